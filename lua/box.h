@@ -1,0 +1,64 @@
+/* The box a policy runs in: one lua_State with a capped allocator, listed functions only, and a watch that ends every call
+ * after so many instructions or so much time.
+ *
+ * Policy code runs in the thread `co` and only through box_call. The host works on the main thread `L`: in box_host, where
+ * raising is caught and a memory reserve is open, or with calls that cannot raise. A call that is killed is abandoned
+ * where it stands (it yields and is never resumed), so neither pcall nor __close sees it. */
+#ifndef DTL_BOX_H
+#define DTL_BOX_H
+
+#include "fail.h"
+
+#include <lua.h>
+
+#define BOX_MEMORY (16u << 20)     /* bytes of Lua memory */
+#define BOX_INSTRUCTIONS 20000000L /* per call */
+#define BOX_MILLISECONDS 2000.0    /* per call, without the time inside the engine */
+
+typedef enum { BOX_ALIVE, BOX_OVERTIME, BOX_ENGINE_FAILED } box_state;
+
+struct dtl_run; /* the generation that is going on: run.h */
+
+typedef struct {
+  lua_State *L, *co;
+  size_t used;            /* bytes allocated now */
+  bool hosting;           /* the reserve is open */
+  box_state state;        /* once not alive it stays so, whatever the policy catches */
+  long instructions;      /* of this call */
+  double deadline;        /* of this call, ms */
+  const char *entry;      /* what of the policy runs, for messages: "draft" */
+  size_t printed;         /* bytes that print has put out */
+  char chunk[LUA_IDSIZE]; /* how Lua's messages name the policy's file */
+  const char *path;       /* its full name; the caller's */
+  struct dtl_run *run;    /* or NULL */
+} dtl_box;
+
+/* *box must not move afterwards. A failure leaves nothing to close. */
+bool box_open(dtl_box *box, dtl_error *err);
+void box_close(dtl_box *box);
+
+/* Runs work(L) with `data` as light userdata at index 1, on the host's account. Its results stay on L's stack (nresults).
+ * False: out of memory. */
+bool box_host(dtl_box *box, lua_CFunction work, void *data, int nresults);
+
+/* Calls the function below the nargs arguments on top of co's stack as one watched entry; its results are then all that is
+ * on that stack. `entry` says in messages what runs; what it calls may refine that. Any failure fills err with DTL_POLICY
+ * and ends the box's life, except when the state is BOX_ENGINE_FAILED: then err is untouched. */
+bool box_call(dtl_box *box, const char *entry, int nargs, dtl_error *err);
+
+/* What luaL_loadbufferx left on co, as err. */
+bool box_load_failed(dtl_box *box, int status, dtl_error *err);
+
+/* From within a C function that the policy called: ends the call for good. Use as return box_kill(...). */
+int box_kill(lua_State *L, box_state state);
+
+dtl_box *box_of(lua_State *L);
+
+/* sandbox.c: makes the globals on L. Raises. */
+void sandbox_install(lua_State *L);
+/* Seeds math.random. Raises. */
+void sandbox_seed(lua_State *L, uint64_t seed, int seq);
+/* Pushes the host's own half of the module dt.policy (its second result). */
+void sandbox_push_host(lua_State *L);
+
+#endif

@@ -1,0 +1,48 @@
+/* The C half of the drivers' module `dt`: dt/init.lua wraps it, checks options and turns failures into tables. Functions
+ * here return nil, kind, message where they fail for a reason outside the program. */
+#ifndef DTL_DRIVER_H
+#define DTL_DRIVER_H
+
+#include "fail.h"
+
+#include <lauxlib.h>
+
+typedef struct prefix_object prefix_object;
+
+typedef struct {
+  dt_pair *pair; /* NULL once closed */
+  int context;
+  prefix_object *prefixes; /* those alive: closing the pair frees them */
+} pair_object;
+
+struct prefix_object {
+  dt_prefix *prefix; /* NULL once freed */
+  pair_object *owner;
+  prefix_object *next, **link;
+};
+
+#define PAIR_TYPE "dt.pair"
+#define PREFIX_TYPE "dt.prefix"
+
+pair_object *driver_pair(lua_State *L, int i); /* raises when it is closed */
+
+/* nil, kind, message */
+int driver_failure(lua_State *L, const dtl_error *err);
+
+/* The flag that says Ctrl-C was pressed, or NULL. */
+const volatile sig_atomic_t *driver_interrupt(lua_State *L);
+
+int lib_pair_open(lua_State *L);     /* (target, draft, backend, threads, context) */
+int lib_pair_fake(lua_State *L);     /* (vocab, context, draft_context, eos, target rules, draft rules or false) */
+int lib_pair_describe(lua_State *L); /* (pair) -> table */
+int lib_pair_close(lua_State *L);
+int lib_pair_encode(lua_State *L);
+int lib_pair_decode(lua_State *L);
+int lib_pair_prefix(lua_State *L); /* (pair, text) */
+int lib_pair_generate(
+    lua_State *L);                 /* (pair, options) -> JSON | nil, kind, message, file, line, JSON of what there is */
+void lib_pair_types(lua_State *L); /* registers the two userdata types */
+
+int lib_dt_open(lua_State *L); /* the module dt.core */
+
+#endif

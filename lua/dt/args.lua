@@ -1,0 +1,122 @@
+-- A driver's command line: options declared as parameters are (dt.params), and those that every driver shares.
+--
+--   local opts = dt.args {
+--     doc = "what the driver does",
+--     options = { { "tokens", 128, short = "n", min = 1, doc = "new tokens" }, { "quick", false } },
+--     rest = "FILE",                       -- name of further arguments; without it none are taken
+--   }
+--   local pair = assert(dt.load(opts.load)); print(opts.tokens, opts.quick, opts.rest[1])
+local params = require "dt.params"
+
+local args = {}
+
+local SPEC = { doc = true, options = true, rest = true }
+
+local SHARED = {
+  { "target", nil, type = "string", short = "m", also = "model",
+    doc = "target model's folder (default: the bundled pair)" },
+  { "draft", nil, type = "string", short = "md", also = "model-draft", doc = "draft model's folder" },
+  { "threads", nil, type = "integer", min = 1, short = "t", doc = "threads (default: physical cores)" },
+  { "ctx", nil, type = "integer", min = 1, short = "c", doc = "context (default: the target's)" },
+  { "backend", nil, type = "string", doc = "auto, cpu or cuda" },
+}
+
+local function spelling(name) return (name:gsub("_", "-")) end
+
+-- The declarations by option name ("tokens", "n"), and their ordered list.
+local function declare(spec)
+  local list, extra = {}, {}
+  for _, group in ipairs { spec.options or {}, SHARED } do
+    for _, entry in ipairs(group) do
+      local plain = {}
+      for key, value in pairs(entry) do
+        if key ~= "short" and key ~= "also" then plain[key] = value end
+      end
+      list[#list + 1] = plain
+      extra[#list] = entry
+    end
+  end
+  local declared = params.declare(list, "dt.args", 4)
+  local by_name = {}
+  for i, p in ipairs(declared) do
+    p.short, p.shared = extra[i].short, i > #(spec.options or {})
+    by_name["--" .. spelling(p.name)] = p
+    if extra[i].short then by_name["-" .. extra[i].short] = p end
+    if extra[i].also then by_name["--" .. extra[i].also] = p end
+  end
+  return declared, by_name
+end
+
+-- One option at argv[i]: the declaration, its text (nil: none given), and the index after it.
+local function take(by_name, argv, i)
+  local name, text = argv[i]:match "^(%-%-[^=]+)=(.*)$"
+  local p = by_name[name or argv[i]]
+  if not p then return nil, "unknown option " .. (name or argv[i]) .. " (see --help)" end
+  if not text and p.type ~= "boolean" then
+    i = i + 1
+    text = argv[i]
+    if not text then return nil, argv[i - 1] .. " needs a value" end
+  end
+  return p, text or "true", i + 1
+end
+
+-- The options set by argv; nil and a message for bad usage; nil alone when help is asked for.
+function args.parse(spec, argv)
+  params.check_keys(spec, SPEC, "dt.args", 3)
+  local declared, by_name = declare(spec)
+  local opts = { rest = {}, load = {} }
+  for _, p in ipairs(declared) do
+    if not p.shared then opts[p.name] = p.default end
+  end
+  local i, plain = 1, false
+  while i <= #argv do
+    local given = argv[i]
+    if plain or given == "-" or given:sub(1, 1) ~= "-" then
+      if not spec.rest then return nil, ("unexpected argument '%s' (see --help)"):format(given) end
+      opts.rest[#opts.rest + 1] = given
+      i = i + 1
+    elseif given == "--" then
+      plain, i = true, i + 1
+    elseif given == "--help" or given == "-h" then
+      return nil
+    else
+      local p, text, after = take(by_name, argv, i)
+      if not p then return nil, text end
+      local value, message = params.parse(p, text)
+      if message then return nil, "--" .. spelling(p.name) .. message:sub(#p.name + 1) end
+      (p.shared and opts.load or opts)[p.name] = value
+      i = after
+    end
+  end
+  return opts
+end
+
+function args.help(spec, program)
+  local declared = declare(spec)
+  local lines = { ("usage: dtrun run %s [options]%s"):format(program, spec.rest and " " .. spec.rest .. "..." or "") }
+  if spec.doc then lines[#lines + 1] = spec.doc end
+  for _, p in ipairs(declared) do
+    local form = (p.short and "-" .. p.short .. ", " or "") .. "--" .. spelling(p.name)
+    if p.type ~= "boolean" then form = form .. " " .. p.type:upper() end
+    local range, notes = params.range(p), {}
+    if range ~= "" then notes[#notes + 1] = range end
+    if p.default ~= nil and p.default ~= false then notes[#notes + 1] = "default " .. params.text(p.default) end
+    local note = #notes > 0 and " (" .. table.concat(notes, "; ") .. ")" or ""
+    lines[#lines + 1] = ("  %-32s %s%s"):format(form, p.doc, note)
+  end
+  return table.concat(lines, "\n")
+end
+
+-- For the program's own arguments: --help prints and ends it, bad usage ends it with exit status 2.
+function args.args(spec)
+  local opts, message = args.parse(spec, arg)
+  if opts then return opts end
+  if message then
+    io.stderr:write("dtrun: ", message, "\n")
+    os.exit(2, true)
+  end
+  print(args.help(spec, arg[0]))
+  os.exit(0, true)
+end
+
+return args

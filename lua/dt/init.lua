@@ -1,0 +1,131 @@
+-- The drivers' module: local dt = require "dt". Loads pairs, generates, and has what a measuring script needs beside.
+-- A failure that is not the driver's own mistake is nil and a table {kind=, message=}; mistakes raise.
+local core = require "dt.core"
+local params = require "dt.params"
+
+local dt = {
+  json = require "dt.json",
+  args = require("dt.args").args,
+  grid = require "dt.grid",
+  progress = require "dt.progress",
+  clock = core.clock,   -- milliseconds, monotonic
+  append = core.append, -- (path, line): true, or nil and a message; on disk when it returns
+}
+
+local Failure = { __tostring = function(failure) return failure.message end }
+
+local function failed(kind, message, file, line)
+  if file == "" then file, line = nil, nil end
+  return setmetatable({ kind = kind, message = message, file = file, line = line }, Failure)
+end
+
+-- first, or nil and a failure from what the core returned.
+local function checked(first, ...)
+  if first == nil then return nil, failed(...) end
+  return first
+end
+
+local function options_table(t, known, what)
+  if type(t) ~= "table" then error(("%s: a table of options is expected, got %s"):format(what, type(t)), 3) end
+  params.check_keys(t, known, what, 3)
+  return t
+end
+
+local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true }
+
+-- Without options the bundled pair; with only a target no draft model; draft = false: none.
+function dt.load(t)
+  t = options_table(t or {}, LOAD, "dt.load")
+  local draft = t.draft
+  if draft == true then error("dt.load: draft is a folder or false", 2) end
+  return checked(core.open(t.target, draft, t.backend, t.threads, t.ctx))
+end
+
+local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true }
+
+-- {["1 2"] = {[5] = 0.5}, [""] = {...}} as a list of {context = {1, 2}, token = {5}, p = {0.5}}
+local function rules(t, what)
+  local list, texts = {}, {}
+  for text in pairs(t) do
+    if type(text) ~= "string" then error(("dt.fake: %s: a context is a text like \"1 2\""):format(what), 3) end
+    texts[#texts + 1] = text
+  end
+  table.sort(texts)
+  for i, text in ipairs(texts) do
+    local rule = { context = {}, token = {}, p = {} }
+    for id in text:gmatch "%S+" do
+      rule.context[#rule.context + 1] = math.tointeger(tonumber(id))
+        or error(("dt.fake: %s: '%s' is no list of token ids"):format(what, text), 3)
+    end
+    for token in pairs(t[text]) do rule.token[#rule.token + 1] = token end
+    table.sort(rule.token)
+    for k, token in ipairs(rule.token) do rule.p[k] = t[text][token] end
+    list[i] = rule
+  end
+  return list
+end
+
+-- A pair without files: tables of distributions.
+function dt.fake(t)
+  t = options_table(t, FAKE, "dt.fake")
+  local target = rules(t.target or {}, "target")
+  local draft = t.draft ~= false and rules(t.draft or {}, "draft")
+  return checked(core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft))
+end
+
+local pair = {}
+
+pair.close = core.close
+
+function pair:encode(text) return checked(core.encode(self, text)) end
+
+pair.decode = core.decode
+
+-- The prompt pass, done once, as a prompt for any number of generate calls.
+function pair:prefix(text) return checked(core.prefix(self, text)) end
+
+local GENERATE = { policy = true, source = true, params = true, preset = true, prompt = true, tokens = true,
+                   stop = true, ignore_eos = true, seed = true, on_text = true }
+
+local function settings(values)
+  local list = {}
+  for name, value in pairs(values) do
+    local kind = type(value)
+    if type(name) ~= "string" then error("generate: params is {NAME = VALUE, ...}", 3) end
+    if kind ~= "string" and kind ~= "number" and kind ~= "boolean" then
+      error(("generate: params.%s is a %s"):format(name, kind), 3)
+    end
+    list[#list + 1] = { name, params.text(value) }
+  end
+  table.sort(list, function(a, b) return a[1] < b[1] end)
+  return list
+end
+
+-- The result (as in the JSON that --json writes), or nil and a failure {kind=, message=, file=, line=, partial=}.
+function pair:generate(t)
+  t = options_table(t, GENERATE, "generate")
+  if not t.policy and not t.source then error("generate: policy is missing", 2) end
+  if t.prompt == nil then error("generate: prompt is missing", 2) end
+  if t.tokens ~= nil and (math.type(t.tokens) ~= "integer" or (t.tokens < 1 and t.tokens ~= -1)) then
+    error(("generate: tokens = %s is not a positive integer or -1"):format(tostring(t.tokens)), 2)
+  end
+  local text, kind, message, file, line, partial = core.generate(self, {
+    policy = t.policy or "source", source = t.source, settings = settings(t.params or {}), preset = t.preset,
+    prompt = t.prompt, tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or t.stop or {},
+    ignore_eos = t.ignore_eos, seed = t.seed, on_text = t.on_text,
+  })
+  if text then return dt.json.decode(text) end
+  local failure = failed(kind, message, file, line)
+  failure.partial = partial and dt.json.decode(partial) or nil
+  return nil, failure
+end
+
+-- Methods, and what describes the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), backend, threads,
+-- shared_vocab.
+function core.pair_type.__index(self, key)
+  local method = pair[key]
+  if method then return method end
+  return core.describe(self)[key]
+end
+
+return dt

@@ -1,0 +1,171 @@
+-- Typed parameters: declared as an ordered list {name, default, type=, min=, max=, one_of=, doc=}, set from text
+-- (--set NAME=VALUE) or from values, checked, and described. Used by dt.policy and dt.args.
+local error, ipairs, math, next, pairs, string, table = error, ipairs, math, next, pairs, string, table
+local tonumber, tostring, type = tonumber, tostring, type
+local format, concat = string.format, table.concat
+
+local params = {}
+
+local KEYS = { [1] = true, [2] = true, min = true, max = true, one_of = true, type = true, doc = true }
+local TYPES = { integer = true, number = true, boolean = true, string = true }
+local ARTICLE = { integer = "an integer", number = "a number", boolean = "true or false", string = "a string" }
+
+local function sorted_keys(t)
+  local keys = {}
+  for key in next, t do keys[#keys + 1] = tostring(key) end
+  table.sort(keys)
+  return keys
+end
+
+-- Raises, `level` functions up, unless every key of t is one of `known` (a set).
+function params.check_keys(t, known, what, level)
+  for key in next, t do
+    if not known[key] then
+      local names = {}
+      for _, name in ipairs(sorted_keys(known)) do
+        if not tonumber(name) then names[#names + 1] = name end
+      end
+      error(format("%s: unknown key '%s' (known: %s)", what, tostring(key), concat(names, ", ")), level + 1)
+    end
+  end
+end
+
+-- The exact text of a value, as --set takes it and as JSON writes it (strings: without quotes).
+function params.text(value)
+  if math.type(value) ~= "float" then return tostring(value) end
+  local short = format("%.14g", value)
+  return tonumber(short) == value and short or format("%.17g", value)
+end
+
+function params.range(p)
+  if p.one_of then
+    local values = {}
+    for i, value in ipairs(p.one_of) do values[i] = params.text(value) end
+    return "one of " .. concat(values, ", ")
+  end
+  if not p.min and not p.max then return "" end
+  return (p.min and params.text(p.min) or "") .. ".." .. (p.max and params.text(p.max) or "")
+end
+
+-- value as one of p's type, or nil and what is wrong with it.
+function params.check(p, value)
+  local kind, given = p.type, value
+  if kind == "integer" then
+    value = math.type(value) and math.tointeger(value)
+  elseif kind == "number" then
+    value = math.type(value) and value + 0.0
+    if value and (value ~= value or value == math.huge or value == -math.huge) then value = nil end
+  elseif type(value) ~= kind then
+    value = nil
+  end
+  if value == nil then
+    return nil, format("%s = %s is not %s", p.name, params.text(given), ARTICLE[kind])
+  end
+  if (p.min and value < p.min) or (p.max and value > p.max) then
+    return nil, format("%s = %s is out of range: %s", p.name, params.text(value), params.range(p))
+  end
+  if p.one_of then
+    for _, allowed in ipairs(p.one_of) do
+      if value == allowed then return value end
+    end
+    return nil, format("%s = %s is not %s", p.name, params.text(value), params.range(p))
+  end
+  return value
+end
+
+-- The value that a text stands for, or nil and what is wrong with it.
+function params.parse(p, text)
+  local value
+  if p.type == "string" then
+    value = text
+  elseif p.type == "boolean" then
+    if text == "true" then value = true elseif text == "false" then value = false end
+  else
+    value = tonumber(text)
+  end
+  if value == nil then return nil, format("%s = %s is not %s", p.name, text, ARTICLE[p.type]) end
+  return params.check(p, value)
+end
+
+-- A checked copy of one declaration; raises `level` functions up.
+local function declare(entry, what, level)
+  local function fail(...) error(what .. ": " .. format(...), level + 3) end
+  if type(entry) ~= "table" then fail("a parameter is a %s, not a table {name, default, ...}", type(entry)) end
+  local name, default = entry[1], entry[2]
+  if type(name) ~= "string" or name == "" then fail("a parameter's name is a %s, not a string", type(name)) end
+  params.check_keys(entry, KEYS, what .. ": " .. name, level + 2)
+  local kind = entry.type
+  if kind == nil then
+    kind = math.type(default) or type(default)
+    if kind == "float" then kind = "number" end
+    if default == nil then fail("%s: a nil default needs type=", name) end
+  end
+  if not TYPES[kind] then fail("%s: type '%s' is not one of boolean, integer, number, string", name, tostring(kind)) end
+  if entry.doc ~= nil and type(entry.doc) ~= "string" then fail("%s: doc is a %s", name, type(entry.doc)) end
+  local p = { name = name, type = kind, doc = entry.doc or "" }
+  for _, bound in ipairs { "min", "max" } do
+    local value = entry[bound]
+    if value ~= nil then
+      if kind ~= "integer" and kind ~= "number" then fail("%s: %s is for numbers", name, bound) end
+      if not math.type(value) then fail("%s: %s is a %s", name, bound, type(value)) end
+      p[bound] = value
+    end
+  end
+  if entry.one_of ~= nil then
+    if type(entry.one_of) ~= "table" or #entry.one_of == 0 then fail("%s: one_of is not a list", name) end
+    local values = {}
+    for i, allowed in ipairs(entry.one_of) do
+      local value, message = params.check(p, allowed)
+      if message then fail("one_of: %s", message) end
+      values[i] = value
+    end
+    p.one_of = values
+  end
+  if default ~= nil then
+    local value, message = params.check(p, default)
+    if message then fail("%s", message) end
+    p.default = value
+  end
+  return p
+end
+
+-- A checked copy of a list of declarations, also indexed by name; raises `level` functions up.
+function params.declare(list, what, level)
+  if type(list) ~= "table" then error(format("%s: params is a %s, not a list", what, type(list)), level + 1) end
+  local declared = {}
+  for i = 1, #list do
+    local p = declare(list[i], what, level)
+    if declared[p.name] then error(format("%s: two parameters named %s", what, p.name), level + 1) end
+    declared[i], declared[p.name] = p, p
+  end
+  for key in next, list do
+    if math.type(key) ~= "integer" or key < 1 or key > #declared then
+      error(format("%s: params is a list of {name, default, ...}, with no key '%s'", what, tostring(key)), level + 1)
+    end
+  end
+  return declared
+end
+
+-- The declaration called name, or nil and a message that lists those there are.
+function params.find(declared, name)
+  local p = type(name) == "string" and declared[name]
+  if p then return p end
+  local names = {}
+  for i, known in ipairs(declared) do names[i] = known.name end
+  return nil, format("no parameter '%s' (%s)", tostring(name),
+                     #names > 0 and "there are: " .. concat(names, ", ") or "it has none")
+end
+
+-- {name = value} checked against the declarations, or nil and what is wrong.
+function params.check_values(declared, values)
+  local checked = {}
+  for name, value in pairs(values) do
+    local p, message = params.find(declared, name)
+    if not p then return nil, message end
+    checked[name], message = params.check(p, value)
+    if message then return nil, message end
+  end
+  return checked
+end
+
+return params

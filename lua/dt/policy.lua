@@ -1,0 +1,165 @@
+-- What a policy's file requires: define, which makes a policy, and a few helpers.
+--
+-- A second result, out of policies' reach, is the host's half: it opens a policy's object and calls into it.
+local params = require "dt.params"
+
+local error, ipairs, math, next, setmetatable, string = error, ipairs, math, next, setmetatable, string
+local table, type = table, type
+local format, floor = string.format, math.floor
+
+local policy = {}
+local specs = setmetatable({}, { __mode = "k" }) -- policy -> what it was defined with
+
+local KEYS = { name = true, doc = true, uses = true, params = true, presets = true, check = true }
+local USES = { draft = true }
+local METHODS = { init = true, draft = true, observe = true, step = true }
+
+local function nothing() end
+
+-- One iteration. A policy may define its own; every step ends in exactly one commit.
+local function step(self, seq)
+  self:draft(seq.tree)
+  local out = seq:verify_tree()
+  seq:commit { rebuild = self.rebuild }
+  self:observe(seq.tree, out)
+end
+
+local function text_option(t, key, what)
+  local value = t[key]
+  if value ~= nil and type(value) ~= "string" then
+    error(format("%s: %s is a %s, not a string", what, key, type(value)), 3)
+  end
+  return value
+end
+
+function policy.define(t)
+  if type(t) ~= "table" then error("policy.define: a table of options is expected, got " .. type(t), 2) end
+  local what = "policy.define"
+  local name = text_option(t, "name", what)
+  if not name or name == "" then error("policy.define: name is missing", 2) end
+  what = "policy.define: " .. name
+  params.check_keys(t, KEYS, what, 2)
+  local spec = { name = name, doc = text_option(t, "doc", what) or "", uses = { draft = true }, presets = {} }
+  if t.uses ~= nil then
+    if type(t.uses) ~= "table" then error(what .. ": uses is not a table", 2) end
+    params.check_keys(t.uses, USES, what .. ": uses", 2)
+    if t.uses.draft ~= nil and type(t.uses.draft) ~= "boolean" then
+      error(what .. ": uses.draft is not true or false", 2)
+    end
+    spec.uses.draft = t.uses.draft ~= false
+  end
+  spec.params = params.declare(t.params or {}, what, 2)
+  for _, p in ipairs(spec.params) do
+    if METHODS[p.name] then error(format("%s: a parameter cannot be named %s", what, p.name), 2) end
+  end
+  if t.presets ~= nil and type(t.presets) ~= "table" then error(what .. ": presets is not a table", 2) end
+  for preset, values in next, t.presets or {} do
+    if type(preset) ~= "string" or type(values) ~= "table" then
+      error(what .. ": presets is not a table of NAME = {PARAMETER = VALUE, ...}", 2)
+    end
+    local checked, message = params.check_values(spec.params, values)
+    if not checked then error(format("%s: preset %s: %s", what, preset, message), 2) end
+    spec.presets[preset] = checked
+  end
+  if t.check ~= nil and type(t.check) ~= "function" then error(what .. ": check is not a function", 2) end
+  spec.check = t.check
+  local P = { init = nothing, draft = nothing, observe = nothing, step = step }
+  specs[P] = spec
+  return P
+end
+
+function policy.clip(x, low, high)
+  if x < low then return low end
+  if x > high then return high end
+  return x
+end
+
+-- The nearest integer; halves go up.
+function policy.round(x) return floor(x + 0.5) end
+
+-- The last `size` numbers pushed.
+local Window = {}
+Window.__index = Window
+
+function policy.window(size)
+  size = math.tointeger(size)
+  if not size or size < 1 then error("policy.window: size must be an integer of at least 1", 2) end
+  return setmetatable({ size = size, count = 0 }, Window)
+end
+
+function Window:push(x)
+  self[self.count % self.size + 1] = x
+  self.count = self.count + 1
+end
+
+function Window:n() return self.count < self.size and self.count or self.size end
+
+-- nil while the window is empty.
+function Window:mean()
+  local n, sum = self:n(), 0.0
+  for i = 1, n do sum = sum + self[i] end
+  if n > 0 then return sum / n end
+end
+
+local host = {}
+
+local function preset_names(spec)
+  local names = {}
+  for name in next, spec.presets do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+-- {parameter = value}: defaults, then the preset's, then settings ({name, text} pairs); or nil and what is wrong.
+local function resolve(spec, preset, settings)
+  local values = {}
+  for _, p in ipairs(spec.params) do values[p.name] = p.default end
+  if preset then
+    local chosen = spec.presets[preset]
+    if not chosen then
+      local names = preset_names(spec)
+      return nil, format("no preset '%s' (%s)", preset,
+                         #names > 0 and "there are: " .. table.concat(names, ", ") or "it has none")
+    end
+    for name, value in next, chosen do values[name] = value end
+  end
+  for _, setting in ipairs(settings) do
+    local p, message = params.find(spec.params, setting[1])
+    if not p then return nil, message end
+    values[p.name], message = params.parse(p, setting[2])
+    if message then return nil, message end
+  end
+  return values
+end
+
+-- The policy's object with its parameters as fields, and its description: all strings, for the host to copy.
+-- Bad usage is nil and a message.
+function host.open(P, preset, settings)
+  local spec = P ~= nil and specs[P]
+  if not spec then error("the file must return what policy.define gave, not a " .. type(P), 0) end
+  local values, message = resolve(spec, preset, settings)
+  if not values then return nil, spec.name .. ": " .. message end
+  if spec.check then
+    local copy = {}
+    for name, value in next, values do copy[name] = value end
+    message = spec.check(copy)
+    if type(message) == "string" then return nil, spec.name .. ": " .. message end
+    if message ~= nil then
+      error(format("%s: check returned a %s, not nil or a message", spec.name, type(message)), 0)
+    end
+  end
+  local description = { name = spec.name, doc = spec.doc, draft = spec.uses.draft, presets = preset_names(spec) }
+  description.params = {}
+  for i, p in ipairs(spec.params) do
+    local value = values[p.name]
+    description.params[i] = { name = p.name, doc = p.doc, type = p.type, range = params.range(p),
+                              value = value ~= nil and params.text(value) or nil }
+  end
+  return setmetatable(values, { __index = P }), description
+end
+
+function host.init(object, seq) return object:init(seq) end
+
+function host.step(object, seq) return object:step(seq) end
+
+return policy, host

@@ -1,0 +1,13 @@
+# Writes OUT, a C file with every Lua module of FILES as bytes: dtl_embedded[] = {name, text, length}, "dt.policy" for policy.lua.
+set(bodies "")
+set(rows "")
+foreach(file ${FILES})
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} hex HEX)
+  string(LENGTH "${hex}" digits)
+  math(EXPR length "${digits} / 2")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND bodies "static const unsigned char text_${name}[] = {${bytes}0};\n")
+  string(APPEND rows "  {\"dt.${name}\", (const char *)text_${name}, ${length}},\n")
+endforeach()
+file(WRITE ${OUT} "#include \"embedded.h\"\n\n${bodies}\nconst dtl_module dtl_embedded[] = {\n${rows}  {0, 0, 0}};\n")

@@ -1,0 +1,128 @@
+/* The Lua side of dtrun: policies in their box, and drivers. Knows the engine through dtrun.h and tree.h only.
+ *
+ *   dtl_policy *p;  dtl_error err;
+ *   if (!dtl_policy_open(&(dtl_policy_options){.policy = "dynatree"}, &p, &err)) ...
+ *   dt_pair_open(...);                                  // without a draft when !dtl_policy_describe(p)->uses_draft
+ *   dtl_result result;
+ *   bool ok = dtl_generate(pair, p, &request, &result, &err);   // the result is filled either way
+ *   dtl_result_free(&result);  dtl_policy_close(p);
+ *
+ * A dtl_policy is one lua_State with one policy object and serves one sequence: open another for the next. */
+#ifndef DTL_HOST_H
+#define DTL_HOST_H
+
+#include "dtrun.h"
+
+#include <signal.h>
+
+typedef enum {
+  DTL_POLICY,  /* anything the policy's Lua did */
+  DTL_INPUT,   /* bad usage: an option, a parameter, a file, the prompt */
+  DTL_CONTEXT, /* the prompt does not fit */
+  DTL_DEVICE   /* engine, device, memory */
+} dtl_kind;
+
+const char *dtl_kind_name(dtl_kind kind); /* "policy", "input", "context", "device" */
+
+typedef struct {
+  dtl_kind kind;
+  char message[512]; /* one line, cleaned of control characters */
+  char file[256];    /* policy errors: where, as far as known; "" and 0 otherwise */
+  int line;
+} dtl_error;
+
+/* ---- policies --------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  const char *name, *value; /* as typed: --set NAME=VALUE */
+} dtl_setting;
+
+typedef struct {
+  const char *policy; /* a path (it has a '/' or ends in .lua) or the name of an installed policy */
+  const char *source; /* its text, or NULL: read the file. With source, policy is only its name in messages */
+  size_t source_len;
+  const dtl_setting *settings; /* override the preset, which overrides the defaults */
+  int n_settings;
+  const char *preset; /* or NULL */
+  uint64_t seed;      /* of math.random, with the sequence's number */
+} dtl_policy_options;
+
+typedef struct dtl_policy dtl_policy;
+
+typedef struct {
+  const char *name, *doc;
+  const char *type;  /* "integer", "number", "boolean", "string" */
+  const char *value; /* as set now, as text; NULL: nil */
+  const char *range; /* "1..64", "one of a, b", or "" */
+} dtl_param;
+
+typedef struct {
+  const char *name, *doc, *path; /* path: the file it came from, or its name */
+  bool uses_draft;
+  const dtl_param *params;
+  int n_params;
+  const char *const *presets;
+  int n_presets;
+} dtl_policy_info;
+
+/* Loads the policy into its box, applies preset and settings, runs its check. */
+bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_error *err);
+void dtl_policy_close(dtl_policy *policy); /* NULL is allowed */
+const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy);
+
+/* The names of the Lua files in an installed folder ("policies", "scripts"), sorted, without .lua: a malloc'd array of
+ * malloc'd strings; *n of them. */
+char **dtl_installed(const char *folder, int *n);
+
+/* Which model folders to use: option before environment (DTRUN_TARGET, DTRUN_DRAFT) before the bundled pair; a target
+ * without a draft stands alone. Without needs_draft *draft is NULL; with it, that there is none is DTL_INPUT. Both are
+ * malloc'd. */
+bool dtl_resolve_models(const char *target_option, const char *draft_option, bool needs_draft, char **target,
+                        char **draft, dtl_error *err);
+
+/* ---- generation -------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  const char *text; /* the prompt, or NULL with prefix */
+  size_t text_len;
+  const dt_prefix *prefix;
+  dt_seq_options seq;
+  int context;                                                /* 0: the target's */
+  void (*on_text)(void *user, const char *bytes, size_t len); /* or NULL; bytes as they may be shown */
+  void *user;
+  const volatile sig_atomic_t *interrupt; /* or NULL; looked at between iterations: ends the run as "interrupted" */
+} dtl_request;
+
+/* What a run gave; also what it gave until it failed. Everything is the result's own. */
+typedef struct {
+  int32_t *tokens, *prompt_ids;
+  int n_tokens, n_prompt;
+  char *text; /* valid UTF-8, cut before the stop string */
+  size_t text_len;
+  const char *finish_reason; /* "length", "eos", "stop", "context", "interrupted", "policy", "error": static */
+  char *policy, *params;     /* its name; parameters as given, a JSON object as text */
+  uint64_t seed;
+  char *target, *draft; /* folders; draft NULL: none loaded */
+  char *backend;
+  int threads;
+  dt_stats stats;
+  double policy_ms, other_ms;
+  size_t peak_memory, weight_bytes, cache_bytes;
+  bool on_device;
+} dtl_result;
+
+bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dtl_error *err);
+void dtl_result_free(dtl_result *result);
+
+/* The result as JSON text in schema dtrun.result/1 (design.md section 7, metrics as in algorithms.md section 4): malloc'd,
+ * NUL-terminated, ends in a newline; NULL when out of memory. */
+char *dtl_result_json(const dtl_result *result);
+uint64_t dtl_output_hash(const int32_t *tokens, int n); /* FNV-1a 64 over the ids as little-endian int32 */
+double dtl_tokens_per_second(const dtl_result *result);
+
+/* ---- drivers ----------------------------------------------------------------------------------------------------------- */
+
+/* Runs a driver (a path or an installed name) with full Lua and the module `dt`. Returns the process's exit status. */
+int dtl_run_driver(const char *driver, int argc, char **argv, const volatile sig_atomic_t *interrupt);
+
+#endif

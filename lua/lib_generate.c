@@ -1,0 +1,145 @@
+/* pair:generate in drivers. All options are read before anything is opened, since reading may raise. */
+#include "driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A driver's on_text, called from within the engine's loop: its errors wait on the stack until the run is over. */
+typedef struct {
+  lua_State *L;
+  int function; /* stack index */
+  bool failed;
+  const char *bytes;
+  size_t len;
+} listener;
+
+static int call_function(lua_State *L) {
+  listener *l = lua_touserdata(L, 1);
+  lua_pushvalue(L, 2);
+  lua_pushlstring(L, l->bytes, l->len);
+  lua_call(L, 1, 0);
+  return 0;
+}
+
+static void on_text(void *user, const char *bytes, size_t len) {
+  listener *l = user;
+  if (l->failed) return;
+  l->bytes = bytes;
+  l->len = len;
+  lua_pushcfunction(l->L, call_function);
+  lua_pushlightuserdata(l->L, l);
+  lua_pushvalue(l->L, l->function);
+  l->failed = lua_pcall(l->L, 2, 0, 0) != LUA_OK;
+}
+
+/* The field of the options table at index 2 as a string that lives as long as the options. */
+static const char *string_option(lua_State *L, const char *key, size_t *len) {
+  lua_getfield(L, 2, key);
+  const char *text = lua_isnil(L, -1) ? NULL : luaL_checklstring(L, -1, len);
+  lua_pop(L, 1);
+  return text;
+}
+
+static lua_Integer integer_option(lua_State *L, const char *key, lua_Integer fallback) {
+  lua_getfield(L, 2, key);
+  lua_Integer value = luaL_optinteger(L, -1, fallback);
+  lua_pop(L, 1);
+  return value;
+}
+
+/* settings: a list of {name, text}; the array stays on the stack. */
+static void read_settings(lua_State *L, dtl_policy_options *options) {
+  lua_getfield(L, 2, "settings");
+  int list = lua_gettop(L);
+  options->n_settings = (int)luaL_len(L, list);
+  dtl_setting *settings = lua_newuserdatauv(L, sizeof *settings * (size_t)(options->n_settings + 1), 0);
+  for (int i = 0; i < options->n_settings; i++) {
+    lua_rawgeti(L, list, i + 1);
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    settings[i] = (dtl_setting){.name = luaL_checkstring(L, -2), .value = luaL_checkstring(L, -1)};
+    lua_pop(L, 3);
+  }
+  options->settings = settings;
+}
+
+static void read_stop(lua_State *L, dt_seq_options *seq) {
+  lua_getfield(L, 2, "stop");
+  int list = lua_gettop(L);
+  seq->n_stop = (int)luaL_len(L, list);
+  const char **stop = lua_newuserdatauv(L, sizeof *stop * (size_t)(seq->n_stop + 1), 0);
+  for (int i = 0; i < seq->n_stop; i++) {
+    lua_rawgeti(L, list, i + 1);
+    stop[i] = luaL_checkstring(L, -1);
+    lua_pop(L, 1);
+  }
+  seq->stop = stop;
+}
+
+/* The prompt: text or a prefix; it stays on the stack. */
+static void read_prompt(lua_State *L, const pair_object *pair, dtl_request *request) {
+  lua_getfield(L, 2, "prompt");
+  prefix_object *prefix = luaL_testudata(L, -1, PREFIX_TYPE);
+  if (prefix) {
+    if (!prefix->prefix) luaL_error(L, "generate: the prompt is a prefix that is closed");
+    if (prefix->owner != pair) luaL_error(L, "generate: the prompt is a prefix of another pair");
+    request->prefix = prefix->prefix;
+  } else {
+    request->text = luaL_checklstring(L, -1, &request->text_len);
+  }
+}
+
+static void push_json(lua_State *L, const dtl_result *result) {
+  char *json = dtl_result_json(result);
+  lua_pushstring(L, json ? json : "{}");
+  free(json);
+}
+
+int lib_pair_generate(lua_State *L) {
+  pair_object *pair = driver_pair(L, 1);
+  dtl_policy_options options = {.policy = string_option(L, "policy", NULL),
+                                .source = NULL,
+                                .preset = string_option(L, "preset", NULL),
+                                .seed = (uint64_t)integer_option(L, "seed", 0)};
+  options.source = string_option(L, "source", &options.source_len);
+  dtl_request request = {.context = pair->context, .interrupt = driver_interrupt(L)};
+  request.seq.max_tokens = (int)integer_option(L, "tokens", 128);
+  lua_getfield(L, 2, "ignore_eos");
+  request.seq.ignore_eos = lua_toboolean(L, -1);
+  read_settings(L, &options);
+  read_stop(L, &request.seq);
+  read_prompt(L, pair, &request);
+  listener listen = {.L = L};
+  if (lua_getfield(L, 2, "on_text") != LUA_TNIL) {
+    listen.function = lua_gettop(L);
+    request.on_text = on_text;
+    request.user = &listen;
+  }
+  luaL_checkstack(L, 10, "generate");
+
+  dtl_error err;
+  dtl_policy *policy;
+  if (!dtl_policy_open(&options, &policy, &err)) {
+    driver_failure(L, &err);
+    lua_pushstring(L, err.file);
+    lua_pushinteger(L, err.line);
+    return 5;
+  }
+  dtl_result result;
+  bool ok = dtl_generate(pair->pair, policy, &request, &result, &err);
+  dtl_policy_close(policy);
+  if (listen.failed || (request.interrupt && *request.interrupt)) {
+    dtl_result_free(&result);
+    return listen.failed ? lua_error(L) : luaL_error(L, "interrupted");
+  }
+  int returned = 1;
+  if (!ok) {
+    driver_failure(L, &err);
+    lua_pushstring(L, err.file);
+    lua_pushinteger(L, err.line);
+    returned = 6;
+  }
+  push_json(L, &result);
+  dtl_result_free(&result);
+  return returned;
+}

@@ -1,0 +1,214 @@
+/* Opening policies: the file's text becomes an object in a box, with its parameters set. The rules for parameters are in
+ * dt/params.lua and dt/policy.lua; here is what must happen outside the box. */
+#include "policy.h"
+
+#include "files.h"
+#include "json_text.h"
+
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SOURCE_MAX (1u << 20)
+
+/* Registers p, which may be NULL, to be freed with the policy. NULL when out of memory. */
+static void *own(dtl_policy *policy, void *p) {
+  char **grown = p ? realloc(policy->owned, (size_t)(policy->n_owned + 1) * sizeof *grown) : NULL;
+  if (!grown) {
+    free(p);
+    return NULL;
+  }
+  policy->owned = grown;
+  grown[policy->n_owned++] = p;
+  return p;
+}
+
+void dtl_policy_close(dtl_policy *policy) {
+  if (!policy) return;
+  box_close(&policy->box);
+  for (int i = 0; i < policy->n_owned; i++) free(policy->owned[i]);
+  free(policy->owned);
+  free(policy->params_json);
+  free(policy);
+}
+
+const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy) { return &policy->info; }
+
+typedef struct {
+  dtl_policy *policy;
+  const dtl_policy_options *options;
+  const char *source;
+  size_t len;
+  int status;
+} opening;
+
+/* Moves what is above index `base` from the main thread onto co. */
+static void hand_over(lua_State *L, lua_State *co, int base) { lua_xmove(L, co, lua_gettop(L) - base); }
+
+/* Compiles the text onto co: on failure the message is there. */
+static int load_chunk(lua_State *L) {
+  opening *o = lua_touserdata(L, 1);
+  dtl_box *box = &o->policy->box;
+  const char *name = lua_pushfstring(L, "@%s", o->policy->info.path);
+  const char *text = o->source;
+  size_t len = o->len;
+  if (len >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) text += 3, len -= 3;
+  if (len > 0 && text[0] == '#') /* the line of an interpreter; its end is kept, so that lines count right */
+    while (len > 0 && *text != '\n') text++, len--;
+  if (luaL_loadbufferx(L, "", 0, name, "t")) lua_error(L);
+  lua_Debug ar;
+  lua_getinfo(L, ">S", &ar);
+  memcpy(box->chunk, ar.short_src, sizeof box->chunk);
+  o->status = luaL_loadbufferx(box->co, text, len, name, "t");
+  return 0;
+}
+
+/* co: the file's value -> host.open, that value, preset, settings. */
+static int prepare_open(lua_State *L) {
+  opening *o = lua_touserdata(L, 1);
+  lua_State *co = o->policy->box.co;
+  sandbox_push_host(L);
+  lua_getfield(L, -1, "open");
+  if (lua_gettop(co) > 0) {
+    lua_settop(co, 1);
+    lua_xmove(co, L, 1);
+  } else {
+    lua_pushnil(L);
+  }
+  if (o->options->preset)
+    lua_pushstring(L, o->options->preset);
+  else
+    lua_pushnil(L);
+  lua_createtable(L, o->options->n_settings, 0);
+  for (int i = 0; i < o->options->n_settings; i++) {
+    lua_createtable(L, 2, 0);
+    lua_pushstring(L, o->options->settings[i].name);
+    lua_rawseti(L, -2, 1);
+    lua_pushstring(L, o->options->settings[i].value);
+    lua_rawseti(L, -2, 2);
+    lua_rawseti(L, -2, i + 1);
+  }
+  hand_over(L, co, lua_gettop(L) - 4);
+  return 0;
+}
+
+/* The string field `key` of the table on top, copied; NULL where there is none. */
+static const char *field(lua_State *L, dtl_policy *policy, const char *key) {
+  const char *copy = NULL;
+  lua_getfield(L, -1, key);
+  if (lua_type(L, -1) == LUA_TSTRING && !(copy = own(policy, strdup(lua_tostring(L, -1)))))
+    luaL_error(L, "out of memory");
+  lua_pop(L, 1);
+  return copy;
+}
+
+static void *field_array(lua_State *L, dtl_policy *policy, const char *key, size_t size, int *n) {
+  lua_getfield(L, -1, key);
+  *n = (int)lua_rawlen(L, -1);
+  void *array = own(policy, calloc((size_t)*n + 1, size));
+  if (!array) luaL_error(L, "out of memory");
+  return array; /* the table stays on the stack */
+}
+
+/* co: object, description -> main thread: object, host; the description is copied. */
+static int take_object(lua_State *L) {
+  opening *o = lua_touserdata(L, 1);
+  dtl_policy *policy = o->policy;
+  dtl_policy_info *info = &policy->info;
+  lua_State *co = policy->box.co;
+  lua_xmove(co, L, 2); /* object, description: host.open made it, so its fields are what they should be */
+  info->name = field(L, policy, "name");
+  info->doc = field(L, policy, "doc");
+  lua_getfield(L, -1, "draft");
+  info->uses_draft = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  const char **presets = field_array(L, policy, "presets", sizeof *presets, &info->n_presets);
+  info->presets = presets;
+  for (int i = 0; i < info->n_presets; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    if (!(presets[i] = own(policy, strdup(lua_tostring(L, -1))))) luaL_error(L, "out of memory");
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  dtl_param *params = field_array(L, policy, "params", sizeof *params, &info->n_params);
+  info->params = params;
+  for (int i = 0; i < info->n_params; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    params[i].name = field(L, policy, "name");
+    params[i].doc = field(L, policy, "doc");
+    params[i].type = field(L, policy, "type");
+    params[i].value = field(L, policy, "value");
+    params[i].range = field(L, policy, "range");
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 2); /* params, description */
+  sandbox_push_host(L);
+  lua_replace(L, 1);
+  lua_insert(L, 1); /* object, host */
+  sandbox_seed(L, policy->seed, 0);
+  return 2;
+}
+
+static char *params_json(const dtl_policy_info *info) {
+  json_text out = {0};
+  json_raw(&out, "{");
+  for (int i = 0; i < info->n_params; i++) {
+    const dtl_param *p = &info->params[i];
+    if (i) json_raw(&out, ",");
+    json_string(&out, p->name, strlen(p->name));
+    json_raw(&out, ":");
+    if (!p->value)
+      json_raw(&out, "null");
+    else if (!strcmp(p->type, "string"))
+      json_string(&out, p->value, strlen(p->value));
+    else
+      json_raw(&out, p->value);
+  }
+  json_raw(&out, "}");
+  return json_finish(&out);
+}
+
+static int seed(lua_State *L) {
+  dtl_policy *policy = lua_touserdata(L, 1);
+  sandbox_seed(L, policy->seed, 0);
+  return 0;
+}
+
+/* Everything that happens in the box. */
+static bool open_in_box(opening *o, dtl_error *err) {
+  dtl_policy *policy = o->policy;
+  dtl_box *box = &policy->box;
+  if (!box_host(box, seed, policy, 0) || !box_host(box, load_chunk, o, 0))
+    return dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", policy->info.path);
+  if (o->status != LUA_OK) return box_load_failed(box, o->status, err);
+  if (!box_call(box, "its file", 0, err)) return false;
+  if (!box_host(box, prepare_open, o, 0))
+    return dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", policy->info.path);
+  if (!box_call(box, "check", 3, err)) return false;
+  if (lua_isnil(box->co, 1)) return dtl_fail(err, DTL_INPUT, "%s", lua_tostring(box->co, 2));
+  if (!box_host(box, take_object, o, 2) || !(policy->params_json = params_json(&policy->info)))
+    return dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", policy->info.path);
+  return true;
+}
+
+bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_error *err) {
+  dtl_policy *policy = calloc(1, sizeof *policy);
+  if (!policy) return dtl_fail(err, DTL_DEVICE, "out of memory: a policy");
+  opening o = {.policy = policy, .options = options, .source = options->source, .len = options->source_len};
+  policy->seed = options->seed;
+  char *text = NULL;
+  bool ok = false;
+  char *path = options->source ? strdup(options->policy) : dtl_locate("policy", "policies", options->policy, err);
+  if (path && (policy->info.path = own(policy, path)) && !options->source)
+    o.source = text = dtl_read_file("policy", policy->info.path, SOURCE_MAX, &o.len, err);
+  if (o.source && policy->info.path && box_open(&policy->box, err)) {
+    policy->box.path = policy->info.path;
+    ok = open_in_box(&o, err);
+  }
+  free(text);
+  if (ok)
+    *out = policy;
+  else
+    dtl_policy_close(policy);
+  return ok;
+}

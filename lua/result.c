@@ -1,0 +1,137 @@
+/* The result as JSON, schema dtrun.result/1. */
+#include "host.h"
+
+#include "json_text.h"
+
+#include <cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t dtl_output_hash(const int32_t *tokens, int n) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (int i = 0; i < n; i++)
+    for (int shift = 0; shift < 32; shift += 8) hash = (hash ^ ((uint32_t)tokens[i] >> shift & 0xFF)) * 0x100000001b3u;
+  return hash;
+}
+
+double dtl_tokens_per_second(const dtl_result *result) {
+  return result->stats.total_ms > 0 ? result->stats.generated / result->stats.total_ms * 1000 : 0;
+}
+
+/* cJSON takes no strings with NUL bytes or invalid UTF-8. */
+static void add_string(cJSON *object, const char *key, const char *bytes, size_t len) {
+  json_text out = {0};
+  json_string(&out, bytes, len);
+  char *text = json_finish(&out);
+  if (text) cJSON_AddRawToObject(object, key, text);
+  free(text);
+}
+
+static void add_text(cJSON *object, const char *key, const char *text) {
+  if (text)
+    add_string(object, key, text, strlen(text));
+  else
+    cJSON_AddNullToObject(object, key);
+}
+
+static void add_ids(cJSON *object, const char *key, const int32_t *ids, int n) {
+  cJSON_AddItemToObject(object, key, cJSON_CreateIntArray(ids, n));
+}
+
+/* A measured or averaged number, to a millionth. */
+static void add_real(cJSON *object, const char *key, double value) {
+  cJSON_AddNumberToObject(object, key, round(value * 1e6) / 1e6);
+}
+
+static void add_ratio(cJSON *object, const char *key, double a, double b) {
+  if (b > 0)
+    add_real(object, key, a / b);
+  else
+    cJSON_AddNullToObject(object, key);
+}
+
+static void add_depths(cJSON *stats, const dt_stats *s) {
+  cJSON *list = cJSON_AddArrayToObject(stats, "accepted_by_depth");
+  for (int depth = 1; depth <= DT_TREE_VERIFY && s->verified_at[depth] > 0; depth++) {
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddNumberToObject(row, "depth", depth);
+    cJSON_AddNumberToObject(row, "verified", (double)s->verified_at[depth]);
+    cJSON_AddNumberToObject(row, "accepted", (double)s->accepted_at[depth]);
+    cJSON_AddItemToArray(list, row);
+  }
+}
+
+static void add_memory(cJSON *stats, const dtl_result *r) {
+  cJSON *memory = cJSON_AddObjectToObject(stats, "peak_memory_bytes");
+  cJSON_AddNumberToObject(memory, "host", (double)r->peak_memory);
+  if (r->on_device)
+    cJSON_AddNumberToObject(memory, "device", (double)(r->weight_bytes + r->cache_bytes));
+  else
+    cJSON_AddNullToObject(memory, "device");
+  cJSON_AddNumberToObject(memory, "weights", (double)r->weight_bytes);
+  cJSON_AddNumberToObject(memory, "caches", (double)r->cache_bytes);
+}
+
+static void add_stats(cJSON *root, const dtl_result *r) {
+  const dt_stats *s = &r->stats;
+  char hash[17];
+  snprintf(hash, sizeof hash, "%016" PRIx64, dtl_output_hash(r->tokens, r->n_tokens));
+  cJSON *stats = cJSON_AddObjectToObject(root, "stats");
+  add_real(stats, "tokens_per_second", dtl_tokens_per_second(r));
+  add_real(stats, "ttft_ms", s->ttft_ms);
+  add_ratio(stats, "tpot_ms", s->total_ms - s->ttft_ms, s->generated - 1);
+  cJSON_AddNumberToObject(stats, "iterations", (double)s->iterations);
+  add_ratio(stats, "tokens_per_iteration", (double)s->committed, (double)s->iterations);
+  add_ratio(stats, "path_length", (double)s->accepted, (double)s->iterations);
+  cJSON_AddNumberToObject(stats, "drafted", (double)s->drafted);
+  cJSON_AddNumberToObject(stats, "accepted", (double)s->accepted);
+  add_ratio(stats, "acceptance_rate", (double)s->accepted, (double)s->drafted);
+  add_depths(stats, s);
+  add_ratio(stats, "tree_nodes_mean", (double)s->drafted, (double)s->iterations);
+  add_ratio(stats, "tree_depth_mean", (double)s->depth_sum, (double)s->iterations);
+  cJSON *time = cJSON_AddObjectToObject(stats, "time_ms");
+  add_real(time, "prompt", s->prompt_ms);
+  add_real(time, "draft", s->draft_ms);
+  add_real(time, "verify", s->verify_ms);
+  add_real(time, "commit", s->commit_ms);
+  add_real(time, "policy", r->policy_ms);
+  add_real(time, "other", r->other_ms);
+  add_memory(stats, r);
+  cJSON_AddBoolToObject(stats, "shared_prefix", s->shared_prefix);
+  cJSON_AddStringToObject(stats, "output_hash", hash);
+}
+
+char *dtl_result_json(const dtl_result *r) {
+  cJSON *root = cJSON_CreateObject();
+  char seed[24];
+  snprintf(seed, sizeof seed, "%" PRIu64, r->seed);
+  cJSON_AddStringToObject(root, "schema", "dtrun.result/1");
+  cJSON_AddStringToObject(root, "version", dt_version());
+  add_text(root, "policy", r->policy);
+  cJSON_AddRawToObject(root, "params", r->params ? r->params : "{}");
+  cJSON_AddStringToObject(root, "seed", seed);
+  add_text(root, "backend", r->backend);
+  cJSON_AddNumberToObject(root, "threads", r->threads);
+  add_text(root, "target", r->target);
+  add_text(root, "draft", r->draft);
+  cJSON_AddStringToObject(root, "finish_reason", r->finish_reason);
+  cJSON_AddNumberToObject(root, "prompt_tokens", r->n_prompt);
+  add_ids(root, "prompt_ids", r->prompt_ids, r->n_prompt);
+  add_ids(root, "tokens", r->tokens, r->n_tokens);
+  add_string(root, "text", r->text ? r->text : "", r->text_len);
+  add_stats(root, r);
+  char *text = cJSON_Print(root);
+  cJSON_Delete(root);
+  if (!text) return NULL;
+  size_t len = strlen(text);
+  char *ended = realloc(text, len + 2);
+  if (!ended) {
+    free(text);
+    return NULL;
+  }
+  memcpy(ended + len, "\n", 2);
+  return ended;
+}

@@ -1,0 +1,12 @@
+/* Which path of a verified tree is accepted. Pure; a policy has no say in it. */
+#ifndef DT_ACCEPT_H
+#define DT_ACCEPT_H
+
+#include "tree.h"
+
+/* Greedy: from the root, the kept child whose token is the target's argmax at its parent, repeatedly. `choice` is the
+ * target's token after each verified row: choice[0] after the root, choice[i + 1] after kept_node[i]. Writes the accepted
+ * nodes to path (room for n_kept), sets the tree's verdicts, returns how many; *bonus is the target's token after the last. */
+int accept_path(dt_tree *t, const int32_t *choice, int32_t *path, int32_t *bonus);
+
+#endif

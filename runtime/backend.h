@@ -1,0 +1,153 @@
+/* What a device must offer to run a model: upload weights, keep caches, run rows, move rows. Flat arrays only: a backend
+ * knows no tree, no session and no policy, and nothing of other backends; it holds no file-level state.
+ *
+ * The exactness contract (promise 1): every number that forward() produces for a row (outputs, and the keys and values it
+ * writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in logical
+ * order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the keys lie in,
+ * on the number of threads, or on time. Ties in an argmax go to the lowest id. */
+#ifndef DT_BACKEND_H
+#define DT_BACKEND_H
+
+#include "status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- the canonical model: what model.c makes of any checkpoint ------------------------------------------------------- */
+
+typedef enum { DT_F32, DT_F16, DT_BF16 } dt_dtype;
+
+/* A view of weights in a mapped file, not owned, possibly unaligned, little endian. Row r of the view begins at element
+ * ((r / group) * stride + r % group) * cols: `group` rows at a time out of every `stride` (q, k and v interleaved by head).
+ * An ordinary matrix has group = stride = rows. A vector is rows x 1. data == NULL: the model has none of these. */
+typedef struct {
+  const void *data;
+  dt_dtype dtype;
+  int rows, cols;
+  int group, stride;
+} dt_matrix;
+
+typedef enum { DT_NORM_LAYER, DT_NORM_RMS } dt_norm_kind;
+typedef enum { DT_ACT_GELU_ERF, DT_ACT_GELU_TANH, DT_ACT_SILU } dt_act_kind;
+
+/* One decoder layer. H = hidden, A = heads * head_dim, G = kv_heads * head_dim, I = inter.
+ * parallel residual:   x += o(attn(norm1(x))) + down(act(up(norm2(x))))       (both norms read the layer's input)
+ * sequential residual: x += o(attn(norm1(x)));  x += down(act(up(norm2(x))))
+ * with a gate: down(act(gate(n)) * up(n)). Biases are optional. */
+typedef struct {
+  dt_matrix norm1, norm1_bias, norm2, norm2_bias; /* [H] */
+  dt_matrix q, k, v;                              /* [A,H] [G,H] [G,H] */
+  dt_matrix q_bias, k_bias, v_bias;               /* [A] [G] [G] */
+  dt_matrix o, o_bias;                            /* [H,A] [H] */
+  dt_matrix up, up_bias, gate, gate_bias;         /* [I,H] [I] */
+  dt_matrix down, down_bias;                      /* [H,I] [H] */
+} dt_layer;
+
+typedef struct {
+  int vocab, hidden, layers, heads, kv_heads, head_dim, inter, context;
+  int rotary_dims;       /* the first rotary_dims of a head rotate, as split halves; even */
+  const float *inv_freq; /* [rotary_dims / 2] the angle of pair j at position p is (double)p * inv_freq[j] */
+  float norm_eps;
+  dt_norm_kind norm;
+  dt_act_kind act;
+  bool parallel_residual;
+  dt_matrix embed; /* [vocab,H] */
+  dt_matrix final_norm, final_norm_bias;
+  dt_matrix unembed;     /* [vocab,H] no bias */
+  const dt_layer *layer; /* [layers] */
+} dt_model_desc;
+
+/* ---- one pass -------------------------------------------------------------------------------------------------------- */
+
+/* The rows of one pass, parents before children. A row at logical position p attends to p + 1 keys: those in slots
+ * 0..prefix-1 of its sequence, in order, then those in its path slots, in order; the last path slot is its own. So
+ * position = prefix + path_len - 1. Prefix and path slots may be written by earlier rows of the same pass. */
+typedef struct {
+  int n;
+  const int32_t *token;    /* [n] */
+  const int32_t *position; /* [n] */
+  const int32_t *sequence; /* [n] */
+  const int32_t *slot;     /* [n] where this row's keys and values are written; no two rows of a pass share one */
+  const int32_t *prefix;   /* [n] */
+  const int32_t *path;     /* [n][path_stride] */
+  const int32_t *path_len; /* [n] >= 1 */
+  int path_stride;
+} dt_rows;
+
+typedef enum {
+  DT_WANT_NOTHING, /* only write the cache */
+  DT_WANT_ARGMAX,  /* argmax */
+  DT_WANT_TOPK,    /* top_id, top_logp, confidence, entropy */
+  DT_WANT_LOGITS   /* logits */
+} dt_want;
+
+/* Where a pass puts its results, in the caller's arrays. Only rows named in row[] get results: result j is that of row
+ * row[j]. */
+typedef struct {
+  dt_want want;
+  int n;              /* rows that are wanted */
+  const int32_t *row; /* [n] indexes into dt_rows, ascending */
+  int32_t *argmax;    /* [n] lowest id of the largest logit; -1 if any logit of the row is NaN */
+  int k;              /* TOPK: candidates per row, at most 32 */
+  int vocab;          /* TOPK: only ids 0..vocab-1 take part, in the softmax too */
+  int32_t *top_id;    /* [n][k] by falling logit, ties by lower id; -1 where there are no more, or if a logit is NaN */
+  float *top_logp;    /* [n][k] log-probability */
+  float *confidence;  /* [n] probability of top_id[0]; 0 if a logit is NaN */
+  float *entropy;     /* [n] of the softmax, in nats */
+  float *logits;      /* [n][the model's vocab] */
+} dt_out;
+
+/* ---- the device ------------------------------------------------------------------------------------------------------ */
+
+typedef struct dt_backend dt_backend;   /* an opened device with its threads */
+typedef struct dt_weights dt_weights;   /* one model on it */
+typedef struct dt_cache dt_cache;       /* keys and values of some sequences for one model */
+typedef struct dt_snapshot dt_snapshot; /* slots 0..n-1 of one sequence, copied */
+
+typedef struct {
+  const char *variant; /* what follows ':' in --backend (cpu: "scalar", "avx2", "avx512"), NULL: the best there is */
+  int threads;         /* >= 1 */
+} dt_backend_options;
+
+typedef struct {
+  size_t weights, caches, scratch; /* bytes held now, on the host or on the device */
+  bool on_device;
+} dt_memory;
+
+typedef struct {
+  const char *name; /* "cpu", "cuda", "fake" */
+  dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
+  void (*close)(dt_backend *);                 /* after its models are freed */
+  const char *(*describe)(const dt_backend *); /* "cpu:avx512": what is running, for the result; owned by the backend */
+
+  /* Copies the weights: the file may be unmapped afterwards. desc is not kept. */
+  dt_status (*upload)(dt_backend *, const dt_model_desc *desc, dt_weights **, dt_error *);
+  void (*free_weights)(dt_weights *);
+
+  /* Room for `sequences` times `slots` rows. */
+  dt_status (*create_cache)(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
+  void (*free_cache)(dt_cache *);
+
+  /* Runs the rows: writes their keys and values, fills out (NULL: nothing wanted). Any n >= 1: a backend splits a large
+   * pass itself, in order. */
+  dt_status (*forward)(dt_weights *, dt_cache *, const dt_rows *, const dt_out *out, dt_error *);
+
+  /* Copies slot from[i] to slot to[i], in order of i. Plans have to[i] <= from[i], both ascending. */
+  dt_status (*move)(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);
+
+  dt_status (*snapshot)(const dt_cache *, int sequence, int n, dt_snapshot **, dt_error *);
+  dt_status (*restore)(dt_cache *, int sequence, const dt_snapshot *, dt_error *);
+  void (*free_snapshot)(dt_snapshot *);
+
+  /* For tests: the bytes of one slot (all layers' keys and values), malloc'd; the caller frees. */
+  dt_status (*read_slot)(const dt_cache *, int sequence, int slot, void **bytes, size_t *len, dt_error *);
+
+  dt_memory (*memory)(const dt_backend *);
+  double (*read_bandwidth)(dt_backend *); /* bytes per second of a streaming sum over memory, measured now */
+} dt_backend_ops;
+
+/* The backends compiled in. `name` is "auto" or "NAME" or "NAME:VARIANT"; NULL and DT_EINPUT when there is none such. */
+const dt_backend_ops *backend_find(const char *name, const char **variant, dt_error *err);
+
+#endif

@@ -1,0 +1,30 @@
+/* The options of the command line: one table gives the parser, its messages and the help text. Only main.c uses it. */
+#ifndef CLI_H
+#define CLI_H
+
+#include "host.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct {
+  const char *policy; /* NULL: none named */
+  const char *prompt_file, *text;
+  const char *target, *draft, *backend;
+  const char *preset, *compare, *json;
+  int tokens, context, threads;
+  dtl_setting *settings; /* [n_settings] */
+  const char **stop;     /* [n_stop] */
+  int n_settings, n_stop;
+  bool ignore_eos, quiet, verbose;
+  bool help, version, list;
+} cli_options;
+
+/* Reads the arguments after the program's name. The strings of *out are argv's (a --set is cut at its '='); its lists are
+ * freed with cli_free, after a failure too. DT_EINPUT: a message that names the option. */
+dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err);
+void cli_free(cli_options *options);
+
+void cli_help(FILE *out);
+
+#endif

@@ -1,0 +1,162 @@
+/* Attention of a few rows with the keys of one head. Positions are logical: a row's keys are taken in the order 0, 1, ..
+ * whatever slots they lie in. Scores: sixteen partial sums over the dimensions, combined in the order of v_sum. Softmax:
+ * sixteen partial sums over positions (position modulo 16). Values: one accumulator per dimension, fma over positions
+ * in order. */
+#include "variant.h"
+
+#include "vmath.h"
+
+/* As many rows side by side as there are registers for. */
+#if defined(__AVX512F__)
+enum { ROWS_AT_ONCE = 4 };
+#else
+enum { ROWS_AT_ONCE = 1 };
+#endif
+
+/* scores[r * ld + i]: row r's score of key i of sixteen. */
+VI void dots(const int n, const cpu_attention_row *rows, const float *const key[16], int dim, float *scores,
+             size_t ld) {
+  v16 group[CPU_ATTENTION_ROWS][4];
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; j++) {
+    v16 acc[CPU_ATTENTION_ROWS][4];
+#pragma GCC unroll 4
+    for (int r = 0; r < n; r++) acc[r][0] = acc[r][1] = acc[r][2] = acc[r][3] = v_set1(0.0f);
+    for (int d = 0; d < dim; d += 16) {
+      v16 k0 = v_load(key[j] + d), k1 = v_load(key[4 + j] + d), k2 = v_load(key[8 + j] + d),
+          k3 = v_load(key[12 + j] + d);
+#pragma GCC unroll 4
+      for (int r = 0; r < n; r++) {
+        v16 q = v_load(rows[r].q + d);
+        acc[r][0] = v_fma(q, k0, acc[r][0]);
+        acc[r][1] = v_fma(q, k1, acc[r][1]);
+        acc[r][2] = v_fma(q, k2, acc[r][2]);
+        acc[r][3] = v_fma(q, k3, acc[r][3]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < n; r++) group[r][j] = v_sums4(acc[r][0], acc[r][1], acc[r][2], acc[r][3]);
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < n; r++)
+    v_store(scores + (size_t)r * ld, v_sums16(group[r][0], group[r][1], group[r][2], group[r][3]));
+}
+
+VI int slot_of(const cpu_attention_row *row, int position) {
+  return position < row->prefix ? position : row->path[position - row->prefix];
+}
+
+VI int keys_of(const cpu_attention_row *row) { return row->prefix + row->path_len; }
+
+/* scores[0..keys-1] = exp(score - largest); returns 1 / their sum. */
+VI float softmax(float *scores, int keys) {
+  int whole = keys & ~15;
+  for (int i = keys; i & 15; i++) scores[i] = -INFINITY;
+  v16 largest = v_set1(-INFINITY), sum = v_set1(0.0f);
+  for (int i = 0; i < keys; i += 16) largest = v_max(v_load(scores + i), largest);
+  largest = v_set1(v_hmax(largest));
+  for (int i = 0; i < whole; i += 16) {
+    v16 e = v_exp(v_sub(v_load(scores + i), largest));
+    v_store(scores + i, e);
+    sum = v_add(sum, e);
+  }
+  if (keys > whole) {
+    v16 e = v_first(v_exp(v_sub(v_load(scores + whole), largest)), keys - whole);
+    v_store(scores + whole, e);
+    sum = v_add(sum, e);
+  }
+  return 1.0f / v_sum(sum);
+}
+
+/* Columns first..first + 16 width - 1 of the outputs of n rows; positions 0..common-1 are the same slots for all. */
+VI void weigh(const int n, const int width, const float *values, int dim, int first, const cpu_attention_row *rows,
+              int common, const float *scores, size_t ld, const float *scale) {
+  v16 acc[CPU_ATTENTION_ROWS][4];
+#pragma GCC unroll 4
+  for (int r = 0; r < n; r++)
+#pragma GCC unroll 4
+    for (int c = 0; c < width; c++) acc[r][c] = v_set1(0.0f);
+  const float *value = values + first;
+  for (int p = 0; p < common; p++, value += dim) {
+    v16 v[4];
+#pragma GCC unroll 4
+    for (int c = 0; c < width; c++) v[c] = v_load(value + 16 * c);
+#pragma GCC unroll 4
+    for (int r = 0; r < n; r++) {
+      v16 e = v_set1(scores[(size_t)r * ld + (size_t)p]);
+#pragma GCC unroll 4
+      for (int c = 0; c < width; c++) acc[r][c] = v_fma(e, v[c], acc[r][c]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < n; r++) {
+    for (int p = common; p < keys_of(&rows[r]); p++) {
+      v16 e = v_set1(scores[(size_t)r * ld + (size_t)p]);
+      value = values + (size_t)slot_of(&rows[r], p) * (size_t)dim + first;
+#pragma GCC unroll 4
+      for (int c = 0; c < width; c++) acc[r][c] = v_fma(e, v_load(value + 16 * c), acc[r][c]);
+    }
+#pragma GCC unroll 4
+    for (int c = 0; c < width; c++) v_store(rows[r].out + first + 16 * c, v_mul(acc[r][c], v_set1(scale[r])));
+  }
+}
+
+#define DEFINE_ROWS(N)                                                                                                 \
+  static void dots##N(const cpu_attention_row *rows, const float *const key[16], int dim, float *scores, size_t ld) {  \
+    dots(N, rows, key, dim, scores, ld);                                                                               \
+  }                                                                                                                    \
+  static void weigh##N(const float *values, int dim, const cpu_attention_row *rows, int common, const float *scores,   \
+                       size_t ld, const float *scale) {                                                                \
+    int first = 0;                                                                                                     \
+    for (; first + 64 <= dim; first += 64) weigh(N, 4, values, dim, first, rows, common, scores, ld, scale);           \
+    for (; first + 32 <= dim; first += 32) weigh(N, 2, values, dim, first, rows, common, scores, ld, scale);           \
+    for (; first < dim; first += 16) weigh(N, 1, values, dim, first, rows, common, scores, ld, scale);                 \
+  }
+
+typedef void dots_fn(const cpu_attention_row *rows, const float *const key[16], int dim, float *scores, size_t ld);
+typedef void weigh_fn(const float *values, int dim, const cpu_attention_row *rows, int common, const float *scores,
+                      size_t ld, const float *scale);
+
+DEFINE_ROWS(1)
+#if defined(__AVX512F__)
+DEFINE_ROWS(2)
+DEFINE_ROWS(3)
+DEFINE_ROWS(4)
+static dots_fn *const dots_of[ROWS_AT_ONCE] = {dots1, dots2, dots3, dots4};
+static weigh_fn *const weigh_of[ROWS_AT_ONCE] = {weigh1, weigh2, weigh3, weigh4};
+#else
+static dots_fn *const dots_of[ROWS_AT_ONCE] = {dots1};
+static weigh_fn *const weigh_of[ROWS_AT_ONCE] = {weigh1};
+#endif
+
+void V(cpu_attention)(const float *keys, const float *values, int dim, const cpu_attention_row *rows, int n,
+                      float *scores, size_t ld) {
+  float scale[CPU_ATTENTION_ROWS];
+  const float *key[16];
+  int common = rows[0].prefix;
+  for (int r = 1; r < n; r++) common = rows[r].prefix < common ? rows[r].prefix : common;
+  int whole = common & ~15;
+
+  for (int p = 0; p < whole; p += 16) {
+    for (int i = 0; i < 16; i++) key[i] = keys + (size_t)(p + i) * (size_t)dim;
+    for (int r = 0, some; r < n; r += some) {
+      some = n - r < ROWS_AT_ONCE ? n - r : ROWS_AT_ONCE;
+      dots_of[some - 1](rows + r, key, dim, scores + (size_t)r * ld + p, ld);
+    }
+  }
+  for (int r = 0; r < n; r++) {
+    int count = keys_of(&rows[r]);
+    for (int p = whole; p < count; p += 16) {
+      for (int i = 0; i < 16; i++) {
+        int position = p + i < count ? p + i : count - 1; /* past the end: any key, its score is not used */
+        key[i] = keys + (size_t)slot_of(&rows[r], position) * (size_t)dim;
+      }
+      dots1(rows + r, key, dim, scores + (size_t)r * ld + p, ld);
+    }
+    scale[r] = softmax(scores + (size_t)r * ld, count);
+  }
+  for (int r = 0, some; r < n; r += some) {
+    some = n - r < ROWS_AT_ONCE ? n - r : ROWS_AT_ONCE;
+    weigh_of[some - 1](values, dim, rows + r, common, scores + (size_t)r * ld, ld, scale + r);
+  }
+}

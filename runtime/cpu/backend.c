@@ -1,0 +1,132 @@
+/* Opening and closing, the vtable, memory, and the bandwidth probe of the CPU backend. */
+#include "cpu.h"
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_THREADS = 1024 };
+#define HUGE_PAGE ((size_t)2 << 20)
+
+void *cpu_take(cpu_arena *arena, size_t bytes) {
+  char *p = arena->base ? arena->base + arena->used : NULL;
+  arena->used += (bytes + 63) & ~(size_t)63;
+  return p;
+}
+
+dt_status cpu_arena_open(cpu_arena *arena, const char *what, size_t *account, dt_error *err) {
+  arena->size = arena->used ? arena->used : 64;
+  arena->used = 0;
+  if (arena->size >= HUGE_PAGE) arena->size = (arena->size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+  size_t mapped = arena->size + (arena->size >= HUGE_PAGE ? HUGE_PAGE : 0);
+  char *p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return dt_fail_memory(err, what, arena->size);
+  if (arena->size >= HUGE_PAGE) { /* begin at a huge page, and give back what is left at both ends */
+    size_t before = (HUGE_PAGE - (size_t)p % HUGE_PAGE) % HUGE_PAGE;
+    if (before) munmap(p, before);
+    if (before < HUGE_PAGE) munmap(p + before + arena->size, HUGE_PAGE - before);
+    p += before;
+    madvise(p, arena->size, MADV_HUGEPAGE); /* a wish: it is only slower without */
+  }
+  arena->base = p;
+  *account += arena->size;
+  return DT_OK;
+}
+
+void cpu_arena_close(cpu_arena *arena, size_t *account) {
+  if (!arena->base) return;
+  munmap(arena->base, arena->size);
+  *account -= arena->size;
+  *arena = (cpu_arena){0};
+}
+
+static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
+  const cpu_kernels *kernels = cpu_find_kernels(options->variant, err);
+  if (!kernels) return DT_EINPUT;
+  if (options->threads < 1 || options->threads > MAX_THREADS)
+    return dt_fail(err, DT_EINPUT, "threads: %d given, 1 to %d are possible", options->threads, MAX_THREADS);
+  dt_backend *b = calloc(1, sizeof *b);
+  if (!b) return dt_fail_memory(err, "the CPU backend", sizeof *b);
+  b->kernels = kernels;
+  b->threads = options->threads;
+  snprintf(b->description, sizeof b->description, "cpu:%s", kernels->name);
+  *out = b;
+  return DT_OK;
+}
+
+static void cpu_close(dt_backend *b) { free(b); }
+
+static const char *cpu_describe(const dt_backend *b) { return b->description; }
+
+static dt_memory cpu_memory(const dt_backend *b) { return b->memory; }
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+typedef struct {
+  const cpu_kernels *kernels;
+  float *data;
+  int chunks;
+  volatile float sink; /* so that the sums are not optimized away */
+} probe;
+
+enum { PROBE_CHUNK = 1 << 14 }; /* numbers */
+
+static void probe_fill(const cpu_member *me, void *context) {
+  probe *p = context;
+  int first, last;
+  cpu_share(me, p->chunks, &first, &last);
+  for (size_t i = (size_t)first * PROBE_CHUNK; i < (size_t)last * PROBE_CHUNK; i++) p->data[i] = 1.0f;
+}
+
+static void probe_read(const cpu_member *me, void *context) {
+  probe *p = context;
+  int first, last;
+  cpu_share(me, p->chunks, &first, &last);
+  if (last > first)
+    p->sink = p->kernels->stream(p->data + (size_t)first * PROBE_CHUNK, (size_t)(last - first) * PROBE_CHUNK);
+}
+
+static double cpu_read_bandwidth(dt_backend *b) {
+  long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (cache <= 0) cache = 32 << 20;
+  size_t bytes = 4 * (size_t)cache, account = 0;
+  cpu_arena arena = {.used = bytes};
+  if (cpu_arena_open(&arena, "the bandwidth probe", &account, NULL) != DT_OK) return 0.0;
+  probe p = {b->kernels, (float *)arena.base, (int)(bytes / sizeof(float) / PROBE_CHUNK), 0.0f};
+  cpu_team_run(b->threads, probe_fill, &p);
+  double best = 0.0;
+  for (int i = 0; i < 3; i++) {
+    double start = now();
+    cpu_team_run(b->threads, probe_read, &p);
+    double rate = (double)p.chunks * PROBE_CHUNK * sizeof(float) / (now() - start);
+    if (rate > best) best = rate;
+  }
+  cpu_arena_close(&arena, &account);
+  return best;
+}
+
+const dt_backend_ops dt_cpu_ops = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .describe = cpu_describe,
+    .upload = cpu_upload,
+    .free_weights = cpu_free_weights,
+    .create_cache = cpu_create_cache,
+    .free_cache = cpu_free_cache,
+    .forward = cpu_forward,
+    .move = cpu_move,
+    .snapshot = cpu_snapshot,
+    .restore = cpu_restore,
+    .free_snapshot = cpu_free_snapshot,
+    .read_slot = cpu_read_slot,
+    .memory = cpu_memory,
+    .read_bandwidth = cpu_read_bandwidth,
+};

@@ -1,0 +1,124 @@
+/* Keys and values: create, move, copy out and in. A head's keys lie slot by slot, so that a prefix streams. */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct dt_snapshot {
+  int layers, kv_heads, dim, n;
+  size_t bytes; /* of data */
+  size_t *account;
+  float data[]; /* [layers][2][kv_heads][n][dim] */
+};
+
+static void layout(dt_cache *c) {
+  const dt_weights *w = c->weights;
+  size_t row = (size_t)w->layers * 2 * (size_t)w->kv_heads * (size_t)w->dim;
+  c->data = cpu_take(&c->cache_arena, (size_t)c->sequences * (size_t)c->slots * row * sizeof(float));
+  c->scores =
+      cpu_take(&c->scratch_arena, (size_t)w->backend->threads * CPU_ATTENTION_ROWS * c->ldscores * sizeof(float));
+}
+
+dt_status cpu_create_cache(dt_weights *w, int sequences, int slots, dt_cache **out, dt_error *err) {
+  if (sequences < 1 || slots < 1)
+    return dt_fail(err, DT_EINPUT, "cache: %d sequences of %d slots, both must be at least 1", sequences, slots);
+  dt_cache *c = calloc(1, sizeof *c);
+  if (!c) return dt_fail_memory(err, "a cache", sizeof *c);
+  c->weights = w;
+  c->sequences = sequences;
+  c->slots = slots;
+  c->ldscores = ((size_t)slots + 15) & ~(size_t)15;
+  layout(c);
+  dt_status status = cpu_arena_open(&c->cache_arena, "the cache", &w->backend->memory.caches, err);
+  if (status == DT_OK) status = cpu_arena_open(&c->scratch_arena, "scratch", &w->backend->memory.scratch, err);
+  if (status != DT_OK) {
+    cpu_free_cache(c);
+    return status;
+  }
+  layout(c);
+  *out = c;
+  return DT_OK;
+}
+
+void cpu_free_cache(dt_cache *c) {
+  if (!c) return;
+  cpu_arena_close(&c->cache_arena, &c->weights->backend->memory.caches);
+  cpu_arena_close(&c->scratch_arena, &c->weights->backend->memory.scratch);
+  free(c);
+}
+
+static dt_status check_slots(const dt_cache *c, int sequence, const char *what, const int32_t *slot, int n,
+                             dt_error *err) {
+  if (sequence < 0 || sequence >= c->sequences)
+    return dt_fail(err, DT_EINPUT, "%s: sequence %d, the cache has 0 to %d", what, sequence, c->sequences - 1);
+  for (int i = 0; i < n; i++)
+    if (slot[i] < 0 || slot[i] >= c->slots)
+      return dt_fail(err, DT_EINPUT, "%s: slot %d, the cache has 0 to %d", what, slot[i], c->slots - 1);
+  return DT_OK;
+}
+
+/* The heads' rows of a sequence, keys and values of all layers: as many as this, one behind the other. */
+static int heads_of(const dt_cache *c) { return c->weights->layers * 2 * c->weights->kv_heads; }
+
+dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {
+  dt_status status = check_slots(c, sequence, "move", from, n, err);
+  if (status == DT_OK) status = check_slots(c, sequence, "move", to, n, err);
+  if (status != DT_OK) return status;
+  size_t dim = (size_t)c->weights->dim, stride = (size_t)c->slots * dim;
+  float *rows = cpu_rows_of(c, sequence, 0, 0, 0);
+  for (int h = 0; h < heads_of(c); h++, rows += stride)
+    for (int i = 0; i < n; i++)
+      if (from[i] != to[i]) memcpy(rows + (size_t)to[i] * dim, rows + (size_t)from[i] * dim, dim * sizeof *rows);
+  return DT_OK;
+}
+
+dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out, dt_error *err) {
+  dt_status status = check_slots(c, sequence, "snapshot", NULL, 0, err);
+  if (status != DT_OK) return status;
+  if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
+  const dt_weights *w = c->weights;
+  size_t part = (size_t)n * (size_t)w->dim, stride = (size_t)c->slots * (size_t)w->dim;
+  size_t bytes = (size_t)heads_of(c) * part * sizeof(float);
+  dt_snapshot *s = malloc(sizeof *s + bytes);
+  if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s + bytes);
+  *s = (dt_snapshot){w->layers, w->kv_heads, w->dim, n, bytes, &w->backend->memory.caches};
+  const float *rows = cpu_rows_of(c, sequence, 0, 0, 0);
+  for (int h = 0; h < heads_of(c); h++)
+    memcpy(s->data + (size_t)h * part, rows + (size_t)h * stride, part * sizeof *rows);
+  *s->account += bytes;
+  *out = s;
+  return DT_OK;
+}
+
+dt_status cpu_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error *err) {
+  dt_status status = check_slots(c, sequence, "restore", NULL, 0, err);
+  if (status != DT_OK) return status;
+  const dt_weights *w = c->weights;
+  if (s->layers != w->layers || s->kv_heads != w->kv_heads || s->dim != w->dim)
+    return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
+  if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
+  size_t part = (size_t)s->n * (size_t)w->dim, stride = (size_t)c->slots * (size_t)w->dim;
+  float *rows = cpu_rows_of(c, sequence, 0, 0, 0);
+  for (int h = 0; h < heads_of(c); h++)
+    memcpy(rows + (size_t)h * stride, s->data + (size_t)h * part, part * sizeof *rows);
+  return DT_OK;
+}
+
+void cpu_free_snapshot(dt_snapshot *s) {
+  if (!s) return;
+  *s->account -= s->bytes;
+  free(s);
+}
+
+dt_status cpu_read_slot(const dt_cache *c, int sequence, int slot, void **bytes, size_t *len, dt_error *err) {
+  dt_status status = check_slots(c, sequence, "read_slot", &slot, 1, err);
+  if (status != DT_OK) return status;
+  size_t dim = (size_t)c->weights->dim, stride = (size_t)c->slots * dim;
+  *len = (size_t)heads_of(c) * dim * sizeof(float);
+  float *copy = malloc(*len);
+  if (!copy) return dt_fail_memory(err, "a slot", *len);
+  const float *rows = cpu_rows_of(c, sequence, 0, 0, 0) + (size_t)slot * dim;
+  for (int h = 0; h < heads_of(c); h++) memcpy(copy + (size_t)h * dim, rows + (size_t)h * stride, dim * sizeof *rows);
+  *bytes = copy;
+  return DT_OK;
+}

@@ -1,0 +1,52 @@
+/* Rows of 16-bit or 32-bit numbers to f32, and the streaming sum that measures the read bandwidth. */
+#include "variant.h"
+
+#include "vmath.h"
+
+void V(cpu_widen)(const void *row, dt_dtype dtype, int n, float *out) {
+  int i = 0;
+  if (dtype == DT_F32) {
+    memcpy(out, row, (size_t)n * sizeof *out);
+    return;
+  }
+  const uint16_t *p = row;
+  for (; i + 16 <= n; i += 16) v_store(out + i, dtype == DT_F16 ? v_load_f16(p + i) : v_load_bf16(p + i));
+  if (i < n) {
+    uint16_t tail[16] = {0};
+    float wide[16];
+    memcpy(tail, p + i, (size_t)(n - i) * sizeof *tail);
+    v_store(wide, dtype == DT_F16 ? v_load_f16(tail) : v_load_bf16(tail));
+    memcpy(out + i, wide, (size_t)(n - i) * sizeof *out);
+  }
+}
+
+float V(cpu_stream)(const float *p, size_t n) {
+  v16 sum[8];
+  for (int j = 0; j < 8; j++) sum[j] = v_set1(0.0f);
+  for (size_t i = 0; i + 128 <= n; i += 128)
+    for (int j = 0; j < 8; j++) sum[j] = v_add(sum[j], v_load(p + i + 16 * j));
+  for (int j = 1; j < 8; j++) sum[0] = v_add(sum[0], sum[j]);
+  return v_sum(sum[0]);
+}
+
+void V(cpu_exp)(const float *x, size_t n, float *y) {
+  for (size_t i = 0; i < n; i += 16) v_store(y + i, v_exp(v_load(x + i)));
+}
+
+void V(cpu_erf)(const float *x, size_t n, float *y) {
+  for (size_t i = 0; i < n; i += 16) v_store(y + i, v_erf(v_load(x + i)));
+}
+
+void V(cpu_activate)(dt_act_kind act, const float *x, size_t n, float *y) {
+  switch (act) {
+  case DT_ACT_GELU_ERF:
+    for (size_t i = 0; i < n; i += 16) v_store(y + i, v_gelu_erf(v_load(x + i)));
+    break;
+  case DT_ACT_GELU_TANH:
+    for (size_t i = 0; i < n; i += 16) v_store(y + i, v_gelu_tanh(v_load(x + i)));
+    break;
+  case DT_ACT_SILU:
+    for (size_t i = 0; i < n; i += 16) v_store(y + i, v_silu(v_load(x + i)));
+    break;
+  }
+}

@@ -1,0 +1,85 @@
+/* What one variant offers: a table of kernels, and the shapes they work on. */
+#ifndef DT_CPU_KERNELS_H
+#define DT_CPU_KERNELS_H
+
+#include "backend.h"
+
+enum {
+  CPU_PANEL = 32,        /* outputs of a matrix that lie together */
+  CPU_GROUP = 4,         /* panels that a pass of one row takes at once, to hide the latency of its fma chains */
+  CPU_ROWS = 64,         /* rows of one chunk: a larger pass runs in chunks, through all layers, in order */
+  CPU_TOP = 32,          /* most candidates per row */
+  CPU_LOGIT_BLOCK = 256, /* ids whose logits are reduced together: a constant, so that no sum depends on the threads */
+  CPU_ATTENTION_ROWS = 4 /* rows whose attention is computed side by side, so that prefix keys are read once for them */
+};
+
+/* A matrix in panels: element (k, j) of panel p lies at [(p * k + k) * 32 + j] and belongs to output 32 p + j. Outputs are
+ * padded with zeros to whole panels. */
+typedef struct {
+  void *data;
+  float *bias; /* [panels * 32], zeros where the model has none */
+  int k, panels;
+  dt_dtype dtype;
+} cpu_matrix;
+
+/* What becomes of a panel's sums, with the bias added. */
+typedef enum {
+  CPU_STORE,    /* out[row][32 p + j] = sum */
+  CPU_ADD,      /* out[row][32 p + j] += sum: the residual stream */
+  CPU_ACTIVATE, /* out[row][32 p + j] = act(sum) */
+  CPU_GATE      /* outputs 0..15 of a panel are gates, 16..31 what they gate: out[row][16 p + j] = act(gate) * up */
+} cpu_finish;
+
+/* The keys of one head in a sequence, for one row: positions 0..prefix-1 lie in slots of the same number. */
+typedef struct {
+  const float *q;      /* [dim], scaled by head_dim^-0.5 */
+  float *out;          /* [dim] */
+  const int32_t *path; /* [path_len] slots of positions prefix.. */
+  int prefix, path_len;
+} cpu_attention_row;
+
+/* The likeliest ids so far, falling, ties by lower id. */
+typedef struct {
+  float logit[CPU_TOP];
+  int32_t id[CPU_TOP];
+  int count;
+  bool nan; /* some logit was NaN */
+} cpu_top;
+
+/* One block's part of the softmax sums: sum = sum of exp(logit - max), weighted = sum of exp(logit - max) (logit - max). */
+typedef struct {
+  float *max, *sum, *weighted; /* [blocks] each */
+} cpu_softmax_parts;
+
+typedef struct {
+  const char *name;
+  /* sums[r * ld + j], j < 32 * count: the products of rows 0..n-1 of x with panels first..first+count-1, count <= GROUP. */
+  void (*matmul)(const cpu_matrix *m, int first, int count, const float *x, size_t ldx, int n, float *sums, size_t ld);
+  void (*finish)(cpu_finish how, dt_act_kind act, const cpu_matrix *m, int first, int count, const float *sums,
+                 size_t ld, int n, float *out, size_t ldo);
+  /* y = norm(x) * weight + bias (bias may be NULL), over `hidden` numbers */
+  void (*norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
+               float *y);
+  /* rows share keys and values [slot][dim] (dim a multiple of 16); scores: [n][ld] scratch, ld a multiple of 16 */
+  void (*attention)(const float *keys, const float *values, int dim, const cpu_attention_row *rows, int n,
+                    float *scores, size_t ld);
+  /* logits[0..count-1] are those of ids first.. ; may write up to 15 numbers behind them. Updates top (at most k), and
+   * parts at `block` unless it is NULL. */
+  void (*reduce_logits)(float *logits, int first, int count, int k, cpu_top *top, const cpu_softmax_parts *parts,
+                        int block);
+  /* Over the blocks' parts: the largest logit, sum and weighted sum relative to it. */
+  void (*combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max, float *sum, float *weighted);
+  void (*widen)(const void *row, dt_dtype dtype, int n, float *out); /* n numbers to f32 */
+  float (*stream)(const float *p, size_t n);                         /* a sum, as fast as reading goes */
+  /* y[i] = f(x[i]); for tests of the polynomials. n a multiple of 16 */
+  void (*exp)(const float *x, size_t n, float *y);
+  void (*erf)(const float *x, size_t n, float *y);
+  void (*activate)(dt_act_kind act, const float *x, size_t n, float *y);
+} cpu_kernels;
+
+/* The best variant, or the named one; NULL with a message if it is unknown or this machine lacks the instructions. */
+const cpu_kernels *cpu_find_kernels(const char *variant, dt_error *err);
+/* Variant i of those this machine can run, slowest first; NULL behind the last. */
+const cpu_kernels *cpu_variant(int i);
+
+#endif

@@ -1,0 +1,82 @@
+/* What is kept of the logits: the likeliest ids and the parts of the softmax sums, block by block of ids, so that the
+ * logits of a large vocabulary are never all in memory. */
+#include "variant.h"
+
+#include "vmath.h"
+
+#include <float.h>
+
+/* Keeps ids of equal logit in the order they come, which is that of the ids. */
+static void insert(cpu_top *top, int k, float logit, int32_t id) {
+  int at = top->count < k ? top->count++ : k - 1;
+  for (; at > 0 && top->logit[at - 1] < logit; at--) {
+    top->logit[at] = top->logit[at - 1];
+    top->id[at] = top->id[at - 1];
+  }
+  top->logit[at] = logit;
+  top->id[at] = id;
+}
+
+void V(cpu_reduce_logits)(float *logits, int first, int count, int k, cpu_top *top, const cpu_softmax_parts *parts,
+                          int block) {
+  for (int i = count; i & 15; i++) logits[i] = -INFINITY;
+  v16 even = v_set1(-INFINITY), odd = even; /* the largest of each of 32 disjoint sets of ids */
+  unsigned nan = 0;
+  for (int i = 0; i < count; i += 16) {
+    v16 l = v_load(logits + i);
+    nan |= v_nan_mask(l);
+    if (i & 16)
+      odd = v_max(l, odd);
+    else
+      even = v_max(l, even);
+  }
+  if (nan) top->nan = true;
+  float largest = v_hmax(v_max(even, odd));
+
+  if (parts) {
+    float base = largest > -FLT_MAX ? largest : -FLT_MAX;
+    v16 sum = v_set1(0.0f), weighted = sum;
+    for (int i = 0; i < count; i += 16) {
+      v16 d = v_max(v_set1(VMATH_EXP_MIN), v_sub(v_load(logits + i), v_set1(base)));
+      v16 e = v_exp(d);
+      if (i + 16 > count) e = v_first(e, count - i);
+      sum = v_add(sum, e);
+      weighted = v_fma(e, d, weighted);
+    }
+    parts->max[block] = base;
+    parts->sum[block] = v_sum(sum);
+    parts->weighted[block] = v_sum(weighted);
+  }
+
+  float least = top->count == k ? top->logit[k - 1] : -INFINITY; /* only larger ones get in */
+  if (!(largest > least)) return;
+  /* The block's k-th is at least the smallest of those 32 maxima: lower ids need no look. */
+  v16 zero = v_set1(0.0f);
+  float floor = k == 1 ? largest : -v_hmax(v_sub(zero, v_min(even, odd)));
+  for (int i = 0; i < count; i += 16) {
+    v16 l = v_load(logits + i);
+    unsigned mask = v_gt_mask(l, v_set1(least)) & ~v_gt_mask(v_set1(floor), l);
+    for (; mask; mask &= mask - 1) {
+      int at = i + __builtin_ctz(mask);
+      if (!(logits[at] > least)) continue;
+      insert(top, k, logits[at], first + at);
+      if (top->count == k) least = top->logit[k - 1];
+    }
+  }
+}
+
+void V(cpu_combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max, float *sum, float *weighted) {
+  float largest = parts->max[0];
+  for (int b = 1; b < blocks; b++) largest = parts->max[b] > largest ? parts->max[b] : largest;
+  v16 s = v_set1(0.0f), w = s;
+  for (int b = 0; b < blocks; b += 16) {
+    v16 d = v_max(v_set1(VMATH_EXP_MIN), v_sub(v_load(parts->max + b), v_set1(largest)));
+    v16 e = v_exp(d), part = v_load(parts->sum + b);
+    if (b + 16 > blocks) e = v_first(e, blocks - b);
+    s = v_fma(e, part, s);
+    w = v_fma(e, v_fma(d, part, v_load(parts->weighted + b)), w);
+  }
+  *max = largest;
+  *sum = v_sum(s);
+  *weighted = v_sum(w);
+}

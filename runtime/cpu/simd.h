@@ -1,0 +1,34 @@
+/* Sixteen f32 lanes, in three spellings. Every kernel is written once against these names and compiled once per variant
+ * (VARIANT is scalar, avx2 or avx512), so that all variants perform the same operations in the same order and give the
+ * same bits. Rules that keep it so: each operation is IEEE-754 and rounds once; sums across lanes have one fixed order
+ * (v_sum); nothing here depends on the width of a register. */
+#ifndef DT_CPU_SIMD_H
+#define DT_CPU_SIMD_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define SIMD_PASTE_(a, b) a##_##b
+#define SIMD_PASTE(a, b) SIMD_PASTE_(a, b)
+#define V(name) SIMD_PASTE(name, VARIANT) /* a kernel's name in this variant */
+#define VI static inline __attribute__((always_inline))
+
+#if defined(__AVX512F__)
+#include "simd_avx512.h"
+#elif defined(__AVX2__)
+#include "simd_avx2.h"
+#else
+#include "simd_scalar.h"
+#endif
+
+/* The first n lanes of a, zero in the others. */
+VI v16 v_first(v16 a, int n) {
+  float f[16];
+  v_store(f, a);
+  for (int i = n; i < 16; i++) f[i] = 0.0f;
+  return v_load(f);
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* v16 in two AVX registers: lanes 0..7 and 8..15; simd_scalar.h says what each operation means. */
+#include <immintrin.h>
+
+typedef struct {
+  __m256 lo, hi;
+} v16;
+
+VI v16 simd_pair(__m256 lo, __m256 hi) {
+  v16 r = {lo, hi};
+  return r;
+}
+#define SIMD_BOTH(call_lo, call_hi) return simd_pair(call_lo, call_hi)
+
+VI v16 v_set1(float x) { SIMD_BOTH(_mm256_set1_ps(x), _mm256_set1_ps(x)); }
+VI v16 v_load(const float *p) { SIMD_BOTH(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)); }
+VI void v_store(float *p, v16 a) {
+  _mm256_storeu_ps(p, a.lo);
+  _mm256_storeu_ps(p + 8, a.hi);
+}
+VI v16 v_load_f16(const uint16_t *p) {
+  SIMD_BOTH(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)),
+            _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + 8))));
+}
+VI __m256 simd_from_bf16(const uint16_t *p) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
+}
+VI v16 v_load_bf16(const uint16_t *p) { SIMD_BOTH(simd_from_bf16(p), simd_from_bf16(p + 8)); }
+VI v16 v_add(v16 a, v16 b) { SIMD_BOTH(_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)); }
+VI v16 v_sub(v16 a, v16 b) { SIMD_BOTH(_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi)); }
+VI v16 v_mul(v16 a, v16 b) { SIMD_BOTH(_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi)); }
+VI v16 v_div(v16 a, v16 b) { SIMD_BOTH(_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi)); }
+VI v16 v_fma(v16 a, v16 b, v16 c) { SIMD_BOTH(_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)); }
+VI v16 v_max(v16 a, v16 b) { SIMD_BOTH(_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)); }
+VI v16 v_min(v16 a, v16 b) { SIMD_BOTH(_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)); }
+VI v16 v_abs(v16 a) {
+  __m256 bit = _mm256_set1_ps(-0.0f);
+  SIMD_BOTH(_mm256_andnot_ps(bit, a.lo), _mm256_andnot_ps(bit, a.hi));
+}
+VI v16 v_copysign(v16 a, v16 sign) {
+  __m256 bit = _mm256_set1_ps(-0.0f);
+  SIMD_BOTH(_mm256_or_ps(_mm256_andnot_ps(bit, a.lo), _mm256_and_ps(bit, sign.lo)),
+            _mm256_or_ps(_mm256_andnot_ps(bit, a.hi), _mm256_and_ps(bit, sign.hi)));
+}
+VI v16 v_if_gt(v16 a, v16 b, v16 x, v16 y) {
+  SIMD_BOTH(_mm256_blendv_ps(y.lo, x.lo, _mm256_cmp_ps(a.lo, b.lo, _CMP_GT_OQ)),
+            _mm256_blendv_ps(y.hi, x.hi, _mm256_cmp_ps(a.hi, b.hi, _CMP_GT_OQ)));
+}
+VI v16 v_keep_nan(v16 test, v16 a) {
+  SIMD_BOTH(_mm256_blendv_ps(a.lo, test.lo, _mm256_cmp_ps(test.lo, test.lo, _CMP_UNORD_Q)),
+            _mm256_blendv_ps(a.hi, test.hi, _mm256_cmp_ps(test.hi, test.hi, _CMP_UNORD_Q)));
+}
+VI __m256 simd_scale2(__m256 a, __m256 t) {
+  return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_slli_epi32(_mm256_castps_si256(t), 23)));
+}
+VI v16 v_scale2(v16 a, v16 t) { SIMD_BOTH(simd_scale2(a.lo, t.lo), simd_scale2(a.hi, t.hi)); }
+VI unsigned v_gt_mask(v16 a, v16 b) {
+  return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a.lo, b.lo, _CMP_GT_OQ)) |
+         (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a.hi, b.hi, _CMP_GT_OQ)) << 8;
+}
+VI unsigned v_nan_mask(v16 a) {
+  return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a.lo, a.lo, _CMP_UNORD_Q)) |
+         (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a.hi, a.hi, _CMP_UNORD_Q)) << 8;
+}
+
+VI float v_sum(v16 a) {
+  __m256 s8 = _mm256_add_ps(a.lo, a.hi);
+  __m128 s4 = _mm_add_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
+  __m128 s2 = _mm_add_ps(s4, _mm_movehl_ps(s4, s4));
+  return _mm_cvtss_f32(_mm_add_ss(s2, _mm_movehdup_ps(s2)));
+}
+VI float v_hmax(v16 a) {
+  __m256 s8 = _mm256_max_ps(a.lo, a.hi);
+  __m128 s4 = _mm_max_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
+  __m128 s2 = _mm_max_ps(s4, _mm_movehl_ps(s4, s4));
+  return _mm_cvtss_f32(_mm_max_ss(s2, _mm_movehdup_ps(s2)));
+}
+VI __m256 simd_sums2(v16 a, v16 b) {
+  __m256 a8 = _mm256_add_ps(a.lo, a.hi), b8 = _mm256_add_ps(b.lo, b.hi);
+  return _mm256_add_ps(_mm256_permute2f128_ps(a8, b8, 0x20), _mm256_permute2f128_ps(a8, b8, 0x31));
+}
+VI v16 v_sums4(v16 a, v16 b, v16 c, v16 d) { SIMD_BOTH(simd_sums2(a, b), simd_sums2(c, d)); }
+VI __m256 simd_sums8(__m256 g0, __m256 g1, __m256 g2, __m256 g3) {
+  __m256 e = _mm256_add_ps(_mm256_shuffle_ps(g0, g1, 0x44), _mm256_shuffle_ps(g0, g1, 0xee));
+  __m256 f = _mm256_add_ps(_mm256_shuffle_ps(g2, g3, 0x44), _mm256_shuffle_ps(g2, g3, 0xee));
+  return _mm256_add_ps(_mm256_shuffle_ps(e, f, 0x88), _mm256_shuffle_ps(e, f, 0xdd));
+}
+VI v16 v_sums16(v16 g0, v16 g1, v16 g2, v16 g3) {
+  SIMD_BOTH(simd_sums8(g0.lo, g1.lo, g2.lo, g3.lo), simd_sums8(g0.hi, g1.hi, g2.hi, g3.hi));
+}
+#undef SIMD_BOTH

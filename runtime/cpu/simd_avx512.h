@@ -1,0 +1,56 @@
+/* v16 in one AVX-512 register; simd_scalar.h says what each operation means. */
+#include <immintrin.h>
+
+typedef __m512 v16;
+
+VI v16 v_set1(float x) { return _mm512_set1_ps(x); }
+VI v16 v_load(const float *p) { return _mm512_loadu_ps(p); }
+VI void v_store(float *p, v16 a) { _mm512_storeu_ps(p, a); }
+VI v16 v_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+VI v16 v_load_bf16(const uint16_t *p) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
+}
+VI v16 v_add(v16 a, v16 b) { return _mm512_add_ps(a, b); }
+VI v16 v_sub(v16 a, v16 b) { return _mm512_sub_ps(a, b); }
+VI v16 v_mul(v16 a, v16 b) { return _mm512_mul_ps(a, b); }
+VI v16 v_div(v16 a, v16 b) { return _mm512_div_ps(a, b); }
+VI v16 v_fma(v16 a, v16 b, v16 c) { return _mm512_fmadd_ps(a, b, c); }
+VI v16 v_max(v16 a, v16 b) { return _mm512_max_ps(a, b); }
+VI v16 v_min(v16 a, v16 b) { return _mm512_min_ps(a, b); }
+VI v16 v_abs(v16 a) { return _mm512_abs_ps(a); }
+VI v16 v_copysign(v16 a, v16 sign) {
+  __m512 bit = _mm512_set1_ps(-0.0f);
+  return _mm512_or_ps(_mm512_andnot_ps(bit, a), _mm512_and_ps(bit, sign));
+}
+VI v16 v_if_gt(v16 a, v16 b, v16 x, v16 y) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x); }
+VI v16 v_keep_nan(v16 test, v16 a) {
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(test, test, _CMP_UNORD_Q), a, test);
+}
+VI v16 v_scale2(v16 a, v16 t) {
+  return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_slli_epi32(_mm512_castps_si512(t), 23)));
+}
+VI unsigned v_gt_mask(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+VI unsigned v_nan_mask(v16 a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+
+VI float v_sum(v16 a) {
+  __m256 s8 = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+  __m128 s4 = _mm_add_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
+  __m128 s2 = _mm_add_ps(s4, _mm_movehl_ps(s4, s4));
+  return _mm_cvtss_f32(_mm_add_ss(s2, _mm_movehdup_ps(s2)));
+}
+VI float v_hmax(v16 a) {
+  __m256 s8 = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+  __m128 s4 = _mm_max_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
+  __m128 s2 = _mm_max_ps(s4, _mm_movehl_ps(s4, s4));
+  return _mm_cvtss_f32(_mm_max_ss(s2, _mm_movehdup_ps(s2)));
+}
+VI v16 v_sums4(v16 a, v16 b, v16 c, v16 d) {
+  __m512 ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+  __m512 cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
+  return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
+}
+VI v16 v_sums16(v16 g0, v16 g1, v16 g2, v16 g3) {
+  __m512 e = _mm512_add_ps(_mm512_shuffle_ps(g0, g1, 0x44), _mm512_shuffle_ps(g0, g1, 0xee));
+  __m512 f = _mm512_add_ps(_mm512_shuffle_ps(g2, g3, 0x44), _mm512_shuffle_ps(g2, g3, 0xee));
+  return _mm512_add_ps(_mm512_shuffle_ps(e, f, 0x88), _mm512_shuffle_ps(e, f, 0xdd));
+}

@@ -1,0 +1,102 @@
+/* v16 in plain C: the definition that a reader can check, and that the other two must match to the bit. */
+typedef struct {
+  float f[16];
+} v16;
+
+VI uint32_t simd_bits(float x) {
+  uint32_t u;
+  memcpy(&u, &x, 4);
+  return u;
+}
+VI float simd_float(uint32_t u) {
+  float x;
+  memcpy(&x, &u, 4);
+  return x;
+}
+
+#define SIMD_EACH(expression)                                                                                          \
+  v16 r;                                                                                                               \
+  for (int i = 0; i < 16; i++) r.f[i] = (expression);                                                                  \
+  return r
+
+VI v16 v_set1(float x) { SIMD_EACH(x); }
+VI v16 v_load(const float *p) { SIMD_EACH(p[i]); }
+VI void v_store(float *p, v16 a) { memcpy(p, a.f, sizeof a.f); }
+VI v16 v_load_bf16(const uint16_t *p) { SIMD_EACH(simd_float((uint32_t)p[i] << 16)); }
+
+VI float simd_from_f16(uint16_t h) {
+  uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
+  if (rest < 0x00800000) { /* zero or subnormal: the mantissa times 2^-24, exactly */
+    float x = (float)(h & 0x7fff) * 0x1p-24f;
+    return simd_float(sign | simd_bits(x));
+  }
+  if (rest > 0x0f800000) return simd_float(sign | 0x70000000 | rest | 0x00400000); /* NaN, made quiet */
+  if (rest == 0x0f800000) return simd_float(sign | 0x7f800000);
+  return simd_float(sign | (rest + 0x38000000)); /* bias 15 becomes bias 127 */
+}
+VI v16 v_load_f16(const uint16_t *p) { SIMD_EACH(simd_from_f16(p[i])); }
+
+VI v16 v_add(v16 a, v16 b) { SIMD_EACH(a.f[i] + b.f[i]); }
+VI v16 v_sub(v16 a, v16 b) { SIMD_EACH(a.f[i] - b.f[i]); }
+VI v16 v_mul(v16 a, v16 b) { SIMD_EACH(a.f[i] * b.f[i]); }
+VI v16 v_div(v16 a, v16 b) { SIMD_EACH(a.f[i] / b.f[i]); }
+VI v16 v_fma(v16 a, v16 b, v16 c) { SIMD_EACH(fmaf(a.f[i], b.f[i], c.f[i])); }
+VI v16 v_max(v16 a, v16 b) { SIMD_EACH(a.f[i] > b.f[i] ? a.f[i] : b.f[i]); } /* b where either is NaN */
+VI v16 v_min(v16 a, v16 b) { SIMD_EACH(a.f[i] < b.f[i] ? a.f[i] : b.f[i]); } /* b where either is NaN */
+VI v16 v_abs(v16 a) { SIMD_EACH(simd_float(simd_bits(a.f[i]) & 0x7fffffff)); }
+VI v16 v_copysign(v16 a, v16 sign) {
+  SIMD_EACH(simd_float((simd_bits(a.f[i]) & 0x7fffffff) | (simd_bits(sign.f[i]) & 0x80000000)));
+}
+/* a > b ? x : y, lane by lane; y where either is NaN */
+VI v16 v_if_gt(v16 a, v16 b, v16 x, v16 y) { SIMD_EACH(a.f[i] > b.f[i] ? x.f[i] : y.f[i]); }
+/* test where test is NaN, else a */
+VI v16 v_keep_nan(v16 test, v16 a) { SIMD_EACH(test.f[i] != test.f[i] ? test.f[i] : a.f[i]); }
+/* a * 2^n, where n stands in the low mantissa bits of t (vmath.h); the result must be a normal number */
+VI v16 v_scale2(v16 a, v16 t) { SIMD_EACH(simd_float(simd_bits(a.f[i]) + (simd_bits(t.f[i]) << 23))); }
+
+/* Bit i: a > b in lane i; bit i: a is NaN in lane i. */
+VI unsigned v_gt_mask(v16 a, v16 b) {
+  unsigned m = 0;
+  for (int i = 0; i < 16; i++) m |= (unsigned)(a.f[i] > b.f[i]) << i;
+  return m;
+}
+VI unsigned v_nan_mask(v16 a) {
+  unsigned m = 0;
+  for (int i = 0; i < 16; i++) m |= (unsigned)(a.f[i] != a.f[i]) << i;
+  return m;
+}
+
+/* The sum of the lanes, in the one order: i + (i+8), then + 4, + 2, + 1. */
+VI float v_sum(v16 a) {
+  for (int width = 8; width; width /= 2)
+    for (int i = 0; i < width; i++) a.f[i] = a.f[i] + a.f[i + width];
+  return a.f[0];
+}
+VI float v_hmax(v16 a) {
+  for (int width = 8; width; width /= 2)
+    for (int i = 0; i < width; i++) a.f[i] = a.f[i] > a.f[i + width] ? a.f[i] : a.f[i + width];
+  return a.f[0];
+}
+
+/* Sixteen v_sum at once: v_sums16(g0..g3) with gj = v_sums4 of vectors j, 4+j, 8+j, 12+j gives the sums of vectors 0..15. */
+VI v16 v_sums4(v16 a, v16 b, v16 c, v16 d) {
+  v16 r;
+  for (int i = 0; i < 4; i++) {
+    r.f[i] = (a.f[i] + a.f[i + 8]) + (a.f[i + 4] + a.f[i + 12]);
+    r.f[4 + i] = (b.f[i] + b.f[i + 8]) + (b.f[i + 4] + b.f[i + 12]);
+    r.f[8 + i] = (c.f[i] + c.f[i + 8]) + (c.f[i + 4] + c.f[i + 12]);
+    r.f[12 + i] = (d.f[i] + d.f[i + 8]) + (d.f[i + 4] + d.f[i + 12]);
+  }
+  return r;
+}
+VI v16 v_sums16(v16 g0, v16 g1, v16 g2, v16 g3) {
+  v16 r;
+  const v16 *g[4] = {&g0, &g1, &g2, &g3};
+  for (int j = 0; j < 4; j++)
+    for (int b = 0; b < 4; b++) {
+      const float *s = g[j]->f + 4 * b;
+      r.f[4 * b + j] = (s[0] + s[2]) + (s[1] + s[3]);
+    }
+  return r;
+}
+#undef SIMD_EACH

@@ -1,0 +1,308 @@
+/* Weights into panels. The layout code runs twice: once to measure, once to take the memory and fill it. */
+#include "internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int round_up(int n, int to) { return (n + to - 1) / to * to; }
+static size_t bytes_of(dt_dtype dtype) { return dtype == DT_F32 ? 4 : 2; }
+
+static const char *row_of(const dt_matrix *m, int row) {
+  size_t at = (size_t)(row / m->group) * (size_t)m->stride + (size_t)(row % m->group);
+  return (const char *)m->data + at * (size_t)m->cols * bytes_of(m->dtype);
+}
+
+/* What an upload works with besides its result. */
+typedef struct {
+  dt_weights *w;
+  const dt_model_desc *desc;
+  char *raw;   /* an aligned copy of a source row */
+  float *wide; /* the same in f32 */
+  int longest; /* numbers in the longest row */
+} builder;
+
+/* Columns col.. of a source row become k0.. of output `output`. */
+static void put(builder *b, cpu_matrix *m, int output, int k0, const dt_matrix *source, int row, int col, int count) {
+  size_t element = bytes_of(source->dtype);
+  memcpy(b->raw, row_of(source, row) + (size_t)col * element, (size_t)count * element);
+  size_t at = ((size_t)(output / CPU_PANEL) * (size_t)m->k + (size_t)k0) * CPU_PANEL + (size_t)(output % CPU_PANEL);
+  if (m->dtype != DT_F32) {
+    const uint16_t *from = (const uint16_t *)b->raw;
+    uint16_t *to = (uint16_t *)m->data + at;
+    for (int i = 0; i < count; i++) to[(size_t)i * CPU_PANEL] = from[i];
+    return;
+  }
+  b->w->backend->kernels->widen(b->raw, source->dtype, count, b->wide);
+  float *to = (float *)m->data + at;
+  for (int i = 0; i < count; i++) to[(size_t)i * CPU_PANEL] = b->wide[i];
+}
+
+/* Rows of `source` become outputs output.. ; heads of head_dim rows are padded to `dim` outputs. */
+static void put_heads(builder *b, cpu_matrix *m, int output, const dt_matrix *source, int head_dim, int dim) {
+  for (int r = 0; r < source->rows; r++)
+    put(b, m, output + r / head_dim * dim + r % head_dim, 0, source, r, 0, source->cols);
+}
+
+static void read_vector(builder *b, const dt_matrix *source, int row, int count, float *out) {
+  for (int i = 0; i < count; i++) {
+    memcpy(b->raw, row_of(source, row + i), bytes_of(source->dtype));
+    b->w->backend->kernels->widen(b->raw, source->dtype, 1, out + i);
+  }
+}
+
+static void add_vector(builder *b, const dt_matrix *source, float *out) {
+  if (!source->data) return;
+  for (int i = 0; i < source->rows; i++) {
+    float value;
+    read_vector(b, source, i, 1, &value);
+    out[i] += value;
+  }
+}
+
+static void put_bias_heads(builder *b, float *bias, const dt_matrix *source, int head_dim, int dim) {
+  if (!source->data) return;
+  for (int r = 0; r < source->rows; r++) read_vector(b, source, r, 1, bias + r / head_dim * dim + r % head_dim);
+}
+
+/* A vector of the model, NULL if it has none; room for a whole last sixteen. */
+static float *take_vector(builder *b, const dt_matrix *source) {
+  if (!source->data) return NULL;
+  float *v = cpu_take(&b->w->weights_arena, (size_t)round_up(source->rows, 16) * sizeof *v);
+  if (v) read_vector(b, source, 0, source->rows, v);
+  return v;
+}
+
+/* A panel matrix of zeros for sources of these types: 16-bit if they all agree, else f32. */
+static cpu_matrix take_matrix(builder *b, int outputs, int k, const dt_matrix *const *sources, int count) {
+  cpu_matrix m = {.k = k, .panels = round_up(outputs, CPU_PANEL) / CPU_PANEL, .dtype = sources[0]->dtype};
+  for (int i = 1; i < count; i++)
+    if (sources[i]->dtype != m.dtype) m.dtype = DT_F32;
+  m.data = cpu_take(&b->w->weights_arena, (size_t)m.panels * (size_t)k * CPU_PANEL * bytes_of(m.dtype));
+  m.bias = cpu_take(&b->w->weights_arena, (size_t)m.panels * CPU_PANEL * sizeof(float));
+  return m;
+}
+
+static cpu_matrix build_qkv(builder *b, const dt_layer *l) {
+  const dt_weights *w = b->w;
+  int head_dim = b->desc->head_dim, keys = w->heads * w->dim, values = keys + w->kv_heads * w->dim;
+  cpu_matrix m =
+      take_matrix(b, values + w->kv_heads * w->dim, w->hidden, (const dt_matrix *[]){&l->q, &l->k, &l->v}, 3);
+  if (!m.data) return m;
+  put_heads(b, &m, 0, &l->q, head_dim, w->dim);
+  put_heads(b, &m, keys, &l->k, head_dim, w->dim);
+  put_heads(b, &m, values, &l->v, head_dim, w->dim);
+  put_bias_heads(b, m.bias, &l->q_bias, head_dim, w->dim);
+  put_bias_heads(b, m.bias + keys, &l->k_bias, head_dim, w->dim);
+  put_bias_heads(b, m.bias + values, &l->v_bias, head_dim, w->dim);
+  return m;
+}
+
+static cpu_matrix build_up(builder *b, const dt_layer *l) {
+  const dt_weights *w = b->w;
+  int inter = b->desc->inter;
+  cpu_matrix m;
+  if (!w->gated) {
+    m = take_matrix(b, inter, w->hidden, (const dt_matrix *[]){&l->up}, 1);
+    if (!m.data) return m;
+    for (int r = 0; r < inter; r++) put(b, &m, r, 0, &l->up, r, 0, w->hidden);
+    add_vector(b, &l->up_bias, m.bias);
+    return m;
+  }
+  m = take_matrix(b, 2 * round_up(inter, 16), w->hidden, (const dt_matrix *[]){&l->gate, &l->up}, 2);
+  if (!m.data) return m;
+  for (int r = 0; r < inter; r++) {
+    int output = r / 16 * CPU_PANEL + r % 16;
+    put(b, &m, output, 0, &l->gate, r, 0, w->hidden);
+    put(b, &m, output + 16, 0, &l->up, r, 0, w->hidden);
+    if (l->gate_bias.data) read_vector(b, &l->gate_bias, r, 1, m.bias + output);
+    if (l->up_bias.data) read_vector(b, &l->up_bias, r, 1, m.bias + output + 16);
+  }
+  return m;
+}
+
+/* The attention output's columns, head by head at their padded places. */
+static void put_o(builder *b, cpu_matrix *m, const dt_layer *l) {
+  int head_dim = b->desc->head_dim;
+  for (int r = 0; r < b->w->hidden; r++)
+    for (int h = 0; h < b->w->heads; h++) put(b, m, r, h * b->w->dim, &l->o, r, h * head_dim, head_dim);
+  add_vector(b, &l->o_bias, m->bias);
+}
+
+static void put_down(builder *b, cpu_matrix *m, const dt_layer *l, int k0) {
+  for (int r = 0; r < b->w->hidden; r++) put(b, m, r, k0, &l->down, r, 0, b->desc->inter);
+  add_vector(b, &l->down_bias, m->bias);
+}
+
+static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
+  dt_weights *w = b->w;
+  int attention = w->heads * w->dim, inter = b->desc->inter;
+  cpu_layer built = {take_vector(b, &l->norm1),
+                     take_vector(b, &l->norm1_bias),
+                     take_vector(b, &l->norm2),
+                     take_vector(b, &l->norm2_bias),
+                     build_qkv(b, l),
+                     build_up(b, l),
+                     {0},
+                     {0}};
+  if (w->parallel) {
+    built.o = take_matrix(b, w->hidden, attention + inter, (const dt_matrix *[]){&l->o, &l->down}, 2);
+    if (built.o.data) {
+      put_o(b, &built.o, l);
+      put_down(b, &built.o, l, attention);
+    }
+  } else {
+    built.o = take_matrix(b, w->hidden, attention, (const dt_matrix *[]){&l->o}, 1);
+    built.down = take_matrix(b, w->hidden, inter, (const dt_matrix *[]){&l->down}, 1);
+    if (built.o.data) {
+      put_o(b, &built.o, l);
+      put_down(b, &built.down, l, 0);
+    }
+  }
+  if (out) *out = built;
+}
+
+static void build_model(builder *b) {
+  dt_weights *w = b->w;
+  const dt_model_desc *d = b->desc;
+  w->layer = cpu_take(&w->weights_arena, (size_t)w->layers * sizeof *w->layer);
+  for (int i = 0; i < w->layers; i++) build_layer(b, &d->layer[i], w->layer ? &w->layer[i] : NULL);
+  w->final_norm = take_vector(b, &d->final_norm);
+  w->final_norm_bias = take_vector(b, &d->final_norm_bias);
+
+  size_t row = (size_t)w->hidden * bytes_of(d->embed.dtype);
+  w->embed_dtype = d->embed.dtype;
+  w->embed = cpu_take(&w->weights_arena, (size_t)w->vocab * row);
+  w->unembed = take_matrix(b, w->vocab, w->hidden, (const dt_matrix *[]){&d->unembed}, 1);
+  int pairs = w->rotary_dims / 2;
+  w->cosine = cpu_take(&w->weights_arena, (size_t)w->context * (size_t)pairs * sizeof(float));
+  w->sine = cpu_take(&w->weights_arena, (size_t)w->context * (size_t)pairs * sizeof(float));
+  if (!w->embed) return;
+  for (int r = 0; r < w->vocab; r++) {
+    memcpy((char *)w->embed + (size_t)r * row, row_of(&d->embed, r), row);
+    put(b, &w->unembed, r, 0, &d->unembed, r, 0, w->hidden);
+  }
+  for (int p = 0; p < w->context; p++)
+    for (int j = 0; j < pairs; j++) {
+      double angle = (double)p * (double)d->inv_freq[j];
+      w->cosine[(size_t)p * (size_t)pairs + (size_t)j] = (float)cos(angle);
+      w->sine[(size_t)p * (size_t)pairs + (size_t)j] = (float)sin(angle);
+    }
+}
+
+static void build_scratch(dt_weights *w, int inter) {
+  cpu_arena *a = &w->scratch_arena;
+  size_t threads = (size_t)w->backend->threads;
+  w->ldx = (size_t)round_up(w->hidden, CPU_PANEL);
+  w->ldqkv = (size_t)round_up((w->heads + 2 * w->kv_heads) * w->dim, CPU_PANEL);
+  w->ldcat = (size_t)(w->heads * w->dim + round_up(inter, CPU_PANEL));
+  w->ldparts = (size_t)round_up((w->vocab + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, 16);
+  w->x = cpu_take(a, CPU_ROWS * w->ldx * sizeof(float));
+  w->normed = cpu_take(a, 2 * CPU_ROWS * w->ldx * sizeof(float));
+  w->own = cpu_take(a, threads * 2 * CPU_OWN_NORMS * w->ldx * sizeof(float));
+  w->qkv = cpu_take(a, CPU_ROWS * w->ldqkv * sizeof(float));
+  w->cat = cpu_take(a, CPU_ROWS * w->ldcat * sizeof(float));
+  w->sums = cpu_take(a, threads * CPU_ROWS * CPU_LOGIT_BLOCK * sizeof(float));
+  w->top = cpu_take(a, threads * CPU_ROWS * sizeof(cpu_top));
+  w->parts = cpu_take(a, CPU_ROWS * 3 * w->ldparts * sizeof(float));
+}
+
+static dt_status check(const dt_matrix *m, int rows, int cols, bool optional, const char *name, int layer,
+                       dt_error *err) {
+  char where[32] = "";
+  if (layer >= 0) snprintf(where, sizeof where, "layer %d: ", layer);
+  if (!m->data) return optional ? DT_OK : dt_fail(err, DT_EINPUT, "model: %sno %s", where, name);
+  if (m->rows != rows || m->cols != cols || m->group < 1 || m->stride < m->group)
+    return dt_fail(err, DT_EINPUT, "model: %s%s is %d x %d, expected %d x %d", where, name, m->rows, m->cols, rows,
+                   cols);
+  return DT_OK;
+}
+
+static dt_status check_layer(const dt_model_desc *d, int i, dt_error *err) {
+  const dt_layer *l = &d->layer[i];
+  int attention = d->heads * d->head_dim, keys = d->kv_heads * d->head_dim;
+  bool gated = l->gate.data != NULL;
+  const struct {
+    const dt_matrix *m;
+    int rows, cols;
+    bool optional;
+    const char *name;
+  } all[] = {
+      {&l->norm1, d->hidden, 1, false, "norm1"},      {&l->norm1_bias, d->hidden, 1, true, "norm1 bias"},
+      {&l->norm2, d->hidden, 1, false, "norm2"},      {&l->norm2_bias, d->hidden, 1, true, "norm2 bias"},
+      {&l->q, attention, d->hidden, false, "q"},      {&l->q_bias, attention, 1, true, "q bias"},
+      {&l->k, keys, d->hidden, false, "k"},           {&l->k_bias, keys, 1, true, "k bias"},
+      {&l->v, keys, d->hidden, false, "v"},           {&l->v_bias, keys, 1, true, "v bias"},
+      {&l->o, d->hidden, attention, false, "o"},      {&l->o_bias, d->hidden, 1, true, "o bias"},
+      {&l->up, d->inter, d->hidden, false, "up"},     {&l->up_bias, d->inter, 1, true, "up bias"},
+      {&l->gate, d->inter, d->hidden, true, "gate"},  {&l->gate_bias, d->inter, 1, true, "gate bias"},
+      {&l->down, d->hidden, d->inter, false, "down"}, {&l->down_bias, d->hidden, 1, true, "down bias"},
+  };
+  if (gated != (d->layer[0].gate.data != NULL))
+    return dt_fail(err, DT_EINPUT, "model: layer %d: a gate in some layers only", i);
+  for (size_t j = 0; j < sizeof all / sizeof *all; j++) {
+    dt_status status = check(all[j].m, all[j].rows, all[j].cols, all[j].optional, all[j].name, i, err);
+    if (status != DT_OK) return status;
+  }
+  return DT_OK;
+}
+
+static dt_status check_model(const dt_model_desc *d, dt_error *err) {
+  if (d->vocab < 1 || d->hidden < 1 || d->layers < 1 || d->heads < 1 || d->kv_heads < 1 || d->head_dim < 1 ||
+      d->inter < 1 || d->context < 1)
+    return dt_fail(err, DT_EINPUT, "model: every dimension must be at least 1");
+  if (d->heads % d->kv_heads)
+    return dt_fail(err, DT_EINPUT, "model: %d heads cannot share %d key heads", d->heads, d->kv_heads);
+  if (d->rotary_dims < 0 || d->rotary_dims > d->head_dim || d->rotary_dims % 2)
+    return dt_fail(err, DT_EINPUT, "model: %d rotary dimensions, expected an even number up to %d", d->rotary_dims,
+                   d->head_dim);
+  dt_status status = check(&d->embed, d->vocab, d->hidden, false, "embedding", -1, err);
+  if (status == DT_OK) status = check(&d->unembed, d->vocab, d->hidden, false, "output embedding", -1, err);
+  if (status == DT_OK) status = check(&d->final_norm, d->hidden, 1, false, "final norm", -1, err);
+  if (status == DT_OK) status = check(&d->final_norm_bias, d->hidden, 1, true, "final norm bias", -1, err);
+  for (int i = 0; status == DT_OK && i < d->layers; i++) status = check_layer(d, i, err);
+  return status;
+}
+
+dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, dt_weights **out, dt_error *err) {
+  dt_status status = check_model(d, err);
+  if (status != DT_OK) return status;
+  dt_weights *w = calloc(1, sizeof *w);
+  if (!w) return dt_fail_memory(err, "a model", sizeof *w);
+  w->backend = backend;
+  w->vocab = d->vocab, w->hidden = d->hidden, w->layers = d->layers, w->heads = d->heads, w->kv_heads = d->kv_heads;
+  w->context = d->context, w->rotary_dims = d->rotary_dims;
+  w->dim = round_up(d->head_dim, 16);
+  w->scale = (float)(1.0 / sqrt((double)d->head_dim));
+  w->norm_eps = d->norm_eps, w->norm = d->norm, w->act = d->act;
+  w->parallel = d->parallel_residual;
+  w->gated = d->layer[0].gate.data != NULL;
+
+  builder b = {.w = w, .desc = d, .longest = d->inter > d->hidden ? d->inter : d->hidden};
+  if (d->head_dim > b.longest) b.longest = d->head_dim;
+  b.raw = malloc((size_t)b.longest * sizeof(float));
+  b.wide = malloc((size_t)b.longest * sizeof(float));
+  build_model(&b); /* measures */
+  build_scratch(w, d->inter);
+  if (!b.raw || !b.wide) status = dt_fail_memory(err, "packing weights", (size_t)b.longest * 2 * sizeof(float));
+  if (status == DT_OK) status = cpu_arena_open(&w->weights_arena, "the weights", &backend->memory.weights, err);
+  if (status == DT_OK) status = cpu_arena_open(&w->scratch_arena, "scratch", &backend->memory.scratch, err);
+  if (status == DT_OK) {
+    build_model(&b);
+    build_scratch(w, d->inter);
+    *out = w;
+  } else {
+    cpu_free_weights(w);
+  }
+  free(b.raw);
+  free(b.wide);
+  return status;
+}
+
+void cpu_free_weights(dt_weights *w) {
+  if (!w) return;
+  cpu_arena_close(&w->weights_arena, &w->backend->memory.weights);
+  cpu_arena_close(&w->scratch_arena, &w->backend->memory.scratch);
+  free(w);
+}

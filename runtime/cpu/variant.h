@@ -1,0 +1,25 @@
+/* The kernels of one variant by their full names: V(name) is name_scalar, name_avx2 or name_avx512. */
+#ifndef DT_CPU_VARIANT_H
+#define DT_CPU_VARIANT_H
+
+#include "kernels.h"
+#include "simd.h"
+
+void V(cpu_matmul)(const cpu_matrix *m, int first, int count, const float *x, size_t ldx, int n, float *sums,
+                   size_t ld);
+void V(cpu_finish_panels)(cpu_finish how, dt_act_kind act, const cpu_matrix *m, int first, int count, const float *sums,
+                          size_t ld, int n, float *out, size_t ldo);
+void V(cpu_norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
+                 float *y);
+void V(cpu_attention)(const float *keys, const float *values, int dim, const cpu_attention_row *rows, int n,
+                      float *scores, size_t ld);
+void V(cpu_reduce_logits)(float *logits, int first, int count, int k, cpu_top *top, const cpu_softmax_parts *parts,
+                          int block);
+void V(cpu_combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max, float *sum, float *weighted);
+void V(cpu_widen)(const void *row, dt_dtype dtype, int n, float *out);
+float V(cpu_stream)(const float *p, size_t n);
+void V(cpu_exp)(const float *x, size_t n, float *y);
+void V(cpu_erf)(const float *x, size_t n, float *y);
+void V(cpu_activate)(dt_act_kind act, const float *x, size_t n, float *y);
+
+#endif

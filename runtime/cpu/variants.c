@@ -1,0 +1,37 @@
+/* Which variants were compiled in, and which of them this machine can run. */
+#include "kernels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+extern const cpu_kernels cpu_kernels_scalar;
+#ifdef __x86_64__
+extern const cpu_kernels cpu_kernels_avx2, cpu_kernels_avx512;
+#endif
+
+const cpu_kernels *cpu_variant(int i) {
+  const cpu_kernels *have[4] = {&cpu_kernels_scalar};
+  int n = 1;
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+    have[n++] = &cpu_kernels_avx2;
+  if (n == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    have[n++] = &cpu_kernels_avx512;
+#endif
+  return i < n ? have[i] : NULL;
+}
+
+const cpu_kernels *cpu_find_kernels(const char *variant, dt_error *err) {
+  const cpu_kernels *best = NULL;
+  char names[64] = "";
+  for (int i = 0; cpu_variant(i); i++) {
+    best = cpu_variant(i);
+    if (variant && strcmp(variant, best->name) == 0) return best;
+    size_t used = strlen(names);
+    snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", best->name);
+  }
+  if (!variant) return best;
+  dt_fail(err, DT_EINPUT, "backend cpu:%s: no such variant on this machine, which has %s", variant, names);
+  return NULL;
+}

@@ -1,0 +1,208 @@
+/* dtrun: speculative decoding with token trees. The output is plain decoding's, to the bit, however the tree is grown.
+ *
+ *   dt_pair *pair;  dt_session *s;  dt_error err;
+ *   dt_pair_options po = {.target = "models/mini-target", .draft = "models/mini-draft", .backend = "auto"};
+ *   if (dt_pair_open(&po, &pair, &err)) { puts(err.message); exit(1); }
+ *   dt_session_options so = {.sequences = 1, .use_draft = true};
+ *   dt_session_open(pair, &so, &s, &err);
+ *   dt_encode(pair, text, strlen(text), &ids, &n, &err);
+ *   dt_seq_options qo = {.max_tokens = 100};
+ *   dt_seq_start(s, 0, ids, n, &qo, &err);                       // the prompt pass
+ *   for (int seq = 0; dt_seq_finish(s, 0) == DT_RUNNING;) {       // one iteration per turn
+ *     dt_rollback(s, 0, &err);                                    // an empty tree over the last committed token
+ *     dt_node_ref root = {.seq = 0, .node = 0};
+ *     dt_draft_step(s, &root, 1, &err);
+ *     tree_branch(dt_seq_tree(s, 0), 0, 4, &first, &last, &err);  // four guesses
+ *     dt_verify_tree(s, &seq, 1, &verdict, &err);
+ *     dt_commit(s, &seq, 1, 0, &block, &err);
+ *     fwrite(block.text, 1, block.text_len, stdout);
+ *   }
+ *   dt_session_close(s);  dt_pair_close(pair);
+ *
+ * Every call returns a dt_status and fills *err (may be NULL) on failure; a failed call leaves its object as it was. There
+ * is no global state. Handles are not thread-safe; two pairs may be used from two threads. */
+#ifndef DT_DTRUN_H
+#define DT_DTRUN_H
+
+#include "fake_rule.h"
+#include "status.h"
+#include "tree.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct dt_pair dt_pair;       /* a target and a draft model that share one tokenizer: loaded weights */
+typedef struct dt_session dt_session; /* sequences being generated with a pair: caches and state */
+typedef struct dt_prefix dt_prefix;   /* the result of a prompt pass, to start sequences from */
+
+const char *dt_version(void);
+
+/* ---- pair ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+  const char *target;  /* model folder (config.json, *.safetensors, tokenizer.json) */
+  const char *draft;   /* model folder, or NULL: no draft model */
+  const char *backend; /* "auto", "cpu", "cpu:avx512", "cpu:avx2", "cpu:scalar", "cuda"; NULL is "auto" */
+  int threads;         /* 0: as many as there are physical cores that the process may use */
+} dt_pair_options;
+
+/* The caller closes the pair after its sessions and prefixes. DT_EINPUT: a folder or file is missing or bad, the two
+ * models' tokenizers differ, no such backend. */
+dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err);
+void dt_pair_close(dt_pair *pair); /* NULL is allowed */
+
+typedef struct {
+  const char *path;
+  int vocab, context, layers, hidden;
+} dt_model_info;
+
+typedef struct {
+  dt_model_info target, draft; /* draft.path is NULL when there is none */
+  const char *backend;         /* what runs: "cpu:avx512" */
+  int threads;
+  int shared_vocab;                                /* ids below this can be drafted */
+  size_t weight_bytes, cache_bytes, scratch_bytes; /* held now */
+  bool on_device;                                  /* those bytes are the device's */
+} dt_pair_info;
+
+/* Strings belong to the pair. */
+void dt_pair_describe(const dt_pair *pair, dt_pair_info *info);
+
+/* *ids is malloc'd and the caller's. */
+dt_status dt_encode(const dt_pair *pair, const char *text, size_t len, int32_t **ids, int *n, dt_error *err);
+/* The text of n ids: malloc'd, NUL-terminated, invalid UTF-8 as U+FFFD; NULL when out of memory. *len may be NULL. */
+char *dt_decode(const dt_pair *pair, const int32_t *ids, int n, size_t *len);
+/* n bytes of text with invalid UTF-8 as U+FFFD: malloc'd, NUL-terminated; NULL when out of memory. */
+char *dt_utf8(const char *bytes, size_t n, size_t *len);
+
+/* ---- a scripted pair for tests: no files, no arithmetic --------------------------------------------------------------- */
+
+typedef struct {
+  int vocab;                          /* of both models */
+  int context;                        /* of the target */
+  int draft_context;                  /* 0: as the target's */
+  int32_t eos;                        /* -1: none */
+  const dt_fake_rule *target, *draft; /* where no rule matches, a distribution made from a hash of the whole text */
+  int n_target, n_draft;
+  bool no_draft; /* a pair without a draft model */
+} dt_fake_options;
+
+/* A pair whose text is its ids in decimal with a blank before each, and whose dt_encode reads such text. Rules are copied. */
+dt_status dt_pair_open_fake(const dt_fake_options *options, dt_pair **out, dt_error *err);
+
+/* ---- session --------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  int sequences;  /* 1.. */
+  int context;    /* positions per sequence; 0: the target's, which is also the most */
+  bool use_draft; /* false: no draft cache, dt_draft_step fails */
+} dt_session_options;
+
+/* Takes all memory the session will need. The pair must outlive it. */
+dt_status dt_session_open(dt_pair *pair, const dt_session_options *options, dt_session **out, dt_error *err);
+void dt_session_close(dt_session *session); /* NULL is allowed */
+
+typedef enum { DT_RUNNING, DT_FINISH_LENGTH, DT_FINISH_EOS, DT_FINISH_STOP, DT_FINISH_CONTEXT } dt_finish;
+
+typedef struct {
+  int max_tokens;          /* tokens wanted, >= 1; -1: until the context ends */
+  bool ignore_eos;         /* end-of-text is a token like any other */
+  const char *const *stop; /* [n_stop] strings that end the text; copied */
+  int n_stop;
+} dt_seq_options;
+
+/* Starts sequence `seq` (0..sequences-1), whatever it did before, and runs the prompt pass: rows 0..n-2 in each model.
+ * DT_EINPUT: no tokens, or an id out of range; DT_ECONTEXT: the prompt leaves no room for one token. */
+dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
+                       dt_error *err);
+
+/* Copies what the prompt pass of `seq` computed: only between its start and its first draft or verify step. Freed by the
+ * caller, before the pair. Usable with any session of the same pair. */
+dt_status dt_prefix_take(dt_session *session, int seq, dt_prefix **out, dt_error *err);
+dt_status dt_seq_start_from(dt_session *session, int seq, const dt_prefix *prefix, const dt_seq_options *options,
+                            dt_error *err);
+void dt_prefix_free(dt_prefix *prefix); /* NULL is allowed */
+const int32_t *dt_prefix_tokens(const dt_prefix *prefix, int *n);
+double dt_prefix_ms(const dt_prefix *prefix); /* what its prompt pass took */
+
+dt_tree *dt_seq_tree(dt_session *session, int seq);
+int dt_seq_length(const dt_session *session, int seq);            /* committed tokens, the prompt's included */
+const int32_t *dt_seq_tokens(const dt_session *session, int seq); /* [length] */
+int dt_seq_left(const dt_session *session, int seq);              /* tokens that may still be generated */
+dt_finish dt_seq_finish(const dt_session *session, int seq);
+/* All text generated so far, cut before a completed stop string; raw bytes, the session's. */
+const char *dt_seq_text(const dt_session *session, int seq, size_t *len);
+
+/* ---- the four primitives ---------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  int seq, node;
+} dt_node_ref;
+
+/* One draft pass over all the nodes; afterwards each has candidates, a confidence and an entropy. Committed tokens and
+ * ancestors that lack a row in the draft cache ride along. A node that has its result costs nothing. A node past the draft
+ * model's context, or past DT_TREE_DRAFTS rows, gets no candidates. DT_ESTATE: a sealed or finished tree, no such node. */
+dt_status dt_draft_step(dt_session *session, const dt_node_ref *nodes, int n, dt_error *err);
+
+typedef struct {
+  int seq;
+  int drafted; /* nodes verified */
+  int depth;   /* of the deepest of them */
+  int accepted;
+  const int32_t *path; /* [accepted] nodes, from a child of the root downwards; the session's, until the next verify */
+  int32_t bonus;
+} dt_verdict;
+
+/* One target pass over root and kept nodes of every named sequence, and the accepted path of each. DT_EDEVICE: the target
+ * returned NaN. */
+dt_status dt_verify_tree(dt_session *session, const int *seqs, int n, dt_verdict *verdicts, dt_error *err);
+
+#define DT_COMMIT_REBUILD 1u /* run root and accepted tokens through the target again instead of moving their rows */
+
+typedef struct {
+  int seq;
+  int n;                 /* tokens committed */
+  const int32_t *tokens; /* [n] the session's */
+  int accepted;          /* of them drafted ones */
+  const char *text;      /* [text_len] bytes that may be shown now; the session's, until the next commit */
+  size_t text_len;
+  dt_finish finish;
+} dt_committed;
+
+/* Appends accepted tokens and bonus token, cut where the text ends (end-of-text, stop string, tokens wanted, context). */
+dt_status dt_commit(dt_session *session, const int *seqs, int n, unsigned flags, dt_committed *blocks, dt_error *err);
+
+/* Drops the tree, verified or not, and gives an empty one over the last committed token: also how an iteration begins. */
+dt_status dt_rollback(dt_session *session, int seq, dt_error *err);
+
+/* ---- what happened ---------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  int prompt_tokens, generated;
+  long iterations;        /* verify passes */
+  long committed;         /* tokens */
+  long drafted, accepted; /* nodes verified; of them committed */
+  long depth_sum;         /* of the verified trees' depths */
+  long draft_passes, draft_rows;
+  long verified_at[DT_TREE_VERIFY + 1], accepted_at[DT_TREE_VERIFY + 1]; /* [depth] iterations */
+  double prompt_ms, draft_ms, verify_ms, commit_ms;
+  double ttft_ms;     /* start of the sequence to its first committed token */
+  double total_ms;    /* start of the sequence to its last committed token */
+  bool shared_prefix; /* prompt_ms was measured when the prefix was made; ttft and total include it */
+} dt_stats;
+
+void dt_seq_stats(const dt_session *session, int seq, dt_stats *stats);
+
+/* ---- files that come with dtrun ---------------------------------------------------------------------------------------- */
+
+/* Where a bundled file lies: "policies/ar.lua" is looked for in $DTRUN_HOME, then ../share/dtrun beside the executable,
+ * then the source tree. A malloc'd path, or NULL. */
+char *dt_find(const char *relative);
+
+/* The folders that dt_find searches and that exist, in order: a malloc'd array of malloc'd strings; *n of them. */
+char **dt_homes(int *n);
+
+double dt_clock_ms(void); /* monotonic */
+
+#endif

@@ -1,0 +1,270 @@
+/* The scripted backend: see fake.h. */
+#include "fake/fake.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dt_backend {
+  size_t cache_bytes;
+};
+
+typedef struct {
+  int32_t *context, *token;
+  float *p;
+  int context_len, count;
+} rule;
+
+struct dt_weights {
+  dt_backend *backend;
+  int vocab, n_rules;
+  bool draft;
+  rule *rules;
+  float *p; /* [vocab] the distribution being looked at */
+};
+
+struct dt_cache {
+  dt_weights *weights;
+  int sequences, slots;
+  int32_t *token; /* [sequences][slots] -1: never written */
+};
+
+struct dt_snapshot {
+  int n;
+  int32_t token[];
+};
+
+static dt_status fake_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
+  (void)options;
+  *out = calloc(1, sizeof **out);
+  return *out ? DT_OK : dt_fail_memory(err, "the scripted backend", sizeof **out);
+}
+
+static void fake_close(dt_backend *b) { free(b); }
+
+static const char *fake_describe(const dt_backend *b) {
+  (void)b;
+  return "fake";
+}
+
+static dt_status fake_no_upload(dt_backend *b, const dt_model_desc *desc, dt_weights **out, dt_error *err) {
+  (void)b, (void)desc, (void)out;
+  return dt_fail(err, DT_EINPUT, "the scripted backend runs tables, not weight files");
+}
+
+static void fake_free_weights(dt_weights *w) {
+  if (!w) return;
+  for (int i = 0; w->rules && i < w->n_rules; i++)
+    free(w->rules[i].context), free(w->rules[i].token), free(w->rules[i].p);
+  free(w->rules);
+  free(w->p);
+  free(w);
+}
+
+static void *copy(const void *from, size_t bytes) {
+  void *to = malloc(bytes ? bytes : 1);
+  if (to && bytes) memcpy(to, from, bytes);
+  return to;
+}
+
+dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights **out, dt_error *err) {
+  dt_weights *w = calloc(1, sizeof *w);
+  if (!w) return dt_fail_memory(err, "a scripted model", sizeof *w);
+  *w = (dt_weights){.backend = backend, .vocab = model->vocab, .n_rules = model->n_rules, .draft = model->draft};
+  w->p = malloc((size_t)model->vocab * sizeof(float));
+  w->rules = calloc((size_t)model->n_rules + 1, sizeof(rule));
+  bool ok = w->p && w->rules;
+  for (int i = 0; ok && i < model->n_rules; i++) {
+    const dt_fake_rule *from = &model->rules[i];
+    rule *to = &w->rules[i];
+    to->context_len = from->context_len;
+    to->count = from->count;
+    to->context = copy(from->context, (size_t)from->context_len * sizeof(int32_t));
+    to->token = copy(from->token, (size_t)from->count * sizeof(int32_t));
+    to->p = copy(from->p, (size_t)from->count * sizeof(float));
+    ok = to->context && to->token && to->p;
+  }
+  if (!ok) {
+    fake_free_weights(w);
+    return dt_fail_memory(err, "a scripted model", (unsigned long long)model->vocab * sizeof(float));
+  }
+  *out = w;
+  return DT_OK;
+}
+
+static dt_status fake_create_cache(dt_weights *w, int sequences, int slots, dt_cache **out, dt_error *err) {
+  size_t n = (size_t)sequences * (size_t)slots;
+  dt_cache *c = calloc(1, sizeof *c);
+  int32_t *token = malloc(n * sizeof(int32_t));
+  if (!c || !token) {
+    free(c), free(token);
+    return dt_fail_memory(err, "a scripted cache", n * sizeof(int32_t));
+  }
+  memset(token, 0xff, n * sizeof(int32_t));
+  *c = (dt_cache){.weights = w, .sequences = sequences, .slots = slots, .token = token};
+  w->backend->cache_bytes += n * sizeof(int32_t);
+  *out = c;
+  return DT_OK;
+}
+
+static void fake_free_cache(dt_cache *c) {
+  if (!c) return;
+  c->weights->backend->cache_bytes -= (size_t)c->sequences * (size_t)c->slots * sizeof(int32_t);
+  free(c->token);
+  free(c);
+}
+
+/* The token `back` places before the end of row i's text (0: its own). */
+static int32_t text_at(const dt_cache *c, const dt_rows *r, int i, int back) {
+  const int32_t *slots = c->token + (size_t)r->sequence[i] * (size_t)c->slots;
+  int at = r->position[i] - back;
+  return slots[at < r->prefix[i] ? at : r->path[(size_t)i * (size_t)r->path_stride + (size_t)(at - r->prefix[i])]];
+}
+
+static uint64_t mix(uint64_t h) { /* the finalizer of splitmix64 */
+  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+  h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+  return h ^ (h >> 31);
+}
+
+/* Where no rule matches: four favourites from a hash of the whole text, in one of two shapes. The target's first choice is
+ * the draft's first seven times in ten, its second twice. */
+static void hashed(const dt_weights *w, const dt_cache *c, const dt_rows *r, int i, float *p) {
+  static const float shape[2][4] = {{0.875f, 0.0625f, 0.03125f, 0.015625f}, {0.375f, 0.25f, 0.125f, 0.125f}};
+  uint64_t h = 0;
+  for (int at = r->position[i]; at >= 0; at--)
+    h = mix(h ^ (uint64_t)(uint32_t)text_at(c, r, i, at)) + 0x9e3779b97f4a7c15u;
+  int favourites = w->vocab < 4 ? w->vocab : 4;
+  int turn = 0;
+  if (!w->draft) turn = h % 10 < 7 ? 0 : h % 10 < 9 ? 1 : 2;
+  for (int k = 0; k < favourites; k++)
+    p[(h / 16 + (uint64_t)((k + turn) % favourites)) % (uint64_t)w->vocab] = shape[(h >> 60) & 1][k];
+}
+
+/* The distribution after row i, in w->p. */
+static void distribution(dt_weights *w, const dt_cache *c, const dt_rows *r, int i) {
+  const rule *best = NULL;
+  for (const rule *q = w->rules; q < w->rules + w->n_rules; q++) {
+    if ((best && q->context_len <= best->context_len) || q->context_len > r->position[i] + 1) continue;
+    int k = 0;
+    while (k < q->context_len && q->context[q->context_len - 1 - k] == text_at(c, r, i, k)) k++;
+    if (k == q->context_len) best = q;
+  }
+  for (int id = 0; id < w->vocab; id++) w->p[id] = -1; /* not named by the rule */
+  if (best)
+    for (int k = 0; k < best->count; k++) w->p[best->token[k]] = best->p[k];
+  else
+    hashed(w, c, r, i, w->p);
+  double sum = 0;
+  int unnamed = 0;
+  for (int id = 0; id < w->vocab; id++)
+    if (w->p[id] == -1)
+      unnamed++;
+    else
+      sum += (double)w->p[id];
+  for (int id = 0; id < w->vocab; id++)
+    if (w->p[id] == -1) w->p[id] = sum < 1 ? (float)((1 - sum) / unnamed) : 0;
+}
+
+/* The id of the largest p below `vocab` that comes after (p, id) = (below, after) in falling order; -1: none. */
+static int32_t next_largest(const float *p, int vocab, float below, int32_t after) {
+  int32_t best = -1;
+  for (int32_t id = 0; id < vocab; id++)
+    if ((p[id] < below || (p[id] == below && id > after)) && (best < 0 || p[id] > p[best])) best = id;
+  return best;
+}
+
+static void answer(const float *p, int vocab, const dt_out *out, int j) {
+  bool nan = false;
+  for (int id = 0; id < vocab; id++) nan |= isnan(p[id]);
+  if (out->want == DT_WANT_ARGMAX) out->argmax[j] = nan ? -1 : next_largest(p, vocab, 2, -1);
+  if (out->want == DT_WANT_LOGITS)
+    for (int id = 0; id < vocab; id++) out->logits[(size_t)j * (size_t)vocab + (size_t)id] = logf(p[id]);
+  if (out->want != DT_WANT_TOPK) return;
+  float below = 2;
+  int32_t id = nan ? 0 : -1;
+  double entropy = 0;
+  for (int i = 0; i < out->vocab && !nan; i++)
+    if (p[i] > 0) entropy -= (double)p[i] * log((double)p[i]);
+  for (int k = 0; k < out->k; k++) {
+    id = nan || (k && id < 0) ? -1 : next_largest(p, out->vocab, below, id);
+    if (id >= 0) below = p[id];
+    out->top_id[j * out->k + k] = id;
+    out->top_logp[j * out->k + k] = id < 0 ? 0 : logf(p[id]);
+  }
+  out->confidence[j] = nan ? 0 : p[out->top_id[j * out->k]];
+  out->entropy[j] = (float)entropy;
+}
+
+static dt_status fake_forward(dt_weights *w, dt_cache *c, const dt_rows *r, const dt_out *out, dt_error *err) {
+  for (int i = 0; i < r->n; i++) {
+    if (r->slot[i] < 0 || r->slot[i] >= c->slots || r->position[i] != r->prefix[i] + r->path_len[i] - 1 ||
+        r->path[(size_t)i * (size_t)r->path_stride + (size_t)r->path_len[i] - 1] != r->slot[i])
+      return dt_fail(err, DT_EDEVICE, "fake: row %d is inconsistent: slot %d, position %d, prefix %d, path of %d", i,
+                     r->slot[i], r->position[i], r->prefix[i], r->path_len[i]);
+    c->token[(size_t)r->sequence[i] * (size_t)c->slots + (size_t)r->slot[i]] = r->token[i];
+  }
+  if (!out || out->want == DT_WANT_NOTHING) return DT_OK;
+  for (int j = 0; j < out->n; j++) {
+    distribution(w, c, r, out->row[j]);
+    answer(w->p, w->vocab, out, j);
+  }
+  return DT_OK;
+}
+
+static dt_status fake_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {
+  (void)err;
+  int32_t *slots = c->token + (size_t)sequence * (size_t)c->slots;
+  for (int i = 0; i < n; i++) slots[to[i]] = slots[from[i]];
+  return DT_OK;
+}
+
+static dt_status fake_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out, dt_error *err) {
+  dt_snapshot *s = malloc(sizeof *s + (size_t)n * sizeof(int32_t));
+  if (!s) return dt_fail_memory(err, "a scripted snapshot", (size_t)n * sizeof(int32_t));
+  s->n = n;
+  memcpy(s->token, c->token + (size_t)sequence * (size_t)c->slots, (size_t)n * sizeof(int32_t));
+  *out = s;
+  return DT_OK;
+}
+
+static dt_status fake_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error *err) {
+  if (s->n > c->slots)
+    return dt_fail(err, DT_ECONTEXT, "a snapshot of %d rows does not fit a cache of %d slots", s->n, c->slots);
+  memcpy(c->token + (size_t)sequence * (size_t)c->slots, s->token, (size_t)s->n * sizeof(int32_t));
+  return DT_OK;
+}
+
+static void fake_free_snapshot(dt_snapshot *s) { free(s); }
+
+static dt_status fake_read_slot(const dt_cache *c, int sequence, int slot, void **bytes, size_t *len, dt_error *err) {
+  *bytes = copy(&c->token[(size_t)sequence * (size_t)c->slots + (size_t)slot], sizeof(int32_t));
+  *len = sizeof(int32_t);
+  return *bytes ? DT_OK : dt_fail_memory(err, "a scripted slot", *len);
+}
+
+static dt_memory fake_memory(const dt_backend *b) { return (dt_memory){.caches = b->cache_bytes}; }
+
+static double fake_bandwidth(dt_backend *b) {
+  (void)b;
+  return 0;
+}
+
+const dt_backend_ops dt_fake_ops = {
+    .name = "fake",
+    .open = fake_open,
+    .close = fake_close,
+    .describe = fake_describe,
+    .upload = fake_no_upload,
+    .free_weights = fake_free_weights,
+    .create_cache = fake_create_cache,
+    .free_cache = fake_free_cache,
+    .forward = fake_forward,
+    .move = fake_move,
+    .snapshot = fake_snapshot,
+    .restore = fake_restore,
+    .free_snapshot = fake_free_snapshot,
+    .read_slot = fake_read_slot,
+    .memory = fake_memory,
+    .read_bandwidth = fake_bandwidth,
+};

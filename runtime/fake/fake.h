@@ -1,0 +1,20 @@
+/* A scripted backend: its models are tables of distributions, its cache holds the token of each slot and nothing else. A
+ * row's text is read back from the slots it names, so a wrong slot, prefix, path or move shows in the output. */
+#ifndef DT_FAKE_H
+#define DT_FAKE_H
+
+#include "backend.h"
+#include "fake_rule.h"
+
+extern const dt_backend_ops dt_fake_ops; /* its upload slot fails: use fake_upload */
+
+typedef struct {
+  int vocab;
+  const dt_fake_rule *rules; /* [n_rules] copied */
+  int n_rules;
+  bool draft; /* where no rule matches, target and draft answer alike but not equally */
+} fake_model;
+
+dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights **out, dt_error *err);
+
+#endif

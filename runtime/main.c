@@ -1,0 +1,342 @@
+/* The command line: generates under a policy, runs a driver, lists what is installed. Standard output carries generated
+ * bytes only; every message is one line on standard error. Exit status: 0 done, 1 engine or device or disk, 2 usage or
+ * input, 3 the policy, 130 Ctrl-C. */
+#include "cli.h"
+#include "report.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXIT_ENGINE = 1, EXIT_USAGE = 2, EXIT_POLICY = 3, EXIT_INTERRUPTED = 130 };
+
+#define WARM_UP_TOKENS 16
+#define MOST_PROMPT_BYTES (64u << 20) /* far above any context; stops `-f /dev/zero` */
+
+static volatile sig_atomic_t interrupted; /* set by the first Ctrl-C, and when standard output fails */
+
+static void on_interrupt(int signal) {
+  (void)signal;
+  interrupted = 1;
+}
+
+/* The first Ctrl-C asks the run to end and the second one kills. Where it is ignored (a job in the background), it stays so. */
+static void catch_interrupt(void) {
+  struct sigaction old, action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND | SA_RESTART};
+  sigemptyset(&action.sa_mask);
+  if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL);
+}
+
+/* Prints one line and returns `status`. Arguments may hold anything a user typed: what would break the line is replaced. */
+static int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int complain(int status, const char *format, ...) {
+  char line[1200];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  for (char *c = line; *c; c++)
+    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+  fprintf(stderr, "dtrun: %s\n", line);
+  return status;
+}
+
+static int complain_of(const dtl_error *err) {
+  static const int status[] = {
+      [DTL_POLICY] = EXIT_POLICY, [DTL_INPUT] = EXIT_USAGE, [DTL_CONTEXT] = EXIT_USAGE, [DTL_DEVICE] = EXIT_ENGINE};
+  return complain(status[err->kind], "%s", err->message);
+}
+
+static int complain_of_engine(const dt_error *err) {
+  bool usage = err->status == DT_EINPUT || err->status == DT_ECONTEXT;
+  return complain(usage ? EXIT_USAGE : EXIT_ENGINE, "%s", err->message);
+}
+
+/* Nothing that was printed may be lost in silence. */
+static int finish_output(int status) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+  return complain(status ? status : EXIT_ENGINE, "standard output: %s", strerror(errno));
+}
+
+/* ---- what a run needs ------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+  char *prompt, *target, *draft;
+  size_t prompt_len;
+  dtl_policy *policy, *other; /* other: of --compare, or NULL */
+  dt_pair *pair;
+  dtl_result result, compared;
+  int output_error; /* errno of a failed write to standard output, or 0 */
+  bool open_line;   /* the last byte written was not a newline */
+} job;
+
+static void job_free(job *j) {
+  dtl_result_free(&j->result);
+  dtl_result_free(&j->compared);
+  dt_pair_close(j->pair);
+  dtl_policy_close(j->policy);
+  dtl_policy_close(j->other);
+  free(j->prompt);
+  free(j->target);
+  free(j->draft);
+}
+
+static int read_prompt_file(const char *path, job *j) {
+  bool standard = strcmp(path, "-") == 0;
+  const char *name = standard ? "standard input" : path;
+  FILE *file = standard ? stdin : fopen(path, "rb");
+  if (!file) return complain(EXIT_USAGE, "prompt %s: %s", name, strerror(errno));
+  size_t capacity = 0, n = 0, got = 1;
+  int status = 0;
+  while (got > 0 && !status) {
+    if (n == capacity) {
+      capacity = capacity ? capacity * 2 : 1 << 16;
+      char *grown = capacity <= MOST_PROMPT_BYTES ? realloc(j->prompt, capacity) : NULL;
+      if (!grown)
+        status = complain(EXIT_USAGE, "prompt %s: longer than any context", name);
+      else
+        j->prompt = grown;
+    }
+    if (!status) n += got = fread(j->prompt + n, 1, capacity - n, file);
+  }
+  if (!status && ferror(file)) status = complain(EXIT_USAGE, "prompt %s: %s", name, strerror(errno));
+  if (!status && n == 0) status = complain(EXIT_USAGE, "prompt %s: empty, expected some text", name);
+  if (!standard) fclose(file);
+  j->prompt_len = n;
+  return status;
+}
+
+static int read_prompt(const cli_options *o, job *j) {
+  if (o->prompt_file) return read_prompt_file(o->prompt_file, j);
+  if (!*o->text) return complain(EXIT_USAGE, "prompt of --text: empty, expected some text");
+  j->prompt_len = strlen(o->text);
+  j->prompt = strdup(o->text);
+  return j->prompt ? 0 : complain(EXIT_ENGINE, "out of memory: the prompt");
+}
+
+static dtl_policy_options policy_options(const cli_options *o) {
+  return (dtl_policy_options){
+      .policy = o->policy, .preset = o->preset, .settings = o->settings, .n_settings = o->n_settings};
+}
+
+/* All that can be refused before a token is generated. */
+static int prepare(const cli_options *o, job *j) {
+  if (!o->prompt_file && !o->text) return complain(EXIT_USAGE, "no prompt: give --prompt FILE or --text TEXT");
+  if (o->prompt_file && o->text) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
+  dt_error engine;
+  if (o->json && report_check_path(o->json, &engine)) return complain_of_engine(&engine);
+
+  dtl_error err;
+  dtl_policy_options po = policy_options(o);
+  if (!dtl_policy_open(&po, &j->policy, &err)) return complain_of(&err);
+  if (o->compare && !dtl_policy_open(&(dtl_policy_options){.policy = o->compare}, &j->other, &err))
+    return complain_of(&err);
+  int status = read_prompt(o, j);
+  if (status) return status;
+
+  bool needs_draft =
+      dtl_policy_describe(j->policy)->uses_draft || (j->other && dtl_policy_describe(j->other)->uses_draft);
+  if (!dtl_resolve_models(o->target, o->draft, needs_draft, &j->target, &j->draft, &err)) return complain_of(&err);
+  dt_pair_options pair = {.target = j->target, .draft = j->draft, .backend = o->backend, .threads = o->threads};
+  return dt_pair_open(&pair, &j->pair, &engine) == DT_OK ? 0 : complain_of_engine(&engine);
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------------------------ */
+
+static void show_text(void *user, const char *bytes, size_t len) {
+  job *j = user;
+  if (len == 0 || j->output_error) return;
+  if (fwrite(bytes, 1, len, stdout) != len || fflush(stdout) != 0) {
+    j->output_error = errno;
+    interrupted = 1; /* nobody reads on */
+    clearerr(stdout);
+  }
+  j->open_line = bytes[len - 1] != '\n';
+}
+
+/* Before two runs are compared: the first one alone would pay for cold caches, pages and threads. A failure is left to the
+ * run itself. */
+static void warm_up(const cli_options *o, const job *j, dtl_request request) {
+  dtl_policy *policy;
+  dtl_policy_options po = policy_options(o);
+  dtl_result result = {0};
+  dtl_error err;
+  if (!dtl_policy_open(&po, &policy, &err)) return;
+  request.on_text = NULL;
+  if (request.seq.max_tokens < 0 || request.seq.max_tokens > WARM_UP_TOKENS) request.seq.max_tokens = WARM_UP_TOKENS;
+  dtl_generate(j->pair, policy, &request, &result, &err);
+  dtl_result_free(&result);
+  dtl_policy_close(policy);
+}
+
+/* True when text and messages go to the same terminal or file, so that a message needs a new line. */
+static bool outputs_meet(void) {
+  struct stat out, err;
+  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
+         out.st_ino == err.st_ino;
+}
+
+static int run_policies(const cli_options *o, job *j) {
+  bool json_only = o->json && strcmp(o->json, "-") == 0;
+  dtl_request request = {
+      .text = j->prompt,
+      .text_len = j->prompt_len,
+      .context = o->context,
+      .user = j,
+      .interrupt = &interrupted,
+      .seq = {.max_tokens = o->tokens, .ignore_eos = o->ignore_eos, .stop = o->stop, .n_stop = o->n_stop},
+      .on_text = json_only ? NULL : show_text};
+  dtl_error err, other_err;
+  catch_interrupt();
+  if (j->other) warm_up(o, j, request);
+  bool ok = dtl_generate(j->pair, j->policy, &request, &j->result, &err), other_ok = true;
+  request.on_text = NULL;
+  if (ok && j->other && !interrupted) other_ok = dtl_generate(j->pair, j->other, &request, &j->compared, &other_err);
+
+  bool silent = o->quiet && ok && other_ok;
+  if (j->open_line && !silent && outputs_meet()) fputc('\n', stderr);
+  int status = ok ? 0 : complain_of(&err);
+  if (ok && interrupted) status = EXIT_INTERRUPTED;
+  if (j->output_error)
+    status = complain(EXIT_ENGINE, "standard output: %s", strerror(j->output_error));
+  else if (ok && !o->quiet)
+    report_summary(&j->result);
+  if (ok && o->verbose && !o->quiet) report_details(&j->result);
+  if (!other_ok) status = complain_of(&other_err);
+
+  dt_error engine;
+  bool compared = j->other && ok && other_ok && !interrupted;
+  if (compared && report_comparison(&j->result, &j->compared, o->quiet, &engine)) status = complain_of_engine(&engine);
+  bool has_result = ok || err.kind == DTL_POLICY || err.kind == DTL_DEVICE;
+  if (o->json && has_result && report_write(o->json, &j->result, compared ? &j->compared : NULL, &engine)) {
+    int write_status = complain_of_engine(&engine);
+    if (!status) status = write_status;
+  }
+  return status;
+}
+
+static int generate(const cli_options *o) {
+  job j = {0};
+  int status = prepare(o, &j);
+  if (!status) status = run_policies(o, &j);
+  job_free(&j);
+  return status;
+}
+
+/* ---- help and lists --------------------------------------------------------------------------------------------------- */
+
+static int print_policy_help(const cli_options *o) {
+  dtl_policy *policy;
+  dtl_error err;
+  dtl_policy_options po = policy_options(o);
+  if (!dtl_policy_open(&po, &policy, &err)) return complain_of(&err);
+  const dtl_policy_info *info = dtl_policy_describe(policy);
+  printf("%s: %s\n%s\n", info->name, info->doc, info->path);
+  if (info->n_params) puts("\nparameters, --set NAME=VALUE:");
+  for (int i = 0; i < info->n_params; i++) {
+    const dtl_param *p = &info->params[i];
+    printf("  %-12s %-12s  %-8s %s", p->name, p->value ? p->value : "nil", p->type, p->doc);
+    printf(*p->range ? " (%s)\n" : "\n", p->range);
+  }
+  if (info->n_presets) fputs("\npresets, --preset NAME:", stdout);
+  for (int i = 0; i < info->n_presets; i++) printf(" %s", info->presets[i]);
+  if (info->n_presets) putchar('\n');
+  dtl_policy_close(policy);
+  return finish_output(0);
+}
+
+static void print_policy_line(const char *path, const char *name) {
+  dtl_policy *policy;
+  dtl_error err;
+  if (!dtl_policy_open(&(dtl_policy_options){.policy = path}, &policy, &err)) {
+    printf("  %-14s error: %s\n", name, err.message);
+    return;
+  }
+  printf("  %-14s %s\n", name, dtl_policy_describe(policy)->doc);
+  dtl_policy_close(policy);
+}
+
+/* A driver's description is the comment that opens it. */
+static void print_driver_line(const char *path, const char *name) {
+  char line[256] = "";
+  FILE *file = fopen(path, "r");
+  while (file && fgets(line, sizeof line, file) && strncmp(line, "#!", 2) == 0) line[0] = '\0';
+  if (file) fclose(file);
+  line[strcspn(line, "\n")] = '\0';
+  printf("  %-14s %s\n", name, strncmp(line, "--", 2) == 0 ? line + strspn(line, "- ") : "");
+}
+
+static int is_lua(const struct dirent *entry) {
+  size_t n = strlen(entry->d_name);
+  return n > 4 && strcmp(entry->d_name + n - 4, ".lua") == 0;
+}
+
+/* One line for each script in `folder` of the homes; the one that a name stands for is the first found. */
+static void list_scripts(const char *folder, void (*print_line)(const char *path, const char *name)) {
+  int n;
+  char **homes = dt_homes(&n);
+  for (int h = 0; h < n; h++) {
+    char path[PATH_MAX];
+    struct dirent **entries = NULL;
+    snprintf(path, sizeof path, "%s/%s", homes[h], folder);
+    int found = scandir(path, &entries, is_lua, alphasort);
+    for (int i = 0; i < found; i++) {
+      char relative[PATH_MAX], *name = entries[i]->d_name;
+      snprintf(relative, sizeof relative, "%s/%s", folder, name);
+      char *first = dt_find(relative);
+      bool is_first = first && strncmp(first, path, strlen(path)) == 0 && strcmp(first + strlen(path) + 1, name) == 0;
+      name[strlen(name) - 4] = '\0';
+      if (is_first) print_line(first, name);
+      free(first);
+      free(entries[i]);
+    }
+    if (found >= 0) free(entries);
+  }
+  for (int h = 0; h < n; h++) free(homes[h]);
+  free(homes);
+}
+
+static int print_lists(void) {
+  puts("policies, dtrun NAME:");
+  list_scripts("policies", print_policy_line);
+  puts("drivers, dtrun run NAME:");
+  list_scripts("scripts", print_driver_line);
+  return finish_output(0);
+}
+
+static int run_driver(int argc, char **argv) {
+  if (argc < 1) return complain(EXIT_USAGE, "run: expected a driver, as in dtrun run SCRIPT; dtrun --list names them");
+  catch_interrupt();
+  return finish_output(dtl_run_driver(argv[0], argc - 1, argv + 1, &interrupted));
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "run") == 0) return run_driver(argc - 2, argv + 2);
+  cli_options o;
+  dt_error err;
+  int status = 0;
+  if (cli_parse(argc - 1, argv + 1, &o, &err)) {
+    status = complain_of_engine(&err);
+  } else if (o.help && o.policy) {
+    status = print_policy_help(&o);
+  } else if (o.help) {
+    cli_help(stdout);
+    status = finish_output(0);
+  } else if (o.version) {
+    printf("dtrun %s\n", dt_version());
+    status = finish_output(0);
+  } else if (o.list) {
+    status = print_lists();
+  } else if (!o.policy) {
+    status = complain(EXIT_USAGE, "no policy: expected dtrun POLICY [options]; see dtrun --help and dtrun --list");
+  } else {
+    status = generate(&o);
+  }
+  cli_free(&o);
+  return status;
+}

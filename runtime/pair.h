@@ -1,0 +1,27 @@
+/* What a session needs of a pair: a device, one or two models on it, and the text side. */
+#ifndef DT_PAIR_H
+#define DT_PAIR_H
+
+#include "backend.h"
+#include "dtrun.h"
+#include "model.h"
+#include "tokenizer.h"
+
+struct dt_pair {
+  const dt_backend_ops *ops;
+  dt_backend *backend;
+  dt_weights *target, *draft; /* draft: NULL when there is none */
+  dt_model_info target_info, draft_info;
+  char *target_path, *draft_path;
+  int threads;
+  tok *tokenizer; /* NULL: a scripted pair, whose text is its ids */
+  int32_t eos[MODEL_MAX_EOS];
+  int n_eos;
+};
+
+/* The bytes of one token; a scripted pair writes them to `buffer` (room for 16). */
+const char *pair_token_bytes(const dt_pair *pair, int32_t id, char buffer[16], size_t *len);
+
+bool pair_is_eos(const dt_pair *pair, int32_t id);
+
+#endif

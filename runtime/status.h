@@ -1,0 +1,28 @@
+/* Error codes and messages. Every fallible call of the library returns a dt_status and, on failure, fills a dt_error:
+ * one line that says what was wrong, where (file, tensor, key, argument), and what would be right. The library never
+ * prints and never aborts. */
+#ifndef DT_STATUS_H
+#define DT_STATUS_H
+
+typedef enum {
+  DT_OK = 0,
+  DT_EINPUT,   /* a file, option, prompt or argument is wrong: the caller can mend it */
+  DT_ECONTEXT, /* does not fit the context */
+  DT_ESTATE,   /* a call in the wrong state, or misuse of a tree: the policy's fault */
+  DT_EDEVICE,  /* the engine or the device failed (a target that returns NaN, too) */
+  DT_ENOMEM,   /* out of memory */
+  DT_EIO       /* reading or writing failed for a reason outside the file's content */
+} dt_status;
+
+typedef struct {
+  dt_status status;
+  char message[512]; /* one line, no newline at the end, always terminated */
+} dt_error;
+
+/* Fills *err (which may be NULL) and returns status, so that a failure is one line: return dt_fail(err, DT_EINPUT, ...). */
+dt_status dt_fail(dt_error *err, dt_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The failure of an allocation of `bytes` for `what`. */
+dt_status dt_fail_memory(dt_error *err, const char *what, unsigned long long bytes);
+
+#endif

@@ -1,0 +1,107 @@
+/* The token tree of one iteration as flat arrays. Pure: no backend, no session, no I/O.
+ *
+ * Node 0 is the root (the last committed token); drafted nodes are 1, 2, .. in order of creation and are never renumbered,
+ * so a parent's id is below its children's. All capacity is taken by tree_open; nothing allocates later.
+ *
+ * Phases: OPEN (grows) -> SEALED (keep was called: what is verified is settled) -> VERIFIED (verdicts are known) ->
+ * FROZEN (committed: readable until the next tree_reset). Functions that grow the tree fail with DT_ESTATE outside OPEN.
+ * "No room" is a value, never an error. */
+#ifndef DT_TREE_H
+#define DT_TREE_H
+
+#include "status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DT_TREE_ENTRIES 4096 /* drafted nodes of one tree */
+#define DT_TREE_VERIFY 256   /* drafted nodes of one verify pass */
+#define DT_TREE_DRAFTS 512   /* rows drafted from in one iteration */
+#define DT_CANDIDATES 32     /* next tokens known after a draft step */
+
+typedef enum { TREE_OPEN, TREE_SEALED, TREE_VERIFIED, TREE_FROZEN } tree_phase;
+
+/* What the draft model said after one node. */
+typedef struct {
+  int count;                    /* candidates; 0 when the node could not be drafted from (the draft's context ended) */
+  int32_t token[DT_CANDIDATES]; /* by falling probability */
+  float logp[DT_CANDIDATES];    /* log-probability (softmax at temperature 1 over the shared token ids) */
+  float confidence;             /* probability of token[0] */
+  float entropy;                /* nats */
+} tree_draft;
+
+typedef struct dt_tree {
+  tree_phase phase;
+  int nodes;     /* root included */
+  int limit;     /* most drafted nodes (default DT_TREE_VERIFY) */
+  int max_depth; /* a node may have a depth of at most this */
+  int deepest;   /* depth of the deepest node */
+  int vocab;     /* tokens are 0..vocab-1 */
+  /* per node, [1 + DT_TREE_ENTRIES] */
+  int32_t *token, *parent, *depth;                  /* the root's parent is -1 */
+  int32_t *first_child, *last_child, *next_sibling; /* -1: none */
+  float *logp;                                      /* log-probability under the draft model given the parent's path */
+  double *cumlogp;                                  /* summed along the path; the root's is 0 */
+  int16_t *draft;                                   /* index into drafts, -1: no draft step yet */
+  int8_t *verdict;    /* 1 accepted, 0 rejected, -1 unknown (not verified, or its parent not accepted) */
+  uint8_t *kept;      /* verified; the root always */
+  tree_draft *drafts; /* [DT_TREE_DRAFTS + 1] per drafted-from node; the last one has no candidates */
+  int n_drafts;
+  /* the kept drafted nodes, ascending; valid from SEALED on */
+  int32_t *kept_node; /* [DT_TREE_VERIFY] */
+  int n_kept;
+  int32_t *scratch; /* [1 + DT_TREE_ENTRIES] for tree_keep_best */
+} dt_tree;
+
+dt_status tree_open(dt_tree **out, dt_error *err);
+void tree_close(dt_tree *t); /* NULL is allowed */
+
+/* An empty tree over `root`. max_depth >= 0. */
+void tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab);
+
+int tree_size(const dt_tree *t);       /* drafted nodes */
+int tree_room(const dt_tree *t);       /* nodes that may still be added */
+int tree_depth_room(const dt_tree *t); /* levels that may still be added below the deepest node */
+
+/* Most drafted nodes of this iteration: 1..DT_TREE_ENTRIES, not below the present size. */
+dt_status tree_limit(dt_tree *t, int limit, dt_error *err);
+
+/* Adds the child `token` of u with its log-probability (at most 0): *v is its id, that of the child that was there already,
+ * or -1 where there is no room. */
+dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err);
+
+/* Adds the b likeliest candidates of u that are not its children yet, likeliest first, as far as there is room: they are
+ * nodes *first..*last; none: *last = *first - 1. u must have been drafted from. */
+dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err);
+
+/* The k best of nodes first..last by cumulative log-probability, falling, ties by lower id, into out (room for
+ * last - first + 1). Returns how many: min(k, last - first + 1), at least 0. first..last must be nodes. */
+int tree_best(const dt_tree *t, int k, int first, int last, int32_t *out);
+
+/* Seals the tree: verify only these nodes. The list (0 is ignored, duplicates too) must be closed under parents and hold
+ * at most DT_TREE_VERIFY drafted nodes. DT_ESTATE names the first offending node; the tree stays open then. */
+dt_status tree_keep(dt_tree *t, const int32_t *ids, int n, dt_error *err);
+
+/* Seals with the k best nodes, k in 0..DT_TREE_VERIFY: closed, since a child is never better than its parent. */
+dt_status tree_keep_best(dt_tree *t, int k, dt_error *err);
+
+/* Seals with every node; DT_ESTATE when there are more than DT_TREE_VERIFY. Nothing to do on a sealed tree. */
+dt_status tree_seal(dt_tree *t, dt_error *err);
+
+/* Room for the draft result of u, which has none. When DT_TREE_DRAFTS are used up u gets one without candidates, and NULL
+ * is returned. */
+tree_draft *tree_new_draft(dt_tree *t, int u);
+
+/* Gives u, which has no draft result, one without candidates: the draft model cannot go on from it. */
+void tree_no_draft(dt_tree *t, int u);
+
+/* The draft result of u, or NULL. */
+const tree_draft *tree_draft_of(const dt_tree *t, int u);
+
+/* The child of u that carries token, or -1. */
+int tree_child(const dt_tree *t, int u, int32_t token);
+
+/* Fails with DT_ESTATE unless u is a node. `what` names the argument in the message. */
+dt_status tree_check(const dt_tree *t, int u, const char *what, dt_error *err);
+
+#endif

@@ -1,0 +1,168 @@
+#!/usr/bin/env bash
+# Bad input and bad usage end with exit status 2 and one line that says what was wrong, where, and what would be right.
+. "$(dirname "$0")/helpers.sh"
+
+# The draft model, damaged: small. It serves as target, so that nothing else is read.
+damaged() { "$dtrun" run "$source_dir/tests/cli/checkpoint.lua" "$models/mini-draft" damaged "$@" || fail "checkpoint.lua $*"; }
+refuses_damaged() {
+  local pattern=$1
+  shift
+  damaged "$@"
+  refuses 2 "$pattern" ar --target damaged --text hello -n 4
+}
+tensor=gpt_neox.layers.1.attention.dense.weight
+
+it_refuses_a_missing_prompt() { refuses 2 'no prompt.*--prompt.*--text' ar; }
+it_refuses_two_prompts() { echo hello >file; refuses 2 'not both' ar --text hello --prompt file; }
+it_refuses_an_empty_text() { refuses 2 'empty' ar --text ''; }
+it_refuses_an_empty_prompt_file() { : >file; refuses 2 'file: empty' ar --prompt file; }
+it_refuses_an_empty_standard_input() { refuses 2 'standard input: empty' ar --prompt - </dev/null; }
+it_refuses_a_prompt_file_that_is_missing() { refuses 2 'nowhere.txt: No such file' ar --prompt nowhere.txt; }
+it_refuses_a_folder_as_prompt_file() { refuses 2 'directory' ar --prompt .; }
+it_refuses_an_endless_prompt() { refuses 2 'longer than any context' ar --prompt /dev/zero; }
+it_refuses_a_prompt_file_that_it_may_not_read() {
+  echo hello >file
+  chmod 0 file
+  [ -r file ] && return # root reads everything
+  refuses 2 'file: Permission denied' ar --prompt file
+}
+it_refuses_a_prompt_longer_than_the_context() {
+  for _ in $(seq 4000); do echo -n 'word '; done >file
+  refuses 2 'context' ar --prompt file
+  refuses 2 'context' dynatree --text 'one two three four five six seven eight' --ctx 4
+}
+it_refuses_a_context_longer_than_the_targets() { refuses 2 '2048' ar --text hello --ctx 2049; }
+
+it_refuses_a_missing_model_folder() {
+  refuses 2 'nowhere' ar --target nowhere --text hello
+  refuses 2 'nowhere' dynatree --target "$models/mini-target" --draft nowhere --text hello
+}
+it_refuses_a_model_folder_without_one_of_its_files() {
+  for name in config.json tokenizer.json model.safetensors; do
+    damaged none
+    rm damaged/$name
+    refuses 2 "$name.*damaged|damaged.*$name" ar --target damaged --text hello
+  done
+}
+it_refuses_a_file_as_model_folder() { echo hello >file; refuses 2 'file' ar --target file --text hello; }
+it_refuses_a_policy_with_drafts_without_a_draft_model() {
+  refuses 2 'give --draft' dynatree --target "$models/mini-target" --text hello
+}
+
+it_refuses_weights_cut_in_the_middle() {
+  for bytes in 0 7 8 100 3000 2000000 2893807; do refuses_damaged 'model.safetensors' truncate $bytes; done
+}
+it_refuses_weights_with_bytes_after_the_last_tensor() { refuses_damaged 'model.safetensors' append x; }
+it_refuses_a_header_longer_than_the_file() {
+  for n in 2893801 99999999 1000000000000 9223372036854775807 -1; do refuses_damaged 'header length' header_length $n; done
+}
+it_refuses_a_header_that_is_not_json() {
+  for text in '' '{' '[]' 'null' '{"a":1}' '{"a":{}}'; do refuses_damaged 'model.safetensors' header "$text"; done
+}
+it_refuses_tensors_that_overlap() { refuses_damaged 'data begins at' offsets $tensor 2000000 2032768; }
+it_refuses_tensors_past_the_end_of_the_file() { refuses_damaged "$tensor" offsets $tensor 3000000 3032768; }
+it_refuses_offsets_that_end_before_they_begin() { refuses_damaged "$tensor" offsets $tensor 2600000 2500000; }
+it_refuses_tensors_whose_shape_needs_other_bytes() {
+  refuses_damaged "$tensor" reshape $tensor 128,129
+  refuses_damaged "$tensor" reshape $tensor 4294967296,4294967296
+}
+it_refuses_a_dtype_that_it_does_not_know() { refuses_damaged "$tensor" dtype $tensor I16; }
+it_refuses_a_checkpoint_without_one_of_its_tensors() { refuses_damaged "$tensor" rename $tensor spare; }
+it_refuses_a_tensor_of_the_wrong_shape() { refuses_damaged "$tensor.*64.*256" reshape $tensor 64,256; }
+it_refuses_a_vocabulary_unlike_its_configurations() {
+  damaged none
+  sed -i 's/"vocab_size": 4096/"vocab_size": 5000/' damaged/config.json
+  refuses 2 '5000' ar --target damaged --text hello
+}
+it_refuses_an_unknown_architecture() {
+  damaged none
+  sed -i -e 's/gpt_neox/gpt_zebra/' -e 's/GPTNeoXForCausalLM/ZebraForCausalLM/' damaged/config.json
+  refuses 2 '[Zz]ebra' ar --target damaged --text hello
+}
+it_refuses_files_that_are_not_json() {
+  for name in config.json tokenizer.json; do
+    damaged none
+    echo '{"a": ' >damaged/$name
+    refuses 2 "$name" ar --target damaged --text hello
+  done
+}
+
+it_refuses_models_with_different_tokenizers() {
+  damaged none
+  sed -i -e 's/"!": 2,/"!": 4,/' -e 's/"#": 4,/"#": 2,/' damaged/tokenizer.json
+  refuses 2 'tokenizer' dynatree --target "$models/mini-target" --draft damaged --text hello
+}
+it_takes_a_draft_with_another_padding_of_the_vocabulary() {
+  damaged pad_vocabulary 64
+  succeeds ar --text 'It was a dark night' -n 60
+  mv stdout expected
+  succeeds dynatree --target "$models/mini-target" --draft damaged --text 'It was a dark night' -n 60
+  same_text expected stdout
+}
+it_takes_a_target_with_another_padding_of_the_vocabulary() {
+  "$dtrun" run "$source_dir/tests/cli/checkpoint.lua" "$models/mini-target" padded pad_vocabulary 384
+  succeeds ar --text 'It was a dark night' -n 60
+  mv stdout expected
+  succeeds dynatree --target padded --draft "$models/mini-draft" --text 'It was a dark night' -n 60
+  same_text expected stdout
+}
+it_takes_weights_at_an_odd_address() {
+  damaged misalign
+  succeeds ar --target "$models/mini-draft" --text 'It was a dark night' -n 20
+  mv stdout expected
+  succeeds ar --target damaged --text 'It was a dark night' -n 20
+  same_text expected stdout
+}
+
+it_refuses_an_unknown_option_and_names_the_likely_one() {
+  refuses 2 "unknown option '--promt' \(did you mean '--prompt'\?\)" ar --promt file
+  refuses 2 "unknown option '--tok' \(did you mean '--tokens'\?\)" ar --tok=5
+  refuses 2 "unknown option '--zebra', see" ar --zebra
+  refuses 2 "unknown option '-x'" ar -x
+  refuses 2 "unknown option '--a\?b'" ar $'--a\nb'
+}
+it_refuses_an_option_without_its_value() { refuses 2 '--tokens needs a value: --tokens N' ar --text hello --tokens; }
+it_refuses_a_value_where_none_belongs() { refuses 2 '--ignore-eos takes no value' ar --text hello --ignore-eos=1; }
+it_refuses_a_second_policy() { refuses 2 "unexpected argument 'hello'" ar hello; }
+it_refuses_a_missing_policy() { refuses 2 'no policy' --text hello; }
+it_refuses_a_missing_driver() {
+  refuses 2 'expected a driver' run
+  refuses 2 'nothing-of-the-kind' run nothing-of-the-kind
+  refuses 2 'nowhere.lua' run ./nowhere.lua
+}
+it_refuses_numbers_out_of_range() {
+  for n in 0 -2 ten 1.5 '' 99999999999; do refuses 2 "-n '$n': expected a whole number" ar --text hello -n "$n"; done
+  for n in 0 -1 100000; do refuses 2 "--threads '$n': expected" ar --text hello --threads "$n"; done
+  for n in 0 -1; do refuses 2 "-c '$n': expected" ar --text hello -c "$n"; done
+}
+it_refuses_an_unknown_backend() { refuses 2 'abacus' ar --text hello --backend abacus; }
+it_refuses_an_empty_stop_string() { refuses 2 '--stop: expected' ar --text hello --stop ''; }
+
+it_refuses_an_unknown_policy() {
+  refuses 2 'nosuchpolicy' nosuchpolicy --text hello
+  refuses 2 'nowhere.lua' ./nowhere.lua --text hello
+  refuses 2 'nosuchpolicy' ar --text hello --compare nosuchpolicy
+}
+it_refuses_an_unknown_parameter() { refuses 2 'Z' linear --text hello --set Z=3; }
+it_refuses_a_setting_without_a_value() {
+  refuses 2 'NAME=VALUE' linear --text hello --set K
+  refuses 2 'NAME=VALUE' linear --text hello --set =3
+}
+it_refuses_a_parameter_out_of_its_range() {
+  refuses 2 'K.*1' linear --text hello --set K=0
+  refuses 2 'K' linear --text hello --set K=100000
+  refuses 2 'K' linear --text hello --set K=2.5
+  refuses 2 'K' linear --text hello --set K=many
+}
+it_refuses_parameters_that_contradict_each_other() {
+  refuses 2 'B_min' dynatree --text hello --set B_min=4 --set B_max=2
+}
+it_refuses_an_unknown_preset() { refuses 2 'nosuchpreset' dynatree --text hello --preset nosuchpreset; }
+
+it_refuses_a_json_file_that_cannot_be_written() {
+  refuses 2 'no folder nowhere/' ar --text hello --json nowhere/r.json
+  refuses 2 'is a folder' ar --text hello --json .
+  refuses 2 'file name' ar --text hello --json ''
+}
+
+run_tests

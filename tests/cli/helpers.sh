@@ -1,0 +1,58 @@
+# Shared by the tests of the command line. Each is called with the path of dtrun and the repository's root; every function whose
+# name begins with it_ is a test and runs by itself in an empty folder.
+set -u
+dtrun=$(realpath "$1")
+source_dir=$(realpath "$2")
+models=$source_dir/models
+unset DTRUN_HOME DTRUN_TARGET DTRUN_DRAFT
+
+fail() {
+  echo "  $*"
+  [ -s stderr ] && sed 's/^/  stderr: /' stderr
+  exit 1
+}
+
+# run COMMAND...: leaves its output in the files stdout and stderr, its exit status in $status
+run() {
+  status=0
+  "$@" >stdout 2>stderr || status=$?
+}
+
+succeeds() {
+  run "$dtrun" "$@"
+  [ "$status" -eq 0 ] || fail "dtrun $*: exit status $status, expected 0"
+}
+
+# refuses STATUS PATTERN ARGUMENTS...: dtrun ends with STATUS, prints nothing and says why in one line that matches PATTERN
+refuses() {
+  local expected=$1 pattern=$2
+  shift 2
+  run "$dtrun" "$@"
+  [ "$status" -eq "$expected" ] || fail "dtrun $*: exit status $status, expected $expected"
+  [ -s stdout ] && fail "dtrun $*: something on standard output"
+  says_in_one_line "$pattern" "$@"
+}
+
+says_in_one_line() {
+  local pattern=$1
+  shift
+  [ "$(wc -l <stderr)" -eq 1 ] || fail "dtrun $*: expected one line on standard error"
+  grep -qE "^dtrun: .*$pattern" stderr || fail "dtrun $*: expected a line that matches '$pattern'"
+}
+
+same_text() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
+
+run_tests() {
+  local failed=0 name folder
+  for name in $(declare -F | sed -n 's/^declare -f \(it_.*\)/\1/p'); do
+    folder=$(mktemp -d)
+    if (cd "$folder" && "$name"); then
+      echo "ok    ${name//_/ }"
+    else
+      echo "FAIL  ${name//_/ }"
+      failed=1
+    fi
+    rm -rf "$folder"
+  done
+  exit $failed
+}

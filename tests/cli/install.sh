@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# An installed dtrun finds its policies, models and drivers beside itself: install.sh DTRUN SOURCE BUILD
+. "$(dirname "$0")/helpers.sh"
+build_dir=$(realpath "$3")
+
+install_here() { cmake --install "$build_dir" --prefix "$PWD/$1" >install.log 2>&1 || { cat install.log; fail 'cmake --install'; }; }
+
+it_works_from_a_prefix_that_was_moved() {
+  install_here first
+  mv first second
+  # Found nowhere but in the prefix, which is how we know that it is looked through.
+  sed 's/name *= *"linear"/name = "marker"/' "$source_dir/policies/linear.lua" >second/share/dtrun/policies/marker.lua
+  mkdir elsewhere
+  dtrun=$PWD/second/bin/dtrun
+  cd elsewhere || exit 1
+  succeeds marker --text 'It was a dark night' -n 30 --json r.json
+  grep -qE "\"target\":[[:space:]]*\"$(realpath ..)/second/share/dtrun/models/mini-target\"" r.json || fail 'a target from elsewhere'
+  mv stdout expected
+  succeeds ar --text 'It was a dark night' -n 30
+  same_text expected stdout
+  succeeds --list
+  grep -q '^  marker ' stdout || fail 'no marker in the list'
+}
+it_finds_files_in_DTRUN_HOME_first() {
+  mkdir -p home/policies
+  sed 's/doc *= *"[^"]*"/doc = "my own"/' "$source_dir/policies/linear.lua" >home/policies/linear.lua
+  DTRUN_HOME=$PWD/home succeeds linear --help
+  grep -q 'my own' stdout || fail 'not the policy of DTRUN_HOME'
+  DTRUN_HOME=$PWD/home succeeds ar --text hello -n 3
+}
+
+run_tests

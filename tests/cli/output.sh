@@ -1,0 +1,261 @@
+#!/usr/bin/env bash
+# What a run prints, where, and what it leaves behind.
+. "$(dirname "$0")/helpers.sh"
+
+prompt=$models/prompt.txt
+check_result() { "$dtrun" run "$source_dir/tests/cli/result.lua" "$@" || fail "result.lua $*"; }
+
+# slow TOKENS: a policy named slow that takes some milliseconds per iteration, each of which gives one token
+write_slow_policy() {
+  cat >slow.lua <<'LUA'
+local policy = require "dt.policy"
+local Slow = policy.define { name = "slow", doc = "waits", uses = { draft = false } }
+function Slow:draft() for _ = 1, 1000000 do end end
+return Slow
+LUA
+}
+
+it_prints_the_text_and_nothing_else_on_standard_output() {
+  succeeds dynatree --prompt "$prompt" -n 40 --json r.json
+  check_result r.json tokens=40 policy=dynatree finish_reason=length
+  "$dtrun" run "$source_dir/tests/cli/text.lua" r.json >text || fail 'text.lua'
+  same_text text stdout
+}
+it_sums_up_in_one_line_on_standard_error() {
+  succeeds dynatree --prompt "$prompt" -n 40
+  [ "$(wc -l <stderr)" -eq 1 ] || fail 'expected one line'
+  grep -qE '^dtrun: 40 tokens, [0-9.]+ tokens/s, [0-9.]+ per iteration, [0-9]+ % of [0-9]+ drafted accepted; time: ' stderr || fail 'summary'
+}
+it_sums_up_in_more_lines_when_asked() {
+  succeeds dynatree --prompt "$prompt" -n 40 -v
+  for word in mini-target mini-draft 'first token' 'output hash [0-9a-f]{16}' 'peak'; do
+    grep -qE "^dtrun: .*$word" stderr || fail "no $word"
+  done
+}
+it_begins_a_line_for_messages_where_both_outputs_meet() {
+  "$dtrun" ar --text hello -n 5 >both 2>&1 || fail 'exit status'
+  grep -q '^dtrun: 5 tokens' both || fail 'the summary does not begin a line'
+  succeeds ar --text hello -n 5
+  "$dtrun" ar --text hello -n 5 -q >both 2>&1 || fail 'exit status'
+  same_text stdout both
+}
+it_says_nothing_when_quiet() {
+  succeeds dynatree --prompt "$prompt" -n 10 -q -v --compare ar
+  [ -s stderr ] && fail 'something on standard error'
+  [ -s stdout ] || fail 'no text'
+}
+it_gives_the_same_text_under_every_installed_policy() {
+  succeeds ar --prompt "$prompt" -n 100 --ignore-eos
+  mv stdout expected
+  for policy in "$source_dir"/policies/*.lua; do
+    succeeds "$policy" --prompt "$prompt" -n 100 --ignore-eos
+    same_text expected stdout
+  done
+}
+it_compares_with_another_policy_in_one_line() {
+  succeeds dynatree --prompt "$prompt" -n 60 --compare ar --json r.json
+  grep -qE '^dtrun: dynatree [0-9.]+ tokens/s, ar [0-9.]+ tokens/s: [0-9.]+x, same 60 tokens$' stderr || fail 'comparison'
+  check_result r.json compare.policy=ar compare.stats.drafted=0
+  grep -oE '"output_hash":[[:space:]]*"[0-9a-f]+"' r.json | tr -d ' \t' | sort | uniq -c >hashes
+  [ "$(wc -l <hashes)" -eq 1 ] && grep -q '^ *2 ' hashes || fail 'expected the same hash twice'
+}
+
+it_reads_the_prompt_from_a_file_standard_input_or_the_command_line() {
+  succeeds ar --prompt "$prompt" -n 20
+  mv stdout expected
+  succeeds ar -f - -n 20 <"$prompt"
+  same_text expected stdout
+  succeeds ar -p "$(cat "$prompt")" --tokens=20
+  same_text expected stdout
+}
+it_takes_a_policy_by_name_or_path_and_options_before_it() {
+  succeeds linear --text hello -n 20
+  mv stdout expected
+  succeeds --text hello -n 20 "$source_dir/policies/linear.lua"
+  same_text expected stdout
+  cp "$source_dir/policies/linear.lua" mine.lua
+  succeeds -n 20 mine.lua --text hello
+  same_text expected stdout
+}
+it_lets_the_last_of_two_options_win() {
+  succeeds linear --text hello -n 20 -n 7 --set K=3 --set K=5 --json r.json
+  check_result r.json tokens=7 params.K=5
+}
+it_applies_a_preset_and_settings_over_it() {
+  succeeds dynatree --text hello -n 8 --preset as_published --set rebuild=false --json r.json
+  check_result r.json params.root_branch=1 params.rebuild=false
+}
+it_generates_one_token() {
+  succeeds dynatree --prompt "$prompt" -n 1 --json r.json
+  check_result r.json tokens=1 finish_reason=length
+}
+it_generates_until_the_context_ends() {
+  succeeds dynatree --text hello -n -1 --ctx 64 --ignore-eos --json r.json
+  check_result r.json finish_reason=context
+}
+it_stops_before_a_stop_string() {
+  succeeds ar --prompt "$prompt" -n 60 --ignore-eos
+  stop=$(head -c 60 stdout | tail -c 6)
+  whole=$(cat stdout)
+  succeeds dynatree --prompt "$prompt" -n 60 --ignore-eos --stop 'never said by anyone' --stop "$stop" --json r.json
+  [ "$(cat stdout; echo .)" = "${whole%%"$stop"*}." ] || fail "expected the text before '$stop'"
+  check_result r.json finish_reason=stop
+}
+
+it_writes_the_result_to_standard_output_instead_of_the_text() {
+  succeeds linear --text hello -n 12 --json -
+  mv stdout r.json
+  check_result r.json tokens=12 policy=linear
+}
+it_replaces_the_result_file_whole_and_keeps_its_permissions_and_links() {
+  echo old >r.json
+  chmod 640 r.json
+  ln -s r.json link.json
+  succeeds ar --text hello -n 3 --json link.json
+  check_result r.json tokens=3
+  [ -L link.json ] || fail 'the link is gone'
+  [ "$(stat -c %a r.json)" = 640 ] || fail 'other permissions'
+  [ "$(find . -name 'r.json.*' | wc -l)" -eq 0 ] || fail 'a temporary file is left'
+  (umask 027 && succeeds ar --text hello -n 3 --json new.json)
+  [ "$(stat -c %a new.json)" = 640 ] || fail 'umask'
+}
+it_writes_the_result_into_devices_and_pipes_as_they_are() {
+  succeeds ar --text hello -n 3 --json /dev/null
+  [ -c /dev/null ] || fail '/dev/null was replaced'
+  mkfifo pipe
+  cat pipe >r.json &
+  succeeds ar --text hello -n 3 --json pipe
+  wait $!
+  check_result r.json tokens=3
+}
+it_tells_a_full_disk() {
+  run "$dtrun" ar --text hello -n 3 -q --json /dev/full
+  [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
+  says_in_one_line '/dev/full: No space left on device'
+  for arguments in "ar --text hello -n 3" "ar --text hello -n 3 --json -" --help --list --version; do
+    status=0
+    # shellcheck disable=SC2086 # words
+    "$dtrun" $arguments -q >/dev/full 2>stderr || status=$?
+    [ "$status" -eq 1 ] || fail "$arguments: exit status $status, expected 1"
+    says_in_one_line 'standard output: No space left on device'
+  done
+}
+it_ends_quietly_when_nobody_reads() {
+  "$dtrun" ar --prompt "$prompt" -n 200 --ignore-eos -q 2>stderr | head -c 1 >/dev/null
+  [ -s stderr ] && fail 'something on standard error'
+  return 0
+}
+
+it_ends_with_what_there_is_on_ctrl_c() {
+  write_slow_policy
+  set -m # or else bash makes a job in the background ignore the signal
+  "$dtrun" ./slow.lua --prompt "$prompt" -n -1 --ignore-eos --json r.json >stdout 2>stderr &
+  for _ in $(seq 1000); do [ -s stdout ] && break || sleep 0.02; done
+  kill -INT $!
+  status=0
+  wait $! || status=$?
+  [ "$status" -eq 130 ] || fail "exit status $status, expected 130"
+  says_in_one_line '\(interrupted\)'
+  check_result r.json finish_reason=interrupted
+  mv stdout text
+  tokens=$(sed -n 's/^dtrun: \([0-9]*\) tokens .*/\1/p' stderr)
+  succeeds ar --prompt "$prompt" -n "$tokens" --ignore-eos
+  same_text text stdout
+}
+it_dies_of_a_second_ctrl_c() {
+  cat >stuck.lua <<'LUA'
+io.stdout:write("started\n"):flush()
+io.read("a")
+LUA
+  set -m
+  mkfifo silence
+  exec 9<>silence # so that reading it neither gives anything nor ends
+  "$dtrun" run ./stuck.lua <&9 >stdout 2>stderr &
+  for _ in $(seq 1000); do [ -s stdout ] && break || sleep 0.02; done
+  kill -INT $!
+  sleep 0.2
+  kill -INT $!
+  status=0
+  { wait $!; } 2>/dev/null || status=$?
+  [ "$status" -eq 130 ] || fail "exit status $status, expected 130"
+}
+
+it_ends_with_3_after_the_text_when_the_policy_fails() {
+  cat >fails.lua <<'LUA'
+local policy = require "dt.policy"
+local Fails = policy.define { name = "fails", doc = "fails at its fifth iteration", uses = { draft = false } }
+function Fails:init() self.n = 0 end
+function Fails:draft()
+  self.n = self.n + 1
+  if self.n == 5 then error("enough") end
+end
+return Fails
+LUA
+  run "$dtrun" ./fails.lua --prompt "$prompt" -n 60 --ignore-eos --json r.json
+  [ "$status" -eq 3 ] || fail "exit status $status, expected 3"
+  says_in_one_line 'fails.lua:6:.*enough'
+  check_result r.json tokens=4 finish_reason=policy
+  mv stdout text
+  succeeds ar --prompt "$prompt" -n 4 --ignore-eos
+  same_text text stdout
+  run "$dtrun" ar --text hello -n 20 -q --compare ./fails.lua
+  [ "$status" -eq 3 ] || fail "exit status $status, expected 3"
+  says_in_one_line 'fails.lua:6:.*enough'
+}
+it_ends_with_3_when_a_policy_does_not_load() {
+  echo 'local = 3' >broken.lua
+  refuses 3 'broken.lua:1:' ./broken.lua --text hello
+  printf '\033LuaT' >bytecode.lua
+  refuses 3 'bytecode.lua' ./bytecode.lua --text hello
+  echo 'return 3' >number.lua
+  refuses 3 'number.lua' ./number.lua --text hello
+}
+
+it_lists_what_is_installed() {
+  succeeds --list
+  for name in ar linear fixed_tree dynatree; do grep -qE "^  $name +[^ ]" stdout || fail "no $name"; done
+}
+it_lists_policies_that_do_not_load_with_their_error() {
+  mkdir -p policies scripts
+  echo 'local = 3' >policies/broken.lua
+  printf '#!/usr/bin/env dtrun\n-- measures something\n' >scripts/measure.lua
+  DTRUN_HOME=. succeeds --list
+  grep -qE '^  broken +error: .*broken.lua:1:' stdout || fail 'no broken'
+  grep -qE '^  measure +measures something$' stdout || fail 'no measure'
+}
+it_helps() {
+  succeeds --help
+  [ -s stderr ] && fail 'something on standard error'
+  for option in --prompt --text --target -md --tokens --ctx --threads --backend --set --preset --ignore-eos --stop --compare --json; do
+    grep -qF -- "$option" stdout || fail "no $option"
+  done
+  [ "$(awk '{ if (length > 110) n++ } END { print n + 0 }' stdout)" -eq 0 ] || fail 'long lines'
+}
+it_helps_with_a_policy() {
+  succeeds dynatree --help
+  grep -qE '^  D0 +5 +integer +.*\(1\.\.64\)$' stdout || fail 'no D0'
+  grep -q 'as_published' stdout || fail 'no preset'
+  succeeds dynatree --help --set D0=4
+  grep -qE '^  D0 +4 ' stdout || fail 'no D0=4'
+}
+it_tells_its_version() {
+  succeeds --version
+  grep -qE '^dtrun [0-9]+\.[0-9]+\.[0-9]+$' stdout || fail 'no version'
+}
+it_takes_models_from_the_environment() {
+  DTRUN_TARGET=$models/mini-draft succeeds ar --text hello -n 5 --json r.json
+  check_result r.json "target=$models/mini-draft"
+  DTRUN_TARGET=nowhere succeeds ar --target "$models/mini-draft" --text hello -n 5
+}
+it_needs_no_draft_model_for_plain_decoding() {
+  succeeds ar --target "$models/mini-target" --text hello -n 5 --json r.json
+  check_result r.json draft=nil
+}
+it_runs_a_driver_with_its_own_arguments() {
+  printf 'print(#arg, arg[1], arg[2], arg[3]) os.exit(tonumber(arg[1]))' >driver.lua
+  run "$dtrun" run ./driver.lua 5 --help -q
+  [ "$status" -eq 5 ] || fail "exit status $status, expected 5"
+  [ "$(cat stdout)" = $'3\t5\t--help\t-q' ] || fail 'arguments'
+}
+
+run_tests

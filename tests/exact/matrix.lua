@@ -1,0 +1,139 @@
+-- The exactness matrix: whatever the policy, the number of threads and the instruction set, the tokens are those of
+-- plain decoding.  dtrun run tests/exact/matrix.lua [--prompts 40] [--tokens 200]
+--
+-- For each prompt the first backend's `ar` sets the tokens that every other run must give. The scalar backend is slow
+-- and gets 4 prompts, 64 tokens and small trees. Variants that this machine lacks are named and skipped; --backend and
+-- --threads choose among them.
+local dt = require "dt"
+
+local opts = dt.args {
+  doc = "compares the tokens of every policy, thread count and instruction set with plain decoding's",
+  options = {
+    { "prompts", 40, min = 1, max = 40, doc = "prompts, taken in turn from both folders" },
+    { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens generated from each" },
+  },
+}
+local HERE = arg[0]:match "^(.*/)" or "./"
+local HOSTILE = HERE .. "hostile/"
+
+local POLICIES = {
+  { label = "ar", policy = "ar" },
+  { label = "linear", policy = "linear" },
+  { label = "fixed_tree", policy = "fixed_tree" },
+  { label = "fixed_tree as_published", policy = "fixed_tree", preset = "as_published" },
+  { label = "dynatree", policy = "dynatree" },
+  { label = "dynatree as_published", policy = "dynatree", preset = "as_published" },
+  { label = "dynatree threshold, tree", policy = "dynatree", params = { control = "threshold", statistic = "tree" } },
+  { label = "random trees", policy = HOSTILE .. "random_trees.lua" },
+  { label = "one level of 256", policy = HOSTILE .. "one_level.lua" },
+  { label = "a chain past the room", policy = HOSTILE .. "past_the_room.lua" },
+  { label = "duplicates", policy = HOSTILE .. "duplicates.lua" },
+  { label = "empty trees at random", policy = HOSTILE .. "empty_at_random.lua" },
+  { label = "keep of random parts", policy = HOSTILE .. "keep_random.lua" },
+  { label = "rollbacks", policy = HOSTILE .. "rollbacks.lua" },
+}
+local SMALL = {
+  { label = "ar", policy = "ar" },
+  { label = "linear", policy = "linear", params = { K = 3 } },
+  { label = "fixed_tree", policy = "fixed_tree", params = { D = 2, B = 2, N_max = 8 } },
+  { label = "dynatree", policy = "dynatree", params = { N_max = 8 } },
+  { label = "random trees", policy = HOSTILE .. "random_trees.lua", params = { nodes = 8 } },
+  { label = "rollbacks", policy = HOSTILE .. "rollbacks.lua" },
+}
+local VARIANTS = {
+  { backend = "cpu:avx512", threads = 2, policies = POLICIES },
+  { backend = "cpu:avx512", threads = 1, policies = POLICIES },
+  { backend = "cpu:avx2", threads = 2, policies = POLICIES },
+  { backend = "cpu:avx2", threads = 1, policies = POLICIES },
+  { backend = "cpu:scalar", threads = 2, policies = SMALL, prompts = 4, tokens = 64 },
+}
+
+local function read_prompts()
+  local prompts = {}
+  for i = 1, 20 do
+    for _, folder in ipairs { "wikitext2", "novels" } do
+      local name = ("%s/%02d"):format(folder, i)
+      local file = assert(io.open(("%s../data/prompts/%s.txt"):format(HERE, name), "rb"))
+      prompts[#prompts + 1] = { name = name, text = file:read "a" }
+      file:close()
+    end
+  end
+  return table.move(prompts, 1, opts.prompts, 1, {})
+end
+
+local function first_difference(a, b)
+  for i = 1, math.max(#a, #b) do
+    if a[i] ~= b[i] then return i end
+  end
+end
+
+local prompts, reference, mistakes, skipped = read_prompts(), {}, 0, {}
+
+local function mistake(...)
+  mistakes = mistakes + 1
+  print("  WRONG: " .. (...):format(select(2, ...)))
+end
+
+-- One run; its tokens against the reference, its counts added to sum.
+local function check(pair, prefix, prompt, seed, case, tokens, sum)
+  local start = dt.clock()
+  local result, err = pair:generate {
+    policy = case.policy, preset = case.preset, params = case.params, prompt = prefix, tokens = tokens,
+    ignore_eos = true, seed = seed,
+  }
+  if not result then return mistake("%s, %s: %s", case.label, prompt.name, err.message) end
+  if not reference[prompt.name] then reference[prompt.name] = result.tokens end
+  local expected = table.move(reference[prompt.name], 1, tokens, 1, {})
+  local i = first_difference(result.tokens, expected)
+  if i then
+    mistake("%s, %s: token %d is %s, not %s", case.label, prompt.name, i, result.tokens[i], expected[i])
+  end
+  sum.seconds = sum.seconds + (dt.clock() - start) / 1000
+  sum.tokens = sum.tokens + #result.tokens
+  sum.iterations = sum.iterations + result.stats.iterations
+  sum.drafted = sum.drafted + result.stats.drafted
+  sum.accepted = sum.accepted + result.stats.accepted
+end
+
+local function run_variant(variant)
+  local load = opts.load
+  if variant.backend ~= (load.backend or variant.backend) or variant.threads ~= (load.threads or variant.threads) then
+    return
+  end
+  local name = ("%s, %d thread%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "")
+  local pair, err = dt.load {
+    target = load.target, draft = load.draft, ctx = load.ctx, backend = variant.backend, threads = variant.threads,
+  }
+  if not pair then
+    skipped[#skipped + 1] = ("%s (%s)"):format(name, err.message)
+    return
+  end
+  local n = math.min(variant.prompts or #prompts, #prompts)
+  local tokens = math.min(variant.tokens or opts.tokens, opts.tokens)
+  print(("%s: %d prompts, %d tokens each"):format(name, n, tokens))
+  local sums = {}
+  for i, case in ipairs(variant.policies) do
+    sums[i] = { label = case.label, tokens = 0, iterations = 0, drafted = 0, accepted = 0, seconds = 0 }
+  end
+  for p = 1, n do
+    local prefix = assert(pair:prefix(prompts[p].text))
+    for i, case in ipairs(variant.policies) do check(pair, prefix, prompts[p], p, case, tokens, sums[i]) end
+  end
+  for _, sum in ipairs(sums) do
+    print(("  %-24s %6d tokens %6d iterations %6.3f tokens/iteration %7d drafted %6d accepted %6.1f s"):format(
+      sum.label, sum.tokens, sum.iterations, sum.tokens / sum.iterations, sum.drafted, sum.accepted, sum.seconds))
+    if sum.label ~= "ar" and sum.accepted == 0 then mistake("%s: nothing was ever accepted", sum.label) end
+  end
+  pair:close()
+end
+
+for _, variant in ipairs(VARIANTS) do run_variant(variant) end
+for _, reason in ipairs(skipped) do print("not on this machine: " .. reason) end
+if not next(reference) then
+  print "nothing was run"
+elseif mistakes == 0 then
+  print "all tokens equal plain decoding's"
+else
+  print(mistakes .. " mistakes")
+end
+os.exit(mistakes == 0 and next(reference) and 0 or 1)

@@ -1,0 +1,19 @@
+-- Recursion without an end.
+-- expect: policy used more than 16 MB of memory
+local policy = require "dt.policy"
+
+local Bad = policy.define { name = "deep_recursion", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+
+function Bad:init() self.iteration = 0 end
+
+function Bad:draft(tree)
+  self.iteration = self.iteration + 1
+  if self.iteration == self.at then
+    local function f(n) return 1 + f(n + 1) end
+    f(1)
+  end
+  tree:draft_step(tree.root)
+  tree:branch(tree.root, 3)
+end
+
+return Bad

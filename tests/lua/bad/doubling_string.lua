@@ -1,0 +1,19 @@
+-- A string that doubles.
+-- expect: policy used more than 16 MB of memory
+local policy = require "dt.policy"
+
+local Bad = policy.define { name = "doubling_string", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+
+function Bad:init() self.iteration = 0 end
+
+function Bad:draft(tree)
+  self.iteration = self.iteration + 1
+  if self.iteration == self.at then
+    local s = "x"
+    while true do s = s .. s end
+  end
+  tree:draft_step(tree.root)
+  tree:branch(tree.root, 3)
+end
+
+return Bad

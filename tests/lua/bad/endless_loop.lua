@@ -1,0 +1,18 @@
+-- Never returns.
+-- expect: policy ran longer than
+local policy = require "dt.policy"
+
+local Bad = policy.define { name = "endless_loop", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+
+function Bad:init() self.iteration = 0 end
+
+function Bad:draft(tree)
+  self.iteration = self.iteration + 1
+  if self.iteration == self.at then
+    while true do end
+  end
+  tree:draft_step(tree.root)
+  tree:branch(tree.root, 3)
+end
+
+return Bad

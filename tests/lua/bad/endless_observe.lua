@@ -1,0 +1,21 @@
+-- Never returns from observe.
+-- expect: policy ran longer than 2 s (or 20 million instructions) in observe
+local policy = require "dt.policy"
+
+local Bad = policy.define { name = "endless_observe", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+
+function Bad:init() self.iteration = 0 end
+
+function Bad:draft(tree)
+  self.iteration = self.iteration + 1
+  tree:draft_step(tree.root)
+  tree:branch(tree.root, 3)
+end
+
+function Bad:observe(tree, out)
+  if self.iteration == self.at then
+    repeat until false
+  end
+end
+
+return Bad

@@ -1,0 +1,18 @@
+-- Loops in an error handler.
+-- expect: undefined variable 'xpcall'
+local policy = require "dt.policy"
+
+local Bad = policy.define { name = "handler_loop", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+
+function Bad:init() self.iteration = 0 end
+
+function Bad:draft(tree)
+  self.iteration = self.iteration + 1
+  if self.iteration == self.at then
+    xpcall(error, function() while true do end end)
+  end
+  tree:draft_step(tree.root)
+  tree:branch(tree.root, 3)
+end
+
+return Bad

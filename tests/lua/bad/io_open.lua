@@ -1,0 +1,18 @@
+-- Writes a file.
+-- expect: undefined variable 'io'
+local policy = require "dt.policy"
+
+local Bad = policy.define { name = "io_open", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+
+function Bad:init() self.iteration = 0 end
+
+function Bad:draft(tree)
+  self.iteration = self.iteration + 1
+  if self.iteration == self.at then
+    io.open("touched", "w"):close()
+  end
+  tree:draft_step(tree.root)
+  tree:branch(tree.root, 3)
+end
+
+return Bad

@@ -1,0 +1,3 @@
+-- Runs a program while it loads.
+-- expect: undefined variable 'os'
+os.execute("touch touched")

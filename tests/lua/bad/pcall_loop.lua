@@ -1,0 +1,22 @@
+-- Catches its own end, again and again, two levels deep.
+-- expect: policy ran longer than
+local policy = require "dt.policy"
+
+local Bad = policy.define { name = "pcall_loop", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+
+function Bad:init() self.iteration = 0 end
+
+function Bad:draft(tree)
+  self.iteration = self.iteration + 1
+  if self.iteration == self.at then
+    while true do
+      pcall(function()
+        while true do pcall(function() while true do end end) end
+      end)
+    end
+  end
+  tree:draft_step(tree.root)
+  tree:branch(tree.root, 3)
+end
+
+return Bad

@@ -1,0 +1,18 @@
+-- Requires what is not for policies.
+-- expect: module 'dt.core' is not available to a policy
+local policy = require "dt.policy"
+
+local Bad = policy.define { name = "requires", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+
+function Bad:init() self.iteration = 0 end
+
+function Bad:draft(tree)
+  self.iteration = self.iteration + 1
+  if self.iteration == self.at then
+    require "dt.core"
+  end
+  tree:draft_step(tree.root)
+  tree:branch(tree.root, 3)
+end
+
+return Bad

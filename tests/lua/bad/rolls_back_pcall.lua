@@ -1,0 +1,22 @@
+-- Rolls back for ever and does not want to know.
+-- expect: policy ran longer than
+local policy = require "dt.policy"
+
+local Bad = policy.define { name = "rolls_back_pcall", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+
+function Bad:init() self.iteration = 0 end
+
+function Bad:draft(tree)
+  self.iteration = self.iteration + 1
+  tree:draft_step(tree.root)
+  tree:branch(tree.root, 3)
+end
+
+function Bad:step(seq)
+  self:draft(seq.tree)
+  while self.iteration == self.at do pcall(seq.rollback, seq) end
+  seq:verify_tree()
+  seq:commit()
+end
+
+return Bad

@@ -1,0 +1,20 @@
+-- Sorts long equal strings without a comparator.
+-- expect: policy ran longer than
+local policy = require "dt.policy"
+
+local Bad = policy.define { name = "sort_strings", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+
+function Bad:init() self.iteration = 0 end
+
+function Bad:draft(tree)
+  self.iteration = self.iteration + 1
+  if self.iteration == self.at then
+    local t, s = {}, ("x"):rep(1 << 20)
+    for i = 1, 100000 do t[i] = s end
+    table.sort(t)
+  end
+  tree:draft_step(tree.root)
+  tree:branch(tree.root, 3)
+end
+
+return Bad

@@ -1,0 +1,18 @@
+-- A pattern that takes exponential time.
+-- expect: attempt to call a nil value (method 'find')
+local policy = require "dt.policy"
+
+local Bad = policy.define { name = "string_find", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
+
+function Bad:init() self.iteration = 0 end
+
+function Bad:draft(tree)
+  self.iteration = self.iteration + 1
+  if self.iteration == self.at then
+    (("a"):rep(100)):find(("a*"):rep(50) .. "b")
+  end
+  tree:draft_step(tree.root)
+  tree:branch(tree.root, 3)
+end
+
+return Bad

@@ -1,0 +1,3 @@
+-- No Lua at all.
+-- expect: syntax error near 'is'
+this is no policy

@@ -1,0 +1,74 @@
+-- dt.args: a driver's command line.
+local lu = require "luaunit"
+local args = require "dt.args"
+
+local spec = {
+  doc = "a test",
+  options = {
+    { "tokens", 128, short = "n", min = 1, doc = "new tokens" },
+    { "max_len", 0.5, doc = "a number" },
+    { "quick", false, doc = "fewer runs" },
+    { "mode", "a", one_of = { "a", "b" } },
+  },
+}
+
+local with_rest = { options = spec.options, rest = "FILE" }
+
+local function parse(...) return args.parse(spec, { ... }) end
+
+TestArgs = {}
+
+function TestArgs.test_defaults()
+  lu.assertEquals(parse(), { tokens = 128, max_len = 0.5, quick = false, mode = "a", rest = {}, load = {} })
+end
+
+function TestArgs.test_every_spelling_of_an_option()
+  lu.assertEquals(parse("--tokens", "7").tokens, 7)
+  lu.assertEquals(parse("--tokens=7").tokens, 7)
+  lu.assertEquals(parse("-n", "7").tokens, 7)
+  lu.assertEquals(parse("--max-len", "2").max_len, 2.0)
+  lu.assertTrue(parse("--quick").quick)
+  lu.assertFalse(parse("--quick", "--quick=false").quick)
+end
+
+function TestArgs.test_shared_options_are_for_dt_load()
+  local opts = parse("-m", "T", "-md", "D", "-t", "2", "-c", "100", "--backend", "cpu")
+  lu.assertEquals(opts.load, { target = "T", draft = "D", threads = 2, ctx = 100, backend = "cpu" })
+  lu.assertEquals(parse("--model", "T", "--model-draft=D").load, { target = "T", draft = "D" })
+end
+
+function TestArgs.test_further_arguments()
+  lu.assertEquals(args.parse(with_rest, { "a", "--quick", "-", "--", "--quick" }).rest, { "a", "-", "--quick" })
+  lu.assertEquals({ parse "a" }, { nil, "unexpected argument 'a' (see --help)" })
+end
+
+function TestArgs.test_bad_usage_says_what_is_right()
+  for _, case in ipairs {
+    { { "--foo" }, "unknown option --foo (see --help)" },
+    { { "--foo=3" }, "unknown option --foo (see --help)" },
+    { { "-x" }, "unknown option -x (see --help)" },
+    { { "--tokens" }, "--tokens needs a value" },
+    { { "--tokens", "x" }, "--tokens = x is not an integer" },
+    { { "-n", "0" }, "--tokens = 0 is out of range: 1.." },
+    { { "--mode", "c_d" }, "--mode = c_d is not one of a, b" },
+    { { "--threads", "0" }, "--threads = 0 is out of range: 1.." },
+  } do
+    lu.assertEquals({ args.parse(spec, case[1]) }, { nil, case[2] })
+  end
+end
+
+function TestArgs.test_help_is_asked_for()
+  lu.assertEquals({ parse "--help" }, {})
+  local text = args.help(with_rest, "sweep")
+  lu.assertStrContains(text, "usage: dtrun run sweep [options] FILE...")
+  lu.assertStrContains(text, "-n, --tokens INTEGER")
+  lu.assertStrContains(text, "new tokens (1..; default 128)")
+  lu.assertStrContains(text, "--backend STRING")
+end
+
+function TestArgs.test_a_wrong_declaration_raises()
+  lu.assertErrorMsgContains("unknown key 'option'", args.parse, { option = {} }, {})
+  lu.assertErrorMsgContains("two parameters named threads", args.parse, { options = { { "threads", 1 } } }, {})
+end
+
+os.exit(lu.LuaUnit.run())

@@ -1,0 +1,121 @@
+-- Pairs, prefixes and generation as a driver sees them, on a scripted pair whose target always says 1.
+local lu = require "luaunit"
+local dt = require "dt"
+
+local options = { vocab = 9, context = 60, target = { [""] = { [1] = 0.9 } }, draft = { [""] = { [1] = 0.5 } } }
+
+TestGenerate = {}
+
+function TestGenerate.setUp() TestGenerate.pair = assert(dt.fake(options)) end
+
+function TestGenerate.tearDown() TestGenerate.pair:close() end
+
+function TestGenerate.test_text_comes_in_pieces_that_make_the_whole()
+  local pieces = {}
+  local result = TestGenerate.pair:generate { policy = "linear", prompt = " 7", tokens = 9,
+                                              on_text = function(text) pieces[#pieces + 1] = text end }
+  lu.assertEquals(table.concat(pieces), result.text)
+  lu.assertEquals(result.text, (" 1"):rep(9))
+end
+
+function TestGenerate.test_an_error_in_on_text_is_the_drivers()
+  lu.assertErrorMsgContains("mine", TestGenerate.pair.generate, TestGenerate.pair,
+                            { policy = "ar", prompt = " 7", on_text = function() error "mine" end })
+end
+
+function TestGenerate.test_a_prefix_serves_many_runs_and_says_so()
+  local pair = TestGenerate.pair
+  local prefix = assert(pair:prefix " 7 8 3")
+  for _, name in ipairs { "ar", "linear", "dynatree" } do
+    local result = pair:generate { policy = name, prompt = prefix, tokens = 9 }
+    lu.assertEquals(result.tokens, pair:generate { policy = name, prompt = " 7 8 3", tokens = 9 }.tokens)
+    lu.assertTrue(result.stats.shared_prefix)
+    lu.assertEquals(result.prompt_ids, { 7, 8, 3 })
+  end
+end
+
+function TestGenerate.test_a_policy_error_keeps_what_was_committed()
+  local result, err = TestGenerate.pair:generate { prompt = " 7", source = [[
+    local P = require "dt.policy".define { name = "p" }
+    function P:observe(tree) if tree.seq:length() == 4 then error "enough" end end
+    return P ]] }
+  lu.assertNil(result)
+  lu.assertEquals({ err.kind, err.message, err.file, err.line }, { "policy", "source:2: enough", "source", 2 })
+  lu.assertEquals(err.partial.tokens, { 1, 1, 1 })
+  lu.assertEquals(err.partial.finish_reason, "policy")
+end
+
+function TestGenerate.test_stop_strings()
+  local result = TestGenerate.pair:generate { policy = "linear", prompt = " 7", stop = " 1 1 1" }
+  lu.assertEquals({ result.finish_reason, result.text, #result.tokens }, { "stop", "", 3 })
+  lu.assertEquals(TestGenerate.pair:generate { policy = "ar", prompt = " 7", stop = { "x", "1" } }.text, " ")
+end
+
+function TestGenerate.test_bad_options_raise_and_bad_input_is_returned()
+  local pair = TestGenerate.pair
+  local function raises(text, t) lu.assertErrorMsgContains(text, pair.generate, pair, t) end
+  raises("generate: unknown key 'token'", { policy = "ar", prompt = "", token = 3 })
+  raises("generate: policy is missing", { prompt = "" })
+  raises("generate: prompt is missing", { policy = "ar" })
+  raises("generate: tokens = 0 is not a positive integer or -1", { policy = "ar", prompt = "", tokens = 0 })
+  lu.assertEquals(select(2, pair:generate { policy = "ar", prompt = "" }).kind, "input")
+  lu.assertEquals(select(2, pair:generate { policy = "ar", prompt = (" 1"):rep(100) }).kind, "context")
+  lu.assertStrContains(select(2, pair:generate { policy = "none", prompt = " 1" }).message, "no policy 'none'")
+end
+
+TestPair = {}
+
+function TestPair.test_a_pair_says_what_it_is()
+  local pair <close> = assert(dt.fake(options))
+  lu.assertEquals({ pair.target.vocab, pair.target.context, pair.backend, pair.nothing }, { 9, 60, "fake", nil })
+  lu.assertNil(assert(dt.fake { vocab = 9, draft = false }).draft)
+end
+
+function TestPair.test_text_and_ids()
+  local pair <close> = assert(dt.fake(options))
+  lu.assertEquals(pair:encode " 3 4", { 3, 4 })
+  lu.assertEquals(pair:decode { 3, 4 }, " 3 4")
+  lu.assertErrorMsgContains("token 9 is out of range: 0..8", pair.decode, pair, { 9 })
+  lu.assertEquals(select(2, pair:encode " x").kind, "input")
+end
+
+function TestPair.test_closing_frees_prefixes_too_and_may_be_repeated()
+  local pair = assert(dt.fake(options))
+  local prefix = assert(pair:prefix " 7")
+  local other <close> = assert(dt.fake(options))
+  lu.assertErrorMsgContains("a prefix of another pair", other.generate, other, { policy = "ar", prompt = prefix })
+  pair:close()
+  pair:close()
+  lu.assertErrorMsgContains("the pair is closed", pair.generate, pair, { policy = "ar", prompt = " 7" })
+  lu.assertErrorMsgContains("a prefix that is closed", other.generate, other, { policy = "ar", prompt = prefix })
+end
+
+function TestPair.test_a_missing_model_is_returned()
+  local pair, err = dt.load { target = "/no/such/model" }
+  lu.assertNil(pair)
+  lu.assertEquals(err.kind, "input")
+  lu.assertStrContains(err.message, "/no/such/model")
+  lu.assertErrorMsgContains("dt.load: unknown key 'model'", dt.load, { model = "x" })
+end
+
+TestFiles = {}
+
+function TestFiles.test_append_adds_a_line()
+  local path = os.tmpname()
+  lu.assertTrue(dt.append(path, "one"))
+  lu.assertTrue(dt.append(path, "two"))
+  local f <close> = assert(io.open(path))
+  lu.assertEquals(f:read "a", "one\ntwo\n")
+  os.remove(path)
+  local done, message = dt.append("/no/such/folder/file", "x")
+  lu.assertNil(done)
+  lu.assertStrContains(message, "/no/such/folder/file: No such file")
+end
+
+function TestFiles.test_progress_is_quiet_without_a_terminal()
+  local progress = dt.progress(3)
+  for _ = 1, 3 do progress:step() end
+  lu.assertEquals(progress.done, 3)
+end
+
+os.exit(lu.LuaUnit.run())

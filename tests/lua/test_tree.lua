@@ -1,0 +1,248 @@
+-- The policy's tree and seq, in the box, on a scripted pair: after any text the draft model says 1: 1/2, 2: 1/4, 3: 1/8
+-- (after 2: 5 and 6, evenly); the target always says 1.
+local lu = require "luaunit"
+local dt = require "dt"
+
+local PRELUDE = [[
+local policy = require "dt.policy"
+local P = policy.define { name = "test" }
+local function eq(a, b, what)
+  if a ~= b then error((what or "") .. " expected " .. tostring(b) .. ", got " .. tostring(a), 2) end
+end
+local function list(t, ...)
+  eq(#t, select("#", ...), "length:")
+  for i = 1, #t do eq(t[i], (select(i, ...))) end
+end
+local function near(a, b) if math.abs(a - b) > 1e-6 then error("expected " .. b .. ", got " .. a, 2) end end
+local function raises(text, f, ...)
+  local ok, message = pcall(f, ...)
+  if ok then error("no error, instead of: " .. text, 2) end
+  if message ~= text then error("expected: " .. text .. ", got: " .. message, 2) end
+end
+]]
+
+local options = {
+  vocab = 9, context = 60,
+  target = { [""] = { [1] = 0.9 } },
+  draft = { [""] = { [1] = 0.5, [2] = 0.25, [3] = 0.125 }, ["2"] = { [5] = 0.5, [6] = 0.5 } },
+}
+
+-- Runs `body` as methods of P and gives the result; the policy's own assertions fail the test.
+local function run(body, tokens, more)
+  local o = {}
+  for key, value in pairs(options) do o[key] = value end
+  for key, value in pairs(more or {}) do o[key] = value end
+  local pair <close> = assert(dt.fake(o))
+  local result, err = pair:generate { policy = "test.lua", source = PRELUDE .. body .. "\nreturn P", prompt = " 7 8",
+                                      tokens = tokens or 1 }
+  if not result then lu.fail(err.message) end
+  return result
+end
+
+-- The same with the body of a draft, for the first iteration only.
+local function draft(body, tokens)
+  return run("function P:draft(tree) if self.drafted then return end self.drafted = true\n" .. body .. "\nend", tokens)
+end
+
+TestTree = {}
+
+function TestTree.test_an_empty_tree_over_the_last_committed_token()
+  draft [[
+    eq(tree.root, 0)
+    eq(tree.seq.tree, tree)
+    eq(tree:size(), 0)
+    eq(tree:room(), 256)
+    eq(tree:token(0), 8)
+    eq(tree:depth(0), 0)
+    eq(tree:parent(0), nil)
+    eq(tree:p(0), 1.0)
+    eq(tree:cumlogp(0), 0.0)
+    eq(tree.seq.id, 1) ]]
+end
+
+function TestTree.test_branch_adds_the_likeliest_candidates_not_yet_present()
+  draft([[
+    tree:draft_step(tree.root)
+    local first, last = tree:branch(0, 2)
+    eq(first, 1) eq(last, 2)
+    eq(tree:token(1), 1) eq(tree:token(2), 2)
+    near(tree:p(1), 0.5) near(tree:logp(2), math.log(0.25))
+    first, last = tree:branch(0, 1)
+    eq(first, 3) eq(last, 3) eq(tree:token(3), 3)
+    first, last = tree:branch(0, 0)
+    eq(first, 4) eq(last, 3)
+    first, last = tree:branch(0, -5)
+    eq(first, 4) eq(last, 3)
+    first, last = tree:branch(0, 100)
+    eq(last, 9) -- the whole vocabulary
+    eq(tree:size(), 9) ]], 9)
+end
+
+function TestTree.test_a_draft_step_takes_a_level()
+  draft([[
+    tree:draft_step(0)
+    tree:branch(0, 2)
+    tree:draft_step({ 1, 2, 99 }, 2)
+    near(tree:confidence(1), 0.5)
+    near(tree:confidence(2), 0.5)
+    near(tree:entropy(2), math.log(2))
+    local token, logp = tree:candidate(2, 1)
+    eq(token, 5) near(logp, math.log(0.5))
+    eq(tree:candidate(2, 33), nil)
+    local first, last = tree:branch(2, 2)
+    eq(tree:parent(first), 2) eq(tree:depth(last), 2)
+    near(tree:p(last), 0.125) near(tree:cumlogp(last), math.log(0.125))
+    tree:draft_step {} -- nothing
+    tree.seq:draft_step(first) ]], 9)
+end
+
+function TestTree.test_add_takes_any_token_once()
+  draft([[
+    local v = tree:add(0, 4)
+    eq(v, 1) eq(tree:p(1), 1.0)
+    eq(tree:add(0, 4), 1)
+    eq(tree:add(v, 8, -1.5), 2)
+    near(tree:cumlogp(2), -1.5)
+    tree:draft_step(2)
+    near(tree:confidence(2), 0.5) ]], 9)
+end
+
+function TestTree.test_no_room_is_a_value()
+  draft([[
+    eq(tree:depth_room(), 2) -- three tokens wanted: two drafted ones and the bonus token
+    tree:limit(3)
+    eq(tree:room(), 3)
+    local u = tree:add(tree:add(0, 1), 1)
+    eq(tree:depth_room(), 0)
+    eq(tree:add(u, 1), nil)
+    tree:draft_step(u)
+    local first, last = tree:branch(u, 3)
+    eq(last, first - 1)
+    tree:draft_step(0)
+    first, last = tree:branch(0, 3)
+    eq(last, first) -- one more node
+    eq(tree:room(), 0)
+    eq(tree:add(0, 7), nil) ]], 3)
+end
+
+function TestTree.test_best_sorts_by_probability_and_ties_by_id()
+  draft([[
+    local a, b = tree:add(0, 1, -2), tree:add(0, 2, -1)
+    local c, d = tree:add(0, 3, -2), tree:add(b, 4, -0.5)
+    list(tree:best(3), b, d, a)
+    list(tree:best(9), b, d, a, c)
+    list(tree:best(0))
+    list(tree:best(9, c, d), d, c)
+    list(tree:best(9, 3, 2))
+    local into = { 9, 9, 9, 9, 9 }
+    eq(tree:best(2, 1, 4, into), into)
+    list(into, b, d) ]], 9)
+end
+
+function TestTree.test_keep_seals_the_tree()
+  local result = draft([[
+    local a, b = tree:add(0, 1), tree:add(0, 2)
+    local c = tree:add(a, 1)
+    tree:keep { a, c, a, 0 }
+    raises("tree:add: the tree cannot change any more: keep has settled what is verified", tree.add, tree, 0, 3) ]], 3)
+  lu.assertEquals({ result.stats.drafted, result.stats.accepted, result.stats.iterations }, { 2, 2, 1 })
+  lu.assertEquals(draft("for t = 0, 8 do tree:add(0, t, -t - 1) end tree:keep(4)", 2).stats.drafted, 4)
+end
+
+function TestTree.test_what_was_accepted_is_known_after_verify()
+  run([[
+    function P:draft(tree)
+      raises("tree:accepted: the tree is not verified yet", tree.accepted, tree, 0)
+      if tree:depth_room() < 2 then return end
+      local a, b = tree:add(0, 1), tree:add(0, 2)
+      tree:add(a, 3) tree:add(b, 4)
+    end
+    function P:observe(tree, out)
+      if out.drafted == 0 then return end
+      eq(tree:accepted(1), true) eq(tree:accepted(2), false)
+      eq(tree:accepted(3), false) eq(tree:accepted(4), nil)
+      list(out.path, 1)
+      eq(out.drafted, 4) eq(out.depth, 2) eq(out.accepted, 1) eq(out.committed, 2)
+      eq(tree:size(), 4) -- still readable
+      assert(out.draft_ms >= 0 and out.verify_ms >= 0 and out.commit_ms >= 0)
+      eq(self.out or out, out)
+      self.out = out
+    end ]], 6)
+end
+
+function TestTree.test_mistakes_raise_and_name_the_argument()
+  draft([[
+    raises("tree:branch: u: there is no node 7 (the tree has 0..0)", tree.branch, tree, 7, 1)
+    raises("tree:branch: u must be an integer, not string", tree.branch, tree, "0", 1)
+    raises("tree:branch: b must be an integer, not a fraction", tree.branch, tree, 0, 1.5)
+    raises("tree:branch: node 0 has no candidates yet: call draft_step first", tree.branch, tree, 0, 1)
+    raises("tree:p: u: there is no node -1 (the tree has 0..0)", tree.p, tree, -1)
+    raises("tree:p: not called as a method of a tree", tree.p, 0)
+    raises("tree:confidence: u: node 0 has no draft result yet: call draft_step first", tree.confidence, tree, 0)
+    raises("tree:add: token: 9 is out of range: 0..8", tree.add, tree, 0, 9)
+    raises("tree:add: logp must be a number, not string", tree.add, tree, 0, 1, "0")
+    raises("tree:add: logp: 1 is not a log-probability: at most 0", tree.add, tree, 0, 1, 1)
+    raises("tree:limit: 0 is out of range: 1..4096", tree.limit, tree, 0)
+    raises("tree:draft_step: n = -1 is negative", tree.draft_step, tree, {}, -1)
+    raises("tree:draft_step: nodes must be an integer, not nil", tree.draft_step, tree, { 0 }, 2)
+    raises("tree:draft_step: nodes must be an integer, not no value", tree.draft_step, tree)
+    raises("tree:best: into must be a table, not number", tree.best, tree, 1, 1, 0, 5)
+    raises("tree:best: last: there is no node 3 (the tree has 0..0)", tree.best, tree, 1, 1, 3)
+    raises("tree:keep: 257 is out of range: 0..256", tree.keep, tree, 257)
+    raises("seq:token: i = 3 is out of range: 1..2", tree.seq.token, tree.seq, 3)
+    raises("seq:commit: unknown option 'rebuilt' (known: rebuild)", tree.seq.commit, tree.seq, { rebuilt = true })
+    raises("seq:length: not called as a method of a sequence", tree.seq.length, tree)
+    eq(getmetatable(tree), false) ]])
+end
+
+TestSeq = {}
+
+function TestSeq.test_committed_tokens_are_readable()
+  run([[
+    function P:init(seq)
+      eq(seq:length(), 2) eq(seq:left(), 4) eq(seq:token(1), 7) eq(seq:token(2), 8)
+      raises("seq:verify_tree: not in init", seq.verify_tree, seq)
+      raises("tree:draft_step: nothing can be drafted in init", seq.tree.draft_step, seq.tree, 0)
+    end
+    function P:observe(tree, out)
+      eq(tree.seq:token(tree.seq:length()), 1)
+      eq(tree.seq:length() + tree.seq:left(), 6)
+    end ]], 4)
+end
+
+function TestSeq.test_a_step_may_roll_back_and_rebuild()
+  local result = run([[
+    function P:step(seq)
+      for _ = 1, 8 do
+        seq.tree:add(0, 3)
+        seq:rollback()
+        eq(seq.tree:size(), 0)
+      end
+      seq.tree:add(0, 1)
+      eq(seq:verify_tree().accepted, 1)
+      eq(seq:commit { rebuild = true }, 2)
+    end ]], 6)
+  lu.assertEquals(result.tokens, { 1, 1, 1, 1, 1, 1 })
+  lu.assertEquals(result.stats.iterations, 3)
+end
+
+function TestSeq.test_drafting_needs_to_be_declared()
+  local pair <close> = assert(dt.fake(options))
+  local _, err = pair:generate { prompt = " 1", source = [[
+    local P = require "dt.policy".define { name = "p", uses = { draft = false } }
+    function P:draft(tree) tree:draft_step(0) end
+    return P ]] }
+  lu.assertStrContains(err.message, ":2: tree:draft_step: this policy declared uses = {draft = false}")
+end
+
+function TestSeq.test_a_draft_model_with_fewer_positions_ends_nothing()
+  local result = run([[
+    function P:draft(tree)
+      tree:draft_step(0)
+      local first, last = tree:branch(0, 1)
+      if last >= first then tree:draft_step(first) tree:branch(first, 1) eq(tree:confidence(first) >= 0, true) end
+    end ]], 40, { draft_context = 12 })
+  lu.assertEquals(#result.tokens, 40)
+end
+
+os.exit(lu.LuaUnit.run())

@@ -1,0 +1,96 @@
+/* What transformers computed (tests/golden/make_logits.py): read for the tests, which cannot go on without it. */
+#ifndef GOLDEN_LOGITS_H
+#define GOLDEN_LOGITS_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  const char *name;    /* of the case */
+  int n;               /* input ids */
+  int32_t *ids;        /* [n] */
+  int n_positions;     /* whose logits were kept */
+  int32_t *positions;  /* [n_positions] ascending */
+  const float *logits; /* [n_positions][vocab] */
+  int n_greedy;
+  int32_t *greedy; /* [n_greedy] what follows the ids */
+  float *margins;  /* [n_greedy] between the oracle's two best tokens there */
+} golden_case;
+
+typedef struct {
+  char model[512]; /* folder */
+  int vocab, n;
+  golden_case *cases; /* [n] */
+  float *logits;
+  cJSON *json;
+} golden;
+
+static char *golden_bytes(const char *name, const char *file, size_t *size) {
+  char path[512];
+  snprintf(path, sizeof path, SOURCE_DIR "/tests/golden/logits/%s/%s", name, file);
+  FILE *f = fopen(path, "rb");
+  if (!f || fseek(f, 0, SEEK_END)) perror(path), exit(1);
+  *size = (size_t)ftell(f);
+  rewind(f);
+  char *bytes = calloc(1, *size + 1);
+  if (fread(bytes, 1, *size, f) != *size) perror(path), exit(1);
+  fclose(f);
+  return bytes;
+}
+
+static int32_t *golden_ints(const cJSON *list, int *n) {
+  *n = cJSON_GetArraySize(list);
+  int32_t *out = malloc(sizeof *out * (size_t)(*n + 1));
+  int i = 0;
+  for (const cJSON *item = list->child; item; item = item->next) out[i++] = item->valueint;
+  return out;
+}
+
+static golden golden_read(const char *name) {
+  golden g = {0};
+  size_t size;
+  char *text = golden_bytes(name, "golden.json", &size);
+  g.json = cJSON_Parse(text);
+  free(text);
+  if (!g.json) fprintf(stderr, "golden.json of %s is broken\n", name), exit(1);
+  g.logits = (float *)(void *)golden_bytes(name, "golden.bin", &size);
+  snprintf(g.model, sizeof g.model, SOURCE_DIR "/%s", cJSON_GetObjectItem(g.json, "model")->valuestring);
+  g.vocab = cJSON_GetObjectItem(g.json, "vocab")->valueint;
+  const cJSON *cases = cJSON_GetObjectItem(g.json, "cases");
+  g.n = cJSON_GetArraySize(cases);
+  g.cases = calloc((size_t)g.n, sizeof *g.cases);
+  const float *logits = g.logits;
+  golden_case *c = g.cases;
+  for (const cJSON *item = cases->child; item; item = item->next, c++) {
+    c->name = cJSON_GetObjectItem(item, "name")->valuestring;
+    c->ids = golden_ints(cJSON_GetObjectItem(item, "ids"), &c->n);
+    c->positions = golden_ints(cJSON_GetObjectItem(item, "positions"), &c->n_positions);
+    c->greedy = golden_ints(cJSON_GetObjectItem(item, "greedy"), &c->n_greedy);
+    c->margins = malloc(sizeof *c->margins * (size_t)c->n_greedy);
+    int i = 0;
+    for (const cJSON *m = cJSON_GetObjectItem(item, "margins")->child; m; m = m->next)
+      c->margins[i++] = (float)m->valuedouble;
+    c->logits = logits;
+    logits += (size_t)c->n_positions * (size_t)g.vocab;
+  }
+  if ((size_t)(logits - g.logits) * sizeof *logits != size)
+    fprintf(stderr, "golden.bin of %s: wrong size\n", name), exit(1);
+  return g;
+}
+
+static void golden_free(golden *g) {
+  for (int i = 0; i < g->n; i++) {
+    free(g->cases[i].ids);
+    free(g->cases[i].positions);
+    free(g->cases[i].greedy);
+    free(g->cases[i].margins);
+  }
+  free(g->cases);
+  free(g->logits);
+  cJSON_Delete(g->json);
+}
+
+#endif

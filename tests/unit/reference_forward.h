@@ -1,0 +1,155 @@
+/* The canonical model straight from its formulas, in double precision: slow, plain, and what a backend is held against.
+ * Whole sequences only: token i attends to tokens 0..i. */
+#ifndef REFERENCE_FORWARD_H
+#define REFERENCE_FORWARD_H
+
+#include "backend.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sign, exponent and fraction of an IEEE half. */
+static double reference_half(uint16_t h) {
+  int exponent = h >> 10 & 31, fraction = h & 1023;
+  double x = exponent == 31 ? (fraction ? NAN : INFINITY)
+             : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                            : ldexp(fraction, -24);
+  return h >> 15 ? -x : x;
+}
+
+static double reference_element(const dt_matrix *m, int row, int col) {
+  size_t at = ((size_t)(row / m->group) * (size_t)m->stride + (size_t)(row % m->group)) * (size_t)m->cols + (size_t)col;
+  uint16_t half;
+  uint32_t bits;
+  float x;
+  if (m->dtype == DT_F32) {
+    memcpy(&x, (const char *)m->data + 4 * at, 4);
+    return x;
+  }
+  memcpy(&half, (const char *)m->data + 2 * at, 2);
+  if (m->dtype == DT_F16) return reference_half(half);
+  bits = (uint32_t)half << 16;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+
+/* y[n][rows] = x[n][cols] w^T + bias; malloc'd. */
+static double *reference_linear(const dt_matrix *w, const dt_matrix *bias, const double *x, int n) {
+  double *y = malloc(sizeof *y * (size_t)n * (size_t)w->rows), *row = malloc(sizeof *row * (size_t)w->cols);
+  for (int r = 0; r < w->rows; r++) {
+    for (int c = 0; c < w->cols; c++) row[c] = reference_element(w, r, c);
+    for (int i = 0; i < n; i++) {
+      double sum = bias->data ? reference_element(bias, r, 0) : 0;
+      for (int c = 0; c < w->cols; c++) sum += row[c] * x[(size_t)i * (size_t)w->cols + (size_t)c];
+      y[(size_t)i * (size_t)w->rows + (size_t)r] = sum;
+    }
+  }
+  free(row);
+  return y;
+}
+
+/* LayerNorm: (x - mean) / sqrt(variance + eps) * weight + bias. RMSNorm: x / sqrt(mean of squares + eps) * weight. */
+static double *reference_norm(const dt_model_desc *d, const dt_matrix *weight, const dt_matrix *bias, const double *x,
+                              int n) {
+  int H = d->hidden;
+  double *y = malloc(sizeof *y * (size_t)n * (size_t)H);
+  for (int i = 0; i < n; i++, x += H) {
+    double mean = 0, square = 0;
+    for (int c = 0; c < H && d->norm == DT_NORM_LAYER; c++) mean += x[c] / H;
+    for (int c = 0; c < H; c++) square += (x[c] - mean) * (x[c] - mean) / H;
+    for (int c = 0; c < H; c++)
+      y[i * H + c] = (x[c] - mean) / sqrt(square + d->norm_eps) * reference_element(weight, c, 0) +
+                     (bias->data ? reference_element(bias, c, 0) : 0);
+  }
+  return y;
+}
+
+static double reference_act(dt_act_kind act, double x) {
+  switch (act) {
+  case DT_ACT_GELU_ERF: return x * 0.5 * (1 + erf(x / sqrt(2)));
+  case DT_ACT_GELU_TANH: return x * 0.5 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  case DT_ACT_SILU: return x / (1 + exp(-x));
+  }
+  return NAN;
+}
+
+/* The first rotary_dims of every head, as split halves: (a, b) -> (a cos - b sin, b cos + a sin). */
+static void reference_rotate(const dt_model_desc *d, double *x, int heads, int n) {
+  int half = d->rotary_dims / 2;
+  for (int i = 0; i < n; i++)
+    for (int h = 0; h < heads; h++, x += d->head_dim)
+      for (int j = 0; j < half; j++) {
+        double angle = (double)i * d->inv_freq[j], a = x[j], b = x[j + half];
+        x[j] = a * cos(angle) - b * sin(angle);
+        x[j + half] = b * cos(angle) + a * sin(angle);
+      }
+}
+
+/* Causal attention of all heads, [n][heads * head_dim]; kv head = head / (heads / kv_heads). */
+static double *reference_attend(const dt_model_desc *d, const double *q, const double *k, const double *v, int n) {
+  int hd = d->head_dim, A = d->heads * hd, G = d->kv_heads * hd;
+  double *out = calloc((size_t)n * (size_t)A, sizeof *out), *p = malloc(sizeof *p * (size_t)n);
+  for (int h = 0; h < d->heads; h++) {
+    int g = h / (d->heads / d->kv_heads);
+    for (int i = 0; i < n; i++) {
+      double max = -INFINITY, sum = 0;
+      for (int j = 0; j <= i; j++) {
+        p[j] = 0;
+        for (int c = 0; c < hd; c++) p[j] += q[i * A + h * hd + c] * k[j * G + g * hd + c];
+        p[j] /= sqrt(hd);
+        if (p[j] > max) max = p[j];
+      }
+      for (int j = 0; j <= i; j++) sum += p[j] = exp(p[j] - max);
+      for (int j = 0; j <= i; j++)
+        for (int c = 0; c < hd; c++) out[i * A + h * hd + c] += p[j] / sum * v[j * G + g * hd + c];
+    }
+  }
+  free(p);
+  return out;
+}
+
+static double *reference_attention(const dt_model_desc *d, const dt_layer *l, const double *x, int n) {
+  double *q = reference_linear(&l->q, &l->q_bias, x, n), *k = reference_linear(&l->k, &l->k_bias, x, n),
+         *v = reference_linear(&l->v, &l->v_bias, x, n);
+  reference_rotate(d, q, d->heads, n);
+  reference_rotate(d, k, d->kv_heads, n);
+  double *mixed = reference_attend(d, q, k, v, n), *out = reference_linear(&l->o, &l->o_bias, mixed, n);
+  free(q), free(k), free(v), free(mixed);
+  return out;
+}
+
+static double *reference_mlp(const dt_model_desc *d, const dt_layer *l, const double *x, int n) {
+  double *up = reference_linear(&l->up, &l->up_bias, x, n);
+  double *gate = l->gate.data ? reference_linear(&l->gate, &l->gate_bias, x, n) : NULL;
+  for (int i = 0; i < n * d->inter; i++)
+    up[i] = gate ? reference_act(d->act, gate[i]) * up[i] : reference_act(d->act, up[i]);
+  double *out = reference_linear(&l->down, &l->down_bias, up, n);
+  free(up), free(gate);
+  return out;
+}
+
+/* Logits [n][vocab] of tokens[0..n-1]; malloc'd. */
+static double *reference_forward(const dt_model_desc *d, const int32_t *tokens, int n) {
+  int H = d->hidden;
+  double *x = malloc(sizeof *x * (size_t)n * (size_t)H);
+  for (int i = 0; i < n; i++)
+    for (int c = 0; c < H; c++) x[i * H + c] = reference_element(&d->embed, tokens[i], c);
+  for (int index = 0; index < d->layers; index++) {
+    const dt_layer *l = &d->layer[index];
+    double *norm1 = reference_norm(d, &l->norm1, &l->norm1_bias, x, n), *a = reference_attention(d, l, norm1, n);
+    double *norm2 = d->parallel_residual ? reference_norm(d, &l->norm2, &l->norm2_bias, x, n) : NULL;
+    for (int i = 0; i < n * H; i++) x[i] += a[i];
+    if (!norm2) norm2 = reference_norm(d, &l->norm2, &l->norm2_bias, x, n);
+    double *m = reference_mlp(d, l, norm2, n);
+    for (int i = 0; i < n * H; i++) x[i] += m[i];
+    free(norm1), free(a), free(norm2), free(m);
+  }
+  double *norm = reference_norm(d, &d->final_norm, &d->final_norm_bias, x, n);
+  dt_matrix no_bias = {0};
+  double *logits = reference_linear(&d->unembed, &no_bias, norm, n);
+  free(x), free(norm);
+  return logits;
+}
+
+#endif

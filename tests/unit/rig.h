@@ -1,0 +1,80 @@
+/* A backend with one model and one cache, and passes over it that a test can write in a line. */
+#ifndef RIG_H
+#define RIG_H
+
+#include "backend.h"
+#include "unit.h"
+
+#include <stdlib.h>
+
+typedef struct {
+  const dt_backend_ops *ops;
+  dt_backend *backend;
+  dt_weights *weights;
+  dt_cache *cache;
+  int vocab;
+} rig;
+
+static inline rig rig_open(const dt_backend_ops *ops, const char *variant, int threads, const dt_model_desc *desc,
+                           int sequences, int slots) {
+  rig r = {.ops = ops, .vocab = desc->vocab};
+  ok(ops->open(&(dt_backend_options){variant, threads}, &r.backend, &err));
+  ok(ops->upload(r.backend, desc, &r.weights, &err));
+  ok(ops->create_cache(r.weights, sequences, slots, &r.cache, &err));
+  return r;
+}
+
+static inline void rig_close(rig *r) {
+  r->ops->free_cache(r->cache);
+  r->ops->free_weights(r->weights);
+  dt_memory left = r->ops->memory(r->backend);
+  assert_int_equal(left.weights + left.caches + left.scratch, 0);
+  r->ops->close(r->backend);
+}
+
+/* Rows by growing arrays; path lists of at most ROW_PATH slots. */
+enum { MAX_ROWS = 320, ROW_PATH = 24 };
+typedef struct {
+  int n;
+  int32_t token[MAX_ROWS], position[MAX_ROWS], sequence[MAX_ROWS], slot[MAX_ROWS], prefix[MAX_ROWS];
+  int32_t path[MAX_ROWS][ROW_PATH], path_len[MAX_ROWS];
+} row_list;
+
+static inline void row_add(row_list *l, int sequence, int32_t token, int prefix, const int32_t *path, int path_len) {
+  int i = l->n++;
+  l->token[i] = token, l->sequence[i] = sequence, l->prefix[i] = prefix, l->path_len[i] = path_len;
+  l->position[i] = prefix + path_len - 1, l->slot[i] = path[path_len - 1];
+  memcpy(l->path[i], path, sizeof *path * (size_t)path_len);
+}
+
+/* Plain decoding: slot = position, all before it is the prefix. */
+static inline void row_add_plain(row_list *l, int sequence, int32_t token, int position) {
+  row_add(l, sequence, token, position, &(int32_t){position}, 1);
+}
+
+static inline dt_rows rows_of(const row_list *l) {
+  return (dt_rows){l->n, l->token, l->position, l->sequence, l->slot, l->prefix, &l->path[0][0], l->path_len, ROW_PATH};
+}
+
+/* Runs the rows and returns the logits of all, [n][vocab], malloc'd; or, if they are not wanted, only writes the cache. */
+static inline float *rig_run(rig *r, const row_list *l, bool want_logits) {
+  dt_rows rows = rows_of(l);
+  if (!want_logits) {
+    ok(r->ops->forward(r->weights, r->cache, &rows, NULL, &err));
+    return NULL;
+  }
+  int32_t all[MAX_ROWS];
+  for (int i = 0; i < l->n; i++) all[i] = i;
+  float *logits = malloc(sizeof *logits * (size_t)l->n * (size_t)r->vocab);
+  dt_out out = {.want = DT_WANT_LOGITS, .n = l->n, .row = all, .logits = logits};
+  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+  return logits;
+}
+
+static inline void *rig_slot(rig *r, int sequence, int slot, size_t *len) {
+  void *bytes = NULL;
+  ok(r->ops->read_slot(r->cache, sequence, slot, &bytes, len, &err));
+  return bytes;
+}
+
+#endif

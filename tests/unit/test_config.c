@@ -1,0 +1,205 @@
+#include "config.h"
+#include "temp_files.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define SIZES                                                                                                          \
+  "\"vocab_size\":50304,\"hidden_size\":2560,\"num_hidden_layers\":32,\"num_attention_heads\":32,"                     \
+  "\"intermediate_size\":10240,\"max_position_embeddings\":2048"
+#define NEOX "\"architectures\":[\"GPTNeoXForCausalLM\"],\"model_type\":\"gpt_neox\"," SIZES
+
+static dt_status read_text(const char *text, config *c, dt_error *err) {
+  char *folder = temp_folder(), path[256];
+  temp_write(folder, "config.json", text, strlen(text));
+  snprintf(path, sizeof path, "%s/config.json", folder);
+  dt_status status = config_read(path, c, err);
+  temp_remove(folder);
+  return status;
+}
+
+static config reads(const char *text) {
+  config c;
+  dt_error err = {0};
+  dt_status status = read_text(text, &c, &err);
+  if (status != DT_OK) print_error("%s\n", err.message);
+  assert_int_equal(status, DT_OK);
+  return c;
+}
+
+static void fails(const char *text, const char *part) {
+  config c, before;
+  memset(&c, 0x5a, sizeof c);
+  memset(&before, 0x5a, sizeof before);
+  dt_error err = {0};
+  dt_status status = read_text(text, &c, &err);
+  if (status != DT_EINPUT || !strstr(err.message, part)) print_error("message: %s\nlacks:   %s\n", err.message, part);
+  assert_int_equal(status, DT_EINPUT);
+  assert_non_null(strstr(err.message, part));
+  assert_non_null(strstr(err.message, "/config.json: "));
+  assert_null(strchr(err.message, '\n'));
+  assert_memory_equal(&c, &before, sizeof c);
+}
+
+static void keys_that_are_absent_or_null_have_hugging_face_s_defaults(void **state) {
+  (void)state;
+  static const char *const text[] = {
+      "{" NEOX "}",
+      "{" NEOX
+      ",\"hidden_act\":null,\"layer_norm_eps\":null,\"rotary_pct\":null,\"rotary_emb_base\":null,\"rope_scaling\":null,"
+      "\"rope_parameters\":null,\"use_parallel_residual\":null,\"attention_bias\":null,\"tie_word_embeddings\":null,"
+      "\"eos_token_id\":null}"};
+  for (int i = 0; i < 2; i++) {
+    config c = reads(text[i]);
+    assert_int_equal(c.family, CONFIG_GPT_NEOX);
+    assert_int_equal(c.vocab, 50304);
+    assert_int_equal(c.hidden, 2560);
+    assert_int_equal(c.layers, 32);
+    assert_int_equal(c.heads, 32);
+    assert_int_equal(c.kv_heads, 32);
+    assert_int_equal(c.head_dim, 80);
+    assert_int_equal(c.inter, 10240);
+    assert_int_equal(c.context, 2048);
+    assert_int_equal(c.rotary_dims, 20);
+    assert_true(c.rotary_base == 10000 && c.norm_eps == 1e-5);
+    assert_int_equal(c.norm, DT_NORM_LAYER);
+    assert_int_equal(c.act, DT_ACT_GELU_ERF);
+    assert_true(c.parallel_residual && c.attention_bias && !c.tied);
+    assert_int_equal(c.n_eos, 0);
+  }
+}
+
+static void rotation_is_read_in_every_spelling(void **state) {
+  (void)state;
+  static const char *const text[] = {
+      "{" NEOX ",\"rotary_emb_base\":5000,\"rotary_pct\":0.5}",
+      "{" NEOX ",\"rope_theta\":5000.0,\"partial_rotary_factor\":0.5}",
+      "{" NEOX ",\"rope_theta\":5000,\"partial_rotary_factor\":0.5,\"rotary_emb_base\":5000,\"rotary_pct\":0.5}",
+      "{" NEOX ",\"rope_parameters\":{\"rope_theta\":5000,\"partial_rotary_factor\":0.5}}",
+      "{" NEOX ",\"rope_parameters\":{\"rope_theta\":5000,\"partial_rotary_factor\":0.5,\"rope_type\":\"default\"}}",
+      "{" NEOX ",\"rotary_emb_base\":5000,\"rotary_pct\":0.5,\"rope_scaling\":{\"type\":\"default\"}}"};
+  for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+    config c = reads(text[i]);
+    assert_true(c.rotary_base == 5000);
+    assert_int_equal(c.rotary_dims, 40);
+  }
+}
+
+static void spellings_that_disagree_are_refused(void **state) {
+  (void)state;
+  fails("{" NEOX ",\"rotary_emb_base\":10000,\"rope_theta\":5000}",
+        "rotary_emb_base is 10000 but rope_theta is 5000, expected the same value");
+  fails("{" NEOX ",\"rotary_pct\":1,\"rope_parameters\":{\"partial_rotary_factor\":0.5}}",
+        "rotary_pct is 1 but rope_parameters is 0.5, expected the same value");
+}
+
+static void stretched_positions_are_refused(void **state) {
+  (void)state;
+  fails("{" NEOX ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.0}}",
+        "rope_scaling of type \"linear\" is not supported; supported: \"default\", or null");
+  fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\"}}", "rope_scaling of type \"yarn\" is not supported");
+  fails("{" NEOX ",\"rope_scaling\":{\"factor\":2.0}}", "rope_scaling of type \"(none)\" is not supported");
+  fails("{" NEOX ",\"rope_parameters\":{\"rope_type\":\"dynamic\"}}",
+        "rope_parameters of type \"dynamic\" is not supported");
+  fails("{" NEOX ",\"rope_scaling\":2}", "rope_scaling: expected an object or null");
+}
+
+static void switches_and_activations_are_read(void **state) {
+  (void)state;
+  config c = reads("{" NEOX ",\"use_parallel_residual\":false,\"attention_bias\":false,\"tie_word_embeddings\":true,"
+                   "\"layer_norm_eps\":1e-3}");
+  assert_true(!c.parallel_residual && !c.attention_bias && c.tied && c.norm_eps == 1e-3);
+  static const struct {
+    const char *name;
+    dt_act_kind act;
+  } known[] = {{"gelu", DT_ACT_GELU_ERF},
+               {"gelu_new", DT_ACT_GELU_TANH},
+               {"gelu_fast", DT_ACT_GELU_TANH},
+               {"gelu_pytorch_tanh", DT_ACT_GELU_TANH},
+               {"silu", DT_ACT_SILU}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    char text[512];
+    snprintf(text, sizeof text, "{" NEOX ",\"hidden_act\":\"%s\"}", known[i].name);
+    assert_int_equal(reads(text).act, known[i].act);
+  }
+  fails("{" NEOX ",\"hidden_act\":\"relu\"}", "hidden_act \"relu\" is not supported; supported: gelu, gelu_new");
+  fails("{" NEOX ",\"hidden_act\":3}", "hidden_act \"(not a string)\" is not supported");
+  fails("{" NEOX ",\"attention_bias\":1}", "attention_bias: expected true or false");
+}
+
+static void end_of_text_is_an_id_or_a_list_of_ids(void **state) {
+  (void)state;
+  config c = reads("{" NEOX ",\"eos_token_id\":0}");
+  assert_int_equal(c.n_eos, 1);
+  assert_int_equal(c.eos[0], 0);
+  c = reads("{" NEOX ",\"eos_token_id\":[5,0,7]}");
+  assert_int_equal(c.n_eos, 3);
+  assert_int_equal(c.eos[2], 7);
+  assert_int_equal(reads("{" NEOX ",\"eos_token_id\":[]}").n_eos, 0);
+  fails("{" NEOX ",\"eos_token_id\":\"0\"}", "eos_token_id: expected a token id, a list of them, or null");
+  fails("{" NEOX ",\"eos_token_id\":[0,-1]}", "eos_token_id: expected a token id");
+  fails("{" NEOX ",\"eos_token_id\":[1,2,3,4,5,6,7,8,9]}", "eos_token_id: expected at most 8 ids");
+}
+
+static void other_architectures_are_named_and_refused(void **state) {
+  (void)state;
+  fails("{\"model_type\":\"opt\"}",
+        "model_type \"opt\" is not supported; supported: \"gpt_neox\" (GPTNeoXForCausalLM)");
+  fails("{\"architectures\":[\"OPTForCausalLM\"]}", "architecture \"OPTForCausalLM\" is not supported");
+  fails("{\"architectures\":[\"GPTNeoXForTokenClassification\"],\"model_type\":\"gpt_neox\"," SIZES "}",
+        "architecture \"GPTNeoXForTokenClassification\" is not supported; supported: \"gpt_neox\"");
+  fails("{" SIZES "}", "model_type is missing; supported: \"gpt_neox\"");
+  reads("{\"model_type\":\"gpt_neox\"," SIZES "}");
+  reads("{\"architectures\":[\"GPTNeoXForCausalLM\"]," SIZES "}");
+}
+
+static void sizes_that_make_no_model_are_refused(void **state) {
+  (void)state;
+#define WITHOUT_HEADS                                                                                                  \
+  "\"model_type\":\"gpt_neox\",\"vocab_size\":7,\"hidden_size\":30,\"num_hidden_layers\":1,"                           \
+  "\"intermediate_size\":3,\"max_position_embeddings\":9"
+  fails("{" WITHOUT_HEADS "}", "num_attention_heads is missing");
+  fails("{" WITHOUT_HEADS ",\"num_attention_heads\":4}",
+        "hidden_size 30, expected a multiple of num_attention_heads 4");
+  fails("{" WITHOUT_HEADS ",\"num_attention_heads\":0}",
+        "num_attention_heads: expected a whole number from 1 to 16777216");
+  fails("{" WITHOUT_HEADS ",\"num_attention_heads\":1e99}", "num_attention_heads: expected a whole number");
+  fails("{" WITHOUT_HEADS ",\"num_attention_heads\":2.5}", "num_attention_heads: expected a whole number");
+  fails("{" WITHOUT_HEADS ",\"num_attention_heads\":\"3\"}", "num_attention_heads: expected a whole number");
+  fails("{" WITHOUT_HEADS ",\"num_attention_heads\":3,\"rotary_pct\":0.5}",
+        "rotary_pct 0.5 of head size 10 gives 5 rotary dimensions, expected an even number");
+  fails("{" WITHOUT_HEADS ",\"num_attention_heads\":3,\"rotary_pct\":1.5}",
+        "rotary_pct: expected a number from 0 to 1");
+  fails("{" WITHOUT_HEADS ",\"num_attention_heads\":3,\"layer_norm_eps\":\"x\"}",
+        "layer_norm_eps: expected a number from 0 to 1");
+}
+
+static void files_that_are_no_json_object_are_refused(void **state) {
+  (void)state;
+  fails("", "not valid JSON");
+  fails("{", "not valid JSON");
+  fails("[]", "expected one JSON object and nothing after it");
+  fails("{} {}", "expected one JSON object and nothing after it");
+  config c;
+  dt_error err = {0};
+  assert_int_equal(config_read("/nowhere/config.json", &c, &err), DT_EINPUT);
+  assert_string_equal(err.message, "/nowhere/config.json: no such file");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(keys_that_are_absent_or_null_have_hugging_face_s_defaults),
+      cmocka_unit_test(rotation_is_read_in_every_spelling),
+      cmocka_unit_test(spellings_that_disagree_are_refused),
+      cmocka_unit_test(stretched_positions_are_refused),
+      cmocka_unit_test(switches_and_activations_are_read),
+      cmocka_unit_test(end_of_text_is_an_id_or_a_list_of_ids),
+      cmocka_unit_test(other_architectures_are_named_and_refused),
+      cmocka_unit_test(sizes_that_make_no_model_are_refused),
+      cmocka_unit_test(files_that_are_no_json_object_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

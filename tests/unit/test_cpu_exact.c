@@ -1,0 +1,340 @@
+/* Promise 1 on the CPU backend: the bits of a row do not depend on the rows beside it, its place among them, the slots its
+ * keys lie in, or the number of threads. Everything is held against plain decoding, one row at a time on one thread. */
+#include "cpu.h"
+#include "model.h"
+#include "random_model.h"
+#include "rig.h"
+
+enum { NODES = 257, SPREAD = 300 }; /* tree nodes; slots they are scattered over */
+
+/* A random tree of tokens below a prefix, and what plain decoding along each node's path gives. */
+typedef struct {
+  int vocab, prefix;
+  int parent[NODES], depth[NODES]; /* parent -1: the prefix's last token */
+  int32_t token[NODES];
+  float *logits[NODES];
+  void *slot[NODES];
+  size_t slot_bytes;
+  dt_snapshot *prefix_rows;
+} tree_case;
+
+static void plain_rows(rig *r, tree_case *t, int node) { /* this node, then all below it, depth first */
+  row_list l = {0};
+  row_add_plain(&l, 1, t->token[node], t->prefix + t->depth[node]);
+  t->logits[node] = rig_run(r, &l, true);
+  for (int v = 0; v < t->vocab; v++) assert_true(isfinite(t->logits[node][v])); /* or equal bits would mean little */
+  t->slot[node] = rig_slot(r, 1, t->prefix + t->depth[node], &t->slot_bytes);
+  for (int child = node + 1; child < NODES; child++)
+    if (t->parent[child] == node) plain_rows(r, t, child);
+}
+
+/* Decodes a prefix and then the whole tree row by row, in sequence 1. */
+static void decode_plainly(rig *r, tree_case *t, int prefix, uint64_t seed) {
+  *t = (tree_case){.vocab = r->vocab, .prefix = prefix};
+  for (int p = 0; p < prefix; p++) {
+    row_list l = {0};
+    row_add_plain(&l, 1, (int32_t)(random_next(&seed) % (uint32_t)r->vocab), p);
+    rig_run(r, &l, false);
+  }
+  ok(r->ops->snapshot(r->cache, 1, prefix, &t->prefix_rows, &err));
+  for (int i = 0; i < NODES; i++) {
+    do t->parent[i] = (int)(random_next(&seed) % (uint32_t)(i + 1)) - 1;
+    while (t->parent[i] >= 0 && t->depth[t->parent[i]] + 2 >= ROW_PATH);
+    t->depth[i] = t->parent[i] < 0 ? 0 : t->depth[t->parent[i]] + 1;
+    t->token[i] = (int32_t)(random_next(&seed) % (uint32_t)r->vocab);
+  }
+  for (int i = 0; i < NODES; i++)
+    if (t->parent[i] < 0) plain_rows(r, t, i);
+}
+
+static void tree_case_free(rig *r, tree_case *t) {
+  for (int i = 0; i < NODES; i++) free(t->logits[i]), free(t->slot[i]);
+  r->ops->free_snapshot(t->prefix_rows);
+}
+
+/* One pass over the tree's first n nodes in a random order (parents first), scattered over slots of sequence 0. */
+static void check_batch(rig *r, const tree_case *t, int n, uint64_t seed) {
+  int32_t slot[SPREAD], path[ROW_PATH];
+  int order[NODES];
+  for (int i = 0; i < SPREAD; i++) slot[i] = t->prefix + i;
+  for (int i = SPREAD - 1; i > 0; i--) {
+    int j = (int)(random_next(&seed) % (uint32_t)(i + 1));
+    int32_t swap = slot[i];
+    slot[i] = slot[j], slot[j] = swap;
+  }
+  row_list l = {0};
+  bool done[NODES] = {false};
+  while (l.n < n) {
+    int node = (int)(random_next(&seed) % (uint32_t)n);
+    while (done[node] || (t->parent[node] >= 0 && !done[t->parent[node]])) node = (node + 1) % n;
+    done[node] = true, order[l.n] = node;
+    int length = t->depth[node] + 1, at = node;
+    for (int d = length - 1; d >= 0; d--, at = t->parent[at]) path[d] = slot[at];
+    row_add(&l, 0, t->token[node], t->prefix, path, length);
+  }
+  float *logits = rig_run(r, &l, true);
+  for (int i = 0; i < n; i++) {
+    size_t len;
+    void *bytes = rig_slot(r, 0, slot[order[i]], &len);
+    if (memcmp(logits + (size_t)i * (size_t)t->vocab, t->logits[order[i]], sizeof(float) * (size_t)t->vocab))
+      fail_msg("prefix %d, %d rows: the logits of row %d differ from plain decoding", t->prefix, n, i);
+    assert_int_equal(len, t->slot_bytes);
+    if (memcmp(bytes, t->slot[order[i]], len))
+      fail_msg("prefix %d, %d rows: the keys or values of row %d differ from plain decoding", t->prefix, n, i);
+    free(bytes);
+  }
+  free(logits);
+}
+
+/* One thread: every n up to 64. More: those around the tiles' edges, as more threads than cores are slow. */
+static void check_model(const dt_model_desc *desc, const int *prefixes, int prefix_count) {
+  const int some[] = {1, 2, 3, 4, 5, 8, 12, 13, 16, 25, 33, 63, 64};
+  for (int p = 0; p < prefix_count; p++) {
+    int slots = prefixes[p] + SPREAD;
+    rig plain = rig_open(&dt_cpu_ops, NULL, 1, desc, 2, slots);
+    tree_case t;
+    decode_plainly(&plain, &t, prefixes[p], (uint64_t)p + 1);
+    for (int threads = 1; threads <= 3; threads++) {
+      rig r = rig_open(&dt_cpu_ops, NULL, threads, desc, 1, slots);
+      ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
+      for (int n = 1; threads == 1 && n <= 64; n++) check_batch(&r, &t, n, (uint64_t)n);
+      for (size_t i = 0; threads > 1 && i < sizeof some / sizeof *some; i++) check_batch(&r, &t, some[i], i);
+      check_batch(&r, &t, NODES, 1);
+      rig_close(&r);
+    }
+    tree_case_free(&plain, &t);
+    rig_close(&plain);
+  }
+}
+
+static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
+  (void)state;
+  const int prefixes[] = {1, 15, 16, 17, 300};
+  for (int s = 0; s < RANDOM_SHAPES; s++) {
+    random_model *m = random_model_new(&random_shapes[s], 7);
+    check_model(&m->desc, prefixes, 5);
+    random_model_free(m);
+  }
+}
+
+static void so_it_has_on_the_bundled_pair(void **state) {
+  (void)state;
+  const int prefixes[] = {33, 200};
+  const char *folders[] = {SOURCE_DIR "/models/mini-draft", SOURCE_DIR "/models/mini-target"};
+  for (int i = 0; i < 2; i++) {
+    model *m = NULL;
+    ok(model_open(folders[i], &m, &err));
+    check_model(model_desc(m), prefixes, i ? 1 : 2);
+    model_close(m);
+  }
+}
+
+/* The prompt, in chunks of any size and with another sequence's rows in between, leaves the same cache. */
+static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
+  (void)state;
+  enum { LENGTH = 150 };
+  for (int s = 0; s < RANDOM_SHAPES; s++) {
+    random_model *m = random_model_new(&random_shapes[s], 8);
+    for (int threads = 1; threads <= 3; threads++) {
+      rig r = rig_open(&dt_cpu_ops, NULL, threads, &m->desc, 3, LENGTH);
+      uint64_t seed = 5;
+      int32_t token[LENGTH];
+      for (int p = 0; p < LENGTH; p++) token[p] = (int32_t)(random_next(&seed) % (uint32_t)r.vocab);
+      for (int p = 0; p < LENGTH; p++) {
+        row_list l = {0};
+        row_add_plain(&l, 0, token[p], p);
+        rig_run(&r, &l, false);
+      }
+      for (int p = 0; p < LENGTH;) {
+        row_list l = {0};
+        int n = 1 + (int)(random_next(&seed) % 90);
+        for (int i = 0; i < n && p < LENGTH; i++, p++) {
+          row_add_plain(&l, 1, token[p], p);
+          if (p % 3 == 0) row_add_plain(&l, 2, token[p / 3], p / 3);
+        }
+        rig_run(&r, &l, false);
+      }
+      for (int p = 0; p < LENGTH; p++) {
+        size_t len;
+        void *plain = rig_slot(&r, 0, p, &len), *chunked = rig_slot(&r, 1, p, &len);
+        assert_memory_equal(plain, chunked, len);
+        free(chunked);
+        if (p < LENGTH / 3) {
+          void *third = rig_slot(&r, 2, p, &len);
+          assert_memory_equal(plain, third, len);
+          free(third);
+        }
+        free(plain);
+      }
+      rig_close(&r);
+    }
+    random_model_free(m);
+  }
+}
+
+/* Candidates, argmax and logits of the same rows agree, whatever else is wanted and however many rows there are. */
+static void results_agree_with_each_other(void **state) {
+  (void)state;
+  enum { N = 70, K = 32 };
+  random_model *m = random_model_new(&random_shapes[0], 9);
+  int vocab = m->desc.vocab, shared = vocab - 100;
+  float one_logp[N][K], one_confidence[N], one_entropy[N];
+  int32_t one_id[N][K], one_best[N];
+  for (int threads = 1; threads <= 3; threads++) {
+    rig r = rig_open(&dt_cpu_ops, NULL, threads, &m->desc, 1, N);
+    row_list l = {0};
+    int32_t wanted[N], best[N], id[N][K];
+    float logp[N][K], confidence[N], entropy[N];
+    int count = 0;
+    for (int p = 0; p < N; p++) row_add_plain(&l, 0, p * 13 % vocab, p);
+    for (int p = 0; p < N; p += 1 + p % 3) wanted[count++] = p;
+    dt_rows rows = rows_of(&l);
+    float *logits = rig_run(&r, &l, true);
+    ok(r.ops->forward(r.weights, r.cache, &rows,
+                      &(dt_out){.want = DT_WANT_ARGMAX, .n = count, .row = wanted, .argmax = best}, &err));
+    dt_out top = {.want = DT_WANT_TOPK,
+                  .n = count,
+                  .row = wanted,
+                  .k = K,
+                  .vocab = shared,
+                  .top_id = &id[0][0],
+                  .top_logp = &logp[0][0],
+                  .confidence = confidence,
+                  .entropy = entropy};
+    ok(r.ops->forward(r.weights, r.cache, &rows, &top, &err));
+    for (int j = 0; j < count; j++) {
+      const float *row = logits + (size_t)wanted[j] * (size_t)vocab;
+      int expected = 0;
+      for (int i = 1; i < vocab; i++)
+        if (row[i] > row[expected]) expected = i;
+      assert_int_equal(best[j], expected);
+      double sum = 0, plogp = 0;
+      for (int i = 0; i < shared; i++) sum += exp((double)row[i]);
+      for (int i = 0; i < shared; i++) plogp += exp(row[i]) / sum * (row[i] - log(sum));
+      assert_true(fabs(entropy[j] + plogp) < 1e-5);
+      assert_true(fabs(confidence[j] - exp(row[id[j][0]]) / sum) < 1e-6);
+      for (int i = 0; i < K; i++) {
+        assert_true(id[j][i] >= 0 && id[j][i] < shared);
+        assert_true(fabs(logp[j][i] - (row[id[j][i]] - log(sum))) < 1e-5);
+        int larger = 0; /* exactly i ids come before it */
+        for (int v = 0; v < shared; v++) larger += row[v] > row[id[j][i]] || (row[v] == row[id[j][i]] && v < id[j][i]);
+        assert_int_equal(larger, i);
+      }
+    }
+    if (threads == 1) {
+      memcpy(one_logp, logp, sizeof logp), memcpy(one_id, id, sizeof id), memcpy(one_best, best, sizeof best);
+      memcpy(one_confidence, confidence, sizeof confidence), memcpy(one_entropy, entropy, sizeof entropy);
+    }
+    size_t n = (size_t)count;
+    assert_memory_equal(one_logp, logp, n * sizeof *logp);
+    assert_memory_equal(one_id, id, n * sizeof *id);
+    assert_memory_equal(one_best, best, n * sizeof *best);
+    assert_memory_equal(one_confidence, confidence, n * sizeof *confidence);
+    assert_memory_equal(one_entropy, entropy, n * sizeof *entropy);
+    free(logits);
+    rig_close(&r);
+  }
+  random_model_free(m);
+}
+
+static void moved_rows_serve_as_if_computed_there(void **state) {
+  (void)state;
+  random_model *m = random_model_new(&random_shapes[1], 10);
+  rig r = rig_open(&dt_cpu_ops, NULL, 2, &m->desc, 2, 40);
+  row_list prompt = {0}, tree = {0}, next = {0};
+  for (int p = 0; p < 10; p++) row_add_plain(&prompt, 0, p, p), row_add_plain(&prompt, 1, p, p);
+  rig_run(&r, &prompt, false);
+  row_add(&tree, 0, 50, 10, (int32_t[]){12}, 1);
+  row_add(&tree, 0, 51, 10, (int32_t[]){12, 17}, 2);
+  row_add(&tree, 0, 52, 10, (int32_t[]){12, 17, 13}, 3);
+  row_add_plain(&tree, 1, 50, 10), row_add_plain(&tree, 1, 51, 11);
+  rig_run(&r, &tree, false);
+  ok(r.ops->move(r.cache, 0, (int32_t[]){12, 17}, (int32_t[]){10, 11}, 2, &err));
+  row_add_plain(&next, 0, 53, 12), row_add_plain(&next, 1, 53, 12);
+  float *logits = rig_run(&r, &next, true);
+  assert_memory_equal(logits, logits + r.vocab, sizeof *logits * (size_t)r.vocab);
+  free(logits);
+  rig_close(&r);
+  random_model_free(m);
+}
+
+/* A NaN in the weights shows in the results of the rows it reaches, and only there. */
+static void a_nan_is_reported_and_does_not_spread_to_other_rows(void **state) {
+  (void)state;
+  model_shape shape = random_shapes[2];
+  random_model *m = random_model_new(&shape, 11);
+  ((float *)m->desc.embed.data)[5 * shape.hidden + 3] = NAN; /* token 5 */
+  for (int threads = 1; threads <= 2; threads++) {
+    rig r = rig_open(&dt_cpu_ops, NULL, threads, &m->desc, 3, 8);
+    row_list l = {0};
+    row_add_plain(&l, 0, 4, 0), row_add_plain(&l, 1, 5, 0), row_add_plain(&l, 2, 6, 0);
+    dt_rows rows = rows_of(&l);
+    int32_t best[3], id[3][2], all[3] = {0, 1, 2};
+    float logp[3][2], confidence[3], entropy[3];
+    ok(r.ops->forward(r.weights, r.cache, &rows, &(dt_out){.want = DT_WANT_ARGMAX, .n = 3, .row = all, .argmax = best},
+                      &err));
+    assert_true(best[0] >= 0 && best[2] >= 0);
+    assert_int_equal(best[1], -1);
+    dt_out top = {.want = DT_WANT_TOPK,
+                  .n = 3,
+                  .row = all,
+                  .k = 2,
+                  .vocab = shape.vocab,
+                  .top_id = &id[0][0],
+                  .top_logp = &logp[0][0],
+                  .confidence = confidence,
+                  .entropy = entropy};
+    ok(r.ops->forward(r.weights, r.cache, &rows, &top, &err));
+    assert_int_equal(id[1][0], -1);
+    assert_true(confidence[1] == 0.0f && confidence[0] > 0.0f && confidence[2] > 0.0f);
+    assert_int_equal(id[0][0], best[0]);
+    rig_close(&r);
+  }
+  random_model_free(m);
+}
+
+static void bad_rows_and_options_are_refused(void **state) {
+  (void)state;
+  random_model *m = random_model_new(&random_shapes[3], 12);
+  dt_backend *b = NULL;
+  fails(dt_cpu_ops.open(&(dt_backend_options){"sse9", 1}, &b, &err), DT_EINPUT, "scalar");
+  fails(dt_cpu_ops.open(&(dt_backend_options){NULL, 0}, &b, &err), DT_EINPUT, "threads: 0");
+  rig r = rig_open(&dt_cpu_ops, "scalar", 1, &m->desc, 1, 8);
+  assert_string_equal(r.ops->describe(r.backend), "cpu:scalar");
+  row_list l = {0};
+  row_add_plain(&l, 0, 4, 0);
+  dt_rows rows = rows_of(&l);
+  l.token[0] = 97;
+  fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EINPUT, "row 0: token 97");
+  l.token[0] = 4, l.position[0] = 1;
+  fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EINPUT, "row 0: prefix 0");
+  l.position[0] = RANDOM_CONTEXT;
+  fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_ECONTEXT, "position 1024");
+  l.position[0] = 0, l.sequence[0] = 1;
+  fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EINPUT, "sequence 1");
+  l.sequence[0] = 0, l.path[0][0] = l.slot[0] = 8;
+  fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EINPUT, "slot 8");
+  fails(r.ops->move(r.cache, 0, (int32_t[]){9}, (int32_t[]){1}, 1, &err), DT_EINPUT, "slot 9");
+  dt_layer broken[RANDOM_LAYERS];
+  memcpy(broken, m->layer, sizeof broken);
+  broken[0].down.cols++;
+  dt_model_desc desc = m->desc;
+  desc.layer = broken;
+  dt_weights *w = NULL;
+  fails(r.ops->upload(r.backend, &desc, &w, &err), DT_EINPUT, "layer 0: down");
+  rig_close(&r);
+  random_model_free(m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
+      cmocka_unit_test(so_it_has_on_the_bundled_pair),
+      cmocka_unit_test(a_prompt_pass_has_the_bits_of_plain_decoding),
+      cmocka_unit_test(results_agree_with_each_other),
+      cmocka_unit_test(moved_rows_serve_as_if_computed_there),
+      cmocka_unit_test(a_nan_is_reported_and_does_not_spread_to_other_rows),
+      cmocka_unit_test(bad_rows_and_options_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

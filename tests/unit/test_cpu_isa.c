@@ -1,0 +1,100 @@
+/* Every variant of the CPU backend that this machine can run gives the bits of the plain C one. */
+#include "cpu.h"
+#include "kernels.h"
+#include "model.h"
+#include "random_model.h"
+#include "rig.h"
+
+enum { PROMPT = 37, TREE = 21, K = 8 };
+
+/* All that a run on a variant gave. */
+typedef struct {
+  float *logits;
+  int32_t id[TREE][K], best[TREE];
+  float logp[TREE][K], confidence[TREE], entropy[TREE];
+  void *slot[PROMPT + TREE];
+  size_t slot_bytes;
+} outcome;
+
+static outcome run_variant(const char *variant, const dt_model_desc *desc) {
+  outcome o = {0};
+  rig r = rig_open(&dt_cpu_ops, variant, 1, desc, 1, PROMPT + TREE);
+  row_list prompt = {0}, tree = {0};
+  int32_t all[TREE], path[TREE];
+  for (int p = 0; p < PROMPT; p++) row_add_plain(&prompt, 0, p * 31 % r.vocab, p);
+  rig_run(&r, &prompt, false);
+  for (int i = 0; i < TREE; i++) { /* a chain of 7 nodes, and 14 leaves below it */
+    int chain = i < 7 ? i + 1 : i % 7 + 1;
+    for (int d = 0; d < chain; d++) path[d] = PROMPT + d;
+    path[i < 7 ? chain - 1 : chain] = PROMPT + i;
+    row_add(&tree, 0, i * 17 % r.vocab, PROMPT, path, i < 7 ? chain : chain + 1);
+    all[i] = i;
+  }
+  dt_rows rows = rows_of(&tree);
+  o.logits = rig_run(&r, &tree, true);
+  for (int i = 0; i < TREE * r.vocab; i++) assert_true(isfinite(o.logits[i]));
+  dt_out top = {.want = DT_WANT_TOPK,
+                .n = TREE,
+                .row = all,
+                .k = K,
+                .vocab = r.vocab,
+                .top_id = &o.id[0][0],
+                .top_logp = &o.logp[0][0],
+                .confidence = o.confidence,
+                .entropy = o.entropy};
+  ok(r.ops->forward(r.weights, r.cache, &rows, &top, &err));
+  dt_out best = {.want = DT_WANT_ARGMAX, .n = TREE, .row = all, .argmax = o.best};
+  ok(r.ops->forward(r.weights, r.cache, &rows, &best, &err));
+  for (int s = 0; s < PROMPT + TREE; s++) o.slot[s] = rig_slot(&r, 0, s, &o.slot_bytes);
+  rig_close(&r);
+  return o;
+}
+
+static void free_outcome(outcome *o) {
+  free(o->logits);
+  for (int s = 0; s < PROMPT + TREE; s++) free(o->slot[s]);
+}
+
+static void compare_variants(const dt_model_desc *desc, const char *name) {
+  outcome plain = run_variant("scalar", desc);
+  for (int i = 1; cpu_variant(i); i++) {
+    outcome o = run_variant(cpu_variant(i)->name, desc);
+    if (memcmp(o.logits, plain.logits, sizeof(float) * TREE * (size_t)desc->vocab))
+      fail_msg("%s: the logits of %s differ from those of scalar", name, cpu_variant(i)->name);
+    for (int s = 0; s < PROMPT + TREE; s++)
+      if (memcmp(o.slot[s], plain.slot[s], o.slot_bytes))
+        fail_msg("%s: slot %d of %s differs from that of scalar", name, s, cpu_variant(i)->name);
+    assert_memory_equal(o.id, plain.id, sizeof o.id);
+    assert_memory_equal(o.best, plain.best, sizeof o.best);
+    assert_memory_equal(o.logp, plain.logp, sizeof o.logp);
+    assert_memory_equal(o.confidence, plain.confidence, sizeof o.confidence);
+    assert_memory_equal(o.entropy, plain.entropy, sizeof o.entropy);
+    free_outcome(&o);
+  }
+  free_outcome(&plain);
+}
+
+static void all_variants_give_the_same_bits_on_every_kind_of_layer(void **state) {
+  (void)state;
+  for (int s = 0; s < RANDOM_SHAPES; s++) {
+    random_model *m = random_model_new(&random_shapes[s], 3);
+    compare_variants(&m->desc, random_shapes[s].name);
+    random_model_free(m);
+  }
+}
+
+static void all_variants_give_the_same_bits_on_the_bundled_draft(void **state) {
+  (void)state;
+  model *m = NULL;
+  ok(model_open(SOURCE_DIR "/models/mini-draft", &m, &err));
+  compare_variants(model_desc(m), "mini-draft");
+  model_close(m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(all_variants_give_the_same_bits_on_every_kind_of_layer),
+      cmocka_unit_test(all_variants_give_the_same_bits_on_the_bundled_draft),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

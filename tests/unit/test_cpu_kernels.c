@@ -1,0 +1,298 @@
+/* The CPU kernels of every variant against plain formulas in double precision. */
+#include "kernels.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EACH_VARIANT(k)                                                                                                \
+  const cpu_kernels *k;                                                                                                \
+  for (int variant = 0; (k = cpu_variant(variant)); variant++)
+
+static float uniform(uint64_t *state) { return (float)(random_next(state) & 0xffffff) / 8388608.0f - 1.0f; }
+
+/* The distance from the true value in units of the last place of a float there. */
+static double ulps(float got, double expected) {
+  int exponent;
+  frexp(expected, &exponent);
+  if (exponent < -125) exponent = -125;
+  return fabs((double)got - expected) / ldexp(1.0, exponent - 24);
+}
+
+typedef void map_fn(const cpu_kernels *, const float *, size_t, float *);
+
+/* The largest error of a function over [low, high], in ulps if the result is of size `at_least` or larger, else in ulps
+ * of at_least. */
+static double worst(const cpu_kernels *k, map_fn *map, double (*truth)(double), float low, float high,
+                    double at_least) {
+  enum { N = 1 << 18 };
+  float *x = malloc(N * sizeof *x), *y = malloc(N * sizeof *y);
+  double largest = 0;
+  for (int i = 0; i < N; i++) x[i] = low + (high - low) * (float)i / N;
+  map(k, x, N, y);
+  for (int i = 0; i < N; i++) {
+    double expected = truth(x[i]), size = fabs(expected);
+    double e = size >= at_least ? ulps(y[i], expected) : fabs((double)y[i] - expected) / (at_least * 0x1p-23);
+    if (!(e <= largest)) largest = e;
+  }
+  free(x), free(y);
+  return largest;
+}
+
+static void map_exp(const cpu_kernels *k, const float *x, size_t n, float *y) { k->exp(x, n, y); }
+static void map_erf(const cpu_kernels *k, const float *x, size_t n, float *y) { k->erf(x, n, y); }
+static void map_gelu(const cpu_kernels *k, const float *x, size_t n, float *y) {
+  k->activate(DT_ACT_GELU_ERF, x, n, y);
+}
+static void map_tanh(const cpu_kernels *k, const float *x, size_t n, float *y) {
+  k->activate(DT_ACT_GELU_TANH, x, n, y);
+}
+static void map_silu(const cpu_kernels *k, const float *x, size_t n, float *y) { k->activate(DT_ACT_SILU, x, n, y); }
+static double true_gelu(double x) { return 0.5 * x * (1 + erf(x / sqrt(2.0))); }
+static double true_silu(double x) { return x / (1 + exp(-x)); }
+static double true_tanh(double x) {
+  return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+}
+
+static void functions_are_accurate(void **state) {
+  (void)state;
+  EACH_VARIANT(k) {
+    const struct {
+      const char *name;
+      double error, bound;
+    } all[] = {
+        {"exp", worst(k, map_exp, exp, -87.0f, 87.0f, 0), 1.1},
+        {"erf", worst(k, map_erf, erf, -5.0f, 5.0f, 0), 1.5},
+        {"gelu, positive", worst(k, map_gelu, true_gelu, 0.0f, 10.0f, 0), 2.5},
+        {"gelu, negative (in ulps of 0.25)", worst(k, map_gelu, true_gelu, -10.0f, 0.0f, 0.25), 3.0},
+        {"gelu by tanh", worst(k, map_tanh, true_tanh, -3.0f, 10.0f, 0x1p-10), 16.0},
+        {"silu", worst(k, map_silu, true_silu, -80.0f, 80.0f, 0), 2.5},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+      printf("%s %s: %.2f ulp\n", k->name, all[i].name, all[i].error);
+      if (!(all[i].error <= all[i].bound))
+        fail_msg("%s %s: %.2f ulp, at most %.2f", k->name, all[i].name, all[i].error, all[i].bound);
+    }
+  }
+}
+
+static void functions_keep_nan_and_saturate(void **state) {
+  (void)state;
+  EACH_VARIANT(k) {
+    const float x[16] = {NAN, -INFINITY, INFINITY, 0.0f, -0.0f, -1000.0f};
+    float y[16];
+    k->exp(x, 16, y);
+    assert_true(isnan(y[0]) && y[1] >= 0 && y[1] < 2e-38f && y[3] == 1.0f && y[4] == 1.0f && y[5] < 2e-38f);
+    k->erf(x, 16, y);
+    assert_true(isnan(y[0]) && y[1] == -1.0f && y[2] == 1.0f && y[3] == 0.0f && y[5] == -1.0f);
+    for (int act = DT_ACT_GELU_ERF; act <= DT_ACT_SILU; act++) {
+      k->activate((dt_act_kind)act, x, 16, y);
+      assert_true(isnan(y[0]) && y[3] == 0.0f && fabsf(y[5]) < 1e-30f);
+    }
+  }
+}
+
+static void every_half_widens_to_its_value(void **state) {
+  (void)state;
+  uint16_t *halves = malloc(65536 * sizeof *halves);
+  float *out = malloc(65536 * sizeof *out);
+  for (int i = 0; i < 65536; i++) halves[i] = (uint16_t)i;
+  EACH_VARIANT(k) {
+    k->widen(halves, DT_F16, 65536, out);
+    for (int i = 0; i < 65536; i++) {
+      int exponent = i >> 10 & 31, fraction = i & 1023;
+      double x = exponent == 31 ? (fraction ? NAN : INFINITY)
+                 : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                : ldexp(fraction, -24);
+      if (i & 0x8000) x = -x;
+      assert_true(isnan(x) ? isnan(out[i]) : x == out[i] && !signbit(x) == !signbit(out[i]));
+    }
+    k->widen(halves + 0x3f80, DT_BF16, 5, out); /* a tail shorter than a vector */
+    for (int i = 0; i < 5; i++) assert_true(out[i] == 1.0f + (float)i / 128.0f);
+  }
+  free(halves), free(out);
+}
+
+/* Panels of bf16, so that the exact weights are easy to make; all row counts and group sizes. */
+static void products_are_those_of_the_formula(void **state) {
+  (void)state;
+  enum { K = 300, PANELS = 5, ROWS = 64, LD = CPU_GROUP * CPU_PANEL };
+  uint64_t seed = 1;
+  const dt_dtype types[] = {DT_F32, DT_F16, DT_BF16};
+  float *w = malloc(sizeof *w * PANELS * K * CPU_PANEL), *x = malloc(sizeof *x * ROWS * K);
+  uint16_t *w16 = malloc(sizeof *w16 * PANELS * K * CPU_PANEL);
+  float *sums = malloc(sizeof *sums * ROWS * LD);
+  for (int i = 0; i < ROWS * K; i++) x[i] = uniform(&seed);
+  for (int type = 0; type < 3; type++) {
+    for (int i = 0; i < PANELS * K * CPU_PANEL; i++) {
+      uint32_t fraction = random_next(&seed) & 127; /* 1.f * 2^-3: seven bits of fraction, exact in all types */
+      w[i] = (1.0f + (float)fraction / 128.0f) / 8.0f;
+      w16[i] = (uint16_t)(types[type] == DT_BF16 ? (124u << 7 | fraction) : (12u << 10 | fraction << 3));
+      if (random_next(&seed) & 1) w[i] = -w[i], w16[i] |= 0x8000;
+    }
+    cpu_matrix m = {types[type] == DT_F32 ? (void *)w : (void *)w16, NULL, K, PANELS, types[type]};
+    EACH_VARIANT(k) {
+      for (int n = 1; n <= ROWS; n += n < 14 ? 1 : 7)
+        for (int count = 1; count <= CPU_GROUP; count++) {
+          k->matmul(&m, 1, count, x, K, n, sums, LD);
+          for (int r = 0; r < n; r++)
+            for (int j = 0; j < count * CPU_PANEL; j++) {
+              double sum = 0;
+              for (int i = 0; i < K; i++)
+                sum += (double)x[r * K + i] * w[((1 + j / CPU_PANEL) * K + i) * CPU_PANEL + j % CPU_PANEL];
+              assert_true(fabs(sums[r * LD + j] - sum) < 2e-5);
+            }
+        }
+    }
+  }
+  free(w), free(w16), free(x), free(sums);
+}
+
+static void norms_are_those_of_the_formulas(void **state) {
+  (void)state;
+  EACH_VARIANT(k) {
+    uint64_t seed = 2;
+    for (int hidden = 1; hidden < 100; hidden += 7) {
+      float x[112], w[112], b[112], y[112];
+      for (int i = 0; i < 112; i++) x[i] = 3.0f + uniform(&seed), w[i] = uniform(&seed), b[i] = uniform(&seed);
+      for (int rms = 0; rms < 2; rms++) {
+        double mean = 0, square = 0;
+        for (int i = 0; i < hidden && !rms; i++) mean += (double)x[i] / hidden;
+        for (int i = 0; i < hidden; i++) square += (x[i] - mean) * (x[i] - mean) / hidden;
+        k->norm(rms ? DT_NORM_RMS : DT_NORM_LAYER, x, w, rms ? NULL : b, hidden, 1e-5f, y);
+        for (int i = 0; i < hidden; i++) {
+          double expected = (x[i] - mean) / sqrt(square + 1e-5) * w[i] + (rms ? 0 : b[i]);
+          assert_true(fabs(y[i] - expected) < 2e-5 * (1 + fabs(expected)));
+        }
+      }
+    }
+  }
+}
+
+static void attention_is_softmax_weighted_values_by_logical_position(void **state) {
+  (void)state;
+  enum { SLOTS = 90, DIM = 112, LD = 96 };
+  uint64_t seed = 3;
+  float *keys = malloc(sizeof *keys * SLOTS * DIM), *values = malloc(sizeof *values * SLOTS * DIM);
+  for (int i = 0; i < SLOTS * DIM; i++) keys[i] = uniform(&seed), values[i] = uniform(&seed);
+  EACH_VARIANT(k) {
+    for (int n = 1; n <= CPU_ATTENTION_ROWS; n++)
+      for (int prefix = 0; prefix < 70; prefix += 5) {
+        float q[CPU_ATTENTION_ROWS][DIM], out[CPU_ATTENTION_ROWS][DIM], scores[CPU_ATTENTION_ROWS * LD];
+        int32_t path[] = {80, 71, 89, 85};
+        cpu_attention_row rows[CPU_ATTENTION_ROWS];
+        for (int r = 0; r < n; r++) {
+          for (int d = 0; d < DIM; d++) q[r][d] = uniform(&seed);
+          rows[r] = (cpu_attention_row){q[r], out[r], path, prefix + r, 1 + r};
+        }
+        k->attention(keys, values, DIM, rows, n, scores, LD);
+        for (int r = 0; r < n; r++) {
+          double weight[SLOTS], total = 0, expected[DIM] = {0};
+          int count = rows[r].prefix + rows[r].path_len;
+          for (int p = 0; p < count; p++) {
+            int slot = p < rows[r].prefix ? p : path[p - rows[r].prefix];
+            double dot = 0;
+            for (int d = 0; d < DIM; d++) dot += (double)q[r][d] * keys[slot * DIM + d];
+            total += weight[p] = exp(dot);
+          }
+          for (int p = 0; p < count; p++)
+            for (int d = 0; d < DIM; d++)
+              expected[d] += weight[p] / total * values[(p < rows[r].prefix ? p : path[p - rows[r].prefix]) * DIM + d];
+          for (int d = 0; d < DIM; d++) assert_true(fabs(out[r][d] - expected[d]) < 1e-5);
+        }
+      }
+  }
+  free(keys), free(values);
+}
+
+static const float *sorted_by;
+static int by_logit(const void *a, const void *b) {
+  int i = *(const int *)a, j = *(const int *)b;
+  if (sorted_by[i] != sorted_by[j]) return sorted_by[i] > sorted_by[j] ? -1 : 1;
+  return i - j;
+}
+
+/* Reduces `count` logits block by block; a copy, as the kernel writes behind the last one. */
+static void reduce(const cpu_kernels *k, const float *logits, int count, int most, cpu_top *top,
+                   const cpu_softmax_parts *parts) {
+  float block[CPU_LOGIT_BLOCK];
+  *top = (cpu_top){.count = 0};
+  for (int from = 0; from < count; from += CPU_LOGIT_BLOCK) {
+    int n = count - from < CPU_LOGIT_BLOCK ? count - from : CPU_LOGIT_BLOCK;
+    memcpy(block, logits + from, (size_t)n * sizeof *block);
+    k->reduce_logits(block, from, n, most, top, parts, from / CPU_LOGIT_BLOCK);
+  }
+}
+
+static void candidates_are_those_of_a_sort_with_ties_by_lower_id(void **state) {
+  (void)state;
+  enum { IDS = 5003 };
+  float *logits = malloc(sizeof *logits * IDS);
+  int *order = malloc(sizeof *order * IDS);
+  EACH_VARIANT(k) {
+    uint64_t seed = 4;
+    for (int round = 0; round < 60; round++) {
+      int ids = round < 40 ? 1 + round : IDS - round, most = round % 3 == 0 ? 1 : round % 3 == 1 ? 32 : 7;
+      for (int i = 0; i < ids; i++) { /* many ties, rising, falling, or all different */
+        logits[i] = round % 5 == 0   ? (float)(random_next(&seed) % 9)
+                    : round % 5 == 1 ? (float)i
+                    : round % 5 == 2 ? (float)-i
+                                     : 9 * uniform(&seed);
+        order[i] = i;
+      }
+      sorted_by = logits;
+      qsort(order, (size_t)ids, sizeof *order, by_logit);
+      float max[32], sum[32], weighted[32], largest, total, total_weighted;
+      cpu_softmax_parts parts = {max, sum, weighted};
+      cpu_top top;
+      reduce(k, logits, ids, most, &top, &parts);
+      assert_int_equal(top.count, ids < most ? ids : most);
+      assert_false(top.nan);
+      for (int i = 0; i < top.count; i++) {
+        assert_int_equal(top.id[i], order[i]);
+        assert_true(top.logit[i] == logits[order[i]]);
+      }
+      k->combine_parts(&parts, (ids + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, &largest, &total, &total_weighted);
+      double expected = 0, expected_weighted = 0;
+      for (int i = 0; i < ids; i++) {
+        double d = (double)logits[i] - logits[order[0]];
+        expected += exp(d), expected_weighted += exp(d) * d;
+      }
+      assert_true(largest == logits[order[0]]);
+      assert_true(fabs(total / expected - 1) < 1e-6);
+      assert_true(fabs(total_weighted - expected_weighted) < 5e-6 * (1 + fabs(expected_weighted)));
+    }
+  }
+  free(logits), free(order);
+}
+
+static void a_nan_among_the_logits_is_seen_wherever_it_is(void **state) {
+  (void)state;
+  float logits[300];
+  cpu_top top;
+  EACH_VARIANT(k) {
+    for (int at = 0; at < 300; at += 13) {
+      for (int i = 0; i < 300; i++) logits[i] = (float)i;
+      reduce(k, logits, 300, 4, &top, NULL);
+      assert_false(top.nan);
+      logits[at] = NAN;
+      reduce(k, logits, 300, 4, &top, NULL);
+      assert_true(top.nan);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(functions_are_accurate),
+      cmocka_unit_test(functions_keep_nan_and_saturate),
+      cmocka_unit_test(every_half_widens_to_its_value),
+      cmocka_unit_test(products_are_those_of_the_formula),
+      cmocka_unit_test(norms_are_those_of_the_formulas),
+      cmocka_unit_test(attention_is_softmax_weighted_values_by_logical_position),
+      cmocka_unit_test(candidates_are_those_of_a_sort_with_ties_by_lower_id),
+      cmocka_unit_test(a_nan_among_the_logits_is_seen_wherever_it_is),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* The CPU backend against what Hugging Face transformers computes: logits of a prompt pass, and greedy decoding. */
+#include "golden_logits.h"
+#include "model.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define TOLERANCE 2e-3f
+
+typedef struct {
+  const dt_backend_ops *ops;
+  dt_backend *backend;
+  dt_weights *weights;
+  dt_cache *cache;
+  int vocab;
+} device;
+
+static void must(dt_status status, const dt_error *err) {
+  if (status != DT_OK) fail_msg("%s", err->message);
+}
+
+/* Tokens at positions first.. of sequence 0, each its own slot, each seeing all before it; out->row indexes into them. */
+static void run(device *d, const int32_t *token, int n, int first, const dt_out *out) {
+  int32_t *position = malloc(sizeof *position * (size_t)n), *ones = malloc(sizeof *ones * (size_t)n);
+  int32_t *sequence = calloc((size_t)n, sizeof *sequence);
+  for (int i = 0; i < n; i++) position[i] = first + i, ones[i] = 1;
+  dt_rows rows = {.n = n,
+                  .token = token,
+                  .position = position,
+                  .sequence = sequence,
+                  .slot = position,
+                  .prefix = position,
+                  .path = position,
+                  .path_len = ones,
+                  .path_stride = 1};
+  dt_error err = {0};
+  must(d->ops->forward(d->weights, d->cache, &rows, out, &err), &err);
+  free(position), free(ones), free(sequence);
+}
+
+static float largest_difference(const float *a, const float *b, size_t n) {
+  float worst = 0;
+  for (size_t i = 0; i < n; i++) {
+    float difference = fabsf(a[i] - b[i]);
+    if (isnan(difference)) return INFINITY;
+    if (difference > worst) worst = difference;
+  }
+  return worst;
+}
+
+static float check_prompt_logits(device *d, const golden_case *c) {
+  size_t n = (size_t)c->n_positions * (size_t)d->vocab;
+  float *logits = malloc(sizeof *logits * n);
+  run(d, c->ids, c->n, 0,
+      &(dt_out){.want = DT_WANT_LOGITS, .n = c->n_positions, .row = c->positions, .logits = logits});
+  float worst = largest_difference(logits, c->logits, n);
+  free(logits);
+  return worst;
+}
+
+/* Token by token after the prompt, which lies in the cache but for its last token. Where the oracle was near a tie, either
+ * choice is right, and the oracle's token is taken as the one to go on from. */
+static void check_greedy_tokens(device *d, const golden_case *c) {
+  int32_t token = c->ids[c->n - 1], first = 0, best;
+  for (int j = 0; j < c->n_greedy; j++) {
+    run(d, &token, 1, c->n - 1 + j, &(dt_out){.want = DT_WANT_ARGMAX, .n = 1, .row = &first, .argmax = &best});
+    if (best != c->greedy[j] && c->margins[j] > TOLERANCE)
+      fail_msg("%s, greedy token %d: found %d, expected %d (margin %g)", c->name, j, best, c->greedy[j], c->margins[j]);
+    token = c->greedy[j];
+  }
+}
+
+typedef struct {
+  const char *model, *backend;
+} subject;
+
+static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
+  const subject *of = *state;
+  golden g = golden_read(of->model);
+  model *m;
+  device d = {0};
+  dt_error err = {0};
+  const char *variant = NULL;
+  d.ops = backend_find(of->backend, &variant, &err);
+  if (!d.ops) fail_msg("%s", err.message);
+  must(d.ops->open(&(dt_backend_options){.variant = variant, .threads = 2}, &d.backend, &err), &err);
+  must(model_open(g.model, &m, &err), &err);
+  d.vocab = model_desc(m)->vocab;
+  assert_int_equal(d.vocab, g.vocab);
+  must(d.ops->upload(d.backend, model_desc(m), &d.weights, &err), &err);
+  model_close(m); /* the backend keeps nothing of the file */
+  float worst = 0;
+  for (int i = 0; i < g.n; i++) {
+    const golden_case *c = &g.cases[i];
+    must(d.ops->create_cache(d.weights, 1, c->n + c->n_greedy, &d.cache, &err), &err);
+    worst = fmaxf(worst, check_prompt_logits(&d, c));
+    check_greedy_tokens(&d, c);
+    d.ops->free_cache(d.cache);
+  }
+  print_message("%s on %s: largest difference of a logit %.2g\n", of->model, d.ops->describe(d.backend), worst);
+  assert_true(worst < TOLERANCE);
+  d.ops->free_weights(d.weights);
+  d.ops->close(d.backend);
+  golden_free(&g);
+}
+
+#define GOLDEN(model, backend)                                                                                         \
+  {                                                                                                                    \
+    "logits_and_greedy_tokens_are_those_of_transformers: " model ", " backend,                                         \
+        logits_and_greedy_tokens_are_those_of_transformers, NULL, NULL, &(subject) {                                   \
+      model, backend                                                                                                   \
+    }                                                                                                                  \
+  }
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      GOLDEN("head80", "cpu"),        GOLDEN("sequential", "cpu"),        GOLDEN("vocab1031", "cpu"),
+      GOLDEN("nobias", "cpu"),        GOLDEN("mini-draft", "cpu"),        GOLDEN("mini-target", "cpu"),
+      GOLDEN("head80", "cpu:scalar"), GOLDEN("sequential", "cpu:scalar"), GOLDEN("vocab1031", "cpu:scalar"),
+      GOLDEN("nobias", "cpu:scalar"),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

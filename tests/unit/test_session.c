@@ -1,0 +1,421 @@
+/* The state machine and the four primitives, on a scripted pair whose models read their text back from cache slots: a wrong
+ * slot, prefix, path or move changes what comes out. */
+#include "unit.h"
+
+#include "dtrun.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { VOCAB = 50 };
+
+static dt_pair *fake(dt_fake_options o) {
+  dt_pair *pair;
+  if (!o.vocab) o.vocab = VOCAB;
+  if (!o.context) o.context = 300;
+  if (!o.eos) o.eos = -1;
+  ok(dt_pair_open_fake(&o, &pair, &err));
+  return pair;
+}
+
+static dt_session *session(dt_pair *pair, int sequences, bool draft) {
+  dt_session *s;
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = sequences, .use_draft = draft}, &s, &err));
+  return s;
+}
+
+static const int32_t PROMPT[] = {3, 1, 4, 1, 5, 9, 2, 6};
+
+static void start(dt_session *s, int seq, int tokens) {
+  ok(dt_seq_start(s, seq, PROMPT, 8, &(dt_seq_options){.max_tokens = tokens}, &err));
+}
+
+/* One iteration without a tree. */
+static void plain_iteration(dt_session *s, int seq) {
+  dt_verdict v;
+  dt_committed c;
+  ok(dt_rollback(s, seq, &err));
+  ok(dt_verify_tree(s, &seq, 1, &v, &err));
+  ok(dt_commit(s, &seq, 1, 0, &c, &err));
+  assert_int_equal(c.n, 1);
+}
+
+/* The tokens of plain decoding, prompt included: malloc'd. */
+static int32_t *plain(dt_pair *pair, int tokens, int *n) {
+  dt_session *s = session(pair, 1, false);
+  start(s, 0, tokens);
+  while (dt_seq_finish(s, 0) == DT_RUNNING) plain_iteration(s, 0);
+  *n = dt_seq_length(s, 0);
+  int32_t *all = malloc((size_t)*n * sizeof *all);
+  memcpy(all, dt_seq_tokens(s, 0), (size_t)*n * sizeof *all);
+  dt_session_close(s);
+  return all;
+}
+
+/* Draft steps from random nodes, branches, added tokens, duplicates. */
+static void grow_at_random(dt_session *s, int seq, uint64_t *seed) {
+  dt_tree *t = dt_seq_tree(s, seq);
+  for (int turn = (int)(random_next(seed) % 12); turn > 0; turn--) {
+    dt_node_ref refs[4];
+    int n = 1 + (int)(random_next(seed) % 4), first, last, v;
+    for (int i = 0; i < n; i++)
+      refs[i] = (dt_node_ref){.seq = seq, .node = (int)(random_next(seed) % (uint32_t)t->nodes)};
+    if (random_next(seed) % 4) {
+      ok(dt_draft_step(s, refs, n, &err));
+      for (int i = 0; i < n; i++) ok(tree_branch(t, refs[i].node, (int)(random_next(seed) % 4), &first, &last, &err));
+    } else
+      ok(tree_add(t, refs[0].node, (int32_t)(random_next(seed) % VOCAB), -1, &v, &err));
+  }
+}
+
+static void random_trees_give_plain_decodings_tokens(void **state) {
+  (void)state;
+  int n;
+  long accepted = 0;
+  dt_pair *pair = fake((dt_fake_options){0});
+  int32_t *want = plain(pair, 250, &n);
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    uint64_t r = seed;
+    dt_session *s = session(pair, 1, true);
+    start(s, 0, 250);
+    while (dt_seq_finish(s, 0) == DT_RUNNING) {
+      int seq = 0;
+      dt_verdict v;
+      dt_committed c;
+      ok(dt_rollback(s, 0, &err));
+      grow_at_random(s, 0, &r);
+      if (random_next(&r) % 5 == 0) {
+        ok(dt_rollback(s, 0, &err));
+        grow_at_random(s, 0, &r);
+      }
+      if (random_next(&r) % 3 == 0) ok(tree_keep_best(dt_seq_tree(s, 0), (int)(random_next(&r) % 9), &err));
+      ok(dt_verify_tree(s, &seq, 1, &v, &err));
+      if (random_next(&r) % 7 == 0) continue; /* rolled back after verify */
+      ok(dt_commit(s, &seq, 1, random_next(&r) % 4 ? 0 : DT_COMMIT_REBUILD, &c, &err));
+      accepted += c.accepted;
+    }
+    assert_int_equal(dt_seq_finish(s, 0), DT_FINISH_LENGTH);
+    assert_int_equal(dt_seq_length(s, 0), n);
+    assert_memory_equal(dt_seq_tokens(s, 0), want, (size_t)n * sizeof *want);
+    dt_session_close(s);
+  }
+  assert_true(accepted > 1000);
+  free(want);
+  dt_pair_close(pair);
+}
+
+static void sequences_share_passes_and_keep_apart(void **state) {
+  (void)state;
+  enum { B = 3 };
+  dt_pair *pair = fake((dt_fake_options){0});
+  dt_session *s = session(pair, B, true), *alone = session(pair, 1, true);
+  for (int i = 0; i < B; i++)
+    ok(dt_seq_start(s, i, PROMPT + i, 5 - i, &(dt_seq_options){.max_tokens = 60 + 10 * i}, &err));
+  uint64_t r = 9;
+  for (;;) {
+    int seqs[B], n = 0;
+    dt_verdict v[B];
+    dt_committed c[B];
+    dt_node_ref refs[2 * B];
+    for (int i = B - 1; i >= 0; i--)
+      if (dt_seq_finish(s, i) == DT_RUNNING) {
+        ok(dt_rollback(s, i, &err));
+        refs[n] = (dt_node_ref){.seq = i, .node = 0};
+        seqs[n++] = i;
+      }
+    if (!n) break;
+    ok(dt_draft_step(s, refs, n, &err));
+    for (int i = 0; i < n; i++) { /* two levels, the sequences' nodes mixed */
+      int first, last;
+      ok(tree_branch(dt_seq_tree(s, seqs[i]), 0, 2, &first, &last, &err));
+      refs[i] = (dt_node_ref){.seq = seqs[i], .node = last >= first ? first : 0};
+      refs[n + i] = (dt_node_ref){.seq = seqs[i], .node = last >= first ? last : 0};
+    }
+    ok(dt_draft_step(s, refs, 2 * n, &err));
+    for (int i = 0; i < 2 * n; i++) {
+      int first, last;
+      ok(tree_branch(dt_seq_tree(s, refs[i].seq), refs[i].node, 1 + (int)(random_next(&r) % 2), &first, &last, &err));
+    }
+    ok(dt_verify_tree(s, seqs, n, v, &err));
+    ok(dt_commit(s, seqs, n, 0, c, &err));
+  }
+  for (int i = 0; i < B; i++) {
+    ok(dt_seq_start(alone, 0, PROMPT + i, 5 - i, &(dt_seq_options){.max_tokens = 60 + 10 * i}, &err));
+    while (dt_seq_finish(alone, 0) == DT_RUNNING) plain_iteration(alone, 0);
+    assert_int_equal(dt_seq_length(alone, 0), dt_seq_length(s, i));
+    assert_memory_equal(dt_seq_tokens(alone, 0), dt_seq_tokens(s, i), (size_t)dt_seq_length(s, i) * sizeof(int32_t));
+  }
+  dt_session_close(alone);
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+static void a_level_costs_one_pass_and_a_known_node_none(void **state) {
+  (void)state;
+  dt_stats st;
+  int first, last;
+  dt_pair *pair = fake((dt_fake_options){0});
+  dt_session *s = session(pair, 1, true);
+  start(s, 0, 50);
+  dt_node_ref refs[3] = {{0, 0}};
+  ok(dt_draft_step(s, refs, 1, &err));
+  dt_seq_stats(s, 0, &st);
+  assert_int_equal(st.draft_passes, 1);
+  assert_int_equal(st.draft_rows, 1);
+  ok(dt_draft_step(s, refs, 1, &err));
+  dt_seq_stats(s, 0, &st);
+  assert_int_equal(st.draft_passes, 1);
+  ok(tree_branch(dt_seq_tree(s, 0), 0, 3, &first, &last, &err));
+  for (int i = 0; i < 3; i++) refs[i].node = first + i;
+  ok(dt_draft_step(s, refs, 3, &err));
+  dt_seq_stats(s, 0, &st);
+  assert_int_equal(st.draft_passes, 2);
+  assert_int_equal(st.draft_rows, 4);
+  ok(dt_draft_step(s, refs, 0, &err)); /* an empty list does nothing */
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+static void ancestors_without_a_row_ride_along(void **state) {
+  (void)state;
+  dt_stats st;
+  int v = 0;
+  dt_pair *pair = fake((dt_fake_options){0});
+  dt_session *s = session(pair, 1, true);
+  start(s, 0, 50);
+  for (int i = 0; i < 5; i++) ok(tree_add(dt_seq_tree(s, 0), v, i, -1, &v, &err));
+  ok(dt_draft_step(s, &(dt_node_ref){0, v}, 1, &err));
+  dt_seq_stats(s, 0, &st);
+  assert_int_equal(st.draft_passes, 1);
+  assert_int_equal(st.draft_rows, 6); /* the root and five nodes */
+  assert_non_null(tree_draft_of(dt_seq_tree(s, 0), 3));
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+static void the_draft_catches_up_after_plain_iterations(void **state) {
+  (void)state;
+  dt_stats st;
+  dt_pair *pair = fake((dt_fake_options){0});
+  dt_session *s = session(pair, 1, true), *fresh = session(pair, 1, true);
+  start(s, 0, 250);
+  for (int i = 0; i < 120; i++) plain_iteration(s, 0);
+  ok(dt_rollback(s, 0, &err));
+  ok(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err));
+  dt_seq_stats(s, 0, &st);
+  assert_int_equal(st.draft_rows, 121);
+  ok(dt_seq_start(fresh, 0, dt_seq_tokens(s, 0), dt_seq_length(s, 0), &(dt_seq_options){.max_tokens = 10}, &err));
+  ok(dt_draft_step(fresh, &(dt_node_ref){0, 0}, 1, &err));
+  const tree_draft *a = tree_draft_of(dt_seq_tree(s, 0), 0), *b = tree_draft_of(dt_seq_tree(fresh, 0), 0);
+  assert_memory_equal(a->token, b->token, sizeof a->token);
+  dt_session_close(fresh);
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+static void a_call_in_the_wrong_state_changes_nothing(void **state) {
+  (void)state;
+  int seq = 0, bad = 4;
+  dt_verdict v;
+  dt_committed c;
+  dt_pair *pair = fake((dt_fake_options){0});
+  dt_session *s = session(pair, 1, true), *without = session(pair, 1, false);
+  fails(dt_rollback(s, 0, &err), DT_ESTATE, "not started");
+  start(s, 0, 50);
+  start(without, 0, 50);
+  fails(dt_commit(s, &seq, 1, 0, &c, &err), DT_ESTATE, "verify_tree comes first");
+  fails(dt_verify_tree(s, &bad, 1, &v, &err), DT_ESTATE, "there is no sequence 4");
+  fails(dt_draft_step(s, &(dt_node_ref){0, 3}, 1, &err), DT_ESTATE, "there is no node 3");
+  fails(dt_draft_step(without, &(dt_node_ref){0, 0}, 1, &err), DT_ESTATE, "no draft model is in use");
+  ok(dt_verify_tree(s, &seq, 1, &v, &err));
+  fails(dt_verify_tree(s, &seq, 1, &v, &err), DT_ESTATE, "commit or rollback comes next");
+  fails(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err), DT_ESTATE, "commit or rollback comes next");
+  ok(dt_commit(s, &seq, 1, 0, &c, &err));
+  fails(dt_commit(s, &seq, 1, 0, &c, &err), DT_ESTATE, "the iteration is committed");
+  assert_int_equal(dt_seq_length(s, 0), 9);
+  dt_session_close(without);
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+static void the_text_ends_inside_an_accepted_block(void **state) {
+  (void)state;
+  /* the target counts up; so does the draft */
+  dt_fake_rule rules[VOCAB];
+  int32_t id[VOCAB + 1];
+  float one = 1;
+  for (int i = 0; i <= VOCAB; i++) id[i] = i % VOCAB;
+  for (int i = 0; i < VOCAB; i++)
+    rules[i] = (dt_fake_rule){.context = &id[i], .context_len = 1, .token = &id[i + 1], .p = &one, .count = 1};
+  struct {
+    int tokens;
+    int32_t eos;
+    bool ignore;
+    const char *stop;
+    int want;
+    dt_finish finish;
+    const char *text;
+  } c[] = {
+      {5, -1, false, NULL, 5, DT_FINISH_LENGTH, " 7 8 9 10 11"},
+      {1, -1, false, NULL, 1, DT_FINISH_LENGTH, " 7"},
+      {20, 9, false, NULL, 3, DT_FINISH_EOS, " 7 8"},
+      {5, 9, true, NULL, 5, DT_FINISH_LENGTH, " 7 8 9 10 11"},
+      {20, -1, false, " 10", 4, DT_FINISH_STOP, " 7 8 9"},
+      {20, -1, false, "9 1", 4, DT_FINISH_STOP, " 7 8 "},
+      {-1, -1, false, NULL, 22, DT_FINISH_CONTEXT, NULL},
+      {22, -1, false, NULL, 22, DT_FINISH_LENGTH, NULL},
+  };
+  for (size_t i = 0; i < sizeof c / sizeof *c; i++)
+    for (int chain = 0; chain <= 8; chain += 4) {
+      dt_pair *pair = fake((dt_fake_options){
+          .context = 30, .eos = c[i].eos, .target = rules, .n_target = VOCAB, .draft = rules, .n_draft = VOCAB});
+      dt_session *s = session(pair, 1, true);
+      dt_stats st;
+      char shown[256] = "";
+      size_t len;
+      int blocks = 0;
+      ok(dt_seq_start(s, 0, PROMPT, 8, &(dt_seq_options){c[i].tokens, c[i].ignore, &c[i].stop, c[i].stop != NULL},
+                      &err));
+      while (dt_seq_finish(s, 0) == DT_RUNNING) {
+        int seq = 0, first, last, u = 0;
+        dt_verdict v;
+        dt_committed b;
+        ok(dt_rollback(s, 0, &err));
+        for (int k = 0; k < chain; k++, u = first) {
+          ok(dt_draft_step(s, &(dt_node_ref){0, u}, 1, &err));
+          ok(tree_branch(dt_seq_tree(s, 0), u, 1, &first, &last, &err));
+          if (last < first) break;
+        }
+        ok(dt_verify_tree(s, &seq, 1, &v, &err));
+        ok(dt_commit(s, &seq, 1, 0, &b, &err));
+        strncat(shown, b.text, b.text_len);
+        blocks++;
+      }
+      dt_seq_stats(s, 0, &st);
+      assert_int_equal(dt_seq_finish(s, 0), c[i].finish);
+      assert_int_equal(st.generated, c[i].want);
+      assert_true(chain == 0 ? blocks == c[i].want : blocks <= (c[i].want + chain) / (chain + 1) + 1);
+      if (c[i].text) assert_string_equal(shown, c[i].text);
+      const char *text = dt_seq_text(s, 0, &len);
+      assert_int_equal(len, strlen(shown));
+      assert_memory_equal(text, shown, len);
+      for (int k = 0; k < st.generated; k++) assert_int_equal(dt_seq_tokens(s, 0)[8 + k], 7 + k);
+      dt_session_close(s);
+      dt_pair_close(pair);
+    }
+}
+
+static void a_draft_with_fewer_positions_stops_drafting_and_never_ends_the_run(void **state) {
+  (void)state;
+  int n;
+  dt_stats st;
+  dt_pair *pair = fake((dt_fake_options){.draft_context = 20});
+  int32_t *want = plain(pair, 40, &n);
+  dt_session *s = session(pair, 1, true);
+  start(s, 0, 40);
+  while (dt_seq_finish(s, 0) == DT_RUNNING) {
+    int seq = 0, first, last, u = 0;
+    dt_verdict v;
+    dt_committed c;
+    ok(dt_rollback(s, 0, &err));
+    for (int k = 0; k < 6; k++, u = first) {
+      ok(dt_draft_step(s, &(dt_node_ref){0, u}, 1, &err));
+      ok(tree_branch(dt_seq_tree(s, 0), u, 1, &first, &last, &err));
+      if (last < first) break;
+    }
+    ok(dt_verify_tree(s, &seq, 1, &v, &err));
+    ok(dt_commit(s, &seq, 1, 0, &c, &err));
+  }
+  dt_seq_stats(s, 0, &st);
+  assert_memory_equal(dt_seq_tokens(s, 0), want, (size_t)n * sizeof *want);
+  assert_true(st.accepted > 0);
+  dt_session_close(s);
+  free(want);
+  dt_pair_close(pair);
+}
+
+static void a_prefix_starts_any_number_of_sequences(void **state) {
+  (void)state;
+  int n;
+  dt_prefix *prefix;
+  dt_pair *pair = fake((dt_fake_options){0});
+  int32_t *want = plain(pair, 30, &n);
+  dt_session *maker = session(pair, 1, true), *s = session(pair, 2, true);
+  start(maker, 0, 1);
+  ok(dt_prefix_take(maker, 0, &prefix, &err));
+  plain_iteration(maker, 0);
+  fails(dt_prefix_take(maker, 0, &prefix, &err), DT_ESTATE, "right after the start");
+  for (int i = 0; i < 2; i++) {
+    dt_stats st;
+    ok(dt_seq_start_from(s, i, prefix, &(dt_seq_options){.max_tokens = 30}, &err));
+    while (dt_seq_finish(s, i) == DT_RUNNING) plain_iteration(s, i);
+    assert_memory_equal(dt_seq_tokens(s, i), want, (size_t)n * sizeof *want);
+    dt_seq_stats(s, i, &st);
+    assert_true(st.shared_prefix);
+  }
+  dt_prefix_free(prefix);
+  dt_session_close(maker);
+  dt_session_close(s);
+  free(want);
+  dt_pair_close(pair);
+}
+
+static void a_prompt_must_fit(void **state) {
+  (void)state;
+  int32_t prompt[40] = {0};
+  dt_pair *pair = fake((dt_fake_options){.context = 30});
+  dt_session *s = session(pair, 1, true);
+  dt_seq_options o = {.max_tokens = 5};
+  fails(dt_seq_start(s, 0, prompt, 0, &o, &err), DT_EINPUT, "the prompt is empty");
+  fails(dt_seq_start(s, 0, prompt, 30, &o, &err), DT_ECONTEXT,
+        "the prompt has 30 tokens and the context 30: at most 29");
+  prompt[3] = VOCAB;
+  fails(dt_seq_start(s, 0, prompt, 4, &o, &err), DT_EINPUT, "prompt token 4 is 50: out of range 0..49");
+  o.max_tokens = 0;
+  fails(dt_seq_start(s, 0, prompt, 3, &o, &err), DT_EINPUT, "tokens: 0 is out of range");
+  fails(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 31}, &s, &err), DT_EINPUT,
+        "context: 31 is out of range: 2..30");
+  o.max_tokens = -1;
+  ok(dt_seq_start(s, 0, prompt, 1, &o, &err)); /* one token: no prompt pass */
+  plain_iteration(s, 0);
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+static void a_nan_ends_the_run_only_where_plain_decoding_would_see_it(void **state) {
+  (void)state;
+  int32_t nine = 9, seven = 7, five = 5;
+  float nan_p = NAN, one = 1;
+  dt_fake_rule target[] = {{&nine, 1, &seven, &nan_p, 1}, {NULL, 0, &five, &one, 1}};
+  dt_pair *pair = fake((dt_fake_options){.target = target, .n_target = 2});
+  dt_session *s = session(pair, 1, true);
+  int seq = 0, v;
+  dt_verdict verdict;
+  dt_committed c;
+  start(s, 0, 5);
+  ok(tree_add(dt_seq_tree(s, 0), 0, 9, -1, &v, &err)); /* a rejected guess after which the target returns NaN */
+  ok(dt_verify_tree(s, &seq, 1, &verdict, &err));
+  assert_int_equal(verdict.bonus, 5);
+  ok(dt_commit(s, &seq, 1, 0, &c, &err));
+  ok(dt_seq_start(s, 0, &nine, 1, &(dt_seq_options){.max_tokens = 5}, &err));
+  fails(dt_verify_tree(s, &seq, 1, &verdict, &err), DT_EDEVICE, "returned NaN at position 0");
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(random_trees_give_plain_decodings_tokens),
+      cmocka_unit_test(sequences_share_passes_and_keep_apart),
+      cmocka_unit_test(a_level_costs_one_pass_and_a_known_node_none),
+      cmocka_unit_test(ancestors_without_a_row_ride_along),
+      cmocka_unit_test(the_draft_catches_up_after_plain_iterations),
+      cmocka_unit_test(a_call_in_the_wrong_state_changes_nothing),
+      cmocka_unit_test(the_text_ends_inside_an_accepted_block),
+      cmocka_unit_test(a_draft_with_fewer_positions_stops_drafting_and_never_ends_the_run),
+      cmocka_unit_test(a_prefix_starts_any_number_of_sequences),
+      cmocka_unit_test(a_prompt_must_fit),
+      cmocka_unit_test(a_nan_ends_the_run_only_where_plain_decoding_would_see_it),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+/* Which tokenizer.json files are refused, and how it is said; which are accepted although they look different. */
+#include "small_tokenizer.h"
+
+static void expect_refusal(const char *from, const char *to, const char *message) {
+  char *json = small_json(from, to);
+  tok *t;
+  dt_error err;
+  assert_int_equal(open_bytes(json, strlen(json), &t, &err), DT_EINPUT);
+  assert_string_equal(err.message, message);
+  free(json);
+}
+
+static void what_is_not_implemented_is_refused_by_name(void **state) {
+  (void)state;
+  static const char *const cases[][3] = {
+      {"\"normalizer\":{\"type\":\"NFC\"}", "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[]}",
+       "normalizer: found type \"Sequence\"; supported: type \"NFC\" and null"},
+      {"\"normalizer\":{\"type\":\"NFC\"}", "\"normalizer\":7",
+       "normalizer: found 7; supported: type \"NFC\" and null"},
+      {"{\"type\":\"ByteLevel\"", "{\"type\":\"Metaspace\"",
+       "pre_tokenizer: found type \"Metaspace\"; supported: type \"ByteLevel\""},
+      {"{\"type\":\"ByteLevel\"",
+       "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\p{N}{1,3}\"}}]",
+       "pre_tokenizer: found type \"Sequence\"; supported: type \"ByteLevel\""},
+      {"\"add_prefix_space\":false", "\"add_prefix_space\":1", "add_prefix_space: found 1; supported: true and false"},
+      {"\"trim_offsets\":true", "\"use_regex\":\"no\"", "use_regex: found \"no\"; supported: true and false"},
+      {"\"decoder\":{\"type\":\"ByteLevel\"", "\"decoder\":{\"type\":\"Fuse\"",
+       "decoder: found type \"Fuse\"; supported: type \"ByteLevel\""},
+      {"\"decoder\"", "\"decoded\"", "decoder: found nothing; supported: type \"ByteLevel\""},
+      {"\"post_processor\":{\"type\":\"ByteLevel\"", "\"post_processor\":{\"type\":\"RobertaProcessing\"",
+       "post_processor: found type \"RobertaProcessing\"; supported: type \"ByteLevel\", null and a TemplateProcessing "
+       "that "
+       "adds no token"},
+      {"\"post_processor\":{\"type\":\"ByteLevel\",",
+       "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},"
+       "{\"Sequence\":{\"id\":\"A\"}}],",
+       "post_processor: found a TemplateProcessing that adds tokens; supported: type \"ByteLevel\", null and a "
+       "TemplateProcessing whose `single` is the one sequence"},
+      {"\"type\":\"BPE\"", "\"type\":\"Unigram\"", "model: found type \"Unigram\"; supported: type \"BPE\""},
+      {"\"dropout\":null", "\"dropout\":0.1", "model.dropout: found 0.1; supported: null and 0"},
+      {"\"fuse_unk\":false", "\"byte_fallback\":true", "model.byte_fallback: found true; supported: false"},
+      {"\"fuse_unk\":false", "\"ignore_merges\":true", "model.ignore_merges: found true; supported: false"},
+      {"\"unk_token\":null", "\"unk_token\":\"<unk>\"",
+       "model.unk_token: found \"<unk>\"; supported: null (a byte-level vocabulary has a token for every byte)"},
+      {"\"end_of_word_suffix\":null", "\"end_of_word_suffix\":\"</w>\"",
+       "model.end_of_word_suffix: found \"</w>\"; supported: null (a byte-level vocabulary has a token for every "
+       "byte)"},
+      {"\"lstrip\":false", "\"lstrip\":true", "added_tokens: \"<|end|>\" has lstrip true; supported: false"},
+      {"\"rstrip\":false", "\"rstrip\":true", "added_tokens: \"<|end|>\" has rstrip true; supported: false"},
+      {"\"single_word\":false", "\"single_word\":true",
+       "added_tokens: \"<|end|>\" has single_word true; supported: false"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_refusal(cases[i][0], cases[i][1], cases[i][2]);
+}
+
+static void what_changes_nothing_is_accepted(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"\"normalizer\":{\"type\":\"NFC\"}", "\"normalizer\":null"},
+      {"\"dropout\":null", "\"dropout\":0.0"},
+      {"\"fuse_unk\":false", "\"byte_fallback\":false,\"ignore_merges\":false"},
+      {"\"end_of_word_suffix\":null", "\"end_of_word_suffix\":\"\""},
+      {"\"post_processor\":{\"type\":\"ByteLevel\",", "\"post_processor\":null,\"unknown\":{"},
+      {"\"post_processor\":{\"type\":\"ByteLevel\",",
+       "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],"},
+      {"\"truncation\":null", "\"truncation\":{\"max_length\":2}"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tok *t = open_small(cases[i][0], cases[i][1]);
+    EXPECT_IDS(t, "abc<|end|> a", 257, 261, 259);
+    tok_close(t);
+  }
+}
+
+static void a_wrong_vocabulary_is_refused(void **state) {
+  (void)state;
+  static const char *const cases[][3] = {
+      {"\"abc\":257", "\"abc\":256", "\"ab\" and \"abc\" have the same id 256: an id stands for one token"},
+      {"\"abc\":257", "\"ab\":257", "model.vocab lists \"ab\" twice: a token has one id"},
+      {"\"abc\":257", "\"abc\":-1", "the id of \"abc\" is -1: it must be a whole number from 0 to 4194303"},
+      {"\"abc\":257", "\"abc\":2.5", "the id of \"abc\" is 2.5: it must be a whole number from 0 to 4194303"},
+      {"\"abc\":257", "\"abc\":4194304", "the id of \"abc\" is 4194304: it must be a whole number from 0 to 4194303"},
+      {"\"abc\":257", "\"abc\":1e300", "the id of \"abc\" is 1e+300: it must be a whole number from 0 to 4194303"},
+      {"\"abc\":257", "\"abc\":1e999", "the id of \"abc\" is inf: it must be a whole number from 0 to 4194303"},
+      {"\"abc\":257", "\"abc\":\"257\"", "the id of \"abc\" is \"257\": it must be a whole number from 0 to 4194303"},
+      {"\"abc\":257", "\"abc\":null", "the id of \"abc\" is null: it must be a whole number from 0 to 4194303"},
+      {"\"abc\":257", "\"abc\":[257]", "the id of \"abc\" is a list: it must be a whole number from 0 to 4194303"},
+      {"\"abc\":257", "\"a\xFF\":257", "a token's string is not UTF-8 at its byte 1: JSON is UTF-8"},
+      {"\"\\u0041\":65,", "",
+       "model.vocab: no token for the byte 0x41 (written U+0041): byte-level BPE needs one for every byte of UTF-8"},
+      {"\"\\u0120\":32,", "",
+       "model.vocab: no token for the byte 0x20 (written U+0120): byte-level BPE needs one for every byte of UTF-8"},
+      {"\"vocab\":{", "\"vocab\":[],\"was\":{", "model.vocab: found a list; supported: an object"},
+      {"\"vocab\":{", "\"was\":{", "model.vocab: found nothing; supported: an object"},
+      {"\"vocab\":{", "\"vocab\":{},\"was\":{",
+       "model.vocab: no token for the byte 0x00 (written U+0100): byte-level BPE needs one for every byte of UTF-8"},
+      {"\"model\":{", "\"model\":[],\"was\":{", "model: found a list; supported: type \"BPE\""},
+      {"\"model\":{", "\"was\":{", "model: found nothing; supported: type \"BPE\""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_refusal(cases[i][0], cases[i][1], cases[i][2]);
+}
+
+static void wrong_merges_are_refused(void **state) {
+  (void)state;
+  static const char *const cases[][3] = {
+      {"\"ab c\"", "\"abc\"", "model.merges: merge 1 is \"abc\": it must be \"a b\" or [\"a\", \"b\"]"},
+      {"\"ab c\"", "\"a b c\"", "model.merges: merge 1 is \"a b c\": it must be \"a b\" or [\"a\", \"b\"]"},
+      {"\"ab c\"", "\" c\"", "model.merges: merge 1 is \" c\": it must be \"a b\" or [\"a\", \"b\"]"},
+      {"\"ab c\"", "[\"ab\",\"c\",\"d\"]", "model.merges: merge 1 is a list: it must be \"a b\" or [\"a\", \"b\"]"},
+      {"\"ab c\"", "[\"ab\",3]", "model.merges: merge 1 is a list: it must be \"a b\" or [\"a\", \"b\"]"},
+      {"\"ab c\"", "[\"\",\"ab\"]", "model.merges: merge 1 is a list: it must be \"a b\" or [\"a\", \"b\"]"},
+      {"\"ab c\"", "[]", "model.merges: merge 1 is a list: it must be \"a b\" or [\"a\", \"b\"]"},
+      {"\"ab c\"", "null", "model.merges: merge 1 is null: it must be \"a b\" or [\"a\", \"b\"]"},
+      {"\"ab c\"", "\"xy c\"", "model.merges: merge 1 joins \"xy\" and \"c\": model.vocab lacks the first"},
+      {"\"ab c\"", "\"c xy\"", "model.merges: merge 1 joins \"c\" and \"xy\": model.vocab lacks the second"},
+      {"\"ab c\"", "\"c ab\"", "model.merges: merge 1 joins \"c\" and \"ab\": model.vocab lacks the two joined"},
+      {"\"merges\":", "\"merges\":{},\"was\":", "model.merges: found an object without a type; supported: a list"},
+      {"\"merges\":", "\"was\":", "model.merges: found nothing; supported: a list"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_refusal(cases[i][0], cases[i][1], cases[i][2]);
+}
+
+static void wrong_added_tokens_are_refused(void **state) {
+  (void)state;
+  static const char *const cases[][3] = {
+      {"\"id\":261", "\"id\":260", "\"bc\" and \"<|end|>\" have the same id 260: an id stands for one token"},
+      {"\"content\":\"<|end|>\"", "\"content\":\"ab\"",
+       "\"ab\" has id 256 in model.vocab and 261 in added_tokens: they must be equal"},
+      {"\"special\":true}]", "\"special\":true},{\"id\":262,\"content\":\"<|end|>\"}]",
+       "added_tokens lists \"<|end|>\" twice: a token has one id"},
+      {"\"id\":261,", "", "the id of \"<|end|>\" is nothing: it must be a whole number from 0 to 4194303"},
+      {"\"content\":\"<|end|>\"", "\"content\":\"\"",
+       "added_tokens: content: found \"\"; supported: a string of at least one character"},
+      {"\"content\":\"<|end|>\"", "\"content\":5",
+       "added_tokens: content: found 5; supported: a string of at least one character"},
+      {"\"content\":\"<|end|>\"", "\"content\":\"<\xFF>\"",
+       "a token's string is not UTF-8 at its byte 1: JSON is UTF-8"},
+      {"\"special\":true}]", "\"special\":true},3]",
+       "added_tokens: content: found nothing; supported: a string of at least one character"},
+      {"\"added_tokens\":[", "\"added_tokens\":7,\"was\":[", "added_tokens: found 7; supported: a list"},
+      {"\"normalized\":false", "\"normalized\":0", "normalized: found 0; supported: true and false"},
+      {"<|end|>\"", "<|a very long and winding name with\\nline ends in it|>\",\"lstrip\":true,\"was\":\"\"",
+       "added_tokens: \"<|a very long and winding name with?l...\" has lstrip true; supported: false"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_refusal(cases[i][0], cases[i][1], cases[i][2]);
+}
+
+static void a_truncated_file_is_refused_wherever_it_ends(void **state) {
+  (void)state;
+  char *json = small_json(NULL, NULL);
+  tok *t;
+  dt_error err;
+  for (size_t n = 0; n < strlen(json); n += n < 1200 || n > strlen(json) - 100 ? 1 : 37)
+    assert_int_equal(open_bytes(json, n, &t, &err), DT_EINPUT);
+  free(json);
+}
+
+static void a_file_that_is_not_json_is_refused(void **state) {
+  (void)state;
+  tok *t;
+  dt_error err;
+  static const char *const files[] = {"[]", "null", "{} {}", "{\"model\":", "\xFF\xFE", "tokenizer"};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    assert_int_equal(open_bytes(files[i], strlen(files[i]), &t, &err), DT_EINPUT);
+  assert_int_equal(open_bytes("{}\0{}", 5, &t, &err), DT_EINPUT);
+
+  enum { DEEP = 200000 };
+  char *bomb = malloc(6 * DEEP + 1), *at = bomb;
+  memset(bomb, '[', DEEP);
+  assert_int_equal(open_bytes(bomb, DEEP, &t, &err), DT_EINPUT);
+  for (int i = 0; i < DEEP; i++) at = stpcpy(at, "{\"a\":");
+  assert_int_equal(open_bytes(bomb, (size_t)(at - bomb), &t, &err), DT_EINPUT);
+  free(bomb);
+}
+
+static void a_file_that_is_not_there_is_named(void **state) {
+  (void)state;
+  tok *t = NULL;
+  dt_error err;
+  assert_int_equal(tok_open("/nowhere/tokenizer.json", &t, &err), DT_EINPUT);
+  assert_non_null(strstr(err.message, "/nowhere/tokenizer.json"));
+  assert_null(t);
+  tok_close(NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_not_implemented_is_refused_by_name),
+      cmocka_unit_test(what_changes_nothing_is_accepted),
+      cmocka_unit_test(a_wrong_vocabulary_is_refused),
+      cmocka_unit_test(wrong_merges_are_refused),
+      cmocka_unit_test(wrong_added_tokens_are_refused),
+      cmocka_unit_test(a_truncated_file_is_refused_wherever_it_ends),
+      cmocka_unit_test(a_file_that_is_not_json_is_refused),
+      cmocka_unit_test(a_file_that_is_not_there_is_named),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

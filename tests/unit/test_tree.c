@@ -1,0 +1,242 @@
+/* The token tree, the accepted path, and the slots of a cache: all pure. */
+#include "unit.h"
+
+#include "accept.h"
+#include "kv.h"
+#include "tree.h"
+
+#include <math.h>
+
+static int setup(void **state) { return tree_open((dt_tree **)state, NULL); }
+
+static int teardown(void **state) {
+  tree_close(*state);
+  return 0;
+}
+
+static int add(dt_tree *t, int u, int32_t token, float logp) {
+  int v;
+  ok(tree_add(t, u, token, logp, &v, &err));
+  return v;
+}
+
+/* Gives u the candidates 10, 11, .. with falling probabilities. */
+static void draft(dt_tree *t, int u, int count) {
+  tree_draft *d = tree_new_draft(t, u);
+  d->count = count;
+  for (int i = 0; i < count; i++) d->token[i] = 10 + i, d->logp[i] = -1.0f - (float)i;
+  d->confidence = 0.5f;
+}
+
+static void nodes_know_parent_depth_and_cumulative_log_probability(void **state) {
+  dt_tree *t = *state;
+  tree_reset(t, 7, 100, 1000);
+  int a = add(t, 0, 1, -0.5f), b = add(t, a, 2, -0.25f);
+  assert_int_equal(t->token[0], 7);
+  assert_int_equal(t->parent[b], a);
+  assert_int_equal(t->depth[b], 2);
+  assert_true(t->cumlogp[b] == -0.75);
+  assert_int_equal(tree_size(t), 2);
+  assert_int_equal(tree_room(t), DT_TREE_VERIFY - 2);
+  assert_int_equal(tree_depth_room(t), 98);
+}
+
+static void adding_a_child_twice_returns_the_first(void **state) {
+  dt_tree *t = *state;
+  tree_reset(t, 7, 100, 1000);
+  int a = add(t, 0, 1, -0.5f);
+  assert_int_equal(add(t, 0, 1, -3), a);
+  assert_int_equal(tree_size(t), 1);
+}
+
+static void no_room_is_a_value(void **state) {
+  dt_tree *t = *state;
+  tree_reset(t, 7, 1, 1000);
+  ok(tree_limit(t, 2, &err));
+  int a = add(t, 0, 1, 0);
+  assert_int_equal(add(t, a, 2, 0), -1); /* too deep */
+  add(t, 0, 2, 0);
+  assert_int_equal(add(t, 0, 3, 0), -1); /* too many */
+  assert_int_equal(add(t, 0, 2, 0), 2);  /* there already: still found */
+}
+
+static void branch_adds_the_likeliest_children_that_are_not_there(void **state) {
+  dt_tree *t = *state;
+  int first, last;
+  tree_reset(t, 7, 100, 1000);
+  add(t, 0, 11, 0);
+  draft(t, 0, 4);
+  ok(tree_branch(t, 0, 2, &first, &last, &err));
+  assert_int_equal(last - first + 1, 2);
+  assert_int_equal(t->token[first], 10);
+  assert_int_equal(t->token[last], 12);
+  ok(tree_branch(t, 0, 9, &first, &last, &err));
+  assert_int_equal(last - first + 1, 1); /* only token 13 was left */
+  ok(tree_branch(t, 0, 9, &first, &last, &err));
+  assert_int_equal(last, first - 1);
+  ok(tree_branch(t, 0, -3, &first, &last, &err));
+  assert_int_equal(last, first - 1);
+}
+
+static void branch_is_cut_by_room_and_depth(void **state) {
+  dt_tree *t = *state;
+  int first, last;
+  tree_reset(t, 7, 1, 1000);
+  draft(t, 0, 4);
+  ok(tree_limit(t, 3, &err));
+  ok(tree_branch(t, 0, 4, &first, &last, &err));
+  assert_int_equal(last - first + 1, 3);
+  tree_reset(t, 7, 1, 1000);
+  int a = add(t, 0, 1, 0);
+  draft(t, a, 4);
+  ok(tree_branch(t, a, 4, &first, &last, &err));
+  assert_int_equal(last, first - 1);
+}
+
+static void misuse_is_named(void **state) {
+  dt_tree *t = *state;
+  int v, last;
+  tree_reset(t, 7, 100, 1000);
+  fails(tree_add(t, 1, 0, 0, &v, &err), DT_ESTATE, "there is no node 1 (the tree has 0..0)");
+  fails(tree_add(t, 0, 1000, 0, &v, &err), DT_ESTATE, "token: 1000 is out of range: 0..999");
+  fails(tree_add(t, 0, 1, 0.5f, &v, &err), DT_ESTATE, "at most 0");
+  fails(tree_add(t, 0, 1, NAN, &v, &err), DT_ESTATE, "at most 0");
+  fails(tree_branch(t, 0, 1, &v, &last, &err), DT_ESTATE, "call draft_step first");
+  fails(tree_limit(t, 0, &err), DT_ESTATE, "out of range: 1..4096");
+  add(t, 0, 1, 0), add(t, 0, 2, 0);
+  fails(tree_limit(t, 1, &err), DT_ESTATE, "below the tree's present size 2");
+  ok(tree_seal(t, &err));
+  fails(tree_add(t, 0, 3, 0, &v, &err), DT_ESTATE, "keep has settled");
+  fails(tree_keep_best(t, 1, &err), DT_ESTATE, "keep has settled");
+}
+
+static void best_sorts_by_probability_then_by_id(void **state) {
+  dt_tree *t = *state;
+  int32_t out[300];
+  uint64_t seed = 1;
+  tree_reset(t, 7, 100, 100000);
+  for (int i = 0; i < 250; i++) add(t, 0, i, -(float)(random_next(&seed) % 40));
+  for (int k = 0; k <= 260; k += 13) {
+    int n = tree_best(t, k, 1, 250, out);
+    assert_int_equal(n, k < 250 ? k : 250);
+    for (int i = 1; i < n; i++)
+      assert_true(t->logp[out[i - 1]] > t->logp[out[i]] ||
+                  (t->logp[out[i - 1]] == t->logp[out[i]] && out[i - 1] < out[i]));
+    int above = 0; /* nothing better was left out */
+    for (int v = 1; v <= 250 && n; v++)
+      above += t->logp[v] > t->logp[out[n - 1]] || (t->logp[v] == t->logp[out[n - 1]] && v < out[n - 1]);
+    assert_int_equal(above, n ? n - 1 : 0);
+  }
+  assert_int_equal(tree_best(t, 5, 10, 9, out), 0);
+  assert_int_equal(tree_best(t, 5, 10, 12, out), 3);
+}
+
+static void keep_wants_a_closed_set(void **state) {
+  dt_tree *t = *state;
+  tree_reset(t, 7, 100, 1000);
+  int a = add(t, 0, 1, -1), b = add(t, a, 2, -1), c = add(t, 0, 3, -1);
+  fails(tree_keep(t, (int32_t[]){b, c}, 2, &err), DT_ESTATE, "node 2 is kept without its parent 1");
+  fails(tree_keep(t, (int32_t[]){9}, 1, &err), DT_ESTATE, "there is no node 9");
+  ok(tree_keep(t, (int32_t[]){c, 0, a, c}, 4, &err));
+  assert_int_equal(t->n_kept, 2);
+  assert_int_equal(t->kept_node[0], a);
+  assert_int_equal(t->kept_node[1], c);
+}
+
+static void keep_best_is_closed_even_under_ties(void **state) {
+  dt_tree *t = *state;
+  uint64_t seed = 3;
+  for (int round = 0; round < 50; round++) {
+    tree_reset(t, 7, 1000, 100000);
+    for (int i = 0; i < 200; i++)
+      add(t, (int)(random_next(&seed) % (uint32_t)t->nodes), i, -(float)(random_next(&seed) % 2));
+    ok(tree_keep_best(t, 60, &err)); /* fails if the set were not closed */
+    assert_int_equal(t->n_kept, 60);
+  }
+}
+
+static void more_nodes_than_a_pass_verifies_need_keep(void **state) {
+  dt_tree *t = *state;
+  tree_reset(t, 7, 100, 100000);
+  ok(tree_limit(t, DT_TREE_ENTRIES, &err));
+  for (int i = 0; i < DT_TREE_ENTRIES; i++) assert_int_equal(add(t, 0, i, -1), i + 1);
+  assert_int_equal(add(t, 0, 99999, -1), -1);
+  fails(tree_seal(t, &err), DT_ESTATE, "call keep first");
+  fails(tree_keep_best(t, 257, &err), DT_ESTATE, "out of range: 0..256");
+  ok(tree_keep_best(t, 256, &err));
+  assert_int_equal(t->n_kept, 256);
+}
+
+static void the_accepted_path_follows_the_target(void **state) {
+  dt_tree *t = *state;
+  int32_t path[DT_TREE_VERIFY], bonus;
+  tree_reset(t, 7, 100, 1000);
+  int a = add(t, 0, 1, -1), b = add(t, 0, 2, -1), c = add(t, b, 3, -1), d = add(t, b, 4, -1), e = add(t, d, 5, -1);
+  ok(tree_seal(t, &err));
+  assert_int_equal(accept_path(t, (int32_t[]){2, 9, 4, 9, 5, 8}, path, &bonus), 3);
+  assert_int_equal(path[0], b);
+  assert_int_equal(path[1], d);
+  assert_int_equal(path[2], e);
+  assert_int_equal(bonus, 8);
+  assert_int_equal(t->verdict[a], 0);
+  assert_int_equal(t->verdict[b], 1);
+  assert_int_equal(t->verdict[c], 0);
+}
+
+static void what_was_not_kept_is_not_accepted(void **state) {
+  dt_tree *t = *state;
+  int32_t path[DT_TREE_VERIFY], bonus;
+  tree_reset(t, 7, 100, 1000);
+  int a = add(t, 0, 1, -1), b = add(t, a, 2, -1);
+  ok(tree_keep(t, (int32_t[]){a}, 1, &err));
+  assert_int_equal(accept_path(t, (int32_t[]){1, 2}, path, &bonus), 1);
+  assert_int_equal(bonus, 2);
+  assert_int_equal(t->verdict[b], -1);
+}
+
+static void an_empty_tree_yields_the_bonus_token(void **state) {
+  dt_tree *t = *state;
+  int32_t path[1], bonus;
+  tree_reset(t, 7, 100, 1000);
+  ok(tree_seal(t, &err));
+  assert_int_equal(accept_path(t, (int32_t[]){5}, path, &bonus), 0);
+  assert_int_equal(bonus, 5);
+}
+
+static void slots_of_a_kept_path_close_up(void **state) {
+  (void)state;
+  kv_slots kv;
+  int32_t from[8], to[8];
+  kv_init(&kv, 20);
+  kv.rows = 10;
+  kv_begin(&kv, 10);
+  for (int i = 0; i < 10; i++) assert_int_equal(kv_reserve(&kv), 10 + i);
+  assert_int_equal(kv_reserve(&kv), -1);
+  assert_int_equal(kv_keep(&kv, (int32_t[]){10, 13, 14, 19}, 4, from, to), 3);
+  assert_memory_equal(from, ((int32_t[]){13, 14, 19}), 12);
+  assert_memory_equal(to, ((int32_t[]){11, 12, 13}), 12);
+  assert_int_equal(kv.rows, 14);
+  assert_int_equal(kv_reserve(&kv), 14);
+}
+
+#define tree_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      tree_test(nodes_know_parent_depth_and_cumulative_log_probability),
+      tree_test(adding_a_child_twice_returns_the_first),
+      tree_test(no_room_is_a_value),
+      tree_test(branch_adds_the_likeliest_children_that_are_not_there),
+      tree_test(branch_is_cut_by_room_and_depth),
+      tree_test(misuse_is_named),
+      tree_test(best_sorts_by_probability_then_by_id),
+      tree_test(keep_wants_a_closed_set),
+      tree_test(keep_best_is_closed_even_under_ties),
+      tree_test(more_nodes_than_a_pass_verifies_need_keep),
+      tree_test(the_accepted_path_follows_the_target),
+      tree_test(what_was_not_kept_is_not_accepted),
+      tree_test(an_empty_tree_yields_the_bonus_token),
+      cmocka_unit_test(slots_of_a_kept_path_close_up),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

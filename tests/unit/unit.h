@@ -1,0 +1,38 @@
+/* What the unit tests share. */
+#ifndef UNIT_H
+#define UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "status.h"
+
+/* The call must succeed; else its message is shown. */
+#define ok(call)                                                                                                       \
+  do {                                                                                                                 \
+    dt_error err = {0};                                                                                                \
+    if ((call) != DT_OK) fail_msg("%s: %s", #call, err.message);                                                       \
+  } while (0)
+
+/* The call must fail with `code` and a message that contains `text`. */
+#define fails(call, code, text)                                                                                        \
+  do {                                                                                                                 \
+    dt_error err = {0};                                                                                                \
+    dt_status status_ = (call);                                                                                        \
+    if (status_ != (code)) fail_msg("%s: status %d, not %d (%s)", #call, (int)status_, (int)(code), err.message);      \
+    if (!strstr(err.message, text)) fail_msg("%s: '%s' does not contain '%s'", #call, err.message, text);              \
+    if (strchr(err.message, '\n')) fail_msg("%s: the message has several lines", #call);                               \
+  } while (0)
+
+/* A small generator for tests: the same numbers everywhere. */
+static inline uint32_t random_next(uint64_t *state) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(*state >> 33);
+}
+
+#endif
