@@ -25,7 +25,10 @@ const volatile sig_atomic_t *driver_interrupt(lua_State *L) { return driver_of(L
 static void watch(lua_State *L, lua_Debug *ar) {
   (void)ar;
   const volatile sig_atomic_t *interrupt = driver_interrupt(L);
-  if (interrupt && *interrupt) luaL_error(L, "interrupted");
+  if (!interrupt || !*interrupt) return;
+  int count = lua_gethookcount(L); /* raised again, and sooner, where pcall has caught it: no loop outlasts that */
+  lua_sethook(L, watch, LUA_MASKCOUNT, count > 1 ? count / 2 : 1);
+  driver_check_interrupt(L);
 }
 
 /* Loader of an embedded module: upvalue 1 is its place in dtl_embedded. */

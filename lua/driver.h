@@ -31,6 +31,7 @@ int driver_failure(lua_State *L, const dtl_error *err);
 
 /* The flag that says Ctrl-C was pressed, or NULL. */
 const volatile sig_atomic_t *driver_interrupt(lua_State *L);
+void driver_check_interrupt(lua_State *L); /* raises when it was */
 
 int lib_pair_open(lua_State *L);     /* (target, draft, backend, threads, context) */
 int lib_pair_fake(lua_State *L);     /* (vocab, context, draft_context, eos, target rules, draft rules or false) */

@@ -96,6 +96,7 @@ static void push_json(lua_State *L, const dtl_result *result) {
 }
 
 int lib_pair_generate(lua_State *L) {
+  driver_check_interrupt(L);
   pair_object *pair = driver_pair(L, 1);
   dtl_policy_options options = {.policy = string_option(L, "policy", NULL),
                                 .source = NULL,
@@ -130,7 +131,8 @@ int lib_pair_generate(lua_State *L) {
   dtl_policy_close(policy);
   if (listen.failed || (request.interrupt && *request.interrupt)) {
     dtl_result_free(&result);
-    return listen.failed ? lua_error(L) : luaL_error(L, "interrupted");
+    if (listen.failed) return lua_error(L);
+    driver_check_interrupt(L);
   }
   int returned = 1;
   if (!ok) {

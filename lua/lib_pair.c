@@ -19,6 +19,11 @@ static int engine_failure(lua_State *L, const dt_error *engine) {
   return driver_failure(L, &err);
 }
 
+void driver_check_interrupt(lua_State *L) {
+  const volatile sig_atomic_t *interrupt = driver_interrupt(L);
+  if (interrupt && *interrupt) luaL_error(L, "interrupted");
+}
+
 pair_object *driver_pair(lua_State *L, int i) {
   pair_object *p = luaL_checkudata(L, i, PAIR_TYPE);
   if (!p->pair) luaL_argerror(L, i, "the pair is closed");
@@ -61,6 +66,7 @@ static int context_option(lua_State *L, int i) {
 }
 
 int lib_pair_open(lua_State *L) {
+  driver_check_interrupt(L);
   const char *target_option = luaL_optstring(L, 1, NULL);
   bool no_draft = lua_isboolean(L, 2);
   const char *draft_option = no_draft ? NULL : luaL_optstring(L, 2, NULL);
@@ -196,6 +202,7 @@ int lib_pair_decode(lua_State *L) {
 }
 
 int lib_pair_prefix(lua_State *L) {
+  driver_check_interrupt(L);
   pair_object *p = driver_pair(L, 1);
   size_t len;
   const char *text = luaL_checklstring(L, 2, &len);

@@ -145,7 +145,6 @@ static int take_object(lua_State *L) {
   sandbox_push_host(L);
   lua_replace(L, 1);
   lua_insert(L, 1); /* object, host */
-  sandbox_seed(L, policy->seed, 0);
   return 2;
 }
 

@@ -72,9 +72,13 @@ void V(cpu_combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max
   for (int b = 0; b < blocks; b += 16) {
     v16 d = v_max(v_set1(VMATH_EXP_MIN), v_sub(v_load(parts->max + b), v_set1(largest)));
     v16 e = v_exp(d), part = v_load(parts->sum + b);
-    if (b + 16 > blocks) e = v_first(e, blocks - b);
-    s = v_fma(e, part, s);
-    w = v_fma(e, v_fma(d, part, v_load(parts->weighted + b)), w);
+    v16 of_sum = v_mul(e, part), of_weighted = v_mul(e, v_fma(d, part, v_load(parts->weighted + b)));
+    if (b + 16 > blocks) { /* behind the last block lies whatever was there, NaN perhaps */
+      of_sum = v_first(of_sum, blocks - b);
+      of_weighted = v_first(of_weighted, blocks - b);
+    }
+    s = v_add(s, of_sum);
+    w = v_add(w, of_weighted);
   }
   *max = largest;
   *sum = v_sum(s);

@@ -7,21 +7,22 @@
 
 /* Tiles as (rows, columns of sixteen outputs, log2 of that), as many accumulators as there are registers for. A pass of
  * one row takes several panels at once, so that enough fma chains are under way. */
+// clang-format off
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 12 };
 #define TILES(X, T)                                                                                                    \
-  X(1, 8, 3, T)                                                                                                        \
-  X(1, 4, 2, T)                                                                                                        \
-  X(1, 2, 1, T) X(2, 8, 3, T) X(2, 4, 2, T) X(2, 2, 1, T) X(3, 4, 2, T) X(3, 2, 1, T) X(4, 4, 2, T) X(4, 2, 1, T)      \
-      X(5, 4, 2, T) X(5, 2, 1, T) X(6, 4, 2, T) X(6, 2, 1, T) X(7, 2, 1, T) X(8, 2, 1, T) X(9, 2, 1, T) X(10, 2, 1, T) \
-          X(11, 2, 1, T) X(12, 2, 1, T)
+  X(1, 8, 3, T) X(1, 4, 2, T) X(1, 2, 1, T) X(2, 8, 3, T) X(2, 4, 2, T) X(2, 2, 1, T) X(3, 4, 2, T) X(3, 2, 1, T)      \
+  X(4, 4, 2, T) X(4, 2, 1, T) X(5, 4, 2, T) X(5, 2, 1, T) X(6, 4, 2, T) X(6, 2, 1, T) X(7, 2, 1, T) X(8, 2, 1, T)      \
+  X(9, 2, 1, T) X(10, 2, 1, T) X(11, 2, 1, T) X(12, 2, 1, T)
 #elif defined(__AVX2__)
 enum { TILE_ROWS = 6 };
-#define TILES(X, T) X(1, 4, 2, T) X(1, 2, 1, T) X(2, 2, 1, T) X(3, 1, 0, T) X(4, 1, 0, T) X(5, 1, 0, T) X(6, 1, 0, T)
+#define TILES(X, T)                                                                                                    \
+  X(1, 4, 2, T) X(1, 2, 1, T) X(2, 2, 1, T) X(3, 1, 0, T) X(4, 1, 0, T) X(5, 1, 0, T) X(6, 1, 0, T)
 #else
 enum { TILE_ROWS = 4 };
 #define TILES(X, T) X(1, 2, 1, T) X(2, 2, 1, T) X(3, 2, 1, T) X(4, 2, 1, T)
 #endif
+// clang-format on
 
 enum { K_BLOCK = 256 }; /* with more rows than a tile has, 256 x 32 weights stay in the L1 cache from tile to tile */
 

@@ -244,6 +244,8 @@ static void candidates_are_those_of_a_sort_with_ties_by_lower_id(void **state) {
       sorted_by = logits;
       qsort(order, (size_t)ids, sizeof *order, by_logit);
       float max[32], sum[32], weighted[32], largest, total, total_weighted;
+      for (int i = 0; i < 32; i++)
+        max[i] = sum[i] = weighted[i] = NAN; /* what lies behind the last block must not count */
       cpu_softmax_parts parts = {max, sum, weighted};
       cpu_top top;
       reduce(k, logits, ids, most, &top, &parts);

@@ -480,7 +480,11 @@ static void ctrl_c_ends_a_driver_with_130(void **state) {
   (void)state;
   pressed = 1;
   assert_int_equal(driver_status("while true do end", &pressed), 130);
-  assert_int_equal(driver_status("while true do pcall(function() while true do end end) break end", &pressed), 130);
+  assert_int_equal(driver_status("while true do pcall(function() while true do end end) end", &pressed), 130);
+  assert_int_equal(driver_status("local dt = require 'dt'\n"
+                                 "while true do pcall(function() dt.load():close() end) end",
+                                 &pressed),
+                   130);
 }
 
 int main(void) {
