@@ -35,7 +35,10 @@ local DynaTree = policy.define {
     { "root_branch", nil, type = "integer", min = 1, max = 32, doc = "children of the root (not set: B(root))" },
     { "rebuild", false, doc = "commit by running the accepted tokens through the target again" },
   },
-  presets = { as_published = { root_branch = 1, rebuild = true } },
+  presets = {
+    as_published = { root_branch = 1, rebuild = true },
+    narrow = { B_mid = 1, B_max = 2, rho_stop = 0.3 }, -- where a row more is dear: small models, which live in cache
+  },
   check   = function(p)
     if p.B_min > p.B_mid or p.B_mid > p.B_max then return "B_min <= B_mid <= B_max is required" end
     if p.tau_l > p.tau_h then return "tau_l <= tau_h is required" end

@@ -22,6 +22,7 @@ local ARMS = {
   { label = "linear K=4", policy = "linear", params = { K = 4 } },
   { label = "linear K=5", policy = "linear", params = { K = 5 } },
   { label = "dynatree", policy = "dynatree" },
+  { label = "  narrow", policy = "dynatree", preset = "narrow" },
 }
 local PARTS = { "draft", "verify", "commit", "policy", "other" }
 
@@ -47,7 +48,8 @@ local function run(arm, text, name)
   local best
   for _ = 1, opts.repeats do
     local result = assert(pair:generate {
-      policy = arm.policy, params = arm.params, prompt = text, tokens = opts.tokens, ignore_eos = true,
+      policy = arm.policy, preset = arm.preset, params = arm.params,
+      prompt = text, tokens = opts.tokens, ignore_eos = true,
     })
     if not best or result.stats.tokens_per_second > best.stats.tokens_per_second then best = result end
   end

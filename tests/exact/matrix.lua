@@ -22,6 +22,7 @@ local POLICIES = {
   { label = "fixed_tree", policy = "fixed_tree" },
   { label = "fixed_tree as_published", policy = "fixed_tree", preset = "as_published" },
   { label = "dynatree", policy = "dynatree" },
+  { label = "dynatree narrow", policy = "dynatree", preset = "narrow" },
   { label = "dynatree as_published", policy = "dynatree", preset = "as_published" },
   { label = "dynatree threshold, tree", policy = "dynatree", params = { control = "threshold", statistic = "tree" } },
   { label = "random trees", policy = HOSTILE .. "random_trees.lua" },
