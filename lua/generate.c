@@ -13,7 +13,9 @@ typedef struct {
   const dtl_request *request;
   dtl_result *result;
   dtl_run *run;
-  size_t emitted; /* bytes of the text handed to on_text */
+  size_t emitted;  /* bytes of the text handed to on_text */
+  uint8_t *origin; /* [context] of each generated token; NULL: nobody asks */
+  int at;          /* the token that the next byte to emit belongs to, or one before it */
 } generation;
 
 static bool out_of_memory(dtl_error *err) {
@@ -68,9 +70,33 @@ static bool fill_tail(const generation *g, const dt_pair *pair, dtl_error *err) 
   return true;
 }
 
+/* How many of the len bytes to emit next have one origin, which is announced. A character that tokens share is of the
+ * first one's. */
+static size_t announce_origin(generation *g, const char *bytes, size_t len) {
+  const size_t *end = dt_seq_text_ends(g->run->session, 0);
+  while (end[g->at] <= g->emitted) g->at++;
+  int last = g->at;
+  while (end[last] < g->emitted + len && g->origin[last + 1] == g->origin[g->at]) last++;
+  size_t n = end[last] - g->emitted < len ? end[last] - g->emitted : len;
+  while (n < len && ((unsigned char)bytes[n] & 0xC0) == 0x80) n++;
+  g->request->on_origin(g->request->user, (dtl_origin)g->origin[g->at]);
+  return n;
+}
+
 static void emit(generation *g, const char *bytes, size_t len) {
-  g->emitted += len;
-  if (len > 0 && g->request->on_text) g->request->on_text(g->request->user, bytes, len);
+  while (len > 0) {
+    size_t n = g->origin ? announce_origin(g, bytes, len) : len;
+    if (g->request->on_text) g->request->on_text(g->request->user, bytes, n);
+    g->emitted += n, bytes += n, len -= n;
+  }
+}
+
+static void emit_block(generation *g) {
+  const dt_committed *block = &g->run->block;
+  int first = dt_seq_length(g->run->session, 0) - block->n;
+  for (int i = 0; g->origin && i < block->n; i++)
+    g->origin[first + i] = i < block->accepted ? DTL_DRAFTED : block->corrected ? DTL_CORRECTED : DTL_BONUS;
+  emit(g, block->text, block->text_len);
 }
 
 /* Main thread: object, host -> object, host, seq; out of the box's sight until a call hands them in. */
@@ -118,7 +144,7 @@ static bool step(generation *g, dtl_error *err) {
   run->rollbacks = 0;
   run->draft_ms = run->verify_ms = run->commit_ms = 0;
   bool ok = call_policy(g, "step", "draft", err);
-  if (run->phase == RUN_COMMITTED) emit(g, run->block.text, run->block.text_len);
+  if (run->phase == RUN_COMMITTED) emit_block(g);
   if (!ok) return false;
   if (run->phase != RUN_COMMITTED)
     return dtl_fail(err, DTL_POLICY, "%s: step returned without a commit", g->policy->info.path);
@@ -164,6 +190,7 @@ static bool generate(generation *g, dt_pair *pair, dtl_error *err) {
   dtl_result *r = g->result;
   double start = dt_clock_ms();
   if (!start_sequence(g, pair, err)) return false;
+  g->at = dt_seq_length(g->run->session, 0);
   dtl_error failure;
   bool ok = iterate(g, &failure);
   size_t len;
@@ -202,11 +229,13 @@ bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request,
   dt_session_options options = {.sequences = 1, .context = request->context, .use_draft = uses_draft};
   dt_error engine;
   bool ok = fill_head(&g, &info, err);
+  if (ok && request->on_origin && !(g.origin = malloc((size_t)info.target.context))) ok = out_of_memory(err);
   if (ok && dt_session_open(pair, &options, &run->session, &engine)) ok = dtl_fail_engine(err, &engine);
   if (ok) ok = generate(&g, pair, err);
   dt_session_close(run->session);
   policy->box.run = NULL;
   free(run);
+  free(g.origin);
   return ok;
 }
 

@@ -82,6 +82,13 @@ bool dtl_resolve_models(const char *target_option, const char *draft_option, boo
 
 /* ---- generation -------------------------------------------------------------------------------------------------------- */
 
+/* Where generated text comes from. */
+typedef enum {
+  DTL_DRAFTED,  /* a guess that was accepted */
+  DTL_BONUS,    /* the target's own token behind the last guess */
+  DTL_CORRECTED /* the target's own token where there were guesses and none was right */
+} dtl_origin;
+
 typedef struct {
   const char *text; /* the prompt, or NULL with prefix */
   size_t text_len;
@@ -89,6 +96,7 @@ typedef struct {
   dt_seq_options seq;
   int context;                                                /* 0: the target's */
   void (*on_text)(void *user, const char *bytes, size_t len); /* or NULL; bytes as they may be shown */
+  void (*on_origin)(void *user, dtl_origin origin); /* or NULL; before each on_text, whose bytes then have one origin */
   void *user;
   const volatile sig_atomic_t *interrupt; /* or NULL; looked at between iterations: ends the run as "interrupted" */
 } dtl_request;

@@ -16,7 +16,7 @@ typedef struct {
   dtl_setting *settings; /* [n_settings] */
   const char **stop;     /* [n_stop] */
   int n_settings, n_stop;
-  bool ignore_eos, quiet, verbose;
+  bool ignore_eos, color, quiet, verbose;
   bool help, version, list;
 } cli_options;
 

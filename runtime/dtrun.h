@@ -133,6 +133,8 @@ int dt_seq_left(const dt_session *session, int seq);              /* tokens that
 dt_finish dt_seq_finish(const dt_session *session, int seq);
 /* All text generated so far, cut before a completed stop string; raw bytes, the session's. */
 const char *dt_seq_text(const dt_session *session, int seq, size_t *len);
+/* [length] of a generated token: how long that text was after it. The prompt's entries mean nothing. */
+const size_t *dt_seq_text_ends(const dt_session *session, int seq);
 
 /* ---- the four primitives ---------------------------------------------------------------------------------------------- */
 
@@ -165,6 +167,7 @@ typedef struct {
   int n;                 /* tokens committed */
   const int32_t *tokens; /* [n] the session's */
   int accepted;          /* of them drafted ones */
+  bool corrected;        /* the bonus token stands where there were drafted ones, and none was right */
   const char *text;      /* [text_len] bytes that may be shown now; the session's, until the next commit */
   size_t text_len;
   dt_finish finish;

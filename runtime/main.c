@@ -71,8 +71,9 @@ typedef struct {
   dtl_policy *policy, *other; /* other: of --compare, or NULL */
   dt_pair *pair;
   dtl_result result, compared;
-  int output_error; /* errno of a failed write to standard output, or 0 */
-  bool open_line;   /* the last byte written was not a newline */
+  int output_error;  /* errno of a failed write to standard output, or 0 */
+  bool open_line;    /* the last byte written was not a newline */
+  const char *color; /* escape sequence around the text being shown; NULL: none */
 } job;
 
 static void job_free(job *j) {
@@ -148,10 +149,19 @@ static int prepare(const cli_options *o, job *j) {
 
 /* ---- a run ------------------------------------------------------------------------------------------------------------ */
 
+static void show_origin(void *user, dtl_origin origin) {
+  static const char *const colors[] = {
+      [DTL_DRAFTED] = "\033[32m", [DTL_BONUS] = "\033[36m", [DTL_CORRECTED] = "\033[33m"};
+  ((job *)user)->color = colors[origin];
+}
+
 static void show_text(void *user, const char *bytes, size_t len) {
   job *j = user;
   if (len == 0 || j->output_error) return;
-  if (fwrite(bytes, 1, len, stdout) != len || fflush(stdout) != 0) {
+  if (j->color) fputs(j->color, stdout);
+  bool written = fwrite(bytes, 1, len, stdout) == len;
+  if (j->color) fputs("\033[0m", stdout);
+  if (!written || fflush(stdout) != 0) {
     j->output_error = errno;
     interrupted = 1; /* nobody reads on */
     clearerr(stdout);
@@ -167,7 +177,7 @@ static void warm_up(const cli_options *o, const job *j, dtl_request request) {
   dtl_result result = {0};
   dtl_error err;
   if (!dtl_policy_open(&po, &policy, &err)) return;
-  request.on_text = NULL;
+  request.on_text = NULL, request.on_origin = NULL;
   if (request.seq.max_tokens < 0 || request.seq.max_tokens > WARM_UP_TOKENS) request.seq.max_tokens = WARM_UP_TOKENS;
   dtl_generate(j->pair, policy, &request, &result, &err);
   dtl_result_free(&result);
@@ -190,12 +200,13 @@ static int run_policies(const cli_options *o, job *j) {
       .user = j,
       .interrupt = &interrupted,
       .seq = {.max_tokens = o->tokens, .ignore_eos = o->ignore_eos, .stop = o->stop, .n_stop = o->n_stop},
-      .on_text = json_only ? NULL : show_text};
+      .on_text = json_only ? NULL : show_text,
+      .on_origin = o->color && !json_only ? show_origin : NULL};
   dtl_error err, other_err;
   catch_interrupt();
   if (j->other) warm_up(o, j, request);
   bool ok = dtl_generate(j->pair, j->policy, &request, &j->result, &err), other_ok = true;
-  request.on_text = NULL;
+  request.on_text = NULL, request.on_origin = NULL;
   if (ok && j->other && !interrupted) other_ok = dtl_generate(j->pair, j->other, &request, &j->compared, &other_err);
 
   bool silent = o->quiet && ok && other_ok;

@@ -236,6 +236,7 @@ static dt_status append_block(dt_session *s, sequence *q, dt_committed *block, d
     bool eos = !q->ignore_eos && pair_is_eos(s->pair, token);
     dt_status status = eos ? DT_OK : text_push(&q->text, bytes, len, err); /* the end-of-text that ends is not shown */
     if (status) return status;
+    q->text_end[q->length] = q->text.len;
     q->tokens[q->length++] = token;
     q->finish = eos                     ? DT_FINISH_EOS
                 : q->text.stopped       ? DT_FINISH_STOP
@@ -245,6 +246,8 @@ static dt_status append_block(dt_session *s, sequence *q, dt_committed *block, d
   block->n = q->length - begin;
   block->tokens = q->tokens + begin;
   block->accepted = block->n < q->accepted ? block->n : q->accepted;
+  int leaf = q->accepted ? q->path[q->accepted - 1] : 0;
+  for (int v = q->tree->first_child[leaf]; v >= 0; v = q->tree->next_sibling[v]) block->corrected |= q->tree->kept[v];
   block->text = text_take(&q->text, q->finish != DT_RUNNING, &block->text_len);
   block->finish = q->finish;
   return DT_OK;

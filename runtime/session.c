@@ -13,9 +13,12 @@ static dt_status open_sequence(sequence *q, int context, dt_error *err) {
   dt_status s = tree_open(&q->tree, err);
   if (s) return s;
   q->tokens = malloc((size_t)context * sizeof(int32_t));
+  q->text_end = malloc((size_t)context * sizeof(size_t));
   q->target_slot = malloc(NODES * sizeof(int32_t));
   q->draft_slot = malloc(NODES * sizeof(int32_t));
-  return q->tokens && q->target_slot && q->draft_slot ? DT_OK : dt_fail_memory(err, "a sequence", (size_t)context * 4);
+  return q->tokens && q->text_end && q->target_slot && q->draft_slot
+             ? DT_OK
+             : dt_fail_memory(err, "a sequence", (size_t)context * 4);
 }
 
 /* The arrays of one pass: as many rows as the prompt, all trees verified at once, or all drafts of a level need. */
@@ -76,7 +79,7 @@ void dt_session_close(dt_session *s) {
     sequence *q = &s->seq[i];
     tree_close(q->tree);
     text_free(&q->text);
-    free(q->tokens), free(q->target_slot), free(q->draft_slot);
+    free(q->tokens), free(q->text_end), free(q->target_slot), free(q->draft_slot);
   }
   if (s->target) s->pair->ops->free_cache(s->target);
   if (s->draft) s->pair->ops->free_cache(s->draft);
@@ -252,5 +255,7 @@ const char *dt_seq_text(const dt_session *s, int seq, size_t *len) {
   *len = s->seq[seq].text.len;
   return s->seq[seq].text.bytes;
 }
+
+const size_t *dt_seq_text_ends(const dt_session *s, int seq) { return s->seq[seq].text_end; }
 
 void dt_seq_stats(const dt_session *s, int seq, dt_stats *stats) { *stats = s->seq[seq].stats; }

@@ -25,6 +25,7 @@ typedef struct {
   int accepted;
   int32_t bonus;
   text_stream text;
+  size_t *text_end; /* [context] the text's length after each generated token */
   dt_stats stats;
   double start_ms;
 } sequence;

@@ -52,6 +52,17 @@ it_gives_the_same_text_under_every_installed_policy() {
     same_text expected stdout
   done
 }
+it_colors_text_by_where_it_comes_from_and_changes_nothing_else() {
+  succeeds linear --prompt "$prompt" -n 80 --stop '!!' -q
+  mv stdout plain
+  succeeds linear --prompt "$prompt" -n 80 --stop '!!' -q --color
+  for color in 32 36 33; do grep -q $'\e'"\\[${color}m[^"$'\e'"]" stdout || fail "no text in color $color"; done
+  sed $'s/\e\\[[0-9]*m//g' stdout >bare
+  same_text plain bare
+  succeeds ar --prompt "$prompt" -n 20 -q --color
+  grep -q $'\e\\[32m' stdout && fail 'plain decoding drafts nothing'
+  true
+}
 it_compares_with_another_policy_in_one_line() {
   succeeds dynatree --prompt "$prompt" -n 60 --compare ar --json r.json
   grep -qE '^dtrun: dynatree [0-9.]+ tokens/s, ar [0-9.]+ tokens/s: [0-9.]+x, same 60 tokens$' stderr || fail 'comparison'

@@ -305,6 +305,36 @@ static void the_text_ends_inside_an_accepted_block(void **state) {
     }
 }
 
+static void a_block_says_where_its_tokens_come_from(void **state) {
+  (void)state;
+  int32_t five = 5, seven = 7;
+  float one = 1;
+  dt_fake_rule target[] = {{&five, 1, &seven, &one, 1}, {NULL, 0, &five, &one, 1}};
+  dt_pair *pair = fake((dt_fake_options){.target = target, .n_target = 2});
+  dt_session *s = session(pair, 1, false);
+  const struct {
+    int guess, second; /* -1: no such node */
+    int accepted;
+    bool corrected;
+  } c[] = {{-1, -1, 0, false}, {5, -1, 1, false}, {9, -1, 0, true}, {5, 7, 2, false}, {5, 9, 1, true}};
+  for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+    int seq = 0, u = 0;
+    dt_verdict verdict;
+    dt_committed block;
+    start(s, 0, 20);
+    if (c[i].guess >= 0) ok(tree_add(dt_seq_tree(s, 0), 0, c[i].guess, -1, &u, &err));
+    if (c[i].second >= 0) ok(tree_add(dt_seq_tree(s, 0), u, c[i].second, -1, &u, &err));
+    ok(dt_verify_tree(s, &seq, 1, &verdict, &err));
+    ok(dt_commit(s, &seq, 1, 0, &block, &err));
+    assert_int_equal(block.accepted, c[i].accepted);
+    assert_int_equal(block.corrected, c[i].corrected);
+    for (int k = 0; k < block.n; k++) /* each token's text is a blank and one digit */
+      assert_int_equal(dt_seq_text_ends(s, 0)[8 + k], 2 * (k + 1));
+  }
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
 static void a_draft_with_fewer_positions_stops_drafting_and_never_ends_the_run(void **state) {
   (void)state;
   int n;
@@ -412,6 +442,7 @@ int main(void) {
       cmocka_unit_test(the_draft_catches_up_after_plain_iterations),
       cmocka_unit_test(a_call_in_the_wrong_state_changes_nothing),
       cmocka_unit_test(the_text_ends_inside_an_accepted_block),
+      cmocka_unit_test(a_block_says_where_its_tokens_come_from),
       cmocka_unit_test(a_draft_with_fewer_positions_stops_drafting_and_never_ends_the_run),
       cmocka_unit_test(a_prefix_starts_any_number_of_sequences),
       cmocka_unit_test(a_prompt_must_fit),
