@@ -37,7 +37,7 @@ local DynaTree = policy.define {
   },
   presets = {
     as_published = { root_branch = 1, rebuild = true },
-    narrow = { B_mid = 1, B_max = 2, rho_stop = 0.3 }, -- where a row more is dear: small models, which live in cache
+    narrow = { B_mid = 1, B_max = 2, rho_stop = 0.3 }, -- picked on the bundled pair, in cache, where a row more is dear
   },
   check   = function(p)
     if p.B_min > p.B_mid or p.B_mid > p.B_max then return "B_min <= B_mid <= B_max is required" end
