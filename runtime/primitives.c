@@ -224,6 +224,14 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
 
 /* ---- commit ------------------------------------------------------------------------------------------------------------ */
 
+/* Did the target pass over guesses behind the last accepted node? */
+static bool guessed_wrong(const sequence *q) {
+  const dt_tree *t = q->tree;
+  for (int v = t->first_child[q->accepted ? q->path[q->accepted - 1] : 0]; v >= 0; v = t->next_sibling[v])
+    if (t->kept[v]) return true;
+  return false;
+}
+
 /* Appends accepted tokens and bonus token up to where the text ends. */
 static dt_status append_block(dt_session *s, sequence *q, dt_committed *block, dt_error *err) {
   char buffer[16];
@@ -246,8 +254,7 @@ static dt_status append_block(dt_session *s, sequence *q, dt_committed *block, d
   block->n = q->length - begin;
   block->tokens = q->tokens + begin;
   block->accepted = block->n < q->accepted ? block->n : q->accepted;
-  int leaf = q->accepted ? q->path[q->accepted - 1] : 0;
-  for (int v = q->tree->first_child[leaf]; v >= 0; v = q->tree->next_sibling[v]) block->corrected |= q->tree->kept[v];
+  block->corrected = guessed_wrong(q);
   block->text = text_take(&q->text, q->finish != DT_RUNNING, &block->text_len);
   block->finish = q->finish;
   return DT_OK;

@@ -46,7 +46,7 @@ VI void tile(const int rows, const int columns, const dt_dtype dtype, const char
 #pragma GCC unroll 8
     for (int c = 0; c < columns; c++) acc[r][c] = resume ? v_load(sums + (size_t)r * ld + 16 * c) : v_set1(0.0f);
   for (int i = 0; i < k; i++) {
-    if (rows >= 4) __builtin_prefetch(weights + AHEAD * line, 0, 3); /* fewer rows keep the read ports busy as it is */
+    if (rows >= 4) __builtin_prefetch(weights + AHEAD * line, 0, 3); /* one row alone is slower with it */
     v16 w[8];
 #pragma GCC unroll 8
     for (int c = 0; c < columns; c++)
