@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int clock_ms(lua_State *L) {
@@ -25,7 +26,7 @@ static int io_failure(lua_State *L, const char *path, int fd) {
   return 2;
 }
 
-/* (path, line): one write of the whole line, on disk when it returns. */
+/* (path, line): one write of the whole line, on disk when it returns. Where the disk is full, none of it stays. */
 static int append(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   luaL_checkstring(L, 2);
@@ -35,11 +36,16 @@ static int append(lua_State *L) {
   size_t len;
   const char *line = lua_tolstring(L, 2, &len);
   int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) return io_failure(L, path, -1);
+  struct stat before;
+  if (fd < 0 || fstat(fd, &before)) return io_failure(L, path, fd);
   for (size_t done = 0; done < len;) {
     ssize_t n = write(fd, line + done, len - done);
-    if (n < 0 && errno != EINTR) return io_failure(L, path, fd);
     if (n > 0) done += (size_t)n;
+    if (n >= 0 || errno == EINTR) continue;
+    int code = errno;
+    if (done > 0 && S_ISREG(before.st_mode) && ftruncate(fd, before.st_size)) code = errno;
+    errno = code;
+    return io_failure(L, path, fd);
   }
   if (fsync(fd) && errno != EINVAL && errno != EROFS) return io_failure(L, path, fd); /* pipes cannot */
   if (close(fd)) return io_failure(L, path, -1);
@@ -47,9 +53,18 @@ static int append(lua_State *L) {
   return 1;
 }
 
+/* (path, length): cuts what is behind. */
+static int truncate_file(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  if (truncate(path, (off_t)luaL_checkinteger(L, 2))) return io_failure(L, path, -1);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
 int lib_dt_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"clock", clock_ms},
                                        {"append", append},
+                                       {"truncate", truncate_file},
                                        {"is_terminal", is_terminal},
                                        {"open", lib_pair_open},
                                        {"fake", lib_pair_fake},
@@ -64,5 +79,7 @@ int lib_dt_open(lua_State *L) {
   luaL_newlib(L, functions);
   luaL_getmetatable(L, PAIR_TYPE);
   lua_setfield(L, -2, "pair_type");
+  lua_pushstring(L, dt_version());
+  lua_setfield(L, -2, "version");
   return 1;
 }

@@ -1,0 +1,170 @@
+-- dt.record: experiment files.
+local lu = require "luaunit"
+local core = require "dt.core"
+local record = require "dt.record"
+
+local function head(changes)
+  local t = { experiment = "sweep", protocol = { tokens = { 10 }, warmup = 1 }, machine = "a machine", backend = "fake",
+              threads = 1, target = "t", draft = "d", version = "0" }
+  for key, value in pairs(changes or {}) do t[key] = value end
+  return t
+end
+
+local function run(changes)
+  local t = { arm = "linear K=3", policy = "linear", params = { K = 3 }, axes = {}, set = "texts", prompt = "texts/01",
+              tokens = 10, ["repeat"] = 1, finish_reason = "length", prompt_tokens = 4,
+              stats = { tokens_per_second = 50.0, output_hash = "00", iterations = 5 } }
+  for key, value in pairs(changes or {}) do t[key] = value end
+  return t
+end
+
+local function write(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+end
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+TestRecord = {}
+
+function TestRecord:setUp() self.path = os.tmpname() os.remove(self.path) end
+
+function TestRecord:tearDown() os.remove(self.path) end
+
+function TestRecord:test_what_was_added_is_read_again()
+  local file = assert(record.open(self.path, head()))
+  lu.assertTrue(file:append(run()))
+  lu.assertTrue(file:append(run { arm = "ar", policy = "ar", params = {} }))
+  local again = assert(record.read(self.path))
+  lu.assertEquals(again.head.protocol, { tokens = { 10 }, warmup = 1 })
+  lu.assertEquals(#again.runs, 2)
+  lu.assertEquals(again.runs[1].params, { K = 3 })
+  lu.assertEquals(again.runs[2].arm, "ar")
+end
+
+function TestRecord.test_without_a_path_runs_are_kept_in_memory()
+  local file = assert(record.open(nil, head()))
+  lu.assertTrue(file:append(run()))
+  lu.assertEquals(#file.runs, 1)
+end
+
+function TestRecord:test_a_torn_last_line_is_not_read_and_is_cut_when_the_file_is_gone_on_with()
+  local file = assert(record.open(self.path, head()))
+  assert(file:append(run()))
+  local whole = read(self.path)
+  for _, torn in ipairs { "{", '{"schema": "dtrun.run/1", "arm": "li', whole:match "\n(.*)\n$" } do
+    write(self.path, whole .. torn)
+    lu.assertEquals(#assert(record.read(self.path)).runs, 1)
+    lu.assertEquals(#assert(record.open(self.path, head())).runs, 1)
+    lu.assertEquals(read(self.path), whole)
+  end
+end
+
+function TestRecord:test_a_torn_head_is_an_empty_file()
+  write(self.path, '{"schema": "dtrun.ru')
+  local file = assert(record.open(self.path, head()))
+  assert(file:append(run()))
+  lu.assertEquals(#assert(record.read(self.path)).runs, 1)
+end
+
+function TestRecord:test_a_malformed_line_is_named_with_file_and_line()
+  local file = assert(record.open(self.path, head()))
+  assert(file:append(run()))
+  local whole = read(self.path)
+  local function refuses(line, pattern)
+    write(self.path, whole .. line .. "\n" .. whole:match "\n(.*\n)$")
+    for _, how in ipairs { record.read, function(path) return record.open(path, head()) end } do
+      local ok, message = how(self.path)
+      lu.assertNil(ok)
+      lu.assertEquals(message:sub(1, #self.path + 3), self.path .. ":3:")
+      lu.assertStrContains(message, pattern)
+    end
+    lu.assertEquals(#read(self.path), #whole + #line + 1 + #whole:match "\n(.*\n)$") -- nothing was lost
+  end
+  refuses("", "a value is expected")
+  refuses("hello", "a value is expected")
+  refuses("[1]", "its schema is not dtrun.run/1")
+  refuses('{"schema": "dtrun.run/2"}', "its schema is not dtrun.run/1")
+  refuses('{"schema": "dtrun.run/1"}', "it has no arm")
+  refuses(whole:match "\n(.*)\n$":gsub('"tokens": 10', '"tokens": "10"'), "tokens is not an integer")
+  refuses(whole:match "\n(.*)\n$":gsub('"output_hash"', '"hash"'), "it has no output_hash")
+  write(self.path, whole:match "\n(.*\n)$")
+  lu.assertStrContains(select(2, record.read(self.path)), ":1: not a line of an experiment: its schema is not")
+end
+
+function TestRecord:test_a_file_of_other_conditions_is_refused_with_what_differs()
+  assert(record.open(self.path, head()))
+  local function refuses(changes, pattern)
+    local ok, message = record.open(self.path, head(changes))
+    lu.assertNil(ok)
+    lu.assertStrContains(message, self.path .. ": " .. pattern)
+  end
+  refuses({ threads = 2 }, "made with threads = 1, not 2")
+  refuses({ machine = "another" }, 'made with machine = "a machine", not "another"')
+  refuses({ target = "other" }, 'made with target = "t", not "other"')
+  refuses({ protocol = { tokens = { 10 }, warmup = 2 } }, "made with warmup = 1, not 2")
+  refuses({ protocol = { tokens = { 10, 20 }, warmup = 1 } }, "made with tokens = [10], not [10, 20]")
+  refuses({ protocol = { tokens = { 10 } } }, "made with warmup = 1, not null")
+end
+
+function TestRecord:test_a_missing_or_empty_file_and_one_that_cannot_be_read_say_so()
+  lu.assertStrContains(select(2, record.read(self.path)), "No such file")
+  write(self.path, "")
+  lu.assertStrContains(select(2, record.read(self.path)), "empty, expected the lines of an experiment")
+  local ok, message = record.read "/"
+  lu.assertNil(ok)
+  lu.assertStrContains(message, "directory")
+end
+
+function TestRecord.test_a_full_disk_is_said_and_leaves_no_half_line()
+  local ok, message = record.open("/dev/full", head())
+  lu.assertNil(ok)
+  lu.assertStrContains(message, "/dev/full: No space left on device")
+end
+
+function TestRecord.test_a_run_that_lacks_something_is_the_programs_mistake()
+  local file = assert(record.open(nil, head()))
+  lu.assertTrue(file:append(run()))
+  lu.assertErrorMsgContains("the head: it has no machine", record.open, nil, { experiment = "x", protocol = {},
+    backend = "b", threads = 1, target = "t", version = "0" })
+end
+
+function TestRecord:test_a_run_that_lacks_something_is_not_written()
+  local file = assert(record.open(self.path, head()))
+  local bad = run()
+  bad.set = nil
+  lu.assertErrorMsgContains("a run: it has no set", file.append, file, bad)
+  lu.assertEquals(#assert(record.read(self.path)).runs, 0)
+end
+
+function TestRecord.test_a_run_is_compared_with_plain_decoding_of_its_text_length_and_repeat()
+  local function plain(changes)
+    changes.arm = "ar"
+    return run(changes)
+  end
+  local short, long, again = plain {}, plain { tokens = 20 }, plain { ["repeat"] = 2 }
+  local baseline = record.baseline { run(), short, long, again }
+  lu.assertIs(baseline(run()), short)
+  lu.assertIs(baseline(run { tokens = 20 }), long)
+  lu.assertIs(baseline(run { tokens = 20, ["repeat"] = 2 }), long) -- plain decoding once
+  lu.assertIs(baseline(run { ["repeat"] = 2 }), again)
+  lu.assertNil(baseline(run { prompt = "texts/02" }))
+  short.stats.tokens_per_second = 40
+  lu.assertEquals(record.speedup(run(), short), 1.25)
+  lu.assertNil(record.speedup(run(), nil))
+end
+
+function TestRecord:test_truncate_cuts_and_says_what_it_cannot()
+  write(self.path, "abcdef")
+  lu.assertTrue(core.truncate(self.path, 3))
+  lu.assertEquals(read(self.path), "abc")
+  lu.assertStrContains(select(2, core.truncate(self.path .. "/no", 3)), "Not a directory")
+end
+
+os.exit(lu.LuaUnit.run())
