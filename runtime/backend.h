@@ -4,10 +4,12 @@
  * The exactness contract (promise 1): every number that forward() produces for a row (outputs, and the keys and values it
  * writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in logical
  * order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the keys lie in,
- * on the number of threads, or on time. Ties in an argmax go to the lowest id. */
+ * on the number of threads, or on time. Ties in an argmax go to the lowest id. A drawn token (draw.h) depends on the row's
+ * sampling parameters beside that. */
 #ifndef DT_BACKEND_H
 #define DT_BACKEND_H
 
+#include "draw.h"
 #include "status.h"
 
 #include <stdbool.h>
@@ -83,19 +85,21 @@ typedef enum {
 } dt_want;
 
 /* Where a pass puts its results, in the caller's arrays. Only rows named in row[] get results: result j is that of row
- * row[j]. */
+ * row[j]. The score of an id is its logit or, in a sequence that samples, logit / temp + G(seed, the row's position, id): see
+ * draw.h. The noise is the same for every model, row, pass and number of threads, so target and draft can share it. */
 typedef struct {
   dt_want want;
-  int n;              /* rows that are wanted */
-  const int32_t *row; /* [n] indexes into dt_rows, ascending */
-  int32_t *argmax;    /* [n] lowest id of the largest logit; -1 if any logit of the row is NaN */
-  int k;              /* TOPK: candidates per row, at most 32 */
-  int vocab;          /* TOPK: only ids 0..vocab-1 take part, in the softmax too */
-  int32_t *top_id;    /* [n][k] by falling logit, ties by lower id; -1 where there are no more, or if a logit is NaN */
-  float *top_logp;    /* [n][k] log-probability */
-  float *confidence;  /* [n] probability of top_id[0]; 0 if a logit is NaN */
-  float *entropy;     /* [n] of the softmax, in nats */
-  float *logits;      /* [n][the model's vocab] */
+  int n;                       /* rows that are wanted */
+  const int32_t *row;          /* [n] indexes into dt_rows, ascending */
+  const dt_sampling *sampling; /* [the cache's sequences], or NULL: nobody samples. TOPK looks at seed and temp only */
+  int32_t *argmax;   /* [n] lowest id of the largest score among the allowed ids; -1 if any logit of the row is NaN */
+  int k;             /* TOPK: candidates per row, at most 32 */
+  int vocab;         /* TOPK: only ids 0..vocab-1 take part, in the softmax too */
+  int32_t *top_id;   /* [n][k] by falling score, ties by lower id; -1 where there are no more, or if a logit is NaN */
+  float *top_logp;   /* [n][k] log-probability: of the softmax of the logits, at temperature 1 and without noise */
+  float *confidence; /* [n] the largest probability of that softmax; 0 if a logit is NaN */
+  float *entropy;    /* [n] of it, in nats */
+  float *logits;     /* [n][the model's vocab] */
 } dt_out;
 
 /* ---- the device ------------------------------------------------------------------------------------------------------ */

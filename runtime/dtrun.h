@@ -24,6 +24,7 @@
 #ifndef DT_DTRUN_H
 #define DT_DTRUN_H
 
+#include "draw.h"
 #include "fake_rule.h"
 #include "status.h"
 #include "tree.h"

@@ -1,0 +1,46 @@
+/* How a token is drawn: shared by the public API (dtrun.h) and the backends, which do it.
+ *
+ * temp = 0: the id with the largest logit. Otherwise Gumbel-max: of the allowed ids the one with the largest
+ *   logit / temp + G(seed, position, id),   G = -ln(-ln(1 - u)),   u = (draw_bits + 1/2) / 2^32.
+ * That draws from softmax(logit / temp) over the allowed ids (to 2^-32), and for one seed it gives the same token whoever
+ * asks, in whatever pass. Ties go to the lowest id.
+ *
+ * Allowed is a run of the ids in the order of falling logit, ties by lower id. With p = softmax(logit / temp):
+ *   top_k: the first top_k ids;
+ *   top_p: of these, as long as those ahead hold less than top_p of what these hold together: the first always;
+ *   min_p: of these, those with p >= min_p * the largest p.
+ * Order and meaning are those of Hugging Face transformers (llama.cpp takes the temperature last). */
+#ifndef DT_DRAW_H
+#define DT_DRAW_H
+
+#include <stdint.h>
+
+typedef struct {
+  uint64_t seed;
+  float temp;  /* 0: no draw, the rest is not looked at */
+  int top_k;   /* 0: all */
+  float top_p; /* 0 and 1: all */
+  float min_p; /* 0: all */
+} dt_sampling;
+
+/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011): word[0..3] becomes the
+ * four numbers that belong to the counter in it. */
+static inline void draw_philox(uint64_t key, uint32_t word[4]) {
+  uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+  for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+    uint64_t a = (uint64_t)0xD2511F53u * word[0], b = (uint64_t)0xCD9E8D57u * word[2];
+    uint32_t high_a = (uint32_t)(a >> 32), high_b = (uint32_t)(b >> 32);
+    word[0] = high_b ^ word[1] ^ k0, word[1] = (uint32_t)b;
+    word[2] = high_a ^ word[3] ^ k1, word[3] = (uint32_t)a;
+  }
+}
+
+/* The random bits behind G: seed is the key, and 64 ids in a row have 16 counters in a row, so that sixteen lanes can count
+ * for themselves. */
+static inline uint32_t draw_bits(uint64_t seed, int32_t position, int32_t id) {
+  uint32_t word[4] = {(uint32_t)id / 64 * 16 + (uint32_t)id % 16, (uint32_t)position, 0, 0};
+  draw_philox(seed, word);
+  return word[(uint32_t)id / 16 % 4];
+}
+
+#endif
