@@ -47,22 +47,12 @@ void cpu_free_cache(dt_cache *c) {
   free(c);
 }
 
-static dt_status check_slots(const dt_cache *c, int sequence, const char *what, const int32_t *slot, int n,
-                             dt_error *err) {
-  if (sequence < 0 || sequence >= c->sequences)
-    return dt_fail(err, DT_EINPUT, "%s: sequence %d, the cache has 0 to %d", what, sequence, c->sequences - 1);
-  for (int i = 0; i < n; i++)
-    if (slot[i] < 0 || slot[i] >= c->slots)
-      return dt_fail(err, DT_EINPUT, "%s: slot %d, the cache has 0 to %d", what, slot[i], c->slots - 1);
-  return DT_OK;
-}
-
 /* The heads' rows of a sequence, keys and values of all layers: as many as this, one behind the other. */
 static int heads_of(const dt_cache *c) { return c->weights->layers * 2 * c->weights->kv_heads; }
 
 dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {
-  dt_status status = check_slots(c, sequence, "move", from, n, err);
-  if (status == DT_OK) status = check_slots(c, sequence, "move", to, n, err);
+  dt_status status = check_slots("move", sequence, from, n, cpu_limits(c), err);
+  if (status == DT_OK) status = check_slots("move", sequence, to, n, cpu_limits(c), err);
   if (status != DT_OK) return status;
   size_t dim = (size_t)c->weights->dim, stride = (size_t)c->slots * dim;
   float *rows = cpu_rows_of(c, sequence, 0, 0, 0);
@@ -73,7 +63,7 @@ dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t
 }
 
 dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out, dt_error *err) {
-  dt_status status = check_slots(c, sequence, "snapshot", NULL, 0, err);
+  dt_status status = check_slots("snapshot", sequence, NULL, 0, cpu_limits(c), err);
   if (status != DT_OK) return status;
   if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
   const dt_weights *w = c->weights;
@@ -91,7 +81,7 @@ dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out
 }
 
 dt_status cpu_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error *err) {
-  dt_status status = check_slots(c, sequence, "restore", NULL, 0, err);
+  dt_status status = check_slots("restore", sequence, NULL, 0, cpu_limits(c), err);
   if (status != DT_OK) return status;
   const dt_weights *w = c->weights;
   if (s->layers != w->layers || s->kv_heads != w->kv_heads || s->dim != w->dim)
@@ -111,7 +101,7 @@ void cpu_free_snapshot(dt_snapshot *s) {
 }
 
 dt_status cpu_read_slot(const dt_cache *c, int sequence, int slot, void **bytes, size_t *len, dt_error *err) {
-  dt_status status = check_slots(c, sequence, "read_slot", &slot, 1, err);
+  dt_status status = check_slots("read_slot", sequence, &slot, 1, cpu_limits(c), err);
   if (status != DT_OK) return status;
   size_t dim = (size_t)c->weights->dim, stride = (size_t)c->slots * dim;
   *len = (size_t)heads_of(c) * dim * sizeof(float);

@@ -306,47 +306,10 @@ static void run_pass(const cpu_member *me, void *context) {
   }
 }
 
-static dt_status check_rows(const dt_weights *w, const dt_cache *cache, const dt_rows *rows, dt_error *err) {
-  if (rows->n < 1) return dt_fail(err, DT_EINPUT, "forward: %d rows, at least 1 is needed", rows->n);
-  for (int i = 0; i < rows->n; i++) {
-    const int32_t *path = rows->path + (size_t)i * (size_t)rows->path_stride;
-    int length = rows->path_len[i], prefix = rows->prefix[i], position = rows->position[i];
-    if (rows->token[i] < 0 || rows->token[i] >= w->vocab)
-      return dt_fail(err, DT_EINPUT, "forward: row %d: token %d, the vocabulary has %d", i, rows->token[i], w->vocab);
-    if (position < 0 || position >= w->context)
-      return dt_fail(err, DT_ECONTEXT, "forward: row %d: position %d, the model has %d", i, position, w->context);
-    if (rows->sequence[i] < 0 || rows->sequence[i] >= cache->sequences)
-      return dt_fail(err, DT_EINPUT, "forward: row %d: sequence %d, the cache has %d", i, rows->sequence[i],
-                     cache->sequences);
-    if (length < 1 || length > rows->path_stride || prefix < 0 || prefix > cache->slots ||
-        position != prefix + length - 1 || position >= cache->slots || path[length - 1] != rows->slot[i])
-      return dt_fail(err, DT_EINPUT, "forward: row %d: prefix %d and path of %d do not end at position %d in slot %d",
-                     i, prefix, length, position, rows->slot[i]);
-    for (int j = 0; j < length; j++)
-      if (path[j] < 0 || path[j] >= cache->slots)
-        return dt_fail(err, DT_EINPUT, "forward: row %d: slot %d, the cache has %d", i, path[j], cache->slots);
-  }
-  return DT_OK;
-}
-
-static dt_status check_out(const dt_weights *w, const dt_rows *rows, const dt_out *out, dt_error *err) {
-  for (int j = 0; j < out->n; j++)
-    if (out->row[j] < 0 || out->row[j] >= rows->n || (j && out->row[j] <= out->row[j - 1]))
-      return dt_fail(err, DT_EINPUT, "forward: result %d is of row %d, expected rising rows below %d", j, out->row[j],
-                     rows->n);
-  if (out->want != DT_WANT_TOPK) return DT_OK;
-  if (out->k < 1 || out->k > CPU_TOP)
-    return dt_fail(err, DT_EINPUT, "forward: %d candidates, 1 to %d are possible", out->k, CPU_TOP);
-  if (out->vocab < 1 || out->vocab > w->vocab)
-    return dt_fail(err, DT_EINPUT, "forward: candidates among %d ids, the model has %d", out->vocab, w->vocab);
-  return DT_OK;
-}
-
 dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const dt_out *out, dt_error *err) {
   if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = NULL;
   dt_status status = cache->weights == w ? DT_OK : dt_fail(err, DT_EINPUT, "forward: the cache is of another model");
-  if (status == DT_OK) status = check_rows(w, cache, rows, err);
-  if (status == DT_OK && out) status = check_out(w, rows, out, err);
+  if (status == DT_OK) status = check_pass(rows, out, cpu_limits(cache), err);
   if (status != DT_OK) return status;
   pass p = {w, cache, rows, out};
   cpu_team_run(w->backend->threads, run_pass, &p);

@@ -2,6 +2,7 @@
 #ifndef DT_CPU_INTERNAL_H
 #define DT_CPU_INTERNAL_H
 
+#include "check.h"
 #include "kernels.h"
 #include "team.h"
 
@@ -72,6 +73,10 @@ struct dt_cache {
   size_t ldscores;
   cpu_arena cache_arena, scratch_arena;
 };
+
+static inline dt_limits cpu_limits(const dt_cache *c) {
+  return (dt_limits){c->weights->vocab, c->weights->context, c->sequences, c->slots};
+}
 
 /* Part 0: keys, part 1: values. */
 static inline float *cpu_rows_of(const dt_cache *c, int sequence, int layer, int part, int head) {

@@ -208,63 +208,6 @@ static void build_scratch(dt_weights *w, int inter) {
   w->parts = cpu_take(a, CPU_ROWS * 3 * w->ldparts * sizeof(float));
 }
 
-static dt_status check(const dt_matrix *m, int rows, int cols, bool optional, const char *name, int layer,
-                       dt_error *err) {
-  char where[32] = "";
-  if (layer >= 0) snprintf(where, sizeof where, "layer %d: ", layer);
-  if (!m->data) return optional ? DT_OK : dt_fail(err, DT_EINPUT, "model: %sno %s", where, name);
-  if (m->rows != rows || m->cols != cols || m->group < 1 || m->stride < m->group)
-    return dt_fail(err, DT_EINPUT, "model: %s%s is %d x %d, expected %d x %d", where, name, m->rows, m->cols, rows,
-                   cols);
-  return DT_OK;
-}
-
-static dt_status check_layer(const dt_model_desc *d, int i, dt_error *err) {
-  const dt_layer *l = &d->layer[i];
-  int attention = d->heads * d->head_dim, keys = d->kv_heads * d->head_dim;
-  bool gated = l->gate.data != NULL;
-  const struct {
-    const dt_matrix *m;
-    int rows, cols;
-    bool optional;
-    const char *name;
-  } all[] = {
-      {&l->norm1, d->hidden, 1, false, "norm1"},      {&l->norm1_bias, d->hidden, 1, true, "norm1 bias"},
-      {&l->norm2, d->hidden, 1, false, "norm2"},      {&l->norm2_bias, d->hidden, 1, true, "norm2 bias"},
-      {&l->q, attention, d->hidden, false, "q"},      {&l->q_bias, attention, 1, true, "q bias"},
-      {&l->k, keys, d->hidden, false, "k"},           {&l->k_bias, keys, 1, true, "k bias"},
-      {&l->v, keys, d->hidden, false, "v"},           {&l->v_bias, keys, 1, true, "v bias"},
-      {&l->o, d->hidden, attention, false, "o"},      {&l->o_bias, d->hidden, 1, true, "o bias"},
-      {&l->up, d->inter, d->hidden, false, "up"},     {&l->up_bias, d->inter, 1, true, "up bias"},
-      {&l->gate, d->inter, d->hidden, true, "gate"},  {&l->gate_bias, d->inter, 1, true, "gate bias"},
-      {&l->down, d->hidden, d->inter, false, "down"}, {&l->down_bias, d->hidden, 1, true, "down bias"},
-  };
-  if (gated != (d->layer[0].gate.data != NULL))
-    return dt_fail(err, DT_EINPUT, "model: layer %d: a gate in some layers only", i);
-  for (size_t j = 0; j < sizeof all / sizeof *all; j++) {
-    dt_status status = check(all[j].m, all[j].rows, all[j].cols, all[j].optional, all[j].name, i, err);
-    if (status != DT_OK) return status;
-  }
-  return DT_OK;
-}
-
-static dt_status check_model(const dt_model_desc *d, dt_error *err) {
-  if (d->vocab < 1 || d->hidden < 1 || d->layers < 1 || d->heads < 1 || d->kv_heads < 1 || d->head_dim < 1 ||
-      d->inter < 1 || d->context < 1)
-    return dt_fail(err, DT_EINPUT, "model: every dimension must be at least 1");
-  if (d->heads % d->kv_heads)
-    return dt_fail(err, DT_EINPUT, "model: %d heads cannot share %d key heads", d->heads, d->kv_heads);
-  if (d->rotary_dims < 0 || d->rotary_dims > d->head_dim || d->rotary_dims % 2)
-    return dt_fail(err, DT_EINPUT, "model: %d rotary dimensions, expected an even number up to %d", d->rotary_dims,
-                   d->head_dim);
-  dt_status status = check(&d->embed, d->vocab, d->hidden, false, "embedding", -1, err);
-  if (status == DT_OK) status = check(&d->unembed, d->vocab, d->hidden, false, "output embedding", -1, err);
-  if (status == DT_OK) status = check(&d->final_norm, d->hidden, 1, false, "final norm", -1, err);
-  if (status == DT_OK) status = check(&d->final_norm_bias, d->hidden, 1, true, "final norm bias", -1, err);
-  for (int i = 0; status == DT_OK && i < d->layers; i++) status = check_layer(d, i, err);
-  return status;
-}
-
 dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, dt_weights **out, dt_error *err) {
   dt_status status = check_model(d, err);
   if (status != DT_OK) return status;

@@ -1,0 +1,112 @@
+/* What every backend checks before it believes its caller: see check.h. */
+#include "check.h"
+
+#include <stdio.h>
+
+static dt_status check_rows(const dt_rows *rows, dt_limits limits, dt_error *err) {
+  if (rows->n < 1) return dt_fail(err, DT_EINPUT, "forward: %d rows, at least 1 is needed", rows->n);
+  for (int i = 0; i < rows->n; i++) {
+    const int32_t *path = rows->path + (size_t)i * (size_t)rows->path_stride;
+    int length = rows->path_len[i], prefix = rows->prefix[i], position = rows->position[i];
+    if (rows->token[i] < 0 || rows->token[i] >= limits.vocab)
+      return dt_fail(err, DT_EINPUT, "forward: row %d: token %d, the vocabulary has %d", i, rows->token[i],
+                     limits.vocab);
+    if (position < 0 || position >= limits.context)
+      return dt_fail(err, DT_ECONTEXT, "forward: row %d: position %d, the model has %d", i, position, limits.context);
+    if (rows->sequence[i] < 0 || rows->sequence[i] >= limits.sequences)
+      return dt_fail(err, DT_EINPUT, "forward: row %d: sequence %d, the cache has %d", i, rows->sequence[i],
+                     limits.sequences);
+    if (length < 1 || length > rows->path_stride || prefix < 0 || prefix > limits.slots ||
+        position != prefix + length - 1 || position >= limits.slots || path[length - 1] != rows->slot[i])
+      return dt_fail(err, DT_EINPUT, "forward: row %d: prefix %d and path of %d do not end at position %d in slot %d",
+                     i, prefix, length, position, rows->slot[i]);
+    for (int j = 0; j < length; j++)
+      if (path[j] < 0 || path[j] >= limits.slots)
+        return dt_fail(err, DT_EINPUT, "forward: row %d: slot %d, the cache has %d", i, path[j], limits.slots);
+  }
+  return DT_OK;
+}
+
+static dt_status check_out(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err) {
+  for (int j = 0; j < out->n; j++)
+    if (out->row[j] < 0 || out->row[j] >= rows->n || (j && out->row[j] <= out->row[j - 1]))
+      return dt_fail(err, DT_EINPUT, "forward: result %d is of row %d, expected rising rows below %d", j, out->row[j],
+                     rows->n);
+  if (out->want != DT_WANT_TOPK) return DT_OK;
+  if (out->k < 1 || out->k > CHECK_TOP)
+    return dt_fail(err, DT_EINPUT, "forward: %d candidates, 1 to %d are possible", out->k, CHECK_TOP);
+  if (out->vocab < 1 || out->vocab > limits.vocab)
+    return dt_fail(err, DT_EINPUT, "forward: candidates among %d ids, the model has %d", out->vocab, limits.vocab);
+  return DT_OK;
+}
+
+dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err) {
+  dt_status status = check_rows(rows, limits, err);
+  return status == DT_OK && out ? check_out(rows, out, limits, err) : status;
+}
+
+dt_status check_slots(const char *what, int sequence, const int32_t *slot, int n, dt_limits limits, dt_error *err) {
+  if (sequence < 0 || sequence >= limits.sequences)
+    return dt_fail(err, DT_EINPUT, "%s: sequence %d, the cache has 0 to %d", what, sequence, limits.sequences - 1);
+  for (int i = 0; i < n; i++)
+    if (slot[i] < 0 || slot[i] >= limits.slots)
+      return dt_fail(err, DT_EINPUT, "%s: slot %d, the cache has 0 to %d", what, slot[i], limits.slots - 1);
+  return DT_OK;
+}
+
+static dt_status check_matrix(const dt_matrix *m, int rows, int cols, bool optional, const char *name, int layer,
+                              dt_error *err) {
+  char where[32] = "";
+  if (layer >= 0) snprintf(where, sizeof where, "layer %d: ", layer);
+  if (!m->data) return optional ? DT_OK : dt_fail(err, DT_EINPUT, "model: %sno %s", where, name);
+  if (m->rows != rows || m->cols != cols || m->group < 1 || m->stride < m->group)
+    return dt_fail(err, DT_EINPUT, "model: %s%s is %d x %d, expected %d x %d", where, name, m->rows, m->cols, rows,
+                   cols);
+  return DT_OK;
+}
+
+static dt_status check_layer(const dt_model_desc *d, int i, dt_error *err) {
+  const dt_layer *l = &d->layer[i];
+  int attention = d->heads * d->head_dim, keys = d->kv_heads * d->head_dim;
+  bool gated = l->gate.data != NULL;
+  const struct {
+    const dt_matrix *m;
+    int rows, cols;
+    bool optional;
+    const char *name;
+  } all[] = {
+      {&l->norm1, d->hidden, 1, false, "norm1"},      {&l->norm1_bias, d->hidden, 1, true, "norm1 bias"},
+      {&l->norm2, d->hidden, 1, false, "norm2"},      {&l->norm2_bias, d->hidden, 1, true, "norm2 bias"},
+      {&l->q, attention, d->hidden, false, "q"},      {&l->q_bias, attention, 1, true, "q bias"},
+      {&l->k, keys, d->hidden, false, "k"},           {&l->k_bias, keys, 1, true, "k bias"},
+      {&l->v, keys, d->hidden, false, "v"},           {&l->v_bias, keys, 1, true, "v bias"},
+      {&l->o, d->hidden, attention, false, "o"},      {&l->o_bias, d->hidden, 1, true, "o bias"},
+      {&l->up, d->inter, d->hidden, false, "up"},     {&l->up_bias, d->inter, 1, true, "up bias"},
+      {&l->gate, d->inter, d->hidden, true, "gate"},  {&l->gate_bias, d->inter, 1, true, "gate bias"},
+      {&l->down, d->hidden, d->inter, false, "down"}, {&l->down_bias, d->hidden, 1, true, "down bias"},
+  };
+  if (gated != (d->layer[0].gate.data != NULL))
+    return dt_fail(err, DT_EINPUT, "model: layer %d: a gate in some layers only", i);
+  for (size_t j = 0; j < sizeof all / sizeof *all; j++) {
+    dt_status status = check_matrix(all[j].m, all[j].rows, all[j].cols, all[j].optional, all[j].name, i, err);
+    if (status != DT_OK) return status;
+  }
+  return DT_OK;
+}
+
+dt_status check_model(const dt_model_desc *d, dt_error *err) {
+  if (d->vocab < 1 || d->hidden < 1 || d->layers < 1 || d->heads < 1 || d->kv_heads < 1 || d->head_dim < 1 ||
+      d->inter < 1 || d->context < 1)
+    return dt_fail(err, DT_EINPUT, "model: every dimension must be at least 1");
+  if (d->heads % d->kv_heads)
+    return dt_fail(err, DT_EINPUT, "model: %d heads cannot share %d key heads", d->heads, d->kv_heads);
+  if (d->rotary_dims < 0 || d->rotary_dims > d->head_dim || d->rotary_dims % 2)
+    return dt_fail(err, DT_EINPUT, "model: %d rotary dimensions, expected an even number up to %d", d->rotary_dims,
+                   d->head_dim);
+  dt_status status = check_matrix(&d->embed, d->vocab, d->hidden, false, "embedding", -1, err);
+  if (status == DT_OK) status = check_matrix(&d->unembed, d->vocab, d->hidden, false, "output embedding", -1, err);
+  if (status == DT_OK) status = check_matrix(&d->final_norm, d->hidden, 1, false, "final norm", -1, err);
+  if (status == DT_OK) status = check_matrix(&d->final_norm_bias, d->hidden, 1, true, "final norm bias", -1, err);
+  for (int i = 0; status == DT_OK && i < d->layers; i++) status = check_layer(d, i, err);
+  return status;
+}

@@ -1,0 +1,18 @@
+/* What every backend checks before it believes its caller: a model's shapes, a pass's rows and results, slots. */
+#ifndef DT_CHECK_H
+#define DT_CHECK_H
+
+#include "backend.h"
+
+enum { CHECK_TOP = 32 }; /* most candidates per row */
+
+/* What rows and slots may refer to in one cache of one model. */
+typedef struct {
+  int vocab, context, sequences, slots;
+} dt_limits;
+
+dt_status check_model(const dt_model_desc *desc, dt_error *err);
+dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err); /* out may be NULL */
+dt_status check_slots(const char *what, int sequence, const int32_t *slot, int n, dt_limits limits, dt_error *err);
+
+#endif
