@@ -28,6 +28,12 @@ pair_object *driver_pair(lua_State *L, int i); /* raises when it is closed */
 
 /* nil, kind, message */
 int driver_failure(lua_State *L, const dtl_error *err);
+/* nil, kind, message, file, line */
+int driver_policy_failure(lua_State *L, const dtl_error *err);
+
+/* Of the table of options at index 2: an integer; which policy and how it is set (what it points to stays on the stack). */
+lua_Integer driver_integer(lua_State *L, const char *key, lua_Integer fallback);
+dtl_policy_options driver_policy_options(lua_State *L);
 
 /* The flag that says Ctrl-C was pressed, or NULL. */
 const volatile sig_atomic_t *driver_interrupt(lua_State *L);
@@ -40,6 +46,7 @@ int lib_pair_close(lua_State *L);
 int lib_pair_encode(lua_State *L);
 int lib_pair_decode(lua_State *L);
 int lib_pair_prefix(lua_State *L); /* (pair, text) */
+int lib_pair_policy(lua_State *L); /* (pair, options) -> table | nil, kind, message, file, line */
 int lib_pair_generate(
     lua_State *L);                 /* (pair, options) -> JSON | nil, kind, message, file, line, JSON of what there is */
 void lib_pair_types(lua_State *L); /* registers the two userdata types */

@@ -1,6 +1,8 @@
 /* dt.core: what dt/init.lua cannot do in Lua. */
 #include "driver.h"
 
+#include "machine.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -73,6 +75,7 @@ int lib_dt_open(lua_State *L) {
                                        {"encode", lib_pair_encode},
                                        {"decode", lib_pair_decode},
                                        {"prefix", lib_pair_prefix},
+                                       {"policy", lib_pair_policy},
                                        {"generate", lib_pair_generate},
                                        {NULL, NULL}};
   lib_pair_types(L);
@@ -81,5 +84,9 @@ int lib_dt_open(lua_State *L) {
   lua_setfield(L, -2, "pair_type");
   lua_pushstring(L, dt_version());
   lua_setfield(L, -2, "version");
+  char machine[MACHINE_NAME];
+  machine_name(machine, sizeof machine);
+  lua_pushstring(L, machine);
+  lua_setfield(L, -2, "machine");
   return 1;
 }

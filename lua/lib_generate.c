@@ -32,37 +32,6 @@ static void on_text(void *user, const char *bytes, size_t len) {
   l->failed = lua_pcall(l->L, 2, 0, 0) != LUA_OK;
 }
 
-/* The field of the options table at index 2 as a string that lives as long as the options. */
-static const char *string_option(lua_State *L, const char *key, size_t *len) {
-  lua_getfield(L, 2, key);
-  const char *text = lua_isnil(L, -1) ? NULL : luaL_checklstring(L, -1, len);
-  lua_pop(L, 1);
-  return text;
-}
-
-static lua_Integer integer_option(lua_State *L, const char *key, lua_Integer fallback) {
-  lua_getfield(L, 2, key);
-  lua_Integer value = luaL_optinteger(L, -1, fallback);
-  lua_pop(L, 1);
-  return value;
-}
-
-/* settings: a list of {name, text}; the array stays on the stack. */
-static void read_settings(lua_State *L, dtl_policy_options *options) {
-  lua_getfield(L, 2, "settings");
-  int list = lua_gettop(L);
-  options->n_settings = (int)luaL_len(L, list);
-  dtl_setting *settings = lua_newuserdatauv(L, sizeof *settings * (size_t)(options->n_settings + 1), 0);
-  for (int i = 0; i < options->n_settings; i++) {
-    lua_rawgeti(L, list, i + 1);
-    lua_rawgeti(L, -1, 1);
-    lua_rawgeti(L, -2, 2);
-    settings[i] = (dtl_setting){.name = luaL_checkstring(L, -2), .value = luaL_checkstring(L, -1)};
-    lua_pop(L, 3);
-  }
-  options->settings = settings;
-}
-
 static void read_stop(lua_State *L, dt_seq_options *seq) {
   lua_getfield(L, 2, "stop");
   int list = lua_gettop(L);
@@ -98,16 +67,11 @@ static void push_json(lua_State *L, const dtl_result *result) {
 int lib_pair_generate(lua_State *L) {
   driver_check_interrupt(L);
   pair_object *pair = driver_pair(L, 1);
-  dtl_policy_options options = {.policy = string_option(L, "policy", NULL),
-                                .source = NULL,
-                                .preset = string_option(L, "preset", NULL),
-                                .seed = (uint64_t)integer_option(L, "seed", 0)};
-  options.source = string_option(L, "source", &options.source_len);
+  dtl_policy_options options = driver_policy_options(L);
   dtl_request request = {.context = pair->context, .interrupt = driver_interrupt(L)};
-  request.seq.max_tokens = (int)integer_option(L, "tokens", 128);
+  request.seq.max_tokens = (int)driver_integer(L, "tokens", 128);
   lua_getfield(L, 2, "ignore_eos");
   request.seq.ignore_eos = lua_toboolean(L, -1);
-  read_settings(L, &options);
   read_stop(L, &request.seq);
   read_prompt(L, pair, &request);
   listener listen = {.L = L};
@@ -120,12 +84,7 @@ int lib_pair_generate(lua_State *L) {
 
   dtl_error err;
   dtl_policy *policy;
-  if (!dtl_policy_open(&options, &policy, &err)) {
-    driver_failure(L, &err);
-    lua_pushstring(L, err.file);
-    lua_pushinteger(L, err.line);
-    return 5;
-  }
+  if (!dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
   dtl_result result;
   bool ok = dtl_generate(pair->pair, policy, &request, &result, &err);
   dtl_policy_close(policy);
@@ -135,12 +94,7 @@ int lib_pair_generate(lua_State *L) {
     driver_check_interrupt(L);
   }
   int returned = 1;
-  if (!ok) {
-    driver_failure(L, &err);
-    lua_pushstring(L, err.file);
-    lua_pushinteger(L, err.line);
-    returned = 6;
-  }
+  if (!ok) returned += driver_policy_failure(L, &err);
   push_json(L, &result);
   dtl_result_free(&result);
   return returned;

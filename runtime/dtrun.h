@@ -102,7 +102,9 @@ typedef struct {
 
 /* Takes all memory the session will need. The pair must outlive it. */
 dt_status dt_session_open(dt_pair *pair, const dt_session_options *options, dt_session **out, dt_error *err);
-void dt_session_close(dt_session *session); /* NULL is allowed */
+/* The pair keeps the memory of the one session closed last: another of its shape then opens at once, and before any other
+ * is opened it is freed. NULL is allowed. */
+void dt_session_close(dt_session *session);
 
 typedef enum { DT_RUNNING, DT_FINISH_LENGTH, DT_FINISH_EOS, DT_FINISH_STOP, DT_FINISH_CONTEXT } dt_finish;
 
@@ -125,7 +127,7 @@ dt_status dt_seq_start_from(dt_session *session, int seq, const dt_prefix *prefi
                             dt_error *err);
 void dt_prefix_free(dt_prefix *prefix); /* NULL is allowed */
 const int32_t *dt_prefix_tokens(const dt_prefix *prefix, int *n);
-double dt_prefix_ms(const dt_prefix *prefix); /* what its prompt pass took */
+double dt_prefix_ms(const dt_prefix *prefix); /* what its prompt pass took, in both models */
 
 dt_tree *dt_seq_tree(dt_session *session, int seq);
 int dt_seq_length(const dt_session *session, int seq);            /* committed tokens, the prompt's included */
@@ -193,7 +195,7 @@ typedef struct {
   double prompt_ms, draft_ms, verify_ms, commit_ms;
   double ttft_ms;     /* start of the sequence to its first committed token */
   double total_ms;    /* start of the sequence to its last committed token */
-  bool shared_prefix; /* prompt_ms was measured when the prefix was made; ttft and total include it */
+  bool shared_prefix; /* prompt_ms is what the prefix took in the models used here; ttft and total include it */
 } dt_stats;
 
 void dt_seq_stats(const dt_session *session, int seq, dt_stats *stats);

@@ -151,6 +151,7 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
 
 void dt_pair_close(dt_pair *p) {
   if (!p) return;
+  session_free(p->idle);
   if (p->target) p->ops->free_weights(p->target);
   if (p->draft) p->ops->free_weights(p->draft);
   if (p->backend) p->ops->close(p->backend);

@@ -17,7 +17,10 @@ struct dt_pair {
   tok *tokenizer; /* NULL: a scripted pair, whose text is its ids */
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;
+  dt_session *idle; /* the session closed last, for the next one of its shape: its memory is taken and touched */
 };
+
+void session_free(dt_session *session); /* for good; NULL is allowed */
 
 /* The bytes of one token; a scripted pair writes them to `buffer` (room for 16). */
 const char *pair_token_bytes(const dt_pair *pair, int32_t id, char buffer[16], size_t *len);

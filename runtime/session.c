@@ -41,6 +41,29 @@ static dt_status open_rows(dt_session *s, dt_error *err) {
              : dt_fail_memory(err, "the rows of a session", drafts * DT_CANDIDATES * 8);
 }
 
+/* As a sequence is when its session opens. */
+static void reset_sequence(sequence *q) {
+  text_free(&q->text);
+  *q = (sequence){.tokens = q->tokens,
+                  .text_end = q->text_end,
+                  .tree = q->tree,
+                  .target_slot = q->target_slot,
+                  .draft_slot = q->draft_slot};
+}
+
+/* The pair's idle session if it can serve as what is asked for; else it is freed, before more memory is taken. */
+static dt_session *take_idle(dt_pair *pair, int sequences, int context, bool use_draft) {
+  dt_session *s = pair->idle;
+  pair->idle = NULL;
+  if (!s || s->sequences != sequences || s->context != context || (use_draft && !s->draft_cache)) {
+    session_free(s);
+    return NULL;
+  }
+  for (int i = 0; i < sequences; i++) reset_sequence(&s->seq[i]);
+  s->draft = use_draft ? s->draft_cache : NULL;
+  return s;
+}
+
 dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session **out, dt_error *err) {
   int most = pair->target_info.context, context = o->context ? o->context : most;
   if (o->sequences < 1 || o->sequences > 4096)
@@ -50,7 +73,12 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
                    pair->target_info.path, most);
   if (o->use_draft && !pair->draft)
     return dt_fail(err, DT_EINPUT, "a session with a draft needs a pair with a draft model");
-  dt_session *s = calloc(1, sizeof *s);
+  dt_session *s = take_idle(pair, o->sequences, context, o->use_draft);
+  if (s) {
+    *out = s;
+    return DT_OK;
+  }
+  s = calloc(1, sizeof *s);
   if (!s) return dt_fail_memory(err, "a session", sizeof *s);
   s->pair = pair;
   s->sequences = o->sequences;
@@ -63,10 +91,12 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   if (!status && o->use_draft) {
     s->draft_context = min(context, pair->draft_info.context);
     s->shared_vocab = min(pair->target_info.vocab, pair->draft_info.vocab);
-    status = pair->ops->create_cache(pair->draft, s->sequences, s->draft_context + DT_TREE_DRAFTS, &s->draft, err);
+    status =
+        pair->ops->create_cache(pair->draft, s->sequences, s->draft_context + DT_TREE_DRAFTS, &s->draft_cache, err);
+    s->draft = s->draft_cache;
   }
   if (status) {
-    dt_session_close(s);
+    session_free(s);
     return status;
   }
   *out = s;
@@ -75,6 +105,12 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
 
 void dt_session_close(dt_session *s) {
   if (!s) return;
+  session_free(s->pair->idle);
+  s->pair->idle = s;
+}
+
+void session_free(dt_session *s) {
+  if (!s) return;
   for (int i = 0; s->seq && i < s->sequences; i++) {
     sequence *q = &s->seq[i];
     tree_close(q->tree);
@@ -82,7 +118,7 @@ void dt_session_close(dt_session *s) {
     free(q->tokens), free(q->text_end), free(q->target_slot), free(q->draft_slot);
   }
   if (s->target) s->pair->ops->free_cache(s->target);
-  if (s->draft) s->pair->ops->free_cache(s->draft);
+  if (s->draft_cache) s->pair->ops->free_cache(s->draft_cache);
   pass_close(&s->rows);
   free(s->seq), free(s->owner), free(s->wanted), free(s->choice);
   free(s->top_id), free(s->top_logp), free(s->confidence), free(s->entropy);
@@ -169,10 +205,12 @@ dt_status dt_seq_start(dt_session *s, int seq, const int32_t *prompt, int n, con
   if (status) return status;
   sequence *q = &s->seq[seq];
   status = prompt_rows(s, seq, s->pair->target, s->target, &q->target, n - 1, err);
+  double target_done_ms = dt_clock_ms();
   if (!status && s->draft)
     status = prompt_rows(s, seq, s->pair->draft, s->draft, &q->draft, min(n - 1, s->draft_context), err);
   if (status) return status;
-  q->stats.prompt_ms = dt_clock_ms() - q->start_ms;
+  q->draft_prompt_ms = dt_clock_ms() - target_done_ms;
+  q->stats.prompt_ms = target_done_ms - q->start_ms + q->draft_prompt_ms;
   ready(s, q);
   return DT_OK;
 }
@@ -191,8 +229,12 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
     return dt_fail_memory(err, "a prefix", (size_t)q->length * sizeof(int32_t));
   }
   memcpy(tokens, q->tokens, (size_t)q->length * sizeof(int32_t));
-  *p = (dt_prefix){
-      .pair = s->pair, .tokens = tokens, .n = q->length, .draft_rows = q->draft.rows, .ms = q->stats.prompt_ms};
+  *p = (dt_prefix){.pair = s->pair,
+                   .tokens = tokens,
+                   .n = q->length,
+                   .draft_rows = q->draft.rows,
+                   .target_ms = q->stats.prompt_ms - q->draft_prompt_ms,
+                   .draft_ms = q->draft_prompt_ms};
   if (q->target.rows) status = s->pair->ops->snapshot(s->target, seq, q->target.rows, &p->target, err);
   if (!status && q->draft.rows) status = s->pair->ops->snapshot(s->draft, seq, q->draft.rows, &p->draft, err);
   if (status) {
@@ -216,9 +258,9 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
   }
   if (status) return status;
   q->target.rows = p->n - 1;
-  q->stats.prompt_ms = p->ms;
+  q->stats.prompt_ms = p->target_ms + (s->draft ? p->draft_ms : 0);
   q->stats.shared_prefix = true;
-  q->start_ms = dt_clock_ms() - p->ms; /* as if the prompt pass had run now */
+  q->start_ms = dt_clock_ms() - q->stats.prompt_ms; /* as if the prompt pass had run now */
   ready(s, q);
   return DT_OK;
 }
@@ -236,7 +278,7 @@ const int32_t *dt_prefix_tokens(const dt_prefix *p, int *n) {
   return p->tokens;
 }
 
-double dt_prefix_ms(const dt_prefix *p) { return p->ms; }
+double dt_prefix_ms(const dt_prefix *p) { return p->target_ms + p->draft_ms; }
 
 dt_tree *dt_seq_tree(dt_session *s, int seq) { return s->seq[seq].tree; }
 

@@ -28,11 +28,13 @@ typedef struct {
   size_t *text_end; /* [context] the text's length after each generated token */
   dt_stats stats;
   double start_ms;
+  double draft_prompt_ms; /* of the prompt pass, what the draft model took */
 } sequence;
 
 struct dt_session {
   dt_pair *pair;
   dt_cache *target, *draft; /* draft: NULL when not used */
+  dt_cache *draft_cache;    /* draft, or what a session with a draft was opened with before */
   int sequences, context, draft_context, shared_vocab;
   sequence *seq; /* [sequences] */
   pass rows;
@@ -51,7 +53,7 @@ struct dt_prefix {
   int32_t *tokens;
   int n, draft_rows;
   dt_snapshot *target, *draft; /* NULL: no rows */
-  double ms;
+  double target_ms, draft_ms;  /* what each model's prompt pass took */
 };
 
 /* Fails unless seq is a started sequence. */

@@ -10,6 +10,8 @@ local dt = {
   progress = require "dt.progress",
   clock = core.clock,   -- milliseconds, monotonic
   append = core.append, -- (path, line): true, or nil and a message; on disk when it returns
+  version = core.version,
+  machine = core.machine, -- its processor, and how many of its threads may be used
 }
 
 local Failure = { __tostring = function(failure) return failure.message end }
@@ -99,6 +101,17 @@ local function settings(values)
   end
   table.sort(list, function(a, b) return a[1] < b[1] end)
   return list
+end
+
+local POLICY = { policy = true, source = true, params = true, preset = true }
+
+-- What a policy is with these parameters: {name=, doc=, path=, uses_draft=, presets = {names}, params = {{name=, doc=,
+-- type=, range=, value=}, ...}}, values and ranges as text; or nil and a failure. Nothing is generated.
+function pair:policy(t)
+  t = options_table(t, POLICY, "policy")
+  if not t.policy and not t.source then error("policy: policy is missing", 2) end
+  return checked(core.policy(self, { policy = t.policy or "source", source = t.source, preset = t.preset,
+                                     settings = settings(t.params or {}) }))
 end
 
 -- The result (as in the JSON that --json writes), or nil and a failure {kind=, message=, file=, line=, partial=}.

@@ -1,5 +1,8 @@
 -- One line on standard error that says how far a long run is and how long it will still take; nothing where that is no
 -- terminal: local p = dt.progress(total); p:step().
+--
+-- Where steps are of different length, dt.progress(total, work) and p:step(1, work) say how much work there is and how
+-- much of it a step was. p:skip(n, work): these need not be done; they are counted and took no time.
 local core = require "dt.core"
 
 local Progress = {}
@@ -12,16 +15,24 @@ local function duration(ms)
   return ("%d h %02d min"):format(s // 3600, s % 3600 // 60)
 end
 
+function Progress:skip(n, work)
+  self.done = self.done + n
+  self.left = self.left - (work or n)
+end
+
 -- n more are done.
-function Progress:step(n)
-  self.done = self.done + (n or 1)
+function Progress:step(n, work)
+  n = n or 1
+  self:skip(n, work)
+  self.worked = self.worked + (work or n)
   if not self.shown then return end
   local passed = core.clock() - self.start
-  local left = passed / self.done * (self.total - self.done)
+  local left = passed / self.worked * self.left
   local rest = self.done < self.total and duration(left) .. " left" or duration(passed) .. "\n"
   io.stderr:write(("\r%d/%d  %s\27[K"):format(self.done, self.total, rest))
 end
 
-return function(total)
-  return setmetatable({ total = total, done = 0, start = core.clock(), shown = core.is_terminal() }, Progress)
+return function(total, work)
+  return setmetatable({ total = total, done = 0, left = work or total, worked = 0, start = core.clock(),
+                        shown = core.is_terminal() }, Progress)
 end

@@ -390,6 +390,37 @@ static void a_prefix_starts_any_number_of_sequences(void **state) {
   dt_pair_close(pair);
 }
 
+static void a_closed_session_serves_the_next_of_its_shape_as_if_new(void **state) {
+  (void)state;
+  dt_node_ref root = {0};
+  dt_pair *pair = fake((dt_fake_options){0});
+  dt_session *first = session(pair, 1, true), *s;
+  start(first, 0, 20);
+  ok(dt_draft_step(first, &root, 1, &err));
+  dt_session_close(first);
+  s = session(pair, 1, false);
+  assert_ptr_equal(s, first);
+  fails(dt_rollback(s, 0, &err), DT_ESTATE, "sequence 0 is not started");
+  start(s, 0, 20);
+  plain_iteration(s, 0);
+  fails(dt_draft_step(s, &root, 1, &err), DT_ESTATE, "draft");
+  dt_session_close(s);
+  s = session(pair, 1, true);
+  assert_ptr_equal(s, first);
+  start(s, 0, 20);
+  ok(dt_draft_step(s, &root, 1, &err));
+  dt_session_close(s);
+  s = session(pair, 2, false);
+  start(s, 1, 20);
+  dt_session_close(s);
+  s = session(pair, 2, true); /* the one kept has no draft cache */
+  start(s, 1, 20);
+  root.seq = 1;
+  ok(dt_draft_step(s, &root, 1, &err));
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
 static void a_prompt_must_fit(void **state) {
   (void)state;
   int32_t prompt[40] = {0};
@@ -445,6 +476,7 @@ int main(void) {
       cmocka_unit_test(a_block_says_where_its_tokens_come_from),
       cmocka_unit_test(a_draft_with_fewer_positions_stops_drafting_and_never_ends_the_run),
       cmocka_unit_test(a_prefix_starts_any_number_of_sequences),
+      cmocka_unit_test(a_closed_session_serves_the_next_of_its_shape_as_if_new),
       cmocka_unit_test(a_prompt_must_fit),
       cmocka_unit_test(a_nan_ends_the_run_only_where_plain_decoding_would_see_it),
   };

@@ -1,0 +1,278 @@
+-- Experiments: arms (a policy and how it is set) over prompts, lengths and repeats, all compared with plain decoding.
+--
+--   local experiment = require "dt.experiment"
+--   local prompts = assert(experiment.prompts { files = { "novels/01.txt" }, sets = { "gsm8k.jsonl" }, chars = 800 })
+--   local done = assert(experiment.run {
+--     name = "paper main",
+--     pair = pair,                             -- from dt.load
+--     arms = { { policy = "linear", params = { K = 3 } }, { label = "narrow", policy = "dynatree", preset = "narrow",
+--              axes = { depth = 5 } } },       -- without plain decoding, which always runs, as the arm "ar"
+--     prompts = prompts,                       -- { { set =, name =, text =, axes = }, ... }; no name twice in a set
+--     tokens = { 100, 300 }, repeats = 3, warmup = 2,
+--     generate = { ignore_eos = true },        -- further options of pair:generate
+--     protocol = { chars = 800 },              -- what else to note down in the head
+--     out = "main.jsonl",                      -- nil: in memory only
+--   })
+--   done.head, done.runs                       -- as record.read gives them, runs of an earlier call included
+--
+-- A prompt's pass is computed once for all its runs. All arms and plain decoding run a text before the next text comes,
+-- in an order that begins elsewhere each time, so that a slow minute of the machine favours none. Every run's output
+-- must be that of the others of its text and length. Each finished run is a line of `out`, on disk before the next
+-- begins; called again, run goes on where it was stopped. Warm-up runs (plain decoding, the first arm) do not count.
+local core = require "dt.core"
+local params = require "dt.params"
+local progress = require "dt.progress"
+local record = require "dt.record"
+
+local experiment = {}
+
+local PROMPTS = { files = true, sets = true, chars = true }
+local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
+              generate = true, protocol = true, out = true }
+local ARM = { label = true, policy = true, preset = true, params = true, axes = true }
+
+-- ---- prompts -------------------------------------------------------------------------------------------------------
+
+-- The first n characters of a text, or nil and what is wrong with it.
+function experiment.cut(text, n)
+  local length, bad = utf8.len(text)
+  if not length then return nil, ("invalid UTF-8 at byte %d"):format(bad) end
+  if length == 0 then return nil, "empty, expected some text" end
+  return n and n < length and text:sub(1, utf8.offset(text, n + 1) - 1) or text
+end
+
+local function read_file(path)
+  local file, message = io.open(path, "rb")
+  if not file then return nil, message end
+  local text
+  text, message = file:read "a"
+  file:close()
+  return text, not text and path .. ": " .. message or nil
+end
+
+-- "prompts/novels/01.txt" is 01 of the set novels; without a folder the set is "files".
+local function names_of(path)
+  local set = path:match "([^/]+)/[^/]+$" or "files"
+  local name = path:match "([^/]+)$" or path
+  return set, set .. "/" .. (name:match "^(.+)%.[^.]*$" or name)
+end
+
+-- The prompts of a JSON-lines file of {"id": .., "prompt": ..}; other keys are left alone.
+local function add_set(list, path, chars)
+  local text, message = read_file(path)
+  if not text then return nil, message end
+  local set, number = path:match "([^/]+)$":gsub("%.jsonl?$", ""), 0
+  for line in (text:sub(-1) == "\n" and text or text .. "\n"):gmatch "([^\n]*)\n" do
+    number = number + 1
+    local where = ("%s:%d"):format(path, number)
+    local ok, at = utf8.len(line)
+    if not ok then return nil, ("%s: invalid UTF-8 at byte %d"):format(where, at) end
+    local entry = require "dt.json".decode(line)
+    if type(entry) ~= "table" or type(entry.prompt) ~= "string" or not (type(entry.id) == "string" or
+       math.type(entry.id) == "integer") then
+      return nil, where .. ': expected {"id": .., "prompt": "..."} on one line'
+    end
+    local cut
+    cut, message = experiment.cut(entry.prompt, chars)
+    if not cut then return nil, ("%s: %s"):format(where, message) end
+    list[#list + 1] = { set = set, name = ("%s/%s"):format(set, entry.id), text = cut }
+  end
+  return true
+end
+
+-- The texts of prompt files and of JSON-lines sets, each cut to its first `chars` characters; or nil and a message.
+function experiment.prompts(t)
+  params.check_keys(t, PROMPTS, "experiment.prompts", 2)
+  local list, known = {}, {}
+  for _, path in ipairs(t.files or {}) do
+    local text, message = read_file(path)
+    if not text then return nil, message end
+    text, message = experiment.cut(text, t.chars)
+    if not text then return nil, ("%s: %s"):format(path, message) end
+    local set, name = names_of(path)
+    list[#list + 1] = { set = set, name = name, text = text }
+  end
+  for _, path in ipairs(t.sets or {}) do
+    local ok, message = add_set(list, path, t.chars)
+    if not ok then return nil, message end
+  end
+  for _, prompt in ipairs(list) do
+    if known[prompt.name] then return nil, ("two prompts are called %s: rename one"):format(prompt.name) end
+    known[prompt.name] = true
+  end
+  return list
+end
+
+-- ---- arms ----------------------------------------------------------------------------------------------------------
+
+-- "dynatree narrow D0=5 D_max=8"
+function experiment.label(arm)
+  local parts = { arm.policy:match "([^/]+)%.lua$" or arm.policy, arm.preset }
+  local names = {}
+  for name in pairs(arm.params or {}) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do parts[#parts + 1] = name .. "=" .. params.text(arm.params[name]) end
+  return table.concat(parts, " ")
+end
+
+-- Plain decoding and the arms given, all checked; or nil and a message.
+local function checked_arms(pair, given)
+  local arms, known = { { label = record.BASELINE, policy = "ar" } }, { [record.BASELINE] = true }
+  for i, arm in ipairs(given) do
+    params.check_keys(arm, ARM, "experiment.run: arm", 3)
+    local label = arm.label or experiment.label(arm)
+    if known[label] then return nil, ("two arms are called '%s'"):format(label) end
+    local ok, failure = pair:policy { policy = arm.policy, preset = arm.preset, params = arm.params }
+    if not ok then return nil, failure.message end
+    known[label] = true
+    arms[i + 1] = { label = label, policy = arm.policy, preset = arm.preset, params = arm.params, axes = arm.axes }
+  end
+  return arms
+end
+
+-- ---- running -------------------------------------------------------------------------------------------------------
+
+-- FNV-1a 64 over all texts: which ones they are, for the head.
+local function fingerprint(prompts)
+  local hash = 0xcbf29ce484222325
+  for _, prompt in ipairs(prompts) do
+    for _, text in ipairs { prompt.name, prompt.text } do
+      for i = 1, #text do hash = (hash ~ text:byte(i)) * 0x100000001b3 end
+    end
+  end
+  return ("%016x"):format(hash)
+end
+
+local function head_of(t, pair)
+  local protocol = { tokens = t.tokens, repeats = t.repeats, warmup = t.warmup, prompts = #t.prompts,
+                     texts = fingerprint(t.prompts) }
+  for _, more in ipairs { t.generate, t.protocol or {} } do
+    for key, value in pairs(more) do protocol[key] = value end
+  end
+  return { experiment = t.name, protocol = protocol, machine = core.machine, version = core.version,
+           backend = pair.backend, threads = pair.threads, target = pair.target.path,
+           draft = pair.draft and pair.draft.path or nil }
+end
+
+local function merged(...)
+  local all = {}
+  for _, t in ipairs { ... } do
+    for key, value in pairs(t) do all[key] = value end
+  end
+  return all
+end
+
+local function generate(t, arm, prompt, tokens)
+  local result, failure = t.pair:generate(merged(t.generate, {
+    policy = arm.policy, preset = arm.preset, params = arm.params, prompt = prompt, tokens = tokens }))
+  if not result then return nil, failure.message end
+  return result
+end
+
+local function run_of(arm, prompt, tokens, number, result)
+  return { arm = arm.label, policy = result.policy, preset = arm.preset, params = arm.params or {},
+           axes = merged(prompt.axes or {}, arm.axes or {}), set = prompt.set, prompt = prompt.name, tokens = tokens,
+           ["repeat"] = number, finish_reason = result.finish_reason, prompt_tokens = result.prompt_tokens,
+           stats = result.stats }
+end
+
+local function key_of(run) return ("%s\0%s\0%d"):format(record.case(run), run.arm, run["repeat"]) end
+
+-- The runs that are left, prompt by prompt, in the order in which they are made.
+local function plan(t, arms, done)
+  local todo, round, count, work = {}, 0, 0, 0
+  for _, prompt in ipairs(t.prompts) do
+    local group = { prompt = prompt }
+    for _, tokens in ipairs(t.tokens) do
+      for number = 1, t.repeats do
+        local first = math.floor(round * 0.618034 * #arms) -- golden ratio: any few rounds begin far from one another
+        round = round + 1
+        for i = 0, #arms - 1 do
+          local arm = arms[(first + i) % #arms + 1]
+          local run = { arm = arm.label, set = prompt.set, prompt = prompt.name, tokens = tokens, ["repeat"] = number }
+          if not done[key_of(run)] then
+            group[#group + 1] = { arm = arm, tokens = tokens, number = number }
+            count, work = count + 1, work + tokens
+          end
+        end
+      end
+    end
+    if #group > 0 then todo[#todo + 1] = group end
+  end
+  return todo, count, work
+end
+
+-- The first run of a text and length says what the output of all others is.
+local function check_hash(first, run)
+  local case = record.case(run)
+  local other = first[case]
+  if not other then first[case] = run return true end
+  if other.stats.output_hash == run.stats.output_hash then return true end
+  return nil, ("%s changed the output of %s, %d tokens: hash %s, that of %s is %s"):format(
+    run.arm, run.prompt, run.tokens, run.stats.output_hash, other.arm, other.stats.output_hash)
+end
+
+local function run_group(t, group, file, hashes, bar)
+  local prefix <close>, failure = t.pair:prefix(group.prompt.text)
+  if not prefix then return nil, ("%s: %s"):format(group.prompt.name, failure.message) end
+  for _, todo in ipairs(group) do
+    local result, message = generate(t, todo.arm, prefix, todo.tokens)
+    local ok = result
+    if result then
+      local run = run_of(todo.arm, group.prompt, todo.tokens, todo.number, result)
+      ok, message = check_hash(hashes, run)
+      if ok then
+        ok, message = file:append(run)
+        if not ok then return nil, message end
+      end
+    else
+      message = ("%s, %s, %d tokens: %s"):format(todo.arm.label, group.prompt.name, todo.tokens, message)
+    end
+    if not ok then return nil, message end
+    bar:step(1, todo.tokens)
+  end
+  return true
+end
+
+-- Discarded: the first runs of a process pay for cold caches, pages and threads.
+local function warm_up(t, arms)
+  for _ = 1, t.warmup do
+    for i = 1, math.min(2, #arms) do
+      local result, message = generate(t, arms[i], t.prompts[1].text, t.tokens[1])
+      if not result then return nil, ("%s, %s: %s"):format(arms[i].label, t.prompts[1].name, message) end
+    end
+  end
+  return true
+end
+
+-- { head =, runs = }, or nil and a message; what was finished is in the file either way.
+function experiment.run(t)
+  params.check_keys(t, RUN, "experiment.run", 2)
+  t = merged({ repeats = 1, warmup = 1, generate = {} }, t)
+  if #t.prompts == 0 then return nil, "no prompts: give a file of text or a set of prompts" end
+  local arms, message = checked_arms(t.pair, t.arms)
+  if not arms then return nil, message end
+  local file
+  file, message = record.open(t.out, head_of(t, t.pair))
+  if not file then return nil, message end
+  local done, hashes = {}, {}
+  for _, run in ipairs(file.runs) do
+    done[key_of(run)] = true
+    local ok
+    ok, message = check_hash(hashes, run)
+    if not ok then return nil, message end
+  end
+  local todo, count, work = plan(t, arms, done)
+  local bar = progress(count + #file.runs, work)
+  bar:skip(#file.runs, 0)
+  local ok = true
+  if count > 0 then ok, message = warm_up(t, arms) end
+  for _, group in ipairs(todo) do
+    if not ok then break end
+    ok, message = run_group(t, group, file, hashes, bar)
+  end
+  if not ok then return nil, message end
+  return { head = file.head, runs = file.runs }
+end
+
+return experiment

@@ -1,0 +1,92 @@
+/* Policies in drivers: the options that choose one, and its description. */
+#include "driver.h"
+
+/* The field of the options table at index 2 as a string that lives as long as the options. */
+static const char *string_option(lua_State *L, const char *key, size_t *len) {
+  lua_getfield(L, 2, key);
+  const char *text = lua_isnil(L, -1) ? NULL : luaL_checklstring(L, -1, len);
+  lua_pop(L, 1);
+  return text;
+}
+
+lua_Integer driver_integer(lua_State *L, const char *key, lua_Integer fallback) {
+  lua_getfield(L, 2, key);
+  lua_Integer value = luaL_optinteger(L, -1, fallback);
+  lua_pop(L, 1);
+  return value;
+}
+
+/* settings: a list of {name, text}; the array stays on the stack. */
+static void read_settings(lua_State *L, dtl_policy_options *options) {
+  lua_getfield(L, 2, "settings");
+  int list = lua_gettop(L);
+  options->n_settings = (int)luaL_len(L, list);
+  dtl_setting *settings = lua_newuserdatauv(L, sizeof *settings * (size_t)(options->n_settings + 1), 0);
+  for (int i = 0; i < options->n_settings; i++) {
+    lua_rawgeti(L, list, i + 1);
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    settings[i] = (dtl_setting){.name = luaL_checkstring(L, -2), .value = luaL_checkstring(L, -1)};
+    lua_pop(L, 3);
+  }
+  options->settings = settings;
+}
+
+dtl_policy_options driver_policy_options(lua_State *L) {
+  dtl_policy_options options = {.policy = string_option(L, "policy", NULL),
+                                .preset = string_option(L, "preset", NULL),
+                                .seed = (uint64_t)driver_integer(L, "seed", 0)};
+  options.source = string_option(L, "source", &options.source_len);
+  read_settings(L, &options);
+  return options;
+}
+
+int driver_policy_failure(lua_State *L, const dtl_error *err) {
+  int n = driver_failure(L, err);
+  lua_pushstring(L, err->file);
+  lua_pushinteger(L, err->line);
+  return n + 2;
+}
+
+static void set_string(lua_State *L, const char *key, const char *value) {
+  lua_pushstring(L, value); /* NULL: nil */
+  lua_setfield(L, -2, key);
+}
+
+static void push_description(lua_State *L, const dtl_policy_info *info) {
+  lua_createtable(L, 0, 6);
+  set_string(L, "name", info->name);
+  set_string(L, "doc", info->doc);
+  set_string(L, "path", info->path);
+  lua_pushboolean(L, info->uses_draft);
+  lua_setfield(L, -2, "uses_draft");
+  lua_createtable(L, info->n_presets, 0);
+  for (int i = 0; i < info->n_presets; i++) {
+    lua_pushstring(L, info->presets[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "presets");
+  lua_createtable(L, info->n_params, 0);
+  for (int i = 0; i < info->n_params; i++) {
+    const dtl_param *p = &info->params[i];
+    lua_createtable(L, 0, 5);
+    set_string(L, "name", p->name);
+    set_string(L, "doc", p->doc);
+    set_string(L, "type", p->type);
+    set_string(L, "value", p->value);
+    set_string(L, "range", p->range);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "params");
+}
+
+int lib_pair_policy(lua_State *L) {
+  driver_pair(L, 1);
+  dtl_policy_options options = driver_policy_options(L);
+  dtl_policy *policy;
+  dtl_error err;
+  if (!dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
+  push_description(L, dtl_policy_describe(policy));
+  dtl_policy_close(policy);
+  return 1;
+}

@@ -1,0 +1,218 @@
+-- dt.experiment on a scripted pair.
+local lu = require "luaunit"
+local dt = require "dt"
+local experiment = require "dt.experiment"
+local record = require "dt.record"
+
+local function write(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+end
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+-- A folder of its own for each test.
+local Folder = {}
+
+function Folder:setUp()
+  self.folder = os.tmpname()
+  os.remove(self.folder)
+  os.execute("mkdir -p " .. self.folder .. "/texts")
+end
+
+function Folder:tearDown() os.execute("rm -r " .. self.folder) end
+
+function Folder:file(name, text)
+  local path = self.folder .. "/" .. name
+  write(path, text)
+  return path
+end
+
+local function suite()
+  return setmetatable({ setUp = Folder.setUp, tearDown = Folder.tearDown }, { __index = Folder })
+end
+
+TestPrompts = suite()
+
+function TestPrompts:test_files_are_named_by_folder_and_name()
+  local files = { self:file("texts/01.txt", "one\n"), self:file("texts/b", "two") }
+  local list = assert(experiment.prompts { files = files })
+  lu.assertEquals(list, { { set = "texts", name = "texts/01", text = "one\n" },
+                          { set = "texts", name = "texts/b", text = "two" } })
+end
+
+function TestPrompts:test_sets_are_lines_with_id_and_prompt()
+  local path = self:file("task.jsonl", '{"id": 1, "prompt": "a\\nb", "answer": 3}\n{"prompt": "c", "id": "x"}')
+  lu.assertEquals(assert(experiment.prompts { sets = { path } }), {
+    { set = "task", name = "task/1", text = "a\nb" }, { set = "task", name = "task/x", text = "c" } })
+end
+
+function TestPrompts:test_texts_are_cut_to_characters_not_bytes()
+  local path = self:file("a.txt", "äöü€x")
+  local function cut(n) return assert(experiment.prompts { files = { path }, chars = n })[1].text end
+  lu.assertEquals(cut(1), "ä")
+  lu.assertEquals(cut(4), "äöü€")
+  lu.assertEquals(cut(5), "äöü€x")
+  lu.assertEquals(cut(800), "äöü€x")
+end
+
+function TestPrompts:test_what_is_no_prompt_is_named_with_its_place()
+  local function refuses(pattern, t)
+    local list, message = experiment.prompts(t)
+    lu.assertNil(list)
+    lu.assertStrContains(message, pattern)
+    lu.assertNotStrContains(message, "\n")
+  end
+  refuses("/b.txt: invalid UTF-8 at byte 3", { files = { self:file("b.txt", "ab\xFFcd") } })
+  refuses("/b.txt: empty", { files = { self:file("b.txt", "") } })
+  refuses("No such file", { files = { self.folder .. "/none.txt" } })
+  refuses("directory", { files = { self.folder } })
+  local good = '{"id": 1, "prompt": "a"}\n'
+  refuses("/s.jsonl:2: expected {", { sets = { self:file("s.jsonl", good .. "hello\n") } })
+  refuses("/s.jsonl:2: expected {", { sets = { self:file("s.jsonl", good .. '{"id": 2}\n') } })
+  refuses("/s.jsonl:2: empty", { sets = { self:file("s.jsonl", good .. '{"id": 2, "prompt": ""}\n') } })
+  local cut_off = good .. '{"id": 2, "prompt": "a\xC3"}\n'
+  refuses("/s.jsonl:2: invalid UTF-8 at byte 23", { sets = { self:file("s.jsonl", cut_off) } })
+  refuses("two prompts are called s/1", { sets = { self:file("s.jsonl", good .. good) } })
+  lu.assertErrorMsgContains("unknown key 'file'", experiment.prompts, { file = "x" })
+end
+
+TestExperiment = suite()
+
+function TestExperiment:setUp()
+  Folder.setUp(self)
+  self.pair = assert(dt.fake { vocab = 20 })
+  self.out = self.folder .. "/out.jsonl"
+end
+
+function TestExperiment:spec(changes)
+  local t = {
+    name = "test", pair = self.pair, out = self.out, tokens = { 5, 9 }, repeats = 2,
+    arms = { { policy = "linear", params = { K = 2 } }, { label = "deep", policy = "linear", params = { K = 4 },
+             axes = { depth = 4 } } },
+    prompts = { { set = "s", name = "s/1", text = " 1 2 3" },
+                { set = "s", name = "s/2", text = " 4 5", axes = { n = 2 } } },
+  }
+  for key, value in pairs(changes or {}) do t[key] = value end
+  t.out = t.out or nil -- false: in memory
+  return t
+end
+
+local function keys(runs)
+  local list = {}
+  for i, run in ipairs(runs) do
+    list[i] = ("%s %s %d %d %s"):format(run.arm, run.prompt, run.tokens, run["repeat"], run.stats.output_hash)
+  end
+  table.sort(list)
+  return list
+end
+
+function TestExperiment:test_each_arm_and_plain_decoding_runs_each_prompt_length_and_repeat_once()
+  local done = assert(experiment.run(self:spec()))
+  lu.assertEquals(#done.runs, 3 * 2 * 2 * 2)
+  local seen = {}
+  for _, run in ipairs(done.runs) do
+    local key = ("%s|%s|%d|%d"):format(run.arm, run.prompt, run.tokens, run["repeat"])
+    lu.assertNil(seen[key])
+    seen[key] = run
+    lu.assertEquals(run.finish_reason, "length")
+    lu.assertTrue(run.stats.shared_prefix)
+  end
+  local run = seen["deep|s/2|9|2"]
+  lu.assertEquals(run.policy, "linear")
+  lu.assertEquals(run.params, { K = 4 })
+  lu.assertEquals(run.axes, { depth = 4, n = 2 })
+  lu.assertEquals(run.prompt_tokens, 2)
+  lu.assertNotNil(seen["linear K=2|s/1|5|1"])
+  lu.assertEquals(seen["ar|s/1|9|1"].stats.drafted, 0)
+  lu.assertEquals(keys(assert(record.read(self.out)).runs), keys(done.runs))
+end
+
+function TestExperiment:test_no_arm_always_comes_first()
+  local done = assert(experiment.run(self:spec { out = false }))
+  local first = {}
+  for i = 1, #done.runs, 3 do first[done.runs[i].arm] = true end
+  lu.assertEquals(first, { ar = true, ["linear K=2"] = true, deep = true })
+end
+
+function TestExperiment:test_a_stopped_experiment_goes_on_where_it_was()
+  local whole = assert(experiment.run(self:spec { out = false }))
+  assert(experiment.run(self:spec()))
+  local text = read(self.out)
+  local lines = {}
+  for line in text:gmatch "[^\n]*\n" do lines[#lines + 1] = line end
+  for _, stop in ipairs { 0, 1, 2, 7, #lines - 1, #lines } do
+    local kept = table.concat(lines, "", 1, stop)
+    write(self.out, kept .. (lines[stop + 1] or ""):sub(1, 30))
+    local done = assert(experiment.run(self:spec()))
+    lu.assertEquals(keys(done.runs), keys(whole.runs))
+    lu.assertEquals(read(self.out):sub(1, #kept), kept)
+    lu.assertEquals(keys(assert(record.read(self.out)).runs), keys(whole.runs))
+  end
+end
+
+function TestExperiment:test_arms_may_be_added_to_a_file()
+  assert(experiment.run(self:spec()))
+  local done = assert(experiment.run(self:spec { arms = { { policy = "linear", params = { K = 7 } } } }))
+  lu.assertEquals(#done.runs, (3 + 1) * 8)
+end
+
+function TestExperiment:refuses(pattern, changes)
+  local done, message = experiment.run(self:spec(changes))
+  lu.assertNil(done)
+  lu.assertStrContains(message, pattern)
+  lu.assertNotStrContains(message, "\n")
+end
+
+function TestExperiment:test_a_file_of_other_conditions_is_refused()
+  assert(experiment.run(self:spec()))
+  local before = read(self.out)
+  self:refuses("out.jsonl: made with repeats = 2, not 3", { repeats = 3 })
+  self:refuses("made with tokens = [5, 9], not [5]", { tokens = { 5 } })
+  self:refuses('made with experiment = "test", not "other"', { name = "other" })
+  self:refuses("made with ignore_eos = null, not true", { generate = { ignore_eos = true } })
+  self:refuses("made with chars = null, not 800", { protocol = { chars = 800 } })
+  self:refuses("made with texts = ", { prompts = { { set = "s", name = "s/1", text = " 1 2" },
+                                                   { set = "s", name = "s/2", text = " 4 5" } } })
+  self:refuses("made with draft = ", { pair = assert(dt.fake { vocab = 20, draft = false }), arms = {} })
+  lu.assertEquals(read(self.out), before)
+end
+
+function TestExperiment:test_bad_arms_are_refused_before_anything_runs()
+  self:refuses("linear: no parameter 'X' (there are: K)", { arms = { { policy = "linear", params = { X = 1 } } } })
+  self:refuses("linear: K = 0 is out of range: 1..256", { arms = { { policy = "linear", params = { K = 0 } } } })
+  self:refuses("no policy 'nothing'", { arms = { { policy = "nothing" } } })
+  self:refuses("two arms are called 'linear'", { arms = { { policy = "linear" }, { policy = "linear" } } })
+  self:refuses("two arms are called 'ar'", { arms = { { policy = "ar" } } })
+  self:refuses("no prompts", { prompts = {} })
+  lu.assertNil(io.open(self.out))
+end
+
+function TestExperiment:test_a_run_that_fails_is_named_and_what_was_finished_stays()
+  local long = { { set = "s", name = "s/1", text = " 1" }, { set = "s", name = "s/2", text = (" 1"):rep(600) } }
+  self:refuses("s/2: the prompt has 600 tokens and the context 512", { prompts = long })
+  lu.assertEquals(#assert(record.read(self.out)).runs, 12)
+  local broken = self:file("broken.lua", [[
+    local P = require "dt.policy".define { name = "broken", uses = { draft = false } }
+    function P:draft(tree) if tree.seq:length() > 6 then error "enough" end end
+    return P]])
+  self:refuses("broken, s/1, 5 tokens: ", { out = false, arms = { { policy = broken } }, warmup = 0 })
+end
+
+function TestExperiment:test_an_output_that_differs_from_the_others_is_refused_loudly()
+  assert(experiment.run(self:spec()))
+  local text = read(self.out)
+  local hash = text:match '"output_hash": "(%x+)"'
+  write(self.out, (text:gsub(hash, ("0"):rep(16), 1)))
+  self:refuses("changed the output of s/", {})
+end
+
+function TestExperiment:test_a_full_disk_is_said() self:refuses("/dev/full: No space left", { out = "/dev/full" }) end
+
+os.exit(lu.LuaUnit.run())
