@@ -161,10 +161,10 @@ function record.case(run) return ("%s\0%s\0%d"):format(run.set, run.prompt, run.
 
 -- A function from a run to the plain run that it is compared with: of the same text and length, and of the same repeat
 -- where there is one, else the first; nil where plain decoding is missing.
-function record.baseline(runs)
+function record.baseline(runs, arm)
   local plain = {}
   for _, run in ipairs(runs) do
-    if run.arm == record.BASELINE then
+    if run.arm == (arm or record.BASELINE) then
       local case = record.case(run)
       plain[case] = plain[case] or {}
       plain[case][run["repeat"]] = run

@@ -1,0 +1,102 @@
+-- The figures of a report: from what a summary says to the data that dt.figure draws. Each takes a table with what its
+-- caller knows (name, title, labels), fills in the rest and returns it, or nil where there is nothing to draw.
+local summary = require "dt.summary"
+
+local charts = {}
+
+function charts.bars(s, arms, metric, options)
+  options.kind, options.series, options.rows = "bars", s.sets, {}
+  for i, arm in ipairs(arms) do
+    local row = { label = arm.label }
+    for k, set in ipairs(s.sets) do
+      local d = s:describe(metric, { arm = arm.label, set = set })
+      if d and metric == "speed" then -- its spread, not how well the mean is known
+        row[k] = { y = d.mean, low = d.deviation and d.mean - d.deviation, high = d.deviation and d.mean + d.deviation }
+      elseif d then
+        row[k] = { y = d.mean, low = d.low, high = d.high }
+      end
+      if row[k] then row[k].text = options.form:format(d.mean) end
+    end
+    options.rows[i] = row
+  end
+  return options
+end
+
+function charts.scale_lines(s, arms, where, scale, metric, options)
+  options.kind, options.series = "lines", {}
+  for _, arm in ipairs(arms) do
+    local points = {}
+    for _, value in ipairs(scale.values) do
+      local d = s:describe(metric, summary.with(where, { arm = arm.label, [scale.name] = value }))
+      if d then points[#points + 1] = { x = value, y = d.mean, low = d.low, high = d.high } end
+    end
+    if #points > 0 then table.insert(options.series, { label = arm.label, points = points }) end
+  end
+  return #options.series > 0 and options or nil
+end
+
+-- How often an iteration accepts a token at each depth.
+function charts.depth_lines(s, arms, options)
+  options.kind, options.series = "lines", {}
+  for _, arm in ipairs(arms) do
+    local accepted, iterations = {}, 0
+    for _, run in ipairs(s:select { arm = arm.label }) do
+      iterations = iterations + run.stats.iterations
+      for i, at in ipairs(run.stats.accepted_by_depth or {}) do accepted[i] = (accepted[i] or 0) + at.accepted end
+    end
+    local points = {}
+    for i, n in ipairs(accepted) do
+      if n >= 0.002 * iterations then points[#points + 1] = { x = i, y = 100 * n / iterations } end
+    end
+    if #points > 0 then table.insert(options.series, { label = arm.label, points = points }) end
+  end
+  return #options.series > 0 and options or nil
+end
+
+function charts.time_stack(s, arms, options)
+  options.kind, options.series, options.rows = "stack", summary.PARTS, {}
+  for _, arm in ipairs(arms) do
+    local row = { label = arm.label }
+    for k, part in ipairs(summary.PARTS) do
+      local d = s:describe(part, { arm = arm.label })
+      row[k] = d and d.mean or 0
+    end
+    table.insert(options.rows, row)
+  end
+  return options
+end
+
+-- Speed-up (merit[arm]) against one setting: at each of its values the best of the other settings, and their mean.
+function charts.setting_lines(merit, arms, setting, options)
+  local best, mean = { label = "best of the other settings", points = {} }, { label = "their mean", points = {} }
+  for i, group in ipairs(summary.grouped(arms, function(arm) return arm.settings[setting.name] end)) do
+    local most, sum = -math.huge, 0
+    for _, arm in ipairs(group) do most, sum = math.max(most, merit[arm]), sum + merit[arm] end
+    best.points[i], mean.points[i] = { x = group.key, y = most }, { x = group.key, y = sum / #group }
+  end
+  for _, series in ipairs { best, mean } do table.sort(series.points, function(a, b) return a.x < b.x end) end
+  options.kind, options.xlabel, options.series = "lines", setting.name, { best, mean }
+  if #arms == #setting.values then options.series = { { label = "speed-up", points = best.points } } end
+  return options
+end
+
+-- The best speed-up at each two values of two settings; nil where too few of these were run to make a map.
+function charts.heat_map(merit, arms, x, y, options)
+  options.kind, options.xlabel, options.ylabel, options.zlabel = "heat", x.name, y.name, "speed-up"
+  options.xs, options.ys, options.cells = x.values, y.values, {}
+  local filled = 0
+  for iy, y_value in ipairs(y.values) do
+    options.cells[iy] = {}
+    for ix, x_value in ipairs(x.values) do
+      for _, arm in ipairs(arms) do
+        if arm.settings[x.name] == x_value and arm.settings[y.name] == y_value then
+          filled = filled + (options.cells[iy][ix] and 0 or 1)
+          options.cells[iy][ix] = math.max(options.cells[iy][ix] or 0, merit[arm])
+        end
+      end
+    end
+  end
+  return filled >= 4 and options or nil
+end
+
+return charts

@@ -1,0 +1,238 @@
+-- Figures, drawn with gnuplot as SVG and PNG. A figure is a table of data; what it looks like is decided here.
+--
+-- All have name (of the files), title, xlabel, caption. By kind:
+--   bars    series = {"wikitext2", ..}, rows = { {label = "ar", {y =, low =, high =, text =}, ..one per series} }, mark
+--   stack   series = {"draft", ..}, rows = { {label = "ar", 0.1, ..one number per series} }
+--   lines   ylabel, series = { {label =, points = { {x =, y =, low =, high =}, .. }} }, mark
+--   heat    ylabel, zlabel, xs, ys (sorted values), cells[iy][ix] = number or nil
+-- low and high, the ends of an error bar, may be nil. mark is a value to draw a line at: 1 where nothing is gained.
+local shell = require "dt.shell"
+
+local figure = {}
+
+local WIDTH = 760
+local MOST_TICS = 12 -- where there are more values, gnuplot chooses the marks
+-- Told apart also by the colour-blind (Okabe and Ito 2008); lines have their own point shapes beside.
+local COLOURS = { "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6d31", "#7f7f7f", "#b5a900",
+                  "#5b3fa0", "#a03f3f", "#3f7a5b" }
+local POINTS = { 7, 5, 9, 13, 11, 6, 4, 8, 12, 10, 1, 2 }
+
+local function colour(i) return COLOURS[(i - 1) % #COLOURS + 1] end
+
+-- A text in gnuplot's single quotes, on one line.
+local function quote(text) return "'" .. text:gsub("[\r\n]", " "):gsub("'", "''") .. "'" end
+
+local function number(x) return ("%.10g"):format(x) end
+
+-- A label within a data block, where nothing can be escaped.
+local function label(text) return '"' .. text:gsub('["\r\n\\]', " ") .. '"' end
+
+local function add(out, form, ...) out[#out + 1] = select("#", ...) > 0 and form:format(...) or form end
+
+local function block(out, name, rows)
+  add(out, "$%s << END_OF_DATA", name)
+  for _, row in ipairs(rows) do add(out, (table.concat(row, " "))) end
+  add(out, "END_OF_DATA")
+end
+
+-- What lying bars have in common; `most` is the end of the axis.
+local function add_rows(out, rows, most)
+  local tics = {}
+  for i, row in ipairs(rows) do tics[i] = ("%s %d"):format(quote(row.label), i) end
+  add(out, "set ytics (%s) scale 0", table.concat(tics, ", "))
+  add(out, "set xrange [0:%s]", number(most > 0 and most or 1))
+  add(out, "set yrange [%d.5:0.5]", #rows)
+  add(out, "set grid x")
+end
+
+local KINDS = {}
+
+-- Bars lie, so that long labels have room; the first row is on top.
+function KINDS.bars(f, out, plots)
+  local n = #f.series
+  local height = 0.8 / n
+  local most = f.mark or 0
+  for k = 1, n do
+    local bars, errors = {}, {}
+    for i, row in ipairs(f.rows) do
+      local cell = row[k]
+      if cell then
+        local y, stop = i - 0.4 + (k - 0.5) * height, cell.high or cell.y
+        most = math.max(most, stop)
+        bars[#bars + 1] = { number(cell.y), number(y), 0, number(cell.y), number(y - 0.45 * height),
+                            number(y + 0.45 * height), number(stop), label("  " .. cell.text) }
+        if cell.low then errors[#errors + 1] = { number(cell.y), number(y), number(cell.low), number(cell.high) } end
+      end
+    end
+    if #bars > 0 then
+      block(out, "bars" .. k, bars)
+      add(plots, "$bars%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k, colour(k),
+          quote(f.series[k]))
+      add(plots, "$bars%d using 7:2:8 with labels left font ',%d' notitle", k, n > 2 and 8 or 9)
+    end
+    if #errors > 0 then
+      block(out, "errors" .. k, errors)
+      add(plots, "$errors%d using 1:2:3:4 with xerrorbars pointtype -1 linewidth 1 linecolor rgb '#333333' notitle", k)
+    end
+  end
+  add_rows(out, f.rows, most * 1.18) -- room for the numbers
+  if f.mark then
+    local x = number(f.mark)
+    add(out, "set arrow from %s, graph 0 to %s, graph 1 nohead dashtype 2 linecolor rgb '#666666' front", x, x)
+  end
+  return 118 + math.max(#f.rows * math.max(26, n * 17), 60) + 18 * (n // 5)
+end
+
+function KINDS.stack(f, out, plots)
+  local start, most = {}, 0
+  for k, name in ipairs(f.series) do
+    local bars = {}
+    for i, row in ipairs(f.rows) do
+      local stop = (start[i] or 0) + row[k]
+      bars[i] = { number(row[k]), i, number(start[i] or 0), number(stop), i - 0.35, i + 0.35 }
+      start[i], most = stop, math.max(most, stop)
+    end
+    block(out, "part" .. k, bars)
+    add(plots, "$part%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k, colour(k), quote(name))
+  end
+  add_rows(out, f.rows, most * 1.05)
+  return 130 + math.max(#f.rows * 28, 60)
+end
+
+-- The numbers from low to high, and a little more on both sides.
+local function range(axis, low, high, share)
+  local margin = math.max(high - low, math.abs(high) * 0.02, 1e-9) * share
+  local start = low >= 0 and math.max(0, low - margin) or low - margin
+  return ("set %srange [%s:%s]"):format(axis, number(axis == "x" and low - margin or start), number(high + margin))
+end
+
+function KINDS.lines(f, out, plots)
+  local ys, xs, tics, known = { f.mark }, {}, {}, {}
+  for k, series in ipairs(f.series) do
+    local points, errors = {}, {}
+    for i, p in ipairs(series.points) do
+      points[i] = { number(p.x), number(p.y) }
+      if p.low then errors[#errors + 1] = { number(p.x), number(p.y), number(p.low), number(p.high) } end
+      for _, y in ipairs { p.y, p.low, p.high } do ys[#ys + 1] = y end
+      xs[#xs + 1] = p.x
+      if not known[p.x] then
+        known[p.x] = true
+        tics[#tics + 1] = number(p.x)
+      end
+    end
+    if #errors > 0 then
+      block(out, "errors" .. k, errors)
+      add(plots, "$errors%d with yerrorbars pointtype -1 linewidth 1 linecolor rgb '%s' notitle", k, colour(k))
+    end
+    block(out, "line" .. k, points)
+    add(plots, "$line%d with linespoints pointtype %d pointsize 0.8 linewidth 2 linecolor rgb '%s' title %s", k,
+        POINTS[(k - 1) % #POINTS + 1], colour(k), quote(series.label))
+  end
+  if f.mark then add(plots, "%s with lines dashtype 2 linecolor rgb '#666666' notitle", number(f.mark)) end
+  add(out, range("x", math.min(table.unpack(xs)), math.max(table.unpack(xs)), 0.03))
+  add(out, range("y", math.min(table.unpack(ys)), math.max(table.unpack(ys)), 0.06))
+  if #tics <= MOST_TICS then add(out, "set xtics (%s)", table.concat(tics, ", ")) end
+  add(out, "set grid")
+  return 420 + 18 * (#f.series // 4)
+end
+
+-- Cells are side by side whatever the distance of the values, each with its number; those that were not run stay empty.
+function KINDS.heat(f, out, plots)
+  local cells, low, high = {}, math.huge, -math.huge
+  for iy in ipairs(f.ys) do
+    for ix in ipairs(f.xs) do
+      local z = f.cells[iy][ix]
+      if z then
+        cells[#cells + 1] = { ix = ix, iy = iy, z = z }
+        low, high = math.min(low, z), math.max(high, z)
+      end
+    end
+  end
+  high = math.max(high, low + 1e-6)
+  for i, c in ipairs(cells) do
+    local ink = (c.z - low) / (high - low) > 0.6 and 0x222222 or 0xffffff
+    cells[i] = { c.ix, c.iy, c.ix - 0.5, c.ix + 0.5, c.iy - 0.5, c.iy + 0.5, number(c.z),
+                 label(("%.2f"):format(c.z)), ink }
+  end
+  block(out, "cells", cells)
+  for _, axis in ipairs { { "x", f.xs }, { "y", f.ys } } do
+    local tics = {}
+    for i, value in ipairs(axis[2]) do tics[i] = ("%s %d"):format(quote(number(value)), i) end
+    add(out, "set %stics (%s) scale 0", axis[1], table.concat(tics, ", "))
+    add(out, "set %srange [0.5:%d.5]", axis[1], #axis[2])
+  end
+  add(out, "set palette defined (0 '#30225e', 0.35 '#27688e', 0.65 '#35b779', 1 '#fde725')")
+  add(out, "set cbrange [%s:%s]", number(low), number(high))
+  add(out, "set cblabel %s", quote(f.zlabel))
+  add(plots, "$cells using 1:2:3:4:5:6:7 with boxxyerror fillcolor palette notitle")
+  add(plots, "$cells using 1:2:8:9 with labels font ',9' textcolor rgb variable notitle")
+  return 150 + 34 * math.max(#f.ys, 3)
+end
+
+local SVG = "set terminal svg noenhanced size %d,%d name '%s' background '#ffffff' font 'sans-serif,12'"
+local PNG = "set terminal pngcairo noenhanced size %d,%d background '#ffffff' font 'sans,10' fontscale 1.5"
+
+-- One figure's commands.
+local function commands(f)
+  local plots, title = {}, quote(f.title)
+  local out = {
+    "reset session", "set xlabel " .. quote(f.xlabel), "set ylabel " .. quote(f.ylabel or ""),
+    "set style fill solid 1 noborder", "set border 3 linecolor rgb '#555555'",
+    "set tics nomirror textcolor rgb '#222222'", "set errorbars small",
+    "set key tmargin center horizontal Left reverse samplen 2 title " .. title,
+  }
+  local height = KINDS[f.kind](f, out, plots)
+  if f.kind == "heat" or #(f.series or {}) == 1 then add(out, "unset key; set title %s", title) end
+  local plot = "plot " .. table.concat(plots, ", \\\n  ")
+  add(out, SVG, WIDTH, height, (f.name:gsub("%W", "_")))
+  add(out, "set output %s\n%s", quote(f.name .. ".svg"), plot)
+  add(out, PNG, WIDTH * 3 // 2, height * 3 // 2)
+  add(out, "set output %s\n%s\nset output", quote(f.name .. ".png"), plot)
+  return table.concat(out, "\n") .. "\n"
+end
+
+-- The gnuplot script that draws the figures into the folder it is run in.
+function figure.script(figures)
+  local all = {}
+  for i, f in ipairs(figures) do all[i] = commands(f) end
+  return table.concat(all, "\n")
+end
+
+local SCRIPT = "figures.gp"
+local NOT_FOUND = 127 -- the shell's exit status where there is no such command
+
+local function whole(path, ending)
+  local file = io.open(path, "rb")
+  local size = file and file:seek "end"
+  local tail = size and size > 64 and file:seek("end", -64) and file:read "a"
+  if file then file:close() end
+  return tail and tail:find(ending, 1, true) ~= nil
+end
+
+-- Draws the figures into folder as NAME.svg and NAME.png and leaves the script there: true; false and one line where
+-- gnuplot is missing or refuses; or nil and a message where the folder cannot be written.
+function figure.draw(figures, folder)
+  local path = folder .. "/" .. SCRIPT
+  local file, message = io.open(path, "wb")
+  if not file then return nil, message end
+  local written, reason = file:write(figure.script(figures))
+  local closed, why = file:close()
+  if not written or not closed then return nil, ("%s: %s"):format(path, reason or why) end
+  local status, said = shell("cd %s && gnuplot %s", folder, SCRIPT)
+  if status == NOT_FOUND then
+    return false, "the figures are not drawn: there is no gnuplot (Debian: apt-get install gnuplot-nox)"
+  end
+  if status ~= 0 then
+    local line = said:match "line %d+: [^\n]+" or said:match "[^\n]*%S[^\n]*" or "exit status " .. status
+    return false, "the figures are not drawn: gnuplot: " .. line
+  end
+  for _, f in ipairs(figures) do
+    local file_name = folder .. "/" .. f.name
+    if not whole(file_name .. ".svg", "</svg>") or not whole(file_name .. ".png", "IEND") then
+      return nil, file_name .. ": not written whole: is the disk full?"
+    end
+  end
+  return true
+end
+
+return figure

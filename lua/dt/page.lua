@@ -1,0 +1,81 @@
+-- A document of headings, texts, tables and figures, as Markdown and as one HTML page that needs no other file.
+--
+--   { title =, { heading = "Speed" }, { text = "..." }, { table = {...} }, { figure = {...} }, .. }
+local tables = require "dt.tables"
+
+local page = {}
+
+-- figures: whether their files are there, in the same folder.
+function page.markdown(document, figures)
+  local out = { "# " .. document.title .. "\n" }
+  for _, item in ipairs(document) do
+    if item.heading then
+      out[#out + 1] = "## " .. item.heading .. "\n"
+    elseif item.text then
+      out[#out + 1] = item.text .. "\n"
+    elseif item.table then
+      out[#out + 1] = tables.markdown(item.table)
+    elseif figures then
+      out[#out + 1] = ("![%s](%s.svg)\n"):format(item.figure.title, item.figure.name)
+    end
+  end
+  return table.concat(out, "\n")
+end
+
+local STYLE = [[
+:root { color-scheme: light; }
+body { margin: 0 auto; max-width: 68rem; padding: 2rem 1.2rem 4rem; background: #fff; color: #1c2024;
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 1rem; }
+h2 { font-size: 1.2rem; margin: 2.6rem 0 .8rem; padding-bottom: .3rem; border-bottom: 1px solid #d8dde3; }
+nav { margin: 0 0 1.5rem; color: #5b6570; }
+nav a { color: #0060a0; text-decoration: none; margin-right: 1.1rem; white-space: nowrap; }
+nav a:hover { text-decoration: underline; }
+p { margin: .7rem 0; }
+.wide { overflow-x: auto; margin: 1rem 0 1.6rem; }
+table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .65rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e6eaee; }
+th { font-weight: 600; color: #46505a; border-bottom: 2px solid #b8c2cc; vertical-align: bottom; }
+th:first-child, td:first-child { text-align: left; padding-left: .2rem; }
+tr:hover td { background: #f4f7fa; }
+table.facts td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
+table.facts td:first-child { color: #5b6570; white-space: nowrap; vertical-align: top; }
+figure { margin: 1.4rem 0; }
+figure svg { max-width: 100%; height: auto; }
+@media print { nav { display: none; } figure, table { break-inside: avoid; } }
+]]
+
+local function anchor(n) return "part" .. n end
+
+-- drawing(figure) gives a figure's SVG, or nil where there is none.
+function page.html(document, drawing)
+  local escape = tables.escape
+  local links, out, n = {}, {}, 0
+  for _, item in ipairs(document) do
+    if item.heading then
+      n = n + 1
+      links[n] = ('<a href="#%s">%s</a>'):format(anchor(n), escape(item.heading))
+      out[#out + 1] = ('<h2 id="%s">%s</h2>\n'):format(anchor(n), escape(item.heading))
+    elseif item.text then
+      out[#out + 1] = ("<p>%s</p>\n"):format(escape(item.text))
+    elseif item.table then
+      local html = tables.html(item.table)
+      if item.table.facts then
+        html = html:gsub("<table>", '<table class="facts">', 1):gsub("<tr><th>.-</tr>\n", "", 1)
+      end
+      out[#out + 1] = '<div class="wide">' .. html .. "</div>\n"
+    else
+      local svg = drawing(item.figure)
+      if svg then out[#out + 1] = "<figure>" .. svg:gsub("^.-<svg", "<svg", 1) .. "</figure>\n" end
+    end
+  end
+  return table.concat {
+    '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+    '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+    "<title>", escape(document.title), "</title>\n<style>\n", STYLE, "</style>\n</head>\n<body>\n<h1>",
+    escape(document.title), "</h1>\n<nav>", table.concat(links, "\n"), "</nav>\n",
+    table.concat(out), "</body>\n</html>\n",
+  }
+end
+
+return page

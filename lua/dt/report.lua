@@ -1,0 +1,311 @@
+-- The report on experiments: which tables and figures they get follows from which sets, scales and settings vary.
+--
+--   report.write({ record.read "main.jsonl" }, { "main" }, "folder")   -- folder/report.md, report.html, figures
+local charts = require "dt.charts"
+local figure = require "dt.figure"
+local page = require "dt.page"
+local params = require "dt.params"
+local shell = require "dt.shell"
+local summary = require "dt.summary"
+
+local report = {}
+
+local MOST_ROWS = 24  -- of a table; where there are more arms, the fastest are shown
+local MOST_BARS = 12  -- of a figure; where there are more arms, some of the fastest of each kind are shown
+local EACH_KIND = 3
+local MOST_HEAT_MAPS = 6
+local SCALES = { tokens = "tokens generated", chars = "characters of prompt" } -- what the axes are called
+
+-- ---- numbers -------------------------------------------------------------------------------------------------------
+
+local ABSENT = "-"
+
+local function plain(form, scale)
+  return function(d) return d and form:format(d.mean * (scale or 1)) or ABSENT end
+end
+
+local function spread(form)
+  return function(d)
+    if not d then return ABSENT end
+    return d.deviation and (form .. " ± " .. form):format(d.mean, d.deviation) or form:format(d.mean)
+  end
+end
+
+local function ratio(d)
+  if not d then return ABSENT end
+  return d.low and ("%.2fx [%.2f, %.2f]"):format(d.mean, d.low, d.high) or ("%.2fx"):format(d.mean)
+end
+
+local SPEED = {
+  { "tokens/s", "speed", spread "%.1f" }, { "speed-up", "speedup", ratio },
+  { "TTFT, ms", "ttft", spread "%.2f" }, { "TPOT, ms", "tpot", spread "%.3f" },
+}
+local VERIFICATION = {
+  { "iterations", "iterations", plain "%.1f" }, { "tokens/iteration", "tokens_per_iteration", spread "%.2f" },
+  { "path length", "path_length", plain "%.2f" }, { "acceptance rate", "acceptance_rate", plain("%.1f %%", 100) },
+  { "paper's acceptance", "paper_acceptance", plain("%.1f %%", 100) }, { "nodes/tree", "nodes", plain "%.1f" },
+  { "depth", "depth", plain "%.2f" },
+}
+local MEMORY = {
+  { "weights, MB", "weights", plain("%.1f", 1e-6) }, { "caches, MB", "caches", plain("%.1f", 1e-6) },
+  { "device, MB", "device", plain("%.1f", 1e-6) }, { "process, MB", "host", plain("%.1f", 1e-6) },
+}
+local TIME = {}
+for i, part in ipairs(summary.PARTS) do TIME[i] = { part, part, plain "%.4f" } end
+
+-- ---- tables --------------------------------------------------------------------------------------------------------
+
+-- One row per arm, one column per metric; columns in which there is nothing are left out.
+local function arm_table(s, arms, where, columns, reference)
+  local t = { columns = { "" }, rows = {} }
+  for i, arm in ipairs(arms) do t.rows[i] = { arm.label } end
+  for _, column in ipairs(columns) do
+    local cells, any = {}, false
+    for i, arm in ipairs(arms) do
+      local d = s:describe(column[2], summary.with(where, { arm = arm.label }), reference)
+      cells[i], any = column[3](d), any or d ~= nil
+    end
+    if any then
+      t.columns[#t.columns + 1] = column[1]
+      for i, cell in ipairs(cells) do table.insert(t.rows[i], cell) end
+    end
+  end
+  return t
+end
+
+-- One row per arm, one column per value of a scale or per set.
+local function value_table(s, arms, where, name, values, metric, form)
+  local t = { columns = { "" }, rows = {} }
+  for i, value in ipairs(values) do t.columns[i + 1] = params.text(value) end
+  for i, arm in ipairs(arms) do
+    t.rows[i] = { arm.label }
+    for k, value in ipairs(values) do
+      t.rows[i][k + 1] = form(s:describe(metric, summary.with(where, { arm = arm.label, [name] = value })))
+    end
+  end
+  return t
+end
+
+local function facts(head)
+  local t = { facts = true, columns = { "", "" }, rows = {} }
+  for _, name in ipairs { "machine", "backend", "threads", "target", "draft", "version" } do
+    if head[name] ~= nil then t.rows[#t.rows + 1] = { name, tostring(head[name]) } end
+  end
+  local names = {}
+  for name in pairs(head.protocol) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local value = head.protocol[name]
+    if type(value) == "table" then
+      local list = {}
+      for i, item in ipairs(value) do list[i] = tostring(item) end
+      value = table.concat(list, ", ")
+    end
+    t.rows[#t.rows + 1] = { name, tostring(value) }
+  end
+  return t
+end
+
+-- ---- the document --------------------------------------------------------------------------------------------------
+
+local function add(document, kind, item)
+  if item then document[#document + 1] = { [kind] = item } end
+end
+
+-- The parts of the runs that get tables of their own: up to two sets, one each; more sets, all together.
+local function views_of(s)
+  if #s.sets > 2 then return { { label = "All sets", where = {} } } end
+  local views = {}
+  for i, set in ipairs(s.sets) do views[i] = { label = set, where = { set = set } } end
+  return views
+end
+
+local function findings(document, s)
+  if not s.arms[1].plain then
+    return add(document, "text", "Plain decoding was not run, so there are no speed-ups.")
+  end
+  for _, set in ipairs(s.sets) do
+    local ranked, found = s:ranked(s.arms, { set = set }), {}
+    for i = 1, math.min(3, #ranked) do
+      found[i] = ("%s %s"):format(ranked[i].label, ratio(s:describe("speedup", { arm = ranked[i].label, set = set })))
+    end
+    add(document, "text", ("Fastest on %s: %s."):format(set, table.concat(found, ", then ")))
+  end
+end
+
+local function speed_tables(document, s, views, rows)
+  local columns, reference = { table.unpack(SPEED) }, s.head.protocol.reference
+  if reference then table.insert(columns, 3, { "against " .. reference, "against", ratio }) end
+  for _, view in ipairs(views) do
+    add(document, "text", view.label .. ":")
+    add(document, "table", arm_table(s, rows, view.where, columns, reference))
+    for _, scale in ipairs(s.scales) do
+      add(document, "text", ("%s, speed-up by %s:"):format(view.label, SCALES[scale.name] or scale.name))
+      add(document, "table", value_table(s, rows, view.where, scale.name, scale.values, "speedup", ratio))
+    end
+  end
+  if #s.sets > 2 then
+    add(document, "text", "Speed-up by set:")
+    add(document, "table", value_table(s, rows, {}, "set", s.sets, "speedup", ratio))
+  end
+end
+
+local function speed_bars(document, s, arms, stem, of)
+  add(document, "figure", charts.bars(s, arms, "speedup", { name = stem .. "-speedup", mark = 1, form = "%.2fx",
+    title = "Speed-up" .. of, xlabel = "speed relative to plain decoding (95 % interval of the mean)" }))
+  add(document, "figure", charts.bars(s, arms, "speed", { name = stem .. "-speed", form = "%.0f",
+    title = "Throughput" .. of, xlabel = "tokens per second (mean and standard deviation over prompts)" }))
+end
+
+local function speed_lines(document, s, arms, views, stem, of)
+  local faster = table.move(arms, arms[1].plain and 2 or 1, #arms, 1, {})
+  for _, scale in ipairs(s.scales) do
+    for _, view in ipairs(views) do
+      local name = ("%s-%s-%s"):format(stem, scale.name, view.label:gsub("%W", ""))
+      local title = ("%%s by %s, %s%s"):format(scale.name, view.label, of)
+      add(document, "figure", charts.scale_lines(s, faster, view.where, scale, "speedup", { name = name .. "-speedup",
+        title = title:format "Speed-up", mark = 1, xlabel = SCALES[scale.name] or scale.name,
+        ylabel = "speed relative to plain decoding" }))
+      add(document, "figure", charts.scale_lines(s, arms, view.where, scale, "speed", { name = name .. "-speed",
+        title = title:format "Throughput", xlabel = SCALES[scale.name] or scale.name, ylabel = "tokens per second" }))
+    end
+  end
+end
+
+local function speed_section(document, s, stem, views, rows)
+  add(document, "heading", "Speed")
+  add(document, "text", "Mean and standard deviation over prompts. Speed-up: mean ratio to plain decoding of the same "
+    .. "prompt, with its 95 % bootstrap interval. TTFT: time to the first token. TPOT: time per further token.")
+  speed_tables(document, s, views, rows)
+  for g, arms in ipairs(s:studies()) do
+    local shown = s:few(arms, MOST_BARS, EACH_KIND)
+    local own, of = arms.key and stem .. "-" .. g or stem, arms.key and ", " .. arms.key or ""
+    if #s.scales == 0 then speed_bars(document, s, shown, own, of) end
+    speed_lines(document, s, shown, views, own, of)
+  end
+end
+
+local function verification_section(document, s, stem, views, rows, shown)
+  add(document, "heading", "Verification")
+  for _, view in ipairs(views) do
+    add(document, "text", view.label .. ":")
+    add(document, "table", arm_table(s, rows, view.where, VERIFICATION))
+  end
+  add(document, "figure", charts.depth_lines(s, shown, { name = stem .. "-depth", title = "Acceptance by depth",
+    xlabel = "depth in the tree (1: the first guess)", ylabel = "iterations that accept a token there, %" }))
+end
+
+local function time_section(document, s, stem, rows, shown)
+  if not s:describe("verify", {}) then return end
+  add(document, "heading", "Time")
+  add(document, "text", "Milliseconds per generated token:")
+  add(document, "table", arm_table(s, rows, {}, TIME))
+  add(document, "figure", charts.time_stack(s, shown, { name = stem .. "-time", title = "Where the time goes",
+    xlabel = "milliseconds per generated token" }))
+end
+
+-- Lines and maps of what settings do, for arms of one kind.
+local function setting_figures(s, arms, stem)
+  local figures, merit, maps = {}, {}, 0
+  local settings, kind = summary.varying(arms), summary.kind(arms[1])
+  for _, arm in ipairs(arms) do merit[arm] = s:merit(arm) end
+  for _, x in ipairs(settings) do
+    add(figures, "figure", charts.setting_lines(merit, arms, x, { name = stem .. "-" .. x.name, mark = 1,
+      title = ("%s: speed-up by %s"):format(kind, x.name), ylabel = "speed relative to plain decoding" }))
+  end
+  for i, x in ipairs(settings) do
+    for k = i + 1, #settings do
+      local y = settings[k]
+      local map = maps < MOST_HEAT_MAPS and charts.heat_map(merit, arms, x, y, {
+        name = ("%s-%s-%s"):format(stem, x.name, y.name),
+        title = ("%s: best speed-up by %s and %s"):format(kind, x.name, y.name) })
+      if map then
+        add(figures, "figure", map)
+        maps = maps + 1
+      end
+    end
+  end
+  return figures
+end
+
+local function settings_section(document, s, stem)
+  local number, started = 0, false
+  local function kind(arm) return not arm.plain and summary.kind(arm) or nil end
+  for _, study in ipairs(s:studies()) do
+    for _, arms in ipairs(summary.grouped(study, kind)) do
+      number = number + 1
+      local figures = #arms > 2 and setting_figures(s, arms, ("%s-settings-%d"):format(stem, number)) or {}
+      if #figures > 0 and not started then add(document, "heading", "Settings") end
+      started = started or #figures > 0
+      table.move(figures, 1, #figures, #document + 1, document)
+    end
+  end
+end
+
+local function add_experiment(document, file, stem)
+  local s = summary.new(file)
+  local views, rows, shown = views_of(s), s:few(s.arms, MOST_ROWS), s:few(s.arms, MOST_BARS, EACH_KIND)
+  add(document, "heading", "What was run: " .. file.head.experiment)
+  add(document, "table", facts(file.head))
+  findings(document, s)
+  if #rows < #s.arms then
+    add(document, "text", ("The tables show the %d fastest of %d arms."):format(#rows, #s.arms))
+  end
+  speed_section(document, s, stem, views, rows)
+  verification_section(document, s, stem, views, rows, shown)
+  time_section(document, s, stem, rows, shown)
+  settings_section(document, s, stem)
+  if s:describe("weights", {}) then
+    add(document, "heading", "Memory")
+    add(document, "table", arm_table(s, rows, {}, MEMORY))
+  end
+end
+
+-- files: a list of what record.read gives; names: one of each, that figures' names begin with.
+function report.document(files, names)
+  local titles = {}
+  for i, file in ipairs(files) do titles[i] = file.head.experiment end
+  local document = { title = table.concat(titles, ", ") }
+  for i, file in ipairs(files) do add_experiment(document, file, names[i]) end
+  return document
+end
+
+-- ---- files ---------------------------------------------------------------------------------------------------------
+
+local function write(path, text)
+  local file, message = io.open(path, "wb")
+  if not file then return nil, message end
+  local ok, failed = file:write(text)
+  local closed, unclosed = file:close()
+  if ok and closed then return true end
+  return nil, ("%s: %s"):format(path, failed or unclosed)
+end
+
+local function contents(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+-- Writes folder/report.md, folder/report.html and the figures: true, and one line where figures could not be drawn; or
+-- nil and a message.
+function report.write(files, names, folder)
+  local document = report.document(files, names)
+  local status, message = shell("mkdir -p -- %s", folder)
+  if status ~= 0 then return nil, (message:gsub("^mkdir: ", ""):gsub("\n.*", "")) end
+  local figures = {}
+  for _, item in ipairs(document) do figures[#figures + 1] = item.figure end
+  local drawn, why = figure.draw(figures, folder)
+  if drawn == nil then return nil, why end
+  local ok
+  ok, message = write(folder .. "/report.md", page.markdown(document, drawn))
+  if not ok then return nil, message end
+  ok, message = write(folder .. "/report.html", page.html(document, function(f)
+    return drawn and contents(("%s/%s.svg"):format(folder, f.name))
+  end))
+  if not ok then return nil, message end
+  return true, why
+end
+
+return report

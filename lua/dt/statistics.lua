@@ -1,0 +1,55 @@
+-- Means, deviations and bootstrap intervals of short lists of numbers. No randomness from outside: the same list gives
+-- the same interval.
+local statistics = {}
+
+local RESAMPLES = 2000
+local COVERAGE = 0.95
+
+-- nil for an empty list.
+function statistics.mean(list)
+  local sum = 0.0
+  for _, x in ipairs(list) do sum = sum + x end
+  if #list > 0 then return sum / #list end
+end
+
+-- The deviation of the sample (n - 1); nil below two numbers.
+function statistics.deviation(list)
+  if #list < 2 then return nil end
+  local mean, sum = statistics.mean(list), 0.0
+  for _, x in ipairs(list) do sum = sum + (x - mean) ^ 2 end
+  return math.sqrt(sum / (#list - 1))
+end
+
+-- The value below which the share q of a sorted list lies, linear between neighbours.
+function statistics.quantile(sorted, q)
+  local at = 1 + (#sorted - 1) * q
+  local below = math.floor(at)
+  local x = sorted[below]
+  return at == below and x or x + (sorted[below + 1] - x) * (at - below)
+end
+
+-- The 95 % interval of the mean, by the percentile bootstrap (Efron 1979): low and high; nil below two numbers.
+function statistics.interval(list)
+  local n = #list
+  if n < 2 then return nil end
+  local state, means = 1, {} -- Knuth's MMIX generator, from a fixed seed; its high bits are the good ones
+  for r = 1, RESAMPLES do
+    local sum = 0.0
+    for _ = 1, n do
+      state = state * 6364136223846793005 + 1442695040888963407
+      sum = sum + list[(state >> 33) % n + 1]
+    end
+    means[r] = sum / n
+  end
+  table.sort(means)
+  return statistics.quantile(means, (1 - COVERAGE) / 2), statistics.quantile(means, (1 + COVERAGE) / 2)
+end
+
+-- { n =, mean =, deviation =, low =, high = } of a list; nil for an empty one.
+function statistics.describe(list)
+  if #list == 0 then return nil end
+  local low, high = statistics.interval(list)
+  return { n = #list, mean = statistics.mean(list), deviation = statistics.deviation(list), low = low, high = high }
+end
+
+return statistics

@@ -1,0 +1,257 @@
+-- What an experiment's runs say, arm by arm. Which variables there are follows from the runs: settings belong to an arm
+-- (its parameters, and axes that never change within it), scales to the text (the length wanted, and axes that change).
+-- A setting called "study" tells groups of arms apart that are to be looked at one by one.
+--
+--   local s = summary.new(record.read "main.jsonl")
+--   for _, arm in ipairs(s.arms) do print(arm.label, s:describe("speedup", { arm = arm.label }).mean) end
+local record = require "dt.record"
+local statistics = require "dt.statistics"
+
+local summary = {}
+
+-- What the texts' acceptance rate divides the tokens per iteration by: the most that the paper's tree can commit.
+local PAPER_DEPTH = {
+  linear = function(p) return p.K end,
+  fixed_tree = function(p) return p.D and p.D + 2 end,
+  dynatree = function(p) return p.D0 and p.D0 + 2 end,
+}
+
+summary.PARTS = { "prompt", "draft", "verify", "commit", "policy", "other" } -- of time_ms
+
+-- What is measured of a run; nil where it means nothing.
+local METRICS = {
+  speed = function(run) return run.stats.tokens_per_second end,
+  ttft = function(run) return run.stats.ttft_ms end,
+  tpot = function(run) return run.stats.tpot_ms end,
+  iterations = function(run) return run.stats.iterations end,
+  tokens_per_iteration = function(run) return run.stats.tokens_per_iteration end,
+  path_length = function(run) return run.stats.path_length end,
+  acceptance_rate = function(run) return run.stats.acceptance_rate end,
+  paper_acceptance = function(run)
+    local depth = PAPER_DEPTH[run.policy]
+    local most = depth and depth(run.params)
+    return most and run.stats.tokens_per_iteration and run.stats.tokens_per_iteration / most
+  end,
+  nodes = function(run) return run.stats.tree_nodes_mean end,
+  depth = function(run) return run.stats.tree_depth_mean end,
+}
+for _, key in ipairs { "host", "device", "weights", "caches" } do
+  METRICS[key] = function(run) return run.stats.peak_memory_bytes and run.stats.peak_memory_bytes[key] end
+end
+for _, part in ipairs(summary.PARTS) do -- milliseconds per token
+  METRICS[part] = function(run)
+    local stats = run.stats
+    local tokens = stats.tokens_per_iteration and stats.tokens_per_iteration * stats.iterations
+    return stats.time_ms and tokens and tokens > 0 and stats.time_ms[part] / tokens
+  end
+end
+
+local Summary = {}
+Summary.__index = Summary
+
+-- Adds value to a short list unless it is there.
+local function remember(list, value)
+  for _, known in ipairs(list) do
+    if known == value then return end
+  end
+  list[#list + 1] = value
+end
+
+-- The axes that take several values within one arm.
+local function axes_of_texts(runs)
+  local seen, changing = {}, {}
+  for _, run in ipairs(runs) do
+    local axes = seen[run.arm] or {}
+    seen[run.arm] = axes
+    for name, value in pairs(run.axes) do
+      if axes[name] ~= nil and axes[name] ~= value then changing[name] = true end
+      axes[name] = value
+    end
+  end
+  return changing
+end
+
+local function add_arm(s, run, changing)
+  local settings = {}
+  for name, value in pairs(run.params) do settings[name] = value end
+  for name, value in pairs(run.axes) do
+    if not changing[name] then settings[name] = value end
+  end
+  local arm = { label = run.arm, policy = run.policy, preset = run.preset, settings = settings,
+                plain = run.arm == record.BASELINE }
+  s.arms[#s.arms + 1], s.of_arm[run.arm] = arm, {}
+end
+
+local function add_scales(s, changing)
+  local values = { tokens = {} }
+  for name in pairs(changing) do values[name] = {} end
+  for _, run in ipairs(s.runs) do
+    remember(values.tokens, run.tokens)
+    for name in pairs(changing) do
+      if math.type(run.axes[name]) then remember(values[name], run.axes[name]) end
+    end
+  end
+  for name, list in pairs(values) do
+    if #list > 1 then
+      table.sort(list)
+      s.scales[#s.scales + 1] = { name = name, values = list }
+    end
+  end
+  table.sort(s.scales, function(a, b) return a.name < b.name end)
+end
+
+-- file: what record.read gives. Arms, sets and scales are in s.arms ({label, policy, preset, settings, plain}), s.sets
+-- (names) and s.scales ({name, values}); plain decoding comes first.
+function summary.new(file)
+  local s = { head = file.head, runs = file.runs, plain = record.baseline(file.runs),
+              arms = {}, of_arm = {}, sets = {}, scales = {} }
+  local changing = axes_of_texts(s.runs)
+  for _, run in ipairs(s.runs) do
+    if not s.of_arm[run.arm] then add_arm(s, run, changing) end
+    table.insert(s.of_arm[run.arm], run)
+    remember(s.sets, run.set)
+  end
+  for i, arm in ipairs(s.arms) do
+    if arm.plain then table.insert(s.arms, 1, table.remove(s.arms, i)) end
+  end
+  add_scales(s, changing)
+  return setmetatable(s, Summary)
+end
+
+-- A copy of the selection `where` (or nil), narrowed by more.
+function summary.with(where, more)
+  local copy = {}
+  for _, t in ipairs { where or {}, more } do
+    for name, value in pairs(t) do copy[name] = value end
+  end
+  return copy
+end
+
+local OWN = { arm = true, set = true, tokens = true }
+
+local function fits(run, where)
+  for name, value in pairs(where) do
+    if (OWN[name] and run or run.axes)[name] ~= value then return false end
+  end
+  return true
+end
+
+-- The runs of an arm, a set, a length, an axis: {arm = "ar", set = "novels", tokens = 300, chars = 200}, any of them.
+function Summary:select(where)
+  local found = {}
+  for _, run in ipairs(where.arm and self.of_arm[where.arm] or self.runs) do
+    if fits(run, where) then found[#found + 1] = run end
+  end
+  return found
+end
+
+-- One number per text and length, the mean of its repeats, of f(run); where f gives nil there is none.
+local function per_case(runs, f)
+  local list, of = {}, {}
+  for _, run in ipairs(runs) do
+    local value = f(run)
+    if value then
+      local case = record.case(run)
+      if not of[case] then
+        of[case] = { sum = 0.0, n = 0 }
+        list[#list + 1] = of[case]
+      end
+      of[case].sum, of[case].n = of[case].sum + value, of[case].n + 1
+    end
+  end
+  for i, case in ipairs(list) do list[i] = case.sum / case.n end
+  return list
+end
+
+-- The statistics over texts of a metric by name, or nil. "speedup" is the mean of the ratios to plain decoding of the
+-- same text; "against" that to the arm called `reference`.
+function Summary:describe(metric, where, reference)
+  local f = METRICS[metric]
+  if metric == "speedup" then
+    f = function(run) return record.speedup(run, self.plain(run)) end
+  elseif metric == "against" then
+    local base = record.baseline(self.runs, reference)
+    f = function(run) return record.speedup(run, base(run)) end
+  end
+  return statistics.describe(per_case(self:select(where), f))
+end
+
+-- What arms are ranked by: the speed-up, or the speed where plain decoding was not run.
+function Summary:merit(arm, where)
+  where = summary.with(where, { arm = arm.label })
+  local d = self:describe("speedup", where) or self:describe("speed", where)
+  return d and d.mean or 0
+end
+
+-- The arms given, the fastest first.
+function Summary:ranked(arms, where)
+  local merit, sorted = {}, {}
+  for i, arm in ipairs(arms) do merit[arm], sorted[i] = self:merit(arm, where), arm end
+  table.sort(sorted, function(a, b) return merit[a] > merit[b] or merit[a] == merit[b] and a.label < b.label end)
+  return sorted
+end
+
+-- What arms differ from only by settings: "dynatree narrow".
+function summary.kind(arm) return arm.policy .. (arm.preset and " " .. arm.preset or "") end
+
+-- At most n arms as they are; of more, plain decoding and the fastest others, at most `each` of a kind, n in all.
+function Summary:few(arms, n, each)
+  if #arms <= n then return arms end
+  local chosen, of_kind = {}, {}
+  if arms[1].plain then chosen[1] = arms[1] end
+  for _, arm in ipairs(self:ranked(arms)) do
+    local kind = summary.kind(arm)
+    if not arm.plain and #chosen < n and (of_kind[kind] or 0) < (each or n) then
+      of_kind[kind] = (of_kind[kind] or 0) + 1
+      chosen[#chosen + 1] = arm
+    end
+  end
+  return chosen
+end
+
+-- Things by what key(thing) is, in order of appearance: { { key =, things.. }, .. }; those with no key are left out.
+function summary.grouped(things, key)
+  local groups, of = {}, {}
+  for _, thing in ipairs(things) do
+    local k = key(thing)
+    if k ~= nil then
+      if not of[k] then
+        of[k] = { key = k }
+        groups[#groups + 1] = of[k]
+      end
+      table.insert(of[k], thing)
+    end
+  end
+  return groups
+end
+
+-- The arms by study, plain decoding in each; one group without a key where there are no studies.
+function Summary:studies()
+  local groups = summary.grouped(self.arms, function(arm) return arm.settings.study end)
+  if #groups == 0 then return { self.arms } end
+  for _, group in ipairs(groups) do
+    if self.arms[1].plain then table.insert(group, 1, self.arms[1]) end
+  end
+  return groups
+end
+
+-- The numeric settings that differ among arms: { name =, values = sorted }.
+function summary.varying(arms)
+  local values, list = {}, {}
+  for _, arm in ipairs(arms) do
+    for name, value in pairs(arm.settings) do
+      if math.type(value) then
+        values[name] = values[name] or {}
+        remember(values[name], value)
+      end
+    end
+  end
+  for name, found in pairs(values) do
+    table.sort(found)
+    if #found > 1 then list[#list + 1] = { name = name, values = found } end
+  end
+  table.sort(list, function(a, b) return a.name < b.name end)
+  return list
+end
+
+return summary

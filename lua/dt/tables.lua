@@ -1,0 +1,54 @@
+-- Tables of a report, as Markdown and as HTML: { columns = {"arm", "tokens/s"}, rows = {{"ar", "100.0"}, ..} }.
+-- Cells are texts; the first column is read as words, the others as numbers, which stand to the right.
+local tables = {}
+
+local function length(text) return utf8.len(text) or #text end
+
+local function line(cells, width)
+  local padded = {}
+  for c, cell in ipairs(cells) do
+    local space = (" "):rep(width[c] - length(cell))
+    padded[c] = c == 1 and cell .. space or space .. cell
+  end
+  return "| " .. table.concat(padded, " | ") .. " |\n"
+end
+
+-- Columns are padded to one width, so that the text reads well as it is.
+function tables.markdown(t)
+  local rows, width = {}, {}
+  for i = 0, #t.rows do
+    local cells = {}
+    for c, cell in ipairs(i == 0 and t.columns or t.rows[i]) do cells[c] = cell:gsub("|", "\\|") end
+    rows[i + 1] = cells
+  end
+  for c in ipairs(t.columns) do
+    width[c] = 3
+    for _, row in ipairs(rows) do width[c] = math.max(width[c], length(row[c])) end
+  end
+  local lines, rule = {}, {}
+  for c, w in ipairs(width) do rule[c] = c == 1 and ("-"):rep(w) or ("-"):rep(w - 1) .. ":" end
+  for i, row in ipairs(rows) do lines[i] = line(row, width) end
+  table.insert(lines, 2, line(rule, width))
+  return table.concat(lines)
+end
+
+local ESCAPES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
+
+-- Text as HTML shows it.
+function tables.escape(text) return (text:gsub('[&<>"]', ESCAPES)) end
+
+function tables.html(t)
+  local out = { "<table>\n" }
+  for i = 0, #t.rows do
+    local tag = i == 0 and "th" or "td"
+    out[#out + 1] = "<tr>"
+    for _, cell in ipairs(i == 0 and t.columns or t.rows[i]) do
+      out[#out + 1] = ("<%s>%s</%s>"):format(tag, tables.escape(cell), tag)
+    end
+    out[#out + 1] = "</tr>\n"
+  end
+  out[#out + 1] = "</table>\n"
+  return table.concat(out)
+end
+
+return tables

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# `dtrun run report`: what it leaves behind, and what it says where it cannot.
+. "$(dirname "$0")/helpers.sh"
+sample=$source_dir/tests/data/experiments/sample.jsonl
+
+# A folder with every command that report runs, but gnuplot.
+without_gnuplot() {
+  mkdir bin
+  for command in sh mkdir; do ln -s "$(command -v "$command")" bin; done
+}
+
+it_writes_tables_figures_and_one_page_that_needs_no_other_file() {
+  command -v gnuplot >/dev/null || { echo '  skipped: no gnuplot'; return 0; }
+  cp "$sample" sample.jsonl
+  succeeds run report sample.jsonl
+  grep -qx 'sample/report.html' stdout || fail 'the page is not named'
+  [ -s stderr ] && fail 'something on standard error'
+  grep -q '^| dynatree D0=3 ' sample/report.md || fail 'no table'
+  grep -q '!\[Speed-up\](sample-speedup.svg)' sample/report.md || fail 'no figure in the Markdown'
+  for name in speedup speed depth time; do
+    [ -s "sample/sample-$name.svg" ] && [ -s "sample/sample-$name.png" ] || fail "no figure sample-$name"
+  done
+  [ "$(grep -c '<svg' sample/report.html)" -eq 4 ] || fail 'not every figure is in the page'
+  grep -qE '(src|href)="[^#]' sample/report.html && fail 'the page needs another file'
+  return 0
+}
+it_makes_the_tables_where_there_is_no_gnuplot() {
+  without_gnuplot
+  PATH=$PWD/bin succeeds run report "$sample" --out here
+  says_in_one_line 'the figures are not drawn: there is no gnuplot \(Debian: apt-get install gnuplot-nox\)' run report
+  grep -q '^| dynatree D0=3 ' here/report.md || fail 'no table'
+  grep -q '!\[' here/report.md && fail 'a figure that is not there'
+  grep -q '<td>dynatree D0=3</td>' here/report.html || fail 'no table in the page'
+}
+it_says_which_line_is_malformed() {
+  { head -n 3 "$sample"; echo '{"schema": "dtrun.run/1", "arm": 3}'; } >bad.jsonl
+  refuses 2 'bad.jsonl:4: not a line of an experiment: arm is not a string' run report bad.jsonl
+  [ ! -e bad ] || fail 'something was written'
+}
+it_says_where_there_is_nothing_to_report() {
+  head -n 1 "$sample" >started.jsonl
+  : >empty.jsonl
+  refuses 2 'started.jsonl: no runs yet' run report started.jsonl
+  refuses 2 'empty.jsonl: empty' run report empty.jsonl
+  refuses 2 'missing.jsonl: No such file' run report missing.jsonl
+  refuses 2 'no file given' run report
+}
+it_says_that_the_disk_is_full() {
+  [ -e /dev/full ] || { echo '  skipped: no /dev/full'; return 0; }
+  for name in figures.gp report.md report.html; do
+    mkdir -p full
+    ln -s /dev/full "full/$name"
+    refuses 1 "full/$name: No space left on device" run report "$sample" --out full
+    rm -rf full
+  done
+  touch taken
+  refuses 1 "taken" run report "$sample" --out taken
+}
+
+run_tests

@@ -1,0 +1,185 @@
+-- What a report makes of an experiment's runs: dt.summary, dt.tables, dt.charts, dt.figure, dt.page and dt.report.
+local figure = require "dt.figure"
+local lu = require "luaunit"
+local page = require "dt.page"
+local record = require "dt.record"
+local report = require "dt.report"
+local summary = require "dt.summary"
+local tables = require "dt.tables"
+
+local SAMPLE = (arg[0]:match "^(.*/)lua/" or "./") .. "data/experiments/sample.jsonl"
+
+-- A run whose numbers follow from its speed in tokens per second.
+local function run(fields)
+  local made = { schema = "dtrun.run/1", policy = fields.arm:match "^%w+", params = {}, axes = {}, set = "s",
+                 prompt = "s/1", tokens = 100, ["repeat"] = 1, finish_reason = "length", prompt_tokens = 10 }
+  for key, value in pairs(fields) do made[key] = value end
+  made.speed = nil
+  made.stats = { tokens_per_second = fields.speed, output_hash = "0", iterations = 50, tokens_per_iteration = 2.0 }
+  return made
+end
+
+local function file(runs, protocol)
+  return { head = { experiment = "test", protocol = protocol or {}, machine = "m", backend = "cpu", threads = 1,
+                    target = "t", version = "0" }, runs = runs }
+end
+
+local function names_of(document, key)
+  local names = {}
+  for _, item in ipairs(document) do
+    if item[key] then names[#names + 1] = key == "figure" and item.figure.name or item[key] end
+  end
+  return names
+end
+
+TestSummary = {}
+
+function TestSummary.test_a_speedup_is_the_mean_over_prompts_of_ratios_to_plain_decoding()
+  local s = summary.new(file {
+    run { arm = "linear", speed = 150 }, run { arm = "linear", speed = 600, prompt = "s/2" },
+    run { arm = "ar", speed = 100 }, run { arm = "ar", speed = 200, prompt = "s/2" },
+  })
+  local d = s:describe("speedup", { arm = "linear" })
+  lu.assertAlmostEquals(d.mean, (1.5 + 3.0) / 2, 1e-12)
+  lu.assertEquals(d.n, 2)
+  lu.assertEquals(s.arms[1].label, "ar")
+  lu.assertAlmostEquals(s:describe("against", { arm = "ar" }, "linear").mean, (100 / 150 + 200 / 600) / 2, 1e-12)
+end
+
+function TestSummary.test_repeats_of_a_prompt_count_as_one_prompt()
+  local s = summary.new(file {
+    run { arm = "ar", speed = 100 }, run { arm = "ar", speed = 300, ["repeat"] = 2 },
+    run { arm = "ar", speed = 400, prompt = "s/2" },
+  })
+  local d = s:describe("speed", { arm = "ar" })
+  lu.assertEquals({ d.n, d.mean }, { 2, 300.0 })
+end
+
+function TestSummary.test_the_papers_acceptance_divides_by_the_most_its_tree_commits()
+  local s = summary.new(file {
+    run { arm = "linear", params = { K = 8 }, speed = 1 }, run { arm = "dynatree", params = { D0 = 5 }, speed = 1 },
+    run { arm = "fixed", policy = "fixed_tree", params = { D = 3 }, speed = 1 }, run { arm = "ar", speed = 1 },
+  })
+  local function acceptance(arm) return (s:describe("paper_acceptance", { arm = arm }) or { mean = false }).mean end
+  lu.assertEquals({ acceptance "linear", acceptance "dynatree", acceptance "fixed", acceptance "ar" },
+                  { 2 / 8, 2 / 7, 2 / 5, false })
+end
+
+function TestSummary.test_scales_change_within_an_arm_and_settings_do_not()
+  local s = summary.new(file {
+    run { arm = "linear", params = { K = 2 }, axes = { chars = 100, depth = 3 }, speed = 1 },
+    run { arm = "linear", params = { K = 2 }, axes = { chars = 200, depth = 3 }, prompt = "s/1@200", speed = 1 },
+  })
+  lu.assertEquals(s.scales, { { name = "chars", values = { 100, 200 } } })
+  lu.assertEquals(s.arms[1].settings, { K = 2, depth = 3 })
+  lu.assertEquals(#s:select { chars = 200 }, 1)
+end
+
+function TestSummary.test_of_many_arms_the_fastest_of_each_kind_are_chosen()
+  local runs = { run { arm = "ar", speed = 100 } }
+  for K = 1, 5 do runs[#runs + 1] = run { arm = "linear K=" .. K, params = { K = K }, speed = 100 + K } end
+  runs[#runs + 1] = run { arm = "eagle", speed = 50 }
+  local s, chosen = summary.new(file(runs)), {}
+  for i, arm in ipairs(s:few(s.arms, 4, 2)) do chosen[i] = arm.label end
+  lu.assertEquals(chosen, { "ar", "linear K=5", "linear K=4", "eagle" })
+  lu.assertEquals(#s:few(s.arms, 7, 2), 7)
+end
+
+TestTables = {}
+
+local TABLE = { columns = { "", "a|b" }, rows = { { "ü", "1" }, { "<x>", "22 ± 3" } } }
+
+function TestTables.test_markdown_is_aligned_and_escaped()
+  lu.assertEquals(tables.markdown(TABLE), "|     |   a\\|b |\n| --- | -----: |\n| ü   |      1 |\n| <x> | 22 ± 3 |\n")
+end
+
+function TestTables.test_html_is_escaped()
+  local html = tables.html(TABLE)
+  lu.assertStrContains(html, "<th>a|b</th>")
+  lu.assertStrContains(html, "<td>&lt;x&gt;</td><td>22 ± 3</td>")
+end
+
+TestFigure = {}
+
+function TestFigure.test_a_script_draws_each_figure_twice_and_quotes_its_texts()
+  local script = figure.script { {
+    kind = "lines", name = "f", title = "it's", xlabel = "x", ylabel = "y", mark = 1,
+    series = { { label = "a_b", points = { { x = 1, y = 2, low = 1.5, high = 2.5 }, { x = 4, y = 3 } } } },
+  } }
+  lu.assertStrContains(script, "title 'it''s'")
+  lu.assertStrContains(script, "set output 'f.svg'")
+  lu.assertStrContains(script, "set output 'f.png'")
+  lu.assertStrContains(script, "$line1 << END_OF_DATA\n1 2\n4 3\nEND_OF_DATA")
+  lu.assertStrContains(script, "$errors1 << END_OF_DATA\n1 2 1.5 2.5\nEND_OF_DATA")
+  lu.assertStrContains(script, "set xtics (1, 4)")
+end
+
+function TestFigure.test_a_cell_of_a_map_that_was_not_run_stays_empty()
+  local script = figure.script { { kind = "heat", name = "h", title = "t", xlabel = "D", ylabel = "B", zlabel = "z",
+    xs = { 3, 4 }, ys = { 2, 0.5 }, cells = { { 1.0, nil }, { 1.5, 2.0 } } } }
+  lu.assertStrContains(script, "1 1 0.5 1.5 0.5 1.5 1 \"1.00\"")
+  lu.assertNotStrContains(script, "2 1 1.5 2.5 0.5 1.5")
+  lu.assertStrContains(script, "set ytics ('2' 1, '0.5' 2)")
+end
+
+TestReport = {}
+
+function TestReport.test_sets_without_scales_are_bars()
+  local runs = { run { arm = "ar", speed = 1 }, run { arm = "linear", speed = 2 } }
+  local document = report.document({ file(runs) }, { "m" })
+  lu.assertEquals(names_of(document, "figure"), { "m-speedup", "m-speed" })
+  lu.assertEquals(names_of(document, "text")[1], "Fastest on s: linear 2.00x, then ar 1.00x.")
+end
+
+function TestReport.test_lengths_are_lines_and_settings_lines_and_maps()
+  local runs = {}
+  for _, tokens in ipairs { 100, 200 } do
+    runs[#runs + 1] = run { arm = "ar", tokens = tokens, speed = 100 }
+    for D = 2, 3 do
+      for B = 1, 2 do
+        runs[#runs + 1] = run { arm = ("fixed_tree B=%d D=%d"):format(B, D), policy = "fixed_tree", tokens = tokens,
+                                params = { B = B, D = D }, speed = 100 * D + B }
+      end
+    end
+  end
+  local document = report.document({ file(runs) }, { "m" })
+  lu.assertEquals(names_of(document, "figure"), { "m-tokens-s-speedup", "m-tokens-s-speed", "m-settings-1-B",
+    "m-settings-1-D", "m-settings-1-B-D" })
+  lu.assertEquals(document[#document].figure.cells, { { 2.01, 2.02 }, { 3.01, 3.02 } })
+end
+
+function TestReport.test_studies_are_drawn_one_by_one()
+  local runs = { run { arm = "ar", speed = 1 } }
+  for _, study in ipairs { "depth", "breadth" } do
+    runs[#runs + 1] = run { arm = study, policy = "dynatree", axes = { study = study }, speed = 2 }
+  end
+  local document = report.document({ file(runs) }, { "m" })
+  lu.assertEquals(names_of(document, "figure"), { "m-1-speedup", "m-1-speed", "m-2-speedup", "m-2-speed" })
+end
+
+function TestReport.test_without_plain_decoding_there_are_speeds_but_no_speedups()
+  local document = report.document({ file { run { arm = "linear", speed = 2 } } }, { "m" })
+  local text = page.markdown(document, true)
+  lu.assertStrContains(text, "Plain decoding was not run")
+  lu.assertStrContains(text, "tokens/s")
+  lu.assertNotStrContains(text, "| speed-up")
+end
+
+function TestReport.test_a_reference_is_a_column_of_its_own()
+  local runs = { run { arm = "ar", speed = 1 }, run { arm = "linear", speed = 2 }, run { arm = "dynatree", speed = 3 } }
+  local text = page.markdown(report.document({ file(runs, { reference = "linear" }) }, { "m" }), true)
+  lu.assertStrContains(text, "against linear")
+  lu.assertStrContains(text, "1.50x")
+end
+
+function TestReport.test_the_sample_gives_every_section()
+  local document = report.document({ assert(record.read(SAMPLE)) }, { "sample" })
+  lu.assertEquals(names_of(document, "heading"), { "What was run: sample", "Speed", "Verification", "Time", "Memory" })
+  lu.assertEquals(names_of(document, "figure"), { "sample-speedup", "sample-speed", "sample-depth", "sample-time" })
+  local html = page.html(document, function(f) return "<?xml?>\n<svg><!--" .. f.name .. "--></svg>" end)
+  lu.assertStrContains(html, "<figure><svg><!--sample-time--></svg></figure>")
+  lu.assertNotStrContains(html, "src=")
+  lu.assertNotStrContains(html, "<?xml")
+end
+
+os.exit(lu.LuaUnit.run())
