@@ -1,7 +1,7 @@
 /* One generation: prompt pass, then iterations of the policy's step until the text ends. Whatever happens, the result says
  * what was committed until then, and all of it has been handed to on_text. */
 #include "policy.h"
-#include "run.h"
+#include "trace.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -143,8 +143,12 @@ static bool step(generation *g, dtl_error *err) {
   run->phase = RUN_DRAFT;
   run->rollbacks = 0;
   run->draft_ms = run->verify_ms = run->commit_ms = 0;
+  double policy_ms = g->result->policy_ms;
   bool ok = call_policy(g, "step", "draft", err);
-  if (run->phase == RUN_COMMITTED) emit_block(g);
+  if (run->phase == RUN_COMMITTED) {
+    emit_block(g);
+    if (g->request->trace) trace_iteration(g->request->trace, run, g->result->policy_ms - policy_ms);
+  }
   if (!ok) return false;
   if (run->phase != RUN_COMMITTED)
     return dtl_fail(err, DTL_POLICY, "%s: step returned without a commit", g->policy->info.path);
@@ -191,6 +195,8 @@ static bool generate(generation *g, dt_pair *pair, dtl_error *err) {
   double start = dt_clock_ms();
   if (!start_sequence(g, pair, err)) return false;
   g->at = dt_seq_length(g->run->session, 0);
+  dtl_trace *trace = g->request->trace;
+  if (trace) trace_begin(trace, pair, g->run->session, r);
   dtl_error failure;
   bool ok = iterate(g, &failure);
   size_t len;
@@ -208,6 +214,7 @@ static bool generate(generation *g, dt_pair *pair, dtl_error *err) {
     r->finish_reason = failure.kind == DTL_POLICY ? "policy" : "error";
     if (err) *err = failure;
   }
+  if (trace) trace_end(trace, r);
   return ok;
 }
 

@@ -89,6 +89,13 @@ typedef enum {
   DTL_CORRECTED /* the target's own token where there were guesses and none was right */
 } dtl_origin;
 
+/* A run written down, iteration by iteration: a file of schema dtrun.trace/1, described in policies/README.md. */
+typedef struct dtl_trace dtl_trace;
+
+bool dtl_trace_open(const char *path, dtl_trace **out, dtl_error *err); /* DTL_INPUT: the file cannot be written */
+/* False, with DTL_DEVICE: not all of it could be written; the run itself is none the worse. NULL is allowed. */
+bool dtl_trace_close(dtl_trace *trace, dtl_error *err);
+
 typedef struct {
   const char *text; /* the prompt, or NULL with prefix */
   size_t text_len;
@@ -98,6 +105,7 @@ typedef struct {
   void (*on_text)(void *user, const char *bytes, size_t len); /* or NULL; bytes as they may be shown */
   void (*on_origin)(void *user, dtl_origin origin); /* or NULL; before each on_text, whose bytes then have one origin */
   void *user;
+  dtl_trace *trace;                       /* or NULL; serves one run */
   const volatile sig_atomic_t *interrupt; /* or NULL; looked at between iterations: ends the run as "interrupted" */
 } dtl_request;
 

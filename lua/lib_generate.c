@@ -68,6 +68,8 @@ int lib_pair_generate(lua_State *L) {
   driver_check_interrupt(L);
   pair_object *pair = driver_pair(L, 1);
   dtl_policy_options options = driver_policy_options(L);
+  lua_getfield(L, 2, "trace");
+  const char *trace = luaL_optstring(L, -1, NULL);
   dtl_request request = {.context = pair->context, .interrupt = driver_interrupt(L)};
   request.seq.max_tokens = (int)driver_integer(L, "tokens", 128);
   lua_getfield(L, 2, "ignore_eos");
@@ -83,11 +85,15 @@ int lib_pair_generate(lua_State *L) {
   luaL_checkstack(L, 10, "generate");
 
   dtl_error err;
-  dtl_policy *policy;
-  if (!dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
+  dtl_policy *policy = NULL;
+  if (!dtl_policy_open(&options, &policy, &err) || (trace && !dtl_trace_open(trace, &request.trace, &err))) {
+    dtl_policy_close(policy);
+    return driver_policy_failure(L, &err);
+  }
   dtl_result result;
   bool ok = dtl_generate(pair->pair, policy, &request, &result, &err);
   dtl_policy_close(policy);
+  ok = dtl_trace_close(request.trace, ok ? &err : NULL) && ok;
   if (listen.failed || (request.interrupt && *request.interrupt)) {
     dtl_result_free(&result);
     if (listen.failed) return lua_error(L);

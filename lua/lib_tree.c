@@ -133,15 +133,20 @@ static int read_list(lua_State *L, dtl_run *run, int i, lua_Integer n, const cha
   return (int)n;
 }
 
-int run_draft_step(lua_State *L, dtl_run *run, const char *who) {
-  int n = 1;
-  if (lua_istable(L, 2)) {
-    lua_Integer wanted = lua_isnoneornil(L, 3) ? -1 : run_integer(L, 3, who, "n");
-    if (!lua_isnoneornil(L, 3) && wanted < 0) luaL_error(L, "%s: n = %I is negative", who, (LUAI_UACINT)wanted);
-    n = read_list(L, run, 2, wanted, who, "nodes");
-  } else {
-    run->ids[0] = check_node(L, run, 2, who, "nodes");
+/* The nodes at index i, a list of which the number at index n_index (nil: all) are meant, or one node; into run->ids. */
+static int read_nodes(lua_State *L, dtl_run *run, int i, int n_index, const char *who) {
+  if (!lua_istable(L, i)) {
+    run->ids[0] = check_node(L, run, i, who, "nodes");
+    return 1;
   }
+  if (lua_isnoneornil(L, n_index)) return read_list(L, run, i, -1, who, "nodes");
+  lua_Integer n = run_integer(L, n_index, who, "n");
+  if (n < 0) luaL_error(L, "%s: n = %I is negative", who, (LUAI_UACINT)n);
+  return read_list(L, run, i, n, who, "nodes");
+}
+
+int run_draft_step(lua_State *L, dtl_run *run, const char *who) {
+  int n = read_nodes(L, run, 2, 3, who);
   if (run->phase == RUN_INIT) return luaL_error(L, "%s: nothing can be drafted in init", who);
   if (run->phase == RUN_COMMITTED)
     return luaL_error(L, "%s: the iteration is committed; the next draft starts an empty tree", who);
@@ -160,6 +165,18 @@ int run_draft_step(lua_State *L, dtl_run *run, const char *who) {
 
 static int tree_method_draft_step(lua_State *L) {
   return run_draft_step(L, check_tree(L, "tree:draft_step"), "tree:draft_step");
+}
+
+static int tree_method_branch_best(lua_State *L) {
+  dtl_run *run = check_tree(L, "tree:branch_best");
+  int k = clip_int(run_integer(L, 3, "tree:branch_best", "k")), first, last;
+  int n = read_nodes(L, run, 2, 4, "tree:branch_best");
+  dt_error err;
+  if (tree_branch_best(run->tree, run->ids, n, k, &first, &last, &err))
+    return run_fail(L, run, "tree:branch_best", &err);
+  lua_pushinteger(L, first);
+  lua_pushinteger(L, last);
+  return 2;
 }
 
 static int tree_method_keep(lua_State *L) {
@@ -263,6 +280,7 @@ static const luaL_Reg methods[] = {{"size", tree_method_size},
                                    {"limit", tree_method_limit},
                                    {"draft_step", tree_method_draft_step},
                                    {"branch", tree_method_branch},
+                                   {"branch_best", tree_method_branch_best},
                                    {"add", tree_method_add},
                                    {"best", tree_method_best},
                                    {"keep", tree_method_keep},

@@ -48,6 +48,7 @@ static const option options[] = {
     {{"--stop"}, "TEXT", STOP, 0, 0, 0, "end the text before this string (repeatable)"},
     {{"--compare"}, "POLICY", STRING, FIELD(compare), 0, 0, "run that policy too and print the ratio"},
     {{"--json"}, "FILE", STRING, FIELD(json), 0, 0, "write the result; '-': to standard output, instead of the text"},
+    {{"--trace"}, "FILE", STRING, FIELD(trace), 0, 0, "write every iteration's tree; dtrun run trace FILE shows it"},
     {{"--color"}, NULL, FLAG, FIELD(color), 0, 0, "drafted text green, bonus tokens cyan, corrections yellow"},
     {{"-q", "--quiet"}, NULL, FLAG, FIELD(quiet), 0, 0, "no summary"},
     {{"-v", "--verbose"}, NULL, FLAG, FIELD(verbose), 0, 0, "a longer summary"},

@@ -70,6 +70,7 @@ typedef struct {
   size_t prompt_len;
   dtl_policy *policy, *other; /* other: of --compare, or NULL */
   dt_pair *pair;
+  dtl_trace *trace; /* or NULL */
   dtl_result result, compared;
   int output_error;  /* errno of a failed write to standard output, or 0 */
   bool open_line;    /* the last byte written was not a newline */
@@ -79,6 +80,7 @@ typedef struct {
 static void job_free(job *j) {
   dtl_result_free(&j->result);
   dtl_result_free(&j->compared);
+  dtl_trace_close(j->trace, NULL);
   dt_pair_close(j->pair);
   dtl_policy_close(j->policy);
   dtl_policy_close(j->other);
@@ -144,7 +146,8 @@ static int prepare(const cli_options *o, job *j) {
       dtl_policy_describe(j->policy)->uses_draft || (j->other && dtl_policy_describe(j->other)->uses_draft);
   if (!dtl_resolve_models(o->target, o->draft, needs_draft, &j->target, &j->draft, &err)) return complain_of(&err);
   dt_pair_options pair = {.target = j->target, .draft = j->draft, .backend = o->backend, .threads = o->threads};
-  return dt_pair_open(&pair, &j->pair, &engine) == DT_OK ? 0 : complain_of_engine(&engine);
+  if (dt_pair_open(&pair, &j->pair, &engine)) return complain_of_engine(&engine);
+  return !o->trace || dtl_trace_open(o->trace, &j->trace, &err) ? 0 : complain_of(&err);
 }
 
 /* ---- a run ------------------------------------------------------------------------------------------------------------ */
@@ -205,8 +208,9 @@ static int run_policies(const cli_options *o, job *j) {
   dtl_error err, other_err;
   catch_interrupt();
   if (j->other) warm_up(o, j, request);
+  request.trace = j->trace;
   bool ok = dtl_generate(j->pair, j->policy, &request, &j->result, &err), other_ok = true;
-  request.on_text = NULL, request.on_origin = NULL;
+  request.on_text = NULL, request.on_origin = NULL, request.trace = NULL;
   if (ok && j->other && !interrupted) other_ok = dtl_generate(j->pair, j->other, &request, &j->compared, &other_err);
 
   bool silent = o->quiet && ok && other_ok;
@@ -226,6 +230,12 @@ static int run_policies(const cli_options *o, job *j) {
   bool has_result = ok || err.kind == DTL_POLICY || err.kind == DTL_DEVICE;
   if (o->json && has_result && report_write(o->json, &j->result, compared ? &j->compared : NULL, &engine)) {
     int write_status = complain_of_engine(&engine);
+    if (!status) status = write_status;
+  }
+  dtl_trace *trace = j->trace;
+  j->trace = NULL;
+  if (!dtl_trace_close(trace, &err)) {
+    int write_status = complain_of(&err);
     if (!status) status = write_status;
   }
   return status;

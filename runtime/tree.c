@@ -128,18 +128,56 @@ dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_erro
   return DT_OK;
 }
 
-dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err) {
+/* Fails unless the tree grows and u is a node with candidates. */
+static dt_status check_branch(const dt_tree *t, int u, dt_error *err) {
   dt_status s = check_open(t, err);
   if (!s) s = tree_check(t, u, "node", err);
+  if (!s && !tree_draft_of(t, u))
+    s = dt_fail(err, DT_ESTATE, "node %d has no candidates yet: call draft_step first", u);
+  return s;
+}
+
+dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err) {
+  dt_status s = check_branch(t, u, err);
   if (s) return s;
   const tree_draft *d = tree_draft_of(t, u);
-  if (!d) return dt_fail(err, DT_ESTATE, "node %d has no candidates yet: call draft_step first", u);
   *first = t->nodes;
   for (int i = 0, added = 0; i < d->count && added < b && has_room_below(t, u); i++)
     if (tree_child(t, u, d->token[i]) < 0) {
       append(t, u, d->token[i], d->logp[i]);
       added++;
     }
+  *last = t->nodes - 1;
+  return DT_OK;
+}
+
+/* Moves *next to the first candidate of u from *next on that is not its child yet; false: there is none. */
+static bool seek_candidate(const dt_tree *t, int u, int32_t *next) {
+  const tree_draft *d = tree_draft_of(t, u);
+  while (*next < d->count && tree_child(t, u, d->token[*next]) >= 0) ++*next;
+  return *next < d->count;
+}
+
+dt_status tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err) {
+  dt_status s = check_open(t, err);
+  for (int i = 0; i < n && !s; i++) s = check_branch(t, ids[i], err);
+  if (s) return s;
+  int32_t *next = t->scratch; /* [n] per node, its first candidate that is not taken */
+  memset(next, 0, (size_t)n * sizeof *next);
+  *first = t->nodes;
+  for (int added = 0; added < k; added++) {
+    int best = -1;
+    double best_cumlogp = 0;
+    for (int i = 0; i < n; i++) {
+      int u = ids[i];
+      if (!has_room_below(t, u) || !seek_candidate(t, u, &next[i])) continue;
+      double cumlogp = t->cumlogp[u] + tree_draft_of(t, u)->logp[next[i]];
+      if (best < 0 || cumlogp > best_cumlogp) best = i, best_cumlogp = cumlogp;
+    }
+    if (best < 0) break;
+    const tree_draft *d = tree_draft_of(t, ids[best]);
+    append(t, ids[best], d->token[next[best]], d->logp[next[best]]);
+  }
   *last = t->nodes - 1;
   return DT_OK;
 }

@@ -50,7 +50,7 @@ typedef struct dt_tree {
   /* the kept drafted nodes, ascending; valid from SEALED on */
   int32_t *kept_node; /* [DT_TREE_VERIFY] */
   int n_kept;
-  int32_t *scratch; /* [1 + DT_TREE_ENTRIES] for tree_keep_best */
+  int32_t *scratch; /* [1 + DT_TREE_ENTRIES] for tree_keep_best, tree_branch_best */
 } dt_tree;
 
 dt_status tree_open(dt_tree **out, dt_error *err);
@@ -73,6 +73,10 @@ dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_erro
 /* Adds the b likeliest candidates of u that are not its children yet, likeliest first, as far as there is room: they are
  * nodes *first..*last; none: *last = *first - 1. u must have been drafted from. */
 dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err);
+
+/* The same for n nodes together: adds the k candidates that make the likeliest paths, likeliest first; ties go to the node
+ * that stands first in ids. */
+dt_status tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err);
 
 /* The k best of nodes first..last by cumulative log-probability, falling, ties by lower id, into out (room for
  * last - first + 1). Returns how many: min(k, last - first + 1), at least 0. first..last must be nodes. */

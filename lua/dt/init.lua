@@ -87,7 +87,7 @@ pair.decode = core.decode
 function pair:prefix(text) return checked(core.prefix(self, text)) end
 
 local GENERATE = { policy = true, source = true, params = true, preset = true, prompt = true, tokens = true,
-                   stop = true, ignore_eos = true, seed = true, on_text = true }
+                   stop = true, ignore_eos = true, seed = true, on_text = true, trace = true }
 
 local function settings(values)
   local list = {}
@@ -125,7 +125,7 @@ function pair:generate(t)
   local text, kind, message, file, line, partial = core.generate(self, {
     policy = t.policy or "source", source = t.source, settings = settings(t.params or {}), preset = t.preset,
     prompt = t.prompt, tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or t.stop or {},
-    ignore_eos = t.ignore_eos, seed = t.seed, on_text = t.on_text,
+    ignore_eos = t.ignore_eos, seed = t.seed, on_text = t.on_text, trace = t.trace,
   })
   if text then return dt.json.decode(text) end
   local failure = failed(kind, message, file, line)

@@ -77,6 +77,14 @@ end
 -- The nearest integer; halves go up.
 function policy.round(x) return floor(x + 0.5) end
 
+-- One draft pass over nodes[1..n] and b children for each: the new nodes are first..last; none: last = first - 1.
+function policy.expand(tree, nodes, n, b)
+  tree:draft_step(nodes, n)
+  local first = tree:size() + 1
+  for i = 1, n do tree:branch(nodes[i], b) end
+  return first, tree:size()
+end
+
 -- The last `size` numbers pushed.
 local Window = {}
 Window.__index = Window

@@ -15,6 +15,25 @@ return Slow
 LUA
 }
 
+it_writes_a_trace_beside_the_text() {
+  succeeds dynatree --prompt "$prompt" -n 30
+  mv stdout plain
+  succeeds dynatree --prompt "$prompt" -n 30 --trace t.jsonl --compare ar
+  same_text plain stdout
+  head -1 t.jsonl | grep -q '^{"schema":"dtrun.trace/1",.*"policy":"dynatree"' || fail 'the first line'
+  tail -1 t.jsonl | grep -q '^{"finish_reason":"length","tokens":30,' || fail 'the last line'
+}
+it_prints_the_text_and_complains_when_a_trace_cannot_be_written() {
+  succeeds linear --text hello -n 200 --ignore-eos
+  mv stdout plain
+  run "$dtrun" linear --text hello -n 200 --ignore-eos -q --trace /dev/full --json r.json
+  [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
+  same_text plain stdout
+  says_in_one_line 'trace /dev/full: No space left on device; it is cut after about [0-9]+ iterations'
+  check_result r.json tokens=200 finish_reason=length
+  refuses 2 'trace nowhere/t.jsonl: No such file' linear --text hello -n 5 --trace nowhere/t.jsonl
+  refuses 2 'trace : expected a file name' linear --text hello -n 5 --trace ''
+}
 it_prints_the_text_and_nothing_else_on_standard_output() {
   succeeds dynatree --prompt "$prompt" -n 40 --json r.json
   check_result r.json tokens=40 policy=dynatree finish_reason=length
@@ -237,7 +256,7 @@ it_lists_policies_that_do_not_load_with_their_error() {
 it_helps() {
   succeeds --help
   [ -s stderr ] && fail 'something on standard error'
-  for option in --prompt --text --target -md --tokens --ctx --threads --backend --set --preset --ignore-eos --stop --compare --json; do
+  for option in --prompt --text --target -md --tokens --ctx --threads --backend --set --preset --ignore-eos --stop --compare --json --trace; do
     grep -qF -- "$option" stdout || fail "no $option"
   done
   [ "$(awk '{ if (length > 110) n++ } END { print n + 0 }' stdout)" -eq 0 ] || fail 'long lines'

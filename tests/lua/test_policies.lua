@@ -1,100 +1,9 @@
--- The bundled policies, node for node, on scripted pairs: `dtrun run tests/lua/test_policies.lua`.
---
--- Both models are Markov chains over a few tokens: draft[t] holds the probabilities of the tokens after t, target[t] is
--- the one token that the target takes after t. A tree is written as its nodes in the order of creation, "parent>token".
--- luacheck: ignore 111 112 (LuaUnit finds test classes among the globals)
-local dt = require "dt"
+-- linear, fixed_tree and dynatree, node for node, on scripted pairs: `dtrun run tests/lua/test_policies.lua`.
 local lu = require "luaunit"
-
-local ROOT = arg[0]:match "^(.*/)tests/lua/" or "./"
-local TINY = 2.0 ^ -20 -- what separates a threshold from a value just below or above it
-
-local function fake(draft, target, options)
-  local fields = { vocab = 50, context = 512, draft = {}, target = {} }
-  for token, next in pairs(draft or {}) do fields.draft[tostring(token)] = next end
-  for token, next in pairs(target or {}) do fields.target[tostring(token)] = { [next] = 1.0 } end
-  for name, value in pairs(options or {}) do fields[name] = value end
-  return assert(dt.fake(fields))
-end
-
-local function text_of(path)
-  local file = assert(io.open(ROOT .. path))
-  local text = file:read "a"
-  file:close()
-  return text
-end
-
--- What a policy did leaves its box only as an error: the probe raises the descriptions of the first iterations.
-local PROBE = [[
-local P = (function() %s
-end)()
-local observe, all = P.observe, {}
-local function describe(self, tree) %s end
-function P:observe(tree, out)
-  if observe then observe(self, tree, out) end
-  all[#all + 1] = describe(self, tree)
-  if #all < %d then return end
-  local text = table.concat(all, "|")
-  if #text > 400 then
-    local hash = #text
-    for i = 1, #text do hash = (hash * 31 + text:byte(i)) %% (1 << 50) end
-    text = "hash " .. hash
-  end
-  error("<" .. text .. ">", 0)
-end
-return P
-]]
-
-local SHAPE = [[
-  local nodes = {}
-  for v = 1, tree:size() do nodes[v] = tree:parent(v) .. ">" .. tree:token(v) end
-  return table.concat(nodes, " ")]]
-
-local DRAFTED = [[
-  local nodes = {}
-  for u = 0, tree:size() do
-    if pcall(tree.candidate, tree, u, 1) then nodes[#nodes + 1] = u end
-  end
-  return table.concat(nodes, " ")]]
-
-local PROBABILITIES = [[
-  local nodes = {}
-  for v = 1, tree:size() do nodes[v] = ("%.17g"):format(tree:p(v)) end
-  return table.concat(nodes, " ")]]
-
-local STATE = [[ return ("%.15g %.15g %.15g"):format(self.D0, self.tau_h, self.rho_deep) ]]
-
--- The descriptions of the first iterations, as one text with "|" in between.
-local function watch(describe, pair, policy, params, iterations, options)
-  local request = { policy = policy, params = params, prompt = " 1", tokens = 200, ignore_eos = true }
-  for name, value in pairs(options or {}) do request[name] = value end
-  request.source = PROBE:format(text_of("policies/" .. policy .. ".lua"), describe, iterations or 1)
-  local result, err = pair:generate(request)
-  assert(not result, "the text ended before the probe did")
-  lu.assertEquals(err.kind, "policy", err.message)
-  return assert(err.message:match "<(.*)>", err.message)
-end
-
-local function tree(...) return watch(SHAPE, ...) end
-
--- p(1), p(2), ..: thresholds are taken from them, since the engine sums logarithms.
-local function probabilities(...)
-  local p = {}
-  for number in watch(PROBABILITIES, ...):gmatch "%S+" do p[#p + 1] = tonumber(number) end
-  return p
-end
-
-local function with(base, more)
-  local both = {}
-  for name, value in pairs(base) do both[name] = value end
-  for name, value in pairs(more) do both[name] = value end
-  return both
-end
-
-local function count(text)
-  local _, n = text:gsub(">", "")
-  return n
-end
+local probe = dofile(arg[0]:match "^(.*/)" .. "probe.lua")
+local ROOT, TINY = probe.ROOT, probe.TINY
+local fake, circle, tree, drafted = probe.fake, probe.circle, probe.tree, probe.drafted
+local probabilities, count, with = probe.probabilities, probe.count, probe.with
 
 -- After 1 the draft model is half sure of 2; after 2 it is sure of 5, after 3 of nothing.
 local UNSURE = {
@@ -103,16 +12,6 @@ local UNSURE = {
   [3] = { [7] = 0.25, [8] = 0.1875, [9] = 0.125 },
   [4] = { [10] = 0.5, [11] = 0.25, [12] = 0.125 },
 }
-
--- 1, 2, .. 19, 20, 1, ..: each certain, or with probability p.
-local function circle(p)
-  local draft, target = {}, {}
-  for t = 1, 20 do
-    draft[t] = { [t % 20 + 1] = p or 1.0 }
-    target[t] = t % 20 + 1
-  end
-  return draft, target
-end
 
 TestLinear = {}
 
@@ -123,9 +22,9 @@ end
 
 function TestLinear.test_never_drafts_where_no_token_is_wanted()
   local draft, target = circle()
-  lu.assertEquals(watch(DRAFTED, fake(draft, target), "linear", { K = 8 }, 1, { tokens = 3 }), "0 1")
+  lu.assertEquals(drafted(fake(draft, target), "linear", { K = 8 }, 1, { tokens = 3 }), "0 1")
   lu.assertEquals(tree(fake(draft, target), "linear", { K = 8 }, 1, { tokens = 1 }), "")
-  lu.assertEquals(watch(DRAFTED, fake(draft, target), "linear", { K = 8 }, 1, { tokens = 1 }), "")
+  lu.assertEquals(drafted(fake(draft, target), "linear", { K = 8 }, 1, { tokens = 1 }), "")
 end
 
 TestFixedTree = {}
@@ -161,8 +60,8 @@ end
 
 function TestFixedTree.test_drafts_only_nodes_that_can_still_get_a_child()
   local bushy = { D = 1, B = 3, tau = 0.0 }
-  for N_max, drafted in pairs { [1] = "0", [3] = "0", [4] = "0 1", [6] = "0 1", [7] = "0 1 2", [10] = "0 1 2 3" } do
-    lu.assertEquals(watch(DRAFTED, fake(UNSURE), "fixed_tree", with(bushy, { N_max = N_max })), drafted)
+  for N_max, nodes in pairs { [1] = "0", [3] = "0", [4] = "0 1", [6] = "0 1", [7] = "0 1 2", [10] = "0 1 2 3" } do
+    lu.assertEquals(drafted(fake(UNSURE), "fixed_tree", with(bushy, { N_max = N_max })), nodes)
   end
 end
 
@@ -177,7 +76,7 @@ function TestFixedTree.test_is_no_deeper_than_the_text_wanted()
     local nodes = count(tree(fake(draft, target), "fixed_tree", { B = 1 }, 1, { tokens = tokens }))
     lu.assertEquals(nodes, tokens - 1)
   end
-  lu.assertEquals(watch(DRAFTED, fake(draft, target), "fixed_tree", { B = 1 }, 1, { tokens = 3 }), "0 1")
+  lu.assertEquals(drafted(fake(draft, target), "fixed_tree", { B = 1 }, 1, { tokens = 3 }), "0 1")
 end
 
 TestBreadth = {}
@@ -305,11 +204,11 @@ function TestBudget.test_cuts_in_mid_level()
 end
 
 function TestBudget.test_drafts_no_more_nodes_than_can_still_get_a_child()
-  for N_max, drafted in pairs { [1] = "0", [3] = "0", [4] = "0 1", [5] = "0 1 2", [6] = "0 1 2 3" } do
-    lu.assertEquals(watch(DRAFTED, fake(UNSURE), "dynatree", with(BUSHY, { N_max = N_max })), drafted)
+  for N_max, nodes in pairs { [1] = "0", [3] = "0", [4] = "0 1", [5] = "0 1 2", [6] = "0 1 2 3" } do
+    lu.assertEquals(drafted(fake(UNSURE), "dynatree", with(BUSHY, { N_max = N_max })), nodes)
   end
   local fixed = with(BUSHY, { breadth = false })
-  lu.assertEquals(watch(DRAFTED, fake(UNSURE), "dynatree", with(fixed, { N_max = 6 })), "0 1")
+  lu.assertEquals(drafted(fake(UNSURE), "dynatree", with(fixed, { N_max = 6 })), "0 1")
 end
 
 function TestBudget.test_ends_with_the_text_wanted()
@@ -318,13 +217,13 @@ function TestBudget.test_ends_with_the_text_wanted()
     local request = { tokens = tokens }
     lu.assertEquals(count(tree(fake(draft, target), "dynatree", CHAIN, 1, request)), tokens - 1)
   end
-  lu.assertEquals(watch(DRAFTED, fake(draft, target), "dynatree", CHAIN, 1, { tokens = 3 }), "0 1")
+  lu.assertEquals(drafted(fake(draft, target), "dynatree", CHAIN, 1, { tokens = 3 }), "0 1")
 end
 
 function TestBudget.test_drafts_nothing_that_is_not_expanded()
   local params = { breadth = false, history = false, D0 = 1, D_max = 2, rho_stop = 0.4, rho_deep = 0.5, tau = 0.0 }
   lu.assertEquals(tree(fake(UNSURE), "dynatree", params), "0>2 0>3 1>5 1>6")
-  lu.assertEquals(watch(DRAFTED, fake(UNSURE), "dynatree", params), "0 1")
+  lu.assertEquals(drafted(fake(UNSURE), "dynatree", params), "0 1")
 end
 
 TestOff = {}
@@ -358,14 +257,13 @@ local NEVER = { [1] = 1 } -- a target that agrees with no circle
 local TWO = { breadth = false, B_min = 1, B_mid = 1, N_max = 2, a_star = 0.5, eta_h = 0.125, tau_h = 0.75 }
 
 local function states(params, iterations, draft, target, options)
-  local text = watch(STATE, fake(draft or ALTERNATING, target or ALTERNATING_TARGET, options), "dynatree",
-    with(TWO, params), iterations)
-  local list = {}
-  for state in text:gmatch "[^|]+" do
-    local D0, tau_h, rho_deep = state:match "(%S+) (%S+) (%S+)"
-    list[#list + 1] = { D0 = tonumber(D0), tau_h = tonumber(tau_h), rho_deep = tonumber(rho_deep) }
+  local pair = fake(draft or ALTERNATING, target or ALTERNATING_TARGET, options)
+  local state = [[("%.15g %.15g %.15g"):format(self.D0, self.tau_h, self.rho_deep)]]
+  local list = probe.states(state, pair, "dynatree", with(TWO, params), iterations)
+  for i, text in ipairs(list) do
+    local D0, tau_h, rho_deep = text:match "(%S+) (%S+) (%S+)"
+    list[i] = { D0 = tonumber(D0), tau_h = tonumber(tau_h), rho_deep = tonumber(rho_deep) }
   end
-  lu.assertEquals(#list, iterations)
   return list
 end
 
@@ -523,9 +421,9 @@ end
 
 TestExactness = {}
 
-local function same_tokens(policy, params)
+local function same_tokens(policy, params, pair)
+  pair = pair or fake(nil, nil, { vocab = 600, context = 160 })
   for seed = 1, 5 do
-    local pair = fake(nil, nil, { vocab = 600, context = 160 })
     local request = { prompt = (" %d 7"):format(seed), tokens = 150, ignore_eos = true, seed = seed }
     local plain = assert(pair:generate(with(request, { policy = "ar" })))
     local result = assert(pair:generate(with(request, { policy = policy, params = params })))
@@ -540,6 +438,8 @@ function TestExactness.test_every_policy_gives_the_tokens_of_plain_decoding()
   same_tokens("fixed_tree", { root_branch = 1, rebuild = true, N_max = 7 })
   same_tokens("dynatree")
   same_tokens("dynatree", { control = "threshold", statistic = "tree", rebuild = true })
+  for _, policy in ipairs { "hf_assisted", "eagle2", "opt_tree", "dyspec", "specinfer" } do same_tokens(policy) end
+  same_tokens("prompt_lookup", nil, probe.fake(nil, { [7] = 8, [8] = 9, [9] = 7 }, { context = 160, draft = false }))
 end
 
 function TestExactness.test_so_does_every_hostile_one()

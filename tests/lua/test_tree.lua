@@ -78,6 +78,34 @@ function TestTree.test_branch_adds_the_likeliest_candidates_not_yet_present()
     eq(tree:size(), 9) ]], 9)
 end
 
+function TestTree.test_branch_best_adds_the_likeliest_paths_of_a_list()
+  draft([[
+    tree:draft_step(0)
+    tree:branch(0, 2) -- p 0.5 and 0.25
+    tree:draft_step { 1, 2 }
+    local first, last = tree:branch_best({ 1, 2 }, 3)
+    eq(first, 3) eq(last, 5)
+    near(tree:p(3), 0.25)
+    assert(tree:p(3) >= tree:p(4) and tree:p(4) >= tree:p(5))
+    first, last = tree:branch_best({ 2, 1 }, 1, 1)
+    eq(first, 6) eq(last, 6) eq(tree:parent(6), 2)
+    first, last = tree:branch_best(0, 1)
+    eq(first, 7) eq(last, 7) eq(tree:parent(7), 0)
+    first, last = tree:branch_best({}, 5)
+    eq(first, 8) eq(last, 7) ]], 9)
+end
+
+function TestTree.test_expand_drafts_a_list_and_gives_each_node_its_children()
+  draft([[
+    local first, last = policy.expand(tree, { 0 }, 1, 2)
+    eq(first, 1) eq(last, 2)
+    first, last = policy.expand(tree, { 1, 2, 99 }, 2, 2)
+    eq(first, 3) eq(last, 6)
+    eq(tree:parent(4), 1) eq(tree:parent(5), 2)
+    first, last = policy.expand(tree, {}, 0, 2)
+    eq(first, 7) eq(last, 6) ]], 9)
+end
+
 function TestTree.test_a_draft_step_takes_a_level()
   draft([[
     tree:draft_step(0)
@@ -176,6 +204,9 @@ function TestTree.test_mistakes_raise_and_name_the_argument()
     raises("tree:branch: u must be an integer, not string", tree.branch, tree, "0", 1)
     raises("tree:branch: b must be an integer, not a fraction", tree.branch, tree, 0, 1.5)
     raises("tree:branch: node 0 has no candidates yet: call draft_step first", tree.branch, tree, 0, 1)
+    raises("tree:branch_best: node 0 has no candidates yet: call draft_step first", tree.branch_best, tree, { 0 }, 1)
+    raises("tree:branch_best: nodes must be an integer, not nil", tree.branch_best, tree, { 0 }, 1, 2)
+    raises("tree:branch_best: k must be an integer, not no value", tree.branch_best, tree, { 0 })
     raises("tree:p: u: there is no node -1 (the tree has 0..0)", tree.p, tree, -1)
     raises("tree:p: not called as a method of a tree", tree.p, 0)
     raises("tree:confidence: u: node 0 has no draft result yet: call draft_step first", tree.confidence, tree, 0)

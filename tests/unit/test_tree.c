@@ -78,6 +78,43 @@ static void branch_adds_the_likeliest_children_that_are_not_there(void **state) 
   assert_int_equal(last, first - 1);
 }
 
+static void branch_best_adds_the_likeliest_paths_of_several_nodes(void **state) {
+  dt_tree *t = *state;
+  tree_reset(t, 7, 100, 1000);
+  int a = add(t, 0, 1, -0.5f), b = add(t, 0, 2, -1.5f), first, last;
+  draft(t, a, 4), draft(t, b, 4); /* paths: a -1.5, -2.5, -3.5, ..; b -2.5, -3.5, .. */
+  add(t, a, 10, -1);
+  const int32_t ids[] = {a, b};
+  ok(tree_branch_best(t, ids, 2, 4, &first, &last, &err));
+  assert_int_equal(last - first + 1, 4);
+  const int parents[] = {a, b, a, b}, tokens[] = {11, 10, 12, 11}; /* a's 10 is there; ties go to a */
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal(t->parent[first + i], parents[i]);
+    assert_int_equal(t->token[first + i], tokens[i]);
+  }
+  ok(tree_branch_best(t, ids, 2, 99, &first, &last, &err)); /* no more than there are */
+  assert_int_equal(last - first + 1, 3);
+  ok(tree_branch_best(t, ids, 2, 1, &first, &last, &err));
+  assert_int_equal(last, first - 1);
+  ok(tree_branch_best(t, ids, 0, 1, &first, &last, &err));
+  assert_int_equal(last, first - 1);
+}
+
+static void branch_best_is_cut_by_room_and_depth_and_needs_candidates(void **state) {
+  dt_tree *t = *state;
+  int first, last;
+  tree_reset(t, 7, 2, 1000);
+  ok(tree_limit(t, 4, &err));
+  int a = add(t, 0, 1, -0.5f), deep = add(t, a, 1, -0.1f);
+  const int32_t ids[] = {deep, a, 0};
+  fails(tree_branch_best(t, ids, 3, 1, &first, &last, &err), DT_ESTATE, "call draft_step first");
+  draft(t, deep, 4), draft(t, a, 4), draft(t, 0, 4);
+  ok(tree_branch_best(t, ids, 3, 9, &first, &last, &err));
+  assert_int_equal(last - first + 1, 2); /* none below the deepest level */
+  assert_int_equal(t->parent[first], 0);
+  assert_int_equal(t->parent[last], a);
+}
+
 static void branch_is_cut_by_room_and_depth(void **state) {
   dt_tree *t = *state;
   int first, last;
@@ -228,6 +265,8 @@ int main(void) {
       tree_test(no_room_is_a_value),
       tree_test(branch_adds_the_likeliest_children_that_are_not_there),
       tree_test(branch_is_cut_by_room_and_depth),
+      tree_test(branch_best_adds_the_likeliest_paths_of_several_nodes),
+      tree_test(branch_best_is_cut_by_room_and_depth_and_needs_candidates),
       tree_test(misuse_is_named),
       tree_test(best_sorts_by_probability_then_by_id),
       tree_test(keep_wants_a_closed_set),
