@@ -25,6 +25,13 @@ local POLICIES = {
   { label = "dynatree narrow", policy = "dynatree", preset = "narrow" },
   { label = "dynatree as_published", policy = "dynatree", preset = "as_published" },
   { label = "dynatree threshold, tree", policy = "dynatree", params = { control = "threshold", statistic = "tree" } },
+  { label = "hf_assisted", policy = "hf_assisted" },
+  { label = "eagle2", policy = "eagle2" },
+  { label = "eagle2 eagle3", policy = "eagle2", preset = "eagle3" },
+  { label = "opt_tree", policy = "opt_tree" },
+  { label = "dyspec", policy = "dyspec" },
+  { label = "specinfer", policy = "specinfer" },
+  { label = "prompt_lookup", policy = "prompt_lookup", seldom = true }, -- a short text may hold no repetition
   { label = "random trees", policy = HOSTILE .. "random_trees.lua" },
   { label = "one level of 256", policy = HOSTILE .. "one_level.lua" },
   { label = "a chain past the room", policy = HOSTILE .. "past_the_room.lua" },
@@ -120,10 +127,10 @@ local function run_variant(variant)
     local prefix = assert(pair:prefix(prompts[p].text))
     for i, case in ipairs(variant.policies) do check(pair, prefix, prompts[p], p, case, tokens, sums[i]) end
   end
-  for _, sum in ipairs(sums) do
+  for i, sum in ipairs(sums) do
     print(("  %-24s %6d tokens %6d iterations %6.3f tokens/iteration %7d drafted %6d accepted %6.1f s"):format(
       sum.label, sum.tokens, sum.iterations, sum.tokens / sum.iterations, sum.drafted, sum.accepted, sum.seconds))
-    if sum.label ~= "ar" and sum.accepted == 0 then mistake("%s: nothing was ever accepted", sum.label) end
+    if sum.label ~= "ar" and not variant.policies[i].seldom and sum.accepted == 0 then mistake("%s: nothing was ever accepted", sum.label) end
   end
   pair:close()
 end

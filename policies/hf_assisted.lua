@@ -1,0 +1,28 @@
+-- Assisted generation as in Hugging Face transformers (its "heuristic" schedule): a chain whose length K follows what
+-- was accepted, and which ends early where the draft model is unsure. A baseline of the DynaTree paper.
+local policy = require "dt.policy"
+local clip = policy.clip
+
+local Assisted = policy.define {
+  name   = "hf_assisted",
+  doc    = "a chain that grows by 2 when all of it was accepted and shrinks by 1 otherwise",
+  params = {
+    { "K", 5, min = 1, max = 256, doc = "tokens drafted at first; adapts" },
+    { "threshold", 0.4, min = 0, max = 1, doc = "the chain ends with a token less probable than this" },
+  },
+}
+
+function Assisted:draft(tree)
+  local node = tree.root
+  for _ = 1, math.min(self.K, tree:depth_room()) do
+    tree:draft_step(node)
+    local first, last = tree:branch(node, 1)
+    if last < first then break end -- the draft model's context has ended
+    if tree:confidence(node) < self.threshold then break end
+    node = first
+  end
+end
+
+function Assisted:observe(_, out) self.K = clip(self.K + (out.accepted == self.K and 2 or -1), 1, 256) end
+
+return Assisted

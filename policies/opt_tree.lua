@@ -1,0 +1,45 @@
+-- OPT-Tree (Wang et al. 2025): layer by layer, as long as another layer raises the number of tokens that the n best
+-- nodes are expected to bring: the sum of their path probabilities.
+local policy = require "dt.policy"
+
+local OptTree = policy.define {
+  name   = "opt_tree",
+  doc    = "layers of the n likeliest nodes, as long as the n best nodes of the tree gain by them",
+  params = {
+    { "n", 16, min = 1, max = 85, doc = "nodes of a layer" },
+    { "threshold", 0.7, min = 0, max = 85, doc = "the last layer is the first that raises the sum by at most this" },
+    { "max_depth", 10, min = 1, max = 64, doc = "most layers" },
+  },
+}
+
+function OptTree:init()
+  self.layer, self.ranked = {}, {}
+end
+
+-- The path probabilities of the n best nodes, summed.
+function OptTree:weight(tree)
+  local sum, ranked = 0.0, tree:best(self.n, 1, tree:size(), self.ranked)
+  for i = 1, #ranked do sum = sum + tree:p(ranked[i]) end
+  return sum
+end
+
+function OptTree:draft(tree)
+  local layer, n, weight = self.layer, 1, 0.0
+  layer[1] = tree.root
+  tree:limit(4096) -- more than one pass verifies: keep chooses
+  for _ = 1, math.min(self.max_depth, tree:depth_room()) do
+    tree:draft_step(layer, n)
+    local first, last = tree:branch_best(layer, self.n, n)
+    n = 0
+    for v = first, last do
+      n = n + 1
+      layer[n] = v
+    end
+    local before = weight
+    weight = self:weight(tree)
+    if weight - before <= self.threshold then break end
+  end
+  tree:keep(3 * self.n)
+end
+
+return OptTree
