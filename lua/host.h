@@ -51,9 +51,12 @@ typedef struct dtl_policy dtl_policy;
 
 typedef struct {
   const char *name, *doc;
-  const char *type;  /* "integer", "number", "boolean", "string" */
-  const char *value; /* as set now, as text; NULL: nil */
-  const char *range; /* "1..64", "one of a, b", or "" */
+  const char *type;                        /* "integer", "number", "boolean", "string" */
+  const char *value;                       /* as set now, as text; NULL: nil */
+  const char *range;                       /* "1..64", "one of a, b", or "" */
+  const char *min, *max;                   /* NULL: none */
+  const char *const *one_of, *const *tune; /* values allowed (none: any), and what a search tries: of a number the */
+  int n_one_of, n_tune;                    /* lowest and highest value, else all values; nothing: it is left alone */
 } dtl_param;
 
 typedef struct {

@@ -53,6 +53,15 @@ static void set_string(lua_State *L, const char *key, const char *value) {
   lua_setfield(L, -2, key);
 }
 
+static void set_texts(lua_State *L, const char *key, const char *const *texts, int n) {
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushstring(L, texts[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, key);
+}
+
 static void push_description(lua_State *L, const dtl_policy_info *info) {
   lua_createtable(L, 0, 6);
   set_string(L, "name", info->name);
@@ -60,21 +69,20 @@ static void push_description(lua_State *L, const dtl_policy_info *info) {
   set_string(L, "path", info->path);
   lua_pushboolean(L, info->uses_draft);
   lua_setfield(L, -2, "uses_draft");
-  lua_createtable(L, info->n_presets, 0);
-  for (int i = 0; i < info->n_presets; i++) {
-    lua_pushstring(L, info->presets[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
-  lua_setfield(L, -2, "presets");
+  set_texts(L, "presets", info->presets, info->n_presets);
   lua_createtable(L, info->n_params, 0);
   for (int i = 0; i < info->n_params; i++) {
     const dtl_param *p = &info->params[i];
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 9);
     set_string(L, "name", p->name);
     set_string(L, "doc", p->doc);
     set_string(L, "type", p->type);
     set_string(L, "value", p->value);
     set_string(L, "range", p->range);
+    set_string(L, "min", p->min);
+    set_string(L, "max", p->max);
+    set_texts(L, "one_of", p->one_of, p->n_one_of);
+    set_texts(L, "tune", p->tune, p->n_tune);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "params");

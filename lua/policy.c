@@ -110,6 +110,18 @@ static void *field_array(lua_State *L, dtl_policy *policy, const char *key, size
   return array; /* the table stays on the stack */
 }
 
+/* The list of strings at `key`, copied. */
+static const char *const *field_texts(lua_State *L, dtl_policy *policy, const char *key, int *n) {
+  const char **texts = field_array(L, policy, key, sizeof *texts, n);
+  for (int i = 0; i < *n; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    if (!(texts[i] = own(policy, strdup(lua_tostring(L, -1))))) luaL_error(L, "out of memory");
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return texts;
+}
+
 /* co: object, description -> main thread: object, host; the description is copied. */
 static int take_object(lua_State *L) {
   opening *o = lua_touserdata(L, 1);
@@ -122,14 +134,7 @@ static int take_object(lua_State *L) {
   lua_getfield(L, -1, "draft");
   info->uses_draft = lua_toboolean(L, -1);
   lua_pop(L, 1);
-  const char **presets = field_array(L, policy, "presets", sizeof *presets, &info->n_presets);
-  info->presets = presets;
-  for (int i = 0; i < info->n_presets; i++) {
-    lua_rawgeti(L, -1, i + 1);
-    if (!(presets[i] = own(policy, strdup(lua_tostring(L, -1))))) luaL_error(L, "out of memory");
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 1);
+  info->presets = field_texts(L, policy, "presets", &info->n_presets);
   dtl_param *params = field_array(L, policy, "params", sizeof *params, &info->n_params);
   info->params = params;
   for (int i = 0; i < info->n_params; i++) {
@@ -139,6 +144,10 @@ static int take_object(lua_State *L) {
     params[i].type = field(L, policy, "type");
     params[i].value = field(L, policy, "value");
     params[i].range = field(L, policy, "range");
+    params[i].min = field(L, policy, "min");
+    params[i].max = field(L, policy, "max");
+    params[i].one_of = field_texts(L, policy, "one_of", &params[i].n_one_of);
+    params[i].tune = field_texts(L, policy, "tune", &params[i].n_tune);
     lua_pop(L, 1);
   }
   lua_pop(L, 2); /* params, description */

@@ -2,7 +2,8 @@
 --
 --   local opts = dt.args {
 --     doc = "what the driver does",
---     options = { { "tokens", 128, short = "n", min = 1, doc = "new tokens" }, { "quick", false } },
+--     options = { { "tokens", 128, short = "n", min = 1, doc = "new tokens" }, { "quick", false },
+--                 { "prompt", many = "FILE" } },   -- takes all that follows up to the next option: a list of texts
 --     rest = "FILE",                       -- name of further arguments; without it none are taken
 --   }
 --   local pair = assert(dt.load(opts.load)); print(opts.tokens, opts.quick, opts.rest[1])
@@ -30,8 +31,9 @@ local function declare(spec)
     for _, entry in ipairs(group) do
       local plain = {}
       for key, value in pairs(entry) do
-        if key ~= "short" and key ~= "also" then plain[key] = value end
+        if key ~= "short" and key ~= "also" and key ~= "many" then plain[key] = value end
       end
+      if entry.many then plain.type = "string" end
       list[#list + 1] = plain
       extra[#list] = entry
     end
@@ -39,7 +41,7 @@ local function declare(spec)
   local declared = params.declare(list, "dt.args", 4)
   local by_name = {}
   for i, p in ipairs(declared) do
-    p.short, p.shared = extra[i].short, i > #(spec.options or {})
+    p.short, p.many, p.shared = extra[i].short, extra[i].many, i > #(spec.options or {})
     by_name["--" .. spelling(p.name)] = p
     if extra[i].short then by_name["-" .. extra[i].short] = p end
     if extra[i].also then by_name["--" .. extra[i].also] = p end
@@ -60,13 +62,23 @@ local function take(by_name, argv, i)
   return p, text or "true", i + 1
 end
 
+-- Adds text, and the arguments from i on up to the next option, to the list of an option; the index after them.
+local function take_many(list, text, argv, i)
+  list[#list + 1] = text
+  while i <= #argv and argv[i]:sub(1, 1) ~= "-" do
+    list[#list + 1] = argv[i]
+    i = i + 1
+  end
+  return i
+end
+
 -- The options set by argv; nil and a message for bad usage; nil alone when help is asked for.
 function args.parse(spec, argv)
   params.check_keys(spec, SPEC, "dt.args", 3)
   local declared, by_name = declare(spec)
   local opts = { rest = {}, load = {} }
   for _, p in ipairs(declared) do
-    if not p.shared then opts[p.name] = p.default end
+    if p.many then opts[p.name] = {} elseif not p.shared then opts[p.name] = p.default end
   end
   local i, plain = 1, false
   while i <= #argv do
@@ -82,10 +94,14 @@ function args.parse(spec, argv)
     else
       local p, text, after = take(by_name, argv, i)
       if not p then return nil, text end
-      local value, message = params.parse(p, text)
-      if message then return nil, "--" .. spelling(p.name) .. message:sub(#p.name + 1) end
-      (p.shared and opts.load or opts)[p.name] = value
-      i = after
+      if p.many then
+        i = take_many(opts[p.name], text, argv, after)
+      else
+        local value, message = params.parse(p, text)
+        if message then return nil, "--" .. spelling(p.name) .. message:sub(#p.name + 1) end
+        (p.shared and opts.load or opts)[p.name] = value
+        i = after
+      end
     end
   end
   return opts
@@ -97,7 +113,11 @@ function args.help(spec, program)
   if spec.doc then lines[#lines + 1] = spec.doc end
   for _, p in ipairs(declared) do
     local form = (p.short and "-" .. p.short .. ", " or "") .. "--" .. spelling(p.name)
-    if p.type ~= "boolean" then form = form .. " " .. p.type:upper() end
+    if p.many then
+      form = ("%s %s..."):format(form, p.many)
+    elseif p.type ~= "boolean" then
+      form = form .. " " .. p.type:upper()
+    end
     local range, notes = params.range(p), {}
     if range ~= "" then notes[#notes + 1] = range end
     if p.default ~= nil and p.default ~= false then notes[#notes + 1] = "default " .. params.text(p.default) end

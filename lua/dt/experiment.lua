@@ -165,7 +165,7 @@ end
 local function generate(t, arm, prompt, tokens)
   local result, failure = t.pair:generate(merged(t.generate, {
     policy = arm.policy, preset = arm.preset, params = arm.params, prompt = prompt, tokens = tokens }))
-  if not result then return nil, failure.message end
+  if not result then return nil, failure.message, failure.kind end
   return result
 end
 
@@ -209,26 +209,27 @@ local function check_hash(first, run)
   if not other then first[case] = run return true end
   if other.stats.output_hash == run.stats.output_hash then return true end
   return nil, ("%s changed the output of %s, %d tokens: hash %s, that of %s is %s"):format(
-    run.arm, run.prompt, run.tokens, run.stats.output_hash, other.arm, other.stats.output_hash)
+    run.arm, run.prompt, run.tokens, run.stats.output_hash, other.arm, other.stats.output_hash), "device"
+end
+
+local function run_one(t, todo, prompt, prefix, file, hashes)
+  local result, message, kind = generate(t, todo.arm, prefix, todo.tokens)
+  if not result then
+    return nil, ("%s, %s, %d tokens: %s"):format(todo.arm.label, prompt.name, todo.tokens, message), kind
+  end
+  local run = run_of(todo.arm, prompt, todo.tokens, todo.number, result)
+  local ok
+  ok, message, kind = check_hash(hashes, run)
+  if not ok then return nil, message, kind end
+  return file:append(run)
 end
 
 local function run_group(t, group, file, hashes, bar)
   local prefix <close>, failure = t.pair:prefix(group.prompt.text)
-  if not prefix then return nil, ("%s: %s"):format(group.prompt.name, failure.message) end
+  if not prefix then return nil, ("%s: %s"):format(group.prompt.name, failure.message), failure.kind end
   for _, todo in ipairs(group) do
-    local result, message = generate(t, todo.arm, prefix, todo.tokens)
-    local ok = result
-    if result then
-      local run = run_of(todo.arm, group.prompt, todo.tokens, todo.number, result)
-      ok, message = check_hash(hashes, run)
-      if ok then
-        ok, message = file:append(run)
-        if not ok then return nil, message end
-      end
-    else
-      message = ("%s, %s, %d tokens: %s"):format(todo.arm.label, group.prompt.name, todo.tokens, message)
-    end
-    if not ok then return nil, message end
+    local ok, message, kind = run_one(t, todo, group.prompt, prefix, file, hashes)
+    if not ok then return nil, message, kind end
     bar:step(1, todo.tokens)
   end
   return true
@@ -238,40 +239,38 @@ end
 local function warm_up(t, arms)
   for _ = 1, t.warmup do
     for i = 1, math.min(2, #arms) do
-      local result, message = generate(t, arms[i], t.prompts[1].text, t.tokens[1])
-      if not result then return nil, ("%s, %s: %s"):format(arms[i].label, t.prompts[1].name, message) end
+      local result, message, kind = generate(t, arms[i], t.prompts[1].text, t.tokens[1])
+      if not result then return nil, ("%s, %s: %s"):format(arms[i].label, t.prompts[1].name, message), kind end
     end
   end
   return true
 end
 
--- { head =, runs = }, or nil and a message; what was finished is in the file either way.
+-- { head =, runs = }; or nil, a message and a kind as dt.check takes them, and what was finished is in the file.
 function experiment.run(t)
   params.check_keys(t, RUN, "experiment.run", 2)
   t = merged({ repeats = 1, warmup = 1, generate = {} }, t)
   if #t.prompts == 0 then return nil, "no prompts: give a file of text or a set of prompts" end
   local arms, message = checked_arms(t.pair, t.arms)
   if not arms then return nil, message end
-  local file
-  file, message = record.open(t.out, head_of(t, t.pair))
-  if not file then return nil, message end
-  local done, hashes = {}, {}
+  local file, kind
+  file, message, kind = record.open(t.out, head_of(t, t.pair))
+  if not file then return nil, message, kind end
+  local done, hashes, ok = {}, {}, true
   for _, run in ipairs(file.runs) do
     done[key_of(run)] = true
-    local ok
-    ok, message = check_hash(hashes, run)
-    if not ok then return nil, message end
+    ok, message, kind = check_hash(hashes, run)
+    if not ok then return nil, message, kind end
   end
   local todo, count, work = plan(t, arms, done)
   local bar = progress(count + #file.runs, work)
   bar:skip(#file.runs, 0)
-  local ok = true
-  if count > 0 then ok, message = warm_up(t, arms) end
+  if count > 0 then ok, message, kind = warm_up(t, arms) end
   for _, group in ipairs(todo) do
     if not ok then break end
-    ok, message = run_group(t, group, file, hashes, bar)
+    ok, message, kind = run_group(t, group, file, hashes, bar)
   end
-  if not ok then return nil, message end
+  if not ok then return nil, message, kind end
   return { head = file.head, runs = file.runs }
 end
 

@@ -14,7 +14,10 @@ local function values_of(key, given)
     error(("dt.grid: %s needs numbers from and to, and a step that is not 0"):format(key), 3)
   end
   local values = {}
-  for i = 0, math.floor((to - from) / step + 1e-9) do values[i + 1] = from + i * step end
+  for i = 0, math.floor((to - from) / step + 1e-9) do
+    local value = from + i * step
+    values[i + 1] = math.type(value) == "float" and tonumber(("%.12g"):format(value)) + 0.0 or value -- 0.3, not 0.1 * 3
+  end
   if #values == 0 then error(("dt.grid: %s: no value between %s and %s"):format(key, from, to), 3) end
   return values
 end

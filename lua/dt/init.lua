@@ -14,6 +14,18 @@ local dt = {
   machine = core.machine, -- its processor, and how many of its threads may be used
 }
 
+local STATUS = { policy = 3, input = 2, context = 2, device = 1 }
+
+-- value; or, where that is nil, the end of the program: one line, and the exit status of that kind of failure. For what
+-- a user may get wrong: dt.check(dt.load(opts.load)).
+function dt.check(value, failure, kind)
+  if value ~= nil then return value end
+  local message = failure
+  if type(failure) == "table" then message, kind = failure.message, failure.kind end
+  io.stderr:write("dtrun: ", message, "\n")
+  os.exit(STATUS[kind or "input"], true)
+end
+
 local Failure = { __tostring = function(failure) return failure.message end }
 
 local function failed(kind, message, file, line)
@@ -106,12 +118,16 @@ end
 local POLICY = { policy = true, source = true, params = true, preset = true }
 
 -- What a policy is with these parameters: {name=, doc=, path=, uses_draft=, presets = {names}, params = {{name=, doc=,
--- type=, range=, value=}, ...}}, values and ranges as text; or nil and a failure. Nothing is generated.
+-- type=, value=, range=, min=, max=, one_of=, tune = list or false}, ...}} (dt.params says what these are); or nil and
+-- a failure. Nothing is generated.
 function pair:policy(t)
   t = options_table(t, POLICY, "policy")
   if not t.policy and not t.source then error("policy: policy is missing", 2) end
-  return checked(core.policy(self, { policy = t.policy or "source", source = t.source, preset = t.preset,
-                                     settings = settings(t.params or {}) }))
+  local info, failure = checked(core.policy(self, { policy = t.policy or "source", source = t.source,
+                                                    preset = t.preset, settings = settings(t.params or {}) }))
+  if not info then return nil, failure end
+  for i, p in ipairs(info.params) do info.params[i] = params.described(p) end
+  return info
 end
 
 -- The result (as in the JSON that --json writes), or nil and a failure {kind=, message=, file=, line=, partial=}.

@@ -1,4 +1,4 @@
--- Typed parameters: declared as an ordered list {name, default, type=, min=, max=, one_of=, doc=}, set from text
+-- Typed parameters: declared as an ordered list {name, default, type=, min=, max=, one_of=, doc=, tune=}, set from text
 -- (--set NAME=VALUE) or from values, checked, and described. Used by dt.policy and dt.args.
 local error, ipairs, math, next, pairs, string, table = error, ipairs, math, next, pairs, string, table
 local tonumber, tostring, type = tonumber, tostring, type
@@ -6,7 +6,8 @@ local format, concat = string.format, table.concat
 
 local params = {}
 
-local KEYS = { [1] = true, [2] = true, min = true, max = true, one_of = true, type = true, doc = true }
+local KEYS = { [1] = true, [2] = true, min = true, max = true, one_of = true, type = true, doc = true,
+               tune = true }
 local TYPES = { integer = true, number = true, boolean = true, string = true }
 local ARTICLE = { integer = "an integer", number = "a number", boolean = "true or false", string = "a string" }
 
@@ -87,6 +88,23 @@ function params.parse(p, text)
   return params.check(p, value)
 end
 
+-- What a search tries (dtrun run tune): {low, high} for a number, true for all values of another type, false: nothing.
+-- Not said, it is all that is allowed.
+local function search_space(p, given, fail)
+  local number = p.type == "integer" or p.type == "number"
+  if given == nil then
+    if number and not p.one_of then return p.min and p.max and { p.min, p.max } or false end
+    return p.type ~= "string" or p.one_of ~= nil
+  end
+  if given == false then return false end
+  local low, high
+  if type(given) == "table" and number and not p.one_of then low, high = given[1], given[2] end
+  if not (params.check(p, low) and params.check(p, high)) or low >= high then
+    fail("%s: tune is not false or, for a number, {low, high} within its range", p.name)
+  end
+  return { low, high }
+end
+
 -- A checked copy of one declaration; raises `level` functions up.
 local function declare(entry, what, level)
   local function fail(...) error(what .. ": " .. format(...), level + 3) end
@@ -126,6 +144,7 @@ local function declare(entry, what, level)
     if message then fail("%s", message) end
     p.default = value
   end
+  p.tune = search_space(p, entry.tune, fail)
   return p
 end
 
@@ -144,6 +163,32 @@ function params.declare(list, what, level)
     end
   end
   return declared
+end
+
+-- A declaration with its value as strings and lists of strings, for the host to copy.
+function params.describe(p, value)
+  local function texts(list)
+    local result = {}
+    for i, item in ipairs(list) do result[i] = params.text(item) end
+    return result
+  end
+  local space = p.tune
+  if space == true then space = p.one_of or { true, false } end
+  return { name = p.name, doc = p.doc, type = p.type, range = params.range(p),
+           value = value ~= nil and params.text(value) or nil, min = p.min and params.text(p.min),
+           max = p.max and params.text(p.max), one_of = texts(p.one_of or {}), tune = texts(space or {}) }
+end
+
+-- What describe gave, with values instead of texts: a declaration as params.check takes it.
+function params.described(d)
+  local function value(text) if text ~= nil then return (params.parse({ name = d.name, type = d.type }, text)) end end
+  local function values(list)
+    local result = {}
+    for i, text in ipairs(list) do result[i] = value(text) end
+    return #result > 0 and result
+  end
+  return { name = d.name, doc = d.doc, type = d.type, range = d.range, value = value(d.value), min = value(d.min),
+           max = value(d.max), one_of = values(d.one_of) or nil, tune = values(d.tune) }
 end
 
 -- The declaration called name, or nil and a message that lists those there are.

@@ -159,9 +159,7 @@ function host.open(P, preset, settings)
   local description = { name = spec.name, doc = spec.doc, draft = spec.uses.draft, presets = preset_names(spec) }
   description.params = {}
   for i, p in ipairs(spec.params) do
-    local value = values[p.name]
-    description.params[i] = { name = p.name, doc = p.doc, type = p.type, range = params.range(p),
-                              value = value ~= nil and params.text(value) or nil }
+    description.params[i] = params.describe(p, values[p.name])
   end
   return setmetatable(values, { __index = P }), description
 end

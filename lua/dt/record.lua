@@ -115,7 +115,7 @@ end
 local File = {}
 File.__index = File
 
--- Adds a finished run. It is on disk when this returns true; otherwise nil and a message, and the file is as it was.
+-- Adds a finished run. It is on disk when this returns true; else nil, a message, "device", and the file is as it was.
 function File:append(run)
   run.schema = "dtrun.run/1"
   local message = line_mistake(run)
@@ -123,14 +123,15 @@ function File:append(run)
   if self.path then
     local ok
     ok, message = core.append(self.path, json.encode(run))
-    if not ok then return nil, message end
+    if not ok then return nil, message, "device" end
   end
   self.runs[#self.runs + 1] = run
   return true
 end
 
 -- The file at path to add runs to: a new one, or one with the same head, whose torn line is cut off. With path = nil
--- the runs are kept in memory only. nil and a message where the file cannot be gone on with.
+-- the runs are kept in memory only. nil and a message where the file cannot be gone on with; with "device" behind them
+-- where the disk takes no more.
 function record.open(path, head)
   head.schema = "dtrun.runs/1"
   local message = line_mistake(head, true)
@@ -152,7 +153,7 @@ function record.open(path, head)
   local ok = true
   if file.whole < #text then ok, message = core.truncate(path, file.whole) end
   if ok and not file.head then ok, message = core.append(path, json.encode(head)) end
-  if not ok then return nil, message end
+  if not ok then return nil, message, "device" end
   return setmetatable({ path = path, head = head, runs = file.runs }, File)
 end
 

@@ -42,6 +42,15 @@ function TestArgs.test_further_arguments()
   lu.assertEquals({ parse "a" }, { nil, "unexpected argument 'a' (see --help)" })
 end
 
+function TestArgs.test_an_option_for_many_takes_all_that_follows_up_to_the_next()
+  local many = { options = { { "file", many = "FILE", doc = "files" }, { "quick", false } }, rest = "NAME" }
+  lu.assertEquals(args.parse(many, {}).file, {})
+  local opts = args.parse(many, { "x", "--file", "a", "b", "--quick", "y", "--file=c" })
+  lu.assertEquals(opts, { file = { "a", "b", "c" }, quick = true, rest = { "x", "y" }, load = {} })
+  lu.assertEquals({ args.parse(many, { "--file" }) }, { nil, "--file needs a value" })
+  lu.assertStrContains(args.help(many, "x"), "--file FILE...")
+end
+
 function TestArgs.test_bad_usage_says_what_is_right()
   for _, case in ipairs {
     { { "--foo" }, "unknown option --foo (see --help)" },

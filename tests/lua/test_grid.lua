@@ -13,7 +13,7 @@ function TestGrid.test_ranges_include_their_end_and_keep_integers()
   local points = grid { K = { from = 2, to = 8, step = 3 } }
   lu.assertEquals(points, { { K = 2 }, { K = 5 }, { K = 8 } })
   lu.assertEquals(math.type(points[1].K), "integer")
-  lu.assertEquals(#grid { tau = { from = 0.1, to = 0.3, step = 0.1 } }, 3)
+  lu.assertTrue(grid { tau = { from = 0.1, to = 0.3, step = 0.1 } }[3].tau == 0.3)
   lu.assertEquals(grid { n = { from = 3, to = 1, step = -1 } }, { { n = 3 }, { n = 2 }, { n = 1 } })
   lu.assertEquals(#grid { n = { from = 1, to = 4 } }, 4)
 end

@@ -72,11 +72,14 @@ static void a_policy_describes_itself(void **state) {
   assert_int_equal(info->n_presets, 1);
   assert_string_equal(info->presets[0], "two");
   assert_int_equal(info->n_params, 5);
-  static const dtl_param expected[] = {{"n", "count", "integer", "3", "1..5"},
-                                       {"x", "", "number", "0.5", "0..1"},
-                                       {"on", "", "boolean", "true", ""},
-                                       {"mode", "", "string", "a", "one of a, b"},
-                                       {"maybe", "", "integer", NULL, ""}};
+  static const struct {
+    const char *name, *doc, *type, *value, *range;
+    int n_one_of, n_tune;
+  } expected[] = {{"n", "count", "integer", "3", "1..5", 0, 2},
+                  {"x", "", "number", "0.5", "0..1", 0, 2},
+                  {"on", "", "boolean", "true", "", 0, 2},
+                  {"mode", "", "string", "a", "one of a, b", 2, 2},
+                  {"maybe", "", "integer", NULL, "", 0, 0}};
   for (int i = 0; i < 5; i++) {
     assert_string_equal(info->params[i].name, expected[i].name);
     assert_string_equal(info->params[i].doc, expected[i].doc);
@@ -86,7 +89,14 @@ static void a_policy_describes_itself(void **state) {
       assert_string_equal(info->params[i].value, expected[i].value);
     else
       assert_null(info->params[i].value);
+    assert_int_equal(info->params[i].n_one_of, expected[i].n_one_of);
+    assert_int_equal(info->params[i].n_tune, expected[i].n_tune);
   }
+  assert_string_equal(info->params[0].min, "1");
+  assert_string_equal(info->params[0].max, "5");
+  assert_string_equal(info->params[0].tune[1], "5");
+  assert_null(info->params[2].max);
+  assert_string_equal(info->params[3].one_of[1], "b");
   dtl_policy_close(policy);
 }
 
@@ -147,7 +157,7 @@ static void a_wrong_definition_is_the_policys_error_at_its_line(void **state) {
       {"{name = 'p', params = {{'n', nil}}}", "test.lua:2: policy.define: p: n: a nil default needs type="},
       {"{name = 'p', params = {{'n', 3, maximum = 2}}}",
        "test.lua:2: policy.define: p: n: unknown key 'maximum' (known: "
-       "doc, max, min, one_of, type)"},
+       "doc, max, min, one_of, tune, type)"},
       {"{name = 'p', params = {{'n', 3}, {'n', 4}}}", "test.lua:2: policy.define: p: two parameters named n"},
       {"{name = 'p', params = {{'draft', 3}}}", "test.lua:2: policy.define: p: a parameter cannot be named draft"},
       {"{name = 'p', presets = {q = {m = 1}}}",

@@ -1,0 +1,44 @@
+-- Tries many settings of one or more policies over prompts, compared with plain decoding
+local dt = require "dt"
+local experiment = require "dt.experiment"
+local sweep = require "dt.sweep"
+
+local opts = dt.args {
+  doc = [[
+Runs every combination of the values given with --set over every prompt and length, and prints the best settings.
+Values are lists and ranges: K=1,2,4  D=3..8  tau=0.1..0.5:0.1. Policies come first: sweep linear fixed_tree --set ...
+Each policy takes the names that it declares; a combination that its check refuses is left out.
+With --out each finished run is a line of FILE; the same command goes on where it was stopped, however that was.]],
+  rest = "POLICY",
+  options = {
+    { "set", many = "NAME=VALUES", doc = "values of parameters to combine" },
+    { "preset", nil, type = "string", doc = "the policy's preset to start from" },
+    { "prompt", many = "FILE", doc = "prompts: text files" },
+    { "prompts", many = "FILE.jsonl", doc = 'prompts: lines of {"id": .., "prompt": ".."}' },
+    { "chars", nil, type = "integer", min = 1, doc = "take the first characters of each prompt" },
+    { "tokens", "128", short = "n", doc = "new tokens; several lengths: 100,300" },
+    { "ignore_eos", false, doc = "end-of-text does not stop" },
+    { "repeats", 1, min = 1, doc = "runs of each setting, prompt and length" },
+    { "warmup", 1, min = 0, doc = "runs that do not count, before the first" },
+    { "out", nil, type = "string", doc = "the file of results" },
+    { "best", 10, min = 0, doc = "settings in the table at the end" },
+  },
+}
+
+dt.check(opts.rest[1], "sweep: no policy: expected dtrun run sweep POLICY [options]")
+local lengths = dt.check(sweep.values({ name = "--tokens", type = "integer", min = 1 }, opts.tokens))
+local prompts = dt.check(experiment.prompts { files = opts.prompt, sets = opts.prompts, chars = opts.chars })
+local pair = dt.check(dt.load(opts.load))
+local arms, left_out = sweep.arms(pair, opts.rest, opts.preset, opts.set)
+dt.check(arms, left_out)
+
+local done = dt.check(experiment.run {
+  name = "sweep", pair = pair, arms = arms, prompts = prompts, tokens = lengths, repeats = opts.repeats,
+  warmup = opts.warmup, generate = { ignore_eos = opts.ignore_eos }, protocol = { chars = opts.chars }, out = opts.out,
+})
+
+local ranking = sweep.rank(done.runs)
+print(("%d settings%s, prompts: %d, tokens: %s, %s, threads: %d; outputs equal"):format(#ranking,
+  left_out > 0 and (" (%d more contradict themselves)"):format(left_out) or "", #prompts, opts.tokens, pair.backend,
+  pair.threads))
+if opts.best > 0 then print(sweep.table(ranking, opts.best)) end

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# dtrun run sweep: grids, results, resuming after kill -9 and a full disk, and what it refuses.
+. "$(dirname "$0")/helpers.sh"
+novel=$source_dir/tests/data/prompts/novels/01.txt
+
+sweep=(run sweep linear fixed_tree --set K=1..8 D=1..8 tau=0.1,0.2,0.5 --prompt "$novel" --chars 80 -n 12 -t 1 --out) # 33 runs
+runs() { "$dtrun" run "$source_dir/tests/cli/runs.lua" "$1"; }
+lines() { [ ! -e "$1" ] && echo 0 || wc -l <"$1"; }
+
+same_runs() {
+  runs "$1" >first && runs "$2" >second || fail 'a file that cannot be read'
+  same_text first second
+}
+
+it_goes_on_after_five_kills_at_random_moments_as_if_nothing_had_been() {
+  succeeds "${sweep[@]}" whole.jsonl
+  [ "$(lines whole.jsonl)" -eq 34 ] || fail "$(lines whole.jsonl) lines, expected a head and 33 runs"
+  local kill
+  for kill in 1 2 3 4 5; do
+    "$dtrun" "${sweep[@]}" killed.jsonl >/dev/null 2>&1 &
+    local pid=$! stop=$((kill * 5 + RANDOM % 5))
+    while kill -0 $pid 2>/dev/null && [ "$(lines killed.jsonl)" -lt $stop ]; do sleep 0.01; done
+    sleep 0.00$((RANDOM % 10))
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+  done
+  [ "$(lines killed.jsonl)" -lt 34 ] || fail 'no kill came in time'
+  printf '{"schema": "dtrun.run/1", "arm": "fixed_tr' >>killed.jsonl # as if the last had come amid a line
+  succeeds "${sweep[@]}" killed.jsonl
+  same_runs whole.jsonl killed.jsonl
+  cp killed.jsonl before
+  succeeds "${sweep[@]}" killed.jsonl
+  same_text before killed.jsonl
+}
+
+it_says_that_the_disk_is_full_and_loses_nothing() {
+  succeeds "${sweep[@]}" whole.jsonl
+  mkdir small
+  if mount -t tmpfs -o size=16k none small 2>/dev/null; then
+    run "$dtrun" "${sweep[@]}" small/out.jsonl
+    mount -o remount,size=1m small
+    reason='No space left on device'
+  else # not root: a limit on the size of files does the same
+    run bash -c "trap '' XFSZ; ulimit -f 16; exec \"\$@\"" - "$dtrun" "${sweep[@]}" small/out.jsonl
+    reason='File too large'
+  fi
+  [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
+  says_in_one_line "small/out.jsonl: $reason" sweep
+  [ "$(tail -c 1 small/out.jsonl)" = '' ] || fail 'half a line is left'
+  if mountpoint -q small; then
+    succeeds "${sweep[@]}" small/out.jsonl
+    same_runs whole.jsonl small/out.jsonl
+    umount small
+  fi
+  refuses 1 '/dev/full: No space left on device' run sweep linear --prompt "$novel" -n 5 --out /dev/full
+}
+
+it_prints_the_best_settings() {
+  succeeds run sweep -t 1 linear --set K=1..3 --prompt "$novel" --chars 80 -n 12 --best 2
+  [ "$(wc -l <stdout)" -eq 4 ] || fail 'expected a summary, a heading and two settings'
+  head -1 stdout | grep -q '^3 settings, prompts: 1, tokens: 12, .* outputs equal$' || fail 'the summary'
+  grep -qE '^ +[0-9.]+x .* linear K=[1-3]$' stdout || fail 'a setting'
+}
+it_takes_sets_several_lengths_presets_and_paths() {
+  printf '{"id": 1, "prompt": "One"}\n{"id": "b", "prompt": "Two and"}\n' >task.jsonl
+  cp "$source_dir/policies/dynatree.lua" own.lua
+  succeeds run sweep -t 1 ./own.lua --preset narrow --set D0=2,3 --prompts task.jsonl -n 4,8 --repeats 2 --out o.jsonl
+  runs o.jsonl >stdout
+  [ "$(wc -l <stdout)" -eq 24 ] || fail 'expected (2 settings + ar) x 2 prompts x 2 lengths x 2 repeats'
+  grep -q '^own narrow D0=3|task/b|8|2|' stdout || fail 'a run'
+}
+it_leaves_out_combinations_that_contradict_themselves() {
+  succeeds run sweep -t 1 dynatree --set D0=2..4 D_max=3,4 --prompt "$novel" --chars 80 -n 4
+  head -1 stdout | grep -q '^3 settings (3 more contradict themselves)' || fail 'the summary'
+}
+
+it_refuses_grids_that_the_policy_does_not_have() {
+  refuses 2 '--set Z: no parameter of that name in linear, fixed_tree' run sweep linear fixed_tree --set K=1 Z=1 --prompt "$novel" --out o.jsonl
+  refuses 2 'linear: K = 300 is out of range: 1..256' run sweep linear --set K=1,300 --prompt "$novel" --out o.jsonl
+  refuses 2 'linear: K = two is not an integer' run sweep linear --set K=two --prompt "$novel" --out o.jsonl
+  refuses 2 "linear: K: '5..1' is not a range" run sweep linear --set K=5..1 --prompt "$novel"
+  refuses 2 "linear: K: '1..5:0' is not a range" run sweep linear --set K=1..5:0 --prompt "$novel"
+  refuses 2 '--set K: expected NAME=VALUES' run sweep linear --set K --prompt "$novel"
+  refuses 2 '--set K is given twice' run sweep linear --set K=1 K=2 --prompt "$novel"
+  refuses 2 'linear: no preset .fast.' run sweep linear --preset fast --prompt "$novel"
+  refuses 2 "no policy 'nothing'" run sweep nothing --prompt "$novel"
+  refuses 2 'D0 < D_max is required' run sweep dynatree --set D0=9 --prompt "$novel"
+  refuses 2 'no policy: expected' run sweep --prompt "$novel"
+  [ ! -e o.jsonl ] || fail 'a file of results was begun'
+}
+it_refuses_prompts_that_are_none() {
+  printf 'caf\xe9' >latin.txt
+  refuses 2 'latin.txt: invalid UTF-8 at byte 4' run sweep linear --prompt latin.txt
+  printf '{"id": 1, "prompt": "caf\xe9"}\n' >latin.jsonl
+  refuses 2 'latin.jsonl:1: invalid UTF-8' run sweep linear --prompts latin.jsonl
+  refuses 2 'nowhere.txt: No such file' run sweep linear --prompt nowhere.txt
+  refuses 2 'no prompts' run sweep linear
+  refuses 2 "tokens = x is not an integer" run sweep linear --prompt "$novel" -n 5,x
+}
+it_refuses_a_file_of_other_runs() {
+  succeeds run sweep -t 1 linear --prompt "$novel" --chars 80 -n 4 --out o.jsonl
+  cp o.jsonl before
+  refuses 2 'o.jsonl: made with tokens = \[4\], not \[5\]' run sweep linear --prompt "$novel" --chars 80 -n 5 --out o.jsonl
+  refuses 2 'o.jsonl: made with chars = 80, not 90' run sweep linear --prompt "$novel" --chars 90 -n 4 --out o.jsonl
+  refuses 2 'o.jsonl: made with draft = ' run sweep linear --prompt "$novel" --chars 80 -n 4 --out o.jsonl --target "$models/mini-draft"
+  same_text before o.jsonl
+  sed -i '2s/}$//' o.jsonl
+  refuses 2 'o.jsonl:2: not a line of an experiment: JSON' run sweep linear --prompt "$novel" --chars 80 -n 4 --out o.jsonl
+}
+
+run_tests
