@@ -1,0 +1,175 @@
+/* One golden hash serves every machine: the logits of every position of real prompts, and of the tokens that follow by
+ * plain decoding, are the same bits on every variant of the CPU backend, and those of tests/golden/logits_hash.txt.
+ *
+ *   test_cpu_logits_hash           4 prompts and 64 tokens; scalar, which is slow, and all under the sanitizers: 1 prompt
+ *   test_cpu_logits_hash all       all 40 prompts and 200 tokens; scalar: 4 prompts and 64 tokens
+ *   test_cpu_logits_hash print     prints what logits_hash.txt should hold */
+#include "cpu.h"
+#include "kernels.h"
+#include "model.h"
+#include "rig.h"
+#include "tokenizer.h"
+
+#include <stdio.h>
+
+enum { PROMPTS = 40, FEW_PROMPTS = 4, TOKENS = 200, FEW_TOKENS = 64, SLOTS = 1024 };
+#define FNV_START 0xcbf29ce484222325u
+#if defined(__SANITIZE_ADDRESS__)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
+static const char *const model_names[] = {"mini-draft", "mini-target"};
+
+/* FNV-1a 64 of the logits so far: those of the prompt's positions, and with `few` and `many` tokens after it. */
+typedef struct {
+  uint64_t prompt, few, many;
+} hashes;
+
+static uint64_t fnv1a(uint64_t hash, const void *data, size_t n) {
+  const unsigned char *bytes = data;
+  for (size_t i = 0; i < n; i++) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+  return hash;
+}
+
+static char *prompt_name(int i) { /* in turn from both folders; a static buffer */
+  static char name[32];
+  snprintf(name, sizeof name, "%s/%02d", i % 2 ? "novels" : "wikitext2", i / 2 + 1);
+  return name;
+}
+
+static int32_t *read_prompt(const tok *t, const char *name, int *n) {
+  char path[512], text[4096];
+  snprintf(path, sizeof path, SOURCE_DIR "/tests/data/prompts/%s.txt", name);
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  size_t len = fread(text, 1, sizeof text, file);
+  assert_true(len > 0 && len < sizeof text);
+  fclose(file);
+  int32_t *ids = NULL;
+  ok(tok_encode(t, text, len, &ids, n, &err));
+  return ids;
+}
+
+/* The prompt in passes of many rows, then `tokens` passes of one row. */
+static hashes run(rig *r, const int32_t *ids, int n, int tokens) {
+  uint64_t hash = FNV_START;
+  hashes found = {0};
+  int32_t token = 0;
+  for (int at = 0; at < n + tokens;) {
+    row_list l = {0};
+    if (at < n)
+      for (int p = at; p < n && l.n < MAX_ROWS; p++) row_add_plain(&l, 0, ids[p], p);
+    else
+      row_add_plain(&l, 0, token, at);
+    float *logits = rig_run(r, &l, true);
+    size_t vocab = (size_t)r->vocab, count = (size_t)l.n * vocab;
+    const float *last = logits + count - vocab;
+    hash = fnv1a(hash, logits, count * sizeof *logits);
+    token = 0;
+    for (int v = 1; v < r->vocab; v++)
+      if (last[v] > last[token]) token = v;
+    free(logits);
+    at += l.n;
+    if (at == n) found.prompt = hash;
+    if (at == n + FEW_TOKENS) found.few = hash;
+    if (at == n + TOKENS) found.many = hash;
+  }
+  return found;
+}
+
+static hashes golden_of(const char *model_name, const char *prompt) {
+  char line[256], m[64], p[64];
+  FILE *file = fopen(SOURCE_DIR "/tests/golden/logits_hash.txt", "r");
+  assert_non_null(file);
+  while (fgets(line, sizeof line, file)) {
+    unsigned long long part[3];
+    if (sscanf(line, "%63s %63s %llx %llx %llx", m, p, &part[0], &part[1], &part[2]) != 5) continue;
+    if (strcmp(m, model_name) || strcmp(p, prompt)) continue;
+    fclose(file);
+    return (hashes){part[0], part[1], part[2]};
+  }
+  fail_msg("logits_hash.txt has no line for %s %s", model_name, prompt);
+  return (hashes){0};
+}
+
+/* What is done with each result: compared with the golden one, or printed. */
+typedef void result_fn(const char *variant, const char *model_name, const char *prompt, int tokens, hashes found);
+
+static void compare(const char *variant, const char *model_name, const char *prompt, int tokens, hashes found) {
+  hashes golden = golden_of(model_name, prompt);
+  if (found.prompt != golden.prompt) fail_msg("%s, %s, %s: other logits in the prompt", variant, model_name, prompt);
+  if (tokens >= FEW_TOKENS && found.few != golden.few)
+    fail_msg("%s, %s, %s: other logits in %d tokens", variant, model_name, prompt, FEW_TOKENS);
+  if (tokens >= TOKENS && found.many != golden.many)
+    fail_msg("%s, %s, %s: other logits in %d tokens", variant, model_name, prompt, TOKENS);
+}
+
+static void print(const char *variant, const char *model_name, const char *prompt, int tokens, hashes found) {
+  (void)variant, (void)tokens;
+  printf("%s %s %016llx %016llx %016llx\n", model_name, prompt, (unsigned long long)found.prompt,
+         (unsigned long long)found.few, (unsigned long long)found.many);
+}
+
+static void run_model(const char *variant, const char *model_name, int threads, int prompts, int tokens,
+                      result_fn *result) {
+  char folder[512], path[600];
+  model *m = NULL;
+  tok *t = NULL;
+  snprintf(folder, sizeof folder, SOURCE_DIR "/models/%s", model_name);
+  snprintf(path, sizeof path, "%s/tokenizer.json", folder);
+  ok(model_open(folder, &m, &err));
+  ok(tok_open(path, &t, &err));
+  rig r = rig_open(&dt_cpu_ops, variant, threads, model_desc(m), 1, SLOTS);
+  for (int i = 0; i < prompts; i++) {
+    int n;
+    int32_t *ids = read_prompt(t, prompt_name(i), &n);
+    result(variant, model_name, prompt_name(i), tokens, run(&r, ids, n, tokens));
+    free(ids);
+  }
+  rig_close(&r);
+  tok_close(t);
+  model_close(m);
+}
+
+typedef struct {
+  const char *variant;
+  int prompts, tokens;
+} subject;
+
+static void logits_have_the_golden_hash(void **state) {
+  const subject *s = *state;
+  for (int i = 0; i < 2; i++) run_model(s->variant, model_names[i], 1 + i, s->prompts, s->tokens, compare);
+}
+
+/* One test per variant; those that this machine lacks are named. */
+static int test_variants(bool all) {
+  const char *const known[] = {"scalar", "avx2", "avx512"};
+  enum { KNOWN = sizeof known / sizeof *known };
+  struct CMUnitTest tests[KNOWN];
+  subject subjects[KNOWN];
+  char names[KNOWN][64];
+  size_t n = 0;
+  for (int i = 0; i < KNOWN; i++) {
+    bool has = false;
+    for (int j = 0; cpu_variant(j); j++) has |= strcmp(cpu_variant(j)->name, known[i]) == 0;
+    if (!has) print_message("not on this machine: cpu:%s\n", known[i]);
+    if (!has) continue;
+    bool slow = i == 0;
+    int quick = slow || SANITIZED ? 1 : FEW_PROMPTS;
+    subjects[n] = (subject){known[i], !all ? quick : slow ? FEW_PROMPTS : PROMPTS, all && !slow ? TOKENS : FEW_TOKENS};
+    snprintf(names[n], sizeof names[n], "logits_have_the_golden_hash: cpu:%s", known[i]);
+    tests[n] = (struct CMUnitTest){names[n], logits_have_the_golden_hash, NULL, NULL, &subjects[n]};
+    n++;
+  }
+  return _cmocka_run_group_tests("logits_hash", tests, n, NULL, NULL);
+}
+
+int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "print") == 0) {
+    for (int i = 0; i < 2; i++) run_model(NULL, model_names[i], 1, PROMPTS, TOKENS, print);
+    return 0;
+  }
+  return test_variants(argc == 2 && strcmp(argv[1], "all") == 0);
+}
