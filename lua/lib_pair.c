@@ -70,7 +70,9 @@ int lib_pair_open(lua_State *L) {
   const char *target_option = luaL_optstring(L, 1, NULL);
   bool no_draft = lua_isboolean(L, 2);
   const char *draft_option = no_draft ? NULL : luaL_optstring(L, 2, NULL);
-  dt_pair_options options = {.backend = luaL_optstring(L, 3, NULL), .threads = (int)luaL_optinteger(L, 4, 0)};
+  dt_pair_options options = {.backend = luaL_optstring(L, 3, NULL),
+                             .threads = (int)luaL_optinteger(L, 4, 0),
+                             .draft_dtype = luaL_optstring(L, 6, NULL)};
   pair_object *p = push_pair(L, context_option(L, 5));
   char *target, *draft;
   dtl_error err;

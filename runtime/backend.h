@@ -54,6 +54,7 @@ typedef struct {
   dt_norm_kind norm;
   dt_act_kind act;
   bool parallel_residual;
+  bool int8;       /* the backend may round matrices to int8 rows with scales: for a draft model, whose guesses it changes */
   dt_matrix embed; /* [vocab,H] */
   dt_matrix final_norm, final_norm_bias;
   dt_matrix unembed;     /* [vocab,H] no bias */
@@ -110,7 +111,7 @@ typedef struct dt_cache dt_cache;       /* keys and values of some sequences for
 typedef struct dt_snapshot dt_snapshot; /* slots 0..n-1 of one sequence, copied */
 
 typedef struct {
-  const char *variant; /* what follows ':' in --backend (cpu: "scalar", "avx2", "avx512"), NULL: the best there is */
+  const char *variant; /* what follows ':' in --backend (cpu: "scalar", "avx2", ..), NULL: the best there is */
   int threads;         /* >= 1 */
 } dt_backend_options;
 

@@ -10,7 +10,7 @@
 typedef struct {
   const char *policy; /* NULL: none named */
   const char *prompt_file, *text;
-  const char *target, *draft, *backend;
+  const char *target, *draft, *draft_dtype, *backend;
   const char *preset, *compare, *json, *trace;
   int tokens, context, threads;
   dtl_setting *settings; /* [n_settings] */

@@ -42,10 +42,12 @@ const char *dt_version(void);
 /* ---- pair ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
-  const char *target;  /* model folder (config.json, *.safetensors, tokenizer.json) */
-  const char *draft;   /* model folder, or NULL: no draft model */
-  const char *backend; /* "auto", "cpu", "cpu:avx512", "cpu:avx2", "cpu:scalar", "cuda"; NULL is "auto" */
-  int threads;         /* 0: as many as there are physical cores that the process may use */
+  const char *target; /* model folder (config.json, *.safetensors, tokenizer.json) */
+  const char *draft;  /* model folder, or NULL: no draft model */
+  const char
+      *backend; /* "auto", "cpu", "cpu:avx512vnni", "cpu:avx512", "cpu:avx2", "cpu:scalar", "cuda"; NULL is "auto" */
+  int threads;  /* 0: as many as there are physical cores that the process may use */
+  const char *draft_dtype; /* "f16" or NULL: the draft's weights as its files have them; "int8": rounded when loaded */
 } dt_pair_options;
 
 /* The caller closes the pair after its sessions and prefixes. DT_EINPUT: a folder or file is missing or bad, the two

@@ -145,7 +145,11 @@ static int prepare(const cli_options *o, job *j) {
   bool needs_draft =
       dtl_policy_describe(j->policy)->uses_draft || (j->other && dtl_policy_describe(j->other)->uses_draft);
   if (!dtl_resolve_models(o->target, o->draft, needs_draft, &j->target, &j->draft, &err)) return complain_of(&err);
-  dt_pair_options pair = {.target = j->target, .draft = j->draft, .backend = o->backend, .threads = o->threads};
+  dt_pair_options pair = {.target = j->target,
+                          .draft = j->draft,
+                          .backend = o->backend,
+                          .threads = o->threads,
+                          .draft_dtype = o->draft_dtype};
   if (dt_pair_open(&pair, &j->pair, &engine)) return complain_of_engine(&engine);
   return !o->trace || dtl_trace_open(o->trace, &j->trace, &err) ? 0 : complain_of(&err);
 }

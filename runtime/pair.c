@@ -54,16 +54,27 @@ static dt_status open_device(dt_pair *p, const char *name, int threads, dt_error
   return p->ops ? p->ops->open(&options, &p->backend, err) : DT_EINPUT;
 }
 
+/* A draft model's weights may be rounded: that changes what it guesses, never what is committed. */
+static dt_status check_draft_dtype(const dt_pair *p, const char *dtype, bool *int8, dt_error *err) {
+  *int8 = dtype && strcmp(dtype, "int8") == 0;
+  if (dtype && !*int8 && strcmp(dtype, "f16") != 0)
+    return dt_fail(err, DT_EINPUT, "draft dtype: '%.40s' is unknown: f16 or int8", dtype);
+  if (*int8 && strcmp(p->ops->name, "cpu") != 0)
+    return dt_fail(err, DT_EINPUT, "draft dtype: the backend %s has no int8: f16, or the backend cpu", p->ops->name);
+  return DT_OK;
+}
+
 /* One model: its files are mapped, uploaded and closed again. The end-of-text ids and the tokenizer are handed out. */
-static dt_status load(dt_pair *p, const char *folder, dt_weights **weights, dt_model_info *info, int32_t *eos,
-                      int *n_eos, tok **tokenizer, dt_error *err) {
+static dt_status load(dt_pair *p, const char *folder, bool int8, dt_weights **weights, dt_model_info *info,
+                      int32_t *eos, int *n_eos, tok **tokenizer, dt_error *err) {
   model *m = NULL;
   char path[4096];
   snprintf(path, sizeof path, "%s/tokenizer.json", folder);
   dt_status s = model_open(folder, &m, err);
   if (!s) s = tok_open(path, tokenizer, err);
   if (s) goto done;
-  const dt_model_desc *d = model_desc(m);
+  dt_model_desc desc = *model_desc(m), *d = &desc;
+  desc.int8 = int8;
   *info = (dt_model_info){
       .path = info->path, .vocab = d->vocab, .context = d->context, .layers = d->layers, .hidden = d->hidden};
   *n_eos = model_eos(m, eos);
@@ -81,14 +92,16 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
   int32_t draft_eos[MODEL_MAX_EOS];
   int n_draft_eos;
+  bool int8;
   tok *draft_tokenizer = NULL;
   p->target_info.path = p->target_path = strdup(options->target);
   if (options->draft) p->draft_info.path = p->draft_path = strdup(options->draft);
   dt_status s = !p->target_path || (options->draft && !p->draft_path) ? dt_fail_memory(err, "a path", 1) : DT_OK;
   if (!s) s = open_device(p, options->backend, options->threads, err);
-  if (!s) s = load(p, options->target, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
+  if (!s) s = check_draft_dtype(p, options->draft_dtype, &int8, err);
+  if (!s) s = load(p, options->target, false, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s && options->draft) {
-    s = load(p, options->draft, &p->draft, &p->draft_info, draft_eos, &n_draft_eos, &draft_tokenizer, err);
+    s = load(p, options->draft, int8, &p->draft, &p->draft_info, draft_eos, &n_draft_eos, &draft_tokenizer, err);
     if (!s && tok_fingerprint(draft_tokenizer) != tok_fingerprint(p->tokenizer))
       s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's",
                   options->draft, options->target);

@@ -17,6 +17,8 @@ local SHARED = {
   { "target", nil, type = "string", short = "m", also = "model",
     doc = "target model's folder (default: the bundled pair)" },
   { "draft", nil, type = "string", short = "md", also = "model-draft", doc = "draft model's folder" },
+  { "draft_dtype", nil, type = "string", one_of = { "f16", "int8" },
+    doc = "the draft's weights (default: as in its files)" },
   { "threads", nil, type = "integer", min = 1, short = "t", doc = "threads (default: physical cores)" },
   { "ctx", nil, type = "integer", min = 1, short = "c", doc = "context (default: the target's)" },
   { "backend", nil, type = "string", doc = "auto, cpu or cuda" },

@@ -45,14 +45,14 @@ local function options_table(t, known, what)
   return t
 end
 
-local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true }
+local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true, draft_dtype = true }
 
 -- Without options the bundled pair; with only a target no draft model; draft = false: none.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   local draft = t.draft
   if draft == true then error("dt.load: draft is a folder or false", 2) end
-  return checked(core.open(t.target, draft, t.backend, t.threads, t.ctx))
+  return checked(core.open(t.target, draft, t.backend, t.threads, t.ctx, t.draft_dtype))
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true }

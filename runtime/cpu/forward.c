@@ -20,6 +20,7 @@ typedef struct {
   int first, n;         /* rows first..first+n-1 of the pass */
   int wanted, wanted_n; /* results wanted..wanted+wanted_n-1 are of these rows */
   float *sums;          /* this thread's */
+  cpu_rows8 rounded;    /* likewise */
 } chunk;
 
 /* A product with `matrix`: from rows of x to rows of out. */
@@ -32,6 +33,20 @@ typedef struct {
   size_t ldo;
 } product;
 
+/* Sums of some panels for n rows of x; int8 weights want them rounded before. */
+static void round_rows(const chunk *c, const cpu_matrix *m, const float *x, size_t ldx, int n) {
+  if (m->scale) c->p->w->backend->kernels->round_rows(x, ldx, n, m->k, &c->rounded);
+}
+
+static void sum_panels(const chunk *c, const cpu_matrix *m, int panel, int count, const float *x, size_t ldx, int n,
+                       float *sums, size_t ld) {
+  const cpu_kernels *k = c->p->w->backend->kernels;
+  if (m->scale)
+    k->matmul8(m, panel, count, &c->rounded, n, sums, ld);
+  else
+    k->matmul(m, panel, count, x, ldx, n, sums, ld);
+}
+
 /* Products that may run side by side, shared out by panels. */
 static void multiply(const chunk *c, const product *products, int count) {
   const dt_weights *w = c->p->w;
@@ -43,10 +58,11 @@ static void multiply(const chunk *c, const product *products, int count) {
     const product *p = &products[i];
     int from = first > base ? first - base : 0;
     int to = last - base < p->matrix->panels ? last - base : p->matrix->panels;
+    if (from < to) round_rows(c, p->matrix, p->x, p->ldx, c->n);
     for (int panel = from; panel < to; panel += CPU_GROUP) {
       int group = to - panel < CPU_GROUP ? to - panel : CPU_GROUP;
       size_t ld = CPU_GROUP * CPU_PANEL;
-      k->matmul(p->matrix, panel, group, p->x, p->ldx, c->n, c->sums, ld);
+      sum_panels(c, p->matrix, panel, group, p->x, p->ldx, c->n, c->sums, ld);
       k->finish(p->how, w->act, p->matrix, panel, group, c->sums, ld, c->n, p->out, p->ldo);
     }
   }
@@ -208,13 +224,14 @@ static void reduce_logits(const chunk *c, int ids) {
   for (int j = 0; j < n; j++) top[j].count = 0, top[j].nan = false;
   cpu_wait(c->me);
 
+  round_rows(c, &w->unembed, w->normed, w->ldx, n);
   cpu_share(c->me, (ids + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, &first, &last);
   for (int block = first; block < last; block++) {
     int from = block * CPU_LOGIT_BLOCK, count = ids - from < CPU_LOGIT_BLOCK ? ids - from : CPU_LOGIT_BLOCK;
     int panels = (count + CPU_PANEL - 1) / CPU_PANEL;
     for (int panel = 0; panel < panels; panel += CPU_GROUP)
-      k->matmul(&w->unembed, from / CPU_PANEL + panel, panels - panel < CPU_GROUP ? panels - panel : CPU_GROUP,
-                w->normed, w->ldx, n, c->sums + panel * CPU_PANEL, CPU_LOGIT_BLOCK);
+      sum_panels(c, &w->unembed, from / CPU_PANEL + panel, panels - panel < CPU_GROUP ? panels - panel : CPU_GROUP,
+                 w->normed, w->ldx, n, c->sums + panel * CPU_PANEL, CPU_LOGIT_BLOCK);
     for (int j = 0; j < n; j++) {
       float *logits = c->sums + (size_t)j * CPU_LOGIT_BLOCK;
       cpu_softmax_parts parts = parts_of(w, j);
@@ -288,7 +305,11 @@ static void write_results(const chunk *c, int ids) {
 static void run_pass(const cpu_member *me, void *context) {
   const pass *p = context;
   const dt_weights *w = p->w;
-  chunk c = {.p = p, .me = me, .sums = w->sums + (size_t)me->thread * CPU_ROWS * CPU_LOGIT_BLOCK};
+  size_t at = (size_t)me->thread * w->blocks;
+  chunk c = {.p = p,
+             .me = me,
+             .sums = w->sums + (size_t)me->thread * CPU_ROWS * CPU_LOGIT_BLOCK,
+             .rounded = {w->rounded.q + at * CPU_BLOCK, w->rounded.scale + at, w->rounded.offset + at}};
   int ids = p->out && p->out->want == DT_WANT_TOPK ? p->out->vocab : w->vocab;
   for (; c.first < p->rows->n; c.first += c.n) {
     int left = p->rows->n - c.first;

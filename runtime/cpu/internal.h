@@ -59,6 +59,8 @@ struct dt_weights {
   cpu_top *top;  /* [threads][CPU_ROWS] */
   float *parts;  /* [CPU_ROWS][3][ldparts] */
   size_t ldparts;
+  cpu_rows8 rounded; /* [threads][blocks] rows for int8 weights; without those no blocks */
+  size_t blocks;
   cpu_arena weights_arena, scratch_arena;
 };
 

@@ -87,4 +87,29 @@ VI __m256 simd_sums8(__m256 g0, __m256 g1, __m256 g2, __m256 g3) {
 VI v16 v_sums16(v16 g0, v16 g1, v16 g2, v16 g3) {
   SIMD_BOTH(simd_sums8(g0.lo, g1.lo, g2.lo, g3.lo), simd_sums8(g0.hi, g1.hi, g2.hi, g3.hi));
 }
+
+typedef struct {
+  __m256i lo, hi;
+} i16;
+
+VI i16 simd_ipair(__m256i lo, __m256i hi) {
+  i16 r = {lo, hi};
+  return r;
+}
+VI i16 i_set1(int32_t x) { return simd_ipair(_mm256_set1_epi32(x), _mm256_set1_epi32(x)); }
+VI i16 i_load(const uint8_t *p) {
+  return simd_ipair(_mm256_loadu_si256((const __m256i *)p), _mm256_loadu_si256((const __m256i *)(p + 32)));
+}
+VI i16 i_add(i16 a, i16 b) { return simd_ipair(_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)); }
+/* Bytes 0 and 2 and bytes 1 and 3 as pairs of 16 bits, whose products madd adds without saturation. */
+VI __m256i simd_dot4(__m256i a, __m256i w, __m256i even, __m256i odd) {
+  a = _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_and_si256(w, _mm256_set1_epi32(0x00ff00ff)), even));
+  return _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_srli_epi16(w, 8), odd));
+}
+VI i16 i_dot4(i16 a, i16 w, int32_t x) {
+  __m256i four = _mm256_set1_epi32(x);
+  __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(four, 8), 8), odd = _mm256_srai_epi16(four, 8);
+  return simd_ipair(simd_dot4(a.lo, w.lo, even, odd), simd_dot4(a.hi, w.hi, even, odd));
+}
+VI v16 i_to_float(i16 a) { SIMD_BOTH(_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)); }
 #undef SIMD_BOTH

@@ -54,3 +54,20 @@ VI v16 v_sums16(v16 g0, v16 g1, v16 g2, v16 g3) {
   __m512 f = _mm512_add_ps(_mm512_shuffle_ps(g2, g3, 0x44), _mm512_shuffle_ps(g2, g3, 0xee));
   return _mm512_add_ps(_mm512_shuffle_ps(e, f, 0x88), _mm512_shuffle_ps(e, f, 0xdd));
 }
+
+typedef __m512i i16;
+
+VI i16 i_set1(int32_t x) { return _mm512_set1_epi32(x); }
+VI i16 i_load(const uint8_t *p) { return _mm512_loadu_si512(p); }
+VI i16 i_add(i16 a, i16 b) { return _mm512_add_epi32(a, b); }
+VI i16 i_dot4(i16 a, i16 w, int32_t x) {
+  __m512i four = _mm512_set1_epi32(x);
+#if defined(__AVX512VNNI__)
+  return _mm512_dpbusd_epi32(a, w, four);
+#else /* bytes 0 and 2 and bytes 1 and 3 as pairs of 16 bits, whose products madd adds without saturation */
+  __m512i even = _mm512_srai_epi16(_mm512_slli_epi16(four, 8), 8), odd = _mm512_srai_epi16(four, 8);
+  a = _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_and_si512(w, _mm512_set1_epi32(0x00ff00ff)), even));
+  return _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_srli_epi16(w, 8), odd));
+#endif
+}
+VI v16 i_to_float(i16 a) { return _mm512_cvtepi32_ps(a); }

@@ -99,4 +99,35 @@ VI v16 v_sums16(v16 g0, v16 g1, v16 g2, v16 g3) {
     }
   return r;
 }
+
+/* Sixteen int32, each four bytes where weights are loaded. */
+typedef struct {
+  int32_t i[16];
+} i16;
+
+VI i16 i_set1(int32_t x) {
+  i16 r;
+  for (int i = 0; i < 16; i++) r.i[i] = x;
+  return r;
+}
+VI i16 i_load(const uint8_t *p) {
+  i16 r;
+  memcpy(r.i, p, sizeof r.i);
+  return r;
+}
+VI i16 i_add(i16 a, i16 b) {
+  for (int i = 0; i < 16; i++) a.i[i] += b.i[i];
+  return a;
+}
+/* a + the products of four unsigned bytes of w with the four signed ones of x: exact, nothing saturates. */
+VI i16 i_dot4(i16 a, i16 w, int32_t x) {
+  uint8_t u[64];
+  int8_t s[4];
+  memcpy(u, w.i, sizeof u);
+  memcpy(s, &x, sizeof s);
+  for (int i = 0; i < 16; i++)
+    for (int j = 0; j < 4; j++) a.i[i] += (int32_t)u[4 * i + j] * s[j];
+  return a;
+}
+VI v16 i_to_float(i16 a) { SIMD_EACH((float)a.i[i]); }
 #undef SIMD_EACH

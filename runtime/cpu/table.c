@@ -8,6 +8,8 @@ extern const cpu_kernels V(cpu_kernels);
 const cpu_kernels V(cpu_kernels) = {
     .name = NAME(VARIANT),
     .matmul = V(cpu_matmul),
+    .matmul8 = V(cpu_matmul8),
+    .round_rows = V(cpu_round_rows),
     .finish = V(cpu_finish_panels),
     .norm = V(cpu_norm),
     .attention = V(cpu_attention),

@@ -21,6 +21,7 @@ typedef struct {
   char *raw;   /* an aligned copy of a source row */
   float *wide; /* the same in f32 */
   int longest; /* numbers in the longest row */
+  bool failed; /* there was no memory for a matrix on its way to int8 */
 } builder;
 
 /* Columns col.. of a source row become k0.. of output `output`. */
@@ -79,9 +80,44 @@ static cpu_matrix take_matrix(builder *b, int outputs, int k, const dt_matrix *c
   cpu_matrix m = {.k = k, .panels = round_up(outputs, CPU_PANEL) / CPU_PANEL, .dtype = sources[0]->dtype};
   for (int i = 1; i < count; i++)
     if (sources[i]->dtype != m.dtype) m.dtype = DT_F32;
-  m.data = cpu_take(&b->w->weights_arena, (size_t)m.panels * (size_t)k * CPU_PANEL * bytes_of(m.dtype));
+  size_t bytes = (size_t)m.panels * (size_t)k * CPU_PANEL * bytes_of(m.dtype);
+  if (!b->desc->int8)
+    m.data = cpu_take(&b->w->weights_arena, bytes);
+  else if (b->w->weights_arena.base && !(m.data = calloc(1, bytes)))
+    b->failed = true;
   m.bias = cpu_take(&b->w->weights_arena, (size_t)m.panels * CPU_PANEL * sizeof(float));
   return m;
+}
+
+/* The weights of one panel as q * scale, q in -127..127. What is not finite becomes 0. */
+static void round_panel(const builder *b, const cpu_matrix *from, const cpu_matrix *to, int panel) {
+  size_t line = CPU_PANEL * bytes_of(from->dtype), bytes = (size_t)cpu_blocks(to->k) * CPU_BLOCK * CPU_PANEL;
+  const char *weights = (const char *)from->data + (size_t)panel * (size_t)from->k * line;
+  uint8_t *q = (uint8_t *)to->data + (size_t)panel * bytes;
+  float *scale = to->scale + (size_t)panel * CPU_PANEL, wide[CPU_PANEL];
+  memset(q, 128, bytes);
+  for (int k = 0; k < from->k; k++) {
+    b->w->backend->kernels->widen(weights + (size_t)k * line, from->dtype, CPU_PANEL, wide);
+    for (int j = 0; j < CPU_PANEL; j++) scale[j] = fmaxf(scale[j], fabsf(wide[j]) / 127.0f);
+  }
+  for (int k = 0; k < from->k; k++) {
+    b->w->backend->kernels->widen(weights + (size_t)k * line, from->dtype, CPU_PANEL, wide);
+    for (int j = 0; j < CPU_PANEL; j++) {
+      float x = wide[j] / scale[j];
+      if (fabsf(x) <= 127.5f) q[(k / 4 * CPU_PANEL + j) * 4 + k % 4] = (uint8_t)(128 + (int)rintf(x));
+    }
+  }
+}
+
+/* A filled matrix as it stays: as it is, or with int8 weights. */
+static cpu_matrix settle(builder *b, cpu_matrix m) {
+  if (!b->desc->int8) return m;
+  cpu_matrix rounded = m;
+  rounded.scale = cpu_take(&b->w->weights_arena, (size_t)m.panels * CPU_PANEL * sizeof(float));
+  rounded.data = cpu_take(&b->w->weights_arena, (size_t)m.panels * CPU_PANEL * (size_t)cpu_blocks(m.k) * CPU_BLOCK);
+  for (int p = 0; m.data && p < m.panels; p++) round_panel(b, &m, &rounded, p);
+  free(m.data);
+  return rounded;
 }
 
 static cpu_matrix build_qkv(builder *b, const dt_layer *l) {
@@ -89,14 +125,14 @@ static cpu_matrix build_qkv(builder *b, const dt_layer *l) {
   int head_dim = b->desc->head_dim, keys = w->heads * w->dim, values = keys + w->kv_heads * w->dim;
   cpu_matrix m =
       take_matrix(b, values + w->kv_heads * w->dim, w->hidden, (const dt_matrix *[]){&l->q, &l->k, &l->v}, 3);
-  if (!m.data) return m;
+  if (!m.data) return settle(b, m);
   put_heads(b, &m, 0, &l->q, head_dim, w->dim);
   put_heads(b, &m, keys, &l->k, head_dim, w->dim);
   put_heads(b, &m, values, &l->v, head_dim, w->dim);
   put_bias_heads(b, m.bias, &l->q_bias, head_dim, w->dim);
   put_bias_heads(b, m.bias + keys, &l->k_bias, head_dim, w->dim);
   put_bias_heads(b, m.bias + values, &l->v_bias, head_dim, w->dim);
-  return m;
+  return settle(b, m);
 }
 
 static cpu_matrix build_up(builder *b, const dt_layer *l) {
@@ -105,13 +141,13 @@ static cpu_matrix build_up(builder *b, const dt_layer *l) {
   cpu_matrix m;
   if (!w->gated) {
     m = take_matrix(b, inter, w->hidden, (const dt_matrix *[]){&l->up}, 1);
-    if (!m.data) return m;
+    if (!m.data) return settle(b, m);
     for (int r = 0; r < inter; r++) put(b, &m, r, 0, &l->up, r, 0, w->hidden);
     add_vector(b, &l->up_bias, m.bias);
-    return m;
+    return settle(b, m);
   }
   m = take_matrix(b, 2 * round_up(inter, 16), w->hidden, (const dt_matrix *[]){&l->gate, &l->up}, 2);
-  if (!m.data) return m;
+  if (!m.data) return settle(b, m);
   for (int r = 0; r < inter; r++) {
     int output = r / 16 * CPU_PANEL + r % 16;
     put(b, &m, output, 0, &l->gate, r, 0, w->hidden);
@@ -119,7 +155,7 @@ static cpu_matrix build_up(builder *b, const dt_layer *l) {
     if (l->gate_bias.data) read_vector(b, &l->gate_bias, r, 1, m.bias + output);
     if (l->up_bias.data) read_vector(b, &l->up_bias, r, 1, m.bias + output + 16);
   }
-  return m;
+  return settle(b, m);
 }
 
 /* The attention output's columns, head by head at their padded places. */
@@ -152,6 +188,7 @@ static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
       put_o(b, &built.o, l);
       put_down(b, &built.o, l, attention);
     }
+    built.o = settle(b, built.o);
   } else {
     built.o = take_matrix(b, w->hidden, attention, (const dt_matrix *[]){&l->o}, 1);
     built.down = take_matrix(b, w->hidden, inter, (const dt_matrix *[]){&l->down}, 1);
@@ -159,6 +196,7 @@ static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
       put_o(b, &built.o, l);
       put_down(b, &built.down, l, 0);
     }
+    built.o = settle(b, built.o), built.down = settle(b, built.down);
   }
   if (out) *out = built;
 }
@@ -175,14 +213,13 @@ static void build_model(builder *b) {
   w->embed_dtype = d->embed.dtype;
   w->embed = cpu_take(&w->weights_arena, (size_t)w->vocab * row);
   w->unembed = take_matrix(b, w->vocab, w->hidden, (const dt_matrix *[]){&d->unembed}, 1);
+  for (int r = 0; w->unembed.data && r < w->vocab; r++) put(b, &w->unembed, r, 0, &d->unembed, r, 0, w->hidden);
+  w->unembed = settle(b, w->unembed);
   int pairs = w->rotary_dims / 2;
   w->cosine = cpu_take(&w->weights_arena, (size_t)w->context * (size_t)pairs * sizeof(float));
   w->sine = cpu_take(&w->weights_arena, (size_t)w->context * (size_t)pairs * sizeof(float));
   if (!w->embed) return;
-  for (int r = 0; r < w->vocab; r++) {
-    memcpy((char *)w->embed + (size_t)r * row, row_of(&d->embed, r), row);
-    put(b, &w->unembed, r, 0, &d->unembed, r, 0, w->hidden);
-  }
+  for (int r = 0; r < w->vocab; r++) memcpy((char *)w->embed + (size_t)r * row, row_of(&d->embed, r), row);
   for (int p = 0; p < w->context; p++)
     for (int j = 0; j < pairs; j++) {
       double angle = (double)p * (double)d->inv_freq[j];
@@ -191,7 +228,7 @@ static void build_model(builder *b) {
     }
 }
 
-static void build_scratch(dt_weights *w, int inter) {
+static void build_scratch(dt_weights *w, int inter, bool int8) {
   cpu_arena *a = &w->scratch_arena;
   size_t threads = (size_t)w->backend->threads;
   w->ldx = (size_t)round_up(w->hidden, CPU_PANEL);
@@ -206,6 +243,11 @@ static void build_scratch(dt_weights *w, int inter) {
   w->sums = cpu_take(a, threads * CPU_ROWS * CPU_LOGIT_BLOCK * sizeof(float));
   w->top = cpu_take(a, threads * CPU_ROWS * sizeof(cpu_top));
   w->parts = cpu_take(a, CPU_ROWS * 3 * w->ldparts * sizeof(float));
+  size_t most = w->ldcat > w->ldx ? w->ldcat : w->ldx;
+  w->blocks = int8 ? CPU_ROWS * (size_t)cpu_blocks((int)most) : 0;
+  w->rounded.q = cpu_take(a, threads * w->blocks * CPU_BLOCK);
+  w->rounded.scale = cpu_take(a, threads * w->blocks * sizeof(float));
+  w->rounded.offset = cpu_take(a, threads * w->blocks * sizeof(int32_t));
 }
 
 dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, dt_weights **out, dt_error *err) {
@@ -227,17 +269,19 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, dt_weights **o
   b.raw = malloc((size_t)b.longest * sizeof(float));
   b.wide = malloc((size_t)b.longest * sizeof(float));
   build_model(&b); /* measures */
-  build_scratch(w, d->inter);
+  build_scratch(w, d->inter, d->int8);
   if (!b.raw || !b.wide) status = dt_fail_memory(err, "packing weights", (size_t)b.longest * 2 * sizeof(float));
   if (status == DT_OK) status = cpu_arena_open(&w->weights_arena, "the weights", &backend->memory.weights, err);
   if (status == DT_OK) status = cpu_arena_open(&w->scratch_arena, "scratch", &backend->memory.scratch, err);
   if (status == DT_OK) {
     build_model(&b);
-    build_scratch(w, d->inter);
-    *out = w;
-  } else {
-    cpu_free_weights(w);
+    build_scratch(w, d->inter, d->int8);
+    if (b.failed) status = dt_fail_memory(err, "rounding weights", w->weights_arena.size);
   }
+  if (status == DT_OK)
+    *out = w;
+  else
+    cpu_free_weights(w);
   free(b.raw);
   free(b.wide);
   return status;

@@ -1,4 +1,4 @@
-/* The kernels of one variant by their full names: V(name) is name_scalar, name_avx2 or name_avx512. */
+/* The kernels of one variant by their full names: V(name) is name_scalar, name_avx2, .. */
 #ifndef DT_CPU_VARIANT_H
 #define DT_CPU_VARIANT_H
 
@@ -7,6 +7,8 @@
 
 void V(cpu_matmul)(const cpu_matrix *m, int first, int count, const float *x, size_t ldx, int n, float *sums,
                    size_t ld);
+void V(cpu_matmul8)(const cpu_matrix *m, int first, int count, const cpu_rows8 *x, int n, float *sums, size_t ld);
+void V(cpu_round_rows)(const float *x, size_t ldx, int n, int k, const cpu_rows8 *out);
 void V(cpu_finish_panels)(cpu_finish how, dt_act_kind act, const cpu_matrix *m, int first, int count, const float *sums,
                           size_t ld, int n, float *out, size_t ldo);
 void V(cpu_norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,

@@ -6,11 +6,11 @@
 
 extern const cpu_kernels cpu_kernels_scalar;
 #ifdef __x86_64__
-extern const cpu_kernels cpu_kernels_avx2, cpu_kernels_avx512;
+extern const cpu_kernels cpu_kernels_avx2, cpu_kernels_avx512, cpu_kernels_avx512vnni;
 #endif
 
 const cpu_kernels *cpu_variant(int i) {
-  const cpu_kernels *have[4] = {&cpu_kernels_scalar};
+  const cpu_kernels *have[5] = {&cpu_kernels_scalar};
   int n = 1;
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
@@ -18,6 +18,7 @@ const cpu_kernels *cpu_variant(int i) {
   if (n == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     have[n++] = &cpu_kernels_avx512;
+  if (n == 3 && __builtin_cpu_supports("avx512vnni")) have[n++] = &cpu_kernels_avx512vnni;
 #endif
   return i < n ? have[i] : NULL;
 }

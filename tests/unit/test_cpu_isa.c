@@ -79,6 +79,8 @@ static void all_variants_give_the_same_bits_on_every_kind_of_layer(void **state)
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 3);
     compare_variants(&m->desc, random_shapes[s].name);
+    m->desc.int8 = true;
+    compare_variants(&m->desc, random_shapes[s].name);
     random_model_free(m);
   }
 }

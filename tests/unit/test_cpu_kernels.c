@@ -131,7 +131,8 @@ static void products_are_those_of_the_formula(void **state) {
       w16[i] = (uint16_t)(types[type] == DT_BF16 ? (124u << 7 | fraction) : (12u << 10 | fraction << 3));
       if (random_next(&seed) & 1) w[i] = -w[i], w16[i] |= 0x8000;
     }
-    cpu_matrix m = {types[type] == DT_F32 ? (void *)w : (void *)w16, NULL, K, PANELS, types[type]};
+    cpu_matrix m = {
+        .data = types[type] == DT_F32 ? (void *)w : (void *)w16, .k = K, .panels = PANELS, .dtype = types[type]};
     EACH_VARIANT(k) {
       for (int n = 1; n <= ROWS; n += n < 14 ? 1 : 7)
         for (int count = 1; count <= CPU_GROUP; count++) {
@@ -147,6 +148,47 @@ static void products_are_those_of_the_formula(void **state) {
     }
   }
   free(w), free(w16), free(x), free(sums);
+}
+
+/* Weights (byte - 128) * scale; a row of x is off by at most half a step of its block's largest. */
+static void products_with_int8_weights_are_close_and_a_row_is_the_same_in_any_company(void **state) {
+  (void)state;
+  enum { K = 300, BLOCKS = 5, PANELS = 3, ROWS = 14, LD = CPU_GROUP * CPU_PANEL, PADDED = BLOCKS * CPU_BLOCK };
+  uint64_t seed = 3;
+  uint8_t *w = malloc(PANELS * PADDED * CPU_PANEL);
+  float *x = malloc(sizeof *x * ROWS * K), *sums = malloc(sizeof *sums * ROWS * LD), alone[LD];
+  float scale[PANELS * CPU_PANEL];
+  int8_t q[ROWS * PADDED];
+  float row_scale[ROWS * BLOCKS];
+  int32_t offset[ROWS * BLOCKS];
+  cpu_rows8 rows = {q, row_scale, offset};
+  for (int i = 0; i < PANELS * PADDED * CPU_PANEL; i++) w[i] = (uint8_t)(1 + random_next(&seed) % 255);
+  for (int i = 0; i < PANELS * CPU_PANEL; i++) scale[i] = (1.5f + uniform(&seed)) / 1024.0f;
+  for (int i = 0; i < ROWS * K; i++) x[i] = uniform(&seed);
+  cpu_matrix m = {.data = w, .scale = scale, .k = K, .panels = PANELS};
+  EACH_VARIANT(k) {
+    for (int n = 1; n <= ROWS; n++) {
+      k->round_rows(x, K, n, K, &rows);
+      k->matmul8(&m, 1, 2, &rows, n, sums, LD);
+      for (int r = 0; r < n; r++)
+        for (int j = 0; j < 2 * CPU_PANEL; j++) {
+          double sum = 0, size = 0;
+          int output = CPU_PANEL + j;
+          const uint8_t *panel = w + output / CPU_PANEL * PADDED * CPU_PANEL;
+          for (int i = 0; i < K; i++) {
+            double weight = ((double)panel[(i / 4 * CPU_PANEL + j % CPU_PANEL) * 4 + i % 4] - 128) * scale[output];
+            sum += x[r * K + i] * weight, size += fabs(weight);
+          }
+          assert_true(fabs(sums[r * LD + j] - sum) <= size * 0.5 / 127 * 1.01);
+        }
+      for (int r = 0; r < n; r++) {
+        k->round_rows(x + r * K, K, 1, K, &rows);
+        k->matmul8(&m, 1, 2, &rows, 1, alone, LD);
+        assert_memory_equal(alone, sums + r * LD, 2 * CPU_PANEL * sizeof *alone);
+      }
+    }
+  }
+  free(w), free(x), free(sums);
 }
 
 static void norms_are_those_of_the_formulas(void **state) {
@@ -291,6 +333,7 @@ int main(void) {
       cmocka_unit_test(functions_keep_nan_and_saturate),
       cmocka_unit_test(every_half_widens_to_its_value),
       cmocka_unit_test(products_are_those_of_the_formula),
+      cmocka_unit_test(products_with_int8_weights_are_close_and_a_row_is_the_same_in_any_company),
       cmocka_unit_test(norms_are_those_of_the_formulas),
       cmocka_unit_test(attention_is_softmax_weighted_values_by_logical_position),
       cmocka_unit_test(candidates_are_those_of_a_sort_with_ties_by_lower_id),
