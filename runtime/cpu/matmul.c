@@ -9,11 +9,11 @@
  * one row takes several panels at once, so that enough fma chains are under way. */
 // clang-format off
 #if defined(__AVX512F__)
-enum { TILE_ROWS = 12 };
+enum { TILE_ROWS = 14 };
 #define TILES(X, T)                                                                                                    \
   X(1, 8, 3, T) X(1, 4, 2, T) X(1, 2, 1, T) X(2, 8, 3, T) X(2, 4, 2, T) X(2, 2, 1, T) X(3, 4, 2, T) X(3, 2, 1, T)      \
   X(4, 4, 2, T) X(4, 2, 1, T) X(5, 4, 2, T) X(5, 2, 1, T) X(6, 4, 2, T) X(6, 2, 1, T) X(7, 2, 1, T) X(8, 2, 1, T)      \
-  X(9, 2, 1, T) X(10, 2, 1, T) X(11, 2, 1, T) X(12, 2, 1, T)
+  X(9, 2, 1, T) X(10, 2, 1, T) X(11, 2, 1, T) X(12, 2, 1, T) X(13, 2, 1, T) X(14, 2, 1, T)
 #elif defined(__AVX2__)
 enum { TILE_ROWS = 6 };
 #define TILES(X, T)                                                                                                    \
@@ -40,8 +40,8 @@ VI v16 load_weights(const char *p, dt_dtype dtype) {
 VI void tile(const int rows, const int columns, const dt_dtype dtype, const char *weights, size_t panel_bytes,
              const float *x, size_t ldx, int k, float *sums, size_t ld, int resume) {
   const size_t line = CPU_PANEL * bytes_of(dtype), half = line / 2;
-  v16 acc[12][8];
-#pragma GCC unroll 12
+  v16 acc[14][8];
+#pragma GCC unroll 14
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
     for (int c = 0; c < columns; c++) acc[r][c] = resume ? v_load(sums + (size_t)r * ld + 16 * c) : v_set1(0.0f);
@@ -51,7 +51,7 @@ VI void tile(const int rows, const int columns, const dt_dtype dtype, const char
 #pragma GCC unroll 8
     for (int c = 0; c < columns; c++)
       w[c] = load_weights(weights + (size_t)(c / 2) * panel_bytes + (size_t)(c % 2) * half, dtype);
-#pragma GCC unroll 12
+#pragma GCC unroll 14
     for (int r = 0; r < rows; r++) {
       v16 xi = v_set1(x[(size_t)r * ldx + (size_t)i]);
 #pragma GCC unroll 8
@@ -59,7 +59,7 @@ VI void tile(const int rows, const int columns, const dt_dtype dtype, const char
     }
     weights += line;
   }
-#pragma GCC unroll 12
+#pragma GCC unroll 14
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
     for (int c = 0; c < columns; c++) v_store(sums + (size_t)r * ld + 16 * c, acc[r][c]);
