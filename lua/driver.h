@@ -12,6 +12,7 @@ typedef struct prefix_object prefix_object;
 typedef struct {
   dt_pair *pair; /* NULL once closed */
   int context;
+  dtl_costs *costs;        /* NULL: not asked for yet */
   prefix_object *prefixes; /* those alive: closing the pair frees them */
 } pair_object;
 
@@ -25,6 +26,9 @@ struct prefix_object {
 #define PREFIX_TYPE "dt.prefix"
 
 pair_object *driver_pair(lua_State *L, int i); /* raises when it is closed */
+
+/* The pair's costs, calibrated if need be; NULL with *err. */
+const dtl_costs *driver_costs(lua_State *L, pair_object *pair, bool fresh, dtl_error *err);
 
 /* nil, kind, message */
 int driver_failure(lua_State *L, const dtl_error *err);
@@ -45,8 +49,10 @@ int lib_pair_describe(lua_State *L); /* (pair) -> table */
 int lib_pair_close(lua_State *L);
 int lib_pair_encode(lua_State *L);
 int lib_pair_decode(lua_State *L);
-int lib_pair_prefix(lua_State *L); /* (pair, text) */
-int lib_pair_policy(lua_State *L); /* (pair, options) -> table | nil, kind, message, file, line */
+int lib_pair_prefix(lua_State *L);    /* (pair, text) */
+int lib_pair_policy(lua_State *L);    /* (pair, options) -> table | nil, kind, message, file, line */
+int lib_pair_set_costs(lua_State *L); /* (pair, JSON of a table) */
+int lib_pair_calibrate(lua_State *L); /* (pair, fresh) -> costs, JSON of the table */
 int lib_pair_generate(
     lua_State *L);                 /* (pair, options) -> JSON | nil, kind, message, file, line, JSON of what there is */
 void lib_pair_types(lua_State *L); /* registers the two userdata types */

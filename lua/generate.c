@@ -1,5 +1,6 @@
 /* One generation: prompt pass, then iterations of the policy's step until the text ends. Whatever happens, the result says
  * what was committed until then, and all of it has been handed to on_text. */
+#include "costs.h"
 #include "policy.h"
 #include "trace.h"
 
@@ -99,15 +100,19 @@ static void emit_block(generation *g) {
   emit(g, block->text, block->text_len);
 }
 
-/* Main thread: object, host -> object, host, seq; out of the box's sight until a call hands them in. */
+/* Main thread: object, host -> object, host, seq, costs; out of the box's sight until a call hands them in. */
 static int make_objects(lua_State *L) {
   generation *g = lua_touserdata(L, 1);
   sandbox_seed(L, g->policy->seed, RUN_SEQ_ID);
   lib_seq_push(L, g->run);
-  return 1;
+  if (g->policy->info.uses_costs)
+    lib_costs_push(L, g->request->costs);
+  else
+    lua_pushnil(L);
+  return 2;
 }
 
-/* Calls host.METHOD(object, seq), at first as `entry`. */
+/* Calls host.METHOD(object, seq, costs), at first as `entry`. */
 static bool call_policy(generation *g, const char *method, const char *entry, dtl_error *err) {
   dtl_box *box = &g->policy->box;
   lua_State *L = box->L;
@@ -115,10 +120,11 @@ static bool call_policy(generation *g, const char *method, const char *entry, dt
   lua_getfield(L, POLICY_HOST, method); /* host is a plain table, and method is a key in it: nothing is allocated */
   lua_pushvalue(L, POLICY_OBJECT);
   lua_pushvalue(L, POLICY_SEQ);
-  lua_xmove(L, box->co, 3);
+  lua_pushvalue(L, POLICY_COSTS);
+  lua_xmove(L, box->co, 4);
   g->run->engine_ms = 0;
   double start = dt_clock_ms();
-  bool ok = box_call(box, entry, 2, err);
+  bool ok = box_call(box, entry, 3, err);
   g->result->policy_ms += dt_clock_ms() - start - g->run->engine_ms;
   if (!ok && box->state == BOX_ENGINE_FAILED) dtl_fail_engine(err, &g->run->failure);
   return ok;
@@ -160,7 +166,7 @@ static bool iterate(generation *g, dtl_error *err) {
   dtl_box *box = &g->policy->box;
   run->tree = dt_seq_tree(run->session, 0);
   box->run = run;
-  if (!box_host(box, make_objects, g, 1)) return out_of_memory(err);
+  if (!box_host(box, make_objects, g, 2)) return out_of_memory(err);
   run->phase = RUN_INIT;
   bool ok = call_policy(g, "init", "init", err);
   while (ok && dt_seq_finish(run->session, 0) == DT_RUNNING && !interrupted(g->request)) ok = step(g, err);
@@ -228,6 +234,8 @@ bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request,
     return dtl_fail(err, DTL_INPUT, "%s: a policy object serves one sequence: open it again", policy->info.name);
   if (uses_draft && !info.draft.path)
     return dtl_fail(err, DTL_INPUT, "%s needs a draft model: give --draft DIR", policy->info.name);
+  if (policy->info.uses_costs && !request->costs)
+    return dtl_fail(err, DTL_INPUT, "%s needs the costs of passes: calibrate first", policy->info.name);
   policy->used = true;
   dtl_run *run = calloc(1, sizeof *run);
   if (!run) return out_of_memory(err);

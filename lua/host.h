@@ -61,7 +61,7 @@ typedef struct {
 
 typedef struct {
   const char *name, *doc, *path; /* path: the file it came from, or its name */
-  bool uses_draft;
+  bool uses_draft, uses_costs;
   const dtl_param *params;
   int n_params;
   const char *const *presets;
@@ -82,6 +82,36 @@ char **dtl_installed(const char *folder, int *n);
  * malloc'd. */
 bool dtl_resolve_models(const char *target_option, const char *draft_option, bool needs_draft, char **target,
                         char **draft, dtl_error *err);
+
+/* ---- what passes cost --------------------------------------------------------------------------------------------------- */
+
+#define DTL_COST_ROWS 96
+#define DTL_COST_CONTEXTS 8
+
+/* Milliseconds of a pass, by the rows in it and the tokens before them, for one sequence. What lies between is
+ * interpolated: attention grows in a straight line with the context, so few contexts do. */
+typedef struct {
+  int n_contexts, n_rows;
+  bool has_draft;
+  int context[DTL_COST_CONTEXTS], rows[DTL_COST_ROWS]; /* ascending */
+  double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];     /* strictly increasing in rows */
+  double draft[DTL_COST_CONTEXTS][DTL_COST_ROWS];
+} dtl_costs;
+
+typedef struct {
+  int context;                                       /* as the request's: 0 is the target's */
+  bool fresh;                                        /* measure, whatever the cache has */
+  void (*progress)(void *user, int done, int total); /* or NULL; called while measuring, at last with done == total */
+  void (*note)(void *user, const char *line);        /* or NULL; what did not stop it: an unreadable cache */
+  void *user;
+  const volatile sig_atomic_t *interrupt; /* or NULL */
+} dtl_calibration;
+
+/* Notes on standard error, and progress where that is a terminal. */
+dtl_calibration dtl_calibration_shown(const volatile sig_atomic_t *interrupt);
+
+/* What the pair's passes cost on this machine: from the user's cache folder, or measured (some seconds) and put there. */
+bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dtl_error *err);
 
 /* ---- generation -------------------------------------------------------------------------------------------------------- */
 
@@ -104,6 +134,7 @@ typedef struct {
   size_t text_len;
   const dt_prefix *prefix;
   dt_seq_options seq;
+  const dtl_costs *costs;                                     /* for a policy with uses_costs; copied */
   int context;                                                /* 0: the target's */
   void (*on_text)(void *user, const char *bytes, size_t len); /* or NULL; bytes as they may be shown */
   void (*on_origin)(void *user, dtl_origin origin); /* or NULL; before each on_text, whose bytes then have one origin */

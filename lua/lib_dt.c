@@ -76,6 +76,8 @@ int lib_dt_open(lua_State *L) {
                                        {"decode", lib_pair_decode},
                                        {"prefix", lib_pair_prefix},
                                        {"policy", lib_pair_policy},
+                                       {"set_costs", lib_pair_set_costs},
+                                       {"calibrate", lib_pair_calibrate},
                                        {"generate", lib_pair_generate},
                                        {NULL, NULL}};
   lib_pair_types(L);

@@ -90,8 +90,10 @@ int lib_pair_generate(lua_State *L) {
     dtl_policy_close(policy);
     return driver_policy_failure(L, &err);
   }
-  dtl_result result;
-  bool ok = dtl_generate(pair->pair, policy, &request, &result, &err);
+  dtl_result result = {0};
+  bool ok = true;
+  if (dtl_policy_describe(policy)->uses_costs) ok = (request.costs = driver_costs(L, pair, false, &err)) != NULL;
+  ok = ok && dtl_generate(pair->pair, policy, &request, &result, &err);
   dtl_policy_close(policy);
   ok = dtl_trace_close(request.trace, ok ? &err : NULL) && ok;
   if (listen.failed || (request.interrupt && *request.interrupt)) {

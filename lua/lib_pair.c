@@ -54,6 +54,8 @@ static int collect_prefix(lua_State *L) {
 int lib_pair_close(lua_State *L) {
   pair_object *p = luaL_checkudata(L, 1, PAIR_TYPE);
   while (p->prefixes) free_prefix(p->prefixes);
+  free(p->costs);
+  p->costs = NULL;
   dt_pair_close(p->pair);
   p->pair = NULL;
   return 0;

@@ -122,6 +122,10 @@ typedef struct {
 dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                        dt_error *err);
 
+/* Starts `seq` for measuring what passes cost: over n tokens that say nothing, without the time of a prompt pass. Steps and
+ * passes then cost what they would after any n tokens. */
+dt_status dt_seq_start_blank(dt_session *session, int seq, int n, dt_error *err);
+
 /* Copies what the prompt pass of `seq` computed: only between its start and its first draft or verify step. Freed by the
  * caller, before the pair. Usable with any session of the same pair. */
 dt_status dt_prefix_take(dt_session *session, int seq, dt_prefix **out, dt_error *err);

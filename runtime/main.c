@@ -71,6 +71,7 @@ typedef struct {
   dtl_policy *policy, *other; /* other: of --compare, or NULL */
   dt_pair *pair;
   dtl_trace *trace; /* or NULL */
+  dtl_costs costs;
   dtl_result result, compared;
   int output_error;  /* errno of a failed write to standard output, or 0 */
   bool open_line;    /* the last byte written was not a newline */
@@ -154,6 +155,19 @@ static int prepare(const cli_options *o, job *j) {
   return !o->trace || dtl_trace_open(o->trace, &j->trace, &err) ? 0 : complain_of(&err);
 }
 
+static bool uses_costs(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_costs; }
+
+/* What passes cost, for policies that ask. */
+static int calibrate(const cli_options *o, job *j) {
+  if (!uses_costs(j->policy) && !uses_costs(j->other)) return 0;
+  dtl_calibration how = dtl_calibration_shown(&interrupted);
+  how.context = o->context;
+  if (o->quiet) how.progress = NULL;
+  dtl_error err;
+  if (dtl_calibrate(j->pair, &how, &j->costs, &err)) return 0;
+  return interrupted ? EXIT_INTERRUPTED : complain_of(&err);
+}
+
 /* ---- a run ------------------------------------------------------------------------------------------------------------ */
 
 static void show_origin(void *user, dtl_origin origin) {
@@ -204,13 +218,13 @@ static int run_policies(const cli_options *o, job *j) {
       .text = j->prompt,
       .text_len = j->prompt_len,
       .context = o->context,
+      .costs = &j->costs,
       .user = j,
       .interrupt = &interrupted,
       .seq = {.max_tokens = o->tokens, .ignore_eos = o->ignore_eos, .stop = o->stop, .n_stop = o->n_stop},
       .on_text = json_only ? NULL : show_text,
       .on_origin = o->color && !json_only ? show_origin : NULL};
   dtl_error err, other_err;
-  catch_interrupt();
   if (j->other) warm_up(o, j, request);
   request.trace = j->trace;
   bool ok = dtl_generate(j->pair, j->policy, &request, &j->result, &err), other_ok = true;
@@ -248,6 +262,8 @@ static int run_policies(const cli_options *o, job *j) {
 static int generate(const cli_options *o) {
   job j = {0};
   int status = prepare(o, &j);
+  catch_interrupt();
+  if (!status) status = calibrate(o, &j);
   if (!status) status = run_policies(o, &j);
   job_free(&j);
   return status;

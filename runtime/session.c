@@ -215,6 +215,38 @@ dt_status dt_seq_start(dt_session *s, int seq, const int32_t *prompt, int n, con
   return DT_OK;
 }
 
+/* Rows 0..n-1 in one model's cache as copies of one, which is computed in the last of their slots. */
+static dt_status blank_rows(dt_session *s, int seq, dt_weights *w, dt_cache *c, kv_slots *kv, int n, dt_error *err) {
+  if (n < 1) return DT_OK;
+  pass_begin(&s->rows, 1);
+  *pass_row(&s->rows, seq, s->seq[seq].tokens[0], n - 1, 0, 1) = n - 1;
+  dt_rows rows = pass_rows(&s->rows);
+  dt_status status = s->pair->ops->forward(w, c, &rows, NULL, err);
+  for (int at = 0; at < n - 1 && !status;) {
+    int count = min(n - 1 - at, DT_TREE_VERIFY);
+    for (int i = 0; i < count; i++) s->from[i] = n - 1, s->to[i] = at++;
+    status = s->pair->ops->move(c, seq, s->from, s->to, count, err);
+  }
+  if (!status) kv->rows = n;
+  return status;
+}
+
+dt_status dt_seq_start_blank(dt_session *s, int seq, int n, dt_error *err) {
+  dt_seq_options options = {.max_tokens = -1, .ignore_eos = true};
+  int32_t *zeros = calloc(n > 0 ? (size_t)n : 1, sizeof *zeros);
+  if (!zeros) return dt_fail_memory(err, "a blank text", (size_t)n * sizeof *zeros);
+  dt_status status = check_prompt(s, seq, zeros, n, &options, err);
+  if (!status) status = begin(s, seq, zeros, n, &options, err);
+  free(zeros);
+  if (status) return status;
+  sequence *q = &s->seq[seq];
+  status = blank_rows(s, seq, s->pair->target, s->target, &q->target, n - 1, err);
+  if (!status && s->draft)
+    status = blank_rows(s, seq, s->pair->draft, s->draft, &q->draft, min(n - 1, s->draft_context), err);
+  if (!status) ready(s, q);
+  return status;
+}
+
 dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err) {
   dt_status status = session_check(s, seq, err);
   if (status) return status;

@@ -45,17 +45,26 @@ local function options_table(t, known, what)
   return t
 end
 
-local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true, draft_dtype = true }
+-- The pair, with what its passes cost where the options say so, or nil and a failure.
+local function opened(costs, first, ...)
+  if first ~= nil and costs then core.set_costs(first, dt.json.encode(costs)) end
+  return checked(first, ...)
+end
 
--- Without options the bundled pair; with only a target no draft model; draft = false: none.
+local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true, draft_dtype = true,
+               costs = true }
+
+-- Without options the bundled pair; with only a target no draft model; draft = false: none. costs: a table as
+-- dt.calibrate gives, to be used instead of measuring.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   local draft = t.draft
   if draft == true then error("dt.load: draft is a folder or false", 2) end
-  return checked(core.open(t.target, draft, t.backend, t.threads, t.ctx, t.draft_dtype))
+  return opened(t.costs, core.open(t.target, draft, t.backend, t.threads, t.ctx, t.draft_dtype))
 end
 
-local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true }
+local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
+               costs = true }
 
 -- {["1 2"] = {[5] = 0.5}, [""] = {...}} as a list of {context = {1, 2}, token = {5}, p = {0.5}}
 local function rules(t, what)
@@ -84,7 +93,19 @@ function dt.fake(t)
   t = options_table(t, FAKE, "dt.fake")
   local target = rules(t.target or {}, "target")
   local draft = t.draft ~= false and rules(t.draft or {}, "draft")
-  return checked(core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft))
+  return opened(t.costs, core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft))
+end
+
+local CALIBRATE = { fresh = true }
+
+-- What the pair's passes cost on this machine, measured once and kept in the user's cache folder: an object with the
+-- methods target(rows, context) and draft(rows, context), in milliseconds, and the table behind it:
+-- {contexts=, rows=, target={{ms, ..}, ..}, draft=}. fresh = true measures anew.
+function dt.calibrate(self, t)
+  t = options_table(t or {}, CALIBRATE, "dt.calibrate")
+  local costs, json, message = core.calibrate(self, t.fresh)
+  if not costs then return nil, failed(json, message) end
+  return costs, dt.json.decode(json)
 end
 
 local pair = {}

@@ -11,8 +11,8 @@ local policy = {}
 local specs = setmetatable({}, { __mode = "k" }) -- policy -> what it was defined with
 
 local KEYS = { name = true, doc = true, uses = true, params = true, presets = true, check = true }
-local USES = { draft = true }
-local METHODS = { init = true, draft = true, observe = true, step = true }
+local USES = { draft = true, costs = true }
+local TAKEN = { init = true, draft = true, observe = true, step = true, costs = true } -- not free for parameters
 
 local function nothing() end
 
@@ -39,18 +39,19 @@ function policy.define(t)
   if not name or name == "" then error("policy.define: name is missing", 2) end
   what = "policy.define: " .. name
   params.check_keys(t, KEYS, what, 2)
-  local spec = { name = name, doc = text_option(t, "doc", what) or "", uses = { draft = true }, presets = {} }
+  local spec = { name = name, doc = text_option(t, "doc", what) or "", presets = {} }
+  spec.uses = { draft = true, costs = false }
   if t.uses ~= nil then
     if type(t.uses) ~= "table" then error(what .. ": uses is not a table", 2) end
     params.check_keys(t.uses, USES, what .. ": uses", 2)
-    if t.uses.draft ~= nil and type(t.uses.draft) ~= "boolean" then
-      error(what .. ": uses.draft is not true or false", 2)
+    for key, value in next, t.uses do
+      if type(value) ~= "boolean" then error(format("%s: uses.%s is not true or false", what, key), 2) end
+      spec.uses[key] = value
     end
-    spec.uses.draft = t.uses.draft ~= false
   end
   spec.params = params.declare(t.params or {}, what, 2)
   for _, p in ipairs(spec.params) do
-    if METHODS[p.name] then error(format("%s: a parameter cannot be named %s", what, p.name), 2) end
+    if TAKEN[p.name] then error(format("%s: a parameter cannot be named %s", what, p.name), 2) end
   end
   if t.presets ~= nil and type(t.presets) ~= "table" then error(what .. ": presets is not a table", 2) end
   for preset, values in next, t.presets or {} do
@@ -156,7 +157,8 @@ function host.open(P, preset, settings)
       error(format("%s: check returned a %s, not nil or a message", spec.name, type(message)), 0)
     end
   end
-  local description = { name = spec.name, doc = spec.doc, draft = spec.uses.draft, presets = preset_names(spec) }
+  local description = { name = spec.name, doc = spec.doc, draft = spec.uses.draft, costs = spec.uses.costs,
+                        presets = preset_names(spec) }
   description.params = {}
   for i, p in ipairs(spec.params) do
     description.params[i] = params.describe(p, values[p.name])
@@ -164,7 +166,10 @@ function host.open(P, preset, settings)
   return setmetatable(values, { __index = P }), description
 end
 
-function host.init(object, seq) return object:init(seq) end
+function host.init(object, seq, costs)
+  object.costs = costs
+  return object:init(seq)
+end
 
 function host.step(object, seq) return object:step(seq) end
 

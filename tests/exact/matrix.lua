@@ -32,6 +32,9 @@ local POLICIES = {
   { label = "dyspec", policy = "dyspec" },
   { label = "specinfer", policy = "specinfer" },
   { label = "prompt_lookup", policy = "prompt_lookup", seldom = true }, -- a short text may hold no repetition
+  { label = "cast", policy = "cast" },
+  { label = "cast paper", policy = "cast", preset = "paper_batch8" },
+  { label = "rate", policy = "rate" },
   { label = "random trees", policy = HOSTILE .. "random_trees.lua" },
   { label = "one level of 256", policy = HOSTILE .. "one_level.lua" },
   { label = "a chain past the room", policy = HOSTILE .. "past_the_room.lua" },
@@ -45,9 +48,12 @@ local SMALL = {
   { label = "linear", policy = "linear", params = { K = 3 } },
   { label = "fixed_tree", policy = "fixed_tree", params = { D = 2, B = 2, N_max = 8 } },
   { label = "dynatree", policy = "dynatree", params = { N_max = 8 } },
+  { label = "rate", policy = "rate" },
   { label = "random trees", policy = HOSTILE .. "random_trees.lua", params = { nodes = 8 } },
   { label = "rollbacks", policy = HOSTILE .. "rollbacks.lua" },
 }
+-- Where a row more is cheap: what passes really cost here would take longer to measure than the tokens to compare.
+local COSTS = { contexts = { 128 }, rows = { 1, 257 }, target = { { 1.0, 9.0 } }, draft = { { 0.125, 1.125 } } }
 local VARIANTS = {
   { backend = "cpu:avx512", threads = 2, policies = POLICIES },
   { backend = "cpu:avx512", threads = 1, policies = POLICIES },
@@ -111,6 +117,7 @@ local function run_variant(variant)
   local name = ("%s, %d thread%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "")
   local pair, err = dt.load {
     target = load.target, draft = load.draft, ctx = load.ctx, backend = variant.backend, threads = variant.threads,
+    costs = COSTS,
   }
   if not pair then
     skipped[#skipped + 1] = ("%s (%s)"):format(name, err.message)
@@ -130,7 +137,9 @@ local function run_variant(variant)
   for i, sum in ipairs(sums) do
     print(("  %-24s %6d tokens %6d iterations %6.3f tokens/iteration %7d drafted %6d accepted %6.1f s"):format(
       sum.label, sum.tokens, sum.iterations, sum.tokens / sum.iterations, sum.drafted, sum.accepted, sum.seconds))
-    if sum.label ~= "ar" and not variant.policies[i].seldom and sum.accepted == 0 then mistake("%s: nothing was ever accepted", sum.label) end
+    if sum.label ~= "ar" and not variant.policies[i].seldom and sum.accepted == 0 then
+      mistake("%s: nothing was ever accepted", sum.label)
+    end
   end
   pair:close()
 end

@@ -152,7 +152,10 @@ static void a_wrong_definition_is_the_policys_error_at_its_line(void **state) {
       {"{name = 'p', scope = 'batch'}",
        "test.lua:2: policy.define: p: unknown key 'scope' (known: check, doc, name, params, "
        "presets, uses)"},
-      {"{name = 'p', uses = {costs = true}}", "test.lua:2: policy.define: p: uses: unknown key 'costs' (known: draft)"},
+      {"{name = 'p', uses = {cost = true}}",
+       "test.lua:2: policy.define: p: uses: unknown key 'cost' (known: costs, draft)"},
+      {"{name = 'p', uses = {costs = 1}}", "test.lua:2: policy.define: p: uses.costs is not true or false"},
+      {"{name = 'p', params = {{'costs', 3}}}", "test.lua:2: policy.define: p: a parameter cannot be named costs"},
       {"{name = 'p', params = {{'n', 3, max = 2}}}", "test.lua:2: policy.define: p: n = 3 is out of range: ..2"},
       {"{name = 'p', params = {{'n', nil}}}", "test.lua:2: policy.define: p: n: a nil default needs type="},
       {"{name = 'p', params = {{'n', 3, maximum = 2}}}",

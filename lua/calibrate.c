@@ -1,0 +1,173 @@
+/* Measures what the passes of a pair cost on this machine: see dtl_calibrate. Each sample is an iteration as the policies
+ * make them, over the engine's own primitives: a draft step of the root, one of n nodes, and a verify pass of n rows. The
+ * sizes take turns, so that a slow moment falls on all of them; of each the median counts. */
+#include "costs.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WARM_UPS 1 /* rounds that do not count */
+#define DISTURBED 1.5
+#define MOST_SAMPLES 25
+#define LEAST_SAMPLES 3
+#define POINT_MS 80.0 /* after this long a size has samples enough */
+
+static const int ROWS[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
+enum { N_ROWS = sizeof ROWS / sizeof *ROWS };
+
+static void note(const dtl_calibration *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void note(const dtl_calibration *how, const char *format, ...) {
+  char line[1024];
+  va_list args;
+  if (!how->note) return;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  how->note(how->user, line);
+}
+
+typedef struct {
+  dt_session *session;
+  bool draft;
+  int vocab;
+  double target_ms, draft_ms; /* of the last sample */
+} bench;
+
+typedef struct {
+  double target[MOST_SAMPLES], draft[MOST_SAMPLES];
+  int n;
+  double spent; /* ms */
+} samples;
+
+/* One iteration over a tree of n nodes, as wide as the vocabulary allows. */
+static dt_status sample(bench *b, int n, dt_error *err) {
+  dt_session *s = b->session;
+  dt_node_ref nodes[DT_TREE_VERIFY + 1] = {0};
+  dt_verdict verdict;
+  int seq = 0;
+  dt_status status = dt_rollback(s, seq, err);
+  dt_tree *tree = dt_seq_tree(s, seq);
+  if (!status && b->draft) status = dt_draft_step(s, nodes, 1, err);
+  if (!status) status = tree_limit(tree, DT_TREE_VERIFY + 1, err);
+  for (int i = 0; i < n && !status; i++) {
+    nodes[i].seq = seq;
+    status = tree_add(tree, i / b->vocab, i % b->vocab, -1, &nodes[i].node, err);
+  }
+  double start = dt_clock_ms();
+  if (!status && b->draft) status = dt_draft_step(s, nodes, n, err);
+  double middle = dt_clock_ms();
+  if (!status) status = tree_keep_best(tree, n - 1, err);
+  if (!status) status = dt_verify_tree(s, &seq, 1, &verdict, err);
+  b->draft_ms = middle - start;
+  b->target_ms = dt_clock_ms() - middle;
+  return status;
+}
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* The median of the undisturbed times: those of less than DISTURBED times the fastest. Counts the others. */
+static double median(double *list, int n, int *disturbed) {
+  qsort(list, (size_t)n, sizeof *list, by_size);
+  for (; list[n - 1] > DISTURBED * list[0]; n--) ++*disturbed;
+  return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
+}
+
+static bool enough(const samples *s) { return s->n == MOST_SAMPLES || (s->n >= LEAST_SAMPLES && s->spent >= POINT_MS); }
+
+/* One round: a sample of each size at each context that still lacks some. Counts them in *left. */
+static bool take_round(bench *b, samples of[][N_ROWS], bool counts, const dtl_calibration *how, const dtl_costs *c,
+                       int *left, dtl_error *err) {
+  dt_error engine;
+  for (int k = 0; k < c->n_contexts; k++) {
+    bool started = false;
+    for (int i = 0; i < N_ROWS; i++) {
+      samples *s = &of[k][i];
+      if (enough(s)) continue;
+      if (how->interrupt && *how->interrupt) return dtl_fail(err, DTL_DEVICE, "interrupted");
+      if (!started && dt_seq_start_blank(b->session, 0, c->context[k], &engine)) return dtl_fail_engine(err, &engine);
+      started = true;
+      if (sample(b, c->rows[i], &engine)) return dtl_fail_engine(err, &engine);
+      if (!counts && b->target_ms < POINT_MS) continue;
+      s->target[s->n] = b->target_ms;
+      s->draft[s->n++] = b->draft_ms;
+      s->spent += b->target_ms + b->draft_ms;
+      if (!enough(s)) continue;
+      --*left;
+      if (how->progress) how->progress(how->user, c->n_contexts * N_ROWS - *left, c->n_contexts * N_ROWS);
+    }
+  }
+  return true;
+}
+
+static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, dtl_error *err) {
+  samples(*of)[N_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
+  if (!of) return dtl_fail(err, DTL_DEVICE, "out of memory: times of passes");
+  bool ok = true;
+  int left = c->n_contexts * N_ROWS, all = 0, disturbed = 0;
+  for (int round = 0; left > 0 && ok; round++) ok = take_round(b, of, round >= WARM_UPS, how, c, &left, err);
+  for (int k = 0; k < c->n_contexts && ok; k++) {
+    for (int i = 0; i < N_ROWS; i++) {
+      all += 2 * of[k][i].n;
+      c->target[k][i] = median(of[k][i].target, of[k][i].n, &disturbed);
+      c->draft[k][i] = median(of[k][i].draft, of[k][i].n, &disturbed);
+    }
+  }
+  costs_straighten(c, c->target);
+  costs_straighten(c, c->draft);
+  if (ok && disturbed > all / 3)
+    note(how,
+         "the machine was busy while costs were measured (%d %% of the passes disturbed): dtrun run calibrate "
+         "--fresh measures anew",
+         100 * disturbed / all);
+  free(of);
+  return ok;
+}
+
+/* The lengths to measure at: the last is as far as the tree of the largest size still fits. */
+static void choose_contexts(dtl_costs *c, int longest) {
+  const int lengths[] = {COSTS_STEP, 4 * COSTS_STEP};
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+    if (lengths[i] < longest) c->context[c->n_contexts++] = lengths[i];
+  c->context[c->n_contexts++] = longest;
+}
+
+static bool measure_all(dt_pair *pair, const dtl_calibration *how, int context, dtl_costs *c, dtl_error *err) {
+  dt_pair_info info;
+  dt_pair_describe(pair, &info);
+  *c = (dtl_costs){.n_rows = N_ROWS, .has_draft = info.draft.path != NULL};
+  memcpy(c->rows, ROWS, sizeof ROWS);
+  bench b = {.draft = c->has_draft, .vocab = c->has_draft ? info.shared_vocab : info.target.vocab};
+  int longest = (c->has_draft && info.draft.context < context ? info.draft.context : context) - 1;
+  for (int width = 1; width <= DT_TREE_VERIFY; width *= b.vocab > 1 ? b.vocab : 2) longest--; /* a level of the tree */
+  if (longest < 1) return dtl_fail(err, DTL_INPUT, "a context of %d is too short to measure costs in", context);
+  choose_contexts(c, longest);
+  dt_error engine;
+  dt_session_options options = {.sequences = 1, .context = context, .use_draft = c->has_draft};
+  if (dt_session_open(pair, &options, &b.session, &engine)) return dtl_fail_engine(err, &engine);
+  bool ok = measure(&b, how, c, err);
+  dt_session_close(b.session);
+  return ok;
+}
+
+bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dtl_error *err) {
+  dt_pair_info info;
+  dt_pair_describe(pair, &info);
+  int context = how->context ? how->context : info.target.context;
+  costs_place place;
+  if (!costs_find(pair, context, &place, err)) return false;
+  const char *wrong = how->fresh ? "" : costs_load(&place, costs);
+  bool ok = !wrong;
+  if (wrong) {
+    if (*wrong) note(how, "the table of costs %s is made anew: %s", place.path, wrong);
+    ok = measure_all(pair, how, context, costs, err);
+    const char *lost = ok ? costs_store(&place, costs) : NULL;
+    if (lost) note(how, "the table of costs cannot be kept as %s: %s", place.path, lost);
+  }
+  costs_leave(&place);
+  return ok;
+}

@@ -1,0 +1,129 @@
+/* Tables of what passes cost: lookup, and their JSON. See costs.h. */
+#include "costs.h"
+
+#include <cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCHEMA "dtrun.costs/1"
+#define LEAST_STEP 1e-6 /* of a time: how much more one row costs at least */
+
+/* The first of two neighbours in the ascending at[n] between which x lies, or which are nearest to it. */
+static int bracket(const int *at, int n, int x) {
+  int i = 0;
+  while (i + 2 < n && at[i + 1] <= x) i++;
+  return i;
+}
+
+static double between(int x0, double y0, int x1, double y1, int x) {
+  return y0 + (y1 - y0) * (double)(x - x0) / (double)(x1 - x0);
+}
+
+static double in_rows(const dtl_costs *c, const double *ms, int rows) {
+  if (c->n_rows == 1) return ms[0] * (1 + LEAST_STEP * (rows - c->rows[0]));
+  int i = bracket(c->rows, c->n_rows, rows);
+  return between(c->rows[i], ms[i], c->rows[i + 1], ms[i + 1], rows);
+}
+
+double costs_pass(const dtl_costs *c, const costs_of ms, int rows, int context) {
+  int first = c->context[0], last = c->context[c->n_contexts - 1];
+  context = (context + COSTS_STEP - 1) / COSTS_STEP * COSTS_STEP;
+  if (context <= first) return in_rows(c, ms[0], rows);
+  if (context >= last) return in_rows(c, ms[c->n_contexts - 1], rows);
+  int k = bracket(c->context, c->n_contexts, context);
+  return between(c->context[k], in_rows(c, ms[k], rows), c->context[k + 1], in_rows(c, ms[k + 1], rows), context);
+}
+
+void costs_straighten(const dtl_costs *c, costs_of ms) {
+  for (int k = c->n_contexts - 1; k >= 0; k--) {
+    for (int i = c->n_rows - 1; i >= 0; i--) {
+      if (i + 1 < c->n_rows && ms[k][i] > ms[k][i + 1]) ms[k][i] = ms[k][i + 1];
+      if (k + 1 < c->n_contexts && ms[k][i] > ms[k + 1][i]) ms[k][i] = ms[k + 1][i];
+    }
+  }
+  for (int k = 0; k < c->n_contexts; k++)
+    for (int i = 1; i < c->n_rows; i++)
+      if (ms[k][i] < ms[k][i - 1] * (1 + LEAST_STEP)) ms[k][i] = ms[k][i - 1] * (1 + LEAST_STEP);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------------- */
+
+static void add_times(cJSON *root, const char *name, const dtl_costs *c, const costs_of ms) {
+  cJSON *lists = cJSON_AddArrayToObject(root, name);
+  for (int k = 0; k < c->n_contexts; k++) cJSON_AddItemToArray(lists, cJSON_CreateDoubleArray(ms[k], c->n_rows));
+}
+
+char *costs_json(const dtl_costs *c, const char *key) {
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddStringToObject(root, "schema", SCHEMA);
+  if (key) cJSON_AddStringToObject(root, "key", key);
+  cJSON_AddItemToObject(root, "contexts", cJSON_CreateIntArray(c->context, c->n_contexts));
+  cJSON_AddItemToObject(root, "rows", cJSON_CreateIntArray(c->rows, c->n_rows));
+  add_times(root, "target", c, c->target);
+  if (c->has_draft) add_times(root, "draft", c, c->draft);
+  char *text = cJSON_Print(root);
+  cJSON_Delete(root);
+  return text;
+}
+
+static const char *take_numbers(const cJSON *list, const char *wrong, int most, int *numbers, int *n) {
+  *n = cJSON_GetArraySize(list);
+  if (!cJSON_IsArray(list) || *n < 1 || *n > most) return wrong;
+  int i = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) {
+    if (!cJSON_IsNumber(item) || item->valuedouble != item->valueint || item->valueint < 1) return wrong;
+    if (i > 0 && item->valueint <= numbers[i - 1]) return wrong;
+    numbers[i++] = item->valueint;
+  }
+  return NULL;
+}
+
+static const char *take_times(const cJSON *lists, const char *wrong, const dtl_costs *c, costs_of ms) {
+  if (!cJSON_IsArray(lists) || cJSON_GetArraySize(lists) != c->n_contexts) return wrong;
+  int k = 0;
+  const cJSON *list, *item;
+  cJSON_ArrayForEach(list, lists) {
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != c->n_rows) return wrong;
+    double last = 0;
+    int i = 0;
+    cJSON_ArrayForEach(item, list) {
+      if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble) || item->valuedouble <= last) return wrong;
+      last = ms[k][i++] = item->valuedouble;
+    }
+    k++;
+  }
+  return NULL;
+}
+
+static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) {
+  const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
+  const cJSON *measured_on = cJSON_GetObjectItemCaseSensitive(root, "key");
+  const cJSON *draft = cJSON_GetObjectItemCaseSensitive(root, "draft");
+  if (schema && !(cJSON_IsString(schema) && !strcmp(schema->valuestring, SCHEMA))) return "its schema is not " SCHEMA;
+  if (key && !(cJSON_IsString(measured_on) && !strcmp(measured_on->valuestring, key)))
+    return "it was measured with another program, machine or model";
+  const char *wrong =
+      take_numbers(cJSON_GetObjectItemCaseSensitive(root, "contexts"),
+                   "contexts is no ascending list of at most 8 lengths", DTL_COST_CONTEXTS, c->context, &c->n_contexts);
+  if (!wrong)
+    wrong = take_numbers(cJSON_GetObjectItemCaseSensitive(root, "rows"),
+                         "rows is no ascending list of at most 96 counts", DTL_COST_ROWS, c->rows, &c->n_rows);
+  if (!wrong && c->rows[0] != 1) wrong = "rows does not begin with 1";
+  if (!wrong)
+    wrong = take_times(cJSON_GetObjectItemCaseSensitive(root, "target"),
+                       "target needs a list per context, of a time per row, increasing from above 0", c, c->target);
+  c->has_draft = draft != NULL;
+  if (!wrong && draft)
+    wrong =
+        take_times(draft, "draft needs a list per context, of a time per row, increasing from above 0", c, c->draft);
+  return wrong;
+}
+
+const char *costs_parse(const char *json, const char *key, dtl_costs *costs) {
+  cJSON *root = cJSON_Parse(json);
+  const char *wrong = cJSON_IsObject(root) ? take_table(root, key, costs) : "it is no JSON object";
+  cJSON_Delete(root);
+  return wrong;
+}

@@ -1,0 +1,44 @@
+/* A table of what passes cost: how it is looked up, written and read, kept between runs, and shown to Lua. */
+#ifndef DTL_COSTS_H
+#define DTL_COSTS_H
+
+#include "fail.h"
+
+#include <lua.h>
+
+#define COSTS_STEP 128 /* contexts are looked up at the next multiple of this */
+
+typedef double costs_of[DTL_COST_CONTEXTS][DTL_COST_ROWS];
+
+/* Milliseconds of a pass of `rows` rows after `context` tokens; ms is costs->target or costs->draft. Strictly increasing in
+ * rows, beyond the measured ones too; contexts beyond those measured cost what the nearest does. */
+double costs_pass(const dtl_costs *costs, const costs_of ms, int rows, int context);
+
+/* Makes measured times increase strictly in rows, and not fall with the context. What disturbs a measurement only adds, so
+ * the isotonic fit is the one from below: the largest that lies nowhere above a time; then a little more for each row. */
+void costs_straighten(const dtl_costs *costs, costs_of ms);
+
+/* The table as a JSON object, schema dtrun.costs/1, with what it was measured on (key, or NULL): malloc'd; NULL when out of
+ * memory. */
+char *costs_json(const dtl_costs *costs, const char *key);
+
+/* The table in a JSON text; where key is given, only if it was measured on that. NULL, or what is wrong: static. */
+const char *costs_parse(const char *json, const char *key, dtl_costs *costs);
+
+/* The cache: one file per pair, backend, threads and context. The key says all that the times depend on. */
+typedef struct {
+  char *key, *path; /* path NULL: there is no place for a cache, or nothing worth keeping */
+} costs_place;
+
+bool costs_find(dt_pair *pair, int context, costs_place *place, dtl_error *err);
+void costs_leave(costs_place *place);
+/* NULL, or what is wrong in words for a note: "": there is no file. */
+const char *costs_load(const costs_place *place, dtl_costs *costs);
+/* NULL, or why the file could not be written. The file is there as a whole or not at all. */
+const char *costs_store(const costs_place *place, const dtl_costs *costs);
+
+/* Pushes an object with the methods target and draft; it holds a copy. Raises. */
+void lib_costs_push(lua_State *L, const dtl_costs *costs);
+const dtl_costs *lib_costs_check(lua_State *L, int i);
+
+#endif

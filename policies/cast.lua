@@ -1,0 +1,82 @@
+-- CAST (Cost-Aware Speculative Tree, 2025): EAGLE-2's tree, with breadth, depth and the number of verified nodes
+-- chosen by what passes cost on this machine.
+--
+-- u[k] is the sum of the k largest p of a layer's nodes, c[k] what k of them cost, as a share of a target pass over one
+-- row. The paper's select(u, c, C) is the largest j with (u[j]-u[i]) / (c[j]-c[i]) >= C for every i < j; c being
+-- strictly increasing, that is the last j at which u[j] - C c[j] is largest.
+local policy = require "dt.policy"
+
+local Cast = policy.define {
+  name   = "cast",
+  doc    = "EAGLE-2's tree, its breadth, depth and size chosen by measured costs",
+  uses   = { costs = true },
+  params = {
+    { "breadth", true, doc = "expand as many nodes of a layer as pay; off: the best top_k" },
+    { "depth", true, doc = "draft a further layer only if it pays; off: always max_depth layers" },
+    { "rerank", true, doc = "verify as many nodes as pay; off: the best total" },
+    { "allow_empty", true, doc = "no node at all is a choice too; off: the paper's rule" },
+    { "C", 4.0, min = 0, doc = "probability that a share of a target pass must bring" },
+    { "C1", nil, type = "number", min = 0, doc = "the same for breadth (not set: C)" },
+    { "C2", nil, type = "number", min = 0, doc = "for depth (not set: C)" },
+    { "C3", nil, type = "number", min = 0, doc = "for rerank (not set: C)" },
+    { "top_k", 12, min = 1, max = 32, doc = "most nodes expanded per layer, and children of each" },
+    { "max_depth", 13, min = 1, max = 64, doc = "most layers" },
+    { "total", 72, min = 1, max = 256, doc = "most nodes verified" },
+    { "R", 16, min = 1, max = 1000, doc = "ratios between neighbouring layers that depth looks back on" },
+  },
+  presets = {
+    paper = { allow_empty = false }, -- 13B and 70B
+    paper_8b = { allow_empty = false, C = 3.0 },
+    paper_batch8 = { allow_empty = false, C = 2.5, max_depth = 9 },
+  },
+}
+
+function Cast:init()
+  self.level, self.best = {}, {}
+  self.ratios = {} -- [i] u of layer i + 1 over u of layer i, in recent iterations
+  for i = 0, self.max_depth do
+    self.ratios[i] = policy.window(self.R)
+    self.ratios[i]:push(1)
+  end
+end
+
+-- select over the nodes list[1..n]: how many, their u and their c. cost(k) is the c of k nodes.
+local function select(tree, list, n, cost, C, allow_empty)
+  local u, most, j, u_j, c_j = 0, -math.huge, 0, 0, 0
+  if allow_empty then most, c_j = -C * cost(0), cost(0) end
+  for k = 1, n do
+    u = u + tree:p(list[k])
+    local c = cost(k)
+    if u - C * c >= most then most, j, u_j, c_j = u - C * c, k, u, c end
+  end
+  return j, u_j, c_j
+end
+
+function Cast:draft(tree)
+  local context, costs, top_k, level = tree.seq:length(), self.costs, self.top_k, self.level
+  local once = costs:target(1, context)
+  local function draft_cost(k) return k > 0 and costs:draft(k, context) / once or 0 end
+  local function target_cost(k) return costs:target(k + 1, context) / once end -- the root's row is in the pass
+  tree:limit(4096)
+  level[1] = tree.root
+  local n, u, c = 1, 1, draft_cost(1)
+  for i = 0, math.min(self.max_depth, tree:depth_room()) - 1 do
+    local asked = self.depth and (i > 0 or self.allow_empty)
+    if n == 0 or (asked and self.ratios[i]:mean() * u < (self.C2 or self.C) * c) then
+      if i == 0 then self.ratios[0]:push(1) end -- who drafts nothing learns nothing: try again some time
+      break
+    end
+    local first, last = policy.expand(tree, level, n, top_k)
+    if last < first then break end -- the draft model's context has ended
+    tree:best(top_k, first, last, level)
+    local candidates, below = #level, u
+    local C1 = self.breadth and (self.C1 or self.C) or 0
+    n, u, c = select(tree, level, candidates, draft_cost, C1, self.breadth and self.allow_empty)
+    self.ratios[i]:push(u / below)
+  end
+  local best, keep = tree:best(self.total, 1, tree:size(), self.best), nil
+  if self.rerank then keep = select(tree, best, #best, target_cost, self.C3 or self.C, self.allow_empty) end
+  tree:keep(keep or #best)
+end
+
+return Cast

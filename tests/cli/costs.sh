@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The table of what passes cost: measured once, kept in the user's cache folder, remade when it does not fit.
+. "$(dirname "$0")/helpers.sh"
+export XDG_CACHE_HOME=
+
+cost_run() { succeeds cast --text 'The ship' -n 8 -c 60 -t 1; }
+no_note() { [ "$(grep -vc 'machine was busy' stderr)" -eq 1 ] || fail 'expected the summary alone'; }
+
+it_measures_once_and_remakes_what_cannot_be_read() {
+  export HOME=$PWD
+  cost_run
+  no_note
+  cp .cache/dtrun/costs-*.json first || fail 'not one table'
+  cost_run
+  same_text first .cache/dtrun/costs-*.json
+  echo '{' >"$(echo .cache/dtrun/costs-*.json)"
+  cost_run
+  grep -qE '^dtrun: the table of costs /.*/costs-[0-9a-f]*.json is made anew: it is no JSON object$' stderr || fail 'no note'
+  cost_run
+  no_note
+  [ "$(find .cache -type f | wc -l)" -eq 1 ] || fail 'something else is left in the cache'
+}
+it_goes_on_where_nothing_can_be_kept() {
+  echo >file
+  XDG_CACHE_HOME=$PWD/file cost_run
+  grep -qE '^dtrun: the table of costs cannot be kept as /.*: Not a directory$' stderr || fail 'no note'
+}
+it_prints_a_table_and_draws_it() {
+  export XDG_CACHE_HOME=$PWD
+  succeeds run calibrate -c 60 -t 1 --json table.json
+  grep -qE '^  rows +target@[0-9]+ +draft@[0-9]+$' stdout || fail 'no table'
+  grep -qE '^     1 #+ 1\.00$' stdout || fail 'no plot'
+  grep -q '"contexts"' table.json || fail 'no JSON'
+  refuses_to_draw 2 'must end in .svg or .png' "$PATH" costs.gif
+  mkdir bin && ln -s "$(command -v sh)" bin/sh
+  refuses_to_draw 1 'is it installed \(Debian: gnuplot-nox\)' "$PWD/bin" costs.svg
+  command -v gnuplot >/dev/null || return 0
+  succeeds run calibrate -c 60 -t 1 --plot costs.svg
+  grep -q '<svg' costs.svg || fail 'no picture'
+}
+# refuses_to_draw STATUS PATTERN PATH FILE
+refuses_to_draw() {
+  run env PATH="$3" "$dtrun" run calibrate -c 60 -t 1 --plot "$4"
+  [ "$status" -eq "$1" ] || fail "--plot $4: exit status $status, expected $1"
+  says_in_one_line "$2" --plot "$4"
+}
+
+run_tests

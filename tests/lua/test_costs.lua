@@ -1,0 +1,79 @@
+-- What passes cost, as drivers and policies see it.
+local lu = require "luaunit"
+local dt = require "dt"
+
+local TABLE = { contexts = { 128 }, rows = { 1, 9 }, target = { { 1.0, 3.0 } }, draft = { { 0.125, 1.125 } } }
+
+local function fake(options)
+  local fields = { vocab = 9, context = 60, costs = TABLE }
+  for name, value in pairs(options or {}) do fields[name] = value end
+  return assert(dt.fake(fields))
+end
+
+-- What a policy's expression gives in draft, as text.
+local function in_policy(pair, expression, uses)
+  local result, err = pair:generate { prompt = " 7", tokens = 9, source = ([[
+    local P = require "dt.policy".define { name = "p", uses = { %s } }
+    function P:draft(tree) error("<" .. tostring(%s) .. ">", 0) end
+    return P ]]):format(uses or "costs = true", expression) }
+  lu.assertNil(result)
+  return err.message
+end
+
+TestCosts = {}
+
+function TestCosts.test_a_policy_that_uses_costs_gets_them_without_asking()
+  lu.assertStrContains(in_policy(fake(), "self.costs:target(5, tree.seq:length())"), "<2.0>")
+  lu.assertStrContains(in_policy(fake(), "self.costs:draft(9, 1, 1)"), "<1.125>")
+  lu.assertStrContains(in_policy(fake(), "self.costs", "costs = false"), "<nil>")
+end
+
+function TestCosts.test_a_scripted_pair_without_a_table_is_measured()
+  local ms = tonumber(in_policy(fake { costs = false }, "self.costs:target(3, 1)"):match "<(.*)>")
+  lu.assertTrue(ms > 0 and ms < 1000)
+end
+
+function TestCosts.test_calibrate_gives_the_object_and_its_table()
+  local costs, t = assert(dt.calibrate(fake()))
+  lu.assertEquals({ costs:target(1, 10), costs:target(2, 10), costs:draft(2, 10) }, { 1.0, 1.25, 0.25 })
+  lu.assertEquals({ t.contexts, t.rows, t.target, t.draft }, { { 128 }, { 1, 9 }, TABLE.target, TABLE.draft })
+  lu.assertErrorMsgContains("dt.calibrate: unknown key 'again' (known: fresh)", dt.calibrate, fake(), { again = true })
+end
+
+function TestCosts.test_without_a_draft_model_there_are_no_costs_of_drafting()
+  local pair = fake { draft = false, costs = { contexts = { 128 }, rows = { 1 }, target = { { 1.0 } } } }
+  lu.assertStrContains(in_policy(pair, "self.costs:target(1, 1)", "costs = true, draft = false"), "<1.0>")
+  lu.assertStrContains(in_policy(pair, "self.costs:draft(1, 1)", "costs = true, draft = false"),
+                       "costs:draft: there is no draft model")
+end
+
+function TestCosts.test_bad_arguments_name_function_and_argument()
+  for expression, message in pairs {
+    ["self.costs:target(0, 1)"] = "costs:target: rows must be an integer of at least 1",
+    ["self.costs:target(1.5, 1)"] = "costs:target: rows must be an integer of at least 1",
+    ["self.costs:draft(1)"] = "costs:draft: context must be an integer of at least 0",
+    ["self.costs:draft(1, 1, 2)"] = "costs:draft: batch = 2: costs are known for a batch of 1",
+    ["self.costs.target({}, 1, 1)"] = "costs expected, got table",
+    ["getmetatable(self.costs).__index.x"] = "attempt to index a boolean value",
+  } do
+    lu.assertStrContains(in_policy(fake(), expression), message)
+  end
+end
+
+function TestCosts.test_a_table_that_is_none_raises()
+  lu.assertErrorMsgContains("costs: rows does not begin with 1", dt.fake,
+                            { vocab = 9, costs = { contexts = { 128 }, rows = { 2 }, target = { { 1.0 } } } })
+end
+
+function TestCosts.test_where_costs_cannot_be_measured_the_policy_is_not_run()
+  local pair = fake { costs = false, target = { [""] = { [1] = 0 / 0 } } }
+  local result, err = pair:generate { policy = "cast", prompt = " 7", tokens = 9 }
+  lu.assertNil(result)
+  lu.assertEquals(err.kind, "device")
+  lu.assertStrContains(err.message, "returned NaN")
+  local costs, failure = dt.calibrate(pair)
+  lu.assertNil(costs)
+  lu.assertEquals(failure.kind, "device")
+end
+
+os.exit(lu.LuaUnit.run())

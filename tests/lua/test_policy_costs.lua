@@ -1,0 +1,218 @@
+-- cast and rate, which weigh probabilities against costs, on scripted pairs with scripted costs.
+local lu = require "luaunit"
+local probe = dofile(arg[0]:match "^(.*/)" .. "probe.lua")
+local fake, with = probe.fake, probe.with
+
+-- Costs that are straight lines in rows: the first row, and each further one.
+local function line(target, target_row, draft, draft_row)
+  return { contexts = { 128 }, rows = { 1, 2 }, target = { { target, target + target_row } },
+           draft = { { draft, draft + draft_row } } }
+end
+
+-- Strictly increasing costs at random, for the same numbers of rows.
+local function at_random(first, step)
+  local ms = { first }
+  for n = 2, 90 do ms[n] = ms[n - 1] + step * math.random() ^ 3 + 1e-6 end
+  return ms
+end
+
+local function random_costs()
+  local rows = {}
+  for n = 1, 90 do rows[n] = n end
+  return { contexts = { 128 }, rows = rows, target = { at_random(1, 0.2) }, draft = { at_random(0.1, 0.1) } }
+end
+
+-- Algorithm 1 of the paper, as it stands there: u and c from `first` (0 or 1) to n.
+local function select_by_marks(u, c, first, n, C)
+  local selected = 0
+  for j = first, n do
+    local marked = true
+    for i = first, j - 1 do marked = marked and (u[j] - u[i]) / (c[j] - c[i]) >= C end
+    if marked then selected = j end
+  end
+  return selected
+end
+
+local function best(p, ids, k)
+  table.sort(ids, function(a, b) return p[a] > p[b] or (p[a] == p[b] and a < b) end)
+  return table.move(ids, 1, math.min(k, #ids), 1, {})
+end
+
+local function sums(p, ids)
+  local u = { [0] = 0 }
+  for k, id in ipairs(ids) do u[k] = u[k - 1] + p[id] end
+  return u
+end
+
+-- {depth = {ids}}, p by id, and {id = true} of the drafted ones.
+local function layers(nodes)
+  local depth, by_depth, p, drafted = { [0] = 0 }, {}, probe.cumlogp(nodes), {}
+  for v = 1, #nodes - 1 do
+    depth[v] = depth[nodes[v + 1].parent] + 1
+    by_depth[depth[v]] = by_depth[depth[v]] or {}
+    table.insert(by_depth[depth[v]], v)
+    p[v] = math.exp(p[v])
+    drafted[v] = nodes[v + 1].confidence ~= nil or nil
+  end
+  return by_depth, p, drafted
+end
+
+local function count_of(set, ids)
+  local n = 0
+  for _, id in ipairs(ids) do n = n + (set[id] and 1 or 0) end
+  return n
+end
+
+TestCast = {}
+
+function TestCast.test_expands_as_many_nodes_of_a_layer_as_the_papers_algorithm_selects()
+  math.randomseed(3)
+  for _ = 1, 12 do
+    local costs, C = random_costs(), 0.5 + 4 * math.random()
+    local params = { depth = false, rerank = false, allow_empty = false, max_depth = 4, C = C }
+    local list = probe.trace(fake(nil, nil, { vocab = 100, costs = costs }), "cast", params, 3, { tokens = 40 })
+    for _, iteration in ipairs(list) do
+      local by_depth, p, drafted = layers(iteration.nodes)
+      for d = 1, #by_depth - 1 do
+        local candidates, c = best(p, by_depth[d], 12), { [0] = 0 }
+        for k = 1, #candidates do c[k] = costs.draft[1][k] / costs.target[1][1] end
+        local n = select_by_marks(sums(p, candidates), c, 1, #candidates, C)
+        lu.assertEquals(count_of(drafted, by_depth[d]), n)
+        lu.assertEquals(count_of(drafted, table.move(candidates, 1, n, 1, {})), n) -- and they are the best
+      end
+    end
+  end
+end
+
+function TestCast.test_verifies_as_many_nodes_as_the_papers_algorithm_selects()
+  math.randomseed(4)
+  for trial = 1, 12 do
+    local costs, C, empty = random_costs(), 0.5 + 6 * math.random(), trial % 2 == 0
+    local params = { depth = false, breadth = false, allow_empty = empty, max_depth = 3, top_k = 5, C = C }
+    local list = probe.trace(fake(nil, nil, { vocab = 100, costs = costs }), "cast", params, 3, { tokens = 40 })
+    for _, iteration in ipairs(list) do
+      local _, p = layers(iteration.nodes)
+      local ids, kept, c = {}, {}, {}
+      for v = 1, #iteration.nodes - 1 do
+        ids[v], kept[v] = v, iteration.nodes[v + 1].kept or nil
+      end
+      local all = table.move(ids, 1, #ids, 1, {})
+      ids = best(p, ids, 72)
+      for k = 0, #ids do c[k] = costs.target[1][k + 1] / costs.target[1][1] end
+      local n = select_by_marks(sums(p, ids), c, empty and 0 or 1, #ids, C)
+      lu.assertEquals(count_of(kept, all), n)
+      lu.assertEquals(count_of(kept, table.move(ids, 1, n, 1, {})), n)
+    end
+  end
+end
+
+-- Two strands: after the first two tokens each is followed by one that is likely and one that is not.
+local STRANDS = { [1] = { [2] = 0.5, [3] = 0.375 } }
+for t = 2, 40 do STRANDS[t] = { [t + 2] = 0.9375, [50] = 0.03125 } end
+STRANDS[50] = { [50] = 0.03125, [51] = 0.015625 }
+
+function TestCast.test_with_costs_in_a_straight_line_it_is_eagle2()
+  -- v(2) >= 0.25 > v(3) in each layer: with C1 = 0.25 / lambda the nodes that eagle2 expands are worth it, and no third
+  local lambda, delta = 0.25, 0.5
+  local pair = fake(STRANDS, nil, { vocab = 60, costs = line(1.0, 1.0, lambda + delta, lambda) })
+  local params = { depth = false, rerank = false, allow_empty = false, C1 = 0.25 / lambda, top_k = 2, total = 9,
+                   max_depth = 6 }
+  local eagle2 = { depth = 6, top_k = 2, total = 9 }
+  for _, aspect in ipairs { "tree", "drafted", "kept" } do
+    lu.assertEquals(probe[aspect](pair, "cast", params), probe[aspect](pair, "eagle2", eagle2))
+  end
+end
+
+function TestCast.test_with_costs_in_a_straight_line_the_threshold_of_the_theorem_selects_the_K_best()
+  math.randomseed(5)
+  local pair = fake(nil, nil, { vocab = 100, costs = line(1.0, 1.0, 0.75, 0.25) })
+  local params = { depth = false, rerank = false, allow_empty = false, max_depth = 2 }
+  for seed = 1, 10 do
+    local options = { prompt = (" %d 7"):format(seed) }
+    local by_depth, p = layers(probe.trace(pair, "cast", with(params, { C1 = 0.0 }), 1, options)[1].nodes)
+    local ids = best(p, by_depth[1], 12)
+    for K = 1, 4 do -- the scripted model's favourites; the rest tie
+      local C1 = p[ids[K]] / 0.25 * (1 - probe.TINY)
+      local _, _, drafted = layers(probe.trace(pair, "cast", with(params, { C1 = C1 }), 1, options)[1].nodes)
+      local ties = 0
+      while ids[K + ties + 1] and p[ids[K + ties + 1]] == p[ids[K]] do ties = ties + 1 end
+      lu.assertEquals(count_of(drafted, by_depth[1]), K + ties)
+    end
+  end
+end
+
+function TestCast.test_drafts_a_further_layer_while_it_pays_by_what_layers_brought_lately()
+  -- u of layer i is 0.5^i at c = 1/8: first 1 * 0.5^i >= 1/8 for i = 0..3; then the ratios are (1 + 0.5) / 2
+  local draft, target = probe.circle(0.5)
+  local pair = fake(draft, target, { costs = line(1.0, 1.0, 0.125, 0.125) })
+  local params = { breadth = false, rerank = false, top_k = 1, C2 = 1.0 * (1 - probe.TINY) }
+  local first, second = probe.tree(pair, "cast", params, 2):match "(.*)|(.*)"
+  lu.assertEquals({ probe.count(first), probe.count(second) }, { 4, 3 })
+  lu.assertEquals(probe.count(probe.tree(pair, "cast", with(params, { max_depth = 2 }))), 2)
+  lu.assertEquals(probe.count(probe.tree(pair, "cast", with(params, { depth = false, max_depth = 9 }))), 9)
+end
+
+function TestCast.test_allow_empty_stops_drafting_where_it_does_not_pay()
+  local draft, target = probe.circle(0.5)
+  local dear = fake(draft, target, { costs = line(1.0, 0.01, 2.0, 0.01) })
+  lu.assertEquals(probe.tree(dear, "cast", nil, 5), "||||")
+  lu.assertNotEquals(probe.tree(dear, "cast", { allow_empty = false }), "")
+  local cheap = fake(draft, target, { costs = line(1.0, 0.01, 0.01, 0.01) })
+  lu.assertNotEquals(probe.tree(cheap, "cast"), "")
+end
+
+function TestCast.test_allow_empty_tries_again()
+  -- the target never agrees, and no layer is good enough at first; with the ratios forgotten drafting is tried again
+  local pair = fake(probe.circle(0.25), { [1] = 1 }, { costs = line(1.0, 0.5, 0.5, 0.25) })
+  local drafted = probe.drafted(pair, "cast", { C = 1.5, R = 4 }, 40)
+  lu.assertStrContains(drafted, "||")   -- it stops
+  lu.assertStrContains(drafted, "|0")   -- and starts again
+end
+
+function TestCast.test_presets_are_the_papers_settings()
+  local pair = fake(nil, nil, { costs = random_costs() })
+  local function params(preset) return select(2, probe.trace(pair, "cast", nil, 1, { preset = preset })).params end
+  local batch = params "paper_batch8"
+  lu.assertEquals({ batch.C, batch.max_depth, batch.top_k, batch.total, batch.allow_empty }, { 2.5, 9, 12, 72, false })
+  lu.assertEquals({ params("paper_8b").C, params("paper").C, params("paper").max_depth }, { 3, 4, 13 })
+end
+
+TestRate = {}
+
+function TestRate.test_drafts_nothing_where_drafting_costs_more_than_it_brings()
+  local draft, target = probe.circle()
+  lu.assertEquals(probe.tree(fake(draft, target, { costs = line(1.0, 0.01, 2.0, 0.01) }), "rate", nil, 4), "|||")
+end
+
+function TestRate.test_drafts_far_where_all_is_certain_and_cheap()
+  local draft, target = probe.circle()
+  local pair = fake(draft, target, { costs = line(1.0, 0.01, 0.01, 0.01) })
+  local result = assert(pair:generate { policy = "rate", prompt = " 1", tokens = 300 })
+  lu.assertTrue(result.stats.tokens_per_iteration > 12)
+  lu.assertTrue(result.stats.tree_nodes_mean <= result.stats.tree_depth_mean) -- a chain
+end
+
+function TestRate.test_gives_a_node_more_children_the_less_a_row_costs()
+  local draft, target = { [1] = { [2] = 0.5, [3] = 0.25, [4] = 0.125 } }, { [1] = 3 }
+  local function children(row)
+    return probe.count(probe.tree(fake(draft, target, { costs = line(1.0, row, 0.25, 2.0) }), "rate"))
+  end
+  lu.assertEquals({ children(0.3), children(0.2), children(0.1) }, { 1, 2, 3 })
+end
+
+function TestRate.test_learns_what_becomes_of_the_draft_models_guesses()
+  -- every guess of a half is wrong: they are worth less and less, until none is made
+  local pair = fake(probe.circle(0.5), { [1] = 1 }, { costs = line(1.0, 0.05, 0.1, 0.05) })
+  local sizes = {}
+  for shape in (probe.tree(pair, "rate", nil, 30) .. "|"):gmatch "([^|]*)|" do
+    sizes[#sizes + 1] = probe.count(shape)
+  end
+  lu.assertTrue(sizes[1] > sizes[30])
+end
+
+function TestRate.test_a_run_repeats_given_the_same_table()
+  local pair = fake(nil, nil, { vocab = 100, costs = line(1.0, 0.05, 0.1, 0.02) })
+  lu.assertEquals(probe.tree(pair, "rate", nil, 20), probe.tree(pair, "rate", nil, 20))
+end
+
+os.exit(lu.LuaUnit.run())

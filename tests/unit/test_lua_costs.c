@@ -1,0 +1,223 @@
+/* Tables of what passes cost: straightened, looked up, written, read, kept and measured. */
+#include "unit.h"
+
+#include "costs.h"
+#include "temp_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char TABLE[] = "{\"contexts\": [128, 1152], \"rows\": [1, 2, 10],"
+                            " \"target\": [[1, 2, 4], [3, 4, 6]], \"draft\": [[0.25, 0.5, 1], [0.25, 0.5, 1]]}";
+
+static dtl_costs parsed(const char *json) {
+  dtl_costs costs;
+  const char *wrong = costs_parse(json, NULL, &costs);
+  if (wrong) fail_msg("%s", wrong);
+  return costs;
+}
+
+static void between_measured_rows_and_contexts_costs_are_straight_lines(void **state) {
+  (void)state;
+  dtl_costs c = parsed(TABLE);
+  assert_float_equal(costs_pass(&c, c.target, 1, 128), 1, 1e-12);
+  assert_float_equal(costs_pass(&c, c.target, 6, 128), 3, 1e-12);
+  assert_float_equal(costs_pass(&c, c.target, 14, 128), 5, 1e-12); /* beyond the last, the slope goes on */
+  assert_float_equal(costs_pass(&c, c.target, 2, 640), 3, 1e-12);
+  assert_float_equal(costs_pass(&c, c.draft, 1, 5000), 0.25, 1e-12);
+}
+
+static void a_context_counts_as_the_next_multiple_of_128(void **state) {
+  (void)state;
+  dtl_costs c = parsed(TABLE);
+  assert_true(costs_pass(&c, c.target, 1, 1) == costs_pass(&c, c.target, 1, 128));
+  assert_true(costs_pass(&c, c.target, 1, 129) == costs_pass(&c, c.target, 1, 256));
+  assert_true(costs_pass(&c, c.target, 1, 257) > costs_pass(&c, c.target, 1, 256));
+  assert_true(costs_pass(&c, c.target, 1, 9000) == costs_pass(&c, c.target, 1, 1152));
+}
+
+static void disturbed_times_become_strictly_increasing_from_below(void **state) {
+  (void)state;
+  dtl_costs c = {.n_contexts = 2, .n_rows = 5};
+  const double times[2][5] = {{1, 9, 2, 2, 3}, {5, 1.5, 4, 2.5, 6}};
+  for (int k = 0; k < 2; k++) memcpy(c.target[k], times[k], sizeof times[k]);
+  costs_straighten(&c, c.target);
+  const double expected[2][5] = {{1, 1.5, 2, 2, 3}, {1.5, 1.5, 2.5, 2.5, 6}};
+  for (int k = 0; k < 2; k++)
+    for (int i = 0; i < 5; i++) {
+      assert_float_equal(c.target[k][i], expected[k][i], 1e-4);
+      if (i) assert_true(c.target[k][i] > c.target[k][i - 1]);
+    }
+}
+
+static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"", "it is no JSON object"},
+      {"[]", "it is no JSON object"},
+      {"{\"schema\": \"dtrun.costs/2\"}", "its schema is not dtrun.costs/1"},
+      {"{}", "contexts is no ascending list of at most 8 lengths"},
+      {"{\"contexts\": [256, 128]}", "contexts is no ascending list of at most 8 lengths"},
+      {"{\"contexts\": [128], \"rows\": [1, 1.5]}", "rows is no ascending list of at most 96 counts"},
+      {"{\"contexts\": [128], \"rows\": [2]}", "rows does not begin with 1"},
+      {"{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[1]]}",
+       "target needs a list per context, of a time per row, increasing from above 0"},
+      {"{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[2, 2]]}",
+       "target needs a list per context, of a time per row, increasing from above 0"},
+      {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1]], \"draft\": [[0]]}",
+       "draft needs a list per context, of a time per row, increasing from above 0"},
+  };
+  dtl_costs costs;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *wrong = costs_parse(cases[i][0], NULL, &costs);
+    assert_non_null(wrong);
+    assert_string_equal(wrong, cases[i][1]);
+  }
+}
+
+static void what_is_kept_is_served_to_its_key_alone(void **state) {
+  (void)state;
+  char *folder = temp_folder(), path[300];
+  snprintf(path, sizeof path, "%s/new/folders/costs.json", folder);
+  costs_place place = {.key = "this machine", .path = path};
+  dtl_costs c = parsed(TABLE), back;
+  assert_string_equal(costs_load(&place, &back), "");
+  assert_null(costs_store(&place, &c));
+  assert_null(costs_load(&place, &back));
+  assert_int_equal(back.n_rows, 3);
+  assert_true(back.has_draft);
+  assert_memory_equal(back.target[1], c.target[1], sizeof(double) * 3);
+  place.key = "another machine";
+  assert_string_equal(costs_load(&place, &back), "it was measured with another program, machine or model");
+  temp_remove(folder);
+}
+
+static void a_damaged_file_says_so_and_is_written_anew(void **state) {
+  (void)state;
+  char *folder = temp_folder(), path[300];
+  snprintf(path, sizeof path, "%s/costs.json", folder);
+  costs_place place = {.key = "this machine", .path = path};
+  dtl_costs c = parsed(TABLE), back;
+  temp_write(folder, "costs.json", "{\"schema\": \"dtrun.co", 20);
+  assert_string_equal(costs_load(&place, &back), "it is no JSON object");
+  assert_null(costs_store(&place, &c));
+  assert_null(costs_load(&place, &back));
+  temp_remove(folder);
+}
+
+static void where_nothing_can_be_written_the_reason_is_told_and_nothing_left(void **state) {
+  (void)state;
+  char *folder = temp_folder(), path[300];
+  temp_write(folder, "file", "", 0);
+  snprintf(path, sizeof path, "%s/file/costs.json", folder);
+  costs_place place = {.key = "this machine", .path = path};
+  dtl_costs c = parsed(TABLE);
+  assert_string_equal(costs_store(&place, &c), "Not a directory");
+  temp_remove(folder);
+}
+
+static void copy_file(const char *from, const char *folder, const char *name) {
+  char command[600];
+  snprintf(command, sizeof command, "cp '%s/%s' '%s/'", from, name, folder);
+  if (system(command)) fail_msg("%s", command);
+}
+
+static char *key_of(const char *target, int threads, int context) {
+  dt_pair *pair;
+  costs_place place;
+  dtl_error why = {0};
+  dt_pair_options options = {.target = target, .backend = "cpu:scalar", .threads = threads};
+  ok(dt_pair_open(&options, &pair, &err));
+  if (!costs_find(pair, context, &place, &why)) fail_msg("%s", why.message);
+  dt_pair_close(pair);
+  char *key = strdup(place.key);
+  costs_leave(&place);
+  return key;
+}
+
+static void the_key_changes_with_threads_context_and_the_models_files(void **state) {
+  (void)state;
+  char *folder = temp_folder(), config[300];
+  const char *draft = SOURCE_DIR "/models/mini-draft";
+  copy_file(draft, folder, "config.json");
+  copy_file(draft, folder, "tokenizer.json");
+  copy_file(draft, folder, "model.safetensors");
+  char *key = key_of(folder, 1, 2048), *same = key_of(folder, 1, 2048), *threads = key_of(folder, 2, 2048),
+       *context = key_of(folder, 1, 1024);
+  snprintf(config, sizeof config, "%s/config.json", folder);
+  struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = 1000000000}};
+  if (utimensat(AT_FDCWD, config, times, 0)) fail_msg("utimensat");
+  char *touched = key_of(folder, 1, 2048);
+  assert_string_equal(same, key);
+  assert_string_not_equal(threads, key);
+  assert_string_not_equal(context, key);
+  assert_string_not_equal(touched, key);
+  free(key), free(same), free(threads), free(context), free(touched);
+  temp_remove(folder);
+}
+
+static void count(void *user, int done, int total) {
+  int *last = user;
+  assert_true(done > *last && done <= total);
+  *last = done == total ? -1 : done;
+}
+
+static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void **state) {
+  (void)state;
+  dt_pair *pair;
+  ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1}, &pair, &err));
+  int last = 0;
+  dtl_calibration how = {.progress = count, .user = &last};
+  dtl_costs c;
+  dtl_error err = {0};
+  if (!dtl_calibrate(pair, &how, &c, &err)) fail_msg("%s", err.message);
+  assert_int_equal(last, -1);
+  assert_int_equal(c.n_contexts, 1);
+  assert_true(c.has_draft);
+  for (int i = 0; i < c.n_rows; i++) {
+    assert_true(c.target[0][i] > (i ? c.target[0][i - 1] : 0));
+    assert_true(c.draft[0][i] > (i ? c.draft[0][i - 1] : 0));
+  }
+  dt_pair_close(pair);
+}
+
+static void measuring_can_be_interrupted_and_fails_with_what_the_engine_says(void **state) {
+  (void)state;
+  dt_pair *pair;
+  const int32_t id = 0;
+  const float nan = 0.0f / 0.0f;
+  dt_fake_rule broken = {.token = &id, .p = &nan, .count = 1};
+  dt_fake_options options = {.vocab = 7, .context = 40, .eos = -1, .target = &broken, .n_target = 1};
+  ok(dt_pair_open_fake(&options, &pair, &err));
+  volatile sig_atomic_t interrupt = 1;
+  dtl_calibration how = {.interrupt = &interrupt};
+  dtl_costs c;
+  dtl_error err = {0};
+  assert_false(dtl_calibrate(pair, &how, &c, &err));
+  assert_string_equal(err.message, "interrupted");
+  interrupt = 0;
+  assert_false(dtl_calibrate(pair, &how, &c, &err));
+  assert_int_equal(err.kind, DTL_DEVICE);
+  assert_non_null(strstr(err.message, "returned NaN"));
+  how.context = 2;
+  assert_false(dtl_calibrate(pair, &how, &c, &err));
+  assert_string_equal(err.message, "a context of 2 is too short to measure costs in");
+  dt_pair_close(pair);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(between_measured_rows_and_contexts_costs_are_straight_lines),
+      cmocka_unit_test(a_context_counts_as_the_next_multiple_of_128),
+      cmocka_unit_test(disturbed_times_become_strictly_increasing_from_below),
+      cmocka_unit_test(a_table_that_is_none_is_refused_with_the_reason),
+      cmocka_unit_test(what_is_kept_is_served_to_its_key_alone),
+      cmocka_unit_test(a_damaged_file_says_so_and_is_written_anew),
+      cmocka_unit_test(where_nothing_can_be_written_the_reason_is_told_and_nothing_left),
+      cmocka_unit_test(the_key_changes_with_threads_context_and_the_models_files),
+      cmocka_unit_test(measuring_gives_a_time_for_every_size_and_tells_how_far_it_is),
+      cmocka_unit_test(measuring_can_be_interrupted_and_fails_with_what_the_engine_says),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
