@@ -1,0 +1,32 @@
+-- A trace as a page on which one steps through the trees.  dtrun run trace FILE.jsonl [--out PAGE.html]
+local dt = require "dt"
+local trace = require "dt.trace"
+local page = require "dt.trace_page"
+
+local opts = dt.args {
+  doc = "shows the trees that --trace wrote down, iteration by iteration, on one HTML page",
+  options = { { "out", nil, type = "string", doc = "the page (default: FILE with .html instead of .jsonl)" } },
+  rest = "FILE.jsonl",
+}
+
+local function fail(status, message)
+  io.stderr:write("dtrun: ", message, "\n")
+  os.exit(status, true)
+end
+
+if #opts.rest ~= 1 then fail(2, "trace: one file is expected (see --help)") end
+local path = opts.rest[1]
+local out = opts.out or path:gsub("%.jsonl$", "") .. ".html"
+local found, flaws = trace.read(path)
+if not found then fail(2, flaws) end
+local drawings, message = trace.draw(found.iterations)
+if not drawings then fail(1, message) end
+
+local file
+file, message = io.open(out, "wb")
+if not file then fail(1, message) end
+local ok, failure = file:write(page(found, drawings))
+local closed, late = file:close()
+if not ok or not closed then fail(1, ("%s: %s"):format(out, failure or late)) end
+print(out)
+if flaws then fail(1, flaws) end

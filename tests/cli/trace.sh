@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# `dtrun run trace`: the page it writes, and what it says of bad input. What the page does is tests/browser/trace.sh.
+. "$(dirname "$0")/helpers.sh"
+
+write_trace() { succeeds dynatree --text 'It was a dark night, and' -n 20 --ignore-eos --trace t.jsonl; }
+
+it_writes_one_page_that_needs_no_other_file() {
+  write_trace
+  succeeds run trace t.jsonl
+  same_text stdout <(echo t.html)
+  grep -qE '(src|href)=' t.html && fail 'the page loads something'
+  [ "$(grep -o '\\u003csvg' t.html | wc -l)" -eq "$(grep -c '"iteration"' t.jsonl)" ] || fail 'not one drawing per iteration'
+  succeeds run trace t.jsonl --out other.html
+  same_text t.html other.html
+}
+it_draws_tokens_that_are_no_words() {
+  # quotes, brackets, entities, line breaks and halves of characters, as tokens and in the text
+  printf '"<b>&amp;</b>\\"\n\t</script> “é” \\n \\l [x] {y} | “é”\n\t</script>' >prompt
+  succeeds prompt_lookup --prompt prompt -n 12 --ignore-eos --trace t.jsonl
+  succeeds run trace t.jsonl
+  [ "$(grep -c '</script>' t.html)" -eq 2 ] || fail 'the text ends a script'
+}
+it_leaves_out_lines_that_are_damaged_and_says_which() {
+  write_trace
+  sed -i '3s/.*/{"iteration":2,"nodes":[{"id":/' t.jsonl
+  run "$dtrun" run trace t.jsonl
+  [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
+  says_in_one_line "t.jsonl: 1 of $(wc -l <t.jsonl) lines left out, line 3: "
+  [ "$(grep -o '\\u003csvg' t.html | wc -l)" -eq "$(grep -c '"bonus"' t.jsonl)" ] || fail 'the other trees are not there'
+  write_trace
+  truncate -s -300 t.jsonl # a run that was killed, or met a full disk
+  run "$dtrun" run trace t.jsonl
+  says_in_one_line 't.jsonl: 1 of [0-9]+ lines left out, line [0-9]+: '
+  for damage in 's/"id":1,/"id":7,/' 's/"parent":0/"parent":9/' 's/"bonus":{"token"/"bonus":{"x"/' 's/"verify":/"v":/' \
+    's/"origin"/"o"/' 's/"nodes":\[/"nodes":[5,/' 's/.*/[1]/' 's/.*/7/'; do
+    write_trace
+    sed -i "2$damage" t.jsonl
+    run "$dtrun" run trace t.jsonl
+    [ "$status" -eq 1 ] || fail "$damage: exit status $status, expected 1"
+    says_in_one_line 'lines left out, line 2: '
+  done
+}
+it_refuses_what_is_no_trace() {
+  refuses 2 'nowhere.jsonl: No such file' run trace nowhere.jsonl
+  refuses 2 'one file is expected' run trace
+  refuses 2 'one file is expected' run trace a b
+  for text in '' '{}' '{"schema":"dtrun.runs/1"}' 'hello' '{"schema":"dtrun.trace/1"}'; do
+    printf '%s' "$text" >bad.jsonl
+    refuses 2 'bad.jsonl: not a trace: its first line is not one of schema dtrun.trace/1' run trace bad.jsonl
+  done
+  write_trace
+  head -1 t.jsonl >bad.jsonl
+  refuses 2 'bad.jsonl: no whole iteration' run trace bad.jsonl
+}
+it_says_what_is_missing_and_where_the_disk_is_full() {
+  write_trace
+  run env PATH=/nowhere "$dtrun" run trace t.jsonl
+  [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
+  says_in_one_line 'dot is not installed, which draws the trees: apt-get install graphviz'
+  [ -e t.html ] && fail 'a page without trees'
+  refuses 1 '/dev/full: No space left on device' run trace t.jsonl --out /dev/full
+  refuses 1 'nowhere/t.html: No such file' run trace t.jsonl --out nowhere/t.html
+}
+
+run_tests
