@@ -11,22 +11,13 @@ local opts = dt.args {
   rest = "FILE.jsonl",
 }
 
-local function fail(status, message)
-  io.stderr:write("dtrun: ", message, "\n")
-  os.exit(status, true)
-end
-
-if #opts.rest == 0 then fail(2, "report: no file given (see --help)") end
-local files, names = {}, {}
+dt.check(opts.rest[1], "report: no file: expected dtrun run report FILE.jsonl... [options]")
+local files = {}
 for i, path in ipairs(opts.rest) do
-  local file, message = record.read(path)
-  if not file then fail(2, message) end
-  if #file.runs == 0 then fail(2, path .. ": no runs yet, only the line that says what is to be run") end
-  files[i] = file
-  names[i] = path:match "([^/]+)$":gsub("%.jsonl$", ""):gsub("[^%w_-]", "-")
+  files[i] = dt.check(record.read(path))
+  dt.check(files[i].runs[1], path .. ": no runs yet, only the line that says what is to be run")
 end
-local folder = opts.out or (opts.rest[1]:gsub("%.jsonl$", "") .. (opts.rest[1]:find "%.jsonl$" and "" or "-report"))
-local ok, message = report.write(files, names, folder)
-if not ok then fail(1, message) end
-if message then io.stderr:write("dtrun: ", message, "\n") end
+local folder, missing = report.write(files, opts.rest, opts.out)
+dt.check(folder, missing, "device")
+if missing then io.stderr:write("dtrun: ", missing, "\n") end
 print(folder .. "/report.html")

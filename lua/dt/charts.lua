@@ -80,6 +80,41 @@ function charts.setting_lines(merit, arms, setting, options)
   return options
 end
 
+-- A metric against the one setting in which arms differ.
+function charts.arm_lines(s, arms, setting, metric, options)
+  local points = {}
+  for _, arm in ipairs(arms) do
+    local d = s:describe(metric, { arm = arm.label })
+    if d then points[#points + 1] = { x = arm.settings[setting.name], y = d.mean, low = d.low, high = d.high } end
+  end
+  table.sort(points, function(a, b) return a.x < b.x end)
+  options.kind, options.xlabel = "lines", setting.name
+  options.series = { { label = summary.kind(arms[1]), points = points } }
+  return #points > 0 and options or nil
+end
+
+local FEWEST = 5 -- iterations that make a mean worth showing
+
+-- Mean accepted length by the summed probability of the verified nodes, over the traced runs of each arm.
+function charts.probability(s, options)
+  options.kind, options.series = "lines", {}
+  for _, runs in ipairs(summary.grouped(s.traced, function(run) return run.arm end)) do
+    local of, points = {}, {}
+    for _, run in ipairs(runs) do
+      for _, bin in ipairs(run.probability) do
+        local sum = of[bin.sum] or { n = 0, accepted = 0 }
+        of[bin.sum] = { n = sum.n + bin.n, accepted = sum.accepted + bin.accepted }
+      end
+    end
+    for x, sum in pairs(of) do
+      if sum.n >= FEWEST then points[#points + 1] = { x = x, y = sum.accepted / sum.n } end
+    end
+    table.sort(points, function(a, b) return a.x < b.x end)
+    if #points > 0 then table.insert(options.series, { label = runs.key, points = points }) end
+  end
+  return #options.series > 0 and options or nil
+end
+
 -- The best speed-up at each two values of two settings; nil where too few of these were run to make a map.
 function charts.heat_map(merit, arms, x, y, options)
   options.kind, options.xlabel, options.ylabel, options.zlabel = "heat", x.name, y.name, "speed-up"
@@ -96,7 +131,7 @@ function charts.heat_map(merit, arms, x, y, options)
       end
     end
   end
-  return filled >= 4 and options or nil
+  return filled > math.max(#x.values, #y.values) and options or nil -- no mere diagonal
 end
 
 return charts

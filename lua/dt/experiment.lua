@@ -143,7 +143,9 @@ local function fingerprint(prompts)
   return ("%016x"):format(hash)
 end
 
-local function head_of(t, pair)
+-- The head of an experiment's file; t as for run, with nothing left out but out and protocol.
+function experiment.head(t)
+  local pair = t.pair
   local protocol = { tokens = t.tokens, repeats = t.repeats, warmup = t.warmup, prompts = #t.prompts,
                      texts = fingerprint(t.prompts) }
   for _, more in ipairs { t.generate, t.protocol or {} } do
@@ -169,7 +171,8 @@ local function generate(t, arm, prompt, tokens)
   return result
 end
 
-local function run_of(arm, prompt, tokens, number, result)
+-- What is noted down of one run.
+function experiment.run_of(arm, prompt, tokens, number, result)
   return { arm = arm.label, policy = result.policy, preset = arm.preset, params = arm.params or {},
            axes = merged(prompt.axes or {}, arm.axes or {}), set = prompt.set, prompt = prompt.name, tokens = tokens,
            ["repeat"] = number, finish_reason = result.finish_reason, prompt_tokens = result.prompt_tokens,
@@ -217,7 +220,7 @@ local function run_one(t, todo, prompt, prefix, file, hashes)
   if not result then
     return nil, ("%s, %s, %d tokens: %s"):format(todo.arm.label, prompt.name, todo.tokens, message), kind
   end
-  local run = run_of(todo.arm, prompt, todo.tokens, todo.number, result)
+  local run = experiment.run_of(todo.arm, prompt, todo.tokens, todo.number, result)
   local ok
   ok, message, kind = check_hash(hashes, run)
   if not ok then return nil, message, kind end
@@ -254,7 +257,7 @@ function experiment.run(t)
   local arms, message = checked_arms(t.pair, t.arms)
   if not arms then return nil, message end
   local file, kind
-  file, message, kind = record.open(t.out, head_of(t, t.pair))
+  file, message, kind = record.open(t.out, experiment.head(t))
   if not file then return nil, message, kind end
   local done, hashes, ok = {}, {}, true
   for _, run in ipairs(file.runs) do

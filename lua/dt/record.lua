@@ -8,7 +8,8 @@
 -- A run
 --   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, preset (none: left out),
 --   params {as given}, axes {what arm and prompt stand for in tables and figures: {chars = 200}}, set, prompt (both
---   together name one text), tokens (wanted), repeat (1..), finish_reason, prompt_tokens, stats (those of the result)
+--   together name one text), tokens (wanted), repeat (1..), finish_reason, prompt_tokens, stats (those of the result),
+--   probability (of runs with a trace: what dt.scatter gives)
 --
 --   local file = assert(record.read "sweep.jsonl")        -- { head = {...}, runs = { {...}, ... } }
 --   local plain = record.baseline(file.runs)

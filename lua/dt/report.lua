@@ -1,6 +1,6 @@
 -- The report on experiments: which tables and figures they get follows from which sets, scales and settings vary.
 --
---   report.write({ record.read "main.jsonl" }, { "main" }, "folder")   -- folder/report.md, report.html, figures
+--   report.write({ record.read "main.jsonl" }, { "main.jsonl" })   -- main/report.md, main/report.html, figures
 local charts = require "dt.charts"
 local figure = require "dt.figure"
 local page = require "dt.page"
@@ -49,6 +49,7 @@ local VERIFICATION = {
 local MEMORY = {
   { "weights, MB", "weights", plain("%.1f", 1e-6) }, { "caches, MB", "caches", plain("%.1f", 1e-6) },
   { "device, MB", "device", plain("%.1f", 1e-6) }, { "process, MB", "host", plain("%.1f", 1e-6) },
+  { "over plain decoding", "memory", function(d) return d and ("%+.1f %%"):format(100 * (d.mean - 1)) or ABSENT end },
 }
 local TIME = {}
 for i, part in ipairs(summary.PARTS) do TIME[i] = { part, part, plain "%.4f" } end
@@ -162,12 +163,13 @@ local function speed_lines(document, s, arms, views, stem, of)
   for _, scale in ipairs(s.scales) do
     for _, view in ipairs(views) do
       local name = ("%s-%s-%s"):format(stem, scale.name, view.label:gsub("%W", ""))
-      local title = ("%%s by %s, %s%s"):format(scale.name, view.label, of)
+      local xlabel = SCALES[scale.name] or scale.name
+      local title = ("%%s by %s, %s%s"):format(xlabel, view.label, of)
       add(document, "figure", charts.scale_lines(s, faster, view.where, scale, "speedup", { name = name .. "-speedup",
-        title = title:format "Speed-up", mark = 1, xlabel = SCALES[scale.name] or scale.name,
+        title = title:format "Speed-up", mark = 1, xlabel = xlabel,
         ylabel = "speed relative to plain decoding" }))
       add(document, "figure", charts.scale_lines(s, arms, view.where, scale, "speed", { name = name .. "-speed",
-        title = title:format "Throughput", xlabel = SCALES[scale.name] or scale.name, ylabel = "tokens per second" }))
+        title = title:format "Throughput", xlabel = xlabel, ylabel = "tokens per second" }))
     end
   end
 end
@@ -213,6 +215,11 @@ local function setting_figures(s, arms, stem)
     add(figures, "figure", charts.setting_lines(merit, arms, x, { name = stem .. "-" .. x.name, mark = 1,
       title = ("%s: speed-up by %s"):format(kind, x.name), ylabel = "speed relative to plain decoding" }))
   end
+  if #settings == 1 then
+    add(figures, "figure", charts.arm_lines(s, arms, settings[1], "tokens_per_iteration", {
+      name = ("%s-%s-tokens"):format(stem, settings[1].name), ylabel = "tokens per iteration",
+      title = ("%s: tokens per iteration by %s"):format(kind, settings[1].name) }))
+  end
   for i, x in ipairs(settings) do
     for k = i + 1, #settings do
       local y = settings[k]
@@ -255,9 +262,16 @@ local function add_experiment(document, file, stem)
   verification_section(document, s, stem, views, rows, shown)
   time_section(document, s, stem, rows, shown)
   settings_section(document, s, stem)
-  if s:describe("weights", {}) then
+  if file.head.protocol.alone then
     add(document, "heading", "Memory")
+    add(document, "text", "At most, every run in a process of its own, so that its speeds are those of cold caches.")
     add(document, "table", arm_table(s, rows, {}, MEMORY))
+  end
+  if #s.traced > 0 then
+    add(document, "heading", "Probability")
+    add(document, "figure", charts.probability(s, { name = stem .. "-probability",
+      title = "Accepted length by summed probability", xlabel = "sum of the path probabilities of the verified nodes",
+      ylabel = "accepted nodes per iteration" }))
   end
 end
 
@@ -288,9 +302,13 @@ local function contents(path)
   return text
 end
 
--- Writes folder/report.md, folder/report.html and the figures: true, and one line where figures could not be drawn; or
--- nil and a message.
-function report.write(files, names, folder)
+-- The report on files, read from paths, into a folder (nil: the first path without .jsonl): report.md, report.html and
+-- the figures. The folder, and one line where figures could not be drawn; or nil and a message.
+function report.write(files, paths, folder)
+  local bare = paths[1]:gsub("%.jsonl$", "")
+  folder = folder or bare ~= paths[1] and bare or bare .. "-report"
+  local names = {}
+  for i, path in ipairs(paths) do names[i] = path:match "([^/]+)$":gsub("%.jsonl$", ""):gsub("[^%w_-]", "-") end
   local document = report.document(files, names)
   local status, message = shell("mkdir -p -- %s", folder)
   if status ~= 0 then return nil, (message:gsub("^mkdir: ", ""):gsub("\n.*", "")) end
@@ -305,7 +323,7 @@ function report.write(files, names, folder)
     return drawn and contents(("%s/%s.svg"):format(folder, f.name))
   end))
   if not ok then return nil, message end
-  return true, why
+  return folder, why
 end
 
 return report

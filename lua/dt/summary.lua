@@ -46,6 +46,12 @@ for _, part in ipairs(summary.PARTS) do -- milliseconds per token
   end
 end
 
+-- Where the models are: on the device, or in the process.
+local function used(run)
+  local bytes = run.stats.peak_memory_bytes
+  return bytes and (bytes.device or bytes.host)
+end
+
 local Summary = {}
 Summary.__index = Summary
 
@@ -101,10 +107,12 @@ local function add_scales(s, changing)
 end
 
 -- file: what record.read gives. Arms, sets and scales are in s.arms ({label, policy, preset, settings, plain}), s.sets
--- (names) and s.scales ({name, values}); plain decoding comes first.
+-- (names) and s.scales ({name, values}); plain decoding comes first. Runs with a trace, whose times are not those of
+-- others, are in s.traced only.
 function summary.new(file)
-  local s = { head = file.head, runs = file.runs, plain = record.baseline(file.runs),
+  local s = { head = file.head, runs = {}, traced = {}, plain = record.baseline(file.runs),
               arms = {}, of_arm = {}, sets = {}, scales = {} }
+  for _, run in ipairs(file.runs) do table.insert(run.probability and s.traced or s.runs, run) end
   local changing = axes_of_texts(s.runs)
   for _, run in ipairs(s.runs) do
     if not s.of_arm[run.arm] then add_arm(s, run, changing) end
@@ -164,11 +172,13 @@ local function per_case(runs, f)
 end
 
 -- The statistics over texts of a metric by name, or nil. "speedup" is the mean of the ratios to plain decoding of the
--- same text; "against" that to the arm called `reference`.
+-- same text; "against" that to the arm called `reference`; "memory" is the peak's ratio to plain decoding's.
 function Summary:describe(metric, where, reference)
   local f = METRICS[metric]
   if metric == "speedup" then
     f = function(run) return record.speedup(run, self.plain(run)) end
+  elseif metric == "memory" then
+    f = function(run) return self.plain(run) and used(run) and used(run) / used(self.plain(run)) end
   elseif metric == "against" then
     local base = record.baseline(self.runs, reference)
     f = function(run) return record.speedup(run, base(run)) end
@@ -225,12 +235,18 @@ function summary.grouped(things, key)
   return groups
 end
 
--- The arms by study, plain decoding in each; one group without a key where there are no studies.
+-- The arms by study, those of none (plain decoding) in each; one group without a key where there are no studies.
 function Summary:studies()
   local groups = summary.grouped(self.arms, function(arm) return arm.settings.study end)
   if #groups == 0 then return { self.arms } end
   for _, group in ipairs(groups) do
-    if self.arms[1].plain then table.insert(group, 1, self.arms[1]) end
+    local others = 0
+    for _, arm in ipairs(self.arms) do
+      if not arm.settings.study then
+        others = others + 1
+        table.insert(group, others, arm)
+      end
+    end
   end
   return groups
 end

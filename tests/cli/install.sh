@@ -21,6 +21,12 @@ it_works_from_a_prefix_that_was_moved() {
   succeeds --list
   grep -q '^  marker ' stdout || fail 'no marker in the list'
 }
+it_has_the_prompts_of_the_papers() {
+  install_here here
+  dtrun=$PWD/here/bin/dtrun
+  succeeds run paper ablation --quick --out x.jsonl
+  [ "$(wc -l <x.jsonl)" -eq 8 ] || fail 'not every run was made'
+}
 it_finds_files_in_DTRUN_HOME_first() {
   mkdir -p home/policies
   sed 's/doc *= *"[^"]*"/doc = "my own"/' "$source_dir/policies/linear.lua" >home/policies/linear.lua

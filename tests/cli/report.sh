@@ -43,7 +43,7 @@ it_says_where_there_is_nothing_to_report() {
   refuses 2 'started.jsonl: no runs yet' run report started.jsonl
   refuses 2 'empty.jsonl: empty' run report empty.jsonl
   refuses 2 'missing.jsonl: No such file' run report missing.jsonl
-  refuses 2 'no file given' run report
+  refuses 2 'report: no file' run report
 }
 it_says_that_the_disk_is_full() {
   [ -e /dev/full ] || { echo '  skipped: no /dev/full'; return 0; }

@@ -174,12 +174,34 @@ end
 
 function TestReport.test_the_sample_gives_every_section()
   local document = report.document({ assert(record.read(SAMPLE)) }, { "sample" })
-  lu.assertEquals(names_of(document, "heading"), { "What was run: sample", "Speed", "Verification", "Time", "Memory" })
+  lu.assertEquals(names_of(document, "heading"), { "What was run: sample", "Speed", "Verification", "Time" })
   lu.assertEquals(names_of(document, "figure"), { "sample-speedup", "sample-speed", "sample-depth", "sample-time" })
   local html = page.html(document, function(f) return "<?xml?>\n<svg><!--" .. f.name .. "--></svg>" end)
   lu.assertStrContains(html, "<figure><svg><!--sample-time--></svg></figure>")
   lu.assertNotStrContains(html, "src=")
   lu.assertNotStrContains(html, "<?xml")
+end
+
+function TestReport.test_memory_is_compared_where_every_run_had_its_own_process()
+  local function with_memory(arm, bytes)
+    local made = run { arm = arm, speed = 1 }
+    made.stats.peak_memory_bytes = { host = bytes, weights = bytes // 2, caches = 1000000 }
+    return made
+  end
+  local runs = { with_memory("ar", 20000000), with_memory("linear", 21000000) }
+  lu.assertNotStrContains(page.markdown(report.document({ file(runs) }, { "m" }), true), "Memory")
+  local text = page.markdown(report.document({ file(runs, { alone = true }) }, { "m" }), true)
+  lu.assertStrContains(text, "| linear |        10.5 |        1.0 |        21.0 |              +5.0 % |")
+end
+
+function TestReport.test_traced_runs_give_the_accepted_length_by_probability_and_no_speed()
+  local traced = run { arm = "traced", speed = 9 }
+  traced.probability = { { sum = 0.25, n = 10, accepted = 5 }, { sum = 0.75, n = 8, accepted = 8 },
+                         { sum = 1.25, n = 1, accepted = 3 } }
+  local document = report.document({ file { run { arm = "ar", speed = 1 }, traced } }, { "m" })
+  lu.assertEquals(document[#document].figure.series,
+                  { { label = "traced", points = { { x = 0.25, y = 0.5 }, { x = 0.75, y = 1.0 } } } })
+  lu.assertNotStrContains(page.markdown(document, false), "traced")
 end
 
 os.exit(lu.LuaUnit.run())

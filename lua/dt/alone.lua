@@ -1,0 +1,84 @@
+-- Experiments in which every run has a process of its own: what the process needs at most is then the run's own, and a
+-- policy without a draft model loads none. Slower to start, so its speeds are those of cold caches.
+local experiment = require "dt.experiment"
+local json = require "dt.json"
+local params = require "dt.params"
+local progress = require "dt.progress"
+local record = require "dt.record"
+local shell = require "dt.shell"
+
+local alone = {}
+
+-- What the command line calls the options of dt.load.
+local LOAD = { target = "--target", draft = "--draft", backend = "--backend", threads = "--threads", ctx = "--ctx" }
+
+local function command(exe, arm, load, generate, tokens, prompt_file, result_file)
+  local words = { exe, arm.policy, "-q", "-n", tostring(tokens), "--prompt", prompt_file, "--json", result_file }
+  local function add(...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
+  if arm.preset then add("--preset", arm.preset) end
+  for name, value in pairs(arm.params or {}) do add("--set", name .. "=" .. params.text(value)) end
+  for name, option in pairs(LOAD) do
+    if load[name] ~= nil then add(option, tostring(load[name])) end
+  end
+  if generate.ignore_eos then add "--ignore-eos" end
+  return words
+end
+
+local function write(path, text)
+  local file = assert(io.open(path, "wb"))
+  assert(file:write(text))
+  assert(file:close())
+end
+
+local KINDS = { [2] = "input", [3] = "policy" } -- of failures, by exit status
+
+-- The result of one run; or nil, a message and its kind.
+local function result_of(exe, arm, load, generate, tokens, text)
+  local prompt_file, result_file = os.tmpname(), os.tmpname()
+  write(prompt_file, text)
+  local words = command(exe, arm, load, generate, tokens, prompt_file, result_file)
+  local status, said = shell("%s" .. (" %s"):rep(#words - 1) .. " >/dev/null", table.unpack(words))
+  local file = io.open(result_file, "rb")
+  local result = status == 0 and json.decode(file:read "a")
+  file:close()
+  os.remove(prompt_file)
+  os.remove(result_file)
+  if not result then return nil, said:gsub("^dtrun: ", ""):gsub("\n.*", ""), KINDS[status] or "device" end
+  return result
+end
+
+local function run_one(t, load, exe, arm, prompt, tokens, file)
+  local result, message, kind = result_of(exe, arm, load, t.generate, tokens, prompt.text)
+  if not result then return nil, ("%s, %s: %s"):format(arm.label, prompt.name, message), kind end
+  local ok, failed = file:append(experiment.run_of(arm, prompt, tokens, 1, result))
+  return ok, failed, "device"
+end
+
+-- t: as for experiment.run, with one repeat and no warm-up; head: experiment.head(t); load: the options of dt.load.
+-- What it gives is what experiment.run does.
+function alone.run(t, head, load)
+  local file, message, kind = record.open(t.out, head)
+  if not file then return nil, message, kind end
+  local _, exe = shell "readlink /proc/$PPID/exe"
+  exe = exe:gsub("\n$", "")
+  local done, arms = {}, { { label = record.BASELINE, policy = "ar" } }
+  for _, run in ipairs(file.runs) do done[record.case(run) .. run.arm] = true end
+  for i, arm in ipairs(t.arms) do
+    arms[i + 1] = { label = arm.label or experiment.label(arm), policy = arm.policy, preset = arm.preset,
+                    params = arm.params, axes = arm.axes }
+  end
+  local bar = progress(#arms * #t.prompts * #t.tokens)
+  for _, prompt in ipairs(t.prompts) do
+    for _, tokens in ipairs(t.tokens) do
+      for _, arm in ipairs(arms) do
+        local ok = done[record.case { set = prompt.set, prompt = prompt.name, tokens = tokens } .. arm.label]
+        if not ok then ok, message, kind = run_one(t, load, exe, arm, prompt, tokens, file) end
+        if not ok then return nil, message, kind end
+        bar:step()
+      end
+    end
+  end
+  return { head = file.head, runs = file.runs }
+end
+
+return alone

@@ -1,0 +1,152 @@
+-- The papers' experiments as data: what `dtrun run paper NAME` runs. Every one has plain decoding beside its arms.
+--
+--   doc        one line
+--   sets       folders and JSON-lines files of the prompts (tests/data/prompts)
+--   arms       policies and how they are set: see dt.experiment
+--   tokens     lengths to generate
+--   chars      prompt lengths in characters; each prompt is cut to each of them, and the report shows them as a scale
+--   prompts    of each set (default 10)
+--   stops      end-of-text ends a run (default: it is generated like any token)
+--   reference  an arm that the report compares all others with
+--   alone      every run in a process of its own: its peak memory is then its own
+--   traced     an arm whose trees are looked into: accepted length against summed probability
+--
+-- Sources: "DynaTree" (tables 1 to 5, figures 4 to 9, and the sweep of its first text) and "CAST" (tables 1 and 3,
+-- figures 3 and 4). Their PG-19 is our novels; EAGLE's draft is any draft model here: only the tree's shape is EAGLE's.
+local grid = require "dt.grid"
+
+local LENGTH = 1500
+local LENGTHS = { 100, 200, 300, 500, 750, 1000, LENGTH }
+local BOTH = { "wikitext2", "novels" }
+local TASKS = { "mt_bench", "humaneval", "gsm8k", "alpaca", "sum", "qa" }
+
+-- The paper uses K = 8 on WikiText-2 and 5 on PG-19, D_max = 8 and 9; here every set has both.
+local linear8 = { policy = "linear", params = { K = 8 } }
+local linear5 = { policy = "linear", params = { K = 5 } }
+local fixed = { policy = "fixed_tree", params = { D = 8, B = 3, tau = 0.1 } }
+local dynatree = { policy = "dynatree", params = { D0 = 5, D_max = 8 } }
+local dynatree9 = { policy = "dynatree", params = { D0 = 5, D_max = 9 } }
+local rate = { policy = "rate" }
+local eagle2 = { policy = "eagle2", preset = "eagle2" }
+local eagle3 = { policy = "eagle2", preset = "eagle3" }
+local cast = { policy = "cast" }
+local cast_paper = { policy = "cast", preset = "paper" }
+
+-- dynatree with some of its mechanisms, on the tree of D = 5, B = 2.
+local function mechanisms(label, breadth, depth, history)
+  return { label = label, policy = "dynatree",
+           params = { breadth = breadth, depth = depth, history = history, D0 = 5, D_max = 8, B_mid = 2 } }
+end
+
+-- One study of dynatree's sensitivity: pairs of values for two of its parameters.
+local function study(name, first, second, pairs_of)
+  local arms = {}
+  for i, pair in ipairs(pairs_of) do
+    local params = { D0 = 5, D_max = 8, B_min = 1, B_max = 3, tau_h = 0.9, tau_l = 0.4 }
+    params[first], params[second] = pair[1], pair[2]
+    params.B_mid = math.max(2, params.B_min)
+    arms[i] = { label = ("%s %g, %g"):format(name, pair[1], pair[2]), policy = "dynatree", params = params,
+                axes = { study = name } }
+  end
+  return arms
+end
+
+local function sensitivity()
+  local thresholds = {}
+  for _, point in ipairs(grid { tau_h = { 0.8, 0.9, 0.95 }, tau_l = { 0.3, 0.4, 0.5 } }) do
+    thresholds[#thresholds + 1] = { point.tau_h, point.tau_l }
+  end
+  local arms = { fixed }
+  for _, list in ipairs {
+    study("branches", "B_min", "B_max", { { 1, 2 }, { 1, 3 }, { 1, 4 }, { 2, 4 }, { 2, 5 }, { 3, 5 } }),
+    study("depths", "D0", "D_max", { { 4, 6 }, { 5, 8 }, { 6, 10 }, { 8, 12 } }),
+    study("thresholds", "tau_h", "tau_l", thresholds),
+  } do
+    table.move(list, 1, #list, #arms + 1, arms)
+  end
+  return arms
+end
+
+local function every(policy, preset, points)
+  local arms = {}
+  for i, point in ipairs(grid(points)) do arms[i] = { policy = policy, preset = preset, params = point } end
+  return arms
+end
+
+-- cast with some of its three rules on eagle3's numbers, and without any.
+local function cast_rules(label, rerank, depth, breadth)
+  return { label = label, policy = "cast", preset = "paper",
+           params = { rerank = rerank, depth = depth, breadth = breadth } }
+end
+
+return {
+  main = {
+    doc = "throughput, speed-up and latency of linear, fixed tree, DynaTree and rate (DynaTree, tables 1 and 2)",
+    sets = BOTH, tokens = { LENGTH }, arms = { linear8, linear5, fixed, dynatree, dynatree9, rate },
+  },
+  efficiency = {
+    doc = "acceptance, tokens per iteration, path length, iterations (DynaTree, table 3)",
+    sets = BOTH, tokens = { LENGTH }, arms = { linear8, linear5, fixed, dynatree, dynatree9 },
+  },
+  ablation = {
+    doc = "breadth, depth and history added to a fixed tree, and each alone (DynaTree, table 4)",
+    sets = { "wikitext2" }, tokens = { LENGTH }, reference = "fixed D=5 B=2",
+    arms = {
+      mechanisms("fixed D=5 B=2", false, false, false), mechanisms("+ breadth and depth", true, true, false),
+      mechanisms("+ history", true, true, true), mechanisms("breadth alone", true, false, false),
+      mechanisms("depth alone", false, true, false), mechanisms("history alone", false, false, true),
+    },
+  },
+  memory = {
+    doc = "peak memory, every run in a process of its own (DynaTree, table 5)",
+    sets = BOTH, tokens = { LENGTH }, prompts = 2, alone = true, arms = { linear8, fixed, dynatree },
+  },
+  lengths = {
+    doc = "speed by the number of tokens generated (DynaTree, figure 6)",
+    sets = BOTH, tokens = LENGTHS, arms = { linear8, fixed, dynatree },
+  },
+  prompt_lengths = {
+    doc = "speed by the length of the prompt (DynaTree, figure 9)",
+    sets = { "novels" }, tokens = { LENGTH }, chars = { 100, 200, 800, 1000 }, arms = { linear8, fixed, dynatree },
+  },
+  sensitivity = {
+    doc = "DynaTree's branches, depths and thresholds (DynaTree, figure 8)",
+    sets = { "wikitext2" }, tokens = { LENGTH }, arms = sensitivity(),
+  },
+  fixed_sweep = {
+    doc = "450 settings of the fixed tree: depth, branching, threshold, length (DynaTree, figure 7 and its first text)",
+    sets = { "wikitext2" }, tokens = { 100, 200, 300, 500, 1000 }, prompts = 5,
+    arms = every("fixed_tree", nil,
+                 { D = { from = 3, to = 8 }, B = { 2, 3, 4 }, tau = { 0.01, 0.02, 0.03, 0.05, 0.1 } }),
+  },
+  as_published = {
+    doc = "what a certain root and a commit without recomputing gain over the published algorithm",
+    sets = BOTH, tokens = { LENGTH }, reference = "dynatree as published",
+    arms = {
+      { label = "dynatree as published", policy = "dynatree", preset = "as_published" },
+      { label = "dynatree, certain root", policy = "dynatree", params = { rebuild = true } },
+      { label = "dynatree, no recomputing", policy = "dynatree", params = { root_branch = 1 } },
+      { label = "dynatree, both", policy = "dynatree" },
+      { label = "fixed tree as published", policy = "fixed_tree", preset = "as_published" },
+      { label = "fixed tree, both", policy = "fixed_tree" },
+    },
+  },
+  tasks = {
+    doc = "speed-up on six tasks: linear, eagle2, eagle3, cast, DynaTree and rate (CAST, table 1)",
+    sets = TASKS, tokens = { 1024 }, stops = true, arms = { linear5, eagle2, eagle3, cast_paper, cast, dynatree, rate },
+  },
+  cast_ablation = {
+    doc = "CAST's reranking, depth and breadth rules added to eagle3 (CAST, table 3, batch of one)",
+    sets = { "mt_bench", "humaneval" }, tokens = { 1024 }, stops = true, reference = "eagle3",
+    arms = {
+      { label = "eagle3", policy = "eagle2", preset = "eagle3" }, cast_rules("+ reranking", true, false, false),
+      cast_rules("+ reranking, depth", true, true, false), cast_rules("+ reranking, breadth", true, false, true),
+      cast_rules("cast", true, true, true),
+    },
+  },
+  cast_figures = {
+    doc = "accepted length against summed probability; speed-up by verified tokens (CAST, figures 3 and 4)",
+    sets = { "humaneval" }, tokens = { 1024 }, stops = true, traced = eagle3,
+    arms = every("eagle2", "eagle3", { total = { 5, 10, 20, 30, 40, 50, 60, 80, 100 } }),
+  },
+}
