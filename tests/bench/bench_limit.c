@@ -1,0 +1,281 @@
+/* How near a pass is to the limit of the machine: bench_limit [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] FOLDER...
+ *
+ * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input embedding,
+ * and the keys and values of its context; the limit is the bandwidth of a streaming sum over memory by the same threads,
+ * measured around each model's passes; `share` is the one through the other. Shares above 1 mean that the model, or a part of
+ * it, stays in a cache. All passes of a model take turns, each after one of its kind that is not counted, so that a slow
+ * minute of the machine falls on all. A pass's rows are a tree's: one prefix, each row its own path slot.
+ *
+ *   verify   argmax of every row       draft   32 candidates of every row       prompt   keys and values only
+ *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns, 256
+ *            ids or one layer, or the context 16 positions. "matrices": qkv and output, with norms and barriers; "pass": the rest
+ *
+ * -s: seconds for each model's passes (20), and as many for the split. -8: with int8 weights, as a draft may have them. */
+#include "cpu.h"
+#include "model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_ROWS = 256, SLOTS = 2048, MOST_REPEATS = 1000, CANDIDATES = 32, MOST_CASES = 32, MOST_LAYERS = 256 };
+enum { FEW_INNER = 32, FEW_IDS = 256, FEW_POSITIONS = 16 };
+
+static dt_error err;
+
+static void must(dt_status status) {
+  if (status == DT_OK) return;
+  fprintf(stderr, "bench_limit: %s\n", err.message);
+  exit(1);
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------------------------------- */
+
+/* A model on the backend, with a cache of one sequence. */
+typedef struct {
+  const dt_backend_ops *ops;
+  dt_weights *weights;
+  dt_cache *cache;
+  int vocab, context;
+} subject;
+
+/* One kind of pass, and the seconds it took each time. A prompt pass begins at position 0. */
+typedef struct {
+  const char *pass;
+  const subject *on;
+  dt_want want;
+  int context, rows;
+  int n;
+  double took[MOST_REPEATS];
+} pass_case;
+
+static pass_case pass_of(const char *pass, const subject *on, dt_want want, int context, int rows) {
+  return (pass_case){.pass = pass, .on = on, .want = want, .context = context, .rows = rows};
+}
+
+static void run(const subject *on, dt_want want, int context, int count) {
+  int32_t token[MOST_ROWS], position[MOST_ROWS], prefix[MOST_ROWS], slot[MOST_ROWS], one[MOST_ROWS];
+  int32_t zero[MOST_ROWS] = {0}, index[MOST_ROWS], best[MOST_ROWS];
+  static int32_t id[MOST_ROWS * CANDIDATES];
+  static float logp[MOST_ROWS * CANDIDATES], confidence[MOST_ROWS], entropy[MOST_ROWS];
+  for (int i = 0; i < count; i++) {
+    token[i] = i * 7 % FEW_IDS, index[i] = i, one[i] = 1, slot[i] = context + i;
+    prefix[i] = position[i] = want == DT_WANT_NOTHING ? context + i : context;
+  }
+  dt_rows rows = {count, token, position, zero, slot, prefix, slot, one, 1};
+  dt_out out = {.want = want,
+                .n = count,
+                .row = index,
+                .argmax = best,
+                .k = CANDIDATES,
+                .vocab = on->vocab,
+                .top_id = id,
+                .top_logp = logp,
+                .confidence = confidence,
+                .entropy = entropy};
+  must(on->ops->forward(on->weights, on->cache, &rows, &out, &err));
+}
+
+static subject subject_open(const dt_backend_ops *ops, dt_backend *backend, const dt_model_desc *d) {
+  subject s = {.ops = ops, .vocab = d->vocab, .context = d->context < SLOTS ? d->context : SLOTS};
+  must(ops->upload(backend, d, &s.weights, &err));
+  must(ops->create_cache(s.weights, 1, SLOTS + MOST_ROWS, &s.cache, &err));
+  for (int at = 0; at < s.context; at += MOST_ROWS)
+    run(&s, DT_WANT_NOTHING, at, s.context - at < MOST_ROWS ? s.context - at : MOST_ROWS);
+  return s;
+}
+
+static void subject_close(subject *s) {
+  s->ops->free_cache(s->cache);
+  s->ops->free_weights(s->weights);
+}
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* All cases in turn until the time is over, at least three times; then each one's times are in order. */
+static void measure(pass_case *cases, int count, double seconds) {
+  double end = now() + seconds;
+  for (int round = 0; round < MOST_REPEATS && (round < 3 || now() < end); round++)
+    for (int i = 0; i < count; i++) {
+      pass_case *c = &cases[i];
+      run(c->on, c->want, c->context, c->rows);
+      double start = now();
+      run(c->on, c->want, c->context, c->rows);
+      c->took[c->n++] = now() - start;
+    }
+  for (int i = 0; i < count; i++) qsort(cases[i].took, (size_t)cases[i].n, sizeof(double), by_size);
+}
+
+static double median(const pass_case *c) { return c->took[c->n / 2]; }
+
+/* ---- the lines ------------------------------------------------------------------------------------------------------- */
+
+static double bytes_of(const dt_model_desc *d, const dt_matrix *m) {
+  return m->data ? (double)m->rows * m->cols * (d->int8 ? 1 : m->dtype == DT_F32 ? 4 : 2) : 0;
+}
+
+/* The matrices; norms, biases and scales are too small to count. */
+static double weight_bytes(const dt_model_desc *d) {
+  double sum = bytes_of(d, &d->unembed);
+  for (int i = 0; i < d->layers; i++) {
+    const dt_layer *l = &d->layer[i];
+    const dt_matrix *all[] = {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down};
+    for (size_t j = 0; j < sizeof all / sizeof *all; j++) sum += bytes_of(d, all[j]);
+  }
+  return sum;
+}
+
+static void time_passes(const char *name, const dt_model_desc *d, const subject *s, double bandwidth, double seconds) {
+  static pass_case cases[MOST_CASES];
+  const int contexts[] = {128, 256, 512, 1024, 2047};
+  int count = 0;
+  memset(cases, 0, sizeof cases);
+  for (int rows = 1; rows <= 64; rows *= 2) cases[count++] = pass_of("verify", s, DT_WANT_ARGMAX, 512, rows);
+  for (int rows = 1; rows <= 16; rows *= 2) cases[count++] = pass_of("draft", s, DT_WANT_TOPK, 512, rows);
+  for (int i = 0; i < 5; i++)
+    if (contexts[i] < s->context && contexts[i] != 512)
+      for (int rows = 1; rows <= 16; rows *= 16)
+        cases[count++] = pass_of("verify", s, DT_WANT_ARGMAX, contexts[i], rows);
+  cases[count++] = pass_of("prompt", s, DT_WANT_NOTHING, 0, MOST_ROWS);
+  measure(cases, count, seconds);
+  for (int i = 0; i < count; i++) {
+    const pass_case *c = &cases[i];
+    double bytes = weight_bytes(d) + 8.0 * d->layers * d->kv_heads * d->head_dim * c->context;
+    if (c->want == DT_WANT_NOTHING) bytes -= bytes_of(d, &d->unembed);
+    double rate = bytes / median(c);
+    printf("%s,%s,%d,%d,%d,%.1f,%.1f,%.2f,%.1f,%.2f,%.2f\n", name, c->pass, c->context, c->rows, c->n, median(c) * 1e6,
+           c->took[0] * 1e6, bytes * 1e-6, c->rows / median(c), rate * 1e-9, rate / bandwidth);
+  }
+}
+
+/* The model with less of something. Rows are views of the whole one's: what they hold does not matter here. */
+typedef struct {
+  dt_model_desc desc;
+  dt_layer layer[MOST_LAYERS];
+} cut_model;
+
+static dt_matrix few_rows(dt_matrix m, int rows) {
+  m.rows = m.group = m.stride = rows;
+  return m;
+}
+
+static void cut_inner(cut_model *m) {
+  m->desc.inter = FEW_INNER;
+  for (int i = 0; i < m->desc.layers; i++) {
+    dt_layer *l = &m->layer[i];
+    l->up = few_rows(l->up, FEW_INNER), l->up_bias = few_rows(l->up_bias, FEW_INNER);
+    l->gate = few_rows(l->gate, FEW_INNER), l->gate_bias = few_rows(l->gate_bias, FEW_INNER);
+    l->down.cols = FEW_INNER;
+  }
+}
+
+static void cut_ids(cut_model *m) {
+  m->desc.vocab = FEW_IDS;
+  m->desc.embed = few_rows(m->desc.embed, FEW_IDS), m->desc.unembed = few_rows(m->desc.unembed, FEW_IDS);
+}
+
+static void cut_layers(cut_model *m) { m->desc.layers = 1; }
+
+/* Seconds that a pass of one row costs less on the cut model, alternating with the whole one; *whole: what that costs. */
+static double saved_by(void (*cut)(cut_model *), dt_backend *backend, const dt_model_desc *d, const subject *s,
+                       double seconds, double *whole) {
+  static cut_model m;
+  static pass_case cases[2];
+  m.desc = *d;
+  memcpy(m.layer, d->layer, (size_t)d->layers * sizeof *d->layer);
+  m.desc.layer = m.layer;
+  cut(&m);
+  subject less = subject_open(s->ops, backend, &m.desc);
+  cases[0] = pass_of("split", s, DT_WANT_ARGMAX, 512, 1);
+  cases[1] = pass_of("split", &less, DT_WANT_ARGMAX, 512, 1);
+  measure(cases, 2, seconds);
+  subject_close(&less);
+  *whole = median(&cases[0]);
+  return median(&cases[0]) - median(&cases[1]);
+}
+
+static void split_pass(const char *name, dt_backend *backend, const dt_model_desc *d, const subject *s,
+                       double seconds) {
+  static pass_case cases[2];
+  if (d->layers < 2 || d->layers > MOST_LAYERS || s->context <= 512) return;
+  double whole;
+  double mlp = saved_by(cut_inner, backend, d, s, seconds / 4, &whole);
+  double logits = saved_by(cut_ids, backend, d, s, seconds / 4, &whole);
+  double layers = saved_by(cut_layers, backend, d, s, seconds / 4, &whole) * d->layers / (d->layers - 1);
+  cases[0] = pass_of("split", s, DT_WANT_ARGMAX, 512, 1);
+  cases[1] = pass_of("split", s, DT_WANT_ARGMAX, FEW_POSITIONS, 1);
+  measure(cases, 2, seconds / 4);
+  double attention = median(&cases[0]) - median(&cases[1]);
+  const struct {
+    const char *operation;
+    double seconds;
+  } part[] = {{"mlp", mlp},
+              {"matrices", layers - mlp - attention},
+              {"attention", attention},
+              {"logits", logits},
+              {"pass", whole - layers - logits}};
+  for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+    printf("%s,split %s,512,1,,%.1f,,,,,%.2f\n", name, part[i].operation, part[i].seconds * 1e6,
+           part[i].seconds / whole);
+}
+
+static void describe_processor(void) {
+  char line[256], name[256] = "unknown processor";
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  while (file && fgets(line, sizeof line, file))
+    if (sscanf(line, "model name : %255[^\n]", name) == 1) break;
+  if (file) fclose(file);
+  printf("# %s, %ld cores, last-level cache of %ld MB as it says\n", name, sysconf(_SC_NPROCESSORS_ONLN),
+         sysconf(_SC_LEVEL3_CACHE_SIZE) >> 20);
+}
+
+int main(int argc, char **argv) {
+  dt_backend_options options = {.variant = NULL, .threads = 2};
+  double seconds = 20;
+  bool int8 = false;
+  for (int option; (option = getopt(argc, argv, "t:v:s:8")) != -1;) {
+    if (option == 't') options.threads = atoi(optarg);
+    if (option == 'v') options.variant = optarg;
+    if (option == 's') seconds = atof(optarg);
+    if (option == '8') int8 = true;
+    if (option == '?') optind = argc;
+  }
+  if (optind >= argc) {
+    fprintf(stderr, "usage: bench_limit [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] FOLDER...\n");
+    return 2;
+  }
+  const dt_backend_ops *ops = &dt_cpu_ops;
+  dt_backend *backend;
+  must(ops->open(&options, &backend, &err));
+  describe_processor();
+  printf("# %s, %d threads%s\n", ops->describe(backend), options.threads, int8 ? ", int8 weights" : "");
+  printf("model,pass,context,rows,repeats,median_us,best_us,read_mb,rows_per_s,gb_per_s,share\n");
+  for (; optind < argc; optind++) {
+    const char *slash = strrchr(argv[optind], '/'), *name = slash && slash[1] ? slash + 1 : argv[optind];
+    model *m;
+    must(model_open(argv[optind], &m, &err));
+    dt_model_desc d = *model_desc(m);
+    d.int8 = int8;
+    subject s = subject_open(ops, backend, &d);
+    double bandwidth = ops->read_bandwidth(backend);
+    time_passes(name, &d, &s, bandwidth, seconds);
+    printf("# streaming sum %.1f GB/s before the passes of %s, %.1f GB/s after\n", bandwidth * 1e-9, name,
+           ops->read_bandwidth(backend) * 1e-9);
+    split_pass(name, backend, &d, &s, seconds);
+    subject_close(&s);
+    model_close(m);
+  }
+  ops->close(backend);
+  return 0;
+}

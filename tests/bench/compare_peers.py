@@ -1,0 +1,241 @@
+"""What people would use instead: llama.cpp and transformers beside dtrun, on the same models, prompts, lengths and threads.
+
+    python tests/bench/compare_peers.py [--target DIR --draft DIR] [--prompts 4] [--tokens 200] [--threads 2] [--repeats 3]
+
+needs torch, transformers, numpy, safetensors, gguf, and llama-cpp-python built from source, so that it uses all the machine has:
+
+    CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python gguf
+
+A peer that is not installed is named and left out. llama.cpp gets an F16 GGUF of the same checkpoint and token ids, and its own
+timings are taken, without the choice of the token; transformers computes in f32, plainly and with its assisted generation, and
+is timed from outside. All arms run a prompt before the next comes, in an order that rotates, so that a slow minute of the machine
+falls on all. The prompt pass is of all tokens but the last, as in dtrun. Printed are medians over runs of tokens/s (prompt pass
+included), milliseconds per token after the prompt and prompt tokens/s; how many tokens agree with dtrun's plain decoding, which
+need not be all (the peers round otherwise) but few would mean a broken comparison; and the ratios.
+"""
+import argparse, ctypes, importlib.util, json, os, pathlib, statistics, subprocess, tempfile, time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Dtrun:
+    """One process of dtrun with the pair loaded; an arm is (label, options of pair:generate)."""
+
+    def __init__(self, options):
+        command = [str(options.dtrun), "run", str(ROOT / "tests/bench/serve.lua"), "-m", options.target, "-md", options.draft,
+                   "-t", str(options.threads)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.arms = [("dtrun ar", {"policy": "ar"})]
+        for policy in options.policy or ["linear:K=5", "dynatree"]:
+            name, _, values = policy.partition(":")
+            params = dict(pair.split("=") for pair in values.split(",")) if values else {}
+            self.arms.append((f"dtrun {policy}", {"policy": name, "params": {k: json.loads(v) for k, v in params.items()}}))
+
+    def run(self, arm, text, ids, n):
+        self.process.stdin.write(json.dumps({**arm, "prompt": text, "tokens": n, "ignore_eos": True}) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        result = json.loads(answer) if answer else {"error": "dtrun ended"}
+        if "error" in result:
+            raise SystemExit(f"compare_peers: {result['error']}")
+        stats = result["stats"]
+        decode = stats["time_ms"]
+        seconds = n / stats["tokens_per_second"]
+        prompt = decode["prompt"] / 1e3
+        return {"tokens": result["tokens"], "ids": result["prompt_ids"], "seconds": seconds, "prompt_seconds": prompt}
+
+
+def write_gguf(folder, path):
+    """The checkpoint as llama.cpp's gptneox, F16, without a tokenizer: only ids go in and out."""
+    import gguf, numpy as np
+    from safetensors import safe_open
+
+    config = json.loads((folder / "config.json").read_text())
+    hidden, heads, layers = config["hidden_size"], config["num_attention_heads"], config["num_hidden_layers"]
+    writer = gguf.GGUFWriter(path, "gptneox")
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(hidden)
+    writer.add_block_count(layers)
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_rope_dimension_count(int(config["rotary_pct"] * (hidden // heads)))
+    writer.add_head_count(heads)
+    writer.add_parallel_residual(config["use_parallel_residual"])
+    writer.add_layer_norm_eps(config["layer_norm_eps"])
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+    writer.add_tokenizer_model("no_vocab")
+    writer.add_vocab_size(config["vocab_size"])
+    names = {"gpt_neox.embed_in": "token_embd", "gpt_neox.final_layer_norm": "output_norm", "embed_out": "output"}
+    for i in range(layers):
+        at = f"gpt_neox.layers.{i}."
+        for ours, theirs in (("input_layernorm", "attn_norm"), ("post_attention_layernorm", "ffn_norm"), ("attention.query_key_value", "attn_qkv"),
+                             ("attention.dense", "attn_output"), ("mlp.dense_h_to_4h", "ffn_up"), ("mlp.dense_4h_to_h", "ffn_down")):
+            names[at + ours] = f"blk.{i}.{theirs}"
+    for file in sorted(folder.glob("*.safetensors")):
+        with safe_open(file, "np") as tensors:
+            for name in tensors.keys():
+                module, _, part = name.rpartition(".")
+                if module not in names:
+                    continue  # masks and the like
+                x = tensors.get_tensor(name)
+                if module.endswith("query_key_value"):  # rows lie head by head as q, k, v; llama.cpp wants all q, all k, all v
+                    x = x.reshape(heads, 3, hidden // heads, -1).swapaxes(0, 1).reshape(x.shape)
+                writer.add_tensor(f"{names[module]}.{part}", x.astype(np.float16 if x.ndim == 2 else np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+class LlamaCpp:
+    arms = [("llama.cpp", None)]
+
+    def __init__(self, options):
+        import llama_cpp
+
+        self.api = llama_cpp
+        self.folder = tempfile.TemporaryDirectory()
+        path = os.path.join(self.folder.name, "target.gguf")
+        write_gguf(pathlib.Path(options.target), path)
+        self.quiet = llama_cpp.llama_log_callback(lambda level, text, data: None)
+        llama_cpp.llama_log_set(self.quiet, ctypes.c_void_p(0))
+        llama_cpp.llama_backend_init()
+        self.model = llama_cpp.llama_model_load_from_file(path.encode(), llama_cpp.llama_model_default_params())
+        params = llama_cpp.llama_context_default_params()
+        params.n_ctx = 2048
+        params.n_threads = params.n_threads_batch = options.threads
+        params.no_perf = False
+        self.context = llama_cpp.llama_init_from_model(self.model, params)
+        if not self.context:
+            raise SystemExit("compare_peers: llama.cpp did not load the GGUF")
+        self.vocab = json.loads((pathlib.Path(options.target) / "config.json").read_text())["vocab_size"]
+        print("llama.cpp:", llama_cpp.llama_print_system_info().decode())
+
+    def decode(self, ids):
+        array = (self.api.llama_token * len(ids))(*ids)
+        if self.api.llama_decode(self.context, self.api.llama_batch_get_one(array, len(ids))):
+            raise SystemExit("compare_peers: llama_decode failed")
+
+    def run(self, arm, text, ids, n):
+        import numpy as np
+
+        api = self.api
+        api.llama_memory_clear(api.llama_get_memory(self.context), True)
+        api.llama_perf_context_reset(self.context)
+        self.decode(ids[:-1])
+        api.llama_synchronize(self.context)
+        tokens, last = [], ids[-1]
+        for _ in range(n):
+            self.decode([last])
+            logits = api.llama_get_logits_ith(self.context, -1)
+            last = int(np.ctypeslib.as_array(logits, shape=(self.vocab,)).argmax())
+            tokens.append(last)
+        perf = api.llama_perf_context(self.context)
+        if perf.n_eval != n or perf.n_p_eval != len(ids) - 1:
+            raise SystemExit(f"compare_peers: llama.cpp counted {perf.n_p_eval} + {perf.n_eval} tokens, not {len(ids) - 1} + {n}")
+        prompt = perf.t_p_eval_ms / 1e3
+        return {"tokens": tokens, "seconds": prompt + perf.t_eval_ms / 1e3, "prompt_seconds": prompt}
+
+
+class Transformers:
+    arms = [("transformers", False), ("transformers assisted", True)]
+
+    def __init__(self, options):
+        import torch, transformers
+
+        self.torch = torch
+        torch.set_num_threads(options.threads)
+        transformers.logging.set_verbosity_error()
+        transformers.logging.disable_progress_bar()
+        load = lambda folder: transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        self.target, self.draft = load(options.target), load(options.draft)
+        for model in (self.target, self.draft):  # end-of-text does not stop
+            model.generation_config.eos_token_id = None
+        print(f"transformers {transformers.__version__}, torch {torch.__version__}, {torch.get_num_threads()} threads")
+
+    def run(self, assisted, text, ids, n):
+        with self.torch.inference_mode():
+            start = time.perf_counter()
+            self.target(self.torch.tensor([ids[:-1]]), logits_to_keep=1, use_cache=True)
+            prompt = time.perf_counter() - start
+            start = time.perf_counter()
+            extra = {"assistant_model": self.draft} if assisted else {}
+            x = self.torch.tensor([ids])
+            out = self.target.generate(x, attention_mask=self.torch.ones_like(x), max_new_tokens=n, do_sample=False, pad_token_id=0, **extra)
+            seconds = time.perf_counter() - start
+        return {"tokens": out[0, len(ids):].tolist(), "seconds": seconds, "prompt_seconds": prompt}
+
+
+def agreeing(a, b):
+    return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="llama.cpp and transformers beside dtrun, alternating")
+    parser.add_argument("--target", default=str(ROOT / "models/mini-target"))
+    parser.add_argument("--draft", default=str(ROOT / "models/mini-draft"))
+    parser.add_argument("--policy", action="append", help="NAME or NAME:PARAM=VALUE,...; repeatable (linear:K=5 and dynatree)")
+    parser.add_argument("--prompts", type=int, default=4, help="taken in turn from both folders")
+    parser.add_argument("--tokens", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--dtrun", type=pathlib.Path, default=ROOT / "build/dtrun")
+    parser.add_argument("--out", type=pathlib.Path, help="a file to append a line of JSON per run to")
+    options = parser.parse_args()
+
+    arms = []  # (label, engine, argument)
+    for engine, module in ((Dtrun, None), (LlamaCpp, "llama_cpp"), (Transformers, "transformers")):
+        if module and not importlib.util.find_spec(module):
+            print(f"not installed, left out: {module}")
+            continue
+        made = engine(options)
+        arms += [(label, made, argument) for label, argument in made.arms]
+    synthetic = (pathlib.Path(options.target) / "synthetic.json").exists()
+    print(f"{'SYNTHETIC ' if synthetic else ''}{options.target}, {options.draft}: {options.prompts} prompts, {options.tokens} tokens, "
+          f"{options.threads} threads, {options.repeats} repeats")
+
+    runs = {label: [] for label, _, _ in arms}
+    for i in range(options.prompts):
+        name = f"{('wikitext2', 'novels')[i % 2]}/{i // 2 + 1:02d}"
+        text = (ROOT / f"tests/data/prompts/{name}.txt").read_text()
+        _, dtrun, plain = arms[0]
+        reference = dtrun.run(plain, text, None, options.tokens)  # a warm-up, the prompt's ids and the tokens to compare with
+        for repeat in range(options.repeats):
+            for j in range(len(arms)):
+                label, engine, argument = arms[(i + repeat + j) % len(arms)]
+                if repeat == 0 and i == 0:
+                    engine.run(argument, text, reference["ids"], 16)
+                run = engine.run(argument, text, reference["ids"], options.tokens)
+                run["agreeing"] = agreeing(run.pop("tokens"), reference["tokens"])
+                run["prompt_tokens"] = len(reference["ids"]) - 1
+                run.pop("ids", None)
+                runs[label].append(run)
+                if options.out:
+                    with options.out.open("a") as out:
+                        out.write(json.dumps({"arm": label, "prompt": name, "repeat": repeat + 1, "synthetic": synthetic, "target": options.target,
+                                              "draft": options.draft, "threads": options.threads, "new_tokens": options.tokens, **run}) + "\n")
+
+    def median(label, f):
+        return statistics.median(f(run) for run in runs[label])
+
+    whole = lambda run: options.tokens / run["seconds"]
+    per_token = lambda run: 1e3 * (run["seconds"] - run["prompt_seconds"]) / options.tokens
+    prompt = lambda run: run["prompt_tokens"] / run["prompt_seconds"]
+    print(f"{'':32} tokens/s  ms/token  prompt tokens/s  tokens that agree")
+    for label, _, _ in arms:
+        print(f"{label:32} {median(label, whole):8.1f} {median(label, per_token):9.3f} {median(label, prompt):16.1f} "
+              f"{median(label, lambda run: run['agreeing']):10.0f} of {options.tokens}")
+
+    def ratio(ours, theirs, f, invert=False):  # run by run, which stood side by side
+        pairs = zip(runs[ours], runs[theirs])
+        return statistics.median(f(b) / f(a) if invert else f(a) / f(b) for a, b in pairs)
+
+    for label, engine, _ in arms:
+        if isinstance(engine, Dtrun):
+            continue
+        for ours in [label for label, engine, _ in arms if isinstance(engine, Dtrun)]:
+            print(f"{ours} / {label}: tokens/s {ratio(ours, label, whole):.2f}x, after the prompt {ratio(ours, label, per_token, True):.2f}x, "
+                  f"prompt pass {ratio(ours, label, prompt):.2f}x")
+
+
+if __name__ == "__main__":
+    main()
