@@ -54,7 +54,7 @@ typedef struct {
   dt_norm_kind norm;
   dt_act_kind act;
   bool parallel_residual;
-  bool int8;       /* the backend may round matrices to int8 rows with scales: for a draft model, whose guesses it changes */
+  bool int8; /* the backend may round matrices to int8 rows with scales: for a draft model, whose guesses it changes */
   dt_matrix embed; /* [vocab,H] */
   dt_matrix final_norm, final_norm_bias;
   dt_matrix unembed;     /* [vocab,H] no bias */
