@@ -59,6 +59,9 @@ typedef struct {
   dt_matrix final_norm, final_norm_bias;
   dt_matrix unembed;     /* [vocab,H] no bias */
   const dt_layer *layer; /* [layers] */
+  /* NULL, or what an upload calls now and then: the pages read so far may leave memory (they can be read again). */
+  void (*forget)(void *owner);
+  void *owner;
 } dt_model_desc;
 
 /* ---- one pass -------------------------------------------------------------------------------------------------------- */

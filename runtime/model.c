@@ -157,6 +157,8 @@ static dt_status read_config(const char *folder, config *c, dt_error *err) {
   return config_read(path, c, err);
 }
 
+static void forget(void *owner) { st_forget(((model *)owner)->weights); }
+
 static dt_status fill(model *m, const char *folder, const config *c, dt_error *err) {
   m->layer = calloc((size_t)c->layers, sizeof *m->layer);
   m->inv_freq = calloc((size_t)c->rotary_dims / 2 + 1, sizeof *m->inv_freq);
@@ -176,7 +178,9 @@ static dt_status fill(model *m, const char *folder, const config *c, dt_error *e
                             .norm = c->norm,
                             .act = c->act,
                             .parallel_residual = c->parallel_residual,
-                            .layer = m->layer};
+                            .layer = m->layer,
+                            .forget = forget,
+                            .owner = m};
   memcpy(m->eos, c->eos, sizeof m->eos);
   m->n_eos = c->n_eos;
   dt_status status = st_open_folder(folder, &m->weights, err);

@@ -244,6 +244,11 @@ static st *new_st(size_t n_files) {
   return NULL;
 }
 
+void st_forget(st *s) {
+  for (size_t i = 0; i < s->n_files; i++)
+    if (s->file[i].map) madvise(s->file[i].map, s->file[i].size, MADV_DONTNEED);
+}
+
 void st_close(st *s) {
   if (!s) return;
   for (size_t i = 0; i < s->n; i++) free(s->tensor[i]);

@@ -36,6 +36,9 @@ dt_status st_open_bytes(const char *name, const void *bytes, size_t size, st **o
 
 void st_close(st *s); /* NULL is allowed; tensors and their data are gone afterwards */
 
+/* Lets the pages that were read leave memory; they come back from the files when they are read again. */
+void st_forget(st *s);
+
 const st_tensor *st_find(const st *s, const char *name); /* NULL: there is none */
 
 /* "[4096, 256]" into text, cut if it does not fit; returns text. */

@@ -17,7 +17,16 @@ void *cpu_take(cpu_arena *arena, size_t bytes) {
   return p;
 }
 
-dt_status cpu_arena_open(cpu_arena *arena, const char *what, size_t *account, dt_error *err) {
+/* A wish: else the first pass pays for clearing the pages. */
+static void populate(const cpu_member *me, void *context) {
+  const cpu_arena *arena = context;
+  int first, last;
+  cpu_share(me, (int)(arena->size / HUGE_PAGE), &first, &last);
+  if (first < last)
+    madvise(arena->base + (size_t)first * HUGE_PAGE, (size_t)(last - first) * HUGE_PAGE, MADV_POPULATE_WRITE);
+}
+
+dt_status cpu_arena_open(cpu_arena *arena, const char *what, int threads, size_t *account, dt_error *err) {
   arena->size = arena->used ? arena->used : 64;
   arena->used = 0;
   if (arena->size >= HUGE_PAGE) arena->size = (arena->size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
@@ -29,10 +38,10 @@ dt_status cpu_arena_open(cpu_arena *arena, const char *what, size_t *account, dt
     if (before) munmap(p, before);
     if (before < HUGE_PAGE) munmap(p + before + arena->size, HUGE_PAGE - before);
     p += before;
-    madvise(p, arena->size, MADV_HUGEPAGE);       /* a wish: it is only slower without */
-    madvise(p, arena->size, MADV_POPULATE_WRITE); /* another: else the first pass pays for clearing the pages */
+    madvise(p, arena->size, MADV_HUGEPAGE); /* a wish: it is only slower without */
   }
   arena->base = p;
+  cpu_team_run(threads, populate, arena);
   *account += arena->size;
   return DT_OK;
 }
@@ -99,7 +108,7 @@ static double cpu_read_bandwidth(dt_backend *b) {
   if (cache <= 0) cache = 32 << 20;
   size_t bytes = 4 * (size_t)cache, account = 0;
   cpu_arena arena = {.used = bytes};
-  if (cpu_arena_open(&arena, "the bandwidth probe", &account, NULL) != DT_OK) return 0.0;
+  if (cpu_arena_open(&arena, "the bandwidth probe", b->threads, &account, NULL) != DT_OK) return 0.0;
   probe p = {b->kernels, (float *)arena.base, (int)(bytes / sizeof(float) / PROBE_CHUNK), 0.0f};
   cpu_team_run(b->threads, probe_fill, &p);
   double best = 0.0;

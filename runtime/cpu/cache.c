@@ -29,8 +29,9 @@ dt_status cpu_create_cache(dt_weights *w, int sequences, int slots, dt_cache **o
   c->slots = slots;
   c->ldscores = ((size_t)slots + 15) & ~(size_t)15;
   layout(c);
-  dt_status status = cpu_arena_open(&c->cache_arena, "the cache", &w->backend->memory.caches, err);
-  if (status == DT_OK) status = cpu_arena_open(&c->scratch_arena, "scratch", &w->backend->memory.scratch, err);
+  dt_status status = cpu_arena_open(&c->cache_arena, "the cache", w->backend->threads, &w->backend->memory.caches, err);
+  if (status == DT_OK)
+    status = cpu_arena_open(&c->scratch_arena, "scratch", w->backend->threads, &w->backend->memory.scratch, err);
   if (status != DT_OK) {
     cpu_free_cache(c);
     return status;

@@ -21,7 +21,7 @@ typedef struct {
 
 void *cpu_take(cpu_arena *arena, size_t bytes); /* aligned to 64; NULL while measuring */
 /* Zeroed pages for arena->used bytes (huge ones if that is worth it), counted in *account; starts the layout anew. */
-dt_status cpu_arena_open(cpu_arena *arena, const char *what, size_t *account, dt_error *err);
+dt_status cpu_arena_open(cpu_arena *arena, const char *what, int threads, size_t *account, dt_error *err);
 void cpu_arena_close(cpu_arena *arena, size_t *account);
 
 typedef struct {
@@ -87,6 +87,18 @@ static inline float *cpu_rows_of(const dt_cache *c, int sequence, int layer, int
       (((size_t)sequence * (size_t)w->layers + (size_t)layer) * 2 + (size_t)part) * (size_t)w->kv_heads + (size_t)head;
   return c->data + index * (size_t)c->slots * (size_t)w->dim;
 }
+
+/* Columns col..col+count-1 of a source's rows become k0.. of outputs; that of row r is
+ * output + r / height * stride + r % height. */
+typedef struct {
+  const dt_matrix *source;
+  int col, count, k0, output, height, stride;
+} cpu_piece;
+
+size_t cpu_bytes_of(dt_dtype);
+const char *cpu_source_row(const dt_matrix *, int row);
+void cpu_pack(const dt_backend *, const cpu_matrix *, const cpu_piece *);
+void cpu_round(const dt_backend *, const cpu_matrix *from, const cpu_matrix *to); /* panels to int8 */
 
 dt_status cpu_upload(dt_backend *, const dt_model_desc *, dt_weights **, dt_error *);
 void cpu_free_weights(dt_weights *);

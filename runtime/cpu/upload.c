@@ -7,49 +7,26 @@
 #include <string.h>
 
 static int round_up(int n, int to) { return (n + to - 1) / to * to; }
-static size_t bytes_of(dt_dtype dtype) { return dtype == DT_F32 ? 4 : 2; }
-
-static const char *row_of(const dt_matrix *m, int row) {
-  size_t at = (size_t)(row / m->group) * (size_t)m->stride + (size_t)(row % m->group);
-  return (const char *)m->data + at * (size_t)m->cols * bytes_of(m->dtype);
-}
 
 /* What an upload works with besides its result. */
 typedef struct {
   dt_weights *w;
   const dt_model_desc *desc;
-  char *raw;   /* an aligned copy of a source row */
-  float *wide; /* the same in f32 */
-  int longest; /* numbers in the longest row */
   bool failed; /* there was no memory for a matrix on its way to int8 */
 } builder;
 
-/* Columns col.. of a source row become k0.. of output `output`. */
-static void put(builder *b, cpu_matrix *m, int output, int k0, const dt_matrix *source, int row, int col, int count) {
-  size_t element = bytes_of(source->dtype);
-  memcpy(b->raw, row_of(source, row) + (size_t)col * element, (size_t)count * element);
-  size_t at = ((size_t)(output / CPU_PANEL) * (size_t)m->k + (size_t)k0) * CPU_PANEL + (size_t)(output % CPU_PANEL);
-  if (m->dtype != DT_F32) {
-    const uint16_t *from = (const uint16_t *)b->raw;
-    uint16_t *to = (uint16_t *)m->data + at;
-    for (int i = 0; i < count; i++) to[(size_t)i * CPU_PANEL] = from[i];
-    return;
-  }
-  b->w->backend->kernels->widen(b->raw, source->dtype, count, b->wide);
-  float *to = (float *)m->data + at;
-  for (int i = 0; i < count; i++) to[(size_t)i * CPU_PANEL] = b->wide[i];
-}
-
-/* Rows of `source` become outputs output.. ; heads of head_dim rows are padded to `dim` outputs. */
-static void put_heads(builder *b, cpu_matrix *m, int output, const dt_matrix *source, int head_dim, int dim) {
-  for (int r = 0; r < source->rows; r++)
-    put(b, m, output + r / head_dim * dim + r % head_dim, 0, source, r, 0, source->cols);
+/* All columns of a source's rows become k0.. of outputs output.. ; of every `height` rows those begin `stride` outputs
+ * later. */
+static void put_rows(builder *b, const cpu_matrix *m, const dt_matrix *source, int output, int height, int stride,
+                     int k0) {
+  cpu_pack(b->w->backend, m, &(cpu_piece){source, 0, source->cols, k0, output, height, stride});
 }
 
 static void read_vector(builder *b, const dt_matrix *source, int row, int count, float *out) {
   for (int i = 0; i < count; i++) {
-    memcpy(b->raw, row_of(source, row + i), bytes_of(source->dtype));
-    b->w->backend->kernels->widen(b->raw, source->dtype, 1, out + i);
+    float raw;
+    memcpy(&raw, cpu_source_row(source, row + i), cpu_bytes_of(source->dtype));
+    b->w->backend->kernels->widen(&raw, source->dtype, 1, out + i);
   }
 }
 
@@ -80,7 +57,7 @@ static cpu_matrix take_matrix(builder *b, int outputs, int k, const dt_matrix *c
   cpu_matrix m = {.k = k, .panels = round_up(outputs, CPU_PANEL) / CPU_PANEL, .dtype = sources[0]->dtype};
   for (int i = 1; i < count; i++)
     if (sources[i]->dtype != m.dtype) m.dtype = DT_F32;
-  size_t bytes = (size_t)m.panels * (size_t)k * CPU_PANEL * bytes_of(m.dtype);
+  size_t bytes = (size_t)m.panels * (size_t)k * CPU_PANEL * cpu_bytes_of(m.dtype);
   if (!b->desc->int8)
     m.data = cpu_take(&b->w->weights_arena, bytes);
   else if (b->w->weights_arena.base && !(m.data = calloc(1, bytes)))
@@ -89,35 +66,20 @@ static cpu_matrix take_matrix(builder *b, int outputs, int k, const dt_matrix *c
   return m;
 }
 
-/* The weights of one panel as q * scale, q in -127..127. What is not finite becomes 0. */
-static void round_panel(const builder *b, const cpu_matrix *from, const cpu_matrix *to, int panel) {
-  size_t line = CPU_PANEL * bytes_of(from->dtype), bytes = (size_t)cpu_blocks(to->k) * CPU_BLOCK * CPU_PANEL;
-  const char *weights = (const char *)from->data + (size_t)panel * (size_t)from->k * line;
-  uint8_t *q = (uint8_t *)to->data + (size_t)panel * bytes;
-  float *scale = to->scale + (size_t)panel * CPU_PANEL, wide[CPU_PANEL];
-  memset(q, 128, bytes);
-  for (int k = 0; k < from->k; k++) {
-    b->w->backend->kernels->widen(weights + (size_t)k * line, from->dtype, CPU_PANEL, wide);
-    for (int j = 0; j < CPU_PANEL; j++) scale[j] = fmaxf(scale[j], fabsf(wide[j]) / 127.0f);
-  }
-  for (int k = 0; k < from->k; k++) {
-    b->w->backend->kernels->widen(weights + (size_t)k * line, from->dtype, CPU_PANEL, wide);
-    for (int j = 0; j < CPU_PANEL; j++) {
-      float x = wide[j] / scale[j];
-      if (fabsf(x) <= 127.5f) q[(k / 4 * CPU_PANEL + j) * 4 + k % 4] = (uint8_t)(128 + (int)rintf(x));
-    }
-  }
-}
-
 /* A filled matrix as it stays: as it is, or with int8 weights. */
 static cpu_matrix settle(builder *b, cpu_matrix m) {
   if (!b->desc->int8) return m;
   cpu_matrix rounded = m;
   rounded.scale = cpu_take(&b->w->weights_arena, (size_t)m.panels * CPU_PANEL * sizeof(float));
   rounded.data = cpu_take(&b->w->weights_arena, (size_t)m.panels * CPU_PANEL * (size_t)cpu_blocks(m.k) * CPU_BLOCK);
-  for (int p = 0; m.data && p < m.panels; p++) round_panel(b, &m, &rounded, p);
+  if (m.data) cpu_round(b->w->backend, &m, &rounded);
   free(m.data);
   return rounded;
+}
+
+/* The sources of some matrices are copied: their pages need not stay in memory beside the copy. */
+static void forget_sources(const builder *b) {
+  if (b->w->weights_arena.base && b->desc->forget) b->desc->forget(b->desc->owner);
 }
 
 static cpu_matrix build_qkv(builder *b, const dt_layer *l) {
@@ -126,9 +88,9 @@ static cpu_matrix build_qkv(builder *b, const dt_layer *l) {
   cpu_matrix m =
       take_matrix(b, values + w->kv_heads * w->dim, w->hidden, (const dt_matrix *[]){&l->q, &l->k, &l->v}, 3);
   if (!m.data) return settle(b, m);
-  put_heads(b, &m, 0, &l->q, head_dim, w->dim);
-  put_heads(b, &m, keys, &l->k, head_dim, w->dim);
-  put_heads(b, &m, values, &l->v, head_dim, w->dim);
+  put_rows(b, &m, &l->q, 0, head_dim, w->dim, 0);
+  put_rows(b, &m, &l->k, keys, head_dim, w->dim, 0);
+  put_rows(b, &m, &l->v, values, head_dim, w->dim, 0);
   put_bias_heads(b, m.bias, &l->q_bias, head_dim, w->dim);
   put_bias_heads(b, m.bias + keys, &l->k_bias, head_dim, w->dim);
   put_bias_heads(b, m.bias + values, &l->v_bias, head_dim, w->dim);
@@ -142,16 +104,16 @@ static cpu_matrix build_up(builder *b, const dt_layer *l) {
   if (!w->gated) {
     m = take_matrix(b, inter, w->hidden, (const dt_matrix *[]){&l->up}, 1);
     if (!m.data) return settle(b, m);
-    for (int r = 0; r < inter; r++) put(b, &m, r, 0, &l->up, r, 0, w->hidden);
+    put_rows(b, &m, &l->up, 0, inter, 0, 0);
     add_vector(b, &l->up_bias, m.bias);
     return settle(b, m);
   }
   m = take_matrix(b, 2 * round_up(inter, 16), w->hidden, (const dt_matrix *[]){&l->gate, &l->up}, 2);
   if (!m.data) return settle(b, m);
+  put_rows(b, &m, &l->gate, 0, 16, CPU_PANEL, 0);
+  put_rows(b, &m, &l->up, 16, 16, CPU_PANEL, 0);
   for (int r = 0; r < inter; r++) {
     int output = r / 16 * CPU_PANEL + r % 16;
-    put(b, &m, output, 0, &l->gate, r, 0, w->hidden);
-    put(b, &m, output + 16, 0, &l->up, r, 0, w->hidden);
     if (l->gate_bias.data) read_vector(b, &l->gate_bias, r, 1, m.bias + output);
     if (l->up_bias.data) read_vector(b, &l->up_bias, r, 1, m.bias + output + 16);
   }
@@ -161,13 +123,13 @@ static cpu_matrix build_up(builder *b, const dt_layer *l) {
 /* The attention output's columns, head by head at their padded places. */
 static void put_o(builder *b, cpu_matrix *m, const dt_layer *l) {
   int head_dim = b->desc->head_dim;
-  for (int r = 0; r < b->w->hidden; r++)
-    for (int h = 0; h < b->w->heads; h++) put(b, m, r, h * b->w->dim, &l->o, r, h * head_dim, head_dim);
+  for (int h = 0; h < b->w->heads; h++)
+    cpu_pack(b->w->backend, m, &(cpu_piece){&l->o, h * head_dim, head_dim, h * b->w->dim, 0, l->o.rows, 0});
   add_vector(b, &l->o_bias, m->bias);
 }
 
 static void put_down(builder *b, cpu_matrix *m, const dt_layer *l, int k0) {
-  for (int r = 0; r < b->w->hidden; r++) put(b, m, r, k0, &l->down, r, 0, b->desc->inter);
+  put_rows(b, m, &l->down, 0, l->down.rows, 0, k0);
   add_vector(b, &l->down_bias, m->bias);
 }
 
@@ -199,6 +161,7 @@ static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
     built.o = settle(b, built.o), built.down = settle(b, built.down);
   }
   if (out) *out = built;
+  forget_sources(b);
 }
 
 static void build_model(builder *b) {
@@ -209,17 +172,18 @@ static void build_model(builder *b) {
   w->final_norm = take_vector(b, &d->final_norm);
   w->final_norm_bias = take_vector(b, &d->final_norm_bias);
 
-  size_t row = (size_t)w->hidden * bytes_of(d->embed.dtype);
+  size_t row = (size_t)w->hidden * cpu_bytes_of(d->embed.dtype);
   w->embed_dtype = d->embed.dtype;
   w->embed = cpu_take(&w->weights_arena, (size_t)w->vocab * row);
   w->unembed = take_matrix(b, w->vocab, w->hidden, (const dt_matrix *[]){&d->unembed}, 1);
-  for (int r = 0; w->unembed.data && r < w->vocab; r++) put(b, &w->unembed, r, 0, &d->unembed, r, 0, w->hidden);
+  if (w->unembed.data) put_rows(b, &w->unembed, &d->unembed, 0, w->vocab, 0, 0);
   w->unembed = settle(b, w->unembed);
+  forget_sources(b);
   int pairs = w->rotary_dims / 2;
   w->cosine = cpu_take(&w->weights_arena, (size_t)w->context * (size_t)pairs * sizeof(float));
   w->sine = cpu_take(&w->weights_arena, (size_t)w->context * (size_t)pairs * sizeof(float));
   if (!w->embed) return;
-  for (int r = 0; r < w->vocab; r++) memcpy((char *)w->embed + (size_t)r * row, row_of(&d->embed, r), row);
+  for (int r = 0; r < w->vocab; r++) memcpy((char *)w->embed + (size_t)r * row, cpu_source_row(&d->embed, r), row);
   for (int p = 0; p < w->context; p++)
     for (int j = 0; j < pairs; j++) {
       double angle = (double)p * (double)d->inv_freq[j];
@@ -264,15 +228,12 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, dt_weights **o
   w->parallel = d->parallel_residual;
   w->gated = d->layer[0].gate.data != NULL;
 
-  builder b = {.w = w, .desc = d, .longest = d->inter > d->hidden ? d->inter : d->hidden};
-  if (d->head_dim > b.longest) b.longest = d->head_dim;
-  b.raw = malloc((size_t)b.longest * sizeof(float));
-  b.wide = malloc((size_t)b.longest * sizeof(float));
+  builder b = {.w = w, .desc = d};
   build_model(&b); /* measures */
   build_scratch(w, d->inter, d->int8);
-  if (!b.raw || !b.wide) status = dt_fail_memory(err, "packing weights", (size_t)b.longest * 2 * sizeof(float));
-  if (status == DT_OK) status = cpu_arena_open(&w->weights_arena, "the weights", &backend->memory.weights, err);
-  if (status == DT_OK) status = cpu_arena_open(&w->scratch_arena, "scratch", &backend->memory.scratch, err);
+  status = cpu_arena_open(&w->weights_arena, "the weights", backend->threads, &backend->memory.weights, err);
+  if (status == DT_OK)
+    status = cpu_arena_open(&w->scratch_arena, "scratch", backend->threads, &backend->memory.scratch, err);
   if (status == DT_OK) {
     build_model(&b);
     build_scratch(w, d->inter, d->int8);
@@ -282,8 +243,6 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, dt_weights **o
     *out = w;
   else
     cpu_free_weights(w);
-  free(b.raw);
-  free(b.wide);
   return status;
 }
 

@@ -283,6 +283,38 @@ static void shards_are_read_through_their_index_and_through_links(void **state) 
   temp_remove(folder);
 }
 
+/* Bytes of this process in pages of mapped files. */
+static long file_pages(void) {
+  long size, resident, shared = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  assert_non_null(f);
+  assert_int_equal(fscanf(f, "%ld %ld %ld", &size, &resident, &shared), 3);
+  fclose(f);
+  return shared * sysconf(_SC_PAGESIZE);
+}
+
+static void forgotten_tensors_leave_memory_and_can_be_read_again(void **state) {
+  (void)state;
+  enum { SIZE = 32 << 20 };
+  char *folder = temp_folder();
+  write_weights(folder, "model.safetensors",
+                "{\"a\":{\"dtype\":\"U8\",\"shape\":[33554432],\"data_offsets\":[0,33554432]}}", SIZE);
+  st *s;
+  dt_error err = {0};
+  assert_int_equal(st_open_folder(folder, &s, &err), DT_OK);
+  const unsigned char *data = st_find(s, "a")->data;
+  for (int round = 0; round < 2; round++) {
+    long sum = 0;
+    for (int i = 0; i < SIZE; i += 512) sum += data[i];
+    assert_int_equal(sum, 0);
+    long before = file_pages();
+    st_forget(s);
+    assert_true(before - file_pages() > SIZE / 2);
+  }
+  st_close(s);
+  temp_remove(folder);
+}
+
 static void an_index_that_lies_is_refused(void **state) {
   (void)state;
   char *folder = temp_folder();
@@ -337,6 +369,7 @@ int main(void) {
       cmocka_unit_test(an_empty_folder_is_said_to_have_no_weights),
       cmocka_unit_test(something_other_than_a_file_is_refused),
       cmocka_unit_test(shards_are_read_through_their_index_and_through_links),
+      cmocka_unit_test(forgotten_tensors_leave_memory_and_can_be_read_again),
       cmocka_unit_test(an_index_that_lies_is_refused),
       cmocka_unit_test(a_shard_outside_the_folder_is_refused),
   };
