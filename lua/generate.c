@@ -33,6 +33,8 @@ static bool fill_head(const generation *g, const dt_pair_info *pair, dtl_error *
   r->policy = copy(g->policy->info.name);
   r->params = copy(g->policy->params_json);
   r->seed = g->policy->seed;
+  r->sampling = g->request->seq.sampling;
+  r->coupled = !g->request->seq.uncoupled;
   r->target = copy(pair->target.path);
   r->draft = copy(draft);
   r->backend = copy(pair->backend);

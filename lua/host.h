@@ -152,6 +152,8 @@ typedef struct {
   const char *finish_reason; /* "length", "eos", "stop", "context", "interrupted", "policy", "error": static */
   char *policy, *params;     /* its name; parameters as given, a JSON object as text */
   uint64_t seed;
+  dt_sampling sampling;
+  bool coupled;
   char *target, *draft; /* folders; draft NULL: none loaded */
   char *backend;
   int threads;

@@ -32,6 +32,24 @@ static void on_text(void *user, const char *bytes, size_t len) {
   l->failed = lua_pcall(l->L, 2, 0, 0) != LUA_OK;
 }
 
+static float real_option(lua_State *L, const char *key) {
+  lua_getfield(L, 2, key);
+  float value = (float)luaL_optnumber(L, -1, 0);
+  lua_pop(L, 1);
+  return value;
+}
+
+static void read_sampling(lua_State *L, dt_seq_options *seq, uint64_t seed) {
+  seq->sampling = (dt_sampling){.seed = seed,
+                                .temp = real_option(L, "temp"),
+                                .top_k = (int)driver_integer(L, "top_k", 0),
+                                .top_p = real_option(L, "top_p"),
+                                .min_p = real_option(L, "min_p")};
+  lua_getfield(L, 2, "coupled");
+  seq->uncoupled = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
+  lua_pop(L, 1);
+}
+
 static void read_stop(lua_State *L, dt_seq_options *seq) {
   lua_getfield(L, 2, "stop");
   int list = lua_gettop(L);
@@ -74,6 +92,7 @@ int lib_pair_generate(lua_State *L) {
   request.seq.max_tokens = (int)driver_integer(L, "tokens", 128);
   lua_getfield(L, 2, "ignore_eos");
   request.seq.ignore_eos = lua_toboolean(L, -1);
+  read_sampling(L, &request.seq, options.seed);
   read_stop(L, &request.seq);
   read_prompt(L, pair, &request);
   listener listen = {.L = L};

@@ -1,6 +1,9 @@
 /* Policies in drivers: the options that choose one, and its description. */
 #include "driver.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 /* The field of the options table at index 2 as a string that lives as long as the options. */
 static const char *string_option(lua_State *L, const char *key, size_t *len) {
   lua_getfield(L, 2, key);
@@ -14,6 +17,23 @@ lua_Integer driver_integer(lua_State *L, const char *key, lua_Integer fallback) 
   lua_Integer value = luaL_optinteger(L, -1, fallback);
   lua_pop(L, 1);
   return value;
+}
+
+/* A whole number, or one as text, as results have it: Lua's integers end at 2^63 - 1. */
+static uint64_t seed_option(lua_State *L) {
+  uint64_t seed;
+  if (lua_getfield(L, 2, "seed") == LUA_TSTRING) {
+    const char *text = lua_tostring(L, -1);
+    char *end;
+    errno = 0;
+    seed = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno)
+      luaL_error(L, "generate: seed = '%s' is not a whole number from 0 to 2^64 - 1", text);
+  } else {
+    seed = (uint64_t)luaL_optinteger(L, -1, 0);
+  }
+  lua_pop(L, 1);
+  return seed;
 }
 
 /* settings: a list of {name, text}; the array stays on the stack. */
@@ -33,9 +53,8 @@ static void read_settings(lua_State *L, dtl_policy_options *options) {
 }
 
 dtl_policy_options driver_policy_options(lua_State *L) {
-  dtl_policy_options options = {.policy = string_option(L, "policy", NULL),
-                                .preset = string_option(L, "preset", NULL),
-                                .seed = (uint64_t)driver_integer(L, "seed", 0)};
+  dtl_policy_options options = {
+      .policy = string_option(L, "policy", NULL), .preset = string_option(L, "preset", NULL), .seed = seed_option(L)};
   options.source = string_option(L, "source", &options.source_len);
   read_settings(L, &options);
   return options;

@@ -104,6 +104,21 @@ static void add_stats(cJSON *root, const dtl_result *r) {
   cJSON_AddStringToObject(stats, "output_hash", hash);
 }
 
+/* null: each token is the likeliest one. A filter that lets all pass is null too. */
+static void add_sampling(cJSON *root, const dtl_result *r) {
+  const dt_sampling *p = &r->sampling;
+  if (p->temp == 0) {
+    cJSON_AddNullToObject(root, "sampling");
+    return;
+  }
+  cJSON *sampling = cJSON_AddObjectToObject(root, "sampling");
+  add_real(sampling, "temp", (double)p->temp);
+  add_ratio(sampling, "top_k", p->top_k, p->top_k ? 1 : 0);
+  add_ratio(sampling, "top_p", (double)p->top_p, p->top_p > 0 ? 1 : 0);
+  add_ratio(sampling, "min_p", (double)p->min_p, p->min_p > 0 ? 1 : 0);
+  cJSON_AddBoolToObject(sampling, "coupled", r->coupled);
+}
+
 char *dtl_result_json(const dtl_result *r) {
   cJSON *root = cJSON_CreateObject();
   char seed[24];
@@ -113,6 +128,7 @@ char *dtl_result_json(const dtl_result *r) {
   add_text(root, "policy", r->policy);
   cJSON_AddRawToObject(root, "params", r->params ? r->params : "{}");
   cJSON_AddStringToObject(root, "seed", seed);
+  add_sampling(root, r);
   add_text(root, "backend", r->backend);
   cJSON_AddNumberToObject(root, "threads", r->threads);
   add_text(root, "target", r->target);

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, STRING, NUMBER, SETTING, STOP } option_kind;
+typedef enum { FLAG, STRING, NUMBER, REAL, SEED, SETTING, STOP } option_kind;
 
 typedef struct {
   const char *names[3];
   const char *argument; /* what its value is called; NULL for a FLAG */
   option_kind kind;
-  size_t field;   /* FLAG, STRING, NUMBER: of cli_options */
-  bool unlimited; /* NUMBER: -1 is allowed beside 1 .. most */
+  size_t field; /* FLAG, STRING, NUMBER, REAL, SEED: of cli_options */
+  bool also;    /* NUMBER: -1 is allowed beside 1 .. most; REAL: 0 is allowed beside what is above it, up to most */
   int most;
   const char *help;
 } option;
@@ -51,6 +51,12 @@ static const option options[] = {
     {{"--backend"}, "NAME", STRING, FIELD(backend), 0, 0, "auto, cpu or cuda (auto)"},
     {{"--set"}, "NAME=VALUE", SETTING, 0, 0, 0, "a parameter of the policy (repeatable)"},
     {{"--preset"}, "NAME", STRING, FIELD(preset), 0, 0, "a named set of parameters of the policy"},
+    {{"--temp"}, "T", REAL, FIELD(temp), true, 100, "temperature of sampling (0: always the likeliest token)"},
+    {{"--top-k"}, "K", NUMBER, FIELD(top_k), 0, INT_MAX, "sample from the K likeliest tokens only"},
+    {{"--top-p"}, "P", REAL, FIELD(top_p), 0, 1, "sample from the likeliest tokens that hold P of the probability"},
+    {{"--min-p"}, "P", REAL, FIELD(min_p), true, 1, "sample from tokens of at least P times the largest probability"},
+    {{"-s", "--seed"}, "N", SEED, FIELD(seed), 0, 0, "of sampling and of the policy's random numbers (0)"},
+    {{"--uncoupled"}, NULL, FLAG, FIELD(uncoupled), 0, 0, "draft without the noise of sampling"},
     {{"--ignore-eos"}, NULL, FLAG, FIELD(ignore_eos), 0, 0, "end-of-text is a token like any other and does not stop"},
     {{"--stop"}, "TEXT", STOP, 0, 0, 0, "end the text before this string (repeatable)"},
     {{"--compare"}, "POLICY", STRING, FIELD(compare), 0, 0, "run that policy too and print the ratio"},
@@ -118,14 +124,34 @@ static dt_status parse_number(const option *o, const char *name, const char *val
   errno = 0;
   long n = strtol(value, &end, 10);
   bool whole = end != value && !*end && errno == 0;
-  if (whole && ((n >= 1 && n <= o->most) || (n == -1 && o->unlimited))) {
+  if (whole && ((n >= 1 && n <= o->most) || (n == -1 && o->also))) {
     *out = (int)n;
     return DT_OK;
   }
-  const char *also = o->unlimited ? ", or -1" : "";
+  const char *also = o->also ? ", or -1" : "";
   if (o->most == INT_MAX)
     return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a whole number, 1 or more%s", name, value, also);
   return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a whole number from 1 to %d%s", name, value, o->most, also);
+}
+
+static dt_status parse_real(const option *o, const char *name, const char *value, float *out, dt_error *err) {
+  char *end;
+  float x = strtof(value, &end);
+  if (end == value || *end || !(x > 0 || (o->also && x == 0)) || x > (float)o->most)
+    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a number %s 0, at most %d", name, value,
+                   o->also ? "of at least" : "above", o->most);
+  *out = x;
+  return DT_OK;
+}
+
+static dt_status parse_seed(const char *name, const char *value, uint64_t *out, dt_error *err) {
+  char *end;
+  errno = 0;
+  unsigned long long n = strtoull(value, &end, 10);
+  if (*value < '0' || *value > '9' || *end || errno)
+    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a whole number from 0 to 2^64 - 1", name, value);
+  *out = n;
+  return DT_OK;
 }
 
 /* Stores the value of an option (NULL for a flag) that was given under `name`. */
@@ -135,6 +161,8 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
   case FLAG: *(bool *)field = true; break;
   case STRING: *(const char **)field = value; break;
   case NUMBER: return parse_number(o, name, value, field, err);
+  case REAL: return parse_real(o, name, value, field, err);
+  case SEED: return parse_seed(name, value, field, err);
   case STOP:
     if (!*value) return dt_fail(err, DT_EINPUT, "%s: expected a text that is not empty", name);
     out->stop[out->n_stop++] = value;

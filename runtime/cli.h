@@ -12,11 +12,13 @@ typedef struct {
   const char *prompt_file, *text;
   const char *target, *draft, *draft_dtype, *backend;
   const char *preset, *compare, *json, *trace;
-  int tokens, context, threads;
+  int tokens, context, threads, top_k;
+  float temp, top_p, min_p;
+  uint64_t seed;
   dtl_setting *settings; /* [n_settings] */
   const char **stop;     /* [n_stop] */
   int n_settings, n_stop;
-  bool ignore_eos, color, quiet, verbose;
+  bool ignore_eos, uncoupled, color, quiet, verbose;
   bool help, version, list;
 } cli_options;
 

@@ -23,23 +23,26 @@ typedef struct {
   float min_p; /* 0: all */
 } dt_sampling;
 
-/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011): word[0..3] becomes the
- * four numbers that belong to the counter in it. */
-static inline void draw_philox(uint64_t key, uint32_t word[4]) {
+/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011) on n counters side by
+ * side: a[i], b[i], c[i], d[i] become the four numbers that belong to the counter in them. */
+static inline void draw_philox(uint64_t key, int n, uint32_t *restrict a, uint32_t *restrict b, uint32_t *restrict c,
+                               uint32_t *restrict d) {
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-  for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-    uint64_t a = (uint64_t)0xD2511F53u * word[0], b = (uint64_t)0xCD9E8D57u * word[2];
-    uint32_t high_a = (uint32_t)(a >> 32), high_b = (uint32_t)(b >> 32);
-    word[0] = high_b ^ word[1] ^ k0, word[1] = (uint32_t)b;
-    word[2] = high_a ^ word[3] ^ k1, word[3] = (uint32_t)a;
-  }
+  for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
+    for (int i = 0; i < n; i++) {
+      uint64_t p = (uint64_t)0xD2511F53u * a[i], q = (uint64_t)0xCD9E8D57u * c[i];
+      a[i] = (uint32_t)(q >> 32) ^ b[i] ^ k0;
+      b[i] = (uint32_t)q;
+      c[i] = (uint32_t)(p >> 32) ^ d[i] ^ k1;
+      d[i] = (uint32_t)p;
+    }
 }
 
 /* The random bits behind G: seed is the key, and 64 ids in a row have 16 counters in a row, so that sixteen lanes can count
  * for themselves. */
 static inline uint32_t draw_bits(uint64_t seed, int32_t position, int32_t id) {
   uint32_t word[4] = {(uint32_t)id / 64 * 16 + (uint32_t)id % 16, (uint32_t)position, 0, 0};
-  draw_philox(seed, word);
+  draw_philox(seed, 1, &word[0], &word[1], &word[2], &word[3]);
   return word[(uint32_t)id / 16 % 4];
 }
 

@@ -115,10 +115,12 @@ typedef struct {
   bool ignore_eos;         /* end-of-text is a token like any other */
   const char *const *stop; /* [n_stop] strings that end the text; copied */
   int n_stop;
+  dt_sampling sampling; /* zeros: the likeliest token */
+  bool uncoupled;       /* drafting does not know the noise that the target's tokens are drawn with */
 } dt_seq_options;
 
 /* Starts sequence `seq` (0..sequences-1), whatever it did before, and runs the prompt pass: rows 0..n-2 in each model.
- * DT_EINPUT: no tokens, or an id out of range; DT_ECONTEXT: the prompt leaves no room for one token. */
+ * DT_EINPUT: no tokens, an id or a sampling parameter out of range; DT_ECONTEXT: the prompt leaves no room for one token. */
 dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                        dt_error *err);
 

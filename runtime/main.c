@@ -125,7 +125,7 @@ static int read_prompt(const cli_options *o, job *j) {
 
 static dtl_policy_options policy_options(const cli_options *o) {
   return (dtl_policy_options){
-      .policy = o->policy, .preset = o->preset, .settings = o->settings, .n_settings = o->n_settings};
+      .policy = o->policy, .preset = o->preset, .settings = o->settings, .n_settings = o->n_settings, .seed = o->seed};
 }
 
 /* All that can be refused before a token is generated. */
@@ -138,7 +138,7 @@ static int prepare(const cli_options *o, job *j) {
   dtl_error err;
   dtl_policy_options po = policy_options(o);
   if (!dtl_policy_open(&po, &j->policy, &err)) return complain_of(&err);
-  if (o->compare && !dtl_policy_open(&(dtl_policy_options){.policy = o->compare}, &j->other, &err))
+  if (o->compare && !dtl_policy_open(&(dtl_policy_options){.policy = o->compare, .seed = o->seed}, &j->other, &err))
     return complain_of(&err);
   int status = read_prompt(o, j);
   if (status) return status;
@@ -214,16 +214,20 @@ static bool outputs_meet(void) {
 
 static int run_policies(const cli_options *o, job *j) {
   bool json_only = o->json && strcmp(o->json, "-") == 0;
-  dtl_request request = {
-      .text = j->prompt,
-      .text_len = j->prompt_len,
-      .context = o->context,
-      .costs = &j->costs,
-      .user = j,
-      .interrupt = &interrupted,
-      .seq = {.max_tokens = o->tokens, .ignore_eos = o->ignore_eos, .stop = o->stop, .n_stop = o->n_stop},
-      .on_text = json_only ? NULL : show_text,
-      .on_origin = o->color && !json_only ? show_origin : NULL};
+  dtl_request request = {.text = j->prompt,
+                         .text_len = j->prompt_len,
+                         .context = o->context,
+                         .costs = &j->costs,
+                         .user = j,
+                         .interrupt = &interrupted,
+                         .seq = {.max_tokens = o->tokens,
+                                 .ignore_eos = o->ignore_eos,
+                                 .stop = o->stop,
+                                 .n_stop = o->n_stop,
+                                 .sampling = {o->seed, o->temp, o->top_k, o->top_p, o->min_p},
+                                 .uncoupled = o->uncoupled},
+                         .on_text = json_only ? NULL : show_text,
+                         .on_origin = o->color && !json_only ? show_origin : NULL};
   dtl_error err, other_err;
   if (j->other) warm_up(o, j, request);
   request.trace = j->trace;

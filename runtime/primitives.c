@@ -80,6 +80,7 @@ static void add_node(dt_session *s, int seq, int u) {
 static dt_status run_draft(dt_session *s, dt_error *err) {
   dt_out out = {.want = DT_WANT_TOPK,
                 .row = s->wanted,
+                .sampling = s->draft_sampling,
                 .k = DT_CANDIDATES,
                 .vocab = s->shared_vocab,
                 .top_id = s->top_id,
@@ -196,7 +197,7 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
   for (int i = 0; i < n; i++) add_tree(s, seqs[i]);
   dt_rows rows = pass_rows(&s->rows);
   for (int i = 0; i < rows.n; i++) s->wanted[i] = i;
-  dt_out out = {.want = DT_WANT_ARGMAX, .n = rows.n, .row = s->wanted, .argmax = s->choice};
+  dt_out out = {.want = DT_WANT_ARGMAX, .n = rows.n, .row = s->wanted, .sampling = s->sampling, .argmax = s->choice};
   status = s->pair->ops->forward(s->pair->target, s->target, &rows, &out, err);
   if (status) return status;
   double ms = dt_clock_ms() - start;

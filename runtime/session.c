@@ -84,7 +84,10 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   s->sequences = o->sequences;
   s->context = context;
   s->seq = calloc((size_t)s->sequences, sizeof *s->seq);
-  dt_status status = s->seq ? open_rows(s, err) : dt_fail_memory(err, "sequences", sizeof *s->seq);
+  s->sampling = calloc((size_t)s->sequences, sizeof *s->sampling);
+  s->draft_sampling = calloc((size_t)s->sequences, sizeof *s->draft_sampling);
+  bool room = s->seq && s->sampling && s->draft_sampling;
+  dt_status status = room ? open_rows(s, err) : dt_fail_memory(err, "sequences", sizeof *s->seq);
   for (int i = 0; !status && i < s->sequences; i++) status = open_sequence(&s->seq[i], context, err);
   if (!status)
     status = pair->ops->create_cache(pair->target, s->sequences, context + 1 + DT_TREE_VERIFY, &s->target, err);
@@ -120,7 +123,7 @@ void session_free(dt_session *s) {
   if (s->target) s->pair->ops->free_cache(s->target);
   if (s->draft_cache) s->pair->ops->free_cache(s->draft_cache);
   pass_close(&s->rows);
-  free(s->seq), free(s->owner), free(s->wanted), free(s->choice);
+  free(s->seq), free(s->sampling), free(s->draft_sampling), free(s->owner), free(s->wanted), free(s->choice);
   free(s->top_id), free(s->top_logp), free(s->confidence), free(s->entropy);
   free(s);
 }
@@ -142,8 +145,19 @@ void session_begin_tree(dt_session *s, sequence *q) {
   q->accepted = 0;
 }
 
-static dt_status check_prompt(const dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o,
-                              dt_error *err) {
+static dt_status check_sampling(const dt_sampling *p, dt_error *err) {
+  if (!(p->temp == 0 || (p->temp >= 0.001f && p->temp <= 100)))
+    return dt_fail(err, DT_EINPUT, "temp: %g is out of range: 0, or 0.001 to 100", (double)p->temp);
+  if (p->top_k < 0) return dt_fail(err, DT_EINPUT, "top_k: %d is out of range: at least 1, or 0 for all", p->top_k);
+  if (!(p->top_p >= 0 && p->top_p <= 1))
+    return dt_fail(err, DT_EINPUT, "top_p: %g is out of range: above 0, at most 1", (double)p->top_p);
+  if (!(p->min_p >= 0 && p->min_p <= 1))
+    return dt_fail(err, DT_EINPUT, "min_p: %g is out of range: 0 to 1", (double)p->min_p);
+  return DT_OK;
+}
+
+static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o,
+                             dt_error *err) {
   int vocab = s->pair->target_info.vocab;
   if (seq < 0 || seq >= s->sequences)
     return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
@@ -157,7 +171,7 @@ static dt_status check_prompt(const dt_session *s, int seq, const int32_t *promp
   for (int i = 0; i < n; i++)
     if (prompt[i] < 0 || prompt[i] >= vocab)
       return dt_fail(err, DT_EINPUT, "prompt token %d is %d: out of range 0..%d", i + 1, prompt[i], vocab - 1);
-  return DT_OK;
+  return check_sampling(&o->sampling, err);
 }
 
 /* Everything of a start but the rows. */
@@ -177,6 +191,8 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   q->limit = bounded ? n + o->max_tokens : s->context;
   q->at_limit = bounded ? DT_FINISH_LENGTH : DT_FINISH_CONTEXT;
   q->ignore_eos = o->ignore_eos;
+  s->sampling[seq] = s->draft_sampling[seq] = o->sampling;
+  if (o->uncoupled) s->draft_sampling[seq].temp = 0;
   q->stats = (dt_stats){.prompt_tokens = n};
   kv_init(&q->target, s->context + 1 + DT_TREE_VERIFY);
   kv_init(&q->draft, s->draft ? s->draft_context + DT_TREE_DRAFTS : 0);
@@ -200,7 +216,7 @@ static dt_status prompt_rows(dt_session *s, int seq, dt_weights *w, dt_cache *c,
 }
 
 dt_status dt_seq_start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
-  dt_status status = check_prompt(s, seq, prompt, n, o, err);
+  dt_status status = check_start(s, seq, prompt, n, o, err);
   if (!status) status = begin(s, seq, prompt, n, o, err);
   if (status) return status;
   sequence *q = &s->seq[seq];
@@ -235,7 +251,7 @@ dt_status dt_seq_start_blank(dt_session *s, int seq, int n, dt_error *err) {
   dt_seq_options options = {.max_tokens = -1, .ignore_eos = true};
   int32_t *zeros = calloc(n > 0 ? (size_t)n : 1, sizeof *zeros);
   if (!zeros) return dt_fail_memory(err, "a blank text", (size_t)n * sizeof *zeros);
-  dt_status status = check_prompt(s, seq, zeros, n, &options, err);
+  dt_status status = check_start(s, seq, zeros, n, &options, err);
   if (!status) status = begin(s, seq, zeros, n, &options, err);
   free(zeros);
   if (status) return status;
@@ -279,7 +295,7 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
 
 dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt_seq_options *o, dt_error *err) {
   if (p->pair != s->pair) return dt_fail(err, DT_EINPUT, "the prefix was made with another pair");
-  dt_status status = check_prompt(s, seq, p->tokens, p->n, o, err);
+  dt_status status = check_start(s, seq, p->tokens, p->n, o, err);
   if (!status) status = begin(s, seq, p->tokens, p->n, o, err);
   if (status) return status;
   sequence *q = &s->seq[seq];

@@ -36,7 +36,8 @@ struct dt_session {
   dt_cache *target, *draft; /* draft: NULL when not used */
   dt_cache *draft_cache;    /* draft, or what a session with a draft was opened with before */
   int sequences, context, draft_context, shared_vocab;
-  sequence *seq; /* [sequences] */
+  sequence *seq;                          /* [sequences] */
+  dt_sampling *sampling, *draft_sampling; /* [sequences] how the target's tokens are drawn, and the draft's ranked */
   pass rows;
   struct {
     int32_t seq, node; /* whose row; node -1: a committed token that rides along */

@@ -24,9 +24,9 @@ typedef enum { TREE_OPEN, TREE_SEALED, TREE_VERIFIED, TREE_FROZEN } tree_phase;
 /* What the draft model said after one node. */
 typedef struct {
   int count;                    /* candidates; 0 when the node could not be drafted from (the draft's context ended) */
-  int32_t token[DT_CANDIDATES]; /* by falling probability */
+  int32_t token[DT_CANDIDATES]; /* by falling probability; coupled (dtrun.h): by falling score, see draw.h */
   float logp[DT_CANDIDATES];    /* log-probability (softmax at temperature 1 over the shared token ids) */
-  float confidence;             /* probability of token[0] */
+  float confidence;             /* the largest next-token probability */
   float entropy;                /* nats */
 } tree_draft;
 
@@ -70,7 +70,7 @@ dt_status tree_limit(dt_tree *t, int limit, dt_error *err);
  * or -1 where there is no room. */
 dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err);
 
-/* Adds the b likeliest candidates of u that are not its children yet, likeliest first, as far as there is room: they are
+/* Adds the first b candidates of u that are not its children yet, in their order, as far as there is room: they are
  * nodes *first..*last; none: *last = *first - 1. u must have been drafted from. */
 dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err);
 

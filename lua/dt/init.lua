@@ -120,7 +120,19 @@ pair.decode = core.decode
 function pair:prefix(text) return checked(core.prefix(self, text)) end
 
 local GENERATE = { policy = true, source = true, params = true, preset = true, prompt = true, tokens = true,
-                   stop = true, ignore_eos = true, seed = true, on_text = true, trace = true }
+                   stop = true, ignore_eos = true, seed = true, on_text = true, trace = true,
+                   temp = true, top_k = true, top_p = true, min_p = true, coupled = true }
+
+-- name -> whether a value will do, and what is expected instead
+local SAMPLING = {
+  { "temp", function(x) return type(x) == "number" and (x == 0 or x >= 0.001) and x <= 100 end,
+    "0, or from 0.001 to 100" },
+  { "top_k", function(x) return math.type(x) == "integer" and x >= 1 end, "a positive integer" },
+  { "top_p", function(x) return type(x) == "number" and x > 0 and x <= 1 end, "a number above 0, at most 1" },
+  { "min_p", function(x) return type(x) == "number" and x >= 0 and x <= 1 end, "a number from 0 to 1" },
+  { "coupled", function(x) return type(x) == "boolean" end, "true or false" },
+}
+
 
 local function settings(values)
   local list = {}
@@ -159,10 +171,17 @@ function pair:generate(t)
   if t.tokens ~= nil and (math.type(t.tokens) ~= "integer" or (t.tokens < 1 and t.tokens ~= -1)) then
     error(("generate: tokens = %s is not a positive integer or -1"):format(tostring(t.tokens)), 2)
   end
+  for _, option in ipairs(SAMPLING) do
+    local name, fits, expected = table.unpack(option)
+    if t[name] ~= nil and not fits(t[name]) then
+      error(("generate: %s = %s is not %s"):format(name, tostring(t[name]), expected), 2)
+    end
+  end
   local text, kind, message, file, line, partial = core.generate(self, {
     policy = t.policy or "source", source = t.source, settings = settings(t.params or {}), preset = t.preset,
     prompt = t.prompt, tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or t.stop or {},
     ignore_eos = t.ignore_eos, seed = t.seed, on_text = t.on_text, trace = t.trace,
+    temp = t.temp, top_k = t.top_k, top_p = t.top_p, min_p = t.min_p, coupled = t.coupled,
   })
   if text then return dt.json.decode(text) end
   local failure = failed(kind, message, file, line)

@@ -33,6 +33,10 @@ void V(cpu_exp)(const float *x, size_t n, float *y) {
   for (size_t i = 0; i < n; i += 16) v_store(y + i, v_exp(v_load(x + i)));
 }
 
+void V(cpu_log)(const float *x, size_t n, float *y) {
+  for (size_t i = 0; i < n; i += 16) v_store(y + i, v_log(v_load(x + i)));
+}
+
 void V(cpu_erf)(const float *x, size_t n, float *y) {
   for (size_t i = 0; i < n; i += 16) v_store(y + i, v_erf(v_load(x + i)));
 }

@@ -208,6 +208,41 @@ static cpu_softmax_parts parts_of(const dt_weights *w, int row) {
   return (cpu_softmax_parts){p, p + w->ldparts, p + 2 * w->ldparts};
 }
 
+/* How the token after the j-th wanted row is drawn; NULL: it is not. */
+static const dt_sampling *sampling_of(const chunk *c, int j) {
+  const dt_out *out = c->p->out;
+  if (!out->sampling) return NULL;
+  const dt_sampling *s = &out->sampling[c->p->rows->sequence[out->row[c->wanted + j]]];
+  return s->temp > 0.0f ? s : NULL;
+}
+
+/* Not every id is allowed: which are, all logits must tell. */
+static bool is_filtered(const chunk *c, const dt_sampling *s) {
+  return s && c->p->out->want == DT_WANT_ARGMAX &&
+         (s->top_k > 0 || s->min_p > 0.0f || (s->top_p > 0.0f && s->top_p < 1.0f));
+}
+
+/* The logits of ids from.. of the j-th wanted row, in parts or as they are. */
+static void reduce_block(const chunk *c, int j, float *logits, int from, int count, cpu_top *top) {
+  const dt_weights *w = c->p->w;
+  const dt_out *out = c->p->out;
+  const cpu_kernels *k = w->backend->kernels;
+  const dt_sampling *s = sampling_of(c, j);
+  if (out->want == DT_WANT_LOGITS || is_filtered(c, s)) {
+    float *all = out->want == DT_WANT_LOGITS ? out->logits + (size_t)(c->wanted + j) * (size_t)w->vocab
+                                             : w->logits + (size_t)j * w->ldlogits;
+    memcpy(all + from, logits, (size_t)count * sizeof *logits);
+    return;
+  }
+  float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
+  if (s) k->add_noise(s, c->p->rows->position[out->row[c->wanted + j]], from, count, logits, noisy);
+  if (out->want == DT_WANT_TOPK) {
+    cpu_softmax_parts parts = parts_of(w, j);
+    k->softmax_part(logits, count, &parts, from / CPU_LOGIT_BLOCK);
+  }
+  k->rank(scores, logits, from, count, out->want == DT_WANT_TOPK ? out->k : 1, top);
+}
+
 /* The final norm of the wanted rows, and their logits, reduced block by block. */
 static void reduce_logits(const chunk *c, int ids) {
   const dt_weights *w = c->p->w;
@@ -232,15 +267,7 @@ static void reduce_logits(const chunk *c, int ids) {
     for (int panel = 0; panel < panels; panel += CPU_GROUP)
       sum_panels(c, &w->unembed, from / CPU_PANEL + panel, panels - panel < CPU_GROUP ? panels - panel : CPU_GROUP,
                  w->normed, w->ldx, n, c->sums + panel * CPU_PANEL, CPU_LOGIT_BLOCK);
-    for (int j = 0; j < n; j++) {
-      float *logits = c->sums + (size_t)j * CPU_LOGIT_BLOCK;
-      cpu_softmax_parts parts = parts_of(w, j);
-      if (out->want == DT_WANT_LOGITS)
-        memcpy(out->logits + (size_t)(c->wanted + j) * (size_t)w->vocab + from, logits, (size_t)count * sizeof *logits);
-      else
-        k->reduce_logits(logits, from, count, out->want == DT_WANT_TOPK ? out->k : 1, &top[j],
-                         out->want == DT_WANT_TOPK ? &parts : NULL, block);
-    }
+    for (int j = 0; j < n; j++) reduce_block(c, j, c->sums + (size_t)j * CPU_LOGIT_BLOCK, from, count, &top[j]);
   }
 }
 
@@ -254,7 +281,7 @@ static double natural_log(double x) {
   return (double)exponent * 0.69314718055994531 + 2.0 * s * sum;
 }
 
-/* The likeliest k ids of a row over all threads' lists. */
+/* The k ids of the largest scores of a row over all threads' lists. */
 static void merge_tops(const chunk *c, int row, int k, cpu_top *merged) {
   const cpu_top *lists = c->p->w->top + row;
   int threads = c->me->threads;
@@ -264,10 +291,11 @@ static void merge_tops(const chunk *c, int row, int k, cpu_top *merged) {
     merged->nan |= list->nan;
     for (int i = 0; i < list->count; i++) {
       int at = merged->count < k ? merged->count : k - 1;
-      if (merged->count == k && !(list->logit[i] > merged->logit[at])) break;
-      for (; at > 0 && merged->logit[at - 1] < list->logit[i]; at--)
-        merged->logit[at] = merged->logit[at - 1], merged->id[at] = merged->id[at - 1];
-      merged->logit[at] = list->logit[i], merged->id[at] = list->id[i];
+      if (merged->count == k && !(list->score[i] > merged->score[at])) break;
+      for (; at > 0 && merged->score[at - 1] < list->score[i]; at--)
+        merged->score[at] = merged->score[at - 1], merged->logit[at] = merged->logit[at - 1],
+        merged->id[at] = merged->id[at - 1];
+      merged->score[at] = list->score[i], merged->logit[at] = list->logit[i], merged->id[at] = list->id[i];
       if (merged->count < k) merged->count++;
     }
   }
@@ -280,6 +308,13 @@ static void write_results(const chunk *c, int ids) {
   cpu_share(c->me, c->wanted_n, &first, &last);
   for (int j = first; j < last; j++) {
     size_t result = (size_t)(c->wanted + j);
+    const dt_sampling *s = sampling_of(c, j);
+    if (is_filtered(c, s)) {
+      out->argmax[result] =
+          w->backend->kernels->draw(s, c->p->rows->position[out->row[result]], w->logits + (size_t)j * w->ldlogits,
+                                    w->vocab, w->weight + (size_t)c->me->thread * w->ldlogits);
+      continue;
+    }
     cpu_top top;
     merge_tops(c, j, out->want == DT_WANT_TOPK ? out->k : 1, &top);
     if (out->want == DT_WANT_ARGMAX) {

@@ -61,6 +61,9 @@ struct dt_weights {
   size_t ldparts;
   cpu_rows8 rounded; /* [threads][blocks] rows for int8 weights; without those no blocks */
   size_t blocks;
+  float *logits;    /* [CPU_ROWS][ldlogits] where all of a row's are needed to draw from it */
+  uint32_t *weight; /* [threads][ldlogits] */
+  size_t ldlogits;
   cpu_arena weights_arena, scratch_arena;
 };
 

@@ -51,12 +51,12 @@ typedef struct {
   int prefix, path_len;
 } cpu_attention_row;
 
-/* The likeliest ids so far, falling, ties by lower id. */
+/* The ids of the largest scores so far, falling, ties by lower id. */
 typedef struct {
-  float logit[CPU_TOP];
+  float score[CPU_TOP], logit[CPU_TOP];
   int32_t id[CPU_TOP];
   int count;
-  bool nan; /* some logit was NaN */
+  bool nan; /* some score was NaN */
 } cpu_top;
 
 /* One block's part of the softmax sums: sum = sum of exp(logit - max), weighted = sum of exp(logit - max) (logit - max). */
@@ -79,16 +79,22 @@ typedef struct {
   /* rows share keys and values [slot][dim] (dim a multiple of 16); scores: [n][ld] scratch, ld a multiple of 16 */
   void (*attention)(const float *keys, const float *values, int dim, const cpu_attention_row *rows, int n,
                     float *scores, size_t ld);
-  /* logits[0..count-1] are those of ids first.. ; may write up to 15 numbers behind them. Updates top (at most k), and
-   * parts at `block` unless it is NULL. */
-  void (*reduce_logits)(float *logits, int first, int count, int k, cpu_top *top, const cpu_softmax_parts *parts,
-                        int block);
+  /* In these, logits and scores [0..count-1] are those of ids first.. ; up to 15 numbers behind them may be read and
+   * written. softmax_part fills parts at `block`; rank updates top, at most k; add_noise makes scores of logits (draw.h), for
+   * a `first` that is a multiple of 64. */
+  void (*softmax_part)(float *logits, int count, const cpu_softmax_parts *parts, int block);
+  void (*rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top);
+  void (*add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits, float *scores);
+  /* The token drawn among the allowed ids (draw.h) of n; -1 if a logit is NaN. May write up to 15 numbers behind the logits.
+   * weight: [n] scratch */
+  int32_t (*draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
   /* Over the blocks' parts: the largest logit, sum and weighted sum relative to it. */
   void (*combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max, float *sum, float *weighted);
   void (*widen)(const void *row, dt_dtype dtype, int n, float *out); /* n numbers to f32 */
   float (*stream)(const float *p, size_t n);                         /* a sum, as fast as reading goes */
   /* y[i] = f(x[i]); for tests of the polynomials. n a multiple of 16 */
   void (*exp)(const float *x, size_t n, float *y);
+  void (*log)(const float *x, size_t n, float *y);
   void (*erf)(const float *x, size_t n, float *y);
   void (*activate)(dt_act_kind act, const float *x, size_t n, float *y);
 } cpu_kernels;

@@ -1,29 +1,53 @@
-/* What is kept of the logits: the likeliest ids and the parts of the softmax sums, block by block of ids, so that the
- * logits of a large vocabulary are never all in memory. */
+/* What is kept of the logits: the ids of the largest scores and the parts of the softmax sums, block by block of ids, so that
+ * the logits of a large vocabulary need not all be in memory. */
 #include "variant.h"
 
 #include "vmath.h"
 
 #include <float.h>
 
-/* Keeps ids of equal logit in the order they come, which is that of the ids. */
-static void insert(cpu_top *top, int k, float logit, int32_t id) {
+/* Whole vectors: nothing wins against what stands behind the last number. */
+static void pad(float *x, int count) {
+  for (int i = count; i & 15; i++) x[i] = -INFINITY;
+}
+
+void V(cpu_softmax_part)(float *logits, int count, const cpu_softmax_parts *parts, int block) {
+  pad(logits, count);
+  v16 most = v_set1(-FLT_MAX);
+  for (int i = 0; i < count; i += 16) most = v_max(v_load(logits + i), most);
+  float base = v_hmax(most);
+  v16 sum = v_set1(0.0f), weighted = sum;
+  for (int i = 0; i < count; i += 16) {
+    v16 d = v_max(v_set1(VMATH_EXP_MIN), v_sub(v_load(logits + i), v_set1(base)));
+    v16 e = v_exp(d);
+    if (i + 16 > count) e = v_first(e, count - i);
+    sum = v_add(sum, e);
+    weighted = v_fma(e, d, weighted);
+  }
+  parts->max[block] = base;
+  parts->sum[block] = v_sum(sum);
+  parts->weighted[block] = v_sum(weighted);
+}
+
+/* Keeps ids of equal score in the order they come, which is that of the ids. */
+static void insert(cpu_top *top, int k, float score, float logit, int32_t id) {
   int at = top->count < k ? top->count++ : k - 1;
-  for (; at > 0 && top->logit[at - 1] < logit; at--) {
+  for (; at > 0 && top->score[at - 1] < score; at--) {
+    top->score[at] = top->score[at - 1];
     top->logit[at] = top->logit[at - 1];
     top->id[at] = top->id[at - 1];
   }
+  top->score[at] = score;
   top->logit[at] = logit;
   top->id[at] = id;
 }
 
-void V(cpu_reduce_logits)(float *logits, int first, int count, int k, cpu_top *top, const cpu_softmax_parts *parts,
-                          int block) {
-  for (int i = count; i & 15; i++) logits[i] = -INFINITY;
+void V(cpu_rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top) {
+  pad(scores, count);
   v16 even = v_set1(-INFINITY), odd = even; /* the largest of each of 32 disjoint sets of ids */
   unsigned nan = 0;
   for (int i = 0; i < count; i += 16) {
-    v16 l = v_load(logits + i);
+    v16 l = v_load(scores + i);
     nan |= v_nan_mask(l);
     if (i & 16)
       odd = v_max(l, odd);
@@ -33,34 +57,19 @@ void V(cpu_reduce_logits)(float *logits, int first, int count, int k, cpu_top *t
   if (nan) top->nan = true;
   float largest = v_hmax(v_max(even, odd));
 
-  if (parts) {
-    float base = largest > -FLT_MAX ? largest : -FLT_MAX;
-    v16 sum = v_set1(0.0f), weighted = sum;
-    for (int i = 0; i < count; i += 16) {
-      v16 d = v_max(v_set1(VMATH_EXP_MIN), v_sub(v_load(logits + i), v_set1(base)));
-      v16 e = v_exp(d);
-      if (i + 16 > count) e = v_first(e, count - i);
-      sum = v_add(sum, e);
-      weighted = v_fma(e, d, weighted);
-    }
-    parts->max[block] = base;
-    parts->sum[block] = v_sum(sum);
-    parts->weighted[block] = v_sum(weighted);
-  }
-
-  float least = top->count == k ? top->logit[k - 1] : -INFINITY; /* only larger ones get in */
+  float least = top->count == k ? top->score[k - 1] : -INFINITY; /* only larger ones get in */
   if (!(largest > least)) return;
   /* The block's k-th is at least the smallest of those 32 maxima: lower ids need no look. */
   v16 zero = v_set1(0.0f);
   float floor = k == 1 ? largest : -v_hmax(v_sub(zero, v_min(even, odd)));
   for (int i = 0; i < count; i += 16) {
-    v16 l = v_load(logits + i);
+    v16 l = v_load(scores + i);
     unsigned mask = v_gt_mask(l, v_set1(least)) & ~v_gt_mask(v_set1(floor), l);
     for (; mask; mask &= mask - 1) {
       int at = i + __builtin_ctz(mask);
-      if (!(logits[at] > least)) continue;
-      insert(top, k, logits[at], first + at);
-      if (top->count == k) least = top->logit[k - 1];
+      if (!(scores[at] > least)) continue;
+      insert(top, k, scores[at], logits[at], first + at);
+      if (top->count == k) least = top->score[k - 1];
     }
   }
 }

@@ -53,6 +53,13 @@ VI __m256 simd_scale2(__m256 a, __m256 t) {
   return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_slli_epi32(_mm256_castps_si256(t), 23)));
 }
 VI v16 v_scale2(v16 a, v16 t) { SIMD_BOTH(simd_scale2(a.lo, t.lo), simd_scale2(a.hi, t.hi)); }
+VI __m256 simd_split2(__m256 a, __m256 *m) {
+  __m256i bits = _mm256_castps_si256(a);
+  __m256i e = _mm256_srai_epi32(_mm256_sub_epi32(bits, _mm256_set1_epi32(0x3f3504f3)), 23);
+  *m = _mm256_castsi256_ps(_mm256_sub_epi32(bits, _mm256_slli_epi32(e, 23)));
+  return _mm256_cvtepi32_ps(e);
+}
+VI v16 v_split2(v16 a, v16 *m) { SIMD_BOTH(simd_split2(a.lo, &m->lo), simd_split2(a.hi, &m->hi)); }
 VI unsigned v_gt_mask(v16 a, v16 b) {
   return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a.lo, b.lo, _CMP_GT_OQ)) |
          (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a.hi, b.hi, _CMP_GT_OQ)) << 8;

@@ -29,6 +29,12 @@ VI v16 v_keep_nan(v16 test, v16 a) {
 VI v16 v_scale2(v16 a, v16 t) {
   return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_slli_epi32(_mm512_castps_si512(t), 23)));
 }
+VI v16 v_split2(v16 a, v16 *m) {
+  __m512i bits = _mm512_castps_si512(a);
+  __m512i e = _mm512_srai_epi32(_mm512_sub_epi32(bits, _mm512_set1_epi32(0x3f3504f3)), 23);
+  *m = _mm512_castsi512_ps(_mm512_sub_epi32(bits, _mm512_slli_epi32(e, 23)));
+  return _mm512_cvtepi32_ps(e);
+}
 VI unsigned v_gt_mask(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 VI unsigned v_nan_mask(v16 a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
 

@@ -53,6 +53,16 @@ VI v16 v_if_gt(v16 a, v16 b, v16 x, v16 y) { SIMD_EACH(a.f[i] > b.f[i] ? x.f[i] 
 VI v16 v_keep_nan(v16 test, v16 a) { SIMD_EACH(test.f[i] != test.f[i] ? test.f[i] : a.f[i]); }
 /* a * 2^n, where n stands in the low mantissa bits of t (vmath.h); the result must be a normal number */
 VI v16 v_scale2(v16 a, v16 t) { SIMD_EACH(simd_float(simd_bits(a.f[i]) + (simd_bits(t.f[i]) << 23))); }
+/* a = m * 2^n with m from sqrt(1/2) to sqrt(2), for positive normal numbers: the n, and in *m the m */
+VI v16 v_split2(v16 a, v16 *m) {
+  v16 n;
+  for (int i = 0; i < 16; i++) {
+    int32_t e = (int32_t)(simd_bits(a.f[i]) - 0x3f3504f3u) >> 23;
+    n.f[i] = (float)e;
+    m->f[i] = simd_float(simd_bits(a.f[i]) - ((uint32_t)e << 23));
+  }
+  return n;
+}
 
 /* Bit i: a > b in lane i; bit i: a is NaN in lane i. */
 VI unsigned v_gt_mask(v16 a, v16 b) {

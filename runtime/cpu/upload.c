@@ -212,6 +212,9 @@ static void build_scratch(dt_weights *w, int inter, bool int8) {
   w->rounded.q = cpu_take(a, threads * w->blocks * CPU_BLOCK);
   w->rounded.scale = cpu_take(a, threads * w->blocks * sizeof(float));
   w->rounded.offset = cpu_take(a, threads * w->blocks * sizeof(int32_t));
+  w->ldlogits = (size_t)round_up(w->vocab, 16);
+  w->logits = cpu_take(a, CPU_ROWS * w->ldlogits * sizeof(float));
+  w->weight = cpu_take(a, threads * w->ldlogits * sizeof(uint32_t));
 }
 
 dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, dt_weights **out, dt_error *err) {

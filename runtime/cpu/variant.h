@@ -15,12 +15,15 @@ void V(cpu_norm)(dt_norm_kind kind, const float *x, const float *weight, const f
                  float *y);
 void V(cpu_attention)(const float *keys, const float *values, int dim, const cpu_attention_row *rows, int n,
                       float *scores, size_t ld);
-void V(cpu_reduce_logits)(float *logits, int first, int count, int k, cpu_top *top, const cpu_softmax_parts *parts,
-                          int block);
+void V(cpu_softmax_part)(float *logits, int count, const cpu_softmax_parts *parts, int block);
+void V(cpu_rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top);
+void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits, float *scores);
+int32_t V(cpu_draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
 void V(cpu_combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max, float *sum, float *weighted);
 void V(cpu_widen)(const void *row, dt_dtype dtype, int n, float *out);
 float V(cpu_stream)(const float *p, size_t n);
 void V(cpu_exp)(const float *x, size_t n, float *y);
+void V(cpu_log)(const float *x, size_t n, float *y);
 void V(cpu_erf)(const float *x, size_t n, float *y);
 void V(cpu_activate)(dt_act_kind act, const float *x, size_t n, float *y);
 

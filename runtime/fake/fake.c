@@ -20,7 +20,7 @@ struct dt_weights {
   int vocab, n_rules;
   bool draft;
   rule *rules;
-  float *p; /* [vocab] the distribution being looked at */
+  float *p, *score; /* [vocab] the distribution being looked at; by what candidates are ranked */
 };
 
 struct dt_cache {
@@ -57,7 +57,7 @@ static void fake_free_weights(dt_weights *w) {
   for (int i = 0; w->rules && i < w->n_rules; i++)
     free(w->rules[i].context), free(w->rules[i].token), free(w->rules[i].p);
   free(w->rules);
-  free(w->p);
+  free(w->p), free(w->score);
   free(w);
 }
 
@@ -72,8 +72,9 @@ dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights *
   if (!w) return dt_fail_memory(err, "a scripted model", sizeof *w);
   *w = (dt_weights){.backend = backend, .vocab = model->vocab, .n_rules = model->n_rules, .draft = model->draft};
   w->p = malloc((size_t)model->vocab * sizeof(float));
+  w->score = malloc((size_t)model->vocab * sizeof(float));
   w->rules = calloc((size_t)model->n_rules + 1, sizeof(rule));
-  bool ok = w->p && w->rules;
+  bool ok = w->p && w->score && w->rules;
   for (int i = 0; ok && i < model->n_rules; i++) {
     const dt_fake_rule *from = &model->rules[i];
     rule *to = &w->rules[i];
@@ -166,33 +167,67 @@ static void distribution(dt_weights *w, const dt_cache *c, const dt_rows *r, int
     if (w->p[id] == -1) w->p[id] = sum < 1 ? (float)((1 - sum) / unnamed) : 0;
 }
 
-/* The id of the largest p below `vocab` that comes after (p, id) = (below, after) in falling order; -1: none. */
-static int32_t next_largest(const float *p, int vocab, float below, int32_t after) {
+/* The id of the largest x below `vocab` that comes after (x, id) = (below, after) in falling order; -1: none. */
+static int32_t next_largest(const float *x, int vocab, float below, int32_t after) {
   int32_t best = -1;
   for (int32_t id = 0; id < vocab; id++)
-    if ((p[id] < below || (p[id] == below && id > after)) && (best < 0 || p[id] > p[best])) best = id;
+    if ((x[id] < below || (x[id] == below && id > after)) && (best < 0 || x[id] > x[best])) best = id;
   return best;
 }
 
-static void answer(const float *p, int vocab, const dt_out *out, int j) {
+/* ln p / temp + G, as draw.h defines it. */
+static float noisy(float p, const dt_sampling *s, int position, int32_t id) {
+  double u = ((double)draw_bits(s->seed, position, id) + 0.5) / 4294967296.0;
+  return (float)(log((double)p) / (double)s->temp - log(-log1p(-u)));
+}
+
+/* The token drawn: the ids in falling order, from the likeliest on, as far as they are allowed. */
+static int32_t draw(const float *p, int vocab, const dt_sampling *s, int position) {
+  int top_k = s->top_k > 0 && s->top_k < vocab ? s->top_k : vocab;
+  double power = 1 / (double)s->temp, sum = 0, ahead = 0, first = 0;
+  int32_t best = -1, id = next_largest(p, vocab, INFINITY, -1);
+  for (int k = 0; k < top_k; k++, id = next_largest(p, vocab, p[id], id)) {
+    sum += pow((double)p[id], power);
+    if (k == 0) first = sum;
+  }
+  id = next_largest(p, vocab, INFINITY, -1);
+  float top = -INFINITY;
+  for (int k = 0; k < top_k; k++, id = next_largest(p, vocab, p[id], id)) {
+    double weight = pow((double)p[id], power);
+    bool in_top_p = !(s->top_p > 0 && s->top_p < 1) || ahead < (double)s->top_p * sum;
+    if (k > 0 && !(in_top_p && weight >= (double)s->min_p * first)) break;
+    float score = noisy(p[id], s, position, id);
+    if (best < 0 || score > top || (score == top && id < best)) top = score, best = id;
+    ahead += weight;
+  }
+  return best;
+}
+
+static void answer(const dt_weights *w, const dt_rows *r, const dt_out *out, int j) {
+  const float *p = w->p;
+  int vocab = w->vocab, position = r->position[out->row[j]];
+  const dt_sampling *s = out->sampling ? &out->sampling[r->sequence[out->row[j]]] : NULL;
+  if (s && !(s->temp > 0)) s = NULL;
   bool nan = false;
   for (int id = 0; id < vocab; id++) nan |= isnan(p[id]);
-  if (out->want == DT_WANT_ARGMAX) out->argmax[j] = nan ? -1 : next_largest(p, vocab, 2, -1);
+  if (out->want == DT_WANT_ARGMAX)
+    out->argmax[j] = nan ? -1 : s ? draw(p, vocab, s, position) : next_largest(p, vocab, INFINITY, -1);
   if (out->want == DT_WANT_LOGITS)
     for (int id = 0; id < vocab; id++) out->logits[(size_t)j * (size_t)vocab + (size_t)id] = logf(p[id]);
   if (out->want != DT_WANT_TOPK) return;
-  float below = 2;
+  for (int id = 0; id < out->vocab; id++) w->score[id] = s ? noisy(p[id], s, position, id) : p[id];
+  float below = INFINITY;
   int32_t id = nan ? 0 : -1;
   double entropy = 0;
   for (int i = 0; i < out->vocab && !nan; i++)
     if (p[i] > 0) entropy -= (double)p[i] * log((double)p[i]);
   for (int k = 0; k < out->k; k++) {
-    id = nan || (k && id < 0) ? -1 : next_largest(p, out->vocab, below, id);
-    if (id >= 0) below = p[id];
+    id = nan || (k && id < 0) ? -1 : next_largest(w->score, out->vocab, below, id);
+    if (id >= 0) below = w->score[id];
     out->top_id[j * out->k + k] = id;
     out->top_logp[j * out->k + k] = id < 0 ? 0 : logf(p[id]);
   }
-  out->confidence[j] = nan ? 0 : p[out->top_id[j * out->k]];
+  out->confidence[j] = nan ? 0 : p[next_largest(p, out->vocab, INFINITY, -1)];
   out->entropy[j] = (float)entropy;
 }
 
@@ -207,7 +242,7 @@ static dt_status fake_forward(dt_weights *w, dt_cache *c, const dt_rows *r, cons
   if (!out || out->want == DT_WANT_NOTHING) return DT_OK;
   for (int j = 0; j < out->n; j++) {
     distribution(w, c, r, out->row[j]);
-    answer(w->p, w->vocab, out, j);
+    answer(w, r, out, j);
   }
   return DT_OK;
 }

@@ -130,6 +130,14 @@ it_refuses_a_missing_driver() {
   refuses 2 'nothing-of-the-kind' run nothing-of-the-kind
   refuses 2 'nowhere.lua' run ./nowhere.lua
 }
+it_refuses_sampling_out_of_range() {
+  for t in -1 101 hot ''; do refuses 2 "--temp '$t': expected a number of at least 0, at most 100" ar --text hello --temp "$t"; done
+  for p in 0 1.5; do refuses 2 "--top-p '$p': expected a number above 0, at most 1" ar --text hello --top-p "$p"; done
+  refuses 2 "--top-k '0': expected a whole number" ar --text hello --top-k 0
+  refuses 2 "--min-p '2': expected" ar --text hello --min-p 2
+  for s in -1 18446744073709551616 x; do refuses 2 "--seed '$s': expected a whole number from 0 to 2\^64 - 1" ar --text hello --seed "$s"; done
+  refuses 2 'temp: 1e-05 is out of range: 0, or 0.001 to 100' ar --text hello --temp 0.00001
+}
 it_refuses_numbers_out_of_range() {
   for n in 0 -2 ten 1.5 '' 99999999999; do refuses 2 "-n '$n': expected a whole number" ar --text hello -n "$n"; done
   for n in 0 -1 100000; do refuses 2 "--threads '$n': expected" ar --text hello --threads "$n"; done

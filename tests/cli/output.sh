@@ -71,6 +71,22 @@ it_gives_the_same_text_under_every_installed_policy() {
     same_text expected stdout
   done
 }
+it_samples_the_same_text_under_every_policy_for_one_seed() {
+  local sampling=(--temp 1.2 --top-k 50 --top-p 0.9 --min-p 0.01 -s 18446744073709551615)
+  succeeds ar --prompt "$prompt" -n 40 --ignore-eos "${sampling[@]}"
+  mv stdout expected
+  for policy in linear dynatree; do
+    succeeds "$policy" --prompt "$prompt" -n 40 --ignore-eos "${sampling[@]}" --json r.json
+    same_text expected stdout
+    check_result r.json seed=18446744073709551615 sampling.temp=1.2 sampling.top_k=50 sampling.coupled=true
+  done
+  succeeds linear --prompt "$prompt" -n 40 --ignore-eos "${sampling[@]}" --uncoupled
+  same_text expected stdout
+  succeeds ar --prompt "$prompt" -n 40 --ignore-eos --temp 1.2
+  cmp -s expected stdout && fail 'another seed gave the same text'
+  succeeds linear --prompt "$prompt" -n 5 --json r.json
+  check_result r.json seed=0 sampling=null
+}
 it_colors_text_by_where_it_comes_from_and_changes_nothing_else() {
   succeeds linear --prompt "$prompt" -n 80 --stop '!!' -q
   mv stdout plain

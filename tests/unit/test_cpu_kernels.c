@@ -41,6 +41,7 @@ static double worst(const cpu_kernels *k, map_fn *map, double (*truth)(double), 
 }
 
 static void map_exp(const cpu_kernels *k, const float *x, size_t n, float *y) { k->exp(x, n, y); }
+static void map_log(const cpu_kernels *k, const float *x, size_t n, float *y) { k->log(x, n, y); }
 static void map_erf(const cpu_kernels *k, const float *x, size_t n, float *y) { k->erf(x, n, y); }
 static void map_gelu(const cpu_kernels *k, const float *x, size_t n, float *y) {
   k->activate(DT_ACT_GELU_ERF, x, n, y);
@@ -63,6 +64,9 @@ static void functions_are_accurate(void **state) {
       double error, bound;
     } all[] = {
         {"exp", worst(k, map_exp, exp, -87.0f, 87.0f, 0), 1.1},
+        {"ln, near 1", worst(k, map_log, log, 0.5f, 2.0f, 0), 1.1},
+        {"ln, small", worst(k, map_log, log, 0x1p-40f, 0x1p-8f, 0), 1.1},
+        {"ln, large", worst(k, map_log, log, 2.0f, 1e30f, 0), 1.1},
         {"erf", worst(k, map_erf, erf, -5.0f, 5.0f, 0), 1.5},
         {"gelu, positive", worst(k, map_gelu, true_gelu, 0.0f, 10.0f, 0), 2.5},
         {"gelu, negative (in ulps of 0.25)", worst(k, map_gelu, true_gelu, -10.0f, 0.0f, 0.25), 3.0},
@@ -263,7 +267,8 @@ static void reduce(const cpu_kernels *k, const float *logits, int count, int mos
   for (int from = 0; from < count; from += CPU_LOGIT_BLOCK) {
     int n = count - from < CPU_LOGIT_BLOCK ? count - from : CPU_LOGIT_BLOCK;
     memcpy(block, logits + from, (size_t)n * sizeof *block);
-    k->reduce_logits(block, from, n, most, top, parts, from / CPU_LOGIT_BLOCK);
+    if (parts) k->softmax_part(block, n, parts, from / CPU_LOGIT_BLOCK);
+    k->rank(block, block, from, n, most, top);
   }
 }
 

@@ -274,8 +274,11 @@ static void the_text_ends_inside_an_accepted_block(void **state) {
       char shown[256] = "";
       size_t len;
       int blocks = 0;
-      ok(dt_seq_start(s, 0, PROMPT, 8, &(dt_seq_options){c[i].tokens, c[i].ignore, &c[i].stop, c[i].stop != NULL},
-                      &err));
+      ok(dt_seq_start(
+          s, 0, PROMPT, 8,
+          &(dt_seq_options){
+              .max_tokens = c[i].tokens, .ignore_eos = c[i].ignore, .stop = &c[i].stop, .n_stop = c[i].stop != NULL},
+          &err));
       while (dt_seq_finish(s, 0) == DT_RUNNING) {
         int seq = 0, first, last, u = 0;
         dt_verdict v;

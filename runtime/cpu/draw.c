@@ -1,0 +1,147 @@
+/* Drawing a token (draw.h says which): the noise, sixteen ids at a time, and the ids that are allowed. Probabilities are
+ * summed as whole numbers, so that no sum has an order. */
+#include "variant.h"
+
+#include "vmath.h"
+
+#include <float.h>
+
+enum { LANES = 16, WORDS = 4, RUN = LANES * WORDS }; /* ids of a run share sixteen counters: see draw_bits */
+
+/* The bits of ids first..first+63: those of lane l and word w belong to id first + 16 w + l. */
+static void run_bits(uint64_t seed, int32_t position, int first, uint32_t bits[WORDS][LANES]) {
+  for (int l = 0; l < LANES; l++)
+    bits[0][l] = (uint32_t)(first / WORDS + l), bits[1][l] = (uint32_t)position, bits[2][l] = bits[3][l] = 0;
+  draw_philox(seed, LANES, bits[0], bits[1], bits[2], bits[3]);
+}
+
+/* G = -ln(-ln(1 - u)). Where u is small, 1 - u has lost digits of it: ln(1 - u) u / (1 - (1 - u)) has not (Kahan). */
+static v16 gumbel(const uint32_t bits[LANES]) {
+  float wide[LANES];
+  for (int l = 0; l < LANES; l++) wide[l] = (float)bits[l];
+  v16 zero = v_set1(0.0f), one = v_set1(1.0f);
+  v16 u = v_min(v_fma(v_load(wide), v_set1(0x1p-32f), v_set1(0x1p-33f)), v_set1(1.0f - 0x1p-24f));
+  v16 rest = v_sub(one, u), taken = v_sub(one, rest);
+  v16 exact = v_div(v_mul(v_log(rest), u), v_sub(zero, v_if_gt(taken, zero, taken, one)));
+  return v_sub(zero, v_log(v_if_gt(taken, zero, exact, u)));
+}
+
+void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
+                      float *scores) {
+  v16 scale = v_set1(1.0f / s->temp);
+  for (int i = 0; i < count; i += RUN) {
+    uint32_t bits[WORDS][LANES];
+    run_bits(s->seed, position, first + i, bits);
+    for (int w = 0; w < WORDS && i + w * LANES < count; w++)
+      v_store(scores + i + w * LANES, v_fma(v_load(logits + i + w * LANES), scale, gumbel(bits[w])));
+  }
+}
+
+/* ---- the allowed ids --------------------------------------------------------------------------------------------------- */
+
+/* The last allowed id in the order of falling logit, ties by lower id. */
+typedef struct {
+  float logit;
+  int32_t id;
+} cut;
+
+static bool is_allowed(cut c, float logit, int id) { return logit > c.logit || (logit == c.logit && id <= c.id); }
+
+/* A number that rises with the logit. The two zeros are one. */
+static uint32_t key_of(float logit) {
+  uint32_t bits;
+  logit += 0.0f;
+  memcpy(&bits, &logit, sizeof bits);
+  return bits ^ (uint32_t)((int32_t)bits >> 31 | INT32_MIN); /* negative: all bits turned, else the sign */
+}
+
+static float logit_of(uint32_t key) {
+  uint32_t bits = key & 0x80000000u ? key & 0x7fffffffu : ~key;
+  float logit;
+  memcpy(&logit, &bits, sizeof logit);
+  return logit;
+}
+
+/* The first id in the order at which the sum of what the ids count reaches `need` (weight NULL: each counts one): the keys'
+ * digits are settled from the highest down, each by one look at the logits that share those before it. */
+static cut reach(const float *logits, int n, const uint32_t *weight, uint64_t need) {
+  enum { DIGIT = 11, VALUES = 1 << DIGIT };
+  static const int shifts[] = {21, 10, 0};
+  uint32_t low = 0, high = UINT32_MAX; /* the keys that share the digits so far */
+  uint64_t ahead = 0;                  /* what larger ones count */
+  for (int d = 0; d < 3; d++) {
+    uint64_t sum[VALUES] = {0};
+    v16 least = v_set1(d ? logit_of(low) : -INFINITY), most = v_set1(d ? logit_of(high) : INFINITY);
+    for (int i = 0; i < n; i += LANES) {
+      v16 l = v_load(logits + i);
+      unsigned inside = 0xffff & ~(v_gt_mask(least, l) | v_gt_mask(l, most));
+      for (; inside; inside &= inside - 1) {
+        int at = i + __builtin_ctz(inside);
+        uint32_t key = key_of(logits[at]); /* two zeros compare equal, and NaN as a bound keeps nothing out */
+        if (at < n && key >= low && key <= high) sum[(key - low) >> shifts[d]] += weight ? weight[at] : 1;
+      }
+    }
+    uint32_t value = (high - low) >> shifts[d];
+    for (; value > 0 && ahead + sum[value] < need; value--) ahead += sum[value];
+    low += value << shifts[d];
+    high = low + ((1u << shifts[d]) - 1);
+  }
+  cut c = {logit_of(low), -1};
+  for (int i = 0; i < n && ahead < need; i++)
+    if (logits[i] == c.logit) ahead += weight ? weight[i] : 1, c.id = i;
+  return c;
+}
+
+/* weight[i] = p(i) / (the largest p) in units of 2^-30, 0 where not allowed. Returns the sum. weight has room for whole vectors. */
+static uint64_t weigh(const dt_sampling *s, const float *logits, int n, float largest, cut c, uint32_t *weight) {
+  uint64_t sum = 0;
+  v16 base = v_set1(largest), scale = v_set1(1.0f / s->temp), zero = v_set1(0.0f);
+  for (int i = 0; i < n; i += LANES) {
+    float share[LANES];
+    v16 d = v_mul(v_sub(v_load(logits + i), base), scale);
+    v_store(share, v_exp(v_max(v_set1(VMATH_EXP_MIN), v_min(zero, d))));
+    for (int l = 0; l < LANES; l++) weight[i + l] = (uint32_t)(int32_t)(share[l] * 0x1p30f);
+  }
+  for (int i = 0; i < n; i++) {
+    weight[i] = is_allowed(c, logits[i], i) ? weight[i] : 0;
+    sum += weight[i];
+  }
+  return sum;
+}
+
+static cut allowed(const dt_sampling *s, const float *logits, int n, float largest, uint32_t *weight) {
+  cut c = {-INFINITY, n - 1};
+  if (s->top_k > 0 && s->top_k < n) c = reach(logits, n, NULL, (uint64_t)s->top_k);
+  if (s->top_p > 0.0f && s->top_p < 1.0f) {
+    double need = (double)s->top_p * (double)weigh(s, logits, n, largest, c, weight);
+    c = reach(logits, n, weight, need > 1.0 ? (uint64_t)ceil(need) : 1);
+  }
+  if (s->min_p > 0.0f) { /* p >= min_p * largest p, in logarithms */
+    float ln[LANES], scale = 1.0f / s->temp, least = largest;
+    v_store(ln, v_log(v_set1(s->min_p)));
+    for (int i = 0; i < n; i++)
+      if ((logits[i] - largest) * scale >= ln[0] && logits[i] < least) least = logits[i];
+    if (least > c.logit) c = (cut){least, n - 1};
+  }
+  return c;
+}
+
+int32_t V(cpu_draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight) {
+  cpu_top top = {.count = 0};
+  V(cpu_rank)(logits, logits, 0, n, 1, &top);
+  if (top.nan || top.count == 0) return -1;
+  cut c = allowed(s, logits, n, fminf(top.logit[0], FLT_MAX), weight);
+  top.count = 0;
+  for (int first = 0; first < n; first += RUN) {
+    float scores[RUN];
+    int count = n - first < RUN ? n - first : RUN;
+    unsigned any = 0;
+    for (int i = 0; i < count; i += LANES) any |= 0xffff & ~v_gt_mask(v_set1(c.logit), v_load(logits + first + i));
+    if (!any) continue;
+    V(cpu_add_noise)(s, position, first, count, logits + first, scores);
+    for (int i = 0; i < count; i++)
+      if (!is_allowed(c, logits[first + i], first + i)) scores[i] = -INFINITY;
+    V(cpu_rank)(scores, logits + first, first, count, 1, &top);
+  }
+  return top.count ? top.id[0] : -1;
+}

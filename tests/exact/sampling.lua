@@ -1,0 +1,89 @@
+-- Sampling is exact: for one seed every policy gives the tokens that `ar` draws, coupled or not, whatever the
+-- temperature and the filters.  dtrun run tests/exact/sampling.lua [--prompts 20] [--tokens 60]
+local dt = require "dt"
+
+local opts = dt.args {
+  doc = "compares the tokens that every policy samples with those of plain decoding",
+  options = {
+    { "prompts", 20, min = 1, max = 40, doc = "prompts, taken in turn from both folders; each has its own seed" },
+    { "tokens", 60, short = "n", min = 2, max = 1000, doc = "tokens sampled from each" },
+  },
+}
+local HERE = arg[0]:match "^(.*/)" or "./"
+local HOSTILE = HERE .. "hostile/"
+
+local CASES = {
+  { label = "linear", policy = "linear", params = { K = 4 } },
+  { label = "linear uncoupled", policy = "linear", params = { K = 4 }, coupled = false },
+  { label = "fixed_tree", policy = "fixed_tree", params = { D = 4, B = 2 } },
+  { label = "dynatree", policy = "dynatree" },
+  { label = "dynatree uncoupled", policy = "dynatree", coupled = false },
+  { label = "dynatree as_published", policy = "dynatree", preset = "as_published" },
+  { label = "random trees", policy = HOSTILE .. "random_trees.lua" },
+  { label = "keep of random parts", policy = HOSTILE .. "keep_random.lua" },
+  { label = "rollbacks", policy = HOSTILE .. "rollbacks.lua" },
+}
+-- Every installed policy takes part.
+for name in io.popen(("ls '%s../../policies'"):format(HERE)):lines() do
+  local policy = name:match "^(.*)%.lua$"
+  if policy and policy ~= "ar" and policy ~= "linear" and policy ~= "fixed_tree" and policy ~= "dynatree" then
+    CASES[#CASES + 1] = { label = policy, policy = policy }
+  end
+end
+
+local SETTINGS = dt.grid { temp = { 0.5, 1.0, 1.5 }, top_p = { 0.9, 1.0 } }
+SETTINGS[#SETTINGS + 1] = { temp = 1.0, top_k = 40, min_p = 0.02 }
+
+-- Any costs will do, since no policy may change the tokens; given ones are not measured first.
+local load = { costs = { contexts = { 128 }, rows = { 1, 257 }, target = { { 1.0, 9.0 } }, draft = { { 0.125, 1.125 } } } }
+for name, value in pairs(opts.load) do load[name] = value end
+local pair = assert(dt.load(load))
+local mistakes, different = 0, 0
+for _, case in ipairs(CASES) do case.iterations, case.tokens, case.accepted = 0, 0, 0 end
+
+for p = 1, opts.prompts do
+  local folder = p % 2 == 1 and "wikitext2" or "novels"
+  local file = assert(io.open(("%s../data/prompts/%s/%02d.txt"):format(HERE, folder, (p + 1) // 2), "rb"))
+  local prefix = assert(pair:prefix(file:read "a"))
+  file:close()
+  for _, setting in ipairs(SETTINGS) do
+    local function sample(case, seed)
+      return assert(pair:generate {
+        policy = case.policy, preset = case.preset, params = case.params, coupled = case.coupled,
+        prompt = prefix, tokens = opts.tokens, ignore_eos = true, seed = seed or p,
+        temp = setting.temp, top_k = setting.top_k, top_p = setting.top_p, min_p = setting.min_p,
+      })
+    end
+    local plain = sample { policy = "ar" }
+    if sample({ policy = "ar" }, p + 1000).stats.output_hash ~= plain.stats.output_hash then
+      different = different + 1
+    end
+    for _, case in ipairs(CASES) do
+      local result = sample(case)
+      for i, token in ipairs(plain.tokens) do
+        if result.tokens[i] ~= token then
+          mistakes = mistakes + 1
+          print(("  WRONG: %s, prompt %d, temp %g, top_p %s: token %d is %s, not %d"):format(case.label, p,
+            setting.temp, setting.top_p, i, result.tokens[i], token))
+          break
+        end
+      end
+      case.iterations = case.iterations + result.stats.iterations
+      case.tokens = case.tokens + #result.tokens
+      case.accepted = case.accepted + result.stats.accepted
+      case.drafts = type(result.draft) == "string"
+    end
+  end
+end
+
+for _, case in ipairs(CASES) do
+  print(("  %-22s %7d tokens %6.3f per iteration"):format(case.label, case.tokens, case.tokens / case.iterations))
+  if case.accepted == 0 and case.drafts then
+    mistakes = mistakes + 1
+    print("  WRONG: nothing was ever accepted")
+  end
+end
+local runs = opts.prompts * #SETTINGS
+print(("%d prompts, %d settings: %d mistakes; another seed gave another text in %d of %d cases"):format(
+  opts.prompts, #SETTINGS, mistakes, different, runs))
+os.exit(mistakes == 0 and different > runs * 0.9)

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Mutants of the sampling rule: each is one line of the engine changed in a copy, and a test must notice. The tests are linked
+# with the changed object before the libraries.  sampling.sh BUILD_DIR SOURCE_DIR
+set -u
+build=$(realpath "$1")
+source_dir=$(realpath "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+flags=(-O1 -std=gnu11 -D_GNU_SOURCE -DNDEBUG -ffp-contract=off -I"$source_dir/runtime" -I"$source_dir/runtime/cpu"
+  -I"$source_dir/tests/unit" -DSOURCE_DIR="\"$source_dir\"")
+libraries=("$build/libdtrun_runtime.a" "$build/runtime/cpu/libdtrun_cpu.a" "$build/libdtrun_runtime.a"
+  -fopenmp -lcjson -lpcre2-8 -lutf8proc -lcmocka -lm)
+failed=0
+
+# run_changed TEST FILE: the unit test with runtime/FILE as it lies in $work
+run_changed() {
+  cc "${flags[@]}" -DVARIANT=scalar -c "$work/changed.c" -o "$work/changed.o" -I"$(dirname "$source_dir/runtime/$2")" &&
+    cc "${flags[@]}" "$source_dir/tests/unit/$1.c" "$work/changed.o" "${libraries[@]}" -o "$work/test" || exit 1
+  "$work/test" 10000 >"$work/output" 2>&1
+}
+
+# mutant NAME TEST FILE OLD NEW: OLD stands in the file once
+mutant() {
+  local name=$1 test=$2 file=$3 old=$4 new=$5
+  cp "$source_dir/runtime/$file" "$work/changed.c"
+  [ "$(grep -cF -- "$old" "$work/changed.c")" -eq 1 ] || { echo "FAIL  $name: not one '$old' in $file"; failed=1; return; }
+  OLD=$old NEW=$new perl -pi -e 's/\Q$ENV{OLD}\E/$ENV{NEW}/' "$work/changed.c"
+  if run_changed "$test" "$file"; then
+    echo "FAIL  $name: nobody noticed"
+    failed=1
+  else
+    echo "ok    $name: $(grep -m1 -oE "not the target's distribution|is impossible and came [0-9]+ times|ERROR.*" "$work/output")"
+  fi
+}
+
+cp "$source_dir/runtime/accept.c" "$work/changed.c"
+run_changed test_sampling accept.c || { echo 'FAIL  the unchanged engine'; exit 1; }
+
+mutant 'accept with q' test_sampling accept.c 't->verdict[v] = t->token[v] == next;' 't->verdict[v] = v == t->first_child[u];'
+mutant 'forget top-p' test_sampling fake/fake.c 'bool in_top_p = ' 'bool in_top_p = true || '
+mutant 'forget top-k' test_sampling fake/fake.c 's->top_k > 0 && s->top_k < vocab ? s->top_k : vocab' 'vocab'
+mutant 'forget min-p' test_sampling fake/fake.c 'weight >= (double)s->min_p * first' 'true'
+mutant 'forget the temperature' test_sampling fake/fake.c 'log((double)p) / (double)s->temp' 'log((double)p)'
+mutant 'reuse a draw in a tree' test_sampling fake/fake.c 'position = r->position[out->row[j]]' 'position = r->prefix[out->row[j]]'
+mutant 'noise without position' test_sampling fake/fake.c 'position = r->position[out->row[j]]' 'position = 0'
+mutant 'noise without id' test_sampling fake/fake.c 'draw_bits(s->seed, position, id)' 'draw_bits(s->seed, position, id - id)'
+mutant 'forget top-p on the CPU' test_cpu_draw cpu/draw.c 's->top_p > 0.0f && s->top_p < 1.0f' 'false'
+mutant 'noise without position on the CPU' test_cpu_draw cpu/draw.c 'bits[1][l] = (uint32_t)position' 'bits[1][l] = 0'
+mutant 'one draw for all runs of ids on the CPU' test_cpu_draw cpu/draw.c 'run_bits(s->seed, position, first + i, bits)' 'run_bits(s->seed, position, 0, bits)'
+exit $failed

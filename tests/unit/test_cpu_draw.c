@@ -1,0 +1,133 @@
+/* Drawing on the CPU, every variant: the bits, the noise, and the tokens against the definition in draw.h, in double. */
+#include "kernels.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define EACH_VARIANT(k)                                                                                                \
+  const cpu_kernels *k;                                                                                                \
+  for (int variant = 0; (k = cpu_variant(variant)); variant++)
+
+enum { IDS = 3000, PADDED = 3008 };
+
+static float uniform(uint64_t *state) { return (float)(random_next(state) & 0xffffff) / 16777216.0f; }
+
+static double gumbel(uint64_t seed, int position, int id) {
+  return -log(-log1p(-((double)draw_bits(seed, position, id) + 0.5) / 4294967296.0));
+}
+
+/* The known answers that come with the authors' library (Random123, kat_vectors). */
+static void philox_gives_the_known_answers(void **state) {
+  (void)state;
+  uint32_t zero[4] = {0}, pi[4] = {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344};
+  draw_philox(0, 1, &zero[0], &zero[1], &zero[2], &zero[3]);
+  assert_memory_equal(zero, ((uint32_t[]){0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}), sizeof zero);
+  draw_philox(0x299f31d0a4093822u, 1, &pi[0], &pi[1], &pi[2], &pi[3]);
+  assert_memory_equal(pi, ((uint32_t[]){0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}), sizeof pi);
+}
+
+static void noise_is_that_of_the_definition_and_the_same_bits_in_every_variant(void **state) {
+  (void)state;
+  static float logits[PADDED], scores[PADDED], plain[PADDED];
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    dt_sampling s = {.seed = seed * 0x123456789abcdefu, .temp = 0.25f * (float)(1 + seed % 8)};
+    int first = (int)(seed % 3) * 64, count = 1 + (int)(seed * 97 % (IDS - 192)), position = (int)seed * 31;
+    uint64_t r = seed;
+    for (int i = 0; i < count; i++) logits[i] = 20 * uniform(&r) - 10;
+    EACH_VARIANT(k) {
+      k->add_noise(&s, position, first, count, logits, scores);
+      for (int i = 0; i < count; i++) {
+        double scaled = (double)logits[i] / (double)s.temp, g = gumbel(s.seed, position, first + i);
+        /* u is a float: where it is near 1, which makes G the least it can be, it lacks digits. */
+        double of_u = 0x1p-24 * exp(exp(-g)) * exp(g);
+        assert_true(fabs((double)scores[i] - scaled - g) < 3e-7 * (1 + fabs(scaled) + fabs(g)) + of_u || g < -2.7);
+      }
+      if (variant == 0) memcpy(plain, scores, sizeof plain);
+      assert_memory_equal(scores, plain, (size_t)count * sizeof *scores);
+    }
+  }
+}
+
+static const float *sorted_by;
+static int by_logit(const void *a, const void *b) {
+  int i = *(const int *)a, j = *(const int *)b;
+  if (sorted_by[i] != sorted_by[j]) return sorted_by[i] > sorted_by[j] ? -1 : 1;
+  return i - j;
+}
+
+/* The definition, word for word. */
+static int drawn(const dt_sampling *s, int position, const float *logits, int n, int *allowed) {
+  static int order[IDS];
+  static double weight[IDS];
+  double sum = 0, ahead = 0, best = -INFINITY;
+  int top_k = s->top_k > 0 && s->top_k < n ? s->top_k : n, choice = -1;
+  for (int i = 0; i < n; i++) order[i] = i;
+  sorted_by = logits;
+  qsort(order, (size_t)n, sizeof *order, by_logit);
+  for (int k = 0; k < top_k; k++)
+    sum += weight[k] = exp(((double)logits[order[k]] - (double)logits[order[0]]) / (double)s->temp);
+  for (*allowed = 0; *allowed < top_k; ahead += weight[(*allowed)++]) {
+    int id = order[*allowed];
+    bool in_top_p = s->top_p == 0 || s->top_p == 1 || ahead < (double)s->top_p * sum;
+    if (*allowed > 0 && !(in_top_p && weight[*allowed] >= (double)s->min_p)) break;
+    double score = (double)logits[id] / (double)s->temp + gumbel(s->seed, position, id);
+    if (score > best || (score == best && id < choice)) best = score, choice = id;
+  }
+  return choice;
+}
+
+static void draws_are_those_of_the_definition(void **state) {
+  (void)state;
+  static float logits[PADDED];
+  static uint32_t weight[PADDED];
+  static const int sizes[] = {1, 2, 15, 16, 17, 64, 65, 1000, IDS};
+  static const float top_ps[] = {0, 0.001f, 0.5f, 0.9f, 0.999f, 1}, min_ps[] = {0, 0.02f, 1};
+  long cut = 0;
+  for (uint64_t seed = 1; seed <= 600; seed++) {
+    uint64_t r = seed * 7919;
+    int n = sizes[seed % 9], allowed;
+    dt_sampling s = {.seed = seed,
+                     .temp = 0.3f + 0.3f * (float)(random_next(&r) % 5),
+                     .top_k = random_next(&r) % 2 ? 0 : 1 + (int)(random_next(&r) % (uint32_t)(n + 2)),
+                     .top_p = top_ps[random_next(&r) % 6],
+                     .min_p = min_ps[random_next(&r) % 3]};
+    for (int i = 0; i < n; i++) /* many ties with both zeros, or none */
+      logits[i] = seed % 2 ? ((float)(random_next(&r) % 5) - 2) * (random_next(&r) % 2 ? 1.0f : -1.0f)
+                           : 16 * uniform(&r) * uniform(&r) - 3;
+    int expected = drawn(&s, (int)seed, logits, n, &allowed);
+    cut += allowed < n;
+    EACH_VARIANT(k) {
+      int got = k->draw(&s, (int)seed, logits, n, weight);
+      if (got != expected)
+        fail_msg("%s, case %d: token %d, not %d (n %d, temp %g, top_k %d, top_p %g, min_p %g)", k->name, (int)seed, got,
+                 expected, n, (double)s.temp, s.top_k, (double)s.top_p, (double)s.min_p);
+    }
+  }
+  assert_in_range(cut, 300, 600);
+}
+
+static void a_row_with_a_nan_draws_nothing_and_infinities_do_no_harm(void **state) {
+  (void)state;
+  float logits[PADDED];
+  static uint32_t weight[PADDED];
+  dt_sampling s = {.seed = 1, .temp = 1, .top_k = 50, .top_p = 0.5f, .min_p = 0.1f};
+  EACH_VARIANT(k) {
+    for (int i = 0; i < 100; i++) logits[i] = i == 7 ? NAN : (float)i;
+    assert_int_equal(k->draw(&s, 3, logits, 100, weight), -1);
+    for (int i = 0; i < 100; i++) logits[i] = i == 7 ? 1.0f : -INFINITY;
+    assert_int_equal(k->draw(&s, 3, logits, 100, weight), 7);
+    for (int i = 0; i < 100; i++) logits[i] = i == 7 ? INFINITY : (float)i;
+    assert_int_equal(k->draw(&s, 3, logits, 100, weight), 7);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(philox_gives_the_known_answers),
+      cmocka_unit_test(noise_is_that_of_the_definition_and_the_same_bits_in_every_variant),
+      cmocka_unit_test(draws_are_those_of_the_definition),
+      cmocka_unit_test(a_row_with_a_nan_draws_nothing_and_infinities_do_no_harm),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
