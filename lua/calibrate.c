@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define WARM_UPS 1 /* rounds that do not count */
-#define DISTURBED 1.5
-#define MOST_SAMPLES 25
+#define DISTURBED 1.2
+#define MOST_SAMPLES 40
 #define LEAST_SAMPLES 3
 #define POINT_MS 80.0 /* after this long a size has samples enough */
 

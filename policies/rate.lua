@@ -14,24 +14,25 @@ local Rate = policy.define {
 }
 
 local BINS, WIDEST = 19, 6 -- bins of -4 log q; children per node
-local MOST = 64            -- nodes of a tree
+local MOST, AHEAD = 64, 3  -- nodes of a tree; rows that the price of one more is averaged over: times are uneven
+local HOPE = 1.5           -- a greedy target takes its likeliest token: guesses come true more often than q, at first
 
 function Rate:init(seq)
   self.accepted, self.expected, self.factor = {}, {}, {} -- [bin]
-  for b = 0, BINS do self.accepted[b], self.expected[b], self.factor[b] = 1, 1, 1 end
+  for b = 0, BINS do self.accepted[b], self.expected[b], self.factor[b] = HOPE, 1, HOPE end
   self.T, self.D = {}, {}
   self.alpha, self.q, self.parent = { [0] = 1 }, {}, {} -- [node]
   self.level, self.next, self.rank, self.token, self.logp = {}, {}, {}, {}, {}
   self:price(seq)
   self.tokens, self.ms = 1, self.T[1]
-  self.growth = 0.6 -- tokens that a level is expected to add, per token of the level before
+  self.growth = 0.8 -- tokens that a level is expected to add, per token of the level before
 end
 
 -- Costs at the context of now, which change every 128 tokens.
 function Rate:price(seq)
   local context = seq:length()
   self.until_length = (context + 127) // 128 * 128
-  for n = 1, MOST + 2 do
+  for n = 1, MOST + 1 + AHEAD do
     self.T[n], self.D[n] = self.costs:target(n, context), self.costs:draft(n, context)
   end
 end
@@ -43,7 +44,7 @@ function Rate:draft(tree)
   local n, width, sum, ms = 0, 1, 1, 0
   level[1] = tree.root
   while width > 0 and tree:depth_room() > 0 and n < MOST do
-    local price = R * (T[n + 2] - T[n + 1])
+    local price = R * (T[n + 1 + AHEAD] - T[n + 1]) / AHEAD
     if self.growth * sum - price * width < R * D[width] then break end
     tree:draft_step(level, width)
     ms = ms + D[width]
@@ -53,7 +54,7 @@ function Rate:draft(tree)
     end
     local deeper, kept = 0, 0
     while n < MOST do -- the best child that is left, of all nodes of the level
-      local best, most = nil, R * (T[n + 2] - T[n + 1])
+      local best, most = nil, R * (T[n + 1 + AHEAD] - T[n + 1]) / AHEAD
       for i = 1, width do
         if token[i] then
           local a = alpha[level[i]] * min(1, exp(logp[i]) * factor[min(BINS, floor(-4 * logp[i]))])
@@ -66,7 +67,7 @@ function Rate:draft(tree)
       n = v
       alpha[v], self.q[v], self.parent[v] = most, logp[best], u
       kept = kept + most
-      if most >= R * D[1] / 2 then
+      if most >= R * D[1] then
         deeper = deeper + 1
         next[deeper] = v
       end
@@ -95,7 +96,7 @@ function Rate:observe(_, out)
       local b = min(BINS, floor(-4 * q))
       self.expected[b] = self.expected[b] + exp(q)
       if taken[v] then self.accepted[b] = self.accepted[b] + 1 end
-      self.factor[b] = policy.clip(self.accepted[b] / self.expected[b], 0.3, 2)
+      self.factor[b] = policy.clip(self.accepted[b] / self.expected[b], 0.3, 3)
     end
   end
 end

@@ -197,7 +197,7 @@ function TestRate.test_gives_a_node_more_children_the_less_a_row_costs()
   local function children(row)
     return probe.count(probe.tree(fake(draft, target, { costs = line(1.0, row, 0.25, 2.0) }), "rate"))
   end
-  lu.assertEquals({ children(0.3), children(0.2), children(0.1) }, { 1, 2, 3 })
+  lu.assertEquals({ children(0.5), children(0.3), children(0.1) }, { 1, 2, 3 })
 end
 
 function TestRate.test_learns_what_becomes_of_the_draft_models_guesses()
