@@ -49,10 +49,11 @@ int lib_pair_describe(lua_State *L); /* (pair) -> table */
 int lib_pair_close(lua_State *L);
 int lib_pair_encode(lua_State *L);
 int lib_pair_decode(lua_State *L);
-int lib_pair_prefix(lua_State *L);    /* (pair, text) */
-int lib_pair_policy(lua_State *L);    /* (pair, options) -> table | nil, kind, message, file, line */
-int lib_pair_set_costs(lua_State *L); /* (pair, JSON of a table) */
-int lib_pair_calibrate(lua_State *L); /* (pair, fresh) -> costs, JSON of the table */
+int lib_pair_prefix(lua_State *L);     /* (pair, text) */
+int lib_pair_policy(lua_State *L);     /* (pair, options) -> table | nil, kind, message, file, line */
+int lib_pair_set_costs(lua_State *L);  /* (pair, JSON of a table) */
+int lib_pair_calibrate(lua_State *L);  /* (pair, fresh) -> costs, JSON of the table */
+int lib_pair_save_tuned(lua_State *L); /* (pair, policy, JSON) -> path | nil, message */
 int lib_pair_generate(
     lua_State *L);                 /* (pair, options) -> JSON | nil, kind, message, file, line, JSON of what there is */
 void lib_pair_types(lua_State *L); /* registers the two userdata types */

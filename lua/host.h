@@ -31,6 +31,8 @@ typedef struct {
   int line;
 } dtl_error;
 
+#define DTL_TUNED "tuned" /* the preset that dtrun run tune finds for one pair and machine */
+
 /* ---- policies --------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -43,8 +45,9 @@ typedef struct {
   size_t source_len;
   const dtl_setting *settings; /* override the preset, which overrides the defaults */
   int n_settings;
-  const char *preset; /* or NULL */
-  uint64_t seed;      /* of math.random, with the sequence's number */
+  const char *preset;  /* or NULL */
+  const dt_pair *pair; /* for the preset DTL_TUNED: the pair it must have been found for */
+  uint64_t seed;       /* of math.random, with the sequence's number */
 } dtl_policy_options;
 
 typedef struct dtl_policy dtl_policy;

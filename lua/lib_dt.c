@@ -78,6 +78,7 @@ int lib_dt_open(lua_State *L) {
                                        {"policy", lib_pair_policy},
                                        {"set_costs", lib_pair_set_costs},
                                        {"calibrate", lib_pair_calibrate},
+                                       {"save_tuned", lib_pair_save_tuned},
                                        {"generate", lib_pair_generate},
                                        {NULL, NULL}};
   lib_pair_types(L);

@@ -1,8 +1,12 @@
 /* Policies in drivers: the options that choose one, and its description. */
 #include "driver.h"
 
+#include "tuned.h"
+#include "user_files.h"
+
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The field of the options table at index 2 as a string that lives as long as the options. */
 static const char *string_option(lua_State *L, const char *key, size_t *len) {
@@ -53,8 +57,10 @@ static void read_settings(lua_State *L, dtl_policy_options *options) {
 }
 
 dtl_policy_options driver_policy_options(lua_State *L) {
-  dtl_policy_options options = {
-      .policy = string_option(L, "policy", NULL), .preset = string_option(L, "preset", NULL), .seed = seed_option(L)};
+  dtl_policy_options options = {.pair = driver_pair(L, 1)->pair,
+                                .policy = string_option(L, "policy", NULL),
+                                .preset = string_option(L, "preset", NULL),
+                                .seed = seed_option(L)};
   options.source = string_option(L, "source", &options.source_len);
   read_settings(L, &options);
   return options;
@@ -108,7 +114,6 @@ static void push_description(lua_State *L, const dtl_policy_info *info) {
 }
 
 int lib_pair_policy(lua_State *L) {
-  driver_pair(L, 1);
   dtl_policy_options options = driver_policy_options(L);
   dtl_policy *policy;
   dtl_error err;
@@ -116,4 +121,21 @@ int lib_pair_policy(lua_State *L) {
   push_description(L, dtl_policy_describe(policy));
   dtl_policy_close(policy);
   return 1;
+}
+
+int lib_pair_save_tuned(lua_State *L) {
+  char *path = tuned_path(driver_pair(L, 1)->pair, luaL_checkstring(L, 2));
+  if (!path) {
+    lua_pushnil(L);
+    lua_pushliteral(L, "no folder for presets: set XDG_CONFIG_HOME or HOME");
+    return 2;
+  }
+  int code = user_store(path, luaL_checkstring(L, 3)) ? 0 : errno;
+  if (code) lua_pushnil(L);
+  if (code)
+    lua_pushfstring(L, "%s: %s", path, strerror(code));
+  else
+    lua_pushstring(L, path);
+  free(path);
+  return code ? 2 : 1;
 }

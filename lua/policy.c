@@ -4,6 +4,7 @@
 
 #include "files.h"
 #include "json_text.h"
+#include "tuned.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -39,6 +40,8 @@ typedef struct {
   const dtl_policy_options *options;
   const char *source;
   size_t len;
+  dtl_setting *tuned; /* what the preset DTL_TUNED stands for, if that is asked for */
+  int n_tuned;
   int status;
 } opening;
 
@@ -63,7 +66,20 @@ static int load_chunk(lua_State *L) {
   return 0;
 }
 
-/* co: the file's value -> host.open, that value, preset, settings. */
+/* Pushes {{name, text}, ...}. */
+static void push_settings(lua_State *L, const dtl_setting *settings, int n) {
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_createtable(L, 2, 0);
+    lua_pushstring(L, settings[i].name);
+    lua_rawseti(L, -2, 1);
+    lua_pushstring(L, settings[i].value);
+    lua_rawseti(L, -2, 2);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+/* co: the file's value -> host.open, that value, preset (its name, or settings), settings. */
 static int prepare_open(lua_State *L) {
   opening *o = lua_touserdata(L, 1);
   lua_State *co = o->policy->box.co;
@@ -75,19 +91,11 @@ static int prepare_open(lua_State *L) {
   } else {
     lua_pushnil(L);
   }
-  if (o->options->preset)
-    lua_pushstring(L, o->options->preset);
+  if (o->tuned)
+    push_settings(L, o->tuned, o->n_tuned);
   else
-    lua_pushnil(L);
-  lua_createtable(L, o->options->n_settings, 0);
-  for (int i = 0; i < o->options->n_settings; i++) {
-    lua_createtable(L, 2, 0);
-    lua_pushstring(L, o->options->settings[i].name);
-    lua_rawseti(L, -2, 1);
-    lua_pushstring(L, o->options->settings[i].value);
-    lua_rawseti(L, -2, 2);
-    lua_rawseti(L, -2, i + 1);
-  }
+    lua_pushstring(L, o->options->preset); /* NULL: nil */
+  push_settings(L, o->options->settings, o->options->n_settings);
   hand_over(L, co, lua_gettop(L) - 4);
   return 0;
 }
@@ -211,11 +219,15 @@ bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_er
   char *path = options->source ? strdup(options->policy) : dtl_locate("policy", "policies", options->policy, err);
   if (path && (policy->info.path = own(policy, path)) && !options->source)
     o.source = text = dtl_read_file("policy", policy->info.path, SOURCE_MAX, &o.len, err);
-  if (o.source && policy->info.path && box_open(&policy->box, err)) {
+  bool tuned = options->pair && options->preset && !strcmp(options->preset, DTL_TUNED);
+  bool found = o.source && policy->info.path &&
+               (!tuned || tuned_settings(options->pair, options->policy, &o.tuned, &o.n_tuned, err));
+  if (found && box_open(&policy->box, err)) {
     policy->box.path = policy->info.path;
     ok = open_in_box(&o, err);
   }
   free(text);
+  tuned_free(o.tuned, o.n_tuned);
   if (ok)
     *out = policy;
   else

@@ -8,12 +8,13 @@ local FixedTree = policy.define {
   name   = "fixed_tree",
   doc    = "every likely enough node gets B children, down to depth D",
   params = {
-    { "D", 8, min = 1, max = 64, doc = "nodes with d(u) < D are expanded" },
-    { "B", 3, min = 1, max = 32, doc = "children of an expanded node" },
+    { "D", 8, min = 1, max = 64, tune = { 1, 10 }, doc = "nodes with d(u) < D are expanded" },
+    { "B", 3, min = 1, max = 32, tune = { 1, 4 }, doc = "children of an expanded node" },
     { "tau", 0.1, min = 0, max = 1, doc = "a node with path probability p(u) < tau is not expanded" },
-    { "N_max", 256, min = 1, max = 256, doc = "most drafted nodes per iteration" },
-    { "root_branch", nil, type = "integer", min = 1, max = 32, doc = "children of the root (not set: B)" },
-    { "rebuild", false, doc = "commit by running the accepted tokens through the target again" },
+    { "N_max", 256, min = 1, max = 256, tune = false, doc = "most drafted nodes per iteration" },
+    { "root_branch", nil, type = "integer", min = 1, max = 32, tune = false,
+      doc = "children of the root (not set: B)" },
+    { "rebuild", false, tune = false, doc = "commit by running the accepted tokens through the target again" },
   },
   presets = { as_published = { root_branch = 1, rebuild = true } },
 }

@@ -7,7 +7,8 @@ local OptTree = policy.define {
   doc    = "layers of the n likeliest nodes, as long as the n best nodes of the tree gain by them",
   params = {
     { "n", 16, min = 1, max = 85, doc = "nodes of a layer" },
-    { "threshold", 0.7, min = 0, max = 85, doc = "the last layer is the first that raises the sum by at most this" },
+    { "threshold", 0.7, min = 0, max = 85, tune = { 0.05, 2 },
+      doc = "the last layer is the first that raises the sum by at most this" },
     { "max_depth", 10, min = 1, max = 64, doc = "most layers" },
   },
 }

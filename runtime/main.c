@@ -123,9 +123,17 @@ static int read_prompt(const cli_options *o, job *j) {
   return j->prompt ? 0 : complain(EXIT_ENGINE, "out of memory: the prompt");
 }
 
-static dtl_policy_options policy_options(const cli_options *o) {
-  return (dtl_policy_options){
-      .policy = o->policy, .preset = o->preset, .settings = o->settings, .n_settings = o->n_settings, .seed = o->seed};
+static bool wants_tuned(const cli_options *o) { return o->preset && strcmp(o->preset, DTL_TUNED) == 0; }
+
+/* The preset `tuned` belongs to a pair. Before there is one the policy opens as it comes, to say what it uses. */
+static dtl_policy_options policy_options(const cli_options *o, const dt_pair *pair) {
+  if (wants_tuned(o) && !pair) return (dtl_policy_options){.policy = o->policy};
+  return (dtl_policy_options){.policy = o->policy,
+                              .preset = o->preset,
+                              .pair = pair,
+                              .settings = o->settings,
+                              .n_settings = o->n_settings,
+                              .seed = o->seed};
 }
 
 /* All that can be refused before a token is generated. */
@@ -136,7 +144,7 @@ static int prepare(const cli_options *o, job *j) {
   if (o->json && report_check_path(o->json, &engine)) return complain_of_engine(&engine);
 
   dtl_error err;
-  dtl_policy_options po = policy_options(o);
+  dtl_policy_options po = policy_options(o, NULL);
   if (!dtl_policy_open(&po, &j->policy, &err)) return complain_of(&err);
   if (o->compare && !dtl_policy_open(&(dtl_policy_options){.policy = o->compare, .seed = o->seed}, &j->other, &err))
     return complain_of(&err);
@@ -152,6 +160,12 @@ static int prepare(const cli_options *o, job *j) {
                           .threads = o->threads,
                           .draft_dtype = o->draft_dtype};
   if (dt_pair_open(&pair, &j->pair, &engine)) return complain_of_engine(&engine);
+  if (wants_tuned(o)) {
+    dtl_policy_close(j->policy);
+    j->policy = NULL;
+    po = policy_options(o, j->pair);
+    if (!dtl_policy_open(&po, &j->policy, &err)) return complain_of(&err);
+  }
   return !o->trace || dtl_trace_open(o->trace, &j->trace, &err) ? 0 : complain_of(&err);
 }
 
@@ -194,7 +208,7 @@ static void show_text(void *user, const char *bytes, size_t len) {
  * run itself. */
 static void warm_up(const cli_options *o, const job *j, dtl_request request) {
   dtl_policy *policy;
-  dtl_policy_options po = policy_options(o);
+  dtl_policy_options po = policy_options(o, j->pair);
   dtl_result result = {0};
   dtl_error err;
   if (!dtl_policy_open(&po, &policy, &err)) return;
@@ -278,7 +292,7 @@ static int generate(const cli_options *o) {
 static int print_policy_help(const cli_options *o) {
   dtl_policy *policy;
   dtl_error err;
-  dtl_policy_options po = policy_options(o);
+  dtl_policy_options po = policy_options(o, NULL);
   if (!dtl_policy_open(&po, &policy, &err)) return complain_of(&err);
   const dtl_policy_info *info = dtl_policy_describe(policy);
   printf("%s: %s\n%s\n", info->name, info->doc, info->path);
@@ -288,9 +302,9 @@ static int print_policy_help(const cli_options *o) {
     printf("  %-12s %-12s  %-8s %s", p->name, p->value ? p->value : "nil", p->type, p->doc);
     printf(*p->range ? " (%s)\n" : "\n", p->range);
   }
-  if (info->n_presets) fputs("\npresets, --preset NAME:", stdout);
+  if (info->n_params) fputs("\npresets, --preset NAME:", stdout);
   for (int i = 0; i < info->n_presets; i++) printf(" %s", info->presets[i]);
-  if (info->n_presets) putchar('\n');
+  if (info->n_params) puts(" tuned (for one pair and machine, by dtrun run tune)");
   dtl_policy_close(policy);
   return finish_output(0);
 }

@@ -12,6 +12,7 @@
 --     generate = { ignore_eos = true },        -- further options of pair:generate
 --     protocol = { chars = 800 },              -- what else to note down in the head
 --     out = "main.jsonl",                      -- nil: in memory only
+--     bar = bar,                               -- a dt.progress that counts this too; nil: one of its own
 --   })
 --   done.head, done.runs                       -- as record.read gives them, runs of an earlier call included
 --
@@ -28,7 +29,7 @@ local experiment = {}
 
 local PROMPTS = { files = true, sets = true, chars = true }
 local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
-              generate = true, protocol = true, out = true }
+              generate = true, protocol = true, out = true, bar = true }
 local ARM = { label = true, policy = true, preset = true, params = true, axes = true }
 
 -- ---- prompts -------------------------------------------------------------------------------------------------------
@@ -266,7 +267,7 @@ function experiment.run(t)
     if not ok then return nil, message, kind end
   end
   local todo, count, work = plan(t, arms, done)
-  local bar = progress(count + #file.runs, work)
+  local bar = t.bar or progress(count + #file.runs, work)
   bar:skip(#file.runs, 0)
   if count > 0 then ok, message, kind = warm_up(t, arms) end
   for _, group in ipairs(todo) do

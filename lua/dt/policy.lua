@@ -58,6 +58,7 @@ function policy.define(t)
     if type(preset) ~= "string" or type(values) ~= "table" then
       error(what .. ": presets is not a table of NAME = {PARAMETER = VALUE, ...}", 2)
     end
+    if preset == "tuned" then error(what .. ": the preset tuned is what dtrun run tune finds", 2) end
     local checked, message = params.check_values(spec.params, values)
     if not checked then error(format("%s: preset %s: %s", what, preset, message), 2) end
     spec.presets[preset] = checked
@@ -119,11 +120,25 @@ local function preset_names(spec)
   return names
 end
 
--- {parameter = value}: defaults, then the preset's, then settings ({name, text} pairs); or nil and what is wrong.
+-- Sets values from {name, text} pairs: nil, or what is wrong.
+local function apply(spec, values, settings)
+  for _, setting in ipairs(settings) do
+    local p, message = params.find(spec.params, setting[1])
+    if not p then return message end
+    values[p.name], message = params.parse(p, setting[2])
+    if message then return message end
+  end
+end
+
+-- {parameter = value}: defaults, then the preset's (its name, or what it stands for), then settings; or nil and what is
+-- wrong.
 local function resolve(spec, preset, settings)
   local values = {}
   for _, p in ipairs(spec.params) do values[p.name] = p.default end
-  if preset then
+  if type(preset) == "table" then
+    local message = apply(spec, values, preset)
+    if message then return nil, "preset tuned: " .. message end
+  elseif preset then
     local chosen = spec.presets[preset]
     if not chosen then
       local names = preset_names(spec)
@@ -132,12 +147,8 @@ local function resolve(spec, preset, settings)
     end
     for name, value in next, chosen do values[name] = value end
   end
-  for _, setting in ipairs(settings) do
-    local p, message = params.find(spec.params, setting[1])
-    if not p then return nil, message end
-    values[p.name], message = params.parse(p, setting[2])
-    if message then return nil, message end
-  end
+  local message = apply(spec, values, settings)
+  if message then return nil, message end
   return values
 end
 

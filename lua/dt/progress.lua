@@ -20,6 +20,11 @@ function Progress:skip(n, work)
   self.left = self.left - (work or n)
 end
 
+-- Ends the line, where fewer steps were needed than expected.
+function Progress:finish()
+  if self.shown and self.done < self.total then io.stderr:write "\n" end
+end
+
 -- n more are done.
 function Progress:step(n, work)
   n = n or 1

@@ -1,0 +1,185 @@
+-- What dtrun run tune is made of: which settings to try, and successive halving (Jamieson and Talwalkar 2016): all of
+-- them run one prompt, the better half runs the next two, the better half of those four more, until the prompts end.
+local core = require "dt.core"
+local json = require "dt.json"
+local params = require "dt.params"
+
+local tune = {}
+
+-- ---- settings ------------------------------------------------------------------------------------------------------
+
+-- A source of numbers in [0, 1) that is the same on every machine: xorshift64*.
+function tune.random(seed)
+  local state = seed
+  return function()
+    state = state ~ state >> 12
+    state = state ~ state << 25
+    state = state ~ state >> 27
+    return (state * 0x2545F4914F6CDD1D >> 11) / 2.0 ^ 53
+  end
+end
+
+-- A value between low and high. Where they are more than a factor of 8 apart it is drawn on a logarithmic scale: 1..64
+-- is six doublings.
+local function between(low, high, integer, random)
+  local x
+  if low > 0 and high / low > 8 then
+    x = low * (high / low) ^ random()
+  elseif integer then
+    x = low + math.floor(random() * (high - low + 1))
+  else
+    x = low + (high - low) * random()
+  end
+  return integer and math.floor(x + 0.5) or tonumber(("%.2g"):format(x)) + 0.0
+end
+
+-- A value of one parameter; near: not far from that one.
+local function draw(p, random, near)
+  local space = p.tune
+  if p.type ~= "integer" and p.type ~= "number" or p.one_of then
+    space = p.one_of or { true, false }
+    return space[math.floor(random() * #space) + 1]
+  end
+  local low, high = space[1], space[2]
+  if near and p.type == "integer" then
+    local reach = math.max(1, near // 4)
+    low, high = math.max(low, near - reach), math.min(high, near + reach)
+  elseif near then
+    local reach = (high - low) / 8
+    low, high = math.max(low, near - reach), math.min(high, near + reach)
+  end
+  return between(low, high, p.type == "integer", random)
+end
+
+-- The parameters that may be searched: a list of declarations.
+function tune.space(info)
+  local list = {}
+  for _, p in ipairs(info.params) do
+    if p.tune then list[#list + 1] = p end
+  end
+  return list
+end
+
+local function key_of(setting)
+  local parts = {}
+  for name, value in pairs(setting) do parts[#parts + 1] = name .. "=" .. params.text(value) end
+  table.sort(parts)
+  return table.concat(parts, " ")
+end
+
+-- What a policy's parameters in `space` are: a setting.
+local function setting_of(info, space)
+  local setting = {}
+  for _, p in ipairs(space) do
+    for _, q in ipairs(info.params) do
+      if q.name == p.name then setting[p.name] = q.value end
+    end
+  end
+  return setting
+end
+
+local TRIES = 200 -- per setting wanted; a policy's check may refuse most
+
+-- A setting near another: one to three of its parameters are drawn again, not far from where they were.
+local function neighbour(space, near, random)
+  local setting = {}
+  for name, value in pairs(near) do setting[name] = value end
+  for _ = 1, math.floor(random() * 3) + 1 do
+    local p = space[math.floor(random() * #space) + 1]
+    setting[p.name] = draw(p, random, near[p.name])
+  end
+  return setting
+end
+
+local function anywhere(space, random)
+  local setting = {}
+  for _, p in ipairs(space) do setting[p.name] = draw(p, random) end
+  return setting
+end
+
+-- Up to n settings that `allowed` accepts and that are not in `known`, a set of keys, to which they are added: from all
+-- of the space, or near one of a list of settings.
+function tune.draw(space, n, random, allowed, known, near)
+  local list = {}
+  for try = 1, n * TRIES do
+    if #list == n then break end
+    local setting = near and neighbour(space, near[try % #near + 1], random) or anywhere(space, random)
+    local key = key_of(setting)
+    if not known[key] and allowed(setting) then
+      known[key] = true
+      list[#list + 1] = setting
+    end
+  end
+  return list
+end
+
+-- The settings that a search begins with: the defaults, what each preset makes of them, then drawn ones, n in all. Also
+-- the space, and the function that says whether the policy allows a setting. nil and a message: there is no policy, or
+-- nothing to tune.
+function tune.first(pair, policy, n, random, known)
+  local info, failure = pair:policy { policy = policy }
+  if not info then return nil, failure.message end
+  local space = tune.space(info)
+  if #space == 0 then return nil, info.name .. ": no parameters to tune" end
+  local list = { setting_of(info, space) }
+  known[key_of(list[1])] = true
+  for _, preset in ipairs(info.presets) do
+    local setting = setting_of(pair:policy { policy = policy, preset = preset }, space)
+    if not known[key_of(setting)] then
+      known[key_of(setting)] = true
+      list[#list + 1] = setting
+    end
+  end
+  local function allowed(setting) return (pair:policy { policy = policy, params = setting }) ~= nil end
+  local drawn = tune.draw(space, n - #list, random, allowed, known)
+  table.move(drawn, 1, #drawn, #list + 1, list)
+  return list, space, allowed
+end
+
+-- ---- successive halving --------------------------------------------------------------------------------------------
+
+-- The rounds of halving n settings over so many prompts: { { settings =, first = prompt, last = prompt }, ... }.
+function tune.rounds(n, prompts)
+  local rounds, first, count = {}, 1, 1
+  while first <= prompts do
+    local last = n == 1 and #rounds > 0 and first - 1 or math.min(first + count - 1, prompts)
+    if last < first then break end
+    rounds[#rounds + 1] = { settings = n, first = first, last = last }
+    first, count, n = last + 1, count * 2, (n + 1) // 2
+  end
+  return rounds
+end
+
+-- The settings in the order of their scores, best first; those of later rounds before those of earlier ones.
+-- measure(settings, i) gives each setting's score on prompt i as a list, higher is better, or nil and what failed.
+function tune.halve(settings, prompts, measure)
+  local alive, list = {}, {}
+  for i, setting in ipairs(settings) do alive[i] = { setting = setting, score = 0 } end
+  for _, round in ipairs(tune.rounds(#settings, prompts)) do
+    local group = {}
+    while #alive > round.settings do table.insert(list, 1, table.remove(alive).setting) end
+    for i, entry in ipairs(alive) do group[i] = entry.setting end
+    for i = round.first, round.last do
+      local scores, message, kind = measure(group, i)
+      if not scores then return nil, message, kind end
+      for k, entry in ipairs(alive) do entry.score = entry.score + scores[k] end
+    end
+    table.sort(alive, function(a, b) return a.score > b.score end)
+  end
+  for i = #alive, 1, -1 do table.insert(list, 1, alive[i].setting) end
+  return list
+end
+
+-- ---- the preset ----------------------------------------------------------------------------------------------------
+
+-- Writes the preset `tuned` of a policy for this pair and machine. The file's path, or nil, a message and "device".
+function tune.save(pair, policy, setting, found)
+  local path, message = core.save_tuned(pair, policy, json.encode({
+    schema = "dtrun.preset/1", policy = policy, preset = "tuned", params = setting, machine = core.machine,
+    backend = pair.backend, threads = pair.threads, target = pair.target.path,
+    draft = pair.draft and pair.draft.path or nil, version = core.version, speedup = found,
+  }, true) .. "\n")
+  return path, message, "device"
+end
+
+return tune

@@ -1,0 +1,103 @@
+/* Finding and reading the preset `tuned`: see tuned.h. */
+#include "tuned.h"
+
+#include "fail.h"
+#include "files.h"
+#include "machine.h"
+#include "user_files.h"
+
+#include <cJSON.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_MAX (1u << 16)
+
+static uint64_t hash_text(uint64_t hash, const char *text) { /* FNV-1a, the NUL included */
+  do hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+  while (*text++);
+  return hash;
+}
+
+static uint64_t hash_model(uint64_t hash, const dt_model_info *model) {
+  char shape[100], *path = model->path ? realpath(model->path, NULL) : NULL;
+  snprintf(shape, sizeof shape, "%d %d %d %d", model->vocab, model->context, model->layers, model->hidden);
+  hash = hash_text(hash_text(hash, path ? path : ""), shape);
+  free(path);
+  return hash;
+}
+
+/* "hedge" of "policies/hedge.lua" */
+static const char *stem(const char *policy, int *len) {
+  const char *slash = strrchr(policy, '/'), *name = slash ? slash + 1 : policy;
+  size_t n = strlen(name);
+  *len = (int)(n > 4 && !strcmp(name + n - 4, ".lua") ? n - 4 : n);
+  return name;
+}
+
+char *tuned_path(const dt_pair *pair, const char *policy) {
+  dt_pair_info info;
+  char machine[MACHINE_NAME], threads[16], relative[300];
+  int len;
+  const char *name = stem(policy, &len);
+  dt_pair_describe(pair, &info);
+  machine_name(machine, sizeof machine);
+  snprintf(threads, sizeof threads, "%d", info.threads);
+  uint64_t hash = hash_model(hash_model(0xcbf29ce484222325u, &info.target), &info.draft);
+  hash = hash_text(hash_text(hash_text(hash, machine), info.backend), threads);
+  snprintf(relative, sizeof relative, "presets/%.*s-%016" PRIx64 ".json", len < 200 ? len : 200, name, hash);
+  return user_path("XDG_CONFIG_HOME", ".config", relative);
+}
+
+/* A value as --set takes it: malloc'd; NULL where it is none. */
+static char *value_text(const cJSON *value) {
+  if (cJSON_IsString(value)) return strdup(value->valuestring);
+  return cJSON_IsNumber(value) || cJSON_IsBool(value) ? cJSON_PrintUnformatted(value) : NULL;
+}
+
+static bool read_settings(const cJSON *params, dtl_setting **settings, int *n) {
+  *n = 0;
+  if (!cJSON_IsObject(params)) return false;
+  if (!(*settings = calloc((size_t)cJSON_GetArraySize(params) + 1, sizeof **settings))) return false;
+  const cJSON *value;
+  cJSON_ArrayForEach(value, params) {
+    dtl_setting *setting = &(*settings)[*n];
+    *setting = (dtl_setting){.name = strdup(value->string), .value = value_text(value)};
+    (*n)++;
+    if (!setting->name || !setting->value) return false;
+  }
+  return true;
+}
+
+void tuned_free(dtl_setting *settings, int n) {
+  for (int i = 0; i < n; i++) free((char *)settings[i].name), free((char *)settings[i].value);
+  free(settings);
+}
+
+bool tuned_settings(const dt_pair *pair, const char *policy, dtl_setting **settings, int *n, dtl_error *err) {
+  *settings = NULL;
+  *n = 0;
+  int len;
+  const char *name = stem(policy, &len);
+  char *path = tuned_path(pair, policy), *text = NULL;
+  size_t size;
+  bool ok = false;
+  if (!path || access(path, F_OK))
+    dtl_fail(err, DTL_INPUT, "%.*s: no preset 'tuned' for this pair and machine: run `dtrun run tune %s` first", len,
+             name, policy);
+  else if ((text = dtl_read_file("preset", path, FILE_MAX, &size, err))) {
+    cJSON *root = cJSON_ParseWithLength(text, size);
+    ok = read_settings(cJSON_GetObjectItemCaseSensitive(root, "params"), settings, n);
+    if (!ok) dtl_fail(err, DTL_INPUT, "%s: not a preset: run `dtrun run tune %s` again", path, policy);
+    cJSON_Delete(root);
+  }
+  if (!ok) {
+    tuned_free(*settings, *n);
+    *settings = NULL;
+    *n = 0;
+  }
+  free(text), free(path);
+  return ok;
+}

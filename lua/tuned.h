@@ -1,0 +1,15 @@
+/* The preset `tuned`: parameters that dtrun run tune found for one policy, pair and machine, in the user's folder. */
+#ifndef DTL_TUNED_H
+#define DTL_TUNED_H
+
+#include "host.h"
+
+/* Its file: {"schema": "dtrun.preset/1", "policy": .., "params": {NAME: VALUE}, ..}. malloc'd, or NULL: see user_path. */
+char *tuned_path(const dt_pair *pair, const char *policy);
+
+/* Its parameters as settings: *settings is malloc'd, and so are its strings. That there are none, or that they cannot be
+ * read, is DTL_INPUT. */
+bool tuned_settings(const dt_pair *pair, const char *policy, dtl_setting **settings, int *n, dtl_error *err);
+void tuned_free(dtl_setting *settings, int n);
+
+#endif

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# dtrun run tune: the preset it finds, and who gets it.
+. "$(dirname "$0")/helpers.sh"
+novels=$source_dir/tests/data/prompts/novels
+tune=(run tune --settings 3 -n 6 --repeats 1 --chars 60 -t 1)
+
+it_keeps_what_it_found_as_a_preset_of_this_policy_pair_and_machine() {
+  export XDG_CONFIG_HOME=$PWD/config
+  refuses 2 "linear: no preset 'tuned' for this pair and machine: run .dtrun run tune linear. first" \
+    linear --preset tuned --text hello -n 4 -t 1
+  succeeds "${tune[@]}" linear --prompt "$novels"/0[1-4].txt
+  grep -qE '^speed-up on 2 prompts not seen: tuned [0-9.]+x, defaults [0-9.]+x$' stdout || fail 'the comparison'
+  local k
+  k=$(sed -n 's/^tuned: linear K=//p' stdout)
+  [ -n "$k" ] || fail 'the setting'
+  succeeds linear --preset tuned --text hello -n 4 -t 1 --json r.json
+  grep -qE "\"K\": *$k\b" r.json || fail "K is not $k"
+  succeeds linear --preset tuned --set K=200 --text hello -n 4 -t 1 --json r.json
+  grep -qE '"K": *200\b' r.json || fail '--set does not override the preset'
+  succeeds run sweep linear --preset tuned --prompt "$novels/01.txt" -n 4 -t 1
+  succeeds linear --help
+  grep -q 'presets, --preset NAME: tuned' stdout || fail 'no preset tuned in the help'
+  refuses 2 "fixed_tree: no preset 'tuned'" fixed_tree --preset tuned --text hello -n 4 -t 1
+  refuses 2 "linear: no preset 'tuned' for this pair" linear --preset tuned --text hello -n 4 -t 2
+  refuses 2 "linear: no preset 'tuned' for this pair" linear --preset tuned --text hello -n 4 -t 1 --draft "$models/mini-target"
+  for text in '{' '[]' '{"params": 3}' '{"params": {"K": []}}'; do
+    echo "$text" >"$(echo config/dtrun/presets/linear-*.json)"
+    refuses 2 'linear-[0-9a-f]*.json: not a preset: run .dtrun run tune linear. again' linear --preset tuned --text hello -n 4 -t 1
+  done
+  echo '{"params": {"K": 999}}' >"$(echo config/dtrun/presets/linear-*.json)"
+  refuses 2 'linear: preset tuned: K = 999 is out of range' linear --preset tuned --text hello -n 4 -t 1
+}
+it_refuses_what_it_cannot_tune() {
+  export XDG_CONFIG_HOME=$PWD/config
+  refuses 2 'ar: no parameters to tune' "${tune[@]}" ar --prompt "$novels"/0[1-4].txt
+  refuses 2 'no policy: expected' "${tune[@]}" --prompt "$novels"/0[1-4].txt
+  refuses 2 "one policy at a time, not 'ar' too" "${tune[@]}" linear ar --prompt "$novels"/0[1-4].txt
+  refuses 2 'at least 2 prompts' "${tune[@]}" linear --prompt "$novels/01.txt"
+  refuses 2 "no policy 'nothing'" "${tune[@]}" nothing --prompt "$novels"/0[1-4].txt
+}
+it_says_where_the_preset_could_not_be_kept() {
+  touch config
+  XDG_CONFIG_HOME=$PWD/config run "$dtrun" "${tune[@]}" linear --prompt "$novels"/0[1-4].txt
+  [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
+  says_in_one_line 'config/dtrun/presets/linear-.*: Not a directory' tune
+  XDG_CONFIG_HOME='' HOME='' run "$dtrun" "${tune[@]}" linear --prompt "$novels"/0[1-4].txt
+  [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
+  says_in_one_line 'no folder for presets: set XDG_CONFIG_HOME or HOME' tune
+}
+
+run_tests
