@@ -85,7 +85,7 @@ it_samples_the_same_text_under_every_policy_for_one_seed() {
   succeeds ar --prompt "$prompt" -n 40 --ignore-eos --temp 1.2
   cmp -s expected stdout && fail 'another seed gave the same text'
   succeeds linear --prompt "$prompt" -n 5 --json r.json
-  check_result r.json seed=0 sampling=null
+  check_result r.json seed=0 sampling=nil
 }
 it_colors_text_by_where_it_comes_from_and_changes_nothing_else() {
   succeeds linear --prompt "$prompt" -n 80 --stop '!!' -q
