@@ -2,6 +2,8 @@
  * and models it was measured with. */
 #include "costs.h"
 #include "files.h"
+#include "machine.h"
+#include "user_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -44,39 +46,13 @@ static uint64_t model_identity(const char *folder) {
   return h;
 }
 
-/* "model name" of the first processor. */
-static void processor_name(char *name, size_t size) {
-  char line[256];
-  FILE *file = fopen("/proc/cpuinfo", "r");
-  snprintf(name, size, "unknown processor");
-  while (file && fgets(line, sizeof line, file)) {
-    const char *value = strchr(line, ':');
-    if (strncmp(line, "model name", 10) || !value) continue;
-    dtl_clean(name, size, value + 2, strcspn(value + 2, "\n"));
-    break;
-  }
-  if (file) fclose(file);
-}
-
-/* $XDG_CACHE_HOME/dtrun or ~/.cache/dtrun: malloc'd, NULL where neither is set. */
-static char *cache_folder(void) {
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  char *folder = NULL;
-  if (cache && *cache == '/') {
-    if (asprintf(&folder, "%s/dtrun", cache) < 0) folder = NULL;
-  } else if (home && *home == '/') {
-    if (asprintf(&folder, "%s/.cache/dtrun", home) < 0) folder = NULL;
-  }
-  return folder;
-}
-
 bool costs_find(dt_pair *pair, int context, costs_place *place, dtl_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   struct utsname machine;
-  char processor[128], *folder = cache_folder(), *what = NULL;
+  char processor[MACHINE_NAME], relative[64], *what = NULL;
   char *target = realpath(info.target.path, NULL), *draft = info.draft.path ? realpath(info.draft.path, NULL) : NULL;
-  processor_name(processor, sizeof processor);
+  machine_name(processor, sizeof processor);
   uname(&machine);
   *place = (costs_place){0};
   bool ok =
@@ -87,10 +63,11 @@ bool costs_find(dt_pair *pair, int context, costs_place *place, dtl_error *err) 
     ok = asprintf(&place->key, "dtrun %s %016" PRIx64 ", %s, %016" PRIx64 " %016" PRIx64, dt_version(),
                   hash_file(0, "/proc/self/exe"), what, target ? model_identity(target) : 0,
                   draft ? model_identity(draft) : 0) >= 0;
-  if (ok && folder && target) /* a scripted pair has no folder and is measured anew each time */
-    ok = asprintf(&place->path, "%s/costs-%016" PRIx64 ".json", folder,
-                  hash(0xcbf29ce484222325u, what, strlen(what))) >= 0;
-  free(what), free(folder), free(target), free(draft);
+  if (ok && target) { /* a scripted pair has no folder and is measured anew each time */
+    snprintf(relative, sizeof relative, "costs-%016" PRIx64 ".json", hash(0xcbf29ce484222325u, what, strlen(what)));
+    place->path = user_path("XDG_CACHE_HOME", ".cache", relative);
+  }
+  free(what), free(target), free(draft);
   return ok || dtl_fail(err, DTL_DEVICE, "out of memory: the place of a table of costs");
 }
 
@@ -110,31 +87,11 @@ const char *costs_load(const costs_place *place, dtl_costs *costs) {
   return wrong;
 }
 
-/* Makes the folders of a path, as far as they are missing. */
-static bool make_folders(char *path) {
-  for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-    *slash = 0;
-    bool made = !mkdir(path, 0777) || errno == EEXIST;
-    *slash = '/';
-    if (!made) return false;
-  }
-  return true;
-}
-
 const char *costs_store(const costs_place *place, const dtl_costs *costs) {
   if (!place->path) return NULL;
-  char *text = costs_json(costs, place->key), *temporary = NULL;
-  if (!text || asprintf(&temporary, "%s.%ld", place->path, (long)getpid()) < 0) {
-    free(text);
-    return strerror(ENOMEM);
-  }
-  errno = 0;
-  FILE *file = make_folders(place->path) ? fopen(temporary, "w") : NULL;
-  bool ok = file && fputs(text, file) >= 0 && fputc('\n', file) != EOF;
-  if (file) ok = !fclose(file) && ok;
-  ok = ok && !rename(temporary, place->path);
-  int code = errno;
-  if (!ok && file) unlink(temporary);
-  free(text), free(temporary);
-  return ok ? NULL : strerror(code);
+  char *text = costs_json(costs, place->key);
+  if (!text) return strerror(ENOMEM);
+  const char *wrong = user_store(place->path, text) ? NULL : strerror(errno);
+  free(text);
+  return wrong;
 }

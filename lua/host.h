@@ -170,8 +170,8 @@ bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request,
 void dtl_result_free(dtl_result *result);
 
 /* The result as JSON text in schema dtrun.result/1 (design.md section 7, metrics as in algorithms.md section 4): malloc'd,
- * NUL-terminated, ends in a newline; NULL when out of memory. */
-char *dtl_result_json(const dtl_result *result);
+ * NUL-terminated, ends in a newline; NULL when out of memory. brief: without prompt_ids, tokens and text. */
+char *dtl_result_json(const dtl_result *result, bool brief);
 uint64_t dtl_output_hash(const int32_t *tokens, int n); /* FNV-1a 64 over the ids as little-endian int32 */
 double dtl_tokens_per_second(const dtl_result *result);
 

@@ -76,8 +76,8 @@ static void read_prompt(lua_State *L, const pair_object *pair, dtl_request *requ
   }
 }
 
-static void push_json(lua_State *L, const dtl_result *result) {
-  char *json = dtl_result_json(result);
+static void push_json(lua_State *L, const dtl_result *result, bool brief) {
+  char *json = dtl_result_json(result, brief);
   lua_pushstring(L, json ? json : "{}");
   free(json);
 }
@@ -92,6 +92,8 @@ int lib_pair_generate(lua_State *L) {
   request.seq.max_tokens = (int)driver_integer(L, "tokens", 128);
   lua_getfield(L, 2, "ignore_eos");
   request.seq.ignore_eos = lua_toboolean(L, -1);
+  lua_getfield(L, 2, "brief");
+  bool brief = lua_toboolean(L, -1);
   read_sampling(L, &request.seq, options.seed);
   read_stop(L, &request.seq);
   read_prompt(L, pair, &request);
@@ -122,7 +124,7 @@ int lib_pair_generate(lua_State *L) {
   }
   int returned = 1;
   if (!ok) returned += driver_policy_failure(L, &err);
-  push_json(L, &result);
+  push_json(L, &result, brief);
   dtl_result_free(&result);
   return returned;
 }

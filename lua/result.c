@@ -119,7 +119,7 @@ static void add_sampling(cJSON *root, const dtl_result *r) {
   cJSON_AddBoolToObject(sampling, "coupled", r->coupled);
 }
 
-char *dtl_result_json(const dtl_result *r) {
+char *dtl_result_json(const dtl_result *r, bool brief) {
   cJSON *root = cJSON_CreateObject();
   char seed[24];
   snprintf(seed, sizeof seed, "%" PRIu64, r->seed);
@@ -135,9 +135,11 @@ char *dtl_result_json(const dtl_result *r) {
   add_text(root, "draft", r->draft);
   cJSON_AddStringToObject(root, "finish_reason", r->finish_reason);
   cJSON_AddNumberToObject(root, "prompt_tokens", r->n_prompt);
-  add_ids(root, "prompt_ids", r->prompt_ids, r->n_prompt);
-  add_ids(root, "tokens", r->tokens, r->n_tokens);
-  add_string(root, "text", r->text ? r->text : "", r->text_len);
+  if (!brief) {
+    add_ids(root, "prompt_ids", r->prompt_ids, r->n_prompt);
+    add_ids(root, "tokens", r->tokens, r->n_tokens);
+    add_string(root, "text", r->text ? r->text : "", r->text_len);
+  }
   add_stats(root, r);
   char *text = cJSON_Print(root);
   cJSON_Delete(root);

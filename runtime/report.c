@@ -81,7 +81,7 @@ dt_status report_check_path(const char *path, dt_error *err) {
 /* The member "compare" as text, malloc'd; NULL: out of memory. */
 static char *compare_text(const dtl_result *result, const dtl_result *other) {
   static const char *const members[] = {"policy", "params", "stats"};
-  char *text = dtl_result_json(other), *printed = NULL;
+  char *text = dtl_result_json(other, false), *printed = NULL;
   cJSON *from = text ? cJSON_Parse(text) : NULL, *to = cJSON_CreateObject();
   double speedup = ratio(dtl_tokens_per_second(result), dtl_tokens_per_second(other));
   if (from && to && cJSON_AddNumberToObject(to, "speedup", speedup)) {
@@ -96,7 +96,7 @@ static char *compare_text(const dtl_result *result, const dtl_result *other) {
 }
 
 static char *result_text(const dtl_result *result, const dtl_result *other) {
-  char *text = dtl_result_json(result);
+  char *text = dtl_result_json(result, false);
   if (!text || !other) return text;
   char *compare = compare_text(result, other), *joined = NULL, *end = strrchr(text, '}');
   if (compare) { /* before the last brace, as text: numbers stay as the host wrote them */

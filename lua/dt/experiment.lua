@@ -116,6 +116,17 @@ function experiment.label(arm)
   return table.concat(parts, " ")
 end
 
+local checked = setmetatable({}, { __mode = "k" }) -- arm -> true
+
+-- Whether the policy allows the arm's settings: true, or nil and a message. An arm is asked for once.
+function experiment.check(pair, arm)
+  if checked[arm] then return true end
+  local ok, failure = pair:policy { policy = arm.policy, preset = arm.preset, params = arm.params }
+  if not ok then return nil, failure.message end
+  checked[arm] = true
+  return true
+end
+
 -- Plain decoding and the arms given, all checked; or nil and a message.
 local function checked_arms(pair, given)
   local arms, known = { { label = record.BASELINE, policy = "ar" } }, { [record.BASELINE] = true }
@@ -123,8 +134,8 @@ local function checked_arms(pair, given)
     params.check_keys(arm, ARM, "experiment.run: arm", 3)
     local label = arm.label or experiment.label(arm)
     if known[label] then return nil, ("two arms are called '%s'"):format(label) end
-    local ok, failure = pair:policy { policy = arm.policy, preset = arm.preset, params = arm.params }
-    if not ok then return nil, failure.message end
+    local ok, message = experiment.check(pair, arm)
+    if not ok then return nil, message end
     known[label] = true
     arms[i + 1] = { label = label, policy = arm.policy, preset = arm.preset, params = arm.params, axes = arm.axes }
   end
@@ -167,7 +178,7 @@ end
 
 local function generate(t, arm, prompt, tokens)
   local result, failure = t.pair:generate(merged(t.generate, {
-    policy = arm.policy, preset = arm.preset, params = arm.params, prompt = prompt, tokens = tokens }))
+    policy = arm.policy, preset = arm.preset, params = arm.params, prompt = prompt, tokens = tokens, brief = true }))
   if not result then return nil, failure.message, failure.kind end
   return result
 end
@@ -241,11 +252,13 @@ end
 
 -- Discarded: the first runs of a process pay for cold caches, pages and threads.
 local function warm_up(t, arms)
-  for _ = 1, t.warmup do
-    for i = 1, math.min(2, #arms) do
-      local result, message, kind = generate(t, arms[i], t.prompts[1].text, t.tokens[1])
-      if not result then return nil, ("%s, %s: %s"):format(arms[i].label, t.prompts[1].name, message), kind end
-    end
+  local prompt = t.prompts[1]
+  local prefix <close>, failure = t.pair:prefix(prompt.text)
+  if not prefix then return nil, ("%s: %s"):format(prompt.name, failure.message), failure.kind end
+  for i = 1, t.warmup * 2 do
+    local arm = arms[(i - 1) % math.min(2, #arms) + 1]
+    local result, message, kind = generate(t, arm, prefix, t.tokens[1])
+    if not result then return nil, ("%s, %s: %s"):format(arm.label, prompt.name, message), kind end
   end
   return true
 end
@@ -269,7 +282,7 @@ function experiment.run(t)
   local todo, count, work = plan(t, arms, done)
   local bar = t.bar or progress(count + #file.runs, work)
   bar:skip(#file.runs, 0)
-  if count > 0 then ok, message, kind = warm_up(t, arms) end
+  if count > 0 and t.warmup > 0 then ok, message, kind = warm_up(t, arms) end
   for _, group in ipairs(todo) do
     if not ok then break end
     ok, message, kind = run_group(t, group, file, hashes, bar)

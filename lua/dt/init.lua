@@ -120,7 +120,7 @@ pair.decode = core.decode
 function pair:prefix(text) return checked(core.prefix(self, text)) end
 
 local GENERATE = { policy = true, source = true, params = true, preset = true, prompt = true, tokens = true,
-                   stop = true, ignore_eos = true, seed = true, on_text = true, trace = true,
+                   stop = true, ignore_eos = true, seed = true, on_text = true, trace = true, brief = true,
                    temp = true, top_k = true, top_p = true, min_p = true, coupled = true }
 
 -- name -> whether a value will do, and what is expected instead
@@ -163,7 +163,8 @@ function pair:policy(t)
   return info
 end
 
--- The result (as in the JSON that --json writes), or nil and a failure {kind=, message=, file=, line=, partial=}.
+-- The result (as in the JSON that --json writes; brief: without prompt_ids, tokens and text), or nil and a failure
+-- {kind=, message=, file=, line=, partial=}.
 function pair:generate(t)
   t = options_table(t, GENERATE, "generate")
   if not t.policy and not t.source then error("generate: policy is missing", 2) end
@@ -180,7 +181,7 @@ function pair:generate(t)
   local text, kind, message, file, line, partial = core.generate(self, {
     policy = t.policy or "source", source = t.source, settings = settings(t.params or {}), preset = t.preset,
     prompt = t.prompt, tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or t.stop or {},
-    ignore_eos = t.ignore_eos, seed = t.seed, on_text = t.on_text, trace = t.trace,
+    ignore_eos = t.ignore_eos, seed = t.seed, on_text = t.on_text, trace = t.trace, brief = t.brief,
     temp = t.temp, top_k = t.top_k, top_p = t.top_p, min_p = t.min_p, coupled = t.coupled,
   })
   if text then return dt.json.decode(text) end

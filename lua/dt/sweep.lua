@@ -1,4 +1,5 @@
 -- What dtrun run sweep is made of: grids as they are typed, the arms they stand for, and the table of the best.
+local experiment = require "dt.experiment"
 local grid = require "dt.grid"
 local params = require "dt.params"
 local record = require "dt.record"
@@ -55,16 +56,14 @@ local function arms_of(pair, policy, preset, sets)
       lists[set.name], set.used = values, true
     end
   end
+  local message
   for _, setting in ipairs(grid(lists)) do
+    local arm = { policy = policy, preset = preset, params = setting, axes = setting }
     local ok
-    ok, failure = pair:policy { policy = policy, preset = preset, params = setting }
-    if ok then
-      arms[#arms + 1] = { policy = policy, preset = preset, params = setting, axes = setting }
-    else
-      left_out = left_out + 1
-    end
+    ok, message = experiment.check(pair, arm)
+    if ok then arms[#arms + 1] = arm else left_out = left_out + 1 end
   end
-  if #arms == 0 then return nil, failure.message end
+  if #arms == 0 then return nil, message end
   return arms, left_out
 end
 

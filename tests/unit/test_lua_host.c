@@ -375,7 +375,7 @@ static void the_result_is_json_in_the_schema(void **state) {
   dtl_result result;
   dtl_error err;
   assert_true(dtl_generate(pair, policy, &request, &result, &err));
-  char *text = dtl_result_json(&result);
+  char *text = dtl_result_json(&result, false);
   assert_int_equal(text[strlen(text) - 1], '\n');
   cJSON *root = cJSON_Parse(text);
   assert_non_null(root);
@@ -419,7 +419,7 @@ static void the_result_is_json_in_the_schema(void **state) {
 static void nothing_drafted_has_no_acceptance_rate(void **state) {
   (void)state;
   dtl_result result = {.finish_reason = "policy", .text = "a\0b\xff\"\x1b", .text_len = 6};
-  char *text = dtl_result_json(&result);
+  char *text = dtl_result_json(&result, false);
   assert_non_null(strstr(text, "\"acceptance_rate\":\tnull"));
   assert_non_null(strstr(text, "\"a\\u0000b\xEF\xBF\xBD\\\"\\u001b\""));
   cJSON *root = cJSON_Parse(text);
