@@ -1,20 +1,31 @@
 /* The backends compiled in: see backend_find in backend.h. */
 #include "backend.h"
 #include "cpu/cpu.h"
+#if defined(DTRUN_CUDA)
+#include "cuda.h"
+#endif
 
 #include <string.h>
 
-static const dt_backend_ops *const BACKENDS[] = {&dt_cpu_ops};
+/* The fastest first. */
+static const dt_backend_ops *const BACKENDS[] = {
+#if defined(DTRUN_CUDA)
+    &dt_cuda_ops,
+#endif
+    &dt_cpu_ops};
+enum { COUNT = sizeof BACKENDS / sizeof *BACKENDS };
 
 const dt_backend_ops *backend_find(const char *name, const char **variant, dt_error *err) {
   *variant = NULL;
-  if (!name || !strcmp(name, "auto")) return BACKENDS[0]; /* the fastest comes first */
-  size_t len = strcspn(name, ":");
-  for (size_t i = 0; i < sizeof BACKENDS / sizeof *BACKENDS; i++)
-    if (strlen(BACKENDS[i]->name) == len && !memcmp(BACKENDS[i]->name, name, len)) {
-      if (name[len]) *variant = name + len + 1;
-      return BACKENDS[i];
-    }
-  dt_fail(err, DT_EINPUT, "no backend '%s' in this build: auto, cpu (cpu:avx512, cpu:avx2, cpu:scalar)", name);
+  bool any = !name || !strcmp(name, "auto");
+  size_t len = any ? 0 : strcspn(name, ":");
+  for (size_t i = 0; i < COUNT; i++) {
+    if (any && BACKENDS[i]->present()) return BACKENDS[i];
+    if (any || strlen(BACKENDS[i]->name) != len || memcmp(BACKENDS[i]->name, name, len)) continue;
+    if (name[len]) *variant = name + len + 1;
+    return BACKENDS[i];
+  }
+  dt_fail(err, DT_EINPUT, "no backend '%s' in this build: auto, %scpu (cpu:avx512, cpu:avx2, cpu:scalar)", name,
+          COUNT > 1 ? "cuda, " : "");
   return NULL;
 }

@@ -124,7 +124,8 @@ typedef struct {
 } dt_memory;
 
 typedef struct {
-  const char *name; /* "cpu", "cuda", "fake" */
+  const char *name;      /* "cpu", "cuda", "fake" */
+  bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
   dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
   void (*close)(dt_backend *);                 /* after its models are freed */
   const char *(*describe)(const dt_backend *); /* "cpu:avx512": what is running, for the result; owned by the backend */

@@ -53,6 +53,8 @@ void cpu_arena_close(cpu_arena *arena, size_t *account) {
   *arena = (cpu_arena){0};
 }
 
+static bool cpu_present(void) { return true; }
+
 static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
   const cpu_kernels *kernels = cpu_find_kernels(options->variant, err);
   if (!kernels) return DT_EINPUT;
@@ -124,6 +126,7 @@ static double cpu_read_bandwidth(dt_backend *b) {
 
 const dt_backend_ops dt_cpu_ops = {
     .name = "cpu",
+    .present = cpu_present,
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,

@@ -280,6 +280,8 @@ static dt_status fake_read_slot(const dt_cache *c, int sequence, int slot, void 
 
 static dt_memory fake_memory(const dt_backend *b) { return (dt_memory){.caches = b->cache_bytes}; }
 
+static bool fake_present(void) { return true; }
+
 static double fake_bandwidth(dt_backend *b) {
   (void)b;
   return 0;
@@ -287,6 +289,7 @@ static double fake_bandwidth(dt_backend *b) {
 
 const dt_backend_ops dt_fake_ops = {
     .name = "fake",
+    .present = fake_present,
     .open = fake_open,
     .close = fake_close,
     .describe = fake_describe,

@@ -1,0 +1,112 @@
+/* Opening and closing a device, its memory, its errors, and the vtable of the CUDA backend. */
+#include "internal.cuh"
+
+#include <new>
+#include <stdio.h>
+
+dt_status cuda_check(dt_backend *b, cudaError_t e, const char *what, dt_error *err) {
+  if (b->broken) return dt_fail(err, DT_EDEVICE, "the GPU has failed before: start anew, or use --backend cpu");
+  if (e == cudaSuccess) return DT_OK;
+  b->broken = e != cudaErrorMemoryAllocation;
+  return dt_fail(err, DT_EDEVICE, "the GPU failed while %s: %s (--backend cpu does without it)", what, cudaGetErrorString(e));
+}
+
+dt_status arena_open(dt_backend *b, arena *a, const char *what, size_t *account, dt_error *err) {
+  a->size = a->used ? a->used : 256;
+  a->used = 0;
+  void *p = nullptr;
+  dt_status status = cuda_check(b, cudaSetDevice(b->device), "being chosen", err);
+  if (status != DT_OK) return status;
+  cudaError_t e = cudaMalloc(&p, a->size);
+  if (e == cudaErrorMemoryAllocation) {
+    size_t left = 0, total = 0;
+    cudaGetLastError(); /* it is dealt with */
+    cudaMemGetInfo(&left, &total);
+    return dt_fail(err, DT_ENOMEM, "out of GPU memory: %s needs %.1f MB, %.1f of %.1f MB are free (--backend cpu uses the host's)",
+                   what, (double)a->size * 1e-6, (double)left * 1e-6, (double)total * 1e-6);
+  }
+  if (e == cudaSuccess) {
+    a->base = static_cast<char *>(p);
+    *account += a->size;
+    e = cudaMemsetAsync(p, 0, a->size, b->stream);
+  }
+  if (e == cudaSuccess) e = cudaStreamSynchronize(b->stream);
+  return cuda_check(b, e, "clearing memory", err);
+}
+
+void arena_close(arena *a, size_t *account) {
+  if (!a->base) return;
+  cudaFree(a->base);
+  *account -= a->size;
+  *a = arena{};
+}
+
+static cudaError_t count_devices(int *n) {
+  cudaError_t e = cudaGetDeviceCount(n);
+  if (e == cudaSuccess && *n < 1) e = cudaErrorNoDevice;
+  return e;
+}
+
+static bool cuda_present(void) {
+  int n = 0;
+  bool there = count_devices(&n) == cudaSuccess;
+  cudaGetLastError();
+  return there;
+}
+
+static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
+  int n = 0, major = 0;
+  cudaDeviceProp device = {};
+  if (options->variant)
+    return dt_fail(err, DT_EINPUT, "the CUDA backend has no variant '%s': --backend cuda", options->variant);
+  cudaError_t e = count_devices(&n);
+  if (e == cudaSuccess) e = cudaGetDeviceProperties(&device, 0);
+  if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+  if (e != cudaSuccess)
+    return dt_fail(err, DT_EDEVICE, "no GPU can be used: %s (--backend cpu does without one)", cudaGetErrorString(e));
+  if (major < 8)
+    return dt_fail(err, DT_EDEVICE, "no GPU can be used: %s has compute capability %d.x, at least 8.0 is needed (--backend cpu "
+                   "does without one)", device.name, major);
+  dt_backend *b = new (std::nothrow) dt_backend();
+  if (!b) return dt_fail_memory(err, "the CUDA backend", sizeof *b);
+  b->memory.on_device = true;
+  snprintf(b->description, sizeof b->description, "cuda:%s", device.name);
+  e = cudaSetDevice(b->device);
+  if (e == cudaSuccess) e = cudaSetDeviceFlags(cudaDeviceScheduleSpin);
+  if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking);
+  dt_status status = cuda_check(b, e, "opening", err);
+  if (status == DT_OK)
+    *out = b;
+  else
+    delete b;
+  return status;
+}
+
+static void cuda_close(dt_backend *b) {
+  cudaStreamDestroy(b->stream);
+  delete b;
+}
+
+static const char *cuda_describe(const dt_backend *b) { return b->description; }
+
+static dt_memory cuda_memory(const dt_backend *b) { return b->memory; }
+
+extern "C" const dt_backend_ops dt_cuda_ops = {
+    .name = "cuda",
+    .present = cuda_present,
+    .open = cuda_open,
+    .close = cuda_close,
+    .describe = cuda_describe,
+    .upload = cuda_upload,
+    .free_weights = cuda_free_weights,
+    .create_cache = cuda_create_cache,
+    .free_cache = cuda_free_cache,
+    .forward = cuda_forward,
+    .move = cuda_move,
+    .snapshot = cuda_snapshot,
+    .restore = cuda_restore,
+    .free_snapshot = cuda_free_snapshot,
+    .read_slot = cuda_read_slot,
+    .memory = cuda_memory,
+    .read_bandwidth = cuda_read_bandwidth,
+};

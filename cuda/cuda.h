@@ -1,0 +1,16 @@
+/* The CUDA backend: f16 or bf16 weights, products by tensor cores with f32 sums, an f32 residual stream, 16-bit caches.
+ * Exact as backend.h asks: README.md beside this says how. */
+#ifndef DT_CUDA_H
+#define DT_CUDA_H
+
+#include "backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern const dt_backend_ops dt_cuda_ops;
+#ifdef __cplusplus
+}
+#endif
+
+#endif

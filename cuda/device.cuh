@@ -1,0 +1,155 @@
+/* What the kernels use of the machine, and for each thing its twin in the emulation (tests/cuda_emu): the only file that
+ * knows which of the two it is compiled for. 16-bit numbers are kept as their bits; TYPE says which kind they are.
+ *
+ * No sum may depend on how the compiler contracts a * b + c: the sources are compiled with -fmad=false, and where one
+ * rounding is wanted fmaf says so. */
+#ifndef DT_CUDA_DEVICE_CUH
+#define DT_CUDA_DEVICE_CUH
+
+#include <cmath>
+#include <cstdint>
+#include <cuda_runtime.h>
+
+constexpr int WARP = 32;
+enum number { F16, BF16 };
+
+#if defined(CUDA_EMU)
+
+#define DYNAMIC_SHARED(type, name) type *name = reinterpret_cast<type *>(emu::shared_memory())
+
+template <number TYPE> inline float widen(uint16_t bits) {
+  if (TYPE == BF16) return __uint_as_float((unsigned)bits << 16);
+  unsigned sign = (unsigned)(bits & 0x8000) << 16, magnitude = bits & 0x7fff;
+  if (magnitude < 0x400) return __uint_as_float(sign | __float_as_uint((float)magnitude * 0x1p-24f));
+  return __uint_as_float(sign | ((magnitude << 13) + (magnitude < 0x7c00 ? 112u << 23 : 224u << 23)));
+}
+
+/* To the nearest, ties to even. */
+template <number TYPE> inline uint16_t narrow(float x) {
+  unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return 0x7fff;
+  if (TYPE == BF16) return (uint16_t)(sign | (magnitude + 0x7fff + (magnitude >> 16 & 1)) >> 16);
+  if (magnitude >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
+  if (magnitude < 0x38800000) return (uint16_t)(sign | (unsigned)nearbyintf(__uint_as_float(magnitude) * 0x1p24f));
+  return (uint16_t)(sign | (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13);
+}
+
+inline uint4 load_stream(const uint4 *p) { return *p; }
+inline void prefetch(const void *, unsigned) {}
+inline void dependency_wait() { emu::waited(); }
+inline void dependency_release() {}
+
+/* d[16][8] += a[16][16] b[16][8]; the fragments lie as in the instruction below. */
+struct mma_argument {
+  float *d;
+  const unsigned *a, *b;
+};
+template <number TYPE> inline void apply_mma(void *const arg[32], unsigned) {
+  float a[16][16], b[16][8];
+  for (int lane = 0; lane < 32; lane++) {
+    const mma_argument *m = static_cast<const mma_argument *>(arg[lane]);
+    int g = lane / 4, t = lane % 4;
+    for (int half = 0; half < 2; half++) {
+      for (int i = 0; i < 4; i++)
+        a[g + i % 2 * 8][2 * t + i / 2 * 8 + half] = widen<TYPE>((uint16_t)(m->a[i] >> (16 * half)));
+      for (int i = 0; i < 2; i++) b[2 * t + i * 8 + half][g] = widen<TYPE>((uint16_t)(m->b[i] >> (16 * half)));
+    }
+  }
+  for (int lane = 0; lane < 32; lane++) {
+    const mma_argument *m = static_cast<const mma_argument *>(arg[lane]);
+    for (int i = 0; i < 4; i++)
+      for (int k = 0; k < 16; k++) m->d[i] += a[lane / 4 + i / 2 * 8][k] * b[k][lane % 4 * 2 + i % 2];
+  }
+}
+template <number TYPE> inline void mma(float *d, const unsigned *a, const unsigned *b) {
+  static const emu::collective c = {TYPE == F16 ? "mma f16" : "mma bf16", apply_mma<TYPE>};
+  mma_argument m = {d, a, b};
+  emu::arrive(&c, 0xffffffffu, &m);
+}
+
+#else
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#define DYNAMIC_SHARED(type, name)                                                                                     \
+  extern __shared__ __align__(16) unsigned char dynamic_shared_[];                                                     \
+  type *name = reinterpret_cast<type *>(dynamic_shared_)
+
+template <number TYPE> __host__ __device__ __forceinline__ float widen(uint16_t bits) {
+  if constexpr (TYPE == BF16)
+    return __bfloat162float(__ushort_as_bfloat16(bits));
+  else
+    return __half2float(__ushort_as_half(bits));
+}
+
+template <number TYPE> __device__ __forceinline__ uint16_t narrow(float x) {
+  if constexpr (TYPE == BF16)
+    return __bfloat16_as_ushort(__float2bfloat16_rn(x));
+  else
+    return __half_as_ushort(__float2half_rn(x));
+}
+
+/* Weights are read once: past the first-level cache, which is the activations'. */
+__device__ __forceinline__ uint4 load_stream(const uint4 *p) {
+  uint4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(p));
+  return v;
+}
+
+/* Asks for `bytes` (a multiple of 16) to come to the second-level cache. One thread asks for all. */
+__device__ __forceinline__ void prefetch(const void *p, unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes) : "memory");
+#endif
+}
+
+/* Programmatic dependent launch: a kernel may begin while the one before it still runs. Every thread of every kernel
+ * calls dependency_wait() before it reads or writes anything but weights, so that when the wait is over all kernels before
+ * it have ended and their writes are seen. */
+__device__ __forceinline__ void dependency_wait() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void dependency_release() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* d[16][8] += a[16][16] b[16][8] by one warp. Lane 4 g + t holds, two k in a register, a[g][2t..], a[g+8][2t..],
+ * a[g][2t+8..], a[g+8][2t+8..]; b[2t..][g], b[2t+8..][g]; and d[g][2t], d[g][2t+1], d[g+8][2t], d[g+8][2t+1]. */
+template <number TYPE> __device__ __forceinline__ void mma(float *d, const unsigned *a, const unsigned *b) {
+  if constexpr (TYPE == BF16)
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+#endif
+
+/* Two numbers in a register, the first in the low half. */
+template <number TYPE> __device__ __forceinline__ unsigned narrow2(float low, float high) {
+  return (unsigned)narrow<TYPE>(low) | (unsigned)narrow<TYPE>(high) << 16;
+}
+
+/* Over the lanes of a warp, the same in every lane. */
+__device__ __forceinline__ float warp_sum(float x) {
+  for (int bits = WARP / 2; bits; bits /= 2) x += __shfl_xor_sync(0xffffffffu, x, bits);
+  return x;
+}
+__device__ __forceinline__ float warp_max(float x) {
+  for (int bits = WARP / 2; bits; bits /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, bits));
+  return x;
+}
+
+#endif

@@ -1,0 +1,157 @@
+/* The structures that the files of the CUDA backend share, and the launchers of its kernels. */
+#ifndef DT_CUDA_INTERNAL_CUH
+#define DT_CUDA_INTERNAL_CUH
+
+extern "C" {
+#include "check.h"
+}
+#include "cuda.h"
+#include "device.cuh"
+
+constexpr int ROWS = 320;         /* most rows of a pass on the device; more are split, in order */
+constexpr int CHUNK = 64;         /* rows that one block of a matrix product takes at most */
+constexpr int GROUP = 16;         /* rows whose attention to a shared prefix is computed together */
+constexpr int SPLIT = 128;        /* keys of one part of an attention: part s has logical positions s * SPLIT and on */
+constexpr int PARTIALS = 8;       /* most parts of the sum over k of a matrix product */
+constexpr int LOGIT_BLOCK = 1024; /* ids whose logits are reduced together */
+constexpr int MAX_HEAD = 256;
+
+struct dt_backend {
+  int device;
+  cudaStream_t stream;
+  bool broken; /* an error that the device does not get over: everything fails from now on */
+  dt_memory memory;
+  char description[300];
+};
+
+/* Device memory that is laid out twice by the same code: first with base null, to measure it, then for good. */
+struct arena {
+  char *base;
+  size_t used, size;
+};
+template <class T> T *take(arena *a, size_t count) {
+  T *p = a->base ? reinterpret_cast<T *>(a->base + a->used) : nullptr;
+  a->used += (count * sizeof(T) + 255) & ~(size_t)255;
+  return p;
+}
+dt_status arena_open(dt_backend *, arena *, const char *what, size_t *account, dt_error *); /* zeroed */
+void arena_close(arena *, size_t *account);
+
+/* DT_OK, or the failure as one line that says what was being done; offers the CPU backend. */
+dt_status cuda_check(dt_backend *, cudaError_t, const char *what, dt_error *);
+
+/* A matrix as the tensor cores want it: see pack.cu. */
+struct matrix {
+  uint4 *data;  /* [tiles][steps][2][32] */
+  float2 *bias; /* [tiles * 8] of each pair of outputs */
+  int tiles;    /* of 8 pairs of outputs */
+  int steps;    /* of 32 k */
+  int splits;   /* parts of k that are summed apart: a constant of the shape */
+};
+
+struct layer {
+  float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [H], the biases may be null */
+  matrix in;   /* q, k and v of all heads, then (parallel residual) the MLP's up or gate and up */
+  matrix up;   /* sequential residual only */
+  matrix out;  /* o; with a parallel residual o and down side by side: their input is `cat` */
+  matrix down; /* sequential residual only */
+};
+
+/* The rows of a pass as the kernels read them: filled on the host, copied in one go. The arrays lie behind it. */
+struct pass_header {
+  int n, wanted, units, top_k, top_vocab;
+};
+struct pass_rows {
+  pass_header *header;
+  int32_t *token, *position, *sequence, *slot, *prefix, *path_at, *wanted; /* [ROWS] */
+  int4 *unit;    /* of attention: first row, rows, part, 0 */
+  int32_t *path; /* row r's begins at path_at[r]; behind the units, in the same memory */
+};
+constexpr int ROWS_HEADER = 32, ROWS_FIXED = ROWS_HEADER + 7 * ROWS * 4; /* bytes: of the header, and before the units */
+
+/* What comes back of a pass, in host memory that the device writes to. */
+struct pass_results {
+  int32_t *argmax;    /* [ROWS] */
+  int32_t *top_id;    /* [ROWS][CHECK_TOP] */
+  float *top_logp;    /* [ROWS][CHECK_TOP] */
+  float *confidence;  /* [ROWS] */
+  float *entropy;     /* [ROWS] */
+};
+
+/* Of one block of ids of one row's logits. */
+struct logit_part {
+  float max, sum, weighted;
+  int nan;
+};
+
+struct dt_weights {
+  dt_backend *backend;
+  number type;
+  int vocab, hidden, layers, heads, kv_heads, context, rotary_dims, inter, head_dim;
+  int dim;     /* head_dim rounded up to one that the attention knows: the width of a head in q and the cache */
+  float scale; /* head_dim^-0.5 */
+  float norm_eps;
+  dt_norm_kind norm;
+  dt_act_kind act;
+  bool parallel, gated;
+  layer *layers_of; /* [layers], on the host */
+  float *final_norm, *final_norm_bias;
+  uint16_t *embed; /* [vocab][hidden] */
+  matrix unembed;
+  float *cosine, *sine; /* [context][rotary_dims / 2] */
+
+  /* Scratch of a pass. Leading dimensions in numbers; columns behind the last one stay zero. */
+  int ldx, ldcat, inner_at;
+  float *x;           /* [ROWS][hidden] the residual stream */
+  uint16_t *normed1;  /* [ROWS][ldx] */
+  uint16_t *normed2;  /* [ROWS][ldx] */
+  uint16_t *q;        /* [ROWS][heads][dim] */
+  uint16_t *cat;      /* [ROWS][ldcat] attention output, then from inner_at on the MLP's inner row */
+  float *partial;     /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x */
+  float *logits;      /* [ROWS][vocab] */
+  logit_part *parts;  /* [ROWS][blocks of ids] */
+  uint64_t *best;     /* [ROWS][blocks of ids][CHECK_TOP] likeliest first: see logits.cu */
+  arena weights_arena, scratch_arena;
+};
+
+/* Keys of head g of layer l, sequence s: [slot][dim] at cache_rows(); values likewise. */
+struct dt_cache {
+  dt_weights *weights;
+  int sequences, slots;
+  int splits;     /* parts of an attention over all slots */
+  uint16_t *data; /* [sequences][layers][2][kv_heads][slots][dim] */
+  float *part;    /* [ROWS][heads][splits][dim] sums of values, not yet divided */
+  float2 *weight; /* [ROWS][heads][splits] of each part: largest score, sum of exponentials */
+  unsigned *done; /* [ROWS][heads] parts that are there */
+  pass_rows rows, staged;
+  size_t tail; /* room for units and paths, in int32_t */
+  pass_results results;
+  void *host; /* what staged and results lie in */
+  arena cache_arena, scratch_arena;
+  struct graph_list *graphs;
+};
+
+/* The heads' rows of a sequence, keys and values of all layers: as many as this, one behind the other. */
+inline size_t cache_heads(const dt_weights &w) { return (size_t)w.layers * 2 * w.kv_heads; }
+
+static inline int round_up(int n, int to) { return (n + to - 1) / to * to; }
+static inline int blocks_of(int n, int block) { return (n + block - 1) / block; }
+
+/* upload.cu */
+dt_status cuda_upload(dt_backend *, const dt_model_desc *, dt_weights **, dt_error *);
+void cuda_free_weights(dt_weights *);
+/* cache.cu */
+dt_status cuda_create_cache(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
+void cuda_free_cache(dt_cache *);
+dt_status cuda_move(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);
+dt_status cuda_snapshot(const dt_cache *, int sequence, int n, dt_snapshot **, dt_error *);
+dt_status cuda_restore(dt_cache *, int sequence, const dt_snapshot *, dt_error *);
+void cuda_free_snapshot(dt_snapshot *);
+dt_status cuda_read_slot(const dt_cache *, int sequence, int slot, void **bytes, size_t *len, dt_error *);
+/* forward.cu */
+dt_status cuda_forward(dt_weights *, dt_cache *, const dt_rows *, const dt_out *, dt_error *);
+void graphs_free(graph_list *);
+/* probe.cu */
+double cuda_read_bandwidth(dt_backend *);
+
+#endif

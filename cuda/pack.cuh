@@ -1,0 +1,30 @@
+/* Weights in the order in which tensor cores take them. */
+#ifndef DT_CUDA_PACK_CUH
+#define DT_CUDA_PACK_CUH
+
+#include "internal.cuh"
+
+/* Where the rows of a source matrix go. The two outputs of a pair are computed by the same lane, so that what mixes them
+ * (rotation, a gate) needs no exchange: dimensions j and j + rotary / 2 of a head that rotates, a gate and what it gates,
+ * else neighbours. */
+struct pair_map {
+  int first;  /* pair of the first row */
+  int head;   /* rows of a head; `rows` where there are none */
+  int rotary; /* dimensions of a head that rotate */
+  int half;   /* 0, 1: every row is this half of a pair of its own; -1: rows make the pairs among themselves */
+};
+
+struct place {
+  int pair, half;
+};
+__host__ __device__ inline place place_of(pair_map m, int row) {
+  if (m.half >= 0) return {m.first + row, m.half};
+  int pair = m.first + row / m.head * (m.head / 2), d = row % m.head;
+  if (d < m.rotary) return {pair + d % (m.rotary / 2), d / (m.rotary / 2)};
+  return {pair + d / 2, d % 2}; /* rotary is even */
+}
+
+/* Rows row.. of a source, [rows][cols] on the device, become outputs of `to`; column 0 is k = k0. */
+cudaError_t pack(cudaStream_t, const matrix &to, pair_map, const uint16_t *source, int row, int rows, int cols, int k0);
+
+#endif

@@ -1,0 +1,22 @@
+/* What an emulated device should fail at, for the tests of failures. */
+#ifndef CUDA_EMU_FAULTS_H
+#define CUDA_EMU_FAULTS_H
+
+#include <stddef.h>
+
+typedef struct {
+  int devices;   /* 0: none, -1: the driver is too old; the environment's CUDA_EMU_DEVICES goes before it */
+  size_t memory; /* bytes the device has */
+  int launches;  /* so many kernels run before one fails and the device with it; -1: none fails */
+} faults;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+void emu_faults(faults f); /* also mends a device that failed */
+size_t emu_allocated(void);
+#ifdef __cplusplus
+}
+#endif
+
+#endif
