@@ -276,6 +276,9 @@ dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt
   if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = nullptr;
   if (c->weights != w) return dt_fail(err, DT_EINPUT, "forward: the cache is of another model");
   dt_status status = check_pass(rows, out, dt_limits{w->vocab, w->context, c->sequences, c->slots}, err);
+  for (int i = 0; status == DT_OK && out && out->sampling && i < c->sequences; i++)
+    if (out->sampling[i].temp > 0.0f)
+      status = dt_fail(err, DT_EINPUT, "the CUDA backend does not draw tokens yet: temp 0, or --backend cpu");
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);
   for (int first = 0, wanted = 0; status == DT_OK && first < rows->n;)
     status = cuda_check(w->backend, run_some(w, c, rows, out, &first, &wanted), "running a pass", err);

@@ -4,88 +4,7 @@
 #include "model.h"
 #include "random_model.h"
 #include "rig.h"
-
-enum { NODES = 257, SPREAD = 300 }; /* tree nodes; slots they are scattered over */
-
-/* A random tree of tokens below a prefix, and what plain decoding along each node's path gives. */
-typedef struct {
-  int vocab, prefix;
-  int parent[NODES], depth[NODES]; /* parent -1: the prefix's last token */
-  int32_t token[NODES];
-  float *logits[NODES];
-  void *slot[NODES];
-  size_t slot_bytes;
-  dt_snapshot *prefix_rows;
-} tree_case;
-
-static void plain_rows(rig *r, tree_case *t, int node) { /* this node, then all below it, depth first */
-  row_list l = {0};
-  row_add_plain(&l, 1, t->token[node], t->prefix + t->depth[node]);
-  t->logits[node] = rig_run(r, &l, true);
-  for (int v = 0; v < t->vocab; v++) assert_true(isfinite(t->logits[node][v])); /* or equal bits would mean little */
-  t->slot[node] = rig_slot(r, 1, t->prefix + t->depth[node], &t->slot_bytes);
-  for (int child = node + 1; child < NODES; child++)
-    if (t->parent[child] == node) plain_rows(r, t, child);
-}
-
-/* Decodes a prefix and then the whole tree row by row, in sequence 1. */
-static void decode_plainly(rig *r, tree_case *t, int prefix, uint64_t seed) {
-  *t = (tree_case){.vocab = r->vocab, .prefix = prefix};
-  for (int p = 0; p < prefix; p++) {
-    row_list l = {0};
-    row_add_plain(&l, 1, (int32_t)(random_next(&seed) % (uint32_t)r->vocab), p);
-    rig_run(r, &l, false);
-  }
-  ok(r->ops->snapshot(r->cache, 1, prefix, &t->prefix_rows, &err));
-  for (int i = 0; i < NODES; i++) {
-    do t->parent[i] = (int)(random_next(&seed) % (uint32_t)(i + 1)) - 1;
-    while (t->parent[i] >= 0 && t->depth[t->parent[i]] + 2 >= ROW_PATH);
-    t->depth[i] = t->parent[i] < 0 ? 0 : t->depth[t->parent[i]] + 1;
-    t->token[i] = (int32_t)(random_next(&seed) % (uint32_t)r->vocab);
-  }
-  for (int i = 0; i < NODES; i++)
-    if (t->parent[i] < 0) plain_rows(r, t, i);
-}
-
-static void tree_case_free(rig *r, tree_case *t) {
-  for (int i = 0; i < NODES; i++) free(t->logits[i]), free(t->slot[i]);
-  r->ops->free_snapshot(t->prefix_rows);
-}
-
-/* One pass over the tree's first n nodes in a random order (parents first), scattered over slots of sequence 0. */
-static void check_batch(rig *r, const tree_case *t, int n, uint64_t seed) {
-  int32_t slot[SPREAD], path[ROW_PATH];
-  int order[NODES];
-  for (int i = 0; i < SPREAD; i++) slot[i] = t->prefix + i;
-  for (int i = SPREAD - 1; i > 0; i--) {
-    int j = (int)(random_next(&seed) % (uint32_t)(i + 1));
-    int32_t swap = slot[i];
-    slot[i] = slot[j], slot[j] = swap;
-  }
-  row_list l = {0};
-  bool done[NODES] = {false};
-  while (l.n < n) {
-    int node = (int)(random_next(&seed) % (uint32_t)n);
-    while (done[node] || (t->parent[node] >= 0 && !done[t->parent[node]])) node = (node + 1) % n;
-    done[node] = true, order[l.n] = node;
-    int length = t->depth[node] + 1, at = node;
-    for (int d = length - 1; d >= 0; d--, at = t->parent[at]) path[d] = slot[at];
-    row_add(&l, 0, t->token[node], t->prefix, path, length);
-  }
-  float *logits = rig_run(r, &l, true);
-  for (int i = 0; i < n; i++) {
-    size_t len;
-    void *bytes = rig_slot(r, 0, slot[order[i]], &len);
-    if (memcmp(logits + (size_t)i * (size_t)t->vocab, t->logits[order[i]], sizeof(float) * (size_t)t->vocab))
-      fail_msg("prefix %d, %d rows: the logits of row %d differ from plain decoding", t->prefix, n, i);
-    assert_int_equal(len, t->slot_bytes);
-    if (memcmp(bytes, t->slot[order[i]], len))
-      fail_msg("prefix %d, %d rows: the keys or values of row %d differ from plain decoding", t->prefix, n, i);
-    free(bytes);
-  }
-  free(logits);
-}
-
+#include "tree_case.h"
 /* Every n up to 64 and some beyond, every row of each, with one and two threads, at the first prefix also with three, which
  * share heads and panels unevenly. The sanitizers are slow: there a few n and prefixes must do. */
 static void check_model(const dt_model_desc *desc, const int *prefixes, int prefix_count) {
@@ -100,7 +19,7 @@ static void check_model(const dt_model_desc *desc, const int *prefixes, int pref
     int slots = prefixes[p] + SPREAD;
     rig plain = rig_open(&dt_cpu_ops, NULL, 1, desc, 2, slots);
     tree_case t;
-    decode_plainly(&plain, &t, prefixes[p], (uint64_t)p + 1);
+    decode_plainly(&plain, &t, prefixes[p], NODES, (uint64_t)p + 1);
     for (int threads = 1; threads <= (p == 0 ? 3 : 2); threads++) {
       rig r = rig_open(&dt_cpu_ops, NULL, threads, desc, 1, slots);
       ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));

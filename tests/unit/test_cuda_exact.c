@@ -1,0 +1,174 @@
+/* Promise 1 on the CUDA backend: the bits of a row do not depend on the rows beside it, its place among them, or the slots
+ * its keys lie in. Held against plain decoding on the same device. */
+#include "cuda_device.h"
+#include "tree_case.h"
+
+/* `some`: a few n; else all up to 64. Always the whole tree. */
+static void check_prefix(const dt_model_desc *desc, int prefix, int nodes, bool some) {
+  const int few[] = {1, 2, 7, 9, 16, 17, 33, 64, 65};
+  rig plain = rig_open(&dt_cuda_ops, NULL, 1, desc, 2, prefix + SPREAD);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, desc, 1, prefix + SPREAD);
+  tree_case t;
+  decode_plainly(&plain, &t, prefix, nodes, (uint64_t)prefix + 1);
+  ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
+  for (int n = 1; !some && n <= 64 && n <= nodes; n++) check_batch(&r, &t, n, (uint64_t)n);
+  for (size_t i = 0; some && i < sizeof few / sizeof *few; i++)
+    if (few[i] <= nodes) check_batch(&r, &t, few[i], i);
+  if (nodes > 128) check_batch(&r, &t, 128, 1);
+  check_batch(&r, &t, nodes, 1);
+  tree_case_free(&plain, &t);
+  rig_close(&plain), rig_close(&r);
+}
+
+/* An attention's parts begin at multiples of 128. What the emulation can afford is less than what a GPU can. */
+static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
+  (void)state;
+  const int prefixes[] = {1, 126, 128, 250, 500};
+  for (int s = 0; s < RANDOM_SHAPES; s++) {
+    model_shape shape = cuda_shape(s);
+    random_model *m = random_model_new(&shape, 7);
+    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
+      if (!emulated)
+        check_prefix(&m->desc, prefixes[p], NODES, false);
+      else if (p == (size_t)s || (p == 2 && s == 0))
+        check_prefix(&m->desc, prefixes[p], s == 3 ? NODES : 66, s < 3);
+    random_model_free(m);
+  }
+}
+
+/* The prompt, in passes of any size and with another sequence's rows in between, leaves the same cache. */
+static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
+  (void)state;
+  enum { LENGTH = 150 };
+  model_shape shape = cuda_shape(1);
+  random_model *m = random_model_new(&shape, 8);
+  rig plain = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, LENGTH),
+      r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, LENGTH);
+  uint64_t seed = 5;
+  int32_t token[LENGTH];
+  for (int p = 0; p < LENGTH; p++) {
+    row_list l = {0};
+    token[p] = (int32_t)(random_next(&seed) % (uint32_t)shape.vocab);
+    row_add_plain(&l, 0, token[p], p);
+    rig_run(&plain, &l, false);
+  }
+  for (int p = 0; p < LENGTH;) {
+    row_list l = {0};
+    int n = 1 + (int)(random_next(&seed) % 90);
+    for (int i = 0; i < n && p < LENGTH; i++, p++) {
+      row_add_plain(&l, 0, token[p], p);
+      if (p % 3 == 0) row_add_plain(&l, 1, token[p / 3], p / 3);
+    }
+    rig_run(&r, &l, false);
+  }
+  for (int p = 0; p < LENGTH; p++)
+    for (int sequence = 0; sequence < (p < LENGTH / 3 ? 2 : 1); sequence++) {
+      size_t len;
+      void *expected = rig_slot(&plain, 0, p, &len), *chunked = rig_slot(&r, sequence, p, &len);
+      assert_memory_equal(expected, chunked, len);
+      free(expected), free(chunked);
+    }
+  rig_close(&plain), rig_close(&r);
+  random_model_free(m);
+}
+
+/* The same rows: argmax and candidates are those of the logits. */
+static void results_are_those_of_the_logits(void **state) {
+  (void)state;
+  enum { N = 20, K = 32 };
+  model_shape shape = cuda_shape(0);
+  random_model *m = random_model_new(&shape, 9);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, N);
+  row_list l = {0};
+  int32_t wanted[N], best[N], id[N][K];
+  float logp[N][K], confidence[N], entropy[N];
+  int count = 0, shared = shape.vocab - 5;
+  for (int p = 0; p < N; p++) row_add_plain(&l, 0, p * 13 % shape.vocab, p);
+  for (int p = 0; p < N; p += 1 + p % 3) wanted[count++] = p;
+  dt_rows rows = rows_of(&l);
+  float *logits = rig_run(&r, &l, true);
+  dt_out out = {.want = DT_WANT_ARGMAX, .n = count, .row = wanted, .argmax = best, .k = K, .vocab = shared};
+  out.top_id = &id[0][0], out.top_logp = &logp[0][0], out.confidence = confidence, out.entropy = entropy;
+  ok(r.ops->forward(r.weights, r.cache, &rows, &out, &err));
+  out.want = DT_WANT_TOPK;
+  ok(r.ops->forward(r.weights, r.cache, &rows, &out, &err));
+  for (int j = 0; j < count; j++) {
+    const float *row = logits + (size_t)wanted[j] * (size_t)shape.vocab;
+    int expected = 0;
+    double sum = 0, plogp = 0;
+    for (int i = 1; i < shape.vocab; i++)
+      if (row[i] > row[expected]) expected = i;
+    assert_int_equal(best[j], expected);
+    for (int i = 0; i < shared; i++) sum += exp((double)row[i]);
+    for (int i = 0; i < shared; i++) plogp += exp(row[i]) / sum * (row[i] - log(sum));
+    assert_true(fabs(entropy[j] + plogp) < 1e-4);
+    assert_true(fabs(confidence[j] - exp(row[id[j][0]]) / sum) < 1e-5);
+    for (int i = 0; i < K; i++) {
+      assert_true(id[j][i] >= 0 && id[j][i] < shared);
+      assert_true(fabs(logp[j][i] - (row[id[j][i]] - log(sum))) < 1e-4);
+      int larger = 0; /* exactly i ids come before it */
+      for (int v = 0; v < shared; v++) larger += row[v] > row[id[j][i]] || (row[v] == row[id[j][i]] && v < id[j][i]);
+      assert_int_equal(larger, i);
+    }
+  }
+  free(logits);
+  rig_close(&r);
+  random_model_free(m);
+}
+
+static void moved_rows_serve_as_if_computed_there(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(1);
+  random_model *m = random_model_new(&shape, 10);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, 40);
+  row_list prompt = {0}, tree = {0}, next = {0};
+  for (int p = 0; p < 10; p++) row_add_plain(&prompt, 0, p, p), row_add_plain(&prompt, 1, p, p);
+  rig_run(&r, &prompt, false);
+  row_add(&tree, 0, 50, 10, (int32_t[]){11}, 1);
+  row_add(&tree, 0, 51, 10, (int32_t[]){11, 17}, 2);
+  row_add_plain(&tree, 1, 50, 10), row_add_plain(&tree, 1, 51, 11);
+  rig_run(&r, &tree, false);
+  ok(r.ops->move(r.cache, 0, (int32_t[]){11, 17}, (int32_t[]){10, 11}, 2, &err));
+  row_add_plain(&next, 0, 53, 12), row_add_plain(&next, 1, 53, 12);
+  float *logits = rig_run(&r, &next, true);
+  assert_memory_equal(logits, logits + r.vocab, sizeof *logits * (size_t)r.vocab);
+  free(logits);
+  rig_close(&r);
+  random_model_free(m);
+}
+
+/* Of the rows that share a pass, only those of the token whose embedding is NaN are reported. */
+static void a_nan_does_not_spread_to_other_rows(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 11);
+  ((uint16_t *)m->desc.embed.data)[5 * shape.hidden + 3] = 0x7e00; /* token 5 */
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 3, 8);
+  row_list l = {0};
+  for (int s = 0; s < 3; s++) row_add_plain(&l, s, 4 + s, 0);
+  dt_rows rows = rows_of(&l);
+  int32_t best[3], all[3] = {0, 1, 2}, id[3][2];
+  float logp[3][2], confidence[3], entropy[3];
+  dt_out out = {.want = DT_WANT_ARGMAX, .n = 3, .row = all, .argmax = best, .k = 2, .vocab = shape.vocab};
+  out.top_id = &id[0][0], out.top_logp = &logp[0][0], out.confidence = confidence, out.entropy = entropy;
+  ok(r.ops->forward(r.weights, r.cache, &rows, &out, &err));
+  assert_true(best[0] >= 0 && best[1] == -1 && best[2] >= 0);
+  out.want = DT_WANT_TOPK;
+  ok(r.ops->forward(r.weights, r.cache, &rows, &out, &err));
+  assert_true(id[0][0] == best[0] && id[1][0] == -1 && id[2][0] == best[2]);
+  assert_true(confidence[1] == 0.0f && confidence[0] > 0.0f);
+  rig_close(&r);
+  random_model_free(m);
+}
+
+int main(void) {
+  cuda_device_or_skip();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
+      cmocka_unit_test(a_prompt_pass_has_the_bits_of_plain_decoding),
+      cmocka_unit_test(results_are_those_of_the_logits),
+      cmocka_unit_test(moved_rows_serve_as_if_computed_there),
+      cmocka_unit_test(a_nan_does_not_spread_to_other_rows),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/* What the CUDA backend says when it cannot do what is asked: one line each, the CPU backend offered by name, nothing left
+ * behind. Devices that fail are emulated; what needs none of that also runs on a GPU. */
+#include "cuda_device.h"
+#include "rig.h"
+
+static void models_it_cannot_compute_are_refused(void **state) {
+  (void)state;
+  dt_backend *b = NULL;
+  dt_weights *w = NULL;
+  random_model *f32 = random_model_new(&random_shapes[2], 1);
+  ok(dt_cuda_ops.open(&(dt_backend_options){NULL, 1}, &b, &err));
+  fails(dt_cuda_ops.upload(b, &f32->desc, &w, &err), DT_EINPUT, "this model's are F32: use --backend cpu");
+  random_model_free(f32);
+  model_shape odd = cuda_shape(0);
+  odd.head_dim = 81;
+  random_model *m = random_model_new(&odd, 1);
+  fails(dt_cuda_ops.upload(b, &m->desc, &w, &err), DT_EINPUT, "this model's have 81: use --backend cpu");
+  random_model_free(m);
+  dt_cuda_ops.close(b);
+  fails(dt_cuda_ops.open(&(dt_backend_options){"fast", 1}, &b, &err), DT_EINPUT, "no variant 'fast'");
+}
+
+static void drawing_is_refused(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 1);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
+  row_list l = {0};
+  row_add_plain(&l, 0, 1, 0);
+  dt_rows rows = rows_of(&l);
+  int32_t best;
+  dt_out out = {
+      .want = DT_WANT_ARGMAX, .n = 1, .row = &(int32_t){0}, .argmax = &best, .sampling = &(dt_sampling){.temp = 1}};
+  fails(r.ops->forward(r.weights, r.cache, &rows, &out, &err), DT_EINPUT, "--backend cpu");
+  rig_close(&r);
+  random_model_free(m);
+}
+
+#if defined(CUDA_EMU)
+static const faults sound = {1, (size_t)1 << 40, -1};
+
+static void no_device_is_said_at_once(void **state) {
+  (void)state;
+  dt_backend *b = NULL;
+  emu_faults((faults){0, 0, -1});
+  assert_false(dt_cuda_ops.present());
+  fails(dt_cuda_ops.open(&(dt_backend_options){NULL, 1}, &b, &err), DT_EDEVICE, "no CUDA-capable device");
+  fails(dt_cuda_ops.open(&(dt_backend_options){NULL, 1}, &b, &err), DT_EDEVICE, "--backend cpu");
+  emu_faults((faults){-1, 0, -1});
+  fails(dt_cuda_ops.open(&(dt_backend_options){NULL, 1}, &b, &err), DT_EDEVICE, "driver version is insufficient");
+  emu_faults(sound);
+}
+
+/* Whatever does not fit: the model, its scratch, the cache. All memory is given back each time. */
+static void a_full_device_fails_the_load_or_the_session(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 1);
+  size_t steps[] = {1 << 10, 1 << 17, 1 << 20, 8 << 20};
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    dt_backend *b = NULL;
+    dt_weights *w = NULL;
+    emu_faults((faults){1, steps[i], -1});
+    ok(dt_cuda_ops.open(&(dt_backend_options){NULL, 1}, &b, &err));
+    fails(dt_cuda_ops.upload(b, &m->desc, &w, &err), DT_ENOMEM, "out of GPU memory");
+    assert_int_equal(emu_allocated(), 0);
+    dt_cuda_ops.close(b);
+  }
+  emu_faults((faults){1, 200 << 20, -1});
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
+  dt_cache *c = NULL;
+  size_t before = emu_allocated();
+  fails(r.ops->create_cache(r.weights, 1, 1 << 20, &c, &err), DT_ENOMEM, "--backend cpu");
+  assert_int_equal(emu_allocated(), before);
+  rig_close(&r);
+  emu_faults(sound);
+  random_model_free(m);
+}
+
+/* From the kernel that fails on, every call fails at once, and closing still works. */
+static void a_device_that_fails_in_mid_run_ends_it(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 1);
+  for (int kernel = 0; kernel < 8; kernel++) {
+    rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
+    row_list l = {0};
+    row_add_plain(&l, 0, 1, 0);
+    dt_rows rows = rows_of(&l);
+    int32_t best;
+    dt_out out = {.want = DT_WANT_ARGMAX, .n = 1, .row = &(int32_t){0}, .argmax = &best};
+    emu_faults((faults){1, (size_t)1 << 40, kernel});
+    fails(r.ops->forward(r.weights, r.cache, &rows, &out, &err), DT_EDEVICE,
+          "running a pass: unspecified launch failure");
+    fails(r.ops->forward(r.weights, r.cache, &rows, &out, &err), DT_EDEVICE, "--backend cpu");
+    rig_close(&r);
+    emu_faults(sound);
+  }
+  random_model_free(m);
+}
+#endif
+
+int main(void) {
+  cuda_device_or_skip();
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(models_it_cannot_compute_are_refused),
+    cmocka_unit_test(drawing_is_refused),
+#if defined(CUDA_EMU)
+    cmocka_unit_test(no_device_is_said_at_once),
+    cmocka_unit_test(a_full_device_fails_the_load_or_the_session),
+    cmocka_unit_test(a_device_that_fails_in_mid_run_ends_it),
+#endif
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
