@@ -2,9 +2,11 @@
 #ifndef DT_CUDA_INTERNAL_CUH
 #define DT_CUDA_INTERNAL_CUH
 
+#define restrict __restrict__ /* C's word for it, in the headers of the runtime */
 extern "C" {
 #include "check.h"
 }
+#undef restrict
 #include "cuda.h"
 #include "device.cuh"
 
