@@ -3,6 +3,12 @@
 #include "cuda_device.h"
 #include "tree_case.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+enum { MOST = 34 }; /* rows of a tree that the emulation can afford where models are not tiny */
+#else
+enum { MOST = 66 };
+#endif
+
 /* `some`: a few n; else all up to 64. Always the whole tree. */
 static void check_prefix(const dt_model_desc *desc, int prefix, int nodes, bool some) {
   const int few[] = {1, 2, 7, 9, 16, 17, 33, 64, 65};
@@ -31,7 +37,7 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
       if (!emulated)
         check_prefix(&m->desc, prefixes[p], NODES, false);
       else if (p == (size_t)s || (p == 2 && s == 0))
-        check_prefix(&m->desc, prefixes[p], s == 3 ? NODES : 66, s < 3);
+        check_prefix(&m->desc, prefixes[p], s == 3 ? NODES : MOST, s < 3 || MOST < 64);
     random_model_free(m);
   }
 }
