@@ -1,4 +1,4 @@
-/* How near a pass is to the limit of the machine: bench_limit [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] FOLDER...
+/* How near a pass is to the limit of the machine: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] FOLDER...
  *
  * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input embedding,
  * and the keys and values of its context; the limit is the bandwidth of a streaming sum over memory by the same threads,
@@ -10,8 +10,8 @@
  *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns, 256
  *            ids or one layer, or the context 16 positions. "matrices": qkv and output, with norms and barriers; "pass": the rest
  *
- * -s: seconds for each model's passes (20), and as many for the split. -8: with int8 weights, as a draft may have them. */
-#include "cpu.h"
+ * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split. -8: with int8 weights, as a draft may have them. */
+#include "backend.h"
 #include "model.h"
 
 #include <stdio.h>
@@ -242,20 +242,24 @@ static void describe_processor(void) {
 
 int main(int argc, char **argv) {
   dt_backend_options options = {.variant = NULL, .threads = 2};
+  const char *backend_name = "cpu", *variant = NULL;
   double seconds = 20;
   bool int8 = false;
-  for (int option; (option = getopt(argc, argv, "t:v:s:8")) != -1;) {
+  for (int option; (option = getopt(argc, argv, "b:t:v:s:8")) != -1;) {
     if (option == 't') options.threads = atoi(optarg);
-    if (option == 'v') options.variant = optarg;
+    if (option == 'b') backend_name = optarg;
+    if (option == 'v') variant = optarg;
     if (option == 's') seconds = atof(optarg);
     if (option == '8') int8 = true;
     if (option == '?') optind = argc;
   }
   if (optind >= argc) {
-    fprintf(stderr, "usage: bench_limit [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] FOLDER...\n");
+    fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] FOLDER...\n");
     return 2;
   }
-  const dt_backend_ops *ops = &dt_cpu_ops;
+  const dt_backend_ops *ops = backend_find(backend_name, &options.variant, &err);
+  if (!ops) must(err.status);
+  if (variant) options.variant = variant;
   dt_backend *backend;
   must(ops->open(&options, &backend, &err));
   describe_processor();

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# The CUDA backend on a real GPU, in two steps, since the machine with the GPU may lack our Debian packages:
+#
+#   tests/bench/gpu.sh pack    where nvcc and the packages are: builds, and puts programs and their libraries in build/gpu
+#   tests/bench/gpu.sh run     where the GPU is, with build/gpu carried there: tests, the memory checker, measurements
+#
+# `run` needs python3 with torch and safetensors for the synthetic Pythia-2.8B + 70M pair. transformers is not yet
+# compared with. It writes what it prints to OUT (the environment's; else tests/bench/results), with device and commit.
+# TOKENS (500) and PAIRS (a folder for the pairs, build/gpu/pairs) may be set. Has never run on a GPU.
+#
+# What must be read, counted: a plain token of the 2.8B shape reads 5.29 GB of weights and 0.33 MB of cache per position of
+# its context; at 4.8 TB/s that is 1.10 ms, 907 tokens/s. A draft level of the 70M shape reads 0.089 GB: 19 microseconds.
+set -eu
+cd "$(dirname "$0")/../.."
+programs=(dtrun tests/bench_limit tests/test_cuda_exact tests/test_cuda_failures tests/test_cuda_forward)
+gpu=build/gpu
+
+pack() {
+  cmake --preset cuda
+  cmake --build build/cuda
+  rm -rf "$gpu" && mkdir -p "$gpu/lib"
+  for program in "${programs[@]}"; do cp "build/cuda/$program" "$gpu/"; done
+  # Everything but the C library, which must be the machine's own.
+  ldd "$gpu"/dtrun "$gpu"/test_cuda_exact | awk '$2 == "=>" && $3 ~ "^/" && $1 !~ "^lib(c|m|gcc_s|stdc\\+\\+)\\.so" { print $3 }' |
+    sort -u | xargs -I{} cp -L {} "$gpu/lib/"
+  git rev-parse --short HEAD >"$gpu/commit"
+  du -sh "$gpu"
+}
+
+policy() { # policy PAIR-DRAFT POLICY ARGUMENTS...: one line of a run, and the hash of its tokens
+  local draft=$1 name=$2 json
+  shift 2
+  json=$("$gpu/dtrun" "$name" --backend cuda -m "$target" -md "$draft" -f tests/data/prompts/wikitext2/01.txt -n "$tokens" \
+    --ignore-eos -q --json - "$@")
+  python3 -c 'import json, sys
+r = json.load(sys.stdin); s = r["stats"]
+print("%-12s %-28s %9.1f tokens/s  %5.2f per iteration  %s  %s" % (r["policy"], sys.argv[1], s["tokens_per_second"],
+      s["tokens_per_iteration"], s["output_hash"], json.dumps(s.get("time_ms"))))' "${draft##*/}" <<<"$json"
+}
+
+run() {
+  export LD_LIBRARY_PATH=$PWD/$gpu/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} DTRUN_HOME=$PWD
+  tokens=${TOKENS:-500} pairs=${PAIRS:-$gpu/pairs}
+  echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader), commit $(cat "$gpu/commit")"
+  for test in exact failures forward; do "$gpu/test_cuda_$test" || echo "FAILED: test_cuda_$test"; done
+  if command -v compute-sanitizer >/dev/null; then
+    for tool in memcheck racecheck synccheck; do
+      timeout 120 compute-sanitizer --tool "$tool" --error-exitcode 9 "$gpu/test_cuda_forward" || echo "FAILED: compute-sanitizer $tool"
+    done
+  fi
+  [ -d "$pairs/synthetic-2.8b" ] || python3 scripts/training/make_synthetic_pair.py --target pythia-2.8b --draft pythia-70m \
+    --agreement 0.7 0.8 0.9 0.95 --second 0.1 --seed 1 "$pairs"
+  target=$pairs/synthetic-2.8b
+  "$gpu/bench_limit" -b cuda "$target" "$pairs/synthetic-70m-0.8"
+  for draft in "$pairs"/synthetic-70m-*; do
+    policy "$draft" ar
+    for name in linear fixed_tree dynatree; do policy "$draft" "$name"; done
+  done
+}
+
+case "${1:-}" in
+  pack) pack ;;
+  run)
+    out=${OUT:-tests/bench/results}
+    mkdir -p "$out"
+    run 2>&1 | tee "$out/gpu-$(date -u +%Y%m%d-%H%M).txt"
+    ;;
+  *) echo "usage: tests/bench/gpu.sh pack | run" >&2; exit 2 ;;
+esac
