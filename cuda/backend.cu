@@ -71,8 +71,9 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   if (!b) return dt_fail_memory(err, "the CUDA backend", sizeof *b);
   b->memory.on_device = true;
   snprintf(b->description, sizeof b->description, "cuda:%s", device.name);
+  cudaSetDeviceFlags(cudaDeviceScheduleSpin); /* a wish: too late where the process uses the device already */
+  cudaGetLastError();
   e = cudaSetDevice(b->device);
-  if (e == cudaSuccess) e = cudaSetDeviceFlags(cudaDeviceScheduleSpin);
   if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking);
   dt_status status = cuda_check(b, e, "opening", err);
   if (status == DT_OK)
