@@ -145,7 +145,7 @@ static void logits_have_the_golden_hash(void **state) {
 
 /* One test per variant; those that this machine lacks are named. */
 static int test_variants(bool all) {
-  const char *const known[] = {"scalar", "avx2", "avx512"};
+  const char *const known[] = {"scalar", "avx2", "avx512", "avx512vnni"};
   enum { KNOWN = sizeof known / sizeof *known };
   struct CMUnitTest tests[KNOWN];
   subject subjects[KNOWN];
