@@ -17,27 +17,22 @@
 
 #define FILE_MAX (1u << 20)
 
-static uint64_t hash(uint64_t h, const void *bytes, size_t n) { /* FNV-1a */
-  for (const unsigned char *b = bytes; n > 0; n--) h = (h ^ *b++) * 0x100000001b3u;
-  return h;
-}
-
 static uint64_t hash_file(uint64_t h, const char *path) {
   struct stat st;
   if (stat(path, &st)) return h;
   int64_t what[] = {(int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec, (int64_t)st.st_mtim.tv_nsec};
-  return hash(h, what, sizeof what);
+  return user_hash(h, what, sizeof what);
 }
 
 /* Names, sizes and dates of the files of a model. */
 static uint64_t model_identity(const char *folder) {
-  uint64_t h = 0xcbf29ce484222325u;
+  uint64_t h = USER_HASH;
   struct dirent **entries;
   int n = scandir(folder, &entries, NULL, alphasort);
   for (int i = 0; i < n; i++) {
     char *path;
     if (entries[i]->d_name[0] != '.' && asprintf(&path, "%s/%s", folder, entries[i]->d_name) >= 0) {
-      h = hash_file(hash(h, entries[i]->d_name, strlen(entries[i]->d_name)), path);
+      h = hash_file(user_hash(h, entries[i]->d_name, strlen(entries[i]->d_name)), path);
       free(path);
     }
     free(entries[i]);
@@ -64,7 +59,7 @@ bool costs_find(dt_pair *pair, int context, costs_place *place, dtl_error *err) 
                   hash_file(0, "/proc/self/exe"), what, target ? model_identity(target) : 0,
                   draft ? model_identity(draft) : 0) >= 0;
   if (ok && target) { /* a scripted pair has no folder and is measured anew each time */
-    snprintf(relative, sizeof relative, "costs-%016" PRIx64 ".json", hash(0xcbf29ce484222325u, what, strlen(what)));
+    snprintf(relative, sizeof relative, "costs-%016" PRIx64 ".json", user_hash(USER_HASH, what, strlen(what)));
     place->path = user_path("XDG_CACHE_HOME", ".cache", relative);
   }
   free(what), free(target), free(draft);

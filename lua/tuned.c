@@ -15,11 +15,8 @@
 
 #define FILE_MAX (1u << 16)
 
-static uint64_t hash_text(uint64_t hash, const char *text) { /* FNV-1a, the NUL included */
-  do hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-  while (*text++);
-  return hash;
-}
+/* With the NUL, so that two texts in a row are not another two. */
+static uint64_t hash_text(uint64_t hash, const char *text) { return user_hash(hash, text, strlen(text) + 1); }
 
 static uint64_t hash_model(uint64_t hash, const dt_model_info *model) {
   char shape[100], *path = model->path ? realpath(model->path, NULL) : NULL;
@@ -45,7 +42,7 @@ char *tuned_path(const dt_pair *pair, const char *policy) {
   dt_pair_describe(pair, &info);
   machine_name(machine, sizeof machine);
   snprintf(held, sizeof held, "%d %zu", info.threads, info.weight_bytes); /* bytes tell how the weights are held */
-  uint64_t hash = hash_model(hash_model(0xcbf29ce484222325u, &info.target), &info.draft);
+  uint64_t hash = hash_model(hash_model(USER_HASH, &info.target), &info.draft);
   hash = hash_text(hash_text(hash_text(hash, machine), info.backend), held);
   snprintf(relative, sizeof relative, "presets/%.*s-%016" PRIx64 ".json", len < 200 ? len : 200, name, hash);
   return user_path("XDG_CONFIG_HOME", ".config", relative);

@@ -4,9 +4,10 @@
 
 #include "tree.h"
 
-/* From the root, the kept child whose token is the target's at its parent, repeatedly: its likeliest, or the one it draws
- * (draw.h), which no draft has a say in. `choice` is the target's token after each verified row: choice[0] after the root, choice[i + 1] after kept_node[i]. Writes the accepted
- * nodes to path (room for n_kept), sets the tree's verdicts, returns how many; *bonus is the target's token after the last. */
+/* From the root, the kept child whose token is the target's at its parent, repeatedly. `choice` is the target's token after
+ * each verified row, its likeliest or the one it draws (draw.h): choice[0] after the root, choice[i + 1] after kept_node[i].
+ * Writes the accepted nodes to path (room for n_kept), sets the tree's verdicts, returns how many; *bonus is the target's
+ * token after the last. */
 int accept_path(dt_tree *t, const int32_t *choice, int32_t *path, int32_t *bonus);
 
 #endif

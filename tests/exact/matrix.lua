@@ -59,6 +59,7 @@ local VARIANTS = {
   { backend = "cpu:avx512", threads = 1, policies = POLICIES },
   { backend = "cpu:avx2", threads = 2, policies = POLICIES },
   { backend = "cpu:avx2", threads = 1, policies = POLICIES },
+  { backend = "cpu:avx512vnni", draft_dtype = "int8", threads = 2, policies = SMALL },
   { backend = "cpu:scalar", threads = 2, policies = SMALL, prompts = 4, tokens = 64 },
 }
 
@@ -114,10 +115,11 @@ local function run_variant(variant)
   if variant.backend ~= (load.backend or variant.backend) or variant.threads ~= (load.threads or variant.threads) then
     return
   end
-  local name = ("%s, %d thread%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "")
+  local name = ("%s, %d thread%s%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "",
+    variant.draft_dtype and ", draft in " .. variant.draft_dtype or "")
   local pair, err = dt.load {
     target = load.target, draft = load.draft, ctx = load.ctx, backend = variant.backend, threads = variant.threads,
-    costs = COSTS,
+    draft_dtype = variant.draft_dtype or load.draft_dtype, costs = COSTS,
   }
   if not pair then
     skipped[#skipped + 1] = ("%s (%s)"):format(name, err.message)
