@@ -35,9 +35,8 @@ static void watch(lua_State *L, lua_Debug *ar) {
 static int load_embedded(lua_State *L) {
   const dtl_module *m = &dtl_embedded[lua_tointeger(L, lua_upvalueindex(1))];
   lua_settop(L, 2);
-  if (luaL_loadbufferx(L, m->text, m->length, lua_pushfstring(L, "=%s", m->name), "t")) return lua_error(L);
+  if (embedded_load(L, m)) return lua_error(L);
   lua_insert(L, 1);
-  lua_settop(L, 3);
   lua_call(L, 2, 1);
   return 1;
 }

@@ -2,7 +2,7 @@
 #ifndef DTL_EMBEDDED_H
 #define DTL_EMBEDDED_H
 
-#include <stddef.h>
+#include <lua.h>
 
 typedef struct {
   const char *name; /* "dt.policy" */
@@ -11,5 +11,12 @@ typedef struct {
 } dtl_module;
 
 extern const dtl_module dtl_embedded[]; /* ends with name == NULL */
+
+/* Pushes a module's chunk, or a message: a status of lua_load. */
+int embedded_load(lua_State *L, const dtl_module *m);
+
+/* Pushes the chunk of the i-th module of the box, in order of loading, from 0, and returns its name; NULL: there are no
+ * more. Raises when memory does not suffice. Any thread may call it. */
+const char *embedded_load_for_box(lua_State *L, int i);
 
 #endif

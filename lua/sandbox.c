@@ -24,8 +24,6 @@ static const char *const string_names[] = {"byte", "char", "format", "len", "low
 static const char *const table_names[] = {"concat", "insert", "remove", "unpack", NULL};
 static const char *const utf8_names[] = {"char", "charpattern", "codepoint", "codes", "len", "offset", NULL};
 
-static const char *const box_modules[] = {"dt.params", "dt.policy", NULL}; /* in order of loading */
-
 static char seed_key, host_key; /* their addresses are keys of the registry */
 
 /* The checked functions run the original in their own frame, so its messages name function and place as ever. */
@@ -183,16 +181,12 @@ static void push_utf8(lua_State *L) {
 
 /* Runs the embedded modules that a policy may require; stack: globals, modules. */
 static void load_modules(lua_State *L) {
-  for (const char *const *name = box_modules; *name; name++)
-    for (const dtl_module *m = dtl_embedded; m->name; m++)
-      if (!strcmp(m->name, *name)) {
-        char chunk[64];
-        snprintf(chunk, sizeof chunk, "=%s", m->name);
-        if (luaL_loadbufferx(L, m->text, m->length, chunk, "t")) lua_error(L);
-        lua_call(L, 0, 2);
-        lua_rawsetp(L, LUA_REGISTRYINDEX, &host_key); /* of the last one, dt.policy */
-        lua_setfield(L, -2, m->name);
-      }
+  const char *name;
+  for (int i = 0; (name = embedded_load_for_box(L, i)); i++) {
+    lua_call(L, 0, 2);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &host_key); /* of the last one, dt.policy */
+    lua_setfield(L, -2, name);
+  }
 }
 
 void sandbox_install(lua_State *L) {

@@ -19,7 +19,7 @@ With --out each finished run is a line of FILE; the same command goes on where i
     { "tokens", "128", short = "n", doc = "new tokens; several lengths: 100,300" },
     { "ignore_eos", false, doc = "end-of-text does not stop" },
     { "repeats", 1, min = 1, doc = "runs of each setting, prompt and length" },
-    { "warmup", 1, min = 0, doc = "runs that do not count, before the first" },
+    { "warmup", 1, min = 0, doc = "short runs that do not count, before the first" },
     { "out", nil, type = "string", doc = "the file of results" },
     { "best", 10, min = 0, doc = "settings in the table at the end" },
   },

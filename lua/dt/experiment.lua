@@ -19,7 +19,8 @@
 -- A prompt's pass is computed once for all its runs. All arms and plain decoding run a text before the next text comes,
 -- in an order that begins elsewhere each time, so that a slow minute of the machine favours none. Every run's output
 -- must be that of the others of its text and length. Each finished run is a line of `out`, on disk before the next
--- begins; called again, run goes on where it was stopped. Warm-up runs (plain decoding, the first arm) do not count.
+-- begins; called again, run goes on where it was stopped. Warm-up runs (plain decoding, the first arm;
+-- at most 32 tokens) do not count.
 local core = require "dt.core"
 local params = require "dt.params"
 local progress = require "dt.progress"
@@ -30,6 +31,7 @@ local experiment = {}
 local PROMPTS = { files = true, sets = true, chars = true }
 local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
               generate = true, protocol = true, out = true, bar = true }
+local WARM = 32 -- tokens of a warm-up run, at most
 local ARM = { label = true, policy = true, preset = true, params = true, axes = true }
 
 -- ---- prompts -------------------------------------------------------------------------------------------------------
@@ -239,28 +241,27 @@ local function run_one(t, todo, prompt, prefix, file, hashes)
   return file:append(run)
 end
 
-local function run_group(t, group, file, hashes, bar)
-  local prefix <close>, failure = t.pair:prefix(group.prompt.text)
-  if not prefix then return nil, ("%s: %s"):format(group.prompt.name, failure.message), failure.kind end
-  for _, todo in ipairs(group) do
-    local ok, message, kind = run_one(t, todo, group.prompt, prefix, file, hashes)
-    if not ok then return nil, message, kind end
-    bar:step(1, todo.tokens)
+-- Discarded: the first runs of a process pay for cold caches, pages and threads.
+local function warm_up(t, arms, prompt, prefix)
+  for i = 1, t.warmup * 2 do
+    local arm = arms[(i - 1) % math.min(2, #arms) + 1]
+    local result, message, kind = generate(t, arm, prefix, math.min(t.tokens[1], WARM))
+    if not result then return nil, ("%s, %s: %s"):format(arm.label, prompt.name, message), kind end
   end
   return true
 end
 
--- Discarded: the first runs of a process pay for cold caches, pages and threads.
-local function warm_up(t, arms)
-  local prompt = t.prompts[1]
-  local prefix <close>, failure = t.pair:prefix(prompt.text)
-  if not prefix then return nil, ("%s: %s"):format(prompt.name, failure.message), failure.kind end
-  for i = 1, t.warmup * 2 do
-    local arm = arms[(i - 1) % math.min(2, #arms) + 1]
-    local result, message, kind = generate(t, arm, prefix, t.tokens[1])
-    if not result then return nil, ("%s, %s: %s"):format(arm.label, prompt.name, message), kind end
+local function run_group(t, group, warm, file, hashes, bar)
+  local prefix <close>, failure = t.pair:prefix(group.prompt.text)
+  if not prefix then return nil, ("%s: %s"):format(group.prompt.name, failure.message), failure.kind end
+  local ok, message, kind = true, nil, nil
+  if warm then ok, message, kind = warm_up(t, warm, group.prompt, prefix) end
+  for _, todo in ipairs(group) do
+    if not ok then break end
+    ok, message, kind = run_one(t, todo, group.prompt, prefix, file, hashes)
+    if ok then bar:step(1, todo.tokens) end
   end
-  return true
+  return ok, message, kind
 end
 
 -- { head =, runs = }; or nil, a message and a kind as dt.check takes them, and what was finished is in the file.
@@ -282,10 +283,9 @@ function experiment.run(t)
   local todo, count, work = plan(t, arms, done)
   local bar = t.bar or progress(count + #file.runs, work)
   bar:skip(#file.runs, 0)
-  if count > 0 and t.warmup > 0 then ok, message, kind = warm_up(t, arms) end
-  for _, group in ipairs(todo) do
+  for i, group in ipairs(todo) do
     if not ok then break end
-    ok, message, kind = run_group(t, group, file, hashes, bar)
+    ok, message, kind = run_group(t, group, i == 1 and arms, file, hashes, bar)
   end
   if not ok then return nil, message, kind end
   return { head = file.head, runs = file.runs }

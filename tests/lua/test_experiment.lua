@@ -113,6 +113,24 @@ local function keys(runs)
   return list
 end
 
+function TestExperiment:test_the_prompt_pass_is_made_once_per_prompt_and_warm_up_runs_are_short()
+  local lengths, prefixes, real = {}, 0, self.pair
+  local counted = setmetatable({}, { __index = function(_, key) return real[key] end })
+  function counted.policy(_, t) return real:policy(t) end
+  function counted.prefix(_, text)
+    prefixes = prefixes + 1
+    return real:prefix(text)
+  end
+  function counted.generate(_, t)
+    lengths[#lengths + 1] = t.tokens
+    return real:generate(t)
+  end
+  local arms = { { policy = "linear" } }
+  assert(experiment.run(self:spec { pair = counted, arms = arms, tokens = { 40 }, repeats = 1, warmup = 1 }))
+  lu.assertEquals(lengths, { 32, 32, 40, 40, 40, 40 })
+  lu.assertEquals(prefixes, 2)
+end
+
 function TestExperiment:test_each_arm_and_plain_decoding_runs_each_prompt_length_and_repeat_once()
   local done = assert(experiment.run(self:spec()))
   lu.assertEquals(#done.runs, 3 * 2 * 2 * 2)
