@@ -6,20 +6,22 @@
 
 #include "vmath.h"
 
-/* As many rows side by side as there are registers for. */
+/* Rows are taken in groups, as many as there are registers for. Sixteen keys, or the values of SPAN positions, are taken by
+ * all groups before the next, so that they come from the L1 cache to all but the first. */
 #if defined(__AVX512F__)
-enum { ROWS_AT_ONCE = 4 };
+enum { GROUP_ROWS = 4 };
 #else
-enum { ROWS_AT_ONCE = 1 };
+enum { GROUP_ROWS = 1 };
 #endif
+enum { SPAN = 64 };
 
 /* scores[r * ld + i]: row r's score of key i of sixteen. */
 VI void dots(const int n, const cpu_attention_row *rows, const float *const key[16], int dim, float *scores,
              size_t ld) {
-  v16 group[CPU_ATTENTION_ROWS][4];
+  v16 group[GROUP_ROWS][4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; j++) {
-    v16 acc[CPU_ATTENTION_ROWS][4];
+    v16 acc[GROUP_ROWS][4];
 #pragma GCC unroll 4
     for (int r = 0; r < n; r++) acc[r][0] = acc[r][1] = acc[r][2] = acc[r][3] = v_set1(0.0f);
     for (int d = 0; d < dim; d += 16) {
@@ -68,16 +70,17 @@ VI float softmax(float *scores, int keys) {
   return 1.0f / v_sum(sum);
 }
 
-/* Columns first..first + 16 width - 1 of the outputs of n rows; positions 0..common-1 are the same slots for all. */
+/* Columns first..first + 16 width - 1 of the outputs of n rows: positions from..to-1, which are the same slots for all, are
+ * added to what those before gave; `last`: then each row's further positions, and the sum is finished. */
 VI void weigh(const int n, const int width, const float *values, int dim, int first, const cpu_attention_row *rows,
-              int common, const float *scores, size_t ld, const float *scale) {
-  v16 acc[CPU_ATTENTION_ROWS][4];
+              int from, int to, bool last, const float *scores, size_t ld, const float *scale) {
+  v16 acc[GROUP_ROWS][4];
 #pragma GCC unroll 4
   for (int r = 0; r < n; r++)
 #pragma GCC unroll 4
-    for (int c = 0; c < width; c++) acc[r][c] = v_set1(0.0f);
-  const float *value = values + first;
-  for (int p = 0; p < common; p++, value += dim) {
+    for (int c = 0; c < width; c++) acc[r][c] = from ? v_load(rows[r].out + first + 16 * c) : v_set1(0.0f);
+  const float *value = values + (size_t)from * (size_t)dim + first;
+  for (int p = from; p < to; p++, value += dim) {
     v16 v[4];
 #pragma GCC unroll 4
     for (int c = 0; c < width; c++) v[c] = v_load(value + 16 * c);
@@ -90,14 +93,15 @@ VI void weigh(const int n, const int width, const float *values, int dim, int fi
   }
 #pragma GCC unroll 4
   for (int r = 0; r < n; r++) {
-    for (int p = common; p < keys_of(&rows[r]); p++) {
+    for (int p = to; last && p < keys_of(&rows[r]); p++) {
       v16 e = v_set1(scores[(size_t)r * ld + (size_t)p]);
       value = values + (size_t)slot_of(&rows[r], p) * (size_t)dim + first;
 #pragma GCC unroll 4
       for (int c = 0; c < width; c++) acc[r][c] = v_fma(e, v_load(value + 16 * c), acc[r][c]);
     }
+    v16 factor = v_set1(last ? scale[r] : 1.0f);
 #pragma GCC unroll 4
-    for (int c = 0; c < width; c++) v_store(rows[r].out + first + 16 * c, v_mul(acc[r][c], v_set1(scale[r])));
+    for (int c = 0; c < width; c++) v_store(rows[r].out + first + 16 * c, v_mul(acc[r][c], factor));
   }
 }
 
@@ -105,58 +109,83 @@ VI void weigh(const int n, const int width, const float *values, int dim, int fi
   static void dots##N(const cpu_attention_row *rows, const float *const key[16], int dim, float *scores, size_t ld) {  \
     dots(N, rows, key, dim, scores, ld);                                                                               \
   }                                                                                                                    \
-  static void weigh##N(const float *values, int dim, const cpu_attention_row *rows, int common, const float *scores,   \
-                       size_t ld, const float *scale) {                                                                \
+  static void weigh##N(const float *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,       \
+                       const float *scores, size_t ld, const float *scale) {                                           \
     int first = 0;                                                                                                     \
-    for (; first + 64 <= dim; first += 64) weigh(N, 4, values, dim, first, rows, common, scores, ld, scale);           \
-    for (; first + 32 <= dim; first += 32) weigh(N, 2, values, dim, first, rows, common, scores, ld, scale);           \
-    for (; first < dim; first += 16) weigh(N, 1, values, dim, first, rows, common, scores, ld, scale);                 \
+    for (; first + 64 <= dim; first += 64) weigh(N, 4, values, dim, first, rows, from, to, last, scores, ld, scale);   \
+    for (; first + 32 <= dim; first += 32) weigh(N, 2, values, dim, first, rows, from, to, last, scores, ld, scale);   \
+    for (; first < dim; first += 16) weigh(N, 1, values, dim, first, rows, from, to, last, scores, ld, scale);         \
   }
 
 typedef void dots_fn(const cpu_attention_row *rows, const float *const key[16], int dim, float *scores, size_t ld);
-typedef void weigh_fn(const float *values, int dim, const cpu_attention_row *rows, int common, const float *scores,
-                      size_t ld, const float *scale);
+typedef void weigh_fn(const float *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,
+                      const float *scores, size_t ld, const float *scale);
 
 DEFINE_ROWS(1)
 #if defined(__AVX512F__)
 DEFINE_ROWS(2)
 DEFINE_ROWS(3)
 DEFINE_ROWS(4)
-static dots_fn *const dots_of[ROWS_AT_ONCE] = {dots1, dots2, dots3, dots4};
-static weigh_fn *const weigh_of[ROWS_AT_ONCE] = {weigh1, weigh2, weigh3, weigh4};
+static dots_fn *const dots_of[GROUP_ROWS] = {dots1, dots2, dots3, dots4};
+static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1, weigh2, weigh3, weigh4};
 #else
-static dots_fn *const dots_of[ROWS_AT_ONCE] = {dots1};
-static weigh_fn *const weigh_of[ROWS_AT_ONCE] = {weigh1};
+static dots_fn *const dots_of[GROUP_ROWS] = {dots1};
+static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1};
 #endif
+
+/* The scores of keys first.. of one row, whatever slots they lie in, for a `first` that is a multiple of 16. */
+static void score_rest(const float *keys, int dim, const cpu_attention_row *row, int first, float *scores) {
+  const float *key[16];
+  int count = keys_of(row);
+  for (int p = first; p < count; p += 16) {
+    for (int i = 0; i < 16; i++) { /* past the end: any key, its score is not used */
+      int position = p + i < count ? p + i : count - 1;
+      key[i] = keys + (size_t)slot_of(row, position) * (size_t)dim;
+    }
+    dots1(row, key, dim, scores + p, 0);
+  }
+}
+
+/* Asks for the g-th part of the sixteen keys after the next, and of the values of these: so many rows keep the arithmetic
+ * busy meanwhile. */
+static void fetch_ahead(const float *keys, const float *values, int p, int dim, int g, int groups) {
+  for (int i = dim * g / groups; i < dim * (g + 1) / groups; i++) {
+    __builtin_prefetch(keys + (size_t)(p + 32) * (size_t)dim + 16 * i, 0, 3);
+    __builtin_prefetch(values + (size_t)p * (size_t)dim + 16 * i, 0, 2);
+  }
+}
 
 void V(cpu_attention)(const float *keys, const float *values, int dim, const cpu_attention_row *rows, int n,
                       float *scores, size_t ld) {
-  float scale[CPU_ATTENTION_ROWS];
-  const float *key[16];
-  int common = rows[0].prefix;
-  for (int r = 1; r < n; r++) common = rows[r].prefix < common ? rows[r].prefix : common;
-  int whole = common & ~15;
+  enum { GROUPS = (CPU_ATTENTION_ROWS + GROUP_ROWS - 1) / GROUP_ROWS };
+  int groups = (n + GROUP_ROWS - 1) / GROUP_ROWS, size[GROUPS], common[GROUPS], longest = 0;
+  for (int g = 0; g < groups; g++) { /* positions 0..common-1 are the same slots for all rows of a group */
+    const cpu_attention_row *row = rows + g * GROUP_ROWS;
+    size[g] = n - g * GROUP_ROWS < GROUP_ROWS ? n - g * GROUP_ROWS : GROUP_ROWS;
+    common[g] = row->prefix;
+    for (int r = 1; r < size[g]; r++) common[g] = row[r].prefix < common[g] ? row[r].prefix : common[g];
+    longest = common[g] > longest ? common[g] : longest;
+  }
 
-  for (int p = 0; p < whole; p += 16) {
+  for (int p = 0; p + 16 <= longest; p += 16) {
+    const float *key[16];
     for (int i = 0; i < 16; i++) key[i] = keys + (size_t)(p + i) * (size_t)dim;
-    for (int r = 0, some; r < n; r += some) {
-      some = n - r < ROWS_AT_ONCE ? n - r : ROWS_AT_ONCE;
-      dots_of[some - 1](rows + r, key, dim, scores + (size_t)r * ld + p, ld);
+    for (int g = 0; g < groups; g++) {
+      if (groups > 1) fetch_ahead(keys, values, p, dim, g, groups);
+      if (p + 16 <= common[g])
+        dots_of[size[g] - 1](rows + g * GROUP_ROWS, key, dim, scores + (size_t)g * GROUP_ROWS * ld + p, ld);
     }
   }
+  float scale[CPU_ATTENTION_ROWS];
   for (int r = 0; r < n; r++) {
-    int count = keys_of(&rows[r]);
-    for (int p = whole; p < count; p += 16) {
-      for (int i = 0; i < 16; i++) {
-        int position = p + i < count ? p + i : count - 1; /* past the end: any key, its score is not used */
-        key[i] = keys + (size_t)slot_of(&rows[r], position) * (size_t)dim;
-      }
-      dots1(rows + r, key, dim, scores + (size_t)r * ld + p, ld);
+    score_rest(keys, dim, rows + r, common[r / GROUP_ROWS] & ~15, scores + (size_t)r * ld);
+    scale[r] = softmax(scores + (size_t)r * ld, keys_of(&rows[r]));
+  }
+  for (int from = 0; from == 0 || from < longest; from += SPAN)
+    for (int g = 0; g < groups; g++) {
+      bool last = common[g] <= from + SPAN;
+      if (from == 0 || from < common[g])
+        weigh_of[size[g] - 1](values, dim, rows + g * GROUP_ROWS, from, last ? common[g] : from + SPAN, last,
+                              scores + (size_t)g * GROUP_ROWS * ld, ld, scale + g * GROUP_ROWS);
     }
-    scale[r] = softmax(scores + (size_t)r * ld, count);
-  }
-  for (int r = 0, some; r < n; r += some) {
-    some = n - r < ROWS_AT_ONCE ? n - r : ROWS_AT_ONCE;
-    weigh_of[some - 1](values, dim, rows + r, common, scores + (size_t)r * ld, ld, scale + r);
-  }
 }

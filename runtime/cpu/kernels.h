@@ -11,7 +11,8 @@ enum {
   CPU_TOP = 32,          /* most candidates per row */
   CPU_LOGIT_BLOCK = 256, /* ids whose logits are reduced together: a constant, so that no sum depends on the threads */
   CPU_BLOCK = 64,        /* numbers of a row of x that share a scale when they are rounded to int8 */
-  CPU_ATTENTION_ROWS = 4 /* rows whose attention is computed side by side, so that prefix keys are read once for them */
+  CPU_ATTENTION_ROWS =
+      32 /* rows whose attention is computed side by side, so that prefix keys are read once for them */
 };
 
 /* A matrix in panels: element (k, j) of panel p lies at [(p * k + k) * 32 + j] and belongs to output 32 p + j. Outputs are

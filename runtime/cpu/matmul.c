@@ -26,7 +26,9 @@ enum { TILE_ROWS = 4 };
 
 enum { K_BLOCK = 256 }; /* with more rows than a tile has, 256 x 32 weights stay in the L1 cache from tile to tile */
 
-enum { AHEAD = 24 }; /* lines of weights asked for in advance, over the ends of pages and panels */
+/* Weights are asked for in advance: AHEAD lines, over the ends of pages and panels, or the next block of k, spread over the
+ * tiles of this one, so that memory has no pause while there is arithmetic to do. */
+enum { AHEAD = 24 };
 
 VI size_t bytes_of(dt_dtype dtype) { return dtype == DT_F32 ? 4 : 2; }
 
@@ -36,17 +38,18 @@ VI v16 load_weights(const char *p, dt_dtype dtype) {
   return v_load((const float *)p);
 }
 
-/* sums[r][16 c + lane] = (resume ? sums : 0) + the products over k of x; column c is half c % 2 of panel c / 2. */
+/* sums[r][16 c + lane] = (resume ? sums : 0) + the products over k of x; column c is half c % 2 of panel c / 2. What lies at
+ * `ahead`, and `step` bytes further for each k, is fetched into the cache. */
 VI void tile(const int rows, const int columns, const dt_dtype dtype, const char *weights, size_t panel_bytes,
-             const float *x, size_t ldx, int k, float *sums, size_t ld, int resume) {
+             const float *x, size_t ldx, int k, float *sums, size_t ld, int resume, const char *ahead, size_t step) {
   const size_t line = CPU_PANEL * bytes_of(dtype), half = line / 2;
   v16 acc[14][8];
 #pragma GCC unroll 14
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
     for (int c = 0; c < columns; c++) acc[r][c] = resume ? v_load(sums + (size_t)r * ld + 16 * c) : v_set1(0.0f);
-  for (int i = 0; i < k; i++) {
-    if (rows >= 4) __builtin_prefetch(weights + AHEAD * line, 0, 3); /* one row alone is slower with it */
+  for (int i = 0; i < k; i++, ahead += step) {
+    if (rows >= 4) __builtin_prefetch(ahead, 0, 3); /* one row alone is slower with it */
     v16 w[8];
 #pragma GCC unroll 8
     for (int c = 0; c < columns; c++)
@@ -66,12 +69,12 @@ VI void tile(const int rows, const int columns, const dt_dtype dtype, const char
 }
 
 typedef void tile_fn(const char *weights, size_t panel_bytes, const float *x, size_t ldx, int k, float *sums, size_t ld,
-                     int resume);
+                     int resume, const char *ahead, size_t step);
 
 #define DEFINE_TILE(R, C, L, T)                                                                                        \
   static void tile_##R##x##C##_##T(const char *weights, size_t panel_bytes, const float *x, size_t ldx, int k,         \
-                                   float *sums, size_t ld, int resume) {                                               \
-    tile(R, C, T, weights, panel_bytes, x, ldx, k, sums, ld, resume);                                                  \
+                                   float *sums, size_t ld, int resume, const char *ahead, size_t step) {               \
+    tile(R, C, T, weights, panel_bytes, x, ldx, k, sums, ld, resume, ahead, step);                                     \
   }
 TILES(DEFINE_TILE, DT_F32)
 TILES(DEFINE_TILE, DT_F16)
@@ -81,14 +84,17 @@ TILES(DEFINE_TILE, DT_BF16)
 static tile_fn *const tiles[3][TILE_ROWS + 1][4] = {TILES(NAME_TILE, DT_F32) TILES(NAME_TILE, DT_F16)
                                                         TILES(NAME_TILE, DT_BF16)};
 
-/* All columns of `count` panels for at most TILE_ROWS rows, by the widest tiles there are. */
+/* All columns of `count` panels for at most TILE_ROWS rows, by the widest tiles there are. `ahead` as for a tile, or NULL:
+ * the lines behind what a tile reads. */
 static void tile_columns(dt_dtype dtype, const char *weights, size_t panel_bytes, int count, const float *x, size_t ldx,
-                         int rows, int k, float *sums, size_t ld, int resume) {
+                         int rows, int k, float *sums, size_t ld, int resume, const char *ahead, size_t step) {
+  size_t line = CPU_PANEL * bytes_of(dtype);
   int level = 3;
   for (int c = 0; c < 2 * count;) {
     while (!tiles[dtype][rows][level] || c + (1 << level) > 2 * count) level--;
-    tiles[dtype][rows][level](weights + (size_t)(c / 2) * panel_bytes + (size_t)(c % 2) * 16 * bytes_of(dtype),
-                              panel_bytes, x, ldx, k, sums + 16 * c, ld, resume);
+    const char *column = weights + (size_t)(c / 2) * panel_bytes + (size_t)(c % 2) * line / 2;
+    tiles[dtype][rows][level](column, panel_bytes, x, ldx, k, sums + 16 * c, ld, resume,
+                              ahead ? ahead : column + AHEAD * line, ahead ? step : line);
     c += 1 << level;
   }
 }
@@ -97,13 +103,14 @@ static void tile_columns(dt_dtype dtype, const char *weights, size_t panel_bytes
 static void panel_many_rows(dt_dtype dtype, const char *weights, const float *x, size_t ldx, int n, int k, float *sums,
                             size_t ld) {
   int count = (n + TILE_ROWS - 1) / TILE_ROWS;
+  size_t line = CPU_PANEL * bytes_of(dtype), step = line / (size_t)count;
   for (int k0 = 0; k0 < k; k0 += K_BLOCK) {
     int length = k - k0 < K_BLOCK ? k - k0 : K_BLOCK;
-    const char *block = weights + (size_t)k0 * CPU_PANEL * bytes_of(dtype);
-    for (int t = 0; t < count; t++) { /* tiles of nearly equal height */
+    const char *block = weights + (size_t)k0 * line, *next = block + (size_t)length * line;
+    for (int t = 0; t < count; t++, next += (size_t)length * step) { /* tiles of nearly equal height */
       int first = n * t / count, rows = n * (t + 1) / count - first;
       tile_columns(dtype, block, 0, 1, x + (size_t)first * ldx + k0, ldx, rows, length, sums + (size_t)first * ld, ld,
-                   k0 > 0);
+                   k0 > 0, next, step);
     }
   }
 }
@@ -113,7 +120,7 @@ void V(cpu_matmul)(const cpu_matrix *m, int first, int count, const float *x, si
   size_t panel_bytes = (size_t)m->k * CPU_PANEL * bytes_of(m->dtype);
   const char *weights = (const char *)m->data + (size_t)first * panel_bytes;
   if (n <= TILE_ROWS) {
-    tile_columns(m->dtype, weights, panel_bytes, count, x, ldx, n, m->k, sums, ld, 0);
+    tile_columns(m->dtype, weights, panel_bytes, count, x, ldx, n, m->k, sums, ld, 0, NULL, 0);
     return;
   }
   for (int p = 0; p < count; p++)

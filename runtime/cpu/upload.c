@@ -195,9 +195,10 @@ static void build_model(builder *b) {
 static void build_scratch(dt_weights *w, int inter, bool int8) {
   cpu_arena *a = &w->scratch_arena;
   size_t threads = (size_t)w->backend->threads;
-  w->ldx = (size_t)round_up(w->hidden, CPU_PANEL);
+  /* Sixteen numbers more, lest all rows of a power of two share the same few sets of the L1 cache. */
+  w->ldx = (size_t)round_up(w->hidden, CPU_PANEL) + 16;
   w->ldqkv = (size_t)round_up((w->heads + 2 * w->kv_heads) * w->dim, CPU_PANEL);
-  w->ldcat = (size_t)(w->heads * w->dim + round_up(inter, CPU_PANEL));
+  w->ldcat = (size_t)(w->heads * w->dim + round_up(inter, CPU_PANEL)) + 16;
   w->ldparts = (size_t)round_up((w->vocab + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, 16);
   w->x = cpu_take(a, CPU_ROWS * w->ldx * sizeof(float));
   w->normed = cpu_take(a, 2 * CPU_ROWS * w->ldx * sizeof(float));

@@ -218,19 +218,19 @@ static void norms_are_those_of_the_formulas(void **state) {
 
 static void attention_is_softmax_weighted_values_by_logical_position(void **state) {
   (void)state;
-  enum { SLOTS = 90, DIM = 112, LD = 96 };
+  enum { SLOTS = 140, DIM = 112, LD = 144 };
   uint64_t seed = 3;
   float *keys = malloc(sizeof *keys * SLOTS * DIM), *values = malloc(sizeof *values * SLOTS * DIM);
   for (int i = 0; i < SLOTS * DIM; i++) keys[i] = uniform(&seed), values[i] = uniform(&seed);
   EACH_VARIANT(k) {
     for (int n = 1; n <= CPU_ATTENTION_ROWS; n++)
-      for (int prefix = 0; prefix < 70; prefix += 5) {
+      for (int prefix = 0; prefix < 80; prefix += 5) {
         float q[CPU_ATTENTION_ROWS][DIM], out[CPU_ATTENTION_ROWS][DIM], scores[CPU_ATTENTION_ROWS * LD];
-        int32_t path[] = {80, 71, 89, 85};
+        int32_t path[] = {131, 122, 139, 135};
         cpu_attention_row rows[CPU_ATTENTION_ROWS];
         for (int r = 0; r < n; r++) {
           for (int d = 0; d < DIM; d++) q[r][d] = uniform(&seed);
-          rows[r] = (cpu_attention_row){q[r], out[r], path, prefix + r, 1 + r};
+          rows[r] = (cpu_attention_row){q[r], out[r], path, prefix + r, 1 + r % 4};
         }
         k->attention(keys, values, DIM, rows, n, scores, LD);
         for (int r = 0; r < n; r++) {
