@@ -11,12 +11,17 @@ flags=(-O1 -std=gnu11 -D_GNU_SOURCE -DNDEBUG -ffp-contract=off -I"$source_dir/ru
 libraries=("$build/libdtrun_runtime.a" "$build/runtime/cpu/libdtrun_cpu.a" "$build/libdtrun_runtime.a"
   -fopenmp -lcjson -lpcre2-8 -lutf8proc -lcmocka -lm)
 failed=0
+variant=scalar # of the CPU's kernels that is changed, and tested
+[ "$(uname -m)" = x86_64 ] && variant=avx2 flags+=(-mavx2 -mfma -mf16c)
+
+# How much each test draws, and from what.
+arguments() { if [ "$1" = test_golden_sampling ]; then echo 300 "cpu:$variant"; else echo 10000; fi; }
 
 # run_changed TEST FILE: the unit test with runtime/FILE as it lies in $work
 run_changed() {
-  cc "${flags[@]}" -DVARIANT=scalar -c "$work/changed.c" -o "$work/changed.o" -I"$(dirname "$source_dir/runtime/$2")" &&
+  cc "${flags[@]}" -DVARIANT="$variant" -c "$work/changed.c" -o "$work/changed.o" -I"$(dirname "$source_dir/runtime/$2")" &&
     cc "${flags[@]}" "$source_dir/tests/unit/$1.c" "$work/changed.o" "${libraries[@]}" -o "$work/test" || exit 1
-  "$work/test" 10000 >"$work/output" 2>&1
+  "$work/test" $(arguments "$1") >"$work/output" 2>&1
 }
 
 # mutant NAME TEST FILE OLD NEW: OLD stands in the file once
@@ -35,6 +40,7 @@ mutant() {
 
 cp "$source_dir/runtime/accept.c" "$work/changed.c"
 run_changed test_sampling accept.c || { echo 'FAIL  the unchanged engine'; exit 1; }
+run_changed test_golden_sampling accept.c || { echo 'FAIL  the unchanged engine on the bundled pair'; exit 1; }
 
 mutant 'accept with q' test_sampling accept.c 't->verdict[v] = t->token[v] == next;' 't->verdict[v] = v == t->first_child[u];'
 mutant 'forget top-p' test_sampling fake/fake.c 'bool in_top_p = ' 'bool in_top_p = true || '
@@ -47,4 +53,8 @@ mutant 'noise without id' test_sampling fake/fake.c 'draw_bits(s->seed, position
 mutant 'forget top-p on the CPU' test_cpu_draw cpu/draw.c 's->top_p > 0.0f && s->top_p < 1.0f' 'false'
 mutant 'noise without position on the CPU' test_cpu_draw cpu/draw.c 'bits[1][l] = (uint32_t)position' 'bits[1][l] = 0'
 mutant 'one draw for all runs of ids on the CPU' test_cpu_draw cpu/draw.c 'run_bits(s->seed, position, first + i, bits)' 'run_bits(s->seed, position, 0, bits)'
+mutant 'the temperature after top-p' test_golden_sampling cpu/draw.c 'base = v_set1(largest), scale = v_set1(1.0f / s->temp)' 'base = v_set1(largest), scale = v_set1(1.0f)'
+mutant 'the temperature after min-p' test_golden_sampling cpu/draw.c 'ln[LANES], scale = 1.0f / s->temp' 'ln[LANES], scale = 1.0f'
+mutant 'top-p of all ids, not of the top-k' test_golden_sampling cpu/draw.c 'weight[i] = is_allowed(c, logits[i], i) ? weight[i] : 0;' ''
+mutant 'accept with q on the bundled pair' test_golden_sampling accept.c 't->verdict[v] = t->token[v] == next;' 't->verdict[v] = v == t->first_child[u];'
 exit $failed

@@ -28,7 +28,7 @@ typedef struct {
   cJSON *json;
 } golden;
 
-static char *golden_bytes(const char *name, const char *file, size_t *size) {
+static inline char *golden_bytes(const char *name, const char *file, size_t *size) {
   char path[512];
   snprintf(path, sizeof path, SOURCE_DIR "/tests/golden/logits/%s/%s", name, file);
   FILE *f = fopen(path, "rb");
@@ -41,7 +41,7 @@ static char *golden_bytes(const char *name, const char *file, size_t *size) {
   return bytes;
 }
 
-static int32_t *golden_ints(const cJSON *list, int *n) {
+static inline int32_t *golden_ints(const cJSON *list, int *n) {
   *n = cJSON_GetArraySize(list);
   int32_t *out = malloc(sizeof *out * (size_t)(*n + 1));
   int i = 0;
@@ -49,7 +49,7 @@ static int32_t *golden_ints(const cJSON *list, int *n) {
   return out;
 }
 
-static golden golden_read(const char *name) {
+static inline golden golden_read(const char *name) {
   golden g = {0};
   size_t size;
   char *text = golden_bytes(name, "golden.json", &size);
@@ -81,7 +81,7 @@ static golden golden_read(const char *name) {
   return g;
 }
 
-static void golden_free(golden *g) {
+static inline void golden_free(golden *g) {
   for (int i = 0; i < g->n; i++) {
     free(g->cases[i].ids);
     free(g->cases[i].positions);
