@@ -24,8 +24,9 @@ static uint16_t *sequence_rows(const dt_cache *c, int sequence) {
 
 /* The arrays of a pass from `base` on, on the host or on the device. */
 static pass_rows lay_rows(char *base) {
-  int32_t *p = reinterpret_cast<int32_t *>(base + ROWS_HEADER);
-  return {reinterpret_cast<pass_header *>(base), p, p + ROWS, p + 2 * ROWS, p + 3 * ROWS, p + 4 * ROWS, p + 5 * ROWS,
+  dt_sampling *sampling = reinterpret_cast<dt_sampling *>(base + ROWS_HEADER);
+  int32_t *p = reinterpret_cast<int32_t *>(sampling + ROWS);
+  return {reinterpret_cast<pass_header *>(base), sampling, p, p + ROWS, p + 2 * ROWS, p + 3 * ROWS, p + 4 * ROWS, p + 5 * ROWS,
           p + 6 * ROWS, reinterpret_cast<int4 *>(p + 7 * ROWS), p + 7 * ROWS};
 }
 

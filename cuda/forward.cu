@@ -12,6 +12,7 @@
 struct pass_shape {
   int rows, units, wanted; /* buckets; wanted may be 0 */
   dt_want want;
+  bool filtered; /* some row's token is drawn from a part of the ids */
 };
 
 struct graph_list {
@@ -126,8 +127,9 @@ static void logits(enqueuer *q, const matrix *added) {
   p.n = &c->rows.header->wanted;
   must(q, multiply_store(q->stream, w->type, p, store{w->logits, 0, w->vocab}, q->shape.wanted));
   if (q->shape.want == DT_WANT_LOGITS) return;
-  reduction r = {c->rows.header, q->shape.want == DT_WANT_TOPK, w->vocab, w->logits, w->parts, w->best, c->results};
+  reduction r = {c->rows, q->shape.want == DT_WANT_TOPK, w->vocab, w->logits, w->parts, w->best, c->results};
   must(q, reduce_logits(q->stream, r, q->shape.wanted));
+  if (q->shape.filtered) must(q, draw_filtered(q->stream, r, q->shape.wanted));
 }
 
 static void enqueue(enqueuer *q) {
@@ -156,7 +158,7 @@ static void enqueue(enqueuer *q) {
 static cudaError_t graph_of(const dt_weights *w, dt_cache *c, pass_shape shape, cudaGraphExec_t *exec) {
   for (const graph_list *g = c->graphs; g; g = g->next)
     if (g->shape.rows == shape.rows && g->shape.units == shape.units && g->shape.wanted == shape.wanted &&
-        g->shape.want == shape.want)
+        g->shape.want == shape.want && g->shape.filtered == shape.filtered)
       return *exec = g->exec, cudaSuccess;
   graph_list *entry = new (std::nothrow) graph_list{shape, nullptr, c->graphs};
   if (!entry) return cudaErrorMemoryAllocation;
@@ -251,14 +253,18 @@ static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out 
 static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, int *first, int *wanted) {
   size_t bytes;
   int n = stage(c, rows, *first, &bytes), results = 0;
-  while (out && *wanted + results < out->n && out->row[*wanted + results] < *first + n) {
-    c->staged.wanted[results] = out->row[*wanted + results] - *first;
-    results++;
+  bool filtered = false;
+  for (; out && *wanted + results < out->n && out->row[*wanted + results] < *first + n; results++) {
+    int row = out->row[*wanted + results];
+    dt_sampling sampling = out->sampling ? out->sampling[rows->sequence[row]] : dt_sampling{};
+    c->staged.wanted[results] = row - *first;
+    c->staged.sampling[results] = sampling;
+    filtered |= out->want == DT_WANT_ARGMAX && draw_is_filtered(&sampling);
   }
   pass_header *header = c->staged.header;
   header->wanted = results;
   if (out && out->want == DT_WANT_TOPK) header->top_k = out->k, header->top_vocab = out->vocab;
-  pass_shape shape = {bucket(n), 8, bucket(results), results ? out->want : DT_WANT_NOTHING};
+  pass_shape shape = {bucket(n), 8, bucket(results), results ? out->want : DT_WANT_NOTHING, filtered};
   while (shape.units < header->units) shape.units *= 2;
 
   cudaGraphExec_t exec = nullptr;
@@ -276,9 +282,6 @@ dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt
   if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = nullptr;
   if (c->weights != w) return dt_fail(err, DT_EINPUT, "forward: the cache is of another model");
   dt_status status = check_pass(rows, out, dt_limits{w->vocab, w->context, c->sequences, c->slots}, err);
-  for (int i = 0; status == DT_OK && out && out->sampling && i < c->sequences; i++)
-    if (out->sampling[i].temp > 0.0f)
-      status = dt_fail(err, DT_EINPUT, "the CUDA backend does not draw tokens yet: temp 0, or --backend cpu");
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);
   for (int first = 0, wanted = 0; status == DT_OK && first < rows->n;)
     status = cuda_check(w->backend, run_some(w, c, rows, out, &first, &wanted), "running a pass", err);

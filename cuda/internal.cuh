@@ -65,11 +65,14 @@ struct pass_header {
 };
 struct pass_rows {
   pass_header *header;
+  dt_sampling *sampling; /* [ROWS] of the wanted rows */
   int32_t *token, *position, *sequence, *slot, *prefix, *path_at, *wanted; /* [ROWS] */
   int4 *unit;    /* of attention: first row, rows, part, 0 */
   int32_t *path; /* row r's begins at path_at[r]; behind the units, in the same memory */
 };
-constexpr int ROWS_HEADER = 32, ROWS_FIXED = ROWS_HEADER + 7 * ROWS * 4; /* bytes: of the header, and before the units */
+constexpr int ROWS_HEADER = 32; /* bytes; and those before the units: */
+constexpr int ROWS_FIXED = ROWS_HEADER + ROWS * ((int)sizeof(dt_sampling) + 7 * 4);
+static_assert(sizeof(pass_header) <= ROWS_HEADER && ROWS_FIXED % sizeof(int4) == 0, "units are read 16 bytes at a time");
 
 /* What comes back of a pass, in host memory that the device writes to. */
 struct pass_results {
@@ -112,7 +115,7 @@ struct dt_weights {
   float *partial;     /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x */
   float *logits;      /* [ROWS][vocab] */
   logit_part *parts;  /* [ROWS][blocks of ids] */
-  uint64_t *best;     /* [ROWS][blocks of ids][CHECK_TOP] likeliest first: see logits.cu */
+  uint64_t *best;     /* [ROWS][blocks of ids][CHECK_TOP] largest score first: see scores.cuh */
   arena weights_arena, scratch_arena;
 };
 

@@ -1,32 +1,11 @@
-/* Logits to a few numbers per row. First blocks of LOGIT_BLOCK ids: the likeliest by sorting, the parts of the softmax sums
- * (each thread its ids in order, then the tree of a warp, then the warps in order); then one warp per row merges the
- * blocks' sorted lists and adds the parts up, and writes to the host.
- *
- * Among candidates the order is that of a 64-bit key: the logit, as an integer that sorts like it, above the complement of
- * the id, so that of equal logits the lower id comes first. */
+/* Logits to a few numbers per row. First blocks of LOGIT_BLOCK ids: the largest scores by sorting, the parts of the softmax
+ * sums (each thread its ids in order, then the tree of a warp, then the warps in order); then one warp per row merges the
+ * blocks' sorted lists and adds the parts up, and writes to the host. */
 #include "launch.cuh"
 #include "logits.cuh"
+#include "scores.cuh"
 
-constexpr int THREADS = 256, WARPS = THREADS / WARP, EACH = LOGIT_BLOCK / THREADS;
-
-static __device__ __forceinline__ uint64_t key_of(float logit, int id) {
-  unsigned bits = __float_as_uint(logit + 0.0f); /* -0 is 0 */
-  bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-  return (uint64_t)bits << 32 | ~(unsigned)id;
-}
-static __device__ __forceinline__ int id_of(uint64_t key) { return (int)~(unsigned)key; }
-static __device__ __forceinline__ float logit_of(uint64_t key) {
-  unsigned bits = (unsigned)(key >> 32);
-  return __uint_as_float(bits & 0x80000000u ? bits & 0x7fffffffu : ~bits);
-}
-
-static __device__ __forceinline__ uint64_t warp_best(uint64_t key) {
-  for (int bits = WARP / 2; bits; bits /= 2) {
-    uint64_t other = __shfl_xor_sync(0xffffffffu, key, bits);
-    if (other > key) key = other;
-  }
-  return key;
-}
+constexpr int THREADS = LOGIT_BLOCK / SHARING, WARPS = THREADS / WARP;
 
 /* Largest first, by all threads of the block. */
 static __device__ void sort(uint64_t *key) {
@@ -49,34 +28,39 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
   dependency_wait();
   dependency_release();
   int block = blockIdx.x, j = blockIdx.y, warp = threadIdx.x / WARP;
-  int ids = a.top ? a.header->top_vocab : a.vocab;
-  if (j >= a.header->wanted || block * LOGIT_BLOCK >= ids) return;
-  float logit[EACH], largest = -INFINITY;
-  uint64_t mine = 0;
-  int nan = 0;
-  for (int i = 0; i < EACH; i++) {
-    int id = block * LOGIT_BLOCK + i * THREADS + (int)threadIdx.x;
-    logit[i] = id < ids ? a.logits[(size_t)j * a.vocab + id] : -INFINITY;
+  int ids = a.top ? a.rows.header->top_vocab : a.vocab;
+  if (j >= a.rows.header->wanted || block * LOGIT_BLOCK >= ids) return;
+  unsigned counter = (unsigned)block * THREADS + threadIdx.x;
+  int first = first_of(counter), nan = 0;
+  float logit[SHARING], score[SHARING], largest = -3.40282347e38f; /* of infinities no differences */
+  for (int i = 0; i < SHARING; i++) {
+    int id = first + 16 * i;
+    score[i] = logit[i] = id < ids ? a.logits[(size_t)j * a.vocab + id] : -INFINITY;
     nan |= logit[i] != logit[i];
-    uint64_t k = id < ids ? key_of(logit[i], id) : 0;
+    largest = fmaxf(largest, logit[i]);
+  }
+  dt_sampling s = a.rows.sampling[j];
+  if (s.temp > 0.0f && (a.top || !draw_is_filtered(&s))) add_noise(s, a.rows.position[a.rows.wanted[j]], counter, score);
+  uint64_t mine = 0;
+  for (int i = 0; i < SHARING; i++) {
+    uint64_t k = first + 16 * i < ids ? key_of(score[i], first + 16 * i) : 0;
     key[i * THREADS + threadIdx.x] = k;
     if (k > mine) mine = k;
   }
-  mine = warp_best(mine);
+  mine = warp_best(mine), largest = warp_max(largest);
   float nans = warp_sum((float)nan);
-  if (threadIdx.x % WARP == 0) best[warp] = mine, number[warp] = nans;
+  if (threadIdx.x % WARP == 0) best[warp] = mine, number[warp] = nans, second[warp] = largest;
   __syncthreads();
   nans = 0.0f;
   for (int w = 0; w < WARPS; w++) {
     if (best[w] > mine) mine = best[w];
-    nans += number[w];
+    nans += number[w], largest = fmaxf(largest, second[w]);
   }
-  largest = fmaxf(logit_of(mine), -3.40282347e38f); /* of infinities no differences */
   size_t at = (size_t)j * ((a.vocab + LOGIT_BLOCK - 1) / LOGIT_BLOCK) + block;
   float sum = 0.0f, weighted = 0.0f;
   if (a.top) {
-    for (int i = 0; i < EACH; i++) {
-      if (block * LOGIT_BLOCK + i * THREADS + (int)threadIdx.x >= ids) continue;
+    for (int i = 0; i < SHARING; i++) {
+      if (first + 16 * i >= ids) continue;
       float d = fmaxf(logit[i] - largest, -87.0f), e = expf(d);
       sum += e;
       weighted = fmaf(e, d, weighted);
@@ -94,34 +78,40 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
   if (threadIdx.x == 0) a.parts[at] = logit_part{largest, sum, weighted, nans > 0.0f};
 }
 
-/* The next candidates of a row, by one warp: lane l has the sorted lists of blocks l, l + 32, .. and how far it took each. */
+/* The candidates of a row, by one warp: lane l has the sorted lists of blocks l, l + 32, .. and how far it took each; at
+ * last lane i has candidate i. */
 static __device__ void merge(const reduction &a, size_t first, int blocks, int j, double largest, double log_sum, bool usable,
                              int *taken) {
   const uint64_t *best = a.best + first * CHECK_TOP;
-  for (int b = threadIdx.x; b < blocks; b += WARP) taken[b] = 0;
-  for (int i = 0; i < a.header->top_k; i++) {
+  int lane = threadIdx.x, count = a.rows.header->top_k;
+  uint64_t own = 0;
+  for (int b = lane; b < blocks; b += WARP) taken[b] = 0;
+  for (int i = 0; i < count; i++) {
     uint64_t mine = 0;
     int from = 0;
-    for (int b = threadIdx.x; b < blocks; b += WARP) {
+    for (int b = lane; b < blocks; b += WARP) {
       uint64_t k = taken[b] < CHECK_TOP ? best[b * CHECK_TOP + taken[b]] : 0;
       if (k > mine) mine = k, from = b;
     }
     uint64_t next = warp_best(mine);
     if (next && next == mine) taken[from]++;
-    if (threadIdx.x) continue;
-    bool there = usable && next;
-    a.results.top_id[j * CHECK_TOP + i] = there ? id_of(next) : -1;
-    a.results.top_logp[j * CHECK_TOP + i] = there ? (float)((double)logit_of(next) - largest - log_sum) : -INFINITY;
+    if (lane == i) own = next;
   }
+  if (lane >= count) return;
+  bool there = usable && own;
+  double logit = there ? (double)a.logits[(size_t)j * a.vocab + id_of(own)] : 0.0;
+  a.results.top_id[j * CHECK_TOP + lane] = there ? id_of(own) : -1;
+  a.results.top_logp[j * CHECK_TOP + lane] = there ? (float)(logit - largest - log_sum) : -INFINITY;
 }
+static_assert(CHECK_TOP <= WARP, "a lane for every candidate");
 
 static __global__ __launch_bounds__(WARP) void k_reduce_rows(reduction a) {
   DYNAMIC_SHARED(int, taken); /* [blocks of ids] */
   dependency_wait();
   dependency_release();
   int j = blockIdx.x;
-  if (j >= a.header->wanted) return;
-  int all = (a.vocab + LOGIT_BLOCK - 1) / LOGIT_BLOCK, ids = a.top ? a.header->top_vocab : a.vocab;
+  if (j >= a.rows.header->wanted) return;
+  int all = (a.vocab + LOGIT_BLOCK - 1) / LOGIT_BLOCK, ids = a.top ? a.rows.header->top_vocab : a.vocab;
   int blocks = (ids + LOGIT_BLOCK - 1) / LOGIT_BLOCK;
   size_t first = (size_t)j * all;
   float largest = -INFINITY, nans = 0.0f;
@@ -136,7 +126,7 @@ static __global__ __launch_bounds__(WARP) void k_reduce_rows(reduction a) {
   largest = warp_max(largest), nans = warp_sum(nans), best = warp_best(best);
   if (!a.top) {
     if (threadIdx.x == 0) a.results.argmax[j] = nans > 0.0f ? -1 : id_of(best);
-    return;
+    return; /* draw_filtered overwrites what it draws */
   }
   float sum = 0.0f, weighted = 0.0f;
   for (int b = threadIdx.x; b < blocks; b += WARP) {

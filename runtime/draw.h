@@ -13,7 +13,15 @@
 #ifndef DT_DRAW_H
 #define DT_DRAW_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* CUDA's compiler wants to be told what also runs on a device. */
+#if defined(__CUDACC__)
+#define DRAW_FUNCTION static inline __host__ __device__
+#else
+#define DRAW_FUNCTION static inline
+#endif
 
 typedef struct {
   uint64_t seed;
@@ -23,9 +31,14 @@ typedef struct {
   float min_p; /* 0: all */
 } dt_sampling;
 
+/* Whether not every id is allowed. */
+DRAW_FUNCTION bool draw_is_filtered(const dt_sampling *s) {
+  return s->temp > 0.0f && (s->top_k > 0 || s->min_p > 0.0f || (s->top_p > 0.0f && s->top_p < 1.0f));
+}
+
 /* Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011) on n counters side by
  * side: a[i], b[i], c[i], d[i] become the four numbers that belong to the counter in them. */
-static inline void draw_philox(uint64_t key, int n, uint32_t *restrict a, uint32_t *restrict b, uint32_t *restrict c,
+DRAW_FUNCTION void draw_philox(uint64_t key, int n, uint32_t *restrict a, uint32_t *restrict b, uint32_t *restrict c,
                                uint32_t *restrict d) {
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
   for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
@@ -39,10 +52,14 @@ static inline void draw_philox(uint64_t key, int n, uint32_t *restrict a, uint32
 }
 
 /* The random bits behind G: seed is the key, and 64 ids in a row have 16 counters in a row, so that sixteen lanes can count
- * for themselves. */
-static inline uint32_t draw_bits(uint64_t seed, int32_t position, int32_t id) {
-  uint32_t word[4] = {(uint32_t)id / 64 * 16 + (uint32_t)id % 16, (uint32_t)position, 0, 0};
+ * for themselves: word w of counter c belongs to id c / 16 * 64 + 16 w + c % 16. */
+DRAW_FUNCTION void draw_words(uint64_t seed, int32_t position, uint32_t counter, uint32_t word[4]) {
+  word[0] = counter, word[1] = (uint32_t)position, word[2] = word[3] = 0;
   draw_philox(seed, 1, &word[0], &word[1], &word[2], &word[3]);
+}
+DRAW_FUNCTION uint32_t draw_bits(uint64_t seed, int32_t position, int32_t id) {
+  uint32_t word[4];
+  draw_words(seed, position, (uint32_t)id / 64 * 16 + (uint32_t)id % 16, word);
   return word[(uint32_t)id / 16 % 4];
 }
 

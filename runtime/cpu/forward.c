@@ -218,8 +218,7 @@ static const dt_sampling *sampling_of(const chunk *c, int j) {
 
 /* Not every id is allowed: which are, all logits must tell. */
 static bool is_filtered(const chunk *c, const dt_sampling *s) {
-  return s && c->p->out->want == DT_WANT_ARGMAX &&
-         (s->top_k > 0 || s->min_p > 0.0f || (s->top_p > 0.0f && s->top_p < 1.0f));
+  return s && c->p->out->want == DT_WANT_ARGMAX && draw_is_filtered(s);
 }
 
 /* The logits of ids from.. of the j-th wanted row, in parts or as they are. */

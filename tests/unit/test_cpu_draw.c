@@ -1,4 +1,5 @@
 /* Drawing on the CPU, every variant: the bits, the noise, and the tokens against the definition in draw.h, in double. */
+#include "draw_definition.h"
 #include "kernels.h"
 #include "unit.h"
 
@@ -9,13 +10,9 @@
   const cpu_kernels *k;                                                                                                \
   for (int variant = 0; (k = cpu_variant(variant)); variant++)
 
-enum { IDS = 3000, PADDED = 3008 };
+enum { IDS = DEFINITION_IDS, PADDED = (IDS + 15) / 16 * 16 };
 
 static float uniform(uint64_t *state) { return (float)(random_next(state) & 0xffffff) / 16777216.0f; }
-
-static double gumbel(uint64_t seed, int position, int id) {
-  return -log(-log1p(-((double)draw_bits(seed, position, id) + 0.5) / 4294967296.0));
-}
 
 /* The known answers that come with the authors' library (Random123, kat_vectors). */
 static void philox_gives_the_known_answers(void **state) {
@@ -38,7 +35,7 @@ static void noise_is_that_of_the_definition_and_the_same_bits_in_every_variant(v
     EACH_VARIANT(k) {
       k->add_noise(&s, position, first, count, logits, scores);
       for (int i = 0; i < count; i++) {
-        double scaled = (double)logits[i] / (double)s.temp, g = gumbel(s.seed, position, first + i);
+        double scaled = (double)logits[i] / (double)s.temp, g = definition_noise(s.seed, position, first + i);
         /* u is a float: where it is near 1, which makes G the least it can be, it lacks digits. */
         double of_u = 0x1p-24 * exp(exp(-g)) * exp(g);
         assert_true(fabs((double)scores[i] - scaled - g) < 3e-7 * (1 + fabs(scaled) + fabs(g)) + of_u || g < -2.7);
@@ -47,34 +44,6 @@ static void noise_is_that_of_the_definition_and_the_same_bits_in_every_variant(v
       assert_memory_equal(scores, plain, (size_t)count * sizeof *scores);
     }
   }
-}
-
-static const float *sorted_by;
-static int by_logit(const void *a, const void *b) {
-  int i = *(const int *)a, j = *(const int *)b;
-  if (sorted_by[i] != sorted_by[j]) return sorted_by[i] > sorted_by[j] ? -1 : 1;
-  return i - j;
-}
-
-/* The definition, word for word. */
-static int drawn(const dt_sampling *s, int position, const float *logits, int n, int *allowed) {
-  static int order[IDS];
-  static double weight[IDS];
-  double sum = 0, ahead = 0, best = -INFINITY;
-  int top_k = s->top_k > 0 && s->top_k < n ? s->top_k : n, choice = -1;
-  for (int i = 0; i < n; i++) order[i] = i;
-  sorted_by = logits;
-  qsort(order, (size_t)n, sizeof *order, by_logit);
-  for (int k = 0; k < top_k; k++)
-    sum += weight[k] = exp(((double)logits[order[k]] - (double)logits[order[0]]) / (double)s->temp);
-  for (*allowed = 0; *allowed < top_k; ahead += weight[(*allowed)++]) {
-    int id = order[*allowed];
-    bool in_top_p = s->top_p == 0 || s->top_p == 1 || ahead < (double)s->top_p * sum;
-    if (*allowed > 0 && !(in_top_p && weight[*allowed] >= (double)s->min_p)) break;
-    double score = (double)logits[id] / (double)s->temp + gumbel(s->seed, position, id);
-    if (score > best || (score == best && id < choice)) best = score, choice = id;
-  }
-  return choice;
 }
 
 static void draws_are_those_of_the_definition(void **state) {
@@ -95,7 +64,7 @@ static void draws_are_those_of_the_definition(void **state) {
     for (int i = 0; i < n; i++) /* many ties with both zeros, or none */
       logits[i] = seed % 2 ? ((float)(random_next(&r) % 5) - 2) * (random_next(&r) % 2 ? 1.0f : -1.0f)
                            : 16 * uniform(&r) * uniform(&r) - 3;
-    int expected = drawn(&s, (int)seed, logits, n, &allowed);
+    int expected = definition_drawn(&s, (int)seed, logits, n, &allowed);
     cut += allowed < n;
     EACH_VARIANT(k) {
       int got = k->draw(&s, (int)seed, logits, n, weight);

@@ -20,22 +20,6 @@ static void models_it_cannot_compute_are_refused(void **state) {
   fails(dt_cuda_ops.open(&(dt_backend_options){"fast", 1}, &b, &err), DT_EINPUT, "no variant 'fast'");
 }
 
-static void drawing_is_refused(void **state) {
-  (void)state;
-  model_shape shape = cuda_shape(3);
-  random_model *m = random_model_new(&shape, 1);
-  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
-  row_list l = {0};
-  row_add_plain(&l, 0, 1, 0);
-  dt_rows rows = rows_of(&l);
-  int32_t best;
-  dt_out out = {
-      .want = DT_WANT_ARGMAX, .n = 1, .row = &(int32_t){0}, .argmax = &best, .sampling = &(dt_sampling){.temp = 1}};
-  fails(r.ops->forward(r.weights, r.cache, &rows, &out, &err), DT_EINPUT, "--backend cpu");
-  rig_close(&r);
-  random_model_free(m);
-}
-
 #if defined(CUDA_EMU)
 static const faults sound = {1, (size_t)1 << 40, -1};
 
@@ -104,7 +88,6 @@ int main(void) {
   cuda_device_or_skip();
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_it_cannot_compute_are_refused),
-    cmocka_unit_test(drawing_is_refused),
 #if defined(CUDA_EMU)
     cmocka_unit_test(no_device_is_said_at_once),
     cmocka_unit_test(a_full_device_fails_the_load_or_the_session),

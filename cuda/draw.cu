@@ -1,0 +1,173 @@
+/* Tokens drawn from a part of the ids: draw.h says which part. One block per row. The ids stand in the order of their keys
+ * (scores.cuh), and the allowed ones end at a key, which is found digit by digit from the highest down, each by one look at
+ * the logits that share those before it, as the CPU backend does. Probabilities are summed as whole numbers, so that no sum
+ * has an order. */
+#include "launch.cuh"
+#include "logits.cuh"
+#include "scores.cuh"
+
+constexpr int THREADS = 1024, WARPS = THREADS / WARP, DIGIT = 11, VALUES = 1 << DIGIT;
+static_assert(VALUES == 2 * THREADS, "a thread sums two values");
+
+/* f(logit, id) for the thread's ids; loads are in flight together. */
+template <class F> static __device__ __forceinline__ void for_ids(const float *logits, int n, F f) {
+  constexpr int TOGETHER = 8;
+  for (int first = threadIdx.x; first < n; first += TOGETHER * THREADS) {
+    float logit[TOGETHER];
+#pragma unroll
+    for (int i = 0; i < TOGETHER; i++) logit[i] = first + i * THREADS < n ? logits[first + i * THREADS] : 0.0f;
+#pragma unroll
+    for (int i = 0; i < TOGETHER; i++)
+      if (first + i * THREADS < n) f(logit[i], first + i * THREADS);
+  }
+}
+
+struct bins {
+  unsigned long long sum[VALUES]; /* what the ids of each value of the digit count */
+  unsigned long long of_warp[WARPS], ahead;
+  uint64_t best[WARPS];
+  float largest[WARPS], nans[WARPS];
+  int value;
+};
+
+/* The sum of x over the block's threads; *before: over those before this one. */
+static __device__ unsigned long long scan(bins *b, unsigned long long x, unsigned long long *before) {
+  int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+  unsigned long long upto = x, total = 0;
+  for (int d = 1; d < WARP; d *= 2) {
+    unsigned long long other = __shfl_sync(0xffffffffu, upto, lane < d ? lane : lane - d);
+    if (lane >= d) upto += other;
+  }
+  if (lane == WARP - 1) b->of_warp[warp] = upto;
+  __syncthreads();
+  *before = upto - x;
+  for (int w = 0; w < WARPS; w++) {
+    if (w < warp) *before += b->of_warp[w];
+    total += b->of_warp[w];
+  }
+  return total;
+}
+
+/* The key of the first id, largest first, at which the sum of count(logit, id) reaches need(the sum over all). */
+template <class COUNT, class NEED>
+static __device__ uint64_t reach(const float *logits, int n, bins *b, COUNT count, NEED need) {
+  constexpr int HIGHEST = 64 / DIGIT * DIGIT;
+  int upper = VALUES - 1 - 2 * (int)threadIdx.x; /* the thread's values: this and the one below */
+  uint64_t low = 0;                              /* of the keys that share the digits so far */
+  unsigned long long ahead = 0, needed = 0;      /* ahead: what larger ones count */
+  for (int shift = HIGHEST; shift >= 0; shift -= DIGIT) {
+    for (int v = threadIdx.x; v < VALUES; v += THREADS) b->sum[v] = 0;
+    __syncthreads();
+    for_ids(logits, n, [=](float logit, int id) {
+      uint64_t key = key_of(logit, id), value = (key - low) >> shift;
+      unsigned long long counts = key >= low && value < VALUES ? count(logit, id) : 0;
+      if (counts) atomicAdd(&b->sum[value], counts);
+    });
+    __syncthreads();
+    unsigned long long of_upper = b->sum[upper], of_both = of_upper + b->sum[upper - 1], before;
+    unsigned long long total = scan(b, of_both, &before);
+    if (shift == HIGHEST) needed = need(total);
+    before += ahead;
+    if (before < needed && needed <= before + of_both) {
+      bool first = needed <= before + of_upper;
+      b->value = first ? upper : upper - 1;
+      b->ahead = first ? before : before + of_upper;
+    }
+    __syncthreads();
+    low += (uint64_t)b->value << shift, ahead = b->ahead;
+  }
+  return low;
+}
+
+/* p(id) / (the largest p) in units of 2^-30. */
+static __device__ __forceinline__ unsigned long long weight_of(float logit, float largest, float scale) {
+  float d = fminf((logit - largest) * scale, 0.0f);
+  return (unsigned long long)(expf(fmaxf(d, -87.0f)) * 0x1p30f);
+}
+
+/* The key from which on ids are in the top k, and of these in the top p. */
+static __device__ uint64_t last_allowed(const dt_sampling &s, const float *logits, int n, float largest, bins *b) {
+  uint64_t cut = 0;
+  float scale = 1.0f / s.temp;
+  double share = s.top_p;
+  unsigned long long top_k = (unsigned long long)s.top_k;
+  if (s.top_k > 0 && s.top_k < n)
+    cut = reach(logits, n, b, [](float, int) { return 1ull; }, [=](unsigned long long) { return top_k; });
+  if (share > 0.0 && share < 1.0)
+    cut = reach(
+        logits, n, b,
+        [=](float logit, int id) { return key_of(logit, id) < cut ? 0ull : weight_of(logit, largest, scale); },
+        [=](unsigned long long total) {
+          double need = ceil(share * (double)total);
+          return need > 1.0 ? (unsigned long long)need : 1ull;
+        });
+  return cut;
+}
+
+/* The largest logit of a row, and whether one is NaN, from the parts of reduce_logits: the same in every thread. */
+static __device__ float largest_of(const reduction &a, int j, bins *b, bool *nan) {
+  int blocks = (a.vocab + LOGIT_BLOCK - 1) / LOGIT_BLOCK;
+  float largest = -INFINITY, nans = 0.0f;
+  for (int i = threadIdx.x; i < blocks; i += THREADS) {
+    logit_part p = a.parts[(size_t)j * blocks + i];
+    largest = fmaxf(largest, p.max), nans += (float)p.nan;
+  }
+  largest = warp_max(largest), nans = warp_sum(nans);
+  if (threadIdx.x % WARP == 0) b->largest[threadIdx.x / WARP] = largest, b->nans[threadIdx.x / WARP] = nans;
+  __syncthreads();
+  for (int w = 0; w < WARPS; w++) largest = fmaxf(largest, b->largest[w]), nans += b->nans[w];
+  *nan = nans > 0.0f;
+  return fminf(largest, 3.40282347e38f);
+}
+
+/* Of the allowed ids that with the largest score. */
+static __device__ int best_allowed(const dt_sampling &s, int position, const float *logits, int n, float largest,
+                                   uint64_t cut, bins *b) {
+  float scale = 1.0f / s.temp, least = s.min_p > 0.0f ? logf(s.min_p) : -INFINITY;
+  uint64_t best = 0;
+  for (unsigned counter = threadIdx.x; first_of(counter) < n; counter += THREADS) {
+    int first = first_of(counter);
+    float score[SHARING];
+    bool in[SHARING], any = false;
+    for (int i = 0; i < SHARING; i++) {
+      int id = first + 16 * i;
+      score[i] = id < n ? logits[id] : 0.0f;
+      in[i] = id < n && key_of(score[i], id) >= cut && (score[i] - largest) * scale >= least;
+      any |= in[i];
+    }
+    if (!any) continue;
+    add_noise(s, position, counter, score);
+    for (int i = 0; i < SHARING; i++) {
+      uint64_t key = in[i] ? key_of(score[i], first + 16 * i) : 0;
+      if (key > best) best = key;
+    }
+  }
+  best = warp_best(best);
+  if (threadIdx.x % WARP == 0) b->best[threadIdx.x / WARP] = best;
+  __syncthreads();
+  for (int w = 0; w < WARPS; w++) best = b->best[w] > best ? b->best[w] : best;
+  return id_of(best);
+}
+
+static __global__ __launch_bounds__(THREADS) void k_draw(reduction a) {
+  DYNAMIC_SHARED(bins, b);
+  dependency_wait();
+  dependency_release();
+  int j = blockIdx.x;
+  if (j >= a.rows.header->wanted) return;
+  dt_sampling s = a.rows.sampling[j];
+  if (!draw_is_filtered(&s)) return;
+  const float *logits = a.logits + (size_t)j * a.vocab;
+  bool nan;
+  float largest = largest_of(a, j, b, &nan);
+  int id = -1;
+  if (!nan) {
+    uint64_t cut = last_allowed(s, logits, a.vocab, largest, b);
+    id = best_allowed(s, a.rows.position[a.rows.wanted[j]], logits, a.vocab, largest, cut, b);
+  }
+  if (threadIdx.x == 0) a.results.argmax[j] = id;
+}
+
+cudaError_t draw_filtered(cudaStream_t stream, const reduction &a, int rows) {
+  return launch(stream, dim3((unsigned)rows), THREADS, sizeof(bins), k_draw, a);
+}

@@ -1,0 +1,40 @@
+/* The score of an id: its logit, or with the noise of draw.h, and the order of ids by their scores. */
+#ifndef DT_CUDA_SCORES_CUH
+#define DT_CUDA_SCORES_CUH
+
+#include "internal.cuh"
+
+/* The order is that of a 64-bit key: the score, as an integer that sorts like it, above the complement of the id, so that
+ * of equal scores the lower id comes first. No id has key 0. */
+static __device__ __forceinline__ uint64_t key_of(float score, int id) {
+  unsigned bits = __float_as_uint(score + 0.0f); /* -0 is 0 */
+  bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+  return (uint64_t)bits << 32 | ~(unsigned)id;
+}
+static __device__ __forceinline__ int id_of(uint64_t key) { return (int)~(unsigned)key; }
+
+/* The largest over the lanes of a warp, in every lane. */
+static __device__ __forceinline__ uint64_t warp_best(uint64_t key) {
+  for (int bits = WARP / 2; bits; bits /= 2) {
+    uint64_t other = __shfl_xor_sync(0xffffffffu, key, bits);
+    if (other > key) key = other;
+  }
+  return key;
+}
+
+/* Ids id, id + 16, id + 32, id + 48 share counter c of the noise: a thread takes them together. */
+constexpr int SHARING = 4;
+static __device__ __forceinline__ int first_of(unsigned counter) { return (int)(counter / 16 * 64 + counter % 16); }
+
+/* Their logits become logit / temp + G. */
+static __device__ __forceinline__ void add_noise(const dt_sampling &s, int position, unsigned counter, float *score) {
+  uint32_t word[SHARING];
+  draw_words(s.seed, position, counter, word);
+#pragma unroll
+  for (int i = 0; i < SHARING; i++) {
+    float u = fminf(fmaf((float)word[i], 0x1p-32f, 0x1p-33f), 1.0f - 0x1p-24f);
+    score[i] = fmaf(score[i], 1.0f / s.temp, -logf(-log1pf(-u)));
+  }
+}
+
+#endif
