@@ -39,7 +39,6 @@ static bool fill_head(const generation *g, const dt_pair_info *pair, dtl_error *
   r->draft = copy(draft);
   r->backend = copy(pair->backend);
   r->threads = pair->threads;
-  r->on_device = pair->on_device;
   if (!r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft)) return out_of_memory(err);
   return true;
 }
@@ -68,6 +67,7 @@ static bool fill_tail(const generation *g, const dt_pair *pair, dtl_error *err) 
   dt_pair_describe(pair, &info);
   r->weight_bytes = info.weight_bytes;
   r->cache_bytes = info.cache_bytes;
+  r->device_memory = info.on_device ? info.weight_bytes + info.cache_bytes + info.scratch_bytes : 0;
   struct rusage usage;
   if (!getrusage(RUSAGE_SELF, &usage)) r->peak_memory = (size_t)usage.ru_maxrss * 1024;
   return true;

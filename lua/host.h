@@ -162,8 +162,9 @@ typedef struct {
   int threads;
   dt_stats stats;
   double policy_ms, other_ms;
-  size_t peak_memory, weight_bytes, cache_bytes;
-  bool on_device;
+  size_t peak_memory;               /* of the process */
+  size_t weight_bytes, cache_bytes; /* on the host or on the device */
+  size_t device_memory;             /* those and scratch, on the device; 0: they are on the host */
 } dtl_result;
 
 bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dtl_error *err);

@@ -67,8 +67,8 @@ static void add_depths(cJSON *stats, const dt_stats *s) {
 static void add_memory(cJSON *stats, const dtl_result *r) {
   cJSON *memory = cJSON_AddObjectToObject(stats, "peak_memory_bytes");
   cJSON_AddNumberToObject(memory, "host", (double)r->peak_memory);
-  if (r->on_device)
-    cJSON_AddNumberToObject(memory, "device", (double)(r->weight_bytes + r->cache_bytes));
+  if (r->device_memory)
+    cJSON_AddNumberToObject(memory, "device", (double)r->device_memory);
   else
     cJSON_AddNullToObject(memory, "device");
   cJSON_AddNumberToObject(memory, "weights", (double)r->weight_bytes);

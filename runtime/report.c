@@ -42,9 +42,10 @@ void report_details(const dtl_result *r) {
           s->iterations, ratio((double)s->drafted, (double)s->iterations),
           ratio((double)s->depth_sum, (double)s->iterations), s->draft_passes,
           ratio((double)s->draft_rows, (double)s->draft_passes));
-  fprintf(stderr, "dtrun: memory in MB: peak %.1f%s, weights %.1f, caches %.1f; output hash %016" PRIx64 "\n",
-          (double)r->peak_memory / 1e6, r->on_device ? " (device)" : "", (double)r->weight_bytes / 1e6,
-          (double)r->cache_bytes / 1e6, dtl_output_hash(r->tokens, r->n_tokens));
+  fprintf(stderr, "dtrun: memory in MB: peak %.1f, weights %.1f, caches %.1f", (double)r->peak_memory / 1e6,
+          (double)r->weight_bytes / 1e6, (double)r->cache_bytes / 1e6);
+  if (r->device_memory) fprintf(stderr, ", on the device %.1f", (double)r->device_memory / 1e6);
+  fprintf(stderr, "; output hash %016" PRIx64 "\n", dtl_output_hash(r->tokens, r->n_tokens));
 }
 
 dt_status report_comparison(const dtl_result *a, const dtl_result *b, bool quiet, dt_error *err) {

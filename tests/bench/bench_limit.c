@@ -20,7 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_ROWS = 256, SLOTS = 2048, MOST_REPEATS = 1000, CANDIDATES = 32, MOST_CASES = 32, MOST_LAYERS = 256 };
+enum {
+  MOST_ROWS = 257,
+  PROMPT_ROWS = 256,
+  SLOTS = 2048,
+  MOST_REPEATS = 1000,
+  CANDIDATES = 32,
+  MOST_CASES = 32,
+  MOST_LAYERS = 256
+};
 enum { FEW_INNER = 32, FEW_IDS = 256, FEW_POSITIONS = 16 };
 
 static dt_error err;
@@ -88,8 +96,8 @@ static subject subject_open(const dt_backend_ops *ops, dt_backend *backend, cons
   subject s = {.ops = ops, .vocab = d->vocab, .context = d->context < SLOTS ? d->context : SLOTS};
   must(ops->upload(backend, d, &s.weights, &err));
   must(ops->create_cache(s.weights, 1, SLOTS + MOST_ROWS, &s.cache, &err));
-  for (int at = 0; at < s.context; at += MOST_ROWS)
-    run(&s, DT_WANT_NOTHING, at, s.context - at < MOST_ROWS ? s.context - at : MOST_ROWS);
+  for (int at = 0; at < s.context; at += PROMPT_ROWS)
+    run(&s, DT_WANT_NOTHING, at, s.context - at < PROMPT_ROWS ? s.context - at : PROMPT_ROWS);
   return s;
 }
 
@@ -136,22 +144,23 @@ static double weight_bytes(const dt_model_desc *d) {
   return sum;
 }
 
-static void time_passes(const char *name, const dt_model_desc *d, const subject *s, double bandwidth, double seconds) {
+static void time_passes(const char *name, const dt_model_desc *d, const subject *s, double bandwidth, double key_bytes,
+                        double seconds) {
   static pass_case cases[MOST_CASES];
-  const int contexts[] = {128, 256, 512, 1024, 2047};
+  const int contexts[] = {128, 256, 512, 1024, 2047}, rows_of[] = {1, 2, 4, 8, 16, 32, 64, 128, 257};
   int count = 0;
   memset(cases, 0, sizeof cases);
-  for (int rows = 1; rows <= 64; rows *= 2) cases[count++] = pass_of("verify", s, DT_WANT_ARGMAX, 512, rows);
+  for (int i = 0; i < 9; i++) cases[count++] = pass_of("verify", s, DT_WANT_ARGMAX, 512, rows_of[i]);
   for (int rows = 1; rows <= 16; rows *= 2) cases[count++] = pass_of("draft", s, DT_WANT_TOPK, 512, rows);
   for (int i = 0; i < 5; i++)
     if (contexts[i] < s->context && contexts[i] != 512)
       for (int rows = 1; rows <= 16; rows *= 16)
         cases[count++] = pass_of("verify", s, DT_WANT_ARGMAX, contexts[i], rows);
-  cases[count++] = pass_of("prompt", s, DT_WANT_NOTHING, 0, MOST_ROWS);
+  cases[count++] = pass_of("prompt", s, DT_WANT_NOTHING, 0, PROMPT_ROWS);
   measure(cases, count, seconds);
   for (int i = 0; i < count; i++) {
     const pass_case *c = &cases[i];
-    double bytes = weight_bytes(d) + 8.0 * d->layers * d->kv_heads * d->head_dim * c->context;
+    double bytes = weight_bytes(d) + 2 * key_bytes * d->layers * d->kv_heads * d->head_dim * c->context;
     if (c->want == DT_WANT_NOTHING) bytes -= bytes_of(d, &d->unembed);
     double rate = bytes / median(c);
     printf("%s,%s,%d,%d,%d,%.1f,%.1f,%.2f,%.1f,%.2f,%.2f\n", name, c->pass, c->context, c->rows, c->n, median(c) * 1e6,
@@ -273,7 +282,7 @@ int main(int argc, char **argv) {
     d.int8 = int8;
     subject s = subject_open(ops, backend, &d);
     double bandwidth = ops->read_bandwidth(backend);
-    time_passes(name, &d, &s, bandwidth, seconds);
+    time_passes(name, &d, &s, bandwidth, ops->memory(backend).on_device ? 2 : 4, seconds);
     printf("# streaming sum %.1f GB/s before the passes of %s, %.1f GB/s after\n", bandwidth * 1e-9, name,
            ops->read_bandwidth(backend) * 1e-9);
     split_pass(name, backend, &d, &s, seconds);

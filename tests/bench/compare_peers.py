@@ -1,6 +1,7 @@
 """What people would use instead: llama.cpp and transformers beside dtrun, on the same models, prompts, lengths and threads.
 
     python tests/bench/compare_peers.py [--target DIR --draft DIR] [--prompts 4] [--tokens 200] [--threads 2] [--repeats 3]
+                                        [--backend cuda]
 
 needs torch, transformers, numpy, safetensors, gguf, and llama-cpp-python built from source, so that it uses all the machine has:
 
@@ -8,7 +9,7 @@ needs torch, transformers, numpy, safetensors, gguf, and llama-cpp-python built 
 
 A peer that is not installed is named and left out. llama.cpp gets an F16 GGUF of the same checkpoint and token ids, and its own
 timings are taken, without the choice of the token; transformers computes in f32, plainly and with its assisted generation, and
-is timed from outside. All arms run a prompt before the next comes, in an order that rotates, so that a slow minute of the machine
+is timed from outside. With --backend cuda both are on the GPU, transformers in f16, and llama.cpp is left out. All arms run a prompt before the next comes, in an order that rotates, so that a slow minute of the machine
 falls on all. The prompt pass is of all tokens but the last, as in dtrun. Printed are medians over runs of tokens/s (prompt pass
 included), milliseconds per token after the prompt and prompt tokens/s; how many tokens agree with dtrun's plain decoding, which
 need not be all (the peers round otherwise) but few would mean a broken comparison; and the ratios.
@@ -23,7 +24,7 @@ class Dtrun:
 
     def __init__(self, options):
         command = [str(options.dtrun), "run", str(ROOT / "tests/bench/serve.lua"), "-m", options.target, "-md", options.draft,
-                   "-t", str(options.threads)]
+                   "-t", str(options.threads), "--backend", options.backend]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.arms = [("dtrun ar", {"policy": "ar"})]
         for policy in options.policy or ["linear:K=5", "dynatree"]:
@@ -146,7 +147,8 @@ class Transformers:
         torch.set_num_threads(options.threads)
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
-        load = lambda folder: transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        self.device, dtype = ("cuda", torch.float16) if options.backend == "cuda" else ("cpu", torch.float32)
+        load = lambda folder: transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).to(self.device).eval()
         self.target, self.draft = load(options.target), load(options.draft)
         for model in (self.target, self.draft):  # end-of-text does not stop
             model.generation_config.eos_token_id = None
@@ -155,14 +157,15 @@ class Transformers:
     def run(self, assisted, text, ids, n):
         with self.torch.inference_mode():
             start = time.perf_counter()
-            self.target(self.torch.tensor([ids[:-1]]), logits_to_keep=1, use_cache=True)
+            self.target(self.torch.tensor([ids[:-1]], device=self.device), logits_to_keep=1, use_cache=True).logits.cpu()  # waits
             prompt = time.perf_counter() - start
             start = time.perf_counter()
             extra = {"assistant_model": self.draft} if assisted else {}
-            x = self.torch.tensor([ids])
+            x = self.torch.tensor([ids], device=self.device)
             out = self.target.generate(x, attention_mask=self.torch.ones_like(x), max_new_tokens=n, do_sample=False, pad_token_id=0, **extra)
+            tokens = out[0, len(ids):].tolist()  # waits
             seconds = time.perf_counter() - start
-        return {"tokens": out[0, len(ids):].tolist(), "seconds": seconds, "prompt_seconds": prompt}
+        return {"tokens": tokens, "seconds": seconds, "prompt_seconds": prompt}
 
 
 def agreeing(a, b):
@@ -178,12 +181,15 @@ def main():
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--dtrun", type=pathlib.Path, default=ROOT / "build/dtrun")
     parser.add_argument("--out", type=pathlib.Path, help="a file to append a line of JSON per run to")
     options = parser.parse_args()
 
     arms = []  # (label, engine, argument)
     for engine, module in ((Dtrun, None), (LlamaCpp, "llama_cpp"), (Transformers, "transformers")):
+        if module == "llama_cpp" and options.backend == "cuda":
+            continue
         if module and not importlib.util.find_spec(module):
             print(f"not installed, left out: {module}")
             continue

@@ -4,15 +4,18 @@
 #   tests/bench/gpu.sh pack    where nvcc and the packages are: builds, and puts programs and their libraries in build/gpu
 #   tests/bench/gpu.sh run     where the GPU is, with build/gpu carried there: tests, the memory checker, measurements
 #
-# `run` needs python3 with torch and safetensors for the synthetic Pythia-2.8B + 70M pair. transformers is not yet
-# compared with. It writes what it prints to OUT (the environment's; else tests/bench/results), with device and commit.
-# TOKENS (500) and PAIRS (a folder for the pairs, build/gpu/pairs) may be set. Has never run on a GPU.
+# `run` needs python3 with torch and safetensors for the synthetic Pythia-2.8B + 70M pair, and transformers beside them to
+# compare with (compare_peers.py: plain and assisted, alternating with dtrun, on the same checkpoints). What is missing is
+# named, and what needs it is left out. They cannot come along: torch with CUDA is some 3 GB, and 64 MB may be carried; in a
+# checkout, PYTHON (the environment's; else python3) may name an interpreter that has them. What is printed goes to OUT
+# (the environment's; else tests/bench/results), with device and commit. TOKENS (500), PROMPTS (10) and PAIRS (a folder for the
+# pairs, build/gpu/pairs) may be set. Has never run on a GPU.
 #
 # What must be read, counted: a plain token of the 2.8B shape reads 5.29 GB of weights and 0.33 MB of cache per position of
 # its context; at 4.8 TB/s that is 1.10 ms, 907 tokens/s. A draft level of the 70M shape reads 0.089 GB: 19 microseconds.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/../.."
-programs=(dtrun tests/bench_limit tests/test_cuda_exact tests/test_cuda_failures tests/test_cuda_forward)
+programs=(dtrun tests/bench_limit tests/test_cuda_{draw,exact,failures,forward})
 gpu=build/gpu
 
 pack() {
@@ -27,35 +30,35 @@ pack() {
   du -sh "$gpu"
 }
 
-policy() { # policy PAIR-DRAFT POLICY ARGUMENTS...: one line of a run, and the hash of its tokens
-  local draft=$1 name=$2 json
-  shift 2
-  json=$("$gpu/dtrun" "$name" --backend cuda -m "$target" -md "$draft" -f tests/data/prompts/wikitext2/01.txt -n "$tokens" \
-    --ignore-eos -q --json - "$@")
-  python3 -c 'import json, sys
-r = json.load(sys.stdin); s = r["stats"]
-print("%-12s %-28s %9.1f tokens/s  %5.2f per iteration  %s  %s" % (r["policy"], sys.argv[1], s["tokens_per_second"],
-      s["tokens_per_iteration"], s["output_hash"], json.dumps(s.get("time_ms"))))' "${draft##*/}" <<<"$json"
-}
+has() { "$python" -c "import $1" 2>/dev/null || { echo "SKIPPED: $2 ($python has no ${1//,/, or no })"; return 1; }; }
 
 run() {
   export LD_LIBRARY_PATH=$PWD/$gpu/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} DTRUN_HOME=$PWD
-  tokens=${TOKENS:-500} pairs=${PAIRS:-$gpu/pairs}
+  tokens=${TOKENS:-500} prompts=${PROMPTS:-10} python=${PYTHON:-python3} pairs=${PAIRS:-$gpu/pairs}
   echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader), commit $(cat "$gpu/commit")"
-  for test in exact failures forward; do "$gpu/test_cuda_$test" || echo "FAILED: test_cuda_$test"; done
+  for test in draw exact failures forward; do "$gpu/test_cuda_$test" || echo "FAILED: test_cuda_$test"; done
   if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck; do
       timeout 120 compute-sanitizer --tool "$tool" --error-exitcode 9 "$gpu/test_cuda_forward" || echo "FAILED: compute-sanitizer $tool"
     done
   fi
-  [ -d "$pairs/synthetic-2.8b" ] || python3 scripts/training/make_synthetic_pair.py --target pythia-2.8b --draft pythia-70m \
-    --agreement 0.7 0.8 0.9 0.95 --second 0.1 --seed 1 "$pairs"
+  "$gpu/dtrun" run tests/bench/policies.lua --backend cuda --prompts "$prompts" -n "$tokens" || echo 'FAILED: policies.lua on the bundled pair'
+  if [ ! -d "$pairs/synthetic-2.8b" ]; then
+    has torch,safetensors 'the synthetic pair and all that is measured on it' || return 0
+    "$python" scripts/training/make_synthetic_pair.py --target pythia-2.8b --draft pythia-70m --agreement 0.7 0.8 0.9 0.95 \
+      --second 0.1 --seed 1 "$pairs"
+  fi
   target=$pairs/synthetic-2.8b
   "$gpu/bench_limit" -b cuda "$target" "$pairs/synthetic-70m-0.8"
   for draft in "$pairs"/synthetic-70m-*; do
-    policy "$draft" ar
-    for name in linear fixed_tree dynatree; do policy "$draft" "$name"; done
+    "$gpu/dtrun" run tests/bench/policies.lua --backend cuda -m "$target" -md "$draft" --prompts "$prompts" -n "$tokens" ||
+      echo "FAILED: policies.lua with $draft"
   done
+  "$gpu/dtrun" run tests/bench/policies.lua --backend cuda -m "$target" -md "$pairs/synthetic-70m-0.8" --prompts 2 -n "$tokens" \
+    --temp 1 || echo 'FAILED: policies.lua, sampling'
+  has torch,transformers "transformers, plain and assisted" || return 0
+  "$python" tests/bench/compare_peers.py --backend cuda --dtrun "$gpu/dtrun" --target "$target" --draft "$pairs/synthetic-70m-0.8" \
+    --prompts "$prompts" --tokens "$tokens" --repeats 1 || echo 'FAILED: compare_peers.py'
 }
 
 case "${1:-}" in

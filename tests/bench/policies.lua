@@ -1,0 +1,59 @@
+-- Four policies over some prompts with one pair, in turn: their speeds, whether they gave the tokens of `ar`, and what
+-- memory the pair took.  dtrun run tests/bench/policies.lua [-m DIR -md DIR --backend NAME] [--prompts 10] [-n 500]
+local dt = require "dt"
+local statistics = require "dt.statistics"
+
+local opts = dt.args {
+  doc = "speeds of four policies with one pair, and a check that their tokens are the same",
+  options = {
+    { "prompts", 10, min = 1, max = 40, doc = "prompts, taken in turn from both folders" },
+    { "tokens", 500, short = "n", min = 2, max = 1500, doc = "tokens generated from each" },
+    { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
+  },
+}
+local HERE = arg[0]:match "^(.*/)" or "./"
+local POLICIES = { "ar", "linear", "fixed_tree", "dynatree" }
+
+local pair = dt.check(dt.load(opts.load))
+local speed, iterations, tokens, wrong, last = {}, {}, 0, 0, nil
+for _, name in ipairs(POLICIES) do speed[name], iterations[name] = {}, 0 end
+
+for p = 0, opts.prompts do -- the first is run twice: once to warm up
+  local i = math.max(p, 1)
+  local path = ("%s../data/prompts/%s/%02d.txt"):format(HERE, i % 2 == 1 and "wikitext2" or "novels", (i + 1) // 2)
+  local file = assert(io.open(path, "rb"))
+  local prefix = dt.check(pair:prefix(file:read "a"))
+  file:close()
+  local hash
+  for _, name in ipairs(POLICIES) do
+    last = dt.check(pair:generate { policy = name, prompt = prefix, tokens = opts.tokens, ignore_eos = true,
+                                    temp = opts.temp, seed = i })
+    hash = hash or last.stats.output_hash
+    if last.stats.output_hash ~= hash then
+      wrong = wrong + 1
+      print(("WRONG: %s, prompt %d: tokens %s, ar's are %s"):format(name, i, last.stats.output_hash, hash))
+    end
+    if p > 0 then
+      table.insert(speed[name], last.stats.tokens_per_second)
+      iterations[name] = iterations[name] + last.stats.iterations
+    end
+  end
+  if p > 0 then tokens = tokens + #last.tokens end
+end
+
+print(("%s with %s on %s: %d prompts, %d tokens, temp %g"):format(last.target, last.draft, last.backend, opts.prompts,
+  opts.tokens, opts.temp))
+for _, name in ipairs(POLICIES) do
+  local ratio = {}
+  for i, x in ipairs(speed[name]) do ratio[i] = x / speed.ar[i] end
+  table.sort(ratio)
+  print(("  %-12s %9.1f tokens/s (mean)  %6.2fx of ar (median)  %5.2f per iteration"):format(name,
+    statistics.mean(speed[name]), statistics.quantile(ratio, 0.5), tokens / iterations[name]))
+end
+local memory = last.stats.peak_memory_bytes
+local held = memory.weights + memory.caches
+print(("  memory: weights %.1f MB, caches %.1f MB; %s"):format(memory.weights / 1e6, memory.caches / 1e6,
+  memory.device and ("allocated on the device %.1f MB, %.3f of that"):format(memory.device / 1e6, memory.device / held)
+  or ("of the process at most %.1f MB"):format(memory.host / 1e6)))
+print(("  tokens: %s"):format(wrong == 0 and "those of ar, every time" or ("WRONG %d times"):format(wrong)))
+os.exit(wrong == 0)
