@@ -252,7 +252,9 @@ extern "C" void emu_faults(faults f) {
 extern "C" size_t emu_allocated(void) { return allocated; }
 
 cudaError_t cudaGetDeviceCount(int *n) {
-  if (getenv("CUDA_EMU_DEVICES")) plan.devices = atoi(getenv("CUDA_EMU_DEVICES"));
+  double memory;
+  const char *given = getenv("CUDA_EMU_FAULTS");
+  if (given && sscanf(given, "%d %lf %d", &plan.devices, &memory, &plan.launches) == 3) plan.memory = (size_t)memory;
   *n = plan.devices > 0 ? plan.devices : 0;
   if (plan.devices > 0) return cudaSuccess;
   return plan.devices < 0 ? cudaErrorInsufficientDriver : cudaErrorNoDevice;

@@ -1,11 +1,12 @@
-/* What an emulated device should fail at, for the tests of failures. */
+/* What an emulated device should fail at, for the tests of failures. The environment's CUDA_EMU_FAULTS, the three numbers
+ * below with blanks between them, goes before it. */
 #ifndef CUDA_EMU_FAULTS_H
 #define CUDA_EMU_FAULTS_H
 
 #include <stddef.h>
 
 typedef struct {
-  int devices;   /* 0: none, -1: the driver is too old; the environment's CUDA_EMU_DEVICES goes before it */
+  int devices;   /* 0: none, -1: the driver is too old */
   size_t memory; /* bytes the device has */
   int launches;  /* so many kernels run before one fails and the device with it; -1: none fails */
 } faults;

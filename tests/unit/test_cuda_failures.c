@@ -50,12 +50,21 @@ static void a_full_device_fails_the_load_or_the_session(void **state) {
     assert_int_equal(emu_allocated(), 0);
     dt_cuda_ops.close(b);
   }
-  emu_faults((faults){1, 200 << 20, -1});
+  emu_faults(sound);
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
   dt_cache *c = NULL;
   size_t before = emu_allocated();
-  fails(r.ops->create_cache(r.weights, 1, 1 << 20, &c, &err), DT_ENOMEM, "--backend cpu");
-  assert_int_equal(emu_allocated(), before);
+  ok(r.ops->create_cache(r.weights, 1, 1000, &c, &err));
+  size_t needed = emu_allocated() - before;
+  r.ops->free_cache(c);
+  for (size_t part = 0; part < 8; part++) {
+    emu_faults((faults){1, before + needed * part / 8, -1});
+    fails(r.ops->create_cache(r.weights, 1, 1000, &c, &err), DT_ENOMEM, "--backend cpu");
+    assert_int_equal(emu_allocated(), before);
+  }
+  emu_faults((faults){1, before + needed, -1});
+  ok(r.ops->create_cache(r.weights, 1, 1000, &c, &err));
+  r.ops->free_cache(c);
   rig_close(&r);
   emu_faults(sound);
   random_model_free(m);
@@ -82,6 +91,20 @@ static void a_device_that_fails_in_mid_run_ends_it(void **state) {
   }
   random_model_free(m);
 }
+
+static void a_device_that_fails_at_a_commit_ends_it(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 1);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
+  dt_snapshot *s = NULL;
+  emu_faults((faults){1, (size_t)1 << 40, 0});
+  fails(r.ops->move(r.cache, 0, (int32_t[]){3}, (int32_t[]){2}, 1, &err), DT_EDEVICE, "moving rows of a cache");
+  fails(r.ops->snapshot(r.cache, 0, 4, &s, &err), DT_EDEVICE, "start anew, or use --backend cpu");
+  rig_close(&r);
+  emu_faults(sound);
+  random_model_free(m);
+}
 #endif
 
 int main(void) {
@@ -92,6 +115,7 @@ int main(void) {
     cmocka_unit_test(no_device_is_said_at_once),
     cmocka_unit_test(a_full_device_fails_the_load_or_the_session),
     cmocka_unit_test(a_device_that_fails_in_mid_run_ends_it),
+    cmocka_unit_test(a_device_that_fails_at_a_commit_ends_it),
 #endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# What dtrun does when the GPU fails it: run with dtrun_emu, whose device fails as CUDA_EMU_FAULTS says (tests/cuda_emu/faults.h).
+. "$(dirname "$0")/helpers.sh"
+prompt=(-p 'The old man went down to the' -n 12)
+faults() { export CUDA_EMU_FAULTS=$1; }
+
+it_says_that_there_is_no_device() {
+  faults '0 1e12 -1'
+  refuses 1 'no GPU can be used: no CUDA-capable device.*--backend cpu' ar --backend cuda "${prompt[@]}"
+}
+it_says_that_the_driver_is_too_old() {
+  faults '-1 1e12 -1'
+  refuses 1 'no GPU can be used: CUDA driver version is insufficient.*--backend cpu' ar --backend cuda "${prompt[@]}"
+}
+it_takes_the_CPU_where_there_is_no_device() {
+  faults '0 1e12 -1'
+  succeeds ar --backend auto "${prompt[@]}" --json result.json
+  grep -qE '"backend":[[:space:]]*"cpu:' result.json || fail 'another backend than the CPU'
+}
+it_says_what_did_not_fit_when_loading() {
+  faults '1 4e6 -1'
+  refuses 1 'out of GPU memory: the weights needs .* MB.*--backend cpu' ar --backend cuda "${prompt[@]}"
+}
+# The text so far is printed, then one line.
+it_ends_when_the_device_fails_in_mid_run() {
+  faults '1 1e12 100'
+  run timeout 120 "$dtrun" ar --backend cuda "${prompt[@]}" -q
+  [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
+  [ -s stdout ] || fail 'nothing of the text was printed'
+  says_in_one_line 'the GPU failed while running a pass: unspecified launch failure.*--backend cpu' ar
+  cp stdout partial
+  faults '1 1e12 -1'
+  succeeds ar --backend cuda "${prompt[@]}" -q
+  head -c "$(stat -c %s partial)" stdout | cmp -s - partial || fail 'what was printed is not the beginning of the text'
+}
+run_tests
