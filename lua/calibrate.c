@@ -1,6 +1,7 @@
 /* Measures what the passes of a pair cost on this machine: see dtl_calibrate. Each sample is an iteration as the policies
  * make them, over the engine's own primitives: a draft step of the root, one of n nodes, and a verify pass of n rows. The
- * sizes take turns, so that a slow moment falls on all of them; of each the median counts. */
+ * sizes take turns, so that a slow moment falls on all of them; of each the median counts. A turn begins with a sample
+ * that does not count: after passes of another size a pass finds other things in the processor's caches than in a run. */
 #include "costs.h"
 
 #include <stdarg.h>
@@ -8,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WARM_UPS 1 /* rounds that do not count */
 #define DISTURBED 1.2
 #define MOST_SAMPLES 40
 #define LEAST_SAMPLES 3
 #define POINT_MS 80.0 /* after this long a size has samples enough */
+#define TURN_MS 3.0
 
 static const int ROWS[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
 enum { N_ROWS = sizeof ROWS / sizeof *ROWS };
@@ -79,9 +80,24 @@ static double median(double *list, int n, int *disturbed) {
 
 static bool enough(const samples *s) { return s->n == MOST_SAMPLES || (s->n >= LEAST_SAMPLES && s->spent >= POINT_MS); }
 
-/* One round: a sample of each size at each context that still lacks some. Counts them in *left. */
-static bool take_round(bench *b, samples of[][N_ROWS], bool counts, const dtl_calibration *how, const dtl_costs *c,
-                       int *left, dtl_error *err) {
+/* One turn of a size. A first sample that alone takes long counts: caches matter little to it. */
+static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
+  double spent = 0;
+  for (bool first = true; !enough(s) && spent < TURN_MS; first = false) {
+    dt_status status = sample(b, n, err);
+    if (status) return status;
+    if (first && b->target_ms < POINT_MS) continue;
+    s->target[s->n] = b->target_ms;
+    s->draft[s->n++] = b->draft_ms;
+    s->spent += b->target_ms + b->draft_ms;
+    spent += b->target_ms + b->draft_ms;
+  }
+  return DT_OK;
+}
+
+/* One round: a turn of each size at each context that still lacks samples. Counts them in *left. */
+static bool take_round(bench *b, samples of[][N_ROWS], const dtl_calibration *how, const dtl_costs *c, int *left,
+                       dtl_error *err) {
   dt_error engine;
   for (int k = 0; k < c->n_contexts; k++) {
     bool started = false;
@@ -91,11 +107,7 @@ static bool take_round(bench *b, samples of[][N_ROWS], bool counts, const dtl_ca
       if (how->interrupt && *how->interrupt) return dtl_fail(err, DTL_DEVICE, "interrupted");
       if (!started && dt_seq_start_blank(b->session, 0, c->context[k], &engine)) return dtl_fail_engine(err, &engine);
       started = true;
-      if (sample(b, c->rows[i], &engine)) return dtl_fail_engine(err, &engine);
-      if (!counts && b->target_ms < POINT_MS) continue;
-      s->target[s->n] = b->target_ms;
-      s->draft[s->n++] = b->draft_ms;
-      s->spent += b->target_ms + b->draft_ms;
+      if (take_turn(b, s, c->rows[i], &engine)) return dtl_fail_engine(err, &engine);
       if (!enough(s)) continue;
       --*left;
       if (how->progress) how->progress(how->user, c->n_contexts * N_ROWS - *left, c->n_contexts * N_ROWS);
@@ -109,7 +121,7 @@ static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, dtl_erro
   if (!of) return dtl_fail(err, DTL_DEVICE, "out of memory: times of passes");
   bool ok = true;
   int left = c->n_contexts * N_ROWS, all = 0, disturbed = 0;
-  for (int round = 0; left > 0 && ok; round++) ok = take_round(b, of, round >= WARM_UPS, how, c, &left, err);
+  while (left > 0 && ok) ok = take_round(b, of, how, c, &left, err);
   for (int k = 0; k < c->n_contexts && ok; k++) {
     for (int i = 0; i < N_ROWS; i++) {
       all += 2 * of[k][i].n;

@@ -2,103 +2,133 @@
 -- with R the rate reached so far, a thing is worth doing iff the tokens it is expected to add are at least R times the
 -- time it costs. Times come from the calibrated tables (T: a target pass, D: a draft pass), so that runs repeat.
 --
--- alpha(v), the estimated probability that v will be accepted, is that of its parent times f(q), q being v's
--- probability under the draft model and f(q) what became of such guesses in this text so far.
+-- Guesses have two sources. Those of the draft model cost a pass for each level. The text itself costs nothing: where
+-- its last tokens stood before, what followed them may follow again (a copy). alpha(v), the estimated probability that
+-- v is accepted, is alpha of its parent times q times what became of such guesses so far: q is its probability under
+-- the draft model, 1 for a copy; such are drafted guesses of about that q, and copies after as many equal tokens.
 local policy = require "dt.policy"
-local exp, floor, min = math.exp, math.floor, math.min
+local exp, floor, log, min = math.exp, math.floor, math.log, math.min
 
 local Rate = policy.define {
   name = "rate",
-  doc  = "drafts what adds more tokens per millisecond than were reached so far; nothing to tune",
+  doc  = "guesses what adds more tokens per millisecond than were reached so far; nothing to tune",
   uses = { costs = true },
 }
 
-local BINS, WIDEST = 19, 6 -- bins of -4 log q; children per node
-local MOST, AHEAD = 64, 3  -- nodes of a tree; rows that the price of one more is averaged over: times are uneven
-local HOPE = 1.5           -- a greedy target takes its likeliest token: guesses come true more often than q, at first
+local BINS, WIDEST = 19, 6   -- bins of -4 log q; drafted children per node
+local MOST, AHEAD = 64, 2    -- nodes of a tree; rows that the price of one more is averaged over: times are uneven
+local HOPE, DOUBT = 1.5, 2   -- a greedy target takes its likeliest token: guesses come true more often than q, at first
+local EQUAL, LONGEST = 3, 16 -- equal tokens before a copy: at least, and from where on they count as that many
 
 function Rate:init(seq)
-  self.accepted, self.expected, self.factor = {}, {}, {} -- [bin]
-  for b = 0, BINS do self.accepted[b], self.expected[b], self.factor[b] = HOPE, 1, HOPE end
-  self.T, self.D = {}, {}
-  self.alpha, self.q, self.parent = { [0] = 1 }, {}, {} -- [node]
-  self.level, self.next, self.rank, self.token, self.logp = {}, {}, {}, {}, {}
+  self.accepted, self.expected, self.factor = {}, {}, {} -- [bin]; BINS + equal: of copies
+  for b = 0, BINS + LONGEST do
+    self.factor[b] = b <= BINS and HOPE or (b - BINS) / (b - BINS + 2)
+    self.accepted[b], self.expected[b] = DOUBT * self.factor[b], DOUBT
+  end
+  self.alpha, self.kind, self.chance = { [0] = 1 }, {}, {} -- [node]: alpha, its bin, its q
+  self.level, self.next = {}, {}                           -- nodes; the copy goes on from level[0]
+  self.token, self.q, self.bin, self.value, self.rank = {}, {}, {}, {}, {} -- of the best child left of level[i]
+  self.text, self.ends = {}, {}                            -- the text, then the tree's copy; where EQUAL tokens ended
+  self.T, self.D, self.row = {}, {}, {}
+  self:read(seq, 1)
   self:price(seq)
   self.tokens, self.ms = 1, self.T[1]
   self.growth = 0.8 -- tokens that a level is expected to add, per token of the level before
 end
 
+-- Reads the text from a token on. Then `at` is where its last `equal` tokens stood before, or nil.
+function Rate:read(seq, first)
+  local text, ends, at, equal = self.text, self.ends, self.at, self.equal
+  for i = first, seq:length() do
+    local token = seq:token(i)
+    local key = (text[i - 2] or 0) << 42 | (text[i - 1] or 0) << 21 | token
+    if at and text[at + 1] == token then at, equal = at + 1, equal + 1 else at, equal = ends[key], EQUAL end
+    text[i], ends[key] = token, i
+  end
+  self.at, self.equal = at, equal
+end
+
 -- Costs at the context of now, which change every 128 tokens.
 function Rate:price(seq)
-  local context = seq:length()
+  local context, T, D = seq:length(), self.T, self.D
   self.until_length = (context + 127) // 128 * 128
-  for n = 1, MOST + 1 + AHEAD do
-    self.T[n], self.D[n] = self.costs:target(n, context), self.costs:draft(n, context)
-  end
+  for n = 1, MOST + 1 + AHEAD do T[n], D[n] = self.costs:target(n, context), self.costs:draft(n, context) end
+  for n = 0, MOST do self.row[n] = (T[n + 1 + AHEAD] - T[n + 1]) / AHEAD end -- of the row after n nodes
+end
+
+-- A child of level[i]; none: t is nil.
+function Rate:offer(i, t, q, bin)
+  self.token[i], self.q[i], self.bin[i] = t, q, bin
+  self.value[i] = t and self.alpha[self.level[i]] * min(1, q * self.factor[bin]) or 0
+end
+
+-- The next child that the draft model has for level[i].
+function Rate:offer_drafted(tree, i, rank)
+  local t, logp
+  if rank <= WIDEST then t, logp = tree:candidate(self.level[i], rank) end
+  self.rank[i] = rank
+  self:offer(i, t, t and exp(logp), t and min(BINS, floor(-4 * logp)))
 end
 
 function Rate:draft(tree)
-  if tree.seq:length() > self.until_length then self:price(tree.seq) end
-  local T, D, R, alpha, factor = self.T, self.D, self.tokens / self.ms, self.alpha, self.factor
-  local level, next, rank, token, logp = self.level, self.next, self.rank, self.token, self.logp
-  local n, width, sum, ms = 0, 1, 1, 0
-  level[1] = tree.root
+  local length = tree.seq:length()
+  if length > self.until_length then self:price(tree.seq) end
+  local D, row, R, alpha, value = self.D, self.row, self.tokens / self.ms, self.alpha, self.value
+  local n, width, sum, ms, at, equal = 0, 1, 1, 0, self.at, self.equal
+  self.level[0], self.level[1] = tree.root, tree.root
   while width > 0 and tree:depth_room() > 0 and n < MOST do
-    local price = R * (T[n + 1 + AHEAD] - T[n + 1]) / AHEAD
-    if self.growth * sum - price * width < R * D[width] then break end
-    tree:draft_step(level, width)
-    ms = ms + D[width]
-    for i = 1, width do
-      rank[i] = 1
-      token[i], logp[i] = tree:candidate(level[i], 1)
+    local level, next = self.level, self.next
+    local tip, copied = level[0], at and self.text[at + 1]
+    self:offer(0, copied, 1, BINS + min(equal, LONGEST))
+    local open = sum - value[0] -- what the copy leaves to the draft model
+    local draws = self.growth * open - R * row[n] * width >= R * D[width]
+    if draws then
+      tree:draft_step(level, width)
+      ms = ms + D[width]
+      for i = 1, width do self:offer_drafted(tree, i, 1) end
     end
-    local deeper, kept = 0, 0
+    local deeper, total, drafted = 0, 0, 0
+    next[0] = nil
     while n < MOST do -- the best child that is left, of all nodes of the level
-      local best, most = nil, R * (T[n + 1 + AHEAD] - T[n + 1]) / AHEAD
-      for i = 1, width do
-        if token[i] then
-          local a = alpha[level[i]] * min(1, exp(logp[i]) * factor[min(BINS, floor(-4 * logp[i]))])
-          if a >= most then best, most = i, a end
-        end
+      local best, most = nil, R * row[n]
+      for i = 0, draws and width or 0 do
+        if value[i] >= most then best, most = i, value[i] end
       end
       if not best then break end
-      local u = level[best]
-      local v = tree:add(u, token[best], logp[best])
-      n = v
-      alpha[v], self.q[v], self.parent[v] = most, logp[best], u
-      kept = kept + most
-      if most >= R * D[1] then
-        deeper = deeper + 1
-        next[deeper] = v
+      local u, t = level[best], self.token[best]
+      local v = tree:add(u, t, log(self.q[best]))
+      if v > n then -- not a copy that was drafted too
+        n, alpha[v], self.chance[v], self.kind[v] = v, most, self.q[best], self.bin[best]
+        if best > 0 then drafted = drafted + most end
+        if u == tip and t == copied then next[0] = v end
+        if v == next[0] or most >= R * D[1] then
+          deeper, total = deeper + 1, total + most
+          next[deeper] = v
+        end
       end
-      rank[best] = rank[best] + 1
-      token[best] = nil
-      if rank[best] <= WIDEST then token[best], logp[best] = tree:candidate(u, rank[best]) end
+      if best > 0 then self:offer_drafted(tree, best, self.rank[best] + 1) else value[0] = 0 end
     end
-    self.growth = self.growth + 0.05 * (kept / sum - self.growth)
-    level, next, width, sum = next, level, deeper, 0
-    for i = 1, width do sum = sum + alpha[level[i]] end
+    if draws then self.growth = self.growth + 0.05 * (drafted / open - self.growth) end
+    self.level, self.next, width, sum = next, level, deeper, total
+    at, equal = next[0] and at + 1, equal + 1
+    if at then self.text[length + tree:depth(next[0])] = copied end
   end
-  self.level, self.next = level, next
-  self.spent = ms + T[n + 1]
+  self.spent = ms + self.T[n + 1]
 end
 
-function Rate:observe(_, out)
+function Rate:observe(tree, out)
   self.tokens = 0.98 * self.tokens + out.committed
   self.ms = 0.98 * self.ms + self.spent
-  local taken, path = self.rank, out.path
-  for v = 0, out.drafted do taken[v] = false end
-  taken[0] = true
-  for i = 1, out.accepted do taken[path[i]] = true end
   for v = 1, out.drafted do
-    if taken[self.parent[v]] then
-      local q = self.q[v]
-      local b = min(BINS, floor(-4 * q))
-      self.expected[b] = self.expected[b] + exp(q)
-      if taken[v] then self.accepted[b] = self.accepted[b] + 1 end
-      self.factor[b] = policy.clip(self.accepted[b] / self.expected[b], 0.3, 3)
+    local accepted, b = tree:accepted(v), self.kind[v]
+    if accepted ~= nil then -- its parent was accepted
+      self.expected[b] = self.expected[b] + self.chance[v]
+      if accepted then self.accepted[b] = self.accepted[b] + 1 end
+      self.factor[b] = policy.clip(self.accepted[b] / self.expected[b], 0.1, 3)
     end
   end
+  self:read(tree.seq, tree.seq:length() - out.committed + 1)
 end
 
 return Rate

@@ -200,14 +200,58 @@ function TestRate.test_gives_a_node_more_children_the_less_a_row_costs()
   lu.assertEquals({ children(0.5), children(0.3), children(0.1) }, { 1, 2, 3 })
 end
 
+-- 1, 2, .. 199: a text that never repeats, and a draft model that guesses something else, with probability p.
+local function straight(p)
+  local draft, target = {}, {}
+  for t = 1, 197 do draft[t], target[t] = { [t + 2] = p }, t + 1 end
+  return draft, target
+end
+
+local function sizes(shapes)
+  local list = {}
+  for shape in (shapes .. "|"):gmatch "([^|]*)|" do list[#list + 1] = probe.count(shape) end
+  return list
+end
+
 function TestRate.test_learns_what_becomes_of_the_draft_models_guesses()
   -- every guess of a half is wrong: they are worth less and less, until none is made
-  local pair = fake(probe.circle(0.5), { [1] = 1 }, { costs = line(1.0, 0.05, 0.1, 0.05) })
-  local sizes = {}
-  for shape in (probe.tree(pair, "rate", nil, 30) .. "|"):gmatch "([^|]*)|" do
-    sizes[#sizes + 1] = probe.count(shape)
+  local draft, target = straight(0.5)
+  local pair = fake(draft, target, { vocab = 200, costs = line(1.0, 0.05, 0.1, 0.05) })
+  local n = sizes(probe.tree(pair, "rate", nil, 60))
+  lu.assertTrue(n[1] > 0)
+  lu.assertEquals(n[60], 0)
+end
+
+function TestRate.test_copies_what_followed_the_last_three_tokens_before_and_needs_no_draft_pass_for_it()
+  local _, target = probe.circle()
+  local pair = fake(nil, target, { costs = line(1.0, 0.5, 50.0, 0.01) })
+  local shapes = probe.tree(pair, "rate", nil, 24)
+  lu.assertEquals(shapes:sub(1, 22), ("|"):rep(22)) -- 1 .. 20 1 2, then 3: its three last tokens stood there before
+  lu.assertStrMatches(shapes:sub(23), "0>4|0>6.*")
+  lu.assertEquals(probe.drafted(pair, "rate", nil, 24), ("|"):rep(23))
+end
+
+function TestRate.test_a_copy_goes_on_with_what_it_copied()
+  -- 1 1 1 ..: what stood before ends one token further on
+  local pair = fake(nil, { [1] = 1 }, { costs = line(1.0, 0.01, 50.0, 0.01) })
+  local n = sizes(probe.tree(pair, "rate", nil, 5))
+  lu.assertEquals({ n[1], n[2] }, { 0, 0 })
+  lu.assertTrue(n[5] > 3)
+end
+
+function TestRate.test_learns_what_becomes_of_copies()
+  -- after 1 2 3 comes something new each time
+  local target = { ["1"] = { [2] = 1.0 }, ["2"] = { [3] = 1.0 } }
+  for x = 4, 98 do
+    target[tostring(x)] = { [1] = 1.0 }
+    target[x .. " 1 2 3"] = { [x + 1] = 1.0 }
   end
-  lu.assertTrue(sizes[1] > sizes[30])
+  local pair = assert(require "dt".fake { vocab = 100, target = target, costs = line(1.0, 0.2, 50.0, 0.01) })
+  local n = sizes(probe.tree(pair, "rate", nil, 100, { prompt = " 4" }))
+  local early, late = 0, 0
+  for i = 1, 50 do early, late = early + n[i], late + n[50 + i] end
+  lu.assertTrue(early > 0)
+  lu.assertEquals(late, 0)
 end
 
 function TestRate.test_a_run_repeats_given_the_same_table()
