@@ -21,6 +21,6 @@ struct attention {
 
 /* `dim` is the padded width of a head, `units` at least what rows.header says. */
 cudaError_t attend(cudaStream_t, number type, int dim, const attention &, int units);
-cudaError_t attention_prepare(number type, int dim); /* once per device */
+cudaError_t attention_prepare(number type, int dim); /* once per device, before the first of this width */
 
 #endif

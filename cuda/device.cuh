@@ -35,6 +35,7 @@ template <number TYPE> inline uint16_t narrow(float x) {
 }
 
 inline uint4 load_stream(const uint4 *p) { return *p; }
+inline uint4 load_shared_stream(const uint4 *p) { return *p; }
 inline void prefetch(const void *, unsigned) {}
 inline void dependency_wait() { emu::waited(); }
 inline void dependency_release() {}
@@ -98,6 +99,9 @@ __device__ __forceinline__ uint4 load_stream(const uint4 *p) {
                : "l"(p));
   return v;
 }
+
+/* Weights that two warps of a block read, one soon after the other. */
+__device__ __forceinline__ uint4 load_shared_stream(const uint4 *p) { return __ldg(p); }
 
 /* Asks for `bytes` (a multiple of 16) to come to the second-level cache. One thread asks for all. */
 __device__ __forceinline__ void prefetch(const void *p, unsigned bytes) {

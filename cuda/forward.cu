@@ -30,7 +30,9 @@ void graphs_free(graph_list *list) {
   }
 }
 
-static int bucket(int n) { return n <= 8 ? (n ? 8 : 0) : n <= 16 ? 16 : n <= 32 ? 32 : round_up(n, CHUNK); }
+static int bucket(int n) {
+  return n == 0 ? 0 : n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : n <= 64 ? 64 : round_up(n, WIDE_ROWS);
+}
 
 /* ---- the kernels of a pass ---- */
 
@@ -197,7 +199,7 @@ static int add_units(const pass_rows &rows, int first, int n, int units) {
 /* Puts as many rows from `first` on as fit where the device will read them; returns how many. */
 static int stage(dt_cache *c, const dt_rows *rows, int first, size_t *bytes) {
   const pass_rows &to = c->staged;
-  size_t paths = 0, room = ROWS * (size_t)CHUNK + (size_t)c->slots;
+  size_t paths = 0, room = ROWS * (size_t)PATH + (size_t)c->slots;
   int n = 0;
   for (; n < ROWS && first + n < rows->n && paths + (size_t)rows->path_len[first + n] <= room; n++) {
     to.token[n] = rows->token[first + n];

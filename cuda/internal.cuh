@@ -10,8 +10,9 @@ extern "C" {
 #include "cuda.h"
 #include "device.cuh"
 
-constexpr int ROWS = 320;         /* most rows of a pass on the device; more are split, in order */
-constexpr int CHUNK = 64;         /* rows that one block of a matrix product takes at most */
+constexpr int WIDE_ROWS = 144;    /* rows that one block of a matrix product takes at most */
+constexpr int ROWS = 288;         /* most rows of a pass on the device, a multiple of that; more are split, in order */
+constexpr int PATH = 64;          /* slots of a path that there is room for per row, taken together */
 constexpr int GROUP = 16;         /* rows whose attention to a shared prefix is computed together */
 constexpr int SPLIT = 128;        /* keys of one part of an attention: part s has logical positions s * SPLIT and on */
 constexpr int PARTIALS = 8;       /* most parts of the sum over k of a matrix product */

@@ -39,8 +39,9 @@ struct spread {
   bool gated;
 };
 
-/* `rows` is a bucket: 8, 16, 32, 64, or a multiple of 64. */
+/* `rows` is a bucket: 8, 16, 32, 64, or a multiple of WIDE_ROWS. */
 cudaError_t multiply_store(cudaStream_t, number type, const product &, const store &, int rows);
 cudaError_t multiply_spread(cudaStream_t, number type, const product &, const spread &, int rows);
+cudaError_t multiply_prepare(number type); /* once per device, before the first of this type */
 
 #endif

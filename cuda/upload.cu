@@ -1,5 +1,7 @@
 /* A model onto the device. The layout code runs twice: once to measure, once to take the memory and fill it. */
+#include "attention.cuh"
 #include "launch.cuh"
+#include "matmul.cuh"
 #include "pack.cuh"
 
 #include <new>
@@ -236,6 +238,8 @@ static dt_status fill(builder *b, dt_error *err) {
   if (status == DT_OK) status = arena_open(device, &w->scratch_arena, "scratch", &device->memory.scratch, err);
   if (status == DT_OK) status = arena_open(device, &staging, "loading", &passing, err);
   if (status == DT_OK) {
+    must(b, attention_prepare(w->type, w->dim));
+    must(b, multiply_prepare(w->type));
     b->staging = reinterpret_cast<uint16_t *>(staging.base);
     b->filling = true;
     build_model(b);
