@@ -1,5 +1,6 @@
-/* How near a pass is to the limit of the machine: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] FOLDER...
+/* How near a pass is to the limit of the machine: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] MODEL...
  *
+ * MODEL is a folder, or the name of a shape (shapes.h: pythia-70m, pythia-2.8b, ..): then a model of random numbers.
  * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input embedding,
  * and the keys and values of its context; the limit is the bandwidth of a streaming sum over memory by the same threads,
  * measured around each model's passes; `share` is the one through the other. Shares above 1 mean that the model, or a part of
@@ -13,6 +14,7 @@
  * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split. -8: with int8 weights, as a draft may have them. */
 #include "backend.h"
 #include "model.h"
+#include "shapes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,7 +265,7 @@ int main(int argc, char **argv) {
     if (option == '?') optind = argc;
   }
   if (optind >= argc) {
-    fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] FOLDER...\n");
+    fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] MODEL...\n");
     return 2;
   }
   const dt_backend_ops *ops = backend_find(backend_name, &options.variant, &err);
@@ -276,9 +278,10 @@ int main(int argc, char **argv) {
   printf("model,pass,context,rows,repeats,median_us,best_us,read_mb,rows_per_s,gb_per_s,share\n");
   for (; optind < argc; optind++) {
     const char *slash = strrchr(argv[optind], '/'), *name = slash && slash[1] ? slash + 1 : argv[optind];
-    model *m;
-    must(model_open(argv[optind], &m, &err));
-    dt_model_desc d = *model_desc(m);
+    shape_model *shape = shape_model_new(argv[optind]);
+    model *m = NULL;
+    if (!shape) must(model_open(argv[optind], &m, &err));
+    dt_model_desc d = shape ? shape->desc : *model_desc(m);
     d.int8 = int8;
     subject s = subject_open(ops, backend, &d);
     double bandwidth = ops->read_bandwidth(backend);
@@ -287,7 +290,10 @@ int main(int argc, char **argv) {
            ops->read_bandwidth(backend) * 1e-9);
     split_pass(name, backend, &d, &s, seconds);
     subject_close(&s);
-    model_close(m);
+    if (shape)
+      shape_model_free(shape);
+    else
+      model_close(m);
   }
   ops->close(backend);
   return 0;

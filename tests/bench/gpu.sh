@@ -4,12 +4,13 @@
 #   tests/bench/gpu.sh pack    where nvcc and the packages are: builds, and puts programs and their libraries in build/gpu
 #   tests/bench/gpu.sh run     where the GPU is, with build/gpu carried there: tests, the memory checker, measurements
 #
-# `run` needs python3 with torch and safetensors for the synthetic Pythia-2.8B + 70M pair, and transformers beside them to
-# compare with (compare_peers.py: plain and assisted, alternating with dtrun, on the same checkpoints). What is missing is
-# named, and what needs it is left out. They cannot come along: torch with CUDA is some 3 GB, and 64 MB may be carried; in a
-# checkout, PYTHON (the environment's; else python3) may name an interpreter that has them. What is printed goes to OUT
-# (the environment's; else tests/bench/results), with device and commit. TOKENS (500), PROMPTS (10) and PAIRS (a folder for the
-# pairs, build/gpu/pairs) may be set. Has never run on a GPU.
+# `run` needs nothing for the tests, the passes of both shapes (random weights) and the bundled pair; python3 with torch and
+# safetensors for the synthetic Pythia-2.8B + 70M pair; and transformers beside them to compare with (compare_peers.py: plain
+# and assisted, alternating with dtrun, on the same checkpoints). What needs a thing that is missing is left out and says
+# SKIPPED. They cannot come along: torch with CUDA is some 3 GB, and 64 MB may be carried; PYTHON (the environment's; else
+# python3) may name an interpreter that has them. What is printed goes to OUT (the environment's; else tests/bench/results),
+# with device and commit. TOKENS (500), PROMPTS (10) and PAIRS (a folder for the pairs, build/gpu/pairs) may be set. Has never
+# run on a GPU.
 #
 # What must be read, counted: a plain token of the 2.8B shape reads 5.29 GB of weights and 0.33 MB of cache per position of
 # its context; at 4.8 TB/s that is 1.10 ms, 907 tokens/s. A draft level of the 70M shape reads 0.089 GB: 19 microseconds.
@@ -43,20 +44,22 @@ run() {
     done
   fi
   "$gpu/dtrun" run tests/bench/policies.lua --backend cuda --prompts "$prompts" -n "$tokens" || echo 'FAILED: policies.lua on the bundled pair'
+  "$gpu/bench_limit" -b cuda pythia-2.8b pythia-70m || echo 'FAILED: bench_limit'
   if [ ! -d "$pairs/synthetic-2.8b" ]; then
     has torch,safetensors 'the synthetic pair and all that is measured on it' || return 0
     "$python" scripts/training/make_synthetic_pair.py --target pythia-2.8b --draft pythia-70m --agreement 0.7 0.8 0.9 0.95 \
       --second 0.1 --seed 1 "$pairs"
   fi
   target=$pairs/synthetic-2.8b
-  "$gpu/bench_limit" -b cuda "$target" "$pairs/synthetic-70m-0.8"
   for draft in "$pairs"/synthetic-70m-*; do
     "$gpu/dtrun" run tests/bench/policies.lua --backend cuda -m "$target" -md "$draft" --prompts "$prompts" -n "$tokens" ||
       echo "FAILED: policies.lua with $draft"
   done
   "$gpu/dtrun" run tests/bench/policies.lua --backend cuda -m "$target" -md "$pairs/synthetic-70m-0.8" --prompts 2 -n "$tokens" \
     --temp 1 || echo 'FAILED: policies.lua, sampling'
-  has torch,transformers "transformers, plain and assisted" || return 0
+  has torch,transformers 'transformers, plain and assisted' || return 0
+  "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' ||
+    { echo 'SKIPPED: transformers, plain and assisted (its torch sees no GPU)'; return 0; }
   "$python" tests/bench/compare_peers.py --backend cuda --dtrun "$gpu/dtrun" --target "$target" --draft "$pairs/synthetic-70m-0.8" \
     --prompts "$prompts" --tokens "$tokens" --repeats 1 || echo 'FAILED: compare_peers.py'
 }
