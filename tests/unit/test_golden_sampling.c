@@ -14,7 +14,7 @@
 enum { PLACES = 32, TOKENS = 2, GUESSES = 2, LISTED = 64, FEW = 5 };
 
 #if defined(__SANITIZE_ADDRESS__)
-static int seeds = 200;
+static int seeds = 100;
 #else
 static int seeds = 1000;
 #endif
