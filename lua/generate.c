@@ -37,6 +37,7 @@ static bool fill_head(const generation *g, const dt_pair_info *pair, dtl_error *
   r->coupled = !g->request->seq.uncoupled;
   r->target = copy(pair->target.path);
   r->draft = copy(draft);
+  r->draft_dtype = draft ? pair->draft_dtype : NULL;
   r->backend = copy(pair->backend);
   r->threads = pair->threads;
   if (!r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft)) return out_of_memory(err);

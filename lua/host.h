@@ -157,7 +157,8 @@ typedef struct {
   uint64_t seed;
   dt_sampling sampling;
   bool coupled;
-  char *target, *draft; /* folders; draft NULL: none loaded */
+  char *target, *draft;    /* folders; draft NULL: none loaded */
+  const char *draft_dtype; /* "f16", "int8"; NULL: no draft. Static */
   char *backend;
   int threads;
   dt_stats stats;

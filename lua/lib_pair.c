@@ -154,9 +154,11 @@ static void set_model(lua_State *L, const char *key, const dt_model_info *model)
 int lib_pair_describe(lua_State *L) {
   dt_pair_info info;
   dt_pair_describe(driver_pair(L, 1)->pair, &info);
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 6);
   set_model(L, "target", &info.target);
   set_model(L, "draft", &info.draft);
+  lua_pushstring(L, info.draft_dtype);
+  lua_setfield(L, -2, "draft_dtype");
   lua_pushstring(L, info.backend);
   lua_setfield(L, -2, "backend");
   lua_pushinteger(L, info.threads);

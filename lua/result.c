@@ -133,6 +133,7 @@ char *dtl_result_json(const dtl_result *r, bool brief) {
   cJSON_AddNumberToObject(root, "threads", r->threads);
   add_text(root, "target", r->target);
   add_text(root, "draft", r->draft);
+  add_text(root, "draft_dtype", r->draft_dtype);
   cJSON_AddStringToObject(root, "finish_reason", r->finish_reason);
   cJSON_AddNumberToObject(root, "prompt_tokens", r->n_prompt);
   if (!brief) {

@@ -105,6 +105,7 @@ void trace_begin(dtl_trace *trace, const dt_pair *pair, const dt_session *sessio
   put(trace, ",\"seed\":\"%" PRIu64 "\",", r->seed);
   put_name(trace, "target", r->target);
   put_name(trace, "draft", r->draft);
+  put_name(trace, "draft_dtype", r->draft_dtype);
   put_name(trace, "backend", r->backend);
   int n = dt_seq_length(session, 0);
   put(trace, "\"threads\":%d,\"prompt_tokens\":%d,", r->threads, n);

@@ -62,6 +62,7 @@ typedef struct {
 
 typedef struct {
   dt_model_info target, draft; /* draft.path is NULL when there is none */
+  const char *draft_dtype;     /* "f16": weights as in the files, "int8": rounded; NULL without a draft */
   const char *backend;         /* what runs: "cpu:avx512" */
   int threads;
   int shared_vocab;                                /* ids below this can be drafted */

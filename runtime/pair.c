@@ -55,11 +55,11 @@ static dt_status open_device(dt_pair *p, const char *name, int threads, dt_error
 }
 
 /* A draft model's weights may be rounded: that changes what it guesses, never what is committed. */
-static dt_status check_draft_dtype(const dt_pair *p, const char *dtype, bool *int8, dt_error *err) {
-  *int8 = dtype && strcmp(dtype, "int8") == 0;
-  if (dtype && !*int8 && strcmp(dtype, "f16") != 0)
+static dt_status set_draft_dtype(dt_pair *p, const char *dtype, dt_error *err) {
+  p->draft_int8 = dtype && strcmp(dtype, "int8") == 0;
+  if (dtype && !p->draft_int8 && strcmp(dtype, "f16") != 0)
     return dt_fail(err, DT_EINPUT, "draft dtype: '%.40s' is unknown: f16 or int8", dtype);
-  if (*int8 && strcmp(p->ops->name, "cpu") != 0)
+  if (p->draft_int8 && strcmp(p->ops->name, "cpu") != 0)
     return dt_fail(err, DT_EINPUT, "draft dtype: the backend %s has no int8: f16, or the backend cpu", p->ops->name);
   return DT_OK;
 }
@@ -92,16 +92,16 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
   int32_t draft_eos[MODEL_MAX_EOS];
   int n_draft_eos;
-  bool int8;
   tok *draft_tokenizer = NULL;
   p->target_info.path = p->target_path = strdup(options->target);
   if (options->draft) p->draft_info.path = p->draft_path = strdup(options->draft);
   dt_status s = !p->target_path || (options->draft && !p->draft_path) ? dt_fail_memory(err, "a path", 1) : DT_OK;
   if (!s) s = open_device(p, options->backend, options->threads, err);
-  if (!s) s = check_draft_dtype(p, options->draft_dtype, &int8, err);
+  if (!s) s = set_draft_dtype(p, options->draft_dtype, err);
   if (!s) s = load(p, options->target, false, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s && options->draft) {
-    s = load(p, options->draft, int8, &p->draft, &p->draft_info, draft_eos, &n_draft_eos, &draft_tokenizer, err);
+    s = load(p, options->draft, p->draft_int8, &p->draft, &p->draft_info, draft_eos, &n_draft_eos, &draft_tokenizer,
+             err);
     if (!s && tok_fingerprint(draft_tokenizer) != tok_fingerprint(p->tokenizer))
       s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's",
                   options->draft, options->target);
@@ -178,6 +178,9 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
   dt_memory m = p->ops->memory(p->backend);
   *info = (dt_pair_info){.target = p->target_info,
                          .draft = p->draft_info,
+                         .draft_dtype = !p->draft       ? NULL
+                                        : p->draft_int8 ? "int8"
+                                                        : "f16",
                          .backend = p->ops->describe(p->backend),
                          .threads = p->threads,
                          .weight_bytes = m.weights,

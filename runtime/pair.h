@@ -11,6 +11,7 @@ struct dt_pair {
   const dt_backend_ops *ops;
   dt_backend *backend;
   dt_weights *target, *draft; /* draft: NULL when there is none */
+  bool draft_int8;            /* its weights were rounded when it was loaded */
   dt_model_info target_info, draft_info;
   char *target_path, *draft_path;
   int threads;

@@ -190,8 +190,8 @@ function pair:generate(t)
   return nil, failure
 end
 
--- Methods, and what describes the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), backend, threads,
--- shared_vocab.
+-- Methods, and what describes the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), draft_dtype,
+-- backend, threads, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]
   if method then return method end

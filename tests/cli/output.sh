@@ -295,7 +295,13 @@ it_takes_models_from_the_environment() {
 }
 it_needs_no_draft_model_for_plain_decoding() {
   succeeds ar --target "$models/mini-target" --text hello -n 5 --json r.json
-  check_result r.json draft=nil
+  check_result r.json draft=nil draft_dtype=nil
+}
+it_says_how_the_draft_is_held() {
+  succeeds linear --text hello -n 5 --json r.json
+  check_result r.json draft_dtype=f16
+  succeeds linear --text hello -n 5 --json r.json --backend cpu --draft-dtype int8
+  check_result r.json draft_dtype=int8
 }
 it_runs_a_driver_with_its_own_arguments() {
   printf 'print(#arg, arg[1], arg[2], arg[3]) os.exit(tonumber(arg[1]))' >driver.lua
