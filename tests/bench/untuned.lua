@@ -1,6 +1,6 @@
 -- Is rate, which has nothing to tune, as fast as every other policy tuned? Runs it beside the presets `tuned` of the
 -- policies named (dtrun run tune POLICY makes them) on prompts 13 to 20 of both kinds, none of which tune looks at.
---   dtrun run tests/bench/untuned.lua [POLICY...] [--tokens 300] [--repeats 2] [--out FILE.jsonl]
+--   dtrun run tests/bench/untuned.lua [POLICY...] [--tokens 300] [--repeats 2] [--temp 0.8] [--out FILE.jsonl]
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local record = require "dt.record"
@@ -12,6 +12,7 @@ local opts = dt.args {
   options = {
     { "tokens", 300, short = "n", min = 2, doc = "new tokens" },
     { "repeats", 2, min = 1, doc = "runs of each policy and prompt" },
+    { "temp", 0.0, min = 0, max = 100, doc = "temperature; above 0 texts hardly repeat themselves" },
     { "out", nil, type = "string", doc = "the file of results" },
   },
 }
@@ -30,7 +31,7 @@ end
 local done = dt.check(experiment.run {
   name = "untuned", pair = dt.check(dt.load(opts.load)), arms = arms, tokens = { opts.tokens },
   prompts = dt.check(experiment.prompts { files = files }), repeats = opts.repeats, warmup = 2,
-  generate = { ignore_eos = true }, out = opts.out,
+  generate = { ignore_eos = true, temp = opts.temp }, out = opts.out,
 })
 
 -- Of an arm over another: one ratio for each prompt, the mean over its repeats.
