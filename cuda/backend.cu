@@ -90,6 +90,14 @@ static void cuda_close(dt_backend *b) {
 
 static const char *cuda_describe(const dt_backend *b) { return b->description; }
 
+static size_t cuda_bytes_free(const dt_backend *b) {
+  size_t free_bytes = 0, all = 0;
+  (void)b;
+  if (cudaMemGetInfo(&free_bytes, &all) == cudaSuccess) return free_bytes;
+  cudaGetLastError();
+  return SIZE_MAX;
+}
+
 static dt_memory cuda_memory(const dt_backend *b) { return b->memory; }
 
 extern "C" const dt_backend_ops dt_cuda_ops = {
@@ -100,6 +108,8 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .describe = cuda_describe,
     .upload = cuda_upload,
     .free_weights = cuda_free_weights,
+    .cache_bytes = cuda_cache_bytes,
+    .bytes_free = cuda_bytes_free,
     .create_cache = cuda_create_cache,
     .free_cache = cuda_free_cache,
     .forward = cuda_forward,

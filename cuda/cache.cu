@@ -30,10 +30,14 @@ static pass_rows lay_rows(char *base) {
           p + 6 * ROWS, reinterpret_cast<int4 *>(p + 7 * ROWS), p + 7 * ROWS};
 }
 
+size_t cuda_cache_bytes(const dt_weights *w, int slots) {
+  return cache_heads(*w) * (size_t)slots * (size_t)w->dim * sizeof(uint16_t);
+}
+
 static void layout(dt_cache *c) {
   const dt_weights *w = c->weights;
   size_t heads = ROWS * (size_t)w->heads;
-  c->data = take<uint16_t>(&c->cache_arena, (size_t)c->sequences * cache_heads(*w) * (size_t)c->slots * (size_t)w->dim);
+  c->data = take<uint16_t>(&c->cache_arena, (size_t)c->sequences * cuda_cache_bytes(w, c->slots) / sizeof(uint16_t));
   c->part = take<float>(&c->scratch_arena, heads * (size_t)c->splits * (size_t)w->dim);
   c->weight = take<float2>(&c->scratch_arena, heads * (size_t)c->splits);
   c->done = take<unsigned>(&c->scratch_arena, heads);

@@ -147,6 +147,7 @@ static inline int blocks_of(int n, int block) { return (n + block - 1) / block; 
 dt_status cuda_upload(dt_backend *, const dt_model_desc *, dt_weights **, dt_error *);
 void cuda_free_weights(dt_weights *);
 /* cache.cu */
+size_t cuda_cache_bytes(const dt_weights *, int slots);
 dt_status cuda_create_cache(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
 void cuda_free_cache(dt_cache *);
 dt_status cuda_move(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);

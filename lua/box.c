@@ -144,15 +144,41 @@ bool box_load_failed(dtl_box *box, int status, dtl_error *err) {
   return false;
 }
 
+int box_wait(lua_State *L, lua_KContext context, lua_KFunction then) {
+  box_of(L)->waits = true;
+  return lua_yieldk(L, 0, context, then);
+}
+
+void box_exclude(lua_State *L, double ms) {
+  dtl_box *box = box_of(L);
+  box->deadline += ms;
+  box->engine_ms += ms;
+}
+
+/* Hands control to the call on co. */
+static bool run(dtl_box *box, int nargs, dtl_error *err) {
+  int nresults;
+  box->engine_ms = 0;
+  box->waits = false;
+  int status = lua_resume(box->co, box->L, nargs, &nresults);
+  if (box->state == BOX_ALIVE && (status == LUA_OK || box->waits)) {
+    if (box->waits) box->waits_since = dt_clock_ms();
+    return true;
+  }
+  if (box->state != BOX_ENGINE_FAILED) describe(box, status, err);
+  box_close(box);
+  return false;
+}
+
 bool box_call(dtl_box *box, const char *entry, int nargs, dtl_error *err) {
   box->entry = entry;
   box->instructions = 0;
   box->deadline = dt_clock_ms() + BOX_MILLISECONDS;
   lua_sethook(box->co, watch, LUA_MASKCOUNT, WATCH_EVERY);
-  int nresults;
-  int status = lua_resume(box->co, box->L, nargs, &nresults);
-  if (status == LUA_OK && box->state == BOX_ALIVE) return true;
-  if (box->state != BOX_ENGINE_FAILED) describe(box, status, err);
-  box_close(box);
-  return false;
+  return run(box, nargs, err);
+}
+
+bool box_resume(dtl_box *box, dtl_error *err) {
+  box->deadline += dt_clock_ms() - box->waits_since;
+  return run(box, 0, err);
 }

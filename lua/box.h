@@ -3,7 +3,8 @@
  *
  * Policy code runs in the thread `co` and only through box_call. The host works on the main thread `L`: in box_host, where
  * raising is caught and a memory reserve is open, or with calls that cannot raise. A call that is killed is abandoned
- * where it stands (it yields and is never resumed), so neither pcall nor __close sees it. */
+ * where it stands (it yields and is never resumed), so neither pcall nor __close sees it. A call may also wait for the host
+ * in the middle (box_wait) and go on when the host has done what it waits for. */
 #ifndef DTL_BOX_H
 #define DTL_BOX_H
 
@@ -17,8 +18,6 @@
 
 typedef enum { BOX_ALIVE, BOX_OVERTIME, BOX_ENGINE_FAILED } box_state;
 
-struct dtl_run; /* the generation that is going on: run.h */
-
 typedef struct {
   lua_State *L, *co;
   size_t used;            /* bytes allocated now */
@@ -26,11 +25,14 @@ typedef struct {
   box_state state;        /* once not alive it stays so, whatever the policy catches */
   long instructions;      /* of this call */
   double deadline;        /* of this call, ms */
+  double engine_ms;       /* inside the engine since the host handed over control */
+  bool waits;             /* the call stands in a box_wait */
+  double waits_since;     /* ms */
   const char *entry;      /* what of the policy runs, for messages: "draft" */
   size_t printed;         /* bytes that print has put out */
   char chunk[LUA_IDSIZE]; /* how Lua's messages name the policy's file */
   const char *path;       /* its full name; the caller's */
-  struct dtl_run *run;    /* or NULL */
+  dt_error failure;       /* what the box died of in BOX_ENGINE_FAILED */
 } dtl_box;
 
 /* *box must not move afterwards. A failure leaves nothing to close. */
@@ -41,10 +43,21 @@ void box_close(dtl_box *box);
  * False: out of memory. */
 bool box_host(dtl_box *box, lua_CFunction work, void *data, int nresults);
 
-/* Calls the function below the nargs arguments on top of co's stack as one watched entry; its results are then all that is
- * on that stack. `entry` says in messages what runs; what it calls may refine that. Any failure fills err with DTL_POLICY
- * and ends the box's life, except when the state is BOX_ENGINE_FAILED: then err is untouched. */
+/* Calls the function below the nargs arguments on top of co's stack as one watched entry. When it returns true the call is
+ * over, its results being all that is on that stack, or `waits` is set. `entry` says in messages what runs; what it calls
+ * may refine that. Any failure fills err with DTL_POLICY and ends the box's life, except when the state is
+ * BOX_ENGINE_FAILED: then err is untouched. */
 bool box_call(dtl_box *box, const char *entry, int nargs, dtl_error *err);
+
+/* Lets a call that waits go on; the time it waited is not counted against it. Returns as box_call does. */
+bool box_resume(dtl_box *box, dtl_error *err);
+
+/* From within a C function that the policy called, where lua_isyieldable: hands control to the host, whose box_resume goes
+ * on with then(L, LUA_YIELD, context). Use as return box_wait(...). */
+int box_wait(lua_State *L, lua_KContext context, lua_KFunction then);
+
+/* From within such a function: this much time was the engine's. */
+void box_exclude(lua_State *L, double ms);
 
 /* What luaL_loadbufferx left on co, as err. */
 bool box_load_failed(dtl_box *box, int status, dtl_error *err);

@@ -151,7 +151,7 @@ static void choose_contexts(dtl_costs *c, int longest) {
 static bool measure_all(dt_pair *pair, const dtl_calibration *how, int context, dtl_costs *c, dtl_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  *c = (dtl_costs){.n_rows = N_ROWS, .has_draft = info.draft.path != NULL};
+  *c = (dtl_costs){.batch = 1, .n_rows = N_ROWS, .has_draft = info.draft.path != NULL};
   memcpy(c->rows, ROWS, sizeof ROWS);
   bench b = {.draft = c->has_draft, .vocab = c->has_draft ? info.shared_vocab : info.target.vocab};
   int longest = (c->has_draft && info.draft.context < context ? info.draft.context : context) - 1;

@@ -10,23 +10,23 @@
 #define LEAST_STEP 1e-6 /* of a time: how much more one row costs at least */
 
 /* The first of two neighbours in the ascending at[n] between which x lies, or which are nearest to it. */
-static int bracket(const int *at, int n, int x) {
+static int bracket(const int *at, int n, double x) {
   int i = 0;
   while (i + 2 < n && at[i + 1] <= x) i++;
   return i;
 }
 
-static double between(int x0, double y0, int x1, double y1, int x) {
-  return y0 + (y1 - y0) * (double)(x - x0) / (double)(x1 - x0);
-}
+static double between(int x0, double y0, int x1, double y1, double x) { return y0 + (y1 - y0) * (x - x0) / (x1 - x0); }
 
-static double in_rows(const dtl_costs *c, const double *ms, int rows) {
+/* Below the first number of rows a straight line may reach 0, but a row in a small pass costs no less than in a large one. */
+static double in_rows(const dtl_costs *c, const double *ms, double rows) {
   if (c->n_rows == 1) return ms[0] * (1 + LEAST_STEP * (rows - c->rows[0]));
   int i = bracket(c->rows, c->n_rows, rows);
-  return between(c->rows[i], ms[i], c->rows[i + 1], ms[i + 1], rows);
+  double line = between(c->rows[i], ms[i], c->rows[i + 1], ms[i + 1], rows), share = ms[0] * rows / c->rows[0];
+  return rows < c->rows[0] && share > line ? share : line;
 }
 
-double costs_pass(const dtl_costs *c, const costs_of ms, int rows, int context) {
+double costs_pass(const dtl_costs *c, const costs_of ms, double rows, int context) {
   int first = c->context[0], last = c->context[c->n_contexts - 1];
   context = (context + COSTS_STEP - 1) / COSTS_STEP * COSTS_STEP;
   if (context <= first) return in_rows(c, ms[0], rows);
@@ -58,6 +58,7 @@ char *costs_json(const dtl_costs *c, const char *key) {
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "schema", SCHEMA);
   if (key) cJSON_AddStringToObject(root, "key", key);
+  cJSON_AddNumberToObject(root, "batch", c->batch);
   cJSON_AddItemToObject(root, "contexts", cJSON_CreateIntArray(c->context, c->n_contexts));
   cJSON_AddItemToObject(root, "rows", cJSON_CreateIntArray(c->rows, c->n_rows));
   add_times(root, "target", c, c->target);
@@ -104,6 +105,9 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   if (schema && !(cJSON_IsString(schema) && !strcmp(schema->valuestring, SCHEMA))) return "its schema is not " SCHEMA;
   if (key && !(cJSON_IsString(measured_on) && !strcmp(measured_on->valuestring, key)))
     return "it was measured with another program, machine or model";
+  const cJSON *batch = cJSON_GetObjectItemCaseSensitive(root, "batch");
+  c->batch = batch ? batch->valueint : 1;
+  if (batch && (!cJSON_IsNumber(batch) || c->batch < 1)) return "batch is no positive number";
   const char *wrong =
       take_numbers(cJSON_GetObjectItemCaseSensitive(root, "contexts"),
                    "contexts is no ascending list of at most 8 lengths", DTL_COST_CONTEXTS, c->context, &c->n_contexts);

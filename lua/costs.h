@@ -10,9 +10,10 @@
 
 typedef double costs_of[DTL_COST_CONTEXTS][DTL_COST_ROWS];
 
-/* Milliseconds of a pass of `rows` rows after `context` tokens; ms is costs->target or costs->draft. Strictly increasing in
- * rows, beyond the measured ones too; contexts beyond those measured cost what the nearest does. */
-double costs_pass(const dtl_costs *costs, const costs_of ms, int rows, int context);
+/* Milliseconds of a pass with `rows` rows of each of costs->batch sequences, after `context` tokens; ms is costs->target or
+ * costs->draft. Strictly increasing in rows, beyond the measured ones too; contexts beyond those measured cost what the
+ * nearest does. rows may be a fraction: what fewer sequences bring into a pass. */
+double costs_pass(const dtl_costs *costs, const costs_of ms, double rows, int context);
 
 /* Makes measured times increase strictly in rows, and not fall with the context. What disturbs a measurement only adds, so
  * the isotonic fit is the one from below: the largest that lies nowhere above a time; then a little more for each row. */
@@ -37,8 +38,8 @@ const char *costs_load(const costs_place *place, dtl_costs *costs);
 /* NULL, or why the file could not be written. The file is there as a whole or not at all. */
 const char *costs_store(const costs_place *place, const dtl_costs *costs);
 
-/* Pushes an object with the methods target and draft; it holds a copy. Raises. */
-void lib_costs_push(lua_State *L, const dtl_costs *costs);
+/* Pushes an object with the methods target and draft, for who runs `places` sequences at once; it holds a copy. Raises. */
+void lib_costs_push(lua_State *L, const dtl_costs *costs, int places);
 const dtl_costs *lib_costs_check(lua_State *L, int i);
 
 #endif

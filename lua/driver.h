@@ -55,7 +55,9 @@ int lib_pair_set_costs(lua_State *L);  /* (pair, JSON of a table) */
 int lib_pair_calibrate(lua_State *L);  /* (pair, fresh) -> costs, JSON of the table */
 int lib_pair_save_tuned(lua_State *L); /* (pair, policy, JSON) -> path | nil, message */
 int lib_pair_generate(
-    lua_State *L);                 /* (pair, options) -> JSON | nil, kind, message, file, line, JSON of what there is */
+    lua_State *L); /* (pair, options) -> JSON | nil, kind, message, file, line, JSON of what there is */
+/* (pair, options) -> true | nil, kind, message, file, line; calls options.on_done(prompt, JSON[, nil, kind, ..]) */
+int lib_pair_generate_batch(lua_State *L);
 void lib_pair_types(lua_State *L); /* registers the two userdata types */
 
 int lib_dt_open(lua_State *L); /* the module dt.core */

@@ -7,7 +7,7 @@
  *   bool ok = dtl_generate(pair, p, &request, &result, &err);   // the result is filled either way
  *   dtl_result_free(&result);  dtl_policy_close(p);
  *
- * A dtl_policy is one lua_State with one policy object and serves one sequence: open another for the next. */
+ * A dtl_policy is one lua_State with one policy object and serves one run: open another for the next. */
 #ifndef DTL_HOST_H
 #define DTL_HOST_H
 
@@ -30,6 +30,8 @@ typedef struct {
   char file[256];    /* policy errors: where, as far as known; "" and 0 otherwise */
   int line;
 } dtl_error;
+
+#define DTL_PLACES 256 /* most sequences at once */
 
 #define DTL_TUNED "tuned" /* the preset that dtrun run tune finds for one pair and machine */
 
@@ -65,6 +67,7 @@ typedef struct {
 typedef struct {
   const char *name, *doc, *path; /* path: the file it came from, or its name */
   bool uses_draft, uses_costs;
+  bool batch; /* of scope "batch": one object serves all sequences of a batch */
   const dtl_param *params;
   int n_params;
   const char *const *presets;
@@ -91,10 +94,10 @@ bool dtl_resolve_models(const char *target_option, const char *draft_option, boo
 #define DTL_COST_ROWS 96
 #define DTL_COST_CONTEXTS 8
 
-/* Milliseconds of a pass, by the rows in it and the tokens before them, for one sequence. What lies between is
- * interpolated: attention grows in a straight line with the context, so few contexts do. */
+/* Milliseconds of a pass over `batch` sequences, by the rows that each has in it and the tokens before them. What lies
+ * between is interpolated: attention grows in a straight line with the context, so few contexts do. */
 typedef struct {
-  int n_contexts, n_rows;
+  int batch, n_contexts, n_rows;
   bool has_draft;
   int context[DTL_COST_CONTEXTS], rows[DTL_COST_ROWS]; /* ascending */
   double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];     /* strictly increasing in rows */
@@ -103,6 +106,7 @@ typedef struct {
 
 typedef struct {
   int context;                                       /* as the request's: 0 is the target's */
+  int batch;                                         /* sequences at once */
   bool fresh;                                        /* measure, whatever the cache has */
   void (*progress)(void *user, int done, int total); /* or NULL; called while measuring, at last with done == total */
   void (*note)(void *user, const char *line);        /* or NULL; what did not stop it: an unreadable cache */
@@ -161,6 +165,7 @@ typedef struct {
   const char *draft_dtype; /* "f16", "int8"; NULL: no draft. Static */
   char *backend;
   int threads;
+  int index, places; /* of several prompts: which, from 1, and how many ran at once; places 0: it was the only one */
   dt_stats stats;
   double policy_ms, other_ms;
   size_t peak_memory;               /* of the process */
@@ -171,9 +176,37 @@ typedef struct {
 bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dtl_error *err);
 void dtl_result_free(dtl_result *result);
 
+/* ---- several texts at once --------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  const char *text; /* or NULL with prefix */
+  size_t len;
+  const dt_prefix *prefix;
+} dtl_prompt;
+
+typedef struct {
+  const dtl_policy_options *policy;
+  const dtl_request *request; /* what all share; its prompt, on_text, on_origin and trace are not looked at */
+  const dtl_prompt *prompts;  /* [n] */
+  int n;
+  int places; /* sequences at once: 1..DTL_PLACES */
+  /* Called as each text ends, in whatever order; err: NULL, or why it ended early. The result is freed afterwards. */
+  void (*done)(void *user, int prompt, const dtl_result *result, const dtl_error *err);
+  void *user;
+} dtl_batch;
+
+/* Generates from all prompts, `places` at a time: their passes are shared, and a text that ends makes room for the next.
+ * Each text is what it would be alone, of prompt i with the seeds of policy and request plus i. False: nothing was begun, or
+ * a policy of scope "batch" failed: then `done` was not called for the prompts not begun. What fails of one text alone is
+ * told by `done` only. */
+bool dtl_generate_batch(dt_pair *pair, const dtl_batch *batch, dtl_error *err);
+
+#define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */
+#define DTL_JSON_LINE 2u  /* on one line */
+
 /* The result as JSON text in schema dtrun.result/1 (design.md section 7, metrics as in algorithms.md section 4): malloc'd,
- * NUL-terminated, ends in a newline; NULL when out of memory. brief: without prompt_ids, tokens and text. */
-char *dtl_result_json(const dtl_result *result, bool brief);
+ * NUL-terminated, ends in a newline; NULL when out of memory. */
+char *dtl_result_json(const dtl_result *result, unsigned flags);
 uint64_t dtl_output_hash(const int32_t *tokens, int n); /* FNV-1a 64 over the ids as little-endian int32 */
 double dtl_tokens_per_second(const dtl_result *result);
 

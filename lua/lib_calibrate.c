@@ -45,7 +45,7 @@ int lib_pair_calibrate(lua_State *L) {
   const dtl_costs *costs = driver_costs(L, p, lua_toboolean(L, 2), &err);
   driver_check_interrupt(L);
   if (!costs) return driver_failure(L, &err);
-  lib_costs_push(L, costs);
+  lib_costs_push(L, costs, costs->batch);
   char *json = costs_json(costs, NULL);
   lua_pushstring(L, json ? json : "{}");
   free(json);

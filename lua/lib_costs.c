@@ -1,12 +1,19 @@
-/* Costs as Lua sees them, in the box and in drivers: costs:target(rows, context[, batch]) and costs:draft(..) -> ms. */
+/* Costs as Lua sees them, in the box and in drivers: costs:target(rows, context[, batch]) and costs:draft(..) -> ms of a
+ * pass with so many rows of each of `batch` sequences: if not told, as many as run at once. */
 #include "costs.h"
 
 #include <lauxlib.h>
-#include <string.h>
 
 #define COSTS_TYPE "costs"
 
-const dtl_costs *lib_costs_check(lua_State *L, int i) { return luaL_checkudata(L, i, COSTS_TYPE); }
+typedef struct {
+  dtl_costs table;
+  int places;
+} costs_object;
+
+const dtl_costs *lib_costs_check(lua_State *L, int i) {
+  return &((const costs_object *)luaL_checkudata(L, i, COSTS_TYPE))->table;
+}
 
 static int argument(lua_State *L, int i, const char *who, const char *what, lua_Integer least) {
   int exact;
@@ -18,9 +25,9 @@ static int argument(lua_State *L, int i, const char *who, const char *what, lua_
 
 static int cost(lua_State *L, const char *who, const dtl_costs *costs, const costs_of ms) {
   int rows = argument(L, 2, who, "rows", 1), context = argument(L, 3, who, "context", 0);
-  if (!lua_isnoneornil(L, 4) && argument(L, 4, who, "batch", 1) != 1)
-    return luaL_error(L, "%s: batch = %d: costs are known for a batch of 1", who, (int)lua_tointeger(L, 4));
-  lua_pushnumber(L, costs_pass(costs, ms, rows, context));
+  int batch = ((const costs_object *)costs)->places;
+  if (!lua_isnoneornil(L, 4)) batch = argument(L, 4, who, "batch", 1);
+  lua_pushnumber(L, costs_pass(costs, ms, (double)rows * batch / costs->batch, context));
   return 1;
 }
 
@@ -35,9 +42,10 @@ static int costs_draft(lua_State *L) {
   return cost(L, "costs:draft", costs, costs->draft);
 }
 
-void lib_costs_push(lua_State *L, const dtl_costs *costs) {
+void lib_costs_push(lua_State *L, const dtl_costs *costs, int places) {
   static const luaL_Reg methods[] = {{"target", costs_target}, {"draft", costs_draft}, {NULL, NULL}};
-  memcpy(lua_newuserdatauv(L, sizeof *costs, 0), costs, sizeof *costs);
+  costs_object *object = lua_newuserdatauv(L, sizeof *object, 0);
+  *object = (costs_object){.table = *costs, .places = places};
   if (luaL_newmetatable(L, COSTS_TYPE)) {
     luaL_newlib(L, methods);
     lua_setfield(L, -2, "__index");

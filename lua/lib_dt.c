@@ -80,6 +80,7 @@ int lib_dt_open(lua_State *L) {
                                        {"calibrate", lib_pair_calibrate},
                                        {"save_tuned", lib_pair_save_tuned},
                                        {"generate", lib_pair_generate},
+                                       {"generate_batch", lib_pair_generate_batch},
                                        {NULL, NULL}};
   lib_pair_types(L);
   luaL_newlib(L, functions);

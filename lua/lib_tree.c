@@ -3,25 +3,12 @@
 
 #include <math.h>
 
-lua_Integer run_integer(lua_State *L, int i, const char *who, const char *what) {
-  int exact = 0;
-  lua_Integer value = lua_type(L, i) == LUA_TNUMBER ? lua_tointegerx(L, i, &exact) : 0;
-  if (!exact)
-    luaL_error(L, "%s: %s must be an integer, not %s", who, what,
-               lua_type(L, i) == LUA_TNUMBER ? "a fraction" : luaL_typename(L, i));
-  return value;
-}
-
 /* Integers beyond int's range become its ends: every bound lies far within. */
 static int clip_int(lua_Integer value) {
   return value > 1 << 30 ? 1 << 30 : value < -(1 << 30) ? -(1 << 30) : (int)value;
 }
 
-static dtl_run *check_tree(lua_State *L, const char *who) {
-  dtl_run *run = box_of(L)->run;
-  if (!run || lua_touserdata(L, 1) != run->tree_object) luaL_error(L, "%s: not called as a method of a tree", who);
-  return run;
-}
+static dtl_run *check_tree(lua_State *L, const char *who) { return run_check(L, run_tree_kind, who); }
 
 static int check_node(lua_State *L, const dtl_run *run, int i, const char *who, const char *what) {
   lua_Integer u = run_integer(L, i, who, what);
@@ -49,7 +36,7 @@ static int tree_method_limit(lua_State *L) {
   dtl_run *run = check_tree(L, "tree:limit");
   dt_error err;
   if (tree_limit(run->tree, clip_int(run_integer(L, 2, "tree:limit", "n")), &err))
-    return run_fail(L, run, "tree:limit", &err);
+    return run_fail(L, &err, "tree:limit");
   return 0;
 }
 
@@ -58,7 +45,7 @@ static int tree_method_branch(lua_State *L) {
   int u = check_node(L, run, 2, "tree:branch", "u"), first, last;
   int b = clip_int(run_integer(L, 3, "tree:branch", "b"));
   dt_error err;
-  if (tree_branch(run->tree, u, b, &first, &last, &err)) return run_fail(L, run, "tree:branch", &err);
+  if (tree_branch(run->tree, u, b, &first, &last, &err)) return run_fail(L, &err, "tree:branch");
   lua_pushinteger(L, first);
   lua_pushinteger(L, last);
   return 2;
@@ -74,7 +61,7 @@ static int tree_method_add(lua_State *L) {
     logp = lua_tonumber(L, 4);
   }
   dt_error err;
-  if (tree_add(run->tree, u, token, (float)logp, &v, &err)) return run_fail(L, run, "tree:add", &err);
+  if (tree_add(run->tree, u, token, (float)logp, &v, &err)) return run_fail(L, &err, "tree:add");
   if (v < 0)
     lua_pushnil(L);
   else
@@ -145,22 +132,26 @@ static int read_nodes(lua_State *L, dtl_run *run, int i, int n_index, const char
   return read_list(L, run, i, n, who, "nodes");
 }
 
-int run_draft_step(lua_State *L, dtl_run *run, const char *who) {
-  int n = read_nodes(L, run, 2, 3, who);
-  if (run->phase == RUN_INIT) return luaL_error(L, "%s: nothing can be drafted in init", who);
+void run_read_refs(lua_State *L, dtl_run *run, int i, int n_index, const char *who) {
+  int n = read_nodes(L, run, i, n_index, who);
+  if (run->phase == RUN_INIT) luaL_error(L, "%s: nothing can be drafted in init", who);
   if (run->phase == RUN_COMMITTED)
-    return luaL_error(L, "%s: the iteration is committed; the next draft starts an empty tree", who);
-  if (!run->uses_draft) return luaL_error(L, "%s: this policy declared uses = {draft = false}", who);
-  if (n == 0) return 0;
-  for (int k = 0; k < n; k++) run->refs[k] = (dt_node_ref){.seq = 0, .node = run->ids[k]};
-  dt_error err;
-  double start = dt_clock_ms();
-  dt_status status = dt_draft_step(run->session, run->refs, n, &err);
-  double ms = dt_clock_ms() - start;
-  run->engine_ms += ms;
-  run->draft_ms += ms;
-  box_of(L)->deadline += ms;
-  return status ? run_fail(L, run, who, &err) : 0;
+    luaL_error(L, "%s: the iteration is committed; the next draft starts an empty tree", who);
+  if (!run->uses_draft) luaL_error(L, "%s: this policy declared uses = {draft = false}", who);
+  for (int k = 0; k < n; k++) run->refs[k] = (dt_node_ref){.seq = run->seq, .node = run->ids[k]};
+  run->n_refs = n;
+}
+
+/* context: how the method is called in messages. */
+static int end_draft_step(lua_State *L, int status, lua_KContext context) {
+  (void)status;
+  run_check_pass(L, ((run_handle *)lua_touserdata(L, 1))->run, (const char *)context);
+  return 0;
+}
+
+int run_draft_step(lua_State *L, dtl_run *run, const char *who) {
+  run_read_refs(L, run, 2, 3, who);
+  return run->n_refs ? run_await(L, run, RUN_DRAFT_PASS, (lua_KContext)who, end_draft_step) : 0;
 }
 
 static int tree_method_draft_step(lua_State *L) {
@@ -172,8 +163,7 @@ static int tree_method_branch_best(lua_State *L) {
   int k = clip_int(run_integer(L, 3, "tree:branch_best", "k")), first, last;
   int n = read_nodes(L, run, 2, 4, "tree:branch_best");
   dt_error err;
-  if (tree_branch_best(run->tree, run->ids, n, k, &first, &last, &err))
-    return run_fail(L, run, "tree:branch_best", &err);
+  if (tree_branch_best(run->tree, run->ids, n, k, &first, &last, &err)) return run_fail(L, &err, "tree:branch_best");
   lua_pushinteger(L, first);
   lua_pushinteger(L, last);
   return 2;
@@ -189,7 +179,7 @@ static int tree_method_keep(lua_State *L) {
   } else {
     status = tree_keep_best(run->tree, clip_int(run_integer(L, 2, "tree:keep", "nodes (a list, or how many)")), &err);
   }
-  return status ? run_fail(L, run, "tree:keep", &err) : 0;
+  return status ? run_fail(L, &err, "tree:keep") : 0;
 }
 
 static int tree_method_p(lua_State *L) {
@@ -297,8 +287,9 @@ static const luaL_Reg methods[] = {{"size", tree_method_size},
                                    {NULL, NULL}};
 
 void lib_tree_push(lua_State *L, dtl_run *run) {
-  run->tree_object = lua_newuserdatauv(L, 1, 0);
-  run_object(L, "tree", methods, 0); /* tree, methods */
+  run_handle *handle = run_push_handle(L, run_tree_kind, run, 0);
+  run_object(L, "tree", methods); /* tree, methods */
   lua_pushinteger(L, 0);
   lua_setfield(L, -2, "root");
+  run->tree_handle = handle;
 }

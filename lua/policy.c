@@ -143,7 +143,9 @@ static int take_object(lua_State *L) {
   info->uses_draft = lua_toboolean(L, -1);
   lua_getfield(L, -2, "costs");
   info->uses_costs = lua_toboolean(L, -1);
-  lua_pop(L, 2);
+  lua_getfield(L, -3, "batch");
+  info->batch = lua_toboolean(L, -1);
+  lua_pop(L, 3);
   info->presets = field_texts(L, policy, "presets", &info->n_presets);
   dtl_param *params = field_array(L, policy, "params", sizeof *params, &info->n_params);
   info->params = params;

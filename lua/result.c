@@ -119,7 +119,18 @@ static void add_sampling(cJSON *root, const dtl_result *r) {
   cJSON_AddBoolToObject(sampling, "coupled", r->coupled);
 }
 
-char *dtl_result_json(const dtl_result *r, bool brief) {
+/* null: it was generated alone. */
+static void add_batch(cJSON *root, const dtl_result *r) {
+  if (!r->places) {
+    cJSON_AddNullToObject(root, "batch");
+    return;
+  }
+  cJSON *batch = cJSON_AddObjectToObject(root, "batch");
+  cJSON_AddNumberToObject(batch, "index", r->index);
+  cJSON_AddNumberToObject(batch, "places", r->places);
+}
+
+char *dtl_result_json(const dtl_result *r, unsigned flags) {
   cJSON *root = cJSON_CreateObject();
   char seed[24];
   snprintf(seed, sizeof seed, "%" PRIu64, r->seed);
@@ -129,6 +140,7 @@ char *dtl_result_json(const dtl_result *r, bool brief) {
   cJSON_AddRawToObject(root, "params", r->params ? r->params : "{}");
   cJSON_AddStringToObject(root, "seed", seed);
   add_sampling(root, r);
+  add_batch(root, r);
   add_text(root, "backend", r->backend);
   cJSON_AddNumberToObject(root, "threads", r->threads);
   add_text(root, "target", r->target);
@@ -136,13 +148,13 @@ char *dtl_result_json(const dtl_result *r, bool brief) {
   add_text(root, "draft_dtype", r->draft_dtype);
   cJSON_AddStringToObject(root, "finish_reason", r->finish_reason);
   cJSON_AddNumberToObject(root, "prompt_tokens", r->n_prompt);
-  if (!brief) {
+  if (!(flags & DTL_JSON_BRIEF)) {
     add_ids(root, "prompt_ids", r->prompt_ids, r->n_prompt);
     add_ids(root, "tokens", r->tokens, r->n_tokens);
     add_string(root, "text", r->text ? r->text : "", r->text_len);
   }
   add_stats(root, r);
-  char *text = cJSON_Print(root);
+  char *text = flags & DTL_JSON_LINE ? cJSON_PrintUnformatted(root) : cJSON_Print(root);
   cJSON_Delete(root);
   if (!text) return NULL;
   size_t len = strlen(text);

@@ -1,5 +1,8 @@
-/* One generation as the policy's calls see it. The userdata `tree` and `seq` carry nothing: which they are is known by
- * their address, and what they stand for is here. */
+/* One text being generated as the policy's calls see it: its place in the session, and where its iteration stands. The
+ * userdata `tree` and `seq` hold a pointer to it, which is taken away when the text ends.
+ *
+ * The passes are called with any number of runs of one session and serve all of them at once. A run in lockstep does not
+ * call its passes itself: the policy's call waits, and who drives the runs does it for all that wait. */
 #ifndef DTL_RUN_H
 #define DTL_RUN_H
 
@@ -8,41 +11,93 @@
 #include <lauxlib.h>
 
 #define RUN_ROLLBACKS 8 /* most of one step */
-#define RUN_SEQ_ID 1    /* how Lua counts the only sequence */
 
 typedef enum { RUN_INIT, RUN_DRAFT, RUN_VERIFIED, RUN_COMMITTED } run_phase;
+typedef enum { RUN_NO_PASS, RUN_DRAFT_PASS, RUN_VERIFY_PASS } run_pass;
 
 typedef struct dtl_run {
   dt_session *session;
+  int seq; /* of the session */
+  int id;  /* how Lua counts it: which of the policy object's sequences it is, from 1 */
   dt_tree *tree;
-  bool uses_draft;
+  bool uses_draft, lockstep;
   run_phase phase;
+  run_pass awaits;                       /* what a call that waits waits for */
   int rollbacks;                         /* of this step */
   double draft_ms, verify_ms, commit_ms; /* of this iteration */
-  double engine_ms;                      /* inside the engine during this call into the policy */
   dt_verdict verdict;
   dt_committed block; /* valid in RUN_COMMITTED */
-  dt_error failure;   /* when the box died of BOX_ENGINE_FAILED */
-  const void *tree_object, *seq_object;
+  dt_error failure;   /* how the last pass went */
+  struct run_handle *tree_handle, *seq_handle;
+  int n_refs;
+  dt_node_ref refs[1 + DT_TREE_ENTRIES]; /* what the next draft pass is for */
   int32_t ids[1 + DT_TREE_ENTRIES];
-  dt_node_ref refs[1 + DT_TREE_ENTRIES];
 } dtl_run;
 
-/* Pushes a table of methods for the userdata below it on the stack and makes it its metatable. Raises. */
-void lib_tree_push(lua_State *L, dtl_run *run); /* pushes tree; field seq is set by lib_seq_push */
-void lib_seq_push(lua_State *L, dtl_run *run);  /* stack: tree -> tree, seq; ties the two together */
+/* Begins an iteration: an empty tree. */
+dt_status run_begin(dtl_run *run, dt_error *err);
+
+/* One pass for all these runs of a session, n >= 1: of the draft model for the nodes in their refs, of the target for their
+ * trees, and the commit. How it went is in each one's failure: what one run did wrong does not touch the others. */
+void run_draft(dtl_run *const *runs, int n);
+void run_verify(dtl_run *const *runs, int n);
+void run_commit(dtl_run *const *runs, int n, unsigned flags);
+
+/* ---- objects ----------------------------------------------------------------------------------------------------------- */
+
+/* What the userdata of a run holds. `kind` is one of the addresses below, which no other userdata begins with. */
+typedef struct run_handle {
+  const char *kind;
+  dtl_run *run; /* NULL: its text has ended */
+} run_handle;
+
+extern const char run_tree_kind[], run_seq_kind[];
+
+/* Pushes a new handle with n_values user values. Raises. */
+run_handle *run_push_handle(lua_State *L, const char *kind, dtl_run *run, int n_values);
+
+/* The run of the handle at index 1; raises where that is none of this kind, or one whose text has ended. */
+dtl_run *run_check(lua_State *L, const char *kind, const char *who);
+
+/* Takes the run away from its objects. */
+void run_detach(dtl_run *run);
+
+/* Makes the new userdata on top an object of the kind `name` with these methods. Leaves userdata, methods. */
+void run_object(lua_State *L, const char *name, const luaL_Reg *methods);
+
+/* Pushes tree and makes its handle the run's; field seq is set by lib_seq_push. Raises. */
+void lib_tree_push(lua_State *L, dtl_run *run);
+void lib_seq_push(lua_State *L, dtl_run *run); /* stack: tree -> tree, seq; ties the two together */
+
+/* ---- methods ------------------------------------------------------------------------------------------------------------ */
 
 /* tree:draft_step and seq:draft_step: nodes at index 2, their number at 3. */
 int run_draft_step(lua_State *L, dtl_run *run, const char *who);
 
-/* Raises for what a primitive failed with, or ends the call when the engine itself failed. */
-int run_fail(lua_State *L, dtl_run *run, const char *who, const dt_error *err);
+/* Puts the nodes at index i, a list (of which as many as the number at index n_index says, nil: all) or one node, into the
+ * run's refs, after checking that it may draft now. */
+void run_read_refs(lua_State *L, dtl_run *run, int i, int n_index, const char *who);
+
+/* Has a pass done, alone or in lockstep, and goes on with then(L, .., context). Use as return run_await(...). */
+int run_await(lua_State *L, dtl_run *run, run_pass pass, lua_KContext context, lua_KFunction then);
+
+/* Raises unless a tree of this iteration is at hand. */
+void run_check_iteration(lua_State *L, const dtl_run *run, const char *who);
+
+/* Raises for what the last pass failed with, or ends the call when the engine itself failed; else goes on. */
+void run_check_pass(lua_State *L, const dtl_run *run, const char *who);
+
+/* The same for what a call of the engine failed with. */
+int run_fail(lua_State *L, const dt_error *err, const char *who);
+
+/* The flags in the table of options at index 2 of a commit. */
+unsigned run_commit_flags(lua_State *L, const char *who);
+
+/* Fills the table `out` of the sequence at index seq after a verify pass, or a commit. */
+void lib_seq_verified(lua_State *L, int seq, const dtl_run *run);
+void lib_seq_committed(lua_State *L, int seq, const dtl_run *run);
 
 /* The integer argument i; `who` and `what` name it in the message. */
 lua_Integer run_integer(lua_State *L, int i, const char *who, const char *what);
-
-/* Makes the new userdata on top an object of the kind `name` with these methods (each gets nup upvalues, which are popped
- * from above the userdata). Leaves userdata, methods. */
-void run_object(lua_State *L, const char *name, const luaL_Reg *methods, int nup);
 
 #endif

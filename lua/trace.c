@@ -96,7 +96,7 @@ static void write_line(dtl_trace *trace) {
 
 /* ---- lines ------------------------------------------------------------------------------------------------------------- */
 
-void trace_begin(dtl_trace *trace, const dt_pair *pair, const dt_session *session, const dtl_result *r) {
+void trace_begin(dtl_trace *trace, const dt_pair *pair, const dtl_run *run, const dtl_result *r) {
   trace->pair = pair;
   put(trace, "{\"schema\":\"dtrun.trace/1\",\"version\":\"%s\",", dt_version());
   put_name(trace, "policy", r->policy);
@@ -107,9 +107,9 @@ void trace_begin(dtl_trace *trace, const dt_pair *pair, const dt_session *sessio
   put_name(trace, "draft", r->draft);
   put_name(trace, "draft_dtype", r->draft_dtype);
   put_name(trace, "backend", r->backend);
-  int n = dt_seq_length(session, 0);
+  int n = dt_seq_length(run->session, run->seq);
   put(trace, "\"threads\":%d,\"prompt_tokens\":%d,", r->threads, n);
-  put_tokens(trace, "prompt", dt_seq_tokens(session, 0), n);
+  put_tokens(trace, "prompt", dt_seq_tokens(run->session, run->seq), n);
   put(trace, "}");
   write_line(trace);
 }
@@ -143,9 +143,9 @@ static size_t whole_characters(const char *text, size_t at) {
 static void put_committed(dtl_trace *trace, const dtl_run *run) {
   const dt_committed *block = &run->block;
   size_t len;
-  const char *text = dt_seq_text(run->session, 0, &len);
-  int first = dt_seq_length(run->session, 0) - block->n;
-  const size_t *ends = dt_seq_text_ends(run->session, 0) + first;
+  const char *text = dt_seq_text(run->session, run->seq, &len);
+  int first = dt_seq_length(run->session, run->seq) - block->n;
+  const size_t *ends = dt_seq_text_ends(run->session, run->seq) + first;
   put(trace, "\"committed\":[");
   for (int i = 0; i < block->n; i++) {
     size_t end = whole_characters(text, ends[i] < len ? ends[i] : len);
@@ -165,7 +165,7 @@ void trace_iteration(dtl_trace *trace, const dtl_run *run, double policy_ms) {
   const dt_tree *t = run->tree;
   if (trace->failure) return;
   put(trace, "{\"iteration\":%ld,\"length\":%d,\"rollbacks\":%d,\"nodes\":[", ++trace->iterations,
-      dt_seq_length(run->session, 0) - run->block.n, run->rollbacks);
+      dt_seq_length(run->session, run->seq) - run->block.n, run->rollbacks);
   for (int v = 0; v < t->nodes; v++) put_node(trace, t, v);
   put(trace, "],\"bonus\":{\"token\":%d,", run->verdict.bonus);
   put_tokens(trace, "text", &run->verdict.bonus, 1);

@@ -7,7 +7,7 @@
 #include "run.h"
 
 /* After the sequence has started; r says what runs. The pair must outlive the trace. */
-void trace_begin(dtl_trace *trace, const dt_pair *pair, const dt_session *session, const dtl_result *r);
+void trace_begin(dtl_trace *trace, const dt_pair *pair, const dtl_run *run, const dtl_result *r);
 
 /* After a commit, while the tree can be read. */
 void trace_iteration(dtl_trace *trace, const dtl_run *run, double policy_ms);

@@ -1,14 +1,16 @@
 -- CAST (Cost-Aware Speculative Tree, 2025): EAGLE-2's tree, with breadth, depth and the number of verified nodes
--- chosen by what passes cost on this machine.
+-- chosen by what passes cost on this machine, for all texts of a batch together.
 --
--- u[k] is the sum of the k largest p of a layer's nodes, c[k] what k of them cost, as a share of a target pass over one
--- row. The paper's select(u, c, C) is the largest j with (u[j]-u[i]) / (c[j]-c[i]) >= C for every i < j; c being
--- strictly increasing, that is the last j at which u[j] - C c[j] is largest.
+-- u[k] is the sum of the k largest p of a layer's nodes, its mean over the batch; c[k] what k of them in each tree
+-- cost, as a share of a target pass over the roots. The paper's select(u, c, C) is the largest j with
+-- (u[j]-u[i]) / (c[j]-c[i]) >= C for every i < j; c being strictly increasing, that is the last j at which
+-- u[j] - C c[j] is largest.
 local policy = require "dt.policy"
 
 local Cast = policy.define {
   name   = "cast",
   doc    = "EAGLE-2's tree, its breadth, depth and size chosen by measured costs",
+  scope  = "batch",
   uses   = { costs = true },
   params = {
     { "breadth", true, doc = "expand as many nodes of a layer as pay; off: the best top_k" },
@@ -32,7 +34,7 @@ local Cast = policy.define {
 }
 
 function Cast:init()
-  self.level, self.best = {}, {}
+  self.level, self.best = {}, {} -- by tree: the nodes to expand, the best of all
   self.ratios = {} -- [i] u of layer i + 1 over u of layer i, in recent iterations
   for i = 0, self.max_depth do
     self.ratios[i] = policy.window(self.R)
@@ -40,43 +42,64 @@ function Cast:init()
   end
 end
 
--- select over the nodes list[1..n]: how many, their u and their c. cost(k) is the c of k nodes.
-local function select(tree, list, n, cost, C, allow_empty)
+-- select over the nodes lists[b][1..n] of the batch's trees: how many of each, their u and their c. cost(k) is the c of
+-- k.
+local function select(batch, lists, n, cost, C, allow_empty)
   local u, most, j, u_j, c_j = 0, -math.huge, 0, 0, 0
   if allow_empty then most, c_j = -C * cost(0), cost(0) end
   for k = 1, n do
-    u = u + tree:p(list[k])
+    for b = 1, #batch do
+      local node = lists[b][k]
+      if node then u = u + batch[b]:p(node) / #batch end
+    end
     local c = cost(k)
     if u - C * c >= most then most, j, u_j, c_j = u - C * c, k, u, c end
   end
   return j, u_j, c_j
 end
 
-function Cast:draft(tree)
-  local context, costs, top_k, level = tree.seq:length(), self.costs, self.top_k, self.level
-  local once = costs:target(1, context)
-  local function draft_cost(k) return k > 0 and costs:draft(k, context) / once or 0 end
-  local function target_cost(k) return costs:target(k + 1, context) / once end -- the root's row is in the pass
-  tree:limit(4096)
-  level[1] = tree.root
+-- Drafts n nodes of each tree's level and makes the best of their children the next level: the largest one's size.
+local function expand(batch, level, n, top_k)
+  local most = 0
+  batch:draft_step(level, n)
+  for b = 1, #batch do
+    local tree, list = batch[b], level[b]
+    local first = tree:size() + 1
+    for i = 1, math.min(n, #list) do tree:branch(list[i], top_k) end
+    most = math.max(most, #tree:best(top_k, first, tree:size(), list))
+  end
+  return most
+end
+
+function Cast:draft(batch)
+  local costs, top_k, level, best, B = self.costs, self.top_k, self.level, self.best, #batch
+  local context, layers = 0, 0
+  for b = 1, B do
+    local tree = batch[b]
+    tree:limit(4096)
+    context, layers = math.max(context, tree.seq:length()), math.max(layers, tree:depth_room())
+    level[b], best[b] = { tree.root }, best[b] or {}
+  end
+  local once = costs:target(1, context, B)
+  local function draft_cost(k) return k > 0 and costs:draft(k, context, B) / once or 0 end
+  local function target_cost(k) return costs:target(k + 1, context, B) / once end -- the root's row is in the pass
   local n, u, c = 1, 1, draft_cost(1)
-  for i = 0, math.min(self.max_depth, tree:depth_room()) - 1 do
+  for i = 0, math.min(self.max_depth, layers) - 1 do
     local asked = self.depth and (i > 0 or self.allow_empty)
     if n == 0 or (asked and self.ratios[i]:mean() * u < (self.C2 or self.C) * c) then
       if i == 0 then self.ratios[0]:push(1) end -- who drafts nothing learns nothing: try again some time
       break
     end
-    local first, last = policy.expand(tree, level, n, top_k)
-    if last < first then break end -- the draft model's context has ended
-    tree:best(top_k, first, last, level)
-    local candidates, below = #level, u
+    local candidates, below = expand(batch, level, n, top_k), u
+    if candidates == 0 then break end -- the draft model's context has ended
     local C1 = self.breadth and (self.C1 or self.C) or 0
-    n, u, c = select(tree, level, candidates, draft_cost, C1, self.breadth and self.allow_empty)
+    n, u, c = select(batch, level, candidates, draft_cost, C1, self.breadth and self.allow_empty)
     self.ratios[i]:push(u / below)
   end
-  local best, keep = tree:best(self.total, 1, tree:size(), self.best), nil
-  if self.rerank then keep = select(tree, best, #best, target_cost, self.C3 or self.C, self.allow_empty) end
-  tree:keep(keep or #best)
+  local most = 0
+  for b = 1, B do most = math.max(most, #batch[b]:best(self.total, 1, batch[b]:size(), best[b])) end
+  if self.rerank then most = select(batch, best, most, target_cost, self.C3 or self.C, self.allow_empty) end
+  for b = 1, B do batch[b]:keep(most) end
 end
 
 return Cast

@@ -134,6 +134,10 @@ typedef struct {
   dt_status (*upload)(dt_backend *, const dt_model_desc *desc, dt_weights **, dt_error *);
   void (*free_weights)(dt_weights *);
 
+  /* Bytes of the cache of one sequence of `slots` rows, and bytes that may still be taken (SIZE_MAX: nobody knows). */
+  size_t (*cache_bytes)(const dt_weights *, int slots);
+  size_t (*bytes_free)(const dt_backend *);
+
   /* Room for `sequences` times `slots` rows. */
   dt_status (*create_cache)(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
   void (*free_cache)(dt_cache *);

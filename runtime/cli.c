@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, STRING, NUMBER, REAL, SEED, SETTING, STOP } option_kind;
+typedef enum { FLAG, STRING, NUMBER, REAL, SEED, SETTING, STOP, PROMPT } option_kind;
 
 typedef struct {
   const char *names[3];
@@ -24,12 +24,14 @@ typedef struct {
 static const option options[] = {
     {{"-f", "--prompt"},
      "FILE",
-     STRING,
-     FIELD(prompt_file),
+     PROMPT,
      0,
      0,
-     "prompt from a file, bytes as they are; '-': standard input"},
+     0,
+     "prompt from a file, bytes as they are; '-': standard input (repeatable)"},
     {{"-p", "--text"}, "TEXT", STRING, FIELD(text), 0, 0, "prompt given here"},
+    {{"--prompts"}, "FILE.jsonl", STRING, FIELD(prompts), 0, 0, "a prompt from each line {\"prompt\": \"...\"}"},
+    {{"-np", "--parallel"}, "N", NUMBER, FIELD(parallel), 0, DTL_PLACES, "of several prompts, as many at once (8)"},
     {{"-m", "--target", "--model"},
      "DIR",
      STRING,
@@ -167,6 +169,7 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
     if (!*value) return dt_fail(err, DT_EINPUT, "%s: expected a text that is not empty", name);
     out->stop[out->n_stop++] = value;
     break;
+  case PROMPT: out->files[out->n_files++] = value; break;
   case SETTING: {
     char *equals = strchr(value, '=');
     if (!equals || equals == value)
@@ -207,7 +210,9 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
   *out = (cli_options){.tokens = 128};
   out->settings = calloc((size_t)argc + 1, sizeof *out->settings); /* argc bounds how often an option can be repeated */
   out->stop = calloc((size_t)argc + 1, sizeof *out->stop);
-  if (!out->settings || !out->stop) return dt_fail_memory(err, "the options", (size_t)argc * sizeof *out->settings);
+  out->files = calloc((size_t)argc + 1, sizeof *out->files);
+  if (!out->settings || !out->stop || !out->files)
+    return dt_fail_memory(err, "the options", (size_t)argc * sizeof *out->settings);
   bool only_words = false; /* after "--" */
   for (int i = 0, used; i < argc; i += used) {
     used = 1;
@@ -231,6 +236,7 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
 void cli_free(cli_options *o) {
   free(o->settings);
   free(o->stop);
+  free(o->files);
 }
 
 void cli_help(FILE *out) {

@@ -8,16 +8,17 @@
 #include <stdio.h>
 
 typedef struct {
-  const char *policy; /* NULL: none named */
-  const char *prompt_file, *text;
+  const char *policy;         /* NULL: none named */
+  const char *text, *prompts; /* prompts: a file of many */
   const char *target, *draft, *draft_dtype, *backend;
   const char *preset, *compare, *json, *trace;
-  int tokens, context, threads, top_k;
+  int tokens, context, threads, parallel, top_k;
   float temp, top_p, min_p;
   uint64_t seed;
   dtl_setting *settings; /* [n_settings] */
   const char **stop;     /* [n_stop] */
-  int n_settings, n_stop;
+  const char **files;    /* [n_files] prompts */
+  int n_settings, n_stop, n_files;
   bool ignore_eos, uncoupled, color, quiet, verbose;
   bool help, version, list;
 } cli_options;

@@ -168,8 +168,8 @@ typedef struct {
   int32_t bonus;
 } dt_verdict;
 
-/* One target pass over root and kept nodes of every named sequence, and the accepted path of each. DT_EDEVICE: the target
- * returned NaN. */
+/* One target pass over root and kept nodes of every named sequence, and the accepted path of each. DT_EDEVICE: the device
+ * failed, or the target returned NaN for the sequences whose bonus is -1: the others are verified. */
 dt_status dt_verify_tree(dt_session *session, const int *seqs, int n, dt_verdict *verdicts, dt_error *err);
 
 #define DT_COMMIT_REBUILD 1u /* run root and accepted tokens through the target again instead of moving their rows */

@@ -2,21 +2,19 @@
  * bytes only; every message is one line on standard error. Exit status: 0 done, 1 engine or device or disk, 2 usage or
  * input, 3 the policy, 130 Ctrl-C. */
 #include "cli.h"
+#include "complain.h"
 #include "report.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_ENGINE = 1, EXIT_USAGE = 2, EXIT_POLICY = 3, EXIT_INTERRUPTED = 130 };
-
 #define WARM_UP_TOKENS 16
-#define MOST_PROMPT_BYTES (64u << 20) /* far above any context; stops `-f /dev/zero` */
+#define PLACES 8 /* of --parallel */
 
 static volatile sig_atomic_t interrupted; /* set by the first Ctrl-C, and when standard output fails */
 
@@ -32,31 +30,6 @@ static void catch_interrupt(void) {
   if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL);
 }
 
-/* Prints one line and returns `status`. Arguments may hold anything a user typed: what would break the line is replaced. */
-static int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int complain(int status, const char *format, ...) {
-  char line[1200];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(line, sizeof line, format, args);
-  va_end(args);
-  for (char *c = line; *c; c++)
-    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-  fprintf(stderr, "dtrun: %s\n", line);
-  return status;
-}
-
-static int complain_of(const dtl_error *err) {
-  static const int status[] = {
-      [DTL_POLICY] = EXIT_POLICY, [DTL_INPUT] = EXIT_USAGE, [DTL_CONTEXT] = EXIT_USAGE, [DTL_DEVICE] = EXIT_ENGINE};
-  return complain(status[err->kind], "%s", err->message);
-}
-
-static int complain_of_engine(const dt_error *err) {
-  bool usage = err->status == DT_EINPUT || err->status == DT_ECONTEXT;
-  return complain(usage ? EXIT_USAGE : EXIT_ENGINE, "%s", err->message);
-}
-
 /* Nothing that was printed may be lost in silence. */
 static int finish_output(int status) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return status;
@@ -66,8 +39,8 @@ static int finish_output(int status) {
 /* ---- what a run needs ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
-  char *prompt, *target, *draft;
-  size_t prompt_len;
+  prompt_list prompts;
+  char *target, *draft;
   dtl_policy *policy, *other; /* other: of --compare, or NULL */
   dt_pair *pair;
   dtl_trace *trace; /* or NULL */
@@ -85,43 +58,20 @@ static void job_free(job *j) {
   dt_pair_close(j->pair);
   dtl_policy_close(j->policy);
   dtl_policy_close(j->other);
-  free(j->prompt);
+  prompts_free(&j->prompts);
   free(j->target);
   free(j->draft);
 }
 
-static int read_prompt_file(const char *path, job *j) {
-  bool standard = strcmp(path, "-") == 0;
-  const char *name = standard ? "standard input" : path;
-  FILE *file = standard ? stdin : fopen(path, "rb");
-  if (!file) return complain(EXIT_USAGE, "prompt %s: %s", name, strerror(errno));
-  size_t capacity = 0, n = 0, got = 1;
-  int status = 0;
-  while (got > 0 && !status) {
-    if (n == capacity) {
-      capacity = capacity ? capacity * 2 : 1 << 16;
-      char *grown = capacity <= MOST_PROMPT_BYTES ? realloc(j->prompt, capacity) : NULL;
-      if (!grown)
-        status = complain(EXIT_USAGE, "prompt %s: longer than any context", name);
-      else
-        j->prompt = grown;
-    }
-    if (!status) n += got = fread(j->prompt + n, 1, capacity - n, file);
-  }
-  if (!status && ferror(file)) status = complain(EXIT_USAGE, "prompt %s: %s", name, strerror(errno));
-  if (!status && n == 0) status = complain(EXIT_USAGE, "prompt %s: empty, expected some text", name);
-  if (!standard) fclose(file);
-  j->prompt_len = n;
-  return status;
+static int read_prompts(const cli_options *o, job *j) {
+  dt_error err;
+  dt_status status = o->text ? prompts_add_text(&j->prompts, o->text, &err) : DT_OK;
+  for (int i = 0; i < o->n_files && !status; i++) status = prompts_add_file(&j->prompts, o->files[i], &err);
+  if (o->prompts && !status) status = prompts_add_lines(&j->prompts, o->prompts, &err);
+  return status ? complain_of_engine(&err) : 0;
 }
 
-static int read_prompt(const cli_options *o, job *j) {
-  if (o->prompt_file) return read_prompt_file(o->prompt_file, j);
-  if (!*o->text) return complain(EXIT_USAGE, "prompt of --text: empty, expected some text");
-  j->prompt_len = strlen(o->text);
-  j->prompt = strdup(o->text);
-  return j->prompt ? 0 : complain(EXIT_ENGINE, "out of memory: the prompt");
-}
+static bool are_several(const cli_options *o, const job *j) { return o->prompts || j->prompts.n > 1; }
 
 static bool wants_tuned(const cli_options *o) { return o->preset && strcmp(o->preset, DTL_TUNED) == 0; }
 
@@ -138,8 +88,9 @@ static dtl_policy_options policy_options(const cli_options *o, const dt_pair *pa
 
 /* All that can be refused before a token is generated. */
 static int prepare(const cli_options *o, job *j) {
-  if (!o->prompt_file && !o->text) return complain(EXIT_USAGE, "no prompt: give --prompt FILE or --text TEXT");
-  if (o->prompt_file && o->text) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
+  if (!o->n_files && !o->text && !o->prompts)
+    return complain(EXIT_USAGE, "no prompt: give --prompt FILE, --text TEXT or --prompts FILE.jsonl");
+  if (o->n_files && o->text) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
   dt_error engine;
   if (o->json && report_check_path(o->json, &engine)) return complain_of_engine(&engine);
 
@@ -148,8 +99,10 @@ static int prepare(const cli_options *o, job *j) {
   if (!dtl_policy_open(&po, &j->policy, &err)) return complain_of(&err);
   if (o->compare && !dtl_policy_open(&(dtl_policy_options){.policy = o->compare, .seed = o->seed}, &j->other, &err))
     return complain_of(&err);
-  int status = read_prompt(o, j);
+  int status = read_prompts(o, j);
   if (status) return status;
+  if (are_several(o, j) && (o->trace || o->color))
+    return complain(EXIT_USAGE, "%s shows one text: give one prompt", o->trace ? "--trace" : "--color");
 
   bool needs_draft =
       dtl_policy_describe(j->policy)->uses_draft || (j->other && dtl_policy_describe(j->other)->uses_draft);
@@ -226,22 +179,27 @@ static bool outputs_meet(void) {
          out.st_ino == err.st_ino;
 }
 
+/* What all runs have in common. */
+static dtl_request make_request(const cli_options *o, const job *j) {
+  return (dtl_request){.text = j->prompts.list[0].text,
+                       .text_len = j->prompts.list[0].len,
+                       .context = o->context,
+                       .costs = &j->costs,
+                       .interrupt = &interrupted,
+                       .seq = {.max_tokens = o->tokens,
+                               .ignore_eos = o->ignore_eos,
+                               .stop = o->stop,
+                               .n_stop = o->n_stop,
+                               .sampling = {o->seed, o->temp, o->top_k, o->top_p, o->min_p},
+                               .uncoupled = o->uncoupled}};
+}
+
 static int run_policies(const cli_options *o, job *j) {
   bool json_only = o->json && strcmp(o->json, "-") == 0;
-  dtl_request request = {.text = j->prompt,
-                         .text_len = j->prompt_len,
-                         .context = o->context,
-                         .costs = &j->costs,
-                         .user = j,
-                         .interrupt = &interrupted,
-                         .seq = {.max_tokens = o->tokens,
-                                 .ignore_eos = o->ignore_eos,
-                                 .stop = o->stop,
-                                 .n_stop = o->n_stop,
-                                 .sampling = {o->seed, o->temp, o->top_k, o->top_p, o->min_p},
-                                 .uncoupled = o->uncoupled},
-                         .on_text = json_only ? NULL : show_text,
-                         .on_origin = o->color && !json_only ? show_origin : NULL};
+  dtl_request request = make_request(o, j);
+  request.user = j;
+  if (!json_only) request.on_text = show_text;
+  if (o->color && !json_only) request.on_origin = show_origin;
   dtl_error err, other_err;
   if (j->other) warm_up(o, j, request);
   request.trace = j->trace;
@@ -277,12 +235,74 @@ static int run_policies(const cli_options *o, job *j) {
   return status;
 }
 
+/* ---- runs of several prompts ------------------------------------------------------------------------------------------- */
+
+static int places(const cli_options *o, const job *j) {
+  int most = o->parallel ? o->parallel : PLACES;
+  return j->prompts.n < most ? j->prompts.n : most;
+}
+
+/* All prompts under one policy; their results are told to `results`. Returns the exit status. */
+static int run_batch(const cli_options *o, const job *j, const dtl_policy_options *policy, several *results,
+                     several_sum *sum) {
+  dtl_request request = make_request(o, j);
+  dtl_prompt *list = calloc((size_t)j->prompts.n, sizeof *list);
+  if (!list) return complain(EXIT_ENGINE, "out of memory: the prompts");
+  for (int i = 0; i < j->prompts.n; i++)
+    list[i] = (dtl_prompt){.text = j->prompts.list[i].text, .len = j->prompts.list[i].len};
+  dtl_batch batch = {.policy = policy,
+                     .request = &request,
+                     .prompts = list,
+                     .n = j->prompts.n,
+                     .places = places(o, j),
+                     .done = several_done,
+                     .user = results};
+  dtl_error err;
+  bool ok = dtl_generate_batch(j->pair, &batch, &err);
+  free(list);
+  int status = several_finish(results, sum);
+  if (!ok && !sum->failed) status = complain_of(&err); /* else it was told with a text */
+  return !status && interrupted ? EXIT_INTERRUPTED : status;
+}
+
+/* The same prompts under the policy of --compare, in silence. */
+static int compare_batch(const cli_options *o, const job *j, const several *results, const several_sum *sum) {
+  dtl_policy_options other = {.policy = o->compare, .seed = o->seed};
+  several_options options = {.prompts = &j->prompts, .silent = true, .stop = &interrupted};
+  several *compared;
+  several_sum other_sum;
+  dt_error err;
+  if (several_open(&options, &compared, &err)) return complain_of_engine(&err);
+  int status = run_batch(o, j, &other, compared, &other_sum), differs = several_compare(results, compared);
+  several_free(compared);
+  if (status) return status;
+  if (differs >= 0)
+    return complain(EXIT_ENGINE, "the engine failed: %s and %s differ in prompt %s", o->policy, o->compare,
+                    j->prompts.list[differs].name);
+  if (!o->quiet) report_sums(dtl_policy_describe(j->policy)->name, sum, o->compare, &other_sum);
+  return 0;
+}
+
+static int run_several(const cli_options *o, job *j) {
+  several_options options = {.prompts = &j->prompts, .json = o->json, .quiet = o->quiet, .stop = &interrupted};
+  dtl_policy_options policy = policy_options(o, j->pair);
+  several *results;
+  several_sum sum;
+  dt_error err;
+  if (several_open(&options, &results, &err)) return complain_of_engine(&err);
+  int status = run_batch(o, j, &policy, results, &sum);
+  if (!o->quiet) report_sum(&sum, j->prompts.n, places(o, j));
+  if (!status && o->compare) status = compare_batch(o, j, results, &sum);
+  several_free(results);
+  return status;
+}
+
 static int generate(const cli_options *o) {
   job j = {0};
   int status = prepare(o, &j);
   catch_interrupt();
   if (!status) status = calibrate(o, &j);
-  if (!status) status = run_policies(o, &j);
+  if (!status) status = are_several(o, &j) ? run_several(o, &j) : run_policies(o, &j);
   job_free(&j);
   return status;
 }

@@ -190,7 +190,7 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
   double start = dt_clock_ms();
   int longest = 1;
   for (int i = 0; i < n; i++) {
-    verdicts[i] = (dt_verdict){.seq = seqs[i], .depth = deepest_kept(s->seq[seqs[i]].tree)};
+    verdicts[i] = (dt_verdict){.seq = seqs[i], .depth = deepest_kept(s->seq[seqs[i]].tree), .bonus = -1};
     if (verdicts[i].depth > longest) longest = verdicts[i].depth;
   }
   pass_begin(&s->rows, longest);
@@ -210,9 +210,11 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
     v->path = q->path;
     v->bonus = q->bonus;
     v->drafted = q->tree->n_kept;
-    if (v->bonus < 0) /* elsewhere in the tree a NaN is harmless: plain decoding would not have seen it */
-      return dt_fail(err, DT_EDEVICE, "the target model %s returned NaN at position %d", s->pair->target_info.path,
-                     q->length - 1 + v->accepted);
+    if (v->bonus < 0) { /* elsewhere in the tree a NaN is harmless: plain decoding would not have seen it */
+      status = dt_fail(err, DT_EDEVICE, "the target model %s returned NaN at position %d", s->pair->target_info.path,
+                       q->length - 1 + v->accepted);
+      continue;
+    }
     q->fresh = false;
     q->stats.iterations++;
     q->stats.drafted += v->drafted;
@@ -220,7 +222,7 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
     q->stats.verify_ms += ms;
     for (int d = 1; d <= v->depth; d++) q->stats.verified_at[d]++;
   }
-  return DT_OK;
+  return status;
 }
 
 /* ---- commit ------------------------------------------------------------------------------------------------------------ */

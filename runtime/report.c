@@ -61,6 +61,20 @@ dt_status report_comparison(const dtl_result *a, const dtl_result *b, bool quiet
   return DT_OK;
 }
 
+static double rate(const several_sum *sum) { return sum->ms > 0 ? 1000 * (double)sum->tokens / sum->ms : 0; }
+
+void report_sum(const several_sum *sum, int prompts, int places) {
+  char failed[40] = "";
+  if (sum->failed) snprintf(failed, sizeof failed, " (%d failed)", sum->failed);
+  fprintf(stderr, "dtrun: %d of %d texts%s, %d at once, %ld tokens in %.2f s: %.1f tokens/s\n", sum->ended, prompts,
+          failed, places, sum->tokens, sum->ms / 1000, rate(sum));
+}
+
+void report_sums(const char *policy, const several_sum *sum, const char *other, const several_sum *other_sum) {
+  fprintf(stderr, "dtrun: %s %.1f tokens/s, %s %.1f tokens/s: %.2fx, same %ld tokens\n", policy, rate(sum), other,
+          rate(other_sum), ratio(rate(sum), rate(other_sum)), sum->tokens);
+}
+
 /* ---- the JSON file ---------------------------------------------------------------------------------------------------- */
 
 dt_status report_check_path(const char *path, dt_error *err) {
@@ -82,7 +96,7 @@ dt_status report_check_path(const char *path, dt_error *err) {
 /* The member "compare" as text, malloc'd; NULL: out of memory. */
 static char *compare_text(const dtl_result *result, const dtl_result *other) {
   static const char *const members[] = {"policy", "params", "stats"};
-  char *text = dtl_result_json(other, false), *printed = NULL;
+  char *text = dtl_result_json(other, 0), *printed = NULL;
   cJSON *from = text ? cJSON_Parse(text) : NULL, *to = cJSON_CreateObject();
   double speedup = ratio(dtl_tokens_per_second(result), dtl_tokens_per_second(other));
   if (from && to && cJSON_AddNumberToObject(to, "speedup", speedup)) {
@@ -97,7 +111,7 @@ static char *compare_text(const dtl_result *result, const dtl_result *other) {
 }
 
 static char *result_text(const dtl_result *result, const dtl_result *other) {
-  char *text = dtl_result_json(result, false);
+  char *text = dtl_result_json(result, 0);
   if (!text || !other) return text;
   char *compare = compare_text(result, other), *joined = NULL, *end = strrchr(text, '}');
   if (compare) { /* before the last brace, as text: numbers stay as the host wrote them */

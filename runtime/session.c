@@ -64,6 +64,18 @@ static dt_session *take_idle(dt_pair *pair, int sequences, int context, bool use
   return s;
 }
 
+/* Whether the caches of several sequences fit in what memory is left; that of one is the backend's to refuse. */
+static dt_status check_room(const dt_pair *pair, int sequences, int slots, int draft_slots, dt_error *err) {
+  size_t each = pair->ops->cache_bytes(pair->target, slots);
+  if (draft_slots) each += pair->ops->cache_bytes(pair->draft, draft_slots);
+  size_t left = pair->ops->bytes_free(pair->backend), most = each ? left / each : SIZE_MAX;
+  if (sequences == 1 || (size_t)sequences <= most) return DT_OK;
+  return dt_fail(err, DT_EINPUT,
+                 "the caches of %d sequences with a context of %d need %.3g GiB and %.3g are free: at most %zu fit",
+                 sequences, slots - 1 - DT_TREE_VERIFY, (double)each * sequences / (1 << 30), (double)left / (1 << 30),
+                 most);
+}
+
 dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session **out, dt_error *err) {
   int most = pair->target_info.context, context = o->context ? o->context : most;
   if (o->sequences < 1 || o->sequences > 4096)
@@ -78,6 +90,10 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
     *out = s;
     return DT_OK;
   }
+  int draft_context = o->use_draft ? min(context, pair->draft_info.context) : 0,
+      draft_slots = o->use_draft ? draft_context + DT_TREE_DRAFTS : 0;
+  dt_status status = check_room(pair, o->sequences, context + 1 + DT_TREE_VERIFY, draft_slots, err);
+  if (status) return status;
   s = calloc(1, sizeof *s);
   if (!s) return dt_fail_memory(err, "a session", sizeof *s);
   s->pair = pair;
@@ -87,15 +103,14 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   s->sampling = calloc((size_t)s->sequences, sizeof *s->sampling);
   s->draft_sampling = calloc((size_t)s->sequences, sizeof *s->draft_sampling);
   bool room = s->seq && s->sampling && s->draft_sampling;
-  dt_status status = room ? open_rows(s, err) : dt_fail_memory(err, "sequences", sizeof *s->seq);
+  status = room ? open_rows(s, err) : dt_fail_memory(err, "sequences", sizeof *s->seq);
   for (int i = 0; !status && i < s->sequences; i++) status = open_sequence(&s->seq[i], context, err);
   if (!status)
     status = pair->ops->create_cache(pair->target, s->sequences, context + 1 + DT_TREE_VERIFY, &s->target, err);
   if (!status && o->use_draft) {
-    s->draft_context = min(context, pair->draft_info.context);
+    s->draft_context = draft_context;
     s->shared_vocab = min(pair->target_info.vocab, pair->draft_info.vocab);
-    status =
-        pair->ops->create_cache(pair->draft, s->sequences, s->draft_context + DT_TREE_DRAFTS, &s->draft_cache, err);
+    status = pair->ops->create_cache(pair->draft, s->sequences, draft_slots, &s->draft_cache, err);
     s->draft = s->draft_cache;
   }
   if (status) {

@@ -163,31 +163,66 @@ function pair:policy(t)
   return info
 end
 
--- The result (as in the JSON that --json writes; brief: without prompt_ids, tokens and text), or nil and a failure
--- {kind=, message=, file=, line=, partial=}.
-function pair:generate(t)
-  t = options_table(t, GENERATE, "generate")
-  if not t.policy and not t.source then error("generate: policy is missing", 2) end
-  if t.prompt == nil then error("generate: prompt is missing", 2) end
+-- What the core wants to know of the options that all generating shares; raises for the caller's caller.
+local function request(t)
+  if not t.policy and not t.source then error("generate: policy is missing", 3) end
   if t.tokens ~= nil and (math.type(t.tokens) ~= "integer" or (t.tokens < 1 and t.tokens ~= -1)) then
-    error(("generate: tokens = %s is not a positive integer or -1"):format(tostring(t.tokens)), 2)
+    error(("generate: tokens = %s is not a positive integer or -1"):format(tostring(t.tokens)), 3)
   end
   for _, option in ipairs(SAMPLING) do
     local name, fits, expected = table.unpack(option)
     if t[name] ~= nil and not fits(t[name]) then
-      error(("generate: %s = %s is not %s"):format(name, tostring(t[name]), expected), 2)
+      error(("generate: %s = %s is not %s"):format(name, tostring(t[name]), expected), 3)
     end
   end
-  local text, kind, message, file, line, partial = core.generate(self, {
+  return {
     policy = t.policy or "source", source = t.source, settings = settings(t.params or {}), preset = t.preset,
-    prompt = t.prompt, tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or t.stop or {},
-    ignore_eos = t.ignore_eos, seed = t.seed, on_text = t.on_text, trace = t.trace, brief = t.brief,
+    tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or t.stop or {},
+    ignore_eos = t.ignore_eos, seed = t.seed, brief = t.brief,
     temp = t.temp, top_k = t.top_k, top_p = t.top_p, min_p = t.min_p, coupled = t.coupled,
-  })
+  }
+end
+
+-- The result (as in the JSON that --json writes; brief: without prompt_ids, tokens and text), or nil and a failure
+-- {kind=, message=, file=, line=, partial=}.
+function pair:generate(t)
+  t = options_table(t, GENERATE, "generate")
+  if t.prompt == nil then error("generate: prompt is missing", 2) end
+  local asked = request(t)
+  asked.prompt, asked.on_text, asked.trace = t.prompt, t.on_text, t.trace
+  local text, kind, message, file, line, partial = core.generate(self, asked)
   if text then return dt.json.decode(text) end
   local failure = failed(kind, message, file, line)
   failure.partial = partial and dt.json.decode(partial) or nil
   return nil, failure
+end
+
+local BATCH = { prompts = true, places = true, on_done = true }
+for name in pairs(GENERATE) do BATCH[name] = true end
+BATCH.prompt, BATCH.on_text, BATCH.trace = nil, nil, nil
+
+-- Generates from a list of prompts (texts or prefixes), `places` of them at a time (default 8), which share their
+-- passes; each is what it would be alone, prompt i with seed + i - 1. Gives the list of results and a table of failures
+-- {[i] = {kind=, message=, ..}}: what failed has a result up to there. With on_done = function(i, result, failure),
+-- called as each text ends, the results are not kept: it gives true. nil and a failure: nothing could be begun, or a
+-- policy of scope "batch" failed.
+function pair:generate_batch(t)
+  t = options_table(t, BATCH, "generate_batch")
+  if type(t.prompts) ~= "table" or #t.prompts == 0 then error("generate_batch: prompts is no list of prompts", 2) end
+  local places, asked = t.places or math.min(8, #t.prompts), request(t)
+  if math.type(places) ~= "integer" or places < 1 then
+    error("generate_batch: places is not a positive integer", 2)
+  end
+  local results, failures = {}, {}
+  asked.prompts, asked.places = t.prompts, places
+  function asked.on_done(i, text, _, ...)
+    local result, failure = dt.json.decode(text), ... and failed(...)
+    if t.on_done then return t.on_done(i, result, failure) end
+    results[i], failures[i] = result, failure
+  end
+  local done, failure = checked(core.generate_batch(self, asked))
+  if not done then return nil, failure end
+  return t.on_done and true or results, failures
 end
 
 -- Methods, and what describes the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), draft_dtype,

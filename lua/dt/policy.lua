@@ -10,7 +10,7 @@ local format, floor = string.format, math.floor
 local policy = {}
 local specs = setmetatable({}, { __mode = "k" }) -- policy -> what it was defined with
 
-local KEYS = { name = true, doc = true, uses = true, params = true, presets = true, check = true }
+local KEYS = { name = true, doc = true, scope = true, uses = true, params = true, presets = true, check = true }
 local USES = { draft = true, costs = true }
 local TAKEN = { init = true, draft = true, observe = true, step = true, costs = true } -- not free for parameters
 
@@ -22,6 +22,14 @@ local function step(self, seq)
   local out = seq:verify_tree()
   seq:commit { rebuild = self.rebuild }
   self:observe(seq.tree, out)
+end
+
+-- The same for all texts of a batch at once: the step of every policy of scope "batch".
+local function batch_step(self, batch)
+  self:draft(batch)
+  local outs = batch:verify_tree()
+  batch:commit { rebuild = self.rebuild }
+  self:observe(batch, outs)
 end
 
 local function text_option(t, key, what)
@@ -40,6 +48,11 @@ function policy.define(t)
   what = "policy.define: " .. name
   params.check_keys(t, KEYS, what, 2)
   local spec = { name = name, doc = text_option(t, "doc", what) or "", presets = {} }
+  local scope = text_option(t, "scope", what) or "sequence"
+  if scope ~= "sequence" and scope ~= "batch" then
+    error(format('%s: scope is "%s", not "sequence" or "batch"', what, scope), 2)
+  end
+  spec.batch = scope == "batch"
   spec.uses = { draft = true, costs = false }
   if t.uses ~= nil then
     if type(t.uses) ~= "table" then error(what .. ": uses is not a table", 2) end
@@ -65,7 +78,7 @@ function policy.define(t)
   end
   if t.check ~= nil and type(t.check) ~= "function" then error(what .. ": check is not a function", 2) end
   spec.check = t.check
-  local P = { init = nothing, draft = nothing, observe = nothing, step = step }
+  local P = { init = nothing, draft = nothing, observe = nothing, step = spec.batch and batch_step or step }
   specs[P] = spec
   return P
 end
@@ -169,7 +182,7 @@ function host.open(P, preset, settings)
     end
   end
   local description = { name = spec.name, doc = spec.doc, draft = spec.uses.draft, costs = spec.uses.costs,
-                        presets = preset_names(spec) }
+                        batch = spec.batch, presets = preset_names(spec) }
   description.params = {}
   for i, p in ipairs(spec.params) do
     description.params[i] = params.describe(p, values[p.name])

@@ -11,10 +11,13 @@ struct dt_snapshot {
   float data[]; /* [layers][2][kv_heads][n][dim] */
 };
 
+size_t cpu_cache_bytes(const dt_weights *w, int slots) {
+  return (size_t)w->layers * 2 * (size_t)w->kv_heads * (size_t)w->dim * (size_t)slots * sizeof(float);
+}
+
 static void layout(dt_cache *c) {
   const dt_weights *w = c->weights;
-  size_t row = (size_t)w->layers * 2 * (size_t)w->kv_heads * (size_t)w->dim;
-  c->data = cpu_take(&c->cache_arena, (size_t)c->sequences * (size_t)c->slots * row * sizeof(float));
+  c->data = cpu_take(&c->cache_arena, (size_t)c->sequences * cpu_cache_bytes(w, c->slots));
   c->scores =
       cpu_take(&c->scratch_arena, (size_t)w->backend->threads * CPU_ATTENTION_ROWS * c->ldscores * sizeof(float));
 }

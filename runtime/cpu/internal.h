@@ -106,6 +106,8 @@ void cpu_round(const dt_backend *, const cpu_matrix *from, const cpu_matrix *to)
 dt_status cpu_upload(dt_backend *, const dt_model_desc *, dt_weights **, dt_error *);
 void cpu_free_weights(dt_weights *);
 
+size_t cpu_cache_bytes(const dt_weights *, int slots);
+size_t cpu_bytes_free(const dt_backend *);
 dt_status cpu_create_cache(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
 void cpu_free_cache(dt_cache *);
 dt_status cpu_move(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);

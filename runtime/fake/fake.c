@@ -108,6 +108,16 @@ static dt_status fake_create_cache(dt_weights *w, int sequences, int slots, dt_c
   return DT_OK;
 }
 
+static size_t fake_cache_bytes(const dt_weights *w, int slots) {
+  (void)w;
+  return (size_t)slots * sizeof(int32_t);
+}
+
+static size_t fake_bytes_free(const dt_backend *b) {
+  (void)b;
+  return SIZE_MAX;
+}
+
 static void fake_free_cache(dt_cache *c) {
   if (!c) return;
   c->weights->backend->cache_bytes -= (size_t)c->sequences * (size_t)c->slots * sizeof(int32_t);
@@ -295,6 +305,8 @@ const dt_backend_ops dt_fake_ops = {
     .describe = fake_describe,
     .upload = fake_no_upload,
     .free_weights = fake_free_weights,
+    .cache_bytes = fake_cache_bytes,
+    .bytes_free = fake_bytes_free,
     .create_cache = fake_create_cache,
     .free_cache = fake_free_cache,
     .forward = fake_forward,

@@ -52,7 +52,7 @@ function TestCosts.test_bad_arguments_name_function_and_argument()
     ["self.costs:target(0, 1)"] = "costs:target: rows must be an integer of at least 1",
     ["self.costs:target(1.5, 1)"] = "costs:target: rows must be an integer of at least 1",
     ["self.costs:draft(1)"] = "costs:draft: context must be an integer of at least 0",
-    ["self.costs:draft(1, 1, 2)"] = "costs:draft: batch = 2: costs are known for a batch of 1",
+    ["self.costs:draft(1, 1, 0)"] = "costs:draft: batch must be an integer of at least 1",
     ["self.costs.target({}, 1, 1)"] = "costs expected, got table",
     ["getmetatable(self.costs).__index.x"] = "attempt to index a boolean value",
   } do

@@ -147,11 +147,9 @@ static void a_wrong_definition_is_the_policys_error_at_its_line(void **state) {
   static const char *const cases[][2] = {
       {"{name = 'p', param = {}}",
        "test.lua:2: policy.define: p: unknown key 'param' (known: check, doc, name, params, "
-       "presets, uses)"},
+       "presets, scope, uses)"},
       {"{}", "test.lua:2: policy.define: name is missing"},
-      {"{name = 'p', scope = 'batch'}",
-       "test.lua:2: policy.define: p: unknown key 'scope' (known: check, doc, name, params, "
-       "presets, uses)"},
+      {"{name = 'p', scope = 'all'}", "test.lua:2: policy.define: p: scope is \"all\", not \"sequence\" or \"batch\""},
       {"{name = 'p', uses = {cost = true}}",
        "test.lua:2: policy.define: p: uses: unknown key 'cost' (known: costs, draft)"},
       {"{name = 'p', uses = {costs = 1}}", "test.lua:2: policy.define: p: uses.costs is not true or false"},
@@ -336,7 +334,7 @@ static void a_policy_serves_one_sequence(void **state) {
   assert_true(dtl_generate(pair, policy, &request, &result, &err));
   dtl_result_free(&result);
   assert_false(dtl_generate(pair, policy, &request, &result, &err));
-  assert_string_equal(err.message, "ar: a policy object serves one sequence: open it again");
+  assert_string_equal(err.message, "ar: a policy object serves one run: open it again");
   dtl_result_free(&result);
   dtl_policy_close(policy);
   dt_pair_close(pair);

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "dtrun.h"
+#include "pair.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -467,6 +468,58 @@ static void a_nan_ends_the_run_only_where_plain_decoding_would_see_it(void **sta
   dt_pair_close(pair);
 }
 
+static void a_nan_ends_its_own_sequence_only(void **state) {
+  (void)state;
+  int32_t nine = 9, seven = 7, five = 5;
+  float nan_p = NAN, one = 1;
+  dt_fake_rule target[] = {{&nine, 1, &seven, &nan_p, 1}, {NULL, 0, &five, &one, 1}};
+  dt_pair *pair = fake((dt_fake_options){.target = target, .n_target = 2});
+  dt_session *s = session(pair, 3, false);
+  int seqs[] = {0, 1, 2};
+  dt_verdict verdicts[3];
+  dt_committed c;
+  start(s, 0, 5);
+  ok(dt_seq_start(s, 1, &nine, 1, &(dt_seq_options){.max_tokens = 5}, &err));
+  start(s, 2, 5);
+  fails(dt_verify_tree(s, seqs, 3, verdicts, &err), DT_EDEVICE, "returned NaN at position 0");
+  assert_int_equal(verdicts[0].bonus, 5);
+  assert_int_equal(verdicts[1].bonus, -1);
+  assert_int_equal(verdicts[2].bonus, 5);
+  ok(dt_commit(s, &seqs[0], 1, 0, &c, &err));
+  ok(dt_commit(s, &seqs[2], 1, 0, &c, &err));
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+static size_t half_a_mebibyte(const dt_weights *w, int slots) {
+  (void)w, (void)slots;
+  return 1 << 19;
+}
+
+static size_t seven_mebibytes(const dt_backend *b) {
+  (void)b;
+  return 7 << 20;
+}
+
+static void sequences_are_refused_that_do_not_fit(void **state) {
+  (void)state;
+  dt_pair *pair = fake((dt_fake_options){.context = 100});
+  const dt_backend_ops *real = pair->ops;
+  dt_backend_ops small = *real;
+  small.cache_bytes = half_a_mebibyte;
+  small.bytes_free = seven_mebibytes;
+  pair->ops = &small;
+  dt_session *s;
+  fails(dt_session_open(pair, &(dt_session_options){.sequences = 8, .use_draft = true}, &s, &err), DT_EINPUT,
+        "the caches of 8 sequences with a context of 100 need 0.00781 GiB and 0.00684 are free: at most 7 fit");
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 7, .use_draft = true}, &s, &err));
+  dt_session_close(s);
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 14}, &s, &err)); /* without a draft twice as many */
+  dt_session_close(s);
+  pair->ops = real;
+  dt_pair_close(pair);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_trees_give_plain_decodings_tokens),
@@ -482,6 +535,8 @@ int main(void) {
       cmocka_unit_test(a_closed_session_serves_the_next_of_its_shape_as_if_new),
       cmocka_unit_test(a_prompt_must_fit),
       cmocka_unit_test(a_nan_ends_the_run_only_where_plain_decoding_would_see_it),
+      cmocka_unit_test(a_nan_ends_its_own_sequence_only),
+      cmocka_unit_test(sequences_are_refused_that_do_not_fit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

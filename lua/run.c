@@ -1,0 +1,185 @@
+/* Runs: their passes and their objects. See run.h. */
+#include "run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- passes ------------------------------------------------------------------------------------------------------------ */
+
+dt_status run_begin(dtl_run *run, dt_error *err) {
+  run->phase = RUN_DRAFT;
+  run->rollbacks = 0;
+  run->draft_ms = run->verify_ms = run->commit_ms = 0;
+  return dt_rollback(run->session, run->seq, err);
+}
+
+/* When a shared pass is refused, something was wrong with one of the runs: each then goes alone and gets its own answer. */
+static bool refused(const dt_error *failure, int n) {
+  return n > 1 && (failure->status == DT_EINPUT || failure->status == DT_ECONTEXT || failure->status == DT_ESTATE);
+}
+
+static void settle(dtl_run *run, const dt_error *failure) {
+  run->failure.status = failure->status;
+  if (failure->status) run->failure = *failure;
+}
+
+/* The refs of all runs in one list: malloc'd, or that of the only run. */
+static dt_node_ref *join_refs(dtl_run *const *runs, int n, int *n_refs) {
+  *n_refs = 0;
+  for (int i = 0; i < n; i++) *n_refs += runs[i]->n_refs;
+  if (n == 1) return runs[0]->refs;
+  dt_node_ref *all = malloc(sizeof *all * (size_t)(*n_refs + 1)), *end = all;
+  for (int i = 0; i < n && all; i++) {
+    memcpy(end, runs[i]->refs, sizeof *all * (size_t)runs[i]->n_refs);
+    end += runs[i]->n_refs;
+  }
+  return all;
+}
+
+void run_draft(dtl_run *const *runs, int n) {
+  int n_refs;
+  dt_node_ref *refs = join_refs(runs, n, &n_refs);
+  dt_error failure = {.status = DT_ESTATE}; /* without memory for the list each goes alone, too */
+  double start = dt_clock_ms();
+  if (refs) failure.status = dt_draft_step(runs[0]->session, refs, n_refs, &failure);
+  double ms = dt_clock_ms() - start;
+  if (n > 1) free(refs);
+  if (refused(&failure, n)) {
+    for (int i = 0; i < n; i++) run_draft(&runs[i], 1);
+    return;
+  }
+  for (int i = 0; i < n; i++) {
+    runs[i]->draft_ms += ms;
+    settle(runs[i], &failure);
+  }
+}
+
+void run_verify(dtl_run *const *runs, int n) {
+  int seqs[DTL_PLACES];
+  dt_verdict verdicts[DTL_PLACES];
+  dt_error failure;
+  for (int i = 0; i < n; i++) {
+    seqs[i] = runs[i]->seq;
+    verdicts[i].bonus = -1; /* as long as there is none */
+  }
+  double start = dt_clock_ms();
+  failure.status = dt_verify_tree(runs[0]->session, seqs, n, verdicts, &failure);
+  double ms = dt_clock_ms() - start;
+  if (refused(&failure, n)) {
+    for (int i = 0; i < n; i++) run_verify(&runs[i], 1);
+    return;
+  }
+  for (int i = 0; i < n; i++) {
+    dtl_run *run = runs[i];
+    settle(run, &failure);
+    if (failure.status && verdicts[i].bonus < 0) continue;
+    run->failure.status = DT_OK; /* NaN was in another one's rows */
+    run->verdict = verdicts[i];
+    run->verify_ms += ms;
+    run->phase = RUN_VERIFIED;
+  }
+}
+
+void run_commit(dtl_run *const *runs, int n, unsigned flags) {
+  int seqs[DTL_PLACES];
+  dt_committed blocks[DTL_PLACES];
+  dt_error failure;
+  for (int i = 0; i < n; i++) seqs[i] = runs[i]->seq;
+  double start = dt_clock_ms();
+  failure.status = dt_commit(runs[0]->session, seqs, n, flags, blocks, &failure);
+  double ms = dt_clock_ms() - start;
+  if (refused(&failure, n)) {
+    for (int i = 0; i < n; i++) run_commit(&runs[i], 1, flags);
+    return;
+  }
+  for (int i = 0; i < n; i++) {
+    dtl_run *run = runs[i];
+    settle(run, &failure);
+    if (failure.status) continue;
+    run->block = blocks[i];
+    run->commit_ms += ms;
+    run->phase = RUN_COMMITTED;
+  }
+}
+
+int run_await(lua_State *L, dtl_run *run, run_pass pass, lua_KContext context, lua_KFunction then) {
+  if (run->lockstep && lua_isyieldable(L)) {
+    run->awaits = pass;
+    return box_wait(L, context, then);
+  }
+  double start = dt_clock_ms();
+  if (pass == RUN_DRAFT_PASS)
+    run_draft(&run, 1);
+  else
+    run_verify(&run, 1);
+  box_exclude(L, dt_clock_ms() - start);
+  return then(L, LUA_OK, context);
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------------------- */
+
+int run_fail(lua_State *L, const dt_error *err, const char *who) {
+  if (err->status == DT_ESTATE || err->status == DT_EINPUT || err->status == DT_ECONTEXT) {
+    const char *message = err->message, *name = strchr(who, ':') + 1;
+    size_t n = strlen(name);
+    if (!strncmp(message, name, n) && message[n] == ':') return luaL_error(L, "%s%s", who, message + n);
+    return luaL_error(L, "%s: %s", who, message);
+  }
+  box_of(L)->failure = *err;
+  return box_kill(L, BOX_ENGINE_FAILED);
+}
+
+void run_check_pass(lua_State *L, const dtl_run *run, const char *who) {
+  if (run->failure.status) run_fail(L, &run->failure, who);
+}
+
+void run_check_iteration(lua_State *L, const dtl_run *run, const char *who) {
+  if (run->phase == RUN_INIT) luaL_error(L, "%s: not in init", who);
+  if (run->phase == RUN_COMMITTED) luaL_error(L, "%s: this step has committed already", who);
+}
+
+lua_Integer run_integer(lua_State *L, int i, const char *who, const char *what) {
+  int exact = 0;
+  lua_Integer value = lua_type(L, i) == LUA_TNUMBER ? lua_tointegerx(L, i, &exact) : 0;
+  if (!exact)
+    luaL_error(L, "%s: %s must be an integer, not %s", who, what,
+               lua_type(L, i) == LUA_TNUMBER ? "a fraction" : luaL_typename(L, i));
+  return value;
+}
+
+/* ---- objects ----------------------------------------------------------------------------------------------------------- */
+
+const char run_tree_kind[] = "tree", run_seq_kind[] = "sequence";
+
+run_handle *run_push_handle(lua_State *L, const char *kind, dtl_run *run, int n_values) {
+  run_handle *handle = lua_newuserdatauv(L, sizeof *handle, n_values);
+  *handle = (run_handle){.kind = kind, .run = run};
+  return handle;
+}
+
+dtl_run *run_check(lua_State *L, const char *kind, const char *who) {
+  run_handle *handle = lua_touserdata(L, 1);
+  if (!handle || lua_rawlen(L, 1) != sizeof *handle || handle->kind != kind)
+    luaL_error(L, "%s: not called as a method of a %s", who, kind);
+  if (!handle->run) luaL_error(L, "%s: the text of this %s has ended", who, kind);
+  return handle->run;
+}
+
+void run_detach(dtl_run *run) {
+  if (run->tree_handle) run->tree_handle->run = NULL;
+  if (run->seq_handle) run->seq_handle->run = NULL;
+  run->tree_handle = run->seq_handle = NULL;
+}
+
+void run_object(lua_State *L, const char *name, const luaL_Reg *methods) {
+  lua_newtable(L);
+  luaL_setfuncs(L, methods, 0); /* object, methods */
+  lua_createtable(L, 0, 3);
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -2, "__index");
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__name");
+  lua_pushboolean(L, false);
+  lua_setfield(L, -2, "__metatable");
+  lua_setmetatable(L, -3);
+}

@@ -1,0 +1,140 @@
+/* Calls of a policy: see stepper.h. */
+#include "stepper.h"
+
+#include "costs.h"
+
+#include <lauxlib.h>
+
+#define GENERATOR 1 /* of random numbers: a policy object has one, whatever it serves */
+
+bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_costs *costs, dtl_error *err) {
+  dt_pair_info info;
+  dt_pair_describe(pair, &info);
+  if (policy->used || !policy->box.L)
+    return dtl_fail(err, DTL_INPUT, "%s: a policy object serves one run: open it again", policy->info.name);
+  if (policy->info.uses_draft && !info.draft.path)
+    return dtl_fail(err, DTL_INPUT, "%s needs a draft model: give --draft DIR", policy->info.name);
+  if (policy->info.uses_costs && !costs)
+    return dtl_fail(err, DTL_INPUT, "%s needs the costs of passes: calibrate first", policy->info.name);
+  return true;
+}
+
+void stepper_open(stepper *s, dtl_policy *policy, const dtl_costs *costs, int places) {
+  s->policy = policy;
+  s->places = places;
+  s->costs = costs;
+  s->group.n = s->joined = 0;
+  policy->used = true;
+}
+
+bool stepper_waits(const stepper *s) { return s->policy->box.L && s->policy->box.waits; }
+
+/* The policy has control until box_call or box_resume returns with `ok`; its own time is told. */
+static bool account(stepper *s, double start_ms, bool ok, dtl_error *err) {
+  const dtl_box *box = &s->policy->box;
+  double ms = dt_clock_ms() - start_ms - box->engine_ms;
+  s->step_ms += ms;
+  for (int i = 0; i < s->group.n; i++) s->member[i]->result->policy_ms += ms;
+  if (!ok && box->state == BOX_ENGINE_FAILED) dtl_fail_engine(err, &box->failure);
+  return ok;
+}
+
+/* Calls host.METHOD(object, seq or batch, costs), at first as `entry`. */
+static bool call_policy(stepper *s, const char *method, const char *entry, dtl_error *err) {
+  dtl_box *box = &s->policy->box;
+  lua_State *L = box->L;
+  lua_settop(box->co, 0);
+  lua_getfield(L, POLICY_HOST, method); /* host is a plain table, and method is a key in it: nothing is allocated */
+  lua_pushvalue(L, POLICY_OBJECT);
+  lua_pushvalue(L, POLICY_SEQ);
+  lua_pushvalue(L, POLICY_COSTS);
+  lua_xmove(L, box->co, 4);
+  double start = dt_clock_ms();
+  return account(s, start, box_call(box, entry, 3, err), err);
+}
+
+/* Main thread: object, host -> object, host, seq or batch, costs; out of the box's sight until a call hands them in. */
+static int make_objects(lua_State *L) {
+  stepper *s = lua_touserdata(L, 1);
+  sandbox_seed(L, s->policy->seed, GENERATOR);
+  if (s->policy->info.batch) {
+    lib_batch_push(L, &s->group);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, s); /* where add_member finds it */
+  } else {
+    lib_seq_push(L, s->group.run[0]);
+  }
+  if (s->policy->info.uses_costs)
+    lib_costs_push(L, s->costs, s->places);
+  else
+    lua_pushnil(L);
+  return 2;
+}
+
+static int add_member(lua_State *L) {
+  const stepper *s = lua_touserdata(L, 1);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, s);
+  lib_batch_add(L, 2, &s->group);
+  return 0;
+}
+
+/* The objects that stand for the newest member. */
+static bool represent(stepper *s) {
+  dtl_box *box = &s->policy->box;
+  if (s->joined == 1 && !box_host(box, make_objects, s, 2)) return false;
+  return !s->policy->info.batch || box_host(box, add_member, s, 0);
+}
+
+bool stepper_join(stepper *s, generation *g, dtl_error *err) {
+  dtl_run *run = g->run;
+  s->member[s->group.n] = g;
+  s->group.run[s->group.n++] = run;
+  run->id = ++s->joined;
+  bool ok = represent(s) || dtl_fail(err, DTL_DEVICE, "out of memory: the objects of a text");
+  if (ok && s->joined == 1) {
+    run->phase = RUN_INIT;
+    ok = call_policy(s, "init", "init", err);
+  }
+  if (!ok) stepper_leave(s, g);
+  return ok;
+}
+
+void stepper_leave(stepper *s, generation *g) {
+  run_group *group = &s->group;
+  int i = 0;
+  while (s->member[i] != g) i++;
+  if (s->policy->box.L) { /* a box that died took its objects along */
+    run_detach(g->run);
+    if (s->policy->info.batch) lib_batch_remove(s->policy->box.L, POLICY_SEQ, group, i);
+  }
+  for (group->n--; i < group->n; i++) {
+    group->run[i] = group->run[i + 1];
+    s->member[i] = s->member[i + 1];
+  }
+}
+
+/* After the policy has had control: what each member committed is told, and must be something. */
+static bool end_step(stepper *s, bool ok, dtl_error *err) {
+  for (int i = 0; i < s->group.n; i++) {
+    if (s->group.run[i]->phase == RUN_COMMITTED)
+      generation_committed(s->member[i], s->step_ms);
+    else if (ok)
+      ok = dtl_fail(err, DTL_POLICY, "%s: step returned without a commit", s->policy->info.path);
+  }
+  return ok;
+}
+
+bool stepper_step(stepper *s, dtl_error *err) {
+  dt_error engine;
+  for (int i = 0; i < s->group.n; i++)
+    if (run_begin(s->group.run[i], &engine)) return dtl_fail_engine(err, &engine);
+  s->step_ms = 0;
+  bool ok = call_policy(s, "step", "draft", err);
+  return stepper_waits(s) || end_step(s, ok, err);
+}
+
+bool stepper_resume(stepper *s, dtl_error *err) {
+  double start = dt_clock_ms();
+  bool ok = account(s, start, box_resume(&s->policy->box, err), err);
+  return stepper_waits(s) || end_step(s, ok, err);
+}

@@ -1,0 +1,26 @@
+/* How much memory may still be taken: what the system says is available, within what the process's group may use. */
+#include "internal.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* The number behind `format` in the first line of a file that has it; false: none. */
+static bool read_number(const char *path, const char *format, unsigned long long *value) {
+  char line[256];
+  bool found = false;
+  FILE *file = fopen(path, "r");
+  while (file && !found && fgets(line, sizeof line, file)) found = sscanf(line, format, value) == 1;
+  if (file) fclose(file);
+  return found;
+}
+
+size_t cpu_bytes_free(const dt_backend *b) {
+  (void)b;
+  unsigned long long available, most, used, group = SIZE_MAX;
+  if (!read_number("/proc/meminfo", "MemAvailable: %llu", &available)) return SIZE_MAX;
+  available *= 1024;
+  if (read_number("/sys/fs/cgroup/memory.max", "%llu", &most) &&
+      read_number("/sys/fs/cgroup/memory.current", "%llu", &used))
+    group = used < most ? most - used : 0;
+  return (size_t)(available < group ? available : group);
+}
