@@ -1,5 +1,6 @@
 /* Measures what the passes of a pair cost on this machine: see dtl_calibrate. Each sample is an iteration as the policies
- * make them, over the engine's own primitives: a draft step of the root, one of n nodes, and a verify pass of n rows. The
+ * make them, over the engine's own primitives: a draft step of the roots, one of n nodes, and a verify pass of n rows, of
+ * each of the sequences that are to run at once. The
  * sizes take turns, so that a slow moment falls on all of them; of each the median counts. A turn begins with a sample
  * that does not count: after passes of another size a pass finds other things in the processor's caches than in a run. */
 #include "costs.h"
@@ -7,7 +8,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define DISTURBED 1.2
 #define MOST_SAMPLES 40
@@ -17,6 +17,7 @@
 
 static const int ROWS[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
 enum { N_ROWS = sizeof ROWS / sizeof *ROWS };
+#define MOST_ROWS 512 /* of all sequences together: beyond that cost is a straight line */
 
 static void note(const dtl_calibration *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void note(const dtl_calibration *how, const char *format, ...) {
@@ -32,7 +33,8 @@ static void note(const dtl_calibration *how, const char *format, ...) {
 typedef struct {
   dt_session *session;
   bool draft;
-  int vocab;
+  int vocab, batch;
+  dt_node_ref *nodes;         /* [batch * (DT_TREE_VERIFY + 1)] */
   double target_ms, draft_ms; /* of the last sample */
 } bench;
 
@@ -42,27 +44,54 @@ typedef struct {
   double spent; /* ms */
 } samples;
 
-/* One iteration over a tree of n nodes, as wide as the vocabulary allows. */
-static dt_status sample(bench *b, int n, dt_error *err) {
-  dt_session *s = b->session;
-  dt_node_ref nodes[DT_TREE_VERIFY + 1] = {0};
-  dt_verdict verdict;
-  int seq = 0;
-  dt_status status = dt_rollback(s, seq, err);
-  dt_tree *tree = dt_seq_tree(s, seq);
-  if (!status && b->draft) status = dt_draft_step(s, nodes, 1, err);
-  if (!status) status = tree_limit(tree, DT_TREE_VERIFY + 1, err);
-  for (int i = 0; i < n && !status; i++) {
-    nodes[i].seq = seq;
-    status = tree_add(tree, i / b->vocab, i % b->vocab, -1, &nodes[i].node, err);
+/* An empty tree of each sequence, and the draft's word on its root. */
+static dt_status begin(const bench *b, dt_error *err) {
+  dt_status status = DT_OK;
+  for (int seq = 0; seq < b->batch && !status; seq++) {
+    status = dt_rollback(b->session, seq, err);
+    b->nodes[seq] = (dt_node_ref){.seq = seq};
   }
+  return !status && b->draft ? dt_draft_step(b->session, b->nodes, b->batch, err) : status;
+}
+
+/* Trees of n nodes, as wide as the vocabulary allows. */
+static dt_status grow(const bench *b, int n, dt_error *err) {
+  dt_status status = DT_OK;
+  dt_node_ref *node = b->nodes;
+  for (int seq = 0; seq < b->batch && !status; seq++) {
+    dt_tree *tree = dt_seq_tree(b->session, seq);
+    status = tree_limit(tree, DT_TREE_VERIFY + 1, err);
+    for (int i = 0; i < n && !status; i++, node++) {
+      node->seq = seq;
+      status = tree_add(tree, i / b->vocab, i % b->vocab, -1, &node->node, err);
+    }
+  }
+  return status;
+}
+
+/* One iteration over trees of n nodes. */
+static dt_status sample(bench *b, int n, dt_error *err) {
+  dt_verdict verdicts[DTL_PLACES];
+  int seqs[DTL_PLACES];
+  dt_status status = begin(b, err);
+  if (!status) status = grow(b, n, err);
   double start = dt_clock_ms();
-  if (!status && b->draft) status = dt_draft_step(s, nodes, n, err);
+  if (!status && b->draft) status = dt_draft_step(b->session, b->nodes, b->batch * n, err);
   double middle = dt_clock_ms();
-  if (!status) status = tree_keep_best(tree, n - 1, err);
-  if (!status) status = dt_verify_tree(s, &seq, 1, &verdict, err);
+  for (int seq = 0; seq < b->batch && !status; seq++) {
+    status = tree_keep_best(dt_seq_tree(b->session, seq), n - 1, err);
+    seqs[seq] = seq;
+  }
+  if (!status) status = dt_verify_tree(b->session, seqs, b->batch, verdicts, err);
   b->draft_ms = middle - start;
   b->target_ms = dt_clock_ms() - middle;
+  return status;
+}
+
+/* All sequences after so many tokens. */
+static dt_status start_all(const bench *b, int context, dt_error *err) {
+  dt_status status = DT_OK;
+  for (int seq = 0; seq < b->batch && !status; seq++) status = dt_seq_start_blank(b->session, seq, context, err);
   return status;
 }
 
@@ -101,16 +130,16 @@ static bool take_round(bench *b, samples of[][N_ROWS], const dtl_calibration *ho
   dt_error engine;
   for (int k = 0; k < c->n_contexts; k++) {
     bool started = false;
-    for (int i = 0; i < N_ROWS; i++) {
+    for (int i = 0; i < c->n_rows; i++) {
       samples *s = &of[k][i];
       if (enough(s)) continue;
       if (how->interrupt && *how->interrupt) return dtl_fail(err, DTL_DEVICE, "interrupted");
-      if (!started && dt_seq_start_blank(b->session, 0, c->context[k], &engine)) return dtl_fail_engine(err, &engine);
+      if (!started && start_all(b, c->context[k], &engine)) return dtl_fail_engine(err, &engine);
       started = true;
       if (take_turn(b, s, c->rows[i], &engine)) return dtl_fail_engine(err, &engine);
       if (!enough(s)) continue;
       --*left;
-      if (how->progress) how->progress(how->user, c->n_contexts * N_ROWS - *left, c->n_contexts * N_ROWS);
+      if (how->progress) how->progress(how->user, c->n_contexts * c->n_rows - *left, c->n_contexts * c->n_rows);
     }
   }
   return true;
@@ -120,10 +149,10 @@ static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, dtl_erro
   samples(*of)[N_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail(err, DTL_DEVICE, "out of memory: times of passes");
   bool ok = true;
-  int left = c->n_contexts * N_ROWS, all = 0, disturbed = 0;
+  int left = c->n_contexts * c->n_rows, all = 0, disturbed = 0;
   while (left > 0 && ok) ok = take_round(b, of, how, c, &left, err);
   for (int k = 0; k < c->n_contexts && ok; k++) {
-    for (int i = 0; i < N_ROWS; i++) {
+    for (int i = 0; i < c->n_rows; i++) {
       all += 2 * of[k][i].n;
       c->target[k][i] = median(of[k][i].target, of[k][i].n, &disturbed);
       c->draft[k][i] = median(of[k][i].draft, of[k][i].n, &disturbed);
@@ -148,20 +177,26 @@ static void choose_contexts(dtl_costs *c, int longest) {
   c->context[c->n_contexts++] = longest;
 }
 
-static bool measure_all(dt_pair *pair, const dtl_calibration *how, int context, dtl_costs *c, dtl_error *err) {
+static bool measure_all(dt_pair *pair, const dtl_calibration *how, int context, int batch, dtl_costs *c,
+                        dtl_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  *c = (dtl_costs){.batch = 1, .n_rows = N_ROWS, .has_draft = info.draft.path != NULL};
-  memcpy(c->rows, ROWS, sizeof ROWS);
-  bench b = {.draft = c->has_draft, .vocab = c->has_draft ? info.shared_vocab : info.target.vocab};
+  *c = (dtl_costs){.batch = batch, .has_draft = info.draft.path != NULL};
+  while (c->n_rows < N_ROWS && (c->n_rows < 2 || ROWS[c->n_rows] * batch <= MOST_ROWS)) {
+    c->rows[c->n_rows] = ROWS[c->n_rows];
+    c->n_rows++;
+  }
+  bench b = {.draft = c->has_draft, .vocab = c->has_draft ? info.shared_vocab : info.target.vocab, .batch = batch};
   int longest = (c->has_draft && info.draft.context < context ? info.draft.context : context) - 1;
   for (int width = 1; width <= DT_TREE_VERIFY; width *= b.vocab > 1 ? b.vocab : 2) longest--; /* a level of the tree */
   if (longest < 1) return dtl_fail(err, DTL_INPUT, "a context of %d is too short to measure costs in", context);
   choose_contexts(c, longest);
   dt_error engine;
-  dt_session_options options = {.sequences = 1, .context = context, .use_draft = c->has_draft};
+  dt_session_options options = {.sequences = batch, .context = context, .use_draft = c->has_draft};
   if (dt_session_open(pair, &options, &b.session, &engine)) return dtl_fail_engine(err, &engine);
-  bool ok = measure(&b, how, c, err);
+  b.nodes = malloc(sizeof *b.nodes * (size_t)batch * (DT_TREE_VERIFY + 1));
+  bool ok = b.nodes ? measure(&b, how, c, err) : dtl_fail(err, DTL_DEVICE, "out of memory: trees to measure");
+  free(b.nodes);
   dt_session_close(b.session);
   return ok;
 }
@@ -169,14 +204,14 @@ static bool measure_all(dt_pair *pair, const dtl_calibration *how, int context, 
 bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dtl_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  int context = how->context ? how->context : info.target.context;
+  int context = how->context ? how->context : info.target.context, batch = how->batch ? how->batch : 1;
   costs_place place;
-  if (!costs_find(pair, context, &place, err)) return false;
+  if (!costs_find(pair, context, batch, &place, err)) return false;
   const char *wrong = how->fresh ? "" : costs_load(&place, costs);
   bool ok = !wrong;
   if (wrong) {
     if (*wrong) note(how, "the table of costs %s is made anew: %s", place.path, wrong);
-    ok = measure_all(pair, how, context, costs, err);
+    ok = measure_all(pair, how, context, batch, costs, err);
     const char *lost = ok ? costs_store(&place, costs) : NULL;
     if (lost) note(how, "the table of costs cannot be kept as %s: %s", place.path, lost);
   }

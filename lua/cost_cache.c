@@ -41,7 +41,7 @@ static uint64_t model_identity(const char *folder) {
   return h;
 }
 
-bool costs_find(dt_pair *pair, int context, costs_place *place, dtl_error *err) {
+bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   struct utsname machine;
@@ -51,8 +51,8 @@ bool costs_find(dt_pair *pair, int context, costs_place *place, dtl_error *err) 
   uname(&machine);
   *place = (costs_place){0};
   bool ok =
-      asprintf(&what, "%s, %s, %s, %d threads, context %d, %zu bytes of weights, target %s, draft %s", machine.nodename,
-               processor, info.backend, info.threads, context, info.weight_bytes,
+      asprintf(&what, "%s, %s, %s, %d threads, context %d, %d at once, %zu bytes of weights, target %s, draft %s",
+               machine.nodename, processor, info.backend, info.threads, context, batch, info.weight_bytes,
                /* tells how the weights are held: --draft-dtype */ target ? target : "-", draft ? draft : "-") >= 0;
   if (ok)
     ok = asprintf(&place->key, "dtrun %s %016" PRIx64 ", %s, %016" PRIx64 " %016" PRIx64, dt_version(),

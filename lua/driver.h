@@ -12,7 +12,8 @@ typedef struct prefix_object prefix_object;
 typedef struct {
   dt_pair *pair; /* NULL once closed */
   int context;
-  dtl_costs *costs;        /* NULL: not asked for yet */
+  dtl_costs *costs;        /* those asked for last; NULL: none */
+  bool costs_given;        /* by the driver, for any number of sequences at once */
   prefix_object *prefixes; /* those alive: closing the pair frees them */
 } pair_object;
 
@@ -27,8 +28,8 @@ struct prefix_object {
 
 pair_object *driver_pair(lua_State *L, int i); /* raises when it is closed */
 
-/* The pair's costs, calibrated if need be; NULL with *err. */
-const dtl_costs *driver_costs(lua_State *L, pair_object *pair, bool fresh, dtl_error *err);
+/* The pair's costs with so many sequences at once, calibrated if need be; NULL with *err. */
+const dtl_costs *driver_costs(lua_State *L, pair_object *pair, int batch, bool fresh, dtl_error *err);
 
 /* nil, kind, message */
 int driver_failure(lua_State *L, const dtl_error *err);
@@ -52,7 +53,7 @@ int lib_pair_decode(lua_State *L);
 int lib_pair_prefix(lua_State *L);     /* (pair, text) */
 int lib_pair_policy(lua_State *L);     /* (pair, options) -> table | nil, kind, message, file, line */
 int lib_pair_set_costs(lua_State *L);  /* (pair, JSON of a table) */
-int lib_pair_calibrate(lua_State *L);  /* (pair, fresh) -> costs, JSON of the table */
+int lib_pair_calibrate(lua_State *L);  /* (pair, fresh, batch) -> costs, JSON of the table */
 int lib_pair_save_tuned(lua_State *L); /* (pair, policy, JSON) -> path | nil, message */
 int lib_pair_generate(
     lua_State *L); /* (pair, options) -> JSON | nil, kind, message, file, line, JSON of what there is */

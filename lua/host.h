@@ -106,7 +106,7 @@ typedef struct {
 
 typedef struct {
   int context;                                       /* as the request's: 0 is the target's */
-  int batch;                                         /* sequences at once */
+  int batch;                                         /* sequences at once; 0 is 1 */
   bool fresh;                                        /* measure, whatever the cache has */
   void (*progress)(void *user, int done, int total); /* or NULL; called while measuring, at last with done == total */
   void (*note)(void *user, const char *line);        /* or NULL; what did not stop it: an unreadable cache */

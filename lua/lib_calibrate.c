@@ -22,16 +22,18 @@ dtl_calibration dtl_calibration_shown(const volatile sig_atomic_t *interrupt) {
   return (dtl_calibration){.progress = show_progress, .note = show_note, .interrupt = interrupt};
 }
 
-const dtl_costs *driver_costs(lua_State *L, pair_object *p, bool fresh, dtl_error *err) {
-  if (p->costs && !fresh) return p->costs;
+const dtl_costs *driver_costs(lua_State *L, pair_object *p, int batch, bool fresh, dtl_error *err) {
+  if (p->costs && (p->costs_given || p->costs->batch == batch) && !fresh) return p->costs;
   dtl_costs *costs = malloc(sizeof *costs);
   dtl_calibration how = dtl_calibration_shown(driver_interrupt(L));
   how.context = p->context;
+  how.batch = batch;
   how.fresh = fresh;
   if (!costs)
     dtl_fail(err, DTL_DEVICE, "out of memory: a table of costs");
   else if (dtl_calibrate(p->pair, &how, costs, err)) {
     free(p->costs);
+    p->costs_given = false;
     return p->costs = costs;
   }
   free(costs);
@@ -42,7 +44,7 @@ int lib_pair_calibrate(lua_State *L) {
   driver_check_interrupt(L);
   pair_object *p = driver_pair(L, 1);
   dtl_error err;
-  const dtl_costs *costs = driver_costs(L, p, lua_toboolean(L, 2), &err);
+  const dtl_costs *costs = driver_costs(L, p, (int)luaL_checkinteger(L, 3), lua_toboolean(L, 2), &err);
   driver_check_interrupt(L);
   if (!costs) return driver_failure(L, &err);
   lib_costs_push(L, costs, costs->batch);
@@ -61,5 +63,6 @@ int lib_pair_set_costs(lua_State *L) {
   p->costs = malloc(sizeof *costs);
   if (!p->costs) return luaL_error(L, "out of memory: a table of costs");
   memcpy(p->costs, costs, sizeof *costs);
+  p->costs_given = true;
   return 0;
 }

@@ -108,8 +108,8 @@ static void push_json(lua_State *L, const dtl_result *result, bool brief) {
 }
 
 /* What passes cost, where the policy asks. */
-static bool find_costs(lua_State *L, pair_object *pair, bool used, dtl_request *request, dtl_error *err) {
-  return !used || (request->costs = driver_costs(L, pair, false, err)) != NULL;
+static bool find_costs(lua_State *L, pair_object *pair, bool used, int places, dtl_request *request, dtl_error *err) {
+  return !used || (request->costs = driver_costs(L, pair, places, false, err)) != NULL;
 }
 
 /* ---- generate ----------------------------------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ int lib_pair_generate(lua_State *L) {
     return driver_policy_failure(L, &err);
   }
   dtl_result result = {0};
-  bool ok = find_costs(L, pair, dtl_policy_describe(policy)->uses_costs, &request, &err);
+  bool ok = find_costs(L, pair, dtl_policy_describe(policy)->uses_costs, 1, &request, &err);
   ok = ok && dtl_generate(pair->pair, policy, &request, &result, &err);
   dtl_policy_close(policy);
   ok = dtl_trace_close(request.trace, ok ? &err : NULL) && ok;
@@ -222,7 +222,7 @@ int lib_pair_generate_batch(lua_State *L) {
   if (!dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
   bool used = dtl_policy_describe(policy)->uses_costs;
   dtl_policy_close(policy);
-  bool ok = find_costs(L, pair, used, &request, &err) && dtl_generate_batch(pair->pair, &batch, &err);
+  bool ok = find_costs(L, pair, used, batch.places, &request, &err) && dtl_generate_batch(pair->pair, &batch, &err);
   if (listen.failed) return lua_error(L);
   driver_check_interrupt(L);
   if (!ok) return driver_policy_failure(L, &err);

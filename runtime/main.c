@@ -73,6 +73,11 @@ static int read_prompts(const cli_options *o, job *j) {
 
 static bool are_several(const cli_options *o, const job *j) { return o->prompts || j->prompts.n > 1; }
 
+static int places(const cli_options *o, const job *j) {
+  int most = o->parallel ? o->parallel : PLACES;
+  return j->prompts.n < most ? j->prompts.n : most;
+}
+
 static bool wants_tuned(const cli_options *o) { return o->preset && strcmp(o->preset, DTL_TUNED) == 0; }
 
 /* The preset `tuned` belongs to a pair. Before there is one the policy opens as it comes, to say what it uses. */
@@ -129,6 +134,7 @@ static int calibrate(const cli_options *o, job *j) {
   if (!uses_costs(j->policy) && !uses_costs(j->other)) return 0;
   dtl_calibration how = dtl_calibration_shown(&interrupted);
   how.context = o->context;
+  how.batch = are_several(o, j) ? places(o, j) : 1;
   if (o->quiet) how.progress = NULL;
   dtl_error err;
   if (dtl_calibrate(j->pair, &how, &j->costs, &err)) return 0;
@@ -236,11 +242,6 @@ static int run_policies(const cli_options *o, job *j) {
 }
 
 /* ---- runs of several prompts ------------------------------------------------------------------------------------------- */
-
-static int places(const cli_options *o, const job *j) {
-  int most = o->parallel ? o->parallel : PLACES;
-  return j->prompts.n < most ? j->prompts.n : most;
-}
 
 /* All prompts under one policy; their results are told to `results`. Returns the exit status. */
 static int run_batch(const cli_options *o, const job *j, const dtl_policy_options *policy, several *results,

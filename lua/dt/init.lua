@@ -96,14 +96,19 @@ function dt.fake(t)
   return opened(t.costs, core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft))
 end
 
-local CALIBRATE = { fresh = true }
+local CALIBRATE = { fresh = true, batch = true }
 
 -- What the pair's passes cost on this machine, measured once and kept in the user's cache folder: an object with the
 -- methods target(rows, context) and draft(rows, context), in milliseconds, and the table behind it:
--- {contexts=, rows=, target={{ms, ..}, ..}, draft=}. fresh = true measures anew.
+-- {batch=, contexts=, rows=, target={{ms, ..}, ..}, draft=}. fresh = true measures anew; batch = N (1): passes over N
+-- sequences at once, each with so many rows.
 function dt.calibrate(self, t)
   t = options_table(t or {}, CALIBRATE, "dt.calibrate")
-  local costs, json, message = core.calibrate(self, t.fresh)
+  local batch = t.batch or 1
+  if math.type(batch) ~= "integer" or batch < 1 or batch > 256 then
+    error("dt.calibrate: batch is not an integer from 1 to 256", 2)
+  end
+  local costs, json, message = core.calibrate(self, t.fresh, batch)
   if not costs then return nil, failed(json, message) end
   return costs, dt.json.decode(json)
 end

@@ -31,6 +31,8 @@ it_prints_a_table_and_draws_it() {
   grep -qE '^  rows +target@[0-9]+ +draft@[0-9]+$' stdout || fail 'no table'
   grep -qE '^     1 #+ 1\.00$' stdout || fail 'no plot'
   grep -q '"contexts"' table.json || fail 'no JSON'
+  succeeds run calibrate -c 60 -t 1 --batch 3
+  grep -q '^milliseconds per pass over 3 sequences, by the rows of each, ' stdout || fail 'no table of a batch'
   refuses_to_draw 2 'must end in .svg or .png' "$PATH" costs.gif
   mkdir bin && ln -s "$(command -v sh)" bin/sh
   refuses_to_draw 1 'is it installed \(Debian: gnuplot-nox\)' "$PWD/bin" costs.svg

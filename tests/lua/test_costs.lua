@@ -37,7 +37,8 @@ function TestCosts.test_calibrate_gives_the_object_and_its_table()
   local costs, t = assert(dt.calibrate(fake()))
   lu.assertEquals({ costs:target(1, 10), costs:target(2, 10), costs:draft(2, 10) }, { 1.0, 1.25, 0.25 })
   lu.assertEquals({ t.contexts, t.rows, t.target, t.draft }, { { 128 }, { 1, 9 }, TABLE.target, TABLE.draft })
-  lu.assertErrorMsgContains("dt.calibrate: unknown key 'again' (known: fresh)", dt.calibrate, fake(), { again = true })
+  lu.assertErrorMsgContains(
+    "dt.calibrate: unknown key 'again' (known: batch, fresh)", dt.calibrate, fake(), { again = true })
 end
 
 function TestCosts.test_without_a_draft_model_there_are_no_costs_of_drafting()

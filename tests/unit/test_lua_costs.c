@@ -28,6 +28,16 @@ static void between_measured_rows_and_contexts_costs_are_straight_lines(void **s
   assert_float_equal(costs_pass(&c, c.draft, 1, 5000), 0.25, 1e-12);
 }
 
+static void fewer_sequences_than_measured_are_parts_of_a_row(void **state) {
+  (void)state;
+  dtl_costs c =
+      parsed("{\"batch\": 8, \"contexts\": [128], \"rows\": [1, 2], \"target\": [[3, 5]], \"draft\": [[1, 4]]}");
+  assert_int_equal(c.batch, 8);
+  assert_float_equal(costs_pass(&c, c.target, 0.5, 128), 2, 1e-12);
+  assert_float_equal(costs_pass(&c, c.draft, 0.5, 128), 0.5, 1e-12); /* the line is below 0: a share of the whole */
+  assert_float_equal(costs_pass(&c, c.target, 1.5, 128), 4, 1e-12);
+}
+
 static void a_context_counts_as_the_next_multiple_of_128(void **state) {
   (void)state;
   dtl_costs c = parsed(TABLE);
@@ -123,13 +133,13 @@ static void copy_file(const char *from, const char *folder, const char *name) {
   if (system(command)) fail_msg("%s", command);
 }
 
-static char *key_of(const char *target, int threads, int context) {
+static char *key_of(const char *target, int threads, int context, int batch) {
   dt_pair *pair;
   costs_place place;
   dtl_error why = {0};
   dt_pair_options options = {.target = target, .backend = "cpu:scalar", .threads = threads};
   ok(dt_pair_open(&options, &pair, &err));
-  if (!costs_find(pair, context, &place, &why)) fail_msg("%s", why.message);
+  if (!costs_find(pair, context, batch, &place, &why)) fail_msg("%s", why.message);
   dt_pair_close(pair);
   char *key = strdup(place.key);
   costs_leave(&place);
@@ -143,17 +153,18 @@ static void the_key_changes_with_threads_context_and_the_models_files(void **sta
   copy_file(draft, folder, "config.json");
   copy_file(draft, folder, "tokenizer.json");
   copy_file(draft, folder, "model.safetensors");
-  char *key = key_of(folder, 1, 2048), *same = key_of(folder, 1, 2048), *threads = key_of(folder, 2, 2048),
-       *context = key_of(folder, 1, 1024);
+  char *key = key_of(folder, 1, 2048, 1), *same = key_of(folder, 1, 2048, 1), *threads = key_of(folder, 2, 2048, 1),
+       *context = key_of(folder, 1, 1024, 1), *batch = key_of(folder, 1, 2048, 8);
   snprintf(config, sizeof config, "%s/config.json", folder);
   struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = 1000000000}};
   if (utimensat(AT_FDCWD, config, times, 0)) fail_msg("utimensat");
-  char *touched = key_of(folder, 1, 2048);
+  char *touched = key_of(folder, 1, 2048, 1);
   assert_string_equal(same, key);
   assert_string_not_equal(threads, key);
   assert_string_not_equal(context, key);
+  assert_string_not_equal(batch, key);
   assert_string_not_equal(touched, key);
-  free(key), free(same), free(threads), free(context), free(touched);
+  free(key), free(same), free(threads), free(context), free(batch), free(touched);
   temp_remove(folder);
 }
 
@@ -161,6 +172,21 @@ static void count(void *user, int done, int total) {
   int *last = user;
   assert_true(done > *last && done <= total);
   *last = done == total ? -1 : done;
+}
+
+static void several_sequences_are_measured_together(void **state) {
+  (void)state;
+  dt_pair *pair;
+  ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1}, &pair, &err));
+  dtl_calibration how = {.batch = 40};
+  dtl_costs c;
+  dtl_error why = {0};
+  if (!dtl_calibrate(pair, &how, &c, &why)) fail_msg("%s", why.message);
+  assert_int_equal(c.batch, 40);
+  assert_int_equal(c.rows[c.n_rows - 1], 12); /* 480 rows in all */
+  for (int i = 1; i < c.n_rows; i++)
+    assert_true(c.target[0][i] > c.target[0][i - 1] && c.draft[0][i] > c.draft[0][i - 1]);
+  dt_pair_close(pair);
 }
 
 static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void **state) {
@@ -209,6 +235,7 @@ static void measuring_can_be_interrupted_and_fails_with_what_the_engine_says(voi
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(between_measured_rows_and_contexts_costs_are_straight_lines),
+      cmocka_unit_test(fewer_sequences_than_measured_are_parts_of_a_row),
       cmocka_unit_test(a_context_counts_as_the_next_multiple_of_128),
       cmocka_unit_test(disturbed_times_become_strictly_increasing_from_below),
       cmocka_unit_test(a_table_that_is_none_is_refused_with_the_reason),
@@ -216,6 +243,7 @@ int main(void) {
       cmocka_unit_test(a_damaged_file_says_so_and_is_written_anew),
       cmocka_unit_test(where_nothing_can_be_written_the_reason_is_told_and_nothing_left),
       cmocka_unit_test(the_key_changes_with_threads_context_and_the_models_files),
+      cmocka_unit_test(several_sequences_are_measured_together),
       cmocka_unit_test(measuring_gives_a_time_for_every_size_and_tells_how_far_it_is),
       cmocka_unit_test(measuring_can_be_interrupted_and_fails_with_what_the_engine_says),
   };
