@@ -81,60 +81,6 @@ local batch = t.batch > 1 and (" over %d sequences, by the rows of each"):format
 print(("milliseconds per pass%s, %s, %d threads; target %s, draft %s"):format(
   batch, pair.backend, pair.threads, pair.target.path, pair.draft and pair.draft.path or "none"))
 print_table(t)
-  local head = { "  rows" }
-  for _, model in ipairs(MODELS) do
-    for k in ipairs(t[model] or {}) do head[#head + 1] = ("%12s"):format(model .. "@" .. t.contexts[k]) end
-  end
-  print(table.concat(head))
-  for i, rows in ipairs(t.rows) do
-    local line = { ("%6d"):format(rows) }
-    for _, model in ipairs(MODELS) do
-      for _, ms in ipairs(t[model] or {}) do line[#line + 1] = ("%12.4f"):format(ms[i]) end
-    end
-    print(table.concat(line))
-  end
-end
-
--- How many times a pass over one row each pass costs.
-local function print_plot(t, model)
-  local ms, last = t[model][1], 1
-  while t.rows[last + 1] and t.rows[last + 1] <= PLOTTED do last = last + 1 end
-  print(("\n%s, context %d: times the cost of one row"):format(model, t.contexts[1]))
-  for i = 1, last do
-    print(("%6d %s %.2f"):format(t.rows[i], ("#"):rep(math.ceil(ms[i] / ms[last] * WIDTH)), ms[i] / ms[1]))
-  end
-end
-
-local function draw(t, path)
-  local terminal = ({ svg = "svg size 900,540", png = "pngcairo size 900,540" })[path:match "%.(%a+)$" or ""]
-  if not terminal then fail(2, "--plot %s: the name must end in .svg or .png", path) end
-  local data, curves = {}, {}
-  for m, model in ipairs(MODELS) do
-    for k in ipairs(t[model] or {}) do
-      curves[#curves + 1] = ("'-' with linespoints lc %d dt %d title '%s, context %d'"):format(
-        m, k, model, t.contexts[k])
-      for i, rows in ipairs(t.rows) do data[#data + 1] = ("%d %.6f"):format(rows, t[model][k][i]) end
-      data[#data + 1] = "e"
-    end
-  end
-  local script = os.tmpname()
-  write(script, table.concat {
-    "set terminal ", terminal, "\nset output '", (path:gsub("'", "''")), "'\n",
-    "set logscale xy\nset key top left\nset xlabel 'rows'\nset ylabel 'ms'\n",
-    "plot ", table.concat(curves, ", "), "\n", table.concat(data, "\n"), "\n",
-  })
-  local drawn = os.execute("gnuplot " .. script .. " 2>/dev/null")
-  os.remove(script)
-  if not drawn then fail(1, "--plot %s: gnuplot failed; is it installed (Debian: gnuplot-nox)?", path) end
-end
-
-local pair, err = dt.load(opts.load)
-if not pair then fail(err.kind == "device" and 1 or 2, "%s", err.message) end
-local costs, t = dt.calibrate(pair, { fresh = opts.fresh, batch = opts.batch })
-if not costs then fail(1, "%s", t.message) end
-print(("milliseconds per pass%s, %s, %d threads; target %s, draft %s"):format(
-  t.batch > 1 and (" over %d sequences, by the rows of each"):format(t.batch) or "", pair.backend, pair.threads, pair.target.path, pair.draft and pair.draft.path or "none"))
-print_table(t)
 for _, model in ipairs(MODELS) do
   if t[model] then print_plot(t, model) end
 end
