@@ -1,6 +1,8 @@
 -- Is rate, which has nothing to tune, as fast as every other policy tuned? Runs it beside the presets `tuned` of the
--- policies named (dtrun run tune POLICY makes them) on prompts 13 to 20 of both kinds, none of which tune looks at.
+-- policies named (dtrun run tune POLICY makes them) on prompts 13 to 20 of both kinds, none of which tune looks at, or
+-- on other sets of prompts.
 --   dtrun run tests/bench/untuned.lua [POLICY...] [--tokens 300] [--repeats 2] [--temp 0.8] [--out FILE.jsonl]
+--     [--prompts tests/data/prompts/tasks/*.jsonl]
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local record = require "dt.record"
@@ -13,12 +15,13 @@ local opts = dt.args {
     { "tokens", 300, short = "n", min = 2, doc = "new tokens" },
     { "repeats", 2, min = 1, doc = "runs of each policy and prompt" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature; above 0 texts hardly repeat themselves" },
+    { "prompts", many = "FILE.jsonl", doc = "sets to take instead of those prompts" },
     { "out", nil, type = "string", doc = "the file of results" },
   },
 }
 
 local files = {}
-for i = 13, 20 do
+for i = 13, #opts.prompts > 0 and 0 or 20 do
   for _, set in ipairs { "novels", "wikitext2" } do
     files[#files + 1] = ("%s../data/prompts/%s/%02d.txt"):format(arg[0]:match "^(.*/)" or "./", set, i)
   end
@@ -28,9 +31,10 @@ for i, policy in ipairs(opts.rest) do
   arms[i + 1] = { label = policy .. " tuned", policy = policy, preset = "tuned" }
 end
 
+local prompts = dt.check(experiment.prompts { files = files, sets = opts.prompts })
 local done = dt.check(experiment.run {
   name = "untuned", pair = dt.check(dt.load(opts.load)), arms = arms, tokens = { opts.tokens },
-  prompts = dt.check(experiment.prompts { files = files }), repeats = opts.repeats, warmup = 2,
+  prompts = prompts, repeats = opts.repeats, warmup = 2,
   generate = { ignore_eos = true, temp = opts.temp }, out = opts.out,
 })
 
@@ -47,7 +51,7 @@ local function ratios(label, base)
 end
 
 print(("%d prompts, %d tokens, %d repeats, %s, %d threads; outputs equal; mean [95 %% bootstrap interval over prompts]")
-  :format(#files, opts.tokens, opts.repeats, done.head.backend, done.head.threads))
+  :format(#prompts, opts.tokens, opts.repeats, done.head.backend, done.head.threads))
 for _, arm in ipairs(arms) do
   local over, beside = ratios(arm.label, "ar"), ratios("rate", arm.label)
   print(("%-18s %.3fx plain [%.3f, %.3f]   rate is %.3fx of it [%.3f, %.3f]"):format(arm.label, over.mean, over.low,
