@@ -3,7 +3,8 @@
 --
 -- For each prompt the first backend's `ar` sets the tokens that every other run must give. The scalar backend is slow
 -- and gets 4 prompts, 64 tokens and small trees. Variants that this machine lacks are named and skipped; --backend and
--- --threads choose among them.
+-- --threads choose among them. Beside all prompts by themselves each policy has the first 6 in a batch: 5 at once, and
+-- the last one takes the place of the one that ends first.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -54,6 +55,7 @@ local SMALL = {
 }
 -- Where a row more is cheap: what passes really cost here would take longer to measure than the tokens to compare.
 local COSTS = { contexts = { 128 }, rows = { 1, 257 }, target = { { 1.0, 9.0 } }, draft = { { 0.125, 1.125 } } }
+local BATCH, PLACES = 6, 5
 local VARIANTS = {
   { backend = "cpu:avx512", threads = 2, policies = POLICIES },
   { backend = "cpu:avx512", threads = 1, policies = POLICIES },
@@ -89,25 +91,44 @@ local function mistake(...)
   print("  WRONG: " .. (...):format(select(2, ...)))
 end
 
--- One run; its tokens against the reference, its counts added to sum.
-local function check(pair, prefix, prompt, seed, case, tokens, sum)
-  local start = dt.clock()
-  local result, err = pair:generate {
-    policy = case.policy, preset = case.preset, params = case.params, prompt = prefix, tokens = tokens,
-    ignore_eos = true, seed = seed,
+local function options(case, tokens, seed)
+  return {
+    policy = case.policy, preset = case.preset, params = case.params, tokens = tokens, ignore_eos = true, seed = seed,
   }
-  if not result then return mistake("%s, %s: %s", case.label, prompt.name, err.message) end
+end
+
+-- A result's tokens against the reference, its counts added to sum.
+local function check(result, prompt, case, tokens, sum)
   if not reference[prompt.name] then reference[prompt.name] = result.tokens end
   local expected = table.move(reference[prompt.name], 1, tokens, 1, {})
   local i = first_difference(result.tokens, expected)
   if i then
-    mistake("%s, %s: token %d is %s, not %s", case.label, prompt.name, i, result.tokens[i], expected[i])
+    mistake("%s, %s%s: token %d is %s, not %s", case.label, prompt.name, result.batch and ", in a batch" or "", i,
+      result.tokens[i], expected[i])
   end
-  sum.seconds = sum.seconds + (dt.clock() - start) / 1000
   sum.tokens = sum.tokens + #result.tokens
   sum.iterations = sum.iterations + result.stats.iterations
   sum.drafted = sum.drafted + result.stats.drafted
   sum.accepted = sum.accepted + result.stats.accepted
+end
+
+local function run_alone(pair, prefix, p, case, tokens, sum)
+  local start, request = dt.clock(), options(case, tokens, p)
+  request.prompt = prefix
+  local result, err = pair:generate(request)
+  sum.seconds = sum.seconds + (dt.clock() - start) / 1000
+  if not result then return mistake("%s, %s: %s", case.label, prompts[p].name, err.message) end
+  check(result, prompts[p], case, tokens, sum)
+end
+
+local function run_batch(pair, prefixes, case, tokens, sum)
+  local start, request = dt.clock(), options(case, tokens, 1) -- prompt p has the seed p
+  request.prompts, request.places = prefixes, math.min(PLACES, #prefixes)
+  local results, failures = pair:generate_batch(request)
+  sum.seconds = sum.seconds + (dt.clock() - start) / 1000
+  if not results then return mistake("%s, a batch: %s", case.label, failures.message) end
+  for p, failure in pairs(failures) do mistake("%s, %s, in a batch: %s", case.label, prompts[p].name, failure) end
+  for p, result in ipairs(results) do check(result, prompts[p], case, tokens, sum) end
 end
 
 local function run_variant(variant)
@@ -132,10 +153,13 @@ local function run_variant(variant)
   for i, case in ipairs(variant.policies) do
     sums[i] = { label = case.label, tokens = 0, iterations = 0, drafted = 0, accepted = 0, seconds = 0 }
   end
+  local first = {}
   for p = 1, n do
     local prefix = assert(pair:prefix(prompts[p].text))
-    for i, case in ipairs(variant.policies) do check(pair, prefix, prompts[p], p, case, tokens, sums[i]) end
+    if p <= BATCH then first[p] = prefix end
+    for i, case in ipairs(variant.policies) do run_alone(pair, prefix, p, case, tokens, sums[i]) end
   end
+  for i, case in ipairs(variant.policies) do run_batch(pair, first, case, tokens, sums[i]) end
   for i, sum in ipairs(sums) do
     print(("  %-24s %6d tokens %6d iterations %6.3f tokens/iteration %7d drafted %6d accepted %6.1f s"):format(
       sum.label, sum.tokens, sum.iterations, sum.tokens / sum.iterations, sum.drafted, sum.accepted, sum.seconds))

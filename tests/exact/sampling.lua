@@ -1,5 +1,6 @@
--- Sampling is exact: for one seed every policy gives the tokens that `ar` draws, coupled or not, whatever the
--- temperature and the filters.  dtrun run tests/exact/sampling.lua [--prompts 20] [--tokens 60]
+-- Sampling is exact: for one seed every policy gives the tokens that `ar` draws, coupled or not, alone or in a batch of
+-- 2 to 8 with others, whatever the temperature and the filters.
+-- dtrun run tests/exact/sampling.lua [--prompts 20] [--tokens 60]
 local dt = require "dt"
 
 local opts = dt.args {
@@ -13,6 +14,7 @@ local HERE = arg[0]:match "^(.*/)" or "./"
 local HOSTILE = HERE .. "hostile/"
 
 local CASES = {
+  { label = "ar", policy = "ar" },
   { label = "linear", policy = "linear", params = { K = 4 } },
   { label = "linear uncoupled", policy = "linear", params = { K = 4 }, coupled = false },
   { label = "fixed_tree", policy = "fixed_tree", params = { D = 4, B = 2 } },
@@ -39,40 +41,67 @@ local COSTS = { contexts = { 128 }, rows = { 1, 257 }, target = { { 1.0, 9.0 } }
 local load = { costs = COSTS }
 for name, value in pairs(opts.load) do load[name] = value end
 local pair = assert(dt.load(load))
-local mistakes, different = 0, 0
 for _, case in ipairs(CASES) do case.iterations, case.tokens, case.accepted = 0, 0, 0 end
+local mistakes, different = 0, 0
 
+local prefixes = {}
 for p = 1, opts.prompts do
   local folder = p % 2 == 1 and "wikitext2" or "novels"
   local file = assert(io.open(("%s../data/prompts/%s/%02d.txt"):format(HERE, folder, (p + 1) // 2), "rb"))
-  local prefix = assert(pair:prefix(file:read "a"))
+  prefixes[p] = assert(pair:prefix(file:read "a"))
   file:close()
-  for _, setting in ipairs(SETTINGS) do
-    local function sample(case, seed)
-      return assert(pair:generate {
-        policy = case.policy, preset = case.preset, params = case.params, coupled = case.coupled,
-        prompt = prefix, tokens = opts.tokens, ignore_eos = true, seed = seed or p,
-        temp = setting.temp, top_k = setting.top_k, top_p = setting.top_p, min_p = setting.min_p,
-      })
+end
+
+-- What generate and generate_batch are both told.
+local function options(case, setting, seed)
+  return {
+    policy = case.policy, preset = case.preset, params = case.params, coupled = case.coupled, seed = seed,
+    tokens = opts.tokens, ignore_eos = true, temp = setting.temp, top_k = setting.top_k, top_p = setting.top_p,
+    min_p = setting.min_p,
+  }
+end
+
+local function sample(case, setting, p, seed)
+  local request = options(case, setting, seed)
+  request.prompt = prefixes[p]
+  return assert(pair:generate(request))
+end
+
+local function sample_batch(case, setting, places)
+  local request = options(case, setting, 1) -- prompt p has the seed p
+  request.prompts, request.places = prefixes, places
+  local results, failures = assert(pair:generate_batch(request))
+  assert(next(failures) == nil, select(2, next(failures)))
+  return results
+end
+
+local function compare(case, setting, p, places, result, plain)
+  for i = 1, math.max(#plain.tokens, #result.tokens) do
+    if result.tokens[i] ~= plain.tokens[i] then
+      mistakes = mistakes + 1
+      print(("  WRONG: %s, %d at once, prompt %d, temp %g, top_p %s: token %d is %s, not %s"):format(case.label, places,
+        p, setting.temp, setting.top_p, i, result.tokens[i], plain.tokens[i]))
+      break
     end
-    local plain = sample { policy = "ar" }
-    if sample({ policy = "ar" }, p + 1000).stats.output_hash ~= plain.stats.output_hash then
-      different = different + 1
-    end
-    for _, case in ipairs(CASES) do
-      local result = sample(case)
-      for i, token in ipairs(plain.tokens) do
-        if result.tokens[i] ~= token then
-          mistakes = mistakes + 1
-          print(("  WRONG: %s, prompt %d, temp %g, top_p %s: token %d is %s, not %d"):format(case.label, p,
-            setting.temp, setting.top_p, i, result.tokens[i], token))
-          break
-        end
-      end
-      case.iterations = case.iterations + result.stats.iterations
-      case.tokens = case.tokens + #result.tokens
-      case.accepted = case.accepted + result.stats.accepted
-      case.drafts = type(result.draft) == "string"
+  end
+  case.iterations = case.iterations + result.stats.iterations
+  case.tokens = case.tokens + #result.tokens
+  case.accepted = case.accepted + result.stats.accepted
+  case.drafts = type(result.draft) == "string"
+end
+
+for s, setting in ipairs(SETTINGS) do
+  local plain = {}
+  for p = 1, opts.prompts do
+    plain[p] = sample(CASES[1], setting, p, p)
+    local other = sample(CASES[1], setting, p, p + 1000)
+    if other.stats.output_hash ~= plain[p].stats.output_hash then different = different + 1 end
+  end
+  local places = 1 + s
+  for c, case in ipairs(CASES) do
+    for p = 1, c > 1 and opts.prompts or 0 do compare(case, setting, p, 1, sample(case, setting, p, p), plain[p]) end
+    for p, result in ipairs(sample_batch(case, setting, places)) do
+      compare(case, setting, p, places, result, plain[p])
     end
   end
 end
