@@ -23,9 +23,9 @@ typedef struct {
   int n_steppers;
   dtl_policy *first; /* opened before anything else: that of the first prompt, or the one that serves all */
   bool shared;
-  int next; /* prompt to begin */
-  bool over;
-  dtl_error failure; /* of the policy that served all */
+  int next;           /* prompt to begin */
+  bool over, stopped; /* the policy that served all has failed; done said so */
+  dtl_error failure;
 } work;
 
 static bool open_policy(const work *w, int prompt, dtl_policy **out, dtl_error *err) {
@@ -38,7 +38,7 @@ static bool open_policy(const work *w, int prompt, dtl_policy **out, dtl_error *
 
 /* Its result is told, and the place free. */
 static void leave(work *w, place *p, const dtl_error *failure) {
-  w->batch->done(w->batch->user, p->prompt, &p->result, failure);
+  if (!w->batch->done(w->batch->user, p->prompt, &p->result, failure)) w->stopped = true;
   dtl_result_free(&p->result);
   generation_close(&p->g);
   dtl_policy_close(p->policy);
@@ -108,7 +108,7 @@ static void begin(work *w, place *p) {
 
 static bool interrupted(const work *w) {
   const volatile sig_atomic_t *interrupt = w->batch->request->interrupt;
-  return interrupt && *interrupt;
+  return w->stopped || (interrupt && *interrupt);
 }
 
 /* Waiting prompts take the free places. False: none is taken any more. */
@@ -131,7 +131,7 @@ static void settle(work *w, stepper *s, bool ok, const dtl_error *err) {
   } else if (!stepper_waits(s)) {
     for (int i = 0; i < w->batch->places; i++) {
       place *p = &w->places[i];
-      if (p->taken && p->s == s && !generation_runs(&p->g)) end(w, p, NULL);
+      if (p->taken && p->s == s && (!generation_runs(&p->g) || w->stopped)) end(w, p, NULL);
     }
   }
 }

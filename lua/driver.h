@@ -12,6 +12,7 @@ typedef struct prefix_object prefix_object;
 typedef struct {
   dt_pair *pair; /* NULL once closed */
   int context;
+  bool busy;               /* it is generating */
   dtl_costs *costs;        /* those asked for last; NULL: none */
   bool costs_given;        /* by the driver, for any number of sequences at once */
   prefix_object *prefixes; /* those alive: closing the pair frees them */
@@ -26,7 +27,8 @@ struct prefix_object {
 #define PAIR_TYPE "dt.pair"
 #define PREFIX_TYPE "dt.prefix"
 
-pair_object *driver_pair(lua_State *L, int i); /* raises when it is closed */
+pair_object *driver_pair(lua_State *L, int i);      /* raises when it is closed */
+pair_object *driver_idle_pair(lua_State *L, int i); /* and when a callback of its own generation asks */
 
 /* The pair's costs with so many sequences at once, calibrated if need be; NULL with *err. */
 const dtl_costs *driver_costs(lua_State *L, pair_object *pair, int batch, bool fresh, dtl_error *err);

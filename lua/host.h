@@ -190,8 +190,9 @@ typedef struct {
   const dtl_prompt *prompts;  /* [n] */
   int n;
   int places; /* sequences at once: 1..DTL_PLACES */
-  /* Called as each text ends, in whatever order; err: NULL, or why it ended early. The result is freed afterwards. */
-  void (*done)(void *user, int prompt, const dtl_result *result, const dtl_error *err);
+  /* Called as each text ends, in whatever order; err: NULL, or why it ended early. The result is freed afterwards. False:
+   * nobody wants the others; those that run end as "interrupted", and no more begin. */
+  bool (*done)(void *user, int prompt, const dtl_result *result, const dtl_error *err);
   void *user;
 } dtl_batch;
 

@@ -81,6 +81,10 @@ static int batch_verify_tree(lua_State *L) {
     lua_rawseti(L, 3, i + 1);
     lua_settop(L, 3);
   }
+  for (int i = group->n; i < DTL_PLACES; i++) { /* of texts that have ended */
+    lua_pushnil(L);
+    lua_rawseti(L, 3, i + 1);
+  }
   return 1;
 }
 
@@ -149,5 +153,6 @@ static void remove_entry(lua_State *L, int batch, int value, int n, int i) {
 }
 
 void lib_batch_remove(lua_State *L, int batch, const run_group *group, int i) {
-  for (int value = TREES; value <= OUTS; value++) remove_entry(L, batch, value, group->n, i);
+  remove_entry(L, batch, TREES, group->n, i); /* no policy has seen these two tables: setting what is there */
+  remove_entry(L, batch, SEQS, group->n, i);  /* allocates nothing */
 }

@@ -42,7 +42,7 @@ const dtl_costs *driver_costs(lua_State *L, pair_object *p, int batch, bool fres
 
 int lib_pair_calibrate(lua_State *L) {
   driver_check_interrupt(L);
-  pair_object *p = driver_pair(L, 1);
+  pair_object *p = driver_idle_pair(L, 1);
   dtl_error err;
   const dtl_costs *costs = driver_costs(L, p, (int)luaL_checkinteger(L, 3), lua_toboolean(L, 2), &err);
   driver_check_interrupt(L);

@@ -128,7 +128,7 @@ static void on_text(void *user, const char *bytes, size_t len) { tell(user, push
 
 int lib_pair_generate(lua_State *L) {
   driver_check_interrupt(L);
-  pair_object *pair = driver_pair(L, 1);
+  pair_object *pair = driver_idle_pair(L, 1);
   dtl_policy_options options = driver_policy_options(L);
   dtl_request request = read_request(L, pair, options.seed);
   lua_getfield(L, 2, "trace");
@@ -151,7 +151,9 @@ int lib_pair_generate(lua_State *L) {
   }
   dtl_result result = {0};
   bool ok = find_costs(L, pair, dtl_policy_describe(policy)->uses_costs, 1, &request, &err);
+  pair->busy = true;
   ok = ok && dtl_generate(pair->pair, policy, &request, &result, &err);
+  pair->busy = false;
   dtl_policy_close(policy);
   ok = dtl_trace_close(request.trace, ok ? &err : NULL) && ok;
   if (listen.failed || (request.interrupt && *request.interrupt)) {
@@ -183,9 +185,10 @@ static void push_ending(lua_State *L, const void *what) {
   if (e->err) driver_policy_failure(L, e->err);
 }
 
-static void on_done(void *user, int prompt, const dtl_result *result, const dtl_error *err) {
+static bool on_done(void *user, int prompt, const dtl_result *result, const dtl_error *err) {
   listener *listen = user;
   tell(listen, push_ending, &(ending){prompt, result, err, listen->brief});
+  return !listen->failed;
 }
 
 /* The list of prompts, in a userdata that stays on the stack. */
@@ -204,7 +207,7 @@ static const dtl_prompt *read_prompts(lua_State *L, const pair_object *pair, int
 
 int lib_pair_generate_batch(lua_State *L) {
   driver_check_interrupt(L);
-  pair_object *pair = driver_pair(L, 1);
+  pair_object *pair = driver_idle_pair(L, 1);
   dtl_policy_options options = driver_policy_options(L);
   dtl_request request = read_request(L, pair, options.seed);
   listener listen = {.brief = flag(L, "brief", false)};
@@ -222,7 +225,10 @@ int lib_pair_generate_batch(lua_State *L) {
   if (!dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
   bool used = dtl_policy_describe(policy)->uses_costs;
   dtl_policy_close(policy);
-  bool ok = find_costs(L, pair, used, batch.places, &request, &err) && dtl_generate_batch(pair->pair, &batch, &err);
+  bool ok = find_costs(L, pair, used, batch.places, &request, &err);
+  pair->busy = true;
+  ok = ok && dtl_generate_batch(pair->pair, &batch, &err);
+  pair->busy = false;
   if (listen.failed) return lua_error(L);
   driver_check_interrupt(L);
   if (!ok) return driver_policy_failure(L, &err);

@@ -30,6 +30,12 @@ pair_object *driver_pair(lua_State *L, int i) {
   return p;
 }
 
+pair_object *driver_idle_pair(lua_State *L, int i) {
+  pair_object *p = driver_pair(L, i);
+  if (p->busy) luaL_argerror(L, i, "the pair is generating");
+  return p;
+}
+
 /* The userdata comes first, then what it owns. */
 static pair_object *push_pair(lua_State *L, int context) {
   pair_object *p = lua_newuserdatauv(L, sizeof *p, 0);
@@ -53,6 +59,7 @@ static int collect_prefix(lua_State *L) {
 
 int lib_pair_close(lua_State *L) {
   pair_object *p = luaL_checkudata(L, 1, PAIR_TYPE);
+  if (p->busy) luaL_argerror(L, 1, "the pair is generating");
   while (p->prefixes) free_prefix(p->prefixes);
   free(p->costs);
   p->costs = NULL;

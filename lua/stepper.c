@@ -24,6 +24,7 @@ void stepper_open(stepper *s, dtl_policy *policy, const dtl_costs *costs, int pl
   s->places = places;
   s->costs = costs;
   s->group.n = s->joined = 0;
+  s->has_batch = false;
   policy->used = true;
 }
 
@@ -81,8 +82,11 @@ static int add_member(lua_State *L) {
 /* The objects that stand for the newest member. */
 static bool represent(stepper *s) {
   dtl_box *box = &s->policy->box;
-  if (s->joined == 1 && !box_host(box, make_objects, s, 2)) return false;
-  return !s->policy->info.batch || box_host(box, add_member, s, 0);
+  if (s->joined == 1) {
+    if (!box_host(box, make_objects, s, 2)) return false;
+    s->has_batch = s->policy->info.batch;
+  }
+  return !s->has_batch || box_host(box, add_member, s, 0);
 }
 
 bool stepper_join(stepper *s, generation *g, dtl_error *err) {
@@ -105,7 +109,7 @@ void stepper_leave(stepper *s, generation *g) {
   while (s->member[i] != g) i++;
   if (s->policy->box.L) { /* a box that died took its objects along */
     run_detach(g->run);
-    if (s->policy->info.batch) lib_batch_remove(s->policy->box.L, POLICY_SEQ, group, i);
+    if (s->has_batch) lib_batch_remove(s->policy->box.L, POLICY_SEQ, group, i);
   }
   for (group->n--; i < group->n; i++) {
     group->run[i] = group->run[i + 1];

@@ -13,6 +13,7 @@ typedef struct {
   run_group group; /* the runs of its members */
   generation *member[DTL_PLACES];
   int joined;     /* so far */
+  bool has_batch; /* the object of scope "batch" is there */
   double step_ms; /* the policy's own time in this step */
 } stepper;
 

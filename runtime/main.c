@@ -269,7 +269,7 @@ static int run_batch(const cli_options *o, const job *j, const dtl_policy_option
 /* The same prompts under the policy of --compare, in silence. */
 static int compare_batch(const cli_options *o, const job *j, const several *results, const several_sum *sum) {
   dtl_policy_options other = {.policy = o->compare, .seed = o->seed};
-  several_options options = {.prompts = &j->prompts, .silent = true, .stop = &interrupted};
+  several_options options = {.prompts = &j->prompts, .silent = true};
   several *compared;
   several_sum other_sum;
   dt_error err;
@@ -285,7 +285,7 @@ static int compare_batch(const cli_options *o, const job *j, const several *resu
 }
 
 static int run_several(const cli_options *o, job *j) {
-  several_options options = {.prompts = &j->prompts, .json = o->json, .quiet = o->quiet, .stop = &interrupted};
+  several_options options = {.prompts = &j->prompts, .json = o->json, .quiet = o->quiet};
   dtl_policy_options policy = policy_options(o, j->pair);
   several *results;
   several_sum sum;

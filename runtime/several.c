@@ -59,8 +59,7 @@ static void fail(several *s, int status) {
 
 static void output_failed(several *s, const char *what) {
   if (!s->lost) fail(s, complain(EXIT_ENGINE, "%s: %s", what, strerror(errno)));
-  s->lost = true;
-  *s->options.stop = 1; /* nobody reads on */
+  s->lost = true; /* nobody reads on */
 }
 
 static void write_json(several *s, const dtl_result *result) {
@@ -94,7 +93,7 @@ static void describe(entry *e, const several *s, int prompt, const dtl_result *r
            r->stats.iterations ? (double)r->stats.committed / (double)r->stats.iterations : 0);
 }
 
-void several_done(void *user, int prompt, const dtl_result *result, const dtl_error *failure) {
+bool several_done(void *user, int prompt, const dtl_result *result, const dtl_error *failure) {
   several *s = user;
   entry *e = &s->entry[prompt];
   e->ended = true;
@@ -106,7 +105,7 @@ void several_done(void *user, int prompt, const dtl_result *result, const dtl_er
     fail(s, complain(status_of(failure), "prompt %s: %s", s->options.prompts->list[prompt].name, failure->message));
   }
   if (s->json && !s->lost) write_json(s, result);
-  if (s->options.silent || s->lost) return;
+  if (s->options.silent || s->lost) return !s->lost;
   describe(e, s, prompt, result);
   if (s->json != stdout && result->text) {
     e->len = result->text_len;
@@ -114,6 +113,7 @@ void several_done(void *user, int prompt, const dtl_result *result, const dtl_er
     if (e->text) memcpy(e->text, result->text, e->len);
   }
   for (; s->shown < s->options.prompts->n && s->entry[s->shown].ended; s->shown++) show(s, &s->entry[s->shown]);
+  return !s->lost;
 }
 
 int several_finish(several *s, several_sum *sum) {

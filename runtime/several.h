@@ -9,8 +9,7 @@ typedef struct {
   const prompt_list *prompts; /* must outlive the results */
   const char *json;           /* path, "-" or NULL: a line of JSON for each result, as it ends */
   bool quiet;
-  bool silent;                 /* nothing is shown at all */
-  volatile sig_atomic_t *stop; /* set when standard output fails */
+  bool silent; /* nothing is shown at all */
 } several_options;
 
 typedef struct several several;
@@ -19,7 +18,7 @@ typedef struct several several;
 dt_status several_open(const several_options *options, several **out, dt_error *err);
 
 /* As dtl_batch.done. */
-void several_done(void *user, int prompt, const dtl_result *result, const dtl_error *failure);
+bool several_done(void *user, int prompt, const dtl_result *result, const dtl_error *failure);
 
 typedef struct {
   int ended, failed; /* texts */

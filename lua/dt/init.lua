@@ -168,6 +168,9 @@ function pair:policy(t)
   return info
 end
 
+-- What the core refers to while it runs: callbacks may change the caller's own.
+local function copied(list) return table.move(list, 1, #list, 1, {}) end
+
 -- What the core wants to know of the options that all generating shares; raises for the caller's caller.
 local function request(t)
   if not t.policy and not t.source then error("generate: policy is missing", 3) end
@@ -182,7 +185,7 @@ local function request(t)
   end
   return {
     policy = t.policy or "source", source = t.source, settings = settings(t.params or {}), preset = t.preset,
-    tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or t.stop or {},
+    tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or copied(t.stop or {}),
     ignore_eos = t.ignore_eos, seed = t.seed, brief = t.brief,
     temp = t.temp, top_k = t.top_k, top_p = t.top_p, min_p = t.min_p, coupled = t.coupled,
   }
@@ -219,7 +222,7 @@ function pair:generate_batch(t)
     error("generate_batch: places is not a positive integer", 2)
   end
   local results, failures = {}, {}
-  asked.prompts, asked.places = t.prompts, places
+  asked.prompts, asked.places = copied(t.prompts), places
   function asked.on_done(i, text, _, ...)
     local result, failure = dt.json.decode(text), ... and failed(...)
     if t.on_done then return t.on_done(i, result, failure) end

@@ -172,6 +172,29 @@ function TestBatch.test_a_pass_within_a_sort()
   assert_same(results, alone(pair, list, options), "sort")
 end
 
+function TestBatch.test_callbacks_may_do_what_they_like()
+  local pair, list, said = fake(), prompts(6), {}
+  local function on_done(i)
+    for k = 1, #list do list[k] = nil end
+    collectgarbage()
+    said[#said + 1] = i
+    lu.assertErrorMsgContains("the pair is generating", pair.close, pair)
+    lu.assertErrorMsgContains("the pair is generating", pair.generate, pair, { policy = "ar", prompt = " 1" })
+    lu.assertErrorMsgContains("the pair is generating", pair.generate_batch, pair,
+                              { policy = "ar", prompts = { " 1" } })
+    lu.assertErrorMsgContains("the pair is generating", dt.calibrate, pair)
+  end
+  lu.assertTrue(pair:generate_batch { policy = "linear", prompts = list, places = 2, tokens = 9, on_done = on_done })
+  lu.assertEquals(#said, 6)
+  local ended = 0
+  lu.assertErrorMsgContains("enough", pair.generate_batch, pair, {
+    policy = "linear", prompts = prompts(9), places = 2, tokens = 9,
+    on_done = function() ended = ended + 1 error "enough" end,
+  })
+  lu.assertEquals(ended, 1)
+  pair:close()
+end
+
 TestScope = {}
 
 local BATCH = ', scope = "batch"'
@@ -234,6 +257,18 @@ function TestScope.test_mistakes()
   end
   local _, failure = pair:generate { source = source("", ', scope = "all"'), prompt = " 1" }
   lu.assertStrContains(failure.message, 'p: scope is "all", not "sequence" or "batch"')
+end
+
+-- The target returns NaN after 7: that text ends there, the others go on.
+function TestBatch.test_a_target_that_fails_ends_its_own_text_only()
+  local pair = fake { target = { ["5"] = { [7] = 1.0 }, ["7"] = { [1] = 0 / 0 } } }
+  local list = { " 3", " 5", " 4" }
+  local results, failures = pair:generate_batch { policy = "linear", prompts = list, places = 3, tokens = 9 }
+  lu.assertStrContains(failures[2].message, "returned NaN at position 1")
+  lu.assertEquals({ results[2].tokens, results[2].finish_reason, failures[2].kind }, { { 7 }, "error", "device" })
+  for _, i in ipairs { 1, 3 } do
+    lu.assertEquals(results[i].tokens, assert(pair:generate { policy = "ar", prompt = list[i], tokens = 9 }).tokens)
+  end
 end
 
 -- cast: what pays is decided for the mean of the batch, with the rows of all texts in a pass.
