@@ -2,6 +2,7 @@
 --
 -- What is run stands in lua/dt/papers.lua. The result file is gone on with where it was stopped.
 local alone = require "dt.alone"
+local batches = require "dt.batches"
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local papers = require "dt.papers"
@@ -10,7 +11,7 @@ local scatter = require "dt.scatter"
 
 local PROMPTS = (arg[0]:match "^(.*/)" or "./") .. "../tests/data/prompts/"
 local FILES = { wikitext2 = { count = 20, chars = 800 }, novels = { count = 20, chars = 1000 } } -- others: JSON lines
-local QUICK = { arms = 8, tokens = { 8, 16, 24 }, chars = { 50, 100, 150 } }
+local QUICK = { arms = 8, batch = 2, tokens = { 8, 16, 24 }, chars = { 50, 100, 150 } }
 
 local function names()
   local list = {}
@@ -30,7 +31,7 @@ local opts = dt.args {
   options = {
     { "quick", false, doc = "a smoke run of seconds: one short prompt of each set, few tokens, some of the arms" },
     { "tokens", nil, type = "integer", short = "n", min = 2, doc = "new tokens (default: the paper's)" },
-    { "prompts", nil, type = "integer", min = 1, max = 20, doc = "prompts of each set (default: the paper's 10)" },
+    { "prompts", nil, type = "integer", min = 1, max = 60, doc = "prompts of each set (default: 10, or as defined)" },
     { "repeats", 1, min = 1, doc = "runs of each arm, prompt and length" },
     { "out", nil, type = "string", doc = "result file (default: NAME.jsonl); the report goes to a folder beside it" },
   },
@@ -38,7 +39,7 @@ local opts = dt.args {
 }
 
 local name = opts.rest[1] or ""
-local paper = dt.check(#opts.rest < 2 and papers[name] or nil,
+dt.check(#opts.rest < 2 and papers[name] or nil,
   ("paper: no experiment '%s'; there are: %s"):format(table.concat(opts.rest, " "), table.concat(names(), ", ")))
 
 -- The first n prompts of a set, cut to at most `chars` characters (nil: the set's own length).
@@ -55,18 +56,63 @@ local function set_of(set, n, chars)
   return table.move(list, 1, math.min(n, #list), 1, {})
 end
 
-local function prompts_of(lengths)
-  local all, n = {}, opts.prompts or opts.quick and 1 or paper.prompts or 10
-  for _, set in ipairs(paper.sets) do
-    for _, chars in ipairs(lengths or { false }) do
-      local some = set_of(set, n, chars or opts.quick and QUICK.chars[#QUICK.chars] or nil)
-      for _, prompt in ipairs(some) do
+-- The prompts of an experiment, one list for each of its sets; where these are mixed, one list in all.
+local function lists_of(paper)
+  local n = opts.prompts or opts.quick and (paper.batches and QUICK.batch or 1) or paper.prompts or 10
+  local lists, cut = {}, opts.quick and QUICK.chars[#QUICK.chars] or nil
+  for i, set in ipairs(paper.sets) do
+    lists[i] = {}
+    for _, chars in ipairs(paper.chars and (opts.quick and QUICK.chars or paper.chars) or { false }) do
+      for _, prompt in ipairs(set_of(set, n, chars or cut)) do
         if chars then prompt.name, prompt.axes = ("%s@%d"):format(prompt.name, chars), { chars = chars } end
-        all[#all + 1] = prompt
+        table.insert(lists[i], prompt)
       end
     end
   end
+  if not paper.mixed then return lists end
+  local mixed = {}
+  for k = 1, n do
+    for _, list in ipairs(lists) do
+      if #mixed < n then mixed[#mixed + 1] = list[k] end
+    end
+  end
+  return { mixed }
+end
+
+-- The prompts as batches of each of these sizes, or of all of them where they are fewer.
+local function batched(list, sizes)
+  local all, last = {}, 0
+  for _, size in ipairs(sizes) do
+    size = math.min(size, #list)
+    if size > last then table.move(batches.of(list, size), 1, #list // size, #all + 1, all) end
+    last = size
+  end
   return all
+end
+
+-- Each of the prompts under each way of sampling.
+local function sampled(prompts, ways)
+  local all = {}
+  for _, way in ipairs(ways) do
+    for i, prompt in ipairs(prompts) do
+      local copy, axes, generate = {}, { sampling = way.label }, { seed = i }
+      for _, both in ipairs { { prompt, copy }, { prompt.axes or {}, axes }, { way.generate, generate } } do
+        for key, value in pairs(both[1]) do both[2][key] = value end
+      end
+      copy.name, copy.axes, copy.generate = ("%s, %s"):format(prompt.name, way.label), axes, generate
+      all[#all + 1] = copy
+    end
+  end
+  return all
+end
+
+local function prompts_of(paper)
+  local all = {}
+  for _, list in ipairs(lists_of(paper)) do
+    if paper.batches then list = batched(list, paper.batches) end
+    table.move(list, 1, #list, #all + 1, all)
+  end
+  return paper.sampling and sampled(all, paper.sampling) or all
 end
 
 -- At most n of a list, from its first to its last at equal distances.
@@ -80,7 +126,9 @@ end
 -- The lengths to generate that fit beside the longest prompt, and a line where they were shortened.
 local function lengths_that_fit(pair, prompts, wanted)
   local longest, context = 0, math.min(opts.load.ctx or math.huge, pair.target.context)
-  for _, prompt in ipairs(prompts) do longest = math.max(longest, #assert(pair:encode(prompt.text))) end
+  for _, prompt in ipairs(prompts) do
+    for _, text in ipairs(batches.texts(prompt)) do longest = math.max(longest, #assert(pair:encode(text))) end
+  end
   local most, asked, fitting = context - longest, opts.tokens or math.huge, {}
   dt.check(most >= 2 or nil, ("paper: the longest prompt, %d tokens, fills the context of %d"):format(longest, context))
   for _, tokens in ipairs(wanted) do
@@ -95,42 +143,58 @@ end
 
 -- How long it will take, from plain decoding of a few tokens: speculation is faster or slower by less than the guess.
 local function announce(t, pair)
-  local result = dt.check(pair:generate { policy = "ar", prompt = t.prompts[1].text,
+  local result = dt.check(pair:generate { policy = "ar", prompt = batches.texts(t.prompts[1])[1],
                                           tokens = math.min(64, t.tokens[1]), ignore_eos = true })
-  local tokens = 0
-  for _, n in ipairs(t.tokens) do tokens = tokens + n * #t.prompts * (#t.arms + 1) * t.repeats end
+  local tokens, texts = 0, 0
+  for _, prompt in ipairs(t.prompts) do texts = texts + #batches.texts(prompt) end
+  for _, n in ipairs(t.tokens) do tokens = tokens + n * texts * (#t.arms + 1) * t.repeats end
   local seconds = tokens / result.stats.tokens_per_second
   local duration = seconds < 90 and ("%.0f s"):format(seconds) or ("%.0f min"):format(seconds / 60)
   io.stderr:write(("dtrun: %s: prompts: %d; arms: %d; tokens in all: %d; about %s at the speed of plain decoding\n")
     :format(t.name, #t.prompts, #t.arms + 1, tokens, duration))
 end
 
-local pair = dt.check(dt.load(opts.load))
-local prompts = prompts_of(opts.quick and paper.chars and QUICK.chars or paper.chars)
-local tokens, note = lengths_that_fit(pair, prompts,
-  opts.quick and { table.unpack(QUICK.tokens, 1, math.min(#paper.tokens, #QUICK.tokens)) } or paper.tokens)
-if note then io.stderr:write("dtrun: paper ", name, ": ", note, "\n") end
-
-local t = {
-  name = "paper " .. name, pair = pair, arms = opts.quick and some(paper.arms, QUICK.arms) or paper.arms,
-  prompts = prompts, tokens = tokens, repeats = opts.repeats, warmup = opts.quick and 0 or 2,
-  generate = { ignore_eos = not paper.stops },
-  protocol = { reference = paper.reference, note = note, alone = paper.alone },
-  out = opts.out or name .. (opts.quick and "-quick" or "") .. ".jsonl",
-}
-announce(t, pair)
-local done
-if paper.alone then
-  t.repeats, t.warmup = 1, 0
-  local head = experiment.head(t)
-  pair:close()
-  done = dt.check(alone.run(t, head, opts.load))
-else
-  done = dt.check(experiment.run(t))
+local function sampling_of(paper)
+  local labels = {}
+  for i, way in ipairs(paper.sampling or {}) do labels[i] = way.label end
+  return paper.sampling and labels
 end
-if paper.traced then done = dt.check(scatter.run(t, done.head, paper.traced)) end
 
-local folder, missing = report.write({ done }, { t.out })
+-- One experiment, into the file `out`: what dt.record reads from it.
+local function run(pair, experiment_name, paper, out)
+  local prompts = prompts_of(paper)
+  local tokens, note = lengths_that_fit(pair, prompts,
+    opts.quick and { table.unpack(QUICK.tokens, 1, math.min(#paper.tokens, #QUICK.tokens)) } or paper.tokens)
+  if note then io.stderr:write("dtrun: paper ", experiment_name, ": ", note, "\n") end
+  local t = {
+    name = "paper " .. experiment_name, pair = pair, prompts = prompts, tokens = tokens, repeats = opts.repeats,
+    arms = opts.quick and some(paper.arms, QUICK.arms) or paper.arms, warmup = opts.quick and 0 or 2,
+    generate = { ignore_eos = not paper.stops },
+    protocol = { reference = paper.reference, note = note, alone = paper.alone, sampling = sampling_of(paper) },
+    out = out,
+  }
+  announce(t, pair)
+  local done
+  if paper.alone then
+    t.repeats, t.warmup = 1, 0
+    local head = experiment.head(t)
+    pair:close()
+    done = dt.check(alone.run(t, head, opts.load))
+  else
+    done = dt.check(experiment.run(t))
+  end
+  return paper.traced and dt.check(scatter.run(t, done.head, paper.traced)) or done
+end
+
+local pair = dt.check(dt.load(opts.load))
+local files, paths = {}, { opts.out or name .. (opts.quick and "-quick" or "") .. ".jsonl" }
+local bare = paths[1]:gsub("%.jsonl$", "")
+for i, part in ipairs { name, papers[name].also } do
+  paths[i] = paths[i] or ("%s-%s.jsonl"):format(bare, part:gsub("^" .. name .. "_", ""))
+  files[i] = run(pair, part, papers[part], paths[i])
+end
+
+local folder, missing = report.write(files, paths)
 dt.check(folder, missing, "device")
 if missing then io.stderr:write("dtrun: ", missing, "\n") end
 print(folder .. "/report.html")

@@ -4,12 +4,14 @@ local summary = require "dt.summary"
 
 local charts = {}
 
+-- A bar for each set, or for each way of sampling where there are several.
 function charts.bars(s, arms, metric, options)
-  options.kind, options.series, options.rows = "bars", s.sets, {}
+  local by = #s.samplings > 1 and "sampling" or "set"
+  options.kind, options.series, options.rows = "bars", by == "set" and s.sets or s.samplings, {}
   for i, arm in ipairs(arms) do
     local row = { label = arm.label }
-    for k, set in ipairs(s.sets) do
-      local d = s:describe(metric, { arm = arm.label, set = set })
+    for k, value in ipairs(options.series) do
+      local d = s:describe(metric, { arm = arm.label, [by] = value })
       if d and metric == "speed" then -- its spread, not how well the mean is known
         row[k] = { y = d.mean, low = d.deviation and d.mean - d.deviation, high = d.deviation and d.mean + d.deviation }
       elseif d then

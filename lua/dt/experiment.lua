@@ -7,7 +7,8 @@
 --     pair = pair,                             -- from dt.load
 --     arms = { { policy = "linear", params = { K = 3 } }, { label = "narrow", policy = "dynatree", preset = "narrow",
 --              axes = { depth = 5 } } },       -- without plain decoding, which always runs, as the arm "ar"
---     prompts = prompts,                       -- { { set =, name =, text =, axes = }, ... }; no name twice in a set
+--     prompts = prompts,                       -- { { set =, name =, text =, axes =, generate = }, ... }; no name twice
+--                                              -- in a set; with texts = {..} for text it is a batch (dt.batches)
 --     tokens = { 100, 300 }, repeats = 3, warmup = 2,
 --     generate = { ignore_eos = true },        -- further options of pair:generate
 --     protocol = { chars = 800 },              -- what else to note down in the head
@@ -20,7 +21,9 @@
 -- in an order that begins elsewhere each time, so that a slow minute of the machine favours none. Every run's output
 -- must be that of the others of its text and length. Each finished run is a line of `out`, on disk before the next
 -- begins; called again, run goes on where it was stopped. Warm-up runs (plain decoding, the first arm;
--- at most 32 tokens) do not count.
+-- at most 32 tokens) do not count. A batch is one run: its texts are generated at once, and each must be what plain
+-- decoding makes of it alone.
+local batches = require "dt.batches"
 local core = require "dt.core"
 local params = require "dt.params"
 local progress = require "dt.progress"
@@ -150,7 +153,7 @@ end
 local function fingerprint(prompts)
   local hash = 0xcbf29ce484222325
   for _, prompt in ipairs(prompts) do
-    for _, text in ipairs { prompt.name, prompt.text } do
+    for _, text in ipairs { prompt.name, table.unpack(batches.texts(prompt)) } do
       for i = 1, #text do hash = (hash ~ text:byte(i)) * 0x100000001b3 end
     end
   end
@@ -178,9 +181,18 @@ local function merged(...)
   return all
 end
 
-local function generate(t, arm, prompt, tokens)
-  local result, failure = t.pair:generate(merged(t.generate, {
-    policy = arm.policy, preset = arm.preset, params = arm.params, prompt = prompt, tokens = tokens, brief = true }))
+-- What a prompt's runs of this length are generated with; start: its prompt pass, or those of a batch.
+local function options_of(t, prompt, tokens) return merged(t.generate, prompt.generate or {}, { tokens = tokens }) end
+
+local function generate(t, arm, prompt, start, tokens)
+  local options = merged(options_of(t, prompt, tokens),
+                         { policy = arm.policy, preset = arm.preset, params = arm.params })
+  local result, failure
+  if prompt.texts then
+    result, failure = batches.generate(t.pair, start, options)
+  else
+    result, failure = t.pair:generate(merged(options, { prompt = start, brief = true }))
+  end
   if not result then return nil, failure.message, failure.kind end
   return result
 end
@@ -194,6 +206,8 @@ function experiment.run_of(arm, prompt, tokens, number, result)
 end
 
 local function key_of(run) return ("%s\0%s\0%d"):format(record.case(run), run.arm, run["repeat"]) end
+
+local function size_of(prompt) return #batches.texts(prompt) end
 
 -- The runs that are left, prompt by prompt, in the order in which they are made.
 local function plan(t, arms, done)
@@ -209,7 +223,7 @@ local function plan(t, arms, done)
           local run = { arm = arm.label, set = prompt.set, prompt = prompt.name, tokens = tokens, ["repeat"] = number }
           if not done[key_of(run)] then
             group[#group + 1] = { arm = arm, tokens = tokens, number = number }
-            count, work = count + 1, work + tokens
+            count, work = count + 1, work + size_of(prompt) * tokens
           end
         end
       end
@@ -229,8 +243,16 @@ local function check_hash(first, run)
     run.arm, run.prompt, run.tokens, run.stats.output_hash, other.arm, other.stats.output_hash), "device"
 end
 
-local function run_one(t, todo, prompt, prefix, file, hashes)
-  local result, message, kind = generate(t, todo.arm, prefix, todo.tokens)
+-- What the texts of a batch are alone is what its runs are compared with.
+local function check_alone(t, prompt, start, tokens, hashes)
+  local hash, failure = batches.alone(t.pair, start, options_of(t, prompt, tokens))
+  if not hash then return nil, failure.message, failure.kind end
+  return check_hash(hashes, { arm = "plain decoding alone", set = prompt.set, prompt = prompt.name, tokens = tokens,
+                              stats = { output_hash = hash } })
+end
+
+local function run_one(t, todo, prompt, start, file, hashes)
+  local result, message, kind = generate(t, todo.arm, prompt, start, todo.tokens)
   if not result then
     return nil, ("%s, %s, %d tokens: %s"):format(todo.arm.label, prompt.name, todo.tokens, message), kind
   end
@@ -242,24 +264,35 @@ local function run_one(t, todo, prompt, prefix, file, hashes)
 end
 
 -- Discarded: the first runs of a process pay for cold caches, pages and threads.
-local function warm_up(t, arms, prompt, prefix)
+local function warm_up(t, arms, prompt, start)
   for i = 1, t.warmup * 2 do
     local arm = arms[(i - 1) % math.min(2, #arms) + 1]
-    local result, message, kind = generate(t, arm, prefix, math.min(t.tokens[1], WARM))
+    local result, message, kind = generate(t, arm, prompt, start, math.min(t.tokens[1], WARM))
     if not result then return nil, ("%s, %s: %s"):format(arm.label, prompt.name, message), kind end
   end
   return true
 end
 
+-- The prompt pass that all of a prompt's runs share, those of a batch; or nil and a failure.
+local function opened(pair, prompt)
+  if prompt.texts then return batches.open(pair, prompt.texts) end
+  return pair:prefix(prompt.text)
+end
+
 local function run_group(t, group, warm, file, hashes, bar)
-  local prefix <close>, failure = t.pair:prefix(group.prompt.text)
-  if not prefix then return nil, ("%s: %s"):format(group.prompt.name, failure.message), failure.kind end
-  local ok, message, kind = true, nil, nil
-  if warm then ok, message, kind = warm_up(t, warm, group.prompt, prefix) end
+  local prompt, ok, message, kind = group.prompt, true, nil, nil
+  local start <close>, failure = opened(t.pair, prompt)
+  if not start then return nil, ("%s: %s"):format(prompt.name, failure.message), failure.kind end
+  if warm then ok, message, kind = warm_up(t, warm, prompt, start) end
+  local tokens
   for _, todo in ipairs(group) do
+    if ok and prompt.texts and todo.tokens ~= tokens then
+      tokens = todo.tokens
+      ok, message, kind = check_alone(t, prompt, start, tokens, hashes)
+    end
     if not ok then break end
-    ok, message, kind = run_one(t, todo, group.prompt, prefix, file, hashes)
-    if ok then bar:step(1, todo.tokens) end
+    ok, message, kind = run_one(t, todo, prompt, start, file, hashes)
+    if ok then bar:step(1, size_of(prompt) * todo.tokens) end
   end
   return ok, message, kind
 end

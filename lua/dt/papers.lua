@@ -9,10 +9,15 @@
 --   stops      end-of-text ends a run (default: it is generated like any token)
 --   reference  an arm that the report compares all others with
 --   alone      every run in a process of its own: its peak memory is then its own
+--   batches    how many texts are generated at once, one run each (dt.batches); the report shows them as a scale
+--   mixed      prompts of the sets in turn, in batches that have some of each
+--   sampling   at what temperature, and how drafted: { label =, generate = options of pair:generate }; the first prompt
+--              has seed 1, each the next one
+--   also       another experiment that is run after it, into a file of its own, and is in its report
 --   traced     an arm whose trees are looked into: accepted length against summed probability
 --
--- Sources: "DynaTree" (tables 1 to 5, figures 4 to 9, and the sweep of its first text) and "CAST" (tables 1 and 3,
--- figures 3 and 4). Their PG-19 is our novels; EAGLE's draft is any draft model here: only the tree's shape is EAGLE's.
+-- Sources: "DynaTree" (tables 1 to 5, figures 4 to 9, and the sweep of its first text) and "CAST" (tables 1 to 3,
+-- figures 3 to 5). Their PG-19 is our novels; EAGLE's draft is any draft model here: only the tree's shape is EAGLE's.
 local grid = require "dt.grid"
 
 local LENGTH = 1500
@@ -31,6 +36,12 @@ local eagle2 = { policy = "eagle2", preset = "eagle2" }
 local eagle3 = { policy = "eagle2", preset = "eagle3" }
 local cast = { policy = "cast" }
 local cast_paper = { policy = "cast", preset = "paper" }
+
+local cast_batch = { policy = "cast", preset = "paper_batch8" }
+
+local GREEDY = { label = "T = 0", generate = { temp = 0 } }
+local SAMPLED = { label = "T = 1", generate = { temp = 1 } }
+local UNCOUPLED = { label = "T = 1, uncoupled", generate = { temp = 1, coupled = false } }
 
 -- dynatree with some of its mechanisms, on the tree of D = 5, B = 2.
 local function mechanisms(label, breadth, depth, history)
@@ -148,5 +159,20 @@ return {
     doc = "accepted length against summed probability; speed-up by verified tokens (CAST, figures 3 and 4)",
     sets = { "humaneval" }, tokens = { 1024 }, stops = true, traced = eagle3,
     arms = every("eagle2", "eagle3", { total = { 5, 10, 20, 30, 40, 50, 60, 80, 100 } }),
+  },
+  batch = {
+    doc = "speed-up by the number of texts at once, 1 to 32 (CAST, figure 5), and batch_tasks",
+    sets = TASKS, tokens = { 1024 }, mixed = true, batches = { 1, 2, 4, 8, 16, 32 }, prompts = 32, also = "batch_tasks",
+    arms = { eagle2, dynatree, cast },
+  },
+  batch_tasks = {
+    doc = "speed-up on six tasks, eight texts at once (CAST, table 2)",
+    sets = TASKS, tokens = { 1024 }, stops = true, batches = { 8 }, prompts = 8, sampling = { GREEDY, SAMPLED },
+    arms = { eagle2, eagle3, dynatree, cast_batch, cast },
+  },
+  temperature = {
+    doc = "speed-up on six tasks at temperatures 0 and 1, drafts coupled to the noise and not (CAST, table 1)",
+    sets = TASKS, tokens = { 1024 }, stops = true, sampling = { GREEDY, SAMPLED, UNCOUPLED },
+    arms = { linear5, eagle2, dynatree, cast, rate },
   },
 }

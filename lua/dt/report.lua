@@ -14,7 +14,8 @@ local MOST_ROWS = 24  -- of a table; where there are more arms, the fastest are 
 local MOST_BARS = 12  -- of a figure; where there are more arms, some of the fastest of each kind are shown
 local EACH_KIND = 3
 local MOST_HEAT_MAPS = 6
-local SCALES = { tokens = "tokens generated", chars = "characters of prompt" } -- what the axes are called
+-- What the axes are called.
+local SCALES = { tokens = "tokens generated", chars = "characters of prompt", batch = "texts at once" }
 
 -- ---- numbers -------------------------------------------------------------------------------------------------------
 
@@ -113,24 +114,35 @@ local function add(document, kind, item)
   if item then document[#document + 1] = { [kind] = item } end
 end
 
--- The parts of the runs that get tables of their own: up to two sets, one each; more sets, all together.
+-- The parts of the runs that get tables of their own: each way of sampling; up to two sets, one each; more sets, all
+-- together.
 local function views_of(s)
+  if #s.samplings > 1 then
+    local views = {}
+    for i, label in ipairs(s.samplings) do views[i] = { label = label, where = { sampling = label } } end
+    return views
+  end
   if #s.sets > 2 then return { { label = "All sets", where = {} } } end
   local views = {}
   for i, set in ipairs(s.sets) do views[i] = { label = set, where = { set = set } } end
   return views
 end
 
-local function findings(document, s)
+local function findings(document, s, views)
   if not s.arms[1].plain then
     return add(document, "text", "Plain decoding was not run, so there are no speed-ups.")
   end
-  for _, set in ipairs(s.sets) do
-    local ranked, found = s:ranked(s.arms, { set = set }), {}
+  if #s.samplings < 2 then
+    views = {}
+    for i, set in ipairs(s.sets) do views[i] = { label = set, where = { set = set } } end
+  end
+  for _, view in ipairs(views) do
+    local ranked, found = s:ranked(s.arms, view.where), {}
     for i = 1, math.min(3, #ranked) do
-      found[i] = ("%s %s"):format(ranked[i].label, ratio(s:describe("speedup", { arm = ranked[i].label, set = set })))
+      local d = s:describe("speedup", summary.with(view.where, { arm = ranked[i].label }))
+      found[i] = ("%s %s"):format(ranked[i].label, ratio(d))
     end
-    add(document, "text", ("Fastest on %s: %s."):format(set, table.concat(found, ", then ")))
+    add(document, "text", ("Fastest on %s: %s."):format(view.label, table.concat(found, ", then ")))
   end
 end
 
@@ -145,9 +157,10 @@ local function speed_tables(document, s, views, rows)
       add(document, "table", value_table(s, rows, view.where, scale.name, scale.values, "speedup", ratio))
     end
   end
-  if #s.sets > 2 then
-    add(document, "text", "Speed-up by set:")
-    add(document, "table", value_table(s, rows, {}, "set", s.sets, "speedup", ratio))
+  if #s.sets <= 2 then return end
+  for _, view in ipairs(#s.samplings > 1 and views or { { where = {} } }) do
+    add(document, "text", ("%sSpeed-up by set:"):format(view.label and view.label .. ": " or ""))
+    add(document, "table", value_table(s, rows, view.where, "set", s.sets, "speedup", ratio))
   end
 end
 
@@ -254,7 +267,7 @@ local function add_experiment(document, file, stem)
   local views, rows, shown = views_of(s), s:few(s.arms, MOST_ROWS), s:few(s.arms, MOST_BARS, EACH_KIND)
   add(document, "heading", "What was run: " .. file.head.experiment)
   add(document, "table", facts(file.head))
-  findings(document, s)
+  findings(document, s, views)
   if #rows < #s.arms then
     add(document, "text", ("The tables show the %d fastest of %d arms."):format(#rows, #s.arms))
   end

@@ -106,18 +106,19 @@ local function add_scales(s, changing)
   table.sort(s.scales, function(a, b) return a.name < b.name end)
 end
 
--- file: what record.read gives. Arms, sets and scales are in s.arms ({label, policy, preset, settings, plain}), s.sets
--- (names) and s.scales ({name, values}); plain decoding comes first. Runs with a trace, whose times are not those of
--- others, are in s.traced only.
+-- file: what record.read gives. Arms, sets, samplings and scales are in s.arms ({label, policy, preset, settings,
+-- plain}; plain decoding comes first), s.sets and s.samplings (names; the latter from the axis "sampling") and s.scales
+-- ({name, values}). Runs with a trace, whose times are not those of others, are in s.traced only.
 function summary.new(file)
   local s = { head = file.head, runs = {}, traced = {}, plain = record.baseline(file.runs),
-              arms = {}, of_arm = {}, sets = {}, scales = {} }
+              arms = {}, of_arm = {}, sets = {}, samplings = {}, scales = {} }
   for _, run in ipairs(file.runs) do table.insert(run.probability and s.traced or s.runs, run) end
   local changing = axes_of_texts(s.runs)
   for _, run in ipairs(s.runs) do
     if not s.of_arm[run.arm] then add_arm(s, run, changing) end
     table.insert(s.of_arm[run.arm], run)
     remember(s.sets, run.set)
+    if run.axes.sampling then remember(s.samplings, run.axes.sampling) end
   end
   for i, arm in ipairs(s.arms) do
     if arm.plain then table.insert(s.arms, 1, table.remove(s.arms, i)) end

@@ -22,6 +22,13 @@ function TestPapers.test_no_two_arms_share_a_label_and_references_are_arms()
   end
 end
 
+function TestPapers.test_what_follows_an_experiment_is_one_that_nothing_follows()
+  for name, paper in pairs(papers) do
+    if paper.also then lu.assertTrue(papers[paper.also] ~= nil and not papers[paper.also].also, name) end
+  end
+  lu.assertEquals(papers.batch.batches, { 1, 2, 4, 8, 16, 32 })
+end
+
 function TestPapers.test_the_sweep_has_450_settings()
   lu.assertEquals(#papers.fixed_sweep.arms * #papers.fixed_sweep.tokens, 450)
 end

@@ -75,6 +75,30 @@ function TestSummary.test_scales_change_within_an_arm_and_settings_do_not()
   lu.assertEquals(#s:select { chars = 200 }, 1)
 end
 
+function TestSummary.test_each_way_of_sampling_gets_tables_and_bars_of_its_own()
+  local runs = {}
+  for _, way in ipairs { "T = 0", "T = 1" } do
+    for _, set in ipairs { "a", "b", "c" } do
+      for arm, speed in pairs { ar = 100, linear = way == "T = 0" and 300 or 200 } do
+        runs[#runs + 1] = run { arm = arm, speed = speed, set = set, prompt = set .. way, axes = { sampling = way } }
+      end
+    end
+  end
+  local document = report.document({ file(runs) }, { "x" })
+  local texts = table.concat(names_of(document, "text"), "\n")
+  lu.assertStrContains(texts, "Fastest on T = 0: linear 3.00x")
+  lu.assertStrContains(texts, "Fastest on T = 1: linear 2.00x")
+  lu.assertStrContains(texts, "T = 1: Speed-up by set:")
+  for _, item in ipairs(document) do
+    if item.figure and item.figure.name == "x-speedup" then
+      lu.assertEquals(item.figure.series, { "T = 0", "T = 1" })
+      for _, row in ipairs(item.figure.rows) do
+        if row.label == "linear" then lu.assertEquals({ row[1].y, row[2].y }, { 3.0, 2.0 }) end
+      end
+    end
+  end
+end
+
 function TestSummary.test_of_many_arms_the_fastest_of_each_kind_are_chosen()
   local runs = { run { arm = "ar", speed = 100 } }
   for K = 1, 5 do runs[#runs + 1] = run { arm = "linear K=" .. K, params = { K = K }, speed = 100 + K } end

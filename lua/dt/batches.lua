@@ -1,0 +1,113 @@
+-- Batches in experiments: several texts generated at once are one run, and what is noted down of it.
+--
+--   local list = batches.of(prompts, 8)           -- texts in dt.experiment's sense that hold 8 prompts each
+--   local prefixes <close> = batches.open(pair, list[1].texts)
+--   local hash = batches.alone(pair, prefixes, options)   -- of each text by itself under plain decoding
+--   local result = batches.generate(pair, prefixes, options)
+--
+-- A batch's throughput is all its tokens over its wall time, from the beginning of the text that takes longest to its
+-- last token; prompt passes are shared by all runs and are no part of it. Where texts end at different times, the last
+-- are in passes of fewer rows: that is in the wall time.
+
+local batches = {}
+
+-- The prompts as batches of `size`, in their order; those that fill no batch are left out. The set of each is that of
+-- the prompts, "mixed" where these are of several.
+function batches.of(prompts, size)
+  local list, set = {}, prompts[1].set
+  for _, prompt in ipairs(prompts) do set = prompt.set == set and set or "mixed" end
+  for first = 1, #prompts - size + 1, size do
+    local texts, number = {}, #list + 1
+    for i = 1, size do texts[i] = prompts[first + i - 1].text end
+    list[number] = { set = set, name = ("%s@%d/%d"):format(set, size, number), texts = texts, axes = { batch = size } }
+  end
+  return list
+end
+
+-- The texts of a prompt: those of a batch, or its only one.
+function batches.texts(prompt) return prompt.texts or { prompt.text } end
+
+local Prefixes = {}
+
+function Prefixes.__close(list)
+  for _, prefix in ipairs(list) do getmetatable(prefix).__close(prefix) end
+end
+
+-- The prompt passes of several texts, or nil and a failure.
+function batches.open(pair, texts)
+  local list = setmetatable({}, Prefixes)
+  for i, text in ipairs(texts) do
+    local prefix, failure = pair:prefix(text)
+    if not prefix then
+      Prefixes.__close(list)
+      return nil, failure
+    end
+    list[i] = prefix
+  end
+  return list
+end
+
+-- The counts of texts generated together as those of one run, their tokens, and the wall time in milliseconds. TPOT is
+-- what a reader of one of them waits for a token.
+local function counts(results)
+  local stats = { iterations = 0, drafted = 0, accepted = 0, accepted_by_depth = {} }
+  local tokens, wall, depths, tpot = 0, 0, 0, 0
+  for _, result in ipairs(results) do
+    local s = result.stats
+    for _, key in ipairs { "iterations", "drafted", "accepted" } do stats[key] = stats[key] + s[key] end
+    local n = math.floor(s.iterations * (s.tokens_per_iteration or 0) + 0.5)
+    tokens = tokens + n
+    if n > 0 then wall = math.max(wall, n / s.tokens_per_second * 1000 - s.time_ms.prompt) end
+    depths, tpot = depths + s.iterations * (s.tree_depth_mean or 0), tpot + (s.tpot_ms or 0) / #results
+    for i, at in ipairs(s.accepted_by_depth or {}) do
+      local sum = stats.accepted_by_depth[i] or { depth = at.depth, verified = 0, accepted = 0 }
+      sum.verified, sum.accepted = sum.verified + at.verified, sum.accepted + at.accepted
+      stats.accepted_by_depth[i] = sum
+    end
+  end
+  if stats.iterations > 0 then
+    local n = stats.iterations
+    stats.tokens_per_iteration, stats.path_length = tokens / n, stats.accepted / n
+    stats.tree_nodes_mean, stats.tree_depth_mean = stats.drafted / n, depths / n
+  end
+  if stats.drafted > 0 then stats.acceptance_rate = stats.accepted / stats.drafted end
+  stats.tpot_ms = tpot
+  return stats, tokens, wall
+end
+
+-- One run of all the prompts at once with these options of pair:generate: a result as of a single text; or nil and a
+-- failure, that of a text too. Its output_hash are those of the texts, with spaces between.
+function batches.generate(pair, prompts, options)
+  local results, hashes, failed = {}, {}, nil
+  local request = { prompts = prompts, places = #prompts, brief = true }
+  for key, value in pairs(options) do request[key] = value end
+  function request.on_done(i, result, failure) results[i], failed = result, failed or failure end
+  local done, failure = pair:generate_batch(request)
+  if not done or failed then return nil, failed or failure end
+  local stats, tokens, wall = counts(results)
+  local prompt_tokens, reasons = 0, {}
+  for i, result in ipairs(results) do
+    hashes[i], reasons[result.finish_reason] = result.stats.output_hash, true
+    prompt_tokens = prompt_tokens + result.prompt_tokens
+  end
+  stats.tokens_per_second, stats.output_hash = wall > 0 and tokens / wall * 1000 or 0.0, table.concat(hashes, " ")
+  return { policy = results[1].policy, prompt_tokens = prompt_tokens, stats = stats,
+           finish_reason = next(reasons, next(reasons)) and "several" or next(reasons) }
+end
+
+-- The output_hash that a batch of these prompts must have: that of each generated alone by plain decoding, prompt i
+-- with the seed that it has in a batch; or nil and a failure.
+function batches.alone(pair, prompts, options)
+  local hashes = {}
+  for i, prompt in ipairs(prompts) do
+    local request = { prompt = prompt, brief = true }
+    for key, value in pairs(options) do request[key] = value end
+    request.policy, request.seed = "ar", (options.seed or 0) + i - 1
+    local result, failure = pair:generate(request)
+    if not result then return nil, failure end
+    hashes[i] = result.stats.output_hash
+  end
+  return table.concat(hashes, " ")
+end
+
+return batches
