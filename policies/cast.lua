@@ -33,8 +33,12 @@ local Cast = policy.define {
   },
 }
 
+local FREE = 0.02 -- target passes an iteration that may be lost, beyond one, on drafts that do not pay
+
 function Cast:init()
   self.level, self.best = {}, {} -- by tree: the nodes to expand, the best of all
+  self.account = 0 -- tokens that drafts were expected to bring, less what they cost, in target passes over the roots
+  self.behind = 0 -- iterations without a draft, whose tokens the draft model has not seen
   self.ratios = {} -- [i] u of layer i + 1 over u of layer i, in recent iterations
   for i = 0, self.max_depth do
     self.ratios[i] = policy.window(self.R)
@@ -84,6 +88,10 @@ function Cast:draft(batch)
   local function draft_cost(k) return k > 0 and costs:draft(k, context, B) / once or 0 end
   local function target_cost(k) return costs:target(k + 1, context, B) / once end -- the root's row is in the pass
   local n, u, c = 1, 1, draft_cost(1)
+  local price = draft_cost(1 + self.behind)
+  self.account = math.min(self.account + FREE, self.R)
+  if self.allow_empty and self.account + 1 < price then layers = 0 end -- it has not paid so far
+  self.behind = self.behind + 1
   for i = 0, math.min(self.max_depth, layers) - 1 do
     local asked = self.depth and (i > 0 or self.allow_empty)
     if n == 0 or (asked and self.ratios[i]:mean() * u < (self.C2 or self.C) * c) then
@@ -91,6 +99,7 @@ function Cast:draft(batch)
       break
     end
     local candidates, below = expand(batch, level, n, top_k), u
+    if i == 0 then self.account, self.behind = self.account - price, 0 end
     if candidates == 0 then break end -- the draft model's context has ended
     local C1 = self.breadth and (self.C1 or self.C) or 0
     n, u, c = select(batch, level, candidates, draft_cost, C1, self.breadth and self.allow_empty)
@@ -98,7 +107,11 @@ function Cast:draft(batch)
   end
   local most = 0
   for b = 1, B do most = math.max(most, #batch[b]:best(self.total, 1, batch[b]:size(), best[b])) end
-  if self.rerank then most = select(batch, best, most, target_cost, self.C3 or self.C, self.allow_empty) end
+  local brought = most
+  if self.rerank then
+    most, brought = select(batch, best, most, target_cost, self.C3 or self.C, self.allow_empty)
+  end
+  self.account = self.account + brought
   for b = 1, B do batch[b]:keep(most) end
 end
 
