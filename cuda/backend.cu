@@ -54,6 +54,9 @@ static bool cuda_present(void) {
   return there;
 }
 
+/* F16 or BF16, as the model's weights. */
+static const char *const CACHE_DTYPES[] = {"16-bit", nullptr};
+
 static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
   int n = 0, major = 0;
   cudaDeviceProp device = {};
@@ -102,6 +105,7 @@ static dt_memory cuda_memory(const dt_backend *b) { return b->memory; }
 
 extern "C" const dt_backend_ops dt_cuda_ops = {
     .name = "cuda",
+    .cache_dtypes = CACHE_DTYPES,
     .present = cuda_present,
     .open = cuda_open,
     .close = cuda_close,

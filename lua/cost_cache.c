@@ -51,9 +51,11 @@ bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_e
   uname(&machine);
   *place = (costs_place){0};
   bool ok =
-      asprintf(&what, "%s, %s, %s, %d threads, context %d, %d at once, %zu bytes of weights, target %s, draft %s",
-               machine.nodename, processor, info.backend, info.threads, context, batch, info.weight_bytes,
-               /* tells how the weights are held: --draft-dtype */ target ? target : "-", draft ? draft : "-") >= 0;
+      asprintf(
+          &what,
+          "%s, %s, %s, %d threads, context %d, %d at once, caches in %s, %zu bytes of weights, target %s, draft %s",
+          machine.nodename, processor, info.backend, info.threads, context, batch, info.cache_dtype, info.weight_bytes,
+          /* tells how the weights are held: --draft-dtype */ target ? target : "-", draft ? draft : "-") >= 0;
   if (ok)
     ok = asprintf(&place->key, "dtrun %s %016" PRIx64 ", %s, %016" PRIx64 " %016" PRIx64, dt_version(),
                   hash_file(0, "/proc/self/exe"), what, target ? model_identity(target) : 0,

@@ -27,6 +27,7 @@ static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pa
   r->target = copy(pair->target.path);
   r->draft = copy(draft);
   r->draft_dtype = draft ? pair->draft_dtype : NULL;
+  r->cache_dtype = pair->cache_dtype;
   r->backend = copy(pair->backend);
   r->threads = pair->threads;
   if (!r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft)) return out_of_memory(err);

@@ -163,6 +163,7 @@ typedef struct {
   bool coupled;
   char *target, *draft;    /* folders; draft NULL: none loaded */
   const char *draft_dtype; /* "f16", "int8"; NULL: no draft. Static */
+  const char *cache_dtype; /* "f32", "f16", "16-bit". Static */
   char *backend;
   int threads;
   int index, places; /* of several prompts: which, from 1, and how many ran at once; places 0: it was the only one */

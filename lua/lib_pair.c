@@ -81,7 +81,8 @@ int lib_pair_open(lua_State *L) {
   const char *draft_option = no_draft ? NULL : luaL_optstring(L, 2, NULL);
   dt_pair_options options = {.backend = luaL_optstring(L, 3, NULL),
                              .threads = (int)luaL_optinteger(L, 4, 0),
-                             .draft_dtype = luaL_optstring(L, 6, NULL)};
+                             .draft_dtype = luaL_optstring(L, 6, NULL),
+                             .cache_dtype = luaL_optstring(L, 7, NULL)};
   pair_object *p = push_pair(L, context_option(L, 5));
   char *target, *draft;
   dtl_error err;
@@ -161,11 +162,13 @@ static void set_model(lua_State *L, const char *key, const dt_model_info *model)
 int lib_pair_describe(lua_State *L) {
   dt_pair_info info;
   dt_pair_describe(driver_pair(L, 1)->pair, &info);
-  lua_createtable(L, 0, 6);
+  lua_createtable(L, 0, 7);
   set_model(L, "target", &info.target);
   set_model(L, "draft", &info.draft);
   lua_pushstring(L, info.draft_dtype);
   lua_setfield(L, -2, "draft_dtype");
+  lua_pushstring(L, info.cache_dtype);
+  lua_setfield(L, -2, "cache_dtype");
   lua_pushstring(L, info.backend);
   lua_setfield(L, -2, "backend");
   lua_pushinteger(L, info.threads);

@@ -114,8 +114,9 @@ typedef struct dt_cache dt_cache;       /* keys and values of some sequences for
 typedef struct dt_snapshot dt_snapshot; /* slots 0..n-1 of one sequence, copied */
 
 typedef struct {
-  const char *variant; /* what follows ':' in --backend (cpu: "scalar", "avx2", ..), NULL: the best there is */
-  int threads;         /* >= 1 */
+  const char *variant;     /* what follows ':' in --backend (cpu: "scalar", "avx2", ..), NULL: the best there is */
+  int threads;             /* >= 1 */
+  const char *cache_dtype; /* one of cache_dtypes below, NULL: the first */
 } dt_backend_options;
 
 typedef struct {
@@ -124,7 +125,9 @@ typedef struct {
 } dt_memory;
 
 typedef struct {
-  const char *name;      /* "cpu", "cuda", "fake" */
+  const char *name; /* "cpu", "cuda", "fake" */
+  /* The types its caches may have, ending in NULL; the first is the one they have unless asked otherwise. */
+  const char *const *cache_dtypes;
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
   dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
   void (*close)(dt_backend *);                 /* after its models are freed */

@@ -47,6 +47,7 @@ static const option options[] = {
      0,
      0,
      "the draft's weights: f16 (as in its files) or int8 (f16)"},
+    {{"--cache-dtype"}, "TYPE", STRING, FIELD(cache_dtype), 0, 0, "keys and values on a CPU: f32 or f16 (f32)"},
     {{"-n", "--tokens"}, "N", NUMBER, FIELD(tokens), true, INT_MAX, "new tokens (128; -1: until the context ends)"},
     {{"-c", "--ctx"}, "N", NUMBER, FIELD(context), 0, INT_MAX, "context: prompt and new tokens (the target's)"},
     {{"-t", "--threads"}, "N", NUMBER, FIELD(threads), 0, 1024, "threads (the physical cores it may use)"},

@@ -10,7 +10,7 @@
 typedef struct {
   const char *policy;         /* NULL: none named */
   const char *text, *prompts; /* prompts: a file of many */
-  const char *target, *draft, *draft_dtype, *backend;
+  const char *target, *draft, *draft_dtype, *cache_dtype, *backend;
   const char *preset, *compare, *json, *trace;
   int tokens, context, threads, parallel, top_k;
   float temp, top_p, min_p;

@@ -48,6 +48,9 @@ typedef struct {
       *backend; /* "auto", "cpu", "cpu:avx512vnni", "cpu:avx512", "cpu:avx2", "cpu:scalar", "cuda"; NULL is "auto" */
   int threads;  /* 0: as many as there are physical cores that the process may use */
   const char *draft_dtype; /* "f16" or NULL: the draft's weights as its files have them; "int8": rounded when loaded */
+  /* How keys and values are held; NULL: the backend's own type. cpu: "f32" or, rounded when written (to infinity from
+   * 65520 on), "f16": other results than with f32, but for all policies alike those of plain decoding. cuda: "16-bit". */
+  const char *cache_dtype;
 } dt_pair_options;
 
 /* The caller closes the pair after its sessions and prefixes. DT_EINPUT: a folder or file is missing or bad, the two
@@ -63,6 +66,7 @@ typedef struct {
 typedef struct {
   dt_model_info target, draft; /* draft.path is NULL when there is none */
   const char *draft_dtype;     /* "f16": weights as in the files, "int8": rounded; NULL without a draft */
+  const char *cache_dtype;     /* "f32", "f16", "16-bit": of both models; static */
   const char *backend;         /* what runs: "cpu:avx512" */
   int threads;
   int shared_vocab;                                /* ids below this can be drafted */

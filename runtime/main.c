@@ -116,7 +116,8 @@ static int prepare(const cli_options *o, job *j) {
                           .draft = j->draft,
                           .backend = o->backend,
                           .threads = o->threads,
-                          .draft_dtype = o->draft_dtype};
+                          .draft_dtype = o->draft_dtype,
+                          .cache_dtype = o->cache_dtype};
   if (dt_pair_open(&pair, &j->pair, &engine)) return complain_of_engine(&engine);
   if (wants_tuned(o)) {
     dtl_policy_close(j->policy);

@@ -46,12 +46,29 @@ static int physical_cores(void) {
   return n ? n : 1;
 }
 
-static dt_status open_device(dt_pair *p, const char *name, int threads, dt_error *err) {
-  if (threads < 0 || threads > 1024) return dt_fail(err, DT_EINPUT, "threads: %d is out of range: 1..1024", threads);
-  dt_backend_options options = {.threads = threads ? threads : physical_cores()};
+/* The one of the backend's types that was asked for; the first where none was. */
+static dt_status set_cache_dtype(dt_pair *p, const char *dtype, dt_error *err) {
+  char known[64] = "";
+  for (const char *const *t = p->ops->cache_dtypes; *t; t++) {
+    if (!dtype || strcmp(dtype, *t) == 0) {
+      p->cache_dtype = *t;
+      return DT_OK;
+    }
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", used ? " or " : "", *t);
+  }
+  return dt_fail(err, DT_EINPUT, "cache dtype: '%.40s' is unknown to the backend %s: %s", dtype, p->ops->name, known);
+}
+
+static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err) {
+  if (o->threads < 0 || o->threads > 1024)
+    return dt_fail(err, DT_EINPUT, "threads: %d is out of range: 1..1024", o->threads);
+  dt_backend_options options = {.threads = o->threads ? o->threads : physical_cores()};
   p->threads = options.threads;
-  p->ops = backend_find(name, &options.variant, err);
-  return p->ops ? p->ops->open(&options, &p->backend, err) : DT_EINPUT;
+  p->ops = backend_find(o->backend, &options.variant, err);
+  if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;
+  options.cache_dtype = p->cache_dtype;
+  return p->ops->open(&options, &p->backend, err);
 }
 
 /* A draft model's weights may be rounded: that changes what it guesses, never what is committed. */
@@ -96,7 +113,7 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   p->target_info.path = p->target_path = strdup(options->target);
   if (options->draft) p->draft_info.path = p->draft_path = strdup(options->draft);
   dt_status s = !p->target_path || (options->draft && !p->draft_path) ? dt_fail_memory(err, "a path", 1) : DT_OK;
-  if (!s) s = open_device(p, options->backend, options->threads, err);
+  if (!s) s = open_device(p, options, err);
   if (!s) s = set_draft_dtype(p, options->draft_dtype, err);
   if (!s) s = load(p, options->target, false, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s && options->draft) {
@@ -142,6 +159,7 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
   dt_pair *p = calloc(1, sizeof *p);
   if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
   p->ops = &dt_fake_ops;
+  p->cache_dtype = p->ops->cache_dtypes[0];
   p->threads = 1;
   p->target_info = (dt_model_info){.path = "fake", .vocab = o->vocab, .context = o->context};
   if (o->eos >= 0) p->eos[p->n_eos++] = o->eos;
@@ -181,6 +199,7 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .draft_dtype = !p->draft       ? NULL
                                         : p->draft_int8 ? "int8"
                                                         : "f16",
+                         .cache_dtype = p->cache_dtype,
                          .backend = p->ops->describe(p->backend),
                          .threads = p->threads,
                          .weight_bytes = m.weights,

@@ -14,6 +14,7 @@ struct dt_pair {
   bool draft_int8;            /* its weights were rounded when it was loaded */
   dt_model_info target_info, draft_info;
   char *target_path, *draft_path;
+  const char *cache_dtype; /* one of ops->cache_dtypes */
   int threads;
   tok *tokenizer; /* NULL: a scripted pair, whose text is its ids */
   int32_t eos[MODEL_MAX_EOS];

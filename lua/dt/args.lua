@@ -19,6 +19,7 @@ local SHARED = {
   { "draft", nil, type = "string", short = "md", also = "model-draft", doc = "draft model's folder" },
   { "draft_dtype", nil, type = "string", one_of = { "f16", "int8" },
     doc = "the draft's weights (default: as in its files)" },
+  { "cache_dtype", nil, type = "string", doc = "keys and values on a CPU: f32 or f16 (default: f32)" },
   { "threads", nil, type = "integer", min = 1, short = "t", doc = "threads (default: physical cores)" },
   { "ctx", nil, type = "integer", min = 1, short = "c", doc = "context (default: the target's)" },
   { "backend", nil, type = "string", doc = "auto, cpu or cuda" },

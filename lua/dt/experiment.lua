@@ -170,7 +170,8 @@ function experiment.head(t)
   end
   return { experiment = t.name, protocol = protocol, machine = core.machine, version = core.version,
            backend = pair.backend, threads = pair.threads, target = pair.target.path,
-           draft = pair.draft and pair.draft.path or nil, draft_dtype = pair.draft_dtype }
+           draft = pair.draft and pair.draft.path or nil, draft_dtype = pair.draft_dtype,
+           cache_dtype = pair.cache_dtype }
 end
 
 local function merged(...)

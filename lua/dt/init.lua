@@ -52,7 +52,7 @@ local function opened(costs, first, ...)
 end
 
 local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true, draft_dtype = true,
-               costs = true }
+               cache_dtype = true, costs = true }
 
 -- Without options the bundled pair; with only a target no draft model; draft = false: none. costs: a table as
 -- dt.calibrate gives, to be used instead of measuring.
@@ -60,7 +60,7 @@ function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   local draft = t.draft
   if draft == true then error("dt.load: draft is a folder or false", 2) end
-  return opened(t.costs, core.open(t.target, draft, t.backend, t.threads, t.ctx, t.draft_dtype))
+  return opened(t.costs, core.open(t.target, draft, t.backend, t.threads, t.ctx, t.draft_dtype, t.cache_dtype))
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
@@ -234,7 +234,7 @@ function pair:generate_batch(t)
 end
 
 -- Methods, and what describes the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), draft_dtype,
--- backend, threads, shared_vocab.
+-- cache_dtype, backend, threads, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]
   if method then return method end

@@ -4,7 +4,7 @@
 --
 -- The head
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {what all runs share}, machine, backend,
---   threads, target, draft, draft_dtype (none: left out), version
+--   threads, target, draft, draft_dtype (none: left out), cache_dtype, version
 -- A run
 --   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, preset (none: left out),
 --   params {as given}, axes {what arm and prompt stand for in tables and figures: {chars = 200}}, set, prompt (both
@@ -21,7 +21,8 @@ local record = { BASELINE = "ar" }
 
 -- What a line must have: name -> type; "?": may be absent.
 local HEAD = { experiment = "string", protocol = "table", machine = "string", backend = "string", threads = "integer",
-               target = "string", draft = "string?", draft_dtype = "string?", version = "string" }
+               target = "string", draft = "string?", draft_dtype = "string?", cache_dtype = "string?",
+               version = "string" }
 local RUN = { arm = "string", policy = "string", preset = "string?", params = "table", axes = "table", set = "string",
               prompt = "string", tokens = "integer", ["repeat"] = "integer", finish_reason = "string",
               prompt_tokens = "integer", stats = "table" }

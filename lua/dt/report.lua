@@ -90,7 +90,8 @@ end
 
 local function facts(head)
   local t = { facts = true, columns = { "", "" }, rows = {} }
-  for _, name in ipairs { "machine", "backend", "threads", "target", "draft", "draft_dtype", "version" } do
+  for _, name in ipairs { "machine", "backend", "threads", "target", "draft", "draft_dtype", "cache_dtype",
+                         "version" } do
     if head[name] ~= nil then t.rows[#t.rows + 1] = { name, tostring(head[name]) } end
   end
   local names = {}

@@ -177,8 +177,8 @@ function tune.save(pair, policy, setting, found)
   local path, message = core.save_tuned(pair, policy, json.encode({
     schema = "dtrun.preset/1", policy = policy, preset = "tuned", params = setting, machine = core.machine,
     backend = pair.backend, threads = pair.threads, target = pair.target.path,
-    draft = pair.draft and pair.draft.path or nil, draft_dtype = pair.draft_dtype, version = core.version,
-    speedup = found,
+    draft = pair.draft and pair.draft.path or nil, draft_dtype = pair.draft_dtype, cache_dtype = pair.cache_dtype,
+    version = core.version, speedup = found,
   }, true) .. "\n")
   return path, message, "device"
 end

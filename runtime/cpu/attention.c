@@ -1,10 +1,23 @@
 /* Attention of a few rows with the keys of one head. Positions are logical: a row's keys are taken in the order 0, 1, ..
  * whatever slots they lie in. Scores: sixteen partial sums over the dimensions, combined in the order of v_sum. Softmax:
  * sixteen partial sums over positions (position modulo 16). Values: one accumulator per dimension, fma over positions
- * in order. */
+ * in order.
+ *
+ * Compiled twice: for keys and values in f32 and, from attention_f16.c, in f16. Those are widened as they are loaded,
+ * which is exact; all else is the same. */
 #include "variant.h"
 
 #include "vmath.h"
+
+#if defined(CPU_CACHE_F16)
+typedef uint16_t number;
+#define LOAD v_load_f16
+#define ATTENTION V(cpu_attention_f16)
+#else
+typedef float number;
+#define LOAD v_load
+#define ATTENTION V(cpu_attention)
+#endif
 
 /* Rows are taken in groups, as many as there are registers for. Sixteen keys, or the values of SPAN positions, are taken by
  * all groups before the next, so that they come from the L1 cache to all but the first. */
@@ -16,7 +29,7 @@ enum { GROUP_ROWS = 1 };
 enum { SPAN = 64 };
 
 /* scores[r * ld + i]: row r's score of key i of sixteen. */
-VI void dots(const int n, const cpu_attention_row *rows, const float *const key[16], int dim, float *scores,
+VI void dots(const int n, const cpu_attention_row *rows, const number *const key[16], int dim, float *scores,
              size_t ld) {
   v16 group[GROUP_ROWS][4];
 #pragma GCC unroll 4
@@ -25,8 +38,7 @@ VI void dots(const int n, const cpu_attention_row *rows, const float *const key[
 #pragma GCC unroll 4
     for (int r = 0; r < n; r++) acc[r][0] = acc[r][1] = acc[r][2] = acc[r][3] = v_set1(0.0f);
     for (int d = 0; d < dim; d += 16) {
-      v16 k0 = v_load(key[j] + d), k1 = v_load(key[4 + j] + d), k2 = v_load(key[8 + j] + d),
-          k3 = v_load(key[12 + j] + d);
+      v16 k0 = LOAD(key[j] + d), k1 = LOAD(key[4 + j] + d), k2 = LOAD(key[8 + j] + d), k3 = LOAD(key[12 + j] + d);
 #pragma GCC unroll 4
       for (int r = 0; r < n; r++) {
         v16 q = v_load(rows[r].q + d);
@@ -72,18 +84,18 @@ VI float softmax(float *scores, int keys) {
 
 /* Columns first..first + 16 width - 1 of the outputs of n rows: positions from..to-1, which are the same slots for all, are
  * added to what those before gave; `last`: then each row's further positions, and the sum is finished. */
-VI void weigh(const int n, const int width, const float *values, int dim, int first, const cpu_attention_row *rows,
+VI void weigh(const int n, const int width, const number *values, int dim, int first, const cpu_attention_row *rows,
               int from, int to, bool last, const float *scores, size_t ld, const float *scale) {
   v16 acc[GROUP_ROWS][4];
 #pragma GCC unroll 4
   for (int r = 0; r < n; r++)
 #pragma GCC unroll 4
     for (int c = 0; c < width; c++) acc[r][c] = from ? v_load(rows[r].out + first + 16 * c) : v_set1(0.0f);
-  const float *value = values + (size_t)from * (size_t)dim + first;
+  const number *value = values + (size_t)from * (size_t)dim + first;
   for (int p = from; p < to; p++, value += dim) {
     v16 v[4];
 #pragma GCC unroll 4
-    for (int c = 0; c < width; c++) v[c] = v_load(value + 16 * c);
+    for (int c = 0; c < width; c++) v[c] = LOAD(value + 16 * c);
 #pragma GCC unroll 4
     for (int r = 0; r < n; r++) {
       v16 e = v_set1(scores[(size_t)r * ld + (size_t)p]);
@@ -97,7 +109,7 @@ VI void weigh(const int n, const int width, const float *values, int dim, int fi
       v16 e = v_set1(scores[(size_t)r * ld + (size_t)p]);
       value = values + (size_t)slot_of(&rows[r], p) * (size_t)dim + first;
 #pragma GCC unroll 4
-      for (int c = 0; c < width; c++) acc[r][c] = v_fma(e, v_load(value + 16 * c), acc[r][c]);
+      for (int c = 0; c < width; c++) acc[r][c] = v_fma(e, LOAD(value + 16 * c), acc[r][c]);
     }
     v16 factor = v_set1(last ? scale[r] : 1.0f);
 #pragma GCC unroll 4
@@ -106,10 +118,10 @@ VI void weigh(const int n, const int width, const float *values, int dim, int fi
 }
 
 #define DEFINE_ROWS(N)                                                                                                 \
-  static void dots##N(const cpu_attention_row *rows, const float *const key[16], int dim, float *scores, size_t ld) {  \
+  static void dots##N(const cpu_attention_row *rows, const number *const key[16], int dim, float *scores, size_t ld) { \
     dots(N, rows, key, dim, scores, ld);                                                                               \
   }                                                                                                                    \
-  static void weigh##N(const float *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,       \
+  static void weigh##N(const number *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,      \
                        const float *scores, size_t ld, const float *scale) {                                           \
     int first = 0;                                                                                                     \
     for (; first + 64 <= dim; first += 64) weigh(N, 4, values, dim, first, rows, from, to, last, scores, ld, scale);   \
@@ -117,8 +129,8 @@ VI void weigh(const int n, const int width, const float *values, int dim, int fi
     for (; first < dim; first += 16) weigh(N, 1, values, dim, first, rows, from, to, last, scores, ld, scale);         \
   }
 
-typedef void dots_fn(const cpu_attention_row *rows, const float *const key[16], int dim, float *scores, size_t ld);
-typedef void weigh_fn(const float *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,
+typedef void dots_fn(const cpu_attention_row *rows, const number *const key[16], int dim, float *scores, size_t ld);
+typedef void weigh_fn(const number *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,
                       const float *scores, size_t ld, const float *scale);
 
 DEFINE_ROWS(1)
@@ -134,8 +146,8 @@ static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1};
 #endif
 
 /* The scores of keys first.. of one row, whatever slots they lie in, for a `first` that is a multiple of 16. */
-static void score_rest(const float *keys, int dim, const cpu_attention_row *row, int first, float *scores) {
-  const float *key[16];
+static void score_rest(const number *keys, int dim, const cpu_attention_row *row, int first, float *scores) {
+  const number *key[16];
   int count = keys_of(row);
   for (int p = first; p < count; p += 16) {
     for (int i = 0; i < 16; i++) { /* past the end: any key, its score is not used */
@@ -148,15 +160,17 @@ static void score_rest(const float *keys, int dim, const cpu_attention_row *row,
 
 /* Asks for the g-th part of the sixteen keys after the next, and of the values of these: so many rows keep the arithmetic
  * busy meanwhile. */
-static void fetch_ahead(const float *keys, const float *values, int p, int dim, int g, int groups) {
-  for (int i = dim * g / groups; i < dim * (g + 1) / groups; i++) {
-    __builtin_prefetch(keys + (size_t)(p + 32) * (size_t)dim + 16 * i, 0, 3);
-    __builtin_prefetch(values + (size_t)p * (size_t)dim + 16 * i, 0, 2);
+static void fetch_ahead(const number *keys, const number *values, int p, int dim, int g, int groups) {
+  const int line = 64 / (int)sizeof(number), lines = 16 * dim / line;
+  for (int i = lines * g / groups; i < lines * (g + 1) / groups; i++) {
+    __builtin_prefetch(keys + (size_t)(p + 32) * (size_t)dim + line * i, 0, 3);
+    __builtin_prefetch(values + (size_t)p * (size_t)dim + line * i, 0, 2);
   }
 }
 
-void V(cpu_attention)(const float *keys, const float *values, int dim, const cpu_attention_row *rows, int n,
-                      float *scores, size_t ld) {
+void ATTENTION(const void *all_keys, const void *all_values, int dim, const cpu_attention_row *rows, int n,
+               float *scores, size_t ld) {
+  const number *keys = all_keys, *values = all_values;
   enum { GROUPS = (CPU_ATTENTION_ROWS + GROUP_ROWS - 1) / GROUP_ROWS };
   int groups = (n + GROUP_ROWS - 1) / GROUP_ROWS, size[GROUPS], common[GROUPS], longest = 0;
   for (int g = 0; g < groups; g++) { /* positions 0..common-1 are the same slots for all rows of a group */
@@ -168,7 +182,7 @@ void V(cpu_attention)(const float *keys, const float *values, int dim, const cpu
   }
 
   for (int p = 0; p + 16 <= longest; p += 16) {
-    const float *key[16];
+    const number *key[16];
     for (int i = 0; i < 16; i++) key[i] = keys + (size_t)(p + i) * (size_t)dim;
     for (int g = 0; g < groups; g++) {
       if (groups > 1) fetch_ahead(keys, values, p, dim, g, groups);

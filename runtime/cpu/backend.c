@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ void cpu_arena_close(cpu_arena *arena, size_t *account) {
 
 static bool cpu_present(void) { return true; }
 
+static const char *const CACHE_DTYPES[] = {"f32", "f16", NULL};
+
 static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
   const cpu_kernels *kernels = cpu_find_kernels(options->variant, err);
   if (!kernels) return DT_EINPUT;
@@ -64,6 +67,7 @@ static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, d
   if (!b) return dt_fail_memory(err, "the CPU backend", sizeof *b);
   b->kernels = kernels;
   b->threads = options->threads;
+  b->caches_f16 = options->cache_dtype && strcmp(options->cache_dtype, "f16") == 0;
   snprintf(b->description, sizeof b->description, "cpu:%s", kernels->name);
   *out = b;
   return DT_OK;
@@ -126,6 +130,7 @@ static double cpu_read_bandwidth(dt_backend *b) {
 
 const dt_backend_ops dt_cpu_ops = {
     .name = "cpu",
+    .cache_dtypes = CACHE_DTYPES,
     .present = cpu_present,
     .open = cpu_open,
     .close = cpu_close,

@@ -5,14 +5,15 @@
 #include <string.h>
 
 struct dt_snapshot {
-  int layers, kv_heads, dim, n;
+  int layers, kv_heads, n;
+  size_t row;   /* bytes of a head's keys, or values, in one slot */
   size_t bytes; /* of data */
   size_t *account;
-  float data[]; /* [layers][2][kv_heads][n][dim] */
+  char data[]; /* [layers][2][kv_heads][n][dim] */
 };
 
 size_t cpu_cache_bytes(const dt_weights *w, int slots) {
-  return (size_t)w->layers * 2 * (size_t)w->kv_heads * (size_t)w->dim * (size_t)slots * sizeof(float);
+  return (size_t)w->layers * 2 * (size_t)w->kv_heads * (size_t)slots * cpu_row_bytes(w);
 }
 
 static void layout(dt_cache *c) {
@@ -58,11 +59,11 @@ dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t
   dt_status status = check_slots("move", sequence, from, n, cpu_limits(c), err);
   if (status == DT_OK) status = check_slots("move", sequence, to, n, cpu_limits(c), err);
   if (status != DT_OK) return status;
-  size_t dim = (size_t)c->weights->dim, stride = (size_t)c->slots * dim;
-  float *rows = cpu_rows_of(c, sequence, 0, 0, 0);
+  size_t row = cpu_row_bytes(c->weights), stride = (size_t)c->slots * row;
+  char *rows = cpu_rows_of(c, sequence, 0, 0, 0);
   for (int h = 0; h < heads_of(c); h++, rows += stride)
     for (int i = 0; i < n; i++)
-      if (from[i] != to[i]) memcpy(rows + (size_t)to[i] * dim, rows + (size_t)from[i] * dim, dim * sizeof *rows);
+      if (from[i] != to[i]) memcpy(rows + (size_t)to[i] * row, rows + (size_t)from[i] * row, row);
   return DT_OK;
 }
 
@@ -71,14 +72,13 @@ dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out
   if (status != DT_OK) return status;
   if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
   const dt_weights *w = c->weights;
-  size_t part = (size_t)n * (size_t)w->dim, stride = (size_t)c->slots * (size_t)w->dim;
-  size_t bytes = (size_t)heads_of(c) * part * sizeof(float);
+  size_t row = cpu_row_bytes(w), part = (size_t)n * row, stride = (size_t)c->slots * row;
+  size_t bytes = (size_t)heads_of(c) * part;
   dt_snapshot *s = malloc(sizeof *s + bytes);
   if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s + bytes);
-  *s = (dt_snapshot){w->layers, w->kv_heads, w->dim, n, bytes, &w->backend->memory.caches};
-  const float *rows = cpu_rows_of(c, sequence, 0, 0, 0);
-  for (int h = 0; h < heads_of(c); h++)
-    memcpy(s->data + (size_t)h * part, rows + (size_t)h * stride, part * sizeof *rows);
+  *s = (dt_snapshot){w->layers, w->kv_heads, n, row, bytes, &w->backend->memory.caches};
+  const char *rows = cpu_rows_of(c, sequence, 0, 0, 0);
+  for (int h = 0; h < heads_of(c); h++) memcpy(s->data + (size_t)h * part, rows + (size_t)h * stride, part);
   *s->account += bytes;
   *out = s;
   return DT_OK;
@@ -88,13 +88,12 @@ dt_status cpu_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error 
   dt_status status = check_slots("restore", sequence, NULL, 0, cpu_limits(c), err);
   if (status != DT_OK) return status;
   const dt_weights *w = c->weights;
-  if (s->layers != w->layers || s->kv_heads != w->kv_heads || s->dim != w->dim)
+  if (s->layers != w->layers || s->kv_heads != w->kv_heads || s->row != cpu_row_bytes(w))
     return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
   if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
-  size_t part = (size_t)s->n * (size_t)w->dim, stride = (size_t)c->slots * (size_t)w->dim;
-  float *rows = cpu_rows_of(c, sequence, 0, 0, 0);
-  for (int h = 0; h < heads_of(c); h++)
-    memcpy(rows + (size_t)h * stride, s->data + (size_t)h * part, part * sizeof *rows);
+  size_t part = (size_t)s->n * s->row, stride = (size_t)c->slots * s->row;
+  char *rows = cpu_rows_of(c, sequence, 0, 0, 0);
+  for (int h = 0; h < heads_of(c); h++) memcpy(rows + (size_t)h * stride, s->data + (size_t)h * part, part);
   return DT_OK;
 }
 
@@ -107,12 +106,12 @@ void cpu_free_snapshot(dt_snapshot *s) {
 dt_status cpu_read_slot(const dt_cache *c, int sequence, int slot, void **bytes, size_t *len, dt_error *err) {
   dt_status status = check_slots("read_slot", sequence, &slot, 1, cpu_limits(c), err);
   if (status != DT_OK) return status;
-  size_t dim = (size_t)c->weights->dim, stride = (size_t)c->slots * dim;
-  *len = (size_t)heads_of(c) * dim * sizeof(float);
-  float *copy = malloc(*len);
+  size_t row = cpu_row_bytes(c->weights), stride = (size_t)c->slots * row;
+  *len = (size_t)heads_of(c) * row;
+  char *copy = malloc(*len);
   if (!copy) return dt_fail_memory(err, "a slot", *len);
-  const float *rows = cpu_rows_of(c, sequence, 0, 0, 0) + (size_t)slot * dim;
-  for (int h = 0; h < heads_of(c); h++) memcpy(copy + (size_t)h * dim, rows + (size_t)h * stride, dim * sizeof *rows);
+  const char *rows = cpu_rows_of(c, sequence, 0, 0, 0) + (size_t)slot * row;
+  for (int h = 0; h < heads_of(c); h++) memcpy(copy + (size_t)h * row, rows + (size_t)h * stride, row);
   *bytes = copy;
   return DT_OK;
 }

@@ -1,4 +1,4 @@
-/* Rows of 16-bit or 32-bit numbers to f32, and the streaming sum that measures the read bandwidth. */
+/* Rows of 16-bit or 32-bit numbers to f32 and back to f16, and the streaming sum that measures the read bandwidth. */
 #include "variant.h"
 
 #include "vmath.h"
@@ -18,6 +18,10 @@ void V(cpu_widen)(const void *row, dt_dtype dtype, int n, float *out) {
     v_store(wide, dtype == DT_F16 ? v_load_f16(tail) : v_load_bf16(tail));
     memcpy(out + i, wide, (size_t)(n - i) * sizeof *out);
   }
+}
+
+void V(cpu_narrow)(const float *row, int n, uint16_t *out) {
+  for (int i = 0; i < n; i += 16) v_store_f16(out + i, v_load(row + i));
 }
 
 float V(cpu_stream)(const float *p, size_t n) {

@@ -113,12 +113,17 @@ static void write_cache(const chunk *c, int layer, int r, int head) {
   const dt_weights *w = c->p->w;
   const dt_rows *rows = c->p->rows;
   int row = c->first + r;
-  size_t dim = (size_t)w->dim, at = (size_t)rows->slot[row] * dim;
+  size_t dim = (size_t)w->dim, at = (size_t)rows->slot[row] * cpu_row_bytes(w);
   float *key = w->qkv + (size_t)r * w->ldqkv + (size_t)(w->heads + head) * dim;
   rotate(w, rows->position[row], key);
-  memcpy(cpu_rows_of(c->p->cache, rows->sequence[row], layer, 0, head) + at, key, dim * sizeof *key);
-  memcpy(cpu_rows_of(c->p->cache, rows->sequence[row], layer, 1, head) + at, key + (size_t)w->kv_heads * dim,
-         dim * sizeof *key);
+  for (int part = 0; part < 2; part++) {
+    const float *from = key + (size_t)(part * w->kv_heads) * dim; /* the values lie behind the keys */
+    char *to = cpu_rows_of(c->p->cache, rows->sequence[row], layer, part, head) + at;
+    if (w->backend->caches_f16)
+      w->backend->kernels->narrow(from, w->dim, (uint16_t *)to);
+    else
+      memcpy(to, from, dim * sizeof *from);
+  }
 }
 
 /* Attention of one head for up to CPU_ATTENTION_ROWS rows, run by run of rows of one sequence. */
@@ -126,6 +131,8 @@ static void attend(const chunk *c, int layer, int head, int first, int n) {
   const dt_weights *w = c->p->w;
   const dt_cache *cache = c->p->cache;
   const dt_rows *rows = c->p->rows;
+  const cpu_kernels *k = w->backend->kernels;
+  cpu_attention_kernel *kernel = w->backend->caches_f16 ? k->attention_f16 : k->attention;
   cpu_attention_row row[CPU_ATTENTION_ROWS];
   size_t dim = (size_t)w->dim;
   int kv_head = head / (w->heads / w->kv_heads);
@@ -140,9 +147,8 @@ static void attend(const chunk *c, int layer, int head, int first, int n) {
           (cpu_attention_row){q, w->cat + (size_t)r * w->ldcat + (size_t)head * dim,
                               rows->path + (size_t)i * (size_t)rows->path_stride, rows->prefix[i], rows->path_len[i]};
     }
-    w->backend->kernels->attention(
-        cpu_rows_of(cache, sequence, layer, 0, kv_head), cpu_rows_of(cache, sequence, layer, 1, kv_head), w->dim, row,
-        count, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
+    kernel(cpu_rows_of(cache, sequence, layer, 0, kv_head), cpu_rows_of(cache, sequence, layer, 1, kv_head), w->dim,
+           row, count, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
   }
 }
 

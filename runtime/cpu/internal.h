@@ -9,6 +9,7 @@
 struct dt_backend {
   const cpu_kernels *kernels;
   int threads;
+  bool caches_f16; /* else f32 */
   char description[32];
   dt_memory memory;
 };
@@ -69,11 +70,11 @@ struct dt_weights {
 
 enum { CPU_OWN_NORMS = 4 }; /* so few rows every thread normalizes for itself, which is cheaper than a barrier */
 
-/* Keys of head g of layer l, sequence s: [slot][dim] at cpu_keys(); values likewise. */
+/* A head's keys, or values, of one layer and sequence: [slot][dim], in f32 or f16, at cpu_rows_of(). */
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
-  float *data;   /* [sequences][layers][2][kv_heads][slots][dim] */
+  char *data;    /* [sequences][layers][2][kv_heads][slots][dim] */
   float *scores; /* [threads][CPU_ATTENTION_ROWS][ldscores] */
   size_t ldscores;
   cpu_arena cache_arena, scratch_arena;
@@ -83,12 +84,17 @@ static inline dt_limits cpu_limits(const dt_cache *c) {
   return (dt_limits){c->weights->vocab, c->weights->context, c->sequences, c->slots};
 }
 
+/* Bytes of a head's keys, or values, in one slot. */
+static inline size_t cpu_row_bytes(const dt_weights *w) {
+  return (size_t)w->dim * (w->backend->caches_f16 ? sizeof(uint16_t) : sizeof(float));
+}
+
 /* Part 0: keys, part 1: values. */
-static inline float *cpu_rows_of(const dt_cache *c, int sequence, int layer, int part, int head) {
+static inline char *cpu_rows_of(const dt_cache *c, int sequence, int layer, int part, int head) {
   const dt_weights *w = c->weights;
   size_t index =
       (((size_t)sequence * (size_t)w->layers + (size_t)layer) * 2 + (size_t)part) * (size_t)w->kv_heads + (size_t)head;
-  return c->data + index * (size_t)c->slots * (size_t)w->dim;
+  return c->data + index * (size_t)c->slots * cpu_row_bytes(w);
 }
 
 /* Columns col..col+count-1 of a source's rows become k0.. of outputs; that of row r is

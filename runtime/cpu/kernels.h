@@ -52,6 +52,10 @@ typedef struct {
   int prefix, path_len;
 } cpu_attention_row;
 
+/* Rows share keys and values [slot][dim] (dim a multiple of 16); scores: [n][ld] scratch, ld a multiple of 16. */
+typedef void cpu_attention_kernel(const void *keys, const void *values, int dim, const cpu_attention_row *rows, int n,
+                                  float *scores, size_t ld);
+
 /* The ids of the largest scores so far, falling, ties by lower id. */
 typedef struct {
   float score[CPU_TOP], logit[CPU_TOP];
@@ -77,9 +81,7 @@ typedef struct {
   /* y = norm(x) * weight + bias (bias may be NULL), over `hidden` numbers */
   void (*norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
                float *y);
-  /* rows share keys and values [slot][dim] (dim a multiple of 16); scores: [n][ld] scratch, ld a multiple of 16 */
-  void (*attention)(const float *keys, const float *values, int dim, const cpu_attention_row *rows, int n,
-                    float *scores, size_t ld);
+  cpu_attention_kernel *attention, *attention_f16; /* of caches in f32 and in f16 */
   /* In these, logits and scores [0..count-1] are those of ids first.. ; up to 15 numbers behind them may be read and
    * written. softmax_part fills parts at `block`; rank updates top, at most k; add_noise makes scores of logits (draw.h), for
    * a `first` that is a multiple of 64. */
@@ -92,7 +94,9 @@ typedef struct {
   /* Over the blocks' parts: the largest logit, sum and weighted sum relative to it. */
   void (*combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max, float *sum, float *weighted);
   void (*widen)(const void *row, dt_dtype dtype, int n, float *out); /* n numbers to f32 */
-  float (*stream)(const float *p, size_t n);                         /* a sum, as fast as reading goes */
+  /* n numbers to f16, n a multiple of 16: the nearest, of two equally near the even one; from 65520 on infinity */
+  void (*narrow)(const float *row, int n, uint16_t *out);
+  float (*stream)(const float *p, size_t n); /* a sum, as fast as reading goes */
   /* y[i] = f(x[i]); for tests of the polynomials. n a multiple of 16 */
   void (*exp)(const float *x, size_t n, float *y);
   void (*log)(const float *x, size_t n, float *y);

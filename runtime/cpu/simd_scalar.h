@@ -36,6 +36,20 @@ VI float simd_from_f16(uint16_t h) {
 }
 VI v16 v_load_f16(const uint16_t *p) { SIMD_EACH(simd_from_f16(p[i])); }
 
+/* The nearest half, of two equally near the even one; infinity from 65520 on. */
+VI uint16_t simd_to_f16(float x) {
+  uint32_t bits = simd_bits(x), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
+  if (rest > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (rest >> 13 & 0x01ff)); /* NaN, made quiet */
+  if (rest >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
+  if (rest < 0x38800000) /* below 2^-14: a multiple of 2^-24, which is what the last bit of 0.5 is worth */
+    return (uint16_t)(sign | (simd_bits(simd_float(rest) + 0.5f) - simd_bits(0.5f)));
+  rest += 0x0fff + (rest >> 13 & 1); /* what is cut off next carries where it is more than half, or half and odd */
+  return (uint16_t)(sign | (rest - 0x38000000) >> 13);
+}
+VI void v_store_f16(uint16_t *p, v16 a) {
+  for (int i = 0; i < 16; i++) p[i] = simd_to_f16(a.f[i]);
+}
+
 VI v16 v_add(v16 a, v16 b) { SIMD_EACH(a.f[i] + b.f[i]); }
 VI v16 v_sub(v16 a, v16 b) { SIMD_EACH(a.f[i] - b.f[i]); }
 VI v16 v_mul(v16 a, v16 b) { SIMD_EACH(a.f[i] * b.f[i]); }

@@ -1,4 +1,5 @@
-/* How near a pass is to the limit of the machine: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] MODEL...
+/* How near a pass is to the limit of the machine:
+ * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] [-k] MODEL...
  *
  * MODEL is a folder, or the name of a shape (shapes.h: pythia-70m, pythia-2.8b, ..): then a model of random numbers.
  * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input embedding,
@@ -11,7 +12,9 @@
  *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns, 256
  *            ids or one layer, or the context 16 positions. "matrices": qkv and output, with norms and barriers; "pass": the rest
  *
- * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split. -8: with int8 weights, as a draft may have them. */
+ * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
+ * -8: with int8 weights, as a draft may have them.
+ * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn. */
 #include "backend.h"
 #include "model.h"
 #include "shapes.h"
@@ -146,6 +149,20 @@ static double weight_bytes(const dt_model_desc *d) {
   return sum;
 }
 
+static double number_bytes(const char *cache_dtype) { return strcmp(cache_dtype, "f32") ? 2 : 4; }
+
+static void print_passes(const char *name, const dt_model_desc *d, const pass_case *cases, int count, double bandwidth,
+                         double key_bytes) {
+  for (int i = 0; i < count; i++) {
+    const pass_case *c = &cases[i];
+    double bytes = weight_bytes(d) + 2 * key_bytes * d->layers * d->kv_heads * d->head_dim * c->context;
+    if (c->want == DT_WANT_NOTHING) bytes -= bytes_of(d, &d->unembed);
+    double rate = bytes / median(c);
+    printf("%s,%s,%d,%d,%d,%.1f,%.1f,%.2f,%.1f,%.2f,%.2f\n", name, c->pass, c->context, c->rows, c->n, median(c) * 1e6,
+           c->took[0] * 1e6, bytes * 1e-6, c->rows / median(c), rate * 1e-9, rate / bandwidth);
+  }
+}
+
 static void time_passes(const char *name, const dt_model_desc *d, const subject *s, double bandwidth, double key_bytes,
                         double seconds) {
   static pass_case cases[MOST_CASES];
@@ -160,13 +177,39 @@ static void time_passes(const char *name, const dt_model_desc *d, const subject 
         cases[count++] = pass_of("verify", s, DT_WANT_ARGMAX, contexts[i], rows);
   cases[count++] = pass_of("prompt", s, DT_WANT_NOTHING, 0, PROMPT_ROWS);
   measure(cases, count, seconds);
-  for (int i = 0; i < count; i++) {
-    const pass_case *c = &cases[i];
-    double bytes = weight_bytes(d) + 2 * key_bytes * d->layers * d->kv_heads * d->head_dim * c->context;
-    if (c->want == DT_WANT_NOTHING) bytes -= bytes_of(d, &d->unembed);
-    double rate = bytes / median(c);
-    printf("%s,%s,%d,%d,%d,%.1f,%.1f,%.2f,%.1f,%.2f,%.2f\n", name, c->pass, c->context, c->rows, c->n, median(c) * 1e6,
-           c->took[0] * 1e6, bytes * 1e-6, c->rows / median(c), rate * 1e-9, rate / bandwidth);
+  print_passes(name, d, cases, count, bandwidth, key_bytes);
+}
+
+/* Few rows at long contexts, where the caches weigh most. The type's name stands behind the pass's. */
+static void compare_caches(const char *name, const dt_model_desc *d, const dt_backend_ops *ops,
+                           dt_backend_options options, double seconds) {
+  static pass_case cases[MOST_CASES];
+  const int contexts[] = {512, 1024, 2047};
+  dt_backend *backend[2];
+  subject on[2];
+  char pass[2][32];
+  int types = 0;
+  memset(cases, 0, sizeof cases);
+  for (; types < 2 && ops->cache_dtypes[types]; types++) {
+    options.cache_dtype = ops->cache_dtypes[types];
+    snprintf(pass[types], sizeof pass[types], "verify %s", options.cache_dtype);
+    must(ops->open(&options, &backend[types], &err));
+    on[types] = subject_open(ops, backend[types], d);
+  }
+  int count = 0;
+  for (int type = 0; type < types; type++)
+    for (int i = 0; i < 3; i++)
+      for (int rows = 1; rows <= 8; rows *= 8)
+        if (contexts[i] < on[type].context)
+          cases[count++] = pass_of(pass[type], &on[type], DT_WANT_ARGMAX, contexts[i], rows);
+
+  double bandwidth = ops->read_bandwidth(backend[0]);
+  measure(cases, count, seconds);
+  for (int type = 0; type < types; type++) {
+    print_passes(name, d, cases + type * count / types, count / types, bandwidth,
+                 number_bytes(ops->cache_dtypes[type]));
+    subject_close(&on[type]);
+    ops->close(backend[type]);
   }
 }
 
@@ -241,6 +284,17 @@ static void split_pass(const char *name, dt_backend *backend, const dt_model_des
            part[i].seconds / whole);
 }
 
+static void time_all(const char *name, const dt_model_desc *d, const dt_backend_ops *ops, dt_backend *backend,
+                     double seconds) {
+  subject s = subject_open(ops, backend, d);
+  double bandwidth = ops->read_bandwidth(backend);
+  time_passes(name, d, &s, bandwidth, number_bytes(ops->cache_dtypes[0]), seconds);
+  printf("# streaming sum %.1f GB/s before the passes of %s, %.1f GB/s after\n", bandwidth * 1e-9, name,
+         ops->read_bandwidth(backend) * 1e-9);
+  split_pass(name, backend, d, &s, seconds);
+  subject_close(&s);
+}
+
 static void describe_processor(void) {
   char line[256], name[256] = "unknown processor";
   FILE *file = fopen("/proc/cpuinfo", "r");
@@ -255,17 +309,18 @@ int main(int argc, char **argv) {
   dt_backend_options options = {.variant = NULL, .threads = 2};
   const char *backend_name = "cpu", *variant = NULL;
   double seconds = 20;
-  bool int8 = false;
-  for (int option; (option = getopt(argc, argv, "b:t:v:s:8")) != -1;) {
+  bool int8 = false, caches = false;
+  for (int option; (option = getopt(argc, argv, "b:t:v:s:8k")) != -1;) {
     if (option == 't') options.threads = atoi(optarg);
     if (option == 'b') backend_name = optarg;
     if (option == 'v') variant = optarg;
     if (option == 's') seconds = atof(optarg);
     if (option == '8') int8 = true;
+    if (option == 'k') caches = true;
     if (option == '?') optind = argc;
   }
   if (optind >= argc) {
-    fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] MODEL...\n");
+    fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] [-k] MODEL...\n");
     return 2;
   }
   const dt_backend_ops *ops = backend_find(backend_name, &options.variant, &err);
@@ -283,13 +338,10 @@ int main(int argc, char **argv) {
     if (!shape) must(model_open(argv[optind], &m, &err));
     dt_model_desc d = shape ? shape->desc : *model_desc(m);
     d.int8 = int8;
-    subject s = subject_open(ops, backend, &d);
-    double bandwidth = ops->read_bandwidth(backend);
-    time_passes(name, &d, &s, bandwidth, ops->memory(backend).on_device ? 2 : 4, seconds);
-    printf("# streaming sum %.1f GB/s before the passes of %s, %.1f GB/s after\n", bandwidth * 1e-9, name,
-           ops->read_bandwidth(backend) * 1e-9);
-    split_pass(name, backend, &d, &s, seconds);
-    subject_close(&s);
+    if (caches)
+      compare_caches(name, &d, ops, options, seconds);
+    else
+      time_all(name, &d, ops, backend, seconds);
     if (shape)
       shape_model_free(shape);
     else

@@ -145,6 +145,7 @@ it_refuses_numbers_out_of_range() {
 }
 it_refuses_an_unknown_backend() { refuses 2 'abacus' ar --text hello --backend abacus; }
 it_refuses_an_unknown_draft_dtype() { refuses 2 "'int4' is unknown: f16 or int8" linear --text hello --draft-dtype int4; }
+it_refuses_an_unknown_cache_dtype() { refuses 2 "'f8' is unknown to the backend cpu: f32 or f16" linear --text hello --backend cpu --cache-dtype f8; }
 it_refuses_an_empty_stop_string() { refuses 2 '--stop: expected' ar --text hello --stop ''; }
 
 it_refuses_an_unknown_policy() {

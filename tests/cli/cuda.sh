@@ -17,6 +17,10 @@ it_takes_the_CPU_where_there_is_no_device() {
   succeeds ar --backend auto "${prompt[@]}" --json result.json
   grep -qE '"backend":[[:space:]]*"cpu:' result.json || fail 'another backend than the CPU'
 }
+it_has_caches_of_16_bits_and_no_others() {
+  faults '1 1e12 -1'
+  refuses 2 "'f16' is unknown to the backend cuda: 16-bit" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
+}
 it_says_what_did_not_fit_when_loading() {
   faults '1 4e6 -1'
   refuses 1 'out of GPU memory: the weights needs .* MB.*--backend cpu' ar --backend cuda "${prompt[@]}"

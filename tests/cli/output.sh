@@ -303,6 +303,12 @@ it_says_how_the_draft_is_held() {
   succeeds linear --text hello -n 5 --json r.json --backend cpu --draft-dtype int8
   check_result r.json draft_dtype=int8
 }
+it_says_how_keys_and_values_are_held() {
+  succeeds linear --text hello -n 5 --json r.json --backend cpu
+  check_result r.json cache_dtype=f32
+  succeeds linear --text hello -n 5 --json r.json --backend cpu --cache-dtype f16 --compare ar
+  check_result r.json cache_dtype=f16
+}
 it_runs_a_driver_with_its_own_arguments() {
   printf 'print(#arg, arg[1], arg[2], arg[3]) os.exit(tonumber(arg[1]))' >driver.lua
   run "$dtrun" run ./driver.lua 5 --help -q

@@ -1,10 +1,10 @@
 -- The exactness matrix: whatever the policy, the number of threads and the instruction set, the tokens are those of
 -- plain decoding.  dtrun run tests/exact/matrix.lua [--prompts 40] [--tokens 200]
 --
--- For each prompt the first backend's `ar` sets the tokens that every other run must give. The scalar backend is slow
--- and gets 4 prompts, 64 tokens and small trees. Variants that this machine lacks are named and skipped; --backend and
--- --threads choose among them. Beside all prompts by themselves each policy has the first 6 in a batch: 5 at once, and
--- the last one takes the place of the one that ends first.
+-- For each prompt and type of the caches the first backend's `ar` sets the tokens that every other run must give. The
+-- scalar backend is slow and gets 4 prompts, 64 tokens and small trees. Variants that this machine lacks are named and
+-- skipped; --backend and --threads choose among them. Beside all prompts by themselves each policy has the first 6 in a
+-- batch: 5 at once, and the last one takes the place of the one that ends first.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -62,6 +62,8 @@ local VARIANTS = {
   { backend = "cpu:avx2", threads = 2, policies = POLICIES },
   { backend = "cpu:avx2", threads = 1, policies = POLICIES },
   { backend = "cpu:avx512vnni", draft_dtype = "int8", threads = 2, policies = SMALL },
+  { backend = "cpu:avx512vnni", cache_dtype = "f16", threads = 2, policies = SMALL },
+  { backend = "cpu:avx2", cache_dtype = "f16", threads = 1, policies = SMALL, prompts = 4, tokens = 64 },
   { backend = "cpu:scalar", threads = 2, policies = SMALL, prompts = 4, tokens = 64 },
 }
 
@@ -84,7 +86,7 @@ local function first_difference(a, b)
   end
 end
 
-local prompts, reference, mistakes, skipped = read_prompts(), {}, 0, {}
+local prompts, references, mistakes, skipped = read_prompts(), {}, 0, {} -- references: cache type -> prompt -> tokens
 
 local function mistake(...)
   mistakes = mistakes + 1
@@ -99,6 +101,8 @@ end
 
 -- A result's tokens against the reference, its counts added to sum.
 local function check(result, prompt, case, tokens, sum)
+  local reference = references[result.cache_dtype] or {}
+  references[result.cache_dtype] = reference
   if not reference[prompt.name] then reference[prompt.name] = result.tokens end
   local expected = table.move(reference[prompt.name], 1, tokens, 1, {})
   local i = first_difference(result.tokens, expected)
@@ -136,11 +140,13 @@ local function run_variant(variant)
   if variant.backend ~= (load.backend or variant.backend) or variant.threads ~= (load.threads or variant.threads) then
     return
   end
-  local name = ("%s, %d thread%s%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "",
-    variant.draft_dtype and ", draft in " .. variant.draft_dtype or "")
+  local name = ("%s, %d thread%s%s%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "",
+    variant.draft_dtype and ", draft in " .. variant.draft_dtype or "",
+    variant.cache_dtype and ", caches in " .. variant.cache_dtype or "")
   local pair, err = dt.load {
     target = load.target, draft = load.draft, ctx = load.ctx, backend = variant.backend, threads = variant.threads,
-    draft_dtype = variant.draft_dtype or load.draft_dtype, costs = COSTS,
+    draft_dtype = variant.draft_dtype or load.draft_dtype, cache_dtype = variant.cache_dtype or load.cache_dtype,
+    costs = COSTS,
   }
   if not pair then
     skipped[#skipped + 1] = ("%s (%s)"):format(name, err.message)
@@ -172,11 +178,11 @@ end
 
 for _, variant in ipairs(VARIANTS) do run_variant(variant) end
 for _, reason in ipairs(skipped) do print("not on this machine: " .. reason) end
-if not next(reference) then
+if not next(references) then
   print "nothing was run"
 elseif mistakes == 0 then
   print "all tokens equal plain decoding's"
 else
   print(mistakes .. " mistakes")
 end
-os.exit(mistakes == 0 and next(reference) and 0 or 1)
+os.exit(mistakes == 0 and next(references) and 0 or 1)

@@ -15,13 +15,18 @@ typedef struct {
   int vocab;
 } rig;
 
-static inline rig rig_open(const dt_backend_ops *ops, const char *variant, int threads, const dt_model_desc *desc,
-                           int sequences, int slots) {
+static inline rig rig_open_with(const dt_backend_ops *ops, dt_backend_options options, const dt_model_desc *desc,
+                                int sequences, int slots) {
   rig r = {.ops = ops, .vocab = desc->vocab};
-  ok(ops->open(&(dt_backend_options){variant, threads}, &r.backend, &err));
+  ok(ops->open(&options, &r.backend, &err));
   ok(ops->upload(r.backend, desc, &r.weights, &err));
   ok(ops->create_cache(r.weights, sequences, slots, &r.cache, &err));
   return r;
+}
+
+static inline rig rig_open(const dt_backend_ops *ops, const char *variant, int threads, const dt_model_desc *desc,
+                           int sequences, int slots) {
+  return rig_open_with(ops, (dt_backend_options){.variant = variant, .threads = threads}, desc, sequences, slots);
 }
 
 static inline void rig_close(rig *r) {

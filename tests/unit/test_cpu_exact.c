@@ -1,13 +1,14 @@
 /* Promise 1 on the CPU backend: the bits of a row do not depend on the rows beside it, its place among them, the slots its
  * keys lie in, or the number of threads. Everything is held against plain decoding, one row at a time on one thread. */
 #include "cpu.h"
+#include "kernels.h"
 #include "model.h"
 #include "random_model.h"
 #include "rig.h"
 #include "tree_case.h"
 /* Every n up to 64 and some beyond, every row of each, with one and two threads, at the first prefix also with three, which
  * share heads and panels unevenly. The sanitizers are slow: there a few n and prefixes must do. */
-static void check_model(const dt_model_desc *desc, const int *prefixes, int prefix_count) {
+static void check_model(const dt_model_desc *desc, const char *cache_dtype, const int *prefixes, int prefix_count) {
 #if defined(__SANITIZE_ADDRESS__)
   const int counts[] = {1, 2, 5, 16, 33, 65, NODES};
   if (prefix_count > 3) prefix_count = 3;
@@ -17,11 +18,12 @@ static void check_model(const dt_model_desc *desc, const int *prefixes, int pref
 #endif
   for (int p = 0; p < prefix_count; p++) {
     int slots = prefixes[p] + SPREAD;
-    rig plain = rig_open(&dt_cpu_ops, NULL, 1, desc, 2, slots);
+    dt_backend_options options = {.threads = 1, .cache_dtype = cache_dtype};
+    rig plain = rig_open_with(&dt_cpu_ops, options, desc, 2, slots);
     tree_case t;
     decode_plainly(&plain, &t, prefixes[p], NODES, (uint64_t)p + 1);
-    for (int threads = 1; threads <= (p == 0 ? 3 : 2); threads++) {
-      rig r = rig_open(&dt_cpu_ops, NULL, threads, desc, 1, slots);
+    for (; options.threads <= (p == 0 ? 3 : 2); options.threads++) {
+      rig r = rig_open_with(&dt_cpu_ops, options, desc, 1, slots);
       ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
       for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_batch(&r, &t, counts[i], i);
       rig_close(&r);
@@ -36,7 +38,8 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   const int prefixes[] = {16, 300, 1, 15, 17, 63, 255}; /* attention goes by 16 positions; trees reach 23 further */
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 7);
-    check_model(&m->desc, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
+    check_model(&m->desc, NULL, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
+    if (s % 2 == 0) check_model(&m->desc, "f16", prefixes, 1);
     random_model_free(m);
   }
 }
@@ -48,8 +51,38 @@ static void so_it_has_on_the_bundled_pair(void **state) {
   for (int i = 0; i < 2; i++) {
     model *m = NULL;
     ok(model_open(folders[i], &m, &err));
-    check_model(model_desc(m), prefixes, i ? 1 : 2);
+    check_model(model_desc(m), NULL, prefixes, i ? 1 : 2);
+    if (i == 0) check_model(model_desc(m), "f16", prefixes, 2);
     model_close(m);
+  }
+}
+
+/* The first layer's keys and values do not depend on the caches: in f16 they are those of f32, rounded. */
+static void rows_in_f16_are_those_in_f32_rounded(void **state) {
+  (void)state;
+  for (int s = 0; s < RANDOM_SHAPES; s++) {
+    random_model *m = random_model_new(&random_shapes[s], 6);
+    rig r[2];
+    row_list l = {0};
+    for (int p = 0; p < 5; p++) row_add_plain(&l, 0, p * 7, p);
+    for (int half = 0; half < 2; half++) {
+      dt_backend_options options = {.threads = 2, .cache_dtype = half ? "f16" : "f32"};
+      r[half] = rig_open_with(&dt_cpu_ops, options, &m->desc, 1, 8);
+      rig_run(&r[half], &l, false);
+    }
+    assert_int_equal(dt_cpu_ops.cache_bytes(r[0].weights, 8), 2 * dt_cpu_ops.cache_bytes(r[1].weights, 8));
+    for (int p = 0; p < 5; p++) {
+      size_t len, half_len;
+      float *rows = rig_slot(&r[0], 0, p, &len);
+      uint16_t *halves = rig_slot(&r[1], 0, p, &half_len), *expected = malloc(half_len);
+      int numbers = (int)(half_len / sizeof *halves);
+      assert_int_equal(len, 2 * half_len);
+      cpu_variant(0)->narrow(rows, numbers, expected);
+      assert_memory_equal(halves, expected, half_len / (size_t)m->desc.layers);
+      free(rows), free(halves), free(expected);
+    }
+    rig_close(&r[0]), rig_close(&r[1]);
+    random_model_free(m);
   }
 }
 
@@ -161,10 +194,10 @@ static void results_agree_with_each_other(void **state) {
   random_model_free(m);
 }
 
-static void moved_rows_serve_as_if_computed_there(void **state) {
-  (void)state;
+static void check_moves(const char *cache_dtype) {
   random_model *m = random_model_new(&random_shapes[1], 10);
-  rig r = rig_open(&dt_cpu_ops, NULL, 2, &m->desc, 2, 40);
+  dt_backend_options options = {.threads = 2, .cache_dtype = cache_dtype};
+  rig r = rig_open_with(&dt_cpu_ops, options, &m->desc, 2, 40);
   row_list prompt = {0}, tree = {0}, next = {0};
   for (int p = 0; p < 10; p++) row_add_plain(&prompt, 0, p, p), row_add_plain(&prompt, 1, p, p);
   rig_run(&r, &prompt, false);
@@ -180,6 +213,12 @@ static void moved_rows_serve_as_if_computed_there(void **state) {
   free(logits);
   rig_close(&r);
   random_model_free(m);
+}
+
+static void moved_rows_serve_as_if_computed_there(void **state) {
+  (void)state;
+  check_moves("f32");
+  check_moves("f16");
 }
 
 /* A NaN in the weights shows in the results of the rows it reaches, and only there. */
@@ -221,8 +260,8 @@ static void bad_rows_and_options_are_refused(void **state) {
   (void)state;
   random_model *m = random_model_new(&random_shapes[3], 12);
   dt_backend *b = NULL;
-  fails(dt_cpu_ops.open(&(dt_backend_options){"sse9", 1}, &b, &err), DT_EINPUT, "scalar");
-  fails(dt_cpu_ops.open(&(dt_backend_options){NULL, 0}, &b, &err), DT_EINPUT, "threads: 0");
+  fails(dt_cpu_ops.open(&(dt_backend_options){.variant = "sse9", .threads = 1}, &b, &err), DT_EINPUT, "scalar");
+  fails(dt_cpu_ops.open(&(dt_backend_options){.threads = 0}, &b, &err), DT_EINPUT, "threads: 0");
   rig r = rig_open(&dt_cpu_ops, "scalar", 1, &m->desc, 1, 8);
   assert_string_equal(r.ops->describe(r.backend), "cpu:scalar");
   row_list l = {0};
@@ -254,6 +293,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
       cmocka_unit_test(so_it_has_on_the_bundled_pair),
+      cmocka_unit_test(rows_in_f16_are_those_in_f32_rounded),
       cmocka_unit_test(a_prompt_pass_has_the_bits_of_plain_decoding),
       cmocka_unit_test(results_agree_with_each_other),
       cmocka_unit_test(moved_rows_serve_as_if_computed_there),

@@ -118,6 +118,55 @@ static void every_half_widens_to_its_value(void **state) {
   free(halves), free(out);
 }
 
+static uint16_t narrowed(const cpu_kernels *k, float x) {
+  float row[16] = {x};
+  uint16_t half[16];
+  k->narrow(row, 16, half);
+  return half[0];
+}
+
+/* At every half, at the middle between it and the next, and right and left of that; what lies between is monotonous. */
+static void a_number_becomes_the_nearest_half_and_of_two_the_even_one(void **state) {
+  (void)state;
+  EACH_VARIANT(k) {
+    for (int i = 0; i < 0x7c00; i++) {
+      uint16_t pair[16] = {(uint16_t)i, (uint16_t)(i + 1)};
+      float value[16];
+      k->widen(pair, DT_F16, 16, value);
+      if (i == 0x7bff) value[1] = 65536.0f; /* which infinity stands for when it comes to rounding */
+      float middle = (value[0] + value[1]) / 2;
+      assert_int_equal(narrowed(k, value[0]), i);
+      assert_int_equal(narrowed(k, -value[0]), i | 0x8000);
+      assert_int_equal(narrowed(k, middle), i + (i & 1));
+      assert_int_equal(narrowed(k, -middle), (i + (i & 1)) | 0x8000);
+      assert_int_equal(narrowed(k, nextafterf(middle, 0.0f)), i);
+      assert_int_equal(narrowed(k, nextafterf(middle, INFINITY)), i + 1);
+    }
+    assert_int_equal(narrowed(k, INFINITY), 0x7c00);
+    assert_int_equal(narrowed(k, -INFINITY), 0xfc00);
+    assert_int_equal(narrowed(k, 0x1p-149f), 0);
+  }
+}
+
+static void all_variants_round_any_bits_to_the_same_half(void **state) {
+  (void)state;
+  enum { N = 1 << 20 };
+  uint64_t seed = 12;
+  uint32_t *bits = malloc(N * sizeof *bits);
+  float *x = malloc(N * sizeof *x);
+  uint16_t *plain = malloc(N * sizeof *plain), *other = malloc(N * sizeof *other);
+  for (int i = 0; i < N; i++) bits[i] = (uint32_t)random_next(&seed) | (i % 8 ? 0 : 0x7f800000); /* an eighth is NaN */
+  memcpy(x, bits, N * sizeof *x);
+  cpu_variant(0)->narrow(x, N, plain);
+  for (int i = 0; i < N; i++)
+    if (isnan(x[i])) assert_true((plain[i] & 0x7e00) == 0x7e00);
+  for (int v = 1; cpu_variant(v); v++) {
+    cpu_variant(v)->narrow(x, N, other);
+    assert_memory_equal(plain, other, N * sizeof *plain);
+  }
+  free(bits), free(x), free(plain), free(other);
+}
+
 /* Panels of bf16, so that the exact weights are easy to make; all row counts and group sizes. */
 static void products_are_those_of_the_formula(void **state) {
   (void)state;
@@ -221,7 +270,12 @@ static void attention_is_softmax_weighted_values_by_logical_position(void **stat
   enum { SLOTS = 140, DIM = 112, LD = 144 };
   uint64_t seed = 3;
   float *keys = malloc(sizeof *keys * SLOTS * DIM), *values = malloc(sizeof *values * SLOTS * DIM);
+  uint16_t *half_keys = malloc(sizeof *half_keys * SLOTS * DIM),
+           *half_values = malloc(sizeof *half_values * SLOTS * DIM);
   for (int i = 0; i < SLOTS * DIM; i++) keys[i] = uniform(&seed), values[i] = uniform(&seed);
+  const cpu_kernels *plain = cpu_variant(0); /* numbers that are halves too */
+  plain->narrow(keys, SLOTS * DIM, half_keys), plain->widen(half_keys, DT_F16, SLOTS * DIM, keys);
+  plain->narrow(values, SLOTS * DIM, half_values), plain->widen(half_values, DT_F16, SLOTS * DIM, values);
   EACH_VARIANT(k) {
     for (int n = 1; n <= CPU_ATTENTION_ROWS; n++)
       for (int prefix = 0; prefix < 80; prefix += 5) {
@@ -247,9 +301,13 @@ static void attention_is_softmax_weighted_values_by_logical_position(void **stat
               expected[d] += weight[p] / total * values[(p < rows[r].prefix ? p : path[p - rows[r].prefix]) * DIM + d];
           for (int d = 0; d < DIM; d++) assert_true(fabs(out[r][d] - expected[d]) < 1e-5);
         }
+        float wide[CPU_ATTENTION_ROWS][DIM];
+        memcpy(wide, out, sizeof wide);
+        k->attention_f16(half_keys, half_values, DIM, rows, n, scores, LD);
+        assert_memory_equal(wide, out, sizeof *out * (size_t)n);
       }
   }
-  free(keys), free(values);
+  free(keys), free(values), free(half_keys), free(half_values);
 }
 
 static const float *sorted_by;
@@ -337,6 +395,8 @@ int main(void) {
       cmocka_unit_test(functions_are_accurate),
       cmocka_unit_test(functions_keep_nan_and_saturate),
       cmocka_unit_test(every_half_widens_to_its_value),
+      cmocka_unit_test(a_number_becomes_the_nearest_half_and_of_two_the_even_one),
+      cmocka_unit_test(all_variants_round_any_bits_to_the_same_half),
       cmocka_unit_test(products_are_those_of_the_formula),
       cmocka_unit_test(products_with_int8_weights_are_close_and_a_row_is_the_same_in_any_company),
       cmocka_unit_test(norms_are_those_of_the_formulas),

@@ -8,7 +8,7 @@ static void models_it_cannot_compute_are_refused(void **state) {
   dt_backend *b = NULL;
   dt_weights *w = NULL;
   random_model *f32 = random_model_new(&random_shapes[2], 1);
-  ok(dt_cuda_ops.open(&(dt_backend_options){NULL, 1}, &b, &err));
+  ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
   fails(dt_cuda_ops.upload(b, &f32->desc, &w, &err), DT_EINPUT, "this model's are F32: use --backend cpu");
   random_model_free(f32);
   model_shape odd = cuda_shape(0);
@@ -17,7 +17,8 @@ static void models_it_cannot_compute_are_refused(void **state) {
   fails(dt_cuda_ops.upload(b, &m->desc, &w, &err), DT_EINPUT, "this model's have 81: use --backend cpu");
   random_model_free(m);
   dt_cuda_ops.close(b);
-  fails(dt_cuda_ops.open(&(dt_backend_options){"fast", 1}, &b, &err), DT_EINPUT, "no variant 'fast'");
+  fails(dt_cuda_ops.open(&(dt_backend_options){.variant = "fast", .threads = 1}, &b, &err), DT_EINPUT,
+        "no variant 'fast'");
 }
 
 #if defined(CUDA_EMU)
@@ -28,10 +29,10 @@ static void no_device_is_said_at_once(void **state) {
   dt_backend *b = NULL;
   emu_faults((faults){0, 0, -1});
   assert_false(dt_cuda_ops.present());
-  fails(dt_cuda_ops.open(&(dt_backend_options){NULL, 1}, &b, &err), DT_EDEVICE, "no CUDA-capable device");
-  fails(dt_cuda_ops.open(&(dt_backend_options){NULL, 1}, &b, &err), DT_EDEVICE, "--backend cpu");
+  fails(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err), DT_EDEVICE, "no CUDA-capable device");
+  fails(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err), DT_EDEVICE, "--backend cpu");
   emu_faults((faults){-1, 0, -1});
-  fails(dt_cuda_ops.open(&(dt_backend_options){NULL, 1}, &b, &err), DT_EDEVICE, "driver version is insufficient");
+  fails(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err), DT_EDEVICE, "driver version is insufficient");
   emu_faults(sound);
 }
 
@@ -45,7 +46,7 @@ static void a_full_device_fails_the_load_or_the_session(void **state) {
     dt_backend *b = NULL;
     dt_weights *w = NULL;
     emu_faults((faults){1, steps[i], -1});
-    ok(dt_cuda_ops.open(&(dt_backend_options){NULL, 1}, &b, &err));
+    ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
     fails(dt_cuda_ops.upload(b, &m->desc, &w, &err), DT_ENOMEM, "out of GPU memory");
     assert_int_equal(emu_allocated(), 0);
     dt_cuda_ops.close(b);
