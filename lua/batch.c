@@ -1,4 +1,4 @@
-/* Generating several texts at once: see dtl_generate_batch. The policies' calls go on until each waits for a pass: then the
+/* Generating several sequences at once: see dtl_generate_batch. The policies' calls go on until each waits for a pass: then the
  * drafts that are asked for run as one, and when all wait for the target, one verify pass serves them all. */
 #include "stepper.h"
 
@@ -34,7 +34,7 @@ static bool open_policy(const work *w, int prompt, dtl_policy **out, dtl_error *
   return dtl_policy_open(&options, out, err);
 }
 
-/* ---- a text's beginning and end ---------------------------------------------------------------------------------------- */
+/* ---- a sequence's beginning and end ---------------------------------------------------------------------------------------- */
 
 /* Its result is told, and the place free. */
 static void leave(work *w, place *p, const dtl_error *failure) {
@@ -53,17 +53,16 @@ static void end(work *w, place *p, const dtl_error *failure) {
   leave(w, p, failure);
 }
 
-/* The end of all texts that a policy served. */
+/* The end of all sequences that a policy served. */
 static void fail(work *w, stepper *s, const dtl_error *failure) {
-  while (s->group.n)
-    for (int i = 0; i < w->batch->places; i++)
-      if (w->places[i].taken && w->places[i].s == s) end(w, &w->places[i], failure);
+  for (int i = 0; i < w->batch->places; i++)
+    if (w->places[i].taken && w->places[i].s == s) end(w, &w->places[i], failure);
   if (!w->shared) return;
   w->over = true;
   w->failure = *failure;
 }
 
-/* Who will serve the text of this place. */
+/* Who will serve the sequence of this place. */
 static bool find_stepper(work *w, place *p, dtl_error *err) {
   if (w->shared) {
     p->s = w->steppers;
@@ -124,7 +123,7 @@ static bool fill(work *w) {
 
 /* ---- turns --------------------------------------------------------------------------------------------------------------- */
 
-/* A policy has had control: texts that are complete leave. */
+/* A policy has had control: sequences that are complete leave. */
 static void settle(work *w, stepper *s, bool ok, const dtl_error *err) {
   if (!ok) {
     fail(w, s, err);

@@ -1,8 +1,8 @@
 /* Measures what the passes of a pair cost on this machine: see dtl_calibrate. Each sample is an iteration as the policies
  * make them, over the engine's own primitives: a draft step of the roots, one of n nodes, and a verify pass of n rows, of
- * each of the sequences that are to run at once. The
- * sizes take turns, so that a slow moment falls on all of them; of each the median counts. A turn begins with a sample
- * that does not count: after passes of another size a pass finds other things in the processor's caches than in a run. */
+ * each of the sequences that are to run at once. The sizes take turns, so that a slow moment falls on all of them; of each
+ * the median counts. A turn begins with a sample that does not count: after passes of another size a pass finds other
+ * things in the processor's caches than in a run. */
 #include "costs.h"
 
 #include <stdarg.h>

@@ -50,12 +50,9 @@ bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_e
   machine_name(processor, sizeof processor);
   uname(&machine);
   *place = (costs_place){0};
-  bool ok =
-      asprintf(
-          &what,
-          "%s, %s, %s, %d threads, context %d, %d at once, caches in %s, %zu bytes of weights, target %s, draft %s",
-          machine.nodename, processor, info.backend, info.threads, context, batch, info.cache_dtype, info.weight_bytes,
-          /* tells how the weights are held: --draft-dtype */ target ? target : "-", draft ? draft : "-") >= 0;
+  bool ok = asprintf(&what, "%s, %s, %s, %d threads, context %d, %d at once, caches in %s, target %s, draft %s in %s",
+                     machine.nodename, processor, info.backend, info.threads, context, batch, info.cache_dtype,
+                     target ? target : "-", draft ? draft : "-", info.draft_dtype ? info.draft_dtype : "-") >= 0;
   if (ok)
     ok = asprintf(&place->key, "dtrun %s %016" PRIx64 ", %s, %016" PRIx64 " %016" PRIx64, dt_version(),
                   hash_file(0, "/proc/self/exe"), what, target ? model_identity(target) : 0,

@@ -16,8 +16,8 @@ typedef struct {
 static const char *const box_modules[] = {"dt.params", "dt.policy"}; /* in order of loading */
 enum { N_BOX_MODULES = sizeof box_modules / sizeof *box_modules };
 
-static bytecode
-    compiled[N_BOX_MODULES]; /* without bytes where memory did not suffice: then the text is read each time */
+/* Without bytes where memory did not suffice: then the text is read each time. */
+static bytecode compiled[N_BOX_MODULES];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static const dtl_module *find(const char *name) {

@@ -1,4 +1,4 @@
-/* Generating one text alone: see dtl_generate. */
+/* Generating one sequence alone: see dtl_generate. */
 #include "stepper.h"
 
 /* With a session open: the text from its start to its end. */

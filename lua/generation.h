@@ -1,4 +1,4 @@
-/* One text, from its prompt to its result: what is emitted, traced and told of it. Who grows its trees is no concern of
+/* One sequence, from its prompt to its result: what is emitted, traced and told of it. Who grows its trees is no concern of
  * this file; whoever drives it calls, in this order:
  *
  *   generation_open(&g, pair, policy, &request, &result, &err)

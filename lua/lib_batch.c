@@ -81,7 +81,7 @@ static int batch_verify_tree(lua_State *L) {
     lua_rawseti(L, 3, i + 1);
     lua_settop(L, 3);
   }
-  for (int i = group->n; i < DTL_PLACES; i++) { /* of texts that have ended */
+  for (int i = group->n; i < DTL_PLACES; i++) { /* of sequences that have ended */
     lua_pushnil(L);
     lua_rawseti(L, 3, i + 1);
   }

@@ -1,4 +1,4 @@
-/* The policy's `batch`, of policies with scope "batch": the trees of all the texts it serves at this moment. */
+/* The policy's `batch`, of policies with scope "batch": the trees of all the sequences it serves at this moment. */
 #ifndef DTL_LIB_BATCH_H
 #define DTL_LIB_BATCH_H
 

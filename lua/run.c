@@ -161,7 +161,7 @@ dtl_run *run_check(lua_State *L, const char *kind, const char *who) {
   run_handle *handle = lua_touserdata(L, 1);
   if (!handle || lua_rawlen(L, 1) != sizeof *handle || handle->kind != kind)
     luaL_error(L, "%s: not called as a method of a %s", who, kind);
-  if (!handle->run) luaL_error(L, "%s: the text of this %s has ended", who, kind);
+  if (!handle->run) luaL_error(L, "%s: the sequence of this %s has ended", who, kind);
   return handle->run;
 }
 

@@ -1,5 +1,5 @@
-/* One text being generated as the policy's calls see it: its place in the session, and where its iteration stands. The
- * userdata `tree` and `seq` hold a pointer to it, which is taken away when the text ends.
+/* One sequence being generated as the policy's calls see it: its place in the session, and where its iteration stands.
+ * The userdata `tree` and `seq` hold a pointer to it, which is taken away when the sequence ends.
  *
  * The passes are called with any number of runs of one session and serve all of them at once. A run in lockstep does not
  * call its passes itself: the policy's call waits, and who drives the runs does it for all that wait. */
@@ -13,7 +13,7 @@
 #define RUN_ROLLBACKS 8 /* most of one step */
 
 typedef enum { RUN_INIT, RUN_DRAFT, RUN_VERIFIED, RUN_COMMITTED } run_phase;
-typedef enum { RUN_NO_PASS, RUN_DRAFT_PASS, RUN_VERIFY_PASS } run_pass;
+typedef enum { RUN_DRAFT_PASS, RUN_VERIFY_PASS } run_pass;
 
 typedef struct dtl_run {
   dt_session *session;
@@ -48,7 +48,7 @@ void run_commit(dtl_run *const *runs, int n, unsigned flags);
 /* What the userdata of a run holds. `kind` is one of the addresses below, which no other userdata begins with. */
 typedef struct run_handle {
   const char *kind;
-  dtl_run *run; /* NULL: its text has ended */
+  dtl_run *run; /* NULL: its sequence has ended */
 } run_handle;
 
 extern const char run_tree_kind[], run_seq_kind[];
@@ -56,7 +56,7 @@ extern const char run_tree_kind[], run_seq_kind[];
 /* Pushes a new handle with n_values user values. Raises. */
 run_handle *run_push_handle(lua_State *L, const char *kind, dtl_run *run, int n_values);
 
-/* The run of the handle at index 1; raises where that is none of this kind, or one whose text has ended. */
+/* The run of the handle at index 1; raises where that is none of this kind, or one whose sequence has ended. */
 dtl_run *run_check(lua_State *L, const char *kind, const char *who);
 
 /* Takes the run away from its objects. */

@@ -94,7 +94,7 @@ bool stepper_join(stepper *s, generation *g, dtl_error *err) {
   s->member[s->group.n] = g;
   s->group.run[s->group.n++] = run;
   run->id = ++s->joined;
-  bool ok = represent(s) || dtl_fail(err, DTL_DEVICE, "out of memory: the objects of a text");
+  bool ok = represent(s) || dtl_fail(err, DTL_DEVICE, "out of memory: the objects of a sequence");
   if (ok && s->joined == 1) {
     run->phase = RUN_INIT;
     ok = call_policy(s, "init", "init", err);

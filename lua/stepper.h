@@ -1,4 +1,4 @@
-/* A policy at work: its calls, iteration by iteration, for the texts it serves. A policy of scope "sequence" serves one; one
+/* A policy at work: its calls, iteration by iteration, for the sequences it serves. A policy of scope "sequence" serves one; one
  * of scope "batch" as many as join it, all in every step. */
 #ifndef DTL_STEPPER_H
 #define DTL_STEPPER_H
@@ -17,13 +17,13 @@ typedef struct {
   double step_ms; /* the policy's own time in this step */
 } stepper;
 
-/* Whether this policy, unused so far, can serve texts of the pair. costs: for one that uses them. */
+/* Whether this policy, unused so far, can serve sequences of the pair. costs: for one that uses them. */
 bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_costs *costs, dtl_error *err);
 
 /* After that check. places: sequences that run at once, whoever serves them. */
 void stepper_open(stepper *s, dtl_policy *policy, const dtl_costs *costs, int places);
 
-/* A started text joins; with the first one the policy's init runs. A failure leaves it outside. */
+/* A started sequence joins; with the first one the policy's init runs. A failure leaves it outside. */
 bool stepper_join(stepper *s, generation *g, dtl_error *err);
 void stepper_leave(stepper *s, generation *g);
 

@@ -1,5 +1,5 @@
 -- CAST (Cost-Aware Speculative Tree, 2025): EAGLE-2's tree, with breadth, depth and the number of verified nodes
--- chosen by what passes cost on this machine, for all texts of a batch together.
+-- chosen by what passes cost on this machine, for all sequences of a batch together.
 --
 -- u[k] is the sum of the k largest p of a layer's nodes, its mean over the batch; c[k] what k of them in each tree
 -- cost, as a share of a target pass over the roots. The paper's select(u, c, C) is the largest j with

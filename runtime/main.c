@@ -263,7 +263,7 @@ static int run_batch(const cli_options *o, const job *j, const dtl_policy_option
   bool ok = dtl_generate_batch(j->pair, &batch, &err);
   free(list);
   int status = several_finish(results, sum);
-  if (!ok && !sum->failed) status = complain_of(&err); /* else it was told with a text */
+  if (!ok && !sum->failed) status = complain_of(&err); /* else it was told with its sequence */
   return !status && interrupted ? EXIT_INTERRUPTED : status;
 }
 
@@ -272,7 +272,7 @@ static int compare_batch(const cli_options *o, const job *j, const several *resu
   dtl_policy_options other = {.policy = o->compare, .seed = o->seed};
   several_options options = {.prompts = &j->prompts, .silent = true};
   several *compared;
-  several_sum other_sum;
+  several_sum other_sum = {0};
   dt_error err;
   if (several_open(&options, &compared, &err)) return complain_of_engine(&err);
   int status = run_batch(o, j, &other, compared, &other_sum), differs = several_compare(results, compared);
@@ -289,7 +289,7 @@ static int run_several(const cli_options *o, job *j) {
   several_options options = {.prompts = &j->prompts, .json = o->json, .quiet = o->quiet};
   dtl_policy_options policy = policy_options(o, j->pair);
   several *results;
-  several_sum sum;
+  several_sum sum = {0};
   dt_error err;
   if (several_open(&options, &results, &err)) return complain_of_engine(&err);
   int status = run_batch(o, j, &policy, results, &sum);

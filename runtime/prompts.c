@@ -28,7 +28,7 @@ static dt_status read_all(const char *path, size_t most, char **out, size_t *len
       if (grown)
         text = grown;
       else
-        status = dt_fail(err, DT_EINPUT, "prompt %s: longer than any context", name);
+        status = dt_fail(err, DT_EINPUT, "prompt %s: over %zu MiB, which no context holds", name, most >> 20);
     }
     if (!status) n += got = fread(text + n, 1, capacity - 1 - n, file);
   }

@@ -66,7 +66,7 @@ static double rate(const several_sum *sum) { return sum->ms > 0 ? 1000 * (double
 void report_sum(const several_sum *sum, int prompts, int places) {
   char failed[40] = "";
   if (sum->failed) snprintf(failed, sizeof failed, " (%d failed)", sum->failed);
-  fprintf(stderr, "dtrun: %d of %d texts%s, %d at once, %ld tokens in %.2f s: %.1f tokens/s\n", sum->ended, prompts,
+  fprintf(stderr, "dtrun: %d of %d sequences%s, %d at once, %ld tokens in %.2f s: %.1f tokens/s\n", sum->ended, prompts,
           failed, places, sum->tokens, sum->ms / 1000, rate(sum));
 }
 

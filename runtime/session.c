@@ -65,15 +65,14 @@ static dt_session *take_idle(dt_pair *pair, int sequences, int context, bool use
 }
 
 /* Whether the caches of several sequences fit in what memory is left; that of one is the backend's to refuse. */
-static dt_status check_room(const dt_pair *pair, int sequences, int slots, int draft_slots, dt_error *err) {
-  size_t each = pair->ops->cache_bytes(pair->target, slots);
+static dt_status check_room(const dt_pair *pair, int sequences, int context, int draft_slots, dt_error *err) {
+  size_t each = pair->ops->cache_bytes(pair->target, context + 1 + DT_TREE_VERIFY);
   if (draft_slots) each += pair->ops->cache_bytes(pair->draft, draft_slots);
   size_t left = pair->ops->bytes_free(pair->backend), most = each ? left / each : SIZE_MAX;
   if (sequences == 1 || (size_t)sequences <= most) return DT_OK;
   return dt_fail(err, DT_EINPUT,
                  "the caches of %d sequences with a context of %d need %.3g GiB and %.3g are free: at most %zu fit",
-                 sequences, slots - 1 - DT_TREE_VERIFY, (double)each * sequences / (1 << 30), (double)left / (1 << 30),
-                 most);
+                 sequences, context, (double)each * sequences / (1 << 30), (double)left / (1 << 30), most);
 }
 
 dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session **out, dt_error *err) {
@@ -92,7 +91,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   }
   int draft_context = o->use_draft ? min(context, pair->draft_info.context) : 0,
       draft_slots = o->use_draft ? draft_context + DT_TREE_DRAFTS : 0;
-  dt_status status = check_room(pair, o->sequences, context + 1 + DT_TREE_VERIFY, draft_slots, err);
+  dt_status status = check_room(pair, o->sequences, context, draft_slots, err);
   if (status) return status;
   s = calloc(1, sizeof *s);
   if (!s) return dt_fail_memory(err, "a session", sizeof *s);

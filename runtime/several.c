@@ -37,8 +37,9 @@ dt_status several_open(const several_options *options, several **out, dt_error *
   s->options = *options;
   if (options->json) s->json = strcmp(options->json, "-") == 0 ? stdout : fopen(options->json, "wb");
   if (options->json && !s->json) {
+    dt_status status = dt_fail(err, DT_EIO, "--json %s: %s", options->json, strerror(errno));
     several_free(s);
-    return dt_fail(err, DT_EIO, "--json %s: %s", options->json, strerror(errno));
+    return status;
   }
   s->start_ms = dt_clock_ms();
   *out = s;

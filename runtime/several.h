@@ -21,12 +21,12 @@ dt_status several_open(const several_options *options, several **out, dt_error *
 bool several_done(void *user, int prompt, const dtl_result *result, const dtl_error *failure);
 
 typedef struct {
-  int ended, failed; /* texts */
+  int ended, failed; /* sequences */
   long tokens;
   double ms; /* from several_open to several_finish */
 } several_sum;
 
-/* After the last: shows what waited for a text that never ended, and closes the file. Returns the exit status: the first
+/* After the last: shows what waited for a sequence that never ended, and closes the file. Returns the exit status: the first
  * failure's, or 0. */
 int several_finish(several *s, several_sum *sum);
 

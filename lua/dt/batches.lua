@@ -1,13 +1,13 @@
--- Batches in experiments: several texts generated at once are one run, and what is noted down of it.
+-- Batches in experiments: several sequences generated at once are one run, and what is noted down of it.
 --
---   local list = batches.of(prompts, 8)           -- texts in dt.experiment's sense that hold 8 prompts each
+--   local list = batches.of(prompts, 8)           -- prompts in dt.experiment's sense that hold 8 prompts each
 --   local prefixes <close> = batches.open(pair, list[1].texts)
---   local hash = batches.alone(pair, prefixes, options)   -- of each text by itself under plain decoding
+--   local hash = batches.alone(pair, prefixes, options)   -- of each sequence by itself, under plain decoding
 --   local result = batches.generate(pair, prefixes, options)
 --
--- A batch's throughput is all its tokens over its wall time, from the beginning of the text that takes longest to its
--- last token; prompt passes are shared by all runs and are no part of it. Where texts end at different times, the last
--- are in passes of fewer rows: that is in the wall time.
+-- A batch's throughput is all its tokens over its wall time, from the beginning of the sequence that takes longest to
+-- its last token; prompt passes are shared by all runs and are no part of it. Where sequences end at different times,
+-- the last are in passes of fewer rows: that is in the wall time.
 
 local batches = {}
 
@@ -47,8 +47,8 @@ function batches.open(pair, texts)
   return list
 end
 
--- The counts of texts generated together as those of one run, their tokens, and the wall time in milliseconds. TPOT is
--- what a reader of one of them waits for a token.
+-- The counts of sequences generated together as those of one run, their tokens, and the wall time in milliseconds.
+-- TPOT is what a reader of one of them waits for a token.
 local function counts(results)
   local stats = { iterations = 0, drafted = 0, accepted = 0, accepted_by_depth = {} }
   local tokens, wall, depths, tpot = 0, 0, 0, 0
@@ -75,8 +75,8 @@ local function counts(results)
   return stats, tokens, wall
 end
 
--- One run of all the prompts at once with these options of pair:generate: a result as of a single text; or nil and a
--- failure, that of a text too. Its output_hash are those of the texts, with spaces between.
+-- One run of all the prompts at once with these options of pair:generate: a result as of a single sequence; or nil and
+-- a failure, that of a sequence too. Its output_hash are those of the sequences, with spaces between.
 function batches.generate(pair, prompts, options)
   local results, hashes, failed = {}, {}, nil
   local request = { prompts = prompts, places = #prompts, brief = true }

@@ -21,7 +21,7 @@
 -- in an order that begins elsewhere each time, so that a slow minute of the machine favours none. Every run's output
 -- must be that of the others of its text and length. Each finished run is a line of `out`, on disk before the next
 -- begins; called again, run goes on where it was stopped. Warm-up runs (plain decoding, the first arm;
--- at most 32 tokens) do not count. A batch is one run: its texts are generated at once, and each must be what plain
+-- at most 32 tokens) do not count. A batch is one run: its sequences are generated at once, and each must be what plain
 -- decoding makes of it alone.
 local batches = require "dt.batches"
 local core = require "dt.core"
@@ -244,7 +244,7 @@ local function check_hash(first, run)
     run.arm, run.prompt, run.tokens, run.stats.output_hash, other.arm, other.stats.output_hash), "device"
 end
 
--- What the texts of a batch are alone is what its runs are compared with.
+-- What the sequences of a batch are alone is what its runs are compared with.
 local function check_alone(t, prompt, start, tokens, hashes)
   local hash, failure = batches.alone(t.pair, start, options_of(t, prompt, tokens))
   if not hash then return nil, failure.message, failure.kind end

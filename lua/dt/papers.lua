@@ -9,7 +9,7 @@
 --   stops      end-of-text ends a run (default: it is generated like any token)
 --   reference  an arm that the report compares all others with
 --   alone      every run in a process of its own: its peak memory is then its own
---   batches    how many texts are generated at once, one run each (dt.batches); the report shows them as a scale
+--   batches    how many sequences are generated at once, one run each (dt.batches); the report shows them as a scale
 --   mixed      prompts of the sets in turn, in batches that have some of each
 --   sampling   at what temperature, and how drafted: { label =, generate = options of pair:generate }; the first prompt
 --              has seed 1, each the next one
@@ -161,12 +161,12 @@ return {
     arms = every("eagle2", "eagle3", { total = { 5, 10, 20, 30, 40, 50, 60, 80, 100 } }),
   },
   batch = {
-    doc = "speed-up by the number of texts at once, 1 to 32 (CAST, figure 5), and batch_tasks",
+    doc = "speed-up by the number of sequences at once, 1 to 32 (CAST, figure 5), and batch_tasks",
     sets = TASKS, tokens = { 1024 }, mixed = true, batches = { 1, 2, 4, 8, 16, 32 }, prompts = 32, also = "batch_tasks",
     arms = { eagle2, dynatree, cast },
   },
   batch_tasks = {
-    doc = "speed-up on six tasks, eight texts at once (CAST, table 2)",
+    doc = "speed-up on six tasks, eight sequences at once (CAST, table 2)",
     sets = TASKS, tokens = { 1024 }, stops = true, batches = { 8 }, prompts = 8, sampling = { GREEDY, SAMPLED },
     arms = { eagle2, eagle3, dynatree, cast_batch, cast },
   },

@@ -24,7 +24,7 @@ local function step(self, seq)
   self:observe(seq.tree, out)
 end
 
--- The same for all texts of a batch at once: the step of every policy of scope "batch".
+-- The same for all sequences of a batch at once: the step of every policy of scope "batch".
 local function batch_step(self, batch)
   self:draft(batch)
   local outs = batch:verify_tree()

@@ -15,7 +15,7 @@ local MOST_BARS = 12  -- of a figure; where there are more arms, some of the fas
 local EACH_KIND = 3
 local MOST_HEAT_MAPS = 6
 -- What the axes are called.
-local SCALES = { tokens = "tokens generated", chars = "characters of prompt", batch = "texts at once" }
+local SCALES = { tokens = "tokens generated", chars = "characters of prompt", batch = "sequences at once" }
 
 -- ---- numbers -------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
--- Several texts at once beside one: throughput of plain decoding at each batch size over that of one text, and of cast
--- over plain decoding at the same size; runs alternate, and outputs are compared with those of the texts alone.
+-- Several sequences at once beside one: throughput of plain decoding at each batch size over that of one sequence, and
+-- of cast over plain decoding at the same size; runs alternate, and outputs are compared with those of the sequences
+-- alone.
 --   dtrun run tests/bench/batch.lua [-m TARGET -md DRAFT] [--at 1,8,32] [-n 48] [--rounds 3] [--policy cast]
 local batches = require "dt.batches"
 local dt = require "dt"
@@ -8,7 +9,7 @@ local statistics = require "dt.statistics"
 local opts = dt.args {
   doc = "throughput of plain decoding by batch size, and of another policy beside it",
   options = {
-    { "at", "1,8,32", doc = "how many texts at once" },
+    { "at", "1,8,32", doc = "how many sequences at once" },
     { "tokens", 48, short = "n", min = 2, doc = "tokens of each" },
     { "rounds", 3, min = 1, doc = "runs of each" },
     { "policy", "cast", doc = "what is run beside plain decoding; ar: nothing" },
@@ -28,7 +29,7 @@ for hash in dt.check(batches.alone(pair, prompts, options)):gmatch "%S+" do expe
 local function speed(policy, size)
   options.policy = policy
   local result = dt.check(batches.generate(pair, table.move(prompts, 1, size, 1, {}), options))
-  assert(result.stats.output_hash == table.concat(expected, " ", 1, size), policy .. ": another text")
+  assert(result.stats.output_hash == table.concat(expected, " ", 1, size), policy .. ": another output")
   return result.stats.tokens_per_second, result.stats.tokens_per_iteration
 end
 

@@ -19,7 +19,7 @@ it_refuses_an_empty_prompt_file() { : >file; refuses 2 'file: empty' ar --prompt
 it_refuses_an_empty_standard_input() { refuses 2 'standard input: empty' ar --prompt - </dev/null; }
 it_refuses_a_prompt_file_that_is_missing() { refuses 2 'nowhere.txt: No such file' ar --prompt nowhere.txt; }
 it_refuses_a_folder_as_prompt_file() { refuses 2 'directory' ar --prompt .; }
-it_refuses_an_endless_prompt() { refuses 2 'longer than any context' ar --prompt /dev/zero; }
+it_refuses_an_endless_prompt() { refuses 2 'over 64 MiB, which no context holds' ar --prompt /dev/zero; }
 it_refuses_a_prompt_file_that_it_may_not_read() {
   echo hello >file
   chmod 0 file

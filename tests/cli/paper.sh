@@ -15,26 +15,23 @@ it_runs_every_experiment() {
   grep -q 'over plain decoding' memory/report.md || fail 'memory: no comparison'
   [ -s batch-tasks.jsonl ] || fail 'batch: no runs of batch_tasks'
   grep -q 'paper batch_tasks' batch/report.md || fail 'batch: its report is without batch_tasks'
-  grep -q 'speed-up by texts at once' batch/report.md || fail 'batch: no scale'
+  grep -q 'speed-up by sequences at once' batch/report.md || fail 'batch: no scale'
   for name in 'T = 0' 'T = 1' 'T = 1, uncoupled'; do
     grep -qx "$name: Speed-up by set:" temperature/report.md || fail "temperature: no table of $name"
   done
 }
-it_goes_on_where_it_was_stopped() {
-  succeeds run paper ablation --quick --out x.jsonl
-  cp x.jsonl whole.jsonl
-  head -n 5 whole.jsonl >x.jsonl
-  succeeds run paper ablation --quick --out x.jsonl
-  head -n 5 whole.jsonl | cmp -s - <(head -n 5 x.jsonl) || fail 'finished runs were changed'
-  [ "$(wc -l <x.jsonl)" -eq "$(wc -l <whole.jsonl)" ] || fail 'not as many runs'
-}
-it_goes_on_with_batches() {
-  succeeds run paper batch_tasks --quick --out x.jsonl
+# goes_on NAME: an experiment of which four lines were written is finished with the same command
+goes_on() {
+  succeeds run paper "$1" --quick --out x.jsonl
   cp x.jsonl whole.jsonl
   head -n 4 whole.jsonl >x.jsonl
-  succeeds run paper batch_tasks --quick --out x.jsonl
+  succeeds run paper "$1" --quick --out x.jsonl
   head -n 4 whole.jsonl | cmp -s - <(head -n 4 x.jsonl) || fail 'finished runs were changed'
   [ "$(wc -l <x.jsonl)" -eq "$(wc -l <whole.jsonl)" ] || fail 'not as many runs'
+}
+it_goes_on_where_it_was_stopped() { goes_on ablation; }
+it_goes_on_with_batches() {
+  goes_on batch_tasks
   sed -i '2s/"output_hash": "[0-9a-f]/"output_hash": "x/' x.jsonl
   head -n 4 x.jsonl >torn.jsonl
   run "$dtrun" run paper batch_tasks --quick --out torn.jsonl

@@ -20,9 +20,9 @@ it_gives_each_prompt_what_it_is_alone_in_the_order_of_the_prompts() {
   texts_of 3 -n 30
   succeeds dynatree -n 30 --json r.jsonl -f "$prompts/novels/01.txt" -f "$prompts/novels/02.txt" -f "$prompts/novels/03.txt" -np 2
   shows text.1 text.2 text.3
-  [ "$(wc -l <stderr)" -eq 4 ] || fail 'expected a line for each text, and one for all'
-  grep -qE '^dtrun: 2/3 .*novels/02.txt: 30 tokens \(length\), [0-9.]+ per iteration$' stderr || fail 'the line of a text'
-  grep -qE '^dtrun: 3 of 3 texts, 2 at once, 90 tokens in [0-9.]+ s: [0-9.]+ tokens/s$' stderr || fail 'the last line'
+  [ "$(wc -l <stderr)" -eq 4 ] || fail 'expected a line for each sequence, and one for all'
+  grep -qE '^dtrun: 2/3 .*novels/02.txt: 30 tokens \(length\), [0-9.]+ per iteration$' stderr || fail 'the line of a sequence'
+  grep -qE '^dtrun: 3 of 3 sequences, 2 at once, 90 tokens in [0-9.]+ s: [0-9.]+ tokens/s$' stderr || fail 'the last line'
   [ "$(wc -l <r.jsonl)" -eq 3 ] || fail 'expected three lines of results'
   for i in 1 2 3; do
     grep -c "^{\"schema\":\"dtrun.result/1\".*\"batch\":{\"index\":$i,\"places\":2}.*\"output_hash\":" r.jsonl | grep -qx 1 || fail "result $i"
@@ -31,7 +31,7 @@ it_gives_each_prompt_what_it_is_alone_in_the_order_of_the_prompts() {
 it_samples_with_a_seed_for_each() {
   "$dtrun" ar --prompt "$prompts/novels/02.txt" -q -n 30 --temp 1 -s 6 >second
   succeeds cast -n 30 --temp 1 -s 5 -f "$prompts/novels/01.txt" -f "$prompts/novels/02.txt" -q
-  tail -c "$(wc -c <second)" <(head -c -1 stdout) | cmp -s - second || fail 'the second text is not that of seed + 1'
+  tail -c "$(wc -c <second)" <(head -c -1 stdout) | cmp -s - second || fail 'the second sequence is not that of seed + 1'
 }
 it_reads_lines_of_json() {
   printf '%s\n' '{"id": "a", "prompt": "It was a dark night"}' '' '{"prompt": "Zoë said \"no\""}' >p.jsonl
@@ -56,7 +56,7 @@ it_goes_on_when_one_text_fails() {
   run "$dtrun" ar --prompts p.jsonl -n 5 --json r.jsonl
   [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
   grep -qE '^dtrun: prompt p.jsonl:2: the prompt has [0-9]+ tokens' stderr || fail 'no word of the failure'
-  grep -q '^dtrun: 3 of 3 texts (1 failed), ' stderr || fail 'the last line'
+  grep -q '^dtrun: 3 of 3 sequences (1 failed), ' stderr || fail 'the last line'
   [ "$(wc -l <r.jsonl)" -eq 3 ] || fail 'expected three results'
   [ "$(wc -l <stdout)" -ge 2 ] || fail 'expected two texts'
 }
@@ -78,7 +78,7 @@ return Fails
 LUA
   run "$dtrun" ./fails.lua -f "$prompts/novels/01.txt" -f "$prompts/novels/02.txt" -f "$prompts/novels/03.txt" -np 2 -n 9 -q
   [ "$status" -eq 3 ] || fail "exit status $status, expected 3"
-  [ "$(grep -c '^dtrun: prompt .*fails.lua:5: tired$' stderr)" -eq 2 ] || fail 'expected a line for each text that it ended'
+  [ "$(grep -c '^dtrun: prompt .*fails.lua:5: tired$' stderr)" -eq 2 ] || fail 'expected a line for each sequence that it ended'
   texts_of 2 -n 4
   shows text.1 text.2
 }
@@ -100,8 +100,8 @@ LUA
   local n
   n=$(wc -l <r.jsonl)
   [ "$n" -ge 2 ] && [ "$n" -lt 6 ] || fail "$n results"
-  grep -q '"finish_reason":"length"' r.jsonl || fail 'no finished text'
-  grep -qE "^dtrun: $n of 6 texts, " stderr || fail 'the last line'
+  grep -q '"finish_reason":"length"' r.jsonl || fail 'no finished sequence'
+  grep -qE "^dtrun: $n of 6 sequences, " stderr || fail 'the last line'
   [ "$(grep -c 'It\|a\|the' stdout)" -ge 1 ] || fail 'nothing printed'
 }
 

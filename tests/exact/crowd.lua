@@ -1,10 +1,10 @@
--- Many prompts through a few places: every text is what it is alone under plain decoding, and the memory stays what it
--- was after the first few, however many follow.
+-- Many prompts through a few places: every sequence is what it is alone under plain decoding, and the memory stays what
+-- it was after the first few, however many follow.
 -- dtrun run tests/exact/crowd.lua [--prompts 200] [--tokens 24] [--places 8]
 local dt = require "dt"
 
 local opts = dt.args {
-  doc = "compares the texts of many prompts, a few at a time, with those of each by itself",
+  doc = "compares the sequences of many prompts, a few at a time, with those of each by itself",
   options = {
     { "prompts", 200, min = 21, max = 1000, doc = "prompts: pieces of the files, each with its own seed" },
     { "tokens", 24, short = "n", min = 2, max = 100, doc = "tokens generated from each, at most" },
@@ -14,7 +14,7 @@ local opts = dt.args {
 local HERE = arg[0]:match "^(.*/)" or "./"
 local POLICIES = { "ar", "dynatree", "cast" }
 local CONTEXT = 128 -- some pieces nearly fill it
-local FEW, MOST_GROWTH = 20, 3072 -- texts, and KiB from then on
+local FEW, MOST_GROWTH = 20, 3072 -- sequences, and KiB from then on
 
 -- Any costs will do, since no policy may change the tokens; given ones are not measured first.
 local COSTS = { contexts = { 128 }, rows = { 1, 257 }, target = { { 1.0, 9.0 } }, draft = { { 0.125, 1.125 } } }
@@ -64,7 +64,7 @@ local function mistake(...)
 end
 
 for _, reason in ipairs { "length", "stop", "context" } do
-  if not reasons[reason] then mistake("no text ended by its %s", reason) end
+  if not reasons[reason] then mistake("no sequence ended by its %s", reason) end
 end
 for _, policy in ipairs(POLICIES) do
   local ended, start, before = 0, dt.clock(), nil
@@ -83,10 +83,10 @@ for _, policy in ipairs(POLICIES) do
     if ended == FEW then before = memory() end
   end
   assert(pair:generate_batch(request))
-  if ended ~= opts.prompts then mistake("%s: %d texts", policy, ended) end
+  if ended ~= opts.prompts then mistake("%s: %d sequences", policy, ended) end
   local growth = before and memory() - before or 0
   if growth > MOST_GROWTH then mistake("%s: the memory grew by %d KiB", policy, growth) end
-  print(("  %-10s %d texts in %.1f s, the memory %+d KiB since the first %d"):format(policy, ended,
+  print(("  %-10s %d sequences in %.1f s, the memory %+d KiB since the first %d"):format(policy, ended,
     (dt.clock() - start) / 1000, growth, FEW))
 end
 local ends = {}

@@ -1,4 +1,4 @@
--- Several texts at once, on scripted pairs: each is what it would be alone, whatever the others do.
+-- Several sequences at once, on scripted pairs: each is what it would be alone, whatever the others do.
 local dt = require "dt"
 local lu = require "luaunit"
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -159,7 +159,7 @@ function TestBatch.test_a_policy_that_fails_ends_its_own_text_only()
   end
 end
 
--- A pass that is asked for where a policy cannot wait (inside a comparator) is made at once, for that text alone.
+-- A pass that is asked for where a policy cannot wait (inside a comparator) is made at once, for that sequence alone.
 function TestBatch.test_a_pass_within_a_sort()
   local pair, list = fake(), prompts(4)
   local options = { tokens = 30, ignore_eos = true }
@@ -244,7 +244,7 @@ function TestScope.test_mistakes()
     ["batch:commit: this step has committed already"] = "batch:verify_tree() batch:commit() batch:commit()",
     ["this step has committed already"] = "batch[1].seq:verify_tree() batch[1].seq:commit()",
     ["batch:commit: the tree is not verified"] = "batch:commit()",
-    ["the text of this tree has ended"] = "if old then old:size() end old = batch[2]",
+    ["the sequence of this tree has ended"] = "if old then old:size() end old = batch[2]",
   }
   local pair = fake { target = { ["1"] = { [1] = 1.0 }, ["2"] = { [3] = 1.0 } }, eos = 3 }
   for message, statement in pairs(cases) do
@@ -259,7 +259,7 @@ function TestScope.test_mistakes()
   lu.assertStrContains(failure.message, 'p: scope is "all", not "sequence" or "batch"')
 end
 
--- The target returns NaN after 7: that text ends there, the others go on.
+-- The target returns NaN after 7: that sequence ends there, the others go on.
 function TestBatch.test_a_target_that_fails_ends_its_own_text_only()
   local pair = fake { target = { ["5"] = { [7] = 1.0 }, ["7"] = { [1] = 0 / 0 } } }
   local list = { " 3", " 5", " 4" }
@@ -271,7 +271,7 @@ function TestBatch.test_a_target_that_fails_ends_its_own_text_only()
   end
 end
 
--- cast: what pays is decided for the mean of the batch, with the rows of all texts in a pass.
+-- cast: what pays is decided for the mean of the batch, with the rows of all sequences in a pass.
 function TestScope.test_cast_weighs_the_whole_batch()
   local pair = fake { costs = { contexts = { 128 }, rows = { 1, 2, 3, 4, 5 }, batch = 1,
                                 target = { { 1, 1.01, 1.02, 1.03, 9 } }, draft = { { 0.1, 0.11, 0.12, 0.13, 0.14 } } } }
