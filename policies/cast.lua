@@ -33,7 +33,8 @@ local Cast = policy.define {
   },
 }
 
-local FREE = 0.02 -- target passes an iteration that may be lost, beyond one, on drafts that do not pay
+-- Target passes that may be lost on drafts that do not pay: so many an iteration, beyond so many in all.
+local FREE, LOAN = 0.01, 0.5
 
 function Cast:init()
   self.level, self.best = {}, {} -- by tree: the nodes to expand, the best of all
@@ -90,7 +91,7 @@ function Cast:draft(batch)
   local n, u, c = 1, 1, draft_cost(1)
   local price = draft_cost(1 + self.behind)
   self.account = math.min(self.account + FREE, self.R)
-  if self.allow_empty and self.account + 1 < price then layers = 0 end -- it has not paid so far
+  if self.allow_empty and self.account + LOAN < price then layers = 0 end -- it has not paid so far
   self.behind = self.behind + 1
   for i = 0, math.min(self.max_depth, layers) - 1 do
     local asked = self.depth and (i > 0 or self.allow_empty)
