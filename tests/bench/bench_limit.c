@@ -185,7 +185,7 @@ static void compare_caches(const char *name, const dt_model_desc *d, const dt_ba
                            dt_backend_options options, double seconds) {
   static pass_case cases[MOST_CASES];
   const int contexts[] = {512, 1024, 2047};
-  dt_backend *backend[2];
+  dt_backend *backend[2] = {NULL};
   subject on[2];
   char pass[2][32];
   int types = 0;

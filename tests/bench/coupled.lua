@@ -27,7 +27,7 @@ for p = 1, opts.prompts do
         policy = policy, prompt = prefix, tokens = opts.tokens, ignore_eos = true, seed = p, temp = opts.temp,
         coupled = coupled,
       }).stats
-      assert(stats.output_hash == (hash or stats.output_hash), policy .. ": another text")
+      assert(stats.output_hash == (hash or stats.output_hash), policy .. ": another output")
       hash = stats.output_hash
       iterations[coupled][policy] = (iterations[coupled][policy] or 0) + stats.iterations
     end
