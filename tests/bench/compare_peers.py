@@ -9,10 +9,11 @@ needs torch, transformers, numpy, safetensors, gguf, and llama-cpp-python built 
 
 A peer that is not installed is named and left out. llama.cpp gets an F16 GGUF of the same checkpoint and token ids, and its own
 timings are taken, without the choice of the token; transformers computes in f32, plainly and with its assisted generation, and
-is timed from outside. With --backend cuda both are on the GPU, transformers in f16, and llama.cpp is left out. All arms run a prompt before the next comes, in an order that rotates, so that a slow minute of the machine
-falls on all. The prompt pass is of all tokens but the last, as in dtrun. Printed are medians over runs of tokens/s (prompt pass
-included), milliseconds per token after the prompt and prompt tokens/s; how many tokens agree with dtrun's plain decoding, which
-need not be all (the peers round otherwise) but few would mean a broken comparison; and the ratios.
+is timed from outside. With --backend cuda both are on the GPU, transformers in f16, and llama.cpp is left out. All arms run a
+prompt before the next comes, in an order that rotates, so that a slow minute of the machine falls on all. The prompt pass is of
+all tokens but the last, as in dtrun. Printed are medians over runs of tokens/s (prompt pass included), milliseconds per token
+after the prompt and prompt tokens/s; how many tokens agree with dtrun's plain decoding, which need not be all (the peers round
+otherwise) but few would mean a broken comparison; and the ratios.
 """
 import argparse, ctypes, importlib.util, json, os, pathlib, statistics, subprocess, tempfile, time
 
