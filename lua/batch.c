@@ -1,5 +1,5 @@
-/* Generating several sequences at once: see dtl_generate_batch. The policies' calls go on until each waits for a pass: then the
- * drafts that are asked for run as one, and when all wait for the target, one verify pass serves them all. */
+/* Generating several sequences at once: see dtl_generate_batch. The policies' calls go on until each waits for a pass:
+ * then the drafts that are asked for run as one, and when all wait for the target, one verify pass serves them all. */
 #include "stepper.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static bool open_policy(const work *w, int prompt, dtl_policy **out, dtl_error *
   return dtl_policy_open(&options, out, err);
 }
 
-/* ---- a sequence's beginning and end ---------------------------------------------------------------------------------------- */
+/* ---- a sequence's beginning and end ------------------------------------------------------------------------------------ */
 
 /* Its result is told, and the place free. */
 static void leave(work *w, place *p, const dtl_error *failure) {

@@ -26,7 +26,8 @@ char *costs_json(const dtl_costs *costs, const char *key);
 /* The table in a JSON text; where key is given, only if it was measured on that. NULL, or what is wrong: static. */
 const char *costs_parse(const char *json, const char *key, dtl_costs *costs);
 
-/* The cache: one file per pair, backend, threads, context and sequences at once. The key says all that the times depend on. */
+/* The cache: one file per pair, backend, threads, context and sequences at once. The key says all that the times depend
+ * on. */
 typedef struct {
   char *key, *path; /* path NULL: there is no place for a cache, or nothing worth keeping */
 } costs_place;

@@ -1,7 +1,7 @@
 /* Generating one sequence alone: see dtl_generate. */
 #include "stepper.h"
 
-/* With a session open: the text from its start to its end. */
+/* With a session open: the sequence from its start to its end. */
 static bool run_alone(generation *g, stepper *s, dt_session *session, dtl_error *err) {
   if (!generation_start(g, session, 0, err)) return false;
   dtl_error failure;

@@ -1,5 +1,5 @@
-/* One sequence, from its prompt to its result: see generation.h. Whatever happens, the result says what was committed until
- * then, and all of it has been handed to on_text. */
+/* One sequence, from its prompt to its result: see generation.h. Whatever happens, the result says what was committed
+ * until then, and all of it has been handed to on_text. */
 #include "generation.h"
 
 #include "trace.h"

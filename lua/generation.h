@@ -1,5 +1,5 @@
-/* One sequence, from its prompt to its result: what is emitted, traced and told of it. Who grows its trees is no concern of
- * this file; whoever drives it calls, in this order:
+/* One sequence, from its prompt to its result: what is emitted, traced and told of it. Who grows its trees is no
+ * concern of this file; whoever drives it calls, in this order:
  *
  *   generation_open(&g, pair, policy, &request, &result, &err)
  *   generation_start(&g, session, seq, &err)      the prompt pass

@@ -177,7 +177,7 @@ typedef struct {
 bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dtl_error *err);
 void dtl_result_free(dtl_result *result);
 
-/* ---- several sequences at once --------------------------------------------------------------------------------------------- */
+/* ---- several sequences at once ----------------------------------------------------------------------------------------- */
 
 typedef struct {
   const char *text; /* or NULL with prefix */
@@ -191,16 +191,16 @@ typedef struct {
   const dtl_prompt *prompts;  /* [n] */
   int n;
   int places; /* sequences at once: 1..DTL_PLACES */
-  /* Called as each sequence ends, in whatever order; err: NULL, or why it ended early. The result is freed afterwards. False:
-   * nobody wants the others; those that run end as "interrupted", and no more begin. */
+  /* Called as each sequence ends, in whatever order; err: NULL, or why it ended early. The result is freed afterwards.
+   * False: nobody wants the others; those that run end as "interrupted", and no more begin. */
   bool (*done)(void *user, int prompt, const dtl_result *result, const dtl_error *err);
   void *user;
 } dtl_batch;
 
-/* Generates from all prompts, `places` at a time: their passes are shared, and a sequence that ends makes room for the next.
- * Each sequence is what it would be alone, of prompt i with the seeds of policy and request plus i. False: nothing was begun, or
- * a policy of scope "batch" failed: then `done` was not called for the prompts not begun. What fails of one sequence alone is
- * told by `done` only. */
+/* Generates from all prompts, `places` at a time: their passes are shared, and a sequence that ends makes room for the
+ * next. Each sequence is what it would be alone, of prompt i with the seeds of policy and request plus i. False: nothing
+ * was begun, or a policy of scope "batch" failed: then `done` was not called for the prompts not begun. What fails of one
+ * sequence alone is told by `done` only. */
 bool dtl_generate_batch(dt_pair *pair, const dtl_batch *batch, dtl_error *err);
 
 #define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */

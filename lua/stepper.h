@@ -1,5 +1,5 @@
-/* A policy at work: its calls, iteration by iteration, for the sequences it serves. A policy of scope "sequence" serves one; one
- * of scope "batch" as many as join it, all in every step. */
+/* A policy at work: its calls, iteration by iteration, for the sequences it serves. A policy of scope "sequence" serves
+ * one; one of scope "batch" as many as join it, all in every step. */
 #ifndef DTL_STEPPER_H
 #define DTL_STEPPER_H
 

@@ -64,9 +64,12 @@ static dt_session *take_idle(dt_pair *pair, int sequences, int context, bool use
   return s;
 }
 
+/* A sequence's in the target's cache: its context, and the largest tree with its root. */
+static int target_slots(int context) { return context + 1 + DT_TREE_VERIFY; }
+
 /* Whether the caches of several sequences fit in what memory is left; that of one is the backend's to refuse. */
 static dt_status check_room(const dt_pair *pair, int sequences, int context, int draft_slots, dt_error *err) {
-  size_t each = pair->ops->cache_bytes(pair->target, context + 1 + DT_TREE_VERIFY);
+  size_t each = pair->ops->cache_bytes(pair->target, target_slots(context));
   if (draft_slots) each += pair->ops->cache_bytes(pair->draft, draft_slots);
   size_t left = pair->ops->bytes_free(pair->backend), most = each ? left / each : SIZE_MAX;
   if (sequences == 1 || (size_t)sequences <= most) return DT_OK;
@@ -104,8 +107,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   bool room = s->seq && s->sampling && s->draft_sampling;
   status = room ? open_rows(s, err) : dt_fail_memory(err, "sequences", sizeof *s->seq);
   for (int i = 0; !status && i < s->sequences; i++) status = open_sequence(&s->seq[i], context, err);
-  if (!status)
-    status = pair->ops->create_cache(pair->target, s->sequences, context + 1 + DT_TREE_VERIFY, &s->target, err);
+  if (!status) status = pair->ops->create_cache(pair->target, s->sequences, target_slots(context), &s->target, err);
   if (!status && o->use_draft) {
     s->draft_context = draft_context;
     s->shared_vocab = min(pair->target_info.vocab, pair->draft_info.vocab);
@@ -208,7 +210,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   s->sampling[seq] = s->draft_sampling[seq] = o->sampling;
   if (o->uncoupled) s->draft_sampling[seq].temp = 0;
   q->stats = (dt_stats){.prompt_tokens = n};
-  kv_init(&q->target, s->context + 1 + DT_TREE_VERIFY);
+  kv_init(&q->target, target_slots(s->context));
   kv_init(&q->draft, s->draft ? s->draft_context + DT_TREE_DRAFTS : 0);
   return DT_OK;
 }

@@ -26,8 +26,8 @@ typedef struct {
   double ms; /* from several_open to several_finish */
 } several_sum;
 
-/* After the last: shows what waited for a sequence that never ended, and closes the file. Returns the exit status: the first
- * failure's, or 0. */
+/* After the last: shows what waited for a sequence that never ended, and closes the file. Returns the exit status: the
+ * first failure's, or 0. */
 int several_finish(several *s, several_sum *sum);
 
 /* The first prompt whose tokens differ, where both have ended; -1: none. */

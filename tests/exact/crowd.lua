@@ -16,9 +16,7 @@ local POLICIES = { "ar", "dynatree", "cast" }
 local CONTEXT = 128 -- some pieces nearly fill it
 local FEW, MOST_GROWTH = 20, 3072 -- sequences, and KiB from then on
 
--- Any costs will do, since no policy may change the tokens; given ones are not measured first.
-local COSTS = { contexts = { 128 }, rows = { 1, 257 }, target = { { 1.0, 9.0 } }, draft = { { 0.125, 1.125 } } }
-local load = { costs = COSTS }
+local load = { costs = dofile(HERE .. "costs.lua") }
 for name, value in pairs(opts.load) do load[name] = value end
 load.ctx = CONTEXT
 local pair = assert(dt.load(load))

@@ -53,8 +53,7 @@ local SMALL = {
   { label = "random trees", policy = HOSTILE .. "random_trees.lua", params = { nodes = 8 } },
   { label = "rollbacks", policy = HOSTILE .. "rollbacks.lua" },
 }
--- Where a row more is cheap: what passes really cost here would take longer to measure than the tokens to compare.
-local COSTS = { contexts = { 128 }, rows = { 1, 257 }, target = { { 1.0, 9.0 } }, draft = { { 0.125, 1.125 } } }
+local COSTS = dofile(HERE .. "costs.lua")
 local BATCH, PLACES = 6, 5
 local VARIANTS = {
   { backend = "cpu:avx512", threads = 2, policies = POLICIES },

@@ -36,9 +36,7 @@ end
 local SETTINGS = dt.grid { temp = { 0.5, 1.0, 1.5 }, top_p = { 0.9, 1.0 } }
 SETTINGS[#SETTINGS + 1] = { temp = 1.0, top_k = 40, min_p = 0.02 }
 
--- Any costs will do, since no policy may change the tokens; given ones are not measured first.
-local COSTS = { contexts = { 128 }, rows = { 1, 257 }, target = { { 1.0, 9.0 } }, draft = { { 0.125, 1.125 } } }
-local load = { costs = COSTS }
+local load = { costs = dofile(HERE .. "costs.lua") }
 for name, value in pairs(opts.load) do load[name] = value end
 local pair = assert(dt.load(load))
 for _, case in ipairs(CASES) do case.iterations, case.tokens, case.accepted = 0, 0, 0 end
