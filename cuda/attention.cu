@@ -4,9 +4,10 @@
  * summed by the tensor core over 32 positions, the 4 warps' sums added in order, at last the parts in order. So a row's
  * result does not depend on which rows share its unit.
  *
- * A unit of work is one part of up to GROUP rows of a sequence that have these positions in common (in their prefix: the
- * keys are read once for all), or of one row alone where its path begins. Rows are the M side of the products: in a row's
- * own unit the other 15 rows are idle. The block that finishes the last part of a row adds the row's parts up. */
+ * A unit of work is one part of up to GROUP rows of a sequence that have these positions in common (in their prefix, or as
+ * rows of one text, where the last row has the most keys: they are read once for all), or of one row alone where its path
+ * begins. Rows are the M side of the products: in a row's own unit the other 15 rows are idle. The weight of a key that a
+ * row has not is zero. The block that finishes the last part of a row adds the row's parts up. */
 #include "attention.cuh"
 #include "launch.cuh"
 
@@ -45,11 +46,12 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP)
   int4 unit = a.rows.unit[blockIdx.x];
   int row0 = unit.x, rows = unit.y, part = unit.z, head = blockIdx.y, kv = head / (a.heads / a.kv_heads);
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-  int left = a.rows.position[row0] + 1 - part * SPLIT, keys = left < SPLIT ? left : SPLIT; /* in this part */
-  int prefix = a.rows.prefix[row0];
+  int longest = row0 + rows - 1, keys_before = part * SPLIT;
+  int left = a.rows.position[longest] + 1 - keys_before, keys = left < SPLIT ? left : SPLIT; /* in this part */
+  int prefix = a.rows.prefix[longest];
   for (int i = threadIdx.x; i < SPLIT; i += WARPS * WARP) {
-    int position = part * SPLIT + (i < keys ? i : keys - 1); /* past the end: any key, its score is not used */
-    slot[i] = position < prefix ? position : a.rows.path[a.rows.path_at[row0] + position - prefix];
+    int position = keys_before + (i < keys ? i : keys - 1); /* past the end: any key, its score is not used */
+    slot[i] = position < prefix ? position : a.rows.path[a.rows.path_at[longest] + position - prefix];
   }
   __syncthreads();
 
@@ -57,6 +59,8 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP)
   const uint16_t *k = a.keys + head_rows * DIM, *v = a.values + head_rows * DIM;
   int first = warp * KEYS, mine = keys - first < KEYS ? keys - first : KEYS; /* may be negative */
   int lower = g < rows ? g : 0, upper = g + 8 < rows ? g + 8 : 0;
+  int keys_of_row[2] = {a.rows.position[row0 + lower] + 1 - keys_before - first,
+                        a.rows.position[row0 + upper] + 1 - keys_before - first}; /* behind `first` */
   const uint16_t *q_lower = a.q + ((size_t)(row0 + lower) * a.heads + head) * DIM + 4 * t;
   const uint16_t *q_upper = a.q + ((size_t)(row0 + upper) * a.heads + head) * DIM + 4 * t;
 
@@ -86,7 +90,7 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP)
 #pragma unroll
   for (int j = 0; j < TILES; j++)
     for (int i = 0; i < 4; i++) {
-      score[j][i] = 8 * j + 2 * t + i % 2 < mine ? score[j][i] * scale : -INFINITY;
+      score[j][i] = 8 * j + 2 * t + i % 2 < keys_of_row[i / 2] ? score[j][i] * scale : -INFINITY;
       largest[i / 2] = fmaxf(largest[i / 2], score[j][i]);
     }
   for (int h = 0; h < 2; h++) {

@@ -30,6 +30,8 @@ static pass_rows lay_rows(char *base) {
           p + 6 * ROWS, reinterpret_cast<int4 *>(p + 7 * ROWS), p + 7 * ROWS};
 }
 
+static size_t rows_bytes(const dt_cache *c) { return (ROWS_FIXED + sizeof(int32_t) * c->tail + 255) & ~(size_t)255; }
+
 size_t cuda_cache_bytes(const dt_weights *w, int slots) {
   return cache_heads(*w) * (size_t)slots * (size_t)w->dim * sizeof(uint16_t);
 }
@@ -41,20 +43,20 @@ static void layout(dt_cache *c) {
   c->part = take<float>(&c->scratch_arena, heads * (size_t)c->splits * (size_t)w->dim);
   c->weight = take<float2>(&c->scratch_arena, heads * (size_t)c->splits);
   c->done = take<unsigned>(&c->scratch_arena, heads);
-  c->rows = lay_rows(take<char>(&c->scratch_arena, ROWS_FIXED + sizeof(int32_t) * c->tail));
+  for (pass_rows &rows : c->rows) rows = lay_rows(take<char>(&c->scratch_arena, rows_bytes(c)));
 }
 
 /* Rows and results in memory of the host that the device reads and writes directly. */
 static dt_status open_host(dt_cache *c, dt_error *err) {
-  size_t rows = (ROWS_FIXED + sizeof(int32_t) * c->tail + 255) & ~(size_t)255;
-  size_t bytes = rows + sizeof(int32_t) * ROWS * (3 + 2 * CHECK_TOP);
+  size_t bytes = sizeof(int32_t) * ROWS * (3 + 2 * CHECK_TOP);
+  for (size_t i = 0; i < sizeof c->staged / sizeof *c->staged; i++) bytes += rows_bytes(c);
   if (cudaHostAlloc(&c->host, bytes, cudaHostAllocDefault) != cudaSuccess) {
     cudaGetLastError();
     return dt_fail_memory(err, "the rows of a pass", bytes);
   }
   char *base = static_cast<char *>(c->host);
-  float *f = reinterpret_cast<float *>(base + rows);
-  c->staged = lay_rows(base);
+  for (pass_rows &rows : c->staged) rows = lay_rows(base), base += rows_bytes(c);
+  float *f = reinterpret_cast<float *>(base);
   c->results = {reinterpret_cast<int32_t *>(f), reinterpret_cast<int32_t *>(f + ROWS), f + ROWS * (1 + CHECK_TOP),
                 f + ROWS * (1 + 2 * CHECK_TOP), f + ROWS * (2 + 2 * CHECK_TOP)};
   return DT_OK;

@@ -12,6 +12,9 @@ extern "C" {
 
 constexpr int WIDE_ROWS = 144;    /* rows that one block of a matrix product takes at most */
 constexpr int ROWS = 288;         /* most rows of a pass on the device, a multiple of that; more are split, in order */
+constexpr int CHUNK = 512;        /* rows of a prompt whose products are computed together */
+constexpr int CHUNK_GROUP = 256;  /* of which so many share what has room for ROWS */
+constexpr int PIECE = 4096;       /* most outputs of a chunk's product that are computed together, a multiple of 16 */
 constexpr int PATH = 64;          /* slots of a path that there is room for per row, taken together */
 constexpr int GROUP = 16;         /* rows whose attention to a shared prefix is computed together */
 constexpr int SPLIT = 128;        /* keys of one part of an attention: part s has logical positions s * SPLIT and on */
@@ -73,6 +76,7 @@ struct pass_rows {
 };
 constexpr int ROWS_HEADER = 32; /* bytes; and those before the units: */
 constexpr int ROWS_FIXED = ROWS_HEADER + ROWS * ((int)sizeof(dt_sampling) + 7 * 4);
+static_assert(CHUNK_GROUP <= ROWS && CHUNK <= PARTIALS * ROWS, "a chunk's sums lie where a pass's parts do");
 static_assert(sizeof(pass_header) <= ROWS_HEADER && ROWS_FIXED % sizeof(int4) == 0, "units are read 16 bytes at a time");
 
 /* What comes back of a pass, in host memory that the device writes to. */
@@ -108,16 +112,20 @@ struct dt_weights {
 
   /* Scratch of a pass. Leading dimensions in numbers; columns behind the last one stay zero. */
   int ldx, ldcat, inner_at;
-  float *x;           /* [ROWS][hidden] the residual stream */
-  uint16_t *normed1;  /* [ROWS][ldx] */
-  uint16_t *normed2;  /* [ROWS][ldx] */
-  uint16_t *q;        /* [ROWS][heads][dim] */
-  uint16_t *cat;      /* [ROWS][ldcat] attention output, then from inner_at on the MLP's inner row */
-  float *partial;     /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x */
+  float *x;           /* [CHUNK][hidden] the residual stream */
+  uint16_t *normed1;  /* [CHUNK][ldx] */
+  uint16_t *normed2;  /* [CHUNK][ldx] */
+  uint16_t *q;        /* [CHUNK][heads][dim] */
+  uint16_t *cat;      /* [CHUNK][ldcat] attention output, then from inner_at on the MLP's inner row */
+  float *partial;     /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; of a chunk: [CHUNK][hidden] */
   float *logits;      /* [ROWS][vocab] */
+  uint16_t *plain;    /* a piece of a matrix, row by row, and */
+  float *sums;        /* [CHUNK][PIECE] its product with a chunk: where the logits are, which a chunk has not */
   logit_part *parts;  /* [ROWS][blocks of ids] */
   uint64_t *best;     /* [ROWS][blocks of ids][CHECK_TOP] largest score first: see scores.cuh */
   arena weights_arena, scratch_arena;
+  struct gemm_library *gemms; /* null: no prompt was long enough so far */
+  bool no_chunks;             /* the library cannot compute them */
 };
 
 /* Keys of head g of layer l, sequence s: [slot][dim] at cache_rows(); values likewise. */
@@ -129,7 +137,7 @@ struct dt_cache {
   float *part;    /* [ROWS][heads][splits][dim] sums of values, not yet divided */
   float2 *weight; /* [ROWS][heads][splits] of each part: largest score, sum of exponentials */
   unsigned *done; /* [ROWS][heads] parts that are there */
-  pass_rows rows, staged;
+  pass_rows rows[CHUNK / CHUNK_GROUP], staged[CHUNK / CHUNK_GROUP]; /* those of a pass are the first */
   size_t tail; /* room for units and paths, in int32_t */
   pass_results results;
   void *host; /* what staged and results lie in */
@@ -155,6 +163,10 @@ dt_status cuda_snapshot(const dt_cache *, int sequence, int n, dt_snapshot **, d
 dt_status cuda_restore(dt_cache *, int sequence, const dt_snapshot *, dt_error *);
 void cuda_free_snapshot(dt_snapshot *);
 dt_status cuda_read_slot(const dt_cache *, int sequence, int slot, void **bytes, size_t *len, dt_error *);
+/* rows.cu: puts rows from `first` on, `most` or as many as fit, where the device will read them; returns how many. */
+int stage_rows(const dt_cache *, const pass_rows &to, const dt_rows *, int first, int most, size_t *bytes);
+/* gemm.cu */
+void gemms_free(gemm_library *);
 /* forward.cu */
 dt_status cuda_forward(dt_weights *, dt_cache *, const dt_rows *, const dt_out *, dt_error *);
 void graphs_free(graph_list *);

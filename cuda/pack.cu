@@ -25,3 +25,23 @@ cudaError_t pack(cudaStream_t stream, const matrix &to, pair_map map, const uint
   return launch(stream, dim3((unsigned)rows, (unsigned)blocks_of(cols, THREADS)), THREADS, 0, k_pack,
                 reinterpret_cast<uint16_t *>(to.data), to.steps, map, source, row, cols, k0);
 }
+
+/* A thread has the numbers of a lane: 8 k of two outputs. */
+static __global__ void k_unpack(const uint4 *data, int steps, uint4 *to) {
+  dependency_wait();
+  dependency_release();
+  int item = (int)(blockIdx.x * blockDim.x + threadIdx.x), step = item / WARP, lane = item % WARP;
+  if (step >= steps) return;
+  const uint4 *from = data + ((size_t)blockIdx.y * steps + step) * 64 + lane;
+  uint4 low = load_stream(from), high = load_stream(from + 32);
+  size_t row = (size_t)steps * 4; /* of 16 bytes */
+  uint4 *at = to + ((size_t)blockIdx.y * 16 + lane / 4 * 2) * row + step * 4 + lane % 4;
+  at[0] = make_uint4(low.x, low.z, high.x, high.z);
+  at[row] = make_uint4(low.y, low.w, high.y, high.w);
+}
+
+cudaError_t unpack(cudaStream_t stream, const matrix &from, int tile, int tiles, uint16_t *to) {
+  enum { THREADS = 128 };
+  return launch(stream, dim3((unsigned)blocks_of(from.steps * WARP, THREADS), (unsigned)tiles), THREADS, 0, k_unpack,
+                from.data + (size_t)tile * from.steps * 64, from.steps, reinterpret_cast<uint4 *>(to));
+}

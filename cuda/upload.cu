@@ -186,17 +186,32 @@ static void build_model(builder *b) {
   free(table);
 }
 
+/* Of the largest piece of a matrix that a chunk of a prompt is multiplied with. */
+static size_t plain_numbers(const dt_weights *w) {
+  size_t most = 0;
+  for (int i = 0; i < w->layers; i++)
+    for (const matrix *m : {&w->layers_of[i].in, &w->layers_of[i].up, &w->layers_of[i].out, &w->layers_of[i].down}) {
+      size_t outputs = (size_t)(m->tiles * 16 < PIECE ? m->tiles * 16 : PIECE), numbers = outputs * (size_t)m->steps * 32;
+      if (numbers > most) most = numbers;
+    }
+  return most;
+}
+
 static void build_scratch(dt_weights *w) {
   arena *a = &w->scratch_arena;
   size_t blocks = (size_t)blocks_of(w->vocab, LOGIT_BLOCK);
   w->ldx = round_up(w->hidden, 32);
-  w->x = take<float>(a, ROWS * (size_t)w->hidden);
-  w->normed1 = take<uint16_t>(a, ROWS * (size_t)w->ldx);
-  w->normed2 = take<uint16_t>(a, ROWS * (size_t)w->ldx);
-  w->q = take<uint16_t>(a, ROWS * (size_t)w->heads * (size_t)w->dim);
-  w->cat = take<uint16_t>(a, ROWS * (size_t)w->ldcat);
+  w->x = take<float>(a, CHUNK * (size_t)w->hidden);
+  w->normed1 = take<uint16_t>(a, CHUNK * (size_t)w->ldx);
+  w->normed2 = take<uint16_t>(a, CHUNK * (size_t)w->ldx);
+  w->q = take<uint16_t>(a, CHUNK * (size_t)w->heads * (size_t)w->dim);
+  w->cat = take<uint16_t>(a, CHUNK * (size_t)w->ldcat);
   w->partial = take<float>(a, PARTIALS * ROWS * (size_t)w->hidden);
+  arena chunk = *a;
+  w->plain = take<uint16_t>(&chunk, plain_numbers(w));
+  w->sums = take<float>(&chunk, CHUNK * (size_t)PIECE);
   w->logits = take<float>(a, ROWS * (size_t)w->vocab);
+  if (a->used < chunk.used) a->used = chunk.used;
   w->parts = take<logit_part>(a, ROWS * blocks);
   w->best = take<uint64_t>(a, ROWS * blocks * CHECK_TOP);
 }
@@ -283,6 +298,7 @@ dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, dt_weights **
 
 void cuda_free_weights(dt_weights *w) {
   if (!w) return;
+  gemms_free(w->gemms);
   arena_close(&w->weights_arena, &w->backend->memory.weights);
   arena_close(&w->scratch_arena, &w->backend->memory.scratch);
   delete[] w->layers_of;

@@ -5,7 +5,7 @@
  * writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in logical
  * order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the keys lie in,
  * on the number of threads, or on time. Ties in an argmax go to the lowest id. A drawn token (draw.h) depends on the row's
- * sampling parameters beside that. */
+ * sampling parameters beside that; a row of a pass marked as a prompt, on how long the prompt is. */
 #ifndef DT_BACKEND_H
 #define DT_BACKEND_H
 
@@ -79,6 +79,7 @@ typedef struct {
   const int32_t *path;     /* [n][path_stride] */
   const int32_t *path_len; /* [n] >= 1 */
   int path_stride;
+  bool prompt; /* a text from its beginning, row i at position i in slot i: see the contract */
 } dt_rows;
 
 typedef enum {

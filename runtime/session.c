@@ -226,6 +226,7 @@ static dt_status prompt_rows(dt_session *s, int seq, dt_weights *w, dt_cache *c,
   pass_begin(&s->rows, 1);
   pass_text(&s->rows, seq, s->seq[seq].tokens, 0, n);
   dt_rows rows = pass_rows(&s->rows);
+  rows.prompt = true;
   dt_status status = n ? s->pair->ops->forward(w, c, &rows, NULL, err) : DT_OK;
   if (!status) kv->rows = n;
   return status;

@@ -8,7 +8,8 @@
  * it, stays in a cache. All passes of a model take turns, each after one of its kind that is not counted, so that a slow
  * minute of the machine falls on all. A pass's rows are a tree's: one prefix, each row its own path slot.
  *
- *   verify   argmax of every row       draft   32 candidates of every row       prompt   keys and values only
+ *   verify   argmax of every row       draft   32 candidates of every row
+ *   prompt   keys and values only      text    the same rows, not marked as a prompt: as those of a tree are computed
  *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns, 256
  *            ids or one layer, or the context 16 positions. "matrices": qkv and output, with norms and barriers; "pass": the rest
  *
@@ -26,8 +27,8 @@
 #include <unistd.h>
 
 enum {
-  MOST_ROWS = 257,
-  PROMPT_ROWS = 256,
+  MOST_ROWS = 512,
+  PROMPT_ROWS = 512,
   SLOTS = 2048,
   MOST_REPEATS = 1000,
   CANDIDATES = 32,
@@ -60,11 +61,12 @@ typedef struct {
   int vocab, context;
 } subject;
 
-/* One kind of pass, and the seconds it took each time. A prompt pass begins at position 0. */
+/* One kind of pass, and the seconds it took each time. A prompt begins at position 0. */
 typedef struct {
   const char *pass;
   const subject *on;
   dt_want want;
+  bool prompt;
   int context, rows;
   int n;
   double took[MOST_REPEATS];
@@ -74,7 +76,7 @@ static pass_case pass_of(const char *pass, const subject *on, dt_want want, int 
   return (pass_case){.pass = pass, .on = on, .want = want, .context = context, .rows = rows};
 }
 
-static void run(const subject *on, dt_want want, int context, int count) {
+static void run(const subject *on, dt_want want, bool prompt, int context, int count) {
   int32_t token[MOST_ROWS], position[MOST_ROWS], prefix[MOST_ROWS], slot[MOST_ROWS], one[MOST_ROWS];
   int32_t zero[MOST_ROWS] = {0}, index[MOST_ROWS], best[MOST_ROWS];
   static int32_t id[MOST_ROWS * CANDIDATES];
@@ -83,7 +85,7 @@ static void run(const subject *on, dt_want want, int context, int count) {
     token[i] = i * 7 % FEW_IDS, index[i] = i, one[i] = 1, slot[i] = context + i;
     prefix[i] = position[i] = want == DT_WANT_NOTHING ? context + i : context;
   }
-  dt_rows rows = {count, token, position, zero, slot, prefix, slot, one, 1};
+  dt_rows rows = {count, token, position, zero, slot, prefix, slot, one, 1, prompt};
   dt_out out = {.want = want,
                 .n = count,
                 .row = index,
@@ -102,7 +104,7 @@ static subject subject_open(const dt_backend_ops *ops, dt_backend *backend, cons
   must(ops->upload(backend, d, &s.weights, &err));
   must(ops->create_cache(s.weights, 1, SLOTS + MOST_ROWS, &s.cache, &err));
   for (int at = 0; at < s.context; at += PROMPT_ROWS)
-    run(&s, DT_WANT_NOTHING, at, s.context - at < PROMPT_ROWS ? s.context - at : PROMPT_ROWS);
+    run(&s, DT_WANT_NOTHING, false, at, s.context - at < PROMPT_ROWS ? s.context - at : PROMPT_ROWS);
   return s;
 }
 
@@ -122,9 +124,9 @@ static void measure(pass_case *cases, int count, double seconds) {
   for (int round = 0; round < MOST_REPEATS && (round < 3 || now() < end); round++)
     for (int i = 0; i < count; i++) {
       pass_case *c = &cases[i];
-      run(c->on, c->want, c->context, c->rows);
+      run(c->on, c->want, c->prompt, c->context, c->rows);
       double start = now();
-      run(c->on, c->want, c->context, c->rows);
+      run(c->on, c->want, c->prompt, c->context, c->rows);
       c->took[c->n++] = now() - start;
     }
   for (int i = 0; i < count; i++) qsort(cases[i].took, (size_t)cases[i].n, sizeof(double), by_size);
@@ -175,7 +177,9 @@ static void time_passes(const char *name, const dt_model_desc *d, const subject 
     if (contexts[i] < s->context && contexts[i] != 512)
       for (int rows = 1; rows <= 16; rows *= 16)
         cases[count++] = pass_of("verify", s, DT_WANT_ARGMAX, contexts[i], rows);
-  cases[count++] = pass_of("prompt", s, DT_WANT_NOTHING, 0, PROMPT_ROWS);
+  cases[count] = pass_of("prompt", s, DT_WANT_NOTHING, 0, PROMPT_ROWS);
+  cases[count++].prompt = true;
+  cases[count++] = pass_of("text", s, DT_WANT_NOTHING, 0, PROMPT_ROWS);
   measure(cases, count, seconds);
   print_passes(name, d, cases, count, bandwidth, key_bytes);
 }

@@ -1,0 +1,62 @@
+/* Products of a chunk of a prompt: the tensor cores' own speed matters here, not the memory's, and that is the library's
+ * business. It wants a matrix row by row, so a piece of it at a time is unpacked to where the second-level cache may keep
+ * it, multiplied, and, where it is not summed up by the next norm, spread.
+ *
+ * A prompt's chunks begin at multiples of CHUNK and are whole; what is left of it are rows like any others. So how a row is
+ * summed depends on its position and on the prompt's length, under every policy alike. */
+#include "chunk.cuh"
+#include "gemm.cuh"
+#include "launch.cuh"
+#include "pack.cuh"
+#include "spread.cuh"
+
+/* Outputs of tiles tile.. of the matrix, at most `outputs`, to columns of `out`. */
+static cudaError_t piece(const dt_weights *w, const matrix &m, int tile, int tiles, int outputs, const uint16_t *input, int ld,
+                         float *out, int out_ld, cudaStream_t stream) {
+  cudaError_t e = unpack(stream, m, tile, tiles, w->plain);
+  if (e) return e;
+  return multiply(w->gemms, gemm{w->type, outputs, m.steps * 32, ld, out_ld}, w->plain, input, out, stream);
+}
+
+cudaError_t chunk_store(const enqueuer *q, const matrix &m, const uint16_t *input) {
+  const dt_weights *w = q->w;
+  for (int tile = 0; tile < m.tiles; tile += PIECE / 16) {
+    int tiles = m.tiles - tile < PIECE / 16 ? m.tiles - tile : PIECE / 16, left = w->hidden - 16 * tile;
+    int outputs = left < 16 * tiles ? left : 16 * tiles; /* behind the last one there is padding */
+    cudaError_t e = piece(w, m, tile, tiles, outputs, input, w->ldcat, w->partial + 16 * tile, w->hidden, q->stream);
+    if (e) return e;
+  }
+  return cudaSuccess;
+}
+
+/* Thread i of a row has pair first_pair + i. */
+template <number TYPE> static __global__ void k_spread(spread s, const float *sums, int ld, int first_pair, int pairs) {
+  dependency_wait();
+  dependency_release();
+  int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), row = (int)blockIdx.y;
+  if (i >= pairs) return;
+  float2 sum = *reinterpret_cast<const float2 *>(sums + (size_t)row * ld + 2 * i);
+  finish<TYPE>(s, first_pair + i, 0, row, sum.x, sum.y);
+}
+
+static cudaError_t spread_rows(const enqueuer *q, const spread &s, int group, int tile, int tiles) {
+  enum { THREADS = 128 };
+  dim3 grid((unsigned)blocks_of(tiles * 8, THREADS), CHUNK_GROUP);
+  const float *sums = q->w->sums + (size_t)group * CHUNK_GROUP * PIECE;
+  auto kernel = q->w->type == F16 ? k_spread<F16> : k_spread<BF16>;
+  return launch(q->stream, grid, THREADS, 0, kernel, s, sums, (int)PIECE, tile * 8, tiles * 8);
+}
+
+cudaError_t chunk_spread(const enqueuer *q, int index, const matrix &m, int end, int inner_from) {
+  const dt_weights *w = q->w;
+  cudaError_t e = cudaSuccess;
+  for (int tile = 0, tiles; tile < end && !e; tile += tiles) {
+    bool inner = tile >= inner_from / 8; /* which reads the second norm: no piece has some of both */
+    int behind = inner || end < inner_from / 8 ? end : inner_from / 8;
+    tiles = behind - tile < PIECE / 16 ? behind - tile : PIECE / 16;
+    e = piece(w, m, tile, tiles, 16 * tiles, inner ? w->normed2 : w->normed1, w->ldx, w->sums, PIECE, q->stream);
+    for (int group = 0; group < groups(q) && !e; group++)
+      e = spread_rows(q, step_spread(q, group, index, m, inner_from), group, tile, tiles);
+  }
+  return e;
+}

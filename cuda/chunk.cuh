@@ -1,0 +1,11 @@
+/* Products of a chunk of a prompt: see chunk.cu. */
+#ifndef DT_CUDA_CHUNK_CUH
+#define DT_CUDA_CHUNK_CUH
+
+#include "steps.cuh"
+
+/* cudaErrorNotSupported: the library has no way to compute them. Tiles below `end` are spread, the others of no use. */
+cudaError_t chunk_store(const enqueuer *, const matrix &, const uint16_t *input); /* to `partial`, as one sum */
+cudaError_t chunk_spread(const enqueuer *, int index, const matrix &, int end, int inner_from);
+
+#endif

@@ -1,0 +1,114 @@
+/* cuBLASLt as this backend uses it. Which of its algorithms serves a shape is asked once, and that one always taken. None
+ * that splits the sum over k is admitted, and none that needs memory: what is free must not decide. */
+#include "gemm.cuh"
+
+#include <cublasLt.h>
+#include <new>
+
+constexpr int MOST_GEMMS = 16; /* shapes of the products of a model */
+constexpr uint32_t ALIGNED = 16;
+
+struct gemm_plan {
+  gemm shape;
+  cublasLtMatmulDescOpaque_t product;
+  cublasLtMatrixLayoutOpaque_t weights, input, out; /* by column, as BLAS wants it: ours by row, transposed */
+  cublasLtMatmulAlgo_t algorithm;
+};
+
+struct gemm_library {
+  cublasLtHandle_t handle;
+  int count;
+  gemm_plan plan[MOST_GEMMS];
+};
+
+static cudaError_t error_of(cublasStatus_t status) {
+  switch (status) {
+  case CUBLAS_STATUS_SUCCESS: return cudaSuccess;
+  case CUBLAS_STATUS_NOT_SUPPORTED:
+  case CUBLAS_STATUS_ARCH_MISMATCH: return cudaErrorNotSupported;
+  case CUBLAS_STATUS_ALLOC_FAILED: return cudaErrorMemoryAllocation;
+  default: return cudaErrorUnknown;
+  }
+}
+
+cudaError_t gemms_open(gemm_library **out) {
+  gemm_library *l = new (std::nothrow) gemm_library();
+  if (!l) return cudaErrorMemoryAllocation;
+  cudaError_t e = error_of(cublasLtCreate(&l->handle));
+  if (e == cudaSuccess)
+    *out = l;
+  else
+    delete l;
+  return e;
+}
+
+void gemms_free(gemm_library *l) {
+  if (!l) return;
+  cublasLtDestroy(l->handle);
+  delete l;
+}
+
+/* Keeps the first thing that went wrong. */
+static void must(cublasStatus_t *status, cublasStatus_t next) {
+  if (*status == CUBLAS_STATUS_SUCCESS) *status = next;
+}
+
+static cublasStatus_t choose(cublasLtHandle_t handle, gemm_plan *p) {
+  cublasLtMatmulPreferenceOpaque_t wish;
+  cublasStatus_t status = cublasLtMatmulPreferenceInit(&wish);
+  const size_t memory = 0;
+  const uint32_t splits = CUBLASLT_REDUCTION_SCHEME_NONE;
+  auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const void *value, size_t size) {
+    must(&status, cublasLtMatmulPreferenceSetAttribute(&wish, attribute, value, size));
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &memory, sizeof memory);
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &splits, sizeof splits);
+  for (auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    set(matrix, &ALIGNED, sizeof ALIGNED);
+  cublasLtMatmulHeuristicResult_t best;
+  int found = 0;
+  must(&status, cublasLtMatmulAlgoGetHeuristic(handle, &p->product, &p->weights, &p->input, &p->out, &p->out, &wish, 1, &best,
+                                               &found));
+  if (status == CUBLAS_STATUS_SUCCESS && !found) status = CUBLAS_STATUS_NOT_SUPPORTED;
+  must(&status, best.state);
+  p->algorithm = best.algo;
+  return status;
+}
+
+static cublasStatus_t plan(cublasLtHandle_t handle, const gemm &shape, gemm_plan *p) {
+  cudaDataType_t type = shape.type == F16 ? CUDA_R_16F : CUDA_R_16BF;
+  uint64_t outputs = (uint64_t)shape.outputs, k = (uint64_t)shape.k;
+  const cublasOperation_t transposed = CUBLAS_OP_T;
+  p->shape = shape;
+  cublasStatus_t status = cublasLtMatmulDescInit(&p->product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+  must(&status, cublasLtMatmulDescSetAttribute(&p->product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
+  must(&status, cublasLtMatrixLayoutInit(&p->weights, type, k, outputs, shape.k));
+  must(&status, cublasLtMatrixLayoutInit(&p->input, type, k, CHUNK, shape.input_ld));
+  must(&status, cublasLtMatrixLayoutInit(&p->out, CUDA_R_32F, outputs, CHUNK, shape.output_ld));
+  must(&status, choose(handle, p));
+  return status;
+}
+
+static bool same(const gemm &a, const gemm &b) {
+  return a.type == b.type && a.outputs == b.outputs && a.k == b.k && a.input_ld == b.input_ld && a.output_ld == b.output_ld;
+}
+
+static cudaError_t find(gemm_library *l, const gemm &shape, gemm_plan **out) {
+  for (int i = 0; i < l->count; i++)
+    if (same(l->plan[i].shape, shape)) return *out = &l->plan[i], cudaSuccess;
+  if (l->count == MOST_GEMMS) return cudaErrorNotSupported;
+  cudaError_t e = error_of(plan(l->handle, shape, &l->plan[l->count]));
+  if (e == cudaSuccess) *out = &l->plan[l->count++];
+  return e;
+}
+
+cudaError_t multiply(gemm_library *l, const gemm &shape, const uint16_t *weights, const uint16_t *input, float *out,
+                     cudaStream_t stream) {
+  gemm_plan *p = nullptr;
+  cudaError_t e = find(l, shape, &p);
+  if (e != cudaSuccess) return e;
+  const float one = 1.0f, zero = 0.0f;
+  return error_of(cublasLtMatmul(l->handle, &p->product, &one, weights, &p->weights, input, &p->input, &zero, out, &p->out, out,
+                                 &p->out, &p->algorithm, nullptr, 0, stream));
+}

@@ -1,0 +1,18 @@
+/* Products of many rows at once, by cuBLASLt. */
+#ifndef DT_CUDA_GEMM_CUH
+#define DT_CUDA_GEMM_CUH
+
+#include "internal.cuh"
+
+/* out[row][output] = the sum over k of input[row][k] weights[output][k], for CHUNK rows, in one order for each shape. */
+struct gemm {
+  number type;
+  int outputs, k;          /* weights: [outputs][k] */
+  int input_ld, output_ld; /* numbers from one row to the next */
+};
+
+cudaError_t gemms_open(gemm_library **);
+/* cudaErrorNotSupported: the library has no way to compute it. */
+cudaError_t multiply(gemm_library *, const gemm &, const uint16_t *weights, const uint16_t *input, float *out, cudaStream_t);
+
+#endif

@@ -1,0 +1,52 @@
+/* The steps of a layer, launched for the rows of a pass, or of a prompt's chunk: CHUNK rows in groups of CHUNK_GROUP, each
+ * with a pass_rows of its own, whose products are those of chunk.cu. */
+#ifndef DT_CUDA_STEPS_CUH
+#define DT_CUDA_STEPS_CUH
+
+#include "matmul.cuh"
+
+/* What decides which kernels are launched, and how many blocks of each. */
+struct pass_shape {
+  int rows, units, wanted; /* of which there are at most so many; wanted may be 0 */
+  dt_want want;
+  bool filtered; /* some row's token is drawn from a part of the ids */
+};
+
+/* Launches on a stream until something fails. */
+struct enqueuer {
+  const dt_weights *w;
+  const dt_cache *c;
+  bool chunk;
+  pass_shape shape; /* of a chunk: of each group */
+  cudaStream_t stream;
+  cudaError_t failed;
+};
+
+static inline void must(enqueuer *q, cudaError_t e) {
+  if (q->failed == cudaSuccess) q->failed = e;
+}
+
+/* What x takes up before a norm: as many parts of a product in `partial`, and a bias; 0: the embeddings. */
+struct addend {
+  int parts;
+  const float2 *bias;
+};
+
+static inline int groups(const enqueuer *q) { return q->chunk ? CHUNK / CHUNK_GROUP : 1; }
+
+/* Then come the norms that are given, the second's result in normed2. `wanted`: of the rows that are, from x on. */
+void step_norms(enqueuer *, addend, bool wanted, const float *weight1, const float *bias1, uint16_t *y1,
+                const float *weight2, const float *bias2);
+
+/* What becomes of the product of layer `index` whose pairs are q, k, v and from inner_from on the MLP's inner row, in a
+ * group of rows. */
+spread step_spread(const enqueuer *, int group, int index, const matrix &, int inner_from);
+
+void step_attention(enqueuer *, int index);
+
+/* Pairs of q, k and v in the first product of a layer, and the tiles that hold them. */
+static inline int attention_tiles(const dt_weights *w) {
+  return blocks_of((w->heads + 2 * w->kv_heads) * (w->head_dim / 2), 8);
+}
+
+#endif

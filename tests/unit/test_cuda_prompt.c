@@ -1,0 +1,166 @@
+/* Prompts on the CUDA backend, whose whole chunks go another way than other rows: near the CPU backend's results, the same
+ * bits each time, and what follows them as plain decoding would have it. */
+#include "cpu.h"
+#include "cuda.h"
+#include "cuda_device.h"
+#include "rig.h"
+
+#include <math.h>
+
+enum { CHUNK = 512, REST = 21, LENGTH = CHUNK + REST, NEXT = 1 };
+
+/* Tokens `first`.. of the same text in a sequence, in one pass. */
+static void run_text(rig *r, int sequence, int first, int n, bool prompt, dt_out *out) {
+  static int32_t token[LENGTH + NEXT], at[LENGTH + NEXT], one[LENGTH + NEXT], in[LENGTH + NEXT];
+  for (int i = 0; i < n; i++) {
+    at[i] = first + i, one[i] = 1, in[i] = sequence;
+    token[i] = (first + i) * 13 % 89;
+  }
+  dt_rows rows = {n, token, at, in, at, at, at, one, 1, prompt};
+  ok(r->ops->forward(r->weights, r->cache, &rows, out, &err));
+}
+
+/* The logits of the row behind the prompt, malloc'd. */
+static float *logits_behind(rig *r) {
+  float *logits = malloc(sizeof *logits * (size_t)r->vocab);
+  dt_out out = {.want = DT_WANT_LOGITS, .n = 1, .row = (int32_t[]){0}, .logits = logits};
+  run_text(r, 0, LENGTH, NEXT, false, &out);
+  return logits;
+}
+
+static bool same_slots(rig *a, int a_sequence, rig *b, int b_sequence, int first, int end) {
+  bool same = true;
+  for (int p = first; p < end && same; p++) {
+    size_t len;
+    void *x = rig_slot(a, a_sequence, p, &len), *y = rig_slot(b, b_sequence, p, &len);
+    same = !memcmp(x, y, len);
+    free(x), free(y);
+  }
+  return same;
+}
+
+static void logits_behind_a_long_prompt_are_those_of_the_cpu(void **state) {
+  (void)state;
+  for (int s = 0; s < RANDOM_SHAPES; s++) {
+    model_shape shape = cuda_shape(s);
+    random_model *m = random_model_new(&shape, 7);
+    rig cpu = rig_open(&dt_cpu_ops, NULL, 2, &m->desc, 1, LENGTH + NEXT),
+        gpu = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, LENGTH + NEXT);
+    run_text(&cpu, 0, 0, LENGTH, true, NULL), run_text(&gpu, 0, 0, LENGTH, true, NULL);
+    float *expected = logits_behind(&cpu), *got = logits_behind(&gpu);
+    double difference = 0, size = 0;
+    for (int i = 0; i < shape.vocab; i++) {
+      difference += ((double)got[i] - (double)expected[i]) * ((double)got[i] - (double)expected[i]);
+      size += (double)expected[i] * (double)expected[i];
+    }
+    double share = sqrt(difference / size), most = shape.dtype == DT_F16 ? 1.5e-3 : 8e-3;
+    if (!(share <= most)) fail_msg("%s: the logits differ by %g of their size, at most %g", shape.name, share, most);
+    free(expected), free(got);
+    rig_close(&cpu), rig_close(&gpu);
+    random_model_free(m);
+  }
+}
+
+/* Whatever the device did in between. That the chunk does go another way is what other bits than the tree's rows show. */
+static void a_prompt_has_the_same_bits_each_time(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(0);
+  random_model *m = random_model_new(&shape, 8);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 3, LENGTH);
+  run_text(&r, 0, 0, LENGTH, true, NULL);
+  run_text(&r, 1, 0, LENGTH, false, NULL);
+  run_text(&r, 2, 0, LENGTH, true, NULL);
+  assert_true(same_slots(&r, 0, &r, 2, 0, LENGTH));
+  assert_false(same_slots(&r, 0, &r, 1, 0, CHUNK));
+  rig_close(&r);
+  random_model_free(m);
+}
+
+static void what_follows_the_chunks_is_as_decoded(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(1);
+  random_model *m = random_model_new(&shape, 9);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, LENGTH);
+  dt_snapshot *chunk;
+  run_text(&r, 0, 0, LENGTH, true, NULL);
+  ok(r.ops->snapshot(r.cache, 0, CHUNK, &chunk, &err));
+  ok(r.ops->restore(r.cache, 1, chunk, &err));
+  for (int p = CHUNK; p < LENGTH; p++) run_text(&r, 1, p, 1, false, NULL);
+  assert_true(same_slots(&r, 0, &r, 1, 0, LENGTH));
+  r.ops->free_snapshot(chunk);
+  rig_close(&r);
+  random_model_free(m);
+}
+
+/* Rows of a text share the work of their attention; here a group of them crosses into the third part of 128 positions. */
+static void a_text_is_as_decoded_however_it_is_cut(void **state) {
+  (void)state;
+  enum { BEGIN = 248, END = 275 };
+  model_shape shape = cuda_shape(1);
+  random_model *m = random_model_new(&shape, 12);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, END);
+  for (int sequence = 0; sequence < 2; sequence++) run_text(&r, sequence, 0, BEGIN, false, NULL);
+  run_text(&r, 0, BEGIN, 19, false, NULL), run_text(&r, 0, BEGIN + 19, END - BEGIN - 19, false, NULL);
+  for (int p = BEGIN; p < END; p++) run_text(&r, 1, p, 1, false, NULL);
+  assert_true(same_slots(&r, 0, &r, 1, 0, END));
+  rig_close(&r);
+  random_model_free(m);
+}
+
+/* Two rows that follow each other, the first not where the second looks for it. */
+static void rows_in_other_slots_are_no_text(void **state) {
+  (void)state;
+  enum { AT = 10, ELSEWHERE = 15 };
+  model_shape shape = cuda_shape(1);
+  random_model *m = random_model_new(&shape, 13);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, ELSEWHERE + 1);
+  row_list both = {0}, first = {0}, second = {0};
+  for (int sequence = 0; sequence < 2; sequence++) run_text(&r, sequence, 0, AT + 1, false, NULL);
+  row_add(&both, 0, 70, AT, (int32_t[]){ELSEWHERE}, 1), row_add_plain(&both, 0, 71, AT + 1);
+  row_add(&first, 1, 70, AT, (int32_t[]){ELSEWHERE}, 1), row_add_plain(&second, 1, 71, AT + 1);
+  rig_run(&r, &both, false), rig_run(&r, &first, false), rig_run(&r, &second, false);
+  assert_true(same_slots(&r, 0, &r, 1, 0, ELSEWHERE + 1));
+  rig_close(&r);
+  random_model_free(m);
+}
+
+/* Rows of 70 numbers do not lie at multiples of 16 bytes: here the emulated library refuses, a GPU's may. */
+static void a_model_that_the_library_refuses_is_computed(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  shape.hidden = 70, shape.layers = 2;
+  random_model *m = random_model_new(&shape, 10);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, LENGTH);
+  run_text(&r, 0, 0, LENGTH, true, NULL);
+  run_text(&r, 1, 0, LENGTH, false, NULL);
+  if (emulated) assert_true(same_slots(&r, 0, &r, 1, 0, LENGTH));
+  rig_close(&r);
+  random_model_free(m);
+}
+
+static void a_prompt_begins_at_its_beginning(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 11);
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
+  int32_t token[] = {1, 2}, at[] = {3, 4}, one[] = {1, 1}, in[] = {0, 0};
+  dt_rows rows = {2, token, at, in, at, at, at, one, 1, true};
+  fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EINPUT,
+        "row 0 of a prompt: position 3 in slot 3, both must be 0");
+  rig_close(&r);
+  random_model_free(m);
+}
+
+int main(void) {
+  cuda_device_or_skip();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(logits_behind_a_long_prompt_are_those_of_the_cpu),
+      cmocka_unit_test(a_prompt_has_the_same_bits_each_time),
+      cmocka_unit_test(what_follows_the_chunks_is_as_decoded),
+      cmocka_unit_test(a_text_is_as_decoded_however_it_is_cut),
+      cmocka_unit_test(rows_in_other_slots_are_no_text),
+      cmocka_unit_test(a_model_that_the_library_refuses_is_computed),
+      cmocka_unit_test(a_prompt_begins_at_its_beginning),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
