@@ -66,7 +66,7 @@ static cublasStatus_t choose(cublasLtHandle_t handle, gemm_plan *p) {
   for (auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     set(matrix, &ALIGNED, sizeof ALIGNED);
-  cublasLtMatmulHeuristicResult_t best;
+  cublasLtMatmulHeuristicResult_t best = {};
   int found = 0;
   must(&status, cublasLtMatmulAlgoGetHeuristic(handle, &p->product, &p->weights, &p->input, &p->out, &p->out, &wish, 1, &best,
                                                &found));

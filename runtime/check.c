@@ -24,8 +24,8 @@ static dt_status check_rows(const dt_rows *rows, dt_limits limits, dt_error *err
       if (path[j] < 0 || path[j] >= limits.slots)
         return dt_fail(err, DT_EINPUT, "forward: row %d: slot %d, the cache has %d", i, path[j], limits.slots);
     if (rows->prompt && (position != i || rows->slot[i] != i || rows->sequence[i] != rows->sequence[0]))
-      return dt_fail(err, DT_EINPUT, "forward: row %d of a prompt: position %d in slot %d, both must be %d", i, position,
-                     rows->slot[i], i);
+      return dt_fail(err, DT_EINPUT, "forward: row %d of a prompt: position %d in slot %d, both must be %d", i,
+                     position, rows->slot[i], i);
   }
   return DT_OK;
 }

@@ -1,5 +1,6 @@
--- Four policies over some prompts with one pair, in turn: their speeds, whether they gave the tokens of `ar`, and what
--- memory the pair took.  dtrun run tests/bench/policies.lua [-m DIR -md DIR --backend NAME] [--prompts 10] [-n 500]
+-- Four policies over some prompts with one pair, in turn: their speeds, where the time of an iteration goes, whether
+-- they gave the tokens of `ar`, and what memory the pair took.
+-- dtrun run tests/bench/policies.lua [-m DIR -md DIR --backend NAME] [--prompts 10] [-n 500]
 local dt = require "dt"
 local statistics = require "dt.statistics"
 
@@ -13,10 +14,14 @@ local opts = dt.args {
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
 local POLICIES = { "ar", "linear", "fixed_tree", "dynatree" }
+local PARTS = { "draft", "verify", "commit", "policy", "other" }
 
 local pair = dt.check(dt.load(opts.load))
-local speed, iterations, tokens, wrong, last = {}, {}, 0, 0, nil
-for _, name in ipairs(POLICIES) do speed[name], iterations[name] = {}, 0 end
+local speed, iterations, time, tokens, wrong, last = {}, {}, {}, 0, 0, nil
+for _, name in ipairs(POLICIES) do
+  speed[name], iterations[name], time[name] = {}, 0, {}
+  for _, part in ipairs(PARTS) do time[name][part] = 0 end
+end
 
 for p = 0, opts.prompts do -- the first is run twice: once to warm up
   local i = math.max(p, 1)
@@ -36,6 +41,7 @@ for p = 0, opts.prompts do -- the first is run twice: once to warm up
     if p > 0 then
       table.insert(speed[name], last.stats.tokens_per_second)
       iterations[name] = iterations[name] + last.stats.iterations
+      for _, part in ipairs(PARTS) do time[name][part] = time[name][part] + last.stats.time_ms[part] end
     end
   end
   if p > 0 then tokens = tokens + #last.tokens end
@@ -43,12 +49,15 @@ end
 
 print(("%s with %s on %s: %d prompts, %d tokens, temp %g"):format(last.target, last.draft, last.backend, opts.prompts,
   opts.tokens, opts.temp))
+print("  policy       tokens/s (mean)  of ar (median)  tokens/iteration  ms/iteration: " .. table.concat(PARTS, " "))
 for _, name in ipairs(POLICIES) do
   local ratio = {}
   for i, x in ipairs(speed[name]) do ratio[i] = x / speed.ar[i] end
   table.sort(ratio)
-  print(("  %-12s %9.1f tokens/s (mean)  %6.2fx of ar (median)  %5.2f per iteration"):format(name,
-    statistics.mean(speed[name]), statistics.quantile(ratio, 0.5), tokens / iterations[name]))
+  local split = {}
+  for i, part in ipairs(PARTS) do split[i] = ("%6.3f"):format(time[name][part] / iterations[name]) end
+  print(("  %-12s %15.1f  %13.2fx  %16.2f  %14s"):format(name, statistics.mean(speed[name]),
+    statistics.quantile(ratio, 0.5), tokens / iterations[name], table.concat(split, " ")))
 end
 local memory = last.stats.peak_memory_bytes
 local held = memory.weights + memory.caches

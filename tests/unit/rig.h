@@ -58,8 +58,8 @@ static inline void row_add_plain(row_list *l, int sequence, int32_t token, int p
 }
 
 static inline dt_rows rows_of(const row_list *l) {
-  return (dt_rows){l->n,   l->token, l->position, l->sequence, l->slot, l->prefix, &l->path[0][0], l->path_len,
-                   ROW_PATH, false};
+  return (dt_rows){l->n,      l->token,       l->position, l->sequence, l->slot,
+                   l->prefix, &l->path[0][0], l->path_len, ROW_PATH,    false};
 }
 
 /* Runs the rows and returns the logits of all, [n][vocab], malloc'd; or, if they are not wanted, only writes the cache. */

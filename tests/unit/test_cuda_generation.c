@@ -26,7 +26,8 @@ static void tokens_are_those_of_the_cpu(void **state) {
   memcpy(token, g.cases[0].ids, PROMPT * sizeof *token);
   model *m;
   ok(model_open(g.model, &m, &err));
-  rig cpu = rig_open(&dt_cpu_ops, NULL, 2, model_desc(m), 1, MOST), gpu = rig_open(&dt_cuda_ops, NULL, 1, model_desc(m), 1, MOST);
+  rig cpu = rig_open(&dt_cpu_ops, NULL, 2, model_desc(m), 1, MOST),
+      gpu = rig_open(&dt_cuda_ops, NULL, 1, model_desc(m), 1, MOST);
 
   run_text(&gpu, token, 0, PROMPT - 1, NULL);
   for (int p = PROMPT - 1; p < length - 1; p++) {

@@ -9,14 +9,18 @@
 
 enum { CHUNK = 512, REST = 21, LENGTH = CHUNK + REST, NEXT = 1 };
 
-/* Tokens `first`.. of the same text in a sequence, in one pass. */
-static void run_text(rig *r, int sequence, int first, int n, bool prompt, dt_out *out) {
+/* Tokens `first`.. of the same text in a sequence; the arrays are good until the next call. */
+static dt_rows text_rows(int sequence, int first, int n, bool prompt) {
   static int32_t token[LENGTH + NEXT], at[LENGTH + NEXT], one[LENGTH + NEXT], in[LENGTH + NEXT];
   for (int i = 0; i < n; i++) {
     at[i] = first + i, one[i] = 1, in[i] = sequence;
     token[i] = (first + i) * 13 % 89;
   }
-  dt_rows rows = {n, token, at, in, at, at, at, one, 1, prompt};
+  return (dt_rows){n, token, at, in, at, at, at, one, 1, prompt};
+}
+
+static void run_text(rig *r, int sequence, int first, int n, bool prompt, dt_out *out) {
+  dt_rows rows = text_rows(sequence, first, n, prompt);
   ok(r->ops->forward(r->weights, r->cache, &rows, out, &err));
 }
 
@@ -143,24 +147,46 @@ static void a_prompt_begins_at_its_beginning(void **state) {
   model_shape shape = cuda_shape(3);
   random_model *m = random_model_new(&shape, 11);
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
-  int32_t token[] = {1, 2}, at[] = {3, 4}, one[] = {1, 1}, in[] = {0, 0};
-  dt_rows rows = {2, token, at, in, at, at, at, one, 1, true};
+  dt_rows rows = text_rows(0, 3, 2, true);
   fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EINPUT,
         "row 0 of a prompt: position 3 in slot 3, both must be 0");
   rig_close(&r);
   random_model_free(m);
 }
 
+#if defined(CUDA_EMU)
+/* In a kernel before the library's first product, behind it, and in a group's rows. */
+static void a_device_that_fails_in_a_prompt_ends_it(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 14);
+  for (int kernel = 0; kernel < 5; kernel++) {
+    rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, CHUNK);
+    dt_rows rows = text_rows(0, 0, CHUNK, true);
+    emu_faults((faults){1, (size_t)1 << 40, kernel});
+    fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EDEVICE,
+          "the GPU failed while running a prompt pass");
+    fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EDEVICE, "--backend cpu");
+    rig_close(&r);
+    emu_faults((faults){1, (size_t)1 << 40, -1});
+  }
+  random_model_free(m);
+}
+#endif
+
 int main(void) {
   cuda_device_or_skip();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(logits_behind_a_long_prompt_are_those_of_the_cpu),
-      cmocka_unit_test(a_prompt_has_the_same_bits_each_time),
-      cmocka_unit_test(what_follows_the_chunks_is_as_decoded),
-      cmocka_unit_test(a_text_is_as_decoded_however_it_is_cut),
-      cmocka_unit_test(rows_in_other_slots_are_no_text),
-      cmocka_unit_test(a_model_that_the_library_refuses_is_computed),
-      cmocka_unit_test(a_prompt_begins_at_its_beginning),
+    cmocka_unit_test(logits_behind_a_long_prompt_are_those_of_the_cpu),
+    cmocka_unit_test(a_prompt_has_the_same_bits_each_time),
+    cmocka_unit_test(what_follows_the_chunks_is_as_decoded),
+    cmocka_unit_test(a_text_is_as_decoded_however_it_is_cut),
+    cmocka_unit_test(rows_in_other_slots_are_no_text),
+    cmocka_unit_test(a_model_that_the_library_refuses_is_computed),
+    cmocka_unit_test(a_prompt_begins_at_its_beginning),
+#if defined(CUDA_EMU)
+    cmocka_unit_test(a_device_that_fails_in_a_prompt_ends_it),
+#endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
