@@ -40,8 +40,8 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP)
   float *sums = most + WARPS * GROUP;                             /* [WARPS][GROUP] */
   int *last = reinterpret_cast<int *>(sums + WARPS * GROUP);      /* [GROUP] */
   float *values_of = reinterpret_cast<float *>(last + GROUP);     /* [WARPS][GROUP][DIM] */
-  dependency_wait();
   dependency_release();
+  dependency_wait();
   if ((int)blockIdx.x >= a.rows.header->units) return;
   int4 unit = a.rows.unit[blockIdx.x];
   int row0 = unit.x, rows = unit.y, part = unit.z, head = blockIdx.y, kv = head / (a.heads / a.kv_heads);

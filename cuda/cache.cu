@@ -101,8 +101,8 @@ struct move_plan { /* travels as an argument: no copy to wait for */
 
 /* Thread i of a head's threads moves 16 bytes of every slot, in order. */
 static __global__ void k_move(uint4 *rows, int heads, int slots, int each, move_plan plan) {
-  dependency_wait();
   dependency_release();
+  dependency_wait();
   int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= heads * each) return;
   uint4 *head = rows + (size_t)(i / each) * slots * each + i % each;

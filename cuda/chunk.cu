@@ -31,8 +31,8 @@ cudaError_t chunk_store(const enqueuer *q, const matrix &m, const uint16_t *inpu
 
 /* Thread i of a row has pair first_pair + i. */
 template <number TYPE> static __global__ void k_spread(spread s, const float *sums, int ld, int first_pair, int pairs) {
-  dependency_wait();
   dependency_release();
+  dependency_wait();
   int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), row = (int)blockIdx.y;
   if (i >= pairs) return;
   float2 sum = *reinterpret_cast<const float2 *>(sums + (size_t)row * ld + 2 * i);

@@ -151,8 +151,8 @@ static __device__ int best_allowed(const dt_sampling &s, int position, const flo
 
 static __global__ __launch_bounds__(THREADS) void k_draw(reduction a) {
   DYNAMIC_SHARED(bins, b);
-  dependency_wait();
   dependency_release();
+  dependency_wait();
   int j = blockIdx.x;
   if (j >= a.rows.header->wanted) return;
   dt_sampling s = a.rows.sampling[j];

@@ -25,8 +25,8 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
   DYNAMIC_SHARED(uint64_t, key); /* [LOGIT_BLOCK], then of each warp: the best key, two numbers */
   uint64_t *best = key + LOGIT_BLOCK;
   float *number = reinterpret_cast<float *>(best + WARPS), *second = number + WARPS;
-  dependency_wait();
   dependency_release();
+  dependency_wait();
   int block = blockIdx.x, j = blockIdx.y, warp = threadIdx.x / WARP;
   int ids = a.top ? a.rows.header->top_vocab : a.vocab;
   if (j >= a.rows.header->wanted || block * LOGIT_BLOCK >= ids) return;
@@ -107,8 +107,8 @@ static_assert(CHECK_TOP <= WARP, "a lane for every candidate");
 
 static __global__ __launch_bounds__(WARP) void k_reduce_rows(reduction a) {
   DYNAMIC_SHARED(int, taken); /* [blocks of ids] */
-  dependency_wait();
   dependency_release();
+  dependency_wait();
   int j = blockIdx.x;
   if (j >= a.rows.header->wanted) return;
   int all = (a.vocab + LOGIT_BLOCK - 1) / LOGIT_BLOCK, ids = a.top ? a.rows.header->top_vocab : a.vocab;

@@ -2,19 +2,21 @@
  *
  * One order of summation per shape, whatever the number of rows: k is cut into `splits` parts (blocks, summed by whoever
  * reads them), each part into 4 slices; a slice is summed by the tensor core step by step, the slices are added in order.
- * Up to 16 rows, a block has 16 outputs and its 4 warps take a slice each; from 32 on, a block has 64 outputs and each
- * warp takes all slices of 16 of them in turn, so that the activations, which now weigh as much as the weights, are read
- * once for 64 outputs; from 65 on, 128 outputs of up to WIDE_ROWS rows, each warp 32 outputs of half the rows. A column
- * of a tensor core's product does not depend on the columns beside it.
+ * Up to 16 rows, a block has 16 outputs and its 4 warps take a slice each; up to 32, a block has 64 outputs and each warp
+ * takes all slices of 16 of them in turn, so that the activations, which now weigh as much as the weights, are read once
+ * for 64 outputs; from 33 on, 128 outputs of 64 or of WIDE_ROWS rows, each warp 32 outputs of half the rows. A column of a
+ * tensor core's product does not depend on the columns beside it.
  *
  * Memory: a lane keeps the loads of 4 steps (8 x 16 bytes) in flight, a warp 4 KiB. At 8 rows 16 to 20 warps fit a
  * multiprocessor: 64 KiB and more, against the about 30 KiB that 4.8 TB/s at 0.8 us over 132 multiprocessors need. The
  * first 4 steps, and the rest of the block's weights into the second-level cache, are asked for before the kernel waits
  * for the one before it, whose time is thus spent reading too.
  *
- * From 65 rows on what counts is what passes between the second-level cache and the multiprocessors: of P bytes of
- * weights, with n rows in blocks of M outputs and N rows, P (n / N + n / M). At 257 rows of the 2.8B shape that is 53 GB
- * with 64 x 64 (9.6 ms at 5.5 TB/s), 21 GB with 128 x 144 (3.9 ms), where the products alone take 2.5 to 3.5 ms. */
+ * From 33 rows on what counts is what passes between the second-level cache and the multiprocessors: of P bytes of
+ * weights, with n rows in blocks of M outputs and N rows, P (n / N + n / M); and whether the blocks are gone through in
+ * whole waves. At 64 rows of the 2.8B shape's first product (92 MB, 21 us at 4.3 TB/s), blocks of 64 x 64 are 2 P, 33 us at
+ * 5.5 TB/s, and 280 on 264 places; 128 x 64 are 1.5 P, 25 us, and all in place at once. At 257 rows a pass is 53 GB with
+ * 64 x 64 (9.6 ms), 21 GB with 128 x 144 (3.9 ms), where the products alone take 2.5 to 3.5 ms. */
 #include "launch.cuh"
 #include "spread.cuh"
 
@@ -40,6 +42,7 @@ static __device__ __forceinline__ void finish_block(const FINISH &f, const float
 
 /* NT: blocks of 8 rows. */
 template <number TYPE, int NT, class FINISH> static __global__ __launch_bounds__(WARPS *WARP) void k_matmul(product p, FINISH f) {
+  dependency_release();
   constexpr bool MANY = NT > 2;
   constexpr int TILES = MANY ? WARPS : 1; /* of 8 pairs that a block computes */
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
@@ -62,7 +65,6 @@ template <number TYPE, int NT, class FINISH> static __global__ __launch_bounds__
     prefetch(weights + (size_t)(step + DEPTH) * 64, bytes < PREFETCH / WARPS ? bytes : PREFETCH / WARPS);
   }
   dependency_wait();
-  dependency_release();
   int n = *p.n;
   if (row0 >= n) return;
 
@@ -117,13 +119,18 @@ template <number TYPE, int NT, class FINISH> static __global__ __launch_bounds__
   finish_block<TYPE>(f, shared, MANY ? 1 : SLICES, 8 * NT, block_tile, tiles, part, row0, n);
 }
 
-/* Many rows: warps 2 i and 2 i + 1 have WIDE_TILES tiles each of half the rows. What the slices so far came to is kept in
- * shared memory. Tiles before second_from and those behind are not mixed in a block. */
-constexpr int WIDE_WARPS = 8, WIDE_TILES = 2, WIDE_NT = WIDE_ROWS / 16, BLOCK_TILES = WIDE_WARPS / 2 * WIDE_TILES, AHEAD = 16;
+/* Many rows, 16 NT of them in a block: warps 2 i and 2 i + 1 have WIDE_TILES tiles each of half the rows. What the slices so
+ * far came to is kept in shared memory. Tiles before second_from and those behind are not mixed in a block. */
+constexpr int WIDE_WARPS = 8, WIDE_TILES = 2, BLOCK_TILES = WIDE_WARPS / 2 * WIDE_TILES, AHEAD = 16;
 
-template <number TYPE, class FINISH>
-static __global__ __launch_bounds__(WIDE_WARPS *WARP) void k_matmul_wide(product p, FINISH f) {
-  DYNAMIC_SHARED(float, totals); /* [BLOCK_TILES][WIDE_ROWS][16 outputs] */
+/* On a multiprocessor at once. */
+template <int NT> constexpr int BLOCKS = NT <= 4 ? 2 : 1;
+
+template <number TYPE, int NT, class FINISH>
+static __global__ __launch_bounds__(WIDE_WARPS *WARP, BLOCKS<NT>) void k_matmul_wide(product p, FINISH f) {
+  constexpr int BLOCK_ROWS = 16 * NT;
+  DYNAMIC_SHARED(float, totals); /* [BLOCK_TILES][BLOCK_ROWS][16 outputs] */
+  dependency_release();
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
   int middle = p.second_from < p.end_tile ? p.second_from : p.end_tile;
   int blocks_before = (middle - p.first_tile + BLOCK_TILES - 1) / BLOCK_TILES;
@@ -131,10 +138,10 @@ static __global__ __launch_bounds__(WIDE_WARPS *WARP) void k_matmul_wide(product
   int block_tile = before ? p.first_tile + (int)blockIdx.y * BLOCK_TILES : middle + ((int)blockIdx.y - blocks_before) * BLOCK_TILES;
   int tiles = (before ? middle : p.end_tile) - block_tile, part = blockIdx.z;
   int step = p.m.steps * part / p.m.splits, end = p.m.steps * (part + 1) / p.m.splits, part_steps = end - step;
-  int row0 = (int)blockIdx.x * WIDE_ROWS, my_row = warp % 2 * 8 * WIDE_NT, my_tile = warp / 2 * WIDE_TILES;
+  int row0 = (int)blockIdx.x * BLOCK_ROWS, my_row = warp % 2 * 8 * NT, my_tile = warp / 2 * WIDE_TILES;
 
   const uint4 *weights[WIDE_TILES];
-  uint4 a[2][WIDE_TILES][2], x[2][WIDE_NT];
+  uint4 a[2][WIDE_TILES][2], x[2][NT];
 #pragma unroll
   for (int m = 0; m < WIDE_TILES; m++) {
     int tile = my_tile + m < tiles ? my_tile + m : tiles - 1; /* behind the last one: its sums are not used */
@@ -142,30 +149,29 @@ static __global__ __launch_bounds__(WIDE_WARPS *WARP) void k_matmul_wide(product
     if (lane == 0 && step < end) prefetch(weights[m] + (size_t)step * 64, (unsigned)(part_steps < AHEAD ? part_steps : AHEAD) * 1024);
   }
   dependency_wait();
-  dependency_release();
   int n = *p.n;
   if (row0 >= n) return;
-  int left = (n - row0 - my_row + 7) / 8, mine = left < WIDE_NT ? left : WIDE_NT; /* blocks of 8 rows; may be negative */
+  int left = (n - row0 - my_row + 7) / 8, mine = left < NT ? left : NT; /* blocks of 8 rows; may be negative */
 
   const uint16_t *input = (before ? p.input : p.second) + (size_t)(row0 + my_row + g) * p.ld + 8 * t;
-  auto load = [&](int at, uint4 (&to_a)[WIDE_TILES][2], uint4 (&to_x)[WIDE_NT]) {
+  auto load = [&](int at, uint4 (&to_a)[WIDE_TILES][2], uint4 (&to_x)[NT]) {
 #pragma unroll
     for (int m = 0; m < WIDE_TILES; m++)
       for (int h = 0; h < 2; h++) to_a[m][h] = load_shared_stream(weights[m] + (size_t)at * 64 + h * 32);
 #pragma unroll
-    for (int j = 0; j < WIDE_NT; j++)
+    for (int j = 0; j < NT; j++)
       if (j < mine) to_x[j] = *reinterpret_cast<const uint4 *>(input + (size_t)8 * j * p.ld + 32 * at);
   };
-  float sum[WIDE_TILES][WIDE_NT][4];
+  float sum[WIDE_TILES][NT][4];
   bool begun = false;
   auto end_slice = [&] { /* every lane has numbers of its own */
 #pragma unroll
     for (int m = 0; m < WIDE_TILES; m++)
 #pragma unroll
-      for (int j = 0; j < WIDE_NT; j++)
+      for (int j = 0; j < NT; j++)
         for (int i = 0; i < 4; i++) {
           int row = my_row + 8 * j + 2 * t + i % 2;
-          float *total = totals + ((my_tile + m) * WIDE_ROWS + row) * 16 + g + i / 2 * 8;
+          float *total = totals + ((my_tile + m) * BLOCK_ROWS + row) * 16 + g + i / 2 * 8;
           *total = (begun ? *total : 0.0f) + sum[m][j][i];
           sum[m][j][i] = 0.0f;
         }
@@ -174,7 +180,7 @@ static __global__ __launch_bounds__(WIDE_WARPS *WARP) void k_matmul_wide(product
 #pragma unroll
   for (int m = 0; m < WIDE_TILES; m++)
 #pragma unroll
-    for (int j = 0; j < WIDE_NT; j++)
+    for (int j = 0; j < NT; j++)
       for (int i = 0; i < 4; i++) sum[m][j][i] = 0.0f;
 
   int first = step, slice = 0, slice_end = first + part_steps / SLICES;
@@ -194,7 +200,7 @@ static __global__ __launch_bounds__(WIDE_WARPS *WARP) void k_matmul_wide(product
 #pragma unroll
       for (int h = 0; h < 2; h++)
 #pragma unroll
-        for (int j = 0; j < WIDE_NT; j++) {
+        for (int j = 0; j < NT; j++) {
           if (j >= mine) continue;
           unsigned k_of[2] = {h ? x[i][j].z : x[i][j].x, h ? x[i][j].w : x[i][j].y};
 #pragma unroll
@@ -207,21 +213,24 @@ static __global__ __launch_bounds__(WIDE_WARPS *WARP) void k_matmul_wide(product
   }
   end_slice();
   __syncthreads();
-  finish_block<TYPE>(f, totals, 1, WIDE_ROWS, block_tile, tiles < BLOCK_TILES ? tiles : BLOCK_TILES, part, row0, n);
+  finish_block<TYPE>(f, totals, 1, BLOCK_ROWS, block_tile, tiles < BLOCK_TILES ? tiles : BLOCK_TILES, part, row0, n);
 }
 
-constexpr size_t WIDE_SHARED = sizeof(float) * BLOCK_TILES * WIDE_ROWS * 16;
+template <int NT> constexpr size_t WIDE_SHARED = sizeof(float) * BLOCK_TILES * 16 * NT * 16;
 
-template <number TYPE, class FINISH>
+template <number TYPE, int NT, class FINISH>
 static cudaError_t start_wide(cudaStream_t stream, const product &p, const FINISH &f, int rows) {
   int middle = p.second_from < p.end_tile ? p.second_from : p.end_tile;
   int blocks = blocks_of(middle - p.first_tile, BLOCK_TILES) + blocks_of(p.end_tile - middle, BLOCK_TILES);
-  dim3 grid((unsigned)(rows / WIDE_ROWS), (unsigned)blocks, (unsigned)p.m.splits);
-  return launch(stream, grid, WIDE_WARPS * WARP, WIDE_SHARED, k_matmul_wide<TYPE, FINISH>, p, f);
+  dim3 grid((unsigned)(rows / (16 * NT)), (unsigned)blocks, (unsigned)p.m.splits);
+  return launch(stream, grid, WIDE_WARPS * WARP, WIDE_SHARED<NT>, k_matmul_wide<TYPE, NT, FINISH>, p, f);
 }
 
+constexpr int WIDE_NT = WIDE_ROWS / 16; /* those of 64 rows need no more shared memory than any kernel has */
+
 template <number TYPE, class FINISH> static cudaError_t prepare() {
-  return cudaFuncSetAttribute(k_matmul_wide<TYPE, FINISH>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)WIDE_SHARED);
+  return cudaFuncSetAttribute(k_matmul_wide<TYPE, WIDE_NT, FINISH>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              (int)WIDE_SHARED<WIDE_NT>);
 }
 
 cudaError_t multiply_prepare(number type) {
@@ -242,8 +251,8 @@ static cudaError_t choose(cudaStream_t stream, const product &p, const FINISH &f
   case 8: return start<TYPE, 1>(stream, p, f, rows);
   case 16: return start<TYPE, 2>(stream, p, f, rows);
   case 32: return start<TYPE, 4>(stream, p, f, rows);
-  case 64: return start<TYPE, 8>(stream, p, f, rows);
-  default: return start_wide<TYPE>(stream, p, f, rows);
+  case 64: return start_wide<TYPE, 4>(stream, p, f, rows);
+  default: return start_wide<TYPE, WIDE_NT>(stream, p, f, rows);
   }
 }
 

@@ -19,8 +19,8 @@ static __device__ __forceinline__ float block_sum(float v, float *shared) {
 template <number TYPE> static __global__ __launch_bounds__(THREADS) void k_norm(norm_job a) {
   DYNAMIC_SHARED(float, row); /* [hidden], then [WARPS] */
   float *sums = row + a.hidden;
-  dependency_wait();
   dependency_release();
+  dependency_wait();
   int i = blockIdx.x;
   if (i >= *a.n) return;
   int r = a.wanted ? a.wanted[i] : i;

@@ -8,8 +8,8 @@
 #include "pack.cuh"
 
 static __global__ void k_pack(uint16_t *data, int steps, pair_map map, const uint16_t *source, int row, int cols, int k0) {
-  dependency_wait();
   dependency_release();
+  dependency_wait();
   int column = (int)(blockIdx.y * blockDim.x + threadIdx.x);
   if (column >= cols) return;
   place to = place_of(map, row + (int)blockIdx.x);
@@ -28,8 +28,8 @@ cudaError_t pack(cudaStream_t stream, const matrix &to, pair_map map, const uint
 
 /* A thread has the numbers of a lane: 8 k of two outputs. */
 static __global__ void k_unpack(const uint4 *data, int steps, uint4 *to) {
-  dependency_wait();
   dependency_release();
+  dependency_wait();
   int item = (int)(blockIdx.x * blockDim.x + threadIdx.x), step = item / WARP, lane = item % WARP;
   if (step >= steps) return;
   const uint4 *from = data + ((size_t)blockIdx.y * steps + step) * 64 + lane;

@@ -4,8 +4,8 @@
 constexpr int THREADS = 256, UNROLL = 8;
 
 static __global__ void k_read(const uint4 *data, size_t count, unsigned *sink) {
-  dependency_wait();
   dependency_release();
+  dependency_wait();
   size_t stride = (size_t)gridDim.x * blockDim.x;
   unsigned sum = 0;
   for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride * UNROLL) {
