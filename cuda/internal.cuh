@@ -17,6 +17,8 @@ constexpr int CHUNK_GROUP = 256;  /* of which so many share what has room for RO
 constexpr int PIECE = 4096;       /* most outputs of a chunk's product that are computed together, a multiple of 16 */
 constexpr int PATH = 64;          /* slots of a path that there is room for per row, taken together */
 constexpr int GROUP = 16;         /* rows whose attention to a shared prefix is computed together */
+constexpr int OWN = 8;            /* rows of a tree that share a part where their paths begin */
+constexpr int PLACES = 512;       /* blocks that a device has room for at once, about: fewer are not made fewer yet */
 constexpr int SPLIT = 128;        /* keys of one part of an attention: part s has logical positions s * SPLIT and on */
 constexpr int PARTIALS = 8;       /* most parts of the sum over k of a matrix product */
 constexpr int LOGIT_BLOCK = 1024; /* ids whose logits are reduced together */
@@ -71,7 +73,7 @@ struct pass_rows {
   pass_header *header;
   dt_sampling *sampling; /* [ROWS] of the wanted rows */
   int32_t *token, *position, *sequence, *slot, *prefix, *path_at, *wanted; /* [ROWS] */
-  int4 *unit;    /* of attention: first row, rows, part, 0 */
+  int4 *unit;    /* of attention: first row, rows, part, and from which key of it on each row has its own (SPLIT: none) */
   int32_t *path; /* row r's begins at path_at[r]; behind the units, in the same memory */
 };
 constexpr int ROWS_HEADER = 32; /* bytes; and those before the units: */

@@ -14,20 +14,25 @@ static bool is_text(const dt_rows *rows, int first, int n) {
 static int add_text_units(const pass_rows &to, int first, int n, int units) {
   for (int part = 0; part <= to.position[first + n - 1] / SPLIT; part++) {
     int before = part * SPLIT - to.position[first], skipped = before > 0 ? before : 0;
-    to.unit[units++] = make_int4(first + skipped, n - skipped, part, 0);
+    to.unit[units++] = make_int4(first + skipped, n - skipped, part, SPLIT);
   }
   return units;
 }
 
-/* Rows of a tree: the parts that lie in the prefix of all, then what is left of each row. */
-static int add_tree_units(const pass_rows &to, int first, int n, int units) {
+/* Rows of a tree: the parts that lie in the prefix of all; the part where that ends, together or each row by itself; and
+ * what is left of each row. */
+static int add_tree_units(const pass_rows &to, int first, int n, int together, int units) {
   int common = to.prefix[first];
   for (int i = 1; i < n; i++) common = to.prefix[first + i] < common ? to.prefix[first + i] : common;
   int shared = common / SPLIT;
-  for (int part = 0; part < shared; part++) to.unit[units++] = make_int4(first, n, part, 0);
+  for (int part = 0; part < shared; part++) to.unit[units++] = make_int4(first, n, part, SPLIT);
+  for (int i = 0; i < n; i += together) {
+    int rows = n - i < together ? n - i : together;
+    to.unit[units++] = make_int4(first + i, rows, shared, rows > 1 ? common - shared * SPLIT : (int)SPLIT);
+  }
   for (int i = 0; i < n; i++)
-    for (int part = shared; part <= to.position[first + i] / SPLIT; part++)
-      to.unit[units++] = make_int4(first + i, 1, part, 0);
+    for (int part = shared + 1; part <= to.position[first + i] / SPLIT; part++)
+      to.unit[units++] = make_int4(first + i, 1, part, SPLIT);
   return units;
 }
 
@@ -42,10 +47,10 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
     to.prefix[n] = rows->prefix[first + n];
     paths += (size_t)rows->path_len[first + n];
   }
-  int units = 0;
+  int units = 0, together = n * c->weights->heads > PLACES ? OWN : 1; /* either way the same bits */
   for (int i = 0, same; i < n; i += same) {
     for (same = 1; same < GROUP && i + same < n && to.sequence[i + same] == to.sequence[i];) same++;
-    units = is_text(rows, first + i, same) ? add_text_units(to, i, same, units) : add_tree_units(to, i, same, units);
+    units = is_text(rows, first + i, same) ? add_text_units(to, i, same, units) : add_tree_units(to, i, same, together, units);
   }
   int at = 4 * units; /* paths lie behind the units */
   for (int i = 0; i < n; i++) {

@@ -42,6 +42,17 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   }
 }
 
+/* With many heads, rows of a tree share what they have in common of the part where its prefix ends, and all the same bits. */
+static void rows_that_share_work_have_the_bits_of_plain_decoding(void **state) {
+  (void)state;
+  const int prefixes[] = {126, 131, 128, 245};
+  model_shape shape = cuda_shape(1);
+  shape.layers = 1, shape.heads = 16, shape.kv_heads = 4, shape.head_dim = 16;
+  random_model *m = random_model_new(&shape, 12);
+  for (size_t p = 0; p < (emulated ? 2 : 4); p++) check_prefix(&m->desc, prefixes[p], MOST, true);
+  random_model_free(m);
+}
+
 /* The prompt, in passes of any size and with another sequence's rows in between, leaves the same cache. */
 static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
   (void)state;
@@ -171,6 +182,7 @@ int main(void) {
   cuda_device_or_skip();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
+      cmocka_unit_test(rows_that_share_work_have_the_bits_of_plain_decoding),
       cmocka_unit_test(a_prompt_pass_has_the_bits_of_plain_decoding),
       cmocka_unit_test(results_are_those_of_the_logits),
       cmocka_unit_test(moved_rows_serve_as_if_computed_there),
