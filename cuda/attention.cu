@@ -151,8 +151,7 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
   DYNAMIC_SHARED(int, shared);
   room s = rooms(shared);
   dependency_release();
-  dependency_wait();
-  if ((int)blockIdx.x >= a.rows.header->units) return;
+  if ((int)blockIdx.x >= a.rows.header->units) return dependency_wait();
   int4 unit = a.rows.unit[blockIdx.x];
   work u = {unit.x, unit.y, unit.z, unit.w, (int)blockIdx.y, nullptr, nullptr};
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
@@ -164,11 +163,12 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
   if (apart)
     for (int item = threadIdx.x; item < u.rows * SPLIT; item += WARPS * WARP)
       if (item % SPLIT >= u.own / 16 * 16) s.own_slot[item] = slot_of(a, u, item / SPLIT, item % SPLIT, count_of(a, u, item / SPLIT));
-  __syncthreads();
-
   int first = warp * KEYS, mine = common - first; /* may be negative */
   int lower = g < u.rows ? g : 0, upper = g + 8 < u.rows ? g + 8 : 0;
   int keys_of_row[2] = {count_of(a, u, lower) - first, count_of(a, u, upper) - first};
+  dependency_wait();
+  __syncthreads();
+
   float score[TILES][4] = {};
   if (mine > 0) {
     const uint16_t *key_of[TILES];

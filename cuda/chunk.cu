@@ -32,11 +32,12 @@ cudaError_t chunk_store(const enqueuer *q, const matrix &m, const uint16_t *inpu
 /* Thread i of a row has pair first_pair + i. */
 template <number TYPE> static __global__ void k_spread(spread s, const float *sums, int ld, int first_pair, int pairs) {
   dependency_release();
-  dependency_wait();
   int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), row = (int)blockIdx.y;
-  if (i >= pairs) return;
+  if (i >= pairs) return dependency_wait();
+  spread_spot to = spot_of<TYPE>(s, first_pair + i, 0, row);
+  dependency_wait();
   float2 sum = *reinterpret_cast<const float2 *>(sums + (size_t)row * ld + 2 * i);
-  finish<TYPE>(s, first_pair + i, 0, row, sum.x, sum.y);
+  finish<TYPE>(s, first_pair + i, to, sum.x, sum.y);
 }
 
 static cudaError_t spread_rows(const enqueuer *q, const spread &s, int group, int tile, int tiles) {

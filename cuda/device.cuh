@@ -112,9 +112,10 @@ __device__ __forceinline__ void prefetch(const void *p, unsigned bytes) {
 
 /* Programmatic dependent launch: a kernel may begin while the one before it still runs, as soon as all blocks of that one
  * have begun and called dependency_release(), which they do at once: what multiprocessors have room for at the end of a
- * kernel then asks for the weights of the next ones. Every thread of every kernel calls dependency_wait() before it reads or
- * writes anything but weights: when the wait is over the kernel before it has ended, and with it, since that one waited too,
- * all before that, and their writes are seen. */
+ * kernel then asks for the weights of the next ones. Every thread of every kernel calls dependency_wait() before it reads
+ * what a kernel of its pass writes, or writes anything: before that it may read weights and the pass's rows, which were copied
+ * up before its first kernel began, so that the latency of these loads passes while it waits anyway. When the wait is over
+ * the kernel before it has ended, and with it, since that one waited too, all before that, and their writes are seen. */
 __device__ __forceinline__ void dependency_wait() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

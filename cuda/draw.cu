@@ -152,10 +152,11 @@ static __device__ int best_allowed(const dt_sampling &s, int position, const flo
 static __global__ __launch_bounds__(THREADS) void k_draw(reduction a) {
   DYNAMIC_SHARED(bins, b);
   dependency_release();
-  dependency_wait();
   int j = blockIdx.x;
-  if (j >= a.rows.header->wanted) return;
+  if (j >= a.rows.header->wanted) return dependency_wait();
   dt_sampling s = a.rows.sampling[j];
+  int position = a.rows.position[a.rows.wanted[j]];
+  dependency_wait();
   if (!draw_is_filtered(&s)) return;
   const float *logits = a.logits + (size_t)j * a.vocab;
   bool nan;
@@ -163,7 +164,7 @@ static __global__ __launch_bounds__(THREADS) void k_draw(reduction a) {
   int id = -1;
   if (!nan) {
     uint64_t cut = last_allowed(s, logits, a.vocab, largest, b);
-    id = best_allowed(s, a.rows.position[a.rows.wanted[j]], logits, a.vocab, largest, cut, b);
+    id = best_allowed(s, position, logits, a.vocab, largest, cut, b);
   }
   if (threadIdx.x == 0) a.results.argmax[j] = id;
 }

@@ -22,7 +22,7 @@ constexpr int PLACES = 512;       /* blocks that a device has room for at once, 
 constexpr int SPLIT = 128;        /* keys of one part of an attention: part s has logical positions s * SPLIT and on */
 constexpr int PARTIALS = 8;       /* most parts of the sum over k of a matrix product */
 constexpr int LOGIT_BLOCK = 1024; /* ids whose logits are reduced together */
-constexpr int MAX_HEAD = 256;
+constexpr int MAX_HEAD = 256, MAX_HIDDEN = 8192;
 
 struct dt_backend {
   int device;

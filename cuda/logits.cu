@@ -26,10 +26,12 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
   uint64_t *best = key + LOGIT_BLOCK;
   float *number = reinterpret_cast<float *>(best + WARPS), *second = number + WARPS;
   dependency_release();
-  dependency_wait();
   int block = blockIdx.x, j = blockIdx.y, warp = threadIdx.x / WARP;
   int ids = a.top ? a.rows.header->top_vocab : a.vocab;
-  if (j >= a.rows.header->wanted || block * LOGIT_BLOCK >= ids) return;
+  if (j >= a.rows.header->wanted || block * LOGIT_BLOCK >= ids) return dependency_wait();
+  dt_sampling s = a.rows.sampling[j];
+  int position = a.rows.position[a.rows.wanted[j]];
+  dependency_wait();
   unsigned counter = (unsigned)block * THREADS + threadIdx.x;
   int first = first_of(counter), nan = 0;
   float logit[SHARING], score[SHARING], largest = -3.40282347e38f; /* of infinities no differences */
@@ -39,8 +41,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
     nan |= logit[i] != logit[i];
     largest = fmaxf(largest, logit[i]);
   }
-  dt_sampling s = a.rows.sampling[j];
-  if (s.temp > 0.0f && (a.top || !draw_is_filtered(&s))) add_noise(s, a.rows.position[a.rows.wanted[j]], counter, score);
+  if (s.temp > 0.0f && (a.top || !draw_is_filtered(&s))) add_noise(s, position, counter, score);
   uint64_t mine = 0;
   for (int i = 0; i < SHARING; i++) {
     uint64_t k = first + 16 * i < ids ? key_of(score[i], first + 16 * i) : 0;
@@ -80,10 +81,10 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
 
 /* The candidates of a row, by one warp: lane l has the sorted lists of blocks l, l + 32, .. and how far it took each; at
  * last lane i has candidate i. */
-static __device__ void merge(const reduction &a, size_t first, int blocks, int j, double largest, double log_sum, bool usable,
-                             int *taken) {
+static __device__ void merge(const reduction &a, size_t first, int blocks, int j, int count, double largest, double log_sum,
+                             bool usable, int *taken) {
   const uint64_t *best = a.best + first * CHECK_TOP;
-  int lane = threadIdx.x, count = a.rows.header->top_k;
+  int lane = threadIdx.x;
   uint64_t own = 0;
   for (int b = lane; b < blocks; b += WARP) taken[b] = 0;
   for (int i = 0; i < count; i++) {
@@ -108,11 +109,11 @@ static_assert(CHECK_TOP <= WARP, "a lane for every candidate");
 static __global__ __launch_bounds__(WARP) void k_reduce_rows(reduction a) {
   DYNAMIC_SHARED(int, taken); /* [blocks of ids] */
   dependency_release();
-  dependency_wait();
   int j = blockIdx.x;
-  if (j >= a.rows.header->wanted) return;
+  if (j >= a.rows.header->wanted) return dependency_wait();
   int all = (a.vocab + LOGIT_BLOCK - 1) / LOGIT_BLOCK, ids = a.top ? a.rows.header->top_vocab : a.vocab;
-  int blocks = (ids + LOGIT_BLOCK - 1) / LOGIT_BLOCK;
+  int blocks = (ids + LOGIT_BLOCK - 1) / LOGIT_BLOCK, count = a.rows.header->top_k;
+  dependency_wait();
   size_t first = (size_t)j * all;
   float largest = -INFINITY, nans = 0.0f;
   uint64_t best = 0;
@@ -142,7 +143,7 @@ static __global__ __launch_bounds__(WARP) void k_reduce_rows(reduction a) {
     a.results.confidence[j] = usable ? 1.0f / sum : 0.0f;
     a.results.entropy[j] = usable ? (float)(log_sum - (double)weighted / (double)sum) : 0.0f;
   }
-  merge(a, first, blocks, j, (double)largest, log_sum, usable, taken);
+  merge(a, first, blocks, j, count, (double)largest, log_sum, usable, taken);
 }
 
 cudaError_t reduce_logits(cudaStream_t stream, const reduction &a, int rows) {

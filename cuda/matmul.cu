@@ -22,13 +22,15 @@
 
 constexpr int WARPS = 4, SLICES = 4, DEPTH = 4, PREFETCH = 32 << 10;
 
+template <number TYPE, class FINISH> using spot_type = decltype(spot_of<TYPE>(FINISH{}, 0, 0, 0));
+
 /* Of a block: sums [tiles][rows][16 outputs], or, where there is one tile, [slices][rows][16 outputs] to be added. Lies in
- * shared memory, so that neighbours finish neighbouring pairs. */
+ * shared memory, so that neighbours finish neighbouring pairs. `spots`: null, or of each thread's only pair. */
 template <number TYPE, class FINISH>
-static __device__ __forceinline__ void finish_block(const FINISH &f, const float *sums, int slices, int rows, int first_tile,
-                                                    int tiles, int part, int row0, int n) {
+static __device__ __forceinline__ void finish_block(const FINISH &f, const float *sums, int slices, int rows, int first_tile, int tiles,
+                                                    int part, int row0, int n, const spot_type<TYPE, FINISH> *spots) {
   for (int item = threadIdx.x; item < tiles * 8 * rows; item += blockDim.x) {
-    int q = item % (tiles * 8), row = item / (tiles * 8);
+    int q = item % (tiles * 8), row = item / (tiles * 8), pair = first_tile * 8 + q;
     if (row0 + row >= n) continue;
     float v[2];
     for (int i = 0; i < 2; i++) {
@@ -36,8 +38,14 @@ static __device__ __forceinline__ void finish_block(const FINISH &f, const float
       v[i] = from[0];
       for (int s = 1; s < slices; s++) v[i] += from[s * rows * 16];
     }
-    finish<TYPE>(f, first_tile * 8 + q, part, row0 + row, v[0], v[1]);
+    finish<TYPE>(f, pair, spots ? spots[item] : spot_of<TYPE>(f, pair, part, row0 + row), v[0], v[1]);
   }
+}
+
+/* Of shared memory: [warp][8 NT rows][16 outputs] sums, then, with one pair or none for each thread, their spots. */
+template <int NT> constexpr size_t SUMS = WARPS * 8 * NT * 16;
+template <number TYPE, int NT, class FINISH> constexpr size_t shared_bytes() {
+  return sizeof(float) * SUMS<NT> + (NT > 2 ? 0 : sizeof(spot_type<TYPE, FINISH>) * WARPS * WARP);
 }
 
 /* NT: blocks of 8 rows. */
@@ -64,9 +72,13 @@ template <number TYPE, int NT, class FINISH> static __global__ __launch_bounds__
     unsigned bytes = (unsigned)(end - step - DEPTH) * 1024;
     prefetch(weights + (size_t)(step + DEPTH) * 64, bytes < PREFETCH / WARPS ? bytes : PREFETCH / WARPS);
   }
-  dependency_wait();
   int n = *p.n;
-  if (row0 >= n) return;
+  if (row0 >= n) return dependency_wait();
+  DYNAMIC_SHARED(float, shared);
+  auto spots = MANY ? nullptr : reinterpret_cast<spot_type<TYPE, FINISH> *>(shared + SUMS<NT>);
+  int own = threadIdx.x;
+  if (!MANY && own < 8 * 8 * NT && row0 + own / 8 < n) spots[own] = spot_of<TYPE>(f, block_tile * 8 + own % 8, part, row0 + own / 8);
+  dependency_wait();
 
   const uint16_t *input = (tile < p.second_from ? p.input : p.second) + (size_t)(row0 + g) * p.ld + 8 * t;
   float sum[NT][4], total[NT][4];
@@ -106,7 +118,6 @@ template <number TYPE, int NT, class FINISH> static __global__ __launch_bounds__
     }
   }
 
-  DYNAMIC_SHARED(float, shared); /* [warp][8 NT rows][16 outputs] */
   float *mine = shared + warp * 8 * NT * 16;
 #pragma unroll
   for (int j = 0; j < NT; j++)
@@ -116,7 +127,7 @@ template <number TYPE, int NT, class FINISH> static __global__ __launch_bounds__
     }
   __syncthreads();
   int tiles = p.end_tile - block_tile < TILES ? p.end_tile - block_tile : TILES;
-  finish_block<TYPE>(f, shared, MANY ? 1 : SLICES, 8 * NT, block_tile, tiles, part, row0, n);
+  finish_block<TYPE>(f, shared, MANY ? 1 : SLICES, 8 * NT, block_tile, tiles, part, row0, n, spots);
 }
 
 /* Many rows, 16 NT of them in a block: warps 2 i and 2 i + 1 have WIDE_TILES tiles each of half the rows. What the slices so
@@ -148,8 +159,8 @@ static __global__ __launch_bounds__(WIDE_WARPS *WARP, BLOCKS<NT>) void k_matmul_
     weights[m] = p.m.data + (size_t)(block_tile + tile) * p.m.steps * 64 + lane;
     if (lane == 0 && step < end) prefetch(weights[m] + (size_t)step * 64, (unsigned)(part_steps < AHEAD ? part_steps : AHEAD) * 1024);
   }
-  dependency_wait();
   int n = *p.n;
+  dependency_wait();
   if (row0 >= n) return;
   int left = (n - row0 - my_row + 7) / 8, mine = left < NT ? left : NT; /* blocks of 8 rows; may be negative */
 
@@ -213,7 +224,8 @@ static __global__ __launch_bounds__(WIDE_WARPS *WARP, BLOCKS<NT>) void k_matmul_
   }
   end_slice();
   __syncthreads();
-  finish_block<TYPE>(f, totals, 1, BLOCK_ROWS, block_tile, tiles < BLOCK_TILES ? tiles : BLOCK_TILES, part, row0, n);
+  finish_block<TYPE>(f, totals, 1, BLOCK_ROWS, block_tile, tiles < BLOCK_TILES ? tiles : BLOCK_TILES, part, row0, n,
+                     nullptr);
 }
 
 template <int NT> constexpr size_t WIDE_SHARED = sizeof(float) * BLOCK_TILES * 16 * NT * 16;
@@ -242,7 +254,7 @@ template <number TYPE, int NT, class FINISH>
 static cudaError_t start(cudaStream_t stream, const product &p, const FINISH &f, int rows) {
   int tiles = NT > 2 ? WARPS : 1;
   dim3 grid((unsigned)(rows / (8 * NT)), (unsigned)blocks_of(p.end_tile - p.first_tile, tiles), (unsigned)p.m.splits);
-  return launch(stream, grid, WARPS * WARP, sizeof(float) * WARPS * 8 * NT * 16, k_matmul<TYPE, NT, FINISH>, p, f);
+  return launch(stream, grid, WARPS * WARP, shared_bytes<TYPE, NT, FINISH>(), k_matmul<TYPE, NT, FINISH>, p, f);
 }
 
 template <number TYPE, class FINISH>

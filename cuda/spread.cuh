@@ -13,35 +13,39 @@ static __device__ __forceinline__ float activate(dt_act_kind act, float x) {
   return x;
 }
 
-/* Sums a and b of the outputs of a pair, of a row of the pass. */
-template <number TYPE> static __device__ __forceinline__ void finish(const store &s, int pair, int part, int row, float a, float b) {
-  float *out = s.out + part * s.part_stride + (size_t)row * s.outputs;
-  if (2 * pair < s.outputs) out[2 * pair] = a;
-  if (2 * pair + 1 < s.outputs) out[2 * pair + 1] = b;
+/* Where the sums of a pair of outputs go, and what they meet there: nothing that a kernel of the pass writes, so that a kernel
+ * may ask for it before it waits. */
+struct store_spot {
+  float *to;
+  int count; /* of the outputs, 0 to 2 */
+};
+struct spread_spot {
+  float2 bias;
+  bool rotates;
+  float cosine, sine;
+  uint16_t *first, *second; /* null: padding */
+};
+
+template <number TYPE> static __device__ __forceinline__ store_spot spot_of(const store &s, int pair, int part, int row) {
+  int left = s.outputs - 2 * pair;
+  return {s.out + part * s.part_stride + (size_t)row * s.outputs + 2 * pair, left < 2 ? left : 2};
 }
 
-template <number TYPE> static __device__ __forceinline__ void finish(const spread &s, int pair, int, int row, float a, float b) {
-  float2 bias = s.bias[pair];
-  a += bias.x, b += bias.y;
+template <number TYPE> static __device__ __forceinline__ spread_spot spot_of(const spread &s, int pair, int, int row) {
+  spread_spot p = {s.bias[pair], false, 0.0f, 0.0f, nullptr, nullptr};
   if (pair >= s.inner_from) {
     uint16_t *inner = s.inner + (size_t)row * s.inner_ld;
-    int i = pair - s.inner_from;
-    if (s.gated) {
-      if (i < s.inter) inner[i] = narrow<TYPE>(activate(s.act, a) * b);
-    } else {
-      if (2 * i < s.inter) inner[2 * i] = narrow<TYPE>(activate(s.act, a));
-      if (2 * i + 1 < s.inter) inner[2 * i + 1] = narrow<TYPE>(activate(s.act, b));
-    }
-    return;
+    int i = (s.gated ? 1 : 2) * (pair - s.inner_from);
+    if (i < s.inter) p.first = inner + i;
+    if (i + 1 < s.inter && !s.gated) p.second = inner + i + 1;
+    return p;
   }
   int pairs = s.head_dim / 2, rotating = s.rotary / 2, head = pair / pairs, j = pair % pairs;
-  if (head >= s.heads + 2 * s.kv_heads) return; /* padding */
+  if (head >= s.heads + 2 * s.kv_heads) return p;
   int d0 = j < rotating ? j : s.rotary + 2 * (j - rotating), d1 = j < rotating ? j + rotating : d0 + 1;
   if (j < rotating && head < s.heads + s.kv_heads) {
     size_t angle = (size_t)s.position[row] * rotating + j;
-    float c = s.cosine[angle], i = s.sine[angle], x = a;
-    a = fmaf(x, c, -(b * i));
-    b = fmaf(b, c, x * i);
+    p.rotates = true, p.cosine = s.cosine[angle], p.sine = s.sine[angle];
   }
   uint16_t *to;
   if (head < s.heads) {
@@ -51,7 +55,24 @@ template <number TYPE> static __device__ __forceinline__ void finish(const sprea
     int g = head - s.heads - (value ? s.kv_heads : 0);
     to = (value ? s.values : s.keys) + ((s.sequence[row] * s.sequence_stride + g) * s.slots + s.slot[row]) * s.dim;
   }
-  to[d0] = narrow<TYPE>(a), to[d1] = narrow<TYPE>(b);
+  p.first = to + d0, p.second = to + d1;
+  return p;
+}
+
+template <number TYPE> static __device__ __forceinline__ void finish(const store &, int, const store_spot &p, float a, float b) {
+  if (p.count > 0) p.to[0] = a;
+  if (p.count > 1) p.to[1] = b;
+}
+
+template <number TYPE> static __device__ __forceinline__ void finish(const spread &s, int pair, const spread_spot &p, float a, float b) {
+  a += p.bias.x, b += p.bias.y;
+  if (pair >= s.inner_from) {
+    if (p.first) *p.first = narrow<TYPE>(s.gated ? activate(s.act, a) * b : activate(s.act, a));
+    if (p.second) *p.second = narrow<TYPE>(activate(s.act, b));
+  } else if (p.first) {
+    *p.first = narrow<TYPE>(p.rotates ? fmaf(a, p.cosine, -(b * p.sine)) : a);
+    *p.second = narrow<TYPE>(p.rotates ? fmaf(b, p.cosine, a * p.sine) : b);
+  }
 }
 
 #endif

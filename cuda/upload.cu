@@ -238,6 +238,9 @@ static dt_status check_supported(const dt_model_desc *d, dt_error *err) {
   if (d->head_dim % 2 || d->head_dim > MAX_HEAD)
     return dt_fail(err, DT_EINPUT, "the CUDA backend computes with heads of an even size up to %d, this model's have %d: "
                    "use --backend cpu", (int)MAX_HEAD, d->head_dim);
+  if (d->hidden > MAX_HIDDEN)
+    return dt_fail(err, DT_EINPUT, "the CUDA backend computes with a hidden size up to %d, this model's is %d: use --backend cpu",
+                   (int)MAX_HIDDEN, d->hidden);
   return DT_OK;
 }
 

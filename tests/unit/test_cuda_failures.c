@@ -16,6 +16,11 @@ static void models_it_cannot_compute_are_refused(void **state) {
   random_model *m = random_model_new(&odd, 1);
   fails(dt_cuda_ops.upload(b, &m->desc, &w, &err), DT_EINPUT, "this model's have 81: use --backend cpu");
   random_model_free(m);
+  model_shape wide = cuda_shape(3);
+  wide.hidden = 8200;
+  m = random_model_new(&wide, 1);
+  fails(dt_cuda_ops.upload(b, &m->desc, &w, &err), DT_EINPUT, "a hidden size up to 8192, this model's is 8200");
+  random_model_free(m);
   dt_cuda_ops.close(b);
   fails(dt_cuda_ops.open(&(dt_backend_options){.variant = "fast", .threads = 1}, &b, &err), DT_EINPUT,
         "no variant 'fast'");
