@@ -3,6 +3,9 @@
  * launches at once, so the emulation finds wrong logic and, under the address sanitizer, wrong addresses, but no races
  * between blocks. Shared memory is dynamic only, of exactly the size asked for and full of NaN; so is fresh device memory.
  *
+ * With CUDA_EMU_WATCH in the environment, a dependent launch that reads before it waits what the kernels before it write
+ * finds it full of NaN, and what it writes there is lost.
+ *
  * Strict where a device is lenient: a collective whose threads do not all arrive, or arrive at different ones, a barrier
  * that some thread of the block has left, and a dependent launch whose thread ends without waiting are errors, reported
  * in a line before the program ends. */

@@ -28,7 +28,7 @@ namespace emu {
 namespace {
 
 enum { STACK = 256 << 10, MAX_THREADS = 1024, SHARED_DEFAULT = 48 << 10, SHARED_MOST = 227 << 10 };
-enum state { READY, AT_COLLECTIVE, AT_BARRIER, DONE };
+enum state { READY, AT_COLLECTIVE, AT_BARRIER, AT_WAIT, DONE };
 
 struct thread {
   void *sp;
@@ -58,6 +58,46 @@ faults plan = {1, (size_t)1 << 40, -1};
 size_t allocated;
 std::map<void *, size_t> sizes;
 cudaError_t sticky;
+
+/* While watching: device memory as it was when no kernel was under way, and what kernels have written since, which a
+ * dependent launch must not touch before it waits: hidden from each of its blocks until all its threads do. */
+constexpr size_t GRAIN = 256;
+struct region {
+  unsigned char *at;
+  std::vector<unsigned char> kept;
+};
+const bool watching = getenv("CUDA_EMU_WATCH") != nullptr;
+std::map<void *, std::vector<unsigned char>> settled;
+std::vector<region> unfinished;
+
+bool quiet = true; /* nothing was under way, and no kernel has begun since */
+
+void settle() { quiet = true; }
+
+void find_unfinished() {
+  unfinished.clear();
+  if (quiet) {
+    settled.clear();
+    for (auto &[p, bytes] : sizes) settled[p].assign(static_cast<unsigned char *>(p), static_cast<unsigned char *>(p) + bytes);
+    quiet = false;
+    return;
+  }
+  for (auto &[p, was] : settled) {
+    unsigned char *now = static_cast<unsigned char *>(p);
+    for (size_t i = 0; sizes.count(p) && i < was.size(); i += GRAIN) {
+      size_t n = was.size() - i < GRAIN ? was.size() - i : GRAIN;
+      if (memcmp(now + i, &was[i], n)) unfinished.push_back({now + i, std::vector<unsigned char>(n)});
+    }
+  }
+}
+
+void hide() {
+  for (region &r : unfinished) memcpy(r.kept.data(), r.at, r.kept.size()), memset(r.at, 0xff, r.kept.size());
+}
+
+void reveal() {
+  for (region &r : unfinished) memcpy(r.at, r.kept.data(), r.kept.size());
+}
 
 void leave_to_scheduler(bool forever) {
   thread *t = running;
@@ -150,9 +190,13 @@ void run_block(unsigned count) {
           if (threads[first + i].state == READY) run(&threads[first + i]);
       while (resolve(first, n));
     }
-    unsigned done = 0, waiting = 0;
-    for (unsigned i = 0; i < count; i++) done += threads[i].state == DONE, waiting += threads[i].state == AT_BARRIER;
+    unsigned done = 0, waiting = 0, held = 0;
+    for (unsigned i = 0; i < count; i++) {
+      done += threads[i].state == DONE, waiting += threads[i].state == AT_BARRIER;
+      held += threads[i].state == AT_WAIT;
+    }
     if (done == count) return;
+    if (held == count) reveal(), waiting = count;
     if (waiting != count) die("deadlock: of %u threads %u wait at __syncthreads and %u have ended", count, waiting, done);
     for (unsigned i = 0; i < count; i++) threads[i].state = READY;
   }
@@ -166,12 +210,14 @@ cudaError_t run_grid(const cudaLaunchConfig_t &config, const std::function<void(
   blockDim = config.blockDim;
   gridDim = grid;
   dependent = config.numAttrs > 0;
+  if (watching && dependent) find_unfinished();
   for (unsigned z = 0; z < grid.z; z++)
     for (unsigned y = 0; y < grid.y; y++)
       for (unsigned x = 0; x < grid.x; x++) {
         blockIdx = dim3(x, y, z);
         shared = static_cast<unsigned char *>(malloc(config.dynamicSmemBytes));
         memset(shared, 0xff, config.dynamicSmemBytes);
+        if (watching && dependent) hide();
         run_block(config.blockDim.x);
         free(shared);
       }
@@ -212,7 +258,12 @@ void barrier() {
   leave_to_scheduler(false);
 }
 
-void waited() { running->waited = true; }
+void waited() {
+  running->waited = true;
+  if (!watching || !dependent) return;
+  running->state = AT_WAIT;
+  leave_to_scheduler(false);
+}
 
 unsigned char *shared_memory() { return shared; }
 
@@ -310,22 +361,22 @@ cudaError_t cudaFree(void *p) {
 cudaError_t cudaFreeHost(void *p) { return cudaFree(p); }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t s) {
-  return perform(s, [=] { return memmove(to, from, bytes), sticky; });
+  return perform(s, [=] { return memmove(to, from, bytes), settle(), sticky; });
 }
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                               cudaMemcpyKind, cudaStream_t s) {
   return perform(s, [=] {
     for (size_t i = 0; i < height; i++)
       memmove(static_cast<char *>(to) + i * to_pitch, static_cast<const char *>(from) + i * from_pitch, width);
-    return sticky;
+    return settle(), sticky;
   });
 }
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s) {
-  return perform(s, [=] { return memset(p, value, bytes), sticky; });
+  return perform(s, [=] { return memset(p, value, bytes), settle(), sticky; });
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return *s = new stream{nullptr}, sticky; }
 cudaError_t cudaStreamDestroy(cudaStream_t s) { return delete s, cudaSuccess; }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return sticky; }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return settle(), sticky; }
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) { return s->capturing = new graph, sticky; }
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) {
   *g = s->capturing;
@@ -336,6 +387,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t g, unsigned 
   return *exec = new graph(*g), sticky;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t) {
+  settle();
   for (auto &node : exec->node) {
     cudaError_t e = node();
     if (e) return e;
