@@ -1,6 +1,7 @@
 /* A pass: rows to the device, its kernels as one graph, results back: one round trip. Rows are padded to a bucket and
  * kernels leave what lies behind the last row alone, so one graph serves all passes of a bucket; how many rows, units and
- * keys there are, the kernels read from the device's memory. */
+ * keys there are, the kernels read from the device's memory. Whole chunks of a prompt go through the same steps without a
+ * graph: there are too many kernels' worth of work for launches to matter. */
 #include "chunk.cuh"
 #include "gemm.cuh"
 #include "logits.cuh"
@@ -33,7 +34,7 @@ static product product_of(const enqueuer *q, const matrix &m, const uint16_t *in
   return {m, 0, m.tiles, m.tiles, input, nullptr, ld, &q->c->rows[0].header->n};
 }
 
-/* The product in parts, for the next norms to take up. */
+/* The product, for the next norms to take up. */
 static addend parts(enqueuer *q, const matrix &m, const uint16_t *input) {
   const dt_weights *w = q->w;
   if (q->chunk) return must(q, chunk_store(q, m, input)), addend{1, m.bias};

@@ -5,6 +5,12 @@
 
 #include "internal.cuh"
 
+static inline bool can_overlap() { /* devices before Hopper know no dependent launch */
+  int device = 0, major = 0;
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+}
+
 template <class... P, class... A>
 cudaError_t launch(cudaStream_t stream, dim3 grid, int threads, size_t shared, void (*kernel)(P...), const A &...args) {
   cudaLaunchAttribute dependent = {};
@@ -16,7 +22,7 @@ cudaError_t launch(cudaStream_t stream, dim3 grid, int threads, size_t shared, v
   config.dynamicSmemBytes = shared;
   config.stream = stream;
   config.attrs = &dependent;
-  config.numAttrs = 1;
+  config.numAttrs = can_overlap() ? 1 : 0;
   return cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
 

@@ -26,15 +26,15 @@ static inline void must(enqueuer *q, cudaError_t e) {
   if (q->failed == cudaSuccess) q->failed = e;
 }
 
+static inline int groups(const enqueuer *q) { return q->chunk ? CHUNK / CHUNK_GROUP : 1; }
+
 /* What x takes up before a norm: as many parts of a product in `partial`, and a bias; 0: the embeddings. */
 struct addend {
   int parts;
   const float2 *bias;
 };
 
-static inline int groups(const enqueuer *q) { return q->chunk ? CHUNK / CHUNK_GROUP : 1; }
-
-/* Then come the norms that are given, the second's result in normed2. `wanted`: of the rows that are, from x on. */
+/* x takes it up; then come the norms that are given, the second's result in normed2. `wanted`: only of the rows that are. */
 void step_norms(enqueuer *, addend, bool wanted, const float *weight1, const float *bias1, uint16_t *y1,
                 const float *weight2, const float *bias2);
 
@@ -44,7 +44,7 @@ spread step_spread(const enqueuer *, int group, int index, const matrix &, int i
 
 void step_attention(enqueuer *, int index);
 
-/* Pairs of q, k and v in the first product of a layer, and the tiles that hold them. */
+/* Tiles of a layer's first product that hold q, k and v. */
 static inline int attention_tiles(const dt_weights *w) {
   return blocks_of((w->heads + 2 * w->kv_heads) * (w->head_dim / 2), 8);
 }

@@ -4,7 +4,8 @@
  * between blocks. Shared memory is dynamic only, of exactly the size asked for and full of NaN; so is fresh device memory.
  *
  * With CUDA_EMU_WATCH in the environment, a dependent launch that reads before it waits what the kernels before it write
- * finds it full of NaN, and what it writes there is lost.
+ * finds it full of NaN, and what it writes there is lost; and blocks, warps and lanes take their turns last first, which
+ * shows most barriers that are missing.
  *
  * Strict where a device is lenient: a collective whose threads do not all arrive, or arrive at different ones, a barrier
  * that some thread of the block has left, and a dependent launch whose thread ends without waiting are errors, reported
@@ -168,6 +169,7 @@ struct cudaDeviceProp {
 
 cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDeviceFlags(unsigned flags);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);

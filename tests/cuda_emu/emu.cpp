@@ -70,6 +70,9 @@ const bool watching = getenv("CUDA_EMU_WATCH") != nullptr;
 std::map<void *, std::vector<unsigned char>> settled;
 std::vector<region> unfinished;
 
+/* The last first: what depends on an order that nothing enforces comes out otherwise. */
+unsigned in_turn(unsigned i, unsigned n) { return watching ? n - 1 - i : i; }
+
 bool quiet = true; /* nothing was under way, and no kernel has begun since */
 
 void settle() { quiet = true; }
@@ -183,11 +186,13 @@ bool resolve(unsigned first, unsigned n) {
 void run_block(unsigned count) {
   for (unsigned i = 0; i < count; i++) start(&threads[i], i);
   for (;;) {
-    for (unsigned first = 0; first < count; first += 32) {
-      unsigned n = count - first < 32 ? count - first : 32;
+    for (unsigned warps = (count + 31) / 32, w = 0; w < warps; w++) {
+      unsigned first = 32 * in_turn(w, warps), n = count - first < 32 ? count - first : 32;
       do
-        for (unsigned i = 0; i < n; i++)
-          if (threads[first + i].state == READY) run(&threads[first + i]);
+        for (unsigned i = 0; i < n; i++) {
+          thread *t = &threads[first + in_turn(i, n)];
+          if (t->state == READY) run(t);
+        }
       while (resolve(first, n));
     }
     unsigned done = 0, waiting = 0, held = 0;
@@ -214,7 +219,7 @@ cudaError_t run_grid(const cudaLaunchConfig_t &config, const std::function<void(
   for (unsigned z = 0; z < grid.z; z++)
     for (unsigned y = 0; y < grid.y; y++)
       for (unsigned x = 0; x < grid.x; x++) {
-        blockIdx = dim3(x, y, z);
+        blockIdx = dim3(in_turn(x, grid.x), in_turn(y, grid.y), in_turn(z, grid.z));
         shared = static_cast<unsigned char *>(malloc(config.dynamicSmemBytes));
         memset(shared, 0xff, config.dynamicSmemBytes);
         if (watching && dependent) hide();
@@ -311,6 +316,7 @@ cudaError_t cudaGetDeviceCount(int *n) {
   return plan.devices < 0 ? cudaErrorInsufficientDriver : cudaErrorNoDevice;
 }
 cudaError_t cudaSetDevice(int) { return sticky; }
+cudaError_t cudaGetDevice(int *device) { return *device = 0, cudaSuccess; }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) {
   strcpy(p->name, "emulated");

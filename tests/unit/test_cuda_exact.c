@@ -47,7 +47,7 @@ static void rows_that_share_work_have_the_bits_of_plain_decoding(void **state) {
   (void)state;
   const int prefixes[] = {126, 131, 128, 245};
   model_shape shape = cuda_shape(1);
-  shape.layers = 1, shape.heads = 16, shape.kv_heads = 4, shape.head_dim = 16;
+  shape.layers = 1, shape.heads = 16, shape.kv_heads = 4, shape.head_dim = 40;
   random_model *m = random_model_new(&shape, 12);
   for (size_t p = 0; p < (emulated ? 2 : 4); p++) check_prefix(&m->desc, prefixes[p], MOST, true);
   random_model_free(m);
