@@ -6,13 +6,13 @@
 #     check      the tests, the memory checker, four policies with the bundled pair                       (about 5 minutes)
 #     measure    passes of both shapes (random weights), and a synthetic Pythia-2.8B + 70M pair: four policies, memory
 #                                                                                                         (about 8 minutes)
-#     peers      transformers, plain and assisted, alternating with dtrun, on the pair that measure made  (about 8 minutes)
+#     peers      transformers, plain and assisted, alternating with dtrun, on that pair                    (about 8 minutes)
 #
 # A program of ours needs the C library and cuBLASLt, as the toolkit or a Python package brings it; the pair and the peers
 # python3 with torch, safetensors and transformers. What needs a thing that is missing is left out and says SKIPPED: torch
 # with CUDA is some 3 GB, and 64 MB may be carried; PYTHON (the environment's; else python3) may name an interpreter that has
 # it. What is printed goes to OUT (the environment's; else tests/bench/results), with device and commit. TOKENS (500),
-# PROMPTS (10) and PAIRS (a folder for the pairs, build/gpu/pairs) may be set. The minutes are guesses: it has never run on a
+# PROMPTS (10) and PAIRS (a folder for the pairs, build/pairs) may be set. The minutes are guesses: it has never run on a
 # GPU.
 #
 # What must be read, counted: a plain token of the 2.8B shape reads 5.29 GB of weights and 0.33 MB of cache per position of
@@ -50,7 +50,8 @@ check() {
   for test in "${tests[@]}"; do "$gpu/test_cuda_$test" || echo "FAILED: test_cuda_$test"; done
   if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck; do
-      timeout 90 compute-sanitizer --tool "$tool" --error-exitcode 9 "$gpu/test_cuda_forward" || echo "FAILED: compute-sanitizer $tool"
+      timeout 90 compute-sanitizer --tool "$tool" --error-exitcode 9 "$gpu/test_cuda_forward" ||
+        echo "FAILED: compute-sanitizer $tool (status $?; 124: it took more than 90 seconds)"
     done
   else
     echo 'SKIPPED: compute-sanitizer (it is not here)'
@@ -58,13 +59,16 @@ check() {
   "$gpu/dtrun" run tests/bench/policies.lua --backend cuda --prompts "$prompts" -n "$tokens" || echo 'FAILED: policies.lua on the bundled pair'
 }
 
+make_pair() {
+  [ -d "$target" ] && return
+  has torch,safetensors 'the synthetic pair and all that is measured on it' || return
+  "$python" scripts/training/make_synthetic_pair.py --target pythia-2.8b --draft pythia-70m --agreement 0.7 0.8 0.9 0.95 --second 0.1 \
+    --seed 1 "$pairs" || { echo 'FAILED: make_synthetic_pair.py'; return 1; }
+}
+
 measure() {
   "$gpu/bench_limit" -b cuda pythia-2.8b pythia-70m || echo 'FAILED: bench_limit'
-  if [ ! -d "$target" ]; then
-    has torch,safetensors 'the synthetic pair and all that is measured on it' || return 0
-    "$python" scripts/training/make_synthetic_pair.py --target pythia-2.8b --draft pythia-70m --agreement 0.7 0.8 0.9 0.95 \
-      --second 0.1 --seed 1 "$pairs"
-  fi
+  make_pair || return 0
   for draft in "$pairs"/synthetic-70m-*; do
     "$gpu/dtrun" run tests/bench/policies.lua --backend cuda -m "$target" -md "$draft" --prompts "$prompts" -n "$tokens" ||
       echo "FAILED: policies.lua with $draft"
@@ -77,13 +81,13 @@ peers() {
   has torch,transformers 'transformers, plain and assisted' || return 0
   "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' ||
     { echo 'SKIPPED: transformers, plain and assisted (its torch sees no GPU)'; return 0; }
-  [ -d "$target" ] || { echo 'SKIPPED: transformers, plain and assisted (measure has made no pair)'; return 0; }
+  make_pair || return 0
   "$python" tests/bench/compare_peers.py --backend cuda --dtrun "$gpu/dtrun" --target "$target" --draft "$pairs/synthetic-70m-0.8" \
     --prompts "$prompts" --tokens "$tokens" --repeats 1 || echo 'FAILED: compare_peers.py'
 }
 
 run() {
-  tokens=${TOKENS:-500} prompts=${PROMPTS:-10} python=${PYTHON:-python3} pairs=${PAIRS:-$gpu/pairs} target=$pairs/synthetic-2.8b
+  tokens=${TOKENS:-500} prompts=${PROMPTS:-10} python=${PYTHON:-python3} pairs=${PAIRS:-build/pairs} target=$pairs/synthetic-2.8b
   LD_LIBRARY_PATH=$PWD/$gpu/lib:${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(cublas_folders | paste -sd:)
   export LD_LIBRARY_PATH DTRUN_HOME=$PWD
   echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader), commit $(cat "$gpu/commit"): $*"
