@@ -7,8 +7,9 @@
  * A unit of work is one part of up to GROUP rows of a sequence. They have its positions in common (in their prefix, or as
  * rows of one text, where the last row has the most keys), so that keys and values are read once for all; or, up to OWN rows
  * of a tree, only the first `own` of them: then what is left is computed row by row, the rows shared out among the warps.
- * Rows are the M side of the products. The weight of a key that a row has not is zero. The block that finishes the last part
- * of a row adds the row's parts up. */
+ * Rows are the M side of the products. The weight of a key that a row has not is zero: of the later rows of its text it
+ * would meet a NaN or an infinity only, and such a text is lost anyway. The block that finishes the last part of a row adds
+ * the row's parts up. */
 #include "attention.cuh"
 #include "launch.cuh"
 

@@ -51,10 +51,11 @@ static cudaError_t spread_rows(const enqueuer *q, const spread &s, int group, in
 cudaError_t chunk_spread(const enqueuer *q, int index, const matrix &m, int end, int inner_from) {
   const dt_weights *w = q->w;
   cudaError_t e = cudaSuccess;
+  int inner_tile = inner_from / 8;
   for (int tile = 0, tiles; tile < end && !e; tile += tiles) {
-    bool inner = tile >= inner_from / 8; /* which reads the second norm: no piece has some of both */
-    int behind = inner || end < inner_from / 8 ? end : inner_from / 8;
-    tiles = behind - tile < PIECE / 16 ? behind - tile : PIECE / 16;
+    bool inner = tile >= inner_tile; /* reads the second norm: no piece has tiles of both kinds */
+    int stop = !inner && inner_tile < end ? inner_tile : end;
+    tiles = stop - tile < PIECE / 16 ? stop - tile : PIECE / 16;
     e = piece(w, m, tile, tiles, 16 * tiles, inner ? w->normed2 : w->normed1, w->ldx, w->sums, PIECE, q->stream);
     for (int group = 0; group < groups(q) && !e; group++)
       e = spread_rows(q, step_spread(q, group, index, m, inner_from), group, tile, tiles);

@@ -86,9 +86,7 @@ static void enqueue(enqueuer *q) {
 /* The graph of a shape: found, or captured and kept with the cache. */
 static cudaError_t graph_of(const dt_weights *w, dt_cache *c, pass_shape shape, cudaGraphExec_t *exec) {
   for (const graph_list *g = c->graphs; g; g = g->next)
-    if (g->shape.rows == shape.rows && g->shape.units == shape.units && g->shape.wanted == shape.wanted &&
-        g->shape.want == shape.want && g->shape.filtered == shape.filtered)
-      return *exec = g->exec, cudaSuccess;
+    if (g->shape == shape) return *exec = g->exec, cudaSuccess;
   graph_list *entry = new (std::nothrow) graph_list{shape, nullptr, c->graphs};
   if (!entry) return cudaErrorMemoryAllocation;
   cudaGraph_t graph = nullptr;

@@ -90,13 +90,9 @@ static cublasStatus_t plan(cublasLtHandle_t handle, const gemm &shape, gemm_plan
   return status;
 }
 
-static bool same(const gemm &a, const gemm &b) {
-  return a.type == b.type && a.outputs == b.outputs && a.k == b.k && a.input_ld == b.input_ld && a.output_ld == b.output_ld;
-}
-
 static cudaError_t find(gemm_library *l, const gemm &shape, gemm_plan **out) {
   for (int i = 0; i < l->count; i++)
-    if (same(l->plan[i].shape, shape)) return *out = &l->plan[i], cudaSuccess;
+    if (l->plan[i].shape == shape) return *out = &l->plan[i], cudaSuccess;
   if (l->count == MOST_GEMMS) return cudaErrorNotSupported;
   cudaError_t e = error_of(plan(l->handle, shape, &l->plan[l->count]));
   if (e == cudaSuccess) *out = &l->plan[l->count++];

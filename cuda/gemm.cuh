@@ -9,9 +9,11 @@ struct gemm {
   number type;
   int outputs, k;          /* weights: [outputs][k] */
   int input_ld, output_ld; /* numbers from one row to the next */
+  bool operator==(const gemm &) const = default;
 };
 
 cudaError_t gemms_open(gemm_library **);
+void gemms_free(gemm_library *); /* null is allowed */
 /* cudaErrorNotSupported: the library has no way to compute it. */
 cudaError_t multiply(gemm_library *, const gemm &, const uint16_t *weights, const uint16_t *input, float *out, cudaStream_t);
 

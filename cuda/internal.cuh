@@ -167,8 +167,6 @@ void cuda_free_snapshot(dt_snapshot *);
 dt_status cuda_read_slot(const dt_cache *, int sequence, int slot, void **bytes, size_t *len, dt_error *);
 /* rows.cu: puts rows from `first` on, `most` or as many as fit, where the device will read them; returns how many. */
 int stage_rows(const dt_cache *, const pass_rows &to, const dt_rows *, int first, int most, size_t *bytes);
-/* gemm.cu */
-void gemms_free(gemm_library *);
 /* forward.cu */
 dt_status cuda_forward(dt_weights *, dt_cache *, const dt_rows *, const dt_out *, dt_error *);
 void graphs_free(graph_list *);

@@ -76,8 +76,8 @@ template <number TYPE, int NT, class FINISH> static __global__ __launch_bounds__
   if (row0 >= n) return dependency_wait();
   DYNAMIC_SHARED(float, shared);
   auto spots = MANY ? nullptr : reinterpret_cast<spot_type<TYPE, FINISH> *>(shared + SUMS<NT>);
-  int own = threadIdx.x;
-  if (!MANY && own < 8 * 8 * NT && row0 + own / 8 < n) spots[own] = spot_of<TYPE>(f, block_tile * 8 + own % 8, part, row0 + own / 8);
+  int item = threadIdx.x, item_row = row0 + item / 8; /* see finish_block */
+  if (!MANY && item < 8 * 8 * NT && item_row < n) spots[item] = spot_of<TYPE>(f, block_tile * 8 + item % 8, part, item_row);
   dependency_wait();
 
   const uint16_t *input = (tile < p.second_from ? p.input : p.second) + (size_t)(row0 + g) * p.ld + 8 * t;

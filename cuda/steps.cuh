@@ -10,6 +10,7 @@ struct pass_shape {
   int rows, units, wanted; /* of which there are at most so many; wanted may be 0 */
   dt_want want;
   bool filtered; /* some row's token is drawn from a part of the ids */
+  bool operator==(const pass_shape &) const = default;
 };
 
 /* Launches on a stream until something fails. */

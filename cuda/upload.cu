@@ -1,5 +1,6 @@
 /* A model onto the device. The layout code runs twice: once to measure, once to take the memory and fill it. */
 #include "attention.cuh"
+#include "gemm.cuh"
 #include "launch.cuh"
 #include "matmul.cuh"
 #include "pack.cuh"
@@ -188,12 +189,12 @@ static void build_model(builder *b) {
 
 /* Of the largest piece of a matrix that a chunk of a prompt is multiplied with. */
 static size_t plain_numbers(const dt_weights *w) {
+  const layer &l = w->layers_of[0]; /* all have the same shapes */
   size_t most = 0;
-  for (int i = 0; i < w->layers; i++)
-    for (const matrix *m : {&w->layers_of[i].in, &w->layers_of[i].up, &w->layers_of[i].out, &w->layers_of[i].down}) {
-      size_t outputs = (size_t)(m->tiles * 16 < PIECE ? m->tiles * 16 : PIECE), numbers = outputs * (size_t)m->steps * 32;
-      if (numbers > most) most = numbers;
-    }
+  for (const matrix *m : {&l.in, &l.up, &l.out, &l.down}) {
+    size_t outputs = (size_t)(m->tiles * 16 < PIECE ? m->tiles * 16 : PIECE), numbers = outputs * (size_t)m->steps * 32;
+    if (numbers > most) most = numbers;
+  }
   return most;
 }
 

@@ -9,7 +9,7 @@
  * minute of the machine falls on all. A pass's rows are a tree's: one prefix, each row its own path slot.
  *
  *   verify   argmax of every row       draft   32 candidates of every row
- *   prompt   keys and values only      text    the same rows, not marked as a prompt: as those of a tree are computed
+ *   prompt   keys and values only      text    on a GPU: the same rows, not marked as a prompt, computed as a tree's are
  *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns, 256
  *            ids or one layer, or the context 16 positions. "matrices": qkv and output, with norms and barriers; "pass": the rest
  *
@@ -179,7 +179,7 @@ static void time_passes(const char *name, const dt_model_desc *d, const subject 
         cases[count++] = pass_of("verify", s, DT_WANT_ARGMAX, contexts[i], rows);
   cases[count] = pass_of("prompt", s, DT_WANT_NOTHING, 0, PROMPT_ROWS);
   cases[count++].prompt = true;
-  cases[count++] = pass_of("text", s, DT_WANT_NOTHING, 0, PROMPT_ROWS);
+  if (strcmp(s->ops->name, "cpu")) cases[count++] = pass_of("text", s, DT_WANT_NOTHING, 0, PROMPT_ROWS);
   measure(cases, count, seconds);
   print_passes(name, d, cases, count, bandwidth, key_bytes);
 }

@@ -28,4 +28,18 @@ static inline model_shape cuda_shape(int i) {
   return shape;
 }
 
+/* The root of the mean square of the difference, in units of that of the CPU's logits. */
+static inline double logits_difference(const float *a, const float *b, size_t n) {
+  double d = 0, size = 0;
+  for (size_t i = 0; i < n; i++) {
+    assert_true(isfinite(a[i]) && isfinite(b[i]));
+    d += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+    size += (double)b[i] * (double)b[i];
+  }
+  return sqrt(d / size);
+}
+
+/* What 16-bit activations may make of that. */
+static inline double rounding_of(dt_dtype dtype) { return dtype == DT_F16 ? 1.5e-3 : 8e-3; }
+
 #endif

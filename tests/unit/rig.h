@@ -62,6 +62,14 @@ static inline dt_rows rows_of(const row_list *l) {
                    l->prefix, &l->path[0][0], l->path_len, ROW_PATH,    false};
 }
 
+/* Tokens at positions `first`.. of a sequence, each in the slot of its position. Good until the next call. */
+enum { MOST_TEXT = 600 };
+static inline dt_rows text_rows(const int32_t *token, int sequence, int first, int n) {
+  static int32_t at[MOST_TEXT], one[MOST_TEXT], in[MOST_TEXT];
+  for (int i = 0; i < n; i++) at[i] = first + i, one[i] = 1, in[i] = sequence;
+  return (dt_rows){n, token, at, in, at, at, at, one, 1, false};
+}
+
 /* Runs the rows and returns the logits of all, [n][vocab], malloc'd; or, if they are not wanted, only writes the cache. */
 static inline float *rig_run(rig *r, const row_list *l, bool want_logits) {
   dt_rows rows = rows_of(l);

@@ -6,17 +6,6 @@
 #include "random_model.h"
 #include "rig.h"
 
-/* The root of the mean square of the difference, in units of that of the CPU's logits. */
-static double difference(const float *a, const float *b, size_t n) {
-  double d = 0, size = 0;
-  for (size_t i = 0; i < n; i++) {
-    assert_true(isfinite(a[i]) && isfinite(b[i]));
-    d += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-    size += (double)b[i] * (double)b[i];
-  }
-  return sqrt(d / size);
-}
-
 /* A prompt in several passes, then a small tree. Wide rows add up more roundings: `times` what others may differ by. */
 static void check_shape(model_shape shape, double times) {
   random_model *m = random_model_new(&shape, 7);
@@ -31,8 +20,8 @@ static void check_shape(model_shape shape, double times) {
   for (int part = 0; part < 2; part++) {
     row_list *l = part ? &tree : &prompt;
     float *expected = rig_run(&cpu, l, true), *got = rig_run(&gpu, l, true);
-    double d = difference(got, expected, (size_t)l->n * (size_t)shape.vocab),
-           most = times * (shape.dtype == DT_F16 ? 1.5e-3 : 8e-3);
+    double d = logits_difference(got, expected, (size_t)l->n * (size_t)shape.vocab),
+           most = times * rounding_of(shape.dtype);
     if (d > most) fail_msg("%s, part %d: the logits differ by %g of their size, at most %g", shape.name, part, d, most);
     free(expected), free(got);
   }

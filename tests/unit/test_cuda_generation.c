@@ -11,9 +11,7 @@ enum { PROMPT = 12, MOST = PROMPT + 200 };
 #define TOLERANCE 0.03f /* of logits whose deviation is about 3 */
 
 static void run_text(rig *r, const int32_t *token, int first, int n, dt_out *out) {
-  int32_t at[MOST], one[MOST], in[MOST] = {0};
-  for (int i = 0; i < n; i++) at[i] = first + i, one[i] = 1;
-  dt_rows rows = {n, token, at, in, at, at, at, one, 1, false};
+  dt_rows rows = text_rows(token, 0, first, n);
   ok(r->ops->forward(r->weights, r->cache, &rows, out, &err));
 }
 
@@ -21,7 +19,7 @@ static void tokens_are_those_of_the_cpu(void **state) {
   (void)state;
   const int length = emulated ? PROMPT + 24 : MOST; /* what the emulation can afford */
   golden g = golden_read("mini-target");
-  int32_t token[MOST + 1], last[MOST];
+  int32_t token[MOST + 1], all[MOST];
   assert_true(g.cases[0].n >= PROMPT);
   memcpy(token, g.cases[0].ids, PROMPT * sizeof *token);
   model *m;
@@ -34,9 +32,9 @@ static void tokens_are_those_of_the_cpu(void **state) {
     dt_out out = {.want = DT_WANT_ARGMAX, .n = 1, .row = (int32_t[]){0}, .argmax = &token[p + 1]};
     run_text(&gpu, token + p, p, 1, &out);
   }
-  for (int p = 0; p < length; p++) last[p] = p;
+  for (int p = 0; p < length; p++) all[p] = p;
   float *logits = malloc(sizeof *logits * (size_t)length * (size_t)cpu.vocab);
-  dt_out out = {.want = DT_WANT_LOGITS, .n = length, .row = last, .logits = logits};
+  dt_out out = {.want = DT_WANT_LOGITS, .n = length, .row = all, .logits = logits};
   run_text(&cpu, token, 0, length, &out);
   int same = 0;
   for (int p = PROMPT - 1; p < length - 1; p++) {

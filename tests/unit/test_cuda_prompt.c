@@ -5,22 +5,19 @@
 #include "cuda_device.h"
 #include "rig.h"
 
-#include <math.h>
-
 enum { CHUNK = 512, REST = 21, LENGTH = CHUNK + REST, NEXT = 1 };
 
-/* Tokens `first`.. of the same text in a sequence; the arrays are good until the next call. */
-static dt_rows text_rows(int sequence, int first, int n, bool prompt) {
-  static int32_t token[LENGTH + NEXT], at[LENGTH + NEXT], one[LENGTH + NEXT], in[LENGTH + NEXT];
-  for (int i = 0; i < n; i++) {
-    at[i] = first + i, one[i] = 1, in[i] = sequence;
-    token[i] = (first + i) * 13 % 89;
-  }
-  return (dt_rows){n, token, at, in, at, at, at, one, 1, prompt};
+/* Tokens `first`.. of the same text in a sequence. */
+static dt_rows some_text(int sequence, int first, int n, bool prompt) {
+  static int32_t token[LENGTH + NEXT];
+  for (int i = 0; i < n; i++) token[i] = (first + i) * 13 % 89;
+  dt_rows rows = text_rows(token, sequence, first, n);
+  rows.prompt = prompt;
+  return rows;
 }
 
 static void run_text(rig *r, int sequence, int first, int n, bool prompt, dt_out *out) {
-  dt_rows rows = text_rows(sequence, first, n, prompt);
+  dt_rows rows = some_text(sequence, first, n, prompt);
   ok(r->ops->forward(r->weights, r->cache, &rows, out, &err));
 }
 
@@ -52,13 +49,8 @@ static void logits_behind_a_long_prompt_are_those_of_the_cpu(void **state) {
         gpu = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, LENGTH + NEXT);
     run_text(&cpu, 0, 0, LENGTH, true, NULL), run_text(&gpu, 0, 0, LENGTH, true, NULL);
     float *expected = logits_behind(&cpu), *got = logits_behind(&gpu);
-    double difference = 0, size = 0;
-    for (int i = 0; i < shape.vocab; i++) {
-      difference += ((double)got[i] - (double)expected[i]) * ((double)got[i] - (double)expected[i]);
-      size += (double)expected[i] * (double)expected[i];
-    }
-    double share = sqrt(difference / size), most = shape.dtype == DT_F16 ? 1.5e-3 : 8e-3;
-    if (!(share <= most)) fail_msg("%s: the logits differ by %g of their size, at most %g", shape.name, share, most);
+    double d = logits_difference(got, expected, (size_t)shape.vocab), most = rounding_of(shape.dtype);
+    if (d > most) fail_msg("%s: the logits differ by %g of their size, at most %g", shape.name, d, most);
     free(expected), free(got);
     rig_close(&cpu), rig_close(&gpu);
     random_model_free(m);
@@ -147,7 +139,7 @@ static void a_prompt_begins_at_its_beginning(void **state) {
   model_shape shape = cuda_shape(3);
   random_model *m = random_model_new(&shape, 11);
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
-  dt_rows rows = text_rows(0, 3, 2, true);
+  dt_rows rows = some_text(0, 3, 2, true);
   fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EINPUT,
         "row 0 of a prompt: position 3 in slot 3, both must be 0");
   rig_close(&r);
@@ -162,7 +154,7 @@ static void a_device_that_fails_in_a_prompt_ends_it(void **state) {
   random_model *m = random_model_new(&shape, 14);
   for (int kernel = 0; kernel < 5; kernel++) {
     rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, CHUNK);
-    dt_rows rows = text_rows(0, 0, CHUNK, true);
+    dt_rows rows = some_text(0, 0, CHUNK, true);
     emu_faults((faults){1, (size_t)1 << 40, kernel});
     fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EDEVICE,
           "the GPU failed while running a prompt pass");

@@ -1,12 +1,9 @@
 /* The CPU backend against what Hugging Face transformers computes: logits of a prompt pass, and greedy decoding. */
 #include "golden_logits.h"
 #include "model.h"
+#include "rig.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #define TOLERANCE 2e-3f
 
@@ -22,23 +19,11 @@ static void must(dt_status status, const dt_error *err) {
   if (status != DT_OK) fail_msg("%s", err->message);
 }
 
-/* Tokens at positions first.. of sequence 0, each its own slot, each seeing all before it; out->row indexes into them. */
+/* Tokens at positions first.. of sequence 0; out->row indexes into them. */
 static void run(device *d, const int32_t *token, int n, int first, const dt_out *out) {
-  int32_t *position = malloc(sizeof *position * (size_t)n), *ones = malloc(sizeof *ones * (size_t)n);
-  int32_t *sequence = calloc((size_t)n, sizeof *sequence);
-  for (int i = 0; i < n; i++) position[i] = first + i, ones[i] = 1;
-  dt_rows rows = {.n = n,
-                  .token = token,
-                  .position = position,
-                  .sequence = sequence,
-                  .slot = position,
-                  .prefix = position,
-                  .path = position,
-                  .path_len = ones,
-                  .path_stride = 1};
+  dt_rows rows = text_rows(token, 0, first, n);
   dt_error err = {0};
   must(d->ops->forward(d->weights, d->cache, &rows, out, &err), &err);
-  free(position), free(ones), free(sequence);
 }
 
 static float largest_difference(const float *a, const float *b, size_t n) {
