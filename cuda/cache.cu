@@ -12,7 +12,7 @@ struct dt_snapshot {
 };
 
 static dt_limits limits_of(const dt_cache *c) {
-  return {c->weights->vocab, c->weights->context, c->sequences, c->slots};
+  return {c->weights->shape.vocab, c->weights->shape.context, c->sequences, c->slots};
 }
 
 /* Bytes of one slot of one head, of all slots, and where a sequence begins. */
@@ -38,7 +38,7 @@ size_t cuda_cache_bytes(const dt_weights *w, int slots) {
 
 static void layout(dt_cache *c) {
   const dt_weights *w = c->weights;
-  size_t heads = ROWS * (size_t)w->heads;
+  size_t heads = ROWS * (size_t)w->shape.heads;
   c->data = take<uint16_t>(&c->cache_arena, (size_t)c->sequences * cuda_cache_bytes(w, c->slots) / sizeof(uint16_t));
   c->part = take<float>(&c->scratch_arena, heads * (size_t)c->splits * (size_t)w->dim);
   c->weight = take<float2>(&c->scratch_arena, heads * (size_t)c->splits);
@@ -48,7 +48,7 @@ static void layout(dt_cache *c) {
 
 /* Rows and results in memory of the host that the device reads and writes directly. */
 static dt_status open_host(dt_cache *c, dt_error *err) {
-  size_t bytes = sizeof(int32_t) * ROWS * (3 + 2 * CHECK_TOP);
+  size_t bytes = sizeof(int32_t) * ROWS * (3 + 3 * CHECK_TOP);
   for (size_t i = 0; i < sizeof c->staged / sizeof *c->staged; i++) bytes += rows_bytes(c);
   if (cudaHostAlloc(&c->host, bytes, cudaHostAllocDefault) != cudaSuccess) {
     cudaGetLastError();
@@ -58,7 +58,7 @@ static dt_status open_host(dt_cache *c, dt_error *err) {
   for (pass_rows &rows : c->staged) rows = lay_rows(base), base += rows_bytes(c);
   float *f = reinterpret_cast<float *>(base);
   c->results = {reinterpret_cast<int32_t *>(f), reinterpret_cast<int32_t *>(f + ROWS), f + ROWS * (1 + CHECK_TOP),
-                f + ROWS * (1 + 2 * CHECK_TOP), f + ROWS * (2 + 2 * CHECK_TOP)};
+                f + ROWS * (1 + 2 * CHECK_TOP), f + ROWS * (1 + 3 * CHECK_TOP), f + ROWS * (2 + 3 * CHECK_TOP)};
   return DT_OK;
 }
 

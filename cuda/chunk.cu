@@ -15,15 +15,15 @@ static cudaError_t piece(const dt_weights *w, const matrix &m, int tile, int til
                          float *out, int out_ld, cudaStream_t stream) {
   cudaError_t e = unpack(stream, m, tile, tiles, w->plain);
   if (e) return e;
-  return multiply(w->gemms, gemm{w->type, outputs, m.steps * 32, ld, out_ld}, w->plain, input, out, stream);
+  return multiply(w->gemms, gemm{m.format, outputs, m.steps * 32, ld, out_ld}, w->plain, input, out, stream);
 }
 
 cudaError_t chunk_store(const enqueuer *q, const matrix &m, const uint16_t *input) {
   const dt_weights *w = q->w;
   for (int tile = 0; tile < m.tiles; tile += PIECE / 16) {
-    int tiles = m.tiles - tile < PIECE / 16 ? m.tiles - tile : PIECE / 16, left = w->hidden - 16 * tile;
+    int tiles = m.tiles - tile < PIECE / 16 ? m.tiles - tile : PIECE / 16, left = w->shape.hidden - 16 * tile;
     int outputs = left < 16 * tiles ? left : 16 * tiles; /* behind the last one there is padding */
-    cudaError_t e = piece(w, m, tile, tiles, outputs, input, w->ldcat, w->partial + 16 * tile, w->hidden, q->stream);
+    cudaError_t e = piece(w, m, tile, tiles, outputs, input, w->ldcat, w->partial + 16 * tile, w->shape.hidden, q->stream);
     if (e) return e;
   }
   return cudaSuccess;
@@ -44,7 +44,7 @@ static cudaError_t spread_rows(const enqueuer *q, const spread &s, int group, in
   enum { THREADS = 128 };
   dim3 grid((unsigned)blocks_of(tiles * 8, THREADS), CHUNK_GROUP);
   const float *sums = q->w->sums + (size_t)group * CHUNK_GROUP * PIECE;
-  auto kernel = q->w->type == F16 ? k_spread<F16> : k_spread<BF16>;
+  auto kernel = q->w->activations == F16 ? k_spread<F16> : k_spread<BF16>;
   return launch(q->stream, grid, THREADS, 0, kernel, s, sums, (int)PIECE, tile * 8, tiles * 8);
 }
 

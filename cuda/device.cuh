@@ -84,7 +84,7 @@ template <number TYPE> __host__ __device__ __forceinline__ float widen(uint16_t 
     return __half2float(__ushort_as_half(bits));
 }
 
-template <number TYPE> __device__ __forceinline__ uint16_t narrow(float x) {
+template <number TYPE> __host__ __device__ __forceinline__ uint16_t narrow(float x) {
   if constexpr (TYPE == BF16)
     return __bfloat16_as_ushort(__float2bfloat16_rn(x));
   else

@@ -38,8 +38,8 @@ static product product_of(const enqueuer *q, const matrix &m, const uint16_t *in
 static addend parts(enqueuer *q, const matrix &m, const uint16_t *input) {
   const dt_weights *w = q->w;
   if (q->chunk) return must(q, chunk_store(q, m, input)), addend{1, m.bias};
-  store to = {w->partial, (size_t)ROWS * w->hidden, w->hidden};
-  must(q, multiply_store(q->stream, w->type, product_of(q, m, input, w->ldcat), to, q->shape.rows));
+  store to = {w->partial, (size_t)ROWS * w->shape.hidden, w->shape.hidden};
+  must(q, multiply_store(q->stream, m.format, product_of(q, m, input, w->ldcat), to, q->shape.rows));
   return {m.splits, m.bias};
 }
 
@@ -48,7 +48,7 @@ static void spread_out(enqueuer *q, int index, const matrix &m, int end, int inn
   if (q->chunk) return must(q, chunk_spread(q, index, m, end, inner_from));
   product p = product_of(q, m, q->w->normed1, q->w->ldx);
   p.end_tile = end, p.second_from = inner_from / 8, p.second = q->w->normed2;
-  must(q, multiply_spread(q->stream, q->w->type, p, step_spread(q, 0, index, m, inner_from), q->shape.rows));
+  must(q, multiply_spread(q->stream, m.format, p, step_spread(q, 0, index, m, inner_from), q->shape.rows));
 }
 
 static void logits(enqueuer *q, addend added) {
@@ -56,9 +56,9 @@ static void logits(enqueuer *q, addend added) {
   step_norms(q, added, true, w->final_norm, w->final_norm_bias, w->normed1, nullptr, nullptr);
   product p = product_of(q, w->unembed, w->normed1, w->ldx);
   p.n = &q->c->rows[0].header->wanted;
-  must(q, multiply_store(q->stream, w->type, p, store{w->logits, 0, w->vocab}, q->shape.wanted));
+  must(q, multiply_store(q->stream, w->unembed.format, p, store{w->logits, 0, w->shape.vocab}, q->shape.wanted));
   if (q->shape.want == DT_WANT_LOGITS) return;
-  reduction r = {q->c->rows[0], q->shape.want == DT_WANT_TOPK, w->vocab, w->logits, w->parts, w->best, q->c->results};
+  reduction r = {q->c->rows[0], q->shape.want == DT_WANT_TOPK, w->shape.vocab, w->logits, w->parts, w->best, q->c->results};
   must(q, reduce_logits(q->stream, r, q->shape.wanted));
   if (q->shape.filtered) must(q, draw_filtered(q->stream, r, q->shape.wanted));
 }
@@ -67,15 +67,16 @@ static void enqueue(enqueuer *q) {
   const dt_weights *w = q->w;
   addend added = {}; /* what x has not yet taken up */
   int attention_end = attention_tiles(w);
-  for (int i = 0; i < w->layers; i++) {
+  for (int i = 0; i < w->shape.layers; i++) {
     const layer &l = w->layers_of[i];
-    bool last = i == w->layers - 1 && q->shape.wanted == 0; /* nobody asks what comes out: keys and values are all */
-    step_norms(q, added, false, l.norm1, l.norm1_bias, w->normed1, w->parallel ? l.norm2 : nullptr, l.norm2_bias);
+    bool last = i == w->shape.layers - 1 && q->shape.wanted == 0; /* nobody asks what comes out: keys and values are all */
+    step_norms(q, added, false, l.norm1, l.norm1_bias, w->normed1, w->shape.parallel_residual ? l.norm2 : nullptr, l.norm2_bias);
     spread_out(q, i, l.in, last ? attention_end : l.in.tiles, attention_end * 8);
+    step_heads(q, i, l.in, attention_end * 8);
     if (last) return;
     step_attention(q, i);
     added = parts(q, l.out, w->cat);
-    if (w->parallel) continue;
+    if (w->shape.parallel_residual) continue;
     step_norms(q, added, false, l.norm2, l.norm2_bias, w->normed2, nullptr, nullptr);
     spread_out(q, i, l.up, l.up.tiles, 0);
     added = parts(q, l.down, w->cat + w->inner_at);
@@ -119,15 +120,16 @@ static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out 
       size_t at = (size_t)(from + i) * (size_t)out->k;
       memcpy(out->top_id + at, r.top_id + i * CHECK_TOP, (size_t)out->k * sizeof(int32_t));
       memcpy(out->top_logp + at, r.top_logp + i * CHECK_TOP, (size_t)out->k * sizeof(float));
+      if (out->top_own) memcpy(out->top_own + at, r.top_own + i * CHECK_TOP, (size_t)out->k * sizeof(float));
     }
     memcpy(out->confidence + from, r.confidence, (size_t)n * sizeof(float));
     memcpy(out->entropy + from, r.entropy, (size_t)n * sizeof(float));
     break;
   case DT_WANT_LOGITS: {
-    size_t row = (size_t)w->vocab * sizeof(float);
+    size_t row = (size_t)w->shape.vocab * sizeof(float);
     cudaStream_t stream = w->backend->stream;
     cudaError_t e =
-        cudaMemcpyAsync(out->logits + (size_t)from * (size_t)w->vocab, w->logits, (size_t)n * row, cudaMemcpyDeviceToHost, stream);
+        cudaMemcpyAsync(out->logits + (size_t)from * (size_t)w->shape.vocab, w->logits, (size_t)n * row, cudaMemcpyDeviceToHost, stream);
     return e == cudaSuccess ? cudaStreamSynchronize(stream) : e;
   }
   }
@@ -196,7 +198,7 @@ static int run_chunks(dt_weights *w, const dt_cache *c, const dt_rows *rows, cud
 dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, dt_error *err) {
   if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = nullptr;
   if (c->weights != w) return dt_fail(err, DT_EINPUT, "forward: the cache is of another model");
-  dt_status status = check_pass(rows, out, dt_limits{w->vocab, w->context, c->sequences, c->slots}, err);
+  dt_status status = check_pass(rows, out, dt_limits{w->shape.vocab, w->shape.context, c->sequences, c->slots}, err);
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);
   int first = 0, wanted = 0;
   if (status == DT_OK && rows->prompt && !out) {

@@ -50,6 +50,7 @@ dt_status cuda_check(dt_backend *, cudaError_t, const char *what, dt_error *);
 
 /* A matrix as the tensor cores want it: see pack.cu. */
 struct matrix {
+  number format; /* of its weights */
   uint4 *data;  /* [tiles][steps][2][32] */
   float2 *bias; /* [tiles * 8] of each pair of outputs */
   int tiles;    /* of 8 pairs of outputs */
@@ -59,6 +60,7 @@ struct matrix {
 
 struct layer {
   float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [H], the biases may be null */
+  float2 *q_norm, *k_norm;                        /* [head_dim / 2] in the order of the pairs of outputs; null: none */
   matrix in;   /* q, k and v of all heads, then (parallel residual) the MLP's up or gate and up */
   matrix up;   /* sequential residual only */
   matrix out;  /* o; with a parallel residual o and down side by side: their input is `cat` */
@@ -86,26 +88,24 @@ struct pass_results {
   int32_t *argmax;    /* [ROWS] */
   int32_t *top_id;    /* [ROWS][CHECK_TOP] */
   float *top_logp;    /* [ROWS][CHECK_TOP] */
+  float *top_own;     /* [ROWS][CHECK_TOP] */
   float *confidence;  /* [ROWS] */
   float *entropy;     /* [ROWS] */
 };
 
-/* Of one block of ids of one row's logits. */
+/* Of one block of ids of one row: of the scores' softmax, and of the logits'. */
 struct logit_part {
   float max, sum, weighted;
+  float own_max, own_sum;
   int nan;
 };
 
 struct dt_weights {
   dt_backend *backend;
-  number type;
-  int vocab, hidden, layers, heads, kv_heads, context, rotary_dims, inter, head_dim;
+  number activations; /* the type of what is multiplied with the weights, and of the caches */
+  dt_shape shape;
   int dim;     /* head_dim rounded up to one that the attention knows: the width of a head in q and the cache */
   float scale; /* head_dim^-0.5 */
-  float norm_eps;
-  dt_norm_kind norm;
-  dt_act_kind act;
-  bool parallel, gated;
   layer *layers_of; /* [layers], on the host */
   float *final_norm, *final_norm_bias;
   uint16_t *embed; /* [vocab][hidden] */
@@ -148,13 +148,13 @@ struct dt_cache {
 };
 
 /* The heads' rows of a sequence, keys and values of all layers: as many as this, one behind the other. */
-inline size_t cache_heads(const dt_weights &w) { return (size_t)w.layers * 2 * w.kv_heads; }
+inline size_t cache_heads(const dt_weights &w) { return (size_t)w.shape.layers * 2 * w.shape.kv_heads; }
 
 static inline int round_up(int n, int to) { return (n + to - 1) / to * to; }
 static inline int blocks_of(int n, int block) { return (n + block - 1) / block; }
 
 /* upload.cu */
-dt_status cuda_upload(dt_backend *, const dt_model_desc *, dt_weights **, dt_error *);
+dt_status cuda_upload(dt_backend *, const dt_model_desc *, const char *dtype, dt_weights **, dt_error *);
 void cuda_free_weights(dt_weights *);
 /* cache.cu */
 size_t cuda_cache_bytes(const dt_weights *, int slots);

@@ -22,11 +22,13 @@ struct store {
 };
 
 /* What becomes of q, k and v (heads in this order, then nothing, then from inner_from on the MLP's inner row): the bias is
- * added, queries and keys rotate, keys and values go to their slots of the cache. */
+ * added, queries and keys rotate (unless they are normalized first: see heads.cu), keys and values go to their slots of the
+ * cache. */
 struct spread {
   const float2 *bias;
   int inner_from; /* pair */
   int heads, kv_heads, head_dim, dim, rotary;
+  bool rotates;
   const float *cosine, *sine;
   const int32_t *position, *sequence, *slot;
   uint16_t *q;

@@ -47,7 +47,7 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
     to.prefix[n] = rows->prefix[first + n];
     paths += (size_t)rows->path_len[first + n];
   }
-  int units = 0, together = n * c->weights->heads > PLACES ? OWN : 1; /* either way the same bits */
+  int units = 0, together = n * c->weights->shape.heads > PLACES ? OWN : 1; /* either way the same bits */
   for (int i = 0, same; i < n; i += same) {
     for (same = 1; same < GROUP && i + same < n && to.sequence[i + same] == to.sequence[i];) same++;
     units = is_text(rows, first + i, same) ? add_text_units(to, i, same, units) : add_tree_units(to, i, same, together, units);

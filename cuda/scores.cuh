@@ -12,6 +12,10 @@ static __device__ __forceinline__ uint64_t key_of(float score, int id) {
   return (uint64_t)bits << 32 | ~(unsigned)id;
 }
 static __device__ __forceinline__ int id_of(uint64_t key) { return (int)~(unsigned)key; }
+static __device__ __forceinline__ float score_of(uint64_t key) {
+  unsigned bits = (unsigned)(key >> 32);
+  return __uint_as_float(bits & 0x80000000u ? bits & 0x7fffffffu : ~bits);
+}
 
 /* The largest over the lanes of a warp, in every lane. */
 static __device__ __forceinline__ uint64_t warp_best(uint64_t key) {

@@ -43,7 +43,7 @@ template <number TYPE> static __device__ __forceinline__ spread_spot spot_of(con
   int pairs = s.head_dim / 2, rotating = s.rotary / 2, head = pair / pairs, j = pair % pairs;
   if (head >= s.heads + 2 * s.kv_heads) return p;
   int d0 = j < rotating ? j : s.rotary + 2 * (j - rotating), d1 = j < rotating ? j + rotating : d0 + 1;
-  if (j < rotating && head < s.heads + s.kv_heads) {
+  if (s.rotates && j < rotating && head < s.heads + s.kv_heads) {
     size_t angle = (size_t)s.position[row] * rotating + j;
     p.rotates = true, p.cosine = s.cosine[angle], p.sine = s.sine[angle];
   }

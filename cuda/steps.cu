@@ -1,5 +1,6 @@
 /* The steps of a layer: see steps.cuh. */
 #include "attention.cuh"
+#include "heads.cuh"
 #include "norm.cuh"
 #include "steps.cuh"
 
@@ -12,25 +13,25 @@ void step_norms(enqueuer *q, addend added, bool wanted, const float *weight1, co
     norm_job a = {};
     a.n = wanted ? &rows.header->wanted : &rows.header->n;
     a.wanted = wanted ? rows.wanted : nullptr;
-    a.hidden = w->hidden, a.x = w->x + row * w->hidden;
+    a.hidden = w->shape.hidden, a.x = w->x + row * w->shape.hidden;
     if (added.parts) {
-      a.parts = w->partial + row * w->hidden, a.count = added.parts, a.part_stride = (size_t)ROWS * w->hidden;
+      a.parts = w->partial + row * w->shape.hidden, a.count = added.parts, a.part_stride = (size_t)ROWS * w->shape.hidden;
       a.bias = reinterpret_cast<const float *>(added.bias);
     } else {
       a.embed = w->embed, a.token = rows.token;
     }
-    a.kind = w->norm, a.eps = w->norm_eps;
+    a.kind = w->shape.norm, a.eps = w->shape.norm_eps;
     a.weight1 = weight1, a.bias1 = bias1, a.weight2 = weight2, a.bias2 = bias2;
     a.y1 = y1 + row * w->ldx, a.y2 = w->normed2 + row * w->ldx, a.ld = w->ldx;
-    must(q, normalize(q->stream, w->type, a, wanted ? q->shape.wanted : q->shape.rows));
+    must(q, normalize(q->stream, w->activations, a, wanted ? q->shape.wanted : q->shape.rows));
   }
 }
 
 static uint16_t *keys_of(const dt_cache *c, int index) { /* of sequence 0; the layer's values follow */
-  return c->data + (size_t)index * 2 * c->weights->kv_heads * (size_t)c->slots * c->weights->dim;
+  return c->data + (size_t)index * 2 * c->weights->shape.kv_heads * (size_t)c->slots * c->weights->dim;
 }
 
-static size_t values_behind(const dt_cache *c) { return (size_t)c->weights->kv_heads * c->slots * c->weights->dim; }
+static size_t values_behind(const dt_cache *c) { return (size_t)c->weights->shape.kv_heads * c->slots * c->weights->dim; }
 
 spread step_spread(const enqueuer *q, int group, int index, const matrix &m, int inner_from) {
   const dt_weights *w = q->w;
@@ -39,23 +40,32 @@ spread step_spread(const enqueuer *q, int group, int index, const matrix &m, int
   size_t row = (size_t)group * CHUNK_GROUP;
   spread s = {};
   s.bias = m.bias, s.inner_from = inner_from;
-  s.heads = w->heads, s.kv_heads = w->kv_heads, s.head_dim = w->head_dim, s.dim = w->dim, s.rotary = w->rotary_dims;
+  s.heads = w->shape.heads, s.kv_heads = w->shape.kv_heads, s.head_dim = w->shape.head_dim, s.dim = w->dim, s.rotary = w->shape.rotary_dims;
+  s.rotates = !w->layers_of[index].q_norm;
   s.cosine = w->cosine, s.sine = w->sine;
   s.position = rows.position, s.sequence = rows.sequence, s.slot = rows.slot;
-  s.q = w->q + row * w->heads * w->dim;
+  s.q = w->q + row * w->shape.heads * w->dim;
   s.keys = keys_of(c, index);
   s.values = s.keys + values_behind(c);
   s.sequence_stride = cache_heads(*w), s.slots = c->slots;
-  s.inner = w->cat + row * w->ldcat + w->inner_at, s.inner_ld = w->ldcat, s.inter = w->inter;
-  s.act = w->act, s.gated = w->gated;
+  s.inner = w->cat + row * w->ldcat + w->inner_at, s.inner_ld = w->ldcat, s.inter = w->shape.inter;
+  s.act = w->shape.act, s.gated = w->shape.gated;
   return s;
+}
+
+void step_heads(enqueuer *q, int index, const matrix &m, int inner_from) {
+  const layer &l = q->w->layers_of[index];
+  for (int group = 0; l.q_norm && group < groups(q); group++) {
+    head_norms norms = {&q->c->rows[group].header->n, l.q_norm, l.k_norm, q->w->shape.norm_eps};
+    must(q, normalize_heads(q->stream, q->w->activations, step_spread(q, group, index, m, inner_from), norms, q->shape.rows));
+  }
 }
 
 void step_attention(enqueuer *q, int index) {
   const dt_weights *w = q->w;
   const dt_cache *c = q->c;
   attention a = {};
-  a.heads = w->heads, a.kv_heads = w->kv_heads, a.head_dim = w->head_dim, a.scale = w->scale;
+  a.heads = w->shape.heads, a.kv_heads = w->shape.kv_heads, a.head_dim = w->shape.head_dim, a.scale = w->scale;
   a.keys = keys_of(c, index);
   a.values = a.keys + values_behind(c);
   a.sequence_stride = cache_heads(*w), a.slots = c->slots, a.splits = c->splits;
@@ -63,8 +73,8 @@ void step_attention(enqueuer *q, int index) {
   for (int group = 0; group < groups(q); group++) {
     size_t row = (size_t)group * CHUNK_GROUP;
     a.rows = c->rows[group];
-    a.q = w->q + row * w->heads * w->dim;
+    a.q = w->q + row * w->shape.heads * w->dim;
     a.out = w->cat + row * w->ldcat, a.ld = w->ldcat;
-    must(q, attend(q->stream, w->type, w->dim, a, q->shape.units));
+    must(q, attend(q->stream, w->activations, w->dim, a, q->shape.units));
   }
 }

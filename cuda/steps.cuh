@@ -43,11 +43,14 @@ void step_norms(enqueuer *, addend, bool wanted, const float *weight1, const flo
  * group of rows. */
 spread step_spread(const enqueuer *, int group, int index, const matrix &, int inner_from);
 
+/* The queries' and keys' own norms, if the layer has them, and their rotation then; arguments as for step_spread. */
+void step_heads(enqueuer *, int index, const matrix &, int inner_from);
+
 void step_attention(enqueuer *, int index);
 
 /* Tiles of a layer's first product that hold q, k and v. */
 static inline int attention_tiles(const dt_weights *w) {
-  return blocks_of((w->heads + 2 * w->kv_heads) * (w->head_dim / 2), 8);
+  return blocks_of((w->shape.heads + 2 * w->shape.kv_heads) * (w->shape.head_dim / 2), 8);
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* A model onto the device. The layout code runs twice: once to measure, once to take the memory and fill it. */
 #include "attention.cuh"
+#include "format.cuh"
 #include "gemm.cuh"
 #include "launch.cuh"
 #include "matmul.cuh"
@@ -10,34 +11,34 @@
 
 constexpr int STAGING = 32 << 20, LEAST_STEPS = 8, WAVES = 320;
 
-/* What an upload works with besides its result. */
+/* What an upload works with besides its result. The first failure is kept and makes what follows do nothing. */
 struct builder {
   dt_weights *w;
   const dt_model_desc *desc;
-  uint16_t *staging; /* on the device */
+  dt_error *err;
+  dt_status status;
+  uint16_t *rows;    /* STAGING bytes on the host, or a row if that is longer, */
+  char *raw;         /* as many as they are read, */
+  float *wide;       /* a row of them, */
+  uint16_t *staging; /* and as many as `rows` on the device */
   cudaError_t failed;
   bool filling;
 };
 
-static size_t bytes_of(dt_dtype dtype) { return dtype == DT_F32 ? 4 : 2; }
-
-static const char *row_of(const dt_matrix *m, int row) {
-  size_t at = (size_t)(row / m->group) * (size_t)m->stride + (size_t)(row % m->group);
-  return (const char *)m->data + at * (size_t)m->cols * bytes_of(m->dtype);
-}
-
-static float element(const dt_matrix *m, int row) { /* of a vector */
-  uint16_t half;
-  float x;
-  if (m->dtype == DT_F32)
-    memcpy(&x, row_of(m, row), 4);
-  else
-    memcpy(&half, row_of(m, row), 2), x = m->dtype == DT_F16 ? widen<F16>(half) : widen<BF16>(half);
-  return x;
-}
-
 static void must(builder *b, cudaError_t e) {
   if (!b->failed) b->failed = e;
+}
+
+static bool going(const builder *b) { return b->status == DT_OK && !b->failed; }
+
+/* All of a vector, widened; null after a failure. To be freed with delete[]. */
+static float *read_vector(builder *b, const dt_matrix *source) {
+  float *wide = new (std::nothrow) float[(size_t)source->rows];
+  if (!wide) must(b, cudaErrorMemoryAllocation);
+  if (going(b)) b->status = dt_read_vector(source, wide, b->err);
+  if (going(b)) return wide;
+  delete[] wide;
+  return nullptr;
 }
 
 static void copy_up(builder *b, void *to, const void *from, size_t bytes) {
@@ -46,13 +47,11 @@ static void copy_up(builder *b, void *to, const void *from, size_t bytes) {
 }
 
 static float *take_vector(builder *b, const dt_matrix *source) {
-  if (!source->data) return nullptr;
+  if (!source->source) return nullptr;
   float *v = take<float>(&b->w->weights_arena, (size_t)source->rows);
   if (!b->filling) return v;
-  float *wide = new (std::nothrow) float[(size_t)source->rows];
-  if (!wide) return must(b, cudaErrorMemoryAllocation), v;
-  for (int i = 0; i < source->rows; i++) wide[i] = element(source, i);
-  copy_up(b, v, wide, (size_t)source->rows * sizeof(float));
+  float *wide = read_vector(b, source);
+  if (wide) copy_up(b, v, wide, (size_t)source->rows * sizeof(float));
   delete[] wide;
   return v;
 }
@@ -61,6 +60,7 @@ static float *take_vector(builder *b, const dt_matrix *source) {
  * pass of 64 rows has work for all multiprocessors. */
 static matrix take_matrix(builder *b, int pairs, int k, bool apart) {
   matrix m = {};
+  m.format = b->w->activations; /* both of a product are of one type: check_supported lets no others through */
   m.tiles = blocks_of(pairs, 8);
   m.steps = blocks_of(k, 32);
   m.splits = apart ? blocks_of(WAVES, blocks_of(m.tiles, 4)) : 1;
@@ -72,34 +72,55 @@ static matrix take_matrix(builder *b, int pairs, int k, bool apart) {
   return m;
 }
 
+/* As many rows at once as the staging memory takes. */
+static int rows_at_once(const dt_matrix *source) {
+  size_t rows = STAGING / ((size_t)source->cols * 2);
+  return rows > 1 ? (int)rows : 1;
+}
+
+/* Rows row.. of a source into b->rows; how many. */
+static int read_rows(builder *b, const dt_matrix *source, int row) {
+  int most = rows_at_once(source), rows = source->rows - row < most ? source->rows - row : most;
+  size_t bytes = dt_row_bytes(source->dtype, (size_t)source->cols);
+  if (going(b)) b->status = dt_read_rows(source, row, rows, b->raw, b->err);
+  for (int r = 0; r < rows && going(b); r++)
+    to_format(source->dtype, b->raw + (size_t)r * bytes, source->cols, b->wide, b->rows + (size_t)r * source->cols);
+  return rows;
+}
+
 static void put(builder *b, const matrix &m, pair_map map, const dt_matrix *source, int k0) {
-  if (!b->filling) return;
   cudaStream_t stream = b->w->backend->stream;
-  size_t row_bytes = (size_t)source->cols * 2;
-  int most = (int)(STAGING / row_bytes) > 0 ? (int)(STAGING / row_bytes) : 1, rows;
-  for (int row = 0; row < source->rows && !b->failed; row += rows) {
-    rows = source->rows - row < most ? source->rows - row : most;
-    int run = source->group - row % source->group; /* rows that lie together from here */
-    if (run < rows && row % source->group == 0 && source->group <= most) {
-      rows = rows / source->group * source->group;
-      must(b, cudaMemcpy2DAsync(b->staging, source->group * row_bytes, row_of(source, row), source->stride * row_bytes,
-                                source->group * row_bytes, (size_t)(rows / source->group), cudaMemcpyHostToDevice, stream));
-    } else {
-      if (run < rows) rows = run;
-      must(b, cudaMemcpyAsync(b->staging, row_of(source, row), rows * row_bytes, cudaMemcpyHostToDevice, stream));
-    }
+  for (int row = 0, rows; row < source->rows && going(b); row += rows) {
+    rows = read_rows(b, source, row);
+    if (!going(b)) return;
+    must(b, cudaMemcpyAsync(b->staging, b->rows, (size_t)rows * source->cols * 2, cudaMemcpyHostToDevice, stream));
     must(b, pack(stream, m, map, b->staging, row, rows, source->cols, k0));
+    must(b, cudaStreamSynchronize(stream)); /* the next rows come to the same place */
   }
-  must(b, cudaStreamSynchronize(stream));
 }
 
 /* Adds the vector to the biases of the outputs where `map` puts its matrix's rows. */
-static void add_bias(const pair_map &map, const dt_matrix *source, float2 *bias) {
-  if (!source->data) return;
-  for (int r = 0; r < source->rows; r++) {
+static void add_bias(builder *b, const pair_map &map, const dt_matrix *source, float2 *bias) {
+  float *wide = source->source ? read_vector(b, source) : nullptr;
+  for (int r = 0; wide && r < source->rows; r++) {
     place p = place_of(map, r);
-    (p.half ? bias[p.pair].y : bias[p.pair].x) += element(source, r);
+    (p.half ? bias[p.pair].y : bias[p.pair].x) += wide[r];
   }
+  delete[] wide;
+}
+
+/* A norm of the heads, in the order of their pairs. */
+static float2 *take_head_norm(builder *b, const dt_matrix *source) {
+  if (!source->source) return nullptr;
+  size_t pairs = (size_t)b->w->shape.head_dim / 2;
+  float2 *v = take<float2>(&b->w->weights_arena, pairs);
+  if (!b->filling) return v;
+  float2 *ordered = static_cast<float2 *>(calloc(pairs, sizeof *ordered));
+  if (!ordered) return must(b, cudaErrorMemoryAllocation), v;
+  add_bias(b, {0, b->w->shape.head_dim, b->w->shape.rotary_dims, -1}, source, ordered);
+  copy_up(b, v, ordered, pairs * sizeof *ordered);
+  free(ordered);
+  return v;
 }
 
 /* One source of a matrix with its bias. */
@@ -117,7 +138,7 @@ static matrix build(builder *b, int pairs, int k, bool apart, const part *parts,
   if (!bias) return must(b, cudaErrorMemoryAllocation), m;
   for (int i = 0; i < count; i++) {
     put(b, m, parts[i].map, parts[i].weights, parts[i].k0);
-    add_bias(parts[i].map, parts[i].bias, bias);
+    add_bias(b, parts[i].map, parts[i].bias, bias);
   }
   copy_up(b, m.bias, bias, n * sizeof *bias);
   free(bias);
@@ -126,32 +147,33 @@ static matrix build(builder *b, int pairs, int k, bool apart, const part *parts,
 
 static layer build_layer(builder *b, const dt_layer *l) {
   const dt_weights *w = b->w;
-  int half = w->head_dim / 2, rotary = w->rotary_dims, keys = w->heads * half, values = keys + w->kv_heads * half;
-  int up_at = w->parallel ? round_up(values + w->kv_heads * half, 8) : 0, pairs = w->gated ? w->inter : blocks_of(w->inter, 2);
-  part in[5] = {{&l->q, &l->q_bias, {0, w->head_dim, rotary, -1}, 0},
-                {&l->k, &l->k_bias, {keys, w->head_dim, rotary, -1}, 0},
-                {&l->v, &l->v_bias, {values, w->head_dim, rotary, -1}, 0}};
-  part up[2] = {{&l->up, &l->up_bias, {up_at, w->inter, 0, -1}, 0}};
-  if (w->gated) {
-    up[0] = {&l->gate, &l->gate_bias, {up_at, w->inter, 0, 0}, 0};
-    up[1] = {&l->up, &l->up_bias, {up_at, w->inter, 0, 1}, 0};
+  int half = w->shape.head_dim / 2, rotary = w->shape.rotary_dims, keys = w->shape.heads * half, values = keys + w->shape.kv_heads * half;
+  int up_at = w->shape.parallel_residual ? round_up(values + w->shape.kv_heads * half, 8) : 0, pairs = w->shape.gated ? w->shape.inter : blocks_of(w->shape.inter, 2);
+  part in[5] = {{&l->q, &l->q_bias, {0, w->shape.head_dim, rotary, -1}, 0},
+                {&l->k, &l->k_bias, {keys, w->shape.head_dim, rotary, -1}, 0},
+                {&l->v, &l->v_bias, {values, w->shape.head_dim, rotary, -1}, 0}};
+  part up[2] = {{&l->up, &l->up_bias, {up_at, w->shape.inter, 0, -1}, 0}};
+  if (w->shape.gated) {
+    up[0] = {&l->gate, &l->gate_bias, {up_at, w->shape.inter, 0, 0}, 0};
+    up[1] = {&l->up, &l->up_bias, {up_at, w->shape.inter, 0, 1}, 0};
   }
-  int ups = w->gated ? 2 : 1, hidden = blocks_of(w->hidden, 2);
-  part out[2] = {{&l->o, &l->o_bias, {0, w->hidden, 0, -1}, 0}, {&l->down, &l->down_bias, {0, w->hidden, 0, -1}, 0}};
+  int ups = w->shape.gated ? 2 : 1, hidden = blocks_of(w->shape.hidden, 2);
+  part out[2] = {{&l->o, &l->o_bias, {0, w->shape.hidden, 0, -1}, 0}, {&l->down, &l->down_bias, {0, w->shape.hidden, 0, -1}, 0}};
 
   layer built = {};
   built.norm1 = take_vector(b, &l->norm1), built.norm1_bias = take_vector(b, &l->norm1_bias);
   built.norm2 = take_vector(b, &l->norm2), built.norm2_bias = take_vector(b, &l->norm2_bias);
-  if (w->parallel) {
+  built.q_norm = take_head_norm(b, &l->q_norm), built.k_norm = take_head_norm(b, &l->k_norm);
+  if (w->shape.parallel_residual) {
     for (int i = 0; i < ups; i++) in[3 + i] = up[i];
     out[1].k0 = w->inner_at;
-    built.in = build(b, up_at + pairs, w->hidden, false, in, 3 + ups);
-    built.out = build(b, hidden, w->inner_at + w->inter, true, out, 2);
+    built.in = build(b, up_at + pairs, w->shape.hidden, false, in, 3 + ups);
+    built.out = build(b, hidden, w->inner_at + w->shape.inter, true, out, 2);
   } else {
-    built.in = build(b, values + w->kv_heads * half, w->hidden, false, in, 3);
-    built.up = build(b, pairs, w->hidden, false, up, ups);
-    built.out = build(b, hidden, w->heads * w->head_dim, true, out, 1);
-    built.down = build(b, hidden, w->inter, true, out + 1, 1);
+    built.in = build(b, values + w->shape.kv_heads * half, w->shape.hidden, false, in, 3);
+    built.up = build(b, pairs, w->shape.hidden, false, up, ups);
+    built.out = build(b, hidden, w->shape.heads * w->shape.head_dim, true, out, 1);
+    built.down = build(b, hidden, w->shape.inter, true, out + 1, 1);
   }
   return built;
 }
@@ -159,23 +181,22 @@ static layer build_layer(builder *b, const dt_layer *l) {
 static void build_model(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
-  for (int i = 0; i < w->layers; i++) w->layers_of[i] = build_layer(b, &d->layer[i]);
+  for (int i = 0; i < w->shape.layers; i++) w->layers_of[i] = build_layer(b, &d->layer[i]);
   w->final_norm = take_vector(b, &d->final_norm);
   w->final_norm_bias = take_vector(b, &d->final_norm_bias);
   static const dt_matrix none = {};
-  part all = {&d->unembed, &none, {0, w->vocab, 0, -1}, 0};
-  w->unembed = build(b, blocks_of(w->vocab, 2), w->hidden, false, &all, 1);
-  size_t pairs = (size_t)w->rotary_dims / 2, angles = (size_t)w->context * pairs;
-  w->embed = take<uint16_t>(&w->weights_arena, (size_t)w->vocab * (size_t)w->hidden);
+  part all = {&d->unembed, &none, {0, w->shape.vocab, 0, -1}, 0};
+  w->unembed = build(b, blocks_of(w->shape.vocab, 2), w->shape.hidden, false, &all, 1);
+  size_t pairs = (size_t)w->shape.rotary_dims / 2, angles = (size_t)w->shape.context * pairs;
+  w->embed = take<uint16_t>(&w->weights_arena, (size_t)w->shape.vocab * (size_t)w->shape.hidden);
   w->cosine = take<float>(&w->weights_arena, angles);
   w->sine = take<float>(&w->weights_arena, angles);
   if (!b->filling) return;
 
-  size_t row = (size_t)w->hidden * 2; /* the embedding is a whole matrix */
-  if (d->embed.group == d->embed.rows)
-    copy_up(b, w->embed, d->embed.data, (size_t)w->vocab * row);
-  else
-    for (int r = 0; r < w->vocab; r++) copy_up(b, w->embed + (size_t)r * w->hidden, row_of(&d->embed, r), row);
+  for (int r = 0, rows; r < w->shape.vocab && going(b); r += rows) {
+    rows = read_rows(b, &d->embed, r);
+    if (going(b)) copy_up(b, w->embed + (size_t)r * w->shape.hidden, b->rows, (size_t)rows * w->shape.hidden * 2);
+  }
   float *table = static_cast<float *>(malloc((2 * angles + 1) * sizeof(float)));
   if (!table) return must(b, cudaErrorMemoryAllocation);
   for (size_t i = 0; i < angles; i++) {
@@ -200,18 +221,18 @@ static size_t plain_numbers(const dt_weights *w) {
 
 static void build_scratch(dt_weights *w) {
   arena *a = &w->scratch_arena;
-  size_t blocks = (size_t)blocks_of(w->vocab, LOGIT_BLOCK);
-  w->ldx = round_up(w->hidden, 32);
-  w->x = take<float>(a, CHUNK * (size_t)w->hidden);
+  size_t blocks = (size_t)blocks_of(w->shape.vocab, LOGIT_BLOCK);
+  w->ldx = round_up(w->shape.hidden, 32);
+  w->x = take<float>(a, CHUNK * (size_t)w->shape.hidden);
   w->normed1 = take<uint16_t>(a, CHUNK * (size_t)w->ldx);
   w->normed2 = take<uint16_t>(a, CHUNK * (size_t)w->ldx);
-  w->q = take<uint16_t>(a, CHUNK * (size_t)w->heads * (size_t)w->dim);
+  w->q = take<uint16_t>(a, CHUNK * (size_t)w->shape.heads * (size_t)w->dim);
   w->cat = take<uint16_t>(a, CHUNK * (size_t)w->ldcat);
-  w->partial = take<float>(a, PARTIALS * ROWS * (size_t)w->hidden);
+  w->partial = take<float>(a, PARTIALS * ROWS * (size_t)w->shape.hidden);
   arena chunk = *a;
   w->plain = take<uint16_t>(&chunk, plain_numbers(w));
   w->sums = take<float>(&chunk, CHUNK * (size_t)PIECE);
-  w->logits = take<float>(a, ROWS * (size_t)w->vocab);
+  w->logits = take<float>(a, ROWS * (size_t)w->shape.vocab);
   if (a->used < chunk.used) a->used = chunk.used;
   w->parts = take<logit_part>(a, ROWS * blocks);
   w->best = take<uint64_t>(a, ROWS * blocks * CHECK_TOP);
@@ -225,23 +246,28 @@ static int padded_head(int head_dim) {
   return 0;
 }
 
-static dt_status check_supported(const dt_model_desc *d, dt_error *err) {
+static dt_status check_supported(const dt_model_desc *d, number *format, dt_error *err) {
   dt_dtype type = d->embed.dtype;
-  bool same = type == d->unembed.dtype;
-  for (int i = 0; i < d->layers; i++) {
+  bool known = format_of(type, format), same = true;
+  const auto look = [&](const dt_matrix &m) {
+    number other = *format;
+    if (m.source && !format_of(m.dtype, &other)) known = false, type = m.dtype;
+    same &= other == *format;
+  };
+  look(d->unembed);
+  for (int i = 0; i < d->shape.layers; i++) {
     const dt_layer *l = &d->layer[i];
-    const dt_matrix *all[] = {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down};
-    for (const dt_matrix *m : all) same &= !m->data || m->dtype == type;
+    for (const dt_matrix *m : {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down}) look(*m);
   }
-  if (!same || type == DT_F32)
+  if (!known || !same)
     return dt_fail(err, DT_EINPUT, "the CUDA backend computes with weights that are all F16 or all BF16, this model's are %s: "
-                   "use --backend cpu", same ? "F32" : "of several types");
-  if (d->head_dim % 2 || d->head_dim > MAX_HEAD)
+                   "use --backend cpu", known ? "of several types" : dt_type_of(type)->name);
+  if (d->shape.head_dim % 2 || d->shape.head_dim > MAX_HEAD)
     return dt_fail(err, DT_EINPUT, "the CUDA backend computes with heads of an even size up to %d, this model's have %d: "
-                   "use --backend cpu", (int)MAX_HEAD, d->head_dim);
-  if (d->hidden > MAX_HIDDEN)
+                   "use --backend cpu", (int)MAX_HEAD, d->shape.head_dim);
+  if (d->shape.hidden > MAX_HIDDEN)
     return dt_fail(err, DT_EINPUT, "the CUDA backend computes with a hidden size up to %d, this model's is %d: use --backend cpu",
-                   (int)MAX_HIDDEN, d->hidden);
+                   (int)MAX_HIDDEN, d->shape.hidden);
   return DT_OK;
 }
 
@@ -251,47 +277,53 @@ static dt_status fill(builder *b, dt_error *err) {
   build_model(b); /* measures */
   build_scratch(w);
   arena staging = {nullptr, STAGING, 0};
-  if ((size_t)w->hidden * 2 > STAGING || (size_t)w->ldcat * 2 > STAGING) staging.used = (size_t)(w->hidden + w->ldcat) * 2;
+  if ((size_t)w->shape.hidden * 2 > STAGING || (size_t)w->ldcat * 2 > STAGING) staging.used = (size_t)(w->shape.hidden + w->ldcat) * 2;
   size_t passing = 0;
   dt_status status = arena_open(device, &w->weights_arena, "the weights", &device->memory.weights, err);
   if (status == DT_OK) status = arena_open(device, &w->scratch_arena, "scratch", &device->memory.scratch, err);
   if (status == DT_OK) status = arena_open(device, &staging, "loading", &passing, err);
   if (status == DT_OK) {
-    must(b, attention_prepare(w->type, w->dim));
-    must(b, multiply_prepare(w->type));
+    must(b, attention_prepare(w->activations, w->dim));
+    must(b, multiply_prepare(w->activations));
     b->staging = reinterpret_cast<uint16_t *>(staging.base);
+    b->rows = new (std::nothrow) uint16_t[staging.size / 2];
+    b->raw = new (std::nothrow) char[staging.size];
+    b->wide = new (std::nothrow) float[(size_t)(w->ldcat + w->shape.hidden)];
+    if (!b->rows || !b->raw || !b->wide) must(b, cudaErrorMemoryAllocation);
     b->filling = true;
     build_model(b);
     build_scratch(w);
-    status = b->failed == cudaErrorMemoryAllocation ? dt_fail_memory(err, "loading a model", STAGING)
-                                                    : cuda_check(device, b->failed, "loading a model", err);
+    delete[] b->rows;
+    delete[] b->raw;
+    delete[] b->wide;
+    status = b->status;
+    if (b->failed == cudaErrorMemoryAllocation) status = dt_fail_memory(err, "loading a model", STAGING);
+    else if (b->failed) status = cuda_check(device, b->failed, "loading a model", err);
   }
   arena_close(&staging, &passing);
   return status;
 }
 
-dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, dt_weights **out, dt_error *err) {
+dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const char *dtype, dt_weights **out, dt_error *err) {
+  if (dtype) return dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the GPU", dtype);
   dt_status status = check_model(d, err);
-  if (status == DT_OK) status = check_supported(d, err);
+  number format;
+  if (status == DT_OK) status = check_supported(d, &format, err);
   if (status != DT_OK) return status;
   dt_weights *w = new (std::nothrow) dt_weights();
-  if (w) w->layers_of = new (std::nothrow) layer[(size_t)d->layers]();
+  if (w) w->layers_of = new (std::nothrow) layer[(size_t)d->shape.layers]();
   if (!w || !w->layers_of) {
     delete w;
     return dt_fail_memory(err, "a model", sizeof *w);
   }
   w->backend = backend;
-  w->type = d->embed.dtype == DT_F16 ? F16 : BF16;
-  w->vocab = d->vocab, w->hidden = d->hidden, w->layers = d->layers, w->heads = d->heads, w->kv_heads = d->kv_heads;
-  w->context = d->context, w->rotary_dims = d->rotary_dims, w->inter = d->inter, w->head_dim = d->head_dim;
-  w->dim = padded_head(d->head_dim);
-  w->scale = (float)(1.0 / sqrt((double)d->head_dim));
-  w->norm_eps = d->norm_eps, w->norm = d->norm, w->act = d->act;
-  w->parallel = d->parallel_residual;
-  w->gated = d->layer[0].gate.data != nullptr;
-  w->inner_at = round_up(w->heads * w->head_dim, 32);
-  w->ldcat = w->inner_at + round_up(w->inter, 32);
-  builder b = {w, d, nullptr, cudaSuccess, false};
+  w->activations = format;
+  w->shape = d->shape;
+  w->dim = padded_head(d->shape.head_dim);
+  w->scale = (float)(1.0 / sqrt((double)d->shape.head_dim));
+  w->inner_at = round_up(w->shape.heads * w->shape.head_dim, 32);
+  w->ldcat = w->inner_at + round_up(w->shape.inter, 32);
+  builder b = {w, d, err, DT_OK, nullptr, nullptr, nullptr, nullptr, cudaSuccess, false};
   status = fill(&b, err);
   if (status == DT_OK)
     *out = w;

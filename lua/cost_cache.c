@@ -2,10 +2,11 @@
  * and models it was measured with. */
 #include "costs.h"
 #include "files.h"
+#include "hash.h"
+#include "identity.h"
 #include "machine.h"
 #include "user_files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,33 +14,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FILE_MAX (1u << 20)
-
-static uint64_t hash_file(uint64_t h, const char *path) {
-  struct stat st;
-  if (stat(path, &st)) return h;
-  int64_t what[] = {(int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec, (int64_t)st.st_mtim.tv_nsec};
-  return user_hash(h, what, sizeof what);
-}
-
-/* Names, sizes and dates of the files of a model. */
-static uint64_t model_identity(const char *folder) {
-  uint64_t h = USER_HASH;
-  struct dirent **entries;
-  int n = scandir(folder, &entries, NULL, alphasort);
-  for (int i = 0; i < n; i++) {
-    char *path;
-    if (entries[i]->d_name[0] != '.' && asprintf(&path, "%s/%s", folder, entries[i]->d_name) >= 0) {
-      h = hash_file(user_hash(h, entries[i]->d_name, strlen(entries[i]->d_name)), path);
-      free(path);
-    }
-    free(entries[i]);
-  }
-  if (n >= 0) free(entries);
-  return h;
-}
+#define DISTURBED_SECONDS                                                                                              \
+  600 /* so long a table of a busy machine serves: not for ever, nor measured by each of many runs */
 
 bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_error *err) {
   dt_pair_info info;
@@ -54,11 +34,11 @@ bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_e
                      machine.nodename, processor, info.backend, info.threads, context, batch, info.cache_dtype,
                      target ? target : "-", draft ? draft : "-", info.draft_dtype ? info.draft_dtype : "-") >= 0;
   if (ok)
-    ok = asprintf(&place->key, "dtrun %s %016" PRIx64 ", %s, %016" PRIx64 " %016" PRIx64, dt_version(),
-                  hash_file(0, "/proc/self/exe"), what, target ? model_identity(target) : 0,
-                  draft ? model_identity(draft) : 0) >= 0;
+    ok = asprintf(&place->key, "dtrun %s %s %016" PRIx64 ", %s, %016" PRIx64 " %016" PRIx64, dt_version(),
+                  identity_commit(), identity_build(), what, target ? identity_model(target) : 0,
+                  draft ? identity_model(draft) : 0) >= 0;
   if (ok && target) { /* a scripted pair has no folder and is measured anew each time */
-    snprintf(relative, sizeof relative, "costs-%016" PRIx64 ".json", user_hash(USER_HASH, what, strlen(what)));
+    snprintf(relative, sizeof relative, "costs-%016" PRIx64 ".json", hash_bytes(HASH_START, what, strlen(what)));
     place->path = user_path("XDG_CACHE_HOME", ".cache", relative);
   }
   free(what), free(target), free(draft);
@@ -78,6 +58,9 @@ const char *costs_load(const costs_place *place, dtl_costs *costs) {
   if (!text) return "it cannot be read";
   const char *wrong = costs_parse(text, place->key, costs);
   free(text);
+  struct stat info;
+  if (!wrong && costs->disturbed && !stat(place->path, &info) && time(NULL) - info.st_mtime > DISTURBED_SECONDS)
+    return "the machine was busy when it was measured";
   return wrong;
 }
 

@@ -2,12 +2,15 @@
 #include "costs.h"
 
 #include <cJSON.h>
-#include <math.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SCHEMA "dtrun.costs/1"
 #define LEAST_STEP 1e-6 /* of a time: how much more one row costs at least */
+#define LEAST_MS 1e-6   /* of a pass. Between these, whatever is counted with times stays a finite number */
+#define MOST_MS 1e9
+#define TIMES "a list per context, of a time per row, increasing, from 1e-6 to 1e9 ms"
 
 /* The first of two neighbours in the ascending at[n] between which x lies, or which are nearest to it. */
 static int bracket(const int *at, int n, double x) {
@@ -55,15 +58,17 @@ static void add_times(cJSON *root, const char *name, const dtl_costs *c, const c
 }
 
 char *costs_json(const dtl_costs *c, const char *key) {
+  errno = 0; /* cJSON leaves out what it has no memory for, and does not tell */
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "schema", SCHEMA);
   if (key) cJSON_AddStringToObject(root, "key", key);
   cJSON_AddNumberToObject(root, "batch", c->batch);
+  if (c->disturbed) cJSON_AddTrueToObject(root, "disturbed");
   cJSON_AddItemToObject(root, "contexts", cJSON_CreateIntArray(c->context, c->n_contexts));
   cJSON_AddItemToObject(root, "rows", cJSON_CreateIntArray(c->rows, c->n_rows));
   add_times(root, "target", c, c->target);
   if (c->has_draft) add_times(root, "draft", c, c->draft);
-  char *text = cJSON_Print(root);
+  char *text = errno == ENOMEM ? NULL : cJSON_Print(root);
   cJSON_Delete(root);
   return text;
 }
@@ -90,8 +95,9 @@ static const char *take_times(const cJSON *lists, const char *wrong, const dtl_c
     double last = 0;
     int i = 0;
     cJSON_ArrayForEach(item, list) {
-      if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble) || item->valuedouble <= last) return wrong;
-      last = ms[k][i++] = item->valuedouble;
+      double time = cJSON_IsNumber(item) ? item->valuedouble : 0;
+      if (!(time >= LEAST_MS && time <= MOST_MS && time > last)) return wrong;
+      last = ms[k][i++] = time;
     }
     k++;
   }
@@ -107,7 +113,8 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
     return "it was measured with another program, machine or model";
   const cJSON *batch = cJSON_GetObjectItemCaseSensitive(root, "batch");
   c->batch = batch ? batch->valueint : 1;
-  if (batch && (!cJSON_IsNumber(batch) || c->batch < 1)) return "batch is no positive number";
+  if (batch && (!cJSON_IsNumber(batch) || c->batch < 1 || c->batch > DTL_PLACES || c->batch != batch->valuedouble))
+    return "batch is no whole number from 1 to 256";
   const char *wrong =
       take_numbers(cJSON_GetObjectItemCaseSensitive(root, "contexts"),
                    "contexts is no ascending list of at most 8 lengths", DTL_COST_CONTEXTS, c->context, &c->n_contexts);
@@ -115,13 +122,10 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
     wrong = take_numbers(cJSON_GetObjectItemCaseSensitive(root, "rows"),
                          "rows is no ascending list of at most 96 counts", DTL_COST_ROWS, c->rows, &c->n_rows);
   if (!wrong && c->rows[0] != 1) wrong = "rows does not begin with 1";
-  if (!wrong)
-    wrong = take_times(cJSON_GetObjectItemCaseSensitive(root, "target"),
-                       "target needs a list per context, of a time per row, increasing from above 0", c, c->target);
+  if (!wrong) wrong = take_times(cJSON_GetObjectItemCaseSensitive(root, "target"), "target needs " TIMES, c, c->target);
   c->has_draft = draft != NULL;
-  if (!wrong && draft)
-    wrong =
-        take_times(draft, "draft needs a list per context, of a time per row, increasing from above 0", c, c->draft);
+  c->disturbed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "disturbed"));
+  if (!wrong && draft) wrong = take_times(draft, "draft needs " TIMES, c, c->draft);
   return wrong;
 }
 

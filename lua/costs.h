@@ -40,7 +40,7 @@ const char *costs_load(const costs_place *place, dtl_costs *costs);
 const char *costs_store(const costs_place *place, const dtl_costs *costs);
 
 /* Pushes an object with the methods target and draft, for who runs `places` sequences at once; it holds a copy. Raises. */
-void lib_costs_push(lua_State *L, const dtl_costs *costs, int places);
-const dtl_costs *lib_costs_check(lua_State *L, int i);
+void box_costs_push(lua_State *L, const dtl_costs *costs, int places);
+const dtl_costs *box_costs_check(lua_State *L, int i);
 
 #endif

@@ -41,14 +41,15 @@ static int load_embedded(lua_State *L) {
   return 1;
 }
 
-static void preload(lua_State *L) {
+void driver_open_libraries(lua_State *L) {
+  luaL_openlibs(L);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   for (int i = 0; dtl_embedded[i].name; i++) {
     lua_pushinteger(L, i);
     lua_pushcclosure(L, load_embedded, 1);
     lua_setfield(L, -2, strcmp(dtl_embedded[i].name, "dt.init") ? dtl_embedded[i].name : "dt");
   }
-  lua_pushcfunction(L, lib_dt_open);
+  lua_pushcfunction(L, driver_dt_open);
   lua_setfield(L, -2, "dt.core");
   lua_pop(L, 1);
 }
@@ -66,8 +67,7 @@ static int one_line(lua_State *L) {
 
 static int run(lua_State *L) {
   driver *d = lua_touserdata(L, 1);
-  luaL_openlibs(L);
-  preload(L);
+  driver_open_libraries(L);
   lua_createtable(L, d->argc, 1);
   lua_pushstring(L, d->path);
   lua_rawseti(L, -2, 0);
@@ -90,7 +90,7 @@ int dtl_run_driver(const char *name, int argc, char **argv, const volatile sig_a
   char *path = dtl_locate("driver", "scripts", name, &err);
   if (!path) {
     fprintf(stderr, "dtrun: %s\n", err.message);
-    return 2;
+    return err.kind == DTL_DEVICE ? 1 : 2;
   }
   driver d = {.path = path, .argc = argc, .argv = argv, .interrupt = interrupt};
   int status = 1;

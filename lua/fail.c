@@ -11,6 +11,7 @@ const char *dtl_kind_name(dtl_kind kind) {
   case DTL_INPUT: return "input";
   case DTL_CONTEXT: return "context";
   case DTL_DEVICE: return "device";
+  case DTL_INTERRUPTED: return "interrupted";
   }
   return "device";
 }

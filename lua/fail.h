@@ -10,7 +10,4 @@ bool dtl_fail(dtl_error *err, dtl_kind kind, const char *format, ...) __attribut
 /* The same with what the engine said. */
 bool dtl_fail_engine(dtl_error *err, const dt_error *engine);
 
-/* Copies text into out[size] with control characters as blanks, cut at a character's border to fit. Returns its length. */
-size_t dtl_clean(char *out, size_t size, const char *text, size_t len);
-
 #endif

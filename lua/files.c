@@ -13,70 +13,97 @@ static bool ends_in_lua(const char *name, size_t n) { return n > 4 && !strcmp(na
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Adds the folder's names (without .lua) that are not yet in names. */
-static char **add_folder(char **names, int *n, const char *path) {
+/* Adds `name` where it is not there yet; it is the list's then. */
+static bool add_name(char ***names, int *n, char *name) {
+  for (int i = 0; i < *n; i++)
+    if (!strcmp((*names)[i], name)) {
+      free(name);
+      return true;
+    }
+  char **grown = realloc(*names, (size_t)(*n + 1) * sizeof *grown);
+  if (!grown) {
+    free(name);
+    return false;
+  }
+  *names = grown;
+  grown[(*n)++] = name;
+  return true;
+}
+
+/* Adds the folder's names, without .lua. */
+static bool add_folder(char ***names, int *n, const char *path) {
+  errno = 0;
   DIR *dir = opendir(path);
-  if (!dir) return names;
-  for (struct dirent *entry; (entry = readdir(dir));) {
+  if (!dir) return errno != ENOMEM;
+  bool ok = true;
+  for (struct dirent *entry; ok && (entry = readdir(dir));) {
     size_t len = strlen(entry->d_name);
     if (entry->d_name[0] == '.' || !ends_in_lua(entry->d_name, len)) continue;
     char *name = strndup(entry->d_name, len - 4);
-    bool known = !name;
-    for (int i = 0; i < *n && !known; i++) known = !strcmp(names[i], name);
-    char **grown = known ? NULL : realloc(names, (size_t)(*n + 1) * sizeof *names);
-    if (grown) {
-      names = grown;
-      names[(*n)++] = name;
-    } else {
-      free(name);
-    }
+    ok = name && add_name(names, n, name);
   }
   closedir(dir);
-  return names;
+  return ok;
 }
 
-char **dtl_installed(const char *folder, int *n) {
-  char **names = NULL;
+static void free_names(char **names, int n) {
+  for (int i = 0; i < n; i++) free(names[i]);
+  free(names);
+}
+
+bool dtl_installed(const char *folder, char ***names, int *n, dtl_error *err) {
+  dt_error engine;
+  char **homes;
   int n_homes;
-  char **homes = dt_homes(&n_homes);
+  *names = NULL;
   *n = 0;
-  for (int i = 0; i < n_homes; i++) {
+  if (dt_homes(&homes, &n_homes, &engine)) return dtl_fail_engine(err, &engine);
+  bool ok = true;
+  for (int i = 0; i < n_homes && ok; i++) {
     char *path;
-    if (asprintf(&path, "%s/%s", homes[i], folder) >= 0) {
-      names = add_folder(names, n, path);
-      free(path);
-    }
-    free(homes[i]);
+    ok = asprintf(&path, "%s/%s", homes[i], folder) >= 0;
+    if (!ok) break;
+    ok = add_folder(names, n, path);
+    free(path);
   }
-  free(homes);
-  if (*n > 0) qsort(names, (size_t)*n, sizeof *names, by_name);
-  return names;
+  free_names(homes, n_homes);
+  if (!ok) {
+    free_names(*names, *n);
+    return dtl_fail(err, DTL_DEVICE, "out of memory: the list of %s", folder);
+  }
+  if (*n > 0) qsort(*names, (size_t)*n, sizeof **names, by_name);
+  return true;
 }
 
 static void fail_unknown(const char *what, const char *folder, const char *name, dtl_error *err) {
-  char list[300] = "";
+  char list[300] = "", **names;
   int n;
-  char **names = dtl_installed(folder, &n);
+  if (!dtl_installed(folder, &names, &n, err)) return;
   for (int i = 0; i < n; i++) {
     size_t used = strlen(list);
     snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
-    free(names[i]);
   }
-  free(names);
+  free_names(names, n);
   dtl_fail(err, DTL_INPUT, "no %s '%.100s'; installed: %s", what, name, n > 0 ? list : "none");
 }
 
-char *dtl_locate(const char *what, const char *folder, const char *name, dtl_error *err) {
-  char *path = NULL;
+/* *path: malloc'd; NULL: there is none. False: out of memory. */
+static bool find(const char *folder, const char *name, char **path) {
+  char relative[300];
   if (strchr(name, '/') || ends_in_lua(name, strlen(name))) {
-    if (access(name, F_OK) == 0) path = strdup(name);
-  } else {
-    char *relative;
-    if (asprintf(&relative, "%s/%s.lua", folder, name) < 0) return NULL;
-    path = dt_find(relative);
-    free(relative);
+    *path = NULL;
+    return access(name, F_OK) != 0 || (*path = strdup(name));
   }
-  if (!path) fail_unknown(what, folder, name, err);
+  snprintf(relative, sizeof relative, "%s/%.200s.lua", folder, name);
+  return dt_find(relative, path, NULL) == DT_OK;
+}
+
+char *dtl_locate(const char *what, const char *folder, const char *name, dtl_error *err) {
+  char *path;
+  if (!find(folder, name, &path))
+    dtl_fail(err, DTL_DEVICE, "out of memory: the %s '%.100s'", what, name);
+  else if (!path)
+    fail_unknown(what, folder, name, err);
   return path;
 }
 
@@ -85,7 +112,7 @@ char *dtl_read_file(const char *what, const char *path, size_t most, size_t *len
   FILE *f = fopen(path, "rb");
   char *text = NULL;
   if (!f || fstat(fileno(f), &st)) {
-    dtl_fail(err, DTL_INPUT, "%s: cannot read the %s: %s", path, what, strerror(errno));
+    dtl_fail(err, errno == ENOMEM ? DTL_DEVICE : DTL_INPUT, "%s: cannot read the %s: %s", path, what, strerror(errno));
   } else if (!S_ISREG(st.st_mode)) {
     dtl_fail(err, DTL_INPUT, "%s: cannot read the %s: not a file", path, what);
   } else if ((size_t)st.st_size > most) {

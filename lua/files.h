@@ -5,10 +5,11 @@
 #include "fail.h"
 
 /* The path of the program `name`: a path itself (it has a '/' or ends in .lua), or installed as folder/NAME.lua. `what` is
- * "policy" or "driver". malloc'd; NULL with DTL_INPUT, which lists what is installed. */
+ * "policy" or "driver". malloc'd; NULL with DTL_INPUT, which lists what is installed, or DTL_DEVICE: out of
+ * memory. */
 char *dtl_locate(const char *what, const char *folder, const char *name, dtl_error *err);
 
-/* All bytes of a file of at most `most` bytes: malloc'd, NUL-terminated; NULL with DTL_INPUT. */
+/* All bytes of a file of at most `most` bytes: malloc'd, NUL-terminated; NULL with DTL_INPUT, or DTL_DEVICE. */
 char *dtl_read_file(const char *what, const char *path, size_t most, size_t *len, dtl_error *err);
 
 #endif

@@ -1,30 +1,202 @@
-/* Generating one sequence alone: see dtl_generate. */
+/* Generating from one prompt or many: see dtl_generate. Where more than one policy object is at work, their calls go on
+ * until each waits for a pass: then the drafts that are asked for run as one, and when all wait for the target, one verify
+ * pass serves them all. A policy object that is alone calls its passes itself. */
 #include "stepper.h"
 
-/* With a session open: the sequence from its start to its end. */
-static bool run_alone(generation *g, stepper *s, dt_session *session, dtl_error *err) {
-  if (!generation_start(g, session, 0, err)) return false;
+#include <stdlib.h>
+
+typedef struct {
+  bool taken;
+  int prompt;
+  generation g;
+  stepper *s;
+  dtl_policy *policy; /* opened for this sequence; NULL: the caller's serves it */
+} place;
+
+typedef struct {
+  dt_pair *pair;
+  dtl_policy *policy; /* the caller's: serves the first sequence, or all */
+  const dtl_request *request;
+  dtl_result *results; /* [request->n] */
+  dt_session *session;
+  int n_places, n_steppers;
+  place *places;      /* [n_places] */
+  stepper *steppers;  /* one for each place, or one for all */
+  int next;           /* prompt to begin */
+  bool over, stopped; /* the policy that served all has failed; done said so */
   dtl_error failure;
-  bool joined = stepper_join(s, g, &failure), ok = joined;
-  while (ok && generation_runs(g)) ok = stepper_step(s, &failure);
-  bool whole = generation_end(g, ok ? NULL : &failure, ok ? err : NULL);
-  if (joined) stepper_leave(s, g);
-  if (!ok && err) *err = failure;
-  return ok && whole;
+} work;
+
+/* ---- a sequence's beginning and end ------------------------------------------------------------------------------------ */
+
+/* Its result is told, and the place free. */
+static void leave(work *w, place *p, const dtl_error *failure) {
+  const dtl_request *r = w->request;
+  dtl_result *result = &w->results[p->prompt];
+  result->failed = failure != NULL;
+  if (failure) result->failure = *failure;
+  if (r->done && !r->done(r->user, p->prompt, result)) w->stopped = true;
+  generation_close(&p->g);
+  dtl_policy_close(p->policy);
+  p->policy = NULL;
+  p->taken = false;
 }
 
-bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dtl_error *err) {
-  generation g = {0};
-  stepper s;
-  dt_session *session = NULL;
-  dt_session_options options = {.sequences = 1, .context = request->context, .use_draft = policy->info.uses_draft};
+static void end(work *w, place *p, const dtl_error *failure) {
+  dtl_error err;
+  if (!generation_end(&p->g, failure, &err) && !failure) failure = &err;
+  stepper_leave(p->s, &p->g);
+  leave(w, p, failure);
+}
+
+/* The end of all sequences that a policy served. */
+static void fail(work *w, stepper *s, const dtl_error *failure) {
+  for (int i = 0; i < w->n_places; i++)
+    if (w->places[i].taken && w->places[i].s == s) end(w, &w->places[i], failure);
+  if (!w->policy->info.batch) return;
+  w->over = true;
+  w->failure = *failure;
+}
+
+/* Who will serve the sequence of this place. */
+static bool find_stepper(work *w, place *p, dtl_error *err) {
+  p->s = &w->steppers[w->n_steppers > 1 ? p - w->places : 0];
+  if (w->policy->info.batch) return true;
+  if (p->prompt > 0) {
+    dtl_policy_options options = *w->request->policy;
+    options.seed += (uint64_t)p->prompt;
+    if (!dtl_policy_open(&options, &p->policy, err)) return false;
+  }
+  stepper_open(p->s, p->policy ? p->policy : w->policy, w->request->costs, w->n_places);
+  return true;
+}
+
+static bool start(work *w, place *p, dtl_error *err) {
+  dtl_result *result = &w->results[p->prompt];
+  if (!find_stepper(w, p, err)) return false;
+  if (!generation_open(&p->g, w->pair, p->s->policy, w->request, p->prompt, result, err)) return false;
+  result->index = p->prompt + 1;
+  result->places = w->request->places;
+  p->g.run->lockstep = w->n_steppers > 1;
+  return generation_start(&p->g, w->session, (int)(p - w->places), err);
+}
+
+/* The next prompt takes this place. */
+static void begin(work *w, place *p) {
+  dtl_error err, lost;
+  *p = (place){.taken = true, .prompt = w->next++};
+  if (!start(w, p, &err)) {
+    leave(w, p, &err);
+  } else if (!stepper_join(p->s, &p->g, &err)) {
+    generation_end(&p->g, &err, &lost);
+    leave(w, p, &err);
+    fail(w, p->s, &err);
+  }
+}
+
+static bool interrupted(const work *w) {
+  const volatile sig_atomic_t *interrupt = w->request->interrupt;
+  return w->stopped || (interrupt && *interrupt);
+}
+
+/* Waiting prompts take the free places; the first does so even when interrupted, so that its result says what was to run.
+ * False: none is taken any more. */
+static bool fill(work *w) {
+  bool any = false;
+  for (int i = 0; i < w->n_places; i++) {
+    place *p = &w->places[i];
+    while (!p->taken && w->next < w->request->n && !w->over && (!interrupted(w) || w->next == 0)) begin(w, p);
+    any |= p->taken;
+  }
+  return any;
+}
+
+/* ---- turns --------------------------------------------------------------------------------------------------------------- */
+
+/* A policy has had control: sequences that are complete leave. */
+static void settle(work *w, stepper *s, bool ok, const dtl_error *err) {
+  if (!ok) {
+    fail(w, s, err);
+  } else if (!stepper_waits(s)) {
+    for (int i = 0; i < w->n_places; i++) {
+      place *p = &w->places[i];
+      if (p->taken && p->s == s && (!generation_runs(&p->g) || w->stopped)) end(w, p, NULL);
+    }
+  }
+}
+
+/* Iterations begin, and go on until they are over or wait for a pass. */
+static void step_all(work *w) {
+  dtl_error err;
+  for (int i = 0; i < w->n_steppers; i++) {
+    stepper *s = &w->steppers[i];
+    if (s->group.n && !stepper_waits(s)) settle(w, s, stepper_step(s, &err), &err);
+  }
+}
+
+/* Those that wait for this pass. */
+static int collect(work *w, run_pass pass, stepper **waiting, dtl_run **runs) {
+  int n = 0;
+  for (int i = 0; i < w->n_steppers; i++) {
+    stepper *s = &w->steppers[i];
+    if (!s->group.n || !stepper_waits(s) || s->group.run[0]->awaits != pass) continue;
+    waiting[n] = s;
+    runs[n++] = s->group.run[0];
+  }
+  return n;
+}
+
+static void share_pass(work *w) {
+  stepper *waiting[DTL_PLACES];
+  dtl_run *runs[DTL_PLACES];
+  dtl_error err;
+  int n = collect(w, RUN_DRAFT_PASS, waiting, runs);
+  if (n) {
+    run_draft(runs, n);
+  } else {
+    n = collect(w, RUN_VERIFY_PASS, waiting, runs);
+    if (n) run_verify(runs, n);
+  }
+  for (int i = 0; i < n; i++) settle(w, waiting[i], stepper_resume(waiting[i], &err), &err);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+
+static bool prepare(work *w, dtl_error *err) {
+  const dtl_request *r = w->request;
   dt_error engine;
-  *result = (dtl_result){.finish_reason = "error"};
-  bool ok = stepper_check(policy, pair, request->costs, err) && generation_open(&g, pair, policy, request, result, err);
-  if (ok) stepper_open(&s, policy, request->costs, 1);
-  if (ok && dt_session_open(pair, &options, &session, &engine)) ok = dtl_fail_engine(err, &engine);
-  if (ok) ok = run_alone(&g, &s, session, err);
-  dt_session_close(session);
-  generation_close(&g);
+  if (r->places < 0 || r->places > DTL_PLACES)
+    return dtl_fail(err, DTL_INPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
+  if (r->n > 1 && (r->on_text || r->on_origin || r->trace || r->session))
+    return dtl_fail(err, DTL_INPUT, "the text of one prompt can be followed, traced or continued: there are %d", r->n);
+  if (!stepper_check(w->policy, w->pair, r->costs, err)) return false;
+  w->n_places = r->places ? r->places : 1;
+  w->n_steppers = w->policy->info.batch ? 1 : w->n_places;
+  w->places = calloc((size_t)w->n_places, sizeof *w->places);
+  w->steppers = calloc((size_t)w->n_steppers, sizeof *w->steppers);
+  if (!w->places || !w->steppers)
+    return dtl_fail(err, DTL_DEVICE, "out of memory: the places of %d sequences", w->n_places);
+  dt_session_options options = {
+      .sequences = w->n_places, .context = r->context, .use_draft = w->policy->info.uses_draft};
+  if (w->policy->info.batch) stepper_open(w->steppers, w->policy, r->costs, w->n_places);
+  w->session = r->session;
+  return w->session || !dt_session_open(w->pair, &options, &w->session, &engine) || dtl_fail_engine(err, &engine);
+}
+
+bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *results, dtl_error *err) {
+  work w = {.pair = pair, .policy = policy, .request = request, .results = results};
+  for (int i = 0; i < request->n; i++) results[i] = (dtl_result){.finish_reason = "error"};
+  bool ok = prepare(&w, err);
+  while (ok && fill(&w)) {
+    step_all(&w);
+    share_pass(&w);
+  }
+  if (ok && w.over) {
+    ok = false;
+    if (err) *err = w.failure;
+  }
+  if (!request->session) dt_session_close(w.session);
+  free(w.places);
+  free(w.steppers);
   return ok;
 }

@@ -21,9 +21,10 @@ static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pa
   r->finish_reason = "error";
   r->policy = copy(policy->info.name);
   r->params = copy(policy->params_json);
+  r->source = policy->info.source;
   r->seed = policy->seed;
-  r->sampling = g->request->seq.sampling;
-  r->coupled = !g->request->seq.uncoupled;
+  r->sampling = g->options.sampling;
+  r->coupled = !g->options.uncoupled;
   r->target = copy(pair->target.path);
   r->draft = copy(draft);
   r->draft_dtype = draft ? pair->draft_dtype : NULL;
@@ -57,6 +58,7 @@ static bool fill_tail(const generation *g, dtl_error *err) {
   memcpy(r->tokens, tokens + r->n_prompt, sizeof(int32_t) * (size_t)r->n_tokens);
   dt_pair_info info;
   dt_pair_describe(g->pair, &info);
+  r->ids_without_row = info.tokenizer_size > info.target.vocab ? info.tokenizer_size - info.target.vocab : 0;
   r->weight_bytes = info.weight_bytes;
   r->cache_bytes = info.cache_bytes;
   r->device_memory = info.on_device ? info.weight_bytes + info.cache_bytes + info.scratch_bytes : 0;
@@ -104,31 +106,37 @@ static const char *finish_name(dt_finish finish) {
 }
 
 static bool start_sequence(const generation *g, dtl_error *err) {
-  const dtl_request *request = g->request;
+  const dtl_prompt *prompt = g->prompt;
   dt_error engine;
   dt_status status;
-  if (request->prefix) {
-    status = dt_seq_start_from(g->run->session, g->run->seq, request->prefix, &request->seq, &engine);
+  if (prompt->prefix) {
+    status = dt_seq_start_from(g->run->session, g->run->seq, prompt->prefix, &g->options, &engine);
   } else {
     int32_t *ids;
     int n;
-    status = dt_encode(g->pair, request->text, request->text_len, &ids, &n, &engine);
+    status = (prompt->whole ? dt_encode_whole : dt_encode)(g->pair, prompt->text, prompt->len, &ids, &n, &engine);
     if (!status) {
       if (n == 0) {
         free(ids);
         return dtl_fail(err, DTL_INPUT, "the prompt is empty: at least one token is needed");
       }
-      status = dt_seq_start(g->run->session, g->run->seq, ids, n, &request->seq, &engine);
+      status = (g->request->session ? dt_seq_continue : dt_seq_start)(g->run->session, g->run->seq, ids, n, &g->options,
+                                                                      &engine);
       free(ids);
     }
   }
   return status ? dtl_fail_engine(err, &engine) : true;
 }
 
-bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request,
+bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request, int prompt,
                      dtl_result *result, dtl_error *err) {
-  *g = (generation){.pair = pair, .request = request, .result = result, .run = calloc(1, sizeof *g->run)};
-  *result = (dtl_result){.finish_reason = "error"};
+  *g = (generation){.pair = pair,
+                    .request = request,
+                    .prompt = &request->prompts[prompt],
+                    .options = request->seq,
+                    .result = result,
+                    .run = calloc(1, sizeof *g->run)};
+  g->options.sampling.seed += (uint64_t)prompt;
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   if (!g->run) return out_of_memory(err);

@@ -1,7 +1,7 @@
 /* One sequence, from its prompt to its result: what is emitted, traced and told of it. Who grows its trees is no
  * concern of this file; whoever drives it calls, in this order:
  *
- *   generation_open(&g, pair, policy, &request, &result, &err)
+ *   generation_open(&g, pair, policy, &request, prompt, &result, &err)
  *   generation_start(&g, session, seq, &err)      the prompt pass
  *   generation_committed(&g, policy_ms)           after every iteration, while generation_runs(&g)
  *   generation_end(&g, failure)                   always, once it has started: the result is complete
@@ -15,6 +15,8 @@
 typedef struct {
   dt_pair *pair;
   const dtl_request *request;
+  const dtl_prompt *prompt;
+  dt_seq_options options; /* the request's, with this prompt's seed */
   dtl_result *result;
   dtl_run *run;
   double start_ms;
@@ -23,9 +25,9 @@ typedef struct {
   int at;          /* the token that the next byte to emit belongs to, or one before it */
 } generation;
 
-/* Fills the result's head; policy is what will serve it. A failure leaves only generation_close to do. request and result
- * must outlive it. */
-bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request,
+/* Of the request's prompt number `prompt`, from 0. Fills the result's head; policy is what will serve it. A failure leaves
+ * only generation_close to do. request and result must outlive it. */
+bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request, int prompt,
                      dtl_result *result, dtl_error *err);
 
 /* Runs the prompt pass in place `seq` of the session. */

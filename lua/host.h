@@ -3,11 +3,13 @@
  *   dtl_policy *p;  dtl_error err;
  *   if (!dtl_policy_open(&(dtl_policy_options){.policy = "dynatree"}, &p, &err)) ...
  *   dt_pair_open(...);                                  // without a draft when !dtl_policy_describe(p)->uses_draft
+ *   dtl_request request = {.prompts = &(dtl_prompt){.text = text, .len = len}, .n = 1, .seq = {.max_tokens = 100}};
  *   dtl_result result;
- *   bool ok = dtl_generate(pair, p, &request, &result, &err);   // the result is filled either way
+ *   bool ok = dtl_generate(pair, p, &request, &result, &err) && !result.failed;   // the result is filled either way
  *   dtl_result_free(&result);  dtl_policy_close(p);
  *
- * A dtl_policy is one lua_State with one policy object and serves one run: open another for the next. */
+ * A dtl_policy is one lua_State with one policy object and serves one run: open another for the next. One text is many
+ * texts with n = 1. */
 #ifndef DTL_HOST_H
 #define DTL_HOST_H
 
@@ -16,13 +18,14 @@
 #include <signal.h>
 
 typedef enum {
-  DTL_POLICY,  /* anything the policy's Lua did */
-  DTL_INPUT,   /* bad usage: an option, a parameter, a file, the prompt */
-  DTL_CONTEXT, /* the prompt does not fit */
-  DTL_DEVICE   /* engine, device, memory */
+  DTL_POLICY,     /* anything the policy's Lua did */
+  DTL_INPUT,      /* bad usage: an option, a parameter, a file, the prompt */
+  DTL_CONTEXT,    /* the prompt does not fit */
+  DTL_DEVICE,     /* engine, device, memory */
+  DTL_INTERRUPTED /* while a policy was being opened */
 } dtl_kind;
 
-const char *dtl_kind_name(dtl_kind kind); /* "policy", "input", "context", "device" */
+const char *dtl_kind_name(dtl_kind kind); /* "policy", "input", "context", "device", "interrupted" */
 
 typedef struct {
   dtl_kind kind;
@@ -30,6 +33,9 @@ typedef struct {
   char file[256];    /* policy errors: where, as far as known; "" and 0 otherwise */
   int line;
 } dtl_error;
+
+/* Copies text into out[size] with control characters as blanks, cut at a character's border to fit. Returns its length. */
+size_t dtl_clean(char *out, size_t size, const char *text, size_t len);
 
 #define DTL_PLACES 256 /* most sequences at once */
 
@@ -47,9 +53,11 @@ typedef struct {
   size_t source_len;
   const dtl_setting *settings; /* override the preset, which overrides the defaults */
   int n_settings;
-  const char *preset;  /* or NULL */
-  const dt_pair *pair; /* for the preset DTL_TUNED: the pair it must have been found for */
-  uint64_t seed;       /* of math.random, with the sequence's number */
+  const char *preset;                     /* or NULL */
+  const dt_pair *pair;                    /* for the preset DTL_TUNED: the pair it must have been found for */
+  uint64_t seed;                          /* of math.random, with the sequence's number */
+  double seconds;                         /* what all calls into it may take together; 0: any time */
+  const volatile sig_atomic_t *interrupt; /* or NULL: ends the opening */
 } dtl_policy_options;
 
 typedef struct dtl_policy dtl_policy;
@@ -66,6 +74,7 @@ typedef struct {
 
 typedef struct {
   const char *name, *doc, *path; /* path: the file it came from, or its name */
+  uint64_t source;               /* a hash of its text */
   bool uses_draft, uses_costs;
   bool batch; /* of scope "batch": one object serves all sequences of a batch */
   const dtl_param *params;
@@ -79,15 +88,34 @@ bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_er
 void dtl_policy_close(dtl_policy *policy); /* NULL is allowed */
 const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy);
 
-/* The names of the Lua files in an installed folder ("policies", "scripts"), sorted, without .lua: a malloc'd array of
- * malloc'd strings; *n of them. */
-char **dtl_installed(const char *folder, int *n);
+/* The names of the Lua files in an installed folder ("policies", "scripts"), sorted, without .lua: *n malloc'd strings in a
+ * malloc'd array. False: out of memory. */
+bool dtl_installed(const char *folder, char ***names, int *n, dtl_error *err);
 
-/* Which model folders to use: option before environment (DTRUN_TARGET, DTRUN_DRAFT) before the bundled pair; a target
- * without a draft stands alone. Without needs_draft *draft is NULL; with it, that there is none is DTL_INPUT. Both are
+typedef enum { DTL_NO_DRAFT, DTL_NEEDS_DRAFT, DTL_ANY_DRAFT } dtl_need; /* any: one that is named, or none */
+
+/* Which models to use: option before environment (DTRUN_TARGET, DTRUN_DRAFT) before the bundled pair; a target without a
+ * draft stands alone. Each is named by a folder, a file, or an id of Hugging Face whose files lie in its cache. *draft is
+ * NULL where there is none or none is wanted; where one is needed, that is DTL_INPUT, after a look at the target. Both are
  * malloc'd. */
-bool dtl_resolve_models(const char *target_option, const char *draft_option, bool needs_draft, char **target,
-                        char **draft, dtl_error *err);
+bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target, char **draft,
+                        dtl_error *err);
+
+/* ---- measuring --------------------------------------------------------------------------------------------------------- */
+
+/* What had happened to this process (its threads; or those of its children that have ended) by now. */
+typedef struct {
+  double wall_ms, cpu_ms, steal_ms; /* steal: taken from all processors by other machines on the same hardware */
+  long switches;                    /* taken off a processor against its will */
+} dtl_usage;
+
+dtl_usage dtl_usage_now(bool children);
+
+#define DTL_WHY 80
+
+/* Whether others had the processors between the two, so that times taken then are not to be trusted; why[size], DTL_WHY or
+ * more: in words. `computes`: some thread was to compute all the time, as on a CPU; not so beside a GPU or a disk. */
+bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool computes, char *why, size_t size);
 
 /* ---- what passes cost --------------------------------------------------------------------------------------------------- */
 
@@ -99,6 +127,7 @@ bool dtl_resolve_models(const char *target_option, const char *draft_option, boo
 typedef struct {
   int batch, n_contexts, n_rows;
   bool has_draft;
+  bool disturbed;                                      /* measured on a busy machine, however often */
   int context[DTL_COST_CONTEXTS], rows[DTL_COST_ROWS]; /* ascending */
   double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];     /* strictly increasing in rows */
   double draft[DTL_COST_CONTEXTS][DTL_COST_ROWS];
@@ -111,13 +140,15 @@ typedef struct {
   void (*progress)(void *user, int done, int total); /* or NULL; called while measuring, at last with done == total */
   void (*note)(void *user, const char *line);        /* or NULL; what did not stop it: an unreadable cache */
   void *user;
+  dtl_usage (*usage)(bool children);      /* NULL: dtl_usage_now */
   const volatile sig_atomic_t *interrupt; /* or NULL */
 } dtl_calibration;
 
 /* Notes on standard error, and progress where that is a terminal. */
 dtl_calibration dtl_calibration_shown(const volatile sig_atomic_t *interrupt);
 
-/* What the pair's passes cost on this machine: from the user's cache folder, or measured (some seconds) and put there. */
+/* What the pair's passes cost on this machine: from the user's cache folder, or measured (some seconds) and put there. If it
+ * was disturbed it is measured once more; a table that is still disturbed serves ten minutes. */
 bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dtl_error *err);
 
 /* ---- generation -------------------------------------------------------------------------------------------------------- */
@@ -137,77 +168,74 @@ bool dtl_trace_open(const char *path, dtl_trace **out, dtl_error *err); /* DTL_I
 bool dtl_trace_close(dtl_trace *trace, dtl_error *err);
 
 typedef struct {
-  const char *text; /* the prompt, or NULL with prefix */
-  size_t text_len;
+  const char *text; /* or NULL with prefix */
+  size_t len;
+  bool whole; /* the text says everything itself: see dt_encode_whole */
   const dt_prefix *prefix;
-  dt_seq_options seq;
-  const dtl_costs *costs;                                     /* for a policy with uses_costs; copied */
-  int context;                                                /* 0: the target's */
-  void (*on_text)(void *user, const char *bytes, size_t len); /* or NULL; bytes as they may be shown */
+} dtl_prompt;
+
+typedef struct dtl_result dtl_result;
+
+typedef struct {
+  const dtl_prompt *prompts; /* [n] */
+  int n;
+  int places;                       /* sequences at once: 1..DTL_PLACES; 0: a single prompt, which is no batch */
+  const dtl_policy_options *policy; /* those that the policy was opened with; NULL is allowed with one prompt */
+  dt_seq_options seq;               /* prompt i samples with its seed plus i, counted from 0 */
+  const dtl_costs *costs;           /* for a policy with uses_costs; copied */
+  int context;                      /* 0: the target's */
+  dt_session *session;              /* or NULL; of one prompt, with which its sequence 0 continues */
+  /* Called as each sequence ends, in whatever order; or NULL. False: nobody wants the others; those that run end as
+   * "interrupted", and no more begin. */
+  bool (*done)(void *user, int prompt, dtl_result *result);
+  void (*on_text)(void *user, const char *bytes, size_t len); /* or NULL; of one prompt; bytes as they may be shown */
   void (*on_origin)(void *user, dtl_origin origin); /* or NULL; before each on_text, whose bytes then have one origin */
   void *user;
-  dtl_trace *trace;                       /* or NULL; serves one run */
-  const volatile sig_atomic_t *interrupt; /* or NULL; looked at between iterations: ends the run as "interrupted" */
+  dtl_trace *trace;                       /* or NULL; of one prompt; serves one run */
+  const volatile sig_atomic_t *interrupt; /* or NULL; ends the run as "interrupted", within a policy's call too */
 } dtl_request;
 
-/* What a run gave; also what it gave until it failed. Everything is the result's own. */
-typedef struct {
+/* What a sequence gave; also what it gave until it failed. Everything is the result's own. */
+struct dtl_result {
   int32_t *tokens, *prompt_ids;
   int n_tokens, n_prompt;
   char *text; /* valid UTF-8, cut before the stop string */
   size_t text_len;
   const char *finish_reason; /* "length", "eos", "stop", "context", "interrupted", "policy", "error": static */
   char *policy, *params;     /* its name; parameters as given, a JSON object as text */
+  uint64_t source;           /* a hash of the policy's text */
   uint64_t seed;
   dt_sampling sampling;
   bool coupled;
   char *target, *draft;    /* folders; draft NULL: none loaded */
-  const char *draft_dtype; /* "f16", "int8"; NULL: no draft. Static */
+  const char *draft_dtype; /* "f16", "bf16", "int8", ..; NULL: no draft. Static */
   const char *cache_dtype; /* "f32", "f16", "16-bit". Static */
   char *backend;
   int threads;
-  int index, places; /* of several prompts: which, from 1, and how many ran at once; places 0: it was the only one */
+  int index, places; /* which prompt, from 1, and how many ran at once; places 0: it was no batch */
   dt_stats stats;
   double policy_ms, other_ms;
+  int ids_without_row;              /* the tokenizer's that the target cannot read */
   size_t peak_memory;               /* of the process */
   size_t weight_bytes, cache_bytes; /* on the host or on the device */
   size_t device_memory;             /* those and scratch, on the device; 0: they are on the host */
-} dtl_result;
-
-bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dtl_error *err);
-void dtl_result_free(dtl_result *result);
-
-/* ---- several sequences at once ----------------------------------------------------------------------------------------- */
-
-typedef struct {
-  const char *text; /* or NULL with prefix */
-  size_t len;
-  const dt_prefix *prefix;
-} dtl_prompt;
-
-typedef struct {
-  const dtl_policy_options *policy;
-  const dtl_request *request; /* what all share; its prompt, on_text, on_origin and trace are not looked at */
-  const dtl_prompt *prompts;  /* [n] */
-  int n;
-  int places; /* sequences at once: 1..DTL_PLACES */
-  /* Called as each sequence ends, in whatever order; err: NULL, or why it ended early. The result is freed afterwards.
-   * False: nobody wants the others; those that run end as "interrupted", and no more begin. */
-  bool (*done)(void *user, int prompt, const dtl_result *result, const dtl_error *err);
-  void *user;
-} dtl_batch;
+  bool failed;
+  dtl_error failure; /* why it ended early */
+};
 
 /* Generates from all prompts, `places` at a time: their passes are shared, and a sequence that ends makes room for the
- * next. Each sequence is what it would be alone, of prompt i with the seeds of policy and request plus i. False: nothing
- * was begun, or a policy of scope "batch" failed: then `done` was not called for the prompts not begun. What fails of one
- * sequence alone is told by `done` only. */
-bool dtl_generate_batch(dt_pair *pair, const dtl_batch *batch, dtl_error *err);
+ * next. Each sequence is what it would be alone. The policy serves the first prompt, others of its kind (opened with the
+ * request's options, its seed plus i) the further ones; one of scope "batch" serves all. Fills results[n] whatever happens;
+ * the caller frees each with dtl_result_free. False: nothing was begun, or a policy of scope "batch" failed: then `done` was
+ * not called for the prompts not begun. What fails of one sequence alone is told by its result only. */
+bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *results, dtl_error *err);
+void dtl_result_free(dtl_result *result);
 
 #define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */
 #define DTL_JSON_LINE 2u  /* on one line */
 
-/* The result as JSON text in schema dtrun.result/1 (design.md section 7, metrics as in algorithms.md section 4): malloc'd,
- * NUL-terminated, ends in a newline; NULL when out of memory. */
+/* The result as JSON text in schema dtrun.result/1, described in README.md: malloc'd, NUL-terminated, ends in a newline;
+ * NULL when out of memory. */
 char *dtl_result_json(const dtl_result *result, unsigned flags);
 uint64_t dtl_output_hash(const int32_t *tokens, int n); /* FNV-1a 64 over the ids as little-endian int32 */
 double dtl_tokens_per_second(const dtl_result *result);

@@ -40,9 +40,9 @@ void json_string(json_text *out, const char *bytes, size_t len) {
       put(out, text + i, 1);
     } else if (c == '\n') {
       put(out, "\\n", 2);
-    } else if (c < 0x20 || c == 0x7F) {
-      char escape[8];
-      snprintf(escape, sizeof escape, "\\u%04x", c);
+    } else if (c < 0x20 || c == 0x7F || (c == 0xC2 && (unsigned char)text[i + 1] < 0xA0)) {
+      char escape[8]; /* C2 80..9F in UTF-8 are the control characters U+0080..U+009F */
+      snprintf(escape, sizeof escape, "\\u%04x", c == 0xC2 ? (unsigned char)text[++i] : c);
       put(out, escape, 6);
     } else {
       put(out, text + i, 1);

@@ -1,5 +1,5 @@
 /* Which models to load: see dtl_resolve_models. */
-#include "models.h"
+#include "hub.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,28 +9,39 @@ static const char *from_environment(const char *name) {
   return value && *value ? value : NULL;
 }
 
-bool models_choose(const char *target_option, const char *draft_option, char **target, char **draft, dtl_error *err) {
-  if (!target_option) target_option = from_environment("DTRUN_TARGET");
-  if (!draft_option) draft_option = from_environment("DTRUN_DRAFT");
-  *target = target_option ? strdup(target_option) : dt_find("models/mini-target");
-  *draft = draft_option ? strdup(draft_option) : target_option ? NULL : dt_find("models/mini-draft");
-  if (*target && (*draft || target_option)) return true;
-  free(*target), free(*draft);
-  *target = *draft = NULL;
-  return dtl_fail(err, DTL_INPUT,
-                  "the bundled pair is not found (set DTRUN_HOME): name a model folder with --target DIR");
+static char *bundled(const char *folder, dtl_error *err) {
+  dt_error engine;
+  char *path;
+  if (dt_find(folder, &path, &engine)) dtl_fail_engine(err, &engine);
+  return path;
 }
 
-bool dtl_resolve_models(const char *target_option, const char *draft_option, bool needs_draft, char **target,
-                        char **draft, dtl_error *err) {
-  if (!models_choose(target_option, draft_option, target, draft, err)) return false;
-  if (!needs_draft) {
-    free(*draft);
-    *draft = NULL;
-  } else if (!*draft) {
-    free(*target);
-    *target = NULL;
-    return dtl_fail(err, DTL_INPUT, "the policy needs a draft model: give --draft DIR");
-  }
-  return true;
+/* *draft is NULL where none is wanted, or only a target was named. */
+static bool choose(const char *target_option, const char *draft_option, bool wants_draft, char **target, char **draft,
+                   dtl_error *err) {
+  if (!target_option) target_option = from_environment("DTRUN_TARGET");
+  if (!draft_option) draft_option = from_environment("DTRUN_DRAFT");
+  if (target_option && !draft_option) wants_draft = false; /* the bundled draft is the bundled target's */
+  dtl_fail(err, DTL_INPUT, "the bundled pair is not found (set DTRUN_HOME): name a model folder with --target DIR");
+  *draft = NULL;
+  *target = target_option ? hub_path(target_option, err) : bundled("models/mini-target", err);
+  if (*target && wants_draft) *draft = draft_option ? hub_path(draft_option, err) : bundled("models/mini-draft", err);
+  if (*target && (*draft || !wants_draft)) return true;
+  free(*target);
+  *target = NULL;
+  return false;
+}
+
+bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target, char **draft,
+                        dtl_error *err) {
+  if (!choose(target_option, draft_option, need != DTL_NO_DRAFT, target, draft, err)) return false;
+  if (*draft || need != DTL_NEEDS_DRAFT) return true;
+  dt_error engine;
+  if (dt_model_look(*target, &engine))
+    dtl_fail_engine(err, &engine);
+  else
+    dtl_fail(err, DTL_INPUT, "the policy needs a draft model: give --draft DIR");
+  free(*target);
+  *target = NULL;
+  return false;
 }

@@ -3,6 +3,7 @@
 #include "policy.h"
 
 #include "files.h"
+#include "identity.h"
 #include "json_text.h"
 #include "tuned.h"
 
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SOURCE_MAX (1u << 20)
+#define SOURCE_MAX (64u << 10) /* compiling takes up to the square of it, and is not watched */
 
 /* Registers p, which may be NULL, to be freed with the policy. NULL when out of memory. */
 static void *own(dtl_policy *policy, void *p) {
@@ -100,13 +101,24 @@ static int prepare_open(lua_State *L) {
   return 0;
 }
 
+/* The string on top, copied. */
+static char *copy_text(lua_State *L, dtl_policy *policy) {
+  char *copy = own(policy, strdup(luaL_checkstring(L, -1)));
+  if (!copy) luaL_error(L, "out of memory");
+  return copy;
+}
+
 /* The string field `key` of the table on top, copied; NULL where there is none. */
-static const char *field(lua_State *L, dtl_policy *policy, const char *key) {
-  const char *copy = NULL;
-  lua_getfield(L, -1, key);
-  if (lua_type(L, -1) == LUA_TSTRING && !(copy = own(policy, strdup(lua_tostring(L, -1)))))
-    luaL_error(L, "out of memory");
+static char *field(lua_State *L, dtl_policy *policy, const char *key) {
+  char *copy = lua_getfield(L, -1, key) == LUA_TNIL ? NULL : copy_text(L, policy);
   lua_pop(L, 1);
+  return copy;
+}
+
+/* One that is only shown. */
+static const char *clean_field(lua_State *L, dtl_policy *policy, const char *key) {
+  char *copy = field(L, policy, key);
+  if (copy) dtl_clean(copy, strlen(copy) + 1, copy, strlen(copy));
   return copy;
 }
 
@@ -123,7 +135,7 @@ static const char *const *field_texts(lua_State *L, dtl_policy *policy, const ch
   const char **texts = field_array(L, policy, key, sizeof *texts, n);
   for (int i = 0; i < *n; i++) {
     lua_rawgeti(L, -1, i + 1);
-    if (!(texts[i] = own(policy, strdup(lua_tostring(L, -1))))) luaL_error(L, "out of memory");
+    texts[i] = copy_text(L, policy);
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -137,8 +149,8 @@ static int take_object(lua_State *L) {
   dtl_policy_info *info = &policy->info;
   lua_State *co = policy->box.co;
   lua_xmove(co, L, 2); /* object, description: host.open made it, so its fields are what they should be */
-  info->name = field(L, policy, "name");
-  info->doc = field(L, policy, "doc");
+  info->name = clean_field(L, policy, "name");
+  info->doc = clean_field(L, policy, "doc");
   lua_getfield(L, -1, "draft");
   info->uses_draft = lua_toboolean(L, -1);
   lua_getfield(L, -2, "costs");
@@ -152,10 +164,10 @@ static int take_object(lua_State *L) {
   for (int i = 0; i < info->n_params; i++) {
     lua_rawgeti(L, -1, i + 1);
     params[i].name = field(L, policy, "name");
-    params[i].doc = field(L, policy, "doc");
+    params[i].doc = clean_field(L, policy, "doc");
     params[i].type = field(L, policy, "type");
     params[i].value = field(L, policy, "value");
-    params[i].range = field(L, policy, "range");
+    params[i].range = clean_field(L, policy, "range");
     params[i].min = field(L, policy, "min");
     params[i].max = field(L, policy, "max");
     params[i].one_of = field_texts(L, policy, "one_of", &params[i].n_one_of);
@@ -194,38 +206,50 @@ static int seed(lua_State *L) {
   return 0;
 }
 
+static bool out_of_memory(const opening *o, dtl_error *err) {
+  return dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", o->options->policy);
+}
+
 /* Everything that happens in the box. */
 static bool open_in_box(opening *o, dtl_error *err) {
   dtl_policy *policy = o->policy;
   dtl_box *box = &policy->box;
-  if (!box_host(box, seed, policy, 0) || !box_host(box, load_chunk, o, 0))
-    return dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", policy->info.path);
-  if (o->status != LUA_OK) return box_load_failed(box, o->status, err);
-  if (!box_call(box, "its file", 0, err)) return false;
-  if (!box_host(box, prepare_open, o, 0))
-    return dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", policy->info.path);
+  if (!box_host(box, seed, policy, 0, err) || !box_host(box, load_chunk, o, 0, err)) return false;
+  if (o->status != LUA_OK) return box_load_failed(box, err);
+  if (!box_call(box, "its file", 0, err) || !box_host(box, prepare_open, o, 0, err)) return false;
   if (!box_call(box, "check", 3, err)) return false;
   if (lua_isnil(box->co, 1)) return dtl_fail(err, DTL_INPUT, "%s", lua_tostring(box->co, 2));
-  if (!box_host(box, take_object, o, 2) || !(policy->params_json = params_json(&policy->info)))
-    return dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", policy->info.path);
-  return true;
+  if (!box_host(box, take_object, o, 2, err)) return false;
+  return (policy->params_json = params_json(&policy->info)) || out_of_memory(o, err);
+}
+
+/* The text of the policy; that of its file is malloc'd in *text. */
+static bool find_source(opening *o, char **text, dtl_error *err) {
+  const dtl_policy_options *options = o->options;
+  char *path = options->source ? strdup(options->policy) : dtl_locate("policy", "policies", options->policy, err);
+  if (!path) return options->source ? out_of_memory(o, err) : false;
+  if (!(o->policy->info.path = own(o->policy, path))) return out_of_memory(o, err);
+  o->source = options->source, o->len = options->source_len;
+  if (!options->source) o->source = *text = dtl_read_file("policy", path, SOURCE_MAX, &o->len, err);
+  if (o->len > SOURCE_MAX)
+    return dtl_fail(err, DTL_INPUT, "%s: cannot take the policy: %zu bytes are more than %u", path, o->len, SOURCE_MAX);
+  if (o->source) o->policy->info.source = identity_text(o->source, o->len);
+  return o->source != NULL;
 }
 
 bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_error *err) {
   dtl_policy *policy = calloc(1, sizeof *policy);
-  if (!policy) return dtl_fail(err, DTL_DEVICE, "out of memory: a policy");
-  opening o = {.policy = policy, .options = options, .source = options->source, .len = options->source_len};
-  policy->seed = options->seed;
+  opening o = {.policy = policy, .options = options};
   char *text = NULL;
-  bool ok = false;
-  char *path = options->source ? strdup(options->policy) : dtl_locate("policy", "policies", options->policy, err);
-  if (path && (policy->info.path = own(policy, path)) && !options->source)
-    o.source = text = dtl_read_file("policy", policy->info.path, SOURCE_MAX, &o.len, err);
+  if (!policy) return out_of_memory(&o, err);
+  policy->seed = options->seed;
   bool tuned = options->pair && options->preset && !strcmp(options->preset, DTL_TUNED);
-  bool found = o.source && policy->info.path &&
-               (!tuned || tuned_settings(options->pair, options->policy, &o.tuned, &o.n_tuned, err));
-  if (found && box_open(&policy->box, err)) {
-    policy->box.path = policy->info.path;
+  bool ok =
+      find_source(&o, &text, err) &&
+      (!tuned || tuned_settings(options->pair, options->policy, policy->info.source, &o.tuned, &o.n_tuned, err)) &&
+      box_open(&policy->box, policy->info.path, options->seconds, err);
+  if (ok) {
+    policy->box.interrupt = options->interrupt;
     ok = open_in_box(&o, err);
   }
   free(text);

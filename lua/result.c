@@ -1,9 +1,11 @@
 /* The result as JSON, schema dtrun.result/1. */
 #include "host.h"
 
+#include "hash.h"
 #include "json_text.h"
 
 #include <cJSON.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,9 +13,12 @@
 #include <string.h>
 
 uint64_t dtl_output_hash(const int32_t *tokens, int n) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (int i = 0; i < n; i++)
-    for (int shift = 0; shift < 32; shift += 8) hash = (hash ^ ((uint32_t)tokens[i] >> shift & 0xFF)) * 0x100000001b3u;
+  uint64_t hash = HASH_START;
+  for (int i = 0; i < n; i++) {
+    uint32_t id = (uint32_t)tokens[i];
+    unsigned char bytes[4] = {id & 0xFF, id >> 8 & 0xFF, id >> 16 & 0xFF, id >> 24};
+    hash = hash_bytes(hash, bytes, sizeof bytes);
+  }
   return hash;
 }
 
@@ -38,7 +43,7 @@ static void add_text(cJSON *object, const char *key, const char *text) {
 }
 
 static void add_ids(cJSON *object, const char *key, const int32_t *ids, int n) {
-  cJSON_AddItemToObject(object, key, cJSON_CreateIntArray(ids, n));
+  cJSON_AddItemToObject(object, key, n ? cJSON_CreateIntArray(ids, n) : cJSON_CreateArray());
 }
 
 /* A measured or averaged number, to a millionth. */
@@ -131,12 +136,15 @@ static void add_batch(cJSON *root, const dtl_result *r) {
 }
 
 char *dtl_result_json(const dtl_result *r, unsigned flags) {
+  errno = 0; /* cJSON leaves out what it has no memory for, and does not tell */
   cJSON *root = cJSON_CreateObject();
-  char seed[24];
+  char seed[24], source[17];
   snprintf(seed, sizeof seed, "%" PRIu64, r->seed);
+  snprintf(source, sizeof source, "%016" PRIx64, r->source);
   cJSON_AddStringToObject(root, "schema", "dtrun.result/1");
   cJSON_AddStringToObject(root, "version", dt_version());
   add_text(root, "policy", r->policy);
+  cJSON_AddStringToObject(root, "source", source);
   cJSON_AddRawToObject(root, "params", r->params ? r->params : "{}");
   cJSON_AddStringToObject(root, "seed", seed);
   add_sampling(root, r);
@@ -155,7 +163,7 @@ char *dtl_result_json(const dtl_result *r, unsigned flags) {
     add_string(root, "text", r->text ? r->text : "", r->text_len);
   }
   add_stats(root, r);
-  char *text = flags & DTL_JSON_LINE ? cJSON_PrintUnformatted(root) : cJSON_Print(root);
+  char *text = errno == ENOMEM ? NULL : flags & DTL_JSON_LINE ? cJSON_PrintUnformatted(root) : cJSON_Print(root);
   cJSON_Delete(root);
   if (!text) return NULL;
   size_t len = strlen(text);

@@ -159,6 +159,7 @@ run_handle *run_push_handle(lua_State *L, const char *kind, dtl_run *run, int n_
 
 dtl_run *run_check(lua_State *L, const char *kind, const char *who) {
   run_handle *handle = lua_touserdata(L, 1);
+  box_look(L);
   if (!handle || lua_rawlen(L, 1) != sizeof *handle || handle->kind != kind)
     luaL_error(L, "%s: not called as a method of a %s", who, kind);
   if (!handle->run) luaL_error(L, "%s: the sequence of this %s has ended", who, kind);

@@ -65,9 +65,9 @@ void run_detach(dtl_run *run);
 /* Makes the new userdata on top an object of the kind `name` with these methods. Leaves userdata, methods. */
 void run_object(lua_State *L, const char *name, const luaL_Reg *methods);
 
-/* Pushes tree and makes its handle the run's; field seq is set by lib_seq_push. Raises. */
-void lib_tree_push(lua_State *L, dtl_run *run);
-void lib_seq_push(lua_State *L, dtl_run *run); /* stack: tree -> tree, seq; ties the two together */
+/* Pushes tree and makes its handle the run's; field seq is set by box_seq_push. Raises. */
+void box_tree_push(lua_State *L, dtl_run *run);
+void box_seq_push(lua_State *L, dtl_run *run); /* stack: tree -> tree, seq; ties the two together */
 
 /* ---- methods ------------------------------------------------------------------------------------------------------------ */
 
@@ -77,6 +77,9 @@ int run_draft_step(lua_State *L, dtl_run *run, const char *who);
 /* Puts the nodes at index i, a list (of which as many as the number at index n_index says, nil: all) or one node, into the
  * run's refs, after checking that it may draft now. */
 void run_read_refs(lua_State *L, dtl_run *run, int i, int n_index, const char *who);
+
+/* Leaves out of the run's refs what has been drafted from: no pass, and no waiting for one, without something to do. */
+void run_drop_drafted(dtl_run *run);
 
 /* Has a pass done, alone or in lockstep, and goes on with then(L, .., context). Use as return run_await(...). */
 int run_await(lua_State *L, dtl_run *run, run_pass pass, lua_KContext context, lua_KFunction then);
@@ -94,8 +97,8 @@ int run_fail(lua_State *L, const dt_error *err, const char *who);
 unsigned run_commit_flags(lua_State *L, const char *who);
 
 /* Fills the table `out` of the sequence at index seq after a verify pass, or a commit. */
-void lib_seq_verified(lua_State *L, int seq, const dtl_run *run);
-void lib_seq_committed(lua_State *L, int seq, const dtl_run *run);
+void box_seq_verified(lua_State *L, int seq, const dtl_run *run);
+void box_seq_committed(lua_State *L, int seq, const dtl_run *run);
 
 /* The integer argument i; `who` and `what` name it in the message. */
 lua_Integer run_integer(lua_State *L, int i, const char *who, const char *what);

@@ -7,52 +7,65 @@
 #include <lualib.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
-#define REP_MAX (1u << 20)
-#define TABLE_MAX (1u << 20) /* more elements than the memory holds: such a length is a trick */
+#define ARGUMENTS_MAX 255   /* of a function that may take any number: each may be a long numeral */
+#define TABLE_MAX (1 << 20) /* more elements than the memory holds: such a length is a trick */
 #define PRINT_CALL 4096
 #define PRINT_RUN 65536
 
-static const char *const base_names[] = {"assert",   "error",    "getmetatable", "ipairs",   "next",   "pairs",
-                                         "pcall",    "rawequal", "rawget",       "rawlen",   "rawset", "select",
-                                         "tonumber", "tostring", "type",         "_VERSION", NULL};
-static const char *const math_names[] = {"abs",  "acos",       "asin",      "atan", "ceil", "cos",    "deg",
-                                         "exp",  "floor",      "fmod",      "huge", "log",  "max",    "maxinteger",
-                                         "min",  "mininteger", "modf",      "pi",   "rad",  "random", "sin",
-                                         "sqrt", "tan",        "tointeger", "type", "ult",  NULL};
+static const char *const base_names[] = {"assert",   "error",  "getmetatable", "ipairs", "next",   "pcall",
+                                         "rawequal", "rawget", "rawlen",       "rawset", "select", "tonumber",
+                                         "tostring", "type",   "_VERSION",     NULL};
+static const char *const math_names[] = {"abs", "acos",       "asin", "atan", "ceil", "cos", "deg",
+                                         "exp", "floor",      "fmod", "huge", "log",  "max", "maxinteger",
+                                         "min", "mininteger", "modf", "pi",   "rad",  "sin", "sqrt",
+                                         "tan", "tointeger",  "type", "ult",  NULL};
 static const char *const string_names[] = {"byte", "char", "format", "len", "lower", "reverse", "sub", "upper", NULL};
 static const char *const table_names[] = {"concat", "insert", "remove", "unpack", NULL};
 static const char *const utf8_names[] = {"char", "charpattern", "codepoint", "codes", "len", "offset", NULL};
 
 static char seed_key, host_key; /* their addresses are keys of the registry */
 
-/* The checked functions run the original in their own frame, so its messages name function and place as ever. */
+/* ---- functions that look first ------------------------------------------------------------------------------------------- */
+
+/* A function of the library is upvalue 1 of one that looks whether the call has had its time, and runs in its frame, so its
+ * messages name function and place as ever. */
 static int original(lua_State *L) { return lua_tocfunction(L, lua_upvalueindex(1))(L); }
 
-static void check_plain_table(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
-  if (lua_getmetatable(L, 1)) luaL_argerror(L, 1, "a table with a metatable");
-  if (lua_rawlen(L, 1) > TABLE_MAX) luaL_argerror(L, 1, "the table is too long");
+static int watched(lua_State *L) {
+  box_look(L);
+  return original(L);
+}
+
+static int few_arguments(lua_State *L) {
+  box_look(L);
+  if (lua_gettop(L) > ARGUMENTS_MAX) return luaL_error(L, "more than %d arguments", ARGUMENTS_MAX);
+  return original(L);
 }
 
 static int plain_table(lua_State *L) {
-  check_plain_table(L);
+  box_look(L);
+  luaL_checktype(L, 1, LUA_TTABLE);
+  if (lua_getmetatable(L, 1)) luaL_argerror(L, 1, "a table with a metatable");
+  if (lua_rawlen(L, 1) > TABLE_MAX) luaL_argerror(L, 1, "the table is too long");
   return original(L);
 }
 
-/* Without a comparator of its own a sort would run unwatched: upvalue 2 is one in Lua. */
+/* A comparator is called by one in Lua, which counts instructions whatever is compared how: upvalue 2 makes it. */
 static int sort(lua_State *L) {
-  check_plain_table(L);
   lua_settop(L, 2);
-  if (lua_isnil(L, 2)) {
-    lua_pushvalue(L, lua_upvalueindex(2));
-    lua_replace(L, 2);
-  }
-  return original(L);
+  if (!lua_isnil(L, 2)) luaL_checktype(L, 2, LUA_TFUNCTION);
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_insert(L, 2);
+  lua_call(L, 1, 1);
+  return plain_table(L);
 }
 
+/* Of an empty string without a separator, the library's counts to any n. */
 static int rep(lua_State *L) {
   size_t len, sep_len;
+  box_look(L);
   luaL_checklstring(L, 1, &len);
   lua_Integer n = luaL_checkinteger(L, 2);
   luaL_optlstring(L, 3, "", &sep_len);
@@ -60,15 +73,53 @@ static int rep(lua_State *L) {
     lua_pushliteral(L, "");
     return 1;
   }
-  if (len + sep_len > REP_MAX || (lua_Unsigned)n > REP_MAX / (len + sep_len))
-    return luaL_error(L, "string.rep: the result is longer than %d bytes", (int)REP_MAX);
+  if (len + sep_len > BOX_STRING || (lua_Unsigned)n > BOX_STRING / (len + sep_len))
+    return luaL_error(L, "string.rep: the result is longer than %d bytes", (int)BOX_STRING);
   return original(L);
 }
 
+/* Upvalue 1: the watched next. */
+static int pairs(lua_State *L) {
+  box_look(L);
+  luaL_checkany(L, 1);
+  if (luaL_getmetafield(L, 1, "__pairs") == LUA_TNIL) {
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, 1);
+    lua_pushnil(L);
+  } else {
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 3);
+  }
+  return 3;
+}
+
+/* ---- functions of our own ------------------------------------------------------------------------------------------------ */
+
+/* Metamethods that do not exist in the box: Lua calls finalizers unwatched, converges weak tables and shifts the arguments of
+ * chained __call in the square of their number within one instruction, and calls __close while it unwinds. */
+static const char *const no_metamethods[] = {"__call", "__close", "__gc", "__mode", NULL};
+
+/* Lua knows a metamethod's name by the address of its one string, which is given bytes here that nobody can guess: when a
+ * page writes the name, that is another string. */
+static void forget_metamethods(lua_State *L) {
+  luaL_Buffer large; /* the first one makes the metatable of all, which has __gc and __close: before they are gone */
+  luaL_buffinitsize(L, &large, 2 * LUAL_BUFFERSIZE);
+  luaL_pushresultsize(&large, 0);
+  lua_pop(L, 1);
+  for (const char *const *name = no_metamethods; *name; name++) {
+    char *bytes = (char *)lua_pushstring(L, *name);
+    size_t n = strlen(*name);
+    if (getrandom(bytes, n, GRND_NONBLOCK) != (ssize_t)n) memset(bytes, 1, n);
+    lua_pop(L, 1);
+  }
+}
+
 static int set_metatable(lua_State *L) {
-  if (lua_istable(L, 2)) {
-    lua_pushliteral(L, "__gc");
-    if (lua_rawget(L, 2) != LUA_TNIL) return luaL_argerror(L, 2, "'__gc' is not available to a policy");
+  box_look(L);
+  for (const char *const *name = no_metamethods; *name && lua_istable(L, 2); name++) {
+    lua_pushstring(L, *name);
+    if (lua_rawget(L, 2) != LUA_TNIL)
+      return luaL_argerror(L, 2, lua_pushfstring(L, "'%s' is not available to a policy", *name));
     lua_pop(L, 1);
   }
   return original(L);
@@ -79,10 +130,11 @@ static int print(lua_State *L) {
   char line[PRINT_CALL];
   size_t used = 0;
   int n = lua_gettop(L);
-  for (int i = 1; i <= n; i++) {
+  box_look(L);
+  for (int i = 1; i <= n && used + 1 < sizeof line; i++) {
     size_t len;
     const char *text = luaL_tolstring(L, i, &len);
-    if (i > 1 && used + 1 < sizeof line) line[used++] = '\t';
+    if (i > 1) line[used++] = '\t';
     used += dtl_clean(line + used, sizeof line - used, text, len);
     lua_pop(L, 1);
   }
@@ -95,6 +147,7 @@ static int print(lua_State *L) {
 
 /* Upvalue 1: the loaded modules. */
 static int require(lua_State *L) {
+  box_look(L);
   const char *name = luaL_checkstring(L, 1);
   lua_settop(L, 1);
   if (lua_rawget(L, lua_upvalueindex(1)) == LUA_TNIL)
@@ -107,15 +160,7 @@ static int undefined(lua_State *L) {
   return luaL_error(L, "undefined variable '%s'", name);
 }
 
-/* Copies the named fields of the table on top into a new table, which replaces it. */
-static void select_fields(lua_State *L, const char *const *names) {
-  lua_newtable(L);
-  for (; *names; names++) {
-    lua_getfield(L, -2, *names);
-    lua_setfield(L, -2, *names);
-  }
-  lua_remove(L, -2);
-}
+/* ---- libraries ----------------------------------------------------------------------------------------------------------- */
 
 /* Stack: library, selection. Puts closure f over the library's function into the selection. */
 static void check_field(lua_State *L, const char *name, lua_CFunction f) {
@@ -124,22 +169,30 @@ static void check_field(lua_State *L, const char *name, lua_CFunction f) {
   lua_setfield(L, -2, name);
 }
 
-static void push_base(lua_State *L) {
-  lua_pushcfunction(L, luaopen_base);
+/* Opens a library: library, a selection with what is named of it, each function as a closure of f. */
+static void open_library(lua_State *L, lua_CFunction open, const char *const *names, lua_CFunction f) {
+  lua_pushcfunction(L, open);
   lua_call(L, 0, 1);
-  lua_pushvalue(L, -1);
-  select_fields(L, base_names); /* library, selection */
+  lua_newtable(L);
+  for (; *names; names++) {
+    if (lua_getfield(L, -2, *names) == LUA_TFUNCTION) lua_pushcclosure(L, f, 1);
+    lua_setfield(L, -2, *names);
+  }
+}
+
+static void push_base(lua_State *L) {
+  open_library(L, luaopen_base, base_names, watched);
   check_field(L, "setmetatable", set_metatable);
+  lua_getfield(L, -1, "next");
+  lua_pushcclosure(L, pairs, 1);
+  lua_setfield(L, -2, "pairs");
   lua_pushcfunction(L, print);
   lua_setfield(L, -2, "print");
   lua_remove(L, -2);
 }
 
 static void push_string(lua_State *L) {
-  lua_pushcfunction(L, luaopen_string);
-  lua_call(L, 0, 1);
-  lua_pushvalue(L, -1);
-  select_fields(L, string_names);
+  open_library(L, luaopen_string, string_names, few_arguments);
   check_field(L, "rep", rep);
   lua_remove(L, -2);
   lua_pushliteral(L, "");
@@ -152,44 +205,49 @@ static void push_string(lua_State *L) {
 }
 
 static void push_table(lua_State *L) {
-  lua_pushcfunction(L, luaopen_table);
-  lua_call(L, 0, 1);
-  lua_newtable(L); /* library, selection */
-  for (const char *const *name = table_names; *name; name++) check_field(L, *name, plain_table);
-  lua_getfield(L, -2, "pack");
-  lua_setfield(L, -2, "pack");
+  static const char comparator[] = "local less = ...\n"
+                                   "if less then return function(a, b) return (less(a, b)) end end\n"
+                                   "return function(a, b) return a < b end";
+  open_library(L, luaopen_table, table_names, plain_table);
+  check_field(L, "pack", watched);
   lua_getfield(L, -2, "sort");
-  if (luaL_loadbufferx(L, "local a, b = ... return a < b", 29, "=sort", "t")) lua_error(L);
+  if (luaL_loadbufferx(L, comparator, sizeof comparator - 1, "=sort", "t")) lua_error(L);
   lua_pushcclosure(L, sort, 2);
   lua_setfield(L, -2, "sort");
   lua_remove(L, -2);
 }
 
 static void push_math(lua_State *L) {
-  lua_pushcfunction(L, luaopen_math);
-  lua_call(L, 0, 1);
-  lua_getfield(L, -1, "randomseed");
+  open_library(L, luaopen_math, math_names, few_arguments);
+  lua_getfield(L, -2, "random"); /* as it is, since it has its state in an upvalue; it takes two arguments */
+  lua_setfield(L, -2, "random");
+  lua_getfield(L, -2, "randomseed");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &seed_key);
-  select_fields(L, math_names);
+  lua_remove(L, -2);
 }
 
 static void push_utf8(lua_State *L) {
-  lua_pushcfunction(L, luaopen_utf8);
-  lua_call(L, 0, 1);
-  select_fields(L, utf8_names);
+  open_library(L, luaopen_utf8, utf8_names, few_arguments);
+  lua_remove(L, -2);
 }
 
-/* Runs the embedded modules that a policy may require; stack: globals, modules. */
+/* Runs the embedded modules; stack: globals, modules. Each is there for the next one, and dt.policy, the last, for policies. */
 static void load_modules(lua_State *L) {
-  const char *name;
+  const char *name, *before = NULL;
   for (int i = 0; (name = embedded_load_for_box(L, i)); i++) {
     lua_call(L, 0, 2);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &host_key); /* of the last one, dt.policy */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &host_key); /* dt.policy's */
     lua_setfield(L, -2, name);
+    if (before) {
+      lua_pushnil(L);
+      lua_setfield(L, -2, before);
+    }
+    before = name;
   }
 }
 
 void sandbox_install(lua_State *L) {
+  forget_metamethods(L);
   push_base(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, -2, "_G");

@@ -30,14 +30,13 @@ void stepper_open(stepper *s, dtl_policy *policy, const dtl_costs *costs, int pl
 
 bool stepper_waits(const stepper *s) { return s->policy->box.L && s->policy->box.waits; }
 
-/* The policy has control until box_call or box_resume returns with `ok`; its own time is told. */
-static bool account(stepper *s, double start_ms, bool ok, dtl_error *err) {
+/* The policy has control until box_call or box_resume returns with `ok`; its own time is told. True: nothing is wrong. */
+static bool account(stepper *s, double start_ms, bool ok) {
   const dtl_box *box = &s->policy->box;
   double ms = dt_clock_ms() - start_ms - box->engine_ms;
   s->step_ms += ms;
   for (int i = 0; i < s->group.n; i++) s->member[i]->result->policy_ms += ms;
-  if (!ok && box->state == BOX_ENGINE_FAILED) dtl_fail_engine(err, &box->failure);
-  return ok;
+  return ok || box->state == BOX_INTERRUPTED;
 }
 
 /* Calls host.METHOD(object, seq or batch, costs), at first as `entry`. */
@@ -51,7 +50,7 @@ static bool call_policy(stepper *s, const char *method, const char *entry, dtl_e
   lua_pushvalue(L, POLICY_COSTS);
   lua_xmove(L, box->co, 4);
   double start = dt_clock_ms();
-  return account(s, start, box_call(box, entry, 3, err), err);
+  return account(s, start, box_call(box, entry, 3, err));
 }
 
 /* Main thread: object, host -> object, host, seq or batch, costs; out of the box's sight until a call hands them in. */
@@ -59,14 +58,14 @@ static int make_objects(lua_State *L) {
   stepper *s = lua_touserdata(L, 1);
   sandbox_seed(L, s->policy->seed, GENERATOR);
   if (s->policy->info.batch) {
-    lib_batch_push(L, &s->group);
+    box_batch_push(L, &s->group);
     lua_pushvalue(L, -1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, s); /* where add_member finds it */
   } else {
-    lib_seq_push(L, s->group.run[0]);
+    box_seq_push(L, s->group.run[0]);
   }
   if (s->policy->info.uses_costs)
-    lib_costs_push(L, s->costs, s->places);
+    box_costs_push(L, s->costs, s->places);
   else
     lua_pushnil(L);
   return 2;
@@ -75,18 +74,18 @@ static int make_objects(lua_State *L) {
 static int add_member(lua_State *L) {
   const stepper *s = lua_touserdata(L, 1);
   lua_rawgetp(L, LUA_REGISTRYINDEX, s);
-  lib_batch_add(L, 2, &s->group);
+  box_batch_add(L, 2, &s->group);
   return 0;
 }
 
 /* The objects that stand for the newest member. */
-static bool represent(stepper *s) {
+static bool represent(stepper *s, dtl_error *err) {
   dtl_box *box = &s->policy->box;
   if (s->joined == 1) {
-    if (!box_host(box, make_objects, s, 2)) return false;
+    if (!box_host(box, make_objects, s, 2, err)) return false;
     s->has_batch = s->policy->info.batch;
   }
-  return !s->has_batch || box_host(box, add_member, s, 0);
+  return !s->has_batch || box_host(box, add_member, s, 0, err);
 }
 
 bool stepper_join(stepper *s, generation *g, dtl_error *err) {
@@ -94,7 +93,8 @@ bool stepper_join(stepper *s, generation *g, dtl_error *err) {
   s->member[s->group.n] = g;
   s->group.run[s->group.n++] = run;
   run->id = ++s->joined;
-  bool ok = represent(s) || dtl_fail(err, DTL_DEVICE, "out of memory: the objects of a sequence");
+  s->policy->box.interrupt = g->request->interrupt;
+  bool ok = represent(s, err);
   if (ok && s->joined == 1) {
     run->phase = RUN_INIT;
     ok = call_policy(s, "init", "init", err);
@@ -109,7 +109,7 @@ void stepper_leave(stepper *s, generation *g) {
   while (s->member[i] != g) i++;
   if (s->policy->box.L) { /* a box that died took its objects along */
     run_detach(g->run);
-    if (s->has_batch) lib_batch_remove(s->policy->box.L, POLICY_SEQ, group, i);
+    if (s->has_batch) box_batch_remove(s->policy->box.L, POLICY_SEQ, group, i);
   }
   for (group->n--; i < group->n; i++) {
     group->run[i] = group->run[i + 1];
@@ -122,7 +122,7 @@ static bool end_step(stepper *s, bool ok, dtl_error *err) {
   for (int i = 0; i < s->group.n; i++) {
     if (s->group.run[i]->phase == RUN_COMMITTED)
       generation_committed(s->member[i], s->step_ms);
-    else if (ok)
+    else if (ok && s->policy->box.L) /* else it was interrupted */
       ok = dtl_fail(err, DTL_POLICY, "%s: step returned without a commit", s->policy->info.path);
   }
   return ok;
@@ -130,6 +130,7 @@ static bool end_step(stepper *s, bool ok, dtl_error *err) {
 
 bool stepper_step(stepper *s, dtl_error *err) {
   dt_error engine;
+  if (!s->policy->box.L) return true; /* interrupted in init */
   for (int i = 0; i < s->group.n; i++)
     if (run_begin(s->group.run[i], &engine)) return dtl_fail_engine(err, &engine);
   s->step_ms = 0;
@@ -139,6 +140,6 @@ bool stepper_step(stepper *s, dtl_error *err) {
 
 bool stepper_resume(stepper *s, dtl_error *err) {
   double start = dt_clock_ms();
-  bool ok = account(s, start, box_resume(&s->policy->box, err), err);
+  bool ok = account(s, start, box_resume(&s->policy->box, err));
   return stepper_waits(s) || end_step(s, ok, err);
 }

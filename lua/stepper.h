@@ -3,8 +3,8 @@
 #ifndef DTL_STEPPER_H
 #define DTL_STEPPER_H
 
+#include "box_batch.h"
 #include "generation.h"
-#include "lib_batch.h"
 
 typedef struct {
   dtl_policy *policy;
@@ -27,8 +27,8 @@ void stepper_open(stepper *s, dtl_policy *policy, const dtl_costs *costs, int pl
 bool stepper_join(stepper *s, generation *g, dtl_error *err);
 void stepper_leave(stepper *s, generation *g);
 
-/* One iteration of every member: draft, verify, commit, observe. True: it is over or, where stepper_waits, stands at the
- * pass that its run awaits. */
+/* One iteration of every member: draft, verify, commit, observe. True: it is over, or was interrupted, or, where
+ * stepper_waits, stands at the pass that its run awaits. */
 bool stepper_step(stepper *s, dtl_error *err);
 bool stepper_resume(stepper *s, dtl_error *err); /* after that pass */
 bool stepper_waits(const stepper *s);

@@ -31,7 +31,8 @@ bool dtl_trace_open(const char *path, dtl_trace **out, dtl_error *err) {
   trace->path = copy;
   trace->file = fopen(path, "wb");
   if (!trace->file) {
-    dtl_fail(err, DTL_INPUT, "trace %s: %s", path, *path ? strerror(errno) : "expected a file name");
+    dtl_fail(err, errno == ENOMEM ? DTL_DEVICE : DTL_INPUT, "trace %s: %s", path,
+             *path ? strerror(errno) : "expected a file name");
     dtl_trace_close(trace, NULL);
     return false;
   }
@@ -77,10 +78,10 @@ static void put_name(dtl_trace *trace, const char *key, const char *text) {
   put(trace, ",");
 }
 
-/* The text of n tokens, whatever characters they end in. */
-static void put_tokens(dtl_trace *trace, const char *key, const int32_t *ids, int n) {
+/* The text of n tokens, whatever characters they end in. `first`: it begins with them. */
+static void put_tokens(dtl_trace *trace, const char *key, const int32_t *ids, int n, bool first) {
   size_t len = 0;
-  char *text = dt_decode(trace->pair, ids, n, &len);
+  char *text = dt_decode(trace->pair, ids, n, first, &len);
   if (!text) trace->line.failed = true;
   put_text(trace, key, text ? text : "", len);
   free(text);
@@ -110,7 +111,7 @@ void trace_begin(dtl_trace *trace, const dt_pair *pair, const dtl_run *run, cons
   put_name(trace, "backend", r->backend);
   int n = dt_seq_length(run->session, run->seq);
   put(trace, "\"threads\":%d,\"prompt_tokens\":%d,", r->threads, n);
-  put_tokens(trace, "prompt", dt_seq_tokens(run->session, run->seq), n);
+  put_tokens(trace, "prompt", dt_seq_tokens(run->session, run->seq), n, true);
   put(trace, "}");
   write_line(trace);
 }
@@ -119,11 +120,11 @@ static void put_node(dtl_trace *trace, const dt_tree *t, int v) {
   put(trace, "%s{\"id\":%d,", v ? "," : "", v);
   if (v > 0) put(trace, "\"parent\":%d,", t->parent[v]);
   put(trace, "\"token\":%d,", t->token[v]);
-  put_tokens(trace, "text", &t->token[v], 1);
+  put_tokens(trace, "text", &t->token[v], 1, false);
   if (v > 0 && isinf(t->logp[v]))
     put(trace, ",\"logp\":null,\"p\":0");
   else if (v > 0)
-    put(trace, ",\"logp\":%.9g,\"p\":%.6g", (double)t->logp[v], exp(t->cumlogp[v]));
+    put(trace, ",\"logp\":%.9g,\"p\":%.6g,\"q\":%.6g", (double)t->logp[v], exp(t->cumlogp[v]), exp((double)t->own[v]));
   const tree_draft *d = tree_draft_of(t, v);
   if (d && d->count) put(trace, ",\"confidence\":%.6g,\"entropy\":%.6g", (double)d->confidence, (double)d->entropy);
   if (v > 0) put(trace, ",\"kept\":%s", t->kept[v] ? "true" : "false");
@@ -169,7 +170,7 @@ void trace_iteration(dtl_trace *trace, const dtl_run *run, double policy_ms) {
       dt_seq_length(run->session, run->seq) - run->block.n, run->rollbacks);
   for (int v = 0; v < t->nodes; v++) put_node(trace, t, v);
   put(trace, "],\"bonus\":{\"token\":%d,", run->verdict.bonus);
-  put_tokens(trace, "text", &run->verdict.bonus, 1);
+  put_tokens(trace, "text", &run->verdict.bonus, 1, false);
   put(trace, "},");
   put_committed(trace, run);
   put(trace, ",\"ms\":{\"draft\":%.6f,\"verify\":%.6f,\"commit\":%.6f,\"policy\":%.6f}}", run->draft_ms, run->verify_ms,

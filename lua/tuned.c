@@ -3,10 +3,13 @@
 
 #include "fail.h"
 #include "files.h"
+#include "hash.h"
+#include "identity.h"
 #include "machine.h"
 #include "user_files.h"
 
 #include <cJSON.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,14 +19,14 @@
 #define FILE_MAX (1u << 16)
 
 /* With the NUL, so that two texts in a row are not another two. */
-static uint64_t hash_text(uint64_t hash, const char *text) { return user_hash(hash, text, strlen(text) + 1); }
+static uint64_t hash_text(uint64_t hash, const char *text) { return hash_bytes(hash, text, strlen(text) + 1); }
 
 static uint64_t hash_model(uint64_t hash, const dt_model_info *model) {
-  char shape[100], *path = model->path ? realpath(model->path, NULL) : NULL;
-  snprintf(shape, sizeof shape, "%d %d %d %d", model->vocab, model->context, model->layers, model->hidden);
-  hash = hash_text(hash_text(hash, path ? path : ""), shape);
-  free(path);
-  return hash;
+  char shape[100];
+  uint64_t files = model->path ? identity_model(model->path) : 0; /* 0: scripted, or none */
+  snprintf(shape, sizeof shape, "%016" PRIx64 " %d %d %d %d", files, model->vocab, model->context, model->layers,
+           model->hidden);
+  return hash_text(hash, shape);
 }
 
 /* "hedge" of "policies/hedge.lua" */
@@ -43,7 +46,7 @@ char *tuned_path(const dt_pair *pair, const char *policy) {
   machine_name(machine, sizeof machine);
   snprintf(settings, sizeof settings, "%d %s %s", info.threads, info.draft_dtype ? info.draft_dtype : "-",
            info.cache_dtype);
-  uint64_t hash = hash_model(hash_model(USER_HASH, &info.target), &info.draft);
+  uint64_t hash = hash_model(hash_model(HASH_START, &info.target), &info.draft);
   hash = hash_text(hash_text(hash_text(hash, machine), info.backend), settings);
   snprintf(relative, sizeof relative, "presets/%.*s-%016" PRIx64 ".json", len < 200 ? len : 200, name, hash);
   return user_path("XDG_CONFIG_HOME", ".config", relative);
@@ -74,7 +77,15 @@ void tuned_free(dtl_setting *settings, int n) {
   free(settings);
 }
 
-bool tuned_settings(const dt_pair *pair, const char *policy, dtl_setting **settings, int *n, dtl_error *err) {
+static bool same_source(const cJSON *root, uint64_t source) {
+  char text[17];
+  const cJSON *was = cJSON_GetObjectItemCaseSensitive(root, "source");
+  snprintf(text, sizeof text, "%016" PRIx64, source);
+  return cJSON_IsString(was) && !strcmp(was->valuestring, text);
+}
+
+bool tuned_settings(const dt_pair *pair, const char *policy, uint64_t source, dtl_setting **settings, int *n,
+                    dtl_error *err) {
   *settings = NULL;
   *n = 0;
   int len;
@@ -82,15 +93,20 @@ bool tuned_settings(const dt_pair *pair, const char *policy, dtl_setting **setti
   char *path = tuned_path(pair, policy), *text = NULL;
   size_t size;
   bool ok = false;
+  errno = 0;
   if (!path || access(path, F_OK))
     dtl_fail(err, DTL_INPUT, "%.*s: no preset 'tuned' for this pair and machine: run `dtrun run tune %s` first", len,
              name, policy);
   else if ((text = dtl_read_file("preset", path, FILE_MAX, &size, err))) {
     cJSON *root = cJSON_ParseWithLength(text, size);
     ok = read_settings(cJSON_GetObjectItemCaseSensitive(root, "params"), settings, n);
-    if (!ok) dtl_fail(err, DTL_INPUT, "%s: not a preset: run `dtrun run tune %s` again", path, policy);
+    if (!ok)
+      dtl_fail(err, DTL_INPUT, "%s: not a preset: run `dtrun run tune %s` again", path, policy);
+    else if (!(ok = same_source(root, source)))
+      dtl_fail(err, DTL_INPUT, "%s: found for another text of the policy: run `dtrun run tune %s` again", path, policy);
     cJSON_Delete(root);
   }
+  if (!ok && errno == ENOMEM) dtl_fail(err, DTL_DEVICE, "out of memory: the preset 'tuned' of %.*s", len, name);
   if (!ok) {
     tuned_free(*settings, *n);
     *settings = NULL;

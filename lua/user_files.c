@@ -8,11 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-uint64_t user_hash(uint64_t hash, const void *bytes, size_t n) {
-  for (const unsigned char *b = bytes; n > 0; n--) hash = (hash ^ *b++) * 0x100000001b3u;
-  return hash;
-}
-
 char *user_path(const char *variable, const char *fallback, const char *relative) {
   const char *set = getenv(variable), *home = getenv("HOME");
   char *path = NULL;

@@ -3,16 +3,10 @@
 #define DTL_USER_FILES_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* $VARIABLE/dtrun/RELATIVE, or ~/FALLBACK/dtrun/RELATIVE ("XDG_CONFIG_HOME", ".config"): malloc'd; NULL where neither is an
  * absolute path, or out of memory. */
 char *user_path(const char *variable, const char *fallback, const char *relative);
-
-/* What such a file was made for, in its name: FNV-1a 64 of n bytes, from USER_HASH or from what came before them. */
-#define USER_HASH 0xcbf29ce484222325u
-uint64_t user_hash(uint64_t hash, const void *bytes, size_t n);
 
 /* Puts text there in one step, with the folders that are missing; false leaves errno and what was there before. */
 bool user_store(const char *path, const char *text);

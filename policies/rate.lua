@@ -4,10 +4,10 @@
 --
 -- Guesses have two sources. Those of the draft model cost a pass for each level. The text itself costs nothing: where
 -- its last tokens stood before, what followed them may follow again (a copy). alpha(v), the estimated probability that
--- v is accepted, is alpha of its parent times q times what became of such guesses so far: q is its probability under
--- the draft model, 1 for a copy; such are drafted guesses of about that q, and copies after as many equal tokens.
+-- v is accepted, is alpha of its parent times q(v): under the draft model, sharpened by what came true so far; of a
+-- copy, how many of those after as many equal tokens were right.
 local policy = require "dt.policy"
-local exp, floor, log, min = math.exp, math.floor, math.log, math.min
+local exp, log, min = math.exp, math.log, math.min
 
 local Rate = policy.define {
   name = "rate",
@@ -15,21 +15,21 @@ local Rate = policy.define {
   uses = { costs = true },
 }
 
-local BINS, WIDEST = 19, 6   -- bins of -4 log q; drafted children per node
+local WIDEST = 6             -- drafted children per node
 local MOST, AHEAD = 64, 2    -- nodes of a tree; rows that the price of one more is averaged over: times are uneven
-local HOPE, DOUBT = 1.5, 2   -- a greedy target takes its likeliest token: guesses come true more often than q, at first
+local DOUBT = 2              -- copies that what was seen of such is held against
+local PARTS = 64             -- of the index of the text: a table of the box has no more than 16,384 keys
 local EQUAL, LONGEST = 3, 16 -- equal tokens before a copy: at least, and from where on they count as that many
 
 function Rate:init(seq)
-  self.accepted, self.expected, self.factor = {}, {}, {} -- [bin]; BINS + equal: of copies
-  for b = 0, BINS + LONGEST do
-    self.factor[b] = b <= BINS and HOPE or (b - BINS) / (b - BINS + 2)
-    self.accepted[b], self.expected[b] = DOUBT * self.factor[b], DOUBT
-  end
-  self.alpha, self.kind, self.chance = { [0] = 1 }, {}, {} -- [node]: alpha, its bin, its q
-  self.level, self.next = {}, {}                           -- nodes; the copy goes on from level[0]
-  self.token, self.q, self.bin, self.value, self.rank = {}, {}, {}, {}, {} -- of the best child left of level[i]
+  self.right, self.seen = {}, {} -- [equal tokens]: of copies
+  for equal = EQUAL, LONGEST do self.right[equal], self.seen[equal] = DOUBT * equal / (equal + 2), DOUBT end
+  self.sharpen = policy.sharpen()
+  self.alpha, self.kind, self.chance = { [0] = 1 }, {}, {}  -- [node]: alpha, the equal tokens of a copy, q
+  self.level, self.next = {}, {}                            -- nodes; the copy goes on from level[0]
+  self.token, self.q, self.value, self.rank = {}, {}, {}, {} -- of the best child left of level[i]
   self.text, self.ends = {}, {}                            -- the text, then the tree's copy; where EQUAL tokens ended
+  for part = 0, PARTS - 1 do self.ends[part] = {} end
   self.T, self.D, self.row = {}, {}, {}
   self:read(seq, 1)
   self:price(seq)
@@ -39,9 +39,10 @@ end
 
 -- Reads the text from a token on. Then `at` is where its last `equal` tokens stood before, or nil.
 function Rate:read(seq, first)
-  local text, ends, at, equal = self.text, self.ends, self.at, self.equal
+  local text, at, equal = self.text, self.at, self.equal
   for i = first, seq:length() do
     local token = seq:token(i)
+    local ends = self.ends[token % PARTS]
     local key = (text[i - 2] or 0) << 42 | (text[i - 1] or 0) << 21 | token
     if at and text[at + 1] == token then at, equal = at + 1, equal + 1 else at, equal = ends[key], EQUAL end
     text[i], ends[key] = token, i
@@ -58,9 +59,9 @@ function Rate:price(seq)
 end
 
 -- A child of level[i]; none: t is nil.
-function Rate:offer(i, t, q, bin)
-  self.token[i], self.q[i], self.bin[i] = t, q, bin
-  self.value[i] = t and self.alpha[self.level[i]] * min(1, q * self.factor[bin]) or 0
+function Rate:offer(i, t, q)
+  self.token[i], self.q[i] = t, q
+  self.value[i] = t and self.alpha[self.level[i]] * q or 0
 end
 
 -- The next child that the draft model has for level[i].
@@ -68,7 +69,7 @@ function Rate:offer_drafted(tree, i, rank)
   local t, logp
   if rank <= WIDEST then t, logp = tree:candidate(self.level[i], rank) end
   self.rank[i] = rank
-  self:offer(i, t, t and exp(logp), t and min(BINS, floor(-4 * logp)))
+  self:offer(i, t, t and exp(logp))
 end
 
 function Rate:draft(tree)
@@ -76,11 +77,13 @@ function Rate:draft(tree)
   if length > self.until_length then self:price(tree.seq) end
   local D, row, R, alpha, value = self.D, self.row, self.tokens / self.ms, self.alpha, self.value
   local n, width, sum, ms, at, equal = 0, 1, 1, 0, self.at, self.equal
+  tree:sharpen(self.sharpen.scale)
   self.level[0], self.level[1] = tree.root, tree.root
   while width > 0 and tree:depth_room() > 0 and n < MOST do
     local level, next = self.level, self.next
     local tip, copied = level[0], at and self.text[at + 1]
-    self:offer(0, copied, 1, BINS + min(equal, LONGEST))
+    local kind = copied and min(equal, LONGEST)
+    self:offer(0, copied, copied and self.right[kind] / self.seen[kind])
     local open = sum - value[0] -- what the copy leaves to the draft model
     local draws = self.growth * open - R * row[n] * width >= R * D[width]
     if draws then
@@ -99,7 +102,7 @@ function Rate:draft(tree)
       local u, t = level[best], self.token[best]
       local v = tree:add(u, t, log(self.q[best]))
       if v > n then -- not a copy that was drafted too
-        n, alpha[v], self.chance[v], self.kind[v] = v, most, self.q[best], self.bin[best]
+        n, alpha[v], self.chance[v], self.kind[v] = v, most, self.q[best], best == 0 and kind
         if best > 0 then drafted = drafted + most end
         if u == tip and t == copied then next[0] = v end
         if v == next[0] or most >= R * D[1] then
@@ -120,12 +123,15 @@ end
 function Rate:observe(tree, out)
   self.tokens = 0.98 * self.tokens + out.committed
   self.ms = 0.98 * self.ms + self.spent
+  local depth = 0
   for v = 1, out.drafted do
-    local accepted, b = tree:accepted(v), self.kind[v]
-    if accepted ~= nil then -- its parent was accepted
-      self.expected[b] = self.expected[b] + self.chance[v]
-      if accepted then self.accepted[b] = self.accepted[b] + 1 end
-      self.factor[b] = policy.clip(self.accepted[b] / self.expected[b], 0.1, 3)
+    local accepted, kind = tree:accepted(v), self.kind[v]
+    if accepted ~= nil and kind then -- its parent was accepted
+      self.seen[kind] = self.seen[kind] + 1
+      if accepted then self.right[kind] = self.right[kind] + 1 end
+    elseif accepted ~= nil and tree:depth(v) > depth then -- the likeliest child
+      depth = tree:depth(v)
+      self.sharpen:learn(self.chance[v], accepted)
     end
   end
   self:read(tree.seq, tree.seq:length() - out.committed + 1)

@@ -23,7 +23,8 @@ int accept_path(dt_tree *t, const int32_t *choice, int32_t *path, int32_t *bonus
     }
     next = choice[low + 1];
   }
+  if (next < 0 && n > 0) next = t->token[path[--n]];
   *bonus = next;
-  t->phase = TREE_VERIFIED;
+  if (next >= 0) t->phase = TREE_VERIFIED;
   return n;
 }

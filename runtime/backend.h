@@ -10,59 +10,12 @@
 #define DT_BACKEND_H
 
 #include "draw.h"
+#include "model/weights.h"
 #include "status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* ---- the canonical model: what model.c makes of any checkpoint ------------------------------------------------------- */
-
-typedef enum { DT_F32, DT_F16, DT_BF16 } dt_dtype;
-
-/* A view of weights in a mapped file, not owned, possibly unaligned, little endian. Row r of the view begins at element
- * ((r / group) * stride + r % group) * cols: `group` rows at a time out of every `stride` (q, k and v interleaved by head).
- * An ordinary matrix has group = stride = rows. A vector is rows x 1. data == NULL: the model has none of these. */
-typedef struct {
-  const void *data;
-  dt_dtype dtype;
-  int rows, cols;
-  int group, stride;
-} dt_matrix;
-
-typedef enum { DT_NORM_LAYER, DT_NORM_RMS } dt_norm_kind;
-typedef enum { DT_ACT_GELU_ERF, DT_ACT_GELU_TANH, DT_ACT_SILU } dt_act_kind;
-
-/* One decoder layer. H = hidden, A = heads * head_dim, G = kv_heads * head_dim, I = inter.
- * parallel residual:   x += o(attn(norm1(x))) + down(act(up(norm2(x))))       (both norms read the layer's input)
- * sequential residual: x += o(attn(norm1(x)));  x += down(act(up(norm2(x))))
- * with a gate: down(act(gate(n)) * up(n)). Biases are optional. */
-typedef struct {
-  dt_matrix norm1, norm1_bias, norm2, norm2_bias; /* [H] */
-  dt_matrix q, k, v;                              /* [A,H] [G,H] [G,H] */
-  dt_matrix q_bias, k_bias, v_bias;               /* [A] [G] [G] */
-  dt_matrix o, o_bias;                            /* [H,A] [H] */
-  dt_matrix up, up_bias, gate, gate_bias;         /* [I,H] [I] */
-  dt_matrix down, down_bias;                      /* [H,I] [H] */
-} dt_layer;
-
-typedef struct {
-  int vocab, hidden, layers, heads, kv_heads, head_dim, inter, context;
-  int rotary_dims;       /* the first rotary_dims of a head rotate, as split halves; even */
-  const float *inv_freq; /* [rotary_dims / 2] the angle of pair j at position p is (double)p * inv_freq[j] */
-  float norm_eps;
-  dt_norm_kind norm;
-  dt_act_kind act;
-  bool parallel_residual;
-  bool int8; /* the backend may round matrices to int8 rows with scales: for a draft model, whose guesses it changes */
-  dt_matrix embed; /* [vocab,H] */
-  dt_matrix final_norm, final_norm_bias;
-  dt_matrix unembed;     /* [vocab,H] no bias */
-  const dt_layer *layer; /* [layers] */
-  /* NULL, or what an upload calls now and then: the pages read so far may leave memory (they can be read again). */
-  void (*forget)(void *owner);
-  void *owner;
-} dt_model_desc;
 
 /* ---- one pass -------------------------------------------------------------------------------------------------------- */
 
@@ -85,7 +38,7 @@ typedef struct {
 typedef enum {
   DT_WANT_NOTHING, /* only write the cache */
   DT_WANT_ARGMAX,  /* argmax */
-  DT_WANT_TOPK,    /* top_id, top_logp, confidence, entropy */
+  DT_WANT_TOPK,    /* top_id, top_logp, top_own, confidence, entropy */
   DT_WANT_LOGITS   /* logits */
 } dt_want;
 
@@ -101,8 +54,9 @@ typedef struct {
   int k;             /* TOPK: candidates per row, at most 32 */
   int vocab;         /* TOPK: only ids 0..vocab-1 take part, in the softmax too */
   int32_t *top_id;   /* [n][k] by falling score, ties by lower id; -1 where there are no more, or if a logit is NaN */
-  float *top_logp;   /* [n][k] log-probability: of the softmax of the logits, at temperature 1 and without noise */
-  float *confidence; /* [n] the largest probability of that softmax; 0 if a logit is NaN */
+  float *top_logp;   /* [n][k] log-probability: of the softmax of the scores */
+  float *top_own;    /* [n][k] of that of the logits, at temperature 1 and without noise; NULL: not wanted */
+  float *confidence; /* [n] the largest probability of the scores' softmax; 0 if a logit is NaN */
   float *entropy;    /* [n] of it, in nats */
   float *logits;     /* [n][the model's vocab] */
 } dt_out;
@@ -129,13 +83,18 @@ typedef struct {
   const char *name; /* "cpu", "cuda", "fake" */
   /* The types its caches may have, ending in NULL; the first is the one they have unless asked otherwise. */
   const char *const *cache_dtypes;
+  /* The types that weights can be made when they are uploaded, rounded or widened, ending in NULL; unless asked, they stay
+   * what they are. */
+  const char *const *weight_dtypes;
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
   dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
   void (*close)(dt_backend *);                 /* after its models are freed */
   const char *(*describe)(const dt_backend *); /* "cpu:avx512": what is running, for the result; owned by the backend */
 
-  /* Copies the weights: the file may be unmapped afterwards. desc is not kept. */
-  dt_status (*upload)(dt_backend *, const dt_model_desc *desc, dt_weights **, dt_error *);
+  /* Reads the weights, which may be closed afterwards; desc is not kept. dtype: one of weight_dtypes, NULL: as they are.
+   * Fails as source_read does, and for its shapes. */
+  dt_status (*upload)(dt_backend *, const dt_model_desc *desc, const char *dtype, dt_weights **, dt_error *);
+  const char *(*weight_dtype)(const dt_weights *); /* what its matrices are held in; "mixed": several types. Static */
   void (*free_weights)(dt_weights *);
 
   /* Bytes of the cache of one sequence of `slots` rows, and bytes that may still be taken (SIZE_MAX: nobody knows). */
@@ -163,8 +122,5 @@ typedef struct {
   dt_memory (*memory)(const dt_backend *);
   double (*read_bandwidth)(dt_backend *); /* bytes per second of a streaming sum over memory, measured now */
 } dt_backend_ops;
-
-/* The backends compiled in. `name` is "auto" or "NAME" or "NAME:VARIANT"; NULL and DT_EINPUT when there is none such. */
-const dt_backend_ops *backend_find(const char *name, const char **variant, dt_error *err);
 
 #endif

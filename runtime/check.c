@@ -61,35 +61,41 @@ static dt_status check_matrix(const dt_matrix *m, int rows, int cols, bool optio
                               dt_error *err) {
   char where[32] = "";
   if (layer >= 0) snprintf(where, sizeof where, "layer %d: ", layer);
-  if (!m->data) return optional ? DT_OK : dt_fail(err, DT_EINPUT, "model: %sno %s", where, name);
+  if (!m->source) return optional ? DT_OK : dt_fail(err, DT_EINPUT, "model: %sno %s", where, name);
   if (m->rows != rows || m->cols != cols || m->group < 1 || m->stride < m->group)
     return dt_fail(err, DT_EINPUT, "model: %s%s is %d x %d, expected %d x %d", where, name, m->rows, m->cols, rows,
                    cols);
+  if (cols % dt_type_of(m->dtype)->numbers)
+    return dt_fail(err, DT_EINPUT, "model: %s%s has rows of %d, which are no whole blocks of %s", where, name, cols,
+                   dt_type_of(m->dtype)->name);
   return DT_OK;
 }
 
 static dt_status check_layer(const dt_model_desc *d, int i, dt_error *err) {
+  const dt_shape *s = &d->shape;
   const dt_layer *l = &d->layer[i];
-  int attention = d->heads * d->head_dim, keys = d->kv_heads * d->head_dim;
-  bool gated = l->gate.data != NULL;
+  int attention = s->heads * s->head_dim, keys = s->kv_heads * s->head_dim;
   const struct {
     const dt_matrix *m;
     int rows, cols;
     bool optional;
     const char *name;
   } all[] = {
-      {&l->norm1, d->hidden, 1, false, "norm1"},      {&l->norm1_bias, d->hidden, 1, true, "norm1 bias"},
-      {&l->norm2, d->hidden, 1, false, "norm2"},      {&l->norm2_bias, d->hidden, 1, true, "norm2 bias"},
-      {&l->q, attention, d->hidden, false, "q"},      {&l->q_bias, attention, 1, true, "q bias"},
-      {&l->k, keys, d->hidden, false, "k"},           {&l->k_bias, keys, 1, true, "k bias"},
-      {&l->v, keys, d->hidden, false, "v"},           {&l->v_bias, keys, 1, true, "v bias"},
-      {&l->o, d->hidden, attention, false, "o"},      {&l->o_bias, d->hidden, 1, true, "o bias"},
-      {&l->up, d->inter, d->hidden, false, "up"},     {&l->up_bias, d->inter, 1, true, "up bias"},
-      {&l->gate, d->inter, d->hidden, true, "gate"},  {&l->gate_bias, d->inter, 1, true, "gate bias"},
-      {&l->down, d->hidden, d->inter, false, "down"}, {&l->down_bias, d->hidden, 1, true, "down bias"},
+      {&l->norm1, s->hidden, 1, false, "norm1"},      {&l->norm1_bias, s->hidden, 1, true, "norm1 bias"},
+      {&l->norm2, s->hidden, 1, false, "norm2"},      {&l->norm2_bias, s->hidden, 1, true, "norm2 bias"},
+      {&l->q, attention, s->hidden, false, "q"},      {&l->q_bias, attention, 1, true, "q bias"},
+      {&l->k, keys, s->hidden, false, "k"},           {&l->k_bias, keys, 1, true, "k bias"},
+      {&l->v, keys, s->hidden, false, "v"},           {&l->v_bias, keys, 1, true, "v bias"},
+      {&l->q_norm, s->head_dim, 1, true, "q norm"},   {&l->k_norm, s->head_dim, 1, true, "k norm"},
+      {&l->o, s->hidden, attention, false, "o"},      {&l->o_bias, s->hidden, 1, true, "o bias"},
+      {&l->up, s->inter, s->hidden, false, "up"},     {&l->up_bias, s->inter, 1, true, "up bias"},
+      {&l->gate, s->inter, s->hidden, true, "gate"},  {&l->gate_bias, s->inter, 1, true, "gate bias"},
+      {&l->down, s->hidden, s->inter, false, "down"}, {&l->down_bias, s->hidden, 1, true, "down bias"},
   };
-  if (gated != (d->layer[0].gate.data != NULL))
-    return dt_fail(err, DT_EINPUT, "model: layer %d: a gate in some layers only", i);
+  if (s->gated != (l->gate.source != NULL))
+    return dt_fail(err, DT_EINPUT, "model: layer %d: %s gate", i, s->gated ? "no" : "an unexpected");
+  if (!l->q_norm.source != !l->k_norm.source)
+    return dt_fail(err, DT_EINPUT, "model: layer %d: norms of queries and keys, expected both or none", i);
   for (size_t j = 0; j < sizeof all / sizeof *all; j++) {
     dt_status status = check_matrix(all[j].m, all[j].rows, all[j].cols, all[j].optional, all[j].name, i, err);
     if (status != DT_OK) return status;
@@ -98,18 +104,19 @@ static dt_status check_layer(const dt_model_desc *d, int i, dt_error *err) {
 }
 
 dt_status check_model(const dt_model_desc *d, dt_error *err) {
-  if (d->vocab < 1 || d->hidden < 1 || d->layers < 1 || d->heads < 1 || d->kv_heads < 1 || d->head_dim < 1 ||
-      d->inter < 1 || d->context < 1)
+  const dt_shape *s = &d->shape;
+  if (s->vocab < 1 || s->hidden < 1 || s->layers < 1 || s->heads < 1 || s->kv_heads < 1 || s->head_dim < 1 ||
+      s->inter < 1 || s->context < 1)
     return dt_fail(err, DT_EINPUT, "model: every dimension must be at least 1");
-  if (d->heads % d->kv_heads)
-    return dt_fail(err, DT_EINPUT, "model: %d heads cannot share %d key heads", d->heads, d->kv_heads);
-  if (d->rotary_dims < 0 || d->rotary_dims > d->head_dim || d->rotary_dims % 2)
-    return dt_fail(err, DT_EINPUT, "model: %d rotary dimensions, expected an even number up to %d", d->rotary_dims,
-                   d->head_dim);
-  dt_status status = check_matrix(&d->embed, d->vocab, d->hidden, false, "embedding", -1, err);
-  if (status == DT_OK) status = check_matrix(&d->unembed, d->vocab, d->hidden, false, "output embedding", -1, err);
-  if (status == DT_OK) status = check_matrix(&d->final_norm, d->hidden, 1, false, "final norm", -1, err);
-  if (status == DT_OK) status = check_matrix(&d->final_norm_bias, d->hidden, 1, true, "final norm bias", -1, err);
-  for (int i = 0; status == DT_OK && i < d->layers; i++) status = check_layer(d, i, err);
+  if (s->heads % s->kv_heads)
+    return dt_fail(err, DT_EINPUT, "model: %d heads cannot share %d key heads", s->heads, s->kv_heads);
+  if (s->rotary_dims < 0 || s->rotary_dims > s->head_dim || s->rotary_dims % 2)
+    return dt_fail(err, DT_EINPUT, "model: %d rotary dimensions, expected an even number up to %d", s->rotary_dims,
+                   s->head_dim);
+  dt_status status = check_matrix(&d->embed, s->vocab, s->hidden, false, "embedding", -1, err);
+  if (status == DT_OK) status = check_matrix(&d->unembed, s->vocab, s->hidden, false, "output embedding", -1, err);
+  if (status == DT_OK) status = check_matrix(&d->final_norm, s->hidden, 1, false, "final norm", -1, err);
+  if (status == DT_OK) status = check_matrix(&d->final_norm_bias, s->hidden, 1, true, "final norm bias", -1, err);
+  for (int i = 0; status == DT_OK && i < s->layers; i++) status = check_layer(d, i, err);
   return status;
 }

@@ -27,6 +27,7 @@
 #include "draw.h"
 #include "fake_rule.h"
 #include "status.h"
+#include "text/chat.h"
 #include "tree.h"
 
 #include <stdbool.h>
@@ -39,15 +40,19 @@ typedef struct dt_prefix dt_prefix;   /* the result of a prompt pass, to start s
 
 const char *dt_version(void);
 
+/* Processors that this process may keep busy: those of its affinity mask, within its control group's quota. More threads only
+ * wait for each other. */
+int dt_processors(void);
+
 /* ---- pair ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
   const char *target; /* model folder (config.json, *.safetensors, tokenizer.json) */
   const char *draft;  /* model folder, or NULL: no draft model */
-  const char
-      *backend; /* "auto", "cpu", "cpu:avx512vnni", "cpu:avx512", "cpu:avx2", "cpu:scalar", "cuda"; NULL is "auto" */
-  int threads;  /* 0: as many as there are physical cores that the process may use */
-  const char *draft_dtype; /* "f16" or NULL: the draft's weights as its files have them; "int8": rounded when loaded */
+  const char *
+      backend; /* "auto", "cpu", "cpu:amx", "cpu:avx512vnni", "cpu:avx512", "cpu:avx2", "cpu:scalar", "cuda"; NULL is "auto" */
+  int threads;             /* 0: one for each physical core of dt_processors() */
+  const char *draft_dtype; /* NULL: the draft's weights as its files have them; "int8" (CPU): rounded when loaded */
   /* How keys and values are held; NULL: the backend's own type. cpu: "f32" or, rounded when written (to infinity from
    * 65520 on), "f16": other results than with f32, but for all policies alike those of plain decoding. cuda: "16-bit". */
   const char *cache_dtype;
@@ -58,18 +63,27 @@ typedef struct {
 dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err);
 void dt_pair_close(dt_pair *pair); /* NULL is allowed */
 
+/* Whether the files of one model are there and of a kind that is supported, without loading it: as dt_pair_open. */
+dt_status dt_model_look(const char *path, dt_error *err);
+
+#define DT_CONTEXT                                                                                                     \
+  4096 /* positions of a session that asks for none, at most: a model may have too many for the memory */
+
 typedef struct {
   const char *path;
   int vocab, context, layers, hidden;
+  int window; /* the context is what its layers see at once, though it has more positions; 0: it has no more */
 } dt_model_info;
 
 typedef struct {
   dt_model_info target, draft; /* draft.path is NULL when there is none */
-  const char *draft_dtype;     /* "f16": weights as in the files, "int8": rounded; NULL without a draft */
+  const char *draft_dtype;     /* what its weights are held in: "f16", "bf16", "int8", ..; NULL without a draft */
   const char *cache_dtype;     /* "f32", "f16", "16-bit": of both models; static */
   const char *backend;         /* what runs: "cpu:avx512" */
   int threads;
-  int shared_vocab;                                /* ids below this can be drafted */
+  int context;        /* of a session that asks for none */
+  int shared_vocab;   /* ids below this can be drafted */
+  int tokenizer_size; /* 1 + the largest id that a text can have; a text with one from target.vocab on is refused */
   size_t weight_bytes, cache_bytes, scratch_bytes; /* held now */
   bool on_device;                                  /* those bytes are the device's */
 } dt_pair_info;
@@ -77,12 +91,20 @@ typedef struct {
 /* Strings belong to the pair. */
 void dt_pair_describe(const dt_pair *pair, dt_pair_info *info);
 
-/* *ids is malloc'd and the caller's. */
+/* With the token that the model wants before every text, if the tokenizer says so and the text has it not. *ids is malloc'd
+ * and the caller's. DT_EINPUT: the text has a token that the target has no row for. */
 dt_status dt_encode(const dt_pair *pair, const char *text, size_t len, int32_t **ids, int *n, dt_error *err);
-/* The text of n ids: malloc'd, NUL-terminated, invalid UTF-8 as U+FFFD; NULL when out of memory. *len may be NULL. */
-char *dt_decode(const dt_pair *pair, const int32_t *ids, int n, size_t *len);
+/* The same of a text that says everything itself, as a conversation does: no token that begins every text is put before it. */
+dt_status dt_encode_whole(const dt_pair *pair, const char *text, size_t len, int32_t **ids, int *n, dt_error *err);
+/* The text of n ids: malloc'd, NUL-terminated, invalid UTF-8 as U+FFFD; NULL when out of memory. *len may be NULL. `first`:
+ * a text begins with them; some tokenizers put a space before every text, which its first token then does not show. */
+char *dt_decode(const dt_pair *pair, const int32_t *ids, int n, bool first, size_t *len);
 /* n bytes of text with invalid UTF-8 as U+FFFD: malloc'd, NUL-terminated; NULL when out of memory. */
 char *dt_utf8(const char *bytes, size_t n, size_t *len);
+
+/* The layout of conversations called `name`, or (NULL) that of the target's own chat template. DT_EINPUT: it has none, or none
+ * that is known. Free with dt_chat_close. */
+dt_status dt_pair_chat(const dt_pair *pair, const char *name, dt_chat **out, dt_error *err);
 
 /* ---- a scripted pair for tests: no files, no arithmetic --------------------------------------------------------------- */
 
@@ -102,12 +124,13 @@ dt_status dt_pair_open_fake(const dt_fake_options *options, dt_pair **out, dt_er
 /* ---- session --------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
-  int sequences;  /* 1.. */
-  int context;    /* positions per sequence; 0: the target's, which is also the most */
+  int sequences;  /* 1..4096 */
+  int context;    /* positions per sequence, at most the target's; 0: the smaller of those and DT_CONTEXT */
   bool use_draft; /* false: no draft cache, dt_draft_step fails */
 } dt_session_options;
 
-/* Takes all memory the session will need. The pair must outlive it. */
+/* Takes all memory the session will need; what the CPU's caches hold becomes the process's as texts grow. DT_EINPUT: more than
+ * is free. The pair must outlive it. */
 dt_status dt_session_open(dt_pair *pair, const dt_session_options *options, dt_session **out, dt_error *err);
 /* The pair keeps the memory of the one session closed last: another of its shape then opens at once, and before any other
  * is opened it is freed. NULL is allowed. */
@@ -121,13 +144,21 @@ typedef struct {
   const char *const *stop; /* [n_stop] strings that end the text; copied */
   int n_stop;
   dt_sampling sampling; /* zeros: the likeliest token */
-  bool uncoupled;       /* drafting does not know the noise that the target's tokens are drawn with */
+  bool uncoupled;       /* drafting does not know the noise that the target's tokens are drawn with: see tree_draft */
 } dt_seq_options;
 
 /* Starts sequence `seq` (0..sequences-1), whatever it did before, and runs the prompt pass: rows 0..n-2 in each model.
- * DT_EINPUT: no tokens, an id or a sampling parameter out of range; DT_ECONTEXT: the prompt leaves no room for one token. */
+ * DT_EINPUT: no tokens, an id past the target's vocabulary (its padding is in it; what a draft model lacks, it reads as id 0)
+ * or a sampling parameter out of range; DT_ECONTEXT: the prompt leaves no room for one token. Where the prompt is longer
+ * than the draft model's context nothing can be drafted, and that model is not run. */
 dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                        dt_error *err);
+
+/* Starts `seq` again with a prompt that begins as its text does (any other is as good as new): as dt_seq_start, but rows of
+ * the tokens that both begin with are kept, and those behind them run. On a GPU, which sums whole long prompts in another
+ * way, their last bits may then be others than dt_seq_start's, under every policy alike. */
+dt_status dt_seq_continue(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
+                          dt_error *err);
 
 /* Starts `seq` for measuring what passes cost: over n tokens that say nothing, without the time of a prompt pass. Steps and
  * passes then cost what they would after any n tokens. */
@@ -160,7 +191,8 @@ typedef struct {
 
 /* One draft pass over all the nodes; afterwards each has candidates, a confidence and an entropy. Committed tokens and
  * ancestors that lack a row in the draft cache ride along. A node that has its result costs nothing. A node past the draft
- * model's context, or past DT_TREE_DRAFTS rows, gets no candidates. DT_ESTATE: a sealed or finished tree, no such node. */
+ * model's context gets no candidates; nor does one that, with its ancestors, would be more than DT_TREE_DRAFTS nodes of its
+ * tree drafted from in this iteration. DT_ESTATE: a sealed or finished tree, no such node. */
 dt_status dt_draft_step(dt_session *session, const dt_node_ref *nodes, int n, dt_error *err);
 
 typedef struct {
@@ -172,8 +204,10 @@ typedef struct {
   int32_t bonus;
 } dt_verdict;
 
-/* One target pass over root and kept nodes of every named sequence, and the accepted path of each. DT_EDEVICE: the device
- * failed, or the target returned NaN for the sequences whose bonus is -1: the others are verified. */
+/* One target pass over root and kept nodes of every named sequence, and the accepted path of each; a tree that was not
+ * sealed is. DT_EDEVICE: the device failed, or the target returned NaN for the sequences whose bonus is -1: these cannot be
+ * committed, the others are verified. DT_ESTATE: a finished or verified tree, one of more than DT_TREE_VERIFY nodes, a
+ * sequence named twice. */
 dt_status dt_verify_tree(dt_session *session, const int *seqs, int n, dt_verdict *verdicts, dt_error *err);
 
 #define DT_COMMIT_REBUILD 1u /* run root and accepted tokens through the target again instead of moving their rows */
@@ -189,7 +223,9 @@ typedef struct {
   dt_finish finish;
 } dt_committed;
 
-/* Appends accepted tokens and bonus token, cut where the text ends (end-of-text, stop string, tokens wanted, context). */
+/* Appends accepted tokens and bonus token, cut where the text ends (end-of-text, stop string, tokens wanted, context).
+ * DT_ESTATE: a tree that is not verified, a sequence named twice. DT_EDEVICE: the device failed: what was generated can
+ * still be read, but these sequences go on only from a new start. */
 dt_status dt_commit(dt_session *session, const int *seqs, int n, unsigned flags, dt_committed *blocks, dt_error *err);
 
 /* Drops the tree, verified or not, and gives an empty one over the last committed token: also how an iteration begins. */
@@ -199,6 +235,7 @@ dt_status dt_rollback(dt_session *session, int seq, dt_error *err);
 
 typedef struct {
   int prompt_tokens, generated;
+  int kept_tokens;        /* of the prompt: their rows were there */
   long iterations;        /* verify passes */
   long committed;         /* tokens */
   long drafted, accepted; /* nodes verified; of them committed */
@@ -216,11 +253,11 @@ void dt_seq_stats(const dt_session *session, int seq, dt_stats *stats);
 /* ---- files that come with dtrun ---------------------------------------------------------------------------------------- */
 
 /* Where a bundled file lies: "policies/ar.lua" is looked for in $DTRUN_HOME, then ../share/dtrun beside the executable,
- * then the source tree. A malloc'd path, or NULL. */
-char *dt_find(const char *relative);
+ * then the source tree. *path is malloc'd; NULL: it is nowhere. */
+dt_status dt_find(const char *relative, char **path, dt_error *err);
 
-/* The folders that dt_find searches and that exist, in order: a malloc'd array of malloc'd strings; *n of them. */
-char **dt_homes(int *n);
+/* The folders that dt_find searches and that exist, in order: *n malloc'd strings in a malloc'd array. */
+dt_status dt_homes(char ***homes, int *n, dt_error *err);
 
 double dt_clock_ms(void); /* monotonic */
 

@@ -1,4 +1,4 @@
-/* A small JSON file, read whole: config.json, model.safetensors.index.json. */
+/* JSON objects: small files read whole (config.json, tokenizer.json), headers, lines. */
 #ifndef DT_JSON_FILE_H
 #define DT_JSON_FILE_H
 
@@ -7,7 +7,8 @@
 #include <cjson/cJSON.h>
 #include <stddef.h>
 
-/* Parses len bytes that must hold one JSON object and nothing after it but white space. `name` is what messages call it.
+/* Parses len bytes that must hold one JSON object and nothing after it but white space; a NUL character
+ * within it, also one written as \u0000, is refused. `name` is what messages call it.
  * Free with cJSON_Delete. */
 dt_status json_parse_object(const char *name, const char *bytes, size_t len, cJSON **out, dt_error *err);
 

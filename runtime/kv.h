@@ -19,6 +19,9 @@ void kv_begin(kv_slots *kv, int length);
 /* The next free slot for a row of the tree, or -1 when the cache is full. */
 int kv_reserve(kv_slots *kv);
 
+/* Gives back the n slots reserved last. */
+void kv_give_back(kv_slots *kv, int n);
+
 /* Keeps the rows in slot[0..n) as the rows behind the committed ones: plans the moves (from[i] -> to[i], both ascending in
  * i as long as slot is, those in place left out) and counts them committed. Returns the number of moves. */
 int kv_keep(kv_slots *kv, const int32_t *slot, int n, int32_t *from, int32_t *to);

@@ -1,50 +1,18 @@
 /* A target and a draft model on one device, with the tokenizer they share. */
 #include "pair.h"
+#include "backends.h"
 #include "fake/fake.h"
-#include "text.h"
+#include "processors.h"
+#include "text/load_gguf.h"
+#include "text/text.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 const char *dt_version(void) { return DTRUN_VERSION; }
 
-double dt_clock_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
-
-/* Reads the first number of a file in /sys; -1 when there is none. */
-static int read_number(const char *format, int cpu) {
-  char path[128];
-  int value = -1;
-  snprintf(path, sizeof path, format, cpu);
-  FILE *f = fopen(path, "r");
-  if (f) {
-    if (fscanf(f, "%d", &value) != 1) value = -1;
-    fclose(f);
-  }
-  return value;
-}
-
-/* Physical cores among the processors this process may run on: two that share a core count once. */
-static int physical_cores(void) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set)) return 1;
-  int seen[CPU_SETSIZE][2], n = 0;
-  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-    if (!CPU_ISSET(cpu, &set)) continue;
-    int core = read_number("/sys/devices/system/cpu/cpu%d/topology/core_id", cpu);
-    int package = read_number("/sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
-    int i = 0;
-    while (i < n && (core < 0 || seen[i][0] != core || seen[i][1] != package)) i++;
-    if (i == n) seen[n][0] = core, seen[n][1] = package, n++;
-  }
-  return n ? n : 1;
-}
+int dt_processors(void) { return processors_usable(""); }
 
 /* The one of the backend's types that was asked for; the first where none was. */
 static dt_status set_cache_dtype(dt_pair *p, const char *dtype, dt_error *err) {
@@ -63,7 +31,7 @@ static dt_status set_cache_dtype(dt_pair *p, const char *dtype, dt_error *err) {
 static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err) {
   if (o->threads < 0 || o->threads > 1024)
     return dt_fail(err, DT_EINPUT, "threads: %d is out of range: 1..1024", o->threads);
-  dt_backend_options options = {.threads = o->threads ? o->threads : physical_cores()};
+  dt_backend_options options = {.threads = o->threads ? o->threads : processors_cores("")};
   p->threads = options.threads;
   p->ops = backend_find(o->backend, &options.variant, err);
   if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;
@@ -71,34 +39,60 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
   return p->ops->open(&options, &p->backend, err);
 }
 
-/* A draft model's weights may be rounded: that changes what it guesses, never what is committed. */
-static dt_status set_draft_dtype(dt_pair *p, const char *dtype, dt_error *err) {
-  p->draft_int8 = dtype && strcmp(dtype, "int8") == 0;
-  if (dtype && !p->draft_int8 && strcmp(dtype, "f16") != 0)
-    return dt_fail(err, DT_EINPUT, "draft dtype: '%.40s' is unknown: f16 or int8", dtype);
-  if (p->draft_int8 && strcmp(p->ops->name, "cpu") != 0)
-    return dt_fail(err, DT_EINPUT, "draft dtype: the backend %s has no int8: f16, or the backend cpu", p->ops->name);
-  return DT_OK;
+/* Whether a list of names that ends in NULL has this one. */
+static bool is_among(const char *const *names, const char *name) {
+  while (*names && strcmp(*names, name)) names++;
+  return *names != NULL;
 }
 
-/* One model: its files are mapped, uploaded and closed again. The end-of-text ids and the tokenizer are handed out. */
-static dt_status load(dt_pair *p, const char *folder, bool int8, dt_weights **weights, dt_model_info *info,
+/* A draft model's weights may be rounded, which changes what it guesses and never what is committed; any other type that is
+ * asked for must be what they are held in. */
+static dt_status check_draft_dtype(const dt_pair *p, const char *dtype, dt_error *err) {
+  const char *held = p->ops->weight_dtype(p->draft);
+  if (!dtype || strcmp(dtype, held) == 0) return DT_OK;
+  char known[64] = "";
+  for (const char *const *t = p->ops->weight_dtypes; *t; t++)
+    snprintf(known + strlen(known), sizeof known - strlen(known), " or %s", *t);
+  return dt_fail(err, DT_EINPUT, "draft dtype: '%.40s' is unknown: %s%s for this draft on the backend %s", dtype, held,
+                 known, p->ops->name);
+}
+
+/* A GGUF file's own, or that of the folder. */
+static dt_status open_tokenizer(const model *m, const char *path, tok **tokenizer, dt_error *err) {
+  char file[4096];
+  if (model_gguf(m)) return tok_open_gguf(model_gguf(m), tokenizer, err);
+  snprintf(file, sizeof file, "%s/tokenizer.json", path);
+  return tok_open(file, tokenizer, err);
+}
+
+/* The tokenizer's ends of a text count for a GGUF file, which names one, and where a folder's files name none. */
+static void add_ends(const model *m, const tok *tokenizer, int32_t *eos, int *n_eos) {
+  int n, known = *n_eos;
+  const int32_t *ends = tok_ends(tokenizer, &n);
+  for (int i = 0; i < n && *n_eos < MODEL_MAX_EOS && (known == 0 || model_gguf(m)); i++) {
+    int k = 0;
+    while (k < *n_eos && eos[k] != ends[i]) k++;
+    if (k == *n_eos) eos[(*n_eos)++] = ends[i];
+  }
+}
+
+/* One model: its files are opened, uploaded and closed again. The end-of-text ids and the tokenizer are handed out. */
+static dt_status load(dt_pair *p, const char *path, const char *dtype, dt_weights **weights, dt_model_info *info,
                       int32_t *eos, int *n_eos, tok **tokenizer, dt_error *err) {
   model *m = NULL;
-  char path[4096];
-  snprintf(path, sizeof path, "%s/tokenizer.json", folder);
-  dt_status s = model_open(folder, &m, err);
-  if (!s) s = tok_open(path, tokenizer, err);
+  dt_status s = model_open(path, &m, err);
+  if (!s) s = open_tokenizer(m, path, tokenizer, err);
   if (s) goto done;
-  dt_model_desc desc = *model_desc(m), *d = &desc;
-  desc.int8 = int8;
-  *info = (dt_model_info){
-      .path = info->path, .vocab = d->vocab, .context = d->context, .layers = d->layers, .hidden = d->hidden};
+  const dt_model_desc *d = model_desc(m);
+  *info = (dt_model_info){.path = info->path,
+                          .vocab = d->shape.vocab,
+                          .context = d->shape.context,
+                          .window = d->shape.window,
+                          .layers = d->shape.layers,
+                          .hidden = d->shape.hidden};
   *n_eos = model_eos(m, eos);
-  if (tok_size(*tokenizer) > d->vocab)
-    s = dt_fail(err, DT_EINPUT, "%s has ids up to %d, but the model beside it has a vocabulary of %d", path,
-                tok_size(*tokenizer) - 1, d->vocab);
-  if (!s) s = p->ops->upload(p->backend, d, weights, err);
+  add_ends(m, *tokenizer, eos, n_eos);
+  s = p->ops->upload(p->backend, d, dtype, weights, err);
 done:
   model_close(m);
   return s;
@@ -114,11 +108,12 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   if (options->draft) p->draft_info.path = p->draft_path = strdup(options->draft);
   dt_status s = !p->target_path || (options->draft && !p->draft_path) ? dt_fail_memory(err, "a path", 1) : DT_OK;
   if (!s) s = open_device(p, options, err);
-  if (!s) s = set_draft_dtype(p, options->draft_dtype, err);
-  if (!s) s = load(p, options->target, false, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
+  if (!s) s = load(p, options->target, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s && options->draft) {
-    s = load(p, options->draft, p->draft_int8, &p->draft, &p->draft_info, draft_eos, &n_draft_eos, &draft_tokenizer,
-             err);
+    const char *dtype = options->draft_dtype;
+    const char *rounded = dtype && is_among(p->ops->weight_dtypes, dtype) ? dtype : NULL;
+    s = load(p, options->draft, rounded, &p->draft, &p->draft_info, draft_eos, &n_draft_eos, &draft_tokenizer, err);
+    if (!s) s = check_draft_dtype(p, dtype, err);
     if (!s && tok_fingerprint(draft_tokenizer) != tok_fingerprint(p->tokenizer))
       s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's",
                   options->draft, options->target);
@@ -130,6 +125,13 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   }
   *out = p;
   return DT_OK;
+}
+
+dt_status dt_model_look(const char *path, dt_error *err) {
+  model *m = NULL;
+  dt_status s = model_open(path, &m, err);
+  model_close(m);
+  return s;
 }
 
 static dt_status check_rules(const dt_fake_options *o, const dt_fake_rule *rules, int n, const char *role,
@@ -196,9 +198,7 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
   dt_memory m = p->ops->memory(p->backend);
   *info = (dt_pair_info){.target = p->target_info,
                          .draft = p->draft_info,
-                         .draft_dtype = !p->draft       ? NULL
-                                        : p->draft_int8 ? "int8"
-                                                        : "f16",
+                         .draft_dtype = p->draft ? p->ops->weight_dtype(p->draft) : NULL,
                          .cache_dtype = p->cache_dtype,
                          .backend = p->ops->describe(p->backend),
                          .threads = p->threads,
@@ -206,6 +206,8 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .cache_bytes = m.caches,
                          .scratch_bytes = m.scratch,
                          .on_device = m.on_device};
+  info->context = pair_context(p);
+  info->tokenizer_size = p->tokenizer ? tok_size(p->tokenizer) : p->target_info.vocab;
   if (p->draft)
     info->shared_vocab = p->draft_info.vocab < p->target_info.vocab ? p->draft_info.vocab : p->target_info.vocab;
 }
@@ -230,15 +232,41 @@ static dt_status encode_ids(const dt_pair *p, const char *text, size_t len, int3
   return s;
 }
 
-dt_status dt_encode(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
-  return p->tokenizer ? tok_encode(p->tokenizer, text, len, ids, n, err) : encode_ids(p, text, len, ids, n, err);
+/* A tokenizer may have more ids than the model has rows. */
+static dt_status check_rows(const dt_pair *p, const int32_t *ids, int n, dt_error *err) {
+  for (int i = 0; i < n; i++)
+    if (ids[i] >= p->target_info.vocab) {
+      size_t len;
+      const char *bytes = tok_bytes(p->tokenizer, ids[i], false, &len);
+      return dt_fail(err, DT_EINPUT, "the text has token %d, '%.*s': %s has no row for it, only %d", ids[i], (int)len,
+                     bytes, p->target_path, p->target_info.vocab);
+    }
+  return DT_OK;
 }
 
-const char *pair_token_bytes(const dt_pair *p, int32_t id, char buffer[16], size_t *len) {
-  if (p->tokenizer) return tok_bytes(p->tokenizer, id, len);
+static dt_status encode(const dt_pair *p, const char *text, size_t len, bool begin, int32_t **ids, int *n,
+                        dt_error *err) {
+  if (!p->tokenizer) return encode_ids(p, text, len, ids, n, err);
+  dt_status s = tok_encode(p->tokenizer, text, len, begin, ids, n, err);
+  if (!s && (s = check_rows(p, *ids, *n, err))) free(*ids);
+  return s;
+}
+
+dt_status dt_encode(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
+  return encode(p, text, len, true, ids, n, err);
+}
+
+dt_status dt_encode_whole(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
+  return encode(p, text, len, false, ids, n, err);
+}
+
+const char *pair_token_bytes(const dt_pair *p, int32_t id, bool first, char buffer[16], size_t *len) {
+  if (p->tokenizer) return tok_bytes(p->tokenizer, id, first, len);
   *len = (size_t)snprintf(buffer, 16, " %d", id);
   return buffer;
 }
+
+int pair_context(const dt_pair *p) { return p->target_info.context < DT_CONTEXT ? p->target_info.context : DT_CONTEXT; }
 
 bool pair_is_eos(const dt_pair *p, int32_t id) {
   for (int i = 0; i < p->n_eos; i++)
@@ -246,19 +274,18 @@ bool pair_is_eos(const dt_pair *p, int32_t id) {
   return false;
 }
 
-char *dt_decode(const dt_pair *p, const int32_t *ids, int n, size_t *len) {
-  char buffer[16], *bytes = NULL, *text = NULL;
-  size_t size = 0;
-  FILE *f = open_memstream(&bytes, &size);
-  if (!f) return NULL;
-  for (int i = 0; i < n; i++) {
+char *dt_decode(const dt_pair *p, const int32_t *ids, int n, bool first, size_t *len) {
+  char buffer[16], *utf8 = NULL;
+  text_stream text;
+  dt_status status = text_init(&text, NULL, 0, NULL);
+  for (int i = 0; i < n && !status; i++) {
     size_t l;
-    const char *b = pair_token_bytes(p, ids[i], buffer, &l);
-    fwrite(b, 1, l, f);
+    const char *b = pair_token_bytes(p, ids[i], first && i == 0, buffer, &l);
+    status = text_push(&text, b, l, NULL);
   }
-  if (!fclose(f)) text = text_to_utf8(bytes, size, len);
-  free(bytes);
-  return text;
+  if (!status) utf8 = text_to_utf8(text.bytes, text.len, len);
+  text_free(&text);
+  return utf8;
 }
 
 char *dt_utf8(const char *bytes, size_t n, size_t *len) { return text_to_utf8(bytes, n, len); }

@@ -4,14 +4,13 @@
 
 #include "backend.h"
 #include "dtrun.h"
-#include "model.h"
-#include "tokenizer.h"
+#include "model/model.h"
+#include "text/tokenizer.h"
 
 struct dt_pair {
   const dt_backend_ops *ops;
   dt_backend *backend;
   dt_weights *target, *draft; /* draft: NULL when there is none */
-  bool draft_int8;            /* its weights were rounded when it was loaded */
   dt_model_info target_info, draft_info;
   char *target_path, *draft_path;
   const char *cache_dtype; /* one of ops->cache_dtypes */
@@ -24,8 +23,10 @@ struct dt_pair {
 
 void session_free(dt_session *session); /* for good; NULL is allowed */
 
-/* The bytes of one token; a scripted pair writes them to `buffer` (room for 16). */
-const char *pair_token_bytes(const dt_pair *pair, int32_t id, char buffer[16], size_t *len);
+/* The bytes of one token, as the first of a text or as a later one; a scripted pair writes them to `buffer` (room for 16). */
+const char *pair_token_bytes(const dt_pair *pair, int32_t id, bool first, char buffer[16], size_t *len);
+
+int pair_context(const dt_pair *pair); /* of a session that asks for none */
 
 bool pair_is_eos(const dt_pair *pair, int32_t id);
 

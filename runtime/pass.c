@@ -26,6 +26,11 @@ void pass_begin(pass *p, int longest) {
   p->path_stride = longest;
 }
 
+bool pass_fits(const pass *p, int n) {
+  int rows = p->n + n;
+  return rows <= p->capacity && (size_t)rows * (size_t)p->path_stride <= p->path_capacity;
+}
+
 int32_t *pass_row(pass *p, int sequence, int32_t token, int slot, int prefix, int path_len) {
   int i = p->n++;
   p->token[i] = token;
@@ -51,4 +56,19 @@ dt_rows pass_rows(const pass *p) {
                    .path = p->path,
                    .path_len = p->path_len,
                    .path_stride = p->path_stride};
+}
+
+dt_status pass_blank(pass *p, const dt_backend_ops *ops, dt_weights *w, dt_cache *c, int sequence, int n,
+                     dt_error *err) {
+  int32_t from[256], to[256];
+  pass_begin(p, 1);
+  *pass_row(p, sequence, 0, n - 1, 0, 1) = n - 1;
+  dt_rows rows = pass_rows(p);
+  dt_status status = ops->forward(w, c, &rows, NULL, err);
+  for (int at = 0; at < n - 1 && !status;) {
+    int count = 0;
+    for (; count < 256 && at < n - 1; count++) from[count] = n - 1, to[count] = at++;
+    status = ops->move(c, sequence, from, to, count, err);
+  }
+  return status;
 }

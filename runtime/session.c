@@ -5,86 +5,95 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES (1 + DT_TREE_ENTRIES)
-
 static int min(int a, int b) { return a < b ? a : b; }
+static int max(int a, int b) { return a > b ? a : b; }
 
 static dt_status open_sequence(sequence *q, int context, dt_error *err) {
   dt_status s = tree_open(&q->tree, err);
   if (s) return s;
   q->tokens = malloc((size_t)context * sizeof(int32_t));
   q->text_end = malloc((size_t)context * sizeof(size_t));
-  q->target_slot = malloc(NODES * sizeof(int32_t));
-  q->draft_slot = malloc(NODES * sizeof(int32_t));
-  return q->tokens && q->text_end && q->target_slot && q->draft_slot
-             ? DT_OK
-             : dt_fail_memory(err, "a sequence", (size_t)context * 4);
+  q->slot = malloc((1 + DT_TREE_ENTRIES) * sizeof(int32_t));
+  return q->tokens && q->text_end && q->slot ? DT_OK : dt_fail_memory(err, "a sequence", (size_t)context * 4);
 }
 
-/* The arrays of one pass: as many rows as the prompt, all trees verified at once, or all drafts of a level need. */
+/* As many rows as a text may have, or as some sequences with the largest trees; of these paths as long as one's can be. */
 static dt_status open_rows(dt_session *s, dt_error *err) {
-  size_t drafts = (size_t)s->sequences * (DT_TREE_DRAFTS + RIDE_ALONG),
-         verify = (size_t)s->sequences * (1 + DT_TREE_VERIFY);
-  size_t rows = drafts > (size_t)s->context ? drafts : (size_t)s->context;
-  size_t path = drafts * (DT_TREE_DRAFTS + 1);
-  dt_status status = pass_open(&s->rows, (int)rows, path > rows ? path : rows, err);
+  int tree = 1 + DT_TREE_VERIFY, most = min(s->sequences, PASS_SEQUENCES) * tree, rows = max(most, s->context);
+  dt_status status = pass_open(&s->rows, rows, (size_t)max(rows, tree * DT_TREE_VERIFY), err);
   if (status) return status;
-  s->owner = malloc(rows * sizeof *s->owner);
-  s->wanted = malloc(rows * sizeof(int32_t));
-  s->choice = malloc(verify * sizeof(int32_t));
-  s->top_id = malloc(drafts * DT_CANDIDATES * sizeof(int32_t));
-  s->top_logp = malloc(drafts * DT_CANDIDATES * sizeof(float));
-  s->confidence = malloc(drafts * sizeof(float));
-  s->entropy = malloc(drafts * sizeof(float));
-  return s->owner && s->wanted && s->choice && s->top_id && s->top_logp && s->confidence && s->entropy
-             ? DT_OK
-             : dt_fail_memory(err, "the rows of a session", drafts * DT_CANDIDATES * 8);
+  size_t all = (size_t)s->sequences * (size_t)tree;
+  s->wanted = malloc((size_t)rows * sizeof(int32_t));
+  s->choice = malloc(all * sizeof(int32_t));
+  return s->wanted && s->choice ? DT_OK : dt_fail_memory(err, "the rows of a session", all * sizeof(int32_t));
 }
 
 /* As a sequence is when its session opens. */
 static void reset_sequence(sequence *q) {
   text_free(&q->text);
-  *q = (sequence){.tokens = q->tokens,
-                  .text_end = q->text_end,
-                  .tree = q->tree,
-                  .target_slot = q->target_slot,
-                  .draft_slot = q->draft_slot};
+  *q = (sequence){.tokens = q->tokens, .text_end = q->text_end, .tree = q->tree, .slot = q->slot};
 }
 
 /* The pair's idle session if it can serve as what is asked for; else it is freed, before more memory is taken. */
 static dt_session *take_idle(dt_pair *pair, int sequences, int context, bool use_draft) {
   dt_session *s = pair->idle;
   pair->idle = NULL;
-  if (!s || s->sequences != sequences || s->context != context || (use_draft && !s->draft_cache)) {
+  if (!s || s->sequences != sequences || s->context != context || (use_draft && !s->held)) {
     session_free(s);
     return NULL;
   }
   for (int i = 0; i < sequences; i++) reset_sequence(&s->seq[i]);
-  s->draft = use_draft ? s->draft_cache : NULL;
+  s->draft = use_draft ? s->held : NULL;
   return s;
 }
 
 /* A sequence's in the target's cache: its context, and the largest tree with its root. */
 static int target_slots(int context) { return context + 1 + DT_TREE_VERIFY; }
 
-/* Whether the caches of several sequences fit in what memory is left; that of one is the backend's to refuse. */
-static dt_status check_room(const dt_pair *pair, int sequences, int context, int draft_slots, dt_error *err) {
-  size_t each = pair->ops->cache_bytes(pair->target, target_slots(context));
-  if (draft_slots) each += pair->ops->cache_bytes(pair->draft, draft_slots);
+/* Of one sequence, in both caches. */
+static size_t cache_bytes(const dt_pair *pair, int context, bool use_draft) {
+  size_t bytes = pair->ops->cache_bytes(pair->target, target_slots(context));
+  return use_draft ? bytes + draft_model_bytes(pair, context) : bytes;
+}
+
+/* The largest context whose caches fit in `left` bytes; 0: none. */
+static int largest_context(const dt_pair *pair, int below, bool use_draft, size_t left) {
+  int fits = 0;
+  while (below - fits > 1) {
+    int middle = fits + (below - fits) / 2;
+    if (cache_bytes(pair, middle, use_draft) <= left)
+      fits = middle;
+    else
+      below = middle;
+  }
+  return fits;
+}
+
+/* Whether the caches fit in what memory is left. */
+static dt_status check_room(const dt_pair *pair, int sequences, int context, bool use_draft, dt_error *err) {
+  size_t each = cache_bytes(pair, context, use_draft);
   size_t left = pair->ops->bytes_free(pair->backend), most = each ? left / each : SIZE_MAX;
-  if (sequences == 1 || (size_t)sequences <= most) return DT_OK;
+  if ((size_t)sequences <= most) return DT_OK;
+  double need = (double)each * sequences / (1 << 30), is = (double)left / (1 << 30);
+  if (sequences == 1)
+    return dt_fail(err, DT_EINPUT,
+                   "the cache of a context of %d needs %.3g GiB and %.3g are free: a context of %d fits", context, need,
+                   is, largest_context(pair, context, use_draft, left));
   return dt_fail(err, DT_EINPUT,
                  "the caches of %d sequences with a context of %d need %.3g GiB and %.3g are free: at most %zu fit",
-                 sequences, context, (double)each * sequences / (1 << 30), (double)left / (1 << 30), most);
+                 sequences, context, need, is, most);
 }
 
 dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session **out, dt_error *err) {
-  int most = pair->target_info.context, context = o->context ? o->context : most;
+  int most = pair->target_info.context, context = o->context ? o->context : pair_context(pair);
   if (o->sequences < 1 || o->sequences > 4096)
     return dt_fail(err, DT_EINPUT, "sequences: %d is out of range: 1..4096", o->sequences);
+  if (most < 2)
+    return dt_fail(err, DT_EINPUT, "%s has a context of %d: at least 2 positions are needed", pair->target_info.path,
+                   most);
   if (context < 2 || context > most)
-    return dt_fail(err, DT_EINPUT, "context: %d is out of range: 2..%d (%s has %d positions)", context, most,
-                   pair->target_info.path, most);
+    return dt_fail(err, DT_EINPUT, "context: %d is out of range: 2..%d (%s has %d positions%s)", context, most,
+                   pair->target_info.path, most, pair->target_info.window ? " in its sliding window" : "");
   if (o->use_draft && !pair->draft)
     return dt_fail(err, DT_EINPUT, "a session with a draft needs a pair with a draft model");
   dt_session *s = take_idle(pair, o->sequences, context, o->use_draft);
@@ -92,9 +101,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
     *out = s;
     return DT_OK;
   }
-  int draft_context = o->use_draft ? min(context, pair->draft_info.context) : 0,
-      draft_slots = o->use_draft ? draft_context + DT_TREE_DRAFTS : 0;
-  dt_status status = check_room(pair, o->sequences, context, draft_slots, err);
+  dt_status status = check_room(pair, o->sequences, context, o->use_draft, err);
   if (status) return status;
   s = calloc(1, sizeof *s);
   if (!s) return dt_fail_memory(err, "a session", sizeof *s);
@@ -104,16 +111,13 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   s->seq = calloc((size_t)s->sequences, sizeof *s->seq);
   s->sampling = calloc((size_t)s->sequences, sizeof *s->sampling);
   s->draft_sampling = calloc((size_t)s->sequences, sizeof *s->draft_sampling);
-  bool room = s->seq && s->sampling && s->draft_sampling;
+  s->text = calloc((size_t)s->sequences, sizeof *s->text);
+  bool room = s->seq && s->sampling && s->draft_sampling && s->text;
   status = room ? open_rows(s, err) : dt_fail_memory(err, "sequences", sizeof *s->seq);
   for (int i = 0; !status && i < s->sequences; i++) status = open_sequence(&s->seq[i], context, err);
   if (!status) status = pair->ops->create_cache(pair->target, s->sequences, target_slots(context), &s->target, err);
-  if (!status && o->use_draft) {
-    s->draft_context = draft_context;
-    s->shared_vocab = min(pair->target_info.vocab, pair->draft_info.vocab);
-    status = pair->ops->create_cache(pair->draft, s->sequences, draft_slots, &s->draft_cache, err);
-    s->draft = s->draft_cache;
-  }
+  if (!status && o->use_draft) status = draft_model_open(pair, s->sequences, context, s->draft_sampling, &s->held, err);
+  s->draft = s->held;
   if (status) {
     session_free(s);
     return status;
@@ -134,30 +138,30 @@ void session_free(dt_session *s) {
     sequence *q = &s->seq[i];
     tree_close(q->tree);
     text_free(&q->text);
-    free(q->tokens), free(q->text_end), free(q->target_slot), free(q->draft_slot);
+    free(q->tokens), free(q->text_end), free(q->slot);
   }
   if (s->target) s->pair->ops->free_cache(s->target);
-  if (s->draft_cache) s->pair->ops->free_cache(s->draft_cache);
+  if (s->held) s->held->ops->close(s->held);
   pass_close(&s->rows);
-  free(s->seq), free(s->sampling), free(s->draft_sampling), free(s->owner), free(s->wanted), free(s->choice);
-  free(s->top_id), free(s->top_logp), free(s->confidence), free(s->entropy);
+  free(s->seq), free(s->text), free(s->sampling), free(s->draft_sampling), free(s->wanted), free(s->choice);
   free(s);
 }
 
 dt_status session_check(const dt_session *s, int seq, dt_error *err) {
   if (seq < 0 || seq >= s->sequences)
     return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
-  if (!s->seq[seq].started) return dt_fail(err, DT_ESTATE, "sequence %d is not started", seq);
+  if (!s->seq[seq].started)
+    return dt_fail(err, DT_ESTATE, "sequence %d is not started, or a commit of it failed: start it", seq);
   return DT_OK;
 }
 
 /* A node deeper than the tokens still wanted minus one would be cut away: the token after its parent ends the text. */
-void session_begin_tree(dt_session *s, sequence *q) {
+void session_begin_tree(dt_session *s, int seq) {
+  sequence *q = &s->seq[seq];
   int left = q->limit - q->length;
-  memset(q->draft_slot, 0xff, (size_t)q->tree->nodes * sizeof(int32_t));
   tree_reset(q->tree, q->tokens[q->length - 1], left > 0 ? left - 1 : 0, s->pair->target_info.vocab);
   kv_begin(&q->target, q->length - 1);
-  kv_begin(&q->draft, q->length);
+  if (s->draft) s->draft->ops->begin(s->draft, seq, q->length);
   q->accepted = 0;
 }
 
@@ -211,57 +215,57 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   if (o->uncoupled) s->draft_sampling[seq].temp = 0;
   q->stats = (dt_stats){.prompt_tokens = n};
   kv_init(&q->target, target_slots(s->context));
-  kv_init(&q->draft, s->draft ? s->draft_context + DT_TREE_DRAFTS : 0);
   return DT_OK;
 }
 
-static void ready(dt_session *s, sequence *q) {
-  memset(q->draft_slot, 0xff, NODES * sizeof(int32_t));
-  q->started = q->fresh = true;
-  session_begin_tree(s, q);
+static void ready(dt_session *s, int seq) {
+  s->seq[seq].started = s->seq[seq].fresh = true;
+  session_begin_tree(s, seq);
 }
 
-/* Rows 0..n-1 of the prompt in one model's cache. */
-static dt_status prompt_rows(dt_session *s, int seq, dt_weights *w, dt_cache *c, kv_slots *kv, int n, dt_error *err) {
+/* The rows of the prompt that the target's cache lacks, up to row n-1. */
+static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
+  sequence *q = &s->seq[seq];
   pass_begin(&s->rows, 1);
-  pass_text(&s->rows, seq, s->seq[seq].tokens, 0, n);
+  pass_text(&s->rows, seq, q->tokens, q->target.rows, n);
   dt_rows rows = pass_rows(&s->rows);
-  rows.prompt = true;
-  dt_status status = n ? s->pair->ops->forward(w, c, &rows, NULL, err) : DT_OK;
-  if (!status) kv->rows = n;
+  rows.prompt = q->target.rows == 0;
+  dt_status status = rows.n ? s->pair->ops->forward(s->pair->target, s->target, &rows, NULL, err) : DT_OK;
+  if (!status) q->target.rows = n;
   return status;
+}
+
+/* Starts after the check. The first `same` tokens are those that the sequence had before. */
+static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, int same,
+                       dt_error *err) {
+  sequence *q = &s->seq[seq];
+  int kept = min(same, q->target.rows);
+  dt_status status = begin(s, seq, prompt, n, o, err);
+  if (status) return status;
+  q->target.rows = q->stats.kept_tokens = kept;
+  status = prompt_rows(s, seq, n - 1, err);
+  double target_done_ms = dt_clock_ms();
+  if (!status && s->draft) status = s->draft->ops->prompt(s->draft, seq, q->tokens, n, same, err);
+  if (status) return status;
+  q->draft_prompt_ms = dt_clock_ms() - target_done_ms;
+  q->stats.prompt_ms = target_done_ms - q->start_ms + q->draft_prompt_ms;
+  ready(s, seq);
+  return DT_OK;
 }
 
 dt_status dt_seq_start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
   dt_status status = check_start(s, seq, prompt, n, o, err);
-  if (!status) status = begin(s, seq, prompt, n, o, err);
-  if (status) return status;
-  sequence *q = &s->seq[seq];
-  status = prompt_rows(s, seq, s->pair->target, s->target, &q->target, n - 1, err);
-  double target_done_ms = dt_clock_ms();
-  if (!status && s->draft)
-    status = prompt_rows(s, seq, s->pair->draft, s->draft, &q->draft, min(n - 1, s->draft_context), err);
-  if (status) return status;
-  q->draft_prompt_ms = dt_clock_ms() - target_done_ms;
-  q->stats.prompt_ms = target_done_ms - q->start_ms + q->draft_prompt_ms;
-  ready(s, q);
-  return DT_OK;
+  return status ? status : start(s, seq, prompt, n, o, 0, err);
 }
 
-/* Rows 0..n-1 in one model's cache as copies of one, which is computed in the last of their slots. */
-static dt_status blank_rows(dt_session *s, int seq, dt_weights *w, dt_cache *c, kv_slots *kv, int n, dt_error *err) {
-  if (n < 1) return DT_OK;
-  pass_begin(&s->rows, 1);
-  *pass_row(&s->rows, seq, s->seq[seq].tokens[0], n - 1, 0, 1) = n - 1;
-  dt_rows rows = pass_rows(&s->rows);
-  dt_status status = s->pair->ops->forward(w, c, &rows, NULL, err);
-  for (int at = 0; at < n - 1 && !status;) {
-    int count = min(n - 1 - at, DT_TREE_VERIFY);
-    for (int i = 0; i < count; i++) s->from[i] = n - 1, s->to[i] = at++;
-    status = s->pair->ops->move(c, seq, s->from, s->to, count, err);
-  }
-  if (!status) kv->rows = n;
-  return status;
+dt_status dt_seq_continue(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o,
+                          dt_error *err) {
+  dt_status status = check_start(s, seq, prompt, n, o, err);
+  if (status) return status;
+  const sequence *q = &s->seq[seq];
+  int same = 0;
+  while (q->started && same < n - 1 && same < q->length && q->tokens[same] == prompt[same]) same++;
+  return start(s, seq, prompt, n, o, same, err);
 }
 
 dt_status dt_seq_start_blank(dt_session *s, int seq, int n, dt_error *err) {
@@ -273,10 +277,10 @@ dt_status dt_seq_start_blank(dt_session *s, int seq, int n, dt_error *err) {
   free(zeros);
   if (status) return status;
   sequence *q = &s->seq[seq];
-  status = blank_rows(s, seq, s->pair->target, s->target, &q->target, n - 1, err);
-  if (!status && s->draft)
-    status = blank_rows(s, seq, s->pair->draft, s->draft, &q->draft, min(n - 1, s->draft_context), err);
-  if (!status) ready(s, q);
+  if (n > 1) status = pass_blank(&s->rows, s->pair->ops, s->pair->target, s->target, seq, n - 1, err);
+  q->target.rows = n - 1;
+  if (!status && s->draft) status = s->draft->ops->blank(s->draft, seq, n, err);
+  if (!status) ready(s, seq);
   return status;
 }
 
@@ -297,11 +301,13 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
   *p = (dt_prefix){.pair = s->pair,
                    .tokens = tokens,
                    .n = q->length,
-                   .draft_rows = q->draft.rows,
                    .target_ms = q->stats.prompt_ms - q->draft_prompt_ms,
                    .draft_ms = q->draft_prompt_ms};
   if (q->target.rows) status = s->pair->ops->snapshot(s->target, seq, q->target.rows, &p->target, err);
-  if (!status && q->draft.rows) status = s->pair->ops->snapshot(s->draft, seq, q->draft.rows, &p->draft, err);
+  if (!status && s->draft) {
+    p->draft_ops = s->draft->ops;
+    status = p->draft_ops->save(s->draft, seq, &p->draft, err);
+  }
   if (status) {
     dt_prefix_free(p);
     return status;
@@ -317,23 +323,20 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
   if (status) return status;
   sequence *q = &s->seq[seq];
   if (p->target) status = s->pair->ops->restore(s->target, seq, p->target, err);
-  if (!status && s->draft && p->draft && p->draft_rows <= s->draft_context) {
-    status = s->pair->ops->restore(s->draft, seq, p->draft, err);
-    q->draft.rows = p->draft_rows; /* what the prefix lacks is made up at the first draft step */
-  }
+  if (!status && s->draft) status = s->draft->ops->restore(s->draft, seq, p->draft, p->n, err);
   if (status) return status;
   q->target.rows = p->n - 1;
   q->stats.prompt_ms = p->target_ms + (s->draft ? p->draft_ms : 0);
   q->stats.shared_prefix = true;
   q->start_ms = dt_clock_ms() - q->stats.prompt_ms; /* as if the prompt pass had run now */
-  ready(s, q);
+  ready(s, seq);
   return DT_OK;
 }
 
 void dt_prefix_free(dt_prefix *p) {
   if (!p) return;
   if (p->target) p->pair->ops->free_snapshot(p->target);
-  if (p->draft) p->pair->ops->free_snapshot(p->draft);
+  if (p->draft_ops) p->draft_ops->forget(p->draft);
   free(p->tokens);
   free(p);
 }

@@ -3,64 +3,63 @@
 #ifndef DT_SESSION_IMPL_H
 #define DT_SESSION_IMPL_H
 
+#include "draft.h"
 #include "kv.h"
-#include "pair.h"
 #include "pass.h"
-#include "text.h"
+#include "text/text.h"
 
-/* Committed tokens that may ride along with a draft step; more of them get a pass of their own first, so that the rows of
- * a draft pass, whose paths can be long, stay few. */
-#define RIDE_ALONG 64
+/* A verify pass has room for the rows of this many sequences with the largest trees; more of them take several. */
+#define PASS_SEQUENCES 8
 
 typedef struct {
   bool started, fresh;        /* fresh: nothing ran since the prompt pass */
+  bool named;                 /* in the call that is being checked */
   dt_finish finish, at_limit; /* at_limit: why the text ends when it reaches `limit` */
   int32_t *tokens;            /* [context] */
   int length, prompt, limit;
   bool ignore_eos;
   dt_tree *tree;
-  kv_slots target, draft;
-  int32_t *target_slot, *draft_slot; /* [1 + DT_TREE_ENTRIES] of each node; -1: no row */
-  int32_t path[DT_TREE_VERIFY];      /* accepted nodes */
+  kv_slots target;
+  int32_t *slot;                /* [1 + DT_TREE_ENTRIES] the row of each kept node */
+  int32_t path[DT_TREE_VERIFY]; /* accepted nodes */
   int accepted;
   int32_t bonus;
   text_stream text;
   size_t *text_end; /* [context] the text's length after each generated token */
   dt_stats stats;
   double start_ms;
-  double draft_prompt_ms; /* of the prompt pass, what the draft model took */
+  double draft_prompt_ms; /* of the prompt pass, what the drafter took */
 } sequence;
 
 struct dt_session {
   dt_pair *pair;
-  dt_cache *target, *draft; /* draft: NULL when not used */
-  dt_cache *draft_cache;    /* draft, or what a session with a draft was opened with before */
-  int sequences, context, draft_context, shared_vocab;
+  dt_cache *target;
+  drafter *draft; /* NULL when not used */
+  drafter *held;  /* draft, or that of the session that had this memory before */
+  int sequences, context;
   sequence *seq;                          /* [sequences] */
+  draft_text *text;                       /* [sequences] what the drafter sees of them */
   dt_sampling *sampling, *draft_sampling; /* [sequences] how the target's tokens are drawn, and the draft's ranked */
-  pass rows;
-  struct {
-    int32_t seq, node; /* whose row; node -1: a committed token that rides along */
-  } * owner;           /* [rows.capacity] */
-  int32_t *wanted;     /* [rows.capacity] */
-  int32_t *choice;     /* [sequences * (1 + DT_TREE_VERIFY)] the target's tokens */
-  int32_t *top_id;     /* [most drafts of a pass][DT_CANDIDATES] */
-  float *top_logp, *confidence, *entropy;
+  pass rows;                              /* the target's */
+  int32_t *wanted;                        /* [rows.capacity] */
+  int32_t *choice;                        /* [sequences * (1 + DT_TREE_VERIFY)] the target's tokens */
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
 };
 
 struct dt_prefix {
   dt_pair *pair;
   int32_t *tokens;
-  int n, draft_rows;
-  dt_snapshot *target, *draft; /* NULL: no rows */
-  double target_ms, draft_ms;  /* what each model's prompt pass took */
+  int n;
+  dt_snapshot *target;        /* NULL: no rows */
+  draft_saved *draft;         /* NULL: it was made without a drafter */
+  const draft_ops *draft_ops; /* whose that is */
+  double target_ms, draft_ms; /* what each one's prompt pass took */
 };
 
 /* Fails unless seq is a started sequence. */
 dt_status session_check(const dt_session *s, int seq, dt_error *err);
 
 /* An empty tree over the last committed token. */
-void session_begin_tree(dt_session *s, sequence *q);
+void session_begin_tree(dt_session *s, int seq);
 
 #endif

@@ -4,6 +4,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+void dt_clean(char *text) {
+  unsigned char last = 0;
+  for (unsigned char *c = (unsigned char *)text; *c; last = *c++) {
+    if (*c < 0x20 || *c == 0x7F) *c = '?';
+    if (last == 0xC2 && *c >= 0x80 && *c < 0xA0) c[-1] = *c = '?'; /* U+0080..U+009F, terminals obey these too */
+  }
+}
+
 dt_status dt_fail(dt_error *err, dt_status status, const char *format, ...) {
   if (err) {
     err->status = status;
@@ -11,6 +19,7 @@ dt_status dt_fail(dt_error *err, dt_status status, const char *format, ...) {
     va_start(args, format);
     vsnprintf(err->message, sizeof err->message, format, args);
     va_end(args);
+    dt_clean(err->message);
   }
   return status;
 }

@@ -22,6 +22,10 @@ typedef struct {
 /* Fills *err (which may be NULL) and returns status, so that a failure is one line: return dt_fail(err, DT_EINPUT, ...). */
 dt_status dt_fail(dt_error *err, dt_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Makes a text fit for one line of a terminal: control characters become '?'. What a file holds may stand in a message,
+ * whatever it is. */
+void dt_clean(char *text);
+
 /* The failure of an allocation of `bytes` for `what`. */
 dt_status dt_fail_memory(dt_error *err, const char *what, unsigned long long bytes);
 

@@ -1,4 +1,4 @@
-/* The token tree: see tree.h. One allocation holds all arrays. */
+/* The token tree: see tree.h. */
 #include "tree.h"
 
 #include <math.h>
@@ -17,15 +17,16 @@ dt_status tree_open(dt_tree **out, dt_error *err) {
   t->last_child = malloc(CAPACITY * sizeof(int32_t));
   t->next_sibling = malloc(CAPACITY * sizeof(int32_t));
   t->logp = malloc(CAPACITY * sizeof(float));
+  t->own = malloc(CAPACITY * sizeof(float));
   t->cumlogp = malloc(CAPACITY * sizeof(double));
   t->draft = malloc(CAPACITY * sizeof(int16_t));
   t->verdict = malloc(CAPACITY);
   t->kept = malloc(CAPACITY);
   t->drafts = calloc(DT_TREE_DRAFTS + 1, sizeof(tree_draft));
   t->kept_node = malloc(DT_TREE_VERIFY * sizeof(int32_t));
-  t->scratch = malloc(CAPACITY * sizeof(int32_t));
+  t->scratch = malloc(2 * CAPACITY * sizeof(int32_t));
   if (!t->token || !t->parent || !t->depth || !t->first_child || !t->last_child || !t->next_sibling || !t->logp ||
-      !t->cumlogp || !t->draft || !t->verdict || !t->kept || !t->drafts || !t->kept_node || !t->scratch) {
+      !t->own || !t->cumlogp || !t->draft || !t->verdict || !t->kept || !t->drafts || !t->kept_node || !t->scratch) {
     tree_close(t);
     return dt_fail_memory(err, "a token tree", CAPACITY * 40ull + DT_TREE_DRAFTS * sizeof(tree_draft));
   }
@@ -38,18 +39,19 @@ void tree_close(dt_tree *t) {
   if (!t) return;
   free(t->token), free(t->parent), free(t->depth);
   free(t->first_child), free(t->last_child), free(t->next_sibling);
-  free(t->logp), free(t->cumlogp), free(t->draft), free(t->verdict), free(t->kept);
+  free(t->logp), free(t->own), free(t->cumlogp), free(t->draft), free(t->verdict), free(t->kept);
   free(t->drafts), free(t->kept_node), free(t->scratch);
   free(t);
 }
 
-static int append(dt_tree *t, int parent, int32_t token, float logp) {
+static int append(dt_tree *t, int parent, int32_t token, float logp, float own) {
   int v = t->nodes++;
   t->token[v] = token;
   t->parent[v] = parent;
   t->depth[v] = parent < 0 ? 0 : t->depth[parent] + 1;
   t->first_child[v] = t->last_child[v] = t->next_sibling[v] = -1;
   t->logp[v] = logp;
+  t->own[v] = own;
   t->cumlogp[v] = parent < 0 ? 0 : t->cumlogp[parent] + logp;
   t->draft[v] = -1;
   t->verdict[v] = -1;
@@ -72,9 +74,10 @@ void tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab) {
   t->max_depth = max_depth;
   t->deepest = 0;
   t->vocab = vocab;
+  t->scale = 1;
   t->n_drafts = 0;
   t->n_kept = 0;
-  append(t, -1, root, 0);
+  append(t, -1, root, 0, 0);
   t->kept[0] = 1;
 }
 
@@ -108,6 +111,34 @@ dt_status tree_limit(dt_tree *t, int limit, dt_error *err) {
   return DT_OK;
 }
 
+dt_status tree_sharpen(dt_tree *t, double scale, dt_error *err) {
+  dt_status s = check_open(t, err);
+  if (s) return s;
+  if (!(scale >= 0.1 && scale <= 10))
+    return dt_fail(err, DT_ESTATE, "sharpen: scale %g is out of range: 0.1..10", scale);
+  t->scale = scale;
+  return DT_OK;
+}
+
+void tree_sharpen_draft(const dt_tree *t, tree_draft *d) {
+  if (t->scale == 1 || d->count == 0) return;
+  double power = 1 / t->scale, first = (double)d->logp[0], rest = 1, sum = 0, weighted = 0;
+  for (int i = 0; i < d->count; i++) {
+    double x = power * ((double)d->logp[i] - first), weight = exp(x);
+    rest -= exp((double)d->logp[i]);
+    sum += weight;
+    if (weight > 0) weighted += weight * x;
+  }
+  double other = (double)d->logp[d->count - 1] - log(10.0), x = power * (other - first);
+  double weight =
+      rest > 0 && other > -INFINITY ? exp(log(rest) - other + x) : 0; /* rest / exp(other) ids of weight exp(x) */
+  sum += weight;
+  if (weight > 0) weighted += weight * x;
+  for (int i = 0; i < d->count; i++) d->logp[i] = (float)(power * ((double)d->logp[i] - first) - log(sum));
+  d->confidence = (float)(1 / sum);
+  d->entropy = (float)(log(sum) - weighted / sum);
+}
+
 int tree_child(const dt_tree *t, int u, int32_t token) {
   for (int v = t->first_child[u]; v >= 0; v = t->next_sibling[v])
     if (t->token[v] == token) return v;
@@ -124,7 +155,7 @@ dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_erro
     return dt_fail(err, DT_ESTATE, "token: %d is out of range: 0..%d", token, t->vocab - 1);
   if (!(logp <= 0)) return dt_fail(err, DT_ESTATE, "logp: %g is not a log-probability: at most 0", (double)logp);
   *v = tree_child(t, u, token);
-  if (*v < 0 && has_room_below(t, u)) *v = append(t, u, token, logp);
+  if (*v < 0 && has_room_below(t, u)) *v = append(t, u, token, logp, logp);
   return DT_OK;
 }
 
@@ -144,7 +175,7 @@ dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error 
   *first = t->nodes;
   for (int i = 0, added = 0; i < d->count && added < b && has_room_below(t, u); i++)
     if (tree_child(t, u, d->token[i]) < 0) {
-      append(t, u, d->token[i], d->logp[i]);
+      append(t, u, d->token[i], d->logp[i], d->own[i]);
       added++;
     }
   *last = t->nodes - 1;
@@ -158,25 +189,37 @@ static bool seek_candidate(const dt_tree *t, int u, int32_t *next) {
   return *next < d->count;
 }
 
+/* The place in `open`, nodes each with its next candidate, of the one that makes the likeliest path. */
+static int likeliest(const dt_tree *t, const int32_t *open, int n, const int32_t *next) {
+  int best = -1;
+  double best_cumlogp = 0;
+  for (int i = 0; i < n; i++) {
+    double cumlogp = t->cumlogp[open[i]] + tree_draft_of(t, open[i])->logp[next[open[i]]];
+    if (best < 0 || cumlogp > best_cumlogp) best = i, best_cumlogp = cumlogp;
+  }
+  return best;
+}
+
 dt_status tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err) {
   dt_status s = check_open(t, err);
   for (int i = 0; i < n && !s; i++) s = check_branch(t, ids[i], err);
   if (s) return s;
-  int32_t *next = t->scratch; /* [n] per node, its first candidate that is not taken */
-  memset(next, 0, (size_t)n * sizeof *next);
+  int32_t *open = t->scratch;            /* nodes that can get a child, each once */
+  int32_t *next = t->scratch + CAPACITY; /* [node] its first candidate that is no child; -1: not named */
+  int n_open = 0;
+  memset(next, 0xff, (size_t)t->nodes * sizeof *next);
+  for (int i = 0; i < n; i++) {
+    int u = ids[i];
+    if (next[u] >= 0) continue;
+    next[u] = 0;
+    if (t->depth[u] < t->max_depth && seek_candidate(t, u, &next[u])) open[n_open++] = u;
+  }
   *first = t->nodes;
-  for (int added = 0; added < k; added++) {
-    int best = -1;
-    double best_cumlogp = 0;
-    for (int i = 0; i < n; i++) {
-      int u = ids[i];
-      if (!has_room_below(t, u) || !seek_candidate(t, u, &next[i])) continue;
-      double cumlogp = t->cumlogp[u] + tree_draft_of(t, u)->logp[next[i]];
-      if (best < 0 || cumlogp > best_cumlogp) best = i, best_cumlogp = cumlogp;
-    }
-    if (best < 0) break;
-    const tree_draft *d = tree_draft_of(t, ids[best]);
-    append(t, ids[best], d->token[next[best]], d->logp[next[best]]);
+  for (int added = 0; added < k && n_open > 0 && tree_room(t) > 0; added++) {
+    int i = likeliest(t, open, n_open, next), u = open[i];
+    const tree_draft *d = tree_draft_of(t, u);
+    append(t, u, d->token[next[u]], d->logp[next[u]], d->own[next[u]]);
+    if (!seek_candidate(t, u, &next[u])) memmove(open + i, open + i + 1, (size_t)(--n_open - i) * sizeof *open);
   }
   *last = t->nodes - 1;
   return DT_OK;
@@ -256,22 +299,29 @@ dt_status tree_keep_best(dt_tree *t, int k, dt_error *err) {
   return tree_keep(t, t->scratch, n, err);
 }
 
-dt_status tree_seal(dt_tree *t, dt_error *err) {
+dt_status tree_check_seal(const dt_tree *t, dt_error *err) {
   if (t->phase == TREE_SEALED) return DT_OK;
   dt_status s = check_open(t, err);
-  if (s) return s;
-  if (tree_size(t) > DT_TREE_VERIFY)
-    return dt_fail(err, DT_ESTATE, "the tree has %d nodes and one pass verifies at most %d: call keep first",
-                   tree_size(t), DT_TREE_VERIFY);
+  if (!s && tree_size(t) > DT_TREE_VERIFY)
+    s = dt_fail(err, DT_ESTATE, "the tree has %d nodes and one pass verifies at most %d: call keep first", tree_size(t),
+                DT_TREE_VERIFY);
+  return s;
+}
+
+dt_status tree_seal(dt_tree *t, dt_error *err) {
+  dt_status s = tree_check_seal(t, err);
+  if (s || t->phase == TREE_SEALED) return s;
   memset(t->kept + 1, 1, (size_t)tree_size(t));
   seal(t);
   return DT_OK;
 }
 
+int tree_draft_room(const dt_tree *t) { return DT_TREE_DRAFTS - t->n_drafts; }
+
 void tree_no_draft(dt_tree *t, int u) { t->draft[u] = DT_TREE_DRAFTS; }
 
 tree_draft *tree_new_draft(dt_tree *t, int u) {
-  if (t->n_drafts == DT_TREE_DRAFTS) {
+  if (!tree_draft_room(t)) {
     tree_no_draft(t, u);
     return NULL;
   }

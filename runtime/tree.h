@@ -24,10 +24,13 @@ typedef enum { TREE_OPEN, TREE_SEALED, TREE_VERIFIED, TREE_FROZEN } tree_phase;
 /* What the draft model said after one node. */
 typedef struct {
   int count;                    /* candidates; 0 when the node could not be drafted from (the draft's context ended) */
-  int32_t token[DT_CANDIDATES]; /* by falling probability; coupled (dtrun.h): by falling score, see draw.h */
-  float logp[DT_CANDIDATES];    /* log-probability (softmax at temperature 1 over the shared token ids) */
-  float confidence;             /* the largest next-token probability */
-  float entropy;                /* nats */
+  int32_t token[DT_CANDIDATES]; /* by falling probability, as all that follows is over the shared token ids */
+  /* Log-probability: of the softmax at temperature 1 or, where the noise of the target's draw is known (dtrun.h: coupled),
+   * of that of the scores, logit / temp + noise (draw.h). */
+  float logp[DT_CANDIDATES];
+  float own[DT_CANDIDATES]; /* of the softmax at temperature 1, without noise */
+  float confidence;         /* the largest next-token probability; it and the entropy are of the softmax behind logp */
+  float entropy;            /* nats */
 } tree_draft;
 
 typedef struct dt_tree {
@@ -37,12 +40,13 @@ typedef struct dt_tree {
   int max_depth; /* a node may have a depth of at most this */
   int deepest;   /* depth of the deepest node */
   int vocab;     /* tokens are 0..vocab-1 */
+  double scale;  /* what the draft model says is made sharper by it: see tree_sharpen */
   /* per node, [1 + DT_TREE_ENTRIES] */
   int32_t *token, *parent, *depth;                  /* the root's parent is -1 */
   int32_t *first_child, *last_child, *next_sibling; /* -1: none */
-  float *logp;                                      /* log-probability under the draft model given the parent's path */
-  double *cumlogp;                                  /* summed along the path; the root's is 0 */
-  int16_t *draft;                                   /* index into drafts, -1: no draft step yet */
+  float *logp, *own;  /* log-probability under the draft model given the parent's path, as in tree_draft */
+  double *cumlogp;    /* summed along the path; the root's is 0 */
+  int16_t *draft;     /* index into drafts, -1: no draft step yet */
   int8_t *verdict;    /* 1 accepted, 0 rejected, -1 unknown (not verified, or its parent not accepted) */
   uint8_t *kept;      /* verified; the root always */
   tree_draft *drafts; /* [DT_TREE_DRAFTS + 1] per drafted-from node; the last one has no candidates */
@@ -50,7 +54,7 @@ typedef struct dt_tree {
   /* the kept drafted nodes, ascending; valid from SEALED on */
   int32_t *kept_node; /* [DT_TREE_VERIFY] */
   int n_kept;
-  int32_t *scratch; /* [1 + DT_TREE_ENTRIES] for tree_keep_best, tree_branch_best */
+  int32_t *scratch; /* [2 * (1 + DT_TREE_ENTRIES)] for tree_keep_best, tree_branch_best */
 } dt_tree;
 
 dt_status tree_open(dt_tree **out, dt_error *err);
@@ -65,6 +69,11 @@ int tree_depth_room(const dt_tree *t); /* levels that may still be added below t
 
 /* Most drafted nodes of this iteration: 1..DT_TREE_ENTRIES, not below the present size. */
 dt_status tree_limit(dt_tree *t, int limit, dt_error *err);
+
+/* From now on in this iteration probabilities are those of the softmax of scores / scale (0.1..10; 1 in a new tree), computed
+ * from the candidates: the other ids count as if each were a tenth as likely as the last of these. `own` stays as it is. */
+dt_status tree_sharpen(dt_tree *t, double scale, dt_error *err);
+void tree_sharpen_draft(const dt_tree *t, tree_draft *d); /* does that to a new draft result */
 
 /* Adds the child `token` of u with its log-probability (at most 0): *v is its id, that of the child that was there already,
  * or -1 where there is no room. */
@@ -91,10 +100,13 @@ dt_status tree_keep_best(dt_tree *t, int k, dt_error *err);
 
 /* Seals with every node; DT_ESTATE when there are more than DT_TREE_VERIFY. Nothing to do on a sealed tree. */
 dt_status tree_seal(dt_tree *t, dt_error *err);
+dt_status tree_check_seal(const dt_tree *t, dt_error *err); /* fails as tree_seal would */
 
 /* Room for the draft result of u, which has none. When DT_TREE_DRAFTS are used up u gets one without candidates, and NULL
  * is returned. */
 tree_draft *tree_new_draft(dt_tree *t, int u);
+
+int tree_draft_room(const dt_tree *t); /* nodes that may still be drafted from in this iteration */
 
 /* Gives u, which has no draft result, one without candidates: the draft model cannot go on from it. */
 void tree_no_draft(dt_tree *t, int u);

@@ -1,4 +1,5 @@
 -- What a pass of each model costs here, by rows and context: measured, kept for policies that ask, printed and drawn.
+local complain = require "dt.complain"
 local dt = require "dt"
 
 local opts = dt.args {
@@ -14,7 +15,7 @@ local MODELS = { "target", "draft" }
 local PLOTTED, WIDTH = 64, 50 -- rows and characters of the plot on the terminal
 
 local function fail(status, ...)
-  io.stderr:write("dtrun: ", (...):format(select(2, ...)), "\n")
+  complain((...):format(select(2, ...)))
   os.exit(status, true)
 end
 

@@ -3,9 +3,11 @@
 -- What is run stands in lua/dt/papers.lua. The result file is gone on with where it was stopped.
 local alone = require "dt.alone"
 local batches = require "dt.batches"
+local complain = require "dt.complain"
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local papers = require "dt.papers"
+local record = require "dt.record"
 local report = require "dt.report"
 local scatter = require "dt.scatter"
 
@@ -32,12 +34,13 @@ local opts = dt.args {
     { "quick", false, doc = "a smoke run of seconds: one short prompt of each set, few tokens, some of the arms" },
     { "tokens", nil, type = "integer", short = "n", min = 2, doc = "new tokens (default: the paper's)" },
     { "prompts", nil, type = "integer", min = 1, max = 60, doc = "prompts of each set (default: 10, or as defined)" },
-    { "repeats", 1, min = 1, doc = "runs of each arm, prompt and length" },
+    { "repeats", nil, type = "integer", min = 1, doc = "runs of each arm, prompt and length (default: 3; 1 if quick)" },
     { "out", nil, type = "string", doc = "result file (default: NAME.jsonl); the report goes to a folder beside it" },
   },
   rest = "NAME",
 }
 
+local repeats = opts.repeats or opts.quick and 1 or 3
 local name = opts.rest[1] or ""
 dt.check(#opts.rest < 2 and papers[name] or nil,
   ("paper: no experiment '%s'; there are: %s"):format(table.concat(opts.rest, " "), table.concat(names(), ", ")))
@@ -150,8 +153,8 @@ local function announce(t, pair)
   for _, n in ipairs(t.tokens) do tokens = tokens + n * texts * (#t.arms + 1) * t.repeats end
   local seconds = tokens / result.stats.tokens_per_second
   local duration = seconds < 90 and ("%.0f s"):format(seconds) or ("%.0f min"):format(seconds / 60)
-  io.stderr:write(("dtrun: %s: prompts: %d; arms: %d; tokens in all: %d; about %s at the speed of plain decoding\n")
-    :format(t.name, #t.prompts, #t.arms + 1, tokens, duration))
+  complain(("%s: prompts: %d; arms: %d; tokens in all: %d; about %s at the speed of plain decoding"):format(
+    t.name, #t.prompts, #t.arms + 1, tokens, duration))
 end
 
 local function sampling_of(paper)
@@ -165,9 +168,9 @@ local function run(pair, experiment_name, paper, out)
   local prompts = prompts_of(paper)
   local tokens, note = lengths_that_fit(pair, prompts,
     opts.quick and { table.unpack(QUICK.tokens, 1, math.min(#paper.tokens, #QUICK.tokens)) } or paper.tokens)
-  if note then io.stderr:write("dtrun: paper ", experiment_name, ": ", note, "\n") end
+  if note then complain("paper ", experiment_name, ": ", note) end
   local t = {
-    name = "paper " .. experiment_name, pair = pair, prompts = prompts, tokens = tokens, repeats = opts.repeats,
+    name = "paper " .. experiment_name, pair = pair, prompts = prompts, tokens = tokens, repeats = repeats,
     arms = opts.quick and some(paper.arms, QUICK.arms) or paper.arms, warmup = opts.quick and 0 or 2,
     generate = { ignore_eos = not paper.stops },
     protocol = { reference = paper.reference, note = note, alone = paper.alone, sampling = sampling_of(paper) },
@@ -177,9 +180,7 @@ local function run(pair, experiment_name, paper, out)
   local done
   if paper.alone then
     t.repeats, t.warmup = 1, 0
-    local head = experiment.head(t)
-    pair:close()
-    done = dt.check(alone.run(t, head, opts.load))
+    done = dt.check(alone.run(t, opts.load))
   else
     done = dt.check(experiment.run(t))
   end
@@ -192,9 +193,11 @@ local bare = paths[1]:gsub("%.jsonl$", "")
 for i, part in ipairs { name, papers[name].also } do
   paths[i] = paths[i] or ("%s-%s.jsonl"):format(bare, part:gsub("^" .. name .. "_", ""))
   files[i] = run(pair, part, papers[part], paths[i])
+  local busy = record.disturbance(files[i].runs)
+  if busy then complain(busy) end
 end
 
 local folder, missing = report.write(files, paths)
 dt.check(folder, missing, "device")
-if missing then io.stderr:write("dtrun: ", missing, "\n") end
+if missing then complain(missing) end
 print(folder .. "/report.html")

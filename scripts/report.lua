@@ -1,4 +1,5 @@
 -- Tables and figures of experiment files.  dtrun run report FILE.jsonl... [--out FOLDER]
+local complain = require "dt.complain"
 local dt = require "dt"
 local record = require "dt.record"
 local report = require "dt.report"
@@ -19,5 +20,5 @@ for i, path in ipairs(opts.rest) do
 end
 local folder, missing = report.write(files, opts.rest, opts.out)
 dt.check(folder, missing, "device")
-if missing then io.stderr:write("dtrun: ", missing, "\n") end
+if missing then complain(missing) end
 print(folder .. "/report.html")

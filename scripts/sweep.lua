@@ -1,6 +1,8 @@
 -- Tries many settings of one or more policies over prompts, compared with plain decoding
+local complain = require "dt.complain"
 local dt = require "dt"
 local experiment = require "dt.experiment"
+local record = require "dt.record"
 local sweep = require "dt.sweep"
 
 local opts = dt.args {
@@ -17,8 +19,10 @@ With --out each finished run is a line of FILE; the same command goes on where i
     { "prompts", many = "FILE.jsonl", doc = 'prompts: lines of {"id": .., "prompt": ".."}' },
     { "chars", nil, type = "integer", min = 1, doc = "take the first characters of each prompt" },
     { "tokens", "128", short = "n", doc = "new tokens; several lengths: 100,300" },
+    { "temp", 0.0, min = 0, max = 100, doc = "temperature of sampling" },
+    { "seed", 0, min = 0, doc = "of sampling and of the policies' random numbers" },
     { "ignore_eos", false, doc = "end-of-text does not stop" },
-    { "repeats", 1, min = 1, doc = "runs of each setting, prompt and length" },
+    { "repeats", 3, min = 1, doc = "runs of each setting, prompt and length" },
     { "warmup", 1, min = 0, doc = "short runs that do not count, before the first" },
     { "out", nil, type = "string", doc = "the file of results" },
     { "best", 10, min = 0, doc = "settings in the table at the end" },
@@ -26,7 +30,10 @@ With --out each finished run is a line of FILE; the same command goes on where i
 }
 
 dt.check(opts.rest[1], "sweep: no policy: expected dtrun run sweep POLICY [options]")
-local lengths = dt.check(sweep.values({ name = "--tokens", type = "integer", min = 1 }, opts.tokens))
+dt.check(opts.temp == 0 or opts.temp >= 0.001 or nil,
+  ("sweep: --temp %g is not 0 or from 0.001 to 100"):format(opts.temp))
+local lengths = dt.check(sweep.values({ name = "--tokens", type = "integer", min = 1, max = 2147483647 },
+  opts.tokens))
 local prompts = dt.check(experiment.prompts { files = opts.prompt, sets = opts.prompts, chars = opts.chars })
 local pair = dt.check(dt.load(opts.load))
 local arms, left_out = sweep.arms(pair, opts.rest, opts.preset, opts.set)
@@ -34,9 +41,12 @@ dt.check(arms, left_out)
 
 local done = dt.check(experiment.run {
   name = "sweep", pair = pair, arms = arms, prompts = prompts, tokens = lengths, repeats = opts.repeats,
-  warmup = opts.warmup, generate = { ignore_eos = opts.ignore_eos }, protocol = { chars = opts.chars }, out = opts.out,
+  warmup = opts.warmup, generate = { ignore_eos = opts.ignore_eos, temp = opts.temp, seed = opts.seed },
+  protocol = { chars = opts.chars }, out = opts.out,
 })
 
+local busy = record.disturbance(done.runs)
+if busy then complain(busy) end
 local ranking = sweep.rank(done.runs)
 print(("%d settings%s, prompts: %d, tokens: %s, %s, threads: %d; outputs equal"):format(#ranking,
   left_out > 0 and (" (%d more contradict themselves)"):format(left_out) or "", #prompts, opts.tokens, pair.backend,

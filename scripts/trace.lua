@@ -1,4 +1,5 @@
 -- A trace as a page on which one steps through the trees.  dtrun run trace FILE.jsonl [--out PAGE.html]
+local complain = require "dt.complain"
 local dt = require "dt"
 local trace = require "dt.trace"
 local page = require "dt.trace_page"
@@ -10,7 +11,7 @@ local opts = dt.args {
 }
 
 local function fail(status, message)
-  io.stderr:write("dtrun: ", message, "\n")
+  complain(message)
   os.exit(status, true)
 end
 

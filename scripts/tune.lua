@@ -1,6 +1,8 @@
 -- Searches a policy's parameters for the pair and machine at hand, and keeps them as its preset `tuned`
+local complain = require "dt.complain"
 local dt = require "dt"
 local experiment = require "dt.experiment"
+local record = require "dt.record"
 local tune = require "dt.tune"
 
 local opts = dt.args {
@@ -14,7 +16,7 @@ prompts that the search did not see, and kept in the user's folder: dtrun POLICY
     { "prompt", many = "FILE", doc = "prompts: text files; every second one is held out (default: dtrun's own)" },
     { "prompts", many = "FILE.jsonl", doc = 'prompts: lines of {"id": .., "prompt": ".."}' },
     { "chars", 800, min = 1, doc = "take the first characters of each prompt" },
-    { "tokens", 100, short = "n", min = 2, doc = "new tokens of each run" },
+    { "tokens", 100, short = "n", min = 2, max = 2147483647, doc = "new tokens of each run" },
     { "repeats", 3, min = 1, doc = "runs of each finalist and prompt; the fastest counts" },
     { "seed", 1, min = 1, doc = "of the settings drawn" },
   },
@@ -74,6 +76,8 @@ local function decoding_speed(run)
   return tokens / (tokens / stats.tokens_per_second - stats.time_ms.prompt / 1000)
 end
 
+local made = {} -- all runs
+
 -- Each setting's speed-up of decoding, mean over prompts. Of repeated runs the fastest counts: what disturbs a run only
 -- slows it.
 local function speedups(settings, texts, repeats, warmup)
@@ -81,6 +85,7 @@ local function speedups(settings, texts, repeats, warmup)
     name = "tune", pair = pair, arms = labels(policy, settings), prompts = texts, tokens = { opts.tokens },
     repeats = repeats, warmup = warmup, generate = { ignore_eos = true }, bar = bar }
   if not done then return nil, message, kind end
+  table.move(done.runs, 1, #done.runs, #made + 1, made)
   local fastest, means = {}, {}
   for _, run in ipairs(done.runs) do
     local key = run.arm .. " " .. run.prompt
@@ -123,6 +128,8 @@ end
 local tuned = finalists[winner]
 local both = dt.check(speedups({ tuned, defaults }, held_out, opts.repeats, 0))
 bar:finish()
+local busy = record.disturbance(made)
+if busy then complain(busy) end
 
 print(("%s, %s, threads: %d; %d settings tried on %d prompts"):format(policy, pair.backend, pair.threads,
   #first + #more - #best, #seen))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The rules of the source tree: who may include whom (design.md, section 5), the size of files, formatters and linters.
+# The rules of the source tree: who may include whom (runtime/README.md draws it), the size of files, formatters and linters.
 . "$(dirname "$0")/cli/helpers.sh"
 cd "$source_dir" || exit 1
 dtrun_headers='dtrun\.h|tree\.h|status\.h'
@@ -18,27 +18,75 @@ it_keeps_Lua_headers_in_lua() {
 }
 it_lets_lua_know_only_the_public_header_and_the_tree() {
   cd "$source_dir" || exit 1
-  for header in runtime/*.h runtime/*/*.h; do
-    name=${header##*/}
-    grep -qxE "$dtrun_headers" <<<"$name" || [ -e "lua/$name" ] || includes "(.*/)?${name/./\\.}" lua
+  includes '.*' lua | grep -vE "\"($dtrun_headers)\"|<" | while IFS= read -r line; do
+    name=${line#*\"}
+    [ -e "lua/${name%\"*}" ] || echo "$line"
   done | none 'a header of the runtime in lua/'
+}
+it_lets_the_command_line_know_only_the_host_and_the_public_header() {
+  cd "$source_dir" || exit 1
+  includes '.*' runtime/cli | grep -vE '"(cli/[a-z_]+|host|dtrun|json_file|text/utf8)\.h"|<' | none 'the command line looks into the engine'
+}
+it_keeps_the_engine_ignorant_of_who_uses_it() {
+  cd "$source_dir" || exit 1
+  includes '(cli/.*|host\.h)' runtime lua cuda | grep -vE '^(runtime/cli|lua)/.*host\.h|^runtime/cli/' | none 'the engine knows who uses it'
 }
 it_keeps_backends_ignorant_of_trees_sessions_and_policies() {
   cd "$source_dir" || exit 1
-  includes '(.*/)?(tree|session|session_impl|dtrun|accept|kv|model|pair|pass|host)\.h' runtime/cpu runtime/fake cuda | none 'a backend knows too much' || exit 1
+  includes '(.*/)?(tree|session|session_impl|dtrun|accept|kv|model|pair|pass|draft|host)\.h' runtime/cpu runtime/fake cuda | none 'a backend knows too much' || exit 1
   includes '(.*/)?(fake|cuda)/.*' runtime/cpu | none 'the CPU backend knows another one'
+}
+it_keeps_drafters_ignorant_of_sessions() {
+  cd "$source_dir" || exit 1
+  includes '(.*/)?session(_impl)?\.h' runtime/draft*.[ch] | none 'a drafter looks into the session'
 }
 it_keeps_tree_accept_and_kv_pure() {
   cd "$source_dir" || exit 1
   includes '(.*/)?(backend|session|model|pair)\.h|stdio\.h' runtime/tree.[ch] runtime/accept.[ch] runtime/kv.[ch] | none 'not pure'
 }
+it_lets_text_know_no_model_but_the_files_that_hold_tokenizers() {
+  cd "$source_dir" || exit 1
+  includes '(.*/)?(weights|model|config|safetensors|types|backend|session|pair|dtrun)\.h' runtime/text | none 'text/ knows more than model/gguf.h'
+}
+# code PATTERN FILES...: lines of C that match, comments left out
+code() { grep -snE "$1" "${@:2}" | grep -vE '^[^:]*:[0-9]+: *(/\*|\*|//)' | sed -E 's://.*|/\*.*\*/::' | grep -E "$1"; }
+
+it_tells_families_apart_in_their_own_files_only() {
+  cd "$source_dir" || exit 1
+  local names
+  names=$(sed -nE 's/^#define FAMILIES\(F\) *//p' runtime/model/families.c | grep -oE '\([a-z0-9_]+\)' | tr -d '()' | paste -sd '|')
+  [ -n "$names" ] || fail 'no list of families in runtime/model/families.c'
+  code "\\b($names|gptneox)\\b([^-]|$)" runtime/*.[ch] runtime/{cpu,fake,cli}/*.[ch] cuda/*.cu* lua/*.[ch] \
+    $(grep -LE '^const family ' runtime/model/*.[ch]) | grep -vE '^runtime/model/families\.c:[0-9]+:#define FAMILIES' | none 'a family is told apart outside its own file'
+}
+it_tells_weight_types_apart_in_their_table_and_the_formats_only() {
+  cd "$source_dir" || exit 1
+  local names
+  names=$(sed -nE 's/^ *T\(([A-Z0-9_]+),.*/DT_\1/p' runtime/model/types.h | paste -sd '|')
+  [ -n "$names" ] || fail 'no list of types in runtime/model/types.h'
+  code "\\b($names)\\b" runtime/*.[ch] runtime/{fake,cli,text}/*.[ch] lua/*.[ch] $(ls runtime/model/*.[ch] | grep -v /types) \
+    $(ls runtime/cpu/*.[ch] | grep -vE "/(product_|quant)") $(ls cuda/*.cu* | grep -v /format) | none 'a weight type is told apart outside its table and the formats'
+}
 it_keeps_the_library_from_printing_and_aborting() {
   cd "$source_dir" || exit 1
-  grep -nE '\b(printf|puts|putchar|perror|abort|exit) *\(|fprintf *\(std' runtime/*.[ch] runtime/*/*.[ch] |
-    grep -vE '^runtime/(main|cli|complain|several|report)\.c' | grep -vE '^[^:]*:[0-9]*: *(/?\*|//)' | none 'the library prints or ends the process'
+  grep -nE '\b(printf|puts|putchar|perror|abort|exit) *\(|fprintf *\(std' runtime/*.[ch] runtime/{cpu,fake,model,text}/*.[ch] |
+    grep -vE '^[^:]*:[0-9]*: *(/?\*|//)' | none 'the library prints or ends the process'
 }
 it_lets_policies_require_only_the_policy_module() {
   cd "$source_dir" && grep -nE '\brequire\b' policies/*.lua | grep -vE 'require *\(?"dt\.policy(\.[a-z_]+)?"\)?' | none 'a policy requires something else'
+}
+it_cites_only_pages_that_are_there() {
+  cd "$source_dir" || exit 1
+  grep -rnoE --include='*.[ch]' --include='*.cu' --include='*.cuh' \
+    '[A-Za-z0-9_/-]+\.md\b' runtime lua cuda tests policies scripts | while IFS=: read -r file line page; do
+    [ -e "$page" ] || [ -e "$(dirname "$file")/$page" ] || echo "$file:$line: $page"
+  done | none 'a page that is not in the tree'
+}
+it_draws_a_map_of_files_that_are_there() {
+  cd "$source_dir" || exit 1
+  grep -oE '`[a-z_/]+(/|\.[a-z]+)`' runtime/README.md | tr -d '`' | while read -r name; do
+    [ -n "$(find "$name" runtime/"$name" lua/"$name" runtime/model/"$name" runtime/text/"$name" runtime/cli/"$name" -maxdepth 0 2>/dev/null)" ] || echo "$name"
+  done | none 'runtime/README.md names what is not there'
 }
 it_keeps_files_short() {
   cd "$source_dir" || exit 1
@@ -57,7 +105,7 @@ it_is_clean_Lua() {
 }
 it_is_clean_bash() {
   cd "$source_dir" || exit 1
-  for script in scripts/quickstart scripts/test scripts/packages .ci/run $(sources -name '*.sh'); do
+  for script in scripts/quickstart scripts/test scripts/packages scripts/get-model .ci/run $(sources -name '*.sh'); do
     bash -n "$script" 2>&1 || echo "$script"
     [ "$(head -c 2 "$script")" != '#!' ] || [ -x "$script" ] || echo "$script: not executable"
   done | none 'a script bash does not take'

@@ -48,25 +48,31 @@ local function result_of(exe, arm, load, generate, tokens, text)
 end
 
 local function run_one(t, load, exe, arm, prompt, tokens, file)
-  local result, message, kind = result_of(exe, arm, load, t.generate, tokens, prompt.text)
-  if not result then return nil, ("%s, %s: %s"):format(arm.label, prompt.name, message), kind end
-  local ok, failed = file:append(experiment.run_of(arm, prompt, tokens, 1, result))
+  local result, tries, why = experiment.measured(t.pair, true, function()
+    return result_of(exe, arm, load, t.generate, tokens, prompt.text)
+  end)
+  if not result then return nil, ("%s, %s: %s"):format(arm.label, prompt.name, tries), why end
+  local ok, failed, kind
+  ok, failed, kind = experiment.check_source(arm, result)
+  if not ok then return nil, failed, kind end
+  local run = experiment.run_of(arm, prompt, tokens, 1, result)
+  run.tries, run.disturbed = tries, why
+  ok, failed = file:append(run)
   return ok, failed, "device"
 end
 
--- t: as for experiment.run, with one repeat and no warm-up; head: experiment.head(t); load: the options of dt.load.
--- What it gives is what experiment.run does.
-function alone.run(t, head, load)
-  local file, message, kind = record.open(t.out, head)
+-- t: as for experiment.run, with one repeat and no warm-up; its pair is closed. load: the options of dt.load. What it
+-- gives is what experiment.run does.
+function alone.run(t, load)
+  local arms, sources = experiment.arms(t.pair, t.arms)
+  if not arms then return nil, sources end
+  local file, message, kind = record.open(t.out, experiment.head(t), sources)
   if not file then return nil, message, kind end
+  t.pair:close()
   local _, exe = shell "readlink /proc/$PPID/exe"
   exe = exe:gsub("\n$", "")
-  local done, arms = {}, { { label = record.BASELINE, policy = "ar" } }
+  local done = {}
   for _, run in ipairs(file.runs) do done[record.case(run) .. run.arm] = true end
-  for i, arm in ipairs(t.arms) do
-    arms[i + 1] = { label = arm.label or experiment.label(arm), policy = arm.policy, preset = arm.preset,
-                    params = arm.params, axes = arm.axes }
-  end
   local bar = progress(#arms * #t.prompts * #t.tokens)
   for _, prompt in ipairs(t.prompts) do
     for _, tokens in ipairs(t.tokens) do

@@ -7,6 +7,7 @@
 --     rest = "FILE",                       -- name of further arguments; without it none are taken
 --   }
 --   local pair = assert(dt.load(opts.load)); print(opts.tokens, opts.quick, opts.rest[1])
+local complain = require "dt.complain"
 local params = require "dt.params"
 
 local args = {}
@@ -17,11 +18,10 @@ local SHARED = {
   { "target", nil, type = "string", short = "m", also = "model",
     doc = "target model's folder (default: the bundled pair)" },
   { "draft", nil, type = "string", short = "md", also = "model-draft", doc = "draft model's folder" },
-  { "draft_dtype", nil, type = "string", one_of = { "f16", "int8" },
-    doc = "the draft's weights (default: as in its files)" },
+  { "draft_dtype", nil, type = "string", doc = "the draft's weights: int8 (default: as in its files)" },
   { "cache_dtype", nil, type = "string", doc = "keys and values on a CPU: f32 or f16 (default: f32)" },
-  { "threads", nil, type = "integer", min = 1, short = "t", doc = "threads (default: physical cores)" },
-  { "ctx", nil, type = "integer", min = 1, short = "c", doc = "context (default: the target's)" },
+  { "threads", nil, type = "integer", min = 1, max = 1024, short = "t", doc = "threads (default: physical cores)" },
+  { "ctx", nil, type = "integer", min = 1, max = 2147483647, short = "c", doc = "context (the target's, up to 4096)" },
   { "backend", nil, type = "string", doc = "auto, cpu or cuda" },
 }
 
@@ -135,7 +135,7 @@ function args.args(spec)
   local opts, message = args.parse(spec, arg)
   if opts then return opts end
   if message then
-    io.stderr:write("dtrun: ", message, "\n")
+    complain(message)
     os.exit(2, true)
   end
   print(args.help(spec, arg[0]))

@@ -91,7 +91,7 @@ function batches.generate(pair, prompts, options)
     prompt_tokens = prompt_tokens + result.prompt_tokens
   end
   stats.tokens_per_second, stats.output_hash = wall > 0 and tokens / wall * 1000 or 0.0, table.concat(hashes, " ")
-  return { policy = results[1].policy, prompt_tokens = prompt_tokens, stats = stats,
+  return { policy = results[1].policy, source = results[1].source, prompt_tokens = prompt_tokens, stats = stats,
            finish_reason = next(reasons, next(reasons)) and "several" or next(reasons) }
 end
 

@@ -4,6 +4,12 @@ local summary = require "dt.summary"
 
 local charts = {}
 
+-- An arm's value of a setting where that is a number.
+local function numeric(arm, setting)
+  local value = arm.settings[setting.name]
+  return math.type(value) and value or nil
+end
+
 -- A bar for each set, or for each way of sampling where there are several.
 function charts.bars(s, arms, metric, options)
   local by = #s.samplings > 1 and "sampling" or "set"
@@ -71,7 +77,7 @@ end
 -- Speed-up (merit[arm]) against one setting: at each of its values the best of the other settings, and their mean.
 function charts.setting_lines(merit, arms, setting, options)
   local best, mean = { label = "best of the other settings", points = {} }, { label = "their mean", points = {} }
-  for i, group in ipairs(summary.grouped(arms, function(arm) return arm.settings[setting.name] end)) do
+  for i, group in ipairs(summary.grouped(arms, function(arm) return numeric(arm, setting) end)) do
     local most, sum = -math.huge, 0
     for _, arm in ipairs(group) do most, sum = math.max(most, merit[arm]), sum + merit[arm] end
     best.points[i], mean.points[i] = { x = group.key, y = most }, { x = group.key, y = sum / #group }
@@ -86,8 +92,8 @@ end
 function charts.arm_lines(s, arms, setting, metric, options)
   local points = {}
   for _, arm in ipairs(arms) do
-    local d = s:describe(metric, { arm = arm.label })
-    if d then points[#points + 1] = { x = arm.settings[setting.name], y = d.mean, low = d.low, high = d.high } end
+    local x, d = numeric(arm, setting), s:describe(metric, { arm = arm.label })
+    if x and d then points[#points + 1] = { x = x, y = d.mean, low = d.low, high = d.high } end
   end
   table.sort(points, function(a, b) return a.x < b.x end)
   options.kind, options.xlabel = "lines", setting.name
@@ -119,7 +125,8 @@ end
 
 -- The best speed-up at each two values of two settings; nil where too few of these were run to make a map.
 function charts.heat_map(merit, arms, x, y, options)
-  options.kind, options.xlabel, options.ylabel, options.zlabel = "heat", x.name, y.name, "speed-up"
+  options.kind, options.xlabel, options.ylabel = "heat", x.name, y.name
+  options.zlabel = "best speed-up of all other settings"
   options.xs, options.ys, options.cells = x.values, y.values, {}
   local filled = 0
   for iy, y_value in ipairs(y.values) do

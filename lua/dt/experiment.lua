@@ -20,7 +20,8 @@
 -- A prompt's pass is computed once for all its runs. All arms and plain decoding run a text before the next text comes,
 -- in an order that begins elsewhere each time, so that a slow minute of the machine favours none. Every run's output
 -- must be that of the others of its text and length. Each finished run is a line of `out`, on disk before the next
--- begins; called again, run goes on where it was stopped. Warm-up runs (plain decoding, the first arm;
+-- begins; called again, run goes on where it was stopped. A run that others disturbed (dtl_disturbed in lua/host.h) is
+-- made again, three times at most. Warm-up runs (plain decoding, the first arm;
 -- at most 32 tokens) do not count. A batch is one run: its sequences are generated at once, and each must be what plain
 -- decoding makes of it alone.
 local batches = require "dt.batches"
@@ -35,7 +36,16 @@ local PROMPTS = { files = true, sets = true, chars = true }
 local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
               generate = true, protocol = true, out = true, bar = true }
 local WARM = 32 -- tokens of a warm-up run, at most
+local TRIES = 3 -- of a run that others disturb
 local ARM = { label = true, policy = true, preset = true, params = true, axes = true }
+
+local function merged(...)
+  local all = {}
+  for _, t in ipairs { ... } do
+    for key, value in pairs(t) do all[key] = value end
+  end
+  return all
+end
 
 -- ---- prompts -------------------------------------------------------------------------------------------------------
 
@@ -63,6 +73,14 @@ local function names_of(path)
   return set, set .. "/" .. (name:match "^(.+)%.[^.]*$" or name)
 end
 
+-- Adds a prompt that was found at `where`; nil and a message where there is one of its name.
+local function add(list, where, prompt)
+  local other = list.known[prompt.name]
+  if other then return nil, ("%s: the prompt is called %s, as that of %s"):format(where, prompt.name, other) end
+  list.known[prompt.name], list[#list + 1] = where, prompt
+  return true
+end
+
 -- The prompts of a JSON-lines file of {"id": .., "prompt": ..}; other keys are left alone.
 local function add_set(list, path, chars)
   local text, message = read_file(path)
@@ -81,7 +99,8 @@ local function add_set(list, path, chars)
     local cut
     cut, message = experiment.cut(entry.prompt, chars)
     if not cut then return nil, ("%s: %s"):format(where, message) end
-    list[#list + 1] = { set = set, name = ("%s/%s"):format(set, entry.id), text = cut }
+    ok, message = add(list, where, { set = set, name = ("%s/%s"):format(set, entry.id), text = cut })
+    if not ok then return nil, message end
   end
   return true
 end
@@ -89,23 +108,22 @@ end
 -- The texts of prompt files and of JSON-lines sets, each cut to its first `chars` characters; or nil and a message.
 function experiment.prompts(t)
   params.check_keys(t, PROMPTS, "experiment.prompts", 2)
-  local list, known = {}, {}
+  local list = { known = {} } -- name -> where it was found
   for _, path in ipairs(t.files or {}) do
     local text, message = read_file(path)
     if not text then return nil, message end
     text, message = experiment.cut(text, t.chars)
     if not text then return nil, ("%s: %s"):format(path, message) end
     local set, name = names_of(path)
-    list[#list + 1] = { set = set, name = name, text = text }
+    local ok
+    ok, message = add(list, path, { set = set, name = name, text = text })
+    if not ok then return nil, message end
   end
   for _, path in ipairs(t.sets or {}) do
     local ok, message = add_set(list, path, t.chars)
     if not ok then return nil, message end
   end
-  for _, prompt in ipairs(list) do
-    if known[prompt.name] then return nil, ("two prompts are called %s: rename one"):format(prompt.name) end
-    known[prompt.name] = true
-  end
+  list.known = nil
   return list
 end
 
@@ -121,30 +139,39 @@ function experiment.label(arm)
   return table.concat(parts, " ")
 end
 
-local checked = setmetatable({}, { __mode = "k" }) -- arm -> true
+local checked = setmetatable({}, { __mode = "k" }) -- arm -> what its policy is
 
--- Whether the policy allows the arm's settings: true, or nil and a message. An arm is asked for once.
+-- Whether the policy allows the arm's settings: what it is, as pair:policy says; or nil and a message. An arm is asked
+-- for once.
 function experiment.check(pair, arm)
-  if checked[arm] then return true end
-  local ok, failure = pair:policy { policy = arm.policy, preset = arm.preset, params = arm.params }
-  if not ok then return nil, failure.message end
-  checked[arm] = true
-  return true
+  if checked[arm] then return checked[arm] end
+  local info, failure = pair:policy { policy = arm.policy, preset = arm.preset, params = arm.params }
+  if not info then return nil, failure.message end
+  checked[arm] = info
+  return info
 end
 
--- Plain decoding and the arms given, all checked; or nil and a message.
-local function checked_arms(pair, given)
-  local arms, known = { { label = record.BASELINE, policy = "ar" } }, { [record.BASELINE] = true }
-  for i, arm in ipairs(given) do
+-- Plain decoding and the arms given, all checked, each with the source that its policy has now; and the sources, as
+-- record.open takes them. Or nil and a message.
+function experiment.arms(pair, given)
+  local arms, known, sources = {}, {}, {}
+  for i, arm in ipairs { { label = record.BASELINE, policy = "ar" }, table.unpack(given) } do
     params.check_keys(arm, ARM, "experiment.run: arm", 3)
     local label = arm.label or experiment.label(arm)
     if known[label] then return nil, ("two arms are called '%s'"):format(label) end
-    local ok, message = experiment.check(pair, arm)
-    if not ok then return nil, message end
+    local info, message = experiment.check(pair, arm)
+    if not info then return nil, message end
     known[label] = true
-    arms[i + 1] = { label = label, policy = arm.policy, preset = arm.preset, params = arm.params, axes = arm.axes }
+    arms[i] = merged(arm, { label = label, source = info.source })
+    sources[info.name] = merged(sources[info.name] or {}, { [info.source] = true })
   end
-  return arms
+  return arms, sources
+end
+
+-- Whether the policy is still what it was when the experiment began: true, or nil, a message and a kind.
+function experiment.check_source(arm, result)
+  if result.source == arm.source then return true end
+  return nil, ("%s: the policy's file was changed while the experiment ran: %s"):format(arm.label, record.ANEW), "input"
 end
 
 -- ---- running -------------------------------------------------------------------------------------------------------
@@ -168,18 +195,10 @@ function experiment.head(t)
   for _, more in ipairs { t.generate, t.protocol or {} } do
     for key, value in pairs(more) do protocol[key] = value end
   end
-  return { experiment = t.name, protocol = protocol, machine = core.machine, version = core.version,
-           backend = pair.backend, threads = pair.threads, target = pair.target.path,
-           draft = pair.draft and pair.draft.path or nil, draft_dtype = pair.draft_dtype,
-           cache_dtype = pair.cache_dtype }
-end
-
-local function merged(...)
-  local all = {}
-  for _, t in ipairs { ... } do
-    for key, value in pairs(t) do all[key] = value end
-  end
-  return all
+  return merged({ experiment = t.name, protocol = protocol, machine = core.machine, version = core.version,
+                  began = os.date "!%Y-%m-%d %H:%M:%S UTC", backend = pair.backend, threads = pair.threads,
+                  target = pair.target.path, draft = pair.draft and pair.draft.path or nil,
+                  draft_dtype = pair.draft_dtype, cache_dtype = pair.cache_dtype }, pair:identity())
 end
 
 -- What a prompt's runs of this length are generated with; start: its prompt pass, or those of a batch.
@@ -198,15 +217,29 @@ local function generate(t, arm, prompt, start, tokens)
   return result
 end
 
--- What is noted down of one run.
-function experiment.run_of(arm, prompt, tokens, number, result)
-  return { arm = arm.label, policy = result.policy, preset = arm.preset, params = arm.params or {},
-           axes = merged(prompt.axes or {}, arm.axes or {}), set = prompt.set, prompt = prompt.name, tokens = tokens,
-           ["repeat"] = number, finish_reason = result.finish_reason, prompt_tokens = result.prompt_tokens,
-           stats = result.stats }
+-- A result, how often it was made until nothing disturbed it, and what disturbed even the last time; or nil, a message
+-- and a kind, as make() gives them. children: it is made by processes of their own, which also load files; else a CPU
+-- backend is expected to compute all the time. Of disturbed results the fastest stays: what disturbs only slows.
+function experiment.measured(pair, children, make)
+  local computes, best, why = not children and pair.backend:find "^cpu" ~= nil, nil, nil
+  for try = 1, TRIES do
+    local before = core.usage(children)
+    local result, message, kind = make()
+    if not result then return nil, message, kind end
+    why = core.disturbed(before, core.usage(children), computes)
+    if not why then return result, try end
+    if not best or result.stats.tokens_per_second > best.stats.tokens_per_second then best = result end
+  end
+  return best, TRIES, why
 end
 
-local function key_of(run) return ("%s\0%s\0%d"):format(record.case(run), run.arm, run["repeat"]) end
+-- What is noted down of one run.
+function experiment.run_of(arm, prompt, tokens, number, result)
+  return { arm = arm.label, policy = result.policy, source = result.source, preset = arm.preset,
+           params = arm.params or {}, axes = merged(prompt.axes or {}, arm.axes or {}), set = prompt.set,
+           prompt = prompt.name, tokens = tokens, ["repeat"] = number, finish_reason = result.finish_reason,
+           prompt_tokens = result.prompt_tokens, stats = result.stats }
+end
 
 local function size_of(prompt) return #batches.texts(prompt) end
 
@@ -222,7 +255,7 @@ local function plan(t, arms, done)
         for i = 0, #arms - 1 do
           local arm = arms[(first + i) % #arms + 1]
           local run = { arm = arm.label, set = prompt.set, prompt = prompt.name, tokens = tokens, ["repeat"] = number }
-          if not done[key_of(run)] then
+          if not done[record.key(run)] then
             group[#group + 1] = { arm = arm, tokens = tokens, number = number }
             count, work = count + 1, work + size_of(prompt) * tokens
           end
@@ -253,13 +286,17 @@ local function check_alone(t, prompt, start, tokens, hashes)
 end
 
 local function run_one(t, todo, prompt, start, file, hashes)
-  local result, message, kind = generate(t, todo.arm, prompt, start, todo.tokens)
+  local result, tries, why = experiment.measured(t.pair, false, function()
+    return generate(t, todo.arm, prompt, start, todo.tokens)
+  end)
   if not result then
-    return nil, ("%s, %s, %d tokens: %s"):format(todo.arm.label, prompt.name, todo.tokens, message), kind
+    return nil, ("%s, %s, %d tokens: %s"):format(todo.arm.label, prompt.name, todo.tokens, tries), why
   end
   local run = experiment.run_of(todo.arm, prompt, todo.tokens, todo.number, result)
-  local ok
-  ok, message, kind = check_hash(hashes, run)
+  run.tries, run.disturbed = tries, why
+  local ok, message, kind
+  ok, message, kind = experiment.check_source(todo.arm, result)
+  if ok then ok, message, kind = check_hash(hashes, run) end
   if not ok then return nil, message, kind end
   return file:append(run)
 end
@@ -303,14 +340,13 @@ function experiment.run(t)
   params.check_keys(t, RUN, "experiment.run", 2)
   t = merged({ repeats = 1, warmup = 1, generate = {} }, t)
   if #t.prompts == 0 then return nil, "no prompts: give a file of text or a set of prompts" end
-  local arms, message = checked_arms(t.pair, t.arms)
-  if not arms then return nil, message end
-  local file, kind
-  file, message, kind = record.open(t.out, experiment.head(t))
+  local arms, sources = experiment.arms(t.pair, t.arms)
+  if not arms then return nil, sources end
+  local file, message, kind = record.open(t.out, experiment.head(t), sources)
   if not file then return nil, message, kind end
   local done, hashes, ok = {}, {}, true
   for _, run in ipairs(file.runs) do
-    done[key_of(run)] = true
+    done[record.key(run)] = true
     ok, message, kind = check_hash(hashes, run)
     if not ok then return nil, message, kind end
   end

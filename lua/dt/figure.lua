@@ -4,7 +4,7 @@
 --   bars    series = {"wikitext2", ..}, rows = { {label = "ar", {y =, low =, high =, text =}, ..one per series} }, mark
 --   stack   series = {"draft", ..}, rows = { {label = "ar", 0.1, ..one number per series} }
 --   lines   ylabel, series = { {label =, points = { {x =, y =, low =, high =}, .. }} }, mark
---   heat    ylabel, zlabel, xs, ys (sorted values), cells[iy][ix] = number or nil
+--   heat    ylabel, zlabel, xs, ys (sorted values), cells[iy][ix] = a ratio or nil; the colours part at 1
 -- low and high, the ends of an error bar, may be nil. mark is a value to draw a line at: 1 where nothing is gained.
 local shell = require "dt.shell"
 
@@ -20,12 +20,12 @@ local POINTS = { 7, 5, 9, 13, 11, 6, 4, 8, 12, 10, 1, 2 }
 local function colour(i) return COLOURS[(i - 1) % #COLOURS + 1] end
 
 -- A text in gnuplot's single quotes, on one line.
-local function quote(text) return "'" .. text:gsub("[\r\n]", " "):gsub("'", "''") .. "'" end
+local function quote(text) return "'" .. text:gsub("%c", " "):gsub("'", "''") .. "'" end
 
 local function number(x) return ("%.10g"):format(x) end
 
 -- A label within a data block, where nothing can be escaped.
-local function label(text) return '"' .. text:gsub('["\r\n\\]', " ") .. '"' end
+local function label(text) return '"' .. text:gsub('["%c\\]', " ") .. '"' end
 
 local function add(out, form, ...) out[#out + 1] = select("#", ...) > 0 and form:format(...) or form end
 
@@ -125,8 +125,8 @@ function KINDS.lines(f, out, plots)
       add(plots, "$errors%d with yerrorbars pointtype -1 linewidth 1 linecolor rgb '%s' notitle", k, colour(k))
     end
     block(out, "line" .. k, points)
-    add(plots, "$line%d with linespoints pointtype %d pointsize 0.8 linewidth 2 linecolor rgb '%s' title %s", k,
-        POINTS[(k - 1) % #POINTS + 1], colour(k), quote(series.label))
+    add(plots, "$line%d with linespoints pointtype %d pointsize 0.8 linewidth %.2g linecolor rgb '%s' title %s", k,
+        POINTS[(k - 1) % #POINTS + 1], 4 - 2.5 * k / #f.series, colour(k), quote(series.label)) -- equal lines both show
   end
   if f.mark then add(plots, "%s with lines dashtype 2 linecolor rgb '#666666' notitle", number(f.mark)) end
   add(out, range("x", math.min(table.unpack(xs)), math.max(table.unpack(xs)), 0.03))
@@ -148,9 +148,9 @@ function KINDS.heat(f, out, plots)
       end
     end
   end
-  high = math.max(high, low + 1e-6)
+  local reach = math.max(math.abs(high - 1), math.abs(low - 1), 0.05) -- of the colours on both sides of 1
   for i, c in ipairs(cells) do
-    local ink = (c.z - low) / (high - low) > 0.6 and 0x222222 or 0xffffff
+    local ink = math.abs(c.z - 1) / reach > 0.6 and 0xffffff or 0x222222
     cells[i] = { c.ix, c.iy, c.ix - 0.5, c.ix + 0.5, c.iy - 0.5, c.iy + 0.5, number(c.z),
                  label(("%.2f"):format(c.z)), ink }
   end
@@ -161,8 +161,8 @@ function KINDS.heat(f, out, plots)
     add(out, "set %stics (%s) scale 0", axis[1], table.concat(tics, ", "))
     add(out, "set %srange [0.5:%d.5]", axis[1], #axis[2])
   end
-  add(out, "set palette defined (0 '#30225e', 0.35 '#27688e', 0.65 '#35b779', 1 '#fde725')")
-  add(out, "set cbrange [%s:%s]", number(low), number(high))
+  add(out, "set palette defined (-1 '#8c3a00', -0.5 '#e69f50', 0 '#f7f7f7', 0.5 '#5aa5d6', 1 '#004a80')")
+  add(out, "set cbrange [%s:%s]", number(1 - reach), number(1 + reach))
   add(out, "set cblabel %s", quote(f.zlabel))
   add(plots, "$cells using 1:2:3:4:5:6:7 with boxxyerror fillcolor palette notitle")
   add(plots, "$cells using 1:2:8:9 with labels font ',9' textcolor rgb variable notitle")
@@ -178,7 +178,7 @@ local function commands(f)
   local out = {
     "reset session", "set xlabel " .. quote(f.xlabel), "set ylabel " .. quote(f.ylabel or ""),
     "set style fill solid 1 noborder", "set border 3 linecolor rgb '#555555'",
-    "set tics nomirror textcolor rgb '#222222'", "set errorbars small",
+    "set tics nomirror textcolor rgb '#222222'", "set errorbars 1.2",
     "set key tmargin center horizontal Left reverse samplen 2 title " .. title,
   }
   local height = KINDS[f.kind](f, out, plots)

@@ -1,5 +1,6 @@
 -- The drivers' module: local dt = require "dt". Loads pairs, generates, and has what a measuring script needs beside.
 -- A failure that is not the driver's own mistake is nil and a table {kind=, message=}; mistakes raise.
+local complain = require "dt.complain"
 local core = require "dt.core"
 local params = require "dt.params"
 
@@ -22,7 +23,7 @@ function dt.check(value, failure, kind)
   if value ~= nil then return value end
   local message = failure
   if type(failure) == "table" then message, kind = failure.message, failure.kind end
-  io.stderr:write("dtrun: ", message, "\n")
+  complain(message)
   os.exit(STATUS[kind or "input"], true)
 end
 
@@ -45,6 +46,14 @@ local function options_table(t, known, what)
   return t
 end
 
+local MOST = 2 ^ 31 - 1 | 0 -- of what the engine counts
+
+-- Raises for the caller's caller unless value is nil or an integer from 1 to most.
+local function check_integer(what, value, most)
+  if value == nil or math.type(value) == "integer" and value >= 1 and value <= most then return end
+  error(("%s = %s is not an integer from 1 to %d"):format(what, tostring(value), most), 3)
+end
+
 -- The pair, with what its passes cost where the options say so, or nil and a failure.
 local function opened(costs, first, ...)
   if first ~= nil and costs then core.set_costs(first, dt.json.encode(costs)) end
@@ -60,6 +69,8 @@ function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   local draft = t.draft
   if draft == true then error("dt.load: draft is a folder or false", 2) end
+  check_integer("dt.load: threads", t.threads, 1024)
+  check_integer("dt.load: ctx", t.ctx, MOST)
   return opened(t.costs, core.open(t.target, draft, t.backend, t.threads, t.ctx, t.draft_dtype, t.cache_dtype))
 end
 
@@ -121,20 +132,26 @@ function pair:encode(text) return checked(core.encode(self, text)) end
 
 pair.decode = core.decode
 
+-- What the pair was loaded from, and by which program: {commit=, build=, target_hash=, draft_hash=}, texts; those that
+-- there are. lua/identity.h says what is hashed.
+pair.identity = core.identity
+
 -- The prompt pass, done once, as a prompt for any number of generate calls.
 function pair:prefix(text) return checked(core.prefix(self, text)) end
 
 local GENERATE = { policy = true, source = true, params = true, preset = true, prompt = true, tokens = true,
                    stop = true, ignore_eos = true, seed = true, on_text = true, trace = true, brief = true,
-                   temp = true, top_k = true, top_p = true, min_p = true, coupled = true }
+                   temp = true, top_k = true, top_p = true, min_p = true, coupled = true, policy_seconds = true }
 
 -- name -> whether a value will do, and what is expected instead
-local SAMPLING = {
+local CHECKED = {
   { "temp", function(x) return type(x) == "number" and (x == 0 or x >= 0.001) and x <= 100 end,
     "0, or from 0.001 to 100" },
-  { "top_k", function(x) return math.type(x) == "integer" and x >= 1 end, "a positive integer" },
+  { "top_k", function(x) return math.type(x) == "integer" and x >= 1 and x <= MOST end,
+    "an integer from 1 to " .. MOST },
   { "top_p", function(x) return type(x) == "number" and x > 0 and x <= 1 end, "a number above 0, at most 1" },
   { "min_p", function(x) return type(x) == "number" and x >= 0 and x <= 1 end, "a number from 0 to 1" },
+  { "policy_seconds", function(x) return type(x) == "number" and x > 0 end, "a number above 0" },
   { "coupled", function(x) return type(x) == "boolean" end, "true or false" },
 }
 
@@ -174,10 +191,11 @@ local function copied(list) return table.move(list, 1, #list, 1, {}) end
 -- What the core wants to know of the options that all generating shares; raises for the caller's caller.
 local function request(t)
   if not t.policy and not t.source then error("generate: policy is missing", 3) end
-  if t.tokens ~= nil and (math.type(t.tokens) ~= "integer" or (t.tokens < 1 and t.tokens ~= -1)) then
-    error(("generate: tokens = %s is not a positive integer or -1"):format(tostring(t.tokens)), 3)
+  local tokens = t.tokens
+  if tokens ~= nil and not (math.type(tokens) == "integer" and tokens <= MOST and (tokens >= 1 or tokens == -1)) then
+    error(("generate: tokens = %s is not -1 or an integer from 1 to %d"):format(tostring(tokens), MOST), 3)
   end
-  for _, option in ipairs(SAMPLING) do
+  for _, option in ipairs(CHECKED) do
     local name, fits, expected = table.unpack(option)
     if t[name] ~= nil and not fits(t[name]) then
       error(("generate: %s = %s is not %s"):format(name, tostring(t[name]), expected), 3)
@@ -188,6 +206,7 @@ local function request(t)
     tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or copied(t.stop or {}),
     ignore_eos = t.ignore_eos, seed = t.seed, brief = t.brief,
     temp = t.temp, top_k = t.top_k, top_p = t.top_p, min_p = t.min_p, coupled = t.coupled,
+    policy_seconds = t.policy_seconds,
   }
 end
 
@@ -196,12 +215,13 @@ end
 function pair:generate(t)
   t = options_table(t, GENERATE, "generate")
   if t.prompt == nil then error("generate: prompt is missing", 2) end
-  local asked = request(t)
-  asked.prompt, asked.on_text, asked.trace = t.prompt, t.on_text, t.trace
-  local text, kind, message, file, line, partial = core.generate(self, asked)
-  if text then return dt.json.decode(text) end
-  local failure = failed(kind, message, file, line)
-  failure.partial = partial and dt.json.decode(partial) or nil
+  local asked, result, failure = request(t), nil, nil
+  asked.prompts, asked.on_text, asked.trace = { t.prompt }, t.on_text, t.trace
+  function asked.on_done(_, text, _, ...) result, failure = dt.json.decode(text), ... and failed(...) end
+  local done, other = checked(core.generate(self, asked))
+  if done and not failure then return result end
+  failure = failure or other
+  failure.partial = result
   return nil, failure
 end
 
@@ -228,7 +248,7 @@ function pair:generate_batch(t)
     if t.on_done then return t.on_done(i, result, failure) end
     results[i], failures[i] = result, failure
   end
-  local done, failure = checked(core.generate_batch(self, asked))
+  local done, failure = checked(core.generate(self, asked))
   if not done then return nil, failure end
   return t.on_done and true or results, failures
 end

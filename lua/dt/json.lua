@@ -10,6 +10,9 @@ local Array = {}
 -- Marks a table, empty or not, as an array.
 function json.array(t) return setmetatable(t or {}, Array) end
 
+-- Is a table that decode gave, or json.array, an array? An empty table of a program's own is an object.
+function json.is_array(t) return t[1] ~= nil or getmetatable(t) == Array end
+
 local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 
 local function quote(text)
@@ -54,7 +57,7 @@ function encode(out, value, indent, seen)
     error("json.encode: a table contains itself", 0)
   else
     seen[value] = true
-    if value[1] ~= nil or getmetatable(value) == Array then
+    if json.is_array(value) then
       members(out, value, "[", "]", nil, function(item) encode(out, item, nil, seen) end)
     else
       local keys = {}
@@ -171,11 +174,14 @@ function read(text, at, depth)
   local digits, digits_end = text:match("^(-?%d+[%d.eE+-]*)()", at)
   local value = digits and not digits:find "^-?0%d" and not (digits .. " "):find "%.%D" and tonumber(digits)
   if not value then fail(text, at, "a value is expected") end
+  if value == math.huge or value == -math.huge then fail(text, at, "a number is too large") end
   return value, digits_end
 end
 
 -- The value, or nil and a message.
 function json.decode(text)
+  local valid, bad = utf8.len(text)
+  if not valid then return nil, ("JSON: invalid UTF-8 at byte %d"):format(bad) end
   local ok, value, at = pcall(read, text, 1, 0)
   if ok then
     at = skip(text, at)

@@ -22,27 +22,51 @@ function page.markdown(document, figures)
   return table.concat(out, "\n")
 end
 
+-- The tables, each behind the text before it, to be put into a paper (\\usepackage{booktabs}).
+function page.latex(document)
+  local out, before = {}, document.title
+  for _, item in ipairs(document) do
+    before = item.heading or item.text or before
+    if item.table and not item.table.facts then
+      out[#out + 1] = ("%% %s\n%s"):format(before:gsub("%c", " "), tables.latex(item.table))
+    end
+  end
+  return table.concat(out, "\n")
+end
+
 local STYLE = [[
-:root { color-scheme: light; }
-body { margin: 0 auto; max-width: 68rem; padding: 2rem 1.2rem 4rem; background: #fff; color: #1c2024;
+:root { color-scheme: light dark; --ink: #1c2024; --dim: #5b6570; --paper: #fff; --line: #d8dde3; --hover: #f4f7fa;
+  --link: #0060a0; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e8ec; --dim: #a3adb8; --paper: #14181c; --line: #38414a; --hover: #1f262d; --link: #7fbdf0; }
+}
+body { margin: 0 auto; max-width: 68rem; padding: 2rem 1.2rem 4rem; background: var(--paper); color: var(--ink);
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 1rem; }
-h2 { font-size: 1.2rem; margin: 2.6rem 0 .8rem; padding-bottom: .3rem; border-bottom: 1px solid #d8dde3; }
-nav { margin: 0 0 1.5rem; color: #5b6570; }
-nav a { color: #0060a0; text-decoration: none; margin-right: 1.1rem; white-space: nowrap; }
+h2 { font-size: 1.2rem; margin: 2.6rem 0 .8rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
+nav { margin: 0 0 1.5rem; color: var(--dim); }
+nav a { color: var(--link); text-decoration: none; margin-right: 1.1rem; white-space: nowrap; }
 nav a:hover { text-decoration: underline; }
 p { margin: .7rem 0; }
 .wide { overflow-x: auto; margin: 1rem 0 1.6rem; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .65rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e6eaee; }
-th { font-weight: 600; color: #46505a; border-bottom: 2px solid #b8c2cc; vertical-align: bottom; }
+th, td { padding: .3rem .65rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+th { font-weight: 600; color: var(--dim); border-bottom: 2px solid var(--line); vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; padding-left: .2rem; }
-tr:hover td { background: #f4f7fa; }
+tr:hover td { background: var(--hover); }
 table.facts td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
-table.facts td:first-child { color: #5b6570; white-space: nowrap; vertical-align: top; }
+table.facts td:first-child { color: var(--dim); white-space: nowrap; vertical-align: top; }
 figure { margin: 1.4rem 0; }
-figure svg { max-width: 100%; height: auto; }
-@media print { nav { display: none; } figure, table { break-inside: avoid; } }
+figure svg { display: block; max-width: 100%; height: auto; background: #fff; }
+@media print {
+  :root { color-scheme: light; --ink: #000; --dim: #444; --paper: #fff; --line: #bbb; }
+  body { max-width: none; padding: 0; font-size: 10pt; }
+  nav { display: none; }
+  figure, tr { break-inside: avoid; }
+  .wide { overflow: visible; }
+  table { width: 100%; font-size: 7pt; }
+  th, td { padding: .15rem .25rem; white-space: normal; overflow-wrap: anywhere; }
+}
 ]]
 
 local function anchor(n) return "part" .. n end

@@ -1,21 +1,33 @@
 -- Typed parameters: declared as an ordered list {name, default, type=, min=, max=, one_of=, doc=, tune=}, set from text
 -- (--set NAME=VALUE) or from values, checked, and described. Used by dt.policy and dt.args.
-local error, ipairs, math, next, pairs, string, table = error, ipairs, math, next, pairs, string, table
+--
+-- Policies' pages reach nothing of this: what is called here is taken once, when it is loaded, and what a page gives is
+-- read once, without its metamethods.
+local error, ipairs, next, rawget, rawlen = error, ipairs, next, rawget, rawlen
 local tonumber, tostring, type = tonumber, tostring, type
-local format, concat = string.format, table.concat
+local concat, format, sort = table.concat, string.format, table.sort
+local huge, kind_of, tointeger = math.huge, math.type, math.tointeger
 
 local params = {}
 
 local KEYS = { [1] = true, [2] = true, min = true, max = true, one_of = true, type = true, doc = true,
                tune = true }
+local MOST = 64 -- parameters
 local TYPES = { integer = true, number = true, boolean = true, string = true }
 local ARTICLE = { integer = "an integer", number = "a number", boolean = "true or false", string = "a string" }
 
 local function sorted_keys(t)
   local keys = {}
   for key in next, t do keys[#keys + 1] = tostring(key) end
-  table.sort(keys)
+  sort(keys)
   return keys
+end
+
+-- A copy without metatable.
+function params.copied(t)
+  local copy = {}
+  for key, value in next, t do copy[key] = value end
+  return copy
 end
 
 -- Raises, `level` functions up, unless every key of t is one of `known` (a set).
@@ -33,7 +45,7 @@ end
 
 -- The exact text of a value, as --set takes it and as JSON writes it (strings: without quotes).
 function params.text(value)
-  if math.type(value) ~= "float" then return tostring(value) end
+  if kind_of(value) ~= "float" then return tostring(value) end
   local short = format("%.14g", value)
   return tonumber(short) == value and short or format("%.17g", value)
 end
@@ -52,10 +64,10 @@ end
 function params.check(p, value)
   local kind, given = p.type, value
   if kind == "integer" then
-    value = math.type(value) and math.tointeger(value)
+    value = kind_of(value) and tointeger(value)
   elseif kind == "number" then
-    value = math.type(value) and value + 0.0
-    if value and (value ~= value or value == math.huge or value == -math.huge) then value = nil end
+    value = kind_of(value) and value + 0.0
+    if value and (value ~= value or value == huge or value == -huge) then value = nil end
   elseif type(value) ~= kind then
     value = nil
   end
@@ -98,7 +110,9 @@ local function search_space(p, given, fail)
   end
   if given == false then return false end
   local low, high
-  if type(given) == "table" and number and not p.one_of then low, high = given[1], given[2] end
+  if type(given) == "table" and number and not p.one_of then
+    low, high = rawget(given, 1), rawget(given, 2)
+  end
   if not (params.check(p, low) and params.check(p, high)) or low >= high then
     fail("%s: tune is not false or, for a number, {low, high} within its range", p.name)
   end
@@ -109,12 +123,13 @@ end
 local function declare(entry, what, level)
   local function fail(...) error(what .. ": " .. format(...), level + 3) end
   if type(entry) ~= "table" then fail("a parameter is a %s, not a table {name, default, ...}", type(entry)) end
+  entry = params.copied(entry)
   local name, default = entry[1], entry[2]
   if type(name) ~= "string" or name == "" then fail("a parameter's name is a %s, not a string", type(name)) end
   params.check_keys(entry, KEYS, what .. ": " .. name, level + 2)
   local kind = entry.type
   if kind == nil then
-    kind = math.type(default) or type(default)
+    kind = kind_of(default) or type(default)
     if kind == "float" then kind = "number" end
     if default == nil then fail("%s: a nil default needs type=", name) end
   end
@@ -125,15 +140,15 @@ local function declare(entry, what, level)
     local value = entry[bound]
     if value ~= nil then
       if kind ~= "integer" and kind ~= "number" then fail("%s: %s is for numbers", name, bound) end
-      if not math.type(value) then fail("%s: %s is a %s", name, bound, type(value)) end
+      if not kind_of(value) then fail("%s: %s is a %s", name, bound, type(value)) end
       p[bound] = value
     end
   end
   if entry.one_of ~= nil then
-    if type(entry.one_of) ~= "table" or #entry.one_of == 0 then fail("%s: one_of is not a list", name) end
+    if type(entry.one_of) ~= "table" or rawlen(entry.one_of) == 0 then fail("%s: one_of is not a list", name) end
     local values = {}
-    for i, allowed in ipairs(entry.one_of) do
-      local value, message = params.check(p, allowed)
+    for i = 1, rawlen(entry.one_of) do
+      local value, message = params.check(p, rawget(entry.one_of, i))
       if message then fail("one_of: %s", message) end
       values[i] = value
     end
@@ -151,14 +166,16 @@ end
 -- A checked copy of a list of declarations, also indexed by name; raises `level` functions up.
 function params.declare(list, what, level)
   if type(list) ~= "table" then error(format("%s: params is a %s, not a list", what, type(list)), level + 1) end
+  local n = rawlen(list)
+  if n > MOST then error(format("%s: %d parameters are more than %d", what, n, MOST), level + 1) end
   local declared = {}
-  for i = 1, #list do
-    local p = declare(list[i], what, level)
+  for i = 1, n do
+    local p = declare(rawget(list, i), what, level)
     if declared[p.name] then error(format("%s: two parameters named %s", what, p.name), level + 1) end
     declared[i], declared[p.name] = p, p
   end
   for key in next, list do
-    if math.type(key) ~= "integer" or key < 1 or key > #declared then
+    if kind_of(key) ~= "integer" or key < 1 or key > #declared then
       error(format("%s: params is a list of {name, default, ...}, with no key '%s'", what, tostring(key)), level + 1)
     end
   end
@@ -204,7 +221,7 @@ end
 -- {name = value} checked against the declarations, or nil and what is wrong.
 function params.check_values(declared, values)
   local checked = {}
-  for name, value in pairs(values) do
+  for name, value in next, values do
     local p, message = params.find(declared, name)
     if not p then return nil, message end
     checked[name], message = params.check(p, value)

@@ -3,15 +3,18 @@
 -- A second result, out of policies' reach, is the host's half: it opens a policy's object and calls into it.
 local params = require "dt.params"
 
-local error, ipairs, math, next, setmetatable, string = error, ipairs, math, next, setmetatable, string
-local table, type = table, type
-local format, floor = string.format, math.floor
+-- A page may overwrite every table it sees: what is called here is taken once, when this is loaded. What a page gives
+-- is read once, and without its metamethods.
+local error, ipairs, next, setmetatable, type = error, ipairs, next, setmetatable, type
+local concat, exp, floor, format, max = table.concat, math.exp, math.floor, string.format, math.max
+local sort, tointeger = table.sort, math.tointeger
 
 local policy = {}
-local specs = setmetatable({}, { __mode = "k" }) -- policy -> what it was defined with
+local specs = {} -- policy -> what it was defined with
 
 local KEYS = { name = true, doc = true, scope = true, uses = true, params = true, presets = true, check = true }
 local USES = { draft = true, costs = true }
+local MOST_BYTES = 32 * 1024 -- of names, docs, presets and allowed values: the host copies them
 local TAKEN = { init = true, draft = true, observe = true, step = true, costs = true } -- not free for parameters
 
 local function nothing() end
@@ -32,6 +35,20 @@ local function batch_step(self, batch)
   self:observe(batch, outs)
 end
 
+-- Bytes of the texts in a value and in what it holds, and 8 for each other thing.
+local function bytes(value)
+  if type(value) ~= "table" then return type(value) == "string" and #value or 8 end
+  local sum = 0
+  for key, item in next, value do sum = sum + (type(key) == "string" and #key or 0) + bytes(item) end
+  return sum
+end
+
+local function description_bytes(spec)
+  local sum = #spec.name + #spec.doc + bytes(spec.presets)
+  for _, p in ipairs(spec.params) do sum = sum + #p.name + #p.doc + bytes(p.default) + bytes(p.one_of) end
+  return sum
+end
+
 local function text_option(t, key, what)
   local value = t[key]
   if value ~= nil and type(value) ~= "string" then
@@ -42,6 +59,7 @@ end
 
 function policy.define(t)
   if type(t) ~= "table" then error("policy.define: a table of options is expected, got " .. type(t), 2) end
+  t = params.copied(t)
   local what = "policy.define"
   local name = text_option(t, "name", what)
   if not name or name == "" then error("policy.define: name is missing", 2) end
@@ -76,6 +94,10 @@ function policy.define(t)
     if not checked then error(format("%s: preset %s: %s", what, preset, message), 2) end
     spec.presets[preset] = checked
   end
+  local size = description_bytes(spec)
+  if size > MOST_BYTES then
+    error(format("policy.define: names, docs, presets and values are %d bytes, more than %d", size, MOST_BYTES), 2)
+  end
   if t.check ~= nil and type(t.check) ~= "function" then error(what .. ": check is not a function", 2) end
   spec.check = t.check
   local P = { init = nothing, draft = nothing, observe = nothing, step = spec.batch and batch_step or step }
@@ -105,7 +127,7 @@ local Window = {}
 Window.__index = Window
 
 function policy.window(size)
-  size = math.tointeger(size)
+  size = tointeger(size)
   if not size or size < 1 then error("policy.window: size must be an integer of at least 1", 2) end
   return setmetatable({ size = size, count = 0 }, Window)
 end
@@ -124,12 +146,40 @@ function Window:mean()
   if n > 0 then return sum / n end
 end
 
+-- How much surer the draft model should be: `scale` is what tree:sharpen takes, and learn moves it until the likeliest
+-- guess after a token is right as often as its probability says.
+local Sharpen = {}
+Sharpen.__index = Sharpen
+local START, SHARPEST, FLATTEST = 0.7, 0.3, 2 -- targets are larger than drafts, and surer
+local FIRST_STEP, LAST_STEP, SLOWER = 0.2, 0.02, 20 -- of log scale, per guess that was right or wrong for certain
+
+function policy.sharpen() return setmetatable({ scale = START, count = 0 }, Sharpen) end
+
+-- p: what was said of the likeliest child of a node that was accepted; whether it was, too.
+function Sharpen:learn(p, accepted)
+  local size = max(LAST_STEP, FIRST_STEP * SLOWER / (SLOWER + self.count))
+  self.scale = policy.clip(self.scale * exp(size * (p - (accepted and 1 or 0))), SHARPEST, FLATTEST)
+  self.count = self.count + 1
+end
+
+-- The same for all of a verified tree whose nodes come from branch and branch_best.
+function Sharpen:observe(tree)
+  local path = -1 -- depth of the last node seen whose parent was accepted
+  for v = 1, tree:size() do
+    local accepted = tree:accepted(v)
+    if accepted ~= nil and tree:depth(v) > path then
+      path = tree:depth(v)
+      self:learn(exp(tree:logp(v)), accepted)
+    end
+  end
+end
+
 local host = {}
 
 local function preset_names(spec)
   local names = {}
   for name in next, spec.presets do names[#names + 1] = name end
-  table.sort(names)
+  sort(names)
   return names
 end
 
@@ -156,7 +206,7 @@ local function resolve(spec, preset, settings)
     if not chosen then
       local names = preset_names(spec)
       return nil, format("no preset '%s' (%s)", preset,
-                         #names > 0 and "there are: " .. table.concat(names, ", ") or "it has none")
+                         #names > 0 and "there are: " .. concat(names, ", ") or "it has none")
     end
     for name, value in next, chosen do values[name] = value end
   end

@@ -4,12 +4,15 @@
 --
 -- The head
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {what all runs share}, machine, backend,
---   threads, target, draft, draft_dtype (none: left out), cache_dtype, version
+--   threads, target, draft, draft_dtype (none: left out), cache_dtype, version, commit (none: left out), build,
+--   target_hash, draft_hash (hashes of the program's file and of samples of the models' files: lua/identity.h says of
+--   which), began (when, in UTC; the one thing in which a file may differ from who goes on with it)
 -- A run
---   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, preset (none: left out),
---   params {as given}, axes {what arm and prompt stand for in tables and figures: {chars = 200}}, set, prompt (both
---   together name one text), tokens (wanted), repeat (1..), finish_reason, prompt_tokens, stats (those of the result),
---   probability (of runs with a trace: what dt.scatter gives)
+--   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, source (a hash of the
+--   policy's text), preset (none: left out), params {as given}, axes {what arm and prompt stand for in tables and
+--   figures: {chars = 200}}, set, prompt (both together name one text), tokens (wanted), repeat (1..), finish_reason,
+--   prompt_tokens, stats (those of the result), tries (how often it was made, for being disturbed), disturbed (what by,
+--   the last time too), probability (of runs with a trace: what dt.scatter gives)
 --
 --   local file = assert(record.read "sweep.jsonl")        -- { head = {...}, runs = { {...}, ... } }
 --   local plain = record.baseline(file.runs)
@@ -17,16 +20,60 @@
 local core = require "dt.core"
 local json = require "dt.json"
 
-local record = { BASELINE = "ar" }
+local record = { BASELINE = "ar", ANEW = "begin anew with --out and another file" }
 
--- What a line must have: name -> type; "?": may be absent.
-local HEAD = { experiment = "string", protocol = "table", machine = "string", backend = "string", threads = "integer",
-               target = "string", draft = "string?", draft_dtype = "string?", cache_dtype = "string?",
-               version = "string" }
-local RUN = { arm = "string", policy = "string", preset = "string?", params = "table", axes = "table", set = "string",
-              prompt = "string", tokens = "integer", ["repeat"] = "integer", finish_reason = "string",
-              prompt_tokens = "integer", stats = "table" }
-local STATS = { tokens_per_second = "number", output_hash = "string", iterations = "integer" }
+-- Numbers lie within MOST, and what is divided by is not below LEAST: sums, squares and ratios of such are finite.
+local MOST, LEAST = 1e15, 1e-9
+
+local function is_number(x) return math.type(x) and x >= -MOST and x <= MOST end
+local function is_object(x) return type(x) == "table" and not json.is_array(x) end
+local function is_plain(x) return type(x) == "string" or type(x) == "boolean" or is_number(x) end
+
+local function every(t, fits)
+  for _, value in pairs(t) do
+    if not fits(value) then return false end
+  end
+  return true
+end
+
+local function is_list(fits)
+  return function(x) return type(x) == "table" and (next(x) == nil or json.is_array(x)) and every(x, fits) end
+end
+
+-- What a field may be: kind -> what a message calls it, and whether a value is one.
+local KINDS = {
+  string = { "a string", function(x) return type(x) == "string" end },
+  integer = { "an integer from 1 to 1e15", function(x) return math.type(x) == "integer" and x >= 1 and x <= MOST end },
+  number = { "a number from -1e15 to 1e15", is_number },
+  positive = { "a number from 1e-9 to 1e15", function(x) return is_number(x) and x >= LEAST end },
+  object = { "an object", is_object },
+  settings = { "an object of texts, numbers and booleans", function(x) return is_object(x) and every(x, is_plain) end },
+  protocol = { "an object of texts, numbers, booleans and lists of these", function(x)
+    return is_object(x) and every(x, function(value) return is_plain(value) or is_list(is_plain)(value) end)
+  end },
+  depths = { "a list of objects with a number accepted",
+             is_list(function(at) return is_object(at) and is_number(at.accepted) end) },
+  bins = { "a list of objects with numbers sum, n and accepted", is_list(function(bin)
+    return is_object(bin) and is_number(bin.sum) and is_number(bin.n) and is_number(bin.accepted)
+  end) },
+}
+
+-- What a line must have: name -> kind; "?": may be absent.
+local HEAD = { experiment = "string", protocol = "protocol", machine = "string", backend = "string",
+               threads = "integer", target = "string", draft = "string?", draft_dtype = "string?",
+               cache_dtype = "string?", version = "string", commit = "string?", build = "string?",
+               target_hash = "string?", draft_hash = "string?", began = "string?" }
+local TIMES = { prompt = "number", draft = "number", verify = "number", commit = "number", policy = "number",
+                other = "number" }
+local MEMORY = { host = "positive", device = "positive?", weights = "number", caches = "number" }
+local STATS = { tokens_per_second = "positive", output_hash = "string", iterations = "integer", ttft_ms = "number?",
+                tpot_ms = "number?", tokens_per_iteration = "positive?", path_length = "number?", drafted = "number?",
+                accepted = "number?", acceptance_rate = "number?", tree_nodes_mean = "number?",
+                tree_depth_mean = "number?", accepted_by_depth = "depths?" }
+local RUN = { arm = "string", policy = "string", source = "string?", preset = "string?", params = "settings",
+              axes = "settings", set = "string", prompt = "string", tokens = "integer", ["repeat"] = "integer",
+              finish_reason = "string", prompt_tokens = "integer", stats = "object", tries = "integer?",
+              disturbed = "string?", probability = "bins?" }
 
 local function sorted_keys(t)
   local keys = {}
@@ -35,25 +82,30 @@ local function sorted_keys(t)
   return keys
 end
 
--- nil, or what is wrong with the fields of t.
-local function mistake(t, fields)
+-- nil, or what is wrong with the fields of t, which messages call `name` ("stats." or "").
+local function mistake(t, fields, name)
+  if not is_object(t) then return ("%s is not an object"):format(name:sub(1, -2)) end
   for _, key in ipairs(sorted_keys(fields)) do
     local kind, value = fields[key], t[key]
     local optional = kind:sub(-1) == "?"
-    if optional then kind = kind:sub(1, -2) end
-    local fits = type(value) == kind or kind == "integer" and math.type(value) == "integer"
-    if not fits and not (optional and value == nil) then
-      return value == nil and "it has no " .. key
-        or ("%s is not %s %s"):format(key, kind == "integer" and "an" or "a", kind)
-    end
+    local what, fits = table.unpack(KINDS[optional and kind:sub(1, -2) or kind])
+    if value == nil and not optional then return ("it has no %s%s"):format(name, key) end
+    if value ~= nil and not fits(value) then return ("%s%s is not %s"):format(name, key, what) end
   end
+end
+
+local function stats_mistake(stats)
+  return mistake(stats, STATS, "stats.") or stats.time_ms and mistake(stats.time_ms, TIMES, "stats.time_ms.")
+    or stats.peak_memory_bytes and mistake(stats.peak_memory_bytes, MEMORY, "stats.peak_memory_bytes.") or nil
 end
 
 -- nil, or what is wrong with a decoded line.
 local function line_mistake(t, is_head)
   local schema = is_head and "dtrun.runs/1" or "dtrun.run/1"
   if type(t) ~= "table" or t.schema ~= schema then return ("its schema is not %s"):format(schema) end
-  return mistake(t, is_head and HEAD or RUN) or not is_head and mistake(t.stats, STATS) or nil
+  if is_head then return mistake(t, HEAD, "") or mistake(t.protocol, { reference = "string?" }, "protocol.") end
+  return mistake(t, RUN, "") or mistake(t.axes, { sampling = "string?", study = "string?" }, "axes.")
+    or stats_mistake(t.stats)
 end
 
 -- The text of a file, or nil, a message and a code. A device has none.
@@ -73,15 +125,32 @@ end
 
 local ENOENT = 2
 
+-- What a run is compared with plain decoding by: the same text and length.
+function record.case(run) return ("%s\0%s\0%d"):format(run.set, run.prompt, run.tokens) end
+
+-- What tells a run from all others of its file.
+function record.key(run) return ("%s\0%s\0%d"):format(record.case(run), run.arm, run["repeat"]) end
+
+local function doubled(path, number, first, run)
+  return ("%s:%d: the run of line %d again (%s, %s, %d tokens, repeat %d): two programs have written this file, "
+    .. "delete one of the lines"):format(path, number, first, run.arm, run.prompt, run.tokens, run["repeat"])
+end
+
 -- { head =, runs =, whole = bytes up to the end of the last whole line }; head is nil where there is no line.
 local function parse(path, text)
-  local file, number = { runs = {}, whole = 0 }, 0
+  local file, number, line_of = { runs = {}, whole = 0 }, 0, {}
   for line, stop in text:gmatch "([^\n]*)\n()" do
     number = number + 1
     local value, message = json.decode(line)
-    message = not value and message:gsub("line 1: ", "") or value and line_mistake(value, number == 1)
+    message = message and message:gsub("line 1: ", "") or line_mistake(value, number == 1)
     if message then return nil, ("%s:%d: not a line of an experiment: %s"):format(path, number, message) end
-    if number == 1 then file.head = value else file.runs[number - 1] = value end
+    if number == 1 then
+      file.head = value
+    else
+      local key = record.key(value)
+      if line_of[key] then return nil, doubled(path, number, line_of[key], value) end
+      line_of[key], file.runs[number - 1] = number, value
+    end
     file.whole = stop - 1
   end
   return file
@@ -97,7 +166,10 @@ function record.read(path)
   return file, message
 end
 
--- nil, or how two heads differ; the protocol is compared key by key.
+-- What no option brings back.
+local PROGRAM = { commit = true, build = true, version = true, target_hash = true, draft_hash = true }
+
+-- nil, or how two heads differ and what to do about it; the protocol is compared key by key.
 local function difference(old, new)
   local all = {}
   for key in pairs(old) do all[key] = true end
@@ -107,10 +179,22 @@ local function difference(old, new)
     local found
     if key == "protocol" then
       found = difference(a, b)
-    elseif json.encode(a) ~= json.encode(b) then
-      found = ("made with %s = %s, not %s"):format(key, json.encode(a), json.encode(b))
+    elseif key ~= "began" and json.encode(a) ~= json.encode(b) then
+      found = ("made with %s = %s, not %s: %s"):format(key, json.encode(a), json.encode(b), PROGRAM[key]
+        and record.ANEW or "give the same options to go on with it, or another file")
     end
     if found then return found end
+  end
+end
+
+-- nil, or which run is of another text of its policy than those to be added; sources: policy -> { [source] = true }.
+local function other_source(runs, sources)
+  for _, run in ipairs(runs) do
+    local known = sources[run.policy]
+    if known and not known[run.source] then
+      return ("its runs of %s are of another text of that policy (source %s, now %s): %s"):format(run.policy,
+        run.source, next(known), record.ANEW)
+    end
   end
 end
 
@@ -132,14 +216,18 @@ function File:append(run)
 end
 
 -- The file at path to add runs to: a new one, or one with the same head, whose torn line is cut off. With path = nil
--- the runs are kept in memory only. nil and a message where the file cannot be gone on with; with "device" behind them
--- where the disk takes no more.
-function record.open(path, head)
+-- the runs are kept in memory only. nil and a message where the file cannot be gone on with, also because another
+-- process does; with "device" behind them where the disk takes no more. The file is this process's until that ends,
+-- however it does. sources, or nil: of which texts the policies are whose runs will be added, policy ->
+-- { [source] = true }; a file with runs of others is refused.
+function record.open(path, head, sources)
   head.schema = "dtrun.runs/1"
   local message = line_mistake(head, true)
   if message then error("record: the head: " .. message, 2) end
   if not path then return setmetatable({ head = head, runs = {} }, File) end
-  local text, code
+  local ok, text, code
+  ok, message = core.lock(path)
+  if not ok then return nil, message end
   text, message, code = contents(path)
   if not text and code ~= ENOENT then return nil, message end
   text = text or ""
@@ -147,20 +235,14 @@ function record.open(path, head)
   file, message = parse(path, text)
   if not file then return nil, message end
   if file.head then
-    local differs = difference(file.head, head)
-    if differs then
-      return nil, ("%s: %s: give the same options to go on with it, or another file"):format(path, differs)
-    end
+    local differs = difference(file.head, head) or other_source(file.runs, sources or {})
+    if differs then return nil, ("%s: %s"):format(path, differs) end
   end
-  local ok = true
   if file.whole < #text then ok, message = core.truncate(path, file.whole) end
   if ok and not file.head then ok, message = core.append(path, json.encode(head)) end
   if not ok then return nil, message, "device" end
-  return setmetatable({ path = path, head = head, runs = file.runs }, File)
+  return setmetatable({ path = path, head = file.head or head, runs = file.runs }, File)
 end
-
--- What a run is compared with plain decoding by: the same text and length.
-function record.case(run) return ("%s\0%s\0%d"):format(run.set, run.prompt, run.tokens) end
 
 -- A function from a run to the plain run that it is compared with: of the same text and length, and of the same repeat
 -- where there is one, else the first; nil where plain decoding is missing.
@@ -178,6 +260,19 @@ function record.baseline(runs, arm)
     local found = plain[record.case(run)]
     return found and (found[run["repeat"]] or found.first)
   end
+end
+
+-- What is to be said of runs that others disturbed, or nil.
+function record.disturbance(runs)
+  local again, still, why = 0, 0, nil
+  for _, run in ipairs(runs) do
+    if (run.tries or 1) > 1 then again = again + 1 end
+    if run.disturbed then still, why = still + 1, run.disturbed end
+  end
+  if again == 0 then return nil end
+  return ("The machine was busy: %d of %d runs were disturbed and made again; %s."):format(again, #runs, still > 0
+    and ("%d were disturbed each time (one was %s) and count nevertheless"):format(still, why)
+    or "all of them succeeded undisturbed")
 end
 
 -- How many times as fast as plain decoding; nil where there is none to compare with.

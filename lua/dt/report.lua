@@ -5,6 +5,7 @@ local charts = require "dt.charts"
 local figure = require "dt.figure"
 local page = require "dt.page"
 local params = require "dt.params"
+local record = require "dt.record"
 local shell = require "dt.shell"
 local summary = require "dt.summary"
 
@@ -14,6 +15,7 @@ local MOST_ROWS = 24  -- of a table; where there are more arms, the fastest are 
 local MOST_BARS = 12  -- of a figure; where there are more arms, some of the fastest of each kind are shown
 local EACH_KIND = 3
 local MOST_HEAT_MAPS = 6
+local MOST_PAIRS = 6  -- arms of a table of pairs
 -- What the axes are called.
 local SCALES = { tokens = "tokens generated", chars = "characters of prompt", batch = "sequences at once" }
 
@@ -54,6 +56,10 @@ local MEMORY = {
 }
 local TIME = {}
 for i, part in ipairs(summary.PARTS) do TIME[i] = { part, part, plain "%.4f" } end
+local EVERYTHING = {}
+for _, columns in ipairs { SPEED, VERIFICATION, TIME, MEMORY } do
+  table.move(columns, 1, #columns, #EVERYTHING + 1, EVERYTHING)
+end
 
 -- ---- tables --------------------------------------------------------------------------------------------------------
 
@@ -90,8 +96,8 @@ end
 
 local function facts(head)
   local t = { facts = true, columns = { "", "" }, rows = {} }
-  for _, name in ipairs { "machine", "backend", "threads", "target", "draft", "draft_dtype", "cache_dtype",
-                         "version" } do
+  for _, name in ipairs { "began", "machine", "backend", "threads", "target", "draft", "draft_dtype", "cache_dtype",
+                         "version", "commit", "build", "target_hash", "draft_hash" } do
     if head[name] ~= nil then t.rows[#t.rows + 1] = { name, tostring(head[name]) } end
   end
   local names = {}
@@ -129,6 +135,27 @@ local function views_of(s)
   return views
 end
 
+-- Whether a ratio is told from 1: its interval does not hold it.
+local function is_told(d) return d and d.low and (d.low > 1 or d.high < 1) end
+
+-- The fastest arm, where it is told from the next on the same texts and from plain decoding; else what is not told
+-- apart.
+local function headline(s, view)
+  local ranked = s:ranked(s.arms, view.where)
+  local best, second = ranked[1], ranked[2]
+  local function speedup(arm) return s:describe("speedup", summary.with(view.where, { arm = arm.label })) end
+  local lead = second and s:describe("against", summary.with(view.where, { arm = best.label }), second.label)
+  if not lead then return nil end
+  local both = ("%s %s and %s %s"):format(best.label, ratio(speedup(best)), second.label, ratio(speedup(second)))
+  if not lead.low then return ("On %s there are too few texts for an interval: %s."):format(view.label, both) end
+  if not is_told(lead) or not best.plain and not is_told(speedup(best)) then
+    return ("No fastest is told on %s: %s; the one by the other on the same texts is %s."):format(view.label, both,
+      ratio(lead))
+  end
+  return ("Fastest on %s: %s %s, that is %s of the next on the same texts, %s."):format(view.label, best.label,
+    ratio(speedup(best)), ratio(lead), second.label)
+end
+
 local function findings(document, s, views)
   if not s.arms[1].plain then
     return add(document, "text", "Plain decoding was not run, so there are no speed-ups.")
@@ -137,14 +164,7 @@ local function findings(document, s, views)
     views = {}
     for i, set in ipairs(s.sets) do views[i] = { label = set, where = { set = set } } end
   end
-  for _, view in ipairs(views) do
-    local ranked, found = s:ranked(s.arms, view.where), {}
-    for i = 1, math.min(3, #ranked) do
-      local d = s:describe("speedup", summary.with(view.where, { arm = ranked[i].label }))
-      found[i] = ("%s %s"):format(ranked[i].label, ratio(d))
-    end
-    add(document, "text", ("Fastest on %s: %s."):format(view.label, table.concat(found, ", then ")))
-  end
+  for _, view in ipairs(views) do add(document, "text", headline(s, view)) end
 end
 
 local function speed_tables(document, s, views, rows)
@@ -198,6 +218,27 @@ local function speed_section(document, s, stem, views, rows)
     local own, of = arms.key and stem .. "-" .. g or stem, arms.key and ", " .. arms.key or ""
     if #s.scales == 0 then speed_bars(document, s, shown, own, of) end
     speed_lines(document, s, shown, views, own, of)
+  end
+end
+
+-- Each arm's speed over each other's; of texts, those that both have run.
+local function pair_section(document, s, views)
+  if #s.arms < 3 or not s.arms[1].plain then return end
+  add(document, "heading", "Pairs")
+  add(document, "text", ("How many times as fast each row is as each column: the mean ratio on the same texts, with "
+    .. "its 95 %% interval; ~ where that holds 1, so that the two are not told apart. Plain decoding and the fastest "
+    .. "others, at most %d of %d."):format(MOST_PAIRS, #s.arms))
+  for _, view in ipairs(views) do
+    local arms, t = s:few(s.arms, MOST_PAIRS), { columns = { "" }, rows = {} }
+    for i, arm in ipairs(arms) do
+      t.columns[i + 1], t.rows[i] = arm.label, { arm.label }
+      for k, other in ipairs(arms) do
+        local d = k ~= i and s:describe("against", summary.with(view.where, { arm = arm.label }), other.label) or nil
+        t.rows[i][k + 1] = ratio(d) .. (d and not is_told(d) and " ~" or "")
+      end
+    end
+    add(document, "text", view.label .. ":")
+    add(document, "table", t)
   end
 end
 
@@ -263,16 +304,18 @@ local function settings_section(document, s, stem)
   end
 end
 
-local function add_experiment(document, file, stem)
-  local s = summary.new(file)
+local function add_arms(document, file, s, stem)
   local views, rows, shown = views_of(s), s:few(s.arms, MOST_ROWS), s:few(s.arms, MOST_BARS, EACH_KIND)
-  add(document, "heading", "What was run: " .. file.head.experiment)
-  add(document, "table", facts(file.head))
   findings(document, s, views)
   if #rows < #s.arms then
     add(document, "text", ("The tables show the %d fastest of %d arms."):format(#rows, #s.arms))
   end
+  if #shown < #s.arms then
+    add(document, "text", ("Figures of arms show %d of %d: plain decoding and the fastest others, at most %d of a "
+      .. "kind; report.csv has all."):format(#shown, #s.arms, EACH_KIND))
+  end
   speed_section(document, s, stem, views, rows)
+  pair_section(document, s, views)
   verification_section(document, s, stem, views, rows, shown)
   time_section(document, s, stem, rows, shown)
   settings_section(document, s, stem)
@@ -281,11 +324,37 @@ local function add_experiment(document, file, stem)
     add(document, "text", "At most, every run in a process of its own, so that its speeds are those of cold caches.")
     add(document, "table", arm_table(s, rows, {}, MEMORY))
   end
+end
+
+local function add_experiment(document, file, stem)
+  local s = summary.new(file)
+  add(document, "heading", "What was run: " .. file.head.experiment)
+  add(document, "table", facts(file.head))
+  add(document, "text", record.disturbance(file.runs))
+  if #s.arms > 0 then add_arms(document, file, s, stem) end
   if #s.traced > 0 then
     add(document, "heading", "Probability")
     add(document, "figure", charts.probability(s, { name = stem .. "-probability",
       title = "Accepted length by summed probability", xlabel = "sum of the path probabilities of the verified nodes",
       ylabel = "accepted nodes per iteration" }))
+  end
+end
+
+local MOST_NAME = 100 -- of characters, before what tells two figures apart
+
+-- Figures are files: whatever sets and settings are called, each has a name that may be one, and its own.
+local function name_figures(document)
+  local taken = {}
+  for _, item in ipairs(document) do
+    if item.figure then
+      local cut, number = item.figure.name:gsub("[^%w_-]", "-"):sub(1, MOST_NAME), 1
+      local name = cut
+      while taken[name] do
+        number = number + 1
+        name = ("%s-%d"):format(cut, number)
+      end
+      item.figure.name, taken[name] = name, true
+    end
   end
 end
 
@@ -295,6 +364,7 @@ function report.document(files, names)
   for i, file in ipairs(files) do titles[i] = file.head.experiment end
   local document = { title = table.concat(titles, ", ") }
   for i, file in ipairs(files) do add_experiment(document, file, names[i]) end
+  name_figures(document)
   return document
 end
 
@@ -316,8 +386,31 @@ local function contents(path)
   return text
 end
 
--- The report on files, read from paths, into a folder (nil: the first path without .jsonl): report.md, report.html and
--- the figures. The folder, and one line where figures could not be drawn; or nil and a message.
+-- Numbers for other programs, as CSV: of every arm each metric, over all texts and by set.
+local function numbers(files)
+  local lines = { "experiment,set,arm,metric,n,mean,deviation,low,high" }
+  local function quoted(text) return '"' .. text:gsub("%c", " "):gsub('"', '""') .. '"' end
+  local function number(x) return x and ("%.10g"):format(x) or "" end
+  for _, file in ipairs(files) do
+    local s = summary.new(file)
+    for _, set in ipairs { "", table.unpack(s.sets) } do
+      for _, arm in ipairs(s.arms) do
+        for _, column in ipairs(EVERYTHING) do
+          local d = s:describe(column[2], { arm = arm.label, set = set ~= "" and set or nil })
+          if d then
+            lines[#lines + 1] = table.concat({ quoted(file.head.experiment), quoted(set), quoted(arm.label), column[2],
+              d.n, number(d.mean), number(d.deviation), number(d.low), number(d.high) }, ",")
+          end
+        end
+      end
+    end
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- The report on files, read from paths, into a folder (nil: the first path without .jsonl): report.md, report.html,
+-- report.tex (the tables), report.csv (all numbers) and the figures. The folder, and one line where figures could not
+-- be drawn; or nil and a message.
 function report.write(files, paths, folder)
   local bare = paths[1]:gsub("%.jsonl$", "")
   folder = folder or bare ~= paths[1] and bare or bare .. "-report"
@@ -331,8 +424,10 @@ function report.write(files, paths, folder)
   local drawn, why = figure.draw(figures, folder)
   if drawn == nil then return nil, why end
   local ok
-  ok, message = write(folder .. "/report.md", page.markdown(document, drawn))
-  if not ok then return nil, message end
+  for name, text in pairs { md = page.markdown(document, drawn), tex = page.latex(document), csv = numbers(files) } do
+    ok, message = write(("%s/report.%s"):format(folder, name), text)
+    if not ok then return nil, message end
+  end
   ok, message = write(folder .. "/report.html", page.html(document, function(f)
     return drawn and contents(("%s/%s.svg"):format(folder, f.name))
   end))

@@ -11,9 +11,9 @@ local summary = {}
 
 -- What the texts' acceptance rate divides the tokens per iteration by: the most that the paper's tree can commit.
 local PAPER_DEPTH = {
-  linear = function(p) return p.K end,
-  fixed_tree = function(p) return p.D and p.D + 2 end,
-  dynatree = function(p) return p.D0 and p.D0 + 2 end,
+  linear = function(p) return math.tointeger(p.K) end,
+  fixed_tree = function(p) return math.tointeger(p.D) and p.D + 2 end,
+  dynatree = function(p) return math.tointeger(p.D0) and p.D0 + 2 end,
 }
 
 summary.PARTS = { "prompt", "draft", "verify", "commit", "policy", "other" } -- of time_ms
@@ -30,7 +30,7 @@ local METRICS = {
   paper_acceptance = function(run)
     local depth = PAPER_DEPTH[run.policy]
     local most = depth and depth(run.params)
-    return most and run.stats.tokens_per_iteration and run.stats.tokens_per_iteration / most
+    return most and most >= 1 and run.stats.tokens_per_iteration and run.stats.tokens_per_iteration / most
   end,
   nodes = function(run) return run.stats.tree_nodes_mean end,
   depth = function(run) return run.stats.tree_depth_mean end,

@@ -111,7 +111,7 @@ function sweep.rank(runs)
       arm.n = arm.n + 1
       arm.speedup = arm.speedup + ratio
       for _, key in ipairs { "tokens_per_iteration", "tokens_per_second", "drafted", "accepted" } do
-        arm[key] = arm[key] + run.stats[key]
+        arm[key] = arm[key] + (run.stats[key] or 0)
       end
     end
   end

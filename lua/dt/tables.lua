@@ -18,7 +18,7 @@ function tables.markdown(t)
   local rows, width = {}, {}
   for i = 0, #t.rows do
     local cells = {}
-    for c, cell in ipairs(i == 0 and t.columns or t.rows[i]) do cells[c] = cell:gsub("|", "\\|") end
+    for c, cell in ipairs(i == 0 and t.columns or t.rows[i]) do cells[c] = cell:gsub("%c", " "):gsub("|", "\\|") end
     rows[i + 1] = cells
   end
   for c in ipairs(t.columns) do
@@ -49,6 +49,24 @@ function tables.html(t)
   end
   out[#out + 1] = "</table>\n"
   return table.concat(out)
+end
+
+local LATEX = { ["\\"] = "\\textbackslash{}", ["~"] = "\\textasciitilde{}", ["^"] = "\\textasciicircum{}" }
+for special in ("#$%&_{}"):gmatch "." do LATEX[special] = "\\" .. special end
+
+local function latex_text(text) return (text:gsub("%c", " "):gsub("[\\~^#$%%&_{}]", LATEX):gsub("±", "$\\pm$")) end
+
+-- As a tabular of LaTeX with the package booktabs.
+function tables.latex(t)
+  local lines = { "\\begin{tabular}{l" .. ("r"):rep(#t.columns - 1) .. "}", "\\toprule" }
+  for i = 0, #t.rows do
+    local cells = {}
+    for c, cell in ipairs(i == 0 and t.columns or t.rows[i]) do cells[c] = latex_text(cell) end
+    lines[#lines + 1] = table.concat(cells, " & ") .. " \\\\"
+    if i == 0 then lines[#lines + 1] = "\\midrule" end
+  end
+  lines[#lines + 1] = "\\bottomrule\n\\end{tabular}\n"
+  return table.concat(lines, "\n")
 end
 
 return tables

@@ -9,6 +9,24 @@ local trace = {}
 
 local function is_text(value) return type(value) == "string" end
 
+local function is_optional(value, kind) return value == nil or (math.type(value) or type(value)) == kind end
+
+local function is_number(value) return value == nil or type(value) == "number" end
+
+local function is_head(entry)
+  if entry.schema ~= "dtrun.trace/1" or not is_text(entry.prompt) or not is_text(entry.policy) then return false end
+  for _, value in pairs(type(entry.params) == "table" and entry.params or {}) do
+    if type(value) == "table" then return false end
+  end
+  return is_optional(entry.params, "table") and is_optional(entry.target, "string")
+    and is_optional(entry.draft, "string") and is_optional(entry.backend, "string")
+    and is_optional(entry.threads, "integer")
+end
+
+local function is_ending(entry)
+  return is_text(entry.finish_reason) and math.type(entry.tokens) == "integer" and type(entry.total_ms) == "number"
+end
+
 local function is_token(t) return type(t) == "table" and is_text(t.text) and math.type(t.token) == "integer" end
 
 -- What is wrong with a line about an iteration, or nil.
@@ -20,6 +38,12 @@ local function flaw(entry)
     if i > 1 and (math.type(parent) ~= "integer" or parent < 0 or parent >= node.id or type(node.p) ~= "number") then
       return ("node %d has no parent before it, or no p"):format(node.id)
     end
+    if not (is_number(node.logp) and is_number(node.confidence) and is_number(node.entropy)) then
+      return ("node %d: logp, confidence or entropy is no number"):format(node.id)
+    end
+    if not (is_optional(node.kept, "boolean") and is_optional(node.accepted, "boolean")) then
+      return ("node %d: kept or accepted is not true or false"):format(node.id)
+    end
   end
   if not is_token(entry.bonus) then return "no bonus token" end
   if type(entry.committed) ~= "table" then return "no committed tokens" end
@@ -28,6 +52,9 @@ local function flaw(entry)
   end
   for _, part in ipairs { "draft", "verify", "commit", "policy" } do
     if type(entry.ms) ~= "table" or type(entry.ms[part]) ~= "number" then return "no ms." .. part end
+  end
+  if not (is_number(entry.iteration) and is_number(entry.rollbacks)) then
+    return "iteration or rollbacks is no number"
   end
 end
 
@@ -42,10 +69,10 @@ function trace.read(path)
     if type(entry) ~= "table" then
       wrong = wrong or "not an object"
     elseif number == 1 then
-      if entry.schema == "dtrun.trace/1" and is_text(entry.prompt) and is_text(entry.policy) then found.head = entry end
+      if is_head(entry) then found.head = entry end
       if not found.head then break end
     elseif entry.finish_reason then
-      found.ending = entry
+      if is_ending(entry) then found.ending = entry else wrong = "an end without tokens, total_ms or finish_reason" end
     else
       wrong = flaw(entry)
       if not wrong then table.insert(found.iterations, entry) end
@@ -125,7 +152,7 @@ edge [tailport=e headport=w]
 ]]
 
 -- One iteration's tree in the language of dot; names[dot's name of a node] is what its tooltip says.
-local function graph_of(iteration)
+function trace.graph(iteration)
   local out, names, last = { GRAPH }, {}, 0
   local function node(name, label, class, tip)
     out[#out + 1] = ("%s [label=%s class=%s]\n"):format(name, quote(label), quote(class))
@@ -192,7 +219,7 @@ end
 -- The drawings of all iterations, by one run of dot; or nil and a message.
 function trace.draw(iterations)
   local graphs, names = {}, {}
-  for i, iteration in ipairs(iterations) do graphs[i], names[i] = graph_of(iteration) end
+  for i, iteration in ipairs(iterations) do graphs[i], names[i] = trace.graph(iteration) end
   local source, target = os.tmpname(), os.tmpname()
   local file = assert(io.open(source, "wb"))
   file:write(table.concat(graphs))

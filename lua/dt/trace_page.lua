@@ -187,7 +187,7 @@ function show(i) {
   const drawing = tree.firstElementChild, box = drawing.viewBox.baseVal;
   drawing.setAttribute("width", box.width * SCALE);
   drawing.setAttribute("height", box.height * SCALE);
-  centre(tree, [...tree.querySelectorAll("g.accepted, g.root")].pop());
+  centre(tree, tree.querySelector("g.root"));
   centre(byId("text"), blocks[at]);
   numbers(at);
   history.replaceState(null, "", "#" + (at + 1));

@@ -174,11 +174,14 @@ end
 
 -- Writes the preset `tuned` of a policy for this pair and machine. The file's path, or nil, a message and "device".
 function tune.save(pair, policy, setting, found)
+  local identity = pair:identity()
   local path, message = core.save_tuned(pair, policy, json.encode({
-    schema = "dtrun.preset/1", policy = policy, preset = "tuned", params = setting, machine = core.machine,
+    schema = "dtrun.preset/1", policy = policy, source = pair:policy({ policy = policy }).source, preset = "tuned",
+    params = setting, machine = core.machine,
     backend = pair.backend, threads = pair.threads, target = pair.target.path,
     draft = pair.draft and pair.draft.path or nil, draft_dtype = pair.draft_dtype, cache_dtype = pair.cache_dtype,
-    version = core.version, speedup = found,
+    version = core.version, commit = identity.commit, build = identity.build, target_hash = identity.target_hash,
+    draft_hash = identity.draft_hash, speedup = found,
   }, true) .. "\n")
   return path, message, "device"
 end

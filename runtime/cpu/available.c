@@ -22,5 +22,7 @@ size_t cpu_bytes_free(const dt_backend *b) {
   if (read_number("/sys/fs/cgroup/memory.max", "%llu", &most) &&
       read_number("/sys/fs/cgroup/memory.current", "%llu", &used))
     group = used < most ? most - used : 0;
+  if (group != SIZE_MAX && read_number("/sys/fs/cgroup/memory.stat", "file %llu", &used))
+    group += used; /* can be freed */
   return (size_t)(available < group ? available : group);
 }

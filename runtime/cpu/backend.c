@@ -27,11 +27,15 @@ static void populate(const cpu_member *me, void *context) {
     madvise(arena->base + (size_t)first * HUGE_PAGE, (size_t)(last - first) * HUGE_PAGE, MADV_POPULATE_WRITE);
 }
 
-dt_status cpu_arena_open(cpu_arena *arena, const char *what, int threads, size_t *account, dt_error *err) {
+dt_status cpu_arena_open(cpu_arena *arena, const char *what, cpu_team *team, size_t *account, dt_error *err) {
   arena->size = arena->used ? arena->used : 64;
   arena->used = 0;
   if (arena->size >= HUGE_PAGE) arena->size = (arena->size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
   size_t mapped = arena->size + (arena->size >= HUGE_PAGE ? HUGE_PAGE : 0);
+  size_t left = cpu_bytes_free(NULL);
+  if (arena->size > left)
+    return dt_fail(err, DT_ENOMEM, "out of memory: %s need%s %.3g GiB and %.3g are free", what,
+                   what[strlen(what) - 1] == 's' ? "" : "s", (double)arena->size / (1 << 30), (double)left / (1 << 30));
   char *p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return dt_fail_memory(err, what, arena->size);
   if (arena->size >= HUGE_PAGE) { /* begin at a huge page, and give back what is left at both ends */
@@ -42,7 +46,7 @@ dt_status cpu_arena_open(cpu_arena *arena, const char *what, int threads, size_t
     madvise(p, arena->size, MADV_HUGEPAGE); /* a wish: it is only slower without */
   }
   arena->base = p;
-  cpu_team_run(threads, populate, arena);
+  if (team) cpu_team_run(team, populate, arena);
   *account += arena->size;
   return DT_OK;
 }
@@ -57,6 +61,8 @@ void cpu_arena_close(cpu_arena *arena, size_t *account) {
 static bool cpu_present(void) { return true; }
 
 static const char *const CACHE_DTYPES[] = {"f32", "f16", NULL};
+#define NAME(name) #name,
+static const char *const WEIGHT_DTYPES[] = {CPU_ROUNDED_FORMATS(NAME) "f32", NULL};
 
 static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
   const cpu_kernels *kernels = cpu_find_kernels(options->variant, err);
@@ -69,13 +75,22 @@ static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, d
   b->threads = options->threads;
   b->caches_f16 = options->cache_dtype && strcmp(options->cache_dtype, "f16") == 0;
   snprintf(b->description, sizeof b->description, "cpu:%s", kernels->name);
-  *out = b;
-  return DT_OK;
+  dt_status status = cpu_team_open(b->threads, &b->team, err);
+  if (status == DT_OK)
+    *out = b;
+  else
+    free(b);
+  return status;
 }
 
-static void cpu_close(dt_backend *b) { free(b); }
+static void cpu_close(dt_backend *b) {
+  cpu_team_close(b->team);
+  free(b);
+}
 
 static const char *cpu_describe(const dt_backend *b) { return b->description; }
+
+static const char *cpu_weight_dtype(const dt_weights *w) { return w->stored; }
 
 static dt_memory cpu_memory(const dt_backend *b) { return b->memory; }
 
@@ -114,13 +129,13 @@ static double cpu_read_bandwidth(dt_backend *b) {
   if (cache <= 0) cache = 32 << 20;
   size_t bytes = 4 * (size_t)cache, account = 0;
   cpu_arena arena = {.used = bytes};
-  if (cpu_arena_open(&arena, "the bandwidth probe", b->threads, &account, NULL) != DT_OK) return 0.0;
+  if (cpu_arena_open(&arena, "the bandwidth probe", b->team, &account, NULL) != DT_OK) return 0.0;
   probe p = {b->kernels, (float *)arena.base, (int)(bytes / sizeof(float) / PROBE_CHUNK), 0.0f};
-  cpu_team_run(b->threads, probe_fill, &p);
+  cpu_team_run(b->team, probe_fill, &p);
   double best = 0.0;
   for (int i = 0; i < 3; i++) {
     double start = now();
-    cpu_team_run(b->threads, probe_read, &p);
+    cpu_team_run(b->team, probe_read, &p);
     double rate = (double)p.chunks * PROBE_CHUNK * sizeof(float) / (now() - start);
     if (rate > best) best = rate;
   }
@@ -131,11 +146,13 @@ static double cpu_read_bandwidth(dt_backend *b) {
 const dt_backend_ops dt_cpu_ops = {
     .name = "cpu",
     .cache_dtypes = CACHE_DTYPES,
+    .weight_dtypes = WEIGHT_DTYPES,
     .present = cpu_present,
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
     .upload = cpu_upload,
+    .weight_dtype = cpu_weight_dtype,
     .free_weights = cpu_free_weights,
     .cache_bytes = cpu_cache_bytes,
     .bytes_free = cpu_bytes_free,

@@ -13,7 +13,7 @@ struct dt_snapshot {
 };
 
 size_t cpu_cache_bytes(const dt_weights *w, int slots) {
-  return (size_t)w->layers * 2 * (size_t)w->kv_heads * (size_t)slots * cpu_row_bytes(w);
+  return (size_t)w->shape.layers * 2 * (size_t)w->shape.kv_heads * (size_t)slots * cpu_row_bytes(w);
 }
 
 static void layout(dt_cache *c) {
@@ -33,9 +33,9 @@ dt_status cpu_create_cache(dt_weights *w, int sequences, int slots, dt_cache **o
   c->slots = slots;
   c->ldscores = ((size_t)slots + 15) & ~(size_t)15;
   layout(c);
-  dt_status status = cpu_arena_open(&c->cache_arena, "the cache", w->backend->threads, &w->backend->memory.caches, err);
+  dt_status status = cpu_arena_open(&c->cache_arena, "the cache", NULL, &w->backend->memory.caches, err);
   if (status == DT_OK)
-    status = cpu_arena_open(&c->scratch_arena, "scratch", w->backend->threads, &w->backend->memory.scratch, err);
+    status = cpu_arena_open(&c->scratch_arena, "scratch", w->backend->team, &w->backend->memory.scratch, err);
   if (status != DT_OK) {
     cpu_free_cache(c);
     return status;
@@ -53,7 +53,7 @@ void cpu_free_cache(dt_cache *c) {
 }
 
 /* The heads' rows of a sequence, keys and values of all layers: as many as this, one behind the other. */
-static int heads_of(const dt_cache *c) { return c->weights->layers * 2 * c->weights->kv_heads; }
+static int heads_of(const dt_cache *c) { return c->weights->shape.layers * 2 * c->weights->shape.kv_heads; }
 
 dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {
   dt_status status = check_slots("move", sequence, from, n, cpu_limits(c), err);
@@ -76,7 +76,7 @@ dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out
   size_t bytes = (size_t)heads_of(c) * part;
   dt_snapshot *s = malloc(sizeof *s + bytes);
   if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s + bytes);
-  *s = (dt_snapshot){w->layers, w->kv_heads, n, row, bytes, &w->backend->memory.caches};
+  *s = (dt_snapshot){w->shape.layers, w->shape.kv_heads, n, row, bytes, &w->backend->memory.caches};
   const char *rows = cpu_rows_of(c, sequence, 0, 0, 0);
   for (int h = 0; h < heads_of(c); h++) memcpy(s->data + (size_t)h * part, rows + (size_t)h * stride, part);
   *s->account += bytes;
@@ -88,7 +88,7 @@ dt_status cpu_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error 
   dt_status status = check_slots("restore", sequence, NULL, 0, cpu_limits(c), err);
   if (status != DT_OK) return status;
   const dt_weights *w = c->weights;
-  if (s->layers != w->layers || s->kv_heads != w->kv_heads || s->row != cpu_row_bytes(w))
+  if (s->layers != w->shape.layers || s->kv_heads != w->shape.kv_heads || s->row != cpu_row_bytes(w))
     return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
   if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
   size_t part = (size_t)s->n * s->row, stride = (size_t)c->slots * s->row;

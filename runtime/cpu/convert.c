@@ -1,24 +1,7 @@
-/* Rows of 16-bit or 32-bit numbers to f32 and back to f16, and the streaming sum that measures the read bandwidth. */
+/* Rows of f32 to f16, functions over arrays, and the streaming sum that measures the read bandwidth. */
 #include "variant.h"
 
 #include "vmath.h"
-
-void V(cpu_widen)(const void *row, dt_dtype dtype, int n, float *out) {
-  int i = 0;
-  if (dtype == DT_F32) {
-    memcpy(out, row, (size_t)n * sizeof *out);
-    return;
-  }
-  const uint16_t *p = row;
-  for (; i + 16 <= n; i += 16) v_store(out + i, dtype == DT_F16 ? v_load_f16(p + i) : v_load_bf16(p + i));
-  if (i < n) {
-    uint16_t tail[16] = {0};
-    float wide[16];
-    memcpy(tail, p + i, (size_t)(n - i) * sizeof *tail);
-    v_store(wide, dtype == DT_F16 ? v_load_f16(tail) : v_load_bf16(tail));
-    memcpy(out + i, wide, (size_t)(n - i) * sizeof *out);
-  }
-}
 
 void V(cpu_narrow)(const float *row, int n, uint16_t *out) {
   for (int i = 0; i < n; i += 16) v_store_f16(out + i, v_load(row + i));

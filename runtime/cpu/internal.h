@@ -9,6 +9,7 @@
 struct dt_backend {
   const cpu_kernels *kernels;
   int threads;
+  cpu_team *team;
   bool caches_f16; /* else f32 */
   char description[32];
   dt_memory memory;
@@ -21,54 +22,64 @@ typedef struct {
 } cpu_arena;
 
 void *cpu_take(cpu_arena *arena, size_t bytes); /* aligned to 64; NULL while measuring */
-/* Zeroed pages for arena->used bytes (huge ones if that is worth it), counted in *account; starts the layout anew. */
-dt_status cpu_arena_open(cpu_arena *arena, const char *what, int threads, size_t *account, dt_error *err);
+/* Zeroed pages for arena->used bytes (huge ones if that is worth it), counted in *account; starts the layout anew. Without a
+ * team they are taken when they are first written. DT_ENOMEM says what is needed and what is free. */
+dt_status cpu_arena_open(cpu_arena *arena, const char *what, cpu_team *, size_t *account, dt_error *err);
 void cpu_arena_close(cpu_arena *arena, size_t *account);
 
 typedef struct {
   float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [H], the biases may be NULL */
-  cpu_matrix qkv;  /* outputs: the query heads, the key heads, the value heads, each padded to `dim` */
-  cpu_matrix up;   /* with a gate: panels of 16 gates and the 16 outputs they gate */
+  float *q_norm, *k_norm;                         /* [head_dim], may be NULL */
+  cpu_matrix q, k, v;                             /* outputs: heads, each padded to `dim` */
+  cpu_matrix up;                                  /* with a gate: panels of 16 gates and the 16 outputs they gate */
   cpu_matrix o;    /* parallel residual: the attention output and the MLP's inner row, side by side, are its input */
   cpu_matrix down; /* sequential residual only */
 } cpu_layer;
 
+typedef struct cpu_chunk cpu_chunk; /* chunk.h */
+
 struct dt_weights {
   dt_backend *backend;
-  int vocab, hidden, layers, heads, kv_heads, context, rotary_dims;
-  int dim;     /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
-  float scale; /* head_dim^-0.5 */
-  float norm_eps;
-  dt_norm_kind norm;
-  dt_act_kind act;
-  bool parallel, gated;
+  dt_shape shape;
+  void (*run_layer)(const cpu_chunk *, int layer); /* with a parallel residual, or a sequential one */
+  int dim;          /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
+  float scale;      /* head_dim^-0.5 */
   cpu_layer *layer; /* [layers] */
   float *final_norm, *final_norm_bias;
-  void *embed; /* [vocab][hidden] as in the file */
+  void *embed; /* [vocab][hidden] as in the file; NULL: the rows of unembed, of which they are exact copies */
   dt_dtype embed_dtype;
   cpu_matrix unembed;
-  float *cosine, *sine; /* [context][rotary_dims / 2] */
+  const char *stored; /* the name of its matrices' format, "mixed" where there are several */
+  float *inv_freq;    /* [rotary_dims / 2] */
 
   /* Scratch of a chunk of at most CPU_ROWS rows; leading dimensions in numbers. */
   size_t ldx, ldqkv, ldcat;
-  float *x;      /* [CPU_ROWS][ldx] the residual stream */
-  float *normed; /* [2][CPU_ROWS][ldx] */
-  float *own;    /* [threads][2][CPU_OWN_NORMS][ldx] norms a thread computes for itself */
-  float *qkv;    /* [CPU_ROWS][ldqkv] */
+  int keys_at, values_at; /* in a row of qkv */
+  float *x;               /* [CPU_ROWS][ldx] the residual stream */
+  float *normed;          /* [2][CPU_ROWS][ldx] */
+  float *own;             /* [threads][2][CPU_OWN_ROWS][ldx] norms a thread computes for itself */
+  float *qkv;             /* [CPU_ROWS][ldqkv] */
+  float *angles; /* [2][CPU_ROWS][rotary_dims] cosines, then sines of the rows' positions; of two chunks in turn */
   float *cat;    /* [CPU_ROWS][ldcat] attention output, then the MLP's inner row */
   float *sums;   /* [threads][CPU_ROWS][CPU_LOGIT_BLOCK] */
   cpu_top *top;  /* [threads][CPU_ROWS] */
-  float *parts;  /* [CPU_ROWS][3][ldparts] */
+  float *parts;  /* [CPU_ROWS][2][3][ldparts] of the softmax of the scores, and of that of the logits */
   size_t ldparts;
-  cpu_rows8 rounded; /* [threads][blocks] rows for int8 weights; without those no blocks */
-  size_t blocks;
+  float *heads; /* [threads][CPU_ATTENTION_ROWS][dim] attention output with padded heads */
+  /* Rows of x as formats want them, of prepared_bytes each, for up to CPU_PRODUCTS products at once. */
+  char *prepared;     /* [CPU_PRODUCTS][CPU_ROWS] */
+  char *own_prepared; /* [threads][CPU_PRODUCTS][CPU_OWN_ROWS] */
+  size_t prepared_bytes;
   float *logits;    /* [CPU_ROWS][ldlogits] where all of a row's are needed to draw from it */
   uint32_t *weight; /* [threads][ldlogits] */
   size_t ldlogits;
   cpu_arena weights_arena, scratch_arena;
 };
 
-enum { CPU_OWN_NORMS = 4 }; /* so few rows every thread normalizes for itself, which is cheaper than a barrier */
+enum {
+  CPU_OWN_ROWS = 4, /* so few rows every thread normalizes and prepares for itself, which is cheaper than a barrier */
+  CPU_PRODUCTS = 4  /* most products that run side by side */
+};
 
 /* A head's keys, or values, of one layer and sequence: [slot][dim], in f32 or f16, at cpu_rows_of(). */
 struct dt_cache {
@@ -81,7 +92,7 @@ struct dt_cache {
 };
 
 static inline dt_limits cpu_limits(const dt_cache *c) {
-  return (dt_limits){c->weights->vocab, c->weights->context, c->sequences, c->slots};
+  return (dt_limits){c->weights->shape.vocab, c->weights->shape.context, c->sequences, c->slots};
 }
 
 /* Bytes of a head's keys, or values, in one slot. */
@@ -93,23 +104,28 @@ static inline size_t cpu_row_bytes(const dt_weights *w) {
 static inline char *cpu_rows_of(const dt_cache *c, int sequence, int layer, int part, int head) {
   const dt_weights *w = c->weights;
   size_t index =
-      (((size_t)sequence * (size_t)w->layers + (size_t)layer) * 2 + (size_t)part) * (size_t)w->kv_heads + (size_t)head;
+      (((size_t)sequence * (size_t)w->shape.layers + (size_t)layer) * 2 + (size_t)part) * (size_t)w->shape.kv_heads +
+      (size_t)head;
   return c->data + index * (size_t)c->slots * cpu_row_bytes(w);
 }
 
-/* Columns col..col+count-1 of a source's rows become k0.. of outputs; that of row r is
- * output + r / height * stride + r % height. */
+/* Which outputs the rows of a source become: of every `height` those begin `stride` outputs later, the first at `output`;
+ * stride 0: all lie together. */
+typedef struct {
+  int output, height, stride;
+} cpu_place;
+
+/* A source's rows become outputs, its columns k0 and on. */
 typedef struct {
   const dt_matrix *source;
-  int col, count, k0, output, height, stride;
+  cpu_place to;
+  int k0;
 } cpu_piece;
 
-size_t cpu_bytes_of(dt_dtype);
-const char *cpu_source_row(const dt_matrix *, int row);
-void cpu_pack(const dt_backend *, const cpu_matrix *, const cpu_piece *);
-void cpu_round(const dt_backend *, const cpu_matrix *from, const cpu_matrix *to); /* panels to int8 */
+dt_status cpu_fill(const dt_backend *, const cpu_matrix *, const cpu_piece *, int count, dt_error *);
+dt_status cpu_copy_rows(const dt_backend *, const dt_matrix *, void *to, dt_error *); /* as they are */
 
-dt_status cpu_upload(dt_backend *, const dt_model_desc *, dt_weights **, dt_error *);
+dt_status cpu_upload(dt_backend *, const dt_model_desc *, const char *dtype, dt_weights **, dt_error *);
 void cpu_free_weights(dt_weights *);
 
 size_t cpu_cache_bytes(const dt_weights *, int slots);

@@ -3,38 +3,15 @@
 #define DT_CPU_KERNELS_H
 
 #include "backend.h"
+#include "format.h"
 
 enum {
-  CPU_PANEL = 32,        /* outputs of a matrix that lie together */
-  CPU_GROUP = 4,         /* panels that a pass of one row takes at once, to hide the latency of its fma chains */
   CPU_ROWS = 64,         /* rows of one chunk: a larger pass runs in chunks, through all layers, in order */
   CPU_TOP = 32,          /* most candidates per row */
   CPU_LOGIT_BLOCK = 256, /* ids whose logits are reduced together: a constant, so that no sum depends on the threads */
-  CPU_BLOCK = 64,        /* numbers of a row of x that share a scale when they are rounded to int8 */
   CPU_ATTENTION_ROWS =
       32 /* rows whose attention is computed side by side, so that prefix keys are read once for them */
 };
-
-/* A matrix in panels: element (k, j) of panel p lies at [(p * k + k) * 32 + j] and belongs to output 32 p + j. Outputs are
- * padded with zeros to whole panels. */
-typedef struct {
-  void *data;
-  float *bias;  /* [panels * 32], zeros where the model has none */
-  float *scale; /* [panels * 32], or NULL: see below */
-  int k, panels;
-  dt_dtype dtype;
-} cpu_matrix;
-
-/* With int8 weights `scale` is not NULL: a weight is (byte - 128) * scale[output], the bytes of four k of an output lie
- * together, and k is filled up to whole blocks of CPU_BLOCK. */
-static inline int cpu_blocks(int k) { return (k + CPU_BLOCK - 1) / CPU_BLOCK; }
-
-/* Rows rounded to int8, to be multiplied with such weights. */
-typedef struct {
-  int8_t *q;       /* [rows][blocks][CPU_BLOCK] */
-  float *scale;    /* [rows][blocks] */
-  int32_t *offset; /* [rows][blocks] -128 times the sum of the block's q: takes back what the 128 in each weight adds */
-} cpu_rows8;
 
 /* What becomes of a panel's sums, with the bias added. */
 typedef enum {
@@ -71,14 +48,10 @@ typedef struct {
 
 typedef struct {
   const char *name;
-  /* sums[r * ld + j], j < 32 * count: the products of rows 0..n-1 of x with panels first..first+count-1, count <= GROUP. */
-  void (*matmul)(const cpu_matrix *m, int first, int count, const float *x, size_t ldx, int n, float *sums, size_t ld);
-  /* The same with int8 weights, for rows that were rounded by round_rows. */
-  void (*matmul8)(const cpu_matrix *m, int first, int count, const cpu_rows8 *x, int n, float *sums, size_t ld);
-  void (*round_rows)(const float *x, size_t ldx, int n, int k, const cpu_rows8 *out);
+  const cpu_format *format[CPU_FORMATS]; /* in the order of format.h's lists */
   void (*finish)(cpu_finish how, dt_act_kind act, const cpu_matrix *m, int first, int count, const float *sums,
                  size_t ld, int n, float *out, size_t ldo);
-  /* y = norm(x) * weight + bias (bias may be NULL), over `hidden` numbers */
+  /* y = norm(x) * weight + bias (bias may be NULL), over `hidden` numbers; y may be x */
   void (*norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
                float *y);
   cpu_attention_kernel *attention, *attention_f16; /* of caches in f32 and in f16 */
@@ -93,7 +66,6 @@ typedef struct {
   int32_t (*draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
   /* Over the blocks' parts: the largest logit, sum and weighted sum relative to it. */
   void (*combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max, float *sum, float *weighted);
-  void (*widen)(const void *row, dt_dtype dtype, int n, float *out); /* n numbers to f32 */
   /* n numbers to f16, n a multiple of 16: the nearest, of two equally near the even one; from 65520 on infinity */
   void (*narrow)(const float *row, int n, uint16_t *out);
   float (*stream)(const float *p, size_t n); /* a sum, as fast as reading goes */

@@ -1,87 +1,116 @@
-/* Rows of a checkpoint's matrices into panels, and panels into int8: on all threads, each with panels of its own. */
+/* Rows of a checkpoint's matrices into panels: on all threads, each with panels of its own. */
 #include "internal.h"
 
-#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { PART = 256 }; /* numbers of a row that are copied at once: files need not be aligned */
-
-size_t cpu_bytes_of(dt_dtype dtype) { return dtype == DT_F32 ? 4 : 2; }
-
-const char *cpu_source_row(const dt_matrix *m, int row) {
-  size_t at = (size_t)(row / m->group) * (size_t)m->stride + (size_t)(row % m->group);
-  return (const char *)m->data + at * (size_t)m->cols * cpu_bytes_of(m->dtype);
-}
-
 typedef struct {
-  const cpu_kernels *kernels;
-  const cpu_matrix *to, *from; /* from: of a rounding */
+  const cpu_matrix *to;
   const cpu_piece *piece;
+  int pieces;
+  const dt_matrix *rows; /* of a copy */
+  char *copy;
+  atomic_flag *failed;
+  dt_error *err; /* of whoever failed first */
 } job;
 
-/* At most PART numbers of a row, to k0.. of an output. */
-static void put(const job *j, int output, int k0, const char *from, int count) {
-  const cpu_matrix *m = j->to;
-  dt_dtype dtype = j->piece->source->dtype;
-  float raw[PART], wide[PART];
-  memcpy(raw, from, (size_t)count * cpu_bytes_of(dtype));
-  size_t at = ((size_t)(output / CPU_PANEL) * (size_t)m->k + (size_t)k0) * CPU_PANEL + (size_t)(output % CPU_PANEL);
-  if (m->dtype != DT_F32) {
-    uint16_t half[PART], *to = (uint16_t *)m->data + at;
-    memcpy(half, raw, (size_t)count * sizeof *half);
-    for (int i = 0; i < count; i++) to[(size_t)i * CPU_PANEL] = half[i];
-    return;
-  }
-  j->kernels->widen(raw, dtype, count, wide);
-  float *to = (float *)m->data + at;
-  for (int i = 0; i < count; i++) to[(size_t)i * CPU_PANEL] = wide[i];
+static void report(const job *j, const dt_error *err) {
+  if (err->status != DT_OK && !atomic_flag_test_and_set(j->failed)) *j->err = *err;
 }
 
-static void pack_share(const cpu_member *me, void *context) {
-  const job *j = context;
-  const cpu_piece *p = j->piece;
-  int first, last, rows = p->source->rows;
-  cpu_share(me, (rows + CPU_PANEL - 1) / CPU_PANEL, &first, &last);
-  for (int r = first * CPU_PANEL; r < last * CPU_PANEL && r < rows; r++) {
-    const char *row = cpu_source_row(p->source, r) + (size_t)p->col * cpu_bytes_of(p->source->dtype);
-    for (int i = 0; i < p->count; i += PART)
-      put(j, p->output + r / p->height * p->stride + r % p->height, p->k0 + i,
-          row + (size_t)i * cpu_bytes_of(p->source->dtype), p->count - i < PART ? p->count - i : PART);
-  }
+static dt_status run(const dt_backend *b, void (*share)(const cpu_member *, void *), job j, dt_error *err) {
+  dt_error first = {0};
+  atomic_flag failed = ATOMIC_FLAG_INIT;
+  j.err = &first, j.failed = &failed;
+  cpu_team_run(b->team, share, &j);
+  if (first.status != DT_OK && err) *err = first;
+  return first.status;
 }
 
-void cpu_pack(const dt_backend *b, const cpu_matrix *m, const cpu_piece *piece) {
-  cpu_team_run(b->threads, pack_share, &(job){.kernels = b->kernels, .to = m, .piece = piece});
+/* The source's row that becomes an output, -1: none does. */
+static int row_of(const cpu_piece *p, int output) {
+  int at = output - p->to.output;
+  if (at < 0) return -1;
+  int row = p->to.stride ? at / p->to.stride * p->to.height + at % p->to.stride : at;
+  bool between = p->to.stride && at % p->to.stride >= p->to.height;
+  return between || row >= p->source->rows ? -1 : row;
 }
 
-/* The weights of one panel as q * scale, q in -127..127. What is not finite becomes 0. */
-static void round_panel(const job *j, int panel) {
-  const cpu_matrix *from = j->from, *to = j->to;
-  size_t line = CPU_PANEL * cpu_bytes_of(from->dtype), bytes = (size_t)cpu_blocks(to->k) * CPU_BLOCK * CPU_PANEL;
-  const char *weights = (const char *)from->data + (size_t)panel * (size_t)from->k * line;
-  uint8_t *q = (uint8_t *)to->data + (size_t)panel * bytes;
-  float *scale = to->scale + (size_t)panel * CPU_PANEL, wide[CPU_PANEL];
-  memset(q, 128, bytes);
-  for (int k = 0; k < from->k; k++) {
-    j->kernels->widen(weights + (size_t)k * line, from->dtype, CPU_PANEL, wide);
-    for (int i = 0; i < CPU_PANEL; i++) scale[i] = fmaxf(scale[i], fabsf(wide[i]) / 127.0f);
+/* What a thread fills panels with: all rows of one, as the format takes them, and some as they are read. */
+typedef struct {
+  char *rows, *raw;
+  size_t row; /* bytes */
+} buffers;
+
+/* `count` rows of a source to outputs j.. of a panel. */
+static dt_status read_some(const job *work, const cpu_piece *p, int row, int count, int j, const buffers *b,
+                           dt_error *err) {
+  const dt_matrix *s = p->source;
+  dt_dtype takes = work->to->format->takes;
+  size_t bytes = dt_row_bytes(s->dtype, (size_t)s->cols);
+  dt_status status = dt_read_rows(s, row, count, b->raw, err);
+  for (int i = 0; status == DT_OK && i < count; i++) {
+    char *to = b->rows + (size_t)(j + i) * b->row + dt_row_bytes(takes, (size_t)p->k0);
+    const char *from = b->raw + (size_t)i * bytes;
+    if (s->dtype == takes)
+      memcpy(to, from, bytes);
+    else
+      dt_type_of(s->dtype)->decode(from, (size_t)s->cols, (float *)to);
   }
-  for (int k = 0; k < from->k; k++) {
-    j->kernels->widen(weights + (size_t)k * line, from->dtype, CPU_PANEL, wide);
-    for (int i = 0; i < CPU_PANEL; i++) {
-      float x = wide[i] / scale[i];
-      if (fabsf(x) <= 127.5f) q[(k / 4 * CPU_PANEL + i) * 4 + k % 4] = (uint8_t)(128 + (int)rintf(x));
+  return status;
+}
+
+static dt_status fill_panel(const job *work, int panel, const buffers *b, dt_error *err) {
+  const cpu_matrix *m = work->to;
+  const char *row[CPU_PANEL] = {NULL};
+  dt_status status = DT_OK;
+  for (const cpu_piece *p = work->piece; p < work->piece + work->pieces; p++)
+    for (int j = 0, count; j < CPU_PANEL && status == DT_OK; j += count) {
+      int first = row_of(p, panel * CPU_PANEL + j);
+      for (count = 1; first >= 0 && j + count < CPU_PANEL; count++)
+        if (row_of(p, panel * CPU_PANEL + j + count) != first + count) break;
+      if (first >= 0) status = read_some(work, p, first, count, j, b, err);
+      for (int i = j; first >= 0 && i < j + count; i++) row[i] = b->rows + (size_t)i * b->row;
     }
-  }
+  if (status == DT_OK) m->format->pack(m->data + (size_t)panel * m->format->panel_bytes(m->k), m->k, row);
+  return status;
 }
 
-static void round_share(const cpu_member *me, void *context) {
+static void fill_share(const cpu_member *me, void *context) {
   const job *j = context;
+  const cpu_matrix *m = j->to;
+  size_t raw = 0;
+  for (int i = 0; i < j->pieces; i++) {
+    const dt_matrix *s = j->piece[i].source;
+    size_t bytes = CPU_PANEL * dt_row_bytes(s->dtype, (size_t)s->cols);
+    if (bytes > raw) raw = bytes;
+  }
+  dt_error err = {0};
+  buffers b = {.row = dt_row_bytes(m->format->takes, (size_t)m->k)};
+  b.rows = malloc(CPU_PANEL * b.row), b.raw = malloc(raw);
+  if (!b.rows || !b.raw) dt_fail_memory(&err, "a panel's rows", CPU_PANEL * b.row + raw);
   int first, last;
-  cpu_share(me, j->to->panels, &first, &last);
-  for (int p = first; p < last; p++) round_panel(j, p);
+  cpu_share(me, m->panels, &first, &last);
+  for (int p = first; p < last && err.status == DT_OK; p++) fill_panel(j, p, &b, &err);
+  report(j, &err);
+  free(b.rows), free(b.raw);
 }
 
-void cpu_round(const dt_backend *b, const cpu_matrix *from, const cpu_matrix *to) {
-  cpu_team_run(b->threads, round_share, &(job){.kernels = b->kernels, .to = to, .from = from});
+dt_status cpu_fill(const dt_backend *b, const cpu_matrix *m, const cpu_piece *pieces, int count, dt_error *err) {
+  return run(b, fill_share, (job){.to = m, .piece = pieces, .pieces = count}, err);
+}
+
+static void copy_share(const cpu_member *me, void *context) {
+  const job *j = context;
+  size_t row = dt_row_bytes(j->rows->dtype, (size_t)j->rows->cols);
+  int first, last;
+  dt_error err = {0};
+  cpu_share(me, j->rows->rows, &first, &last);
+  dt_read_rows(j->rows, first, last - first, j->copy + (size_t)first * row, &err);
+  report(j, &err);
+}
+
+dt_status cpu_copy_rows(const dt_backend *b, const dt_matrix *rows, void *to, dt_error *err) {
+  return run(b, copy_share, (job){.rows = rows, .copy = to}, err);
 }

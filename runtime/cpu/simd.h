@@ -1,5 +1,5 @@
 /* Sixteen f32 lanes, in three spellings. Every kernel is written once against these names and compiled once per variant
- * (VARIANT is scalar, avx2, avx512 or avx512vnni), so that all variants perform the same operations in the same order and give the
+ * (VARIANT is scalar, avx2, avx512, avx512vnni or amx), so that all variants perform the same operations in the same order and give the
  * same bits. Rules that keep it so: each operation is IEEE-754 and rounds once; sums across lanes have one fixed order
  * (v_sum); nothing here depends on the width of a register. */
 #ifndef DT_CPU_SIMD_H

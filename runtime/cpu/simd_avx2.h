@@ -111,6 +111,27 @@ VI i16 i_set1(int32_t x) { return simd_ipair(_mm256_set1_epi32(x), _mm256_set1_e
 VI i16 i_load(const uint8_t *p) {
   return simd_ipair(_mm256_loadu_si256((const __m256i *)p), _mm256_loadu_si256((const __m256i *)(p + 32)));
 }
+VI i16 i_load_pairs(const uint8_t *p) {
+  return simd_ipair(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)p)),
+                    _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(p + 16))));
+}
+VI v16 v_load_i8(const int8_t *p) {
+  __m128i b = _mm_loadu_si128((const __m128i *)p);
+  SIMD_BOTH(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b)),
+            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(b, 8))));
+}
+VI i16 i_and(i16 a, int32_t mask) {
+  __m256i m = _mm256_set1_epi32(mask);
+  return simd_ipair(_mm256_and_si256(a.lo, m), _mm256_and_si256(a.hi, m));
+}
+VI i16 i_or(i16 a, i16 b) { return simd_ipair(_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)); }
+VI i16 i_left(i16 a, int n) { return simd_ipair(_mm256_slli_epi32(a.lo, n), _mm256_slli_epi32(a.hi, n)); }
+VI i16 i_right(i16 a, int n) { return simd_ipair(_mm256_srli_epi32(a.lo, n), _mm256_srli_epi32(a.hi, n)); }
+VI i16 i_dot2(i16 a, i16 w, int32_t x) {
+  __m256i pair = _mm256_set1_epi32(x);
+  return simd_ipair(_mm256_add_epi32(a.lo, _mm256_madd_epi16(w.lo, pair)),
+                    _mm256_add_epi32(a.hi, _mm256_madd_epi16(w.hi, pair)));
+}
 VI i16 i_add(i16 a, i16 b) { return simd_ipair(_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)); }
 /* Bytes 0 and 2 and bytes 1 and 3 as pairs of 16 bits, whose products madd adds without saturation. */
 VI __m256i simd_dot4(__m256i a, __m256i w, __m256i even, __m256i odd) {

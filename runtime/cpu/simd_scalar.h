@@ -139,6 +139,36 @@ VI i16 i_load(const uint8_t *p) {
   memcpy(r.i, p, sizeof r.i);
   return r;
 }
+/* Thirty-two bytes as pairs of 16 bits. */
+VI i16 i_load_pairs(const uint8_t *p) {
+  i16 r;
+  for (int i = 0; i < 16; i++) r.i[i] = p[2 * i] | p[2 * i + 1] << 16;
+  return r;
+}
+VI v16 v_load_i8(const int8_t *p) { SIMD_EACH((float)p[i]); }
+VI i16 i_and(i16 a, int32_t mask) {
+  for (int i = 0; i < 16; i++) a.i[i] &= mask;
+  return a;
+}
+VI i16 i_or(i16 a, i16 b) {
+  for (int i = 0; i < 16; i++) a.i[i] |= b.i[i];
+  return a;
+}
+/* Bits move, without a sign. */
+VI i16 i_left(i16 a, int n) {
+  for (int i = 0; i < 16; i++) a.i[i] = (int32_t)((uint32_t)a.i[i] << n);
+  return a;
+}
+VI i16 i_right(i16 a, int n) {
+  for (int i = 0; i < 16; i++) a.i[i] = (int32_t)((uint32_t)a.i[i] >> n);
+  return a;
+}
+/* a + the products of two 16-bit numbers of w with the two of x. */
+VI i16 i_dot2(i16 a, i16 w, int32_t x) {
+  for (int i = 0; i < 16; i++)
+    a.i[i] += (int16_t)(w.i[i] & 0xffff) * (int16_t)(x & 0xffff) + (int16_t)(w.i[i] >> 16) * (int16_t)(x >> 16);
+  return a;
+}
 VI i16 i_add(i16 a, i16 b) {
   for (int i = 0; i < 16; i++) a.i[i] += b.i[i];
   return a;

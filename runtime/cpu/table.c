@@ -4,12 +4,12 @@
 #define NAME_(x) #x
 #define NAME(x) NAME_(x)
 
+#define FORMAT(name) &V(cpu_format_##name),
+
 extern const cpu_kernels V(cpu_kernels);
 const cpu_kernels V(cpu_kernels) = {
     .name = NAME(VARIANT),
-    .matmul = V(cpu_matmul),
-    .matmul8 = V(cpu_matmul8),
-    .round_rows = V(cpu_round_rows),
+    .format = {CPU_FILE_FORMATS(FORMAT) CPU_ROUNDED_FORMATS(FORMAT)},
     .finish = V(cpu_finish_panels),
     .norm = V(cpu_norm),
     .attention = V(cpu_attention),
@@ -19,7 +19,6 @@ const cpu_kernels V(cpu_kernels) = {
     .add_noise = V(cpu_add_noise),
     .draw = V(cpu_draw),
     .combine_parts = V(cpu_combine_parts),
-    .widen = V(cpu_widen),
     .narrow = V(cpu_narrow),
     .stream = V(cpu_stream),
     .exp = V(cpu_exp),

@@ -1,51 +1,235 @@
-/* The threads of one pass: see team.h. */
+/* The threads of a backend: see team.h. Each worker sleeps on a word of its own, so that those a call does not need stay
+ * asleep; a barrier is one counter and one word that all wait for. */
 #include "team.h"
 
 #include <linux/futex.h>
-#include <omp.h>
-#include <sched.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-/* A wait spins for some microseconds, which is what a phase's imbalance takes; then gives the processor to whoever wants
- * it; then sleeps, so that more threads than cores (or a busy machine) cost a switch and not a time slice. */
-enum { SPINS = 4096, YIELDS = 32 };
+enum { MICROSECOND = 1000, MILLISECOND = 1000 * MICROSECOND };
+enum { SPIN = 50 * MICROSECOND, LOOKS = 64 /* at what is waited for, between two at the clock */ };
+enum { STACK = 1 << 20 };
 
-void cpu_team_run(int threads, void (*body)(const cpu_member *, void *), void *context) {
-  cpu_barrier barrier = {0};
-  if (threads == 1) {
-    body(&(cpu_member){&barrier, 0, 1}, context);
-    return;
-  }
-#pragma omp parallel num_threads(threads)
-  body(&(cpu_member){&barrier, omp_get_thread_num(), omp_get_num_threads()}, context);
+/* A number that threads wait for to change. */
+typedef struct {
+  _Alignas(64) atomic_int value;
+  atomic_int asleep; /* threads that gave up spinning */
+} word;
+
+typedef struct {
+  word turn; /* changes when there is something to do */
+  cpu_team *team;
+  pthread_t id;
+  int index;
+} worker;
+
+/* How many threads run a function. Where other processes have processors of ours, threads wait for each other most of the
+ * time, and fewer are faster: then half of them pause, longer each time they are soon found waiting again. */
+typedef struct {
+  int threads;
+  int64_t ran, waited; /* nanoseconds of the last calls, and what the member that waited longest waited in them */
+  int64_t until, pause;
+} crew;
+
+enum {
+  LEAST = 2 * MILLISECOND, /* of calls, before they are judged */
+  MOST = 8 * MILLISECOND,  /* of calls: those before count less */
+  SHORTEST_PAUSE = 40 * MILLISECOND,
+  LONGEST_PAUSE = 1280 * MILLISECOND
+};
+
+struct cpu_team {
+  _Alignas(64) atomic_int arrived;
+  word phase;
+  void (*body)(const cpu_member *, void *); /* NULL: the workers end */
+  void *context;
+  crew crew;
+  int threads;
+  int64_t *waited; /* [threads] nanoseconds of this call */
+  worker *workers; /* [threads - 1] */
+};
+
+static int64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 * MILLISECOND + t.tv_nsec;
 }
 
-static void sleep_through(cpu_barrier *b, int phase) {
-  atomic_fetch_add(&b->asleep, 1);
-  while (atomic_load(&b->phase) == phase) syscall(SYS_futex, &b->phase, FUTEX_WAIT_PRIVATE, phase, NULL, NULL, 0);
-  atomic_fetch_sub(&b->asleep, 1);
+static bool is_still(word *w, int value) { return atomic_load_explicit(&w->value, memory_order_acquire) == value; }
+
+static bool changes_soon(word *w, int value) {
+  for (int i = 0; i < LOOKS; i++) {
+    if (!is_still(w, value)) return true;
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#endif
+  }
+  return false;
+}
+
+/* Returns how many nanoseconds it waited if it slept, else 0. */
+static int64_t wait_while(word *w, int value) {
+  if (changes_soon(w, value)) return 0;
+  int64_t start = now();
+  while (now() - start < SPIN)
+    if (changes_soon(w, value)) return 0;
+  atomic_fetch_add(&w->asleep, 1);
+  while (is_still(w, value)) syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+  atomic_fetch_sub(&w->asleep, 1);
+  return now() - start;
+}
+
+static void change(word *w, int value) {
+  atomic_store(&w->value, value); /* sequentially consistent: either we see a sleeper or it sees the new value */
+  if (atomic_load(&w->asleep)) syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+static int phase_of(cpu_team *t) { return atomic_load_explicit(&t->phase.value, memory_order_relaxed); }
+
+/* False: others are still to come. */
+static bool arrive(const cpu_member *member, int phase) {
+  cpu_team *t = member->team;
+  if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) + 1 < member->threads) return false;
+  atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
+  change(&t->phase, phase + 1);
+  return true;
 }
 
 void cpu_wait(const cpu_member *member) {
   if (member->threads == 1) return;
-  cpu_barrier *b = member->barrier;
-  int phase = atomic_load_explicit(&b->phase, memory_order_relaxed);
-  if (atomic_fetch_add_explicit(&b->arrived, 1, memory_order_acq_rel) + 1 == member->threads) {
-    atomic_store_explicit(&b->arrived, 0, memory_order_relaxed);
-    atomic_store(&b->phase, phase + 1); /* sequentially consistent: either we see a sleeper or it sees the new phase */
-    if (atomic_load(&b->asleep)) syscall(SYS_futex, &b->phase, FUTEX_WAKE_PRIVATE, member->threads, NULL, NULL, 0);
+  cpu_team *t = member->team;
+  int phase = phase_of(t);
+  if (!arrive(member, phase)) t->waited[member->thread] += wait_while(&t->phase, phase);
+}
+
+static void *work(void *context) {
+  worker *me = context;
+  cpu_team *t = me->team;
+  for (int turn = 0;; turn++) {
+    wait_while(&me->turn, turn);
+    if (!t->body) return NULL;
+    cpu_member member = {t, me->index, t->crew.threads};
+    t->body(&member, t->context);
+    arrive(&member, phase_of(t)); /* the caller waits for all, we for our next turn */
+  }
+}
+
+static void call(cpu_team *t, int workers) {
+  for (int i = 0; i < workers; i++) {
+    word *turn = &t->workers[i].turn;
+    change(turn, atomic_load_explicit(&turn->value, memory_order_relaxed) + 1);
+  }
+}
+
+/* After a call of so many nanoseconds. */
+static void judge(cpu_team *t, int64_t ran, int64_t end) {
+  crew *c = &t->crew;
+  int64_t most = 0;
+  for (int i = 0; i < c->threads; i++) {
+    most = t->waited[i] > most ? t->waited[i] : most;
+    t->waited[i] = 0;
+  }
+  c->ran += ran, c->waited += most;
+  if (c->ran >= LEAST && c->waited > c->ran / 3) {
+    if (end - c->until > SHORTEST_PAUSE)
+      c->pause = SHORTEST_PAUSE;
+    else if (c->pause < LONGEST_PAUSE)
+      c->pause *= 2;
+    c->threads = (c->threads + 1) / 2;
+    c->until = end + c->pause;
+    c->ran = c->waited = 0;
+  } else if (c->ran > MOST) {
+    c->ran /= 2, c->waited /= 2;
+  }
+}
+
+void cpu_team_run(cpu_team *t, void (*body)(const cpu_member *, void *), void *context) {
+  crew *c = &t->crew;
+  int64_t start = t->threads > 1 ? now() : 0;
+  if (c->threads < t->threads && start >= c->until)
+    c->threads = 2 * c->threads < t->threads ? 2 * c->threads : t->threads;
+  if (c->threads == 1) {
+    body(&(cpu_member){t, 0, 1}, context);
     return;
   }
-  for (int i = 0; atomic_load_explicit(&b->phase, memory_order_acquire) == phase; i++) {
-    if (i >= SPINS + YIELDS) {
-      sleep_through(b, phase);
-      return;
-    }
-    if (i >= SPINS) sched_yield();
-#ifdef __x86_64__
-    else
-      __builtin_ia32_pause();
-#endif
+  t->body = body;
+  t->context = context;
+  call(t, c->threads - 1);
+  cpu_member member = {t, 0, c->threads};
+  body(&member, context);
+  int phase = phase_of(t);
+  if (!arrive(&member, phase)) wait_while(&t->phase, phase);
+  int64_t end = now();
+  judge(t, end - start, end);
+}
+
+/* The workers leave signals to the threads of the program. */
+static int start_workers(cpu_team *t) {
+  sigset_t all, before;
+  pthread_attr_t attributes;
+  int started = 0;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, STACK);
+  for (; started < t->threads - 1; started++) {
+    worker *w = &t->workers[started];
+    w->team = t, w->index = started + 1;
+    if (pthread_create(&w->id, &attributes, work, w)) break;
   }
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return started;
+}
+
+static void end_workers(cpu_team *t, int workers) {
+  t->body = NULL;
+  call(t, workers);
+  for (int i = 0; i < workers; i++) pthread_join(t->workers[i].id, NULL);
+}
+
+static void *take(size_t count, size_t size) {
+  void *p = aligned_alloc(64, (count * size + 63) & ~(size_t)63);
+  if (p) memset(p, 0, count * size);
+  return p;
+}
+
+static void free_team(cpu_team *t) {
+  free(t->workers);
+  free(t->waited);
+  free(t);
+}
+
+dt_status cpu_team_open(int threads, cpu_team **out, dt_error *err) {
+  cpu_team *t = take(1, sizeof *t);
+  if (!t) return dt_fail_memory(err, "a team", sizeof *t);
+  *t = (cpu_team){.threads = threads, .crew = {.threads = threads, .pause = SHORTEST_PAUSE}};
+  t->workers = take((size_t)threads, sizeof *t->workers);
+  t->waited = calloc((size_t)threads, sizeof *t->waited);
+  if (!t->workers || !t->waited) {
+    free_team(t);
+    return dt_fail_memory(err, "a team", (size_t)threads * sizeof *t->workers);
+  }
+  int started = start_workers(t);
+  if (started < threads - 1) {
+    end_workers(t, started);
+    free_team(t);
+    return dt_fail(err, DT_EDEVICE, "threads: %d given, the system allows only %d more: give fewer", threads, started);
+  }
+  *out = t;
+  return DT_OK;
+}
+
+void cpu_team_close(cpu_team *t) {
+  if (!t) return;
+  end_workers(t, t->threads - 1);
+  free_team(t);
 }

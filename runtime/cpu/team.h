@@ -1,25 +1,28 @@
-/* The threads of one pass: one parallel region, and a barrier of our own between its phases. */
+/* The threads of a backend: a team runs a function on its members at once, with a barrier between the function's phases.
+ * Whoever waits spins for some 50 microseconds, which is what a phase's imbalance takes, and then sleeps: a waiting thread
+ * must not take a processor from the one that it waits for. */
 #ifndef DT_CPU_TEAM_H
 #define DT_CPU_TEAM_H
 
-#include <stdatomic.h>
+#include "status.h"
 
-typedef struct {
-  _Alignas(64) atomic_int arrived;
-  _Alignas(64) atomic_int phase;
-  atomic_int asleep; /* threads that gave up spinning */
-} cpu_barrier;
+typedef struct cpu_team cpu_team;
 
-/* One thread's place in the team. */
+/* One thread's place among those that run a function. */
 typedef struct {
-  cpu_barrier *barrier;
+  cpu_team *team;
   int thread, threads;
 } cpu_member;
 
-/* Runs body on `threads` threads (fewer if the system gives fewer; 1: no region at all). */
-void cpu_team_run(int threads, void (*body)(const cpu_member *, void *), void *context);
+/* `threads` of them, the caller's own included. DT_EDEVICE: the system does not give so many. */
+dt_status cpu_team_open(int threads, cpu_team **out, dt_error *err);
+void cpu_team_close(cpu_team *team); /* NULL is allowed */
 
-/* Waits until the whole team is here. */
+/* Runs body on the team, the caller being thread 0, and returns when all have ended. On fewer threads for a while where some
+ * wait longer than they work, because other processes have their processors. */
+void cpu_team_run(cpu_team *team, void (*body)(const cpu_member *, void *), void *context);
+
+/* Waits until all that run the function are here. */
 void cpu_wait(const cpu_member *member);
 
 /* This thread's share [*first, *last) of `count` things. */

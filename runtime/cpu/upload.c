@@ -1,248 +1,211 @@
 /* Weights into panels. The layout code runs twice: once to measure, once to take the memory and fill it. */
+#include "chunk.h"
 #include "internal.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
-/* What an upload works with besides its result. */
+/* What an upload works with besides its result. A failure is kept and makes what follows do nothing. */
 typedef struct {
   dt_weights *w;
   const dt_model_desc *desc;
-  bool failed; /* there was no memory for a matrix on its way to int8 */
+  const cpu_format *asked; /* the format that all matrices shall have; NULL: as the files have them */
+  dt_status status;
+  dt_error *err;
 } builder;
 
-/* All columns of a source's rows become k0.. of outputs output.. ; of every `height` rows those begin `stride` outputs
- * later. */
-static void put_rows(builder *b, const cpu_matrix *m, const dt_matrix *source, int output, int height, int stride,
-                     int k0) {
-  cpu_pack(b->w->backend, m, &(cpu_piece){source, 0, source->cols, k0, output, height, stride});
-}
+static bool is_filling(const builder *b) { return b->w->weights_arena.base && b->status == DT_OK; }
 
-static void read_vector(builder *b, const dt_matrix *source, int row, int count, float *out) {
-  for (int i = 0; i < count; i++) {
-    float raw;
-    memcpy(&raw, cpu_source_row(source, row + i), cpu_bytes_of(source->dtype));
-    b->w->backend->kernels->widen(&raw, source->dtype, 1, out + i);
-  }
-}
-
-static void add_vector(builder *b, const dt_matrix *source, float *out) {
-  if (!source->data) return;
-  for (int i = 0; i < source->rows; i++) {
-    float value;
-    read_vector(b, source, i, 1, &value);
-    out[i] += value;
-  }
-}
-
-static void put_bias_heads(builder *b, float *bias, const dt_matrix *source, int head_dim, int dim) {
-  if (!source->data) return;
-  for (int r = 0; r < source->rows; r++) read_vector(b, source, r, 1, bias + r / head_dim * dim + r % head_dim);
-}
-
-/* A vector of the model, NULL if it has none; room for a whole last sixteen. */
+/* NULL if the model has none; room for a whole last sixteen. */
 static float *take_vector(builder *b, const dt_matrix *source) {
-  if (!source->data) return NULL;
+  if (!source->source) return NULL;
   float *v = cpu_take(&b->w->weights_arena, (size_t)round_up(source->rows, 16) * sizeof *v);
-  if (v) read_vector(b, source, 0, source->rows, v);
+  if (is_filling(b)) b->status = dt_read_vector(source, v, b->err);
   return v;
 }
 
-/* A panel matrix of zeros for sources of these types: 16-bit if they all agree, else f32. */
-static cpu_matrix take_matrix(builder *b, int outputs, int k, const dt_matrix *const *sources, int count) {
-  cpu_matrix m = {.k = k, .panels = round_up(outputs, CPU_PANEL) / CPU_PANEL, .dtype = sources[0]->dtype};
-  for (int i = 1; i < count; i++)
-    if (sources[i]->dtype != m.dtype) m.dtype = DT_F32;
-  size_t bytes = (size_t)m.panels * (size_t)k * CPU_PANEL * cpu_bytes_of(m.dtype);
-  if (!b->desc->int8)
-    m.data = cpu_take(&b->w->weights_arena, bytes);
-  else if (b->w->weights_arena.base && !(m.data = calloc(1, bytes)))
-    b->failed = true;
-  m.bias = cpu_take(&b->w->weights_arena, (size_t)m.panels * CPU_PANEL * sizeof(float));
+/* ---- matrices -------------------------------------------------------------------------------------------------------- */
+
+/* A source with its bias (NULL: such a matrix has none), and where in a matrix they go. */
+typedef struct {
+  const dt_matrix *weights, *bias;
+  cpu_place to;
+  int k0;
+} part;
+
+static cpu_place whole(const dt_matrix *m) { return (cpu_place){0, m->rows, 0}; }
+
+/* Adds a vector, if the model has it, to the biases of the outputs where its matrix's rows go. */
+static void add_bias(builder *b, float *bias, const part *p) {
+  if (!p->bias || !p->bias->source || b->status != DT_OK) return;
+  float *v = malloc((size_t)p->bias->rows * sizeof *v);
+  b->status =
+      v ? dt_read_vector(p->bias, v, b->err) : dt_fail_memory(b->err, "a bias", (size_t)p->bias->rows * sizeof *v);
+  for (int r = 0; b->status == DT_OK && r < p->bias->rows; r++)
+    bias[p->to.output + r / p->to.height * p->to.stride + r % p->to.height] += v[r];
+  free(v);
+}
+
+/* The format of a matrix of these parts: what holds them all as they are, or f32. */
+static const cpu_format *format_of(const builder *b, const part *parts, int count) {
+  const cpu_format *const *formats = b->w->backend->kernels->format;
+  if (b->asked) return b->asked;
+  for (int f = 0; f < CPU_FORMATS_OF_FILES; f++) {
+    int i = 0;
+    while (i < count && parts[i].weights->dtype == formats[f]->takes) i++;
+    if (i == count) return formats[f];
+  }
+  return formats[0];
+}
+
+static cpu_matrix build(builder *b, int outputs, int k, const part *parts, int count) {
+  dt_weights *w = b->w;
+  cpu_matrix m = {.format = format_of(b, parts, count), .k = k, .panels = round_up(outputs, CPU_PANEL) / CPU_PANEL};
+  size_t prepared = m.format->prepare ? m.format->prepared_bytes(k) : 0;
+  if (prepared > w->prepared_bytes) w->prepared_bytes = prepared;
+  if (!w->stored) w->stored = m.format->name;
+  if (strcmp(w->stored, m.format->name)) w->stored = "mixed";
+  m.data = cpu_take(&w->weights_arena, (size_t)m.panels * m.format->panel_bytes(k));
+  m.bias = cpu_take(&w->weights_arena, (size_t)m.panels * CPU_PANEL * sizeof(float));
+  if (!is_filling(b)) return m;
+  cpu_piece pieces[2];
+  for (int i = 0; i < count; i++) pieces[i] = (cpu_piece){parts[i].weights, parts[i].to, parts[i].k0};
+  b->status = cpu_fill(w->backend, &m, pieces, count, b->err);
+  for (int i = 0; i < count; i++) add_bias(b, m.bias, &parts[i]);
   return m;
 }
 
-/* A filled matrix as it stays: as it is, or with int8 weights. */
-static cpu_matrix settle(builder *b, cpu_matrix m) {
-  if (!b->desc->int8) return m;
-  cpu_matrix rounded = m;
-  rounded.scale = cpu_take(&b->w->weights_arena, (size_t)m.panels * CPU_PANEL * sizeof(float));
-  rounded.data = cpu_take(&b->w->weights_arena, (size_t)m.panels * CPU_PANEL * (size_t)cpu_blocks(m.k) * CPU_BLOCK);
-  if (m.data) cpu_round(b->w->backend, &m, &rounded);
-  free(m.data);
-  return rounded;
-}
-
-/* The sources of some matrices are copied: their pages need not stay in memory beside the copy. */
-static void forget_sources(const builder *b) {
-  if (b->w->weights_arena.base && b->desc->forget) b->desc->forget(b->desc->owner);
-}
-
-static cpu_matrix build_qkv(builder *b, const dt_layer *l) {
-  const dt_weights *w = b->w;
-  int head_dim = b->desc->head_dim, keys = w->heads * w->dim, values = keys + w->kv_heads * w->dim;
-  cpu_matrix m =
-      take_matrix(b, values + w->kv_heads * w->dim, w->hidden, (const dt_matrix *[]){&l->q, &l->k, &l->v}, 3);
-  if (!m.data) return settle(b, m);
-  put_rows(b, &m, &l->q, 0, head_dim, w->dim, 0);
-  put_rows(b, &m, &l->k, keys, head_dim, w->dim, 0);
-  put_rows(b, &m, &l->v, values, head_dim, w->dim, 0);
-  put_bias_heads(b, m.bias, &l->q_bias, head_dim, w->dim);
-  put_bias_heads(b, m.bias + keys, &l->k_bias, head_dim, w->dim);
-  put_bias_heads(b, m.bias + values, &l->v_bias, head_dim, w->dim);
-  return settle(b, m);
+static cpu_matrix build_heads(builder *b, const dt_matrix *weights, const dt_matrix *bias) {
+  int head_dim = b->w->shape.head_dim, dim = b->w->dim;
+  return build(b, weights->rows / head_dim * dim, weights->cols, &(part){weights, bias, {0, head_dim, dim}, 0}, 1);
 }
 
 static cpu_matrix build_up(builder *b, const dt_layer *l) {
-  const dt_weights *w = b->w;
-  int inter = b->desc->inter;
-  cpu_matrix m;
-  if (!w->gated) {
-    m = take_matrix(b, inter, w->hidden, (const dt_matrix *[]){&l->up}, 1);
-    if (!m.data) return settle(b, m);
-    put_rows(b, &m, &l->up, 0, inter, 0, 0);
-    add_vector(b, &l->up_bias, m.bias);
-    return settle(b, m);
-  }
-  m = take_matrix(b, 2 * round_up(inter, 16), w->hidden, (const dt_matrix *[]){&l->gate, &l->up}, 2);
-  if (!m.data) return settle(b, m);
-  put_rows(b, &m, &l->gate, 0, 16, CPU_PANEL, 0);
-  put_rows(b, &m, &l->up, 16, 16, CPU_PANEL, 0);
-  for (int r = 0; r < inter; r++) {
-    int output = r / 16 * CPU_PANEL + r % 16;
-    if (l->gate_bias.data) read_vector(b, &l->gate_bias, r, 1, m.bias + output);
-    if (l->up_bias.data) read_vector(b, &l->up_bias, r, 1, m.bias + output + 16);
-  }
-  return settle(b, m);
-}
-
-/* The attention output's columns, head by head at their padded places. */
-static void put_o(builder *b, cpu_matrix *m, const dt_layer *l) {
-  int head_dim = b->desc->head_dim;
-  for (int h = 0; h < b->w->heads; h++)
-    cpu_pack(b->w->backend, m, &(cpu_piece){&l->o, h * head_dim, head_dim, h * b->w->dim, 0, l->o.rows, 0});
-  add_vector(b, &l->o_bias, m->bias);
-}
-
-static void put_down(builder *b, cpu_matrix *m, const dt_layer *l, int k0) {
-  put_rows(b, m, &l->down, 0, l->down.rows, 0, k0);
-  add_vector(b, &l->down_bias, m->bias);
+  const part gated[] = {{&l->gate, &l->gate_bias, {0, 16, CPU_PANEL}, 0},
+                        {&l->up, &l->up_bias, {16, 16, CPU_PANEL}, 0}};
+  if (b->w->shape.gated) return build(b, 2 * round_up(l->up.rows, 16), l->up.cols, gated, 2);
+  return build(b, l->up.rows, l->up.cols, &(part){&l->up, &l->up_bias, whole(&l->up), 0}, 1);
 }
 
 static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
-  dt_weights *w = b->w;
-  int attention = w->heads * w->dim, inter = b->desc->inter;
-  cpu_layer built = {take_vector(b, &l->norm1),
-                     take_vector(b, &l->norm1_bias),
-                     take_vector(b, &l->norm2),
-                     take_vector(b, &l->norm2_bias),
-                     build_qkv(b, l),
-                     build_up(b, l),
-                     {0},
-                     {0}};
-  if (w->parallel) {
-    built.o = take_matrix(b, w->hidden, attention + inter, (const dt_matrix *[]){&l->o, &l->down}, 2);
-    if (built.o.data) {
-      put_o(b, &built.o, l);
-      put_down(b, &built.o, l, attention);
-    }
-    built.o = settle(b, built.o);
+  const dt_shape *s = &b->w->shape;
+  const part o = {&l->o, &l->o_bias, whole(&l->o), 0};
+  part down = {&l->down, &l->down_bias, whole(&l->down), 0};
+  cpu_layer built = {.norm1 = take_vector(b, &l->norm1),
+                     .norm1_bias = take_vector(b, &l->norm1_bias),
+                     .norm2 = take_vector(b, &l->norm2),
+                     .norm2_bias = take_vector(b, &l->norm2_bias),
+                     .q_norm = take_vector(b, &l->q_norm),
+                     .k_norm = take_vector(b, &l->k_norm),
+                     .q = build_heads(b, &l->q, &l->q_bias),
+                     .k = build_heads(b, &l->k, &l->k_bias),
+                     .v = build_heads(b, &l->v, &l->v_bias),
+                     .up = build_up(b, l)};
+  if (s->parallel_residual) {
+    down.k0 = l->o.cols;
+    built.o = build(b, s->hidden, l->o.cols + s->inter, (const part[]){o, down}, 2);
   } else {
-    built.o = take_matrix(b, w->hidden, attention, (const dt_matrix *[]){&l->o}, 1);
-    built.down = take_matrix(b, w->hidden, inter, (const dt_matrix *[]){&l->down}, 1);
-    if (built.o.data) {
-      put_o(b, &built.o, l);
-      put_down(b, &built.down, l, 0);
-    }
-    built.o = settle(b, built.o), built.down = settle(b, built.down);
+    built.o = build(b, s->hidden, l->o.cols, &o, 1);
+    built.down = build(b, s->hidden, s->inter, &down, 1);
   }
   if (out) *out = built;
-  forget_sources(b);
+}
+
+static bool is_same_view(const dt_matrix *a, const dt_matrix *b) {
+  return a->source == b->source && a->offset == b->offset && a->dtype == b->dtype;
+}
+
+static void build_embeddings(builder *b) {
+  dt_weights *w = b->w;
+  const dt_model_desc *d = b->desc;
+  w->unembed = build(b, w->shape.vocab, w->shape.hidden, &(part){&d->unembed, NULL, whole(&d->unembed), 0}, 1);
+  if (is_same_view(&d->embed, &d->unembed) && w->unembed.format->unpack) return;
+  w->embed_dtype = d->embed.dtype;
+  w->embed = cpu_take(&w->weights_arena, (size_t)d->embed.rows * dt_row_bytes(d->embed.dtype, (size_t)d->embed.cols));
+  if (is_filling(b)) b->status = cpu_copy_rows(w->backend, &d->embed, w->embed, b->err);
 }
 
 static void build_model(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
-  w->layer = cpu_take(&w->weights_arena, (size_t)w->layers * sizeof *w->layer);
-  for (int i = 0; i < w->layers; i++) build_layer(b, &d->layer[i], w->layer ? &w->layer[i] : NULL);
+  w->layer = cpu_take(&w->weights_arena, (size_t)w->shape.layers * sizeof *w->layer);
+  for (int i = 0; i < w->shape.layers; i++) build_layer(b, &d->layer[i], w->layer ? &w->layer[i] : NULL);
   w->final_norm = take_vector(b, &d->final_norm);
   w->final_norm_bias = take_vector(b, &d->final_norm_bias);
-
-  size_t row = (size_t)w->hidden * cpu_bytes_of(d->embed.dtype);
-  w->embed_dtype = d->embed.dtype;
-  w->embed = cpu_take(&w->weights_arena, (size_t)w->vocab * row);
-  w->unembed = take_matrix(b, w->vocab, w->hidden, (const dt_matrix *[]){&d->unembed}, 1);
-  if (w->unembed.data) put_rows(b, &w->unembed, &d->unembed, 0, w->vocab, 0, 0);
-  w->unembed = settle(b, w->unembed);
-  forget_sources(b);
-  int pairs = w->rotary_dims / 2;
-  w->cosine = cpu_take(&w->weights_arena, (size_t)w->context * (size_t)pairs * sizeof(float));
-  w->sine = cpu_take(&w->weights_arena, (size_t)w->context * (size_t)pairs * sizeof(float));
-  if (!w->embed) return;
-  for (int r = 0; r < w->vocab; r++) memcpy((char *)w->embed + (size_t)r * row, cpu_source_row(&d->embed, r), row);
-  for (int p = 0; p < w->context; p++)
-    for (int j = 0; j < pairs; j++) {
-      double angle = (double)p * (double)d->inv_freq[j];
-      w->cosine[(size_t)p * (size_t)pairs + (size_t)j] = (float)cos(angle);
-      w->sine[(size_t)p * (size_t)pairs + (size_t)j] = (float)sin(angle);
-    }
+  build_embeddings(b);
+  size_t pairs = (size_t)w->shape.rotary_dims / 2;
+  w->inv_freq = cpu_take(&w->weights_arena, pairs * sizeof *w->inv_freq);
+  if (w->inv_freq) memcpy(w->inv_freq, d->inv_freq, pairs * sizeof *w->inv_freq);
 }
 
-static void build_scratch(dt_weights *w, int inter, bool int8) {
+static void build_scratch(dt_weights *w) {
   cpu_arena *a = &w->scratch_arena;
+  const dt_shape *s = &w->shape;
   size_t threads = (size_t)w->backend->threads;
+  w->keys_at = round_up(s->heads * w->dim, CPU_PANEL);
+  w->values_at = w->keys_at + round_up(s->kv_heads * w->dim, CPU_PANEL);
   /* Sixteen numbers more, lest all rows of a power of two share the same few sets of the L1 cache. */
-  w->ldx = (size_t)round_up(w->hidden, CPU_PANEL) + 16;
-  w->ldqkv = (size_t)round_up((w->heads + 2 * w->kv_heads) * w->dim, CPU_PANEL);
-  w->ldcat = (size_t)(w->heads * w->dim + round_up(inter, CPU_PANEL)) + 16;
-  w->ldparts = (size_t)round_up((w->vocab + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, 16);
+  w->ldx = (size_t)round_up(s->hidden, CPU_PANEL) + 16;
+  w->ldqkv = (size_t)(w->values_at + round_up(s->kv_heads * w->dim, CPU_PANEL));
+  w->ldcat = (size_t)(s->heads * s->head_dim + round_up(s->inter, CPU_PANEL)) + 16;
+  w->ldparts = (size_t)round_up((s->vocab + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, 16);
   w->x = cpu_take(a, CPU_ROWS * w->ldx * sizeof(float));
   w->normed = cpu_take(a, 2 * CPU_ROWS * w->ldx * sizeof(float));
-  w->own = cpu_take(a, threads * 2 * CPU_OWN_NORMS * w->ldx * sizeof(float));
+  w->own = cpu_take(a, threads * 2 * CPU_OWN_ROWS * w->ldx * sizeof(float));
   w->qkv = cpu_take(a, CPU_ROWS * w->ldqkv * sizeof(float));
   w->cat = cpu_take(a, CPU_ROWS * w->ldcat * sizeof(float));
+  w->heads = cpu_take(a, threads * CPU_ATTENTION_ROWS * (size_t)w->dim * sizeof(float));
   w->sums = cpu_take(a, threads * CPU_ROWS * CPU_LOGIT_BLOCK * sizeof(float));
   w->top = cpu_take(a, threads * CPU_ROWS * sizeof(cpu_top));
-  w->parts = cpu_take(a, CPU_ROWS * 3 * w->ldparts * sizeof(float));
-  size_t most = w->ldcat > w->ldx ? w->ldcat : w->ldx;
-  w->blocks = int8 ? CPU_ROWS * (size_t)cpu_blocks((int)most) : 0;
-  w->rounded.q = cpu_take(a, threads * w->blocks * CPU_BLOCK);
-  w->rounded.scale = cpu_take(a, threads * w->blocks * sizeof(float));
-  w->rounded.offset = cpu_take(a, threads * w->blocks * sizeof(int32_t));
-  w->ldlogits = (size_t)round_up(w->vocab, 16);
+  w->parts = cpu_take(a, CPU_ROWS * 2 * 3 * w->ldparts * sizeof(float));
+  w->angles = cpu_take(a, 2 * CPU_ROWS * (size_t)s->rotary_dims * sizeof(float));
+  w->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * w->prepared_bytes);
+  w->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * w->prepared_bytes);
+  w->ldlogits = (size_t)round_up(s->vocab, 16);
   w->logits = cpu_take(a, CPU_ROWS * w->ldlogits * sizeof(float));
   w->weight = cpu_take(a, threads * w->ldlogits * sizeof(uint32_t));
 }
 
-dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, dt_weights **out, dt_error *err) {
+/* ---- all of it ------------------------------------------------------------------------------------------------------- */
+
+static dt_status fill(builder *b) {
+  dt_weights *w = b->w;
+  dt_backend *backend = w->backend;
+  build_model(b); /* measures */
+  build_scratch(w);
+  dt_status status = cpu_arena_open(&w->weights_arena, "the weights", backend->team, &backend->memory.weights, b->err);
+  if (status == DT_OK)
+    status = cpu_arena_open(&w->scratch_arena, "scratch", backend->team, &backend->memory.scratch, b->err);
+  if (status != DT_OK) return status;
+  build_model(b);
+  build_scratch(w);
+  return b->status;
+}
+
+/* The format of that name among those that take any weights, widened; NULL: there is none. */
+static const cpu_format *format_named(const dt_backend *b, const char *name) {
+  for (int f = 0; f < CPU_FORMATS; f++)
+    if (!strcmp(b->kernels->format[f]->name, name) && b->kernels->format[f]->takes == b->kernels->format[0]->takes)
+      return b->kernels->format[f];
+  return NULL;
+}
+
+dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const char *dtype, dt_weights **out, dt_error *err) {
+  const cpu_format *asked = dtype ? format_named(backend, dtype) : NULL;
+  if (dtype && !asked) return dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the CPU", dtype);
   dt_status status = check_model(d, err);
   if (status != DT_OK) return status;
   dt_weights *w = calloc(1, sizeof *w);
   if (!w) return dt_fail_memory(err, "a model", sizeof *w);
   w->backend = backend;
-  w->vocab = d->vocab, w->hidden = d->hidden, w->layers = d->layers, w->heads = d->heads, w->kv_heads = d->kv_heads;
-  w->context = d->context, w->rotary_dims = d->rotary_dims;
-  w->dim = round_up(d->head_dim, 16);
-  w->scale = (float)(1.0 / sqrt((double)d->head_dim));
-  w->norm_eps = d->norm_eps, w->norm = d->norm, w->act = d->act;
-  w->parallel = d->parallel_residual;
-  w->gated = d->layer[0].gate.data != NULL;
-
-  builder b = {.w = w, .desc = d};
-  build_model(&b); /* measures */
-  build_scratch(w, d->inter, d->int8);
-  status = cpu_arena_open(&w->weights_arena, "the weights", backend->threads, &backend->memory.weights, err);
-  if (status == DT_OK)
-    status = cpu_arena_open(&w->scratch_arena, "scratch", backend->threads, &backend->memory.scratch, err);
-  if (status == DT_OK) {
-    build_model(&b);
-    build_scratch(w, d->inter, d->int8);
-    if (b.failed) status = dt_fail_memory(err, "rounding weights", w->weights_arena.size);
-  }
+  w->shape = d->shape;
+  w->run_layer = d->shape.parallel_residual ? cpu_parallel_layer : cpu_sequential_layer;
+  w->dim = round_up(d->shape.head_dim, 16);
+  w->scale = (float)(1.0 / sqrt((double)d->shape.head_dim));
+  status = fill(&(builder){.w = w, .desc = d, .asked = asked, .err = err});
   if (status == DT_OK)
     *out = w;
   else

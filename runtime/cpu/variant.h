@@ -5,10 +5,10 @@
 #include "kernels.h"
 #include "simd.h"
 
-void V(cpu_matmul)(const cpu_matrix *m, int first, int count, const float *x, size_t ldx, int n, float *sums,
-                   size_t ld);
-void V(cpu_matmul8)(const cpu_matrix *m, int first, int count, const cpu_rows8 *x, int n, float *sums, size_t ld);
-void V(cpu_round_rows)(const float *x, size_t ldx, int n, int k, const cpu_rows8 *out);
+#define CPU_DECLARE(name) extern const cpu_format V(cpu_format_##name);
+CPU_FILE_FORMATS(CPU_DECLARE)
+CPU_ROUNDED_FORMATS(CPU_DECLARE)
+
 void V(cpu_finish_panels)(cpu_finish how, dt_act_kind act, const cpu_matrix *m, int first, int count, const float *sums,
                           size_t ld, int n, float *out, size_t ldo);
 void V(cpu_norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
@@ -22,7 +22,6 @@ void V(cpu_rank)(float *scores, const float *logits, int first, int count, int k
 void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits, float *scores);
 int32_t V(cpu_draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
 void V(cpu_combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max, float *sum, float *weighted);
-void V(cpu_widen)(const void *row, dt_dtype dtype, int n, float *out);
 void V(cpu_narrow)(const float *row, int n, uint16_t *out);
 float V(cpu_stream)(const float *p, size_t n);
 void V(cpu_exp)(const float *x, size_t n, float *y);

@@ -1,24 +1,42 @@
 /* Which variants were compiled in, and which of them this machine can run. */
 #include "kernels.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #include <stdio.h>
 #include <string.h>
 
 extern const cpu_kernels cpu_kernels_scalar;
 #ifdef __x86_64__
-extern const cpu_kernels cpu_kernels_avx2, cpu_kernels_avx512, cpu_kernels_avx512vnni;
+extern const cpu_kernels cpu_kernels_avx2, cpu_kernels_avx512, cpu_kernels_avx512vnni, cpu_kernels_amx;
+
+static bool supports_f16c(void) { /* clang 14 does not know it as a name for __builtin_cpu_supports */
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+/* The kernel keeps the tiles of a process's threads only after it was asked to. */
+static bool supports_amx(void) {
+  enum { REQUEST = 0x1023, TILE_DATA = 18, TILES = 1 << 24, INT8 = 1 << 25 }; /* arch_prctl(2), leaf 7 of cpuid */
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & TILES) && (d & INT8) &&
+         syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
 #endif
 
 const cpu_kernels *cpu_variant(int i) {
-  const cpu_kernels *have[5] = {&cpu_kernels_scalar};
+  const cpu_kernels *have[6] = {&cpu_kernels_scalar};
   int n = 1;
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
-    have[n++] = &cpu_kernels_avx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && supports_f16c()) have[n++] = &cpu_kernels_avx2;
   if (n == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     have[n++] = &cpu_kernels_avx512;
   if (n == 3 && __builtin_cpu_supports("avx512vnni")) have[n++] = &cpu_kernels_avx512vnni;
+  if (n == 4 && supports_amx()) have[n++] = &cpu_kernels_amx;
 #endif
   return i < n ? have[i] : NULL;
 }

@@ -15,12 +15,19 @@ typedef struct {
   int context_len, count;
 } rule;
 
+/* An id and what it is ranked by. */
+typedef struct {
+  float x;
+  int32_t id;
+} ranked;
+
 struct dt_weights {
   dt_backend *backend;
   int vocab, n_rules;
   bool draft;
   rule *rules;
-  float *p, *score; /* [vocab] the distribution being looked at; by what candidates are ranked */
+  float *p;      /* [vocab] the distribution being looked at */
+  ranked *order; /* [vocab] */
 };
 
 struct dt_cache {
@@ -35,6 +42,7 @@ struct dt_snapshot {
 };
 
 static const char *const CACHE_DTYPES[] = {"f32", NULL}; /* tokens, in fact */
+static const char *const WEIGHT_DTYPES[] = {NULL};
 
 static dt_status fake_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
   (void)options;
@@ -49,9 +57,15 @@ static const char *fake_describe(const dt_backend *b) {
   return "fake";
 }
 
-static dt_status fake_no_upload(dt_backend *b, const dt_model_desc *desc, dt_weights **out, dt_error *err) {
-  (void)b, (void)desc, (void)out;
+static dt_status fake_no_upload(dt_backend *b, const dt_model_desc *desc, const char *dtype, dt_weights **out,
+                                dt_error *err) {
+  (void)b, (void)desc, (void)dtype, (void)out;
   return dt_fail(err, DT_EINPUT, "the scripted backend runs tables, not weight files");
+}
+
+static const char *fake_weight_dtype(const dt_weights *w) {
+  (void)w;
+  return "f16"; /* tables, in fact */
 }
 
 static void fake_free_weights(dt_weights *w) {
@@ -59,7 +73,7 @@ static void fake_free_weights(dt_weights *w) {
   for (int i = 0; w->rules && i < w->n_rules; i++)
     free(w->rules[i].context), free(w->rules[i].token), free(w->rules[i].p);
   free(w->rules);
-  free(w->p), free(w->score);
+  free(w->p), free(w->order);
   free(w);
 }
 
@@ -74,9 +88,9 @@ dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights *
   if (!w) return dt_fail_memory(err, "a scripted model", sizeof *w);
   *w = (dt_weights){.backend = backend, .vocab = model->vocab, .n_rules = model->n_rules, .draft = model->draft};
   w->p = malloc((size_t)model->vocab * sizeof(float));
-  w->score = malloc((size_t)model->vocab * sizeof(float));
+  w->order = malloc((size_t)model->vocab * sizeof(ranked));
   w->rules = calloc((size_t)model->n_rules + 1, sizeof(rule));
-  bool ok = w->p && w->score && w->rules;
+  bool ok = w->p && w->order && w->rules;
   for (int i = 0; ok && i < model->n_rules; i++) {
     const dt_fake_rule *from = &model->rules[i];
     rule *to = &w->rules[i];
@@ -179,12 +193,17 @@ static void distribution(dt_weights *w, const dt_cache *c, const dt_rows *r, int
     if (w->p[id] == -1) w->p[id] = sum < 1 ? (float)((1 - sum) / unnamed) : 0;
 }
 
-/* The id of the largest x below `vocab` that comes after (x, id) = (below, after) in falling order; -1: none. */
-static int32_t next_largest(const float *x, int vocab, float below, int32_t after) {
-  int32_t best = -1;
-  for (int32_t id = 0; id < vocab; id++)
-    if ((x[id] < below || (x[id] == below && id > after)) && (best < 0 || x[id] > x[best])) best = id;
+static int32_t likeliest(const float *p, int vocab) {
+  int32_t best = 0;
+  for (int32_t id = 1; id < vocab; id++)
+    if (p[id] > p[best]) best = id;
   return best;
+}
+
+/* By falling x, ties by lower id. */
+static int compare(const void *a, const void *b) {
+  const ranked *l = a, *r = b;
+  return l->x != r->x ? (l->x < r->x) - (l->x > r->x) : (l->id > r->id) - (l->id < r->id);
 }
 
 /* ln p / temp + G, as draw.h defines it. */
@@ -194,25 +213,53 @@ static float noisy(float p, const dt_sampling *s, int position, int32_t id) {
 }
 
 /* The token drawn: the ids in falling order, from the likeliest on, as far as they are allowed. */
-static int32_t draw(const float *p, int vocab, const dt_sampling *s, int position) {
-  int top_k = s->top_k > 0 && s->top_k < vocab ? s->top_k : vocab;
+static int32_t draw(const dt_weights *w, const dt_sampling *s, int position) {
+  int top_k = s->top_k > 0 && s->top_k < w->vocab ? s->top_k : w->vocab;
   double power = 1 / (double)s->temp, sum = 0, ahead = 0, first = 0;
-  int32_t best = -1, id = next_largest(p, vocab, INFINITY, -1);
-  for (int k = 0; k < top_k; k++, id = next_largest(p, vocab, p[id], id)) {
-    sum += pow((double)p[id], power);
+  int32_t best = -1;
+  for (int32_t id = 0; id < w->vocab; id++) w->order[id] = (ranked){w->p[id], id};
+  qsort(w->order, (size_t)w->vocab, sizeof *w->order, compare);
+  for (int k = 0; k < top_k; k++) {
+    sum += pow((double)w->order[k].x, power);
     if (k == 0) first = sum;
   }
-  id = next_largest(p, vocab, INFINITY, -1);
   float top = -INFINITY;
-  for (int k = 0; k < top_k; k++, id = next_largest(p, vocab, p[id], id)) {
-    double weight = pow((double)p[id], power);
+  for (int k = 0; k < top_k; k++) {
+    int32_t id = w->order[k].id;
+    double weight = pow((double)w->p[id], power);
     bool in_top_p = !(s->top_p > 0 && s->top_p < 1) || ahead < (double)s->top_p * sum;
     if (k > 0 && !(in_top_p && weight >= (double)s->min_p * first)) break;
-    float score = noisy(p[id], s, position, id);
+    float score = noisy(w->p[id], s, position, id);
     if (best < 0 || score > top || (score == top && id < best)) top = score, best = id;
     ahead += weight;
   }
   return best;
+}
+
+/* The log-sum-exp of the scores in w->order. */
+static double log_sum_exp(const dt_weights *w, int n) {
+  double largest = (double)w->order[0].x, sum = 0;
+  for (int i = 0; i < n; i++) sum += exp((double)w->order[i].x - largest);
+  return largest + log(sum);
+}
+
+/* The candidates after row j: by p, or by the scores of who draws, and then the softmax is theirs. */
+static void rank(const dt_weights *w, const dt_sampling *s, int position, const dt_out *out, int j) {
+  const float *p = w->p;
+  for (int32_t id = 0; id < out->vocab; id++) w->order[id] = (ranked){s ? noisy(p[id], s, position, id) : p[id], id};
+  qsort(w->order, (size_t)out->vocab, sizeof *w->order, compare);
+  double log_sum = s ? log_sum_exp(w, out->vocab) : 0, entropy = 0;
+  for (int i = 0; i < out->vocab; i++) {
+    int32_t id = w->order[i].id;
+    double probability = s ? exp((double)w->order[i].x - log_sum) : (double)p[id];
+    if (i == 0) out->confidence[j] = (float)probability;
+    if (probability > 0) entropy -= probability * log(probability);
+    if (i >= out->k) continue;
+    out->top_id[j * out->k + i] = id;
+    out->top_logp[j * out->k + i] = s ? (float)((double)w->order[i].x - log_sum) : logf(p[id]);
+    if (out->top_own) out->top_own[j * out->k + i] = logf(p[id]);
+  }
+  out->entropy[j] = (float)entropy;
 }
 
 static void answer(const dt_weights *w, const dt_rows *r, const dt_out *out, int j) {
@@ -222,25 +269,16 @@ static void answer(const dt_weights *w, const dt_rows *r, const dt_out *out, int
   if (s && !(s->temp > 0)) s = NULL;
   bool nan = false;
   for (int id = 0; id < vocab; id++) nan |= isnan(p[id]);
-  if (out->want == DT_WANT_ARGMAX)
-    out->argmax[j] = nan ? -1 : s ? draw(p, vocab, s, position) : next_largest(p, vocab, INFINITY, -1);
+  if (out->want == DT_WANT_ARGMAX) out->argmax[j] = nan ? -1 : s ? draw(w, s, position) : likeliest(p, vocab);
   if (out->want == DT_WANT_LOGITS)
     for (int id = 0; id < vocab; id++) out->logits[(size_t)j * (size_t)vocab + (size_t)id] = logf(p[id]);
   if (out->want != DT_WANT_TOPK) return;
-  for (int id = 0; id < out->vocab; id++) w->score[id] = s ? noisy(p[id], s, position, id) : p[id];
-  float below = INFINITY;
-  int32_t id = nan ? 0 : -1;
-  double entropy = 0;
-  for (int i = 0; i < out->vocab && !nan; i++)
-    if (p[i] > 0) entropy -= (double)p[i] * log((double)p[i]);
   for (int k = 0; k < out->k; k++) {
-    id = nan || (k && id < 0) ? -1 : next_largest(w->score, out->vocab, below, id);
-    if (id >= 0) below = w->score[id];
-    out->top_id[j * out->k + k] = id;
-    out->top_logp[j * out->k + k] = id < 0 ? 0 : logf(p[id]);
+    out->top_id[j * out->k + k] = -1, out->top_logp[j * out->k + k] = 0;
+    if (out->top_own) out->top_own[j * out->k + k] = 0;
   }
-  out->confidence[j] = nan ? 0 : p[next_largest(p, out->vocab, INFINITY, -1)];
-  out->entropy[j] = (float)entropy;
+  out->confidence[j] = out->entropy[j] = 0;
+  if (!nan) rank(w, s, position, out, j);
 }
 
 static dt_status fake_forward(dt_weights *w, dt_cache *c, const dt_rows *r, const dt_out *out, dt_error *err) {
@@ -302,11 +340,13 @@ static double fake_bandwidth(dt_backend *b) {
 const dt_backend_ops dt_fake_ops = {
     .name = "fake",
     .cache_dtypes = CACHE_DTYPES,
+    .weight_dtypes = WEIGHT_DTYPES,
     .present = fake_present,
     .open = fake_open,
     .close = fake_close,
     .describe = fake_describe,
     .upload = fake_no_upload,
+    .weight_dtype = fake_weight_dtype,
     .free_weights = fake_free_weights,
     .cache_bytes = fake_cache_bytes,
     .bytes_free = fake_bytes_free,

@@ -1,9 +1,10 @@
-"""Writes a pair of checkpoints of given Pythia shapes whose agreement is chosen: larger pairs without a download, for benchmarks.
-Their text means nothing, and results on them are always labelled synthetic.
+"""Writes a pair of checkpoints of given shapes, Pythia's or Llama's, whose agreement is chosen: larger pairs without a download, for
+benchmarks. Their text means nothing, and results on them are always labelled synthetic.
 
     python make_synthetic_pair.py --target pythia-410m --draft pythia-70m --agreement 0.8 --second 0.1 --seed 1 OUT
 
-needs torch and safetensors, and writes OUT/synthetic-410m and OUT/synthetic-70m (F16 safetensors, config.json, tokenizer.json).
+needs torch and safetensors, and writes OUT/synthetic-410m and OUT/synthetic-70m (F16 safetensors, config.json, tokenizer.json; llama-1b
+becomes OUT/synthetic-llama-1b). Whatever the shape, ids are those of Pythia's tokenizer, so that any two make a pair.
 With several agreements, one target and a draft for each: OUT/synthetic-70m-0.7, ...
 
 How. A random permutation of the ids, one full cycle, says which token follows which. Output embeddings are random rows, nearly
@@ -14,16 +15,24 @@ The layers are random, of a scale at which every operation matters, and shift ea
 way and with the context: so neither follows the permutation exactly. What was reached, along a text that does, is measured,
 printed, and written to synthetic.json in the draft's folder.
 """
-import argparse, json, math, pathlib, shutil
+import argparse, collections, json, math, pathlib, shutil
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHAPES = {  # layers, hidden, heads, vocabulary
-    "pythia-14m": (6, 128, 4, 50304), "pythia-70m": (6, 512, 8, 50304), "pythia-160m": (12, 768, 12, 50304),
-    "pythia-410m": (24, 1024, 16, 50304), "pythia-1b": (16, 2048, 8, 50304), "pythia-1.4b": (24, 2048, 16, 50304),
-    "pythia-2.8b": (32, 2560, 32, 50304), "pythia-6.9b": (32, 4096, 32, 50432), "pythia-12b": (36, 5120, 40, 50688),
+Shape = collections.namedtuple("Shape", "layers hidden heads kv_heads inter vocab")
+
+
+def neox(layers, hidden, heads, vocab): return Shape(layers, hidden, heads, heads, 4 * hidden, vocab)
+
+
+SHAPES = {
+    "pythia-14m": neox(6, 128, 4, 50304), "pythia-70m": neox(6, 512, 8, 50304), "pythia-160m": neox(12, 768, 12, 50304),
+    "pythia-410m": neox(24, 1024, 16, 50304), "pythia-1b": neox(16, 2048, 8, 50304), "pythia-1.4b": neox(24, 2048, 16, 50304),
+    "pythia-2.8b": neox(32, 2560, 32, 50304), "pythia-6.9b": neox(32, 4096, 32, 50432), "pythia-12b": neox(36, 5120, 40, 50688),
+    "llama-15m": Shape(6, 288, 6, 2, 768, 50304), "llama-135m": Shape(30, 576, 9, 3, 1536, 50304),
+    "llama-1b": Shape(16, 2048, 32, 8, 8192, 50304), "llama-3b": Shape(28, 3072, 24, 8, 8192, 50304),
 }
 SPECIAL, IDS = 2, 50277  # ids below SPECIAL are never generated: nothing ends the text; the tokenizer has IDS ids
 NOISE = 0.3  # what the layers add to a logit: its standard deviation
@@ -31,13 +40,85 @@ LEAST, MOST = 0.3, 0.99  # bounds of a token's p1
 TARGET = 0.75, 0.15  # means of p1 and p2 + p3 in the target: sometimes near enough for its layers to choose another
 
 
-def config(shape):
-    layers, hidden, heads, vocab = shape
-    return {"architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0, "eos_token_id": 0, "hidden_act": "gelu",
-            "hidden_size": hidden, "initializer_range": 0.02, "intermediate_size": 4 * hidden, "layer_norm_eps": 1e-05,
-            "max_position_embeddings": 2048, "model_type": "gpt_neox", "num_attention_heads": heads, "num_hidden_layers": layers,
-            "rotary_emb_base": 10000, "rotary_pct": 0.25, "tie_word_embeddings": False, "torch_dtype": "float16",
-            "use_cache": True, "use_parallel_residual": True, "vocab_size": vocab}
+class Neox:
+    """A parallel residual, LayerNorm, biases, a quarter of a head rotates."""
+    embed, unembed, norm, rotates = "gpt_neox.embed_in.weight", "embed_out.weight", "gpt_neox.final_layer_norm", 4
+
+    @staticmethod
+    def config(s):
+        return {"architectures": ["GPTNeoXForCausalLM"], "hidden_act": "gelu", "layer_norm_eps": 1e-05, "model_type": "gpt_neox",
+                "rotary_emb_base": 10000, "rotary_pct": 0.25, "use_parallel_residual": True}
+
+    @staticmethod
+    def layer(s, i, add, add_norm):
+        at = f"gpt_neox.layers.{i}."
+        for name in ("input_layernorm", "post_attention_layernorm"): add_norm(at + name, True)
+        add(at + "attention.query_key_value", 3 * s.hidden, s.hidden, 1.5, True)  # scores of a few units: attention has favourites
+        add(at + "attention.dense", s.hidden, s.hidden, 1.0, True)
+        add(at + "mlp.dense_h_to_4h", s.inter, s.hidden, 1.0, True)
+        add(at + "mlp.dense_4h_to_h", s.hidden, s.inter, 1.0, True)
+
+    @staticmethod
+    def run(s, i, tensors, h):
+        t = part_of(tensors, f"gpt_neox.layers.{i}.")
+        linear = lambda name, x: F.linear(x, t[name + ".weight"], t[name + ".bias"])
+        norm = lambda name: F.layer_norm(h, (s.hidden,), t[name + ".weight"], t[name + ".bias"], 1e-5)
+        qkv = linear("attention.query_key_value", norm("input_layernorm"))
+        q, k, v = qkv.view(*h.shape[:2], s.heads, -1).transpose(1, 2).chunk(3, -1)
+        attention = linear("attention.dense", attend(s, q, k, v, Neox.rotates))
+        return h + attention + linear("mlp.dense_4h_to_h", F.gelu(linear("mlp.dense_h_to_4h", norm("post_attention_layernorm"))))
+
+    @staticmethod
+    def last_norm(s, tensors, h):
+        return F.layer_norm(h, h.shape[1:], tensors[Neox.norm + ".weight"].float(), tensors[Neox.norm + ".bias"].float(), 1e-5)
+
+
+class Llama:
+    """A sequential residual, RMSNorm, a gate, groups of heads, no biases, whole heads rotate."""
+    embed, unembed, norm, rotates = "model.embed_tokens.weight", "lm_head.weight", "model.norm", 1
+
+    @staticmethod
+    def config(s):
+        return {"architectures": ["LlamaForCausalLM"], "hidden_act": "silu", "rms_norm_eps": 1e-05, "model_type": "llama",
+                "num_key_value_heads": s.kv_heads, "rope_theta": 10000.0}
+
+    @staticmethod
+    def layer(s, i, add, add_norm):
+        at, keys = f"model.layers.{i}.", s.hidden // s.heads * s.kv_heads
+        for name in ("input_layernorm", "post_attention_layernorm"): add_norm(at + name, False)
+        for name, rows, scale in (("q", s.hidden, 1.5), ("k", keys, 1.5), ("v", keys, 1.0), ("o", s.hidden, 1.0)):
+            add(f"{at}self_attn.{name}_proj", rows, s.hidden, scale, False)
+        for name in ("gate", "up"): add(f"{at}mlp.{name}_proj", s.inter, s.hidden, 1.0, False)
+        add(at + "mlp.down_proj", s.hidden, s.inter, 1.0, False)
+
+    @staticmethod
+    def run(s, i, tensors, h):
+        t = part_of(tensors, f"model.layers.{i}.")
+        linear = lambda name, x: F.linear(x, t[name + "_proj.weight"])
+        x = F.rms_norm(h, (s.hidden,), t["input_layernorm.weight"], 1e-5)
+        q, k, v = (linear("self_attn." + name, x).view(*h.shape[:2], n, -1).transpose(1, 2)
+                   for name, n in (("q", s.heads), ("k", s.kv_heads), ("v", s.kv_heads)))
+        h = h + linear("self_attn.o", attend(s, q, *(x.repeat_interleave(s.heads // s.kv_heads, 1) for x in (k, v)), Llama.rotates))
+        x = F.rms_norm(h, (s.hidden,), t["post_attention_layernorm.weight"], 1e-5)
+        return h + linear("mlp.down", F.silu(linear("mlp.gate", x)) * linear("mlp.up", x))
+
+    @staticmethod
+    def last_norm(s, tensors, h): return F.rms_norm(h, h.shape[1:], tensors[Llama.norm + ".weight"].float(), 1e-5)
+
+
+def family(name): return Llama if name.startswith("llama") else Neox
+
+
+def part_of(tensors, prefix):
+    """In f32: one layer in memory at a time."""
+    return {name.removeprefix(prefix): x.float() for name, x in tensors.items() if name.startswith(prefix)}
+
+
+def config(name):
+    s = SHAPES[name]
+    return {**family(name).config(s), "bos_token_id": 0, "eos_token_id": 0, "hidden_size": s.hidden, "initializer_range": 0.02,
+            "intermediate_size": s.inter, "max_position_embeddings": 2048, "num_attention_heads": s.heads, "num_hidden_layers": s.layers,
+            "tie_word_embeddings": False, "torch_dtype": "float16", "use_cache": True, "vocab_size": s.vocab}
 
 
 def successors(vocab, rng):
@@ -48,24 +129,18 @@ def successors(vocab, rng):
     return after
 
 
-def random_layers(shape, rng):
-    layers, hidden, _, _ = shape
-    tensors = {}
+def random_layers(name, rng):
+    s, tensors = SHAPES[name], {}
 
-    def add(name, rows, cols, scale):
-        weight = torch.randn(rows, cols, generator=rng) * (scale / math.sqrt(cols))
-        tensors[name + ".weight"] = weight.half()
-        tensors[name + ".bias"] = (0.1 * torch.randn(rows, generator=rng)).half()
+    def add(name, rows, cols, scale, bias):
+        tensors[name + ".weight"] = (torch.randn(rows, cols, generator=rng) * (scale / math.sqrt(cols))).half()
+        if bias: tensors[name + ".bias"] = (0.1 * torch.randn(rows, generator=rng)).half()
 
-    for i in range(layers):
-        at = f"gpt_neox.layers.{i}."
-        for norm in ("input_layernorm", "post_attention_layernorm"):
-            tensors[f"{at}{norm}.weight"] = (1 + 0.1 * torch.randn(hidden, generator=rng)).half()
-            tensors[f"{at}{norm}.bias"] = (0.1 * torch.randn(hidden, generator=rng)).half()
-        add(at + "attention.query_key_value", 3 * hidden, hidden, 1.5)  # scores of a few units: attention has favourites
-        add(at + "attention.dense", hidden, hidden, 1.0)
-        add(at + "mlp.dense_h_to_4h", 4 * hidden, hidden, 1.0)
-        add(at + "mlp.dense_4h_to_h", hidden, 4 * hidden, 1.0)
+    def add_norm(name, bias):
+        tensors[name + ".weight"] = (1 + 0.1 * torch.randn(s.hidden, generator=rng)).half()
+        if bias: tensors[name + ".bias"] = (0.1 * torch.randn(s.hidden, generator=rng)).half()
+
+    for i in range(s.layers): family(name).layer(s, i, add, add_norm)
     return tensors
 
 
@@ -85,7 +160,7 @@ def candidates(after, agreement, second, guesses, rng):
 
 def embeddings(shape, ids, p, rng):
     """Input rows of norm 1 and output rows, such that the candidates' logits are those of their probabilities behind a norm."""
-    _, hidden, _, vocab = shape
+    hidden, vocab = shape.hidden, shape.vocab
     size = 1.0  # the norm of an output row: the least at which an input row of norm 1 can have all three logits
     for _ in range(20):
         background = math.log(vocab) + size**2 / 2  # log of the sum of exp over all other ids, whose logits are normal
@@ -106,9 +181,8 @@ def embeddings(shape, ids, p, rng):
     return embed, unembed
 
 
-def rotate(x, heads_dim):
-    """Rotary positions for [batch, heads, time, dim]: the first quarter of a head, in split halves."""
-    n = heads_dim // 4
+def rotate(x, n):
+    """Rotary positions for [batch, heads, time, dim]: the first n numbers of a head, in split halves."""
     angle = torch.arange(x.shape[2])[:, None] * 10000.0 ** (-torch.arange(0, n, 2) / n)
     angle = torch.cat([angle, angle], 1)
     turned, rest = x[..., :n], x[..., n:]
@@ -116,46 +190,39 @@ def rotate(x, heads_dim):
     return torch.cat([turned * angle.cos() + half * angle.sin(), rest], -1)
 
 
-def run_layers(tensors, shape, h):
-    """What the layers make of the embeddings [batch, time, hidden], in f32, one layer in memory at a time."""
-    layers, hidden, heads, _ = shape
-    batch, time, _ = h.shape
-    for i in range(layers):
-        t = {name.split(".", 3)[3]: x.float() for name, x in tensors.items() if name.startswith(f"gpt_neox.layers.{i}.")}
-        norm = lambda name: F.layer_norm(h, (hidden,), t[name + ".weight"], t[name + ".bias"], 1e-5)
-        linear = lambda name, x: F.linear(x, t[name + ".weight"], t[name + ".bias"])
-        qkv = linear("attention.query_key_value", norm("input_layernorm"))
-        q, k, v = qkv.view(batch, time, heads, -1).transpose(1, 2).chunk(3, -1)
-        dim = hidden // heads
-        mixed = F.scaled_dot_product_attention(rotate(q, dim), rotate(k, dim), v, is_causal=True)
-        attention = linear("attention.dense", mixed.transpose(1, 2).reshape(batch, time, hidden))
-        mlp = linear("mlp.dense_4h_to_h", F.gelu(linear("mlp.dense_h_to_4h", norm("post_attention_layernorm"))))
-        h = h + attention + mlp
+def attend(s, q, k, v, part):
+    n = s.hidden // s.heads // part
+    mixed = F.scaled_dot_product_attention(rotate(q, n), rotate(k, n), v, is_causal=True)
+    return mixed.transpose(1, 2).flatten(2)
+
+
+def run_layers(tensors, name, h):
+    """What the layers make of the embeddings [batch, time, hidden], in f32."""
+    for i in range(SHAPES[name].layers): h = family(name).run(SHAPES[name], i, tensors, h)
     return h
 
 
 def make_model(name, ids, p, text, rng):
-    shape = SHAPES[name]
-    hidden = shape[1]
-    tensors = random_layers(shape, rng)
+    shape, kind = SHAPES[name], family(name)
+    tensors = random_layers(name, rng)
     embed, unembed = embeddings(shape, ids, p, rng)
     share = NOISE / unembed[0].norm()  # of a hidden state's length: what the layers may add to it
-    x = embed[text[:1]] * math.sqrt(hidden) / share
-    added = (run_layers(tensors, shape, x) - x).norm(dim=2).mean()
-    tensors["gpt_neox.embed_in.weight"] = (embed * added / share).half()
-    tensors["embed_out.weight"] = unembed.half()
-    tensors["gpt_neox.final_layer_norm.weight"] = ((1 + share**2).sqrt() * torch.ones(hidden)).half()  # what it takes away
-    tensors["gpt_neox.final_layer_norm.bias"] = torch.zeros(hidden).half()
+    x = embed[text[:1]] * math.sqrt(shape.hidden) / share
+    added = (run_layers(tensors, name, x) - x).norm(dim=2).mean()
+    tensors[kind.embed] = (embed * added / share).half()
+    tensors[kind.unembed] = unembed.half()
+    tensors[kind.norm + ".weight"] = ((1 + share**2).sqrt() * torch.ones(shape.hidden)).half()  # what it takes away
+    if kind is Neox: tensors[kind.norm + ".bias"] = torch.zeros(shape.hidden).half()
     return tensors
 
 
-def predict(tensors, shape, text):
+def predict(tensors, name, text):
     """The three best ids after each position of [batch, time] and the best one's probability: [positions, 3], [positions]."""
-    h = run_layers(tensors, shape, tensors["gpt_neox.embed_in.weight"][text].float()).flatten(0, 1)
-    weight, bias = (tensors["gpt_neox.final_layer_norm." + part].float() for part in ("weight", "bias"))
-    unembed = tensors["embed_out.weight"].float()
+    kind = family(name)
+    h = run_layers(tensors, name, tensors[kind.embed][text].float()).flatten(0, 1)
+    unembed = tensors[kind.unembed].float()
     best, confidence = [], []
-    for rows in F.layer_norm(h, h.shape[1:], weight, bias, 1e-5).split(256):
+    for rows in kind.last_norm(SHAPES[name], tensors, h).split(256):
         logits = rows @ unembed.T
         top = logits.topk(3, dim=1)
         best.append(top.indices)
@@ -163,9 +230,9 @@ def predict(tensors, shape, text):
     return torch.cat(best), torch.cat(confidence)
 
 
-def measure(draft, shape, text, choice):
+def measure(draft, name, text, choice):
     """How the draft's guesses along the text meet the target's choice."""
-    best, confidence = predict(draft, shape, text)
+    best, confidence = predict(draft, name, text)
     hit = best == choice[:, None]
     measured = {"positions": len(choice), "agreement": hit[:, 0].float().mean().item(),
                 "second": hit[:, 1:].any(1).float().mean().item(), "confidence": confidence.mean().item(), "bins": []}
@@ -180,7 +247,7 @@ def measure(draft, shape, text, choice):
 def save(tensors, name, folder, about):
     folder.mkdir(parents=True, exist_ok=True)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    (folder / "config.json").write_text(json.dumps(config(SHAPES[name]), indent=2) + "\n")
+    (folder / "config.json").write_text(json.dumps(config(name), indent=2) + "\n")
     (folder / "synthetic.json").write_text(json.dumps(about, indent=1) + "\n")
     shutil.copy(ROOT / "tests/data/gpt-neox/tokenizer.json", folder / "tokenizer.json")
     print(f"wrote {folder}")
@@ -188,7 +255,7 @@ def save(tensors, name, folder, about):
 
 @torch.no_grad()
 def main():
-    parser = argparse.ArgumentParser(description="write a synthetic pair of Pythia shapes with a chosen agreement")
+    parser = argparse.ArgumentParser(description="write a synthetic pair of Pythia's or Llama's shapes with a chosen agreement")
     parser.add_argument("--target", choices=SHAPES, default="pythia-410m")
     parser.add_argument("--draft", choices=SHAPES, default="pythia-70m")
     parser.add_argument("--agreement", type=float, nargs="+", default=[0.8], help="P(the draft's first choice is the target's)")
@@ -204,27 +271,27 @@ def main():
     def generator(stream):  # each part has its own numbers, so that one target serves every draft of a seed
         return torch.Generator().manual_seed(1000 * options.seed + stream)
 
-    after = successors(max(SHAPES[options.target][3], SHAPES[options.draft][3]), generator(0))
+    after = successors(max(SHAPES[options.target].vocab, SHAPES[options.draft].vocab), generator(0))
     text = SPECIAL + torch.randint(IDS - SPECIAL, (max(1, options.positions // 128), 1), generator=generator(1))
     while text.shape[1] < 128:
         text = torch.cat([text, after[text[:, -1:]]], 1)
 
     def make(name, agreement, second, guesses, stream):
         rng = generator(stream)
-        ids, p = candidates(after[: SHAPES[name][3]], agreement, second, guesses, rng)
+        ids, p = candidates(after[: SHAPES[name].vocab], agreement, second, guesses, rng)
         return make_model(name, ids, p, text, rng)
 
     short = lambda name: "synthetic-" + name.removeprefix("pythia-")
     asked = {key: value for key, value in vars(options).items() if key not in ("out", "positions")}
     target = make(options.target, *TARGET, False, 2)
-    choice = predict(target, SHAPES[options.target], text)[0][:, 0]
+    choice = predict(target, options.target, text)[0][:, 0]
     follows = (choice == after[text].flatten()).float().mean().item()
     print(f"{options.target}: the successor is its first choice at {follows:.3f} of {len(choice)} positions")
     save(target, options.target, options.out / short(options.target), {"synthetic": True, **asked, "follows": follows})
     del target
     for agreement in options.agreement:
         draft = make(options.draft, min(agreement / follows, 0.999 * MOST), options.second, True, 3)
-        measured = measure(draft, SHAPES[options.draft], text, choice)
+        measured = measure(draft, options.draft, text, choice)
         print(f"{options.draft}, agreement {agreement}, second {options.second}: reached {measured['agreement']:.3f} and "
               f"{measured['second']:.3f}, mean confidence {measured['confidence']:.3f}")
         for b in measured["bins"]:

@@ -16,8 +16,8 @@
  * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
  * -8: with int8 weights, as a draft may have them.
  * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn. */
-#include "backend.h"
-#include "model.h"
+#include "backends.h"
+#include "model/model.h"
 #include "shapes.h"
 
 #include <stdio.h>
@@ -38,6 +38,7 @@ enum {
 enum { FEW_INNER = 32, FEW_IDS = 256, FEW_POSITIONS = 16 };
 
 static dt_error err;
+static const char *weights_dtype; /* what weights are rounded to; NULL: they stay */
 
 static void must(dt_status status) {
   if (status == DT_OK) return;
@@ -100,8 +101,8 @@ static void run(const subject *on, dt_want want, bool prompt, int context, int c
 }
 
 static subject subject_open(const dt_backend_ops *ops, dt_backend *backend, const dt_model_desc *d) {
-  subject s = {.ops = ops, .vocab = d->vocab, .context = d->context < SLOTS ? d->context : SLOTS};
-  must(ops->upload(backend, d, &s.weights, &err));
+  subject s = {.ops = ops, .vocab = d->shape.vocab, .context = d->shape.context < SLOTS ? d->shape.context : SLOTS};
+  must(ops->upload(backend, d, weights_dtype, &s.weights, &err));
   must(ops->create_cache(s.weights, 1, SLOTS + MOST_ROWS, &s.cache, &err));
   for (int at = 0; at < s.context; at += PROMPT_ROWS)
     run(&s, DT_WANT_NOTHING, false, at, s.context - at < PROMPT_ROWS ? s.context - at : PROMPT_ROWS);
@@ -136,17 +137,19 @@ static double median(const pass_case *c) { return c->took[c->n / 2]; }
 
 /* ---- the lines ------------------------------------------------------------------------------------------------------- */
 
-static double bytes_of(const dt_model_desc *d, const dt_matrix *m) {
-  return m->data ? (double)m->rows * m->cols * (d->int8 ? 1 : m->dtype == DT_F32 ? 4 : 2) : 0;
+static double bytes_of(const dt_matrix *m) {
+  return m->source ? (double)m->rows * m->cols *
+                         (weights_dtype ? 1.0 : (double)dt_row_bytes(m->dtype, (size_t)m->cols) / m->cols)
+                   : 0;
 }
 
 /* The matrices; norms, biases and scales are too small to count. */
 static double weight_bytes(const dt_model_desc *d) {
-  double sum = bytes_of(d, &d->unembed);
-  for (int i = 0; i < d->layers; i++) {
+  double sum = bytes_of(&d->unembed);
+  for (int i = 0; i < d->shape.layers; i++) {
     const dt_layer *l = &d->layer[i];
     const dt_matrix *all[] = {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down};
-    for (size_t j = 0; j < sizeof all / sizeof *all; j++) sum += bytes_of(d, all[j]);
+    for (size_t j = 0; j < sizeof all / sizeof *all; j++) sum += bytes_of(all[j]);
   }
   return sum;
 }
@@ -157,8 +160,9 @@ static void print_passes(const char *name, const dt_model_desc *d, const pass_ca
                          double key_bytes) {
   for (int i = 0; i < count; i++) {
     const pass_case *c = &cases[i];
-    double bytes = weight_bytes(d) + 2 * key_bytes * d->layers * d->kv_heads * d->head_dim * c->context;
-    if (c->want == DT_WANT_NOTHING) bytes -= bytes_of(d, &d->unembed);
+    double bytes =
+        weight_bytes(d) + 2 * key_bytes * d->shape.layers * d->shape.kv_heads * d->shape.head_dim * c->context;
+    if (c->want == DT_WANT_NOTHING) bytes -= bytes_of(&d->unembed);
     double rate = bytes / median(c);
     printf("%s,%s,%d,%d,%d,%.1f,%.1f,%.2f,%.1f,%.2f,%.2f\n", name, c->pass, c->context, c->rows, c->n, median(c) * 1e6,
            c->took[0] * 1e6, bytes * 1e-6, c->rows / median(c), rate * 1e-9, rate / bandwidth);
@@ -229,8 +233,8 @@ static dt_matrix few_rows(dt_matrix m, int rows) {
 }
 
 static void cut_inner(cut_model *m) {
-  m->desc.inter = FEW_INNER;
-  for (int i = 0; i < m->desc.layers; i++) {
+  m->desc.shape.inter = FEW_INNER;
+  for (int i = 0; i < m->desc.shape.layers; i++) {
     dt_layer *l = &m->layer[i];
     l->up = few_rows(l->up, FEW_INNER), l->up_bias = few_rows(l->up_bias, FEW_INNER);
     l->gate = few_rows(l->gate, FEW_INNER), l->gate_bias = few_rows(l->gate_bias, FEW_INNER);
@@ -239,11 +243,11 @@ static void cut_inner(cut_model *m) {
 }
 
 static void cut_ids(cut_model *m) {
-  m->desc.vocab = FEW_IDS;
+  m->desc.shape.vocab = FEW_IDS;
   m->desc.embed = few_rows(m->desc.embed, FEW_IDS), m->desc.unembed = few_rows(m->desc.unembed, FEW_IDS);
 }
 
-static void cut_layers(cut_model *m) { m->desc.layers = 1; }
+static void cut_layers(cut_model *m) { m->desc.shape.layers = 1; }
 
 /* Seconds that a pass of one row costs less on the cut model, alternating with the whole one; *whole: what that costs. */
 static double saved_by(void (*cut)(cut_model *), dt_backend *backend, const dt_model_desc *d, const subject *s,
@@ -251,7 +255,7 @@ static double saved_by(void (*cut)(cut_model *), dt_backend *backend, const dt_m
   static cut_model m;
   static pass_case cases[2];
   m.desc = *d;
-  memcpy(m.layer, d->layer, (size_t)d->layers * sizeof *d->layer);
+  memcpy(m.layer, d->layer, (size_t)d->shape.layers * sizeof *d->layer);
   m.desc.layer = m.layer;
   cut(&m);
   subject less = subject_open(s->ops, backend, &m.desc);
@@ -266,11 +270,11 @@ static double saved_by(void (*cut)(cut_model *), dt_backend *backend, const dt_m
 static void split_pass(const char *name, dt_backend *backend, const dt_model_desc *d, const subject *s,
                        double seconds) {
   static pass_case cases[2];
-  if (d->layers < 2 || d->layers > MOST_LAYERS || s->context <= 512) return;
+  if (d->shape.layers < 2 || d->shape.layers > MOST_LAYERS || s->context <= 512) return;
   double whole;
   double mlp = saved_by(cut_inner, backend, d, s, seconds / 4, &whole);
   double logits = saved_by(cut_ids, backend, d, s, seconds / 4, &whole);
-  double layers = saved_by(cut_layers, backend, d, s, seconds / 4, &whole) * d->layers / (d->layers - 1);
+  double layers = saved_by(cut_layers, backend, d, s, seconds / 4, &whole) * d->shape.layers / (d->shape.layers - 1);
   cases[0] = pass_of("split", s, DT_WANT_ARGMAX, 512, 1);
   cases[1] = pass_of("split", s, DT_WANT_ARGMAX, FEW_POSITIONS, 1);
   measure(cases, 2, seconds / 4);
@@ -313,13 +317,13 @@ int main(int argc, char **argv) {
   dt_backend_options options = {.variant = NULL, .threads = 2};
   const char *backend_name = "cpu", *variant = NULL;
   double seconds = 20;
-  bool int8 = false, caches = false;
+  bool caches = false;
   for (int option; (option = getopt(argc, argv, "b:t:v:s:8k")) != -1;) {
     if (option == 't') options.threads = atoi(optarg);
     if (option == 'b') backend_name = optarg;
     if (option == 'v') variant = optarg;
     if (option == 's') seconds = atof(optarg);
-    if (option == '8') int8 = true;
+    if (option == '8') weights_dtype = "int8";
     if (option == 'k') caches = true;
     if (option == '?') optind = argc;
   }
@@ -333,7 +337,7 @@ int main(int argc, char **argv) {
   dt_backend *backend;
   must(ops->open(&options, &backend, &err));
   describe_processor();
-  printf("# %s, %d threads%s\n", ops->describe(backend), options.threads, int8 ? ", int8 weights" : "");
+  printf("# %s, %d threads%s\n", ops->describe(backend), options.threads, weights_dtype ? ", int8 weights" : "");
   printf("model,pass,context,rows,repeats,median_us,best_us,read_mb,rows_per_s,gb_per_s,share\n");
   for (; optind < argc; optind++) {
     const char *slash = strrchr(argv[optind], '/'), *name = slash && slash[1] ? slash + 1 : argv[optind];
@@ -341,7 +345,6 @@ int main(int argc, char **argv) {
     model *m = NULL;
     if (!shape) must(model_open(argv[optind], &m, &err));
     dt_model_desc d = shape ? shape->desc : *model_desc(m);
-    d.int8 = int8;
     if (caches)
       compare_caches(name, &d, ops, options, seconds);
     else

@@ -1,6 +1,6 @@
 /* Encoding speed: bench_tokenizer TOKENIZER.JSON TEXT-FILE [times]. Prints the best of the runs, and a hash of the ids, so that
  * two builds can be seen to do the same work. */
-#include "tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < times; i++) {
     int32_t *ids = NULL;
     double start = now();
-    if (tok_encode(t, text, len, &ids, &n, &err) != DT_OK) {
+    if (tok_encode(t, text, len, false, &ids, &n, &err) != DT_OK) {
       fprintf(stderr, "%s\n", err.message);
       status = 1;
       break;

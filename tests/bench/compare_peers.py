@@ -1,21 +1,21 @@
 """What people would use instead: llama.cpp and transformers beside dtrun, on the same models, prompts, lengths and threads.
 
-    python tests/bench/compare_peers.py [--target DIR --draft DIR] [--prompts 4] [--tokens 200] [--threads 2] [--repeats 3]
+    python tests/bench/compare_peers.py [--target MODEL --draft MODEL] [--prompts 4] [--tokens 200] [--threads 2] [--repeats 3]
                                         [--backend cuda]
 
 needs torch, transformers, numpy, safetensors, gguf, and llama-cpp-python built from source, so that it uses all the machine has:
 
     CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python gguf
 
-A peer that is not installed is named and left out. llama.cpp gets an F16 GGUF of the same checkpoint and token ids, and its own
-timings are taken, without the choice of the token; transformers computes in f32, plainly and with its assisted generation, and
-is timed from outside. With --backend cuda both are on the GPU, transformers in f16, and llama.cpp is left out. All arms run a
+A peer that is not installed is named and left out. llama.cpp gets an F16 GGUF of the same checkpoint, or the GGUF file itself where
+the target is one, and the same token ids, and its own timings are taken, without the choice of the token; transformers computes in
+f32, plainly and with its assisted generation, and is timed from outside. With --backend cuda both are on the GPU, transformers in f16, and llama.cpp is left out. All arms run a
 prompt before the next comes, in an order that rotates, so that a slow minute of the machine falls on all. The prompt pass is of
 all tokens but the last, as in dtrun. Printed are medians over runs of tokens/s (prompt pass included), milliseconds per token
 after the prompt and prompt tokens/s; how many tokens agree with dtrun's plain decoding, which need not be all (the peers round
 otherwise) but few would mean a broken comparison; and the ratios.
 """
-import argparse, ctypes, importlib.util, json, os, pathlib, statistics, subprocess, tempfile, time
+import argparse, ctypes, importlib.util, json, os, pathlib, statistics, subprocess, sys, tempfile, time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -47,41 +47,57 @@ class Dtrun:
         return {"tokens": result["tokens"], "ids": result["prompt_ids"], "seconds": seconds, "prompt_seconds": prompt}
 
 
+def write_keys(writer, config, neox):
+    hidden, heads = config["hidden_size"], config["num_attention_heads"]
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(hidden)
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(heads)
+    if neox:
+        writer.add_rope_dimension_count(int(config["rotary_pct"] * (hidden // heads)))
+        writer.add_parallel_residual(config["use_parallel_residual"])
+        writer.add_layer_norm_eps(config["layer_norm_eps"])
+    else:
+        writer.add_head_count_kv(config.get("num_key_value_heads", heads))
+        writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+        writer.add_rope_freq_base(config.get("rope_theta", 10000.0))
+        if config.get("head_dim"):
+            writer.add_key_length(config["head_dim"])
+            writer.add_value_length(config["head_dim"])
+
+
+def rearranged(config, name, x):
+    """Rows as llama.cpp wants them: of GPT-NeoX all q, all k, all v; of Llama's q and k the halves of a head in turn."""
+    heads = config["num_attention_heads"]
+    if "query_key_value" in name: return x.reshape(heads, 3, x.shape[0] // heads // 3, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
+    if config["model_type"] not in ("llama", "mistral") or not ("q_proj" in name or "k_proj" in name): return x
+    if "k_proj" in name: heads = config.get("num_key_value_heads", heads)
+    return x.reshape(heads, 2, x.shape[0] // heads // 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
+
+
 def write_gguf(folder, path):
-    """The checkpoint as llama.cpp's gptneox, F16, without a tokenizer: only ids go in and out."""
+    """A checkpoint of Llama, Mistral, Qwen2, Qwen3 or GPT-NeoX, without stretched rotation, in F16 and without a tokenizer: only ids
+    go in and out."""
     import gguf, numpy as np
     from safetensors import safe_open
 
     config = json.loads((folder / "config.json").read_text())
-    hidden, heads, layers = config["hidden_size"], config["num_attention_heads"], config["num_hidden_layers"]
-    writer = gguf.GGUFWriter(path, "gptneox")
-    writer.add_context_length(config["max_position_embeddings"])
-    writer.add_embedding_length(hidden)
-    writer.add_block_count(layers)
-    writer.add_feed_forward_length(config["intermediate_size"])
-    writer.add_rope_dimension_count(int(config["rotary_pct"] * (hidden // heads)))
-    writer.add_head_count(heads)
-    writer.add_parallel_residual(config["use_parallel_residual"])
-    writer.add_layer_norm_eps(config["layer_norm_eps"])
+    arch = {"gpt_neox": "gptneox", "mistral": "llama"}.get(config["model_type"], config["model_type"])
+    if config.get("rope_scaling"): raise SystemExit("compare_peers: a checkpoint with rope_scaling: give its GGUF file as --target")
+    writer = gguf.GGUFWriter(path, arch)
+    write_keys(writer, config, arch == "gptneox")
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
     writer.add_tokenizer_model("no_vocab")
     writer.add_vocab_size(config["vocab_size"])
-    names = {"gpt_neox.embed_in": "token_embd", "gpt_neox.final_layer_norm": "output_norm", "embed_out": "output"}
-    for i in range(layers):
-        at = f"gpt_neox.layers.{i}."
-        for ours, theirs in (("input_layernorm", "attn_norm"), ("post_attention_layernorm", "ffn_norm"), ("attention.query_key_value", "attn_qkv"),
-                             ("attention.dense", "attn_output"), ("mlp.dense_h_to_4h", "ffn_up"), ("mlp.dense_4h_to_h", "ffn_down")):
-            names[at + ours] = f"blk.{i}.{theirs}"
+    names = gguf.get_tensor_name_map(next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == arch), config["num_hidden_layers"])
     for file in sorted(folder.glob("*.safetensors")):
         with safe_open(file, "np") as tensors:
             for name in tensors.keys():
-                module, _, part = name.rpartition(".")
-                if module not in names:
-                    continue  # masks and the like
-                x = tensors.get_tensor(name)
-                if module.endswith("query_key_value"):  # rows lie head by head as q, k, v; llama.cpp wants all q, all k, all v
-                    x = x.reshape(heads, 3, hidden // heads, -1).swapaxes(0, 1).reshape(x.shape)
-                writer.add_tensor(f"{names[module]}.{part}", x.astype(np.float16 if x.ndim == 2 else np.float32))
+                where = names.get_name(name, try_suffixes=(".weight", ".bias"))
+                if where:  # else a mask or the like
+                    x = rearranged(config, name, tensors.get_tensor(name))
+                    writer.add_tensor(where, np.ascontiguousarray(x, np.float16 if x.ndim == 2 else np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -96,8 +112,10 @@ class LlamaCpp:
 
         self.api = llama_cpp
         self.folder = tempfile.TemporaryDirectory()
-        path = os.path.join(self.folder.name, "target.gguf")
-        write_gguf(pathlib.Path(options.target), path)
+        path = options.target
+        if os.path.isdir(path):
+            path = os.path.join(self.folder.name, "target.gguf")
+            write_gguf(pathlib.Path(options.target), path)
         self.quiet = llama_cpp.llama_log_callback(lambda level, text, data: None)
         llama_cpp.llama_log_set(self.quiet, ctypes.c_void_p(0))
         llama_cpp.llama_backend_init()
@@ -109,7 +127,7 @@ class LlamaCpp:
         self.context = llama_cpp.llama_init_from_model(self.model, params)
         if not self.context:
             raise SystemExit("compare_peers: llama.cpp did not load the GGUF")
-        self.vocab = json.loads((pathlib.Path(options.target) / "config.json").read_text())["vocab_size"]
+        self.vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
         print("llama.cpp:", llama_cpp.llama_print_system_info().decode())
 
     def decode(self, ids):
@@ -149,7 +167,11 @@ class Transformers:
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
         self.device, dtype = ("cuda", torch.float16) if options.backend == "cuda" else ("cpu", torch.float32)
-        load = lambda folder: transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).to(self.device).eval()
+        sys.path.insert(0, str(ROOT / "tests/golden"))
+        from widen_gguf import widened
+
+        from_folder = lambda folder: transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+        load = lambda path: (from_folder(path) if os.path.isdir(path) else widened(path).to(dtype)).to(self.device).eval()
         self.target, self.draft = load(options.target), load(options.draft)
         for model in (self.target, self.draft):  # end-of-text does not stop
             model.generation_config.eos_token_id = None

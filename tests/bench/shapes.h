@@ -12,22 +12,24 @@ enum { SHAPE_LAYERS = 32, SHAPE_PAIRS = 64 };
 
 static const struct {
   const char *name;
-  int layers, hidden, heads, vocab;
-} bench_shapes[] = {{"pythia-70m", 6, 512, 8, 50304},
-                    {"pythia-410m", 24, 1024, 16, 50304},
-                    {"pythia-1b", 16, 2048, 8, 50304},
-                    {"pythia-2.8b", 32, 2560, 32, 50304},
-                    {"pythia-6.9b", 32, 4096, 32, 50432}};
+  int layers, hidden, heads, kv_heads, inter, vocab;
+  bool llama; /* a gate, RMS norms, a sequential residual, no biases; else GPT-NeoX */
+} bench_shapes[] = {
+    {"pythia-70m", 6, 512, 8, 8, 2048, 50304, false},       {"pythia-410m", 24, 1024, 16, 16, 4096, 50304, false},
+    {"pythia-1b", 16, 2048, 8, 8, 8192, 50304, false},      {"pythia-2.8b", 32, 2560, 32, 32, 10240, 50304, false},
+    {"pythia-6.9b", 32, 4096, 32, 32, 16384, 50432, false}, {"smollm2-135m", 30, 576, 9, 3, 1536, 49152, true},
+    {"qwen2.5-0.5b", 24, 896, 14, 2, 4864, 151936, true},   {"llama-3.2-1b", 16, 2048, 32, 8, 8192, 128256, true}};
 
 typedef struct {
   dt_model_desc desc;
   dt_layer layer[SHAPE_LAYERS];
   float inv_freq[SHAPE_PAIRS];
   uint16_t *numbers, *ones;
+  dt_source number_source, one_source;
 } shape_model;
 
-static inline dt_matrix shape_matrix(const uint16_t *data, int rows, int cols) {
-  return (dt_matrix){data, DT_F16, rows, cols, rows, rows};
+static inline dt_matrix shape_matrix(const dt_source *source, int rows, int cols) {
+  return (dt_matrix){source, 0, DT_F16, rows, cols, rows, rows, false};
 }
 
 /* The model of that name, to be freed as a whole with its two arrays; NULL: there is no such shape, or no memory. */
@@ -36,7 +38,9 @@ static inline shape_model *shape_model_new(const char *name) {
   while (s < count && strcmp(bench_shapes[s].name, name)) s++;
   if (s == count) return NULL;
   int H = bench_shapes[s].hidden, V = bench_shapes[s].vocab, heads = bench_shapes[s].heads;
-  int dim = H / heads, inter = 4 * H;
+  int dim = H / heads, inter = bench_shapes[s].inter, keys = bench_shapes[s].kv_heads * dim;
+  bool llama = bench_shapes[s].llama;
+  int rotary = llama ? dim : dim / 4;
   size_t most = (size_t)V * (size_t)H; /* the embeddings are the largest */
   shape_model *m = calloc(1, sizeof *m);
   if (!m) return NULL;
@@ -48,44 +52,53 @@ static inline shape_model *shape_model_new(const char *name) {
     m->numbers[i] = (uint16_t)((state >> 33 & 0x83ff) | 0x2000);
   }
   for (int i = 0; i < inter; i++) m->ones[i] = 0x3c00;
-  m->desc = (dt_model_desc){.vocab = V,
-                            .hidden = H,
-                            .layers = bench_shapes[s].layers,
-                            .heads = heads,
-                            .kv_heads = heads,
-                            .head_dim = dim,
-                            .inter = inter,
-                            .context = 2048,
-                            .rotary_dims = dim / 4,
+  m->number_source = source_of_memory(name, m->numbers, most * sizeof *m->numbers);
+  m->one_source = source_of_memory(name, m->ones, (size_t)inter * sizeof *m->ones);
+  m->desc = (dt_model_desc){.shape = {.vocab = V,
+                                      .hidden = H,
+                                      .layers = bench_shapes[s].layers,
+                                      .heads = heads,
+                                      .kv_heads = bench_shapes[s].kv_heads,
+                                      .head_dim = dim,
+                                      .inter = inter,
+                                      .context = 2048,
+                                      .rotary_dims = rotary,
+                                      .norm_eps = 1e-5f,
+                                      .norm = llama ? DT_NORM_RMS : DT_NORM_LAYER,
+                                      .act = llama ? DT_ACT_SILU : DT_ACT_GELU_ERF,
+                                      .parallel_residual = !llama,
+                                      .gated = llama},
                             .inv_freq = m->inv_freq,
-                            .norm_eps = 1e-5f,
-                            .norm = DT_NORM_LAYER,
-                            .act = DT_ACT_GELU_ERF,
-                            .parallel_residual = true,
                             .layer = m->layer,
-                            .embed = shape_matrix(m->numbers, V, H),
-                            .unembed = shape_matrix(m->numbers, V, H),
-                            .final_norm = shape_matrix(m->ones, H, 1),
-                            .final_norm_bias = shape_matrix(m->numbers, H, 1)};
-  for (int j = 0; j < dim / 8; j++) m->inv_freq[j] = (float)pow(10000, -8.0 * j / dim);
-  dt_matrix norm = shape_matrix(m->ones, H, 1), bias = shape_matrix(m->numbers, H, 1);
-  dt_matrix square = shape_matrix(m->numbers, H, H);
-  for (int i = 0; i < m->desc.layers; i++)
+                            .embed = shape_matrix(&m->number_source, V, H),
+                            .unembed = shape_matrix(&m->number_source, V, H),
+                            .final_norm = shape_matrix(&m->one_source, H, 1)};
+  for (int j = 0; j < rotary / 2; j++) m->inv_freq[j] = (float)pow(10000, -2.0 * j / rotary);
+  dt_matrix norm = shape_matrix(&m->one_source, H, 1), bias = {0}, inner_bias = {0}, gate = {0};
+  dt_matrix square = shape_matrix(&m->number_source, H, H), key = shape_matrix(&m->number_source, keys, H);
+  dt_matrix up = shape_matrix(&m->number_source, inter, H);
+  if (llama)
+    gate = up;
+  else
+    bias = shape_matrix(&m->number_source, H, 1), inner_bias = shape_matrix(&m->number_source, inter, 1);
+  m->desc.final_norm_bias = bias;
+  for (int i = 0; i < m->desc.shape.layers; i++)
     m->layer[i] = (dt_layer){.norm1 = norm,
                              .norm1_bias = bias,
                              .norm2 = norm,
                              .norm2_bias = bias,
                              .q = square,
-                             .k = square,
-                             .v = square,
+                             .k = key,
+                             .v = key,
                              .q_bias = bias,
                              .k_bias = bias,
                              .v_bias = bias,
                              .o = square,
                              .o_bias = bias,
-                             .up = shape_matrix(m->numbers, inter, H),
-                             .up_bias = shape_matrix(m->numbers, inter, 1),
-                             .down = shape_matrix(m->numbers, H, inter),
+                             .gate = gate,
+                             .up = up,
+                             .up_bias = inner_bias,
+                             .down = shape_matrix(&m->number_source, H, inter),
                              .down_bias = bias};
   return m;
 }

@@ -11,7 +11,7 @@ browse() {
     "$@" "file://$PWD/$page" 2>/dev/null
 }
 make_page() {
-  succeeds eagle2 --set top_k=3 --set total=9 --text 'It was a dark night, and' -n 20 --ignore-eos --trace t.jsonl
+  succeeds eagle2 --set top_k="${1:-3}" --set total="${2:-9}" --text 'It was a dark night, and' -n 20 --ignore-eos --trace t.jsonl
   mv stdout text
   succeeds run trace t.jsonl
   grep -qx t.html stdout || fail 'the name of the page'
@@ -64,6 +64,22 @@ HTML
   shown=$(sed -n 's/^end|.*|//p' log)
   printed=$(LC_ALL=C.UTF-8 wc -m <text)
   [ "$shown" -eq "$printed" ] || fail "$shown characters of the text are shown, $printed were printed"
+}
+it_opens_a_wide_tree_with_its_root_in_view() {
+  make_page 10 60
+  cp t.html driven.html
+  cat >>driven.html <<'HTML'
+<pre id="log"></pre>
+<script>
+const panel = document.getElementById("tree"), outer = panel.getBoundingClientRect();
+const inner = panel.querySelector("g.root").getBoundingClientRect();
+const seen = inner.left >= outer.left && inner.right <= outer.right && inner.top >= outer.top && inner.bottom <= outer.bottom;
+document.getElementById("log").textContent =
+  "LOG " + (seen ? "in view" : "out of view") + (panel.scrollWidth > panel.clientWidth ? ", wide" : "") + " END";
+</script>
+HTML
+  browse driven.html --dump-dom >dom
+  grep -q 'LOG in view, wide END' dom || fail "$(grep -o 'LOG .* END' dom | tail -n 1)"
 }
 it_draws_another_picture_after_a_step() {
   make_page

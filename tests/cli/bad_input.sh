@@ -79,6 +79,18 @@ it_refuses_an_unknown_architecture() {
   sed -i -e 's/gpt_neox/gpt_zebra/' -e 's/GPTNeoXForCausalLM/ZebraForCausalLM/' damaged/config.json
   refuses 2 '[Zz]ebra' ar --target damaged --text hello
 }
+it_names_what_a_configuration_says_in_one_line() {
+  damaged none
+  sed -i 's/gpt_neox"/gpt\\n\\u001b[31m\\u009bzebra"/' damaged/config.json
+  refuses 2 'model_type "gpt\?\?\[31m\?\?zebra" is not supported' ar --target damaged --text hello
+}
+it_refuses_texts_that_end_within() {
+  for name in config.json tokenizer.json; do
+    damaged none
+    sed -i '0,/"/s/"/"\\u0000/' damaged/$name
+    refuses 2 "$name: a NUL character at byte" ar --target damaged --text hello
+  done
+}
 it_refuses_files_that_are_not_json() {
   for name in config.json tokenizer.json; do
     damaged none
@@ -91,6 +103,13 @@ it_refuses_models_with_different_tokenizers() {
   damaged none
   sed -i -e 's/"!": 2,/"!": 4,/' -e 's/"#": 4,/"#": 2,/' damaged/tokenizer.json
   refuses 2 'tokenizer' dynatree --target "$models/mini-target" --draft damaged --text hello
+}
+it_refuses_only_texts_with_a_token_that_the_model_has_no_row_for() {
+  damaged none
+  sed -i '0,/"added_tokens": *\[/s//&{"id":4096,"content":"<|more|>","special":true},/' damaged/tokenizer.json
+  succeeds ar --target damaged --text hello -n 4 --verbose
+  grep -q '1 of the tokenizer.s ids have no row in the target' stderr || fail 'not said'
+  refuses 2 "token 4096, '<|more|>'" ar --target damaged --text 'hello<|more|>'
 }
 it_takes_a_draft_with_another_padding_of_the_vocabulary() {
   damaged pad_vocabulary 64

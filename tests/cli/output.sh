@@ -34,6 +34,18 @@ it_prints_the_text_and_complains_when_a_trace_cannot_be_written() {
   refuses 2 'trace nowhere/t.jsonl: No such file' linear --text hello -n 5 --trace nowhere/t.jsonl
   refuses 2 'trace : expected a file name' linear --text hello -n 5 --trace ''
 }
+it_warns_of_more_threads_than_processors_in_one_line() {
+  run taskset -c 0 "$dtrun" ar --text hello -n 1 -t 2
+  [ "$(grep -c 'only 1 processor may be used' stderr)" -eq 1 ] || fail 'one processor: no warning of two threads'
+  run taskset -c 0 "$dtrun" ar --text hello -n 1 -t 1
+  grep -q 'may be used' stderr && fail 'one processor: a warning of one thread'
+  run "$dtrun" ar --text hello -n 1 -t 64
+  [ "$status" -eq 0 ] && [ "$(grep -cE '^dtrun: --threads 64, but only [0-9]+ processors? may be used' stderr)" -eq 1 ] ||
+    fail '64 threads: no warning'
+  succeeds ar --text hello -n 1 -t 64 -q
+  [ -s stderr ] && fail '64 threads, quiet: a warning'
+  return 0
+}
 it_prints_the_text_and_nothing_else_on_standard_output() {
   succeeds dynatree --prompt "$prompt" -n 40 --json r.json
   check_result r.json tokens=40 policy=dynatree finish_reason=length
@@ -100,7 +112,7 @@ it_colors_text_by_where_it_comes_from_and_changes_nothing_else() {
 }
 it_compares_with_another_policy_in_one_line() {
   succeeds dynatree --prompt "$prompt" -n 60 --compare ar --json r.json
-  grep -qE '^dtrun: dynatree [0-9.]+ tokens/s, ar [0-9.]+ tokens/s: [0-9.]+x, same 60 tokens$' stderr || fail 'comparison'
+  grep -qE '^dtrun: dynatree [0-9.]+ tokens/s, ar [0-9.]+ tokens/s: [0-9.]+x, same 60 tokens, median of [0-9]+ rounds?$' stderr || fail 'comparison'
   check_result r.json compare.policy=ar compare.stats.drafted=0
   grep -oE '"output_hash":[[:space:]]*"[0-9a-f]+"' r.json | tr -d ' \t' | sort | uniq -c >hashes
   [ "$(wc -l <hashes)" -eq 1 ] && grep -q '^ *2 ' hashes || fail 'expected the same hash twice'

@@ -16,6 +16,8 @@ it_writes_tables_figures_and_one_page_that_needs_no_other_file() {
   grep -qx 'sample/report.html' stdout || fail 'the page is not named'
   [ -s stderr ] && fail 'something on standard error'
   grep -q '^| dynatree D0=3 ' sample/report.md || fail 'no table'
+  grep -q '^dynatree D0=3 & ' sample/report.tex || fail 'no table for LaTeX'
+  grep -qE '^"sample","novels","dynatree D0=3",speedup,3,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+$' sample/report.csv || fail 'no numbers'
   grep -q '!\[Speed-up\](sample-speedup.svg)' sample/report.md || fail 'no figure in the Markdown'
   for name in speedup speed depth time; do
     [ -s "sample/sample-$name.svg" ] && [ -s "sample/sample-$name.png" ] || fail "no figure sample-$name"
@@ -37,6 +39,14 @@ it_says_which_line_is_malformed() {
   refuses 2 'bad.jsonl:4: not a line of an experiment: arm is not a string' run report bad.jsonl
   [ ! -e bad ] || fail 'something was written'
 }
+it_refuses_runs_that_two_programs_have_written() {
+  { head -n 4 "$sample"; sed -n 3p "$sample"; } >doubled.jsonl
+  refuses 2 'doubled.jsonl:5: the run of line 3 again \(.*\): two programs have written this file, delete one' run report doubled.jsonl
+}
+it_says_what_a_file_holds_in_one_line() {
+  sed '3s/"arm": "[^"]*"/"arm": "a\\nb\\u001b[31m"/; 4s/.*/&/' "$sample" | sed -n '1,3p;3p' >lines.jsonl
+  refuses 2 'lines.jsonl:4: the run of line 3 again \(a\?b\?\[31m, ' run report lines.jsonl
+}
 it_says_where_there_is_nothing_to_report() {
   head -n 1 "$sample" >started.jsonl
   : >empty.jsonl
@@ -47,7 +57,7 @@ it_says_where_there_is_nothing_to_report() {
 }
 it_says_that_the_disk_is_full() {
   [ -e /dev/full ] || { echo '  skipped: no /dev/full'; return 0; }
-  for name in figures.gp report.md report.html; do
+  for name in figures.gp report.md report.html report.tex report.csv; do
     mkdir -p full
     ln -s /dev/full "full/$name"
     refuses 1 "full/$name: No space left on device" run report "$sample" --out full

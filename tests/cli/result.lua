@@ -16,7 +16,8 @@ local function is_null(value) return type(value) ~= "number" end
 
 for name, kind in pairs {
   tokens = "table", text = "string", finish_reason = "string", prompt_tokens = "integer", prompt_ids = "table",
-  policy = "string", params = "table", seed = "string", backend = "string", threads = "integer", target = "string",
+  policy = "string", source = "string", params = "table",
+  seed = "string", backend = "string", threads = "integer", target = "string",
   version = "string", stats = "table",
 } do need(r[name], kind, name) end
 assert(r.schema == "dtrun.result/1", "schema")

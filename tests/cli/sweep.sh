@@ -1,36 +1,40 @@
 #!/usr/bin/env bash
-# dtrun run sweep: grids, results, resuming after kill -9 and a full disk, and what it refuses.
+# dtrun run sweep: grids, results, going on after a full disk, and what it refuses.
 . "$(dirname "$0")/helpers.sh"
 novel=$source_dir/tests/data/prompts/novels/01.txt
 
-sweep=(run sweep linear fixed_tree --set K=1..8 D=1..8 tau=0.1,0.2,0.5 --prompt "$novel" --chars 80 -n 12 -t 1 --out) # 33 runs
+sweep=(run sweep linear fixed_tree --set K=1..8 D=1..8 tau=0.1,0.2,0.5 --prompt "$novel" --chars 80 -n 12 -t 1 --repeats 1 --out) # 33 runs
 runs() { "$dtrun" run "$source_dir/tests/cli/runs.lua" "$1"; }
-lines() { [ ! -e "$1" ] && echo 0 || wc -l <"$1"; }
 
 same_runs() {
   runs "$1" >first && runs "$2" >second || fail 'a file that cannot be read'
   same_text first second
 }
 
-it_goes_on_after_five_kills_at_random_moments_as_if_nothing_had_been() {
+it_lets_one_process_at_a_time_write_a_file() {
   succeeds "${sweep[@]}" whole.jsonl
-  [ "$(lines whole.jsonl)" -eq 34 ] || fail "$(lines whole.jsonl) lines, expected a head and 33 runs"
-  local kill
-  for kill in 1 2 3 4 5; do
-    "$dtrun" "${sweep[@]}" killed.jsonl >/dev/null 2>&1 &
-    local pid=$! stop=$((kill * 5 + RANDOM % 5))
-    while kill -0 $pid 2>/dev/null && [ "$(lines killed.jsonl)" -lt $stop ]; do sleep 0.01; done
-    sleep 0.00$((RANDOM % 10))
-    kill -9 $pid 2>/dev/null
-    wait $pid 2>/dev/null
+  command -v flock >/dev/null || fail 'no flock, which util-linux has'
+  : >held.jsonl
+  run flock held.jsonl "$dtrun" "${sweep[@]}" held.jsonl
+  [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
+  says_in_one_line 'held.jsonl: another process is writing it: wait for that, or give another file' sweep
+  [ -s held.jsonl ] && fail 'it has written nevertheless'
+  local writers=() writer done=0
+  for writer in 1 2 3 4; do
+    "$dtrun" "${sweep[@]}" both.jsonl >/dev/null 2>stderr.$writer &
+    writers+=($!)
   done
-  [ "$(lines killed.jsonl)" -lt 34 ] || fail 'no kill came in time'
-  printf '{"schema": "dtrun.run/1", "arm": "fixed_tr' >>killed.jsonl # as if the last had come amid a line
-  succeeds "${sweep[@]}" killed.jsonl
-  same_runs whole.jsonl killed.jsonl
-  cp killed.jsonl before
-  succeeds "${sweep[@]}" killed.jsonl
-  same_text before killed.jsonl
+  for writer in 1 2 3 4; do
+    status=0
+    wait "${writers[writer - 1]}" || status=$?
+    case $status in
+      0) done=$((done + 1)) ;; # alone, or after another had finished
+      2) grep -q 'another process is writing it' stderr.$writer || fail "$(cat stderr.$writer)" ;;
+      *) fail "exit status $status: $(cat stderr.$writer)" ;;
+    esac
+  done
+  [ $done -ge 1 ] || fail 'none has finished'
+  same_runs whole.jsonl both.jsonl
 }
 
 it_says_that_the_disk_is_full_and_loses_nothing() {
@@ -96,6 +100,18 @@ it_refuses_prompts_that_are_none() {
   refuses 2 'nowhere.txt: No such file' run sweep linear --prompt nowhere.txt
   refuses 2 'no prompts' run sweep linear
   refuses 2 "tokens = x is not an integer" run sweep linear --prompt "$novel" -n 5,x
+}
+it_samples_with_a_seed() {
+  local sampled=(run sweep -t 1 linear --set K=2 --prompt "$novel" --chars 80 -n 12 --repeats 1 --temp 1)
+  succeeds "${sampled[@]}" --seed 3 --out three.jsonl
+  succeeds "${sampled[@]}" --seed 3 --out again.jsonl
+  succeeds "${sampled[@]}" --seed 4 --out four.jsonl
+  same_runs three.jsonl again.jsonl
+  runs four.jsonl >second
+  cmp -s first second && fail 'another seed, and the same text'
+  refuses 2 'three.jsonl: made with seed = 3, not 4' "${sampled[@]}" --seed 4 --out three.jsonl
+  refuses 2 'sweep: --temp 0.0005 is not 0 or from 0.001 to 100' "${sampled[@]}" --temp 0.0005
+  succeeds "${sampled[@]}" --temp 0.001
 }
 it_refuses_a_file_of_other_runs() {
   succeeds run sweep -t 1 linear --prompt "$novel" --chars 80 -n 4 --out o.jsonl

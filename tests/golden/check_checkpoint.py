@@ -1,17 +1,20 @@
 """Does dtrun compute what Hugging Face transformers computes for a checkpoint on this machine?
 
-    python tests/golden/check_checkpoint.py FOLDER [-n TOKENS] [--tolerance T] [--dtrun PATH] [--backend NAME] [--prompt FILE ...]
+    python tests/golden/check_checkpoint.py MODEL [-n TOKENS] [--tolerance T] [--dtrun PATH] [--backend NAME] [--prompt FILE ...]
 
-FOLDER holds config.json, tokenizer.json and safetensors weights (a downloaded Pythia, for instance). Needs torch, transformers and
-tokenizers, and memory for the model in f32 (4 bytes per parameter). For every prompt dtrun generates greedily, and transformers (f32,
+MODEL is a folder with config.json, tokenizer.json and safetensors weights (a downloaded Pythia, for instance), or a GGUF file, whose
+blocks the gguf package widens. Needs torch, transformers, tokenizers and gguf, and memory for the model in f32 (4 bytes per parameter). For every prompt dtrun generates greedily, and transformers (f32,
 CPU) reads prompt and tokens in one pass. A token is right if it is the oracle's best one there, or within T of it (--tolerance, in
 logits: rounding decides near a tie, and a backend with 16-bit activations rounds more). Prompt ids are compared with the `tokenizers`
-package. Prints what differs, then one verdict line; exit status 0 if all is the same, 1 if not.
+package (not a GGUF file's: check_tokenizers.py does that), and the prompts' logits with transformers' by build/tests/test_golden_logits. Prints what differs, then one verdict line; exit status 0 if all is the same, 1 if not.
 """
-import argparse, json, pathlib, subprocess, sys
+import argparse, json, pathlib, subprocess, sys, tempfile
 import torch
 import transformers
 from tokenizers import Tokenizer
+
+import make_logits
+from widen_gguf import widened
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROMPTS = [
@@ -51,10 +54,19 @@ def judge(model, prompt_ids, tokens, tolerance):
     return int((lost > 0).sum()), None
 
 
+def judge_logits(model, path, prompts, dtrun):
+    """Whether the prompts' logits are within what the unit tests allow."""
+    make_logits.OUT = pathlib.Path(tempfile.mkdtemp())
+    make_logits.make("real", model, [(f"prompt {i}", ids) for i, ids in enumerate(prompts)], 4, model=str(path.resolve()))
+    done = subprocess.run([pathlib.Path(dtrun).parent / "tests/test_golden_logits", make_logits.OUT / "real"], capture_output=True, text=True)
+    print(next((line for line in done.stdout.splitlines() if "largest difference" in line), done.stderr.strip()))
+    return done.returncode == 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], epilog=__doc__.split("\n\n", 2)[2],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder")
+    parser.add_argument("folder", metavar="model")
     parser.add_argument("-n", "--tokens", type=int, default=64)
     parser.add_argument("--tolerance", type=float, default=0.01)
     parser.add_argument("--dtrun", default=str(ROOT / "build/dtrun"))
@@ -71,12 +83,13 @@ def main():
     except (RuntimeError, OSError, ValueError) as error:
         print(f"failed: {error}")
         return 1
-    tokenizer = Tokenizer.from_file(str(pathlib.Path(args.folder) / "tokenizer.json"))
-    model = transformers.AutoModelForCausalLM.from_pretrained(args.folder, dtype=torch.float32, attn_implementation="eager").eval()
+    path = pathlib.Path(args.folder)
+    tokenizer = Tokenizer.from_file(str(path / "tokenizer.json")) if path.is_dir() else None
+    model = make_logits.load(path) if path.is_dir() else widened(path)
     total, ties, wrong_ids, wrong_tokens = 0, 0, 0, 0
     for text, result in zip(texts, results):
         label = json.dumps(text[:40])
-        expected = tokenizer.encode(text, add_special_tokens=False).ids
+        expected = tokenizer.encode(text).ids if tokenizer else result["prompt_ids"]
         if result["prompt_ids"] != expected:
             wrong_ids += 1
             print(f"{label}: {first_difference(result['prompt_ids'], expected)}")
@@ -88,9 +101,10 @@ def main():
             print(f"{label}: {wrong}")
         total += len(result["tokens"])
         ties += near
-    print(f"{'different' if wrong_ids or wrong_tokens else 'same'}: {args.folder}: {len(texts)} prompts, {total} greedy tokens, "
+    near_logits = judge_logits(model, path, [r["prompt_ids"] for r in results], args.dtrun)
+    print(f"{'different' if wrong_ids or wrong_tokens or not near_logits else 'same'}: {args.folder}: {len(texts)} prompts, {total} greedy tokens, "
           f"{ties} of them near-ties within {args.tolerance:g}; wrong: {wrong_ids} prompts' ids, {wrong_tokens} prompts' tokens")
-    return 1 if wrong_ids or wrong_tokens else 0
+    return 1 if wrong_ids or wrong_tokens or not near_logits else 0
 
 
 if __name__ == "__main__":

@@ -104,11 +104,15 @@ def run(model, ids, n_greedy):
     return logits.numpy(), greedy, margins
 
 
-def make(name, folder, cases, n_greedy):
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+def load(folder):
+    return transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+
+
+def make(name, oracle, cases, n_greedy, **more):
+    """logits/NAME/golden.*; `more` is added to golden.json: where the model is, or how to make it."""
     kept, listed = [], []
     for title, ids in cases:
-        logits, greedy, margins = run(model, ids, n_greedy)
+        logits, greedy, margins = run(oracle, ids, n_greedy)
         n = len(ids)
         positions = sorted({0, n // 3, 2 * n // 3, n - 1})
         kept.append(logits[positions])
@@ -116,12 +120,17 @@ def make(name, folder, cases, n_greedy):
     (OUT / name).mkdir(parents=True, exist_ok=True)
     kept = np.concatenate(kept)
     kept.astype("<f4").tofile(OUT / name / "golden.bin")
-    golden = {"model": str(folder.relative_to(ROOT)), "vocab": int(kept.shape[1]), "cases": listed,
+    golden = {**more, "vocab": int(kept.shape[1]), "cases": listed,
               "made_with": {"transformers": transformers.__version__, "torch": torch.__version__}}
     (OUT / name / "golden.json").write_text(json.dumps(golden).replace('{"name"', '\n{"name"') + "\n")
     smallest = min(m for c in listed for m in c["margins"])
     print(f"{name}: logits {kept.min():.2f} .. {kept.max():.2f}, deviation {kept.std():.2f}, smallest margin {smallest:.5f}, "
           f"distinct greedy tokens {[len(set(c['greedy'])) for c in listed]}")
+
+
+def random_cases(seed, vocab, lengths):
+    rng = np.random.default_rng(seed)
+    return [(f"random {n}", rng.integers(0, vocab, n).tolist()) for n in lengths]
 
 
 def main(names):
@@ -131,14 +140,13 @@ def main(names):
         folder = ROOT / "models" / name
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         texts = [(p, (ROOT / f"tests/data/prompts/{p}.txt").read_bytes().decode()) for p in PROMPTS]
-        make(name, folder, [(p, tokenizer.encode(t).ids) for p, t in texts], 64)
+        make(name, load(folder), [(p, tokenizer.encode(t).ids) for p, t in texts], 64, model=str(folder.relative_to(ROOT)))
     for seed, (name, spec) in enumerate(RANDOM.items()):
         if names and name not in names: continue
         folder = OUT / name
         lengths = spec["_"]["lengths"]
         if not (folder / "config.json").exists(): random_checkpoint(folder, dict(spec), seed)
-        rng = np.random.default_rng(seed)
-        make(name, folder, [(f"random {n}", rng.integers(0, spec["vocab_size"], n).tolist()) for n in lengths], 24)
+        make(name, load(folder), random_cases(seed, spec["vocab_size"], lengths), 24, model=str(folder.relative_to(ROOT)))
 
 
-main(sys.argv[1:])
+if __name__ == "__main__": main(sys.argv[1:])

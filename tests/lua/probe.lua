@@ -39,6 +39,13 @@ function probe.with(base, more)
   return both
 end
 
+-- A text of n tokens below vocab, of which hardly any three follow each other twice.
+function probe.long_text(n, vocab)
+  local words = {}
+  for i = 1, n do words[i] = " " .. math.random(1, vocab - 1) end
+  return table.concat(words)
+end
+
 -- The first iterations (1, if not given) as a trace tells them; the second result is what generate gave.
 function probe.trace(pair, policy, params, iterations, options)
   local request = { policy = policy, params = params, prompt = " 1", tokens = 200, ignore_eos = true }

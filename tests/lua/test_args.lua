@@ -58,9 +58,11 @@ function TestArgs.test_bad_usage_says_what_is_right()
     { { "-x" }, "unknown option -x (see --help)" },
     { { "--tokens" }, "--tokens needs a value" },
     { { "--tokens", "x" }, "--tokens = x is not an integer" },
+    { { "--threads", "4294967297" }, "--threads = 4294967297 is out of range: 1..1024" },
+    { { "--ctx", "4294967297" }, "--ctx = 4294967297 is out of range: 1..2147483647" },
     { { "-n", "0" }, "--tokens = 0 is out of range: 1.." },
     { { "--mode", "c_d" }, "--mode = c_d is not one of a, b" },
-    { { "--threads", "0" }, "--threads = 0 is out of range: 1.." },
+    { { "--threads", "0" }, "--threads = 0 is out of range: 1..1024" },
   } do
     lu.assertEquals({ args.parse(spec, case[1]) }, { nil, case[2] })
   end

@@ -1,8 +1,20 @@
 -- dt.experiment on a scripted pair.
 local lu = require "luaunit"
+local core = require "dt.core"
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local record = require "dt.record"
+
+-- The machine's word on each run: what core.usage gives, by turns before and after it; quiet unless a test says else.
+local QUIET = { wall = 0, cpu = 0, steal = 0, switches = 0 }
+local BUSY = { wall = 1000, cpu = 1000, steal = 0, switches = 300 }
+local function machine(usages)
+  local asked = 0
+  function core.usage()
+    asked = asked + 1
+    return asked % 2 == 0 and usages[asked // 2] or QUIET
+  end
+end
 
 local function write(path, text)
   local file = assert(io.open(path, "wb"))
@@ -79,13 +91,14 @@ function TestPrompts:test_what_is_no_prompt_is_named_with_its_place()
   refuses("/s.jsonl:2: empty", { sets = { self:file("s.jsonl", good .. '{"id": 2, "prompt": ""}\n') } })
   local cut_off = good .. '{"id": 2, "prompt": "a\xC3"}\n'
   refuses("/s.jsonl:2: invalid UTF-8 at byte 23", { sets = { self:file("s.jsonl", cut_off) } })
-  refuses("two prompts are called s/1", { sets = { self:file("s.jsonl", good .. good) } })
+  refuses("s.jsonl:2: the prompt is called s/1, as that of ", { sets = { self:file("s.jsonl", good .. good) } })
   lu.assertErrorMsgContains("unknown key 'file'", experiment.prompts, { file = "x" })
 end
 
 TestExperiment = suite()
 
 function TestExperiment:setUp()
+  machine {}
   Folder.setUp(self)
   self.pair = assert(dt.fake { vocab = 20 })
   self.out = self.folder .. "/out.jsonl"
@@ -117,6 +130,7 @@ function TestExperiment:test_the_prompt_pass_is_made_once_per_prompt_and_warm_up
   local lengths, prefixes, real = {}, 0, self.pair
   local counted = setmetatable({}, { __index = function(_, key) return real[key] end })
   function counted.policy(_, t) return real:policy(t) end
+  function counted.identity() return real:identity() end
   function counted.prefix(_, text)
     prefixes = prefixes + 1
     return real:prefix(text)
@@ -200,6 +214,50 @@ function TestExperiment:test_a_file_of_other_conditions_is_refused()
                                                    { set = "s", name = "s/2", text = " 4 5" } } })
   self:refuses("made with draft = ", { pair = assert(dt.fake { vocab = 20, draft = false }), arms = {} })
   lu.assertEquals(read(self.out), before)
+end
+
+function TestExperiment:test_a_disturbed_run_is_made_again_and_what_stays_disturbed_is_told()
+  local spec = self:spec { arms = { { policy = "linear" } }, tokens = { 5 }, repeats = 3, warmup = 0 }
+  machine { BUSY, QUIET, QUIET, BUSY, BUSY, QUIET, BUSY, BUSY, BUSY }
+  local done = assert(experiment.run(spec))
+  local tries, disturbed = {}, {}
+  for i, run in ipairs(done.runs) do
+    tries[i], disturbed[i] = run.tries, run.disturbed or false
+  end
+  lu.assertEquals(tries, { 2, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1 })
+  local why = "put off a processor 300 times in 1.00 s"
+  lu.assertEquals(disturbed, { false, false, false, why, false, false, false, false, false, false, false, false })
+  lu.assertEquals(record.disturbance(assert(record.read(self.out)).runs), "The machine was busy: 3 of 12 runs were "
+    .. "disturbed and made again; 1 were disturbed each time (one was " .. why .. ") and count nevertheless.")
+  table.remove(done.runs, 4)
+  lu.assertStrContains(record.disturbance(done.runs), "2 of 11 runs were disturbed and made again; all of them succeed")
+  lu.assertNil(record.disturbance { done.runs[2] })
+end
+
+function TestExperiment.test_of_disturbed_results_the_fastest_stays()
+  local speeds, made = { 3, 5, 4 }, 0
+  machine { BUSY, BUSY, BUSY }
+  local result, tries = experiment.measured({ backend = "cpu:avx2" }, false, function()
+    made = made + 1
+    return { stats = { tokens_per_second = speeds[made] } }
+  end)
+  lu.assertEquals({ result.stats.tokens_per_second, tries }, { 5, 3 })
+end
+
+function TestExperiment:test_a_policy_that_changes_while_it_runs_ends_the_experiment()
+  local text, real = read((arg[0]:match "^(.*/)" or "./") .. "../../policies/linear.lua"), self.pair
+  local path = self:file("changing.lua", text)
+  local pair = setmetatable({}, { __index = function(_, key) return real[key] end })
+  for _, name in ipairs { "policy", "identity", "prefix" } do
+    pair[name] = function(_, t) return real[name](real, t) end
+  end
+  function pair.generate(_, t)
+    if t.policy == path then write(path, text .. "-- edited") end
+    return real:generate(t)
+  end
+  self:refuses("changing: the policy's file was changed while the experiment ran: begin anew with --out",
+               { pair = pair, arms = { { policy = path } }, warmup = 0 })
+  for _, run in ipairs(assert(record.read(self.out)).runs) do lu.assertEquals(run.arm, "ar") end
 end
 
 function TestExperiment:test_bad_arms_are_refused_before_anything_runs()

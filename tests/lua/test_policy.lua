@@ -18,6 +18,20 @@ function TestHelpers.test_round_takes_halves_up()
   end
 end
 
+-- Guesses that come true with probability 0.9 while the softmax at scale s says 1 / (1 + exp(-1 / s)): 0.455 is right.
+function TestHelpers.test_a_scale_is_learned_until_guesses_come_true_as_often_as_they_say()
+  local sharpen, random = policy.sharpen(), 1
+  for _ = 1, 3000 do
+    random = random * 16807 % 2147483647
+    sharpen:learn(1 / (1 + math.exp(-1 / sharpen.scale)), random % 10 > 0)
+  end
+  lu.assertAlmostEquals(sharpen.scale, 1 / math.log(9), 0.06)
+  for _ = 1, 1000 do sharpen:learn(0.5, true) end
+  lu.assertEquals(sharpen.scale, 0.3)
+  for _ = 1, 1000 do sharpen:learn(0.5, false) end
+  lu.assertEquals(sharpen.scale, 2)
+end
+
 function TestHelpers.test_a_window_forgets_what_is_older_than_its_size()
   local window = policy.window(3)
   lu.assertEquals(window:n(), 0)

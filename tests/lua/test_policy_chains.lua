@@ -96,4 +96,10 @@ function TestPromptLookup.test_ends_with_the_text_wanted_and_the_context()
   lu.assertEquals(tree(pair, "prompt_lookup", {}, 1, { prompt = " 1 2 3 4 5 6 1 2 3" }), "0>4")
 end
 
+function TestPromptLookup.test_takes_a_text_with_more_runs_than_a_table_of_the_box_has_keys()
+  local pair = fake(nil, nil, { vocab = 3000, context = 40100, draft = false })
+  local result = assert(pair:generate { policy = "prompt_lookup", prompt = probe.long_text(40000, 3000), tokens = 4 })
+  lu.assertEquals(#result.tokens, 4)
+end
+
 os.exit(lu.LuaUnit.run())

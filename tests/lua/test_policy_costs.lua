@@ -206,7 +206,7 @@ function TestRate.test_gives_a_node_more_children_the_less_a_row_costs()
   local function children(row)
     return probe.count(probe.tree(fake(draft, target, { costs = line(1.0, row, 0.25, 2.0) }), "rate"))
   end
-  lu.assertEquals({ children(0.5), children(0.3), children(0.1) }, { 1, 2, 3 })
+  lu.assertEquals({ children(0.3), children(0.24), children(0.15) }, { 1, 3, 4 })
 end
 
 -- 1, 2, .. 199: a text that never repeats, and a draft model that guesses something else, with probability p.
@@ -266,6 +266,12 @@ end
 function TestRate.test_a_run_repeats_given_the_same_table()
   local pair = fake(nil, nil, { vocab = 100, costs = line(1.0, 0.05, 0.1, 0.02) })
   lu.assertEquals(probe.tree(pair, "rate", nil, 20), probe.tree(pair, "rate", nil, 20))
+end
+
+function TestRate.test_takes_a_text_with_more_runs_than_a_table_of_the_box_has_keys()
+  local pair = fake(nil, nil, { vocab = 3000, context = 40100, costs = line(1.0, 0.5, 0.25, 0.25) })
+  local result = assert(pair:generate { policy = "rate", prompt = probe.long_text(40000, 3000), tokens = 4 })
+  lu.assertEquals(#result.tokens, 4)
 end
 
 os.exit(lu.LuaUnit.run())

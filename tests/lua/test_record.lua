@@ -1,7 +1,9 @@
 -- dt.record: experiment files.
 local lu = require "luaunit"
 local core = require "dt.core"
+local json = require "dt.json"
 local record = require "dt.record"
+local shell = require "dt.shell"
 
 local function head(changes)
   local t = { experiment = "sweep", protocol = { tokens = { 10 }, warmup = 1 }, machine = "a machine", backend = "fake",
@@ -93,9 +95,72 @@ function TestRecord:test_a_malformed_line_is_named_with_file_and_line()
   refuses('{"schema": "dtrun.run/2"}', "its schema is not dtrun.run/1")
   refuses('{"schema": "dtrun.run/1"}', "it has no arm")
   refuses(whole:match "\n(.*)\n$":gsub('"tokens": 10', '"tokens": "10"'), "tokens is not an integer")
-  refuses(whole:match "\n(.*)\n$":gsub('"output_hash"', '"hash"'), "it has no output_hash")
+  refuses(whole:match "\n(.*)\n$":gsub('"output_hash"', '"hash"'), "it has no stats.output_hash")
+  refuses("false", "its schema is not dtrun.run/1")
+  refuses("null", "its schema is not dtrun.run/1")
+  refuses(whole:match "\n(.*)\n$", "the run of line 2 again (linear K=3, texts/01, 10 tokens, repeat 1)")
   write(self.path, whole:match "\n(.*\n)$")
   lu.assertStrContains(select(2, record.read(self.path)), ":1: not a line of an experiment: its schema is not")
+end
+
+-- The changes make the line one of another run, lest it be doubled.
+function TestRecord:test_valid_json_of_wrong_types_is_named_with_its_key()
+  local file = assert(record.open(self.path, head()))
+  local whole = read(self.path)
+  assert(file:append(run()))
+  local function changed(key, value)
+    local changes = run { ["repeat"] = 2 }
+    local at, last = changes, key
+    for name, rest in key:gmatch "([^.]+)%.()" do
+      at[name] = at[name] or {}
+      at, last = at[name], key:sub(rest)
+    end
+    at[last], changes.schema = value, "dtrun.run/1"
+    write(self.path, whole .. json.encode(changes) .. "\n")
+    return record.read(self.path)
+  end
+  local list, tables = json.array { 1 }, json.array { {} }
+  for key, values in pairs {
+    arm = { 1, true, list }, params = { 1, list }, ["params.K"] = { list, {}, 1e16 }, axes = { "x", tables },
+    ["axes.chars"] = { list }, ["axes.sampling"] = { 1 }, ["axes.study"] = { true }, tokens = { 0, 1.5, 10 ^ 16 | 0 },
+    ["repeat"] = { 0, "1" }, prompt_tokens = { -1 }, stats = { 5, list }, preset = { 1 }, probability = { 1, tables },
+    ["stats.tokens_per_second"] = { 0, -1, "fast", 1e-10, 1.1e15, 1e307 }, ["stats.iterations"] = { 0, 1.5 },
+    ["stats.ttft_ms"] = { "1", 1e307, -1e307, list }, ["stats.tokens_per_iteration"] = { 0, {} },
+    ["stats.accepted_by_depth"] = { 1, list, tables, { a = 1 } }, ["stats.time_ms"] = { 1, list },
+    ["stats.peak_memory_bytes"] = { 1, list },
+  } do
+    for _, value in ipairs(values) do
+      local ok, message = changed(key, value)
+      lu.assertNil(ok, key)
+      lu.assertStrContains(message, ":2: not a line of an experiment: " .. (key:gsub("^(params)%.K", "%1")
+        :gsub("^(axes)%.chars", "%1")))
+    end
+  end
+  for key, value in pairs { tokens = 10 ^ 15 | 0, ["stats.tokens_per_second"] = 1e-9, ["params.K"] = 1e15 } do
+    lu.assertNotNil(changed(key, value), key)
+  end
+  lu.assertNotNil(changed("stats.tokens_per_second", 1e15))
+  lu.assertStrContains(select(2, changed("stats.time_ms", { prompt = 1 })), "it has no stats.time_ms.commit")
+  lu.assertStrContains(select(2, changed("stats.peak_memory_bytes", { host = 0, weights = 0, caches = 0 })),
+    "stats.peak_memory_bytes.host is not a number from 1e-9")
+  for key, value in pairs { protocol = list, threads = 0, draft = 1 } do
+    local bad = head { [key] = value }
+    bad.schema = "dtrun.runs/1"
+    write(self.path, json.encode(bad) .. "\n")
+    lu.assertStrContains(select(2, record.read(self.path)), ":1: not a line of an experiment: " .. key .. " is not")
+  end
+end
+
+function TestRecord:test_a_file_that_another_process_writes_is_refused()
+  assert(record.open(self.path, head()))
+  assert(record.open(self.path, head())) -- this one may
+  local script = os.tmpname()
+  write(script, ("local ok, message = require 'dt.core'.lock(%q) print(ok, message)"):format(self.path))
+  local _, exe = shell "readlink /proc/$PPID/exe"
+  local _, said = shell("%s run %s", (exe:gsub("\n$", "")), script)
+  lu.assertEquals(said, "nil\t" .. self.path
+    .. ": another process is writing it: wait for that, or give another file\n")
+  os.remove(script)
 end
 
 function TestRecord:test_a_file_of_other_conditions_is_refused_with_what_differs()

@@ -86,8 +86,8 @@ function TestSummary.test_each_way_of_sampling_gets_tables_and_bars_of_its_own()
   end
   local document = report.document({ file(runs) }, { "x" })
   local texts = table.concat(names_of(document, "text"), "\n")
-  lu.assertStrContains(texts, "Fastest on T = 0: linear 3.00x")
-  lu.assertStrContains(texts, "Fastest on T = 1: linear 2.00x")
+  lu.assertStrContains(texts, "Fastest on T = 0: linear 3.00x [3.00, 3.00]")
+  lu.assertStrContains(texts, "Fastest on T = 1: linear 2.00x [2.00, 2.00]")
   lu.assertStrContains(texts, "T = 1: Speed-up by set:")
   for _, item in ipairs(document) do
     if item.figure and item.figure.name == "x-speedup" then
@@ -117,6 +117,13 @@ function TestTables.test_markdown_is_aligned_and_escaped()
   lu.assertEquals(tables.markdown(TABLE), "|     |   a\\|b |\n| --- | -----: |\n| ü   |      1 |\n| <x> | 22 ± 3 |\n")
 end
 
+function TestTables.test_latex_is_escaped()
+  lu.assertEquals(tables.latex { columns = { "", "a_b %" }, rows = { { "x{^}\\", "1 ± 2 ~" } } },
+    "\\begin{tabular}{lr}\n\\toprule\n & a\\_b \\% \\\\\n\\midrule\n"
+    .. "x\\{\\textasciicircum{}\\}\\textbackslash{} & 1 $\\pm$ 2 \\textasciitilde{} \\\\\n"
+    .. "\\bottomrule\n\\end{tabular}\n")
+end
+
 function TestTables.test_html_is_escaped()
   local html = tables.html(TABLE)
   lu.assertStrContains(html, "<th>a|b</th>")
@@ -142,6 +149,7 @@ function TestFigure.test_a_cell_of_a_map_that_was_not_run_stays_empty()
   local script = figure.script { { kind = "heat", name = "h", title = "t", xlabel = "D", ylabel = "B", zlabel = "z",
     xs = { 3, 4 }, ys = { 2, 0.5 }, cells = { { 1.0, nil }, { 1.5, 2.0 } } } }
   lu.assertStrContains(script, "1 1 0.5 1.5 0.5 1.5 1 \"1.00\"")
+  lu.assertStrContains(script, "set cbrange [0:2]")
   lu.assertNotStrContains(script, "2 1 1.5 2.5 0.5 1.5")
   lu.assertStrContains(script, "set ytics ('2' 1, '0.5' 2)")
 end
@@ -152,7 +160,36 @@ function TestReport.test_sets_without_scales_are_bars()
   local runs = { run { arm = "ar", speed = 1 }, run { arm = "linear", speed = 2 } }
   local document = report.document({ file(runs) }, { "m" })
   lu.assertEquals(names_of(document, "figure"), { "m-speedup", "m-speed" })
-  lu.assertEquals(names_of(document, "text")[1], "Fastest on s: linear 2.00x, then ar 1.00x.")
+  lu.assertEquals(names_of(document, "text")[1],
+    "On s there are too few texts for an interval: linear 2.00x and ar 1.00x.")
+end
+
+-- A headline over texts on which plain decoding has speed 100, linear and dynatree those given.
+local function headline(linear, dynatree)
+  local runs = {}
+  for i in ipairs(linear) do
+    for arm, speeds in pairs { ar = {}, linear = linear, dynatree = dynatree } do
+      runs[#runs + 1] = run { arm = arm, speed = speeds[i] or 100, prompt = "s/" .. i }
+    end
+  end
+  local document = report.document({ file(runs) }, { "m" })
+  return names_of(document, "text")[1], page.markdown(document, true)
+end
+
+function TestReport.test_a_headline_is_made_of_what_is_told_apart_on_the_same_texts()
+  lu.assertStrContains(headline({ 200, 300, 400, 250 }, { 180, 270, 360, 225 }),
+    "Fastest on s: linear 2.88x [")
+  local _, text = headline({ 200, 300, 400, 250 }, { 180, 270, 360, 225 })
+  lu.assertStrContains(text, "that is 1.11x [1.11, 1.11] of the next on the same texts, dynatree.")
+  lu.assertStrContains(text, "## Pairs")
+end
+
+function TestReport.test_no_headline_is_made_of_an_interval_that_holds_1()
+  local line, text = headline({ 200, 300, 400, 250 }, { 240, 230, 390, 260 })
+  lu.assertStrContains(line, "No fastest is told on s: linear ")
+  lu.assertStrMatches(text, ".*| linear .*1.0%dx %[0.%d%d, 1.%d%d%] ~.*")
+  line = headline({ 80, 130, 160, 90 }, { 70, 110, 140, 80 }) -- told from dynatree, not from plain decoding
+  lu.assertStrContains(line, "No fastest is told on s: linear ")
 end
 
 function TestReport.test_lengths_are_lines_and_settings_lines_and_maps()
@@ -181,6 +218,53 @@ function TestReport.test_studies_are_drawn_one_by_one()
   lu.assertEquals(names_of(document, "figure"), { "m-1-speedup", "m-1-speed", "m-2-speedup", "m-2-speed" })
 end
 
+function TestReport.test_figures_have_names_of_files_each_its_own_whatever_sets_and_settings_are_called()
+  local runs, long = {}, ("n"):rep(300)
+  for _, set in ipairs { "a.b", "ab" } do
+    for i, tokens in ipairs { 10, 20 } do
+      runs[#runs + 1] = run { arm = "ar", speed = 1, set = set, tokens = tokens }
+      for value = 1, 3 do
+        runs[#runs + 1] = run { arm = "linear " .. value, speed = value + i, set = set, tokens = tokens,
+                                params = { ["../K/x"] = value, [long] = value } }
+      end
+    end
+  end
+  local known = {}
+  for _, name in ipairs(names_of(report.document({ file(runs) }, { "m" }), "figure")) do
+    lu.assertStrMatches(name, "[%w_-]+")
+    lu.assertTrue(#name <= 110)
+    lu.assertNil(known[name], name)
+    known[name] = true
+  end
+  lu.assertTrue(known["m-tokens-ab-speed"] and known["m-tokens-ab-speed-2"] and known["m-settings-1----K-x"])
+end
+
+function TestReport.test_a_setting_that_is_a_number_in_some_arms_only_is_drawn_for_these()
+  local runs = { run { arm = "ar", speed = 1 } }
+  for i, value in ipairs { 1, 2, 3, "many" } do
+    runs[#runs + 1] = run { arm = "linear " .. i, params = { K = value }, speed = i }
+  end
+  runs[#runs + 1] = run { arm = "linear", speed = 2 }
+  local document = report.document({ file(runs) }, { "m" })
+  lu.assertStrContains(figure.script({ document[#document].figure }), "set xlabel 'K'")
+end
+
+function TestReport.test_traced_runs_alone_have_no_tables()
+  local traced = run { arm = "traced", speed = 9 }
+  traced.probability = { { sum = 0.25, n = 10, accepted = 5 } }
+  lu.assertEquals(names_of(report.document({ file { traced } }, { "m" }), "heading"),
+                  { "What was run: test", "Probability" })
+end
+
+function TestReport.test_control_characters_break_neither_a_table_nor_a_figure()
+  local runs = { run { arm = "ar", speed = 1 }, run { arm = "a\nb\0c|d", speed = 2 } }
+  local document = report.document({ file(runs) }, { "m" })
+  lu.assertStrContains(page.markdown(document, true), "| a b c\\|d |")
+  for _, item in ipairs(document) do
+    if item.figure then lu.assertStrContains(figure.script { item.figure }, "a b c|d") end
+  end
+end
+
 function TestReport.test_without_plain_decoding_there_are_speeds_but_no_speedups()
   local document = report.document({ file { run { arm = "linear", speed = 2 } } }, { "m" })
   local text = page.markdown(document, true)
@@ -198,7 +282,7 @@ end
 
 function TestReport.test_the_sample_gives_every_section()
   local document = report.document({ assert(record.read(SAMPLE)) }, { "sample" })
-  lu.assertEquals(names_of(document, "heading"), { "What was run: sample", "Speed", "Verification", "Time" })
+  lu.assertEquals(names_of(document, "heading"), { "What was run: sample", "Speed", "Pairs", "Verification", "Time" })
   lu.assertEquals(names_of(document, "figure"), { "sample-speedup", "sample-speed", "sample-depth", "sample-time" })
   local html = page.html(document, function(f) return "<?xml?>\n<svg><!--" .. f.name .. "--></svg>" end)
   lu.assertStrContains(html, "<figure><svg><!--sample-time--></svg></figure>")

@@ -1,6 +1,7 @@
 -- Traces, schema dtrun.trace/1, as pair:generate writes them.
 local dt = require "dt"
 local lu = require "luaunit"
+local reader = require "dt.trace"
 local probe = dofile(arg[0]:match "^(.*/)" .. "probe.lua")
 
 -- The lines of a run under trace, and its result.
@@ -44,12 +45,13 @@ function TestTrace.test_an_iteration_tells_nodes_verdicts_and_what_was_committed
   end
   lu.assertEquals(iteration.nodes, {
     { id = 0, token = 1, text = " 1", confidence = true },
-    { id = 1, parent = 0, token = 2, text = " 2", p = 0.5, confidence = true, kept = true, accepted = true },
-    { id = 2, parent = 0, token = 3, text = " 3", p = 0.25, confidence = true, kept = true, accepted = false },
-    { id = 3, parent = 1, token = 4, text = " 4", p = 0.25, kept = true, accepted = false },
-    { id = 4, parent = 1, token = 5, text = " 5", p = 0.125, kept = true, accepted = false },
-    { id = 5, parent = 2, token = 7, text = " 7", p = 0.125, kept = false },
-    { id = 6, parent = 2, token = 8, text = " 8", p = 0.03125, kept = false },
+    { id = 1, parent = 0, token = 2, text = " 2", p = 0.5, q = 0.5, confidence = true, kept = true, accepted = true },
+    { id = 2, parent = 0, token = 3, text = " 3", p = 0.25, q = 0.25, confidence = true, kept = true,
+      accepted = false },
+    { id = 3, parent = 1, token = 4, text = " 4", p = 0.25, q = 0.5, kept = true, accepted = false },
+    { id = 4, parent = 1, token = 5, text = " 5", p = 0.125, q = 0.25, kept = true, accepted = false },
+    { id = 5, parent = 2, token = 7, text = " 7", p = 0.125, q = 0.5, kept = false },
+    { id = 6, parent = 2, token = 8, text = " 8", p = 0.03125, q = 0.125, kept = false },
   })
   lu.assertEquals(iteration.bonus, { token = 6, text = " 6" })
   lu.assertEquals(iteration.committed, {
@@ -144,6 +146,50 @@ function TestTrace.test_a_full_disk_loses_the_trace_and_nothing_else()
   lu.assertStrMatches(err.message, "trace /dev/full: No space left on device; it is cut after about %d+ iterations")
   lu.assertEquals(err.partial.tokens, plain.tokens)
   lu.assertEquals(err.partial.finish_reason, "length")
+end
+
+TestReading = {}
+
+local HEAD = '{"schema": "dtrun.trace/1", "prompt": "p", "policy": "linear"}'
+local LINE = [[{"iteration": 1, "nodes": [{"id": 0, "token": 1, "text": "a"}, {"id": 1, "parent": 0, "token": 2,
+  "text": "b", "p": 0.5, "kept": true}], "bonus": {"token": 3, "text": "c"}, "committed":
+  [{"token": 3, "text": "c", "origin": "bonus"}], "ms": {"draft": 1, "verify": 1, "commit": 1, "policy": 1}}]]
+LINE = LINE:gsub("\n", " ")
+
+local function read(...)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "wb"))
+  file:write(table.concat({ ... }, "\n"), "\n")
+  file:close()
+  local found, message = reader.read(path)
+  os.remove(path)
+  return found, message
+end
+
+function TestReading.test_a_line_of_wrong_types_is_left_out_and_said()
+  lu.assertNil(select(2, read(HEAD, LINE)))
+  for from, case in pairs {
+    ['"p": 0.5'] = { '"p": 0.5, "logp": "x"', "node 1: logp, confidence or entropy is no number" },
+    ['"kept": true'] = { '"kept": "no"', "node 1: kept or accepted is not true or false" },
+    ['"iteration": 1'] = { '"iteration": [1]', "iteration or rollbacks is no number" },
+    ['"origin": "bonus"'] = { '"origin": 1', "a committed token without text or origin" },
+    ['"draft": 1'] = { '"draft": "fast"', "no ms.draft" },
+  } do
+    local found, message = read(HEAD, LINE, (LINE:gsub(from, case[1])))
+    lu.assertEquals(#found.iterations, 1, from)
+    lu.assertStrContains(message, "1 of 3 lines left out, line 3: " .. case[2])
+  end
+  local found, message = read(HEAD, LINE, '{"finish_reason": "length", "tokens": "x", "total_ms": 1}')
+  lu.assertNil(found.ending)
+  lu.assertStrContains(message, "line 3: an end without tokens, total_ms or finish_reason")
+end
+
+function TestReading.test_a_head_of_wrong_types_is_no_trace()
+  for _, more in ipairs { '"params": 5', '"params": {"K": []}', '"target": 1', '"draft": []', '"threads": "x"' } do
+    local found, message = read(HEAD:sub(1, -2) .. ", " .. more .. "}", LINE)
+    lu.assertNil(found, more)
+    lu.assertStrContains(message, "not a trace")
+  end
 end
 
 os.exit(lu.LuaUnit.run())

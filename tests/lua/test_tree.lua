@@ -28,13 +28,15 @@ local options = {
 }
 
 -- Runs `body` as methods of P and gives the result; the policy's own assertions fail the test.
-local function run(body, tokens, more)
+local function run(body, tokens, more, how)
   local o = {}
   for key, value in pairs(options) do o[key] = value end
   for key, value in pairs(more or {}) do o[key] = value end
   local pair <close> = assert(dt.fake(o))
-  local result, err = pair:generate { policy = "test.lua", source = PRELUDE .. body .. "\nreturn P", prompt = " 7 8",
-                                      tokens = tokens or 1 }
+  local request = { policy = "test.lua", source = PRELUDE .. body .. "\nreturn P", prompt = " 7 8",
+                    tokens = tokens or 1 }
+  for key, value in pairs(how or {}) do request[key] = value end
+  local result, err = pair:generate(request)
   if not result then lu.fail(err.message) end
   return result
 end
@@ -45,6 +47,40 @@ local function draft(body, tokens)
 end
 
 TestTree = {}
+
+function TestTree.test_a_sharper_draft_model()
+  draft([[
+    tree:sharpen(0.5)
+    tree:draft_step(0)
+    tree:branch(0, 2)
+    near(tree:logp(1) - tree:logp(2), math.log(4))
+    near(tree:q(1), 0.5) near(tree:q(2), 0.25)
+    near(tree:confidence(0), tree:p(1))
+    raises("tree:sharpen: scale must be a number, not string", tree.sharpen, tree, "1")
+    raises("tree:sharpen: scale 11 is out of range: 0.1..10", tree.sharpen, tree, 11) ]], 9)
+end
+
+-- 1000 draws: the draft model's own words are those of the tables, whatever the noise makes of them; together the
+-- probabilities given the noise come true as often as they say.
+function TestTree.test_q_is_the_draft_models_own_and_p_knows_the_noise()
+  run([[
+    function P:init() self.n, self.said, self.came = 0, 0, 0 end
+    function P:draft(tree)
+      tree:draft_step(0)
+      tree:branch(0, 1)
+      near(tree:q(1), tree:token(1) == 1 and 0.5 or tree:token(1) == 2 and 0.25 or tree:token(1) == 3 and 0.125
+        or 0.125 / 6)
+      self.said, self.n = self.said + tree:p(1), self.n + 1
+    end
+    function P:observe(tree)
+      if tree:accepted(1) then self.came = self.came + 1 end
+      if self.n == 900 then
+        if self.came / self.n < 0.9 then error("accepted " .. self.came) end
+        if self.said / self.n < 0.45 then error("said " .. self.said) end
+      end
+    end ]], 1000, { context = 1100, target = { [""] = { [1] = 0.5, [2] = 0.25, [3] = 0.125 } },
+                    draft = { [""] = { [1] = 0.5, [2] = 0.25, [3] = 0.125 } } }, { temp = 1, seed = 5 })
+end
 
 function TestTree.test_an_empty_tree_over_the_last_committed_token()
   draft [[

@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 flags=(-O1 -std=gnu11 -D_GNU_SOURCE -DNDEBUG -ffp-contract=off -I"$source_dir/runtime" -I"$source_dir/runtime/cpu"
   -I"$source_dir/tests/unit" -DSOURCE_DIR="\"$source_dir\"")
 libraries=("$build/libdtrun_runtime.a" "$build/runtime/cpu/libdtrun_cpu.a" "$build/libdtrun_runtime.a"
-  -fopenmp -lcjson -lpcre2-8 -lutf8proc -lcmocka -lm)
+  -pthread -lcjson -lpcre2-8 -lutf8proc -lcmocka -lm)
 failed=0
 variant=scalar # of the CPU's kernels that is changed, and tested
 [ "$(uname -m)" = x86_64 ] && variant=avx2 flags+=(-mavx2 -mfma -mf16c)
@@ -44,7 +44,7 @@ run_changed test_golden_sampling accept.c || { echo 'FAIL  the unchanged engine 
 
 mutant 'accept with q' test_sampling accept.c 't->verdict[v] = t->token[v] == next;' 't->verdict[v] = v == t->first_child[u];'
 mutant 'forget top-p' test_sampling fake/fake.c 'bool in_top_p = ' 'bool in_top_p = true || '
-mutant 'forget top-k' test_sampling fake/fake.c 's->top_k > 0 && s->top_k < vocab ? s->top_k : vocab' 'vocab'
+mutant 'forget top-k' test_sampling fake/fake.c 's->top_k > 0 && s->top_k < w->vocab ? s->top_k : w->vocab' 'w->vocab'
 mutant 'forget min-p' test_sampling fake/fake.c 'weight >= (double)s->min_p * first' 'true'
 mutant 'forget the temperature' test_sampling fake/fake.c 'log((double)p) / (double)s->temp' 'log((double)p)'
 mutant 'reuse a draw in a tree' test_sampling fake/fake.c 'position = r->position[out->row[j]]' 'position = r->prefix[out->row[j]]'

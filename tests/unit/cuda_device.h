@@ -21,7 +21,7 @@ static inline void cuda_device_or_skip(void) {
   exit(77);
 }
 
-/* The random shapes, with f32 weights, which the backend refuses, made bf16. */
+/* The plain random shapes, with f32 weights, which the backend refuses, made bf16. */
 static inline model_shape cuda_shape(int i) {
   model_shape shape = random_shapes[i];
   if (shape.dtype == DT_F32) shape.dtype = DT_BF16;

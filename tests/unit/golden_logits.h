@@ -1,8 +1,11 @@
-/* What transformers computed (tests/golden/make_logits.py): read for the tests, which cannot go on without it. */
+/* What transformers computed (tests/golden/make_logits.py, make_families.py): read for the tests, which cannot go on without it. */
 #ifndef GOLDEN_LOGITS_H
 #define GOLDEN_LOGITS_H
 
+#include "formula_checkpoint.h"
+
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +24,8 @@ typedef struct {
 } golden_case;
 
 typedef struct {
-  char model[512]; /* folder */
+  char model[512]; /* folder or file; if that is made: its folder, temporary */
+  bool made;
   int vocab, n;
   golden_case *cases; /* [n] */
   float *logits;
@@ -30,7 +34,7 @@ typedef struct {
 
 static inline char *golden_bytes(const char *name, const char *file, size_t *size) {
   char path[512];
-  snprintf(path, sizeof path, SOURCE_DIR "/tests/golden/logits/%s/%s", name, file);
+  snprintf(path, sizeof path, "%s%s/%s", strchr(name, '/') ? "" : SOURCE_DIR "/tests/golden/logits/", name, file);
   FILE *f = fopen(path, "rb");
   if (!f || fseek(f, 0, SEEK_END)) perror(path), exit(1);
   *size = (size_t)ftell(f);
@@ -49,6 +53,7 @@ static inline int32_t *golden_ints(const cJSON *list, int *n) {
   return out;
 }
 
+/* Of tests/golden/logits/NAME, or of a folder anywhere. */
 static inline golden golden_read(const char *name) {
   golden g = {0};
   size_t size;
@@ -57,7 +62,17 @@ static inline golden golden_read(const char *name) {
   free(text);
   if (!g.json) fprintf(stderr, "golden.json of %s is broken\n", name), exit(1);
   g.logits = (float *)(void *)golden_bytes(name, "golden.bin", &size);
-  snprintf(g.model, sizeof g.model, SOURCE_DIR "/%s", cJSON_GetObjectItem(g.json, "model")->valuestring);
+  const cJSON *model = cJSON_GetObjectItem(g.json, "model");
+  g.made = !model;
+  if (model) {
+    const char *path = model->valuestring;
+    snprintf(g.model, sizeof g.model, "%s%s", *path == '/' ? "" : SOURCE_DIR "/", path);
+  } else {
+    char *folder = temp_folder();
+    formula_checkpoint(folder, g.json);
+    snprintf(g.model, sizeof g.model, "%s", folder);
+    free(folder);
+  }
   g.vocab = cJSON_GetObjectItem(g.json, "vocab")->valueint;
   const cJSON *cases = cJSON_GetObjectItem(g.json, "cases");
   g.n = cJSON_GetArraySize(cases);
@@ -82,6 +97,7 @@ static inline golden golden_read(const char *name) {
 }
 
 static inline void golden_free(golden *g) {
+  if (g->made) temp_remove(strdup(g->model));
   for (int i = 0; i < g->n; i++) {
     free(g->cases[i].ids);
     free(g->cases[i].positions);

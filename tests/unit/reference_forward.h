@@ -9,59 +9,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sign, exponent and fraction of an IEEE half. */
-static double reference_half(uint16_t h) {
-  int exponent = h >> 10 & 31, fraction = h & 1023;
-  double x = exponent == 31 ? (fraction ? NAN : INFINITY)
-             : exponent     ? ldexp(1024 + fraction, exponent - 25)
-                            : ldexp(fraction, -24);
-  return h >> 15 ? -x : x;
+/* A matrix as it is in double, [rows][cols]; malloc'd. */
+static double *reference_numbers(const dt_matrix *m) {
+  size_t row = dt_row_bytes(m->dtype, (size_t)m->cols), n = (size_t)m->rows * (size_t)m->cols;
+  char *raw = malloc((size_t)m->rows * row);
+  float *wide = malloc(n * sizeof *wide);
+  double *numbers = malloc(n * sizeof *numbers);
+  dt_error err;
+  if (dt_read_rows(m, 0, m->rows, raw, &err) != DT_OK) abort();
+  dt_type_of(m->dtype)->decode(raw, n, wide);
+  for (size_t i = 0; i < n; i++) numbers[i] = wide[i];
+  free(raw), free(wide);
+  return numbers;
 }
 
-static double reference_element(const dt_matrix *m, int row, int col) {
-  size_t at = ((size_t)(row / m->group) * (size_t)m->stride + (size_t)(row % m->group)) * (size_t)m->cols + (size_t)col;
-  uint16_t half;
-  uint32_t bits;
-  float x;
-  if (m->dtype == DT_F32) {
-    memcpy(&x, (const char *)m->data + 4 * at, 4);
-    return x;
-  }
-  memcpy(&half, (const char *)m->data + 2 * at, 2);
-  if (m->dtype == DT_F16) return reference_half(half);
-  bits = (uint32_t)half << 16;
-  memcpy(&x, &bits, 4);
-  return x;
+/* A vector, of zeros where the model has none. */
+static double *reference_vector(const dt_matrix *m, int n) {
+  return m->source ? reference_numbers(m) : calloc((size_t)n, sizeof(double));
 }
 
 /* y[n][rows] = x[n][cols] w^T + bias; malloc'd. */
 static double *reference_linear(const dt_matrix *w, const dt_matrix *bias, const double *x, int n) {
-  double *y = malloc(sizeof *y * (size_t)n * (size_t)w->rows), *row = malloc(sizeof *row * (size_t)w->cols);
-  for (int r = 0; r < w->rows; r++) {
-    for (int c = 0; c < w->cols; c++) row[c] = reference_element(w, r, c);
+  double *y = malloc(sizeof *y * (size_t)n * (size_t)w->rows), *all = reference_numbers(w);
+  double *start = reference_vector(bias, w->rows), *row = all;
+  for (int r = 0; r < w->rows; r++, row += w->cols)
     for (int i = 0; i < n; i++) {
-      double sum = bias->data ? reference_element(bias, r, 0) : 0;
+      double sum = start[r];
       for (int c = 0; c < w->cols; c++) sum += row[c] * x[(size_t)i * (size_t)w->cols + (size_t)c];
       y[(size_t)i * (size_t)w->rows + (size_t)r] = sum;
     }
-  }
-  free(row);
+  free(all), free(start);
   return y;
 }
 
 /* LayerNorm: (x - mean) / sqrt(variance + eps) * weight + bias. RMSNorm: x / sqrt(mean of squares + eps) * weight. */
 static double *reference_norm(const dt_model_desc *d, const dt_matrix *weight, const dt_matrix *bias, const double *x,
                               int n) {
-  int H = d->hidden;
+  int H = d->shape.hidden;
   double *y = malloc(sizeof *y * (size_t)n * (size_t)H);
+  double *scale = reference_numbers(weight), *shift = reference_vector(bias, H);
   for (int i = 0; i < n; i++, x += H) {
     double mean = 0, square = 0;
-    for (int c = 0; c < H && d->norm == DT_NORM_LAYER; c++) mean += x[c] / H;
+    for (int c = 0; c < H && d->shape.norm == DT_NORM_LAYER; c++) mean += x[c] / H;
     for (int c = 0; c < H; c++) square += (x[c] - mean) * (x[c] - mean) / H;
-    for (int c = 0; c < H; c++)
-      y[i * H + c] = (x[c] - mean) / sqrt(square + d->norm_eps) * reference_element(weight, c, 0) +
-                     (bias->data ? reference_element(bias, c, 0) : 0);
+    for (int c = 0; c < H; c++) y[i * H + c] = (x[c] - mean) / sqrt(square + d->shape.norm_eps) * scale[c] + shift[c];
   }
+  free(scale), free(shift);
   return y;
 }
 
@@ -74,11 +67,23 @@ static double reference_act(dt_act_kind act, double x) {
   return NAN;
 }
 
+/* Every head divided by its root mean square, if the layer does so. */
+static void reference_norm_heads(const dt_model_desc *d, const dt_matrix *weight, double *x, int heads) {
+  int hd = d->shape.head_dim;
+  double *scale = reference_vector(weight, hd);
+  for (int h = 0; weight->source && h < heads; h++, x += hd) {
+    double square = 0;
+    for (int c = 0; c < hd; c++) square += x[c] * x[c] / hd;
+    for (int c = 0; c < hd; c++) x[c] = x[c] / sqrt(square + d->shape.norm_eps) * scale[c];
+  }
+  free(scale);
+}
+
 /* The first rotary_dims of every head, as split halves: (a, b) -> (a cos - b sin, b cos + a sin). */
 static void reference_rotate(const dt_model_desc *d, double *x, int heads, int n) {
-  int half = d->rotary_dims / 2;
+  int half = d->shape.rotary_dims / 2;
   for (int i = 0; i < n; i++)
-    for (int h = 0; h < heads; h++, x += d->head_dim)
+    for (int h = 0; h < heads; h++, x += d->shape.head_dim)
       for (int j = 0; j < half; j++) {
         double angle = (double)i * d->inv_freq[j], a = x[j], b = x[j + half];
         x[j] = a * cos(angle) - b * sin(angle);
@@ -88,10 +93,10 @@ static void reference_rotate(const dt_model_desc *d, double *x, int heads, int n
 
 /* Causal attention of all heads, [n][heads * head_dim]; kv head = head / (heads / kv_heads). */
 static double *reference_attend(const dt_model_desc *d, const double *q, const double *k, const double *v, int n) {
-  int hd = d->head_dim, A = d->heads * hd, G = d->kv_heads * hd;
+  int hd = d->shape.head_dim, A = d->shape.heads * hd, G = d->shape.kv_heads * hd;
   double *out = calloc((size_t)n * (size_t)A, sizeof *out), *p = malloc(sizeof *p * (size_t)n);
-  for (int h = 0; h < d->heads; h++) {
-    int g = h / (d->heads / d->kv_heads);
+  for (int h = 0; h < d->shape.heads; h++) {
+    int g = h / (d->shape.heads / d->shape.kv_heads);
     for (int i = 0; i < n; i++) {
       double max = -INFINITY, sum = 0;
       for (int j = 0; j <= i; j++) {
@@ -112,8 +117,10 @@ static double *reference_attend(const dt_model_desc *d, const double *q, const d
 static double *reference_attention(const dt_model_desc *d, const dt_layer *l, const double *x, int n) {
   double *q = reference_linear(&l->q, &l->q_bias, x, n), *k = reference_linear(&l->k, &l->k_bias, x, n),
          *v = reference_linear(&l->v, &l->v_bias, x, n);
-  reference_rotate(d, q, d->heads, n);
-  reference_rotate(d, k, d->kv_heads, n);
+  reference_norm_heads(d, &l->q_norm, q, n * d->shape.heads);
+  reference_norm_heads(d, &l->k_norm, k, n * d->shape.kv_heads);
+  reference_rotate(d, q, d->shape.heads, n);
+  reference_rotate(d, k, d->shape.kv_heads, n);
   double *mixed = reference_attend(d, q, k, v, n), *out = reference_linear(&l->o, &l->o_bias, mixed, n);
   free(q), free(k), free(v), free(mixed);
   return out;
@@ -121,9 +128,9 @@ static double *reference_attention(const dt_model_desc *d, const dt_layer *l, co
 
 static double *reference_mlp(const dt_model_desc *d, const dt_layer *l, const double *x, int n) {
   double *up = reference_linear(&l->up, &l->up_bias, x, n);
-  double *gate = l->gate.data ? reference_linear(&l->gate, &l->gate_bias, x, n) : NULL;
-  for (int i = 0; i < n * d->inter; i++)
-    up[i] = gate ? reference_act(d->act, gate[i]) * up[i] : reference_act(d->act, up[i]);
+  double *gate = l->gate.source ? reference_linear(&l->gate, &l->gate_bias, x, n) : NULL;
+  for (int i = 0; i < n * d->shape.inter; i++)
+    up[i] = gate ? reference_act(d->shape.act, gate[i]) * up[i] : reference_act(d->shape.act, up[i]);
   double *out = reference_linear(&l->down, &l->down_bias, up, n);
   free(up), free(gate);
   return out;
@@ -131,14 +138,14 @@ static double *reference_mlp(const dt_model_desc *d, const dt_layer *l, const do
 
 /* Logits [n][vocab] of tokens[0..n-1]; malloc'd. */
 static double *reference_forward(const dt_model_desc *d, const int32_t *tokens, int n) {
-  int H = d->hidden;
-  double *x = malloc(sizeof *x * (size_t)n * (size_t)H);
-  for (int i = 0; i < n; i++)
-    for (int c = 0; c < H; c++) x[i * H + c] = reference_element(&d->embed, tokens[i], c);
-  for (int index = 0; index < d->layers; index++) {
+  int H = d->shape.hidden;
+  double *x = malloc(sizeof *x * (size_t)n * (size_t)H), *embed = reference_numbers(&d->embed);
+  for (int i = 0; i < n; i++) memcpy(x + i * H, embed + tokens[i] * H, sizeof *x * (size_t)H);
+  free(embed);
+  for (int index = 0; index < d->shape.layers; index++) {
     const dt_layer *l = &d->layer[index];
     double *norm1 = reference_norm(d, &l->norm1, &l->norm1_bias, x, n), *a = reference_attention(d, l, norm1, n);
-    double *norm2 = d->parallel_residual ? reference_norm(d, &l->norm2, &l->norm2_bias, x, n) : NULL;
+    double *norm2 = d->shape.parallel_residual ? reference_norm(d, &l->norm2, &l->norm2_bias, x, n) : NULL;
     for (int i = 0; i < n * H; i++) x[i] += a[i];
     if (!norm2) norm2 = reference_norm(d, &l->norm2, &l->norm2_bias, x, n);
     double *m = reference_mlp(d, l, norm2, n);

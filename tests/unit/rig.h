@@ -15,13 +15,19 @@ typedef struct {
   int vocab;
 } rig;
 
-static inline rig rig_open_with(const dt_backend_ops *ops, dt_backend_options options, const dt_model_desc *desc,
-                                int sequences, int slots) {
-  rig r = {.ops = ops, .vocab = desc->vocab};
+/* weight_dtype: as for upload. */
+static inline rig rig_open_rounded(const dt_backend_ops *ops, dt_backend_options options, const dt_model_desc *desc,
+                                   const char *weight_dtype, int sequences, int slots) {
+  rig r = {.ops = ops, .vocab = desc->shape.vocab};
   ok(ops->open(&options, &r.backend, &err));
-  ok(ops->upload(r.backend, desc, &r.weights, &err));
+  ok(ops->upload(r.backend, desc, weight_dtype, &r.weights, &err));
   ok(ops->create_cache(r.weights, sequences, slots, &r.cache, &err));
   return r;
+}
+
+static inline rig rig_open_with(const dt_backend_ops *ops, dt_backend_options options, const dt_model_desc *desc,
+                                int sequences, int slots) {
+  return rig_open_rounded(ops, options, desc, NULL, sequences, slots);
 }
 
 static inline rig rig_open(const dt_backend_ops *ops, const char *variant, int threads, const dt_model_desc *desc,

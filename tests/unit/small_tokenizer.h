@@ -3,12 +3,13 @@
 #define SMALL_TOKENIZER_H
 
 #include "temp_files.h"
-#include "tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -27,7 +28,7 @@ static const char TAIL[] = "\"ab\":256,\"abc\":257,\"aa\":258,\"\xC4\xA0"
                            "\"merges\":[\"a b\",\"ab c\",\"a a\",\"\xC4\xA0 a\"]}}";
 
 /* The file's text with the first `from` replaced by `to` (NULL: as it is). malloc'd. */
-static char *small_json(const char *from, const char *to) {
+static inline char *small_json(const char *from, const char *to) {
   char *json = malloc(16384), *at = json;
   int next = 0x100;
   at = stpcpy(at, HEAD);
@@ -46,8 +47,19 @@ static char *small_json(const char *from, const char *to) {
   return changed;
 }
 
+/* Quadratic time would be minutes for a million bytes; the limit leaves room for the sanitizers and a busy machine. */
+static inline void expect_quick(const tok *t, const char *text, size_t n) {
+  int32_t *ids = NULL;
+  int n_ids;
+  dt_error err;
+  clock_t start = clock();
+  assert_int_equal(tok_encode(t, text, n, false, &ids, &n_ids, &err), DT_OK);
+  assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 10.0);
+  free(ids);
+}
+
 /* Opens n bytes as a tokenizer.json. The message, without the path and the ": " after it, is left in err. */
-static dt_status open_bytes(const char *bytes, size_t n, tok **t, dt_error *err) {
+static inline dt_status open_bytes(const char *bytes, size_t n, tok **t, dt_error *err) {
   char *folder = temp_folder(), path[256];
   snprintf(path, sizeof path, "%s/tokenizer.json", folder);
   temp_write(folder, "tokenizer.json", bytes, n);
@@ -65,7 +77,7 @@ static dt_status open_bytes(const char *bytes, size_t n, tok **t, dt_error *err)
   return status;
 }
 
-static tok *open_small(const char *from, const char *to) {
+static inline tok *open_small(const char *from, const char *to) {
   char *json = small_json(from, to);
   tok *t;
   dt_error err;
@@ -74,15 +86,20 @@ static tok *open_small(const char *from, const char *to) {
   return t;
 }
 
-static void expect_ids_of(const tok *t, const char *text, size_t len, const int32_t *expected, int n_expected) {
+static inline bool same_ids(const tok *t, const char *text, size_t len, bool begin, const int32_t *expected,
+                            int n_expected) {
   int32_t *ids = NULL;
   int n;
   dt_error err;
-  assert_int_equal(tok_encode(t, text, len, &ids, &n, &err), DT_OK);
+  assert_int_equal(tok_encode(t, text, len, begin, &ids, &n, &err), DT_OK);
   assert_non_null(ids);
   bool equal = n == n_expected && memcmp(ids, expected, (size_t)n * sizeof *ids) == 0;
   free(ids);
-  if (!equal) fail_msg("other ids for \"%s\"", text);
+  return equal;
+}
+
+static inline void expect_ids_of(const tok *t, const char *text, size_t len, const int32_t *expected, int n_expected) {
+  if (!same_ids(t, text, len, false, expected, n_expected)) fail_msg("other ids for \"%s\"", text);
 }
 #define EXPECT_IDS(t, text, ...)                                                                                       \
   expect_ids_of(t, text, sizeof(text) - 1, (const int32_t[]){__VA_ARGS__},                                             \

@@ -9,24 +9,24 @@
 #include <string.h>
 
 /* A new empty folder; its path is malloc'd. */
-static char *temp_folder(void) {
+static inline char *temp_folder(void) {
   char *path = strdup("/tmp/dtrun_test_XXXXXX");
   if (!mkdtemp(path)) perror(path), exit(1);
   return path;
 }
 
-static int temp_remove_entry(const char *path, const struct stat *info, int type, struct FTW *where) {
+static inline int temp_remove_entry(const char *path, const struct stat *info, int type, struct FTW *where) {
   (void)info, (void)type, (void)where;
   return remove(path);
 }
 
 /* Removes the folder with all that is in it, and frees its path. */
-static void temp_remove(char *folder) {
+static inline void temp_remove(char *folder) {
   nftw(folder, temp_remove_entry, 8, FTW_DEPTH | FTW_PHYS);
   free(folder);
 }
 
-static void temp_write(const char *folder, const char *name, const void *bytes, size_t size) {
+static inline void temp_write(const char *folder, const char *name, const void *bytes, size_t size) {
   char path[512];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   FILE *file = fopen(path, "wb");

@@ -1,4 +1,5 @@
-#include "config.h"
+#include "json_file.h"
+#include "model/family.h"
 #include "temp_files.h"
 
 #include <math.h>
@@ -16,7 +17,15 @@ static dt_status read_text(const char *text, config *c, dt_error *err) {
   char *folder = temp_folder(), path[256];
   temp_write(folder, "config.json", text, strlen(text));
   snprintf(path, sizeof path, "%s/config.json", folder);
-  dt_status status = config_read(path, c, err);
+  cJSON *json = NULL;
+  const family *kin;
+  config read = {0};
+  dt_status status = json_read_object(path, &json, err);
+  keys k = {.path = path, .json = json, .err = err};
+  if (status == DT_OK) status = family_find(&k, &kin);
+  if (status == DT_OK) status = kin->read(&k, &read);
+  if (status == DT_OK) *c = read;
+  cJSON_Delete(json);
   temp_remove(folder);
   return status;
 }
@@ -54,20 +63,19 @@ static void keys_that_are_absent_or_null_have_hugging_face_s_defaults(void **sta
       "\"eos_token_id\":null}"};
   for (int i = 0; i < 2; i++) {
     config c = reads(text[i]);
-    assert_int_equal(c.family, CONFIG_GPT_NEOX);
-    assert_int_equal(c.vocab, 50304);
-    assert_int_equal(c.hidden, 2560);
-    assert_int_equal(c.layers, 32);
-    assert_int_equal(c.heads, 32);
-    assert_int_equal(c.kv_heads, 32);
-    assert_int_equal(c.head_dim, 80);
-    assert_int_equal(c.inter, 10240);
-    assert_int_equal(c.context, 2048);
-    assert_int_equal(c.rotary_dims, 20);
-    assert_true(c.rotary_base == 10000 && c.norm_eps == 1e-5);
-    assert_int_equal(c.norm, DT_NORM_LAYER);
-    assert_int_equal(c.act, DT_ACT_GELU_ERF);
-    assert_true(c.parallel_residual && c.attention_bias && !c.tied);
+    assert_int_equal(c.shape.vocab, 50304);
+    assert_int_equal(c.shape.hidden, 2560);
+    assert_int_equal(c.shape.layers, 32);
+    assert_int_equal(c.shape.heads, 32);
+    assert_int_equal(c.shape.kv_heads, 32);
+    assert_int_equal(c.shape.head_dim, 80);
+    assert_int_equal(c.shape.inter, 10240);
+    assert_int_equal(c.shape.context, 2048);
+    assert_int_equal(c.shape.rotary_dims, 20);
+    assert_true(c.rotation.base == 10000 && c.shape.norm_eps == 1e-5f);
+    assert_int_equal(c.shape.norm, DT_NORM_LAYER);
+    assert_int_equal(c.shape.act, DT_ACT_GELU_ERF);
+    assert_true(c.shape.parallel_residual && c.attention_bias && !c.tied);
     assert_int_equal(c.n_eos, 0);
   }
 }
@@ -83,8 +91,8 @@ static void rotation_is_read_in_every_spelling(void **state) {
       "{" NEOX ",\"rotary_emb_base\":5000,\"rotary_pct\":0.5,\"rope_scaling\":{\"type\":\"default\"}}"};
   for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
     config c = reads(text[i]);
-    assert_true(c.rotary_base == 5000);
-    assert_int_equal(c.rotary_dims, 40);
+    assert_true(c.rotation.base == 5000);
+    assert_int_equal(c.shape.rotary_dims, 40);
   }
 }
 
@@ -93,25 +101,95 @@ static void spellings_that_disagree_are_refused(void **state) {
   fails("{" NEOX ",\"rotary_emb_base\":10000,\"rope_theta\":5000}",
         "rotary_emb_base is 10000 but rope_theta is 5000, expected the same value");
   fails("{" NEOX ",\"rotary_pct\":1,\"rope_parameters\":{\"partial_rotary_factor\":0.5}}",
-        "rotary_pct is 1 but rope_parameters is 0.5, expected the same value");
+        "rotary_pct is 1 but rope_parameters.partial_rotary_factor is 0.5, expected the same value");
 }
 
-static void stretched_positions_are_refused(void **state) {
+static void stretched_positions_are_read(void **state) {
   (void)state;
-  fails("{" NEOX ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.0}}",
-        "rope_scaling of type \"linear\" is not supported; supported: \"default\", or null");
-  fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\"}}", "rope_scaling of type \"yarn\" is not supported");
+  config c = reads("{" NEOX "}");
+  assert_true(c.rotation.factor == 1 && c.rotation.original == 0);
+  c = reads("{" NEOX ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.0}}");
+  assert_true(c.rotation.factor == 2 && c.rotation.original == 0);
+  c = reads("{" NEOX ",\"rope_parameters\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
+            "\"high_freq_factor\":4,\"original_max_position_embeddings\":8192,\"rope_theta\":5e5}}");
+  assert_true(c.rotation.factor == 8 && c.rotation.low == 1 && c.rotation.high == 4 && c.rotation.original == 8192);
+  assert_true(c.rotation.base == 5e5);
+  fails("{" NEOX ",\"rope_scaling\":{\"type\":\"linear\"}}", "rope_scaling.factor is missing");
+  fails("{" NEOX ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":0.5}}",
+        "rope_scaling.factor: expected a number from 1 to 1e+06");
+  fails("{" NEOX ",\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,\"high_freq_factor\":1,"
+        "\"original_max_position_embeddings\":8192}}",
+        "low_freq_factor 1, expected less than high_freq_factor 1");
+}
+
+static void what_turns_with_the_length_of_the_text_is_refused(void **state) {
+  (void)state;
+  fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\"}}",
+        "rope_scaling of type \"yarn\" (positions stretched beyond those that the model was trained for) is not "
+        "supported; "
+        "supported: default, linear, llama3, or null");
   fails("{" NEOX ",\"rope_scaling\":{\"factor\":2.0}}", "rope_scaling of type \"(none)\" is not supported");
-  fails("{" NEOX ",\"rope_parameters\":{\"rope_type\":\"dynamic\"}}",
-        "rope_parameters of type \"dynamic\" is not supported");
+  fails("{" NEOX ",\"rope_parameters\":{\"rope_type\":\"dynamic\"}}", "rope_parameters of type \"dynamic\" (what was");
+  fails("{" NEOX ",\"rope_scaling\":{\"type\":\"longrope\"}}", "rope_scaling of type \"longrope\" (what was computed");
+  fails("{" NEOX
+        ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2},\"rope_parameters\":{\"rope_type\":\"default\"}}",
+        "rope_scaling of type \"linear\" but rope_parameters of \"default\", expected the same");
   fails("{" NEOX ",\"rope_scaling\":2}", "rope_scaling: expected an object or null");
+}
+
+#define MISTRAL                                                                                                        \
+  "\"model_type\":\"mistral\",\"vocab_size\":32000,\"hidden_size\":96,\"num_hidden_layers\":2,"                        \
+  "\"num_attention_heads\":6,\"intermediate_size\":130,\"max_position_embeddings\":32768"
+#define QWEN(n)                                                                                                        \
+  "\"model_type\":\"qwen" n "\",\"vocab_size\":32000,\"hidden_size\":96,\"num_hidden_layers\":2,"                      \
+  "\"num_attention_heads\":6,\"intermediate_size\":130,\"max_position_embeddings\":32768"
+
+static void heads_are_grouped_and_of_a_size_of_their_own(void **state) {
+  (void)state;
+  dt_shape s = reads("{" MISTRAL "}").shape;
+  assert_true(s.kv_heads == 6 && s.head_dim == 16 && s.rotary_dims == 16 && s.gated && s.norm == DT_NORM_RMS);
+  s = reads("{" MISTRAL ",\"num_key_value_heads\":2,\"head_dim\":28}").shape;
+  assert_true(s.kv_heads == 2 && s.head_dim == 28 && s.rotary_dims == 28);
+  assert_int_equal(reads("{" QWEN("3") "}").shape.head_dim, 128);
+  assert_true(reads("{" QWEN("3") "}").normed_heads && !reads("{" QWEN("3") "}").qkv_bias);
+  assert_true(reads("{" QWEN("2") "}").qkv_bias && !reads("{" QWEN("2") "}").attention_bias);
+  fails("{" MISTRAL ",\"num_key_value_heads\":4}", "6 heads cannot share 4 key heads");
+  fails("{" MISTRAL ",\"head_dim\":15}", "heads of 15 numbers, expected an even number");
+}
+
+static void a_window_is_the_most_that_a_context_may_be(void **state) {
+  (void)state;
+  config c = reads("{" MISTRAL ",\"sliding_window\":4096}");
+  assert_true(c.shape.context == 4096 && c.shape.window == 4096);
+  c = reads("{" MISTRAL ",\"sliding_window\":null}");
+  assert_true(c.shape.context == 32768 && c.shape.window == 0);
+  c = reads("{" MISTRAL ",\"sliding_window\":32768}");
+  assert_true(c.shape.context == 32768 && c.shape.window == 0);
+  assert_int_equal(reads("{" QWEN("2") ",\"sliding_window\":4096,\"use_sliding_window\":false}").shape.context, 32768);
+  assert_int_equal(reads("{" QWEN("2") ",\"sliding_window\":4096,\"use_sliding_window\":true}").shape.context, 4096);
+  assert_int_equal(reads("{" QWEN("3") ",\"sliding_window\":4096,\"layer_types\":[\"full_attention\"]}").shape.context,
+                   32768);
+  assert_int_equal(
+      reads("{" QWEN("3") ",\"sliding_window\":4096,\"layer_types\":[\"full_attention\",\"sliding_attention\"]}")
+          .shape.context,
+      4096);
+}
+
+static void what_nobody_computes_is_refused_by_name(void **state) {
+  (void)state;
+  fails("{" MISTRAL ",\"quantization_config\":{\"quant_method\":\"gptq\"}}",
+        "quantization_config: weights in another tool's format");
+  fails("{" MISTRAL ",\"num_local_experts\":8}", "num_local_experts: a mixture of experts is not supported");
+  fails("{" MISTRAL ",\"final_logit_softcapping\":30.0}", "final_logit_softcapping: a cap on logits is not supported");
+  fails("{" MISTRAL ",\"vision_config\":{}}", "vision_config: a model of pictures is not supported, only of text");
+  reads("{" MISTRAL ",\"quantization_config\":null,\"num_local_experts\":0}");
 }
 
 static void switches_and_activations_are_read(void **state) {
   (void)state;
   config c = reads("{" NEOX ",\"use_parallel_residual\":false,\"attention_bias\":false,\"tie_word_embeddings\":true,"
                    "\"layer_norm_eps\":1e-3}");
-  assert_true(!c.parallel_residual && !c.attention_bias && c.tied && c.norm_eps == 1e-3);
+  assert_true(!c.shape.parallel_residual && !c.attention_bias && c.tied && c.shape.norm_eps == 1e-3f);
   static const struct {
     const char *name;
     dt_act_kind act;
@@ -123,7 +201,7 @@ static void switches_and_activations_are_read(void **state) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     char text[512];
     snprintf(text, sizeof text, "{" NEOX ",\"hidden_act\":\"%s\"}", known[i].name);
-    assert_int_equal(reads(text).act, known[i].act);
+    assert_int_equal(reads(text).shape.act, known[i].act);
   }
   fails("{" NEOX ",\"hidden_act\":\"relu\"}", "hidden_act \"relu\" is not supported; supported: gelu, gelu_new");
   fails("{" NEOX ",\"hidden_act\":3}", "hidden_act \"(not a string)\" is not supported");
@@ -183,9 +261,9 @@ static void files_that_are_no_json_object_are_refused(void **state) {
   fails("{", "not valid JSON");
   fails("[]", "expected one JSON object and nothing after it");
   fails("{} {}", "expected one JSON object and nothing after it");
-  config c;
+  cJSON *json;
   dt_error err = {0};
-  assert_int_equal(config_read("/nowhere/config.json", &c, &err), DT_EINPUT);
+  assert_int_equal(json_read_object("/nowhere/config.json", &json, &err), DT_EINPUT);
   assert_string_equal(err.message, "/nowhere/config.json: no such file");
 }
 
@@ -194,7 +272,11 @@ int main(void) {
       cmocka_unit_test(keys_that_are_absent_or_null_have_hugging_face_s_defaults),
       cmocka_unit_test(rotation_is_read_in_every_spelling),
       cmocka_unit_test(spellings_that_disagree_are_refused),
-      cmocka_unit_test(stretched_positions_are_refused),
+      cmocka_unit_test(stretched_positions_are_read),
+      cmocka_unit_test(what_turns_with_the_length_of_the_text_is_refused),
+      cmocka_unit_test(heads_are_grouped_and_of_a_size_of_their_own),
+      cmocka_unit_test(a_window_is_the_most_that_a_context_may_be),
+      cmocka_unit_test(what_nobody_computes_is_refused_by_name),
       cmocka_unit_test(switches_and_activations_are_read),
       cmocka_unit_test(end_of_text_is_an_id_or_a_list_of_ids),
       cmocka_unit_test(other_architectures_are_named_and_refused),

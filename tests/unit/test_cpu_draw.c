@@ -1,7 +1,9 @@
-/* Drawing on the CPU, every variant: the bits, the noise, and the tokens against the definition in draw.h, in double. */
-#include "draw_definition.h"
+/* Drawing on the CPU, every variant: the bits, the noise, and the tokens and candidates against the definition in draw.h, in
+ * double. */
+#include "candidates_case.h"
+#include "cpu.h"
 #include "kernels.h"
-#include "unit.h"
+#include "random_model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -91,12 +93,29 @@ static void a_row_with_a_nan_draws_nothing_and_infinities_do_no_harm(void **stat
   }
 }
 
+static void candidates_know_the_noise_and_are_the_same_bits_in_every_variant(void **state) {
+  (void)state;
+  static candidates said, first;
+  random_model *m = random_model_new(&random_shapes[0], 5);
+  EACH_VARIANT(k) {
+    rig r = rig_open(&dt_cpu_ops, k->name, 2, &m->desc, CANDIDATES_ROWS, 4);
+    row_list l = {0};
+    for (int i = 0; i < CANDIDATES_ROWS; i++) row_add_plain(&l, i, 31 * i, 0);
+    candidates_are_those_of_the_definition(&r, &l, 1000, 1e-5, &said);
+    rig_close(&r);
+    if (k == cpu_variant(0)) first = said;
+    assert_memory_equal(&said, &first, sizeof said);
+  }
+  random_model_free(m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(philox_gives_the_known_answers),
       cmocka_unit_test(noise_is_that_of_the_definition_and_the_same_bits_in_every_variant),
       cmocka_unit_test(draws_are_those_of_the_definition),
       cmocka_unit_test(a_row_with_a_nan_draws_nothing_and_infinities_do_no_harm),
+      cmocka_unit_test(candidates_know_the_noise_and_are_the_same_bits_in_every_variant),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,14 @@
  * keys lie in, or the number of threads. Everything is held against plain decoding, one row at a time on one thread. */
 #include "cpu.h"
 #include "kernels.h"
-#include "model.h"
+#include "model/model.h"
 #include "random_model.h"
 #include "rig.h"
 #include "tree_case.h"
 /* Every n up to 64 and some beyond, every row of each, with one and two threads, at the first prefix also with three, which
  * share heads and panels unevenly. The sanitizers are slow: there a few n and prefixes must do. */
-static void check_model(const dt_model_desc *desc, const char *cache_dtype, const int *prefixes, int prefix_count) {
+static void check_model(const dt_model_desc *desc, const char *cache_dtype, const char *weight_dtype,
+                        const int *prefixes, int prefix_count) {
 #if defined(__SANITIZE_ADDRESS__)
   const int counts[] = {1, 2, 5, 16, 33, 65, NODES};
   if (prefix_count > 3) prefix_count = 3;
@@ -19,11 +20,11 @@ static void check_model(const dt_model_desc *desc, const char *cache_dtype, cons
   for (int p = 0; p < prefix_count; p++) {
     int slots = prefixes[p] + SPREAD;
     dt_backend_options options = {.threads = 1, .cache_dtype = cache_dtype};
-    rig plain = rig_open_with(&dt_cpu_ops, options, desc, 2, slots);
+    rig plain = rig_open_rounded(&dt_cpu_ops, options, desc, weight_dtype, 2, slots);
     tree_case t;
     decode_plainly(&plain, &t, prefixes[p], NODES, (uint64_t)p + 1);
     for (; options.threads <= (p == 0 ? 3 : 2); options.threads++) {
-      rig r = rig_open_with(&dt_cpu_ops, options, desc, 1, slots);
+      rig r = rig_open_rounded(&dt_cpu_ops, options, desc, weight_dtype, 1, slots);
       ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
       for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_batch(&r, &t, counts[i], i);
       rig_close(&r);
@@ -38,8 +39,9 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   const int prefixes[] = {16, 300, 1, 15, 17, 63, 255}; /* attention goes by 16 positions; trees reach 23 further */
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 7);
-    check_model(&m->desc, NULL, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
-    if (s % 2 == 0) check_model(&m->desc, "f16", prefixes, 1);
+    check_model(&m->desc, NULL, NULL, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
+    if (s % 2 == 0) check_model(&m->desc, "f16", NULL, prefixes, 1);
+    if (s % 2 == 1) check_model(&m->desc, NULL, "int8", prefixes, 1);
     random_model_free(m);
   }
 }
@@ -51,8 +53,8 @@ static void so_it_has_on_the_bundled_pair(void **state) {
   for (int i = 0; i < 2; i++) {
     model *m = NULL;
     ok(model_open(folders[i], &m, &err));
-    check_model(model_desc(m), NULL, prefixes, i ? 1 : 2);
-    if (i == 0) check_model(model_desc(m), "f16", prefixes, 2);
+    check_model(model_desc(m), NULL, NULL, prefixes, i ? 1 : 2);
+    if (i == 0) check_model(model_desc(m), "f16", NULL, prefixes, 2);
     model_close(m);
   }
 }
@@ -78,7 +80,7 @@ static void rows_in_f16_are_those_in_f32_rounded(void **state) {
       int numbers = (int)(half_len / sizeof *halves);
       assert_int_equal(len, 2 * half_len);
       cpu_variant(0)->narrow(rows, numbers, expected);
-      assert_memory_equal(halves, expected, half_len / (size_t)m->desc.layers);
+      assert_memory_equal(halves, expected, half_len / (size_t)m->desc.shape.layers);
       free(rows), free(halves), free(expected);
     }
     rig_close(&r[0]), rig_close(&r[1]);
@@ -134,7 +136,7 @@ static void results_agree_with_each_other(void **state) {
   (void)state;
   enum { N = 70, K = 32 };
   random_model *m = random_model_new(&random_shapes[0], 9);
-  int vocab = m->desc.vocab, shared = vocab - 100;
+  int vocab = m->desc.shape.vocab, shared = vocab - 100;
   float one_logp[N][K], one_confidence[N], one_entropy[N];
   int32_t one_id[N][K], one_best[N];
   for (int threads = 1; threads <= 3; threads++) {
@@ -226,7 +228,7 @@ static void a_nan_is_reported_and_does_not_spread_to_other_rows(void **state) {
   (void)state;
   model_shape shape = random_shapes[2];
   random_model *m = random_model_new(&shape, 11);
-  ((float *)m->desc.embed.data)[5 * shape.hidden + 3] = NAN; /* token 5 */
+  ((float *)m->desc.embed.source->bytes)[5 * shape.hidden + 3] = NAN; /* token 5 */
   for (int threads = 1; threads <= 2; threads++) {
     rig r = rig_open(&dt_cpu_ops, NULL, threads, &m->desc, 3, 8);
     row_list l = {0};
@@ -254,6 +256,36 @@ static void a_nan_is_reported_and_does_not_spread_to_other_rows(void **state) {
     rig_close(&r);
   }
   random_model_free(m);
+}
+
+/* Logits of tokens 0..n-1 of a text, and the bytes that the weights take. */
+static float *logits_of(const dt_model_desc *desc, int n, size_t *bytes) {
+  rig r = rig_open(&dt_cpu_ops, NULL, 2, desc, 1, 16);
+  row_list l = {0};
+  for (int p = 0; p < n; p++) row_add_plain(&l, 0, 7 * p % r.vocab, p);
+  float *logits = rig_run(&r, &l, true);
+  *bytes = r.ops->memory(r.backend).weights;
+  rig_close(&r);
+  return logits;
+}
+
+static void tied_embeddings_are_held_once_and_give_the_bits_of_two_copies(void **state) {
+  (void)state;
+  enum { N = 9 };
+  for (int s = 0; s < RANDOM_SHAPES; s++) {
+    random_model *m = random_model_new(&random_shapes[s], 5);
+    size_t twice, once;
+    m->desc.unembed = m->desc.embed;
+    dt_source copy = *m->desc.embed.source;
+    dt_model_desc untied = m->desc;
+    untied.unembed.source = &copy;
+    float *expected = logits_of(&untied, N, &twice), *got = logits_of(&m->desc, N, &once);
+    assert_memory_equal(expected, got, sizeof *got * N * (size_t)random_shapes[s].vocab);
+    size_t embedding = dt_row_bytes(m->dtype, (size_t)random_shapes[s].vocab * (size_t)random_shapes[s].hidden);
+    if (twice < 2 << 20) assert_int_equal(twice - once, (embedding + 63) / 64 * 64); /* larger ones take huge pages */
+    free(expected), free(got);
+    random_model_free(m);
+  }
 }
 
 static void bad_rows_and_options_are_refused(void **state) {
@@ -284,7 +316,7 @@ static void bad_rows_and_options_are_refused(void **state) {
   dt_model_desc desc = m->desc;
   desc.layer = broken;
   dt_weights *w = NULL;
-  fails(r.ops->upload(r.backend, &desc, &w, &err), DT_EINPUT, "layer 0: down");
+  fails(r.ops->upload(r.backend, &desc, NULL, &w, &err), DT_EINPUT, "layer 0: down");
   rig_close(&r);
   random_model_free(m);
 }
@@ -298,6 +330,7 @@ int main(void) {
       cmocka_unit_test(results_agree_with_each_other),
       cmocka_unit_test(moved_rows_serve_as_if_computed_there),
       cmocka_unit_test(a_nan_is_reported_and_does_not_spread_to_other_rows),
+      cmocka_unit_test(tied_embeddings_are_held_once_and_give_the_bits_of_two_copies),
       cmocka_unit_test(bad_rows_and_options_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* Every variant of the CPU backend that this machine can run gives the bits of the plain C one. */
 #include "cpu.h"
 #include "kernels.h"
-#include "model.h"
+#include "model/model.h"
 #include "random_model.h"
 #include "rig.h"
 
@@ -16,10 +16,11 @@ typedef struct {
   size_t slot_bytes;
 } outcome;
 
-static outcome run_variant(const char *variant, const char *cache_dtype, const dt_model_desc *desc) {
+static outcome run_variant(const char *variant, const char *cache_dtype, const char *weight_dtype,
+                           const dt_model_desc *desc) {
   outcome o = {0};
   dt_backend_options options = {.variant = variant, .threads = 1, .cache_dtype = cache_dtype};
-  rig r = rig_open_with(&dt_cpu_ops, options, desc, 1, PROMPT + TREE);
+  rig r = rig_open_rounded(&dt_cpu_ops, options, desc, weight_dtype, 1, PROMPT + TREE);
   row_list prompt = {0}, tree = {0};
   int32_t all[TREE], path[TREE];
   for (int p = 0; p < PROMPT; p++) row_add_plain(&prompt, 0, p * 31 % r.vocab, p);
@@ -56,11 +57,12 @@ static void free_outcome(outcome *o) {
   for (int s = 0; s < PROMPT + TREE; s++) free(o->slot[s]);
 }
 
-static void compare_variants(const dt_model_desc *desc, const char *cache_dtype, const char *name) {
-  outcome plain = run_variant("scalar", cache_dtype, desc);
+static void compare_variants(const dt_model_desc *desc, const char *cache_dtype, const char *weight_dtype,
+                             const char *name) {
+  outcome plain = run_variant("scalar", cache_dtype, weight_dtype, desc);
   for (int i = 1; cpu_variant(i); i++) {
-    outcome o = run_variant(cpu_variant(i)->name, cache_dtype, desc);
-    if (memcmp(o.logits, plain.logits, sizeof(float) * TREE * (size_t)desc->vocab))
+    outcome o = run_variant(cpu_variant(i)->name, cache_dtype, weight_dtype, desc);
+    if (memcmp(o.logits, plain.logits, sizeof(float) * TREE * (size_t)desc->shape.vocab))
       fail_msg("%s: the logits of %s differ from those of scalar", name, cpu_variant(i)->name);
     for (int s = 0; s < PROMPT + TREE; s++)
       if (memcmp(o.slot[s], plain.slot[s], o.slot_bytes))
@@ -79,10 +81,9 @@ static void all_variants_give_the_same_bits_on_every_kind_of_layer(void **state)
   (void)state;
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 3);
-    compare_variants(&m->desc, "f32", random_shapes[s].name);
-    compare_variants(&m->desc, "f16", random_shapes[s].name);
-    m->desc.int8 = true;
-    compare_variants(&m->desc, "f32", random_shapes[s].name);
+    compare_variants(&m->desc, "f32", NULL, random_shapes[s].name);
+    compare_variants(&m->desc, "f16", NULL, random_shapes[s].name);
+    compare_variants(&m->desc, "f32", "int8", random_shapes[s].name);
     random_model_free(m);
   }
 }
@@ -93,8 +94,8 @@ static void all_variants_give_the_same_bits_on_the_bundled_pair(void **state) {
   for (int i = 0; i < 2; i++) {
     model *m = NULL;
     ok(model_open(folders[i], &m, &err));
-    compare_variants(model_desc(m), "f32", folders[i]);
-    compare_variants(model_desc(m), "f16", folders[i]);
+    compare_variants(model_desc(m), "f32", NULL, folders[i]);
+    compare_variants(model_desc(m), "f16", NULL, folders[i]);
     model_close(m);
   }
 }

@@ -97,13 +97,28 @@ static void functions_keep_nan_and_saturate(void **state) {
   }
 }
 
+/* The weights of output 5 of a panel that holds `n` numbers of 16 bits in a format, as f32. */
+static void packed_and_unpacked(const cpu_format *f, const uint16_t *numbers, int n, float *out) {
+  char *panel = calloc(1, f->panel_bytes(n));
+  const char *row[CPU_PANEL] = {[5] = (const char *)numbers};
+  f->pack(panel, n, row);
+  f->unpack(panel, n, 5, out);
+  free(panel);
+}
+
+static const cpu_format *format_called(const cpu_kernels *k, const char *name) {
+  int f = 0;
+  while (strcmp(k->format[f]->name, name)) f++;
+  return k->format[f];
+}
+
 static void every_half_widens_to_its_value(void **state) {
   (void)state;
   uint16_t *halves = malloc(65536 * sizeof *halves);
   float *out = malloc(65536 * sizeof *out);
   for (int i = 0; i < 65536; i++) halves[i] = (uint16_t)i;
   EACH_VARIANT(k) {
-    k->widen(halves, DT_F16, 65536, out);
+    packed_and_unpacked(format_called(k, "f16"), halves, 65536, out);
     for (int i = 0; i < 65536; i++) {
       int exponent = i >> 10 & 31, fraction = i & 1023;
       double x = exponent == 31 ? (fraction ? NAN : INFINITY)
@@ -112,7 +127,7 @@ static void every_half_widens_to_its_value(void **state) {
       if (i & 0x8000) x = -x;
       assert_true(isnan(x) ? isnan(out[i]) : x == out[i] && !signbit(x) == !signbit(out[i]));
     }
-    k->widen(halves + 0x3f80, DT_BF16, 5, out); /* a tail shorter than a vector */
+    packed_and_unpacked(format_called(k, "bf16"), halves + 0x3f80, 5, out); /* a tail shorter than a vector */
     for (int i = 0; i < 5; i++) assert_true(out[i] == 1.0f + (float)i / 128.0f);
   }
   free(halves), free(out);
@@ -132,7 +147,7 @@ static void a_number_becomes_the_nearest_half_and_of_two_the_even_one(void **sta
     for (int i = 0; i < 0x7c00; i++) {
       uint16_t pair[16] = {(uint16_t)i, (uint16_t)(i + 1)};
       float value[16];
-      k->widen(pair, DT_F16, 16, value);
+      dt_type_of(DT_F16)->decode(pair, 16, value);
       if (i == 0x7bff) value[1] = 65536.0f; /* which infinity stands for when it comes to rounding */
       float middle = (value[0] + value[1]) / 2;
       assert_int_equal(narrowed(k, value[0]), i);
@@ -184,12 +199,13 @@ static void products_are_those_of_the_formula(void **state) {
       w16[i] = (uint16_t)(types[type] == DT_BF16 ? (124u << 7 | fraction) : (12u << 10 | fraction << 3));
       if (random_next(&seed) & 1) w[i] = -w[i], w16[i] |= 0x8000;
     }
-    cpu_matrix m = {
-        .data = types[type] == DT_F32 ? (void *)w : (void *)w16, .k = K, .panels = PANELS, .dtype = types[type]};
     EACH_VARIANT(k) {
+      cpu_matrix m = {.data = types[type] == DT_F32 ? (char *)w : (char *)w16, .k = K, .panels = PANELS};
+      for (int f = 0; f < CPU_FORMATS_OF_FILES; f++)
+        if (k->format[f]->takes == types[type]) m.format = k->format[f];
       for (int n = 1; n <= ROWS; n += n < 14 ? 1 : 7)
         for (int count = 1; count <= CPU_GROUP; count++) {
-          k->matmul(&m, 1, count, x, K, n, sums, LD);
+          m.format->multiply(&m, 1, count, (const char *)x, K * sizeof *x, n, sums, LD);
           for (int r = 0; r < n; r++)
             for (int j = 0; j < count * CPU_PANEL; j++) {
               double sum = 0;
@@ -203,43 +219,44 @@ static void products_are_those_of_the_formula(void **state) {
   free(w), free(w16), free(x), free(sums);
 }
 
-/* Weights (byte - 128) * scale; a row of x is off by at most half a step of its block's largest. */
+/* A weight is off by at most half a step of its output's largest, a number of x by half a step of its block's. */
 static void products_with_int8_weights_are_close_and_a_row_is_the_same_in_any_company(void **state) {
   (void)state;
-  enum { K = 300, BLOCKS = 5, PANELS = 3, ROWS = 14, LD = CPU_GROUP * CPU_PANEL, PADDED = BLOCKS * CPU_BLOCK };
+  enum { K = 300, PANELS = 3, ROWS = 14, LD = CPU_GROUP * CPU_PANEL };
   uint64_t seed = 3;
-  uint8_t *w = malloc(PANELS * PADDED * CPU_PANEL);
-  float *x = malloc(sizeof *x * ROWS * K), *sums = malloc(sizeof *sums * ROWS * LD), alone[LD];
-  float scale[PANELS * CPU_PANEL];
-  int8_t q[ROWS * PADDED];
-  float row_scale[ROWS * BLOCKS];
-  int32_t offset[ROWS * BLOCKS];
-  cpu_rows8 rows = {q, row_scale, offset};
-  for (int i = 0; i < PANELS * PADDED * CPU_PANEL; i++) w[i] = (uint8_t)(1 + random_next(&seed) % 255);
-  for (int i = 0; i < PANELS * CPU_PANEL; i++) scale[i] = (1.5f + uniform(&seed)) / 1024.0f;
+  float *w = malloc(sizeof *w * PANELS * CPU_PANEL * K), *x = malloc(sizeof *x * ROWS * K);
+  float *sums = malloc(sizeof *sums * ROWS * LD), alone[LD];
+  for (int i = 0; i < PANELS * CPU_PANEL * K; i++) w[i] = uniform(&seed) / 8.0f;
   for (int i = 0; i < ROWS * K; i++) x[i] = uniform(&seed);
-  cpu_matrix m = {.data = w, .scale = scale, .k = K, .panels = PANELS};
   EACH_VARIANT(k) {
+    const cpu_format *f = format_called(k, "int8");
+    size_t panel = f->panel_bytes(K), step = f->prepared_bytes(K);
+    cpu_matrix m = {.format = f, .data = aligned_alloc(64, (PANELS * panel + 63) / 64 * 64), .k = K, .panels = PANELS};
+    memset(m.data, 0, PANELS * panel);
+    char *rows = aligned_alloc(64, ROWS * step);
+    for (int p = 0; p < PANELS; p++) {
+      const char *row[CPU_PANEL];
+      for (int j = 0; j < CPU_PANEL; j++) row[j] = (const char *)(w + (p * CPU_PANEL + j) * K);
+      f->pack(m.data + (size_t)p * panel, K, row);
+    }
+    for (int r = 0; r < ROWS; r++) f->prepare(x + r * K, K, rows + (size_t)r * step);
     for (int n = 1; n <= ROWS; n++) {
-      k->round_rows(x, K, n, K, &rows);
-      k->matmul8(&m, 1, 2, &rows, n, sums, LD);
+      f->multiply(&m, 1, 2, rows, step, n, sums, LD);
       for (int r = 0; r < n; r++)
         for (int j = 0; j < 2 * CPU_PANEL; j++) {
-          double sum = 0, size = 0;
-          int output = CPU_PANEL + j;
-          const uint8_t *panel = w + output / CPU_PANEL * PADDED * CPU_PANEL;
+          double sum = 0, size = 0, largest = 0;
           for (int i = 0; i < K; i++) {
-            double weight = ((double)panel[(i / 4 * CPU_PANEL + j % CPU_PANEL) * 4 + i % 4] - 128) * scale[output];
-            sum += x[r * K + i] * weight, size += fabs(weight);
+            double weight = w[(CPU_PANEL + j) * K + i];
+            sum += x[r * K + i] * weight, size += fabs(weight), largest = fmax(largest, fabs(weight));
           }
-          assert_true(fabs(sums[r * LD + j] - sum) <= size * 0.5 / 127 * 1.01);
+          assert_true(fabs(sums[r * LD + j] - sum) <= (size * 0.5 / 127 + K * largest * 0.5 / 127) * 1.01);
         }
       for (int r = 0; r < n; r++) {
-        k->round_rows(x + r * K, K, 1, K, &rows);
-        k->matmul8(&m, 1, 2, &rows, 1, alone, LD);
+        f->multiply(&m, 1, 2, rows + (size_t)r * step, step, 1, alone, LD);
         assert_memory_equal(alone, sums + r * LD, 2 * CPU_PANEL * sizeof *alone);
       }
     }
+    free(m.data), free(rows);
   }
   free(w), free(x), free(sums);
 }
@@ -274,8 +291,8 @@ static void attention_is_softmax_weighted_values_by_logical_position(void **stat
            *half_values = malloc(sizeof *half_values * SLOTS * DIM);
   for (int i = 0; i < SLOTS * DIM; i++) keys[i] = uniform(&seed), values[i] = uniform(&seed);
   const cpu_kernels *plain = cpu_variant(0); /* numbers that are halves too */
-  plain->narrow(keys, SLOTS * DIM, half_keys), plain->widen(half_keys, DT_F16, SLOTS * DIM, keys);
-  plain->narrow(values, SLOTS * DIM, half_values), plain->widen(half_values, DT_F16, SLOTS * DIM, values);
+  plain->narrow(keys, SLOTS * DIM, half_keys), dt_type_of(DT_F16)->decode(half_keys, SLOTS * DIM, keys);
+  plain->narrow(values, SLOTS * DIM, half_values), dt_type_of(DT_F16)->decode(half_values, SLOTS * DIM, values);
   EACH_VARIANT(k) {
     for (int n = 1; n <= CPU_ATTENTION_ROWS; n++)
       for (int prefix = 0; prefix < 80; prefix += 5) {

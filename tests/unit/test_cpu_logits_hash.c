@@ -6,9 +6,9 @@
  *   test_cpu_logits_hash print     prints what logits_hash.txt should hold */
 #include "cpu.h"
 #include "kernels.h"
-#include "model.h"
+#include "model/model.h"
 #include "rig.h"
-#include "tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <stdio.h>
 
@@ -48,7 +48,7 @@ static int32_t *read_prompt(const tok *t, const char *name, int *n) {
   assert_true(len > 0 && len < sizeof text);
   fclose(file);
   int32_t *ids = NULL;
-  ok(tok_encode(t, text, len, &ids, n, &err));
+  ok(tok_encode(t, text, len, false, &ids, n, &err));
   return ids;
 }
 
@@ -145,7 +145,7 @@ static void logits_have_the_golden_hash(void **state) {
 
 /* One test per variant; those that this machine lacks are named. */
 static int test_variants(bool all) {
-  const char *const known[] = {"scalar", "avx2", "avx512", "avx512vnni"};
+  const char *const known[] = {"scalar", "avx2", "avx512", "avx512vnni", "amx"};
   enum { KNOWN = sizeof known / sizeof *known };
   struct CMUnitTest tests[KNOWN];
   subject subjects[KNOWN];

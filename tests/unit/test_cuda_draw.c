@@ -1,17 +1,16 @@
-/* Drawing on the CUDA backend: tokens against the definition in draw.h, given the backend's own logits; candidates ranked
- * with the noise; the same whichever rows share the pass. */
+/* Drawing on the CUDA backend: tokens against the definition in draw.h, given the backend's own logits; candidates with
+ * the noise; the same whichever rows share the pass. */
+#include "candidates_case.h"
 #include "cuda_device.h"
-#include "draw_definition.h"
-#include "rig.h"
 
-enum { VOCAB = 2300, ROWS = 9, K = 32 };
+enum { VOCAB = 2300, ROWS = CANDIDATES_ROWS };
 
 /* A model with many equal logits, of both zeros too, in three blocks of ids. */
 static random_model *model_with_ties(void) {
   model_shape shape = cuda_shape(3);
   shape.vocab = VOCAB;
   random_model *m = random_model_new(&shape, 3);
-  uint16_t *rows = (uint16_t *)m->desc.unembed.data;
+  uint16_t *rows = (uint16_t *)m->desc.unembed.source->bytes;
   for (int r = 0; r < VOCAB; r++)
     if (r % 3) memcpy(rows + r * shape.hidden, rows + r / 30 * 30 * shape.hidden, sizeof *rows * (size_t)shape.hidden);
   for (int r = 5; r < VOCAB; r += 50)
@@ -76,51 +75,14 @@ static void draws_are_those_of_the_definition_alone_or_together(void **state) {
   random_model_free(m);
 }
 
-/* Ranked by logit / temp + G; their log-probabilities are those without noise and temperature. */
-static void candidates_are_ranked_with_the_noise(void **state) {
+static void candidates_know_the_noise(void **state) {
   (void)state;
+  static candidates said;
   random_model *m = model_with_ties();
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, ROWS, 4);
   row_list l = {0};
-  static int32_t index[ROWS], id[ROWS][K], quiet_id[ROWS][K];
-  static float logp[ROWS][K], confidence[ROWS], entropy[ROWS], quiet_logp[ROWS][K], quiet_confidence[ROWS],
-      quiet_entropy[ROWS];
-  dt_sampling sampling[ROWS];
-  int vocab = VOCAB - 7, moved = 0;
   rows_add(&l, 0, ROWS, 1);
-  dt_rows rows = rows_of(&l);
-  float *logits = rig_run(&r, &l, true);
-  for (int i = 0; i < ROWS; i++)
-    index[i] = i, sampling[i] = (dt_sampling){(uint64_t)i, 0.5f * (float)(i % 4), 1, 0.1f, 1};
-  dt_out out = {.want = DT_WANT_TOPK, .n = ROWS, .row = index, .k = K, .vocab = vocab, .sampling = sampling};
-  out.top_id = &id[0][0], out.top_logp = &logp[0][0], out.confidence = confidence, out.entropy = entropy;
-  ok(r.ops->forward(r.weights, r.cache, &rows, &out, &err));
-  out.sampling = NULL;
-  out.top_id = &quiet_id[0][0], out.top_logp = &quiet_logp[0][0], out.confidence = quiet_confidence,
-  out.entropy = quiet_entropy;
-  ok(r.ops->forward(r.weights, r.cache, &rows, &out, &err));
-  assert_memory_equal(confidence, quiet_confidence, sizeof confidence);
-  assert_memory_equal(entropy, quiet_entropy, sizeof entropy);
-  for (int i = 0; i < ROWS; i++) {
-    static double score[VOCAB];
-    const float *row = logits + i * VOCAB;
-    double sum = 0, temp = (double)sampling[i].temp;
-    for (int v = 0; v < vocab; v++) {
-      score[v] = temp > 0 ? (double)row[v] / temp + definition_noise((uint64_t)i, 0, v) : (double)row[v];
-      sum += exp((double)row[v]);
-    }
-    for (int k = 0; k < K; k++) {
-      int larger = 0; /* exactly k ids come before it */
-      for (int v = 0; v < vocab; v++)
-        larger += score[v] > score[id[i][k]] || (score[v] == score[id[i][k]] && v < id[i][k]);
-      assert_int_equal(larger, k);
-      assert_true(fabs((double)logp[i][k] - ((double)row[id[i][k]] - log(sum))) < 1e-4);
-      moved += id[i][k] != quiet_id[i][k];
-      if (temp == 0) assert_true(id[i][k] == quiet_id[i][k] && logp[i][k] == quiet_logp[i][k]);
-    }
-  }
-  assert_true(moved > ROWS * K / 2);
-  free(logits);
+  candidates_are_those_of_the_definition(&r, &l, VOCAB - 7, 1e-4, &said);
   rig_close(&r);
   random_model_free(m);
 }
@@ -128,7 +90,7 @@ static void candidates_are_ranked_with_the_noise(void **state) {
 static void a_row_with_a_nan_draws_nothing(void **state) {
   (void)state;
   random_model *m = model_with_ties();
-  ((uint16_t *)m->desc.embed.data)[5 * m->desc.hidden + 3] = 0x7e00; /* token 5 */
+  ((uint16_t *)m->desc.embed.source->bytes)[5 * m->desc.shape.hidden + 3] = 0x7e00; /* token 5 */
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, 4);
   row_list l = {0};
   row_add_plain(&l, 0, 5, 0), row_add_plain(&l, 1, 6, 0);
@@ -149,7 +111,7 @@ int main(void) {
   cuda_device_or_skip();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(draws_are_those_of_the_definition_alone_or_together),
-      cmocka_unit_test(candidates_are_ranked_with_the_noise),
+      cmocka_unit_test(candidates_know_the_noise),
       cmocka_unit_test(a_row_with_a_nan_draws_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

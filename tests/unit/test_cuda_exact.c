@@ -30,7 +30,7 @@ static void check_prefix(const dt_model_desc *desc, int prefix, int nodes, bool 
 static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   (void)state;
   const int prefixes[] = {1, 126, 128, 250, 500};
-  for (int s = 0; s < RANDOM_SHAPES; s++) {
+  for (int s = 0; s < PLAIN_SHAPES; s++) {
     model_shape shape = cuda_shape(s);
     random_model *m = random_model_new(&shape, 7);
     for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
@@ -159,7 +159,7 @@ static void a_nan_does_not_spread_to_other_rows(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
   random_model *m = random_model_new(&shape, 11);
-  ((uint16_t *)m->desc.embed.data)[5 * shape.hidden + 3] = 0x7e00; /* token 5 */
+  ((uint16_t *)m->desc.embed.source->bytes)[5 * shape.hidden + 3] = 0x7e00; /* token 5 */
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 3, 8);
   row_list l = {0};
   for (int s = 0; s < 3; s++) row_add_plain(&l, s, 4 + s, 0);

@@ -9,17 +9,17 @@ static void models_it_cannot_compute_are_refused(void **state) {
   dt_weights *w = NULL;
   random_model *f32 = random_model_new(&random_shapes[2], 1);
   ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
-  fails(dt_cuda_ops.upload(b, &f32->desc, &w, &err), DT_EINPUT, "this model's are F32: use --backend cpu");
+  fails(dt_cuda_ops.upload(b, &f32->desc, NULL, &w, &err), DT_EINPUT, "this model's are F32: use --backend cpu");
   random_model_free(f32);
   model_shape odd = cuda_shape(0);
   odd.head_dim = 81;
   random_model *m = random_model_new(&odd, 1);
-  fails(dt_cuda_ops.upload(b, &m->desc, &w, &err), DT_EINPUT, "this model's have 81: use --backend cpu");
+  fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT, "this model's have 81: use --backend cpu");
   random_model_free(m);
   model_shape wide = cuda_shape(3);
   wide.hidden = 8200;
   m = random_model_new(&wide, 1);
-  fails(dt_cuda_ops.upload(b, &m->desc, &w, &err), DT_EINPUT, "a hidden size up to 8192, this model's is 8200");
+  fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT, "a hidden size up to 8192, this model's is 8200");
   random_model_free(m);
   dt_cuda_ops.close(b);
   fails(dt_cuda_ops.open(&(dt_backend_options){.variant = "fast", .threads = 1}, &b, &err), DT_EINPUT,
@@ -52,7 +52,7 @@ static void a_full_device_fails_the_load_or_the_session(void **state) {
     dt_weights *w = NULL;
     emu_faults((faults){1, steps[i], -1});
     ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
-    fails(dt_cuda_ops.upload(b, &m->desc, &w, &err), DT_ENOMEM, "out of GPU memory");
+    fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_ENOMEM, "out of GPU memory");
     assert_int_equal(emu_allocated(), 0);
     dt_cuda_ops.close(b);
   }

@@ -4,7 +4,7 @@
 #include "cuda.h"
 #include "cuda_device.h"
 #include "golden_logits.h"
-#include "model.h"
+#include "model/model.h"
 #include "rig.h"
 
 enum { PROMPT = 12, MOST = PROMPT + 200 };

@@ -42,7 +42,7 @@ static bool same_slots(rig *a, int a_sequence, rig *b, int b_sequence, int first
 
 static void logits_behind_a_long_prompt_are_those_of_the_cpu(void **state) {
   (void)state;
-  for (int s = 0; s < RANDOM_SHAPES; s++) {
+  for (int s = 0; s < PLAIN_SHAPES; s++) {
     model_shape shape = cuda_shape(s);
     random_model *m = random_model_new(&shape, 7);
     rig cpu = rig_open(&dt_cpu_ops, NULL, 2, &m->desc, 1, LENGTH + NEXT),

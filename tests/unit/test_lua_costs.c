@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char TABLE[] = "{\"contexts\": [128, 1152], \"rows\": [1, 2, 10],"
@@ -61,6 +62,7 @@ static void disturbed_times_become_strictly_increasing_from_below(void **state) 
     }
 }
 
+#define TIMES "a list per context, of a time per row, increasing, from 1e-6 to 1e9 ms"
 static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
   (void)state;
   static const char *const cases[][2] = {
@@ -68,15 +70,20 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
       {"[]", "it is no JSON object"},
       {"{\"schema\": \"dtrun.costs/2\"}", "its schema is not dtrun.costs/1"},
       {"{}", "contexts is no ascending list of at most 8 lengths"},
+      {"{\"batch\": 0}", "batch is no whole number from 1 to 256"},
+      {"{\"batch\": 257}", "batch is no whole number from 1 to 256"},
+      {"{\"batch\": 1.5}", "batch is no whole number from 1 to 256"},
+      {"{\"batch\": 4294967297}", "batch is no whole number from 1 to 256"},
+      {"{\"batch\": \"8\"}", "batch is no whole number from 1 to 256"},
       {"{\"contexts\": [256, 128]}", "contexts is no ascending list of at most 8 lengths"},
       {"{\"contexts\": [128], \"rows\": [1, 1.5]}", "rows is no ascending list of at most 96 counts"},
       {"{\"contexts\": [128], \"rows\": [2]}", "rows does not begin with 1"},
-      {"{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[1]]}",
-       "target needs a list per context, of a time per row, increasing from above 0"},
-      {"{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[2, 2]]}",
-       "target needs a list per context, of a time per row, increasing from above 0"},
-      {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1]], \"draft\": [[0]]}",
-       "draft needs a list per context, of a time per row, increasing from above 0"},
+      {"{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[1]]}", "target needs " TIMES},
+      {"{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[2, 2]]}", "target needs " TIMES},
+      {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1]], \"draft\": [[0]]}", "draft needs " TIMES},
+      {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1e307]]}", "target needs " TIMES},
+      {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1000000000.0001]]}", "target needs " TIMES},
+      {"{\"contexts\": [128], \"rows\": [1], \"target\": [[0.000000999]]}", "target needs " TIMES},
   };
   dtl_costs costs;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -84,6 +91,13 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
     assert_non_null(wrong);
     assert_string_equal(wrong, cases[i][1]);
   }
+}
+
+static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
+  (void)state;
+  dtl_costs c = parsed("{\"batch\": 256, \"contexts\": [128], \"rows\": [1, 2], \"target\": [[1e-6, 1e9]]}");
+  assert_int_equal(c.batch, 256);
+  assert_float_equal(c.target[0][1], 1e9, 1e-12);
 }
 
 static void what_is_kept_is_served_to_its_key_alone(void **state) {
@@ -156,8 +170,8 @@ static void the_key_changes_with_threads_context_and_the_models_files(void **sta
   char *key = key_of(folder, 1, 2048, 1), *same = key_of(folder, 1, 2048, 1), *threads = key_of(folder, 2, 2048, 1),
        *context = key_of(folder, 1, 1024, 1), *batch = key_of(folder, 1, 2048, 8);
   snprintf(config, sizeof config, "%s/config.json", folder);
-  struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = 1000000000}};
-  if (utimensat(AT_FDCWD, config, times, 0)) fail_msg("utimensat");
+  FILE *file = fopen(config, "a");
+  if (!file || fputc(' ', file) < 0 || fclose(file)) fail_msg("%s", config);
   char *touched = key_of(folder, 1, 2048, 1);
   assert_string_equal(same, key);
   assert_string_not_equal(threads, key);
@@ -208,6 +222,70 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
   dt_pair_close(pair);
 }
 
+static int asked;
+/* Each second answer says that nothing was computed meanwhile. */
+static dtl_usage usage_of_a_busy_machine(bool children) {
+  (void)children;
+  return (dtl_usage){.wall_ms = 1000.0 * asked++, .switches = 1000L * asked};
+}
+static dtl_usage usage_busy_at_first(bool children) {
+  dtl_usage usage = usage_of_a_busy_machine(children);
+  if (asked > 2) usage.switches = 0;
+  return usage;
+}
+
+static char noted[300];
+static void keep_note(void *user, const char *line) {
+  (void)user;
+  snprintf(noted, sizeof noted, "%s", line);
+}
+
+static void a_disturbed_table_is_measured_again_and_told_when_that_does_not_help(void **state) {
+  (void)state;
+  dt_pair *pair;
+  ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1}, &pair, &err));
+  dtl_calibration how = {.usage = usage_of_a_busy_machine, .note = keep_note};
+  dtl_costs c;
+  dtl_error why = {0};
+  asked = 0;
+  assert_true(dtl_calibrate(pair, &how, &c, &why));
+  assert_int_equal(asked, 4);
+  assert_true(c.disturbed);
+  assert_string_equal(noted,
+                      "the machine was busy while costs were measured, 2 times (put off a processor 1000 times in "
+                      "1.00 s): they serve ten minutes; dtrun run calibrate --fresh measures anew");
+  asked = 0, *noted = '\0';
+  how.usage = usage_busy_at_first;
+  assert_true(dtl_calibrate(pair, &how, &c, &why));
+  assert_int_equal(asked, 4);
+  dt_pair_close(pair);
+}
+
+static void a_disturbed_table_serves_ten_minutes(void **state) {
+  (void)state;
+  char *folder = temp_folder(), path[300];
+  snprintf(path, sizeof path, "%s/costs.json", folder);
+  costs_place place = {.key = "this machine", .path = path};
+  dtl_costs c = parsed(TABLE), back;
+  for (int busy = 0; busy < 2; busy++) {
+    c.disturbed = busy;
+    assert_null(costs_store(&place, &c));
+    assert_null(costs_load(&place, &back));
+    assert_int_equal(back.disturbed, busy);
+    struct timespec ages[] = {{.tv_sec = time(NULL) - 590}, {.tv_sec = time(NULL) - 601}};
+    for (int old = 0; old < 2; old++) {
+      struct timespec times[2] = {ages[old], ages[old]};
+      if (utimensat(AT_FDCWD, path, times, 0)) fail_msg("utimensat");
+      const char *wrong = costs_load(&place, &back);
+      if (busy && old)
+        assert_string_equal(wrong, "the machine was busy when it was measured");
+      else
+        assert_null(wrong);
+    }
+  }
+  temp_remove(folder);
+}
+
 static void measuring_can_be_interrupted_and_fails_with_what_the_engine_says(void **state) {
   (void)state;
   dt_pair *pair;
@@ -239,12 +317,15 @@ int main(void) {
       cmocka_unit_test(a_context_counts_as_the_next_multiple_of_128),
       cmocka_unit_test(disturbed_times_become_strictly_increasing_from_below),
       cmocka_unit_test(a_table_that_is_none_is_refused_with_the_reason),
+      cmocka_unit_test(the_least_and_the_largest_time_and_batch_are_taken),
       cmocka_unit_test(what_is_kept_is_served_to_its_key_alone),
       cmocka_unit_test(a_damaged_file_says_so_and_is_written_anew),
       cmocka_unit_test(where_nothing_can_be_written_the_reason_is_told_and_nothing_left),
       cmocka_unit_test(the_key_changes_with_threads_context_and_the_models_files),
       cmocka_unit_test(several_sequences_are_measured_together),
       cmocka_unit_test(measuring_gives_a_time_for_every_size_and_tells_how_far_it_is),
+      cmocka_unit_test(a_disturbed_table_is_measured_again_and_told_when_that_does_not_help),
+      cmocka_unit_test(a_disturbed_table_serves_ten_minutes),
       cmocka_unit_test(measuring_can_be_interrupted_and_fails_with_what_the_engine_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

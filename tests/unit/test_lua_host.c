@@ -13,6 +13,14 @@
 #define HEAD "local policy = require 'dt.policy'\nlocal P = policy.define "
 #define PROMPT " 1 2 3"
 
+/* One sequence: what it fails of is the run's failure. */
+static bool generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result,
+                     dtl_error *err) {
+  if (!dtl_generate(pair, policy, request, result, err)) return false;
+  if (result->failed) *err = result->failure;
+  return !result->failed;
+}
+
 static dt_pair *fake_pair(void) {
   dt_pair *pair;
   ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 50, .context = 400, .eos = -1}, &pair, NULL));
@@ -47,8 +55,9 @@ static void refuses_source(const char *source, dtl_kind kind, const char *messag
 static bool generated(dt_pair *pair, const char *source, dtl_result *result, dtl_error *err) {
   dtl_policy_options options = from(source);
   dtl_policy *policy = opened(&options);
-  dtl_request request = {.text = PROMPT, .text_len = strlen(PROMPT), .seq = {.max_tokens = 20}};
-  bool good = dtl_generate(pair, policy, &request, result, err);
+  dtl_request request = {
+      .prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)}, .n = 1, .seq = {.max_tokens = 20}};
+  bool good = generate(pair, policy, &request, result, err);
   dtl_policy_close(policy);
   return good;
 }
@@ -217,8 +226,9 @@ static void the_same_seed_gives_the_same_random_numbers(void **state) {
     dtl_policy *policy = opened(&options);
     dtl_result result;
     dtl_error err;
-    dtl_request request = {.text = PROMPT, .text_len = strlen(PROMPT), .seq = {.max_tokens = 20}};
-    assert_false(dtl_generate(pair, policy, &request, &result, &err));
+    dtl_request request = {
+        .prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)}, .n = 1, .seq = {.max_tokens = 20}};
+    assert_false(generate(pair, policy, &request, &result, &err));
     strcpy(said[i], err.message);
     dtl_result_free(&result);
     dtl_policy_close(policy);
@@ -278,8 +288,8 @@ static void an_interrupt_ends_the_run_between_iterations(void **state) {
   dt_pair *pair = fake_pair();
   dtl_policy *policy = opened(&(dtl_policy_options){.policy = "ar"});
   int calls = 0;
-  dtl_request request = {.text = PROMPT,
-                         .text_len = strlen(PROMPT),
+  dtl_request request = {.prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)},
+                         .n = 1,
                          .seq = {.max_tokens = 20},
                          .on_text = press,
                          .user = &calls,
@@ -287,7 +297,7 @@ static void an_interrupt_ends_the_run_between_iterations(void **state) {
   dtl_result result;
   dtl_error err;
   pressed = 0;
-  assert_true(dtl_generate(pair, policy, &request, &result, &err));
+  assert_true(generate(pair, policy, &request, &result, &err));
   assert_string_equal(result.finish_reason, "interrupted");
   assert_int_equal(result.n_tokens, 3);
   dtl_result_free(&result);
@@ -309,14 +319,14 @@ static void held_back_text_is_shown_when_a_run_fails(void **state) {
   dtl_policy *policy = opened(&options);
   char shown[100] = "";
   const char *stop = " 4 5";
-  dtl_request request = {.text = PROMPT,
-                         .text_len = strlen(PROMPT),
+  dtl_request request = {.prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)},
+                         .n = 1,
                          .seq = {.max_tokens = 20, .stop = &stop, .n_stop = 1},
                          .on_text = gather,
                          .user = shown};
   dtl_result result;
   dtl_error err;
-  assert_false(dtl_generate(pair, policy, &request, &result, &err));
+  assert_false(generate(pair, policy, &request, &result, &err));
   assert_string_equal(shown, " 4");
   assert_string_equal(result.text, " 4");
   dtl_result_free(&result);
@@ -328,12 +338,13 @@ static void a_policy_serves_one_sequence(void **state) {
   (void)state;
   dt_pair *pair = fake_pair();
   dtl_policy *policy = opened(&(dtl_policy_options){.policy = "ar"});
-  dtl_request request = {.text = PROMPT, .text_len = strlen(PROMPT), .seq = {.max_tokens = 2}};
+  dtl_request request = {
+      .prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)}, .n = 1, .seq = {.max_tokens = 2}};
   dtl_result result;
   dtl_error err;
-  assert_true(dtl_generate(pair, policy, &request, &result, &err));
+  assert_true(generate(pair, policy, &request, &result, &err));
   dtl_result_free(&result);
-  assert_false(dtl_generate(pair, policy, &request, &result, &err));
+  assert_false(generate(pair, policy, &request, &result, &err));
   assert_string_equal(err.message, "ar: a policy object serves one run: open it again");
   dtl_result_free(&result);
   dtl_policy_close(policy);
@@ -348,10 +359,11 @@ static void the_prompt_must_hold_a_token_and_fit(void **state) {
   static const dtl_kind kinds[] = {DTL_INPUT, DTL_CONTEXT};
   for (int i = 0; i < 2; i++) {
     dtl_policy *policy = opened(&(dtl_policy_options){.policy = "ar"});
-    dtl_request request = {.text = prompts[i], .text_len = strlen(prompts[i]), .seq = {.max_tokens = 2}};
+    dtl_request request = {
+        .prompts = &(dtl_prompt){.text = prompts[i], .len = strlen(prompts[i])}, .n = 1, .seq = {.max_tokens = 2}};
     dtl_result result;
     dtl_error err;
-    assert_false(dtl_generate(pair, policy, &request, &result, &err));
+    assert_false(generate(pair, policy, &request, &result, &err));
     assert_int_equal(err.kind, kinds[i]);
     dtl_result_free(&result);
     dtl_policy_close(policy);
@@ -369,10 +381,11 @@ static void the_result_is_json_in_the_schema(void **state) {
   (void)state;
   dt_pair *pair = fake_pair();
   dtl_policy *policy = opened(&(dtl_policy_options){.policy = "linear", .seed = UINT64_MAX});
-  dtl_request request = {.text = PROMPT, .text_len = strlen(PROMPT), .seq = {.max_tokens = 20}};
+  dtl_request request = {
+      .prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)}, .n = 1, .seq = {.max_tokens = 20}};
   dtl_result result;
   dtl_error err;
-  assert_true(dtl_generate(pair, policy, &request, &result, &err));
+  assert_true(generate(pair, policy, &request, &result, &err));
   char *text = dtl_result_json(&result, false);
   assert_int_equal(text[strlen(text) - 1], '\n');
   cJSON *root = cJSON_Parse(text);
@@ -438,8 +451,8 @@ static void the_output_hash_is_fnv1a_over_little_endian_ids(void **state) {
 static void check_models(const char *target_option, const char *draft_option, const char *target, const char *draft) {
   char *t, *d;
   dtl_error err;
-  bool needs_draft = draft != NULL;
-  if (!dtl_resolve_models(target_option, draft_option, needs_draft, &t, &d, &err)) fail_msg("%s", err.message);
+  dtl_need need = draft ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT;
+  if (!dtl_resolve_models(target_option, draft_option, need, &t, &d, &err)) fail_msg("%s", err.message);
   assert_non_null(strstr(t, target));
   if (draft) assert_non_null(strstr(d, draft));
   assert_true(!draft == !d);
@@ -455,10 +468,16 @@ static void models_come_from_options_then_environment_then_the_bundle(void **sta
   check_models(NULL, "D", "models/mini-target", "D");
   char *t, *d;
   dtl_error err;
-  assert_false(dtl_resolve_models("T", NULL, true, &t, &d, &err));
+  assert_false(dtl_resolve_models(SOURCE_DIR "/models/mini-target", NULL, DTL_NEEDS_DRAFT, &t, &d, &err));
   assert_non_null(strstr(err.message, "needs a draft model: give --draft DIR"));
+  assert_false(dtl_resolve_models("T", NULL, DTL_NEEDS_DRAFT, &t, &d, &err)); /* the target comes first */
+  assert_non_null(strstr(err.message, "T"));
+  assert_null(strstr(err.message, "draft"));
+  assert_true(dtl_resolve_models("T", NULL, DTL_ANY_DRAFT, &t, &d, &err)); /* and may do without */
+  assert_null(d);
+  free(t);
   setenv("DTRUN_TARGET", "ET", 1);
-  assert_false(dtl_resolve_models(NULL, NULL, true, &t, &d, &err));
+  assert_false(dtl_resolve_models(NULL, NULL, DTL_NEEDS_DRAFT, &t, &d, &err));
   setenv("DTRUN_DRAFT", "ED", 1);
   check_models(NULL, NULL, "ET", "ED");
   check_models("T", NULL, "T", "ED");

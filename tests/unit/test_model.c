@@ -1,5 +1,5 @@
 #include "golden_logits.h"
-#include "model.h"
+#include "model/model.h"
 #include "reference_forward.h"
 #include "temp_files.h"
 
@@ -98,7 +98,7 @@ static model *opens(const checkpoint *c) {
   dt_status status = model_open(folder, &m, &err);
   if (status != DT_OK) print_error("%s\n", err.message);
   assert_int_equal(status, DT_OK);
-  temp_remove(folder); /* the mapping outlives the name */
+  temp_remove(folder); /* the open file outlives the name */
   return m;
 }
 
@@ -130,8 +130,8 @@ static void fused_query_key_value_becomes_views_by_head(void **state) {
   const dt_matrix *part[] = {&l->q, &l->k, &l->v}, *bias[] = {&l->q_bias, &l->k_bias, &l->v_bias};
   for (int p = 0; p < 3; p++) {
     /* head_dim 4, 8 columns of 2 bytes: head 0 of part p begins 4p rows in, head 1 is 12 rows on */
-    assert_ptr_equal(part[p]->data, (const char *)l->q.data + p * 4 * 8 * 2);
-    assert_ptr_equal(bias[p]->data, (const char *)l->q_bias.data + p * 4 * 2);
+    assert_int_equal(part[p]->offset, l->q.offset + (uint64_t)p * 4 * 8 * 2);
+    assert_int_equal(bias[p]->offset, l->q_bias.offset + (uint64_t)p * 4 * 2);
     assert_int_equal(part[p]->rows, 8);
     assert_int_equal(part[p]->cols, 8);
     assert_int_equal(part[p]->group, 4);
@@ -143,7 +143,7 @@ static void fused_query_key_value_becomes_views_by_head(void **state) {
   }
   assert_int_equal(l->o.group, 8);
   assert_int_equal(l->o.stride, 8);
-  assert_null(l->gate.data);
+  assert_null(l->gate.source);
   model_close(m);
 }
 
@@ -156,12 +156,12 @@ static void the_description_carries_what_config_says(void **state) {
   assert_int_equal(model_eos(m, eos), 2);
   assert_int_equal(eos[0], 0);
   assert_int_equal(eos[1], 3);
-  assert_int_equal(d->vocab, 7);
-  assert_int_equal(d->context, 16);
-  assert_int_equal(d->kv_heads, 2);
-  assert_int_equal(d->head_dim, 4);
-  assert_int_equal(d->rotary_dims, 2);
-  assert_true(d->inv_freq[0] == 1.0f && d->norm_eps == 1e-5f);
+  assert_int_equal(d->shape.vocab, 7);
+  assert_int_equal(d->shape.context, 16);
+  assert_int_equal(d->shape.kv_heads, 2);
+  assert_int_equal(d->shape.head_dim, 4);
+  assert_int_equal(d->shape.rotary_dims, 2);
+  assert_true(d->inv_freq[0] == 1.0f && d->shape.norm_eps == 1e-5f);
   model_close(m);
 }
 
@@ -207,7 +207,8 @@ static void a_missing_unembedding_is_the_embedding_only_when_tied(void **state) 
   fails(&c, ": tensor embed_out.weight is missing");
   c.config = CONFIG ",\"tie_word_embeddings\":true}";
   model *m = opens(&c);
-  assert_ptr_equal(model_desc(m)->unembed.data, model_desc(m)->embed.data);
+  assert_ptr_equal(model_desc(m)->unembed.source, model_desc(m)->embed.source);
+  assert_int_equal(model_desc(m)->unembed.offset, model_desc(m)->embed.offset);
   model_close(m);
 }
 
@@ -220,7 +221,7 @@ static void attention_biases_are_read_unless_config_says_there_are_none(void **s
   c.config = CONFIG ",\"attention_bias\":false}";
   model *m = opens(&c);
   const dt_layer *l = &model_desc(m)->layer[0];
-  assert_true(!l->q_bias.data && !l->k_bias.data && !l->v_bias.data && !l->o_bias.data && l->up_bias.data);
+  assert_true(!l->q_bias.source && !l->k_bias.source && !l->v_bias.source && !l->o_bias.source && l->up_bias.source);
   model_close(m);
 }
 
@@ -271,7 +272,7 @@ static void missing_folders_and_files_are_named(void **state) {
   temp_write(folder, "config.json", CONFIG "}", strlen(CONFIG "}"));
   folder_fails(folder, "no model.safetensors or model.safetensors.index.json in /tmp/");
   snprintf(path, sizeof path, "%s/config.json", folder);
-  folder_fails(path, "config.json: expected a model's folder, found a file");
+  folder_fails(path, "config.json: not a GGUF file: it does not begin with");
   temp_write(folder, "model.safetensors", "x", 1);
   folder_fails(folder, "/model.safetensors: found 1 bytes");
   temp_write(folder, "config.json", "{\"model_type\":\"opt\"}", 20);
@@ -286,8 +287,8 @@ static void the_formulas_over_the_views_give_transformers_logits(void **state) {
   dt_error err = {0};
   if (model_open(g.model, &m, &err) != DT_OK) fail_msg("%s", err.message);
   const dt_model_desc *d = model_desc(m);
-  assert_int_equal(d->vocab, g.vocab);
-  bool large = d->vocab > 2000; /* the bundled pair: two cases up to their second position, to be quick */
+  assert_int_equal(d->shape.vocab, g.vocab);
+  bool large = d->shape.vocab > 2000; /* the bundled pair: two cases up to their second position, to be quick */
   for (int i = 0; i < (large ? 2 : g.n); i++) {
     const golden_case *c = &g.cases[i];
     int n = large ? c->positions[1] + 1 : c->n + c->n_greedy;

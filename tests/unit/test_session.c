@@ -501,6 +501,35 @@ static size_t seven_mebibytes(const dt_backend *b) {
   return 7 << 20;
 }
 
+static size_t a_kibibyte_a_slot(const dt_weights *w, int slots) {
+  (void)w;
+  return (size_t)slots << 10;
+}
+
+static void a_context_is_refused_that_does_not_fit(void **state) {
+  (void)state;
+  dt_pair *pair = fake((dt_fake_options){.context = 100000});
+  dt_pair_info info;
+  dt_pair_describe(pair, &info);
+  assert_int_equal(info.context, DT_CONTEXT);
+  const dt_backend_ops *real = pair->ops;
+  dt_backend_ops small = *real;
+  small.cache_bytes = a_kibibyte_a_slot;
+  small.bytes_free = seven_mebibytes; /* 7168 slots, of which 257 are for the tree */
+  pair->ops = &small;
+  dt_session *s;
+  fails(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 6912}, &s, &err), DT_EINPUT,
+        "the cache of a context of 6912 needs 0.00684 GiB and 0.00684 are free: a context of 6911 fits");
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 6911}, &s, &err));
+  dt_session_close(s);
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 1}, &s, &err)); /* DT_CONTEXT, not 100000 */
+  dt_session_close(s);
+  fails(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 100001}, &s, &err), DT_EINPUT,
+        "context: 100001 is out of range: 2..100000");
+  pair->ops = real;
+  dt_pair_close(pair);
+}
+
 static void sequences_are_refused_that_do_not_fit(void **state) {
   (void)state;
   dt_pair *pair = fake((dt_fake_options){.context = 100});
@@ -525,6 +554,7 @@ int main(void) {
       cmocka_unit_test(random_trees_give_plain_decodings_tokens),
       cmocka_unit_test(sequences_share_passes_and_keep_apart),
       cmocka_unit_test(a_level_costs_one_pass_and_a_known_node_none),
+      cmocka_unit_test(a_context_is_refused_that_does_not_fit),
       cmocka_unit_test(ancestors_without_a_row_ride_along),
       cmocka_unit_test(the_draft_catches_up_after_plain_iterations),
       cmocka_unit_test(a_call_in_the_wrong_state_changes_nothing),

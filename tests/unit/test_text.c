@@ -1,5 +1,5 @@
 /* The text stream: what is held back, where a stop string cuts, and lossy UTF-8. */
-#include "text.h"
+#include "text/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -240,6 +240,23 @@ static void an_empty_tree_yields_the_bonus_token(void **state) {
   assert_int_equal(bonus, 5);
 }
 
+static void where_the_target_has_no_token_its_last_one_is_the_bonus(void **state) {
+  dt_tree *t = *state;
+  int32_t path[DT_TREE_VERIFY], bonus;
+  tree_reset(t, 7, 100, 1000);
+  add(t, add(t, 0, 1, 0), 2, 0);
+  ok(tree_seal(t, &err));
+  assert_int_equal(accept_path(t, (int32_t[]){1, 2, -1}, path, &bonus), 1);
+  assert_int_equal(bonus, 2);
+  assert_int_equal(t->phase, TREE_VERIFIED);
+  tree_reset(t, 7, 100, 1000);
+  add(t, 0, 1, 0);
+  ok(tree_seal(t, &err));
+  assert_int_equal(accept_path(t, (int32_t[]){-1, 2}, path, &bonus), 0);
+  assert_int_equal(bonus, -1);
+  assert_int_equal(t->phase, TREE_SEALED);
+}
+
 static void slots_of_a_kept_path_close_up(void **state) {
   (void)state;
   kv_slots kv;
@@ -258,6 +275,36 @@ static void slots_of_a_kept_path_close_up(void **state) {
 
 #define tree_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* Eight ids of the vocabulary's eight: then nothing is left out, and the sharper softmax is exact. */
+static void a_sharper_draft_is_the_softmax_of_scores_through_the_scale(void **state) {
+  dt_tree *t = *state;
+  tree_reset(t, 0, 4, 8);
+  for (int k = 0; k < 3; k++) {
+    double scale = (double[]){0.1, 0.7, 10}[k], sum = 0, sharper = 0, entropy = 0, p[8], q[8];
+    tree_draft d = {.count = 8};
+    for (int i = 0; i < 8; i++) sum += p[i] = exp(-0.3 * i * i);
+    for (int i = 0; i < 8; i++) {
+      d.logp[i] = d.own[i] = (float)log(p[i] / sum);
+      sharper += q[i] = pow(p[i], 1 / scale);
+    }
+    for (int i = 0; i < 8; i++) entropy -= q[i] / sharper * log(q[i] / sharper);
+    ok(tree_sharpen(t, scale, &err));
+    tree_sharpen_draft(t, &d);
+    for (int i = 0; i < 8; i++) {
+      assert_true(fabs((double)d.logp[i] - log(q[i] / sharper)) < 1e-4);
+      assert_true(fabs((double)d.own[i] - log(p[i] / sum)) < 1e-6);
+    }
+    assert_true(fabs((double)d.confidence - q[0] / sharper) < 1e-4 && fabs((double)d.entropy - entropy) < 1e-3);
+  }
+  fails(tree_sharpen(t, 0.0999, &err), DT_ESTATE, "sharpen: scale 0.0999 is out of range: 0.1..10");
+  fails(tree_sharpen(t, 10.01, &err), DT_ESTATE, "0.1..10");
+  fails(tree_sharpen(t, NAN, &err), DT_ESTATE, "0.1..10");
+  tree_reset(t, 0, 4, 8);
+  tree_draft same = {.count = 2, .logp = {-1, -2}, .confidence = 0.25f}, before = same;
+  tree_sharpen_draft(t, &same);
+  assert_memory_equal(&same, &before, sizeof same);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       tree_test(nodes_know_parent_depth_and_cumulative_log_probability),
@@ -275,7 +322,9 @@ int main(void) {
       tree_test(the_accepted_path_follows_the_target),
       tree_test(what_was_not_kept_is_not_accepted),
       tree_test(an_empty_tree_yields_the_bonus_token),
+      tree_test(where_the_target_has_no_token_its_last_one_is_the_bonus),
       cmocka_unit_test(slots_of_a_kept_path_close_up),
+      cmocka_unit_test_setup_teardown(a_sharper_draft_is_the_softmax_of_scores_through_the_scale, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

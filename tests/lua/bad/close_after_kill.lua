@@ -1,5 +1,5 @@
 -- Wants to run once more when it is killed.
--- expect: policy ran longer than
+-- expect: '__close' is not available
 local policy = require "dt.policy"
 
 local Bad = policy.define { name = "close_after_kill", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }

@@ -1,5 +1,5 @@
 -- A string that doubles.
--- expect: policy used more than 16 MB of memory
+-- expect: policy made a string of more than 64 KiB
 local policy = require "dt.policy"
 
 local Bad = policy.define { name = "doubling_string", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }

@@ -1,4 +1,4 @@
--- Ten gigabytes of strings.
+-- Gigabytes of strings.
 -- expect: policy used more than 16 MB of memory
 local policy = require "dt.policy"
 
@@ -10,7 +10,7 @@ function Bad:draft(tree)
   self.iteration = self.iteration + 1
   if self.iteration == self.at then
     local all = {}
-    for i = 1, 10240 do all[i] = ("x"):rep(1 << 20) .. i end
+    for i = 1, 65536 do all[i] = ("x"):rep(65000) .. i end
   end
   tree:draft_step(tree.root)
   tree:branch(tree.root, 3)

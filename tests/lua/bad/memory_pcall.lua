@@ -1,5 +1,5 @@
 -- Catches running out of memory and tries again.
--- expect: policy ran longer than
+-- expect: policy used more than 16 MB of memory
 local policy = require "dt.policy"
 
 local Bad = policy.define { name = "memory_pcall", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }

@@ -1,5 +1,5 @@
 -- A huge repetition.
--- expect: string.rep: the result is longer than 1048576 bytes
+-- expect: string.rep: the result is longer than 65536 bytes
 local policy = require "dt.policy"
 
 local Bad = policy.define { name = "rep_bomb", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }

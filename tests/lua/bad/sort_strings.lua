@@ -9,7 +9,7 @@ function Bad:init() self.iteration = 0 end
 function Bad:draft(tree)
   self.iteration = self.iteration + 1
   if self.iteration == self.at then
-    local t, s = {}, ("x"):rep(1 << 20)
+    local t, s = {}, ("x"):rep(1 << 16)
     for i = 1, 100000 do t[i] = s end
     table.sort(t)
   end

@@ -1,0 +1,13 @@
+/* What a checkpoint's weights become on the device. */
+#ifndef DT_CUDA_FORMAT_CUH
+#define DT_CUDA_FORMAT_CUH
+
+#include "internal.cuh"
+
+/* F16 and BF16 stay what they are, numbers in blocks become F16; false: such a type is not computed with. */
+bool format_of(dt_dtype, number *);
+
+/* n numbers of a row in that format; wide: room for n. */
+void to_format(dt_dtype, const void *row, int n, float *wide, uint16_t *out);
+
+#endif

@@ -1,0 +1,165 @@
+/* The policy's `seq`: the four primitives, guarded by phase. What the engine itself fails with ends the call for good. */
+#include "run.h"
+
+#include <string.h>
+
+static dtl_run *check_seq(lua_State *L, const char *who) { return run_check(L, run_seq_kind, who); }
+
+static int seq_length(lua_State *L) {
+  const dtl_run *run = check_seq(L, "seq:length");
+  lua_pushinteger(L, dt_seq_length(run->session, run->seq));
+  return 1;
+}
+
+static int seq_left(lua_State *L) {
+  const dtl_run *run = check_seq(L, "seq:left");
+  lua_pushinteger(L, dt_seq_left(run->session, run->seq));
+  return 1;
+}
+
+static int seq_token(lua_State *L) {
+  const dtl_run *run = check_seq(L, "seq:token");
+  lua_Integer i = run_integer(L, 2, "seq:token", "i");
+  int length = dt_seq_length(run->session, run->seq);
+  if (i < 1 || i > length) luaL_error(L, "seq:token: i = %I is out of range: 1..%d", (LUAI_UACINT)i, length);
+  lua_pushinteger(L, dt_seq_tokens(run->session, run->seq)[i - 1]);
+  return 1;
+}
+
+static int seq_draft_step(lua_State *L) { return run_draft_step(L, check_seq(L, "seq:draft_step"), "seq:draft_step"); }
+
+/* ---- the table of results: one per sequence, reused by every iteration --------------------------------------------------- */
+
+enum { OUT = 1, PATH }; /* user values of the sequence: the table, and that of its path */
+
+static void set_integer(lua_State *L, int table, const char *key, lua_Integer value) {
+  lua_pushstring(L, key);
+  lua_pushinteger(L, value);
+  lua_rawset(L, table);
+}
+
+static void set_number(lua_State *L, int table, const char *key, double value) {
+  lua_pushstring(L, key);
+  lua_pushnumber(L, value);
+  lua_rawset(L, table);
+}
+
+void box_seq_verified(lua_State *L, int seq, const dtl_run *run) {
+  seq = lua_absindex(L, seq);
+  lua_getiuservalue(L, seq, OUT);
+  lua_getiuservalue(L, seq, PATH);
+  int path = lua_gettop(L), out = path - 1;
+  set_integer(L, out, "drafted", run->verdict.drafted);
+  set_integer(L, out, "depth", run->verdict.depth);
+  set_integer(L, out, "accepted", run->verdict.accepted);
+  set_integer(L, out, "committed", 0);
+  set_number(L, out, "draft_ms", run->draft_ms);
+  set_number(L, out, "verify_ms", run->verify_ms);
+  set_number(L, out, "commit_ms", 0);
+  int old = (int)lua_rawlen(L, path);
+  for (int i = 0; i < run->verdict.accepted; i++) {
+    lua_pushinteger(L, run->verdict.path[i]);
+    lua_rawseti(L, path, i + 1);
+  }
+  for (int i = run->verdict.accepted + 1; i <= old && i <= DT_TREE_ENTRIES; i++) {
+    lua_pushnil(L);
+    lua_rawseti(L, path, i);
+  }
+  lua_pushliteral(L, "path");
+  lua_pushvalue(L, path);
+  lua_rawset(L, out);
+  lua_settop(L, out);
+}
+
+void box_seq_committed(lua_State *L, int seq, const dtl_run *run) {
+  lua_getiuservalue(L, seq, OUT);
+  set_integer(L, lua_gettop(L), "committed", run->block.n);
+  set_number(L, lua_gettop(L), "commit_ms", run->commit_ms);
+  lua_pop(L, 1);
+}
+
+/* ---- verify, commit, rollback -------------------------------------------------------------------------------------------- */
+
+static int end_verify_tree(lua_State *L, int status, lua_KContext context) {
+  (void)status, (void)context;
+  const dtl_run *run = check_seq(L, "seq:verify_tree");
+  run_check_pass(L, run, "seq:verify_tree");
+  box_of(L)->entry = "step";
+  box_seq_verified(L, 1, run);
+  return 1;
+}
+
+static int seq_verify_tree(lua_State *L) {
+  dtl_run *run = check_seq(L, "seq:verify_tree");
+  run_check_iteration(L, run, "seq:verify_tree");
+  return run_await(L, run, RUN_VERIFY_PASS, 0, end_verify_tree);
+}
+
+unsigned run_commit_flags(lua_State *L, const char *who) {
+  unsigned flags = 0;
+  if (lua_isnoneornil(L, 2)) return 0;
+  if (!lua_istable(L, 2)) luaL_error(L, "%s: a table of options is expected, not %s", who, luaL_typename(L, 2));
+  lua_settop(L, 2);
+  for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+    if (lua_type(L, 3) != LUA_TSTRING || strcmp(lua_tostring(L, 3), "rebuild"))
+      luaL_error(L, "%s: unknown option '%s' (known: rebuild)", who,
+                 lua_type(L, 3) == LUA_TSTRING ? lua_tostring(L, 3) : luaL_typename(L, 3));
+    if (!lua_isboolean(L, 4)) luaL_error(L, "%s: rebuild must be true or false, not %s", who, luaL_typename(L, 4));
+    if (lua_toboolean(L, 4)) flags |= DT_COMMIT_REBUILD;
+  }
+  return flags;
+}
+
+static int seq_commit(lua_State *L) {
+  dtl_run *run = check_seq(L, "seq:commit");
+  unsigned flags = run_commit_flags(L, "seq:commit");
+  run_check_iteration(L, run, "seq:commit");
+  double start = dt_clock_ms();
+  run_commit(&run, 1, flags);
+  box_exclude(L, dt_clock_ms() - start);
+  run_check_pass(L, run, "seq:commit");
+  box_of(L)->entry = "observe";
+  box_seq_committed(L, 1, run);
+  lua_pushinteger(L, run->block.n);
+  return 1;
+}
+
+static int seq_rollback(lua_State *L) {
+  dtl_run *run = check_seq(L, "seq:rollback");
+  run_check_iteration(L, run, "seq:rollback");
+  if (run->rollbacks == RUN_ROLLBACKS) luaL_error(L, "seq:rollback: at most %d rollbacks in one step", RUN_ROLLBACKS);
+  dt_error err;
+  if (dt_rollback(run->session, run->seq, &err)) return run_fail(L, &err, "seq:rollback");
+  run->rollbacks++;
+  run->phase = RUN_DRAFT;
+  box_of(L)->entry = "draft";
+  return 0;
+}
+
+static const luaL_Reg methods[] = {{"length", seq_length},
+                                   {"left", seq_left},
+                                   {"token", seq_token},
+                                   {"draft_step", seq_draft_step},
+                                   {"verify_tree", seq_verify_tree},
+                                   {"commit", seq_commit},
+                                   {"rollback", seq_rollback},
+                                   {NULL, NULL}};
+
+void box_seq_push(lua_State *L, dtl_run *run) {
+  box_tree_push(L, run); /* tree, tree's methods */
+  run->seq_handle = run_push_handle(L, run_seq_kind, run, PATH);
+  lua_createtable(L, 0, 8);
+  lua_setiuservalue(L, -2, OUT);
+  lua_createtable(L, 8, 0);
+  lua_setiuservalue(L, -2, PATH);
+  run_object(L, "seq", methods); /* tree, tree's methods, seq, methods */
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -4, "seq");
+  lua_pushvalue(L, -4);
+  lua_setfield(L, -2, "tree");
+  lua_pushinteger(L, run->id);
+  lua_setfield(L, -2, "id");
+  lua_pop(L, 1);
+  lua_replace(L, -3);
+  lua_pop(L, 1); /* seq */
+}

@@ -1,0 +1,51 @@
+/* Whether others had the processors while something was measured: see host.h. */
+#include "host.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LEAST_CPU 0.9       /* of the wall time: at any moment at least one of our threads computes */
+#define MOST_SWITCHES 25.0  /* a second of a busy processor: a process beside us takes it some hundred times */
+#define FEWEST_SWITCHES 2   /* happen in the shortest run */
+#define MOST_STEAL 0.02     /* of all processors' time */
+#define LEAST_STEAL_MS 25.0 /* it is counted in hundredths of a second */
+
+/* What other machines on the same hardware took from this one's processors; 0 where nobody counts. */
+static double steal_ms(void) {
+  FILE *file = fopen("/proc/stat", "r");
+  unsigned long long ticks = 0;
+  if (file && fscanf(file, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) != 1) ticks = 0;
+  if (file) fclose(file);
+  return (double)ticks * 1000 / (double)sysconf(_SC_CLK_TCK);
+}
+
+static double milliseconds(struct timeval t) { return (double)t.tv_sec * 1e3 + (double)t.tv_usec * 1e-3; }
+
+dtl_usage dtl_usage_now(bool children) {
+  struct rusage r = {0};
+  struct timespec cpu = {0};
+  getrusage(children ? RUSAGE_CHILDREN : RUSAGE_SELF, &r);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+  return (dtl_usage){.wall_ms = dt_clock_ms(),
+                     .cpu_ms = children ? milliseconds(r.ru_utime) + milliseconds(r.ru_stime)
+                                        : (double)cpu.tv_sec * 1e3 + (double)cpu.tv_nsec * 1e-6,
+                     .steal_ms = steal_ms(),
+                     .switches = r.ru_nivcsw};
+}
+
+bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool computes, char *why, size_t size) {
+  double wall = after->wall_ms - before->wall_ms, cpu = after->cpu_ms - before->cpu_ms;
+  double steal = after->steal_ms - before->steal_ms, busy = cpu > wall ? cpu : wall;
+  long switches = after->switches - before->switches, processors = sysconf(_SC_NPROCESSORS_ONLN);
+  if (computes && cpu < LEAST_CPU * wall)
+    snprintf(why, size, "on a processor for %.0f %% of the time", 100 * cpu / wall);
+  else if (switches > FEWEST_SWITCHES && (double)switches > MOST_SWITCHES * busy / 1000)
+    snprintf(why, size, "put off a processor %ld times in %.2f s", switches, wall / 1000);
+  else if (steal > LEAST_STEAL_MS && steal > MOST_STEAL * wall * (double)processors)
+    snprintf(why, size, "%.0f %% of the processors' time stolen", 100 * steal / wall / (double)processors);
+  else
+    return false;
+  return true;
+}

@@ -1,0 +1,31 @@
+/* The backends compiled in: see backends.h. */
+#include "backends.h"
+#include "cpu/cpu.h"
+#if defined(DTRUN_CUDA)
+#include "cuda.h"
+#endif
+
+#include <string.h>
+
+/* The fastest first. */
+static const dt_backend_ops *const BACKENDS[] = {
+#if defined(DTRUN_CUDA)
+    &dt_cuda_ops,
+#endif
+    &dt_cpu_ops};
+enum { COUNT = sizeof BACKENDS / sizeof *BACKENDS };
+
+const dt_backend_ops *backend_find(const char *name, const char **variant, dt_error *err) {
+  *variant = NULL;
+  bool any = !name || !strcmp(name, "auto");
+  size_t len = any ? 0 : strcspn(name, ":");
+  for (size_t i = 0; i < COUNT; i++) {
+    if (any && BACKENDS[i]->present()) return BACKENDS[i];
+    if (any || strlen(BACKENDS[i]->name) != len || memcmp(BACKENDS[i]->name, name, len)) continue;
+    if (name[len]) *variant = name + len + 1;
+    return BACKENDS[i];
+  }
+  dt_fail(err, DT_EINPUT, "no backend '%s' in this build: auto, %scpu (cpu:avx512, cpu:avx2, cpu:scalar)", name,
+          COUNT > 1 ? "cuda, " : "");
+  return NULL;
+}

@@ -1,0 +1,35 @@
+/* The options of the command line: one table gives the parser, its messages and the help text. */
+#ifndef CLI_H
+#define CLI_H
+
+#include "host.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct {
+  const char *policy;         /* NULL: none named */
+  const char *text, *prompts; /* prompts: a file of many */
+  const char *target, *draft, *draft_dtype, *cache_dtype, *backend;
+  const char *preset, *compare, *json, *trace;
+  const char *system, *template; /* of a chat */
+  int tokens;                    /* 0: not said */
+  int context, threads, parallel, top_k, rounds;
+  float temp, top_p, min_p, policy_seconds; /* the last: 0, any time */
+  uint64_t seed;
+  dtl_setting *settings; /* [n_settings] */
+  const char **stop;     /* [n_stop] */
+  const char **files;    /* [n_files] prompts */
+  int n_settings, n_stop, n_files;
+  bool ignore_eos, uncoupled, chat, stats, color, quiet, verbose;
+  bool help, version, list;
+} cli_options;
+
+/* Reads the arguments after the program's name. The strings of *out are argv's (a --set is cut at its '='); its lists are
+ * freed with cli_free, after a failure too. DT_EINPUT: a message that names the option. */
+dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err);
+void cli_free(cli_options *options);
+
+void cli_help(FILE *out);
+
+#endif

@@ -1,0 +1,112 @@
+/* Comparing two policies: see compare.h. */
+#include "cli/compare.h"
+
+#include "cli/complain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS 3
+#define MOST_ROUNDS 64
+#define ENOUGH_MS 2000.0
+#define PATIENCE_MS 6000.0 /* with a busy machine */
+
+typedef struct {
+  double speed, other;
+  bool disturbed;
+} round_speeds;
+
+/* One of the two, by a policy of its own: an object serves one run. */
+static int run_once(const job *j, const dtl_policy_options *how, outcome *out) {
+  dtl_policy *policy;
+  dtl_error err;
+  *out = (outcome){0};
+  if (!dtl_policy_open(how, &policy, &err)) return complain_of(&err);
+  int status = outcome_run(j, policy, how, true, out);
+  out->policy = how == &j->how ? dtl_policy_describe(j->policy)->name : dtl_policy_describe(j->other)->name;
+  dtl_policy_close(policy);
+  return status;
+}
+
+/* DT_EDEVICE unless both have the same tokens; a policy is only a proposal, so that is the engine's fault. */
+static dt_status check_same(const job *j, int prompt, const dtl_result *a, const dtl_result *b, dt_error *err) {
+  int n = a->n_tokens < b->n_tokens ? a->n_tokens : b->n_tokens, same = 0;
+  while (same < n && a->tokens[same] == b->tokens[same]) same++;
+  if (same == a->n_tokens && same == b->n_tokens) return DT_OK;
+  return dt_fail(err, DT_EDEVICE,
+                 "the engine failed: %s and %s differ%s%s from token %d on (they gave %d and %d tokens)", a->policy,
+                 b->policy, j->several ? " in prompt " : "", j->several ? j->prompts.list[prompt].name : "", same + 1,
+                 a->n_tokens, b->n_tokens);
+}
+
+static dt_status check_all(const job *j, const outcome *a, const outcome *b, dt_error *err) {
+  for (int i = 0; i < j->prompts.n; i++) {
+    dt_status status = check_same(j, i, &a->results[i], &b->results[i], err);
+    if (status) return status;
+  }
+  return DT_OK;
+}
+
+/* Both, in the order of this round. */
+static int run_round(const job *j, bool other_first, const outcome *mine, outcome *other, comparison *c,
+                     round_speeds *r) {
+  outcome again = {0};
+  dt_error err;
+  dtl_usage before = dtl_usage_now(false);
+  int status = other_first ? run_once(j, &j->how_other, other) : run_once(j, &j->how, &again);
+  if (!status) status = other_first ? run_once(j, &j->how, &again) : run_once(j, &j->how_other, other);
+  dtl_usage after = dtl_usage_now(false);
+  if (!status && (check_all(j, mine, other, &err) || check_all(j, mine, &again, &err)))
+    status = complain_of_engine(&err);
+  if (!status) {
+    bool computes = strncmp(mine->results->backend, "cpu", 3) == 0;
+    *r = (round_speeds){.speed = outcome_speed(j, &again),
+                        .other = outcome_speed(j, other),
+                        .disturbed = dtl_disturbed(&before, &after, computes, c->why, sizeof c->why)};
+  }
+  outcome_free(&again, j);
+  return status;
+}
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *list, int n) {
+  qsort(list, (size_t)n, sizeof *list, by_size);
+  return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
+}
+
+static void sum_up(const round_speeds *all, int n, int wanted, comparison *c) {
+  double speed[MOST_ROUNDS], other[MOST_ROUNDS], ratio[MOST_ROUNDS];
+  for (int i = 0; i < n; i++) c->disturbed += all[i].disturbed;
+  c->rough = n - c->disturbed < wanted;
+  for (int i = 0; i < n; i++) {
+    if (all[i].disturbed && !c->rough) continue;
+    speed[c->rounds] = all[i].speed, other[c->rounds] = all[i].other;
+    ratio[c->rounds++] = all[i].other > 0 ? all[i].speed / all[i].other : 0;
+  }
+  c->speed = median(speed, c->rounds);
+  c->other = median(other, c->rounds);
+  c->ratio = median(ratio, c->rounds);
+}
+
+int compare(const job *j, const outcome *mine, outcome *other, comparison *out) {
+  int wanted = j->options->rounds ? j->options->rounds : ROUNDS, quiet = 0, n = 0;
+  round_speeds all[MOST_ROUNDS];
+  double start = dt_clock_ms();
+  *out = (comparison){0};
+  outcome_warm_up(j, &j->how_other);
+  for (bool enough = false; !enough; n++) {
+    outcome_free(other, j);
+    int status = run_round(j, n % 2, mine, other, out, &all[n]);
+    if (status) return status;
+    quiet += !all[n].disturbed;
+    double lasted = j->options->rounds ? PATIENCE_MS : dt_clock_ms() - start;
+    enough = n + 1 == MOST_ROUNDS || (lasted >= ENOUGH_MS && quiet >= wanted) ||
+             (lasted >= PATIENCE_MS && n + 1 >= 2 * wanted);
+  }
+  sum_up(all, n, wanted, out);
+  return 0;
+}

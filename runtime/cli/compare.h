@@ -1,0 +1,20 @@
+/* Two policies over the same prompts, one after the other in rounds, so that what the machine does meanwhile falls on both. */
+#ifndef COMPARE_H
+#define COMPARE_H
+
+#include "cli/outcome.h"
+
+typedef struct {
+  double speed, other, ratio; /* medians over rounds: tokens per second of each, and speed / other */
+  int rounds, disturbed;      /* that count; of all that were made, those the machine was busy in */
+  char why[DTL_WHY];          /* of the last disturbed one */
+  bool rough;                 /* too few were quiet: disturbed ones count too */
+} comparison;
+
+/* Runs the job's policy and that of --compare in silence until enough rounds were quiet: as many as --rounds says, else 3, and
+ * more while they took less than two seconds in all. On a busy machine at most twice as many are made, and more only while
+ * they took less than six seconds. *other is the other's last outcome.
+ * Every round must give the tokens of `mine`. Returns an exit status. */
+int compare(const job *j, const outcome *mine, outcome *other, comparison *out);
+
+#endif

@@ -1,0 +1,65 @@
+/* Messages of the command line: see complain.h. */
+#include "cli/complain.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool open_line;
+
+void stand_in_line(bool open) { open_line = open; }
+
+/* True when text and messages go to the same terminal or file. */
+static bool outputs_meet(void) {
+  struct stat out, err;
+  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
+         out.st_ino == err.st_ino;
+}
+
+static void print(const char *format, va_list args) {
+  char line[4096];
+  vsnprintf(line, sizeof line, format, args);
+  dt_clean(line);
+  if (open_line && outputs_meet()) fputc('\n', stderr);
+  open_line = false;
+  fprintf(stderr, "dtrun: %s\n", line);
+}
+
+void say(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  print(format, args);
+  va_end(args);
+}
+
+int complain(int status, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  print(format, args);
+  va_end(args);
+  return status;
+}
+
+int status_of(const dtl_error *err) {
+  static const int status[] = {[DTL_POLICY] = EXIT_POLICY,
+                               [DTL_INPUT] = EXIT_USAGE,
+                               [DTL_CONTEXT] = EXIT_USAGE,
+                               [DTL_DEVICE] = EXIT_ENGINE,
+                               [DTL_INTERRUPTED] = EXIT_INTERRUPTED};
+  return status[err->kind];
+}
+
+int complain_of(const dtl_error *err) { return complain(status_of(err), "%s", err->message); }
+
+int complain_of_engine(const dt_error *err) {
+  bool usage = err->status == DT_EINPUT || err->status == DT_ECONTEXT;
+  return complain(usage ? EXIT_USAGE : EXIT_ENGINE, "%s", err->message);
+}
+
+int finish_output(int status) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+  return complain(status ? status : EXIT_ENGINE, "standard output: %s", strerror(errno));
+}

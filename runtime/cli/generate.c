@@ -1,0 +1,45 @@
+/* Generating from the command line: see generate.h. */
+#include "cli/generate.h"
+
+#include "cli/compare.h"
+#include "cli/complain.h"
+#include "cli/interrupt.h"
+#include "cli/outcome.h"
+#include "cli/report.h"
+#include "cli/result_file.h"
+
+static int run(const job *j) {
+  const cli_options *o = j->options;
+  outcome mine, other = {0};
+  comparison compared = {0};
+  bool same = false;
+  if (j->other) outcome_warm_up(j, &j->how);
+  int status = outcome_run(j, j->policy, &j->how, false, &mine);
+  report_outcome(j, &mine, status);
+  bool has_result = status != EXIT_USAGE;
+  if (!status && j->other) {
+    status = compare(j, &mine, &other, &compared);
+    same = !status;
+    if (same) report_comparison(j, &mine, &other, &compared);
+  }
+  if (o->json && !j->several && has_result) {
+    dt_error err;
+    if (json_write(o->json, mine.results, same ? other.results : NULL, &compared, &err)) {
+      int write_status = complain_of_engine(&err);
+      if (!status) status = write_status;
+    }
+  }
+  outcome_free(&mine, j);
+  outcome_free(&other, j);
+  return status;
+}
+
+int generate(const cli_options *o) {
+  job j;
+  int status = job_open(o, &j);
+  catch_interrupt();
+  if (!status) status = job_calibrate(&j);
+  if (!status) status = run(&j);
+  int close_status = job_close(&j);
+  return status ? status : close_status;
+}

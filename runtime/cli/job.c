@@ -1,0 +1,199 @@
+/* Preparing what the command line is to do: see job.h. */
+#include "cli/job.h"
+
+#include "cli/complain.h"
+#include "cli/interrupt.h"
+#include "cli/result_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PLACES 8 /* of --parallel */
+#define TOKENS 128
+
+static bool wants_tuned(const cli_options *o) { return o->preset && strcmp(o->preset, DTL_TUNED) == 0; }
+
+dtl_policy_options job_policy(const cli_options *o, const dt_pair *pair) {
+  dtl_policy_options how = {
+      .policy = o->policy, .seed = o->seed, .seconds = (double)o->policy_seconds, .interrupt = &interrupted};
+  if (wants_tuned(o) && !pair) return how;
+  how.preset = o->preset;
+  how.pair = pair;
+  how.settings = o->settings;
+  how.n_settings = o->n_settings;
+  return how;
+}
+
+static int open_policies(job *j) {
+  const cli_options *o = j->options;
+  dtl_error err;
+  j->how = job_policy(o, NULL);
+  j->how_other =
+      (dtl_policy_options){.policy = o->compare, .seed = o->seed, .seconds = j->how.seconds, .interrupt = &interrupted};
+  if (!dtl_policy_open(&j->how, &j->policy, &err)) return complain_of(&err);
+  if (o->compare && !dtl_policy_open(&j->how_other, &j->other, &err)) return complain_of(&err);
+  return 0;
+}
+
+static int read_prompts(job *j) {
+  const cli_options *o = j->options;
+  dt_error err;
+  dt_status status = o->text ? prompts_add_text(&j->prompts, o->text, &err) : DT_OK;
+  for (int i = 0; i < o->n_files && !status; i++) status = prompts_add_file(&j->prompts, o->files[i], &err);
+  if (o->prompts && !status) status = prompts_add_lines(&j->prompts, o->prompts, &err);
+  if (status) return complain_of_engine(&err);
+  int most = o->parallel ? o->parallel : PLACES;
+  j->several = o->prompts || j->prompts.n > 1;
+  if (j->several) j->places = j->prompts.n < most ? j->prompts.n : most;
+  if (j->several && (o->trace || o->color))
+    return complain(EXIT_USAGE, "%s shows one text: give one prompt", o->trace ? "--trace" : "--color");
+  return 0;
+}
+
+static bool uses_draft(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_draft; }
+static bool uses_costs(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_costs; }
+
+static void warn_of_threads(const cli_options *o) {
+  int most = dt_processors();
+  if (o->threads > most && !o->quiet)
+    complain(0, "--threads %d, but only %d processor%s may be used: more threads wait for each other", o->threads, most,
+             most == 1 ? "" : "s");
+}
+
+static int open_models(job *j, dtl_need need) {
+  const cli_options *o = j->options;
+  dtl_error err;
+  dt_error engine;
+  if (!dtl_resolve_models(o->target, o->draft, need, &j->target, &j->draft, &err)) return complain_of(&err);
+  dt_pair_options pair = {.target = j->target,
+                          .draft = j->draft,
+                          .backend = o->backend,
+                          .threads = o->threads,
+                          .draft_dtype = o->draft_dtype,
+                          .cache_dtype = o->cache_dtype};
+  if (dt_pair_open(&pair, &j->pair, &engine)) return complain_of_engine(&engine);
+  warn_of_threads(o);
+  return 0;
+}
+
+/* The preset that was found for the pair, now that there is one. */
+static int open_tuned(job *j) {
+  dtl_error err;
+  if (!wants_tuned(j->options)) return 0;
+  dtl_policy_close(j->policy);
+  j->policy = NULL;
+  j->how = job_policy(j->options, j->pair);
+  return dtl_policy_open(&j->how, &j->policy, &err) ? 0 : complain_of(&err);
+}
+
+/* The layout of conversations; what ends an answer is a stop string like others. */
+static int open_chat(job *j) {
+  const cli_options *o = j->options;
+  dt_error err;
+  if (dt_pair_chat(j->pair, o->template, &j->chat, &err)) return complain_of_engine(&err);
+  j->stop = calloc((size_t)o->n_stop + 1, sizeof *j->stop);
+  if (!j->stop) return complain(EXIT_ENGINE, "out of memory: stop strings");
+  for (; j->n_stop < o->n_stop; j->n_stop++) j->stop[j->n_stop] = o->stop[j->n_stop];
+  if (!o->ignore_eos) j->stop[j->n_stop++] = dt_chat_end(j->chat);
+  return 0;
+}
+
+dt_status job_conversation(const job *j, const dt_message *turns, int n, char **text, size_t *len, dt_error *err) {
+  const char *system = j->options->system;
+  dt_message message = {system, system ? strlen(system) : 0};
+  char today[32];
+  time_t now = time(NULL);
+  strftime(today, sizeof today, "%d %b %Y", localtime(&now));
+  return dt_chat_text(j->chat, system ? &message : NULL, turns, n, today, text, len, err);
+}
+
+/* Each prompt becomes a conversation of one question. */
+static int wrap_prompts(job *j) {
+  dt_error err;
+  int status = open_chat(j);
+  for (int i = 0; i < j->prompts.n && !status; i++) {
+    prompt_text *p = &j->prompts.list[i];
+    char *text;
+    size_t len;
+    if (job_conversation(j, &(dt_message){p->text, p->len}, 1, &text, &len, &err)) return complain_of_engine(&err);
+    free(p->text);
+    p->text = text, p->len = len;
+  }
+  return status;
+}
+
+int job_open(const cli_options *o, job *j) {
+  *j = (job){.options = o};
+  if (!o->n_files && !o->text && !o->prompts)
+    return complain(EXIT_USAGE, "no prompt: give --prompt FILE, --text TEXT or --prompts FILE.jsonl");
+  if (o->n_files && o->text) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
+  dt_error engine;
+  dtl_error err;
+  if (o->json && json_check_path(o->json, &engine)) return complain_of_engine(&engine);
+  int status = open_policies(j);
+  if (!status) status = read_prompts(j);
+  bool needs_draft = uses_draft(j->policy) || uses_draft(j->other);
+  if (!status) status = open_models(j, needs_draft ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT);
+  if (!status) status = open_tuned(j);
+  if (!status && (o->chat || o->template || o->system)) status = wrap_prompts(j);
+  if (!status && o->trace && !dtl_trace_open(o->trace, &j->trace, &err)) status = complain_of(&err);
+  return status;
+}
+
+/* What a conversation has no use for. */
+static const char *misplaced(const cli_options *o) {
+  return o->n_files || o->text || o->prompts ? "--prompt, --text and --prompts"
+         : o->compare                        ? "--compare"
+         : o->json                           ? "--json"
+         : o->trace                          ? "--trace"
+                                             : NULL;
+}
+
+int job_open_chat(const cli_options *o, job *j) {
+  *j = (job){.options = o};
+  if (misplaced(o)) return complain(EXIT_USAGE, "chat: no place for %s: the questions are typed", misplaced(o));
+  int status = o->policy ? open_policies(j) : 0;
+  if (!status) status = open_models(j, uses_draft(j->policy) ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT);
+  if (!status && o->policy) status = open_tuned(j);
+  return status ? status : open_chat(j);
+}
+
+int job_calibrate(job *j) {
+  if (!uses_costs(j->policy) && !uses_costs(j->other)) return 0;
+  dtl_calibration how = dtl_calibration_shown(&interrupted);
+  how.context = j->options->context;
+  how.batch = j->several ? j->places : 1;
+  if (j->options->quiet) how.progress = NULL;
+  dtl_error err;
+  if (dtl_calibrate(j->pair, &how, &j->costs, &err)) return 0;
+  return interrupted ? EXIT_INTERRUPTED : complain_of(&err);
+}
+
+dtl_request job_request(const job *j) {
+  const cli_options *o = j->options;
+  return (dtl_request){.places = j->places,
+                       .context = o->context,
+                       .costs = &j->costs,
+                       .interrupt = &interrupted,
+                       .seq = {.max_tokens = o->tokens ? o->tokens : TOKENS,
+                               .ignore_eos = o->ignore_eos,
+                               .stop = j->chat ? j->stop : o->stop,
+                               .n_stop = j->chat ? j->n_stop : o->n_stop,
+                               .sampling = {o->seed, o->temp, o->top_k, o->top_p, o->min_p},
+                               .uncoupled = o->uncoupled}};
+}
+
+int job_close(job *j) {
+  dtl_error err;
+  int status = dtl_trace_close(j->trace, &err) ? 0 : complain_of(&err);
+  dt_chat_close(j->chat);
+  dt_pair_close(j->pair);
+  dtl_policy_close(j->policy);
+  dtl_policy_close(j->other);
+  prompts_free(&j->prompts);
+  free(j->stop);
+  free(j->target);
+  free(j->draft);
+  return status;
+}

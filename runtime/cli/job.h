@@ -1,0 +1,42 @@
+/* What the command line is to do, with all that it needs: prompts, policies, models, what passes cost. */
+#ifndef JOB_H
+#define JOB_H
+
+#include "cli/cli.h"
+#include "cli/prompts.h"
+
+typedef struct {
+  const cli_options *options;
+  prompt_list prompts;
+  bool several; /* told as a batch: more than one prompt, or a file of them */
+  int places;   /* sequences at once; 0: not several */
+  dtl_policy_options how, how_other;
+  dtl_policy *policy, *other; /* other: of --compare, or NULL */
+  char *target, *draft;
+  dt_pair *pair;
+  dt_chat *chat;     /* NULL: prompts are texts, not questions */
+  const char **stop; /* [n_stop] the options', and what ends an answer */
+  int n_stop;
+  dtl_trace *trace; /* or NULL */
+  dtl_costs costs;
+} job;
+
+/* Refuses all that can be refused before anything runs. Each prints what is wrong and returns an exit status, 0: nothing.
+ * job_close also after a failure. */
+int job_open(const cli_options *options, job *out);
+int job_open_chat(const cli_options *options,
+                  job *out); /* without prompts, for a conversation; any draft model is loaded */
+int job_calibrate(job *j);   /* for policies that ask what passes cost */
+int job_close(job *j);       /* a status too: the trace may not have been written */
+
+/* The options of a policy named on the command line. The preset DTL_TUNED belongs to a pair: before there is one the policy
+ * opens as it comes, to say what it uses. */
+dtl_policy_options job_policy(const cli_options *options, const dt_pair *pair);
+
+/* The conversation so far (turns, n as in dt_chat_text) with the job's system text. *text is malloc'd. */
+dt_status job_conversation(const job *j, const dt_message *turns, int n, char **text, size_t *len, dt_error *err);
+
+/* What all runs of the job have in common; the prompts are not set. */
+dtl_request job_request(const job *j);
+
+#endif

@@ -1,0 +1,92 @@
+/* Help and lists: see lists.h. */
+#include "cli/lists.h"
+
+#include "cli/complain.h"
+#include "cli/job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN 200 /* bytes of a name or value */
+
+/* A page may give them any bytes. */
+static const char *clean(char *out, const char *text) {
+  dtl_clean(out, SHOWN, text, strlen(text));
+  return out;
+}
+
+int print_policy_help(const cli_options *o) {
+  dtl_policy *policy;
+  dtl_error err;
+  dtl_policy_options po = job_policy(o, NULL);
+  if (!dtl_policy_open(&po, &policy, &err)) return complain_of(&err);
+  const dtl_policy_info *info = dtl_policy_describe(policy);
+  printf("%s: %s\n%s\n", info->name, info->doc, info->path);
+  if (info->n_params) puts("\nparameters, --set NAME=VALUE:");
+  for (int i = 0; i < info->n_params; i++) {
+    const dtl_param *p = &info->params[i];
+    char name[SHOWN], value[SHOWN];
+    printf("  %-12s %-12s  %-8s %s", clean(name, p->name), clean(value, p->value ? p->value : "nil"), p->type, p->doc);
+    printf(*p->range ? " (%s)\n" : "\n", p->range);
+  }
+  if (info->n_params) fputs("\npresets, --preset NAME:", stdout);
+  for (int i = 0; i < info->n_presets; i++) {
+    char name[SHOWN];
+    printf(" %s", clean(name, info->presets[i]));
+  }
+  if (info->n_params) puts(" tuned (for one pair and machine, by dtrun run tune)");
+  dtl_policy_close(policy);
+  return finish_output(0);
+}
+
+/* Each line is one file; what is wrong with a policy stands in its own. False: what cannot be told is in err. */
+static bool print_policy_line(const char *name, dtl_error *err) {
+  dtl_policy *policy;
+  bool ok = dtl_policy_open(&(dtl_policy_options){.policy = name}, &policy, err);
+  if (!ok && err->kind == DTL_DEVICE) return false;
+  if (ok)
+    printf("  %-14s %s\n", name, dtl_policy_describe(policy)->doc);
+  else
+    printf("  %-14s error: %s\n", name, err->message);
+  if (ok) dtl_policy_close(policy);
+  return true;
+}
+
+/* A driver's description is the comment that opens it. */
+static bool print_driver_line(const char *name, dtl_error *err) {
+  char line[256] = "", relative[300], *path;
+  snprintf(relative, sizeof relative, "scripts/%s.lua", name);
+  errno = 0;
+  FILE *file = !dt_find(relative, &path, NULL) && path ? fopen(path, "r") : NULL;
+  bool ok = file || errno != ENOMEM;
+  free(path);
+  while (file && fgets(line, sizeof line, file) && strncmp(line, "#!", 2) == 0) line[0] = '\0';
+  if (file) fclose(file);
+  line[strcspn(line, "\n")] = '\0';
+  if (ok) printf("  %-14s %s\n", name, strncmp(line, "--", 2) == 0 ? line + strspn(line, "- ") : "");
+  if (!ok) *err = (dtl_error){.kind = DTL_DEVICE, .message = "out of memory: the list of drivers"};
+  return ok;
+}
+
+static bool list_installed(const char *folder, bool (*print_line)(const char *name, dtl_error *err), dtl_error *err) {
+  int n;
+  char **names;
+  if (!dtl_installed(folder, &names, &n, err)) return false;
+  bool ok = true;
+  for (int i = 0; i < n; i++) {
+    ok = ok && print_line(names[i], err);
+    free(names[i]);
+  }
+  free(names);
+  return ok;
+}
+
+int print_lists(void) {
+  dtl_error err;
+  puts("policies, dtrun NAME:");
+  bool ok = list_installed("policies", print_policy_line, &err);
+  if (ok) puts("drivers, dtrun run NAME:");
+  ok = ok && list_installed("scripts", print_driver_line, &err);
+  return finish_output(ok ? 0 : complain_of(&err));
+}

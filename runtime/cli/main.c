@@ -1,0 +1,47 @@
+/* The command line: generates under a policy, runs a driver, lists what is installed. Standard output carries generated
+ * bytes only; every message is one line on standard error. Exit status: 0 done, 1 engine or device or disk, 2 usage or
+ * input, 3 the policy, 130 Ctrl-C. */
+#include "cli/chat.h"
+#include "cli/complain.h"
+#include "cli/generate.h"
+#include "cli/interrupt.h"
+#include "cli/limits.h"
+#include "cli/lists.h"
+
+#include <string.h>
+
+static int run_driver(int argc, char **argv) {
+  if (argc < 1) return complain(EXIT_USAGE, "run: expected a driver, as in dtrun run SCRIPT; dtrun --list names them");
+  catch_interrupt();
+  return finish_output(dtl_run_driver(argv[0], argc - 1, argv + 1, &interrupted));
+}
+
+int main(int argc, char **argv) {
+  int status = limits_check();
+  if (status) return status;
+  if (argc > 1 && strcmp(argv[1], "run") == 0) return run_driver(argc - 2, argv + 2);
+  bool talks = argc > 1 && strcmp(argv[1], "chat") == 0;
+  cli_options o;
+  dt_error err;
+  if (cli_parse(argc - 1 - talks, argv + 1 + talks, &o, &err)) {
+    status = complain_of_engine(&err);
+  } else if (o.help && o.policy && !talks) {
+    status = print_policy_help(&o);
+  } else if (o.help) {
+    cli_help(stdout);
+    status = finish_output(0);
+  } else if (o.version) {
+    printf("dtrun %s\n", dt_version());
+    status = finish_output(0);
+  } else if (o.list) {
+    status = print_lists();
+  } else if (talks) {
+    status = chat(&o);
+  } else if (!o.policy) {
+    status = complain(EXIT_USAGE, "no policy: expected dtrun POLICY [options]; see dtrun --help and dtrun --list");
+  } else {
+    status = generate(&o);
+  }
+  cli_free(&o);
+  return status;
+}

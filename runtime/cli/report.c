@@ -1,0 +1,70 @@
+/* Reports of a run: see report.h. */
+#include "cli/report.h"
+
+#include "cli/complain.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+void report_summary(const dtl_result *r) {
+  const dt_stats *s = &r->stats;
+  char drafted[80] = "nothing drafted", reason[40] = "";
+  if (s->drafted > 0)
+    snprintf(drafted, sizeof drafted, "%.0f %% of %ld drafted accepted",
+             100 * ratio((double)s->accepted, (double)s->drafted), s->drafted);
+  if (strcmp(r->finish_reason, "length") != 0) snprintf(reason, sizeof reason, " (%s)", r->finish_reason);
+  char kept[60] = "";
+  if (s->kept_tokens) snprintf(kept, sizeof kept, ", %d of %d prompt tokens kept", s->kept_tokens, s->prompt_tokens);
+  double all = s->prompt_ms + s->draft_ms + s->verify_ms + s->commit_ms + r->policy_ms + r->other_ms;
+  say("%d tokens%s, %.1f tokens/s, %.2f per iteration, %s%s; time: prompt %.0f %%, draft %.0f %%, "
+      "verify %.0f %%, commit %.0f %%, policy %.0f %%, other %.0f %%",
+      r->n_tokens, reason, dtl_tokens_per_second(r), ratio((double)s->committed, (double)s->iterations), drafted, kept,
+      100 * ratio(s->prompt_ms, all), 100 * ratio(s->draft_ms, all), 100 * ratio(s->verify_ms, all),
+      100 * ratio(s->commit_ms, all), 100 * ratio(r->policy_ms, all), 100 * ratio(r->other_ms, all));
+}
+
+static void detail(const dtl_result *r) {
+  const dt_stats *s = &r->stats;
+  say("target %s, draft %s, backend %s, threads %d", r->target, r->draft ? r->draft : "none", r->backend, r->threads);
+  say("policy %s %s, %d prompt tokens", r->policy, r->params, s->prompt_tokens);
+  say("ms: prompt %.2f, draft %.2f, verify %.2f, commit %.2f, policy %.2f, other %.2f; first token after "
+      "%.2f, total %.2f",
+      s->prompt_ms, s->draft_ms, s->verify_ms, s->commit_ms, r->policy_ms, r->other_ms, s->ttft_ms, s->total_ms);
+  say("%ld iterations, mean tree of %.1f nodes and depth %.1f, %ld draft passes of %.1f rows", s->iterations,
+      ratio((double)s->drafted, (double)s->iterations), ratio((double)s->depth_sum, (double)s->iterations),
+      s->draft_passes, ratio((double)s->draft_rows, (double)s->draft_passes));
+  if (r->ids_without_row)
+    say("%d of the tokenizer's ids have no row in the target: a text with one of them is refused", r->ids_without_row);
+  char device[40] = "";
+  if (r->device_memory) snprintf(device, sizeof device, ", on the device %.1f", (double)r->device_memory / 1e6);
+  say("memory in MB: peak %.1f, weights %.1f, caches %.1f%s; output hash %016" PRIx64, (double)r->peak_memory / 1e6,
+      (double)r->weight_bytes / 1e6, (double)r->cache_bytes / 1e6, device, dtl_output_hash(r->tokens, r->n_tokens));
+}
+
+static void sum_up(const job *j, const outcome *out) {
+  char failed[40] = "";
+  if (out->n_failed) snprintf(failed, sizeof failed, " (%d failed)", out->n_failed);
+  say("%d of %d sequences%s, %d at once, %ld tokens in %.2f s: %.1f tokens/s", out->n_ended, j->prompts.n, failed,
+      j->places, out->tokens, out->ms / 1000, outcome_speed(j, out));
+}
+
+void report_outcome(const job *j, const outcome *out, int status) {
+  if (j->options->quiet) return;
+  if (j->several) {
+    sum_up(j, out);
+  } else if (!status || status == EXIT_INTERRUPTED) {
+    report_summary(out->results);
+    if (j->options->verbose) detail(out->results);
+  }
+}
+
+void report_comparison(const job *j, const outcome *a, const outcome *b, const comparison *c) {
+  if (j->options->quiet) return;
+  say("%s %.1f tokens/s, %s %.1f tokens/s: %.2fx, same %ld tokens, median of %d round%s", a->policy, c->speed,
+      b->policy, c->other, c->ratio, a->tokens, c->rounds, c->rounds == 1 ? "" : "s");
+  if (c->disturbed)
+    say("the machine was busy in %d of the rounds (%s): %s", c->disturbed, c->why,
+        c->rough ? "they count, and the ratio is rough" : "these do not count");
+}

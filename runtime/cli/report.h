@@ -1,0 +1,15 @@
+/* What is told of a run on standard error. */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "cli/compare.h"
+
+void report_summary(const dtl_result *result); /* of one text: a line */
+
+/* The summary of one text (more lines with --verbose) or of several; status: how the run ended. */
+void report_outcome(const job *j, const outcome *out, int status);
+
+/* A line (not with --quiet) with the ratio of the two speeds, and one where the machine was busy. */
+void report_comparison(const job *j, const outcome *out, const outcome *other, const comparison *c);
+
+#endif

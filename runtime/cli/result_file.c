@@ -1,0 +1,118 @@
+/* The file of --json: see result_file.h. */
+#include "cli/result_file.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+dt_status json_check_path(const char *path, dt_error *err) {
+  struct stat info;
+  char folder[PATH_MAX];
+  if (!*path) return dt_fail(err, DT_EINPUT, "--json: expected a file name or '-'");
+  if (strcmp(path, "-") == 0) return DT_OK;
+  const char *slash = strrchr(path, '/'), *written = folder;
+  if (strlen(path) + 16 > sizeof folder) return dt_fail(err, DT_EINPUT, "--json: the file name is too long");
+  snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+  if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
+    return dt_fail(err, DT_EINPUT, "--json %s: no folder %s", path, folder);
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) written = path;
+  if (written == path && S_ISDIR(info.st_mode))
+    return dt_fail(err, DT_EINPUT, "--json %s: is a folder, expected a file", path);
+  return access(written, W_OK) == 0 ? DT_OK : dt_fail(err, DT_EIO, "--json %s: %s", path, strerror(errno));
+}
+
+/* The member "compare" as text, malloc'd; NULL: out of memory. */
+static char *compare_text(const dtl_result *other, const comparison *c) {
+  static const char *const members[] = {"policy", "params", "stats"};
+  char *text = dtl_result_json(other, 0), *printed = NULL;
+  cJSON *from = text ? cJSON_Parse(text) : NULL, *to = cJSON_CreateObject();
+  if (from && to && cJSON_AddNumberToObject(to, "speedup", c->ratio) &&
+      cJSON_AddNumberToObject(to, "rounds", c->rounds) && cJSON_AddNumberToObject(to, "disturbed", c->disturbed)) {
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+      cJSON_AddItemToObject(to, members[i], cJSON_DetachItemFromObject(from, members[i]));
+    printed = cJSON_PrintUnformatted(to);
+  }
+  cJSON_Delete(from);
+  cJSON_Delete(to);
+  free(text);
+  return printed;
+}
+
+static char *result_text(const dtl_result *result, const dtl_result *other, const comparison *compared) {
+  char *text = dtl_result_json(result, 0);
+  if (!text || !other) return text;
+  char *compare = compare_text(other, compared), *joined = NULL, *end = strrchr(text, '}');
+  if (compare) { /* before the last brace, as text: numbers stay as the host wrote them */
+    while (end[-1] == ' ' || end[-1] == '\n') end--;
+    *end = '\0';
+    if (asprintf(&joined, "%s,\n\t\"compare\":\t%s\n}\n", text, compare) < 0) joined = NULL;
+  }
+  free(compare);
+  free(text);
+  return joined;
+}
+
+/* Writes and closes; false with errno set when a byte may be lost. */
+static bool write_and_close(FILE *file, const char *text) {
+  bool ok = fputs(text, file) >= 0 && fflush(file) == 0;
+  int error = errno;
+  if (fclose(file) != 0 && ok) return false;
+  errno = error;
+  return ok;
+}
+
+static bool write_through(const char *path, const char *text) {
+  FILE *file = fopen(path, "wb");
+  return file && write_and_close(file, text);
+}
+
+/* Writes beside `path` and renames, with the permissions that writing in place would give. */
+static bool replace_file(const char *path, mode_t mode, const char *text) {
+  char *temporary;
+  if (asprintf(&temporary, "%s.XXXXXX", path) < 0) return false;
+  int fd = mkstemp(temporary);
+  FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+  bool ok = file && fchmod(fd, mode) == 0;
+  if (file) ok = write_and_close(file, text) && ok;
+  ok = ok && rename(temporary, path) == 0;
+  if (!ok && fd >= 0) {
+    int error = errno;
+    unlink(temporary);
+    errno = error;
+  }
+  free(temporary);
+  return ok;
+}
+
+static bool write_file(const char *path, const char *text) {
+  struct stat info;
+  if (stat(path, &info) != 0) {
+    mode_t mask = umask(0);
+    umask(mask);
+    return replace_file(path, 0666 & ~mask, text);
+  }
+  if (!S_ISREG(info.st_mode)) return write_through(path, text); /* a device or a pipe */
+  char *real = realpath(path, NULL);                            /* a link stays a link */
+  bool ok = real && replace_file(real, info.st_mode & 0777, text);
+  free(real);
+  return ok;
+}
+
+dt_status json_write(const char *path, const dtl_result *result, const dtl_result *other, const comparison *compared,
+                     dt_error *err) {
+  char *text = result_text(result, other, compared);
+  if (!text) return dt_fail(err, DT_ENOMEM, "out of memory: the result");
+  bool standard = strcmp(path, "-") == 0,
+       ok = standard ? fputs(text, stdout) >= 0 && fflush(stdout) == 0 : write_file(path, text);
+  int error = errno;
+  free(text);
+  if (ok) return DT_OK;
+  if (standard) clearerr(stdout);
+  return dt_fail(err, DT_EIO, "%s%s: %s", standard ? "" : "--json ", standard ? "standard output" : path,
+                 strerror(error));
+}

@@ -1,0 +1,62 @@
+/* One pass at work: what its threads share, and the parts that it is made of. */
+#ifndef DT_CPU_CHUNK_H
+#define DT_CPU_CHUNK_H
+
+#include "internal.h"
+
+/* What all threads of a pass share. */
+typedef struct {
+  dt_weights *w;
+  dt_cache *cache;
+  const dt_rows *rows;
+  const dt_out *out;
+} cpu_pass;
+
+/* At most CPU_ROWS rows of it, and one thread's view of them. */
+struct cpu_chunk {
+  const cpu_pass *p;
+  const cpu_member *me;
+  int first, n;         /* rows first..first+n-1 of the pass */
+  int wanted, wanted_n; /* results wanted..wanted+wanted_n-1 are of these rows */
+  float *sums;          /* this thread's */
+};
+
+/* ---- layer.c: entered when all threads have left x alone; they leave with x complete --------------------------------- */
+
+void cpu_parallel_layer(const cpu_chunk *c, int layer);
+void cpu_sequential_layer(const cpu_chunk *c, int layer);
+/* Of a last layer whose output nobody asks for: its keys and values. */
+void cpu_keys_and_values(const cpu_chunk *c, int layer);
+
+/* ---- heads.c --------------------------------------------------------------------------------------------------------- */
+
+/* Of the positions of rows first..last-1, for all heads of all layers. */
+void cpu_find_angles(const cpu_chunk *c, int first, int last);
+
+/* Keys and values of q, k and v go to the cache, rotated; and attention to cat, unless that is not wanted. */
+void cpu_attend(const cpu_chunk *c, int layer, bool write_only);
+
+/* ---- multiply.c ------------------------------------------------------------------------------------------------------ */
+
+/* A product with `matrix`: from rows of x to rows of out. */
+typedef struct {
+  const cpu_matrix *matrix;
+  const float *x;
+  size_t ldx;
+  cpu_finish how;
+  float *out;
+  size_t ldo;
+} cpu_product;
+
+/* At most CPU_PRODUCTS products that run side by side, shared out by panels. */
+void cpu_multiply(const cpu_chunk *c, const cpu_product *products, int count);
+
+/* Where a row of x that all threads use, prepared for a format, is put. */
+char *cpu_prepared_row(const dt_weights *w, int product, int row);
+
+/* ---- results.c ------------------------------------------------------------------------------------------------------- */
+
+/* The final norm of the wanted rows, their logits of ids 0..ids-1 and what is asked of them. */
+void cpu_write_results(const cpu_chunk *c, int ids);
+
+#endif

@@ -1,0 +1,88 @@
+/* A layer with a parallel residual, and one with a sequential residual. Between phases the team waits. */
+#include "chunk.h"
+
+/* The norm of the rows of x. Few rows: each thread for itself; else shared out. */
+static const float *normalize(const cpu_chunk *c, int which, const float *weight, const float *bias) {
+  const dt_weights *w = c->p->w;
+  float *own = w->own + ((size_t)c->me->thread * 2 + (size_t)which) * CPU_OWN_ROWS * w->ldx;
+  float *shared = w->normed + (size_t)which * CPU_ROWS * w->ldx;
+  int first = 0, last = c->n;
+  float *y = c->n <= CPU_OWN_ROWS ? own : shared;
+  if (y == shared) cpu_share(c->me, c->n, &first, &last);
+  for (int r = first; r < last; r++)
+    w->backend->kernels->norm(w->shape.norm, w->x + (size_t)r * w->ldx, weight, bias, w->shape.hidden,
+                              w->shape.norm_eps, y + (size_t)r * w->ldx);
+  return y;
+}
+
+static void wait_for_norms(const cpu_chunk *c) {
+  if (c->n > CPU_OWN_ROWS) cpu_wait(c->me);
+}
+
+/* The MLP's inner row lies right behind the attention output, so that one product can take both. */
+static float *inner_of(const dt_weights *w) { return w->cat + (size_t)w->shape.heads * (size_t)w->shape.head_dim; }
+
+static cpu_product to_heads(const dt_weights *w, const cpu_matrix *m, const float *x, int at) {
+  return (cpu_product){m, x, w->ldx, CPU_STORE, w->qkv + at, w->ldqkv};
+}
+
+static cpu_product to_inner(const dt_weights *w, const cpu_layer *l, const float *x) {
+  return (cpu_product){&l->up, x, w->ldx, w->shape.gated ? CPU_GATE : CPU_ACTIVATE, inner_of(w), w->ldcat};
+}
+
+static cpu_product to_residual(const dt_weights *w, const cpu_matrix *m, const float *x) {
+  return (cpu_product){m, x, w->ldcat, CPU_ADD, w->x, w->ldx};
+}
+
+/* x += o(attention(norm1(x))) + down(act(up(norm2(x)))), as one product of both */
+void cpu_parallel_layer(const cpu_chunk *c, int layer) {
+  const dt_weights *w = c->p->w;
+  const cpu_layer *l = &w->layer[layer];
+  const float *x1 = normalize(c, 0, l->norm1, l->norm1_bias);
+  const float *x2 = normalize(c, 1, l->norm2, l->norm2_bias);
+  wait_for_norms(c);
+  const cpu_product in[] = {to_heads(w, &l->q, x1, 0), to_heads(w, &l->k, x1, w->keys_at),
+                            to_heads(w, &l->v, x1, w->values_at), to_inner(w, l, x2)};
+  cpu_multiply(c, in, 4);
+  cpu_wait(c->me);
+  cpu_attend(c, layer, false);
+  cpu_wait(c->me);
+  const cpu_product out = to_residual(w, &l->o, w->cat);
+  cpu_multiply(c, &out, 1);
+  cpu_wait(c->me);
+}
+
+/* q, k and v of the row's first norm. */
+static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
+  const dt_weights *w = c->p->w;
+  const float *x1 = normalize(c, 0, l->norm1, l->norm1_bias);
+  wait_for_norms(c);
+  const cpu_product in[] = {to_heads(w, &l->q, x1, 0), to_heads(w, &l->k, x1, w->keys_at),
+                            to_heads(w, &l->v, x1, w->values_at)};
+  cpu_multiply(c, in, 3);
+  cpu_wait(c->me);
+}
+
+/* x += o(attention(norm1(x))), x += down(act(up(norm2(x)))) */
+void cpu_sequential_layer(const cpu_chunk *c, int layer) {
+  const dt_weights *w = c->p->w;
+  const cpu_layer *l = &w->layer[layer];
+  multiply_heads(c, l);
+  cpu_attend(c, layer, false);
+  cpu_wait(c->me);
+  const cpu_product o = to_residual(w, &l->o, w->cat);
+  cpu_multiply(c, &o, 1);
+  cpu_wait(c->me);
+  const float *x2 = normalize(c, 1, l->norm2, l->norm2_bias);
+  wait_for_norms(c);
+  const cpu_product up = to_inner(w, l, x2), down = to_residual(w, &l->down, inner_of(w));
+  cpu_multiply(c, &up, 1);
+  cpu_wait(c->me);
+  cpu_multiply(c, &down, 1);
+  cpu_wait(c->me);
+}
+
+void cpu_keys_and_values(const cpu_chunk *c, int layer) {
+  multiply_heads(c, &c->p->w->layer[layer]);
+  cpu_attend(c, layer, true);
+}

@@ -1,0 +1,60 @@
+/* Rows through matrices: what formats want done to the rows first, and the panels shared out among the threads. */
+#include "chunk.h"
+
+char *cpu_prepared_row(const dt_weights *w, int product, int row) {
+  return w->prepared + ((size_t)product * CPU_ROWS + (size_t)row) * w->prepared_bytes;
+}
+
+/* Rows as a matrix wants them. */
+typedef struct {
+  const char *at;
+  size_t step; /* bytes */
+} input;
+
+/* Few rows: each thread for itself; else shared out, and *shared says that the others have to be waited for. */
+static input prepare(const cpu_chunk *c, int index, const cpu_product *p, bool *shared) {
+  const dt_weights *w = c->p->w;
+  const cpu_format *f = p->matrix->format;
+  if (!f->prepare) return (input){(const char *)p->x, p->ldx * sizeof(float)};
+  bool own = c->n <= CPU_OWN_ROWS;
+  size_t mine = ((size_t)c->me->thread * CPU_PRODUCTS + (size_t)index) * CPU_OWN_ROWS * w->prepared_bytes;
+  char *to = own ? w->own_prepared + mine : cpu_prepared_row(w, index, 0);
+  int first = 0, last = c->n;
+  if (!own) cpu_share(c->me, c->n, &first, &last), *shared = true;
+  for (int r = first; r < last; r++)
+    f->prepare(p->x + (size_t)r * p->ldx, p->matrix->k, to + (size_t)r * w->prepared_bytes);
+  return (input){to, w->prepared_bytes};
+}
+
+/* The rows of each product; those that agree share them. */
+static void prepare_all(const cpu_chunk *c, const cpu_product *products, int count, input *in) {
+  bool shared = false;
+  for (int i = 0; i < count; i++) {
+    int same = 0;
+    while (same < i && (products[same].x != products[i].x ||
+                        products[same].matrix->format->prepare != products[i].matrix->format->prepare))
+      same++;
+    in[i] = same < i ? in[same] : prepare(c, i, &products[i], &shared);
+  }
+  if (shared) cpu_wait(c->me);
+}
+
+void cpu_multiply(const cpu_chunk *c, const cpu_product *products, int count) {
+  const dt_weights *w = c->p->w;
+  input in[CPU_PRODUCTS];
+  int total = 0, first, last, base = 0;
+  prepare_all(c, products, count, in);
+  for (int i = 0; i < count; i++) total += products[i].matrix->panels;
+  cpu_share(c->me, total, &first, &last);
+  for (int i = 0; i < count; base += products[i++].matrix->panels) {
+    const cpu_product *p = &products[i];
+    int from = first > base ? first - base : 0;
+    int to = last - base < p->matrix->panels ? last - base : p->matrix->panels;
+    for (int panel = from; panel < to; panel += CPU_GROUP) {
+      int group = to - panel < CPU_GROUP ? to - panel : CPU_GROUP;
+      size_t ld = CPU_GROUP * CPU_PANEL;
+      p->matrix->format->multiply(p->matrix, panel, group, in[i].at, in[i].step, c->n, c->sums, ld);
+      w->backend->kernels->finish(p->how, w->shape.act, p->matrix, panel, group, c->sums, ld, c->n, p->out, p->ldo);
+    }
+  }
+}

@@ -1,0 +1,164 @@
+/* Blocks of a file taken apart into codes, scales and minima, which are laid out for sixteen outputs at a time: see quant.h. */
+#include "quant.h"
+
+#include <string.h>
+
+/* One output's share of a cell, whatever its type. */
+typedef struct {
+  uint8_t code[QUANT_CELL];
+  uint16_t scale[QUANT_BLOCKS], minimum[QUANT_BLOCKS];  /* f16, by group */
+  uint8_t whole_scale[16], whole_minimum[QUANT_BLOCKS]; /* whole; a scale may be a signed byte */
+  uint16_t d, dmin;                                     /* f16 */
+} share;
+
+static uint16_t u16_at(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
+
+/* ---- a block of a file -> its codes and scales: the inverse of what types.c computes with ---------------------------- */
+
+static void nibbles(const uint8_t *q, uint8_t *code) {
+  for (int j = 0; j < 16; j++) code[j] = q[j] & 15, code[j + 16] = q[j] >> 4;
+}
+
+static void fifth_bits(const uint8_t *h, uint8_t *code) {
+  for (int j = 0; j < 32; j++) code[j] |= (uint8_t)((h[j / 8] >> j % 8 & 1) << 4);
+}
+
+/* Six bits each of eight scales and minima. */
+static void k_scales(const uint8_t *s, share *to) {
+  for (int g = 0; g < 8; g++) {
+    to->whole_scale[g] = g < 4 ? s[g] & 63 : (uint8_t)((s[g + 4] & 15) | (s[g - 4] >> 6) << 4);
+    to->whole_minimum[g] = g < 4 ? s[g + 4] & 63 : (uint8_t)(s[g + 4] >> 4 | (s[g] >> 6) << 4);
+  }
+}
+
+static void k_codes(const uint8_t *q, const uint8_t *high, uint8_t *code) {
+  for (int g = 0; g < 8; g++)
+    for (int i = 0; i < 32; i++) {
+      uint8_t pair = q[32 * (g / 2) + i];
+      code[32 * g + i] = (uint8_t)((g % 2 ? pair >> 4 : pair & 15) | (high ? (high[i] >> g & 1) << 4 : 0));
+    }
+}
+
+static void q6_codes(const uint8_t *low, const uint8_t *high, uint8_t *code) {
+  for (int e = 0; e < 256; e++) {
+    int n = e / 128, k = e % 128 / 32, i = e % 32;
+    uint8_t pair = low[64 * n + 32 * (k & 1) + i];
+    code[e] = (uint8_t)((k < 2 ? pair & 15 : pair >> 4) | (high[32 * n + i] >> 2 * k & 3) << 4);
+  }
+}
+
+static void take_apart(dt_dtype dtype, const uint8_t *b, int blocks, share *to) {
+  size_t bytes = (size_t)dt_type_of(dtype)->bytes;
+  switch (dtype) {
+  case DT_Q4_K:
+  case DT_Q5_K:
+    to->d = u16_at(b), to->dmin = u16_at(b + 2);
+    k_scales(b + 4, to);
+    if (dtype == DT_Q4_K)
+      k_codes(b + 16, NULL, to->code);
+    else
+      k_codes(b + 48, b + 16, to->code);
+    return;
+  case DT_Q6_K:
+    to->d = u16_at(b + 208);
+    memcpy(to->whole_scale, b + 192, 16);
+    q6_codes(b, b + 128, to->code);
+    return;
+  default: break;
+  }
+  for (int i = 0; i < blocks; i++, b += bytes) {
+    uint8_t *code = to->code + QUANT_BLOCK * i;
+    to->scale[i] = u16_at(b), to->minimum[i] = u16_at(b + 2);
+    switch (dtype) {
+    case DT_Q4_0: nibbles(b + 2, code); break;
+    case DT_Q4_1: nibbles(b + 4, code); break;
+    case DT_Q5_0: nibbles(b + 6, code), fifth_bits(b + 2, code); break;
+    case DT_Q5_1: nibbles(b + 8, code), fifth_bits(b + 4, code); break;
+    default: /* Q8_0 */
+      for (int j = 0; j < QUANT_BLOCK; j++) code[j] = (uint8_t)(b[2 + j] ^ 0x80);
+    }
+  }
+}
+
+/* ---- the layout ------------------------------------------------------------------------------------------------------ */
+
+static void put_codes(int bits, const uint8_t *code, int output, uint8_t *to) {
+  for (int k = 0; k < QUANT_BLOCK; k++) {
+    int four = k / 4, lane = 4 * output + k % 4;
+    if (bits == 8) {
+      to[64 * four + lane] = code[k];
+      continue;
+    }
+    to[64 * (four % 4) + lane] |= (uint8_t)((code[k] & 15) << (four < 4 ? 0 : 4));
+    if (bits == 5) to[256 + lane] |= (uint8_t)(code[k] >> 4 << four);
+  }
+}
+
+static uint8_t get_code(int bits, const uint8_t *from, int k, int output) {
+  int four = k / 4, lane = 4 * output + k % 4;
+  if (bits == 8) return from[64 * four + lane];
+  int low = from[64 * (four % 4) + lane] >> (four < 4 ? 0 : 4) & 15;
+  return (uint8_t)(bits == 5 ? low | (from[256 + lane] >> four & 1) << 4 : low);
+}
+
+static void put_u16(const uint8_t *line, int output, uint16_t x) { memcpy((uint8_t *)line + 2 * output, &x, 2); }
+
+static float f16_at(const uint8_t *line, int output) {
+  float x;
+  dt_type_of(DT_F16)->decode(line + 2 * output, 1, &x);
+  return x;
+}
+
+/* Whole minima of the groups 2 i and 2 i + 1 lie side by side. */
+static size_t whole_minimum(int group, int output) { return (size_t)(32 * (group / 2) + 2 * output + group % 2); }
+
+static void put_share(const quant_format *f, const share *from, const quant_cell *c, int output) {
+  for (int b = 0; b < c->blocks; b++)
+    put_codes(f->bits, from->code + QUANT_BLOCK * b, output, (uint8_t *)c->codes + (size_t)b * quant_block_bytes(f));
+  for (int g = 0; g < c->groups; g++) {
+    if (quant_is_whole(f))
+      ((uint8_t *)c->scales)[16 * g + output] = from->whole_scale[g];
+    else
+      put_u16(c->scales + 32 * g, output, from->scale[g]);
+    if (f->scales == QUANT_F16_MIN) put_u16(c->minima + 32 * g, output, from->minimum[g]);
+    if (f->scales == QUANT_WHOLE_MIN) ((uint8_t *)c->minima)[whole_minimum(g, output)] = from->whole_minimum[g];
+  }
+  if (quant_is_whole(f)) put_u16(c->d, output, from->d);
+  if (f->scales == QUANT_WHOLE_MIN) put_u16(c->dmin, output, from->dmin);
+}
+
+void quant_pack(const quant_format *f, const void *blocks, int k, int output, uint8_t *strip) {
+  const uint8_t *from = blocks;
+  for (int at = 0; at < k; at += QUANT_CELL) {
+    quant_cell c = quant_cell_at(f, strip, k - at);
+    share s = {.d = 0};
+    take_apart(f->dtype, from, c.blocks, &s);
+    put_share(f, &s, &c, output);
+    from += dt_row_bytes(f->dtype, (size_t)c.blocks * QUANT_BLOCK);
+    strip += c.bytes;
+  }
+}
+
+/* As types.h's decoders compute it: the same operations in the same order. */
+static float weight_of(const quant_format *f, const quant_cell *c, int i, int output) {
+  int g = i / f->group;
+  float q =
+      (float)(get_code(f->bits, c->codes + (size_t)(i / QUANT_BLOCK) * quant_block_bytes(f), i % QUANT_BLOCK, output) -
+              f->zero);
+  float whole = (float)(int8_t)c->scales[16 * g + output];
+  switch (f->scales) {
+  case QUANT_F16: return f16_at(c->scales + 32 * g, output) * q;
+  case QUANT_F16_MIN: return f16_at(c->scales + 32 * g, output) * q + f16_at(c->minima + 32 * g, output);
+  case QUANT_WHOLE: return f16_at(c->d, output) * whole * q;
+  case QUANT_WHOLE_MIN: break;
+  }
+  return f16_at(c->d, output) * whole * q - f16_at(c->dmin, output) * (float)c->minima[whole_minimum(g, output)];
+}
+
+void quant_unpack(const quant_format *f, const uint8_t *strip, int k, int output, float *out) {
+  for (int at = 0; at < k; at += QUANT_CELL) {
+    quant_cell c = quant_cell_at(f, strip, k - at);
+    for (int i = 0; i < c.blocks * QUANT_BLOCK; i++) out[at + i] = weight_of(f, &c, i, output);
+    strip += c.bytes;
+  }
+}

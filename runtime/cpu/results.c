@@ -1,0 +1,175 @@
+/* What a pass is asked for: logits, the best ids with their probabilities, the id that is drawn. */
+#include "chunk.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Of the softmax of a row's scores or, where they are not the same, of its logits. */
+typedef enum { OF_SCORES, OF_LOGITS } softmax_kind;
+
+static cpu_softmax_parts parts_of(const dt_weights *w, int row, softmax_kind kind) {
+  float *p = w->parts + ((size_t)row * 2 + kind) * 3 * w->ldparts;
+  return (cpu_softmax_parts){p, p + w->ldparts, p + 2 * w->ldparts};
+}
+
+/* How the token after the j-th wanted row is drawn; NULL: it is not. */
+static const dt_sampling *sampling_of(const cpu_chunk *c, int j) {
+  const dt_out *out = c->p->out;
+  if (!out->sampling) return NULL;
+  const dt_sampling *s = &out->sampling[c->p->rows->sequence[out->row[c->wanted + j]]];
+  return s->temp > 0.0f ? s : NULL;
+}
+
+/* Not every id is allowed: which are, all logits must tell. */
+static bool is_filtered(const cpu_chunk *c, const dt_sampling *s) {
+  return s && c->p->out->want == DT_WANT_ARGMAX && draw_is_filtered(s);
+}
+
+/* The logits of ids from.. of the j-th wanted row, in parts or as they are. */
+static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int count, cpu_top *top) {
+  const dt_weights *w = c->p->w;
+  const dt_out *out = c->p->out;
+  const cpu_kernels *k = w->backend->kernels;
+  const dt_sampling *s = sampling_of(c, j);
+  if (out->want == DT_WANT_LOGITS || is_filtered(c, s)) {
+    float *all = out->want == DT_WANT_LOGITS ? out->logits + (size_t)(c->wanted + j) * (size_t)w->shape.vocab
+                                             : w->logits + (size_t)j * w->ldlogits;
+    memcpy(all + from, logits, (size_t)count * sizeof *logits);
+    return;
+  }
+  float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
+  if (s) k->add_noise(s, c->p->rows->position[out->row[c->wanted + j]], from, count, logits, noisy);
+  if (out->want == DT_WANT_TOPK) {
+    cpu_softmax_parts parts = parts_of(w, j, OF_SCORES), own = parts_of(w, j, OF_LOGITS);
+    k->softmax_part(scores, count, &parts, from / CPU_LOGIT_BLOCK);
+    if (s && out->top_own) k->softmax_part(logits, count, &own, from / CPU_LOGIT_BLOCK);
+  }
+  k->rank(scores, logits, from, count, out->want == DT_WANT_TOPK ? out->k : 1, top);
+}
+
+/* The final norm of the wanted rows, and their logits, reduced block by block. */
+static void reduce_logits(const cpu_chunk *c, int ids) {
+  const dt_weights *w = c->p->w;
+  const dt_out *out = c->p->out;
+  const cpu_kernels *k = w->backend->kernels;
+  const cpu_format *f = w->unembed.format;
+  int first, last, n = c->wanted_n;
+  cpu_share(c->me, n, &first, &last);
+  for (int j = first; j < last; j++) {
+    int r = out->row[c->wanted + j] - c->first;
+    float *x = w->normed + (size_t)j * w->ldx;
+    k->norm(w->shape.norm, w->x + (size_t)r * w->ldx, w->final_norm, w->final_norm_bias, w->shape.hidden,
+            w->shape.norm_eps, x);
+    if (f->prepare) f->prepare(x, w->shape.hidden, cpu_prepared_row(w, 0, j));
+  }
+  cpu_top *top = w->top + (size_t)c->me->thread * CPU_ROWS;
+  for (int j = 0; j < n; j++) top[j].count = 0, top[j].nan = false;
+  cpu_wait(c->me);
+
+  const char *rows = f->prepare ? cpu_prepared_row(w, 0, 0) : (const char *)w->normed;
+  size_t step = f->prepare ? w->prepared_bytes : w->ldx * sizeof(float);
+  cpu_share(c->me, (ids + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, &first, &last);
+  for (int block = first; block < last; block++) {
+    int from = block * CPU_LOGIT_BLOCK, count = ids - from < CPU_LOGIT_BLOCK ? ids - from : CPU_LOGIT_BLOCK;
+    int panels = (count + CPU_PANEL - 1) / CPU_PANEL;
+    for (int panel = 0; panel < panels; panel += CPU_GROUP)
+      f->multiply(&w->unembed, from / CPU_PANEL + panel, panels - panel < CPU_GROUP ? panels - panel : CPU_GROUP, rows,
+                  step, n, c->sums + panel * CPU_PANEL, CPU_LOGIT_BLOCK);
+    for (int j = 0; j < n; j++) reduce_block(c, j, c->sums + (size_t)j * CPU_LOGIT_BLOCK, from, count, &top[j]);
+  }
+}
+
+/* ln x for x >= 1, in double without libm, whose last bit differs between machines: 2 artanh((m - 1) / (m + 1)). */
+static double natural_log(double x) {
+  int exponent;
+  double m = frexp(x, &exponent); /* [1/2, 1) */
+  if (m < 0.70710678118654752) m *= 2.0, exponent--;
+  double s = (m - 1.0) / (m + 1.0), z = s * s, sum = 0.0;
+  for (int i = 19; i >= 1; i -= 2) sum = sum * z + 1.0 / (double)i;
+  return (double)exponent * 0.69314718055994531 + 2.0 * s * sum;
+}
+
+/* The k ids of the largest scores of a row over all threads' lists. */
+static void merge_tops(const cpu_chunk *c, int row, int k, cpu_top *merged) {
+  const cpu_top *lists = c->p->w->top + row;
+  int threads = c->me->threads;
+  merged->count = 0, merged->nan = false;
+  for (int t = 0; t < threads; t++) { /* ids rise with the thread: among equals, whoever is in stays ahead */
+    const cpu_top *list = lists + (size_t)t * CPU_ROWS;
+    merged->nan |= list->nan;
+    for (int i = 0; i < list->count; i++) {
+      int at = merged->count < k ? merged->count : k - 1;
+      if (merged->count == k && !(list->score[i] > merged->score[at])) break;
+      for (; at > 0 && merged->score[at - 1] < list->score[i]; at--)
+        merged->score[at] = merged->score[at - 1], merged->logit[at] = merged->logit[at - 1],
+        merged->id[at] = merged->id[at - 1];
+      merged->score[at] = list->score[i], merged->logit[at] = list->logit[i], merged->id[at] = list->id[i];
+      if (merged->count < k) merged->count++;
+    }
+  }
+}
+
+typedef struct {
+  bool usable;
+  double max, log_sum;
+  float sum, weighted;
+} softmax;
+
+static softmax sum_up(const cpu_chunk *c, int row, softmax_kind kind, int ids, bool nan) {
+  const dt_weights *w = c->p->w;
+  cpu_softmax_parts parts = parts_of(w, row, kind);
+  softmax of;
+  float max;
+  w->backend->kernels->combine_parts(&parts, (ids + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, &max, &of.sum,
+                                     &of.weighted);
+  of.max = (double)max;
+  of.usable = !nan && of.sum >= 1.0f && isfinite(of.sum) && isfinite(max);
+  of.log_sum = of.usable ? natural_log((double)of.sum) : 0.0;
+  return of;
+}
+
+static void write_candidates(const dt_out *out, size_t result, const cpu_top *top, const softmax *scores,
+                             const softmax *own) {
+  for (int i = 0; i < out->k; i++) {
+    bool there = scores->usable && own->usable && i < top->count;
+    size_t at = result * (size_t)out->k + (size_t)i;
+    out->top_id[at] = there ? top->id[i] : -1;
+    out->top_logp[at] = there ? (float)((double)top->score[i] - scores->max - scores->log_sum) : -INFINITY;
+    if (out->top_own) out->top_own[at] = there ? (float)((double)top->logit[i] - own->max - own->log_sum) : -INFINITY;
+  }
+}
+
+static void write_each(const cpu_chunk *c, int ids) {
+  const dt_weights *w = c->p->w;
+  const dt_out *out = c->p->out;
+  int first, last;
+  cpu_share(c->me, c->wanted_n, &first, &last);
+  for (int j = first; j < last; j++) {
+    size_t result = (size_t)(c->wanted + j);
+    const dt_sampling *s = sampling_of(c, j);
+    if (is_filtered(c, s)) {
+      out->argmax[result] =
+          w->backend->kernels->draw(s, c->p->rows->position[out->row[result]], w->logits + (size_t)j * w->ldlogits,
+                                    w->shape.vocab, w->weight + (size_t)c->me->thread * w->ldlogits);
+      continue;
+    }
+    cpu_top top;
+    merge_tops(c, j, out->want == DT_WANT_TOPK ? out->k : 1, &top);
+    if (out->want == DT_WANT_ARGMAX) {
+      out->argmax[result] = top.nan || top.count == 0 ? -1 : top.id[0];
+      continue;
+    }
+    softmax scores = sum_up(c, j, OF_SCORES, ids, top.nan);
+    softmax own = s && out->top_own ? sum_up(c, j, OF_LOGITS, ids, top.nan) : scores;
+    out->confidence[result] = scores.usable ? 1.0f / scores.sum : 0.0f;
+    out->entropy[result] =
+        scores.usable ? (float)(scores.log_sum - (double)scores.weighted / (double)scores.sum) : 0.0f;
+    write_candidates(out, result, &top, &scores, &own);
+  }
+}
+
+void cpu_write_results(const cpu_chunk *c, int ids) {
+  reduce_logits(c, ids);
+  cpu_wait(c->me);
+  if (c->p->out->want != DT_WANT_LOGITS) write_each(c, ids);
+}

@@ -1,0 +1,163 @@
+/* The formats of checkpoints are told apart here and nowhere else: see checkpoint.h. */
+#include "model/checkpoint.h"
+
+#include "json_file.h"
+#include "model/gguf_keys.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Whether the model is a folder's; else it is a file's. */
+static dt_status look(const char *path, bool *folder, dt_error *err) {
+  struct stat info;
+  if (stat(path, &info) != 0) {
+    const char *end = strrchr(path, '.'), *what = end && !strcmp(end, ".gguf") ? "file" : "folder";
+    if (errno == ENOENT || errno == ENOTDIR) return dt_fail(err, DT_EINPUT, "no such %s: %s", what, path);
+    return dt_fail(err, errno == ENAMETOOLONG ? DT_EINPUT : DT_EIO, "%.200s: %s", path, strerror(errno));
+  }
+  *folder = S_ISDIR(info.st_mode);
+  return DT_OK;
+}
+
+/* A file of the folder's into *json; where there is none, *path is NULL. */
+static dt_status read_json(const char *folder, const char *name, char **path, cJSON **json, dt_error *err) {
+  if (asprintf(path, "%s/%s", folder, name) < 0) {
+    *path = NULL;
+    return dt_fail_memory(err, "a path", strlen(folder) + strlen(name) + 2);
+  }
+  if (access(*path, F_OK) == 0) return json_read_object(*path, json, err);
+  free(*path);
+  *path = NULL;
+  return DT_OK;
+}
+
+static dt_status open_folder(checkpoint *c, dt_error *err) {
+  char *generation = NULL;
+  dt_status status = read_json(c->path, "config.json", &c->keys_path, &c->json, err);
+  if (status == DT_OK && !c->keys_path) status = dt_fail(err, DT_EINPUT, "no config.json in %s", c->path);
+  if (status == DT_OK) status = read_json(c->path, "generation_config.json", &generation, &c->generation, err);
+  free(generation);
+  return status;
+}
+
+static dt_status open_file(checkpoint *c, dt_error *err) {
+  c->keys_path = strdup(c->path);
+  if (!c->keys_path) return dt_fail_memory(err, "a path", strlen(c->path) + 1);
+  dt_status status = gguf_open(c->path, &c->gguf, err);
+  return status == DT_OK ? gguf_keys(c->gguf, &c->json, err) : status;
+}
+
+dt_status checkpoint_open(const char *path, checkpoint *out, dt_error *err) {
+  checkpoint c = {.path = path};
+  bool folder = false;
+  dt_status status = look(path, &folder, err);
+  if (status == DT_OK) status = folder ? open_folder(&c, err) : open_file(&c, err);
+  if (status == DT_OK)
+    *out = c;
+  else
+    checkpoint_close(&c);
+  return status;
+}
+
+dt_status checkpoint_open_tensors(checkpoint *c, dt_error *err) {
+  return c->gguf ? DT_OK : st_open_folder(c->path, &c->weights, err);
+}
+
+void checkpoint_close(checkpoint *c) {
+  st_close(c->weights);
+  gguf_close(c->gguf);
+  cJSON_Delete(c->json);
+  cJSON_Delete(c->generation);
+  free(c->keys_path);
+}
+
+keys checkpoint_keys(const checkpoint *c, dt_error *err) {
+  return (keys){c->keys_path, c->json, c->generation, c->gguf != NULL, err};
+}
+
+/* A tensor of either format: of one dimension or two, rows first. */
+typedef struct {
+  const dt_source *source;
+  uint64_t offset;
+  const char *type;
+  int rank;
+  uint64_t shape[4];
+} tensor;
+
+static const char *name_of(const finder *f, const char *hf, const char *in_gguf, char name[160]) {
+  int used = f->from->gguf ? 0 : snprintf(name, 160, "%s", f->prefix);
+  snprintf(name + used, (size_t)(160 - used), f->from->gguf ? in_gguf : hf, f->layer);
+  return name;
+}
+
+static bool find_safetensor(const st *weights, const char *name, tensor *out) {
+  const st_tensor *t = st_find(weights, name);
+  if (!t) return false;
+  *out = (tensor){t->source, t->offset, t->dtype, t->rank, {0}};
+  for (int i = 0; i < t->rank && i < 4; i++) out->shape[i] = t->shape[i];
+  return true;
+}
+
+/* GGUF has the length of a row first. */
+static bool find_in_gguf(const gguf *file, const char *name, tensor *out) {
+  const gguf_tensor *t = gguf_find_tensor(file, name);
+  if (!t) return false;
+  *out = (tensor){t->source, t->offset, dt_type_of(t->dtype)->name, t->rank, {0}};
+  for (int i = 0; i < t->rank; i++) out->shape[i] = t->ne[t->rank - 1 - i];
+  return true;
+}
+
+static bool find_tensor(const finder *f, const char *name, tensor *out) {
+  return f->from->gguf ? find_in_gguf(f->from->gguf, name, out) : find_safetensor(f->from->weights, name, out);
+}
+
+bool find_is_there(const finder *f, const char *hf, const char *in_gguf) {
+  char name[160];
+  tensor t;
+  if (!(f->from->gguf ? in_gguf : hf)) return false;
+  return find_tensor(f, name_of(f, hf, in_gguf, name), &t);
+}
+
+/* In safetensors files types of blocks are nobody's: their sizes are not checked there. */
+static dt_dtype type_of(const finder *f, const tensor *t) {
+  dt_dtype dtype = dt_type_named(t->type);
+  return !f->from->gguf && dtype != DT_TYPES && dt_type_of(dtype)->numbers > 1 ? DT_TYPES : dtype;
+}
+
+static dt_matrix find(finder *f, int rank, const uint64_t *want, const char *hf, const char *in_gguf) {
+  dt_matrix none = {0};
+  if (f->status != DT_OK) return none;
+  char name[160];
+  tensor t;
+  if (!find_tensor(f, name_of(f, hf, in_gguf, name), &t)) {
+    f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s is missing", f->from->path, name);
+    return none;
+  }
+  if (t.rank != rank || memcmp(t.shape, want, (size_t)rank * sizeof *want)) {
+    char is[128], should[64];
+    f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s: found shape %s, expected %s by %s", t.source->name, name,
+                        st_shape_text(t.shape, t.rank < 4 ? t.rank : 4, is, sizeof is),
+                        st_shape_text(want, rank, should, sizeof should), f->from->gguf ? "its keys" : "config.json");
+    return none;
+  }
+  dt_dtype dtype = type_of(f, &t);
+  if (dtype == DT_TYPES) {
+    f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s: found type %s, expected F32, F16 or BF16", t.source->name,
+                        name, t.type);
+    return none;
+  }
+  int rows = (int)want[0], cols = rank > 1 ? (int)want[1] : 1;
+  return (dt_matrix){t.source, t.offset, dtype, rows, cols, rows, rows, false};
+}
+
+dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char *in_gguf) {
+  return find(f, 2, (uint64_t[]){(uint64_t)rows, (uint64_t)cols}, hf, in_gguf);
+}
+
+dt_matrix find_vector(finder *f, int n, const char *hf, const char *in_gguf) {
+  return find(f, 1, (uint64_t[]){(uint64_t)n}, hf, in_gguf);
+}

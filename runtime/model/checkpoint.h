@@ -1,0 +1,43 @@
+/* A model's files, whatever their format: what they say of the model, and its tensors by name. */
+#ifndef DT_CHECKPOINT_H
+#define DT_CHECKPOINT_H
+
+#include "model/config.h"
+#include "model/gguf.h"
+#include "model/safetensors.h"
+
+typedef struct {
+  const char *path;  /* as it was opened */
+  char *keys_path;   /* of the file with the keys */
+  cJSON *json;       /* the keys */
+  cJSON *generation; /* those of generation_config.json; NULL: there is none */
+  st *weights;
+  gguf *gguf; /* in the place of weights; NULL: the files are Hugging Face's */
+} checkpoint;
+
+/* A folder with config.json and safetensors files, or a GGUF file. Errors name the file, what was found and what was
+ * expected. */
+dt_status checkpoint_open(const char *path, checkpoint *out, dt_error *err); /* the keys, and: */
+dt_status checkpoint_open_tensors(checkpoint *c, dt_error *err);
+void checkpoint_close(checkpoint *c); /* views of its tensors are gone afterwards */
+
+keys checkpoint_keys(const checkpoint *c, dt_error *err);
+
+/* What finding tensors needs. A failure is kept in status and makes later calls do nothing, so that a family's list of
+ * tensors reads as a list. */
+typedef struct {
+  const checkpoint *from;
+  const char *prefix; /* before every name of Hugging Face's */
+  int layer;          /* what "%d" in a name stands for */
+  dt_status status;
+  dt_error *err;
+} finder;
+
+/* The tensor of that name, `hf` in Hugging Face's files and `gguf` in GGUF's; NULL: such files have none. DT_EINPUT says
+ * that it is missing, of another shape or of a type not known. */
+dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char *gguf);
+dt_matrix find_vector(finder *f, int n, const char *hf, const char *gguf);
+
+bool find_is_there(const finder *f, const char *hf, const char *gguf);
+
+#endif

@@ -1,0 +1,60 @@
+/* What a checkpoint says of its model. The keys are those of config.json or of a GGUF file; a family reads them with the
+ * functions below, which take each key's name in either. */
+#ifndef DT_CONFIG_H
+#define DT_CONFIG_H
+
+#include "model/rotation.h"
+#include "model/weights.h"
+
+#include <cjson/cJSON.h>
+
+#define CONFIG_MAX_EOS 8
+#define CONFIG_MAX_SIZE (1 << 24) /* vocabulary, widths, context: products of two fit 64 bits */
+#define CONFIG_MAX_LAYERS (1 << 12)
+
+/* What a family reads. */
+typedef struct {
+  dt_shape shape;
+  rotation rotation;
+  bool attention_bias; /* o has a bias (GPT-NeoX: q, k and v too) */
+  bool qkv_bias, mlp_bias;
+  bool normed_heads; /* queries and keys have norms */
+  bool zipped_heads; /* rows of q and k lie as llama.cpp's converter has put them: see dt_matrix */
+  bool tied;         /* the embedding may serve as unembedding */
+  int32_t eos[CONFIG_MAX_EOS];
+  int n_eos;
+} config;
+
+typedef struct {
+  const char *path; /* of the file that they are in, for messages */
+  const cJSON *json;
+  const cJSON *generation; /* of generation_config.json, which comes first; NULL: none */
+  bool gguf;               /* their names are GGUF's, without the architecture before them */
+  dt_error *err;
+} keys;
+
+/* In all of these `hf` may list several spellings, with a bar between; of those that are there the values must agree. A dot
+ * leads into an object: "rotary_emb_base|rope_theta|rope_parameters.rope_theta". NULL: a file of that kind has no such key.
+ * A key that is absent or null is what `absent` says. DT_EINPUT names the file, the key, what was found and what is
+ * supported. */
+dt_status config_int(const keys *k, const char *hf, const char *gguf, int max, int *out); /* 1..max; must be there */
+dt_status config_int_or(const keys *k, const char *hf, const char *gguf, int absent, int max, int *out);
+dt_status config_bool(const keys *k, const char *hf, const char *gguf, bool absent, bool *out);
+dt_status config_number(const keys *k, const char *hf, const char *gguf, double absent, double min, double max,
+                        double *out);
+dt_status config_act(const keys *k, const char *hf, const char *gguf, const char *absent, dt_act_kind *out);
+
+/* How heads rotate; `base` are Hugging Face's spellings of the base. */
+dt_status config_rotation(const keys *k, const char *base, rotation *out);
+
+/* A window of positions, which c's shape then keeps to: all results are the same up to there. `windowed`: the family has
+ * one; `use`: if this key says so (NULL: always). layer_types, where they are there, say it instead. */
+dt_status config_window(const keys *k, const char *use, bool windowed, config *c);
+
+/* What any family's files may say and nobody computes here: weights of other tools, experts, caps, scales. */
+dt_status config_refuse_others(const keys *k);
+
+/* eos_token_id: a token id, a list of them, or null. GGUF files say more of it: see the tokenizer. */
+dt_status config_eos(const keys *k, config *c);
+
+#endif

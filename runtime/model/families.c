@@ -1,0 +1,56 @@
+/* The list of families: a new one is its own file and a line here. */
+#include "model/family.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FAMILIES(F) F(gpt_neox) F(llama) F(mistral) F(qwen2) F(qwen3)
+
+#define DECLARE(name) extern const family name;
+FAMILIES(DECLARE)
+#define LIST(name) &name,
+static const family *const families[] = {FAMILIES(LIST)};
+enum { COUNT = sizeof families / sizeof *families };
+
+/* "gpt_neox" (GPTNeoXForCausalLM), .. */
+static const char *supported(char text[256]) {
+  size_t used = 0;
+  for (int i = 0; i < COUNT && used < 256; i++)
+    used += (size_t)snprintf(text + used, 256 - used, "%s\"%s\" (%s)", i ? ", " : "", families[i]->model_type,
+                             families[i]->architecture);
+  return text;
+}
+
+static dt_status find_architecture(const keys *k, const family **out) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(k->json, "general.architecture");
+  const char *name = cJSON_IsString(item) ? item->valuestring : "";
+  char text[256] = "";
+  for (int i = 0; i < COUNT; i++) {
+    if (!families[i]->gguf) continue;
+    if (!strcmp(name, families[i]->gguf)) return *out = families[i], config_refuse_others(k);
+    size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "%s\"%s\"", used ? ", " : "", families[i]->gguf);
+  }
+  return dt_fail(k->err, DT_EINPUT, "%s: architecture \"%.60s\" is not supported; supported: %s", k->path, name, text);
+}
+
+dt_status family_find(const keys *k, const family **out) {
+  if (k->gguf) return find_architecture(k, out);
+  const cJSON *type = cJSON_GetObjectItemCaseSensitive(k->json, "model_type");
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(k->json, "architectures");
+  const cJSON *first = cJSON_IsArray(list) ? list->child : NULL;
+  const char *a = cJSON_IsString(first) ? first->valuestring : NULL;
+  const char *t = cJSON_IsString(type) ? type->valuestring : NULL;
+  char text[256];
+  if (!t && !a) return dt_fail(k->err, DT_EINPUT, "%s: model_type is missing; supported: %s", k->path, supported(text));
+  int i = 0;
+  while (i < COUNT && strcmp(t ? t : a, t ? families[i]->model_type : families[i]->architecture)) i++;
+  if (i == COUNT && t)
+    return dt_fail(k->err, DT_EINPUT, "%s: model_type \"%.60s\" is not supported; supported: %s", k->path, t,
+                   supported(text));
+  if (i == COUNT || (a && strcmp(a, families[i]->architecture)))
+    return dt_fail(k->err, DT_EINPUT, "%s: architecture \"%.60s\" is not supported; supported: %s", k->path, a,
+                   supported(text));
+  *out = families[i];
+  return config_refuse_others(k);
+}

@@ -1,0 +1,20 @@
+/* A family of models: how its checkpoints name what the canonical model has. Families are told apart in their own files and
+ * nowhere else; families.c lists them. */
+#ifndef DT_FAMILY_H
+#define DT_FAMILY_H
+
+#include "model/checkpoint.h"
+
+typedef struct {
+  const char *model_type, *architecture;       /* in config.json */
+  const char *gguf;                            /* general.architecture of GGUF files; NULL: the family has none */
+  dt_status (*read)(const keys *k, config *c); /* into a zeroed c */
+  /* Views of all its tensors into d and layers[c->shape.layers], which are zeroed; f keeps a failure. */
+  void (*find)(finder *f, const config *c, dt_model_desc *d, dt_layer *layers);
+} family;
+
+/* The family that the keys name, in a GGUF file by the architecture, else by model_type, or where that is absent by architectures[0]; when both are there they must
+ * agree. DT_EINPUT says what is supported; also where the keys speak of what no family has. */
+dt_status family_find(const keys *k, const family **out);
+
+#endif

@@ -1,0 +1,65 @@
+/* Metadata -> keys: see gguf_keys.h. */
+#include "model/gguf_keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LONGEST_KEY = 128, LONGEST_TEXT = 256 }; /* longer ones are nobody's here, or cut */
+
+static cJSON *number_of(const gguf_value *v) {
+  double first, other;
+  if (!gguf_number(v, 0, &first)) return NULL;
+  for (uint64_t i = 1; i < v->count; i++)
+    if (!gguf_number(v, i, &other) || other != first) return NULL;
+  return cJSON_CreateNumber(first);
+}
+
+static cJSON *item_of(const gguf_value *v) {
+  bool truth;
+  size_t len;
+  char text[LONGEST_TEXT];
+  cJSON *number = number_of(v);
+  if (number) return number;
+  if (v->array) return cJSON_CreateString("(an array)");
+  if (gguf_bool(v, 0, &truth)) return cJSON_CreateBool(truth);
+  const char *bytes = gguf_string(v, 0, &len);
+  snprintf(text, sizeof text, "%.*s", len < sizeof text ? (int)len : (int)sizeof text, bytes ? bytes : "");
+  return cJSON_CreateString(text);
+}
+
+/* The architecture and a dot, with which its keys begin. */
+static dt_status read_prefix(const gguf *g, char prefix[LONGEST_KEY], dt_error *err) {
+  size_t len;
+  const char *name = gguf_string(gguf_find(g, "general.architecture"), 0, &len);
+  if (!name)
+    return dt_fail(err, DT_EINPUT, "%s: general.architecture is missing: expected the name of a model's family",
+                   gguf_path(g));
+  snprintf(prefix, LONGEST_KEY, "%.*s.", len < 64 ? (int)len : 64, name);
+  return DT_OK;
+}
+
+dt_status gguf_keys(const gguf *g, cJSON **out, dt_error *err) {
+  char prefix[LONGEST_KEY];
+  dt_status status = read_prefix(g, prefix, err);
+  if (status != DT_OK) return status;
+  cJSON *json = cJSON_CreateObject();
+  bool made = json != NULL;
+  for (size_t i = 0; made && i < gguf_count(g); i++) {
+    const gguf_value *v = gguf_at(g, i);
+    char key[LONGEST_KEY];
+    if (v->key_len >= sizeof key) continue;
+    snprintf(key, sizeof key, "%.*s", (int)v->key_len, v->key);
+    bool own = strncmp(key, prefix, strlen(prefix)) == 0;
+    made = cJSON_AddItemToObject(json, own ? key + strlen(prefix) : key, item_of(v));
+  }
+  const gguf_tensor *embedding = gguf_find_tensor(g, "token_embd.weight");
+  if (made && embedding) {
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "vocab_size");
+    made = cJSON_AddNumberToObject(json, "vocab_size", (double)embedding->ne[1]);
+  }
+  if (made)
+    *out = json;
+  else
+    cJSON_Delete(json);
+  return made ? DT_OK : dt_fail_memory(err, "a GGUF file's keys", gguf_count(g) * sizeof(cJSON));
+}

@@ -1,0 +1,85 @@
+/* From a checkpoint to the canonical model: see model.h. */
+#include "model/model.h"
+
+#include "model/family.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct model {
+  dt_model_desc desc;
+  dt_layer *layer;
+  float *inv_freq;
+  checkpoint files;
+  int32_t eos[MODEL_MAX_EOS];
+  int n_eos;
+};
+
+_Static_assert(MODEL_MAX_EOS == CONFIG_MAX_EOS, "config's list is copied whole");
+
+/* GGUF files have Llama 3's stretching as a tensor. */
+static void stretch(finder *f, int pairs, float *inv_freq) {
+  const char *name = "rope_freqs.weight";
+  if (!find_is_there(f, NULL, name)) return;
+  dt_matrix m = find_vector(f, pairs, NULL, name);
+  float *by = calloc((size_t)pairs + 1, sizeof *by);
+  if (!by) f->status = dt_fail_memory(f->err, "a model's rotation", (size_t)pairs * sizeof *by);
+  if (f->status == DT_OK) f->status = dt_read_vector(&m, by, f->err);
+  for (int j = 0; f->status == DT_OK && j < pairs; j++) inv_freq[j] /= by[j];
+  free(by);
+}
+
+static dt_status fill(model *m, dt_error *err) {
+  const family *kin;
+  config c = {0};
+  keys k = checkpoint_keys(&m->files, err);
+  dt_status status = family_find(&k, &kin);
+  if (status == DT_OK) status = kin->read(&k, &c);
+  if (status == DT_OK) status = checkpoint_open_tensors(&m->files, err);
+  if (status != DT_OK) return status;
+  m->layer = calloc((size_t)c.shape.layers, sizeof *m->layer);
+  m->inv_freq = calloc((size_t)c.shape.rotary_dims / 2 + 1, sizeof *m->inv_freq);
+  if (!m->layer || !m->inv_freq)
+    return dt_fail_memory(err, "a model's layers", (size_t)c.shape.layers * sizeof *m->layer);
+  rotation_fill(&c.rotation, c.shape.rotary_dims, m->inv_freq);
+  m->desc = (dt_model_desc){.shape = c.shape, .inv_freq = m->inv_freq, .layer = m->layer};
+  memcpy(m->eos, c.eos, sizeof m->eos);
+  m->n_eos = c.n_eos;
+  finder f = {.from = &m->files, .prefix = "", .err = err};
+  kin->find(&f, &c, &m->desc, m->layer);
+  if (f.status == DT_OK) stretch(&f, c.shape.rotary_dims / 2, m->inv_freq);
+  return f.status;
+}
+
+dt_status model_open(const char *path, model **out, dt_error *err) {
+  model *m = calloc(1, sizeof *m);
+  if (!m) return dt_fail_memory(err, "a model", sizeof *m);
+  dt_status status = checkpoint_open(path, &m->files, err);
+  if (status != DT_OK) {
+    free(m);
+    return status;
+  }
+  status = fill(m, err);
+  if (status == DT_OK)
+    *out = m;
+  else
+    model_close(m);
+  return status;
+}
+
+void model_close(model *m) {
+  if (!m) return;
+  checkpoint_close(&m->files);
+  free(m->inv_freq);
+  free(m->layer);
+  free(m);
+}
+
+const gguf *model_gguf(const model *m) { return m->files.gguf; }
+
+const dt_model_desc *model_desc(const model *m) { return &m->desc; }
+
+int model_eos(const model *m, int32_t eos[MODEL_MAX_EOS]) {
+  memcpy(eos, m->eos, (size_t)m->n_eos * sizeof *eos);
+  return m->n_eos;
+}

@@ -1,0 +1,30 @@
+/* What weights are read from: a file, or memory. Reading copies, so that a file that is cut short meanwhile is an error and
+ * not a signal. */
+#ifndef DT_SOURCE_H
+#define DT_SOURCE_H
+
+#include "status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+  const char *name;  /* the file's path, for messages */
+  uint64_t size;     /* bytes there were when it was opened */
+  int fd;            /* of the file; -1: memory, */
+  const void *bytes; /* which stays the caller's */
+} dt_source;
+
+static inline dt_source source_of_memory(const char *name, const void *bytes, uint64_t size) {
+  return (dt_source){name, size, -1, bytes};
+}
+
+/* A regular file at `path`, which is kept; close it with source_close. DT_EINPUT: there is none such. */
+dt_status source_open(const char *path, dt_source *out, dt_error *err);
+void source_close(dt_source *source); /* memory: does nothing */
+
+/* Copies `bytes` bytes from `offset` on to `to`; any number of threads may read at once. DT_EINPUT names the source that
+ * ends before, DT_EIO one that cannot be read. */
+dt_status source_read(const dt_source *source, uint64_t offset, void *to, size_t bytes, dt_error *err);
+
+#endif

@@ -1,0 +1,52 @@
+/* The types that weights are stored in, in one table: how many numbers a block holds in how many bytes, and the reference
+ * decoder that says what they are. The blocks are ggml's; a plain type is a block of one number. Little endian throughout. */
+#ifndef DT_TYPES_H
+#define DT_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* T(name, decoder, number in a GGUF file, numbers of a block, bytes of a block). A new type is a line here and its decoder,
+ * void type_DECODER(const void *blocks, size_t n, float *out), in a file of its own or with its kind. */
+#define DT_TYPE_LIST(T)                                                                                                \
+  T(F32, f32, 0, 1, 4)                                                                                                 \
+  T(F16, f16, 1, 1, 2)                                                                                                 \
+  T(BF16, bf16, 30, 1, 2)                                                                                              \
+  T(Q4_0, q4_0, 2, 32, 18)                                                                                             \
+  T(Q4_1, q4_1, 3, 32, 20)                                                                                             \
+  T(Q5_0, q5_0, 6, 32, 22)                                                                                             \
+  T(Q5_1, q5_1, 7, 32, 24)                                                                                             \
+  T(Q8_0, q8_0, 8, 32, 34)                                                                                             \
+  T(Q2_K, q2_k, 10, 256, 84)                                                                                           \
+  T(Q3_K, q3_k, 11, 256, 110)                                                                                          \
+  T(Q4_K, q4_k, 12, 256, 144)                                                                                          \
+  T(Q5_K, q5_k, 13, 256, 176)                                                                                          \
+  T(Q6_K, q6_k, 14, 256, 210)                                                                                          \
+  T(IQ4_NL, iq4_nl, 20, 32, 18)                                                                                        \
+  T(IQ4_XS, iq4_xs, 23, 256, 136)
+
+#define DT_TYPE_NAME(name, decoder, ggml, numbers, bytes) DT_##name,
+typedef enum { DT_TYPE_LIST(DT_TYPE_NAME) DT_TYPES } dt_dtype;
+
+typedef struct {
+  const char *name; /* as safetensors and GGUF spell it: "F16", "Q4_K" */
+  int ggml;         /* its number in a GGUF file */
+  int numbers;      /* of a block: a row has a multiple of it */
+  int bytes;        /* of a block */
+  /* n numbers (a multiple of `numbers`) from blocks, which may lie unaligned, into out: the definition of the type. */
+  void (*decode)(const void *blocks, size_t n, float *out);
+} dt_type;
+
+const dt_type *dt_type_of(dt_dtype dtype);
+
+/* The type called `name`, the type of a GGUF file's number; DT_TYPES where there is none such. */
+dt_dtype dt_type_named(const char *name);
+dt_dtype dt_type_of_ggml(uint32_t ggml);
+
+/* Bytes of a row of so many numbers, a multiple of a block's. */
+static inline size_t dt_row_bytes(dt_dtype dtype, size_t numbers) {
+  const dt_type *t = dt_type_of(dtype);
+  return numbers / (size_t)t->numbers * (size_t)t->bytes;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* The decoders of types.c's table. Formulas and the order of their operations are those of the gguf package for Python,
+ * and give its bits; d, dmin and m are a block's f16 factors. */
+#ifndef DT_TYPES_DECODE_H
+#define DT_TYPES_DECODE_H
+
+#include "model/types.h"
+
+#include <string.h>
+
+/* The f16 at p as f32. Subnormals are made by a subtraction that is exact; infinities and NaN keep their bits. */
+static inline float type_half(const uint8_t *p) {
+  uint32_t h = (uint32_t)p[0] | (uint32_t)p[1] << 8, sign = (h & 0x8000u) << 16, rest = (h & 0x7fffu) << 13;
+  float value, magic = 0x1p-14f;
+  if (h & 0x7c00u) {
+    rest += (h & 0x7c00u) == 0x7c00u ? (255u - 31u) << 23 : (127u - 15u) << 23;
+    memcpy(&value, &rest, sizeof value);
+  } else {
+    rest += (127u - 14u) << 23;
+    memcpy(&value, &rest, sizeof value);
+    value -= magic;
+  }
+  memcpy(&rest, &value, sizeof rest);
+  rest |= sign;
+  memcpy(&value, &rest, sizeof value);
+  return value;
+}
+
+/* The values that the four-bit codes of IQ4_NL and IQ4_XS stand for. */
+extern const int8_t type_iq4_values[16];
+
+/* In types_32.c those of blocks of 32 numbers, in types_256.c of 256, in parts of 16 or 32 with scales of their own. */
+#define DECLARE_TYPE(name, decoder, ggml, numbers, bytes) void type_##decoder(const void *blocks, size_t n, float *out);
+DT_TYPE_LIST(DECLARE_TYPE)
+
+#endif

@@ -1,0 +1,72 @@
+/* The canonical model: what a family makes of any checkpoint, and what a backend uploads. */
+#ifndef DT_WEIGHTS_H
+#define DT_WEIGHTS_H
+
+#include "model/source.h"
+#include "model/types.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A view of weights in a source, which is not owned; little endian. `group` rows at a time are taken out of every `stride`
+ * of the source's rows (q, k and v interleaved by head; an ordinary matrix has group = stride = rows). `zipped`: the two
+ * halves of a group lie row by row in turn, as GGUF has llama's q and k, so that row i of the first half is row 2 i there and
+ * of the second 2 i + 1. A vector is rows x 1. source == NULL: the model has none of these. */
+typedef struct {
+  const dt_source *source;
+  uint64_t offset; /* bytes before the view's first row */
+  dt_dtype dtype;
+  int rows, cols;
+  int group, stride;
+  bool zipped;
+} dt_matrix;
+
+/* Copies rows first..first+count-1, one behind the other, dt_row_bytes(dtype, cols) each. Fails as source_read does. */
+dt_status dt_read_rows(const dt_matrix *m, int first, int count, void *to, dt_error *err);
+/* All numbers of a vector, widened. */
+dt_status dt_read_vector(const dt_matrix *m, float *out, dt_error *err);
+
+/* Part `part` of `parts` of a fused matrix whose rows go [head][part][head_dim]. */
+dt_matrix dt_part_of_heads(dt_matrix fused, int parts, int part, int head_dim);
+/* The same of one whose rows go [part][row]. */
+dt_matrix dt_part_of_rows(dt_matrix fused, int parts, int part);
+
+typedef enum { DT_NORM_LAYER, DT_NORM_RMS } dt_norm_kind;
+typedef enum { DT_ACT_GELU_ERF, DT_ACT_GELU_TANH, DT_ACT_SILU } dt_act_kind;
+
+/* One decoder layer. H = hidden, A = heads * head_dim, G = kv_heads * head_dim, I = inter.
+ * parallel residual:   x += o(attn(norm1(x))) + down(act(up(norm2(x))))       (both norms read the layer's input)
+ * sequential residual: x += o(attn(norm1(x)));  x += down(act(up(norm2(x))))
+ * with a gate: down(act(gate(n)) * up(n)). Biases are optional. */
+typedef struct {
+  dt_matrix norm1, norm1_bias, norm2, norm2_bias; /* [H] */
+  dt_matrix q, k, v;                              /* [A,H] [G,H] [G,H] */
+  dt_matrix q_bias, k_bias, v_bias;               /* [A] [G] [G] */
+  dt_matrix q_norm, k_norm;               /* [head_dim] RMS norms of every head, before it rotates; both or none */
+  dt_matrix o, o_bias;                    /* [H,A] [H] */
+  dt_matrix up, up_bias, gate, gate_bias; /* [I,H] [I] */
+  dt_matrix down, down_bias;              /* [H,I] [H] */
+} dt_layer;
+
+/* A model's numbers, held by value wherever they are needed. */
+typedef struct {
+  int vocab, hidden, layers, heads, kv_heads, head_dim, inter, context;
+  int window;      /* what context is kept to, since layers see no further; 0: they see all positions */
+  int rotary_dims; /* the first rotary_dims of a head rotate, as split halves; even */
+  float norm_eps;
+  dt_norm_kind norm;
+  dt_act_kind act;
+  bool parallel_residual;
+  bool gated; /* the MLP has a gate */
+} dt_shape;
+
+typedef struct {
+  dt_shape shape;
+  const float *inv_freq; /* [rotary_dims / 2] the angle of pair j at position p is (double)p * inv_freq[j] */
+  dt_matrix embed;       /* [vocab,H] */
+  dt_matrix final_norm, final_norm_bias;
+  dt_matrix unembed;     /* [vocab,H] no bias */
+  const dt_layer *layer; /* [layers] */
+} dt_model_desc;
+
+#endif

@@ -1,0 +1,20 @@
+/* What tokenizer.ggml.pre of a GGUF file stands for. */
+#ifndef DT_GGUF_PRE_H
+#define DT_GGUF_PRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct {
+  const char *name;
+  const char *const
+      *patterns; /* NULL-terminated: a text is split by one after the other, matches and what lies between */
+  bool nfc;      /* the model's tokenizer.json normalizes to NFC, which the file does not say */
+  bool whole;    /* a word that is a token is that token, whatever the merges say */
+  bool begin;    /* bos goes before every text, unless the file says otherwise */
+} gguf_pre;
+
+/* NULL: not known. */
+const gguf_pre *gguf_pre_find(const char *name, size_t len);
+
+#endif

@@ -1,0 +1,38 @@
+/* Reading a tokenizer.json: what its two halves share. load_json.c reads the vocabulary and the model, load_pipeline.c the steps
+ * around it. */
+#ifndef DT_LOAD_JSON_H
+#define DT_LOAD_JSON_H
+
+#include "text/tokenizer_parts.h"
+
+#include <cjson/cJSON.h>
+
+typedef struct {
+  const char *path;
+  tok *t;
+  bool fused; /* a decoder has joined the tokens */
+  dt_error *err;
+} json_loader;
+
+const cJSON *json_get(const cJSON *object, const char *key);
+bool json_missing(const cJSON *v); /* or null */
+bool json_has_type(const cJSON *v, const char *type);
+
+/* What a value is, for a message. */
+const char *json_described(const cJSON *v, char out[96]);
+/* A string of the file for a message: printable, short, not cut inside a character. */
+const char *json_shown(const char *s, char out[64]);
+
+/* Fails with: PATH: KEY: found FOUND; supported: SUPPORTED. */
+dt_status json_unsupported(const json_loader *l, const char *key, const cJSON *found, const char *supported);
+
+/* A flag of an object: `value` stays when the key is missing. */
+dt_status json_flag(const json_loader *l, const cJSON *object, const char *key, bool *value);
+
+/* An id; `string` is whose, for a message. */
+dt_status json_id(const json_loader *l, const cJSON *number, const char *string, int32_t *id);
+
+/* normalizer, pre_tokenizer, post_processor, decoder. */
+dt_status load_pipeline(json_loader *l, const cJSON *root);
+
+#endif

@@ -1,0 +1,18 @@
+/* Regular expressions of a tokenizer.json, which are Oniguruma's, for PCRE2. */
+#ifndef DT_PATTERN_H
+#define DT_PATTERN_H
+
+#include "status.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stddef.h>
+
+/* GPT-2's words. */
+#define PATTERN_GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+
+/* Compiles a pattern of n bytes of UTF-8. What the two engines do not agree on is refused by name (DT_EINPUT), and so is a
+ * pattern that matches an empty text. Free with pcre2_code_free. */
+dt_status pattern_compile(const char *pattern, size_t n, pcre2_code **out, dt_error *err);
+
+#endif

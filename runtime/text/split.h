@@ -1,0 +1,48 @@
+/* Cutting a text into words, which are encoded one by one: steps, each of which takes the pieces of the one before. */
+#ifndef DT_SPLIT_H
+#define DT_SPLIT_H
+
+#include "text/pattern.h"
+
+#include <stdbool.h>
+
+typedef enum {
+  SPLIT_PATTERN,  /* a piece becomes the matches of `pattern` and what lies between them */
+  SPLIT_SPACE,    /* a piece that does not begin with a space gets one */
+  SPLIT_METASPACE /* spaces become the mark, the piece gets one in front, and is cut before each */
+} split_kind;
+
+typedef enum { MARK_NEVER, MARK_FIRST, MARK_ALWAYS } split_mark; /* first: a piece at the beginning of the whole text */
+
+typedef struct {
+  split_kind kind;
+  pcre2_code *pattern;
+  bool keep_matches, keep_between; /* of a pattern */
+  char mark[8];                    /* of metaspace: one character, NUL-terminated */
+  split_mark in_front;
+  bool cut;
+} split_step;
+
+void split_free(split_step *steps, int n_steps);
+
+/* Takes one word, which is never empty; anything but DT_OK ends the splitting. */
+typedef dt_status (*split_word)(void *user, const char *word, size_t n);
+
+typedef struct {
+  const split_step *steps;
+  int n_steps;
+  split_word word;
+  void *user;
+  dt_error *err;
+  pcre2_match_data *match; /* the splitter's own */
+  pcre2_match_context *context;
+} splitter; /* one per thread */
+
+/* Fills in what the splitter owns. */
+dt_status split_open(splitter *p);
+void split_close(splitter *p);
+
+/* s is valid UTF-8, n >= 1. `first`: s is the beginning of the whole text. */
+dt_status split_text(const splitter *p, const char *s, size_t n, bool first);
+
+#endif

@@ -1,0 +1,17 @@
+/* Putting a tokenizer together: what both loaders add to one, step by step. */
+#ifndef DT_STEPS_H
+#define DT_STEPS_H
+
+#include "text/tokenizer_parts.h"
+
+/* Strings are copied; NULL where the kind has none. */
+dt_status add_normalize(tok *t, normalize_kind kind, const char *from, const char *to, dt_error *err);
+dt_status add_decode(tok *t, decode_kind kind, const char *from, const char *to, const char *to_first, dt_error *err);
+
+dt_status add_split(tok *t, split_step step, dt_error *err); /* takes the step's pattern over, when it fails too */
+dt_status add_pattern(tok *t, const char *pattern, bool keep_matches, bool keep_between, dt_error *err);
+
+dt_status add_before(tok *t, int32_t id, dt_error *err);
+dt_status add_end(tok *t, int32_t id, dt_error *err); /* unless it is there */
+
+#endif

@@ -1,0 +1,35 @@
+/* What a tokenizer is made of. Private to encode.c, tokenizer.c and the files that load one. */
+#ifndef DT_TOKENIZER_PARTS_H
+#define DT_TOKENIZER_PARTS_H
+
+#include "text/added_tokens.h"
+#include "text/decode.h"
+#include "text/normalize.h"
+#include "text/split.h"
+#include "text/tokenizer.h"
+#include "text/words.h"
+
+struct tok { /* in the order of encoding */
+  vocab strings;
+  added_tokens raw; /* cut out of the text as given */
+  normalize_step *normalize;
+  int n_normalize;
+  added_tokens normalized; /* cut out after normalization */
+  split_step *split;
+  int n_split;
+  word_model words;
+  int32_t *before; /* the tokens before every text */
+  int n_before;
+  decode_step *decode;
+  int n_decode;
+  token_text later, first; /* what tokens stand for; first.end is NULL where the first of a text is like the others */
+  int32_t *ends;
+  int n_ends;
+  uint64_t fingerprint;
+};
+
+/* What every loader does when it has the strings and the steps: fills in what follows from them (byte_id, later and first, the
+ * fingerprint). */
+dt_status tok_complete(tok *t, dt_error *err);
+
+#endif

@@ -1,0 +1,99 @@
+-- Does p mean what it says? Guesses after every accepted token: how likely they were said to be, and how many came
+-- true, in ten bins of p; as the draft model says it, and sharpened by what was learned on the way.
+-- dtrun run tests/bench/reliability.lua [--prompts 16] [--tokens 200] [--temp 1] [--figure FOLDER]
+local dt = require "dt"
+local figure = require "dt.figure"
+
+local opts = dt.args {
+  doc = "predicted against accepted, by bins of the probability of a guess",
+  options = {
+    { "prompts", 16, min = 1, max = 20, doc = "novels to go on with, each with its own seed" },
+    { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
+    { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
+    { "figure", nil, type = "string", doc = "a folder for a figure of it" },
+  },
+}
+local HERE = arg[0]:match "^(.*/)" or "./"
+local CHILDREN, DEPTH = 8, 3
+local LEAST = 50 -- guesses of a bin that is drawn
+
+-- Level by level the likeliest child, with some siblings that are verified too. Its sums are told by the trace.
+local PAGE = [[
+local policy = require "dt.policy"
+local Wide = policy.define { name = "wide", params = { { "sharpen", false, doc = "learn a scale" } } }
+function Wide:init() self.scale = policy.sharpen() end
+function Wide:draft(tree)
+  local u = tree.root
+  if self.sharpen then tree:sharpen(self.scale.scale) end
+  for _ = 1, math.min(DEPTH, tree:depth_room()) do
+    tree:draft_step(u)
+    local first, last = tree:branch(u, CHILDREN)
+    if last < first then break end
+    u = first
+  end
+end
+function Wide:observe(tree) self.scale:observe(tree) end
+return Wide
+]]
+
+local function new_bins()
+  local bins = {}
+  for b = 1, 10 do bins[b] = { n = 0, said = 0, true_ = 0 } end
+  return bins
+end
+
+local function count(bins, file)
+  for line in io.lines(file) do
+    local nodes = dt.json.decode(line).nodes
+    for _, node in ipairs(nodes or {}) do
+      if node.accepted ~= nil then
+        local p = node.logp == dt.json.null and 0 or math.exp(node.logp)
+        local bin = bins[math.min(10, 1 + math.floor(10 * p))]
+        bin.n, bin.said, bin.true_ = bin.n + 1, bin.said + p, bin.true_ + (node.accepted and 1 or 0)
+      end
+    end
+  end
+end
+
+local pair = assert(dt.load(opts.load))
+local trace = os.tmpname()
+local source = PAGE:gsub("DEPTH", DEPTH):gsub("CHILDREN", CHILDREN)
+local results = {}
+for _, sharpen in ipairs { false, true } do
+  local bins = new_bins()
+  for p = 1, opts.prompts do
+    local text <close> = assert(io.open(("%s../data/prompts/novels/%02d.txt"):format(HERE, p), "rb"))
+    assert(pair:generate { policy = "wide.lua", source = source, params = { sharpen = sharpen }, prompt = text:read "a",
+                           tokens = opts.tokens, ignore_eos = true, temp = opts.temp, seed = p, trace = trace })
+    count(bins, trace)
+  end
+  results[#results + 1] = bins
+end
+os.remove(trace)
+
+print(("%d novels, %d tokens each, temperature %g"):format(opts.prompts, opts.tokens, opts.temp))
+print "              as the draft says it          sharpened"
+print "bin        guesses   said   true    guesses   said   true"
+for b = 1, 10 do
+  local cells = {}
+  for i, bins in ipairs(results) do
+    local bin, n = bins[b], math.max(bins[b].n, 1)
+    cells[i] = ("%7d  %.3f  %.3f"):format(bin.n, bin.said / n, bin.true_ / n)
+  end
+  print(("%.1f..%.1f   %s    %s"):format((b - 1) / 10, b / 10, cells[1], cells[2]))
+end
+
+if opts.figure then
+  local series = { { label = "as said", points = { { x = 0, y = 0 }, { x = 1, y = 1 } } } }
+  for i, bins in ipairs(results) do
+    local points = {}
+    for _, bin in ipairs(bins) do
+      if bin.n >= LEAST then points[#points + 1] = { x = bin.said / bin.n, y = bin.true_ / bin.n } end
+    end
+    series[i + 1] = { label = ({ "the draft's word", "sharpened" })[i], points = points }
+  end
+  local name = ("reliability-%g"):format(opts.temp)
+  dt.check(figure.draw({ { kind = "lines", name = name, title = ("Guesses at temperature %g"):format(opts.temp),
+                           xlabel = "probability that was said", ylabel = "part that came true", series = series,
+                           caption = "" } }, opts.figure))
+end

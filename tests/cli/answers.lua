@@ -1,0 +1,6 @@
+-- Reads what /save wrote: dtrun run answers.lua FILE [N]: the text of message N, or how many there are.
+local dt = require "dt"
+local file = assert(io.open(arg[1]))
+local messages = dt.json.decode(file:read "a").messages
+for i, message in ipairs(messages) do assert(message.role == (i % 2 == 1 and "user" or "assistant")) end
+if arg[2] then io.write(messages[tonumber(arg[2])].content) else print(#messages) end

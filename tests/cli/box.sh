@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# What a policy from anywhere may do to a run: end it with exit status 3 and one line, in time, after plain decoding's text.
+. "$(dirname "$0")/helpers.sh"
+
+# page PREPARATION LOOP: a page that drafts nothing twice and then runs LOOP again and again
+page() {
+  cat >page.lua <<LUA
+local policy = require "dt.policy"
+local P = policy.define { name = "page", uses = { draft = false } }
+function P:init()
+  self.n = 0
+  $1
+end
+function P:draft()
+  self.n = self.n + 1
+  while self.n > 2 do $2 end
+end
+return P
+LUA
+}
+
+# ends_in_time PATTERN: the page ends as it should, within 3 seconds of processor time
+ends_in_time() {
+  local TIMEFORMAT='%U %S'
+  succeeds ar --text 'The ship' -n 2 -q
+  mv stdout plain
+  { time run "$dtrun" ./page.lua --text 'The ship' -n 20 -t 1 -q; } 2>seconds
+  [ "$status" -eq 3 ] || fail "exit status $status, expected 3"
+  says_in_one_line "page.lua:.*$1"
+  same_text plain stdout
+  awk '{ exit $1 + $2 > 3 }' seconds || fail "$(cat seconds) seconds"
+}
+
+it_ends_a_sort_with_a_comparator_in_C() {
+  page 's, t = ("1"):rep(65000), {} for i = 1, 10000 do t[i] = s end' 'pcall(table.sort, t, utf8.offset)'
+  ends_in_time 'policy ran longer than 2 s'
+}
+it_ends_comparisons_of_long_strings() {
+  page 'a, b = ("\0"):rep(65536), ("\0"):rep(65535) .. "\0"' 'local _ = a < b'
+  ends_in_time 'policy ran longer than 2 s'
+}
+it_ends_texts_of_many_numbers() {
+  page 't = {} for i = 1, 3000 do t[i] = i / 7 end' 'table.concat(t)'
+  ends_in_time 'policy ran longer than 2 s'
+}
+it_ends_formats_of_what_is_long() {
+  page 's, t = ("\1"):rep(16000), {} for i = 1, 120 do t[i] = 1e308 end' \
+    'local _ = ("%q"):format(s), ("%99.99f"):rep(120):format(table.unpack(t))'
+  ends_in_time 'policy ran longer than 2 s'
+}
+it_refuses_a_description_that_is_too_long() {
+  cat >page.lua <<'LUA'
+local t, doc = {}, ("x"):rep(60000)
+for i = 1, 1500 do t[i] = { "p" .. i, 1, doc = doc } end
+local P = require("dt.policy").define { name = "long", params = t }
+return P
+LUA
+  refuses 3 'page.lua:3: .*1500 parameters are more than 64' ./page.lua --text x -n 1
+}
+it_takes_nothing_that_a_page_overwrites() {
+  cat >page.lua <<'LUA'
+local P = require("dt.policy").define { name = "page", params = { { "K", 7 } }, presets = { b = {}, a = {} } }
+table.sort = function(t) t[1] = true end
+table.concat, string.format, math.type = error, error, function() return '7,"output_hash":"fake"' end
+tostring, next, ipairs, error, type = nil
+return P
+LUA
+  succeeds ./page.lua --help
+  grep -q '^  K *7 *integer' stdout || fail 'the parameter'
+  grep -q 'NAME: a b tuned' stdout || fail 'the presets'
+  succeeds ./page.lua --preset b --text x -n 2 --json r.json
+  ! grep -q fake r.json || fail 'a text of the page in the result'
+  refuses 2 'no preset .c. .there are: a, b.' ./page.lua --preset c --text x -n 2
+}
+it_ends_a_policy_that_used_its_seconds() {
+  page 'zeros = ("\0"):rep(65536)' 'for _ = 1, 50 do local _ = zeros < zeros end return'
+  run "$dtrun" ./page.lua --policy-seconds 0.2 --text 'The ship' -n 200 --ignore-eos -q
+  [ "$status" -eq 3 ] || fail "exit status $status, expected 3"
+  says_in_one_line 'page.lua:.*policy used up its seconds of the whole run in draft'
+  succeeds ./page.lua --policy-seconds 1000 --text 'The ship' -n 5
+  refuses 2 "--policy-seconds '0': expected a number above 0" ar --policy-seconds 0 --text x
+}
+it_answers_an_interrupt_within_a_call() {
+  page 's, t = ("1"):rep(65000), {} for i = 1, 10000 do t[i] = s end' 'print "in the call" pcall(table.sort, t, utf8.offset)'
+  set -m # or else bash makes a job in the background ignore the signal
+  "$dtrun" ./page.lua --text 'The ship' -n 20 >stdout 2>stderr &
+  for _ in $(seq 1000); do grep -qs 'in the call' stderr && break || sleep 0.02; done
+  kill -INT $!
+  status=0
+  wait $! || status=$?
+  [ "$status" -eq 130 ] || fail "exit status $status, expected 130"
+  grep -q '2 tokens (interrupted)' stderr || fail 'no summary of an interrupted run'
+}
+it_answers_an_interrupt_while_a_policy_is_opened() {
+  cat >page.lua <<'LUA'
+print "in its file"
+local s = ("x"):rep(65000)
+for _ = 1, 2000 do s:reverse() end
+return require("dt.policy").define { name = "page", uses = { draft = false } }
+LUA
+  printf '{"prompt": "The"}
+{"prompt": "ship"}
+{"prompt": "sank"}
+' >p.jsonl
+  set -m
+  "$dtrun" ./page.lua --prompts p.jsonl -np 1 -n 2 >stdout 2>stderr &
+  for _ in $(seq 1000); do [[ $(grep -c 'in its file' stderr 2>/dev/null) -gt 1 ]] && break || sleep 0.01; done
+  kill -INT $!
+  status=0
+  wait $! || status=$?
+  [ "$status" -eq 130 ] || fail "exit status $status, expected 130"
+}
+it_shows_no_control_character_of_a_page() {
+  printf 'local evil = "\\27[31m\\u{9b}31m\\n"\nreturn require("dt.policy").define { name = "n" .. evil, doc = "d" .. evil,\n' >page.lua
+  printf '  uses = { draft = false }, params = { { "p" .. evil, "v" .. evil, one_of = { "v" .. evil } } } }\n' >>page.lua
+  for arguments in --help '--text x -n 2 -v --json -'; do
+    # shellcheck disable=SC2086
+    run "$dtrun" ./page.lua $arguments
+    [ "$status" -eq 0 ] || fail "$arguments: exit status $status"
+    cat stdout stderr | LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' && fail "$arguments: a control character"
+  done
+  return 0
+}
+
+run_tests

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Measurements beside other programs: a process that wants the same processor is noticed, whatever else the machine does.
+. "$(dirname "$0")/helpers.sh"
+novel=$source_dir/tests/data/prompts/novels/01.txt
+
+# beside_a_busy_process COMMAND...: both on one processor
+beside_a_busy_process() {
+  local processor busy
+  command -v taskset >/dev/null || fail 'no taskset, which util-linux has'
+  processor=$(taskset -cp $$ | grep -oE '[0-9]+([,-].*)?$' | grep -oE '^[0-9]+')
+  taskset -c "$processor" bash -c 'while :; do :; done' &
+  busy=$!
+  run taskset -c "$processor" "$@"
+  kill $busy
+  wait $busy 2>/dev/null
+  [ "$status" -eq 0 ] || fail "exit status $status, expected 0"
+}
+by='\((on a processor for [0-9]+ % of the time|put off a processor [0-9]+ times in [0-9.]+ s|[0-9]+ % of the processors. time stolen)\)'
+
+it_takes_medians_of_rounds() {
+  succeeds ar --text 'It was' -n 20 --ignore-eos --compare ar --rounds 2 --json r.json
+  grep -qE '^dtrun: ar [0-9.]+ tokens/s, ar [0-9.]+ tokens/s: [0-9.]+x, same 20 tokens, median of [2-4] rounds$' stderr || fail 'the line'
+  grep -qE '"rounds":[[:space:]]*[2-4]' r.json && grep -qE '"disturbed":[[:space:]]*[0-4]' r.json || fail 'the result'
+  refuses 2 '--rounds' ar --text hello --compare ar --rounds 0
+  refuses 2 '--rounds' ar --text hello --compare ar --rounds 33
+}
+it_says_that_a_comparison_was_disturbed() {
+  beside_a_busy_process "$dtrun" ar --text 'It was' -n 100 --ignore-eos -t 1 --compare ar --rounds 3
+  grep -qE "^dtrun: the machine was busy in 6 of the rounds $by: they count, and the ratio is rough\$" stderr || fail 'no word of it'
+  grep -qE 'median of 6 rounds$' stderr || fail 'not twice as many rounds'
+}
+it_repeats_disturbed_runs_of_a_sweep_and_the_report_says_so() {
+  beside_a_busy_process "$dtrun" run sweep linear --set K=1,2 --prompt "$novel" --chars 80 -n 100 --ignore-eos -t 1 --repeats 1 --out o.jsonl
+  local word='The machine was busy: 3 of 3 runs were disturbed and made again; 3 were disturbed each time \(one was .*\) and count nevertheless\.'
+  grep -qE "^dtrun: $word\$" stderr || fail 'no word of it'
+  [ "$(grep -c '"disturbed": ".*"tries": 3' o.jsonl)" -eq 3 ] || fail 'not marked in the file'
+  succeeds run report o.jsonl
+  grep -qE "^$word\$" o/report.md || fail 'no word in the report'
+}
+
+run_tests

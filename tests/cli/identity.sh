@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Measurements made with different things are not put together: an experiment is gone on with by the very program, models and
+# policies that began it.
+. "$(dirname "$0")/helpers.sh"
+novel=$source_dir/tests/data/prompts/novels/01.txt
+sweep=(run sweep -t 1 --prompt "$novel" --chars 80 -n 4 --out o.jsonl)
+anew='begin anew with --out and another file'
+
+# stays PATTERN COMMAND...: refused with status 2 in one line, and the file of results as it was, a torn line included
+stays() {
+  local pattern=$1
+  shift
+  printf '{"schema": "dtrun.run/1", "ar' >>o.jsonl
+  cp o.jsonl before
+  run "$@"
+  [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
+  says_in_one_line "o.jsonl: $pattern: $anew" sweep
+  same_text before o.jsonl
+}
+
+it_notes_down_what_it_was_made_with() {
+  succeeds "${sweep[@]}" linear
+  head -n 1 o.jsonl | grep -qE '"build": "[0-9a-f]{16}".*"draft_hash": "[0-9a-f]{16}".*"target_hash": "[0-9a-f]{16}"' || fail 'no hashes in the head'
+  [ "$(grep -cE '"source": "[0-9a-f]{16}"' o.jsonl)" -eq "$(($(wc -l <o.jsonl) - 1))" ] || fail 'a run without its source'
+  succeeds linear --text hello -n 4 -t 1 --json r.json
+  [ "$(grep -oE '"source":\s*"[0-9a-f]*"' r.json | grep -oE '[0-9a-f]{16}')" = \
+    "$(grep '"arm": "linear"' o.jsonl | head -n 1 | grep -oE '"source": "[0-9a-f]*"' | grep -oE '[0-9a-f]{16}')" ] || fail 'another source in the result'
+}
+it_refuses_a_policy_that_was_edited() {
+  cp "$source_dir/policies/linear.lua" .
+  succeeds "${sweep[@]}" ./linear.lua --set K=2
+  echo '-- edited' >>linear.lua
+  stays 'its runs of linear are of another text of that policy \(source [0-9a-f]{16}, now [0-9a-f]{16}\)' \
+    "$dtrun" "${sweep[@]}" ./linear.lua --set K=3
+  cp "$source_dir/policies/linear.lua" .
+  succeeds "${sweep[@]}" ./linear.lua --set K=3
+}
+it_refuses_another_model_of_the_same_name() {
+  cp -r "$models/mini-draft" model
+  succeeds "${sweep[@]}" linear --target model --draft model
+  printf '\x01' | dd of=model/model.safetensors bs=1 seek="$(($(stat -c %s model/model.safetensors) - 7))" conv=notrunc status=none
+  stays 'made with draft_hash = "[0-9a-f]{16}", not "[0-9a-f]{16}"' "$dtrun" "${sweep[@]}" linear --target model --draft model
+}
+it_refuses_another_build() {
+  succeeds "${sweep[@]}" linear
+  cp "$dtrun" other
+  echo >>other
+  export DTRUN_HOME=$source_dir
+  stays 'made with build = "[0-9a-f]{16}", not "[0-9a-f]{16}"' ./other "${sweep[@]}" linear
+}
+
+run_tests

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# kills.sh DTRUN SOURCE [KILLS]: an experiment killed at so many random moments (kill -9), and gone on with each time, leaves the
+# file of one that ran through, times aside.
+. "$(dirname "$0")/helpers.sh"
+kills=${3:-3}
+novel=$source_dir/tests/data/prompts/novels/01.txt
+
+untimed() { "$dtrun" run "$source_dir/tests/cli/untimed.lua" "$1"; }
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+
+# survives NAME KILLS ARGUMENTS...: of a program that writes --out FILE
+survives() {
+  local name=$1 n=$2 start length kill pid early=0
+  shift 2
+  start=$(milliseconds)
+  succeeds "$@" --out whole.jsonl
+  length=$(($(milliseconds) - start))
+  untimed whole.jsonl >expected || fail "$name: a file that cannot be read"
+  for ((kill = 0; kill < n; kill++)); do
+    rm -f killed.jsonl
+    "$dtrun" "$@" --out killed.jsonl >/dev/null 2>&1 &
+    pid=$!
+    sleep "$(printf '%d.%03d' $((RANDOM * length / 32768 / 1000)) $((RANDOM * length / 32768 % 1000)))"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    [ -e killed.jsonl ] && [ "$(wc -l <killed.jsonl)" -eq "$(wc -l <whole.jsonl)" ] || early=$((early + 1))
+    succeeds "$@" --out killed.jsonl
+    untimed killed.jsonl >found || fail "$name: a file that cannot be read after kill $kill"
+    same_text expected found
+  done
+  [ $early -gt 0 ] || [ "$n" -lt 3 ] || fail "$name: no kill came in time"
+  printf '{"schema": "dtrun.run/1", "arm": "fixed_tr' >>killed.jsonl # as if the last had come amid a line
+  succeeds "$@" --out killed.jsonl
+  untimed killed.jsonl >found
+  same_text expected found
+}
+
+it_goes_on_with_a_sweep() {
+  survives sweep "$kills" run sweep linear fixed_tree --set K=1..8 D=1..8 tau=0.1,0.2,0.5 --prompt "$novel" --chars 80 -n 12 -t 1 --repeats 1
+}
+it_goes_on_with_a_paper() { survives ablation "$kills" run paper ablation --quick; }
+it_goes_on_with_traced_runs() { survives cast_figures $((kills / 3)) run paper cast_figures --quick; }
+it_goes_on_with_batches() { survives batch_tasks $((kills / 3)) run paper batch_tasks --quick; }
+
+run_tests

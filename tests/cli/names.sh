@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Models by name: folders, files, and ids of Hugging Face in a cache that is made here.
+. "$(dirname "$0")/helpers.sh"
+unset HF_HOME HF_HUB_CACHE
+
+# in_cache FOLDER ID MODEL: a bundled model as huggingface_hub would have put it there
+in_cache() {
+  local entry=$1/models--${2//\//--}
+  mkdir -p "$entry/refs" "$entry/snapshots/0123abcd"
+  printf '%s' 0123abcd >"$entry/refs/main"
+  ln -s "$models/$3"/* "$entry/snapshots/0123abcd/"
+}
+runs() { succeeds "$@" --text hello -n 5 --json r.json; }
+check_result() { "$dtrun" run "$source_dir/tests/cli/result.lua" r.json "$@" || fail "result.lua $*"; }
+
+it_finds_ids_in_the_cache() {
+  in_cache hf/hub some-org/Mini_1.5b mini-target
+  in_cache hf/hub some-org/Mini_1.5b-draft mini-draft
+  export HF_HOME=hf
+  runs linear -m some-org/Mini_1.5b -md some-org/Mini_1.5b-draft
+  check_result target=hf/hub/models--some-org--Mini_1.5b/snapshots/0123abcd draft=hf/hub/models--some-org--Mini_1.5b-draft/snapshots/0123abcd
+  DTRUN_TARGET=some-org/Mini_1.5b runs ar
+  echo 'local pair = assert(require("dt").load { target = "some-org/Mini_1.5b", draft = false }) print(pair.target.path)' >driver.lua
+  succeeds run ./driver.lua
+  grep -q 'snapshots/0123abcd$' stdout || fail 'no model by its id in a driver'
+}
+it_looks_where_huggingface_hub_looks() {
+  in_cache a/hub o/n mini-target
+  in_cache b o/n mini-target
+  in_cache c/.cache/huggingface/hub o/n mini-target
+  in_cache d/huggingface/hub o/n mini-target
+  local snapshot=models--o--n/snapshots/0123abcd
+  HF_HOME=a HF_HUB_CACHE=b runs ar -m o/n
+  check_result target=b/$snapshot
+  HF_HOME=a XDG_CACHE_HOME=d runs ar -m o/n
+  check_result target=a/hub/$snapshot
+  XDG_CACHE_HOME=$PWD/d HOME=c runs ar -m o/n
+  check_result "target=$PWD/d/huggingface/hub/$snapshot"
+  (unset XDG_CACHE_HOME && HOME=c runs ar -m o/n)
+  check_result target=c/.cache/huggingface/hub/$snapshot
+}
+it_says_what_would_download_an_id_that_is_not_there() {
+  export HF_HOME=hf
+  refuses 2 'Qwen/Qwen2.5-0.5B-Instruct is neither here nor in hf/hub: hf download Qwen/Qwen2.5-0.5B-Instruct$' ar -m Qwen/Qwen2.5-0.5B-Instruct --text hello
+  refuses 2 ': hf download o/n f.gguf$' ar -m o/n/f.gguf --text hello
+  in_cache hf/hub o/n mini-target
+  refuses 2 ': hf download o/draft$' linear -m o/n -md o/draft --text hello
+  DTRUN_DRAFT=o/draft runs ar -m o/n # which needs none
+  rm hf/hub/models--o--n/refs/main
+  refuses 2 ': hf download o/n$' ar -m o/n --text hello
+  echo ../../../.. >hf/hub/models--o--n/refs/main
+  refuses 2 ': hf download o/n$' ar -m o/n --text hello
+}
+it_takes_a_path_for_a_path() {
+  export HF_HOME=hf
+  mkdir o
+  in_cache hf/hub o/n mini-target
+  refuses 2 'no such folder: o/n' ar -m o/n --text hello # o is a folder here
+  ln -s "$models/mini-target" o/n
+  runs ar -m o/n
+  check_result target=o/n
+  for path in ./p/q p/q/r/../s p/ /p .p/q; do
+    run "$dtrun" ar -m "$path" --text hello
+    [ "$status" -eq 2 ] || fail "$path: exit status $status, expected 2"
+    grep -q 'hf download' stderr && fail "$path is no id"
+  done
+  true
+}
+it_takes_the_only_gguf_file_of_a_folder() {
+  mkdir one two
+  touch one/m.gguf two/a.gguf two/b.gguf
+  refuses 2 'one/m.gguf' ar -m one --text hello
+  refuses 2 'two holds 2 .gguf files: name the one that is meant' ar -m two --text hello
+}
+it_looks_at_the_target_before_it_asks_for_a_draft() {
+  refuses 2 'nowhere' dynatree -m nowhere --text hello
+  mkdir odd
+  echo '{"model_type": "zebra", "architectures": ["ZebraForCausalLM"]}' >odd/config.json
+  refuses 2 '[Zz]ebra' dynatree -m odd --text hello
+  refuses 2 'needs a draft model: give --draft' dynatree -m "$models/mini-target" --text hello
+}
+
+run_tests

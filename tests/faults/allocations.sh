@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Every allocation of some short runs fails in turn, by itself and with all that follow (fail_alloc.c): dtrun must end by
+# itself, with the status 1 and one line that tells of memory, or go on as if nothing had been.
+# allocations.sh DTRUN SOURCE LIBRARY [STEP]: each STEP-th allocation (default: some 40 of each run). From a line like
+# "allocation 5758 and all after it", FAULTS=all,5758 LD_PRELOAD=LIBRARY dtrun ... looks at one; "one" fails just that.
+. "$(dirname "$0")/../cli/helpers.sh"
+library=$(realpath "$3")
+step=${4:-}
+export XDG_CACHE_HOME=$PWD/cache XDG_CONFIG_HOME=$PWD/config
+
+# with_faults FAULTS ARGUMENTS...
+with_faults() {
+  local faults=$1
+  shift
+  FAULTS=$faults LD_PRELOAD=$library "$dtrun" "$@" >stdout 2>stderr
+}
+
+# allocations ARGUMENTS...: how many the run makes
+allocations() {
+  with_faults 1,2000000000,log "$@"
+  sed 's/ .*//' log
+}
+
+# tries NAME ARGUMENTS...
+tries() {
+  local name=$1 every first
+  shift
+  every=${step:-$(($(allocations "$@") / 40 + 1))}
+  first=$((RANDOM % every + 1))
+  with_faults $every,$first,log "$@" || fail "$name: exit status $?"
+  grep -q ', 0 mistakes$' log || fail "$name, from $first on: $(cat log)"
+  echo "      $name: $(tail -1 log)"
+}
+
+it_survives_the_command_line() {
+  tries "one text" linear -p The -n 3 -t 1 -q
+  tries "one text, drawn" eagle2 -p The -n 4 -t 1 -q --temp 1 --top-p 0.9 --stop x --json /dev/null --trace /dev/null
+  tries "help" linear --help
+  tries "list" --list
+}
+
+it_survives_several_texts() {
+  printf '{"prompt": "%s"}\n' 'The ship' 'It was' 'A third' >prompts.jsonl
+  tries "several texts" linear --prompts prompts.jsonl -np 2 -n 4 -t 1 -q
+}
+
+it_survives_drivers() { tries "a driver" run "$source_dir/tests/faults/driver.lua"; }
+
+# Its file is written by one process: each failure has a run of its own, and afterwards the sweep goes on to its end.
+it_survives_a_sweep() {
+  local sweep=(run sweep linear --set K=1..2 --prompt "$source_dir/tests/data/prompts/novels/01.txt" --chars 60 -n 4 -t 1)
+  local every at mode
+  every=$((step ? step * 100 : $(allocations "${sweep[@]}") / 8))
+  for ((at = RANDOM % every + 1; at < 60000; at += every)); do
+    for mode in one all; do
+      rm -f out.jsonl
+      status=0
+      with_faults $mode,$at "${sweep[@]}" --out out.jsonl || status=$?
+      [ $status -eq 0 ] || says_in_one_line memory "sweep, $mode of $at"
+      [ $status -le 1 ] || fail "sweep, $mode of $at: exit status $status"
+      succeeds "${sweep[@]}" --out out.jsonl
+      grep -q '^2 settings, .* outputs equal$' stdout || fail "sweep, $mode of $at: $(head -1 stdout)"
+    done
+  done
+}
+
+run_tests

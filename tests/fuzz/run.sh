@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Fuzzes: tests/fuzz/run.sh RUNS|SECONDSs TARGET...   (run.sh 10000000 config costs; run.sh 60s config)
+# Needs `cmake --preset fuzz && cmake --build --preset fuzz`. What it finds lies in build/fuzz/found/TARGET, what fails in
+# build/fuzz/failed/TARGET-*; the last lines say how many executions there were and how many a second.
+set -eu
+cd "$(dirname "$0")/../.."
+[ $# -ge 2 ] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
+amount=-runs=$1
+case $1 in *s) amount=-max_total_time=${1%s} ;; esac
+shift
+for name in "$@"; do
+  found=build/fuzz/found/$name longest=8192
+  [ "$name" = tokenizer_text ] && longest=256 # any text is valid; a long one only takes longer
+  dictionary=tests/fuzz/dictionary/$name.txt
+  mkdir -p "$found" build/fuzz/failed
+  [ -e "$dictionary" ] && dictionary=-dict=$dictionary || dictionary=
+  echo "== $name"
+  build/fuzz/tests/fuzz/fuzz_"$name" "$amount" -max_len=$longest -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/failed/$name-" $dictionary "$found" "tests/fuzz/corpus/$name" 2>build/fuzz/failed/"$name".log ||
+    { tail -40 build/fuzz/failed/"$name".log; exit 1; }
+  grep -E '^stat::(number_of_executed|average_exec|slowest|peak_rss)' build/fuzz/failed/"$name".log
+done

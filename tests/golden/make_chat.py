@@ -1,0 +1,166 @@
+"""Conversations as Hugging Face transformers writes them: tests/golden/chat/golden.json, for tests/unit/test_chat.c.
+
+usage: make_chat.py [FOLDER]      with FOLDER: also those of its files *.jinja, into FOLDER/golden.json (published templates)
+
+The ids of SmolLM2's conversations are those of the tokenizer in models/SmolLM2-135M-Instruct.Q4_1.gguf (scripts/get-model).
+The templates below say what the published ones say of system, user and assistant, in the same words where a layout is
+recognized by them; what those say of tools is left out. Needs transformers, torch, gguf and jinja2.
+"""
+import json, pathlib, sys
+
+from transformers import AutoTokenizer
+from transformers.utils.chat_template_utils import _compile_jinja_template
+
+SYSTEM_OWN = "{% if messages[0]['role'] == 'system' %}{% set system = messages[0]['content'] %}{% set messages = messages[1:] %}{% endif %}"
+DEEPSEEK = (
+    "{{bos_token}}{% for m in messages %}{% if m['role'] == 'system' %}{{m['content']}}{% endif %}{% endfor %}"
+    "{% for m in messages %}{% if m['role'] == 'user' %}{{'<｜User｜>' + m['content']}}{% endif %}"
+    "{% if m['role'] == 'assistant' %}{% set content = m['content'] %}{% if '</think>' in content %}"
+    "{% set content = content.split('</think>')[-1] %}{% endif %}{{'<｜Assistant｜>' + content + '<｜end▁of▁sentence｜>'}}{% endif %}{% endfor %}"
+)
+MISTRAL = (
+    "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'user' %}{{ '[INST] ' + message['content'] + ' [/INST]' }}"
+    "{% elif message['role'] == 'assistant' %}{{ message['content'] + eos_token}}{% else %}{{ raise_exception('roles') }}{% endif %}{% endfor %}"
+)
+MISTRAL_V3 = (
+    SYSTEM_OWN + '{#- [AVAILABLE_TOOLS] -#}{{- bos_token }}{%- for message in messages %}{%- if message["role"] == "user" %}'
+    '{%- if loop.last and system is defined %}{{- "[INST] " + system + "\\n\\n" + message["content"] + "[/INST]" }}'
+    '{%- else %}{{- "[INST] " + message["content"] + "[/INST]" }}{%- endif %}'
+    '{%- else %}{{- " " + message["content"]|trim + eos_token}}{%- endif %}{%- endfor %}'
+)
+QWEN3 = r"""{%- if messages[0].role == 'system' %}
+    {{- '<|im_start|>system\n' + messages[0].content + '<|im_end|>\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == "user" %}
+        {{- '<|im_start|>user\n' + message.content + '<|im_end|>\n' }}
+    {%- elif message.role == "assistant" %}
+        {%- set content = message.content %}
+        {%- if '</think>' in content %}
+            {%- set content = content.split('</think>')[-1].lstrip('\n') %}
+        {%- endif %}
+        {{- '<|im_start|>assistant\n' + content + '<|im_end|>\n' }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n' }}
+{%- endif %}"""
+VICUNA_SYSTEM = (
+    "A chat between a curious user and an artificial intelligence assistant. "
+    "The assistant gives helpful, detailed, and polite answers to the user\\'s questions."
+)
+LLAMA31 = r"""{{- bos_token }}
+{%- if not date_string is defined %}
+    {%- if strftime_now is defined %}
+        {%- set date_string = strftime_now("%d %b %Y") %}
+    {%- else %}
+        {%- set date_string = "26 Jul 2024" %}
+    {%- endif %}
+{%- endif %}
+{%- if messages[0]['role'] == 'system' %}
+    {%- set system_message = messages[0]['content']|trim %}
+    {%- set messages = messages[1:] %}
+{%- else %}
+    {%- set system_message = "" %}
+{%- endif %}
+{{- "<|start_header_id|>system<|end_header_id|>\n\n" }}
+{{- "Cutting Knowledge Date: December 2023\n" }}
+{{- "Today Date: " + date_string + "\n\n" }}
+{{- system_message }}
+{{- "<|eot_id|>" }}
+{%- for message in messages %}
+    {{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n'+ message['content'] | trim + '<|eot_id|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}
+{%- endif %}"""
+
+# name of the model -> what it is recognized as, its template, its tokens
+TEMPLATES = {
+    "smollm2": ("chatml", "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful AI assistant named "
+                "SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
+                "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}", "", ""),
+    "qwen2.5": ("chatml", "{%- if messages[0]['role'] == 'system' %}{{- '<|im_start|>system\\n' + messages[0]['content'] + '<|im_end|>\\n' }}{%- else %}"
+                "{{- '<|im_start|>system\\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\\n' }}{%- endif %}"
+                "{%- for message in messages %}{%- if message.role != 'system' %}{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}"
+                "{%- endif %}{%- endfor %}{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}", "", ""),
+    "qwen3": ("chatml", QWEN3, "", ""),
+    "qwen3-thinking": ("chatml", QWEN3.replace(r"{{- '<|im_start|>assistant\n' }}", r"{{- '<|im_start|>assistant\n<think>\n' }}"), "", ""),
+    "chatml": ("chatml", "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{{ '<|im_start|>assistant\\n' }}", "", ""),
+    "llama2": ("llama2", SYSTEM_OWN + "{% for m in messages %}{% if loop.index0 == 0 and system is defined %}{% set content = '<<SYS>>\\n' + system + '\\n<</SYS>>\\n\\n' + m['content'] %}"
+               "{% else %}{% set content = m['content'] %}{% endif %}{% if m['role'] == 'user' %}{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}"
+               "{% else %}{{ ' '  + content.strip() + ' ' + eos_token }}{% endif %}{% endfor %}", "<s>", "</s>"),
+    "llama3": ("llama3", "{% for m in messages %}{% set content = '<|start_header_id|>' + m['role'] + '<|end_header_id|>\n\n'+ m['content'] | trim + '<|eot_id|>' %}"
+               "{% if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}",
+               "<|begin_of_text|>", "<|eot_id|>"),
+    "llama3.1": ("llama3.1", LLAMA31.replace("strftime_now is defined", "false").replace('strftime_now("%d %b %Y")', '""'), "<|begin_of_text|>", "<|eot_id|>"),
+    "llama3.2": ("llama3.1", LLAMA31, "<|begin_of_text|>", "<|eot_id|>"),
+    "mistral-v0.2": ("mistral", MISTRAL, "<s>", "</s>"),
+    "mistral-v0.1": ("mistral-v0.1", MISTRAL.replace("+ eos_token}}", "+ eos_token + ' ' }}"), "<s>", "</s>"),
+    "mistral-v1": ("mistral-v1", SYSTEM_OWN + "{{- bos_token }}{%- for m in messages %}{%- if m['role'] == 'user' %}{%- if loop.first and system is defined %}"
+                   "{{- ' [INST] ' + system + '\\n\\n' + m['content'] + ' [/INST]' }}{%- else %}{{- ' [INST] ' + m['content'] + ' [/INST]' }}{%- endif %}"
+                   "{%- else %}{{- ' ' + m['content'] + eos_token}}{%- endif %}{%- endfor %}", "<s>", "</s>"),
+    "mistral-v3": ("mistral-v3", MISTRAL_V3, "<s>", "</s>"),
+    "mistral-nemo": ("mistral-v3-tekken", MISTRAL_V3.replace('"[INST] "', '"[INST]"').replace('" " + message["content"]|trim', 'message["content"]'), "<s>", "</s>"),
+    "mistral-v7": ("mistral-v7", "{{ bos_token }}{% for m in messages %}{% if m['role'] == 'user' %}{{ '[INST] ' + m['content'] + '[/INST]' }}{% elif m['role'] == 'system' %}"
+                   "{{ '[SYSTEM_PROMPT] ' + m['content'] + '[/SYSTEM_PROMPT]' }}{% else %}{{ ' ' + m['content'] + eos_token }}{% endif %}{% endfor %}", "<s>", "</s>"),
+    "vicuna-lines": ("vicuna-lines", "{% if messages[0]['role'] == 'system' %}{% set system = messages[0]['content'].strip() + '\\n\\n' %}{% set messages = messages[1:] %}{% else %}"
+                     "{% set system = '' %}{% endif %}{{ bos_token + system }}{% for message in messages %}{% if message['role'] == 'user' %}"
+                     "{{ 'USER: ' + message['content'].strip() + '\\n' }}{% else %}{{ 'ASSISTANT: ' + message['content'].strip() + eos_token + '\\n' }}{% endif %}{% endfor %}"
+                     "{{ 'ASSISTANT:' }}", "<s>", "</s>"),
+    "vicuna-spaces": ("vicuna-spaces", SYSTEM_OWN + "{% if system is not defined %}{% set system = '" + VICUNA_SYSTEM + "' %}{% endif %}{{ system }}{% for m in messages %}"
+                      "{% if m['role'] == 'user' %}{{ ' USER: ' + m['content'] }}{% else %}{{ ' ASSISTANT: ' + m['content'] + eos_token }}{% endif %}{% endfor %}{{ ' ASSISTANT:' }}",
+                      "", "</s>"),
+    "vicuna": ("vicuna", SYSTEM_OWN + "{% if system is not defined %}{% set system = '" + VICUNA_SYSTEM + "' %}{% endif %}{{ bos_token + system + ' ' }}{% for m in messages %}"
+               "{% if m['role'] == 'user' %}{{ 'USER: ' + m['content'] + ' ' }}{% else %}{{ 'ASSISTANT: ' + m['content'] + eos_token }}{% endif %}{% endfor %}{{ 'ASSISTANT:' }}",
+               "<s>", "</s>"),
+    "zephyr": ("zephyr", "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'system' %}\n"
+               "{{ '<|system|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\n'  + message['content'] + eos_token }}\n{% endif %}\n"
+               "{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}", "<s>", "</s>"),
+    "deepseek-r1": ("deepseek-r1", DEEPSEEK + "{% if add_generation_prompt %}{{'<｜Assistant｜><think>\\n'}}{% endif %}", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
+    "deepseek-r1-first": ("deepseek-r1", DEEPSEEK + "{% if add_generation_prompt %}{{'<｜Assistant｜>'}}{% endif %}", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
+}
+CONVERSATIONS = [
+    (None, ["Hello!"]),
+    ("Be brief.", ["Hello!"]),
+    (None, ["Who wrote Faust?", "Goethe did.", "When?", "In 1808 and 1832.", "Thanks."]),
+    ("  You are terse.\n", ["  two  words \n", " an answer \u00a0", "\u3000más\n\nlines\t", "", "ok"]),
+    (None, ["Think!", "<think>\nhm </think> no\n</think>\n\nSo it is.", "More."]),
+]
+DATE = "05 Aug 2025"
+
+
+def render(template, system, turns, bos, eos):
+    messages = [{"role": "system", "content": system}] if system is not None else []
+    messages += [{"role": "assistant" if i % 2 else "user", "content": text} for i, text in enumerate(turns)]
+    compiled = _compile_jinja_template(template)
+    compiled.globals["strftime_now"] = lambda form: DATE
+    try:
+        return compiled.render(messages=messages, add_generation_prompt=True, bos_token=bos, eos_token=eos)
+    except Exception as failure:  # a template may refuse a system text
+        if system is None:
+            raise failure
+        return None
+
+
+def write(path, templates, tokenizer=None):
+    golden = [{"model": model, "layout": layout, "template": template,
+               "cases": [{"system": system, "turns": turns, "text": render(template, system, turns, bos, eos)} for system, turns in CONVERSATIONS]}
+              for model, (layout, template, bos, eos) in templates.items()]
+    for case in (case for entry in golden if tokenizer and entry["model"] == "smollm2" for case in entry["cases"]):
+        case["ids"] = " ".join(map(str, tokenizer.encode(case["text"], add_special_tokens=False)))
+    path.write_text(json.dumps({"today": DATE, "templates": golden}, ensure_ascii=False, indent=1) + "\n")
+
+
+if len(sys.argv) > 1:
+    tokens = {"llama-2": ("<s>", "</s>"), "llama2": ("<s>", "</s>"), "llama-3": ("<|begin_of_text|>", "<|eot_id|>"), "llama3": ("<|begin_of_text|>", "<|eot_id|>"),
+              "mistral": ("<s>", "</s>"), "vicuna": ("<s>", "</s>"), "zephyr": ("<s>", "</s>"), "tinyllama": ("<s>", "</s>"),
+              "deepseek": ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>")}
+    files = sorted(pathlib.Path(sys.argv[1]).glob("*.jinja"))
+    write(pathlib.Path(sys.argv[1]) / "golden.json", {
+        f.stem: (None, f.read_text(), *next((t for name, t in tokens.items() if name in f.stem), ("", ""))) for f in files})
+here = pathlib.Path(__file__).parent
+smollm2 = AutoTokenizer.from_pretrained(here.parent.parent / "models", gguf_file="SmolLM2-135M-Instruct.Q4_1.gguf")
+assert smollm2.apply_chat_template([{"role": "user", "content": "Hello!"}], add_generation_prompt=True, tokenize=False) == render(
+    TEMPLATES["smollm2"][1], None, ["Hello!"], "", "")
+write(here / "chat" / "golden.json", TEMPLATES, smollm2)

@@ -1,0 +1,258 @@
+"""Make the rest of logits/: what transformers (f32, CPU, eager attention) computes for tiny Llama, Mistral, Qwen2, Qwen3 and
+GPT-NeoX models, from Hugging Face's files and from GGUF files. Run it from anywhere, with torch, transformers, safetensors,
+gguf 0.19.0 and numpy installed:
+
+    python tests/golden/make_families.py [NAME ...]
+
+Beside what make_logits.py says of golden.json and golden.bin:
+- The models of FOLDERS have no weights in the tree, since their widths are those of real models. golden.json has config.json
+  ("config"), the number of shards, and per tensor its name, type, shape and the numbers a, base and e: element i is
+  (base + k) * 2^-e, where k in -a..a is the i-th number of a splitmix64 that starts from the name's FNV-1a hash. At most 8
+  bits: exact in every type. tests/unit/formula_checkpoint.h writes the files.
+- The models of FILES are logits/NAME/model.gguf: written by gguf-py, or random blocks of a type it does not quantize to. The
+  oracle computes with what gguf-py says the blocks are, with rows put back where the converter moved them.
+"""
+import json, pathlib, sys
+import gguf
+import numpy as np
+import torch
+import transformers
+from gguf import GGMLQuantizationType as T
+from make_logits import OUT, ROOT, make, random_cases
+from widen_gguf import restored
+
+COMMON = {"hidden_act": "silu", "num_hidden_layers": 2}
+# config.json as it is written, in the spellings in use; "_": how the files are laid out
+FOLDERS = {
+    "llama576": {
+        "_": {"dtype": "F16", "lengths": [3, 41]}, "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+        "hidden_size": 576, "num_attention_heads": 9, "num_key_value_heads": 3, "intermediate_size": 80, "vocab_size": 131,
+        "rms_norm_eps": 1e-05, "tie_word_embeddings": True, "max_position_embeddings": 256, "rope_theta": 500000.0,
+        "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                         "original_max_position_embeddings": 32}, "eos_token_id": [1, 2]},
+    "llama_biases": {
+        "_": {"dtype": "BF16", "lengths": [2, 37]}, "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+        "hidden_size": 60, "num_attention_heads": 5, "intermediate_size": 75, "vocab_size": 109, "rms_norm_eps": 1e-06,
+        "attention_bias": True, "mlp_bias": True, "tie_word_embeddings": False, "max_position_embeddings": 64, "eos_token_id": 2},
+    "mistral": {
+        "_": {"dtype": "BF16", "lengths": [1, 39], "shards": 2}, "architectures": ["MistralForCausalLM"], "model_type": "mistral",
+        "hidden_size": 90, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 28, "intermediate_size": 130,
+        "vocab_size": 203, "rms_norm_eps": 1e-05, "sliding_window": 64, "tie_word_embeddings": False,
+        "max_position_embeddings": 512, "rope_theta": 1000000.0, "eos_token_id": 2},
+    "qwen2_896": {
+        "_": {"dtype": "F32", "lengths": [4, 40]}, "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2",
+        "hidden_size": 896, "num_attention_heads": 14, "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 157,
+        "rms_norm_eps": 1e-06, "tie_word_embeddings": True, "max_position_embeddings": 128, "use_sliding_window": False,
+        "sliding_window": 16, "max_window_layers": 1, "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0},
+        "eos_token_id": 3},
+    "qwen3": {
+        "_": {"dtype": "F16", "lengths": [3, 44]}, "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3",
+        "hidden_size": 84, "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 32, "intermediate_size": 100,
+        "vocab_size": 211, "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "max_position_embeddings": 160,
+        "rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 4.0}, "eos_token_id": 3},
+}
+# tensor types in turn; a "+" quantizes random numbers with gguf-py, otherwise blocks are random
+FILES = {
+    "gguf_llama": {
+        "_": {"types": ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "F16",
+                        "BF16"], "lengths": [2, 45]},
+        "model_type": "llama", "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 256,
+        "vocab_size": 97, "rms_norm_eps": 1e-05, "tie_word_embeddings": True, "max_position_embeddings": 128,
+        "rope_theta": 10000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                                                "high_freq_factor": 4.0, "original_max_position_embeddings": 32}},
+    "gguf_qwen2": {
+        "_": {"types": ["Q8_0+", "Q5_0+", "Q4_0+", "Q4_1+"], "lengths": [3, 33]},
+        "model_type": "qwen2", "hidden_size": 96, "num_attention_heads": 6, "num_key_value_heads": 2, "intermediate_size": 128,
+        "vocab_size": 113, "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "max_position_embeddings": 64,
+        "rope_theta": 1000000.0},
+    "gguf_qwen3": {
+        "_": {"types": ["F32+", "Q8_0+", "F16+"], "lengths": [5, 31]},
+        "model_type": "qwen3", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 24,
+        "intermediate_size": 96, "vocab_size": 89, "rms_norm_eps": 1e-06, "tie_word_embeddings": True,
+        "max_position_embeddings": 64, "rope_theta": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 2.0}},
+    "gguf_neox": {
+        "_": {"types": ["Q8_0+", "F16+", "Q4_1+"], "lengths": [3, 34]},
+        "model_type": "gpt_neox", "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 128, "vocab_size": 101,
+        "hidden_act": "gelu", "rotary_pct": 0.25, "use_parallel_residual": True, "tie_word_embeddings": False,
+        "layer_norm_eps": 1e-05, "max_position_embeddings": 64},
+}
+
+
+def model_of(spec):
+    config = transformers.AutoConfig.for_model(**{**COMMON, **spec})
+    return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
+
+
+def is_head(name): return name in ("lm_head.weight", "embed_out.weight")
+
+
+def set_weights(model, tensors):
+    left = set(tensors)
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.copy_(torch.from_numpy(tensors[name]))
+            left.discard(name)
+    assert not left, left
+
+
+# ---- weights from a formula ----
+
+def formula(name, shape, a, base, e):
+    seed = np.uint64(0xCBF29CE484222325)
+    with np.errstate(over="ignore"):
+        for byte in name.encode():
+            seed = (seed ^ np.uint64(byte)) * np.uint64(0x100000001B3)
+        z = seed + np.arange(1, int(np.prod(shape)) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    k = (z >> np.uint64(32)) % np.uint64(2 * a + 1)
+    return ((k.astype(np.int64) - a + base) * 2.0 ** -e).astype(np.float32).reshape(shape)
+
+
+def numbers_of(name, shape, tied):
+    """a, base, e: of a scale at which every part of a layer moves the logits, which spread over several units."""
+    if "norm" in name and name.endswith("weight"): return 63, 128, 7
+    if name.endswith("bias"): return 127, 0, 8
+    if "embed_tokens" in name and not tied: return 127, 0, 6
+    size = 3 if is_head(name) or tied and "embed_tokens" in name else 1.5
+    return 127, 0, round(np.log2(73 * shape[1] ** 0.5 / size))
+
+
+def make_folder(seed, name, spec):
+    spec = {**COMMON, **spec}
+    layout = spec.pop("_")
+    model = model_of(spec)
+    tensors, listed = {}, []
+    for key, p in model.named_parameters():
+        how = numbers_of(key, list(p.shape), spec["tie_word_embeddings"])
+        tensors[key] = formula(key, list(p.shape), *how)
+        listed.append([key, layout["dtype"], list(p.shape), *how])
+    set_weights(model, tensors)
+    make(name, model, random_cases(seed, spec["vocab_size"], layout["lengths"]), 24, config=spec,
+         shards=layout.get("shards", 1), tensors=listed)
+
+
+# ---- GGUF ----
+
+# where the f16 factors of a block lie, and the second one's ratio to the first at which the numbers' mean is about 0
+FACTORS = {"Q4_0": ([0], 0), "Q4_1": ([0, 2], -7.5), "Q5_0": ([0], 0), "Q5_1": ([0, 2], -15.5), "Q8_0": ([0], 0), "Q2_K": ([80, 82], 1.5),
+           "Q3_K": ([108], 0), "Q4_K": ([0, 2], 7.5), "Q5_K": ([0, 2], 15.5), "Q6_K": ([208], 0), "IQ4_NL": ([0], 0), "IQ4_XS": ([0], 0)}
+
+
+def random_blocks(rng, kind, rows, cols, deviation):
+    if kind in ("F16", "BF16"):
+        return gguf.quants.quantize((rng.standard_normal((rows, cols)) * deviation).astype(np.float32), T[kind])
+    numbers, size = gguf.GGML_QUANT_SIZES[T[kind]]
+    blocks = rng.integers(0, 256, (rows, cols // numbers, size), dtype=np.uint8)
+    places, ratio = FACTORS[kind]
+    def put(factor):
+        for at, f in zip(places, [factor, factor * ratio]):
+            blocks[:, :, at:at + 2] = np.frombuffer(np.float16(f).tobytes(), np.uint8)
+        return gguf.quants.dequantize(blocks.reshape(rows, -1), T[kind])
+    put(deviation / put(1 / 64).std() / 64)
+    return blocks.reshape(rows, -1)
+
+
+def permuted(weights, heads):
+    """As llama.cpp's converter has queries and keys of architecture llama."""
+    return weights.reshape(heads, 2, weights.shape[0] // heads // 2, *weights.shape[1:]).swapaxes(1, 2).reshape(weights.shape)
+
+
+def parts_apart(qkv, heads):
+    """As the converter has GPT-NeoX's: all queries, all keys, all values."""
+    return qkv.reshape(heads, 3, -1, *qkv.shape[1:]).swapaxes(0, 1).reshape(qkv.shape)
+
+
+def rearranged(spec, name, weights):
+    heads = spec["num_attention_heads"]
+    if "query_key_value" in name: return parts_apart(weights, heads)
+    if spec["model_type"] != "llama" or not ("q_proj" in name or "k_proj" in name): return weights
+    return permuted(weights, spec["num_key_value_heads"] if "k_proj" in name else heads)
+
+
+def write_keys(writer, spec):
+    neox = spec["model_type"] == "gpt_neox"
+    heads, hidden = spec["num_attention_heads"], spec["hidden_size"]
+    writer.add_context_length(spec["max_position_embeddings"])
+    writer.add_embedding_length(hidden)
+    writer.add_block_count(spec["num_hidden_layers"])
+    writer.add_feed_forward_length(spec["intermediate_size"])
+    writer.add_head_count(heads)
+    if neox:
+        writer.add_rope_dimension_count(int(spec["rotary_pct"] * hidden / heads))
+        writer.add_parallel_residual(spec["use_parallel_residual"])
+        writer.add_layer_norm_eps(spec["layer_norm_eps"])
+        return
+    writer.add_head_count_kv(spec["num_key_value_heads"])
+    writer.add_layer_norm_rms_eps(spec["rms_norm_eps"])
+    writer.add_rope_freq_base(spec["rope_theta"])
+    if "head_dim" in spec:
+        writer.add_key_length(spec["head_dim"])
+        writer.add_value_length(spec["head_dim"])
+    scaling = spec.get("rope_scaling")
+    if scaling and scaling["rope_type"] == "linear":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(scaling["factor"])
+
+
+def rope_factors(spec):
+    """As the converter writes them for llama3."""
+    s, dims = spec["rope_scaling"], spec["hidden_size"] // spec["num_attention_heads"]
+    low, high = s["original_max_position_embeddings"] / s["low_freq_factor"], s["original_max_position_embeddings"] / s["high_freq_factor"]
+    factors = []
+    for freq in 1.0 / (spec["rope_theta"] ** (np.arange(0, dims, 2, dtype=np.float32) / dims)):
+        wave = 2 * np.pi / freq
+        if wave < high: factors.append(1)
+        elif wave > low: factors.append(s["factor"])
+        else:
+            smooth = (s["original_max_position_embeddings"] / wave - s["low_freq_factor"]) / (s["high_freq_factor"] - s["low_freq_factor"])
+            factors.append(1 / ((1 - smooth) / s["factor"] + smooth))
+    return np.array(factors, np.float32)
+
+
+def make_file(seed, name, spec):
+    spec = {**COMMON, **spec}
+    layout = spec.pop("_")
+    arch = {"gpt_neox": "gptneox"}.get(spec["model_type"], spec["model_type"])
+    names = gguf.get_tensor_name_map(next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == arch), spec["num_hidden_layers"])
+    rng, model, tensors = np.random.default_rng(seed), model_of(spec), {}
+    (OUT / name).mkdir(exist_ok=True)
+    writer = gguf.GGUFWriter(OUT / name / "model.gguf", arch)
+    write_keys(writer, spec)
+    if spec.get("rope_scaling", {}).get("rope_type") == "llama3": writer.add_tensor("rope_freqs.weight", rope_factors(spec))
+    matrices = 0
+    for key, p in model.named_parameters():
+        where = names.get_name(key, try_suffixes=(".weight", ".bias"))
+        if p.ndim == 1:
+            x = rng.standard_normal(p.shape).astype(np.float32) * (0.2 if "norm" in key else 0.3) + (1 if "norm" in key and key.endswith("weight") else 0)
+            writer.add_tensor(where, rearranged(spec, key, x.astype(np.float32)))
+            tensors[key] = x.astype(np.float32)
+            continue
+        rows, cols = p.shape
+        embedding = "embed" in key and not is_head(key)
+        deviation = 1 if embedding and not spec["tie_word_embeddings"] else (3 if embedding or is_head(key) else 1.5) / cols ** 0.5
+        kind = layout["types"][matrices % len(layout["types"])]
+        matrices += 1
+        if kind.endswith("+"):
+            kind = kind[:-1]
+            x = rearranged(spec, key, (rng.standard_normal((rows, cols)) * deviation).astype(np.float32))
+            data = gguf.quants.quantize(np.ascontiguousarray(x), T[kind])
+        else:
+            data = random_blocks(rng, kind, rows, cols, deviation)
+        writer.add_tensor(where, data, raw_dtype=T[kind])
+        tensors[key] = np.ascontiguousarray(restored(spec["model_type"], key, gguf.quants.dequantize(data, T[kind]), spec["num_attention_heads"], spec.get("num_key_value_heads")))
+    writer.write_header_to_file(), writer.write_kv_data_to_file(), writer.write_tensors_to_file(), writer.close()
+    set_weights(model, tensors)
+    make(name, model, random_cases(seed, spec["vocab_size"], layout["lengths"]), 24,
+         model=str((OUT / name / "model.gguf").relative_to(ROOT)))
+
+
+def main(names):
+    for seed, (name, spec) in enumerate(FOLDERS.items()):
+        if not names or name in names: make_folder(seed, name, spec)
+    for seed, (name, spec) in enumerate(FILES.items()):
+        if not names or name in names: make_file(seed, name, spec)
+
+
+if __name__ == "__main__": main(sys.argv[1:])

@@ -1,0 +1,33 @@
+"""Make types/: blocks of random bytes of every type of weights, and the numbers that the gguf package (0.19.0) says they are.
+Run it from anywhere, with gguf and numpy installed:
+
+    python tests/golden/make_types.py
+
+Each types/NAME.bin holds blocks, then their numbers in f32 (little endian). Scales are finite: no block has a NaN.
+"""
+import pathlib
+import numpy as np
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType as T, quants
+
+OUT = pathlib.Path(__file__).resolve().parent / "types"
+# where the f16 numbers of a block lie
+SCALES = {T.F16: [0], T.BF16: [], T.Q4_0: [0], T.Q4_1: [0, 2], T.Q5_0: [0], T.Q5_1: [0, 2], T.Q8_0: [0], T.Q2_K: [80, 82],
+          T.Q3_K: [108], T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208], T.IQ4_NL: [0], T.IQ4_XS: [0]}
+NUMBERS = 2048
+
+
+def main():
+    OUT.mkdir(exist_ok=True)
+    rng = np.random.default_rng(0)
+    for kind, scales in SCALES.items():
+        numbers, size = GGML_QUANT_SIZES[kind]
+        blocks = rng.integers(0, 256, (NUMBERS // numbers, size), dtype=np.uint8)
+        for at in scales:
+            blocks[:, at + 1] &= 0xBF  # the highest bit of the exponent: far from infinity
+        if kind == T.BF16: blocks[:, 1] &= 0xBF
+        values = np.ascontiguousarray(quants.dequantize(blocks, kind), "<f4").reshape(-1)
+        assert values.size == NUMBERS and np.isfinite(values).all()
+        (OUT / f"{kind.name}.bin").write_bytes(blocks.tobytes() + values.tobytes())
+
+
+main()

@@ -1,0 +1,62 @@
+"""A GGUF file as the transformers model (f32, CPU, eager attention) that it was converted from, its blocks widened by gguf-py:
+the oracle of check_checkpoint.py. Llama, Qwen2, Qwen3 and GPT-NeoX."""
+import gguf
+import numpy as np
+import torch
+import transformers
+
+
+def put_back(weights, heads):
+    """llama.cpp's converter zips the halves of every head of architecture llama's queries and keys."""
+    return weights.reshape(heads, weights.shape[0] // heads // 2, 2, *weights.shape[1:]).swapaxes(1, 2).reshape(weights.shape)
+
+
+def parts_together(qkv, heads):
+    """And it takes GPT-NeoX's queries, keys and values apart."""
+    return qkv.reshape(3, heads, -1, *qkv.shape[1:]).swapaxes(0, 1).reshape(qkv.shape)
+
+
+def restored(model_type, name, weights, heads, kv_heads):
+    if "query_key_value" in name: return parts_together(weights, heads)
+    if model_type != "llama" or not ("q_proj" in name or "k_proj" in name): return weights
+    return put_back(weights, kv_heads if "k_proj" in name else heads)
+
+
+def config_of(key):
+    arch = key("general.architecture")
+    def own(name, default=None): return key(f"{arch}.{name}", default)
+    spec = {"hidden_size": own("embedding_length"), "num_hidden_layers": own("block_count"), "intermediate_size": own("feed_forward_length"),
+            "num_attention_heads": own("attention.head_count"), "max_position_embeddings": own("context_length")}
+    if arch == "gptneox":
+        heads = spec["hidden_size"] // spec["num_attention_heads"]
+        return "gpt_neox", {**spec, "rotary_pct": own("rope.dimension_count") / heads, "layer_norm_eps": own("attention.layer_norm_epsilon"),
+                            "use_parallel_residual": own("use_parallel_residual", True), "hidden_act": "gelu"}
+    spec |= {"num_key_value_heads": own("attention.head_count_kv", spec["num_attention_heads"]), "rope_theta": own("rope.freq_base", 10000.0),
+             "rms_norm_eps": own("attention.layer_norm_rms_epsilon"), "hidden_act": "silu", "use_sliding_window": False}
+    if own("attention.key_length"): spec["head_dim"] = own("attention.key_length")
+    if own("rope.scaling.type", "none") == "linear": spec["rope_scaling"] = {"rope_type": "linear", "factor": own("rope.scaling.factor")}
+    return arch, spec
+
+
+@torch.no_grad()
+def widened(path):
+    reader = gguf.GGUFReader(path)
+    def key(name, default=None):
+        field = reader.get_field(name)
+        return field.contents() if field else default
+    model_type, spec = config_of(key)
+    tensors = {t.name: t for t in reader.tensors}
+    spec["vocab_size"] = int(tensors["token_embd.weight"].shape[1])
+    spec["tie_word_embeddings"] = "output.weight" not in tensors
+    config = transformers.AutoConfig.for_model(model_type, **spec)
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
+    arch = next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == key("general.architecture"))
+    names = gguf.get_tensor_name_map(arch, spec["num_hidden_layers"])
+    for name, p in model.named_parameters():
+        t = tensors.pop(names.get_name(name, try_suffixes=(".weight", ".bias")))
+        x = restored(model_type, name, gguf.quants.dequantize(t.data, t.tensor_type), spec["num_attention_heads"], spec.get("num_key_value_heads"))
+        p.copy_(torch.from_numpy(np.ascontiguousarray(x, np.float32).reshape(p.shape)))
+    factors = tensors.pop("rope_freqs.weight", None)
+    if factors is not None: model.model.rotary_emb.inv_freq /= torch.from_numpy(np.array(factors.data))
+    assert not tensors, f"tensors that no one has asked for: {sorted(tensors)}"
+    return model

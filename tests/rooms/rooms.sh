@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# A made-up family, weight type and CPU formats join a copy of the tree by a file each and a line in a list each; the copy is
+# built and tries them.   rooms.sh DTRUN SOURCE_DIR
+. "$(dirname "$0")/../cli/helpers.sh"
+rooms=$source_dir/tests/rooms
+
+# line FILE PATTERN TEXT: puts the text behind the one line that ends with the pattern, which must be there
+line() {
+  [ "$(grep -cE "$2\$" "$1")" = 1 ] || fail "$1: no line, or several, ending in '$2'"
+  sed -i -E "s/($2)\$/\1 $3/" "$1"
+}
+
+it_takes_what_is_new_by_a_file_and_a_line_each() {
+  cp -r "$source_dir"/{CMakeLists.txt,runtime,lua} . || exit 1
+  cp "$rooms/toy.c" "$rooms/types_toy.c" runtime/model
+  cp "$rooms/product_toy.c" runtime/cpu
+  line runtime/model/families.c '^#define FAMILIES\(F\) .*' 'F(toy)'
+  line runtime/model/types.h 'T\(IQ4_XS, .*\)' 'T(TOY, toy, 99, 16, 20)'
+  line runtime/cpu/format.h '^#define CPU_FILE_FORMATS\(F\) .*' 'F(toy)'
+  line runtime/cpu/format.h '^#define CPU_ROUNDED_FORMATS\(F\) .*' 'F(rows8)'
+  cat >>CMakeLists.txt <<CMAKE
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+add_executable(rooms $rooms/rooms.c)
+target_include_directories(rooms PRIVATE $source_dir/tests/unit)
+target_link_libraries(rooms PRIVATE dtrun_runtime PkgConfig::CMOCKA)
+CMAKE
+  cmake -S . -B build -DBUILD_TESTING=OFF -DKERNEL_OPTIMIZATION=-O1 >log 2>&1 &&
+    cmake --build build --target rooms -j 2 >>log 2>&1 || { tail -30 log; fail 'the copy does not build'; }
+  ! grep -q 'warning:' log || fail "$(grep 'warning:' log | head -5)"
+  build/rooms 2>&1 || fail 'the made-up ones do not work'
+}
+
+run_tests

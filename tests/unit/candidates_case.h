@@ -1,0 +1,83 @@
+/* What a draft pass says of the next token, with the noise of draw.h and without, against the definition in double. */
+#ifndef CANDIDATES_CASE_H
+#define CANDIDATES_CASE_H
+
+#include "draw_definition.h"
+#include "rig.h"
+
+enum { CANDIDATES_ROWS = 9, CANDIDATES = 32 };
+
+typedef struct {
+  int32_t id[CANDIDATES_ROWS][CANDIDATES];
+  float logp[CANDIDATES_ROWS][CANDIDATES], own[CANDIDATES_ROWS][CANDIDATES];
+  float confidence[CANDIDATES_ROWS], entropy[CANDIDATES_ROWS];
+} candidates;
+
+static void near_definition(const char *what, double is, double should, double error) {
+  if (!(fabs(is - should) < error)) fail_msg("%s: %.9g, not %.9g", what, is, should);
+}
+
+/* Row i, of ids 0..vocab-1 with these logits, in a sequence that samples so. */
+static void check_candidates(const candidates *c, int i, const float *logits, int vocab, const dt_sampling *s,
+                             double error) {
+  double *score = malloc(sizeof *score * (size_t)vocab), sum = 0, own_sum = 0, entropy = 0, largest = -INFINITY;
+  for (int v = 0; v < vocab; v++) {
+    double logit = (double)logits[v];
+    score[v] = s->temp > 0 ? logit / (double)s->temp + definition_noise(s->seed, 0, v) : logit;
+    sum += exp(score[v]), own_sum += exp(logit);
+    largest = score[v] > largest ? score[v] : largest;
+  }
+  for (int v = 0; v < vocab; v++) entropy -= exp(score[v]) / sum * (score[v] - log(sum));
+  near_definition("confidence", (double)c->confidence[i], exp(largest) / sum, error);
+  near_definition("entropy", (double)c->entropy[i], entropy, error);
+  for (int k = 0; k < CANDIDATES; k++) {
+    int id = c->id[i][k], larger = 0; /* exactly k ids come before it */
+    for (int v = 0; v < vocab; v++) larger += score[v] > score[id] || (score[v] == score[id] && v < id);
+    assert_int_equal(larger, k);
+    near_definition("log-probability", (double)c->logp[i][k], score[id] - log(sum), error);
+    near_definition("log-probability without noise", (double)c->own[i][k], (double)logits[id] - log(own_sum), error);
+  }
+  free(score);
+}
+
+/* The first rows of `l`, one of each sequence at position 0, with the noise and without; `noisy` gets what was said with
+ * it. Only the first ids take part. */
+static void candidates_are_those_of_the_definition(rig *r, row_list *l, int vocab, double error, candidates *noisy) {
+  int32_t index[CANDIDATES_ROWS];
+  dt_sampling sampling[CANDIDATES_ROWS];
+  candidates quiet;
+  int moved = 0;
+  float *logits = rig_run(r, l, true);
+  dt_rows rows = rows_of(l);
+  for (int i = 0; i < CANDIDATES_ROWS; i++)
+    index[i] = i, sampling[i] = (dt_sampling){(uint64_t)i, 0.5f * (float)(i % 4), 1, 0.1f, 1};
+  for (int pass = 0; pass < 2; pass++) {
+    candidates *c = pass ? &quiet : noisy;
+    dt_out out = {.want = DT_WANT_TOPK,
+                  .n = CANDIDATES_ROWS,
+                  .row = index,
+                  .k = CANDIDATES,
+                  .vocab = vocab,
+                  .sampling = pass ? NULL : sampling,
+                  .top_id = &c->id[0][0],
+                  .top_logp = &c->logp[0][0],
+                  .top_own = &c->own[0][0],
+                  .confidence = c->confidence,
+                  .entropy = c->entropy};
+    ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+  }
+  for (int i = 0; i < CANDIDATES_ROWS; i++) {
+    const float *row = logits + (size_t)i * (size_t)r->vocab;
+    check_candidates(noisy, i, row, vocab, &sampling[i], error);
+    check_candidates(&quiet, i, row, vocab, &(dt_sampling){0}, error);
+    assert_memory_equal(quiet.own[i], quiet.logp[i], sizeof quiet.own[i]);
+    for (int k = 0; k < CANDIDATES; k++) moved += noisy->id[i][k] != quiet.id[i][k];
+    if (sampling[i].temp > 0) continue;
+    assert_memory_equal(noisy->id[i], quiet.id[i], sizeof quiet.id[i]);
+    assert_memory_equal(noisy->logp[i], quiet.logp[i], sizeof quiet.logp[i]);
+  }
+  assert_true(moved > CANDIDATES_ROWS * CANDIDATES / 2);
+  free(logits);
+}
+
+#endif

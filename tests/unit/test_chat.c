@@ -1,0 +1,138 @@
+/* Conversations against what Hugging Face transformers writes (tests/golden/make_chat.py). With a file as argument: against
+ * that one instead, whose templates need not be known. */
+#include "unit.h"
+
+#include "text/chat.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *golden_path = SOURCE_DIR "/tests/golden/chat/golden.json";
+static bool published;
+
+static cJSON *read_golden(void) {
+  FILE *f = fopen(golden_path, "rb");
+  assert_non_null(f);
+  static char text[1 << 22];
+  size_t n = fread(text, 1, sizeof text - 1, f);
+  fclose(f);
+  text[n] = '\0';
+  cJSON *golden = cJSON_Parse(text);
+  assert_non_null(golden);
+  return golden;
+}
+
+static const char *string(const cJSON *object, const char *key) {
+  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+static dt_message message(const char *text) { return (dt_message){text, strlen(text)}; }
+
+static void check_case(const dt_chat *chat, const char *model, const cJSON *c, const char *today) {
+  dt_message turns[8], system = {0};
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(c, "turns"), *turn;
+  int n = 0;
+  cJSON_ArrayForEach(turn, list) turns[n++] = message(cJSON_GetStringValue(turn));
+  const char *system_text = string(c, "system"), *expected = string(c, "text");
+  if (system_text) system = message(system_text);
+  char *text;
+  size_t len;
+  if (!expected) {
+    fails(dt_chat_text(chat, &system, turns, n, today, &text, &len, &err), DT_EINPUT, "takes no system text");
+    return;
+  }
+  ok(dt_chat_text(chat, system_text ? &system : NULL, turns, n, today, &text, &len, &err));
+  if (strcmp(text, expected) != 0)
+    fail_msg("%s, %d turns, system %s:\n[%s]\nexpected\n[%s]", model, n, system_text ? "given" : "none", text,
+             expected);
+  assert_int_equal(len, strlen(expected));
+  free(text);
+}
+
+static void conversations_are_what_transformers_writes(void **state) {
+  (void)state;
+  cJSON *golden = read_golden(), *t;
+  const char *today = string(golden, "today");
+  int templates = 0;
+  cJSON_ArrayForEach(t, cJSON_GetObjectItemCaseSensitive(golden, "templates")) {
+    dt_chat *chat;
+    dt_error err;
+    const char *model = string(t, "model"), *layout = string(t, "layout");
+    if (dt_chat_open(NULL, string(t, "template"), &chat, &err)) {
+      if (!published) fail_msg("%s: %s", model, err.message);
+      printf("not known: %s\n", model);
+      continue;
+    }
+    if (published) printf("%s: %s\n", model, dt_chat_name(chat));
+    if (layout) assert_string_equal(dt_chat_name(chat), layout);
+    const cJSON *c;
+    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(t, "cases")) check_case(chat, model, c, today);
+    dt_chat_close(chat);
+    templates++;
+  }
+  assert_true(templates >= (published ? 1 : 20));
+  cJSON_Delete(golden);
+}
+
+/* What the layout `name` writes of one turn, with nobody's system text. */
+static void says(const char *name, const char *expected) {
+  dt_chat *chat;
+  char *text;
+  size_t len;
+  ok(dt_chat_open(name, NULL, &chat, &err));
+  dt_message turn = message("hi");
+  ok(dt_chat_text(chat, NULL, &turn, 1, NULL, &text, &len, &err));
+  assert_string_equal(text, expected);
+  free(text);
+  dt_chat_close(chat);
+}
+
+static void a_layout_can_be_named(void **state) {
+  (void)state;
+  says("chatml", "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
+  says("llama3", "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|>"
+                 "<|start_header_id|>assistant<|end_header_id|>\n\n");
+  says("mistral", "<s>[INST] hi [/INST]");
+  says("zephyr", "<|user|>\nhi</s>\n<|assistant|>\n");
+  says("deepseek-r1", "<｜begin▁of▁sentence｜><｜User｜>hi<｜Assistant｜><think>\n");
+}
+
+static void a_message_is_bytes(void **state) {
+  (void)state;
+  dt_chat *chat;
+  char *text;
+  size_t len;
+  ok(dt_chat_open("llama2", NULL, &chat, &err));
+  dt_message turn = {" \0\xff\xa0 ", 5}; /* bytes that are no white space, nor UTF-8, stay */
+  ok(dt_chat_text(chat, NULL, &turn, 1, NULL, &text, &len, &err));
+  assert_int_equal(len, strlen("<s>[INST] ") + 3 + strlen(" [/INST]"));
+  assert_memory_equal(text, "<s>[INST] \0\xff\xa0 [/INST]", len);
+  assert_string_equal(dt_chat_end(chat), "</s>");
+  free(text);
+  dt_chat_close(chat);
+}
+
+static void what_is_not_known_is_refused(void **state) {
+  (void)state;
+  dt_chat *chat;
+  fails(dt_chat_open("alpaca", NULL, &chat, &err), DT_EINPUT,
+        "no chat template 'alpaca': chatml, llama2, llama3.1, llama3, ");
+  const char *const templates[] = {"", "{{ '<start_of_turn>' + role }}", "<|im_start|>user<|im_sep|>",
+                                   "{{ '[INST] ' }}"};
+  for (int i = 0; i < 4; i++)
+    fails(dt_chat_open(NULL, templates[i], &chat, &err), DT_EINPUT,
+          "none that is known: give --template NAME (chatml, ");
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) golden_path = argv[1], published = true;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(conversations_are_what_transformers_writes),
+      cmocka_unit_test(a_layout_can_be_named),
+      cmocka_unit_test(a_message_is_bytes),
+      cmocka_unit_test(what_is_not_known_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/* A sequence that goes on with a longer prompt gives what one that starts with that prompt gives, whatever it did before. */
+#include "unit.h"
+
+#include "dtrun.h"
+
+#include <stdlib.h>
+
+enum { CONTEXT = 400 };
+
+static dt_pair *scripted(void) {
+  dt_pair *pair;
+  ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 50, .context = CONTEXT, .draft_context = 250, .eos = -1}, &pair,
+                       &err));
+  return pair;
+}
+
+static dt_pair *bundled(void) {
+  dt_pair *pair;
+  dt_pair_options options = {.target = SOURCE_DIR "/models/mini-target", .draft = SOURCE_DIR "/models/mini-draft"};
+  ok(dt_pair_open(&options, &pair, &err));
+  return pair;
+}
+
+static dt_session *session(dt_pair *pair, bool draft) {
+  dt_session *s;
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = CONTEXT, .use_draft = draft}, &s, &err));
+  return s;
+}
+
+/* One iteration of at most `depth` guesses in a chain of two branches; some end before their commit. */
+static void iterate(dt_session *s, uint64_t *seed, int depth) {
+  int seq = 0, first = 0, last;
+  dt_verdict v;
+  dt_committed c;
+  ok(dt_rollback(s, 0, &err));
+  for (int i = 0; i < depth && first >= 0; i++) {
+    ok(dt_draft_step(s, &(dt_node_ref){.node = first}, 1, &err));
+    ok(tree_branch(dt_seq_tree(s, 0), first, 2, &first, &last, &err));
+    if (last < first) break;
+  }
+  if (random_next(seed) % 9 == 0) return;
+  ok(dt_verify_tree(s, &seq, 1, &v, &err));
+  if (random_next(seed) % 9 == 0) return;
+  ok(dt_commit(s, &seq, 1, random_next(seed) % 5 ? 0 : DT_COMMIT_REBUILD, &c, &err));
+}
+
+static void run(dt_session *s, uint64_t *seed, int iterations, int deepest) {
+  while (iterations-- && dt_seq_finish(s, 0) == DT_RUNNING)
+    iterate(s, seed, (int)(random_next(seed) % (uint32_t)(deepest + 1)));
+}
+
+/* What plain decoding gives of the prompt: n tokens in all, malloc'd. */
+static int32_t *plain(dt_pair *pair, const int32_t *prompt, int n_prompt, const dt_seq_options *options, int *n) {
+  dt_session *s = session(pair, false);
+  uint64_t seed = 0;
+  ok(dt_seq_start(s, 0, prompt, n_prompt, options, &err));
+  while (dt_seq_finish(s, 0) == DT_RUNNING) iterate(s, &seed, 0);
+  *n = dt_seq_length(s, 0);
+  int32_t *tokens = malloc((size_t)*n * sizeof *tokens);
+  memcpy(tokens, dt_seq_tokens(s, 0), (size_t)*n * sizeof *tokens);
+  dt_session_close(s);
+  return tokens;
+}
+
+/* Turns of one conversation: part of the text so far, and a few tokens more. */
+static void converse(dt_pair *pair, bool draft, uint64_t seed, int turns, int vocab) {
+  int32_t prompt[CONTEXT] = {3, 1, 4, 1, 5};
+  int n = 5, deepest = draft ? 5 : 0;
+  dt_session *s = session(pair, draft);
+  for (int turn = 0; turn < turns; turn++) {
+    dt_seq_options options = {
+        .max_tokens = 30, .ignore_eos = true, .sampling = {.seed = seed, .temp = random_next(&seed) % 2 ? 0.8f : 0}};
+    int length = turn ? dt_seq_length(s, 0) : 0, expected = 0;
+    if (turn) { /* it keeps what is left of the old text, but for the last token, which never had a row */
+      n = 1 + (int)(random_next(&seed) % (uint32_t)length);
+      memcpy(prompt, dt_seq_tokens(s, 0), (size_t)n * sizeof *prompt);
+      expected = n < length ? n : length - 1;
+      int more = 1 + (int)(random_next(&seed) % 20);
+      for (int i = 0; i < more; i++) prompt[n++] = (int32_t)(random_next(&seed) % (uint32_t)vocab);
+    }
+    ok(dt_seq_continue(s, 0, prompt, n, &options, &err));
+    dt_stats st;
+    dt_seq_stats(s, 0, &st);
+    assert_int_equal(st.prompt_tokens, n);
+    assert_in_range(st.kept_tokens, expected, n - 1); /* more where a random token is the one that stood there */
+    if (turn % 3 == 2) {                              /* some are left in the middle */
+      run(s, &seed, 3, deepest);
+      continue;
+    }
+    while (dt_seq_finish(s, 0) == DT_RUNNING) run(s, &seed, 1, deepest);
+    int n_want;
+    int32_t *want = plain(pair, prompt, n, &options, &n_want);
+    assert_int_equal(dt_seq_length(s, 0), n_want);
+    assert_memory_equal(dt_seq_tokens(s, 0), want, (size_t)n_want * sizeof *want);
+    free(want);
+  }
+  dt_session_close(s);
+}
+
+static void it_gives_what_one_run_on_the_whole_text_gives(void **state) {
+  (void)state;
+  dt_pair *pair = scripted();
+  for (uint64_t seed = 1; seed <= 60; seed++) converse(pair, seed % 4 != 0, seed, 8, 50);
+  dt_pair_close(pair);
+  pair = bundled();
+  for (uint64_t seed = 1; seed <= 4; seed++) converse(pair, seed % 4 != 0, seed, 5, 4096);
+  dt_pair_close(pair);
+}
+
+static void a_prompt_that_does_not_fit_leaves_the_sequence_as_it_was(void **state) {
+  (void)state;
+  static const int32_t prompt[CONTEXT] = {3, 1, 4};
+  dt_seq_options options = {.max_tokens = 9};
+  uint64_t seed = 5;
+  int n;
+  dt_pair *pair = scripted();
+  int32_t *want = plain(pair, prompt, 3, &options, &n);
+  dt_session *s = session(pair, true);
+  ok(dt_seq_continue(s, 0, prompt, 3, &options, &err));
+  run(s, &seed, 2, 5);
+  fails(dt_seq_continue(s, 0, prompt, CONTEXT, &options, &err), DT_ECONTEXT, "the prompt has 400 tokens");
+  fails(dt_seq_continue(s, 0, prompt, 0, &options, &err), DT_EINPUT, "the prompt is empty");
+  fails(dt_seq_continue(s, 1, prompt, 3, &options, &err), DT_ESTATE, "no sequence 1");
+  while (dt_seq_finish(s, 0) == DT_RUNNING) run(s, &seed, 1, 5);
+  assert_memory_equal(dt_seq_tokens(s, 0), want, (size_t)n * sizeof *want);
+  ok(dt_seq_continue(s, 0, prompt, CONTEXT - 1, &options, &err));
+  free(want);
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(it_gives_what_one_run_on_the_whole_text_gives),
+      cmocka_unit_test(a_prompt_that_does_not_fit_leaves_the_sequence_as_it_was),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

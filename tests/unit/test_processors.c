@@ -1,0 +1,112 @@
+/* How many threads are the default: what a control group's files say is read from a folder of the test's own. */
+#include "processors.h"
+#include "temp_files.h"
+#include "unit.h"
+
+#include <math.h>
+#include <sched.h>
+#include <sys/stat.h>
+
+/* A file of the fake machine, with the folders above it. */
+static void put(const char *root, const char *name, const char *text) {
+  char path[512];
+  snprintf(path, sizeof path, "%s", root);
+  for (const char *end = strchr(name, '/'); end; end = strchr(end + 1, '/')) {
+    snprintf(path, sizeof path, "%s/%.*s", root, (int)(end - name), name);
+    mkdir(path, 0700);
+  }
+  temp_write(root, name, text, strlen(text));
+}
+
+static double quota_with(const char *const *files) {
+  char *root = temp_folder();
+  for (; *files; files += 2) put(root, files[0], files[1]);
+  double quota = processors_quota(root);
+  temp_remove(root);
+  return quota;
+}
+#define QUOTA(...) quota_with((const char *const[]){__VA_ARGS__, NULL})
+
+static void without_groups_there_is_no_quota(void **state) {
+  (void)state;
+  assert_true(isinf(QUOTA("proc/stat", "")));
+  assert_true(isinf(QUOTA("proc/self/cgroup", "0::/\n")));
+  assert_true(isinf(QUOTA("proc/self/cgroup", "0::/a\n", "sys/fs/cgroup/a/cpu.max", "max 100000\n")));
+  assert_true(isinf(QUOTA("proc/self/cgroup", "2:cpu:/\n", "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n",
+                          "sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")));
+}
+
+static void version_2_has_one_file(void **state) {
+  (void)state;
+  assert_float_equal(QUOTA("proc/self/cgroup", "0::/a\n", "sys/fs/cgroup/a/cpu.max", "150000 100000\n"), 1.5, 0);
+}
+
+static void version_1_has_two(void **state) {
+  (void)state;
+  assert_float_equal(QUOTA("proc/self/cgroup", "5:cpuset:/\n4:cpuacct,cpu:/a/b\n0::/\n",
+                           "sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "300000\n",
+                           "sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n"),
+                     3, 0);
+}
+
+static void the_least_of_the_groups_above_holds(void **state) {
+  (void)state;
+  assert_float_equal(QUOTA("proc/self/cgroup", "0::/a/b/c\n", "sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n",
+                           "sys/fs/cgroup/a/b/cpu.max", "400000 100000\n", "sys/fs/cgroup/a/cpu.max",
+                           "200000 100000\n"),
+                     2, 0);
+}
+
+static void a_path_from_outside_a_container_means_its_root(void **state) {
+  (void)state;
+  assert_float_equal(QUOTA("proc/self/cgroup", "3:cpu:/docker/0123\n", "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n",
+                           "sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+                     0.5, 0);
+}
+
+/* With a quota of so many processors. */
+static void counts_are(const char *max, int usable, int cores) {
+  char *root = temp_folder();
+  put(root, "proc/self/cgroup", "0::/\n");
+  put(root, "sys/fs/cgroup/cpu.max", max);
+  assert_int_equal(processors_usable(root), usable);
+  assert_int_equal(processors_cores(root), cores);
+  temp_remove(root);
+}
+
+static void threads_are_those_of_the_mask_within_the_quota(void **state) {
+  (void)state;
+  cpu_set_t set;
+  assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+  int n = CPU_COUNT(&set);
+  counts_are("max 100000", n, n); /* cores without numbers are cores of their own */
+  counts_are("149000 100000", 1, 1);
+  counts_are("10000 100000", 1, 1);
+  counts_are("150000 100000", n < 2 ? n : 2, n < 2 ? n : 2);
+}
+
+static void processors_of_one_core_count_once(void **state) {
+  (void)state;
+  char *root = temp_folder(), name[128];
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    snprintf(name, sizeof name, "sys/devices/system/cpu/cpu%d/topology/core_id", cpu);
+    put(root, name, "7\n");
+    snprintf(name, sizeof name, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
+    put(root, name, "0\n");
+  }
+  assert_int_equal(processors_cores(root), 1);
+  temp_remove(root);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(without_groups_there_is_no_quota),
+      cmocka_unit_test(version_2_has_one_file),
+      cmocka_unit_test(version_1_has_two),
+      cmocka_unit_test(the_least_of_the_groups_above_holds),
+      cmocka_unit_test(a_path_from_outside_a_container_means_its_root),
+      cmocka_unit_test(threads_are_those_of_the_mask_within_the_quota),
+      cmocka_unit_test(processors_of_one_core_count_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,81 @@
+/* Views of weights, and what an upload says of a file that shrinks while it is read. */
+#include "backends.h"
+#include "model/model.h"
+#include "temp_files.h"
+#include "unit.h"
+
+#include <unistd.h>
+
+/* Rows first..first+count-1 of a view of bytes 0, 1, 2, .. with two bytes a row are those of the source's rows listed. */
+static void reads(dt_matrix m, int first, int count, const int *rows) {
+  uint8_t bytes[256], got[64];
+  for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)i;
+  dt_source source = source_of_memory("bytes", bytes, sizeof bytes);
+  m.source = &source, m.dtype = DT_F16, m.cols = 1;
+  ok(dt_read_rows(&m, first, count, got, &err));
+  for (int i = 0; i < count; i++) {
+    assert_int_equal(got[2 * i], m.offset + 2 * (uint64_t)rows[i]);
+    assert_int_equal(got[2 * i + 1], m.offset + 2 * (uint64_t)rows[i] + 1);
+  }
+}
+
+static void rows_of_a_view_are_found_where_its_order_says(void **state) {
+  (void)state;
+  reads((dt_matrix){.rows = 8, .group = 8, .stride = 8}, 0, 8, (const int[]){0, 1, 2, 3, 4, 5, 6, 7});
+  reads((dt_matrix){.rows = 8, .group = 8, .stride = 8, .offset = 7}, 3, 2, (const int[]){3, 4});
+  /* q of GPT-NeoX: two heads of four rows, k and v between them */
+  reads((dt_matrix){.rows = 8, .group = 4, .stride = 12}, 0, 8, (const int[]){0, 1, 2, 3, 12, 13, 14, 15});
+  reads((dt_matrix){.rows = 8, .group = 4, .stride = 12}, 2, 4, (const int[]){2, 3, 12, 13});
+  /* q of a llama in GGUF: row h D + p D/2 + j lies at h D + 2 j + p */
+  reads((dt_matrix){.rows = 12, .group = 6, .stride = 6, .zipped = true}, 0, 12,
+        (const int[]){0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11});
+  reads((dt_matrix){.rows = 12, .group = 6, .stride = 6, .zipped = true}, 5, 3, (const int[]){5, 6, 8});
+}
+
+static void a_view_may_end_where_its_source_does_and_not_behind(void **state) {
+  (void)state;
+  uint16_t numbers[6] = {0}, got[6];
+  dt_source source = source_of_memory("six numbers", numbers, sizeof numbers);
+  dt_matrix m = {&source, 0, DT_F16, 2, 3, 2, 2, false};
+  ok(dt_read_rows(&m, 0, 2, got, &err));
+  m.offset = 1;
+  fails(dt_read_rows(&m, 0, 2, got, &err), DT_EINPUT,
+        "six numbers: found 12 bytes, expected at least 13: it was cut short while it was read");
+}
+
+/* By one byte, or so much that it is another matrix that lacks its rows. */
+static void a_file_cut_short_before_its_upload_is_an_error_and_leaves_nothing(void **state) {
+  (void)state;
+  char *folder = temp_folder(), command[1024], path[256];
+  snprintf(command, sizeof command, "cp '" SOURCE_DIR "/models/mini-draft/'* '%s'", folder);
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  for (int part = 0; part < 16; part++) {
+    assert_int_equal(system(command), 0);
+    model *m;
+    ok(model_open(folder, &m, &err));
+    const char *variant;
+    const dt_backend_ops *ops = backend_find("cpu", &variant, NULL);
+    dt_backend_options options = {.threads = 2};
+    dt_backend *backend;
+    dt_weights *weights = NULL;
+    ok(ops->open(&options, &backend, &err));
+    off_t size = (off_t)model_desc(m)->embed.source->size;
+    assert_int_equal(truncate(path, part ? size * part / 16 : size - 1), 0);
+    fails(ops->upload(backend, model_desc(m), NULL, &weights, &err), DT_EINPUT, "it was cut short while it was read");
+    assert_null(weights);
+    dt_memory left = ops->memory(backend);
+    assert_int_equal(left.weights + left.scratch, 0);
+    ops->close(backend);
+    model_close(m);
+  }
+  temp_remove(folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_of_a_view_are_found_where_its_order_says),
+      cmocka_unit_test(a_view_may_end_where_its_source_does_and_not_behind),
+      cmocka_unit_test(a_file_cut_short_before_its_upload_is_an_error_and_leaves_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
