@@ -58,9 +58,12 @@ static void logits(enqueuer *q, addend added) {
   p.n = &q->c->rows[0].header->wanted;
   must(q, multiply_store(q->stream, w->unembed.format, p, store{w->logits, 0, w->shape.vocab}, q->shape.wanted));
   if (q->shape.want == DT_WANT_LOGITS) return;
-  reduction r = {q->c->rows[0], q->shape.want == DT_WANT_TOPK, w->shape.vocab, w->logits, w->parts, w->best, q->c->results};
+  reduction r = {q->c->rows[0], q->shape.want == DT_WANT_TOPK, false, w->shape.vocab, w->logits, w->parts, w->best, q->c->results};
   must(q, reduce_logits(q->stream, r, q->shape.wanted));
   if (q->shape.filtered) must(q, draw_filtered(q->stream, r, q->shape.wanted));
+  if (q->shape.want != DT_WANT_BOTH) return;
+  r.top = r.quiet = true;
+  must(q, reduce_logits(q->stream, r, q->shape.wanted));
 }
 
 static void enqueue(enqueuer *q) {
@@ -115,12 +118,17 @@ static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out 
   switch (out->want) {
   case DT_WANT_NOTHING: break;
   case DT_WANT_ARGMAX: memcpy(out->argmax + from, r.argmax, (size_t)n * sizeof(int32_t)); break;
+  case DT_WANT_BOTH:
   case DT_WANT_TOPK:
     for (int i = 0; i < n; i++) {
       size_t at = (size_t)(from + i) * (size_t)out->k;
       memcpy(out->top_id + at, r.top_id + i * CHECK_TOP, (size_t)out->k * sizeof(int32_t));
       memcpy(out->top_logp + at, r.top_logp + i * CHECK_TOP, (size_t)out->k * sizeof(float));
       if (out->top_own) memcpy(out->top_own + at, r.top_own + i * CHECK_TOP, (size_t)out->k * sizeof(float));
+    }
+    if (out->want == DT_WANT_BOTH) {
+      memcpy(out->argmax + from, r.argmax, (size_t)n * sizeof(int32_t));
+      break;
     }
     memcpy(out->confidence + from, r.confidence, (size_t)n * sizeof(float));
     memcpy(out->entropy + from, r.entropy, (size_t)n * sizeof(float));
@@ -147,11 +155,12 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
     dt_sampling sampling = out->sampling ? out->sampling[rows->sequence[row]] : dt_sampling{};
     staged.wanted[results] = row - *first;
     staged.sampling[results] = sampling;
-    filtered |= out->want == DT_WANT_ARGMAX && draw_is_filtered(&sampling);
+    filtered |= (out->want == DT_WANT_ARGMAX || out->want == DT_WANT_BOTH) && draw_is_filtered(&sampling);
   }
   pass_header *header = staged.header;
   header->wanted = results;
   if (out && out->want == DT_WANT_TOPK) header->top_k = out->k, header->top_vocab = out->vocab;
+  if (out && out->want == DT_WANT_BOTH) header->top_k = out->k, header->top_vocab = w->shape.vocab;
   pass_shape shape = {bucket(n), 8, bucket(results), results ? out->want : DT_WANT_NOTHING, filtered};
   while (shape.units < header->units) shape.units *= 2;
 

@@ -41,7 +41,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
     nan |= logit[i] != logit[i];
     own_largest = fmaxf(own_largest, logit[i]);
   }
-  if (s.temp > 0.0f && (a.top || !draw_is_filtered(&s))) add_noise(s, position, counter, score);
+  if (s.temp > 0.0f && !a.quiet && (a.top || !draw_is_filtered(&s))) add_noise(s, position, counter, score);
   uint64_t mine = 0;
   for (int i = 0; i < SHARING; i++) {
     uint64_t k = first + 16 * i < ids ? key_of(score[i], first + 16 * i) : 0;

@@ -6,7 +6,8 @@
 
 struct reduction {
   pass_rows rows;
-  bool top; /* candidates and the softmax; else the argmax over all ids */
+  bool top;   /* candidates and the softmax; else the argmax over all ids */
+  bool quiet; /* of the logits, whoever samples */
   int vocab;
   const float *logits; /* [ROWS][vocab] */
   logit_part *parts;   /* [ROWS][blocks of ids] */

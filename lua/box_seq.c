@@ -44,6 +44,33 @@ static void set_number(lua_State *L, int table, const char *key, double value) {
   lua_rawset(L, table);
 }
 
+/* (out, node, i) -> token, logp; nil: there are fewer. Upvalue 1: the sequence. */
+static int out_candidates(lua_State *L) {
+  static const char who[] = "out:candidates";
+  const dtl_run *run = ((run_handle *)lua_touserdata(L, lua_upvalueindex(1)))->run;
+  box_look(L);
+  if (!lua_istable(L, 1)) luaL_error(L, "%s: not called as a method of out", who);
+  if (!run) luaL_error(L, "%s: the sequence of this out has ended", who);
+  if (!run->candidates) luaL_error(L, "%s: this policy did not declare uses = {target = k}", who);
+  lua_Integer node = run_integer(L, 2, who, "node"), i = run_integer(L, 3, who, "i");
+  if (node < 0 || node >= run->tree->nodes)
+    luaL_error(L, "%s: node: there is no node %I (the tree has 0..%d)", who, (LUAI_UACINT)node, run->tree->nodes - 1);
+  if (i < 1 || i > run->candidates)
+    luaL_error(L, "%s: i = %I is out of range: 1..%d, as uses.target says", who, (LUAI_UACINT)i, run->candidates);
+  const int32_t *token;
+  const float *logp;
+  dt_error err;
+  int n = dt_seq_candidates(run->session, run->seq, (int)node, &token, &logp, &err);
+  if (n < 0) return run_fail(L, &err, who);
+  if (i > n) {
+    lua_pushnil(L);
+    return 1;
+  }
+  lua_pushinteger(L, token[i - 1]);
+  lua_pushnumber(L, (lua_Number)logp[i - 1]);
+  return 2;
+}
+
 void box_seq_verified(lua_State *L, int seq, const dtl_run *run) {
   seq = lua_absindex(L, seq);
   lua_getiuservalue(L, seq, OUT);
@@ -148,7 +175,10 @@ static const luaL_Reg methods[] = {{"length", seq_length},
 void box_seq_push(lua_State *L, dtl_run *run) {
   box_tree_push(L, run); /* tree, tree's methods */
   run->seq_handle = run_push_handle(L, run_seq_kind, run, PATH);
-  lua_createtable(L, 0, 8);
+  lua_createtable(L, 0, 9);
+  lua_pushvalue(L, -2);
+  lua_pushcclosure(L, out_candidates, 1);
+  lua_setfield(L, -2, "candidates");
   lua_setiuservalue(L, -2, OUT);
   lua_createtable(L, 8, 0);
   lua_setiuservalue(L, -2, PATH);

@@ -137,10 +137,12 @@ bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, con
                     .result = result,
                     .run = calloc(1, sizeof *g->run)};
   g->options.sampling.seed += (uint64_t)prompt;
+  g->options.candidates = policy->info.candidates;
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   if (!g->run) return out_of_memory(err);
   g->run->uses_draft = policy->info.uses_draft;
+  g->run->candidates = policy->info.candidates;
   if (request->on_origin && !(g->origin = malloc((size_t)info.target.context))) return out_of_memory(err);
   return fill_head(g, policy, &info, err);
 }

@@ -76,7 +76,8 @@ typedef struct {
   const char *name, *doc, *path; /* path: the file it came from, or its name */
   uint64_t source;               /* a hash of its text */
   bool uses_draft, uses_costs;
-  bool batch; /* of scope "batch": one object serves all sequences of a batch */
+  int candidates; /* of the target's after every verified row */
+  bool batch;     /* of scope "batch": one object serves all sequences of a batch */
   const dtl_param *params;
   int n_params;
   const char *const *presets;

@@ -157,7 +157,9 @@ static int take_object(lua_State *L) {
   info->uses_costs = lua_toboolean(L, -1);
   lua_getfield(L, -3, "batch");
   info->batch = lua_toboolean(L, -1);
-  lua_pop(L, 3);
+  lua_getfield(L, -4, "target");
+  info->candidates = (int)lua_tointeger(L, -1);
+  lua_pop(L, 4);
   info->presets = field_texts(L, policy, "presets", &info->n_presets);
   dtl_param *params = field_array(L, policy, "params", sizeof *params, &info->n_params);
   info->params = params;

@@ -21,6 +21,7 @@ typedef struct dtl_run {
   int id;  /* how Lua counts it: which of the policy object's sequences it is, from 1 */
   dt_tree *tree;
   bool uses_draft, lockstep;
+  int candidates; /* of the target's after every verified row, that it asked for */
   run_phase phase;
   run_pass awaits;                       /* what a call that waits waits for */
   int rollbacks;                         /* of this step */

@@ -13,15 +13,7 @@ int accept_path(dt_tree *t, const int32_t *choice, int32_t *path, int32_t *bonus
     }
     if (child < 0) break;
     path[n++] = u = child;
-    int low = 0, high = t->n_kept - 1; /* the verified row of u: kept_node is ascending */
-    while (low < high) {
-      int middle = (low + high) / 2;
-      if (t->kept_node[middle] < u)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    next = choice[low + 1];
+    next = choice[tree_row(t, u)];
   }
   if (next < 0 && n > 0) next = t->token[path[--n]];
   *bonus = next;

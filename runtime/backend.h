@@ -39,6 +39,7 @@ typedef enum {
   DT_WANT_NOTHING, /* only write the cache */
   DT_WANT_ARGMAX,  /* argmax */
   DT_WANT_TOPK,    /* top_id, top_logp, top_own, confidence, entropy */
+  DT_WANT_BOTH,    /* argmax; and of the logits, whoever samples, top_id and top_logp over all ids */
   DT_WANT_LOGITS   /* logits */
 } dt_want;
 
@@ -51,7 +52,7 @@ typedef struct {
   const int32_t *row;          /* [n] indexes into dt_rows, ascending */
   const dt_sampling *sampling; /* [the cache's sequences], or NULL: nobody samples. TOPK looks at seed and temp only */
   int32_t *argmax;   /* [n] lowest id of the largest score among the allowed ids; -1 if any logit of the row is NaN */
-  int k;             /* TOPK: candidates per row, at most 32 */
+  int k;             /* TOPK, BOTH: candidates per row, at most 32 */
   int vocab;         /* TOPK: only ids 0..vocab-1 take part, in the softmax too */
   int32_t *top_id;   /* [n][k] by falling score, ties by lower id; -1 where there are no more, or if a logit is NaN */
   float *top_logp;   /* [n][k] log-probability: of the softmax of the scores */

@@ -35,10 +35,10 @@ static dt_status check_out(const dt_rows *rows, const dt_out *out, dt_limits lim
     if (out->row[j] < 0 || out->row[j] >= rows->n || (j && out->row[j] <= out->row[j - 1]))
       return dt_fail(err, DT_EINPUT, "forward: result %d is of row %d, expected rising rows below %d", j, out->row[j],
                      rows->n);
-  if (out->want != DT_WANT_TOPK) return DT_OK;
+  if (out->want != DT_WANT_TOPK && out->want != DT_WANT_BOTH) return DT_OK;
   if (out->k < 1 || out->k > CHECK_TOP)
     return dt_fail(err, DT_EINPUT, "forward: %d candidates, 1 to %d are possible", out->k, CHECK_TOP);
-  if (out->vocab < 1 || out->vocab > limits.vocab)
+  if (out->want == DT_WANT_TOPK && (out->vocab < 1 || out->vocab > limits.vocab))
     return dt_fail(err, DT_EINPUT, "forward: candidates among %d ids, the model has %d", out->vocab, limits.vocab);
   return DT_OK;
 }

@@ -145,11 +145,14 @@ typedef struct {
   int n_stop;
   dt_sampling sampling; /* zeros: the likeliest token */
   bool uncoupled;       /* drafting does not know the noise that the target's tokens are drawn with: see tree_draft */
+  int candidates;       /* what dt_seq_candidates tells of each verified row: 0..DT_TARGET_CANDIDATES */
 } dt_seq_options;
+
+#define DT_TARGET_CANDIDATES 8
 
 /* Starts sequence `seq` (0..sequences-1), whatever it did before, and runs the prompt pass: rows 0..n-2 in each model.
  * DT_EINPUT: no tokens, an id past the target's vocabulary (its padding is in it; what a draft model lacks, it reads as id 0)
- * or a sampling parameter out of range; DT_ECONTEXT: the prompt leaves no room for one token. Where the prompt is longer
+ * or another option out of range; DT_ECONTEXT: the prompt leaves no room for one token. Where the prompt is longer
  * than the draft model's context nothing can be drafted, and that model is not run. */
 dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                        dt_error *err);
@@ -209,6 +212,13 @@ typedef struct {
  * committed, the others are verified. DT_ESTATE: a finished or verified tree, one of more than DT_TREE_VERIFY nodes, a
  * sequence named twice. */
 dt_status dt_verify_tree(dt_session *session, const int *seqs, int n, dt_verdict *verdicts, dt_error *err);
+
+/* What the target itself said after a verified node or the root, accepted or not, from the verify pass to the next tree: its
+ * likeliest tokens by falling log-probability, of the logits at temperature 1 whether tokens are sampled or not. *token and
+ * *logp are the session's; returns how many: those that the sequence's options asked for or all there are, and 0 for a row
+ * with a NaN. DT_ESTATE, as -1: the tree is not verified, the node was not. */
+int dt_seq_candidates(const dt_session *session, int seq, int node, const int32_t **token, const float **logp,
+                      dt_error *err);
 
 #define DT_COMMIT_REBUILD 1u /* run root and accepted tokens through the target again instead of moving their rows */
 

@@ -75,14 +75,36 @@ static void add_tree(dt_session *s, int seq) {
   }
 }
 
+/* Each sequence gets what it asked for of its rows, which lie together. */
+static void take_candidates(dt_session *s, const dt_rows *rows, int k) {
+  for (int i = 0, row = 0; i < rows->n; i++, row++) {
+    if (i > 0 && rows->sequence[i] != rows->sequence[i - 1]) row = 0;
+    const sequence *q = &s->seq[rows->sequence[i]];
+    size_t from = (size_t)i * (size_t)k, to = (size_t)row * DT_TARGET_CANDIDATES, n = (size_t)q->candidates;
+    if (!n) continue;
+    memcpy(q->candidate + to, s->candidate + from, n * sizeof *q->candidate);
+    memcpy(q->candidate_logp + to, s->candidate_logp + from, n * sizeof *q->candidate_logp);
+  }
+}
+
 /* Runs the rows that are together: the target's tokens after them go to *choice, which moves behind them. */
 static dt_status run_verify(dt_session *s, int32_t **choice, dt_error *err) {
   dt_rows rows = pass_rows(&s->rows);
-  for (int i = 0; i < rows.n; i++) s->wanted[i] = i;
-  dt_out out = {.want = DT_WANT_ARGMAX, .n = rows.n, .row = s->wanted, .sampling = s->sampling, .argmax = *choice};
+  int k = 0;
+  for (int i = 0; i < rows.n; i++) s->wanted[i] = i, k = max(k, s->seq[rows.sequence[i]].candidates);
+  dt_out out = {.want = k ? DT_WANT_BOTH : DT_WANT_ARGMAX,
+                .n = rows.n,
+                .row = s->wanted,
+                .sampling = s->sampling,
+                .argmax = *choice,
+                .k = k,
+                .top_id = s->candidate,
+                .top_logp = s->candidate_logp};
   *choice += rows.n;
   pass_begin(&s->rows, s->rows.path_stride);
-  return s->pair->ops->forward(s->pair->target, s->target, &rows, &out, err);
+  dt_status status = s->pair->ops->forward(s->pair->target, s->target, &rows, &out, err);
+  if (!status && k) take_candidates(s, &rows, k);
+  return status;
 }
 
 static int deepest_kept(const dt_tree *t) {
@@ -135,6 +157,24 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
     for (int d = 1; d <= v->depth; d++) q->stats.verified_at[d]++;
   }
   return status;
+}
+
+int dt_seq_candidates(const dt_session *s, int seq, int node, const int32_t **token, const float **logp,
+                      dt_error *err) {
+  dt_status status = session_check(s, seq, err);
+  if (status) return -1;
+  const sequence *q = &s->seq[seq];
+  status = tree_check(q->tree, node, "candidates", err);
+  if (!status && q->tree->phase < TREE_VERIFIED)
+    status = dt_fail(err, DT_ESTATE, "candidates: the tree is not verified yet");
+  if (!status && !q->tree->kept[node])
+    status = dt_fail(err, DT_ESTATE, "candidates: node %d was not verified: keep left it out", node);
+  if (status) return -1;
+  size_t at = (size_t)tree_row(q->tree, node) * DT_TARGET_CANDIDATES;
+  *token = q->candidate + at, *logp = q->candidate_logp + at;
+  int n = 0;
+  while (n < q->candidates && (*token)[n] >= 0) n++;
+  return n;
 }
 
 /* ---- commit ------------------------------------------------------------------------------------------------------------ */

@@ -31,7 +31,12 @@ static dt_status open_rows(dt_session *s, dt_error *err) {
 /* As a sequence is when its session opens. */
 static void reset_sequence(sequence *q) {
   text_free(&q->text);
-  *q = (sequence){.tokens = q->tokens, .text_end = q->text_end, .tree = q->tree, .slot = q->slot};
+  *q = (sequence){.tokens = q->tokens,
+                  .text_end = q->text_end,
+                  .tree = q->tree,
+                  .slot = q->slot,
+                  .candidate = q->candidate,
+                  .candidate_logp = q->candidate_logp};
 }
 
 /* The pair's idle session if it can serve as what is asked for; else it is freed, before more memory is taken. */
@@ -138,12 +143,13 @@ void session_free(dt_session *s) {
     sequence *q = &s->seq[i];
     tree_close(q->tree);
     text_free(&q->text);
-    free(q->tokens), free(q->text_end), free(q->slot);
+    free(q->tokens), free(q->text_end), free(q->slot), free(q->candidate), free(q->candidate_logp);
   }
   if (s->target) s->pair->ops->free_cache(s->target);
   if (s->held) s->held->ops->close(s->held);
   pass_close(&s->rows);
   free(s->seq), free(s->text), free(s->sampling), free(s->draft_sampling), free(s->wanted), free(s->choice);
+  free(s->candidate), free(s->candidate_logp);
   free(s);
 }
 
@@ -191,13 +197,26 @@ static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt
   for (int i = 0; i < n; i++)
     if (prompt[i] < 0 || prompt[i] >= vocab)
       return dt_fail(err, DT_EINPUT, "prompt token %d is %d: out of range 0..%d", i + 1, prompt[i], vocab - 1);
+  if (o->candidates < 0 || o->candidates > DT_TARGET_CANDIDATES)
+    return dt_fail(err, DT_EINPUT, "candidates: %d is out of range: 0..%d", o->candidates, DT_TARGET_CANDIDATES);
   return check_sampling(&o->sampling, err);
+}
+
+/* Room for `rows` rows' candidates, unless it is there. */
+static bool room_for_candidates(int32_t **id, float **logp, int rows) {
+  size_t n = (size_t)rows * DT_TARGET_CANDIDATES;
+  if (!*id) *id = malloc(n * sizeof **id);
+  if (!*logp) *logp = malloc(n * sizeof **logp);
+  return *id && *logp;
 }
 
 /* Everything of a start but the rows. */
 static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
   sequence *q = &s->seq[seq];
   text_stream text;
+  if (o->candidates > 0 && !(room_for_candidates(&s->candidate, &s->candidate_logp, s->rows.capacity) &&
+                             room_for_candidates(&q->candidate, &q->candidate_logp, 1 + DT_TREE_VERIFY)))
+    return dt_fail_memory(err, "the candidates of a pass", (size_t)s->rows.capacity * DT_TARGET_CANDIDATES * 8);
   dt_status status = text_init(&text, o->stop, o->n_stop, err);
   if (status) return status;
   text_free(&q->text);
@@ -211,6 +230,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   q->limit = bounded ? n + o->max_tokens : s->context;
   q->at_limit = bounded ? DT_FINISH_LENGTH : DT_FINISH_CONTEXT;
   q->ignore_eos = o->ignore_eos;
+  q->candidates = o->candidates;
   s->sampling[seq] = s->draft_sampling[seq] = o->sampling;
   if (o->uncoupled) s->draft_sampling[seq].temp = 0;
   q->stats = (dt_stats){.prompt_tokens = n};

@@ -24,6 +24,9 @@ typedef struct {
   int32_t path[DT_TREE_VERIFY]; /* accepted nodes */
   int accepted;
   int32_t bonus;
+  int candidates;        /* asked for of every verified row */
+  int32_t *candidate;    /* [1 + DT_TREE_VERIFY][DT_TARGET_CANDIDATES], by verified row; NULL: never asked for */
+  float *candidate_logp; /* the same */
   text_stream text;
   size_t *text_end; /* [context] the text's length after each generated token */
   dt_stats stats;
@@ -43,6 +46,8 @@ struct dt_session {
   pass rows;                              /* the target's */
   int32_t *wanted;                        /* [rows.capacity] */
   int32_t *choice;                        /* [sequences * (1 + DT_TREE_VERIFY)] the target's tokens */
+  int32_t *candidate;                     /* [rows.capacity][DT_TARGET_CANDIDATES] of a pass; NULL: never asked for */
+  float *candidate_logp;                  /* the same */
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
 };
 

@@ -145,6 +145,18 @@ int tree_child(const dt_tree *t, int u, int32_t token) {
   return -1;
 }
 
+int tree_row(const dt_tree *t, int u) {
+  int low = 0, high = t->n_kept; /* kept_node is ascending */
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (t->kept_node[middle] < u)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return u ? low + 1 : 0;
+}
+
 static bool has_room_below(const dt_tree *t, int u) { return tree_room(t) > 0 && t->depth[u] < t->max_depth; }
 
 dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err) {

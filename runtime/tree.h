@@ -117,6 +117,9 @@ const tree_draft *tree_draft_of(const dt_tree *t, int u);
 /* The child of u that carries token, or -1. */
 int tree_child(const dt_tree *t, int u, int32_t token);
 
+/* Which row of the verify pass is that of u, a kept node or the root, which is row 0. */
+int tree_row(const dt_tree *t, int u);
+
 /* Fails with DT_ESTATE unless u is a node. `what` names the argument in the message. */
 dt_status tree_check(const dt_tree *t, int u, const char *what, dt_error *err);
 

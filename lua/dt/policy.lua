@@ -13,7 +13,8 @@ local policy = {}
 local specs = {} -- policy -> what it was defined with
 
 local KEYS = { name = true, doc = true, scope = true, uses = true, params = true, presets = true, check = true }
-local USES = { draft = true, costs = true }
+local USES = { draft = "boolean", costs = "boolean", target = "integer" }
+local MOST_CANDIDATES = 8 -- of a verified row: DT_TARGET_CANDIDATES
 local MOST_BYTES = 32 * 1024 -- of names, docs, presets and allowed values: the host copies them
 local TAKEN = { init = true, draft = true, observe = true, step = true, costs = true } -- not free for parameters
 
@@ -71,12 +72,18 @@ function policy.define(t)
     error(format('%s: scope is "%s", not "sequence" or "batch"', what, scope), 2)
   end
   spec.batch = scope == "batch"
-  spec.uses = { draft = true, costs = false }
+  spec.uses = { draft = true, costs = false, target = 0 }
   if t.uses ~= nil then
     if type(t.uses) ~= "table" then error(what .. ": uses is not a table", 2) end
     params.check_keys(t.uses, USES, what .. ": uses", 2)
     for key, value in next, t.uses do
-      if type(value) ~= "boolean" then error(format("%s: uses.%s is not true or false", what, key), 2) end
+      if USES[key] == "boolean" and type(value) ~= "boolean" then
+        error(format("%s: uses.%s is not true or false", what, key), 2)
+      end
+      local whole = type(value) == "number" and tointeger(value)
+      if USES[key] == "integer" and not (whole and whole >= 1 and whole <= MOST_CANDIDATES) then
+        error(format("%s: uses.%s is not an integer of 1..%d", what, key, MOST_CANDIDATES), 2)
+      end
       spec.uses[key] = value
     end
   end
@@ -232,7 +239,7 @@ function host.open(P, preset, settings)
     end
   end
   local description = { name = spec.name, doc = spec.doc, draft = spec.uses.draft, costs = spec.uses.costs,
-                        batch = spec.batch, presets = preset_names(spec) }
+                        target = tointeger(spec.uses.target), batch = spec.batch, presets = preset_names(spec) }
   description.params = {}
   for i, p in ipairs(spec.params) do
     description.params[i] = params.describe(p, values[p.name])

@@ -62,7 +62,7 @@ struct dt_weights {
   float *angles; /* [2][CPU_ROWS][rotary_dims] cosines, then sines of the rows' positions; of two chunks in turn */
   float *cat;    /* [CPU_ROWS][ldcat] attention output, then the MLP's inner row */
   float *sums;   /* [threads][CPU_ROWS][CPU_LOGIT_BLOCK] */
-  cpu_top *top;  /* [threads][CPU_ROWS] */
+  cpu_top *top;  /* [threads][CPU_ROWS][2] by the scores, and by the logits */
   float *parts;  /* [CPU_ROWS][2][3][ldparts] of the softmax of the scores, and of that of the logits */
   size_t ldparts;
   float *heads; /* [threads][CPU_ATTENTION_ROWS][dim] attention output with padded heads */

@@ -22,11 +22,17 @@ static const dt_sampling *sampling_of(const cpu_chunk *c, int j) {
 
 /* Not every id is allowed: which are, all logits must tell. */
 static bool is_filtered(const cpu_chunk *c, const dt_sampling *s) {
-  return s && c->p->out->want == DT_WANT_ARGMAX && draw_is_filtered(s);
+  dt_want want = c->p->out->want;
+  return s && (want == DT_WANT_ARGMAX || want == DT_WANT_BOTH) && draw_is_filtered(s);
+}
+
+/* A thread's list of ids by that. */
+static cpu_top *list_of(const dt_weights *w, int thread, int row, softmax_kind kind) {
+  return w->top + ((size_t)thread * CPU_ROWS + (size_t)row) * 2 + kind;
 }
 
 /* The logits of ids from.. of the j-th wanted row, in parts or as they are. */
-static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int count, cpu_top *top) {
+static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int count) {
   const dt_weights *w = c->p->w;
   const dt_out *out = c->p->out;
   const cpu_kernels *k = w->backend->kernels;
@@ -35,16 +41,21 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
     float *all = out->want == DT_WANT_LOGITS ? out->logits + (size_t)(c->wanted + j) * (size_t)w->shape.vocab
                                              : w->logits + (size_t)j * w->ldlogits;
     memcpy(all + from, logits, (size_t)count * sizeof *logits);
-    return;
   }
+  cpu_softmax_parts own = parts_of(w, j, OF_LOGITS);
+  if (out->want == DT_WANT_BOTH) {
+    k->softmax_part(logits, count, &own, from / CPU_LOGIT_BLOCK);
+    k->rank(logits, logits, from, count, out->k, list_of(w, c->me->thread, j, OF_LOGITS));
+  }
+  if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s)) return;
   float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
   if (s) k->add_noise(s, c->p->rows->position[out->row[c->wanted + j]], from, count, logits, noisy);
   if (out->want == DT_WANT_TOPK) {
-    cpu_softmax_parts parts = parts_of(w, j, OF_SCORES), own = parts_of(w, j, OF_LOGITS);
+    cpu_softmax_parts parts = parts_of(w, j, OF_SCORES);
     k->softmax_part(scores, count, &parts, from / CPU_LOGIT_BLOCK);
     if (s && out->top_own) k->softmax_part(logits, count, &own, from / CPU_LOGIT_BLOCK);
   }
-  k->rank(scores, logits, from, count, out->want == DT_WANT_TOPK ? out->k : 1, top);
+  k->rank(scores, logits, from, count, out->want == DT_WANT_TOPK ? out->k : 1, list_of(w, c->me->thread, j, OF_SCORES));
 }
 
 /* The final norm of the wanted rows, and their logits, reduced block by block. */
@@ -62,8 +73,10 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
             w->shape.norm_eps, x);
     if (f->prepare) f->prepare(x, w->shape.hidden, cpu_prepared_row(w, 0, j));
   }
-  cpu_top *top = w->top + (size_t)c->me->thread * CPU_ROWS;
-  for (int j = 0; j < n; j++) top[j].count = 0, top[j].nan = false;
+  for (int i = 0; i < 2 * n; i++) {
+    cpu_top *top = list_of(w, c->me->thread, i / 2, i % 2);
+    top->count = 0, top->nan = false;
+  }
   cpu_wait(c->me);
 
   const char *rows = f->prepare ? cpu_prepared_row(w, 0, 0) : (const char *)w->normed;
@@ -75,7 +88,7 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
     for (int panel = 0; panel < panels; panel += CPU_GROUP)
       f->multiply(&w->unembed, from / CPU_PANEL + panel, panels - panel < CPU_GROUP ? panels - panel : CPU_GROUP, rows,
                   step, n, c->sums + panel * CPU_PANEL, CPU_LOGIT_BLOCK);
-    for (int j = 0; j < n; j++) reduce_block(c, j, c->sums + (size_t)j * CPU_LOGIT_BLOCK, from, count, &top[j]);
+    for (int j = 0; j < n; j++) reduce_block(c, j, c->sums + (size_t)j * CPU_LOGIT_BLOCK, from, count);
   }
 }
 
@@ -90,12 +103,11 @@ static double natural_log(double x) {
 }
 
 /* The k ids of the largest scores of a row over all threads' lists. */
-static void merge_tops(const cpu_chunk *c, int row, int k, cpu_top *merged) {
-  const cpu_top *lists = c->p->w->top + row;
+static void merge_tops(const cpu_chunk *c, int row, softmax_kind kind, int k, cpu_top *merged) {
   int threads = c->me->threads;
   merged->count = 0, merged->nan = false;
   for (int t = 0; t < threads; t++) { /* ids rise with the thread: among equals, whoever is in stays ahead */
-    const cpu_top *list = lists + (size_t)t * CPU_ROWS;
+    const cpu_top *list = list_of(c->p->w, t, row, kind);
     merged->nan |= list->nan;
     for (int i = 0; i < list->count; i++) {
       int at = merged->count < k ? merged->count : k - 1;
@@ -147,15 +159,22 @@ static void write_each(const cpu_chunk *c, int ids) {
   for (int j = first; j < last; j++) {
     size_t result = (size_t)(c->wanted + j);
     const dt_sampling *s = sampling_of(c, j);
+    cpu_top top;
+    if (out->want == DT_WANT_BOTH) {
+      merge_tops(c, j, OF_LOGITS, out->k, &top);
+      softmax own = sum_up(c, j, OF_LOGITS, ids, top.nan);
+      write_candidates(out, result, &top, &own, &own);
+      out->argmax[result] = top.nan || top.count == 0 ? -1 : top.id[0];
+      if (!s) continue;
+    }
     if (is_filtered(c, s)) {
       out->argmax[result] =
           w->backend->kernels->draw(s, c->p->rows->position[out->row[result]], w->logits + (size_t)j * w->ldlogits,
                                     w->shape.vocab, w->weight + (size_t)c->me->thread * w->ldlogits);
       continue;
     }
-    cpu_top top;
-    merge_tops(c, j, out->want == DT_WANT_TOPK ? out->k : 1, &top);
-    if (out->want == DT_WANT_ARGMAX) {
+    merge_tops(c, j, OF_SCORES, out->want == DT_WANT_TOPK ? out->k : 1, &top);
+    if (out->want != DT_WANT_TOPK) {
       out->argmax[result] = top.nan || top.count == 0 ? -1 : top.id[0];
       continue;
     }

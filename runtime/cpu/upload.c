@@ -159,7 +159,7 @@ static void build_scratch(dt_weights *w) {
   w->cat = cpu_take(a, CPU_ROWS * w->ldcat * sizeof(float));
   w->heads = cpu_take(a, threads * CPU_ATTENTION_ROWS * (size_t)w->dim * sizeof(float));
   w->sums = cpu_take(a, threads * CPU_ROWS * CPU_LOGIT_BLOCK * sizeof(float));
-  w->top = cpu_take(a, threads * CPU_ROWS * sizeof(cpu_top));
+  w->top = cpu_take(a, threads * CPU_ROWS * 2 * sizeof(cpu_top));
   w->parts = cpu_take(a, CPU_ROWS * 2 * 3 * w->ldparts * sizeof(float));
   w->angles = cpu_take(a, 2 * CPU_ROWS * (size_t)s->rotary_dims * sizeof(float));
   w->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * w->prepared_bytes);

@@ -246,20 +246,21 @@ static double log_sum_exp(const dt_weights *w, int n) {
 /* The candidates after row j: by p, or by the scores of who draws, and then the softmax is theirs. */
 static void rank(const dt_weights *w, const dt_sampling *s, int position, const dt_out *out, int j) {
   const float *p = w->p;
-  for (int32_t id = 0; id < out->vocab; id++) w->order[id] = (ranked){s ? noisy(p[id], s, position, id) : p[id], id};
-  qsort(w->order, (size_t)out->vocab, sizeof *w->order, compare);
-  double log_sum = s ? log_sum_exp(w, out->vocab) : 0, entropy = 0;
-  for (int i = 0; i < out->vocab; i++) {
+  int vocab = out->want == DT_WANT_BOTH ? w->vocab : out->vocab;
+  for (int32_t id = 0; id < vocab; id++) w->order[id] = (ranked){s ? noisy(p[id], s, position, id) : p[id], id};
+  qsort(w->order, (size_t)vocab, sizeof *w->order, compare);
+  double log_sum = s ? log_sum_exp(w, vocab) : 0, entropy = 0;
+  for (int i = 0; i < vocab; i++) {
     int32_t id = w->order[i].id;
     double probability = s ? exp((double)w->order[i].x - log_sum) : (double)p[id];
-    if (i == 0) out->confidence[j] = (float)probability;
+    if (i == 0 && out->confidence) out->confidence[j] = (float)probability;
     if (probability > 0) entropy -= probability * log(probability);
     if (i >= out->k) continue;
     out->top_id[j * out->k + i] = id;
     out->top_logp[j * out->k + i] = s ? (float)((double)w->order[i].x - log_sum) : logf(p[id]);
     if (out->top_own) out->top_own[j * out->k + i] = logf(p[id]);
   }
-  out->entropy[j] = (float)entropy;
+  if (out->entropy) out->entropy[j] = (float)entropy;
 }
 
 static void answer(const dt_weights *w, const dt_rows *r, const dt_out *out, int j) {
@@ -269,16 +270,17 @@ static void answer(const dt_weights *w, const dt_rows *r, const dt_out *out, int
   if (s && !(s->temp > 0)) s = NULL;
   bool nan = false;
   for (int id = 0; id < vocab; id++) nan |= isnan(p[id]);
-  if (out->want == DT_WANT_ARGMAX) out->argmax[j] = nan ? -1 : s ? draw(w, s, position) : likeliest(p, vocab);
+  if (out->want == DT_WANT_ARGMAX || out->want == DT_WANT_BOTH)
+    out->argmax[j] = nan ? -1 : s ? draw(w, s, position) : likeliest(p, vocab);
   if (out->want == DT_WANT_LOGITS)
     for (int id = 0; id < vocab; id++) out->logits[(size_t)j * (size_t)vocab + (size_t)id] = logf(p[id]);
-  if (out->want != DT_WANT_TOPK) return;
+  if (out->want != DT_WANT_TOPK && out->want != DT_WANT_BOTH) return;
   for (int k = 0; k < out->k; k++) {
     out->top_id[j * out->k + k] = -1, out->top_logp[j * out->k + k] = 0;
     if (out->top_own) out->top_own[j * out->k + k] = 0;
   }
-  out->confidence[j] = out->entropy[j] = 0;
-  if (!nan) rank(w, s, position, out, j);
+  if (out->confidence) out->confidence[j] = out->entropy[j] = 0;
+  if (!nan) rank(w, out->want == DT_WANT_BOTH ? NULL : s, position, out, j);
 }
 
 static dt_status fake_forward(dt_weights *w, dt_cache *c, const dt_rows *r, const dt_out *out, dt_error *err) {

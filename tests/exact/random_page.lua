@@ -65,7 +65,7 @@ local function closed(t)
   return list
 end
 local P = policy.define {
-  name = "page", scope = "%s", uses = { draft = %s, costs = %s }, presets = { two = { K = 2 } },
+  name = "page", scope = "%s", uses = { draft = %s, costs = %s%s }, presets = { two = { K = 2 } },
   params = { { "K", 3, min = 1, max = 9, doc = "a number" }, { "rebuild", %s } },
 }]]
 
@@ -93,6 +93,7 @@ local CALLS = {
   function(b) return ("t:%s(%s)"):format(pick(READS), node(b)) end,
   function(b) return ("t:candidate(%s, %s)"):format(node(b), integer(b)) end,
   function(b) return ("policy.expand(t, %s, %s, %s)"):format(list(b), integer(b), integer(b)) end,
+  function(b) return ("if kept.out then kept.out:candidates(%s, %s) end"):format(node(b), integer(b)) end,
   function(b) return ("t.seq:token(%s)"):format(argument({ "1", "t.seq:length()" }, b)) end,
   function() return "local _ = t:size() + t:room() + t:depth_room() + t.seq:length() + t.seq:left() + t.seq.id" end,
   function(b) return ("t.%s(%s, %s)"):format(pick(READS), pick { "t.seq", "kept.tree", "nil", "t" }, node(b)) end,
@@ -157,6 +158,10 @@ end
 
 local function add_observe(lines, batch)
   add(lines, batch and "function P:observe(b, outs) local t, out = b[1], outs[1]" or "function P:observe(t, out)")
+  add(lines, "kept.out = out")
+  if chance(0.5) then
+    lines[#lines + 1] = guarded("for u = 0, t:size() do out:candidates(u, 1) end t:add(0, (out:candidates(0, 1)))")
+  end
   for _ = 1, math.random(4) do lines[#lines + 1] = guarded(pick(CALLS)(0.1)) end
   add(lines, "kept.sum = out.drafted + out.depth + out.accepted + #out.path + out.committed end")
 end
@@ -180,7 +185,8 @@ end
 return function(seed, vocab)
   math.randomseed(seed)
   local batch, lines = chance(0.2), {}
-  add(lines, HEAD, vocab, batch and "batch" or "sequence", chance(0.85), chance(0.1), chance(0.2))
+  add(lines, HEAD, vocab, batch and "batch" or "sequence", chance(0.85), chance(0.1),
+    chance(0.5) and ", target = " .. math.random(8) or "", chance(0.2))
   add_growth(lines, "grow")
   add_growth(lines, "other")
   add_draft(lines, batch)

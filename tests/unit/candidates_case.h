@@ -1,4 +1,5 @@
-/* What a draft pass says of the next token, with the noise of draw.h and without, against the definition in double. */
+/* What a pass says of the next token, with the noise of draw.h and without, against the definition in double; and that a
+ * pass that wants both says what two would. */
 #ifndef CANDIDATES_CASE_H
 #define CANDIDATES_CASE_H
 
@@ -78,6 +79,49 @@ static void candidates_are_those_of_the_definition(rig *r, row_list *l, int voca
   }
   assert_true(moved > CANDIDATES_ROWS * CANDIDATES / 2);
   free(logits);
+}
+
+/* The same rows: who wants both has the argmax and, of all ids, the candidates without noise, in the first k of 1, 8, 32; in
+ * rows that are filtered, that are not, and that do not sample. */
+static void both_are_the_argmax_and_the_quiet_candidates(rig *r, row_list *l, int vocab) {
+  int32_t index[CANDIDATES_ROWS], argmax[CANDIDATES_ROWS], expected[CANDIDATES_ROWS];
+  dt_sampling sampling[CANDIDATES_ROWS];
+  candidates quiet, both;
+  dt_rows rows = rows_of(l);
+  for (int i = 0; i < CANDIDATES_ROWS; i++)
+    index[i] = i, sampling[i] = (dt_sampling){(uint64_t)i, 0.5f * (float)(i % 3), i % 2 ? 7 : 0, 0, 0};
+  dt_out out = {.want = DT_WANT_ARGMAX, .n = CANDIDATES_ROWS, .row = index, .sampling = sampling, .argmax = expected};
+  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+  out = (dt_out){.want = DT_WANT_TOPK,
+                 .n = CANDIDATES_ROWS,
+                 .row = index,
+                 .k = CANDIDATES,
+                 .vocab = vocab,
+                 .top_id = &quiet.id[0][0],
+                 .top_logp = &quiet.logp[0][0],
+                 .confidence = quiet.confidence,
+                 .entropy = quiet.entropy};
+  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+  for (int k = 1; k <= CANDIDATES; k = k == 1 ? 8 : 4 * k) {
+    out = (dt_out){.want = DT_WANT_BOTH,
+                   .n = CANDIDATES_ROWS,
+                   .row = index,
+                   .sampling = sampling,
+                   .argmax = argmax,
+                   .k = k,
+                   .top_id = &both.id[0][0],
+                   .top_logp = &both.logp[0][0]};
+    ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+    assert_memory_equal(argmax, expected, sizeof argmax);
+    for (int i = 0; i < CANDIDATES_ROWS; i++) {
+      assert_memory_equal(&both.id[0][0] + i * k, quiet.id[i], sizeof(int32_t) * (size_t)k);
+      assert_memory_equal(&both.logp[0][0] + i * k, quiet.logp[i], sizeof(float) * (size_t)k);
+    }
+  }
+  out.k = CANDIDATES + 1;
+  assert_int_equal(r->ops->forward(r->weights, r->cache, &rows, &out, NULL), DT_EINPUT);
+  out.k = 0;
+  assert_int_equal(r->ops->forward(r->weights, r->cache, &rows, &out, NULL), DT_EINPUT);
 }
 
 #endif

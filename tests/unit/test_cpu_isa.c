@@ -47,6 +47,19 @@ static outcome run_variant(const char *variant, const char *cache_dtype, const c
   ok(r.ops->forward(r.weights, r.cache, &rows, &top, &err));
   dt_out best = {.want = DT_WANT_ARGMAX, .n = TREE, .row = all, .argmax = o.best};
   ok(r.ops->forward(r.weights, r.cache, &rows, &best, &err));
+  int32_t both_id[TREE][K], both_best[TREE];
+  float both_logp[TREE][K];
+  dt_out both = {.want = DT_WANT_BOTH,
+                 .n = TREE,
+                 .row = all,
+                 .argmax = both_best,
+                 .k = K,
+                 .top_id = &both_id[0][0],
+                 .top_logp = &both_logp[0][0]};
+  ok(r.ops->forward(r.weights, r.cache, &rows, &both, &err));
+  assert_memory_equal(both_best, o.best, sizeof o.best);
+  assert_memory_equal(both_id, o.id, sizeof o.id);
+  assert_memory_equal(both_logp, o.logp, sizeof o.logp);
   for (int s = 0; s < PROMPT + TREE; s++) o.slot[s] = rig_slot(&r, 0, s, &o.slot_bytes);
   rig_close(&r);
   return o;

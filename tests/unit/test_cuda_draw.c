@@ -83,6 +83,7 @@ static void candidates_know_the_noise(void **state) {
   row_list l = {0};
   rows_add(&l, 0, ROWS, 1);
   candidates_are_those_of_the_definition(&r, &l, VOCAB - 7, 1e-4, &said);
+  both_are_the_argmax_and_the_quiet_candidates(&r, &l, r.vocab);
   rig_close(&r);
   random_model_free(m);
 }

@@ -57,7 +57,7 @@ static char *page_of(const row *r) {
   char *page;
   assert_true(asprintf(&page,
                        "local policy = require 'dt.policy'\n"
-                       "local P = policy.define { name = 'row', uses = { costs = true }, scope = '%s' }\n"
+                       "local P = policy.define { name = 'row', uses = { costs = true, target = 8 }, scope = '%s' }\n"
                        "zeros, long = ('\\0'):rep(65536), ('0'):rep(65535) .. '1'\n"
                        "function P:init() %s end\n"
                        "function P:draft(%s)\nlocal tree = %s\nlocal seq = tree.seq\nwhile true do\n%s\nend\nend\n"
@@ -246,6 +246,7 @@ static void whatever_a_page_can_reach_has_a_row(void **state) {
   check_objects("batch");
   check_row("costs:target");
   check_row("costs:draft");
+  check_row("out:candidates");
   assert_int_equal(without_row, 0);
 }
 

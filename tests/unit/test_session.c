@@ -447,6 +447,49 @@ static void a_prompt_must_fit(void **state) {
   dt_pair_close(pair);
 }
 
+/* Sequences of one pass have as many candidates as each asked for, on a session that served others before, too. */
+static void each_sequence_has_the_candidates_that_it_asked_for(void **state) {
+  (void)state;
+  static const int32_t tokens[] = {7, 3, 9};
+  static const float p[] = {0.5f, 0.25f, 0.125f};
+  static const dt_fake_rule rule = {.token = tokens, .p = p, .count = 3};
+  dt_pair *pair = fake((dt_fake_options){.target = &rule, .n_target = 1});
+  const int32_t *token;
+  const float *logp;
+  for (int round = 0; round < 2; round++) {
+    dt_session *s = session(pair, 3, false);
+    int asked[] = {0, 8, 2}, seqs[] = {0, 1, 2}, v;
+    dt_verdict verdicts[3];
+    for (int i = 0; i < 3; i++) {
+      dt_seq_options options = {.max_tokens = 9, .candidates = asked[i]};
+      ok(dt_seq_start(s, i, PROMPT, 8, &options, &err));
+      ok(tree_add(dt_seq_tree(s, i), 0, 20 + i, 0, &v, &err));
+      ok(tree_add(dt_seq_tree(s, i), 0, 7, 0, &v, &err));
+      ok(tree_keep(dt_seq_tree(s, i), &v, 1, &err));
+      assert_int_equal(dt_seq_candidates(s, i, 0, &token, &logp, NULL), -1);
+    }
+    ok(dt_verify_tree(s, seqs, 3, verdicts, &err));
+    for (int i = 0; i < 3; i++) {
+      for (int node = 0; node <= 2; node += 2) {
+        assert_int_equal(dt_seq_candidates(s, i, node, &token, &logp, NULL), asked[i]);
+        for (int k = 0; k < asked[i] && k < 3; k++) {
+          assert_int_equal(token[k], rule.token[k]);
+          assert_true(fabsf(expf(logp[k]) - rule.p[k]) < 1e-6f);
+        }
+      }
+      assert_int_equal(dt_seq_candidates(s, i, 1, &token, &logp, NULL), -1);
+      assert_int_equal(dt_seq_candidates(s, i, 3, &token, &logp, NULL), -1);
+    }
+    assert_int_equal(dt_seq_candidates(s, 3, 0, &token, &logp, NULL), -1);
+    for (int bad = -1; bad <= DT_TARGET_CANDIDATES + 1; bad += DT_TARGET_CANDIDATES + 2) {
+      dt_seq_options options = {.max_tokens = 9, .candidates = bad};
+      assert_int_equal(dt_seq_start(s, 0, PROMPT, 8, &options, NULL), DT_EINPUT);
+    }
+    dt_session_close(s);
+  }
+  dt_pair_close(pair);
+}
+
 static void a_nan_ends_the_run_only_where_plain_decoding_would_see_it(void **state) {
   (void)state;
   int32_t nine = 9, seven = 7, five = 5;
@@ -564,6 +607,7 @@ int main(void) {
       cmocka_unit_test(a_prefix_starts_any_number_of_sequences),
       cmocka_unit_test(a_closed_session_serves_the_next_of_its_shape_as_if_new),
       cmocka_unit_test(a_prompt_must_fit),
+      cmocka_unit_test(each_sequence_has_the_candidates_that_it_asked_for),
       cmocka_unit_test(a_nan_ends_the_run_only_where_plain_decoding_would_see_it),
       cmocka_unit_test(a_nan_ends_its_own_sequence_only),
       cmocka_unit_test(sequences_are_refused_that_do_not_fit),
