@@ -55,7 +55,8 @@ dtl_policy_options driver_policy_options(lua_State *L);
 const volatile sig_atomic_t *driver_interrupt(lua_State *L);
 void driver_check_interrupt(lua_State *L); /* raises when it was */
 
-int driver_pair_open(lua_State *L);     /* (target, draft, backend, threads, context) */
+int driver_pair_open(
+    lua_State *L); /* (target, draft, backend, threads, context, weights, draft_weights, cache_dtype) */
 int driver_pair_fake(lua_State *L);     /* (vocab, context, draft_context, eos, target rules, draft rules or false) */
 int driver_pair_describe(lua_State *L); /* (pair) -> table */
 int driver_pair_close(lua_State *L);

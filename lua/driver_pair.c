@@ -73,8 +73,9 @@ int driver_pair_open(lua_State *L) {
   const char *draft_option = no_draft ? NULL : luaL_optstring(L, 2, NULL);
   dt_pair_options options = {.backend = luaL_optstring(L, 3, NULL),
                              .threads = driver_int(L, 4, "threads", 0),
-                             .draft_dtype = luaL_optstring(L, 6, NULL),
-                             .cache_dtype = luaL_optstring(L, 7, NULL)};
+                             .target_weights = luaL_optstring(L, 6, NULL),
+                             .draft_weights = luaL_optstring(L, 7, NULL),
+                             .cache_dtype = luaL_optstring(L, 8, NULL)};
   pair_object *p = push_pair(L, driver_int(L, 5, "ctx", 0));
   char *target, *draft;
   dtl_error err;
@@ -158,6 +159,8 @@ int driver_pair_describe(lua_State *L) {
   lua_createtable(L, 0, 7);
   set_model(L, "target", &info.target);
   set_model(L, "draft", &info.draft);
+  lua_pushstring(L, info.target_dtype);
+  lua_setfield(L, -2, "target_dtype");
   lua_pushstring(L, info.draft_dtype);
   lua_setfield(L, -2, "draft_dtype");
   lua_pushstring(L, info.cache_dtype);

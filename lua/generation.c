@@ -27,6 +27,7 @@ static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pa
   r->coupled = !g->options.uncoupled;
   r->target = copy(pair->target.path);
   r->draft = copy(draft);
+  r->target_dtype = pair->target_dtype;
   r->draft_dtype = draft ? pair->draft_dtype : NULL;
   r->cache_dtype = pair->cache_dtype;
   r->backend = copy(pair->backend);

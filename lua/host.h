@@ -208,9 +208,9 @@ struct dtl_result {
   uint64_t seed;
   dt_sampling sampling;
   bool coupled;
-  char *target, *draft;    /* folders; draft NULL: none loaded */
-  const char *draft_dtype; /* "f16", "bf16", "int8", ..; NULL: no draft. Static */
-  const char *cache_dtype; /* "f32", "f16", "16-bit". Static */
+  char *target, *draft;                   /* folders; draft NULL: none loaded */
+  const char *target_dtype, *draft_dtype; /* "f16", "q8", "mixed", ..; the draft's NULL: no draft. Static */
+  const char *cache_dtype;                /* "f32", "f16", "16-bit". Static */
   char *backend;
   int threads;
   int index, places; /* which prompt, from 1, and how many ran at once; places 0: it was no batch */

@@ -153,6 +153,7 @@ char *dtl_result_json(const dtl_result *r, unsigned flags) {
   cJSON_AddNumberToObject(root, "threads", r->threads);
   add_text(root, "target", r->target);
   add_text(root, "draft", r->draft);
+  add_text(root, "target_dtype", r->target_dtype);
   add_text(root, "draft_dtype", r->draft_dtype);
   add_text(root, "cache_dtype", r->cache_dtype);
   cJSON_AddStringToObject(root, "finish_reason", r->finish_reason);

@@ -44,8 +44,8 @@ char *tuned_path(const dt_pair *pair, const char *policy) {
   const char *name = stem(policy, &len);
   dt_pair_describe(pair, &info);
   machine_name(machine, sizeof machine);
-  snprintf(settings, sizeof settings, "%d %s %s", info.threads, info.draft_dtype ? info.draft_dtype : "-",
-           info.cache_dtype);
+  snprintf(settings, sizeof settings, "%d %s %s %s", info.threads, info.target_dtype,
+           info.draft_dtype ? info.draft_dtype : "-", info.cache_dtype);
   uint64_t hash = hash_model(hash_model(HASH_START, &info.target), &info.draft);
   hash = hash_text(hash_text(hash_text(hash, machine), info.backend), settings);
   snprintf(relative, sizeof relative, "presets/%.*s-%016" PRIx64 ".json", len < 200 ? len : 200, name, hash);

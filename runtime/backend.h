@@ -84,8 +84,8 @@ typedef struct {
   const char *name; /* "cpu", "cuda", "fake" */
   /* The types its caches may have, ending in NULL; the first is the one they have unless asked otherwise. */
   const char *const *cache_dtypes;
-  /* The types that weights can be made when they are uploaded, rounded or widened, ending in NULL; unless asked, they stay
-   * what they are. */
+  /* What weights can be made when they are uploaded, ending in NULL: "f32" widens them, "q8" and "q4" round matrices that are
+   * held in more bits than that. Unless asked, they stay what they are. */
   const char *const *weight_dtypes;
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
   dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
@@ -95,7 +95,8 @@ typedef struct {
   /* Reads the weights, which may be closed afterwards; desc is not kept. dtype: one of weight_dtypes, NULL: as they are.
    * Fails as source_read does, and for its shapes. */
   dt_status (*upload)(dt_backend *, const dt_model_desc *desc, const char *dtype, dt_weights **, dt_error *);
-  const char *(*weight_dtype)(const dt_weights *); /* what its matrices are held in; "mixed": several types. Static */
+  /* What was asked for, or else what its matrices are held in; "mixed": several types. Static */
+  const char *(*weight_dtype)(const dt_weights *);
   void (*free_weights)(dt_weights *);
 
   /* Bytes of the cache of one sequence of `slots` rows, and bytes that may still be taken (SIZE_MAX: nobody knows). */

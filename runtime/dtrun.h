@@ -51,8 +51,10 @@ typedef struct {
   const char *draft;  /* model folder, or NULL: no draft model */
   const char *
       backend; /* "auto", "cpu", "cpu:amx", "cpu:avx512vnni", "cpu:avx512", "cpu:avx2", "cpu:scalar", "cuda"; NULL is "auto" */
-  int threads;             /* 0: one for each physical core of dt_processors() */
-  const char *draft_dtype; /* NULL: the draft's weights as its files have them; "int8" (CPU): rounded when loaded */
+  int threads; /* 0: one for each physical core of dt_processors() */
+  /* NULL: as the files have them. "q8", "q4" (CPU): matrices held in more bits are rounded to Q8_0, to Q4_1 when they are
+   * loaded: another target in effect, a draft that guesses otherwise. "f32": widened. */
+  const char *target_weights, *draft_weights;
   /* How keys and values are held; NULL: the backend's own type. cpu: "f32" or, rounded when written (to infinity from
    * 65520 on), "f16": other results than with f32, but for all policies alike those of plain decoding. cuda: "16-bit". */
   const char *cache_dtype;
@@ -77,9 +79,10 @@ typedef struct {
 
 typedef struct {
   dt_model_info target, draft; /* draft.path is NULL when there is none */
-  const char *draft_dtype;     /* what its weights are held in: "f16", "bf16", "int8", ..; NULL without a draft */
-  const char *cache_dtype;     /* "f32", "f16", "16-bit": of both models; static */
-  const char *backend;         /* what runs: "cpu:avx512" */
+  /* What was asked for, or what their weights are held in: "f16", "q4_k", "mixed"; the draft's NULL without one. */
+  const char *target_dtype, *draft_dtype;
+  const char *cache_dtype; /* "f32", "f16", "16-bit": of both models; static */
+  const char *backend;     /* what runs: "cpu:avx512" */
   int threads;
   int context;        /* of a session that asks for none */
   int shared_vocab;   /* ids below this can be drafted */

@@ -45,16 +45,19 @@ static bool is_among(const char *const *names, const char *name) {
   return *names != NULL;
 }
 
-/* A draft model's weights may be rounded, which changes what it guesses and never what is committed; any other type that is
- * asked for must be what they are held in. */
-static dt_status check_draft_dtype(const dt_pair *p, const char *dtype, dt_error *err) {
-  const char *held = p->ops->weight_dtype(p->draft);
-  if (!dtype || strcmp(dtype, held) == 0) return DT_OK;
+/* int8 is an older name of q8. What weights are asked to be made, the backend must know how to make. */
+static dt_status find_weights(const dt_pair *p, const char *what, const char *asked, const char **found,
+                              dt_error *err) {
+  if (asked && !strcmp(asked, "int8")) asked = "q8";
+  *found = asked;
+  if (!asked || is_among(p->ops->weight_dtypes, asked)) return DT_OK;
   char known[64] = "";
   for (const char *const *t = p->ops->weight_dtypes; *t; t++)
-    snprintf(known + strlen(known), sizeof known - strlen(known), " or %s", *t);
-  return dt_fail(err, DT_EINPUT, "draft dtype: '%.40s' is unknown: %s%s for this draft on the backend %s", dtype, held,
-                 known, p->ops->name);
+    snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", *known ? " or " : "", *t);
+  if (!*known)
+    return dt_fail(err, DT_EINPUT, "%s: '%.40s' was asked for, but the backend %s takes them only as they are", what,
+                   asked, p->ops->name);
+  return dt_fail(err, DT_EINPUT, "%s: '%.40s' is unknown to the backend %s: %s", what, asked, p->ops->name, known);
 }
 
 /* A GGUF file's own, or that of the folder. */
@@ -108,12 +111,12 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   if (options->draft) p->draft_info.path = p->draft_path = strdup(options->draft);
   dt_status s = !p->target_path || (options->draft && !p->draft_path) ? dt_fail_memory(err, "a path", 1) : DT_OK;
   if (!s) s = open_device(p, options, err);
-  if (!s) s = load(p, options->target, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
+  const char *dtype, *draft_dtype;
+  if (!s) s = find_weights(p, "weights", options->target_weights, &dtype, err);
+  if (!s) s = find_weights(p, "draft weights", options->draft_weights, &draft_dtype, err);
+  if (!s) s = load(p, options->target, dtype, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s && options->draft) {
-    const char *dtype = options->draft_dtype;
-    const char *rounded = dtype && is_among(p->ops->weight_dtypes, dtype) ? dtype : NULL;
-    s = load(p, options->draft, rounded, &p->draft, &p->draft_info, draft_eos, &n_draft_eos, &draft_tokenizer, err);
-    if (!s) s = check_draft_dtype(p, dtype, err);
+    s = load(p, options->draft, draft_dtype, &p->draft, &p->draft_info, draft_eos, &n_draft_eos, &draft_tokenizer, err);
     if (!s && tok_fingerprint(draft_tokenizer) != tok_fingerprint(p->tokenizer))
       s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's",
                   options->draft, options->target);
@@ -198,6 +201,7 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
   dt_memory m = p->ops->memory(p->backend);
   *info = (dt_pair_info){.target = p->target_info,
                          .draft = p->draft_info,
+                         .target_dtype = p->ops->weight_dtype(p->target),
                          .draft_dtype = p->draft ? p->ops->weight_dtype(p->draft) : NULL,
                          .cache_dtype = p->cache_dtype,
                          .backend = p->ops->describe(p->backend),

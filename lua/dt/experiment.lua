@@ -198,7 +198,8 @@ function experiment.head(t)
   return merged({ experiment = t.name, protocol = protocol, machine = core.machine, version = core.version,
                   began = os.date "!%Y-%m-%d %H:%M:%S UTC", backend = pair.backend, threads = pair.threads,
                   target = pair.target.path, draft = pair.draft and pair.draft.path or nil,
-                  draft_dtype = pair.draft_dtype, cache_dtype = pair.cache_dtype }, pair:identity())
+                  target_dtype = pair.target_dtype, draft_dtype = pair.draft_dtype,
+                  cache_dtype = pair.cache_dtype }, pair:identity())
 end
 
 -- What a prompt's runs of this length are generated with; start: its prompt pass, or those of a batch.

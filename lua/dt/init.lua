@@ -60,8 +60,8 @@ local function opened(costs, first, ...)
   return checked(first, ...)
 end
 
-local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true, draft_dtype = true,
-               cache_dtype = true, costs = true }
+local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true, weights = true,
+               draft_weights = true, cache_dtype = true, costs = true }
 
 -- Without options the bundled pair; with only a target no draft model; draft = false: none. costs: a table as
 -- dt.calibrate gives, to be used instead of measuring.
@@ -71,7 +71,8 @@ function dt.load(t)
   if draft == true then error("dt.load: draft is a folder or false", 2) end
   check_integer("dt.load: threads", t.threads, 1024)
   check_integer("dt.load: ctx", t.ctx, MOST)
-  return opened(t.costs, core.open(t.target, draft, t.backend, t.threads, t.ctx, t.draft_dtype, t.cache_dtype))
+  return opened(t.costs, core.open(t.target, draft, t.backend, t.threads, t.ctx, t.weights, t.draft_weights,
+                                   t.cache_dtype))
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
@@ -253,8 +254,8 @@ function pair:generate_batch(t)
   return t.on_done and true or results, failures
 end
 
--- Methods, and what describes the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), draft_dtype,
--- cache_dtype, backend, threads, shared_vocab.
+-- Methods, and what describes the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), target_dtype,
+-- draft_dtype, cache_dtype, backend, threads, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]
   if method then return method end

@@ -179,7 +179,8 @@ function tune.save(pair, policy, setting, found)
     schema = "dtrun.preset/1", policy = policy, source = pair:policy({ policy = policy }).source, preset = "tuned",
     params = setting, machine = core.machine,
     backend = pair.backend, threads = pair.threads, target = pair.target.path,
-    draft = pair.draft and pair.draft.path or nil, draft_dtype = pair.draft_dtype, cache_dtype = pair.cache_dtype,
+    draft = pair.draft and pair.draft.path or nil, target_dtype = pair.target_dtype,
+    draft_dtype = pair.draft_dtype, cache_dtype = pair.cache_dtype,
     version = core.version, commit = identity.commit, build = identity.build, target_hash = identity.target_hash,
     draft_hash = identity.draft_hash, speedup = found,
   }, true) .. "\n")

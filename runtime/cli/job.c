@@ -70,7 +70,8 @@ static int open_models(job *j, dtl_need need) {
                           .draft = j->draft,
                           .backend = o->backend,
                           .threads = o->threads,
-                          .draft_dtype = o->draft_dtype,
+                          .target_weights = o->target_weights,
+                          .draft_weights = o->draft_weights,
                           .cache_dtype = o->cache_dtype};
   if (dt_pair_open(&pair, &j->pair, &engine)) return complain_of_engine(&engine);
   warn_of_threads(o);

@@ -61,8 +61,8 @@ void cpu_arena_close(cpu_arena *arena, size_t *account) {
 static bool cpu_present(void) { return true; }
 
 static const char *const CACHE_DTYPES[] = {"f32", "f16", NULL};
-#define NAME(name) #name,
-static const char *const WEIGHT_DTYPES[] = {CPU_ROUNDED_FORMATS(NAME) "f32", NULL};
+#define NAME(name, type) #name,
+static const char *const WEIGHT_DTYPES[] = {CPU_ASKED_LIST(NAME) NULL};
 
 static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
   const cpu_kernels *kernels = cpu_find_kernels(options->variant, err);

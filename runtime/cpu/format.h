@@ -7,15 +7,15 @@
 
 #include <stddef.h>
 
-/* Those that hold weights as their files have them; f32 is the first: it takes what no other does, widened. And those that
- * round weights when they are loaded, by the names that a user asks for them. */
-#define CPU_FILE_FORMATS(F) F(f32) F(f16) F(bf16) F(q4_0) F(q4_1) F(q5_0) F(q5_1) F(q8_0) F(q4_k) F(q5_k) F(q6_k)
-#define CPU_ROUNDED_FORMATS(F) F(int8)
+/* They hold weights as their files have them; f32 is the first: it takes what no other does, widened. */
+#define CPU_FORMAT_LIST(F) F(f32) F(f16) F(bf16) F(q4_0) F(q4_1) F(q5_0) F(q5_1) F(q8_0) F(q4_k) F(q5_k) F(q6_k)
+
+/* What weights can be made when they are loaded, by the names that a user asks for it: A(name, type). */
+#define CPU_ASKED_LIST(A) A(f32, F32) A(q4, Q4_1) A(q8, Q8_0)
 
 enum {
 #define CPU_COUNT(name) +1
-  CPU_FORMATS_OF_FILES = CPU_FILE_FORMATS(CPU_COUNT),
-  CPU_FORMATS = CPU_FORMATS_OF_FILES CPU_ROUNDED_FORMATS(CPU_COUNT),
+  CPU_FORMATS = CPU_FORMAT_LIST(CPU_COUNT),
 #undef CPU_COUNT
   CPU_PANEL = 32, /* outputs of a matrix that lie together */
   CPU_GROUP = 4   /* panels that a pass of one row takes at once, to hide the latency of its chains of additions */
@@ -39,7 +39,7 @@ struct cpu_format {
   size_t (*panel_bytes)(int k);
   /* Fills a panel, which is zeroed, from its outputs' rows of k numbers; NULL: an output of zeros. */
   void (*pack)(char *panel, int k, const char *const row[CPU_PANEL]);
-  /* The k numbers of output j (0..31) as they were packed; NULL: rounding has changed them. */
+  /* The k numbers of output j (0..31) as they were packed. */
   void (*unpack)(const char *panel, int k, int j, float *out);
   /* What `multiply` wants a row of x to be, made once for all panels, and the bytes it takes, a multiple of 64; both NULL:
    * the row itself. */

@@ -48,7 +48,7 @@ typedef struct {
 
 typedef struct {
   const char *name;
-  const cpu_format *format[CPU_FORMATS]; /* in the order of format.h's lists */
+  const cpu_format *format[CPU_FORMATS]; /* in the order of format.h's list */
   void (*finish)(cpu_finish how, dt_act_kind act, const cpu_matrix *m, int first, int count, const float *sums,
                  size_t ld, int n, float *out, size_t ldo);
   /* y = norm(x) * weight + bias (bias may be NULL), over `hidden` numbers; y may be x */

@@ -37,11 +37,24 @@ static int row_of(const cpu_piece *p, int output) {
   return between || row >= p->source->rows ? -1 : row;
 }
 
-/* What a thread fills panels with: all rows of one, as the format takes them, and some as they are read. */
+/* What a thread fills panels with: all rows of one, as the format takes them, some as they are read, and one widened. */
 typedef struct {
   char *rows, *raw;
   size_t row; /* bytes */
+  float *wide;
 } buffers;
+
+/* A source's row as the format takes it. */
+static void convert(const dt_matrix *s, const char *from, dt_dtype takes, float *wide, char *to) {
+  size_t n = (size_t)s->cols;
+  dt_round *round = dt_round_to(takes);
+  if (s->dtype == takes) {
+    memcpy(to, from, dt_row_bytes(takes, n));
+  } else {
+    dt_type_of(s->dtype)->decode(from, n, round ? wide : (float *)to);
+    if (round) round(wide, n, to);
+  }
+}
 
 /* `count` rows of a source to outputs j.. of a panel. */
 static dt_status read_some(const job *work, const cpu_piece *p, int row, int count, int j, const buffers *b,
@@ -52,11 +65,7 @@ static dt_status read_some(const job *work, const cpu_piece *p, int row, int cou
   dt_status status = dt_read_rows(s, row, count, b->raw, err);
   for (int i = 0; status == DT_OK && i < count; i++) {
     char *to = b->rows + (size_t)(j + i) * b->row + dt_row_bytes(takes, (size_t)p->k0);
-    const char *from = b->raw + (size_t)i * bytes;
-    if (s->dtype == takes)
-      memcpy(to, from, bytes);
-    else
-      dt_type_of(s->dtype)->decode(from, (size_t)s->cols, (float *)to);
+    convert(s, b->raw + (size_t)i * bytes, takes, b->wide, to);
   }
   return status;
 }
@@ -88,13 +97,13 @@ static void fill_share(const cpu_member *me, void *context) {
   }
   dt_error err = {0};
   buffers b = {.row = dt_row_bytes(m->format->takes, (size_t)m->k)};
-  b.rows = malloc(CPU_PANEL * b.row), b.raw = malloc(raw);
-  if (!b.rows || !b.raw) dt_fail_memory(&err, "a panel's rows", CPU_PANEL * b.row + raw);
+  b.rows = malloc(CPU_PANEL * b.row), b.raw = malloc(raw), b.wide = malloc((size_t)m->k * sizeof *b.wide);
+  if (!b.rows || !b.raw || !b.wide) dt_fail_memory(&err, "a panel's rows", CPU_PANEL * b.row + raw);
   int first, last;
   cpu_share(me, m->panels, &first, &last);
   for (int p = first; p < last && err.status == DT_OK; p++) fill_panel(j, p, &b, &err);
   report(j, &err);
-  free(b.rows), free(b.raw);
+  free(b.rows), free(b.raw), free(b.wide);
 }
 
 dt_status cpu_fill(const dt_backend *b, const cpu_matrix *m, const cpu_piece *pieces, int count, dt_error *err) {

@@ -9,7 +9,7 @@
 extern const cpu_kernels V(cpu_kernels);
 const cpu_kernels V(cpu_kernels) = {
     .name = NAME(VARIANT),
-    .format = {CPU_FILE_FORMATS(FORMAT) CPU_ROUNDED_FORMATS(FORMAT)},
+    .format = {CPU_FORMAT_LIST(FORMAT)},
     .finish = V(cpu_finish_panels),
     .norm = V(cpu_norm),
     .attention = V(cpu_attention),

@@ -12,7 +12,8 @@ static int round_up(int n, int to) { return (n + to - 1) / to * to; }
 typedef struct {
   dt_weights *w;
   const dt_model_desc *desc;
-  const cpu_format *asked; /* the format that all matrices shall have; NULL: as the files have them */
+  const cpu_format
+      *asked; /* what matrices that are held in more bytes shall be rounded to; NULL: as the files have them */
   dt_status status;
   dt_error *err;
 } builder;
@@ -49,16 +50,29 @@ static void add_bias(builder *b, float *bias, const part *p) {
   free(v);
 }
 
-/* The format of a matrix of these parts: what holds them all as they are, or f32. */
-static const cpu_format *format_of(const builder *b, const part *parts, int count) {
-  const cpu_format *const *formats = b->w->backend->kernels->format;
-  if (b->asked) return b->asked;
-  for (int f = 0; f < CPU_FORMATS_OF_FILES; f++) {
-    int i = 0;
-    while (i < count && parts[i].weights->dtype == formats[f]->takes) i++;
-    if (i == count) return formats[f];
-  }
+/* The format that holds rows of this type as they are, or f32. */
+static const cpu_format *format_taking(const dt_backend *b, dt_dtype dtype) {
+  const cpu_format *const *formats = b->kernels->format;
+  for (int f = 0; f < CPU_FORMATS; f++)
+    if (formats[f]->takes == dtype) return formats[f];
   return formats[0];
+}
+
+/* What is rounded has rows of whole blocks, and fewer bytes afterwards. */
+static bool is_rounded(const dt_type *to, const dt_type *from, const part *parts, int count) {
+  for (int i = 0; i < count; i++)
+    if (parts[i].weights->cols % to->numbers) return false;
+  return to->bytes * from->numbers < from->bytes * to->numbers;
+}
+
+/* The format of a matrix of these parts: what holds them all as they are, or f32; or what was asked for. */
+static const cpu_format *format_of(const builder *b, const part *parts, int count) {
+  const dt_backend *backend = b->w->backend;
+  const cpu_format *widened = backend->kernels->format[0], *f = format_taking(backend, parts[0].weights->dtype);
+  for (int i = 1; i < count; i++)
+    if (parts[i].weights->dtype != parts[0].weights->dtype) f = widened;
+  if (b->asked == widened) return widened;
+  return b->asked && is_rounded(dt_type_of(b->asked->takes), dt_type_of(f->takes), parts, count) ? b->asked : f;
 }
 
 static cpu_matrix build(builder *b, int outputs, int k, const part *parts, int count) {
@@ -67,7 +81,7 @@ static cpu_matrix build(builder *b, int outputs, int k, const part *parts, int c
   size_t prepared = m.format->prepare ? m.format->prepared_bytes(k) : 0;
   if (prepared > w->prepared_bytes) w->prepared_bytes = prepared;
   if (!w->stored) w->stored = m.format->name;
-  if (strcmp(w->stored, m.format->name)) w->stored = "mixed";
+  if (!b->asked && strcmp(w->stored, m.format->name)) w->stored = "mixed";
   m.data = cpu_take(&w->weights_arena, (size_t)m.panels * m.format->panel_bytes(k));
   m.bias = cpu_take(&w->weights_arena, (size_t)m.panels * CPU_PANEL * sizeof(float));
   if (!is_filling(b)) return m;
@@ -122,7 +136,7 @@ static void build_embeddings(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
   w->unembed = build(b, w->shape.vocab, w->shape.hidden, &(part){&d->unembed, NULL, whole(&d->unembed), 0}, 1);
-  if (is_same_view(&d->embed, &d->unembed) && w->unembed.format->unpack) return;
+  if (is_same_view(&d->embed, &d->unembed)) return;
   w->embed_dtype = d->embed.dtype;
   w->embed = cpu_take(&w->weights_arena, (size_t)d->embed.rows * dt_row_bytes(d->embed.dtype, (size_t)d->embed.cols));
   if (is_filling(b)) b->status = cpu_copy_rows(w->backend, &d->embed, w->embed, b->err);
@@ -185,17 +199,17 @@ static dt_status fill(builder *b) {
   return b->status;
 }
 
-/* The format of that name among those that take any weights, widened; NULL: there is none. */
-static const cpu_format *format_named(const dt_backend *b, const char *name) {
-  for (int f = 0; f < CPU_FORMATS; f++)
-    if (!strcmp(b->kernels->format[f]->name, name) && b->kernels->format[f]->takes == b->kernels->format[0]->takes)
-      return b->kernels->format[f];
-  return NULL;
-}
+#define ASKED(name, type) {#name, DT_##type},
+static const struct {
+  const char *name;
+  dt_dtype type;
+} asked_for[] = {CPU_ASKED_LIST(ASKED)};
+enum { ASKED_FOR = sizeof asked_for / sizeof *asked_for };
 
 dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const char *dtype, dt_weights **out, dt_error *err) {
-  const cpu_format *asked = dtype ? format_named(backend, dtype) : NULL;
-  if (dtype && !asked) return dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the CPU", dtype);
+  int as = 0;
+  while (dtype && as < ASKED_FOR && strcmp(asked_for[as].name, dtype)) as++;
+  if (as == ASKED_FOR) return dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the CPU", dtype);
   dt_status status = check_model(d, err);
   if (status != DT_OK) return status;
   dt_weights *w = calloc(1, sizeof *w);
@@ -205,7 +219,9 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const char *dt
   w->run_layer = d->shape.parallel_residual ? cpu_parallel_layer : cpu_sequential_layer;
   w->dim = round_up(d->shape.head_dim, 16);
   w->scale = (float)(1.0 / sqrt((double)d->shape.head_dim));
-  status = fill(&(builder){.w = w, .desc = d, .asked = asked, .err = err});
+  builder b = {.w = w, .desc = d, .err = err};
+  if (dtype) w->stored = asked_for[as].name, b.asked = format_taking(backend, asked_for[as].type);
+  status = fill(&b);
   if (status == DT_OK)
     *out = w;
   else

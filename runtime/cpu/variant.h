@@ -6,8 +6,7 @@
 #include "simd.h"
 
 #define CPU_DECLARE(name) extern const cpu_format V(cpu_format_##name);
-CPU_FILE_FORMATS(CPU_DECLARE)
-CPU_ROUNDED_FORMATS(CPU_DECLARE)
+CPU_FORMAT_LIST(CPU_DECLARE)
 
 void V(cpu_finish_panels)(cpu_finish how, dt_act_kind act, const cpu_matrix *m, int first, int count, const float *sums,
                           size_t ld, int n, float *out, size_t ldo);

@@ -21,6 +21,15 @@ static const dt_type types[DT_TYPES] = {DT_TYPE_LIST(ENTRY)};
 
 const dt_type *dt_type_of(dt_dtype dtype) { return &types[dtype]; }
 
+dt_round *dt_round_to(dt_dtype dtype) {
+  switch (dtype) {
+#define ROUND_TO(name, function)                                                                                       \
+  case DT_##name: return type_round_##function;
+    DT_ROUND_LIST(ROUND_TO)
+  default: return NULL;
+  }
+}
+
 dt_dtype dt_type_named(const char *name) {
   int i = 0;
   while (i < DT_TYPES && strcmp(types[i].name, name)) i++;

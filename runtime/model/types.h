@@ -39,6 +39,14 @@ typedef struct {
 
 const dt_type *dt_type_of(dt_dtype dtype);
 
+/* Types that numbers can be rounded to: R(name, function), void type_round_FUNCTION(const float *x, size_t n, void *blocks),
+ * beside the type's decoder. The blocks are those that the gguf package for Python makes. */
+#define DT_ROUND_LIST(R) R(Q8_0, q8_0) R(Q4_1, q4_1)
+
+/* n numbers (a multiple of a block's) into blocks; NULL: nobody rounds to this type. */
+typedef void dt_round(const float *x, size_t n, void *blocks);
+dt_round *dt_round_to(dt_dtype dtype);
+
 /* The type called `name`, the type of a GGUF file's number; DT_TYPES where there is none such. */
 dt_dtype dt_type_named(const char *name);
 dt_dtype dt_type_of_ggml(uint32_t ggml);

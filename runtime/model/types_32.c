@@ -2,6 +2,8 @@
  * high half of the last sixteen. */
 #include "model/types_decode.h"
 
+#include <math.h>
+
 enum { NUMBERS = 32, HALF = 16 };
 
 const int8_t type_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
@@ -45,4 +47,45 @@ void type_q8_0(const void *blocks, size_t n, float *out) {
 void type_iq4_nl(const void *blocks, size_t n, float *out) {
   for (const uint8_t *b = blocks; n > 0; b += 18, out += NUMBERS, n -= NUMBERS)
     for (int j = 0; j < NUMBERS; j++) out[j] = type_half(b) * (float)type_iq4_values[code(b + 2, 0, j)];
+}
+
+/* ---- rounding ---------------------------------------------------------------------------------------------------------- */
+
+/* 0; NaN where one of a block's numbers is not finite, so that its scale says so. */
+static float doubt(const float *x) {
+  float sum = 0.0f;
+  for (int j = 0; j < NUMBERS; j++) sum += x[j] * 0.0f;
+  return sum;
+}
+
+/* 1 / d; 0 where that is not finite or d is 0 or NaN. */
+static float inverse(float d) { return d > 0.0f && isfinite(1.0f / d) ? 1.0f / d : 0.0f; }
+
+/* x as a whole number from least to most; the least for NaN. */
+static int whole(float x, float least, float most) { return (int)fminf(fmaxf(x, least), most); }
+
+/* d = largest |x| / 127; halves away from zero. */
+void type_round_q8_0(const float *x, size_t n, void *blocks) {
+  for (uint8_t *b = blocks; n > 0; b += 34, x += NUMBERS, n -= NUMBERS) {
+    float most = 0.0f;
+    for (int j = 0; j < NUMBERS; j++) most = fmaxf(most, fabsf(x[j]));
+    float d = most / 127.0f + doubt(x), scale = inverse(d);
+    type_put_half(d, b);
+    for (int j = 0; j < NUMBERS; j++) b[2 + j] = (uint8_t)whole(roundf(x[j] * scale), -127.0f, 127.0f);
+  }
+}
+
+/* The least number is the minimum, the largest has the code 15; d = their distance / 15. */
+void type_round_q4_1(const float *x, size_t n, void *blocks) {
+  for (uint8_t *b = blocks; n > 0; b += 20, x += NUMBERS, n -= NUMBERS) {
+    float least = x[0], most = x[0];
+    for (int j = 1; j < NUMBERS; j++) least = fminf(least, x[j]), most = fmaxf(most, x[j]);
+    float d = (most - least) / 15.0f + doubt(x), scale = inverse(d);
+    type_put_half(d, b), type_put_half(least, b + 2);
+    for (int j = 0; j < HALF; j++) {
+      int low = whole((x[j] - least) * scale + 0.5f, 0.0f, 15.0f);
+      int high = whole((x[j + HALF] - least) * scale + 0.5f, 0.0f, 15.0f);
+      b[4 + j] = (uint8_t)(low | high << 4);
+    }
+  }
 }

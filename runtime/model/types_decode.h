@@ -1,4 +1,4 @@
-/* The decoders of types.c's table. Formulas and the order of their operations are those of the gguf package for Python,
+/* The decoders of types.c's table, and their inverses that round. Formulas and the order of their operations are those of the gguf package for Python,
  * and give its bits; d, dmin and m are a block's f16 factors. */
 #ifndef DT_TYPES_DECODE_H
 #define DT_TYPES_DECODE_H
@@ -25,11 +25,34 @@ static inline float type_half(const uint8_t *p) {
   return value;
 }
 
+/* The nearest f16, of two equally near the even one; infinity from 65520 on. */
+static inline void type_put_half(float x, uint8_t *p) {
+  uint32_t bits, rest, half;
+  memcpy(&bits, &x, sizeof bits);
+  rest = bits & 0x7fffffffu;
+  if (rest >= 0x477ff000u) { /* NaN stays one */
+    half = rest > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  } else if (rest < 0x38800000u) { /* below 2^-14: a multiple of 2^-24, which is what the last bit of 0.5 is worth */
+    float small, one_half = 0.5f;
+    uint32_t sum, base;
+    memcpy(&small, &rest, sizeof small);
+    small += one_half;
+    memcpy(&sum, &small, sizeof sum), memcpy(&base, &one_half, sizeof base);
+    half = sum - base;
+  } else { /* what is cut off carries where it is more than half, or half and odd */
+    half = (rest + 0x0fffu + (rest >> 13 & 1) - 0x38000000u) >> 13;
+  }
+  half |= bits >> 16 & 0x8000u;
+  p[0] = (uint8_t)half, p[1] = (uint8_t)(half >> 8);
+}
+
 /* The values that the four-bit codes of IQ4_NL and IQ4_XS stand for. */
 extern const int8_t type_iq4_values[16];
 
 /* In types_32.c those of blocks of 32 numbers, in types_256.c of 256, in parts of 16 or 32 with scales of their own. */
 #define DECLARE_TYPE(name, decoder, ggml, numbers, bytes) void type_##decoder(const void *blocks, size_t n, float *out);
 DT_TYPE_LIST(DECLARE_TYPE)
+#define DECLARE_ROUND(name, function) dt_round type_round_##function;
+DT_ROUND_LIST(DECLARE_ROUND)
 
 #endif

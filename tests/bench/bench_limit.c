@@ -1,5 +1,5 @@
 /* How near a pass is to the limit of the machine:
- * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] [-k] MODEL...
+ * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] MODEL...
  *
  * MODEL is a folder, or the name of a shape (shapes.h: pythia-70m, pythia-2.8b, ..): then a model of random numbers.
  * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input embedding,
@@ -14,7 +14,7 @@
  *            ids or one layer, or the context 16 positions. "matrices": qkv and output, with norms and barriers; "pass": the rest
  *
  * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
- * -8: with int8 weights, as a draft may have them.
+ * -w q8, -w q4: with weights rounded to that.
  * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn. */
 #include "backends.h"
 #include "model/model.h"
@@ -318,17 +318,17 @@ int main(int argc, char **argv) {
   const char *backend_name = "cpu", *variant = NULL;
   double seconds = 20;
   bool caches = false;
-  for (int option; (option = getopt(argc, argv, "b:t:v:s:8k")) != -1;) {
+  for (int option; (option = getopt(argc, argv, "b:t:v:s:w:k")) != -1;) {
     if (option == 't') options.threads = atoi(optarg);
     if (option == 'b') backend_name = optarg;
     if (option == 'v') variant = optarg;
     if (option == 's') seconds = atof(optarg);
-    if (option == '8') weights_dtype = "int8";
+    if (option == 'w') weights_dtype = optarg;
     if (option == 'k') caches = true;
     if (option == '?') optind = argc;
   }
   if (optind >= argc) {
-    fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-8] [-k] MODEL...\n");
+    fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] MODEL...\n");
     return 2;
   }
   const dt_backend_ops *ops = backend_find(backend_name, &options.variant, &err);
@@ -337,7 +337,8 @@ int main(int argc, char **argv) {
   dt_backend *backend;
   must(ops->open(&options, &backend, &err));
   describe_processor();
-  printf("# %s, %d threads%s\n", ops->describe(backend), options.threads, weights_dtype ? ", int8 weights" : "");
+  printf("# %s, %d threads, weights %s\n", ops->describe(backend), options.threads,
+         weights_dtype ? weights_dtype : "as they are");
   printf("model,pass,context,rows,repeats,median_us,best_us,read_mb,rows_per_s,gb_per_s,share\n");
   for (; optind < argc; optind++) {
     const char *slash = strrchr(argv[optind], '/'), *name = slash && slash[1] ? slash + 1 : argv[optind];

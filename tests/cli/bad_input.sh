@@ -163,7 +163,11 @@ it_refuses_numbers_out_of_range() {
   for n in 0 -1; do refuses 2 "-c '$n': expected" ar --text hello -c "$n"; done
 }
 it_refuses_an_unknown_backend() { refuses 2 'abacus' ar --text hello --backend abacus; }
-it_refuses_an_unknown_draft_dtype() { refuses 2 "'int4' is unknown: f16 or int8" linear --text hello --draft-dtype int4; }
+it_refuses_unknown_weights() {
+  refuses 2 "weights: 'int4' is unknown to the backend cpu: f32 or q4 or q8" linear --text hello --weights int4
+  refuses 2 "draft weights: 'f16' is unknown to the backend cpu: f32 or q4 or q8" linear --text hello --draft-weights f16
+  refuses 2 "weights: '' is unknown to the backend cpu: f32 or q4 or q8" ar --text hello --weights ''
+}
 it_refuses_an_unknown_cache_dtype() { refuses 2 "'f8' is unknown to the backend cpu: f32 or f16" linear --text hello --backend cpu --cache-dtype f8; }
 it_refuses_an_empty_stop_string() { refuses 2 '--stop: expected' ar --text hello --stop ''; }
 

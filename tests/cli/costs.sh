@@ -3,7 +3,7 @@
 . "$(dirname "$0")/helpers.sh"
 export XDG_CACHE_HOME=
 
-cost_run() { succeeds cast --text 'The ship' -n 8 -c 60 -t 1; }
+cost_run() { succeeds cast --text 'The ship' -n 8 -c 60 -t 1 "$@"; }
 no_note() { [ "$(grep -vc 'machine was busy' stderr)" -eq 1 ] || fail 'expected the summary alone'; }
 
 it_measures_once_and_remakes_what_cannot_be_read() {
@@ -19,6 +19,14 @@ it_measures_once_and_remakes_what_cannot_be_read() {
   cost_run
   no_note
   [ "$(find .cache -type f | wc -l)" -eq 1 ] || fail 'something else is left in the cache'
+}
+it_keeps_the_tables_of_rounded_weights_apart() {
+  export HOME=$PWD
+  cost_run
+  cost_run --weights q4
+  cost_run --draft-weights q4
+  [ "$(find .cache -name 'costs-*.json' | wc -l)" -eq 3 ] || fail 'not three tables'
+  grep -lq ' in q4, draft ' .cache/dtrun/costs-*.json || fail 'no table says that the target is in q4'
 }
 it_goes_on_where_nothing_can_be_kept() {
   echo >file

@@ -19,6 +19,9 @@ it_takes_the_CPU_where_there_is_no_device() {
 }
 it_has_caches_of_16_bits_and_no_others() {
   faults '1 1e12 -1'
+  refuses 2 "weights: 'q8' was asked for, but the backend cuda takes them only as they are" ar --backend cuda --weights q8 "${prompt[@]}"
+  refuses 2 "draft weights: 'q4' was asked for, but the backend cuda takes them only as they are" \
+    linear --backend cuda --draft-weights q4 "${prompt[@]}"
   refuses 2 "'f16' is unknown to the backend cuda: 16-bit" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
 }
 it_says_what_did_not_fit_when_loading() {

@@ -309,11 +309,17 @@ it_needs_no_draft_model_for_plain_decoding() {
   succeeds ar --target "$models/mini-target" --text hello -n 5 --json r.json
   check_result r.json draft=nil draft_dtype=nil
 }
-it_says_how_the_draft_is_held() {
+it_says_how_weights_are_held() {
   succeeds linear --text hello -n 5 --json r.json
-  check_result r.json draft_dtype=f16
-  succeeds linear --text hello -n 5 --json r.json --backend cpu --draft-dtype int8
-  check_result r.json draft_dtype=int8
+  check_result r.json target_dtype=f16 draft_dtype=f16
+  succeeds linear --text hello -n 5 --json r.json --backend cpu --draft-weights q4
+  check_result r.json target_dtype=f16 draft_dtype=q4
+  succeeds linear --text hello -n 5 --json r.json --backend cpu --draft-dtype int8 # as it was called before
+  check_result r.json draft_dtype=q8
+  succeeds linear --text hello -n 20 --json r.json --backend cpu --weights q4 --draft-weights q8 --compare ar
+  check_result r.json target_dtype=q4 draft_dtype=q8
+  succeeds ar --text hello -n 5 --json r.json --backend cpu --weights f32
+  check_result r.json target_dtype=f32 draft_dtype=nil
 }
 it_says_how_keys_and_values_are_held() {
   succeeds linear --text hello -n 5 --json r.json --backend cpu

@@ -1,10 +1,10 @@
 -- The exactness matrix: whatever the policy, the number of threads and the instruction set, the tokens are those of
 -- plain decoding.  dtrun run tests/exact/matrix.lua [--prompts 40] [--tokens 200]
 --
--- For each prompt and type of the caches the first backend's `ar` sets the tokens that every other run must give. The
--- scalar backend is slow and gets 4 prompts, 64 tokens and small trees. Variants that this machine lacks are named and
--- skipped; --backend and --threads choose among them. Beside all prompts by themselves each policy has the first 6 in a
--- batch: 5 at once, and the last one takes the place of the one that ends first.
+-- For each prompt and types of the target's weights and of the caches the first backend's `ar` sets the tokens that
+-- every other run must give. The scalar backend is slow and gets 4 prompts, 64 tokens and small trees. Variants that
+-- this machine lacks are named and skipped; --backend and --threads choose among them. Beside all prompts by themselves
+-- each policy has the first 6 in a batch: 5 at once, and the last one takes the place of the one that ends first.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -60,7 +60,13 @@ local VARIANTS = {
   { backend = "cpu:avx512", threads = 1, policies = POLICIES },
   { backend = "cpu:avx2", threads = 2, policies = POLICIES },
   { backend = "cpu:avx2", threads = 1, policies = POLICIES },
-  { backend = "cpu:avx512vnni", draft_dtype = "int8", threads = 2, policies = SMALL },
+  { backend = "cpu:avx512vnni", draft_weights = "q8", threads = 2, policies = SMALL },
+  { backend = "cpu:avx512vnni", draft_weights = "q4", threads = 1, policies = SMALL, prompts = 4, tokens = 64 },
+  { backend = "cpu:amx", weights = "q8", threads = 2, policies = SMALL },
+  { backend = "cpu:amx", weights = "q4", draft_weights = "q8", threads = 2, policies = SMALL },
+  { backend = "cpu:avx512vnni", weights = "q4", threads = 1, policies = SMALL, prompts = 4, tokens = 64 },
+  { backend = "cpu:avx2", weights = "q8", draft_weights = "q4", threads = 2, policies = SMALL, prompts = 4,
+    tokens = 64 },
   { backend = "cpu:avx512vnni", cache_dtype = "f16", threads = 2, policies = SMALL },
   { backend = "cpu:avx2", cache_dtype = "f16", threads = 1, policies = SMALL, prompts = 4, tokens = 64 },
   { backend = "cpu:scalar", threads = 2, policies = SMALL, prompts = 4, tokens = 64 },
@@ -85,7 +91,8 @@ local function first_difference(a, b)
   end
 end
 
-local prompts, references, mistakes, skipped = read_prompts(), {}, 0, {} -- references: cache type -> prompt -> tokens
+-- references: types of the target's weights and of the caches -> prompt -> tokens
+local prompts, references, mistakes, skipped = read_prompts(), {}, 0, {}
 
 local function mistake(...)
   mistakes = mistakes + 1
@@ -100,8 +107,9 @@ end
 
 -- A result's tokens against the reference, its counts added to sum.
 local function check(result, prompt, case, tokens, sum)
-  local reference = references[result.cache_dtype] or {}
-  references[result.cache_dtype] = reference
+  local types = result.target_dtype .. " " .. result.cache_dtype
+  local reference = references[types] or {}
+  references[types] = reference
   if not reference[prompt.name] then reference[prompt.name] = result.tokens end
   local expected = table.move(reference[prompt.name], 1, tokens, 1, {})
   local i = first_difference(result.tokens, expected)
@@ -139,13 +147,14 @@ local function run_variant(variant)
   if variant.backend ~= (load.backend or variant.backend) or variant.threads ~= (load.threads or variant.threads) then
     return
   end
-  local name = ("%s, %d thread%s%s%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "",
-    variant.draft_dtype and ", draft in " .. variant.draft_dtype or "",
+  local name = ("%s, %d thread%s%s%s%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "",
+    variant.weights and ", target in " .. variant.weights or "",
+    variant.draft_weights and ", draft in " .. variant.draft_weights or "",
     variant.cache_dtype and ", caches in " .. variant.cache_dtype or "")
   local pair, err = dt.load {
     target = load.target, draft = load.draft, ctx = load.ctx, backend = variant.backend, threads = variant.threads,
-    draft_dtype = variant.draft_dtype or load.draft_dtype, cache_dtype = variant.cache_dtype or load.cache_dtype,
-    costs = COSTS,
+    weights = variant.weights or load.weights, draft_weights = variant.draft_weights or load.draft_weights,
+    cache_dtype = variant.cache_dtype or load.cache_dtype, costs = COSTS,
   }
   if not pair then
     skipped[#skipped + 1] = ("%s (%s)"):format(name, err.message)

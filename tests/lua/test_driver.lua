@@ -88,8 +88,8 @@ end
 
 function TestPair.test_a_pair_says_what_it_is()
   local pair <close> = assert(dt.fake(options))
-  lu.assertEquals({ pair.target.vocab, pair.target.context, pair.backend, pair.draft_dtype, pair.cache_dtype,
-      pair.nothing }, { 9, 60, "fake", "f16", "f32", nil })
+  lu.assertEquals({ pair.target.vocab, pair.target.context, pair.backend, pair.target_dtype, pair.draft_dtype,
+      pair.cache_dtype, pair.nothing }, { 9, 60, "fake", "f16", "f16", "f32", nil })
   local alone <close> = assert(dt.fake { vocab = 9, draft = false })
   lu.assertEquals({ alone.draft, alone.draft_dtype }, {})
 end

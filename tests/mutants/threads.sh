@@ -36,7 +36,7 @@ for i in 1 2 3; do echo "{\"prompt\": \"The old man $i went\"}"; done >"$work/pr
 clean 'the team' "$build/tests/test_team"
 clean 'one sequence' "$build/dtrun" dynatree -t 2 "${text[@]}"
 clean 'one sequence, drawn' "$build/dtrun" dynatree -t 2 --temp 1 --top-p 0.9 "${text[@]}"
-clean 'rounded weights and caches' "$build/dtrun" linear -t 2 --draft-dtype int8 --cache-dtype f16 "${text[@]}"
+clean 'rounded weights and caches' "$build/dtrun" linear -t 2 --weights q4 --draft-weights q8 --cache-dtype f16 "${text[@]}"
 clean 'more threads than heads share out' "$build/dtrun" linear -t 3 "${text[@]}"
 clean 'a batch' "$build/dtrun" linear -t 2 --backend cpu:scalar --ignore-eos -n 4 --prompts "$work/prompts.jsonl"
 

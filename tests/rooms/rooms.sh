@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A made-up family, weight type and CPU formats join a copy of the tree by a file each and a line in a list each; the copy is
+# A made-up family, weight type, rounding and CPU format join a copy of the tree by a file each and a line in a list each; the copy is
 # built and tries them.   rooms.sh DTRUN SOURCE_DIR
 . "$(dirname "$0")/../cli/helpers.sh"
 rooms=$source_dir/tests/rooms
@@ -16,8 +16,9 @@ it_takes_what_is_new_by_a_file_and_a_line_each() {
   cp "$rooms/product_toy.c" runtime/cpu
   line runtime/model/families.c '^#define FAMILIES\(F\) .*' 'F(toy)'
   line runtime/model/types.h 'T\(IQ4_XS, .*\)' 'T(TOY, toy, 99, 16, 20)'
-  line runtime/cpu/format.h '^#define CPU_FILE_FORMATS\(F\) .*' 'F(toy)'
-  line runtime/cpu/format.h '^#define CPU_ROUNDED_FORMATS\(F\) .*' 'F(rows8)'
+  line runtime/model/types.h '^#define DT_ROUND_LIST\(R\) .*' 'R(TOY, toy)'
+  line runtime/cpu/format.h '^#define CPU_FORMAT_LIST\(F\) .*' 'F(toy)'
+  line runtime/cpu/format.h '^#define CPU_ASKED_LIST\(A\) .*' 'A(toy, TOY)'
   cat >>CMakeLists.txt <<CMAKE
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 add_executable(rooms $rooms/rooms.c)

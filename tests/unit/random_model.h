@@ -67,10 +67,10 @@ static inline void put_random(dt_dtype dtype, float x, char *to) {
     memcpy(to, &half, 2);
 }
 
-/* Any bytes make a block; its f16 scales and minima are such that its numbers are about as large as `size`. */
+/* Any bytes make a block; its f16 scales and minima are such that its numbers are about as large as `size`, and normal. */
 static inline void put_random_block(random_model *m, dt_dtype dtype, float size, char *block) {
   const dt_type *t = dt_type_of(dtype);
-  float steps = dtype == DT_Q8_0 ? 128 : dtype == DT_Q4_1 ? 8 : dtype == DT_Q4_K ? 8 * 32 : 32 * 128; /* Q6_K */
+  float steps = dtype == DT_Q8_0 ? 128 : dtype == DT_Q4_1 ? 8 : dtype == DT_Q4_K ? 8 * 32 : 32 * 32; /* Q6_K */
   for (int i = 0; i < t->bytes; i++) block[i] = (char)random_next(&m->state);
   put_random(DT_F16, size / steps, dtype == DT_Q6_K ? block + 208 : block);
   if (dtype == DT_Q4_1) put_random(DT_F16, -size, block + 2);

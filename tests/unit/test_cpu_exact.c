@@ -41,7 +41,7 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
     random_model *m = random_model_new(&random_shapes[s], 7);
     check_model(&m->desc, NULL, NULL, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
     if (s % 2 == 0) check_model(&m->desc, "f16", NULL, prefixes, 1);
-    if (s % 2 == 1) check_model(&m->desc, NULL, "int8", prefixes, 1);
+    if (s % 2 == 1) check_model(&m->desc, NULL, s % 4 == 1 ? "q8" : "q4", prefixes, 1);
     random_model_free(m);
   }
 }
@@ -55,6 +55,7 @@ static void so_it_has_on_the_bundled_pair(void **state) {
     ok(model_open(folders[i], &m, &err));
     check_model(model_desc(m), NULL, NULL, prefixes, i ? 1 : 2);
     if (i == 0) check_model(model_desc(m), "f16", NULL, prefixes, 2);
+    check_model(model_desc(m), NULL, i ? "q4" : "q8", prefixes, 1);
     model_close(m);
   }
 }

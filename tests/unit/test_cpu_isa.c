@@ -96,7 +96,8 @@ static void all_variants_give_the_same_bits_on_every_kind_of_layer(void **state)
     random_model *m = random_model_new(&random_shapes[s], 3);
     compare_variants(&m->desc, "f32", NULL, random_shapes[s].name);
     compare_variants(&m->desc, "f16", NULL, random_shapes[s].name);
-    compare_variants(&m->desc, "f32", "int8", random_shapes[s].name);
+    compare_variants(&m->desc, "f32", "q8", random_shapes[s].name);
+    compare_variants(&m->desc, "f32", "q4", random_shapes[s].name);
     random_model_free(m);
   }
 }

@@ -35,7 +35,7 @@ static void random_block(dt_dtype dtype, uint64_t *state, char *block) {
 }
 
 static const cpu_format *format_of(const cpu_kernels *k, dt_dtype dtype) {
-  for (int i = 0; i < CPU_FORMATS_OF_FILES; i++)
+  for (int i = 0; i < CPU_FORMATS; i++)
     if (k->format[i]->takes == dtype) return k->format[i];
   fail_msg("no format takes %s", dt_type_of(dtype)->name);
   return NULL;
