@@ -43,6 +43,8 @@ function charts.scale_lines(s, arms, where, scale, metric, options)
   return #options.series > 0 and options or nil
 end
 
+local RARE = 0.002 -- of the iterations: tokens accepted more rarely are not drawn
+
 -- How often an iteration accepts a token at each depth.
 function charts.depth_lines(s, arms, options)
   options.kind, options.series = "lines", {}
@@ -54,10 +56,11 @@ function charts.depth_lines(s, arms, options)
     end
     local points = {}
     for i, n in ipairs(accepted) do
-      if n >= 0.002 * iterations then points[#points + 1] = { x = i, y = 100 * n / iterations } end
+      if n >= RARE * iterations then points[#points + 1] = { x = i, y = 100 * n / iterations } end
     end
     if #points > 0 then table.insert(options.series, { label = arm.label, points = points }) end
   end
+  options.xlabel = ("depth in the tree (1: the first guess), as far as %g %% of iterations accept"):format(100 * RARE)
   return #options.series > 0 and options or nil
 end
 
@@ -74,13 +77,18 @@ function charts.time_stack(s, arms, options)
   return options
 end
 
--- Speed-up (merit[arm]) against one setting: at each of its values the best of the other settings, and their mean.
+-- Speed-up (merit[arm], as described) against one setting: at each of its values the best of the other settings, and
+-- their mean.
 function charts.setting_lines(merit, arms, setting, options)
   local best, mean = { label = "best of the other settings", points = {} }, { label = "their mean", points = {} }
   for i, group in ipairs(summary.grouped(arms, function(arm) return numeric(arm, setting) end)) do
-    local most, sum = -math.huge, 0
-    for _, arm in ipairs(group) do most, sum = math.max(most, merit[arm]), sum + merit[arm] end
-    best.points[i], mean.points[i] = { x = group.key, y = most }, { x = group.key, y = sum / #group }
+    local most, sum = merit[group[1]], 0
+    for _, arm in ipairs(group) do
+      if merit[arm].mean > most.mean then most = merit[arm] end
+      sum = sum + merit[arm].mean
+    end
+    best.points[i] = { x = group.key, y = most.mean, low = most.low, high = most.high }
+    mean.points[i] = { x = group.key, y = sum / #group }
   end
   for _, series in ipairs { best, mean } do table.sort(series.points, function(a, b) return a.x < b.x end) end
   options.kind, options.xlabel, options.series = "lines", setting.name, { best, mean }
@@ -123,23 +131,25 @@ function charts.probability(s, options)
   return #options.series > 0 and options or nil
 end
 
--- The best speed-up at each two values of two settings; nil where too few of these were run to make a map.
+-- The speed-up at each two values of two settings, where others vary too the best of these, and the title says so; nil
+-- where too few were run to make a map.
 function charts.heat_map(merit, arms, x, y, options)
-  options.kind, options.xlabel, options.ylabel = "heat", x.name, y.name
-  options.zlabel = "best speed-up of all other settings"
+  options.kind, options.xlabel, options.ylabel, options.zlabel = "heat", x.name, y.name, "speed-up"
   options.xs, options.ys, options.cells = x.values, y.values, {}
-  local filled = 0
+  local filled, several = 0, false
   for iy, y_value in ipairs(y.values) do
-    options.cells[iy] = {}
+    local row = {}
+    options.cells[iy] = row
     for ix, x_value in ipairs(x.values) do
       for _, arm in ipairs(arms) do
         if arm.settings[x.name] == x_value and arm.settings[y.name] == y_value then
-          filled = filled + (options.cells[iy][ix] and 0 or 1)
-          options.cells[iy][ix] = math.max(options.cells[iy][ix] or 0, merit[arm])
+          filled, several = filled + (row[ix] and 0 or 1), several or row[ix] ~= nil
+          row[ix] = math.max(row[ix] or 0, merit[arm].mean)
         end
       end
     end
   end
+  if several then options.title = options.title .. ", best of the other settings" end
   return filled > math.max(#x.values, #y.values) and options or nil -- no mere diagonal
 end
 

@@ -1,17 +1,19 @@
 -- Figures, drawn with gnuplot as SVG and PNG. A figure is a table of data; what it looks like is decided here.
 --
--- All have name (of the files), title, xlabel, caption. By kind:
+-- All have name (of the files), title, xlabel. By kind:
 --   bars    series = {"wikitext2", ..}, rows = { {label = "ar", {y =, low =, high =, text =}, ..one per series} }, mark
 --   stack   series = {"draft", ..}, rows = { {label = "ar", 0.1, ..one number per series} }
 --   lines   ylabel, series = { {label =, points = { {x =, y =, low =, high =}, .. }} }, mark
 --   heat    ylabel, zlabel, xs, ys (sorted values), cells[iy][ix] = a ratio or nil; the colours part at 1
 -- low and high, the ends of an error bar, may be nil. mark is a value to draw a line at: 1 where nothing is gained.
+-- Numbers stand beside the bars' axes and the key above them, where no line goes.
 local shell = require "dt.shell"
 
 local figure = {}
 
 local WIDTH = 760
 local MOST_TICS = 12 -- where there are more values, gnuplot chooses the marks
+local LETTER, SAMPLE, ROW = 7.4, 50, 18 -- pixels: of a label's letter, a key's colour, a key's row
 -- Told apart also by the colour-blind (Okabe and Ito 2008); lines have their own point shapes beside.
 local COLOURS = { "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6d31", "#7f7f7f", "#b5a900",
                   "#5b3fa0", "#a03f3f", "#3f7a5b" }
@@ -35,32 +37,53 @@ local function block(out, name, rows)
   add(out, "END_OF_DATA")
 end
 
--- What lying bars have in common; `most` is the end of the axis.
+local function longest(labels)
+  local most = 0
+  for _, text in ipairs(labels) do most = math.max(most, utf8.len(text) or #text) end
+  return most
+end
+
+-- A key of as many columns as fit beside each other in so many pixels; by how much it is higher than a single row.
+local function add_key(out, f, labels, width)
+  local columns = math.max(1, math.floor(width / (SAMPLE + LETTER * longest(labels))))
+  add(out, "set key tmargin center horizontal Left reverse samplen 2 maxcols %d title %s", columns, quote(f.title))
+  return ROW * ((#labels - 1) // columns)
+end
+
+-- What lying bars have in common; `most` is the end of the axis. The pixels that labels leave for the bars.
 local function add_rows(out, rows, most)
-  local tics = {}
-  for i, row in ipairs(rows) do tics[i] = ("%s %d"):format(quote(row.label), i) end
+  local tics, labels = {}, {}
+  for i, row in ipairs(rows) do
+    labels[i], tics[i] = row.label, ("%s %d"):format(quote(row.label), i)
+  end
   add(out, "set ytics (%s) scale 0", table.concat(tics, ", "))
   add(out, "set xrange [0:%s]", number(most > 0 and most or 1))
   add(out, "set yrange [%d.5:0.5]", #rows)
   add(out, "set grid x")
+  return WIDTH - LETTER * longest(labels) - 40
 end
 
 local KINDS = {}
 
--- Bars lie, so that long labels have room; the first row is on top.
+-- Bars lie, so that long labels have room; the first row is on top. Their numbers are a column at the right.
 function KINDS.bars(f, out, plots)
-  local n = #f.series
-  local height = 0.8 / n
-  local most = f.mark or 0
+  local n, height, most, texts = #f.series, 0.8 / #f.series, f.mark or 0, {}
+  for _, row in ipairs(f.rows) do
+    for k = 1, n do
+      if row[k] then
+        most, texts[#texts + 1] = math.max(most, row[k].high or row[k].y), row[k].text
+      end
+    end
+  end
+  most = most * 1.04
   for k = 1, n do
     local bars, errors = {}, {}
     for i, row in ipairs(f.rows) do
       local cell = row[k]
       if cell then
-        local y, stop = i - 0.4 + (k - 0.5) * height, cell.high or cell.y
-        most = math.max(most, stop)
+        local y = i - 0.4 + (k - 0.5) * height
         bars[#bars + 1] = { number(cell.y), number(y), 0, number(cell.y), number(y - 0.45 * height),
-                            number(y + 0.45 * height), number(stop), label("  " .. cell.text) }
+                            number(y + 0.45 * height), number(most), label(cell.text) }
         if cell.low then errors[#errors + 1] = { number(cell.y), number(y), number(cell.low), number(cell.high) } end
       end
     end
@@ -68,19 +91,20 @@ function KINDS.bars(f, out, plots)
       block(out, "bars" .. k, bars)
       add(plots, "$bars%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k, colour(k),
           quote(f.series[k]))
-      add(plots, "$bars%d using 7:2:8 with labels left font ',%d' notitle", k, n > 2 and 8 or 9)
+      add(plots, "$bars%d using 7:2:8 with labels left offset char 1,0 font ',%d' notitle", k, n > 2 and 8 or 9)
     end
     if #errors > 0 then
       block(out, "errors" .. k, errors)
       add(plots, "$errors%d using 1:2:3:4 with xerrorbars pointtype -1 linewidth 1 linecolor rgb '#333333' notitle", k)
     end
   end
-  add_rows(out, f.rows, most * 1.18) -- room for the numbers
+  local width = add_rows(out, f.rows, most)
+  add(out, "set rmargin %d", longest(texts) + 3)
   if f.mark then
     local x = number(f.mark)
     add(out, "set arrow from %s, graph 0 to %s, graph 1 nohead dashtype 2 linecolor rgb '#666666' front", x, x)
   end
-  return 118 + math.max(#f.rows * math.max(26, n * 17), 60) + 18 * (n // 5)
+  return 118 + math.max(#f.rows * math.max(26, n * 17), 60) + add_key(out, f, f.series, width - LETTER * longest(texts))
 end
 
 function KINDS.stack(f, out, plots)
@@ -95,8 +119,8 @@ function KINDS.stack(f, out, plots)
     block(out, "part" .. k, bars)
     add(plots, "$part%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k, colour(k), quote(name))
   end
-  add_rows(out, f.rows, most * 1.05)
-  return 130 + math.max(#f.rows * 28, 60)
+  local width = add_rows(out, f.rows, most * 1.05)
+  return 130 + math.max(#f.rows * 28, 60) + add_key(out, f, f.series, width)
 end
 
 -- The numbers from low to high, and a little more on both sides.
@@ -106,34 +130,95 @@ local function range(axis, low, high, share)
   return ("set %srange [%s:%s]"):format(axis, number(axis == "x" and low - margin or start), number(high + margin))
 end
 
-function KINDS.lines(f, out, plots)
-  local ys, xs, tics, known = { f.mark }, {}, {}, {}
-  for k, series in ipairs(f.series) do
-    local points, errors = {}, {}
-    for i, p in ipairs(series.points) do
-      points[i] = { number(p.x), number(p.y) }
-      if p.low then errors[#errors + 1] = { number(p.x), number(p.y), number(p.low), number(p.high) } end
+-- Whether most curves have most of their points in the first quarter of the axis, a few with a long tail the rest.
+local function is_cramped(series, low, high)
+  local cramped = 0
+  for _, one in ipairs(series) do
+    local near = 0
+    for _, p in ipairs(one.points) do near = near + (p.x <= low + (high - low) / 4 and 1 or 0) end
+    cramped = cramped + (near > #one.points / 2 and 1 or 0)
+  end
+  return low > 0 and high >= 8 * low and cramped > #series / 2
+end
+
+-- Of each curve how many of those after it coincide with it, wherever both have a point.
+local function coincidences(series, reach)
+  local above = {}
+  for i, one in ipairs(series) do
+    local known = {}
+    above[i] = 0
+    for _, p in ipairs(one.points) do known[p.x] = p.y end
+    for k = i + 1, #series do
+      local both, apart = 0, false
+      for _, p in ipairs(series[k].points) do
+        both = both + (known[p.x] and 1 or 0)
+        apart = apart or known[p.x] and math.abs(known[p.x] - p.y) > reach
+      end
+      if both > 0 and not apart then above[i] = above[i] + 1 end
+    end
+  end
+  return above
+end
+
+-- What lines cover: from left to right, low to high, at which x (as texts), and how many curves have intervals.
+local function extent(f)
+  local xs, ys, tics, known, intervals = {}, { f.mark }, {}, {}, 0
+  for _, series in ipairs(f.series) do
+    local has = false
+    for _, p in ipairs(series.points) do
       for _, y in ipairs { p.y, p.low, p.high } do ys[#ys + 1] = y end
-      xs[#xs + 1] = p.x
+      xs[#xs + 1], has = p.x, has or p.low ~= nil
       if not known[p.x] then
         known[p.x] = true
         tics[#tics + 1] = number(p.x)
       end
+    end
+    intervals = intervals + (has and 1 or 0)
+  end
+  return { left = math.min(table.unpack(xs)), right = math.max(table.unpack(xs)), low = math.min(table.unpack(ys)),
+           high = math.max(table.unpack(ys)), tics = tics, intervals = intervals }
+end
+
+local function add_axes(out, f, all, logarithmic)
+  if logarithmic then
+    local margin = (all.right / all.left) ^ 0.03
+    add(out, "set logscale x 2\nset xlabel %s", quote(f.xlabel .. " (logarithmic axis)"))
+    add(out, "set xrange [%s:%s]", number(all.left / margin), number(all.right * margin))
+  else
+    add(out, range("x", all.left, all.right, 0.03))
+  end
+  add(out, range("y", all.low, all.high, 0.06))
+  if all.intervals > 0 then add(out, "set ylabel %s", quote(f.ylabel .. ", 95 % interval")) end
+  if #all.tics <= MOST_TICS then add(out, "set xtics (%s)", table.concat(all.tics, ", ")) end
+  add(out, "set grid")
+end
+
+-- Curves that coincide lie on one another like ribbons, the last the narrowest. Intervals at one x stand side by side.
+function KINDS.lines(f, out, plots)
+  local all, labels = extent(f), {}
+  local logarithmic, above = is_cramped(f.series, all.left, all.right), coincidences(f.series,
+    0.015 * (all.high - all.low))
+  local aside = all.intervals > 1 and 0.008 or 0 -- of the axis, from one curve to the next
+  for k, series in ipairs(f.series) do
+    local points, errors, shift = {}, {}, aside * (k - (#f.series + 1) / 2)
+    for i, p in ipairs(series.points) do
+      local x = logarithmic and p.x * (all.right / all.left) ^ shift or p.x + (all.right - all.left) * shift
+      points[i] = { number(x), number(p.y) }
+      if p.low then errors[#errors + 1] = { number(x), number(p.y), number(p.low), number(p.high) } end
     end
     if #errors > 0 then
       block(out, "errors" .. k, errors)
       add(plots, "$errors%d with yerrorbars pointtype -1 linewidth 1 linecolor rgb '%s' notitle", k, colour(k))
     end
     block(out, "line" .. k, points)
-    add(plots, "$line%d with linespoints pointtype %d pointsize 0.8 linewidth %.2g linecolor rgb '%s' title %s", k,
-        POINTS[(k - 1) % #POINTS + 1], 4 - 2.5 * k / #f.series, colour(k), quote(series.label)) -- equal lines both show
+    local ribbon = math.min(above[k], 4)
+    add(plots, "$line%d with linespoints pointtype %d pointsize %.2g linewidth %.2g linecolor rgb '%s' title %s", k,
+        POINTS[(k - 1) % #POINTS + 1], 0.8 + 0.5 * ribbon, 1.8 + 2.6 * ribbon, colour(k), quote(series.label))
+    labels[k] = series.label
   end
   if f.mark then add(plots, "%s with lines dashtype 2 linecolor rgb '#666666' notitle", number(f.mark)) end
-  add(out, range("x", math.min(table.unpack(xs)), math.max(table.unpack(xs)), 0.03))
-  add(out, range("y", math.min(table.unpack(ys)), math.max(table.unpack(ys)), 0.06))
-  if #tics <= MOST_TICS then add(out, "set xtics (%s)", table.concat(tics, ", ")) end
-  add(out, "set grid")
-  return 420 + 18 * (#f.series // 4)
+  add_axes(out, f, all, logarithmic)
+  return 420 + add_key(out, f, labels, WIDTH - 80)
 end
 
 -- Cells are side by side whatever the distance of the values, each with its number; those that were not run stay empty.
@@ -166,7 +251,7 @@ function KINDS.heat(f, out, plots)
   add(out, "set cblabel %s", quote(f.zlabel))
   add(plots, "$cells using 1:2:3:4:5:6:7 with boxxyerror fillcolor palette notitle")
   add(plots, "$cells using 1:2:8:9 with labels font ',9' textcolor rgb variable notitle")
-  return 150 + 34 * math.max(#f.ys, 3)
+  return 150 + 34 * math.max(#f.ys, 4)
 end
 
 local SVG = "set terminal svg noenhanced size %d,%d name '%s' background '#ffffff' font 'sans-serif,12'"
@@ -179,7 +264,6 @@ local function commands(f)
     "reset session", "set xlabel " .. quote(f.xlabel), "set ylabel " .. quote(f.ylabel or ""),
     "set style fill solid 1 noborder", "set border 3 linecolor rgb '#555555'",
     "set tics nomirror textcolor rgb '#222222'", "set errorbars 1.2",
-    "set key tmargin center horizontal Left reverse samplen 2 title " .. title,
   }
   local height = KINDS[f.kind](f, out, plots)
   if f.kind == "heat" or #(f.series or {}) == 1 then add(out, "unset key; set title %s", title) end

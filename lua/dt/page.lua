@@ -37,8 +37,9 @@ end
 local STYLE = [[
 :root { color-scheme: light dark; --ink: #1c2024; --dim: #5b6570; --paper: #fff; --line: #d8dde3; --hover: #f4f7fa;
   --link: #0060a0; }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root { --ink: #e4e8ec; --dim: #a3adb8; --paper: #14181c; --line: #38414a; --hover: #1f262d; --link: #7fbdf0; }
+  figure svg { filter: invert(.91) hue-rotate(180deg); }
 }
 body { margin: 0 auto; max-width: 68rem; padding: 2rem 1.2rem 4rem; background: var(--paper); color: var(--ink);
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
@@ -57,9 +58,9 @@ tr:hover td { background: var(--hover); }
 table.facts td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 table.facts td:first-child { color: var(--dim); white-space: nowrap; vertical-align: top; }
 figure { margin: 1.4rem 0; }
-figure svg { display: block; max-width: 100%; height: auto; background: #fff; }
+figure svg { display: block; max-width: 100%; height: auto; }
 @media print {
-  :root { color-scheme: light; --ink: #000; --dim: #444; --paper: #fff; --line: #bbb; }
+  :root { color-scheme: light; --ink: #000; --dim: #444; --line: #bbb; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
   figure, tr { break-inside: avoid; }
@@ -71,8 +72,15 @@ figure svg { display: block; max-width: 100%; height: auto; background: #fff; }
 
 local function anchor(n) return "part" .. n end
 
--- drawing(figure) gives a figure's SVG, or nil where there is none.
-function page.html(document, drawing)
+-- A link that saves a text as a file of this name: the text is in the link.
+local function download(name, text)
+  local encoded = text:gsub("[^%w.,_-]", function(c) return ("%%%02X"):format(c:byte()) end)
+  return ('<a download="%s" href="data:text/plain;charset=utf-8,%s">%s</a>'):format(name, encoded, name)
+end
+
+-- drawing(figure) gives a figure's SVG, or nil where there is none; files: { { name, text }, .. } to be saved from the
+-- page.
+function page.html(document, drawing, files)
   local escape = tables.escape
   local links, out, n = {}, {}, 0
   for _, item in ipairs(document) do
@@ -93,6 +101,7 @@ function page.html(document, drawing)
       if svg then out[#out + 1] = "<figure>" .. svg:gsub("^.-<svg", "<svg", 1) .. "</figure>\n" end
     end
   end
+  for _, file in ipairs(files or {}) do links[#links + 1] = download(table.unpack(file)) end
   return table.concat {
     '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
     '<meta name="viewport" content="width=device-width, initial-scale=1">\n',

@@ -262,16 +262,29 @@ function record.baseline(runs, arm)
   end
 end
 
+-- The runs that count: of an arm on a text and length those that nothing disturbed; where there is none, all.
+function record.counting(runs)
+  local quiet, counting = {}, {}
+  local function key(run) return record.case(run) .. "\0" .. run.arm end
+  for _, run in ipairs(runs) do quiet[key(run)] = quiet[key(run)] or not run.disturbed end
+  for _, run in ipairs(runs) do
+    if not (run.disturbed and quiet[key(run)]) then counting[#counting + 1] = run end
+  end
+  return counting
+end
+
 -- What is to be said of runs that others disturbed, or nil.
 function record.disturbance(runs)
-  local again, still, why = 0, 0, nil
+  local again, still, why, count = 0, 0, nil, 0
   for _, run in ipairs(runs) do
     if (run.tries or 1) > 1 then again = again + 1 end
     if run.disturbed then still, why = still + 1, run.disturbed end
   end
   if again == 0 then return nil end
+  for _, run in ipairs(record.counting(runs)) do count = count + (run.disturbed and 1 or 0) end
   return ("The machine was busy: %d of %d runs were disturbed and made again; %s."):format(again, #runs, still > 0
-    and ("%d were disturbed each time (one was %s) and count nevertheless"):format(still, why)
+    and ("%d were disturbed each time (one was %s), and %d of these count, for want of others"):format(still, why,
+      count)
     or "all of them succeeded undisturbed")
 end
 

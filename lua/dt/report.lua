@@ -16,6 +16,7 @@ local MOST_BARS = 12  -- of a figure; where there are more arms, some of the fas
 local EACH_KIND = 3
 local MOST_HEAT_MAPS = 6
 local MOST_PAIRS = 6  -- arms of a table of pairs
+local MOST_NAMED = 12 -- arms that are said not to be shown
 -- What the axes are called.
 local SCALES = { tokens = "tokens generated", chars = "characters of prompt", batch = "sequences at once" }
 
@@ -263,7 +264,7 @@ end
 
 -- Lines and maps of what settings do, for arms of one kind.
 local function setting_figures(s, arms, stem)
-  local figures, merit, maps = {}, {}, 0
+  local figures, maps, merit = {}, {}, {}
   local settings, kind = summary.varying(arms), summary.kind(arms[1])
   for _, arm in ipairs(arms) do merit[arm] = s:merit(arm) end
   for _, x in ipairs(settings) do
@@ -278,14 +279,13 @@ local function setting_figures(s, arms, stem)
   for i, x in ipairs(settings) do
     for k = i + 1, #settings do
       local y = settings[k]
-      local map = maps < MOST_HEAT_MAPS and charts.heat_map(merit, arms, x, y, {
-        name = ("%s-%s-%s"):format(stem, x.name, y.name),
-        title = ("%s: best speed-up by %s and %s"):format(kind, x.name, y.name) })
-      if map then
-        add(figures, "figure", map)
-        maps = maps + 1
-      end
+      maps[#maps + 1] = charts.heat_map(merit, arms, x, y, { name = ("%s-%s-%s"):format(stem, x.name, y.name),
+        title = ("%s: speed-up by %s and %s"):format(kind, x.name, y.name) })
     end
+  end
+  for i = 1, math.min(#maps, MOST_HEAT_MAPS) do add(figures, "figure", maps[i]) end
+  if #maps > MOST_HEAT_MAPS then
+    add(figures, "text", ("Of %s, %d of %d maps of two settings are drawn."):format(kind, MOST_HEAT_MAPS, #maps))
   end
   return figures
 end
@@ -297,11 +297,29 @@ local function settings_section(document, s, stem)
     for _, arms in ipairs(summary.grouped(study, kind)) do
       number = number + 1
       local figures = #arms > 2 and setting_figures(s, arms, ("%s-settings-%d"):format(stem, number)) or {}
-      if #figures > 0 and not started then add(document, "heading", "Settings") end
+      if #figures > 0 and not started then
+        add(document, "heading", "Settings")
+        add(document, "text", "Where several settings vary, the best of the others is the best of these very runs: the "
+          .. "more there were, the more of it is luck.")
+      end
       started = started or #figures > 0
       table.move(figures, 1, #figures, #document + 1, document)
     end
   end
+end
+
+-- Which arms are not in figures of arms.
+local function say_left_out(document, s, shown)
+  local is_shown, left_out = {}, {}
+  for _, arm in ipairs(shown) do is_shown[arm] = true end
+  for _, arm in ipairs(s.arms) do
+    if not is_shown[arm] then left_out[#left_out + 1] = arm.label end
+  end
+  if #left_out == 0 then return end
+  local more = #left_out - MOST_NAMED
+  add(document, "text", ("Figures of arms show %d of %d: plain decoding and the fastest others, at most %d of a kind. "
+    .. "Without %s%s."):format(#shown, #s.arms, EACH_KIND, table.concat(left_out, ", ", 1, math.min(#left_out,
+    MOST_NAMED)), more > 0 and (" and %d more, which are in report.csv"):format(more) or ""))
 end
 
 local function add_arms(document, file, s, stem)
@@ -310,10 +328,7 @@ local function add_arms(document, file, s, stem)
   if #rows < #s.arms then
     add(document, "text", ("The tables show the %d fastest of %d arms."):format(#rows, #s.arms))
   end
-  if #shown < #s.arms then
-    add(document, "text", ("Figures of arms show %d of %d: plain decoding and the fastest others, at most %d of a "
-      .. "kind; report.csv has all."):format(#shown, #s.arms, EACH_KIND))
-  end
+  say_left_out(document, s, shown)
   speed_section(document, s, stem, views, rows)
   pair_section(document, s, views)
   verification_section(document, s, stem, views, rows, shown)
@@ -408,15 +423,15 @@ local function numbers(files)
   return table.concat(lines, "\n") .. "\n"
 end
 
--- The report on files, read from paths, into a folder (nil: the first path without .jsonl): report.md, report.html,
--- report.tex (the tables), report.csv (all numbers) and the figures. The folder, and one line where figures could not
--- be drawn; or nil and a message.
-function report.write(files, paths, folder)
+-- The report on experiments, read from paths, into a folder (nil: the first path without .jsonl): report.md, report.tex
+-- (the tables), report.csv (all numbers), the figures, and report.html with all of these in it. The folder, and one
+-- line where figures could not be drawn; or nil and a message.
+function report.write(experiments, paths, folder)
   local bare = paths[1]:gsub("%.jsonl$", "")
   folder = folder or bare ~= paths[1] and bare or bare .. "-report"
   local names = {}
   for i, path in ipairs(paths) do names[i] = path:match "([^/]+)$":gsub("%.jsonl$", ""):gsub("[^%w_-]", "-") end
-  local document = report.document(files, names)
+  local document = report.document(experiments, names)
   local status, message = shell("mkdir -p -- %s", folder)
   if status ~= 0 then return nil, (message:gsub("^mkdir: ", ""):gsub("\n.*", "")) end
   local figures = {}
@@ -424,14 +439,15 @@ function report.write(files, paths, folder)
   local drawn, why = figure.draw(figures, folder)
   if drawn == nil then return nil, why end
   local ok
-  for name, text in pairs { md = page.markdown(document, drawn), tex = page.latex(document), csv = numbers(files) } do
-    ok, message = write(("%s/report.%s"):format(folder, name), text)
+  local files = { { "report.csv", numbers(experiments) }, { "report.tex", page.latex(document) } }
+  local html = page.html(document, function(f)
+    return drawn and contents(("%s/%s.svg"):format(folder, f.name))
+  end, files)
+  table.move({ { "report.md", page.markdown(document, drawn) }, { "report.html", html } }, 1, 2, #files + 1, files)
+  for _, file in ipairs(files) do
+    ok, message = write(folder .. "/" .. file[1], file[2])
     if not ok then return nil, message end
   end
-  ok, message = write(folder .. "/report.html", page.html(document, function(f)
-    return drawn and contents(("%s/%s.svg"):format(folder, f.name))
-  end))
-  if not ok then return nil, message end
   return folder, why
 end
 

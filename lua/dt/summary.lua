@@ -108,11 +108,13 @@ end
 
 -- file: what record.read gives. Arms, sets, samplings and scales are in s.arms ({label, policy, preset, settings,
 -- plain}; plain decoding comes first), s.sets and s.samplings (names; the latter from the axis "sampling") and s.scales
--- ({name, values}). Runs with a trace, whose times are not those of others, are in s.traced only.
+-- ({name, values}). Runs with a trace, whose times are not those of others, are in s.traced only; those that others
+-- disturbed are nowhere, unless there are no others (record.counting).
 function summary.new(file)
-  local s = { head = file.head, runs = {}, traced = {}, plain = record.baseline(file.runs),
+  local runs = record.counting(file.runs)
+  local s = { head = file.head, runs = {}, traced = {}, plain = record.baseline(runs),
               arms = {}, of_arm = {}, sets = {}, samplings = {}, scales = {} }
-  for _, run in ipairs(file.runs) do table.insert(run.probability and s.traced or s.runs, run) end
+  for _, run in ipairs(runs) do table.insert(run.probability and s.traced or s.runs, run) end
   local changing = axes_of_texts(s.runs)
   for _, run in ipairs(s.runs) do
     if not s.of_arm[run.arm] then add_arm(s, run, changing) end
@@ -190,14 +192,13 @@ end
 -- What arms are ranked by: the speed-up, or the speed where plain decoding was not run.
 function Summary:merit(arm, where)
   where = summary.with(where, { arm = arm.label })
-  local d = self:describe("speedup", where) or self:describe("speed", where)
-  return d and d.mean or 0
+  return self:describe("speedup", where) or self:describe("speed", where) or { mean = 0 }
 end
 
 -- The arms given, the fastest first.
 function Summary:ranked(arms, where)
   local merit, sorted = {}, {}
-  for i, arm in ipairs(arms) do merit[arm], sorted[i] = self:merit(arm, where), arm end
+  for i, arm in ipairs(arms) do merit[arm], sorted[i] = self:merit(arm, where).mean, arm end
   table.sort(sorted, function(a, b) return merit[a] > merit[b] or merit[a] == merit[b] and a.label < b.label end)
   return sorted
 end

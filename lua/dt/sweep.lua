@@ -98,6 +98,7 @@ end
 -- The arms of some runs, the fastest first: { arm=, n=, speedup = mean over runs of the ratio to plain decoding,
 -- tokens_per_iteration = mean, acceptance = accepted of all verified nodes (nil: none), tokens_per_second = mean }.
 function sweep.rank(runs)
+  runs = record.counting(runs)
   local plain, by_arm, list = record.baseline(runs), {}, {}
   for _, run in ipairs(runs) do
     local ratio = record.speedup(run, plain(run))

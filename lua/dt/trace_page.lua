@@ -9,8 +9,9 @@ local STYLE = [[
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c2024; --faint: #69737d; --line: #d8dde3; --panel: #f6f8fa;
   --accent: #0060a0; --kept: #fff; --edge: #aab4be; --good: #0b7a3b; --good-fill: #d9f2e1; --bonus: #00718a;
   --bonus-fill: #d5f0f6; --wrong: #9a6200; --wrong-fill: #fdebc8; --mark: #e8f1f8; }
-@media (prefers-color-scheme: dark) { :root { --paper: #15181b; --ink: #e4e8ec; --faint: #98a3ad; --line: #343b42;
-  --panel: #1d2126; --accent: #6db6ec; --kept: #1d2126; --edge: #5b6670; --good: #58c98a; --good-fill: #123a25;
+@media screen and (prefers-color-scheme: dark) { :root {
+  --paper: #15181b; --ink: #e4e8ec; --faint: #98a3ad; --line: #343b42; --panel: #1d2126; --accent: #6db6ec;
+  --kept: #1d2126; --edge: #5b6670; --good: #58c98a; --good-fill: #123a25;
   --bonus: #56c4dc; --bonus-fill: #0f3640; --wrong: #e3ae4c; --wrong-fill: #44320d; --mark: #223140; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 90rem; padding: 1.2rem 1.2rem 3rem; background: var(--paper); color: var(--ink);
@@ -78,6 +79,13 @@ td small { color: var(--faint); }
 .commit { background: #d9a441; }
 .policy { background: #6aa84f; }
 td i { display: inline-block; width: .65rem; height: .65rem; border-radius: 2px; margin-right: .4rem; }
+@media print {
+  body { padding: 0; }
+  nav, #bars { display: none; }
+  main { display: block; }
+  #tree, #text { height: auto !important; min-height: 0; overflow: visible; }
+  #tree svg { max-width: 100%; height: auto; }
+}
 ]]
 
 local BODY = [[

@@ -1,37 +1,48 @@
 #!/usr/bin/env bash
 # trust.sh [DTRUN] [FOLDER]: can the measurements of this machine be relied on? Ten comparisons of plain decoding with itself, and
-# one experiment of 60 runs twice, the second time beside a busy process on every processor. Minutes; results stay in FOLDER.
+# one experiment of 60 runs three times: quiet, beside a busy process, and beside one on every processor. Minutes; results stay
+# in FOLDER.
 set -u
 dtrun=$(realpath "${1:-build/dtrun}")
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
-folder=${2:-trust}
-mkdir -p "$folder" && cd "$folder" || exit 1
+folder=$(realpath -m "${2:-trust}")
+mkdir -p "$folder" && cd "$source_dir" || exit 1
+models=(--target models/mini-target --draft models/mini-draft)
 failed=0
 
 # Wants 0.98x to 1.02x each time.
 for i in {1..10}; do
-  "$dtrun" ar --compare ar -p 'It was a dark night, and' -n 400 --ignore-eos 2>&1 >/dev/null | tee -a same.txt | grep -oE '[0-9.]+x, same.*'
-done | awk '{ x = $1 + 0; if (x < 0.98 || x > 1.02) bad++ } { print } END { print bad + 0, "of", NR, "beyond 2 %"; exit bad > 0 }' || failed=1
+  "$dtrun" ar --compare ar "${models[@]}" -p 'It was a dark night, and' -n 400 --ignore-eos --json - 2>>"$folder/same.txt" |
+    awk -F '[:,]' '/"compare"/ { for (i = 1; i < NF; i++) if ($i ~ /"speedup"/) printf "%.3f\n", $(i + 1) }'
+done | tee "$folder/ratios.txt" | awk '{ if ($1 < 0.98 || $1 > 1.02) bad++; printf "%sx ", $1 } END { print ": " bad + 0, "of", NR, "beyond 2 %"; exit bad > 0 || NR < 10 }' || failed=1
 
-sweep=(run sweep linear dynatree --prompt "$source_dir"/tests/data/prompts/novels/0[1-5].txt --chars 400 -n 200 --ignore-eos --repeats 4)
-"$dtrun" "${sweep[@]}" --out quiet.jsonl || exit 1 # 3 arms x 5 texts x 4
-busy=()
-for ((i = 0; i < $(nproc); i++)); do
-  bash -c 'while :; do :; done' &
-  busy+=($!)
-done
-"$dtrun" "${sweep[@]}" --out busy.jsonl
-kill "${busy[@]}"
-for name in quiet busy; do
-  "$dtrun" run report $name.jsonl
-  echo "$name: $(grep '^The machine was busy' $name/report.md || echo 'nothing disturbed')"
-done
-grep -q '^The machine was busy' busy/report.md || { echo 'the busy run was not noticed'; failed=1; }
+loops=()
+quieten() { [ ${#loops[@]} -eq 0 ] || { kill "${loops[@]}"; wait "${loops[@]}" 2>/dev/null; loops=(); }; }
+trap quieten EXIT
+# measure NAME OTHERS: the experiment beside so many loops, 3 arms x 5 texts x 4
+measure() {
+  for ((i = 0; i < $2; i++)); do
+    while :; do :; done &
+    loops+=($!)
+  done
+  rm -f "$folder/$1.jsonl"
+  "$dtrun" run sweep linear dynatree "${models[@]}" --prompt tests/data/prompts/novels/0[1-5].txt --chars 400 -n 200 --ignore-eos \
+    --repeats 4 --best 0 --out "$folder/$1.jsonl" 2>/dev/null >&2 || exit 1
+  quieten
+  "$dtrun" run report "$folder/$1.jsonl" >/dev/null || exit 1
+  echo "$1: $(grep '^The machine was busy' "$folder/$1/report.md" || echo 'nothing disturbed')"
+}
+measure quiet 0
+measure busy 1
+measure crowded "$(nproc)"
 
-# Intervals of the speed-ups overlap.
-paste -d, <(grep ',speedup,' quiet/report.csv) <(grep ',speedup,' busy/report.csv) | awk -F, '$2 == "\"\"" {
-  apart = $8 > $18 || $17 > $9
-  printf "%s: quiet %.2f [%.2f, %.2f], busy %.2f [%.2f, %.2f]%s\n", $3, $6, $8, $9, $15, $17, $18, apart ? " APART" : ""
-  bad += apart
-} END { exit bad > 0 }' || failed=1
+# The report says so, and intervals of the speed-ups overlap.
+for name in busy crowded; do
+  grep -q '^The machine was busy' "$folder/$name/report.md" || { echo "$name: not noticed"; failed=1; }
+  paste -d, <(grep ',speedup,' "$folder/quiet/report.csv") <(grep ',speedup,' "$folder/$name/report.csv") | awk -F, -v name=$name '$2 == "\"\"" {
+    apart = $8 > $18 || $17 > $9
+    printf "%s: quiet %.2f [%.2f, %.2f], %s %.2f [%.2f, %.2f]%s\n", $3, $6, $8, $9, name, $15, $17, $18, apart ? " APART" : ""
+    bad += apart
+  } END { exit bad > 0 }' || failed=1
+done
 exit $failed

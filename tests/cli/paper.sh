@@ -20,6 +20,16 @@ it_runs_every_experiment() {
     grep -qx "$name: Speed-up by set:" temperature/report.md || fail "temperature: no table of $name"
   done
 }
+# weights: the most that a run of linear held in memory-quick.jsonl
+weights() { grep '"policy": "linear"' memory-quick.jsonl | grep -oE '"weights": [0-9]+' | sort -k 2n | tail -n 1 | cut -d ' ' -f 2; }
+it_passes_on_what_the_weights_are_held_in() {
+  succeeds run paper memory --quick
+  local wide
+  wide=$(weights)
+  rm memory-quick.jsonl
+  succeeds run paper memory --quick --draft-dtype int8
+  [ "$(weights)" -lt "$wide" ] || fail 'as large as without --draft-dtype int8'
+}
 # goes_on NAME: an experiment of which four lines were written is finished with the same command
 goes_on() {
   succeeds run paper "$1" --quick --out x.jsonl

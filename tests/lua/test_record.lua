@@ -225,6 +225,15 @@ function TestRecord.test_a_run_is_compared_with_plain_decoding_of_its_text_lengt
   lu.assertNil(record.speedup(run(), nil))
 end
 
+function TestRecord.test_disturbed_runs_count_where_a_text_has_no_others()
+  local quiet, disturbed = run {}, run { ["repeat"] = 2, disturbed = "x", tries = 3 }
+  local alone, other = run { tokens = 20, disturbed = "x", tries = 3 }, run { arm = "ar" }
+  lu.assertEquals(record.counting { quiet, disturbed, alone, other }, { quiet, alone, other })
+  lu.assertStrContains(record.disturbance { quiet, disturbed, alone, other },
+    "2 of 4 runs were disturbed and made again; 2 were disturbed each time "
+    .. "(one was x), and 1 of these count, for want of others.")
+end
+
 function TestRecord:test_truncate_cuts_and_says_what_it_cannot()
   write(self.path, "abcdef")
   lu.assertTrue(core.truncate(self.path, 3))

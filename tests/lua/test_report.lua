@@ -55,6 +55,13 @@ function TestSummary.test_repeats_of_a_prompt_count_as_one_prompt()
   lu.assertEquals({ d.n, d.mean }, { 2, 300.0 })
 end
 
+function TestSummary.test_disturbed_runs_are_nowhere_where_there_are_others()
+  local disturbed = run { arm = "linear", speed = 900, ["repeat"] = 2 }
+  disturbed.disturbed, disturbed.tries = "x", 3
+  local s = summary.new(file { run { arm = "linear", speed = 150 }, disturbed, run { arm = "ar", speed = 100 } })
+  lu.assertEquals(s:describe("speedup", { arm = "linear" }).mean, 1.5)
+end
+
 function TestSummary.test_the_papers_acceptance_divides_by_the_most_its_tree_commits()
   local s = summary.new(file {
     run { arm = "linear", params = { K = 8 }, speed = 1 }, run { arm = "dynatree", params = { D0 = 5 }, speed = 1 },
@@ -145,6 +152,56 @@ function TestFigure.test_a_script_draws_each_figure_twice_and_quotes_its_texts()
   lu.assertStrContains(script, "set xtics (1, 4)")
 end
 
+local function lines(series)
+  return figure.script { { kind = "lines", name = "f", title = "t", xlabel = "x", ylabel = "y", series = series } }
+end
+
+local function curve(label, ys, step)
+  local points = {}
+  for i, y in ipairs(ys) do points[i] = { x = (i - 1) * (step or 1) + 1, y = y } end
+  return { label = label, points = points }
+end
+
+function TestFigure.test_curves_that_coincide_are_ribbons_of_falling_width()
+  local script = lines { curve("a", { 9, 5, 2 }), curve("b", { 9, 5.1, 2, 1 }), curve("c", { 9, 7, 2 }),
+                         curve("d", { 9, 5, 2 }) }
+  local widths = {}
+  for width in script:match "f.svg'(.*)set terminal png":gmatch "linewidth (%S+)" do widths[#widths + 1] = width end
+  lu.assertEquals(widths, { "7", "4.4", "1.8", "1.8" })
+end
+
+function TestFigure.test_a_few_long_tails_make_the_axis_logarithmic_and_it_says_so()
+  local tail = {}
+  for i = 1, 64 do tail[i] = 100 / i end
+  local script = lines { curve("a", { 9, 5, 2 }), curve("b", { 8, 4, 1 }), curve("tail", tail) }
+  lu.assertStrContains(script, "set logscale x 2\nset xlabel 'x (logarithmic axis)'")
+  lu.assertNotStrContains(lines { curve("a", { 9, 5, 2 }), curve("tail", tail) }, "logscale") -- most are not near
+  lu.assertNotStrContains(lines { curve("a", { 9, 5, 2, 1, 1, 1, 1 }), curve("b", { 9, 5 }) }, "logscale") -- 7 times
+  lu.assertStrContains(lines { curve("a", { 9, 5, 2, 1, 1, 1, 1, 1 }), curve("b", { 9 }), curve("c", { 8, 1 }) },
+    "logscale") -- 8 times
+end
+
+function TestFigure.test_intervals_of_several_curves_stand_side_by_side_and_are_named()
+  local function with(label)
+    return { label = label, points = { { x = 1, y = 2, low = 1, high = 3 }, { x = 2, y = 2 } } }
+  end
+  local script = lines { with "a", with "b" }
+  lu.assertStrContains(script, "$errors1 << END_OF_DATA\n0.996 2 1 3\n")
+  lu.assertStrContains(script, "$errors2 << END_OF_DATA\n1.004 2 1 3\n")
+  lu.assertStrContains(script, "set ylabel 'y, 95 % interval'")
+  lu.assertStrContains(lines { with "a" }, "$errors1 << END_OF_DATA\n1 2 1 3\n")
+end
+
+function TestFigure.test_numbers_of_bars_stand_beside_the_axis_and_keys_take_the_columns_that_fit()
+  local script = figure.script { { kind = "bars", name = "b", title = "t", xlabel = "x", mark = 1,
+    series = { "a set", "another set", ("n"):rep(60) }, rows = { { label = "ar", { y = 1, text = "1.00x" } },
+      { label = "linear", { y = 2, low = 1.5, high = 2.5, text = "2.00x" } } } } }
+  lu.assertStrContains(script, "set xrange [0:2.6]")
+  lu.assertStrContains(script, ' 2.6 "2.00x"')
+  lu.assertStrContains(script, "maxcols 1 ")
+  lu.assertStrContains(lines { curve("a", { 1, 2 }), curve("b", { 1, 3 }) }, "maxcols 11 ")
+end
+
 function TestFigure.test_a_cell_of_a_map_that_was_not_run_stays_empty()
   local script = figure.script { { kind = "heat", name = "h", title = "t", xlabel = "D", ylabel = "B", zlabel = "z",
     xs = { 3, 4 }, ys = { 2, 0.5 }, cells = { { 1.0, nil }, { 1.5, 2.0 } } } }
@@ -207,6 +264,23 @@ function TestReport.test_lengths_are_lines_and_settings_lines_and_maps()
   lu.assertEquals(names_of(document, "figure"), { "m-tokens-s-speedup", "m-tokens-s-speed", "m-settings-1-B",
     "m-settings-1-D", "m-settings-1-B-D" })
   lu.assertEquals(document[#document].figure.cells, { { 2.01, 2.02 }, { 3.01, 3.02 } })
+  lu.assertEquals(document[#document].figure.title, "fixed_tree: speed-up by B and D")
+end
+
+function TestReport.test_what_is_not_drawn_is_said()
+  local runs, names = { run { arm = "ar", speed = 100 } }, { "B", "C", "D", "E", "F" }
+  for i = 0, 31 do
+    local settings = {}
+    for k, name in ipairs(names) do settings[name] = i >> (k - 1) & 1 end
+    runs[#runs + 1] = run { arm = "t" .. i, policy = "fixed_tree", params = settings, speed = 100 + i }
+  end
+  local document = report.document({ file(runs) }, { "m" })
+  local text = page.markdown(document, true)
+  lu.assertStrContains(text, "The tables show the 24 fastest of 33 arms.")
+  lu.assertStrContains(text, "Figures of arms show 4 of 33: plain decoding and the fastest others, at most 3 of a "
+    .. "kind. Without t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11 and 17 more, which are in report.csv.")
+  lu.assertStrContains(text, "Of fixed_tree, 6 of 10 maps of two settings are drawn.")
+  lu.assertStrContains(text, "![fixed_tree: speed-up by B and C, best of the other settings](m-settings-1-B-C.svg)")
 end
 
 function TestReport.test_studies_are_drawn_one_by_one()
