@@ -83,11 +83,12 @@ static bool is_over(dtl_box *box) {
   if (box->state != BOX_ALIVE) return true;
   if (box->interrupt && *box->interrupt) {
     box->state = BOX_INTERRUPTED;
-  } else if (box->instructions >= BOX_INSTRUCTIONS) {
+  } else if (box->instructions >= BOX_INSTRUCTIONS * box->allowance) {
     box->state = BOX_OVERTIME;
   } else if (read_clock(CLOCK_MONOTONIC_COARSE) >= box->look_at) {
     double used = cpu_ms() - box->cpu_start;
-    if (used >= box->limit_ms) box->state = box->limit_ms < BOX_MILLISECONDS ? BOX_SPENT : BOX_OVERTIME;
+    if (used >= box->limit_ms)
+      box->state = box->limit_ms < BOX_MILLISECONDS * box->allowance ? BOX_SPENT : BOX_OVERTIME;
     box->look_at = dt_clock_ms() + box->limit_ms - used;
   }
   return box->state != BOX_ALIVE;
@@ -172,7 +173,7 @@ static void fail_as_policy(dtl_box *box, dtl_error *err) {
   switch (box->state) {
   case BOX_OVERTIME:
     snprintf(said, sizeof said, "policy ran longer than %g s (or %ld million instructions) in %s",
-             BOX_MILLISECONDS / 1000, BOX_INSTRUCTIONS / 1000000, box->entry);
+             BOX_MILLISECONDS * box->allowance / 1000, BOX_INSTRUCTIONS * box->allowance / 1000000, box->entry);
     break;
   case BOX_SPENT: snprintf(said, sizeof said, "policy used up its seconds of the whole run in %s", box->entry); break;
   case BOX_FULL:
@@ -274,11 +275,12 @@ static bool run(dtl_box *box, int nargs, dtl_error *err) {
   return false;
 }
 
-bool box_call(dtl_box *box, const char *entry, int nargs, dtl_error *err) {
+bool box_call(dtl_box *box, const char *entry, int allowance, int nargs, dtl_error *err) {
   box->entry = entry;
+  box->allowance = allowance;
   box->instructions = 0;
   box->refused = BOX_ALIVE;
-  box->limit_ms = fmin(BOX_MILLISECONDS, box->left_ms);
+  box->limit_ms = fmin(BOX_MILLISECONDS * allowance, box->left_ms);
   box->start = dt_clock_ms();
   box->cpu_start = cpu_ms();
   box->look_at = box->start + box->limit_ms;

@@ -20,6 +20,7 @@
 #define BOX_KEYS (16u << 10)       /* keys of a table, beside its list 1..n: Lua sizes tables by powers of two */
 #define BOX_INSTRUCTIONS 20000000L /* per call */
 #define BOX_MILLISECONDS 2000.0    /* per call, without the time inside the engine */
+#define BOX_INIT 50                /* init may take as many times as much of both */
 
 typedef enum {
   BOX_ALIVE,
@@ -35,23 +36,28 @@ typedef enum {
 
 typedef struct {
   lua_State *L, *co;
-  size_t used;             /* bytes allocated now */
-  bool hosting;            /* the reserve is open */
-  box_state refused;       /* why an allocation failed since the watch looked last; BOX_ALIVE: none did */
-  box_state state;         /* once not alive it stays so, whatever the policy catches */
-  long instructions;       /* of this call */
-  double start, cpu_start; /* of this call, ms: the first without the time inside the engine */
-  double limit_ms;         /* of this call */
-  double look_at;          /* ms: before that the call cannot have had its time */
-  double left_ms;          /* of all calls together, from this one on */
-  double engine_ms;        /* inside the engine since the host handed over control */
-  bool waits;              /* the call stands in a box_wait */
-  double waits_since;      /* ms */
-  const char *entry;       /* what of the policy runs, for messages: "draft" */
-  size_t printed;          /* bytes that print has put out */
-  char chunk[LUA_IDSIZE];  /* how Lua's messages name the policy's file */
-  const char *path;        /* its full name; the caller's */
-  dt_error failure;        /* what the box died of in BOX_ENGINE_FAILED */
+  size_t used;              /* bytes allocated now */
+  bool hosting;             /* the reserve is open */
+  box_state refused;        /* why an allocation failed since the watch looked last; BOX_ALIVE: none did */
+  box_state state;          /* once not alive it stays so, whatever the policy catches */
+  long instructions;        /* of this call */
+  int allowance;            /* of this call: how many times what a call may take */
+  double start, cpu_start;  /* of this call, ms: the first without the time inside the engine */
+  double limit_ms;          /* of this call */
+  double look_at;           /* ms: before that the call cannot have had its time */
+  double left_ms;           /* of all calls together, from this one on */
+  double engine_ms;         /* inside the engine since the host handed over control */
+  bool waits;               /* the call stands in a box_wait */
+  double waits_since;       /* ms */
+  const char *entry;        /* what of the policy runs, for messages: "draft" */
+  size_t printed;           /* bytes that print has put out */
+  void (*begin_line)(void); /* or NULL: as dtl_request's */
+  char chunk[LUA_IDSIZE];   /* how Lua's messages name the policy's file */
+  bool has_folder;          /* its file runs, and may require those beside it */
+  size_t source_left;       /* bytes that these may have */
+  uint64_t source;          /* a hash of the policy's text and of theirs */
+  const char *path;         /* its full name; the caller's */
+  dt_error failure;         /* what the box died of in BOX_ENGINE_FAILED */
   const volatile sig_atomic_t *interrupt; /* or NULL; ends a call */
 } dtl_box;
 
@@ -64,10 +70,11 @@ void box_close(dtl_box *box);
  * False: out of memory, the box's or the process's. */
 bool box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dtl_error *err);
 
-/* Calls the function below the nargs arguments on top of co's stack as one watched entry. When it returns true the call is
+/* Calls the function below the nargs arguments on top of co's stack as one watched entry, which may take `allowance` times
+ * what a call may. When it returns true the call is
  * over, its results being all that is on that stack, or `waits` is set. `entry` says in messages what runs; what it calls
  * may refine that. Any failure fills err, with DTL_POLICY if it was the policy's, and ends the box's life. */
-bool box_call(dtl_box *box, const char *entry, int nargs, dtl_error *err);
+bool box_call(dtl_box *box, const char *entry, int allowance, int nargs, dtl_error *err);
 
 /* Lets a call that waits go on; the time it waited is not counted against it. Returns as box_call does. */
 bool box_resume(dtl_box *box, dtl_error *err);
@@ -89,6 +96,10 @@ bool box_load_failed(dtl_box *box, dtl_error *err);
 int box_kill(lua_State *L, box_state state);
 
 dtl_box *box_of(lua_State *L);
+
+/* box_require.c: the module `name` at index 1, a file beside the policy's: runs it and puts its value into the table of
+ * modules in upvalue 1. To be called from a function that has it. Raises. */
+int box_require_file(lua_State *L);
 
 /* sandbox.c: makes the globals on L. Raises. */
 void sandbox_install(lua_State *L);

@@ -26,7 +26,7 @@ static int batch_index(lua_State *L) {
     lua_rawgeti(L, -1, lua_tointeger(L, 2));
   } else {
     lua_pushvalue(L, 2);
-    lua_rawget(L, lua_upvalueindex(1));
+    lua_gettable(L, lua_upvalueindex(1));
   }
   return 1;
 }
@@ -121,6 +121,7 @@ void box_batch_push(lua_State *L, run_group *group) {
   }
   lua_createtable(L, 0, 4);
   luaL_newlib(L, methods);
+  run_name_unknown(L, "batch");
   lua_pushcclosure(L, batch_index, 1);
   lua_setfield(L, -2, "__index");
   lua_pushcfunction(L, batch_len);

@@ -79,6 +79,7 @@ void box_seq_verified(lua_State *L, int seq, const dtl_run *run) {
   set_integer(L, out, "drafted", run->verdict.drafted);
   set_integer(L, out, "depth", run->verdict.depth);
   set_integer(L, out, "accepted", run->verdict.accepted);
+  set_integer(L, out, "bonus", run->verdict.bonus);
   set_integer(L, out, "committed", 0);
   set_number(L, out, "draft_ms", run->draft_ms);
   set_number(L, out, "verify_ms", run->verify_ms);
@@ -175,7 +176,7 @@ static const luaL_Reg methods[] = {{"length", seq_length},
 void box_seq_push(lua_State *L, dtl_run *run) {
   box_tree_push(L, run); /* tree, tree's methods */
   run->seq_handle = run_push_handle(L, run_seq_kind, run, PATH);
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 10);
   lua_pushvalue(L, -2);
   lua_pushcclosure(L, out_candidates, 1);
   lua_setfield(L, -2, "candidates");
@@ -189,6 +190,8 @@ void box_seq_push(lua_State *L, dtl_run *run) {
   lua_setfield(L, -2, "tree");
   lua_pushinteger(L, run->id);
   lua_setfield(L, -2, "id");
+  lua_pushnumber(L, run->temp);
+  lua_setfield(L, -2, "temp");
   lua_pop(L, 1);
   lua_replace(L, -3);
   lua_pop(L, 1); /* seq */

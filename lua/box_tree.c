@@ -251,6 +251,12 @@ static const tree_draft *check_draft(lua_State *L, const dtl_run *run, const cha
   return draft;
 }
 
+static int tree_method_drafted(lua_State *L) {
+  dtl_run *run = check_tree(L, "tree:drafted");
+  lua_pushboolean(L, tree_draft_of(run->tree, check_node(L, run, 2, "tree:drafted", "u")) != NULL);
+  return 1;
+}
+
 static int tree_method_confidence(lua_State *L) {
   lua_pushnumber(L, (lua_Number)check_draft(L, check_tree(L, "tree:confidence"), "tree:confidence")->confidence);
   return 1;
@@ -304,6 +310,7 @@ static const luaL_Reg methods[] = {{"size", tree_method_size},
                                    {"depth", tree_method_depth},
                                    {"parent", tree_method_parent},
                                    {"token", tree_method_token},
+                                   {"drafted", tree_method_drafted},
                                    {"confidence", tree_method_confidence},
                                    {"entropy", tree_method_entropy},
                                    {"candidate", tree_method_candidate},

@@ -144,6 +144,7 @@ bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, con
   if (!g->run) return out_of_memory(err);
   g->run->uses_draft = policy->info.uses_draft;
   g->run->candidates = policy->info.candidates;
+  g->run->temp = (double)g->options.sampling.temp;
   if (request->on_origin && !(g->origin = malloc((size_t)info.target.context))) return out_of_memory(err);
   return fill_head(g, policy, &info, err);
 }

@@ -190,6 +190,7 @@ typedef struct {
    * "interrupted", and no more begin. */
   bool (*done)(void *user, int prompt, dtl_result *result);
   void (*on_text)(void *user, const char *bytes, size_t len); /* or NULL; of one prompt; bytes as they may be shown */
+  void (*begin_line)(void); /* or NULL; before a policy's print, whose line begins on standard error */
   void (*on_origin)(void *user, dtl_origin origin); /* or NULL; before each on_text, whose bytes then have one origin */
   void *user;
   dtl_trace *trace;                       /* or NULL; of one prompt; serves one run */

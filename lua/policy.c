@@ -193,7 +193,7 @@ static char *params_json(const dtl_policy_info *info) {
     json_raw(&out, ":");
     if (!p->value)
       json_raw(&out, "null");
-    else if (!strcmp(p->type, "string"))
+    else if (!strcmp(p->type, "string") || !strcmp(p->type, "list"))
       json_string(&out, p->value, strlen(p->value));
     else
       json_raw(&out, p->value);
@@ -212,14 +212,27 @@ static bool out_of_memory(const opening *o, dtl_error *err) {
   return dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", o->options->policy);
 }
 
+/* What the preset "tuned" stands for, if that is asked for. */
+static bool find_tuned(opening *o, dtl_error *err) {
+  const dtl_policy_options *options = o->options;
+  if (!options->pair || !options->preset || strcmp(options->preset, DTL_TUNED)) return true;
+  return tuned_settings(options->pair, options->policy, o->policy->info.source, &o->tuned, &o->n_tuned, err);
+}
+
 /* Everything that happens in the box. */
 static bool open_in_box(opening *o, dtl_error *err) {
   dtl_policy *policy = o->policy;
   dtl_box *box = &policy->box;
   if (!box_host(box, seed, policy, 0, err) || !box_host(box, load_chunk, o, 0, err)) return false;
   if (o->status != LUA_OK) return box_load_failed(box, err);
-  if (!box_call(box, "its file", 0, err) || !box_host(box, prepare_open, o, 0, err)) return false;
-  if (!box_call(box, "check", 3, err)) return false;
+  box->source = identity_text(o->source, o->len);
+  box->source_left = SOURCE_MAX - o->len;
+  box->has_folder = !o->options->source;
+  if (!box_call(box, "its file", 1, 0, err)) return false;
+  box->has_folder = false;
+  policy->info.source = box->source;
+  if (!find_tuned(o, err) || !box_host(box, prepare_open, o, 0, err)) return false;
+  if (!box_call(box, "check", 1, 3, err)) return false;
   if (lua_isnil(box->co, 1)) return dtl_fail(err, DTL_INPUT, "%s", lua_tostring(box->co, 2));
   if (!box_host(box, take_object, o, 2, err)) return false;
   return (policy->params_json = params_json(&policy->info)) || out_of_memory(o, err);
@@ -235,7 +248,6 @@ static bool find_source(opening *o, char **text, dtl_error *err) {
   if (!options->source) o->source = *text = dtl_read_file("policy", path, SOURCE_MAX, &o->len, err);
   if (o->len > SOURCE_MAX)
     return dtl_fail(err, DTL_INPUT, "%s: cannot take the policy: %zu bytes are more than %u", path, o->len, SOURCE_MAX);
-  if (o->source) o->policy->info.source = identity_text(o->source, o->len);
   return o->source != NULL;
 }
 
@@ -245,11 +257,7 @@ bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_er
   char *text = NULL;
   if (!policy) return out_of_memory(&o, err);
   policy->seed = options->seed;
-  bool tuned = options->pair && options->preset && !strcmp(options->preset, DTL_TUNED);
-  bool ok =
-      find_source(&o, &text, err) &&
-      (!tuned || tuned_settings(options->pair, options->policy, policy->info.source, &o.tuned, &o.n_tuned, err)) &&
-      box_open(&policy->box, policy->info.path, options->seconds, err);
+  bool ok = find_source(&o, &text, err) && box_open(&policy->box, policy->info.path, options->seconds, err);
   if (ok) {
     policy->box.interrupt = options->interrupt;
     ok = open_in_box(&o, err);

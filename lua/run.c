@@ -172,9 +172,56 @@ void run_detach(dtl_run *run) {
   run->tree_handle = run->seq_handle = NULL;
 }
 
+/* How many letters must be put in, taken out or changed to make b of a; more than `most` is any number above it. */
+static int distance(const char *a, const char *b, int most) {
+  enum { LONGEST = 24 };
+  int n = (int)strlen(a), m = (int)strlen(b), row[LONGEST + 1];
+  if (n > LONGEST || m > LONGEST || abs(n - m) > most) return most + 1;
+  for (int j = 0; j <= m; j++) row[j] = j;
+  for (int i = 1; i <= n; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (int j = 1; j <= m; j++) {
+      int change = diagonal + ((a[i - 1] | 32) != (b[j - 1] | 32)); /* capitals are no difference */
+      diagonal = row[j];
+      int other = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+      row[j] = change < other ? change : other;
+    }
+  }
+  return row[m];
+}
+
+/* (methods, name) of the kind in upvalue 1. */
+static int unknown_method(lua_State *L) {
+  static const char *const helpers[] = {"expand", "sharpen", NULL}; /* of dt.policy, which take a tree or are for one */
+  const char *kind = lua_tostring(L, lua_upvalueindex(1)), *nearest = NULL;
+  box_look(L);
+  if (lua_type(L, 2) != LUA_TSTRING) return luaL_error(L, "a %s has no field [%s]", kind, luaL_typename(L, 2));
+  const char *name = lua_tostring(L, 2);
+  int best = strlen(name) > 4 ? 3 : 2; /* that is too far */
+  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
+    int d = distance(name, lua_tostring(L, -2), best);
+    bool first = d == best && nearest && strcmp(lua_tostring(L, -2), nearest) < 0; /* a table has no order */
+    if (d < best || first) best = d, nearest = lua_tostring(L, -2);
+  }
+  if (nearest) return luaL_error(L, "a %s has no '%s': did you mean '%s'?", kind, name, nearest);
+  for (int i = 0; helpers[i]; i++)
+    if (!strcmp(name, helpers[i])) return luaL_error(L, "a %s has no '%s': did you mean policy.%s?", kind, name, name);
+  return luaL_error(L, "a %s has no '%s'", kind, name);
+}
+
+void run_name_unknown(lua_State *L, const char *name) {
+  lua_createtable(L, 0, 1);
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, unknown_method, 1);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+}
+
 void run_object(lua_State *L, const char *name, const luaL_Reg *methods) {
   lua_newtable(L);
   luaL_setfuncs(L, methods, 0); /* object, methods */
+  run_name_unknown(L, name);
   lua_createtable(L, 0, 3);
   lua_pushvalue(L, -2);
   lua_setfield(L, -2, "__index");

@@ -21,6 +21,7 @@ typedef struct dtl_run {
   int id;  /* how Lua counts it: which of the policy object's sequences it is, from 1 */
   dt_tree *tree;
   bool uses_draft, lockstep;
+  double temp;    /* that its tokens are sampled with; 0: they are not */
   int candidates; /* of the target's after every verified row, that it asked for */
   run_phase phase;
   run_pass awaits;                       /* what a call that waits waits for */
@@ -65,6 +66,9 @@ void run_detach(dtl_run *run);
 
 /* Makes the new userdata on top an object of the kind `name` with these methods. Leaves userdata, methods. */
 void run_object(lua_State *L, const char *name, const luaL_Reg *methods);
+
+/* Gives the table of methods on top an error for what is not in it, with the name that is nearest. */
+void run_name_unknown(lua_State *L, const char *name);
 
 /* Pushes tree and makes its handle the run's; field seq is set by box_seq_push. Raises. */
 void box_tree_push(lua_State *L, dtl_run *run);

@@ -140,6 +140,7 @@ static int print(lua_State *L) {
   }
   if (box->printed >= PRINT_RUN) return 0;
   box->printed += used + 1;
+  if (box->begin_line) box->begin_line();
   fprintf(stderr, "%.*s\n%s", (int)used, line,
           box->printed >= PRINT_RUN ? "(the policy's further output is not shown)\n" : "");
   return 0;
@@ -150,9 +151,13 @@ static int require(lua_State *L) {
   box_look(L);
   const char *name = luaL_checkstring(L, 1);
   lua_settop(L, 1);
-  if (lua_rawget(L, lua_upvalueindex(1)) == LUA_TNIL)
-    return luaL_error(L, "module '%s' is not available to a policy: there is dt.policy", name);
-  return 1;
+  lua_pushvalue(L, 1);
+  int type = lua_rawget(L, lua_upvalueindex(1));
+  if (type == LUA_TBOOLEAN && !lua_toboolean(L, 2))
+    return luaL_error(L, "require: '%s' failed before, or requires itself", name);
+  if (type != LUA_TNIL) return 1;
+  lua_settop(L, 1);
+  return box_require_file(L);
 }
 
 static int undefined(lua_State *L) {

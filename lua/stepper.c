@@ -39,8 +39,8 @@ static bool account(stepper *s, double start_ms, bool ok) {
   return ok || box->state == BOX_INTERRUPTED;
 }
 
-/* Calls host.METHOD(object, seq or batch, costs), at first as `entry`. */
-static bool call_policy(stepper *s, const char *method, const char *entry, dtl_error *err) {
+/* Calls host.METHOD(object, seq or batch, costs), at first as `entry`; allowance: see box_call. */
+static bool call_policy(stepper *s, const char *method, const char *entry, int allowance, dtl_error *err) {
   dtl_box *box = &s->policy->box;
   lua_State *L = box->L;
   lua_settop(box->co, 0);
@@ -50,7 +50,7 @@ static bool call_policy(stepper *s, const char *method, const char *entry, dtl_e
   lua_pushvalue(L, POLICY_COSTS);
   lua_xmove(L, box->co, 4);
   double start = dt_clock_ms();
-  return account(s, start, box_call(box, entry, 3, err));
+  return account(s, start, box_call(box, entry, allowance, 3, err));
 }
 
 /* Main thread: object, host -> object, host, seq or batch, costs; out of the box's sight until a call hands them in. */
@@ -94,10 +94,11 @@ bool stepper_join(stepper *s, generation *g, dtl_error *err) {
   s->group.run[s->group.n++] = run;
   run->id = ++s->joined;
   s->policy->box.interrupt = g->request->interrupt;
+  s->policy->box.begin_line = g->request->begin_line;
   bool ok = represent(s, err);
   if (ok && s->joined == 1) {
     run->phase = RUN_INIT;
-    ok = call_policy(s, "init", "init", err);
+    ok = call_policy(s, "init", "init", BOX_INIT, err);
   }
   if (!ok) stepper_leave(s, g);
   return ok;
@@ -134,7 +135,7 @@ bool stepper_step(stepper *s, dtl_error *err) {
   for (int i = 0; i < s->group.n; i++)
     if (run_begin(s->group.run[i], &engine)) return dtl_fail_engine(err, &engine);
   s->step_ms = 0;
-  bool ok = call_policy(s, "step", "draft", err);
+  bool ok = call_policy(s, "step", "draft", 1, err);
   return stepper_waits(s) || end_step(s, ok, err);
 }
 

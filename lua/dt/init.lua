@@ -162,7 +162,7 @@ local function settings(values)
   for name, value in pairs(values) do
     local kind = type(value)
     if type(name) ~= "string" then error("generate: params is {NAME = VALUE, ...}", 3) end
-    if kind ~= "string" and kind ~= "number" and kind ~= "boolean" then
+    if kind ~= "string" and kind ~= "number" and kind ~= "boolean" and kind ~= "table" then
       error(("generate: params.%s is a %s"):format(name, kind), 3)
     end
     list[#list + 1] = { name, params.text(value) }

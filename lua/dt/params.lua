@@ -1,20 +1,24 @@
 -- Typed parameters: declared as an ordered list {name, default, type=, min=, max=, one_of=, doc=, tune=}, set from text
--- (--set NAME=VALUE) or from values, checked, and described. Used by dt.policy and dt.args.
+-- (--set NAME=VALUE) or from values, checked, and described. Used by dt.policy and dt.args. A list has the bounds of
+-- its numbers, which are all integers if its default has no others.
 --
 -- Policies' pages reach nothing of this: what is called here is taken once, when it is loaded, and what a page gives is
 -- read once, without its metamethods.
 local error, ipairs, next, rawget, rawlen = error, ipairs, next, rawget, rawlen
 local tonumber, tostring, type = tonumber, tostring, type
 local concat, format, sort = table.concat, string.format, table.sort
-local huge, kind_of, tointeger = math.huge, math.type, math.tointeger
+local huge, kind_of, min, tointeger = math.huge, math.type, math.min, math.tointeger
+local byte, sub = string.byte, string.sub
 
 local params = {}
 
 local KEYS = { [1] = true, [2] = true, min = true, max = true, one_of = true, type = true, doc = true,
                tune = true }
 local MOST = 64 -- parameters
-local TYPES = { integer = true, number = true, boolean = true, string = true }
-local ARTICLE = { integer = "an integer", number = "a number", boolean = "true or false", string = "a string" }
+local LONGEST = 64 -- numbers of a list
+local TYPES = { integer = true, number = true, boolean = true, string = true, list = true }
+local ARTICLE = { integer = "an integer", number = "a number", boolean = "true or false", string = "a string",
+                  list = "a list of numbers, such as 3,2,1" }
 
 local function sorted_keys(t)
   local keys = {}
@@ -45,6 +49,11 @@ end
 
 -- The exact text of a value, as --set takes it and as JSON writes it (strings: without quotes).
 function params.text(value)
+  if type(value) == "table" then
+    local texts = {}
+    for i = 1, min(rawlen(value), LONGEST + 1) do texts[i] = params.text(rawget(value, i)) end
+    return concat(texts, ",")
+  end
   if kind_of(value) ~= "float" then return tostring(value) end
   local short = format("%.14g", value)
   return tonumber(short) == value and short or format("%.17g", value)
@@ -57,12 +66,28 @@ function params.range(p)
     return "one of " .. concat(values, ", ")
   end
   if not p.min and not p.max then return "" end
-  return (p.min and params.text(p.min) or "") .. ".." .. (p.max and params.text(p.max) or "")
+  local each = p.type == "list" and "each " or ""
+  return each .. (p.min and params.text(p.min) or "") .. ".." .. (p.max and params.text(p.max) or "")
+end
+
+-- A copy of a list of p's, or nil and what is wrong with it.
+local function check_list(p, list)
+  local n, checked = type(list) == "table" and rawlen(list) or 0, {}
+  if n < 1 then return nil, format("%s = %s is not %s", p.name, params.text(list), ARTICLE.list) end
+  if n > LONGEST then return nil, format("%s has %d numbers, more than %d", p.name, n, LONGEST) end
+  local each = { name = p.name .. ": " .. params.text(list), type = p.of or "number", min = p.min, max = p.max }
+  for i = 1, n do
+    local value, message = params.check(each, rawget(list, i))
+    if message then return nil, message end
+    checked[i] = value
+  end
+  return checked
 end
 
 -- value as one of p's type, or nil and what is wrong with it.
 function params.check(p, value)
   local kind, given = p.type, value
+  if kind == "list" then return check_list(p, value) end
   if kind == "integer" then
     value = kind_of(value) and tointeger(value)
   elseif kind == "number" then
@@ -86,10 +111,26 @@ function params.check(p, value)
   return value
 end
 
+-- "3,2,1" as a list, or nil.
+local function parse_list(text)
+  local list, from = {}, 1
+  while true do
+    local past = from
+    while past <= #text and byte(text, past) ~= 44 do past = past + 1 end -- a comma
+    local value = tonumber(sub(text, from, past - 1))
+    if not value or #list > LONGEST then return nil end
+    list[#list + 1] = value
+    if past > #text then return list end
+    from = past + 1
+  end
+end
+
 -- The value that a text stands for, or nil and what is wrong with it.
 function params.parse(p, text)
   local value
-  if p.type == "string" then
+  if p.type == "list" then
+    value = parse_list(text)
+  elseif p.type == "string" then
     value = text
   elseif p.type == "boolean" then
     if text == "true" then value = true elseif text == "false" then value = false end
@@ -106,7 +147,7 @@ local function search_space(p, given, fail)
   local number = p.type == "integer" or p.type == "number"
   if given == nil then
     if number and not p.one_of then return p.min and p.max and { p.min, p.max } or false end
-    return p.type ~= "string" or p.one_of ~= nil
+    return p.type == "boolean" or p.one_of ~= nil
   end
   if given == false then return false end
   local low, high
@@ -131,20 +172,31 @@ local function declare(entry, what, level)
   if kind == nil then
     kind = kind_of(default) or type(default)
     if kind == "float" then kind = "number" end
+    if kind == "table" then kind = "list" end
     if default == nil then fail("%s: a nil default needs type=", name) end
   end
-  if not TYPES[kind] then fail("%s: type '%s' is not one of boolean, integer, number, string", name, tostring(kind)) end
+  if not TYPES[kind] then
+    fail("%s: type '%s' is not one of boolean, integer, list, number, string", name, tostring(kind))
+  end
   if entry.doc ~= nil and type(entry.doc) ~= "string" then fail("%s: doc is a %s", name, type(entry.doc)) end
   local p = { name = name, type = kind, doc = entry.doc or "" }
   for _, bound in ipairs { "min", "max" } do
     local value = entry[bound]
     if value ~= nil then
-      if kind ~= "integer" and kind ~= "number" then fail("%s: %s is for numbers", name, bound) end
+      if kind == "boolean" or kind == "string" then fail("%s: %s is for numbers", name, bound) end
       if not kind_of(value) then fail("%s: %s is a %s", name, bound, type(value)) end
       p[bound] = value
     end
   end
+  if kind == "list" then
+    p.of = "integer"
+    if type(default) ~= "table" then fail("%s: a list needs a default, such as { 3, 2, 1 }", name) end
+    for i = 1, min(rawlen(default), LONGEST) do
+      if kind_of(rawget(default, i)) ~= "integer" then p.of = "number" end
+    end
+  end
   if entry.one_of ~= nil then
+    if kind == "list" then fail("%s: one_of is not for lists", name) end
     if type(entry.one_of) ~= "table" or rawlen(entry.one_of) == 0 then fail("%s: one_of is not a list", name) end
     local values = {}
     for i = 1, rawlen(entry.one_of) do
@@ -204,8 +256,9 @@ function params.described(d)
     for i, text in ipairs(list) do result[i] = value(text) end
     return #result > 0 and result
   end
-  return { name = d.name, doc = d.doc, type = d.type, range = d.range, value = value(d.value), min = value(d.min),
-           max = value(d.max), one_of = values(d.one_of) or nil, tune = values(d.tune) }
+  local function bound(text) return text ~= nil and tonumber(text) or nil end
+  return { name = d.name, doc = d.doc, type = d.type, range = d.range, value = value(d.value), min = bound(d.min),
+           max = bound(d.max), one_of = values(d.one_of) or nil, tune = values(d.tune) }
 end
 
 -- The declaration called name, or nil and a message that lists those there are.

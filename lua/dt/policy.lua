@@ -7,7 +7,8 @@ local params = require "dt.params"
 -- is read once, and without its metamethods.
 local error, ipairs, next, setmetatable, type = error, ipairs, next, setmetatable, type
 local concat, exp, floor, format, max = table.concat, math.exp, math.floor, string.format, math.max
-local sort, tointeger = table.sort, math.tointeger
+local byte, lower, sub = string.byte, string.lower, string.sub
+local rawset, sort, tointeger = rawset, table.sort, math.tointeger
 
 local policy = {}
 local specs = {} -- policy -> what it was defined with
@@ -56,6 +57,30 @@ local function text_option(t, key, what)
     error(format("%s: %s is a %s, not a string", what, key, type(value)), 3)
   end
   return value
+end
+
+local METHODS = { "init", "draft", "observe", "step" }
+
+-- Whether b is a, but for capitals and at most one letter too many, too few, or another.
+local function near(a, b)
+  a = lower(a)
+  local same, n, m = 0, #a, #b
+  while same < n and same < m and byte(a, same + 1) == byte(b, same + 1) do same = same + 1 end
+  return sub(a, same + 1) == sub(b, same + 1) or sub(a, same + 2) == sub(b, same + 1)
+    or sub(a, same + 1) == sub(b, same + 2) or sub(a, same + 2) == sub(b, same + 2)
+end
+
+-- The metatable of a policy: a method that nothing will ever call is a mistake.
+local function guard(what)
+  local function add(P, key, value)
+    for _, method in ipairs(METHODS) do
+      if type(key) == "string" and type(value) == "function" and #key < 10 and near(key, method) then
+        error(format("%s has no method '%s' that is called: did you mean '%s'?", what, key, method), 2)
+      end
+    end
+    rawset(P, key, value)
+  end
+  return { __newindex = add, __metatable = false }
 end
 
 function policy.define(t)
@@ -109,7 +134,7 @@ function policy.define(t)
   spec.check = t.check
   local P = { init = nothing, draft = nothing, observe = nothing, step = spec.batch and batch_step or step }
   specs[P] = spec
-  return P
+  return setmetatable(P, guard(name))
 end
 
 function policy.clip(x, low, high)
@@ -231,7 +256,7 @@ function host.open(P, preset, settings)
   if not values then return nil, spec.name .. ": " .. message end
   if spec.check then
     local copy = {}
-    for name, value in next, values do copy[name] = value end
+    for _, p in ipairs(spec.params) do copy[p.name] = params.check(p, values[p.name]) end -- of a list, too
     message = spec.check(copy)
     if type(message) == "string" then return nil, spec.name .. ": " .. message end
     if message ~= nil then

@@ -19,12 +19,16 @@ static bool outputs_meet(void) {
          out.st_ino == err.st_ino;
 }
 
+void begin_line(void) {
+  if (open_line && outputs_meet()) fputc('\n', stderr);
+  open_line = false;
+}
+
 static void print(const char *format, va_list args) {
   char line[4096];
   vsnprintf(line, sizeof line, format, args);
   dt_clean(line);
-  if (open_line && outputs_meet()) fputc('\n', stderr);
-  open_line = false;
+  begin_line();
   fprintf(stderr, "dtrun: %s\n", line);
 }
 

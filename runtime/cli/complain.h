@@ -21,6 +21,7 @@ int status_of(const dtl_error *err); /* without a word */
 
 /* Whether standard output stands within a line: the next message begins one of its own where the two meet. */
 void stand_in_line(bool open);
+void begin_line(void); /* does that now */
 
 /* Nothing that was printed may be lost in silence: gives `status`, or EXIT_ENGINE for 0. */
 int finish_output(int status);

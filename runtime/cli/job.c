@@ -177,6 +177,7 @@ dtl_request job_request(const job *j) {
                        .context = o->context,
                        .costs = &j->costs,
                        .interrupt = &interrupted,
+                       .begin_line = begin_line,
                        .seq = {.max_tokens = o->tokens ? o->tokens : TOKENS,
                                .ignore_eos = o->ignore_eos,
                                .stop = j->chat ? j->stop : o->stop,

@@ -34,6 +34,18 @@ it_prints_the_text_and_complains_when_a_trace_cannot_be_written() {
   refuses 2 'trace nowhere/t.jsonl: No such file' linear --text hello -n 5 --trace nowhere/t.jsonl
   refuses 2 'trace : expected a file name' linear --text hello -n 5 --trace ''
 }
+it_begins_what_a_policy_prints_on_a_line_of_its_own() {
+  printf 'local P = require("dt.policy").define { name = "says", uses = { draft = false } }
+function P:observe(tree) print("at", tree.seq:length()) print "twice" end return P' >says.lua
+  succeeds ar --text hello -n 6 -q
+  mv stdout plain
+  "$dtrun" ./says.lua --text hello -n 6 -q >together 2>&1
+  grep -cx 'twice' together | grep -qx 6 || fail 'each of the second lines stands alone'
+  grep -cE '^at' together | grep -qx 6 || fail 'the first of each begins a line'
+  "$dtrun" ./says.lua --text hello -n 6 -q >stdout 2>stderr
+  same_text plain stdout
+  [ "$(wc -l <stderr)" -eq 12 ] || fail 'lines where the two do not meet'
+}
 it_warns_of_more_threads_than_processors_in_one_line() {
   run taskset -c 0 "$dtrun" ar --text hello -n 1 -t 2
   [ "$(grep -c 'only 1 processor may be used' stderr)" -eq 1 ] || fail 'one processor: no warning of two threads'

@@ -41,7 +41,8 @@ local LISTS = { "{}", "{ 0 }", "{ 0, 0, 1, 1 }", "all(t)", "some(t)", "closed(t)
                 "{ 0, -1 }", "{ 0, 'x' }", "{ 1.0, 2.5 }", "kept.list or {}",
                 "setmetatable({ 0 }, { __len = function() return 9 end })" }
 local KEEPS = { "1", "0", "9", "256", "257", "closed(t)", "all(t)", "some(t)", "t:best(40)" }
-local READS = { "p", "logp", "cumlogp", "depth", "parent", "token", "confidence", "entropy", "accepted" }
+local READS = { "p", "logp", "cumlogp", "depth", "parent", "token", "confidence", "entropy", "accepted",
+                "drafted" }
 
 -- Available to every page; what is `kept` survives an iteration, so that stale objects are used.
 local HEAD = [[
@@ -103,6 +104,7 @@ local CALLS = {
   function()
     return ("if kept.seq then kept.seq:%s() end"):format(pick { "length", "rollback", "verify_tree", "commit", "left" })
   end,
+  function() return ("return t.%s, t.seq.%s"):format(pick { "x", "braanch" }, pick { "temp", "nothing" }) end,
   function() return ("t.%s = 1"):format(pick { "root", "seq", "size", "x" }) end,
   function(b) return ("local w = policy.window(%s) w:push(%s) w:mean() w:n()"):format(integer(b), integer(b)) end,
   function(b) return ("policy.clip(%s, 1, %s)"):format(integer(b), integer(b)) end,
@@ -163,7 +165,7 @@ local function add_observe(lines, batch)
     lines[#lines + 1] = guarded("for u = 0, t:size() do out:candidates(u, 1) end t:add(0, (out:candidates(0, 1)))")
   end
   for _ = 1, math.random(4) do lines[#lines + 1] = guarded(pick(CALLS)(0.1)) end
-  add(lines, "kept.sum = out.drafted + out.depth + out.accepted + #out.path + out.committed end")
+  add(lines, "kept.sum = out.bonus + out.drafted + out.depth + out.accepted + #out.path + out.committed end")
 end
 
 local function add_draft(lines, batch)
@@ -193,7 +195,7 @@ return function(seed, vocab)
   if chance(0.3) then add_observe(lines, batch) end
   if chance(0.3) then add_step(lines, batch) end
   if chance(0.1) then
-    add(lines, "function P:init(x) local t = x.tree or x[1] or x")
+    add(lines, "function P:init(x) local t = x%s", batch and "[1]" or ".tree")
     lines[#lines + 1] = guarded(pick(CALLS)(0.1)) .. " end"
   end
   add(lines, "return P")

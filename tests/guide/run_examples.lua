@@ -86,6 +86,7 @@ local function run_guide(guide)
       if name then
         write(folder .. "/" .. name, block.text)
         unused[name] = block.line
+        for module in block.text:gmatch 'require "([%w_]+)"' do unused[module .. ".lua"] = nil end
       else
         mistake(guide, block.line, "the first line of a lua block must name its file: -- NAME.lua: what it is")
       end

@@ -81,7 +81,8 @@ function TestParameters.test_bad_values_are_input_errors()
   lu.assertEquals({ err.kind, err.message }, { "input", "knobs: n = 1.5 is not an integer" })
   lu.assertEquals(tostring(err), err.message)
   lu.assertEquals(select(2, params_of({}, "three")).message, "knobs: no preset 'three' (there are: two)")
-  lu.assertErrorMsgContains("params.n is a table", params_of, { n = {} })
+  lu.assertEquals(select(2, params_of { n = {} }).message, "knobs: n =  is not an integer")
+  lu.assertErrorMsgContains("params.n is a function", params_of, { n = print })
 end
 
 os.exit(lu.LuaUnit.run())

@@ -1,6 +1,6 @@
 /* What a page can reach, each with its worst argument (tests/lua/worst.txt): a row that would run for ever is ended within a
  * second of processor time after Ctrl-C, and within three by itself, and takes no more than 32 MB. With the argument "long"
- * every row runs until the box ends it. */
+ * every row runs until the box ends it, and an init that never returns. */
 #include "unit.h"
 
 #include "policy.h"
@@ -154,6 +154,27 @@ static void run_row(const row *r) {
   _exit(wrong != NULL);
 }
 
+/* init may take 50 times what another call may, in instructions: a little less, and more. */
+static void init_is_ended_after_50_times_a_calls_instructions(void **state) {
+  (void)state;
+  for (int more = 0; more < 2 && to_the_end; more++) {
+    char page[300];
+    snprintf(page, sizeof page,
+             "local P = require('dt.policy').define { name = 'x', uses = { draft = false } }\n"
+             "function P:init() for _ = 1, %d do end end\n"
+             "function P:draft() error('drafts', 0) end return P",
+             more ? 1000001000 : 999990000);
+    dt_pair *pair = fake_pair();
+    dtl_result result;
+    dtl_error err = {0};
+    dtl_policy *policy = generate(pair, page, &result, &err);
+    assert_non_null(strstr(err.message, more ? "longer than 100 s (or 1000 million instructions) in init" : "drafts"));
+    dtl_policy_close(policy);
+    dtl_result_free(&result);
+    dt_pair_close(pair);
+  }
+}
+
 static void every_row_is_ended_in_time(void **state) {
   (void)state;
   int failed = 0;
@@ -204,7 +225,8 @@ static void check_methods(lua_State *L, const char *prefix) {
   lua_getfield(L, -1, "__index");
   if (lua_isfunction(L, -1)) assert_non_null(lua_getupvalue(L, -1, 1));
   check_functions(L, prefix);
-  if (lua_getfield(L, -1, "tree") == LUA_TUSERDATA) check_methods(L, "tree:");
+  lua_pushliteral(L, "tree");
+  if (lua_rawget(L, -2) == LUA_TUSERDATA) check_methods(L, "tree:");
   lua_settop(L, 0);
 }
 
@@ -255,6 +277,7 @@ int main(int argc, char **argv) {
   read_rows();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(whatever_a_page_can_reach_has_a_row),
+      cmocka_unit_test(init_is_ended_after_50_times_a_calls_instructions),
       cmocka_unit_test(every_row_is_ended_in_time),
   };
   int status = cmocka_run_group_tests(tests, NULL, NULL);

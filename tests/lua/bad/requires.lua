@@ -1,5 +1,5 @@
 -- Requires what is not for policies.
--- expect: module 'dt.core' is not available to a policy
+-- expect: require: a module is dt.policy, or a file beside the policy: NAME for NAME.lua
 local policy = require "dt.policy"
 
 local Bad = policy.define { name = "requires", params = { { "at", 1, min = 1, doc = "iteration that goes wrong" } } }
