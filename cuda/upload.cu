@@ -306,6 +306,7 @@ static dt_status fill(builder *b, dt_error *err) {
 
 dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const char *dtype, dt_weights **out, dt_error *err) {
   if (dtype) return dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the GPU", dtype);
+  if (d->ids) return dt_fail(err, DT_EINPUT, "draft vocabulary: a GPU's output matrices are whole: use --backend cpu");
   dt_status status = check_model(d, err);
   number format;
   if (status == DT_OK) status = check_supported(d, &format, err);

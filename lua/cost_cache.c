@@ -31,10 +31,12 @@ bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_e
   uname(&machine);
   *place = (costs_place){0};
   bool ok =
-      asprintf(&what, "%s, %s, %s, %d threads, context %d, %d at once, caches in %s, target %s in %s, draft %s in %s",
-               machine.nodename, processor, info.backend, info.threads, context, batch, info.cache_dtype,
-               target ? target : "-", info.target_dtype, draft ? draft : "-",
-               info.draft_dtype ? info.draft_dtype : "-") >= 0;
+      asprintf(
+          &what,
+          "%s, %s, %s, %d threads, context %d, %d at once, caches in %s, target %s in %s, draft %s in %s, its ids %s",
+          machine.nodename, processor, info.backend, info.threads, context, batch, info.cache_dtype,
+          target ? target : "-", info.target_dtype, draft ? draft : "-", info.draft_dtype ? info.draft_dtype : "-",
+          info.draft_vocab ? info.draft_vocab : "all") >= 0;
   if (ok)
     ok = asprintf(&place->key, "dtrun %s %s %016" PRIx64 ", %s, %016" PRIx64 " %016" PRIx64, dt_version(),
                   identity_commit(), identity_build(), what, target ? identity_model(target) : 0,

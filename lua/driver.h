@@ -56,7 +56,7 @@ const volatile sig_atomic_t *driver_interrupt(lua_State *L);
 void driver_check_interrupt(lua_State *L); /* raises when it was */
 
 int driver_pair_open(
-    lua_State *L); /* (target, draft, backend, threads, context, weights, draft_weights, cache_dtype) */
+    lua_State *L); /* (target, draft, backend, threads, context, weights, draft_weights, cache_dtype, draft_vocab) */
 int driver_pair_fake(lua_State *L);     /* (vocab, context, draft_context, eos, target rules, draft rules or false) */
 int driver_pair_describe(lua_State *L); /* (pair) -> table */
 int driver_pair_close(lua_State *L);

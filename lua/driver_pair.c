@@ -78,13 +78,21 @@ int driver_pair_open(lua_State *L) {
                              .cache_dtype = luaL_optstring(L, 8, NULL)};
   pair_object *p = push_pair(L, driver_int(L, 5, "ctx", 0));
   char *target, *draft;
+  const char *given = luaL_optstring(L, 9, NULL);
+  dt_draft_vocab vocab = {0};
   dtl_error err;
   dtl_need need = no_draft ? DTL_NO_DRAFT : DTL_ANY_DRAFT;
-  if (!dtl_resolve_models(target_option, draft_option, need, &target, &draft, &err)) return driver_failure(L, &err);
+  if (given && !dtl_draft_vocab_open(given, &vocab, &err)) return driver_failure(L, &err);
+  if (!dtl_resolve_models(target_option, draft_option, need, &target, &draft, &err)) {
+    dtl_draft_vocab_close(&vocab);
+    return driver_failure(L, &err);
+  }
   options.target = target;
   options.draft = draft;
+  if (given) options.draft_vocab = &vocab;
   dt_error engine;
   dt_status status = dt_pair_open(&options, &p->pair, &engine);
+  dtl_draft_vocab_close(&vocab);
   free(target), free(draft);
   return status ? engine_failure(L, &engine) : 1;
 }
@@ -163,6 +171,8 @@ int driver_pair_describe(lua_State *L) {
   lua_setfield(L, -2, "target_dtype");
   lua_pushstring(L, info.draft_dtype);
   lua_setfield(L, -2, "draft_dtype");
+  lua_pushstring(L, info.draft_vocab);
+  lua_setfield(L, -2, "draft_vocab");
   lua_pushstring(L, info.cache_dtype);
   lua_setfield(L, -2, "cache_dtype");
   lua_pushstring(L, info.backend);

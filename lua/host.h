@@ -102,6 +102,11 @@ typedef enum { DTL_NO_DRAFT, DTL_NEEDS_DRAFT, DTL_ANY_DRAFT } dtl_need; /* any: 
 bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target, char **draft,
                         dtl_error *err);
 
+/* What cuts the draft's output matrix, as a user says it: a number of ids (the lowest, and those of a text that comes with us),
+ * or a file with an id on each line. Freed with dtl_draft_vocab_close. DTL_INPUT: neither, with file and line. */
+bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dtl_error *err);
+void dtl_draft_vocab_close(dt_draft_vocab *vocab); /* zeros are allowed */
+
 /* ---- measuring --------------------------------------------------------------------------------------------------------- */
 
 /* What had happened to this process (its threads; or those of its children that have ended) by now. */
@@ -211,6 +216,7 @@ struct dtl_result {
   bool coupled;
   char *target, *draft;                   /* folders; draft NULL: none loaded */
   const char *target_dtype, *draft_dtype; /* "f16", "q8", "mixed", ..; the draft's NULL: no draft. Static */
+  char *draft_vocab;                      /* what the draft\'s output was cut to; NULL: to nothing, or no draft */
   const char *cache_dtype;                /* "f32", "f16", "16-bit". Static */
   char *backend;
   int threads;

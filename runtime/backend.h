@@ -92,7 +92,8 @@ typedef struct {
   void (*close)(dt_backend *);                 /* after its models are freed */
   const char *(*describe)(const dt_backend *); /* "cpu:avx512": what is running, for the result; owned by the backend */
 
-  /* Reads the weights, which may be closed afterwards; desc is not kept. dtype: one of weight_dtypes, NULL: as they are.
+  /* With desc->ids every forward wants TOPK or nothing, and as if all other ids were behind `vocab`. A backend may refuse it.
+   * Reads the weights, which may be closed afterwards; desc is not kept. dtype: one of weight_dtypes, NULL: as they are.
    * Fails as source_read does, and for its shapes. */
   dt_status (*upload)(dt_backend *, const dt_model_desc *desc, const char *dtype, dt_weights **, dt_error *);
   /* What was asked for, or else what its matrices are held in; "mixed": several types. Static */

@@ -115,6 +115,10 @@ dt_status check_model(const dt_model_desc *d, dt_error *err) {
                    s->head_dim);
   dt_status status = check_matrix(&d->embed, s->vocab, s->hidden, false, "embedding", -1, err);
   if (status == DT_OK) status = check_matrix(&d->unembed, s->vocab, s->hidden, false, "output embedding", -1, err);
+  for (int i = 0; status == DT_OK && i < d->n_ids; i++)
+    if (d->ids[i] < 0 || d->ids[i] >= s->vocab || (i && d->ids[i] <= d->ids[i - 1]))
+      return dt_fail(err, DT_EINPUT, "model: its output has id %d after %d, of %d", d->ids[i], i ? d->ids[i - 1] : -1,
+                     s->vocab);
   if (status == DT_OK) status = check_matrix(&d->final_norm, s->hidden, 1, false, "final norm", -1, err);
   if (status == DT_OK) status = check_matrix(&d->final_norm_bias, s->hidden, 1, true, "final norm bias", -1, err);
   for (int i = 0; status == DT_OK && i < s->layers; i++) status = check_layer(d, i, err);

@@ -46,6 +46,18 @@ int dt_processors(void);
 
 /* ---- pair ------------------------------------------------------------------------------------------------------------ */
 
+/* Which ids have a row in the draft's output matrix, of which a pass then reads less (CPU): the lowest ids, which byte-pair
+ * encoders give to what is frequent; those of a list; those of texts; and always the ends of a text. No other is guessed by the
+ * draft; what is committed stays the same. */
+typedef struct {
+  const char *name;        /* what results and keys of measurements call it; copied */
+  int lowest;              /* ids 0..lowest-1 */
+  const int32_t *ids;      /* [n_ids] */
+  const char *text;        /* NULL: none */
+  const dt_message *texts; /* [n_texts] */
+  int n_ids, n_texts;
+} dt_draft_vocab;
+
 typedef struct {
   const char *target; /* model folder (config.json, *.safetensors, tokenizer.json) */
   const char *draft;  /* model folder, or NULL: no draft model */
@@ -55,6 +67,7 @@ typedef struct {
   /* NULL: as the files have them. "q8", "q4" (CPU): matrices held in more bits are rounded to Q8_0, to Q4_1 when they are
    * loaded: another target in effect, a draft that guesses otherwise. "f32": widened. */
   const char *target_weights, *draft_weights;
+  const dt_draft_vocab *draft_vocab; /* NULL: all ids */
   /* How keys and values are held; NULL: the backend's own type. cpu: "f32" or, rounded when written (to infinity from
    * 65520 on), "f16": other results than with f32, but for all policies alike those of plain decoding. cuda: "16-bit". */
   const char *cache_dtype;
@@ -81,6 +94,7 @@ typedef struct {
   dt_model_info target, draft; /* draft.path is NULL when there is none */
   /* What was asked for, or what their weights are held in: "f16", "q4_k", "mixed"; the draft's NULL without one. */
   const char *target_dtype, *draft_dtype;
+  const char *draft_vocab; /* the name of what its output was cut to, NULL: to nothing */
   const char *cache_dtype; /* "f32", "f16", "16-bit": of both models; static */
   const char *backend;     /* what runs: "cpu:avx512" */
   int threads;

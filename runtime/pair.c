@@ -79,14 +79,52 @@ static void add_ends(const model *m, const tok *tokenizer, int32_t *eos, int *n_
   }
 }
 
+static dt_status mark_text(const dt_pair *p, const dt_message *text, bool *marked, int vocab, dt_error *err) {
+  int32_t *ids = NULL;
+  int n = 0;
+  dt_status s = tok_encode(p->tokenizer, text->text, text->len, true, &ids, &n, err);
+  for (int i = 0; !s && i < n; i++)
+    if (ids[i] < vocab) marked[ids[i]] = true;
+  if (!s) free(ids);
+  return s;
+}
+
+/* The ids that are to have rows in the draft's output, rising, malloc'd: of those that both models have. */
+static dt_status find_draft_ids(const dt_pair *p, const dt_draft_vocab *v, int vocab, int32_t **ids, int *n,
+                                dt_error *err) {
+  if (v->lowest > vocab)
+    return dt_fail(err, DT_EINPUT, "draft vocabulary: %d is out of range: 1 to %d", v->lowest, vocab);
+  for (int i = 0; i < v->n_ids; i++)
+    if (v->ids[i] < 0 || v->ids[i] >= vocab)
+      return dt_fail(err, DT_EINPUT, "draft vocabulary: id %d is out of range: 0 to %d", v->ids[i], vocab - 1);
+  bool *marked = calloc((size_t)vocab, sizeof *marked);
+  *ids = malloc((size_t)vocab * sizeof **ids);
+  dt_status s = marked && *ids ? DT_OK : dt_fail_memory(err, "the draft's ids", (size_t)vocab * 5);
+  for (int id = 0; !s && id < v->lowest; id++) marked[id] = true;
+  for (int i = 0; !s && i < v->n_ids; i++) marked[v->ids[i]] = true;
+  for (int i = 0; !s && i < p->n_eos; i++)
+    if (p->eos[i] < vocab) marked[p->eos[i]] = true;
+  if (!s && v->text) s = mark_text(p, &(dt_message){v->text, strlen(v->text)}, marked, vocab, err);
+  for (int i = 0; !s && i < v->n_texts; i++) s = mark_text(p, &v->texts[i], marked, vocab, err);
+  *n = 0;
+  for (int id = 0; !s && id < vocab; id++)
+    if (marked[id]) (*ids)[(*n)++] = id;
+  free(marked);
+  if (s) free(*ids), *ids = NULL;
+  return s;
+}
+
 /* One model: its files are opened, uploaded and closed again. The end-of-text ids and the tokenizer are handed out. */
-static dt_status load(dt_pair *p, const char *path, const char *dtype, dt_weights **weights, dt_model_info *info,
-                      int32_t *eos, int *n_eos, tok **tokenizer, dt_error *err) {
+static dt_status load(dt_pair *p, const char *path, const char *dtype, const dt_draft_vocab *vocab,
+                      dt_weights **weights, dt_model_info *info, int32_t *eos, int *n_eos, tok **tokenizer,
+                      dt_error *err) {
   model *m = NULL;
+  int32_t *ids = NULL;
   dt_status s = model_open(path, &m, err);
   if (!s) s = open_tokenizer(m, path, tokenizer, err);
   if (s) goto done;
-  const dt_model_desc *d = model_desc(m);
+  dt_model_desc cut = *model_desc(m);
+  const dt_model_desc *d = &cut;
   *info = (dt_model_info){.path = info->path,
                           .vocab = d->shape.vocab,
                           .context = d->shape.context,
@@ -95,8 +133,14 @@ static dt_status load(dt_pair *p, const char *path, const char *dtype, dt_weight
                           .hidden = d->shape.hidden};
   *n_eos = model_eos(m, eos);
   add_ends(m, *tokenizer, eos, n_eos);
+  if (vocab) {
+    int shared = d->shape.vocab < p->target_info.vocab ? d->shape.vocab : p->target_info.vocab;
+    if ((s = find_draft_ids(p, vocab, shared, &ids, &cut.n_ids, err))) goto done;
+    cut.ids = ids;
+  }
   s = p->ops->upload(p->backend, d, dtype, weights, err);
 done:
+  free(ids);
   model_close(m);
   return s;
 }
@@ -109,14 +153,19 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   tok *draft_tokenizer = NULL;
   p->target_info.path = p->target_path = strdup(options->target);
   if (options->draft) p->draft_info.path = p->draft_path = strdup(options->draft);
-  dt_status s = !p->target_path || (options->draft && !p->draft_path) ? dt_fail_memory(err, "a path", 1) : DT_OK;
+  const char *cut = options->draft && options->draft_vocab ? options->draft_vocab->name : NULL;
+  if (cut) p->draft_vocab = strdup(cut);
+  dt_status s = !p->target_path || (options->draft && !p->draft_path) || (cut && !p->draft_vocab)
+                    ? dt_fail_memory(err, "a path", 1)
+                    : DT_OK;
   if (!s) s = open_device(p, options, err);
   const char *dtype, *draft_dtype;
   if (!s) s = find_weights(p, "weights", options->target_weights, &dtype, err);
   if (!s) s = find_weights(p, "draft weights", options->draft_weights, &draft_dtype, err);
-  if (!s) s = load(p, options->target, dtype, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
+  if (!s) s = load(p, options->target, dtype, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s && options->draft) {
-    s = load(p, options->draft, draft_dtype, &p->draft, &p->draft_info, draft_eos, &n_draft_eos, &draft_tokenizer, err);
+    s = load(p, options->draft, draft_dtype, options->draft_vocab, &p->draft, &p->draft_info, draft_eos, &n_draft_eos,
+             &draft_tokenizer, err);
     if (!s && tok_fingerprint(draft_tokenizer) != tok_fingerprint(p->tokenizer))
       s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's",
                   options->draft, options->target);
@@ -194,6 +243,7 @@ void dt_pair_close(dt_pair *p) {
   tok_close(p->tokenizer);
   free(p->target_path);
   free(p->draft_path);
+  free(p->draft_vocab);
   free(p);
 }
 
@@ -203,6 +253,7 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .draft = p->draft_info,
                          .target_dtype = p->ops->weight_dtype(p->target),
                          .draft_dtype = p->draft ? p->ops->weight_dtype(p->draft) : NULL,
+                         .draft_vocab = p->draft_vocab,
                          .cache_dtype = p->cache_dtype,
                          .backend = p->ops->describe(p->backend),
                          .threads = p->threads,

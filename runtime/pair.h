@@ -14,6 +14,7 @@ struct dt_pair {
   dt_model_info target_info, draft_info;
   char *target_path, *draft_path;
   const char *cache_dtype; /* one of ops->cache_dtypes */
+  char *draft_vocab;       /* NULL: the draft has all its output's rows */
   int threads;
   tok *tokenizer; /* NULL: a scripted pair, whose text is its ids */
   int32_t eos[MODEL_MAX_EOS];

@@ -20,6 +20,7 @@ local SHARED = {
   { "draft", nil, type = "string", short = "md", also = "model-draft", doc = "draft model's folder" },
   { "weights", nil, type = "string", doc = "round the target's weights to q8 or q4 (default: as they are)" },
   { "draft_weights", nil, type = "string", doc = "round the draft's weights to q8 or q4 (default: as they are)" },
+  { "draft_vocab", nil, type = "string", doc = "a number of ids, or a file of them, that the draft guesses (all)" },
   { "cache_dtype", nil, type = "string", doc = "keys and values on a CPU: f32 or f16 (default: f32)" },
   { "threads", nil, type = "integer", min = 1, max = 1024, short = "t", doc = "threads (default: physical cores)" },
   { "ctx", nil, type = "integer", min = 1, max = 2147483647, short = "c", doc = "context (the target's, up to 4096)" },

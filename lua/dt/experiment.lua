@@ -199,7 +199,7 @@ function experiment.head(t)
                   began = os.date "!%Y-%m-%d %H:%M:%S UTC", backend = pair.backend, threads = pair.threads,
                   target = pair.target.path, draft = pair.draft and pair.draft.path or nil,
                   target_dtype = pair.target_dtype, draft_dtype = pair.draft_dtype,
-                  cache_dtype = pair.cache_dtype }, pair:identity())
+                  draft_vocab = pair.draft_vocab, cache_dtype = pair.cache_dtype }, pair:identity())
 end
 
 -- What a prompt's runs of this length are generated with; start: its prompt pass, or those of a batch.

@@ -4,9 +4,10 @@
 --
 -- The head
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {what all runs share}, machine, backend,
---   threads, target, target_dtype, draft, draft_dtype (none: left out), cache_dtype, version, commit (none: left out),
---   build, target_hash, draft_hash (hashes of the program's file and of samples of the models' files: lua/identity.h
---   says of which), began (when, in UTC; the one thing in which a file may differ from who goes on with it)
+--   threads, target, target_dtype, draft, draft_dtype, draft_vocab (none: left out), cache_dtype, version, commit
+--   (none: left out), build, target_hash, draft_hash (hashes of the program's file and of samples of the models' files:
+--   lua/identity.h says of which), began (when, in UTC; the one thing in which a file may differ from who goes on with
+--   it)
 -- A run
 --   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, source (a hash of the
 --   policy's text), preset (none: left out), params {as given}, axes {what arm and prompt stand for in tables and
@@ -61,8 +62,9 @@ local KINDS = {
 -- What a line must have: name -> kind; "?": may be absent.
 local HEAD = { experiment = "string", protocol = "protocol", machine = "string", backend = "string",
                threads = "integer", target = "string", target_dtype = "string?", draft = "string?",
-               draft_dtype = "string?", cache_dtype = "string?", version = "string", commit = "string?",
-               build = "string?", target_hash = "string?", draft_hash = "string?", began = "string?" }
+               draft_dtype = "string?", draft_vocab = "string?", cache_dtype = "string?",
+               version = "string", commit = "string?", build = "string?", target_hash = "string?",
+               draft_hash = "string?", began = "string?" }
 local TIMES = { prompt = "number", draft = "number", verify = "number", commit = "number", policy = "number",
                 other = "number" }
 local MEMORY = { host = "positive", device = "positive?", weights = "number", caches = "number" }

@@ -61,10 +61,27 @@ static void warn_of_threads(const cli_options *o) {
              most == 1 ? "" : "s");
 }
 
+/* The pair, whose draft may guess what is in the prompts whatever else it may not. */
+static int open_pair(job *j, dt_pair_options *pair) {
+  const char *given = j->options->draft_vocab;
+  dtl_error err;
+  dt_error engine;
+  dt_draft_vocab vocab = {0};
+  if (given && !dtl_draft_vocab_open(given, &vocab, &err)) return complain_of(&err);
+  dt_message *texts = calloc((size_t)j->prompts.n + 1, sizeof *texts);
+  for (int i = 0; texts && i < j->prompts.n; i++)
+    texts[i] = (dt_message){j->prompts.list[i].text, j->prompts.list[i].len};
+  vocab.texts = texts, vocab.n_texts = texts ? j->prompts.n : 0;
+  if (given) pair->draft_vocab = &vocab;
+  dt_status status = dt_pair_open(pair, &j->pair, &engine);
+  dtl_draft_vocab_close(&vocab);
+  free(texts);
+  return status ? complain_of_engine(&engine) : 0;
+}
+
 static int open_models(job *j, dtl_need need) {
   const cli_options *o = j->options;
   dtl_error err;
-  dt_error engine;
   if (!dtl_resolve_models(o->target, o->draft, need, &j->target, &j->draft, &err)) return complain_of(&err);
   dt_pair_options pair = {.target = j->target,
                           .draft = j->draft,
@@ -73,9 +90,9 @@ static int open_models(job *j, dtl_need need) {
                           .target_weights = o->target_weights,
                           .draft_weights = o->draft_weights,
                           .cache_dtype = o->cache_dtype};
-  if (dt_pair_open(&pair, &j->pair, &engine)) return complain_of_engine(&engine);
-  warn_of_threads(o);
-  return 0;
+  int status = open_pair(j, &pair);
+  if (!status) warn_of_threads(o);
+  return status;
 }
 
 /* The preset that was found for the pair, now that there is one. */

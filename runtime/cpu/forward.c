@@ -26,6 +26,10 @@ static void run_pass(const cpu_member *me, void *context) {
   const dt_weights *w = p->w;
   cpu_chunk c = {.p = p, .me = me, .sums = w->sums + (size_t)me->thread * CPU_ROWS * CPU_LOGIT_BLOCK};
   int ids = p->out && p->out->want == DT_WANT_TOPK ? p->out->vocab : w->shape.vocab;
+  if (w->ids) {
+    int below = ids;
+    for (ids = w->n_ids; ids > 0 && w->ids[ids - 1] >= below;) ids--;
+  }
   for (; c.first < p->rows->n; c.first += c.n) {
     int left = p->rows->n - c.first;
     c.n = left < CPU_ROWS ? left : CPU_ROWS;
@@ -47,6 +51,8 @@ dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const
   if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = NULL;
   dt_status status = cache->weights == w ? DT_OK : dt_fail(err, DT_EINPUT, "forward: the cache is of another model");
   if (status == DT_OK) status = check_pass(rows, out, cpu_limits(cache), err);
+  if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
+    status = dt_fail(err, DT_EINPUT, "forward: a model with %d of its output rows has candidates only", w->n_ids);
   if (status != DT_OK) return status;
   cpu_pass p = {w, cache, rows, out};
   cpu_team_run(w->backend->team, run_pass, &p);

@@ -49,6 +49,8 @@ struct dt_weights {
   void *embed; /* [vocab][hidden] as in the file; NULL: the rows of unembed, of which they are exact copies */
   dt_dtype embed_dtype;
   cpu_matrix unembed;
+  int32_t *ids; /* [n_ids] whose rows unembed has, rising; NULL: all */
+  int n_ids;
   const char *stored; /* the name of its matrices' format, "mixed" where there are several */
   float *inv_freq;    /* [rotary_dims / 2] */
 
@@ -120,6 +122,8 @@ typedef struct {
   const dt_matrix *source;
   cpu_place to;
   int k0;
+  const int32_t *only; /* [count] these rows, instead of all that have a place; or NULL */
+  int count;
 } cpu_piece;
 
 dt_status cpu_fill(const dt_backend *, const cpu_matrix *, const cpu_piece *, int count, dt_error *);

@@ -30,6 +30,7 @@ static dt_status run(const dt_backend *b, void (*share)(const cpu_member *, void
 
 /* The source's row that becomes an output, -1: none does. */
 static int row_of(const cpu_piece *p, int output) {
+  if (p->only) return output < p->count ? p->only[output] : -1;
   int at = output - p->to.output;
   if (at < 0) return -1;
   int row = p->to.stride ? at / p->to.stride * p->to.height + at % p->to.stride : at;

@@ -31,7 +31,20 @@ static cpu_top *list_of(const dt_weights *w, int thread, int row, softmax_kind k
   return w->top + ((size_t)thread * CPU_ROWS + (size_t)row) * 2 + kind;
 }
 
-/* The logits of ids from.. of the j-th wanted row, in parts or as they are. */
+/* The same as the kernel does for ids in a row, for those of a list: the noise of all whose runs of 64 they are in. */
+static void add_noise_to(const cpu_kernels *k, const dt_sampling *s, int32_t position, const int32_t *id, int count,
+                         const float *logits, float *scores) {
+  enum { RUN = 64 };
+  for (int i = 0, n; i < count; i += n) {
+    int first = id[i] / RUN * RUN;
+    float all[RUN] = {0}, noisy[RUN];
+    for (n = 0; i + n < count && id[i + n] < first + RUN; n++) all[id[i + n] - first] = logits[i + n];
+    k->add_noise(s, position, first, RUN, all, noisy);
+    for (int j = i; j < i + n; j++) scores[j] = noisy[id[j] - first];
+  }
+}
+
+/* The logits of ids from.. (of the list that the model has) of the j-th wanted row, in parts or as they are. */
 static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int count) {
   const dt_weights *w = c->p->w;
   const dt_out *out = c->p->out;
@@ -49,7 +62,9 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   }
   if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s)) return;
   float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
-  if (s) k->add_noise(s, c->p->rows->position[out->row[c->wanted + j]], from, count, logits, noisy);
+  int32_t position = c->p->rows->position[out->row[c->wanted + j]];
+  if (s && w->ids) add_noise_to(k, s, position, w->ids + from, count, logits, noisy);
+  if (s && !w->ids) k->add_noise(s, position, from, count, logits, noisy);
   if (out->want == DT_WANT_TOPK) {
     cpu_softmax_parts parts = parts_of(w, j, OF_SCORES);
     k->softmax_part(scores, count, &parts, from / CPU_LOGIT_BLOCK);
@@ -140,12 +155,12 @@ static softmax sum_up(const cpu_chunk *c, int row, softmax_kind kind, int ids, b
   return of;
 }
 
-static void write_candidates(const dt_out *out, size_t result, const cpu_top *top, const softmax *scores,
-                             const softmax *own) {
+static void write_candidates(const dt_out *out, size_t result, const cpu_top *top, const int32_t *ids,
+                             const softmax *scores, const softmax *own) {
   for (int i = 0; i < out->k; i++) {
     bool there = scores->usable && own->usable && i < top->count;
     size_t at = result * (size_t)out->k + (size_t)i;
-    out->top_id[at] = there ? top->id[i] : -1;
+    out->top_id[at] = !there ? -1 : ids ? ids[top->id[i]] : top->id[i];
     out->top_logp[at] = there ? (float)((double)top->score[i] - scores->max - scores->log_sum) : -INFINITY;
     if (out->top_own) out->top_own[at] = there ? (float)((double)top->logit[i] - own->max - own->log_sum) : -INFINITY;
   }
@@ -163,7 +178,7 @@ static void write_each(const cpu_chunk *c, int ids) {
     if (out->want == DT_WANT_BOTH) {
       merge_tops(c, j, OF_LOGITS, out->k, &top);
       softmax own = sum_up(c, j, OF_LOGITS, ids, top.nan);
-      write_candidates(out, result, &top, &own, &own);
+      write_candidates(out, result, &top, w->ids, &own, &own);
       out->argmax[result] = top.nan || top.count == 0 ? -1 : top.id[0];
       if (!s) continue;
     }
@@ -183,7 +198,7 @@ static void write_each(const cpu_chunk *c, int ids) {
     out->confidence[result] = scores.usable ? 1.0f / scores.sum : 0.0f;
     out->entropy[result] =
         scores.usable ? (float)(scores.log_sum - (double)scores.weighted / (double)scores.sum) : 0.0f;
-    write_candidates(out, result, &top, &scores, &own);
+    write_candidates(out, result, &top, w->ids, &scores, &own);
   }
 }
 

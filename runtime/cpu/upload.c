@@ -30,11 +30,12 @@ static float *take_vector(builder *b, const dt_matrix *source) {
 
 /* ---- matrices -------------------------------------------------------------------------------------------------------- */
 
-/* A source with its bias (NULL: such a matrix has none), and where in a matrix they go. */
+/* A source with its bias (NULL: such a matrix has none), and where in a matrix they go; or which of its rows (NULL: all). */
 typedef struct {
   const dt_matrix *weights, *bias;
   cpu_place to;
   int k0;
+  const int32_t *only; /* [outputs] */
 } part;
 
 static cpu_place whole(const dt_matrix *m) { return (cpu_place){0, m->rows, 0}; }
@@ -86,7 +87,8 @@ static cpu_matrix build(builder *b, int outputs, int k, const part *parts, int c
   m.bias = cpu_take(&w->weights_arena, (size_t)m.panels * CPU_PANEL * sizeof(float));
   if (!is_filling(b)) return m;
   cpu_piece pieces[2];
-  for (int i = 0; i < count; i++) pieces[i] = (cpu_piece){parts[i].weights, parts[i].to, parts[i].k0};
+  for (int i = 0; i < count; i++)
+    pieces[i] = (cpu_piece){parts[i].weights, parts[i].to, parts[i].k0, parts[i].only, outputs};
   b->status = cpu_fill(w->backend, &m, pieces, count, b->err);
   for (int i = 0; i < count; i++) add_bias(b, m.bias, &parts[i]);
   return m;
@@ -94,20 +96,21 @@ static cpu_matrix build(builder *b, int outputs, int k, const part *parts, int c
 
 static cpu_matrix build_heads(builder *b, const dt_matrix *weights, const dt_matrix *bias) {
   int head_dim = b->w->shape.head_dim, dim = b->w->dim;
-  return build(b, weights->rows / head_dim * dim, weights->cols, &(part){weights, bias, {0, head_dim, dim}, 0}, 1);
+  return build(b, weights->rows / head_dim * dim, weights->cols, &(part){weights, bias, {0, head_dim, dim}, 0, NULL},
+               1);
 }
 
 static cpu_matrix build_up(builder *b, const dt_layer *l) {
-  const part gated[] = {{&l->gate, &l->gate_bias, {0, 16, CPU_PANEL}, 0},
-                        {&l->up, &l->up_bias, {16, 16, CPU_PANEL}, 0}};
+  const part gated[] = {{&l->gate, &l->gate_bias, {0, 16, CPU_PANEL}, 0, NULL},
+                        {&l->up, &l->up_bias, {16, 16, CPU_PANEL}, 0, NULL}};
   if (b->w->shape.gated) return build(b, 2 * round_up(l->up.rows, 16), l->up.cols, gated, 2);
-  return build(b, l->up.rows, l->up.cols, &(part){&l->up, &l->up_bias, whole(&l->up), 0}, 1);
+  return build(b, l->up.rows, l->up.cols, &(part){&l->up, &l->up_bias, whole(&l->up), 0, NULL}, 1);
 }
 
 static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
   const dt_shape *s = &b->w->shape;
-  const part o = {&l->o, &l->o_bias, whole(&l->o), 0};
-  part down = {&l->down, &l->down_bias, whole(&l->down), 0};
+  const part o = {&l->o, &l->o_bias, whole(&l->o), 0, NULL};
+  part down = {&l->down, &l->down_bias, whole(&l->down), 0, NULL};
   cpu_layer built = {.norm1 = take_vector(b, &l->norm1),
                      .norm1_bias = take_vector(b, &l->norm1_bias),
                      .norm2 = take_vector(b, &l->norm2),
@@ -135,8 +138,15 @@ static bool is_same_view(const dt_matrix *a, const dt_matrix *b) {
 static void build_embeddings(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
-  w->unembed = build(b, w->shape.vocab, w->shape.hidden, &(part){&d->unembed, NULL, whole(&d->unembed), 0}, 1);
-  if (is_same_view(&d->embed, &d->unembed)) return;
+  const part output = {&d->unembed, NULL, whole(&d->unembed), 0, d->ids};
+  w->unembed = build(b, d->ids ? d->n_ids : w->shape.vocab, w->shape.hidden, &output, 1);
+  if (d->ids) {
+    w->n_ids = d->n_ids;
+    w->ids = cpu_take(&w->weights_arena, (size_t)d->n_ids * sizeof *w->ids);
+    if (w->ids) memcpy(w->ids, d->ids, (size_t)d->n_ids * sizeof *w->ids);
+  } else if (is_same_view(&d->embed, &d->unembed)) {
+    return;
+  }
   w->embed_dtype = d->embed.dtype;
   w->embed = cpu_take(&w->weights_arena, (size_t)d->embed.rows * dt_row_bytes(d->embed.dtype, (size_t)d->embed.cols));
   if (is_filling(b)) b->status = cpu_copy_rows(w->backend, &d->embed, w->embed, b->err);

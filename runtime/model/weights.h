@@ -65,7 +65,9 @@ typedef struct {
   const float *inv_freq; /* [rotary_dims / 2] the angle of pair j at position p is (double)p * inv_freq[j] */
   dt_matrix embed;       /* [vocab,H] */
   dt_matrix final_norm, final_norm_bias;
-  dt_matrix unembed;     /* [vocab,H] no bias */
+  dt_matrix unembed;  /* [vocab,H] no bias */
+  const int32_t *ids; /* [n_ids] those whose rows of unembed are wanted, rising; NULL: all. Such a model only drafts */
+  int n_ids;
   const dt_layer *layer; /* [layers] */
 } dt_model_desc;
 

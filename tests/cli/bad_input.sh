@@ -163,6 +163,22 @@ it_refuses_numbers_out_of_range() {
   for n in 0 -1; do refuses 2 "-c '$n': expected" ar --text hello -c "$n"; done
 }
 it_refuses_an_unknown_backend() { refuses 2 'abacus' ar --text hello --backend abacus; }
+it_refuses_what_is_no_draft_vocabulary() {
+  refuses 2 "draft vocabulary '0': expected a number of ids, 1 or more, or a file of ids" linear --text hello --draft-vocab 0
+  refuses 2 "draft vocabulary '4294967297': expected a number of ids" linear --text hello --draft-vocab 4294967297
+  refuses 2 'draft vocabulary: 4097 is out of range: 1 to 4096' linear --text hello --draft-vocab 4097
+  refuses 2 'nowhere.txt: cannot read the list of ids: No such file' linear --text hello --draft-vocab nowhere.txt
+  : >ids
+  refuses 2 'ids: no ids: .dtrun run vocab. makes a list of them' linear --text hello --draft-vocab ids
+  for wrong in '12 13' '-1' 'x' '' '99999999999'; do
+    printf '7\n%s\n9\n' "$wrong" >ids
+    refuses 2 'ids:2: expected an id and nothing else, as .dtrun run vocab. writes them' linear --text hello --draft-vocab ids
+  done
+  printf '7\n4096\n' >ids
+  refuses 2 'draft vocabulary: id 4096 is out of range: 0 to 4095' linear --text hello --draft-vocab ids
+  refuses 2 'vocab: --ids 4097: the model has 4096' run vocab --ids 4097
+  refuses 2 'nowhere' run vocab nowhere
+}
 it_refuses_unknown_weights() {
   refuses 2 "weights: 'int4' is unknown to the backend cpu: f32 or q4 or q8" linear --text hello --weights int4
   refuses 2 "draft weights: 'f16' is unknown to the backend cpu: f32 or q4 or q8" linear --text hello --draft-weights f16

@@ -25,7 +25,8 @@ it_keeps_the_tables_of_rounded_weights_apart() {
   cost_run
   cost_run --weights q4
   cost_run --draft-weights q4
-  [ "$(find .cache -name 'costs-*.json' | wc -l)" -eq 3 ] || fail 'not three tables'
+  cost_run --draft-vocab 600
+  [ "$(find .cache -name 'costs-*.json' | wc -l)" -eq 4 ] || fail 'not four tables'
   grep -lq ' in q4, draft ' .cache/dtrun/costs-*.json || fail 'no table says that the target is in q4'
 }
 it_goes_on_where_nothing_can_be_kept() {

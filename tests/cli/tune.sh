@@ -25,6 +25,7 @@ it_keeps_what_it_found_as_a_preset_of_this_policy_pair_and_machine() {
   refuses 2 "linear: no preset 'tuned' for this pair" linear --preset tuned --text hello -n 4 -t 1 --draft "$models/mini-target"
   refuses 2 "linear: no preset 'tuned' for this pair" linear --preset tuned --text hello -n 4 -t 1 --weights q8
   refuses 2 "linear: no preset 'tuned' for this pair" linear --preset tuned --text hello -n 4 -t 1 --draft-weights q8
+  refuses 2 "linear: no preset 'tuned' for this pair" linear --preset tuned --text hello -n 4 -t 1 --draft-vocab 600
   local preset
   preset=$(echo config/dtrun/presets/linear-*.json)
   grep -qE '"(commit|build|source|target_hash|draft_hash)": "[0-9a-f]{12,16}(-dirty)?"' "$preset" || fail 'no hashes'

@@ -64,6 +64,7 @@ local VARIANTS = {
   { backend = "cpu:avx512vnni", draft_weights = "q4", threads = 1, policies = SMALL, prompts = 4, tokens = 64 },
   { backend = "cpu:amx", weights = "q8", threads = 2, policies = SMALL },
   { backend = "cpu:amx", weights = "q4", draft_weights = "q8", threads = 2, policies = SMALL },
+  { backend = "cpu:avx512", draft_vocab = "700", threads = 2, policies = SMALL, prompts = 4, tokens = 64 },
   { backend = "cpu:avx512vnni", weights = "q4", threads = 1, policies = SMALL, prompts = 4, tokens = 64 },
   { backend = "cpu:avx2", weights = "q8", draft_weights = "q4", threads = 2, policies = SMALL, prompts = 4,
     tokens = 64 },
@@ -147,14 +148,16 @@ local function run_variant(variant)
   if variant.backend ~= (load.backend or variant.backend) or variant.threads ~= (load.threads or variant.threads) then
     return
   end
-  local name = ("%s, %d thread%s%s%s%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "",
+  local name = ("%s, %d thread%s%s%s%s%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "",
     variant.weights and ", target in " .. variant.weights or "",
     variant.draft_weights and ", draft in " .. variant.draft_weights or "",
+    variant.draft_vocab and ", ids of the draft: " .. variant.draft_vocab or "",
     variant.cache_dtype and ", caches in " .. variant.cache_dtype or "")
   local pair, err = dt.load {
     target = load.target, draft = load.draft, ctx = load.ctx, backend = variant.backend, threads = variant.threads,
     weights = variant.weights or load.weights, draft_weights = variant.draft_weights or load.draft_weights,
-    cache_dtype = variant.cache_dtype or load.cache_dtype, costs = COSTS,
+    draft_vocab = variant.draft_vocab or load.draft_vocab, cache_dtype = variant.cache_dtype or load.cache_dtype,
+    costs = COSTS,
   }
   if not pair then
     skipped[#skipped + 1] = ("%s (%s)"):format(name, err.message)

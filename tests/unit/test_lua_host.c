@@ -397,8 +397,9 @@ static void the_result_is_json_in_the_schema(void **state) {
   assert_int_equal(cJSON_GetArraySize(field(root, "tokens")), 20);
   assert_int_equal(cJSON_GetArraySize(field(root, "prompt_ids")), 3);
   assert_int_equal(field(root, "prompt_tokens")->valueint, 3);
-  for (const char *const *name = (const char *const[]){"text", "policy", "backend", "threads", "target", "draft",
-                                                       "target_dtype", "draft_dtype", "cache_dtype", "version", 0};
+  for (const char *const *name =
+           (const char *const[]){"text", "policy", "backend", "threads", "target", "draft", "target_dtype",
+                                 "draft_dtype", "draft_vocab", "cache_dtype", "version", 0};
        *name; name++)
     field(root, *name);
   const cJSON *stats = field(root, "stats");

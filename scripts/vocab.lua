@@ -1,0 +1,62 @@
+-- Makes a list of ids for --draft-vocab: the most frequent ones of some texts
+local complain = require "dt.complain"
+local dt = require "dt"
+
+local opts = dt.args {
+  doc = [[
+Counts the target's tokens in texts (files; without any, the guide, novels and articles that come with dtrun) and
+writes the most frequent ids, one on each line, the most frequent first; of equals the lower one, and behind them what
+no text has.
+With --draft-vocab FILE a draft model guesses these alone: its passes read that much less of its output matrix.]],
+  rest = "TEXT",
+  options = {
+    { "ids", 16384, min = 1, max = 16777216, doc = "how many" },
+    { "out", "vocab.txt", doc = "the file to write" },
+  },
+}
+local HERE = arg[0]:match "^(.*/)" or "./"
+
+local function our_texts()
+  local paths = { HERE .. "../policies/README.md" }
+  for _, folder in ipairs { "novels", "wikitext2" } do
+    for i = 1, 20 do paths[#paths + 1] = ("%s../tests/data/prompts/%s/%02d.txt"):format(HERE, folder, i) end
+  end
+  return paths
+end
+
+local function read(path)
+  local file, message = io.open(path, "rb")
+  local text = file and file:read "a"
+  if file then file:close() end
+  return dt.check(text, message or path .. ": cannot be read")
+end
+
+opts.load.draft = false
+local pair = dt.check(dt.load(opts.load))
+local counts, tokens, seen = {}, 0, 0
+for _, path in ipairs(opts.rest[1] and opts.rest or our_texts()) do
+  for _, id in ipairs(dt.check(pair:encode(read(path)))) do
+    if not counts[id] then seen = seen + 1 end
+    counts[id], tokens = (counts[id] or 0) + 1, tokens + 1
+  end
+end
+
+local ids = {}
+for id = 0, pair.target.vocab - 1 do ids[#ids + 1] = id end
+dt.check(opts.ids <= #ids or nil, ("vocab: --ids %d: the model has %d"):format(opts.ids, #ids))
+table.sort(ids, function(a, b)
+  local n, m = counts[a] or 0, counts[b] or 0
+  if n ~= m then return n > m end
+  return a < b
+end)
+local covered = 0
+for i = 1, opts.ids do covered = covered + (counts[ids[i]] or 0) end
+
+local file, message = io.open(opts.out, "w")
+local written = file and file:write(table.concat(ids, "\n", 1, opts.ids), "\n")
+if not (file and file:close() and written) then
+  complain(message or opts.out .. ": cannot be written")
+  os.exit(1, true)
+end
+print(("%s: %d of %d ids; the texts have %d tokens of %d kinds, %.1f %% of them listed"):format(opts.out, opts.ids,
+  #ids, tokens, seen, 100 * covered / tokens))
