@@ -173,6 +173,15 @@ function centre(panel, element) {
   panel.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
 }
 
+// Scrolls to where the path ends, or as far that way as leaves the root in view.
+function look(panel, root, end) {
+  centre(panel, end);
+  const inner = root.getBoundingClientRect(), outer = panel.getBoundingClientRect(), edge = 24;
+  const back = (low, high, from, to) => Math.min(0, low - from - edge) + Math.max(0, high - to + edge);
+  panel.scrollTop += back(inner.top, inner.bottom, outer.top, outer.bottom);
+  panel.scrollLeft += back(inner.left, inner.right, outer.left, outer.right);
+}
+
 const SCALE = 1.3; // of dot's points in pixels
 const tallest = Math.max(...all.map(iteration => Number(iteration.svg.match(/viewBox='[^']* ([0-9.]+)'/)[1])));
 byId("tree").style.height = `min(54vh, ${tallest * SCALE + 24}px)`;
@@ -195,7 +204,7 @@ function show(i) {
   const drawing = tree.firstElementChild, box = drawing.viewBox.baseVal;
   drawing.setAttribute("width", box.width * SCALE);
   drawing.setAttribute("height", box.height * SCALE);
-  centre(tree, tree.querySelector("g.root"));
+  look(tree, tree.querySelector("g.root"), tree.querySelector("g.bonus, g.corrected"));
   centre(byId("text"), blocks[at]);
   numbers(at);
   history.replaceState(null, "", "#" + (at + 1));

@@ -8,11 +8,11 @@
 
 #define ROUNDS 3
 #define MOST_ROUNDS 64
-#define ENOUGH_MS 2000.0
+#define ENOUGH_MS 2000.0   /* of undisturbed rounds */
 #define PATIENCE_MS 6000.0 /* with a busy machine */
 
 typedef struct {
-  double speed, other;
+  double speed, other, ms;
   bool disturbed;
 } round_speeds;
 
@@ -62,6 +62,7 @@ static int run_round(const job *j, bool other_first, const outcome *mine, outcom
     bool computes = strncmp(mine->results->backend, "cpu", 3) == 0;
     *r = (round_speeds){.speed = outcome_speed(j, &again),
                         .other = outcome_speed(j, other),
+                        .ms = after.wall_ms - before.wall_ms,
                         .disturbed = dtl_disturbed(&before, &after, computes, c->why, sizeof c->why)};
   }
   outcome_free(&again, j);
@@ -78,10 +79,22 @@ static double median(double *list, int n) {
   return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
 }
 
+/* The undisturbed rounds, and how long they took together. */
+static int count_quiet(const round_speeds *all, int n, double *ms) {
+  int quiet = 0;
+  *ms = 0;
+  for (int i = 0; i < n; i++)
+    if (!all[i].disturbed) quiet++, *ms += all[i].ms;
+  return quiet;
+}
+
+/* Medians of the undisturbed rounds; of all where those are too few, or few and short: a median of many rounds, each of
+ * which measures both, is nearer to the truth than one of three. */
 static void sum_up(const round_speeds *all, int n, int wanted, comparison *c) {
-  double speed[MOST_ROUNDS], other[MOST_ROUNDS], ratio[MOST_ROUNDS];
-  for (int i = 0; i < n; i++) c->disturbed += all[i].disturbed;
-  c->rough = n - c->disturbed < wanted;
+  double speed[MOST_ROUNDS], other[MOST_ROUNDS], ratio[MOST_ROUNDS], ms;
+  int quiet = count_quiet(all, n, &ms);
+  c->disturbed = n - quiet;
+  c->rough = quiet < wanted || (2 * quiet < n && ms < ENOUGH_MS);
   for (int i = 0; i < n; i++) {
     if (all[i].disturbed && !c->rough) continue;
     speed[c->rounds] = all[i].speed, other[c->rounds] = all[i].other;
@@ -92,21 +105,27 @@ static void sum_up(const round_speeds *all, int n, int wanted, comparison *c) {
   c->ratio = median(ratio, c->rounds);
 }
 
+/* Whether no more rounds are needed: those asked for, or else as many as make enough time, were undisturbed, or too many
+ * were not. */
+static bool is_enough(const round_speeds *all, int n, int wanted, bool asked, double lasted) {
+  double ms;
+  bool quiet = count_quiet(all, n, &ms) >= wanted;
+  return n == MOST_ROUNDS || (quiet && (asked || ms >= ENOUGH_MS)) ||
+         (n >= 2 * wanted && (asked || lasted >= PATIENCE_MS));
+}
+
 int compare(const job *j, const outcome *mine, outcome *other, comparison *out) {
-  int wanted = j->options->rounds ? j->options->rounds : ROUNDS, quiet = 0, n = 0;
+  int asked = j->options->rounds, wanted = asked ? asked : ROUNDS, n = 0;
   round_speeds all[MOST_ROUNDS];
   double start = dt_clock_ms();
   *out = (comparison){0};
   outcome_warm_up(j, &j->how_other);
-  for (bool enough = false; !enough; n++) {
+  do {
     outcome_free(other, j);
     int status = run_round(j, n % 2, mine, other, out, &all[n]);
     if (status) return status;
-    quiet += !all[n].disturbed;
-    double lasted = j->options->rounds ? PATIENCE_MS : dt_clock_ms() - start;
-    enough = n + 1 == MOST_ROUNDS || (lasted >= ENOUGH_MS && quiet >= wanted) ||
-             (lasted >= PATIENCE_MS && n + 1 >= 2 * wanted);
-  }
+    n++;
+  } while (!is_enough(all, n, wanted, asked > 0, dt_clock_ms() - start));
   sum_up(all, n, wanted, out);
   return 0;
 }

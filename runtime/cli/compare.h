@@ -12,9 +12,9 @@ typedef struct {
 } comparison;
 
 /* Runs the job's policy and that of --compare in silence until enough rounds were quiet: as many as --rounds says, else 3, and
- * more while they took less than two seconds in all. On a busy machine at most twice as many are made, and more only while
- * they took less than six seconds. *other is the other's last outcome.
- * Every round must give the tokens of `mine`. Returns an exit status. */
+ * more while those took less than two seconds in all. On a busy machine at most twice as many are made, and more only while
+ * they took less than six seconds; where the quiet ones are few and took less than two, all count. *other is the other's last
+ * outcome. Every round must give the tokens of `mine`. Returns an exit status. */
 int compare(const job *j, const outcome *mine, outcome *other, comparison *out);
 
 #endif
