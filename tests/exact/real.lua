@@ -2,14 +2,18 @@
 -- transformers gives them.  dtrun run tests/exact/real.lua
 -- Without options on the model that scripts/get-model smollm2 brings; where that is not there, the test is skipped
 -- (exit status 77). A draft that is the target itself guesses right, so that deep trees are accepted too; prompts are
--- chats and running text. -m and -md name another pair.
+-- chats and running text. -m and -md name another pair, --questions a file of them (JSON lines; as ChatML), --all compares
+-- every policy of the matrix (the hostile ones, whose trees are large, on two prompts):
+-- dtrun run tests/exact/real.lua -m 1.5b.gguf -md 0.5b.gguf --questions tests/data/prompts/code.jsonl --all
 local dt = require "dt"
 
 local opts = dt.args {
   doc = "compares the tokens of policies on a real model with plain decoding's",
   options = {
-    { "prompts", 10, min = 1, max = 10, doc = "prompts" },
+    { "prompts", 10, min = 1, max = 100, doc = "prompts" },
     { "tokens", 24, short = "n", min = 2, max = 1000, doc = "tokens generated from each" },
+    { "questions", nil, type = "string", doc = "a file of questions, a line of JSON each, in place of ours" },
+    { "all", false, doc = "every policy of the matrix" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -35,10 +39,18 @@ local QUESTIONS = {
   "Explain rain to a child, in three sentences.", "List the numbers from 20 down to 1.",
 }
 
+local function chat(question)
+  return ("<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n"):format(question)
+end
+
 local function read_prompts()
   local prompts = {}
+  if opts.questions then
+    for line in assert(io.lines(opts.questions)) do prompts[#prompts + 1] = chat(dt.json.decode(line).prompt) end
+    return table.move(prompts, 1, opts.prompts, 1, {})
+  end
   for i, question in ipairs(QUESTIONS) do
-    prompts[#prompts + 1] = ("<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n"):format(question)
+    prompts[#prompts + 1] = chat(question)
     local file = assert(io.open(("%s../data/prompts/wikitext2/%02d.txt"):format(HERE, i), "rb"))
     prompts[#prompts + 1] = file:read(300)
     file:close()
@@ -64,6 +76,7 @@ local prompts, plain = {}, {}
 local function run(case, p, tokens)
   local result, err = pair:generate {
     policy = case.hostile and ("%shostile/%s.lua"):format(HERE, case.policy) or case.policy, params = case.params,
+    preset = case.preset,
     prompt = prompts[p], tokens = tokens, ignore_eos = true, seed = p,
   }
   return result or error(("%s, prompt %d: %s"):format(case.policy, p, err.message))
@@ -92,7 +105,14 @@ for p, text in ipairs(read_prompts()) do
   prompts[p] = assert(pair:prefix(text))
   plain[p] = run({ policy = "ar" }, p, opts.tokens).tokens
 end
-for _, case in ipairs(POLICIES) do
+local cases = POLICIES
+if opts.all then
+  cases = dofile(HERE .. "policies.lua")
+  for _, case in ipairs(cases) do
+    if case.policy:find "/hostile/" then case.prompts, case.tokens = 2, 12 end
+  end
+end
+for _, case in ipairs(cases) do
   local tokens, iterations, accepted = 0, 0, 0
   for p = 1, math.min(case.prompts or #prompts, #prompts) do
     local result = run(case, p, math.min(case.tokens or opts.tokens, opts.tokens))
@@ -106,9 +126,9 @@ for _, case in ipairs(POLICIES) do
     tokens, iterations = tokens + #result.tokens, iterations + result.stats.iterations
     accepted = accepted + result.stats.accepted
   end
-  print(("  %-16s %5d tokens %5d iterations %6.2f tokens/iteration"):format(case.policy, tokens, iterations,
+  print(("  %-24s %5d tokens %5d iterations %6.2f tokens/iteration"):format(case.label or case.policy, tokens, iterations,
     tokens / iterations))
-  if accepted == 0 and not case.seldom then
+  if accepted == 0 and not case.seldom and case.policy ~= "ar" then
     mistakes = mistakes + 1
     print("  WRONG: " .. case.policy .. ": nothing was ever accepted")
   end
