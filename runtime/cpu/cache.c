@@ -12,6 +12,10 @@ struct dt_snapshot {
   char data[]; /* [layers][2][kv_heads][n][dim] */
 };
 
+/* Pages are cleared when they are first touched. A cache larger than this may never be filled; a smaller one is cleared when it
+ * is made, not by the first text. */
+#define CLEARED_AT_ONCE ((size_t)64 << 20)
+
 size_t cpu_cache_bytes(const dt_weights *w, int slots) {
   return (size_t)w->shape.layers * 2 * (size_t)w->shape.kv_heads * (size_t)slots * cpu_row_bytes(w);
 }
@@ -33,7 +37,8 @@ dt_status cpu_create_cache(dt_weights *w, int sequences, int slots, dt_cache **o
   c->slots = slots;
   c->ldscores = ((size_t)slots + 15) & ~(size_t)15;
   layout(c);
-  dt_status status = cpu_arena_open(&c->cache_arena, "the cache", NULL, &w->backend->memory.caches, err);
+  cpu_team *clearing = c->cache_arena.used <= CLEARED_AT_ONCE ? w->backend->team : NULL;
+  dt_status status = cpu_arena_open(&c->cache_arena, "the cache", clearing, &w->backend->memory.caches, err);
   if (status == DT_OK)
     status = cpu_arena_open(&c->scratch_arena, "scratch", w->backend->team, &w->backend->memory.scratch, err);
   if (status != DT_OK) {

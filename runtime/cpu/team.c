@@ -4,6 +4,7 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,6 +27,7 @@ typedef struct {
 
 typedef struct {
   word turn; /* changes when there is something to do */
+  atomic_int processor; /* on which it began its last turn */
   cpu_team *team;
   pthread_t id;
   int index;
@@ -48,11 +50,13 @@ enum {
 
 struct cpu_team {
   _Alignas(64) atomic_int arrived;
+  atomic_int processor; /* of the caller */
   word phase;
   void (*body)(const cpu_member *, void *); /* NULL: the workers end */
   void *context;
   crew crew;
   int threads;
+  cpu_set_t allowed; /* processors; none: not known */
   int64_t *waited; /* [threads] nanoseconds of this call */
   worker *workers; /* [threads - 1] */
 };
@@ -110,6 +114,22 @@ void cpu_wait(const cpu_member *member) {
   if (!arrive(member, phase)) t->waited[member->thread] += wait_while(&t->phase, phase);
 }
 
+/* The system may wake a thread on the processor of the one that wakes it, though another is idle, and leave both there for
+ * many milliseconds, in turns. So a worker that finds itself there forbids itself the processors of those before it. */
+static void move_apart(worker *me) {
+  cpu_team *t = me->team;
+  int here = sched_getcpu();
+  cpu_set_t others = t->allowed;
+  bool shared = false;
+  for (int i = 0; i < me->index; i++) {
+    int taken = atomic_load_explicit(i ? &t->workers[i - 1].processor : &t->processor, memory_order_relaxed);
+    shared |= taken == here;
+    if (taken >= 0) CPU_CLR(taken, &others);
+  }
+  if (shared && CPU_COUNT(&others) > 0 && !sched_setaffinity(0, sizeof others, &others)) here = sched_getcpu();
+  atomic_store_explicit(&me->processor, here, memory_order_relaxed);
+}
+
 static void *work(void *context) {
   worker *me = context;
   cpu_team *t = me->team;
@@ -117,6 +137,7 @@ static void *work(void *context) {
     wait_while(&me->turn, turn);
     if (!t->body) return NULL;
     cpu_member member = {t, me->index, t->crew.threads};
+    move_apart(me);
     t->body(&member, t->context);
     arrive(&member, phase_of(t)); /* the caller waits for all, we for our next turn */
   }
@@ -162,6 +183,7 @@ void cpu_team_run(cpu_team *t, void (*body)(const cpu_member *, void *), void *c
   }
   t->body = body;
   t->context = context;
+  atomic_store_explicit(&t->processor, sched_getcpu(), memory_order_relaxed);
   call(t, c->threads - 1);
   cpu_member member = {t, 0, c->threads};
   body(&member, context);
@@ -212,6 +234,7 @@ dt_status cpu_team_open(int threads, cpu_team **out, dt_error *err) {
   cpu_team *t = take(1, sizeof *t);
   if (!t) return dt_fail_memory(err, "a team", sizeof *t);
   *t = (cpu_team){.threads = threads, .crew = {.threads = threads, .pause = SHORTEST_PAUSE}};
+  if (sched_getaffinity(0, sizeof t->allowed, &t->allowed)) CPU_ZERO(&t->allowed);
   t->workers = take((size_t)threads, sizeof *t->workers);
   t->waited = calloc((size_t)threads, sizeof *t->waited);
   if (!t->workers || !t->waited) {
