@@ -26,7 +26,7 @@ typedef struct {
 } word;
 
 typedef struct {
-  word turn; /* changes when there is something to do */
+  word turn;            /* changes when there is something to do */
   atomic_int processor; /* on which it began its last turn */
   cpu_team *team;
   pthread_t id;
@@ -57,8 +57,8 @@ struct cpu_team {
   crew crew;
   int threads;
   cpu_set_t allowed; /* processors; none: not known */
-  int64_t *waited; /* [threads] nanoseconds of this call */
-  worker *workers; /* [threads - 1] */
+  int64_t *waited;   /* [threads] nanoseconds of this call */
+  worker *workers;   /* [threads - 1] */
 };
 
 static int64_t now(void) {
