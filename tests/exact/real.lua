@@ -2,8 +2,8 @@
 -- transformers gives them.  dtrun run tests/exact/real.lua
 -- Without options on the model that scripts/get-model smollm2 brings; where that is not there, the test is skipped
 -- (exit status 77). A draft that is the target itself guesses right, so that deep trees are accepted too; prompts are
--- chats and running text. -m and -md name another pair, --questions a file of them (JSON lines; as ChatML), --all compares
--- every policy of the matrix (the hostile ones, whose trees are large, on two prompts):
+-- chats and running text. -m and -md name another pair, --questions a file of them (JSON lines; as ChatML), --all
+-- compares every policy of the matrix (the hostile ones, whose trees are large, on two prompts):
 -- dtrun run tests/exact/real.lua -m 1.5b.gguf -md 0.5b.gguf --questions tests/data/prompts/code.jsonl --all
 local dt = require "dt"
 
@@ -126,8 +126,8 @@ for _, case in ipairs(cases) do
     tokens, iterations = tokens + #result.tokens, iterations + result.stats.iterations
     accepted = accepted + result.stats.accepted
   end
-  print(("  %-24s %5d tokens %5d iterations %6.2f tokens/iteration"):format(case.label or case.policy, tokens, iterations,
-    tokens / iterations))
+  print(("  %-24s %5d tokens %5d iterations %6.2f tokens/iteration"):format(case.label or case.policy, tokens,
+    iterations, tokens / iterations))
   if accepted == 0 and not case.seldom and case.policy ~= "ar" then
     mistakes = mistakes + 1
     print("  WRONG: " .. case.policy .. ": nothing was ever accepted")
