@@ -1,13 +1,15 @@
 """What people would use instead: llama.cpp and transformers beside dtrun, on the same models, prompts, lengths and threads.
 
     python tests/bench/compare_peers.py [--target MODEL --draft MODEL] [--prompts 4] [--tokens 200] [--threads 2] [--repeats 3]
-                                        [--backend cuda]
+                                        [--backend cuda] [--peers llama_cpp]
 
 needs torch, transformers, numpy, safetensors, gguf, and llama-cpp-python built from source, so that it uses all the machine has:
 
     CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python gguf
 
-A peer that is not installed is named and left out. llama.cpp gets an F16 GGUF of the same checkpoint, or the GGUF file itself where
+A peer that is not installed, or not named with --peers, is left out. Whether llama.cpp was built with AMX is said: where its AMX
+path crashes (at ldtilecfg on some virtual machines), build it with CMAKE_ARGS="-DGGML_NATIVE=ON -DGGML_AMX_INT8=OFF -DGGML_AMX_TILE=OFF".
+llama.cpp gets an F16 GGUF of the same checkpoint, or the GGUF file itself where
 the target is one, and the same token ids, and its own timings are taken, without the choice of the token; transformers computes in
 f32, plainly and with its assisted generation, and is timed from outside. With --backend cuda both are on the GPU, transformers in f16, and llama.cpp is left out. All arms run a
 prompt before the next comes, in an order that rotates, so that a slow minute of the machine falls on all. The prompt pass is of
@@ -128,7 +130,8 @@ class LlamaCpp:
         if not self.context:
             raise SystemExit("compare_peers: llama.cpp did not load the GGUF")
         self.vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
-        print("llama.cpp:", llama_cpp.llama_print_system_info().decode())
+        info = llama_cpp.llama_print_system_info().decode()
+        print(f"llama.cpp, built {'with' if 'AMX_INT8 = 1' in info else 'without'} AMX: {info}")
 
     def decode(self, ids):
         array = (self.api.llama_token * len(ids))(*ids)
@@ -205,13 +208,14 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--peers", nargs="*", default=["llama_cpp", "transformers"], help="of these (both)")
     parser.add_argument("--dtrun", type=pathlib.Path, default=ROOT / "build/dtrun")
     parser.add_argument("--out", type=pathlib.Path, help="a file to append a line of JSON per run to")
     options = parser.parse_args()
 
     arms = []  # (label, engine, argument)
     for engine, module in ((Dtrun, None), (LlamaCpp, "llama_cpp"), (Transformers, "transformers")):
-        if module == "llama_cpp" and options.backend == "cuda":
+        if module and module not in options.peers or module == "llama_cpp" and options.backend == "cuda":
             continue
         if module and not importlib.util.find_spec(module):
             print(f"not installed, left out: {module}")

@@ -1,0 +1,110 @@
+"""How far are quantized weights, as dtrun and llama.cpp compute with them, from the same weights in f32?
+
+    python tests/bench/kl.py MODEL.gguf [--texts 20] [--tokens 96] [--weights q8] [--logits build/tests/bench_logits]
+
+needs torch, transformers, gguf, numpy and llama-cpp-python. The oracle is transformers on the file's blocks, widened to f32. After each
+token of the texts (novels, articles and tasks of tests/data/prompts in turn) three distributions are compared: the oracle's, dtrun's
+with weights as they are held (or --weights) and llama.cpp's on the same file. Printed are the mean divergence KL(oracle || it) in nats,
+the largest difference of two logits' distance from the oracle's (how far apart a logit may be pushed from the oracle's best one),
+how many of the likeliest tokens differ, and the largest margin of the oracle where one does. Exit status 1 where dtrun's mean is above
+llama.cpp's, or a token differs where the margin is above what the logits moved by.
+"""
+import argparse, ctypes, json, pathlib, subprocess, sys
+import numpy as np
+import torch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/golden"))
+from widen_gguf import widened
+
+
+def texts(n):
+    prompts = ROOT / "tests/data/prompts"
+    tasks = [json.loads(line)["prompt"] for path in sorted((prompts / "tasks").glob("*.jsonl")) for line in path.read_text().splitlines()[:2]]
+    for i in range(n):
+        kind = i % 3
+        yield tasks[i // 3 % len(tasks)] if kind == 2 else (prompts / ("novels", "wikitext2")[kind] / f"{i // 3 + 1:02d}.txt").read_text()
+
+
+class LlamaCpp:
+    def __init__(self, path):
+        import llama_cpp
+
+        self.quiet = llama_cpp.llama_log_callback(lambda level, text, data: None)
+        llama_cpp.llama_log_set(self.quiet, ctypes.c_void_p(0))
+        self.model = llama_cpp.Llama(path, n_ctx=1024, n_threads=2, n_threads_batch=2, logits_all=True, verbose=False)
+        print("llama.cpp:", llama_cpp.llama_print_system_info().decode())
+
+    def ids(self, text, n):
+        return self.model.tokenize(text.encode(), add_bos=False)[:n]
+
+    def logits(self, ids):
+        self.model.reset()
+        self.model.eval(ids)
+        return torch.from_numpy(np.array(self.model.scores[: len(ids)]))
+
+
+class Dtrun:
+    def __init__(self, options, vocab):
+        self.vocab = vocab
+        self.process = subprocess.Popen([options.logits, options.model, options.weights or "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def logits(self, ids):
+        self.process.stdin.write((" ".join(map(str, ids)) + "\n").encode())
+        self.process.stdin.flush()
+        size = len(ids) * self.vocab * 4
+        found = self.process.stdout.read(size)
+        if len(found) < size: raise SystemExit("kl: bench_logits ended")
+        return torch.from_numpy(np.frombuffer(found, np.float32).reshape(len(ids), self.vocab).copy())
+
+
+class Account:
+    """Of one engine against the oracle, over all positions."""
+
+    def __init__(self):
+        self.kl, self.moved, self.differ, self.margin = [], 0.0, 0, 0.0
+
+    def add(self, oracle, found):
+        p, q = oracle.log_softmax(-1).double(), found.log_softmax(-1).double()
+        self.kl += (p.exp() * (p - q)).sum(-1).tolist()
+        best, rows = oracle.argmax(-1), torch.arange(len(oracle))
+        top = oracle.topk(32).indices  # those that could take the best one's place
+        off = (found - oracle).gather(1, top) - (found - oracle)[rows, best][:, None]
+        self.moved = max(self.moved, float(off.max()))
+        other = found.argmax(-1)
+        wrong = other != best
+        self.differ += int(wrong.sum())
+        margins = oracle[rows, best] - oracle[rows, other]
+        if wrong.any(): self.margin = max(self.margin, float(margins[wrong].max()))
+
+    def show(self, name):
+        print(f"{name:10} mean KL {np.mean(self.kl):.3e}, median {np.median(self.kl):.3e}, largest {np.max(self.kl):.3e}; a logit moved by up to "
+              f"{self.moved:.3f}; {self.differ} of {len(self.kl)} likeliest tokens differ, at margins up to {self.margin:.4f}")
+        return np.mean(self.kl)
+
+
+@torch.no_grad()
+def main():
+    parser = argparse.ArgumentParser(description="KL divergence from f32, of dtrun and of llama.cpp")
+    parser.add_argument("model")
+    parser.add_argument("--texts", type=int, default=20)
+    parser.add_argument("--tokens", type=int, default=96)
+    parser.add_argument("--weights", help="as dtrun takes them (as they are)")
+    parser.add_argument("--logits", default=str(ROOT / "build/tests/bench_logits"))
+    options = parser.parse_args()
+    torch.set_num_threads(2)
+    peer, oracle = LlamaCpp(options.model), widened(options.model).eval()
+    dtrun = Dtrun(options, oracle.config.vocab_size)
+    ours, theirs = Account(), Account()
+    for text in texts(options.texts):
+        ids = peer.ids(text, options.tokens)
+        expected = oracle(input_ids=torch.tensor([ids]), use_cache=False).logits[0].float()
+        ours.add(expected, dtrun.logits(ids))
+        theirs.add(expected, peer.logits(ids)[:, : expected.shape[1]])
+    print(f"{options.model}, weights {options.weights or 'as they are'}: {options.texts} texts, {len(ours.kl)} tokens")
+    mine, other = ours.show("dtrun"), theirs.show("llama.cpp")
+    print(f"dtrun / llama.cpp: {mine / other:.3f}")
+    sys.exit(mine > other or ours.margin > ours.moved)
+
+
+main()
