@@ -10,6 +10,7 @@ local opts = dt.args {
     { "out", nil, type = "string", doc = "folder to write to (default: the first file's name without .jsonl)" },
   },
   rest = "FILE.jsonl",
+  models = false,
 }
 
 dt.check(opts.rest[1], "report: no file: expected dtrun run report FILE.jsonl... [options]")

@@ -8,6 +8,7 @@ local opts = dt.args {
   doc = "shows the trees that --trace wrote down, iteration by iteration, on one HTML page",
   options = { { "out", nil, type = "string", doc = "the page (default: FILE with .html instead of .jsonl)" } },
   rest = "FILE.jsonl",
+  models = false,
 }
 
 local function fail(status, message)

@@ -5,6 +5,7 @@
 --     options = { { "tokens", 128, short = "n", min = 1, doc = "new tokens" }, { "quick", false },
 --                 { "prompt", many = "FILE" } },   -- takes all that follows up to the next option: a list of texts
 --     rest = "FILE",                       -- name of further arguments; without it none are taken
+--     models = false,                      -- a driver that loads none takes no options for them
 --   }
 --   local pair = assert(dt.load(opts.load)); print(opts.tokens, opts.quick, opts.rest[1])
 local complain = require "dt.complain"
@@ -12,7 +13,7 @@ local params = require "dt.params"
 
 local args = {}
 
-local SPEC = { doc = true, options = true, rest = true }
+local SPEC = { doc = true, options = true, rest = true, models = true }
 
 local SHARED = {
   { "target", nil, type = "string", short = "m", also = "model",
@@ -32,7 +33,7 @@ local function spelling(name) return (name:gsub("_", "-")) end
 -- The declarations by option name ("tokens", "n"), and their ordered list.
 local function declare(spec)
   local list, extra = {}, {}
-  for _, group in ipairs { spec.options or {}, SHARED } do
+  for _, group in ipairs { spec.options or {}, spec.models == false and {} or SHARED } do
     for _, entry in ipairs(group) do
       local plain = {}
       for key, value in pairs(entry) do

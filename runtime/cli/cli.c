@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, STRING, NUMBER, REAL, SEED, SETTING, STOP, PROMPT } option_kind;
+typedef enum { FLAG, STRING, NUMBER, REAL, SEED, SETTING, STOP, PROMPT, TEXT } option_kind;
+
+#define MOST_NAMES 4
 
 typedef struct {
-  const char *names[3];
-  const char *argument; /* what its value is called; NULL for a FLAG */
+  const char *names[MOST_NAMES]; /* --help shows two; others are what other programs call it */
+  const char *argument;          /* what its value is called; NULL for a FLAG */
   option_kind kind;
   size_t field; /* FLAG, STRING, NUMBER, REAL, SEED: of cli_options */
   bool also;    /* NUMBER: -1 is allowed beside 1 .. most; REAL: 0 is allowed beside what is above it, up to most */
@@ -29,7 +31,7 @@ static const option options[] = {
      0,
      0,
      "prompt from a file, bytes as they are; '-': standard input (repeatable)"},
-    {{"-p", "--text"}, "TEXT", STRING, FIELD(text), 0, 0, "prompt given here"},
+    {{"-p", "--text"}, "TEXT", TEXT, 0, 0, 0, "prompt given here (repeatable)"},
     {{"--prompts"}, "FILE.jsonl", STRING, FIELD(prompts), 0, 0, "a prompt from each line {\"prompt\": \"...\"}"},
     {{"-np", "--parallel"}, "N", NUMBER, FIELD(parallel), 0, DTL_PLACES, "of several prompts, as many at once (8)"},
     {{"-m", "--target", "--model"},
@@ -68,14 +70,14 @@ static const option options[] = {
      0,
      "only the N lowest ids, or those of FILE, are guessed by the draft (all)"},
     {{"--cache-dtype"}, "TYPE", STRING, FIELD(cache_dtype), 0, 0, "keys and values on a CPU: f32 or f16 (f32)"},
-    {{"-n", "--tokens"},
+    {{"-n", "--tokens", "--n-predict", "--max-new-tokens"},
      "N",
      NUMBER,
      FIELD(tokens),
      true,
      INT_MAX,
      "new tokens (128, in a chat 512; -1: until the context ends)"},
-    {{"-c", "--ctx"},
+    {{"-c", "--ctx", "--ctx-size"},
      "N",
      NUMBER,
      FIELD(context),
@@ -93,7 +95,13 @@ static const option options[] = {
      0,
      1000000,
      "end a policy that used S seconds of its own in a run"},
-    {{"--temp"}, "T", REAL, FIELD(temp), true, 100, "temperature of sampling (0: always the likeliest token)"},
+    {{"--temp", "--temperature"},
+     "T",
+     REAL,
+     FIELD(temp),
+     true,
+     100,
+     "temperature of sampling (0: always the likeliest token)"},
     {{"--top-k"}, "K", NUMBER, FIELD(top_k), 0, INT_MAX, "sample from the K likeliest tokens only"},
     {{"--top-p"}, "P", REAL, FIELD(top_p), 0, 1, "sample from the likeliest tokens that hold P of the probability"},
     {{"--min-p"}, "P", REAL, FIELD(min_p), true, 1, "sample from tokens of at least P times the largest probability"},
@@ -118,12 +126,35 @@ static const option options[] = {
 };
 #define N_OPTIONS (sizeof options / sizeof *options)
 
-/* True when `arg`, of n characters up to its end or its '=', is one of the option's names. */
+/* Whether `arg`, of n characters up to its end or its '=', is that name; '_' is as good as '-' within it. */
+static bool is_same(const char *name, const char *arg, size_t n) {
+  if (strlen(name) != n) return false;
+  for (size_t i = 0; i < n; i++)
+    if (name[i] != arg[i] && !(i > 1 && name[i] == '-' && arg[i] == '_')) return false;
+  return true;
+}
+
 static bool is_named(const option *o, const char *arg, size_t n) {
-  for (int i = 0; i < 3 && o->names[i]; i++)
-    if (strlen(o->names[i]) == n && strncmp(o->names[i], arg, n) == 0) return true;
+  for (int i = 0; i < MOST_NAMES && o->names[i]; i++)
+    if (is_same(o->names[i], arg, n)) return true;
   return false;
 }
+
+/* What other programs have and this one does otherwise. */
+static const struct {
+  const char *name, *ours;
+} elsewhere[] = {
+    {"--draft-max", "how much is drafted is the policy's business, as in linear --set K=8"},
+    {"--draft-n", "how much is drafted is the policy's business, as in linear --set K=8"},
+    {"--num-assistant-tokens", "how much is drafted is the policy's business, as in linear --set K=8"},
+    {"-ngl", "all layers are where --backend says: cpu or cuda"},
+    {"--gpu-layers", "all layers are where --backend says: cpu or cuda"},
+    {"--n-gpu-layers", "all layers are where --backend says: cpu or cuda"},
+    {"-i", "a conversation is dtrun chat [POLICY]"},
+    {"--interactive", "a conversation is dtrun chat [POLICY]"},
+    {"-cnv", "a conversation is dtrun chat [POLICY]"},
+    {"--conversation", "a conversation is dtrun chat [POLICY]"},
+};
 
 /* Levenshtein distance of a[0..n-1] and b; "large" when either is too long to be an option. */
 static int distance(const char *a, size_t n, const char *b) {
@@ -152,7 +183,7 @@ static const char *suggestion(const char *arg, size_t n) {
   const char *best = NULL;
   int least = (int)(n - 2) / 3 + 1;
   for (size_t k = 0; k < N_OPTIONS; k++)
-    for (int i = 0; i < 3 && options[k].names[i]; i++) {
+    for (int i = 0; i < MOST_NAMES && options[k].names[i]; i++) {
       const char *name = options[k].names[i];
       int d = strlen(name) > n && strncmp(name, arg, n) == 0 ? 0 : distance(arg, n, name);
       if (d < least) least = d, best = name;
@@ -161,6 +192,9 @@ static const char *suggestion(const char *arg, size_t n) {
 }
 
 static dt_status fail_unknown(const char *arg, size_t n, dt_error *err) {
+  for (size_t k = 0; k < sizeof elsewhere / sizeof *elsewhere; k++)
+    if (is_same(elsewhere[k].name, arg, n))
+      return dt_fail(err, DT_EINPUT, "no option %s: %s", elsewhere[k].name, elsewhere[k].ours);
   const char *meant = suggestion(arg, n);
   if (meant) return dt_fail(err, DT_EINPUT, "unknown option '%.*s' (did you mean '%s'?)", (int)n, arg, meant);
   return dt_fail(err, DT_EINPUT, "unknown option '%.*s', see dtrun --help", (int)n, arg);
@@ -206,7 +240,14 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
   void *field = (char *)out + o->field;
   switch (o->kind) {
   case FLAG: *(bool *)field = true; break;
-  case STRING: *(const char **)field = value; break;
+  case STRING:
+    if (field == &out->compare && out->compare)
+      return dt_fail(err, DT_EINPUT, "--compare is given twice: the policy is compared with one other");
+    if (field == &out->draft && *value && !value[strspn(value, "0123456789")])
+      return dt_fail(err, DT_EINPUT, "--draft %s: expected a model (did you mean a parameter, as in --set K=%s?)",
+                     value, value);
+    *(const char **)field = value;
+    break;
   case NUMBER: return parse_number(o, name, value, field, err);
   case REAL: return parse_real(o, name, value, field, err);
   case SEED: return parse_seed(name, value, field, err);
@@ -215,6 +256,7 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
     out->stop[out->n_stop++] = value;
     break;
   case PROMPT: out->files[out->n_files++] = value; break;
+  case TEXT: out->texts[out->n_texts++] = value; break;
   case SETTING: {
     char *equals = strchr(value, '=');
     if (!equals || equals == value)
@@ -256,7 +298,8 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
   out->settings = calloc((size_t)argc + 1, sizeof *out->settings); /* argc bounds how often an option can be repeated */
   out->stop = calloc((size_t)argc + 1, sizeof *out->stop);
   out->files = calloc((size_t)argc + 1, sizeof *out->files);
-  if (!out->settings || !out->stop || !out->files)
+  out->texts = calloc((size_t)argc + 1, sizeof *out->texts);
+  if (!out->settings || !out->stop || !out->files || !out->texts)
     return dt_fail_memory(err, "the options", (size_t)argc * sizeof *out->settings);
   bool only_words = false; /* after "--" */
   for (int i = 0, used; i < argc; i += used) {
@@ -282,6 +325,7 @@ void cli_free(cli_options *o) {
   free(o->settings);
   free(o->stop);
   free(o->files);
+  free(o->texts);
 }
 
 void cli_help(FILE *out) {
@@ -297,7 +341,7 @@ void cli_help(FILE *out) {
     const option *o = &options[k];
     char left[80];
     int n = snprintf(left, sizeof left, "%s", o->names[0]);
-    for (int i = 1; i < 3 && o->names[i]; i++) n += snprintf(left + n, sizeof left - (size_t)n, ", %s", o->names[i]);
+    if (o->names[1]) n += snprintf(left + n, sizeof left - (size_t)n, ", %s", o->names[1]);
     if (o->argument) snprintf(left + n, sizeof left - (size_t)n, " %s", o->argument);
     fprintf(out, "  %-33s %s\n", left, o->help);
   }

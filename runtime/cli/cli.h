@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 typedef struct {
-  const char *policy;         /* NULL: none named */
-  const char *text, *prompts; /* prompts: a file of many */
+  const char *policy;  /* NULL: none named */
+  const char *prompts; /* a file of many */
   const char *target, *draft, *target_weights, *draft_weights, *draft_vocab, *cache_dtype, *backend;
   const char *preset, *compare, *json, *trace;
   const char *system, *template; /* of a chat */
@@ -19,8 +19,9 @@ typedef struct {
   uint64_t seed;
   dtl_setting *settings; /* [n_settings] */
   const char **stop;     /* [n_stop] */
-  const char **files;    /* [n_files] prompts */
-  int n_settings, n_stop, n_files;
+  const char **files;    /* [n_files] prompts, and */
+  const char **texts;    /* [n_texts] */
+  int n_settings, n_stop, n_files, n_texts;
   bool ignore_eos, uncoupled, chat, stats, color, quiet, verbose;
   bool help, version, list;
 } cli_options;

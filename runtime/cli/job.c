@@ -39,7 +39,8 @@ static int open_policies(job *j) {
 static int read_prompts(job *j) {
   const cli_options *o = j->options;
   dt_error err;
-  dt_status status = o->text ? prompts_add_text(&j->prompts, o->text, &err) : DT_OK;
+  dt_status status = DT_OK;
+  for (int i = 0; i < o->n_texts && !status; i++) status = prompts_add_text(&j->prompts, o->texts[i], &err);
   for (int i = 0; i < o->n_files && !status; i++) status = prompts_add_file(&j->prompts, o->files[i], &err);
   if (o->prompts && !status) status = prompts_add_lines(&j->prompts, o->prompts, &err);
   if (status) return complain_of_engine(&err);
@@ -143,9 +144,9 @@ static int wrap_prompts(job *j) {
 
 int job_open(const cli_options *o, job *j) {
   *j = (job){.options = o};
-  if (!o->n_files && !o->text && !o->prompts)
+  if (!o->n_files && !o->n_texts && !o->prompts)
     return complain(EXIT_USAGE, "no prompt: give --prompt FILE, --text TEXT or --prompts FILE.jsonl");
-  if (o->n_files && o->text) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
+  if (o->n_files && o->n_texts) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
   dt_error engine;
   dtl_error err;
   if (o->json && json_check_path(o->json, &engine)) return complain_of_engine(&engine);
@@ -161,11 +162,11 @@ int job_open(const cli_options *o, job *j) {
 
 /* What a conversation has no use for. */
 static const char *misplaced(const cli_options *o) {
-  return o->n_files || o->text || o->prompts ? "--prompt, --text and --prompts"
-         : o->compare                        ? "--compare"
-         : o->json                           ? "--json"
-         : o->trace                          ? "--trace"
-                                             : NULL;
+  return o->n_files || o->n_texts || o->prompts ? "--prompt, --text and --prompts"
+         : o->compare                           ? "--compare"
+         : o->json                              ? "--json"
+         : o->trace                             ? "--trace"
+                                                : NULL;
 }
 
 int job_open_chat(const cli_options *o, job *j) {

@@ -19,7 +19,9 @@ static bool is_standard(const char *path) { return strcmp(path, "-") == 0; }
 static dt_status read_all(const char *path, size_t most, char **out, size_t *len, dt_error *err) {
   const char *name = is_standard(path) ? "standard input" : path;
   FILE *file = is_standard(path) ? stdin : fopen(path, "rb");
-  if (!file) return dt_fail(err, errno == ENOMEM ? DT_ENOMEM : DT_EINPUT, "prompt %s: %s", name, strerror(errno));
+  if (!file)
+    return dt_fail(err, errno == ENOMEM ? DT_ENOMEM : DT_EINPUT, "prompt %s: %s%s", name, strerror(errno),
+                   errno == ENOENT || errno == ENAMETOOLONG ? " (a text is given by -p)" : "");
   char *text = NULL;
   size_t capacity = 0, n = 0, got = 1;
   dt_status status = DT_OK;
@@ -63,8 +65,10 @@ static dt_status add(prompt_list *p, const char *name, char *text, size_t len, d
 }
 
 dt_status prompts_add_text(prompt_list *p, const char *text, dt_error *err) {
+  char name[32] = "--text";
   if (!*text) return dt_fail(err, DT_EINPUT, "prompt of --text: empty, expected some text");
-  return add(p, "--text", strdup(text), strlen(text), err);
+  if (p->n > 0) snprintf(name, sizeof name, "--text %d", p->n + 1);
+  return add(p, name, strdup(text), strlen(text), err);
 }
 
 dt_status prompts_add_file(prompt_list *p, const char *path, dt_error *err) {

@@ -140,6 +140,24 @@ it_refuses_an_unknown_option_and_names_the_likely_one() {
   refuses 2 "unknown option '-x'" ar -x
   refuses 2 "unknown option '--a\?b'" ar $'--a\nb'
 }
+it_names_what_other_programs_call_otherwise() {
+  for option in --draft-max --draft_max --draft-n --num_assistant_tokens; do
+    refuses 2 "no option --[a-z-]*: how much is drafted .* --set K=8" linear --text hello $option 8
+  done
+  for option in -ngl --gpu-layers --n-gpu-layers; do refuses 2 'no option .*--backend' ar --text hello $option 99; done
+  for option in -i -cnv --interactive --conversation; do refuses 2 'no option .*dtrun chat' ar $option; done
+  refuses 2 '--draft 8: expected a model \(did you mean a parameter, as in --set K=8\?\)' linear --text hello --draft 8
+  refuses 2 'It was a dark night: No such file .*a text is given by -p' ar --prompt 'It was a dark night'
+  refuses 2 '--compare is given twice' linear --text hello --compare ar --compare dynatree
+}
+it_takes_what_other_programs_call_it() {
+  succeeds ar -p 'It was' -q -n 6 --temp 0.9 --top-p 0.9 --top-k 40 --seed 3 -c 100
+  mv stdout expected
+  succeeds ar -p 'It was' -q --n_predict 6 --temperature 0.9 --top_p 0.9 --top_k=40 --seed 3 --ctx-size 100
+  same_text expected stdout
+  succeeds ar -p 'It was' -q --max_new_tokens=6 --temperature=0.9 --top-p 0.9 --top_k=40 --seed 3 --ctx_size 100
+  same_text expected stdout
+}
 it_refuses_an_option_without_its_value() { refuses 2 '--tokens needs a value: --tokens N' ar --text hello --tokens; }
 it_refuses_a_value_where_none_belongs() { refuses 2 '--ignore-eos takes no value' ar --text hello --ignore-eos=1; }
 it_refuses_a_second_policy() { refuses 2 "unexpected argument 'hello'" ar hello; }

@@ -55,6 +55,14 @@ it_says_where_there_is_nothing_to_report() {
   refuses 2 'missing.jsonl: No such file' run report missing.jsonl
   refuses 2 'report: no file' run report
 }
+it_takes_no_options_of_models() {
+  for driver in report trace; do
+    succeeds run $driver --help
+    grep -qE -- '--(target|threads|ctx)' stdout && fail "$driver: an option that it has no use for"
+    grep -q -- '--out' stdout || fail "$driver: no --out"
+    refuses 2 'unknown option --threads' run $driver --threads 2 x.jsonl
+  done
+}
 it_says_that_the_disk_is_full() {
   [ -e /dev/full ] || { echo '  skipped: no /dev/full'; return 0; }
   for name in figures.gp report.md report.html report.tex report.csv; do

@@ -55,6 +55,13 @@ it_reads_lines_of_json() {
   refuses 2 'prompts q.jsonl: no line' ar --prompts q.jsonl
   refuses 2 "prompt none.jsonl: No such file" ar --prompts none.jsonl
 }
+it_takes_several_texts() {
+  printf '%s\n' '{"prompt": "It was"}' '{"prompt": "The ship"}' >q.jsonl
+  succeeds linear --prompts q.jsonl -n 8
+  mv stdout expected
+  succeeds linear -p 'It was' --text 'The ship' -n 8
+  same_text expected stdout
+}
 it_compares_two_policies_over_all_prompts() {
   succeeds linear --prompt "$prompts/novels/01.txt" --prompt "$prompts/wikitext2/01.txt" -n 20 --compare ar
   grep -qE '^dtrun: linear [0-9.]+ tokens/s, ar [0-9.]+ tokens/s: [0-9.]+x, same 40 tokens, median of [0-9]+ rounds?$' stderr || fail 'the comparison'
