@@ -15,6 +15,7 @@ local specs = {} -- policy -> what it was defined with
 
 local KEYS = { name = true, doc = true, scope = true, uses = true, params = true, presets = true, check = true }
 local USES = { draft = "boolean", costs = "boolean", target = "integer" }
+local MOST_NODES = 256 -- of a verify pass: DT_TREE_VERIFY
 local MOST_CANDIDATES = 8 -- of a verified row: DT_TARGET_CANDIDATES
 local MOST_BYTES = 32 * 1024 -- of names, docs, presets and allowed values: the host copies them
 local TAKEN = { init = true, draft = true, observe = true, step = true, costs = true } -- not free for parameters
@@ -152,6 +153,37 @@ function policy.expand(tree, nodes, n, b)
   local first = tree:size() + 1
   for i = 1, n do tree:branch(nodes[i], b) end
   return first, tree:size()
+end
+
+-- The fixed tree of `total` nodes, at most `depth` deep, of the largest products of p over their ranks: shape[v] is how
+-- many children node v gets, from the root, 0, on, nodes being numbered level by level as these children are added.
+function policy.shape(p, total, depth)
+  total, depth = tointeger(total), tointeger(depth)
+  if not total or total < 0 or total > MOST_NODES then
+    error("policy.shape: total is not an integer of 0.." .. MOST_NODES, 2)
+  end
+  if not depth or depth < 0 then error("policy.shape: depth is not an integer of at least 0", 2) end
+  local children, value, level = { [0] = {} }, { [0] = 1.0 }, { [0] = 0 }
+  for v = 1, total do -- the best child that no node has yet
+    local best, most
+    for u = 0, v - 1 do
+      local x = level[u] < depth and p[#children[u] + 1]
+      if x and (not most or value[u] * x > most) then best, most = u, value[u] * x end
+    end
+    if not best then break end
+    children[v], value[v], level[v] = {}, most, level[best] + 1
+    children[best][#children[best] + 1] = v
+  end
+  local shape, order, n = {}, { [0] = 0 }, 0
+  for v = 0, #value do
+    local list = children[order[v]]
+    shape[v] = #list
+    for i = 1, #list do
+      n = n + 1
+      order[n] = list[i]
+    end
+  end
+  return shape
 end
 
 -- The last `size` numbers pushed.

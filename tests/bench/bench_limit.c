@@ -10,7 +10,7 @@
  *
  *   verify   argmax of every row       draft   32 candidates of every row
  *   prompt   keys and values only      text    on a GPU: the same rows, not marked as a prompt, computed as a tree's are
- *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns, 256
+ *   split    a verify pass of one row by operation: what it costs less when the model has no more than 32 inner columns (a type's block), 256
  *            ids or one layer, or the context 16 positions. "matrices": qkv and output, with norms and barriers; "pass": the rest
  *
  * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
@@ -233,12 +233,13 @@ static dt_matrix few_rows(dt_matrix m, int rows) {
 }
 
 static void cut_inner(cut_model *m) {
-  m->desc.shape.inter = FEW_INNER;
+  int block = dt_type_of(m->layer[0].down.dtype)->numbers, inner = block > FEW_INNER ? block : FEW_INNER;
+  m->desc.shape.inter = inner;
   for (int i = 0; i < m->desc.shape.layers; i++) {
     dt_layer *l = &m->layer[i];
-    l->up = few_rows(l->up, FEW_INNER), l->up_bias = few_rows(l->up_bias, FEW_INNER);
-    l->gate = few_rows(l->gate, FEW_INNER), l->gate_bias = few_rows(l->gate_bias, FEW_INNER);
-    l->down.cols = FEW_INNER;
+    l->up = few_rows(l->up, inner), l->up_bias = few_rows(l->up_bias, inner);
+    l->gate = few_rows(l->gate, inner), l->gate_bias = few_rows(l->gate_bias, inner);
+    l->down.cols = inner;
   }
 }
 

@@ -12,7 +12,7 @@ local opts = dt.args {
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
-local POLICIES = { "ar", "dynatree", "cast" }
+local POLICIES = { "ar", "dynatree", "cast", "token_recycling", "lookahead", "suffix", "echo" }
 local CONTEXT = 128 -- some pieces nearly fill it
 local FEW, MOST_GROWTH = 20, 3072 -- sequences, and KiB from then on
 

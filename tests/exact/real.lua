@@ -24,6 +24,8 @@ local POLICIES = {
   { policy = "linear" },
   { policy = "prompt_lookup", seldom = true },
   { policy = "rate" },
+  { policy = "token_recycling", params = { total = 24 } },
+  { policy = "caddtree" },
   { policy = "dynatree" },
   { policy = "random_trees", params = { nodes = 8, vocab = 49152 }, hostile = true },
   { policy = "duplicates", hostile = true },

@@ -205,7 +205,7 @@ static void a_missing_policy_lists_those_installed(void **state) {
   dtl_error err;
   assert_false(dtl_policy_open(&(dtl_policy_options){.policy = "nothing"}, &policy, &err));
   assert_int_equal(err.kind, DTL_INPUT);
-  assert_non_null(strstr(err.message, "no policy 'nothing'; installed: ar, "));
+  assert_non_null(strstr(err.message, "no policy 'nothing'; installed: adaptive, ar, "));
 }
 
 static void a_text_may_begin_with_an_interpreter_line(void **state) {

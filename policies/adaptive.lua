@@ -1,0 +1,60 @@
+-- SGLang's --speculative-adaptive (0.5.23): a chain whose length is one of a few. After `warmup` iterations, at every
+-- `every`-th, a running mean of the tokens accepted moves it: down while the mean is at most half a token below the
+-- next shorter length (less `down`), else up while it is more than half a token below the present one (plus `up`). A
+-- length of 0 is plain decoding; the next time the length above it is tried again.
+local policy = require "dt.policy"
+
+local Adaptive = policy.define {
+  name   = "adaptive",
+  doc    = "a chain whose length follows a running mean of the tokens accepted, in SGLang's steps",
+  params = {
+    { "steps", { 1, 3, 5, 7 }, min = 0, max = 64, doc = "lengths, rising" },
+    { "start", 3, min = 0, max = 64, doc = "the first one; of the middle where it is none of them" },
+    { "alpha", 0.2, min = 0, max = 1, doc = "weight of the newest iteration in the mean" },
+    { "warmup", 10, min = 0, max = 1000, tune = false, doc = "iterations before the first change" },
+    { "every", 5, min = 1, max = 1000, doc = "iterations from one look to the next" },
+    { "down", -0.25, min = -10, max = 10, tune = false, doc = "added to where it becomes shorter" },
+    { "up", 0.0, min = -10, max = 10, tune = false, doc = "added to where it becomes longer" },
+  },
+  check = function(p)
+    for i = 2, #p.steps do
+      if p.steps[i] <= p.steps[i - 1] then return "steps must rise" end
+    end
+  end,
+}
+
+function Adaptive:init()
+  self.at = #self.steps // 2 + 1
+  for i, length in ipairs(self.steps) do
+    if length == self.start then self.at = i end
+  end
+  self.mean, self.n = self.steps[self.at] - 1.0, 0
+end
+
+function Adaptive:draft(tree)
+  local node = tree.root
+  for _ = 1, math.min(self.steps[self.at], tree:depth_room()) do
+    tree:draft_step(node)
+    local first, last = tree:branch(node, 1)
+    if last < first then return end
+    node = first
+  end
+end
+
+function Adaptive:observe(_, out)
+  local steps = self.steps
+  if steps[self.at] > 0 then self.mean = (1 - self.alpha) * self.mean + self.alpha * out.accepted end
+  self.n = self.n + 1
+  if self.n <= self.warmup or (self.n - self.warmup) % self.every > 0 then return end
+  if steps[self.at] == 0 then
+    self.at = math.min(self.at + 1, #steps)
+    if steps[self.at] > 0 and self.mean < 0 then self.mean = steps[self.at] - 1.0 end
+    return
+  end
+  local before = self.at
+  while self.at > 1 and self.mean <= math.abs(steps[self.at - 1] - 0.5) + self.down do self.at = self.at - 1 end
+  if self.at < before then return end
+  while self.at < #steps and self.mean > steps[self.at] - 0.5 + self.up do self.at = self.at + 1 end
+end
+
+return Adaptive

@@ -1,0 +1,57 @@
+-- CaDDTree (2026): structure and size of each tree are those of the most expected tokens per time of drafting and
+-- verifying. The n likeliest nodes together are expected to bring 1 + the sum of their p; where a verify pass costs
+-- ever more per row, tokens over time rises with n up to one place and falls from there on, so the first fall ends the
+-- search. Theirs has the guesses of all levels from one pass; a draft model pays for each, so levels are searched in
+-- the same way.
+local policy = require "dt.policy"
+
+local CaDDTree = policy.define {
+  name   = "caddtree",
+  doc    = "the tree of the most expected tokens per time, as the draft model and the measured costs say",
+  uses   = { costs = true },
+  params = {
+    { "top_k", 8, min = 1, max = 32, tune = { 2, 16 }, doc = "nodes expanded per level, and children of each" },
+    { "depth", 12, min = 1, max = 64, tune = { 2, 16 }, doc = "most levels" },
+    { "total", 128, min = 1, max = 256, doc = "most nodes verified" },
+  },
+}
+
+function CaDDTree:init() self.level, self.best = {}, {} end
+
+-- The most tokens per millisecond that the tree can bring after `spent` ones of drafting, and of how many nodes.
+function CaDDTree:search(tree, spent)
+  local context, best = tree.seq:length(), tree:best(self.total, 1, tree:size(), self.best)
+  local tokens, most, size = 1, 1 / (spent + self.costs:target(1, context)), 0
+  for n = 1, #best do
+    tokens = tokens + tree:p(best[n])
+    local rate = tokens / (spent + self.costs:target(n + 1, context)) -- the root is a row, too
+    if rate < most then break end
+    most, size = rate, n
+  end
+  return most, size
+end
+
+function CaDDTree:draft(tree)
+  tree:limit(4096)
+  local level, n, spent, size = self.level, 1, 0, 0
+  local most = self:search(tree, 0)
+  level[1] = tree.root
+  for _ = 1, math.min(self.depth, tree:depth_room()) do
+    -- what the level cannot bring: not even if all of its nodes' children were right for certain
+    local sum, ms = 0, self.costs:draft(n, tree.seq:length())
+    for i = 1, n do sum = sum + tree:p(level[i]) end
+    if sum < most * ms then break end
+    tree:draft_step(level, n)
+    spent = spent + ms
+    local first = tree:size() + 1
+    for i = 1, n do tree:branch(level[i], self.top_k) end
+    if tree:size() < first then break end
+    local before = most
+    most, size = self:search(tree, spent)
+    if most < before then break end
+    n = #tree:best(self.top_k, first, tree:size(), level)
+  end
+  tree:keep(size)
+end
+
+return CaDDTree

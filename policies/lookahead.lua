@@ -1,0 +1,84 @@
+-- Lookahead decoding (Fu et al. 2024): no draft model. A window of guesses for the next W tokens runs through every
+-- verify pass as a chain; after it each guess is what the target says after the guesses before it (Jacobi's
+-- iteration), which need not be right to be good words together. n-grams of what was said, in the window or elsewhere
+-- in the tree, go into a pool; those that begin with the last token are the guesses proper. Here the window is one
+-- level deep, where theirs keeps N - 1.
+local policy = require "dt.policy"
+
+local Lookahead = policy.define {
+  name   = "lookahead",
+  doc    = "n-grams that the target said of its own guesses, and a window that makes them; no draft model",
+  uses   = { draft = false, target = 1 },
+  params = {
+    { "W", 8, min = 1, max = 64, doc = "tokens of the window" },
+    { "N", 4, min = 2, max = 16, doc = "tokens of an n-gram" },
+    { "G", 6, min = 1, max = 32, doc = "n-grams tried at once, and kept of each first token" },
+  },
+}
+
+local MOST = 20000 -- n-grams kept: then the pool begins anew
+
+function Lookahead:init()
+  self.pool, self.kept = {}, 0 -- first token -> n-grams' other tokens, the newest last
+  self.window, self.chain = {}, {}
+end
+
+function Lookahead:draft(tree)
+  local seq, window, chain = tree.seq, self.window, self.chain
+  local length = seq:length()
+  for i = #window + 1, self.W do window[i] = seq:token(i * 17 % length + 1) end -- some words of the text
+  for _, ngram in ipairs(self.pool[tree:token(0)] or {}) do
+    local node = 0
+    for i = 1, #ngram do
+      node = tree:add(node, ngram[i])
+      if not node then break end
+    end
+  end
+  local node = 0
+  for i = 1, self.W do
+    node = node and tree:add(node, window[i])
+    chain[i] = node
+  end
+end
+
+-- Keeps the n-gram once, as the newest.
+local function remember(self, first, rest)
+  local list = self.pool[first] or {}
+  self.pool[first] = list
+  for i, other in ipairs(list) do
+    local same = true
+    for k = 1, #rest do same = same and other[k] == rest[k] end
+    if same then
+      table.insert(list, table.remove(list, i))
+      return
+    end
+  end
+  list[#list + 1] = rest
+  self.kept = self.kept + 1
+  if #list > self.G then
+    table.remove(list, 1)
+    self.kept = self.kept - 1
+  end
+end
+
+function Lookahead:observe(tree, out)
+  if self.kept > MOST then self.pool, self.kept = {}, 0 end
+  for u = 0, tree:size() do -- the N - 1 tokens up to u, and the target's after them
+    local rest, first = { (out:candidates(u, 1)) }, u
+    while #rest < self.N - 1 and first > 0 do
+      table.insert(rest, 1, tree:token(first))
+      first = tree:parent(first)
+    end
+    if #rest == self.N - 1 and rest[#rest] then remember(self, tree:token(first), rest) end
+  end
+  local window, chain, n = self.window, self.chain, 0
+  for i = out.committed, self.W do -- what is said after the chain's i-th node is for i + 1 tokens behind the old root
+    local node = i == 0 and 0 or chain[i]
+    if not node then break end
+    n = n + 1
+    window[n] = (out:candidates(node, 1))
+  end
+  for i = n + 1, #window do window[i] = nil end
+end
+
+return Lookahead
