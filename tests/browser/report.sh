@@ -2,15 +2,18 @@
 # The page of `dtrun run report` in a real browser: nothing cut in print at A4, labels of figures apart, a dark theme.
 . "$(dirname "$0")/helpers.sh"
 
-# The page of all kinds of figures: bars of sets and of ways of sampling, lines, maps.
+results=$source_dir/tests/bench/results
+# All kinds of figures: bars of sets and of ways of sampling, lines, maps.
+all=("$results"/{temperature,batch,tasks,settings}.jsonl)
+
+# make_page EXPERIMENTS...: of the sample and these
 make_page() {
   command -v gnuplot >/dev/null || { echo '  skipped: no gnuplot'; return 1; }
-  local results=$source_dir/tests/bench/results
-  succeeds run report "$source_dir/tests/data/experiments/sample.jsonl" "$results"/{temperature,batch,tasks,settings}.jsonl --out here
+  succeeds run report "$source_dir/tests/data/experiments/sample.jsonl" "$@" --out here
 }
 
 it_cuts_nothing_in_print_at_A4() {
-  make_page || return 0
+  make_page "${all[@]}" || return 0
   as_printed here/report.html
   asks printed.html 'const all = document.querySelectorAll("table, figure, figure svg, pre");
 checkWidth(all);
@@ -19,7 +22,7 @@ say("things " + all.length);' "$printed_width"
   [ "$(sed -n 's/^things //p' log)" -gt 40 ] || fail 'too few tables and figures'
 }
 it_keeps_labels_of_figures_apart_and_clear_of_lines() {
-  make_page || return 0
+  make_page "${all[@]}" || return 0
   asks here/report.html 'document.querySelectorAll("figure svg").forEach(check)'
   finds_nothing 'cut|overlap|crossed' 'labels'
   [ "$(grep -cE '^drawing [0-9]{2} [0-9]+' log)" -gt 15 ] || fail 'too few figures'
