@@ -10,7 +10,7 @@ function Bad:draft(tree)
   self.iteration = self.iteration + 1
   if self.iteration == self.at then
     local t, s = {}, ("x"):rep(1 << 16)
-    for i = 1, 100000 do t[i] = s end
+    for i = 1, 400000 do t[i] = s end
     table.sort(t)
   end
   tree:draft_step(tree.root)
