@@ -191,11 +191,21 @@ static int tree_method_keep(lua_State *L) {
   return status ? run_fail(L, &err, "tree:keep") : 0;
 }
 
+static double sharpness(lua_State *L, int arg, const char *name, double otherwise) {
+  if (arg > 2 && lua_isnoneornil(L, arg)) return otherwise;
+  if (lua_type(L, arg) != LUA_TNUMBER)
+    luaL_error(L, "tree:sharpen: %s must be a number, not %s", name, luaL_typename(L, arg));
+  return lua_tonumber(L, arg);
+}
+
 static int tree_method_sharpen(lua_State *L) {
   dtl_run *run = check_tree(L, "tree:sharpen");
+  tree_sharpness sharp = {.scale = sharpness(L, 2, "scale", 1),
+                          .lean = sharpness(L, 3, "lean", 0),
+                          .slope = sharpness(L, 4, "slope", 1),
+                          .shift = sharpness(L, 5, "shift", 0)};
   dt_error err;
-  if (lua_type(L, 2) != LUA_TNUMBER) luaL_error(L, "tree:sharpen: scale must be a number, not %s", luaL_typename(L, 2));
-  return tree_sharpen(run->tree, lua_tonumber(L, 2), &err) ? run_fail(L, &err, "tree:sharpen") : 0;
+  return tree_sharpen(run->tree, sharp, &err) ? run_fail(L, &err, "tree:sharpen") : 0;
 }
 
 static int tree_method_p(lua_State *L) {
@@ -277,7 +287,22 @@ static int tree_method_candidate(lua_State *L) { /* nil: there are fewer */
   }
   lua_pushinteger(L, draft->token[i - 1]);
   lua_pushnumber(L, (lua_Number)draft->logp[i - 1]);
-  return 2;
+  lua_pushnumber(L, (lua_Number)draft->own[i - 1]);
+  return 3;
+}
+
+static int tree_method_rank(lua_State *L) { /* nil: u was not drafted from */
+  const dtl_run *run = check_tree(L, "tree:rank");
+  const tree_draft *draft = tree_draft_of(run->tree, check_node(L, run, 2, "tree:rank", "u"));
+  lua_Integer token = run_integer(L, 3, "tree:rank", "token");
+  if (!draft || draft->count == 0) {
+    lua_pushnil(L);
+    return 1;
+  }
+  int i = draft->count;
+  while (i > 0 && draft->token[i - 1] != token) i--;
+  lua_pushinteger(L, i);
+  return 1;
 }
 
 static int tree_method_accepted(lua_State *L) {
@@ -314,6 +339,7 @@ static const luaL_Reg methods[] = {{"size", tree_method_size},
                                    {"confidence", tree_method_confidence},
                                    {"entropy", tree_method_entropy},
                                    {"candidate", tree_method_candidate},
+                                   {"rank", tree_method_rank},
                                    {"accepted", tree_method_accepted},
                                    {NULL, NULL}};
 

@@ -25,7 +25,7 @@ function Rate:init(seq)
   self.right, self.seen = {}, {} -- [equal tokens]: of copies
   for equal = EQUAL, LONGEST do self.right[equal], self.seen[equal] = DOUBT * equal / (equal + 2), DOUBT end
   self.sharpen = policy.sharpen()
-  self.alpha, self.kind, self.chance = { [0] = 1 }, {}, {}  -- [node]: alpha, the equal tokens of a copy, q
+  self.alpha, self.kind = { [0] = 1 }, {}                    -- [node]: alpha; the equal tokens of a copy
   self.level, self.next = {}, {}                            -- nodes; the copy goes on from level[0]
   self.token, self.q, self.value, self.rank = {}, {}, {}, {} -- of the best child left of level[i]
   self.text, self.ends = {}, {}                            -- the text, then the tree's copy; where EQUAL tokens ended
@@ -77,7 +77,7 @@ function Rate:draft(tree)
   if length > self.until_length then self:price(tree.seq) end
   local D, row, R, alpha, value = self.D, self.row, self.tokens / self.ms, self.alpha, self.value
   local n, width, sum, ms, at, equal = 0, 1, 1, 0, self.at, self.equal
-  tree:sharpen(self.sharpen.scale)
+  self.sharpen:apply(tree)
   self.level[0], self.level[1] = tree.root, tree.root
   while width > 0 and tree:depth_room() > 0 and n < MOST do
     local level, next = self.level, self.next
@@ -102,7 +102,7 @@ function Rate:draft(tree)
       local u, t = level[best], self.token[best]
       local v = tree:add(u, t, log(self.q[best]))
       if v > n then -- not a copy that was drafted too
-        n, alpha[v], self.chance[v], self.kind[v] = v, most, self.q[best], best == 0 and kind
+        n, alpha[v], self.kind[v] = v, most, best == 0 and kind
         if best > 0 then drafted = drafted + most end
         if u == tip and t == copied then next[0] = v end
         if v == next[0] or most >= R * D[1] then
@@ -123,17 +123,14 @@ end
 function Rate:observe(tree, out)
   self.tokens = 0.98 * self.tokens + out.committed
   self.ms = 0.98 * self.ms + self.spent
-  local depth = 0
   for v = 1, out.drafted do
     local accepted, kind = tree:accepted(v), self.kind[v]
     if accepted ~= nil and kind then -- its parent was accepted
       self.seen[kind] = self.seen[kind] + 1
       if accepted then self.right[kind] = self.right[kind] + 1 end
-    elseif accepted ~= nil and tree:depth(v) > depth then -- the likeliest child
-      depth = tree:depth(v)
-      self.sharpen:learn(self.chance[v], accepted)
     end
   end
+  self.sharpen:observe(tree, out)
   self:read(tree.seq, tree.seq:length() - out.committed + 1)
 end
 

@@ -197,6 +197,7 @@ dt_tree *dt_seq_tree(dt_session *session, int seq);
 int dt_seq_length(const dt_session *session, int seq);            /* committed tokens, the prompt's included */
 const int32_t *dt_seq_tokens(const dt_session *session, int seq); /* [length] */
 int dt_seq_left(const dt_session *session, int seq);              /* tokens that may still be generated */
+bool dt_seq_is_coupled(const dt_session *session, int seq); /* drafts know the noise that its tokens are drawn with */
 dt_finish dt_seq_finish(const dt_session *session, int seq);
 /* All text generated so far, cut before a completed stop string; raw bytes, the session's. */
 const char *dt_seq_text(const dt_session *session, int seq, size_t *len);

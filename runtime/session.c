@@ -379,6 +379,8 @@ int dt_seq_left(const dt_session *s, int seq) {
   return q->finish == DT_RUNNING ? q->limit - q->length : 0;
 }
 
+bool dt_seq_is_coupled(const dt_session *s, int seq) { return s->draft_sampling[seq].temp > 0; }
+
 dt_finish dt_seq_finish(const dt_session *s, int seq) { return s->seq[seq].finish; }
 
 const char *dt_seq_text(const dt_session *s, int seq, size_t *len) {

@@ -74,7 +74,7 @@ void tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab) {
   t->max_depth = max_depth;
   t->deepest = 0;
   t->vocab = vocab;
-  t->scale = 1;
+  t->sharp = (tree_sharpness){.scale = 1, .slope = 1};
   t->n_drafts = 0;
   t->n_kept = 0;
   append(t, -1, root, 0, 0);
@@ -87,7 +87,7 @@ int tree_room(const dt_tree *t) { return t->limit - tree_size(t); }
 
 int tree_depth_room(const dt_tree *t) { return t->max_depth - t->deepest; }
 
-static dt_status check_open(const dt_tree *t, dt_error *err) {
+dt_status tree_check_open(const dt_tree *t, dt_error *err) {
   if (t->phase == TREE_OPEN) return DT_OK;
   return dt_fail(err, DT_ESTATE, "the tree cannot change any more: %s",
                  t->phase == TREE_SEALED     ? "keep has settled what is verified"
@@ -101,7 +101,7 @@ dt_status tree_check(const dt_tree *t, int u, const char *what, dt_error *err) {
 }
 
 dt_status tree_limit(dt_tree *t, int limit, dt_error *err) {
-  dt_status s = check_open(t, err);
+  dt_status s = tree_check_open(t, err);
   if (s) return s;
   if (limit < 1 || limit > DT_TREE_ENTRIES)
     return dt_fail(err, DT_ESTATE, "limit: %d is out of range: 1..%d", limit, DT_TREE_ENTRIES);
@@ -109,34 +109,6 @@ dt_status tree_limit(dt_tree *t, int limit, dt_error *err) {
     return dt_fail(err, DT_ESTATE, "limit: %d is below the tree's present size %d", limit, tree_size(t));
   t->limit = limit;
   return DT_OK;
-}
-
-dt_status tree_sharpen(dt_tree *t, double scale, dt_error *err) {
-  dt_status s = check_open(t, err);
-  if (s) return s;
-  if (!(scale >= 0.1 && scale <= 10))
-    return dt_fail(err, DT_ESTATE, "sharpen: scale %g is out of range: 0.1..10", scale);
-  t->scale = scale;
-  return DT_OK;
-}
-
-void tree_sharpen_draft(const dt_tree *t, tree_draft *d) {
-  if (t->scale == 1 || d->count == 0) return;
-  double power = 1 / t->scale, first = (double)d->logp[0], rest = 1, sum = 0, weighted = 0;
-  for (int i = 0; i < d->count; i++) {
-    double x = power * ((double)d->logp[i] - first), weight = exp(x);
-    rest -= exp((double)d->logp[i]);
-    sum += weight;
-    if (weight > 0) weighted += weight * x;
-  }
-  double other = (double)d->logp[d->count - 1] - log(10.0), x = power * (other - first);
-  double weight =
-      rest > 0 && other > -INFINITY ? exp(log(rest) - other + x) : 0; /* rest / exp(other) ids of weight exp(x) */
-  sum += weight;
-  if (weight > 0) weighted += weight * x;
-  for (int i = 0; i < d->count; i++) d->logp[i] = (float)(power * ((double)d->logp[i] - first) - log(sum));
-  d->confidence = (float)(1 / sum);
-  d->entropy = (float)(log(sum) - weighted / sum);
 }
 
 int tree_child(const dt_tree *t, int u, int32_t token) {
@@ -160,7 +132,7 @@ int tree_row(const dt_tree *t, int u) {
 static bool has_room_below(const dt_tree *t, int u) { return tree_room(t) > 0 && t->depth[u] < t->max_depth; }
 
 dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err) {
-  dt_status s = check_open(t, err);
+  dt_status s = tree_check_open(t, err);
   if (!s) s = tree_check(t, u, "parent", err);
   if (s) return s;
   if (token < 0 || token >= t->vocab)
@@ -173,7 +145,7 @@ dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_erro
 
 /* Fails unless the tree grows and u is a node with candidates. */
 static dt_status check_branch(const dt_tree *t, int u, dt_error *err) {
-  dt_status s = check_open(t, err);
+  dt_status s = tree_check_open(t, err);
   if (!s) s = tree_check(t, u, "node", err);
   if (!s && !tree_draft_of(t, u))
     s = dt_fail(err, DT_ESTATE, "node %d has no candidates yet: call draft_step first", u);
@@ -213,7 +185,7 @@ static int likeliest(const dt_tree *t, const int32_t *open, int n, const int32_t
 }
 
 dt_status tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err) {
-  dt_status s = check_open(t, err);
+  dt_status s = tree_check_open(t, err);
   for (int i = 0; i < n && !s; i++) s = check_branch(t, ids[i], err);
   if (s) return s;
   int32_t *open = t->scratch;            /* nodes that can get a child, each once */
@@ -283,7 +255,7 @@ static void seal(dt_tree *t) {
 static void forget_kept(dt_tree *t) { memset(t->kept + 1, 0, (size_t)(t->nodes - 1)); }
 
 dt_status tree_keep(dt_tree *t, const int32_t *ids, int n, dt_error *err) {
-  dt_status s = check_open(t, err);
+  dt_status s = tree_check_open(t, err);
   int count = 0;
   for (int i = 0; i < n && !s; i++) {
     if ((s = tree_check(t, ids[i], "keep", err))) break;
@@ -304,7 +276,7 @@ dt_status tree_keep(dt_tree *t, const int32_t *ids, int n, dt_error *err) {
 }
 
 dt_status tree_keep_best(dt_tree *t, int k, dt_error *err) {
-  dt_status s = check_open(t, err);
+  dt_status s = tree_check_open(t, err);
   if (s) return s;
   if (k < 0 || k > DT_TREE_VERIFY) return dt_fail(err, DT_ESTATE, "keep: %d is out of range: 0..%d", k, DT_TREE_VERIFY);
   int n = tree_best(t, k, 1, t->nodes - 1, t->scratch);
@@ -313,7 +285,7 @@ dt_status tree_keep_best(dt_tree *t, int k, dt_error *err) {
 
 dt_status tree_check_seal(const dt_tree *t, dt_error *err) {
   if (t->phase == TREE_SEALED) return DT_OK;
-  dt_status s = check_open(t, err);
+  dt_status s = tree_check_open(t, err);
   if (!s && tree_size(t) > DT_TREE_VERIFY)
     s = dt_fail(err, DT_ESTATE, "the tree has %d nodes and one pass verifies at most %d: call keep first", tree_size(t),
                 DT_TREE_VERIFY);

@@ -33,6 +33,11 @@ typedef struct {
   float entropy;            /* nats */
 } tree_draft;
 
+/* How what the draft model said is made to mean what it says: see tree_sharpen. {1, 0, 1, 0} leaves it as it is. */
+typedef struct {
+  double scale, lean, slope, shift;
+} tree_sharpness;
+
 typedef struct dt_tree {
   tree_phase phase;
   int nodes;     /* root included */
@@ -40,7 +45,7 @@ typedef struct dt_tree {
   int max_depth; /* a node may have a depth of at most this */
   int deepest;   /* depth of the deepest node */
   int vocab;     /* tokens are 0..vocab-1 */
-  double scale;  /* what the draft model says is made sharper by it: see tree_sharpen */
+  tree_sharpness sharp;
   /* per node, [1 + DT_TREE_ENTRIES] */
   int32_t *token, *parent, *depth;                  /* the root's parent is -1 */
   int32_t *first_child, *last_child, *next_sibling; /* -1: none */
@@ -70,9 +75,13 @@ int tree_depth_room(const dt_tree *t); /* levels that may still be added below t
 /* Most drafted nodes of this iteration: 1..DT_TREE_ENTRIES, not below the present size. */
 dt_status tree_limit(dt_tree *t, int limit, dt_error *err);
 
-/* From now on in this iteration probabilities are those of the softmax of scores / scale (0.1..10; 1 in a new tree), computed
- * from the candidates: the other ids count as if each were a tenth as likely as the last of these. `own` stays as it is. */
-dt_status tree_sharpen(dt_tree *t, double scale, dt_error *err);
+/* From now on in this iteration candidates are ordered anew and have other probabilities, in two steps:
+ *   1. scores are score + lean * own (tree_draft), and probabilities the softmax of these / scale;
+ *   2. the log-odds of the first of them, log(p / (1 - p)), become slope * log-odds + shift, but stay such that it is the
+ *      likeliest; the others share what it leaves as before.
+ * 1 is computed from the candidates: the other ids count as if each were a tenth as likely as the last of these. `own` stays
+ * as it is. scale and slope are 0.1..10, lean -1..1, shift -10..10. */
+dt_status tree_sharpen(dt_tree *t, tree_sharpness sharp, dt_error *err);
 void tree_sharpen_draft(const dt_tree *t, tree_draft *d); /* does that to a new draft result */
 
 /* Adds the child `token` of u with its log-probability (at most 0): *v is its id, that of the child that was there already,
@@ -119,6 +128,9 @@ int tree_child(const dt_tree *t, int u, int32_t token);
 
 /* Which row of the verify pass is that of u, a kept node or the root, which is row 0. */
 int tree_row(const dt_tree *t, int u);
+
+/* Fails with DT_ESTATE unless the tree may still change. */
+dt_status tree_check_open(const dt_tree *t, dt_error *err);
 
 /* Fails with DT_ESTATE unless u is a node. `what` names the argument in the message. */
 dt_status tree_check(const dt_tree *t, int u, const char *what, dt_error *err);

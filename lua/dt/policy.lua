@@ -6,7 +6,7 @@ local params = require "dt.params"
 -- A page may overwrite every table it sees: what is called here is taken once, when this is loaded. What a page gives
 -- is read once, and without its metamethods.
 local error, ipairs, next, setmetatable, type = error, ipairs, next, setmetatable, type
-local concat, exp, floor, format, max = table.concat, math.exp, math.floor, string.format, math.max
+local concat, exp, floor, format, log = table.concat, math.exp, math.floor, string.format, math.log
 local byte, lower, sub = string.byte, string.lower, string.sub
 local rawset, sort, tointeger = rawset, table.sort, math.tointeger
 
@@ -14,7 +14,7 @@ local policy = {}
 local specs = {} -- policy -> what it was defined with
 
 local KEYS = { name = true, doc = true, scope = true, uses = true, params = true, presets = true, check = true }
-local USES = { draft = "boolean", costs = "boolean", target = "integer" }
+local USES = { draft = "boolean", costs = "boolean", sharpen = "boolean", target = "integer" }
 local MOST_NODES = 256 -- of a verify pass: DT_TREE_VERIFY
 local MOST_CANDIDATES = 8 -- of a verified row: DT_TARGET_CANDIDATES
 local MOST_BYTES = 32 * 1024 -- of names, docs, presets and allowed values: the host copies them
@@ -22,19 +22,33 @@ local TAKEN = { init = true, draft = true, observe = true, step = true, costs = 
 
 local function nothing() end
 
+local sharpeners = {} -- object of a policy that uses sharpen -> what it learned
+
+-- Before and after an iteration of one sequence, where guesses know the noise.
+local function sharpen(self, tree)
+  if sharpeners[self] and tree.seq.coupled then sharpeners[self]:apply(tree) end
+end
+local function learn(self, tree, out)
+  if sharpeners[self] and tree.seq.coupled then sharpeners[self]:observe(tree, out) end
+end
+
 -- One iteration. A policy may define its own; every step ends in exactly one commit.
 local function step(self, seq)
+  sharpen(self, seq.tree)
   self:draft(seq.tree)
   local out = seq:verify_tree()
   seq:commit { rebuild = self.rebuild }
+  learn(self, seq.tree, out)
   self:observe(seq.tree, out)
 end
 
 -- The same for all sequences of a batch at once: the step of every policy of scope "batch".
 local function batch_step(self, batch)
+  for b = 1, #batch do sharpen(self, batch[b]) end
   self:draft(batch)
   local outs = batch:verify_tree()
   batch:commit { rebuild = self.rebuild }
+  for b = 1, #batch do learn(self, batch[b], outs[b]) end
   self:observe(batch, outs)
 end
 
@@ -98,7 +112,7 @@ function policy.define(t)
     error(format('%s: scope is "%s", not "sequence" or "batch"', what, scope), 2)
   end
   spec.batch = scope == "batch"
-  spec.uses = { draft = true, costs = false, target = 0 }
+  spec.uses = { draft = true, costs = false, sharpen = false, target = 0 }
   if t.uses ~= nil then
     if type(t.uses) ~= "table" then error(what .. ": uses is not a table", 2) end
     params.check_keys(t.uses, USES, what .. ": uses", 2)
@@ -210,31 +224,60 @@ function Window:mean()
   if n > 0 then return sum / n end
 end
 
--- How much surer the draft model should be: `scale` is what tree:sharpen takes, and learn moves it until the likeliest
--- guess after a token is right as often as its probability says.
+-- What the draft model says, made to mean what it says: `apply` before an iteration's first draft_step, `observe` after
+-- its commit. Three numbers are learned on the way (tree:sharpen says what they do). `lean`, how much more or less than
+-- the noise its own word counts, goes where the tokens that came become likelier; `slope` and `shift` go where the
+-- likeliest guess is right as often as was said. Each takes steps of a regression: errors over what is known so far.
 local Sharpen = {}
 Sharpen.__index = Sharpen
-local START, SHARPEST, FLATTEST = 0.7, 0.3, 2 -- targets are larger than drafts, and surer
-local FIRST_STEP, LAST_STEP, SLOWER = 0.2, 0.02, 20 -- of log scale, per guess that was right or wrong for certain
+local SCALE = 0.6                    -- targets are larger than drafts, and surer
+local LEAN, SLOPE, SHIFT = 10, 20, 4 -- known beforehand: that they are 0, 1 and 0
+local AMONG = 8                      -- candidates that are compared for `lean`
+local SUREST = 1 - 1e-6
+local clip = policy.clip
 
-function policy.sharpen() return setmetatable({ scale = START, count = 0 }, Sharpen) end
-
--- p: what was said of the likeliest child of a node that was accepted; whether it was, too.
-function Sharpen:learn(p, accepted)
-  local size = max(LAST_STEP, FIRST_STEP * SLOWER / (SLOWER + self.count))
-  self.scale = policy.clip(self.scale * exp(size * (p - (accepted and 1 or 0))), SHARPEST, FLATTEST)
-  self.count = self.count + 1
+function policy.sharpen()
+  return setmetatable({ lean = 0, slope = 1, shift = 0, leans = LEAN, slopes = SLOPE, shifts = SHIFT,
+                        said_slope = 1, said_shift = 0 }, Sharpen)
 end
 
--- The same for all of a verified tree whose nodes come from branch and branch_best.
-function Sharpen:observe(tree)
-  local path = -1 -- depth of the last node seen whose parent was accepted
-  for v = 1, tree:size() do
-    local accepted = tree:accepted(v)
-    if accepted ~= nil and tree:depth(v) > path then
-      path = tree:depth(v)
-      self:learn(exp(tree:logp(v)), accepted)
-    end
+function Sharpen:apply(tree)
+  self.said_slope, self.said_shift = self.slope, self.shift
+  tree:sharpen(SCALE, self.lean, self.slope, self.shift)
+end
+
+-- The i-th candidate of u came true; 0: none did.
+function Sharpen:learn(tree, u, i)
+  local _, logp = tree:candidate(u, 1)
+  local p = clip(exp(logp), 1 - SUREST, SUREST)
+  local odds = (log(p / (1 - p)) - self.said_shift) / self.said_slope -- as they were
+  local wrong, known = (i == 1 and 1 or 0) - p, p * (1 - p)
+  self.slopes, self.shifts = self.slopes + known * odds * odds, self.shifts + known
+  self.slope = clip(self.slope + wrong * odds / self.slopes, 0.1, 3)
+  self.shift = clip(self.shift + wrong / self.shifts, -6, 6)
+  if i < 1 or i > AMONG or not tree.seq.coupled then return end -- without noise a lean would be a scale
+  local sum, mean, square, came = 0, 0, 0, nil
+  for j = 1, AMONG do
+    local token, said, own = tree:candidate(u, j)
+    if not token or own < -100 then break end
+    said = exp(said)
+    sum, mean, square = sum + said, mean + said * own, square + said * own * own
+    if j == i then came = own end
+  end
+  if not came then return end
+  mean = mean / sum
+  self.leans = self.leans + (square / sum - mean * mean) / (SCALE * SCALE)
+  self.lean = clip(self.lean + (came - mean) / SCALE / self.leans, -0.5, 0.5)
+end
+
+-- Of every accepted node that was drafted from: what came after it.
+function Sharpen:observe(tree, out)
+  local seq = tree.seq
+  local first = seq:length() - out.committed
+  for d = 0, out.committed - 1 do
+    local u = d == 0 and tree.root or out.path[d]
+    local i = tree:rank(u, seq:token(first + d + 1))
+    if i then self:learn(tree, u, i) end
   end
 end
 
@@ -301,7 +344,9 @@ function host.open(P, preset, settings)
   for i, p in ipairs(spec.params) do
     description.params[i] = params.describe(p, values[p.name])
   end
-  return setmetatable(values, { __index = P }), description
+  local object = setmetatable(values, { __index = P })
+  if spec.uses.sharpen then sharpeners[object] = policy.sharpen() end
+  return object, description
 end
 
 function host.init(object, seq, costs)

@@ -24,7 +24,7 @@ local Wide = policy.define { name = "wide", params = { { "sharpen", false, doc =
 function Wide:init() self.scale = policy.sharpen() end
 function Wide:draft(tree)
   local u = tree.root
-  if self.sharpen then tree:sharpen(self.scale.scale) end
+  if self.sharpen then self.scale:apply(tree) end
   for _ = 1, math.min(DEPTH, tree:depth_room()) do
     tree:draft_step(u)
     local first, last = tree:branch(u, CHILDREN)
@@ -32,7 +32,7 @@ function Wide:draft(tree)
     u = first
   end
 end
-function Wide:observe(tree) self.scale:observe(tree) end
+function Wide:observe(tree, out) self.scale:observe(tree, out) end
 return Wide
 ]]
 

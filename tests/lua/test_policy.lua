@@ -18,18 +18,63 @@ function TestHelpers.test_round_takes_halves_up()
   end
 end
 
--- Guesses that come true with probability 0.9 while the softmax at scale s says 1 / (1 + exp(-1 / s)): 0.455 is right.
-function TestHelpers.test_a_scale_is_learned_until_guesses_come_true_as_often_as_they_say()
-  local sharpen, random = policy.sharpen(), 1
-  for _ = 1, 3000 do
+-- A tree of one node in which the draft model's scores and own words are drawn at random; what comes is drawn from the
+-- same model with the numbers `truth`, which are to be learned.
+local function taught(truth, rounds)
+  local sharpen, random, own, said, now, first = policy.sharpen(), 1, {}, {}, nil, nil
+  local function uniform()
     random = random * 16807 % 2147483647
-    sharpen:learn(1 / (1 + math.exp(-1 / sharpen.scale)), random % 10 > 0)
+    return random / 2147483647
   end
-  lu.assertAlmostEquals(sharpen.scale, 1 / math.log(9), 0.06)
-  for _ = 1, 1000 do sharpen:learn(0.5, true) end
-  lu.assertEquals(sharpen.scale, 0.3)
-  for _ = 1, 1000 do sharpen:learn(0.5, false) end
-  lu.assertEquals(sharpen.scale, 2)
+  local function probabilities(p) -- of three candidates, as tree:sharpen says
+    local sum, list = 0, {}
+    for i = 1, 3 do
+      list[i] = { id = i, weight = math.exp((said[i] + p.lean * own[i]) / 0.6) }
+      sum = sum + list[i].weight
+    end
+    table.sort(list, function(x, y) return x.weight > y.weight end)
+    local top = list[1].weight / sum
+    local left = 1 / (1 + math.exp(p.slope * math.log(top / (1 - top)) + p.shift))
+    for i = 3, 1, -1 do list[i].p = i == 1 and 1 - left or left * list[i].weight / (sum - list[1].weight) end
+    return list
+  end
+  local tree = { seq = { coupled = true } }
+  function tree.sharpen(_, scale, lean, slope, shift)
+    lu.assertEquals(scale, 0.6)
+    now = probabilities { lean = lean, slope = slope, shift = shift }
+  end
+  function tree.candidate(_, _, i)
+    if now[i] then return now[i].id, math.log(now[i].p), own[now[i].id] end
+  end
+  for _ = 1, rounds do
+    for i = 1, 3 do own[i], said[i] = -4 * uniform(), 2 * uniform() end
+    sharpen:apply(tree)
+    local left, came = uniform(), nil
+    for _, c in ipairs(probabilities(truth)) do
+      left = left - c.p
+      if left < 0 and not came then came = c.id end
+    end
+    for i = 1, 3 do if now[i].id == came then first = i end end
+    sharpen:learn(tree, 0, first)
+  end
+  return sharpen
+end
+
+function TestHelpers.test_sharpen_learns_what_makes_guesses_come_true_as_often_as_they_say()
+  for _, truth in ipairs { { lean = 0, slope = 1, shift = 0.8 }, { lean = 0, slope = 0.6, shift = 0 } } do
+    local learned = taught(truth, 20000)
+    lu.assertAlmostEquals(learned.lean, truth.lean, 0.03)
+    lu.assertAlmostEquals(learned.slope, truth.slope, 0.1)
+    lu.assertAlmostEquals(learned.shift, truth.shift, 0.1)
+  end
+  lu.assertAlmostEquals(taught({ lean = -0.2, slope = 1, shift = 0 }, 20000).lean, -0.2, 0.03)
+  lu.assertAlmostEquals(taught({ lean = 0.2, slope = 1, shift = 0 }, 20000).lean, 0.2, 0.03)
+end
+
+function TestHelpers.test_what_sharpen_learns_has_bounds()
+  local learned = taught({ lean = -1, slope = 1, shift = 0 }, 5000)
+  lu.assertTrue(learned.lean >= -0.5 and learned.lean < -0.45)
+  lu.assertTrue(taught({ lean = 0, slope = 1, shift = 9 }, 20000).shift <= 6)
 end
 
 function TestHelpers.test_a_window_forgets_what_is_older_than_its_size()

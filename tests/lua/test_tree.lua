@@ -57,7 +57,54 @@ function TestTree.test_a_sharper_draft_model()
     near(tree:q(1), 0.5) near(tree:q(2), 0.25)
     near(tree:confidence(0), tree:p(1))
     raises("tree:sharpen: scale must be a number, not string", tree.sharpen, tree, "1")
-    raises("tree:sharpen: scale 11 is out of range: 0.1..10", tree.sharpen, tree, 11) ]], 9)
+    raises("tree:sharpen: scale 11 is out of range: 0.1..10", tree.sharpen, tree, 11)
+    raises("tree:sharpen: lean must be a number, not boolean", tree.sharpen, tree, 1, true)
+    raises("tree:sharpen: lean -1.1 is out of range: -1..1", tree.sharpen, tree, 1, -1.1)
+    raises("tree:sharpen: slope 0 is out of range: 0.1..10", tree.sharpen, tree, 1, 0, 0)
+    raises("tree:sharpen: shift 11 is out of range: -10..10", tree.sharpen, tree, 1, nil, nil, 11) ]], 9)
+end
+
+-- The likeliest of 0.5, 0.25, 0.125 and six that share the rest: its odds, 1, become e ^ 0.5.
+function TestTree.test_odds_are_shifted_and_siblings_share_what_is_left()
+  draft([[
+    tree:sharpen(1, 0, 2, 0.5)
+    tree:draft_step(0)
+    tree:branch(0, 9)
+    local odds, sum = math.exp(0.5), 0
+    near(tree:p(1), odds / (1 + odds))
+    near(tree:p(2), 0.5 / (1 + odds))
+    for v = 1, 9 do sum = sum + tree:p(v) end
+    near(sum, 1) ]], 10)
+end
+
+function TestTree.test_rank_is_the_candidate_that_a_token_is()
+  draft([[
+    eq(tree:rank(0, 1), nil)
+    tree:draft_step(0)
+    for i = 1, 9 do eq(tree:rank(0, (tree:candidate(0, i))), i) end
+    eq(tree:rank(0, 9), 0) eq(tree:rank(0, -1), 0)
+    raises("tree:rank: u: there is no node 1 (the tree has 0..0)", tree.rank, tree, 1, 1) ]], 9)
+end
+
+-- Only where guesses know the noise: there a sure draft model that is always right is believed more and more.
+function TestTree.test_a_policy_that_uses_sharpen_learns_under_coupled_sampling_only()
+  local models = { context = 400, target = { [""] = { [1] = 0.5, [2] = 0.25, [3] = 0.125 } },
+                   draft = { [""] = { [1] = 0.5, [2] = 0.25, [3] = 0.125 } } }
+  for _, how in ipairs { { temp = 1, coupled = true }, { temp = 1, coupled = false }, { temp = 0, coupled = true } } do
+    local learns = how.temp > 0 and how.coupled
+    run(([[
+    P = policy.define { name = "p", uses = { sharpen = true } }
+    function P:init(seq) self.n, self.said = 0, 0 eq(seq.coupled, %s) end
+    function P:draft(tree)
+      if tree:depth_room() == 0 then return end
+      tree:draft_step(0)
+      tree:branch(0, 1)
+      if not %s then near(tree:p(1), 0.5) end
+      self.n = self.n + 1
+      if self.n > 100 then self.said = self.said + tree:p(1) end
+      if self.n == 150 and %s and self.said / 50 < 0.8 then error("said " .. self.said / 50) end
+    end ]]):format(learns, learns, learns), 320, models, { temp = how.temp, seed = 5, coupled = how.coupled })
+  end
 end
 
 -- 1000 draws: the draft model's own words are those of the tables, whatever the noise makes of them; together the
@@ -93,7 +140,7 @@ function TestTree.test_an_empty_tree_over_the_last_committed_token()
     eq(tree:parent(0), nil)
     eq(tree:p(0), 1.0)
     eq(tree:cumlogp(0), 0.0)
-    eq(tree.seq.id, 1) ]]
+    eq(tree.seq.id, 1) eq(tree.seq.coupled, false) ]]
 end
 
 function TestTree.test_branch_adds_the_likeliest_candidates_not_yet_present()
@@ -150,8 +197,8 @@ function TestTree.test_a_draft_step_takes_a_level()
     near(tree:confidence(1), 0.5)
     near(tree:confidence(2), 0.5)
     near(tree:entropy(2), math.log(2))
-    local token, logp = tree:candidate(2, 1)
-    eq(token, 5) near(logp, math.log(0.5))
+    local token, logp, own = tree:candidate(2, 1)
+    eq(token, 5) near(logp, math.log(0.5)) near(own, math.log(0.5))
     eq(tree:candidate(2, 33), nil)
     local first, last = tree:branch(2, 2)
     eq(tree:parent(first), 2) eq(tree:depth(last), 2)

@@ -6,6 +6,7 @@
 #include "tree.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static int setup(void **state) { return tree_open((dt_tree **)state, NULL); }
 
@@ -288,7 +289,7 @@ static void a_sharper_draft_is_the_softmax_of_scores_through_the_scale(void **st
       sharper += q[i] = pow(p[i], 1 / scale);
     }
     for (int i = 0; i < 8; i++) entropy -= q[i] / sharper * log(q[i] / sharper);
-    ok(tree_sharpen(t, scale, &err));
+    ok(tree_sharpen(t, (tree_sharpness){.scale = scale, .slope = 1}, &err));
     tree_sharpen_draft(t, &d);
     for (int i = 0; i < 8; i++) {
       assert_true(fabs((double)d.logp[i] - log(q[i] / sharper)) < 1e-4);
@@ -296,13 +297,81 @@ static void a_sharper_draft_is_the_softmax_of_scores_through_the_scale(void **st
     }
     assert_true(fabs((double)d.confidence - q[0] / sharper) < 1e-4 && fabs((double)d.entropy - entropy) < 1e-3);
   }
-  fails(tree_sharpen(t, 0.0999, &err), DT_ESTATE, "sharpen: scale 0.0999 is out of range: 0.1..10");
-  fails(tree_sharpen(t, 10.01, &err), DT_ESTATE, "0.1..10");
-  fails(tree_sharpen(t, NAN, &err), DT_ESTATE, "0.1..10");
   tree_reset(t, 0, 4, 8);
   tree_draft same = {.count = 2, .logp = {-1, -2}, .confidence = 0.25f}, before = same;
   tree_sharpen_draft(t, &same);
   assert_memory_equal(&same, &before, sizeof same);
+}
+
+/* Against the two steps of tree.h, written down plainly. The noise of the fourth id is large, so a lean orders anew. */
+static void a_lean_orders_candidates_anew_and_odds_are_those_asked_for(void **state) {
+  dt_tree *t = *state;
+  const double own[4] = {0.5, 0.3, 0.15, 0.05}, noise[4] = {0, 0.2, 0.1, 2.2};
+  const int32_t falling[4] = {0, 3, 1, 2}, leaning[4] = {3, 0, 1, 2};
+  for (int k = 0; k < 5; k++) {
+    tree_sharpness s = ((tree_sharpness[]){
+        {1, -0.4, 1, 0}, {0.6, -0.4, 0.8, 0.3}, {0.6, 0, 2, -1}, {2, 0, 1, -10}, {0.1, 0, 10, 10}})[k];
+    double score[4], sum = 0, p[4], said = 0, entropy = 0;
+    tree_draft d = {.count = 4};
+    for (int i = 0; i < 4; i++) sum += exp(score[i] = log(own[i]) + noise[i]);
+    for (int j = 0; j < 4; j++) {
+      int i = falling[j];
+      d.token[j] = i, d.logp[j] = (float)(score[i] - log(sum)), d.own[j] = (float)log(own[i]);
+    }
+    tree_reset(t, 0, 4, 4);
+    ok(tree_sharpen(t, s, &err));
+    tree_sharpen_draft(t, &d);
+    const int32_t *order = s.lean < 0 ? leaning : falling;
+    sum = 0;
+    for (int j = 0; j < 4; j++) sum += p[j] = exp((score[order[j]] + s.lean * log(own[order[j]])) / s.scale);
+    double odds = exp(s.shift) * pow(p[0] / (sum - p[0]), s.slope), least = p[1] / (sum - p[0]);
+    double top = odds > least ? odds / (1 + odds) : least / (1 + least); /* it stays the likeliest */
+    for (int j = 1; j < 4; j++) p[j] *= (1 - top) / (sum - p[0]);
+    p[0] = top;
+    for (int j = 0; j < 4; j++) {
+      assert_int_equal(d.token[j], order[j]);
+      assert_true(fabs(exp((double)d.logp[j]) - p[j]) < 1e-5 && fabs(exp((double)d.own[j]) - own[order[j]]) < 1e-6);
+      assert_true(j == 0 || d.logp[j] <= d.logp[j - 1]);
+      said += exp((double)d.logp[j]);
+      if (p[j] > 0) entropy -= p[j] * log(p[j]);
+    }
+    assert_true(said < 1 + 1e-6 && fabs((double)d.confidence - p[0]) < 1e-5 &&
+                fabs((double)d.entropy - entropy) < 1e-4);
+  }
+}
+
+/* Ids that cannot be stay impossible, and where nothing else can be the first is certain. */
+static void impossible_candidates_stay_so(void **state) {
+  dt_tree *t = *state;
+  tree_reset(t, 0, 4, 4);
+  ok(tree_sharpen(t, (tree_sharpness){0.6, -0.5, 2, 1}, &err));
+  tree_draft d = {.count = 3, .token = {2, 1, 0}, .logp = {0, -INFINITY, -INFINITY}, .own = {0, -INFINITY, -INFINITY}};
+  tree_sharpen_draft(t, &d);
+  assert_true(d.logp[0] == 0 && isinf(d.logp[1]) && isinf(d.logp[2]) && d.confidence == 1 && d.entropy == 0);
+  assert_int_equal(d.token[0], 2);
+}
+
+static void sharpness_has_bounds(void **state) {
+  dt_tree *t = *state;
+  const double low[4] = {0.1, -1, 0.1, -10}, high[4] = {10, 1, 10, 10};
+  const char *message[4] = {"scale %g is out of range: 0.1..10", "lean %g is out of range: -1..1",
+                            "slope %g is out of range: 0.1..10", "shift %g is out of range: -10..10"};
+  for (int i = 0; i < 4; i++)
+    for (int k = 0; k < 5; k++) {
+      double of[4] = {1, 0, 1, 0}, bad = ((double[]){low[i] - 0.01, high[i] + 0.01, (double)NAN})[k % 3];
+      of[i] = k == 3 ? low[i] : k == 4 ? high[i] : bad;
+      tree_sharpness s = {of[0], of[1], of[2], of[3]};
+      char text[80];
+      tree_reset(t, 0, 4, 8);
+      if (k >= 3) {
+        ok(tree_sharpen(t, s, &err));
+        continue;
+      }
+      snprintf(text, sizeof text, message[i], bad);
+      fails(tree_sharpen(t, s, &err), DT_ESTATE, text);
+    }
+  ok(tree_keep_best(t, 0, &err));
+  fails(tree_sharpen(t, (tree_sharpness){1, 0, 1, 0}, &err), DT_ESTATE, "keep has settled what is verified");
 }
 
 int main(void) {
@@ -324,7 +393,10 @@ int main(void) {
       tree_test(an_empty_tree_yields_the_bonus_token),
       tree_test(where_the_target_has_no_token_its_last_one_is_the_bonus),
       cmocka_unit_test(slots_of_a_kept_path_close_up),
-      cmocka_unit_test_setup_teardown(a_sharper_draft_is_the_softmax_of_scores_through_the_scale, setup, teardown),
+      tree_test(a_sharper_draft_is_the_softmax_of_scores_through_the_scale),
+      tree_test(a_lean_orders_candidates_anew_and_odds_are_those_asked_for),
+      tree_test(impossible_candidates_stay_so),
+      tree_test(sharpness_has_bounds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
