@@ -1,26 +1,22 @@
 /* Products with quantized matrices: see quant.h for what is computed. A few rows at a time keep their sums in registers while
- * a part of a panel goes by, short enough to stay in the first-level cache for all of them. */
+ * a strip of codes goes by once. */
 #include "format.h"
 #include "quant_tiles.h"
 #include "simd.h"
 
-/* Rows, and strips of a panel, that share what is loaded: as many as there are registers for. */
 #if defined(__AVX512F__)
-enum { TILE_ROWS = 4, TILE_STRIPS = 2 };
+enum { TILE_ROWS = 4 };
 #elif defined(__AVX2__)
-enum { TILE_ROWS = 2, TILE_STRIPS = 1 };
+enum { TILE_ROWS = 2 };
 #else
-enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
+enum { TILE_ROWS = 1 };
 #endif
 
-enum {
-  STRIPS = CPU_PANEL / QUANT_OUTPUTS,
-  PART_BYTES =
-      16384,   /* of a panel, which all rows take before the next: there is room in the first-level cache for both */
-  AHEAD = 4096 /* bytes: so far in advance is asked for what one call reads, over the ends of panels */
-};
+enum { AHEAD = 4096 }; /* bytes: weights are asked for so far in advance, over the ends of cells and strips */
 
 /* ---- rows of x ------------------------------------------------------------------------------------------------------- */
+
+#define MAGIC 12582912.0f /* 1.5 * 2^23: added to a small number and taken away again, it leaves the nearest integer */
 
 static int32_t bits_of(float x) {
   int32_t bits;
@@ -28,51 +24,57 @@ static int32_t bits_of(float x) {
   return bits;
 }
 
-/* Rounds some numbers, a multiple of 16, to their digits; returns their sum. */
-VI int32_t round_numbers(const float *x, int n, v16 inverse, int8_t *low, int8_t *high, unsigned *wide) {
-  i16 sum = i_set1(0);
-  for (int i = 0; i < n; i += 16) {
-    v16 scaled = v_mul(v_load(x + i), inverse);
-    i16 q = i_nearest(scaled);
-    i_store_i8(low + i, q);
-    i_store_i8(high + i, i_right(i_add(q, i_set1(128)), 8));
-    *wide |= v_gt_mask(v_abs(scaled), v_set1(127.45f));
-    sum = i_add(sum, q);
+/* Rounds a group to its digits; returns their sum. */
+VI int32_t round_group(const quant_format *f, const float *x, v16 inverse, int8_t *digits) {
+  int32_t sum = 0, half = 1 << (f->shift - 1);
+  for (int i = 0; i < f->group; i += 16) {
+    float rounded[16];
+    v_store(rounded, v_sub(v_add(v_mul(v_load(x + i), inverse), v_set1(MAGIC)), v_set1(MAGIC)));
+    for (int j = 0; j < 16; j++) {
+      int32_t q = (int32_t)rounded[j], high = (q + half) >> f->shift;
+      digits[i + j] = (int8_t)high;
+      digits[f->group + i + j] = (int8_t)(q - (int32_t)((uint32_t)high << f->shift));
+      sum += q;
+    }
   }
-  return i_sum(sum);
+  return sum;
 }
 
-VI void round_cell(const quant_format *f, const float *x, int n, quant_x *to) {
-  v16 largest = v_set1(0.0f), squares = largest;
-  for (int i = 0; i < n; i += 16) {
+VI void round_cell(const quant_format *f, const float *x, int groups, quant_row to) {
+  v16 largest = v_set1(0.0f), zero = v_set1(0.0f), all = zero;
+  for (int i = 0; i < groups * f->group; i += 16) {
     v16 v = v_load(x + i);
     largest = v_max(v_abs(v), largest);
-    squares = v_fma(v, v, squares);
+    all = v_fma(v, zero, all); /* NaN where any is not finite */
   }
-  float square = v_sum(squares);
-  memset(to, 0, sizeof *to);
-  if (!isfinite(square)) {
-    to->scale = NAN;
+  float most = v_hmax(largest);
+  if (v_nan_mask(all)) {
+    *to.scale = NAN;
+    memset(to.extra, 0, (size_t)groups * sizeof *to.extra);
+    memset(to.digits, 0, (size_t)(groups * f->group * 2));
     return;
   }
-  float most = v_hmax(largest), spread = f->spread * sqrtf(square / (float)n);
-  to->scale = fmaxf(fminf(most, spread) / QUANT_BYTE, most / QUANT_MOST);
-  v16 inverse = v_set1(to->scale > 0.0f ? fminf(1.0f / to->scale, 0x1p126f) : 0.0f);
-  for (int g = 0, at = 0; at < n; g++, at += f->group) {
-    unsigned wide = 0;
-    int32_t sum = round_numbers(x + at, f->group, inverse, to->low + at, to->high + at, &wide);
-    if (wide) to->wide |= 1u << at / QUANT_BLOCK;
+  *to.scale = most / (float)f->limit;
+  v16 inverse = v_set1(most > 0.0f ? fminf((float)f->limit / most, 0x1p126f) : 0.0f);
+  for (int g = 0; g < groups; g++) {
+    int32_t sum = round_group(f, x + g * f->group, inverse, to.digits + 2 * g * f->group);
     switch (f->scales) {
-    case QUANT_F16_MIN: to->extra[g] = bits_of((float)sum); break;
-    case QUANT_WHOLE_MIN: to->extra[g & ~1] |= (int32_t)((uint32_t)sum << 16 * (g % 2)) & (g % 2 ? -1 : 0xffff); break;
-    default: to->extra[g] = -f->zero * sum;
+    case QUANT_F16_MIN: to.extra[g] = bits_of((float)sum); break;
+    case QUANT_WHOLE_MIN:
+      to.extra[g & ~1] = g % 2 ? to.extra[g - 1] | (int32_t)((uint32_t)sum << 16) : sum & 0xffff;
+      break;
+    default: to.extra[g] = -f->zero * sum;
     }
   }
 }
 
 VI void round_row(const quant_format *f, const float *x, int k, char *to) {
-  quant_x *cell = (quant_x *)to;
-  for (int at = 0; at < k; at += QUANT_CELL) round_cell(f, x + at, k - at < QUANT_CELL ? k - at : QUANT_CELL, cell++);
+  quant_row row = quant_row_at(f, to, k);
+  for (int at = 0; at < k; at += QUANT_CELL) {
+    int groups = (k - at < QUANT_CELL ? k - at : QUANT_CELL) / f->group;
+    round_cell(f, x + at, groups, row);
+    row.scale++, row.extra += groups, row.digits += 2 * groups * f->group;
+  }
 }
 
 /* ---- products -------------------------------------------------------------------------------------------------------- */
@@ -89,145 +91,92 @@ VI v16 float_at(const int32_t *p) {
   return v_set1(x);
 }
 
-/* Four number t of a block's codes. */
-VI i16 code_at(const int bits, const uint8_t *block, const int t) {
-  if (bits == 8) return i_load(block + QUANT_LINE * t);
-  i16 line = i_load(block + QUANT_LINE * (t % 4));
-  i16 code = i_and(t < 4 ? line : i_right(line, 4), 0x0f0f0f0f);
-  if (bits == 4) return code;
-  i16 plane = i_load(block + QUANT_LINE * 4);
-  return i_or(code, i_and(t < 4 ? i_left(plane, 4 - t) : i_right(plane, t - 4), 0x10101010));
-}
-
-/* What a kernel works on: some cells of a panel, from `strip` on, and of rows `step` bytes apart; `left` numbers are left of k
- * where they begin. */
-typedef struct {
-  const uint8_t *weights;
-  int strip, cells, left;
-  const uint8_t *ahead; /* what is asked for meanwhile, */
-  int lines;            /* so many at every block */
-  const quant_x *x;
-  size_t step;
-  float *sums;
-  size_t ld;
-} part;
-
-VI const quant_x *row_of(const part *p, int r) { return (const quant_x *)((const char *)p->x + (size_t)r * p->step); }
-
-/* The sums of a tile: rows by strips. */
-typedef i16 tile_sums[TILE_ROWS][TILE_STRIPS];
-#define EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < rows; r++)
-#define EACH_STRIP _Pragma("GCC unroll 2") for (int s = 0; s < TILE_STRIPS; s++)
-
-/* sum += a group's codes times one digit, which rows have at `digits`. */
-VI void dot_group(const int rows, const quant_format *f, const uint8_t *const block[TILE_STRIPS], const int within,
-                  const int8_t *const digits[TILE_ROWS], tile_sums sum) {
-  const int fours = f->group / 4;
+/* The codes of a block as eight fours. */
+VI void load_codes(const int bits, const uint8_t *p, i16 code[8]) {
+  if (bits == 8) {
 #pragma GCC unroll 8
-  for (int i = 0; i < fours; i++) {
-    int t = within * fours + (f->bits == 8 ? i : i / 2 + i % 2 * 4); /* the two fours of a line one behind the other */
-    i16 code[TILE_STRIPS];
-    EACH_STRIP code[s] = code_at(f->bits, block[s], t);
-    EACH_ROW {
-      int32_t four = four_at(digits[r] + 4 * t);
-      EACH_STRIP sum[r][s] = i_dot4(sum[r][s], code[s], four);
-    }
+    for (int t = 0; t < 8; t++) code[t] = i_load(p + QUANT_LINE * t);
+    return;
   }
+#pragma GCC unroll 4
+  for (int t = 0; t < 4; t++) {
+    i16 line = i_load(p + QUANT_LINE * t);
+    code[t] = i_and(line, 0x0f0f0f0f);
+    code[t + 4] = i_and(i_right(line, 4), 0x0f0f0f0f);
+  }
+  if (bits == 4) return;
+  i16 plane = i_load(p + QUANT_LINE * 4);
+#pragma GCC unroll 8
+  for (int t = 0; t < 8; t++) code[t] = i_or(code[t], i_left(i_and(i_right(plane, t), 0x01010101), 4));
 }
 
-/* A group's sums of (code - zero) * q. */
-VI void sum_group(const int rows, const quant_format *f, const uint8_t *const block[TILE_STRIPS], const int g,
-                  const quant_x *const x[TILE_ROWS], unsigned wide, tile_sums sum) {
-  const int per_block = QUANT_BLOCK / f->group, b = g / per_block, within = g % per_block;
-  const int8_t *low[TILE_ROWS], *high[TILE_ROWS];
-  EACH_ROW low[r] = x[r]->low + QUANT_BLOCK * b, high[r] = x[r]->high + QUANT_BLOCK * b;
-  EACH_ROW EACH_STRIP sum[r][s] = i_set1(0);
-  if (wide >> b & 1) {
-    dot_group(rows, f, block, within, high, sum);
-    EACH_ROW EACH_STRIP sum[r][s] = i_left(sum[r][s], 8);
+/* start + the products of a group's codes with its q, exactly. */
+VI i16 dot_group(const quant_format *f, const i16 *code, const int8_t *digits, int32_t start) {
+  i16 high = i_set1(0), low = i_set1(start);
+#pragma GCC unroll 8
+  for (int t = 0; t < f->group / 4; t++) {
+    high = i_dot4(high, code[t], four_at(digits + 4 * t));
+    low = i_dot4(low, code[t], four_at(digits + f->group + 4 * t));
   }
-  if (f->zero) EACH_ROW EACH_STRIP sum[r][s] = i_add(sum[r][s], i_set1(x[r]->extra[g]));
-  dot_group(rows, f, block, within, low, sum);
+  return i_add(i_left(high, f->shift), low);
 }
 
-/* sums += a cell */
-VI void add_cell(const int rows, const quant_format *f, const part *p, const quant_cell c[TILE_STRIPS],
-                 const quant_x *const x[TILE_ROWS], const uint8_t *ahead) {
-  const int per_block = QUANT_BLOCK / f->group;
-  tile_sums total, sum;
-  v16 t[TILE_ROWS][TILE_STRIPS];
-  unsigned wide = 0;
-  EACH_ROW wide |= x[r]->wide;
-  EACH_ROW EACH_STRIP total[r][s] = i_set1(0), t[r][s] = v_set1(0.0f);
-  for (int b = 0; b < c[0].blocks; b++) {
-    const uint8_t *block[TILE_STRIPS];
-    EACH_STRIP block[s] = c[s].codes + (size_t)b * quant_block_bytes(f);
-    for (int i = 0; i < p->lines; i++, ahead += QUANT_LINE) __builtin_prefetch(ahead, 0, 3);
+/* One strip for a few rows, which lie `step` bytes apart. */
+VI void few_rows(const int rows, const quant_format *f, const uint8_t *strip, int k, const char *x, size_t step,
+                 float *sums, size_t ld) {
+  const int parts = QUANT_BLOCK / f->group;
+  quant_row row[TILE_ROWS];
+  v16 acc[TILE_ROWS], t[TILE_ROWS];
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++) row[r] = quant_row_at(f, x + (size_t)r * step, k), acc[r] = v_set1(0.0f);
+  for (int at = 0; at < k; at += QUANT_CELL) {
+    quant_cell c = quant_cell_at(f, strip, k - at);
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) t[r] = v_set1(0.0f);
+    for (int b = 0; b < c.blocks; b++) {
+      const uint8_t *codes = c.codes + (size_t)b * quant_block_bytes(f);
+      i16 code[8];
+#pragma GCC unroll 8
+      for (size_t i = 0; i < quant_block_bytes(f); i += QUANT_LINE) __builtin_prefetch(codes + AHEAD + i, 0, 3);
+      load_codes(f->bits, codes, code);
 #pragma GCC unroll 2
-    for (int g = b * per_block; g < (b + 1) * per_block; g++) {
-      sum_group(rows, f, block, g, x, wide, sum);
-      EACH_STRIP {
-        const size_t at = (size_t)QUANT_OUTPUTS * (size_t)g;
-        if (quant_is_whole(f)) {
-          i16 scale = i_load_i8((const int8_t *)c[s].scales + at);
-          EACH_ROW total[r][s] = i_add(total[r][s], i_mul(sum[r][s], scale));
-        } else {
-          v16 scale = v_load_f16((const uint16_t *)c[s].scales + at);
-          EACH_ROW t[r][s] = v_fma(i_to_float(sum[r][s]), scale, t[r][s]);
-        }
-        if (f->scales == QUANT_F16_MIN) {
-          v16 minimum = v_load_f16((const uint16_t *)c[s].minima + at);
-          EACH_ROW t[r][s] = v_fma(float_at(&x[r]->extra[g]), minimum, t[r][s]);
+      for (int part = 0; part < parts; part++) {
+        int g = b * parts + part;
+        v16 scale = quant_is_whole(f) ? v_load_i8((const int8_t *)c.scales + QUANT_OUTPUTS * g)
+                                      : v_load_f16((const uint16_t *)c.scales + QUANT_OUTPUTS * g);
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) {
+          i16 sum =
+              dot_group(f, code + f->group / 4 * part, row[r].digits + 2 * f->group * g, f->zero ? row[r].extra[g] : 0);
+          t[r] = v_fma(i_to_float(sum), scale, t[r]);
+          if (f->scales == QUANT_F16_MIN)
+            t[r] = v_fma(float_at(&row[r].extra[g]), v_load_f16((const uint16_t *)c.minima + QUANT_OUTPUTS * g), t[r]);
         }
       }
     }
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+      acc[r] = quant_add_cell(f, &c, acc[r], t[r], *row[r].scale, row[r].extra);
+      row[r].scale++, row[r].extra += c.groups, row[r].digits += 2 * QUANT_BLOCK * c.blocks;
+    }
+    strip += c.bytes;
   }
-  EACH_ROW EACH_STRIP {
-    float *acc = p->sums + (size_t)r * p->ld + QUANT_OUTPUTS * s;
-    v16 of_groups = quant_is_whole(f) ? i_to_float(total[r][s]) : t[r][s];
-    v_store(acc, quant_add_cell(f, &c[s], v_load(acc), of_groups, x[r]->scale, x[r]->extra));
-  }
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++) v_store(sums + (size_t)r * ld, acc[r]);
 }
 
-VI void few_rows(const int rows, const quant_format *f, const part *p) {
-  const uint8_t *weights = p->weights;
-  const quant_x *x[TILE_ROWS];
-  EACH_ROW x[r] = row_of(p, r);
-  for (int i = 0; i < p->cells; i++) {
-    quant_cell c[TILE_STRIPS];
-    EACH_STRIP c[s] = quant_cell_at(f, weights, p->left - i * QUANT_CELL, p->strip + s);
-    add_cell(rows, f, p, c, x, p->ahead + (size_t)(i * p->lines * QUANT_BLOCKS * QUANT_LINE));
-    EACH_ROW x[r]++;
-    weights += c[0].bytes;
-  }
-}
-
-typedef void rows_kernel(const part *p);
+typedef void rows_kernel(const uint8_t *strip, int k, const char *x, size_t step, float *sums, size_t ld);
 
 /* Some panels for n rows, as many at a time as there are kernels for. */
 VI void multiply(const quant_format *f, rows_kernel *const *kernels, const cpu_matrix *m, int first, int count,
                  const char *x, size_t step, int n, float *sums, size_t ld) {
-  const size_t panel_bytes = quant_panel_bytes(f, m->k), cell_bytes = quant_panel_bytes(f, QUANT_CELL);
-  const int all = quant_cells(m->k), most = PART_BYTES / (int)cell_bytes;
-  const int heights = (n + TILE_ROWS - 1) / TILE_ROWS;
-  const int lines = (int)cell_bytes / (QUANT_BLOCKS * QUANT_LINE) / (heights * (STRIPS / TILE_STRIPS)) + 1;
-  part p = {.step = step, .ld = ld, .lines = lines};
-  for (int r = 0; r < n; r++) memset(sums + (size_t)r * ld, 0, (size_t)count * CPU_PANEL * sizeof *sums);
-  for (int panel = 0; panel < count; panel++)
-    for (int cell = 0; cell < all; cell += p.cells) {
-      p.weights = (const uint8_t *)m->data + (size_t)(first + panel) * panel_bytes + (size_t)cell * cell_bytes;
-      p.left = m->k - cell * QUANT_CELL, p.cells = all - cell < most ? all - cell : most;
-      size_t bytes = (size_t)p.cells * cell_bytes; /* the calls share the next part */
-      p.ahead = p.weights + (heights > 1 && bytes > AHEAD ? bytes : AHEAD);
-      for (int i = 0; i < heights; i++) {
-        int from = n * i / heights, rows = n * (i + 1) / heights - from;
-        p.x = (const quant_x *)(x + (size_t)from * step) + cell;
-        for (p.strip = 0; p.strip < STRIPS; p.strip += TILE_STRIPS) {
-          p.sums = sums + (size_t)from * ld + (size_t)panel * CPU_PANEL + (size_t)p.strip * QUANT_OUTPUTS;
-          kernels[rows - 1](&p);
-          p.ahead += (size_t)(p.cells * lines * QUANT_BLOCKS * QUANT_LINE);
-        }
-      }
+  size_t bytes = quant_strip_bytes(f, m->k);
+  const uint8_t *strip = (const uint8_t *)m->data + (size_t)first * 2 * bytes;
+  int heights = (n + TILE_ROWS - 1) / TILE_ROWS;
+  for (int s = 0; s < 2 * count; s++, strip += bytes, sums += QUANT_OUTPUTS)
+    for (int i = 0; i < heights; i++) {
+      int from = n * i / heights, rows = n * (i + 1) / heights - from;
+      kernels[rows - 1](strip, m->k, x + (size_t)from * step, step, sums + (size_t)from * ld, ld);
     }
 }
 
@@ -235,11 +184,20 @@ VI void multiply(const quant_format *f, rows_kernel *const *kernels, const cpu_m
 
 VI void pack_panel(const quant_format *f, char *panel, int k, const char *const row[CPU_PANEL]) {
   for (int j = 0; j < CPU_PANEL; j++)
-    if (row[j]) quant_pack(f, row[j], k, j, (uint8_t *)panel);
+    if (row[j])
+      quant_pack(f, row[j], k, j % QUANT_OUTPUTS,
+                 (uint8_t *)panel + (size_t)(j / QUANT_OUTPUTS) * quant_strip_bytes(f, k));
+}
+
+VI void unpack_output(const quant_format *f, const char *panel, int k, int j, float *out) {
+  quant_unpack(f, (const uint8_t *)panel + (size_t)(j / QUANT_OUTPUTS) * quant_strip_bytes(f, k), k, j % QUANT_OUTPUTS,
+               out);
 }
 
 #define ROWS(name, n)                                                                                                  \
-  static void name##_rows##n(const part *p) { few_rows(n, &name, p); }
+  static void name##_rows##n(const uint8_t *strip, int k, const char *x, size_t step, float *sums, size_t ld) {        \
+    few_rows(n, &name, strip, k, x, step, sums, ld);                                                                   \
+  }
 #if defined(__AVX512F__)
 #define KERNELS(name)                                                                                                  \
   ROWS(name, 1)                                                                                                        \
@@ -268,12 +226,10 @@ VI void pack_panel(const quant_format *f, char *panel, int k, const char *const 
 #define DEFINE(name, type, ...)                                                                                        \
   static const quant_format name = {type, __VA_ARGS__};                                                                \
   KERNELS(name)                                                                                                        \
-  static size_t name##_panel_bytes(int k) { return quant_panel_bytes(&name, k); }                                      \
+  static size_t name##_panel_bytes(int k) { return 2 * quant_strip_bytes(&name, k); }                                  \
   static void name##_pack(char *panel, int k, const char *const row[CPU_PANEL]) { pack_panel(&name, panel, k, row); }  \
-  static void name##_unpack(const char *panel, int k, int j, float *out) {                                             \
-    quant_unpack(&name, (const uint8_t *)panel, k, j, out);                                                            \
-  }                                                                                                                    \
-  static size_t name##_row_bytes(int k) { return (size_t)quant_cells(k) * sizeof(quant_x); }                           \
+  static void name##_unpack(const char *panel, int k, int j, float *out) { unpack_output(&name, panel, k, j, out); }   \
+  static size_t name##_row_bytes(int k) { return quant_row_bytes(&name, k); }                                          \
   static void name##_round(const float *x, int k, char *to) { round_row(&name, x, k, to); }                            \
   static void name##_multiply(const cpu_matrix *m, int first, int count, const char *x, size_t step, int n,            \
                               float *sums, size_t ld) {                                                                \

@@ -127,15 +127,15 @@ static void put_share(const quant_format *f, const share *from, const quant_cell
   if (f->scales == QUANT_WHOLE_MIN) put_u16(c->dmin, output, from->dmin);
 }
 
-void quant_pack(const quant_format *f, const void *blocks, int k, int output, uint8_t *panel) {
+void quant_pack(const quant_format *f, const void *blocks, int k, int output, uint8_t *strip) {
   const uint8_t *from = blocks;
   for (int at = 0; at < k; at += QUANT_CELL) {
-    quant_cell c = quant_cell_at(f, panel, k - at, output / QUANT_OUTPUTS);
+    quant_cell c = quant_cell_at(f, strip, k - at);
     share s = {.d = 0};
     take_apart(f->dtype, from, c.blocks, &s);
-    put_share(f, &s, &c, output % QUANT_OUTPUTS);
+    put_share(f, &s, &c, output);
     from += dt_row_bytes(f->dtype, (size_t)c.blocks * QUANT_BLOCK);
-    panel += c.bytes;
+    strip += c.bytes;
   }
 }
 
@@ -155,10 +155,10 @@ static float weight_of(const quant_format *f, const quant_cell *c, int i, int ou
   return f16_at(c->d, output) * whole * q - f16_at(c->dmin, output) * (float)c->minima[whole_minimum(g, output)];
 }
 
-void quant_unpack(const quant_format *f, const uint8_t *panel, int k, int output, float *out) {
+void quant_unpack(const quant_format *f, const uint8_t *strip, int k, int output, float *out) {
   for (int at = 0; at < k; at += QUANT_CELL) {
-    quant_cell c = quant_cell_at(f, panel, k - at, output / QUANT_OUTPUTS);
-    for (int i = 0; i < c.blocks * QUANT_BLOCK; i++) out[at + i] = weight_of(f, &c, i, output % QUANT_OUTPUTS);
-    panel += c.bytes;
+    quant_cell c = quant_cell_at(f, strip, k - at);
+    for (int i = 0; i < c.blocks * QUANT_BLOCK; i++) out[at + i] = weight_of(f, &c, i, output);
+    strip += c.bytes;
   }
 }

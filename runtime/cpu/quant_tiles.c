@@ -1,12 +1,12 @@
 /* Products of many rows with quantized matrices in AMX tiles, sixteen rows by sixteen outputs at a time: see quant.h for what
- * is computed. The codes of a cell are unpacked once for all rows. Scales that are whole numbers are multiplied in then, and the
- * products, which fill more than a byte, are two digits as the rows' numbers are: so sums go on through the whole cell before
- * they leave their tiles, and that costs more than to multiply. Scales in f16 end a sum at every group. */
+ * is computed. The codes of a cell are unpacked once for all rows, for each group (code - zero) << shift above code - zero,
+ * beside a row's high and low digits, so that one product of tiles adds up both. Codes of eight bits leave no room to be
+ * shifted: theirs are two products, joined. */
 #include "quant_tiles.h"
 
 #include <stdbool.h>
 
-enum { TILE = 16, DEPTH = 64 /* numbers of a row in a tile, with whole scales */ };
+enum { TILE = 16 };
 
 typedef struct {
   uint8_t palette, start, reserved[14];
@@ -14,22 +14,20 @@ typedef struct {
   uint8_t rows[16];
 } tile_shapes;
 
-/* Tiles 0 to 3 are sums, 4 and 5 rows of x, 6 and 7 weights of `depth` numbers. */
-static void shape_tiles(int rows, int depth) {
+/* Tiles 0 to 3 are sums, 4 and 5 rows of x, 6 and 7 weights. */
+static void shape_tiles(int rows, int row_bytes) {
   tile_shapes c = {.palette = 1};
   for (int i = 0; i < 8; i++) {
-    c.rows[i] = (uint8_t)(i < 6 ? rows : depth / 4);
-    c.columns[i] = (uint16_t)(i == 4 || i == 5 ? depth : QUANT_LINE);
+    c.rows[i] = (uint8_t)(i < 6 ? rows : row_bytes / 4);
+    c.columns[i] = (uint16_t)(i == 4 || i == 5 ? row_bytes : QUANT_LINE);
   }
   _tile_loadconfig(&c);
 }
 
-/* ---- weights --------------------------------------------------------------------------------------------------------- */
+/* Shifted codes would be no bytes: the two digits' products are joined. */
+VI bool is_joined(const quant_format *f) { return f->zero << f->shift > 128; }
 
-/* A cell's weights, four numbers of each output to a line. */
-typedef struct {
-  uint8_t low[QUANT_CELL * QUANT_OUTPUTS], high[QUANT_CELL * QUANT_OUTPUTS];
-} unpacked;
+/* ---- weights --------------------------------------------------------------------------------------------------------- */
 
 VI __m512i code_at(const quant_format *f, const uint8_t *block, const int four) {
   if (f->bits == 8) return _mm512_loadu_si512(block + QUANT_LINE * four);
@@ -41,197 +39,159 @@ VI __m512i code_at(const quant_format *f, const uint8_t *block, const int four) 
   return _mm512_mask_add_epi8(code, set, code, _mm512_set1_epi8(16));
 }
 
-/* The scales of a group as pairs of sixteen bits. */
-VI __m512i pairs(__m512i scale) {
-  return _mm512_or_si512(_mm512_slli_epi32(scale, 16), _mm512_and_si512(scale, _mm512_set1_epi32(0xffff)));
-}
-
-/* code * scale = (high << 3) + low, both by halves of the scale: neither product carries from one byte to the next. */
-VI void scale_unsigned(__m512i code, __m512i scale, uint8_t *low, uint8_t *high) {
-  _mm512_storeu_si512(low, _mm512_mullo_epi16(code, _mm512_and_si512(scale, _mm512_set1_epi16(7))));
-  _mm512_storeu_si512(high, _mm512_mullo_epi16(code, _mm512_srli_epi16(scale, 3)));
-}
-
-/* code * scale = (high << 7) + low, both signed */
-VI void scale_signed(__m512i code, __m512i scale, uint8_t *low, uint8_t *high) {
-  const __m512i seven = _mm512_set1_epi16(127), byte = _mm512_set1_epi16(255);
-  __m512i even = _mm512_mullo_epi16(_mm512_srai_epi16(_mm512_slli_epi16(code, 8), 8), scale);
-  __m512i odd = _mm512_mullo_epi16(_mm512_srai_epi16(code, 8), scale);
-  _mm512_storeu_si512(
-      low, _mm512_or_si512(_mm512_and_si512(even, seven), _mm512_slli_epi16(_mm512_and_si512(odd, seven), 8)));
-  _mm512_storeu_si512(high, _mm512_or_si512(_mm512_and_si512(_mm512_srai_epi16(even, 7), byte),
-                                            _mm512_slli_epi16(_mm512_srai_epi16(odd, 7), 8)));
-}
-
-VI int high_shift(const quant_format *f) { return f->zero ? 7 : 3; }
-
-VI void unpack_block(const quant_format *f, const quant_cell *c, int b, unpacked *to) {
-  const uint8_t *block = c->codes + (size_t)b * quant_block_bytes(f);
-  const __m512i zero = _mm512_set1_epi8((char)f->zero);
+VI void unpack_block(const quant_format *f, const uint8_t *block, uint8_t *to) {
+  const int fours = f->group / 4;
+  const __m512i zero = _mm512_set1_epi8((char)f->zero), shifted_zero = _mm512_set1_epi8((char)(f->zero << f->shift));
 #pragma GCC unroll 8
   for (int t = 0; t < 8; t++) {
-    size_t at = (size_t)QUANT_LINE * (size_t)(8 * b + t);
-    __m512i code = _mm512_sub_epi8(code_at(f, block, t), zero);
-    if (!quant_is_whole(f)) {
-      _mm512_storeu_si512(to->low + at, code);
-      continue;
-    }
-    int g = (b * QUANT_BLOCK + 4 * t) / f->group;
-    __m512i scale = pairs(i_load_i8((const int8_t *)c->scales + QUANT_OUTPUTS * g));
-    if (f->zero)
-      scale_signed(code, scale, to->low + at, to->high + at);
-    else
-      scale_unsigned(code, scale, to->low + at, to->high + at);
+    uint8_t *at = to + QUANT_LINE * (t / fours * 2 * fours + t % fours);
+    __m512i code = code_at(f, block, t), shifted = _mm512_slli_epi16(code, (unsigned)f->shift);
+    _mm512_store_si512(at, _mm512_sub_epi8(shifted, shifted_zero));
+    _mm512_store_si512(at + QUANT_LINE * fours, _mm512_sub_epi8(code, zero));
   }
 }
 
 /* ---- products -------------------------------------------------------------------------------------------------------- */
 
-/* A cell, its unpacked weights, and a tile of rows, which lie `step` bytes apart; those before `skip` are another tile's. */
+/* A cell, its unpacked weights, and a tile of rows, which lie `step` bytes apart. */
 typedef struct {
   quant_cell cell;
-  const unpacked *weights;
-  const quant_x *x;
+  const uint8_t *weights;
+  quant_row row; /* the first one, at this cell */
   size_t step;
-  int n, skip;
-  unsigned wide; /* of any row */
-  float *sums;
-  size_t ld;
+  int n;
 } tile;
 
-VI const quant_x *row_of(const tile *w, int r) { return (const quant_x *)((const char *)w->x + (size_t)r * w->step); }
-
-/* sum += rows * weights; numbers of tiles are literal. Weights that are below zero are signed. */
-#define MULTIPLY(sum, rows, weights)                                                                                   \
-  do {                                                                                                                 \
-    if (f->zero)                                                                                                       \
-      _tile_dpbssd(sum, rows, weights);                                                                                \
-    else                                                                                                               \
-      _tile_dpbsud(sum, rows, weights);                                                                                \
-  } while (0)
-
-/* The cell's sums of both digits of weights with the low one of x in tiles 0 and 1, with the high one in 2 and 3. */
-VI void whole_cell(const quant_format *f, const tile *w) {
-  int32_t part[4][TILE * TILE] __attribute__((aligned(64)));
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  for (int at = 0; at < QUANT_CELL; at += DEPTH) {
-    _tile_loadd(4, w->x->low + at, w->step);
-    _tile_loadd(6, w->weights->low + QUANT_OUTPUTS * at, QUANT_LINE);
-    _tile_loadd(7, w->weights->high + QUANT_OUTPUTS * at, QUANT_LINE);
-    MULTIPLY(0, 4, 6);
-    MULTIPLY(1, 4, 7);
-    if (!(w->wide >> at / QUANT_BLOCK & 3)) continue;
-    _tile_loadd(5, w->x->high + at, w->step);
-    MULTIPLY(2, 5, 6);
-    MULTIPLY(3, 5, 7);
-  }
-  _tile_stored(0, part[0], QUANT_LINE);
-  _tile_stored(1, part[1], QUANT_LINE);
-  if (w->wide) {
-    _tile_stored(2, part[2], QUANT_LINE);
-    _tile_stored(3, part[3], QUANT_LINE);
-  }
-#pragma GCC unroll 4
-  for (int r = w->skip; r < w->n; r++) {
-    const int at = TILE * r, shift = high_shift(f);
-    i16 sum = i_add(i_left(_mm512_load_si512(part[1] + at), shift), _mm512_load_si512(part[0] + at));
-    if (w->wide) {
-      i16 high = i_add(i_left(_mm512_load_si512(part[3] + at), shift), _mm512_load_si512(part[2] + at));
-      sum = i_add(sum, i_left(high, 8));
-    }
-    const quant_x *x = row_of(w, r);
-    float *acc = w->sums + (size_t)r * w->ld;
-    v_store(acc, quant_add_cell(f, &w->cell, v_load(acc), i_to_float(sum), x->scale, x->extra));
-  }
+VI const char *behind(const void *p, const tile *t, int r) {
+  return (const char *)p + (size_t)(r < t->n ? r : 0) * t->step;
 }
 
-/* A group's sums in tile `low` are stored and finished; then so are those of the high digits. */
-VI void finish_group(const quant_format *f, const tile *w, int g, const int32_t *low, const int32_t *high,
+/* sums: [16][16] of group g */
+VI void finish_group(const quant_format *f, const tile *w, int g, const int32_t *sums, const int32_t *low,
                      v16 t[TILE]) {
-  const bool wide = w->wide >> g & 1;
-  v16 scale = v_load_f16((const uint16_t *)w->cell.scales + QUANT_OUTPUTS * g);
+  v16 scale = quant_is_whole(f) ? v_load_i8((const int8_t *)w->cell.scales + QUANT_OUTPUTS * g)
+                                : v_load_f16((const uint16_t *)w->cell.scales + QUANT_OUTPUTS * g);
   v16 minimum = f->scales == QUANT_F16_MIN ? v_load_f16((const uint16_t *)w->cell.minima + QUANT_OUTPUTS * g) : scale;
 #pragma GCC unroll 16
   for (int r = 0; r < TILE; r++) {
-    i16 sum = _mm512_load_si512(low + TILE * r);
-    if (wide) sum = i_add(sum, i_left(_mm512_load_si512(high + TILE * r), 8));
-    t[r] = v_fma(i_to_float(sum), scale, t[r]);
-    if (f->scales == QUANT_F16_MIN) {
-      int32_t bits = row_of(w, r < w->n ? r : 0)->extra[g];
-      t[r] = v_fma(_mm512_castsi512_ps(i_set1(bits)), minimum, t[r]);
+    __m512i sum = _mm512_load_si512(sums + 16 * r);
+    const int32_t *extra = (const int32_t *)behind(w->row.extra + g, w, r);
+    if (is_joined(f)) {
+      sum = _mm512_add_epi32(_mm512_slli_epi32(sum, (unsigned)f->shift), _mm512_load_si512(low + 16 * r));
+      sum = _mm512_add_epi32(sum, _mm512_set1_epi32(*extra));
     }
+    t[r] = v_fma(i_to_float(sum), scale, t[r]);
+    if (f->scales == QUANT_F16_MIN) t[r] = v_fma(_mm512_castsi512_ps(_mm512_set1_epi32(*extra)), minimum, t[r]);
   }
 }
 
-/* A group begins in one pair of tiles while the one before it leaves the other. */
-#define GROUP(g, low_sum, high_sum)                                                                                    \
+/* Numbers of tiles are literal. Groups begin, are stored and are finished in turn, so that none waits for the one before. */
+#define MULTIPLY(product, sums, rows, weights, digits, at)                                                             \
   do {                                                                                                                 \
-    if ((g) >= w->cell.groups) break;                                                                                  \
-    _tile_loadd(4, w->x->low + QUANT_BLOCK * (g), w->step);                                                            \
-    _tile_loadd(6, w->weights->low + QUANT_OUTPUTS * QUANT_BLOCK * (g), QUANT_LINE);                                   \
-    _tile_zero(low_sum);                                                                                               \
-    MULTIPLY(low_sum, 4, 6);                                                                                           \
-    if (w->wide >> (g)&1) {                                                                                            \
-      _tile_loadd(5, w->x->high + QUANT_BLOCK * (g), w->step);                                                         \
-      _tile_zero(high_sum);                                                                                            \
-      MULTIPLY(high_sum, 5, 6);                                                                                        \
-      _tile_stored(high_sum, part[high_sum], QUANT_LINE);                                                              \
-    }                                                                                                                  \
-    _tile_stored(low_sum, part[low_sum], QUANT_LINE);                                                                  \
+    _tile_loadd(rows, digits, w->step);                                                                                \
+    _tile_loadd(weights, at, QUANT_LINE);                                                                              \
+    _tile_zero(sums);                                                                                                  \
+    product(sums, rows, weights);                                                                                      \
+  } while (0)
+#define START(g, sums, rows, weights_tile)                                                                             \
+  if ((g) < groups) {                                                                                                  \
+    if (f->zero)                                                                                                       \
+      MULTIPLY(_tile_dpbssd, sums, rows, weights_tile, digits + 2 * f->group * (g), w->weights + 32 * f->group * (g)); \
+    else                                                                                                               \
+      MULTIPLY(_tile_dpbsud, sums, rows, weights_tile, digits + 2 * f->group * (g), w->weights + 32 * f->group * (g)); \
+  }
+#define STORE(g, sums)                                                                                                 \
+  if ((g) >= 0 && (g) < groups) _tile_stored(sums, part[sums], 64);
+#define FINISH(g, sums)                                                                                                \
+  if ((g) >= 0 && (g) < groups) finish_group(f, w, g, part[sums], NULL, t);
+
+#define TURN(g, sums, rows, weights_tile, stored, finished)                                                            \
+  do {                                                                                                                 \
+    START(g, sums, rows, weights_tile)                                                                                 \
+    STORE((g)-1, stored)                                                                                               \
+    FINISH((g)-3, finished)                                                                                            \
   } while (0)
 
-VI void f16_cell(const quant_format *f, const tile *w) {
-  int32_t part[4][TILE * TILE] __attribute__((aligned(64)));
+VI void shifted_groups(const quant_format *f, const tile *w, v16 t[TILE]) {
+  int32_t part[4][TILE * 16] __attribute__((aligned(64)));
+  const int8_t *digits = w->row.digits;
+  const int groups = w->cell.groups;
+  for (int g = 0; g < groups + 3; g += 4) {
+    TURN(g, 0, 4, 6, 3, 1);
+    TURN(g + 1, 1, 5, 7, 0, 2);
+    TURN(g + 2, 2, 4, 6, 1, 3);
+    TURN(g + 3, 3, 5, 7, 2, 0);
+  }
+}
+
+/* The same with two tiles of sums each, the high digits' and the low ones'. */
+#define TURN_BOTH(g, high, low, stored_high, stored_low)                                                               \
+  do {                                                                                                                 \
+    if ((g) < groups) {                                                                                                \
+      const int8_t *at = w->row.digits + 2 * f->group * (g);                                                           \
+      MULTIPLY(_tile_dpbsud, high, 4, 6, at, w->cell.codes + 16 * f->group * (g));                                     \
+      MULTIPLY(_tile_dpbsud, low, 5, 7, at + f->group, w->cell.codes + 16 * f->group * (g));                           \
+    }                                                                                                                  \
+    if ((g) >= 2 && (g)-2 < groups) finish_group(f, w, (g)-2, part[high], part[low], t);                               \
+    if ((g) >= 1 && (g)-1 < groups) {                                                                                  \
+      _tile_stored(stored_high, part[stored_high], 64);                                                                \
+      _tile_stored(stored_low, part[stored_low], 64);                                                                  \
+    }                                                                                                                  \
+  } while (0)
+
+VI void joined_groups(const quant_format *f, const tile *w, v16 t[TILE]) {
+  int32_t part[4][TILE * 16] __attribute__((aligned(64)));
+  const int groups = w->cell.groups;
+  for (int g = 0; g < groups + 2; g += 2) {
+    TURN_BOTH(g, 0, 1, 2, 3);
+    TURN_BOTH(g + 1, 2, 3, 0, 1);
+  }
+}
+
+/* sums[r * ld + ..] += one cell for a tile of rows. */
+VI void add_cell(const quant_format *f, const tile *w, float *sums, size_t ld) {
   v16 t[TILE];
 #pragma GCC unroll 16
   for (int r = 0; r < TILE; r++) t[r] = v_set1(0.0f);
-  GROUP(0, 0, 1);
-  for (int g = 0; g < w->cell.groups; g += 2) {
-    GROUP(g + 1, 2, 3);
-    finish_group(f, w, g, part[0], part[1], t);
-    GROUP(g + 2, 0, 1);
-    if (g + 1 < w->cell.groups) finish_group(f, w, g + 1, part[2], part[3], t);
-  }
+  if (is_joined(f))
+    joined_groups(f, w, t);
+  else
+    shifted_groups(f, w, t);
 #pragma GCC unroll 16
   for (int r = 0; r < TILE; r++) {
-    if (r < w->skip || r >= w->n) continue;
-    const quant_x *x = row_of(w, r);
-    float *acc = w->sums + (size_t)r * w->ld;
-    v_store(acc, quant_add_cell(f, &w->cell, v_load(acc), t[r], x->scale, x->extra));
+    if (r >= w->n) break;
+    float scale = *(const float *)behind(w->row.scale, w, r);
+    const int32_t *extra = (const int32_t *)behind(w->row.extra, w, r);
+    v_store(sums + (size_t)r * ld, quant_add_cell(f, &w->cell, v_load(sums + (size_t)r * ld), t[r], scale, extra));
   }
 }
 
 VI void multiply(const quant_format *f, const cpu_matrix *m, int first, int count, const char *x, size_t step, int n,
                  float *sums, size_t ld) {
-  const int tiles = (n + TILE - 1) / TILE, height = (n + tiles - 1) / tiles;
-  const size_t panel_bytes = quant_panel_bytes(f, m->k);
-  const uint8_t *panels = (const uint8_t *)m->data + (size_t)first * panel_bytes;
-  unpacked weights __attribute__((aligned(64)));
-  shape_tiles(height, quant_is_whole(f) ? DEPTH : QUANT_BLOCK);
+  const int tiles = (n + TILE - 1) / TILE, height = (n + tiles - 1) / tiles, k = m->k;
+  const size_t strip_bytes = quant_strip_bytes(f, k);
+  const uint8_t *strips = (const uint8_t *)m->data + (size_t)first * 2 * strip_bytes;
+  uint8_t weights[QUANT_CELL * QUANT_OUTPUTS * 2] __attribute__((aligned(64)));
+  quant_row row = quant_row_at(f, x, k);
+  shape_tiles(height, is_joined(f) ? f->group : 2 * f->group);
   for (int r = 0; r < n; r++) memset(sums + (size_t)r * ld, 0, (size_t)count * CPU_PANEL * sizeof *sums);
-  for (int at = 0; at < m->k; at += QUANT_CELL) { /* all strips of a cell, while its digits are in the L1 cache */
-    tile w = {.weights = &weights, .step = step, .n = height, .ld = ld};
+  for (int at = 0; at < k; at += QUANT_CELL) { /* all strips of a cell, while its digits are in the L1 cache */
+    quant_cell c = {.bytes = 0};
     for (int s = 0; s < 2 * count; s++) {
-      w.cell = quant_cell_at(f, panels + (size_t)(s / 2) * panel_bytes, m->k - at, s % 2);
-      for (size_t i = 0; i < w.cell.bytes; i += QUANT_LINE) __builtin_prefetch(w.cell.codes + w.cell.bytes + i, 0, 3);
-      for (int b = 0; b < w.cell.blocks; b++) unpack_block(f, &w.cell, b, &weights);
+      c = quant_cell_at(f, strips + (size_t)s * strip_bytes, k - at);
+      for (size_t i = 0; i < c.bytes; i += QUANT_LINE) __builtin_prefetch(c.codes + c.bytes + i, 0, 3);
+      for (int b = 0; b < c.blocks && !is_joined(f); b++)
+        unpack_block(f, c.codes + (size_t)b * quant_block_bytes(f), weights + 2 * QUANT_OUTPUTS * QUANT_BLOCK * b);
       for (int from = 0; from < n; from += height) {
-        int begin = from + height < n ? from : n - height; /* the last tile reaches back */
-        w.skip = from - begin;
-        w.x = (const quant_x *)(x + (size_t)begin * step) + at / QUANT_CELL;
-        w.sums = sums + (size_t)begin * ld + QUANT_OUTPUTS * s;
-        w.wide = 0;
-        for (int r = w.skip; r < height; r++) w.wide |= row_of(&w, r)->wide;
-        if (quant_is_whole(f))
-          whole_cell(f, &w);
-        else
-          f16_cell(f, &w);
+        tile w = {.cell = c, .weights = weights, .row = row, .step = step, .n = n - from < height ? n - from : height};
+        size_t skip = (size_t)from * step;
+        w.row.scale = (float *)((char *)row.scale + skip), w.row.extra = (int32_t *)((char *)row.extra + skip);
+        w.row.digits += skip;
+        add_cell(f, &w, sums + (size_t)from * ld + QUANT_OUTPUTS * s, ld);
       }
     }
-    panels += w.cell.bytes;
+    strips += c.bytes;
+    row.scale++, row.extra += c.groups, row.digits += 2 * QUANT_BLOCK * c.blocks;
   }
   _tile_release();
 }

@@ -6,7 +6,7 @@
 #include "quant.h"
 #include "simd.h"
 
-/* The end of a cell for one row: acc, and what its groups came to. */
+/* The end of a cell for one row: acc and its groups' t, scales and minima put together. */
 VI v16 quant_add_cell(const quant_format *f, const quant_cell *c, v16 acc, v16 t, float scale, const int32_t *extra) {
   v16 sx = v_set1(scale);
   if (!quant_is_whole(f)) return v_fma(t, sx, acc);
@@ -17,7 +17,7 @@ VI v16 quant_add_cell(const quant_format *f, const quant_cell *c, v16 acc, v16 t
   return v_fma(i_to_float(sum), v_mul(v_load_f16((const uint16_t *)c->dmin), v_set1(-scale)), acc);
 }
 
-enum { TILES_FROM = 8 }; /* rows above which AMX tiles are faster */
+enum { TILES_FROM = 4 }; /* rows above which AMX tiles are faster */
 
 #define QUANT_DECLARE_TILES(name, ...)                                                                                 \
   void V(quant_tiles_##name)(const cpu_matrix *m, int first, int count, const char *x, size_t step, int n,             \

@@ -115,21 +115,10 @@ VI i16 i_load_pairs(const uint8_t *p) {
   return simd_ipair(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)p)),
                     _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(p + 16))));
 }
-VI i16 i_load_i8(const int8_t *p) {
+VI v16 v_load_i8(const int8_t *p) {
   __m128i b = _mm_loadu_si128((const __m128i *)p);
-  return simd_ipair(_mm256_cvtepi8_epi32(b), _mm256_cvtepi8_epi32(_mm_srli_si128(b, 8)));
-}
-VI void i_store_i8(int8_t *p, i16 a) {
-  const __m256i low = _mm256_set1_epi32(255), order = _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5);
-  __m256i words = _mm256_packus_epi32(_mm256_and_si256(a.lo, low), _mm256_and_si256(a.hi, low));
-  __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(words, words), order);
-  _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(bytes));
-}
-VI int32_t i_sum(i16 a) {
-  int32_t lane[8], sum = 0;
-  _mm256_storeu_si256((__m256i *)lane, _mm256_add_epi32(a.lo, a.hi));
-  for (int i = 0; i < 8; i++) sum += lane[i];
-  return sum;
+  SIMD_BOTH(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b)),
+            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(b, 8))));
 }
 VI i16 i_and(i16 a, int32_t mask) {
   __m256i m = _mm256_set1_epi32(mask);
@@ -154,7 +143,5 @@ VI i16 i_dot4(i16 a, i16 w, int32_t x) {
   __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(four, 8), 8), odd = _mm256_srai_epi16(four, 8);
   return simd_ipair(simd_dot4(a.lo, w.lo, even, odd), simd_dot4(a.hi, w.hi, even, odd));
 }
-VI i16 i_mul(i16 a, i16 b) { return simd_ipair(_mm256_mullo_epi32(a.lo, b.lo), _mm256_mullo_epi32(a.hi, b.hi)); }
-VI i16 i_nearest(v16 a) { return simd_ipair(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)); }
 VI v16 i_to_float(i16 a) { SIMD_BOTH(_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)); }
 #undef SIMD_BOTH

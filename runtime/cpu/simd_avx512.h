@@ -69,9 +69,9 @@ typedef __m512i i16;
 VI i16 i_set1(int32_t x) { return _mm512_set1_epi32(x); }
 VI i16 i_load(const uint8_t *p) { return _mm512_loadu_si512(p); }
 VI i16 i_load_pairs(const uint8_t *p) { return _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)p)); }
-VI i16 i_load_i8(const int8_t *p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)); }
-VI void i_store_i8(int8_t *p, i16 a) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(a)); }
-VI int32_t i_sum(i16 a) { return _mm512_reduce_add_epi32(a); }
+VI v16 v_load_i8(const int8_t *p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
 VI i16 i_and(i16 a, int32_t mask) { return _mm512_and_si512(a, _mm512_set1_epi32(mask)); }
 VI i16 i_or(i16 a, i16 b) { return _mm512_or_si512(a, b); }
 VI i16 i_left(i16 a, int n) { return _mm512_slli_epi32(a, (unsigned)n); }
@@ -94,6 +94,4 @@ VI i16 i_dot4(i16 a, i16 w, int32_t x) {
   return _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_srli_epi16(w, 8), odd));
 #endif
 }
-VI i16 i_mul(i16 a, i16 b) { return _mm512_mullo_epi32(a, b); }
-VI i16 i_nearest(v16 a) { return _mm512_cvtps_epi32(a); }
 VI v16 i_to_float(i16 a) { return _mm512_cvtepi32_ps(a); }

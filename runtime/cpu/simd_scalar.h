@@ -145,6 +145,7 @@ VI i16 i_load_pairs(const uint8_t *p) {
   for (int i = 0; i < 16; i++) r.i[i] = p[2 * i] | p[2 * i + 1] << 16;
   return r;
 }
+VI v16 v_load_i8(const int8_t *p) { SIMD_EACH((float)p[i]); }
 VI i16 i_and(i16 a, int32_t mask) {
   for (int i = 0; i < 16; i++) a.i[i] &= mask;
   return a;
@@ -182,29 +183,5 @@ VI i16 i_dot4(i16 a, i16 w, int32_t x) {
     for (int j = 0; j < 4; j++) a.i[i] += (int32_t)u[4 * i + j] * s[j];
   return a;
 }
-VI i16 i_mul(i16 a, i16 b) {
-  for (int i = 0; i < 16; i++) a.i[i] *= b.i[i];
-  return a;
-}
-VI i16 i_load_i8(const int8_t *p) {
-  i16 r;
-  for (int i = 0; i < 16; i++) r.i[i] = p[i];
-  return r;
-}
-/* The low bytes. */
-VI void i_store_i8(int8_t *p, i16 a) {
-  for (int i = 0; i < 16; i++) p[i] = (int8_t)a.i[i];
-}
-VI int32_t i_sum(i16 a) {
-  int32_t sum = 0;
-  for (int i = 0; i < 16; i++) sum += a.i[i];
-  return sum;
-}
 VI v16 i_to_float(i16 a) { SIMD_EACH((float)a.i[i]); }
-/* To the nearest, ties to even; |a| < 2^22. Added to a small number, 1.5 * 2^23 leaves no room for a fraction. */
-VI i16 i_nearest(v16 a) {
-  i16 r;
-  for (int i = 0; i < 16; i++) r.i[i] = (int32_t)((a.f[i] + 12582912.0f) - 12582912.0f);
-  return r;
-}
 #undef SIMD_EACH
