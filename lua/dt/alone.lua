@@ -10,8 +10,9 @@ local shell = require "dt.shell"
 local alone = {}
 
 -- What the command line calls the options of dt.load.
-local LOAD = { target = "--target", draft = "--draft", draft_dtype = "--draft-dtype", cache_dtype = "--cache-dtype",
-               backend = "--backend", threads = "--threads", ctx = "--ctx" }
+local LOAD = { target = "--target", draft = "--draft", weights = "--weights", draft_weights = "--draft-weights",
+               draft_vocab = "--draft-vocab", cache_dtype = "--cache-dtype", backend = "--backend",
+               threads = "--threads", ctx = "--ctx" }
 
 local function command(exe, arm, load, generate, tokens, prompt_file, result_file)
   local words = { exe, arm.policy, "-q", "-n", tostring(tokens), "--prompt", prompt_file, "--json", result_file }

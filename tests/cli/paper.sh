@@ -27,8 +27,8 @@ it_passes_on_what_the_weights_are_held_in() {
   local wide
   wide=$(weights)
   rm memory-quick.jsonl
-  succeeds run paper memory --quick --draft-dtype int8
-  [ "$(weights)" -lt "$wide" ] || fail 'as large as without --draft-dtype int8'
+  succeeds run paper memory --quick --draft-weights q8
+  [ "$(weights)" -lt "$wide" ] || fail 'as large as without --draft-weights q8'
 }
 # goes_on NAME: an experiment of which four lines were written is finished with the same command
 goes_on() {

@@ -24,7 +24,7 @@ local SMALL = {
   { label = "fixed_tree", policy = "fixed_tree", params = { D = 2, B = 2, N_max = 8 } },
   { label = "dynatree", policy = "dynatree", params = { N_max = 8 } },
   { label = "rate", policy = "rate" },
-  { label = "token_recycling", policy = "token_recycling", params = { total = 8 } },
+  { label = "token_recycling", policy = "token_recycling", params = { total = 8 }, seldom = true },
   { label = "random trees", policy = HOSTILE .. "random_trees.lua", params = { nodes = 8 } },
   { label = "rollbacks", policy = HOSTILE .. "rollbacks.lua" },
 }
