@@ -164,7 +164,7 @@ static void set_model(lua_State *L, const char *key, const dt_model_info *model)
 int driver_pair_describe(lua_State *L) {
   dt_pair_info info;
   dt_pair_describe(driver_pair(L, 1)->pair, &info);
-  lua_createtable(L, 0, 7);
+  lua_createtable(L, 0, 9);
   set_model(L, "target", &info.target);
   set_model(L, "draft", &info.draft);
   lua_pushstring(L, info.target_dtype);

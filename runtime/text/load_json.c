@@ -1,4 +1,4 @@
-/* tok_open: reads and checks a tokenizer.json. Whatever would change the ids and is not implemented is refused by name; a
+/* tok_open: reads and checks a tokenizer.json. Whatever would change the ids and is not supported is refused by name; a
  * tokenizer that opens encodes as Hugging Face does. */
 #include "text/load_json.h"
 
