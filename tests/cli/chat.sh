@@ -96,8 +96,12 @@ it_converses_at_a_terminal() {
   cat >slow.lua <<'LUA'
 local policy = require "dt.policy"
 local Slow = policy.define { name = "slow", uses = { draft = false } }
-function Slow:init() print "slowly" end
-function Slow:draft() for _ = 1, 1000000 do end end
+function Slow:init() self.calls = 0 end
+function Slow:draft() -- says so when the answer has begun: one that is cut before its first token leaves nothing
+  self.calls = self.calls + 1
+  if self.calls == 2 then print "slowly" end
+  for _ = 1, 4000000 do end
+end
 return Slow
 LUA
   trap 'tmux -S socket kill-server 2>/dev/null' EXIT

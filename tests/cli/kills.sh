@@ -16,7 +16,8 @@ survives() {
   succeeds "$@" --out whole.jsonl
   length=$(($(milliseconds) - start))
   untimed whole.jsonl >expected || fail "$name: a file that cannot be read"
-  for ((kill = 0; kill < n; kill++)); do
+  # More kills where all of so many came before the first run or after the last, which a first start that was slow makes likely.
+  for ((kill = 0; kill < n || (early == 0 && kill < 20 * n); kill++)); do
     rm -f killed.jsonl
     "$dtrun" "$@" --out killed.jsonl >/dev/null 2>&1 &
     pid=$!
@@ -28,7 +29,7 @@ survives() {
     untimed killed.jsonl >found || fail "$name: a file that cannot be read after kill $kill"
     same_text expected found
   done
-  [ $early -gt 0 ] || [ "$n" -lt 3 ] || fail "$name: no kill came in time"
+  [ $early -gt 0 ] || [ "$n" -eq 0 ] || fail "$name: no kill came in time"
   printf '{"schema": "dtrun.run/1", "arm": "fixed_tr' >>killed.jsonl # as if the last had come amid a line
   succeeds "$@" --out killed.jsonl
   untimed killed.jsonl >found
