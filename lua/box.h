@@ -42,7 +42,8 @@ typedef struct {
   box_state state;          /* once not alive it stays so, whatever the policy catches */
   long instructions;        /* of this call */
   int allowance;            /* of this call: how many times what a call may take */
-  double start, cpu_start;  /* of this call, ms: the first without the time inside the engine */
+  double start;             /* of this call, ms, without the time inside the engine */
+  double cpu_start;         /* processor time, ms, at the watch's first look at it; negative: it has not looked yet */
   double limit_ms;          /* of this call */
   double look_at;           /* ms: before that the call cannot have had its time */
   double left_ms;           /* of all calls together, from this one on */
