@@ -75,16 +75,45 @@ bool dtl_installed(const char *folder, char ***names, int *n, dtl_error *err) {
   return true;
 }
 
+static bool is_in(char **names, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (!strcmp(names[i], name)) return true;
+  return false;
+}
+
+/* names[n] joined: "a, b or c" with `last` before the last one. */
+static void join(char *out, size_t size, const char *const *names, int n, const char *last) {
+  size_t used = 0;
+  *out = 0;
+  for (int i = 0; i < n && used < size; i++)
+    used += (size_t)snprintf(out + used, size - used, "%s%s", i == 0 ? "" : i == n - 1 ? last : ", ", names[i]);
+}
+
+#define MOST_NEAR 3
+
 static void fail_unknown(const char *what, const char *folder, const char *name, dtl_error *err) {
-  char list[300] = "", **names;
-  int n;
+  bool policy = !strcmp(folder, "policies");
+  char list[300], **names, **others;
+  int n, n_others;
   if (!dtl_installed(folder, &names, &n, err)) return;
-  for (int i = 0; i < n; i++) {
-    size_t used = strlen(list);
-    snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+  if (!dtl_installed(policy ? "scripts" : "policies", &others, &n_others, err)) {
+    free_names(names, n);
+    return;
   }
+  const char *near[DTL_NEAR];
+  int n_near = dtl_near(name, strlen(name), (const char *const *)names, n, near, MOST_NEAR);
+  join(list, sizeof list, n_near ? near : (const char *const *)names, n_near ? n_near : n, n_near ? " or " : ", ");
+  if (is_in(others, n_others, name))
+    dtl_fail(err, DTL_INPUT, "no %s '%.100s', but a %s: dtrun %s%.100s", what, name, policy ? "driver" : "policy",
+             policy ? "run " : "", name);
+  else if (policy && strpbrk(name, " \n"))
+    dtl_fail(err, DTL_INPUT, "no policy '%.100s': a text is given by -p", name);
+  else if (n_near)
+    dtl_fail(err, DTL_INPUT, "no %s '%.100s': did you mean %s? dtrun --list names all", what, name, list);
+  else
+    dtl_fail(err, DTL_INPUT, "no %s '%.100s'; installed: %s", what, name, n > 0 ? list : "none");
   free_names(names, n);
-  dtl_fail(err, DTL_INPUT, "no %s '%.100s'; installed: %s", what, name, n > 0 ? list : "none");
+  free_names(others, n_others);
 }
 
 /* *path: malloc'd; NULL: there is none. False: out of memory. */

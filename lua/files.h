@@ -5,8 +5,8 @@
 #include "fail.h"
 
 /* The path of the program `name`: a path itself (it has a '/' or ends in .lua), or installed as folder/NAME.lua. `what` is
- * "policy" or "driver". malloc'd; NULL with DTL_INPUT, which lists what is installed, or DTL_DEVICE: out of
- * memory. */
+ * "policy" or "driver". malloc'd; NULL with DTL_INPUT, which names what was meant or lists what is installed, or
+ * DTL_DEVICE: out of memory. */
 char *dtl_locate(const char *what, const char *folder, const char *name, dtl_error *err);
 
 /* All bytes of a file of at most `most` bytes: malloc'd, NUL-terminated; NULL with DTL_INPUT, or DTL_DEVICE. */

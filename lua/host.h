@@ -93,6 +93,12 @@ const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy);
  * malloc'd array. False: out of memory. */
 bool dtl_installed(const char *folder, char ***names, int *n, dtl_error *err);
 
+#define DTL_NEAR 8
+
+/* The names that the n characters typed were probably meant to be, the likeliest first: near[], at most `most` and DTL_NEAR of
+ * them. Returns how many. */
+int dtl_near(const char *typed, size_t n, const char *const *names, int n_names, const char **near, int most);
+
 typedef enum { DTL_NO_DRAFT, DTL_NEEDS_DRAFT, DTL_ANY_DRAFT } dtl_need; /* any: one that is named, or none */
 
 /* Which models to use: option before environment (DTRUN_TARGET, DTRUN_DRAFT) before the bundled pair; a target without a

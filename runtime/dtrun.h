@@ -280,8 +280,8 @@ void dt_seq_stats(const dt_session *session, int seq, dt_stats *stats);
 
 /* ---- files that come with dtrun ---------------------------------------------------------------------------------------- */
 
-/* Where a bundled file lies: "policies/ar.lua" is looked for in $DTRUN_HOME, then ../share/dtrun beside the executable,
- * then the source tree. *path is malloc'd; NULL: it is nowhere. */
+/* Where a bundled file lies: "policies/ar.lua" is looked for in $DTRUN_HOME, then where this code was installed or
+ * built: share/dtrun beside its program or library or up to three folders above, or the source tree around it. *path is malloc'd; NULL: it is nowhere. */
 dt_status dt_find(const char *relative, char **path, dt_error *err);
 
 /* The folders that dt_find searches and that exist, in order: *n malloc'd strings in a malloc'd array. */

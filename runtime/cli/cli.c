@@ -30,7 +30,7 @@ static const option options[] = {
      0,
      0,
      0,
-     "prompt from a file, bytes as they are; '-': standard input (repeatable)"},
+     "prompt from a file, bytes as they are; '-', or no prompt: standard input"},
     {{"-p", "--text"}, "TEXT", TEXT, 0, 0, 0, "prompt given here (repeatable)"},
     {{"--prompts"}, "FILE.jsonl", STRING, FIELD(prompts), 0, 0, "a prompt from each line {\"prompt\": \"...\"}"},
     {{"-np", "--parallel"}, "N", NUMBER, FIELD(parallel), 0, DTL_PLACES, "of several prompts, as many at once (8)"},
@@ -156,39 +156,15 @@ static const struct {
     {"--conversation", "a conversation is dtrun chat [POLICY]"},
 };
 
-/* Levenshtein distance of a[0..n-1] and b; "large" when either is too long to be an option. */
-static int distance(const char *a, size_t n, const char *b) {
-  enum { LONGEST = 40 };
-  int row[LONGEST + 1];
-  size_t m = strlen(b);
-  if (n > LONGEST || m > LONGEST) return INT_MAX;
-  for (size_t j = 0; j <= m; j++) row[j] = (int)j;
-  for (size_t i = 1; i <= n; i++) {
-    int diagonal = row[0];
-    row[0] = (int)i;
-    for (size_t j = 1; j <= m; j++) {
-      int best = diagonal + (a[i - 1] != b[j - 1]);
-      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      if (row[j] + 1 < best) best = row[j] + 1;
-      diagonal = row[j];
-      row[j] = best;
-    }
-  }
-  return row[m];
-}
-
 /* The long option that the n characters of `arg` were probably meant to be, or NULL. */
 static const char *suggestion(const char *arg, size_t n) {
+  const char *names[N_OPTIONS * MOST_NAMES], *near[1];
+  int count = 0;
   if (n < 4 || strncmp(arg, "--", 2) != 0) return NULL;
-  const char *best = NULL;
-  int least = (int)(n - 2) / 3 + 1;
   for (size_t k = 0; k < N_OPTIONS; k++)
-    for (int i = 0; i < MOST_NAMES && options[k].names[i]; i++) {
-      const char *name = options[k].names[i];
-      int d = strlen(name) > n && strncmp(name, arg, n) == 0 ? 0 : distance(arg, n, name);
-      if (d < least) least = d, best = name;
-    }
-  return best;
+    for (int i = 0; i < MOST_NAMES && options[k].names[i]; i++)
+      if (options[k].names[i][1] == '-') names[count++] = options[k].names[i] + 2;
+  return dtl_near(arg + 2, n - 2, names, count, near, 1) ? near[0] - 2 : NULL;
 }
 
 static dt_status fail_unknown(const char *arg, size_t n, dt_error *err) {
@@ -331,7 +307,7 @@ void cli_free(cli_options *o) {
 void cli_help(FILE *out) {
   fputs("Text from a large language model, faster and not one token different: a small model guesses a tree of\n"
         "continuations, the large one checks it in one pass. A policy, a Lua script, decides how the tree grows.\n\n"
-        "  dtrun POLICY [options]         generate under a policy: an installed name or a path (with a '/' or .lua)\n"
+        "  dtrun [POLICY] [options]       generate under a policy: an installed name or a path (with a '/' or .lua)\n"
         "  dtrun chat [POLICY] [options]  a conversation at the terminal; /help there lists its commands\n"
         "  dtrun run SCRIPT [arguments]   run a driver; everything after SCRIPT is its own\n"
         "  dtrun --list                   installed policies and drivers\n"
@@ -345,5 +321,7 @@ void cli_help(FILE *out) {
     if (o->argument) snprintf(left + n, sizeof left - (size_t)n, " %s", o->argument);
     fprintf(out, "  %-33s %s\n", left, o->help);
   }
-  fputs("\nExample: dtrun dynatree --text 'It was a dark night' -n 100 --compare ar\n", out);
+  fputs("\nA policy that is left out is rate, or ar where there is no draft model.\nExample: dtrun dynatree --text 'It "
+        "was a dark night' -n 100 --compare ar\n",
+        out);
 }

@@ -34,7 +34,7 @@ static int run(const job *j) {
   return status;
 }
 
-int generate(const cli_options *o) {
+int generate(cli_options *o) {
   job j;
   int status = job_open(o, &j);
   catch_interrupt();

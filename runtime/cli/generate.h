@@ -4,6 +4,6 @@
 
 #include "cli/cli.h"
 
-int generate(const cli_options *options); /* returns the exit status */
+int generate(cli_options *options); /* returns the exit status */
 
 #endif

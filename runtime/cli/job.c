@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PLACES 8 /* of --parallel */
 #define TOKENS 128
@@ -142,15 +143,37 @@ static int wrap_prompts(job *j) {
   return status;
 }
 
-int job_open(const cli_options *o, job *j) {
-  *j = (job){.options = o};
-  if (!o->n_files && !o->n_texts && !o->prompts)
-    return complain(EXIT_USAGE, "no prompt: give --prompt FILE, --text TEXT or --prompts FILE.jsonl");
+/* The prompt that is left out is standard input's. */
+static int complete_prompts(cli_options *o) {
   if (o->n_files && o->n_texts) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
+  if (o->n_files || o->n_texts || o->prompts) return 0;
+  if (isatty(STDIN_FILENO))
+    return complain(EXIT_USAGE, "no prompt: give --prompt FILE, --text TEXT or --prompts FILE.jsonl, or pipe a text "
+                                "in; see dtrun --help");
+  o->files[o->n_files++] = "-";
+  return 0;
+}
+
+/* The policy that is left out needs no parameters, and plain decoding needs no draft model. */
+static int complete_policy(cli_options *o) {
+  char *target, *draft;
+  dtl_error err;
+  if (o->policy) return 0;
+  if (!dtl_resolve_models(o->target, o->draft, DTL_ANY_DRAFT, &target, &draft, &err)) return complain_of(&err);
+  o->policy = draft ? "rate" : "ar";
+  if (!o->quiet) say("no policy named: %s; dtrun --list names all", draft ? "rate" : "ar, as there is no draft model");
+  free(target), free(draft);
+  return 0;
+}
+
+int job_open(cli_options *o, job *j) {
+  *j = (job){.options = o};
   dt_error engine;
   dtl_error err;
-  if (o->json && json_check_path(o->json, &engine)) return complain_of_engine(&engine);
-  int status = open_policies(j);
+  int status = complete_prompts(o);
+  if (!status && o->json && json_check_path(o->json, &engine)) status = complain_of_engine(&engine);
+  if (!status) status = complete_policy(o);
+  if (!status) status = open_policies(j);
   if (!status) status = read_prompts(j);
   bool needs_draft = uses_draft(j->policy) || uses_draft(j->other);
   if (!status) status = open_models(j, needs_draft ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT);

@@ -22,8 +22,8 @@ typedef struct {
 } job;
 
 /* Refuses all that can be refused before anything runs. Each prints what is wrong and returns an exit status, 0: nothing.
- * job_close also after a failure. */
-int job_open(const cli_options *options, job *out);
+ * job_close also after a failure. A policy and a prompt that were left out are filled in. */
+int job_open(cli_options *options, job *out);
 int job_open_chat(const cli_options *options,
                   job *out); /* without prompts, for a conversation; any draft model is loaded */
 int job_calibrate(job *j);   /* for policies that ask what passes cost */

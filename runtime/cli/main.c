@@ -37,8 +37,6 @@ int main(int argc, char **argv) {
     status = print_lists();
   } else if (talks) {
     status = chat(&o);
-  } else if (!o.policy) {
-    status = complain(EXIT_USAGE, "no policy: expected dtrun POLICY [options]; see dtrun --help and dtrun --list");
   } else {
     status = generate(&o);
   }

@@ -39,7 +39,10 @@ static dt_status read_all(const char *path, size_t most, char **out, size_t *len
     if (!status) n += got = fread(text + n, 1, capacity - 1 - n, file);
   }
   if (!status && ferror(file)) status = dt_fail(err, DT_EINPUT, "prompt %s: %s", name, strerror(errno));
-  if (!status && n == 0) status = dt_fail(err, DT_EINPUT, "prompt %s: empty, expected some text", name);
+  if (!status && n == 0)
+    status = dt_fail(err, DT_EINPUT, "prompt %s: empty%s", name,
+                     is_standard(path) ? ": give --prompt FILE, --text TEXT or --prompts FILE.jsonl"
+                                       : ", expected some text");
   if (!is_standard(path)) fclose(file);
   if (status) {
     free(text);

@@ -12,7 +12,13 @@ refuses_damaged() {
 }
 tensor=gpt_neox.layers.1.attention.dense.weight
 
-it_refuses_a_missing_prompt() { refuses 2 'no prompt.*--prompt.*--text' ar; }
+it_refuses_a_missing_prompt_at_a_terminal() {
+  script -qec "'$dtrun' ar" /dev/null </dev/null >screen && fail 'exit status 0'
+  grep -qE '^dtrun: no prompt: .*--prompt.*--text.*pipe a text in' screen || fail "not refused: $(cat screen)"
+}
+it_refuses_standard_input_that_is_empty_where_no_prompt_was_given() {
+  refuses 2 'standard input: empty: give --prompt FILE, --text TEXT' ar </dev/null
+}
 it_refuses_two_prompts() { echo hello >file; refuses 2 'not both' ar --text hello --prompt file; }
 it_refuses_an_empty_text() { refuses 2 'empty' ar --text ''; }
 it_refuses_an_empty_prompt_file() { : >file; refuses 2 'file: empty' ar --prompt file; }
@@ -161,7 +167,6 @@ it_takes_what_other_programs_call_it() {
 it_refuses_an_option_without_its_value() { refuses 2 '--tokens needs a value: --tokens N' ar --text hello --tokens; }
 it_refuses_a_value_where_none_belongs() { refuses 2 '--ignore-eos takes no value' ar --text hello --ignore-eos=1; }
 it_refuses_a_second_policy() { refuses 2 "unexpected argument 'hello'" ar hello; }
-it_refuses_a_missing_policy() { refuses 2 'no policy' --text hello; }
 it_refuses_a_missing_driver() {
   refuses 2 'expected a driver' run
   refuses 2 'nothing-of-the-kind' run nothing-of-the-kind
@@ -208,7 +213,16 @@ it_refuses_an_empty_stop_string() { refuses 2 '--stop: expected' ar --text hello
 it_refuses_an_unknown_policy() {
   refuses 2 'nosuchpolicy' nosuchpolicy --text hello
   refuses 2 'nowhere.lua' ./nowhere.lua --text hello
-  refuses 2 'nosuchpolicy' ar --text hello --compare nosuchpolicy
+  refuses 2 "no policy 'nosuchpolicy'; installed: adaptive, ar, " ar --text hello --compare nosuchpolicy
+}
+it_names_the_policies_near_an_unknown_one() {
+  refuses 2 "no policy 'dynatre': did you mean dynatree\?" dynatre --text hello
+  refuses 2 "no policy 'tree': did you mean [a-z_]*tree, [a-z_]*tree or [a-z_]*tree\?" tree --text hello
+  refuses 2 "no policy 'lookahed': did you mean lookahead\?" ar --text hello --compare lookahed
+  refuses 2 "no policy 'sweep', but a driver: dtrun run sweep" sweep --text hello
+  refuses 2 "no driver 'swep': did you mean sweep\?" run swep
+  refuses 2 "no driver 'linear', but a policy: dtrun linear" run linear
+  refuses 2 "no policy 'It was a dark night': a text is given by -p" 'It was a dark night'
 }
 it_refuses_an_unknown_parameter() { refuses 2 'Z' linear --text hello --set Z=3; }
 it_refuses_a_setting_without_a_value() {

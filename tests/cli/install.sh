@@ -27,6 +27,17 @@ it_has_the_prompts_of_the_papers() {
   succeeds run paper ablation --quick --out x.jsonl
   [ "$(wc -l <x.jsonl)" -eq 8 ] || fail 'not every run was made'
 }
+it_uses_the_policies_of_a_clone_that_was_moved_and_not_those_of_where_it_was_built() {
+  mkdir -p clone/build clone/lua/dt clone/policies
+  cp "$dtrun" clone/build/
+  ln -s "$models" clone/models
+  sed 's/name *= *"linear"/name = "mine"/' "$source_dir/policies/linear.lua" >clone/policies/mine.lua
+  mv clone moved
+  dtrun=$PWD/moved/build/dtrun
+  succeeds mine --text 'It was a dark night' -n 5 --json r.json
+  grep -qE "\"target\":[[:space:]]*\"$PWD/moved/models/mini-target\"" r.json || fail 'a target from elsewhere'
+  refuses 2 "no policy 'linear'; installed: mine$" linear --text hello
+}
 it_finds_files_in_DTRUN_HOME_first() {
   mkdir -p home/policies
   sed 's/doc *= *"[^"]*"/doc = "my own"/' "$source_dir/policies/linear.lua" >home/policies/linear.lua

@@ -137,6 +137,23 @@ it_reads_the_prompt_from_a_file_standard_input_or_the_command_line() {
   same_text expected stdout
   succeeds ar -p "$(cat "$prompt")" --tokens=20
   same_text expected stdout
+  cat "$prompt" | succeeds ar -n 20
+  same_text expected stdout
+}
+it_runs_rate_where_no_policy_is_named_or_ar_without_a_draft_and_says_so() {
+  succeeds ar --prompt "$prompt" -n 20
+  mv stdout expected
+  succeeds -n 20 -t 1 --json r.json <"$prompt"
+  same_text expected stdout
+  grep -q '^dtrun: no policy named: rate; dtrun --list names all$' stderr || fail 'not said'
+  check_result r.json policy=rate
+  succeeds -n 20 --prompt "$prompt" -m "$models/mini-target" --json r.json
+  same_text expected stdout
+  grep -q '^dtrun: no policy named: ar, as there is no draft model; dtrun --list names all$' stderr || fail 'not said'
+  check_result r.json policy=ar
+  succeeds -n 2 --prompt "$prompt" -m "$models/mini-target" -q
+  [ -s stderr ] && fail 'said, though quiet'
+  true
 }
 it_takes_a_policy_by_name_or_path_and_options_before_it() {
   succeeds linear --text hello -n 20

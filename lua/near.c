@@ -1,0 +1,50 @@
+/* What a mistyped name was probably meant to be: see dtl_near. */
+#include "host.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define LONGEST 40 /* of names that are compared letter by letter */
+
+/* Levenshtein distance of a[0..n-1] and b; INT_MAX when either is too long to be a name. */
+static int distance(const char *a, size_t n, const char *b) {
+  int row[LONGEST + 1];
+  size_t m = strlen(b);
+  if (n > LONGEST || m > LONGEST) return INT_MAX;
+  for (size_t j = 0; j <= m; j++) row[j] = (int)j;
+  for (size_t i = 1; i <= n; i++) {
+    int diagonal = row[0];
+    row[0] = (int)i;
+    for (size_t j = 1; j <= m; j++) {
+      int best = diagonal + (a[i - 1] != b[j - 1]);
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      if (row[j] + 1 < best) best = row[j] + 1;
+      diagonal = row[j];
+      row[j] = best;
+    }
+  }
+  return row[m];
+}
+
+/* How far a name is from what was typed: its beginning, a part of it, or like it but for a third of the letters. */
+static int far_from(const char *typed, size_t n, const char *name) {
+  if (n >= 2 && strncmp(name, typed, n) == 0) return 0;
+  if (n >= 3 && memmem(name, strlen(name), typed, n)) return 1;
+  int d = distance(typed, n, name);
+  return d <= (int)n / 3 ? d : INT_MAX;
+}
+
+int dtl_near(const char *typed, size_t n, const char *const *names, int n_names, const char **near, int most) {
+  int found = 0, far[DTL_NEAR];
+  if (most > DTL_NEAR) most = DTL_NEAR;
+  for (int i = 0; i < n_names; i++) {
+    int d = far_from(typed, n, names[i]), at = found;
+    if (d == INT_MAX) continue;
+    while (at > 0 && far[at - 1] > d) at--;
+    if (at >= most) continue;
+    if (found < most) found++;
+    for (int k = found - 1; k > at; k--) near[k] = near[k - 1], far[k] = far[k - 1];
+    near[at] = names[i], far[at] = d;
+  }
+  return found;
+}
