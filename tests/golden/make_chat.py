@@ -2,13 +2,16 @@
 
 usage: make_chat.py [FOLDER]      with FOLDER: also those of its files *.jinja, into FOLDER/golden.json (published templates)
 
-The ids of SmolLM2's conversations are those of the tokenizer in models/SmolLM2-135M-Instruct.Q4_1.gguf (scripts/get-model).
+The ids of all conversations are those of apply_chat_template with a small tokenizer of the model's kind (tests/golden/tokenizer/kinds)
+that has the template's own tokens added; of SmolLM2's also those with the tokenizer in models/SmolLM2-135M-Instruct.Q4_1.gguf
+(scripts/get-model).
 The templates below say what the published ones say of system, user and assistant, in the same words where a layout is
 recognized by them; what those say of tools is left out. Needs transformers, torch, gguf and jinja2.
 """
 import json, pathlib, sys
 
-from transformers import AutoTokenizer
+from tokenizers import AddedToken, Tokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils.chat_template_utils import _compile_jinja_template
 
 SYSTEM_OWN = "{% if messages[0]['role'] == 'system' %}{% set system = messages[0]['content'] %}{% set messages = messages[1:] %}{% endif %}"
@@ -120,6 +123,18 @@ TEMPLATES = {
     "deepseek-r1": ("deepseek-r1", DEEPSEEK + "{% if add_generation_prompt %}{{'<｜Assistant｜><think>\\n'}}{% endif %}", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
     "deepseek-r1-first": ("deepseek-r1", DEEPSEEK + "{% if add_generation_prompt %}{{'<｜Assistant｜>'}}{% endif %}", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
 }
+# layout -> the kind of tokenizer that models with it have, and what such a model adds to it
+CHATML, SENTENCEPIECE = ["<|im_start|>", "<|im_end|>"], ["<s>", "</s>"]
+HEADERS = ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
+MARKS, SYSTEM_MARKS = ["[INST]", "[/INST]"], ["[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"]
+TOKENIZERS = {
+    "chatml": ("qwen2", CHATML), "llama2": ("llama2", SENTENCEPIECE), "llama3": ("llama3", HEADERS), "llama3.1": ("llama3", HEADERS),
+    "mistral": ("llama2", SENTENCEPIECE), "mistral-v0.1": ("llama2", SENTENCEPIECE), "mistral-v1": ("metaspace_first", SENTENCEPIECE + MARKS),
+    "mistral-v3": ("llama2", SENTENCEPIECE + MARKS), "mistral-v3-tekken": ("tekken", SENTENCEPIECE + MARKS),
+    "mistral-v7": ("llama2", SENTENCEPIECE + MARKS + SYSTEM_MARKS), "vicuna-lines": ("llama2", SENTENCEPIECE),
+    "vicuna-spaces": ("llama2", SENTENCEPIECE), "vicuna": ("llama2", SENTENCEPIECE), "zephyr": ("llama2", SENTENCEPIECE),
+    "deepseek-r1": ("llama3", ["<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "<think>", "</think>"]),
+}
 CONVERSATIONS = [
     (None, ["Hello!"]),
     ("Be brief.", ["Hello!"]),
@@ -130,28 +145,56 @@ CONVERSATIONS = [
 DATE = "05 Aug 2025"
 
 
-def render(template, system, turns, bos, eos):
+def messages_of(system, turns):
     messages = [{"role": "system", "content": system}] if system is not None else []
-    messages += [{"role": "assistant" if i % 2 else "user", "content": text} for i, text in enumerate(turns)]
+    return messages + [{"role": "assistant" if i % 2 else "user", "content": text} for i, text in enumerate(turns)]
+
+
+def render(template, system, turns, bos, eos):
     compiled = _compile_jinja_template(template)
     compiled.globals["strftime_now"] = lambda form: DATE
     try:
-        return compiled.render(messages=messages, add_generation_prompt=True, bos_token=bos, eos_token=eos)
+        return compiled.render(messages=messages_of(system, turns), add_generation_prompt=True, bos_token=bos, eos_token=eos)
     except Exception as failure:  # a template may refuse a system text
         if system is None:
             raise failure
         return None
 
 
-def write(path, templates, tokenizer=None):
-    golden = [{"model": model, "layout": layout, "template": template,
-               "cases": [{"system": system, "turns": turns, "text": render(template, system, turns, bos, eos)} for system, turns in CONVERSATIONS]}
-              for model, (layout, template, bos, eos) in templates.items()]
-    for case in (case for entry in golden if tokenizer and entry["model"] == "smollm2" for case in entry["cases"]):
-        case["ids"] = " ".join(map(str, tokenizer.encode(case["text"], add_special_tokens=False)))
+def small_tokenizer(layout, template, bos, eos):
+    kind, added = TOKENIZERS[layout]
+    small = Tokenizer.from_file(str(here / "tokenizer" / "kinds" / f"{kind}.json"))
+    added = [token for token in added if small.token_to_id(token) is None]
+    small.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in added])
+    names = {name: token for name, token in (("bos_token", bos), ("eos_token", eos)) if token}
+    return kind, added, PreTrainedTokenizerFast(tokenizer_object=small, chat_template=template, **names)
+
+
+def describe(model, layout, template, bos, eos):
+    """What golden.json says of a template. Without a layout, of a published one: texts alone."""
+    entry = {"model": model, "layout": layout, "template": template}
+    if layout:
+        entry["tokenizer"], entry["added"], tokenizer = small_tokenizer(layout, template, bos, eos)
+    entry["cases"] = []
+    for system, turns in CONVERSATIONS:
+        case = {"system": system, "turns": turns, "text": render(template, system, turns, bos, eos)}
+        if layout and case["text"] is not None:
+            how = {"add_generation_prompt": True, **({"date_string": DATE} if "strftime_now(" in template else {})}
+            assert tokenizer.apply_chat_template(messages_of(system, turns), tokenize=False, **how) == case["text"], model
+            ids = tokenizer.apply_chat_template(messages_of(system, turns), return_dict=False, **how)
+            case["small_ids"] = " ".join(map(str, ids))
+        entry["cases"].append(case)
+    return entry
+
+
+def write(path, templates, smollm2=None):
+    golden = [describe(model, *said) for model, said in templates.items()]
+    for case in (case for entry in golden if smollm2 and entry["model"] == "smollm2" for case in entry["cases"]):
+        case["ids"] = " ".join(map(str, smollm2.encode(case["text"], add_special_tokens=False)))
     path.write_text(json.dumps({"today": DATE, "templates": golden}, ensure_ascii=False, indent=1) + "\n")
 
 
+here = pathlib.Path(__file__).parent
 if len(sys.argv) > 1:
     tokens = {"llama-2": ("<s>", "</s>"), "llama2": ("<s>", "</s>"), "llama-3": ("<|begin_of_text|>", "<|eot_id|>"), "llama3": ("<|begin_of_text|>", "<|eot_id|>"),
               "mistral": ("<s>", "</s>"), "vicuna": ("<s>", "</s>"), "zephyr": ("<s>", "</s>"), "tinyllama": ("<s>", "</s>"),
@@ -159,7 +202,6 @@ if len(sys.argv) > 1:
     files = sorted(pathlib.Path(sys.argv[1]).glob("*.jinja"))
     write(pathlib.Path(sys.argv[1]) / "golden.json", {
         f.stem: (None, f.read_text(), *next((t for name, t in tokens.items() if name in f.stem), ("", ""))) for f in files})
-here = pathlib.Path(__file__).parent
 smollm2 = AutoTokenizer.from_pretrained(here.parent.parent / "models", gguf_file="SmolLM2-135M-Instruct.Q4_1.gguf")
 assert smollm2.apply_chat_template([{"role": "user", "content": "Hello!"}], add_generation_prompt=True, tokenize=False) == render(
     TEMPLATES["smollm2"][1], None, ["Hello!"], "", "")

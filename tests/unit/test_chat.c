@@ -1,8 +1,10 @@
 /* Conversations against what Hugging Face transformers writes (tests/golden/make_chat.py). With a file as argument: against
  * that one instead, whose templates need not be known. */
+#include "temp_files.h"
 #include "unit.h"
 
 #include "text/chat.h"
+#include "text/tokenizer.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -12,16 +14,16 @@
 static const char *golden_path = SOURCE_DIR "/tests/golden/chat/golden.json";
 static bool published;
 
-static cJSON *read_golden(void) {
-  FILE *f = fopen(golden_path, "rb");
+static cJSON *read_json(const char *path) {
+  FILE *f = fopen(path, "rb");
   assert_non_null(f);
   static char text[1 << 22];
   size_t n = fread(text, 1, sizeof text - 1, f);
   fclose(f);
   text[n] = '\0';
-  cJSON *golden = cJSON_Parse(text);
-  assert_non_null(golden);
-  return golden;
+  cJSON *json = cJSON_Parse(text);
+  assert_non_null(json);
+  return json;
 }
 
 static const char *string(const cJSON *object, const char *key) {
@@ -30,7 +32,56 @@ static const char *string(const cJSON *object, const char *key) {
 
 static dt_message message(const char *text) { return (dt_message){text, strlen(text)}; }
 
-static void check_case(const dt_chat *chat, const char *model, const cJSON *c, const char *today) {
+/* The small tokenizer of the model's kind with what such a model adds to it; NULL where no ids are given. */
+static tok *open_tokenizer(const cJSON *t) {
+  const char *kind = string(t, "tokenizer");
+  if (!kind) return NULL;
+  char path[512];
+  snprintf(path, sizeof path, SOURCE_DIR "/tests/golden/tokenizer/kinds/%s.json", kind);
+  cJSON *json = read_json(path), *list = cJSON_GetObjectItemCaseSensitive(json, "added_tokens"), *content;
+  int id =
+      cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "model"), "vocab"));
+  const cJSON *known;
+  cJSON_ArrayForEach(known, list) {
+    int after = cJSON_GetObjectItemCaseSensitive(known, "id")->valueint + 1;
+    if (after > id) id = after;
+  }
+  cJSON_ArrayForEach(content, cJSON_GetObjectItemCaseSensitive(t, "added")) {
+    cJSON *token = cJSON_CreateObject();
+    cJSON_AddNumberToObject(token, "id", id++);
+    cJSON_AddStringToObject(token, "content", cJSON_GetStringValue(content));
+    static const char *const flags[] = {"single_word", "lstrip", "rstrip", "normalized"};
+    for (int i = 0; i < 4; i++) cJSON_AddFalseToObject(token, flags[i]);
+    cJSON_AddTrueToObject(token, "special");
+    cJSON_AddItemToArray(list, token);
+  }
+  char *text = cJSON_PrintUnformatted(json), *folder = temp_folder();
+  temp_write(folder, "tokenizer.json", text, strlen(text));
+  snprintf(path, sizeof path, "%s/tokenizer.json", folder);
+  tok *made;
+  ok(tok_open(path, &made, &err));
+  temp_remove(folder);
+  free(text);
+  cJSON_Delete(json);
+  return made;
+}
+
+static void check_ids(const tok *tokenizer, const char *model, const char *text, size_t len, const char *expected) {
+  int32_t *ids;
+  int n;
+  ok(tok_encode(tokenizer, text, len, false, &ids, &n, &err));
+  for (int i = 0; i < n; i++) {
+    char *end;
+    long id = strtol(expected, &end, 10);
+    if (end == expected || id != ids[i]) fail_msg("%s: id %d is %d, expected %ld, of [%s]", model, i, ids[i], id, text);
+    expected = end;
+  }
+  assert_string_equal(expected, "");
+  free(ids);
+}
+
+/* Returns how many conversations' ids were compared. */
+static int check_case(const dt_chat *chat, const tok *tokenizer, const char *model, const cJSON *c, const char *today) {
   dt_message turns[8], system = {0};
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(c, "turns"), *turn;
   int n = 0;
@@ -41,21 +92,23 @@ static void check_case(const dt_chat *chat, const char *model, const cJSON *c, c
   size_t len;
   if (!expected) {
     fails(dt_chat_text(chat, &system, turns, n, today, &text, &len, &err), DT_EINPUT, "takes no system text");
-    return;
+    return 0;
   }
   ok(dt_chat_text(chat, system_text ? &system : NULL, turns, n, today, &text, &len, &err));
   if (strcmp(text, expected) != 0)
     fail_msg("%s, %d turns, system %s:\n[%s]\nexpected\n[%s]", model, n, system_text ? "given" : "none", text,
              expected);
   assert_int_equal(len, strlen(expected));
+  if (tokenizer) check_ids(tokenizer, model, text, len, string(c, "small_ids"));
   free(text);
+  return tokenizer != NULL;
 }
 
 static void conversations_are_what_transformers_writes(void **state) {
   (void)state;
-  cJSON *golden = read_golden(), *t;
+  cJSON *golden = read_json(golden_path), *t;
   const char *today = string(golden, "today");
-  int templates = 0;
+  int templates = 0, encoded = 0;
   cJSON_ArrayForEach(t, cJSON_GetObjectItemCaseSensitive(golden, "templates")) {
     dt_chat *chat;
     dt_error err;
@@ -68,11 +121,15 @@ static void conversations_are_what_transformers_writes(void **state) {
     if (published) printf("%s: %s\n", model, dt_chat_name(chat));
     if (layout) assert_string_equal(dt_chat_name(chat), layout);
     const cJSON *c;
-    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(t, "cases")) check_case(chat, model, c, today);
+    tok *tokenizer = open_tokenizer(t);
+    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(t, "cases")) encoded +=
+        check_case(chat, tokenizer, model, c, today);
+    tok_close(tokenizer);
     dt_chat_close(chat);
     templates++;
   }
   assert_true(templates >= (published ? 1 : 20));
+  assert_true(published || encoded >= 95);
   cJSON_Delete(golden);
 }
 
