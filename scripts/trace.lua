@@ -1,8 +1,9 @@
 -- A trace as a page on which one steps through the trees.  dtrun run trace FILE.jsonl [--out PAGE.html]
 local complain = require "dt.complain"
 local dt = require "dt"
-local trace = require "dt.trace"
 local page = require "dt.trace_page"
+local trace = require "dt.trace"
+local trees = require "dt.trace_trees"
 
 local opts = dt.args {
   doc = "shows the trees that --trace wrote down, iteration by iteration, on one HTML page",
@@ -21,11 +22,8 @@ local path = opts.rest[1]
 local out = opts.out or path:gsub("%.jsonl$", "") .. ".html"
 local found, flaws = trace.read(path)
 if not found then fail(2, flaws) end
-local drawings, message = trace.draw(found.iterations)
-if not drawings then fail(1, message) end
-
-local file
-file, message = io.open(out, "wb")
+local drawings = trees.draw(found.iterations)
+local file, message = io.open(out, "wb")
 if not file then fail(1, message) end
 local ok, failure = file:write(page(found, drawings))
 local closed, late = file:close()

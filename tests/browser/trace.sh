@@ -55,11 +55,19 @@ const seen = inner.left >= outer.left && inner.right <= outer.right && inner.top
 say((seen ? "in view" : "out of view") + (panel.scrollWidth > panel.clientWidth ? ", wide" : ""));'
   [ "$(cat log)" = 'in view, wide' ] || fail "$(cat log)"
 }
-it_keeps_labels_of_trees_apart_and_clear_of_lines() {
-  make_page 10 60
+check_labels() {
   asks t.html 'for (let i = 0; i < all.length; i++) { show(i); check(document.querySelector("#tree svg")); }'
   finds_nothing 'cut|overlap|crossed' 'labels'
   [ "$(grep -cE '^drawing [0-9]+ [0-9]+$' log)" -eq "$iterations" ] || fail 'not a tree for each iteration'
+}
+it_keeps_labels_of_trees_apart_and_clear_of_lines() {
+  make_page 10 60
+  check_labels
+}
+it_does_so_without_graphviz() {
+  make_page 10 60
+  PATH=/nowhere "$dtrun" run trace t.jsonl >/dev/null || fail 'no page'
+  check_labels
 }
 it_cuts_nothing_in_print_at_A4() {
   make_page 10 60

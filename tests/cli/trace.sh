@@ -31,7 +31,7 @@ it_leaves_out_lines_that_are_damaged_and_says_which() {
   truncate -s -300 t.jsonl # a run that was killed, or met a full disk
   run "$dtrun" run trace t.jsonl
   says_in_one_line 't.jsonl: 1 of [0-9]+ lines left out, line [0-9]+: '
-  for damage in 's/"id":1,/"id":7,/' 's/"parent":0/"parent":9/' 's/"bonus":{"token"/"bonus":{"x"/' 's/"verify":/"v":/' \
+  for damage in 's/"id":0,/"id":0,"parent":0,/' 's/"id":1,/"id":7,/' 's/"parent":0/"parent":9/' 's/"bonus":{"token"/"bonus":{"x"/' 's/"verify":/"v":/' \
     's/"origin"/"o"/' 's/"nodes":\[/"nodes":[5,/' 's/.*/[1]/' 's/.*/7/'; do
     write_trace
     sed -i "2$damage" t.jsonl
@@ -52,12 +52,17 @@ it_refuses_what_is_no_trace() {
   head -1 t.jsonl >bad.jsonl
   refuses 2 'bad.jsonl: no whole iteration' run trace bad.jsonl
 }
-it_says_what_is_missing_and_where_the_disk_is_full() {
+it_draws_the_same_trees_without_graphviz() {
+  succeeds eagle2 --set top_k=5 --set total=20 --text 'It was a dark night, and' -n 30 --ignore-eos --trace t.jsonl
+  succeeds run trace t.jsonl
+  run env PATH=/nowhere "$dtrun" run trace t.jsonl --out plain.html
+  [ "$status" -eq 0 ] && [ ! -s stderr ] || fail "exit status $status"
+  for page in t plain; do grep -oE "<?(\\\\u003c)?(title>[^\\\\]*|tspan> [.0-9]*|path class='[a-z]*)" $page.html >$page.drawn; done
+  [ "$(wc -l <plain.drawn)" -gt 100 ] || fail 'too little is drawn'
+  same_text t.drawn plain.drawn
+}
+it_says_where_the_disk_is_full() {
   write_trace
-  run env PATH=/nowhere "$dtrun" run trace t.jsonl
-  [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
-  says_in_one_line 'dot is not installed, which draws the trees: apt-get install graphviz'
-  [ -e t.html ] && fail 'a page without trees'
   refuses 1 '/dev/full: No space left on device' run trace t.jsonl --out /dev/full
   refuses 1 'nowhere/t.html: No such file' run trace t.jsonl --out nowhere/t.html
 }

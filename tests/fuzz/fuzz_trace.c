@@ -2,13 +2,11 @@
 #include "fuzz_lua.h"
 
 static const char reader[] =
-    "local trace, page = require 'dt.trace', require 'dt.trace_page'\n"
+    "local trace, trees, page = require 'dt.trace', require 'dt.trace_trees', require 'dt.trace_page'\n"
     "return function(path)\n"
     "  local found, message = trace.read(path)\n"
     "  if not found then return message end\n"
-    "  local drawings = {}\n"
-    "  for i, iteration in ipairs(found.iterations) do drawings[i] = trace.graph(iteration) end\n"
-    "  page(found, drawings)\n"
+    "  page(found, trees.draw(found.iterations, false))\n"
     "end\n";
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

@@ -1,0 +1,227 @@
+-- Drawings of the trees of a trace, as SVG: each iteration becomes a graph, whose boxes are placed by Graphviz, or
+-- plainly where there is none, and then painted.
+local shell = require "dt.shell"
+local tables = require "dt.tables"
+
+local trees = {}
+
+-- ---- what is drawn --------------------------------------------------------------------------------------------------
+
+local MOST_SHOWN = 24 -- characters of a token
+local PICTURES = { [" "] = "·", ["\n"] = "⏎", ["\t"] = "⇥", ["\127"] = "␡" }
+
+-- A token as one visible word.
+local function visible(text)
+  if text == "" then return "∅" end
+  text = text:gsub("[%c ]", function(c) return PICTURES[c] or utf8.char(0x2400 + c:byte()) end)
+  if utf8.len(text) <= MOST_SHOWN then return text end
+  return text:sub(1, utf8.offset(text, MOST_SHOWN) - 1) .. "…"
+end
+
+local function short(p) return p >= 0.9995 and "1" or p < 0.0005 and "0" or (("%.3f"):format(p):gsub("^0", "")) end
+
+local function details(node)
+  local parts = { ("node %d: '%s', token %d"):format(node.id, visible(node.text), node.token) }
+  if node.parent then
+    parts[2] = ("p(path) %.4g, p(token) %.4g"):format(node.p, math.exp(node.logp or -math.huge))
+  end
+  if node.confidence then
+    parts[#parts + 1] = ("expanded: confidence %.4g, entropy %.3g"):format(node.confidence, node.entropy or 0)
+  end
+  parts[#parts + 1] = node.accepted and "accepted" or node.accepted == false and "rejected" or nil
+  return table.concat(parts, "\n")
+end
+
+local function classes(node)
+  local list = { node.parent and "kept" or "root" }
+  if node.accepted then list[#list + 1] = "accepted" end
+  if node.accepted == false then list[#list + 1] = "rejected" end
+  if node.confidence then list[#list + 1] = "expanded" end
+  return table.concat(list, " ")
+end
+
+-- What was drafted and not verified is one box at the last verified node above it: {[id] = {count =, best = nodes}}.
+local function unverified(nodes)
+  local above, rest = {}, {}
+  for i = 2, #nodes do
+    local node = nodes[i]
+    if not node.kept then
+      local parent = nodes[node.parent + 1]
+      above[node.id] = (parent.kept or not parent.parent) and parent.id or above[parent.id]
+      local box = rest[above[node.id]] or { count = 0, best = {} }
+      rest[above[node.id]] = box
+      box.count = box.count + 1
+      table.insert(box.best, node)
+    end
+  end
+  for _, box in pairs(rest) do
+    table.sort(box.best, function(a, b) return a.p > b.p or (a.p == b.p and a.id < b.id) end)
+  end
+  return rest
+end
+
+-- One iteration's tree, parents before children: {nodes = {{name=, text=, p=, class=, tip=}, ..}, edges = {{from=, to=,
+-- class=}, ..}}; from and to are places in nodes.
+local function graph_of(iteration)
+  local nodes, edges, place, last = {}, {}, {}, 1
+  local function add(name, node, parent, class)
+    node.name = name
+    nodes[#nodes + 1] = node
+    if parent then edges[#edges + 1] = { from = parent, to = #nodes, class = class } end
+    return #nodes
+  end
+  for _, v in ipairs(iteration.nodes) do
+    if v.kept or v.id == 0 then
+      local node = { text = visible(v.text), p = v.parent and short(v.p), class = classes(v), tip = details(v) }
+      local parent = v.parent and (place[v.parent] or 1) -- a file may say anything
+      place[v.id] = add("n" .. v.id, node, parent, v.accepted and "accepted" or "kept")
+      if v.accepted then last = place[v.id] end
+    end
+  end
+  for u, box in pairs(unverified(iteration.nodes)) do
+    local tip = { box.count .. " drafted, not verified:" }
+    for i = 1, math.min(#box.best, 8) do
+      tip[i + 1] = ("'%s' %s"):format(visible(box.best[i].text), short(box.best[i].p))
+    end
+    local node = { text = "+" .. box.count, class = "unverified", tip = table.concat(tip, "\n") }
+    add("u" .. u, node, place[u], "unverified")
+  end
+  local origin = iteration.committed[#iteration.committed]
+  local class = origin and origin.origin == "corrected" and "corrected" or "bonus"
+  local text = visible(iteration.bonus.text)
+  local tip = ("the target's own: '%s', token %d"):format(text, iteration.bonus.token)
+  add("b", { text = text, class = class, tip = tip }, last, class)
+  return { nodes = nodes, edges = edges }
+end
+
+-- ---- where it stands ------------------------------------------------------------------------------------------------
+-- places: width and height of all, and of each node left and right, top and bottom, and `out`, from where its edges may
+-- turn. In points of 1/72 inch.
+
+local GRAPH = [[
+graph { rankdir=LR ordering=out nodesep=0.09 ranksep=0.32 splines=line
+node [shape=box fontname="DejaVu Sans Mono" fontsize=11 height=0.26 width=0.3 margin="0.07,0.02"]
+edge [tailport=e headport=w]
+]]
+
+local function quote(text) return '"' .. text:gsub('[\\"]', "\\%0") .. '"' end
+
+local function label(node) return node.p and node.text .. " " .. node.p or node.text end
+
+local function dot_source(graph)
+  local out = { GRAPH }
+  for _, node in ipairs(graph.nodes) do out[#out + 1] = ("%s [label=%s]\n"):format(node.name, quote(label(node))) end
+  for _, edge in ipairs(graph.edges) do
+    out[#out + 1] = ("%s -- %s\n"):format(graph.nodes[edge.from].name, graph.nodes[edge.to].name)
+  end
+  out[#out + 1] = "}\n"
+  return table.concat(out)
+end
+
+-- The places in what dot -Tplain says of one graph: inches, from below, of middles.
+local function dot_places(plain, graph)
+  local width, height = plain:match "^graph %S+ (%S+) (%S+)"
+  local at, places = {}, { width = 72 * width, height = 72 * height }
+  for name, x, y, w, h in plain:gmatch "\nnode (%S+) (%S+) (%S+) (%S+) (%S+)" do
+    local left, top = 72 * (x - w / 2), 72 * (height - y - h / 2)
+    at[name] = { left = left, right = left + 72 * w, out = left + 72 * w, top = top, bottom = top + 72 * h }
+  end
+  for i, node in ipairs(graph.nodes) do places[i] = at[node.name] end
+  return places
+end
+
+-- The places of all graphs by one run of dot; nil: there is no dot, or it did not do it.
+local function by_dot(graphs)
+  local sources, all = {}, {}
+  for i, graph in ipairs(graphs) do sources[i] = dot_source(graph) end
+  local source, target = os.tmpname(), os.tmpname()
+  local file = assert(io.open(source, "wb"))
+  file:write(table.concat(sources))
+  file:close() -- on a full disk dot finds a part, and its graphs are too few
+  shell("dot -Tplain %s >%s", source, target)
+  file = assert(io.open(target, "rb"))
+  for plain in file:read "a":gmatch "graph .-\nstop" do all[#all + 1] = dot_places(plain, graphs[#all + 1]) end
+  file:close()
+  os.remove(source)
+  os.remove(target)
+  return #all == #graphs and all or nil
+end
+
+local LETTER, MARGIN, HEIGHT, ROW, GAP = 6.7, 5, 18.7, 25.2, 23
+
+local function width_of(node) return utf8.len(label(node)) * LETTER + 2 * MARGIN end
+
+-- Columns by depth, a row for each leaf, and each parent at the middle of its children.
+local function plainly(graph)
+  local depth, columns, children, places = { 0 }, {}, {}, {}
+  for i in ipairs(graph.nodes) do children[i] = {} end
+  for _, edge in ipairs(graph.edges) do
+    depth[edge.to] = depth[edge.from] + 1
+    table.insert(children[edge.from], edge.to)
+  end
+  for i, node in ipairs(graph.nodes) do
+    columns[depth[i]] = math.max(columns[depth[i]] or 0, width_of(node))
+  end
+  local left, x = {}, 4
+  for d = 0, #columns do left[d], x = x, x + columns[d] + GAP end
+  local leaves, first, middle = {}, { 0 }, {}
+  for i = #graph.nodes, 1, -1 do
+    leaves[i] = #children[i] == 0 and 1 or 0
+    for _, child in ipairs(children[i]) do leaves[i] = leaves[i] + leaves[child] end
+  end
+  for i = 1, #graph.nodes do
+    local row = first[i]
+    for _, child in ipairs(children[i]) do first[child], row = row, row + leaves[child] end
+  end
+  for i = #graph.nodes, 1, -1 do
+    local list = children[i]
+    middle[i] = #list == 0 and 4 + HEIGHT / 2 + ROW * first[i] or (middle[list[1]] + middle[list[#list]]) / 2
+  end
+  for i, node in ipairs(graph.nodes) do
+    local from = left[depth[i]]
+    places[i] = { left = from, right = from + width_of(node), out = from + columns[depth[i]],
+      top = middle[i] - HEIGHT / 2, bottom = middle[i] + HEIGHT / 2 }
+  end
+  places.width, places.height = x - GAP + 4, ROW * leaves[1] - (ROW - HEIGHT) + 8
+  return places
+end
+
+-- ---- painting -------------------------------------------------------------------------------------------------------
+
+local NODE = "<g class='%s'><title>%s</title><rect x='%.6g' y='%.6g' width='%.6g' height='%.6g' rx='5'/>"
+  .. "<text x='%.6g' y='%.6g'>%s</text></g>"
+
+-- The probability behind the token is in a style of its own.
+local function painted_node(node, at)
+  local text = tables.escape(node.text) .. (node.p and ("<tspan> %s</tspan>"):format(node.p) or "")
+  return NODE:format(node.class, tables.escape(node.tip), at.left, at.top, at.right - at.left, at.bottom - at.top,
+    (at.left + at.right) / 2, (at.top + at.bottom) / 2 + 3.7, text)
+end
+
+-- A curve that leaves and arrives level.
+local function painted_edge(class, from, to)
+  local y1, y2, middle = (from.top + from.bottom) / 2, (to.top + to.bottom) / 2, (from.out + to.left) / 2
+  return ("<path class='%s' d='M%.6g,%.6gH%.6gC%.6g,%.6g %.6g,%.6g %.6g,%.6g'/>"):format(class, from.right, y1,
+    from.out, middle, y1, middle, y2, to.left, y2)
+end
+
+local function painted(graph, places)
+  local out = { ("<svg viewBox='0 0 %.6g %.6g'><g>"):format(places.width, places.height) }
+  for _, edge in ipairs(graph.edges) do
+    out[#out + 1] = painted_edge(edge.class, places[edge.from], places[edge.to])
+  end
+  for i, node in ipairs(graph.nodes) do out[#out + 1] = painted_node(node, places[i]) end
+  out[#out + 1] = "</g></svg>"
+  return table.concat(out)
+end
+
+-- The drawings of all iterations; with_dot = false: without a look for dot.
+function trees.draw(iterations, with_dot)
+  local graphs, drawings = {}, {}
+  for i, iteration in ipairs(iterations) do graphs[i] = graph_of(iteration) end
+  local places = with_dot ~= false and by_dot(graphs) or {}
+  for i, graph in ipairs(graphs) do drawings[i] = painted(graph, places[i] or plainly(graph)) end
+  return drawings
+end
+
+return trees
