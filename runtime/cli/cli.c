@@ -120,6 +120,7 @@ static const option options[] = {
     {{"--color"}, NULL, FLAG, FIELD(color), 0, 0, "drafted text green, bonus tokens cyan, corrections yellow"},
     {{"-q", "--quiet"}, NULL, FLAG, FIELD(quiet), 0, 0, "no summary"},
     {{"-v", "--verbose"}, NULL, FLAG, FIELD(verbose), 0, 0, "a longer summary"},
+    {{"--explain"}, NULL, FLAG, FIELD(explain), 0, 0, "where the time of an iteration went, and what may help"},
     {{"--list"}, NULL, FLAG, FIELD(list), 0, 0, "installed policies and drivers"},
     {{"-h", "--help"}, NULL, FLAG, FIELD(help), 0, 0, "this text; with a policy: its parameters"},
     {{"--version"}, NULL, FLAG, FIELD(version), 0, 0, "the version"},
@@ -245,6 +246,15 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
   return DT_OK;
 }
 
+/* Whether an option is as good with another policy, and not about what is told or written of this run. */
+static bool suits_others(const option *o) {
+  static const size_t own[] = {FIELD(preset), FIELD(compare), FIELD(rounds),  FIELD(json),
+                               FIELD(trace),  FIELD(quiet),   FIELD(verbose), FIELD(explain)};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (o->field == own[i]) return false;
+  return o->kind != SETTING;
+}
+
 /* One option and its value, which may be the next argument: *used arguments in all. */
 static dt_status parse_option(char **argv, int left, cli_options *out, int *used, dt_error *err) {
   char *arg = argv[0], *equals = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
@@ -266,6 +276,7 @@ static dt_status parse_option(char **argv, int left, cli_options *out, int *used
     value = argv[1];
     *used = 2;
   }
+  for (int i = 0; suits_others(o) && i < *used; i++) out->common[out->n_common++] = argv[i];
   return store(o, name, value, out, err);
 }
 
@@ -275,7 +286,8 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
   out->stop = calloc((size_t)argc + 1, sizeof *out->stop);
   out->files = calloc((size_t)argc + 1, sizeof *out->files);
   out->texts = calloc((size_t)argc + 1, sizeof *out->texts);
-  if (!out->settings || !out->stop || !out->files || !out->texts)
+  out->common = calloc((size_t)argc + 1, sizeof *out->common);
+  if (!out->settings || !out->stop || !out->files || !out->texts || !out->common)
     return dt_fail_memory(err, "the options", (size_t)argc * sizeof *out->settings);
   bool only_words = false; /* after "--" */
   for (int i = 0, used; i < argc; i += used) {
@@ -302,6 +314,7 @@ void cli_free(cli_options *o) {
   free(o->stop);
   free(o->files);
   free(o->texts);
+  free(o->common);
 }
 
 void cli_help(FILE *out) {

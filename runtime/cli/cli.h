@@ -21,8 +21,9 @@ typedef struct {
   const char **stop;     /* [n_stop] */
   const char **files;    /* [n_files] prompts, and */
   const char **texts;    /* [n_texts] */
-  int n_settings, n_stop, n_files, n_texts;
-  bool ignore_eos, uncoupled, chat, stats, color, quiet, verbose;
+  const char **common;   /* [n_common] arguments as typed: those that suit another policy as well */
+  int n_settings, n_stop, n_files, n_texts, n_common;
+  bool ignore_eos, uncoupled, chat, stats, color, quiet, verbose, explain;
   bool help, version, list;
 } cli_options;
 

@@ -74,7 +74,7 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static double median(double *list, int n) {
+double median(double *list, int n) {
   qsort(list, (size_t)n, sizeof *list, by_size);
   return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
 }

@@ -17,4 +17,6 @@ typedef struct {
  * outcome. Every round must give the tokens of `mine`. Returns an exit status. */
 int compare(const job *j, const outcome *mine, outcome *other, comparison *out);
 
+double median(double *list, int n); /* of n >= 1; sorts them */
+
 #endif

@@ -1,6 +1,7 @@
 /* Generating from the command line: see generate.h. */
 #include "cli/generate.h"
 
+#include "cli/advice.h"
 #include "cli/compare.h"
 #include "cli/complain.h"
 #include "cli/interrupt.h"
@@ -14,7 +15,9 @@ static int run(const job *j) {
   comparison compared = {0};
   bool same = false;
   if (j->other) outcome_warm_up(j, &j->how);
+  dtl_usage before = dtl_usage_now(false);
   int status = outcome_run(j, j->policy, &j->how, false, &mine);
+  dtl_usage after = dtl_usage_now(false);
   report_outcome(j, &mine, status);
   bool has_result = status != EXIT_USAGE;
   if (!status && j->other) {
@@ -22,6 +25,7 @@ static int run(const job *j) {
     same = !status;
     if (same) report_comparison(j, &mine, &other, &compared);
   }
+  if (!status) advise(j, &mine, &before, &after, same ? &compared : NULL);
   if (o->json && !j->several && has_result) {
     dt_error err;
     if (json_write(o->json, mine.results, same ? other.results : NULL, &compared, &err)) {

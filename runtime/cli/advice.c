@@ -1,0 +1,180 @@
+/* Advice after a slow run: see advice.h. */
+#include "cli/advice.h"
+
+#include "cli/complain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FEWEST_TOKENS 16   /* of a run that says something */
+#define SLOWER 0.98        /* of plain decoding's speed: nearer to it is the same */
+#define LOW_ACCEPTANCE 0.4 /* of first guesses: no tree makes up for these */
+#define PASSES 5           /* over one row are measured, */
+#define PATIENCE 0.03      /* but no longer than this part of the run, after the first two */
+
+/* Milliseconds of an iteration, by what they went to. */
+typedef struct {
+  double draft, verify, rest; /* rest: commit, the policy itself, the loop */
+  double rows, committed;     /* of an iteration */
+  double plain;               /* a token by plain decoding: a pass over one row */
+  double speed;               /* tokens per millisecond over plain decoding's */
+  bool busy;                  /* the machine, while it ran; of no matter where both ran in turns */
+  char why[DTL_WHY];
+} account;
+
+typedef enum { BUSY, GUESSES, DRAFTING, ROWS, POLICY } cause;
+
+/* The median time of a few passes over one row after as many tokens as the run ended with; 0: they failed. */
+static double measure_plain(const job *j, const dtl_result *r) {
+  const dt_stats *s = &r->stats;
+  double ms[PASSES], start = dt_clock_ms();
+  int n = -1, seq = 0; /* the first one pays for cold caches */
+  dt_session_options options = {.sequences = 1, .context = j->options->context};
+  dt_session *session;
+  dt_verdict verdict;
+  if (dt_session_open(j->pair, &options, &session, NULL)) return 0;
+  bool ok = !dt_seq_start_blank(session, 0, s->prompt_tokens + s->generated / 2, NULL);
+  while (ok && n < PASSES && (n < 1 || dt_clock_ms() - start < PATIENCE * s->total_ms)) {
+    ok = !dt_rollback(session, 0, NULL);
+    double begin = dt_clock_ms();
+    ok = ok && !dt_verify_tree(session, &seq, 1, &verdict, NULL);
+    if (n >= 0) ms[n] = dt_clock_ms() - begin;
+    n++;
+  }
+  dt_session_close(session);
+  return ok ? median(ms, n) : 0;
+}
+
+static bool is_plain(const dtl_policy *policy) { return strcmp(dtl_policy_describe(policy)->name, "ar") == 0; }
+
+static bool settle(const job *j, const dtl_result *r, const dtl_usage *before, const dtl_usage *after,
+                   const comparison *compared, account *a) {
+  const dt_stats *s = &r->stats;
+  double n = (double)s->iterations;
+  if (s->generated < FEWEST_TOKENS || !s->drafted) return false;
+  *a = (account){.draft = s->draft_ms / n,
+                 .verify = s->verify_ms / n,
+                 .rest = (s->commit_ms + r->policy_ms + r->other_ms) / n,
+                 .rows = 1 + (double)s->drafted / n,
+                 .committed = (double)s->committed / n};
+  bool told = compared && is_plain(j->other);
+  a->busy = !told && dtl_disturbed(before, after, strncmp(r->backend, "cpu", 3) == 0, a->why, sizeof a->why);
+  a->plain = told ? 1000 / compared->other : measure_plain(j, r);
+  double token = (a->draft + a->verify + a->rest) / a->committed;
+  a->speed = told ? compared->ratio : a->plain / token;
+  return a->plain > 0 && token > 0;
+}
+
+static double accepted_at(const dt_stats *s, int depth) {
+  return s->verified_at[depth] ? (double)s->accepted_at[depth] / (double)s->verified_at[depth] : 0;
+}
+
+static cause find_cause(const dt_stats *s, const account *a) {
+  double rows = a->verify - a->plain;
+  if (a->busy) return BUSY;
+  if (accepted_at(s, 1) < LOW_ACCEPTANCE) return GUESSES;
+  if (a->rest > a->draft && a->rest > rows) return POLICY;
+  return a->draft > rows ? DRAFTING : ROWS;
+}
+
+static void tell_cause(char *out, size_t size, cause c, const dt_stats *s, const account *a) {
+  switch (c) {
+  case BUSY: snprintf(out, size, "the machine was busy (%s), which says little", a->why); break;
+  case GUESSES: snprintf(out, size, "only %.0f %% of the first guesses were right", 100 * accepted_at(s, 1)); break;
+  case DRAFTING:
+    snprintf(out, size, "an iteration drafts for %.2f ms, and plain decoding needs %.2f for a token", a->draft,
+             a->plain);
+    break;
+  case ROWS:
+    snprintf(out, size, "a pass over %.0f rows takes %.1f times one over a single row here", a->rows,
+             a->verify / a->plain);
+    break;
+  case POLICY: snprintf(out, size, "the policy itself takes %.2f ms of an iteration", a->rest); break;
+  }
+}
+
+/* What to try against it, which is not what was tried. */
+static const char *find_remedy(const job *j, cause c) {
+  const dtl_policy_info *policy = dtl_policy_describe(j->policy);
+  bool rates = strcmp(policy->name, "rate") == 0, copies = strcmp(policy->name, "prompt_lookup") == 0;
+  if (c == BUSY) return j->options->policy;
+  if (c == GUESSES) return copies ? "ar" : "prompt_lookup";
+  return rates || !policy->uses_draft ? "ar" : "rate"; /* rate weighs what its guesses bring against what passes cost */
+}
+
+/* As it may be typed in a shell; what a line cannot show is left to the reader. */
+static void append_word(char *line, size_t size, const char *word) {
+  static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
+  size_t n = strlen(line), len = strlen(word);
+  bool bare = len > 0 && strspn(word, harmless) == len, shown = len < 200 && !strpbrk(word, "\n\t\r\033");
+  if (n + 4 * len + 4 > size) return;
+  if (bare || !shown) {
+    snprintf(line + n, size - n, " %s", shown ? word : "...");
+    return;
+  }
+  n += (size_t)sprintf(line + n, " '");
+  for (; *word; word++) n += (size_t)sprintf(line + n, *word == '\'' ? "'\\''" : "%c", *word);
+  sprintf(line + n, "'");
+}
+
+/* How the policy that ran was set. */
+static void append_settings(char *line, size_t size, const cli_options *o) {
+  char setting[256];
+  if (o->preset) append_word(line, size, "--preset"), append_word(line, size, o->preset);
+  for (int i = 0; i < o->n_settings; i++) {
+    snprintf(setting, sizeof setting, "%s=%s", o->settings[i].name, o->settings[i].value);
+    append_word(line, size, "--set"), append_word(line, size, setting);
+  }
+}
+
+/* The user's own command, under this policy. */
+static void write_command(char *line, size_t size, const cli_options *o, const char *policy) {
+  snprintf(line, size, "%s", program_invocation_name);
+  append_word(line, size, policy);
+  if (policy == o->policy) append_settings(line, size, o);
+  for (int i = 0; i < o->n_common; i++) append_word(line, size, o->common[i]);
+  if (strcmp(policy, "ar") != 0) append_word(line, size, "--compare"), append_word(line, size, "ar");
+}
+
+static void explain(const dt_stats *s, const account *a) {
+  double all = a->draft + a->verify + a->rest;
+  say("plain decoding takes %.3f ms for a token, this run %.3f: %.2fx", a->plain, all / a->committed, a->speed);
+  say("an iteration takes %.3f ms: draft %.3f, verify %.3f (%.1f rows, %.2f times one row), policy and the rest %.3f",
+      all, a->draft, a->verify, a->rows, a->verify / a->plain, a->rest);
+  say("it pays from %.2f tokens per iteration on; there were %.2f", all / a->plain, a->committed);
+  char depths[400] = "";
+  for (int d = 1; d <= 12 && s->verified_at[d]; d++)
+    snprintf(depths + strlen(depths), sizeof depths - strlen(depths), "%s%d: %.0f %%", d > 1 ? ", " : "", d,
+             100 * accepted_at(s, d));
+  say("a guess was right, of iterations with a tree so deep, at depth %s", depths);
+  static const char *const help[] = {
+      [BUSY] = "a busy machine: --compare ar, which runs both in turns",
+      [GUESSES] = "guesses: a draft model trained with the target, or text that repeats itself (prompt_lookup)",
+      [DRAFTING] =
+          "drafting: a smaller draft, --draft-weights q4, --draft-vocab N, fewer levels (--set; POLICY --help)",
+      [ROWS] = "rows: fewer nodes (--preset narrow, linear --set K=3), or a policy that weighs them (rate, cast)",
+      [POLICY] = "the policy: less work for each node; rate and linear do little"};
+  cause c = find_cause(s, a);
+  if (c == BUSY) say("the machine was busy: %s", a->why);
+  say("what may help with %s%s", help[c], c == BUSY ? "" : "; dtrun run tune POLICY searches");
+}
+
+void advise(const job *j, const outcome *mine, const dtl_usage *before, const dtl_usage *after,
+            const comparison *compared) {
+  const dtl_result *r = mine->results;
+  account a;
+  if (j->several || j->options->quiet) return;
+  if (!settle(j, r, before, after, compared, &a)) {
+    if (j->options->explain)
+      say("nothing to explain: %s", r->stats.drafted ? "too few tokens (-n)" : "nothing was drafted");
+    return;
+  }
+  if (j->options->explain) explain(&r->stats, &a);
+  if (a.speed >= SLOWER) return;
+  char why[200], command[2000];
+  cause c = find_cause(&r->stats, &a);
+  tell_cause(why, sizeof why, c, &r->stats, &a);
+  write_command(command, sizeof command, j->options, find_remedy(j, c));
+  say("slower than plain decoding (%.2fx): %s; try: %s", a.speed, why, command);
+}
