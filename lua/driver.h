@@ -57,8 +57,9 @@ void driver_check_interrupt(lua_State *L); /* raises when it was */
 
 int driver_pair_open(
     lua_State *L); /* (target, draft, backend, threads, context, weights, draft_weights, cache_dtype, draft_vocab) */
-int driver_pair_fake(lua_State *L);     /* (vocab, context, draft_context, eos, target rules, draft rules or false) */
-int driver_pair_describe(lua_State *L); /* (pair) -> table */
+int driver_pair_fake(lua_State *L);      /* (vocab, context, draft_context, eos, target rules, draft rules or false) */
+int driver_pair_describe(lua_State *L);  /* (pair) -> table */
+int driver_pair_bandwidth(lua_State *L); /* (pair) -> bytes a second */
 int driver_pair_close(lua_State *L);
 int driver_pair_encode(lua_State *L);
 int driver_pair_decode(lua_State *L);

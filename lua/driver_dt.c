@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -98,6 +99,22 @@ static int truncate_file(lua_State *L) {
   return 1;
 }
 
+/* The folders with dtrun's files, in the order in which they are looked through. */
+static int homes(lua_State *L) {
+  char **list;
+  int n;
+  dt_error err;
+  if (dt_homes(&list, &n, &err)) return luaL_error(L, "%s", err.message);
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushstring(L, list[i]);
+    lua_rawseti(L, -2, i + 1);
+    free(list[i]);
+  }
+  free(list);
+  return 1;
+}
+
 int driver_dt_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"clock", clock_ms},
                                        {"usage", driver_usage},
@@ -108,7 +125,9 @@ int driver_dt_open(lua_State *L) {
                                        {"is_terminal", is_terminal},
                                        {"open", driver_pair_open},
                                        {"fake", driver_pair_fake},
+                                       {"homes", homes},
                                        {"describe", driver_pair_describe},
+                                       {"bandwidth", driver_pair_bandwidth},
                                        {"close", driver_pair_close},
                                        {"encode", driver_pair_encode},
                                        {"decode", driver_pair_decode},
@@ -126,6 +145,8 @@ int driver_dt_open(lua_State *L) {
   lua_setfield(L, -2, "pair_type");
   lua_pushstring(L, dt_version());
   lua_setfield(L, -2, "version");
+  lua_pushinteger(L, dt_processors());
+  lua_setfield(L, -2, "processors");
   char machine[MACHINE_NAME];
   machine_name(machine, sizeof machine);
   lua_pushstring(L, machine);

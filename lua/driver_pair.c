@@ -66,6 +66,11 @@ int driver_pair_close(lua_State *L) {
   return 0;
 }
 
+int driver_pair_bandwidth(lua_State *L) {
+  lua_pushnumber(L, dt_pair_bandwidth(driver_idle_pair(L, 1)->pair));
+  return 1;
+}
+
 int driver_pair_open(lua_State *L) {
   driver_check_interrupt(L);
   const char *target_option = luaL_optstring(L, 1, NULL);

@@ -108,6 +108,9 @@ typedef struct {
 /* Strings belong to the pair. */
 void dt_pair_describe(const dt_pair *pair, dt_pair_info *info);
 
+/* Bytes that the device's threads read from memory in a second, by a streaming sum, measured now; 0: it cannot be measured. */
+double dt_pair_bandwidth(dt_pair *pair);
+
 /* With the token that the model wants before every text, if the tokenizer says so and the text has it not. *ids is malloc'd
  * and the caller's. DT_EINPUT: the text has a token that the target has no row for. */
 dt_status dt_encode(const dt_pair *pair, const char *text, size_t len, int32_t **ids, int *n, dt_error *err);

@@ -267,6 +267,8 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
     info->shared_vocab = p->draft_info.vocab < p->target_info.vocab ? p->draft_info.vocab : p->target_info.vocab;
 }
 
+double dt_pair_bandwidth(dt_pair *p) { return p->ops->read_bandwidth(p->backend); }
+
 /* A scripted pair's text: ids in decimal, blanks between them. */
 static dt_status encode_ids(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
   char *copy = strndup(text, len), *at = copy, *end;

@@ -13,6 +13,8 @@ local dt = {
   append = core.append, -- (path, line): true, or nil and a message; on disk when it returns
   version = core.version,
   machine = core.machine, -- its processor, and how many of its threads may be used
+  processors = core.processors, -- that may be kept busy: of the affinity mask, within the quota
+  homes = core.homes, -- (): the folders with policies, drivers and models, in the order they are looked through
 }
 
 local STATUS = { policy = 3, input = 2, context = 2, device = 1 }
@@ -136,6 +138,9 @@ pair.decode = core.decode
 -- What the pair was loaded from, and by which program: {commit=, build=, target_hash=, draft_hash=}, texts; those that
 -- there are. lua/identity.h says what is hashed.
 pair.identity = core.identity
+
+-- Bytes that its threads read from memory in a second, measured now.
+pair.bandwidth = core.bandwidth
 
 -- The prompt pass, done once, as a prompt for any number of generate calls.
 function pair:prefix(text) return checked(core.prefix(self, text)) end

@@ -323,6 +323,7 @@ void cli_help(FILE *out) {
         "  dtrun [POLICY] [options]       generate under a policy: an installed name or a path (with a '/' or .lua)\n"
         "  dtrun chat [POLICY] [options]  a conversation at the terminal; /help there lists its commands\n"
         "  dtrun run SCRIPT [arguments]   run a driver; everything after SCRIPT is its own\n"
+        "  dtrun doctor                   what it finds on this machine, to paste into a bug report\n"
         "  dtrun --list                   installed policies and drivers\n"
         "  dtrun POLICY --help            the policy's parameters\n\n",
         out);

@@ -20,6 +20,7 @@ int main(int argc, char **argv) {
   int status = limits_check();
   if (status) return status;
   if (argc > 1 && strcmp(argv[1], "run") == 0) return run_driver(argc - 2, argv + 2);
+  if (argc > 1 && strcmp(argv[1], "doctor") == 0) return run_driver(argc - 1, argv + 1);
   bool talks = argc > 1 && strcmp(argv[1], "chat") == 0;
   cli_options o;
   dt_error err;

@@ -1,0 +1,154 @@
+-- What dtrun finds on this machine, on one page to paste into a bug report.  dtrun doctor
+local dt = require "dt"
+local shell = require "dt.shell"
+
+dt.args { doc = "says what dtrun finds on this machine, on one page to paste into a bug report", models = false }
+
+local function line(name, form, ...) print(("%-13s %s"):format(name .. ":", form:format(...))) end
+
+-- What a file holds, or "".
+local function text_of(path)
+  local file = io.open(path, "rb")
+  local text = file and file:read "a" or ""
+  if file then file:close() end
+  return text
+end
+
+local function field(path, pattern) return text_of(path):match(pattern) or "unknown" end
+
+local function gigabytes(kib) return ("%.1f GB"):format((tonumber(kib) or 0) * 1024 / 1e9) end
+
+local function is_file(path)
+  local file = io.open(path, "rb")
+  if file then file:close() end
+  return file ~= nil
+end
+
+-- The names in a folder; none where there is no such folder.
+local function names_in(folder)
+  local status, output = shell("cd %s && ls -1", folder)
+  local names = {}
+  for name in (status == 0 and output or ""):gmatch "[^\n]+" do names[#names + 1] = name end
+  return names
+end
+
+local function set(name) return os.getenv(name) ~= "" and os.getenv(name) or nil end
+
+local function user_folder(variable, fallback)
+  return set(variable) or (set "HOME" or "") .. "/" .. fallback
+end
+
+-- ---- the machine ----------------------------------------------------------------------------------------------------
+
+local FEATURES = { "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_int8" }
+
+local function features()
+  local flags, found = " " .. field("/proc/cpuinfo", "\nflags%s*:([^\n]*)") .. " ", {}
+  for _, name in ipairs(FEATURES) do
+    if flags:find(" " .. name .. " ", 1, true) then found[#found + 1] = name end
+  end
+  return #found > 0 and table.concat(found, " ") or "none that we use"
+end
+
+local function quota()
+  local most, period = text_of "/sys/fs/cgroup/cpu.max":match "^(%d+) (%d+)"
+  return most and ("%.2f processors"):format(most / period) or "none"
+end
+
+local function machine()
+  line("dtrun", "%s, %s", dt.version, _VERSION)
+  line("system", "%s, %s", field("/etc/os-release", 'PRETTY_NAME="([^"]*)"'), field("/proc/version", "^%S+ %S+ %S+"))
+  line("processor", "%s", dt.machine)
+  line("features", "%s", features())
+  line("processors", "%d may be kept busy; allowed %s, quota of the control group: %s", dt.processors,
+    field("/proc/self/status", "Cpus_allowed_list:%s*(%S+)"), quota())
+  local last = text_of "/sys/devices/system/cpu/cpu0/cache/index3/size":match "%S+"
+  line("memory", "%s, %s free; last cache %s", gigabytes(field("/proc/meminfo", "MemTotal:%s*(%d+)")),
+    gigabytes(field("/proc/meminfo", "MemAvailable:%s*(%d+)")), last or "unknown")
+end
+
+-- ---- what runs on it ------------------------------------------------------------------------------------------------
+
+local function tried(backend)
+  local pair, failure = dt.load { backend = backend }
+  if pair then pair:close() end
+  return pair ~= nil, failure and failure.message
+end
+
+-- Plain decoding and a chain with the bundled pair: that it works, and gives the same.
+local function works(pair)
+  local function run(policy)
+    return pair:generate { policy = policy, prompt = "It was a dark night, and", tokens = 48 }
+  end
+  run "ar"
+  local plain, failure = run "ar"
+  if not plain then return "fails: " .. failure.message end
+  local chain, other = run "linear"
+  if not chain then return "fails: " .. other.message end
+  local same = plain.output_hash == chain.output_hash
+  return ("ar %.0f, linear %.0f tokens/s, %s"):format(plain.stats.tokens_per_second, chain.stats.tokens_per_second,
+    same and "the same tokens" or "OTHER TOKENS: please report this")
+end
+
+local function engine()
+  local pair, failure = dt.load {}
+  if not pair then
+    line("backend", "none: %s", failure.message)
+    return
+  end
+  local variants, known = {}, select(2, tried "none") or ""
+  for name in known:gmatch "cpu:%w+" do
+    if tried(name) then variants[#variants + 1] = name end
+  end
+  local identity = pair:identity()
+  line("build", "%s, commit %s", identity.build or "unknown", identity.commit or "unknown")
+  line("backend", "%s with %d threads; there are %s", pair.backend, pair.threads, table.concat(variants, " "))
+  line("bandwidth", "%.1f GB/s read by these threads", pair:bandwidth() / 1e9)
+  line("bundled pair", "%s", works(pair))
+  pair:close()
+  local gpu, why = tried "cuda"
+  line("GPU", "%s", gpu and "cuda works" or "none: " .. why)
+end
+
+-- ---- what lies about ------------------------------------------------------------------------------------------------
+
+local function is_model(path) return path:find "%.gguf$" or is_file(path .. "/config.json") end
+
+local function models()
+  local hub = set "HF_HUB_CACHE" or set "HF_HOME" and set "HF_HOME" .. "/hub"
+    or user_folder("XDG_CACHE_HOME", ".cache") .. "/huggingface/hub"
+  for i, home in ipairs(dt.homes()) do
+    line(i == 1 and "files" or "then", "%s", home)
+    for _, name in ipairs(names_in(home .. "/models")) do
+      local path = home .. "/models/" .. name
+      if is_model(path) then line("model", "%s", path) end
+    end
+  end
+  for _, name in ipairs(names_in(hub)) do
+    local id = name:match "^models%-%-(.*)"
+    if id then line("model", "%s in %s", (id:gsub("%-%-", "/", 1)), hub) end
+  end
+  for _, name in ipairs { "DTRUN_HOME", "DTRUN_TARGET", "DTRUN_DRAFT", "HF_HOME", "HF_HUB_CACHE", "OMP_NUM_THREADS" } do
+    if set(name) then line(name, "%s", set(name)) end
+  end
+end
+
+local function programs()
+  for _, program in ipairs { { "gnuplot", "gnuplot --version" }, { "Graphviz", "dot -V" } } do
+    local status, output = shell(program[2])
+    line(program[1], "%s", status == 0 and output:match "[^\n]*" or "not installed")
+  end
+end
+
+local function kept()
+  local costs = user_folder("XDG_CACHE_HOME", ".cache") .. "/dtrun"
+  local presets = user_folder("XDG_CONFIG_HOME", ".config") .. "/dtrun/presets"
+  line("caches", "%d tables of costs in %s", #names_in(costs), costs)
+  line("tuned", "%d presets in %s", #names_in(presets), presets)
+end
+
+machine()
+engine()
+models()
+programs()
+kept()

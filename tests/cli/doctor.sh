@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# `dtrun doctor`: one page that says what is there and what is not.
+. "$(dirname "$0")/helpers.sh"
+
+says() { grep -qE "^$1" stdout || fail "no line like '$1'"; }
+
+it_says_what_it_finds() {
+  mkdir -p hf/models--some-org--mini cache/dtrun config/dtrun/presets
+  touch cache/dtrun/costs-1.json cache/dtrun/costs-2.json
+  run env HF_HUB_CACHE="$PWD/hf" XDG_CACHE_HOME="$PWD/cache" XDG_CONFIG_HOME="$PWD/config" "$dtrun" doctor
+  [ "$status" -eq 0 ] && [ ! -s stderr ] || fail "exit status $status"
+  says 'dtrun: +[0-9.]+, Lua 5.4$'
+  says 'system: .*Linux '
+  says "processor: .*$(nproc) CPUs?$"
+  for feature in $(grep -m1 '^flags' /proc/cpuinfo | grep -owE 'avx2|avx512f|avx512_vnni|amx_int8'); do says "features: .*\b$feature\b"; done
+  says "processors: +[0-9]+ may be kept busy; allowed [0-9,-]+, quota of the control group: "
+  says 'memory: +[0-9.]+ GB, [0-9.]+ GB free; last cache '
+  says 'build: +[0-9a-f]{16}, commit '
+  says 'backend: +cpu:[a-z0-9]+ with [0-9]+ threads; there are .*cpu:scalar'
+  says 'bandwidth: +[1-9][0-9]*\.[0-9] GB/s'
+  says 'bundled pair: ar [0-9]+, linear [0-9]+ tokens/s, the same tokens$'
+  says 'GPU: +(none: .*|cuda works)$'
+  says "model: +.*/models/mini-target$"
+  says "model: +some-org/mini in $PWD/hf$"
+  says "caches: +2 tables of costs in $PWD/cache/dtrun$"
+  says "tuned: +0 presets in $PWD/config/dtrun/presets$"
+}
+it_says_what_is_missing() {
+  run env -i PATH=/nowhere HOME=/nowhere DTRUN_HOME=/nowhere DTRUN_TARGET=/nowhere/model "$dtrun" doctor
+  [ "$status" -eq 0 ] && [ ! -s stderr ] || fail "exit status $status"
+  says 'backend: +none: .*/nowhere/model'
+  says 'gnuplot: +not installed$'
+  says 'Graphviz: +not installed$'
+  says 'DTRUN_TARGET: /nowhere/model$'
+  says 'caches: +0 tables'
+}
+
+run_tests
