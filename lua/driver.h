@@ -16,7 +16,9 @@ typedef struct {
   dtl_costs *costs;                        /* those asked for last; NULL: none */
   bool costs_given;                        /* by the driver, for any number of sequences at once */
   uint64_t build, target_hash, draft_hash; /* of files, once somebody has asked; build 0: nobody has */
-  prefix_object *prefixes;                 /* those alive: closing the pair frees them */
+  dtl_memory *memory;
+  dtl_corpus *corpus;      /* NULL: none */
+  prefix_object *prefixes; /* those alive: closing the pair frees them */
 } pair_object;
 
 struct prefix_object {
@@ -57,6 +59,8 @@ void driver_check_interrupt(lua_State *L); /* raises when it was */
 
 int driver_pair_open(
     lua_State *L); /* (target, draft, backend, threads, context, weights, draft_weights, cache_dtype, draft_vocab) */
+int driver_pair_read(lua_State *L);      /* (pair, list of files): its corpus from now on */
+int driver_pair_forget(lua_State *L);    /* (pair): what policies remember */
 int driver_pair_fake(lua_State *L);      /* (vocab, context, draft_context, eos, target rules, draft rules or false) */
 int driver_pair_describe(lua_State *L);  /* (pair) -> table */
 int driver_pair_bandwidth(lua_State *L); /* (pair) -> bytes a second */

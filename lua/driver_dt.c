@@ -126,6 +126,8 @@ int driver_dt_open(lua_State *L) {
                                        {"open", driver_pair_open},
                                        {"fake", driver_pair_fake},
                                        {"homes", homes},
+                                       {"read", driver_pair_read},
+                                       {"forget", driver_pair_forget},
                                        {"describe", driver_pair_describe},
                                        {"bandwidth", driver_pair_bandwidth},
                                        {"close", driver_pair_close},

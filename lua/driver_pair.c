@@ -1,6 +1,10 @@
 /* Pairs and prefixes in drivers: userdata that own their engine object, freed by close, __close or the collector. */
 #include "driver.h"
 
+#include "corpus.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +43,7 @@ static pair_object *push_pair(lua_State *L, int context) {
   pair_object *p = lua_newuserdatauv(L, sizeof *p, 0);
   *p = (pair_object){.context = context};
   luaL_setmetatable(L, PAIR_TYPE);
+  if (!(p->memory = dtl_memory_open())) luaL_error(L, "out of memory: what policies remember");
   return p;
 }
 
@@ -61,6 +66,8 @@ int driver_pair_close(lua_State *L) {
   while (p->prefixes) free_prefix(p->prefixes);
   free(p->costs);
   p->costs = NULL;
+  dtl_corpus_close(p->corpus), p->corpus = NULL;
+  dtl_memory_close(p->memory), p->memory = NULL;
   dt_pair_close(p->pair);
   p->pair = NULL;
   return 0;
@@ -100,6 +107,29 @@ int driver_pair_open(lua_State *L) {
   dtl_draft_vocab_close(&vocab);
   free(target), free(draft);
   return status ? engine_failure(L, &engine) : 1;
+}
+
+int driver_pair_read(lua_State *L) {
+  pair_object *p = driver_idle_pair(L, 1);
+  int n = (int)luaL_len(L, 2);
+  const char **files = lua_newuserdatauv(L, sizeof *files * (size_t)(n + 1), 0);
+  luaL_checkstack(L, n + 8, "files");
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, i + 1);
+    files[i] = luaL_checkstring(L, -1); /* on the stack */
+  }
+  dtl_corpus *corpus;
+  dtl_error err;
+  if (!dtl_corpus_open(p->pair, files, n, &corpus, &err)) return driver_failure(L, &err);
+  dtl_corpus_close(p->corpus);
+  p->corpus = corpus;
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+int driver_pair_forget(lua_State *L) {
+  dtl_memory_forget(driver_idle_pair(L, 1)->memory);
+  return 0;
 }
 
 /* Rules at index i: a list of {context = {ids}, token = {ids}, p = {numbers}}; its arrays are userdata left on the stack. */
@@ -168,8 +198,9 @@ static void set_model(lua_State *L, const char *key, const dt_model_info *model)
 
 int driver_pair_describe(lua_State *L) {
   dt_pair_info info;
-  dt_pair_describe(driver_pair(L, 1)->pair, &info);
-  lua_createtable(L, 0, 9);
+  const pair_object *p = driver_pair(L, 1);
+  dt_pair_describe(p->pair, &info);
+  lua_createtable(L, 0, 10);
   set_model(L, "target", &info.target);
   set_model(L, "draft", &info.draft);
   lua_pushstring(L, info.target_dtype);
@@ -184,6 +215,12 @@ int driver_pair_describe(lua_State *L) {
   lua_setfield(L, -2, "backend");
   lua_pushinteger(L, info.threads);
   lua_setfield(L, -2, "threads");
+  if (p->corpus) {
+    char text[48];
+    snprintf(text, sizeof text, "%u tokens %016" PRIx64, p->corpus->index.n, p->corpus->hash);
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, "corpus");
+  }
   lua_pushinteger(L, info.shared_vocab);
   lua_setfield(L, -2, "shared_vocab");
   return 1;

@@ -46,6 +46,8 @@ static void end(work *w, place *p, const dtl_error *failure) {
   dtl_error err;
   if (!generation_end(&p->g, failure, &err) && !failure) failure = &err;
   stepper_leave(p->s, &p->g);
+  const dtl_result *result = p->g.result;
+  if (result->uses_corpus) corpus_add(&p->s->memory->outputs, result->tokens, result->n_tokens);
   leave(w, p, failure);
 }
 
@@ -67,8 +69,20 @@ static bool find_stepper(work *w, place *p, dtl_error *err) {
     options.seed += (uint64_t)p->prompt;
     if (!dtl_policy_open(&options, &p->policy, err)) return false;
   }
-  stepper_open(p->s, p->policy ? p->policy : w->policy, w->request->costs, w->n_places);
+  stepper_open(p->s, p->policy ? p->policy : w->policy, w->request);
   return true;
+}
+
+/* What it finds of earlier runs. */
+static void note_memory(const work *w, const place *p, dtl_result *result) {
+  const dtl_policy_info *info = &p->s->policy->info;
+  result->uses_memory = info->uses_memory, result->uses_corpus = info->uses_corpus;
+  if (info->uses_memory) result->remembered = (long)p->s->memory->table.n;
+  if (info->uses_corpus) result->earlier_tokens = (long)p->s->memory->outputs.tokens;
+  if (info->uses_corpus && w->request->corpus) {
+    result->corpus_tokens = w->request->corpus->index.n;
+    result->corpus = w->request->corpus->hash;
+  }
 }
 
 static bool start(work *w, place *p, dtl_error *err) {
@@ -78,6 +92,7 @@ static bool start(work *w, place *p, dtl_error *err) {
   result->index = p->prompt + 1;
   result->places = w->request->places;
   p->g.run->lockstep = w->n_steppers > 1;
+  note_memory(w, p, result);
   return generation_start(&p->g, w->session, (int)(p - w->places), err);
 }
 
@@ -169,7 +184,7 @@ static bool prepare(work *w, dtl_error *err) {
     return dtl_fail(err, DTL_INPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
   if (r->n > 1 && (r->on_text || r->on_origin || r->trace || r->session))
     return dtl_fail(err, DTL_INPUT, "the text of one prompt can be followed, traced or continued: there are %d", r->n);
-  if (!stepper_check(w->policy, w->pair, r->costs, err)) return false;
+  if (!stepper_check(w->policy, w->pair, r, err)) return false;
   w->n_places = r->places ? r->places : 1;
   w->n_steppers = w->policy->info.batch ? 1 : w->n_places;
   w->places = calloc((size_t)w->n_places, sizeof *w->places);
@@ -178,7 +193,7 @@ static bool prepare(work *w, dtl_error *err) {
     return dtl_fail(err, DTL_DEVICE, "out of memory: the places of %d sequences", w->n_places);
   dt_session_options options = {
       .sequences = w->n_places, .context = r->context, .use_draft = w->policy->info.uses_draft};
-  if (w->policy->info.batch) stepper_open(w->steppers, w->policy, r->costs, w->n_places);
+  if (w->policy->info.batch) stepper_open(w->steppers, w->policy, r);
   w->session = r->session;
   return w->session || !dt_session_open(w->pair, &options, &w->session, &engine) || dtl_fail_engine(err, &engine);
 }

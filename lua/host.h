@@ -75,7 +75,7 @@ typedef struct {
 typedef struct {
   const char *name, *doc, *path; /* path: the file it came from, or its name */
   uint64_t source;               /* a hash of its text */
-  bool uses_draft, uses_costs;
+  bool uses_draft, uses_costs, uses_memory, uses_corpus;
   int candidates; /* of the target's after every verified row */
   bool batch;     /* of scope "batch": one object serves all sequences of a batch */
   const dtl_param *params;
@@ -163,6 +163,23 @@ dtl_calibration dtl_calibration_shown(const volatile sig_atomic_t *interrupt);
  * was disturbed it is measured once more; a table that is still disturbed serves ten minutes. */
 bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dtl_error *err);
 
+/* ---- what lies between runs --------------------------------------------------------------------------------------------- */
+
+/* What policies leave for their later runs with one pair, in tables of their own (uses.memory) and as texts to look things up
+ * in (uses.corpus): those of the four that ran last, each known by its text. */
+typedef struct dtl_memory dtl_memory;
+
+dtl_memory *dtl_memory_open(void); /* NULL: out of memory */
+void dtl_memory_forget(dtl_memory *memory);
+void dtl_memory_close(dtl_memory *memory); /* NULL is allowed */
+
+/* Files as such a text: an index of all of them, some seconds for ten million tokens. The pair's ids. */
+typedef struct dtl_corpus dtl_corpus;
+
+/* DTL_INPUT: a file is missing, empty or too long. */
+bool dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dtl_error *err);
+void dtl_corpus_close(dtl_corpus *corpus); /* NULL is allowed */
+
 /* ---- generation -------------------------------------------------------------------------------------------------------- */
 
 /* Where generated text comes from. */
@@ -195,6 +212,8 @@ typedef struct {
   const dtl_policy_options *policy; /* those that the policy was opened with; NULL is allowed with one prompt */
   dt_seq_options seq;               /* prompt i samples with its seed plus i, counted from 0 */
   const dtl_costs *costs;           /* for a policy with uses_costs; copied */
+  dtl_memory *memory;               /* or NULL, unless the policy uses memory or corpus */
+  const dtl_corpus *corpus;         /* or NULL: no files */
   int context;                      /* 0: the target's */
   dt_session *session;              /* or NULL; of one prompt, with which its sequence 0 continues */
   /* Called as each sequence ends, in whatever order; or NULL. False: nobody wants the others; those that run end as
@@ -229,6 +248,10 @@ struct dtl_result {
   int index, places; /* which prompt, from 1, and how many ran at once; places 0: it was no batch */
   dt_stats stats;
   double policy_ms, other_ms;
+  bool uses_memory, uses_corpus;    /* then earlier runs had their say: */
+  long remembered, earlier_tokens;  /* entries of the memory, and tokens of outputs, that were there when it began */
+  long corpus_tokens;               /* of the files */
+  uint64_t corpus;                  /* a hash of these */
   int ids_without_row;              /* the tokenizer's that the target cannot read */
   size_t peak_memory;               /* of the process */
   size_t weight_bytes, cache_bytes; /* on the host or on the device */

@@ -122,6 +122,13 @@ static const char *clean_field(lua_State *L, dtl_policy *policy, const char *key
   return copy;
 }
 
+static bool is_set(lua_State *L, const char *key) {
+  lua_getfield(L, -1, key);
+  bool set = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return set;
+}
+
 static void *field_array(lua_State *L, dtl_policy *policy, const char *key, size_t size, int *n) {
   lua_getfield(L, -1, key);
   *n = (int)lua_rawlen(L, -1);
@@ -151,15 +158,14 @@ static int take_object(lua_State *L) {
   lua_xmove(co, L, 2); /* object, description: host.open made it, so its fields are what they should be */
   info->name = clean_field(L, policy, "name");
   info->doc = clean_field(L, policy, "doc");
-  lua_getfield(L, -1, "draft");
-  info->uses_draft = lua_toboolean(L, -1);
-  lua_getfield(L, -2, "costs");
-  info->uses_costs = lua_toboolean(L, -1);
-  lua_getfield(L, -3, "batch");
-  info->batch = lua_toboolean(L, -1);
-  lua_getfield(L, -4, "target");
+  info->uses_draft = is_set(L, "draft");
+  info->uses_costs = is_set(L, "costs");
+  info->uses_memory = is_set(L, "memory");
+  info->uses_corpus = is_set(L, "corpus");
+  info->batch = is_set(L, "batch");
+  lua_getfield(L, -1, "target");
   info->candidates = (int)lua_tointeger(L, -1);
-  lua_pop(L, 4);
+  lua_pop(L, 1);
   info->presets = field_texts(L, policy, "presets", &info->n_presets);
   dtl_param *params = field_array(L, policy, "params", sizeof *params, &info->n_params);
   info->params = params;

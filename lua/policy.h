@@ -5,7 +5,7 @@
 #include "box.h"
 
 /* Places on the main thread's stack that stay taken. */
-enum { POLICY_OBJECT = 1, POLICY_HOST, POLICY_SEQ, POLICY_COSTS };
+enum { POLICY_OBJECT = 1, POLICY_HOST, POLICY_SEQ, POLICY_COSTS, POLICY_MEMORY, POLICY_CORPUS };
 
 struct dtl_policy {
   dtl_box box;

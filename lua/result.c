@@ -135,6 +135,27 @@ static void add_batch(cJSON *root, const dtl_result *r) {
   cJSON_AddNumberToObject(batch, "places", r->places);
 }
 
+/* null: the policy looked at nothing that outlives its run. */
+static void add_memory_found(cJSON *root, const dtl_result *r) {
+  if (r->uses_memory)
+    cJSON_AddNumberToObject(root, "memory", (double)r->remembered);
+  else
+    cJSON_AddNullToObject(root, "memory");
+  if (!r->uses_corpus) {
+    cJSON_AddNullToObject(root, "corpus");
+    return;
+  }
+  char hash[17];
+  snprintf(hash, sizeof hash, "%016" PRIx64, r->corpus);
+  cJSON *corpus = cJSON_AddObjectToObject(root, "corpus");
+  cJSON_AddNumberToObject(corpus, "tokens", (double)r->corpus_tokens);
+  if (r->corpus_tokens)
+    cJSON_AddStringToObject(corpus, "hash", hash);
+  else
+    cJSON_AddNullToObject(corpus, "hash");
+  cJSON_AddNumberToObject(corpus, "earlier", (double)r->earlier_tokens);
+}
+
 char *dtl_result_json(const dtl_result *r, unsigned flags) {
   errno = 0; /* cJSON leaves out what it has no memory for, and does not tell */
   cJSON *root = cJSON_CreateObject();
@@ -149,6 +170,7 @@ char *dtl_result_json(const dtl_result *r, unsigned flags) {
   cJSON_AddStringToObject(root, "seed", seed);
   add_sampling(root, r);
   add_batch(root, r);
+  add_memory_found(root, r);
   add_text(root, "backend", r->backend);
   cJSON_AddNumberToObject(root, "threads", r->threads);
   add_text(root, "target", r->target);

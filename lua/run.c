@@ -166,6 +166,14 @@ dtl_run *run_check(lua_State *L, const char *kind, const char *who) {
   return handle->run;
 }
 
+dtl_run *run_check_at(lua_State *L, int i, const char *kind, const char *who) {
+  run_handle *handle = lua_touserdata(L, i);
+  if (!handle || lua_rawlen(L, i) != sizeof *handle || handle->kind != kind)
+    luaL_error(L, "%s: a %s is expected, not %s", who, kind, luaL_typename(L, i));
+  if (!handle->run) luaL_error(L, "%s: that %s has ended", who, kind);
+  return handle->run;
+}
+
 void run_detach(dtl_run *run) {
   if (run->tree_handle) run->tree_handle->run = NULL;
   if (run->seq_handle) run->seq_handle->run = NULL;
@@ -230,4 +238,16 @@ void run_object(lua_State *L, const char *name, const luaL_Reg *methods) {
   lua_pushboolean(L, false);
   lua_setfield(L, -2, "__metatable");
   lua_setmetatable(L, -3);
+}
+
+void run_type(lua_State *L, const char *name, const luaL_Reg *methods) {
+  if (luaL_newmetatable(L, name)) {
+    lua_newtable(L);
+    luaL_setfuncs(L, methods, 0);
+    run_name_unknown(L, name);
+    lua_setfield(L, -2, "__index");
+    lua_pushboolean(L, false);
+    lua_setfield(L, -2, "__metatable");
+  }
+  lua_setmetatable(L, -2);
 }

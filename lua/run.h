@@ -61,11 +61,17 @@ run_handle *run_push_handle(lua_State *L, const char *kind, dtl_run *run, int n_
 /* The run of the handle at index 1; raises where that is none of this kind, or one whose sequence has ended. */
 dtl_run *run_check(lua_State *L, const char *kind, const char *who);
 
+/* The same for an argument, at index i, of a method of something else. */
+dtl_run *run_check_at(lua_State *L, int i, const char *kind, const char *who);
+
 /* Takes the run away from its objects. */
 void run_detach(dtl_run *run);
 
 /* Makes the new userdata on top an object of the kind `name` with these methods. Leaves userdata, methods. */
 void run_object(lua_State *L, const char *name, const luaL_Reg *methods);
+
+/* Makes the new userdata on top one of the type `name` with these methods, which luaL_testudata knows. Leaves userdata. */
+void run_type(lua_State *L, const char *name, const luaL_Reg *methods);
 
 /* Gives the table of methods on top an error for what is not in it, with the name that is nearest. */
 void run_name_unknown(lua_State *L, const char *name);

@@ -7,22 +7,26 @@
 
 #define GENERATOR 1 /* of random numbers: a policy object has one, whatever it serves */
 
-bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_costs *costs, dtl_error *err) {
+static bool remembers(const dtl_policy *policy) { return policy->info.uses_memory || policy->info.uses_corpus; }
+
+bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dtl_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   if (policy->used || !policy->box.L)
     return dtl_fail(err, DTL_INPUT, "%s: a policy object serves one run: open it again", policy->info.name);
   if (policy->info.uses_draft && !info.draft.path)
     return dtl_fail(err, DTL_INPUT, "%s needs a draft model: give --draft DIR", policy->info.name);
-  if (policy->info.uses_costs && !costs)
+  if (policy->info.uses_costs && !request->costs)
     return dtl_fail(err, DTL_INPUT, "%s needs the costs of passes: calibrate first", policy->info.name);
+  if (remembers(policy) && !request->memory)
+    return dtl_fail(err, DTL_INPUT, "%s needs a memory, which outlives its runs", policy->info.name);
   return true;
 }
 
-void stepper_open(stepper *s, dtl_policy *policy, const dtl_costs *costs, int places) {
+void stepper_open(stepper *s, dtl_policy *policy, const dtl_request *request) {
   s->policy = policy;
-  s->places = places;
-  s->costs = costs;
+  s->request = request;
+  s->memory = remembers(policy) ? memory_of(request->memory, policy->info.source) : NULL;
   s->group.n = s->joined = 0;
   s->has_batch = false;
   policy->used = true;
@@ -39,7 +43,7 @@ static bool account(stepper *s, double start_ms, bool ok) {
   return ok || box->state == BOX_INTERRUPTED;
 }
 
-/* Calls host.METHOD(object, seq or batch, costs), at first as `entry`; allowance: see box_call. */
+/* Calls host.METHOD(object, seq or batch, costs, memory, corpus), at first as `entry`; allowance: see box_call. */
 static bool call_policy(stepper *s, const char *method, const char *entry, int allowance, dtl_error *err) {
   dtl_box *box = &s->policy->box;
   lua_State *L = box->L;
@@ -48,12 +52,14 @@ static bool call_policy(stepper *s, const char *method, const char *entry, int a
   lua_pushvalue(L, POLICY_OBJECT);
   lua_pushvalue(L, POLICY_SEQ);
   lua_pushvalue(L, POLICY_COSTS);
-  lua_xmove(L, box->co, 4);
+  lua_pushvalue(L, POLICY_MEMORY);
+  lua_pushvalue(L, POLICY_CORPUS);
+  lua_xmove(L, box->co, 6);
   double start = dt_clock_ms();
-  return account(s, start, box_call(box, entry, allowance, 3, err));
+  return account(s, start, box_call(box, entry, allowance, 5, err));
 }
 
-/* Main thread: object, host -> object, host, seq or batch, costs; out of the box's sight until a call hands them in. */
+/* Main thread: object, host -> object, host, seq or batch, costs, memory, corpus; out of the box's sight until a call hands them in. */
 static int make_objects(lua_State *L) {
   stepper *s = lua_touserdata(L, 1);
   sandbox_seed(L, s->policy->seed, GENERATOR);
@@ -65,10 +71,18 @@ static int make_objects(lua_State *L) {
     box_seq_push(L, s->group.run[0]);
   }
   if (s->policy->info.uses_costs)
-    box_costs_push(L, s->costs, s->places);
+    box_costs_push(L, s->request->costs, s->request->places ? s->request->places : 1);
   else
     lua_pushnil(L);
-  return 2;
+  if (s->policy->info.uses_memory)
+    box_memory_push(L, &s->memory->table);
+  else
+    lua_pushnil(L);
+  if (s->policy->info.uses_corpus)
+    box_corpus_push(L, s->request->corpus, &s->memory->outputs);
+  else
+    lua_pushnil(L);
+  return 4;
 }
 
 static int add_member(lua_State *L) {
@@ -82,7 +96,7 @@ static int add_member(lua_State *L) {
 static bool represent(stepper *s, dtl_error *err) {
   dtl_box *box = &s->policy->box;
   if (s->joined == 1) {
-    if (!box_host(box, make_objects, s, 2, err)) return false;
+    if (!box_host(box, make_objects, s, 4, err)) return false;
     s->has_batch = s->policy->info.batch;
   }
   return !s->has_batch || box_host(box, add_member, s, 0, err);

@@ -5,23 +5,24 @@
 
 #include "box_batch.h"
 #include "generation.h"
+#include "memory.h"
 
 typedef struct {
   dtl_policy *policy;
-  const dtl_costs *costs;
-  int places;
-  run_group group; /* the runs of its members */
+  const dtl_request *request;
+  policy_memory *memory; /* NULL: it uses none */
+  run_group group;       /* the runs of its members */
   generation *member[DTL_PLACES];
   int joined;     /* so far */
   bool has_batch; /* the object of scope "batch" is there */
   double step_ms; /* the policy's own time in this step */
 } stepper;
 
-/* Whether this policy, unused so far, can serve sequences of the pair. costs: for one that uses them. */
-bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_costs *costs, dtl_error *err);
+/* Whether this policy, unused so far, can serve sequences of the pair: whether the request has what it uses. */
+bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dtl_error *err);
 
-/* After that check. places: sequences that run at once, whoever serves them. */
-void stepper_open(stepper *s, dtl_policy *policy, const dtl_costs *costs, int places);
+/* After that check. */
+void stepper_open(stepper *s, dtl_policy *policy, const dtl_request *request);
 
 /* A started sequence joins; with the first one the policy's init runs. A failure leaves it outside. */
 bool stepper_join(stepper *s, generation *g, dtl_error *err);

@@ -19,6 +19,7 @@ local function command(exe, arm, load, generate, tokens, prompt_file, result_fil
   local function add(...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
   if arm.preset then add("--preset", arm.preset) end
   for name, value in pairs(arm.params or {}) do add("--set", name .. "=" .. params.text(value)) end
+  for _, file in ipairs(load.corpus or {}) do add("--corpus", file) end
   for name, option in pairs(LOAD) do
     if load[name] ~= nil then add(option, tostring(load[name])) end
   end

@@ -23,6 +23,7 @@ local SHARED = {
   { "draft_weights", nil, type = "string", doc = "round the draft's weights to q8 or q4 (default: as they are)" },
   { "draft_vocab", nil, type = "string", doc = "a number of ids, or a file of them, that the draft guesses (all)" },
   { "cache_dtype", nil, type = "string", doc = "keys and values on a CPU: f32 or f16 (default: f32)" },
+  { "corpus", many = "FILE", doc = "texts that policies such as suffix look things up in" },
   { "threads", nil, type = "integer", min = 1, max = 1024, short = "t", doc = "threads (default: physical cores)" },
   { "ctx", nil, type = "integer", min = 1, max = 2147483647, short = "c", doc = "context (the target's, up to 4096)" },
   { "backend", nil, type = "string", doc = "auto, cpu or cuda" },
@@ -84,7 +85,7 @@ function args.parse(spec, argv)
   local declared, by_name = declare(spec)
   local opts = { rest = {}, load = {} }
   for _, p in ipairs(declared) do
-    if p.many then opts[p.name] = {} elseif not p.shared then opts[p.name] = p.default end
+    if p.many and not p.shared then opts[p.name] = {} elseif not p.shared then opts[p.name] = p.default end
   end
   local i, plain = 1, false
   while i <= #argv do
@@ -101,7 +102,9 @@ function args.parse(spec, argv)
       local p, text, after = take(by_name, argv, i)
       if not p then return nil, text end
       if p.many then
-        i = take_many(opts[p.name], text, argv, after)
+        local from = p.shared and opts.load or opts
+        from[p.name] = from[p.name] or {}
+        i = take_many(from[p.name], text, argv, after)
       else
         local value, message = params.parse(p, text)
         if message then return nil, "--" .. spelling(p.name) .. message:sub(#p.name + 1) end

@@ -199,13 +199,16 @@ function experiment.head(t)
                   began = os.date "!%Y-%m-%d %H:%M:%S UTC", backend = pair.backend, threads = pair.threads,
                   target = pair.target.path, draft = pair.draft and pair.draft.path or nil,
                   target_dtype = pair.target_dtype, draft_dtype = pair.draft_dtype,
-                  draft_vocab = pair.draft_vocab, cache_dtype = pair.cache_dtype }, pair:identity())
+                  draft_vocab = pair.draft_vocab, cache_dtype = pair.cache_dtype,
+                  corpus = pair.corpus }, pair:identity())
 end
 
 -- What a prompt's runs of this length are generated with; start: its prompt pass, or those of a batch.
 local function options_of(t, prompt, tokens) return merged(t.generate, prompt.generate or {}, { tokens = tokens }) end
 
+-- What policies remember of the runs before is taken away first: a run is the same whatever order they are made in.
 local function generate(t, arm, prompt, start, tokens)
+  t.pair:forget()
   local options = merged(options_of(t, prompt, tokens),
                          { policy = arm.policy, preset = arm.preset, params = arm.params })
   local result, failure

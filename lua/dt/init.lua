@@ -56,29 +56,38 @@ local function check_integer(what, value, most)
   error(("%s = %s is not an integer from 1 to %d"):format(what, tostring(value), most), 3)
 end
 
--- The pair, with what its passes cost where the options say so, or nil and a failure.
-local function opened(costs, first, ...)
-  if first ~= nil and costs then core.set_costs(first, dt.json.encode(costs)) end
-  return checked(first, ...)
+-- The pair, with what its passes cost and files to look things up in where the options say so, or nil and a failure.
+local function opened(t, first, ...)
+  if first == nil then return nil, failed(...) end
+  if t.costs then core.set_costs(first, dt.json.encode(t.costs)) end
+  if t.corpus then
+    local done, failure = checked(core.read(first, type(t.corpus) == "string" and { t.corpus } or t.corpus))
+    if not done then
+      first:close()
+      return nil, failure
+    end
+  end
+  return first
 end
 
 local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true, weights = true,
-               draft_weights = true, draft_vocab = true, cache_dtype = true, costs = true }
+               draft_weights = true, draft_vocab = true, cache_dtype = true, costs = true, corpus = true }
 
 -- Without options the bundled pair; with only a target no draft model; draft = false: none. costs: a table as
--- dt.calibrate gives, to be used instead of measuring.
+-- dt.calibrate gives, to be used instead of measuring. corpus: a file, or a list of files, for policies that look
+-- things up.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   local draft = t.draft
   if draft == true then error("dt.load: draft is a folder or false", 2) end
   check_integer("dt.load: threads", t.threads, 1024)
   check_integer("dt.load: ctx", t.ctx, MOST)
-  return opened(t.costs, core.open(t.target, draft, t.backend, t.threads, t.ctx, t.weights, t.draft_weights,
+  return opened(t, core.open(t.target, draft, t.backend, t.threads, t.ctx, t.weights, t.draft_weights,
                                    t.cache_dtype, t.draft_vocab))
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
-               costs = true }
+               costs = true, corpus = true }
 
 -- {["1 2"] = {[5] = 0.5}, [""] = {...}} as a list of {context = {1, 2}, token = {5}, p = {0.5}}
 local function rules(t, what)
@@ -107,7 +116,7 @@ function dt.fake(t)
   t = options_table(t, FAKE, "dt.fake")
   local target = rules(t.target or {}, "target")
   local draft = t.draft ~= false and rules(t.draft or {}, "draft")
-  return opened(t.costs, core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft))
+  return opened(t, core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft))
 end
 
 local CALIBRATE = { fresh = true, batch = true }
@@ -134,6 +143,9 @@ pair.close = core.close
 function pair:encode(text) return checked(core.encode(self, text)) end
 
 pair.decode = core.decode
+
+-- Takes away what policies remember of their earlier runs: the next ones are independent of them.
+pair.forget = core.forget
 
 -- What the pair was loaded from, and by which program: {commit=, build=, target_hash=, draft_hash=}, texts; those that
 -- there are. lua/identity.h says what is hashed.

@@ -14,11 +14,13 @@ local policy = {}
 local specs = {} -- policy -> what it was defined with
 
 local KEYS = { name = true, doc = true, scope = true, uses = true, params = true, presets = true, check = true }
-local USES = { draft = "boolean", costs = "boolean", sharpen = "boolean", target = "integer" }
+local USES = { draft = "boolean", costs = "boolean", sharpen = "boolean", memory = "boolean", corpus = "boolean",
+               target = "integer" }
 local MOST_NODES = 256 -- of a verify pass: DT_TREE_VERIFY
 local MOST_CANDIDATES = 8 -- of a verified row: DT_TARGET_CANDIDATES
 local MOST_BYTES = 32 * 1024 -- of names, docs, presets and allowed values: the host copies them
-local TAKEN = { init = true, draft = true, observe = true, step = true, costs = true } -- not free for parameters
+-- Not free for parameters.
+local TAKEN = { init = true, draft = true, observe = true, step = true, costs = true, memory = true, corpus = true }
 
 local function nothing() end
 
@@ -112,7 +114,7 @@ function policy.define(t)
     error(format('%s: scope is "%s", not "sequence" or "batch"', what, scope), 2)
   end
   spec.batch = scope == "batch"
-  spec.uses = { draft = true, costs = false, sharpen = false, target = 0 }
+  spec.uses = { draft = true, costs = false, sharpen = false, memory = false, corpus = false, target = 0 }
   if t.uses ~= nil then
     if type(t.uses) ~= "table" then error(what .. ": uses is not a table", 2) end
     params.check_keys(t.uses, USES, what .. ": uses", 2)
@@ -339,6 +341,7 @@ function host.open(P, preset, settings)
     end
   end
   local description = { name = spec.name, doc = spec.doc, draft = spec.uses.draft, costs = spec.uses.costs,
+                        memory = spec.uses.memory, corpus = spec.uses.corpus,
                         target = tointeger(spec.uses.target), batch = spec.batch, presets = preset_names(spec) }
   description.params = {}
   for i, p in ipairs(spec.params) do
@@ -349,8 +352,8 @@ function host.open(P, preset, settings)
   return object, description
 end
 
-function host.init(object, seq, costs)
-  object.costs = costs
+function host.init(object, seq, costs, memory, corpus)
+  object.costs, object.memory, object.corpus = costs, memory, corpus
   return object:init(seq)
 end
 

@@ -4,7 +4,8 @@
 --
 -- The head
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {what all runs share}, machine, backend,
---   threads, target, target_dtype, draft, draft_dtype, draft_vocab (none: left out), cache_dtype, version, commit
+--   threads, target, target_dtype, draft, draft_dtype, draft_vocab (none: left out), cache_dtype, corpus (how many
+--   tokens, and a hash of them; none: left out), version, commit
 --   (none: left out), build, target_hash, draft_hash (hashes of the program's file and of samples of the models' files:
 --   lua/identity.h says of which), began (when, in UTC; the one thing in which a file may differ from who goes on with
 --   it)

@@ -34,6 +34,7 @@ end
 
 local function run_one(t, arm, prompt, file)
   local path, bins = os.tmpname(), {}
+  t.pair:forget()
   local result, failure = t.pair:generate {
     policy = arm.policy, preset = arm.preset, params = arm.params, prompt = prompt.text, tokens = t.tokens[1],
     ignore_eos = t.generate.ignore_eos, trace = path }

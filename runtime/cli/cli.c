@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, STRING, NUMBER, REAL, SEED, SETTING, STOP, PROMPT, TEXT } option_kind;
+typedef enum { FLAG, STRING, NUMBER, REAL, SEED, SETTING, STOP, PROMPT, TEXT, CORPUS } option_kind;
 
 #define MOST_NAMES 4
 
@@ -88,6 +88,7 @@ static const option options[] = {
     {{"--backend"}, "NAME", STRING, FIELD(backend), 0, 0, "auto, cpu or cuda (auto)"},
     {{"--set"}, "NAME=VALUE", SETTING, 0, 0, 0, "a parameter of the policy (repeatable)"},
     {{"--preset"}, "NAME", STRING, FIELD(preset), 0, 0, "a named set of parameters of the policy"},
+    {{"--corpus"}, "FILE", CORPUS, 0, 0, 0, "a text that policies such as suffix look things up in (repeatable)"},
     {{"--policy-seconds"},
      "S",
      REAL,
@@ -234,6 +235,7 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
     break;
   case PROMPT: out->files[out->n_files++] = value; break;
   case TEXT: out->texts[out->n_texts++] = value; break;
+  case CORPUS: out->corpus[out->n_corpus++] = value; break;
   case SETTING: {
     char *equals = strchr(value, '=');
     if (!equals || equals == value)
@@ -287,7 +289,8 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
   out->files = calloc((size_t)argc + 1, sizeof *out->files);
   out->texts = calloc((size_t)argc + 1, sizeof *out->texts);
   out->common = calloc((size_t)argc + 1, sizeof *out->common);
-  if (!out->settings || !out->stop || !out->files || !out->texts || !out->common)
+  out->corpus = calloc((size_t)argc + 1, sizeof *out->corpus);
+  if (!out->settings || !out->stop || !out->files || !out->texts || !out->common || !out->corpus)
     return dt_fail_memory(err, "the options", (size_t)argc * sizeof *out->settings);
   bool only_words = false; /* after "--" */
   for (int i = 0, used; i < argc; i += used) {
@@ -315,6 +318,7 @@ void cli_free(cli_options *o) {
   free(o->files);
   free(o->texts);
   free(o->common);
+  free(o->corpus);
 }
 
 void cli_help(FILE *out) {

@@ -22,7 +22,8 @@ typedef struct {
   const char **files;    /* [n_files] prompts, and */
   const char **texts;    /* [n_texts] */
   const char **common;   /* [n_common] arguments as typed: those that suit another policy as well */
-  int n_settings, n_stop, n_files, n_texts, n_common;
+  const char **corpus;   /* [n_corpus] files */
+  int n_settings, n_stop, n_files, n_texts, n_common, n_corpus;
   bool ignore_eos, uncoupled, chat, stats, color, quiet, verbose, explain;
   bool help, version, list;
 } cli_options;

@@ -56,6 +56,8 @@ static int read_prompts(job *j) {
 static bool uses_draft(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_draft; }
 static bool uses_costs(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_costs; }
 
+static bool uses_corpus(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_corpus; }
+
 static void warn_of_threads(const cli_options *o) {
   int most = dt_processors();
   if (o->threads > most && !o->quiet)
@@ -105,6 +107,19 @@ static int open_tuned(job *j) {
   j->policy = NULL;
   j->how = job_policy(j->options, j->pair);
   return dtl_policy_open(&j->how, &j->policy, &err) ? 0 : complain_of(&err);
+}
+
+/* What outlives a run, and the files to look things up in, if there is a policy that would. */
+static int open_memory(job *j) {
+  const cli_options *o = j->options;
+  dtl_error err;
+  if (!(j->memory = dtl_memory_open())) return complain(EXIT_ENGINE, "out of memory: what policies remember");
+  if (!o->n_corpus) return 0;
+  if (o->policy && !uses_corpus(j->policy) && !uses_corpus(j->other)) {
+    if (!o->quiet) complain(0, "--corpus: %s looks nothing up", dtl_policy_describe(j->policy)->name);
+    return 0;
+  }
+  return dtl_corpus_open(j->pair, o->corpus, o->n_corpus, &j->corpus, &err) ? 0 : complain_of(&err);
 }
 
 /* The layout of conversations; what ends an answer is a stop string like others. */
@@ -178,6 +193,7 @@ int job_open(cli_options *o, job *j) {
   bool needs_draft = uses_draft(j->policy) || uses_draft(j->other);
   if (!status) status = open_models(j, needs_draft ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT);
   if (!status) status = open_tuned(j);
+  if (!status) status = open_memory(j);
   if (!status && (o->chat || o->template || o->system)) status = wrap_prompts(j);
   if (!status && o->trace && !dtl_trace_open(o->trace, &j->trace, &err)) status = complain_of(&err);
   return status;
@@ -198,6 +214,7 @@ int job_open_chat(const cli_options *o, job *j) {
   int status = o->policy ? open_policies(j) : 0;
   if (!status) status = open_models(j, uses_draft(j->policy) ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT);
   if (!status && o->policy) status = open_tuned(j);
+  if (!status) status = open_memory(j);
   return status ? status : open_chat(j);
 }
 
@@ -217,6 +234,8 @@ dtl_request job_request(const job *j) {
   return (dtl_request){.places = j->places,
                        .context = o->context,
                        .costs = &j->costs,
+                       .memory = j->memory,
+                       .corpus = j->corpus,
                        .interrupt = &interrupted,
                        .begin_line = begin_line,
                        .seq = {.max_tokens = o->tokens ? o->tokens : TOKENS,
@@ -231,6 +250,8 @@ int job_close(job *j) {
   dtl_error err;
   int status = dtl_trace_close(j->trace, &err) ? 0 : complain_of(&err);
   dt_chat_close(j->chat);
+  dtl_corpus_close(j->corpus);
+  dtl_memory_close(j->memory);
   dt_pair_close(j->pair);
   dtl_policy_close(j->policy);
   dtl_policy_close(j->other);

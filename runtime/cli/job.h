@@ -19,6 +19,8 @@ typedef struct {
   int n_stop;
   dtl_trace *trace; /* or NULL */
   dtl_costs costs;
+  dtl_memory *memory;
+  dtl_corpus *corpus; /* NULL: none given */
 } job;
 
 /* Refuses all that can be refused before anything runs. Each prints what is wrong and returns an exit status, 0: nothing.

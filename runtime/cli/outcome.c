@@ -94,6 +94,7 @@ static void close_lines(run *r) {
   if (r->lines && r->lines != stdout && fclose(r->lines) != 0) shown_fail(&r->out, r->job->options->json, stdout);
 }
 
+/* Every round begins with nothing remembered: what one left would be the next one's answer. */
 int outcome_run(const job *j, dtl_policy *policy, const dtl_policy_options *how, bool silent, outcome *out) {
   run r = {.job = j, .gave = out, .silent = silent};
   size_t n = (size_t)j->prompts.n;
@@ -101,6 +102,7 @@ int outcome_run(const job *j, dtl_policy *policy, const dtl_policy_options *how,
   *out = (outcome){.policy = dtl_policy_describe(policy)->name,
                    .results = calloc(n, sizeof *out->results),
                    .ended = calloc(n, sizeof *out->ended)};
+  dtl_memory_forget(j->memory);
   double start = dt_clock_ms();
   if (!prompts || !out->results || !out->ended) {
     fail(&r, complain(EXIT_ENGINE, "out of memory: the results"));

@@ -47,6 +47,7 @@ local pair = assert(dt.load(opts.load))
 local function run(arm, text, name)
   local best
   for _ = 1, opts.repeats do
+    pair:forget()
     local result = assert(pair:generate {
       policy = arm.policy, preset = arm.preset, params = arm.params,
       prompt = text, tokens = opts.tokens, ignore_eos = true,

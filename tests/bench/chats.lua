@@ -55,6 +55,7 @@ local function sum_of(group, label)
 end
 
 local function run(arm, prefix, tokens)
+  pair:forget()
   local result = dt.check(pair:generate { policy = arm.policy, params = arm.params, prompt = prefix, tokens = tokens })
   local ms = 0
   for _, part in ipairs(PARTS) do ms = ms + result.stats.time_ms[part] end

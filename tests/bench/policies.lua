@@ -31,6 +31,7 @@ for p = 0, opts.prompts do -- the first is run twice: once to warm up
   file:close()
   local hash
   for _, name in ipairs(POLICIES) do
+    pair:forget()
     last = dt.check(pair:generate { policy = name, prompt = prefix, tokens = opts.tokens, ignore_eos = true,
                                     temp = opts.temp, seed = i })
     hash = hash or last.stats.output_hash

@@ -42,6 +42,7 @@ local sums, ratios = {}, {} -- policy -> task -> {tokens, iterations}; policy ->
 for _, name in ipairs(names) do sums[name], ratios[name] = {}, {} end
 
 local function run(name, prefix)
+  pair:forget()
   local result = assert(pair:generate { policy = name, prompt = prefix, tokens = opts.tokens, ignore_eos = true })
   local ms = result.stats.time_ms
   return result, ms.draft + ms.verify + ms.commit + ms.policy

@@ -131,6 +131,7 @@ function TestExperiment:test_the_prompt_pass_is_made_once_per_prompt_and_warm_up
   local counted = setmetatable({}, { __index = function(_, key) return real[key] end })
   function counted.policy(_, t) return real:policy(t) end
   function counted.identity() return real:identity() end
+  function counted.forget() real:forget() end
   function counted.prefix(_, text)
     prefixes = prefixes + 1
     return real:prefix(text)
@@ -245,11 +246,23 @@ function TestExperiment.test_of_disturbed_results_the_fastest_stays()
   lu.assertEquals({ result.stats.tokens_per_second, tries }, { 5, 3 })
 end
 
+-- What suffix gave before would be the answer of its next run on the same text.
+function TestExperiment:test_nothing_is_remembered_from_run_to_run()
+  local arms = { { policy = "suffix" } }
+  local done = assert(experiment.run(self:spec { arms = arms, tokens = { 60 }, repeats = 3, warmup = 1 }))
+  local first = {}
+  for _, run in ipairs(done.runs) do
+    local key = run.arm .. run.prompt
+    first[key] = first[key] or run.stats.drafted
+    lu.assertEquals(run.stats.drafted, first[key])
+  end
+end
+
 function TestExperiment:test_a_policy_that_changes_while_it_runs_ends_the_experiment()
   local text, real = read((arg[0]:match "^(.*/)" or "./") .. "../../policies/linear.lua"), self.pair
   local path = self:file("changing.lua", text)
   local pair = setmetatable({}, { __index = function(_, key) return real[key] end })
-  for _, name in ipairs { "policy", "identity", "prefix" } do
+  for _, name in ipairs { "policy", "identity", "prefix", "forget" } do
     pair[name] = function(_, t) return real[name](real, t) end
   end
   function pair.generate(_, t)

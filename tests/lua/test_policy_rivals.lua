@@ -45,6 +45,7 @@ end
 
 local function check_alone(case, what)
   local prompt = { prompt = text_of(case.prompt), tokens = case.policy == "suffix" and 700 or 300 } -- long chains
+  pairs_of[case.pair]:forget()
   local list = probe.trace(pairs_of[case.pair], case.policy, case.params, #case.iterations, prompt)
   for i, expected in ipairs(case.iterations) do
     lu.assertEquals(described(list[i].nodes), expected, ("%s, iteration %d"):format(what, i))

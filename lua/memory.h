@@ -1,0 +1,48 @@
+/* What runs of a policy leave for its later runs with the same pair: a table that the page fills itself, and its outputs. A
+ * policy is known by its text, and what is kept is bounded: whatever a page does, it takes no more than this. */
+#ifndef DTL_MEMORY_H
+#define DTL_MEMORY_H
+
+#include "corpus.h"
+
+#include <lua.h>
+
+#define MEMORY_BYTES (64u << 20) /* of a table */
+#define MEMORY_ENTRY 64          /* bytes that an entry takes beside its key and value */
+#define MEMORY_POLICIES 4        /* remembered of a pair: those that ran last */
+#define MEMORY_LIST 256          /* numbers of a list */
+
+typedef struct memory_entry memory_entry;
+
+/* Keys and values are bytes. Zeros are an empty table. */
+typedef struct {
+  memory_entry **slot; /* [slots] chains of those whose hash ends alike */
+  size_t slots, n, used;
+  uint64_t seed; /* of the hash: a page cannot know which keys share a slot */
+} memory_table;
+
+typedef struct {
+  const void *bytes;
+  size_t len;
+} memory_bytes;
+
+bool memory_get(const memory_table *t, memory_bytes key, memory_bytes *value);
+/* False: there is no room, and nothing has changed. */
+bool memory_set(memory_table *t, memory_bytes key, memory_bytes value);
+void memory_drop(memory_table *t, memory_bytes key);
+static inline size_t memory_room(const memory_table *t) { return MEMORY_BYTES - t->used; }
+
+typedef struct {
+  uint64_t source; /* the hash of its text */
+  long turn;       /* when it ran last; 0: never */
+  memory_table table;
+  corpus_outputs outputs;
+} policy_memory;
+
+/* That of the policy with this text, which is the one that ran last from now on; another may be forgotten for it. */
+policy_memory *memory_of(dtl_memory *memory, uint64_t source);
+
+/* box_memory.c: pushes an object with the methods get, set and room. Raises. */
+void box_memory_push(lua_State *L, memory_table *table);
+
+#endif

@@ -1,0 +1,40 @@
+/* An index of texts by what stands before each place: places are sorted by the token there, then by the one before it, and
+ * so on, up to SUFFIXES_MOST. The places where the last m tokens of some text stand are then neighbours, and those of the
+ * longest such m are found at once. 9 bytes a token. Pure. */
+#ifndef DTL_SUFFIXES_H
+#define DTL_SUFFIXES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SUFFIXES_MOST 64
+#define SUFFIXES_END (-1)          /* stands behind every text: no token */
+#define SUFFIXES_TOKENS (1u << 30) /* most of an index */
+#define SUFFIXES_STEP 32
+#define SUFFIXES_KEY 8
+
+typedef struct {
+  int32_t *token;  /* [n] the texts */
+  uint32_t *order; /* [n] places, sorted */
+  int32_t *
+      sample; /* [1 + (n - 1) / SUFFIXES_STEP][SUFFIXES_KEY] the tokens up to every so manieth of order, the last first */
+  uint32_t n;
+} suffixes;
+
+/* Takes the n tokens (malloc'd), which end with SUFFIXES_END, n >= 1. False: out of memory; they are freed all the same. */
+bool suffixes_open(suffixes *s, int32_t *token, size_t n);
+void suffixes_close(suffixes *s); /* zeros are allowed */
+
+typedef struct {
+  int length;        /* of what was found; 0: not even the last token stands anywhere */
+  uint32_t from, to; /* its places: order[from..to-1] */
+} suffixes_match;
+
+/* The longest end of text[0..n-1] that stands in the texts, at most `most` tokens and SUFFIXES_MOST. */
+suffixes_match suffixes_longest(const suffixes *s, const int32_t *text, size_t n, int most);
+
+/* Where its last m tokens stand, 1 <= m <= n and SUFFIXES_MOST; length 0: nowhere. */
+suffixes_match suffixes_places(const suffixes *s, const int32_t *text, size_t n, int m);
+
+#endif
