@@ -1,22 +1,27 @@
 /* Products with quantized matrices: see quant.h for what is computed. A few rows at a time keep their sums in registers while
- * a strip of codes goes by once. */
+ * a part of a panel goes by, short enough to stay in the first-level cache for all of them. */
 #include "format.h"
 #include "quant_tiles.h"
 #include "simd.h"
 
+#include <stdbool.h>
+
+/* Rows, and strips of a panel, that share what is loaded: as many as there are registers for. */
 #if defined(__AVX512F__)
-enum { TILE_ROWS = 4 };
+enum { TILE_ROWS = 4, TILE_STRIPS = 2 };
 #elif defined(__AVX2__)
-enum { TILE_ROWS = 2 };
+enum { TILE_ROWS = 2, TILE_STRIPS = 1 };
 #else
-enum { TILE_ROWS = 1 };
+enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
 #endif
 
-enum { AHEAD = 4096 }; /* bytes: weights are asked for so far in advance, over the ends of cells and strips */
+enum {
+  STRIPS = CPU_PANEL / QUANT_OUTPUTS,
+  PART_CELLS = 3, /* of a panel's strips, which all rows take before the next: some 15 KB */
+  AHEAD = 4096    /* bytes: a single row's weights are asked for so far in advance, over the ends of cells and strips */
+};
 
 /* ---- rows of x ------------------------------------------------------------------------------------------------------- */
-
-#define MAGIC 12582912.0f /* 1.5 * 2^23: added to a small number and taken away again, it leaves the nearest integer */
 
 static int32_t bits_of(float x) {
   int32_t bits;
@@ -26,18 +31,15 @@ static int32_t bits_of(float x) {
 
 /* Rounds a group to its digits; returns their sum. */
 VI int32_t round_group(const quant_format *f, const float *x, v16 inverse, int8_t *digits) {
-  int32_t sum = 0, half = 1 << (f->shift - 1);
+  const int32_t half = 1 << (f->shift - 1), rest = (1 << f->shift) - 1;
+  i16 sum = i_set1(0);
   for (int i = 0; i < f->group; i += 16) {
-    float rounded[16];
-    v_store(rounded, v_sub(v_add(v_mul(v_load(x + i), inverse), v_set1(MAGIC)), v_set1(MAGIC)));
-    for (int j = 0; j < 16; j++) {
-      int32_t q = (int32_t)rounded[j], high = (q + half) >> f->shift;
-      digits[i + j] = (int8_t)high;
-      digits[f->group + i + j] = (int8_t)(q - (int32_t)((uint32_t)high << f->shift));
-      sum += q;
-    }
+    i16 q = i_nearest(v_mul(v_load(x + i), inverse)), raised = i_add(q, i_set1(half));
+    i_store_i8(digits + i, i_right(raised, f->shift));
+    i_store_i8(digits + f->group + i, i_add(i_and(raised, rest), i_set1(-half)));
+    sum = i_add(sum, q);
   }
-  return sum;
+  return i_sum(sum);
 }
 
 VI void round_cell(const quant_format *f, const float *x, int groups, quant_row to) {
@@ -91,93 +93,156 @@ VI v16 float_at(const int32_t *p) {
   return v_set1(x);
 }
 
-/* The codes of a block as eight fours. */
-VI void load_codes(const int bits, const uint8_t *p, i16 code[8]) {
+/* Fours t and t + step of a block's codes, which a line of four bits holds both. */
+VI void two_codes(const int bits, const uint8_t *block, const int t, const int step, i16 code[2]) {
   if (bits == 8) {
-#pragma GCC unroll 8
-    for (int t = 0; t < 8; t++) code[t] = i_load(p + QUANT_LINE * t);
+    code[0] = i_load(block + QUANT_LINE * t), code[1] = i_load(block + QUANT_LINE * (t + step));
     return;
   }
-#pragma GCC unroll 4
-  for (int t = 0; t < 4; t++) {
-    i16 line = i_load(p + QUANT_LINE * t);
-    code[t] = i_and(line, 0x0f0f0f0f);
-    code[t + 4] = i_and(i_right(line, 4), 0x0f0f0f0f);
-  }
+  i16 line = i_load(block + QUANT_LINE * t);
+  code[0] = i_and(line, 0x0f0f0f0f), code[1] = i_and(i_right(line, 4), 0x0f0f0f0f);
   if (bits == 4) return;
-  i16 plane = i_load(p + QUANT_LINE * 4);
-#pragma GCC unroll 8
-  for (int t = 0; t < 8; t++) code[t] = i_or(code[t], i_left(i_and(i_right(plane, t), 0x01010101), 4));
+  i16 plane = i_load(block + QUANT_LINE * 4);
+  code[0] = i_or(code[0], i_and(i_left(plane, 4 - t), 0x10101010));
+  code[1] = i_or(code[1], i_and(i_right(plane, t), 0x10101010));
 }
 
-/* start + the products of a group's codes with its q, exactly. */
-VI i16 dot_group(const quant_format *f, const i16 *code, const int8_t *digits, int32_t start) {
-  i16 high = i_set1(0), low = i_set1(start);
-#pragma GCC unroll 8
-  for (int t = 0; t < f->group / 4; t++) {
-    high = i_dot4(high, code[t], four_at(digits + 4 * t));
-    low = i_dot4(low, code[t], four_at(digits + f->group + 4 * t));
-  }
-  return i_add(i_left(high, f->shift), low);
-}
+/* What a kernel works on: some cells of strips that lie `apart` bytes from each other, and rows `step` bytes apart. */
+typedef struct {
+  const uint8_t *weights;
+  size_t apart;
+  int cells, left;      /* left: of k, where the cells begin */
+  const uint8_t *ahead; /* several strips: of each this is asked for meanwhile, */
+  int lines;            /* so many lines at each block */
+  quant_row row;        /* the first one, at the first cell */
+  size_t step;
+  float *sums; /* [rows][ld] of the cells before */
+  size_t ld;
+} part;
 
-/* One strip for a few rows, which lie `step` bytes apart. */
-VI void few_rows(const int rows, const quant_format *f, const uint8_t *strip, int k, const char *x, size_t step,
-                 float *sums, size_t ld) {
-  const int parts = QUANT_BLOCK / f->group;
-  quant_row row[TILE_ROWS];
-  v16 acc[TILE_ROWS], t[TILE_ROWS];
+/* A row of the tile at the cell that is worked on. */
+typedef struct {
+  const float *scale;
+  const int32_t *extra;
+  const int8_t *digits;
+} tile_row;
+
+#define EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < rows; r++)
+#define EACH_STRIP _Pragma("GCC unroll 2") for (int s = 0; s < strips; s++)
+
+/* The sums of a tile: rows by strips. */
+typedef i16 tile_sums[TILE_ROWS][TILE_STRIPS];
+
+/* sum = the products of group g's codes with its q, exactly. */
+VI void sum_group(const int rows, const int strips, const quant_format *f, const uint8_t *const block[TILE_STRIPS],
+                  const int within, int g, const tile_row x[TILE_ROWS], tile_sums sum) {
+  const int fours = f->group / 4;
+  tile_sums high;
+  EACH_ROW EACH_STRIP high[r][s] = i_set1(0), sum[r][s] = i_set1(f->zero ? x[r].extra[g] : 0);
 #pragma GCC unroll 4
-  for (int r = 0; r < rows; r++) row[r] = quant_row_at(f, x + (size_t)r * step, k), acc[r] = v_set1(0.0f);
-  for (int at = 0; at < k; at += QUANT_CELL) {
-    quant_cell c = quant_cell_at(f, strip, k - at);
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; r++) t[r] = v_set1(0.0f);
-    for (int b = 0; b < c.blocks; b++) {
-      const uint8_t *codes = c.codes + (size_t)b * quant_block_bytes(f);
-      i16 code[8];
-#pragma GCC unroll 8
-      for (size_t i = 0; i < quant_block_bytes(f); i += QUANT_LINE) __builtin_prefetch(codes + AHEAD + i, 0, 3);
-      load_codes(f->bits, codes, code);
+  for (int t = 0; t < fours / 2; t++) {
+    i16 code[TILE_STRIPS][2];
+    EACH_STRIP two_codes(f->bits, block[s] + (size_t)(within * fours * QUANT_LINE), t, fours / 2, code[s]);
 #pragma GCC unroll 2
-      for (int part = 0; part < parts; part++) {
-        int g = b * parts + part;
-        v16 scale = quant_is_whole(f) ? v_load_i8((const int8_t *)c.scales + QUANT_OUTPUTS * g)
-                                      : v_load_f16((const uint16_t *)c.scales + QUANT_OUTPUTS * g);
-#pragma GCC unroll 4
-        for (int r = 0; r < rows; r++) {
-          i16 sum =
-              dot_group(f, code + f->group / 4 * part, row[r].digits + 2 * f->group * g, f->zero ? row[r].extra[g] : 0);
-          t[r] = v_fma(i_to_float(sum), scale, t[r]);
-          if (f->scales == QUANT_F16_MIN)
-            t[r] = v_fma(float_at(&row[r].extra[g]), v_load_f16((const uint16_t *)c.minima + QUANT_OUTPUTS * g), t[r]);
+    for (int i = 0; i < 2; i++) EACH_ROW {
+        const int8_t *digits = x[r].digits + 2 * f->group * g + 4 * (t + i * fours / 2);
+        int32_t high_four = four_at(digits), low_four = four_at(digits + f->group);
+        EACH_STRIP high[r][s] = i_dot4(high[r][s], code[s][i], high_four);
+        EACH_STRIP sum[r][s] = i_dot4(sum[r][s], code[s][i], low_four);
+      }
+  }
+  EACH_ROW EACH_STRIP sum[r][s] = i_add(i_left(high[r][s], f->shift), sum[r][s]);
+}
+
+/* The sums so far, and those of a cell. */
+VI void add_cell(const int rows, const int strips, const quant_format *f, const part *p,
+                 const quant_cell c[TILE_STRIPS], const tile_row x[TILE_ROWS], const uint8_t *ahead) {
+  const int per_block = QUANT_BLOCK / f->group;
+  v16 t[TILE_ROWS][TILE_STRIPS];
+  EACH_ROW EACH_STRIP t[r][s] = v_set1(0.0f);
+  for (int b = 0; b < c[0].blocks; b++) {
+    const uint8_t *block[TILE_STRIPS];
+    EACH_STRIP block[s] = c[s].codes + (size_t)b * quant_block_bytes(f);
+    if (strips == 1) {
+#pragma GCC unroll 8
+      for (size_t i = 0; i < quant_block_bytes(f); i += QUANT_LINE) __builtin_prefetch(block[0] + AHEAD + i, 0, 3);
+    } else {
+      for (int i = 0; i < p->lines; i++, ahead += QUANT_LINE)
+        EACH_STRIP __builtin_prefetch(ahead + (size_t)s * p->apart, 0, 3);
+    }
+#pragma GCC unroll 2
+    for (int within = 0; within < per_block; within++) {
+      int g = b * per_block + within;
+      tile_sums sum;
+      sum_group(rows, strips, f, block, within, g, x, sum);
+      EACH_STRIP {
+        const size_t at = (size_t)QUANT_OUTPUTS * (size_t)g;
+        v16 scale = quant_is_whole(f) ? v_load_i8((const int8_t *)c[s].scales + at)
+                                      : v_load_f16((const uint16_t *)c[s].scales + at);
+        EACH_ROW t[r][s] = v_fma(i_to_float(sum[r][s]), scale, t[r][s]);
+        if (f->scales == QUANT_F16_MIN) {
+          v16 minimum = v_load_f16((const uint16_t *)c[s].minima + at);
+          EACH_ROW t[r][s] = v_fma(float_at(&x[r].extra[g]), minimum, t[r][s]);
         }
       }
     }
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; r++) {
-      acc[r] = quant_add_cell(f, &c, acc[r], t[r], *row[r].scale, row[r].extra);
-      row[r].scale++, row[r].extra += c.groups, row[r].digits += 2 * QUANT_BLOCK * c.blocks;
-    }
-    strip += c.bytes;
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < rows; r++) v_store(sums + (size_t)r * ld, acc[r]);
+  EACH_ROW EACH_STRIP {
+    float *acc = p->sums + (size_t)r * p->ld + QUANT_OUTPUTS * s;
+    v_store(acc, quant_add_cell(f, &c[s], v_load(acc), t[r][s], *x[r].scale, x[r].extra));
+  }
 }
 
-typedef void rows_kernel(const uint8_t *strip, int k, const char *x, size_t step, float *sums, size_t ld);
+VI void few_rows(const int rows, const int strips, const quant_format *f, const part *p) {
+  const uint8_t *weights = p->weights, *ahead = p->ahead;
+  tile_row x[TILE_ROWS];
+  EACH_ROW {
+    const size_t behind = (size_t)r * p->step;
+    x[r] = (tile_row){(const float *)((const char *)p->row.scale + behind),
+                      (const int32_t *)((const char *)p->row.extra + behind), p->row.digits + behind};
+  }
+  for (int left = p->left, i = 0; i < p->cells; i++, left -= QUANT_CELL) {
+    quant_cell c[TILE_STRIPS];
+    EACH_STRIP c[s] = quant_cell_at(f, weights + (size_t)s * p->apart, left);
+    add_cell(rows, strips, f, p, c, x, ahead);
+    EACH_ROW x[r].scale++, x[r].extra += c[0].groups, x[r].digits += 2 * QUANT_BLOCK * c[0].blocks;
+    weights += c[0].bytes;
+    ahead += p->lines * QUANT_BLOCKS * QUANT_LINE;
+  }
+}
 
-/* Some panels for n rows, as many at a time as there are kernels for. */
-VI void multiply(const quant_format *f, rows_kernel *const *kernels, const cpu_matrix *m, int first, int count,
+typedef void rows_kernel(const part *p);
+typedef rows_kernel *kernels_of[TILE_STRIPS][TILE_ROWS]; /* by strips and rows, both less one */
+
+/* Some panels for n rows, as many at a time as there are kernels for. As few as one kernel takes stream through the strips one
+ * by one, asking for weights a little ahead of them; for more, the kernels share asking for the next part of the strips. */
+VI void multiply(const quant_format *f, const kernels_of kernels, const cpu_matrix *m, int first, int count,
                  const char *x, size_t step, int n, float *sums, size_t ld) {
-  size_t bytes = quant_strip_bytes(f, m->k);
-  const uint8_t *strip = (const uint8_t *)m->data + (size_t)first * 2 * bytes;
-  int heights = (n + TILE_ROWS - 1) / TILE_ROWS;
-  for (int s = 0; s < 2 * count; s++, strip += bytes, sums += QUANT_OUTPUTS)
-    for (int i = 0; i < heights; i++) {
-      int from = n * i / heights, rows = n * (i + 1) / heights - from;
-      kernels[rows - 1](strip, m->k, x + (size_t)from * step, step, sums + (size_t)from * ld, ld);
+  const size_t strip_bytes = quant_strip_bytes(f, m->k), cell_bytes = quant_layout_of(f, QUANT_CELL).bytes;
+  const int all = quant_cells(m->k), heights = (n + TILE_ROWS - 1) / TILE_ROWS, strips = heights > 1 ? TILE_STRIPS : 1;
+  const int lines = (int)cell_bytes / (QUANT_BLOCKS * QUANT_LINE * heights) + 1;
+  const quant_row row = quant_row_at(f, x, m->k);
+  for (int r = 0; r < n; r++) memset(sums + (size_t)r * ld, 0, (size_t)count * CPU_PANEL * sizeof *sums);
+  for (int strip = 0; strip < STRIPS * count; strip += strips) {
+    const uint8_t *weights = (const uint8_t *)m->data + (size_t)(STRIPS * first + strip) * strip_bytes;
+    part p = {.apart = strip_bytes, .lines = lines, .step = step, .ld = ld};
+    for (int cell = 0; cell < all; cell += p.cells) {
+      p.weights = weights + (size_t)cell * cell_bytes, p.left = m->k - cell * QUANT_CELL;
+      p.cells = heights == 1 || all - cell < PART_CELLS ? all - cell : PART_CELLS;
+      const bool last = cell + p.cells == all;
+      p.ahead = last ? weights + (size_t)strips * strip_bytes : p.weights + (size_t)p.cells * cell_bytes;
+      for (int i = 0; i < heights; i++) {
+        const int from = n * i / heights, rows = n * (i + 1) / heights - from;
+        const size_t behind = (size_t)from * step;
+        p.row.scale = (float *)((char *)(row.scale + cell) + behind);
+        p.row.extra = (int32_t *)((char *)(row.extra + cell * (QUANT_CELL / f->group)) + behind);
+        p.row.digits = row.digits + 2 * QUANT_CELL * cell + behind;
+        p.sums = sums + (size_t)from * ld + (size_t)strip * QUANT_OUTPUTS;
+        kernels[strips - 1][rows - 1](&p);
+        p.ahead += (size_t)(p.cells * lines * QUANT_BLOCKS * QUANT_LINE);
+      }
     }
+  }
 }
 
 /* ---- one format ------------------------------------------------------------------------------------------------------ */
@@ -194,23 +259,26 @@ VI void unpack_output(const quant_format *f, const char *panel, int k, int j, fl
                out);
 }
 
-#define ROWS(name, n)                                                                                                  \
-  static void name##_rows##n(const uint8_t *strip, int k, const char *x, size_t step, float *sums, size_t ld) {        \
-    few_rows(n, &name, strip, k, x, step, sums, ld);                                                                   \
-  }
-#if defined(__AVX512F__)
+#define KERNEL(name, rows, strips)                                                                                     \
+  static void name##_##rows##x##strips(const part *p) { few_rows(rows, strips, &name, p); }
+#if defined(__AVX512F__) /* what is left of many rows, shared out, is never a row alone */
 #define KERNELS(name)                                                                                                  \
-  ROWS(name, 1)                                                                                                        \
-  ROWS(name, 2)                                                                                                        \
-  ROWS(name, 3)                                                                                                        \
-  ROWS(name, 4) static rows_kernel *const name##_kernels[] = {name##_rows1, name##_rows2, name##_rows3, name##_rows4};
+  KERNEL(name, 1, 1)                                                                                                   \
+  KERNEL(name, 2, 1)                                                                                                   \
+  KERNEL(name, 3, 1)                                                                                                   \
+  KERNEL(name, 4, 1)                                                                                                   \
+  KERNEL(name, 2, 2)                                                                                                   \
+  KERNEL(name, 3, 2)                                                                                                   \
+  KERNEL(name, 4, 2)                                                                                                   \
+  static const kernels_of name##_kernels = {{name##_1x1, name##_2x1, name##_3x1, name##_4x1},                          \
+                                            {NULL, name##_2x2, name##_3x2, name##_4x2}};
 #elif defined(__AVX2__)
 #define KERNELS(name)                                                                                                  \
-  ROWS(name, 1) ROWS(name, 2) static rows_kernel *const name##_kernels[] = {name##_rows1, name##_rows2};
+  KERNEL(name, 1, 1) KERNEL(name, 2, 1) static const kernels_of name##_kernels = {{name##_1x1, name##_2x1}};
 #else
 #define KERNELS(name)                                                                                                  \
-  ROWS(name, 1)                                                                                                        \
-  static rows_kernel *const name##_kernels[] = {name##_rows1};
+  KERNEL(name, 1, 1)                                                                                                   \
+  static const kernels_of name##_kernels = {{name##_1x1}};
 #endif
 
 #if defined(__AMX_INT8__)

@@ -125,6 +125,19 @@ VI i16 i_and(i16 a, int32_t mask) {
   return simd_ipair(_mm256_and_si256(a.lo, m), _mm256_and_si256(a.hi, m));
 }
 VI i16 i_or(i16 a, i16 b) { return simd_ipair(_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)); }
+VI void i_store_i8(int8_t *p, i16 a) {
+  const __m256i low = _mm256_set1_epi32(255), order = _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5);
+  __m256i words = _mm256_packus_epi32(_mm256_and_si256(a.lo, low), _mm256_and_si256(a.hi, low));
+  __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(words, words), order);
+  _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(bytes));
+}
+VI int32_t i_sum(i16 a) {
+  int32_t lane[8], sum = 0;
+  _mm256_storeu_si256((__m256i *)lane, _mm256_add_epi32(a.lo, a.hi));
+  for (int i = 0; i < 8; i++) sum += lane[i];
+  return sum;
+}
+VI i16 i_nearest(v16 a) { return simd_ipair(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)); }
 VI i16 i_left(i16 a, int n) { return simd_ipair(_mm256_slli_epi32(a.lo, n), _mm256_slli_epi32(a.hi, n)); }
 VI i16 i_right(i16 a, int n) { return simd_ipair(_mm256_srli_epi32(a.lo, n), _mm256_srli_epi32(a.hi, n)); }
 VI i16 i_dot2(i16 a, i16 w, int32_t x) {

@@ -83,6 +83,9 @@ VI i16 i_dot2(i16 a, i16 w, int32_t x) {
   return _mm512_add_epi32(a, _mm512_madd_epi16(w, _mm512_set1_epi32(x)));
 #endif
 }
+VI void i_store_i8(int8_t *p, i16 a) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(a)); }
+VI int32_t i_sum(i16 a) { return _mm512_reduce_add_epi32(a); }
+VI i16 i_nearest(v16 a) { return _mm512_cvtps_epi32(a); }
 VI i16 i_add(i16 a, i16 b) { return _mm512_add_epi32(a, b); }
 VI i16 i_dot4(i16 a, i16 w, int32_t x) {
   __m512i four = _mm512_set1_epi32(x);

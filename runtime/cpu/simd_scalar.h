@@ -155,6 +155,21 @@ VI i16 i_or(i16 a, i16 b) {
   return a;
 }
 /* Bits move, without a sign. */
+/* The low bytes. */
+VI void i_store_i8(int8_t *p, i16 a) {
+  for (int i = 0; i < 16; i++) p[i] = (int8_t)a.i[i];
+}
+VI int32_t i_sum(i16 a) {
+  int32_t sum = 0;
+  for (int i = 0; i < 16; i++) sum += a.i[i];
+  return sum;
+}
+/* To the nearest, ties to even; |a| < 2^22. Added to a small number, 1.5 * 2^23 leaves no room for a fraction. */
+VI i16 i_nearest(v16 a) {
+  i16 r;
+  for (int i = 0; i < 16; i++) r.i[i] = (int32_t)((a.f[i] + 12582912.0f) - 12582912.0f);
+  return r;
+}
 VI i16 i_left(i16 a, int n) {
   for (int i = 0; i < 16; i++) a.i[i] = (int32_t)((uint32_t)a.i[i] << n);
   return a;
