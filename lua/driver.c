@@ -15,12 +15,17 @@ typedef struct {
   const char *path;
   int argc;
   char **argv;
-  const volatile sig_atomic_t *interrupt;
 } driver;
 
-static driver *driver_of(lua_State *L) { return *(driver **)lua_getextraspace(L); }
+static const volatile sig_atomic_t **flag_of(lua_State *L) { return lua_getextraspace(L); }
 
-const volatile sig_atomic_t *driver_interrupt(lua_State *L) { return driver_of(L)->interrupt; }
+const volatile sig_atomic_t *driver_interrupt(lua_State *L) { return *flag_of(L); }
+
+lua_State *driver_open(const volatile sig_atomic_t *interrupt) {
+  lua_State *L = luaL_newstate();
+  if (L) *flag_of(L) = interrupt;
+  return L;
+}
 
 static void watch(lua_State *L, lua_Debug *ar) {
   (void)ar;
@@ -92,13 +97,12 @@ int dtl_run_driver(const char *name, int argc, char **argv, const volatile sig_a
     fprintf(stderr, "dtrun: %s\n", err.message);
     return err.kind == DTL_DEVICE ? 1 : 2;
   }
-  driver d = {.path = path, .argc = argc, .argv = argv, .interrupt = interrupt};
+  driver d = {.path = path, .argc = argc, .argv = argv};
   int status = 1;
-  lua_State *L = luaL_newstate();
+  lua_State *L = driver_open(interrupt);
   if (!L) {
     fprintf(stderr, "dtrun: out of memory\n");
   } else {
-    *(driver **)lua_getextraspace(L) = &d;
     lua_pushcfunction(L, run);
     lua_pushlightuserdata(L, &d);
     status = lua_pcall(L, 1, 0, 0) != LUA_OK;

@@ -30,6 +30,9 @@ struct prefix_object {
 #define PAIR_TYPE "dt.pair"
 #define PREFIX_TYPE "dt.prefix"
 
+/* A state for a driver; NULL: out of memory. The flag, or NULL, says that Ctrl-C was pressed. */
+lua_State *driver_open(const volatile sig_atomic_t *interrupt);
+
 /* All of Lua, and the module `dt` with its parts for require. */
 void driver_open_libraries(lua_State *L);
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A driver's functions, called from within the engine's loop: the first error waits on the stack until the run is over. */
+/* A driver's functions, called from within the engine's loop: the first error waits on the stack until the run, which it ends, is
+ * over. */
 typedef struct {
   lua_State *L;
   int on_text, on_done; /* stack indices */
@@ -22,17 +23,22 @@ typedef struct {
 static int call_function(lua_State *L) {
   const message *m = lua_touserdata(L, 1);
   m->push(L, m->what);
-  lua_call(L, lua_gettop(L) - 2, 0);
-  return 0;
+  lua_call(L, lua_gettop(L) - 2, 1);
+  return 1;
 }
 
-static void tell(listener *to, int function, void (*push)(lua_State *L, const void *what), const void *what) {
+/* False: it failed, or gave false, which says that it has enough. */
+static bool tell(listener *to, int function, void (*push)(lua_State *L, const void *what), const void *what) {
   message m = {push, what};
-  if (to->failed) return;
+  if (to->failed) return false;
   lua_pushcfunction(to->L, call_function);
   lua_pushlightuserdata(to->L, &m);
   lua_pushvalue(to->L, function);
-  to->failed = lua_pcall(to->L, 2, 0, 0) != LUA_OK;
+  to->failed = lua_pcall(to->L, 2, 1, 0) != LUA_OK;
+  if (to->failed) return false;
+  bool more = !lua_isboolean(to->L, -1) || lua_toboolean(to->L, -1);
+  lua_pop(to->L, 1);
+  return more;
 }
 
 /* ---- options ------------------------------------------------------------------------------------------------------------ */
@@ -125,9 +131,9 @@ static void push_piece(lua_State *L, const void *what) {
   lua_pushlstring(L, p->bytes, p->len);
 }
 
-static void on_text(void *user, const char *bytes, size_t len) {
+static bool on_text(void *user, const char *bytes, size_t len) {
   listener *listen = user;
-  tell(listen, listen->on_text, push_piece, &(piece){bytes, len});
+  return tell(listen, listen->on_text, push_piece, &(piece){bytes, len});
 }
 
 typedef struct {
@@ -149,9 +155,9 @@ static void push_ending(lua_State *L, const void *what) {
 
 static bool on_done(void *user, int prompt, dtl_result *result) {
   listener *listen = user;
-  tell(listen, listen->on_done, push_ending, &(ending){prompt, result, listen->brief});
+  bool more = tell(listen, listen->on_done, push_ending, &(ending){prompt, result, listen->brief});
   dtl_result_free(result); /* the driver has all of it */
-  return !listen->failed;
+  return more;
 }
 
 /* ---- generate ----------------------------------------------------------------------------------------------------------- */

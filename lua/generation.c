@@ -87,7 +87,7 @@ static size_t announce_origin(generation *g, const char *bytes, size_t len) {
 static void emit(generation *g, const char *bytes, size_t len) {
   while (len > 0) {
     size_t n = g->origin ? announce_origin(g, bytes, len) : len;
-    if (g->request->on_text) g->request->on_text(g->request->user, bytes, n);
+    if (g->request->on_text && !g->request->on_text(g->request->user, bytes, n)) g->enough = true;
     g->emitted += n, bytes += n, len -= n;
   }
 }
@@ -164,7 +164,7 @@ bool generation_start(generation *g, dt_session *session, int seq, dtl_error *er
   return true;
 }
 
-static bool interrupted(const generation *g) { return g->request->interrupt && *g->request->interrupt; }
+static bool interrupted(const generation *g) { return g->enough || (g->request->interrupt && *g->request->interrupt); }
 
 bool generation_runs(const generation *g) {
   return dt_seq_finish(g->run->session, g->run->seq) == DT_RUNNING && !interrupted(g);

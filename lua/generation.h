@@ -20,7 +20,8 @@ typedef struct {
   dtl_result *result;
   dtl_run *run;
   double start_ms;
-  size_t emitted;  /* bytes of the text handed to on_text */
+  size_t emitted;  /* bytes of the text handed to on_text, */
+  bool enough;     /* which wants no more */
   uint8_t *origin; /* [context] of each generated token; NULL: nobody asks */
   int at;          /* the token that the next byte to emit belongs to, or one before it */
 } generation;

@@ -17,6 +17,8 @@
 
 #include <signal.h>
 
+#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
+
 typedef enum {
   DTL_POLICY,     /* anything the policy's Lua did */
   DTL_INPUT,      /* bad usage: an option, a parameter, a file, the prompt */
@@ -219,7 +221,8 @@ typedef struct {
   /* Called as each sequence ends, in whatever order; or NULL. False: nobody wants the others; those that run end as
    * "interrupted", and no more begin. */
   bool (*done)(void *user, int prompt, dtl_result *result);
-  void (*on_text)(void *user, const char *bytes, size_t len); /* or NULL; of one prompt; bytes as they may be shown */
+  /* Or NULL; of one prompt; bytes as they may be shown. False: enough, the text ends as "interrupted". */
+  bool (*on_text)(void *user, const char *bytes, size_t len);
   void (*begin_line)(void); /* or NULL; before a policy's print, whose line begins on standard error */
   void (*on_origin)(void *user, dtl_origin origin); /* or NULL; before each on_text, whose bytes then have one origin */
   void *user;
@@ -281,5 +284,24 @@ double dtl_tokens_per_second(const dtl_result *result);
 
 /* Runs a driver (a path or an installed name) with full Lua and the module `dt`. Returns the process's exit status. */
 int dtl_run_driver(const char *driver, int argc, char **argv, const volatile sig_atomic_t *interrupt);
+
+/* ---- other languages --------------------------------------------------------------------------------------------------- */
+
+/* What drivers have, for programs in languages that do not read this header: all values are JSON, and lua/dt/bridge.lua says
+ * what can be called. scripts/python is such a program. A bridge is used by one thread at a time. */
+typedef struct dtl_bridge dtl_bridge;
+
+/* A piece of the text, as it comes; of several prompts the answer for each, as JSON. False: no more is wanted. */
+typedef bool (*dtl_listener)(void *user, const char *bytes, size_t len);
+
+dtl_bridge *dtl_bridge_open(void);         /* NULL: out of memory */
+void dtl_bridge_close(dtl_bridge *bridge); /* and all pairs that it loaded; NULL is allowed */
+
+/* Calls a function with an object of options (JSON). listener: or NULL. The answer is {"value": ...} or {"error": {"kind":,
+ * "message":, ...}}: malloc'd JSON, to be freed with dtl_bridge_free; NULL: out of memory. */
+char *dtl_bridge_call(dtl_bridge *bridge, const char *function, const char *options, dtl_listener listener, void *user);
+void dtl_bridge_free(char *answer); /* NULL is allowed */
+
+#pragma GCC visibility pop
 
 #endif

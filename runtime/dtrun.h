@@ -34,6 +34,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
+
 typedef struct dt_pair dt_pair;       /* a target and a draft model that share one tokenizer: loaded weights */
 typedef struct dt_session dt_session; /* sequences being generated with a pair: caches and state */
 typedef struct dt_prefix dt_prefix;   /* the result of a prompt pass, to start sequences from */
@@ -291,5 +293,7 @@ dt_status dt_find(const char *relative, char **path, dt_error *err);
 dt_status dt_homes(char ***homes, int *n, dt_error *err);
 
 double dt_clock_ms(void); /* monotonic */
+
+#pragma GCC visibility pop
 
 #endif

@@ -21,8 +21,9 @@ static bool own_file(char *path) {
   if (dladdr((void *)getauxval(AT_PHDR), &program) && dladdr(&here, &mine) && mine.dli_fbase != program.dli_fbase)
     return realpath(mine.dli_fname, path) != NULL;
   ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-  if (n > 0) path[n] = '\0';
-  return n > 0;
+  if (n <= 0) return dladdr(&here, &mine) && realpath(mine.dli_fname, path); /* a root without /proc */
+  path[n] = '\0';
+  return true;
 }
 
 static bool is_folder(const char *path) {

@@ -4,6 +4,8 @@
 #ifndef DT_STATUS_H
 #define DT_STATUS_H
 
+#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
+
 typedef enum {
   DT_OK = 0,
   DT_EINPUT,   /* a file, option, prompt or argument is wrong: the caller can mend it */
@@ -28,5 +30,7 @@ void dt_clean(char *text);
 
 /* The failure of an allocation of `bytes` for `what`. */
 dt_status dt_fail_memory(dt_error *err, const char *what, unsigned long long bytes);
+
+#pragma GCC visibility pop
 
 #endif

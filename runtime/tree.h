@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
+
 #define DT_TREE_ENTRIES 4096 /* drafted nodes of one tree */
 #define DT_TREE_VERIFY 256   /* drafted nodes of one verify pass */
 #define DT_TREE_DRAFTS 512   /* rows drafted from in one iteration */
@@ -134,5 +136,7 @@ dt_status tree_check_open(const dt_tree *t, dt_error *err);
 
 /* Fails with DT_ESTATE unless u is a node. `what` names the argument in the message. */
 dt_status tree_check(const dt_tree *t, int u, const char *what, dt_error *err);
+
+#pragma GCC visibility pop
 
 #endif

@@ -250,7 +250,8 @@ BATCH.prompt, BATCH.on_text, BATCH.trace = nil, nil, nil
 -- Generates from a list of prompts (texts or prefixes), `places` of them at a time (default 8), which share their
 -- passes; each is what it would be alone, prompt i with seed + i - 1. Gives the list of results and a table of failures
 -- {[i] = {kind=, message=, ..}}: what failed has a result up to there. With on_done = function(i, result, failure),
--- called as each sequence ends, the results are not kept: it gives true. nil and a failure: nothing could be begun, or
+-- called as each sequence ends, the results are not kept: it gives true (and none begins any more where that function
+-- gives false). nil and a failure: nothing could be begun, or
 -- a policy of scope "batch" failed.
 function pair:generate_batch(t)
   t = options_table(t, BATCH, "generate_batch")

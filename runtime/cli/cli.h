@@ -1,4 +1,4 @@
-/* The options of the command line: one table gives the parser, its messages and the help text. */
+/* What the command line says. */
 #ifndef CLI_H
 #define CLI_H
 
@@ -25,14 +25,12 @@ typedef struct {
   const char **corpus;   /* [n_corpus] files */
   int n_settings, n_stop, n_files, n_texts, n_common, n_corpus;
   bool ignore_eos, uncoupled, chat, stats, color, quiet, verbose, explain;
-  bool help, version, list;
+  bool help, man, version, list;
 } cli_options;
 
 /* Reads the arguments after the program's name. The strings of *out are argv's (a --set is cut at its '='); its lists are
  * freed with cli_free, after a failure too. DT_EINPUT: a message that names the option. */
 dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err);
 void cli_free(cli_options *options);
-
-void cli_help(FILE *out);
 
 #endif

@@ -3,7 +3,9 @@
  * input, 3 the policy, 130 Ctrl-C. */
 #include "cli/chat.h"
 #include "cli/complain.h"
+#include "cli/completion.h"
 #include "cli/generate.h"
+#include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/limits.h"
 #include "cli/lists.h"
@@ -21,6 +23,7 @@ int main(int argc, char **argv) {
   if (status) return status;
   if (argc > 1 && strcmp(argv[1], "run") == 0) return run_driver(argc - 2, argv + 2);
   if (argc > 1 && strcmp(argv[1], "doctor") == 0) return run_driver(argc - 1, argv + 1);
+  if (argc > 1 && strcmp(argv[1], "complete") == 0) return complete(argc - 2, argv + 2);
   bool talks = argc > 1 && strcmp(argv[1], "chat") == 0;
   cli_options o;
   dt_error err;
@@ -29,7 +32,10 @@ int main(int argc, char **argv) {
   } else if (o.help && o.policy && !talks) {
     status = print_policy_help(&o);
   } else if (o.help) {
-    cli_help(stdout);
+    print_help();
+    status = finish_output(0);
+  } else if (o.man) {
+    print_manual();
     status = finish_output(0);
   } else if (o.version) {
     printf("dtrun %s\n", dt_version());

@@ -14,14 +14,15 @@ void shown_fail(shown *s, const char *what, FILE *file) {
   interrupted = 1; /* nobody reads on */
 }
 
-void shown_text(void *user, const char *bytes, size_t len) {
+bool shown_text(void *user, const char *bytes, size_t len) {
   shown *s = user;
-  if (len == 0 || s->lost) return;
+  if (len == 0 || s->lost) return !s->lost;
   if (s->color) fputs(s->color, stdout);
   bool written = fwrite(bytes, 1, len, stdout) == len;
   if (s->color) fputs("\033[0m", stdout);
   if (!written || fflush(stdout) != 0) shown_fail(s, "standard output", stdout);
   stand_in_line(bytes[len - 1] != '\n');
+  return !s->lost;
 }
 
 void shown_origin(void *user, dtl_origin origin) {

@@ -12,7 +12,7 @@ typedef struct {
 } shown;
 
 /* As dtl_request's, for a user that begins with a `shown`. */
-void shown_text(void *user, const char *bytes, size_t len);
+bool shown_text(void *user, const char *bytes, size_t len);
 void shown_origin(void *user, dtl_origin origin);
 
 /* What is called `what` cannot be written, by errno. */

@@ -9,9 +9,11 @@
 #ifndef DT_CHAT_H
 #define DT_CHAT_H
 
-#include "status.h"
+#include "../status.h"
 
 #include <stddef.h>
+
+#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
 
 typedef struct dt_chat dt_chat;
 
@@ -22,7 +24,7 @@ typedef struct {
 
 /* The layout called `name`, or the one that a template's text shows (NUL-terminated). DT_EINPUT: there is none such; the
  * message lists those there are. Free with dt_chat_close. */
-dt_status dt_chat_open(const char *name, const char *template, dt_chat **out, dt_error *err);
+dt_status dt_chat_open(const char *name, const char *layout, dt_chat **out, dt_error *err);
 void dt_chat_close(dt_chat *chat); /* NULL is allowed */
 
 const char *dt_chat_name(const dt_chat *chat);
@@ -34,5 +36,7 @@ const char *dt_chat_end(const dt_chat *chat); /* what ends an answer, as text; t
  * 2024", for templates that tell the date; NULL is that day. *out is malloc'd. DT_EINPUT: this layout takes no system text. */
 dt_status dt_chat_text(const dt_chat *chat, const dt_message *system, const dt_message *turns, int n, const char *today,
                        char **out, size_t *len, dt_error *err);
+
+#pragma GCC visibility pop
 
 #endif

@@ -18,6 +18,24 @@ function TestGenerate.test_text_comes_in_pieces_that_make_the_whole()
   lu.assertEquals(result.text, (" 1"):rep(9))
 end
 
+function TestGenerate.test_a_listener_that_has_enough_ends_the_text()
+  local pieces = 0
+  local function enough()
+    pieces = pieces + 1
+    return pieces < 3
+  end
+  local result = TestGenerate.pair:generate { policy = "ar", prompt = " 7", tokens = 9, on_text = enough }
+  lu.assertEquals({ pieces, result.finish_reason, #result.tokens }, { 3, "interrupted", 3 })
+  local done = 0
+  assert(TestGenerate.pair:generate_batch {
+    policy = "ar", prompts = { " 7", " 8", " 9" }, places = 1, tokens = 3,
+    on_done = function()
+      done = done + 1
+      return false
+    end })
+  lu.assertEquals(done, 1)
+end
+
 function TestGenerate.test_an_error_in_on_text_is_the_drivers()
   lu.assertErrorMsgContains("mine", TestGenerate.pair.generate, TestGenerate.pair,
                             { policy = "ar", prompt = " 7", on_text = function() error "mine" end })

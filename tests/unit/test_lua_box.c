@@ -22,11 +22,12 @@ typedef struct {
   size_t len;
 } output;
 
-static void collect(void *user, const char *bytes, size_t len) {
+static bool collect(void *user, const char *bytes, size_t len) {
   output *out = user;
   assert_true(out->len + len < sizeof out->bytes);
   memcpy(out->bytes + out->len, bytes, len);
   out->len += len;
+  return true;
 }
 
 /* One sequence: what it fails of is the run's failure. */

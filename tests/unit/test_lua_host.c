@@ -278,9 +278,10 @@ static void an_engine_failure_cannot_be_caught(void **state) {
 
 static volatile sig_atomic_t pressed;
 
-static void press(void *user, const char *bytes, size_t len) {
+static bool press(void *user, const char *bytes, size_t len) {
   (void)bytes, (void)len;
   if (++*(int *)user == 3) pressed = 1;
+  return true;
 }
 
 static void an_interrupt_ends_the_run_between_iterations(void **state) {
@@ -305,7 +306,10 @@ static void an_interrupt_ends_the_run_between_iterations(void **state) {
   dt_pair_close(pair);
 }
 
-static void gather(void *user, const char *bytes, size_t len) { strncat(user, bytes, len); }
+static bool gather(void *user, const char *bytes, size_t len) {
+  strncat(user, bytes, len);
+  return true;
+}
 
 static void held_back_text_is_shown_when_a_run_fails(void **state) {
   (void)state;

@@ -1,0 +1,76 @@
+-- What programs in other languages may call (dtl_bridge_call in host.h): functions of an object of options, from JSON
+-- to JSON. What they take and give is what drivers have, with a number for a pair.
+local dt = require "dt"
+local json = dt.json
+
+local bridge, loaded, count = {}, {}, 0
+
+local PAIR = { "target", "draft", "target_dtype", "draft_dtype", "draft_vocab", "cache_dtype", "backend", "threads" }
+
+local function pair_of(options)
+  local pair = loaded[options.pair]
+  options.pair = nil
+  return pair or error("the pair is closed", 0)
+end
+
+-- Options of dt.load -> {pair = number, target = {..}, ..}
+function bridge.load(options)
+  local pair, failure = dt.load(options)
+  if not pair then return nil, failure end
+  count = count + 1
+  loaded[count] = pair
+  local about = { pair = count }
+  for _, name in ipairs(PAIR) do about[name] = pair[name] end
+  return about
+end
+
+function bridge.close(options)
+  local number = options.pair
+  pair_of(options):close()
+  loaded[number] = nil
+  return true
+end
+
+-- A policy that is left out is the command line's.
+local function chosen(pair, options)
+  if not options.policy and not options.source then options.policy = pair.draft and "rate" or "ar" end
+  return options
+end
+
+-- Options of pair:generate -> a result; the listener is told each piece of the text.
+function bridge.generate(options, tell)
+  local pair = pair_of(options)
+  options.on_text = tell
+  return pair:generate(chosen(pair, options))
+end
+
+-- Options of pair:generate_batch -> true; the listener is told {prompt =, value =, error =} as each ends.
+function bridge.generate_batch(options, tell)
+  local pair = pair_of(options)
+  function options.on_done(i, result, failure)
+    return tell(json.encode { prompt = i, value = result, error = failure })
+  end
+  return pair:generate_batch(chosen(pair, options))
+end
+
+function bridge.policy(options) return pair_of(options):policy(options) end
+
+-- {text =} -> ids, and {ids =} -> text
+function bridge.encode(options) return pair_of(options):encode(options.text) end
+function bridge.decode(options) return pair_of(options):decode(options.ids) end
+
+function bridge.version() return dt.version end
+
+-- The answer to a call, as JSON. A mistake in the options raises, and is told like other failures.
+return function(name, text, tell)
+  local ok, value, failure = pcall(function()
+    local options = json.decode(text)
+    if type(options) ~= "table" then error("the options are not a JSON object", 0) end
+    return (bridge[name] or error(("no function '%s'"):format(name), 0))(options, tell)
+  end)
+  if not ok then
+    value, failure = nil, { kind = "input", message = tostring(value):gsub("^[%w_/.]+:%d+: ", "") }
+  end
+  if value ~= nil then return json.encode { value = value } end
+  return json.encode { error = failure }
+end

@@ -1,0 +1,136 @@
+/* What a shell may complete: see completion.h. */
+#include "cli/completion.h"
+
+#include "cli/complain.h"
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  char **words; /* [n] before the one to complete */
+  int n;
+  const char *typed;
+} asked;
+
+/* A candidate, if it begins as what was typed does. */
+static void offer(const asked *a, const char *word, const char *help) {
+  char clean[256];
+  if (strncmp(word, a->typed, strlen(a->typed)) != 0) return;
+  dtl_clean(clean, sizeof clean, help, strlen(help));
+  printf("%s\t%s\n", word, clean);
+}
+
+static void offer_all(const asked *a, const char *const *words, int n) {
+  for (int i = 0; i < n; i++) offer(a, words[i], "");
+}
+
+static void offer_installed(const asked *a, const char *folder) {
+  char **names;
+  int n;
+  dtl_error err;
+  if (!dtl_installed(folder, &names, &n, &err)) return;
+  for (int i = 0; i < n; i++) {
+    dtl_policy *policy = NULL;
+    bool described =
+        strcmp(folder, "policies") == 0 && dtl_policy_open(&(dtl_policy_options){.policy = names[i]}, &policy, &err);
+    offer(a, names[i], described ? dtl_policy_describe(policy)->doc : "");
+    dtl_policy_close(policy);
+    free(names[i]);
+  }
+  free(names);
+}
+
+/* The option that the word before waits for the value of, or NULL. */
+static const option *open_option(const asked *a) {
+  const char *last = a->n ? a->words[a->n - 1] : "";
+  const option *o = *last == '-' ? option_find(last, strlen(last)) : NULL;
+  return o && o->argument ? o : NULL;
+}
+
+/* The policy on the line, opened; NULL: none, or none that opens. */
+static dtl_policy *named_policy(const asked *a) {
+  dtl_policy *policy;
+  dtl_error err;
+  for (int i = 0; i < a->n; i++) {
+    const option *o = *a->words[i] == '-' ? option_find(a->words[i], strlen(a->words[i])) : NULL;
+    if (o && o->argument) i++;
+    if (*a->words[i] == '-' || o || strcmp(a->words[i], "chat") == 0) continue;
+    return dtl_policy_open(&(dtl_policy_options){.policy = a->words[i]}, &policy, &err) ? policy : NULL;
+  }
+  return NULL;
+}
+
+/* NAME= of its parameters; behind it the values, where there are few. */
+static void offer_settings(const asked *a) {
+  static const char *const truths[] = {"true", "false"};
+  dtl_policy *policy = named_policy(a);
+  const dtl_policy_info *info = policy ? dtl_policy_describe(policy) : NULL;
+  for (int i = 0; info && i < info->n_params; i++) {
+    const dtl_param *p = &info->params[i];
+    char word[256];
+    const bool boolean = strcmp(p->type, "boolean") == 0;
+    const char *const *values = boolean ? truths : p->one_of;
+    int n = boolean ? 2 : p->n_one_of;
+    snprintf(word, sizeof word, "%s=", p->name);
+    if (strncmp(a->typed, word, strlen(word)) != 0) offer(a, word, p->doc);
+    for (int k = 0; k < n && strncmp(a->typed, word, strlen(word)) == 0; k++) {
+      char value[512];
+      snprintf(value, sizeof value, "%s%s", word, values[k]);
+      offer(a, value, "");
+    }
+  }
+  dtl_policy_close(policy);
+}
+
+static void offer_presets(const asked *a) {
+  dtl_policy *policy = named_policy(a);
+  if (policy) offer_all(a, dtl_policy_describe(policy)->presets, dtl_policy_describe(policy)->n_presets);
+  dtl_policy_close(policy);
+  offer(a, DTL_TUNED, "found by dtrun run tune");
+}
+
+static void offer_value(const asked *a, const option *o) {
+  static const char *const backends[] = {"auto", "cpu", "cuda"}, *const weights[] = {"q8", "q4"},
+                           *const caches[] = {"f32", "f16"};
+  const char *name = o->names[0];
+  if (o->kind == SETTING)
+    offer_settings(a);
+  else if (strcmp(name, "--preset") == 0)
+    offer_presets(a);
+  else if (strcmp(name, "--compare") == 0)
+    offer_installed(a, "policies");
+  else if (strcmp(name, "--backend") == 0)
+    offer_all(a, backends, 3);
+  else if (strcmp(name, "--cache-dtype") == 0)
+    offer_all(a, caches, 2);
+  else if (strstr(name, "weights"))
+    offer_all(a, weights, 2);
+}
+
+static void offer_options(const asked *a) {
+  for (int i = 0; option_at(i); i++)
+    for (int k = 0; k < 2 && option_at(i)->names[k]; k++) offer(a, option_at(i)->names[k], option_at(i)->help);
+}
+
+int complete(int n, char **words) {
+  asked a = {.words = words, .n = n > 0 ? n - 1 : 0, .typed = n > 0 ? words[n - 1] : ""};
+  bool runs = a.n > 0 && strcmp(words[0], "run") == 0, talks = a.n > 0 && strcmp(words[0], "chat") == 0;
+  const option *open = runs ? NULL : open_option(&a);
+  dtl_policy *named = runs || open ? NULL : named_policy(&a);
+  if (runs && a.n == 1)
+    offer_installed(&a, "scripts");
+  else if (open)
+    offer_value(&a, open);
+  else if (!runs && *a.typed == '-')
+    offer_options(&a);
+  else if (!runs && !named) {
+    offer_installed(&a, "policies");
+    if (!talks)
+      offer(&a, "chat", "a conversation at the terminal"), offer(&a, "run", "run a driver"),
+          offer(&a, "doctor", "what it finds on this machine");
+  }
+  dtl_policy_close(named);
+  return finish_output(0);
+}

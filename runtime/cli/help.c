@@ -1,0 +1,118 @@
+/* Help and the manual page: see help.h. */
+#include "cli/help.h"
+
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char about[] =
+    "Text from a large language model, faster and not one token different: a small model guesses a tree of\n"
+    "continuations, the large one checks it in one pass. A policy, a Lua script, decides how the tree grows.";
+
+typedef struct {
+  const char *what, *help;
+} line;
+
+static const line commands[] = {
+    {"dtrun [POLICY] [options]", "generate under a policy: an installed name or a path (with a '/' or .lua)"},
+    {"dtrun chat [POLICY] [options]", "a conversation at the terminal; /help there lists its commands"},
+    {"dtrun run SCRIPT [arguments]", "run a driver; everything after SCRIPT is its own"},
+    {"dtrun doctor", "what it finds on this machine, to paste into a bug report"},
+    {"dtrun --list", "installed policies and drivers"},
+    {"dtrun POLICY --help", "the policy's parameters"},
+};
+
+static const line statuses[] = {
+    {"0", "done"},
+    {"1", "the engine or the device failed, or a disk is full"},
+    {"2", "bad usage or bad input"},
+    {"3", "the policy failed"},
+    {"130", "interrupted by Ctrl-C, after printing what there was"},
+};
+
+static const line variables[] = {
+    {"DTRUN_TARGET, DTRUN_DRAFT", "models where --target and --draft say none"},
+    {"DTRUN_HOME", "a folder with policies, scripts and models that are looked for there first"},
+    {"HF_HUB_CACHE, HF_HOME", "where models that are named by an id of Hugging Face lie"},
+    {"XDG_CACHE_HOME, XDG_CONFIG_HOME",
+     "where measured costs and tuned presets are kept, in a folder dtrun (~/.cache, ~/.config)"},
+};
+
+static const char example[] = "dtrun dynatree --text 'It was a dark night' -n 100 --compare ar";
+static const char defaults[] = "A policy that is left out is rate, or ar where there is no draft model.";
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* "-n, --tokens N" */
+static void name_option(const option *o, char *out, size_t size) {
+  int n = snprintf(out, size, "%s", o->names[0]);
+  if (o->names[1]) n += snprintf(out + n, size - (size_t)n, ", %s", o->names[1]);
+  if (o->argument) snprintf(out + n, size - (size_t)n, " %s", o->argument);
+}
+
+void print_help(void) {
+  char name[80];
+  printf("%s\n\n", about);
+  for (size_t i = 0; i < COUNT(commands); i++) printf("  %-30s %s\n", commands[i].what, commands[i].help);
+  puts("");
+  for (int i = 0; option_at(i); i++) {
+    name_option(option_at(i), name, sizeof name);
+    printf("  %-33s %s\n", name, option_at(i)->help);
+  }
+  printf("\n%s\nExample: %s\n", defaults, example);
+}
+
+/* Text in the language of man: what it would take for a command or a typographic sign is escaped. */
+static void roff(const char *text) {
+  for (const char *c = text; *c; c++) {
+    bool begins = c == text || c[-1] == '\n';
+    if (begins && (*c == '.' || *c == '\'')) fputs("\\&", stdout);
+    if (*c == '\\')
+      fputs("\\e", stdout);
+    else if (*c == '-')
+      fputs("\\-", stdout);
+    else if (*c == '\'')
+      fputs("\\(aq", stdout);
+    else
+      putchar(*c);
+  }
+  putchar('\n');
+}
+
+static void entry(const char *what, const char *help) {
+  fputs(".TP\n.B ", stdout);
+  roff(what);
+  roff(help);
+}
+
+static void section(const char *name, const line *lines, size_t n) {
+  printf(".SH %s\n", name);
+  for (size_t i = 0; i < n; i++) entry(lines[i].what, lines[i].help);
+}
+
+void print_manual(void) {
+  char name[80];
+  printf(".TH DTRUN 1 \"\" \"dtrun %s\" \"User Commands\"\n.SH NAME\ndtrun \\- speculative decoding with scriptable "
+         "token trees\n",
+         dt_version());
+  puts(".SH SYNOPSIS");
+  for (size_t i = 0; i < COUNT(commands); i++) {
+    fputs(i ? ".br\n.B " : ".B ", stdout);
+    roff(commands[i].what);
+  }
+  puts(".SH DESCRIPTION");
+  roff(about);
+  puts(".PP");
+  roff(defaults);
+  section("COMMANDS", commands, COUNT(commands));
+  puts(".SH OPTIONS");
+  for (int i = 0; option_at(i); i++) {
+    name_option(option_at(i), name, sizeof name);
+    entry(name, option_at(i)->help);
+  }
+  section("EXIT STATUS", statuses, COUNT(statuses));
+  section("ENVIRONMENT", variables, COUNT(variables));
+  puts(".SH EXAMPLES");
+  roff(example);
+}

@@ -1,0 +1,172 @@
+/* The table of options, and finding them: see options.h. */
+#include "cli/options.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <string.h>
+
+#define FIELD(name) offsetof(cli_options, name)
+
+static const option options[] = {
+    {{"-f", "--prompt"},
+     "FILE",
+     PROMPT,
+     0,
+     0,
+     0,
+     "prompt from a file, bytes as they are; '-', or no prompt: standard input"},
+    {{"-p", "--text"}, "TEXT", TEXT, 0, 0, 0, "prompt given here (repeatable)"},
+    {{"--prompts"}, "FILE.jsonl", STRING, FIELD(prompts), 0, 0, "a prompt from each line {\"prompt\": \"...\"}"},
+    {{"-np", "--parallel"}, "N", NUMBER, FIELD(parallel), 0, DTL_PLACES, "of several prompts, as many at once (8)"},
+    {{"-m", "--target", "--model"},
+     "MODEL",
+     STRING,
+     FIELD(target),
+     0,
+     0,
+     "target: a folder, a .gguf file, or an id in the Hugging Face cache"},
+    {{"-md", "--draft", "--model-draft"},
+     "MODEL",
+     STRING,
+     FIELD(draft),
+     0,
+     0,
+     "draft (DTRUN_TARGET, DTRUN_DRAFT; else the bundled pair)"},
+    {{"--weights"},
+     "TYPE",
+     STRING,
+     FIELD(target_weights),
+     0,
+     0,
+     "round the target's weights to q8 or q4: another model (as they are)"},
+    {{"--draft-weights", "--draft-dtype"},
+     "TYPE",
+     STRING,
+     FIELD(draft_weights),
+     0,
+     0,
+     "round the draft's weights to q8 or q4 (as they are)"},
+    {{"--draft-vocab"},
+     "N|FILE",
+     STRING,
+     FIELD(draft_vocab),
+     0,
+     0,
+     "only the N lowest ids, or those of FILE, are guessed by the draft (all)"},
+    {{"--cache-dtype"}, "TYPE", STRING, FIELD(cache_dtype), 0, 0, "keys and values on a CPU: f32 or f16 (f32)"},
+    {{"-n", "--tokens", "--n-predict", "--max-new-tokens"},
+     "N",
+     NUMBER,
+     FIELD(tokens),
+     true,
+     INT_MAX,
+     "new tokens (128, in a chat 512; -1: until the context ends)"},
+    {{"-c", "--ctx", "--ctx-size"},
+     "N",
+     NUMBER,
+     FIELD(context),
+     0,
+     INT_MAX,
+     "context: prompt and new tokens (the target's, at most 4096)"},
+    {{"-t", "--threads"}, "N", NUMBER, FIELD(threads), 0, 1024, "threads (the physical cores it may use)"},
+    {{"--backend"}, "NAME", STRING, FIELD(backend), 0, 0, "auto, cpu or cuda (auto)"},
+    {{"--set"}, "NAME=VALUE", SETTING, 0, 0, 0, "a parameter of the policy (repeatable)"},
+    {{"--preset"}, "NAME", STRING, FIELD(preset), 0, 0, "a named set of parameters of the policy"},
+    {{"--corpus"}, "FILE", CORPUS, 0, 0, 0, "a text that policies such as suffix look things up in (repeatable)"},
+    {{"--policy-seconds"},
+     "S",
+     REAL,
+     FIELD(policy_seconds),
+     0,
+     1000000,
+     "end a policy that used S seconds of its own in a run"},
+    {{"--temp", "--temperature"},
+     "T",
+     REAL,
+     FIELD(temp),
+     true,
+     100,
+     "temperature of sampling (0: always the likeliest token)"},
+    {{"--top-k"}, "K", NUMBER, FIELD(top_k), 0, INT_MAX, "sample from the K likeliest tokens only"},
+    {{"--top-p"}, "P", REAL, FIELD(top_p), 0, 1, "sample from the likeliest tokens that hold P of the probability"},
+    {{"--min-p"}, "P", REAL, FIELD(min_p), true, 1, "sample from tokens of at least P times the largest probability"},
+    {{"-s", "--seed"}, "N", SEED, FIELD(seed), 0, 0, "of sampling and of the policy's random numbers (0)"},
+    {{"--uncoupled"}, NULL, FLAG, FIELD(uncoupled), 0, 0, "draft without the noise of sampling"},
+    {{"--ignore-eos"}, NULL, FLAG, FIELD(ignore_eos), 0, 0, "end-of-text is a token like any other and does not stop"},
+    {{"--stop"}, "TEXT", STOP, 0, 0, 0, "end the text before this string (repeatable)"},
+    {{"--chat"}, NULL, FLAG, FIELD(chat), 0, 0, "the prompt is a question: wrap it in the model's chat template"},
+    {{"--system"}, "TEXT", STRING, FIELD(system), 0, 0, "a chat's system text (the template's own, if it has one)"},
+    {{"--template"}, "NAME", STRING, FIELD(template), 0, 0, "a chat's template (the model's own): chatml, llama3, ..."},
+    {{"--stats"}, NULL, FLAG, FIELD(stats), 0, 0, "in a chat: a line of statistics after each answer"},
+    {{"--compare"}, "POLICY", STRING, FIELD(compare), 0, 0, "run both in turns and print the ratio"},
+    {{"--rounds"}, "N", NUMBER, FIELD(rounds), 0, 32, "of --compare (3, and more while they are short)"},
+    {{"--json"}, "FILE", STRING, FIELD(json), 0, 0, "write the result; '-': to standard output, instead of the text"},
+    {{"--trace"}, "FILE", STRING, FIELD(trace), 0, 0, "write every iteration's tree; dtrun run trace FILE shows it"},
+    {{"--color"}, NULL, FLAG, FIELD(color), 0, 0, "drafted text green, bonus tokens cyan, corrections yellow"},
+    {{"-q", "--quiet"}, NULL, FLAG, FIELD(quiet), 0, 0, "no summary"},
+    {{"-v", "--verbose"}, NULL, FLAG, FIELD(verbose), 0, 0, "a longer summary"},
+    {{"--explain"}, NULL, FLAG, FIELD(explain), 0, 0, "where the time of an iteration went, and what may help"},
+    {{"--list"}, NULL, FLAG, FIELD(list), 0, 0, "installed policies and drivers"},
+    {{"-h", "--help"}, NULL, FLAG, FIELD(help), 0, 0, "this text; with a policy: its parameters"},
+    {{"--man"}, NULL, FLAG, FIELD(man), 0, 0, "this text as a manual page"},
+    {{"--version"}, NULL, FLAG, FIELD(version), 0, 0, "the version"},
+};
+#define N_OPTIONS (sizeof options / sizeof *options)
+
+/* Whether `arg`, of n characters up to its end or its '=', is that name; '_' is as good as '-' within it. */
+static bool is_same(const char *name, const char *arg, size_t n) {
+  if (strlen(name) != n) return false;
+  for (size_t i = 0; i < n; i++)
+    if (name[i] != arg[i] && !(i > 1 && name[i] == '-' && arg[i] == '_')) return false;
+  return true;
+}
+
+static bool is_named(const option *o, const char *arg, size_t n) {
+  for (int i = 0; i < MOST_NAMES && o->names[i]; i++)
+    if (is_same(o->names[i], arg, n)) return true;
+  return false;
+}
+
+const option *option_at(int i) { return i < (int)N_OPTIONS ? &options[i] : NULL; }
+
+const option *option_find(const char *arg, size_t n) {
+  for (size_t k = 0; k < N_OPTIONS; k++)
+    if (is_named(&options[k], arg, n)) return &options[k];
+  return NULL;
+}
+
+/* What other programs have and this one does otherwise. */
+static const struct {
+  const char *name, *ours;
+} elsewhere[] = {
+    {"--draft-max", "how much is drafted is the policy's business, as in linear --set K=8"},
+    {"--draft-n", "how much is drafted is the policy's business, as in linear --set K=8"},
+    {"--num-assistant-tokens", "how much is drafted is the policy's business, as in linear --set K=8"},
+    {"-ngl", "all layers are where --backend says: cpu or cuda"},
+    {"--gpu-layers", "all layers are where --backend says: cpu or cuda"},
+    {"--n-gpu-layers", "all layers are where --backend says: cpu or cuda"},
+    {"-i", "a conversation is dtrun chat [POLICY]"},
+    {"--interactive", "a conversation is dtrun chat [POLICY]"},
+    {"-cnv", "a conversation is dtrun chat [POLICY]"},
+    {"--conversation", "a conversation is dtrun chat [POLICY]"},
+};
+
+/* The long option that the n characters of `arg` were probably meant to be, or NULL. */
+static const char *suggestion(const char *arg, size_t n) {
+  const char *names[N_OPTIONS * MOST_NAMES], *near[1];
+  int count = 0;
+  if (n < 4 || strncmp(arg, "--", 2) != 0) return NULL;
+  for (size_t k = 0; k < N_OPTIONS; k++)
+    for (int i = 0; i < MOST_NAMES && options[k].names[i]; i++)
+      if (options[k].names[i][1] == '-') names[count++] = options[k].names[i] + 2;
+  return dtl_near(arg + 2, n - 2, names, count, near, 1) ? near[0] - 2 : NULL;
+}
+
+dt_status option_fail(const char *arg, size_t n, dt_error *err) {
+  for (size_t k = 0; k < sizeof elsewhere / sizeof *elsewhere; k++)
+    if (is_same(elsewhere[k].name, arg, n))
+      return dt_fail(err, DT_EINPUT, "no option %s: %s", elsewhere[k].name, elsewhere[k].ours);
+  const char *meant = suggestion(arg, n);
+  if (meant) return dt_fail(err, DT_EINPUT, "unknown option '%.*s' (did you mean '%s'?)", (int)n, arg, meant);
+  return dt_fail(err, DT_EINPUT, "unknown option '%.*s', see dtrun --help", (int)n, arg);
+}

@@ -1,0 +1,27 @@
+/* The options: one table gives the parser, its messages, --help, the manual page and what shells complete. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "cli/cli.h"
+
+typedef enum { FLAG, STRING, NUMBER, REAL, SEED, SETTING, STOP, PROMPT, TEXT, CORPUS } option_kind;
+
+#define MOST_NAMES 4
+
+typedef struct {
+  const char *names[MOST_NAMES]; /* --help shows two; others are what other programs call it */
+  const char *argument;          /* what its value is called; NULL for a FLAG */
+  option_kind kind;
+  size_t field; /* FLAG, STRING, NUMBER, REAL, SEED: of cli_options */
+  bool also;    /* NUMBER: -1 is allowed beside 1 .. most; REAL: 0 is allowed beside what is above it, up to most */
+  int most;
+  const char *help;
+} option;
+
+const option *option_at(int i); /* i = 0, 1, ..; NULL: there are no more */
+
+/* The option called as the n characters of arg say, or NULL; option_fail then says what was probably meant. */
+const option *option_find(const char *arg, size_t n);
+dt_status option_fail(const char *arg, size_t n, dt_error *err);
+
+#endif

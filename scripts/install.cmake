@@ -1,0 +1,42 @@
+# What is installed and where, how it is removed again, and the Debian package (cpack in the build folder).
+include(GNUInstallDirs)
+set(SHARED_FILES ${CMAKE_INSTALL_DATADIR}/dtrun)
+
+install(TARGETS dtrun DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY policies models DESTINATION ${SHARED_FILES} PATTERN "*.gguf*" EXCLUDE PATTERN ".get-model.*" EXCLUDE)
+install(DIRECTORY tests/data/prompts DESTINATION ${SHARED_FILES}/tests/data) # for the driver paper
+install(DIRECTORY scripts DESTINATION ${SHARED_FILES} FILES_MATCHING PATTERN "*.lua" PATTERN training EXCLUDE
+  PATTERN python EXCLUDE PATTERN completion EXCLUDE)
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# The library: dtrun.h, and what it includes under dtrun/, where the headers name each other as in the source tree.
+install(TARGETS dtrun_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES runtime/api.h RENAME dtrun.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES runtime/dtrun.h runtime/draw.h runtime/fake_rule.h runtime/status.h runtime/tree.h lua/host.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dtrun)
+install(FILES runtime/text/chat.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dtrun/text)
+file(RELATIVE_PATH PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(scripts/dtrun.pc.in dtrun.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/dtrun.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The manual page is the program's own word; completion asks it too.
+add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/dtrun.1 COMMAND dtrun --man > ${PROJECT_BINARY_DIR}/dtrun.1 DEPENDS dtrun VERBATIM)
+add_custom_target(manual ALL DEPENDS ${PROJECT_BINARY_DIR}/dtrun.1)
+install(FILES ${PROJECT_BINARY_DIR}/dtrun.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES scripts/completion/dtrun.bash RENAME dtrun DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES scripts/completion/dtrun.zsh RENAME _dtrun DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES scripts/completion/dtrun.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
+add_custom_target(uninstall
+  COMMAND ${CMAKE_COMMAND} -DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt -P ${PROJECT_SOURCE_DIR}/scripts/uninstall.cmake)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "the authors of dtrun <dtrun@localhost>")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # asks dpkg-shlibdeps, of dpkg-dev
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gnuplot-nox, graphviz")
+include(CPack)

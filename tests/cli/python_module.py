@@ -1,0 +1,79 @@
+"""What the Python module gives, beside what the program gave: python_module.py RESULT.json, of a run of linear."""
+import json
+import sys
+import threading
+
+import dtrun
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    expected = json.load(file)
+prompt = "It was a dark night"
+options = {"policy": "linear", "tokens": 30, "seed": 7, "temp": 0.8}
+
+
+def fails(kind, pattern, function, *args, **named):
+    try:
+        function(*args, **named)
+    except dtrun.Error as error:
+        assert error.kind == kind and pattern in str(error), (error.kind, str(error))
+        return error
+    raise AssertionError("expected an Error with " + pattern)
+
+
+with dtrun.load() as pair:
+    result = pair.generate(prompt, **options)
+    for name in ("tokens", "text", "prompt_ids", "finish_reason", "params", "target", "draft"):
+        assert result[name] == expected[name], name
+    assert result["stats"]["output_hash"] == expected["stats"]["output_hash"]
+    assert dtrun.version() == expected["version"] and pair.backend == expected["backend"]
+
+    # streaming: the pieces are the text; leaving early ends the run; the pair serves on
+    assert "".join(pair.stream(prompt, **options)) == expected["text"]
+    stream = pair.stream(prompt, policy="ar", tokens=-1, ignore_eos=True)
+    assert next(stream) and next(stream)
+    stream.close()
+    assert threading.active_count() == 1
+    pieces = []
+    cut = pair.generate(prompt, policy="ar", tokens=50, on_text=lambda text: pieces.append(text) or len(pieces) < 3)
+    assert cut["finish_reason"] == "interrupted" and len(pieces) == 3
+
+    # what a listener raises comes out, Ctrl-C too
+    for kind in (ValueError, KeyboardInterrupt):
+
+        def listener(_, kind=kind):
+            raise kind("mine")
+
+        try:
+            pair.generate(prompt, policy="ar", tokens=50, on_text=listener)
+            raise AssertionError("nothing was raised")
+        except kind as error:
+            assert str(error) == "mine"
+
+    # a policy as text, and its mistakes
+    source = """local P = require "dt.policy".define { name = "mine", params = { { "b", 2, min = 1, max = 4 } } }
+function P:draft(tree) tree:draft_step(0) tree:branch(0, self.b) end
+return P"""
+    mine = pair.generate(prompt, source=source, params={"b": 3}, tokens=30, seed=7, temp=0.8)
+    assert mine["tokens"] == expected["tokens"] and mine["policy"] == "mine" and mine["params"] == {"b": 3}
+    assert pair.policy(source=source)["params"][0]["range"] == "1..4"
+    error = fails("policy", "oops", pair.generate, prompt, source=source.replace("tree:draft_step(0)", "error 'oops'"))
+    assert error.line == 2 and error.partial["tokens"] == []
+
+    # several at once: in their order, one failure among them
+    long = "word " * 4000
+    results = pair.generate_batch([prompt, long, "The ship"], policy="linear", tokens=5)
+    assert results[0]["text"] == pair.generate(prompt, policy="ar", tokens=5)["text"]
+    assert isinstance(results[1], dtrun.Error) and results[1].kind == "context" and len(results[2]["tokens"]) == 5
+
+    assert pair.decode(pair.encode("naïve “quotes”")) == "naïve “quotes”"
+    assert pair.generate("café", policy="ar", tokens=2)["prompt_ids"] == pair.encode("café")
+
+    fails("input", "no policy 'nosuch'", pair.generate, prompt, policy="nosuch")
+    fails("input", "temp = -1", pair.generate, prompt, policy="ar", temp=-1)
+    fails("input", "unknown key", pair.generate, prompt, policy="ar", temperature=1)
+
+fails("input", "the pair is closed", pair.generate, prompt)
+fails("input", "nowhere", dtrun.load, target="/nowhere")
+with dtrun.load(draft=False, threads=1) as plain:  # without a draft model the policy that is left out is ar
+    assert plain.draft is None and plain.threads == 1 and plain.generate(prompt, tokens=3)["policy"] == "ar"
+print("ok")
