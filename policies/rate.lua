@@ -5,7 +5,8 @@
 -- Guesses have two sources. Those of the draft model cost a pass for each level. The text itself costs nothing: where
 -- its last tokens stood before, what followed them may follow again (a copy). alpha(v), the estimated probability that
 -- v is accepted, is alpha of its parent times q(v): under the draft model, sharpened by what came true so far; of a
--- copy, how many of those after as many equal tokens were right.
+-- copy, how many of those after as many equal tokens were right. Where both were asked they share: a copy that is also
+-- the draft model's likeliest is of another kind than one that is not, and other tokens get what the copy leaves.
 local policy = require "dt.policy"
 local exp, log, min = math.exp, math.log, math.min
 
@@ -20,12 +21,20 @@ local MOST, AHEAD = 64, 2    -- nodes of a tree; rows that the price of one more
 local DOUBT = 2              -- copies that what was seen of such is held against
 local PARTS = 64             -- of the index of the text: a table of the box has no more than 16,384 keys
 local EQUAL, LONGEST = 3, 16 -- equal tokens before a copy: at least, and from where on they count as that many
+local AGREES, DIFFERS = 16, 32 -- added to a copy's equal tokens: the draft model's likeliest is the same, another
+local START = 3              -- tokens per target pass taken to be reached at first, lest first trees are lavish
 
 function Rate:init(seq)
-  self.right, self.seen = {}, {} -- [equal tokens]: of copies
-  for equal = EQUAL, LONGEST do self.right[equal], self.seen[equal] = DOUBT * equal / (equal + 2), DOUBT end
+  self.right, self.seen = {}, {} -- [kind]: of copies
+  for equal = EQUAL, LONGEST do
+    local q = equal / (equal + 2)
+    for more, chance in pairs { [0] = q, [AGREES] = (1 + q) / 2, [DIFFERS] = q / 2 } do
+      self.right[equal + more], self.seen[equal + more] = DOUBT * chance, DOUBT
+    end
+  end
   self.sharpen = policy.sharpen()
-  self.alpha, self.kind = { [0] = 1 }, {}                    -- [node]: alpha; the equal tokens of a copy
+  self.alpha, self.kind = { [0] = 1 }, {}                    -- [node]: alpha; the kind of a copy
+  self.copies = {}                                         -- nodes
   self.level, self.next = {}, {}                            -- nodes; the copy goes on from level[0]
   self.token, self.q, self.value, self.rank = {}, {}, {}, {} -- of the best child left of level[i]
   self.text, self.ends = {}, {}                            -- the text, then the tree's copy; where EQUAL tokens ended
@@ -33,7 +42,7 @@ function Rate:init(seq)
   self.T, self.D, self.row = {}, {}, {}
   self:read(seq, 1)
   self:price(seq)
-  self.tokens, self.ms = 1, self.T[1]
+  self.tokens, self.ms = START, self.T[1]
   self.growth = 0.8 -- tokens that a level is expected to add, per token of the level before
 end
 
@@ -59,37 +68,54 @@ function Rate:price(seq)
 end
 
 -- A child of level[i]; none: t is nil.
-function Rate:offer(i, t, q)
+local function offer(self, i, t, q)
   self.token[i], self.q[i] = t, q
   self.value[i] = t and self.alpha[self.level[i]] * q or 0
 end
 
--- The next child that the draft model has for level[i].
-function Rate:offer_drafted(tree, i, rank)
-  local t, logp
-  if rank <= WIDEST then t, logp = tree:candidate(self.level[i], rank) end
+-- The next child that the draft model has for level[i], the copy left out.
+local function offer_drafted(self, tree, i, rank)
+  local u, t, logp = self.level[i], nil, nil
+  local copied = u == self.level[0] and self.copied
+  if rank <= WIDEST then t, logp = tree:candidate(u, rank) end
+  if t and t == copied then
+    rank = rank + 1
+    t, logp = tree:candidate(u, rank)
+  end
   self.rank[i] = rank
-  self:offer(i, t, t and exp(logp))
+  offer(self, i, t, t and exp(logp) * (copied and self.left or 1))
+end
+
+-- The copy again, of the kind that it is now that the draft model was asked; that kind.
+local function compare(self, tree, copied, kind)
+  local tip = self.level[0]
+  local rank = tree:rank(tip, copied) or 0
+  local logp = rank > 0 and select(2, tree:candidate(tip, rank)) or -math.huge
+  kind = kind + (rank == 1 and AGREES or DIFFERS)
+  offer(self, 0, copied, self.right[kind] / self.seen[kind])
+  self.left = min(1, (1 - self.q[0]) / (1 - exp(logp))) -- to the other tokens, of what the draft model gives them
+  return kind
 end
 
 function Rate:draft(tree)
   local length = tree.seq:length()
   if length > self.until_length then self:price(tree.seq) end
   local D, row, R, alpha, value = self.D, self.row, self.tokens / self.ms, self.alpha, self.value
-  local n, width, sum, ms, at, equal = 0, 1, 1, 0, self.at, self.equal
+  local n, width, sum, ms, at, equal, copies = 0, 1, 1, 0, self.at, self.equal, 0
   self.sharpen:apply(tree)
   self.level[0], self.level[1] = tree.root, tree.root
   while width > 0 and tree:depth_room() > 0 and n < MOST do
-    local level, next = self.level, self.next
-    local tip, copied = level[0], at and self.text[at + 1]
+    local level, next, copied = self.level, self.next, at and self.text[at + 1]
     local kind = copied and min(equal, LONGEST)
-    self:offer(0, copied, copied and self.right[kind] / self.seen[kind])
+    offer(self, 0, copied, copied and self.right[kind] / self.seen[kind])
     local open = sum - value[0] -- what the copy leaves to the draft model
     local draws = self.growth * open - R * row[n] * width >= R * D[width]
     if draws then
       tree:draft_step(level, width)
       ms = ms + D[width]
-      for i = 1, width do self:offer_drafted(tree, i, 1) end
+      self.copied = copied
+      if copied then kind = compare(self, tree, copied, kind) end
+      for i = 1, width do offer_drafted(self, tree, i, 1) end
     end
     local deeper, total, drafted = 0, 0, 0
     next[0] = nil
@@ -101,31 +127,34 @@ function Rate:draft(tree)
       if not best then break end
       local u, t = level[best], self.token[best]
       local v = tree:add(u, t, log(self.q[best]))
-      if v > n then -- not a copy that was drafted too
-        n, alpha[v], self.kind[v] = v, most, best == 0 and kind
-        if best > 0 then drafted = drafted + most end
-        if u == tip and t == copied then next[0] = v end
-        if v == next[0] or most >= R * D[1] then
-          deeper, total = deeper + 1, total + most
-          next[deeper] = v
-        end
+      n, alpha[v] = v, most
+      if best > 0 then
+        drafted = drafted + most
+      else
+        copies, next[0] = copies + 1, v
+        self.copies[copies], self.kind[v] = v, kind
       end
-      if best > 0 then self:offer_drafted(tree, best, self.rank[best] + 1) else value[0] = 0 end
+      if best == 0 or most >= R * D[1] then
+        deeper, total = deeper + 1, total + most
+        next[deeper] = v
+      end
+      if best > 0 then offer_drafted(self, tree, best, self.rank[best] + 1) else value[0] = 0 end
     end
     if draws then self.growth = self.growth + 0.05 * (drafted / open - self.growth) end
     self.level, self.next, width, sum = next, level, deeper, total
     at, equal = next[0] and at + 1, equal + 1
     if at then self.text[length + tree:depth(next[0])] = copied end
   end
-  self.spent = ms + self.T[n + 1]
+  self.spent, self.n_copies = ms + self.T[n + 1], copies
 end
 
 function Rate:observe(tree, out)
   self.tokens = 0.98 * self.tokens + out.committed
   self.ms = 0.98 * self.ms + self.spent
-  for v = 1, out.drafted do
+  for i = 1, self.n_copies do
+    local v = self.copies[i]
     local accepted, kind = tree:accepted(v), self.kind[v]
-    if accepted ~= nil and kind then -- its parent was accepted
+    if accepted ~= nil then -- its parent was accepted
       self.seen[kind] = self.seen[kind] + 1
       if accepted then self.right[kind] = self.right[kind] + 1 end
     end

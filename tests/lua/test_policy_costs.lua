@@ -204,9 +204,10 @@ end
 function TestRate.test_gives_a_node_more_children_the_less_a_row_costs()
   local draft, target = { [1] = { [2] = 0.5, [3] = 0.25, [4] = 0.125 } }, { [1] = 3 }
   local function children(row)
-    local shape = probe.tree(fake(draft, target, { costs = line(1.0, row, 0.25, 2.0) }), "rate")
+    local shape = probe.tree(fake(draft, target, { costs = line(1.0, row / 3, 0.25 / 3, 2.0 / 3) }), "rate")
     return select(2, shape:gsub("0>", ""))
   end
+  -- thirds, since a first tree is to bring three tokens a pass
   lu.assertEquals({ children(0.35), children(0.2), children(0.05) }, { 1, 2, 3 })
 end
 
@@ -239,6 +240,35 @@ function TestRate.test_copies_what_followed_the_last_three_tokens_before_and_nee
   lu.assertEquals(shapes:sub(1, 22), ("|"):rep(22)) -- 1 .. 20 1 2, then 3: its three last tokens stood there before
   lu.assertStrMatches(shapes:sub(23), "0>4|0>6.*")
   lu.assertEquals(probe.drafted(pair, "rate", nil, 24), ("|"):rep(23))
+end
+
+function TestRate.test_learns_which_copies_come_true_where_the_draft_model_says_something_else()
+  -- after x 1 2 3 comes y, x another one each time, y the same one twice; the draft model knows all but the 3
+  local draft, target = {}, {}
+  for k = 1, 40 do
+    local x, y = 10 + k, 50 + (k + 1) // 2
+    local block = { ["" .. x] = 1, ["1"] = 2, ["2"] = 3, [x .. " 1 2 3"] = y, [x .. " 1 2 3 " .. y] = x + 1 }
+    for context, token in pairs(block) do
+      draft[context], target[context] = { [token] = token == 3 and 0.01 or 0.9 }, { [token] = 1.0 }
+    end
+  end
+  local pair = assert(require "dt".fake { vocab = 100, draft = draft, target = target,
+                                          costs = line(1.0, 0.02, 0.02, 0.01) })
+  local options = { policy = "rate", prompt = " 11", tokens = 180, ignore_eos = true }
+  local list = probe.trace(pair, "rate", nil, assert(pair:generate(options)).stats.iterations, options)
+  local function copies(first, last) -- which are not the draft model's word: second children
+    local n = 0
+    for i = first, last do
+      local children = {}
+      for _, node in ipairs(list[i].nodes) do
+        if node.id > 0 and children[node.parent] then n = n + 1 end
+        children[node.parent or -1] = true
+      end
+    end
+    return n
+  end
+  lu.assertTrue(copies(1, #list // 2) > 0)
+  lu.assertEquals(copies(#list // 2 + 1, #list), 0)
 end
 
 function TestRate.test_a_copy_goes_on_with_what_it_copied()
