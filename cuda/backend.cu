@@ -110,6 +110,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .name = "cuda",
     .cache_dtypes = CACHE_DTYPES,
     .weight_dtypes = WEIGHT_DTYPES,
+    .windows = false,
     .present = cuda_present,
     .open = cuda_open,
     .close = cuda_close,

@@ -70,7 +70,7 @@ int driver_pair_bandwidth(lua_State *L); /* (pair) -> bytes a second */
 int driver_pair_close(lua_State *L);
 int driver_pair_encode(lua_State *L);
 int driver_pair_decode(lua_State *L);
-int driver_pair_prefix(lua_State *L);     /* (pair, text) */
+int driver_pair_prefix(lua_State *L);     /* (pair, text, window, sinks) */
 int driver_pair_policy(lua_State *L);     /* (pair, options) -> table | nil, kind, message, file, line */
 int driver_pair_set_costs(lua_State *L);  /* (pair, JSON of a table) */
 int driver_pair_calibrate(lua_State *L);  /* (pair, fresh, batch) -> costs, JSON of the table */

@@ -72,8 +72,11 @@ static void read_stop(lua_State *L, dt_seq_options *seq) {
 
 /* All but the prompt; what it points to stays on the stack. */
 static dtl_request read_request(lua_State *L, const pair_object *pair, uint64_t seed) {
-  dtl_request request = {
-      .context = pair->context, .memory = pair->memory, .corpus = pair->corpus, .interrupt = driver_interrupt(L)};
+  dtl_request request = {.context = pair->context,
+                         .memory = pair->memory,
+                         .corpus = pair->corpus,
+                         .window = {driver_integer(L, "window", 0), driver_integer(L, "sinks", 0)},
+                         .interrupt = driver_interrupt(L)};
   request.seq.max_tokens = driver_integer(L, "tokens", 128);
   request.seq.ignore_eos = flag(L, "ignore_eos", false);
   request.seq.sampling = (dt_sampling){.seed = seed,

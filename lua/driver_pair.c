@@ -277,7 +277,10 @@ int driver_pair_prefix(lua_State *L) {
   lua_setiuservalue(L, -2, 1); /* keeps the pair alive */
   dt_pair_info info;
   dt_pair_describe(p->pair, &info);
-  dt_session_options options = {.sequences = 1, .context = p->context, .use_draft = info.draft.path != NULL};
+  dt_session_options options = {.sequences = 1,
+                                .context = p->context,
+                                .use_draft = info.draft.path != NULL,
+                                .window = {driver_int(L, 3, "window", 0), driver_int(L, 4, "sinks", 0)}};
   dt_seq_options seq = {.max_tokens = -1};
   dt_session *session = NULL;
   int32_t *ids = NULL;

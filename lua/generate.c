@@ -192,7 +192,7 @@ static bool prepare(work *w, dtl_error *err) {
   if (!w->places || !w->steppers)
     return dtl_fail(err, DTL_DEVICE, "out of memory: the places of %d sequences", w->n_places);
   dt_session_options options = {
-      .sequences = w->n_places, .context = r->context, .use_draft = w->policy->info.uses_draft};
+      .sequences = w->n_places, .context = r->context, .use_draft = w->policy->info.uses_draft, .window = r->window};
   if (w->policy->info.batch) stepper_open(w->steppers, w->policy, r);
   w->session = r->session;
   return w->session || !dt_session_open(w->pair, &options, &w->session, &engine) || dtl_fail_engine(err, &engine);

@@ -25,6 +25,7 @@ static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pa
   r->seed = policy->seed;
   r->sampling = g->options.sampling;
   r->coupled = !g->options.uncoupled;
+  r->window = g->request->window;
   r->target = copy(pair->target.path);
   r->draft = copy(draft);
   r->target_dtype = pair->target_dtype;

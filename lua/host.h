@@ -217,6 +217,7 @@ typedef struct {
   dtl_memory *memory;               /* or NULL, unless the policy uses memory or corpus */
   const dtl_corpus *corpus;         /* or NULL: no files */
   int context;                      /* 0: the target's */
+  dt_window window;                 /* zeros: all of a text is seen */
   dt_session *session;              /* or NULL; of one prompt, with which its sequence 0 continues */
   /* Called as each sequence ends, in whatever order; or NULL. False: nobody wants the others; those that run end as
    * "interrupted", and no more begin. */
@@ -251,6 +252,7 @@ struct dtl_result {
   int index, places; /* which prompt, from 1, and how many ran at once; places 0: it was no batch */
   dt_stats stats;
   double policy_ms, other_ms;
+  dt_window window;                 /* zeros: none */
   bool uses_memory, uses_corpus;    /* then earlier runs had their say: */
   long remembered, earlier_tokens;  /* entries of the memory, and tokens of outputs, that were there when it began */
   long corpus_tokens;               /* of the files */

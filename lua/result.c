@@ -135,6 +135,17 @@ static void add_batch(cJSON *root, const dtl_result *r) {
   cJSON_AddNumberToObject(batch, "places", r->places);
 }
 
+/* null: the target saw all of the text. */
+static void add_window(cJSON *root, const dtl_result *r) {
+  if (!r->window.last) {
+    cJSON_AddNullToObject(root, "window");
+    return;
+  }
+  cJSON *window = cJSON_AddObjectToObject(root, "window");
+  cJSON_AddNumberToObject(window, "last", r->window.last);
+  cJSON_AddNumberToObject(window, "sinks", r->window.sinks);
+}
+
 /* null: the policy looked at nothing that outlives its run. */
 static void add_memory_found(cJSON *root, const dtl_result *r) {
   if (r->uses_memory)
@@ -170,6 +181,7 @@ char *dtl_result_json(const dtl_result *r, unsigned flags) {
   cJSON_AddStringToObject(root, "seed", seed);
   add_sampling(root, r);
   add_batch(root, r);
+  add_window(root, r);
   add_memory_found(root, r);
   add_text(root, "backend", r->backend);
   cJSON_AddNumberToObject(root, "threads", r->threads);

@@ -12,6 +12,7 @@
 #include "draw.h"
 #include "model/weights.h"
 #include "status.h"
+#include "window.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +33,8 @@ typedef struct {
   const int32_t *path;     /* [n][path_stride] */
   const int32_t *path_len; /* [n] >= 1 */
   int path_stride;
-  bool prompt; /* a text from its beginning, row i at position i in slot i: see the contract */
+  bool prompt;      /* a text from its beginning, row i at position i in slot i: see the contract */
+  dt_window window; /* zeros, unless the backend has windows: of the keys above those that the rows see */
 } dt_rows;
 
 typedef enum {
@@ -87,6 +89,7 @@ typedef struct {
   /* What weights can be made when they are uploaded, ending in NULL: "f32" widens them, "q8" and "q4" round matrices that are
    * held in more bits than that. Unless asked, they stay what they are. */
   const char *const *weight_dtypes;
+  bool windows;          /* whether passes may have one */
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
   dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
   void (*close)(dt_backend *);                 /* after its models are freed */

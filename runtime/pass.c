@@ -55,7 +55,8 @@ dt_rows pass_rows(const pass *p) {
                    .prefix = p->prefix,
                    .path = p->path,
                    .path_len = p->path_len,
-                   .path_stride = p->path_stride};
+                   .path_stride = p->path_stride,
+                   .window = p->window};
 }
 
 dt_status pass_blank(pass *p, const dt_backend_ops *ops, dt_weights *w, dt_cache *c, int sequence, int n,

@@ -10,6 +10,7 @@ typedef struct {
   size_t path_capacity; /* entries of path */
   int path_stride;
   int32_t *token, *position, *sequence, *slot, *prefix, *path, *path_len;
+  dt_window window; /* of all passes */
 } pass;
 
 dt_status pass_open(pass *p, int capacity, size_t path_capacity, dt_error *err);

@@ -89,6 +89,17 @@ static dt_status check_room(const dt_pair *pair, int sequences, int context, boo
                  sequences, context, need, is, most);
 }
 
+static dt_status check_window(const dt_pair *pair, dt_window window, dt_error *err) {
+  if (window.last < 0 || window.sinks < 0)
+    return dt_fail(err, DT_EINPUT, "window: %d and sinks: %d are out of range: at least 0", window.last, window.sinks);
+  if (window.sinks && !window.last)
+    return dt_fail(err, DT_EINPUT, "sinks: %d without a window: give --window, how many tokens are seen beside them",
+                   window.sinks);
+  if (window.last && !pair->ops->windows)
+    return dt_fail(err, DT_EINPUT, "window: the backend %s has none: --backend cpu does", pair->ops->name);
+  return DT_OK;
+}
+
 dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session **out, dt_error *err) {
   int most = pair->target_info.context, context = o->context ? o->context : pair_context(pair);
   if (o->sequences < 1 || o->sequences > 4096)
@@ -101,12 +112,15 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
                    pair->target_info.path, most, pair->target_info.window ? " in its sliding window" : "");
   if (o->use_draft && !pair->draft)
     return dt_fail(err, DT_EINPUT, "a session with a draft needs a pair with a draft model");
+  dt_status status = check_window(pair, o->window, err);
+  if (status) return status;
   dt_session *s = take_idle(pair, o->sequences, context, o->use_draft);
   if (s) {
+    s->rows.window = o->window;
     *out = s;
     return DT_OK;
   }
-  dt_status status = check_room(pair, o->sequences, context, o->use_draft, err);
+  status = check_room(pair, o->sequences, context, o->use_draft, err);
   if (status) return status;
   s = calloc(1, sizeof *s);
   if (!s) return dt_fail_memory(err, "a session", sizeof *s);
@@ -123,6 +137,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   if (!status) status = pair->ops->create_cache(pair->target, s->sequences, target_slots(context), &s->target, err);
   if (!status && o->use_draft) status = draft_model_open(pair, s->sequences, context, s->draft_sampling, &s->held, err);
   s->draft = s->held;
+  s->rows.window = o->window;
   if (status) {
     session_free(s);
     return status;
@@ -319,6 +334,7 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
   }
   memcpy(tokens, q->tokens, (size_t)q->length * sizeof(int32_t));
   *p = (dt_prefix){.pair = s->pair,
+                   .window = s->rows.window,
                    .tokens = tokens,
                    .n = q->length,
                    .target_ms = q->stats.prompt_ms - q->draft_prompt_ms,
@@ -338,6 +354,9 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
 
 dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt_seq_options *o, dt_error *err) {
   if (p->pair != s->pair) return dt_fail(err, DT_EINPUT, "the prefix was made with another pair");
+  if (p->window.last != s->rows.window.last || p->window.sinks != s->rows.window.sinks)
+    return dt_fail(err, DT_EINPUT, "the prefix was made with another window: %d and %d sinks", p->window.last,
+                   p->window.sinks);
   dt_status status = check_start(s, seq, p->tokens, p->n, o, err);
   if (!status) status = begin(s, seq, p->tokens, p->n, o, err);
   if (status) return status;

@@ -55,6 +55,7 @@ struct dt_prefix {
   dt_pair *pair;
   int32_t *tokens;
   int n;
+  dt_window window;
   dt_snapshot *target;        /* NULL: no rows */
   draft_saved *draft;         /* NULL: it was made without a drafter */
   const draft_ops *draft_ops; /* whose that is */

@@ -157,6 +157,16 @@ local function announce(t, pair)
     t.name, #t.prompts, #t.arms + 1, tokens, duration))
 end
 
+-- The arms that this backend can run, and a line where there are others.
+local function arms_that_run(pair, paper)
+  local arms = {}
+  for _, arm in ipairs(paper.arms) do
+    if not arm.window or pair.backend:find "^cpu" then arms[#arms + 1] = arm end
+  end
+  if #arms == #paper.arms then return arms end
+  return arms, ("StreamingLLM is left out: the backend %s has no windows"):format(pair.backend)
+end
+
 local function sampling_of(paper)
   local labels = {}
   for i, way in ipairs(paper.sampling or {}) do labels[i] = way.label end
@@ -168,10 +178,12 @@ local function run(pair, experiment_name, paper, out)
   local prompts = prompts_of(paper)
   local tokens, note = lengths_that_fit(pair, prompts,
     opts.quick and { table.unpack(QUICK.tokens, 1, math.min(#paper.tokens, #QUICK.tokens)) } or paper.tokens)
+  local arms, left_out = arms_that_run(pair, paper)
+  note = note and left_out and note .. "; " .. left_out or note or left_out
   if note then complain("paper ", experiment_name, ": ", note) end
   local t = {
     name = "paper " .. experiment_name, pair = pair, prompts = prompts, tokens = tokens, repeats = repeats,
-    arms = opts.quick and some(paper.arms, QUICK.arms) or paper.arms, warmup = opts.quick and 0 or 2,
+    arms = opts.quick and some(arms, QUICK.arms) or arms, warmup = opts.quick and 0 or 2,
     generate = { ignore_eos = not paper.stops },
     protocol = { reference = paper.reference, note = note, alone = paper.alone, sampling = sampling_of(paper) },
     out = out,

@@ -6,7 +6,8 @@
 --     name = "paper main",
 --     pair = pair,                             -- from dt.load
 --     arms = { { policy = "linear", params = { K = 3 } }, { label = "narrow", policy = "dynatree", preset = "narrow",
---              axes = { depth = 5 } } },       -- without plain decoding, which always runs, as the arm "ar"
+--              axes = { depth = 5 } } },       -- without plain decoding, which always runs, as the arm "ar"; with
+--                                              -- window = N, sinks = M another text: all such arms must give the same
 --     prompts = prompts,                       -- { { set =, name =, text =, axes =, generate = }, ... }; no name twice
 --                                              -- in a set; with texts = {..} for text it is a batch (dt.batches)
 --     tokens = { 100, 300 }, repeats = 3, warmup = 2,
@@ -37,7 +38,7 @@ local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = tr
               generate = true, protocol = true, out = true, bar = true }
 local WARM = 32 -- tokens of a warm-up run, at most
 local TRIES = 3 -- of a run that others disturb
-local ARM = { label = true, policy = true, preset = true, params = true, axes = true }
+local ARM = { label = true, policy = true, preset = true, params = true, axes = true, window = true, sinks = true }
 
 local function merged(...)
   local all = {}
@@ -210,8 +211,10 @@ local function options_of(t, prompt, tokens) return merged(t.generate, prompt.ge
 local function generate(t, arm, prompt, start, tokens)
   t.pair:forget()
   local options = merged(options_of(t, prompt, tokens),
-                         { policy = arm.policy, preset = arm.preset, params = arm.params })
+                         { policy = arm.policy, preset = arm.preset, params = arm.params, window = arm.window,
+                           sinks = arm.sinks })
   local result, failure
+  if arm.window then start = prompt.texts or prompt.text end -- a prompt pass is of one window
   if prompt.texts then
     result, failure = batches.generate(t.pair, start, options)
   else
@@ -237,10 +240,14 @@ function experiment.measured(pair, children, make)
   return best, TRIES, why
 end
 
+-- "1020+4": what the target sees, where that is not all.
+local function window_of(arm) return arm.window and ("%d+%d"):format(arm.window, arm.sinks or 0) end
+
 -- What is noted down of one run.
 function experiment.run_of(arm, prompt, tokens, number, result)
   return { arm = arm.label, policy = result.policy, source = result.source, preset = arm.preset,
-           params = arm.params or {}, axes = merged(prompt.axes or {}, arm.axes or {}), set = prompt.set,
+           window = window_of(arm), params = arm.params or {},
+           axes = merged(prompt.axes or {}, arm.axes or {}), set = prompt.set,
            prompt = prompt.name, tokens = tokens, ["repeat"] = number, finish_reason = result.finish_reason,
            prompt_tokens = result.prompt_tokens, stats = result.stats }
 end
@@ -271,9 +278,9 @@ local function plan(t, arms, done)
   return todo, count, work
 end
 
--- The first run of a text and length says what the output of all others is.
+-- The first run of a text, length and window says what the output of all others is.
 local function check_hash(first, run)
-  local case = record.case(run)
+  local case = record.case(run) .. "\0" .. (run.window or "")
   local other = first[case]
   if not other then first[case] = run return true end
   if other.stats.output_hash == run.stats.output_hash then return true end

@@ -154,12 +154,20 @@ pair.identity = core.identity
 -- Bytes that its threads read from memory in a second, measured now.
 pair.bandwidth = core.bandwidth
 
--- The prompt pass, done once, as a prompt for any number of generate calls.
-function pair:prefix(text) return checked(core.prefix(self, text)) end
+local PREFIX = { window = true, sinks = true }
+
+-- The prompt pass, done once, as a prompt for any number of generate calls: those with the same window and sinks.
+function pair:prefix(text, t)
+  t = options_table(t or {}, PREFIX, "prefix")
+  check_integer("prefix: window", t.window, MOST)
+  check_integer("prefix: sinks", t.sinks, MOST)
+  return checked(core.prefix(self, text, t.window, t.sinks))
+end
 
 local GENERATE = { policy = true, source = true, params = true, preset = true, prompt = true, tokens = true,
                    stop = true, ignore_eos = true, seed = true, on_text = true, trace = true, brief = true,
-                   temp = true, top_k = true, top_p = true, min_p = true, coupled = true, policy_seconds = true }
+                   temp = true, top_k = true, top_p = true, min_p = true, coupled = true, policy_seconds = true,
+                   window = true, sinks = true }
 
 -- name -> whether a value will do, and what is expected instead
 local CHECKED = {
@@ -213,6 +221,8 @@ local function request(t)
   if tokens ~= nil and not (math.type(tokens) == "integer" and tokens <= MOST and (tokens >= 1 or tokens == -1)) then
     error(("generate: tokens = %s is not -1 or an integer from 1 to %d"):format(tostring(tokens), MOST), 3)
   end
+  check_integer("generate: window", t.window, MOST)
+  check_integer("generate: sinks", t.sinks, MOST)
   for _, option in ipairs(CHECKED) do
     local name, fits, expected = table.unpack(option)
     if t[name] ~= nil and not fits(t[name]) then
@@ -224,7 +234,7 @@ local function request(t)
     tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or copied(t.stop or {}),
     ignore_eos = t.ignore_eos, seed = t.seed, brief = t.brief,
     temp = t.temp, top_k = t.top_k, top_p = t.top_p, min_p = t.min_p, coupled = t.coupled,
-    policy_seconds = t.policy_seconds,
+    policy_seconds = t.policy_seconds, window = t.window, sinks = t.sinks,
   }
 end
 

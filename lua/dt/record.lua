@@ -11,8 +11,9 @@
 --   it)
 -- A run
 --   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, source (a hash of the
---   policy's text), preset (none: left out), params {as given}, axes {what arm and prompt stand for in tables and
---   figures: {chars = 200}}, set, prompt (both together name one text), tokens (wanted), repeat (1..), finish_reason,
+--   policy's text), preset (none: left out), window ("1020+4": how many of the last tokens the target sees, and of
+--   the first; left out: all), params {as given}, axes {what arm and prompt stand for in tables and figures:
+--   {chars = 200}}, set, prompt (both together name one text), tokens (wanted), repeat (1..), finish_reason,
 --   prompt_tokens, stats (those of the result), tries (how often it was made, for being disturbed), disturbed (what by,
 --   the last time too), probability (of runs with a trace: what dt.scatter gives)
 --
@@ -73,8 +74,9 @@ local STATS = { tokens_per_second = "positive", output_hash = "string", iteratio
                 tpot_ms = "number?", tokens_per_iteration = "positive?", path_length = "number?", drafted = "number?",
                 accepted = "number?", acceptance_rate = "number?", tree_nodes_mean = "number?",
                 tree_depth_mean = "number?", accepted_by_depth = "depths?" }
-local RUN = { arm = "string", policy = "string", source = "string?", preset = "string?", params = "settings",
-              axes = "settings", set = "string", prompt = "string", tokens = "integer", ["repeat"] = "integer",
+local RUN = { arm = "string", policy = "string", source = "string?", preset = "string?", window = "string?",
+              params = "settings", axes = "settings", set = "string", prompt = "string", tokens = "integer",
+              ["repeat"] = "integer",
               finish_reason = "string", prompt_tokens = "integer", stats = "object", tries = "integer?",
               disturbed = "string?", probability = "bins?" }
 

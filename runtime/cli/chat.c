@@ -255,7 +255,8 @@ static int open_talk(talk *t, const cli_options *o) {
   else if (!status)
     status = job_calibrate(&t->j);
   if (status) return status;
-  dt_session_options options = {.sequences = 1, .context = o->context, .use_draft = t->j.draft != NULL};
+  dt_session_options options = {
+      .sequences = 1, .context = o->context, .use_draft = t->j.draft != NULL, .window = {o->window, o->sinks}};
   dt_error err;
   if (dt_session_open(t->j.pair, &options, &t->session, &err)) return complain_of_engine(&err);
   t->stats = o->stats;

@@ -14,7 +14,7 @@ typedef struct {
   const char *preset, *compare, *json, *trace;
   const char *system, *template; /* of a chat */
   int tokens;                    /* 0: not said */
-  int context, threads, parallel, top_k, rounds;
+  int context, window, sinks, threads, parallel, top_k, rounds;
   float temp, top_p, min_p, policy_seconds; /* the last: 0, any time */
   uint64_t seed;
   dtl_setting *settings; /* [n_settings] */

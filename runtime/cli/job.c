@@ -233,6 +233,7 @@ dtl_request job_request(const job *j) {
   const cli_options *o = j->options;
   return (dtl_request){.places = j->places,
                        .context = o->context,
+                       .window = {o->window, o->sinks},
                        .costs = &j->costs,
                        .memory = j->memory,
                        .corpus = j->corpus,

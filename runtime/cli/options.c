@@ -68,6 +68,8 @@ static const option options[] = {
      0,
      INT_MAX,
      "context: prompt and new tokens (the target's, at most 4096)"},
+    {{"--window"}, "N", NUMBER, FIELD(window), 0, INT_MAX, "the target sees the last N tokens: another text (all)"},
+    {{"--sinks"}, "M", NUMBER, FIELD(sinks), 0, INT_MAX, "and the first M, as in StreamingLLM (with --window)"},
     {{"-t", "--threads"}, "N", NUMBER, FIELD(threads), 0, 1024, "threads (the physical cores it may use)"},
     {{"--backend"}, "NAME", STRING, FIELD(backend), 0, 0, "auto, cpu or cuda (auto)"},
     {{"--set"}, "NAME=VALUE", SETTING, 0, 0, 0, "a parameter of the policy (repeatable)"},

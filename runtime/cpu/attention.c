@@ -158,6 +158,11 @@ static void score_rest(const number *keys, int dim, const cpu_attention_row *row
   }
 }
 
+/* Gives the positions that a row does not see this score. */
+static void hide(const cpu_attention_row *row, float *scores, float score) {
+  for (int p = row->hidden; p < row->seen; p++) scores[p] = score;
+}
+
 /* Asks for the g-th part of the sixteen keys after the next, and of the values of these: so many rows keep the arithmetic
  * busy meanwhile. */
 static void fetch_ahead(const number *keys, const number *values, int p, int dim, int g, int groups) {
@@ -192,8 +197,11 @@ void ATTENTION(const void *all_keys, const void *all_values, int dim, const cpu_
   }
   float scale[CPU_ATTENTION_ROWS];
   for (int r = 0; r < n; r++) {
-    score_rest(keys, dim, rows + r, common[r / GROUP_ROWS] & ~15, scores + (size_t)r * ld);
-    scale[r] = softmax(scores + (size_t)r * ld, keys_of(&rows[r]));
+    float *score = scores + (size_t)r * ld;
+    score_rest(keys, dim, rows + r, common[r / GROUP_ROWS] & ~15, score);
+    hide(rows + r, score, -INFINITY);
+    scale[r] = softmax(score, keys_of(&rows[r]));
+    hide(rows + r, score, 0); /* what the softmax made of it is not nothing */
   }
   for (int from = 0; from == 0 || from < longest; from += SPAN)
     for (int g = 0; g < groups; g++) {

@@ -147,6 +147,7 @@ const dt_backend_ops dt_cpu_ops = {
     .name = "cpu",
     .cache_dtypes = CACHE_DTYPES,
     .weight_dtypes = WEIGHT_DTYPES,
+    .windows = true,
     .present = cpu_present,
     .open = cpu_open,
     .close = cpu_close,

@@ -78,9 +78,13 @@ static void attend(const cpu_chunk *c, int layer, int head, int first, int n) {
       float *q = w->qkv + (size_t)r * w->ldqkv + (size_t)head * dim;
       turn(c, w->layer[layer].q_norm, r, q);
       for (size_t d = 0; d < dim; d++) q[d] *= w->scale;
-      row[count] =
-          (cpu_attention_row){q, dim == head_dim ? out + (size_t)count * w->ldcat : padded + (size_t)count * dim,
-                              rows->path + (size_t)i * (size_t)rows->path_stride, rows->prefix[i], rows->path_len[i]};
+      row[count] = (cpu_attention_row){q,
+                                       dim == head_dim ? out + (size_t)count * w->ldcat : padded + (size_t)count * dim,
+                                       rows->path + (size_t)i * (size_t)rows->path_stride,
+                                       rows->prefix[i],
+                                       rows->path_len[i],
+                                       rows->window.sinks,
+                                       dt_window_begin(rows->window, rows->position[i])};
     }
     kernel(cpu_rows_of(cache, sequence, layer, 0, kv_head), cpu_rows_of(cache, sequence, layer, 1, kv_head), w->dim,
            row, count, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);

@@ -27,6 +27,7 @@ typedef struct {
   float *out;          /* [dim] */
   const int32_t *path; /* [path_len] slots of positions prefix.. */
   int prefix, path_len;
+  int hidden, seen; /* positions hidden..seen-1 do not count */
 } cpu_attention_row;
 
 /* Rows share keys and values [slot][dim] (dim a multiple of 16); scores: [n][ld] scratch, ld a multiple of 16. */

@@ -343,6 +343,7 @@ const dt_backend_ops dt_fake_ops = {
     .name = "fake",
     .cache_dtypes = CACHE_DTYPES,
     .weight_dtypes = WEIGHT_DTYPES,
+    .windows = false,
     .present = fake_present,
     .open = fake_open,
     .close = fake_close,

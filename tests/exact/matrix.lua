@@ -1,10 +1,11 @@
 -- The exactness matrix: whatever the policy, the number of threads and the instruction set, the tokens are those of
 -- plain decoding.  dtrun run tests/exact/matrix.lua [--prompts 40] [--tokens 200]
 --
--- For each prompt and types of the target's weights and of the caches the first backend's `ar` sets the tokens that
--- every other run must give. The scalar backend is slow and gets 4 prompts, 64 tokens and small trees. Variants that
--- this machine lacks are named and skipped; --backend and --threads choose among them. Beside all prompts by themselves
--- each policy has the first 6 in a batch: 5 at once, and the last one takes the place of the one that ends first.
+-- For each prompt, window and types of the target's weights and of the caches the first backend's `ar` sets the tokens
+-- that every other run must give. The scalar backend is slow and gets 4 prompts, 64 tokens and small trees. Variants
+-- that this machine lacks are named and skipped; --backend and --threads choose among them. Beside all prompts by
+-- themselves each policy has the first 6 in a batch: 5 at once, and the last one takes the place of the one that ends
+-- first.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -45,6 +46,9 @@ local VARIANTS = {
     tokens = 64 },
   { backend = "cpu:avx512vnni", cache_dtype = "f16", threads = 2, policies = SMALL },
   { backend = "cpu:avx2", cache_dtype = "f16", threads = 1, policies = SMALL, prompts = 4, tokens = 64 },
+  { backend = "cpu:avx512", window = 24, sinks = 4, threads = 2, policies = POLICIES, prompts = 4, tokens = 64 },
+  { backend = "cpu:avx2", window = 3, sinks = 40, cache_dtype = "f16", threads = 1, policies = SMALL, prompts = 4,
+    tokens = 64 },
   { backend = "cpu:scalar", threads = 2, policies = SMALL, prompts = 4, tokens = 64 },
 }
 
@@ -67,7 +71,7 @@ local function first_difference(a, b)
   end
 end
 
--- references: types of the target's weights and of the caches -> prompt -> tokens
+-- references: window and types of the target's weights and of the caches -> prompt -> tokens
 local prompts, references, mistakes, skipped = read_prompts(), {}, 0, {}
 
 local function mistake(...)
@@ -75,15 +79,17 @@ local function mistake(...)
   print("  WRONG: " .. (...):format(select(2, ...)))
 end
 
-local function options(case, tokens, seed)
+local function options(variant, case, tokens, seed)
   return {
     policy = case.policy, preset = case.preset, params = case.params, tokens = tokens, ignore_eos = true, seed = seed,
+    window = variant.window, sinks = variant.sinks,
   }
 end
 
 -- A result's tokens against the reference, its counts added to sum.
 local function check(result, prompt, case, tokens, sum)
-  local types = result.target_dtype .. " " .. result.cache_dtype
+  local window = result.window or { last = 0, sinks = 0 }
+  local types = ("%s %s %d %d"):format(result.target_dtype, result.cache_dtype, window.last, window.sinks)
   local reference = references[types] or {}
   references[types] = reference
   if not reference[prompt.name] then reference[prompt.name] = result.tokens end
@@ -99,8 +105,8 @@ local function check(result, prompt, case, tokens, sum)
   sum.accepted = sum.accepted + result.stats.accepted
 end
 
-local function run_alone(pair, prefix, p, case, tokens, sum)
-  local start, request = dt.clock(), options(case, tokens, p)
+local function run_alone(pair, prefix, p, variant, case, tokens, sum)
+  local start, request = dt.clock(), options(variant, case, tokens, p)
   request.prompt = prefix
   local result, err = pair:generate(request)
   sum.seconds = sum.seconds + (dt.clock() - start) / 1000
@@ -108,8 +114,8 @@ local function run_alone(pair, prefix, p, case, tokens, sum)
   check(result, prompts[p], case, tokens, sum)
 end
 
-local function run_batch(pair, prefixes, case, tokens, sum)
-  local start, request = dt.clock(), options(case, tokens, 1) -- prompt p has the seed p
+local function run_batch(pair, prefixes, variant, case, tokens, sum)
+  local start, request = dt.clock(), options(variant, case, tokens, 1) -- prompt p has the seed p
   request.prompts, request.places = prefixes, math.min(PLACES, #prefixes)
   local results, failures = pair:generate_batch(request)
   sum.seconds = sum.seconds + (dt.clock() - start) / 1000
@@ -123,11 +129,12 @@ local function run_variant(variant)
   if variant.backend ~= (load.backend or variant.backend) or variant.threads ~= (load.threads or variant.threads) then
     return
   end
-  local name = ("%s, %d thread%s%s%s%s%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "",
+  local name = ("%s, %d thread%s%s%s%s%s%s"):format(variant.backend, variant.threads, variant.threads > 1 and "s" or "",
     variant.weights and ", target in " .. variant.weights or "",
     variant.draft_weights and ", draft in " .. variant.draft_weights or "",
     variant.draft_vocab and ", ids of the draft: " .. variant.draft_vocab or "",
-    variant.cache_dtype and ", caches in " .. variant.cache_dtype or "")
+    variant.cache_dtype and ", caches in " .. variant.cache_dtype or "",
+    variant.window and (", %d sinks and a window of %d"):format(variant.sinks, variant.window) or "")
   local pair, err = dt.load {
     target = load.target, draft = load.draft, ctx = load.ctx, backend = variant.backend, threads = variant.threads,
     weights = variant.weights or load.weights, draft_weights = variant.draft_weights or load.draft_weights,
@@ -147,11 +154,11 @@ local function run_variant(variant)
   end
   local first = {}
   for p = 1, n do
-    local prefix = assert(pair:prefix(prompts[p].text))
+    local prefix = assert(pair:prefix(prompts[p].text, { window = variant.window, sinks = variant.sinks }))
     if p <= BATCH then first[p] = prefix end
-    for i, case in ipairs(variant.policies) do run_alone(pair, prefix, p, case, tokens, sums[i]) end
+    for i, case in ipairs(variant.policies) do run_alone(pair, prefix, p, variant, case, tokens, sums[i]) end
   end
-  for i, case in ipairs(variant.policies) do run_batch(pair, first, case, tokens, sums[i]) end
+  for i, case in ipairs(variant.policies) do run_batch(pair, first, variant, case, tokens, sums[i]) end
   for i, sum in ipairs(sums) do
     print(("  %-24s %6d tokens %6d iterations %6.3f tokens/iteration %7d drafted %6d accepted %6.1f s"):format(
       sum.label, sum.tokens, sum.iterations, sum.tokens / sum.iterations, sum.drafted, sum.accepted, sum.seconds))

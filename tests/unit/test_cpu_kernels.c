@@ -259,7 +259,7 @@ static void attention_is_softmax_weighted_values_by_logical_position(void **stat
         cpu_attention_row rows[CPU_ATTENTION_ROWS];
         for (int r = 0; r < n; r++) {
           for (int d = 0; d < DIM; d++) q[r][d] = uniform(&seed);
-          rows[r] = (cpu_attention_row){q[r], out[r], path, prefix + r, 1 + r % 4};
+          rows[r] = (cpu_attention_row){q[r], out[r], path, prefix + r, 1 + r % 4, 0, 0};
         }
         k->attention(keys, values, DIM, rows, n, scores, LD);
         for (int r = 0; r < n; r++) {

@@ -1,0 +1,87 @@
+-- --window and --sinks: what the target sees is what transformers is shown by a mask (tests/golden/make_window.py), and
+-- every policy's tokens are then those of plain decoding with the same window.
+local lu = require "luaunit"
+local dt = require "dt"
+
+local ROOT = arg[0]:match "^(.*/)tests/lua/" or "./"
+
+local function read(path)
+  local file = assert(io.open(ROOT .. path, "rb"))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+local function prompt_of(name) return read(("tests/data/prompts/%s.txt"):format(name)) end
+
+local target = assert(dt.load {})
+
+TestWindow = {}
+
+for i, case in ipairs(assert(dt.json.decode(read "tests/golden/window.json")).cases) do
+  TestWindow[("test_transformers_%d_%s"):format(i, case.model)] = function()
+    local pair = case.model == "mini-target" and target
+      or assert(dt.load { target = ROOT .. "models/" .. case.model, draft = false })
+    local result = assert(pair:generate { policy = "ar", prompt = prompt_of(case.prompt), tokens = #case.tokens,
+      window = case.window, sinks = case.sinks > 0 and case.sinks or nil, ignore_eos = true })
+    lu.assertEquals(result.tokens, case.tokens)
+    lu.assertEquals(result.window, { last = case.window, sinks = case.sinks })
+    lu.assertTrue(#case.tokens >= 8, "too few to tell")
+  end
+end
+
+local function tokens_of(how)
+  local request = { policy = "ar", prompt = prompt_of "novels/02", tokens = 24, ignore_eos = true }
+  for key, value in pairs(how) do request[key] = value end
+  return assert(target:generate(request)).tokens
+end
+
+-- A window as long as the text, or one that leaves out one token: the prompt has 315.
+function TestWindow.test_its_bounds()
+  local all = tokens_of {}
+  lu.assertEquals(tokens_of { window = 315 + 24 }, all)
+  lu.assertEquals(tokens_of { window = 1, sinks = 315 + 24 }, all)
+  lu.assertNotEquals(tokens_of { window = 20, sinks = 4 }, all)
+  lu.assertNotEquals(tokens_of { window = 1 }, all)
+  local logits = {} -- a token more or less is seen
+  for _, window in ipairs { 313, 314, 315 } do
+    local page = "local P = require('dt.policy').define { name = 'x', uses = { draft = false, target = 2 } }\n"
+      .. "function P:observe(_, out) error(('<%.17g>'):format(select(2, out:candidates(0, 1))), 0) end return P"
+    local _, failure = target:generate { policy = "x", source = page, prompt = prompt_of "novels/02", window = window }
+    logits[#logits + 1] = failure.message:match "<.*>"
+  end
+  lu.assertNotEquals(logits[1], logits[2])
+  lu.assertNotEquals(logits[2], logits[3])
+end
+
+function TestWindow.test_a_prefix_belongs_to_its_window()
+  local prefix = assert(target:prefix(prompt_of "novels/02", { window = 20, sinks = 4 }))
+  lu.assertEquals(tokens_of { prompt = prefix, window = 20, sinks = 4 }, tokens_of { window = 20, sinks = 4 })
+  for _, how in ipairs { {}, { window = 20 }, { window = 21, sinks = 4 } } do
+    how.policy, how.prompt = "ar", prefix
+    local result, failure = target:generate(how)
+    lu.assertNil(result)
+    lu.assertEquals(failure.message, "the prefix was made with another window: 20 and 4 sinks")
+  end
+end
+
+function TestWindow.test_what_is_wrong_is_said()
+  local fake <close> = assert(dt.fake { vocab = 12 })
+  local function fails(pair, how, kind, text)
+    how.policy, how.prompt = "ar", " 1"
+    local result, failure = pair:generate(how)
+    lu.assertNil(result)
+    lu.assertEquals({ failure.kind, failure.message }, { kind, text })
+  end
+  fails(fake, { window = 5 }, "input", "window: the backend fake has none: --backend cpu does")
+  fails(target, { sinks = 4 }, "input",
+        "sinks: 4 without a window: give --window, how many tokens are seen beside them")
+  for _, name in ipairs { "window", "sinks" } do
+    for _, value in ipairs { 0, -1, 1.5 } do
+      lu.assertErrorMsgContains(("generate: %s = %s is not an integer from 1 to"):format(name, value), target.generate,
+                                target, { policy = "ar", prompt = " 1", [name] = value })
+    end
+  end
+end
+
+os.exit(lu.LuaUnit.run())
