@@ -9,9 +9,14 @@
 typedef struct {
   char *bytes;
   size_t n, capacity;
-} byte_buffer; /* zeroed: empty. Free `bytes`. */
+  size_t limit; /* more bytes than these are refused; 0: none are */
+} byte_buffer;  /* zeroed: empty. Free `bytes`. */
 
-/* Room for n more bytes; on failure the buffer is as it was. `what` is what a message calls it. */
+/* What a tokenizer's steps may make of a text of n bytes: a file could have each of them replace what the one before put in. */
+static inline size_t buffer_growth(size_t n) { return 64 * n + 1024; }
+
+/* Room for n more bytes; on failure (DT_ENOMEM, or DT_EINPUT: the limit) the buffer is as it was. `what` is what a message calls
+ * it. */
 dt_status buffer_reserve(byte_buffer *b, size_t n, const char *what, dt_error *err);
 
 dt_status buffer_add(byte_buffer *b, const char *bytes, size_t n, const char *what, dt_error *err);

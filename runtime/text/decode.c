@@ -84,6 +84,7 @@ dt_status decode_tokens(const decode_step *steps, int n_steps, const vocab *v, b
     t.added = v->entry[id].of & VOCAB_ADDED;
     t.is_byte = false;
     t.text.n = 0;
+    t.text.limit = t.spare.limit = buffer_growth(len);
     status = buffer_add(&t.text, string, len, WHAT, err);
     for (int i = 0; !status && t.text.n > 0 && i < n_steps; i++) status = run_step(&t, &steps[i]);
     if (!status) status = buffer_add(&all, t.text.bytes, t.text.n, WHAT, err);

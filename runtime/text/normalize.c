@@ -9,10 +9,10 @@
 
 static const char WHAT[] = "normalized text";
 
-static dt_status run_step(const normalize_step *step, const char *s, size_t n, char **out, size_t *out_n,
+static dt_status run_step(const normalize_step *step, size_t limit, const char *s, size_t n, char **out, size_t *out_n,
                           dt_error *err) {
   if (step->kind == NORMALIZE_NFC) return nfc(s, n, out, out_n, err);
-  byte_buffer b = {0};
+  byte_buffer b = {.limit = limit};
   dt_status status = DT_OK;
   if (step->kind == NORMALIZE_PREPEND) {
     if (n > 0) status = buffer_add(&b, step->to, step->to_len, WHAT, err);
@@ -33,10 +33,11 @@ static dt_status run_step(const normalize_step *step, const char *s, size_t n, c
 dt_status normalize(const normalize_step *steps, int n_steps, const char *s, size_t n, char **out, size_t *out_n,
                     dt_error *err) {
   char *last = NULL;
+  const size_t limit = buffer_growth(n);
   for (int i = 0; i < n_steps; i++) {
     char *changed = NULL;
     size_t changed_n = 0;
-    dt_status status = run_step(&steps[i], s, n, &changed, &changed_n, err);
+    dt_status status = run_step(&steps[i], limit, s, n, &changed, &changed_n, err);
     if (status) {
       free(last);
       return status;

@@ -136,6 +136,34 @@ static void what_changes_nothing_is_accepted(void **state) {
   }
 }
 
+/* With `spaces` in place of each space, and each of these by two once more where `twice`: does " " have ids? */
+static dt_status encode_replaced(int spaces, bool twice) {
+  char normalizer[4096], content[2048] = "";
+  memset(content, 'a', (size_t)spaces);
+  snprintf(normalizer, sizeof normalizer,
+           "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Replace\",\"pattern\":{\"String\":\" "
+           "\"},\"content\":\"%s\"}%s]}",
+           content, twice ? ",{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"bb\"}" : "");
+  tok *t = open_small("{\"type\":\"NFC\"}", normalizer);
+  int32_t *ids = NULL;
+  int n;
+  dt_error err;
+  dt_status status = tok_encode(t, " ", 1, false, &ids, &n, &err);
+  if (status) assert_non_null(strstr(err.message, "is longer than 1088 bytes, its limit"));
+  free(ids);
+  tok_close(t);
+  return status;
+}
+
+static void replacements_do_not_grow_without_end(void **state) { /* 64 bytes for one, and 1024 */
+  (void)state;
+  assert_int_equal(encode_replaced(1087, false), DT_OK);
+  assert_int_equal(encode_replaced(1088, false), DT_OK);
+  assert_int_equal(encode_replaced(1089, false), DT_EINPUT);
+  assert_int_equal(encode_replaced(544, true), DT_OK);
+  assert_int_equal(encode_replaced(545, true), DT_EINPUT);
+}
+
 static void a_wrong_vocabulary_is_refused(void **state) {
   (void)state;
   static const char *const cases[][3] = {
@@ -247,6 +275,7 @@ int main(void) {
       cmocka_unit_test(what_is_not_implemented_is_refused_by_name),
       cmocka_unit_test(patterns_that_are_read_in_two_ways_are_refused),
       cmocka_unit_test(what_changes_nothing_is_accepted),
+      cmocka_unit_test(replacements_do_not_grow_without_end),
       cmocka_unit_test(a_wrong_vocabulary_is_refused),
       cmocka_unit_test(wrong_merges_are_refused),
       cmocka_unit_test(wrong_added_tokens_are_refused),
