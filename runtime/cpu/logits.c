@@ -42,6 +42,20 @@ static void insert(cpu_top *top, int k, float score, float logit, int32_t id) {
   top->id[at] = id;
 }
 
+/* What the k-th of a block is at least: the smallest of the maxima of k or more disjoint sets of ids, of which there are 32 at
+ * first; the fewer, the nearer. */
+VI float floor_of(v16 even, v16 odd, int k) {
+  if (k > 16) return -v_hmax(v_sub(v_set1(0.0f), v_min(even, odd)));
+  float most[16];
+  v_store(most, v_max(even, odd));
+  int sets = 16;
+  for (; sets / 2 >= k; sets /= 2)
+    for (int i = 0; i < sets / 2; i++) most[i] = most[i] > most[i + sets / 2] ? most[i] : most[i + sets / 2];
+  float least = most[0];
+  for (int i = 1; i < sets; i++) least = most[i] < least ? most[i] : least;
+  return least;
+}
+
 void V(cpu_rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top) {
   pad(scores, count);
   v16 even = v_set1(-INFINITY), odd = even; /* the largest of each of 32 disjoint sets of ids */
@@ -59,9 +73,7 @@ void V(cpu_rank)(float *scores, const float *logits, int first, int count, int k
 
   float least = top->count == k ? top->score[k - 1] : -INFINITY; /* only larger ones get in */
   if (!(largest > least)) return;
-  /* The block's k-th is at least the smallest of those 32 maxima: lower ids need no look. */
-  v16 zero = v_set1(0.0f);
-  float floor = k == 1 ? largest : -v_hmax(v_sub(zero, v_min(even, odd)));
+  float floor = k == 1 ? largest : floor_of(even, odd, k); /* lower ids need no look */
   for (int i = 0; i < count; i += 16) {
     v16 l = v_load(scores + i);
     unsigned mask = v_gt_mask(l, v_set1(least)) & ~v_gt_mask(v_set1(floor), l);
