@@ -5,7 +5,7 @@
  * writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in logical
  * order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the keys lie in,
  * on the number of threads, or on time. Ties in an argmax go to the lowest id. A drawn token (draw.h) depends on the row's
- * sampling parameters beside that; a row of a pass marked as a prompt, on how long the prompt is. */
+ * sampling parameters beside that; a row of a draft head, on the feature that it reads; a row of a pass marked as a prompt, on how long the prompt is. */
 #ifndef DT_BACKEND_H
 #define DT_BACKEND_H
 
@@ -35,6 +35,9 @@ typedef struct {
   int path_stride;
   bool prompt;      /* a text from its beginning, row i at position i in slot i: see the contract */
   dt_window window; /* zeros, unless the backend has windows: of the keys above those that the rows see */
+  /* Of a draft head's pass: the target's cache, whose features in the rows' sequences and slots the rows read. NULL: each reads
+   * what the head made of the row before it on its path, in an earlier pass that wanted something of that row. */
+  const struct dt_cache *features;
 } dt_rows;
 
 typedef enum {
@@ -107,6 +110,11 @@ typedef struct {
   size_t (*cache_bytes)(const dt_weights *, int slots);
   size_t (*bytes_free)(const dt_backend *);
 
+  /* The same of a draft head for this target, whose caches from then on keep each row's feature beside its keys and values:
+   * streams as they pass, which changes no other number. The target outlives the head. NULL: the backend runs none. */
+  dt_status (*upload_head)(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
+                           dt_error *);
+
   /* Room for `sequences` times `slots` rows. */
   dt_status (*create_cache)(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
   void (*free_cache)(dt_cache *);
@@ -122,7 +130,7 @@ typedef struct {
   dt_status (*restore)(dt_cache *, int sequence, const dt_snapshot *, dt_error *);
   void (*free_snapshot)(dt_snapshot *);
 
-  /* For tests: the bytes of one slot (all layers' keys and values), malloc'd; the caller frees. */
+  /* For tests: the bytes of one slot (all layers' keys and values, and the feature), malloc'd; the caller frees. */
   dt_status (*read_slot)(const dt_cache *, int sequence, int slot, void **bytes, size_t *len, dt_error *);
 
   dt_memory (*memory)(const dt_backend *);

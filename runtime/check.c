@@ -71,7 +71,8 @@ static dt_status check_matrix(const dt_matrix *m, int rows, int cols, bool optio
   return DT_OK;
 }
 
-static dt_status check_layer(const dt_model_desc *d, int i, dt_error *err) {
+/* `in`: the width that q, k and v read; `normed`: it has a first norm. */
+static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed, dt_error *err) {
   const dt_shape *s = &d->shape;
   const dt_layer *l = &d->layer[i];
   int attention = s->heads * s->head_dim, keys = s->kv_heads * s->head_dim;
@@ -81,11 +82,11 @@ static dt_status check_layer(const dt_model_desc *d, int i, dt_error *err) {
     bool optional;
     const char *name;
   } all[] = {
-      {&l->norm1, s->hidden, 1, false, "norm1"},      {&l->norm1_bias, s->hidden, 1, true, "norm1 bias"},
+      {&l->norm1, s->hidden, 1, !normed, "norm1"},      {&l->norm1_bias, s->hidden, 1, true, "norm1 bias"},
       {&l->norm2, s->hidden, 1, false, "norm2"},      {&l->norm2_bias, s->hidden, 1, true, "norm2 bias"},
-      {&l->q, attention, s->hidden, false, "q"},      {&l->q_bias, attention, 1, true, "q bias"},
-      {&l->k, keys, s->hidden, false, "k"},           {&l->k_bias, keys, 1, true, "k bias"},
-      {&l->v, keys, s->hidden, false, "v"},           {&l->v_bias, keys, 1, true, "v bias"},
+      {&l->q, attention, in, false, "q"},      {&l->q_bias, attention, 1, true, "q bias"},
+      {&l->k, keys, in, false, "k"},           {&l->k_bias, keys, 1, true, "k bias"},
+      {&l->v, keys, in, false, "v"},           {&l->v_bias, keys, 1, true, "v bias"},
       {&l->q_norm, s->head_dim, 1, true, "q norm"},   {&l->k_norm, s->head_dim, 1, true, "k norm"},
       {&l->o, s->hidden, attention, false, "o"},      {&l->o_bias, s->hidden, 1, true, "o bias"},
       {&l->up, s->inter, s->hidden, false, "up"},     {&l->up_bias, s->inter, 1, true, "up bias"},
@@ -103,8 +104,7 @@ static dt_status check_layer(const dt_model_desc *d, int i, dt_error *err) {
   return DT_OK;
 }
 
-dt_status check_model(const dt_model_desc *d, dt_error *err) {
-  const dt_shape *s = &d->shape;
+static dt_status check_shape(const dt_shape *s, dt_error *err) {
   if (s->vocab < 1 || s->hidden < 1 || s->layers < 1 || s->heads < 1 || s->kv_heads < 1 || s->head_dim < 1 ||
       s->inter < 1 || s->context < 1)
     return dt_fail(err, DT_EINPUT, "model: every dimension must be at least 1");
@@ -113,14 +113,71 @@ dt_status check_model(const dt_model_desc *d, dt_error *err) {
   if (s->rotary_dims < 0 || s->rotary_dims > s->head_dim || s->rotary_dims % 2)
     return dt_fail(err, DT_EINPUT, "model: %d rotary dimensions, expected an even number up to %d", s->rotary_dims,
                    s->head_dim);
-  dt_status status = check_matrix(&d->embed, s->vocab, s->hidden, false, "embedding", -1, err);
-  if (status == DT_OK) status = check_matrix(&d->unembed, s->vocab, s->hidden, false, "output embedding", -1, err);
-  for (int i = 0; status == DT_OK && i < d->n_ids; i++)
+  return DT_OK;
+}
+
+/* Both embeddings and the norm before the second; a draft head may lack them. */
+static dt_status check_ends(const dt_model_desc *d, bool head, dt_error *err) {
+  const dt_shape *s = &d->shape;
+  int outputs = d->id_rows ? d->n_ids : s->vocab;
+  dt_status status = check_matrix(&d->embed, s->vocab, s->hidden, head, "embedding", -1, err);
+  if (status == DT_OK) status = check_matrix(&d->unembed, outputs, s->hidden, head, "output embedding", -1, err);
+  for (int i = 0; status == DT_OK && i < d->n_ids; i++) {
     if (d->ids[i] < 0 || d->ids[i] >= s->vocab || (i && d->ids[i] <= d->ids[i - 1]))
       return dt_fail(err, DT_EINPUT, "model: its output has id %d after %d, of %d", d->ids[i], i ? d->ids[i - 1] : -1,
                      s->vocab);
-  if (status == DT_OK) status = check_matrix(&d->final_norm, s->hidden, 1, false, "final norm", -1, err);
-  if (status == DT_OK) status = check_matrix(&d->final_norm_bias, s->hidden, 1, true, "final norm bias", -1, err);
-  for (int i = 0; status == DT_OK && i < s->layers; i++) status = check_layer(d, i, err);
+    if (d->id_rows && (d->id_rows[i] < 0 || d->id_rows[i] >= outputs))
+      return dt_fail(err, DT_EINPUT, "model: id %d has row %d of its output, of %d", d->ids[i], d->id_rows[i], outputs);
+  }
+  if (status == DT_OK) status = check_matrix(&d->final_norm, s->hidden, 1, head, "final norm", -1, err);
+  return status ? status : check_matrix(&d->final_norm_bias, s->hidden, 1, true, "final norm bias", -1, err);
+}
+
+dt_status check_model(const dt_model_desc *d, dt_error *err) {
+  dt_status status = check_shape(&d->shape, err);
+  if (status == DT_OK) status = check_ends(d, false, err);
+  for (int i = 0; status == DT_OK && i < d->shape.layers; i++)
+    status = check_layer(d, i, d->shape.hidden, true, err);
+  return status;
+}
+
+dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
+  const dt_shape *s = &h->model.shape;
+  bool third = h->kind == DT_HEAD_EAGLE3;
+  dt_status status = check_shape(s, err);
+  if (status) return status;
+  if (h->taps < 1 || h->taps > DT_TAPS)
+    return dt_fail(err, DT_EINPUT, "head: %d streams, 1 to %d are possible", h->taps, DT_TAPS);
+  for (int i = 0; i < h->taps; i++)
+    if (h->tap[i] < 0 || h->tap[i] > target->layers + 1)
+      return dt_fail(err, DT_EINPUT, "head: it reads what enters layer %d, the target has %d", h->tap[i],
+                     target->layers);
+  int given = h->taps * target->hidden;
+  if (s->layers != 1 || s->parallel_residual)
+    return dt_fail(err, DT_EINPUT, "head: one layer with a sequential residual is expected");
+  if ((!third && given != s->hidden) || (!h->model.embed.source && target->hidden != s->hidden) ||
+      (!h->model.unembed.source && (h->model.ids || target->hidden != s->hidden)))
+    return dt_fail(err, DT_EINPUT, "head: its %d numbers a row cannot go with the target's %d", s->hidden,
+                   target->hidden);
+  if ((!h->model.embed.source || !h->model.unembed.source) && s->vocab != target->vocab)
+    return dt_fail(err, DT_EINPUT, "head: it shares rows of %d ids, the target has %d", s->vocab, target->vocab);
+  status = check_ends(&h->model, true, err);
+  if (status == DT_OK) status = check_layer(&h->model, 0, third ? 2 * s->hidden : s->hidden, false, err);
+  const struct {
+    const dt_matrix *m;
+    int rows, cols;
+    bool optional;
+    const char *name;
+  } all[] = {
+      {&h->fc, s->hidden, third ? given : 2 * s->hidden, false, "fc"},
+      {&h->fc_bias, s->hidden, 1, true, "fc bias"},
+      {&h->all_norm, given, 1, true, "norm before fc"},
+      {&h->token_norm, s->hidden, 1, !third, "norm of tokens"},
+      {&h->feature_norm, s->hidden, 1, !third, "norm of features"},
+  };
+  for (size_t i = 0; status == DT_OK && i < sizeof all / sizeof *all; i++)
+    status = check_matrix(all[i].m, all[i].rows, all[i].cols, all[i].optional, all[i].name, -1, err);
+  for (int i = 0; status == DT_OK && i < h->taps; i++)
+    status = check_matrix(&h->stream_norm[i], target->hidden, 1, true, "norm of a stream", -1, err);
   return status;
 }

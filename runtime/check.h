@@ -12,6 +12,7 @@ typedef struct {
 } dt_limits;
 
 dt_status check_model(const dt_model_desc *desc, dt_error *err);
+dt_status check_head(const dt_head_desc *head, const dt_shape *target, dt_error *err);
 dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err); /* out may be NULL */
 dt_status check_slots(const char *what, int sequence, const int32_t *slot, int n, dt_limits limits, dt_error *err);
 

@@ -44,9 +44,10 @@ struct drafter {
   const draft_ops *ops;
 };
 
-/* The pair's draft model as a drafter. `sampling`: [sequences] how candidates are ranked; the session's. */
-dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling, drafter **out,
-                           dt_error *err);
+/* The pair's draft model, or draft head, as a drafter. `sampling`: [sequences] how candidates are ranked; `target`: the target's
+ * cache, which a head reads. Both are the session's. */
+dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                           const dt_cache *target, drafter **out, dt_error *err);
 /* Bytes of its cache for one sequence. */
 size_t draft_model_bytes(const dt_pair *pair, int context);
 

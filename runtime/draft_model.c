@@ -1,5 +1,9 @@
-/* A draft model of its own, with the target's tokenizer: see draft.h. Row i of the committed text lies in slot i of its cache,
- * the rows of the tree behind the text. */
+/* A draft model of its own, with the target's tokenizer, or a draft head: see draft.h. Row i of the committed text lies in slot i
+ * of its cache, the rows of the tree behind the text.
+ *
+ * A head's text lags by one: its row i is token i + 1, beside which it reads the target's feature of row i; so the text that it
+ * sees begins with the second token, and its last row, like a model's, is the root's. Rows of a tree read what the head made
+ * of their parents, in passes of their own, level by level; none of them is kept, since their features were guessed. */
 #include "draft.h"
 #include "kv.h"
 #include "pass.h"
@@ -30,6 +34,8 @@ typedef struct {
   dt_cache *cache;
   int sequences, context;
   int vocab;                   /* ids below it are in both models */
+  int lag;                     /* tokens of a text that it does not see: a head's first one */
+  const dt_cache *features;    /* that a head reads: the target's; NULL: it is a model */
   const dt_sampling *sampling; /* [sequences] */
   rows_of *seq;                /* [sequences] */
   pass rows;
@@ -58,8 +64,11 @@ static int slots_of(int context) { return context + DT_TREE_DRAFTS; }
  * guesses. */
 static int32_t map_token(const draft_model *d, int32_t token) { return token < d->vocab ? token : 0; }
 
-/* How many rows of a prompt of n tokens it gets: none where it could never draft. */
-static int prompt_rows(const draft_model *d, int n) { return n <= d->context ? n - 1 : 0; }
+/* A text of n tokens as it sees it. */
+static int seen(const draft_model *d, int n) { return max(n - d->lag, 0); }
+
+/* How many rows of a prompt of n tokens that it sees it gets: none where it could never draft. */
+static int prompt_rows(const draft_model *d, int n) { return n <= d->context ? max(n - 1, 0) : 0; }
 
 static void add_text(draft_model *d, int seq, const int32_t *tokens, int first, int last) {
   for (int i = first; i < last; i++) *pass_row(&d->rows, seq, map_token(d, tokens[i]), i, i, 1) = i;
@@ -67,6 +76,7 @@ static void add_text(draft_model *d, int seq, const int32_t *tokens, int first, 
 
 /* Runs the rows that are together, for the cache only. */
 static dt_status run_text(draft_model *d, bool prompt, dt_error *err) {
+  d->rows.features = d->features;
   dt_rows rows = pass_rows(&d->rows);
   rows.prompt = prompt;
   return rows.n ? d->pair->ops->forward(d->pair->draft, d->cache, &rows, NULL, err) : DT_OK;
@@ -77,10 +87,10 @@ static dt_status run_text(draft_model *d, bool prompt, dt_error *err) {
 static dt_status draft_prompt(drafter *base, int seq, const int32_t *tokens, int n, int same, dt_error *err) {
   draft_model *d = (draft_model *)base;
   kv_slots *kv = &d->seq[seq].kv;
-  n = prompt_rows(d, n);
-  kv->rows = min(min(same, kv->rows), n);
+  n = prompt_rows(d, seen(d, n));
+  kv->rows = min(min(seen(d, same), kv->rows), n);
   pass_begin(&d->rows, 1);
-  add_text(d, seq, tokens, kv->rows, n);
+  add_text(d, seq, tokens + d->lag, kv->rows, n);
   dt_status status = run_text(d, kv->rows == 0, err);
   kv->rows = status ? 0 : n;
   return status;
@@ -89,8 +99,9 @@ static dt_status draft_prompt(drafter *base, int seq, const int32_t *tokens, int
 static dt_status draft_blank(drafter *base, int seq, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
   kv_slots *kv = &d->seq[seq].kv;
-  n = prompt_rows(d, n);
+  n = prompt_rows(d, seen(d, n));
   kv->rows = 0;
+  d->rows.features = d->features;
   dt_status status = n ? pass_blank(&d->rows, d->pair->ops, d->pair->draft, d->cache, seq, n, err) : DT_OK;
   if (!status) kv->rows = n;
   return status;
@@ -113,7 +124,7 @@ static dt_status draft_restore(drafter *base, int seq, const draft_saved *saved,
   draft_model *d = (draft_model *)base;
   kv_slots *kv = &d->seq[seq].kv;
   kv->rows = 0; /* what is not restored is made up at the first step */
-  if (!saved->rows || !prompt_rows(d, n)) return DT_OK;
+  if (!saved->rows || !prompt_rows(d, seen(d, n))) return DT_OK;
   dt_status status = d->pair->ops->restore(d->cache, seq, saved->rows, err);
   if (!status) kv->rows = saved->n;
   return status;
@@ -127,10 +138,17 @@ static void draft_forget(draft_saved *saved) {
 /* ---- a tree ------------------------------------------------------------------------------------------------------------ */
 
 static void draft_begin(drafter *base, int seq, int length) {
-  rows_of *q = &((draft_model *)base)->seq[seq];
+  draft_model *d = (draft_model *)base;
+  rows_of *q = &d->seq[seq];
   memset(q->slot, 0xff, (size_t)q->nodes * sizeof *q->slot);
   q->nodes = 0;
-  kv_begin(&q->kv, length);
+  kv_begin(&q->kv, seen(d, length));
+}
+
+static draft_text text_seen(const draft_model *d, draft_text text) {
+  text.tokens += d->lag;
+  text.length = seen(d, text.length);
+  return text;
 }
 
 /* Committed tokens that lack a row: all but the last RIDE_ALONG in a pass of their own. */
@@ -185,17 +203,31 @@ static int add_node(draft_model *d, int seq, const draft_text *text, int u, int 
   return missing;
 }
 
-/* One sequence's share of the pass: rows for its nodes among those named that have no result yet. */
-static void add_nodes(draft_model *d, int seq, const draft_text *text, const dt_node_ref *nodes, int n) {
+enum { ALL_LEVELS = -1 };
+
+/* The node at this level on the way to u that has no result yet, -1: there is none. */
+static int wanted_node(const dt_tree *t, int u, int level) {
+  if (level != ALL_LEVELS) {
+    if (t->depth[u] < level) return -1;
+    while (t->depth[u] > level) u = t->parent[u];
+  }
+  return t->draft[u] < 0 ? u : -1;
+}
+
+/* One sequence's share of the pass: rows for its nodes among those named, of a level of the tree or of all. */
+static void add_nodes(draft_model *d, int seq, const draft_text *text, const dt_node_ref *nodes, int n, int level) {
   bool any = false, root = false;
-  for (int i = 0; i < n; i++)
-    if (nodes[i].seq == seq && text->tree->draft[nodes[i].node] < 0) any = true, root |= nodes[i].node == 0;
+  for (int i = 0; i < n; i++) {
+    int u = nodes[i].seq == seq ? wanted_node(text->tree, nodes[i].node, level) : -1;
+    any |= u >= 0, root |= u == 0;
+  }
   int room = any ? tree_draft_room(text->tree) : 0;
-  if (!room || text->length > d->context) return;
+  if (!room || text->length < 1 || text->length > d->context) return;
   room -= add_ends(d, seq, text, root);
-  for (int i = 0; i < n; i++)
-    if (nodes[i].seq == seq && nodes[i].node > 0 && text->tree->draft[nodes[i].node] < 0)
-      room -= add_node(d, seq, text, nodes[i].node, room);
+  for (int i = 0; i < n; i++) {
+    int u = nodes[i].seq == seq ? wanted_node(text->tree, nodes[i].node, level) : -1;
+    if (u > 0) room -= add_node(d, seq, text, u, room);
+  }
 }
 
 /* What the pass said after node u. */
@@ -234,8 +266,9 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
                 .top_own = d->top_own,
                 .confidence = d->confidence,
                 .entropy = d->entropy};
+  if (d->rows.n == 0) return DT_OK;
+  d->rows.features = d->owner[d->rows.n - 1].node <= 0 ? d->features : NULL;
   dt_rows rows = pass_rows(&d->rows);
-  if (rows.n == 0) return DT_OK;
   for (int i = 0; i < rows.n; i++)
     if (d->owner[i].node >= 0) d->wanted[out.n++] = i;
   dt_status status = d->pair->ops->forward(d->pair->draft, d->cache, &rows, &out, err);
@@ -251,7 +284,7 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
     dt_stats *stats = texts[seq].stats;
     stats->draft_rows++;
     if (i > 0 && d->owner[i - 1].seq == seq) continue;
-    d->seq[seq].kv.rows = texts[seq].length;
+    d->seq[seq].kv.rows = seen(d, texts[seq].length);
     stats->draft_passes++;
     stats->draft_ms += now - *start;
   }
@@ -260,26 +293,44 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
   return DT_OK;
 }
 
+/* Passes for nodes of a level of the trees, or of all. */
+static dt_status step_level(draft_model *d, const draft_text *texts, const dt_node_ref *nodes, int n, int level,
+                            double *start, dt_error *err) {
+  int longest = 1;
+  for (int i = 0; i < n; i++) longest = max(longest, texts[nodes[i].seq].tree->deepest);
+  pass_begin(&d->rows,
+             min(longest, DT_TREE_DRAFTS)); /* a deeper row would need more rows before it than there may be */
+  dt_status status = DT_OK;
+  for (int seq = 0; seq < d->sequences && !status; seq++) {
+    bool fits = d->rows.n + SEQUENCE_ROWS <= d->most && pass_fits(&d->rows, SEQUENCE_ROWS);
+    if (!fits) status = run_step(d, texts, start, err);
+    if (!status) {
+      draft_text text = text_seen(d, texts[seq]);
+      add_nodes(d, seq, &text, nodes, n, level);
+    }
+  }
+  return status ? status : run_step(d, texts, start, err);
+}
+
+static int deepest_of(const draft_text *texts, const dt_node_ref *nodes, int n) {
+  int depth = 0;
+  for (int i = 0; i < n; i++) depth = max(depth, texts[nodes[i].seq].tree->depth[nodes[i].node]);
+  return depth;
+}
+
 static dt_status draft_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
   double start = dt_clock_ms();
   dt_status status = DT_OK;
-  int longest = 1;
   for (int i = 0; i < n && !status; i++) {
-    const draft_text *text = &texts[nodes[i].seq];
-    longest = max(longest, text->tree->deepest);
-    if (text->tree->draft[nodes[i].node] < 0 && text->length <= d->context)
-      status = catch_up(d, nodes[i].seq, text, err);
+    draft_text text = text_seen(d, texts[nodes[i].seq]);
+    if (text.tree->draft[nodes[i].node] < 0 && text.length <= d->context)
+      status = catch_up(d, nodes[i].seq, &text, err);
   }
-  if (status) return status;
-  pass_begin(&d->rows,
-             min(longest, DT_TREE_DRAFTS)); /* a deeper row would need more rows before it than there may be */
-  for (int seq = 0; seq < d->sequences && !status; seq++) {
-    bool fits = d->rows.n + SEQUENCE_ROWS <= d->most && pass_fits(&d->rows, SEQUENCE_ROWS);
-    if (!fits) status = run_step(d, texts, &start, err);
-    if (!status) add_nodes(d, seq, &texts[seq], nodes, n);
-  }
-  if (!status) status = run_step(d, texts, &start, err);
+  if (!d->features && !status) status = step_level(d, texts, nodes, n, ALL_LEVELS, &start, err);
+  int levels = d->features ? 1 + deepest_of(texts, nodes, n) : 0;
+  for (int level = 0; level < levels && !status; level++)
+    status = step_level(d, texts, nodes, n, level, &start, err);
   for (int i = 0; i < n && !status; i++) {
     dt_tree *t = texts[nodes[i].seq].tree;
     if (t->draft[nodes[i].node] < 0) tree_no_draft(t, nodes[i].node);
@@ -287,13 +338,13 @@ static dt_status draft_step(drafter *base, const draft_text *texts, const dt_nod
   return status;
 }
 
-/* The leading run of the nodes that have rows, if the text before them has. */
+/* The leading run of the nodes that have rows, if the text before them has; of a head's none. */
 static dt_status draft_keep(drafter *base, int seq, int before, const int32_t *path, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
   rows_of *q = &d->seq[seq];
   int32_t slot[DT_TREE_VERIFY], from[DT_TREE_VERIFY], to[DT_TREE_VERIFY];
   int run = 0;
-  if (q->kv.rows == before)
+  if (q->kv.rows == before && !d->features)
     while (run < n && q->slot[path[run]] >= 0) slot[run] = q->slot[path[run]], run++;
   int moves = kv_keep(&q->kv, slot, run, from, to);
   return moves ? d->pair->ops->move(d->cache, seq, from, to, moves, err) : DT_OK;
@@ -352,8 +403,8 @@ static dt_status open_rows(draft_model *d, dt_error *err) {
              : dt_fail_memory(err, "the rows of a draft step", n * DT_CANDIDATES * 8);
 }
 
-dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling, drafter **out,
-                           dt_error *err) {
+dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                           const dt_cache *target, drafter **out, dt_error *err) {
   draft_model *d = calloc(1, sizeof *d);
   if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
   *d = (draft_model){.base.ops = &model_ops,
@@ -361,6 +412,8 @@ dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_s
                      .sequences = sequences,
                      .context = context_of(pair, context),
                      .vocab = min(pair->target_info.vocab, pair->draft_info.vocab),
+                     .lag = pair->head ? 1 : 0,
+                     .features = pair->head ? target : NULL,
                      .sampling = sampling};
   dt_status status = open_sequences(d, err);
   if (!status) status = open_rows(d, err);

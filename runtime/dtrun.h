@@ -63,7 +63,7 @@ typedef struct {
 
 typedef struct {
   const char *target; /* model folder (config.json, *.safetensors, tokenizer.json) */
-  const char *draft;  /* model folder, or NULL: no draft model */
+  const char *draft;  /* model folder, that of a draft head for this target (CPU), or NULL: no draft model */
   const char *
       backend; /* "auto", "cpu", "cpu:amx", "cpu:avx512vnni", "cpu:avx512", "cpu:avx2", "cpu:scalar", "cuda"; NULL is "auto" */
   int threads; /* 0: one for each physical core of dt_processors() */
@@ -71,6 +71,7 @@ typedef struct {
    * loaded: another target in effect, a draft that guesses otherwise. "f32": widened. */
   const char *target_weights, *draft_weights;
   const dt_draft_vocab *draft_vocab; /* NULL: all ids */
+  const char *head_layers; /* "2,15,27": a head reads what enters these layers of the target; NULL: as its files say */
   /* How keys and values are held; NULL: the backend's own type. cpu: "f32" or, rounded when written (to infinity from
    * 65520 on), "f16": other results than with f32, but for all policies alike those of plain decoding. cuda: "16-bit". */
   const char *cache_dtype;
@@ -98,6 +99,8 @@ typedef struct {
   /* What was asked for, or what their weights are held in: "f16", "q4_k", "mixed"; the draft's NULL without one. */
   const char *target_dtype, *draft_dtype;
   const char *draft_vocab; /* the name of what its output was cut to, NULL: to nothing */
+  const char *draft_head;  /* the draft is a head: "eagle3", "eagle"; NULL: it is a model */
+  const char *head_layers; /* what of the target it reads: "2,15,27", "final norm"; NULL: as above */
   const char *cache_dtype; /* "f32", "f16", "16-bit": of both models; static */
   const char *backend;     /* what runs: "cpu:avx512" */
   int threads;

@@ -2,6 +2,7 @@
 #include "pair.h"
 #include "backends.h"
 #include "fake/fake.h"
+#include "model/head.h"
 #include "processors.h"
 #include "text/load_gguf.h"
 #include "text/text.h"
@@ -145,12 +146,51 @@ done:
   return s;
 }
 
+/* A draft head: it has no tokenizer, and its ids are the target's. */
+static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+  if (!p->ops->upload_head)
+    return dt_fail(err, DT_EINPUT, "%s is a draft head, which the backend %s does not run: use --backend cpu", o->draft,
+                   p->ops->name);
+  if (o->draft_vocab)
+    return dt_fail(err, DT_EINPUT, "draft vocabulary: %s is a draft head, which brings its own", o->draft);
+  head *h = NULL;
+  const dt_shape target = {.vocab = p->target_info.vocab, .layers = p->target_info.layers, .hidden = p->target_info.hidden};
+  dt_status s = head_open(o->draft, &target, o->head_layers, &h, err);
+  if (s) return s;
+  const dt_shape *shape = &head_desc(h)->model.shape;
+  p->draft_info = (dt_model_info){.path = p->draft_path,
+                                  .vocab = shape->vocab,
+                                  .context = shape->context,
+                                  .window = shape->window,
+                                  .layers = shape->layers,
+                                  .hidden = shape->hidden};
+  p->head = head_kind(h);
+  snprintf(p->head_layers, sizeof p->head_layers, "%s", head_layers(h));
+  s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &p->draft, err);
+  head_close(h);
+  return s;
+}
+
+/* A draft model with the target's tokenizer. */
+static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+  int32_t eos[MODEL_MAX_EOS];
+  int n_eos;
+  tok *tokenizer = NULL;
+  if (o->head_layers)
+    return dt_fail(err, DT_EINPUT, "--head-layers: %s is a model, and no draft head that reads the target's layers",
+                   o->draft);
+  dt_status s =
+      load(p, o->draft, dtype, o->draft_vocab, &p->draft, &p->draft_info, eos, &n_eos, &tokenizer, err);
+  if (!s && tok_fingerprint(tokenizer) != tok_fingerprint(p->tokenizer))
+    s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's", o->draft,
+                o->target);
+  tok_close(tokenizer);
+  return s;
+}
+
 dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err) {
   dt_pair *p = calloc(1, sizeof *p);
   if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
-  int32_t draft_eos[MODEL_MAX_EOS];
-  int n_draft_eos;
-  tok *draft_tokenizer = NULL;
   p->target_info.path = p->target_path = strdup(options->target);
   if (options->draft) p->draft_info.path = p->draft_path = strdup(options->draft);
   const char *cut = options->draft && options->draft_vocab ? options->draft_vocab->name : NULL;
@@ -162,15 +202,11 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   const char *dtype, *draft_dtype;
   if (!s) s = find_weights(p, "weights", options->target_weights, &dtype, err);
   if (!s) s = find_weights(p, "draft weights", options->draft_weights, &draft_dtype, err);
+  if (!s && head_is(options->target))
+    s = dt_fail(err, DT_EINPUT, "%s is a draft head: name its target with --target, and it with --draft", options->target);
   if (!s) s = load(p, options->target, dtype, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
-  if (!s && options->draft) {
-    s = load(p, options->draft, draft_dtype, options->draft_vocab, &p->draft, &p->draft_info, draft_eos, &n_draft_eos,
-             &draft_tokenizer, err);
-    if (!s && tok_fingerprint(draft_tokenizer) != tok_fingerprint(p->tokenizer))
-      s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's",
-                  options->draft, options->target);
-  }
-  tok_close(draft_tokenizer);
+  if (!s && options->draft)
+    s = head_is(options->draft) ? load_head(p, options, draft_dtype, err) : load_draft(p, options, draft_dtype, err);
   if (s) {
     dt_pair_close(p);
     return s;
@@ -237,8 +273,8 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
 void dt_pair_close(dt_pair *p) {
   if (!p) return;
   session_free(p->idle);
-  if (p->target) p->ops->free_weights(p->target);
   if (p->draft) p->ops->free_weights(p->draft);
+  if (p->target) p->ops->free_weights(p->target);
   if (p->backend) p->ops->close(p->backend);
   tok_close(p->tokenizer);
   free(p->target_path);
@@ -254,6 +290,8 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .target_dtype = p->ops->weight_dtype(p->target),
                          .draft_dtype = p->draft ? p->ops->weight_dtype(p->draft) : NULL,
                          .draft_vocab = p->draft_vocab,
+                         .draft_head = p->head,
+                         .head_layers = p->head ? p->head_layers : NULL,
                          .cache_dtype = p->cache_dtype,
                          .backend = p->ops->describe(p->backend),
                          .threads = p->threads,

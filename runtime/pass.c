@@ -56,7 +56,8 @@ dt_rows pass_rows(const pass *p) {
                    .path = p->path,
                    .path_len = p->path_len,
                    .path_stride = p->path_stride,
-                   .window = p->window};
+                   .window = p->window,
+                   .features = p->features};
 }
 
 dt_status pass_blank(pass *p, const dt_backend_ops *ops, dt_weights *w, dt_cache *c, int sequence, int n,

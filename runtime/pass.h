@@ -11,6 +11,7 @@ typedef struct {
   int path_stride;
   int32_t *token, *position, *sequence, *slot, *prefix, *path, *path_len;
   dt_window window; /* of all passes */
+  const dt_cache *features; /* of a head's pass, as in dt_rows; whoever fills the pass sets it */
 } pass;
 
 dt_status pass_open(pass *p, int capacity, size_t path_capacity, dt_error *err);

@@ -153,6 +153,7 @@ const dt_backend_ops dt_cpu_ops = {
     .close = cpu_close,
     .describe = cpu_describe,
     .upload = cpu_upload,
+    .upload_head = cpu_upload_head,
     .weight_dtype = cpu_weight_dtype,
     .free_weights = cpu_free_weights,
     .cache_bytes = cpu_cache_bytes,

@@ -21,6 +21,18 @@ struct cpu_chunk {
   float *sums;          /* this thread's */
 };
 
+/* ---- forward.c ------------------------------------------------------------------------------------------------------- */
+
+/* A token's row of the embedding. */
+void cpu_embed(const dt_weights *w, int token, float *x);
+
+/* ---- draft_head.c ---------------------------------------------------------------------------------------------------------- */
+
+/* The rows of x at the beginning of a draft head's layer; its heads' input. All threads leave with x complete. */
+void cpu_begin_head(const cpu_chunk *c);
+/* Keeps, of this thread's share of rows of x, what the caches keep of the stream that enters this layer. */
+void cpu_tap(const cpu_chunk *c, int layer);
+
 /* ---- layer.c: entered when all threads have left x alone; they leave with x complete --------------------------------- */
 
 void cpu_parallel_layer(const cpu_chunk *c, int layer);

@@ -2,23 +2,46 @@
  * of the outputs, heads or rows. A share never cuts a sum, so the number of threads cannot change a bit. */
 #include "chunk.h"
 
-static void embed(const cpu_chunk *c) {
-  const dt_weights *w = c->p->w;
+void cpu_embed(const dt_weights *w, int token, float *x) {
   const cpu_matrix *m = &w->unembed;
-  int first, last, hidden = w->shape.hidden;
+  size_t hidden = (size_t)w->shape.hidden;
+  if (w->embed)
+    dt_type_of(w->embed_dtype)
+        ->decode((const char *)w->embed + (size_t)token * dt_row_bytes(w->embed_dtype, hidden), hidden, x);
+  else
+    m->format->unpack(m->data + (size_t)(token / CPU_PANEL) * m->format->panel_bytes(m->k), m->k, token % CPU_PANEL, x);
+}
+
+static void begin(const cpu_chunk *c) {
+  const dt_weights *w = c->p->w;
+  int first, last;
   cpu_share(c->me, c->n, &first, &last);
-  for (int r = first; r < last; r++) {
-    int token = c->p->rows->token[c->first + r];
-    float *x = w->x + (size_t)r * w->ldx;
-    if (w->embed)
-      dt_type_of(w->embed_dtype)
-          ->decode((const char *)w->embed + (size_t)token * dt_row_bytes(w->embed_dtype, (size_t)hidden),
-                   (size_t)hidden, x);
-    else
-      m->format->unpack(m->data + (size_t)(token / CPU_PANEL) * m->format->panel_bytes(m->k), m->k, token % CPU_PANEL,
-                        x);
-  }
+  for (int r = first; r < last; r++) cpu_embed(w, c->p->rows->token[c->first + r], w->x + (size_t)r * w->ldx);
   cpu_find_angles(c, first, last);
+  cpu_wait(c->me);
+}
+
+/* Whether the stream behind the last layer is kept of rows that nobody asks anything of: a head's own need not be. */
+static bool keeps_ends(const dt_weights *w) {
+  bool any = false;
+  for (int t = 0; t < w->taps; t++) any |= w->tap[t] >= w->shape.layers;
+  return any && !w->head.target;
+}
+
+/* All layers; of the last one keys and values only, where no more is needed. */
+static void run_layers(const cpu_chunk *c) {
+  const dt_weights *w = c->p->w;
+  int layers = w->shape.layers;
+  bool ends = keeps_ends(w);
+  for (int layer = 0; layer < layers; layer++) {
+    cpu_tap(c, layer);
+    if (layer < layers - 1 || c->wanted_n > 0 || ends)
+      w->run_layer(c, layer);
+    else
+      cpu_keys_and_values(c, layer);
+  }
+  if (c->wanted_n > 0 || ends) cpu_tap(c, layers), cpu_tap(c, layers + 1);
+  if (c->wanted_n == 0 && ends) cpu_wait(c->me); /* x is the next chunk's from here on */
 }
 
 static void run_pass(const cpu_member *me, void *context) {
@@ -36,15 +59,28 @@ static void run_pass(const cpu_member *me, void *context) {
     c.wanted += c.wanted_n, c.wanted_n = 0;
     while (p->out && c.wanted + c.wanted_n < p->out->n && p->out->row[c.wanted + c.wanted_n] < c.first + c.n)
       c.wanted_n++;
-    embed(&c);
-    cpu_wait(me);
-    for (int layer = 0; layer < w->shape.layers; layer++)
-      if (layer < w->shape.layers - 1 || c.wanted_n > 0)
-        w->run_layer(&c, layer);
-      else
-        cpu_keys_and_values(&c, layer);
+    if (w->head.target)
+      cpu_begin_head(&c);
+    else
+      begin(&c);
+    run_layers(&c);
     if (c.wanted_n > 0) cpu_write_results(&c, ids);
   }
+}
+
+/* Each row of a head's pass has a feature to read. */
+static dt_status check_features(const dt_weights *w, const dt_rows *rows, dt_error *err) {
+  const dt_cache *from = rows->features;
+  if (from && from->weights != w->head.target)
+    return dt_fail(err, DT_EINPUT, "forward: features of another model than the head's target");
+  for (int i = 0; i < rows->n; i++) {
+    if (!from && rows->position[i] == 0)
+      return dt_fail(err, DT_EINPUT, "forward: row %d of a head begins a text and has no feature", i);
+    if (from && (rows->sequence[i] >= from->sequences || rows->slot[i] >= from->slots))
+      return dt_fail(err, DT_EINPUT, "forward: row %d reads the feature of sequence %d, slot %d; there are %d of %d", i,
+                     rows->sequence[i], rows->slot[i], from->sequences, from->slots);
+  }
+  return DT_OK;
 }
 
 dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const dt_out *out, dt_error *err) {
@@ -53,6 +89,7 @@ dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const
   if (status == DT_OK) status = check_pass(rows, out, cpu_limits(cache), err);
   if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
     status = dt_fail(err, DT_EINPUT, "forward: a model with %d of its output rows has candidates only", w->n_ids);
+  if (status == DT_OK && w->head.target) status = check_features(w, rows, err);
   if (status != DT_OK) return status;
   cpu_pass p = {w, cache, rows, out};
   cpu_team_run(w->backend->team, run_pass, &p);

@@ -28,13 +28,27 @@ dt_status cpu_arena_open(cpu_arena *arena, const char *what, cpu_team *, size_t 
 void cpu_arena_close(cpu_arena *arena, size_t *account);
 
 typedef struct {
-  float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [H], the biases may be NULL */
+  float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [H], the biases may be NULL; a draft head has no norm1 */
   float *q_norm, *k_norm;                         /* [head_dim], may be NULL */
   cpu_matrix q, k, v;                             /* outputs: heads, each padded to `dim` */
   cpu_matrix up;                                  /* with a gate: panels of 16 gates and the 16 outputs they gate */
   cpu_matrix o;    /* parallel residual: the attention output and the MLP's inner row, side by side, are its input */
   cpu_matrix down; /* sequential residual only */
 } cpu_layer;
+
+/* What a draft head has beside a model's: see dt_head_desc. */
+typedef struct {
+  const dt_weights *target; /* NULL: this is no head */
+  dt_head_kind kind;
+  bool norm_residual;
+  cpu_matrix fc;
+  float *all_norm, *stream_norm[DT_TAPS], *token_norm, *feature_norm; /* may be NULL */
+  int given;                                                          /* numbers of a target's feature */
+  /* Scratch of a chunk, as below. */
+  size_t ldgiven, ldpair;
+  float *features; /* [CPU_ROWS][ldgiven] the target's, normalized */
+  float *pair;     /* [CPU_ROWS][ldpair] embedding and feature side by side */
+} cpu_head;
 
 typedef struct cpu_chunk cpu_chunk; /* chunk.h */
 
@@ -51,6 +65,9 @@ struct dt_weights {
   cpu_matrix unembed;
   int32_t *ids; /* [n_ids] whose rows unembed has, rising; NULL: all */
   int n_ids;
+  cpu_head head;
+  int taps, tap[DT_TAPS]; /* what caches keep of the residual stream, as in dt_head_desc */
+  size_t ldfeature;       /* numbers of a row there; 0: nothing is kept */
   const char *stored; /* the name of its matrices' format, "mixed" where there are several */
   float *inv_freq;    /* [rotary_dims / 2] */
 
@@ -83,11 +100,13 @@ enum {
   CPU_PRODUCTS = 4  /* most products that run side by side */
 };
 
-/* A head's keys, or values, of one layer and sequence: [slot][dim], in f32 or f16, at cpu_rows_of(). */
+/* A head's keys, or values, of one layer and sequence: [slot][dim], in f32 or f16, at cpu_rows_of(). Behind all of these the
+ * rows' features, at cpu_feature_of(). */
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
   char *data;    /* [sequences][layers][2][kv_heads][slots][dim] */
+  float *features; /* [sequences][slots][ldfeature] */
   float *scores; /* [threads][CPU_ATTENTION_ROWS][ldscores] */
   size_t ldscores;
   cpu_arena cache_arena, scratch_arena;
@@ -111,6 +130,10 @@ static inline char *cpu_rows_of(const dt_cache *c, int sequence, int layer, int 
   return c->data + index * (size_t)c->slots * cpu_row_bytes(w);
 }
 
+static inline float *cpu_feature_of(const dt_cache *c, int sequence, int slot) {
+  return c->features + ((size_t)sequence * (size_t)c->slots + (size_t)slot) * c->weights->ldfeature;
+}
+
 /* Which outputs the rows of a source become: of every `height` those begin `stride` outputs later, the first at `output`;
  * stride 0: all lie together. */
 typedef struct {
@@ -130,6 +153,8 @@ dt_status cpu_fill(const dt_backend *, const cpu_matrix *, const cpu_piece *, in
 dt_status cpu_copy_rows(const dt_backend *, const dt_matrix *, void *to, dt_error *); /* as they are */
 
 dt_status cpu_upload(dt_backend *, const dt_model_desc *, const char *dtype, dt_weights **, dt_error *);
+dt_status cpu_upload_head(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
+                          dt_error *);
 void cpu_free_weights(dt_weights *);
 
 size_t cpu_cache_bytes(const dt_weights *, int slots);

@@ -22,8 +22,8 @@ static void wait_for_norms(const cpu_chunk *c) {
 /* The MLP's inner row lies right behind the attention output, so that one product can take both. */
 static float *inner_of(const dt_weights *w) { return w->cat + (size_t)w->shape.heads * (size_t)w->shape.head_dim; }
 
-static cpu_product to_heads(const dt_weights *w, const cpu_matrix *m, const float *x, int at) {
-  return (cpu_product){m, x, w->ldx, CPU_STORE, w->qkv + at, w->ldqkv};
+static cpu_product to_heads(const dt_weights *w, const cpu_matrix *m, const float *x, size_t ldx, int at) {
+  return (cpu_product){m, x, ldx, CPU_STORE, w->qkv + at, w->ldqkv};
 }
 
 static cpu_product to_inner(const dt_weights *w, const cpu_layer *l, const float *x) {
@@ -41,8 +41,8 @@ void cpu_parallel_layer(const cpu_chunk *c, int layer) {
   const float *x1 = normalize(c, 0, l->norm1, l->norm1_bias);
   const float *x2 = normalize(c, 1, l->norm2, l->norm2_bias);
   wait_for_norms(c);
-  const cpu_product in[] = {to_heads(w, &l->q, x1, 0), to_heads(w, &l->k, x1, w->keys_at),
-                            to_heads(w, &l->v, x1, w->values_at), to_inner(w, l, x2)};
+  const cpu_product in[] = {to_heads(w, &l->q, x1, w->ldx, 0), to_heads(w, &l->k, x1, w->ldx, w->keys_at),
+                            to_heads(w, &l->v, x1, w->ldx, w->values_at), to_inner(w, l, x2)};
   cpu_multiply(c, in, 4);
   cpu_wait(c->me);
   cpu_attend(c, layer, false);
@@ -52,13 +52,18 @@ void cpu_parallel_layer(const cpu_chunk *c, int layer) {
   cpu_wait(c->me);
 }
 
-/* q, k and v of the row's first norm. */
+/* q, k and v of the row's first norm, or of what a draft head has made ready. */
 static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
-  const float *x1 = normalize(c, 0, l->norm1, l->norm1_bias);
-  wait_for_norms(c);
-  const cpu_product in[] = {to_heads(w, &l->q, x1, 0), to_heads(w, &l->k, x1, w->keys_at),
-                            to_heads(w, &l->v, x1, w->values_at)};
+  bool paired = w->head.target && w->head.kind == DT_HEAD_EAGLE3;
+  const float *x1 = paired ? w->head.pair : w->x;
+  size_t ld = paired ? w->head.ldpair : w->ldx;
+  if (l->norm1) {
+    x1 = normalize(c, 0, l->norm1, l->norm1_bias);
+    wait_for_norms(c);
+  }
+  const cpu_product in[] = {to_heads(w, &l->q, x1, ld, 0), to_heads(w, &l->k, x1, ld, w->keys_at),
+                            to_heads(w, &l->v, x1, ld, w->values_at)};
   cpu_multiply(c, in, 3);
   cpu_wait(c->me);
 }

@@ -62,7 +62,7 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   }
   if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s)) return;
   float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
-  int32_t position = c->p->rows->position[out->row[c->wanted + j]];
+  int32_t position = c->p->rows->position[out->row[c->wanted + j]] + (w->head.target ? 1 : 0);
   if (s && w->ids) add_noise_to(k, s, position, w->ids + from, count, logits, noisy);
   if (s && !w->ids) k->add_noise(s, position, from, count, logits, noisy);
   if (out->want == DT_WANT_TOPK) {
@@ -84,8 +84,11 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
   for (int j = first; j < last; j++) {
     int r = out->row[c->wanted + j] - c->first;
     float *x = w->normed + (size_t)j * w->ldx;
-    k->norm(w->shape.norm, w->x + (size_t)r * w->ldx, w->final_norm, w->final_norm_bias, w->shape.hidden,
-            w->shape.norm_eps, x);
+    const float *from = w->x + (size_t)r * w->ldx;
+    if (w->final_norm)
+      k->norm(w->shape.norm, from, w->final_norm, w->final_norm_bias, w->shape.hidden, w->shape.norm_eps, x);
+    else
+      memcpy(x, from, (size_t)w->shape.hidden * sizeof *x);
     if (f->prepare) f->prepare(x, w->shape.hidden, cpu_prepared_row(w, 0, j));
   }
   for (int i = 0; i < 2 * n; i++) {

@@ -12,6 +12,7 @@ static int round_up(int n, int to) { return (n + to - 1) / to * to; }
 typedef struct {
   dt_weights *w;
   const dt_model_desc *desc;
+  const dt_head_desc *head; /* NULL: it is none */
   const cpu_format
       *asked; /* what matrices that are held in more bytes shall be rounded to; NULL: as the files have them */
   dt_status status;
@@ -135,21 +136,39 @@ static bool is_same_view(const dt_matrix *a, const dt_matrix *b) {
   return a->source == b->source && a->offset == b->offset && a->dtype == b->dtype;
 }
 
-static void build_embeddings(builder *b) {
+static void build_unembed(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
-  const part output = {&d->unembed, NULL, whole(&d->unembed), 0, d->ids};
-  w->unembed = build(b, d->ids ? d->n_ids : w->shape.vocab, w->shape.hidden, &output, 1);
-  if (d->ids) {
-    w->n_ids = d->n_ids;
-    w->ids = cpu_take(&w->weights_arena, (size_t)d->n_ids * sizeof *w->ids);
-    if (w->ids) memcpy(w->ids, d->ids, (size_t)d->n_ids * sizeof *w->ids);
-  } else if (is_same_view(&d->embed, &d->unembed)) {
+  if (!d->unembed.source) {
+    w->unembed = w->head.target->unembed;
+    if (w->head.target->prepared_bytes > w->prepared_bytes) w->prepared_bytes = w->head.target->prepared_bytes;
     return;
   }
+  const part output = {&d->unembed, NULL, whole(&d->unembed), 0, d->id_rows ? d->id_rows : d->ids};
+  w->unembed = build(b, d->ids ? d->n_ids : w->shape.vocab, w->shape.hidden, &output, 1);
+  if (!d->ids) return;
+  w->n_ids = d->n_ids;
+  w->ids = cpu_take(&w->weights_arena, (size_t)d->n_ids * sizeof *w->ids);
+  if (w->ids) memcpy(w->ids, d->ids, (size_t)d->n_ids * sizeof *w->ids);
+}
+
+static void build_embed(builder *b) {
+  dt_weights *w = b->w;
+  const dt_model_desc *d = b->desc;
+  if (!d->embed.source || (!d->ids && is_same_view(&d->embed, &d->unembed))) return;
   w->embed_dtype = d->embed.dtype;
   w->embed = cpu_take(&w->weights_arena, (size_t)d->embed.rows * dt_row_bytes(d->embed.dtype, (size_t)d->embed.cols));
   if (is_filling(b)) b->status = cpu_copy_rows(w->backend, &d->embed, w->embed, b->err);
+}
+
+static void build_head(builder *b) {
+  const dt_head_desc *d = b->head;
+  cpu_head *h = &b->w->head;
+  h->fc = build(b, d->fc.rows, d->fc.cols, &(part){&d->fc, &d->fc_bias, whole(&d->fc), 0, NULL}, 1);
+  h->all_norm = take_vector(b, &d->all_norm);
+  for (int i = 0; i < d->taps; i++) h->stream_norm[i] = take_vector(b, &d->stream_norm[i]);
+  h->token_norm = take_vector(b, &d->token_norm);
+  h->feature_norm = take_vector(b, &d->feature_norm);
 }
 
 static void build_model(builder *b) {
@@ -159,7 +178,9 @@ static void build_model(builder *b) {
   for (int i = 0; i < w->shape.layers; i++) build_layer(b, &d->layer[i], w->layer ? &w->layer[i] : NULL);
   w->final_norm = take_vector(b, &d->final_norm);
   w->final_norm_bias = take_vector(b, &d->final_norm_bias);
-  build_embeddings(b);
+  build_unembed(b);
+  build_embed(b);
+  if (b->head) build_head(b);
   size_t pairs = (size_t)w->shape.rotary_dims / 2;
   w->inv_freq = cpu_take(&w->weights_arena, pairs * sizeof *w->inv_freq);
   if (w->inv_freq) memcpy(w->inv_freq, d->inv_freq, pairs * sizeof *w->inv_freq);
@@ -189,6 +210,12 @@ static void build_scratch(dt_weights *w) {
   w->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * w->prepared_bytes);
   w->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * w->prepared_bytes);
   w->ldlogits = (size_t)round_up(s->vocab, 16);
+  w->head.ldgiven = (size_t)round_up(w->head.given, CPU_PANEL) + 16;
+  w->head.ldpair = (size_t)round_up(2 * s->hidden, CPU_PANEL) + 16;
+  if (w->head.target) {
+    w->head.features = cpu_take(a, CPU_ROWS * w->head.ldgiven * sizeof(float));
+    w->head.pair = cpu_take(a, CPU_ROWS * w->head.ldpair * sizeof(float));
+  }
   w->logits = cpu_take(a, CPU_ROWS * w->ldlogits * sizeof(float));
   w->weight = cpu_take(a, threads * w->ldlogits * sizeof(uint32_t));
 }
@@ -216,12 +243,19 @@ static const struct {
 } asked_for[] = {CPU_ASKED_LIST(ASKED)};
 enum { ASKED_FOR = sizeof asked_for / sizeof *asked_for };
 
-dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const char *dtype, dt_weights **out, dt_error *err) {
+/* What its caches keep of rows from now on. A norm may read a sixteen more. */
+static void keep_streams(dt_weights *w, const int *tap, int taps) {
+  memcpy(w->tap, tap, (size_t)taps * sizeof *tap);
+  w->taps = taps;
+  w->ldfeature = (size_t)round_up(taps * w->shape.hidden, 16) + 16;
+}
+
+/* What is checked. */
+static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target,
+                        const char *dtype, dt_weights **out, dt_error *err) {
   int as = 0;
   while (dtype && as < ASKED_FOR && strcmp(asked_for[as].name, dtype)) as++;
   if (as == ASKED_FOR) return dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the CPU", dtype);
-  dt_status status = check_model(d, err);
-  if (status != DT_OK) return status;
   dt_weights *w = calloc(1, sizeof *w);
   if (!w) return dt_fail_memory(err, "a model", sizeof *w);
   w->backend = backend;
@@ -229,13 +263,35 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const char *dt
   w->run_layer = d->shape.parallel_residual ? cpu_parallel_layer : cpu_sequential_layer;
   w->dim = round_up(d->shape.head_dim, 16);
   w->scale = (float)(1.0 / sqrt((double)d->shape.head_dim));
-  builder b = {.w = w, .desc = d, .err = err};
+  if (head) {
+    w->head = (cpu_head){.target = target,
+                         .kind = head->kind,
+                         .norm_residual = head->norm_residual,
+                         .given = head->taps * target->shape.hidden};
+    keep_streams(w, (const int[]){d->shape.layers + head->norm_output}, 1);
+  }
+  builder b = {.w = w, .desc = d, .head = head, .err = err};
   if (dtype) w->stored = asked_for[as].name, b.asked = format_taking(backend, asked_for[as].type);
-  status = fill(&b);
+  dt_status status = fill(&b);
   if (status == DT_OK)
     *out = w;
   else
     cpu_free_weights(w);
+  return status;
+}
+
+dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const char *dtype, dt_weights **out, dt_error *err) {
+  dt_status status = check_model(d, err);
+  return status ? status : upload(backend, d, NULL, NULL, dtype, out, err);
+}
+
+dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const char *dtype, dt_weights *target,
+                          dt_weights **out, dt_error *err) {
+  dt_status status = check_head(head, &target->shape, err);
+  if (status == DT_OK && target->ids)
+    status = dt_fail(err, DT_EINPUT, "head: its target has %d of its output rows", target->n_ids);
+  if (status == DT_OK) status = upload(backend, &head->model, head, target, dtype, out, err);
+  if (status == DT_OK) keep_streams(target, head->tap, head->taps);
   return status;
 }
 

@@ -128,22 +128,40 @@ static dt_dtype type_of(const finder *f, const tensor *t) {
   return !f->from->gguf && dtype != DT_TYPES && dt_type_of(dtype)->numbers > 1 ? DT_TYPES : dtype;
 }
 
-static dt_matrix find(finder *f, int rank, const uint64_t *want, const char *hf, const char *in_gguf) {
-  dt_matrix none = {0};
-  if (f->status != DT_OK) return none;
+uint64_t find_rows(const finder *f, const char *hf, const char *in_gguf) {
   char name[160];
   tensor t;
-  if (!find_tensor(f, name_of(f, hf, in_gguf, name), &t)) {
+  return find_tensor(f, name_of(f, hf, in_gguf, name), &t) && t.rank > 0 ? t.shape[0] : 0;
+}
+
+uint64_t find_columns(const finder *f, const char *hf, const char *in_gguf) {
+  char name[160];
+  tensor t;
+  bool there = find_tensor(f, name_of(f, hf, in_gguf, name), &t);
+  return !there || t.rank < 1 ? 0 : t.rank < 2 ? 1 : t.shape[1];
+}
+
+/* The tensor, if it is there and of that shape. */
+static bool found(finder *f, int rank, const uint64_t *want, const char *hf, const char *in_gguf, char name[160],
+                  tensor *t) {
+  if (f->status != DT_OK) return false;
+  if (!find_tensor(f, name_of(f, hf, in_gguf, name), t)) {
     f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s is missing", f->from->path, name);
-    return none;
+    return false;
   }
-  if (t.rank != rank || memcmp(t.shape, want, (size_t)rank * sizeof *want)) {
-    char is[128], should[64];
-    f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s: found shape %s, expected %s by %s", t.source->name, name,
-                        st_shape_text(t.shape, t.rank < 4 ? t.rank : 4, is, sizeof is),
-                        st_shape_text(want, rank, should, sizeof should), f->from->gguf ? "its keys" : "config.json");
-    return none;
-  }
+  if (t->rank == rank && !memcmp(t->shape, want, (size_t)rank * sizeof *want)) return true;
+  char is[128], should[64];
+  f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s: found shape %s, expected %s by %s", t->source->name, name,
+                      st_shape_text(t->shape, t->rank < 4 ? t->rank : 4, is, sizeof is),
+                      st_shape_text(want, rank, should, sizeof should), f->from->gguf ? "its keys" : "config.json");
+  return false;
+}
+
+static dt_matrix find(finder *f, int rank, const uint64_t *want, const char *hf, const char *in_gguf) {
+  dt_matrix none = {0};
+  char name[160];
+  tensor t;
+  if (!found(f, rank, want, hf, in_gguf, name, &t)) return none;
   dt_dtype dtype = type_of(f, &t);
   if (dtype == DT_TYPES) {
     f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s: found type %s, expected F32, F16 or BF16", t.source->name,
@@ -160,4 +178,35 @@ dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char 
 
 dt_matrix find_vector(finder *f, int n, const char *hf, const char *in_gguf) {
   return find(f, 1, (uint64_t[]){(uint64_t)n}, hf, in_gguf);
+}
+
+static int64_t integer_at(const char *bytes, size_t size, int i) {
+  int64_t wide = 0;
+  int32_t narrow;
+  if (size == 8) memcpy(&wide, bytes + (size_t)i * size, size);
+  if (size == 4) memcpy(&narrow, bytes + (size_t)i * size, size), wide = narrow;
+  return size == 1 ? bytes[i] != 0 : wide;
+}
+
+void find_integers(finder *f, int n, const char *hf, const char *in_gguf, int64_t *out) {
+  static const struct {
+    const char *type;
+    size_t size;
+  } known[] = {{"I64", 8}, {"I32", 4}, {"BOOL", 1}};
+  char name[160];
+  tensor t;
+  if (!found(f, 1, (uint64_t[]){(uint64_t)n}, hf, in_gguf, name, &t)) return;
+  size_t size = 0;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strcmp(known[i].type, t.type)) size = known[i].size;
+  if (!size) {
+    f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s: found type %s, expected I64, I32 or BOOL", t.source->name,
+                        name, t.type);
+    return;
+  }
+  char *bytes = malloc((size_t)n * size);
+  f->status = bytes ? source_read(t.source, t.offset, bytes, (size_t)n * size, f->err)
+                    : dt_fail_memory(f->err, "a tensor", (size_t)n * size);
+  for (int i = 0; f->status == DT_OK && i < n; i++) out[i] = integer_at(bytes, size, i);
+  free(bytes);
 }

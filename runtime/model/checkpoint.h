@@ -40,4 +40,11 @@ dt_matrix find_vector(finder *f, int n, const char *hf, const char *gguf);
 
 bool find_is_there(const finder *f, const char *hf, const char *gguf);
 
+/* The rows of a tensor of that name, and its columns (1: a vector); 0: there is none. */
+uint64_t find_rows(const finder *f, const char *hf, const char *gguf);
+uint64_t find_columns(const finder *f, const char *hf, const char *gguf);
+
+/* All n numbers of a vector of integers (I64, I32) or truths (BOOL). DT_EINPUT as above. */
+void find_integers(finder *f, int n, const char *hf, const char *gguf, int64_t *out);
+
 #endif

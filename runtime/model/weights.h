@@ -67,8 +67,32 @@ typedef struct {
   dt_matrix final_norm, final_norm_bias;
   dt_matrix unembed;  /* [vocab,H] no bias */
   const int32_t *ids; /* [n_ids] those whose rows of unembed are wanted, rising; NULL: all. Such a model only drafts */
+  const int32_t *id_rows; /* [n_ids] which rows these are; NULL: those of the same number */
   int n_ids;
   const dt_layer *layer; /* [layers] */
 } dt_model_desc;
+
+/* A draft head: a layer that reads, beside each token, a feature of the row before it. That of a row of the text is the target's
+ * own: `taps` streams of its, side by side, T numbers each. That of a row of a tree is what the head itself made of the row
+ * before, H numbers. With e the token's embedding and f the feature:
+ * EAGLE-3: x = fc(f) of the target's feature, or f; q, k and v are [.., 2H], of e and x side by side, each with its norm
+ * EAGLE:   x = fc(e and f side by side) + bias, T = H; q, k and v are of x, and there is no norm before the logits
+ * and what it made is x behind the layer. Its row at position p predicts the token at position p + 2. */
+typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3 } dt_head_kind;
+
+#define DT_TAPS 8 /* most streams that make a feature */
+
+typedef struct {
+  dt_model_desc model; /* one layer, whose norm1 none has. No embed, no unembed: the target's */
+  dt_head_kind kind;
+  int taps;
+  int tap[DT_TAPS];    /* streams as they enter these layers; behind the last one; one more: behind the final norm */
+  dt_matrix fc, fc_bias; /* EAGLE-3: [H, taps T]; EAGLE: [H, 2H]; the bias may be absent */
+  /* EAGLE-3 only. Norms before fc, of all numbers or of each stream's, may be absent. */
+  dt_matrix all_norm, stream_norm[DT_TAPS];
+  dt_matrix token_norm, feature_norm; /* [H] of e, of x */
+  bool norm_residual;                 /* x goes on as its norm has left it */
+  bool norm_output;                   /* what it made is taken behind the final norm */
+} dt_head_desc;
 
 #endif

@@ -36,19 +36,37 @@ typedef struct {
   cJSON *header;
 } formula_shard;
 
-/* tensor: [name, type, shape, a, base, e] */
-static inline void formula_add(formula_shard *shard, const cJSON *tensor) {
-  const char *name = cJSON_GetArrayItem(tensor, 0)->valuestring, *dtype = cJSON_GetArrayItem(tensor, 1)->valuestring;
-  const cJSON *shape = cJSON_GetArrayItem(tensor, 2);
+/* Integers as they are listed. */
+static inline void formula_add_integers(formula_shard *shard, const char *dtype, const cJSON *numbers) {
+  for (const cJSON *number = numbers->child; number; number = number->next) {
+    int64_t x = (int64_t)number->valuedouble;
+    size_t bytes = strcmp(dtype, "BOOL") ? 8 : 1;
+    memcpy(shard->bytes + shard->size, &x, bytes);
+    shard->size += bytes;
+  }
+}
+
+static inline void formula_add_numbers(formula_shard *shard, const char *name, const char *dtype, const cJSON *tensor,
+                                       size_t n) {
   int a = cJSON_GetArrayItem(tensor, 3)->valueint, base = cJSON_GetArrayItem(tensor, 4)->valueint;
   float step = 1.0f / (float)(1u << cJSON_GetArrayItem(tensor, 5)->valueint);
-  size_t n = 1, begin = shard->size;
-  for (const cJSON *dim = shape->child; dim; dim = dim->next) n *= (size_t)dim->valueint;
-  shard->bytes = realloc(shard->bytes, shard->size + 4 * n);
   for (size_t i = 0; i < n; i++) {
     int k = (int)((formula_bits(name, i) >> 32) % (uint64_t)(2 * a + 1)) - a;
     shard->size += formula_encode(dtype, (float)(base + k) * step, shard->bytes + shard->size);
   }
+}
+
+/* tensor: [name, type, shape, a, base, e], or [name, type, shape, integers] */
+static inline void formula_add(formula_shard *shard, const cJSON *tensor) {
+  const char *name = cJSON_GetArrayItem(tensor, 0)->valuestring, *dtype = cJSON_GetArrayItem(tensor, 1)->valuestring;
+  const cJSON *shape = cJSON_GetArrayItem(tensor, 2), *fourth = cJSON_GetArrayItem(tensor, 3);
+  size_t n = 1, begin = shard->size;
+  for (const cJSON *dim = shape->child; dim; dim = dim->next) n *= (size_t)dim->valueint;
+  shard->bytes = realloc(shard->bytes, shard->size + 8 * n);
+  if (cJSON_IsArray(fourth))
+    formula_add_integers(shard, dtype, fourth);
+  else
+    formula_add_numbers(shard, name, dtype, tensor, n);
   cJSON *entry = cJSON_AddObjectToObject(shard->header, name);
   cJSON_AddStringToObject(entry, "dtype", dtype);
   cJSON_AddItemToObject(entry, "shape", cJSON_Duplicate(shape, true));

@@ -1,0 +1,131 @@
+/* Draft heads: the features that caches keep of a model's rows, and what a head makes of them before its layer runs. */
+#include "chunk.h"
+
+#include <string.h>
+
+static float *row(float *rows, size_t ld, int r) { return rows + (size_t)r * ld; }
+
+/* A row of x's length that is this thread's alone. */
+static float *spare_row(const cpu_chunk *c) {
+  const dt_weights *w = c->p->w;
+  return w->own + (size_t)c->me->thread * 2 * CPU_OWN_ROWS * w->ldx;
+}
+
+/* y = norm(x) * weight; up to 15 numbers behind both may be read, and behind y written. */
+static void normalize(const dt_weights *w, const float *x, const float *weight, int n, float *y) {
+  w->backend->kernels->norm(w->shape.norm, x, weight, NULL, n, w->shape.norm_eps, y);
+}
+
+/* ---- taps -------------------------------------------------------------------------------------------------------------- */
+
+void cpu_tap(const cpu_chunk *c, int layer) {
+  const dt_weights *w = c->p->w;
+  const dt_rows *rows = c->p->rows;
+  size_t hidden = (size_t)w->shape.hidden;
+  for (int t = 0; t < w->taps; t++) {
+    if (w->tap[t] != layer) continue;
+    int first, last;
+    cpu_share(c->me, c->n, &first, &last);
+    for (int r = first; r < last; r++) {
+      int i = c->first + r;
+      const float *x = row(w->x, w->ldx, r);
+      if (layer > w->shape.layers && w->final_norm) {
+        float *normed = spare_row(c);
+        w->backend->kernels->norm(w->shape.norm, x, w->final_norm, w->final_norm_bias, w->shape.hidden,
+                                  w->shape.norm_eps, normed);
+        x = normed;
+      }
+      memcpy(cpu_feature_of(c->p->cache, rows->sequence[i], rows->slot[i]) + (size_t)t * hidden, x, hidden * sizeof *x);
+    }
+  }
+}
+
+/* ---- a head ------------------------------------------------------------------------------------------------------------ */
+
+/* What the head made of the row before this one. */
+static const float *own_feature(const cpu_pass *p, int i) {
+  const dt_rows *rows = p->rows;
+  int n = rows->path_len[i];
+  const int32_t *path = rows->path + (size_t)i * (size_t)rows->path_stride;
+  return cpu_feature_of(p->cache, rows->sequence[i], n > 1 ? path[n - 2] : rows->prefix[i] - 1);
+}
+
+static const float *given_feature(const cpu_pass *p, int i) {
+  return cpu_feature_of(p->rows->features, p->rows->sequence[i], p->rows->slot[i]);
+}
+
+/* A feature as fc wants it. A stream's norm writes whole sixteens: what is too much the next one writes over. */
+static void normalize_given(const dt_weights *w, const float *feature, float *to) {
+  const cpu_head *h = &w->head;
+  int width = h->target->shape.hidden;
+  if (h->all_norm)
+    normalize(w, feature, h->all_norm, h->given, to);
+  else if (!h->stream_norm[0])
+    memcpy(to, feature, (size_t)h->given * sizeof *to);
+  else
+    for (int s = 0; s < h->given / width; s++)
+      normalize(w, feature + (size_t)s * (size_t)width, h->stream_norm[s], width, to + (size_t)s * (size_t)width);
+}
+
+static void embed(const cpu_chunk *c, int i, float *x) {
+  const dt_weights *w = c->p->w;
+  cpu_embed(w->embed ? w : w->head.target, c->p->rows->token[i], x);
+}
+
+static void multiply(const cpu_chunk *c, const float *x, size_t ldx) {
+  const dt_weights *w = c->p->w;
+  const cpu_product fc = {&w->head.fc, x, ldx, CPU_STORE, w->x, w->ldx};
+  cpu_wait(c->me);
+  cpu_multiply(c, &fc, 1);
+  cpu_wait(c->me);
+}
+
+/* x = fc(embedding and feature side by side) */
+static void begin_eagle(const cpu_chunk *c, int first, int last) {
+  const dt_weights *w = c->p->w;
+  const cpu_head *h = &w->head;
+  size_t hidden = (size_t)w->shape.hidden;
+  for (int r = first; r < last; r++) {
+    int i = c->first + r;
+    float *pair = row(h->pair, h->ldpair, r), *spare = spare_row(c);
+    const float *feature = c->p->rows->features ? given_feature(c->p, i) : own_feature(c->p, i);
+    embed(c, i, spare);
+    memcpy(pair, spare, hidden * sizeof *pair);
+    memcpy(pair + hidden, feature, hidden * sizeof *pair);
+  }
+  multiply(c, h->pair, h->ldpair);
+}
+
+/* x is the feature, and what the heads read its norm beside the embedding's. */
+static void begin_eagle3(const cpu_chunk *c, int first, int last) {
+  const dt_weights *w = c->p->w;
+  const cpu_head *h = &w->head;
+  size_t hidden = (size_t)w->shape.hidden;
+  for (int r = first; r < last; r++) {
+    if (c->p->rows->features)
+      normalize_given(w, given_feature(c->p, c->first + r), row(h->features, h->ldgiven, r));
+    else
+      memcpy(row(w->x, w->ldx, r), own_feature(c->p, c->first + r), hidden * sizeof *w->x);
+  }
+  if (c->p->rows->features) multiply(c, h->features, h->ldgiven);
+  for (int r = first; r < last; r++) {
+    float *pair = row(h->pair, h->ldpair, r), *spare = spare_row(c), *x = row(w->x, w->ldx, r);
+    embed(c, c->first + r, spare);
+    normalize(w, spare, h->token_norm, w->shape.hidden, spare);
+    memcpy(pair, spare, hidden * sizeof *pair);
+    normalize(w, x, h->feature_norm, w->shape.hidden, spare);
+    memcpy(pair + hidden, spare, hidden * sizeof *pair);
+    if (h->norm_residual) memcpy(x, spare, hidden * sizeof *x);
+  }
+  cpu_wait(c->me);
+}
+
+void cpu_begin_head(const cpu_chunk *c) {
+  int first, last;
+  cpu_share(c->me, c->n, &first, &last);
+  cpu_find_angles(c, first, last);
+  if (c->p->w->head.kind == DT_HEAD_EAGLE3)
+    begin_eagle3(c, first, last);
+  else
+    begin_eagle(c, first, last);
+}

@@ -1,0 +1,354 @@
+/* From a head's files to its description: see head.h. */
+#include "model/head.h"
+
+#include "model/family.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct head {
+  dt_head_desc desc;
+  dt_layer layer;
+  float *inv_freq;
+  int32_t *ids, *id_rows;
+  checkpoint files;
+  char layers[96];
+};
+
+extern const family llama, qwen3;
+
+/* ---- which folders are heads' ------------------------------------------------------------------------------------------ */
+
+static const cJSON *item_of(const checkpoint *c, const char *name) {
+  return cJSON_GetObjectItemCaseSensitive(c->json, name);
+}
+
+/* Whether its architecture, where one is named, has this in its name. */
+static bool is_called(const checkpoint *c, const char *part) {
+  const cJSON *list = item_of(c, "architectures"), *first = cJSON_IsArray(list) ? list->child : NULL;
+  return cJSON_IsString(first) && strstr(first->valuestring, part);
+}
+
+static bool says_head(const checkpoint *c) {
+  static const char *const keys_of_heads[] = {"draft_vocab_size", "eagle_config", "speculators_model_type"};
+  for (size_t i = 0; i < sizeof keys_of_heads / sizeof *keys_of_heads; i++)
+    if (item_of(c, keys_of_heads[i])) return true;
+  return is_called(c, "Eagle") || is_called(c, "EAGLE");
+}
+
+bool head_is(const char *path) {
+  checkpoint c;
+  if (checkpoint_open(path, &c, NULL) != DT_OK) return false;
+  bool is = !c.gguf && says_head(&c);
+  if (!is && !c.gguf && checkpoint_open_tensors(&c, NULL) == DT_OK)
+    is = find_is_there(&(finder){.from = &c, .prefix = ""}, "fc.weight", NULL);
+  checkpoint_close(&c);
+  return is;
+}
+
+/* ---- what it says of itself -------------------------------------------------------------------------------------------- */
+
+/* The keys of its layer: speculators has them in an object of their own. */
+static keys keys_of_layer(const checkpoint *c, dt_error *err) {
+  keys k = checkpoint_keys(c, err);
+  const cJSON *inner = item_of(c, "transformer_layer_config");
+  if (cJSON_IsObject(inner)) k.json = inner;
+  return k;
+}
+
+static dt_status read_config(const checkpoint *files, config *c, dt_error *err) {
+  keys k = keys_of_layer(files, err);
+  const cJSON *type = cJSON_GetObjectItemCaseSensitive(k.json, "model_type");
+  bool like_qwen3 = cJSON_IsString(type) && !strcmp(type->valuestring, "qwen3");
+  dt_status status = (like_qwen3 ? &qwen3 : &llama)->read(&k, c);
+  if (!status && c->shape.layers != 1)
+    status = dt_fail(err, DT_EINPUT, "%s: num_hidden_layers is %d: draft heads of one layer are supported", k.path,
+                     c->shape.layers);
+  return status;
+}
+
+/* ---- which streams it reads -------------------------------------------------------------------------------------------- */
+
+static dt_status wrong_layers(const head *h, const dt_shape *target, const char *where, dt_error *err) {
+  return dt_fail(err, DT_EINPUT,
+                 "%s: %s: expected up to %d numbers of layers from 0 to %d, as in 2,%d,%d (what enters them is read)",
+                 h->files.path, where, DT_TAPS, target->layers, target->layers / 2, target->layers - 3);
+}
+
+static dt_status read_given(head *h, const dt_shape *target, const char *layers, dt_error *err) {
+  for (const char *at = layers; *at;) {
+    char *end;
+    long layer = strtol(at, &end, 10);
+    if (end == at || layer < 0 || layer > target->layers || h->desc.taps == DT_TAPS || (*end && *end != ',') ||
+        (*end == ',' && !end[1]))
+      return wrong_layers(h, target, "--head-layers", err);
+    h->desc.tap[h->desc.taps++] = (int)layer;
+    at = end + (*end == ',');
+  }
+  return h->desc.taps ? DT_OK : wrong_layers(h, target, "--head-layers", err);
+}
+
+/* Two conventions share one key: a list that begins with 1 names layers whose output is read, any other those whose input is. */
+static dt_status read_list(head *h, const dt_shape *target, const cJSON *list, dt_error *err) {
+  const char *where = "eagle_aux_hidden_state_layer_ids";
+  const cJSON *first = cJSON_IsArray(list) ? list->child : NULL;
+  if (!first) return wrong_layers(h, target, where, err);
+  int behind = cJSON_IsNumber(first) && first->valuedouble == 1;
+  for (const cJSON *i = first; i; i = i->next) {
+    double layer = cJSON_IsNumber(i) ? i->valuedouble + behind : -1;
+    if (!(layer >= 0 && layer <= target->layers) || layer != (int)layer || h->desc.taps == DT_TAPS)
+      return wrong_layers(h, target, where, err);
+    h->desc.tap[h->desc.taps++] = (int)layer;
+  }
+  return DT_OK;
+}
+
+static dt_status find_taps(head *h, const dt_shape *target, const char *layers, dt_error *err) {
+  if (layers) return read_given(h, target, layers, err);
+  const char *name = "eagle_aux_hidden_state_layer_ids";
+  const cJSON *list = item_of(&h->files, name);
+  if (!list || cJSON_IsNull(list)) list = cJSON_GetObjectItemCaseSensitive(item_of(&h->files, "eagle_config"), name);
+  if (list && !cJSON_IsNull(list)) return read_list(h, target, list, err);
+  if (target->layers < 8)
+    return dt_fail(err, DT_EINPUT,
+                   "%s: it does not say which layers it reads, and the target has %d, too few for the usual ones: give "
+                   "--head-layers",
+                   h->files.path, target->layers);
+  h->desc.taps = 3;
+  h->desc.tap[0] = 2, h->desc.tap[1] = target->layers / 2, h->desc.tap[2] = target->layers - 3;
+  return DT_OK;
+}
+
+static void name_taps(head *h) {
+  size_t used = 0;
+  for (int i = 0; i < h->desc.taps && used < sizeof h->layers; i++)
+    used += (size_t)snprintf(h->layers + used, sizeof h->layers - used, "%s%d", i ? "," : "", h->desc.tap[i]);
+}
+
+/* ---- the draft vocabulary ---------------------------------------------------------------------------------------------- */
+
+/* Whether ids d2t[i] + step * i are n different ones of a target's and, where `drafted` says which are, these. */
+static bool serve(const int64_t *d2t, int n, int step, int vocab, const int64_t *drafted, bool *seen) {
+  memset(seen, 0, (size_t)vocab * sizeof *seen);
+  for (int i = 0; i < n; i++) {
+    int64_t id = d2t[i] < -(int64_t)vocab || d2t[i] > vocab ? -1 : d2t[i] + (int64_t)step * i;
+    if (id < 0 || id >= vocab || seen[id] || (drafted && !drafted[id])) return false;
+    seen[id] = true;
+  }
+  return true;
+}
+
+typedef struct {
+  int32_t id, row;
+} drafted_id;
+
+static int by_id(const void *a, const void *b) {
+  int32_t x = ((const drafted_id *)a)->id, y = ((const drafted_id *)b)->id;
+  return (x > y) - (x < y);
+}
+
+static dt_status sort_ids(head *h, const int64_t *d2t, int n, int step, dt_error *err) {
+  drafted_id *all = malloc((size_t)n * sizeof *all);
+  h->ids = malloc((size_t)n * sizeof *h->ids);
+  h->id_rows = malloc((size_t)n * sizeof *h->id_rows);
+  dt_status status = all && h->ids && h->id_rows ? DT_OK : dt_fail_memory(err, "a head's ids", (size_t)n * 16);
+  for (int i = 0; !status && i < n; i++) all[i] = (drafted_id){(int32_t)(d2t[i] + (int64_t)step * i), i};
+  if (!status) qsort(all, (size_t)n, sizeof *all, by_id);
+  for (int i = 0; !status && i < n; i++) h->ids[i] = all[i].id, h->id_rows[i] = all[i].row;
+  free(all);
+  h->desc.model.ids = h->ids, h->desc.model.id_rows = h->id_rows, h->desc.model.n_ids = n;
+  return status;
+}
+
+/* d2t has, for each row of the output, the target's id less the row's number, or the id itself. t2d says which ids these are.
+ * Without it: offsets are alike wherever ids follow each other, ids never are. */
+static void read_ids(finder *f, head *h, int n, int vocab) {
+  int64_t *d2t = malloc((size_t)n * sizeof *d2t), *t2d = calloc((size_t)vocab, sizeof *t2d);
+  bool *seen = malloc((size_t)vocab * sizeof *seen), told = find_is_there(f, "t2d", NULL);
+  if (!d2t || !t2d || !seen) f->status = dt_fail_memory(f->err, "a head's ids", (size_t)vocab * 9);
+  find_integers(f, n, "d2t", NULL, d2t);
+  if (told) find_integers(f, vocab, "t2d", NULL, t2d);
+  if (f->status == DT_OK) {
+    const int64_t *drafted = told ? t2d : NULL;
+    bool offsets = serve(d2t, n, 1, vocab, drafted, seen), absolute = serve(d2t, n, 0, vocab, drafted, seen);
+    if (!offsets && !absolute)
+      f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor d2t: expected %d different ids below %d%s, or offsets to them",
+                          f->from->path, n, vocab, told ? ", those that t2d marks" : "");
+    else
+      f->status = sort_ids(h, d2t, n, absolute ? 0 : 1, f->err);
+  }
+  free(d2t), free(t2d), free(seen);
+}
+
+/* ---- its tensors ------------------------------------------------------------------------------------------------------- */
+
+static dt_matrix find_some(finder *f, int n, const char *name) {
+  return find_is_there(f, name, NULL) ? find_vector(f, n, name, NULL) : (dt_matrix){0};
+}
+
+/* The layer, all but what stands before its heads; `in`: what these read. */
+static void find_layer(finder *f, const dt_shape *s, int in, dt_layer *l) {
+  int H = s->hidden, I = s->inter, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
+  l->q = find_matrix(f, A, in, "self_attn.q_proj.weight", NULL);
+  l->k = find_matrix(f, G, in, "self_attn.k_proj.weight", NULL);
+  l->v = find_matrix(f, G, in, "self_attn.v_proj.weight", NULL);
+  l->q_bias = find_some(f, A, "self_attn.q_proj.bias");
+  l->k_bias = find_some(f, G, "self_attn.k_proj.bias");
+  l->v_bias = find_some(f, G, "self_attn.v_proj.bias");
+  l->q_norm = find_some(f, s->head_dim, "self_attn.q_norm.weight");
+  l->k_norm = find_some(f, s->head_dim, "self_attn.k_norm.weight");
+  l->o = find_matrix(f, H, A, "self_attn.o_proj.weight", NULL);
+  l->o_bias = find_some(f, H, "self_attn.o_proj.bias");
+  l->norm2 = find_vector(f, H, "post_attention_layernorm.weight", NULL);
+  l->gate = find_matrix(f, I, H, "mlp.gate_proj.weight", NULL);
+  l->up = find_matrix(f, I, H, "mlp.up_proj.weight", NULL);
+  l->down = find_matrix(f, H, I, "mlp.down_proj.weight", NULL);
+}
+
+/* Norms before fc, as the config says or, where it does not, if they are there. */
+static void find_feature_norms(finder *f, head *h, int width) {
+  keys k = checkpoint_keys(&h->files, f->err);
+  bool all, each;
+  bool named = find_is_there(f, "fc_norm.0.weight", NULL), older = find_is_there(f, "aux_norm_low.weight", NULL);
+  dt_status status = config_bool(&k, "norm_before_fc", NULL, find_is_there(f, "input_norm.weight", NULL), &all);
+  if (!status) status = config_bool(&k, "fc_norm|use_aux_norm", NULL, named || older, &each);
+  if (!status && all && each)
+    status = dt_fail(f->err, DT_EINPUT, "%s: norm_before_fc and fc_norm: expected one of them", k.path);
+  if (status && !f->status) f->status = status;
+  if (f->status) return;
+  if (all) h->desc.all_norm = find_vector(f, h->desc.taps * width, "input_norm.weight", NULL);
+  static const char *const old_names[] = {"aux_norm_low.weight", "aux_norm_mid.weight", "aux_norm_high.weight"};
+  for (f->layer = 0; each && f->layer < h->desc.taps; f->layer++)
+    h->desc.stream_norm[f->layer] =
+        find_vector(f, width, older && f->layer < 3 ? old_names[f->layer] : "fc_norm.%d.weight", NULL);
+}
+
+static void find_eagle3(finder *f, head *h, int width) {
+  dt_head_desc *d = &h->desc;
+  int H = d->model.shape.hidden, given = d->taps * width;
+  uint64_t reads = find_columns(f, "fc.weight", NULL);
+  if (reads && reads != (uint64_t)given)
+    f->status = dt_fail(f->err, DT_EINPUT,
+                        "%s: its fc reads %llu numbers of the target, of which %d layers' inputs have %d: it is the head "
+                        "of another model, or of other layers",
+                        h->files.path, (unsigned long long)reads, d->taps, given);
+  d->fc = find_matrix(f, H, given, "fc.weight", NULL);
+  d->fc_bias = find_some(f, H, "fc.bias");
+  find_feature_norms(f, h, width);
+  d->model.final_norm = find_vector(f, H, "norm.weight", NULL);
+  f->prefix = find_is_there(f, "midlayer.hidden_norm.weight", NULL) ? "midlayer." : "layers.0.";
+  d->token_norm = find_vector(f, H, "input_layernorm.weight", NULL);
+  d->feature_norm = find_vector(f, H, "hidden_norm.weight", NULL);
+  find_layer(f, &d->model.shape, 2 * H, &h->layer);
+  f->prefix = "";
+}
+
+/* With a bias unless the config says otherwise; published ones leave the key out and have it, or say false. */
+static void find_eagle(finder *f, head *h) {
+  dt_head_desc *d = &h->desc;
+  int H = d->model.shape.hidden;
+  keys k = checkpoint_keys(&h->files, f->err);
+  bool bias;
+  dt_status status = config_bool(&k, "bias", NULL, find_is_there(f, "fc.bias", NULL), &bias);
+  if (status && !f->status) f->status = status;
+  d->fc = find_matrix(f, H, 2 * H, "fc.weight", NULL);
+  if (f->status == DT_OK && bias) d->fc_bias = find_vector(f, H, "fc.bias", NULL);
+  f->prefix = "layers.0.";
+  find_layer(f, &d->model.shape, H, &h->layer);
+  f->prefix = "";
+}
+
+/* Its own embedding and output, or else the target's. */
+static void find_ends(finder *f, head *h, const dt_shape *target) {
+  dt_model_desc *d = &h->desc.model;
+  int vocab = d->shape.vocab, H = d->shape.hidden;
+  uint64_t rows = find_rows(f, "lm_head.weight", NULL);
+  bool embeds = find_is_there(f, "embed_tokens.weight", NULL), cut = find_is_there(f, "d2t", NULL);
+  if ((!embeds || !rows) && H != target->hidden && f->status == DT_OK)
+    f->status = dt_fail(f->err, DT_EINPUT,
+                        "%s: it has no %s of its own, and the target's have %d numbers, not its hidden_size of %d",
+                        h->files.path, embeds ? "lm_head.weight" : "embed_tokens.weight", target->hidden, H);
+  if ((!embeds || !rows) && vocab != target->vocab) vocab = d->shape.vocab = target->vocab;
+  if (embeds) d->embed = find_matrix(f, vocab, H, "embed_tokens.weight", NULL);
+  if (!rows) {
+    if (cut && f->status == DT_OK)
+      f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor d2t without lm_head.weight: expected both or none",
+                          h->files.path);
+    return;
+  }
+  keys k = checkpoint_keys(&h->files, f->err);
+  uint64_t listed = find_rows(f, "d2t", NULL);
+  int drafted, usual = cut && listed > 0 && listed < (uint64_t)vocab ? (int)listed : vocab;
+  dt_status status = config_int_or(&k, "draft_vocab_size", NULL, usual, vocab, &drafted);
+  if (status && !f->status) f->status = status;
+  d->unembed = find_matrix(f, drafted, H, "lm_head.weight", NULL);
+  if (!cut && drafted != vocab && f->status == DT_OK)
+    f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor d2t is missing: lm_head.weight has %d of %d ids", h->files.path,
+                        drafted, vocab);
+  if (cut && f->status == DT_OK) read_ids(f, h, drafted, vocab);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------------- */
+
+static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_error *err) {
+  config c = {0};
+  dt_head_desc *d = &h->desc;
+  keys k = checkpoint_keys(&h->files, err);
+  dt_status status = read_config(&h->files, &c, err);
+  if (!status) status = config_bool(&k, "norm_before_residual", NULL, false, &d->norm_residual);
+  if (!status) status = config_bool(&k, "norm_output", NULL, false, &d->norm_output);
+  if (!status) status = checkpoint_open_tensors(&h->files, err);
+  if (status) return status;
+  h->inv_freq = calloc((size_t)c.shape.rotary_dims / 2 + 1, sizeof *h->inv_freq);
+  if (!h->inv_freq) return dt_fail_memory(err, "a head's rotation", (size_t)c.shape.rotary_dims);
+  rotation_fill(&c.rotation, c.shape.rotary_dims, h->inv_freq);
+  d->model = (dt_model_desc){.shape = c.shape, .inv_freq = h->inv_freq, .layer = &h->layer};
+  finder f = {.from = &h->files, .prefix = "", .err = err};
+  bool third = is_called(&h->files, "Eagle3") || find_is_there(&f, "midlayer.hidden_norm.weight", NULL) ||
+               find_is_there(&f, "layers.0.hidden_norm.weight", NULL);
+  d->kind = third ? DT_HEAD_EAGLE3 : DT_HEAD_EAGLE;
+  if (third) {
+    if ((status = find_taps(h, target, layers, err))) return status;
+    name_taps(h);
+    find_eagle3(&f, h, target->hidden);
+  } else {
+    if (layers)
+      return dt_fail(err, DT_EINPUT, "--head-layers: %s is an EAGLE-1 or EAGLE-2 head, which reads what lies behind the final norm",
+                     h->files.path);
+    d->taps = 1, d->tap[0] = target->layers + 1;
+    snprintf(h->layers, sizeof h->layers, "final norm");
+    find_eagle(&f, h);
+  }
+  find_ends(&f, h, target);
+  return f.status;
+}
+
+dt_status head_open(const char *path, const dt_shape *target, const char *layers, head **out, dt_error *err) {
+  head *h = calloc(1, sizeof *h);
+  if (!h) return dt_fail_memory(err, "a draft head", sizeof *h);
+  dt_status status = checkpoint_open(path, &h->files, err);
+  if (status != DT_OK) {
+    free(h);
+    return status;
+  }
+  status = fill(h, target, layers, err);
+  if (status == DT_OK)
+    *out = h;
+  else
+    head_close(h);
+  return status;
+}
+
+void head_close(head *h) {
+  if (!h) return;
+  checkpoint_close(&h->files);
+  free(h->inv_freq), free(h->ids), free(h->id_rows);
+  free(h);
+}
+
+const dt_head_desc *head_desc(const head *h) { return &h->desc; }
+
+const char *head_kind(const head *h) { return h->desc.kind == DT_HEAD_EAGLE3 ? "eagle3" : "eagle"; }
+
+const char *head_layers(const head *h) { return h->layers; }

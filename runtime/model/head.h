@@ -1,0 +1,23 @@
+/* A draft head's folder (config.json, *.safetensors) -> its canonical description. Three layouts of EAGLE-3 are read,
+ * SafeAILab's, SpecForge's and that of speculators, and that of EAGLE-1 and EAGLE-2, whose heads are one. */
+#ifndef DT_HEAD_H
+#define DT_HEAD_H
+
+#include "model/weights.h"
+#include "status.h"
+
+typedef struct head head;
+
+/* Whether what lies there is a draft head rather than a model; false too where nothing can be read. */
+bool head_is(const char *path);
+
+/* Opens and validates the files, which are read while the head is open. `layers`: "2,15,27": which layers' inputs it reads,
+ * whatever its files say; NULL: as these say. Errors name file, tensor, what was found and what was expected. */
+dt_status head_open(const char *path, const dt_shape *target, const char *layers, head **out, dt_error *err);
+void head_close(head *h); /* NULL is allowed; the description is gone afterwards */
+
+const dt_head_desc *head_desc(const head *h);
+const char *head_kind(const head *h);   /* "eagle3", "eagle": static */
+const char *head_layers(const head *h); /* "2,15,27" as used, "final norm" where it reads what lies behind that */
+
+#endif
