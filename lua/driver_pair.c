@@ -87,7 +87,8 @@ int driver_pair_open(lua_State *L) {
                              .threads = driver_int(L, 4, "threads", 0),
                              .target_weights = luaL_optstring(L, 6, NULL),
                              .draft_weights = luaL_optstring(L, 7, NULL),
-                             .cache_dtype = luaL_optstring(L, 8, NULL)};
+                             .cache_dtype = luaL_optstring(L, 8, NULL),
+                             .head_layers = luaL_optstring(L, 10, NULL)};
   pair_object *p = push_pair(L, driver_int(L, 5, "ctx", 0));
   char *target, *draft;
   const char *given = luaL_optstring(L, 9, NULL);
@@ -209,6 +210,8 @@ int driver_pair_describe(lua_State *L) {
   lua_setfield(L, -2, "draft_dtype");
   lua_pushstring(L, info.draft_vocab);
   lua_setfield(L, -2, "draft_vocab");
+  lua_pushstring(L, info.draft_head);
+  lua_setfield(L, -2, "draft_head");
   lua_pushstring(L, info.cache_dtype);
   lua_setfield(L, -2, "cache_dtype");
   lua_pushstring(L, info.backend);

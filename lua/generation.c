@@ -31,11 +31,12 @@ static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pa
   r->target_dtype = pair->target_dtype;
   r->draft_dtype = draft ? pair->draft_dtype : NULL;
   r->draft_vocab = copy(draft ? pair->draft_vocab : NULL);
+  r->draft_head = copy(draft ? pair->draft_head : NULL);
   r->cache_dtype = pair->cache_dtype;
   r->backend = copy(pair->backend);
   r->threads = pair->threads;
   if (!r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft) ||
-      (draft && pair->draft_vocab && !r->draft_vocab))
+      (draft && pair->draft_vocab && !r->draft_vocab) || (draft && pair->draft_head && !r->draft_head))
     return out_of_memory(err);
   return true;
 }
@@ -205,6 +206,6 @@ void generation_close(generation *g) {
 void dtl_result_free(dtl_result *result) {
   free(result->tokens), free(result->prompt_ids);
   free(result->text), free(result->policy), free(result->params);
-  free(result->target), free(result->draft), free(result->draft_vocab), free(result->backend);
+  free(result->target), free(result->draft), free(result->draft_vocab), free(result->draft_head), free(result->backend);
   memset(result, 0, sizeof *result);
 }

@@ -246,6 +246,7 @@ struct dtl_result {
   char *target, *draft;                   /* folders; draft NULL: none loaded */
   const char *target_dtype, *draft_dtype; /* "f16", "q8", "mixed", ..; the draft's NULL: no draft. Static */
   char *draft_vocab;                      /* what the draft\'s output was cut to; NULL: to nothing, or no draft */
+  char *draft_head;                       /* "eagle3, layers 2,15,27"; NULL: a draft model, or none */
   const char *cache_dtype;                /* "f32", "f16", "16-bit". Static */
   char *backend;
   int threads;

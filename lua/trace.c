@@ -109,6 +109,7 @@ void trace_begin(dtl_trace *trace, const dt_pair *pair, const dtl_run *run, cons
   put_name(trace, "target_dtype", r->target_dtype);
   put_name(trace, "draft_dtype", r->draft_dtype);
   put_name(trace, "draft_vocab", r->draft_vocab);
+  put_name(trace, "draft_head", r->draft_head);
   put_name(trace, "cache_dtype", r->cache_dtype);
   put_name(trace, "backend", r->backend);
   int n = dt_seq_length(run->session, run->seq);

@@ -39,13 +39,14 @@ static const char *stem(const char *policy, int *len) {
 
 char *tuned_path(const dt_pair *pair, const char *policy) {
   dt_pair_info info;
-  char machine[MACHINE_NAME], settings[128], relative[300];
+  char machine[MACHINE_NAME], settings[256], relative[300];
   int len;
   const char *name = stem(policy, &len);
   dt_pair_describe(pair, &info);
   machine_name(machine, sizeof machine);
-  snprintf(settings, sizeof settings, "%d %s %s %s %s", info.threads, info.target_dtype,
-           info.draft_dtype ? info.draft_dtype : "-", info.draft_vocab ? info.draft_vocab : "-", info.cache_dtype);
+  snprintf(settings, sizeof settings, "%d %s %s %s %s%s", info.threads, info.target_dtype,
+           info.draft_dtype ? info.draft_dtype : "-", info.draft_vocab ? info.draft_vocab : "-", info.cache_dtype,
+           info.draft_head ? info.draft_head : "");
   uint64_t hash = hash_model(hash_model(HASH_START, &info.target), &info.draft);
   hash = hash_text(hash_text(hash_text(hash, machine), info.backend), settings);
   snprintf(relative, sizeof relative, "presets/%.*s-%016" PRIx64 ".json", len < 200 ? len : 200, name, hash);

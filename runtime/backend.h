@@ -5,7 +5,8 @@
  * writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in logical
  * order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the keys lie in,
  * on the number of threads, or on time. Ties in an argmax go to the lowest id. A drawn token (draw.h) depends on the row's
- * sampling parameters beside that; a row of a draft head, on the feature that it reads; a row of a pass marked as a prompt, on how long the prompt is. */
+ * sampling parameters beside that; a row of a draft head, on the feature that it reads; a row of a pass marked as a prompt, on
+ * how long the prompt is. */
 #ifndef DT_BACKEND_H
 #define DT_BACKEND_H
 

@@ -82,16 +82,26 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
     bool optional;
     const char *name;
   } all[] = {
-      {&l->norm1, s->hidden, 1, !normed, "norm1"},      {&l->norm1_bias, s->hidden, 1, true, "norm1 bias"},
-      {&l->norm2, s->hidden, 1, false, "norm2"},      {&l->norm2_bias, s->hidden, 1, true, "norm2 bias"},
-      {&l->q, attention, in, false, "q"},      {&l->q_bias, attention, 1, true, "q bias"},
-      {&l->k, keys, in, false, "k"},           {&l->k_bias, keys, 1, true, "k bias"},
-      {&l->v, keys, in, false, "v"},           {&l->v_bias, keys, 1, true, "v bias"},
-      {&l->q_norm, s->head_dim, 1, true, "q norm"},   {&l->k_norm, s->head_dim, 1, true, "k norm"},
-      {&l->o, s->hidden, attention, false, "o"},      {&l->o_bias, s->hidden, 1, true, "o bias"},
-      {&l->up, s->inter, s->hidden, false, "up"},     {&l->up_bias, s->inter, 1, true, "up bias"},
-      {&l->gate, s->inter, s->hidden, true, "gate"},  {&l->gate_bias, s->inter, 1, true, "gate bias"},
-      {&l->down, s->hidden, s->inter, false, "down"}, {&l->down_bias, s->hidden, 1, true, "down bias"},
+      {&l->norm1, s->hidden, 1, !normed, "norm1"},
+      {&l->norm1_bias, s->hidden, 1, true, "norm1 bias"},
+      {&l->norm2, s->hidden, 1, false, "norm2"},
+      {&l->norm2_bias, s->hidden, 1, true, "norm2 bias"},
+      {&l->q, attention, in, false, "q"},
+      {&l->q_bias, attention, 1, true, "q bias"},
+      {&l->k, keys, in, false, "k"},
+      {&l->k_bias, keys, 1, true, "k bias"},
+      {&l->v, keys, in, false, "v"},
+      {&l->v_bias, keys, 1, true, "v bias"},
+      {&l->q_norm, s->head_dim, 1, true, "q norm"},
+      {&l->k_norm, s->head_dim, 1, true, "k norm"},
+      {&l->o, s->hidden, attention, false, "o"},
+      {&l->o_bias, s->hidden, 1, true, "o bias"},
+      {&l->up, s->inter, s->hidden, false, "up"},
+      {&l->up_bias, s->inter, 1, true, "up bias"},
+      {&l->gate, s->inter, s->hidden, true, "gate"},
+      {&l->gate_bias, s->inter, 1, true, "gate bias"},
+      {&l->down, s->hidden, s->inter, false, "down"},
+      {&l->down_bias, s->hidden, 1, true, "down bias"},
   };
   if (s->gated != (l->gate.source != NULL))
     return dt_fail(err, DT_EINPUT, "model: layer %d: %s gate", i, s->gated ? "no" : "an unexpected");
@@ -136,8 +146,7 @@ static dt_status check_ends(const dt_model_desc *d, bool head, dt_error *err) {
 dt_status check_model(const dt_model_desc *d, dt_error *err) {
   dt_status status = check_shape(&d->shape, err);
   if (status == DT_OK) status = check_ends(d, false, err);
-  for (int i = 0; status == DT_OK && i < d->shape.layers; i++)
-    status = check_layer(d, i, d->shape.hidden, true, err);
+  for (int i = 0; status == DT_OK && i < d->shape.layers; i++) status = check_layer(d, i, d->shape.hidden, true, err);
   return status;
 }
 

@@ -329,8 +329,7 @@ static dt_status draft_step(drafter *base, const draft_text *texts, const dt_nod
   }
   if (!d->features && !status) status = step_level(d, texts, nodes, n, ALL_LEVELS, &start, err);
   int levels = d->features ? 1 + deepest_of(texts, nodes, n) : 0;
-  for (int level = 0; level < levels && !status; level++)
-    status = step_level(d, texts, nodes, n, level, &start, err);
+  for (int level = 0; level < levels && !status; level++) status = step_level(d, texts, nodes, n, level, &start, err);
   for (int i = 0; i < n && !status; i++) {
     dt_tree *t = texts[nodes[i].seq].tree;
     if (t->draft[nodes[i].node] < 0) tree_no_draft(t, nodes[i].node);
@@ -412,8 +411,8 @@ dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_s
                      .sequences = sequences,
                      .context = context_of(pair, context),
                      .vocab = min(pair->target_info.vocab, pair->draft_info.vocab),
-                     .lag = pair->head ? 1 : 0,
-                     .features = pair->head ? target : NULL,
+                     .lag = *pair->head ? 1 : 0,
+                     .features = *pair->head ? target : NULL,
                      .sampling = sampling};
   dt_status status = open_sequences(d, err);
   if (!status) status = open_rows(d, err);

@@ -99,8 +99,8 @@ typedef struct {
   /* What was asked for, or what their weights are held in: "f16", "q4_k", "mixed"; the draft's NULL without one. */
   const char *target_dtype, *draft_dtype;
   const char *draft_vocab; /* the name of what its output was cut to, NULL: to nothing */
-  const char *draft_head;  /* the draft is a head: "eagle3", "eagle"; NULL: it is a model */
-  const char *head_layers; /* what of the target it reads: "2,15,27", "final norm"; NULL: as above */
+  const char
+      *draft_head; /* the draft is a head, and what of the target it reads: "eagle3, layers 2,15,27"; NULL: a model */
   const char *cache_dtype; /* "f32", "f16", "16-bit": of both models; static */
   const char *backend;     /* what runs: "cpu:avx512" */
   int threads;

@@ -154,7 +154,8 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
   if (o->draft_vocab)
     return dt_fail(err, DT_EINPUT, "draft vocabulary: %s is a draft head, which brings its own", o->draft);
   head *h = NULL;
-  const dt_shape target = {.vocab = p->target_info.vocab, .layers = p->target_info.layers, .hidden = p->target_info.hidden};
+  const dt_shape target = {
+      .vocab = p->target_info.vocab, .layers = p->target_info.layers, .hidden = p->target_info.hidden};
   dt_status s = head_open(o->draft, &target, o->head_layers, &h, err);
   if (s) return s;
   const dt_shape *shape = &head_desc(h)->model.shape;
@@ -164,8 +165,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
                                   .window = shape->window,
                                   .layers = shape->layers,
                                   .hidden = shape->hidden};
-  p->head = head_kind(h);
-  snprintf(p->head_layers, sizeof p->head_layers, "%s", head_layers(h));
+  snprintf(p->head, sizeof p->head, "%s", head_said(h));
   s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &p->draft, err);
   head_close(h);
   return s;
@@ -179,8 +179,7 @@ static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dt
   if (o->head_layers)
     return dt_fail(err, DT_EINPUT, "--head-layers: %s is a model, and no draft head that reads the target's layers",
                    o->draft);
-  dt_status s =
-      load(p, o->draft, dtype, o->draft_vocab, &p->draft, &p->draft_info, eos, &n_eos, &tokenizer, err);
+  dt_status s = load(p, o->draft, dtype, o->draft_vocab, &p->draft, &p->draft_info, eos, &n_eos, &tokenizer, err);
   if (!s && tok_fingerprint(tokenizer) != tok_fingerprint(p->tokenizer))
     s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's", o->draft,
                 o->target);
@@ -203,7 +202,8 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   if (!s) s = find_weights(p, "weights", options->target_weights, &dtype, err);
   if (!s) s = find_weights(p, "draft weights", options->draft_weights, &draft_dtype, err);
   if (!s && head_is(options->target))
-    s = dt_fail(err, DT_EINPUT, "%s is a draft head: name its target with --target, and it with --draft", options->target);
+    s = dt_fail(err, DT_EINPUT, "%s is a draft head: name its target with --target, and it with --draft",
+                options->target);
   if (!s) s = load(p, options->target, dtype, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s && options->draft)
     s = head_is(options->draft) ? load_head(p, options, draft_dtype, err) : load_draft(p, options, draft_dtype, err);
@@ -290,8 +290,7 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .target_dtype = p->ops->weight_dtype(p->target),
                          .draft_dtype = p->draft ? p->ops->weight_dtype(p->draft) : NULL,
                          .draft_vocab = p->draft_vocab,
-                         .draft_head = p->head,
-                         .head_layers = p->head ? p->head_layers : NULL,
+                         .draft_head = *p->head ? p->head : NULL,
                          .cache_dtype = p->cache_dtype,
                          .backend = p->ops->describe(p->backend),
                          .threads = p->threads,

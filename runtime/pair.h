@@ -15,8 +15,7 @@ struct dt_pair {
   char *target_path, *draft_path;
   const char *cache_dtype; /* one of ops->cache_dtypes */
   char *draft_vocab;       /* NULL: the draft has all its output's rows */
-  const char *head;        /* the kind of head that the draft is; NULL: it is a model of its own */
-  char head_layers[96];    /* what of the target it reads, in words */
+  char head[112]; /* what kind of head the draft is, and what of the target it reads; "": it is a model of its own */
   int threads;
   tok *tokenizer; /* NULL: a scripted pair, whose text is its ids */
   int32_t eos[MODEL_MAX_EOS];

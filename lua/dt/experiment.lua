@@ -200,7 +200,8 @@ function experiment.head(t)
                   began = os.date "!%Y-%m-%d %H:%M:%S UTC", backend = pair.backend, threads = pair.threads,
                   target = pair.target.path, draft = pair.draft and pair.draft.path or nil,
                   target_dtype = pair.target_dtype, draft_dtype = pair.draft_dtype,
-                  draft_vocab = pair.draft_vocab, cache_dtype = pair.cache_dtype,
+                  draft_vocab = pair.draft_vocab, draft_head = pair.draft_head,
+                  cache_dtype = pair.cache_dtype,
                   corpus = pair.corpus }, pair:identity())
 end
 

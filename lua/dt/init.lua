@@ -71,7 +71,8 @@ local function opened(t, first, ...)
 end
 
 local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true, weights = true,
-               draft_weights = true, draft_vocab = true, cache_dtype = true, costs = true, corpus = true }
+               draft_weights = true, draft_vocab = true, head_layers = true, cache_dtype = true, costs = true,
+               corpus = true }
 
 -- Without options the bundled pair; with only a target no draft model; draft = false: none. costs: a table as
 -- dt.calibrate gives, to be used instead of measuring. corpus: a file, or a list of files, for policies that look
@@ -83,7 +84,7 @@ function dt.load(t)
   check_integer("dt.load: threads", t.threads, 1024)
   check_integer("dt.load: ctx", t.ctx, MOST)
   return opened(t, core.open(t.target, draft, t.backend, t.threads, t.ctx, t.weights, t.draft_weights,
-                                   t.cache_dtype, t.draft_vocab))
+                                   t.cache_dtype, t.draft_vocab, t.head_layers))
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
@@ -283,7 +284,7 @@ function pair:generate_batch(t)
 end
 
 -- Methods, and what describes the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), target_dtype,
--- draft_dtype, draft_vocab, cache_dtype, backend, threads, shared_vocab.
+-- draft_dtype, draft_vocab, draft_head, cache_dtype, backend, threads, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]
   if method then return method end

@@ -4,8 +4,8 @@
 --
 -- The head
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {what all runs share}, machine, backend,
---   threads, target, target_dtype, draft, draft_dtype, draft_vocab (none: left out), cache_dtype, corpus (how many
---   tokens, and a hash of them; none: left out), version, commit
+--   threads, target, target_dtype, draft, draft_dtype, draft_vocab and draft_head (none: left out), cache_dtype,
+--   corpus (how many tokens, and a hash of them; none: left out), version, commit
 --   (none: left out), build, target_hash, draft_hash (hashes of the program's file and of samples of the models' files:
 --   lua/identity.h says of which), began (when, in UTC; the one thing in which a file may differ from who goes on with
 --   it)
@@ -64,7 +64,7 @@ local KINDS = {
 -- What a line must have: name -> kind; "?": may be absent.
 local HEAD = { experiment = "string", protocol = "protocol", machine = "string", backend = "string",
                threads = "integer", target = "string", target_dtype = "string?", draft = "string?",
-               draft_dtype = "string?", draft_vocab = "string?", cache_dtype = "string?",
+               draft_dtype = "string?", draft_vocab = "string?", draft_head = "string?", cache_dtype = "string?",
                version = "string", commit = "string?", build = "string?", target_hash = "string?",
                draft_hash = "string?", began = "string?" }
 local TIMES = { prompt = "number", draft = "number", verify = "number", commit = "number", policy = "number",

@@ -10,7 +10,7 @@
 typedef struct {
   const char *policy;  /* NULL: none named */
   const char *prompts; /* a file of many */
-  const char *target, *draft, *target_weights, *draft_weights, *draft_vocab, *cache_dtype, *backend;
+  const char *target, *draft, *target_weights, *draft_weights, *draft_vocab, *head_layers, *cache_dtype, *backend;
   const char *preset, *compare, *json, *trace;
   const char *system, *template; /* of a chat */
   int tokens;                    /* 0: not said */

@@ -93,6 +93,7 @@ static int open_models(job *j, dtl_need need) {
                           .threads = o->threads,
                           .target_weights = o->target_weights,
                           .draft_weights = o->draft_weights,
+                          .head_layers = o->head_layers,
                           .cache_dtype = o->cache_dtype};
   int status = open_pair(j, &pair);
   if (!status) warn_of_threads(o);

@@ -68,8 +68,8 @@ struct dt_weights {
   cpu_head head;
   int taps, tap[DT_TAPS]; /* what caches keep of the residual stream, as in dt_head_desc */
   size_t ldfeature;       /* numbers of a row there; 0: nothing is kept */
-  const char *stored; /* the name of its matrices' format, "mixed" where there are several */
-  float *inv_freq;    /* [rotary_dims / 2] */
+  const char *stored;     /* the name of its matrices' format, "mixed" where there are several */
+  float *inv_freq;        /* [rotary_dims / 2] */
 
   /* Scratch of a chunk of at most CPU_ROWS rows; leading dimensions in numbers. */
   size_t ldx, ldqkv, ldcat;
@@ -105,9 +105,9 @@ enum {
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
-  char *data;    /* [sequences][layers][2][kv_heads][slots][dim] */
+  char *data;      /* [sequences][layers][2][kv_heads][slots][dim] */
   float *features; /* [sequences][slots][ldfeature] */
-  float *scores; /* [threads][CPU_ATTENTION_ROWS][ldscores] */
+  float *scores;   /* [threads][CPU_ATTENTION_ROWS][ldscores] */
   size_t ldscores;
   cpu_arena cache_arena, scratch_arena;
 };

@@ -13,7 +13,7 @@ struct head {
   float *inv_freq;
   int32_t *ids, *id_rows;
   checkpoint files;
-  char layers[96];
+  char said[112];
 };
 
 extern const family llama, qwen3;
@@ -121,9 +121,9 @@ static dt_status find_taps(head *h, const dt_shape *target, const char *layers, 
 }
 
 static void name_taps(head *h) {
-  size_t used = 0;
-  for (int i = 0; i < h->desc.taps && used < sizeof h->layers; i++)
-    used += (size_t)snprintf(h->layers + used, sizeof h->layers - used, "%s%d", i ? "," : "", h->desc.tap[i]);
+  size_t used = (size_t)snprintf(h->said, sizeof h->said, "eagle3, layers ");
+  for (int i = 0; i < h->desc.taps && used < sizeof h->said; i++)
+    used += (size_t)snprintf(h->said + used, sizeof h->said - used, "%s%d", i ? "," : "", h->desc.tap[i]);
 }
 
 /* ---- the draft vocabulary ---------------------------------------------------------------------------------------------- */
@@ -229,15 +229,16 @@ static void find_eagle3(finder *f, head *h, int width) {
   int H = d->model.shape.hidden, given = d->taps * width;
   uint64_t reads = find_columns(f, "fc.weight", NULL);
   if (reads && reads != (uint64_t)given)
-    f->status = dt_fail(f->err, DT_EINPUT,
-                        "%s: its fc reads %llu numbers of the target, of which %d layers' inputs have %d: it is the head "
-                        "of another model, or of other layers",
-                        h->files.path, (unsigned long long)reads, d->taps, given);
+    f->status =
+        dt_fail(f->err, DT_EINPUT,
+                "%s: its fc reads %llu numbers of the target, of which %d layers' inputs have %d: it is the head "
+                "of another model, or of other layers",
+                h->files.path, (unsigned long long)reads, d->taps, given);
   d->fc = find_matrix(f, H, given, "fc.weight", NULL);
   d->fc_bias = find_some(f, H, "fc.bias");
   find_feature_norms(f, h, width);
   d->model.final_norm = find_vector(f, H, "norm.weight", NULL);
-  f->prefix = find_is_there(f, "midlayer.hidden_norm.weight", NULL) ? "midlayer." : "layers.0.";
+  f->prefix = find_is_there(f, "layers.0.hidden_norm.weight", NULL) ? "layers.0." : "midlayer.";
   d->token_norm = find_vector(f, H, "input_layernorm.weight", NULL);
   d->feature_norm = find_vector(f, H, "hidden_norm.weight", NULL);
   find_layer(f, &d->model.shape, 2 * H, &h->layer);
@@ -273,8 +274,8 @@ static void find_ends(finder *f, head *h, const dt_shape *target) {
   if (embeds) d->embed = find_matrix(f, vocab, H, "embed_tokens.weight", NULL);
   if (!rows) {
     if (cut && f->status == DT_OK)
-      f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor d2t without lm_head.weight: expected both or none",
-                          h->files.path);
+      f->status =
+          dt_fail(f->err, DT_EINPUT, "%s: tensor d2t without lm_head.weight: expected both or none", h->files.path);
     return;
   }
   keys k = checkpoint_keys(&h->files, f->err);
@@ -314,10 +315,11 @@ static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_er
     find_eagle3(&f, h, target->hidden);
   } else {
     if (layers)
-      return dt_fail(err, DT_EINPUT, "--head-layers: %s is an EAGLE-1 or EAGLE-2 head, which reads what lies behind the final norm",
+      return dt_fail(err, DT_EINPUT,
+                     "--head-layers: %s is an EAGLE-1 or EAGLE-2 head, which reads what lies behind the final norm",
                      h->files.path);
     d->taps = 1, d->tap[0] = target->layers + 1;
-    snprintf(h->layers, sizeof h->layers, "final norm");
+    snprintf(h->said, sizeof h->said, "eagle, final norm");
     find_eagle(&f, h);
   }
   find_ends(&f, h, target);
@@ -349,6 +351,4 @@ void head_close(head *h) {
 
 const dt_head_desc *head_desc(const head *h) { return &h->desc; }
 
-const char *head_kind(const head *h) { return h->desc.kind == DT_HEAD_EAGLE3 ? "eagle3" : "eagle"; }
-
-const char *head_layers(const head *h) { return h->layers; }
+const char *head_said(const head *h) { return h->said; }

@@ -17,7 +17,6 @@ dt_status head_open(const char *path, const dt_shape *target, const char *layers
 void head_close(head *h); /* NULL is allowed; the description is gone afterwards */
 
 const dt_head_desc *head_desc(const head *h);
-const char *head_kind(const head *h);   /* "eagle3", "eagle": static */
-const char *head_layers(const head *h); /* "2,15,27" as used, "final norm" where it reads what lies behind that */
+const char *head_said(const head *h); /* its kind and what it reads: "eagle3, layers 2,15,27"; "eagle, final norm" */
 
 #endif

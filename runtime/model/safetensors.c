@@ -387,5 +387,14 @@ dt_status st_open_folder(const char *folder, st **out, dt_error *err) {
   snprintf(single, sizeof single, "%s/" SINGLE, folder);
   if (access(single, F_OK) == 0) return open_single(folder, out, err);
   if (access(path, F_OK) == 0) return open_shards(folder, path, out, err);
+  static const char *const pickles[] = {"pytorch_model.bin", "medusa_lm_head.pt"};
+  for (size_t i = 0; i < sizeof pickles / sizeof *pickles; i++) {
+    snprintf(single, sizeof single, "%s/%s", folder, pickles[i]);
+    if (access(single, F_OK) == 0)
+      return dt_fail(err, DT_EINPUT,
+                     "%s is a pickle, which is not read: scripts/training/convert_head.py makes " SINGLE
+                     " of a draft head's",
+                     single);
+  }
   return dt_fail(err, DT_EINPUT, "no " SINGLE " or " INDEX " in %s", folder);
 }

@@ -86,7 +86,7 @@ typedef struct {
   dt_model_desc model; /* one layer, whose norm1 none has. No embed, no unembed: the target's */
   dt_head_kind kind;
   int taps;
-  int tap[DT_TAPS];    /* streams as they enter these layers; behind the last one; one more: behind the final norm */
+  int tap[DT_TAPS];      /* streams as they enter these layers; behind the last one; one more: behind the final norm */
   dt_matrix fc, fc_bias; /* EAGLE-3: [H, taps T]; EAGLE: [H, 2H]; the bias may be absent */
   /* EAGLE-3 only. Norms before fc, of all numbers or of each stream's, may be absent. */
   dt_matrix all_norm, stream_norm[DT_TAPS];

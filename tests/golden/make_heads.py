@@ -325,7 +325,7 @@ def make(place, name, spec):
     print(name, len(prompt), seed)
     case = {"name": name, "target": {"config": config, "shards": 1, "tensors": listed},
             "head": {"config": spec["head"], "shards": 1, "tensors": head.listed},
-            "read": ",".join(map(str, spec["taps"])) if is_third(spec) else "final norm", "prompt": prompt, "iterations": iterations}
+            "read": "eagle3, layers " + ",".join(map(str, spec["taps"])) if is_third(spec) else "eagle, final norm", "prompt": prompt, "iterations": iterations}
     return {**case, "layers": spec["layers"]} if "layers" in spec else case
 
 

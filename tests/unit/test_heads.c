@@ -2,8 +2,9 @@
  * iterations with accepted and rejected rows; the trees that EAGLE-2 grows; that the target's numbers stay what they are. */
 #include "dtrun.h"
 #include "golden_logits.h"
+#include "pair.h"
+#include "rig.h"
 #include "small_tokenizer.h"
-#include "unit.h"
 
 #include <math.h>
 
@@ -17,9 +18,9 @@ static const cJSON *get(const cJSON *object, const char *name) {
   return item;
 }
 
-static char *folder_of(const cJSON *model) {
+static char *folder_of(const cJSON *of) {
   char *folder = temp_folder();
-  formula_checkpoint(folder, model);
+  formula_checkpoint(folder, of);
   return folder;
 }
 
@@ -159,8 +160,7 @@ static void run_case(int i, const char *backend) {
   const char *name = get(s.wanted, "name")->valuestring;
   dt_pair_info info;
   dt_pair_describe(s.pair, &info);
-  assert_string_equal(info.head_layers, get(s.wanted, "read")->valuestring);
-  assert_memory_equal(info.draft_head, name, strlen(info.draft_head));
+  assert_string_equal(info.draft_head, get(s.wanted, "read")->valuestring);
   dt_session *session;
   ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 3, .context = 90, .use_draft = true}, &session, &err));
   start(session, 1, s.wanted, -1);
@@ -188,12 +188,221 @@ static void heads_say_what_pytorch_computes(void **state) {
   for (int i = 0; i < cJSON_GetArraySize(cases); i++) run_case(i, "cpu"), run_case(i, "cpu:scalar");
 }
 
+/* ---- the target's numbers are not touched ------------------------------------------------------------------------------ */
+
+enum { TEXT = 70, SLOTS = 80 };
+
+/* The logits of a text's rows, in two passes, and then all slots' keys and values. */
+static void run_target(const dt_pair *pair, float *logits, void **slot, size_t *len) {
+  const dt_backend_ops *ops = pair->ops;
+  dt_cache *cache;
+  ok(ops->create_cache(pair->target, 1, SLOTS, &cache, &err));
+  int vocab = pair->target_info.vocab;
+  for (int at = 0; at < TEXT; at += 66) {
+    row_list l = {0};
+    int32_t wanted[TEXT];
+    for (int p = at; p < TEXT && p < at + 66; p++) wanted[l.n] = l.n, row_add_plain(&l, 0, p * 7 % vocab, p);
+    dt_rows rows = rows_of(&l);
+    /* first without asking for anything but the last row's */
+    int32_t last = l.n - 1;
+    ok(ops->forward(pair->target, cache, &rows,
+                    &(dt_out){.want = DT_WANT_LOGITS, .n = 1, .row = &last, .logits = logits}, &err));
+    ok(ops->forward(
+        pair->target, cache, &rows,
+        &(dt_out){.want = DT_WANT_LOGITS, .n = l.n, .row = wanted, .logits = logits + (size_t)at * (size_t)vocab},
+        &err));
+  }
+  for (int i = 0; i < TEXT; i++) ok(ops->read_slot(cache, 0, i, &slot[i], len, &err));
+  ops->free_cache(cache);
+}
+
+static void a_target_with_a_head_computes_the_same_bits(void **state) {
+  (void)state;
+  for (int i = 0; i < cJSON_GetArraySize(cases); i++) {
+    subject s = open_subject(i, "cpu", NULL);
+    dt_pair *plain;
+    ok(dt_pair_open(&(dt_pair_options){.target = s.target, .backend = "cpu", .threads = 2}, &plain, &err));
+    size_t n = TEXT * (size_t)plain->target_info.vocab, len, plain_len;
+    float *with = calloc(n, sizeof *with), *without = calloc(n, sizeof *without);
+    void *slot[TEXT], *plain_slot[TEXT];
+    run_target(s.pair, with, slot, &len);
+    run_target(plain, without, plain_slot, &plain_len);
+    assert_memory_equal(with, without, n * sizeof *with);
+    assert_true(len > plain_len);
+    for (int j = 0; j < TEXT; j++) {
+      assert_memory_equal(slot[j], plain_slot[j], plain_len);
+      free(slot[j]), free(plain_slot[j]);
+    }
+    free(with), free(without);
+    dt_pair_close(plain);
+    close_subject(&s);
+  }
+}
+
+/* ---- however a text came to be where it is, the head says the same ----------------------------------------------------- */
+
+static void expect_same_drafts(dt_session *session, int a, int b, const char *name) {
+  const dt_tree *one = dt_seq_tree(session, a), *other = dt_seq_tree(session, b);
+  assert_int_equal(one->nodes, other->nodes);
+  for (int u = 0; u < one->nodes; u++) {
+    const tree_draft *x = tree_draft_of(one, u), *y = tree_draft_of(other, u);
+    assert_int_equal(!x, !y);
+    if (!x) continue;
+    assert_int_equal(x->count, y->count);
+    bool same = !memcmp(x->token, y->token, sizeof x->token) && !memcmp(x->logp, y->logp, sizeof x->logp) &&
+                x->confidence == y->confidence && x->entropy == y->entropy;
+    if (!same) fail_msg("%s: after node %d sequences %d and %d have other guesses", name, u, a, b);
+  }
+}
+
+/* Sequence 0 starts, 1 starts from its prefix, 2 goes on from another text that begins alike, 3 starts and computes what it
+ * commits again; their trees grow together. */
+static void run_four(int i, const char *cache_dtype) {
+  subject s = open_subject(i, "cpu", cache_dtype);
+  const char *name = get(s.wanted, "name")->valuestring;
+  dt_session *session;
+  dt_prefix *prefix;
+  dt_verdict verdicts[4];
+  dt_committed blocks[4];
+  int n;
+  int32_t *prompt = golden_ints(get(s.wanted, "prompt"), &n), other[128];
+  const dt_seq_options options = {
+      .max_tokens = -1, .ignore_eos = true, .sampling = {.temp = i % 2 ? 0.7f : 0, .seed = 5}};
+  ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 4, .context = 90, .use_draft = true}, &session, &err));
+  ok(dt_seq_start(session, 0, prompt, n, &options, &err));
+  ok(dt_prefix_take(session, 0, &prefix, &err));
+  ok(dt_seq_start_from(session, 1, prefix, &options, &err));
+  memcpy(other, prompt, (size_t)n * sizeof *other);
+  for (int j = n; j < n + 9; j++) other[j] = 3 * j % 70;
+  if (n > 4) other[n - 3]++;
+  ok(dt_seq_start(session, 2, other, n + 9, &options, &err));
+  for (int j = 0; j < 2;
+       j++) { /* rows behind the text that both begin with are there, and must not be taken for its own */
+    int seq = 2;
+    ok(dt_rollback(session, 2, &err));
+    grow_eagle2(session, 2);
+    ok(dt_verify_tree(session, &seq, 1, verdicts, &err));
+    ok(dt_commit(session, &seq, 1, 0, blocks, &err));
+  }
+  ok(dt_seq_continue(session, 2, prompt, n, &options, &err));
+  ok(dt_seq_start(session, 3, prompt, n, &options, &err));
+  for (int turn = 0; turn < 6; turn++) {
+    for (int seq = 0; seq < 4; seq++) ok(dt_rollback(session, seq, &err));
+    if (dt_seq_length(session, 0) > 1)
+      for (int seq = 0; seq < 4; seq++) grow_eagle2(session, seq);
+    for (int seq = 1; seq < 4; seq++) expect_same_drafts(session, 0, seq, name);
+    ok(dt_verify_tree(session, (const int[]){0, 1, 2}, 3, verdicts, &err));
+    ok(dt_verify_tree(session, (const int[]){3}, 1, verdicts + 3, &err));
+    ok(dt_commit(session, (const int[]){0, 1, 2}, 3, 0, blocks, &err));
+    ok(dt_commit(session, (const int[]){3}, 1, DT_COMMIT_REBUILD, blocks + 3, &err));
+  }
+  int length = dt_seq_length(session, 0);
+  for (int seq = 1; seq < 4; seq++) {
+    assert_int_equal(dt_seq_length(session, seq), length);
+    assert_memory_equal(dt_seq_tokens(session, seq), dt_seq_tokens(session, 0), (size_t)length * sizeof(int32_t));
+  }
+  dt_prefix_free(prefix);
+  free(prompt);
+  dt_session_close(session);
+  close_subject(&s);
+}
+
+static void heads_say_the_same_however_a_text_came(void **state) {
+  (void)state;
+  for (int i = 0; i < cJSON_GetArraySize(cases); i++) run_four(i, NULL), run_four(i, "f16");
+}
+
+/* ---- the output is plain decoding's ------------------------------------------------------------------------------------- */
+
+enum { WANTED = 40 };
+
+/* What a sequence says; grown: with EAGLE-2's trees. */
+static void generate(dt_session *session, const int *seqs, int n, bool grown) {
+  dt_verdict verdicts[3];
+  dt_committed blocks[3];
+  int running[3], left = n;
+  while (left) {
+    left = 0;
+    for (int i = 0; i < n; i++) {
+      if (dt_seq_finish(session, seqs[i]) != DT_RUNNING) continue;
+      ok(dt_rollback(session, seqs[i], &err));
+      if (grown && dt_seq_left(session, seqs[i]) > 3) grow_eagle2(session, seqs[i]);
+      running[left++] = seqs[i];
+    }
+    ok(dt_verify_tree(session, running, left, verdicts, &err));
+    ok(dt_commit(session, running, left, 0, blocks, &err));
+  }
+}
+
+static void tokens_are_those_of_plain_decoding(void **state) {
+  (void)state;
+  const dt_sampling how[] = {{0}, {.temp = 0.8f, .seed = 3}, {.temp = 1, .top_p = 0.9f, .top_k = 20, .seed = 4}};
+  for (int i = 0; i < cJSON_GetArraySize(cases); i++) {
+    subject s = open_subject(i, "cpu", NULL);
+    dt_session *session;
+    int n;
+    int32_t *prompt = golden_ints(get(s.wanted, "prompt"), &n);
+    ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 6, .context = 90, .use_draft = true}, &session,
+                       &err));
+    for (int seq = 0; seq < 6; seq++)
+      ok(dt_seq_start(session, seq, prompt, n,
+                      &(dt_seq_options){.max_tokens = WANTED, .ignore_eos = true, .sampling = how[seq % 3]}, &err));
+    generate(session, (const int[]){0, 1, 2}, 3, false);
+    generate(session, (const int[]){3}, 1, true);
+    generate(session, (const int[]){4, 5}, 2, true);
+    for (int seq = 0; seq < 3; seq++) {
+      dt_stats stats;
+      dt_seq_stats(session, seq + 3, &stats);
+      assert_true(stats.drafted > 0 && stats.draft_passes > 0);
+      assert_memory_equal(dt_seq_tokens(session, seq), dt_seq_tokens(session, seq + 3),
+                          (size_t)(n + WANTED) * sizeof(int32_t));
+    }
+    free(prompt);
+    dt_session_close(session);
+    close_subject(&s);
+  }
+}
+
+/* Where tokens are drawn, a head's guesses are ranked with the noise of the very token that they guess. */
+static void guesses_know_the_noise_of_the_token_they_guess(void **state) {
+  (void)state;
+  const dt_sampling sampling = {.temp = 0.7f, .seed = 11};
+  subject s = open_subject(1, "cpu", NULL);
+  dt_session *session;
+  ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 1, .context = 90, .use_draft = true}, &session, &err));
+  int n;
+  int32_t *prompt = golden_ints(get(s.wanted, "prompt"), &n);
+  ok(dt_seq_start(session, 0, prompt, n, &(dt_seq_options){.max_tokens = -1, .sampling = sampling}, &err));
+  grow_eagle2(session, 0);
+  const dt_tree *tree = dt_seq_tree(session, 0);
+  int looked = 0;
+  for (int u = 0; u < tree->nodes; u++) {
+    const tree_draft *said = tree_draft_of(tree, u);
+    for (int i = 1; said && i < said->count; i++, looked++) {
+      double score[2];
+      for (int j = 0; j < 2; j++) {
+        double bits = draw_bits(sampling.seed, n - 1 + tree->depth[u], said->token[i - j]);
+        score[j] = (double)said->own[i - j] / (double)sampling.temp - log(-log1p(-(bits + 0.5) / 4294967296.0));
+      }
+      assert_true(fabs(score[1] - score[0] - (double)(said->logp[i - 1] - said->logp[i])) < 1e-3);
+    }
+  }
+  assert_true(looked > 100);
+  free(prompt);
+  dt_session_close(session);
+  close_subject(&s);
+}
+
 int main(void) {
   size_t size;
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "golden.json", &size);
   cases = cJSON_Parse(text);
   free(text);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(heads_say_what_pytorch_computes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(heads_say_what_pytorch_computes),
+                                     cmocka_unit_test(a_target_with_a_head_computes_the_same_bits),
+                                     cmocka_unit_test(heads_say_the_same_however_a_text_came),
+                                     cmocka_unit_test(guesses_know_the_noise_of_the_token_they_guess),
+                                     cmocka_unit_test(tokens_are_those_of_plain_decoding)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cJSON_Delete(cases);
   return failed;

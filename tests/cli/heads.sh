@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Draft heads on the command line: a random one for the bundled target, whose guesses cost time and change nothing.
+. "$(dirname "$0")/helpers.sh"
+
+make_head() { mkdir -p head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head || fail 'make_head.lua'; }
+# with_head POLICY OPTIONS...: the bundled target with the head
+with_head() { succeeds "$@" -m "$models/mini-target" -md head --backend cpu; }
+
+it_generates_what_plain_decoding_does_under_every_policy() {
+  make_head
+  for policy in linear dynatree rate eagle2; do
+    with_head "$policy" --text 'The old man' -n 16 -q --compare ar --rounds 1
+    with_head "$policy" --text 'The old man' -n 16 -q --compare ar --rounds 1 --temp 0.8 --top-p 0.95 -s 7
+  done
+  with_head eagle2 --preset eagle3 --text 'The old man' -n 16 -q --compare ar --rounds 1 --draft-weights q8 --cache-dtype f16
+}
+it_generates_several_texts_at_once() {
+  make_head
+  prompts=$source_dir/tests/data/prompts/novels
+  for i in 1 2 3; do
+    "$dtrun" ar --prompt "$prompts/0$i.txt" -q -n 20 >"text.$i" || fail 'ar'
+    echo >>"text.$i"
+  done
+  with_head dynatree -n 20 -f "$prompts/01.txt" -f "$prompts/02.txt" -f "$prompts/03.txt" -np 2 -q
+  cat text.1 text.2 text.3 | tr -s '\n' >expected && tr -s '\n' <stdout >shown && same_text expected shown
+}
+# reads WHAT: of the result
+reads() { grep -q "\"draft_head\":[[:space:]]*$1" r.json || fail "draft_head is not $1: $(grep draft_head r.json)"; }
+it_says_what_the_head_reads() {
+  make_head
+  with_head linear --text hello -n 5 -q --json r.json
+  reads '"eagle3, layers 2,3,5"'
+  with_head linear --text hello -n 5 -q --json r.json --head-layers 0,3,6
+  reads '"eagle3, layers 0,3,6"'
+  with_head ar --text hello -n 5 -q --json r.json
+  reads null
+  succeeds linear --text hello -n 5 -q --json r.json
+  reads null
+}
+it_refuses_layers_that_there_are_not() {
+  make_head
+  for layers in 0,3,7 -1,3,5 1,,2 1,2, a '' 1,2,3,4,5,6,1,2,3 '1 2 3' 1.5,2,3; do
+    refuses 2 'head: --head-layers: expected up to 8 numbers of layers from 0 to 6, as in 2,3,3' linear --text hello -m "$models/mini-target" -md head --head-layers "$layers" --backend cpu
+  done
+  refuses 2 'head: its fc reads 768 numbers of the target, of which 2 layers. inputs have 512' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2 --backend cpu
+  refuses 2 '--head-layers: .*mini-draft is a model, and no draft head' linear --text hello --head-layers 1,2,3 --backend cpu
+}
+it_refuses_what_a_head_cannot_serve() {
+  make_head
+  refuses 2 'head is a draft head: name its target with --target' ar --text hello -m head
+  refuses 2 'head: its fc reads 768 numbers of the target, of which 3 layers. inputs have 384' linear --text hello -m "$models/mini-draft" -md head --head-layers 0,1,2 --backend cpu
+  refuses 2 'draft vocabulary: head is a draft head, which brings its own' linear --text hello -m "$models/mini-target" -md head --draft-vocab 500 --backend cpu
+  rm head/model.safetensors && : >head/pytorch_model.bin
+  refuses 2 'head/pytorch_model.bin is a pickle, which is not read: scripts/training/convert_head.py makes model.safetensors' linear --text hello -m "$models/mini-target" -md head --backend cpu
+}
+# changed FROM TO: config.json with the text changed
+changed() {
+  sed -i "s/$1/$2/" head/config.json
+  cmp -s whole/config.json head/config.json && fail "config.json: $1"
+}
+# is_refused PATTERN: the head as it lies there
+is_refused() { refuses 2 "$1" linear --text hello -m "$models/mini-target" -md head --backend cpu; }
+it_says_what_is_wrong_with_a_head() {
+  make_head && cp -r head whole
+  while IFS='|' read -r from to pattern; do
+    rm -rf head && cp -r whole head
+    changed "$from" "$to"
+    is_refused "$pattern"
+  done <<'END'
+"num_hidden_layers": 1|"num_hidden_layers": 2|num_hidden_layers is 2: draft heads of one layer
+\[1, 2, 4\]|[1, 2, 6]|eagle_aux_hidden_state_layer_ids: expected up to 8 numbers of layers from 0 to 6
+\[1, 2, 4\]|[]|eagle_aux_hidden_state_layer_ids: expected up to 8 numbers
+\[1, 2, 4\]|"1"|eagle_aux_hidden_state_layer_ids: expected up to 8 numbers
+"draft_vocab_size": 600|"draft_vocab_size": 601|lm_head.weight: found shape .600, 32., expected .601, 32.
+"draft_vocab_size": 600|"draft_vocab_size": 5000|draft_vocab_size: expected a whole number from 1 to 4096
+"hidden_size": 32|"hidden_size": 34|heads of 8 numbers|found shape
+"hidden_size": 32|"hidden_size": 48|fc.weight: found shape .32, 768., expected .48, 768.
+"num_attention_heads": 4|"num_attention_heads": 3|heads
+"eagle_config"|"norm_before_fc": true, "eagle_config"|tensor input_norm.weight is missing
+"eagle_config"|"fc_norm": true, "eagle_config"|tensor fc_norm.0.weight is missing
+"eagle_config"|"fc_norm": true, "norm_before_fc": true, "eagle_config"|norm_before_fc and fc_norm: expected one of them
+"eagle_config"|"norm_before_residual": 1, "eagle_config"|norm_before_residual: expected true or false
+END
+  rm -rf head && cp -r whole head && echo '{' >head/config.json
+  is_refused 'config.json'
+  for name in fc.weight norm.weight midlayer.hidden_norm.weight midlayer.self_attn.q_proj.weight midlayer.mlp.up_proj.weight; do
+    rm -rf head && cp -r whole head
+    sed -i "s/\"$name\"/\"${name/weight/weighs}\"/" head/model.safetensors
+    is_refused "tensor ${name//./\\.} is missing"
+  done
+  rm -rf head && cp -r whole head && sed -i 's/"d2t"/"d3t"/' head/model.safetensors
+  is_refused 'tensor d2t is missing: lm_head.weight has 600 of 4096 ids'
+  rm -rf head && cp -r whole head && sed -i 's/"lm_head.weight"/"ml_head.weight"/' head/model.safetensors
+  is_refused 'it has no lm_head.weight of its own, and the target.s have 256 numbers'
+  for size in 0 7 100 1000 100000; do
+    rm -rf head && cp -r whole head && truncate -s "$size" head/model.safetensors
+    is_refused 'model.safetensors'
+  done
+}
+
+run_tests
