@@ -120,6 +120,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .free_weights = cuda_free_weights,
     .cache_bytes = cuda_cache_bytes,
     .bytes_free = cuda_bytes_free,
+    .upload_head = nullptr,
     .create_cache = cuda_create_cache,
     .free_cache = cuda_free_cache,
     .forward = cuda_forward,

@@ -10,7 +10,7 @@ typedef struct {
   size_t path_capacity; /* entries of path */
   int path_stride;
   int32_t *token, *position, *sequence, *slot, *prefix, *path, *path_len;
-  dt_window window; /* of all passes */
+  dt_window window;         /* of all passes */
   const dt_cache *features; /* of a head's pass, as in dt_rows; whoever fills the pass sets it */
 } pass;
 

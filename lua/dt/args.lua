@@ -22,7 +22,7 @@ local SHARED = {
   { "weights", nil, type = "string", doc = "round the target's weights to q8 or q4 (default: as they are)" },
   { "draft_weights", nil, type = "string", doc = "round the draft's weights to q8 or q4 (default: as they are)" },
   { "draft_vocab", nil, type = "string", doc = "a number of ids, or a file of them, that the draft guesses (all)" },
-  { "head_layers", nil, type = "string", doc = "layers of the target whose inputs a draft head reads (as its files say)" },
+  { "head_layers", nil, type = "string", doc = "layers of the target that a draft head reads (as its files say)" },
   { "cache_dtype", nil, type = "string", doc = "keys and values on a CPU: f32 or f16 (default: f32)" },
   { "corpus", many = "FILE", doc = "texts that policies such as suffix look things up in" },
   { "threads", nil, type = "integer", min = 1, max = 1024, short = "t", doc = "threads (default: physical cores)" },

@@ -98,7 +98,8 @@ end
 local function facts(head)
   local t = { facts = true, columns = { "", "" }, rows = {} }
   for _, name in ipairs { "began", "machine", "backend", "threads", "target", "target_dtype", "draft", "draft_dtype",
-                         "draft_vocab", "draft_head", "cache_dtype", "version", "commit", "build", "target_hash", "draft_hash" } do
+                         "draft_vocab", "draft_head", "cache_dtype",
+                         "version", "commit", "build", "target_hash", "draft_hash" } do
     if head[name] ~= nil then t.rows[#t.rows + 1] = { name, tostring(head[name]) } end
   end
   local names = {}

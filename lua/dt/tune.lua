@@ -180,7 +180,8 @@ function tune.save(pair, policy, setting, found)
     params = setting, machine = core.machine,
     backend = pair.backend, threads = pair.threads, target = pair.target.path,
     draft = pair.draft and pair.draft.path or nil, target_dtype = pair.target_dtype,
-    draft_dtype = pair.draft_dtype, draft_vocab = pair.draft_vocab, draft_head = pair.draft_head, cache_dtype = pair.cache_dtype,
+    draft_dtype = pair.draft_dtype, draft_vocab = pair.draft_vocab, draft_head = pair.draft_head,
+    cache_dtype = pair.cache_dtype,
     version = core.version, commit = identity.commit, build = identity.build, target_hash = identity.target_hash,
     draft_hash = identity.draft_hash, speedup = found,
   }, true) .. "\n")

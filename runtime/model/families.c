@@ -54,3 +54,10 @@ dt_status family_find(const keys *k, const family **out) {
   *out = families[i];
   return config_refuse_others(k);
 }
+
+const family *family_of_head(const keys *k) {
+  const cJSON *type = cJSON_GetObjectItemCaseSensitive(k->json, "model_type");
+  for (int i = 0; cJSON_IsString(type) && i < COUNT; i++)
+    if (!strcmp(type->valuestring, families[i]->model_type)) return families[i];
+  return &llama;
+}

@@ -16,8 +16,6 @@ struct head {
   char said[112];
 };
 
-extern const family llama, qwen3;
-
 /* ---- which folders are heads' ------------------------------------------------------------------------------------------ */
 
 static const cJSON *item_of(const checkpoint *c, const char *name) {
@@ -59,9 +57,7 @@ static keys keys_of_layer(const checkpoint *c, dt_error *err) {
 
 static dt_status read_config(const checkpoint *files, config *c, dt_error *err) {
   keys k = keys_of_layer(files, err);
-  const cJSON *type = cJSON_GetObjectItemCaseSensitive(k.json, "model_type");
-  bool like_qwen3 = cJSON_IsString(type) && !strcmp(type->valuestring, "qwen3");
-  dt_status status = (like_qwen3 ? &qwen3 : &llama)->read(&k, c);
+  dt_status status = family_of_head(&k)->read(&k, c);
   if (!status && c->shape.layers != 1)
     status = dt_fail(err, DT_EINPUT, "%s: num_hidden_layers is %d: draft heads of one layer are supported", k.path,
                      c->shape.layers);

@@ -25,6 +25,10 @@ it_has_caches_of_16_bits_and_no_others() {
   refuses 2 "draft vocabulary: a GPU's output matrices are whole: use --backend cpu" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
   refuses 2 "'f16' is unknown to the backend cuda: 16-bit" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
 }
+it_refuses_draft_heads() {
+  mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head || fail 'make_head.lua'
+  refuses 2 'head is a draft head, which the backend cuda does not run: use --backend cpu' linear --backend cuda -m "$models/mini-target" -md head "${prompt[@]}"
+}
 it_says_what_did_not_fit_when_loading() {
   faults '1 4e6 -1'
   refuses 1 'out of GPU memory: the weights needs .* MB.*--backend cpu' ar --backend cuda "${prompt[@]}"

@@ -1,5 +1,5 @@
--- A small random EAGLE-3 head for the bundled target, in F32, into a folder: its guesses are worth nothing, and what reads it
--- cannot tell.   dtrun run make_head.lua FOLDER
+-- A small random EAGLE-3 head for the bundled target, in F32, into a folder: its guesses are worth nothing, and what
+-- reads it cannot tell.   dtrun run make_head.lua FOLDER
 local dt = require "dt"
 local folder = dt.args({ doc = "writes a random head", rest = "FOLDER", models = false }).rest[1]
 
@@ -23,10 +23,12 @@ math.randomseed(1)
 local layer = "midlayer."
 local tensors = {
   ["fc.weight"] = random(HIDDEN, 3 * TARGET, 0.05), ["norm.weight"] = ones(HIDDEN),
-  ["embed_tokens.weight"] = random(VOCAB, HIDDEN, 1), ["lm_head.weight"] = random(DRAFTED, HIDDEN, 0.5), d2t = offsets(),
+  ["embed_tokens.weight"] = random(VOCAB, HIDDEN, 1), ["lm_head.weight"] = random(DRAFTED, HIDDEN, 0.5),
+  d2t = offsets(),
   [layer .. "input_layernorm.weight"] = ones(HIDDEN), [layer .. "hidden_norm.weight"] = ones(HIDDEN),
   [layer .. "post_attention_layernorm.weight"] = ones(HIDDEN),
-  [layer .. "mlp.gate_proj.weight"] = random(INNER, HIDDEN, 0.2), [layer .. "mlp.up_proj.weight"] = random(INNER, HIDDEN, 0.2),
+  [layer .. "mlp.gate_proj.weight"] = random(INNER, HIDDEN, 0.2),
+  [layer .. "mlp.up_proj.weight"] = random(INNER, HIDDEN, 0.2),
   [layer .. "mlp.down_proj.weight"] = random(HIDDEN, INNER, 0.2),
 }
 for _, name in ipairs { "q", "k", "v" } do
@@ -49,9 +51,10 @@ local file = assert(io.open(folder .. "/model.safetensors", "wb"))
 file:write(("<I8"):pack(#text), text, table.concat(data))
 file:close()
 file = assert(io.open(folder .. "/config.json", "w"))
-file:write(([[{"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": %d, "target_hidden_size": %d,
- "num_attention_heads": %d, "num_key_value_heads": %d, "intermediate_size": %d, "vocab_size": %d, "draft_vocab_size": %d,
- "num_hidden_layers": 1, "rms_norm_eps": 1e-05, "max_position_embeddings": 2048,
+file:write(([[{"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": %d,
+ "target_hidden_size": %d, "num_attention_heads": %d, "num_key_value_heads": %d, "intermediate_size": %d,
+ "vocab_size": %d, "draft_vocab_size": %d, "num_hidden_layers": 1, "rms_norm_eps": 1e-05,
+ "max_position_embeddings": 2048,
  "eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 2, 4]}}
 ]]):format(HIDDEN, TARGET, HEADS, HEADS, INNER, VOCAB, DRAFTED))
 file:close()
