@@ -1,0 +1,52 @@
+"""Write a published head as safetensors, since its torch pickle is not read by dtrun.
+
+    python convert_head.py IN OUT
+
+IN is a folder with config.json and pytorch_model.bin (EAGLE-1, 2 and 3 as SafeAILab and SpecForge save them), or with medusa_lm_head.pt
+(Medusa), or such a file with config.json beside it. OUT gets config.json, unchanged, and model.safetensors: the tensors' names and values
+as they were, but for a prefix that all of them share ("module.", "draft_model.", "model."), which is taken off. Only tensors are
+unpickled (torch.load's weights_only): a pickle that wants to run anything is refused.
+"""
+import os, pathlib, pickle, shutil, sys
+import torch
+from safetensors.torch import save_file
+
+PICKLES = "pytorch_model.bin", "medusa_lm_head.pt"
+EAGLE, MEDUSA = ("fc.weight",), ("0.0.linear.weight",)  # what a head of either kind cannot lack
+
+
+def find(path):
+    path = pathlib.Path(path)
+    if path.is_file(): return path
+    found = [path / n for n in PICKLES if (path / n).exists()]
+    if not found: sys.exit(f"convert_head: {path}: neither {' nor '.join(PICKLES)} is there")
+    return found[0]
+
+
+def without_prefix(tensors):
+    for prefix in "module.", "draft_model.", "model.":
+        if all(n.startswith(prefix) for n in tensors): tensors = {n[len(prefix):]: t for n, t in tensors.items()}
+    return tensors
+
+
+def main():
+    if len(sys.argv) != 3: sys.exit("usage: convert_head.py IN OUT")
+    source, out = find(sys.argv[1]), pathlib.Path(sys.argv[2])
+    config = source.parent / "config.json"
+    if not config.exists(): sys.exit(f"convert_head: {source.parent}: config.json is missing; dtrun needs it to know the head's shape")
+    try: tensors = torch.load(source, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as e: sys.exit(f"convert_head: {source}: no pickle of tensors only: {str(e).splitlines()[0]}")
+    if not isinstance(tensors, dict) or not all(isinstance(t, torch.Tensor) for t in tensors.values()):
+        sys.exit(f"convert_head: {source}: not a table of tensors by name")
+    tensors = without_prefix(tensors)
+    if not any(all(n in tensors for n in kind) for kind in (EAGLE, MEDUSA)):
+        sys.exit(f"convert_head: {source}: no head: has neither {EAGLE[0]} (EAGLE) nor {MEDUSA[0]} (Medusa), but {', '.join(sorted(tensors)[:4])} ...")
+    out.mkdir(parents=True, exist_ok=True)
+    # clones, because heads that share memory with each other are written once each
+    save_file({n: t.contiguous().clone() for n, t in tensors.items()}, str(out / "model.safetensors.part"))
+    os.replace(out / "model.safetensors.part", out / "model.safetensors")
+    shutil.copy(config, out / "config.json")
+    for n, t in sorted(tensors.items()): print(f"{n}: {str(t.dtype).removeprefix('torch.')} {list(t.shape)}")
+
+
+if __name__ == "__main__": main()

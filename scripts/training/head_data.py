@@ -1,0 +1,88 @@
+"""What a head learns from: answers of the target itself, written by dtrun, and the features that the target has along them.
+
+A folder has NNNN.jsonl, dtrun's results on so many prompts, and NNNN.safetensors made of it, the conversations laid end to end:
+    ids       every token that the target was fed
+    features  what entered the tapped layers there, side by side
+    last      what came out of the final norm: times the output matrix, the target's logits for the token after it
+    choice    the likeliest of them
+    starts    where each conversation starts, and the end of the last; `answers`: where each one's answer does
+Files get their names when they are whole, so that an interrupted run goes on where it was.
+"""
+import json, os, pathlib, subprocess, sys, time
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+EACH = 64  # prompts a file
+AT_ONCE = 8192  # tokens in one pass of the target
+
+
+def open_target(path, work):
+    """The target in bf16, and its tokenizer. A GGUF file is widened once, into the working folder."""
+    if path.endswith(".gguf"):
+        folder = work + "/target"
+        if not os.path.exists(folder):
+            sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests/golden"))
+            from widen_gguf import widened
+            widened(path).to(torch.bfloat16).save_pretrained(folder + ".part")
+            AutoTokenizer.from_pretrained(os.path.dirname(path) or ".", gguf_file=os.path.basename(path)).save_pretrained(folder + ".part")
+            os.rename(folder + ".part", folder)
+        path = folder
+    return AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16).eval().requires_grad_(False), AutoTokenizer.from_pretrained(path)
+
+
+def write_answers(dtrun, target, prompts, folder, minutes, tokens, warm, context, threads):
+    """Answers to EACH prompts a file until the prompts or the minutes end; every `warm`-th file's are drawn at temperature 0.8."""
+    os.makedirs(folder, exist_ok=True)
+    lines, start = open(prompts, encoding="utf-8").read().splitlines(True), time.time()
+    for i in range(0, len(lines), EACH):
+        path = f"{folder}/{i // EACH:04}.jsonl"
+        if os.path.exists(path): continue
+        if time.time() - start > 60 * minutes: break
+        with open(path + ".prompts", "w", encoding="utf-8") as f: f.writelines(lines[i:i + EACH])
+        drawn = ["--temp", "0.8", "--seed", str(i)] if warm and i // EACH % warm == warm - 1 else []
+        subprocess.run([dtrun, "ar", "-m", target, "--prompts", path + ".prompts", "--chat", "-n", str(tokens), "-np", "32", "-c", str(context),
+                        "-t", str(threads), "--json", path + ".part", "-q"] + drawn, check=True, stdout=subprocess.DEVNULL)
+        os.remove(path + ".prompts"), os.rename(path + ".part", path)
+        print(f"{path}: {(time.time() - start) / 60:.1f} minutes", flush=True)
+
+
+@torch.inference_mode()
+def write_features(model, layers, folder):
+    """For every file of answers that has none yet."""
+    for source in sorted(pathlib.Path(folder).glob("[0-9]*.jsonl")):
+        path, start = source.with_suffix(".safetensors"), time.time()
+        if path.exists(): continue
+        told = [json.loads(line) for line in open(source)]
+        told = sorted((r for r in told if len(r["tokens"]) > 8), key=lambda r: len(r["prompt_ids"]) + len(r["tokens"]))
+        rows = [torch.tensor(r["prompt_ids"] + r["tokens"]) for r in told]
+        features, last, choice, at = [], [], [], 0
+        while at < len(rows):
+            n = 1
+            while at + n < len(rows) and (n + 1) * len(rows[at + n]) <= AT_ONCE: n += 1
+            ids = torch.nn.utils.rnn.pad_sequence(rows[at:at + n], batch_first=True)[:, :-1]
+            out = model.model(ids, output_hidden_states=True, use_cache=False)  # nobody sees what is to the right
+            tapped = torch.cat([out.hidden_states[i] for i in layers], -1)
+            for f, h, r in zip(tapped, out.last_hidden_state, rows[at:at + n]):
+                features.append(f[:len(r) - 1]), last.append(h[:len(r) - 1]), choice.append(model.lm_head(last[-1]).argmax(-1))
+            at += n
+        starts = torch.tensor([0] + [len(r) - 1 for r in rows]).cumsum(0)
+        save_file({"ids": torch.cat([r[:-1] for r in rows]).int(), "choice": torch.cat(choice).int(),
+                   "features": torch.cat(features), "last": torch.cat(last), "starts": starts,
+                   "answers": starts[:-1] + torch.tensor([len(r["prompt_ids"]) for r in told])}, str(path) + ".part")
+        os.rename(str(path) + ".part", path)
+        n, own = int(starts[-1]), sum(len(r["tokens"]) for r in told)
+        print(f"{path}: {n} tokens, {own} of them answers, {n / (time.time() - start):.0f} a second", flush=True)
+
+
+def shards(folder):
+    return sorted(str(p) for p in pathlib.Path(folder).glob("[0-9]*.safetensors"))
+
+
+def conversations(paths):
+    """Every conversation's ids, features, last and choice, mapped from the files, not read; `answer` is the index of its first token."""
+    for path in paths:
+        shard = load_file(path)
+        starts = shard["starts"].tolist()
+        for a, b, answer in zip(starts, starts[1:], shard["answers"].tolist()):
+            yield {**{n: shard[n][a:b] for n in ("ids", "features", "last", "choice")}, "answer": answer - a}
