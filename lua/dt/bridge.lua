@@ -64,8 +64,8 @@ function bridge.version() return dt.version end
 -- The answer to a call, as JSON. A mistake in the options raises, and is told like other failures.
 return function(name, text, tell)
   local ok, value, failure = pcall(function()
-    local options = json.decode(text)
-    if type(options) ~= "table" then error("the options are not a JSON object", 0) end
+    local options, wrong = json.decode(text)
+    if type(options) ~= "table" then error(wrong or "the options are not a JSON object", 0) end
     return (bridge[name] or error(("no function '%s'"):format(name), 0))(options, tell)
   end)
   if not ok then
