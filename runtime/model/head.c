@@ -29,7 +29,8 @@ static bool is_called(const checkpoint *c, const char *part) {
 }
 
 static bool says_head(const checkpoint *c) {
-  static const char *const keys_of_heads[] = {"draft_vocab_size", "eagle_config", "speculators_model_type"};
+  static const char *const keys_of_heads[] = {"draft_vocab_size", "eagle_config", "speculators_model_type",
+                                              "medusa_num_heads"};
   for (size_t i = 0; i < sizeof keys_of_heads / sizeof *keys_of_heads; i++)
     if (item_of(c, keys_of_heads[i])) return true;
   return is_called(c, "Eagle") || is_called(c, "EAGLE");
@@ -292,6 +293,9 @@ static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_er
   config c = {0};
   dt_head_desc *d = &h->desc;
   keys k = checkpoint_keys(&h->files, err);
+  if (item_of(&h->files, "medusa_num_heads"))
+    return dt_fail(err, DT_EINPUT, "%s: Medusa heads are not supported; supported: EAGLE-1, EAGLE-2 and EAGLE-3",
+                   k.path);
   dt_status status = read_config(&h->files, &c, err);
   if (!status) status = config_bool(&k, "norm_before_residual", NULL, false, &d->norm_residual);
   if (!status) status = config_bool(&k, "norm_output", NULL, false, &d->norm_output);

@@ -81,6 +81,8 @@ it_says_what_is_wrong_with_a_head() {
 "eagle_config"|"fc_norm": true, "norm_before_fc": true, "eagle_config"|norm_before_fc and fc_norm: expected one of them
 "eagle_config"|"norm_before_residual": 1, "eagle_config"|norm_before_residual: expected true or false
 END
+  rm -rf head && cp -r whole head && echo '{"medusa_num_heads": 5, "medusa_num_layers": 1}' >head/config.json
+  is_refused 'Medusa heads are not supported; supported: EAGLE-1, EAGLE-2 and EAGLE-3'
   rm -rf head && cp -r whole head && echo '{' >head/config.json
   is_refused 'config.json'
   for name in fc.weight norm.weight midlayer.hidden_norm.weight midlayer.self_attn.q_proj.weight midlayer.mlp.up_proj.weight; do
