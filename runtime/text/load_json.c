@@ -80,6 +80,13 @@ static dt_status file_string(json_loader *l, const char *string, int32_t id, int
   return DT_OK;
 }
 
+/* What steps made too much of is the file's fault. */
+static dt_status blame_file(json_loader *l, dt_status status) {
+  if (status != DT_EINPUT) return status;
+  dt_error said = *l->err;
+  return dt_fail(l->err, status, "%s: %s", l->path, said.message);
+}
+
 static dt_status load_added_token(json_loader *l, const cJSON *json) {
   const char *content = json_get(json, "content")->valuestring;
   added_token token = {.id = -1};
@@ -97,7 +104,7 @@ static dt_status load_added_token(json_loader *l, const cJSON *json) {
   size_t len = strlen(content);
   if (!normalized) return added_insert(&l->t->raw, content, len, token, l->err);
   char *changed;
-  status = normalize(l->t->normalize, l->t->n_normalize, content, len, &changed, &len, l->err);
+  status = blame_file(l, normalize(l->t->normalize, l->t->n_normalize, content, len, &changed, &len, l->err));
   if (status == DT_OK && len > 0)
     status = added_insert(&l->t->normalized, changed ? changed : content, len, token, l->err);
   free(changed);
@@ -227,7 +234,7 @@ static dt_status load(json_loader *l, const cJSON *root) {
   if (status == DT_OK) status = load_strings(l, json_get(model, "vocab"), json_missing(added) ? NULL : added);
   if (status == DT_OK) status = check_beginning(l);
   if (status == DT_OK) status = load_unknown(l, model);
-  if (status == DT_OK) status = tok_complete(l->t, l->err);
+  if (status == DT_OK) status = blame_file(l, tok_complete(l->t, l->err));
   if (status == DT_OK) status = load_merges(l, json_get(model, "merges"));
   return status == DT_OK ? add_known_ends(l->t, l->err) : status;
 }

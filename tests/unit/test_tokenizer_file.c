@@ -164,6 +164,24 @@ static void replacements_do_not_grow_without_end(void **state) { /* 64 bytes for
   assert_int_equal(encode_replaced(545, true), DT_EINPUT);
 }
 
+static void a_vocabulary_does_not_grow_without_end(void **state) { /* "c" is 64 + 1024 bytes at most */
+  (void)state;
+  for (int n = 1088; n <= 1089; n++) {
+    char decoder[2048], content[1100] = "";
+    memset(content, 'b', (size_t)n);
+    snprintf(decoder, sizeof decoder,
+             "\"decoder\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"c\"},\"content\":\"%s\"", content);
+    char *json = small_json("\"decoder\":{\"type\":\"ByteLevel\"", decoder);
+    tok *t = NULL;
+    dt_error err;
+    dt_status status = open_bytes(json, strlen(json), &t, &err);
+    assert_int_equal(status, n == 1088 ? DT_OK : DT_EINPUT);
+    if (status) assert_non_null(strstr(err.message, "the vocabulary's text: what the tokenizer's replacements make"));
+    if (!status) tok_close(t);
+    free(json);
+  }
+}
+
 static void a_wrong_vocabulary_is_refused(void **state) {
   (void)state;
   static const char *const cases[][3] = {
@@ -276,6 +294,7 @@ int main(void) {
       cmocka_unit_test(patterns_that_are_read_in_two_ways_are_refused),
       cmocka_unit_test(what_changes_nothing_is_accepted),
       cmocka_unit_test(replacements_do_not_grow_without_end),
+      cmocka_unit_test(a_vocabulary_does_not_grow_without_end),
       cmocka_unit_test(a_wrong_vocabulary_is_refused),
       cmocka_unit_test(wrong_merges_are_refused),
       cmocka_unit_test(wrong_added_tokens_are_refused),
