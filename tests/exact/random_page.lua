@@ -41,6 +41,8 @@ local LISTS = { "{}", "{ 0 }", "{ 0, 0, 1, 1 }", "all(t)", "some(t)", "closed(t)
                 "{ 0, -1 }", "{ 0, 'x' }", "{ 1.0, 2.5 }", "kept.list or {}",
                 "setmetatable({ 0 }, { __len = function() return 9 end })" }
 local KEEPS = { "1", "0", "9", "256", "257", "closed(t)", "all(t)", "some(t)", "t:best(40)" }
+local KEYS = { "1", "math.random(0, 99)", "-7", "'key'", "('k'):rep(math.random(999))", "t:size()", "''" }
+local VALUES = { "1", "2.5", "true", "nil", "'text'", "('v'):rep(60000)", "{ 1, 2.5 }", "all(t)", "{}", "math.huge" }
 local READS = { "p", "logp", "cumlogp", "depth", "parent", "token", "confidence", "entropy", "accepted",
                 "drafted" }
 
@@ -66,7 +68,7 @@ local function closed(t)
   return list
 end
 local P = policy.define {
-  name = "page", scope = "%s", uses = { draft = %s, costs = %s%s }, presets = { two = { K = 2 } },
+  name = "page", scope = "%s", uses = { draft = %s, costs = %s%s%s%s }, presets = { two = { K = 2 } },
   params = { { "K", 3, min = 1, max = 9, doc = "a number" }, { "rebuild", %s } },
 }]]
 
@@ -112,6 +114,18 @@ local CALLS = {
     local who = pick { "target", "draft" }
     return ("self.costs:%s(%s, %s%s)"):format(who, integer(b), integer(b), optional(integer(b)))
   end,
+  function(b) -- what a page finds is what earlier pages, or none, left: the pages run in one process
+    return ("self.memory:set(%s, %s) self.memory:room()"):format(argument(KEYS, b), argument(VALUES, b))
+  end,
+  function(b) return ("t:add(%s, self.memory:get(%s) or 1)"):format(node(b), argument(KEYS, b)) end,
+  function(b)
+    local where = argument({ "'text'", "'rest'" }, b)
+    return ([[local m = self.corpus:longest(t.seq, %s%s)
+      for _, place in ipairs(self.corpus:places(t.seq, %s, %s%s)) do
+        t:add(%s, self.corpus:token(t.seq, place + 1) or 0)
+      end]]):format(where, optional(integer(b)), where, chance(0.7) and "m" or integer(b), optional(integer(b)), node(b))
+  end,
+  function(b) return ("self.corpus:token(t.seq, %s)"):format(integer(b)) end,
 }
 
 local function guarded(statement) return ("pcall(function() %s end)"):format(statement) end
@@ -188,7 +202,8 @@ return function(seed, vocab)
   math.randomseed(seed)
   local batch, lines = chance(0.2), {}
   add(lines, HEAD, vocab, batch and "batch" or "sequence", chance(0.85), chance(0.1),
-    chance(0.5) and ", target = " .. math.random(8) or "", chance(0.2))
+    chance(0.5) and ", target = " .. math.random(8) or "", chance(0.3) and ", memory = true" or "",
+    chance(0.3) and ", corpus = true" or "", chance(0.2))
   add_growth(lines, "grow")
   add_growth(lines, "other")
   add_draft(lines, batch)
