@@ -55,15 +55,18 @@ static void read_rows(void) {
 static char *page_of(const row *r) {
   bool batch = strncmp(r->name, "batch:", 6) == 0;
   char *page;
-  assert_true(asprintf(&page,
-                       "local policy = require 'dt.policy'\n"
-                       "local P = policy.define { name = 'row', uses = { costs = true, target = 8 }, scope = '%s' }\n"
-                       "zeros, long = ('\\0'):rep(65536), ('0'):rep(65535) .. '1'\n"
-                       "function P:init() %s end\n"
-                       "function P:draft(%s)\nlocal tree = %s\nlocal seq = tree.seq\nwhile true do\n%s\nend\nend\n"
-                       "return P\n",
-                       batch ? "batch" : "sequence", r->code, batch ? "batch" : "tree", batch ? "batch[1]" : "tree",
-                       r->code + r->first) > 0);
+  assert_true(
+      asprintf(
+          &page,
+          "local policy = require 'dt.policy'\n"
+          "local P = policy.define { name = 'row', uses = { costs = true, target = 8, memory = true, corpus = true }, "
+          "scope = '%s' }\n"
+          "zeros, long = ('\\0'):rep(65536), ('0'):rep(65535) .. '1'\n"
+          "function P:init() %s end\n"
+          "function P:draft(%s)\nlocal tree = %s\nlocal seq = tree.seq\nwhile true do\n%s\nend\nend\n"
+          "return P\n",
+          batch ? "batch" : "sequence", r->code, batch ? "batch" : "tree", batch ? "batch[1]" : "tree",
+          r->code + r->first) > 0);
   return page;
 }
 
@@ -109,7 +112,9 @@ static dtl_policy *generate(dt_pair *pair, const char *page, dtl_result *result,
                          .interrupt = &interrupted};
   dtl_policy *policy;
   if (!dtl_policy_open(&options, &policy, err)) return NULL;
+  assert_non_null(request.memory = dtl_memory_open());
   if (dtl_generate(pair, policy, &request, result, err) && result->failed) *err = result->failure;
+  dtl_memory_close(request.memory);
   return policy;
 }
 
@@ -269,6 +274,9 @@ static void whatever_a_page_can_reach_has_a_row(void **state) {
   check_row("costs:target");
   check_row("costs:draft");
   check_row("out:candidates");
+  static const char *const kept[] = {"memory:get",     "memory:set",    "memory:room",
+                                     "corpus:longest", "corpus:places", "corpus:token"};
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) check_row(kept[i]);
   assert_int_equal(without_row, 0);
 }
 
