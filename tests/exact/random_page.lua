@@ -123,7 +123,8 @@ local CALLS = {
     return ([[local m = self.corpus:longest(t.seq, %s%s)
       for _, place in ipairs(self.corpus:places(t.seq, %s, %s%s)) do
         t:add(%s, self.corpus:token(t.seq, place + 1) or 0)
-      end]]):format(where, optional(integer(b)), where, chance(0.7) and "m" or integer(b), optional(integer(b)), node(b))
+      end]]):format(where, optional(integer(b)), where, chance(0.7) and "m" or integer(b), optional(integer(b)),
+      node(b))
   end,
   function(b) return ("self.corpus:token(t.seq, %s)"):format(integer(b)) end,
 }

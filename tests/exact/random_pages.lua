@@ -54,7 +54,9 @@ local function random_request(pair)
     request.top_p = chance(0.3) and math.random(1, 100) / 100 or nil
     request.min_p = chance(0.3) and math.random(0, 100) / 100 or nil
   end
-  if pair == loaded and chance(0.3) then request.window, request.sinks = math.random(1, 60), chance(0.7) and math.random(9) or nil end
+  if pair == loaded and chance(0.3) then
+    request.window, request.sinks = math.random(1, 60), chance(0.7) and math.random(9) or nil
+  end
   return request
 end
 
