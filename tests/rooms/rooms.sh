@@ -11,7 +11,7 @@ line() {
 }
 
 it_takes_what_is_new_by_a_file_and_a_line_each() {
-  cp -r "$source_dir"/{CMakeLists.txt,runtime,lua} . || exit 1
+  cp -r "$source_dir"/{CMakeLists.txt,LICENSE,README.md,runtime,lua,scripts} . || exit 1
   cp "$rooms/toy.c" "$rooms/types_toy.c" runtime/model
   cp "$rooms/product_toy.c" runtime/cpu
   line runtime/model/families.c '^#define FAMILIES\(F\) .*' 'F(toy)'
