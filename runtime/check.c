@@ -71,17 +71,26 @@ static dt_status check_matrix(const dt_matrix *m, int rows, int cols, bool optio
   return DT_OK;
 }
 
+typedef struct {
+  const dt_matrix *m;
+  int rows, cols;
+  bool optional;
+  const char *name;
+} expectation;
+
+static dt_status check_all(const expectation *all, size_t n, int layer, dt_error *err) {
+  dt_status status = DT_OK;
+  for (size_t i = 0; status == DT_OK && i < n; i++)
+    status = check_matrix(all[i].m, all[i].rows, all[i].cols, all[i].optional, all[i].name, layer, err);
+  return status;
+}
+
 /* `in`: the width that q, k and v read; `normed`: it has a first norm. */
 static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed, dt_error *err) {
   const dt_shape *s = &d->shape;
   const dt_layer *l = &d->layer[i];
   int attention = s->heads * s->head_dim, keys = s->kv_heads * s->head_dim;
-  const struct {
-    const dt_matrix *m;
-    int rows, cols;
-    bool optional;
-    const char *name;
-  } all[] = {
+  const expectation all[] = {
       {&l->norm1, s->hidden, 1, !normed, "norm1"},
       {&l->norm1_bias, s->hidden, 1, true, "norm1 bias"},
       {&l->norm2, s->hidden, 1, false, "norm2"},
@@ -107,11 +116,7 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
     return dt_fail(err, DT_EINPUT, "model: layer %d: %s gate", i, s->gated ? "no" : "an unexpected");
   if (!l->q_norm.source != !l->k_norm.source)
     return dt_fail(err, DT_EINPUT, "model: layer %d: norms of queries and keys, expected both or none", i);
-  for (size_t j = 0; j < sizeof all / sizeof *all; j++) {
-    dt_status status = check_matrix(all[j].m, all[j].rows, all[j].cols, all[j].optional, all[j].name, i, err);
-    if (status != DT_OK) return status;
-  }
-  return DT_OK;
+  return check_all(all, sizeof all / sizeof *all, i, err);
 }
 
 static dt_status check_shape(const dt_shape *s, dt_error *err) {
@@ -172,20 +177,14 @@ dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *er
     return dt_fail(err, DT_EINPUT, "head: it shares rows of %d ids, the target has %d", s->vocab, target->vocab);
   status = check_ends(&h->model, true, err);
   if (status == DT_OK) status = check_layer(&h->model, 0, third ? 2 * s->hidden : s->hidden, false, err);
-  const struct {
-    const dt_matrix *m;
-    int rows, cols;
-    bool optional;
-    const char *name;
-  } all[] = {
+  const expectation all[] = {
       {&h->fc, s->hidden, third ? given : 2 * s->hidden, false, "fc"},
       {&h->fc_bias, s->hidden, 1, true, "fc bias"},
       {&h->all_norm, given, 1, true, "norm before fc"},
       {&h->token_norm, s->hidden, 1, !third, "norm of tokens"},
       {&h->feature_norm, s->hidden, 1, !third, "norm of features"},
   };
-  for (size_t i = 0; status == DT_OK && i < sizeof all / sizeof *all; i++)
-    status = check_matrix(all[i].m, all[i].rows, all[i].cols, all[i].optional, all[i].name, -1, err);
+  if (status == DT_OK) status = check_all(all, sizeof all / sizeof *all, -1, err);
   for (int i = 0; status == DT_OK && i < h->taps; i++)
     status = check_matrix(&h->stream_norm[i], target->hidden, 1, true, "norm of a stream", -1, err);
   return status;

@@ -99,8 +99,7 @@ typedef struct {
   /* What was asked for, or what their weights are held in: "f16", "q4_k", "mixed"; the draft's NULL without one. */
   const char *target_dtype, *draft_dtype;
   const char *draft_vocab; /* the name of what its output was cut to, NULL: to nothing */
-  const char
-      *draft_head; /* the draft is a head, and what of the target it reads: "eagle3, layers 2,15,27"; NULL: a model */
+  const char *draft_head;  /* what a draft head reads of the target: "eagle3, layers 2,15,27"; NULL: it is a model */
   const char *cache_dtype; /* "f32", "f16", "16-bit": of both models; static */
   const char *backend;     /* what runs: "cpu:avx512" */
   int threads;
@@ -291,7 +290,8 @@ void dt_seq_stats(const dt_session *session, int seq, dt_stats *stats);
 /* ---- files that come with dtrun ---------------------------------------------------------------------------------------- */
 
 /* Where a bundled file lies: "policies/ar.lua" is looked for in $DTRUN_HOME, then where this code was installed or
- * built: share/dtrun beside its program or library or up to three folders above, or the source tree around it. *path is malloc'd; NULL: it is nowhere. */
+ * built: share/dtrun beside its program or library or up to three folders above, or the source tree around it. *path is
+ * malloc'd; NULL: it is nowhere. */
 dt_status dt_find(const char *relative, char **path, dt_error *err);
 
 /* The folders that dt_find searches and that exist, in order: *n malloc'd strings in a malloc'd array. */
