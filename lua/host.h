@@ -178,7 +178,7 @@ void dtl_memory_close(dtl_memory *memory); /* NULL is allowed */
 /* Files as such a text: an index of all of them, some seconds for ten million tokens. The pair's ids. */
 typedef struct dtl_corpus dtl_corpus;
 
-/* DTL_INPUT: a file is missing, empty or too long. */
+/* n >= 1 files. DTL_INPUT: there are none, or one is missing, empty or too long. */
 bool dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dtl_error *err);
 void dtl_corpus_close(dtl_corpus *corpus); /* NULL is allowed */
 

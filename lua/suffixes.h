@@ -17,8 +17,7 @@
 typedef struct {
   int32_t *token;  /* [n] the texts */
   uint32_t *order; /* [n] places, sorted */
-  int32_t *
-      sample; /* [1 + (n - 1) / SUFFIXES_STEP][SUFFIXES_KEY] the tokens up to every so manieth of order, the last first */
+  int32_t *sample; /* [1 + (n - 1) / SUFFIXES_STEP][SUFFIXES_KEY] the tokens up to places of order, the last first */
   uint32_t n;
 } suffixes;
 

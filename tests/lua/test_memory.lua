@@ -358,6 +358,9 @@ function TestCorpus.test_a_file_that_cannot_be_read_is_named()
   os.remove(path)
   lu.assertNil(pair)
   lu.assertEquals(failure.message, path .. ": empty, expected a text to look things up in")
+  pair, failure = dt.fake { vocab = 12, corpus = {} }
+  lu.assertNil(pair)
+  lu.assertEquals(failure.message, "corpus: no files, expected at least one")
 end
 
 -- The second run of the same text copies all of the first's answer.
