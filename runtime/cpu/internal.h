@@ -82,9 +82,8 @@ struct dt_weights {
   float *cat;    /* [CPU_ROWS][ldcat] attention output, then the MLP's inner row */
   float *sums;   /* [threads][CPU_ROWS][CPU_LOGIT_BLOCK] */
   cpu_top *top;  /* [threads][CPU_ROWS][2] by the scores, and by the logits */
-  float *parts;  /* [CPU_ROWS][2][3][ldparts] of the softmax of the scores, and of that of the logits */
-  size_t ldparts;
-  float *heads; /* [threads][CPU_ATTENTION_ROWS][dim] attention output with padded heads */
+  cpu_softmax_part *parts; /* [blocks][2][CPU_ROWS] of the softmax of the scores, and of that of the logits */
+  float *heads;            /* [threads][CPU_ATTENTION_ROWS][dim] attention output with padded heads */
   /* Rows of x as formats want them, of prepared_bytes each, for up to CPU_PRODUCTS products at once. */
   char *prepared;     /* [CPU_PRODUCTS][CPU_ROWS] */
   char *own_prepared; /* [threads][CPU_PRODUCTS][CPU_OWN_ROWS] */

@@ -44,8 +44,8 @@ typedef struct {
 
 /* One block's part of the softmax sums: sum = sum of exp(logit - max), weighted = sum of exp(logit - max) (logit - max). */
 typedef struct {
-  float *max, *sum, *weighted; /* [blocks] each */
-} cpu_softmax_parts;
+  float max, sum, weighted;
+} cpu_softmax_part;
 
 typedef struct {
   const char *name;
@@ -57,16 +57,19 @@ typedef struct {
                float *y);
   cpu_attention_kernel *attention, *attention_f16; /* of caches in f32 and in f16 */
   /* In these, logits and scores [0..count-1] are those of ids first.. ; up to 15 numbers behind them may be read and
-   * written. softmax_part fills parts at `block`; rank updates top, at most k; add_noise makes scores of logits (draw.h), for
-   * a `first` that is a multiple of 64. */
-  void (*softmax_part)(float *logits, int count, const cpu_softmax_parts *parts, int block);
-  void (*rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top);
+   * written. largest is the largest of them, NaN apart, which softmax_part and softmax_sum are told; the latter leaves out the
+   * weighted sum. rank updates top, at most k, and returns the largest too; add_noise makes scores of logits (draw.h), for a
+   * `first` that is a multiple of 64. */
+  float (*largest)(float *logits, int count);
+  void (*softmax_part)(float *logits, int count, float largest, cpu_softmax_part *part);
+  void (*softmax_sum)(float *logits, int count, float largest, cpu_softmax_part *part);
+  float (*rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top);
   void (*add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits, float *scores);
   /* The token drawn among the allowed ids (draw.h) of n; -1 if a logit is NaN. May write up to 15 numbers behind the logits.
    * weight: [n] scratch */
   int32_t (*draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
-  /* Over the blocks' parts: the largest logit, sum and weighted sum relative to it. */
-  void (*combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max, float *sum, float *weighted);
+  /* Of all blocks, each one's part `step` parts behind the last's. */
+  cpu_softmax_part (*combine_parts)(const cpu_softmax_part *parts, size_t step, int blocks);
   /* n numbers to f16, n a multiple of 16: the nearest, of two equally near the even one; from 65520 on infinity */
   void (*narrow)(const float *row, int n, uint16_t *out);
   float (*stream)(const float *p, size_t n); /* a sum, as fast as reading goes */

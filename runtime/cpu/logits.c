@@ -11,22 +11,57 @@ static void pad(float *x, int count) {
   for (int i = count; i & 15; i++) x[i] = -INFINITY;
 }
 
-void V(cpu_softmax_part)(float *logits, int count, const cpu_softmax_parts *parts, int block) {
-  pad(logits, count);
-  v16 most = v_set1(-FLT_MAX);
-  for (int i = 0; i < count; i += 16) most = v_max(v_load(logits + i), most);
-  float base = v_hmax(most);
-  v16 sum = v_set1(0.0f), weighted = sum;
+/* Of a block's scores the largest of each of 32 disjoint sets, and whether one is NaN. */
+typedef struct {
+  v16 even, odd;
+  unsigned nan;
+} maxima;
+
+VI maxima find_maxima(const float *scores, int count) {
+  maxima m = {v_set1(-INFINITY), v_set1(-INFINITY), 0};
   for (int i = 0; i < count; i += 16) {
-    v16 d = v_max(v_set1(VMATH_EXP_MIN), v_sub(v_load(logits + i), v_set1(base)));
-    v16 e = v_exp(d);
-    if (i + 16 > count) e = v_first(e, count - i);
-    sum = v_add(sum, e);
-    weighted = v_fma(e, d, weighted);
+    v16 l = v_load(scores + i);
+    m.nan |= v_nan_mask(l);
+    if (i & 16)
+      m.odd = v_max(l, m.odd);
+    else
+      m.even = v_max(l, m.even);
   }
-  parts->max[block] = base;
-  parts->sum[block] = v_sum(sum);
-  parts->weighted[block] = v_sum(weighted);
+  return m;
+}
+
+float V(cpu_largest)(float *logits, int count) {
+  pad(logits, count);
+  maxima m = find_maxima(logits, count);
+  return v_hmax(v_max(m.even, m.odd));
+}
+
+/* The sums, a lane of each, over the first n of sixteen logits. NaN, which rank has seen, may become anything. */
+VI void add_exps(v16 logits, int n, float base, const bool weighs, v16 *sum, v16 *weighted) {
+  v16 d = v_max(v_set1(VMATH_EXP_MIN), v_sub(logits, v_set1(base)));
+  v16 e = v_exp_within(d);
+  if (n < 16) e = v_first(e, n);
+  *sum = v_add(*sum, e);
+  if (weighs) *weighted = v_fma(e, d, *weighted);
+}
+
+VI void softmax_part(float *logits, int count, float largest, const bool weighs, cpu_softmax_part *part) {
+  pad(logits, count);
+  float base = largest > -FLT_MAX ? largest : -FLT_MAX;
+  v16 sum = v_set1(0.0f), weighted = sum;
+  int whole = count & ~15;
+#pragma GCC unroll 4
+  for (int i = 0; i < whole; i += 16) add_exps(v_load(logits + i), 16, base, weighs, &sum, &weighted);
+  if (whole < count) add_exps(v_load(logits + whole), count - whole, base, weighs, &sum, &weighted);
+  *part = (cpu_softmax_part){base, v_sum(sum), v_sum(weighted)};
+}
+
+void V(cpu_softmax_part)(float *logits, int count, float largest, cpu_softmax_part *part) {
+  softmax_part(logits, count, largest, true, part);
+}
+
+void V(cpu_softmax_sum)(float *logits, int count, float largest, cpu_softmax_part *part) {
+  softmax_part(logits, count, largest, false, part);
 }
 
 /* Keeps ids of equal score in the order they come, which is that of the ids. */
@@ -56,24 +91,15 @@ VI float floor_of(v16 even, v16 odd, int k) {
   return least;
 }
 
-void V(cpu_rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top) {
+float V(cpu_rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top) {
   pad(scores, count);
-  v16 even = v_set1(-INFINITY), odd = even; /* the largest of each of 32 disjoint sets of ids */
-  unsigned nan = 0;
-  for (int i = 0; i < count; i += 16) {
-    v16 l = v_load(scores + i);
-    nan |= v_nan_mask(l);
-    if (i & 16)
-      odd = v_max(l, odd);
-    else
-      even = v_max(l, even);
-  }
-  if (nan) top->nan = true;
-  float largest = v_hmax(v_max(even, odd));
+  maxima m = find_maxima(scores, count);
+  if (m.nan) top->nan = true;
+  float largest = v_hmax(v_max(m.even, m.odd));
 
   float least = top->count == k ? top->score[k - 1] : -INFINITY; /* only larger ones get in */
-  if (!(largest > least)) return;
-  float floor = k == 1 ? largest : floor_of(even, odd, k); /* lower ids need no look */
+  if (!(largest > least)) return largest;
+  float floor = k == 1 ? largest : floor_of(m.even, m.odd, k); /* lower ids need no look */
   for (int i = 0; i < count; i += 16) {
     v16 l = v_load(scores + i);
     unsigned mask = v_gt_mask(l, v_set1(least)) & ~v_gt_mask(v_set1(floor), l);
@@ -84,24 +110,25 @@ void V(cpu_rank)(float *scores, const float *logits, int first, int count, int k
       if (top->count == k) least = top->score[k - 1];
     }
   }
+  return largest;
 }
 
-void V(cpu_combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max, float *sum, float *weighted) {
-  float largest = parts->max[0];
-  for (int b = 1; b < blocks; b++) largest = parts->max[b] > largest ? parts->max[b] : largest;
+cpu_softmax_part V(cpu_combine_parts)(const cpu_softmax_part *parts, size_t step, int blocks) {
+  float largest = parts->max;
+  for (int b = 1; b < blocks; b++)
+    largest = parts[(size_t)b * step].max > largest ? parts[(size_t)b * step].max : largest;
   v16 s = v_set1(0.0f), w = s;
   for (int b = 0; b < blocks; b += 16) {
-    v16 d = v_max(v_set1(VMATH_EXP_MIN), v_sub(v_load(parts->max + b), v_set1(largest)));
-    v16 e = v_exp(d), part = v_load(parts->sum + b);
-    v16 of_sum = v_mul(e, part), of_weighted = v_mul(e, v_fma(d, part, v_load(parts->weighted + b)));
-    if (b + 16 > blocks) { /* behind the last block lies whatever was there, NaN perhaps */
-      of_sum = v_first(of_sum, blocks - b);
-      of_weighted = v_first(of_weighted, blocks - b);
+    float max[16], sum[16] = {0}, weighted[16] = {0};
+    for (int i = 0; i < 16; i++) max[i] = largest;
+    for (int i = 0; i < 16 && b + i < blocks; i++) {
+      const cpu_softmax_part *part = &parts[(size_t)(b + i) * step];
+      max[i] = part->max, sum[i] = part->sum, weighted[i] = part->weighted;
     }
-    s = v_add(s, of_sum);
-    w = v_add(w, of_weighted);
+    v16 d = v_max(v_set1(VMATH_EXP_MIN), v_sub(v_load(max), v_set1(largest)));
+    v16 e = v_exp(d), part = v_load(sum);
+    s = v_add(s, v_mul(e, part));
+    w = v_add(w, v_mul(e, v_fma(d, part, v_load(weighted))));
   }
-  *max = largest;
-  *sum = v_sum(s);
-  *weighted = v_sum(w);
+  return (cpu_softmax_part){largest, v_sum(s), v_sum(w)};
 }

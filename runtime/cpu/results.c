@@ -7,9 +7,10 @@
 /* Of the softmax of a row's scores or, where they are not the same, of its logits. */
 typedef enum { OF_SCORES, OF_LOGITS } softmax_kind;
 
-static cpu_softmax_parts parts_of(const dt_weights *w, int row, softmax_kind kind) {
-  float *p = w->parts + ((size_t)row * 2 + kind) * 3 * w->ldparts;
-  return (cpu_softmax_parts){p, p + w->ldparts, p + 2 * w->ldparts};
+/* The parts of a block lie together, where one thread writes: lines that two write into would go to and fro between them. */
+enum { NEXT_BLOCK = 2 * CPU_ROWS };
+static cpu_softmax_part *part_of(const dt_weights *w, int block, softmax_kind kind, int row) {
+  return w->parts + (size_t)block * NEXT_BLOCK + (size_t)kind * CPU_ROWS + (size_t)row;
 }
 
 /* How the token after the j-th wanted row is drawn; NULL: it is not. */
@@ -55,22 +56,21 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
                                              : w->logits + (size_t)j * w->ldlogits;
     memcpy(all + from, logits, (size_t)count * sizeof *logits);
   }
-  cpu_softmax_parts own = parts_of(w, j, OF_LOGITS);
+  cpu_softmax_part *own = part_of(w, from / CPU_LOGIT_BLOCK, OF_LOGITS, j);
   if (out->want == DT_WANT_BOTH) {
-    k->softmax_part(logits, count, &own, from / CPU_LOGIT_BLOCK);
-    k->rank(logits, logits, from, count, out->k, list_of(w, c->me->thread, j, OF_LOGITS));
+    float largest = k->rank(logits, logits, from, count, out->k, list_of(w, c->me->thread, j, OF_LOGITS));
+    k->softmax_sum(logits, count, largest, own);
   }
   if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s)) return;
   float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
   int32_t position = c->p->rows->position[out->row[c->wanted + j]] + (w->head.target ? 1 : 0);
   if (s && w->ids) add_noise_to(k, s, position, w->ids + from, count, logits, noisy);
   if (s && !w->ids) k->add_noise(s, position, from, count, logits, noisy);
-  if (out->want == DT_WANT_TOPK) {
-    cpu_softmax_parts parts = parts_of(w, j, OF_SCORES);
-    k->softmax_part(scores, count, &parts, from / CPU_LOGIT_BLOCK);
-    if (s && out->top_own) k->softmax_part(logits, count, &own, from / CPU_LOGIT_BLOCK);
-  }
-  k->rank(scores, logits, from, count, out->want == DT_WANT_TOPK ? out->k : 1, list_of(w, c->me->thread, j, OF_SCORES));
+  float largest = k->rank(scores, logits, from, count, out->want == DT_WANT_TOPK ? out->k : 1,
+                          list_of(w, c->me->thread, j, OF_SCORES));
+  if (out->want != DT_WANT_TOPK) return;
+  k->softmax_part(scores, count, largest, part_of(w, from / CPU_LOGIT_BLOCK, OF_SCORES, j));
+  if (s && out->top_own) k->softmax_sum(logits, count, k->largest(logits, count), own);
 }
 
 /* The final norm of the wanted rows, and their logits, reduced block by block. */
@@ -141,21 +141,17 @@ static void merge_tops(const cpu_chunk *c, int row, softmax_kind kind, int k, cp
 
 typedef struct {
   bool usable;
-  double max, log_sum;
-  float sum, weighted;
+  double log_sum;
+  cpu_softmax_part of;
 } softmax;
 
 static softmax sum_up(const cpu_chunk *c, int row, softmax_kind kind, int ids, bool nan) {
   const dt_weights *w = c->p->w;
-  cpu_softmax_parts parts = parts_of(w, row, kind);
-  softmax of;
-  float max;
-  w->backend->kernels->combine_parts(&parts, (ids + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, &max, &of.sum,
-                                     &of.weighted);
-  of.max = (double)max;
-  of.usable = !nan && of.sum >= 1.0f && isfinite(of.sum) && isfinite(max);
-  of.log_sum = of.usable ? natural_log((double)of.sum) : 0.0;
-  return of;
+  softmax s = {.of = w->backend->kernels->combine_parts(part_of(w, 0, kind, row), NEXT_BLOCK,
+                                                        (ids + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK)};
+  s.usable = !nan && s.of.sum >= 1.0f && isfinite(s.of.sum) && isfinite(s.of.max);
+  s.log_sum = s.usable ? natural_log((double)s.of.sum) : 0.0;
+  return s;
 }
 
 static void write_candidates(const dt_out *out, size_t result, const cpu_top *top, const int32_t *ids,
@@ -164,8 +160,9 @@ static void write_candidates(const dt_out *out, size_t result, const cpu_top *to
     bool there = scores->usable && own->usable && i < top->count;
     size_t at = result * (size_t)out->k + (size_t)i;
     out->top_id[at] = !there ? -1 : ids ? ids[top->id[i]] : top->id[i];
-    out->top_logp[at] = there ? (float)((double)top->score[i] - scores->max - scores->log_sum) : -INFINITY;
-    if (out->top_own) out->top_own[at] = there ? (float)((double)top->logit[i] - own->max - own->log_sum) : -INFINITY;
+    out->top_logp[at] = there ? (float)((double)top->score[i] - (double)scores->of.max - scores->log_sum) : -INFINITY;
+    if (out->top_own)
+      out->top_own[at] = there ? (float)((double)top->logit[i] - (double)own->of.max - own->log_sum) : -INFINITY;
   }
 }
 
@@ -198,9 +195,9 @@ static void write_each(const cpu_chunk *c, int ids) {
     }
     softmax scores = sum_up(c, j, OF_SCORES, ids, top.nan);
     softmax own = s && out->top_own ? sum_up(c, j, OF_LOGITS, ids, top.nan) : scores;
-    out->confidence[result] = scores.usable ? 1.0f / scores.sum : 0.0f;
+    out->confidence[result] = scores.usable ? 1.0f / scores.of.sum : 0.0f;
     out->entropy[result] =
-        scores.usable ? (float)(scores.log_sum - (double)scores.weighted / (double)scores.sum) : 0.0f;
+        scores.usable ? (float)(scores.log_sum - (double)scores.of.weighted / (double)scores.of.sum) : 0.0f;
     write_candidates(out, result, &top, w->ids, &scores, &own);
   }
 }

@@ -196,7 +196,7 @@ static void build_scratch(dt_weights *w) {
   w->ldx = (size_t)round_up(s->hidden, CPU_PANEL) + 16;
   w->ldqkv = (size_t)(w->values_at + round_up(s->kv_heads * w->dim, CPU_PANEL));
   w->ldcat = (size_t)(s->heads * s->head_dim + round_up(s->inter, CPU_PANEL)) + 16;
-  w->ldparts = (size_t)round_up((s->vocab + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, 16);
+  int blocks = (s->vocab + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK;
   w->x = cpu_take(a, CPU_ROWS * w->ldx * sizeof(float));
   w->normed = cpu_take(a, 2 * CPU_ROWS * w->ldx * sizeof(float));
   w->own = cpu_take(a, threads * 2 * CPU_OWN_ROWS * w->ldx * sizeof(float));
@@ -205,7 +205,7 @@ static void build_scratch(dt_weights *w) {
   w->heads = cpu_take(a, threads * CPU_ATTENTION_ROWS * (size_t)w->dim * sizeof(float));
   w->sums = cpu_take(a, threads * CPU_ROWS * CPU_LOGIT_BLOCK * sizeof(float));
   w->top = cpu_take(a, threads * CPU_ROWS * 2 * sizeof(cpu_top));
-  w->parts = cpu_take(a, CPU_ROWS * 2 * 3 * w->ldparts * sizeof(float));
+  w->parts = cpu_take(a, (size_t)blocks * 2 * CPU_ROWS * sizeof *w->parts);
   w->angles = cpu_take(a, 2 * CPU_ROWS * (size_t)s->rotary_dims * sizeof(float));
   w->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * w->prepared_bytes);
   w->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * w->prepared_bytes);

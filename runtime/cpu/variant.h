@@ -16,11 +16,13 @@ void V(cpu_attention)(const void *keys, const void *values, int dim, const cpu_a
                       float *scores, size_t ld);
 void V(cpu_attention_f16)(const void *keys, const void *values, int dim, const cpu_attention_row *rows, int n,
                           float *scores, size_t ld);
-void V(cpu_softmax_part)(float *logits, int count, const cpu_softmax_parts *parts, int block);
-void V(cpu_rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top);
+float V(cpu_largest)(float *logits, int count);
+void V(cpu_softmax_part)(float *logits, int count, float largest, cpu_softmax_part *part);
+void V(cpu_softmax_sum)(float *logits, int count, float largest, cpu_softmax_part *part);
+float V(cpu_rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top);
 void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits, float *scores);
 int32_t V(cpu_draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
-void V(cpu_combine_parts)(const cpu_softmax_parts *parts, int blocks, float *max, float *sum, float *weighted);
+cpu_softmax_part V(cpu_combine_parts)(const cpu_softmax_part *parts, size_t step, int blocks);
 void V(cpu_narrow)(const float *row, int n, uint16_t *out);
 float V(cpu_stream)(const float *p, size_t n);
 void V(cpu_exp)(const float *x, size_t n, float *y);

@@ -8,14 +8,13 @@
 #define VMATH_EXP_MIN -87.3f /* smaller arguments count as this: 2^-126, the smallest normal number, is a safe zero */
 #define VMATH_EXP_MAX 88.0f
 
-/* exp(x), at most 1.1 ulp off. x = n ln 2 + r: adding 1.5 * 2^23 rounds x / ln 2 to the integer n and leaves it in the
- * low mantissa bits. NaN gives NaN. */
-VI v16 v_exp(v16 x) {
+/* exp(x) of an x between the two, at most 1.1 ulp off; of NaN anything. x = n ln 2 + r: adding 1.5 * 2^23 rounds x / ln 2 to
+ * the integer n and leaves it in the low mantissa bits. */
+VI v16 v_exp_within(v16 x) {
   const v16 magic = v_set1(12582912.0f);
-  v16 c = v_min(v_set1(VMATH_EXP_MAX), v_max(v_set1(VMATH_EXP_MIN), x));
-  v16 t = v_fma(c, v_set1(1.44269504f), magic);
+  v16 t = v_fma(x, v_set1(1.44269504f), magic);
   v16 n = v_sub(t, magic);
-  v16 r = v_fma(n, v_set1(-0.693145752f), c);
+  v16 r = v_fma(n, v_set1(-0.693145752f), x);
   r = v_fma(n, v_set1(-1.42860677e-6f), r);
   v16 p = v_set1(1.381869777e-03f);
   p = v_fma(p, r, v_set1(8.368715644e-03f));
@@ -23,7 +22,12 @@ VI v16 v_exp(v16 x) {
   p = v_fma(p, r, v_set1(1.666652113e-01f));
   p = v_fma(p, r, v_set1(4.999999404e-01f));
   p = v_fma(v_mul(p, r), r, r);
-  return v_keep_nan(x, v_scale2(v_add(p, v_set1(1.0f)), t));
+  return v_scale2(v_add(p, v_set1(1.0f)), t);
+}
+
+/* exp(x), of smaller and larger x that of the two. NaN gives NaN. */
+VI v16 v_exp(v16 x) {
+  return v_keep_nan(x, v_exp_within(v_min(v_set1(VMATH_EXP_MAX), v_max(v_set1(VMATH_EXP_MIN), x))));
 }
 
 /* ln(x) of a positive normal number, at most 1.1 ulp off. x = m 2^n with m near 1; the fit is of ln m. */

@@ -293,15 +293,21 @@ static int by_logit(const void *a, const void *b) {
 }
 
 /* Reduces `count` logits block by block; a copy, as the kernel writes behind the last one. */
+enum { STEP = 3 }; /* between the parts of two blocks */
 static void reduce(const cpu_kernels *k, const float *logits, int count, int most, cpu_top *top,
-                   const cpu_softmax_parts *parts) {
+                   cpu_softmax_part *parts) {
   float block[CPU_LOGIT_BLOCK];
   *top = (cpu_top){.count = 0};
   for (int from = 0; from < count; from += CPU_LOGIT_BLOCK) {
     int n = count - from < CPU_LOGIT_BLOCK ? count - from : CPU_LOGIT_BLOCK;
     memcpy(block, logits + from, (size_t)n * sizeof *block);
-    if (parts) k->softmax_part(block, n, parts, from / CPU_LOGIT_BLOCK);
-    k->rank(block, block, from, n, most, top);
+    float largest = k->rank(block, block, from, n, most, top);
+    if (!parts) continue;
+    cpu_softmax_part *part = &parts[from / CPU_LOGIT_BLOCK * STEP], sum;
+    k->softmax_part(block, n, largest, part);
+    k->softmax_sum(block, n, k->largest(block, n), &sum);
+    assert_memory_equal(&sum.max, &part->max, sizeof sum.max);
+    assert_memory_equal(&sum.sum, &part->sum, sizeof sum.sum);
   }
 }
 
@@ -323,27 +329,27 @@ static void candidates_are_those_of_a_sort_with_ties_by_lower_id(void **state) {
       }
       sorted_by = logits;
       qsort(order, (size_t)ids, sizeof *order, by_logit);
-      float max[32], sum[32], weighted[32], largest, total, total_weighted;
-      for (int i = 0; i < 32; i++)
-        max[i] = sum[i] = weighted[i] = NAN; /* what lies behind the last block must not count */
-      cpu_softmax_parts parts = {max, sum, weighted};
+      cpu_softmax_part parts[32 * STEP];
+      for (int i = 0; i < 32 * STEP; i++)
+        parts[i] =
+            (cpu_softmax_part){NAN, NAN, NAN}; /* what lies behind the last block must not count, nor between two */
       cpu_top top;
-      reduce(k, logits, ids, most, &top, &parts);
+      reduce(k, logits, ids, most, &top, parts);
       assert_int_equal(top.count, ids < most ? ids : most);
       assert_false(top.nan);
       for (int i = 0; i < top.count; i++) {
         assert_int_equal(top.id[i], order[i]);
         assert_true(top.logit[i] == logits[order[i]]);
       }
-      k->combine_parts(&parts, (ids + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, &largest, &total, &total_weighted);
+      cpu_softmax_part all = k->combine_parts(parts, STEP, (ids + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK);
       double expected = 0, expected_weighted = 0;
       for (int i = 0; i < ids; i++) {
         double d = (double)logits[i] - logits[order[0]];
         expected += exp(d), expected_weighted += exp(d) * d;
       }
-      assert_true(largest == logits[order[0]]);
-      assert_true(fabs(total / expected - 1) < 1e-6);
-      assert_true(fabs(total_weighted - expected_weighted) < 5e-6 * (1 + fabs(expected_weighted)));
+      assert_true(all.max == logits[order[0]]);
+      assert_true(fabs(all.sum / expected - 1) < 1e-6);
+      assert_true(fabs(all.weighted - expected_weighted) < 5e-6 * (1 + fabs(expected_weighted)));
     }
   }
   free(logits), free(order);
