@@ -192,6 +192,8 @@ void box_seq_push(lua_State *L, dtl_run *run) {
   lua_setfield(L, -2, "id");
   lua_pushnumber(L, run->temp);
   lua_setfield(L, -2, "temp");
+  lua_pushboolean(L, run->drafts);
+  lua_setfield(L, -2, "drafts");
   lua_pushboolean(L, dt_seq_is_coupled(run->session, run->seq));
   lua_setfield(L, -2, "coupled");
   lua_pop(L, 1);

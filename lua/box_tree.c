@@ -137,7 +137,7 @@ void run_read_refs(lua_State *L, dtl_run *run, int i, int n_index, const char *w
   if (run->phase == RUN_INIT) luaL_error(L, "%s: nothing can be drafted in init", who);
   if (run->phase == RUN_COMMITTED)
     luaL_error(L, "%s: the iteration is committed; the next draft starts an empty tree", who);
-  if (!run->uses_draft) luaL_error(L, "%s: this policy declared uses = {draft = false}", who);
+  if (!run->drafts) luaL_error(L, "%s: this policy declared uses = {draft = false}, or there is no draft model", who);
   for (int k = 0; k < n; k++) run->refs[k] = (dt_node_ref){.seq = run->seq, .node = run->ids[k]};
   run->n_refs = n;
 }

@@ -110,8 +110,8 @@ static void push_description(lua_State *L, const dtl_policy_info *info) {
   set_string(L, "path", info->path);
   driver_push_hash(L, info->source);
   lua_setfield(L, -2, "source");
-  lua_pushboolean(L, info->uses_draft);
-  lua_setfield(L, -2, "uses_draft");
+  lua_pushboolean(L, info->draft == DTL_NEEDS_DRAFT);
+  lua_setfield(L, -2, "needs_draft");
   set_texts(L, "presets", info->presets, info->n_presets);
   lua_createtable(L, info->n_params, 0);
   for (int i = 0; i < info->n_params; i++) {

@@ -185,14 +185,18 @@ static bool prepare(work *w, dtl_error *err) {
   if (r->n > 1 && (r->on_text || r->on_origin || r->trace || r->session))
     return dtl_fail(err, DTL_INPUT, "the text of one prompt can be followed, traced or continued: there are %d", r->n);
   if (!stepper_check(w->policy, w->pair, r, err)) return false;
+  dt_pair_info pair;
+  dt_pair_describe(w->pair, &pair);
   w->n_places = r->places ? r->places : 1;
   w->n_steppers = w->policy->info.batch ? 1 : w->n_places;
   w->places = calloc((size_t)w->n_places, sizeof *w->places);
   w->steppers = calloc((size_t)w->n_steppers, sizeof *w->steppers);
   if (!w->places || !w->steppers)
     return dtl_fail(err, DTL_DEVICE, "out of memory: the places of %d sequences", w->n_places);
-  dt_session_options options = {
-      .sequences = w->n_places, .context = r->context, .use_draft = w->policy->info.uses_draft, .window = r->window};
+  dt_session_options options = {.sequences = w->n_places,
+                                .context = r->context,
+                                .use_draft = w->policy->info.draft != DTL_NO_DRAFT && pair.draft.path,
+                                .window = r->window};
   if (w->policy->info.batch) stepper_open(w->steppers, w->policy, r);
   w->session = r->session;
   return w->session || !dt_session_open(w->pair, &options, &w->session, &engine) || dtl_fail_engine(err, &engine);

@@ -17,7 +17,7 @@ static char *copy(const char *text) { return text ? strdup(text) : NULL; }
 /* What can be said before anything runs. */
 static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pair_info *pair, dtl_error *err) {
   dtl_result *r = g->result;
-  const char *draft = policy->info.uses_draft ? pair->draft.path : NULL;
+  const char *draft = policy->info.draft == DTL_NO_DRAFT ? NULL : pair->draft.path;
   r->finish_reason = "error";
   r->policy = copy(policy->info.name);
   r->params = copy(policy->params_json);
@@ -147,7 +147,7 @@ bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, con
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   if (!g->run) return out_of_memory(err);
-  g->run->uses_draft = policy->info.uses_draft;
+  g->run->drafts = policy->info.draft != DTL_NO_DRAFT && info.draft.path;
   g->run->candidates = policy->info.candidates;
   g->run->temp = (double)g->options.sampling.temp;
   if (request->on_origin && !(g->origin = malloc((size_t)info.target.context))) return out_of_memory(err);

@@ -2,7 +2,7 @@
  *
  *   dtl_policy *p;  dtl_error err;
  *   if (!dtl_policy_open(&(dtl_policy_options){.policy = "dynatree"}, &p, &err)) ...
- *   dt_pair_open(...);                                  // without a draft when !dtl_policy_describe(p)->uses_draft
+ *   dt_pair_open(...);                                  // without a draft where dtl_policy_describe(p)->draft is DTL_NO_DRAFT
  *   dtl_request request = {.prompts = &(dtl_prompt){.text = text, .len = len}, .n = 1, .seq = {.max_tokens = 100}};
  *   dtl_result result;
  *   bool ok = dtl_generate(pair, p, &request, &result, &err) && !result.failed;   // the result is filled either way
@@ -64,6 +64,9 @@ typedef struct {
 
 typedef struct dtl_policy dtl_policy;
 
+/* Any: a draft model that is named, or none. */
+typedef enum { DTL_NO_DRAFT, DTL_ANY_DRAFT, DTL_NEEDS_DRAFT } dtl_need;
+
 typedef struct {
   const char *name, *doc;
   const char *type;                        /* "integer", "number", "boolean", "string" */
@@ -77,7 +80,8 @@ typedef struct {
 typedef struct {
   const char *name, *doc, *path; /* path: the file it came from, or its name */
   uint64_t source;               /* a hash of its text */
-  bool uses_draft, uses_costs, uses_memory, uses_corpus;
+  dtl_need draft;
+  bool uses_costs, uses_memory, uses_corpus;
   int candidates; /* of the target's after every verified row */
   bool batch;     /* of scope "batch": one object serves all sequences of a batch */
   const dtl_param *params;
@@ -100,8 +104,6 @@ bool dtl_installed(const char *folder, char ***names, int *n, dtl_error *err);
 /* The names that the n characters typed were probably meant to be, the likeliest first: near[], at most `most` and DTL_NEAR of
  * them. Returns how many. */
 int dtl_near(const char *typed, size_t n, const char *const *names, int n_names, const char **near, int most);
-
-typedef enum { DTL_NO_DRAFT, DTL_NEEDS_DRAFT, DTL_ANY_DRAFT } dtl_need; /* any: one that is named, or none */
 
 /* Which models to use: option before environment (DTRUN_TARGET, DTRUN_DRAFT) before the bundled pair; a target without a
  * draft stands alone. Each is named by a folder, a file, or an id of Hugging Face whose files lie in its cache. *draft is

@@ -158,7 +158,9 @@ static int take_object(lua_State *L) {
   lua_xmove(co, L, 2); /* object, description: host.open made it, so its fields are what they should be */
   info->name = clean_field(L, policy, "name");
   info->doc = clean_field(L, policy, "doc");
-  info->uses_draft = is_set(L, "draft");
+  lua_getfield(L, -1, "draft"); /* true, false or "optional" */
+  info->draft = lua_isstring(L, -1) ? DTL_ANY_DRAFT : lua_toboolean(L, -1) ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT;
+  lua_pop(L, 1);
   info->uses_costs = is_set(L, "costs");
   info->uses_memory = is_set(L, "memory");
   info->uses_corpus = is_set(L, "corpus");

@@ -20,9 +20,9 @@ typedef struct dtl_run {
   int seq; /* of the session */
   int id;  /* how Lua counts it: which of the policy object's sequences it is, from 1 */
   dt_tree *tree;
-  bool uses_draft, lockstep;
-  double temp;    /* that its tokens are sampled with; 0: they are not */
-  int candidates; /* of the target's after every verified row, that it asked for */
+  bool drafts, lockstep; /* drafts: the policy may draft, and there is a model to */
+  double temp;           /* that its tokens are sampled with; 0: they are not */
+  int candidates;        /* of the target's after every verified row, that it asked for */
   run_phase phase;
   run_pass awaits;                       /* what a call that waits waits for */
   int rollbacks;                         /* of this step */

@@ -14,7 +14,7 @@ bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_requ
   dt_pair_describe(pair, &info);
   if (policy->used || !policy->box.L)
     return dtl_fail(err, DTL_INPUT, "%s: a policy object serves one run: open it again", policy->info.name);
-  if (policy->info.uses_draft && !info.draft.path)
+  if (policy->info.draft == DTL_NEEDS_DRAFT && !info.draft.path)
     return dtl_fail(err, DTL_INPUT, "%s needs a draft model: give --draft DIR", policy->info.name);
   if (policy->info.uses_costs && !request->costs)
     return dtl_fail(err, DTL_INPUT, "%s needs the costs of passes: calibrate first", policy->info.name);

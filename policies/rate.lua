@@ -2,31 +2,32 @@
 -- with R the rate reached so far, a thing is worth doing iff the tokens it is expected to add are at least R times the
 -- time it costs. Times come from the calibrated tables (T: a target pass, D: a draft pass), so that runs repeat.
 --
--- Guesses have two sources. Those of the draft model cost a pass for each level. The text itself costs nothing: where
--- its last tokens stood before, what followed them may follow again (a copy). alpha(v), the estimated probability that
--- v is accepted, is alpha of its parent times q(v): under the draft model, sharpened by what came true so far; of a
--- copy, how many of those after as many equal tokens were right. Where both were asked they share: a copy that is also
--- the draft model's likeliest is of another kind than one that is not, and other tokens get what the copy leaves.
+-- Guesses have two sources. Those of the draft model, if there is one, cost a pass for each level. The text itself
+-- costs nothing: where its last tokens stood before, what followed them may follow again (a copy). alpha(v), the
+-- estimated probability that v is accepted, is alpha of its parent times q(v): under the draft model, sharpened by what
+-- came true so far; of a copy, how many of those after as many equal tokens were right. Where both were asked they
+-- share: a copy that is also the draft model's likeliest is of another kind than one that is not, and other tokens get
+-- what the copy leaves.
 local policy = require "dt.policy"
-local exp, log, min = math.exp, math.log, math.min
+local exp, log, min, huge = math.exp, math.log, math.min, math.huge
 
 local Rate = policy.define {
   name = "rate",
   doc  = "guesses what adds more tokens per millisecond than were reached so far; nothing to tune",
-  uses = { costs = true },
+  uses = { costs = true, draft = "optional" },
 }
 
 local WIDEST = 6             -- drafted children per node
 local MOST, AHEAD = 64, 2    -- nodes of a tree; rows that the price of one more is averaged over: times are uneven
 local DOUBT = 2              -- copies that what was seen of such is held against
 local PARTS = 64             -- of the index of the text: a table of the box has no more than 16,384 keys
-local EQUAL, LONGEST = 3, 16 -- equal tokens before a copy: at least, and from where on they count as that many
+local FOUND, LONGEST = 3, 16 -- equal tokens before a copy: looked for at most; from where on they count as that many
 local AGREES, DIFFERS = 16, 32 -- added to a copy's equal tokens: the draft model's likeliest is the same, another
 local START = 3              -- tokens per target pass taken to be reached at first, lest first trees are lavish
 
 function Rate:init(seq)
   self.right, self.seen = {}, {} -- [kind]: of copies
-  for equal = EQUAL, LONGEST do
+  for equal = 1, LONGEST do
     local q = equal / (equal + 2)
     for more, chance in pairs { [0] = q, [AGREES] = (1 + q) / 2, [DIFFERS] = q / 2 } do
       self.right[equal + more], self.seen[equal + more] = DOUBT * chance, DOUBT
@@ -37,9 +38,10 @@ function Rate:init(seq)
   self.copies = {}                                         -- nodes
   self.level, self.next = {}, {}                            -- nodes; the copy goes on from level[0]
   self.token, self.q, self.value, self.rank = {}, {}, {}, {} -- of the best child left of level[i]
-  self.text, self.ends = {}, {}                            -- the text, then the tree's copy; where EQUAL tokens ended
+  self.text, self.ends = {}, {} -- the text, then the tree's copy; where 1 to FOUND tokens ended last
   for part = 0, PARTS - 1 do self.ends[part] = {} end
   self.T, self.D, self.row = {}, {}, {}
+  self.least = seq.drafts and FOUND or 1 -- equal tokens: a draft model knows better than a copy after fewer
   self:read(seq, 1)
   self:price(seq)
   self.tokens, self.ms = START, self.T[1]
@@ -51,10 +53,14 @@ function Rate:read(seq, first)
   local text, at, equal = self.text, self.at, self.equal
   for i = first, seq:length() do
     local token = seq:token(i)
-    local ends = self.ends[token % PARTS]
-    local key = (text[i - 2] or 0) << 42 | (text[i - 1] or 0) << 21 | token
-    if at and text[at + 1] == token then at, equal = at + 1, equal + 1 else at, equal = ends[key], EQUAL end
-    text[i], ends[key] = token, i
+    local ends, key = self.ends[token % PARTS], token
+    if at and text[at + 1] == token then at, equal = at + 1, equal + 1 else at, equal = nil, 0 end
+    for n = 1, FOUND do
+      if n > equal and n >= self.least and ends[key] then at, equal = ends[key], n end
+      ends[key] = i
+      key = key | ((text[i - n] or -1) + 1) << 21 * n
+    end
+    text[i] = token
   end
   self.at, self.equal = at, equal
 end
@@ -63,7 +69,9 @@ end
 function Rate:price(seq)
   local context, T, D = seq:length(), self.T, self.D
   self.until_length = (context + 127) // 128 * 128
-  for n = 1, MOST + 1 + AHEAD do T[n], D[n] = self.costs:target(n, context), self.costs:draft(n, context) end
+  for n = 1, MOST + 1 + AHEAD do
+    T[n], D[n] = self.costs:target(n, context), seq.drafts and self.costs:draft(n, context) or huge
+  end
   for n = 0, MOST do self.row[n] = (T[n + 1 + AHEAD] - T[n + 1]) / AHEAD end -- of the row after n nodes
 end
 

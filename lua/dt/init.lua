@@ -199,7 +199,7 @@ end
 
 local POLICY = { policy = true, source = true, params = true, preset = true }
 
--- What a policy is with these parameters: {name=, doc=, path=, uses_draft=, presets = {names}, params = {{name=, doc=,
+-- What a policy is with these parameters: {name=, doc=, path=, needs_draft=, presets = {names}, params = {{name=, doc=,
 -- type=, value=, range=, min=, max=, one_of=, tune = list or false}, ...}} (dt.params says what these are); or nil and
 -- a failure. Nothing is generated.
 function pair:policy(t)

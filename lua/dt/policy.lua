@@ -14,7 +14,7 @@ local policy = {}
 local specs = {} -- policy -> what it was defined with
 
 local KEYS = { name = true, doc = true, scope = true, uses = true, params = true, presets = true, check = true }
-local USES = { draft = "boolean", costs = "boolean", sharpen = "boolean", memory = "boolean", corpus = "boolean",
+local USES = { draft = "draft", costs = "boolean", sharpen = "boolean", memory = "boolean", corpus = "boolean",
                target = "integer" }
 local MOST_NODES = 256 -- of a verify pass: DT_TREE_VERIFY
 local MOST_CANDIDATES = 8 -- of a verified row: DT_TARGET_CANDIDATES
@@ -119,6 +119,9 @@ function policy.define(t)
     if type(t.uses) ~= "table" then error(what .. ": uses is not a table", 2) end
     params.check_keys(t.uses, USES, what .. ": uses", 2)
     for key, value in next, t.uses do
+      if USES[key] == "draft" and type(value) ~= "boolean" and value ~= "optional" then
+        error(format('%s: uses.draft is not true, false or "optional"', what), 2)
+      end
       if USES[key] == "boolean" and type(value) ~= "boolean" then
         error(format("%s: uses.%s is not true or false", what, key), 2)
       end

@@ -100,7 +100,7 @@ static const char *find_remedy(const job *j, cause c) {
   bool rates = strcmp(policy->name, "rate") == 0, copies = strcmp(policy->name, "prompt_lookup") == 0;
   if (c == BUSY) return j->options->policy;
   if (c == GUESSES) return copies ? "ar" : "prompt_lookup";
-  return rates || !policy->uses_draft ? "ar" : "rate"; /* rate weighs what its guesses bring against what passes cost */
+  return rates ? "ar" : "rate"; /* rate weighs what its guesses bring against what passes cost */
 }
 
 /* As it may be typed in a shell; what a line cannot show is left to the reader. */

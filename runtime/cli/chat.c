@@ -121,7 +121,7 @@ static int set_policy(talk *t, const dtl_policy_options *how) {
   if (!dtl_policy_open(how, &opened, &err)) return complain_of(&err);
   const dtl_policy_info *info = dtl_policy_describe(opened);
   int status = 0;
-  if (info->uses_draft && !t->j.draft)
+  if (info->draft == DTL_NEEDS_DRAFT && !t->j.draft)
     status = complain(EXIT_USAGE, "%s needs a draft model: begin with --draft MODEL", info->name);
   t->j.policy = opened;
   if (!status) status = job_calibrate(&t->j);

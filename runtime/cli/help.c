@@ -40,7 +40,7 @@ static const line variables[] = {
 };
 
 static const char example[] = "dtrun dynatree --text 'It was a dark night' -n 100 --compare ar";
-static const char defaults[] = "A policy that is left out is rate, or ar where there is no draft model.";
+static const char defaults[] = "A policy that is left out is rate; without a draft model it copies from the text.";
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 

@@ -53,7 +53,9 @@ static int read_prompts(job *j) {
   return 0;
 }
 
-static bool uses_draft(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_draft; }
+static dtl_need draft_of(const dtl_policy *policy) {
+  return policy ? dtl_policy_describe(policy)->draft : DTL_NO_DRAFT;
+}
 static bool uses_costs(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_costs; }
 
 static bool uses_corpus(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_corpus; }
@@ -170,16 +172,11 @@ static int complete_prompts(cli_options *o) {
   return 0;
 }
 
-/* The policy that is left out needs no parameters, and plain decoding needs no draft model. */
-static int complete_policy(cli_options *o) {
-  char *target, *draft;
-  dtl_error err;
-  if (o->policy) return 0;
-  if (!dtl_resolve_models(o->target, o->draft, DTL_ANY_DRAFT, &target, &draft, &err)) return complain_of(&err);
-  o->policy = draft ? "rate" : "ar";
-  if (!o->quiet) say("no policy named: %s; dtrun --list names all", draft ? "rate" : "ar, as there is no draft model");
-  free(target), free(draft);
-  return 0;
+/* The policy that is left out: it needs no parameters and does without a draft model. */
+static void complete_policy(cli_options *o) {
+  if (o->policy) return;
+  o->policy = "rate";
+  if (!o->quiet) say("no policy named: rate; dtrun --list names all");
 }
 
 int job_open(cli_options *o, job *j) {
@@ -188,11 +185,11 @@ int job_open(cli_options *o, job *j) {
   dtl_error err;
   int status = complete_prompts(o);
   if (!status && o->json && json_check_path(o->json, &engine)) status = complain_of_engine(&engine);
-  if (!status) status = complete_policy(o);
+  if (!status) complete_policy(o);
   if (!status) status = open_policies(j);
   if (!status) status = read_prompts(j);
-  bool needs_draft = uses_draft(j->policy) || uses_draft(j->other);
-  if (!status) status = open_models(j, needs_draft ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT);
+  dtl_need need = draft_of(j->policy), other = draft_of(j->other);
+  if (!status) status = open_models(j, need > other ? need : other);
   if (!status) status = open_tuned(j);
   if (!status) status = open_memory(j);
   if (!status && (o->chat || o->template || o->system)) status = wrap_prompts(j);
@@ -213,7 +210,7 @@ int job_open_chat(const cli_options *o, job *j) {
   *j = (job){.options = o};
   if (misplaced(o)) return complain(EXIT_USAGE, "chat: no place for %s: the questions are typed", misplaced(o));
   int status = o->policy ? open_policies(j) : 0;
-  if (!status) status = open_models(j, uses_draft(j->policy) ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT);
+  if (!status) status = open_models(j, draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT);
   if (!status && o->policy) status = open_tuned(j);
   if (!status) status = open_memory(j);
   return status ? status : open_chat(j);

@@ -18,7 +18,7 @@ enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
 enum {
   STRIPS = CPU_PANEL / QUANT_OUTPUTS,
   PART_CELLS = 3, /* of a panel's strips, which all rows take before the next: some 15 KB */
-  AHEAD = 4096    /* bytes: a single row's weights are asked for so far in advance, over the ends of cells and strips */
+  AHEAD = 8192    /* bytes: a single row's weights are asked for so far in advance, over the ends of cells and strips */
 };
 
 /* ---- rows of x ------------------------------------------------------------------------------------------------------- */

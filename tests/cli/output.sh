@@ -140,7 +140,7 @@ it_reads_the_prompt_from_a_file_standard_input_or_the_command_line() {
   cat "$prompt" | succeeds ar -n 20
   same_text expected stdout
 }
-it_runs_rate_where_no_policy_is_named_or_ar_without_a_draft_and_says_so() {
+it_runs_rate_where_no_policy_is_named_with_a_draft_or_without_and_says_so() {
   succeeds ar --prompt "$prompt" -n 20
   mv stdout expected
   succeeds -n 20 -t 1 --json r.json <"$prompt"
@@ -149,8 +149,9 @@ it_runs_rate_where_no_policy_is_named_or_ar_without_a_draft_and_says_so() {
   check_result r.json policy=rate
   succeeds -n 20 --prompt "$prompt" -m "$models/mini-target" --json r.json
   same_text expected stdout
-  grep -q '^dtrun: no policy named: ar, as there is no draft model; dtrun --list names all$' stderr || fail 'not said'
-  check_result r.json policy=ar
+  grep -q '^dtrun: no policy named: rate; dtrun --list names all$' stderr || fail 'not said'
+  check_result r.json policy=rate
+  grep -q '"draft":[[:space:]]*null' r.json || fail 'a draft model, though none was named'
   succeeds -n 2 --prompt "$prompt" -m "$models/mini-target" -q
   [ -s stderr ] && fail 'said, though quiet'
   true

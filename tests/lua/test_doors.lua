@@ -56,6 +56,32 @@ function TestDoors.test_seq_has_the_temperature()
   end
 end
 
+function TestDoors.test_seq_says_whether_there_is_a_draft_model()
+  local page = HEAD .. [[
+    local P = policy.define { name = "p", uses = { draft = %s } }
+    function P:draft(tree)
+      if tree.seq.drafts ~= %s then error(tostring(tree.seq.drafts)) end
+      if tree.seq.drafts then tree:draft_step(0) else
+        raises('or there is no draft model', tree.draft_step, tree, 0)
+      end
+    end
+    return P]]
+  for _, there in ipairs { true, false } do
+    for uses, drafts in pairs { ["true"] = true, ["false"] = false, ['"optional"'] = there } do
+      local pair <close> = assert(dt.fake { vocab = 12, context = 60, draft = there and {} })
+      local result, err = pair:generate { source = page:format(uses, drafts), prompt = " 1", tokens = 3 }
+      if uses == "true" and not there then
+        lu.assertStrContains(err.message, "p needs a draft model: give --draft DIR")
+      else
+        lu.assertNil(err and err.message)
+        lu.assertEquals(result.draft ~= nil, drafts)
+      end
+    end
+  end
+  fails('P = policy.define { name = "p", uses = { draft = "maybe" } }',
+        'policy.define: p: uses.draft is not true, false or "optional"')
+end
+
 function TestDoors.test_drafted_says_which_nodes_have_candidates()
   passes(DEFINE .. [[
     function P:draft(tree)

@@ -242,6 +242,15 @@ function TestRate.test_copies_what_followed_the_last_three_tokens_before_and_nee
   lu.assertEquals(probe.drafted(pair, "rate", nil, 24), ("|"):rep(23))
 end
 
+function TestRate.test_copies_after_fewer_tokens_where_there_is_no_draft_model()
+  local _, target = probe.circle()
+  local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 1.0, 1.25 } } }
+  local pair = fake(nil, target, { draft = false, costs = costs })
+  local shapes = probe.tree(pair, "rate", nil, 22)
+  lu.assertEquals(shapes:sub(1, 20), ("|"):rep(20)) -- 1 .. 20, then 1: it stood there before
+  lu.assertStrMatches(shapes:sub(21), "0>2.*")
+end
+
 function TestRate.test_learns_which_copies_come_true_where_the_draft_model_says_something_else()
   -- after x 1 2 3 comes y, x another one each time, y the same one twice; the draft model knows all but the 3
   local draft, target = {}, {}

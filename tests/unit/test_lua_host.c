@@ -77,7 +77,7 @@ static void a_policy_describes_itself(void **state) {
   assert_string_equal(info->name, "knobs");
   assert_string_equal(info->doc, "d");
   assert_string_equal(info->path, "test.lua");
-  assert_true(info->uses_draft);
+  assert_int_equal(info->draft, DTL_NEEDS_DRAFT);
   assert_int_equal(info->n_presets, 1);
   assert_string_equal(info->presets[0], "two");
   assert_int_equal(info->n_params, 5);
