@@ -1,6 +1,7 @@
 -- The papers' experiments, each with its report.  dtrun run paper NAME [--quick] [-n TOKENS] [--prompts N] [--out FILE]
 --
--- What is run stands in lua/dt/papers.lua. The result file is gone on with where it was stopped.
+-- What is run stands in lua/dt/papers.lua. The result file is gone on with where it was stopped. A shard makes no
+-- report: that is of what dtrun run merge makes of all.
 local alone = require "dt.alone"
 local batches = require "dt.batches"
 local complain = require "dt.complain"
@@ -10,6 +11,7 @@ local papers = require "dt.papers"
 local record = require "dt.record"
 local report = require "dt.report"
 local scatter = require "dt.scatter"
+local shard = require "dt.shard"
 
 local PROMPTS = (arg[0]:match "^(.*/)" or "./") .. "../tests/data/prompts/"
 local FILES = { wikitext2 = { count = 20, chars = 800 }, novels = { count = 20, chars = 1000 } } -- others: JSON lines
@@ -36,6 +38,7 @@ local opts = dt.args {
     { "prompts", nil, type = "integer", min = 1, max = 60, doc = "prompts of each set (default: 10, or as defined)" },
     { "repeats", nil, type = "integer", min = 1, doc = "runs of each arm, prompt and length (default: 3; 1 if quick)" },
     { "out", nil, type = "string", doc = "result file (default: NAME.jsonl); the report goes to a folder beside it" },
+    shard.OPTION,
   },
   rest = "NAME",
 }
@@ -44,6 +47,9 @@ local repeats = opts.repeats or opts.quick and 1 or 3
 local name = opts.rest[1] or ""
 dt.check(#opts.rest < 2 and papers[name] or nil,
   ("paper: no experiment '%s'; there are: %s"):format(table.concat(opts.rest, " "), table.concat(names(), ", ")))
+
+local whole = opts.out or name .. (opts.quick and "-quick" or "") .. ".jsonl"
+local part = dt.check(shard.chosen(opts.shard, whole))
 
 -- The first n prompts of a set, cut to at most `chars` characters (nil: the set's own length).
 local function set_of(set, n, chars)
@@ -150,11 +156,12 @@ local function announce(t, pair)
                                           tokens = math.min(64, t.tokens[1]), ignore_eos = true })
   local tokens, texts = 0, 0
   for _, prompt in ipairs(t.prompts) do texts = texts + #batches.texts(prompt) end
-  for _, n in ipairs(t.tokens) do tokens = tokens + n * texts * (#t.arms + 1) * t.repeats end
+  local arms = 1 + math.ceil(#t.arms / part.of)
+  for _, n in ipairs(t.tokens) do tokens = tokens + n * texts * arms * t.repeats end
   local seconds = tokens / result.stats.tokens_per_second
   local duration = seconds < 90 and ("%.0f s"):format(seconds) or ("%.0f min"):format(seconds / 60)
   complain(("%s: prompts: %d; arms: %d; tokens in all: %d; about %s at the speed of plain decoding"):format(
-    t.name, #t.prompts, #t.arms + 1, tokens, duration))
+    t.name, #t.prompts, arms, tokens, duration))
 end
 
 -- The arms that this backend can run, and a line where there are others.
@@ -186,7 +193,8 @@ local function run(pair, experiment_name, paper, out)
     arms = opts.quick and some(arms, QUICK.arms) or arms, warmup = opts.quick and 0 or 2,
     generate = { ignore_eos = not paper.stops },
     protocol = { reference = paper.reference, note = note, alone = paper.alone, sampling = sampling_of(paper) },
-    out = out,
+    out = out, shard = part.name,
+    settings = paper.traced and { [scatter.label(paper.traced)] = #prompts },
   }
   announce(t, pair)
   local done
@@ -200,15 +208,19 @@ local function run(pair, experiment_name, paper, out)
 end
 
 local pair = dt.check(dt.load(opts.load))
-local files, paths = {}, { opts.out or name .. (opts.quick and "-quick" or "") .. ".jsonl" }
-local bare = paths[1]:gsub("%.jsonl$", "")
-for i, part in ipairs { name, papers[name].also } do
-  paths[i] = paths[i] or ("%s-%s.jsonl"):format(bare, part:gsub("^" .. name .. "_", ""))
-  files[i] = run(pair, part, papers[part], paths[i])
+local files, paths = {}, {}
+for i, each in ipairs { name, papers[name].also } do
+  paths[i] = part:file(i == 1 and whole or ("%s-%s.jsonl"):format(whole:gsub("%.jsonl$", ""),
+    each:gsub("^" .. name .. "_", "")))
+  files[i] = run(pair, each, papers[each], paths[i])
   local busy = record.disturbance(files[i].runs)
   if busy then complain(busy) end
 end
 
+if part.name then
+  print(table.concat(paths, "\n"))
+  return
+end
 local folder, missing = report.write(files, paths)
 dt.check(folder, missing, "device")
 if missing then complain(missing) end

@@ -1,11 +1,14 @@
 -- Tables and figures of experiment files.  dtrun run report FILE.jsonl... [--out FOLDER]
 local complain = require "dt.complain"
 local dt = require "dt"
+local merge = require "dt.merge"
 local record = require "dt.record"
 local report = require "dt.report"
 
 local opts = dt.args {
-  doc = "tables, figures and an HTML page of what sweep, paper and tune have written",
+  doc = [[
+Tables, figures and an HTML page of what sweep, paper and tune have written. Several files are several experiments on
+one page; shards of one experiment are taken together, also while some are not finished.]],
   options = {
     { "out", nil, type = "string", doc = "folder to write to (default: the first file's name without .jsonl)" },
   },
@@ -14,12 +17,16 @@ local opts = dt.args {
 }
 
 dt.check(opts.rest[1], "report: no file: expected dtrun run report FILE.jsonl... [options]")
-local files = {}
+local read = {}
 for i, path in ipairs(opts.rest) do
-  files[i] = dt.check(record.read(path))
+  read[i] = dt.check(record.read(path))
+end
+local files, paths = merge.grouped(read, opts.rest)
+dt.check(files, paths)
+for i, path in ipairs(paths) do
   dt.check(files[i].runs[1], path .. ": no runs yet, only the line that says what is to be run")
 end
-local folder, missing = report.write(files, opts.rest, opts.out)
+local folder, missing = report.write(files, paths, opts.out)
 dt.check(folder, missing, "device")
 if missing then complain(missing) end
 print(folder .. "/report.html")

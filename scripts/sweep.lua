@@ -3,6 +3,7 @@ local complain = require "dt.complain"
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local record = require "dt.record"
+local shard = require "dt.shard"
 local sweep = require "dt.sweep"
 
 local opts = dt.args {
@@ -10,7 +11,8 @@ local opts = dt.args {
 Runs every combination of the values given with --set over every prompt and length, and prints the best settings.
 Values are lists and ranges: K=1,2,4  D=3..8  tau=0.1..0.5:0.1. Policies come first: sweep linear fixed_tree --set ...
 Each policy takes the names that it declares; a combination that its check refuses is left out.
-With --out each finished run is a line of FILE; the same command goes on where it was stopped, however that was.]],
+With --out each finished run is a line of FILE; the same command goes on where it was stopped, however that was.
+With --shard i/n each of n machines runs a part of the settings; dtrun run merge FILE SHARDS... puts them together.]],
   rest = "POLICY",
   options = {
     { "set", many = "NAME=VALUES", doc = "values of parameters to combine" },
@@ -25,6 +27,7 @@ With --out each finished run is a line of FILE; the same command goes on where i
     { "repeats", 3, min = 1, doc = "runs of each setting, prompt and length" },
     { "warmup", 1, min = 0, doc = "short runs that do not count, before the first" },
     { "out", nil, type = "string", doc = "the file of results" },
+    shard.OPTION,
     { "best", 10, min = 0, doc = "settings in the table at the end" },
   },
 }
@@ -32,6 +35,7 @@ With --out each finished run is a line of FILE; the same command goes on where i
 dt.check(opts.rest[1], "sweep: no policy: expected dtrun run sweep POLICY [options]")
 dt.check(opts.temp == 0 or opts.temp >= 0.001 or nil,
   ("sweep: --temp %g is not 0 or from 0.001 to 100"):format(opts.temp))
+local part = dt.check(shard.chosen(opts.shard, opts.out))
 local lengths = dt.check(sweep.values({ name = "--tokens", type = "integer", min = 1, max = 2147483647 },
   opts.tokens))
 local prompts = dt.check(experiment.prompts { files = opts.prompt, sets = opts.prompts, chars = opts.chars })
@@ -42,13 +46,14 @@ dt.check(arms, left_out)
 local done = dt.check(experiment.run {
   name = "sweep", pair = pair, arms = arms, prompts = prompts, tokens = lengths, repeats = opts.repeats,
   warmup = opts.warmup, generate = { ignore_eos = opts.ignore_eos, temp = opts.temp, seed = opts.seed },
-  protocol = { chars = opts.chars }, out = opts.out,
+  protocol = { chars = opts.chars }, out = part:file(opts.out), shard = part.name,
 })
 
 local busy = record.disturbance(done.runs)
 if busy then complain(busy) end
 local ranking = sweep.rank(done.runs)
-print(("%d settings%s, prompts: %d, tokens: %s, %s, threads: %d; outputs equal"):format(#ranking,
+print(("%d settings%s%s, prompts: %d, tokens: %s, %s, threads: %d; outputs equal"):format(#ranking,
+  part.name and " of shard " .. part.name or "",
   left_out > 0 and (" (%d more contradict themselves)"):format(left_out) or "", #prompts, opts.tokens, pair.backend,
   pair.threads))
 if opts.best > 0 then print(sweep.table(ranking, opts.best)) end

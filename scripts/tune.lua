@@ -3,13 +3,17 @@ local complain = require "dt.complain"
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local record = require "dt.record"
+local shard = require "dt.shard"
 local tune = require "dt.tune"
 
 local opts = dt.args {
   doc = [[
 Draws settings from the ranges of the policy's parameters (tune= in its definition narrows them), keeps the better half
 on more and more prompts, then looks near the best. The result is compared with plain decoding and with the defaults on
-prompts that the search did not see, and kept in the user's folder: dtrun POLICY --preset tuned.]],
+prompts that the search did not see, and kept in the user's folder: dtrun POLICY --preset tuned.
+With --out each finished run is a line of FILE; the same command goes on where it was stopped, however that was.
+With --shard i/n each of n machines searches a part of the settings; after dtrun run merge FILE SHARDS... the same
+command without --shard takes the best of all, compares it and keeps it for the machine on which it is given.]],
   rest = "POLICY",
   options = {
     { "settings", 32, min = 2, max = 4096, doc = "settings drawn at first; then half as many near the best" },
@@ -19,9 +23,12 @@ prompts that the search did not see, and kept in the user's folder: dtrun POLICY
     { "tokens", 100, short = "n", min = 2, max = 2147483647, doc = "new tokens of each run" },
     { "repeats", 3, min = 1, doc = "runs of each finalist and prompt; the fastest counts" },
     { "seed", 1, min = 1, doc = "of the settings drawn" },
+    { "out", nil, type = "string", doc = "the file of results" },
+    shard.OPTION,
   },
 }
-local FINALISTS = 6
+local FINALISTS, WARMUP = 6, 2
+local FINAL = 3 -- the first repeat of the finalists' runs; before are the searches among all and near the best
 
 -- Without prompts given: 12 of each kind that come with the source, in an order that holds out half of each kind.
 local function own_prompts()
@@ -35,14 +42,9 @@ local function own_prompts()
   return file and files or {}
 end
 
-local function labels(policy, settings)
-  local arms = {}
-  for i, setting in ipairs(settings) do arms[i] = { label = tostring(i), policy = policy, params = setting } end
-  return arms
-end
-
 local policy = dt.check(opts.rest[1], "tune: no policy: expected dtrun run tune POLICY [options]")
 dt.check(not opts.rest[2] or nil, ("tune: one policy at a time, not '%s' too"):format(opts.rest[2]))
+local part = dt.check(shard.chosen(opts.shard, opts.out))
 local given = #opts.prompt > 0 or #opts.prompts > 0
 local prompts = dt.check(experiment.prompts { files = given and opts.prompt or own_prompts(), sets = opts.prompts,
                                               chars = opts.chars })
@@ -54,86 +56,121 @@ for i, prompt in ipairs(prompts) do
 end
 local pair = dt.check(dt.load(opts.load))
 local random, known = tune.random(opts.seed), {}
-local first, space, allowed = tune.first(pair, policy, opts.settings, random, known)
-dt.check(first, space)
-local near = math.max(1, opts.settings // 2)
+local drawn, space, allowed = tune.first(pair, policy, opts.settings, random, known)
+dt.check(drawn, space)
+local defaults = drawn[1]
 
-local function work(n)
-  local runs = 0
-  for _, round in ipairs(tune.rounds(n, #seen)) do
-    runs = runs + (round.settings + 1) * (round.last - round.first + 1) -- and plain decoding
-  end
-  return runs
-end
-local finals = ((FINALISTS + 2) * #seen + 3 * #held_out) * opts.repeats
-local total = work(#first) + work(near + FINALISTS) + finals
-local bar = dt.progress(total, total * opts.tokens)
+local function label(setting) return experiment.label { policy = policy, params = setting } end
 
--- How fast a run decoded; its prompt pass is the same for all settings.
-local function decoding_speed(run)
-  local stats = run.stats
-  local tokens = stats.tokens_per_iteration * stats.iterations
-  return tokens / (tokens / stats.tokens_per_second - stats.time_ms.prompt / 1000)
+local function arms_of(settings)
+  local arms = {}
+  for i, setting in ipairs(settings) do arms[i] = { policy = policy, params = setting } end
+  return arms
 end
 
-local made = {} -- all runs
+local whole = {
+  name = "tune", pair = pair, arms = arms_of(drawn), prompts = prompts, tokens = { opts.tokens },
+  repeats = opts.repeats, warmup = WARMUP, generate = { ignore_eos = true },
+  out = part:file(opts.out), shard = part.name, least = 1,
+  protocol = { chars = opts.chars, drawn = opts.settings, seed = opts.seed, policy = policy },
+}
+local file, dealt, kind = experiment.open(whole)
+dt.check(file, dealt, kind)
+local bar
 
--- Each setting's speed-up of decoding, mean over prompts. Of repeated runs the fastest counts: what disturbs a run only
--- slows it.
-local function speedups(settings, texts, repeats, warmup)
-  local done, message, kind = experiment.run {
-    name = "tune", pair = pair, arms = labels(policy, settings), prompts = texts, tokens = { opts.tokens },
-    repeats = repeats, warmup = warmup, generate = { ignore_eos = true }, bar = bar }
-  if not done then return nil, message, kind end
-  table.move(done.runs, 1, #done.runs, #made + 1, made)
-  local fastest, means = {}, {}
-  for _, run in ipairs(done.runs) do
-    local key = run.arm .. " " .. run.prompt
-    fastest[key] = math.max(fastest[key] or 0, decoding_speed(run))
-  end
-  for i in ipairs(settings) do
-    means[i] = 0
-    for _, prompt in ipairs(texts) do
-      means[i] = means[i] + fastest[i .. " " .. prompt.name] / fastest["ar " .. prompt.name] / #texts
-    end
-  end
+-- Each setting's speed-up of decoding, mean over the texts, all made so many times from the repeat `first` on.
+local function speedups(settings, texts, first, repeats, warmup)
+  local arms, message = experiment.arms(pair, arms_of(settings))
+  if not arms then return nil, message end
+  local ok, failed, why = experiment.add(file, arms, {
+    pair = pair, prompts = texts, tokens = whole.tokens, first = first, repeats = repeats, warmup = warmup,
+    generate = whole.generate, bar = bar })
+  if not ok then return nil, failed, why end
+  local of, means = {}, {}
+  for _, arm in ipairs(tune.scores(file.runs, texts, first, repeats)) do of[arm.arm] = arm.mean end
+  for i, setting in ipairs(settings) do means[i] = of[label(setting)] end
   return means
 end
 
-local warm = false
-local function measure(settings, i)
-  local warmup = warm and 0 or 2
-  warm = true
-  return speedups(settings, { seen[i] }, 1, warmup)
+-- The settings that this shard is dealt, or all, the defaults always.
+local function share()
+  local own, settings = {}, { defaults }
+  for _, arm in ipairs(dealt) do own[arm.label] = true end
+  for i = 2, #drawn do
+    if own[label(drawn[i])] then settings[#settings + 1] = drawn[i] end
+  end
+  return settings
 end
 
-local ranked, message, kind = tune.halve(first, #seen, measure)
-dt.check(ranked, message, kind)
-local best = table.move(ranked, 1, math.min(FINALISTS, #ranked), 1, {})
-local more = tune.draw(space, near, random, allowed, known, best)
-table.move(best, 1, #best, #more + 1, more)
-ranked, message, kind = tune.halve(more, #seen, measure)
-dt.check(ranked, message, kind)
+-- The settings ranked, the best first, by halving; search: 1 or 2.
+local function halved(settings, search)
+  local ranked, message, why = tune.halve(settings, #seen, function(group, i)
+    return speedups(group, { seen[i] }, search, 1, search == 1 and i == 1 and WARMUP or 0)
+  end)
+  return dt.check(ranked, message, why)
+end
 
-local defaults = first[1]
-local finalists = { defaults }
-for _, setting in ipairs(ranked) do
-  if setting ~= defaults and #finalists <= FINALISTS then finalists[#finalists + 1] = setting end
+-- Searches, and gives the finalists as tune.scores does.
+local function search()
+  local settings, near = share(), math.max(1, opts.settings // 2 // part.of)
+  local runs = (FINALISTS + 2) * #seen * opts.repeats
+  for _, n in ipairs { #settings, near + FINALISTS } do
+    for _, round in ipairs(tune.rounds(n, #seen)) do
+      runs = runs + (round.settings + 1) * (round.last - round.first + 1) -- and plain decoding
+    end
+  end
+  if not part.name then runs = runs + 3 * #held_out * opts.repeats end
+  bar = dt.progress(runs, runs * opts.tokens)
+  local ranked = halved(settings, 1)
+  local best = table.move(ranked, 1, math.min(FINALISTS, #ranked), 1, {})
+  local more = tune.draw(space, near, random, allowed, known, best)
+  table.move(best, 1, #best, #more + 1, more)
+  local finalists = { defaults }
+  for _, setting in ipairs(halved(more, 2)) do
+    if setting ~= defaults and #finalists <= FINALISTS then finalists[#finalists + 1] = setting end
+  end
+  dt.check(speedups(finalists, seen, FINAL, opts.repeats, 0))
+  return tune.scores(file.runs, seen, FINAL, opts.repeats)
 end
-local means = dt.check(speedups(finalists, seen, opts.repeats, 0))
-local winner = 1
-for i, mean in ipairs(means) do
-  if mean > means[winner] then winner = i end
+
+-- The finalists that shards have found, where the file was merged of these; else nil.
+local function found()
+  local last = file.runs[1] and file.runs[1].shard
+  if not last then return nil end
+  local finalists, finished = tune.scores(file.runs, seen, FINAL, opts.repeats), {}
+  for _, arm in ipairs(finalists) do finished[arm.shard] = true end
+  local of = dt.check(shard.parse(last)).of
+  for i = 1, of do
+    dt.check(finished[("%d/%d"):format(i, of)], ("%s: shard %d of %d has not come to its end: run it again (it goes on "
+      .. "where it was) and merge it"):format(opts.out, i, of))
+  end
+  bar = dt.progress(3 * #held_out * opts.repeats)
+  return finalists
 end
-local tuned = finalists[winner]
-local both = dt.check(speedups({ tuned, defaults }, held_out, opts.repeats, 0))
+
+local finalists = found() or search()
+local winner = finalists[1]
+for _, arm in ipairs(finalists) do
+  if arm.mean > winner.mean then winner = arm end
+end
+local same = winner.arm == label(defaults)
+local both = not part.name and dt.check(speedups(same and { defaults } or { winner.setting, defaults }, held_out, FINAL,
+  opts.repeats, 0))
 bar:finish()
-local busy = record.disturbance(made)
+local busy = record.disturbance(file.runs)
 if busy then complain(busy) end
 
-print(("%s, %s, threads: %d; %d settings tried on %d prompts"):format(policy, pair.backend, pair.threads,
-  #first + #more - #best, #seen))
-print(("decoding speed-up on %d prompts not seen: tuned %.3fx, defaults %.3fx"):format(#held_out, both[1], both[2]))
-print("tuned: " .. experiment.label { policy = policy, params = tuned })
-print("saved: " .. dt.check(tune.save(pair, policy, tuned,
-  { tuned = both[1], defaults = both[2], prompts = #held_out, tokens = opts.tokens })))
+local tried, n = {}, 0
+for _, run in ipairs(file.runs) do
+  if run.arm ~= record.BASELINE and not tried[run.arm] then tried[run.arm], n = true, n + 1 end
+end
+print(("%s, %s, threads: %d; %d settings tried on %d prompts"):format(policy, pair.backend, pair.threads, n, #seen))
+if part.name then
+  print(("best of shard %s: %s, decoding speed-up %.3fx on prompts seen"):format(part.name, winner.arm, winner.mean))
+  return
+end
+local speedup = { tuned = both[1], defaults = both[#both], prompts = #held_out, tokens = opts.tokens }
+print(("decoding speed-up on %d prompts not seen: tuned %.3fx, defaults %.3fx"):format(#held_out, speedup.tuned,
+  speedup.defaults))
+print("tuned: " .. winner.arm)
+print("saved: " .. dt.check(tune.save(pair, policy, winner.setting, speedup)))

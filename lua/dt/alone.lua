@@ -68,14 +68,12 @@ end
 -- t: as for experiment.run, with one repeat and no warm-up; its pair is closed. load: the options of dt.load. What it
 -- gives is what experiment.run does.
 function alone.run(t, load)
-  local arms, sources = experiment.arms(t.pair, t.arms)
-  if not arms then return nil, sources end
-  local file, message, kind = record.open(t.out, experiment.head(t), sources)
-  if not file then return nil, message, kind end
+  local file, arms, kind = experiment.open(t)
+  if not file then return nil, arms, kind end
   t.pair:close()
   local _, exe = shell "readlink /proc/$PPID/exe"
   exe = exe:gsub("\n$", "")
-  local done = {}
+  local done, message = {}, nil
   for _, run in ipairs(file.runs) do done[record.case(run) .. run.arm] = true end
   local bar = progress(#arms * #t.prompts * #t.tokens)
   for _, prompt in ipairs(t.prompts) do

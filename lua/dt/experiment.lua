@@ -14,6 +14,9 @@
 --     generate = { ignore_eos = true },        -- further options of pair:generate
 --     protocol = { chars = 800 },              -- what else to note down in the head
 --     out = "main.jsonl",                      -- nil: in memory only
+--     shard = "3/4",                           -- only the arms dealt to it, and plain decoding (dt.shard); nil: all
+--     least = 1,                               -- runs that each arm will have at least (nil: all that are asked for)
+--     settings = { label = 4 },                -- further arms that are dealt to shards: how many runs each will have
 --     bar = bar,                               -- a dt.progress that counts this too; nil: one of its own
 --   })
 --   done.head, done.runs                       -- as record.read gives them, runs of an earlier call included
@@ -28,14 +31,16 @@
 local batches = require "dt.batches"
 local core = require "dt.core"
 local params = require "dt.params"
+local place = require "dt.place"
 local progress = require "dt.progress"
 local record = require "dt.record"
+local shard = require "dt.shard"
 
 local experiment = {}
 
 local PROMPTS = { files = true, sets = true, chars = true }
 local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
-              generate = true, protocol = true, out = true, bar = true }
+              generate = true, protocol = true, out = true, bar = true, shard = true, least = true, settings = true }
 local WARM = 32 -- tokens of a warm-up run, at most
 local TRIES = 3 -- of a run that others disturb
 local ARM = { label = true, policy = true, preset = true, params = true, axes = true, window = true, sinks = true }
@@ -189,7 +194,7 @@ local function fingerprint(prompts)
 end
 
 -- The head of an experiment's file; t as for run, with nothing left out but out and protocol.
-function experiment.head(t)
+local function head_of(t)
   local pair = t.pair
   local protocol = { tokens = t.tokens, repeats = t.repeats, warmup = t.warmup, prompts = #t.prompts,
                      texts = fingerprint(t.prompts) }
@@ -246,22 +251,24 @@ local function window_of(arm) return arm.window and ("%d+%d"):format(arm.window,
 
 -- What is noted down of one run.
 function experiment.run_of(arm, prompt, tokens, number, result)
-  return { arm = arm.label, policy = result.policy, source = result.source, preset = arm.preset,
-           window = window_of(arm), params = arm.params or {},
-           axes = merged(prompt.axes or {}, arm.axes or {}), set = prompt.set,
-           prompt = prompt.name, tokens = tokens, ["repeat"] = number, finish_reason = result.finish_reason,
-           prompt_tokens = result.prompt_tokens, stats = result.stats }
+  local run = { arm = arm.label, policy = result.policy, source = result.source, preset = arm.preset,
+                window = window_of(arm), params = arm.params or {},
+                axes = merged(prompt.axes or {}, arm.axes or {}), set = prompt.set,
+                prompt = prompt.name, tokens = tokens, ["repeat"] = number, finish_reason = result.finish_reason,
+                prompt_tokens = result.prompt_tokens, stats = result.stats }
+  return merged(run, place.here())
 end
 
 local function size_of(prompt) return #batches.texts(prompt) end
 
--- The runs that are left, prompt by prompt, in the order in which they are made.
+-- The runs that are left, prompt by prompt, in the order in which they are made; how many these are, how many are done,
+-- and the work of all.
 local function plan(t, arms, done)
-  local todo, round, count, work = {}, 0, 0, 0
+  local todo, round, count, made, work = {}, 0, 0, 0, 0
   for _, prompt in ipairs(t.prompts) do
     local group = { prompt = prompt }
     for _, tokens in ipairs(t.tokens) do
-      for number = 1, t.repeats do
+      for number = t.first, t.first + t.repeats - 1 do
         local first = math.floor(round * 0.618034 * #arms) -- golden ratio: any few rounds begin far from one another
         round = round + 1
         for i = 0, #arms - 1 do
@@ -270,31 +277,23 @@ local function plan(t, arms, done)
           if not done[record.key(run)] then
             group[#group + 1] = { arm = arm, tokens = tokens, number = number }
             count, work = count + 1, work + size_of(prompt) * tokens
+          else
+            made = made + 1
           end
         end
       end
     end
     if #group > 0 then todo[#todo + 1] = group end
   end
-  return todo, count, work
-end
-
--- The first run of a text, length and window says what the output of all others is.
-local function check_hash(first, run)
-  local case = record.case(run) .. "\0" .. (run.window or "")
-  local other = first[case]
-  if not other then first[case] = run return true end
-  if other.stats.output_hash == run.stats.output_hash then return true end
-  return nil, ("%s changed the output of %s, %d tokens: hash %s, that of %s is %s"):format(
-    run.arm, run.prompt, run.tokens, run.stats.output_hash, other.arm, other.stats.output_hash), "device"
+  return todo, count, made, work
 end
 
 -- What the sequences of a batch are alone is what its runs are compared with.
 local function check_alone(t, prompt, start, tokens, hashes)
   local hash, failure = batches.alone(t.pair, start, options_of(t, prompt, tokens))
   if not hash then return nil, failure.message, failure.kind end
-  return check_hash(hashes, { arm = "plain decoding alone", set = prompt.set, prompt = prompt.name, tokens = tokens,
-                              stats = { output_hash = hash } })
+  return record.check_output(hashes, { arm = "plain decoding alone", set = prompt.set, prompt = prompt.name,
+                                       tokens = tokens, stats = { output_hash = hash } })
 end
 
 local function run_one(t, todo, prompt, start, file, hashes)
@@ -308,7 +307,7 @@ local function run_one(t, todo, prompt, start, file, hashes)
   run.tries, run.disturbed = tries, why
   local ok, message, kind
   ok, message, kind = experiment.check_source(todo.arm, result)
-  if ok then ok, message, kind = check_hash(hashes, run) end
+  if ok then ok, message, kind = record.check_output(hashes, run) end
   if not ok then return nil, message, kind end
   return file:append(run)
 end
@@ -347,28 +346,57 @@ local function run_group(t, group, warm, file, hashes, bar)
   return ok, message, kind
 end
 
--- { head =, runs = }; or nil, a message and a kind as dt.check takes them, and what was finished is in the file.
-function experiment.run(t)
-  params.check_keys(t, RUN, "experiment.run", 2)
-  t = merged({ repeats = 1, warmup = 1, generate = {} }, t)
+local function filled(t) return merged({ repeats = 1, first = 1, warmup = 1, generate = {} }, t) end
+
+-- The file that an experiment's runs are added to (record.open), and the arms that are to be run, plain decoding first:
+-- all, or those of its shard. nil, a message and a kind where that cannot be.
+function experiment.open(t)
+  t = filled(t)
   if #t.prompts == 0 then return nil, "no prompts: give a file of text or a set of prompts" end
   local arms, sources = experiment.arms(t.pair, t.arms)
   if not arms then return nil, sources end
-  local file, message, kind = record.open(t.out, experiment.head(t), sources)
+  local head = head_of(t)
+  if t.shard then
+    head.shard, head.settings = t.shard, {}
+    for _, arm in ipairs(arms) do head.settings[arm.label] = t.least or #t.prompts * #t.tokens * t.repeats end
+    head.settings = merged(head.settings, t.settings or {})
+  end
+  local file, message, kind = record.open(t.out, head, sources)
   if not file then return nil, message, kind end
-  local done, hashes, ok = {}, {}, true
+  local own, dealt = shard.own(head), {}
+  for _, arm in ipairs(arms) do
+    if own[arm.label] then dealt[#dealt + 1] = arm end
+  end
+  return file, dealt
+end
+
+-- Makes the runs of arms (from experiment.arms) that the file has not; t: as for run, and first: the number of the
+-- first repeat (1). true; or nil, a message and a kind, and what was finished is in the file.
+function experiment.add(file, arms, t)
+  t = filled(t)
+  local done, hashes, ok, message, kind = {}, {}, true, nil, nil
   for _, run in ipairs(file.runs) do
     done[record.key(run)] = true
-    ok, message, kind = check_hash(hashes, run)
+    ok, message, kind = record.check_output(hashes, run)
     if not ok then return nil, message, kind end
   end
-  local todo, count, work = plan(t, arms, done)
-  local bar = t.bar or progress(count + #file.runs, work)
-  bar:skip(#file.runs, 0)
+  local todo, count, made, work = plan(t, arms, done)
+  local bar = t.bar or progress(count + made, work)
+  bar:skip(made, 0)
   for i, group in ipairs(todo) do
     if not ok then break end
     ok, message, kind = run_group(t, group, i == 1 and arms, file, hashes, bar)
   end
+  return ok, message, kind
+end
+
+-- { head =, runs = }; or nil, a message and a kind as dt.check takes them, and what was finished is in the file.
+function experiment.run(t)
+  params.check_keys(t, RUN, "experiment.run", 2)
+  local file, arms, kind = experiment.open(t)
+  if not file then return nil, arms, kind end
+  local ok, message
+  ok, message, kind = experiment.add(file, arms, t)
   if not ok then return nil, message, kind end
   return { head = file.head, runs = file.runs }
 end

@@ -8,14 +8,15 @@
 --   corpus (how many tokens, and a hash of them; none: left out), version, commit
 --   (none: left out), build, target_hash, draft_hash (hashes of the program's file and of samples of the models' files:
 --   lua/identity.h says of which), began (when, in UTC; the one thing in which a file may differ from who goes on with
---   it)
+--   it); of a shard's file (dt.shard) also shard ("3/4") and settings {label of each arm of all shards = its runs}
 -- A run
 --   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, source (a hash of the
 --   policy's text), preset (none: left out), window ("1020+4": how many of the last tokens the target sees, and of
 --   the first; left out: all), params {as given}, axes {what arm and prompt stand for in tables and figures:
 --   {chars = 200}}, set, prompt (both together name one text), tokens (wanted), repeat (1..), finish_reason,
 --   prompt_tokens, stats (those of the result), tries (how often it was made, for being disturbed), disturbed (what by,
---   the last time too), probability (of runs with a trace: what dt.scatter gives)
+--   the last time too), probability (of runs with a trace: what dt.scatter gives), node, job and cores (where it was
+--   made: dt.place; job: left out where there was none), shard (in merged files: of which it was)
 --
 --   local file = assert(record.read "sweep.jsonl")        -- { head = {...}, runs = { {...}, ... } }
 --   local plain = record.baseline(file.runs)
@@ -56,6 +57,9 @@ local KINDS = {
   end },
   depths = { "a list of objects with a number accepted",
              is_list(function(at) return is_object(at) and is_number(at.accepted) end) },
+  counts = { "an object of integers from 1 to 1e15", function(x)
+    return is_object(x) and every(x, function(n) return math.type(n) == "integer" and n >= 1 and n <= MOST end)
+  end },
   bins = { "a list of objects with numbers sum, n and accepted", is_list(function(bin)
     return is_object(bin) and is_number(bin.sum) and is_number(bin.n) and is_number(bin.accepted)
   end) },
@@ -66,7 +70,7 @@ local HEAD = { experiment = "string", protocol = "protocol", machine = "string",
                threads = "integer", target = "string", target_dtype = "string?", draft = "string?",
                draft_dtype = "string?", draft_vocab = "string?", draft_head = "string?", cache_dtype = "string?",
                version = "string", commit = "string?", build = "string?", target_hash = "string?",
-               draft_hash = "string?", began = "string?" }
+               draft_hash = "string?", began = "string?", shard = "string?", settings = "counts?" }
 local TIMES = { prompt = "number", draft = "number", verify = "number", commit = "number", policy = "number",
                 other = "number" }
 local MEMORY = { host = "positive", device = "positive?", weights = "number", caches = "number" }
@@ -78,7 +82,8 @@ local RUN = { arm = "string", policy = "string", source = "string?", preset = "s
               params = "settings", axes = "settings", set = "string", prompt = "string", tokens = "integer",
               ["repeat"] = "integer",
               finish_reason = "string", prompt_tokens = "integer", stats = "object", tries = "integer?",
-              disturbed = "string?", probability = "bins?" }
+              disturbed = "string?", probability = "bins?", node = "string?", job = "string?", cores = "string?",
+              shard = "string?" }
 
 local function sorted_keys(t)
   local keys = {}
@@ -133,8 +138,11 @@ local ENOENT = 2
 -- What a run is compared with plain decoding by: the same text and length.
 function record.case(run) return ("%s\0%s\0%d"):format(run.set, run.prompt, run.tokens) end
 
--- What tells a run from all others of its file.
+-- What a run is, whoever makes it.
 function record.key(run) return ("%s\0%s\0%d"):format(record.case(run), run.arm, run["repeat"]) end
+
+-- What tells a run from all others of its file: each shard has its own runs of plain decoding.
+function record.identity(run) return record.key(run) .. "\0" .. (run.shard or "") end
 
 local function doubled(path, number, first, run)
   return ("%s:%d: the run of line %d again (%s, %s, %d tokens, repeat %d): two programs have written this file, "
@@ -152,9 +160,9 @@ local function parse(path, text)
     if number == 1 then
       file.head = value
     else
-      local key = record.key(value)
-      if line_of[key] then return nil, doubled(path, number, line_of[key], value) end
-      line_of[key], file.runs[number - 1] = number, value
+      local identity = record.identity(value)
+      if line_of[identity] then return nil, doubled(path, number, line_of[identity], value) end
+      line_of[identity], file.runs[number - 1] = number, value
     end
     file.whole = stop - 1
   end
@@ -174,22 +182,32 @@ end
 -- What no option brings back.
 local PROGRAM = { commit = true, build = true, version = true, target_hash = true, draft_hash = true }
 
--- nil, or how two heads differ and what to do about it; the protocol is compared key by key.
-local function difference(old, new)
+-- nil, or the key in which two heads differ, and both values as texts; protocol and settings are compared by keys.
+function record.difference(a, b, ignored)
   local all = {}
-  for key in pairs(old) do all[key] = true end
-  for key in pairs(new) do all[key] = true end
+  for key in pairs(a) do all[key] = true end
+  for key in pairs(b) do all[key] = true end
   for _, key in ipairs(sorted_keys(all)) do
-    local a, b = old[key], new[key]
-    local found
-    if key == "protocol" then
-      found = difference(a, b)
-    elseif key ~= "began" and json.encode(a) ~= json.encode(b) then
-      found = ("made with %s = %s, not %s: %s"):format(key, json.encode(a), json.encode(b), PROGRAM[key]
-        and record.ANEW or "give the same options to go on with it, or another file")
+    if not ignored[key] then
+      local x, y = a[key], b[key]
+      if (key == "protocol" or key == "settings") and is_object(x) and is_object(y) then
+        local inner, inner_x, inner_y = record.difference(x, y, {})
+        if inner then return key == "settings" and "runs of " .. inner or inner, inner_x, inner_y end
+      elseif json.encode(x) ~= json.encode(y) then
+        return key, json.encode(x), json.encode(y)
+      end
     end
-    if found then return found end
   end
+end
+
+-- nil, or why a file with the head `old` is not gone on with by who would write `new`, and what to do about it.
+local function other_head(old, new)
+  if old.shard and not new.shard then
+    return ("shard %s itself: give the same --shard to go on with it, or another file"):format(old.shard)
+  end
+  local key, a, b = record.difference(old, new, { began = true })
+  return key and ("made with %s = %s, not %s: %s"):format(key, a, b, PROGRAM[key] and record.ANEW
+    or "give the same options to go on with it, or another file")
 end
 
 -- nil, or which run is of another text of its policy than those to be added; sources: policy -> { [source] = true }.
@@ -207,16 +225,22 @@ local File = {}
 File.__index = File
 
 -- Adds a finished run. It is on disk when this returns true; else nil, a message, "device", and the file is as it was.
-function File:append(run)
-  run.schema = "dtrun.run/1"
-  local message = line_mistake(run)
-  if message then error("record: a run: " .. message, 2) end
-  if self.path then
-    local ok
-    ok, message = core.append(self.path, json.encode(run))
+function File:append(run) return self:append_all { run } end
+
+-- The same of several, all of them or none.
+function File:append_all(runs)
+  local lines = {}
+  for i, run in ipairs(runs) do
+    run.schema = "dtrun.run/1"
+    local message = line_mistake(run)
+    if message then error("record: a run: " .. message, 2) end
+    lines[i] = json.encode(run)
+  end
+  if self.path and lines[1] then
+    local ok, message = core.append(self.path, table.concat(lines, "\n"))
     if not ok then return nil, message, "device" end
   end
-  self.runs[#self.runs + 1] = run
+  table.move(runs, 1, #runs, #self.runs + 1, self.runs)
   return true
 end
 
@@ -240,7 +264,7 @@ function record.open(path, head, sources)
   file, message = parse(path, text)
   if not file then return nil, message end
   if file.head then
-    local differs = difference(file.head, head) or other_source(file.runs, sources or {})
+    local differs = other_head(file.head, head) or other_source(file.runs, sources or {})
     if differs then return nil, ("%s: %s"):format(path, differs) end
   end
   if file.whole < #text then ok, message = core.truncate(path, file.whole) end
@@ -249,22 +273,36 @@ function record.open(path, head, sources)
   return setmetatable({ path = path, head = file.head or head, runs = file.runs }, File)
 end
 
--- A function from a run to the plain run that it is compared with: of the same text and length, and of the same repeat
--- where there is one, else the first; nil where plain decoding is missing.
+-- A function from a run to the plain run that it is compared with: of the same text and length, of the same shard where
+-- there is one, and of the same repeat, else the first; nil where plain decoding is missing.
 function record.baseline(runs, arm)
   local plain = {}
+  local function note(key, run)
+    plain[key] = plain[key] or { first = run }
+    plain[key][run["repeat"]] = run
+  end
+  local function own(run) return record.case(run) .. "\0" .. (run.shard or "") end
   for _, run in ipairs(runs) do
     if run.arm == (arm or record.BASELINE) then
-      local case = record.case(run)
-      plain[case] = plain[case] or {}
-      plain[case][run["repeat"]] = run
-      plain[case].first = plain[case].first or run
+      note(record.case(run), run)
+      note(own(run), run)
     end
   end
   return function(run)
-    local found = plain[record.case(run)]
+    local found = plain[own(run)] or plain[record.case(run)]
     return found and (found[run["repeat"]] or found.first)
   end
+end
+
+-- Whether a run's output is that of the first of its text, length and window, which is kept in `first`: true, or nil, a
+-- message and "device".
+function record.check_output(first, run)
+  local case = record.case(run) .. "\0" .. (run.window or "")
+  local other = first[case]
+  if not other then first[case] = run return true end
+  if other.stats.output_hash == run.stats.output_hash then return true end
+  return nil, ("%s changed the output of %s, %d tokens: hash %s, that of %s is %s"):format(
+    run.arm, run.prompt, run.tokens, run.stats.output_hash, other.arm, other.stats.output_hash), "device"
 end
 
 -- The runs that count: of an arm on a text and length those that nothing disturbed; where there is none, all.

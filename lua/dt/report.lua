@@ -5,6 +5,7 @@ local charts = require "dt.charts"
 local figure = require "dt.figure"
 local page = require "dt.page"
 local params = require "dt.params"
+local place = require "dt.place"
 local record = require "dt.record"
 local shell = require "dt.shell"
 local summary = require "dt.summary"
@@ -99,7 +100,7 @@ local function facts(head)
   local t = { facts = true, columns = { "", "" }, rows = {} }
   for _, name in ipairs { "began", "machine", "backend", "threads", "target", "target_dtype", "draft", "draft_dtype",
                          "draft_vocab", "draft_head", "cache_dtype",
-                         "version", "commit", "build", "target_hash", "draft_hash" } do
+                         "version", "commit", "build", "target_hash", "draft_hash", "shard" } do
     if head[name] ~= nil then t.rows[#t.rows + 1] = { name, tostring(head[name]) } end
   end
   local names = {}
@@ -347,6 +348,8 @@ local function add_experiment(document, file, stem)
   add(document, "heading", "What was run: " .. file.head.experiment)
   add(document, "table", facts(file.head))
   add(document, "text", record.disturbance(file.runs))
+  add(document, "text", place.told(file.runs))
+  add(document, "text", file.missing and "Not all has been run: " .. file.missing .. ".")
   if #s.arms > 0 then add_arms(document, file, s, stem) end
   if #s.traced > 0 then
     add(document, "heading", "Probability")
@@ -374,7 +377,8 @@ local function name_figures(document)
   end
 end
 
--- files: a list of what record.read gives; names: one of each, that figures' names begin with.
+-- files: a list of what record.read gives, with missing: what is not there, if anything (dt.merge); names: one of each,
+-- that figures' names begin with.
 function report.document(files, names)
   local titles = {}
   for i, file in ipairs(files) do titles[i] = file.head.experiment end

@@ -2,6 +2,7 @@
 local experiment = require "dt.experiment"
 local json = require "dt.json"
 local record = require "dt.record"
+local shard = require "dt.shard"
 
 local scatter = {}
 
@@ -32,6 +33,9 @@ local function sorted(bins)
   return list
 end
 
+-- The label of its runs: writing the trace takes time, so that they are an arm of their own.
+function scatter.label(arm) return "traced " .. experiment.label(arm) end
+
 local function run_one(t, arm, prompt, file)
   local path, bins = os.tmpname(), {}
   t.pair:forget()
@@ -41,7 +45,7 @@ local function run_one(t, arm, prompt, file)
   if result then add_trace(bins, path) end
   os.remove(path)
   if not result then return nil, failure.message, failure.kind end
-  local traced = { label = "traced " .. experiment.label(arm), preset = arm.preset, params = arm.params }
+  local traced = { label = scatter.label(arm), preset = arm.preset, params = arm.params }
   local run = experiment.run_of(traced, prompt, t.tokens[1], 1, result)
   run.probability = sorted(bins)
   local ok, message = file:append(run)
@@ -49,7 +53,7 @@ local function run_one(t, arm, prompt, file)
 end
 
 -- Runs arm once per prompt with a trace and adds the runs, each with its bins as `probability`, to the experiment
--- t.out. They are an arm of their own: writing the trace takes time. t: what experiment.run got; head: what it gave.
+-- t.out, unless they are dealt to another shard. t: what experiment.run got; head: what it gave.
 function scatter.run(t, head, arm)
   local file, message, kind = record.open(t.out, head)
   if not file then return nil, message, kind end
@@ -58,7 +62,7 @@ function scatter.run(t, head, arm)
     if run.probability then done[run.prompt] = true end
   end
   for _, prompt in ipairs(t.prompts) do
-    local ok = done[prompt.name]
+    local ok = done[prompt.name] or not shard.own(head)[scatter.label(arm)]
     if not ok then ok, message, kind = run_one(t, arm, prompt, file) end
     if not ok then return nil, message, kind end
   end

@@ -175,7 +175,8 @@ local function per_case(runs, f)
 end
 
 -- The statistics over texts of a metric by name, or nil. "speedup" is the mean of the ratios to plain decoding of the
--- same text; "against" that to the arm called `reference`; "memory" is the peak's ratio to plain decoding's.
+-- same text; "against" that to the arm called `reference` (where another shard ran that, the ratio of both speed-ups);
+-- "memory" is the peak's ratio to plain decoding's.
 function Summary:describe(metric, where, reference)
   local f = METRICS[metric]
   if metric == "speedup" then
@@ -184,7 +185,12 @@ function Summary:describe(metric, where, reference)
     f = function(run) return self.plain(run) and used(run) and used(run) / used(self.plain(run)) end
   elseif metric == "against" then
     local base = record.baseline(self.runs, reference)
-    f = function(run) return record.speedup(run, base(run)) end
+    f = function(run)
+      local other = base(run)
+      if not other or other.shard == run.shard then return record.speedup(run, other) end
+      local own, its = record.speedup(run, self.plain(run)), record.speedup(other, self.plain(other))
+      return own and its and own / its
+    end
   end
   return statistics.describe(per_case(self:select(where), f))
 end

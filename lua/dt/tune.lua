@@ -3,6 +3,7 @@
 local core = require "dt.core"
 local json = require "dt.json"
 local params = require "dt.params"
+local record = require "dt.record"
 
 local tune = {}
 
@@ -168,6 +169,46 @@ function tune.halve(settings, prompts, measure)
   end
   for i = #alive, 1, -1 do table.insert(list, 1, alive[i].setting) end
   return list
+end
+
+-- ---- scores --------------------------------------------------------------------------------------------------------
+
+-- How fast a run decoded; its prompt pass is the same for all settings.
+local function decoding_speed(run)
+  local stats = run.stats
+  local tokens = stats.tokens_per_iteration * stats.iterations
+  return tokens / (tokens / stats.tokens_per_second - stats.time_ms.prompt / 1000)
+end
+
+-- The arms that have run all of these texts so many times from the repeat `first` on, each with its speed-up of
+-- decoding, mean over texts: { { arm =, shard =, setting =, mean = }, ... }, in the order in which they were run. Of
+-- repeated runs the fastest counts: what disturbs a run only slows it. Plain decoding is that of the same shard.
+function tune.scores(runs, texts, first, repeats)
+  local wanted, arms, of = {}, {}, {}
+  for _, text in ipairs(texts) do wanted[text.name] = true end
+  for _, run in ipairs(runs) do
+    if wanted[run.prompt] and run["repeat"] >= first and run["repeat"] < first + repeats then
+      local key = run.arm .. "\0" .. (run.shard or "")
+      if not of[key] then
+        of[key] = { arm = run.arm, shard = run.shard, setting = run.params, n = 0, fastest = {} }
+        arms[#arms + 1] = of[key]
+      end
+      local arm = of[key]
+      arm.n, arm.fastest[run.prompt] = arm.n + 1, math.max(arm.fastest[run.prompt] or 0, decoding_speed(run))
+    end
+  end
+  local whole = {}
+  for _, arm in ipairs(arms) do
+    local plain = of[record.BASELINE .. "\0" .. (arm.shard or "")]
+    if arm.arm ~= record.BASELINE and plain and math.min(arm.n, plain.n) == #texts * repeats then
+      arm.mean = 0
+      for _, text in ipairs(texts) do
+        arm.mean = arm.mean + arm.fastest[text.name] / plain.fastest[text.name] / #texts
+      end
+      whole[#whole + 1] = arm
+    end
+  end
+  return whole
 end
 
 -- ---- the preset ----------------------------------------------------------------------------------------------------

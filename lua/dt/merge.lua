@@ -1,0 +1,173 @@
+-- One experiment of the files of its shards (dt.shard).
+--
+--   local whole = assert(merge.together({ record.read "s-1of2.jsonl", record.read "s-2of2.jsonl" }, paths))
+--   whole.head, whole.runs                       -- as record.read gives them; every run says of which shard it is
+--   merge.missing(whole.shards, whole.runs)      -- nil, or what no file holds, as text
+--
+-- Shards fit together when one program made them, of the same models, policies, options and kind of machine, as the
+-- hashes and names in their heads and runs say, and when each text has one output. A run that is in several files, of
+-- one shard copied or begun twice, is taken once: the first.
+local record = require "dt.record"
+local shard = require "dt.shard"
+
+local merge = {}
+
+local MOST_NAMED = 12 -- settings of which runs are missing
+
+-- What shards may differ in. Where models are is their machine's affair: what they are, their hashes say.
+local function ignored(a, b)
+  return { began = true, shard = true, target = a.target_hash ~= nil and b.target_hash ~= nil,
+           draft = a.draft_hash ~= nil and b.draft_hash ~= nil }
+end
+
+local function unfit(path, key, value, first, other)
+  return ("%s: made with %s = %s, but %s with %s: only shards of one experiment can be merged"):format(path, key, value,
+    first, other)
+end
+
+-- nil, or how the head of the file at `path` does not fit to that of the first.
+local function head_mistake(path, head, first_path, first)
+  local part, other = shard.parse(head.shard or "-"), shard.parse(first.shard or "-")
+  if not part or not part.name or not head.settings then
+    return path .. ": no shard: expected files that were written with --shard"
+  end
+  if part.of ~= other.of then return unfit(path, "shard", head.shard, first_path, first.shard) end
+  local key, a, b = record.difference(head, first, ignored(head, first))
+  return key and unfit(path, key, a, first_path, b)
+end
+
+-- nil, or which policy is of another text in the file at `path`; known: policy -> { source =, path = }.
+local function source_mistake(path, runs, known)
+  for _, run in ipairs(runs) do
+    local first = known[run.policy]
+    if not first then
+      known[run.policy] = { source = run.source, path = path }
+    elseif first.source ~= run.source then
+      return unfit(path, "the source of " .. run.policy, run.source, first.path, first.source)
+    end
+  end
+end
+
+-- { head =, runs =, shards = what merge.missing wants to know }, or nil and a message.
+function merge.together(files, paths)
+  local first, sources, outputs, known = files[1].head, {}, {}, {}
+  local whole = { head = {}, runs = {}, shards = { settings = first.settings, given = {} } }
+  for key, value in pairs(first) do
+    if key ~= "shard" and key ~= "settings" then whole.head[key] = value end
+  end
+  for i, file in ipairs(files) do
+    local message = head_mistake(paths[i], file.head, paths[1], first) or source_mistake(paths[i], file.runs, sources)
+    if message then return nil, message end
+    local part = shard.parse(file.head.shard)
+    whole.shards.of, whole.shards.given[part.number] = part.of, true
+    if file.head.began and file.head.began < (whole.head.began or "~") then whole.head.began = file.head.began end
+    for _, run in ipairs(file.runs) do
+      local ok
+      ok, message = record.check_output(outputs, run)
+      if not ok then return nil, paths[i] .. ": " .. message end
+      run.shard = file.head.shard
+      local identity = record.identity(run)
+      if not known[identity] then known[identity], whole.runs[#whole.runs + 1] = true, run end
+    end
+  end
+  return whole
+end
+
+-- "linear K=3 (2 of 6 runs, shard 2)"
+local function lacking(label, count, wanted, number)
+  return ("%s (%d of %d runs, shard %d)"):format(label, count, wanted, number)
+end
+
+-- nil, or what of the shards' settings no run is there, as text: shards of which there is nothing, and settings of the
+-- others. shards: { settings =, of =, given = { [number] = true } }
+function merge.missing(shards, runs)
+  local counts, plain, there, seen = {}, {}, {}, {}
+  for number in pairs(shards.given) do there[number] = true end
+  for _, run in ipairs(runs) do
+    local part, key = run.shard and shard.parse(run.shard), record.key(run)
+    if part then
+      there[part.number] = true
+      if run.arm == record.BASELINE then plain[part.number] = (plain[part.number] or 0) + 1 end
+    end
+    if not seen[key] then seen[key], counts[run.arm] = true, (counts[run.arm] or 0) + 1 end
+  end
+  local absent, settings, wanted_plain = {}, {}, shards.settings[record.BASELINE] or 0
+  local dealt, labels = shard.deal(shards.settings, shards.of), {}
+  for label in pairs(dealt) do labels[#labels + 1] = label end
+  table.sort(labels)
+  local told = {}
+  for _, label in ipairs(labels) do
+    local number, wanted = dealt[label], shards.settings[label]
+    if not there[number] then
+      if not told[number] then absent[#absent + 1] = number end
+    else
+      if not told[number] and (plain[number] or 0) < wanted_plain then
+        settings[#settings + 1] = lacking("plain decoding", plain[number] or 0, wanted_plain, number)
+      end
+      if (counts[label] or 0) < wanted then
+        settings[#settings + 1] = lacking(label, counts[label] or 0, wanted, number)
+      end
+    end
+    told[number] = true
+  end
+  table.sort(absent)
+  local parts = {}
+  if #absent > 0 then parts[1] = ("no file of shard %s of %d"):format(table.concat(absent, ", "), shards.of) end
+  if #settings > 0 then
+    local more = #settings > MOST_NAMED and (" and %d more"):format(#settings - MOST_NAMED) or ""
+    parts[#parts + 1] = "unfinished " .. table.concat(settings, ", ", 1, math.min(#settings, MOST_NAMED)) .. more
+  end
+  return parts[1] and table.concat(parts, "; ")
+end
+
+-- Adds the runs of shards to the experiment file `out`, new or merged from others of these shards before. How many runs
+-- it now has, and what is missing (nil: nothing); or nil, a message and a kind.
+function merge.write(out, files, paths)
+  local whole, unfitting = merge.together(files, paths)
+  if not whole then return nil, unfitting end
+  local sources, outputs, known, new = {}, {}, {}, {}
+  for _, run in ipairs(whole.runs) do sources[run.policy] = run.source and { [run.source] = true } end
+  local file, message, kind = record.open(out, whole.head, sources)
+  if not file then return nil, message, kind end
+  for _, run in ipairs(file.runs) do known[record.identity(run)] = true end
+  for _, list in ipairs { file.runs, whole.runs } do
+    for _, run in ipairs(list) do
+      local ok
+      ok, message = record.check_output(outputs, run)
+      if not ok then return nil, ("%s: %s"):format(out, message) end
+      if list == whole.runs and not known[record.identity(run)] then new[#new + 1] = run end
+    end
+  end
+  local ok
+  ok, message, kind = file:append_all(new)
+  if not ok then return nil, message, kind end
+  return #file.runs, merge.missing(whole.shards, file.runs)
+end
+
+-- Of experiments those that are shards of one another together, for a report: files and the paths to call them by.
+function merge.grouped(files, paths)
+  local groups, of = {}, {}
+  for i, file in ipairs(files) do
+    local key = file.head.shard and file.head.experiment or i
+    if not of[key] then
+      of[key] = { files = {}, paths = {}, shards = file.head.shard ~= nil }
+      groups[#groups + 1] = of[key]
+    end
+    table.insert(of[key].files, file)
+    table.insert(of[key].paths, paths[i])
+  end
+  local all, names = {}, {}
+  for i, group in ipairs(groups) do
+    local message
+    all[i], names[i] = group.files[1], group.paths[1]
+    if group.shards then
+      all[i], message = merge.together(group.files, group.paths)
+      if not all[i] then return nil, message end
+      names[i] = names[i]:gsub("%-%d+of%d+(%.jsonl)$", "%1")
+      all[i].missing = merge.missing(all[i].shards, all[i].runs)
+    end
+  end
+  return all, names
+end
+
+return merge

@@ -1,0 +1,69 @@
+-- Where a run was made: node, job and cores, noted down with each; and what that means to who reads a report.
+local record = require "dt.record"
+
+local place = {}
+
+local function first_line(path, pattern)
+  local file = io.open(path)
+  if not file then return nil end
+  local found
+  for line in file:lines() do found = found or line:match(pattern) end
+  file:close()
+  return found
+end
+
+-- { node = this machine's name, that of Slurm in its jobs; job = Slurm's number of the job, and of the task of an array
+-- ("12_3"; nil: no job); cores = those that may be used ("0-3,8") }
+function place.here(getenv)
+  getenv = getenv or os.getenv
+  local array, job = getenv "SLURM_ARRAY_JOB_ID", getenv "SLURM_JOB_ID"
+  return { node = getenv "SLURMD_NODENAME" or first_line("/proc/sys/kernel/hostname", "%S+"),
+           job = array and ("%s_%s"):format(array, getenv "SLURM_ARRAY_TASK_ID") or job,
+           cores = first_line("/proc/self/status", "^Cpus_allowed_list:%s*(%S+)") }
+end
+
+local MOST_NAMED = 12
+
+-- Nodes with how many runs each has made, "n1: 20, n2: 22", and how many nodes there are.
+local function nodes_of(runs)
+  local count, names, list = {}, {}, {}
+  for _, run in ipairs(runs) do
+    local node = run.node or "not noted"
+    if not count[node] then names[#names + 1] = node end
+    count[node] = (count[node] or 0) + 1
+  end
+  table.sort(names)
+  for i, name in ipairs(names) do list[i] = ("%s: %d"):format(name, count[name]) end
+  local more = #list > MOST_NAMED and (" and %d more"):format(#list - MOST_NAMED) or ""
+  return table.concat(list, ", ", 1, math.min(#list, MOST_NAMED)) .. more, #names
+end
+
+-- What may not be compared where runs were made in several places; nil where they were not.
+function place.told(runs)
+  local shards, several, plain, strangers = {}, 0, record.baseline(runs), 0
+  for _, run in ipairs(runs) do
+    if run.shard and not shards[run.shard] then shards[run.shard], several = true, several + 1 end
+    local beside = plain(run)
+    if beside and beside.node ~= run.node then strangers = strangers + 1 end
+  end
+  local nodes, n = nodes_of(runs)
+  if several < 2 and n < 2 then return nil end
+  local lines = { ("Runs were made %son %d node%s (%s). A speed-up is the ratio to plain decoding %s, and policies of "
+    .. "different shards are compared by their speed-ups."):format(
+    several > 0 and ("in %d shards "):format(several) or "", n, n == 1 and "" or "s", nodes,
+    several > 0 and "of the same shard" or "of the same text") }
+  if n > 1 then
+    lines[#lines + 1] = "Tokens per second, times and memory are those of the node that made the run: between "
+      .. "policies they compare nodes as well. Cost tables and presets `tuned` belong to a machine: policies that go "
+      .. "by them may grow other trees on another node, never other tokens."
+  else
+    lines[#lines + 1] = "Shards that ran on one node at the same time have disturbed one another."
+  end
+  if strangers > 0 then
+    lines[#lines + 1] = ("%d of %d runs are compared with plain decoding of another node, as their shard went on "
+      .. "there: take these for less."):format(strangers, #runs)
+  end
+  return table.concat(lines, " ")
+end
+
+return place

@@ -1,0 +1,108 @@
+-- Shards: an experiment in n parts that never talk to one another, each a process with a file of its own, wherever it
+-- runs. dt.merge makes one experiment of their files.
+--
+--   local part = assert(shard.chosen("3/4", "sweep.jsonl"))   -- or, with nil for "3/4", what Slurm says of this task
+--   part.name                                    -- "3/4"; nil: no shard but all of it
+--   part:file "sweep.jsonl"                      -- "sweep-3of4.jsonl": no two shards have the same
+--   shard.own({ shard = "3/4", settings = { ["linear K=3"] = 12 } })["linear K=3"]   -- whether this shard runs it
+--
+-- Settings are dealt as cards are, one to each shard in turn, in the order of a hash of their labels: every process
+-- deals alike, no two shares differ by more than one, and neighbours in a grid, which take alike long, are spread.
+-- Plain decoding is every shard's own: a speed-up is a ratio of two speeds of one machine.
+local record = require "dt.record"
+
+local shard = {}
+
+local MOST = 1000000 -- shards
+
+-- What a driver declares in its options.
+shard.OPTION = { "shard", nil, type = "string",
+  doc = "i/n: of n parts only the i-th, into FILE-iofn.jsonl (in an array of Slurm's by itself)" }
+
+local Part = {}
+Part.__index = Part
+
+local function part_of(number, of)
+  return setmetatable({ number = number, of = of, name = of > 1 and ("%d/%d"):format(number, of) or nil }, Part)
+end
+
+-- The file of this part where `path` is that of the whole; nil where that is nil.
+function Part:file(path)
+  if not self.name or not path then return path end
+  local bare, ending = path:match "^(.*[^/])(%.jsonl)$"
+  return ("%s-%dof%d%s"):format(bare or path, self.number, self.of, ending or "")
+end
+
+-- "3/4" as a part; or nil and what is wrong with it.
+function shard.parse(text)
+  local number, of = text:match "^(%d+)/(%d+)$"
+  number, of = math.tointeger(tonumber(number)), math.tointeger(tonumber(of))
+  if number and of and number >= 1 and number <= of and of <= MOST then return part_of(number, of) end
+  return nil, ("'%s' is no shard: expected i/n with i from 1 to n and n at most %d, as in 3/4"):format(text, MOST)
+end
+
+-- What Slurm says of a task of an array: the place of its number among those of all tasks. Elsewhere: all.
+local function slurm_part(getenv)
+  local function number(name) return math.tointeger(tonumber(getenv("SLURM_ARRAY_TASK_" .. name))) end
+  local id = getenv "SLURM_ARRAY_TASK_ID"
+  if not id then return part_of(1, 1) end
+  local count, min, step = number "COUNT", number "MIN", number "STEP" or 1
+  if count == 1 then
+    return nil, ("SLURM_ARRAY_TASK_ID = %s is the only one of its array, which says nothing of shards: give --shard "
+      .. "i/n, or --shard 1/1 for all"):format(id)
+  end
+  local place = number "ID" and min and step > 0 and (number "ID" - min) / step + 1
+  if place and count and math.tointeger(place) and place >= 1 and place <= count and count <= MOST then
+    return part_of(math.tointeger(place), count)
+  end
+  return nil, ("SLURM_ARRAY_TASK_ID = %s: expected an array of tasks at equal distances, at most %d, as in "
+    .. "--array=1-4: or give --shard i/n"):format(id, MOST)
+end
+
+-- The part that --shard asks for (nil: Slurm's word, else all), whose results belong into `out`; or nil and a message.
+-- getenv: os.getenv where nothing is given.
+function shard.chosen(text, out, getenv)
+  local part, message
+  if text then part, message = shard.parse(text) else part, message = slurm_part(getenv or os.getenv) end
+  if not part then return nil, text and "--shard: " .. message or message end
+  if part.name and not out then
+    return nil, ("shard %s: --out FILE is missing: its results are merged from there"):format(part.name)
+  end
+  return part
+end
+
+-- FNV-1a 64 of a text, the halves mixed: the lowest bits alone follow the last letters.
+local function hash(text)
+  local h = 0xcbf29ce484222325
+  for i = 1, #text do h = (h ~ text:byte(i)) * 0x100000001b3 end
+  return (h ~ h >> 32) * 0x9e3779b97f4a7c15
+end
+
+-- label -> the number of the shard of n that it is dealt to, for the labels that are keys of `settings`.
+function shard.deal(settings, n)
+  local labels, hashes, dealt = {}, {}, {}
+  for label in pairs(settings) do
+    if label ~= record.BASELINE then labels[#labels + 1], hashes[label] = label, hash(label) end
+  end
+  table.sort(labels, function(a, b)
+    if hashes[a] ~= hashes[b] then return math.ult(hashes[a], hashes[b]) end
+    return a < b
+  end)
+  for i, label in ipairs(labels) do dealt[label] = (i - 1) % n + 1 end
+  return dealt
+end
+
+local EVERY = setmetatable({}, { __index = function() return true end })
+
+-- A table that says of each label whether the file with this head is to have its runs; plain decoding only where there
+-- is something to compare it with.
+function shard.own(head)
+  if not head.shard then return EVERY end
+  local part, own = assert(shard.parse(head.shard)), {}
+  for label, number in pairs(shard.deal(head.settings, part.of)) do
+    if number == part.number then own[label], own[record.BASELINE] = true, true end
+  end
+  return own
+end
+
+return shard
