@@ -1,10 +1,10 @@
 -- Quantized weights: one text for all. On every variant of the CPU, with one thread and two, under plain decoding and
 -- policies, a model's tokens have one hash.
 --   dtrun run tests/exact/quantized.lua [--prompts 1] [-n 12] [--long]
--- Models: the bundled pair's target with its weights rounded to Q8_0 and to Q4_1, and what is there of SmolLM2 (Q4_1,
--- Q8_0; scripts/get-model brings it) and, with --long, Qwen2.5-Coder 0.5B (a mixture of Q4_K, Q6_K, Q5_0 and Q8_0). A
--- model drafts for itself, so that deep trees are accepted; a large one on a slow variant runs two policies only, with
--- two threads.
+-- Models: the bundled pair's target with its weights rounded to Q8_0 and to Q4_1, a tiny one whose matrices are of all
+-- types in turn (Q4_K, Q6_K and twelve others), and what is there of SmolLM2 (Q4_1; scripts/get-model brings it) and,
+-- with --long, Qwen2.5-Coder 0.5B (a mixture of Q4_K, Q6_K, Q5_0 and Q8_0). A model drafts for itself, so that deep
+-- trees are accepted; a large one on a slow variant runs two policies only, with two threads.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -20,6 +20,7 @@ local FOLDER = HERE .. "../../models/"
 local MODELS = {
   { label = "bundled in Q8_0", path = FOLDER .. "mini-target", weights = "q8" },
   { label = "bundled in Q4_1", path = FOLDER .. "mini-target", weights = "q4" },
+  { label = "tiny, all types", path = HERE .. "../golden/logits/gguf_llama/model.gguf", ctx = 128 },
   { label = "SmolLM2 Q4_1", path = FOLDER .. "SmolLM2-135M-Instruct.Q4_1.gguf", large = true },
   { label = "Qwen 0.5B Q4_K_M", path = FOLDER .. "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", large = true, long = true },
 }
@@ -28,7 +29,7 @@ local POLICIES = {
   { policy = "ar" },
   { policy = "linear", params = { K = 5 } },
   { policy = "dynatree", params = { N_max = 24 } },
-  { policy = HERE .. "hostile/random_trees.lua", params = { nodes = 24 } },
+  { policy = HERE .. "hostile/random_trees.lua", params = { nodes = 24, vocab = 256 } },
   { policy = HERE .. "hostile/rollbacks.lua" },
 }
 local COSTS = dofile(HERE .. "costs.lua")
@@ -65,12 +66,12 @@ local function run_model(model)
     local slow = model.large and v > 3
     for threads = slow and 2 or 1, 2 do
       local where = ("%s, cpu:%s, %d thread%s"):format(model.label, variant, threads, threads > 1 and "s" or "")
-      local pair, failure = dt.load { target = model.path, draft = model.path, weights = model.weights, ctx = 512,
-                                      draft_weights = model.weights, backend = "cpu:" .. variant, threads = threads,
-                                      costs = COSTS }
+      local pair, failure = dt.load { target = model.path, draft = model.path, weights = model.weights,
+                                      draft_weights = model.weights, ctx = model.ctx or 512,
+                                      backend = "cpu:" .. variant, threads = threads, costs = COSTS }
       if pair then
         for p = 1, opts.prompts do
-          local prefix = dt.check(pair:prefix(read_prompt(p, model.large and 60 or 300)))
+          local prefix = dt.check(pair:prefix(read_prompt(p, (model.large or model.ctx) and 60 or 300)))
           hashes[p] = run_prompt(pair, where, prefix, opts.tokens, slow and 2 or #POLICIES, hashes[p])
         end
         pair:close()
@@ -86,7 +87,7 @@ local function run_model(model)
 end
 
 for _, model in ipairs(MODELS) do
-  local there = io.open(model.path .. (model.large and "" or "/config.json"), "rb")
+  local there = io.open(model.path .. (model.path:find "%.gguf$" and "" or "/config.json"), "rb")
   if there then there:close() end
   if there and (opts.long or not model.long) then
     run_model(model)

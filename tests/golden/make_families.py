@@ -51,13 +51,14 @@ FOLDERS = {
         "vocab_size": 211, "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "max_position_embeddings": 160,
         "rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 4.0}, "eos_token_id": 3},
 }
-# tensor types in turn; a "+" quantizes random numbers with gguf-py, otherwise blocks are random
+# tensor types in turn; a "+" quantizes random numbers with gguf-py, otherwise blocks are random; "bytes": a tokenizer whose
+# tokens are the 256 bytes, "th" and an end
 FILES = {
     "gguf_llama": {
         "_": {"types": ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "F16",
-                        "BF16"], "lengths": [2, 45]},
+                        "BF16"], "lengths": [2, 45], "bytes": True},
         "model_type": "llama", "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 256,
-        "vocab_size": 97, "rms_norm_eps": 1e-05, "tie_word_embeddings": True, "max_position_embeddings": 128,
+        "vocab_size": 258, "rms_norm_eps": 1e-05, "tie_word_embeddings": True, "max_position_embeddings": 128,
         "rope_theta": 10000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
                                                 "high_freq_factor": 4.0, "original_max_position_embeddings": 32}},
     "gguf_qwen2": {
@@ -196,6 +197,17 @@ def write_keys(writer, spec):
         writer.add_rope_scaling_factor(scaling["factor"])
 
 
+def write_bytes(writer):
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [b for b in range(256) if b not in printable]  # GPT-2 shows the n-th of them as the character 256 + n
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list([chr(b if b in printable else 256 + others.index(b)) for b in range(256)] + ["th", "<end>"])
+    writer.add_token_types([gguf.TokenType.NORMAL] * 257 + [gguf.TokenType.CONTROL])
+    writer.add_token_merges(["t h"])
+    writer.add_eos_token_id(257)
+
+
 def rope_factors(spec):
     """As the converter writes them for llama3."""
     s, dims = spec["rope_scaling"], spec["hidden_size"] // spec["num_attention_heads"]
@@ -220,6 +232,7 @@ def make_file(seed, name, spec):
     (OUT / name).mkdir(exist_ok=True)
     writer = gguf.GGUFWriter(OUT / name / "model.gguf", arch)
     write_keys(writer, spec)
+    if layout.get("bytes"): write_bytes(writer)
     if spec.get("rope_scaling", {}).get("rope_type") == "llama3": writer.add_tensor("rope_freqs.weight", rope_factors(spec))
     matrices = 0
     for key, p in model.named_parameters():
