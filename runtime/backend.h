@@ -79,6 +79,7 @@ typedef struct {
   const char *variant;     /* what follows ':' in --backend (cpu: "scalar", "avx2", ..), NULL: the best there is */
   int threads;             /* >= 1 */
   const char *cache_dtype; /* one of cache_dtypes below, NULL: the first */
+  struct dt_ranks *ranks;  /* of which this process is one (CPU), NULL: it is alone */
 } dt_backend_options;
 
 typedef struct {

@@ -74,7 +74,9 @@ static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, d
   b->kernels = kernels;
   b->threads = options->threads;
   b->caches_f16 = options->cache_dtype && strcmp(options->cache_dtype, "f16") == 0;
-  snprintf(b->description, sizeof b->description, "cpu:%s", kernels->name);
+  b->ranks = options->ranks;
+  snprintf(b->description, sizeof b->description, b->ranks ? "cpu:%s, %d ranks" : "cpu:%s", kernels->name,
+           b->ranks ? b->ranks->count : 1);
   dt_status status = cpu_team_open(b->threads, &b->team, err);
   if (status == DT_OK)
     *out = b;

@@ -20,7 +20,7 @@ struct dt_snapshot {
 static size_t feature_bytes(const dt_weights *w) { return w->ldfeature * sizeof(float); }
 
 static size_t key_bytes(const dt_weights *w, int slots) {
-  return (size_t)w->shape.layers * 2 * (size_t)w->shape.kv_heads * (size_t)slots * cpu_row_bytes(w);
+  return (size_t)w->shape.layers * 2 * (size_t)w->mine.kv_heads.count * (size_t)slots * cpu_row_bytes(w);
 }
 
 size_t cpu_cache_bytes(const dt_weights *w, int slots) {
@@ -66,7 +66,7 @@ void cpu_free_cache(dt_cache *c) {
 }
 
 /* The heads' rows of a sequence, keys and values of all layers: as many as this, one behind the other. */
-static int heads_of(const dt_cache *c) { return c->weights->shape.layers * 2 * c->weights->shape.kv_heads; }
+static int heads_of(const dt_cache *c) { return c->weights->shape.layers * 2 * c->weights->mine.kv_heads.count; }
 
 dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {
   dt_status status = check_slots("move", sequence, from, n, cpu_limits(c), err);
@@ -92,7 +92,8 @@ dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out
   size_t features = (size_t)n * feature_bytes(w), bytes = (size_t)heads_of(c) * part + features;
   dt_snapshot *s = malloc(sizeof *s + bytes);
   if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s + bytes);
-  *s = (dt_snapshot){w->shape.layers, w->shape.kv_heads, n, row, feature_bytes(w), bytes, &w->backend->memory.caches};
+  *s = (dt_snapshot){w->shape.layers, w->mine.kv_heads.count,    n, row, feature_bytes(w),
+                     bytes,           &w->backend->memory.caches};
   const char *rows = cpu_rows_of(c, sequence, 0, 0, 0);
   for (int h = 0; h < heads_of(c); h++) memcpy(s->data + (size_t)h * part, rows + (size_t)h * stride, part);
   if (features) memcpy(s->data + bytes - features, cpu_feature_of(c, sequence, 0), features);
@@ -105,7 +106,7 @@ dt_status cpu_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error 
   dt_status status = check_slots("restore", sequence, NULL, 0, cpu_limits(c), err);
   if (status != DT_OK) return status;
   const dt_weights *w = c->weights;
-  if (s->layers != w->shape.layers || s->kv_heads != w->shape.kv_heads || s->row != cpu_row_bytes(w) ||
+  if (s->layers != w->shape.layers || s->kv_heads != w->mine.kv_heads.count || s->row != cpu_row_bytes(w) ||
       s->feature != feature_bytes(w))
     return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
   if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);

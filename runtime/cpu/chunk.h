@@ -23,7 +23,7 @@ struct cpu_chunk {
 
 /* ---- forward.c ------------------------------------------------------------------------------------------------------- */
 
-/* A token's row of the embedding. */
+/* A token's row of the embedding, which this rank has. */
 void cpu_embed(const dt_weights *w, int token, float *x);
 
 /* ---- draft_head.c ---------------------------------------------------------------------------------------------------------- */
@@ -32,6 +32,30 @@ void cpu_embed(const dt_weights *w, int token, float *x);
 void cpu_begin_head(const cpu_chunk *c);
 /* Keeps, of this thread's share of rows of x, what the caches keep of the stream that enters this layer. */
 void cpu_tap(const cpu_chunk *c, int layer);
+
+/* ---- gather.c -------------------------------------------------------------------------------------------------------- */
+
+/* What ranks that share a model have parts of, in its chunk's rows. */
+typedef enum {
+  CPU_EMBEDDED, /* x: whole rows, of the tokens whose embeddings a rank has */
+  CPU_ATTENDED, /* cat: attention output, by heads */
+  CPU_INNER,    /* cat, behind that */
+  CPU_STREAM,   /* x */
+  CPU_LOGITS    /* w->logits, of the wanted rows */
+} cpu_gathered;
+
+/* Waits for all threads and, where ranks share the model, for what the others have of this. */
+void cpu_gather(const cpu_chunk *c, cpu_gathered what);
+
+/* Whether a rank that has these has the token's embedding. */
+static inline bool cpu_has_id(const cpu_mine *its, int token) {
+  return token >= its->ids.first && token < its->ids.first + its->ids.count;
+}
+
+/* The MLP's inner row lies right behind the attention output, so that one product can take both. */
+static inline float *cpu_inner_of(const dt_weights *w) {
+  return w->cat + (size_t)w->shape.heads * (size_t)w->shape.head_dim;
+}
 
 /* ---- layer.c: entered when all threads have left x alone; they leave with x complete --------------------------------- */
 

@@ -4,21 +4,25 @@
 
 void cpu_embed(const dt_weights *w, int token, float *x) {
   const cpu_matrix *m = &w->unembed;
+  int row = token - w->mine.ids.first;
   size_t hidden = (size_t)w->shape.hidden;
   if (w->embed)
     dt_type_of(w->embed_dtype)
-        ->decode((const char *)w->embed + (size_t)token * dt_row_bytes(w->embed_dtype, hidden), hidden, x);
+        ->decode((const char *)w->embed + (size_t)row * dt_row_bytes(w->embed_dtype, hidden), hidden, x);
   else
-    m->format->unpack(m->data + (size_t)(token / CPU_PANEL) * m->format->panel_bytes(m->k), m->k, token % CPU_PANEL, x);
+    m->format->unpack(m->data + (size_t)(row / CPU_PANEL) * m->format->panel_bytes(m->k), m->k, row % CPU_PANEL, x);
 }
 
 static void begin(const cpu_chunk *c) {
   const dt_weights *w = c->p->w;
   int first, last;
   cpu_share(c->me, c->n, &first, &last);
-  for (int r = first; r < last; r++) cpu_embed(w, c->p->rows->token[c->first + r], w->x + (size_t)r * w->ldx);
+  for (int r = first; r < last; r++) {
+    int token = c->p->rows->token[c->first + r];
+    if (cpu_has_id(&w->mine, token)) cpu_embed(w, token, w->x + (size_t)r * w->ldx);
+  }
   cpu_find_angles(c, first, last);
-  cpu_wait(c->me);
+  cpu_gather(c, CPU_EMBEDDED);
 }
 
 /* Whether the stream behind the last layer is kept of rows that nobody asks anything of: a head's own need not be. */

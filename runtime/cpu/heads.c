@@ -59,7 +59,7 @@ static void write_cache(const cpu_chunk *c, int layer, int r, int head) {
   }
 }
 
-/* Attention of one head for up to CPU_ATTENTION_ROWS rows, run by run of rows of one sequence. */
+/* Attention of one head of mine for up to CPU_ATTENTION_ROWS rows, run by run of rows of one sequence. */
 static void attend(const cpu_chunk *c, int layer, int head, int first, int n) {
   const dt_weights *w = c->p->w;
   const dt_cache *cache = c->p->cache;
@@ -69,10 +69,10 @@ static void attend(const cpu_chunk *c, int layer, int head, int first, int n) {
   cpu_attention_row row[CPU_ATTENTION_ROWS];
   size_t dim = (size_t)w->dim, head_dim = (size_t)w->shape.head_dim;
   float *padded = w->heads + (size_t)c->me->thread * CPU_ATTENTION_ROWS * dim;
-  int kv_head = head / (w->shape.heads / w->shape.kv_heads);
+  int at = w->mine.heads.first + head, kv_head = at / (w->shape.heads / w->shape.kv_heads) - w->mine.kv_heads.first;
   for (int r = first; r < first + n;) {
     int sequence = rows->sequence[c->first + r], count = 0;
-    float *out = w->cat + (size_t)r * w->ldcat + (size_t)head * head_dim;
+    float *out = w->cat + (size_t)r * w->ldcat + (size_t)at * head_dim;
     for (; r < first + n && rows->sequence[c->first + r] == sequence; r++, count++) {
       int i = c->first + r;
       float *q = w->qkv + (size_t)r * w->ldqkv + (size_t)head * dim;
@@ -93,22 +93,22 @@ static void attend(const cpu_chunk *c, int layer, int head, int first, int n) {
   }
 }
 
-/* Writes the keys and values, then attends. If the key heads can be shared out evenly, a thread needs only what it wrote
- * itself; else rows are shared out too, with a barrier between. */
+/* Writes the keys and values, then attends. If the key heads can be shared out evenly, each with all heads that look at it, a
+ * thread needs only what it wrote itself; else rows are shared out too, with a barrier between. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only) {
   const dt_weights *w = c->p->w;
   int blocks = (c->n + CPU_ATTENTION_ROWS - 1) / CPU_ATTENTION_ROWS, first, last;
-  if (w->shape.kv_heads % c->me->threads == 0) {
-    cpu_share(c->me, w->shape.kv_heads, &first, &last);
+  int heads = w->mine.heads.count, kv_heads = w->mine.kv_heads.count, group = w->shape.heads / w->shape.kv_heads;
+  if (kv_heads % c->me->threads == 0 && heads == kv_heads * group) {
+    cpu_share(c->me, kv_heads, &first, &last);
     for (int h = first; h < last; h++)
       for (int r = 0; r < c->n; r++) write_cache(c, layer, r, h);
-    int group = w->shape.heads / w->shape.kv_heads;
     first *= group * blocks, last *= group * blocks;
   } else {
-    cpu_share(c->me, c->n * w->shape.kv_heads, &first, &last);
-    for (int i = first; i < last; i++) write_cache(c, layer, i / w->shape.kv_heads, i % w->shape.kv_heads);
+    cpu_share(c->me, c->n * kv_heads, &first, &last);
+    for (int i = first; i < last; i++) write_cache(c, layer, i / kv_heads, i % kv_heads);
     if (!write_only) cpu_wait(c->me);
-    cpu_share(c->me, w->shape.heads * blocks, &first, &last);
+    cpu_share(c->me, heads * blocks, &first, &last);
   }
   for (int i = first; !write_only && i < last; i++) {
     int r = i % blocks * CPU_ATTENTION_ROWS;

@@ -4,14 +4,16 @@
 
 #include "check.h"
 #include "kernels.h"
+#include "ranks.h"
 #include "team.h"
 
 struct dt_backend {
   const cpu_kernels *kernels;
   int threads;
   cpu_team *team;
+  dt_ranks *ranks; /* NULL: alone */
   bool caches_f16; /* else f32 */
-  char description[32];
+  char description[48];
   dt_memory memory;
 };
 
@@ -52,15 +54,29 @@ typedef struct {
 
 typedef struct cpu_chunk cpu_chunk; /* chunk.h */
 
+typedef struct {
+  int first, count;
+} cpu_range;
+
+/* What this rank computes of a model, or all of it. A key head that heads of two ranks look at, both have. */
+typedef struct {
+  cpu_range heads, kv_heads;
+  cpu_range inter;  /* inner numbers: outputs of up (and gate) */
+  cpu_range hidden; /* of the residual stream: outputs of o and down */
+  cpu_range ids;    /* outputs of unembed, and rows of embed */
+} cpu_mine;
+
 struct dt_weights {
   dt_backend *backend;
   dt_shape shape;
+  dt_ranks *ranks; /* that share the model; NULL: it is whole here */
+  cpu_mine mine;
   void (*run_layer)(const cpu_chunk *, int layer); /* with a parallel residual, or a sequential one */
   int dim;          /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
   float scale;      /* head_dim^-0.5 */
   cpu_layer *layer; /* [layers] */
   float *final_norm, *final_norm_bias;
-  void *embed; /* [vocab][hidden] as in the file; NULL: the rows of unembed, of which they are exact copies */
+  void *embed; /* [mine.ids][hidden] as in the file; NULL: the rows of unembed, of which they are exact copies */
   dt_dtype embed_dtype;
   cpu_matrix unembed;
   int32_t *ids; /* [n_ids] whose rows unembed has, rising; NULL: all */
@@ -91,6 +107,9 @@ struct dt_weights {
   float *logits;    /* [CPU_ROWS][ldlogits] where all of a row's are needed to draw from it */
   uint32_t *weight; /* [threads][ldlogits] */
   size_t ldlogits;
+  float *wire; /* [wire_numbers] rows on their way between ranks */
+  size_t wire_numbers;
+  int *wire_bytes; /* [2][ranks] */
   cpu_arena weights_arena, scratch_arena;
 };
 
@@ -104,7 +123,7 @@ enum {
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
-  char *data;      /* [sequences][layers][2][kv_heads][slots][dim] */
+  char *data;      /* [sequences][layers][2][mine.kv_heads][slots][dim] */
   float *features; /* [sequences][slots][ldfeature] */
   float *scores;   /* [threads][CPU_ATTENTION_ROWS][ldscores] */
   size_t ldscores;
@@ -120,12 +139,12 @@ static inline size_t cpu_row_bytes(const dt_weights *w) {
   return (size_t)w->dim * (w->backend->caches_f16 ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* Part 0: keys, part 1: values. */
+/* Part 0: keys, part 1: values; head: of mine. */
 static inline char *cpu_rows_of(const dt_cache *c, int sequence, int layer, int part, int head) {
   const dt_weights *w = c->weights;
-  size_t index =
-      (((size_t)sequence * (size_t)w->shape.layers + (size_t)layer) * 2 + (size_t)part) * (size_t)w->shape.kv_heads +
-      (size_t)head;
+  size_t index = (((size_t)sequence * (size_t)w->shape.layers + (size_t)layer) * 2 + (size_t)part) *
+                     (size_t)w->mine.kv_heads.count +
+                 (size_t)head;
   return c->data + index * (size_t)c->slots * cpu_row_bytes(w);
 }
 
@@ -143,13 +162,16 @@ typedef struct {
 typedef struct {
   const dt_matrix *source;
   cpu_place to;
+  int first; /* the output that the matrix begins with */
   int k0;
   const int32_t *only; /* [count] these rows, instead of all that have a place; or NULL */
   int count;
 } cpu_piece;
 
 dt_status cpu_fill(const dt_backend *, const cpu_matrix *, const cpu_piece *, int count, dt_error *);
-dt_status cpu_copy_rows(const dt_backend *, const dt_matrix *, void *to, dt_error *); /* as they are */
+dt_status cpu_copy_rows(const dt_backend *, const dt_matrix *, cpu_range, void *to, dt_error *); /* as they are */
+
+cpu_mine cpu_mine_of(const dt_shape *, int rank, int ranks);
 
 dt_status cpu_upload(dt_backend *, const dt_model_desc *, const char *dtype, dt_weights **, dt_error *);
 dt_status cpu_upload_head(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,

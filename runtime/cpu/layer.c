@@ -1,4 +1,5 @@
-/* A layer with a parallel residual, and one with a sequential residual. Between phases the team waits. */
+/* A layer with a parallel residual, and one with a sequential residual. Between phases the team waits, and
+ * ranks that share the model give each other what they computed. */
 #include "chunk.h"
 
 /* The norm of the rows of x. Few rows: each thread for itself; else shared out. */
@@ -19,19 +20,17 @@ static void wait_for_norms(const cpu_chunk *c) {
   if (c->n > CPU_OWN_ROWS) cpu_wait(c->me);
 }
 
-/* The MLP's inner row lies right behind the attention output, so that one product can take both. */
-static float *inner_of(const dt_weights *w) { return w->cat + (size_t)w->shape.heads * (size_t)w->shape.head_dim; }
-
 static cpu_product to_heads(const dt_weights *w, const cpu_matrix *m, const float *x, size_t ldx, int at) {
   return (cpu_product){m, x, ldx, CPU_STORE, w->qkv + at, w->ldqkv};
 }
 
 static cpu_product to_inner(const dt_weights *w, const cpu_layer *l, const float *x) {
-  return (cpu_product){&l->up, x, w->ldx, w->shape.gated ? CPU_GATE : CPU_ACTIVATE, inner_of(w), w->ldcat};
+  return (cpu_product){
+      &l->up, x, w->ldx, w->shape.gated ? CPU_GATE : CPU_ACTIVATE, cpu_inner_of(w) + w->mine.inter.first, w->ldcat};
 }
 
 static cpu_product to_residual(const dt_weights *w, const cpu_matrix *m, const float *x) {
-  return (cpu_product){m, x, w->ldcat, CPU_ADD, w->x, w->ldx};
+  return (cpu_product){m, x, w->ldcat, CPU_ADD, w->x + w->mine.hidden.first, w->ldx};
 }
 
 /* x += o(attention(norm1(x))) + down(act(up(norm2(x)))), as one product of both */
@@ -44,12 +43,12 @@ void cpu_parallel_layer(const cpu_chunk *c, int layer) {
   const cpu_product in[] = {to_heads(w, &l->q, x1, w->ldx, 0), to_heads(w, &l->k, x1, w->ldx, w->keys_at),
                             to_heads(w, &l->v, x1, w->ldx, w->values_at), to_inner(w, l, x2)};
   cpu_multiply(c, in, 4);
-  cpu_wait(c->me);
+  cpu_gather(c, CPU_INNER);
   cpu_attend(c, layer, false);
-  cpu_wait(c->me);
+  cpu_gather(c, CPU_ATTENDED);
   const cpu_product out = to_residual(w, &l->o, w->cat);
   cpu_multiply(c, &out, 1);
-  cpu_wait(c->me);
+  cpu_gather(c, CPU_STREAM);
 }
 
 /* q, k and v of the row's first norm, or of what a draft head has made ready. */
@@ -74,17 +73,17 @@ void cpu_sequential_layer(const cpu_chunk *c, int layer) {
   const cpu_layer *l = &w->layer[layer];
   multiply_heads(c, l);
   cpu_attend(c, layer, false);
-  cpu_wait(c->me);
+  cpu_gather(c, CPU_ATTENDED);
   const cpu_product o = to_residual(w, &l->o, w->cat);
   cpu_multiply(c, &o, 1);
-  cpu_wait(c->me);
+  cpu_gather(c, CPU_STREAM);
   const float *x2 = normalize(c, 1, l->norm2, l->norm2_bias);
   wait_for_norms(c);
-  const cpu_product up = to_inner(w, l, x2), down = to_residual(w, &l->down, inner_of(w));
+  const cpu_product up = to_inner(w, l, x2), down = to_residual(w, &l->down, cpu_inner_of(w));
   cpu_multiply(c, &up, 1);
-  cpu_wait(c->me);
+  cpu_gather(c, CPU_INNER);
   cpu_multiply(c, &down, 1);
-  cpu_wait(c->me);
+  cpu_gather(c, CPU_STREAM);
 }
 
 void cpu_keys_and_values(const cpu_chunk *c, int layer) {

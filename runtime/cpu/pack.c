@@ -10,6 +10,7 @@ typedef struct {
   const cpu_piece *piece;
   int pieces;
   const dt_matrix *rows; /* of a copy */
+  cpu_range copied;
   char *copy;
   atomic_flag *failed;
   dt_error *err; /* of whoever failed first */
@@ -31,7 +32,7 @@ static dt_status run(const dt_backend *b, void (*share)(const cpu_member *, void
 /* The source's row that becomes an output, -1: none does. */
 static int row_of(const cpu_piece *p, int output) {
   if (p->only) return output < p->count ? p->only[output] : -1;
-  int at = output - p->to.output;
+  int at = p->first + output - p->to.output;
   if (at < 0) return -1;
   int row = p->to.stride ? at / p->to.stride * p->to.height + at % p->to.stride : at;
   bool between = p->to.stride && at % p->to.stride >= p->to.height;
@@ -116,11 +117,11 @@ static void copy_share(const cpu_member *me, void *context) {
   size_t row = dt_row_bytes(j->rows->dtype, (size_t)j->rows->cols);
   int first, last;
   dt_error err = {0};
-  cpu_share(me, j->rows->rows, &first, &last);
-  dt_read_rows(j->rows, first, last - first, j->copy + (size_t)first * row, &err);
+  cpu_share(me, j->copied.count, &first, &last);
+  dt_read_rows(j->rows, j->copied.first + first, last - first, j->copy + (size_t)first * row, &err);
   report(j, &err);
 }
 
-dt_status cpu_copy_rows(const dt_backend *b, const dt_matrix *rows, void *to, dt_error *err) {
-  return run(b, copy_share, (job){.rows = rows, .copy = to}, err);
+dt_status cpu_copy_rows(const dt_backend *b, const dt_matrix *rows, cpu_range some, void *to, dt_error *err) {
+  return run(b, copy_share, (job){.rows = rows, .copied = some, .copy = to}, err);
 }

@@ -54,7 +54,7 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   if (out->want == DT_WANT_LOGITS || is_filtered(c, s)) {
     float *all = out->want == DT_WANT_LOGITS ? out->logits + (size_t)(c->wanted + j) * (size_t)w->shape.vocab
                                              : w->logits + (size_t)j * w->ldlogits;
-    memcpy(all + from, logits, (size_t)count * sizeof *logits);
+    if (all + from != logits) memcpy(all + from, logits, (size_t)count * sizeof *logits);
   }
   cpu_softmax_part *own = part_of(w, from / CPU_LOGIT_BLOCK, OF_LOGITS, j);
   if (out->want == DT_WANT_BOTH) {
@@ -71,6 +71,19 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   if (out->want != DT_WANT_TOPK) return;
   k->softmax_part(scores, count, largest, part_of(w, from / CPU_LOGIT_BLOCK, OF_SCORES, j));
   if (s && out->top_own) k->softmax_sum(logits, count, k->largest(logits, count), own);
+}
+
+/* Ranks that share a model give each other their blocks' logits, and rank 0 reduces all. */
+static void reduce_gathered(const cpu_chunk *c, int ids) {
+  const dt_weights *w = c->p->w;
+  int first, last;
+  cpu_gather(c, CPU_LOGITS);
+  if (w->ranks->rank) return;
+  cpu_share(c->me, (ids + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, &first, &last);
+  for (int from = first * CPU_LOGIT_BLOCK; from < last * CPU_LOGIT_BLOCK; from += CPU_LOGIT_BLOCK)
+    for (int j = 0; j < c->wanted_n; j++)
+      reduce_block(c, j, w->logits + (size_t)j * w->ldlogits + from, from,
+                   ids - from < CPU_LOGIT_BLOCK ? ids - from : CPU_LOGIT_BLOCK);
 }
 
 /* The final norm of the wanted rows, and their logits, reduced block by block. */
@@ -99,15 +112,26 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
 
   const char *rows = f->prepare ? cpu_prepared_row(w, 0, 0) : (const char *)w->normed;
   size_t step = f->prepare ? w->prepared_bytes : w->ldx * sizeof(float);
-  cpu_share(c->me, (ids + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK, &first, &last);
+  const cpu_range *mine = &w->mine.ids;
+  int here = mine->first + mine->count > ids ? ids - mine->first : mine->count;
+  cpu_share(c->me, here > 0 ? (here + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK : 0, &first, &last);
   for (int block = first; block < last; block++) {
-    int from = block * CPU_LOGIT_BLOCK, count = ids - from < CPU_LOGIT_BLOCK ? ids - from : CPU_LOGIT_BLOCK;
+    int from = mine->first + block * CPU_LOGIT_BLOCK,
+        count = ids - from < CPU_LOGIT_BLOCK ? ids - from : CPU_LOGIT_BLOCK;
     int panels = (count + CPU_PANEL - 1) / CPU_PANEL;
     for (int panel = 0; panel < panels; panel += CPU_GROUP)
-      f->multiply(&w->unembed, from / CPU_PANEL + panel, panels - panel < CPU_GROUP ? panels - panel : CPU_GROUP, rows,
-                  step, n, c->sums + panel * CPU_PANEL, CPU_LOGIT_BLOCK);
-    for (int j = 0; j < n; j++) reduce_block(c, j, c->sums + (size_t)j * CPU_LOGIT_BLOCK, from, count);
+      f->multiply(&w->unembed, block * (CPU_LOGIT_BLOCK / CPU_PANEL) + panel,
+                  panels - panel < CPU_GROUP ? panels - panel : CPU_GROUP, rows, step, n, c->sums + panel * CPU_PANEL,
+                  CPU_LOGIT_BLOCK);
+    for (int j = 0; j < n; j++) {
+      float *logits = c->sums + (size_t)j * CPU_LOGIT_BLOCK;
+      if (w->ranks)
+        memcpy(w->logits + (size_t)j * w->ldlogits + from, logits, (size_t)count * sizeof *logits);
+      else
+        reduce_block(c, j, logits, from, count);
+    }
   }
+  if (w->ranks) reduce_gathered(c, ids);
 }
 
 /* ln x for x >= 1, in double without libm, whose last bit differs between machines: 2 artanh((m - 1) / (m + 1)). */
@@ -205,5 +229,6 @@ static void write_each(const cpu_chunk *c, int ids) {
 void cpu_write_results(const cpu_chunk *c, int ids) {
   reduce_logits(c, ids);
   cpu_wait(c->me);
-  if (c->p->out->want != DT_WANT_LOGITS) write_each(c, ids);
+  bool here = !c->p->w->ranks || c->p->w->ranks->rank == 0;
+  if (here && c->p->out->want != DT_WANT_LOGITS) write_each(c, ids);
 }

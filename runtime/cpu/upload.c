@@ -42,13 +42,15 @@ typedef struct {
 static cpu_place whole(const dt_matrix *m) { return (cpu_place){0, m->rows, 0}; }
 
 /* Adds a vector, if the model has it, to the biases of the outputs where its matrix's rows go. */
-static void add_bias(builder *b, float *bias, const part *p) {
+static void add_bias(builder *b, const cpu_matrix *m, cpu_range mine, const part *p) {
   if (!p->bias || !p->bias->source || b->status != DT_OK) return;
   float *v = malloc((size_t)p->bias->rows * sizeof *v);
   b->status =
       v ? dt_read_vector(p->bias, v, b->err) : dt_fail_memory(b->err, "a bias", (size_t)p->bias->rows * sizeof *v);
-  for (int r = 0; b->status == DT_OK && r < p->bias->rows; r++)
-    bias[p->to.output + r / p->to.height * p->to.stride + r % p->to.height] += v[r];
+  for (int r = 0; b->status == DT_OK && r < p->bias->rows; r++) {
+    int output = p->to.output + r / p->to.height * p->to.stride + r % p->to.height - mine.first;
+    if (output >= 0 && output < mine.count) m->bias[output] += v[r];
+  }
   free(v);
 }
 
@@ -77,9 +79,11 @@ static const cpu_format *format_of(const builder *b, const part *parts, int coun
   return b->asked && is_rounded(dt_type_of(b->asked->takes), dt_type_of(f->takes), parts, count) ? b->asked : f;
 }
 
-static cpu_matrix build(builder *b, int outputs, int k, const part *parts, int count) {
+/* These of the outputs that all parts make together. */
+static cpu_matrix build(builder *b, cpu_range outputs, int k, const part *parts, int count) {
   dt_weights *w = b->w;
-  cpu_matrix m = {.format = format_of(b, parts, count), .k = k, .panels = round_up(outputs, CPU_PANEL) / CPU_PANEL};
+  cpu_matrix m = {
+      .format = format_of(b, parts, count), .k = k, .panels = round_up(outputs.count, CPU_PANEL) / CPU_PANEL};
   size_t prepared = m.format->prepare ? m.format->prepared_bytes(k) : 0;
   if (prepared > w->prepared_bytes) w->prepared_bytes = prepared;
   if (!w->stored) w->stored = m.format->name;
@@ -89,27 +93,30 @@ static cpu_matrix build(builder *b, int outputs, int k, const part *parts, int c
   if (!is_filling(b)) return m;
   cpu_piece pieces[2];
   for (int i = 0; i < count; i++)
-    pieces[i] = (cpu_piece){parts[i].weights, parts[i].to, parts[i].k0, parts[i].only, outputs};
+    pieces[i] = (cpu_piece){parts[i].weights, parts[i].to, outputs.first, parts[i].k0, parts[i].only, outputs.count};
   b->status = cpu_fill(w->backend, &m, pieces, count, b->err);
-  for (int i = 0; i < count; i++) add_bias(b, m.bias, &parts[i]);
+  for (int i = 0; i < count; i++) add_bias(b, &m, outputs, &parts[i]);
   return m;
 }
 
-static cpu_matrix build_heads(builder *b, const dt_matrix *weights, const dt_matrix *bias) {
+static cpu_matrix build_heads(builder *b, cpu_range heads, const dt_matrix *weights, const dt_matrix *bias) {
   int head_dim = b->w->shape.head_dim, dim = b->w->dim;
-  return build(b, weights->rows / head_dim * dim, weights->cols, &(part){weights, bias, {0, head_dim, dim}, 0, NULL},
-               1);
+  return build(b, (cpu_range){heads.first * dim, heads.count * dim}, weights->cols,
+               &(part){weights, bias, {0, head_dim, dim}, 0, NULL}, 1);
 }
 
 static cpu_matrix build_up(builder *b, const dt_layer *l) {
   const part gated[] = {{&l->gate, &l->gate_bias, {0, 16, CPU_PANEL}, 0, NULL},
                         {&l->up, &l->up_bias, {16, 16, CPU_PANEL}, 0, NULL}};
-  if (b->w->shape.gated) return build(b, 2 * round_up(l->up.rows, 16), l->up.cols, gated, 2);
-  return build(b, l->up.rows, l->up.cols, &(part){&l->up, &l->up_bias, whole(&l->up), 0, NULL}, 1);
+  cpu_range mine = b->w->mine.inter;
+  if (b->w->shape.gated)
+    return build(b, (cpu_range){2 * mine.first, 2 * round_up(mine.count, 16)}, l->up.cols, gated, 2);
+  return build(b, mine, l->up.cols, &(part){&l->up, &l->up_bias, whole(&l->up), 0, NULL}, 1);
 }
 
 static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
   const dt_shape *s = &b->w->shape;
+  const cpu_mine *mine = &b->w->mine;
   const part o = {&l->o, &l->o_bias, whole(&l->o), 0, NULL};
   part down = {&l->down, &l->down_bias, whole(&l->down), 0, NULL};
   cpu_layer built = {.norm1 = take_vector(b, &l->norm1),
@@ -118,16 +125,16 @@ static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
                      .norm2_bias = take_vector(b, &l->norm2_bias),
                      .q_norm = take_vector(b, &l->q_norm),
                      .k_norm = take_vector(b, &l->k_norm),
-                     .q = build_heads(b, &l->q, &l->q_bias),
-                     .k = build_heads(b, &l->k, &l->k_bias),
-                     .v = build_heads(b, &l->v, &l->v_bias),
+                     .q = build_heads(b, mine->heads, &l->q, &l->q_bias),
+                     .k = build_heads(b, mine->kv_heads, &l->k, &l->k_bias),
+                     .v = build_heads(b, mine->kv_heads, &l->v, &l->v_bias),
                      .up = build_up(b, l)};
   if (s->parallel_residual) {
     down.k0 = l->o.cols;
-    built.o = build(b, s->hidden, l->o.cols + s->inter, (const part[]){o, down}, 2);
+    built.o = build(b, mine->hidden, l->o.cols + s->inter, (const part[]){o, down}, 2);
   } else {
-    built.o = build(b, s->hidden, l->o.cols, &o, 1);
-    built.down = build(b, s->hidden, s->inter, &down, 1);
+    built.o = build(b, mine->hidden, l->o.cols, &o, 1);
+    built.down = build(b, mine->hidden, s->inter, &down, 1);
   }
   if (out) *out = built;
 }
@@ -145,7 +152,7 @@ static void build_unembed(builder *b) {
     return;
   }
   const part output = {&d->unembed, NULL, whole(&d->unembed), 0, d->id_rows ? d->id_rows : d->ids};
-  w->unembed = build(b, d->ids ? d->n_ids : w->shape.vocab, w->shape.hidden, &output, 1);
+  w->unembed = build(b, d->ids ? (cpu_range){0, d->n_ids} : w->mine.ids, w->shape.hidden, &output, 1);
   if (!d->ids) return;
   w->n_ids = d->n_ids;
   w->ids = cpu_take(&w->weights_arena, (size_t)d->n_ids * sizeof *w->ids);
@@ -157,14 +164,15 @@ static void build_embed(builder *b) {
   const dt_model_desc *d = b->desc;
   if (!d->embed.source || (!d->ids && is_same_view(&d->embed, &d->unembed))) return;
   w->embed_dtype = d->embed.dtype;
-  w->embed = cpu_take(&w->weights_arena, (size_t)d->embed.rows * dt_row_bytes(d->embed.dtype, (size_t)d->embed.cols));
-  if (is_filling(b)) b->status = cpu_copy_rows(w->backend, &d->embed, w->embed, b->err);
+  size_t row = dt_row_bytes(d->embed.dtype, (size_t)d->embed.cols);
+  w->embed = cpu_take(&w->weights_arena, (size_t)w->mine.ids.count * row);
+  if (is_filling(b)) b->status = cpu_copy_rows(w->backend, &d->embed, w->mine.ids, w->embed, b->err);
 }
 
 static void build_head(builder *b) {
   const dt_head_desc *d = b->head;
   cpu_head *h = &b->w->head;
-  h->fc = build(b, d->fc.rows, d->fc.cols, &(part){&d->fc, &d->fc_bias, whole(&d->fc), 0, NULL}, 1);
+  h->fc = build(b, (cpu_range){0, d->fc.rows}, d->fc.cols, &(part){&d->fc, &d->fc_bias, whole(&d->fc), 0, NULL}, 1);
   h->all_norm = take_vector(b, &d->all_norm);
   for (int i = 0; i < d->taps; i++) h->stream_norm[i] = take_vector(b, &d->stream_norm[i]);
   h->token_norm = take_vector(b, &d->token_norm);
@@ -190,11 +198,12 @@ static void build_scratch(dt_weights *w) {
   cpu_arena *a = &w->scratch_arena;
   const dt_shape *s = &w->shape;
   size_t threads = (size_t)w->backend->threads;
-  w->keys_at = round_up(s->heads * w->dim, CPU_PANEL);
-  w->values_at = w->keys_at + round_up(s->kv_heads * w->dim, CPU_PANEL);
+  int keys = round_up(w->mine.kv_heads.count * w->dim, CPU_PANEL);
+  w->keys_at = round_up(w->mine.heads.count * w->dim, CPU_PANEL);
+  w->values_at = w->keys_at + keys;
   /* Sixteen numbers more, lest all rows of a power of two share the same few sets of the L1 cache. */
   w->ldx = (size_t)round_up(s->hidden, CPU_PANEL) + 16;
-  w->ldqkv = (size_t)(w->values_at + round_up(s->kv_heads * w->dim, CPU_PANEL));
+  w->ldqkv = (size_t)(w->values_at + keys);
   w->ldcat = (size_t)(s->heads * s->head_dim + round_up(s->inter, CPU_PANEL)) + 16;
   int blocks = (s->vocab + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK;
   w->x = cpu_take(a, CPU_ROWS * w->ldx * sizeof(float));
@@ -218,6 +227,10 @@ static void build_scratch(dt_weights *w) {
   }
   w->logits = cpu_take(a, CPU_ROWS * w->ldlogits * sizeof(float));
   w->weight = cpu_take(a, threads * w->ldlogits * sizeof(uint32_t));
+  if (!w->ranks) return;
+  w->wire_numbers = w->ldcat * CPU_ROWS > w->ldlogits ? w->ldcat * CPU_ROWS : w->ldlogits;
+  w->wire = cpu_take(a, w->wire_numbers * sizeof(float));
+  w->wire_bytes = cpu_take(a, 2 * (size_t)w->ranks->count * sizeof *w->wire_bytes);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------- */
@@ -260,6 +273,8 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   if (!w) return dt_fail_memory(err, "a model", sizeof *w);
   w->backend = backend;
   w->shape = d->shape;
+  w->ranks = d->path ? backend->ranks : NULL;
+  w->mine = cpu_mine_of(&d->shape, w->ranks ? w->ranks->rank : 0, w->ranks ? w->ranks->count : 1);
   w->run_layer = d->shape.parallel_residual ? cpu_parallel_layer : cpu_sequential_layer;
   w->dim = round_up(d->shape.head_dim, 16);
   w->scale = (float)(1.0 / sqrt((double)d->shape.head_dim));
@@ -290,6 +305,11 @@ dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const c
   dt_status status = check_head(head, &target->shape, err);
   if (status == DT_OK && target->ids)
     status = dt_fail(err, DT_EINPUT, "head: its target has %d of its output rows", target->n_ids);
+  if (status == DT_OK && target->ranks)
+    status = dt_fail(err, DT_EINPUT,
+                     "head: it reads rows of its target's, of which %d ranks have a part each: run it without mpirun, "
+                     "or give a draft model",
+                     target->ranks->count);
   if (status == DT_OK) status = upload(backend, &head->model, head, target, dtype, out, err);
   if (status == DT_OK) keep_streams(target, head->tap, head->taps);
   return status;

@@ -70,6 +70,8 @@ typedef struct {
   const int32_t *id_rows; /* [n_ids] which rows these are; NULL: those of the same number */
   int n_ids;
   const dt_layer *layer; /* [layers] */
+  const char
+      *path; /* the files, for ranks (ranks.h) that share the model: each has a part of it. NULL: it is whole here */
 } dt_model_desc;
 
 /* A draft head: a layer that reads, beside each token, a feature of the row before it. That of a row of the text is the target's

@@ -1,0 +1,102 @@
+/* A model that ranks share: what each has of it, and how what they computed of a chunk's rows is put together. Outputs are cut
+ * between units, so that a rank's panels and blocks of ids are those that one rank alone would have. */
+#include "chunk.h"
+
+#include <string.h>
+
+/* ---- what a rank has --------------------------------------------------------------------------------------------------- */
+
+static cpu_range range_of(int count, int unit, int rank, int ranks) {
+  long long units = (count + unit - 1) / unit;
+  int first = (int)(units * rank / ranks) * unit, last = (int)(units * (rank + 1) / ranks) * unit;
+  if (first > count) first = count;
+  return (cpu_range){first, (last < count ? last : count) - first};
+}
+
+cpu_mine cpu_mine_of(const dt_shape *s, int rank, int ranks) {
+  cpu_mine mine = {.heads = range_of(s->heads, 1, rank, ranks),
+                   .inter = range_of(s->inter, CPU_PANEL, rank, ranks),
+                   .hidden = range_of(s->hidden, CPU_PANEL, rank, ranks),
+                   .ids = range_of(s->vocab, CPU_LOGIT_BLOCK, rank, ranks)};
+  int group = s->heads / s->kv_heads, first = mine.heads.first / group;
+  int last = (mine.heads.first + mine.heads.count + group - 1) / group;
+  mine.kv_heads = (cpu_range){first, mine.heads.count ? last - first : 0};
+  return mine;
+}
+
+/* ---- putting together -------------------------------------------------------------------------------------------------- */
+
+/* Rows of numbers. */
+typedef struct {
+  float *rows;
+  size_t ld;
+  int n, width; /* width: of a whole row */
+} table;
+
+static table table_of(const cpu_chunk *c, cpu_gathered what) {
+  const dt_weights *w = c->p->w;
+  const dt_shape *s = &w->shape;
+  switch (what) {
+  case CPU_ATTENDED: return (table){w->cat, w->ldcat, c->n, s->heads * s->head_dim};
+  case CPU_INNER: return (table){cpu_inner_of(w), w->ldcat, c->n, s->inter};
+  case CPU_LOGITS: return (table){w->logits, w->ldlogits, c->wanted_n, s->vocab};
+  case CPU_EMBEDDED:
+  case CPU_STREAM: break;
+  }
+  return (table){w->x, w->ldx, c->n, s->hidden};
+}
+
+static cpu_range columns_of(const cpu_chunk *c, cpu_gathered what, const cpu_mine *its, int r) {
+  const dt_shape *s = &c->p->w->shape;
+  switch (what) {
+  case CPU_EMBEDDED: return (cpu_range){0, cpu_has_id(its, c->p->rows->token[c->first + r]) ? s->hidden : 0};
+  case CPU_ATTENDED: return (cpu_range){its->heads.first * s->head_dim, its->heads.count * s->head_dim};
+  case CPU_INNER: return its->inter;
+  case CPU_LOGITS: return its->ids;
+  case CPU_STREAM: break;
+  }
+  return its->hidden;
+}
+
+/* What a rank has of these rows, from the table to the wire or back; returns how many numbers that is. */
+static size_t carry(const cpu_chunk *c, cpu_gathered what, const table *t, int rank, cpu_range rows, float *wire,
+                    bool back) {
+  cpu_mine its = cpu_mine_of(&c->p->w->shape, rank, c->p->w->ranks->count);
+  size_t at = 0;
+  for (int r = rows.first; r < rows.first + rows.count; r++) {
+    cpu_range columns = columns_of(c, what, &its, r);
+    size_t n = (size_t)columns.count;
+    float *here = t->rows + (size_t)r * t->ld + columns.first;
+    if (n && wire) memcpy(back ? here : wire + at, back ? wire + at : here, n * sizeof *here);
+    at += n;
+  }
+  return at;
+}
+
+/* As many rows as the wire takes. */
+static void gather_some(const cpu_chunk *c, cpu_gathered what, const table *t, cpu_range rows) {
+  const dt_weights *w = c->p->w;
+  dt_ranks *ranks = w->ranks;
+  int *bytes = w->wire_bytes, *offset = bytes + ranks->count, end = 0;
+  for (int i = 0; i < ranks->count; i++) {
+    offset[i] = end;
+    bytes[i] = (int)(carry(c, what, t, i, rows, NULL, false) * sizeof *w->wire);
+    end += bytes[i];
+  }
+  carry(c, what, t, ranks->rank, rows, w->wire + (size_t)offset[ranks->rank] / sizeof *w->wire, false);
+  ranks->gather(ranks, w->wire, bytes, offset);
+  for (int i = 0; i < ranks->count; i++)
+    if (i != ranks->rank) carry(c, what, t, i, rows, w->wire + (size_t)offset[i] / sizeof *w->wire, true);
+}
+
+void cpu_gather(const cpu_chunk *c, cpu_gathered what) {
+  const dt_weights *w = c->p->w;
+  cpu_wait(c->me);
+  if (!w->ranks) return;
+  if (c->me->thread == 0) {
+    table t = table_of(c, what);
+    int most = (int)(w->wire_numbers / (size_t)t.width);
+    for (int r = 0; r < t.n; r += most) gather_some(c, what, &t, (cpu_range){r, t.n - r < most ? t.n - r : most});
+  }
+  cpu_wait(c->me);
+}

@@ -1,0 +1,202 @@
+/* Ranks that share a model compute what one alone computes, to the bit: whatever the shape, their number and their threads. */
+#include "cpu.h"
+#include "model/model.h"
+#include "random_model.h"
+#include "rig.h"
+#include "thread_ranks.h"
+
+enum { PROMPT = 70, NODES = 9, K = 8, TOKENS = PROMPT + 1, CHAIN = 6 };
+
+/* Everything that a pass can be asked for, after a prompt, moved rows and a restored snapshot. */
+typedef struct {
+  float *logits; /* [NODES][vocab] */
+  int32_t argmax[NODES], both[NODES], drawn[NODES], top[NODES][K], top_both[NODES][K];
+  float logp[NODES][K], logp_both[NODES][K], own[NODES][K], confidence[NODES], entropy[NODES];
+  size_t weights, caches;
+} outcome;
+
+typedef struct {
+  const dt_model_desc *desc;
+  const char *dtype, *cache_dtype;
+  int threads;
+  outcome *of_rank; /* [ranks] */
+} trial;
+
+/* Other threads than the test's have no way to fail it. */
+static void must(dt_status status, const dt_error *why) {
+  if (status) fprintf(stderr, "%s\n", why->message), abort();
+}
+
+static void ask(rig *r, const row_list *l, outcome *o) {
+  dt_rows rows = rows_of(l);
+  dt_error e;
+  int32_t every[NODES];
+  const dt_sampling *none = NULL, filtered[] = {{.seed = 5, .temp = 0.8f, .top_p = 0.9f}};
+  for (int i = 0; i < NODES; i++) every[i] = i;
+  dt_out out = {.n = NODES, .row = every, .k = K, .vocab = r->vocab - 3, .sampling = none};
+  out.want = DT_WANT_LOGITS, out.logits = o->logits;
+  must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
+  out.want = DT_WANT_ARGMAX, out.argmax = o->argmax;
+  must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
+  out.want = DT_WANT_BOTH, out.argmax = o->both, out.top_id = o->top_both[0], out.top_logp = o->logp_both[0];
+  must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
+  out.sampling = filtered;
+  out.want = DT_WANT_ARGMAX, out.argmax = o->drawn;
+  must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
+  out.want = DT_WANT_TOPK, out.top_id = o->top[0], out.top_logp = o->logp[0], out.top_own = o->own[0];
+  out.confidence = o->confidence, out.entropy = o->entropy;
+  must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
+}
+
+/* A rank's part; of one that is alone (NULL), all. */
+static void compute(dt_ranks *ranks, void *context) {
+  const trial *t = context;
+  outcome *o = &t->of_rank[ranks ? ranks->rank : 0];
+  dt_error e;
+  dt_model_desc desc = *t->desc;
+  desc.path = "shared";
+  rig r = {.ops = &dt_cpu_ops, .vocab = desc.shape.vocab};
+  dt_backend_options options = {.threads = t->threads, .cache_dtype = t->cache_dtype, .ranks = ranks};
+  o->logits = calloc((size_t)NODES * (size_t)r.vocab, sizeof *o->logits);
+  must(r.ops->open(&options, &r.backend, &e), &e);
+  must(r.ops->upload(r.backend, &desc, t->dtype, &r.weights, &e), &e);
+  must(r.ops->create_cache(r.weights, 2, PROMPT + NODES + CHAIN, &r.cache, &e), &e);
+  row_list prompt = {0}, tree = {0};
+  for (int p = 0; p < PROMPT; p++) row_add_plain(&prompt, 0, p * 37 % r.vocab, p);
+  dt_rows rows = rows_of(&prompt);
+  must(r.ops->forward(r.weights, r.cache, &rows, NULL, &e), &e);
+  int32_t from[] = {PROMPT - 1}, to[] = {PROMPT - 3}; /* the text is now two tokens shorter, and ends as it did */
+  must(r.ops->move(r.cache, 0, from, to, 1, &e), &e);
+  dt_snapshot *saved = NULL;
+  must(r.ops->snapshot(r.cache, 0, PROMPT - 2, &saved, &e), &e);
+  must(r.ops->restore(r.cache, 1, saved, &e), &e);
+  r.ops->free_snapshot(saved);
+  int32_t path[NODES];
+  for (int i = 0; i < NODES; i++) { /* a chain of rows, then leaves of the first one */
+    int depth = i < CHAIN ? i + 1 : 2;
+    path[depth - 1] = PROMPT + i;
+    row_add(&tree, 1, (i * 101 + 7) % r.vocab, PROMPT - 2, path, depth);
+  }
+  ask(&r, &tree, o);
+  dt_memory memory = r.ops->memory(r.backend);
+  o->weights = memory.weights, o->caches = memory.caches;
+  r.ops->free_cache(r.cache);
+  r.ops->free_weights(r.weights);
+  r.ops->close(r.backend);
+}
+
+static void assert_same(const outcome *a, const outcome *b, int vocab) {
+  assert_memory_equal(a->logits, b->logits, (size_t)NODES * (size_t)vocab * sizeof *a->logits);
+  assert_memory_equal(a->argmax, b->argmax, sizeof a->argmax);
+  assert_memory_equal(a->both, b->both, sizeof a->both);
+  assert_memory_equal(a->drawn, b->drawn, sizeof a->drawn);
+  assert_memory_equal(a->top, b->top, sizeof a->top);
+  assert_memory_equal(a->top_both, b->top_both, sizeof a->top_both);
+  assert_memory_equal(a->logp, b->logp, sizeof a->logp);
+  assert_memory_equal(a->logp_both, b->logp_both, sizeof a->logp_both);
+  assert_memory_equal(a->own, b->own, sizeof a->own);
+  assert_memory_equal(a->confidence, b->confidence, sizeof a->confidence);
+  assert_memory_equal(a->entropy, b->entropy, sizeof a->entropy);
+}
+
+static void check(trial t, int most_ranks) {
+  outcome alone = {0}, shared[MOST_RANKS];
+  t.of_rank = &alone;
+  compute(NULL, &t);
+  assert_int_not_equal(alone.drawn[0], -1);
+  for (int ranks = 1; ranks <= most_ranks; ranks++) {
+    memset(shared, 0, sizeof shared);
+    t.of_rank = shared;
+    run_ranks(ranks, compute, &t);
+    assert_same(&alone, &shared[0], t.desc->shape.vocab);
+    for (int i = 0; i < ranks; i++) free(shared[i].logits);
+  }
+  free(alone.logits);
+}
+
+static void ranks_give_the_bits_of_one(void **state) {
+  (void)state;
+  for (int s = 0; s < RANDOM_SHAPES; s++) {
+    random_model *m = random_model_new(&random_shapes[s], 11);
+    check((trial){&m->desc, NULL, NULL, 1 + s % 3, NULL}, s < 2 ? MOST_RANKS : 4);
+    if (s == 1) check((trial){&m->desc, "q8", "f16", 2, NULL}, 3);
+    random_model_free(m);
+  }
+}
+
+/* An embedding of its own, and one that is the output's. */
+static void so_do_they_with_the_bundled_pair(void **state) {
+  (void)state;
+  const char *folders[] = {SOURCE_DIR "/models/mini-draft", SOURCE_DIR "/models/mini-target"};
+  for (int i = 0; i < 2; i++) {
+    model *m = NULL;
+    ok(model_open(folders[i], &m, &err));
+    dt_model_desc tied = *model_desc(m);
+    tied.embed = tied.unembed;
+    check((trial){model_desc(m), NULL, NULL, 1, NULL}, 4);
+    check((trial){&tied, NULL, NULL, 2, NULL}, 3);
+    model_close(m);
+  }
+}
+
+/* Ranks hold the parts of a whole: what a model of even shape weighs, each has its share of. Norms all have. */
+static void each_holds_its_part(void **state) {
+  (void)state;
+  const model_shape even = {"even", 4096,        256,         4,     8,    4,     32,    1024,  32,
+                            DT_F16, DT_NORM_RMS, DT_ACT_SILU, false, true, false, false, false, false};
+  random_model *m = random_model_new(&even, 3);
+  outcome alone = {0}, shared[MOST_RANKS];
+  trial t = {&m->desc, NULL, NULL, 1, &alone};
+  compute(NULL, &t);
+  for (int ranks = 2; ranks <= 4; ranks += 2) {
+    size_t most = alone.weights / (size_t)ranks + ((size_t)2 << 20); /* whole huge pages */
+    memset(shared, 0, sizeof shared);
+    t.of_rank = shared;
+    run_ranks(ranks, compute, &t);
+    for (int i = 0; i < ranks; i++) {
+      assert_true(shared[i].weights <= most);
+      assert_true(shared[i].weights >= alone.weights / (size_t)ranks);
+      assert_true(shared[i].caches < alone.caches / (size_t)ranks + 4096);
+      free(shared[i].logits);
+    }
+  }
+  free(alone.logits);
+  random_model_free(m);
+}
+
+/* Nothing is sent of a model that is not shared: a draft model is whole on the rank that runs it. */
+static void compute_whole(dt_ranks *ranks, void *context) {
+  const trial *t = context;
+  dt_error e;
+  rig r = {.ops = &dt_cpu_ops, .vocab = t->desc->shape.vocab};
+  if (ranks->rank) return;
+  must(r.ops->open(&(dt_backend_options){.threads = 1, .ranks = ranks}, &r.backend, &e), &e);
+  must(r.ops->upload(r.backend, t->desc, NULL, &r.weights, &e), &e);
+  must(r.ops->create_cache(r.weights, 1, 4, &r.cache, &e), &e);
+  row_list one = {0};
+  row_add_plain(&one, 0, 1, 0);
+  t->of_rank->logits = rig_run(&r, &one, true);
+  rig_close(&r);
+}
+
+static void what_is_not_shared_is_whole(void **state) {
+  (void)state;
+  random_model *m = random_model_new(&random_shapes[2], 4);
+  outcome here = {0};
+  row_list one = {0};
+  row_add_plain(&one, 0, 1, 0);
+  run_ranks(2, compute_whole, &(trial){&m->desc, NULL, NULL, 1, &here});
+  rig r = rig_open(&dt_cpu_ops, NULL, 1, &m->desc, 1, 4);
+  float *expected = rig_run(&r, &one, true);
+  assert_memory_equal(expected, here.logits, (size_t)r.vocab * sizeof *expected);
+  free(expected), free(here.logits);
+  rig_close(&r);
+  random_model_free(m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ranks_give_the_bits_of_one), cmocka_unit_test(so_do_they_with_the_bundled_pair),
+      cmocka_unit_test(each_holds_its_part), cmocka_unit_test(what_is_not_shared_is_whole)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
