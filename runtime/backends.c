@@ -1,6 +1,7 @@
 /* The backends compiled in: see backends.h. */
 #include "backends.h"
 #include "cpu/cpu.h"
+#include "ranks/join.h"
 #if defined(DTRUN_CUDA)
 #include "cuda.h"
 #endif
@@ -17,13 +18,18 @@ enum { COUNT = sizeof BACKENDS / sizeof *BACKENDS };
 
 const dt_backend_ops *backend_find(const char *name, const char **variant, dt_error *err) {
   *variant = NULL;
+  const dt_backend_ops *shared = ranks_backend();
   bool any = !name || !strcmp(name, "auto");
+  if (any && shared) return shared;
   size_t len = any ? 0 : strcspn(name, ":");
   for (size_t i = 0; i < COUNT; i++) {
     if (any && BACKENDS[i]->present()) return BACKENDS[i];
     if (any || strlen(BACKENDS[i]->name) != len || memcmp(BACKENDS[i]->name, name, len)) continue;
     if (name[len]) *variant = name + len + 1;
-    return BACKENDS[i];
+    if (!shared) return BACKENDS[i];
+    if (BACKENDS[i] == &dt_cpu_ops) return shared;
+    dt_fail(err, DT_EINPUT, "the backend %s is for one process: run it without mpirun", name);
+    return NULL;
   }
   dt_fail(err, DT_EINPUT, "no backend '%s' in this build: auto, %scpu (cpu:avx512, cpu:avx2, cpu:scalar)", name,
           COUNT > 1 ? "cuda, " : "");

@@ -20,7 +20,7 @@
  *   dt_session_close(s);  dt_pair_close(pair);
  *
  * Every call returns a dt_status and fills *err (may be NULL) on failure; a failed call leaves its object as it was. There
- * is no global state. Handles are not thread-safe; two pairs may be used from two threads. */
+ * is no global state, but for the ranks that a process joins. Handles are not thread-safe; two pairs may be used from two threads. */
 #ifndef DT_DTRUN_H
 #define DT_DTRUN_H
 
@@ -46,6 +46,24 @@ const char *dt_version(void);
 /* Processors that this process may keep busy: those of its affinity mask, within its control group's quota. More threads only
  * wait for each other. */
 int dt_processors(void);
+
+/* ---- ranks: one target on several processes, perhaps on several machines ------------------------------------------------ */
+
+#define DT_RANKS 16 /* most of them */
+
+/* To be called first: joins what `mpirun -n R` started (Open MPI). Rank 0 goes on, and from then on every pair on the CPU shares its
+ * target out among the ranks, in this process's memory only a part; its tokens stay what they are. Any other rank returns when
+ * rank 0's program has ended, and has nothing left to do. Without mpirun this does nothing: *rank is 0 of 1. DT_EINPUT, on rank
+ * 0 only: this build has no MPI, or they are too many. */
+dt_status dt_ranks_join(int *rank, int *ranks, dt_error *err);
+
+bool dt_ranks_possible(void); /* whether MPI is there to be joined */
+
+/* What one rank holds, in bytes; resident: of the whole process. */
+typedef struct {
+  char host[64];
+  size_t weights, caches, scratch, resident;
+} dt_rank_info;
 
 /* ---- pair ------------------------------------------------------------------------------------------------------------ */
 
@@ -112,6 +130,9 @@ typedef struct {
 
 /* Strings belong to the pair. */
 void dt_pair_describe(const dt_pair *pair, dt_pair_info *info);
+
+/* Of all ranks that share the pair's target, info[DT_RANKS]; returns how many they are, 0: it is whole here. */
+int dt_pair_ranks(const dt_pair *pair, dt_rank_info *info);
 
 /* Bytes that the device's threads read from memory in a second, by a streaming sum, measured now; 0: it cannot be measured. */
 double dt_pair_bandwidth(dt_pair *pair);

@@ -4,6 +4,7 @@
 #include "fake/fake.h"
 #include "model/head.h"
 #include "processors.h"
+#include "ranks/join.h"
 #include "text/load_gguf.h"
 #include "text/text.h"
 
@@ -139,6 +140,7 @@ static dt_status load(dt_pair *p, const char *path, const char *dtype, const dt_
     if ((s = find_draft_ids(p, vocab, shared, &ids, &cut.n_ids, err))) goto done;
     cut.ids = ids;
   }
+  if (weights == &p->target) cut.path = path; /* ranks share it */
   s = p->ops->upload(p->backend, d, dtype, weights, err);
 done:
   free(ids);
@@ -302,6 +304,10 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
   info->tokenizer_size = p->tokenizer ? tok_size(p->tokenizer) : p->target_info.vocab;
   if (p->draft)
     info->shared_vocab = p->draft_info.vocab < p->target_info.vocab ? p->draft_info.vocab : p->target_info.vocab;
+}
+
+int dt_pair_ranks(const dt_pair *p, dt_rank_info *info) {
+  return p->ops == ranks_backend() ? ranks_info(p->backend, info) : 0;
 }
 
 double dt_pair_bandwidth(dt_pair *p) { return p->ops->read_bandwidth(p->backend); }

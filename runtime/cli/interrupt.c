@@ -1,13 +1,23 @@
 /* Ctrl-C: see interrupt.h. */
 #include "cli/interrupt.h"
 
-#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal) {
   (void)signal;
   interrupted = 1;
+}
+
+/* mpirun ends its processes so. */
+static void on_end(int signal) {
+  static const char line[] =
+      "dtrun: mpirun has ended the run: one of its ranks died (it says which), or it was told to\n";
+  (void)signal;
+  if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(EXIT_FAILURE);
+  _exit(EXIT_FAILURE);
 }
 
 static void catch_with(int flags) {
@@ -18,3 +28,5 @@ static void catch_with(int flags) {
 
 void catch_interrupt(void) { catch_with((int)SA_RESETHAND | SA_RESTART); }
 void catch_interrupts(bool cut_reads) { catch_with(cut_reads ? 0 : SA_RESTART); }
+
+void catch_end(void) { signal(SIGTERM, on_end); }

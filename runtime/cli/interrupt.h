@@ -14,4 +14,7 @@ void catch_interrupt(void);
 /* From now on every Ctrl-C sets it and none kills; with cut_reads it also ends a wait for a line at the terminal. */
 void catch_interrupts(bool cut_reads);
 
+/* From now on mpirun's word to end ends the process with a line. */
+void catch_end(void);
+
 #endif

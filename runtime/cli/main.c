@@ -19,14 +19,17 @@ static int run_driver(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  int status = limits_check();
-  if (status) return status;
+  dt_error err;
+  int rank, ranks, status = dt_ranks_join(&rank, &ranks, &err);
+  if (status) return complain_of_engine(&err);
+  if (rank) return 0; /* rank 0's program has ended */
+  if (ranks > 1) catch_end();
+  if ((status = limits_check())) return status;
   if (argc > 1 && strcmp(argv[1], "run") == 0) return run_driver(argc - 2, argv + 2);
   if (argc > 1 && strcmp(argv[1], "doctor") == 0) return run_driver(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "complete") == 0) return complete(argc - 2, argv + 2);
   bool talks = argc > 1 && strcmp(argv[1], "chat") == 0;
   cli_options o;
-  dt_error err;
   if (cli_parse(argc - 1 - talks, argv + 1 + talks, &o, &err)) {
     status = complain_of_engine(&err);
   } else if (o.help && o.policy && !talks) {

@@ -1,0 +1,69 @@
+/* The calls of a backend that all ranks make alike: rank 0 says each to the others, then all make it, each of its own CPU
+ * backend. What calls make, ranks know by numbers, which are the same on all because they make the same in the same order. */
+#ifndef DT_RANKS_CALL_H
+#define DT_RANKS_CALL_H
+
+#include "backend.h"
+#include "dtrun.h"
+#include "ranks.h"
+
+/* A message without a call is rank 0's last. */
+typedef enum {
+  CALL_OPEN,
+  CALL_CLOSE,
+  CALL_UPLOAD,
+  CALL_FREE_WEIGHTS,
+  CALL_CREATE_CACHE,
+  CALL_FREE_CACHE,
+  CALL_FORWARD,
+  CALL_MOVE,
+  CALL_SNAPSHOT,
+  CALL_RESTORE,
+  CALL_FREE_SNAPSHOT,
+  CALL_INFO
+} call_kind;
+
+/* Of the fields behind `on` each kind uses its own. */
+typedef struct {
+  int32_t kind, on, with; /* numbers of what it is made on: weights and their cache, a cache and a snapshot */
+  int32_t sequence, n;    /* n: sequences, threads or slots */
+  int32_t slots;
+  const char *version, *variant, *cache_dtype, *path, *dtype;
+  uint64_t signature;       /* of the model that rank 0 has at `path` */
+  const int32_t *from, *to; /* [n] */
+  dt_rows rows;
+  dt_out out; /* what is wanted; where it goes only rank 0 knows, */
+  bool wants;
+  const dt_model_desc *desc; /* as this, which the others look up at `path` */
+} call;
+
+/* ---- messages.c -------------------------------------------------------------------------------------------------------- */
+
+/* A call as one message, malloc'd; NULL: out of memory. */
+void *call_pack(const call *, size_t *bytes);
+/* Its pointers point into the message. False: it is cut short. */
+bool call_unpack(void *message, size_t bytes, call *);
+
+/* ---- call.c ------------------------------------------------------------------------------------------------------------ */
+
+/* A process's place among ranks, and what calls have made there. */
+typedef struct {
+  dt_ranks *ranks;
+  void **made; /* [n] NULL: not any more */
+  int n;
+} call_site;
+
+/* Makes a call here, as all ranks do at the same time. What it makes gets *number. Where it fails on one, it fails on all, with
+ * the line of the first that failed, and has made nothing. */
+dt_status call_make(call_site *, const call *, int *number, dt_error *err);
+
+/* The number of what a call has made; -1: none did. */
+int call_number(const call_site *, const void *made);
+
+/* A hash of where a model's numbers lie and how many they are. */
+uint64_t call_signature(const dt_model_desc *);
+
+/* Of all ranks [count], as they answer CALL_INFO. */
+void call_info(call_site *, const call *, dt_rank_info *);
+
+#endif

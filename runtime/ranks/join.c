@@ -1,0 +1,195 @@
+/* Joining: rank 0 goes on with what it was started for, and its CPU backend is that of all ranks; the others make the calls that
+ * it tells them. A process is in MPI's world or is not, once for all: the one thing here that a file keeps. */
+#include "ranks/join.h"
+#include "cpu/cpu.h"
+#include "ranks/call.h"
+#include "ranks/mpi.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static call_site here; /* ranks NULL: alone */
+static dt_backend_ops everywhere;
+
+/* ---- rank 0 ------------------------------------------------------------------------------------------------------------ */
+
+/* Tells the others, and does the same. */
+static dt_status make(const call *c, void **made, dt_error *err) {
+  size_t bytes;
+  int number;
+  void *message = call_pack(c, &bytes);
+  if (!message) return dt_fail_memory(err, "a message to the other ranks", bytes);
+  here.ranks->tell(here.ranks, message, bytes);
+  free(message);
+  dt_status status = call_make(&here, c, &number, err);
+  if (!status && made) *made = here.made[number];
+  return status;
+}
+
+static dt_status open_all(const dt_backend_options *o, dt_backend **out, dt_error *err) {
+  call c = {.kind = CALL_OPEN, .n = o->threads};
+  c.version = dt_version(), c.variant = o->variant, c.cache_dtype = o->cache_dtype;
+  return make(&c, (void **)out, err);
+}
+
+static dt_status upload(dt_backend *b, const dt_model_desc *d, const char *dtype, dt_weights **out, dt_error *err) {
+  if (!d->path) return dt_cpu_ops.upload(b, d, dtype, out, err);
+  call c = {.kind = CALL_UPLOAD, .on = call_number(&here, b), .path = d->path, .dtype = dtype, .desc = d};
+  c.signature = call_signature(d);
+  return make(&c, (void **)out, err);
+}
+
+static dt_status create_cache(dt_weights *w, int sequences, int slots, dt_cache **out, dt_error *err) {
+  int on = call_number(&here, w);
+  if (on < 0) return dt_cpu_ops.create_cache(w, sequences, slots, out, err);
+  return make(&(call){.kind = CALL_CREATE_CACHE, .on = on, .n = sequences, .slots = slots}, (void **)out, err);
+}
+
+static dt_status forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const dt_out *out, dt_error *err) {
+  int on = call_number(&here, w);
+  if (on < 0) return dt_cpu_ops.forward(w, cache, rows, out, err);
+  call c = {.kind = CALL_FORWARD, .on = on, .with = call_number(&here, cache), .rows = *rows, .wants = out != NULL};
+  if (out) c.out = *out;
+  return make(&c, NULL, err);
+}
+
+static dt_status move(dt_cache *cache, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {
+  int on = call_number(&here, cache);
+  if (on < 0) return dt_cpu_ops.move(cache, sequence, from, to, n, err);
+  return make(&(call){.kind = CALL_MOVE, .on = on, .sequence = sequence, .n = n, .from = from, .to = to}, NULL, err);
+}
+
+static dt_status snapshot(const dt_cache *cache, int sequence, int n, dt_snapshot **out, dt_error *err) {
+  int on = call_number(&here, cache);
+  if (on < 0) return dt_cpu_ops.snapshot(cache, sequence, n, out, err);
+  return make(&(call){.kind = CALL_SNAPSHOT, .on = on, .sequence = sequence, .n = n}, (void **)out, err);
+}
+
+static dt_status restore(dt_cache *cache, int sequence, const dt_snapshot *s, dt_error *err) {
+  int on = call_number(&here, cache);
+  if (on < 0) return dt_cpu_ops.restore(cache, sequence, s, err);
+  return make(&(call){.kind = CALL_RESTORE, .on = on, .with = call_number(&here, s), .sequence = sequence}, NULL, err);
+}
+
+/* Frees what all have, or what is here only. */
+static bool freed_everywhere(call_kind kind, const void *made) {
+  int on = call_number(&here, made);
+  if (on >= 0) make(&(call){.kind = kind, .on = on}, NULL, NULL);
+  return on >= 0;
+}
+
+static void close_all(dt_backend *b) { freed_everywhere(CALL_CLOSE, b); }
+
+static void free_weights(dt_weights *w) {
+  if (!freed_everywhere(CALL_FREE_WEIGHTS, w)) dt_cpu_ops.free_weights(w);
+}
+
+static void free_cache(dt_cache *cache) {
+  if (!freed_everywhere(CALL_FREE_CACHE, cache)) dt_cpu_ops.free_cache(cache);
+}
+
+static void free_snapshot(dt_snapshot *s) {
+  if (!freed_everywhere(CALL_FREE_SNAPSHOT, s)) dt_cpu_ops.free_snapshot(s);
+}
+
+const dt_backend_ops *ranks_backend(void) { return here.ranks ? &everywhere : NULL; }
+
+int ranks_info(const dt_backend *b, dt_rank_info *all) {
+  call c = {.kind = CALL_INFO, .on = call_number(&here, b)};
+  size_t bytes;
+  void *message = c.on < 0 ? NULL : call_pack(&c, &bytes);
+  if (!message) return 0;
+  here.ranks->tell(here.ranks, message, bytes);
+  free(message);
+  call_info(&here, &c, all);
+  return here.ranks->count;
+}
+
+static void leave(void) {
+  here.ranks->tell(here.ranks, "", 0);
+  here.ranks->leave(here.ranks);
+}
+
+static void lead(void) {
+  everywhere = dt_cpu_ops;
+  everywhere.open = open_all, everywhere.close = close_all;
+  everywhere.upload = upload, everywhere.free_weights = free_weights;
+  everywhere.create_cache = create_cache, everywhere.free_cache = free_cache;
+  everywhere.forward = forward, everywhere.move = move;
+  everywhere.snapshot = snapshot, everywhere.restore = restore, everywhere.free_snapshot = free_snapshot;
+  atexit(leave); /* the others wait for it, however the program ends */
+}
+
+/* ---- the others -------------------------------------------------------------------------------------------------------- */
+
+static dt_status serve(dt_error *err) {
+  for (;;) {
+    size_t bytes;
+    int number;
+    call c;
+    void *message = here.ranks->listen(here.ranks, &bytes);
+    if (!message) return dt_fail_memory(err, "a message of rank 0", bytes);
+    bool more = call_unpack(message, bytes, &c);
+    if (more) call_make(&here, &c, &number, NULL); /* rank 0 tells how it went */
+    free(message);
+    if (!more) break;
+  }
+  here.ranks->leave(here.ranks);
+  return DT_OK;
+}
+
+/* ---- all --------------------------------------------------------------------------------------------------------------- */
+
+/* What mpirun tells the processes that it starts. */
+static int told(const char *name) {
+  const char *value = getenv(name);
+  return value ? atoi(value) : 0;
+}
+
+/* The module lies beside the program, or where it is installed. */
+static void *module(void) {
+  static const char *const places[] = {"", "../lib/dtrun/"};
+  char path[PATH_MAX + 64];
+  ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
+  while (n > 0 && path[n - 1] != '/') n--;
+  void *loaded = NULL;
+  for (int i = 0; i < 2 && n > 0 && !loaded; i++) {
+    snprintf(path + n, sizeof path - (size_t)n, "%sdtrun-mpi.so", places[i]);
+    loaded = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  }
+  return loaded;
+}
+
+bool dt_ranks_possible(void) {
+  void *loaded = module();
+  if (loaded) dlclose(loaded);
+  return loaded != NULL;
+}
+
+/* Rank 0 speaks for all. */
+static dt_status join_all(int rank, int count, dt_error *err) {
+  void *loaded = count <= DT_RANKS ? module() : NULL;
+  if (rank && !loaded) return DT_OK;
+  if (count > DT_RANKS) return dt_fail(err, DT_EINPUT, "mpirun: %d ranks, at most %d are possible", count, DT_RANKS);
+  if (!loaded)
+    return dt_fail(err, DT_EINPUT,
+                   "mpirun: this dtrun was built without MPI: install Open MPI (libopenmpi-dev) and build it again, or "
+                   "run it without mpirun");
+  dt_mpi_join_fn *join = NULL;
+  *(void **)&join = dlsym(loaded, DT_MPI_JOIN);
+  here.ranks = join ? join() : NULL;
+  if (!here.ranks) return dt_fail(err, DT_EDEVICE, "mpirun: MPI does not begin");
+  if (here.ranks->rank) return serve(err);
+  lead();
+  return DT_OK;
+}
+
+dt_status dt_ranks_join(int *rank, int *ranks, dt_error *err) {
+  int count = told("OMPI_COMM_WORLD_SIZE");
+  *ranks = count > 1 ? count : 1;
+  *rank = told("OMPI_COMM_WORLD_RANK");
+  return count > 1 ? join_all(*rank, count, err) : DT_OK;
+}

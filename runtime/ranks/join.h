@@ -1,0 +1,14 @@
+/* Joining the ranks that mpirun has started, and the backend that is all of them. */
+#ifndef DT_RANKS_JOIN_H
+#define DT_RANKS_JOIN_H
+
+#include "backend.h"
+#include "dtrun.h"
+
+/* Of rank 0 of several: the CPU backend over all of them. NULL: this process is alone. */
+const dt_backend_ops *ranks_backend(void);
+
+/* Of a backend of that: what its ranks hold, all[DT_RANKS]; returns how many they are. */
+int ranks_info(const dt_backend *, dt_rank_info *all);
+
+#endif
