@@ -115,6 +115,11 @@ static int homes(lua_State *L) {
   return 1;
 }
 
+static int mpi(lua_State *L) {
+  lua_pushboolean(L, dt_ranks_possible());
+  return 1;
+}
+
 int driver_dt_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"clock", clock_ms},
                                        {"usage", driver_usage},
@@ -126,6 +131,7 @@ int driver_dt_open(lua_State *L) {
                                        {"open", driver_pair_open},
                                        {"fake", driver_pair_fake},
                                        {"homes", homes},
+                                       {"mpi", mpi},
                                        {"read", driver_pair_read},
                                        {"forget", driver_pair_forget},
                                        {"describe", driver_pair_describe},

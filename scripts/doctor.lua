@@ -108,6 +108,8 @@ local function engine()
   pair:close()
   local gpu, why = tried "cuda"
   line("GPU", "%s", gpu and "cuda works" or "none: " .. why)
+  line("MPI", "%s", dt.mpi() and "mpirun -n R dtrun ... shares the target among R processes" or
+    "none: Open MPI was not there when this was built")
 end
 
 -- ---- what lies about ------------------------------------------------------------------------------------------------

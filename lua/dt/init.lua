@@ -15,6 +15,7 @@ local dt = {
   machine = core.machine, -- its processor, and how many of its threads may be used
   processors = core.processors, -- that may be kept busy: of the affinity mask, within the quota
   homes = core.homes, -- (): the folders with policies, drivers and models, in the order they are looked through
+  mpi = core.mpi, -- (): whether MPI is there, so that mpirun can share a target among processes
 }
 
 local STATUS = { policy = 3, input = 2, context = 2, device = 1 }

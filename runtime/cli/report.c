@@ -43,6 +43,16 @@ static void detail(const dtl_result *r) {
       (double)r->weight_bytes / 1e6, (double)r->cache_bytes / 1e6, device, dtl_output_hash(r->tokens, r->n_tokens));
 }
 
+/* What each of the ranks that share the target holds. */
+static void report_ranks(const dt_pair *pair) {
+  dt_rank_info info[DT_RANKS];
+  int ranks = dt_pair_ranks(pair, info);
+  for (int i = 0; i < ranks; i++)
+    say("rank %d on %s, in MB: weights %.1f, caches %.1f, scratch %.1f, resident %.1f", i, info[i].host,
+        (double)info[i].weights / 1e6, (double)info[i].caches / 1e6, (double)info[i].scratch / 1e6,
+        (double)info[i].resident / 1e6);
+}
+
 static void sum_up(const job *j, const outcome *out) {
   char failed[40] = "";
   if (out->n_failed) snprintf(failed, sizeof failed, " (%d failed)", out->n_failed);
@@ -56,7 +66,7 @@ void report_outcome(const job *j, const outcome *out, int status) {
     sum_up(j, out);
   } else if (!status || status == EXIT_INTERRUPTED) {
     report_summary(out->results);
-    if (j->options->verbose) detail(out->results);
+    if (j->options->verbose) detail(out->results), report_ranks(j->pair);
   }
 }
 

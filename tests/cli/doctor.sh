@@ -20,6 +20,7 @@ it_says_what_it_finds() {
   says 'bandwidth: +[1-9][0-9]*\.[0-9] GB/s'
   says 'bundled pair: ar [0-9]+, linear [0-9]+ tokens/s, the same tokens$'
   says 'GPU: +(none: .*|cuda works)$'
+  says 'MPI: +(mpirun -n R dtrun .*|none: .*)$'
   says "model: +.*/models/mini-target$"
   says "model: +some-org/mini in $PWD/hf$"
   says "caches: +2 tables of costs in $PWD/cache/dtrun$"

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# A target that ranks share, under a real mpirun on this host, more ranks than processors: ranks.sh DTRUN SOURCE RANKS_LOGITS
+. "$(dirname "$0")/helpers.sh"
+logits=$(realpath "$3")
+module=$(dirname "$dtrun")/dtrun-mpi.so
+if [ ! -e "$module" ] || ! command -v mpirun >/dev/null; then
+  echo 'skipped: no Open MPI here (openmpi-bin, libopenmpi-dev)'
+  exit 77
+fi
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # MPI's own
+smollm2=$models/SmolLM2-135M-Instruct.Q4_1.gguf
+[ -e "$smollm2" ] || smollm2=
+
+# ranks R COMMAND...: under mpirun; a run that hangs fails with status 124
+ranks() { run timeout 100 mpirun -n "$1" "${@:2}"; }
+# says_one_line STATUS PATTERN: one line of ours among mpirun's own, which it puts between rules
+says_one_line() {
+  [ "$status" -eq "$1" ] || fail "exit status $status, expected $1"
+  [ "$(grep -c '^dtrun: ' stderr)" -eq 1 ] || fail 'expected one line of dtrun'
+  grep -qE "^dtrun: $2" stderr || fail "expected a line that matches '$2'"
+}
+
+it_computes_the_logits_of_one_process() {
+  for name in llama576 qwen3; do
+    mkdir $name && "$logits" make $name "$PWD/$name" || fail "no checkpoint $name"
+  done
+  set -- "$models/mini-target" "$models/mini-draft" "$PWD/llama576" "$PWD/qwen3" $smollm2
+  "$logits" "$@" >expected || fail 'one process'
+  [ "$(wc -l <expected)" -eq $# ] || fail 'too few hashes'
+  for r in 1 2 3 4; do
+    ranks $r "$logits" "$@"
+    [ "$status" -eq 0 ] || fail "$r ranks: exit status $status"
+    same_text expected stdout
+  done
+}
+it_writes_what_one_process_writes() {
+  succeeds run "$source_dir/tests/exact/ranks.lua" $smollm2
+  mv stdout expected
+  [ "$(wc -l <expected)" -ge 27 ] || fail 'too few lines'
+  for r in 2 3 4; do
+    ranks $r "$dtrun" run "$source_dir/tests/exact/ranks.lua" $smollm2
+    [ "$status" -eq 0 ] || fail "$r ranks: exit status $status"
+    same_text expected stdout
+  done
+}
+it_reads_a_prompt_and_tells_what_ranks_hold() {
+  succeeds ar -n 8 -t 1 -v <<<'The sea'
+  mv stdout expected
+  whole=$(sed -nE 's/.*weights ([0-9]+)\..*/\1/p' stderr)
+  run timeout 100 mpirun -n 2 "$dtrun" ar -n 8 -t 1 -v <<<'The sea'
+  [ "$status" -eq 0 ] || fail "exit status $status"
+  same_text expected stdout
+  sed -nE 's/^dtrun: rank [01] on .*: weights ([0-9]+)\.[0-9], caches .*, resident [1-9].*/\1/p' stderr >held
+  [ "$(wc -l <held)" -eq 2 ] || fail 'expected a line for each rank'
+  while read -r mb; do [ "$mb" -lt $((whole * 3 / 4)) ] || fail "a rank holds $mb MB of $whole"; done <held
+  grep -q 'backend cpu:[a-z0-9]*, 2 ranks' stderr || fail 'no word of ranks'
+}
+it_goes_up_to_16_ranks() {
+  ranks 16 "$dtrun" ar -p 'The sea' -n 3 -t 1 -q
+  [ "$status" -eq 0 ] || fail "exit status $status"
+  mv stdout found
+  succeeds ar -p 'The sea' -n 3 -q
+  same_text found stdout
+  run env OMPI_COMM_WORLD_SIZE=17 OMPI_COMM_WORLD_RANK=0 "$dtrun" ar -p 'The sea'
+  says_one_line 2 'mpirun: 17 ranks, at most 16 are possible'
+}
+it_refuses_in_one_line() {
+  ranks 2 "$dtrun" --nonsense
+  says_one_line 2 '.*--nonsense'
+  ranks 3 "$dtrun" ar -p x --target nowhere
+  says_one_line 2 '.*nowhere'
+  ranks 2 "$dtrun" --version
+  [ "$status" -eq 0 ] && [ "$(wc -l <stdout)" -eq 1 ] || fail 'the version, once'
+  cp "$dtrun" alone
+  ranks 2 ./alone ar -p x
+  says_one_line 2 'mpirun: this dtrun was built without MPI: install Open MPI'
+}
+it_says_which_rank_lacks_the_model() {
+  mkdir -p here/m there other/m
+  cp "$models"/mini-target/* here/m
+  cp "$models"/mini-draft/* other/m
+  for folder in there other; do
+    run timeout 100 mpirun -n 1 --wdir "$PWD/here" "$dtrun" ar -t 1 -p x -n 4 --target m : -n 1 --wdir "$PWD/$folder" "$dtrun"
+    says_one_line 2 "rank 1 on $(uname -n): .*$([ $folder = there ] && echo 'm' || echo 'm is another model here than it is for rank 0')"
+  done
+}
+
+# Process ids of what this test runs.
+mine() { pgrep -f -- "--json $PWD/result" | while read -r pid; do [ "$(cat /proc/"$pid"/comm 2>/dev/null)" = dtrun ] && echo "$pid"; done; }
+gone() {
+  for ((i = 0; i < 100; i++)); do
+    [ -z "$(mine)" ] && return
+    sleep 0.1
+  done
+  fail "still there: $(mine)"
+}
+# begins: three ranks that write without end
+begins() {
+  rm -f stdout
+  mpirun -n 3 "$dtrun" ar -p 'The sea' -n -1 --ignore-eos -t 1 --json "$PWD/result" >stdout 2>stderr &
+  run_pid=$!
+  for ((i = 0; i < 300; i++)); do
+    [ "$(stat -c %s stdout 2>/dev/null || echo 0)" -gt 40 ] && return
+    sleep 0.1
+  done
+  fail 'it does not begin'
+}
+rank_of() { tr '\0' '\n' </proc/"$1"/environ | sed -n 's/^OMPI_COMM_WORLD_RANK=//p'; }
+
+it_ends_all_when_one_is_killed() {
+  for victim in 0 1 2; do
+    begins
+    for pid in $(mine); do [ "$(rank_of "$pid")" = $victim ] && kill -9 "$pid"; done
+    status=0
+    wait $run_pid || status=$?
+    [ "$status" -ne 0 ] || fail 'exit status 0'
+    gone
+    grep -q "process rank $victim .* exited on signal 9" stderr || fail 'mpirun says nothing'
+    [ $victim -eq 0 ] || says_one_line "$status" 'mpirun has ended the run: one of its ranks died'
+  done
+}
+it_ends_all_when_mpirun_is_killed() {
+  begins
+  kill -9 $run_pid
+  wait $run_pid 2>/dev/null
+  gone
+}
+
+run_tests
