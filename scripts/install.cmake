@@ -3,6 +3,10 @@ include(GNUInstallDirs)
 set(SHARED_FILES ${CMAKE_INSTALL_DATADIR}/dtrun)
 
 install(TARGETS dtrun DESTINATION ${CMAKE_INSTALL_BINDIR})
+# Not in the Debian package, which would bring MPI to all who install it.
+if(TARGET dtrun_mpi)
+  install(TARGETS dtrun_mpi LIBRARY DESTINATION lib/dtrun COMPONENT mpi)
+endif()
 install(DIRECTORY policies models DESTINATION ${SHARED_FILES} PATTERN "*.gguf*" EXCLUDE PATTERN ".get-model.*" EXCLUDE)
 install(DIRECTORY tests/data/prompts DESTINATION ${SHARED_FILES}/tests/data) # for the driver paper
 install(DIRECTORY scripts DESTINATION ${SHARED_FILES} USE_SOURCE_PERMISSIONS
@@ -36,6 +40,9 @@ add_custom_target(uninstall
   COMMAND ${CMAKE_COMMAND} -DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt -P ${PROJECT_SOURCE_DIR}/scripts/uninstall.cmake)
 
 set(CPACK_GENERATOR DEB)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
+set(CPACK_COMPONENTS_ALL Unspecified)
 set(CPACK_PACKAGE_CONTACT "the authors of dtrun <dtrun@localhost>")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
