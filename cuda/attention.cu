@@ -23,7 +23,7 @@ struct room {
   int *last;         /* [GROUP] whether this was the row's last part */
   int *own_slot;     /* [OWN][SPLIT] of the other keys */
   float *own_score;  /* [OWN][SPLIT] then their exponentials */
-  float *values_of;  /* [WARPS][GROUP][DIM] */
+  float *values_of;  /* [WARPS] first the values, [KEYS][PITCH] of 2 bytes, then [GROUP][PITCH] their sums, as place_of orders them */
 };
 static __device__ __forceinline__ room rooms(int *slot) {
   room s;
@@ -36,8 +36,11 @@ static __device__ __forceinline__ room rooms(int *slot) {
   s.values_of = s.own_score + OWN * SPLIT;
   return s;
 }
+template <int DIM> constexpr int PITCH = DIM + 8; /* a warp's rows meet in no bank; nor, of half that size, its values */
+static_assert(KEYS * sizeof(uint16_t) == GROUP * sizeof(float), "values lie where their sums will");
+static_assert(OWN <= 8, "a lane of score_own has one row");
 template <int DIM> constexpr size_t shared_bytes() {
-  return sizeof(int) * (SPLIT + GROUP + OWN * SPLIT) + sizeof(float) * (2 * WARPS * GROUP + OWN * SPLIT + WARPS * GROUP * DIM);
+  return sizeof(int) * (SPLIT + GROUP + OWN * SPLIT) + sizeof(float) * (2 * WARPS * GROUP + OWN * SPLIT + WARPS * GROUP * PITCH<DIM>);
 }
 
 /* Scores of N times 8 keys: a lane takes dimensions d + 4 t .. + 3 of a row and of a key as its k of the product. */
@@ -57,12 +60,48 @@ static __device__ __forceinline__ void multiply_keys(const uint16_t *lower, cons
   }
 }
 
-/* Two dimensions of 16 keys' values. A lane takes dimensions (DIM / 8) g .. of its keys: column g of block j of 8 dimensions
- * is dimension (DIM / 8) g + j. */
-template <number TYPE>
-static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], const unsigned *const (&value)[4], int c, float (&even)[4],
+/* Of a key's values a lane takes DIM / 8 dimensions: 8 that lie together at a time, and what is left. As column g of block j
+ * of 8 columns it has: */
+template <int DIM> static __device__ __forceinline__ constexpr int dimension_of(int g, int j) {
+  constexpr int WHOLE = DIM / 64 * 8;
+  return j < WHOLE ? j / 8 * 64 + 8 * g + j % 8 : 8 * WHOLE + (DIM / 8 - WHOLE) * g + j - WHOLE;
+}
+/* Where that stands among sums: block by block. */
+template <int DIM> static __device__ __forceinline__ int place_of(int dimension) {
+  constexpr int WHOLE = DIM / 64 * 8, REST = DIM / 8 - WHOLE;
+  int left = dimension - 8 * WHOLE;
+  if constexpr (REST > 0)
+    if (left >= 0) return 8 * (WHOLE + left % REST) + left / REST;
+  return 8 * (dimension / 64 * 8 + dimension % 8) + dimension % 64 / 8;
+}
+template <int DIM> struct lane_values {
+  unsigned two[DIM / 16]; /* of blocks 2 c and 2 c + 1 */
+};
+template <int DIM> static __device__ __forceinline__ lane_values<DIM> load_values(const uint16_t *value, int g) {
+  lane_values<DIM> v;
+#pragma unroll
+  for (int p = 0; p < DIM / 64; p++) {
+    uint4 eight = *reinterpret_cast<const uint4 *>(value + dimension_of<DIM>(g, 8 * p));
+    v.two[4 * p] = eight.x, v.two[4 * p + 1] = eight.y, v.two[4 * p + 2] = eight.z, v.two[4 * p + 3] = eight.w;
+  }
+  constexpr int LEFT = DIM / 64 * 4; /* none, 2 or 4 numbers */
+  const uint16_t *last = value + dimension_of<DIM>(g, 2 * LEFT);
+  if constexpr (DIM % 64 == 16) v.two[LEFT] = *reinterpret_cast<const unsigned *>(last);
+  if constexpr (DIM % 64 == 32) {
+    uint2 four = *reinterpret_cast<const uint2 *>(last);
+    v.two[LEFT] = four.x, v.two[LEFT + 1] = four.y;
+  }
+  return v;
+}
+
+/* Of 16 keys a lane has keys 2 t, 2 t + 1, 2 t + 8 and 2 t + 9: of the i-th of them. */
+static __device__ __forceinline__ int key_of_lane(int i) { return 2 * (int)(threadIdx.x % 4) + i % 2 + i / 2 * 8; }
+
+/* Blocks 2 c and 2 c + 1 of 8 dimensions of 16 keys' values. */
+template <number TYPE, int DIM>
+static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], const lane_values<DIM> (&v)[4], int c, float (&even)[4],
                                                   float (&odd)[4]) {
-  unsigned w0 = value[0][c], w1 = value[1][c], w2 = value[2][c], w3 = value[3][c];
+  unsigned w0 = v[0].two[c], w1 = v[1].two[c], w2 = v[2].two[c], w3 = v[3].two[c];
   unsigned first[2] = {__byte_perm(w0, w1, 0x5410), __byte_perm(w2, w3, 0x5410)};
   unsigned second[2] = {__byte_perm(w0, w1, 0x7632), __byte_perm(w2, w3, 0x7632)};
   mma<TYPE>(even, weights, first);
@@ -104,41 +143,56 @@ static __device__ __forceinline__ int slot_of(const attention &a, const work &u,
   return position < prefix ? position : a.rows.path[a.rows.path_at[row] + position - prefix];
 }
 
-/* The scores of the keys that each row has for itself. A warp has rows warp, warp + WARPS, ..: all 16 rows of its product. */
+/* The scores of the keys that each row has for itself: eights of keys, of any rows, two of them in flight. All rows are
+ * multiplied with each, and only its own row's scores are kept. */
 template <number TYPE, int DIM> static __device__ __forceinline__ void score_own(const attention &a, const work &u, const room &s) {
+  constexpr int TOGETHER = 2; /* more would not fit in the registers */
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-  for (int r = warp; r < u.rows; r += WARPS) {
-    int count = count_of(a, u, r);
-    const uint16_t *q = a.q + ((size_t)(u.row0 + r) * a.heads + u.head) * DIM + 4 * t;
-    for (int i = u.own / 8 * 8; i < count; i += 8) {
-      const uint16_t *const key[1] = {u.k + (size_t)s.own_slot[r * SPLIT + i + g] * DIM + 4 * t};
-      float score[1][4] = {};
-      multiply_keys<TYPE, DIM>(q, q, key, score);
-      if (g == 0) s.own_score[r * SPLIT + i + 2 * t] = score[0][0], s.own_score[r * SPLIT + i + 2 * t + 1] = score[0][1];
+  int first = u.own / 8, end = first;
+  for (int r = 0; r < u.rows; r++) {
+    int eights = (count_of(a, u, r) + 7) / 8;
+    if (eights > end) end = eights;
+  }
+  int each = end - first, items = u.rows * each;
+  const uint16_t *q = a.q + ((size_t)(u.row0 + (g < u.rows ? g : 0)) * a.heads + u.head) * DIM + 4 * t;
+  for (int item = warp * TOGETHER; item < items; item += WARPS * TOGETHER) {
+    int row[TOGETHER], at[TOGETHER];
+    const uint16_t *key_of[TOGETHER];
+#pragma unroll
+    for (int j = 0; j < TOGETHER; j++) {
+      int i = item + j < items ? item + j : items - 1;
+      row[j] = i / each, at[j] = row[j] * SPLIT + (first + i % each) * 8;
+      key_of[j] = u.k + (size_t)s.own_slot[at[j] + g] * DIM + 4 * t;
     }
+    float score[TOGETHER][4] = {};
+    multiply_keys<TYPE, DIM>(q, q, key_of, score);
+#pragma unroll
+    for (int j = 0; j < TOGETHER; j++)
+      if (item + j < items && g == row[j]) s.own_score[at[j] + 2 * t] = score[j][0], s.own_score[at[j] + 2 * t + 1] = score[j][1];
   }
 }
 
-/* The values of these keys, and of those that share 16 positions with them, onto the warps' sums of the others. */
+/* The values of these keys, and of those that share 16 positions with them, onto the sums of the others: a row's positions of
+ * one of the warps above at a time, which if it has some keys went through all. */
 template <number TYPE, int DIM> static __device__ __forceinline__ void add_own(const attention &a, const work &u, const room &s) {
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-  for (int r = warp; r < u.rows; r += WARPS) {
-    int end = (count_of(a, u, r) + KEYS - 1) / KEYS * KEYS; /* a warp that has some keys goes through all */
-    for (int at = u.own / 16 * 16; at < end; at += 16) {
-      const float *e = s.own_score + r * SPLIT + at + 2 * t;
-      unsigned weights[4] = {narrow2<TYPE>(e[0], e[1]), 0, narrow2<TYPE>(e[8], e[9]), 0};
-      const unsigned *value[4];
-      for (int i = 0; i < 4; i++) {
-        int slot = s.own_slot[r * SPLIT + at + 2 * t + i % 2 + i / 2 * 8];
-        value[i] = reinterpret_cast<const unsigned *>(u.v + (size_t)slot * DIM + DIM / 8 * g);
-      }
-      float *sum = s.values_of + (at / KEYS * GROUP + r) * DIM + DIM / 8 * 2 * t;
+  int first = u.own / KEYS, items = u.rows * (WARPS - first);
+  for (int item = warp; item < items; item += WARPS) {
+    int r = item % u.rows, of_warp = first + item / u.rows, begin = of_warp * KEYS, end = begin + KEYS;
+    if (begin >= count_of(a, u, r)) continue;
+    if (begin < u.own) begin = u.own / 16 * 16;
+    for (int at = r * SPLIT + begin; at < r * SPLIT + end; at += 16) {
+      lane_values<DIM> value[4];
 #pragma unroll
-      for (int c = 0; c < DIM / 16; c++) {
-        float even[4] = {sum[2 * c], sum[DIM / 8 + 2 * c], 0.0f, 0.0f};
-        float odd[4] = {sum[2 * c + 1], sum[DIM / 8 + 2 * c + 1], 0.0f, 0.0f};
-        add_values<TYPE>(weights, value, c, even, odd);
-        if (g == r % 8) sum[2 * c] = even[0], sum[DIM / 8 + 2 * c] = even[1], sum[2 * c + 1] = odd[0], sum[DIM / 8 + 2 * c + 1] = odd[1];
+      for (int i = 0; i < 4; i++) value[i] = load_values<DIM>(u.v + (size_t)s.own_slot[at + key_of_lane(i)] * DIM, g);
+      const float *e = s.own_score + at + 2 * t;
+      unsigned weights[4] = {narrow2<TYPE>(e[0], e[1]), 0, narrow2<TYPE>(e[8], e[9]), 0};
+      float *sum = s.values_of + (of_warp * GROUP + r) * PITCH<DIM> + 2 * t;
+#pragma unroll
+      for (int c = 0; c < DIM / 16; c++, sum += 16) {
+        float even[4] = {sum[0], sum[1], 0.0f, 0.0f}, odd[4] = {sum[8], sum[9], 0.0f, 0.0f};
+        add_values<TYPE, DIM>(weights, value, c, even, odd);
+        if (g == r) sum[0] = even[0], sum[1] = even[1], sum[8] = odd[0], sum[9] = odd[1];
       }
       __syncwarp();
     }
@@ -170,6 +224,18 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
   dependency_wait();
   __syncthreads();
 
+  /* Values are on their way while the scores are computed: of 16 positions that all rows have in common, each step. */
+  constexpr int STEPS = KEYS / 16, PIECES = DIM / 8;
+  int steps = !apart ? (mine > 0 ? STEPS : 0) : mine < 0 ? 0 : mine / 16 < STEPS ? mine / 16 : STEPS;
+  float *sums_of = s.values_of + warp * GROUP * PITCH<DIM>;
+  uint16_t *values = reinterpret_cast<uint16_t *>(sums_of);
+  for (int i = lane; i < steps * 16 * PIECES; i += WARP) {
+    int key = i / PIECES, d = i % PIECES * 8;
+    copy_stream(reinterpret_cast<uint4 *>(values + key * PITCH<DIM> + d),
+                reinterpret_cast<const uint4 *>(u.v + (size_t)s.slot[first + key] * DIM + d));
+  }
+  copies_commit();
+
   float score[TILES][4] = {};
   if (mine > 0) {
     const uint16_t *key_of[TILES];
@@ -178,10 +244,8 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
     multiply_keys<TYPE, DIM>(a.q + ((size_t)(u.row0 + lower) * a.heads + u.head) * DIM + 4 * t,
                              a.q + ((size_t)(u.row0 + upper) * a.heads + u.head) * DIM + 4 * t, key_of, score);
   }
-  if (apart) {
-    score_own<TYPE, DIM>(a, u, s);
-    __syncthreads();
-  }
+  if (apart) score_own<TYPE, DIM>(a, u, s);
+  if (apart) __syncthreads(); /* for other warps' scores */
 
   /* Of rows g and g + 8: the largest score, exponentials in powers of two, their sum. */
   float scale = a.scale * 1.44269504f, largest[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f};
@@ -212,24 +276,26 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
     if (t == 0) s.sums[warp * GROUP + g + 8 * h] = sum[h];
   }
 
+  copies_wait<0>();
+  __syncwarp();
   float out[DIM / 8][4] = {};
 #pragma unroll
-  for (int j = 0; j < TILES; j += 2) {
-    if (apart ? first + 8 * j + 16 > u.own : mine <= 0) break;
-    unsigned weights[4] = {narrow2<TYPE>(score[j][0], score[j][1]), narrow2<TYPE>(score[j][2], score[j][3]),
-                           narrow2<TYPE>(score[j + 1][0], score[j + 1][1]), narrow2<TYPE>(score[j + 1][2], score[j + 1][3])};
-    const unsigned *value[4];
-    for (int i = 0; i < 4; i++) {
-      int at = s.slot[first + 8 * j + 2 * t + i % 2 + i / 2 * 8];
-      value[i] = reinterpret_cast<const unsigned *>(u.v + (size_t)at * DIM + DIM / 8 * g);
-    }
+  for (int k = 0; k < STEPS; k++) {
+    if (k >= steps) break;
+    lane_values<DIM> value[4];
 #pragma unroll
-    for (int c = 0; c < DIM / 16; c++) add_values<TYPE>(weights, value, c, out[2 * c], out[2 * c + 1]);
+    for (int i = 0; i < 4; i++) value[i] = load_values<DIM>(values + (16 * k + key_of_lane(i)) * PITCH<DIM>, g);
+    const float(&e)[4] = score[2 * k], (&f)[4] = score[2 * k + 1];
+    unsigned weights[4] = {narrow2<TYPE>(e[0], e[1]), narrow2<TYPE>(e[2], e[3]), narrow2<TYPE>(f[0], f[1]), narrow2<TYPE>(f[2], f[3])};
+#pragma unroll
+    for (int c = 0; c < DIM / 16; c++) add_values<TYPE, DIM>(weights, value, c, out[2 * c], out[2 * c + 1]);
   }
+  __syncwarp();
 #pragma unroll
   for (int j = 0; j < DIM / 8; j++)
-    for (int i = 0; i < 4; i++)
-      s.values_of[(warp * GROUP + g + i / 2 * 8) * DIM + DIM / 8 * (2 * t + i % 2) + j] = out[j][i];
+    for (int h = 0; h < 2; h++)
+      *reinterpret_cast<float2 *>(sums_of + (g + 8 * h) * PITCH<DIM> + 8 * j + 2 * t) =
+          make_float2(out[j][2 * h], out[j][2 * h + 1]);
   __syncthreads();
   if (apart) {
     add_own<TYPE, DIM>(a, u, s);
@@ -237,8 +303,9 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
   }
 
   for (int item = threadIdx.x; item < u.rows * DIM; item += WARPS * WARP) {
-    float total = s.values_of[item];
-    for (int w = 1; w < WARPS; w++) total += s.values_of[w * GROUP * DIM + item];
+    const float *sums = s.values_of + item / DIM * PITCH<DIM> + place_of<DIM>(item % DIM);
+    float total = sums[0];
+    for (int w = 1; w < WARPS; w++) total += sums[w * GROUP * PITCH<DIM>];
     a.part[(((size_t)(u.row0 + item / DIM) * a.heads + u.head) * a.splits + u.part) * DIM + item % DIM] = total;
   }
   int r = threadIdx.x;
@@ -247,15 +314,13 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
     for (int w = 1; w < WARPS; w++) biggest = fmaxf(biggest, s.most[w * GROUP + r]), total += s.sums[w * GROUP + r];
     a.weight[((size_t)(u.row0 + r) * a.heads + u.head) * a.splits + u.part] = make_float2(biggest, total);
   }
-  __threadfence();
   __syncthreads();
   if (r < u.rows) {
     unsigned *done = &a.done[(size_t)(u.row0 + r) * a.heads + u.head];
-    s.last[r] = atomicAdd(done, 1u) == (unsigned)(a.rows.position[u.row0 + r] / SPLIT);
+    s.last[r] = add_one_for_block(done) == (unsigned)(a.rows.position[u.row0 + r] / SPLIT);
     if (s.last[r]) *done = 0;
   }
   __syncthreads();
-  __threadfence();
   for (int i = 0; i < u.rows; i++)
     if (s.last[i]) combine<TYPE, DIM>(a, u.row0 + i, u.head);
 }

@@ -16,6 +16,7 @@ enum number { F16, BF16 };
 #if defined(CUDA_EMU)
 
 #define DYNAMIC_SHARED(type, name) type *name = reinterpret_cast<type *>(emu::shared_memory())
+#define DYNAMIC_SHARED_OF(type, name, bytes) type *name = reinterpret_cast<type *>(emu::shared_memory(bytes))
 
 template <number TYPE> inline float widen(uint16_t bits) {
   if (TYPE == BF16) return __uint_as_float((unsigned)bits << 16);
@@ -36,9 +37,17 @@ template <number TYPE> inline uint16_t narrow(float x) {
 
 inline uint4 load_stream(const uint4 *p) { return *p; }
 inline uint4 load_shared_stream(const uint4 *p) { return *p; }
+inline void copy_stream(uint4 *to, const uint4 *from) { emu::copy_begin(to, from); }
+inline void copy_cached(uint4 *to, const uint4 *from) { emu::copy_begin(to, from); }
+inline void copies_commit() { emu::copies_commit(); }
+template <int LEFT> inline void copies_wait() { emu::copies_wait(LEFT); }
 inline void prefetch(const void *, unsigned) {}
 inline void dependency_wait() { emu::waited(); }
 inline void dependency_release() {}
+inline unsigned add_one_for_block(unsigned *p) {
+  __threadfence();
+  return atomicAdd(p, 1u);
+}
 
 /* d[16][8] += a[16][16] b[16][8]; the fragments lie as in the instruction below. */
 struct mma_argument {
@@ -77,6 +86,11 @@ template <number TYPE> inline void mma(float *d, const unsigned *a, const unsign
   extern __shared__ __align__(16) unsigned char dynamic_shared_[];                                                     \
   type *name = reinterpret_cast<type *>(dynamic_shared_)
 
+/* Of so many bytes, a constant: the PTX then names a register by them, where tests/sass finds what the machine code does not say. */
+#define DYNAMIC_SHARED_OF(type, name, bytes)                                                                           \
+  DYNAMIC_SHARED(type, name);                                                                                          \
+  asm volatile("{ .reg .b32 dynamic_shared_%0; }" ::"n"(bytes))
+
 template <number TYPE> __host__ __device__ __forceinline__ float widen(uint16_t bits) {
   if constexpr (TYPE == BF16)
     return __bfloat162float(__ushort_as_bfloat16(bits));
@@ -103,6 +117,18 @@ __device__ __forceinline__ uint4 load_stream(const uint4 *p) {
 /* Weights that two warps of a block read, one soon after the other. */
 __device__ __forceinline__ uint4 load_shared_stream(const uint4 *p) { return __ldg(p); }
 
+/* 16 bytes on their way to shared memory while the thread goes on: past the first-level cache, or through it, for what other
+ * blocks of the multiprocessor read too. What was begun since the last commit is a group; a wait leaves the last LEFT groups
+ * under way. Then the thread itself sees what it copied; others do after a barrier. */
+__device__ __forceinline__ void copy_stream(uint4 *to, const uint4 *from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+__device__ __forceinline__ void copy_cached(uint4 *to, const uint4 *from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+__device__ __forceinline__ void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int LEFT> __device__ __forceinline__ void copies_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
+
 /* Asks for `bytes` (a multiple of 16) to come to the second-level cache. One thread asks for all. */
 __device__ __forceinline__ void prefetch(const void *p, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
@@ -125,6 +151,14 @@ __device__ __forceinline__ void dependency_release() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
+}
+
+/* Adds one and says what was there. What this thread's block wrote before its last barrier is seen by blocks that add after
+ * it; what the blocks before it wrote, by this one's threads behind their next barrier. */
+__device__ __forceinline__ unsigned add_one_for_block(unsigned *p) {
+  unsigned before;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(p) : "memory");
+  return before;
 }
 
 /* d[16][8] += a[16][16] b[16][8] by one warp. Lane 4 g + t holds, two k in a register, a[g][2t..], a[g+8][2t..],

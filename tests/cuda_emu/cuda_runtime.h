@@ -1,11 +1,14 @@
 /* The part of CUDA that cuda/ uses, on the processor: put this folder before the toolkit's on the include path, define
  * CUDA_EMU, and compile the same .cu files as C++. Every thread of a block is a fiber; blocks run one after the other and
- * launches at once, so the emulation finds wrong logic and, under the address sanitizer, wrong addresses, but no races
- * between blocks. Shared memory is dynamic only, of exactly the size asked for and full of NaN; so is fresh device memory.
+ * launches at once, so the emulation finds wrong logic and, under the address sanitizer, wrong addresses. Shared memory is
+ * dynamic only, of exactly the size asked for and full of NaN; so is fresh device memory.
  *
- * With CUDA_EMU_WATCH in the environment, a dependent launch that reads before it waits what the kernels before it write
- * finds it full of NaN, and what it writes there is lost; and blocks, warps and lanes take their turns last first, which
- * shows most barriers that are missing.
+ * With CUDA_EMU_WATCH in the environment,
+ * - a dependent launch that reads before it waits what the kernels before it write finds it full of NaN, and any write of
+ *   its to device memory before that is an error;
+ * - blocks take turns: at a fence or an atomic on device memory the others go on, and until then, or to the grid's end, what
+ *   a block wrote is seen by itself only;
+ * - blocks come last first, and in every other one warps and lanes do, which shows most barriers that are missing.
  *
  * Strict where a device is lenient: a collective whose threads do not all arrive, or arrive at different ones, a barrier
  * that some thread of the block has left, and a dependent launch whose thread ends without waiting are errors, reported
@@ -47,10 +50,14 @@ struct alignas(16) int4 {
 struct alignas(8) float2 {
   float x, y;
 };
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 /* ---- inside a kernel ---- */
 
@@ -65,7 +72,14 @@ struct collective {
 void arrive(const collective *c, unsigned mask, void *arg);
 void barrier();
 void waited();
+void fence();
+void atomic(const void *p, size_t bytes); /* has been changed by one */
 unsigned char *shared_memory();
+unsigned char *shared_memory(int bytes); /* of exactly so many */
+/* Copies of 16 bytes that land when their thread waits for their group, and no sooner: until then their place holds NaN. */
+void copy_begin(void *to, const void *from);
+void copies_commit();
+void copies_wait(int left);
 [[noreturn]] void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 template <class T> struct exchange {
@@ -98,10 +112,11 @@ template <class T> T __shfl_sync(unsigned mask, T v, int lane) { return emu::shu
 template <class T> T __shfl_xor_sync(unsigned mask, T v, int bits) {
   return emu::shuffle("__shfl_xor_sync", mask, v, (int)(threadIdx.x & 31) ^ bits);
 }
-inline void __threadfence() {}
+inline void __threadfence() { emu::fence(); }
 template <class T> T atomicAdd(T *p, T v) {
   T old = *p;
   *p += v;
+  emu::atomic(p, sizeof *p);
   return old;
 }
 template <class T> T __ldcg(const T *p) { return *p; }

@@ -178,8 +178,9 @@ static void a_nan_does_not_spread_to_other_rows(void **state) {
   random_model_free(m);
 }
 
-int main(void) {
+int main(int argc, char **argv) { /* the tests whose names match, if a pattern is given */
   cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
       cmocka_unit_test(rows_that_share_work_have_the_bits_of_plain_decoding),
