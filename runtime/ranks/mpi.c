@@ -62,6 +62,7 @@ static dt_ranks world = {.gather = gather, .tell = tell, .listen = listen, .leav
 
 dt_ranks *dt_mpi_join(void) {
   int given;
+  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0); /* whoever waits within a pass leaves the processor to who needs it */
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given)) return NULL;
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world.count);
