@@ -39,6 +39,7 @@ typedef struct {
   /* Of a draft head's pass: the target's cache, whose features in the rows' sequences and slots the rows read. NULL: each reads
    * what the head made of the row before it on its path, in an earlier pass that wanted something of that row. */
   const struct dt_cache *features;
+  int distance; /* of a Medusa head's pass, whose rows read features and no tokens: at which it guesses */
 } dt_rows;
 
 typedef enum {

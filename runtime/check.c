@@ -155,10 +155,29 @@ dt_status check_model(const dt_model_desc *d, dt_error *err) {
   return status;
 }
 
+static dt_status check_medusa(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
+  const dt_shape *s = &h->model.shape;
+  if (h->taps * target->hidden != s->hidden || s->inter != s->hidden || s->vocab < 1 || s->context < 1 || s->layers)
+    return dt_fail(err, DT_EINPUT, "head: its %d numbers a row cannot go with the target's %d", s->hidden,
+                   target->hidden);
+  if (h->distances < 1 || h->distances > DT_DISTANCES || h->blocks < 0 || h->blocks > DT_BLOCKS)
+    return dt_fail(err, DT_EINPUT, "head: %d distances of %d blocks, 1 to %d of up to %d are possible", h->distances,
+                   h->blocks, DT_DISTANCES, DT_BLOCKS);
+  dt_status status = DT_OK;
+  for (int d = 0; status == DT_OK && d < h->distances; d++) {
+    status = check_matrix(&h->output[d], s->vocab, s->hidden, false, "output", d, err);
+    for (int b = 0; status == DT_OK && b < h->blocks; b++) {
+      status = check_matrix(&h->block[d][b], s->hidden, s->hidden, false, "block", d, err);
+      if (status == DT_OK) status = check_matrix(&h->block_bias[d][b], s->hidden, 1, true, "block's bias", d, err);
+    }
+  }
+  return status;
+}
+
 dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
   const dt_shape *s = &h->model.shape;
   bool third = h->kind == DT_HEAD_EAGLE3;
-  dt_status status = check_shape(s, err);
+  dt_status status = h->kind == DT_HEAD_MEDUSA ? DT_OK : check_shape(s, err);
   if (status) return status;
   if (h->taps < 1 || h->taps > DT_TAPS)
     return dt_fail(err, DT_EINPUT, "head: %d streams, 1 to %d are possible", h->taps, DT_TAPS);
@@ -166,6 +185,7 @@ dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *er
     if (h->tap[i] < 0 || h->tap[i] > target->layers + 1)
       return dt_fail(err, DT_EINPUT, "head: it reads what enters layer %d, the target has %d", h->tap[i],
                      target->layers);
+  if (h->kind == DT_HEAD_MEDUSA) return check_medusa(h, target, err);
   int given = h->taps * target->hidden;
   if (s->layers != 1 || s->parallel_residual)
     return dt_fail(err, DT_EINPUT, "head: one layer with a sequential residual is expected");

@@ -48,6 +48,9 @@ struct drafter {
  * cache, which a head reads. Both are the session's. */
 dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                            const dt_cache *target, drafter **out, dt_error *err);
+/* The same of a Medusa head, whose caches are empty. */
+dt_status draft_medusa_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                            const dt_cache *target, drafter **out, dt_error *err);
 /* Bytes of its cache for one sequence. */
 size_t draft_model_bytes(const dt_pair *pair, int context);
 

@@ -5,6 +5,7 @@
  * sees begins with the second token, and its last row, like a model's, is the root's. Rows of a tree read what the head made
  * of their parents, in passes of their own, level by level; none of them is kept, since their features were guessed. */
 #include "draft.h"
+#include "draft_results.h"
 #include "kv.h"
 #include "pass.h"
 
@@ -44,8 +45,7 @@ typedef struct {
     int32_t seq, node; /* whose row; node -1: a committed token that rides along */
   } * owner;           /* [most] */
   int32_t *wanted;     /* [most] */
-  int32_t *top_id;     /* [most][DT_CANDIDATES] */
-  float *top_logp, *top_own, *confidence, *entropy;
+  draft_results results;
 } draft_model;
 
 struct draft_saved {
@@ -234,13 +234,7 @@ static void add_nodes(draft_model *d, int seq, const draft_text *text, const dt_
 static void take_result(const draft_model *d, dt_tree *t, int u, int result) {
   tree_draft *to = t->draft[u] < 0 ? tree_new_draft(t, u) : NULL;
   if (!to) return;
-  const int32_t *id = d->top_id + (size_t)result * DT_CANDIDATES;
-  for (to->count = 0; to->count < DT_CANDIDATES && id[to->count] >= 0;) to->count++;
-  memcpy(to->token, id, sizeof to->token);
-  memcpy(to->logp, d->top_logp + (size_t)result * DT_CANDIDATES, sizeof to->logp);
-  memcpy(to->own, d->top_own + (size_t)result * DT_CANDIDATES, sizeof to->own);
-  to->confidence = d->confidence[result];
-  to->entropy = d->entropy[result];
+  draft_results_read(&d->results, result, to);
   tree_sharpen_draft(t, to);
 }
 
@@ -256,16 +250,7 @@ static void take_back(draft_model *d) {
 
 /* Runs the rows that are together. The time since *start is theirs. */
 static dt_status run_step(draft_model *d, const draft_text *texts, double *start, dt_error *err) {
-  dt_out out = {.want = DT_WANT_TOPK,
-                .row = d->wanted,
-                .sampling = d->sampling,
-                .k = DT_CANDIDATES,
-                .vocab = d->vocab,
-                .top_id = d->top_id,
-                .top_logp = d->top_logp,
-                .top_own = d->top_own,
-                .confidence = d->confidence,
-                .entropy = d->entropy};
+  dt_out out = draft_results_out(&d->results, d->wanted, d->sampling, d->vocab);
   if (d->rows.n == 0) return DT_OK;
   d->rows.features = d->owner[d->rows.n - 1].node <= 0 ? d->features : NULL;
   dt_rows rows = pass_rows(&d->rows);
@@ -356,8 +341,8 @@ static void draft_close(drafter *base) {
   for (int i = 0; d->seq && i < d->sequences; i++) free(d->seq[i].slot);
   if (d->cache) d->pair->ops->free_cache(d->cache);
   pass_close(&d->rows);
+  draft_results_close(&d->results);
   free(d->seq), free(d->owner), free(d->wanted);
-  free(d->top_id), free(d->top_logp), free(d->top_own), free(d->confidence), free(d->entropy);
   free(d);
 }
 
@@ -392,14 +377,8 @@ static dt_status open_rows(draft_model *d, dt_error *err) {
   size_t n = (size_t)d->most;
   d->owner = malloc(n * sizeof *d->owner);
   d->wanted = malloc(n * sizeof *d->wanted);
-  d->top_id = malloc(n * DT_CANDIDATES * sizeof *d->top_id);
-  d->top_logp = malloc(n * DT_CANDIDATES * sizeof *d->top_logp);
-  d->top_own = malloc(n * DT_CANDIDATES * sizeof *d->top_own);
-  d->confidence = malloc(n * sizeof *d->confidence);
-  d->entropy = malloc(n * sizeof *d->entropy);
-  return d->owner && d->wanted && d->top_id && d->top_logp && d->top_own && d->confidence && d->entropy
-             ? DT_OK
-             : dt_fail_memory(err, "the rows of a draft step", n * DT_CANDIDATES * 8);
+  if (!d->owner || !d->wanted) return dt_fail_memory(err, "the rows of a draft step", n * sizeof *d->owner);
+  return draft_results_open(&d->results, d->most, err);
 }
 
 dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,

@@ -156,8 +156,10 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
   if (o->draft_vocab)
     return dt_fail(err, DT_EINPUT, "draft vocabulary: %s is a draft head, which brings its own", o->draft);
   head *h = NULL;
-  const dt_shape target = {
-      .vocab = p->target_info.vocab, .layers = p->target_info.layers, .hidden = p->target_info.hidden};
+  const dt_shape target = {.vocab = p->target_info.vocab,
+                           .layers = p->target_info.layers,
+                           .hidden = p->target_info.hidden,
+                           .context = p->target_info.context};
   dt_status s = head_open(o->draft, &target, o->head_layers, &h, err);
   if (s) return s;
   const dt_shape *shape = &head_desc(h)->model.shape;
@@ -168,6 +170,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
                                   .layers = shape->layers,
                                   .hidden = shape->hidden};
   snprintf(p->head, sizeof p->head, "%s", head_said(h));
+  p->distances = head_desc(h)->distances;
   s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &p->draft, err);
   head_close(h);
   return s;

@@ -16,6 +16,7 @@ struct dt_pair {
   const char *cache_dtype; /* one of ops->cache_dtypes */
   char *draft_vocab;       /* NULL: the draft has all its output's rows */
   char head[112]; /* what kind of head the draft is, and what of the target it reads; "": it is a model of its own */
+  int distances;  /* at which a Medusa head guesses; 0: it is no such head */
   int threads;
   tok *tokenizer; /* NULL: a scripted pair, whose text is its ids */
   int32_t eos[MODEL_MAX_EOS];

@@ -136,7 +136,8 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   for (int i = 0; !status && i < s->sequences; i++) status = open_sequence(&s->seq[i], context, err);
   if (!status) status = pair->ops->create_cache(pair->target, s->sequences, target_slots(context), &s->target, err);
   if (!status && o->use_draft)
-    status = draft_model_open(pair, s->sequences, context, s->draft_sampling, s->target, &s->held, err);
+    status = (pair->distances ? draft_medusa_open : draft_model_open)(pair, s->sequences, context, s->draft_sampling,
+                                                                      s->target, &s->held, err);
   s->draft = s->held;
   s->rows.window = o->window;
   if (status) {

@@ -10,6 +10,7 @@ typedef struct {
   dt_cache *cache;
   const dt_rows *rows;
   const dt_out *out;
+  const cpu_matrix *unembed; /* w's, or that of the pass's distance */
 } cpu_pass;
 
 /* At most CPU_ROWS rows of it, and one thread's view of them. */

@@ -120,12 +120,30 @@ static void begin_eagle3(const cpu_chunk *c, int first, int last) {
   cpu_wait(c->me);
 }
 
+/* x is the feature, and goes through the blocks of the pass's distance. */
+static void run_medusa(const cpu_chunk *c, int first, int last) {
+  const dt_weights *w = c->p->w;
+  const cpu_head *h = &w->head;
+  for (int r = first; r < last; r++)
+    memcpy(row(w->x, w->ldx, r), given_feature(c->p, c->first + r), (size_t)h->given * sizeof *w->x);
+  cpu_wait(c->me);
+  for (int b = 0; b < h->blocks; b++) {
+    const cpu_product block = {&h->block[c->p->rows->distance][b], w->x, w->ldx, CPU_ACTIVATE, w->cat, w->ldcat};
+    cpu_multiply(c, &block, 1);
+    cpu_wait(c->me);
+    for (int r = first; r < last; r++)
+      for (int i = 0; i < h->given; i++) row(w->x, w->ldx, r)[i] += row(w->cat, w->ldcat, r)[i];
+    cpu_wait(c->me);
+  }
+}
+
 void cpu_begin_head(const cpu_chunk *c) {
   int first, last;
   cpu_share(c->me, c->n, &first, &last);
   cpu_find_angles(c, first, last);
-  if (c->p->w->head.kind == DT_HEAD_EAGLE3)
-    begin_eagle3(c, first, last);
-  else
-    begin_eagle(c, first, last);
+  switch (c->p->w->head.kind) {
+  case DT_HEAD_EAGLE: begin_eagle(c, first, last); break;
+  case DT_HEAD_EAGLE3: begin_eagle3(c, first, last); break;
+  case DT_HEAD_MEDUSA: run_medusa(c, first, last); break;
+  }
 }

@@ -72,9 +72,13 @@ static void run_pass(const cpu_member *me, void *context) {
   }
 }
 
-/* Each row of a head's pass has a feature to read. */
+/* Each row of a head's pass has a feature to read, and the head guesses at the pass's distance. */
 static dt_status check_features(const dt_weights *w, const dt_rows *rows, dt_error *err) {
   const dt_cache *from = rows->features;
+  bool medusa = w->head.kind == DT_HEAD_MEDUSA;
+  if (medusa && (!from || rows->distance < 0 || rows->distance >= w->head.distances))
+    return dt_fail(err, DT_EINPUT, "forward: a Medusa head guesses at distances 0 to %d from features, not at %d",
+                   w->head.distances - 1, rows->distance);
   if (from && from->weights != w->head.target)
     return dt_fail(err, DT_EINPUT, "forward: features of another model than the head's target");
   for (int i = 0; i < rows->n; i++) {
@@ -95,7 +99,7 @@ dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const
     status = dt_fail(err, DT_EINPUT, "forward: a model with %d of its output rows has candidates only", w->n_ids);
   if (status == DT_OK && w->head.target) status = check_features(w, rows, err);
   if (status != DT_OK) return status;
-  cpu_pass p = {w, cache, rows, out};
+  cpu_pass p = {w, cache, rows, out, w->head.distances ? &w->head.output[rows->distance] : &w->unembed};
   cpu_team_run(w->backend->team, run_pass, &p);
   return DT_OK;
 }

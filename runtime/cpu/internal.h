@@ -46,6 +46,8 @@ typedef struct {
   cpu_matrix fc;
   float *all_norm, *stream_norm[DT_TAPS], *token_norm, *feature_norm; /* may be NULL */
   int given;                                                          /* numbers of a target's feature */
+  int distances, blocks;                                              /* of a Medusa head: */
+  cpu_matrix block[DT_DISTANCES][DT_BLOCKS], output[DT_DISTANCES];
   /* Scratch of a chunk, as below. */
   size_t ldgiven, ldpair;
   float *features; /* [CPU_ROWS][ldgiven] the target's, normalized */

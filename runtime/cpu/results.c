@@ -63,7 +63,8 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   }
   if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s)) return;
   float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
-  int32_t position = c->p->rows->position[out->row[c->wanted + j]] + (w->head.target ? 1 : 0);
+  int32_t position = c->p->rows->position[out->row[c->wanted + j]];
+  if (w->head.target) position += 1 + c->p->rows->distance;
   if (s && w->ids) add_noise_to(k, s, position, w->ids + from, count, logits, noisy);
   if (s && !w->ids) k->add_noise(s, position, from, count, logits, noisy);
   float largest = k->rank(scores, logits, from, count, out->want == DT_WANT_TOPK ? out->k : 1,
@@ -91,7 +92,7 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
   const dt_weights *w = c->p->w;
   const dt_out *out = c->p->out;
   const cpu_kernels *k = w->backend->kernels;
-  const cpu_format *f = w->unembed.format;
+  const cpu_format *f = c->p->unembed->format;
   int first, last, n = c->wanted_n;
   cpu_share(c->me, n, &first, &last);
   for (int j = first; j < last; j++) {
@@ -120,7 +121,7 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
         count = ids - from < CPU_LOGIT_BLOCK ? ids - from : CPU_LOGIT_BLOCK;
     int panels = (count + CPU_PANEL - 1) / CPU_PANEL;
     for (int panel = 0; panel < panels; panel += CPU_GROUP)
-      f->multiply(&w->unembed, block * (CPU_LOGIT_BLOCK / CPU_PANEL) + panel,
+      f->multiply(c->p->unembed, block * (CPU_LOGIT_BLOCK / CPU_PANEL) + panel,
                   panels - panel < CPU_GROUP ? panels - panel : CPU_GROUP, rows, step, n, c->sums + panel * CPU_PANEL,
                   CPU_LOGIT_BLOCK);
     for (int j = 0; j < n; j++) {

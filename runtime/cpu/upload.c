@@ -169,6 +169,19 @@ static void build_embed(builder *b) {
   if (is_filling(b)) b->status = cpu_copy_rows(w->backend, &d->embed, w->mine.ids, w->embed, b->err);
 }
 
+static void build_medusa(builder *b) {
+  const dt_head_desc *d = b->head;
+  cpu_head *h = &b->w->head;
+  for (int i = 0; i < d->distances; i++) {
+    const part output = {&d->output[i], NULL, whole(&d->output[i]), 0, NULL};
+    h->output[i] = build(b, (cpu_range){0, d->output[i].rows}, d->output[i].cols, &output, 1);
+    for (int j = 0; j < d->blocks; j++) {
+      const part block = {&d->block[i][j], &d->block_bias[i][j], whole(&d->block[i][j]), 0, NULL};
+      h->block[i][j] = build(b, (cpu_range){0, d->block[i][j].rows}, d->block[i][j].cols, &block, 1);
+    }
+  }
+}
+
 static void build_head(builder *b) {
   const dt_head_desc *d = b->head;
   cpu_head *h = &b->w->head;
@@ -182,6 +195,10 @@ static void build_head(builder *b) {
 static void build_model(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
+  if (b->head && b->head->kind == DT_HEAD_MEDUSA) {
+    build_medusa(b);
+    return;
+  }
   w->layer = cpu_take(&w->weights_arena, (size_t)w->shape.layers * sizeof *w->layer);
   for (int i = 0; i < w->shape.layers; i++) build_layer(b, &d->layer[i], w->layer ? &w->layer[i] : NULL);
   w->final_norm = take_vector(b, &d->final_norm);
@@ -277,13 +294,15 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   w->mine = cpu_mine_of(&d->shape, w->ranks ? w->ranks->rank : 0, w->ranks ? w->ranks->count : 1);
   w->run_layer = d->shape.parallel_residual ? cpu_parallel_layer : cpu_sequential_layer;
   w->dim = round_up(d->shape.head_dim, 16);
-  w->scale = (float)(1.0 / sqrt((double)d->shape.head_dim));
+  w->scale = d->shape.head_dim ? (float)(1.0 / sqrt((double)d->shape.head_dim)) : 0.0f;
   if (head) {
     w->head = (cpu_head){.target = target,
                          .kind = head->kind,
                          .norm_residual = head->norm_residual,
-                         .given = head->taps * target->shape.hidden};
-    keep_streams(w, (const int[]){d->shape.layers + head->norm_output}, 1);
+                         .given = head->taps * target->shape.hidden,
+                         .distances = head->distances,
+                         .blocks = head->blocks};
+    if (d->shape.layers) keep_streams(w, (const int[]){d->shape.layers + head->norm_output}, 1);
   }
   builder b = {.w = w, .desc = d, .head = head, .err = err};
   if (dtype) w->stored = asked_for[as].name, b.asked = format_taking(backend, asked_for[as].type);

@@ -106,7 +106,7 @@ static bool find_safetensor(const st *weights, const char *name, tensor *out) {
 static bool find_in_gguf(const gguf *file, const char *name, tensor *out) {
   const gguf_tensor *t = gguf_find_tensor(file, name);
   if (!t) return false;
-  *out = (tensor){t->source, t->offset, dt_type_of(t->dtype)->name, t->rank, {0}};
+  *out = (tensor){t->source, t->offset, t->type, t->rank, {0}};
   for (int i = 0; i < t->rank; i++) out->shape[i] = t->ne[t->rank - 1 - i];
   return true;
 }
@@ -178,6 +178,17 @@ dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char 
 
 dt_matrix find_vector(finder *f, int n, const char *hf, const char *in_gguf) {
   return find(f, 1, (uint64_t[]){(uint64_t)n}, hf, in_gguf);
+}
+
+void find_stretch(finder *f, int pairs, float *inv_freq) {
+  const char *name = "rope_freqs.weight";
+  if (!find_is_there(f, NULL, name)) return;
+  dt_matrix m = find_vector(f, pairs, NULL, name);
+  float *by = calloc((size_t)pairs + 1, sizeof *by);
+  if (!by) f->status = dt_fail_memory(f->err, "a rotation", (size_t)pairs * sizeof *by);
+  if (f->status == DT_OK) f->status = dt_read_vector(&m, by, f->err);
+  for (int j = 0; f->status == DT_OK && j < pairs; j++) inv_freq[j] /= by[j];
+  free(by);
 }
 
 static int64_t integer_at(const char *bytes, size_t size, int i) {

@@ -44,6 +44,9 @@ bool find_is_there(const finder *f, const char *hf, const char *gguf);
 uint64_t find_rows(const finder *f, const char *hf, const char *gguf);
 uint64_t find_columns(const finder *f, const char *hf, const char *gguf);
 
+/* Llama 3's stretching of a rotation, which GGUF files have as a tensor: each of the pairs' frequencies is divided by it. */
+void find_stretch(finder *f, int pairs, float *inv_freq);
+
 /* All n numbers of a vector of integers (I64, I32) or truths (BOOL). DT_EINPUT as above. */
 void find_integers(finder *f, int n, const char *hf, const char *gguf, int64_t *out);
 

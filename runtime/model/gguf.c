@@ -233,18 +233,23 @@ static const char *foreign_type(uint32_t ggml) {
   static const struct {
     uint32_t ggml;
     const char *name;
-  } foreign[] = {{9, "Q8_1"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"},
-                 {19, "IQ1_S"}, {21, "IQ3_S"}, {22, "IQ2_S"},   {24, "I8"},     {25, "I16"},
-                 {26, "I32"},   {27, "I64"},   {28, "F64"},     {29, "IQ1_M"},  {34, "TQ1_0"},
-                 {35, "TQ2_0"}, {39, "MXFP4"}, {40, "NVFP4"},   {41, "Q1_0"}};
+  } foreign[] = {{9, "Q8_1"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"},
+                 {21, "IQ3_S"}, {22, "IQ2_S"}, {24, "I8"},      {25, "I16"},    {28, "F64"},     {29, "IQ1_M"},
+                 {34, "TQ1_0"}, {35, "TQ2_0"}, {39, "MXFP4"},   {40, "NVFP4"},  {41, "Q1_0"}};
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
     if (foreign[i].ggml == ggml) return foreign[i].name;
   return "unknown";
 }
 
+enum { GGML_I32 = 26, GGML_I64 = 27 };
+
 static void check_type(reader *r, gguf_tensor *t, uint32_t ggml) {
   t->dtype = dt_type_of_ggml(ggml);
-  if (t->dtype != DT_TYPES) return;
+  t->type = t->dtype != DT_TYPES ? dt_type_of(t->dtype)->name
+            : ggml == GGML_I32   ? "I32"
+            : ggml == GGML_I64   ? "I64"
+                                 : NULL;
+  if (t->type) return;
   char known[256] = "";
   for (int i = 0; i < DT_TYPES; i++) {
     size_t used = strlen(known);
@@ -255,14 +260,16 @@ static void check_type(reader *r, gguf_tensor *t, uint32_t ggml) {
 }
 
 static void measure(reader *r, gguf_tensor *t) {
-  const dt_type *type = dt_type_of(t->dtype);
-  bool overflow = false;
-  t->size = t->ne[0] / (uint64_t)type->numbers;
-  overflow |= __builtin_mul_overflow(t->size, (uint64_t)type->bytes, &t->size);
+  bool weights = t->dtype != DT_TYPES, overflow = false;
+  uint64_t numbers = weights ? (uint64_t)dt_type_of(t->dtype)->numbers : 1;
+  uint64_t bytes = weights ? (uint64_t)dt_type_of(t->dtype)->bytes : !strcmp(t->type, "I64") ? 8 : 4;
+  t->size = t->ne[0] / numbers;
+  overflow |= __builtin_mul_overflow(t->size, bytes, &t->size);
   for (int i = 1; i < 4; i++) overflow |= __builtin_mul_overflow(t->size, t->ne[i], &t->size);
-  if (t->ne[0] % (uint64_t)type->numbers)
-    r->status = dt_fail(r->err, DT_EINPUT, "%s: tensor %s: rows of %" PRIu64 " numbers, %s needs a multiple of %d",
-                        r->g->path, t->name, t->ne[0], type->name, type->numbers);
+  if (t->ne[0] % numbers)
+    r->status =
+        dt_fail(r->err, DT_EINPUT, "%s: tensor %s: rows of %" PRIu64 " numbers, %s needs a multiple of %" PRIu64,
+                r->g->path, t->name, t->ne[0], t->type, numbers);
   else if (overflow)
     r->status = dt_fail(r->err, DT_EINPUT, "%s: tensor %s has more bytes than a file can hold", r->g->path, t->name);
 }

@@ -48,9 +48,10 @@ typedef struct {
 
 typedef struct {
   char name[64];
-  dt_dtype dtype;
-  int rank;       /* 1 to 4 */
-  uint64_t ne[4]; /* the first is the length of a row, contiguous; 1 from rank on */
+  const char *type; /* its type's name: */
+  dt_dtype dtype;   /* DT_TYPES: whole numbers, "I32" or "I64", and no weights */
+  int rank;         /* 1 to 4 */
+  uint64_t ne[4];   /* the first is the length of a row, contiguous; 1 from rank on */
   const dt_source *source;
   uint64_t offset; /* in the source */
   uint64_t size;   /* bytes, all of them inside the source when it was opened */

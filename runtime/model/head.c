@@ -22,6 +22,12 @@ static const cJSON *item_of(const checkpoint *c, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(c->json, name);
 }
 
+/* A GGUF file's architecture, llama.cpp's name for EAGLE-3. */
+static bool is_gguf_head(const checkpoint *c) {
+  const char *name = cJSON_GetStringValue(item_of(c, "general.architecture"));
+  return c->gguf && name && !strcmp(name, "eagle3");
+}
+
 /* Whether its architecture, where one is named, has this in its name. */
 static bool is_called(const checkpoint *c, const char *part) {
   const cJSON *list = item_of(c, "architectures"), *first = cJSON_IsArray(list) ? list->child : NULL;
@@ -39,7 +45,7 @@ static bool says_head(const checkpoint *c) {
 bool head_is(const char *path) {
   checkpoint c;
   if (checkpoint_open(path, &c, NULL) != DT_OK) return false;
-  bool is = !c.gguf && says_head(&c);
+  bool is = c.gguf ? is_gguf_head(&c) : says_head(&c);
   if (!is && !c.gguf && checkpoint_open_tensors(&c, NULL) == DT_OK)
     is = find_is_there(&(finder){.from = &c, .prefix = ""}, "fc.weight", NULL);
   checkpoint_close(&c);
@@ -56,8 +62,12 @@ static keys keys_of_layer(const checkpoint *c, dt_error *err) {
   return k;
 }
 
-static dt_status read_config(const checkpoint *files, config *c, dt_error *err) {
+/* A GGUF file without an embedding need not say how many ids there are: the target does. */
+static dt_status read_config(const checkpoint *files, const dt_shape *target, config *c, dt_error *err) {
   keys k = keys_of_layer(files, err);
+  if (files->gguf && !item_of(files, "vocab_size") &&
+      !cJSON_AddNumberToObject(files->json, "vocab_size", target->vocab))
+    return dt_fail_memory(err, "a head's keys", sizeof *files->json);
   dt_status status = family_of_head(&k)->read(&k, c);
   if (!status && c->shape.layers != 1)
     status = dt_fail(err, DT_EINPUT, "%s: num_hidden_layers is %d: draft heads of one layer are supported", k.path,
@@ -86,27 +96,53 @@ static dt_status read_given(head *h, const dt_shape *target, const char *layers,
   return h->desc.taps ? DT_OK : wrong_layers(h, target, "--head-layers", err);
 }
 
+/* What the files list, up to one more than there may be, with -1 for what is no whole number. */
+typedef struct {
+  const char *where;
+  int n, layer[DT_TAPS + 1];
+} layer_list;
+
+static int whole(double value) {
+  return value >= 0 && value <= CONFIG_MAX_LAYERS && value == (int)value ? (int)value : -1;
+}
+
+static layer_list listed_in_gguf(const gguf *file) {
+  layer_list list = {.where = "eagle3.target_layers"};
+  const gguf_value *v = gguf_find(file, list.where);
+  double value;
+  for (; v && list.n <= DT_TAPS && (uint64_t)list.n < v->count; list.n++)
+    list.layer[list.n] = gguf_number(v, (uint64_t)list.n, &value) ? whole(value) : -1;
+  return list;
+}
+
+/* The key may be null, which is as if it were not there. */
+static layer_list listed(const checkpoint *files) {
+  layer_list list = {.where = "eagle_aux_hidden_state_layer_ids"};
+  const cJSON *item = item_of(files, list.where);
+  if (!item || cJSON_IsNull(item)) item = cJSON_GetObjectItemCaseSensitive(item_of(files, "eagle_config"), list.where);
+  if (!item || cJSON_IsNull(item)) return list;
+  const cJSON *first = cJSON_IsArray(item) ? item->child : NULL;
+  if (!first) list.layer[list.n++] = -1;
+  for (const cJSON *i = first; i && list.n <= DT_TAPS; i = i->next)
+    list.layer[list.n++] = cJSON_IsNumber(i) ? whole(i->valuedouble) : -1;
+  return list;
+}
+
 /* Two conventions share one key: a list that begins with 1 names layers whose output is read, any other those whose input is. */
-static dt_status read_list(head *h, const dt_shape *target, const cJSON *list, dt_error *err) {
-  const char *where = "eagle_aux_hidden_state_layer_ids";
-  const cJSON *first = cJSON_IsArray(list) ? list->child : NULL;
-  if (!first) return wrong_layers(h, target, where, err);
-  int behind = cJSON_IsNumber(first) && first->valuedouble == 1;
-  for (const cJSON *i = first; i; i = i->next) {
-    double layer = cJSON_IsNumber(i) ? i->valuedouble + behind : -1;
-    if (!(layer >= 0 && layer <= target->layers) || layer != (int)layer || h->desc.taps == DT_TAPS)
-      return wrong_layers(h, target, where, err);
-    h->desc.tap[h->desc.taps++] = (int)layer;
+static dt_status read_list(head *h, const dt_shape *target, const layer_list *list, dt_error *err) {
+  int behind = list->layer[0] == 1;
+  for (int i = 0; i < list->n; i++) {
+    int layer = list->layer[i] + behind;
+    if (list->layer[i] < 0 || layer > target->layers || i == DT_TAPS) return wrong_layers(h, target, list->where, err);
+    h->desc.tap[h->desc.taps++] = layer;
   }
   return DT_OK;
 }
 
 static dt_status find_taps(head *h, const dt_shape *target, const char *layers, dt_error *err) {
   if (layers) return read_given(h, target, layers, err);
-  const char *name = "eagle_aux_hidden_state_layer_ids";
-  const cJSON *list = item_of(&h->files, name);
-  if (!list || cJSON_IsNull(list)) list = cJSON_GetObjectItemCaseSensitive(item_of(&h->files, "eagle_config"), name);
-  if (list && !cJSON_IsNull(list)) return read_list(h, target, list, err);
+  layer_list list = h->files.gguf ? listed_in_gguf(h->files.gguf) : listed(&h->files);
+  if (list.n) return read_list(h, target, &list, err);
   if (target->layers < 8)
     return dt_fail(err, DT_EINPUT,
                    "%s: it does not say which layers it reads, and the target has %d, too few for the usual ones: give "
@@ -164,7 +200,7 @@ static void read_ids(finder *f, head *h, int n, int vocab) {
   int64_t *d2t = malloc((size_t)n * sizeof *d2t), *t2d = calloc((size_t)vocab, sizeof *t2d);
   bool *seen = malloc((size_t)vocab * sizeof *seen), told = find_is_there(f, "t2d", NULL);
   if (!d2t || !t2d || !seen) f->status = dt_fail_memory(f->err, "a head's ids", (size_t)vocab * 9);
-  find_integers(f, n, "d2t", NULL, d2t);
+  find_integers(f, n, "d2t", "d2t", d2t);
   if (told) find_integers(f, vocab, "t2d", NULL, t2d);
   if (f->status == DT_OK) {
     const int64_t *drafted = told ? t2d : NULL;
@@ -184,23 +220,29 @@ static dt_matrix find_some(finder *f, int n, const char *name) {
   return find_is_there(f, name, NULL) ? find_vector(f, n, name, NULL) : (dt_matrix){0};
 }
 
+/* Queries' or keys' rows, which llama.cpp's converter zips. */
+static dt_matrix find_heads(finder *f, const dt_shape *s, int heads, int in, const char *hf, const char *in_gguf) {
+  dt_matrix m = find_matrix(f, heads * s->head_dim, in, hf, in_gguf);
+  return m.source && f->from->gguf ? dt_zipped_heads(m, s->head_dim) : m;
+}
+
 /* The layer, all but what stands before its heads; `in`: what these read. */
 static void find_layer(finder *f, const dt_shape *s, int in, dt_layer *l) {
   int H = s->hidden, I = s->inter, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
-  l->q = find_matrix(f, A, in, "self_attn.q_proj.weight", NULL);
-  l->k = find_matrix(f, G, in, "self_attn.k_proj.weight", NULL);
-  l->v = find_matrix(f, G, in, "self_attn.v_proj.weight", NULL);
+  l->q = find_heads(f, s, s->heads, in, "self_attn.q_proj.weight", "blk.0.attn_q.weight");
+  l->k = find_heads(f, s, s->kv_heads, in, "self_attn.k_proj.weight", "blk.0.attn_k.weight");
+  l->v = find_matrix(f, G, in, "self_attn.v_proj.weight", "blk.0.attn_v.weight");
   l->q_bias = find_some(f, A, "self_attn.q_proj.bias");
   l->k_bias = find_some(f, G, "self_attn.k_proj.bias");
   l->v_bias = find_some(f, G, "self_attn.v_proj.bias");
   l->q_norm = find_some(f, s->head_dim, "self_attn.q_norm.weight");
   l->k_norm = find_some(f, s->head_dim, "self_attn.k_norm.weight");
-  l->o = find_matrix(f, H, A, "self_attn.o_proj.weight", NULL);
+  l->o = find_matrix(f, H, A, "self_attn.o_proj.weight", "blk.0.attn_output.weight");
   l->o_bias = find_some(f, H, "self_attn.o_proj.bias");
-  l->norm2 = find_vector(f, H, "post_attention_layernorm.weight", NULL);
-  l->gate = find_matrix(f, I, H, "mlp.gate_proj.weight", NULL);
-  l->up = find_matrix(f, I, H, "mlp.up_proj.weight", NULL);
-  l->down = find_matrix(f, H, I, "mlp.down_proj.weight", NULL);
+  l->norm2 = find_vector(f, H, "post_attention_layernorm.weight", "blk.0.ffn_norm.weight");
+  l->gate = find_matrix(f, I, H, "mlp.gate_proj.weight", "blk.0.ffn_gate.weight");
+  l->up = find_matrix(f, I, H, "mlp.up_proj.weight", "blk.0.ffn_up.weight");
+  l->down = find_matrix(f, H, I, "mlp.down_proj.weight", "blk.0.ffn_down.weight");
 }
 
 /* Norms before fc, as the config says or, where it does not, if they are there. */
@@ -208,13 +250,14 @@ static void find_feature_norms(finder *f, head *h, int width) {
   keys k = checkpoint_keys(&h->files, f->err);
   bool all, each;
   bool named = find_is_there(f, "fc_norm.0.weight", NULL), older = find_is_there(f, "aux_norm_low.weight", NULL);
-  dt_status status = config_bool(&k, "norm_before_fc", NULL, find_is_there(f, "input_norm.weight", NULL), &all);
+  bool before = find_is_there(f, "input_norm.weight", "enc.output_norm.weight");
+  dt_status status = config_bool(&k, "norm_before_fc", "norm_before_fc", before, &all);
   if (!status) status = config_bool(&k, "fc_norm|use_aux_norm", NULL, named || older, &each);
   if (!status && all && each)
     status = dt_fail(f->err, DT_EINPUT, "%s: norm_before_fc and fc_norm: expected one of them", k.path);
   if (status && !f->status) f->status = status;
   if (f->status) return;
-  if (all) h->desc.all_norm = find_vector(f, h->desc.taps * width, "input_norm.weight", NULL);
+  if (all) h->desc.all_norm = find_vector(f, h->desc.taps * width, "input_norm.weight", "enc.output_norm.weight");
   static const char *const old_names[] = {"aux_norm_low.weight", "aux_norm_mid.weight", "aux_norm_high.weight"};
   for (f->layer = 0; each && f->layer < h->desc.taps; f->layer++)
     h->desc.stream_norm[f->layer] =
@@ -224,20 +267,20 @@ static void find_feature_norms(finder *f, head *h, int width) {
 static void find_eagle3(finder *f, head *h, int width) {
   dt_head_desc *d = &h->desc;
   int H = d->model.shape.hidden, given = d->taps * width;
-  uint64_t reads = find_columns(f, "fc.weight", NULL);
+  uint64_t reads = find_columns(f, "fc.weight", "fc.weight");
   if (reads && reads != (uint64_t)given)
     f->status =
         dt_fail(f->err, DT_EINPUT,
                 "%s: its fc reads %llu numbers of the target, of which %d layers' inputs have %d: it is the head "
                 "of another model, or of other layers",
                 h->files.path, (unsigned long long)reads, d->taps, given);
-  d->fc = find_matrix(f, H, given, "fc.weight", NULL);
+  d->fc = find_matrix(f, H, given, "fc.weight", "fc.weight");
   d->fc_bias = find_some(f, H, "fc.bias");
   find_feature_norms(f, h, width);
-  d->model.final_norm = find_vector(f, H, "norm.weight", NULL);
+  d->model.final_norm = find_vector(f, H, "norm.weight", "output_norm.weight");
   f->prefix = find_is_there(f, "layers.0.hidden_norm.weight", NULL) ? "layers.0." : "midlayer.";
-  d->token_norm = find_vector(f, H, "input_layernorm.weight", NULL);
-  d->feature_norm = find_vector(f, H, "hidden_norm.weight", NULL);
+  d->token_norm = find_vector(f, H, "input_layernorm.weight", "blk.0.attn_norm.weight");
+  d->feature_norm = find_vector(f, H, "hidden_norm.weight", "blk.0.attn_norm_2.weight");
   find_layer(f, &d->model.shape, 2 * H, &h->layer);
   f->prefix = "";
 }
@@ -257,18 +300,44 @@ static void find_eagle(finder *f, head *h) {
   f->prefix = "";
 }
 
+/* As many distances as there are outputs, whatever medusa_num_heads says: published configs are wrong. A block that has no tensors
+ * is the first one again, which is how they came to be: as one module, repeated. */
+static void find_medusa(finder *f, head *h, int blocks) {
+  dt_head_desc *d = &h->desc;
+  int H = d->model.shape.hidden, vocab = d->model.shape.vocab;
+  char name[64], output[32];
+  snprintf(output, sizeof output, "%%d.%d.weight", blocks);
+  d->blocks = blocks;
+  for (f->layer = 0; f->status == DT_OK && (f->layer == 0 || find_is_there(f, output, NULL)); f->layer++) {
+    if (f->layer == DT_DISTANCES)
+      f->status =
+          dt_fail(f->err, DT_EINPUT, "%s: it guesses at more than %d distances, which is most that is supported",
+                  h->files.path, DT_DISTANCES);
+    if (f->status) return;
+    for (int b = 0; b < blocks; b++) {
+      snprintf(name, sizeof name, "%%d.%d.linear.weight", b);
+      bool again = b && !find_is_there(f, name, NULL);
+      d->block[f->layer][b] = again ? d->block[f->layer][0] : find_matrix(f, H, H, name, NULL);
+      snprintf(name, sizeof name, "%%d.%d.linear.bias", b);
+      d->block_bias[f->layer][b] = again ? d->block_bias[f->layer][0] : find_vector(f, H, name, NULL);
+    }
+    d->output[f->layer] = find_matrix(f, vocab, H, output, NULL);
+    d->distances++;
+  }
+}
+
 /* Its own embedding and output, or else the target's. */
 static void find_ends(finder *f, head *h, const dt_shape *target) {
   dt_model_desc *d = &h->desc.model;
   int vocab = d->shape.vocab, H = d->shape.hidden;
-  uint64_t rows = find_rows(f, "lm_head.weight", NULL);
-  bool embeds = find_is_there(f, "embed_tokens.weight", NULL), cut = find_is_there(f, "d2t", NULL);
+  uint64_t rows = find_rows(f, "lm_head.weight", "output.weight");
+  bool embeds = find_is_there(f, "embed_tokens.weight", "token_embd.weight"), cut = find_is_there(f, "d2t", "d2t");
   if ((!embeds || !rows) && H != target->hidden && f->status == DT_OK)
     f->status = dt_fail(f->err, DT_EINPUT,
                         "%s: it has no %s of its own, and the target's have %d numbers, not its hidden_size of %d",
                         h->files.path, embeds ? "lm_head.weight" : "embed_tokens.weight", target->hidden, H);
   if ((!embeds || !rows) && vocab != target->vocab) vocab = d->shape.vocab = target->vocab;
-  if (embeds) d->embed = find_matrix(f, vocab, H, "embed_tokens.weight", NULL);
+  if (embeds) d->embed = find_matrix(f, vocab, H, "embed_tokens.weight", "token_embd.weight");
   if (!rows) {
     if (cut && f->status == DT_OK)
       f->status =
@@ -276,11 +345,11 @@ static void find_ends(finder *f, head *h, const dt_shape *target) {
     return;
   }
   keys k = checkpoint_keys(&h->files, f->err);
-  uint64_t listed = find_rows(f, "d2t", NULL);
+  uint64_t listed = find_rows(f, "d2t", "d2t");
   int drafted, usual = cut && listed > 0 && listed < (uint64_t)vocab ? (int)listed : vocab;
   dt_status status = config_int_or(&k, "draft_vocab_size", NULL, usual, vocab, &drafted);
   if (status && !f->status) f->status = status;
-  d->unembed = find_matrix(f, drafted, H, "lm_head.weight", NULL);
+  d->unembed = find_matrix(f, drafted, H, "lm_head.weight", "output.weight");
   if (!cut && drafted != vocab && f->status == DT_OK)
     f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor d2t is missing: lm_head.weight has %d of %d ids", h->files.path,
                         drafted, vocab);
@@ -289,15 +358,44 @@ static void find_ends(finder *f, head *h, const dt_shape *target) {
 
 /* ---- all of it --------------------------------------------------------------------------------------------------------- */
 
-static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_error *err) {
+static dt_status no_layers(const head *h, const char *kind, dt_error *err) {
+  return dt_fail(err, DT_EINPUT, "--head-layers: %s is %s head, which reads what lies behind the final norm",
+                 h->files.path, kind);
+}
+
+static void read_behind_the_norm(head *h, const dt_shape *target, const char *kind) {
+  h->desc.taps = 1, h->desc.tap[0] = target->layers + 1;
+  snprintf(h->said, sizeof h->said, "%s, final norm", kind);
+}
+
+static dt_status fill_medusa(head *h, const dt_shape *target, const char *layers, dt_error *err) {
+  keys k = checkpoint_keys(&h->files, err);
+  int blocks;
+  if (layers) return no_layers(h, "a Medusa", err);
+  dt_status status = config_int_or(&k, "medusa_num_layers", NULL, 1, DT_BLOCKS, &blocks);
+  if (!status) status = checkpoint_open_tensors(&h->files, err);
+  if (status) return status;
+  h->desc.kind = DT_HEAD_MEDUSA;
+  h->desc.model.shape = (dt_shape){.vocab = target->vocab,
+                                   .hidden = target->hidden,
+                                   .inter = target->hidden,
+                                   .heads = 1,
+                                   .kv_heads = 1,
+                                   .context = target->context,
+                                   .act = DT_ACT_SILU,
+                                   .norm = DT_NORM_RMS};
+  read_behind_the_norm(h, target, "medusa");
+  finder f = {.from = &h->files, .prefix = "", .err = err};
+  find_medusa(&f, h, blocks);
+  return f.status;
+}
+
+static dt_status fill_eagle(head *h, const dt_shape *target, const char *layers, dt_error *err) {
   config c = {0};
   dt_head_desc *d = &h->desc;
   keys k = checkpoint_keys(&h->files, err);
-  if (item_of(&h->files, "medusa_num_heads"))
-    return dt_fail(err, DT_EINPUT, "%s: Medusa heads are not supported; supported: EAGLE-1, EAGLE-2 and EAGLE-3",
-                   k.path);
-  dt_status status = read_config(&h->files, &c, err);
-  if (!status) status = config_bool(&k, "norm_before_residual", NULL, false, &d->norm_residual);
+  dt_status status = read_config(&h->files, target, &c, err);
+  if (!status) status = config_bool(&k, "norm_before_residual", "norm_before_residual", false, &d->norm_residual);
   if (!status) status = config_bool(&k, "norm_output", NULL, false, &d->norm_output);
   if (!status) status = checkpoint_open_tensors(&h->files, err);
   if (status) return status;
@@ -306,7 +404,9 @@ static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_er
   rotation_fill(&c.rotation, c.shape.rotary_dims, h->inv_freq);
   d->model = (dt_model_desc){.shape = c.shape, .inv_freq = h->inv_freq, .layer = &h->layer};
   finder f = {.from = &h->files, .prefix = "", .err = err};
-  bool third = is_called(&h->files, "Eagle3") || find_is_there(&f, "midlayer.hidden_norm.weight", NULL) ||
+  find_stretch(&f, c.shape.rotary_dims / 2, h->inv_freq);
+  bool third = h->files.gguf || is_called(&h->files, "Eagle3") ||
+               find_is_there(&f, "midlayer.hidden_norm.weight", NULL) ||
                find_is_there(&f, "layers.0.hidden_norm.weight", NULL);
   d->kind = third ? DT_HEAD_EAGLE3 : DT_HEAD_EAGLE;
   if (third) {
@@ -314,12 +414,8 @@ static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_er
     name_taps(h);
     find_eagle3(&f, h, target->hidden);
   } else {
-    if (layers)
-      return dt_fail(err, DT_EINPUT,
-                     "--head-layers: %s is an EAGLE-1 or EAGLE-2 head, which reads what lies behind the final norm",
-                     h->files.path);
-    d->taps = 1, d->tap[0] = target->layers + 1;
-    snprintf(h->said, sizeof h->said, "eagle, final norm");
+    if (layers) return no_layers(h, "an EAGLE-1 or EAGLE-2", err);
+    read_behind_the_norm(h, target, "eagle");
     find_eagle(&f, h);
   }
   find_ends(&f, h, target);
@@ -334,7 +430,8 @@ dt_status head_open(const char *path, const dt_shape *target, const char *layers
     free(h);
     return status;
   }
-  status = fill(h, target, layers, err);
+  status =
+      item_of(&h->files, "medusa_num_heads") ? fill_medusa(h, target, layers, err) : fill_eagle(h, target, layers, err);
   if (status == DT_OK)
     *out = h;
   else

@@ -1,5 +1,6 @@
-/* A draft head's folder (config.json, *.safetensors) -> its canonical description. Three layouts of EAGLE-3 are read,
- * SafeAILab's, SpecForge's and that of speculators, and that of EAGLE-1 and EAGLE-2, whose heads are one. */
+/* A draft head's files -> its canonical description. Folders (config.json, *.safetensors) with three layouts of EAGLE-3,
+ * SafeAILab's, SpecForge's and that of speculators, with that of EAGLE-1 and EAGLE-2, whose heads are one, and with Medusa's;
+ * GGUF files with EAGLE-3's. */
 #ifndef DT_HEAD_H
 #define DT_HEAD_H
 
@@ -17,6 +18,6 @@ dt_status head_open(const char *path, const dt_shape *target, const char *layers
 void head_close(head *h); /* NULL is allowed; the description is gone afterwards */
 
 const dt_head_desc *head_desc(const head *h);
-const char *head_said(const head *h); /* its kind and what it reads: "eagle3, layers 2,15,27"; "eagle, final norm" */
+const char *head_said(const head *h); /* its kind and what it reads: "eagle3, layers 2,15,27"; "medusa, final norm" */
 
 #endif

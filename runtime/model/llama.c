@@ -88,10 +88,7 @@ static dt_matrix find_some(finder *f, bool wanted, int n, const char *hf, const 
 
 /* Rows of queries or keys; see dt_matrix. */
 static dt_matrix of_heads(const config *c, dt_matrix m) {
-  if (!m.source || !c->zipped_heads) return m;
-  m.group = m.stride = c->shape.head_dim;
-  m.zipped = true;
-  return m;
+  return m.source && c->zipped_heads ? dt_zipped_heads(m, c->shape.head_dim) : m;
 }
 
 static void find_layer(finder *f, const config *c, dt_layer *l) {

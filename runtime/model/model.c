@@ -17,18 +17,6 @@ struct model {
 
 _Static_assert(MODEL_MAX_EOS == CONFIG_MAX_EOS, "config's list is copied whole");
 
-/* GGUF files have Llama 3's stretching as a tensor. */
-static void stretch(finder *f, int pairs, float *inv_freq) {
-  const char *name = "rope_freqs.weight";
-  if (!find_is_there(f, NULL, name)) return;
-  dt_matrix m = find_vector(f, pairs, NULL, name);
-  float *by = calloc((size_t)pairs + 1, sizeof *by);
-  if (!by) f->status = dt_fail_memory(f->err, "a model's rotation", (size_t)pairs * sizeof *by);
-  if (f->status == DT_OK) f->status = dt_read_vector(&m, by, f->err);
-  for (int j = 0; f->status == DT_OK && j < pairs; j++) inv_freq[j] /= by[j];
-  free(by);
-}
-
 static dt_status fill(model *m, dt_error *err) {
   const family *kin;
   config c = {0};
@@ -47,7 +35,7 @@ static dt_status fill(model *m, dt_error *err) {
   m->n_eos = c.n_eos;
   finder f = {.from = &m->files, .prefix = "", .err = err};
   kin->find(&f, &c, &m->desc, m->layer);
-  if (f.status == DT_OK) stretch(&f, c.shape.rotary_dims / 2, m->inv_freq);
+  if (f.status == DT_OK) find_stretch(&f, c.shape.rotary_dims / 2, m->inv_freq);
   return f.status;
 }
 

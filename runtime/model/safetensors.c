@@ -17,6 +17,7 @@
 #define MAX_WHOLE 9007199254740992.0 /* 2^53: JSON numbers are read as doubles, exact up to here */
 
 #define SINGLE "model.safetensors"
+#define MEDUSA "medusa_lm_head.safetensors" /* that of a draft head of this kind */
 #define INDEX "model.safetensors.index.json"
 
 struct st {
@@ -366,10 +367,10 @@ static dt_status open_shards(const char *folder, const char *index, st **out, dt
   return DT_OK;
 }
 
-static dt_status open_single(const char *folder, st **out, dt_error *err) {
+static dt_status open_single(const char *folder, const char *name, st **out, dt_error *err) {
   st *s = new_st(1);
   if (!s) return dt_fail_memory(err, "a weight file", sizeof *s);
-  dt_status status = open_file(s, folder, SINGLE, err);
+  dt_status status = open_file(s, folder, name, err);
   if (status == DT_OK) status = check_names(s, err);
   if (status != DT_OK) {
     st_close(s);
@@ -385,8 +386,10 @@ dt_status st_open_folder(const char *folder, st **out, dt_error *err) {
     return dt_fail(err, DT_EINPUT, "%.100s..: the folder's name is too long", folder);
   char single[PATH_MAX];
   snprintf(single, sizeof single, "%s/" SINGLE, folder);
-  if (access(single, F_OK) == 0) return open_single(folder, out, err);
+  if (access(single, F_OK) == 0) return open_single(folder, SINGLE, out, err);
   if (access(path, F_OK) == 0) return open_shards(folder, path, out, err);
+  snprintf(single, sizeof single, "%s/" MEDUSA, folder);
+  if (access(single, F_OK) == 0) return open_single(folder, MEDUSA, out, err);
   static const char *const pickles[] = {"pytorch_model.bin", "medusa_lm_head.pt"};
   for (size_t i = 0; i < sizeof pickles / sizeof *pickles; i++) {
     snprintf(single, sizeof single, "%s/%s", folder, pickles[i]);

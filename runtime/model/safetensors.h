@@ -24,7 +24,8 @@ typedef struct {
   uint64_t offset, size; /* bytes: from the file's beginning, and of the data */
 } st_tensor;
 
-/* FOLDER/model.safetensors, or else the shards that FOLDER/model.safetensors.index.json lists. Errors name file, tensor,
+/* FOLDER/model.safetensors, or else the shards that FOLDER/model.safetensors.index.json lists, or else
+ * FOLDER/medusa_lm_head.safetensors. Errors name file, tensor,
  * what was found and what was expected. Free with st_close. */
 dt_status st_open_folder(const char *folder, st **out, dt_error *err);
 

@@ -48,3 +48,9 @@ dt_matrix dt_part_of_rows(dt_matrix fused, int parts, int part) {
   fused.rows = fused.group = fused.stride = rows;
   return fused;
 }
+
+dt_matrix dt_zipped_heads(dt_matrix zipped, int head_dim) {
+  zipped.group = zipped.stride = head_dim;
+  zipped.zipped = true;
+  return zipped;
+}

@@ -30,6 +30,8 @@ dt_status dt_read_vector(const dt_matrix *m, float *out, dt_error *err);
 dt_matrix dt_part_of_heads(dt_matrix fused, int parts, int part, int head_dim);
 /* The same of one whose rows go [part][row]. */
 dt_matrix dt_part_of_rows(dt_matrix fused, int parts, int part);
+/* Rows of queries or keys that are zipped head by head. */
+dt_matrix dt_zipped_heads(dt_matrix zipped, int head_dim);
 
 typedef enum { DT_NORM_LAYER, DT_NORM_RMS } dt_norm_kind;
 typedef enum { DT_ACT_GELU_ERF, DT_ACT_GELU_TANH, DT_ACT_SILU } dt_act_kind;
@@ -79,13 +81,17 @@ typedef struct {
  * before, H numbers. With e the token's embedding and f the feature:
  * EAGLE-3: x = fc(f) of the target's feature, or f; q, k and v are [.., 2H], of e and x side by side, each with its norm
  * EAGLE:   x = fc(e and f side by side) + bias, T = H; q, k and v are of x, and there is no norm before the logits
- * and what it made is x behind the layer. Its row at position p predicts the token at position p + 2. */
-typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3 } dt_head_kind;
+ * and what it made is x behind the layer. Its row at position p predicts the token at position p + 2.
+ * MEDUSA has no layer and looks at no token: its guess at distance d, counted from 0, is made of the target's feature alone, x = f,
+ * then x += act(W x + b) for each block of d, and d's output of x; from the row at position p it predicts the token at p + 2 + d. */
+typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA } dt_head_kind;
 
-#define DT_TAPS 8 /* most streams that make a feature */
+#define DT_TAPS 8       /* most streams that make a feature */
+#define DT_DISTANCES 16 /* most distances, */
+#define DT_BLOCKS 4     /* and blocks of each */
 
 typedef struct {
-  dt_model_desc model; /* one layer, whose norm1 none has. No embed, no unembed: the target's */
+  dt_model_desc model; /* one layer, whose norm1 none has; MEDUSA: none. No embed, no unembed: the target's */
   dt_head_kind kind;
   int taps;
   int tap[DT_TAPS];      /* streams as they enter these layers; behind the last one; one more: behind the final norm */
@@ -95,6 +101,10 @@ typedef struct {
   dt_matrix token_norm, feature_norm; /* [H] of e, of x */
   bool norm_residual;                 /* x goes on as its norm has left it */
   bool norm_output;                   /* what it made is taken behind the final norm */
+  /* MEDUSA only. */
+  int distances, blocks;
+  dt_matrix block[DT_DISTANCES][DT_BLOCKS], block_bias[DT_DISTANCES][DT_BLOCKS]; /* [H,H] [H] */
+  dt_matrix output[DT_DISTANCES];                                                /* [vocab,H] */
 } dt_head_desc;
 
 #endif

@@ -4,7 +4,7 @@ A folder has NNNN.jsonl, dtrun's results on so many prompts, and NNNN.safetensor
     ids       every token that the target was fed
     features  what entered the tapped layers there, side by side
     last      what came out of the final norm: times the output matrix, the target's logits for the token after it
-    choice    the likeliest of them
+    choice    the likeliest of them, from the answer's first token on; -1 before
     starts    where each conversation starts, and the end of the last; `answers`: where each one's answer does
 Files get their names when they are whole, so that an interrupted run goes on where it was.
 """
@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 EACH = 64  # prompts a file
-AT_ONCE = 8192  # tokens in one pass of the target
+AT_ONCE = 2048  # tokens in one pass of the target: their streams stay in the cache
 
 
 def open_target(path, work):
@@ -55,7 +55,7 @@ def write_features(model, layers, folder):
         if path.exists(): continue
         told = [json.loads(line) for line in open(source)]
         told = sorted((r for r in told if len(r["tokens"]) > 8), key=lambda r: len(r["prompt_ids"]) + len(r["tokens"]))
-        rows = [torch.tensor(r["prompt_ids"] + r["tokens"]) for r in told]
+        rows, prompts = [torch.tensor(r["prompt_ids"] + r["tokens"]) for r in told], [len(r["prompt_ids"]) for r in told]
         features, last, choice, at = [], [], [], 0
         while at < len(rows):
             n = 1
@@ -63,13 +63,14 @@ def write_features(model, layers, folder):
             ids = torch.nn.utils.rnn.pad_sequence(rows[at:at + n], batch_first=True)[:, :-1]
             out = model.model(ids, output_hidden_states=True, use_cache=False)  # nobody sees what is to the right
             tapped = torch.cat([out.hidden_states[i] for i in layers], -1)
-            for f, h, r in zip(tapped, out.last_hidden_state, rows[at:at + n]):
-                features.append(f[:len(r) - 1]), last.append(h[:len(r) - 1]), choice.append(model.lm_head(last[-1]).argmax(-1))
+            for f, h, r, given in zip(tapped, out.last_hidden_state, rows[at:at + n], prompts[at:at + n]):
+                features.append(f[:len(r) - 1]), last.append(h[:len(r) - 1])
+                choice += [torch.full((given - 1,), -1), model.lm_head(last[-1][given - 1:]).argmax(-1)]
             at += n
         starts = torch.tensor([0] + [len(r) - 1 for r in rows]).cumsum(0)
         save_file({"ids": torch.cat([r[:-1] for r in rows]).int(), "choice": torch.cat(choice).int(),
                    "features": torch.cat(features), "last": torch.cat(last), "starts": starts,
-                   "answers": starts[:-1] + torch.tensor([len(r["prompt_ids"]) for r in told])}, str(path) + ".part")
+                   "answers": starts[:-1] + torch.tensor(prompts)}, str(path) + ".part")
         os.rename(str(path) + ".part", path)
         n, own = int(starts[-1]), sum(len(r["tokens"]) for r in told)
         print(f"{path}: {n} tokens, {own} of them answers, {n / (time.time() - start):.0f} a second", flush=True)

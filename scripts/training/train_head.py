@@ -11,10 +11,10 @@ end. Every part goes on where an earlier run was cut off, and may run beside the
 training are of computing: those in which others had the processor do not count.
 
 What is learned. Row i has the target's features of token i and the embedding of token i + 1, and guesses token i + 2 as the target
-would: a cross-entropy with the target's distribution and its choice, half each, over the draft vocabulary. Since at work only the
+would: a cross-entropy with the target's distribution over the draft vocabulary. Since at work only the
 first guess has true features, the head is unrolled: row i of step s gets what row i - 1 of step s - 1 put out in their place, and sees
 the rows that it would see in a tree: true ones up to i - s, then one of each step. Guesses along the prompts are
-learned too, from where the chat template's first words end; those whose right answer is not in the draft vocabulary are not.
+learned too, from where the chat template's first words end; those whose right answer is known not to be in the draft vocabulary are not.
 
 Features differ a lot in size from channel to channel. Training divides each by its root mean square, and the file's `fc` has that in it.
 """
@@ -25,8 +25,9 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 import head_data
 
-ROWS = 4096  # guesses of the first step in a batch
+ROWS = 2048  # guesses of the first step in a batch
 CHUNK = 512  # of them whose logits exist at once
+DROPPED = 0.1  # of what the heads, and the output, read: the answers are few and seen often
 GUESSES = 4  # that a report tells of
 
 
@@ -74,7 +75,8 @@ class Head(nn.Module):
         shared = lambda k: k.repeat_interleave(n // kv, 1)  # heads that share keys
         e = self.midlayer.input_layernorm(F.embedding(batch.tokens, self.embed).float())
         f = linear(self.fc, batch.features / self.scale).float()
-        both = torch.cat((e, self.midlayer.hidden_norm(f)), -1).bfloat16()
+        drop = lambda x: F.dropout(x, DROPPED, self.training)
+        both = drop(torch.cat((e, self.midlayer.hidden_norm(f)), -1).bfloat16())
         keys = batch.as_keys(shared(self.heads(linear(a.k_proj, both), kv, batch.positions)).bfloat16())
         values = batch.as_keys(shared(self.heads(linear(a.v_proj, both), kv)).bfloat16())
         guess, later = batch.guess, []  # later: keys and values of the steps after the first
@@ -82,7 +84,7 @@ class Head(nn.Module):
         for s in range(steps):
             if s:
                 f = x.roll(1, 0)
-                both = torch.cat((e, self.midlayer.hidden_norm(f)), -1).bfloat16()
+                both = drop(torch.cat((e, self.midlayer.hidden_norm(f)), -1).bfloat16())
                 later.append((shared(self.heads(linear(a.k_proj, both), kv, positions)), shared(self.heads(linear(a.v_proj, both), kv))))
             q = self.heads(linear(a.q_proj, both), n, positions) * c["head_dim"] ** -0.5
             q_rows = batch.as_queries(q.bfloat16())
@@ -146,36 +148,35 @@ class Batch:
 
 
 class Loss(torch.autograd.Function):
-    """Mean over the rows of cross-entropies with given distributions, weighted; the logits of a few rows exist at a time."""
+    """The gradient of cross-entropies with given distributions, weighted; the value is of their choices, as a report tells it. The logits of
+    a few rows exist at a time."""
 
     @staticmethod
-    def forward(ctx, x, w, wanted, weights):
+    def forward(ctx, x, w, wanted, choice, weights):
         total, gx, gw = 0.0, torch.empty_like(x), torch.zeros(w.shape)
         for i in range(0, len(x), CHUNK):
             s = slice(i, i + CHUNK)
-            log_p = (x[s] @ w.t()).float().log_softmax(-1)
-            total += -((wanted[s] * log_p).sum(-1) * weights[s]).sum()
-            g = ((log_p.exp_() - wanted[s]) * weights[s, None]).bfloat16()
-            gx[s] = g @ w
-            gw += g.t() @ x[s]
+            p = (x[s] @ w.t()).softmax(-1)
+            total -= (p.gather(1, choice[s, None])[:, 0].float().clamp(min=1e-9).log() * weights[s]).sum()
+            p.sub_(wanted[s]).mul_(weights[s, None].bfloat16())
+            gx[s] = p @ w
+            gw += p.t() @ x[s]
         ctx.save_for_backward(gx, gw.bfloat16())
         return total
 
     @staticmethod
     def backward(ctx, grad):
         gx, gw = ctx.saved_tensors
-        return gx * grad, gw * grad, None, None
+        return gx * grad, gw * grad, None, None, None
 
 
 def what_to_learn(head, output, batch):
-    """(rows, draft vocabulary): half the target's distribution, half its choice; and which rows' choice is in that vocabulary.
-    output: the drafted rows of the target's output matrix."""
+    """(rows, draft vocabulary): the target's distribution; the likeliest; and which rows' choice is in that vocabulary, as far as it is
+    known. output: the drafted rows of the target's output matrix."""
     index = torch.full((head.config["vocab_size"],), -1).index_copy(0, head.drafted, torch.arange(len(head.drafted)))
-    choice, wanted = index[batch.choice], torch.empty(len(batch.last), len(output), dtype=torch.bfloat16)
-    for i in range(0, len(wanted), CHUNK):
-        p = F.linear(batch.last[i:i + CHUNK], output).float().softmax(-1) / 2
-        wanted[i:i + CHUNK] = p.scatter_add(1, choice[i:i + CHUNK, None].clamp(min=0), torch.full((len(p), 1), 0.5))
-    return wanted, choice >= 0
+    wanted = torch.empty(len(batch.last), len(output), dtype=torch.bfloat16)
+    for i in range(0, len(wanted), CHUNK): torch.softmax(F.linear(batch.last[i:i + CHUNK], output), -1, out=wanted[i:i + CHUNK])
+    return wanted, wanted.argmax(-1), (batch.choice < 0) | (index[batch.choice] >= 0)
 
 
 def batches(paths, rng):
@@ -261,7 +262,9 @@ def train(target, tokenizer, layers, answers, held, o):
     told, loss_sum, count = time.time(), 0.0, 0
 
     def tell():
+        head.eval()
         guesses, tokens = report(head, held)
+        head.train()
         print(f"minute {state['minutes']:.1f}: {state['updates']} updates, {state['rows']} rows, loss {loss_sum / max(count, 1):.3f}, "
               f"held out: guesses accepted {guesses} %, {tokens} tokens a pass", flush=True)
         head.save(o.out)
@@ -278,11 +281,11 @@ def train(target, tokenizer, layers, answers, held, o):
             for p in optimizers:
                 for group in p.param_groups: group["lr"] = rate
                 p.zero_grad(set_to_none=True)
-            with torch.no_grad(): wanted, known = what_to_learn(head, output, batch)
+            with torch.no_grad(): wanted, choice, known = what_to_learn(head, output, batch)
             w, loss = head.lm_head.weight.bfloat16(), 0
             for s, x in enumerate(head.unroll(batch, steps)):
                 weights = (known & (batch.step >= s)).float()
-                one = Loss.apply(head.norm(x).bfloat16(), w, wanted, weights / weights.sum())
+                one = Loss.apply(F.dropout(head.norm(x).bfloat16(), DROPPED), w, wanted, choice, weights / weights.sum())
                 if s == 0: loss_sum, count = loss_sum + one.item(), count + 1
                 loss = loss + 0.8 ** s * one
             loss.backward()

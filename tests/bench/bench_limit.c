@@ -86,7 +86,7 @@ static void run(const subject *on, dt_want want, bool prompt, int context, int c
     token[i] = i * 7 % FEW_IDS, index[i] = i, one[i] = 1, slot[i] = context + i;
     prefix[i] = position[i] = want == DT_WANT_NOTHING ? context + i : context;
   }
-  dt_rows rows = {count, token, position, zero, slot, prefix, slot, one, 1, prompt, {0}, NULL};
+  dt_rows rows = {count, token, position, zero, slot, prefix, slot, one, 1, prompt, {0}, NULL, 0};
   dt_out out = {.want = want,
                 .n = count,
                 .row = index,

@@ -3,6 +3,7 @@
 . "$(dirname "$0")/helpers.sh"
 
 make_head() { mkdir -p head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head || fail 'make_head.lua'; }
+make_medusa() { mkdir -p head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'; }
 # with_head POLICY OPTIONS...: the bundled target with the head
 with_head() { succeeds "$@" -m "$models/mini-target" -md head --backend cpu; }
 
@@ -13,6 +14,22 @@ it_generates_what_plain_decoding_does_under_every_policy() {
     with_head "$policy" --text 'The old man' -n 16 -q --compare ar --rounds 1 --temp 0.8 --top-p 0.95 -s 7
   done
   with_head eagle2 --preset eagle3 --text 'The old man' -n 16 -q --compare ar --rounds 1 --draft-weights q8 --cache-dtype f16
+}
+it_generates_what_plain_decoding_does_with_a_medusa_head() {
+  make_medusa
+  for policy in linear dynatree eagle2; do
+    with_head "$policy" --text 'The old man' -n 16 -q --compare ar --rounds 1
+    with_head "$policy" --text 'The old man' -n 16 -q --compare ar --rounds 1 --temp 0.8 -s 7
+  done
+  with_head linear --text hello -n 5 -q --json r.json
+  reads '"medusa, final norm"'
+  refuses 2 '--head-layers: head is a Medusa head, which reads what lies behind the final norm' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2,3 --backend cpu
+  sed -i 's/"1.1.weight"/"2.1.weight"/' head/medusa_lm_head.safetensors
+  with_head linear --text hello -n 5 -q # one distance less
+  sed -i 's/"0.1.weight"/"3.1.weight"/' head/medusa_lm_head.safetensors
+  is_refused 'tensor 0.1.weight is missing'
+  echo '{"medusa_num_heads": 5, "medusa_num_layers": 5}' >head/config.json
+  is_refused 'medusa_num_layers: expected a whole number from 1 to 4'
 }
 it_generates_several_texts_at_once() {
   make_head
@@ -82,7 +99,7 @@ it_says_what_is_wrong_with_a_head() {
 "eagle_config"|"norm_before_residual": 1, "eagle_config"|norm_before_residual: expected true or false
 END
   rm -rf head && cp -r whole head && echo '{"medusa_num_heads": 5, "medusa_num_layers": 1}' >head/config.json
-  is_refused 'Medusa heads are not supported; supported: EAGLE-1, EAGLE-2 and EAGLE-3'
+  is_refused 'tensor 0.0.linear.weight is missing'
   rm -rf head && cp -r whole head && echo '{' >head/config.json
   is_refused 'config.json'
   for name in fc.weight norm.weight midlayer.hidden_norm.weight midlayer.self_attn.q_proj.weight midlayer.mlp.up_proj.weight; do

@@ -1,9 +1,17 @@
--- A small random EAGLE-3 head for the bundled target, in F32, into a folder: its guesses are worth nothing, and what
--- reads it cannot tell.   dtrun run make_head.lua FOLDER
+-- A small random head for the bundled target, of EAGLE-3 or Medusa, in F32, into a folder: its guesses are worth
+-- nothing, and what reads it cannot tell.   dtrun run make_head.lua FOLDER [medusa]
 local dt = require "dt"
-local folder = dt.args({ doc = "writes a random head", rest = "FOLDER", models = false }).rest[1]
+local given = dt.args({ doc = "writes a random head", rest = "FOLDER [medusa]", models = false }).rest
+local folder, kind = given[1], given[2]
 
 local TARGET, VOCAB, DRAFTED, HIDDEN, HEADS, INNER = 256, 4096, 600, 32, 4, 40
+
+local CONFIG = ([[{"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": %d,
+ "target_hidden_size": %d, "num_attention_heads": %d, "num_key_value_heads": %d, "intermediate_size": %d,
+ "vocab_size": %d, "draft_vocab_size": %d, "num_hidden_layers": 1, "rms_norm_eps": 1e-05,
+ "max_position_embeddings": 2048,
+ "eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 2, 4]}}
+]]):format(HIDDEN, TARGET, HEADS, HEADS, INNER, VOCAB, DRAFTED)
 
 local function random(rows, cols, deviation)
   local numbers = {}
@@ -19,22 +27,37 @@ local function offsets()
   return { "I64", { DRAFTED }, table.concat(numbers) }
 end
 
-math.randomseed(1)
-local layer = "midlayer."
-local tensors = {
-  ["fc.weight"] = random(HIDDEN, 3 * TARGET, 0.05), ["norm.weight"] = ones(HIDDEN),
-  ["embed_tokens.weight"] = random(VOCAB, HIDDEN, 1), ["lm_head.weight"] = random(DRAFTED, HIDDEN, 0.5),
-  d2t = offsets(),
-  [layer .. "input_layernorm.weight"] = ones(HIDDEN), [layer .. "hidden_norm.weight"] = ones(HIDDEN),
-  [layer .. "post_attention_layernorm.weight"] = ones(HIDDEN),
-  [layer .. "mlp.gate_proj.weight"] = random(INNER, HIDDEN, 0.2),
-  [layer .. "mlp.up_proj.weight"] = random(INNER, HIDDEN, 0.2),
-  [layer .. "mlp.down_proj.weight"] = random(HIDDEN, INNER, 0.2),
-}
-for _, name in ipairs { "q", "k", "v" } do
-  tensors[layer .. "self_attn." .. name .. "_proj.weight"] = random(HIDDEN, 2 * HIDDEN, 0.2)
+local function medusa()
+  local tensors = {}
+  for d = 0, 1 do
+    tensors[d .. ".0.linear.weight"] = random(TARGET, TARGET, 0.05)
+    tensors[d .. ".0.linear.bias"] = random(TARGET, 1, 0.1)
+    tensors[d .. ".1.weight"] = random(VOCAB, TARGET, 0.2)
+  end
+  return tensors, '{"medusa_num_heads": 5, "medusa_num_layers": 1}', "medusa_lm_head.safetensors"
 end
-tensors[layer .. "self_attn.o_proj.weight"] = random(HIDDEN, HIDDEN, 0.2)
+
+local layer = "midlayer."
+local function eagle3()
+  local tensors = {
+    ["fc.weight"] = random(HIDDEN, 3 * TARGET, 0.05), ["norm.weight"] = ones(HIDDEN),
+    ["embed_tokens.weight"] = random(VOCAB, HIDDEN, 1), ["lm_head.weight"] = random(DRAFTED, HIDDEN, 0.5),
+    d2t = offsets(),
+    [layer .. "input_layernorm.weight"] = ones(HIDDEN), [layer .. "hidden_norm.weight"] = ones(HIDDEN),
+    [layer .. "post_attention_layernorm.weight"] = ones(HIDDEN),
+    [layer .. "mlp.gate_proj.weight"] = random(INNER, HIDDEN, 0.2),
+    [layer .. "mlp.up_proj.weight"] = random(INNER, HIDDEN, 0.2),
+    [layer .. "mlp.down_proj.weight"] = random(HIDDEN, INNER, 0.2),
+  }
+  for _, name in ipairs { "q", "k", "v" } do
+    tensors[layer .. "self_attn." .. name .. "_proj.weight"] = random(HIDDEN, 2 * HIDDEN, 0.2)
+  end
+  tensors[layer .. "self_attn.o_proj.weight"] = random(HIDDEN, HIDDEN, 0.2)
+  return tensors, CONFIG, "model.safetensors"
+end
+
+math.randomseed(1)
+local tensors, config, weights = (kind == "medusa" and medusa or eagle3)()
 
 local names, header, data, at = {}, {}, {}, 0
 for name in pairs(tensors) do names[#names + 1] = name end
@@ -47,14 +70,9 @@ for _, name in ipairs(names) do
   at = at + #t[3]
 end
 local text = "{" .. table.concat(header, ",") .. "}"
-local file = assert(io.open(folder .. "/model.safetensors", "wb"))
+local file = assert(io.open(folder .. "/" .. weights, "wb"))
 file:write(("<I8"):pack(#text), text, table.concat(data))
 file:close()
 file = assert(io.open(folder .. "/config.json", "w"))
-file:write(([[{"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": %d,
- "target_hidden_size": %d, "num_attention_heads": %d, "num_key_value_heads": %d, "intermediate_size": %d,
- "vocab_size": %d, "draft_vocab_size": %d, "num_hidden_layers": 1, "rms_norm_eps": 1e-05,
- "max_position_embeddings": 2048,
- "eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 2, 4]}}
-]]):format(HIDDEN, TARGET, HEADS, HEADS, INNER, VOCAB, DRAFTED))
+file:write(config)
 file:close()

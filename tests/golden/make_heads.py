@@ -1,18 +1,20 @@
 """Make heads/golden.json: what draft heads of every layout say after the nodes of trees, computed in PyTorch (f32) from the
-published descriptions of EAGLE-1 to EAGLE-3, for tiny random heads beside tiny random targets. Run it from anywhere, with torch,
-transformers and numpy installed:
+published descriptions of EAGLE-1 to EAGLE-3 and of Medusa, for tiny random heads beside tiny random targets. Run it from anywhere, with
+torch, transformers, numpy and gguf installed:
 
     python tests/golden/make_heads.py
 
-Per case: "target" and "head", config and weights by formula (see make_families.py; integers of d2t and t2d are written out), the
+Per case: "target" and "head", config and weights by formula (see make_families.py; integers of d2t and t2d are written out) or, in the
+place of "head", "file", a GGUF file beside golden.json, which the oracle reads with the gguf package as its matrices were rounded; the
 "layers" to ask for where the files do not say, the prompt, and iterations. An iteration has the tree's nodes as [parent, token]
 (node 0 is the root, the last committed token), what the head says after each that is drafted from (ids by falling probability,
-their log-probabilities over its vocabulary, the entropy), the tree of EAGLE-2 (top_k 3, depth 3, total 7) as [parent, token] of
+their log-probabilities over its vocabulary, the entropy; none where a head has no guess so deep), the tree of EAGLE-2 (top_k 3, depth 3, total 7) as [parent, token] of
 those verified, and the tokens that plain greedy decoding commits where the given tree is verified.
 
 The oracle keeps nothing from one iteration to the next: every row is computed anew from the whole text.
 """
 import json, math, pathlib
+import gguf
 import numpy as np
 import torch
 import transformers
@@ -80,7 +82,30 @@ CASES = {
         "_": {"dtype": "BF16"},
         "head": {**HEAD, "architectures": ["LlamaForCausalLM"], "hidden_size": 36, "num_attention_heads": 6, "num_key_value_heads": 3,
                  "intermediate_size": 52, "vocab_size": 101, "bias": False, "rope_theta": 70000.0}},
+    "eagle3, GGUF": {
+        "target": target(32, 4, 2, 8, 73), "taps": [2, 4, 5], "theta": 25000.0,
+        "_": {"layer": "midlayer.", "dtype": "Q8_0", "d2t": "absolute", "embed": True, "input_norm": True, "file": "eagle3.gguf"},
+        "norm_residual": True,
+        "head": {**HEAD, "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+                 "intermediate_size": 64, "vocab_size": 73, "draft_vocab_size": 40, "rope_theta": 25000.0}},
+    "medusa": {
+        "target": NEOX, "distances": 4, "blocks": 1,
+        "_": {"dtype": "F32"},
+        "head": {"medusa_num_heads": 2, "medusa_num_layers": 1, "base_model_name_or_path": "lmsys/vicuna-7b-v1.3"}},
+    "medusa, a block that is repeated": {
+        "target": target(44, 2, 1, 5, 83), "distances": 3, "blocks": 2,
+        "_": {"dtype": "BF16"},
+        "head": {"medusa_num_heads": 3, "medusa_num_layers": 2}},
 }
+
+
+IN_GGUF = {"fc.weight": "fc.weight", "input_norm.weight": "enc.output_norm.weight", "norm.weight": "output_norm.weight",
+           "lm_head.weight": "output.weight", "embed_tokens.weight": "token_embd.weight", "input_layernorm.weight": "blk.0.attn_norm.weight",
+           "hidden_norm.weight": "blk.0.attn_norm_2.weight", "self_attn.q_proj.weight": "blk.0.attn_q.weight",
+           "self_attn.k_proj.weight": "blk.0.attn_k.weight", "self_attn.v_proj.weight": "blk.0.attn_v.weight",
+           "self_attn.o_proj.weight": "blk.0.attn_output.weight", "post_attention_layernorm.weight": "blk.0.ffn_norm.weight",
+           "mlp.gate_proj.weight": "blk.0.ffn_gate.weight", "mlp.up_proj.weight": "blk.0.ffn_up.weight",
+           "mlp.down_proj.weight": "blk.0.ffn_down.weight"}
 
 
 # ---- the head ----
@@ -133,12 +158,41 @@ class Head:
         if "d2t" in self.layout: self.make("lm_head.weight", [len(self.ids), H])
 
     def make(self, name, shape):
+        if "file" in self.layout: return self.make_for_file(name, shape)
         a, base, e = numbers_of(name, shape, False)
         how = (a, base, e + (not self.third and len(shape) > 1))  # without norms features would grow from row to row
         self.t[name] = torch.from_numpy(formula(name, shape, *how))
         self.listed.append([name, self.layout["dtype"], shape, *how])
 
+    def make_for_file(self, name, shape):
+        """As the file has it: matrices rounded, what they were rounded to is computed with; rows of q and k zipped."""
+        rng, c = np.random.default_rng(len(self.t)), self.c
+        x = rng.standard_normal(shape).astype(np.float32)
+        if len(shape) == 1: x = 1 + 0.2 * x
+        else: x *= 1 if "embed" in name else (3 if "lm_head" in name else 1.5) / shape[1] ** 0.5
+        if len(shape) > 1: x = gguf.quants.dequantize(gguf.quants.quantize(x, gguf.GGMLQuantizationType.Q8_0), gguf.GGMLQuantizationType.Q8_0)
+        self.t[name] = torch.from_numpy(x)
+        heads = {"q_proj": c["num_attention_heads"], "k_proj": c["num_key_value_heads"]}.get(name.split(".")[-2])
+        if heads: x = x.reshape(heads, 2, -1, shape[1]).swapaxes(1, 2).reshape(shape)
+        self.listed.append((IN_GGUF[name.removeprefix(self.layer)], np.ascontiguousarray(x)))
+
+    def write(self):
+        c, writer = self.c, gguf.GGUFWriter(OUT.parent / self.layout["file"], "eagle3")
+        writer.add_block_count(1), writer.add_context_length(c["max_position_embeddings"]), writer.add_embedding_length(c["hidden_size"])
+        writer.add_feed_forward_length(c["intermediate_size"]), writer.add_head_count(c["num_attention_heads"])
+        writer.add_head_count_kv(c["num_key_value_heads"]), writer.add_key_length(self.D), writer.add_value_length(self.D)
+        writer.add_layer_norm_rms_eps(c["rms_norm_eps"]), writer.add_rope_freq_base(c["rope_theta"])
+        writer.add_rope_dimension_count(self.D)
+        writer.add_array("eagle3.target_layers", self.spec["taps"])
+        writer.add_uint32("eagle3.target_hidden_size", self.spec["target"]["hidden_size"])
+        writer.add_bool("eagle3.norm_before_residual", True), writer.add_bool("eagle3.norm_before_fc", True)
+        for name, x in self.listed:
+            if x.ndim < 2: writer.add_tensor(name, x)
+            else: writer.add_tensor(name, gguf.quants.quantize(x, gguf.GGMLQuantizationType.Q8_0), raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+        writer.write_header_to_file(), writer.write_kv_data_to_file(), writer.write_tensors_to_file(), writer.close()
+
     def integers(self, name, dtype, values):
+        if "file" in self.layout: return self.listed.append((name, np.array(values, np.int64)))
         self.listed.append([name, dtype, [len(values)], [int(v) for v in values]])
 
     def draft_ids(self, V, n):
@@ -202,6 +256,25 @@ class Head:
         return (normed if self.spec.get("norm_output") else x), output @ normed, (k, v)
 
 
+class Medusa:
+    """Guesses of one feature, a list for each distance."""
+    def __init__(self, spec):
+        self.spec, self.t, self.listed = spec, {}, []
+        H, V = spec["target"]["hidden_size"], spec["target"]["vocab_size"]
+        self.ids = list(range(V))
+        for d in range(spec["distances"]):
+            for name, shape in {f"{d}.0.linear.weight": [H, H], f"{d}.0.linear.bias": [H], f"{d}.{spec['blocks']}.weight": [V, H]}.items():
+                a, base, e = numbers_of(name, shape, False)
+                self.t[name] = torch.from_numpy(formula(name, shape, a, base, e))
+                self.listed.append([name, spec["_"]["dtype"], shape, a, base, e])
+
+    def guess(self, feature, distance):
+        h = feature
+        for _ in range(self.spec["blocks"]):
+            h = h + torch.nn.functional.silu(self.t[f"{distance}.0.linear.weight"] @ h + self.t[f"{distance}.0.linear.bias"])
+        return self.t[f"{distance}.{self.spec['blocks']}.weight"] @ h
+
+
 # ---- the target ----
 
 def streams_of(spec, model, tokens):
@@ -228,6 +301,7 @@ def next_token(logits):
 # ---- what is expected ----
 
 def said(head, logits):
+    if logits is None: return {"ids": [], "logp": [], "entropy": 0}
     logp = torch.log_softmax(logits.double(), -1)
     order = sorted(range(len(head.ids)), key=lambda j: (-float(logits[j]), head.ids[j]))[:KEPT]
     return {"ids": [head.ids[j] for j in order], "logp": [round(float(logp[j]), 5) for j in order],
@@ -260,8 +334,22 @@ class Tree:
         return len(self.nodes) - 1
 
 
+class MedusaTree(Tree):
+    """What is said after a node depends on how deep it is."""
+    def __init__(self, head, streams, tokens):
+        self.head, self.nodes = head, [(-1, tokens[-1])]
+        self.feature = streams[len(tokens) - 2][0]
+
+    def draft(self, u):
+        distance = self.depth(u)
+        return self.head.guess(self.feature, distance) if distance < self.head.spec["distances"] else None
+
+
+def tree_over(head, streams, tokens): return (MedusaTree if isinstance(head, Medusa) else Tree)(head, streams, tokens)
+
+
 def eagle2(head, streams, tokens, top_k=3, depth=3, total=7):
-    tree, scores, frontier = Tree(head, streams, tokens), [0.0], [0]
+    tree, scores, frontier = tree_over(head, streams, tokens), [0.0], [0]
     for _ in range(depth):
         new = []
         for u in frontier:
@@ -286,7 +374,7 @@ def iteration(spec, model, head, tokens, rng, right):
     truth = text[len(tokens):]
     V = spec["target"]["vocab_size"]
     streams, _ = streams_of(spec, model, tokens)
-    tree = Tree(head, streams, tokens)
+    tree = tree_over(head, streams, tokens)
     def wrong(*others): return int(rng.choice([t for t in range(1, V) if t not in others]))
     at = 0
     for d in range(right):
@@ -317,15 +405,17 @@ def make(place, name, spec):
         tensors[key] = formula(key, shape, *how)
         listed.append([key, "F32", shape, *how])
     set_weights(model, tensors)
-    head = Head(spec, model)
+    head = Medusa(spec) if "distances" in spec else Head(spec, model)
     for seed in range(100):
         try: prompt, iterations = run(spec, model, head, seed, 1 if place == 0 else 3 + 5 * place)
         except NearTie: continue
         break
     print(name, len(prompt), seed)
+    if "file" in spec["_"]: head.write()
     case = {"name": name, "target": {"config": config, "shards": 1, "tensors": listed},
-            "head": {"config": spec["head"], "shards": 1, "tensors": head.listed},
-            "read": "eagle3, layers " + ",".join(map(str, spec["taps"])) if is_third(spec) else "eagle, final norm", "prompt": prompt, "iterations": iterations}
+            **({"file": spec["_"]["file"]} if "file" in spec["_"] else {"head": {"config": spec["head"], "shards": 1, "tensors": head.listed}}),
+            "read": "eagle3, layers " + ",".join(map(str, spec["taps"])) if is_third(spec) else
+                    ("medusa" if "distances" in spec else "eagle") + ", final norm", "prompt": prompt, "iterations": iterations}
     return {**case, "layers": spec["layers"]} if "layers" in spec else case
 
 

@@ -1,0 +1,22 @@
+/* What a pass says of rows that are drafted from, on its way into a tree. */
+#ifndef DT_DRAFT_RESULTS_H
+#define DT_DRAFT_RESULTS_H
+
+#include "backend.h"
+#include "tree.h"
+
+typedef struct {
+  int32_t *top_id; /* [most][DT_CANDIDATES] */
+  float *top_logp, *top_own, *confidence, *entropy;
+} draft_results;
+
+dt_status draft_results_open(draft_results *r, int most, dt_error *err);
+void draft_results_close(draft_results *r);
+
+/* What to ask of a pass for candidates among ids below `vocab`; the caller says of how many of its rows. */
+dt_out draft_results_out(draft_results *r, const int32_t *rows, const dt_sampling *sampling, int vocab);
+
+/* Result i of that pass, as it is. */
+void draft_results_read(const draft_results *r, int i, tree_draft *to);
+
+#endif
