@@ -39,9 +39,8 @@ static __device__ __forceinline__ room rooms(int *slot) {
 template <int DIM> constexpr int PITCH = DIM + 8; /* a warp's rows meet in no bank; nor, of half that size, its values */
 static_assert(KEYS * sizeof(uint16_t) == GROUP * sizeof(float), "values lie where their sums will");
 static_assert(OWN <= 8, "a lane of score_own has one row");
-template <int DIM> constexpr size_t shared_bytes() {
-  return sizeof(int) * (SPLIT + GROUP + OWN * SPLIT) + sizeof(float) * (2 * WARPS * GROUP + OWN * SPLIT + WARPS * GROUP * PITCH<DIM>);
-}
+template <int DIM>
+constexpr int SHARED = sizeof(int) * (SPLIT + GROUP + OWN * SPLIT) + sizeof(float) * (2 * WARPS * GROUP + OWN * SPLIT + WARPS * GROUP * PITCH<DIM>);
 
 /* Scores of N times 8 keys: a lane takes dimensions d + 4 t .. + 3 of a row and of a key as its k of the product. */
 template <number TYPE, int DIM, int N>
@@ -121,7 +120,7 @@ template <number TYPE, int DIM> static __device__ void combine(const attention &
       total = fmaf(e, __ldcg(&a.weight[first + s].y), total);
       sum = fmaf(e, __ldcg(&a.part[(first + s) * DIM + d]), sum);
     }
-    a.out[(size_t)r * a.ld + head * a.head_dim + d] = narrow<TYPE>(sum / total);
+    a.out.at[a.out.place(r, head * a.head_dim + d)] = narrow<TYPE>(sum / total);
   }
 }
 
@@ -203,7 +202,7 @@ template <number TYPE, int DIM> static __device__ __forceinline__ void add_own(c
 template <int DIM> constexpr int BLOCKS = DIM <= 80 ? 6 : DIM <= 128 ? 4 : 2;
 
 template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(attention a) {
-  DYNAMIC_SHARED(int, shared);
+  DYNAMIC_SHARED_OF(int, shared, SHARED<DIM>);
   room s = rooms(shared);
   dependency_release();
   if ((int)blockIdx.x >= a.rows.header->units) return dependency_wait();
@@ -327,11 +326,11 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
 
 template <number TYPE, int DIM> static cudaError_t start(cudaStream_t stream, const attention &a, int units) {
   dim3 grid((unsigned)units, (unsigned)a.heads);
-  return launch(stream, grid, WARPS * WARP, shared_bytes<DIM>(), k_attention<TYPE, DIM>, a);
+  return launch(stream, grid, WARPS * WARP, SHARED<DIM>, k_attention<TYPE, DIM>, a);
 }
 
 template <number TYPE, int DIM> static cudaError_t prepare() {
-  return cudaFuncSetAttribute(k_attention<TYPE, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes<DIM>());
+  return cudaFuncSetAttribute(k_attention<TYPE, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED<DIM>);
 }
 
 /* The widths are those of padded_head() in upload.cu. */

@@ -15,8 +15,7 @@ struct attention {
   float *part;    /* [ROWS][heads][splits][dim] */
   float2 *weight; /* [ROWS][heads][splits] */
   unsigned *done; /* [ROWS][heads] all zero before and after */
-  uint16_t *out;  /* [ROWS][ld] head h at h * head_dim */
-  int ld;
+  operand out;    /* head h at column h * head_dim */
 };
 
 /* `dim` is the padded width of a head, `units` at least what rows.header says. */

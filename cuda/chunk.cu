@@ -11,19 +11,19 @@
 #include "spread.cuh"
 
 /* Outputs of tiles tile.. of the matrix, at most `outputs`, to columns of `out`. */
-static cudaError_t piece(const dt_weights *w, const matrix &m, int tile, int tiles, int outputs, const uint16_t *input, int ld,
+static cudaError_t piece(const dt_weights *w, const matrix &m, int tile, int tiles, int outputs, const operand &input,
                          float *out, int out_ld, cudaStream_t stream) {
   cudaError_t e = unpack(stream, m, tile, tiles, w->plain);
   if (e) return e;
-  return multiply(w->gemms, gemm{m.format, outputs, m.steps * 32, ld, out_ld}, w->plain, input, out, stream);
+  return multiply(w->gemms, gemm{m.format, outputs, m.steps * 32, input.ld, out_ld}, w->plain, input.at, out, stream);
 }
 
-cudaError_t chunk_store(const enqueuer *q, const matrix &m, const uint16_t *input) {
+cudaError_t chunk_store(const enqueuer *q, const matrix &m, const operand &input) {
   const dt_weights *w = q->w;
   for (int tile = 0; tile < m.tiles; tile += PIECE / 16) {
     int tiles = m.tiles - tile < PIECE / 16 ? m.tiles - tile : PIECE / 16, left = w->shape.hidden - 16 * tile;
     int outputs = left < 16 * tiles ? left : 16 * tiles; /* behind the last one there is padding */
-    cudaError_t e = piece(w, m, tile, tiles, outputs, input, w->ldcat, w->partial + 16 * tile, w->shape.hidden, q->stream);
+    cudaError_t e = piece(w, m, tile, tiles, outputs, input, w->partial + 16 * tile, w->shape.hidden, q->stream);
     if (e) return e;
   }
   return cudaSuccess;
@@ -56,7 +56,7 @@ cudaError_t chunk_spread(const enqueuer *q, int index, const matrix &m, int end,
     bool inner = tile >= inner_tile; /* reads the second norm: no piece has tiles of both kinds */
     int stop = !inner && inner_tile < end ? inner_tile : end;
     tiles = stop - tile < PIECE / 16 ? stop - tile : PIECE / 16;
-    e = piece(w, m, tile, tiles, 16 * tiles, inner ? w->normed2 : w->normed1, w->ldx, w->sums, PIECE, q->stream);
+    e = piece(w, m, tile, tiles, 16 * tiles, inner ? w->chunk.normed2 : w->chunk.normed1, w->sums, PIECE, q->stream);
     for (int group = 0; group < groups(q) && !e; group++)
       e = spread_rows(q, step_spread(q, group, index, m, inner_from), group, tile, tiles);
   }

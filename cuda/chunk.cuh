@@ -5,7 +5,7 @@
 #include "steps.cuh"
 
 /* cudaErrorNotSupported: the library has no way to compute them. Tiles below `end` are spread, the others of no use. */
-cudaError_t chunk_store(const enqueuer *, const matrix &, const uint16_t *input); /* to `partial`, as one sum */
+cudaError_t chunk_store(const enqueuer *, const matrix &, const operand &input); /* to `partial`, as one sum */
 cudaError_t chunk_spread(const enqueuer *, int index, const matrix &, int end, int inner_from);
 
 #endif

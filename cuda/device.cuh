@@ -36,7 +36,6 @@ template <number TYPE> inline uint16_t narrow(float x) {
 }
 
 inline uint4 load_stream(const uint4 *p) { return *p; }
-inline uint4 load_shared_stream(const uint4 *p) { return *p; }
 inline void copy_stream(uint4 *to, const uint4 *from) { emu::copy_begin(to, from); }
 inline void copy_cached(uint4 *to, const uint4 *from) { emu::copy_begin(to, from); }
 inline void copies_commit() { emu::copies_commit(); }
@@ -113,9 +112,6 @@ __device__ __forceinline__ uint4 load_stream(const uint4 *p) {
                : "l"(p));
   return v;
 }
-
-/* Weights that two warps of a block read, one soon after the other. */
-__device__ __forceinline__ uint4 load_shared_stream(const uint4 *p) { return __ldg(p); }
 
 /* 16 bytes on their way to shared memory while the thread goes on: past the first-level cache, or through it, for what other
  * blocks of the multiprocessor read too. What was begun since the last commit is a group; a wait leaves the last LEFT groups

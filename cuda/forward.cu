@@ -30,31 +30,31 @@ static int bucket(int n) {
 
 /* ---- the kernels of a pass ---- */
 
-static product product_of(const enqueuer *q, const matrix &m, const uint16_t *input, int ld) {
-  return {m, 0, m.tiles, m.tiles, input, nullptr, ld, &q->c->rows[0].header->n};
+static product product_of(const enqueuer *q, const matrix &m, const operand &input) {
+  return {m, 0, m.tiles, m.tiles, input, {}, &q->c->rows[0].header->n};
 }
 
 /* The product, for the next norms to take up. */
-static addend parts(enqueuer *q, const matrix &m, const uint16_t *input) {
+static addend parts(enqueuer *q, const matrix &m, const operand &input) {
   const dt_weights *w = q->w;
   if (q->chunk) return must(q, chunk_store(q, m, input)), addend{1, m.bias};
   store to = {w->partial, (size_t)ROWS * w->shape.hidden, w->shape.hidden};
-  must(q, multiply_store(q->stream, m.format, product_of(q, m, input, w->ldcat), to, q->shape.rows));
+  must(q, multiply_store(q->stream, m.format, product_of(q, m, input), to, q->shape.rows));
   return {m.splits, m.bias};
 }
 
 /* q, k, v from the first norm, and from pair inner_from on the MLP's inner row from the second: tiles below `end`. */
 static void spread_out(enqueuer *q, int index, const matrix &m, int end, int inner_from) {
   if (q->chunk) return must(q, chunk_spread(q, index, m, end, inner_from));
-  product p = product_of(q, m, q->w->normed1, q->w->ldx);
-  p.end_tile = end, p.second_from = inner_from / 8, p.second = q->w->normed2;
+  product p = product_of(q, m, q->w->pass.normed1);
+  p.end_tile = end, p.second_from = inner_from / 8, p.second = q->w->pass.normed2;
   must(q, multiply_spread(q->stream, m.format, p, step_spread(q, 0, index, m, inner_from), q->shape.rows));
 }
 
 static void logits(enqueuer *q, addend added) {
   const dt_weights *w = q->w;
-  step_norms(q, added, true, w->final_norm, w->final_norm_bias, w->normed1, nullptr, nullptr);
-  product p = product_of(q, w->unembed, w->normed1, w->ldx);
+  step_norms(q, added, true, w->final_norm, w->final_norm_bias, w->pass.normed1, nullptr, nullptr);
+  product p = product_of(q, w->unembed, w->pass.normed1);
   p.n = &q->c->rows[0].header->wanted;
   must(q, multiply_store(q->stream, w->unembed.format, p, store{w->logits, 0, w->shape.vocab}, q->shape.wanted));
   if (q->shape.want == DT_WANT_LOGITS) return;
@@ -70,19 +70,20 @@ static void enqueue(enqueuer *q) {
   const dt_weights *w = q->w;
   addend added = {}; /* what x has not yet taken up */
   int attention_end = attention_tiles(w);
+  const operands &rows = operands_of(q);
   for (int i = 0; i < w->shape.layers; i++) {
     const layer &l = w->layers_of[i];
     bool last = i == w->shape.layers - 1 && q->shape.wanted == 0; /* nobody asks what comes out: keys and values are all */
-    step_norms(q, added, false, l.norm1, l.norm1_bias, w->normed1, w->shape.parallel_residual ? l.norm2 : nullptr, l.norm2_bias);
+    step_norms(q, added, false, l.norm1, l.norm1_bias, rows.normed1, w->shape.parallel_residual ? l.norm2 : nullptr, l.norm2_bias);
     spread_out(q, i, l.in, last ? attention_end : l.in.tiles, attention_end * 8);
     step_heads(q, i, l.in, attention_end * 8);
     if (last) return;
     step_attention(q, i);
-    added = parts(q, l.out, w->cat);
+    added = parts(q, l.out, rows.cat);
     if (w->shape.parallel_residual) continue;
-    step_norms(q, added, false, l.norm2, l.norm2_bias, w->normed2, nullptr, nullptr);
+    step_norms(q, added, false, l.norm2, l.norm2_bias, rows.normed2, nullptr, nullptr);
     spread_out(q, i, l.up, l.up.tiles, 0);
-    added = parts(q, l.down, w->cat + w->inner_at);
+    added = parts(q, l.down, rows.cat.behind(0, w->inner_at));
   }
   logits(q, added);
 }

@@ -11,6 +11,7 @@ extern "C" {
 #include "device.cuh"
 
 constexpr int WIDE_ROWS = 144;    /* rows that one block of a matrix product takes at most */
+constexpr int BLOCK_TILES = 9;    /* tiles of 16 outputs that a block of a product of more than 16 rows takes */
 constexpr int ROWS = 288;         /* most rows of a pass on the device, a multiple of that; more are split, in order */
 constexpr int CHUNK = 512;        /* rows of a prompt whose products are computed together */
 constexpr int CHUNK_GROUP = 256;  /* of which so many share what has room for ROWS */
@@ -56,6 +57,24 @@ struct matrix {
   int tiles;    /* of 8 pairs of outputs */
   int steps;    /* of 32 k */
   int splits;   /* parts of k that are summed apart: a constant of the shape */
+};
+
+/* Rows that a product multiplies, in the weights' type; columns behind the last one are zero. Those of a pass lie as tensor
+ * cores take them: 8 rows by 32 columns together, row by row; these side by side. Those of a prompt's chunk, which the
+ * library multiplies, lie row by row. */
+struct operand {
+  uint16_t *at;
+  int ld; /* a multiple of 32 */
+  bool tiled;
+  __host__ __device__ size_t place(int row, int column) const {
+    return tiled ? (size_t)(row / 8) * 8 * ld + column / 32 * 256 + row % 8 * 32 + column % 32 : (size_t)row * ld + column;
+  }
+  /* Without the first rows, a multiple of 8, and columns, a multiple of 32. */
+  operand behind(int rows, int columns) const { return {at + place(rows, columns), ld, tiled}; }
+};
+struct operands {
+  operand normed1, normed2;
+  operand cat; /* attention output, then from inner_at on the MLP's inner row */
 };
 
 struct layer {
@@ -112,13 +131,11 @@ struct dt_weights {
   matrix unembed;
   float *cosine, *sine; /* [context][rotary_dims / 2] */
 
-  /* Scratch of a pass. Leading dimensions in numbers; columns behind the last one stay zero. */
+  /* Scratch of a pass. Leading dimensions in numbers. */
   int ldx, ldcat, inner_at;
   float *x;           /* [CHUNK][hidden] the residual stream */
-  uint16_t *normed1;  /* [CHUNK][ldx] */
-  uint16_t *normed2;  /* [CHUNK][ldx] */
+  operands pass, chunk; /* [ROWS], [CHUNK]; [ldx], of cat [ldcat] */
   uint16_t *q;        /* [CHUNK][heads][dim] */
-  uint16_t *cat;      /* [CHUNK][ldcat] attention output, then from inner_at on the MLP's inner row */
   float *partial;     /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; of a chunk: [CHUNK][hidden] */
   float *logits;      /* [ROWS][vocab] */
   uint16_t *plain;    /* a piece of a matrix, row by row, and */

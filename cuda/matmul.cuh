@@ -5,12 +5,11 @@
 #include "internal.cuh"
 
 /* What is multiplied: tiles [first_tile, end_tile) of the matrix, with rows of `input`, or from `second_from` on of
- * `second`. Rows at and behind *n are not computed. */
+ * `second`, as long ones, tiled. Rows at and behind *n are not computed. */
 struct product {
   matrix m;
   int first_tile, end_tile, second_from;
-  const uint16_t *input, *second; /* [ROWS][ld] */
-  int ld;
+  operand input, second;
   const int *n; /* on the device */
 };
 
@@ -35,8 +34,8 @@ struct spread {
   uint16_t *keys, *values; /* of the layer: sequence s, head g, slot p at ((s * sequence_stride + g) * slots + p) * dim */
   size_t sequence_stride;
   int slots;
-  uint16_t *inner; /* [ROWS][inner_ld] */
-  int inner_ld, inter;
+  operand inner;
+  int inter;
   dt_act_kind act;
   bool gated;
 };

@@ -32,7 +32,7 @@ template <int EACH> static __device__ __forceinline__ columns<EACH> load(const f
 }
 
 template <number TYPE, int EACH> static __global__ __launch_bounds__(THREADS) void k_norm(norm_job a) {
-  DYNAMIC_SHARED(float, sums); /* [WARPS] */
+  DYNAMIC_SHARED_OF(float, sums, (int)sizeof(float) * WARPS);
   dependency_release();
   int i = blockIdx.x;
   if (i >= *a.n) return dependency_wait();
@@ -63,14 +63,15 @@ template <number TYPE, int EACH> static __global__ __launch_bounds__(THREADS) vo
 #pragma unroll
   for (int e = 0; e < EACH; e++)
     if ((int)threadIdx.x + e * THREADS < a.hidden) squares = fmaf(x.v[e] - mean, x.v[e] - mean, squares);
+  uint16_t *y1 = a.y1.at + a.y1.place(i, threadIdx.x), *y2 = a.y2.at + a.y2.place(i, threadIdx.x);
+  int next = (int)a.y1.place(0, THREADS); /* in both */
   float scale = 1.0f / sqrtf(block_sum(squares, sums) / (float)a.hidden + a.eps);
 #pragma unroll
   for (int e = 0; e < EACH; e++) {
-    int c = threadIdx.x + e * THREADS;
-    if (c >= a.hidden) break;
+    if ((int)threadIdx.x + e * THREADS >= a.hidden) break;
     float v = (x.v[e] - mean) * scale;
-    a.y1[(size_t)i * a.ld + c] = narrow<TYPE>(a.bias1 ? fmaf(v, weight1.v[e], bias1.v[e]) : v * weight1.v[e]);
-    if (a.weight2) a.y2[(size_t)i * a.ld + c] = narrow<TYPE>(a.bias2 ? fmaf(v, weight2.v[e], bias2.v[e]) : v * weight2.v[e]);
+    y1[e * next] = narrow<TYPE>(a.bias1 ? fmaf(v, weight1.v[e], bias1.v[e]) : v * weight1.v[e]);
+    if (a.weight2) y2[e * next] = narrow<TYPE>(a.bias2 ? fmaf(v, weight2.v[e], bias2.v[e]) : v * weight2.v[e]);
   }
 }
 

@@ -20,8 +20,7 @@ struct norm_job {
   dt_norm_kind kind;
   float eps;
   const float *weight1, *bias1, *weight2, *bias2; /* weight2 null: one norm */
-  uint16_t *y1, *y2;                              /* [ROWS][ld] */
-  int ld;
+  operand y1, y2;
 };
 
 cudaError_t normalize(cudaStream_t, number type, const norm_job &, int rows);

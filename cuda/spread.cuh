@@ -34,10 +34,9 @@ template <number TYPE> static __device__ __forceinline__ store_spot spot_of(cons
 template <number TYPE> static __device__ __forceinline__ spread_spot spot_of(const spread &s, int pair, int, int row) {
   spread_spot p = {s.bias[pair], false, 0.0f, 0.0f, nullptr, nullptr};
   if (pair >= s.inner_from) {
-    uint16_t *inner = s.inner + (size_t)row * s.inner_ld;
     int i = (s.gated ? 1 : 2) * (pair - s.inner_from);
-    if (i < s.inter) p.first = inner + i;
-    if (i + 1 < s.inter && !s.gated) p.second = inner + i + 1;
+    if (i < s.inter) p.first = s.inner.at + s.inner.place(row, i);
+    if (i + 1 < s.inter && !s.gated) p.second = s.inner.at + s.inner.place(row, i + 1);
     return p;
   }
   int pairs = s.head_dim / 2, rotating = s.rotary / 2, head = pair / pairs, j = pair % pairs;

@@ -4,7 +4,7 @@
 #include "norm.cuh"
 #include "steps.cuh"
 
-void step_norms(enqueuer *q, addend added, bool wanted, const float *weight1, const float *bias1, uint16_t *y1,
+void step_norms(enqueuer *q, addend added, bool wanted, const float *weight1, const float *bias1, const operand &y1,
                 const float *weight2, const float *bias2) {
   const dt_weights *w = q->w;
   for (int group = 0; group < groups(q); group++) {
@@ -22,7 +22,7 @@ void step_norms(enqueuer *q, addend added, bool wanted, const float *weight1, co
     }
     a.kind = w->shape.norm, a.eps = w->shape.norm_eps;
     a.weight1 = weight1, a.bias1 = bias1, a.weight2 = weight2, a.bias2 = bias2;
-    a.y1 = y1 + row * w->ldx, a.y2 = w->normed2 + row * w->ldx, a.ld = w->ldx;
+    a.y1 = y1.behind((int)row, 0), a.y2 = operands_of(q).normed2.behind((int)row, 0);
     must(q, normalize(q->stream, w->activations, a, wanted ? q->shape.wanted : q->shape.rows));
   }
 }
@@ -48,7 +48,7 @@ spread step_spread(const enqueuer *q, int group, int index, const matrix &m, int
   s.keys = keys_of(c, index);
   s.values = s.keys + values_behind(c);
   s.sequence_stride = cache_heads(*w), s.slots = c->slots;
-  s.inner = w->cat + row * w->ldcat + w->inner_at, s.inner_ld = w->ldcat, s.inter = w->shape.inter;
+  s.inner = operands_of(q).cat.behind((int)row, w->inner_at), s.inter = w->shape.inter;
   s.act = w->shape.act, s.gated = w->shape.gated;
   return s;
 }
@@ -74,7 +74,7 @@ void step_attention(enqueuer *q, int index) {
     size_t row = (size_t)group * CHUNK_GROUP;
     a.rows = c->rows[group];
     a.q = w->q + row * w->shape.heads * w->dim;
-    a.out = w->cat + row * w->ldcat, a.ld = w->ldcat;
+    a.out = operands_of(q).cat.behind((int)row, 0);
     must(q, attend(q->stream, w->activations, w->dim, a, q->shape.units));
   }
 }

@@ -27,6 +27,8 @@ static inline void must(enqueuer *q, cudaError_t e) {
   if (q->failed == cudaSuccess) q->failed = e;
 }
 
+static inline const operands &operands_of(const enqueuer *q) { return q->chunk ? q->w->chunk : q->w->pass; }
+
 static inline int groups(const enqueuer *q) { return q->chunk ? CHUNK / CHUNK_GROUP : 1; }
 
 /* What x takes up before a norm: as many parts of a product in `partial`, and a bias; 0: the embeddings. */
@@ -35,8 +37,8 @@ struct addend {
   const float2 *bias;
 };
 
-/* x takes it up; then come the norms that are given, the second's result in normed2. `wanted`: only of the rows that are. */
-void step_norms(enqueuer *, addend, bool wanted, const float *weight1, const float *bias1, uint16_t *y1,
+/* x takes it up; then come the norms that are given, to y1 and normed2. `wanted`: only of the rows that are. */
+void step_norms(enqueuer *, addend, bool wanted, const float *weight1, const float *bias1, const operand &y1,
                 const float *weight2, const float *bias2);
 
 /* What becomes of the product of layer `index` whose pairs are q, k, v and from inner_from on the MLP's inner row, in a

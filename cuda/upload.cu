@@ -9,7 +9,7 @@
 #include <new>
 #include <stdlib.h>
 
-constexpr int STAGING = 32 << 20, LEAST_STEPS = 8, WAVES = 320;
+constexpr int STAGING = 32 << 20, LEAST_STEPS = 8, MULTIPROCESSORS = 132; /* of an H100 or H200 */
 
 /* What an upload works with besides its result. The first failure is kept and makes what follows do nothing. */
 struct builder {
@@ -56,14 +56,14 @@ static float *take_vector(builder *b, const dt_matrix *source) {
   return v;
 }
 
-/* Room for `pairs` pairs of outputs of k inputs, all zero. `apart`: the sum over k may be taken in parts, so many that a
- * pass of 64 rows has work for all multiprocessors. */
+/* Room for `pairs` pairs of outputs of k inputs, all zero. `apart`: the sum over k may be taken in parts, so many that all
+ * blocks of a pass of more than 16 rows are in place at once. */
 static matrix take_matrix(builder *b, int pairs, int k, bool apart) {
   matrix m = {};
   m.format = b->w->activations; /* both of a product are of one type: check_supported lets no others through */
   m.tiles = blocks_of(pairs, 8);
   m.steps = blocks_of(k, 32);
-  m.splits = apart ? blocks_of(WAVES, blocks_of(m.tiles, 4)) : 1;
+  m.splits = apart ? MULTIPROCESSORS / blocks_of(m.tiles, BLOCK_TILES) : 1;
   if (m.splits > m.steps / LEAST_STEPS) m.splits = m.steps / LEAST_STEPS;
   if (m.splits > PARTIALS) m.splits = PARTIALS;
   if (m.splits < 1) m.splits = 1;
@@ -219,15 +219,18 @@ static size_t plain_numbers(const dt_weights *w) {
   return most;
 }
 
+static operands take_operands(arena *a, const dt_weights *w, size_t rows, bool tiled) {
+  const auto some = [&](int ld) { return operand{take<uint16_t>(a, rows * (size_t)ld), ld, tiled}; };
+  return {some(w->ldx), some(w->ldx), some(w->ldcat)};
+}
+
 static void build_scratch(dt_weights *w) {
   arena *a = &w->scratch_arena;
   size_t blocks = (size_t)blocks_of(w->shape.vocab, LOGIT_BLOCK);
   w->ldx = round_up(w->shape.hidden, 32);
   w->x = take<float>(a, CHUNK * (size_t)w->shape.hidden);
-  w->normed1 = take<uint16_t>(a, CHUNK * (size_t)w->ldx);
-  w->normed2 = take<uint16_t>(a, CHUNK * (size_t)w->ldx);
+  w->pass = take_operands(a, w, ROWS, true), w->chunk = take_operands(a, w, CHUNK, false);
   w->q = take<uint16_t>(a, CHUNK * (size_t)w->shape.heads * (size_t)w->dim);
-  w->cat = take<uint16_t>(a, CHUNK * (size_t)w->ldcat);
   w->partial = take<float>(a, PARTIALS * ROWS * (size_t)w->shape.hidden);
   arena chunk = *a;
   w->plain = take<uint16_t>(&chunk, plain_numbers(w));

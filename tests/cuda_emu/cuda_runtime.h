@@ -153,7 +153,12 @@ enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpy
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
 enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
-enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount, cudaDevAttrComputeCapabilityMajor, cudaDevAttrL2CacheSize };
+enum cudaDeviceAttr {
+  cudaDevAttrMultiProcessorCount,
+  cudaDevAttrComputeCapabilityMajor,
+  cudaDevAttrL2CacheSize,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin
+};
 enum { cudaStreamNonBlocking = 1, cudaDeviceScheduleSpin = 1, cudaHostAllocDefault = 0 };
 
 namespace emu {

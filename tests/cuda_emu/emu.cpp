@@ -9,7 +9,10 @@
 namespace emu {
 namespace {
 
-enum { MAX_THREADS = 1024, SHARED_DEFAULT = 48 << 10, SHARED_MOST = 227 << 10 };
+enum { MAX_THREADS = 1024, SHARED_DEFAULT = 48 << 10 };
+
+/* Of a block, as an H100 has it; with CUDA_EMU_SMALL in the environment as most have it. */
+const int shared_most = getenv("CUDA_EMU_SMALL") ? 99 << 10 : 227 << 10;
 
 std::map<const void *, int> shared_allowed;
 faults plan = {1, (size_t)1 << 40, -1};
@@ -37,7 +40,7 @@ struct event {
 };
 
 cudaError_t allow_shared(const void *kernel, int bytes) {
-  if (bytes > SHARED_MOST) return cudaErrorInvalidValue;
+  if (bytes > shared_most) return cudaErrorInvalidValue;
   shared_allowed[kernel] = bytes;
   return cudaSuccess;
 }
@@ -91,6 +94,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
   case cudaDevAttrMultiProcessorCount: *value = 4; break;
   case cudaDevAttrComputeCapabilityMajor: *value = 9; break;
   case cudaDevAttrL2CacheSize: *value = 1 << 16; break;
+  case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = shared_most; break;
   }
   return cudaSuccess;
 }

@@ -1,0 +1,237 @@
+-- How long a pass should take on a GPU that nobody here has: reckoned, not measured.
+-- dtrun run tests/bench/reckon.lua [-v]
+-- From the table of the machine code (tests/sass/table.txt) come how many blocks fit a multiprocessor and how a block
+-- is cut (the numbers in its name); from the shape the bytes and the blocks; the rest is in NUMBERS, each with where it
+-- is from. A product takes as long as the slowest of three: its weights from memory, less what was asked for while the
+-- kernels before it ran; what passes from the second-level cache to the multiprocessors; and the steps of the fullest
+-- multiprocessor. Fails (exit status 1) when a bar is missed, or cuda/README.md says other numbers: a change of the
+-- kernels that costs must say so.
+local dt = require "dt"
+
+local opts = dt.args {
+  doc = "what passes should take on an A100, H100 and H200, by reckoning",
+  options = { { "verbose", false, short = "v", doc = "every kernel of a pass, and where the numbers are from" } },
+  models = false,
+}
+local HERE = arg[0]:match "^(.*/)" or "./"
+
+-- ---- what is put in ----
+
+local NUMBERS = {
+  memory = { 0.92, "of the data sheet's bandwidth: STREAM on an H100 reaches 3.09 of 3.35 TB/s; others assumed alike" },
+  mma_sync = { 0.63, "of wgmma's peak is what mma.sync reaches on Hopper (arXiv 2402.13499)" },
+  shared = { 128, "bytes a clock and multiprocessor, read or written (32 banks of 4 bytes)" },
+  step = { 100, "clocks of a step that nothing hides: a barrier, and the first operands (assumed)" },
+  boundary = { 0.7, "us from a kernel's end to what waits for it, by dependent launch in a graph (assumed)" },
+  independent = { 0.6, "us more without dependent launches: 1.3 is what a tiny kernel in a graph takes as a whole" },
+  product = { 0.6, "us: activations from the cache, sums through shared memory, results written (assumed)" },
+  norm = { 0.5, "us: a load, two sums over the block, a store (assumed)" },
+  attention = { 3.5, "us a wave: keys and values 0.8 each, softmax 0.3, fences 0.9, adding parts 0.7 (assumed)" },
+  candidates = { 11, "us: top-k and log-sum-exp of the logits of 8 rows (by counting stages in logits.cu)" },
+  host = { 9, "us: rows copied up, graph launched, results awaited (assumed)" },
+}
+local function of(name) return NUMBERS[name][1] end
+
+-- Data sheets: bytes a second of memory, multiprocessors, clock, products a clock and multiprocessor; dependent
+-- launches. The second-level cache's rate is what chipsandcheese.com measured on an H100 (PCIe), for the A100 in
+-- proportion to its clocks.
+local DEVICES = {
+  { name = "H200", arch = "sm_90", memory = 4.8e12, units = 132, clock = 1.755e9, cache = 5.5e12,
+    peak = 2048 * of "mma_sync", early = true },
+  { name = "H100", arch = "sm_90", memory = 3.35e12, units = 132, clock = 1.755e9, cache = 5.5e12,
+    peak = 2048 * of "mma_sync", early = true },
+  { name = "A100", arch = "sm_80", memory = 2.04e12, units = 108, clock = 1.41e9, cache = 3.6e12, peak = 1024 },
+}
+
+local MODELS = {
+  pythia = { name = "Pythia-2.8B", layers = 32, hidden = 2560, heads = 32, kv_heads = 32, dim = 80, inter = 10240,
+             vocab = 50304 },
+  draft = { name = "Pythia-70M", layers = 6, hidden = 512, heads = 8, kv_heads = 8, dim = 64, inter = 2048,
+            vocab = 50304 },
+  llama = { name = "Llama-3.1-8B", layers = 32, hidden = 4096, heads = 32, kv_heads = 8, dim = 128, inter = 14336,
+            vocab = 128256, sequential = true },
+}
+
+-- Constants of the sources, by name.
+local function constant(file, name)
+  for line in assert(io.lines(HERE .. "../../cuda/" .. file)) do
+    local value = line:match("[ ,]" .. name .. " = (%d+)")
+    if value then return tonumber(value) end
+  end
+  error("no " .. name .. " in cuda/" .. file)
+end
+local TILES, PARTIALS = constant("internal.cuh", "BLOCK_TILES"), constant("internal.cuh", "PARTIALS")
+local GROUP, OWN = constant("internal.cuh", "GROUP"), constant("internal.cuh", "OWN")
+local SPLIT, PLACES = constant("internal.cuh", "SPLIT"), constant("internal.cuh", "PLACES")
+local MULTIPROCESSORS, LEAST_STEPS = constant("upload.cu", "MULTIPROCESSORS"), constant("upload.cu", "LEAST_STEPS")
+local TILE_WARPS, AHEAD = constant("matmul.cu", "TILE_WARPS"), constant("matmul.cu", "AHEAD")
+local PREFETCH = constant("matmul.cu", "PREFETCH") * 1024 // constant("matmul.cu", "WARPS") -- KiB of a block's warps
+
+-- The kernel of an architecture whose name matches: its name, and how many blocks fit a multiprocessor.
+local TABLE = HERE .. "../sass/table.txt"
+local function find(device, pattern)
+  for line in assert(io.lines(TABLE)) do
+    local arch, name, blocks = line:match "^(sm_%d+)%s+(.->)%s.-(%d+)$"
+    if arch == device.arch and name:match(pattern) then return { name = name, blocks = tonumber(blocks) } end
+  end
+  error(("%s has no blocks of a kernel %s for %s"):format(TABLE, pattern, device.arch))
+end
+
+-- ---- kernels, in microseconds ----
+
+local function up(a, b) return (a + b - 1) // b end
+
+-- A matrix as upload.cu lays it out; `second` tiles read other rows than the first.
+local function matrix(outputs, k, apart, second)
+  local m = { tiles = up(outputs, 16), steps = up(k, 32), second = second or 0, splits = 1 }
+  local most = math.min(MULTIPROCESSORS // up(m.tiles, TILES), m.steps // LEAST_STEPS, PARTIALS)
+  if apart and most > 1 then m.splits = most end
+  m.bytes = m.tiles * m.steps * 1024
+  return m
+end
+
+-- Of a product: its blocks; bytes of its weights that can be asked for before it may begin, and those of them that are
+-- then in shared memory; bytes that pass from the second-level cache; seconds by steps.
+local function few_rows(device, m, finish, nt)
+  local code = find(device, ("^k_matmul<BF16, %d, %%d+, %s>"):format(nt, finish))
+  local deep = tonumber(code.name:match "(%d+), %a+>$")
+  local blocks = m.tiles * m.splits
+  local warps = math.min(blocks, device.units * code.blocks) * 4 -- in place
+  local clocks = m.tiles * m.steps * (2 + nt) * 512 * 2 / of "shared" / device.units -- to shared memory and back
+  return blocks, warps * (deep * 1024 + PREFETCH), warps * deep * 1024, m.bytes, clocks / device.clock
+end
+local function many_rows(device, m, finish, rows)
+  local nt, row_warps = 2, 2
+  if rows > 32 then nt = 4 end
+  if rows > 64 then nt, row_warps = 6, 3 end
+  local code = find(device, ("^k_matmul_wide<BF16, %d, %d, %%d+, %s>"):format(nt, row_warps, finish))
+  local deep, warps, tiles = tonumber(code.name:match "(%d+), %a+>$"), TILE_WARPS * row_warps, TILES // TILE_WARPS
+  local row_blocks, columns = up(rows, 8 * nt * row_warps), up(m.tiles - m.second, TILES) + up(m.second, TILES)
+  local blocks = row_blocks * columns * m.splits
+  local read, written = warps * (2 * tiles + nt) * 512, (2 * TILES + nt * row_warps) * 512
+  -- A step of so many blocks at once on a multiprocessor, by its fullest tensor core of four or by shared memory.
+  local function step(at_once)
+    local tensor = up(at_once * warps, 4) * 2 * nt * tiles * 2048 / (device.peak / 4)
+    return math.max(tensor, at_once * (read + written) / of "shared") + of "step"
+  end
+  local fullest, clocks = up(blocks, device.units), 0
+  while fullest > 0 do
+    local at_once = math.min(fullest, code.blocks)
+    clocks = clocks + step(at_once) * m.steps / m.splits
+    fullest = fullest - at_once
+  end
+  local stage = math.min(blocks, device.units * code.blocks) * TILES * 1024 -- weights of all blocks in place
+  local through = m.bytes * row_blocks + columns * m.steps * rows * 64
+  return blocks, stage * (deep + AHEAD), stage * deep, through, clocks / device.clock
+end
+
+local function product(pass, name, m, finish)
+  local device = pass.device
+  local blocks, ahead, ring, through, clocks
+  if pass.rows <= 16 then
+    blocks, ahead, ring, through, clocks = few_rows(device, m, finish, up(pass.rows, 8))
+  else
+    blocks, ahead, ring, through, clocks = many_rows(device, m, finish, pass.rows)
+  end
+  local rate = device.memory * of "memory"
+  local early = device.early and math.min(ahead, (pass.idle + pass.boundary) * 1e-6 * rate, m.bytes) or 0 -- bytes
+  local limits = { memory = (m.bytes - early) / rate * 1e6, steps = clocks * 1e6,
+                   cache = (through - math.min(ring, early)) / device.cache * 1e6 }
+  local slowest = "memory"
+  for which, time in pairs(limits) do slowest = time > limits[slowest] and which or slowest end
+  pass:add(name, pass.boundary + of "product" + limits[slowest],
+           ("%d blocks, %.1f MB: memory %.1f (%.1f MB were early), cache %.1f, steps %.1f"):format(blocks,
+             m.bytes / 1e6, limits.memory, early / 1e6, limits.cache, limits.steps))
+  pass.idle = 0
+end
+
+local function norm(pass, model, parts)
+  local bytes = pass.rows * model.hidden * (4 * parts + 12)
+  pass:add("norm", pass.boundary + of "norm" + bytes / pass.device.cache * 1e6)
+end
+
+-- Blocks as rows.cu makes units: rows of a tree behind a prefix of `context` positions.
+local function attention(pass, model)
+  local n, shared = pass.rows, pass.context // SPLIT
+  local units = up(n, GROUP) * shared + up(n, n * model.heads > PLACES and OWN or 1)
+  local width = model.dim <= 64 and 64 or model.dim <= 80 and 80 or 128
+  local code = find(pass.device, ("^k_attention<BF16, %d>"):format(width))
+  local blocks = units * model.heads
+  local waves = up(blocks, pass.device.units * code.blocks)
+  local bytes = 2 * pass.context * model.kv_heads * model.dim * 2 * up(n, GROUP)
+  pass:add("attention", pass.boundary + math.max(waves * of "attention", bytes / pass.device.cache * 1e6),
+           ("%d blocks, %d waves"):format(blocks, waves))
+end
+
+-- ---- a pass ----
+
+local function reckon(device, model, rows, context, draft)
+  local pass = { device = device, rows = rows, context = context, total = 0, idle = 0, lines = {},
+                 boundary = of "boundary" + (device.early and 0 or of "independent") }
+  function pass:add(name, time, note)
+    self.total, self.idle = self.total + time, self.idle + time
+    self.lines[#self.lines + 1] = ("    %-10s %7.1f us  %s"):format(name, time, note or "")
+  end
+  local q = (model.heads + 2 * model.kv_heads) * model.dim
+  for layer = 1, model.layers do
+    norm(pass, model, layer == 1 and 0 or 7)
+    if model.sequential then
+      product(pass, "qkv", matrix(q, model.hidden), "spread")
+      attention(pass, model)
+      product(pass, "out", matrix(model.hidden, model.heads * model.dim, true), "store")
+      norm(pass, model, 4)
+      product(pass, "up", matrix(2 * model.inter, model.hidden), "spread")
+      product(pass, "down", matrix(model.hidden, model.inter, true), "store")
+    else
+      local inner = up(model.inter, 16)
+      product(pass, "in", matrix(up(q, 16) * 16 + model.inter, model.hidden, false, inner), "spread")
+      attention(pass, model)
+      product(pass, "out", matrix(model.hidden, model.heads * model.dim + model.inter, true), "store")
+    end
+  end
+  norm(pass, model, 7)
+  product(pass, "logits", matrix(model.vocab, model.hidden), "store")
+  pass:add("choose", of "candidates" * math.max(1, rows / pass.device.units), draft and "candidates" or "argmax")
+  pass:add("host", of "host")
+  return pass
+end
+
+-- Rows, and the bars of the H200.
+local PASSES = {
+  { MODELS.pythia, 1, 1300 }, { MODELS.pythia, 16 }, { MODELS.pythia, 32 }, { MODELS.pythia, 64, 1700 },
+  { MODELS.pythia, 144 }, { MODELS.pythia, 257, 5200 }, { MODELS.draft, 8, 85, true },
+  { MODELS.llama, 1 }, { MODELS.llama, 16 }, { MODELS.llama, 64 }, { MODELS.llama, 257 },
+}
+local CONTEXT = 512
+
+if opts.verbose then
+  print "Put in, beside the data sheets' (memory, multiprocessors, clock; the cache's rate as measured on an H100):"
+  local names = {}
+  for name in pairs(NUMBERS) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do print(("  %-11s %6g  %s"):format(name, NUMBERS[name][1], NUMBERS[name][2])) end
+end
+local readme = assert(io.open(HERE .. "../../cuda/README.md")):read "a"
+local missed = 0
+print(("%-14s %5s  %10s %10s %10s   H200: at most"):format("us, context " .. CONTEXT, "rows", "H200", "H100", "A100"))
+for _, entry in ipairs(PASSES) do
+  local model, rows, bar, draft = entry[1], entry[2], entry[3], entry[4]
+  local cells = {}
+  for i, device in ipairs(DEVICES) do cells[i] = reckon(device, model, rows, CONTEXT, draft) end
+  local failed = bar and cells[1].total > bar
+  missed = missed + (failed and 1 or 0)
+  local line = ("%-14s %5d  %10.0f %10.0f %10.0f"):format(model.name, rows, cells[1].total, cells[2].total,
+    cells[3].total)
+  print(("%s   %s"):format(line, bar and bar .. (failed and " MISSED" or "") or ""))
+  if not readme:find(line, 1, true) then
+    print "    cuda/README.md says otherwise"
+    missed = missed + 1
+  end
+  if opts.verbose then
+    print "    of which, on the H200, the second layer and what follows the last:"
+    local lines, layer = cells[1].lines, model.sequential and 7 or 4
+    for i = layer + 1, 2 * layer do print(lines[i]) end
+    for i = #lines - 3, #lines do print(lines[i]) end
+  end
+end
+os.exit(missed == 0 and 0 or 1)

@@ -1,0 +1,278 @@
+-- What nvcc made of the CUDA backend.  dtrun run tests/sass/check.lua LIBRARY [--renew]
+-- Two things are read from LIBRARY (build/cuda/cuda/libdtrun_cuda.a) with cuobjdump:
+-- 1. The loops of the matrix products (kernels k_matmul...): no instruction may wait for a load from device memory
+--    that was issued fewer steps before than the kernel says, with the last number of its name. A step is the tensor
+--    core's work on 32 k: two instructions for each accumulator. Loops are run through by the control bits: every
+--    instruction says on which of six counters it waits, and a load which one it counts up; copies to shared memory
+--    are waited for by groups.
+-- 2. Registers, stack (what is spilled), shared memory, threads, and how many blocks fit a multiprocessor, of every
+--    kernel: those in table.txt, which --renew writes. They are one nvcc's: with another they are not compared.
+-- Without nvcc or cuobjdump it is skipped (exit status 77).
+local dt = require "dt"
+
+local opts = dt.args {
+  doc = "checks the machine code of the CUDA backend",
+  options = {
+    { "renew", false, doc = "writes the table, in place of comparing with it" },
+    { "steps", nil, type = "integer", min = 1, max = 16, doc = "for kernels that do not say in their names how many" },
+  },
+  rest = "LIBRARY",
+  models = false,
+}
+local TABLE = (arg[0]:match "^(.*/)" or "./") .. "table.txt"
+
+-- Of a multiprocessor, by architecture: bytes of shared memory, and those that cuobjdump counts into a block's own.
+local SHARED = { sm_80 = { 164 << 10, 0 }, sm_90 = { 228 << 10, 1024 } }
+local LEAST = 3 -- steps; of 144 rows one takes some 500 clocks, a load from memory up to 1400
+local THREADS, REGISTERS, BLOCKS, RESERVED, PARTITIONS = 2048, 65536, 32, 1024, 4
+
+local function skip(reason)
+  print("skipped: " .. reason)
+  os.exit(77)
+end
+
+local function output_of(command)
+  local pipe = assert(io.popen(command .. " 2>/dev/null", "r"))
+  local text = pipe:read "a"
+  return pipe:close() and text or nil
+end
+
+local function find_cuobjdump()
+  local places = { os.getenv "CUOBJDUMP" or "cuobjdump", "/usr/local/cuda/bin/cuobjdump" }
+  local package = output_of([["${PYTHON:-python3}" -c ]] ..
+    [['import importlib.util as u; print(u.find_spec("triton").submodule_search_locations[0])']])
+  if package then places[#places + 1] = package:gsub("\n", "") .. "/backends/nvidia/bin/cuobjdump" end
+  for _, place in ipairs(places) do
+    if output_of(("%s --version"):format(place)) then return place end
+  end
+  skip "no cuobjdump: the CUDA toolkit has one, and the Python package triton (CUOBJDUMP or PYTHON says where)"
+end
+
+-- k_matmul<BF16, 1, 4, store> of _Z8k_matmulIL6number1ELi1ELi4E5storeEv7productT2_
+local function readable(symbol)
+  local function take(text) -- what a length stands before, and what is behind it
+    local length, rest = text:match "^(%d+)(.*)$"
+    return rest:sub(1, tonumber(length)), rest:sub(tonumber(length) + 1)
+  end
+  if not symbol:match "^_Z%d" then return symbol end
+  local name, rest = take(symbol:sub(3))
+  local arguments = {}
+  if rest:sub(1, 1) ~= "I" then return name end
+  rest = rest:sub(2)
+  while rest:sub(1, 1) ~= "E" do
+    local kind, value, after = rest:match "^L(%d*%a+)(%d+)E(.*)$"
+    if kind then
+      value = kind == "6number" and (value == "0" and "F16" or "BF16") or value
+    else
+      value, after = take(rest)
+    end
+    arguments[#arguments + 1], rest = value, after
+  end
+  return ("%s<%s>"):format(name, table.concat(arguments, ", "))
+end
+
+-- ---- the table ----
+
+local ROW = "%-5s  %-38s %9s %5s %7s %7s %6s"
+
+-- By symbol, from the PTX: threads, and the shared memory that the launch gives (DYNAMIC_SHARED_OF in device.cuh).
+local function read_ptx(cuobjdump, library)
+  local found, entry = {}, nil
+  for line in assert(io.popen(("%s -ptx '%s'"):format(cuobjdump, library))):lines() do
+    local symbol = line:match "%.entry ([%w_]+)"
+    if symbol then
+      entry = { threads = nil, dynamic = nil }
+      found[symbol] = entry
+    elseif entry then
+      entry.threads = entry.threads or tonumber(line:match "^%.maxntid (%d+)")
+      entry.dynamic = entry.dynamic or tonumber(line:match "dynamic_shared_(%d+)")
+      entry.unknown = entry.unknown or line:find("dynamic_shared_[^%d]") and true
+    end
+  end
+  return found
+end
+
+local function blocks_of(arch, registers, shared, threads)
+  local warps = (threads + 31) // 32
+  local warp_registers = (registers + 7) // 8 * 8 * 32
+  local by_registers = REGISTERS // PARTITIONS // warp_registers * PARTITIONS // warps
+  local by_shared = SHARED[arch][1] // ((shared + RESERVED + 127) // 128 * 128)
+  return math.min(by_registers, by_shared, THREADS // (warps * 32), BLOCKS)
+end
+
+local function table_of(cuobjdump, library, nvcc)
+  local ptx, rows, arch, symbol = read_ptx(cuobjdump, library), {}, nil, nil
+  for line in assert(io.popen(("%s -res-usage '%s'"):format(cuobjdump, library))):lines() do
+    arch = line:match "^arch = (sm_%d+)" or arch
+    symbol = line:match "^ Function ([%w_]+):" or symbol
+    local registers, stack, shared = line:match "REG:(%d+) STACK:(%d+) SHARED:(%d+)"
+    if registers and SHARED[arch] then
+      local entry = ptx[symbol] or {}
+      local own = math.max(0, tonumber(shared) - SHARED[arch][2]) + (entry.dynamic or 0)
+      local known = entry.dynamic or not entry.unknown
+      rows[#rows + 1] = ROW:format(arch, readable(symbol), registers, stack, known and own or "-", entry.threads or "-",
+        known and entry.threads and blocks_of(arch, tonumber(registers), own, entry.threads) or "-")
+    end
+  end
+  table.sort(rows)
+  local head = ROW:format("arch", "kernel", "registers", "stack", "shared", "threads", "blocks")
+  return ("# %s. Written by check.lua --renew; -: what the launch decides.\n%s\n%s\n"):format(nvcc, head,
+    table.concat(rows, "\n"))
+end
+
+local function compare(fresh)
+  local file = io.open(TABLE)
+  local old = file and file:read "a" or ""
+  if file then file:close() end
+  if old:match "^[^\n]*" ~= fresh:match "^[^\n]*" then
+    print(("table.txt is not compared: it says '%s', this is '%s'"):format(old:match "^[^\n]*", fresh:match "^[^\n]*"))
+    return true
+  end
+  local known, same = {}, true
+  for line in old:gmatch "[^\n]+" do known[line] = true end
+  for line in fresh:gmatch "[^\n]+" do
+    if not known[line] then print("new:  " .. line) same = false end
+    known[line] = nil
+  end
+  for line in old:gmatch "[^\n]+" do
+    if known[line] then print("gone: " .. line) same = false end
+  end
+  if not same then print "table.txt is another: look at what changed, then renew it (--renew) in the same commit" end
+  return same
+end
+
+-- ---- the waits ----
+
+-- Calls back with arch, symbol and the instructions of each product kernel.
+local function each_product(cuobjdump, library, callback)
+  local arch, symbol, code, pending
+  local function done()
+    if symbol and symbol:find("k_matmul", 1, true) then callback(arch, symbol, code) end
+  end
+  for line in assert(io.popen(("%s -sass '%s'"):format(cuobjdump, library))):lines() do
+    local next_arch, next_symbol = line:match "code for (sm_%d+)", line:match "Function : ([%w_]+)"
+    if next_arch or next_symbol then done() symbol = nil end
+    arch = next_arch or arch
+    if next_symbol then symbol, code = next_symbol, {} end
+    if pending and symbol then
+      local bits = math.tointeger(tonumber(line:match "/%* (0x%x+) %*/"))
+      pending.write, pending.wait = bits >> 46 & 7, bits >> 52 & 63
+      code[#code + 1], pending = pending, nil
+    end
+    local at, text = line:match "/%*(%x%x%x%x+)%*/%s+(.-)%s*;"
+    if at then
+      pending = { at = tonumber(at, 16), text = text, op = text:gsub("^@!?U?P%w+%s+", ""):match "^[%w_%.]+" }
+    end
+  end
+  done()
+end
+
+-- The innermost loops with tensor-core instructions, as first and last index; those outside of any.
+local function loops_of(code)
+  local index, loops, outside = {}, {}, 0
+  for i, one in ipairs(code) do index[one.at] = i end
+  for i, one in ipairs(code) do
+    local target = one.op:match "^BRA" and index[tonumber(one.text:match "(0x%x+)%s*$") or -1]
+    if target and target < i then
+      local has, inner = false, false
+      for _, loop in ipairs(loops) do inner = inner or target <= loop[1] and loop[2] <= i end
+      for j = target, i do has = has or code[j].op:match "^HMMA" end
+      if has and not inner then loops[#loops + 1] = { target, i } end
+    end
+  end
+  for i, one in ipairs(code) do
+    local within = false
+    for _, loop in ipairs(loops) do within = within or loop[1] <= i and i <= loop[2] end
+    if one.op:match "^HMMA" and not within then outside = outside + 1 end
+  end
+  return loops, outside
+end
+
+-- What a loop waits for too early, as lines; every branch forward is taken to fall through.
+local function early_waits(code, loop, steps)
+  local accumulators, per_step, all = {}, 0, 0
+  for i = loop[1], loop[2] do
+    local to = code[i].op:match "^HMMA" and code[i].text:match "HMMA%S+ (R%d+)"
+    if to and not accumulators[to] then accumulators[to], per_step = true, per_step + 2 end
+    if to then all = all + 1 end
+  end
+  local on, open, groups, step, found = {}, {}, {}, 0, {}
+  for counter = 0, 5 do on[counter] = {} end
+  local function waits(one, loads)
+    for _, load in ipairs(loads) do
+      if step - load.step < steps and not found[one.at] then
+        found[one.at] = true
+        found[#found + 1] = ("%04x %s waits for %04x %s, issued %d steps before"):format(one.at, one.text, load.at,
+          load.op, step - load.step)
+      end
+    end
+  end
+  for round = 1, 3 * steps + 4 do
+    local products = 0
+    for i = loop[1], loop[2] do
+      local one = code[i]
+      step = (round * all + math.min(products, all - 1)) // per_step
+      for counter = 0, 5 do
+        if one.wait >> counter & 1 == 1 then
+          waits(one, on[counter])
+          on[counter] = {}
+        end
+      end
+      local left = tonumber(one.text:match "^DEPBAR%.LE SB%d, (0x%x+)")
+      while left and #groups > left do waits(one, table.remove(groups, 1)) end
+      local load = { at = one.at, op = one.op, step = step }
+      if one.op:match "^LDGSTS" then
+        open[#open + 1] = load
+      elseif one.op == "LDGDEPBAR" then
+        groups[#groups + 1], open = open, {}
+      elseif one.op:match "^LDG" or one.op:match "^LD%." then
+        if one.write < 6 then table.insert(on[one.write], load) end
+      elseif one.op:match "^HMMA" then
+        products = products + 1
+      end
+    end
+  end
+  return found
+end
+
+local function check_waits(cuobjdump, library)
+  local kernels, wrong = 0, 0
+  each_product(cuobjdump, library, function(arch, symbol, code)
+    local name = readable(symbol)
+    local steps = opts.steps or tonumber(name:match "(%d+), %a+>$")
+    local loops, outside = loops_of(code)
+    local found = not steps and { "its name does not say how many steps" }
+      or steps < LEAST and { "fewer than " .. LEAST .. " steps" }
+      or outside > 0 and { outside .. " tensor-core instructions outside of the loop" } or {}
+    if #loops == 0 then found = { "no loop with tensor-core instructions" } end
+    for _, loop in ipairs(#found == 0 and loops or {}) do
+      for _, line in ipairs(early_waits(code, loop, steps)) do found[#found + 1] = line end
+    end
+    kernels = kernels + 1
+    if #found > 0 then
+      wrong = wrong + 1
+      print(("FAIL  %s %s (%s steps), %d times, the first:\n        %s"):format(arch, name, steps, #found, found[1]))
+    else
+      print(("ok    %s %s: %d steps"):format(arch, name, steps))
+    end
+  end)
+  if kernels == 0 then print "FAIL  no kernel k_matmul in the library" end
+  return kernels > 0 and wrong == 0
+end
+
+local library = opts.rest[1]
+if not library then
+  io.stderr:write "check.lua: which library? give build/cuda/cuda/libdtrun_cuda.a\n"
+  os.exit(2)
+end
+local nvcc = output_of "nvcc --version || /usr/local/cuda/bin/nvcc --version"
+if not nvcc then skip "no nvcc" end
+local cuobjdump = find_cuobjdump()
+local fresh = table_of(cuobjdump, library, "nvcc " .. nvcc:match "V([%d.]+)")
+if opts.renew then
+  local file = assert(io.open(TABLE, "w"))
+  file:write(fresh)
+  file:close()
+end
+local waits, same = check_waits(cuobjdump, library), compare(fresh)
+os.exit(waits and same and 0 or 1)
