@@ -98,5 +98,5 @@ void cpu_gather(const cpu_chunk *c, cpu_gathered what) {
     int most = (int)(w->wire_numbers / (size_t)t.width);
     for (int r = 0; r < t.n; r += most) gather_some(c, what, &t, (cpu_range){r, t.n - r < most ? t.n - r : most});
   }
-  cpu_wait(c->me);
+  cpu_wait_for_ranks(c->me);
 }

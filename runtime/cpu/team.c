@@ -107,12 +107,20 @@ static bool arrive(const cpu_member *member, int phase) {
   return true;
 }
 
-void cpu_wait(const cpu_member *member) {
-  if (member->threads == 1) return;
+/* Returns as wait_while does. */
+static int64_t wait_for_all(const cpu_member *member) {
+  if (member->threads == 1) return 0;
   cpu_team *t = member->team;
   int phase = phase_of(t);
-  if (!arrive(member, phase)) t->waited[member->thread] += wait_while(&t->phase, phase);
+  return arrive(member, phase) ? 0 : wait_while(&t->phase, phase);
 }
+
+void cpu_wait(const cpu_member *member) {
+  int64_t waited = wait_for_all(member);
+  if (waited) member->team->waited[member->thread] += waited;
+}
+
+void cpu_wait_for_ranks(const cpu_member *member) { wait_for_all(member); }
 
 /* The system may wake a thread on the processor of the one that wakes it, though another is idle, and leave both there for
  * many milliseconds, in turns. So a worker that finds itself there forbids itself the processors of those before it. */

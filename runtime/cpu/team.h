@@ -24,6 +24,8 @@ void cpu_team_run(cpu_team *team, void (*body)(const cpu_member *, void *), void
 
 /* Waits until all that run the function are here. */
 void cpu_wait(const cpu_member *member);
+/* The same, while thread 0 waits for other machines: that says nothing of who has our processors. */
+void cpu_wait_for_ranks(const cpu_member *member);
 
 /* This thread's share [*first, *last) of `count` things. */
 static inline void cpu_share(const cpu_member *member, int count, int *first, int *last) {

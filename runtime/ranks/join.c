@@ -182,6 +182,7 @@ static dt_status join_all(int rank, int count, dt_error *err) {
   *(void **)&join = dlsym(loaded, DT_MPI_JOIN);
   here.ranks = join ? join() : NULL;
   if (!here.ranks) return dt_fail(err, DT_EDEVICE, "mpirun: MPI does not begin");
+  unsetenv("OMPI_COMM_WORLD_SIZE"); /* what we start ourselves is none of the ranks */
   if (here.ranks->rank) return serve(err);
   lead();
   return DT_OK;

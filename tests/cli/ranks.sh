@@ -77,6 +77,22 @@ it_refuses_in_one_line() {
   ranks 2 ./alone ar -p x
   says_one_line 2 'mpirun: this dtrun was built without MPI: install Open MPI'
 }
+it_refuses_draft_heads() {
+  succeeds run "$source_dir/tests/cli/make_head.lua" head
+  ranks 2 "$dtrun" linear -p x -t 1 --draft head
+  says_one_line 2 "head: it reads rows of its target's, of which 2 ranks have a part each"
+}
+it_starts_programs_that_are_alone() {
+  cat >child.lua <<LUA
+local pipe = io.popen("'$dtrun' ar -p 'The sea' -n 4 -t 1 -q", "r")
+print(pipe:read "a", pipe:close())
+LUA
+  succeeds run child.lua
+  mv stdout expected
+  ranks 2 "$dtrun" run child.lua
+  [ "$status" -eq 0 ] || fail "exit status $status"
+  same_text expected stdout
+}
 it_says_which_rank_lacks_the_model() {
   mkdir -p here/m there other/m
   cp "$models"/mini-target/* here/m

@@ -2,6 +2,7 @@
 #include "cpu.h"
 #include "model/model.h"
 #include "random_model.h"
+#include "ranks/call.h"
 #include "rig.h"
 #include "thread_ranks.h"
 
@@ -194,9 +195,76 @@ static void what_is_not_shared_is_whole(void **state) {
   random_model_free(m);
 }
 
+/* What rank 0 says to the others, they hear; and less of it is no call. */
+static void a_call_arrives_as_it_was_said(void **state) {
+  (void)state;
+  row_list l = {0};
+  for (int p = 0; p < 5; p++) row_add_plain(&l, p % 2, p * 3, p);
+  const int32_t wanted[] = {1, 4};
+  const call kinds[] = {
+      {.kind = CALL_OPEN, .n = 3, .version = "1.2", .variant = NULL, .cache_dtype = "f16"},
+      {.kind = CALL_UPLOAD, .on = 1, .path = "a/model", .dtype = NULL, .signature = 77},
+      {.kind = CALL_MOVE, .on = 2, .sequence = 4, .n = 2, .from = wanted, .to = wanted},
+      {.kind = CALL_FORWARD,
+       .on = 5,
+       .with = 6,
+       .rows = rows_of(&l),
+       .wants = true,
+       .out = {.want = DT_WANT_TOPK, .n = 2, .row = wanted, .k = 7, .vocab = 50}},
+  };
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    size_t bytes, again;
+    call heard;
+    void *message = call_pack(&kinds[i], &bytes);
+    assert_true(call_unpack(message, bytes, &heard));
+    void *repeated = call_pack(&heard, &again);
+    assert_int_equal(bytes, again);
+    assert_memory_equal(message, repeated, bytes);
+    for (size_t less = 0; less + 8 < bytes; less++) {
+      void *part = malloc(less + 1);
+      memcpy(part, message, less);
+      assert_false(call_unpack(part, less, &heard));
+      free(part);
+    }
+    free(message), free(repeated);
+  }
+  call heard;
+  size_t bytes;
+  void *message = call_pack(&kinds[3], &bytes);
+  assert_true(call_unpack(message, bytes, &heard));
+  assert_memory_equal(heard.rows.token, l.token, 5 * sizeof *l.token);
+  assert_memory_equal(heard.out.row, wanted, sizeof wanted);
+  assert_int_equal(heard.out.k, 7);
+  assert_int_equal(heard.with, 6);
+  free(message);
+}
+
+/* Rank 1 hears of a version that it has not: nothing is opened anywhere, and all know why. */
+static void open_one_of_another_version(dt_ranks *ranks, void *context) {
+  dt_error *errors = context;
+  call_site site = {.ranks = ranks};
+  int number;
+  call c = {.kind = CALL_OPEN, .n = 1, .version = ranks->rank == 1 ? "0.0.0" : dt_version()};
+  if (call_make(&site, &c, &number, &errors[ranks->rank]) == DT_OK) abort();
+  if (site.made[0]) abort();
+  free(site.made);
+}
+
+static void a_failure_of_one_is_that_of_all(void **state) {
+  (void)state;
+  dt_error errors[3];
+  run_ranks(3, open_one_of_another_version, errors);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(errors[i].status, DT_EINPUT);
+    assert_non_null(strstr(errors[i].message, "rank 1 on "));
+    assert_non_null(strstr(errors[i].message, "rank 0 is dtrun 0.0.0: all need the same"));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(ranks_give_the_bits_of_one), cmocka_unit_test(so_do_they_with_the_bundled_pair),
-      cmocka_unit_test(each_holds_its_part), cmocka_unit_test(what_is_not_shared_is_whole)};
+      cmocka_unit_test(ranks_give_the_bits_of_one),    cmocka_unit_test(so_do_they_with_the_bundled_pair),
+      cmocka_unit_test(a_call_arrives_as_it_was_said), cmocka_unit_test(a_failure_of_one_is_that_of_all),
+      cmocka_unit_test(each_holds_its_part),           cmocka_unit_test(what_is_not_shared_is_whole)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
