@@ -78,6 +78,7 @@ it_refuses_in_one_line() {
   says_one_line 2 'mpirun: this dtrun was built without MPI: install Open MPI'
 }
 it_refuses_draft_heads() {
+  mkdir head
   succeeds run "$source_dir/tests/cli/make_head.lua" head
   ranks 2 "$dtrun" linear -p x -t 1 --draft head
   says_one_line 2 "head: it reads rows of its target's, of which 2 ranks have a part each"
