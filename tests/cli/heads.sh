@@ -31,6 +31,29 @@ it_generates_what_plain_decoding_does_with_a_medusa_head() {
   echo '{"medusa_num_heads": 5, "medusa_num_layers": 5}' >head/config.json
   is_refused 'medusa_num_layers: expected a whole number from 1 to 4'
 }
+# The bundled head, whose target is not. first_guesses RESULTS: how many of the first guesses in every hundred were right
+first_guesses() {
+  grep -o '"accepted_by_depth":\[{"depth":1,"verified":[0-9]*,"accepted":[0-9]*' "$1" | tr -c '0-9\n' ' ' |
+    awk '{ verified += $2; accepted += $3 } END { print int(100 * accepted / verified) }'
+}
+it_guesses_right_with_the_bundled_head_and_worse_one_layer_off() {
+  local model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
+  [ -e "$model" ] || { echo '  skipped: no SmolLM2; scripts/get-model smollm2 brings it'; return 0; }
+  head -n 2 "$source_dir"/tests/data/prompts/tasks/*.jsonl | grep '^{' >prompts.jsonl
+  with_its_head() { succeeds "$@" -m "$model" -md "$models/smollm2-head" --chat --prompts prompts.jsonl -n 48 -q --backend cpu; }
+  with_its_head ar --json plain.json
+  with_its_head linear --set K=1 --json right.json
+  with_its_head linear --set K=1 --head-layers 3,16,28 --json off.json
+  for name in right off; do
+    grep -o '"tokens":\[[^]]*' "$name.json" | sort >"$name.ids" && grep -o '"tokens":\[[^]]*' plain.json | sort | cmp -s - "$name.ids" ||
+      fail "$name.json: not plain decoding's tokens"
+  done
+  local right off
+  right=$(first_guesses right.json) off=$(first_guesses off.json)
+  echo "  first guesses right: $right %, one layer off: $off %"
+  [ "$right" -ge 38 ] || fail "only $right % of the first guesses are right"
+  [ $((right - off)) -ge 5 ] || fail "one layer off loses less than 5 points"
+}
 it_generates_several_texts_at_once() {
   make_head
   prompts=$source_dir/tests/data/prompts/novels
