@@ -105,7 +105,7 @@ it_is_clean_Lua() {
 }
 it_is_clean_bash() {
   cd "$source_dir" || exit 1
-  for script in scripts/quickstart scripts/test scripts/packages scripts/get-model .ci/run $(sources -name '*.sh'); do
+  for script in scripts/quickstart scripts/test scripts/packages scripts/get-model scripts/slurm/sweep.sbatch .ci/run $(sources -name '*.sh'); do
     bash -n "$script" 2>&1 || echo "$script"
     [ "$(head -c 2 "$script")" != '#!' ] || [ -x "$script" ] || echo "$script: not executable"
   done | none 'a script bash does not take'

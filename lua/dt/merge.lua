@@ -144,11 +144,13 @@ function merge.write(out, files, paths)
   return #file.runs, merge.missing(whole.shards, file.runs)
 end
 
--- Of experiments those that are shards of one another together, for a report: files and the paths to call them by.
+-- Of experiments those that are shards of one another together, as their files' names say, for a report: files and the
+-- paths to call them by. nil and a message where they do not fit.
 function merge.grouped(files, paths)
   local groups, of = {}, {}
+  local function bare(path) return (path:gsub("%-%d+of%d+(%.jsonl)$", "%1")) end
   for i, file in ipairs(files) do
-    local key = file.head.shard and file.head.experiment or i
+    local key = file.head.shard and bare(paths[i]):match "[^/]*$" or i
     if not of[key] then
       of[key] = { files = {}, paths = {}, shards = file.head.shard ~= nil }
       groups[#groups + 1] = of[key]
@@ -163,7 +165,7 @@ function merge.grouped(files, paths)
     if group.shards then
       all[i], message = merge.together(group.files, group.paths)
       if not all[i] then return nil, message end
-      names[i] = names[i]:gsub("%-%d+of%d+(%.jsonl)$", "%1")
+      names[i] = bare(names[i])
       all[i].missing = merge.missing(all[i].shards, all[i].runs)
     end
   end

@@ -147,5 +147,32 @@ it_runs_papers_in_shards() {
   run "$dtrun" run merge c.jsonl a.jsonl b.jsonl
   says_in_one_line 'unfinished traced eagle2 eagle3 \(0 of 1 runs, shard [12]\)' merge
 }
+it_submits_tasks_and_what_follows_them() {
+  local script=$source_dir/scripts/slurm/sweep.sbatch
+  # is_refused PATTERN ARGUMENTS...
+  is_refused() {
+    local pattern=$1
+    shift
+    run "$script" "$@"
+    [ "$status" -eq 2 ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -qE "^usage: .*$pattern" stderr || fail "sweep.sbatch $*: expected '$pattern'"
+  }
+  mkdir bin
+  printf '#!/bin/sh\nfor word; do echo "$word"; done >>asked\necho "77;cluster"\n' >bin/sbatch
+  chmod +x bin/sbatch
+  is_refused 'three arguments or more are expected, not 0'
+  is_refused 'three arguments or more are expected, not 2' 4 s.jsonl
+  for n in 0 1 1000000 x 4x ''; do is_refused "N = $n is no number of tasks from 2 to 999999" "$n" s.jsonl sweep linear; done
+  is_refused 'OUT = sweep does not end in .jsonl' 4 sweep sweep linear
+  is_refused "'report' has no shards" 4 s.jsonl report
+  PATH=/usr/bin:/bin
+  command -v sbatch >/dev/null || is_refused 'there is no sbatch here' 4 s.jsonl sweep linear
+  PATH=$PWD/bin:$PATH
+  DTRUN=nowhere is_refused 'no program at nowhere' 4 s.jsonl sweep linear
+  for n in 2 999999; do
+    DTRUN=$dtrun run "$script" $n s.jsonl sweep linear --set 'K=1..4'
+    [ "$status" -eq 0 ] && grep -qx "array 77: $n tasks, s.jsonl" stdout || fail "sweep.sbatch $n"
+    grep -qx -e "--array=1-$n" asked && grep -qx -e --dependency=afterok:77 asked || fail "$(cat asked)"
+  done
+}
 
 run_tests

@@ -196,6 +196,30 @@ function TestExperiment:test_arms_may_be_added_to_a_file()
   lu.assertEquals(#done.runs, (3 + 1) * 8)
 end
 
+local TWO_OF_TWO = { shard = "2/2" }
+
+function TestExperiment:test_a_shard_runs_what_it_is_dealt_and_plain_decoding()
+  local whole, arms = assert(experiment.run(self:spec { out = false })), {}
+  for number = 1, 2 do
+    local done = assert(experiment.run(self:spec { out = false, shard = number .. "/2" }))
+    lu.assertEquals(done.head.shard, number .. "/2")
+    lu.assertEquals(done.head.settings, { ar = 8, ["linear K=2"] = 8, deep = 8 })
+    lu.assertEquals(#done.runs, 2 * 8)
+    for _, run in ipairs(done.runs) do arms[run.arm] = (arms[run.arm] or 0) + 1 end
+  end
+  lu.assertEquals(arms, { ar = 16, ["linear K=2"] = 8, deep = 8 })
+  lu.assertNil(whole.head.shard or whole.head.settings)
+end
+
+function TestExperiment:test_a_shards_file_is_its_own_and_of_these_settings()
+  assert(experiment.run(self:spec(TWO_OF_TWO)))
+  lu.assertEquals(#assert(experiment.run(self:spec(TWO_OF_TWO))).runs, 16) -- nothing is left
+  self:refuses('made with shard = "2/2", not "1/2"', { shard = "1/2" })
+  self:refuses("made with runs of deep = 8, not null",
+    { shard = "2/2", arms = { { policy = "linear", params = { K = 3 } } } })
+  self:refuses("out.jsonl: shard 2/2 itself: give the same --shard to go on with it", {})
+end
+
 function TestExperiment:refuses(pattern, changes)
   local done, message = experiment.run(self:spec(changes))
   lu.assertNil(done)

@@ -216,12 +216,13 @@ function TestGrouped.test_shards_are_one_experiment_of_a_report_and_others_their
   local plain = { head = head(1, 2), runs = {} }
   plain.head.shard = nil
   local files, names = merge.grouped({ plain, file(1, 2), file(2, 2), plain, file(1, 2, { experiment = "tune" }) },
-    { "a.jsonl", "s-1of2.jsonl", "s-2of2.jsonl", "b.jsonl", "t-1of2.jsonl" })
-  lu.assertEquals(names, { "a.jsonl", "s.jsonl", "b.jsonl", "t.jsonl" })
+    { "a.jsonl", "n1/s-1of2.jsonl", "n2/s-2of2.jsonl", "b.jsonl", "n2/t-1of2.jsonl" })
+  lu.assertEquals(names, { "a.jsonl", "n1/s.jsonl", "b.jsonl", "n2/t.jsonl" })
   lu.assertEquals(#files[2].runs, 12)
   lu.assertNil(files[2].missing)
   lu.assertEquals(files[4].missing, "no file of shard 2 of 2")
-  local none, message = merge.grouped({ file(1, 2), file(2, 2, { build = "b1" }) }, PATHS)
+  local none, message = merge.grouped({ file(1, 2), file(2, 2, { build = "b1" }) },
+    { "s-1of2.jsonl", "s-2of2.jsonl" })
   lu.assertNil(none)
   lu.assertStrContains(message, "made with build")
 end

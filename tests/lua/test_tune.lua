@@ -120,4 +120,39 @@ function TestHalving.test_a_failure_ends_it_with_its_reason()
   lu.assertEquals({ tune.halve({ "x" }, 3, function() return nil, "why", "policy" end) }, { nil, "why", "policy" })
 end
 
+TestScores = {}
+
+-- A run of 10 tokens in so many milliseconds after its prompt pass, which takes 100.
+local function run(arm, prompt, number, ms, shard)
+  return { arm = arm, prompt = prompt, params = { K = 1 }, ["repeat"] = number, shard = shard,
+           stats = { tokens_per_second = 10 / (100 + ms) * 1000, tokens_per_iteration = 2, iterations = 5,
+                     time_ms = { prompt = 100 } } }
+end
+
+local TEXTS = { { name = "s/1" }, { name = "s/2" } }
+
+function TestScores.test_the_fastest_repeat_counts_and_prompt_passes_do_not()
+  local runs = { run("ar", "s/1", 1, 40), run("ar", "s/1", 2, 50), run("ar", "s/2", 1, 60), run("ar", "s/2", 2, 60),
+                 run("a", "s/1", 1, 20), run("a", "s/1", 2, 10), run("a", "s/2", 1, 30), run("a", "s/2", 2, 99) }
+  local scores = tune.scores(runs, TEXTS, 1, 2)
+  lu.assertEquals(#scores, 1)
+  lu.assertEquals({ scores[1].arm, scores[1].setting }, { "a", { K = 1 } })
+  lu.assertAlmostEquals(scores[1].mean, (4 + 2) / 2, 1e-9)
+  lu.assertAlmostEquals(tune.scores(runs, TEXTS, 2, 1)[1].mean, (5 + 60 / 99) / 2, 1e-9)
+  lu.assertEquals(tune.scores(runs, TEXTS, 1, 3), {}) -- nobody has run a third time
+  table.remove(runs)
+  lu.assertEquals(tune.scores(runs, TEXTS, 1, 2), {}) -- not on all of the texts
+end
+
+function TestScores.test_an_arm_is_compared_with_plain_decoding_of_its_own_shard()
+  local runs = { run("ar", "s/1", 1, 40, "1/2"), run("ar", "s/1", 1, 80, "2/2"), run("a", "s/1", 1, 20, "1/2"),
+                 run("a", "s/1", 1, 20, "2/2"), run("b", "s/1", 1, 20) }
+  local scores = tune.scores(runs, { TEXTS[1] }, 1, 1)
+  lu.assertEquals(#scores, 2) -- b has none to be compared with
+  for i, mean in ipairs { 2, 4 } do
+    lu.assertEquals(scores[i].shard, i .. "/2")
+    lu.assertAlmostEquals(scores[i].mean, mean, 1e-9)
+  end
+end
+
 os.exit(lu.LuaUnit.run())
