@@ -261,26 +261,34 @@ end
 
 local function size_of(prompt) return #batches.texts(prompt) end
 
+-- The arms that have not run this, in the order in which they are to do so. done: record.key -> the nodes on which it
+-- was run. Plain decoding is run again beside others that are left, where it was on other nodes only.
+local function left_of(arms, first, run, done, node)
+  local left, others = {}, false
+  for i = 0, #arms - 1 do
+    local arm = arms[(first + i) % #arms + 1]
+    run.arm = arm.label
+    local nodes = done[record.key(run)]
+    if not nodes then left[#left + 1], others = arm, true
+    elseif arm.label == record.BASELINE and not nodes[node] then left[#left + 1] = arm end
+  end
+  return others and left or {}
+end
+
 -- The runs that are left, prompt by prompt, in the order in which they are made; how many these are, how many are done,
--- and the work of all.
+-- and the work that is left.
 local function plan(t, arms, done)
-  local todo, round, count, made, work = {}, 0, 0, 0, 0
+  local todo, round, count, made, work, node = {}, 0, 0, 0, 0, place.here().node
   for _, prompt in ipairs(t.prompts) do
     local group = { prompt = prompt }
     for _, tokens in ipairs(t.tokens) do
       for number = t.first, t.first + t.repeats - 1 do
         local first = math.floor(round * 0.618034 * #arms) -- golden ratio: any few rounds begin far from one another
         round = round + 1
-        for i = 0, #arms - 1 do
-          local arm = arms[(first + i) % #arms + 1]
-          local run = { arm = arm.label, set = prompt.set, prompt = prompt.name, tokens = tokens, ["repeat"] = number }
-          if not done[record.key(run)] then
-            group[#group + 1] = { arm = arm, tokens = tokens, number = number }
-            count, work = count + 1, work + size_of(prompt) * tokens
-          else
-            made = made + 1
-          end
-        end
+        local run = { set = prompt.set, prompt = prompt.name, tokens = tokens, ["repeat"] = number }
+        local left = left_of(arms, first, run, done, node)
+        for _, arm in ipairs(left) do group[#group + 1] = { arm = arm, tokens = tokens, number = number } end
+        count, made, work = count + #left, made + #arms - #left, work + #left * size_of(prompt) * tokens
       end
     end
     if #group > 0 then todo[#todo + 1] = group end
@@ -376,7 +384,9 @@ function experiment.add(file, arms, t)
   t = filled(t)
   local done, hashes, ok, message, kind = {}, {}, true, nil, nil
   for _, run in ipairs(file.runs) do
-    done[record.key(run)] = true
+    local key = record.key(run)
+    done[key] = done[key] or {}
+    done[key][run.node or ""] = true
     ok, message, kind = record.check_output(hashes, run)
     if not ok then return nil, message, kind end
   end

@@ -87,7 +87,10 @@ function merge.missing(shards, runs)
     local part, key = run.shard and shard.parse(run.shard), record.key(run)
     if part then
       there[part.number] = true
-      if run.arm == record.BASELINE then plain[part.number] = (plain[part.number] or 0) + 1 end
+      local own = part.number .. "\0" .. key -- once, on however many nodes
+      if run.arm == record.BASELINE and not seen[own] then
+        seen[own], plain[part.number] = true, (plain[part.number] or 0) + 1
+      end
     end
     if not seen[key] then seen[key], counts[run.arm] = true, (counts[run.arm] or 0) + 1 end
   end

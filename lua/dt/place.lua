@@ -60,8 +60,8 @@ function place.told(runs)
     lines[#lines + 1] = "Shards that ran on one node at the same time have disturbed one another."
   end
   if strangers > 0 then
-    lines[#lines + 1] = ("%d of %d runs are compared with plain decoding of another node, as their shard went on "
-      .. "there: take these for less."):format(strangers, #runs)
+    lines[#lines + 1] = ("%d of %d runs are compared with plain decoding of another node, for want of their own: take "
+      .. "these for less."):format(strangers, #runs)
   end
   return table.concat(lines, " ")
 end

@@ -141,8 +141,11 @@ function record.case(run) return ("%s\0%s\0%d"):format(run.set, run.prompt, run.
 -- What a run is, whoever makes it.
 function record.key(run) return ("%s\0%s\0%d"):format(record.case(run), run.arm, run["repeat"]) end
 
--- What tells a run from all others of its file: each shard has its own runs of plain decoding.
-function record.identity(run) return record.key(run) .. "\0" .. (run.shard or "") end
+-- What tells a run from all others of its file: plain decoding is run in each shard, and again where that goes on on
+-- another node.
+function record.identity(run)
+  return ("%s\0%s\0%s"):format(record.key(run), run.shard or "", run.arm == record.BASELINE and run.node or "")
+end
 
 local function doubled(path, number, first, run)
   return ("%s:%d: the run of line %d again (%s, %s, %d tokens, repeat %d): two programs have written this file, "
@@ -273,23 +276,28 @@ function record.open(path, head, sources)
   return setmetatable({ path = path, head = file.head or head, runs = file.runs }, File)
 end
 
--- A function from a run to the plain run that it is compared with: of the same text and length, of the same shard where
--- there is one, and of the same repeat, else the first; nil where plain decoding is missing.
+-- A function from a run to the plain run that it is compared with, of the same text and length: of the same shard and
+-- node where there is one, else of the same shard, else any; of these the same repeat, else the first. nil where plain
+-- decoding is missing.
 function record.baseline(runs, arm)
   local plain = {}
   local function note(key, run)
     plain[key] = plain[key] or { first = run }
     plain[key][run["repeat"]] = run
   end
-  local function own(run) return record.case(run) .. "\0" .. (run.shard or "") end
+  local function nearest(run)
+    local case = record.case(run)
+    local here = case .. "\0" .. (run.shard or "")
+    return here .. "\0" .. (run.node or ""), here, case
+  end
   for _, run in ipairs(runs) do
     if run.arm == (arm or record.BASELINE) then
-      note(record.case(run), run)
-      note(own(run), run)
+      for _, key in ipairs { nearest(run) } do note(key, run) end
     end
   end
   return function(run)
-    local found = plain[own(run)] or plain[record.case(run)]
+    local beside, here, case = nearest(run)
+    local found = plain[beside] or plain[here] or plain[case]
     return found and (found[run["repeat"]] or found.first)
   end
 end

@@ -8,7 +8,7 @@
 --
 -- Settings are dealt as cards are, one to each shard in turn, in the order of a hash of their labels: every process
 -- deals alike, no two shares differ by more than one, and neighbours in a grid, which take alike long, are spread.
--- Plain decoding is every shard's own: a speed-up is a ratio of two speeds of one machine.
+-- Plain decoding is every shard's own, on each node where it runs: a speed-up is a ratio of two speeds of one machine.
 local record = require "dt.record"
 
 local shard = {}

@@ -182,29 +182,36 @@ end
 
 -- The arms that have run all of these texts so many times from the repeat `first` on, each with its speed-up of
 -- decoding, mean over texts: { { arm =, shard =, setting =, mean = }, ... }, in the order in which they were run. Of
--- repeated runs the fastest counts: what disturbs a run only slows it. Plain decoding is that of the same shard.
+-- repeated runs the fastest counts, of plain decoding too: what disturbs a run only slows it. A run is compared with
+-- plain decoding of its own shard and node.
 function tune.scores(runs, texts, first, repeats)
-  local wanted, arms, of = {}, {}, {}
+  local wanted, plain, arms, of = {}, {}, {}, {}
   for _, text in ipairs(texts) do wanted[text.name] = true end
+  local function counts(run)
+    return wanted[run.prompt] and run["repeat"] >= first and run["repeat"] < first + repeats
+  end
+  local function beside(run) return ("%s\0%s\0%s"):format(run.prompt, run.shard or "", run.node or "") end
   for _, run in ipairs(runs) do
-    if wanted[run.prompt] and run["repeat"] >= first and run["repeat"] < first + repeats then
+    if run.arm == record.BASELINE and counts(run) then
+      plain[beside(run)] = math.max(plain[beside(run)] or 0, decoding_speed(run))
+    end
+  end
+  for _, run in ipairs(runs) do
+    if run.arm ~= record.BASELINE and counts(run) and plain[beside(run)] then
       local key = run.arm .. "\0" .. (run.shard or "")
       if not of[key] then
-        of[key] = { arm = run.arm, shard = run.shard, setting = run.params, n = 0, fastest = {} }
+        of[key] = { arm = run.arm, shard = run.shard, setting = run.params, n = 0, best = {} }
         arms[#arms + 1] = of[key]
       end
-      local arm = of[key]
-      arm.n, arm.fastest[run.prompt] = arm.n + 1, math.max(arm.fastest[run.prompt] or 0, decoding_speed(run))
+      local arm, speedup = of[key], decoding_speed(run) / plain[beside(run)]
+      arm.n, arm.best[run.prompt] = arm.n + 1, math.max(arm.best[run.prompt] or 0, speedup)
     end
   end
   local whole = {}
   for _, arm in ipairs(arms) do
-    local plain = of[record.BASELINE .. "\0" .. (arm.shard or "")]
-    if arm.arm ~= record.BASELINE and plain and math.min(arm.n, plain.n) == #texts * repeats then
+    if arm.n == #texts * repeats then
       arm.mean = 0
-      for _, text in ipairs(texts) do
-        arm.mean = arm.mean + arm.fastest[text.name] / plain.fastest[text.name] / #texts
-      end
+      for _, text in ipairs(texts) do arm.mean = arm.mean + arm.best[text.name] / #texts end
       whole[#whole + 1] = arm
     end
   end

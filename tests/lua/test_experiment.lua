@@ -220,6 +220,30 @@ function TestExperiment:test_a_shards_file_is_its_own_and_of_these_settings()
   self:refuses("out.jsonl: shard 2/2 itself: give the same --shard to go on with it", {})
 end
 
+-- Of the file of a run-through the first lines, as another node would have written them.
+function TestExperiment:test_plain_decoding_is_run_again_on_another_node()
+  local whole = assert(experiment.run(self:spec()))
+  for _, stop in ipairs { 2, 7, 24 } do
+    local lines = {}
+    for line in read(self.out):gmatch "[^\n]*\n" do lines[#lines + 1] = line:gsub('"node": "[^"]*"', '"node": "n0"') end
+    write(self.out, table.concat(lines, "", 1, stop + 1))
+    local done = assert(experiment.run(self:spec()))
+    local plain, others, here = record.baseline(done.runs), 0, 0
+    for _, run in ipairs(done.runs) do
+      others = others + (run.arm ~= "ar" and 1 or 0)
+      if run.node ~= "n0" then
+        here = here + 1
+        lu.assertEquals(plain(run).node, run.node)
+      end
+    end
+    lu.assertEquals(others, 2 * 8) -- each once
+    lu.assertEquals(here == 0, stop == 24) -- nothing left: plain decoding neither
+    lu.assertEquals(#assert(record.read(self.out)).runs, #done.runs)
+    write(self.out, table.concat(lines))
+  end
+  lu.assertEquals(#whole.runs, 24)
+end
+
 function TestExperiment:refuses(pattern, changes)
   local done, message = experiment.run(self:spec(changes))
   lu.assertNil(done)
