@@ -236,7 +236,8 @@ end
 local Sharpen = {}
 Sharpen.__index = Sharpen
 local SCALE = 0.6                    -- targets are larger than drafts, and surer
-local LEAN, SLOPE, SHIFT = 10, 20, 4 -- known beforehand: that they are 0, 1 and 0
+local LEAN, SLOPE, SHIFT = 10, 20, 4 -- known beforehand: that they are 0, 1 (or DRAWN) and 0
+local DRAWN = 0.7                    -- slope of guesses that know the noise
 local AMONG = 8                      -- candidates that are compared for `lean`
 local SUREST = 1 - 1e-6
 local clip = policy.clip
@@ -247,6 +248,7 @@ function policy.sharpen()
 end
 
 function Sharpen:apply(tree)
+  if self.slopes == SLOPE and tree.seq.coupled then self.slope = DRAWN end -- nothing is known yet
   self.said_slope, self.said_shift = self.slope, self.shift
   tree:sharpen(SCALE, self.lean, self.slope, self.shift)
 end

@@ -1,19 +1,24 @@
 -- Does p mean what it says? Guesses after every accepted token: how likely they were said to be, and how many came
 -- true, in ten bins of p; as the draft model says it, and sharpened by what was learned on the way.
 -- dtrun run tests/bench/reliability.lua [--prompts 16] [--tokens 200] [--temp 1] [--figure FOLDER]
+--   [--sets tests/data/prompts/tasks/*.jsonl] [--template chatml] [-m TARGET -md DRAFT]
 local dt = require "dt"
+local experiment = require "dt.experiment"
 local figure = require "dt.figure"
 
 local opts = dt.args {
   doc = "predicted against accepted, by bins of the probability of a guess",
   options = {
-    { "prompts", 16, min = 1, max = 20, doc = "novels to go on with, each with its own seed" },
+    { "prompts", 16, min = 1, max = 20, doc = "novels to go on with, or texts of each set, each with its own seed" },
+    { "sets", many = "FILE.jsonl", doc = "sets of texts instead of the novels" },
+    { "template", "", doc = "chatml: wrap texts in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
     { "figure", nil, type = "string", doc = "a folder for a figure of it" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
+local CHATML = "<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n"
 local CHILDREN, DEPTH = 8, 3
 local LEAST = 50 -- guesses of a bin that is drawn
 
@@ -55,23 +60,36 @@ local function count(bins, file)
   end
 end
 
-local pair = assert(dt.load(opts.load))
+local function texts()
+  local files, list, of_set = {}, {}, {}
+  for p = 1, #opts.sets > 0 and 0 or opts.prompts do
+    files[p] = ("%s../data/prompts/novels/%02d.txt"):format(HERE, p)
+  end
+  for _, prompt in ipairs(dt.check(experiment.prompts { files = files, sets = opts.sets })) do
+    of_set[prompt.set] = (of_set[prompt.set] or 0) + 1
+    if of_set[prompt.set] <= opts.prompts then
+      list[#list + 1] = opts.template == "chatml" and CHATML:format(prompt.text) or prompt.text
+    end
+  end
+  return list
+end
+
+local pair, list = dt.check(dt.load(opts.load)), texts()
 local trace = os.tmpname()
 local source = PAGE:gsub("DEPTH", DEPTH):gsub("CHILDREN", CHILDREN)
 local results = {}
 for _, sharpen in ipairs { false, true } do
   local bins = new_bins()
-  for p = 1, opts.prompts do
-    local text <close> = assert(io.open(("%s../data/prompts/novels/%02d.txt"):format(HERE, p), "rb"))
-    assert(pair:generate { policy = "wide.lua", source = source, params = { sharpen = sharpen }, prompt = text:read "a",
-                           tokens = opts.tokens, ignore_eos = true, temp = opts.temp, seed = p, trace = trace })
+  for p, text in ipairs(list) do
+    dt.check(pair:generate { policy = "wide.lua", source = source, params = { sharpen = sharpen }, prompt = text,
+                             tokens = opts.tokens, ignore_eos = true, temp = opts.temp, seed = p, trace = trace })
     count(bins, trace)
   end
   results[#results + 1] = bins
 end
 os.remove(trace)
 
-print(("%d novels, %d tokens each, temperature %g"):format(opts.prompts, opts.tokens, opts.temp))
+print(("%d texts, %d tokens each, temperature %g"):format(#list, opts.tokens, opts.temp))
 print "              as the draft says it          sharpened"
 print "bin        guesses   said   true    guesses   said   true"
 for b = 1, 10 do

@@ -71,6 +71,14 @@ function TestHelpers.test_sharpen_learns_what_makes_guesses_come_true_as_often_a
   lu.assertAlmostEquals(taught({ lean = 0.2, slope = 1, shift = 0 }, 20000).lean, 0.2, 0.03)
 end
 
+function TestHelpers.test_sharpen_begins_less_sure_where_guesses_know_the_noise()
+  for coupled, slope in pairs { [true] = 0.7, [false] = 1 } do
+    local said
+    policy.sharpen():apply { seq = { coupled = coupled }, sharpen = function(_, ...) said = { ... } end }
+    lu.assertEquals(said, { 0.6, 0, slope, 0 })
+  end
+end
+
 function TestHelpers.test_what_sharpen_learns_has_bounds()
   local learned = taught({ lean = -1, slope = 1, shift = 0 }, 5000)
   lu.assertTrue(learned.lean >= -0.5 and learned.lean < -0.45)
