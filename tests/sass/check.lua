@@ -21,10 +21,15 @@ local opts = dt.args {
 }
 local TABLE = (arg[0]:match "^(.*/)" or "./") .. "table.txt"
 
--- Of a multiprocessor, by architecture: bytes of shared memory, and those that cuobjdump counts into a block's own.
-local SHARED = { sm_80 = { 164 << 10, 0 }, sm_90 = { 228 << 10, 1024 } }
+-- Of a multiprocessor: bytes of shared memory, threads, and the bytes that cuobjdump counts into a block's own.
+local UNITS = {
+  sm_80 = { shared = 164 << 10, threads = 2048, counted = 0 },
+  sm_90 = { shared = 228 << 10, threads = 2048, counted = 1024 },
+  sm_100 = { shared = 228 << 10, threads = 2048, counted = 1024 },
+  sm_120 = { shared = 100 << 10, threads = 1536, counted = 1024 },
+}
 local LEAST = 3 -- steps; of 144 rows one takes some 500 clocks, a load from memory up to 1400
-local THREADS, REGISTERS, BLOCKS, RESERVED, PARTITIONS = 2048, 65536, 32, 1024, 4
+local REGISTERS, BLOCKS, RESERVED, PARTITIONS = 65536, 32, 1024, 4
 
 local function skip(reason)
   print("skipped: " .. reason)
@@ -73,7 +78,7 @@ end
 
 -- ---- the table ----
 
-local ROW = "%-5s  %-38s %9s %5s %7s %7s %6s"
+local ROW = "%-6s  %-38s %9s %5s %7s %7s %6s"
 
 -- By symbol, from the PTX: threads, and the shared memory that the launch gives (DYNAMIC_SHARED_OF in device.cuh).
 local function read_ptx(cuobjdump, library)
@@ -96,8 +101,8 @@ local function blocks_of(arch, registers, shared, threads)
   local warps = (threads + 31) // 32
   local warp_registers = (registers + 7) // 8 * 8 * 32
   local by_registers = REGISTERS // PARTITIONS // warp_registers * PARTITIONS // warps
-  local by_shared = SHARED[arch][1] // ((shared + RESERVED + 127) // 128 * 128)
-  return math.min(by_registers, by_shared, THREADS // (warps * 32), BLOCKS)
+  local by_shared = UNITS[arch].shared // ((shared + RESERVED + 127) // 128 * 128)
+  return math.min(by_registers, by_shared, UNITS[arch].threads // (warps * 32), BLOCKS)
 end
 
 local function table_of(cuobjdump, library, nvcc)
@@ -106,9 +111,9 @@ local function table_of(cuobjdump, library, nvcc)
     arch = line:match "^arch = (sm_%d+)" or arch
     symbol = line:match "^ Function ([%w_]+):" or symbol
     local registers, stack, shared = line:match "REG:(%d+) STACK:(%d+) SHARED:(%d+)"
-    if registers and SHARED[arch] then
+    if registers and UNITS[arch] then
       local entry = ptx[symbol] or {}
-      local own = math.max(0, tonumber(shared) - SHARED[arch][2]) + (entry.dynamic or 0)
+      local own = math.max(0, tonumber(shared) - UNITS[arch].counted) + (entry.dynamic or 0)
       local known = entry.dynamic or not entry.unknown
       rows[#rows + 1] = ROW:format(arch, readable(symbol), registers, stack, known and own or "-", entry.threads or "-",
         known and entry.threads and blocks_of(arch, tonumber(registers), own, entry.threads) or "-")
