@@ -32,9 +32,9 @@ static void ask(rig *r, const row_list *l, outcome *o) {
   dt_rows rows = rows_of(l);
   dt_error e;
   int32_t every[NODES];
-  const dt_sampling *none = NULL, filtered[] = {{.seed = 5, .temp = 0.8f, .top_p = 0.9f}};
+  const dt_sampling filtered[2] = {{0}, {.seed = 5, .temp = 0.8f, .top_p = 0.9f}}; /* of each sequence */
   for (int i = 0; i < NODES; i++) every[i] = i;
-  dt_out out = {.n = NODES, .row = every, .k = K, .vocab = r->vocab - 3, .sampling = none};
+  dt_out out = {.n = NODES, .row = every, .k = K, .vocab = r->vocab - 3};
   out.want = DT_WANT_LOGITS, out.logits = o->logits;
   must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
   out.want = DT_WANT_ARGMAX, out.argmax = o->argmax;
