@@ -3,6 +3,7 @@
 
 #include <new>
 #include <stdio.h>
+#include <stdlib.h>
 
 dt_status cuda_check(dt_backend *b, cudaError_t e, const char *what, dt_error *err) {
   if (b->broken) return dt_fail(err, DT_EDEVICE, "the GPU has failed before: start anew, or use --backend cpu");
@@ -39,6 +40,12 @@ void arena_close(arena *a, size_t *account) {
   cudaFree(a->base);
   *account -= a->size;
   *a = arena{};
+}
+
+cudaError_t stream_open(dt_backend *b, bool overlaps) {
+  if (b->stream) cudaStreamSynchronize(b->stream), cudaStreamDestroy(b->stream);
+  b->stream = nullptr;
+  return cudaStreamCreateWithFlags(&b->stream, overlaps ? cudaStreamNonBlocking : cudaStreamDefault);
 }
 
 static cudaError_t count_devices(int *n) {
@@ -78,7 +85,9 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   cudaSetDeviceFlags(cudaDeviceScheduleSpin); /* a wish: too late where the process uses the device already */
   cudaGetLastError();
   e = cudaSetDevice(b->device);
-  if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking);
+  b->overlaps = major >= 9 && !getenv("DTRUN_NO_PDL"); /* devices before Hopper know no dependent launch */
+  b->graphs = !getenv("DTRUN_NO_GRAPH");
+  if (e == cudaSuccess) e = stream_open(b, false);
   dt_status status = cuda_check(b, e, "opening", err);
   if (status == DT_OK)
     *out = b;
@@ -88,7 +97,7 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
 }
 
 static void cuda_close(dt_backend *b) {
-  cudaStreamDestroy(b->stream);
+  if (b->stream) cudaStreamDestroy(b->stream);
   delete b;
 }
 

@@ -15,6 +15,10 @@ enum number { F16, BF16 };
 
 #if defined(CUDA_EMU)
 
+inline void *library_open(const char *name) { return emu::library_open(name); }
+inline void *library_function(void *, const char *name) { return emu::library_function(name); }
+inline void library_close(void *) {}
+
 #define DYNAMIC_SHARED(type, name) type *name = reinterpret_cast<type *>(emu::shared_memory())
 #define DYNAMIC_SHARED_OF(type, name, bytes) type *name = reinterpret_cast<type *>(emu::shared_memory(bytes))
 
@@ -80,6 +84,14 @@ template <number TYPE> inline void mma(float *d, const unsigned *a, const unsign
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <dlfcn.h>
+
+/* A library of the toolkit, and what is in it; null: it is not here. */
+inline void *library_open(const char *name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); }
+inline void *library_function(void *library, const char *name) { return dlsym(library, name); }
+inline void library_close(void *library) {
+  if (library) dlclose(library);
+}
 
 #define DYNAMIC_SHARED(type, name)                                                                                     \
   extern __shared__ __align__(16) unsigned char dynamic_shared_[];                                                     \

@@ -23,12 +23,21 @@ template <class F> static __device__ __forceinline__ void for_ids(const float *l
 }
 
 struct bins {
-  unsigned long long sum[VALUES]; /* what the ids of each value of the digit count */
+  unsigned low[VALUES], high[VALUES]; /* what the ids of each value of the digit count */
   unsigned long long of_warp[WARPS], ahead;
   uint64_t best[WARPS];
   float largest[WARPS], nans[WARPS];
   int value;
 };
+
+/* By halves: shared memory adds 32 bits by itself, and 64 in a loop that tries until nobody else has come between. */
+static __device__ __forceinline__ void add(bins *b, unsigned value, unsigned counts) {
+  unsigned before = atomicAdd(&b->low[value], counts);
+  if (before + counts < before) atomicAdd(&b->high[value], 1u);
+}
+static __device__ __forceinline__ unsigned long long sum_of(const bins *b, int value) {
+  return (unsigned long long)b->high[value] << 32 | b->low[value];
+}
 
 /* The sum of x over the block's threads; *before: over those before this one. */
 static __device__ unsigned long long scan(bins *b, unsigned long long x, unsigned long long *before) {
@@ -56,15 +65,15 @@ static __device__ uint64_t reach(const float *logits, int n, bins *b, COUNT coun
   uint64_t low = 0;                              /* of the keys that share the digits so far */
   unsigned long long ahead = 0, needed = 0;      /* ahead: what larger ones count */
   for (int shift = HIGHEST; shift >= 0; shift -= DIGIT) {
-    for (int v = threadIdx.x; v < VALUES; v += THREADS) b->sum[v] = 0;
+    for (int v = threadIdx.x; v < VALUES; v += THREADS) b->low[v] = b->high[v] = 0;
     __syncthreads();
     for_ids(logits, n, [=](float logit, int id) {
       uint64_t key = key_of(logit, id), value = (key - low) >> shift;
-      unsigned long long counts = key >= low && value < VALUES ? count(logit, id) : 0;
-      if (counts) atomicAdd(&b->sum[value], counts);
+      unsigned counts = key >= low && value < VALUES ? count(logit, id) : 0;
+      if (counts) add(b, (unsigned)value, counts);
     });
     __syncthreads();
-    unsigned long long of_upper = b->sum[upper], of_both = of_upper + b->sum[upper - 1], before;
+    unsigned long long of_upper = sum_of(b, upper), of_both = of_upper + sum_of(b, upper - 1), before;
     unsigned long long total = scan(b, of_both, &before);
     if (shift == HIGHEST) needed = need(total);
     before += ahead;
@@ -80,9 +89,9 @@ static __device__ uint64_t reach(const float *logits, int n, bins *b, COUNT coun
 }
 
 /* p(id) / (the largest p) in units of 2^-30. */
-static __device__ __forceinline__ unsigned long long weight_of(float logit, float largest, float scale) {
+static __device__ __forceinline__ unsigned weight_of(float logit, float largest, float scale) {
   float d = fminf((logit - largest) * scale, 0.0f);
-  return (unsigned long long)(expf(fmaxf(d, -87.0f)) * 0x1p30f);
+  return (unsigned)(expf(fmaxf(d, -87.0f)) * 0x1p30f);
 }
 
 /* The key from which on ids are in the top k, and of these in the top p. */
@@ -92,11 +101,11 @@ static __device__ uint64_t last_allowed(const dt_sampling &s, const float *logit
   double share = s.top_p;
   unsigned long long top_k = (unsigned long long)s.top_k;
   if (s.top_k > 0 && s.top_k < n)
-    cut = reach(logits, n, b, [](float, int) { return 1ull; }, [=](unsigned long long) { return top_k; });
+    cut = reach(logits, n, b, [](float, int) { return 1u; }, [=](unsigned long long) { return top_k; });
   if (share > 0.0 && share < 1.0)
     cut = reach(
         logits, n, b,
-        [=](float logit, int id) { return key_of(logit, id) < cut ? 0ull : weight_of(logit, largest, scale); },
+        [=](float logit, int id) { return key_of(logit, id) < cut ? 0u : weight_of(logit, largest, scale); },
         [=](unsigned long long total) {
           double need = ceil(share * (double)total);
           return need > 1.0 ? (unsigned long long)need : 1ull;

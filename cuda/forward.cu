@@ -113,6 +113,19 @@ static cudaError_t graph_of(const dt_weights *w, dt_cache *c, pass_shape shape, 
 
 /* ---- running it ---- */
 
+/* The kernels of a pass, whose rows are on their way to the device. */
+static cudaError_t start(const dt_weights *w, dt_cache *c, pass_shape shape) {
+  const dt_backend *b = w->backend;
+  if (!b->graphs) {
+    enqueuer q = {w, c, false, shape, b->stream, cudaSuccess};
+    enqueue(&q);
+    return q.failed;
+  }
+  cudaGraphExec_t exec = nullptr;
+  cudaError_t e = graph_of(w, c, shape, &exec);
+  return e ? e : cudaGraphLaunch(exec, b->stream);
+}
+
 /* Results [from, from + n) of `out` are those of this pass. */
 static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out *out, int from, int n) {
   const pass_results &r = c->results;
@@ -165,11 +178,9 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
   pass_shape shape = {bucket(n), 8, bucket(results), results ? out->want : DT_WANT_NOTHING, filtered};
   while (shape.units < header->units) shape.units *= 2;
 
-  cudaGraphExec_t exec = nullptr;
   cudaStream_t stream = w->backend->stream;
-  cudaError_t e = graph_of(w, c, shape, &exec);
-  if (e == cudaSuccess) e = cudaMemcpyAsync(c->rows[0].header, header, bytes, cudaMemcpyHostToDevice, stream);
-  if (e == cudaSuccess) e = cudaGraphLaunch(exec, stream);
+  cudaError_t e = cudaMemcpyAsync(c->rows[0].header, header, bytes, cudaMemcpyHostToDevice, stream);
+  if (e == cudaSuccess) e = start(w, c, shape);
   if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
   if (e == cudaSuccess && results) e = collect(w, c, out, *wanted, results);
   *first += n, *wanted += results;
@@ -182,7 +193,8 @@ static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_ro
   for (int group = 0; group < groups(&q); group++) {
     const pass_rows &staged = c->staged[group];
     size_t bytes;
-    stage_rows(c, staged, rows, first + group * CHUNK_GROUP, CHUNK_GROUP, &bytes);
+    int staged_rows = stage_rows(c, staged, rows, first + group * CHUNK_GROUP, CHUNK_GROUP, &bytes);
+    if (staged_rows < CHUNK_GROUP) return cudaErrorInvalidValue; /* not for a text, whose paths are single slots: see check.c */
     if (staged.header->units > q.shape.units) q.shape.units = staged.header->units;
     must(&q, cudaMemcpyAsync(c->rows[group].header, staged.header, bytes, cudaMemcpyHostToDevice, q.stream));
   }
@@ -194,7 +206,8 @@ static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_ro
 /* The whole chunks of a prompt; returns how many rows these were. */
 static int run_chunks(dt_weights *w, const dt_cache *c, const dt_rows *rows, cudaError_t *e) {
   int first = 0;
-  if (rows->n >= CHUNK && !w->gemms) *e = gemms_open(&w->gemms);
+  if (rows->n >= CHUNK && !w->gemms && !w->no_chunks) *e = gemms_open(&w->gemms);
+  if (*e == cudaErrorNotSupported) w->no_chunks = true, *e = cudaSuccess; /* there is none: our own kernels do it */
   while (!w->no_chunks && *e == cudaSuccess && first + CHUNK <= rows->n) {
     *e = run_chunk(w, c, rows, first);
     if (*e == cudaErrorNotSupported)
@@ -203,6 +216,40 @@ static int run_chunks(dt_weights *w, const dt_cache *c, const dt_rows *rows, cud
       first += CHUNK;
   }
   return first;
+}
+
+/* ---- the first kernels ---- */
+
+/* All that passes of this model take, over no rows. */
+static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
+  cudaError_t e = cudaSuccess;
+  for (int rows : {8, 16, 32, 64, WIDE_ROWS})
+    if (e == cudaSuccess) e = start(w, c, {rows, 8, rows, DT_WANT_BOTH, true});
+  return e == cudaSuccess ? cudaStreamSynchronize(w->backend->stream) : e;
+}
+
+/* What a driver may refuse, or a tool not bear: dependent launches, then graphs. False: nothing is left to do without. */
+static bool do_without(dt_backend *b) {
+  cudaGetLastError();
+  if (cudaStreamSynchronize(b->stream) != cudaSuccess) return false; /* that is another matter */
+  bool *least = b->overlaps ? &b->overlaps : &b->graphs, had = *least;
+  *least = false;
+  return had;
+}
+
+/* Kernels are loaded when they are first launched: not in a pass that someone waits for, or measures. The stream is from now on
+ * that of passes. */
+dt_status cuda_warm_up(dt_weights *w, dt_error *err) {
+  dt_cache *c = nullptr;
+  dt_status status = cuda_create_cache(w, 1, 1, &c, err);
+  if (status != DT_OK) return status;
+  cudaError_t e;
+  do {
+    e = stream_open(w->backend, w->backend->overlaps);
+    if (e == cudaSuccess) e = run_nothing(w, c);
+  } while (e != cudaSuccess && do_without(w->backend));
+  cuda_free_cache(c);
+  return cuda_check(w->backend, e, "running its first kernels", err);
 }
 
 dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, dt_error *err) {

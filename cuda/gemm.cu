@@ -1,4 +1,4 @@
-/* cuBLASLt as this backend uses it. Which of its algorithms serves a shape is asked once, and that one always taken. None
+/* cuBLASLt as this backend uses it. It is looked for when the first prompt is long enough for it: nothing else needs it. Which of its algorithms serves a shape is asked once, and that one always taken. None
  * that splits the sum over k is admitted, and none that needs memory: what is free must not decide. */
 #include "gemm.cuh"
 
@@ -15,7 +15,25 @@ struct gemm_plan {
   cublasLtMatmulAlgo_t algorithm;
 };
 
+/* Those of its functions that are used. */
+#define FOR_FUNCTIONS(F)                                                                                               \
+  F(cublasLtCreate)                                                                                                    \
+  F(cublasLtDestroy)                                                                                                   \
+  F(cublasLtMatmul)                                                                                                    \
+  F(cublasLtMatmulAlgoGetHeuristic)                                                                                    \
+  F(cublasLtMatmulDescInit_internal)                                                                                   \
+  F(cublasLtMatmulDescSetAttribute)                                                                                    \
+  F(cublasLtMatmulPreferenceInit_internal)                                                                             \
+  F(cublasLtMatmulPreferenceSetAttribute)                                                                              \
+  F(cublasLtMatrixLayoutInit_internal)
+#define MEMBER(NAME) decltype(&::NAME) NAME;
+#define FIND(NAME) (l->NAME = reinterpret_cast<decltype(l->NAME)>(library_function(l->library, #NAME))) &&
+#define TEXT_OF(NUMBER) #NUMBER
+#define LIBRARY(VERSION) "libcublasLt.so." TEXT_OF(VERSION) /* the one that the header is of */
+
 struct gemm_library {
+  void *library;
+  FOR_FUNCTIONS(MEMBER)
   cublasLtHandle_t handle;
   int count;
   gemm_plan plan[MOST_GEMMS];
@@ -34,17 +52,20 @@ static cudaError_t error_of(cublasStatus_t status) {
 cudaError_t gemms_open(gemm_library **out) {
   gemm_library *l = new (std::nothrow) gemm_library();
   if (!l) return cudaErrorMemoryAllocation;
-  cudaError_t e = error_of(cublasLtCreate(&l->handle));
+  l->library = library_open(LIBRARY(CUBLAS_VER_MAJOR));
+  bool found = l->library && FOR_FUNCTIONS(FIND) true;
+  cudaError_t e = found ? error_of(l->cublasLtCreate(&l->handle)) : cudaErrorNotSupported;
   if (e == cudaSuccess)
     *out = l;
   else
-    delete l;
+    gemms_free(l);
   return e;
 }
 
 void gemms_free(gemm_library *l) {
   if (!l) return;
-  cublasLtDestroy(l->handle);
+  if (l->handle) l->cublasLtDestroy(l->handle);
+  library_close(l->library);
   delete l;
 }
 
@@ -53,13 +74,13 @@ static void must(cublasStatus_t *status, cublasStatus_t next) {
   if (*status == CUBLAS_STATUS_SUCCESS) *status = next;
 }
 
-static cublasStatus_t choose(cublasLtHandle_t handle, gemm_plan *p) {
+static cublasStatus_t choose(const gemm_library *l, gemm_plan *p) {
   cublasLtMatmulPreferenceOpaque_t wish;
-  cublasStatus_t status = cublasLtMatmulPreferenceInit(&wish);
+  cublasStatus_t status = l->cublasLtMatmulPreferenceInit_internal(&wish, sizeof wish);
   const size_t memory = 0;
   const uint32_t splits = CUBLASLT_REDUCTION_SCHEME_NONE;
   auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const void *value, size_t size) {
-    must(&status, cublasLtMatmulPreferenceSetAttribute(&wish, attribute, value, size));
+    must(&status, l->cublasLtMatmulPreferenceSetAttribute(&wish, attribute, value, size));
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &memory, sizeof memory);
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &splits, sizeof splits);
@@ -68,25 +89,25 @@ static cublasStatus_t choose(cublasLtHandle_t handle, gemm_plan *p) {
     set(matrix, &ALIGNED, sizeof ALIGNED);
   cublasLtMatmulHeuristicResult_t best = {};
   int found = 0;
-  must(&status, cublasLtMatmulAlgoGetHeuristic(handle, &p->product, &p->weights, &p->input, &p->out, &p->out, &wish, 1, &best,
-                                               &found));
+  must(&status, l->cublasLtMatmulAlgoGetHeuristic(l->handle, &p->product, &p->weights, &p->input, &p->out, &p->out, &wish, 1, &best,
+                                                  &found));
   if (status == CUBLAS_STATUS_SUCCESS && !found) status = CUBLAS_STATUS_NOT_SUPPORTED;
   must(&status, best.state);
   p->algorithm = best.algo;
   return status;
 }
 
-static cublasStatus_t plan(cublasLtHandle_t handle, const gemm &shape, gemm_plan *p) {
+static cublasStatus_t plan(const gemm_library *l, const gemm &shape, gemm_plan *p) {
   cudaDataType_t type = shape.type == F16 ? CUDA_R_16F : CUDA_R_16BF;
   uint64_t outputs = (uint64_t)shape.outputs, k = (uint64_t)shape.k;
   const cublasOperation_t transposed = CUBLAS_OP_T;
   p->shape = shape;
-  cublasStatus_t status = cublasLtMatmulDescInit(&p->product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-  must(&status, cublasLtMatmulDescSetAttribute(&p->product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
-  must(&status, cublasLtMatrixLayoutInit(&p->weights, type, k, outputs, shape.k));
-  must(&status, cublasLtMatrixLayoutInit(&p->input, type, k, CHUNK, shape.input_ld));
-  must(&status, cublasLtMatrixLayoutInit(&p->out, CUDA_R_32F, outputs, CHUNK, shape.output_ld));
-  must(&status, choose(handle, p));
+  cublasStatus_t status = l->cublasLtMatmulDescInit_internal(&p->product, sizeof p->product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+  must(&status, l->cublasLtMatmulDescSetAttribute(&p->product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
+  must(&status, l->cublasLtMatrixLayoutInit_internal(&p->weights, sizeof p->weights, type, k, outputs, shape.k));
+  must(&status, l->cublasLtMatrixLayoutInit_internal(&p->input, sizeof p->input, type, k, CHUNK, shape.input_ld));
+  must(&status, l->cublasLtMatrixLayoutInit_internal(&p->out, sizeof p->out, CUDA_R_32F, outputs, CHUNK, shape.output_ld));
+  must(&status, choose(l, p));
   return status;
 }
 
@@ -94,7 +115,7 @@ static cudaError_t find(gemm_library *l, const gemm &shape, gemm_plan **out) {
   for (int i = 0; i < l->count; i++)
     if (l->plan[i].shape == shape) return *out = &l->plan[i], cudaSuccess;
   if (l->count == MOST_GEMMS) return cudaErrorNotSupported;
-  cudaError_t e = error_of(plan(l->handle, shape, &l->plan[l->count]));
+  cudaError_t e = error_of(plan(l, shape, &l->plan[l->count]));
   if (e == cudaSuccess) *out = &l->plan[l->count++];
   return e;
 }
@@ -105,6 +126,6 @@ cudaError_t multiply(gemm_library *l, const gemm &shape, const uint16_t *weights
   cudaError_t e = find(l, shape, &p);
   if (e != cudaSuccess) return e;
   const float one = 1.0f, zero = 0.0f;
-  return error_of(cublasLtMatmul(l->handle, &p->product, &one, weights, &p->weights, input, &p->input, &zero, out, &p->out, out,
+  return error_of(l->cublasLtMatmul(l->handle, &p->product, &one, weights, &p->weights, input, &p->input, &zero, out, &p->out, out,
                                  &p->out, &p->algorithm, nullptr, 0, stream));
 }

@@ -28,6 +28,7 @@ constexpr int MAX_HEAD = 256, MAX_HIDDEN = 8192;
 struct dt_backend {
   int device;
   cudaStream_t stream;
+  bool overlaps, graphs; /* whether kernels of passes are dependent launches, and passes graphs */
   bool broken; /* an error that the device does not get over: everything fails from now on */
   dt_memory memory;
   char description[300];
@@ -43,6 +44,7 @@ template <class T> T *take(arena *a, size_t count) {
   a->used += (count * sizeof(T) + 255) & ~(size_t)255;
   return p;
 }
+cudaError_t stream_open(dt_backend *, bool overlaps); /* in place of the one it has: see launch.cuh */
 dt_status arena_open(dt_backend *, arena *, const char *what, size_t *account, dt_error *); /* zeroed */
 void arena_close(arena *, size_t *account);
 
@@ -144,7 +146,7 @@ struct dt_weights {
   uint64_t *best;     /* [ROWS][blocks of ids][CHECK_TOP] largest score first: see scores.cuh */
   arena weights_arena, scratch_arena;
   struct gemm_library *gemms; /* null: no prompt was long enough so far */
-  bool no_chunks;             /* the library cannot compute them */
+  bool no_chunks;             /* there is no library, or it cannot compute them */
 };
 
 /* Keys of head g of layer l, sequence s: [slot][dim] at cache_rows(); values likewise. */
@@ -186,6 +188,7 @@ dt_status cuda_read_slot(const dt_cache *, int sequence, int slot, void **bytes,
 int stage_rows(const dt_cache *, const pass_rows &to, const dt_rows *, int first, int most, size_t *bytes);
 /* forward.cu */
 dt_status cuda_forward(dt_weights *, dt_cache *, const dt_rows *, const dt_out *, dt_error *);
+dt_status cuda_warm_up(dt_weights *, dt_error *); /* before the first pass */
 void graphs_free(graph_list *);
 /* probe.cu */
 double cuda_read_bandwidth(dt_backend *);

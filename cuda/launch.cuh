@@ -1,28 +1,32 @@
 /* How every kernel is launched: on the backend's stream, as a dependent of the kernel before it (see dependency_wait in
- * device.cuh), also while a graph is captured. */
+ * device.cuh) if the stream is one for that, also while a graph is captured; and all with one division of a multiprocessor's
+ * memory, since kernels that want different ones do not run beside each other. As much of it as can be is shared memory:
+ * the products' rings and the attention's sums are what fills a multiprocessor. */
 #ifndef DT_CUDA_LAUNCH_CUH
 #define DT_CUDA_LAUNCH_CUH
 
 #include "internal.cuh"
 
-static inline bool can_overlap() { /* devices before Hopper know no dependent launch */
-  int device = 0, major = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+/* A stream for dependent launches waits for no other stream either: see stream_open. */
+static inline bool can_overlap(cudaStream_t stream) {
+  unsigned flags = 0;
+  return cudaStreamGetFlags(stream, &flags) == cudaSuccess && flags == cudaStreamNonBlocking;
 }
 
 template <class... P, class... A>
 cudaError_t launch(cudaStream_t stream, dim3 grid, int threads, size_t shared, void (*kernel)(P...), const A &...args) {
-  cudaLaunchAttribute dependent = {};
-  dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  dependent.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributePreferredSharedMemoryCarveout;
+  attributes[0].val.sharedMemCarveout = cudaSharedmemCarveoutMaxShared;
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = dim3((unsigned)threads);
   config.dynamicSmemBytes = shared;
   config.stream = stream;
-  config.attrs = &dependent;
-  config.numAttrs = can_overlap() ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = can_overlap(stream) ? 2 : 1;
   return cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
 

@@ -1,29 +1,33 @@
-/* Logits to a few numbers per row. First blocks of LOGIT_BLOCK ids: the largest scores by sorting, the parts of the softmax
- * sums (each thread its ids in order, then the tree of a warp, then the warps in order); then one warp per row merges the
- * blocks' sorted lists and adds the parts up, and writes to the host. */
+/* Logits to a few numbers per row. First blocks of LOGIT_BLOCK ids: the largest scores, by lists that warps sort and merge in
+ * registers; the parts of the softmax sums (each thread its ids in order, then the tree of a warp, then the warps in order).
+ * Then one block per row merges the lists, and its first warp adds the parts up and writes to the host. */
 #include "launch.cuh"
 #include "logits.cuh"
 #include "scores.cuh"
 
 constexpr int THREADS = LOGIT_BLOCK / SHARING, WARPS = THREADS / WARP;
 
-/* Largest first, by all threads of the block. */
-static __device__ void sort(uint64_t *key) {
-  for (int size = 2; size <= LOGIT_BLOCK; size *= 2)
-    for (int apart = size / 2; apart; apart /= 2) {
-      __syncthreads();
-      for (int i = threadIdx.x; i < LOGIT_BLOCK / 2; i += THREADS) {
-        int low = i / apart * 2 * apart + i % apart, high = low + apart;
-        uint64_t a = key[low], b = key[high];
-        if ((a < b) == !(low & size)) key[low] = b, key[high] = a;
-      }
-    }
+static_assert(CHECK_TOP == WARP, "candidates are a list");
+
+/* The largest of the lists of all warps, in the first one; `lists` has room for them. */
+static __device__ uint64_t merged_of_block(uint64_t mine, uint64_t *lists) {
+  int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+  lists[threadIdx.x] = mine;
   __syncthreads();
+  if (warp > 0) return 0;
+  uint64_t list[WARPS];
+#pragma unroll
+  for (int w = 0; w < WARPS; w++) list[w] = lists[w * WARP + lane];
+#pragma unroll
+  for (int n = WARPS / 2; n; n /= 2)
+#pragma unroll
+    for (int w = 0; w < n; w++) list[w] = merged(list[w], list[w + n]);
+  return list[0];
 }
 
 static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
-  DYNAMIC_SHARED(uint64_t, key); /* [LOGIT_BLOCK], then of each warp: the best key, three numbers */
-  uint64_t *best = key + LOGIT_BLOCK;
+  DYNAMIC_SHARED(uint64_t, lists); /* [THREADS], then of each warp: the best key, three numbers */
+  uint64_t *best = lists + THREADS;
   float *number = reinterpret_cast<float *>(best + WARPS), *second = number + WARPS, *third = second + WARPS;
   dependency_release();
   int block = blockIdx.x, j = blockIdx.y, warp = threadIdx.x / WARP;
@@ -42,12 +46,11 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
     own_largest = fmaxf(own_largest, logit[i]);
   }
   if (s.temp > 0.0f && !a.quiet && (a.top || !draw_is_filtered(&s))) add_noise(s, position, counter, score);
-  uint64_t mine = 0;
+  uint64_t key[SHARING], mine = 0;
   for (int i = 0; i < SHARING; i++) {
-    uint64_t k = first + 16 * i < ids ? key_of(score[i], first + 16 * i) : 0;
-    if (k) largest = fmaxf(largest, score[i]);
-    key[i * THREADS + threadIdx.x] = k;
-    if (k > mine) mine = k;
+    key[i] = first + 16 * i < ids ? key_of(score[i], first + 16 * i) : 0;
+    if (key[i]) largest = fmaxf(largest, score[i]);
+    if (key[i] > mine) mine = key[i];
   }
   mine = warp_best(mine), largest = warp_max(largest), own_largest = warp_max(own_largest);
   float nans = warp_sum((float)nan);
@@ -71,46 +74,31 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
     sum = warp_sum(sum), weighted = warp_sum(weighted), own_sum = warp_sum(own_sum);
     __syncthreads();
     if (threadIdx.x % WARP == 0) number[warp] = sum, second[warp] = weighted, third[warp] = own_sum;
-    sort(key);
+    for (int i = 0; i < SHARING; i++) key[i] = sorted(key[i]);
+    uint64_t list = merged_of_block(merged(merged(key[0], key[1]), merged(key[2], key[3])), lists);
     sum = weighted = own_sum = 0.0f;
     for (int w = 0; w < WARPS; w++) sum += number[w], weighted += second[w], own_sum += third[w];
-    if (threadIdx.x < CHECK_TOP) a.best[at * CHECK_TOP + threadIdx.x] = key[threadIdx.x];
+    if (threadIdx.x < CHECK_TOP) a.best[at * CHECK_TOP + threadIdx.x] = list;
   } else if (threadIdx.x == 0) {
     a.best[at * CHECK_TOP] = mine;
   }
   if (threadIdx.x == 0) a.parts[at] = logit_part{largest, sum, weighted, own_largest, own_sum, nans > 0.0f};
 }
 
-/* The candidates of a row, by one warp: lane l has the sorted lists of blocks l, l + 32, .. and how far it took each; at
- * last lane i has candidate i. */
-static __device__ void merge(const reduction &a, size_t first, int blocks, int j, int count, double log_sum,
-                             double own_log_sum, bool usable, int *taken) {
-  const uint64_t *best = a.best + first * CHECK_TOP;
-  int lane = threadIdx.x;
-  uint64_t own = 0;
-  for (int b = lane; b < blocks; b += WARP) taken[b] = 0;
-  for (int i = 0; i < count; i++) {
-    uint64_t mine = 0;
-    int from = 0;
-    for (int b = lane; b < blocks; b += WARP) {
-      uint64_t k = taken[b] < CHECK_TOP ? best[b * CHECK_TOP + taken[b]] : 0;
-      if (k > mine) mine = k, from = b;
-    }
-    uint64_t next = warp_best(mine);
-    if (next && next == mine) taken[from]++;
-    if (lane == i) own = next;
-  }
-  if (lane >= count) return;
-  bool there = usable && own;
-  double logit = there ? (double)a.logits[(size_t)j * a.vocab + id_of(own)] : 0.0;
-  a.results.top_id[j * CHECK_TOP + lane] = there ? id_of(own) : -1;
-  a.results.top_logp[j * CHECK_TOP + lane] = there ? (float)((double)score_of(own) - log_sum) : -INFINITY;
-  a.results.top_own[j * CHECK_TOP + lane] = there ? (float)(logit - own_log_sum) : -INFINITY;
+/* Candidate i of a row, of which there are `count`, by lane i. */
+static __device__ void put_candidate(const reduction &a, int j, int count, uint64_t key, double log_sum, double own_log_sum,
+                                     bool usable) {
+  int i = threadIdx.x;
+  if (i >= count) return;
+  bool there = usable && key;
+  double logit = there ? (double)a.logits[(size_t)j * a.vocab + id_of(key)] : 0.0;
+  a.results.top_id[j * CHECK_TOP + i] = there ? id_of(key) : -1;
+  a.results.top_logp[j * CHECK_TOP + i] = there ? (float)((double)score_of(key) - log_sum) : -INFINITY;
+  a.results.top_own[j * CHECK_TOP + i] = there ? (float)(logit - own_log_sum) : -INFINITY;
 }
-static_assert(CHECK_TOP <= WARP, "a lane for every candidate");
 
-static __global__ __launch_bounds__(WARP) void k_reduce_rows(reduction a) {
-  DYNAMIC_SHARED(int, taken); /* [blocks of ids] */
+static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
+  DYNAMIC_SHARED(uint64_t, lists); /* [THREADS] */
   dependency_release();
   int j = blockIdx.x;
   if (j >= a.rows.header->wanted) return dependency_wait();
@@ -118,6 +106,13 @@ static __global__ __launch_bounds__(WARP) void k_reduce_rows(reduction a) {
   int blocks = (ids + LOGIT_BLOCK - 1) / LOGIT_BLOCK, count = a.rows.header->top_k;
   dependency_wait();
   size_t first = (size_t)j * all;
+  uint64_t list = 0;
+  if (a.top) {
+#pragma unroll 4
+    for (int b = threadIdx.x / WARP; b < blocks; b += WARPS) list = merged(list, a.best[(first + b) * CHECK_TOP + threadIdx.x % WARP]);
+    list = merged_of_block(list, lists);
+  }
+  if (threadIdx.x >= WARP) return;
   float largest = -INFINITY, own_largest = -INFINITY, nans = 0.0f;
   uint64_t best = 0;
   for (int b = threadIdx.x; b < blocks; b += WARP) {
@@ -148,13 +143,13 @@ static __global__ __launch_bounds__(WARP) void k_reduce_rows(reduction a) {
     a.results.confidence[j] = usable ? 1.0f / sum : 0.0f;
     a.results.entropy[j] = usable ? (float)(log_sum - (double)weighted / (double)sum) : 0.0f;
   }
-  merge(a, first, blocks, j, count, (double)largest + log_sum, (double)own_largest + log((double)own_sum), usable, taken);
+  put_candidate(a, j, count, list, (double)largest + log_sum, (double)own_largest + log((double)own_sum), usable);
 }
 
 cudaError_t reduce_logits(cudaStream_t stream, const reduction &a, int rows) {
   int blocks = blocks_of(a.vocab, LOGIT_BLOCK);
-  size_t shared = sizeof(uint64_t) * (LOGIT_BLOCK + WARPS) + sizeof(float) * 3 * WARPS;
+  size_t shared = sizeof(uint64_t) * (THREADS + WARPS) + sizeof(float) * 3 * WARPS;
   cudaError_t e = launch(stream, dim3((unsigned)blocks, (unsigned)rows), THREADS, shared, k_reduce_blocks, a);
   if (e) return e;
-  return launch(stream, dim3((unsigned)rows), WARP, sizeof(int) * (size_t)blocks, k_reduce_rows, a);
+  return launch(stream, dim3((unsigned)rows), THREADS, sizeof(uint64_t) * THREADS, k_reduce_rows, a);
 }

@@ -26,6 +26,30 @@ static __device__ __forceinline__ uint64_t warp_best(uint64_t key) {
   return key;
 }
 
+/* A list: lane i of a warp has the i-th largest of WARP keys. Steps of Batcher's networks: of two lanes that are so far apart
+ * one keeps the larger key. */
+static __device__ __forceinline__ uint64_t exchange(uint64_t key, int apart, bool larger) {
+  uint64_t other = __shfl_xor_sync(0xffffffffu, key, apart);
+  return (other > key) == larger ? other : key;
+}
+static __device__ __forceinline__ uint64_t sorted(uint64_t key) {
+  int lane = threadIdx.x % WARP;
+#pragma unroll
+  for (int size = 2; size <= WARP; size *= 2)
+#pragma unroll
+    for (int apart = size / 2; apart; apart /= 2) key = exchange(key, apart, !(lane & apart) == !(lane & size));
+  return key;
+}
+/* The largest of two lists. */
+static __device__ __forceinline__ uint64_t merged(uint64_t a, uint64_t b) {
+  int lane = threadIdx.x % WARP;
+  b = __shfl_xor_sync(0xffffffffu, b, WARP - 1);
+  if (b > a) a = b;
+#pragma unroll
+  for (int apart = WARP / 2; apart; apart /= 2) a = exchange(a, apart, !(lane & apart));
+  return a;
+}
+
 /* Ids id, id + 16, id + 32, id + 48 share counter c of the noise: a thread takes them together. */
 constexpr int SHARING = 4;
 static __device__ __forceinline__ int first_of(unsigned counter) { return (int)(counter / 16 * 64 + counter % 16); }

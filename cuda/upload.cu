@@ -329,6 +329,7 @@ dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const char *d
   w->ldcat = w->inner_at + round_up(w->shape.inter, 32);
   builder b = {w, d, err, DT_OK, nullptr, nullptr, nullptr, nullptr, cudaSuccess, false};
   status = fill(&b, err);
+  if (status == DT_OK) status = cuda_warm_up(w, err);
   if (status == DT_OK)
     *out = w;
   else

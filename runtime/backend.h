@@ -34,7 +34,7 @@ typedef struct {
   const int32_t *path;     /* [n][path_stride] */
   const int32_t *path_len; /* [n] >= 1 */
   int path_stride;
-  bool prompt;      /* a text from its beginning, row i at position i in slot i: see the contract */
+  bool prompt;      /* a text from its beginning, row i at position i in slot i, its path: see the contract */
   dt_window window; /* zeros, unless the backend has windows: of the keys above those that the rows see */
   /* Of a draft head's pass: the target's cache, whose features in the rows' sequences and slots the rows read. NULL: each reads
    * what the head made of the row before it on its path, in an earlier pass that wanted something of that row. */

@@ -26,6 +26,9 @@ static dt_status check_rows(const dt_rows *rows, dt_limits limits, dt_error *err
     if (rows->prompt && (position != i || rows->slot[i] != i || rows->sequence[i] != rows->sequence[0]))
       return dt_fail(err, DT_EINPUT, "forward: row %d of a prompt: position %d in slot %d, both must be %d", i,
                      position, rows->slot[i], i);
+    if (rows->prompt && length != 1)
+      return dt_fail(err, DT_EINPUT, "forward: row %d of a prompt: a path of %d slots, its own alone is expected", i,
+                     length);
   }
   return DT_OK;
 }

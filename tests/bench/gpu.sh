@@ -8,12 +8,12 @@
 #                                                                                                         (about 8 minutes)
 #     peers      transformers, plain and assisted, alternating with dtrun, on that pair                    (about 8 minutes)
 #
-# A program of ours needs the C library and cuBLASLt, as the toolkit or a Python package brings it; the pair and the peers
-# python3 with torch, safetensors and transformers. What needs a thing that is missing is left out and says SKIPPED: torch
-# with CUDA is some 3 GB, and 64 MB may be carried; PYTHON (the environment's; else python3) may name an interpreter that has
-# it. What is printed goes to OUT (the environment's; else tests/bench/results), with device and commit. TOKENS (500),
-# PROMPTS (10) and PAIRS (a folder for the pairs, build/pairs) may be set. The minutes are guesses: it has never run on a
-# GPU.
+# A program of ours needs the C library, and for long prompts looks for cuBLASLt, as the toolkit or a Python package brings it;
+# the pair and the peers need python3 with torch, safetensors and transformers. What needs a thing that is missing is left out
+# and says SKIPPED: torch with CUDA is some 3 GB, and 64 MB may be carried; PYTHON (the environment's; else python3) may name an
+# interpreter that has it. What is printed goes to OUT (the environment's; else tests/bench/results), with device and commit.
+# TOKENS (500), PROMPTS (10) and PAIRS (a folder for the pairs, build/pairs) may be set. The minutes are guesses: it has never
+# run on a GPU.
 #
 # What must be read, counted: a plain token of the 2.8B shape reads 5.29 GB of weights and 0.33 MB of cache per position of
 # its context; at 4.8 TB/s that is 1.10 ms, 907 tokens/s. A draft level of the 70M shape reads 0.089 GB: 19 microseconds.
@@ -28,8 +28,8 @@ pack() {
   cmake --build build/cuda
   rm -rf "$gpu" && mkdir -p "$gpu/lib"
   for program in "${programs[@]}"; do cp "build/cuda/$program" "$gpu/"; done
-  # Everything but the C library, which must be the machine's own, and cuBLASLt, which is too large to carry.
-  ldd "$gpu"/dtrun "$gpu"/test_cuda_exact | awk '$2 == "=>" && $3 ~ "^/" && $1 !~ "^lib(c|m|dl|pthread|rt|gcc_s|stdc\\+\\+|cublasLt)\\.so" { print $3 }' |
+  # Everything but the C library, which must be the machine's own.
+  ldd "$gpu"/dtrun "$gpu"/test_cuda_exact | awk '$2 == "=>" && $3 ~ "^/" && $1 !~ "^lib(c|m|dl|pthread|rt|gcc_s|stdc\\+\\+)\\.so" { print $3 }' |
     sort -u | xargs -I{} cp -L {} "$gpu/lib/"
   git rev-parse --short HEAD >"$gpu/commit"
   du -sh "$gpu"

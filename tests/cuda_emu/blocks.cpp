@@ -223,9 +223,9 @@ void begin(unsigned place, unsigned index, const cudaLaunchConfig_t &config) {
 
 } // namespace
 
-void run_blocks(const cudaLaunchConfig_t &config, const std::function<void()> &kernel) {
+void run_blocks(const cudaLaunchConfig_t &config, bool is_dependent, const std::function<void()> &kernel) {
   body = &kernel, blockDim = config.blockDim, gridDim = config.gridDim;
-  dependent = config.numAttrs > 0;
+  dependent = is_dependent;
   unsigned blocks = gridDim.x * gridDim.y * gridDim.z, most = watching ? RESIDENT / blockDim.x : 1;
   if (resident.size() < most) resident.resize(most);
   std::vector<byte_written> kept;

@@ -10,7 +10,8 @@ struct cublasLtContext {
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) { return *handle = new cublasLtContext{1}, CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return delete handle, CUBLAS_STATUS_SUCCESS; }
 
-cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t d, cublasComputeType_t, cudaDataType_t scale) {
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t d, size_t size, cublasComputeType_t, cudaDataType_t scale) {
+  if (size != sizeof *d) return CUBLAS_STATUS_INVALID_VALUE;
   d->a = CUBLAS_OP_N;
   return scale == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -19,11 +20,14 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
   if (size != sizeof d->a) return CUBLAS_STATUS_INVALID_VALUE;
   return memcpy(&d->a, value, size), CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t l, cudaDataType_t type, uint64_t rows, uint64_t cols, int64_t ld) {
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t l, size_t size, cudaDataType_t type, uint64_t rows, uint64_t cols,
+                                                 int64_t ld) {
+  if (size != sizeof *l) return CUBLAS_STATUS_INVALID_VALUE;
   *l = {type, rows, cols, ld};
   return ld >= (int64_t)rows ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
-cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t p) {
+cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t p, size_t size) {
+  if (size != sizeof *p) return CUBLAS_STATUS_INVALID_VALUE;
   p->reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -80,4 +84,25 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void
   multiply(static_cast<const uint16_t *>(a), a_layout, static_cast<const uint16_t *>(b), b_layout, static_cast<float *>(out),
            out_layout);
   return CUBLAS_STATUS_SUCCESS;
+}
+
+void *emu::library_function(const char *name) {
+  static const struct {
+    const char *name;
+    void *function;
+  } all[] = {
+#define FUNCTION(NAME) {#NAME, reinterpret_cast<void *>(NAME)}
+      FUNCTION(cublasLtCreate),
+      FUNCTION(cublasLtDestroy),
+      FUNCTION(cublasLtMatmul),
+      FUNCTION(cublasLtMatmulAlgoGetHeuristic),
+      FUNCTION(cublasLtMatmulDescInit_internal),
+      FUNCTION(cublasLtMatmulDescSetAttribute),
+      FUNCTION(cublasLtMatmulPreferenceInit_internal),
+      FUNCTION(cublasLtMatmulPreferenceSetAttribute),
+      FUNCTION(cublasLtMatrixLayoutInit_internal),
+  };
+  for (auto &f : all)
+    if (!strcmp(f.name, name)) return f.function;
+  return nullptr;
 }

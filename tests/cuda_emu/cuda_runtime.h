@@ -151,7 +151,11 @@ enum cudaError_t {
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
-enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+  cudaLaunchAttributePreferredSharedMemoryCarveout = 14
+};
+enum { cudaSharedmemCarveoutMaxShared = 100 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 enum cudaDeviceAttr {
   cudaDevAttrMultiProcessorCount,
@@ -159,7 +163,7 @@ enum cudaDeviceAttr {
   cudaDevAttrL2CacheSize,
   cudaDevAttrMaxSharedMemoryPerBlockOptin
 };
-enum { cudaStreamNonBlocking = 1, cudaDeviceScheduleSpin = 1, cudaHostAllocDefault = 0 };
+enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaDeviceScheduleSpin = 1, cudaHostAllocDefault = 0 };
 
 namespace emu {
 struct stream;
@@ -174,6 +178,7 @@ struct cudaLaunchAttribute {
   cudaLaunchAttributeID id;
   struct {
     int programmaticStreamSerializationAllowed;
+    unsigned sharedMemCarveout;
   } val;
 };
 struct cudaLaunchConfig_t {
@@ -205,6 +210,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
                               size_t height, cudaMemcpyKind kind, cudaStream_t s);
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags);
+cudaError_t cudaStreamGetFlags(cudaStream_t s, unsigned *flags);
 cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t s);
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode);
@@ -220,6 +226,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
 
 namespace emu {
+void *library_open(const char *name); /* cuBLASLt only */
+void *library_function(const char *name);
 cudaError_t allow_shared(const void *kernel, int bytes);
 cudaError_t launch(const cudaLaunchConfig_t *config, const void *kernel, std::function<void()> body);
 } // namespace emu

@@ -15,15 +15,21 @@ enum { MAX_THREADS = 1024, SHARED_DEFAULT = 48 << 10 };
 const int shared_most = getenv("CUDA_EMU_SMALL") ? 99 << 10 : 227 << 10;
 
 std::map<const void *, int> shared_allowed;
-faults plan = {1, (size_t)1 << 40, -1};
+faults plan = {1, (size_t)1 << 40, -1, 0};
+int used;
 size_t allocated;
 std::map<void *, size_t> sizes;
 cudaError_t sticky;
 
-cudaError_t run_grid(const cudaLaunchConfig_t &config, const std::function<void()> &kernel) {
+bool lacks(int feature) {
+  used |= feature;
+  return plan.lacks & feature;
+}
+
+cudaError_t run_grid(const cudaLaunchConfig_t &config, bool dependent, const std::function<void()> &kernel) {
   if (sticky) return sticky;
   if (plan.launches >= 0 && plan.launches-- == 0) return sticky = cudaErrorLaunchFailure;
-  run_blocks(config, kernel);
+  run_blocks(config, dependent, kernel);
   return cudaSuccess;
 }
 
@@ -31,6 +37,7 @@ cudaError_t run_grid(const cudaLaunchConfig_t &config, const std::function<void(
 
 struct stream {
   graph *capturing;
+  unsigned flags;
 };
 struct graph {
   std::vector<std::function<cudaError_t()>> node;
@@ -59,20 +66,31 @@ cudaError_t launch(const cudaLaunchConfig_t *config, const void *kernel, std::fu
       config->gridDim.z > 65535 || !config->gridDim.x || !config->gridDim.y || !config->gridDim.z ||
       (config->dynamicSmemBytes > most && config->dynamicSmemBytes > SHARED_DEFAULT))
     return cudaErrorInvalidValue;
+  bool dependent = false;
+  for (unsigned i = 0; i < config->numAttrs; i++)
+    dependent |= config->attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization;
+  if (dependent && lacks(EMU_DEPENDENT)) return cudaErrorNotSupported;
   cudaLaunchConfig_t copy = *config;
-  return perform(config->stream, [copy, f] { return run_grid(copy, f); });
+  return perform(config->stream, [copy, dependent, f] { return run_grid(copy, dependent, f); });
 }
 
 } // namespace emu
 
 using namespace emu;
 
+void *emu::library_open(const char *) {
+  static char library;
+  return lacks(EMU_CUBLASLT) ? nullptr : &library;
+}
+
 extern "C" void emu_faults(faults f) {
   plan = f;
+  used = 0;
   sticky = cudaSuccess;
 }
 
 extern "C" size_t emu_allocated(void) { return allocated; }
+extern "C" int emu_used(void) { return used; }
 
 cudaError_t cudaGetDeviceCount(int *n) {
   double memory;
@@ -148,10 +166,14 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s) {
   return perform(s, [=] { return memset(p, value, bytes), watch_settle(), sticky; });
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return *s = new stream{nullptr}, sticky; }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags) { return *s = new stream{nullptr, flags}, sticky; }
+cudaError_t cudaStreamGetFlags(cudaStream_t s, unsigned *flags) { return *flags = s->flags, sticky; }
 cudaError_t cudaStreamDestroy(cudaStream_t s) { return delete s, cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return watch_settle(), sticky; }
-cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) { return s->capturing = new graph, sticky; }
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) {
+  if (lacks(EMU_GRAPHS)) return cudaErrorNotSupported;
+  return s->capturing = new graph, sticky;
+}
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) {
   *g = s->capturing;
   s->capturing = nullptr;

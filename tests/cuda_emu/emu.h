@@ -7,7 +7,7 @@
 namespace emu {
 
 /* blocks.cpp: runs all blocks of a grid, to their ends. */
-void run_blocks(const cudaLaunchConfig_t &, const std::function<void()> &kernel);
+void run_blocks(const cudaLaunchConfig_t &, bool dependent, const std::function<void()> &kernel);
 
 /* watch.cpp: what is seen of device memory with CUDA_EMU_WATCH in the environment. */
 extern const bool watching;

@@ -9,13 +9,16 @@ typedef struct {
   int devices;   /* 0: none, -1: the driver is too old */
   size_t memory; /* bytes the device has */
   int launches;  /* so many kernels run before one fails and the device with it; -1: none fails */
+  int lacks;     /* some of: */
 } faults;
+enum { EMU_DEPENDENT = 1, EMU_GRAPHS = 2, EMU_CUBLASLT = 4 };
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 void emu_faults(faults f); /* also mends a device that failed */
 size_t emu_allocated(void);
+int emu_used(void); /* which of these were used since the last emu_faults() */
 #ifdef __cplusplus
 }
 #endif

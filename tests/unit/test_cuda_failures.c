@@ -27,16 +27,16 @@ static void models_it_cannot_compute_are_refused(void **state) {
 }
 
 #if defined(CUDA_EMU)
-static const faults sound = {1, (size_t)1 << 40, -1};
+static const faults sound = {1, (size_t)1 << 40, -1, 0};
 
 static void no_device_is_said_at_once(void **state) {
   (void)state;
   dt_backend *b = NULL;
-  emu_faults((faults){0, 0, -1});
+  emu_faults((faults){0, 0, -1, 0});
   assert_false(dt_cuda_ops.present());
   fails(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err), DT_EDEVICE, "no CUDA-capable device");
   fails(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err), DT_EDEVICE, "--backend cpu");
-  emu_faults((faults){-1, 0, -1});
+  emu_faults((faults){-1, 0, -1, 0});
   fails(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err), DT_EDEVICE, "driver version is insufficient");
   emu_faults(sound);
 }
@@ -50,7 +50,7 @@ static void a_full_device_fails_the_load_or_the_session(void **state) {
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
     dt_backend *b = NULL;
     dt_weights *w = NULL;
-    emu_faults((faults){1, steps[i], -1});
+    emu_faults((faults){1, steps[i], -1, 0});
     ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
     fails(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &err), DT_ENOMEM, "out of GPU memory");
     assert_int_equal(emu_allocated(), 0);
@@ -64,11 +64,11 @@ static void a_full_device_fails_the_load_or_the_session(void **state) {
   size_t needed = emu_allocated() - before;
   r.ops->free_cache(c);
   for (size_t part = 0; part < 8; part++) {
-    emu_faults((faults){1, before + needed * part / 8, -1});
+    emu_faults((faults){1, before + needed * part / 8, -1, 0});
     fails(r.ops->create_cache(r.weights, 1, 1000, &c, &err), DT_ENOMEM, "--backend cpu");
     assert_int_equal(emu_allocated(), before);
   }
-  emu_faults((faults){1, before + needed, -1});
+  emu_faults((faults){1, before + needed, -1, 0});
   ok(r.ops->create_cache(r.weights, 1, 1000, &c, &err));
   r.ops->free_cache(c);
   rig_close(&r);
@@ -88,7 +88,7 @@ static void a_device_that_fails_in_mid_run_ends_it(void **state) {
     dt_rows rows = rows_of(&l);
     int32_t best;
     dt_out out = {.want = DT_WANT_ARGMAX, .n = 1, .row = &(int32_t){0}, .argmax = &best};
-    emu_faults((faults){1, (size_t)1 << 40, kernel});
+    emu_faults((faults){1, (size_t)1 << 40, kernel, 0});
     fails(r.ops->forward(r.weights, r.cache, &rows, &out, &err), DT_EDEVICE,
           "running a pass: unspecified launch failure");
     fails(r.ops->forward(r.weights, r.cache, &rows, &out, &err), DT_EDEVICE, "--backend cpu");
@@ -98,13 +98,76 @@ static void a_device_that_fails_in_mid_run_ends_it(void **state) {
   random_model_free(m);
 }
 
+/* The logits of some rows on a device opened now. */
+static float *logits_now(const random_model *m) {
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 20);
+  row_list l = {0};
+  for (int p = 0; p < 20; p++) row_add_plain(&l, 0, p, p);
+  float *logits = rig_run(&r, &l, true);
+  rig_close(&r);
+  return logits;
+}
+
+/* Graphs and dependent launches: what a device refuses, or the environment forbids, is not used, and changes no bit. */
+static void what_only_saves_time_can_be_done_without(void **state) {
+  (void)state;
+  enum { BOTH = EMU_DEPENDENT | EMU_GRAPHS };
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 1);
+  emu_faults(sound);
+  float *expected = logits_now(m);
+  size_t bytes = sizeof *expected * 20 * (size_t)shape.vocab;
+  assert_int_equal(emu_used() & BOTH, BOTH);
+  for (int lacks = 1; lacks <= BOTH; lacks++) {
+    emu_faults((faults){1, (size_t)1 << 40, -1, lacks});
+    float *got = logits_now(m);
+    assert_memory_equal(got, expected, bytes);
+    free(got);
+  }
+  const char *names[] = {"DTRUN_NO_PDL", "DTRUN_NO_GRAPH"};
+  const int features[] = {EMU_DEPENDENT, EMU_GRAPHS};
+  for (int i = 0; i < 2; i++) {
+    emu_faults(sound);
+    setenv(names[i], "1", 1);
+    float *got = logits_now(m);
+    unsetenv(names[i]);
+    assert_int_equal(emu_used() & BOTH, BOTH & ~features[i]);
+    assert_memory_equal(got, expected, bytes);
+    free(got);
+  }
+  emu_faults(sound);
+  free(expected);
+  random_model_free(m);
+}
+
+static void a_device_that_fails_at_its_first_kernels_ends_the_load(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  random_model *m = random_model_new(&shape, 1);
+  dt_backend *b = NULL;
+  dt_weights *w = NULL;
+  dt_error said;
+  const char *failed = "loading a model"; /* by kernels too, which come first */
+  for (int kernel = 0; strstr(failed, "loading a model"); kernel++) {
+    ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
+    emu_faults((faults){1, (size_t)1 << 40, kernel, 0});
+    assert_int_equal(dt_cuda_ops.upload(b, &m->desc, NULL, &w, &said), DT_EDEVICE);
+    failed = said.message;
+    assert_int_equal(emu_allocated(), 0);
+    dt_cuda_ops.close(b);
+    emu_faults(sound);
+  }
+  assert_non_null(strstr(failed, "running its first kernels: unspecified launch failure"));
+  random_model_free(m);
+}
+
 static void a_device_that_fails_at_a_commit_ends_it(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
   random_model *m = random_model_new(&shape, 1);
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
   dt_snapshot *s = NULL;
-  emu_faults((faults){1, (size_t)1 << 40, 0});
+  emu_faults((faults){1, (size_t)1 << 40, 0, 0});
   fails(r.ops->move(r.cache, 0, (int32_t[]){3}, (int32_t[]){2}, 1, &err), DT_EDEVICE, "moving rows of a cache");
   fails(r.ops->snapshot(r.cache, 0, 4, &s, &err), DT_EDEVICE, "start anew, or use --backend cpu");
   rig_close(&r);
@@ -121,6 +184,8 @@ int main(void) {
     cmocka_unit_test(no_device_is_said_at_once),
     cmocka_unit_test(a_full_device_fails_the_load_or_the_session),
     cmocka_unit_test(a_device_that_fails_in_mid_run_ends_it),
+    cmocka_unit_test(what_only_saves_time_can_be_done_without),
+    cmocka_unit_test(a_device_that_fails_at_its_first_kernels_ends_the_load),
     cmocka_unit_test(a_device_that_fails_at_a_commit_ends_it),
 #endif
   };

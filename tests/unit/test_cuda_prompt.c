@@ -134,6 +134,25 @@ static void a_model_that_the_library_refuses_is_computed(void **state) {
   random_model_free(m);
 }
 
+#if defined(CUDA_EMU)
+/* Nothing but long prompts needs the library. */
+static void without_the_library_a_prompt_is_as_decoded(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(0);
+  random_model *m = random_model_new(&shape, 10);
+  emu_faults((faults){1, (size_t)1 << 40, -1, EMU_CUBLASLT});
+  rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, LENGTH);
+  run_text(&r, 1, 0, LENGTH, false, NULL);
+  assert_int_equal(emu_used() & EMU_CUBLASLT, 0);
+  run_text(&r, 0, 0, LENGTH, true, NULL);
+  assert_int_equal(emu_used() & EMU_CUBLASLT, EMU_CUBLASLT);
+  assert_true(same_slots(&r, 0, &r, 1, 0, LENGTH));
+  rig_close(&r);
+  emu_faults((faults){1, (size_t)1 << 40, -1, 0});
+  random_model_free(m);
+}
+#endif
+
 static void a_prompt_begins_at_its_beginning(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
@@ -142,6 +161,12 @@ static void a_prompt_begins_at_its_beginning(void **state) {
   dt_rows rows = some_text(0, 3, 2, true);
   fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EINPUT,
         "row 0 of a prompt: position 3 in slot 3, both must be 0");
+  row_list l = {0};
+  row_add_plain(&l, 0, 1, 0), row_add(&l, 0, 2, 0, (int32_t[]){0, 1}, 2);
+  rows = rows_of(&l);
+  rows.prompt = true;
+  fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EINPUT,
+        "row 1 of a prompt: a path of 2 slots, its own alone is expected");
   rig_close(&r);
   random_model_free(m);
 }
@@ -155,12 +180,12 @@ static void a_device_that_fails_in_a_prompt_ends_it(void **state) {
   for (int kernel = 0; kernel < 5; kernel++) {
     rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, CHUNK);
     dt_rows rows = some_text(0, 0, CHUNK, true);
-    emu_faults((faults){1, (size_t)1 << 40, kernel});
+    emu_faults((faults){1, (size_t)1 << 40, kernel, 0});
     fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EDEVICE,
           "the GPU failed while running a prompt pass");
     fails(r.ops->forward(r.weights, r.cache, &rows, NULL, &err), DT_EDEVICE, "--backend cpu");
     rig_close(&r);
-    emu_faults((faults){1, (size_t)1 << 40, -1});
+    emu_faults((faults){1, (size_t)1 << 40, -1, 0});
   }
   random_model_free(m);
 }
@@ -177,6 +202,7 @@ int main(void) {
     cmocka_unit_test(a_model_that_the_library_refuses_is_computed),
     cmocka_unit_test(a_prompt_begins_at_its_beginning),
 #if defined(CUDA_EMU)
+    cmocka_unit_test(without_the_library_a_prompt_is_as_decoded),
     cmocka_unit_test(a_device_that_fails_in_a_prompt_ends_it),
 #endif
   };
