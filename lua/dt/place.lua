@@ -49,7 +49,7 @@ function place.told(runs)
   local nodes, n = nodes_of(runs)
   if several < 2 and n < 2 then return nil end
   local lines = { ("Runs were made %son %d node%s (%s). A speed-up is the ratio to plain decoding %s, and policies of "
-    .. "different shards are compared by their speed-ups."):format(
+    .. "different shards or nodes are compared by their speed-ups."):format(
     several > 0 and ("in %d shards "):format(several) or "", n, n == 1 and "" or "s", nodes,
     several > 0 and "of the same shard" or "of the same text") }
   if n > 1 then

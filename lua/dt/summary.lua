@@ -175,7 +175,7 @@ local function per_case(runs, f)
 end
 
 -- The statistics over texts of a metric by name, or nil. "speedup" is the mean of the ratios to plain decoding of the
--- same text; "against" that to the arm called `reference` (where another shard ran that, the ratio of both speed-ups);
+-- same text; "against" that to the arm called `reference` (of another shard or node: the ratio of both speed-ups);
 -- "memory" is the peak's ratio to plain decoding's.
 function Summary:describe(metric, where, reference)
   local f = METRICS[metric]
@@ -187,7 +187,7 @@ function Summary:describe(metric, where, reference)
     local base = record.baseline(self.runs, reference)
     f = function(run)
       local other = base(run)
-      if not other or other.shard == run.shard then return record.speedup(run, other) end
+      if not other or other.shard == run.shard and other.node == run.node then return record.speedup(run, other) end
       local own, its = record.speedup(run, self.plain(run)), record.speedup(other, self.plain(other))
       return own and its and own / its
     end

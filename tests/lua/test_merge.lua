@@ -164,6 +164,13 @@ function TestMerge.test_a_speedup_is_to_plain_decoding_of_the_same_shard()
   end
 end
 
+function TestMerge.test_arms_of_two_nodes_are_compared_by_their_speedups()
+  local runs = { run("ar", 1, 10.0), run("ar", 1, 20.0, { node = "n2" }), run("a", 1, 20.0),
+                 run("b", 1, 30.0, { node = "n2" }) }
+  local s = summary.new { head = head(1, 2), runs = runs }
+  lu.assertAlmostEquals(s:describe("against", { arm = "b" }, "a").mean, 1.5 / 2, 1e-12)
+end
+
 TestWrite = {}
 
 function TestWrite:setUp() self.out = os.tmpname() os.remove(self.out) end
