@@ -21,7 +21,8 @@ static __device__ uint64_t merged_of_block(uint64_t mine, uint64_t *lists) {
 #pragma unroll
   for (int n = WARPS / 2; n; n /= 2)
 #pragma unroll
-    for (int w = 0; w < n; w++) list[w] = merged(list[w], list[w + n]);
+    for (int w = 0; w < WARPS / 2; w++)
+      if (w < n) list[w] = merged(list[w], list[w + n]);
   return list[0];
 }
 
