@@ -18,7 +18,7 @@ static const line commands[] = {
     {"dtrun [POLICY] [options]", "generate under a policy: an installed name or a path (with a '/' or .lua)"},
     {"dtrun chat [POLICY] [options]", "a conversation at the terminal; /help there lists its commands"},
     {"dtrun run SCRIPT [arguments]", "run a driver; everything after SCRIPT is its own"},
-    {"mpirun -n R dtrun ...", "the same, the target shared by R processes, on one machine or several (Open MPI)"},
+    {"mpirun -n R dtrun ...", "the same, the target shared by R processes on one machine or several"},
     {"dtrun doctor", "what it finds on this machine, to paste into a bug report"},
     {"dtrun --list", "installed policies and drivers"},
     {"dtrun POLICY --help", "the policy's parameters"},
