@@ -56,7 +56,7 @@ mutant 'one draw for all runs of ids on the CPU' test_cpu_draw cpu/draw.c 'run_b
 mutant 'noise of the wrong sign on the CPU' test_cpu_draw cpu/draw.c 'return v_sub(zero, v_log(v_if_gt(taken, zero, exact, u)));' 'return v_log(v_if_gt(taken, zero, exact, u));'
 mutant 'no noise on the CPU' test_cpu_draw cpu/draw.c 'v_fma(v_load(logits + i + w * LANES), scale, gumbel(bits[w]))' 'v_mul(v_load(logits + i + w * LANES), scale)'
 mutant 'guesses that do not know the noise' test_cpu_draw cpu/results.c '*scores = s ? noisy : logits;' '*scores = logits;'
-mutant 'guesses that know the noise of another position' test_cpu_draw cpu/results.c '(w->head.target ? 1 : 0)' '1'
+mutant 'guesses that know the noise of another position' test_cpu_draw cpu/results.c 'if (w->head.target) position' 'position'
 mutant 'the draft'"'"'s own word with the noise' test_cpu_draw cpu/results.c '(double)top->logit[i] - (double)own->of.max' '(double)top->score[i] - (double)own->of.max'
 mutant 'a slope of the wrong sign' test_tree sharpen.c 's->shift - s->slope * log(others)' 's->shift + s->slope * log(others)'
 mutant 'a lean of the wrong sign' test_tree sharpen.c '(logp + s->lean * (double)d->own[i])' '(logp - s->lean * (double)d->own[i])'
