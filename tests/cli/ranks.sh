@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # A target that ranks share, under a real mpirun on this host, more ranks than processors: ranks.sh DTRUN SOURCE RANKS_LOGITS
-# With a fourth argument, small, without SmolLM2, which takes the sanitizers a minute.
 . "$(dirname "$0")/helpers.sh"
 logits=$(realpath "$3")
 module=$(dirname "$dtrun")/dtrun-mpi.so
@@ -12,7 +11,7 @@ export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_M
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # MPI's own
 smollm2=$models/SmolLM2-135M-Instruct.Q4_1.gguf
-[ -e "$smollm2" ] && [ "${4:-}" != small ] || smollm2=
+[ -e "$smollm2" ] || smollm2=
 
 # ranks R COMMAND...: under mpirun; a run that hangs fails with status 124
 ranks() { run timeout 100 mpirun -n "$1" "${@:2}"; }
