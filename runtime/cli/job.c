@@ -56,8 +56,8 @@ static int read_prompts(job *j) {
 static dtl_need draft_of(const dtl_policy *policy) {
   return policy ? dtl_policy_describe(policy)->draft : DTL_NO_DRAFT;
 }
-static bool uses_costs(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_costs; }
 
+static bool uses_costs(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_costs; }
 static bool uses_corpus(const dtl_policy *policy) { return policy && dtl_policy_describe(policy)->uses_corpus; }
 
 static void warn_of_threads(const cli_options *o) {

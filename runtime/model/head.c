@@ -311,7 +311,7 @@ static void find_medusa(finder *f, head *h, int blocks) {
   for (f->layer = 0; f->status == DT_OK && (f->layer == 0 || find_is_there(f, output, NULL)); f->layer++) {
     if (f->layer == DT_DISTANCES)
       f->status =
-          dt_fail(f->err, DT_EINPUT, "%s: it guesses at more than %d distances, which is most that is supported",
+          dt_fail(f->err, DT_EINPUT, "%s: it guesses at more than %d distances, which is the most that is supported",
                   h->files.path, DT_DISTANCES);
     if (f->status) return;
     for (int b = 0; b < blocks; b++) {

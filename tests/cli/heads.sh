@@ -5,7 +5,7 @@
 size=${3:-}
 
 make_head() { mkdir -p head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head || fail 'make_head.lua'; }
-make_medusa() { mkdir -p head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'; }
+make_medusa() { mkdir -p head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa "$@" || fail 'make_head.lua'; }
 # with_head POLICY OPTIONS...: the bundled target with the head
 with_head() { succeeds "$@" -m "$models/mini-target" -md head --backend cpu; }
 
@@ -30,7 +30,13 @@ it_generates_what_plain_decoding_does_with_a_medusa_head() {
   with_head linear --text hello -n 5 -q # one distance less
   sed -i 's/"0.1.weight"/"3.1.weight"/' head/medusa_lm_head.safetensors
   is_refused 'tensor 0.1.weight is missing'
-  echo '{"medusa_num_heads": 5, "medusa_num_layers": 5}' >head/config.json
+}
+it_takes_medusa_heads_of_sixteen_distances_and_four_blocks() {
+  make_medusa 16 4
+  with_head linear --set K=17 --text 'The old man' -n 16 -q --compare ar --rounds 1
+  make_medusa 17
+  is_refused 'it guesses at more than 16 distances, which is the most that is supported'
+  make_medusa 1 5
   is_refused 'medusa_num_layers: expected a whole number from 1 to 4'
 }
 # The bundled head, whose target is not. first_guesses RESULTS: how many of the first guesses in every hundred were right

@@ -1,8 +1,8 @@
 -- A small random head for the bundled target, of EAGLE-3 or Medusa, in F32, into a folder: its guesses are worth
--- nothing, and what reads it cannot tell.   dtrun run make_head.lua FOLDER [medusa]
+-- nothing, and what reads it cannot tell.   dtrun run make_head.lua FOLDER [medusa [DISTANCES [BLOCKS]]]
 local dt = require "dt"
-local given = dt.args({ doc = "writes a random head", rest = "FOLDER [medusa]", models = false }).rest
-local folder, kind = given[1], given[2]
+local given = dt.args({ doc = "writes a random head", rest = "FOLDER [medusa..]", models = false }).rest
+local folder, kind, distances, blocks = given[1], given[2], given[3] or 2, given[4] or 1
 
 local TARGET, VOCAB, DRAFTED, HIDDEN, HEADS, INNER = 256, 4096, 600, 32, 4, 40
 
@@ -27,14 +27,16 @@ local function offsets()
   return { "I64", { DRAFTED }, table.concat(numbers) }
 end
 
+-- All distances have the same output; of several blocks there is one, which is applied again.
 local function medusa()
-  local tensors = {}
-  for d = 0, 1 do
+  local tensors, output = {}, random(VOCAB, TARGET, 0.2)
+  for d = 0, distances - 1 do
     tensors[d .. ".0.linear.weight"] = random(TARGET, TARGET, 0.05)
     tensors[d .. ".0.linear.bias"] = random(TARGET, 1, 0.1)
-    tensors[d .. ".1.weight"] = random(VOCAB, TARGET, 0.2)
+    tensors[("%d.%d.weight"):format(d, blocks)] = output
   end
-  return tensors, '{"medusa_num_heads": 5, "medusa_num_layers": 1}', "medusa_lm_head.safetensors"
+  local config = ('{"medusa_num_heads": 5, "medusa_num_layers": %d}'):format(blocks)
+  return tensors, config, "medusa_lm_head.safetensors"
 end
 
 local layer = "midlayer."

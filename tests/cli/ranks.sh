@@ -9,7 +9,6 @@ if [ ! -e "$module" ] || ! command -v mpirun >/dev/null; then
 fi
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # MPI's own
 smollm2=$models/SmolLM2-135M-Instruct.Q4_1.gguf
 [ -e "$smollm2" ] || smollm2=
 
