@@ -2,18 +2,19 @@
 -- SmolLM2). Every policy's tokens must be those of `ar`. Printed are tokens per iteration, the speed over plain
 -- decoding after the prompt (the median over prompts of ratios that stood side by side) and milliseconds of an
 -- iteration, for code and for the rest.
---   dtrun run tests/bench/chats.lua -m TARGET -md DRAFT [POLICY[:NAME=VALUE,..]...] [-n 64] [--code 10] [--others 4]
+--   dtrun run tests/bench/chats.lua -m TARGET -md DRAFT [POLICY[:PRESET|NAME=VALUE,..]...] [-n 64] [--code 10] [--others 4]
 local dt = require "dt"
 local statistics = require "dt.statistics"
 
 local opts = dt.args {
   doc = "tokens per iteration and speed of policies on chats, beside plain decoding",
-  rest = "POLICY[:NAME=VALUE,..]",
+  rest = "POLICY[:PRESET|NAME=VALUE,..]",
   options = {
     { "tokens", 64, short = "n", min = 2, max = 1000, doc = "tokens generated from each" },
     { "code", 10, min = 0, max = 10, doc = "prompts of humaneval" },
     { "others", 4, min = 0, max = 10, doc = "prompts of each of the five other sets" },
     { "system", "You are a helpful assistant.", doc = "the chats' system text" },
+    { "temp", 0.0, min = 0, max = 100, doc = "temperature; chat i is drawn with seed i" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -37,6 +38,7 @@ local USUAL = { "linear:K=4", "fixed_tree", "dynatree", "rate", "prompt_lookup" 
 for _, given in ipairs(opts.rest[1] and opts.rest or USUAL) do
   local name, values = given:match "^([^:]*):?(.*)$"
   local arm = { label = given, policy = name, params = {} }
+  if values:find "^[^=]+$" then arm.preset = values end
   for key, value in values:gmatch "([%w_]+)=([^,]+)" do
     if value == "true" or value == "false" then value = value == "true" else value = tonumber(value) or value end
     arm.params[key] = value
@@ -54,9 +56,10 @@ local function sum_of(group, label)
   return sums[group][label]
 end
 
-local function run(arm, prefix, tokens)
+local function run(arm, prefix, tokens, seed)
   pair:forget()
-  local result = dt.check(pair:generate { policy = arm.policy, params = arm.params, prompt = prefix, tokens = tokens })
+  local result = dt.check(pair:generate { policy = arm.policy, params = arm.params, preset = arm.preset,
+                                          prompt = prefix, tokens = tokens, temp = opts.temp, seed = seed })
   local ms = 0
   for _, part in ipairs(PARTS) do ms = ms + result.stats.time_ms[part] end
   return result, #result.tokens / ms
@@ -66,12 +69,12 @@ local CHAT = "<|im_start|>system\n%s<|im_end|>\n<|im_start|>user\n%s<|im_end|>\n
 for p, prompt in ipairs(prompts) do
   local prefix = dt.check(pair:prefix(CHAT:format(opts.system, prompt.text)))
   if p == 1 then
-    for _, arm in ipairs(arms) do run(arm, prefix, 8) end -- warms up
+    for _, arm in ipairs(arms) do run(arm, prefix, 8, p) end -- warms up
   end
   local plain, plain_speed
   for i = 0, #arms - 1 do -- plain decoding first; who follows whom changes from prompt to prompt
     local arm = arms[i == 0 and 1 or 2 + (i + p) % (#arms - 1)]
-    local result, speed = run(arm, prefix, opts.tokens)
+    local result, speed = run(arm, prefix, opts.tokens, p)
     if i == 0 then plain, plain_speed = result, speed end
     if result.stats.output_hash ~= plain.stats.output_hash then
       wrong = wrong + 1
@@ -87,8 +90,8 @@ for p, prompt in ipairs(prompts) do
   end
 end
 
-print(("%s with %s on %s, %d threads: %d chats, up to %d tokens each"):format(pair.target.path,
-  pair.draft and pair.draft.path or "no draft", pair.backend, pair.threads, #prompts, opts.tokens))
+print(("%s with %s on %s, %d threads: %d chats, up to %d tokens each, temp %g"):format(pair.target.path,
+  pair.draft and pair.draft.path or "no draft", pair.backend, pair.threads, #prompts, opts.tokens, opts.temp))
 print("  policy                        tokens/iteration  accepted  tokens/s   of ar  ms/iteration: "
   .. table.concat(PARTS, " "))
 for _, group in ipairs { "code", "others", "all" } do

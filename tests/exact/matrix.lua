@@ -5,7 +5,7 @@
 -- that every other run must give. The scalar backend is slow and gets 4 prompts, 64 tokens and small trees. Variants
 -- that this machine lacks are named and skipped; --backend and --threads choose among them. Beside all prompts by
 -- themselves each policy has the first 6 in a batch: 5 at once, and the last one takes the place of the one that ends
--- first.
+-- first. A draft head (-md) reads its target's features: there the tokens are set by the target alone, without one.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -13,6 +13,7 @@ local opts = dt.args {
   options = {
     { "prompts", 40, min = 1, max = 40, doc = "prompts, taken in turn from both folders" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens generated from each" },
+    { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -82,7 +83,7 @@ end
 local function options(variant, case, tokens, seed)
   return {
     policy = case.policy, preset = case.preset, params = case.params, tokens = tokens, ignore_eos = true, seed = seed,
-    window = variant.window, sinks = variant.sinks,
+    temp = opts.temp, window = variant.window, sinks = variant.sinks,
   }
 end
 
@@ -124,6 +125,30 @@ local function run_batch(pair, prefixes, variant, case, tokens, sum)
   for p, result in ipairs(results) do check(result, prompts[p], case, tokens, sum) end
 end
 
+-- draft = false: the target alone.
+local function open(variant, draft)
+  local load, drafts = opts.load, draft ~= false
+  return dt.load {
+    target = load.target, draft = draft, ctx = load.ctx, backend = variant.backend, threads = variant.threads,
+    weights = variant.weights or load.weights, draft_weights = drafts and (variant.draft_weights or load.draft_weights) or nil,
+    draft_vocab = drafts and (variant.draft_vocab or load.draft_vocab) or nil,
+    head_layers = drafts and load.head_layers or nil,
+    cache_dtype = variant.cache_dtype or load.cache_dtype, costs = COSTS,
+  }
+end
+
+-- Plain decoding of a target that keeps no features.
+local function run_without_head(variant, n, tokens)
+  local pair = assert(open(variant, false))
+  local case, sum = { label = "ar without the head", policy = "ar" },
+    { tokens = 0, iterations = 0, drafted = 0, accepted = 0, seconds = 0 }
+  for p = 1, n do
+    local prefix = assert(pair:prefix(prompts[p].text, { window = variant.window, sinks = variant.sinks }))
+    run_alone(pair, prefix, p, variant, case, tokens, sum)
+  end
+  pair:close()
+end
+
 local function run_variant(variant)
   local load = opts.load
   if variant.backend ~= (load.backend or variant.backend) or variant.threads ~= (load.threads or variant.threads) then
@@ -135,12 +160,7 @@ local function run_variant(variant)
     variant.draft_vocab and ", ids of the draft: " .. variant.draft_vocab or "",
     variant.cache_dtype and ", caches in " .. variant.cache_dtype or "",
     variant.window and (", %d sinks and a window of %d"):format(variant.sinks, variant.window) or "")
-  local pair, err = dt.load {
-    target = load.target, draft = load.draft, ctx = load.ctx, backend = variant.backend, threads = variant.threads,
-    weights = variant.weights or load.weights, draft_weights = variant.draft_weights or load.draft_weights,
-    draft_vocab = variant.draft_vocab or load.draft_vocab, cache_dtype = variant.cache_dtype or load.cache_dtype,
-    costs = COSTS,
-  }
+  local pair, err = open(variant, load.draft)
   if not pair then
     skipped[#skipped + 1] = ("%s (%s)"):format(name, err.message)
     return
@@ -148,6 +168,7 @@ local function run_variant(variant)
   local n = math.min(variant.prompts or #prompts, #prompts)
   local tokens = math.min(variant.tokens or opts.tokens, opts.tokens)
   print(("%s: %d prompts, %d tokens each"):format(name, n, tokens))
+  if pair.draft_head then run_without_head(variant, n, tokens) end
   local sums = {}
   for i, case in ipairs(variant.policies) do
     sums[i] = { label = case.label, tokens = 0, iterations = 0, drafted = 0, accepted = 0, seconds = 0 }

@@ -14,6 +14,7 @@ local opts = dt.args {
     { "tokens", 24, short = "n", min = 2, max = 1000, doc = "tokens generated from each" },
     { "questions", nil, type = "string", doc = "a file of questions, a line of JSON each, in place of ours" },
     { "all", false, doc = "every policy of the matrix" },
+    { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -79,7 +80,7 @@ local function run(case, p, tokens)
   local result, err = pair:generate {
     policy = case.hostile and ("%shostile/%s.lua"):format(HERE, case.policy) or case.policy, params = case.params,
     preset = case.preset,
-    prompt = prompts[p], tokens = tokens, ignore_eos = true, seed = p,
+    prompt = prompts[p], tokens = tokens, ignore_eos = true, seed = p, temp = opts.temp,
   }
   return result or error(("%s, prompt %d: %s"):format(case.policy, p, err.message))
 end
