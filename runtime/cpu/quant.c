@@ -139,26 +139,32 @@ void quant_pack(const quant_format *f, const void *blocks, int k, int output, ui
   }
 }
 
-/* As types.h's decoders compute it: the same operations in the same order. */
-static float weight_of(const quant_format *f, const quant_cell *c, int i, int output) {
-  int g = i / f->group;
-  float q =
-      (float)(get_code(f->bits, c->codes + (size_t)(i / QUANT_BLOCK) * quant_block_bytes(f), i % QUANT_BLOCK, output) -
-              f->zero);
-  float whole = (float)(int8_t)c->scales[16 * g + output];
-  switch (f->scales) {
-  case QUANT_F16: return f16_at(c->scales + 32 * g, output) * q;
-  case QUANT_F16_MIN: return f16_at(c->scales + 32 * g, output) * q + f16_at(c->minima + 32 * g, output);
-  case QUANT_WHOLE: return f16_at(c->d, output) * whole * q;
-  case QUANT_WHOLE_MIN: break;
+/* A weight of the group is (code - zero) * scale + minimum, as types.h's decoders compute it: the same operations in the same
+ * order. Minus zero is what changes nothing. */
+typedef struct {
+  float scale, minimum;
+} group_scale;
+
+static group_scale scale_of(const quant_format *f, const quant_cell *c, int g, int output) {
+  if (quant_is_whole(f)) {
+    float scale = f16_at(c->d, output) * (float)(int8_t)c->scales[16 * g + output];
+    if (f->scales == QUANT_WHOLE) return (group_scale){scale, -0.0f};
+    return (group_scale){scale, -(f16_at(c->dmin, output) * (float)c->minima[whole_minimum(g, output)])};
   }
-  return f16_at(c->d, output) * whole * q - f16_at(c->dmin, output) * (float)c->minima[whole_minimum(g, output)];
+  float scale = f16_at(c->scales + 32 * g, output);
+  return (group_scale){scale, f->scales == QUANT_F16_MIN ? f16_at(c->minima + 32 * g, output) : -0.0f};
 }
 
 void quant_unpack(const quant_format *f, const uint8_t *strip, int k, int output, float *out) {
   for (int at = 0; at < k; at += QUANT_CELL) {
     quant_cell c = quant_cell_at(f, strip, k - at);
-    for (int i = 0; i < c.blocks * QUANT_BLOCK; i++) out[at + i] = weight_of(f, &c, i, output);
+    for (int g = 0; g < c.groups; g++) {
+      group_scale s = scale_of(f, &c, g, output);
+      int first = g * f->group;
+      const uint8_t *block = c.codes + (size_t)(first / QUANT_BLOCK) * quant_block_bytes(f);
+      for (int i = first; i < first + f->group; i++)
+        out[at + i] = s.scale * (float)(get_code(f->bits, block, i % QUANT_BLOCK, output) - f->zero) + s.minimum;
+    }
     strip += c.bytes;
   }
 }

@@ -2,7 +2,8 @@
 -- SmolLM2). Every policy's tokens must be those of `ar`. Printed are tokens per iteration, the speed over plain
 -- decoding after the prompt (the median over prompts of ratios that stood side by side) and milliseconds of an
 -- iteration, for code and for the rest.
---   dtrun run tests/bench/chats.lua -m TARGET -md DRAFT [POLICY[:PRESET|NAME=VALUE,..]...] [-n 64] [--code 10] [--others 4]
+--   dtrun run tests/bench/chats.lua -m TARGET -md DRAFT [POLICY[:PRESET|NAME=VALUE,..]...] [-n 64] [--code 10]
+--     [--others 4] [--temp 0.8]
 local dt = require "dt"
 local statistics = require "dt.statistics"
 

@@ -130,7 +130,8 @@ local function open(variant, draft)
   local load, drafts = opts.load, draft ~= false
   return dt.load {
     target = load.target, draft = draft, ctx = load.ctx, backend = variant.backend, threads = variant.threads,
-    weights = variant.weights or load.weights, draft_weights = drafts and (variant.draft_weights or load.draft_weights) or nil,
+    weights = variant.weights or load.weights,
+    draft_weights = drafts and (variant.draft_weights or load.draft_weights) or nil,
     draft_vocab = drafts and (variant.draft_vocab or load.draft_vocab) or nil,
     head_layers = drafts and load.head_layers or nil,
     cache_dtype = variant.cache_dtype or load.cache_dtype, costs = COSTS,
