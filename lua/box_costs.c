@@ -1,5 +1,5 @@
 /* Costs as Lua sees them, in the box and in drivers: costs:target(rows, context[, batch]) and costs:draft(..) -> ms of a
- * pass with so many rows of each of `batch` sequences: if not told, as many as run at once. */
+ * pass with so many rows of each of `batch` sequences: if not told, as many as run at once, which costs:sequences() tells. */
 #include "costs.h"
 
 #include <lauxlib.h>
@@ -42,8 +42,15 @@ static int costs_draft(lua_State *L) {
   return cost(L, "costs:draft", costs, costs->draft);
 }
 
+static int costs_sequences(lua_State *L) {
+  box_costs_check(L, 1);
+  lua_pushinteger(L, ((const costs_object *)lua_touserdata(L, 1))->places);
+  return 1;
+}
+
 void box_costs_push(lua_State *L, const dtl_costs *costs, int places) {
-  static const luaL_Reg methods[] = {{"target", costs_target}, {"draft", costs_draft}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"target", costs_target}, {"draft", costs_draft}, {"sequences", costs_sequences}, {NULL, NULL}};
   costs_object *object = lua_newuserdatauv(L, sizeof *object, 0);
   *object = (costs_object){.table = *costs, .places = places};
   if (luaL_newmetatable(L, COSTS_TYPE)) {

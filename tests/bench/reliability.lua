@@ -1,5 +1,8 @@
 -- Does p mean what it says? Guesses after every accepted token: how likely they were said to be, and how many came
--- true, in ten bins of p; as the draft model says it, and sharpened by what was learned on the way.
+-- true, in ten bins of p; as the draft model says it, and sharpened by what was learned on the way. Texts that loop
+-- repeat the same guesses, right or wrong, over and over; so there is a third count, of each sharpened guess once: the
+-- same token after the same eight of a text. The error is twice the standard error of what came true less what was said
+-- to, where texts, not guesses, are what is drawn at random.
 -- dtrun run tests/bench/reliability.lua [--prompts 16] [--tokens 200] [--temp 1] [--figure FOLDER]
 --   [--sets tests/data/prompts/tasks/*.jsonl] [--template chatml] [-m TARGET -md DRAFT]
 local dt = require "dt"
@@ -21,6 +24,7 @@ local HERE = arg[0]:match "^(.*/)" or "./"
 local CHATML = "<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n"
 local CHILDREN, DEPTH = 8, 3
 local LEAST = 50 -- guesses of a bin that is drawn
+local SAME = 8 -- tokens before a guess, and it is the same
 
 -- Level by level the likeliest child, with some siblings that are verified too. Its sums are told by the trace.
 local PAGE = [[
@@ -43,21 +47,44 @@ return Wide
 
 local function new_bins()
   local bins = {}
-  for b = 1, 10 do bins[b] = { n = 0, said = 0, true_ = 0 } end
+  for b = 1, 10 do bins[b] = { n = 0, said = 0, true_ = 0, texts = {} } end
   return bins
 end
 
-local function count(bins, file)
+local function add(bins, text, p, accepted)
+  local bin = bins[math.min(10, 1 + math.floor(10 * p))]
+  local of = bin.texts[text] or { n = 0, more = 0 }
+  bin.texts[text] = of
+  bin.n, bin.said, bin.true_ = bin.n + 1, bin.said + p, bin.true_ + (accepted and 1 or 0)
+  of.n, of.more = of.n + 1, of.more + (accepted and 1 or 0) - p
+end
+
+-- Counts a text's guesses in `bins`, and in `once` those after what they did not come after before.
+local function count(bins, once, text, result, file)
+  local tokens, seen = table.move(result.prompt_ids, 1, #result.prompt_ids, 1, {}), {}
+  table.move(result.tokens, 1, #result.tokens, #tokens + 1, tokens)
   for line in io.lines(file) do
-    local nodes = dt.json.decode(line).nodes
-    for _, node in ipairs(nodes or {}) do
+    local iteration = dt.json.decode(line)
+    local depth = { [0] = 0 }
+    for _, node in ipairs(iteration.nodes or {}) do
+      if node.parent then depth[node.id] = depth[node.parent] + 1 end
       if node.accepted ~= nil then
         local p = node.logp == dt.json.null and 0 or math.exp(node.logp)
-        local bin = bins[math.min(10, 1 + math.floor(10 * p))]
-        bin.n, bin.said, bin.true_ = bin.n + 1, bin.said + p, bin.true_ + (node.accepted and 1 or 0)
+        local last = iteration.length + depth[node.id] - 1
+        local key = table.concat(tokens, " ", math.max(1, last - SAME + 1), last) .. " > " .. node.token
+        add(bins, text, p, node.accepted)
+        if not seen[key] then add(once, text, p, node.accepted) end
+        seen[key] = true
       end
     end
   end
+end
+
+-- Twice the standard error of the part that came true less the part that was said to.
+local function error_of(bin)
+  local mean, sum = (bin.true_ - bin.said) / bin.n, 0
+  for _, of in pairs(bin.texts) do sum = sum + (of.more - mean * of.n) ^ 2 end
+  return 2 * math.sqrt(sum) / bin.n
 end
 
 local function texts()
@@ -77,28 +104,29 @@ end
 local pair, list = dt.check(dt.load(opts.load)), texts()
 local trace = os.tmpname()
 local source = PAGE:gsub("DEPTH", DEPTH):gsub("CHILDREN", CHILDREN)
-local results = {}
+local results, once = {}, nil
 for _, sharpen in ipairs { false, true } do
   local bins = new_bins()
+  once = new_bins()
   for p, text in ipairs(list) do
-    dt.check(pair:generate { policy = "wide.lua", source = source, params = { sharpen = sharpen }, prompt = text,
-                             tokens = opts.tokens, ignore_eos = true, temp = opts.temp, seed = p, trace = trace })
-    count(bins, trace)
+    local options = { policy = "wide.lua", source = source, params = { sharpen = sharpen }, prompt = text,
+                      tokens = opts.tokens, ignore_eos = true, temp = opts.temp, seed = p, trace = trace }
+    count(bins, once, p, dt.check(pair:generate(options)), trace)
   end
   results[#results + 1] = bins
 end
 os.remove(trace)
 
 print(("%d texts, %d tokens each, temperature %g"):format(#list, opts.tokens, opts.temp))
-print "              as the draft says it          sharpened"
-print "bin        guesses   said   true    guesses   said   true"
+print "              as the draft says it               sharpened                          sharpened, each once"
+print "bin        guesses   said   true  error    guesses   said   true  error    guesses   said   true  error"
 for b = 1, 10 do
   local cells = {}
-  for i, bins in ipairs(results) do
+  for i, bins in ipairs { results[1], results[2], once } do
     local bin, n = bins[b], math.max(bins[b].n, 1)
-    cells[i] = ("%7d  %.3f  %.3f"):format(bin.n, bin.said / n, bin.true_ / n)
+    cells[i] = ("%7d  %.3f  %.3f  %.3f"):format(bin.n, bin.said / n, bin.true_ / n, bin.n > 0 and error_of(bin) or 0)
   end
-  print(("%.1f..%.1f   %s    %s"):format((b - 1) / 10, b / 10, cells[1], cells[2]))
+  print(("%.1f..%.1f   %s    %s    %s"):format((b - 1) / 10, b / 10, cells[1], cells[2], cells[3]))
 end
 
 if opts.figure then

@@ -1,20 +1,23 @@
 -- Is rate, which has nothing to tune, worth it here, greedy or sampling? Plain decoding, rate and other policies with
 -- the settings given, in turn: each arm's speed over plain decoding's.
 --   dtrun run tests/bench/sampling.lua [--temp 0.8] [--arms "linear K=1, dynatree narrow, ./rate_before.lua"]
---     [--places 8] [--questions tests/data/prompts/code.jsonl] [-m TARGET -md DRAFT]
+--     [--places 8] [--sets tests/data/prompts/tasks/*.jsonl] [--questions tests/data/prompts/code.jsonl]
+--     [-m TARGET -md DRAFT]
 --
 -- Every arm runs a text before the next text comes, in an order that rotates; the prompt pass is left out. A round's
--- ratio is that of its sums, and the median over rounds counts. The texts are novels, or chats in ChatML; with --places
--- so many are generated at once. The last line is a bound by the table of costs: what a chain would reach that knew
--- where its first wrong guess will be and stopped before it.
+-- ratio is that of its sums, and the median over rounds counts. The texts are novels, texts of sets, or chats in
+-- ChatML; with --places so many are generated at once. The last line is a bound by the table of costs: what a chain
+-- would reach that knew where its first wrong guess will be and stopped before it.
 local batches = require "dt.batches"
 local dt = require "dt"
+local experiment = require "dt.experiment"
 local statistics = require "dt.statistics"
 
 local opts = dt.args {
   doc = "plain decoding, rate and other policies in turn, and what no chain could exceed",
   options = {
     { "prompts", 16, min = 1, max = 20, doc = "texts to go on with, each with its own seed" },
+    { "sets", many = "FILE.jsonl", doc = "so many texts of each of these sets instead of novels" },
     { "questions", nil, type = "string", doc = "a file of questions (.jsonl) instead of novels, put in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
     { "places", 1, min = 1, max = 20, doc = "texts at once" },
@@ -59,9 +62,13 @@ local function read_texts()
     end
     return list
   end
-  for p = 1, opts.prompts do
-    local file <close> = assert(io.open(("%s../data/prompts/novels/%02d.txt"):format(HERE, p), "rb"))
-    list[p] = file:read "a"
+  local files, of_set = {}, {}
+  for p = 1, #opts.sets > 0 and 0 or opts.prompts do
+    files[p] = ("%s../data/prompts/novels/%02d.txt"):format(HERE, p)
+  end
+  for _, prompt in ipairs(dt.check(experiment.prompts { files = files, sets = opts.sets })) do
+    of_set[prompt.set] = (of_set[prompt.set] or 0) + 1
+    if of_set[prompt.set] <= opts.prompts then list[#list + 1] = prompt.text end
   end
   return list
 end

@@ -28,6 +28,17 @@ function TestCosts.test_a_policy_that_uses_costs_gets_them_without_asking()
   lu.assertStrContains(in_policy(fake(), "self.costs", "costs = false"), "<nil>")
 end
 
+function TestCosts.test_a_policy_is_told_how_many_sequences_run_at_once()
+  lu.assertStrContains(in_policy(fake(), "self.costs:sequences()"), "<1>")
+  local source, seen = [[
+    local P = require "dt.policy".define { name = "p", uses = { costs = true } }
+    function P:draft() error("<" .. self.costs:sequences() .. ">", 0) end
+    return P ]], {}
+  fake():generate_batch { prompts = { " 1", " 2", " 3" }, places = 2, tokens = 2, source = source,
+                          on_done = function(i, _, failure) seen[i] = failure.message:match "<.>" end }
+  lu.assertEquals(seen, { "<2>", "<2>", "<2>" })
+end
+
 function TestCosts.test_a_scripted_pair_without_a_table_is_measured()
   local ms = tonumber(in_policy(fake { costs = false }, "self.costs:target(3, 1)"):match "<(.*)>")
   lu.assertTrue(ms > 0 and ms < 1000)
@@ -55,6 +66,7 @@ function TestCosts.test_bad_arguments_name_function_and_argument()
     ["self.costs:draft(1)"] = "costs:draft: context must be an integer of at least 0",
     ["self.costs:draft(1, 1, 0)"] = "costs:draft: batch must be an integer of at least 1",
     ["self.costs.target({}, 1, 1)"] = "costs expected, got table",
+    ["self.costs.sequences({})"] = "costs expected, got table",
     ["getmetatable(self.costs).__index.x"] = "attempt to index a boolean value",
   } do
     lu.assertStrContains(in_policy(fake(), expression), message)

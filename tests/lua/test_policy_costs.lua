@@ -188,9 +188,33 @@ end
 
 TestRate = {}
 
+local function sizes(shapes)
+  local list = {}
+  for shape in (shapes .. "|"):gmatch "([^|]*)|" do list[#list + 1] = probe.count(shape) end
+  return list
+end
+
 function TestRate.test_drafts_nothing_where_drafting_costs_more_than_it_brings()
   local draft, target = probe.circle()
   lu.assertEquals(probe.tree(fake(draft, target, { costs = line(1.0, 0.01, 2.0, 0.01) }), "rate", nil, 4), "|||")
+end
+
+function TestRate.test_counts_its_own_time()
+  -- a draft pass that costs nothing beside a target pass of a hundredth of a millisecond, and beside one of one
+  local draft, target = probe.circle()
+  local function first(ms)
+    local pair = fake(draft, target, { costs = line(ms, ms / 100, ms / 1000, ms / 1000) })
+    return sizes(probe.tree(pair, "rate", nil, 4))[1]
+  end
+  lu.assertEquals(first(0.01), 0)
+  lu.assertTrue(first(1.0) > 0)
+end
+
+function TestRate.test_drafts_farther_the_more_was_accepted()
+  local draft, target = probe.circle()
+  local pair = fake(draft, target, { costs = line(1.0, 0.01, 0.01, 0.01) })
+  local n = sizes(probe.tree(pair, "rate", nil, 2))
+  lu.assertEquals({ n[1], n[2] }, { 4, 12 })
 end
 
 function TestRate.test_drafts_far_where_all_is_certain_and_cheap()
@@ -218,19 +242,15 @@ local function straight(p)
   return draft, target
 end
 
-local function sizes(shapes)
-  local list = {}
-  for shape in (shapes .. "|"):gmatch "([^|]*)|" do list[#list + 1] = probe.count(shape) end
-  return list
-end
-
 function TestRate.test_learns_what_becomes_of_the_draft_models_guesses()
-  -- every guess of a half is wrong: they are worth less and less, until none is made
+  -- every guess of a half is wrong: they are worth less and less, until none is made but now and then one, to see
   local draft, target = straight(0.5)
   local pair = fake(draft, target, { vocab = 200, costs = line(1.0, 0.05, 0.1, 0.05) })
-  local n = sizes(probe.tree(pair, "rate", nil, 120))
+  local n = sizes(probe.tree(pair, "rate", nil, 180))
+  local late = 0
+  for i = 101, 180 do late = late + n[i] end
   lu.assertTrue(n[1] > 0)
-  lu.assertEquals(n[120], 0)
+  lu.assertTrue(late >= 1 and late <= 8)
 end
 
 function TestRate.test_copies_what_followed_the_last_three_tokens_before_and_needs_no_draft_pass_for_it()
