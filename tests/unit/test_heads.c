@@ -36,7 +36,8 @@ static const char *layers_of(const cJSON *wanted) {
   return layers ? layers->valuestring : NULL;
 }
 
-static subject open_subject(int i, const char *backend, const char *cache_dtype, const char *weights) {
+static subject open_reading(int i, const char *layers, const char *backend, const char *cache_dtype,
+                            const char *weights) {
   subject s = {.wanted = cJSON_GetArrayItem(cases, i)};
   const cJSON *file = cJSON_GetObjectItem(s.wanted, "file");
   s.target = folder_of(get(s.wanted, "target"));
@@ -52,9 +53,13 @@ static subject open_subject(int i, const char *backend, const char *cache_dtype,
                                      .backend = backend,
                                      .threads = 2,
                                      .cache_dtype = cache_dtype,
-                                     .head_layers = layers_of(s.wanted)},
+                                     .head_layers = layers},
                   &s.pair, &err));
   return s;
+}
+
+static subject open_subject(int i, const char *backend, const char *cache_dtype, const char *weights) {
+  return open_reading(i, layers_of(cJSON_GetArrayItem(cases, i)), backend, cache_dtype, weights);
 }
 
 static void close_subject(subject *s) {
@@ -190,6 +195,66 @@ static void run_case(int i, const char *backend) {
 static void heads_say_what_pytorch_computes(void **state) {
   (void)state;
   for (int i = 0; i < cJSON_GetArraySize(cases); i++) run_case(i, "cpu"), run_case(i, "cpu:scalar");
+}
+
+/* ---- the layers that are read are the right ones -------------------------------------------------------------------------- */
+
+/* Of a hundred nodes, after how many the likeliest token is PyTorch's, where the head reads these layers; and how far its
+ * log-probability is off at most. */
+static double right_guesses(int i, const char *layers, double *off) {
+  subject s = open_reading(i, layers, "cpu", NULL, "f32");
+  dt_session *session;
+  int right = 0, all = 0;
+  *off = 0;
+  ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 1, .context = 90, .use_draft = true}, &session, &err));
+  start(session, 0, s.wanted, -1);
+  for (const cJSON *it = get(s.wanted, "iterations")->child; it; it = it->next) {
+    ok(dt_rollback(session, 0, &err));
+    grow(session, 0, it);
+    for (const cJSON *draft = get(it, "drafts")->child; draft; draft = draft->next, all++) {
+      int n;
+      int32_t *ids = golden_ints(get(draft, "ids"), &n);
+      const tree_draft *said = tree_draft_of(dt_seq_tree(session, 0), get(draft, "node")->valueint);
+      right += said->token[0] == ids[0];
+      *off = fmax(*off, fabs((double)said->logp[0] - get(draft, "logp")->child->valuedouble));
+      free(ids);
+    }
+    commit_expected(session, 0, it);
+  }
+  dt_session_close(session);
+  close_subject(&s);
+  return 100.0 * right / all;
+}
+
+/* All layers one later or one earlier lose guesses; of one of them at least the test above would tell. */
+static void a_layer_off_guesses_otherwise(void **state) {
+  (void)state;
+  for (int i = 0; i < cJSON_GetArraySize(cases); i++) {
+    const cJSON *wanted = cJSON_GetArrayItem(cases, i);
+    const char *read = get(wanted, "read")->valuestring, *list = strstr(read, "layers ");
+    if (!list) continue; /* EAGLE-1 and Medusa read behind the final norm */
+    int layer[DT_TAPS], taps = 0, last = get(get(get(wanted, "target"), "config"), "num_hidden_layers")->valueint;
+    for (const char *at = list + 6; at; at = strchr(at + 1, ',')) layer[taps++] = atoi(at + 1);
+    double by_how_much;
+    assert_true(right_guesses(i, list + 7, &by_how_much) > 99);
+    for (int which = -1; which < taps; which++)
+      for (int by = -1; by <= 1; by += 2) {
+        char others[64] = "";
+        bool there = true;
+        for (int t = 0; t < taps; t++) {
+          int reads = layer[t] + (which < 0 || which == t ? by : 0);
+          there &= reads >= 0 && reads <= last;
+          sprintf(others + strlen(others), t ? ",%d" : "%d", reads);
+        }
+        if (!there) continue;
+        double right = right_guesses(i, others, &by_how_much);
+        print_message(
+            "%s: with layers %s in place of %s %.0f %% of the guesses are right, log-probabilities off by %.2g\n",
+            get(wanted, "name")->valuestring, others, list + 7, right, by_how_much);
+        assert_true(by_how_much > 2 * TOLERANCE);
+        if (which < 0) assert_true(right <= 95);
+      }
+  }
 }
 
 /* ---- the target's numbers are not touched ------------------------------------------------------------------------------ */
@@ -407,6 +472,7 @@ int main(void) {
   cases = cJSON_Parse(text);
   free(text);
   const struct CMUnitTest tests[] = {cmocka_unit_test(heads_say_what_pytorch_computes),
+                                     cmocka_unit_test(a_layer_off_guesses_otherwise),
                                      cmocka_unit_test(a_target_with_a_head_computes_the_same_bits),
                                      cmocka_unit_test(heads_say_the_same_however_a_text_came),
                                      cmocka_unit_test(guesses_know_the_noise_of_the_token_they_guess),
