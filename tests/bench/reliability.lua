@@ -4,7 +4,7 @@
 -- same token after the same eight of a text. The error is twice the standard error of what came true less what was said
 -- to, where texts, not guesses, are what is drawn at random.
 -- dtrun run tests/bench/reliability.lua [--prompts 16] [--tokens 200] [--temp 1] [--figure FOLDER]
---   [--sets tests/data/prompts/tasks/*.jsonl] [--template chatml] [-m TARGET -md DRAFT]
+--   [--files FILE...] [--sets tests/data/prompts/tasks/*.jsonl] [--template chatml] [-m TARGET -md DRAFT]
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local figure = require "dt.figure"
@@ -13,6 +13,7 @@ local opts = dt.args {
   doc = "predicted against accepted, by bins of the probability of a guess",
   options = {
     { "prompts", 16, min = 1, max = 20, doc = "novels to go on with, or texts of each set, each with its own seed" },
+    { "files", many = "FILE", doc = "texts instead of the novels" },
     { "sets", many = "FILE.jsonl", doc = "sets of texts instead of the novels" },
     { "template", "", doc = "chatml: wrap texts in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
@@ -88,8 +89,8 @@ local function error_of(bin)
 end
 
 local function texts()
-  local files, list, of_set = {}, {}, {}
-  for p = 1, #opts.sets > 0 and 0 or opts.prompts do
+  local files, list, of_set = opts.files, {}, {}
+  for p = 1, #opts.sets + #files > 0 and 0 or opts.prompts do
     files[p] = ("%s../data/prompts/novels/%02d.txt"):format(HERE, p)
   end
   for _, prompt in ipairs(dt.check(experiment.prompts { files = files, sets = opts.sets })) do
@@ -117,12 +118,14 @@ for _, sharpen in ipairs { false, true } do
 end
 os.remove(trace)
 
+results[#results + 1] = once
+
 print(("%d texts, %d tokens each, temperature %g"):format(#list, opts.tokens, opts.temp))
 print "              as the draft says it               sharpened                          sharpened, each once"
 print "bin        guesses   said   true  error    guesses   said   true  error    guesses   said   true  error"
 for b = 1, 10 do
   local cells = {}
-  for i, bins in ipairs { results[1], results[2], once } do
+  for i, bins in ipairs(results) do
     local bin, n = bins[b], math.max(bins[b].n, 1)
     cells[i] = ("%7d  %.3f  %.3f  %.3f"):format(bin.n, bin.said / n, bin.true_ / n, bin.n > 0 and error_of(bin) or 0)
   end
@@ -136,7 +139,7 @@ if opts.figure then
     for _, bin in ipairs(bins) do
       if bin.n >= LEAST then points[#points + 1] = { x = bin.said / bin.n, y = bin.true_ / bin.n } end
     end
-    series[i + 1] = { label = ({ "the draft's word", "sharpened" })[i], points = points }
+    series[i + 1] = { label = ({ "the draft's word", "sharpened", "each once" })[i], points = points }
   end
   local name = ("reliability-%g"):format(opts.temp)
   dt.check(figure.draw({ { kind = "lines", name = name, title = ("Guesses at temperature %g"):format(opts.temp),
