@@ -8,8 +8,8 @@
  * rows of one text, where the last row has the most keys), so that keys and values are read once for all; or, up to OWN rows
  * of a tree, only the first `own` of them: then what is left is computed row by row, the rows shared out among the warps.
  * Rows are the M side of the products. The weight of a key that a row has not is zero: of the later rows of its text it
- * would meet a NaN or an infinity only, and such a text is lost anyway. The block that finishes the last part of a row adds
- * the row's parts up. */
+ * would meet a NaN or an infinity only, and such a text is lost anyway. A key that a window hides from a row is one that it has
+ * not, too. The block that finishes the last part of a row adds the row's parts up. */
 #include "attention.cuh"
 #include "launch.cuh"
 
@@ -142,6 +142,20 @@ static __device__ __forceinline__ int slot_of(const attention &a, const work &u,
   return position < prefix ? position : a.rows.path[a.rows.path_at[row] + position - prefix];
 }
 
+/* Of rows lower and upper, the scores of keys from `first` of the part on: those that the pass's window hides come to nothing. */
+static __device__ __forceinline__ void hide(const attention &a, const work &u, int first, int lower, int upper,
+                                            float (&score)[TILES][4]) {
+  dt_window window = a.rows.header->window;
+  int at = u.part * SPLIT + first, begin[2]; /* where each row's last keys begin: see window.h */
+  for (int h = 0; h < 2; h++) begin[h] = a.rows.position[u.row0 + (h ? upper : lower)] + 1 - window.last;
+#pragma unroll
+  for (int j = 0; j < TILES; j++)
+    for (int i = 0; i < 4; i++) {
+      int position = at + 8 * j + 2 * (int)(threadIdx.x % 4) + i % 2;
+      if (position >= window.sinks && position < begin[i / 2]) score[j][i] = -INFINITY;
+    }
+}
+
 /* The scores of the keys that each row has for itself: eights of keys, of any rows, two of them in flight. All rows are
  * multiplied with each, and only its own row's scores are kept. */
 template <number TYPE, int DIM> static __device__ __forceinline__ void score_own(const attention &a, const work &u, const room &s) {
@@ -220,6 +234,7 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
   int first = warp * KEYS, mine = common - first; /* may be negative */
   int lower = g < u.rows ? g : 0, upper = g + 8 < u.rows ? g + 8 : 0;
   int keys_of_row[2] = {count_of(a, u, lower) - first, count_of(a, u, upper) - first};
+  bool hidden = a.rows.header->window.last > 0;
   dependency_wait();
   __syncthreads();
 
@@ -254,8 +269,11 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
       int key = 8 * j + 2 * t + i % 2;
       if (i < 2 && first + key >= u.own && key < keys_of_row[0]) score[j][i] = s.own_score[lower * SPLIT + first + key];
       score[j][i] = key < keys_of_row[i / 2] ? score[j][i] * scale : -INFINITY;
-      largest[i / 2] = fmaxf(largest[i / 2], score[j][i]);
     }
+  if (hidden) hide(a, u, first, lower, upper, score);
+#pragma unroll
+  for (int j = 0; j < TILES; j++)
+    for (int i = 0; i < 4; i++) largest[i / 2] = fmaxf(largest[i / 2], score[j][i]);
   for (int h = 0; h < 2; h++) {
     for (int bits = 1; bits < 4; bits *= 2) largest[h] = fmaxf(largest[h], __shfl_xor_sync(0xffffffffu, largest[h], bits));
     if (t == 0) s.most[warp * GROUP + g + 8 * h] = largest[h];
@@ -263,6 +281,7 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
   __syncthreads();
   for (int h = 0; h < 2; h++)
     for (int w = 0; w < WARPS; w++) largest[h] = fmaxf(largest[h], s.most[w * GROUP + g + 8 * h]);
+  for (int h = 0; h < 2; h++) largest[h] = fmaxf(largest[h], -3.40282347e38f); /* all may be hidden: their weights are zero */
 #pragma unroll
   for (int j = 0; j < TILES; j++)
     for (int i = 0; i < 4; i++) {

@@ -10,8 +10,10 @@ extern "C" {
 #include "cuda.h"
 #include "device.cuh"
 
+constexpr int MULTIPROCESSORS = 132; /* of an H100 or H200: what blocks are reckoned for */
 constexpr int WIDE_ROWS = 144;    /* rows that one block of a matrix product takes at most */
-constexpr int BLOCK_TILES = 9;    /* tiles of 16 outputs that a block of a product of more than 16 rows takes */
+constexpr int BLOCK_TILES = 9;    /* tiles of 16 outputs that a block of a product of more than 16 rows takes; or, of a small one, */
+constexpr int FEW_TILES = 3;
 constexpr int ROWS = 288;         /* most rows of a pass on the device, a multiple of that; more are split, in order */
 constexpr int CHUNK = 512;        /* rows of a prompt whose products are computed together */
 constexpr int CHUNK_GROUP = 256;  /* of which so many share what has room for ROWS */
@@ -91,6 +93,7 @@ struct layer {
 /* The rows of a pass as the kernels read them: filled on the host, copied in one go. The arrays lie behind it. */
 struct pass_header {
   int n, wanted, units, top_k, top_vocab;
+  dt_window window;
 };
 struct pass_rows {
   pass_header *header;

@@ -19,7 +19,8 @@
  * From 17 rows on what counts is what passes between the second-level cache and the multiprocessors: of P bytes of weights,
  * with n rows in blocks of M outputs and N rows, P (n / N + n / M); and whether the blocks are gone through in whole waves.
  * With 9 tiles of 16 outputs the 2.8B shape's products are 126 blocks, which 132 multiprocessors take at once, with N = 144
- * too. tests/bench/reckon.lua prints what follows. */
+ * too. A product of so few outputs that blocks of 3 tiles do that (q, k and v of a Llama, whose sum over k cannot be split, since
+ * what becomes of it needs all of it) takes these, for up to 64 rows. tests/bench/reckon.lua prints what follows. */
 #include "launch.cuh"
 #include "spread.cuh"
 
@@ -130,29 +131,30 @@ static __global__ __launch_bounds__(WARPS *WARP, few<NT, DEEP>::BLOCKS) void k_m
  * blocks of 8 rows]; the one stage more is what the last step was read from, when the next copy begins. What the slices so far
  * came to is kept in registers, or in shared memory, 16 bytes of a thread beside those of the next. Tiles before second_from and
  * those behind are not mixed in a block. */
-constexpr int TILE_WARPS = 3, WARP_TILES = BLOCK_TILES / TILE_WARPS, AHEAD = 8;
+constexpr int TILE_WARPS = 3, AHEAD = 8;
 
-template <int NT, int ROW_WARPS, int DEEP> struct tiling {
-  static constexpr int WARPS = TILE_WARPS * ROW_WARPS, ROWS8 = NT * ROW_WARPS, ROWS = 8 * ROWS8;
-  static constexpr int STAGE = (2 * BLOCK_TILES + ROWS8) * WARP, RING = (DEEP + 1) * STAGE;
+template <int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
+  static constexpr int WARP_TILES = TILES / TILE_WARPS, WARPS = TILE_WARPS * ROW_WARPS, ROWS8 = NT * ROW_WARPS, ROWS = 8 * ROWS8;
+  static constexpr int STAGE = (2 * TILES + ROWS8) * WARP, RING = (DEEP + 1) * STAGE;
   static constexpr int EACH = WARP_TILES * NT, TOTALS = EACH > 12 ? EACH * WARPS * WARP : 0; /* in shared memory, or in registers */
-  static constexpr int SUMS = BLOCK_TILES * ROWS * PITCH / 4, SHARED = (RING + TOTALS > SUMS ? RING + TOTALS : SUMS) * (int)sizeof(uint4);
-  static constexpr int WEIGHTS = 2 * BLOCK_TILES / WARPS, INPUTS = (ROWS8 + WARPS - 1) / WARPS; /* that a warp copies */
-  static_assert(2 * BLOCK_TILES % WARPS == 0, "warps share the weights' copies evenly");
+  static constexpr int SUMS = TILES * ROWS * PITCH / 4, SHARED = (RING + TOTALS > SUMS ? RING + TOTALS : SUMS) * (int)sizeof(uint4);
+  static constexpr int WEIGHTS = 2 * TILES / WARPS, INPUTS = (ROWS8 + WARPS - 1) / WARPS; /* that a warp copies */
+  static_assert(2 * TILES % WARPS == 0, "warps share the weights' copies evenly");
 };
 
-template <number TYPE, int NT, int ROW_WARPS, int DEEP, class FINISH>
-static __global__ __launch_bounds__(tiling<NT, ROW_WARPS, DEEP>::WARPS *WARP) void k_matmul_wide(product p, FINISH f) {
-  using of = tiling<NT, ROW_WARPS, DEEP>;
+template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
+static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *WARP) void k_matmul_wide(product p, FINISH f) {
+  using of = tiling<TILES, NT, ROW_WARPS, DEEP>;
+  constexpr int WARP_TILES = of::WARP_TILES;
   DYNAMIC_SHARED_OF(uint4, shared, of::SHARED);
   dependency_release();
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
   int middle = p.second_from < p.end_tile ? p.second_from : p.end_tile;
-  int blocks_before = (middle - p.first_tile + BLOCK_TILES - 1) / BLOCK_TILES;
+  int blocks_before = (middle - p.first_tile + TILES - 1) / TILES;
   bool before = (int)blockIdx.y < blocks_before;
-  int block_tile = before ? p.first_tile + (int)blockIdx.y * BLOCK_TILES : middle + ((int)blockIdx.y - blocks_before) * BLOCK_TILES;
+  int block_tile = before ? p.first_tile + (int)blockIdx.y * TILES : middle + ((int)blockIdx.y - blocks_before) * TILES;
   int tiles = (before ? middle : p.end_tile) - block_tile, part = blockIdx.z;
-  if (tiles > BLOCK_TILES) tiles = BLOCK_TILES;
+  if (tiles > TILES) tiles = TILES;
   int first = p.m.steps * part / p.m.splits, end = p.m.steps * (part + 1) / p.m.splits, row0 = (int)blockIdx.x * of::ROWS;
 
   uint4 *ring = shared + lane;
@@ -179,7 +181,7 @@ static __global__ __launch_bounds__(tiling<NT, ROW_WARPS, DEEP>::WARPS *WARP) vo
 #pragma unroll
     for (int i = 0; i < of::INPUTS; i++) {
       int j = warp + i * of::WARPS;
-      if (j < rows8) copy_stream(stage + (2 * BLOCK_TILES + j) * WARP, input + j * p.input.ld + at * WARP);
+      if (j < rows8) copy_stream(stage + (2 * TILES + j) * WARP, input + j * p.input.ld + at * WARP);
     }
   };
 #pragma unroll
@@ -214,7 +216,7 @@ static __global__ __launch_bounds__(tiling<NT, ROW_WARPS, DEEP>::WARPS *WARP) vo
       for (int m = 0; m < WARP_TILES; m++)
         for (int h = 0; h < 2; h++) a[h][m] = stage[(2 * (my_tile + m) + h) * WARP];
 #pragma unroll
-      for (int j = 0; j < NT; j++) x[j] = stage[(2 * BLOCK_TILES + my_rows8 + j) * WARP];
+      for (int j = 0; j < NT; j++) x[j] = stage[(2 * TILES + my_rows8 + j) * WARP];
 #pragma unroll
       for (int h = 0; h < 2; h++)
 #pragma unroll
@@ -232,7 +234,7 @@ static __global__ __launch_bounds__(tiling<NT, ROW_WARPS, DEEP>::WARPS *WARP) vo
         total = make_float4(v[0], v[1], v[2], v[3]);
       }
   }
-  float *sums = reinterpret_cast<float *>(shared); /* [BLOCK_TILES][ROWS][PITCH] */
+  float *sums = reinterpret_cast<float *>(shared); /* [TILES][ROWS][PITCH] */
   __syncthreads();                                 /* all is read */
 #pragma unroll
   for (int m = 0; m < WARP_TILES; m++)
@@ -247,13 +249,26 @@ template <number TYPE, int NT, class FINISH> static cudaError_t start(cudaStream
   return launch(stream, grid, WARPS * WARP, few<NT, DEPTH>::SHARED, k_matmul<TYPE, NT, DEPTH, FINISH>, p, f);
 }
 
-template <number TYPE, int NT, int ROW_WARPS, int DEEP, class FINISH>
-static cudaError_t start_wide(cudaStream_t stream, const product &p, const FINISH &f, int rows) {
-  using of = tiling<NT, ROW_WARPS, DEEP>;
+/* Blocks of so many tiles. */
+static int columns_of(const product &p, int tiles) {
   int middle = p.second_from < p.end_tile ? p.second_from : p.end_tile;
-  int blocks = blocks_of(middle - p.first_tile, BLOCK_TILES) + blocks_of(p.end_tile - middle, BLOCK_TILES);
-  dim3 grid((unsigned)blocks_of(rows, of::ROWS), (unsigned)blocks, (unsigned)p.m.splits);
-  return launch(stream, grid, of::WARPS * WARP, of::SHARED, k_matmul_wide<TYPE, NT, ROW_WARPS, DEEP, FINISH>, p, f);
+  return blocks_of(middle - p.first_tile, tiles) + blocks_of(p.end_tile - middle, tiles);
+}
+
+template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
+static cudaError_t start_tiles(cudaStream_t stream, const product &p, const FINISH &f, int rows) {
+  using of = tiling<TILES, NT, ROW_WARPS, DEEP>;
+  dim3 grid((unsigned)blocks_of(rows, of::ROWS), (unsigned)columns_of(p, TILES), (unsigned)p.m.splits);
+  return launch(stream, grid, of::WARPS * WARP, of::SHARED, k_matmul_wide<TYPE, TILES, NT, ROW_WARPS, DEEP, FINISH>, p, f);
+}
+
+/* However many tiles a block has, a tile's sums are the same. Of fewer more steps must be under way. */
+template <number TYPE, int NT> static cudaError_t start_wide(cudaStream_t stream, const product &p, const store &f, int rows) {
+  return start_tiles<TYPE, BLOCK_TILES, NT, 2, 5>(stream, p, f, rows);
+}
+template <number TYPE, int NT> static cudaError_t start_wide(cudaStream_t stream, const product &p, const spread &f, int rows) {
+  if (rows <= 64 && columns_of(p, FEW_TILES) <= MULTIPROCESSORS) return start_tiles<TYPE, FEW_TILES, NT, 2, 10>(stream, p, f, rows);
+  return start_tiles<TYPE, BLOCK_TILES, NT, 2, 5>(stream, p, f, rows);
 }
 
 /* An A100, H100 or the like has; on others the rows are taken by 64, which comes to the same bits. */
@@ -262,36 +277,40 @@ static bool has_room(int bytes) {
   return cudaGetDevice(&device) == cudaSuccess &&
          cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess && bytes <= most;
 }
-using widest = tiling<WIDE_ROWS / 24, 3, 3>;
+using widest = tiling<BLOCK_TILES, WIDE_ROWS / 24, 3, 3>;
 
 template <number TYPE, class FINISH>
 static cudaError_t choose(cudaStream_t stream, const product &p, const FINISH &f, int rows) {
   switch (rows) {
   case 8: return start<TYPE, 1>(stream, p, f);
   case 16: return start<TYPE, 2>(stream, p, f);
-  case 32: return start_wide<TYPE, 2, 2, 5>(stream, p, f, rows);
-  case 64: return start_wide<TYPE, 4, 2, 5>(stream, p, f, rows);
+  case 32: return start_wide<TYPE, 2>(stream, p, f, rows);
+  case 64: return start_wide<TYPE, 4>(stream, p, f, rows);
   default:
-    if (!has_room(widest::SHARED)) return start_wide<TYPE, 4, 2, 5>(stream, p, f, rows);
-    return start_wide<TYPE, WIDE_ROWS / 24, 3, 3>(stream, p, f, rows);
+    if (!has_room(widest::SHARED)) return start_wide<TYPE, 4>(stream, p, f, rows);
+    return start_tiles<TYPE, BLOCK_TILES, WIDE_ROWS / 24, 3, 3>(stream, p, f, rows);
   }
 }
 
-template <number TYPE, int NT, int ROW_WARPS, int DEEP, class FINISH> static cudaError_t allow() {
-  return cudaFuncSetAttribute(k_matmul_wide<TYPE, NT, ROW_WARPS, DEEP, FINISH>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              tiling<NT, ROW_WARPS, DEEP>::SHARED);
+template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH> static cudaError_t allow() {
+  return cudaFuncSetAttribute(k_matmul_wide<TYPE, TILES, NT, ROW_WARPS, DEEP, FINISH>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              tiling<TILES, NT, ROW_WARPS, DEEP>::SHARED);
 }
 
 template <number TYPE, class FINISH> static cudaError_t prepare() {
-  cudaError_t e = allow<TYPE, 2, 2, 5, FINISH>();
-  if (!e) e = allow<TYPE, 4, 2, 5, FINISH>();
-  return e || !has_room(widest::SHARED) ? e : allow<TYPE, WIDE_ROWS / 24, 3, 3, FINISH>();
+  cudaError_t e = allow<TYPE, BLOCK_TILES, 2, 2, 5, FINISH>();
+  if (!e) e = allow<TYPE, BLOCK_TILES, 4, 2, 5, FINISH>();
+  return e || !has_room(widest::SHARED) ? e : allow<TYPE, BLOCK_TILES, WIDE_ROWS / 24, 3, 3, FINISH>();
 }
 
-cudaError_t multiply_prepare(number type) {
-  cudaError_t e = type == F16 ? prepare<F16, store>() : prepare<BF16, store>();
-  return e ? e : type == F16 ? prepare<F16, spread>() : prepare<BF16, spread>();
+template <number TYPE> static cudaError_t prepare_both() {
+  cudaError_t e = prepare<TYPE, store>();
+  if (!e) e = prepare<TYPE, spread>();
+  if (!e) e = allow<TYPE, FEW_TILES, 2, 2, 10, spread>();
+  return e ? e : allow<TYPE, FEW_TILES, 4, 2, 10, spread>();
 }
+
+cudaError_t multiply_prepare(number type) { return type == F16 ? prepare_both<F16>() : prepare_both<BF16>(); }
 
 cudaError_t multiply_store(cudaStream_t stream, number type, const product &p, const store &f, int rows) {
   return type == F16 ? choose<F16>(stream, p, f, rows) : choose<BF16>(stream, p, f, rows);

@@ -58,7 +58,7 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
     to.path_at[i] = at;
     for (int j = 0; j < rows->path_len[first + i]; j++) to.path[at++] = path[j];
   }
-  *to.header = {n, 0, units, 0, 0};
+  *to.header = {n, 0, units, 0, 0, rows->window};
   *bytes = ROWS_FIXED + sizeof(int32_t) * (size_t)at;
   return n;
 }

@@ -9,7 +9,7 @@
 #include <new>
 #include <stdlib.h>
 
-constexpr int STAGING = 32 << 20, LEAST_STEPS = 8, MULTIPROCESSORS = 132; /* of an H100 or H200 */
+constexpr int STAGING = 32 << 20, LEAST_STEPS = 8;
 
 /* What an upload works with besides its result. The first failure is kept and makes what follows do nothing. */
 struct builder {

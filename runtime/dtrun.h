@@ -173,7 +173,7 @@ typedef struct {
   int sequences;    /* 1..4096 */
   int context;      /* positions per sequence, at most the target's; 0: the smaller of those and DT_CONTEXT */
   bool use_draft;   /* false: no draft cache, dt_draft_step fails */
-  dt_window window; /* zeros, or what the target sees of a text, which is another target in effect; CPU only */
+  dt_window window; /* zeros, or what the target sees of a text, which is another target in effect */
 } dt_session_options;
 
 /* Takes all memory the session will need; what the CPU's caches hold becomes the process's as texts grow. DT_EINPUT: more than

@@ -19,6 +19,7 @@ local HERE = arg[0]:match "^(.*/)" or "./"
 
 local NUMBERS = {
   memory = { 0.92, "of the data sheet's bandwidth: STREAM on an H100 reaches 3.09 of 3.35 TB/s; others assumed alike" },
+  latency = { 0.8, "us from asking memory for weights until they are there: what the rings hold comes once in it (assumed)" },
   mma_sync = { 0.63, "of wgmma's peak is what mma.sync reaches on Hopper (arXiv 2402.13499)" },
   shared = { 128, "bytes a clock and multiprocessor, read or written (32 banks of 4 bytes)" },
   step = { 100, "clocks of a step that nothing hides: a barrier, and the first operands (assumed)" },
@@ -62,8 +63,9 @@ local function constant(file, name)
 end
 local TILES, PARTIALS = constant("internal.cuh", "BLOCK_TILES"), constant("internal.cuh", "PARTIALS")
 local GROUP, OWN = constant("internal.cuh", "GROUP"), constant("internal.cuh", "OWN")
+local FEW_TILES = constant("internal.cuh", "FEW_TILES")
 local SPLIT, PLACES = constant("internal.cuh", "SPLIT"), constant("internal.cuh", "PLACES")
-local MULTIPROCESSORS, LEAST_STEPS = constant("upload.cu", "MULTIPROCESSORS"), constant("upload.cu", "LEAST_STEPS")
+local MULTIPROCESSORS, LEAST_STEPS = constant("internal.cuh", "MULTIPROCESSORS"), constant("upload.cu", "LEAST_STEPS")
 local TILE_WARPS, AHEAD = constant("matmul.cu", "TILE_WARPS"), constant("matmul.cu", "AHEAD")
 local PREFETCH = constant("matmul.cu", "PREFETCH") * 1024 // constant("matmul.cu", "WARPS") -- KiB of a block's warps
 
@@ -104,11 +106,14 @@ local function many_rows(device, m, finish, rows)
   local nt, row_warps = 2, 2
   if rows > 32 then nt = 4 end
   if rows > 64 then nt, row_warps = 6, 3 end
-  local code = find(device, ("^k_matmul_wide<BF16, %d, %d, %%d+, %s>"):format(nt, row_warps, finish))
-  local deep, warps, tiles = tonumber(code.name:match "(%d+), %a+>$"), TILE_WARPS * row_warps, TILES // TILE_WARPS
-  local row_blocks, columns = up(rows, 8 * nt * row_warps), up(m.tiles - m.second, TILES) + up(m.second, TILES)
+  local function columns_of(tiles) return up(m.tiles - m.second, tiles) + up(m.second, tiles) end
+  local few = finish == "spread" and rows <= 64 and columns_of(FEW_TILES) <= MULTIPROCESSORS
+  local block_tiles = few and FEW_TILES or TILES
+  local code = find(device, ("^k_matmul_wide<BF16, %d, %d, %d, %%d+, %s>"):format(block_tiles, nt, row_warps, finish))
+  local deep, warps, tiles = tonumber(code.name:match "(%d+), %a+>$"), TILE_WARPS * row_warps, block_tiles // TILE_WARPS
+  local row_blocks, columns = up(rows, 8 * nt * row_warps), columns_of(block_tiles)
   local blocks = row_blocks * columns * m.splits
-  local read, written = warps * (2 * tiles + nt) * 512, (2 * TILES + nt * row_warps) * 512
+  local read, written = warps * (2 * tiles + nt) * 512, (2 * block_tiles + nt * row_warps) * 512
   -- A step of so many blocks at once on a multiprocessor, by its fullest tensor core of four or by shared memory.
   local function step(at_once)
     local tensor = up(at_once * warps, 4) * 2 * nt * tiles * 2048 / (device.peak / 4)
@@ -120,7 +125,7 @@ local function many_rows(device, m, finish, rows)
     clocks = clocks + step(at_once) * m.steps / m.splits
     fullest = fullest - at_once
   end
-  local stage = math.min(blocks, device.units * code.blocks) * TILES * 1024 -- weights of all blocks in place
+  local stage = math.min(blocks, device.units * code.blocks) * block_tiles * 1024 -- weights of all blocks in place
   local through = m.bytes * row_blocks + columns * m.steps * rows * 64
   return blocks, stage * (deep + AHEAD), stage * deep, through, clocks / device.clock
 end
@@ -135,7 +140,7 @@ local function product(pass, name, m, finish)
   end
   local rate = device.memory * of "memory"
   local early = device.early and math.min(ahead, (pass.idle + pass.boundary) * 1e-6 * rate, m.bytes) or 0 -- bytes
-  local limits = { memory = (m.bytes - early) / rate * 1e6, steps = clocks * 1e6,
+  local limits = { memory = (m.bytes - early) / math.min(rate, ring / (of "latency" * 1e-6)) * 1e6, steps = clocks * 1e6,
                    cache = (through - math.min(ring, early)) / device.cache * 1e6 }
   local slowest = "memory"
   for which, time in pairs(limits) do slowest = time > limits[slowest] and which or slowest end

@@ -14,6 +14,7 @@ local opts = dt.args {
     { "prompts", 40, min = 1, max = 40, doc = "prompts, taken in turn from both folders" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens generated from each" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
+    { "chars", nil, type = "integer", min = 1, doc = "of each prompt, so many from its beginning" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -51,6 +52,8 @@ local VARIANTS = {
   { backend = "cpu:avx2", window = 3, sinks = 40, cache_dtype = "f16", threads = 1, policies = SMALL, prompts = 4,
     tokens = 64 },
   { backend = "cpu:scalar", threads = 2, policies = SMALL, prompts = 4, tokens = 64 },
+  { backend = "cuda", threads = 1, policies = SMALL },
+  { backend = "cuda", window = 9, sinks = 2, threads = 1, policies = SMALL },
 }
 
 local function read_prompts()
@@ -59,7 +62,7 @@ local function read_prompts()
     for _, folder in ipairs { "wikitext2", "novels" } do
       local name = ("%s/%02d"):format(folder, i)
       local file = assert(io.open(("%s../data/prompts/%s.txt"):format(HERE, name), "rb"))
-      prompts[#prompts + 1] = { name = name, text = file:read "a" }
+      prompts[#prompts + 1] = { name = name, text = file:read(opts.chars or "a") }
       file:close()
     end
   end

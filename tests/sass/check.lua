@@ -4,7 +4,8 @@
 --    that was issued fewer steps before than the kernel says, with the last number of its name. A step is the tensor
 --    core's work on 32 k: two instructions for each accumulator. Loops are run through by the control bits: every
 --    instruction says on which of six counters it waits, and a load which one it counts up; copies to shared memory
---    are waited for by groups.
+--    are waited for by groups. That the bits mean this on an architecture is seen from what is read after it was loaded:
+--    they must say of all of it that it was waited for.
 -- 2. Registers, stack (what is spilled), shared memory, threads, and how many blocks fit a multiprocessor, of every
 --    kernel: those in table.txt, which --renew writes. They are one nvcc's: with another they are not compared.
 -- Without nvcc or cuobjdump it is skipped (exit status 77).
@@ -29,6 +30,7 @@ local UNITS = {
   sm_120 = { shared = 100 << 10, threads = 1536, counted = 1024 },
 }
 local LEAST = 3 -- steps; of 144 rows one takes some 500 clocks, a load from memory up to 1400
+local PASSES = 12 -- of a loop in another, as many as that it comes to rest
 local REGISTERS, BLOCKS, RESERVED, PARTITIONS = 65536, 32, 1024, 4
 
 local function skip(reason)
@@ -172,36 +174,58 @@ local function each_product(cuobjdump, library, callback)
   done()
 end
 
--- The innermost loops with tensor-core instructions, as first and last index; those outside of any.
+-- Loops with tensor-core instructions, each as the order in which its instructions run: the innermost ones; where a loop's first
+-- pass stands before it, also the loop around both, with several passes of the inner one. And how many of these instructions
+-- are in none of them.
 local function loops_of(code)
-  local index, loops, outside = {}, {}, 0
+  local index, all, inner, orders, outside = {}, {}, {}, {}, 0
+  local function holds(loop, i) return loop[1] <= i and i <= loop[2] end
+  local function among(loops, i)
+    for _, loop in ipairs(loops) do
+      if holds(loop, i) then return loop end
+    end
+  end
   for i, one in ipairs(code) do index[one.at] = i end
   for i, one in ipairs(code) do
     local target = one.op:match "^BRA" and index[tonumber(one.text:match "(0x%x+)%s*$") or -1]
-    if target and target < i then
-      local has, inner = false, false
-      for _, loop in ipairs(loops) do inner = inner or target <= loop[1] and loop[2] <= i end
-      for j = target, i do has = has or code[j].op:match "^HMMA" end
-      if has and not inner then loops[#loops + 1] = { target, i } end
+    local has = false
+    for j = target or i, i do has = has or code[j].op:match "^HMMA" end
+    if target and target < i and has then all[#all + 1] = { target, i } end
+  end
+  table.sort(all, function(a, b) return a[2] - a[1] < b[2] - b[1] end)
+  for _, loop in ipairs(all) do
+    local around = false
+    for _, other in ipairs(inner) do around = around or holds(loop, other[1]) and holds(loop, other[2]) end
+    if not around then inner[#inner + 1] = loop end
+  end
+  local peeled = {}
+  for i, one in ipairs(code) do
+    if one.op:match "^HMMA" and not among(inner, i) then
+      local around = among(all, i)
+      if around then peeled[around] = true else outside = outside + 1 end
     end
   end
-  for i, one in ipairs(code) do
-    local within = false
-    for _, loop in ipairs(loops) do within = within or loop[1] <= i and i <= loop[2] end
-    if one.op:match "^HMMA" and not within then outside = outside + 1 end
+  for _, loop in ipairs(all) do
+    local order = {}
+    local function run(first, last) for i = first, last do order[#order + 1] = i end end
+    for i = loop[1], loop[2] do
+      run(i, i)
+      local last = among(inner, i)
+      for _ = 1, last and last ~= loop and last[2] == i and PASSES or 0 do run(last[1], last[2]) end
+    end
+    if among(inner, loop[1]) == loop or peeled[loop] then orders[#orders + 1] = order end
   end
-  return loops, outside
+  local accumulators, per_step = {}, 0
+  for i = inner[1] and inner[1][1] or 1, inner[1] and inner[1][2] or 0 do
+    local to = code[i].op:match "^HMMA" and code[i].text:match "HMMA%S+ (R%d+)"
+    if to and not accumulators[to] then accumulators[to], per_step = true, per_step + 2 end
+  end
+  return orders, outside, per_step
 end
 
 -- What a loop waits for too early, as lines; every branch forward is taken to fall through.
-local function early_waits(code, loop, steps)
-  local accumulators, per_step, all = {}, 0, 0
-  for i = loop[1], loop[2] do
-    local to = code[i].op:match "^HMMA" and code[i].text:match "HMMA%S+ (R%d+)"
-    if to and not accumulators[to] then accumulators[to], per_step = true, per_step + 2 end
-    if to then all = all + 1 end
-  end
-  local on, open, groups, step, found = {}, {}, {}, 0, {}
+local function early_waits(code, order, steps, per_step)
+  local on, open, groups, found, products, step = {}, {}, {}, {}, 0, 0
   for counter = 0, 5 do on[counter] = {} end
   local function waits(one, loads)
     for _, load in ipairs(loads) do
@@ -212,11 +236,12 @@ local function early_waits(code, loop, steps)
       end
     end
   end
-  for round = 1, 3 * steps + 4 do
-    local products = 0
-    for i = loop[1], loop[2] do
+  for _ = 1, 3 * steps + 4 do
+    local ends = products -- when this pass through the order is over
+    for _, i in ipairs(order) do ends = ends + (code[i].op:match "^HMMA" and 1 or 0) end
+    for _, i in ipairs(order) do
       local one = code[i]
-      step = (round * all + math.min(products, all - 1)) // per_step
+      step = math.min(products, ends - 1) // per_step
       for counter = 0, 5 do
         if one.wait >> counter & 1 == 1 then
           waits(one, on[counter])
@@ -240,20 +265,47 @@ local function early_waits(code, loop, steps)
   return found
 end
 
+-- How often something reads what was loaded, and how often the bits do not say that it waits for that: never, or they mean
+-- something else on this architecture.
+local function reads_of(code)
+  local counter_of, reads, unexplained = {}, 0, 0
+  for _, one in ipairs(code) do
+    for register, counter in pairs(counter_of) do
+      if one.wait >> counter & 1 == 1 then counter_of[register] = -1 end
+    end
+    for register in one.text:gmatch "%f[%w]R(%d+)" do
+      local counter = counter_of[register]
+      if counter then reads, unexplained = reads + 1, unexplained + (counter < 0 and 0 or 1) end
+      counter_of[register] = nil
+    end
+    if one.op:match "^LDS" or one.op:match "^LDG%." then
+      local first, width = tonumber(one.text:match "%sR(%d+)"), one.op:find("128", 1, true) and 4 or one.op:find("64", 1, true) and 2 or 1
+      for register = first or 0, first and first + width - 1 or -1 do
+        counter_of[tostring(register)] = one.write < 6 and one.write or nil
+      end
+    elseif one.op:match "^BRA" or one.op:match "^EXIT" then
+      counter_of = {}
+    end
+  end
+  return reads, unexplained
+end
+
 local function check_waits(cuobjdump, library)
-  local kernels, wrong = 0, 0
+  local kernels, wrong, reads, unexplained = 0, 0, {}, {}
   each_product(cuobjdump, library, function(arch, symbol, code)
     local name = readable(symbol)
     local steps = opts.steps or tonumber(name:match "(%d+), %a+>$")
-    local loops, outside = loops_of(code)
+    local loops, outside, per_step = loops_of(code)
     local found = not steps and { "its name does not say how many steps" }
       or steps < LEAST and { "fewer than " .. LEAST .. " steps" }
       or outside > 0 and { outside .. " tensor-core instructions outside of the loop" } or {}
     if #loops == 0 then found = { "no loop with tensor-core instructions" } end
     for _, loop in ipairs(#found == 0 and loops or {}) do
-      for _, line in ipairs(early_waits(code, loop, steps)) do found[#found + 1] = line end
+      for _, line in ipairs(early_waits(code, loop, steps, per_step)) do found[#found + 1] = line end
     end
     kernels = kernels + 1
+    local all, without = reads_of(code)
+    reads[arch], unexplained[arch] = (reads[arch] or 0) + all, (unexplained[arch] or 0) + without
     if #found > 0 then
       wrong = wrong + 1
       print(("FAIL  %s %s (%s steps), %d times, the first:\n        %s"):format(arch, name, steps, #found, found[1]))
@@ -261,6 +313,12 @@ local function check_waits(cuobjdump, library)
       print(("ok    %s %s: %d steps"):format(arch, name, steps))
     end
   end)
+  for arch, all in pairs(reads) do
+    local believed = all > 0 and unexplained[arch] == 0
+    print(("%s  %s the bits explain %d of %d reads of what was loaded"):format(believed and "ok  " or "FAIL", arch,
+      all - unexplained[arch], all))
+    if not believed then wrong = wrong + 1 end
+  end
   if kernels == 0 then print "FAIL  no kernel k_matmul in the library" end
   return kernels > 0 and wrong == 0
 end

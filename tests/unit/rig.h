@@ -13,6 +13,7 @@ typedef struct {
   dt_weights *weights;
   dt_cache *cache;
   int vocab;
+  dt_window window; /* of the passes of rig_run */
 } rig;
 
 /* weight_dtype: as for upload. */
@@ -79,6 +80,7 @@ static inline dt_rows text_rows(const int32_t *token, int sequence, int first, i
 /* Runs the rows and returns the logits of all, [n][vocab], malloc'd; or, if they are not wanted, only writes the cache. */
 static inline float *rig_run(rig *r, const row_list *l, bool want_logits) {
   dt_rows rows = rows_of(l);
+  rows.window = r->window;
   if (!want_logits) {
     ok(r->ops->forward(r->weights, r->cache, &rows, NULL, &err));
     return NULL;

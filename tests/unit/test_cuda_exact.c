@@ -9,11 +9,14 @@ enum { MOST = 34 }; /* rows of a tree that the emulation can afford where models
 enum { MOST = 66 };
 #endif
 
+static const dt_window ALL = {0};
+
 /* `some`: a few n; else all up to 64. Always the whole tree. */
-static void check_prefix(const dt_model_desc *desc, int prefix, int nodes, bool some) {
+static void check_prefix(const dt_model_desc *desc, int prefix, int nodes, bool some, dt_window window) {
   const int few[] = {1, 2, 7, 9, 16, 17, 33, 64, 65};
   rig plain = rig_open(&dt_cuda_ops, NULL, 1, desc, 2, prefix + SPREAD);
   rig r = rig_open(&dt_cuda_ops, NULL, 1, desc, 1, prefix + SPREAD);
+  plain.window = r.window = window;
   tree_case t;
   decode_plainly(&plain, &t, prefix, nodes, (uint64_t)prefix + 1);
   ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
@@ -35,21 +38,32 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
     random_model *m = random_model_new(&shape, 7);
     for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
       if (!emulated)
-        check_prefix(&m->desc, prefixes[p], NODES, false);
+        check_prefix(&m->desc, prefixes[p], NODES, false, ALL);
       else if (p == (size_t)s || (p == 2 && s == 0))
-        check_prefix(&m->desc, prefixes[p], s == 3 ? NODES : MOST, s < 3 || MOST < 64);
+        check_prefix(&m->desc, prefixes[p], s == 3 ? NODES : MOST, s < 3 || MOST < 64, ALL);
     random_model_free(m);
   }
 }
 
-/* With many heads, rows of a tree share what they have in common of the part where its prefix ends, and all the same bits. */
+/* With many heads, rows of a tree share what they have in common of the part where its prefix ends, and all the same bits; also
+ * where a window hides some of that. */
 static void rows_that_share_work_have_the_bits_of_plain_decoding(void **state) {
   (void)state;
   const int prefixes[] = {126, 131, 128, 245};
   model_shape shape = cuda_shape(1);
   shape.layers = 1, shape.heads = 16, shape.kv_heads = 4, shape.head_dim = 40;
   random_model *m = random_model_new(&shape, 12);
-  for (size_t p = 0; p < (emulated ? 2 : 4); p++) check_prefix(&m->desc, prefixes[p], MOST, true);
+  for (size_t p = 0; p < (emulated ? 2 : 4); p++) check_prefix(&m->desc, prefixes[p], MOST, true, p == 1 ? (dt_window){5, 2} : ALL);
+  random_model_free(m);
+}
+
+/* So many outputs that a block of up to 64 rows takes 9 tiles of 16; other models here are so small that it takes 3. */
+static void blocks_of_many_tiles_have_the_bits_of_plain_decoding(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(3);
+  shape.gated = false, shape.inter = 6500;
+  random_model *m = random_model_new(&shape, 13);
+  check_prefix(&m->desc, 1, 17, true, ALL);
   random_model_free(m);
 }
 
@@ -184,6 +198,7 @@ int main(int argc, char **argv) { /* the tests whose names match, if a pattern i
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
       cmocka_unit_test(rows_that_share_work_have_the_bits_of_plain_decoding),
+      cmocka_unit_test(blocks_of_many_tiles_have_the_bits_of_plain_decoding),
       cmocka_unit_test(a_prompt_pass_has_the_bits_of_plain_decoding),
       cmocka_unit_test(results_are_those_of_the_logits),
       cmocka_unit_test(moved_rows_serve_as_if_computed_there),

@@ -7,9 +7,10 @@
 #include "rig.h"
 
 /* A prompt in several passes, then a small tree. Wide rows add up more roundings: `times` what others may differ by. */
-static void check_shape(model_shape shape, double times) {
+static void check_shape(model_shape shape, double times, dt_window window) {
   random_model *m = random_model_new(&shape, 7);
   rig cpu = rig_open(&dt_cpu_ops, NULL, 2, &m->desc, 1, 200), gpu = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 200);
+  cpu.window = gpu.window = window;
   uint64_t seed = 3;
   row_list prompt = {0}, tree = {0};
   for (int p = 0; p < 140; p++) row_add_plain(&prompt, 0, (int32_t)(random_next(&seed) % (uint32_t)shape.vocab), p);
@@ -29,9 +30,11 @@ static void check_shape(model_shape shape, double times) {
   random_model_free(m);
 }
 
+static const dt_window ALL = {0};
+
 static void logits_are_those_of_the_cpu(void **state) {
   (void)state;
-  for (int s = 0; s < PLAIN_SHAPES; s++) check_shape(cuda_shape(s), 1);
+  for (int s = 0; s < PLAIN_SHAPES; s++) check_shape(cuda_shape(s), 1, ALL);
 }
 
 /* Its attention needs more shared memory than a kernel has unasked. */
@@ -39,7 +42,7 @@ static void the_widest_heads_are_computed(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
   shape.heads = 2, shape.head_dim = 256;
-  check_shape(shape, 1);
+  check_shape(shape, 1, ALL);
 }
 
 /* A norm's threads have several columns each. */
@@ -47,7 +50,15 @@ static void wide_rows_are_computed(void **state) {
   (void)state;
   model_shape shape = cuda_shape(3);
   shape.hidden = 1100;
-  check_shape(shape, 2);
+  check_shape(shape, 2, ALL);
+}
+
+/* The rows have positions up to 142: all keys of their first 128, which a warp or all warps of a block take, may be hidden. */
+static void a_window_hides_the_same_keys(void **state) {
+  (void)state;
+  check_shape(cuda_shape(3), 1, (dt_window){9, 0});
+  check_shape(cuda_shape(3), 1, (dt_window){1, 4});
+  check_shape(cuda_shape(1), 1, (dt_window){20, 50});
 }
 
 int main(void) {
@@ -56,6 +67,7 @@ int main(void) {
       cmocka_unit_test(logits_are_those_of_the_cpu),
       cmocka_unit_test(the_widest_heads_are_computed),
       cmocka_unit_test(wide_rows_are_computed),
+      cmocka_unit_test(a_window_hides_the_same_keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,76 @@
+# What runs on the CUDA backend: ctest -L gpu. In a build with nvcc on a GPU (skipped where there is none), elsewhere, also under
+# the sanitizers, on the emulated device of cuda_emu, with less work: a pass of it takes a tenth of a second.
+# The tests are those of the CPU backend: the same programs, told another backend. cuda/README.md lists which has which.
+if(DTRUN_CUDA)
+  set(device dtrun)
+  set(policies linear fixed_tree dynatree rate eagle2 opt_tree)
+  set(length -n 500 --ignore-eos)
+  set(matrix --prompts 4)
+else()
+  set(device dtrun_emu)
+  set(length -n 24 --rounds 1)
+  set(matrix --prompts 2 --chars 40 -n 4)
+  set(skipped *mini-*) # test_cuda_generation has the bundled target
+  if(DTRUN_SANITIZE)
+    set(length -n 6 --rounds 1)
+  endif()
+endif()
+
+function(gpu_test NAME)
+  add_test(NAME ${NAME} COMMAND ${ARGN})
+  set_tests_properties(${NAME} PROPERTIES LABELS gpu SKIP_RETURN_CODE 77 SKIP_REGULAR_EXPRESSION "no GPU can be used")
+endfunction()
+
+# A program of unit/ that asks for the backend it is told.
+function(gpu_program NAME)
+  if(DTRUN_CUDA)
+    gpu_test(gpu.${NAME} test_${NAME} ${ARGN})
+    return()
+  endif()
+  add_executable(test_${NAME}_emu unit/test_${NAME}.c ${PROJECT_SOURCE_DIR}/runtime/backends.c)
+  target_compile_definitions(test_${NAME}_emu PRIVATE DTRUN_CUDA SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_include_directories(test_${NAME}_emu PRIVATE unit)
+  target_link_libraries(test_${NAME}_emu PRIVATE dtrun_cuda_emu dtrun_runtime PkgConfig::CMOCKA)
+  gpu_test(gpu.${NAME} test_${NAME}_emu ${ARGN})
+endfunction()
+
+gpu_program(golden_logits cuda ${skipped})
+# Whole generations: --compare fails unless the tokens are those of plain decoding.
+set(prompt --backend cuda --compare ar -p "The old man went down to the")
+foreach(policy ${policies})
+  gpu_test(gpu.exact.${policy} ${device} ${policy} ${prompt} ${length})
+endforeach()
+foreach(policy linear dynatree)
+  gpu_test(gpu.exact.${policy}.sampling ${device} ${policy} ${prompt} ${length} --temp 1 --top-p 0.9 --seed 3)
+endforeach()
+if(NOT DTRUN_SANITIZE)
+  gpu_test(gpu.exact.matrix ${device} run ${CMAKE_CURRENT_SOURCE_DIR}/exact/matrix.lua --backend cuda ${matrix})
+endif()
+
+if(DTRUN_CUDA)
+  gpu_program(golden_sampling 2000 cuda)
+  # These need no GPU: without any of CUDA's libraries, and what nvcc made of the kernels.
+  add_test(NAME cli.no_cuda COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli/no_cuda.sh $<TARGET_FILE:dtrun> ${PROJECT_SOURCE_DIR})
+  set_tests_properties(cli.no_cuda PROPERTIES LABELS gpu)
+  add_test(NAME cuda.sass COMMAND dtrun run ${CMAKE_CURRENT_SOURCE_DIR}/sass/check.lua $<TARGET_FILE:dtrun_cuda>)
+  set_tests_properties(cuda.sass PROPERTIES LABELS sass SKIP_RETURN_CODE 77)
+  return()
+endif()
+
+gpu_test(cli.cuda ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.sh $<TARGET_FILE:dtrun_emu> ${PROJECT_SOURCE_DIR})
+
+# Kernels wait before they read and write what others do, and blocks fence what they tell each other: see cuda_emu/cuda_runtime.h.
+if(NOT DTRUN_SANITIZE)
+  foreach(name draw forward prompt)
+    gpu_test(cuda.waits.${name} test_cuda_${name})
+  endforeach()
+  gpu_test(cuda.waits.exact test_cuda_exact rows_that*)
+  # A device with less shared memory takes more than 64 rows otherwise.
+  gpu_test(cuda.small test_cuda_exact a_prompt_pass*)
+  set_tests_properties(cuda.small PROPERTIES ENVIRONMENT_MODIFICATION CUDA_EMU_SMALL=set:1)
+  set_tests_properties(cuda.waits.draw cuda.waits.forward cuda.waits.prompt cuda.waits.exact
+    PROPERTIES ENVIRONMENT_MODIFICATION CUDA_EMU_WATCH=set:1)
+  # "auto" takes the device: a window's tokens are those of transformers. Prompts of 300 tokens take it minutes.
+  gpu_test(gpu.window dtrun_emu run ${CMAKE_CURRENT_SOURCE_DIR}/lua/test_window.lua)
+  set_tests_properties(gpu.window PROPERTIES LABELS "gpu;long")
+endif()
