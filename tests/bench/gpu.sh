@@ -20,7 +20,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tests=(draw exact failures forward generation prompt)
-programs=(dtrun tests/bench_limit "${tests[@]/#/tests/test_cuda_}")
+programs=(dtrun tests/bench_limit tests/test_golden_logits "${tests[@]/#/tests/test_cuda_}")
 gpu=build/gpu
 
 pack() {
@@ -48,6 +48,7 @@ for folder in spec.submodule_search_locations if spec else ():
 
 check() {
   for test in "${tests[@]}"; do "$gpu/test_cuda_$test" || echo "FAILED: test_cuda_$test"; done
+  "$gpu/test_golden_logits" cuda || echo 'FAILED: test_golden_logits'
   if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck; do
       timeout 90 compute-sanitizer --tool "$tool" --error-exitcode 9 "$gpu/test_cuda_forward" ||
