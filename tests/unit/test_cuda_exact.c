@@ -53,7 +53,8 @@ static void rows_that_share_work_have_the_bits_of_plain_decoding(void **state) {
   model_shape shape = cuda_shape(1);
   shape.layers = 1, shape.heads = 16, shape.kv_heads = 4, shape.head_dim = 40;
   random_model *m = random_model_new(&shape, 12);
-  for (size_t p = 0; p < (emulated ? 2 : 4); p++) check_prefix(&m->desc, prefixes[p], MOST, true, p == 1 ? (dt_window){5, 2} : ALL);
+  for (size_t p = 0; p < (emulated ? 2 : 4); p++)
+    check_prefix(&m->desc, prefixes[p], MOST, true, p == 1 ? (dt_window){5, 2} : ALL);
   random_model_free(m);
 }
 

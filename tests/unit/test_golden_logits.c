@@ -118,16 +118,11 @@ static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
 /* Weights of 32 bits, or of several types, the GPU refuses; blocks it widens to 16. */
 static int test_cuda(const char *skip) {
   const struct CMUnitTest tests[] = {
-      GOLDEN_IN("mini-draft", "cuda", NULL, HALVES),
-      GOLDEN_IN("mini-target", "cuda", NULL, HALVES),
-      GOLDEN_IN("head80", "cuda", NULL, HALVES),
-      GOLDEN_IN("llama576", "cuda", NULL, HALVES),
-      GOLDEN_IN("qwen3", "cuda", NULL, HALVES),
-      GOLDEN_IN("gguf_qwen2", "cuda", NULL, HALVES),
-      GOLDEN_IN("gguf_neox", "cuda", NULL, HALVES),
-      GOLDEN_IN("sequential", "cuda", NULL, BRAINS),
-      GOLDEN_IN("vocab1031", "cuda", NULL, BRAINS),
-      GOLDEN_IN("llama_biases", "cuda", NULL, BRAINS),
+      GOLDEN_IN("mini-draft", "cuda", NULL, HALVES), GOLDEN_IN("mini-target", "cuda", NULL, HALVES),
+      GOLDEN_IN("head80", "cuda", NULL, HALVES),     GOLDEN_IN("llama576", "cuda", NULL, HALVES),
+      GOLDEN_IN("qwen3", "cuda", NULL, HALVES),      GOLDEN_IN("gguf_qwen2", "cuda", NULL, HALVES),
+      GOLDEN_IN("gguf_neox", "cuda", NULL, HALVES),  GOLDEN_IN("sequential", "cuda", NULL, BRAINS),
+      GOLDEN_IN("vocab1031", "cuda", NULL, BRAINS),  GOLDEN_IN("llama_biases", "cuda", NULL, BRAINS),
       GOLDEN_IN("mistral", "cuda", NULL, BRAINS),
   };
   if (skip) cmocka_set_skip_filter(skip);
