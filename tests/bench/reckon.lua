@@ -19,7 +19,7 @@ local HERE = arg[0]:match "^(.*/)" or "./"
 
 local NUMBERS = {
   memory = { 0.92, "of the data sheet's bandwidth: STREAM on an H100 reaches 3.09 of 3.35 TB/s; others assumed alike" },
-  latency = { 0.8, "us from asking memory for weights until they are there: what the rings hold comes once in it (assumed)" },
+  latency = { 0.8, "us from asking for weights until they are there: what rings hold comes once in it (assumed)" },
   mma_sync = { 0.63, "of wgmma's peak is what mma.sync reaches on Hopper (arXiv 2402.13499)" },
   shared = { 128, "bytes a clock and multiprocessor, read or written (32 banks of 4 bytes)" },
   step = { 100, "clocks of a step that nothing hides: a barrier, and the first operands (assumed)" },
@@ -109,8 +109,10 @@ local function many_rows(device, m, finish, rows)
   local function columns_of(tiles) return up(m.tiles - m.second, tiles) + up(m.second, tiles) end
   local few = finish == "spread" and rows <= 64 and columns_of(FEW_TILES) <= MULTIPROCESSORS
   local block_tiles = few and FEW_TILES or TILES
-  local code = find(device, ("^k_matmul_wide<BF16, %d, %d, %d, %%d+, %s>"):format(block_tiles, nt, row_warps, finish))
-  local deep, warps, tiles = tonumber(code.name:match "(%d+), %a+>$"), TILE_WARPS * row_warps, block_tiles // TILE_WARPS
+  local pattern = ("^k_matmul_wide<BF16, %d, %d, %d, %%d+, %s>"):format(block_tiles, nt, row_warps, finish)
+  local code = find(device, pattern)
+  local deep, warps = tonumber(code.name:match "(%d+), %a+>$"), TILE_WARPS * row_warps
+  local tiles = block_tiles // TILE_WARPS
   local row_blocks, columns = up(rows, 8 * nt * row_warps), columns_of(block_tiles)
   local blocks = row_blocks * columns * m.splits
   local read, written = warps * (2 * tiles + nt) * 512, (2 * block_tiles + nt * row_warps) * 512
@@ -125,7 +127,7 @@ local function many_rows(device, m, finish, rows)
     clocks = clocks + step(at_once) * m.steps / m.splits
     fullest = fullest - at_once
   end
-  local stage = math.min(blocks, device.units * code.blocks) * block_tiles * 1024 -- weights of all blocks in place
+  local stage = math.min(blocks, device.units * code.blocks) * block_tiles * 1024 -- weights of blocks in place
   local through = m.bytes * row_blocks + columns * m.steps * rows * 64
   return blocks, stage * (deep + AHEAD), stage * deep, through, clocks / device.clock
 end
@@ -140,7 +142,8 @@ local function product(pass, name, m, finish)
   end
   local rate = device.memory * of "memory"
   local early = device.early and math.min(ahead, (pass.idle + pass.boundary) * 1e-6 * rate, m.bytes) or 0 -- bytes
-  local limits = { memory = (m.bytes - early) / math.min(rate, ring / (of "latency" * 1e-6)) * 1e6, steps = clocks * 1e6,
+  local flight = ring / (of "latency" * 1e-6)
+  local limits = { memory = (m.bytes - early) / math.min(rate, flight) * 1e6, steps = clocks * 1e6,
                    cache = (through - math.min(ring, early)) / device.cache * 1e6 }
   local slowest = "memory"
   for which, time in pairs(limits) do slowest = time > limits[slowest] and which or slowest end

@@ -4,8 +4,8 @@
 --    that was issued fewer steps before than the kernel says, with the last number of its name. A step is the tensor
 --    core's work on 32 k: two instructions for each accumulator. Loops are run through by the control bits: every
 --    instruction says on which of six counters it waits, and a load which one it counts up; copies to shared memory
---    are waited for by groups. That the bits mean this on an architecture is seen from what is read after it was loaded:
---    they must say of all of it that it was waited for.
+--    are waited for by groups. That the bits mean this on an architecture is seen from what is read after it was
+--    loaded: they must say of all of it that it was waited for.
 -- 2. Registers, stack (what is spilled), shared memory, threads, and how many blocks fit a multiprocessor, of every
 --    kernel: those in table.txt, which --renew writes. They are one nvcc's: with another they are not compared.
 -- Without nvcc or cuobjdump it is skipped (exit status 77).
@@ -174,9 +174,9 @@ local function each_product(cuobjdump, library, callback)
   done()
 end
 
--- Loops with tensor-core instructions, each as the order in which its instructions run: the innermost ones; where a loop's first
--- pass stands before it, also the loop around both, with several passes of the inner one. And how many of these instructions
--- are in none of them.
+-- Loops with tensor-core instructions, each as the order in which its instructions run: the innermost ones; where a
+-- loop's first pass stands before it, also the loop around both, with several passes of the inner one. And how many of
+-- these instructions are in none of them, and how many a step has.
 local function loops_of(code)
   local index, all, inner, orders, outside = {}, {}, {}, {}, 0
   local function holds(loop, i) return loop[1] <= i and i <= loop[2] end
@@ -265,8 +265,8 @@ local function early_waits(code, order, steps, per_step)
   return found
 end
 
--- How often something reads what was loaded, and how often the bits do not say that it waits for that: never, or they mean
--- something else on this architecture.
+-- How often something reads what was loaded, and how often the bits do not say that it waits for that: never, or they
+-- mean something else on this architecture.
 local function reads_of(code)
   local counter_of, reads, unexplained = {}, 0, 0
   for _, one in ipairs(code) do
@@ -279,7 +279,8 @@ local function reads_of(code)
       counter_of[register] = nil
     end
     if one.op:match "^LDS" or one.op:match "^LDG%." then
-      local first, width = tonumber(one.text:match "%sR(%d+)"), one.op:find("128", 1, true) and 4 or one.op:find("64", 1, true) and 2 or 1
+      local first, bits = tonumber(one.text:match "%sR(%d+)"), tonumber(one.op:match "%.(128)" or one.op:match "%.(64)")
+      local width = (bits or 32) // 32
       for register = first or 0, first and first + width - 1 or -1 do
         counter_of[tostring(register)] = one.write < 6 and one.write or nil
       end
