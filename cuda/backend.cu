@@ -111,7 +111,7 @@ static size_t cuda_bytes_free(const dt_backend *b) {
   return SIZE_MAX;
 }
 
-static const char *cuda_weight_dtype(const dt_weights *w) { return w->unembed.format == F16 ? "f16" : "bf16"; }
+static const char *cuda_weight_dtype(const dt_weights *w) { return w->activations == F16 ? "f16" : "bf16"; }
 
 static dt_memory cuda_memory(const dt_backend *b) { return b->memory; }
 
@@ -129,7 +129,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .free_weights = cuda_free_weights,
     .cache_bytes = cuda_cache_bytes,
     .bytes_free = cuda_bytes_free,
-    .upload_head = nullptr,
+    .upload_head = cuda_upload_head,
     .create_cache = cuda_create_cache,
     .free_cache = cuda_free_cache,
     .forward = cuda_forward,

@@ -7,7 +7,7 @@
 
 struct dt_snapshot {
   dt_backend *backend;
-  int heads, dim, n; /* data: [heads][n][dim] */
+  int heads, dim, wide, n; /* data: [heads][n][dim], then features: [n][wide] */
   arena data;
 };
 
@@ -22,6 +22,15 @@ static uint16_t *sequence_rows(const dt_cache *c, int sequence) {
   return c->data + (size_t)sequence * cache_heads(*c->weights) * (size_t)c->slots * (size_t)c->weights->dim;
 }
 
+/* Bytes of a row's feature. */
+static size_t feature_bytes(const dt_cache *c) { return (size_t)c->kept.width * sizeof(float); }
+static float *sequence_features(const dt_cache *c, int sequence) {
+  return c->kept.at + (size_t)sequence * (size_t)c->slots * (size_t)c->kept.width;
+}
+
+/* Bytes of one slot, all heads and the feature. */
+static size_t slot_bytes(const dt_cache *c) { return width(c) * cache_heads(*c->weights) + feature_bytes(c); }
+
 /* The arrays of a pass from `base` on, on the host or on the device. */
 static pass_rows lay_rows(char *base) {
   dt_sampling *sampling = reinterpret_cast<dt_sampling *>(base + ROWS_HEADER);
@@ -33,13 +42,15 @@ static pass_rows lay_rows(char *base) {
 static size_t rows_bytes(const dt_cache *c) { return (ROWS_FIXED + sizeof(int32_t) * c->tail + 255) & ~(size_t)255; }
 
 size_t cuda_cache_bytes(const dt_weights *w, int slots) {
-  return cache_heads(*w) * (size_t)slots * (size_t)w->dim * sizeof(uint16_t);
+  return (size_t)slots * (cache_heads(*w) * (size_t)w->dim * sizeof(uint16_t) + (size_t)cache_feature(*w) * sizeof(float));
 }
 
 static void layout(dt_cache *c) {
   const dt_weights *w = c->weights;
   size_t heads = ROWS * (size_t)w->shape.heads;
-  c->data = take<uint16_t>(&c->cache_arena, (size_t)c->sequences * cuda_cache_bytes(w, c->slots) / sizeof(uint16_t));
+  size_t slots = (size_t)c->sequences * (size_t)c->slots;
+  c->data = take<uint16_t>(&c->cache_arena, slots * cache_heads(*w) * (size_t)w->dim);
+  c->kept = {take<float>(&c->cache_arena, slots * (size_t)cache_feature(*w)), c->slots, cache_feature(*w)};
   c->part = take<float>(&c->scratch_arena, heads * (size_t)c->splits * (size_t)w->dim);
   c->weight = take<float2>(&c->scratch_arena, heads * (size_t)c->splits);
   c->done = take<unsigned>(&c->scratch_arena, heads);
@@ -99,14 +110,15 @@ struct move_plan { /* travels as an argument: no copy to wait for */
   int n, from[MOVES], to[MOVES];
 };
 
-/* Thread i of a head's threads moves 16 bytes of every slot, in order. */
-static __global__ void k_move(uint4 *rows, int heads, int slots, int each, move_plan plan) {
+/* Thread i of a head's threads, or of the features', moves 16 bytes of every slot, in order. */
+static __global__ void k_move(uint4 *rows, int heads, int slots, int each, uint4 *kept, int wide, move_plan plan) {
   dependency_release();
   dependency_wait();
-  int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i >= heads * each) return;
-  uint4 *head = rows + (size_t)(i / each) * slots * each + i % each;
-  for (int m = 0; m < plan.n; m++) head[(size_t)plan.to[m] * each] = head[(size_t)plan.from[m] * each];
+  int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), of_heads = heads * each;
+  if (i >= of_heads + wide) return;
+  uint4 *at = i < of_heads ? rows + (size_t)(i / each) * slots * each + i % each : kept + i - of_heads;
+  int stride = i < of_heads ? each : wide;
+  for (int m = 0; m < plan.n; m++) at[(size_t)plan.to[m] * stride] = at[(size_t)plan.from[m] * stride];
 }
 
 dt_status cuda_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {
@@ -115,25 +127,33 @@ dt_status cuda_move(dt_cache *c, int sequence, const int32_t *from, const int32_
   if (status == DT_OK) status = check_slots("move", sequence, to, n, limits_of(c), err);
   if (status == DT_OK) status = cuda_check(b, cudaSetDevice(b->device), "being chosen", err);
   int heads = (int)cache_heads(*c->weights), each = (int)(width(c) / sizeof(uint4));
-  for (int first = 0; status == DT_OK && first < n; first += MOVES) {
+  int wide = (int)(feature_bytes(c) / sizeof(uint4)), threads = heads * each + wide;
+  for (int first = 0; status == DT_OK && threads && first < n; first += MOVES) {
     move_plan plan = {};
     for (; plan.n < MOVES && first + plan.n < n; plan.n++)
       plan.from[plan.n] = from[first + plan.n], plan.to[plan.n] = to[first + plan.n];
-    cudaError_t e = launch(b->stream, dim3((unsigned)blocks_of(heads * each, THREADS)), THREADS, 0, k_move,
-                           reinterpret_cast<uint4 *>(sequence_rows(c, sequence)), heads, c->slots, each, plan);
+    cudaError_t e = launch(b->stream, dim3((unsigned)blocks_of(threads, THREADS)), THREADS, 0, k_move,
+                           reinterpret_cast<uint4 *>(sequence_rows(c, sequence)), heads, c->slots, each,
+                           reinterpret_cast<uint4 *>(sequence_features(c, sequence)), wide, plan);
     status = cuda_check(b, e, "moving rows of a cache", err);
   }
   return status;
 }
 
-/* Slots 0..n-1 of all heads between a cache's sequence and memory where they lie close together. */
-static dt_status copy_slots(const dt_cache *c, void *to, size_t to_pitch, const void *from, size_t from_pitch, int n,
-                            cudaMemcpyKind kind, dt_error *err) {
+/* Slots first..first+n-1 of a sequence between its cache and memory where they lie close together, heads and then features:
+ * out of the cache (to != null), or into it. */
+static dt_status copy_slots(const dt_cache *c, int sequence, int first, int n, void *to, const void *from, cudaMemcpyKind kind, dt_error *err) {
   dt_backend *b = c->weights->backend;
-  if (n == 0) return DT_OK;
+  size_t each = (size_t)n * width(c), heads = cache_heads(*c->weights), wide = (size_t)n * feature_bytes(c);
+  uint16_t *rows = sequence_rows(c, sequence) + (size_t)first * (size_t)c->weights->dim;
+  float *kept = sequence_features(c, sequence) + (size_t)first * (size_t)c->kept.width;
   cudaError_t e = cudaSetDevice(b->device);
-  if (e == cudaSuccess)
-    e = cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, (size_t)n * width(c), cache_heads(*c->weights), kind, b->stream);
+  if (e == cudaSuccess && each && heads)
+    e = to ? cudaMemcpy2DAsync(to, each, rows, pitch(c), each, heads, kind, b->stream)
+           : cudaMemcpy2DAsync(rows, pitch(c), from, each, each, heads, kind, b->stream);
+  if (e == cudaSuccess && wide)
+    e = to ? cudaMemcpyAsync(static_cast<char *>(to) + each * heads, kept, wide, kind, b->stream)
+           : cudaMemcpyAsync(kept, static_cast<const char *>(from) + each * heads, wide, kind, b->stream);
   if (e == cudaSuccess) e = cudaStreamSynchronize(b->stream);
   return cuda_check(b, e, "copying rows of a cache", err);
 }
@@ -143,12 +163,11 @@ dt_status cuda_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **ou
   dt_status status = check_slots("snapshot", sequence, nullptr, 0, limits_of(c), err);
   if (status != DT_OK) return status;
   if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
-  dt_snapshot *s = new (std::nothrow) dt_snapshot{b, (int)cache_heads(*c->weights), c->weights->dim, n, {}};
+  dt_snapshot *s = new (std::nothrow) dt_snapshot{b, (int)cache_heads(*c->weights), c->weights->dim, c->kept.width, n, {}};
   if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s);
-  s->data.used = (size_t)n * width(c) * cache_heads(*c->weights);
+  s->data.used = (size_t)n * slot_bytes(c);
   status = arena_open(b, &s->data, "a snapshot", &b->memory.caches, err);
-  if (status == DT_OK)
-    status = copy_slots(c, s->data.base, (size_t)n * width(c), sequence_rows(c, sequence), pitch(c), n, cudaMemcpyDeviceToDevice, err);
+  if (status == DT_OK) status = copy_slots(c, sequence, 0, n, s->data.base, nullptr, cudaMemcpyDeviceToDevice, err);
   if (status == DT_OK)
     *out = s;
   else
@@ -159,11 +178,10 @@ dt_status cuda_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **ou
 dt_status cuda_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error *err) {
   dt_status status = check_slots("restore", sequence, nullptr, 0, limits_of(c), err);
   if (status != DT_OK) return status;
-  if (s->heads != (int)cache_heads(*c->weights) || s->dim != c->weights->dim)
+  if (s->heads != (int)cache_heads(*c->weights) || s->dim != c->weights->dim || s->wide != c->kept.width)
     return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
   if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
-  return copy_slots(c, sequence_rows(c, sequence), pitch(c), s->data.base, (size_t)s->n * width(c), s->n, cudaMemcpyDeviceToDevice,
-                    err);
+  return copy_slots(c, sequence, 0, s->n, nullptr, s->data.base, cudaMemcpyDeviceToDevice, err);
 }
 
 void cuda_free_snapshot(dt_snapshot *s) {
@@ -175,11 +193,10 @@ void cuda_free_snapshot(dt_snapshot *s) {
 dt_status cuda_read_slot(const dt_cache *c, int sequence, int slot, void **bytes, size_t *len, dt_error *err) {
   dt_status status = check_slots("read_slot", sequence, &slot, 1, limits_of(c), err);
   if (status != DT_OK) return status;
-  *len = width(c) * cache_heads(*c->weights);
+  *len = slot_bytes(c);
   void *copy = malloc(*len);
   if (!copy) return dt_fail_memory(err, "a slot", *len);
-  const uint16_t *rows = sequence_rows(c, sequence) + (size_t)slot * (size_t)c->weights->dim;
-  status = copy_slots(c, copy, width(c), rows, pitch(c), 1, cudaMemcpyDeviceToHost, err);
+  status = copy_slots(c, sequence, slot, 1, copy, nullptr, cudaMemcpyDeviceToHost, err);
   if (status == DT_OK)
     *bytes = copy;
   else

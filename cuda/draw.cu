@@ -115,7 +115,7 @@ static __device__ uint64_t last_allowed(const dt_sampling &s, const float *logit
 
 /* The largest logit of a row, and whether one is NaN, from the parts of reduce_logits: the same in every thread. */
 static __device__ float largest_of(const reduction &a, int j, bins *b, bool *nan) {
-  int blocks = (a.vocab + LOGIT_BLOCK - 1) / LOGIT_BLOCK;
+  int blocks = (a.outputs + LOGIT_BLOCK - 1) / LOGIT_BLOCK;
   float largest = -INFINITY, nans = 0.0f;
   for (int i = threadIdx.x; i < blocks; i += THREADS) {
     logit_part p = a.parts[(size_t)j * blocks + i];
@@ -164,16 +164,16 @@ static __global__ __launch_bounds__(THREADS) void k_draw(reduction a) {
   int j = blockIdx.x;
   if (j >= a.rows.header->wanted) return dependency_wait();
   dt_sampling s = a.rows.sampling[j];
-  int position = a.rows.position[a.rows.wanted[j]];
+  int position = position_of(a, j);
   dependency_wait();
   if (!draw_is_filtered(&s)) return;
-  const float *logits = a.logits + (size_t)j * a.vocab;
+  const float *logits = a.logits + (size_t)j * a.outputs;
   bool nan;
   float largest = largest_of(a, j, b, &nan);
   int id = -1;
   if (!nan) {
-    uint64_t cut = last_allowed(s, logits, a.vocab, largest, b);
-    id = best_allowed(s, position, logits, a.vocab, largest, cut, b);
+    uint64_t cut = last_allowed(s, logits, a.outputs, largest, b);
+    id = best_allowed(s, position, logits, a.outputs, largest, cut, b);
   }
   if (threadIdx.x == 0) a.results.argmax[j] = id;
 }

@@ -3,6 +3,7 @@
  * keys there are, the kernels read from the device's memory. Whole chunks of a prompt go through the same steps without a
  * graph: there are too many kernels' worth of work for launches to matter. */
 #include "chunk.cuh"
+#include "draft_head.cuh"
 #include "gemm.cuh"
 #include "logits.cuh"
 #include "steps.cuh"
@@ -30,35 +31,24 @@ static int bucket(int n) {
 
 /* ---- the kernels of a pass ---- */
 
-static product product_of(const enqueuer *q, const matrix &m, const operand &input) {
-  return {m, 0, m.tiles, m.tiles, input, {}, &q->c->rows[0].header->n};
-}
-
-/* The product, for the next norms to take up. */
-static addend parts(enqueuer *q, const matrix &m, const operand &input) {
-  const dt_weights *w = q->w;
-  if (q->chunk) return must(q, chunk_store(q, m, input)), addend{1, m.bias};
-  store to = {w->partial, (size_t)ROWS * w->shape.hidden, w->shape.hidden};
-  must(q, multiply_store(q->stream, m.format, product_of(q, m, input), to, q->shape.rows));
-  return {m.splits, m.bias};
-}
-
-/* q, k, v from the first norm, and from pair inner_from on the MLP's inner row from the second: tiles below `end`. */
-static void spread_out(enqueuer *q, int index, const matrix &m, int end, int inner_from) {
+/* q, k, v from what `input` holds, and from pair inner_from on the MLP's inner row from the second norm: tiles below `end`. */
+static void spread_out(enqueuer *q, int index, const matrix &m, const operand &input, int end, int inner_from) {
   if (q->chunk) return must(q, chunk_spread(q, index, m, end, inner_from));
-  product p = product_of(q, m, q->w->pass.normed1);
+  product p = step_product(q, m, input);
   p.end_tile = end, p.second_from = inner_from / 8, p.second = q->w->pass.normed2;
   must(q, multiply_spread(q->stream, m.format, p, step_spread(q, 0, index, m, inner_from), q->shape.rows));
 }
 
-static void logits(enqueuer *q, addend added) {
+static void logits(enqueuer *q, int layer, const entry &enters) {
   const dt_weights *w = q->w;
-  step_norms(q, added, true, w->final_norm, w->final_norm_bias, w->pass.normed1, nullptr, nullptr);
-  product p = product_of(q, w->unembed, w->pass.normed1);
+  const matrix &m = w->head.distances ? w->head.output[q->shape.distance] : w->unembed;
+  step_norms(q, layer, enters, true, w->final_norm, w->final_norm_bias, w->pass.normed1, nullptr, nullptr);
+  product p = step_product(q, m, w->pass.normed1);
   p.n = &q->c->rows[0].header->wanted;
-  must(q, multiply_store(q->stream, w->unembed.format, p, store{w->logits, 0, w->shape.vocab}, q->shape.wanted));
+  must(q, multiply_store(q->stream, m.format, p, store{w->logits, 0, w->outputs}, q->shape.wanted));
   if (q->shape.want == DT_WANT_LOGITS) return;
-  reduction r = {q->c->rows[0], q->shape.want == DT_WANT_TOPK, false, w->shape.vocab, w->logits, w->parts, w->best, q->c->results};
+  reduction r = {q->c->rows[0], q->shape.want == DT_WANT_TOPK, false, w->outputs, w->head.target ? 1 + q->shape.distance : 0, w->ids,
+                 w->logits, w->parts, w->best, q->c->results};
   must(q, reduce_logits(q->stream, r, q->shape.wanted));
   if (q->shape.filtered) must(q, draw_filtered(q->stream, r, q->shape.wanted));
   if (q->shape.want != DT_WANT_BOTH) return;
@@ -68,24 +58,31 @@ static void logits(enqueuer *q, addend added) {
 
 static void enqueue(enqueuer *q) {
   const dt_weights *w = q->w;
-  addend added = {}; /* what x has not yet taken up */
-  int attention_end = attention_tiles(w);
+  entry enters = {}; /* into x, next: the embeddings, or: */
+  if (w->head.target) enters = head_begin(q);
+  int attention_end = attention_tiles(w), layers = w->shape.layers;
+  bool ends = keeps_ends(*w);
   const operands &rows = operands_of(q);
-  for (int i = 0; i < w->shape.layers; i++) {
+  for (int i = 0; i < layers; i++) {
     const layer &l = w->layers_of[i];
-    bool last = i == w->shape.layers - 1 && q->shape.wanted == 0; /* nobody asks what comes out: keys and values are all */
-    step_norms(q, added, false, l.norm1, l.norm1_bias, rows.normed1, w->shape.parallel_residual ? l.norm2 : nullptr, l.norm2_bias);
-    spread_out(q, i, l.in, last ? attention_end : l.in.tiles, attention_end * 8);
+    bool last = i == layers - 1 && q->shape.wanted == 0 && !ends; /* nobody asks what comes out: keys and values are all */
+    if (!w->head.target)
+      step_norms(q, i, enters, false, l.norm1, l.norm1_bias, rows.normed1, w->shape.parallel_residual ? l.norm2 : nullptr, l.norm2_bias);
+    spread_out(q, i, l.in, w->head.target ? head_reads(w) : rows.normed1, last ? attention_end : l.in.tiles, attention_end * 8);
     step_heads(q, i, l.in, attention_end * 8);
     if (last) return;
     step_attention(q, i);
-    added = parts(q, l.out, rows.cat);
+    enters = step_store(q, l.out, rows.cat);
     if (w->shape.parallel_residual) continue;
-    step_norms(q, added, false, l.norm2, l.norm2_bias, rows.normed2, nullptr, nullptr);
-    spread_out(q, i, l.up, l.up.tiles, 0);
-    added = parts(q, l.down, rows.cat.behind(0, w->inner_at));
+    step_norms(q, UNKEPT, enters, false, l.norm2, l.norm2_bias, rows.normed2, nullptr, nullptr);
+    spread_out(q, i, l.up, rows.normed2, l.up.tiles, 0);
+    enters = step_store(q, l.down, rows.cat.behind(0, w->inner_at));
   }
-  logits(q, added);
+  if (ends) {
+    step_norms(q, layers, enters, false, w->final_norm, w->final_norm_bias, rows.normed1, nullptr, nullptr);
+    enters = {SUM, 0, nullptr, false, false}; /* x has all */
+  }
+  if (q->shape.wanted) logits(q, ends ? (int)UNKEPT : layers, enters);
 }
 
 /* The graph of a shape: found, or captured and kept with the cache. */
@@ -148,14 +145,21 @@ static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out 
     memcpy(out->entropy + from, r.entropy, (size_t)n * sizeof(float));
     break;
   case DT_WANT_LOGITS: {
-    size_t row = (size_t)w->shape.vocab * sizeof(float);
+    size_t row = (size_t)w->outputs * sizeof(float);
     cudaStream_t stream = w->backend->stream;
     cudaError_t e =
-        cudaMemcpyAsync(out->logits + (size_t)from * (size_t)w->shape.vocab, w->logits, (size_t)n * row, cudaMemcpyDeviceToHost, stream);
+        cudaMemcpyAsync(out->logits + (size_t)from * (size_t)w->outputs, w->logits, (size_t)n * row, cudaMemcpyDeviceToHost, stream);
     return e == cudaSuccess ? cudaStreamSynchronize(stream) : e;
   }
   }
   return cudaSuccess;
+}
+
+/* How many of its outputs are of ids below `vocab`. */
+static int outputs_below(const dt_weights *w, int vocab) {
+  int n = w->ids_here ? w->outputs : vocab;
+  while (w->ids_here && n > 0 && w->ids_here[n - 1] >= vocab) n--;
+  return n;
 }
 
 /* Rows from `first` on, as many as fit; results from *wanted on. */
@@ -173,9 +177,10 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
   }
   pass_header *header = staged.header;
   header->wanted = results;
-  if (out && out->want == DT_WANT_TOPK) header->top_k = out->k, header->top_vocab = out->vocab;
-  if (out && out->want == DT_WANT_BOTH) header->top_k = out->k, header->top_vocab = w->shape.vocab;
-  pass_shape shape = {bucket(n), 8, bucket(results), results ? out->want : DT_WANT_NOTHING, filtered};
+  if (out && out->want == DT_WANT_TOPK) header->top_k = out->k, header->top_ids = outputs_below(w, out->vocab);
+  if (out && out->want == DT_WANT_BOTH) header->top_k = out->k, header->top_ids = w->outputs;
+  pass_shape shape = {bucket(n), 8, bucket(results), results ? out->want : DT_WANT_NOTHING, filtered, {}, rows->distance};
+  if (rows->features) shape.given = rows->features->kept;
   while (shape.units < header->units) shape.units *= 2;
 
   cudaStream_t stream = w->backend->stream;
@@ -189,7 +194,7 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
 
 /* CHUNK rows of a prompt. cudaErrorNotSupported: not for this model. */
 static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_rows *rows, int first) {
-  enqueuer q = {w, c, true, {CHUNK_GROUP, 0, 0, DT_WANT_NOTHING, false}, w->backend->stream, cudaSuccess};
+  enqueuer q = {w, c, true, {CHUNK_GROUP, 0, 0, DT_WANT_NOTHING, false, {}, 0}, w->backend->stream, cudaSuccess};
   for (int group = 0; group < groups(&q); group++) {
     const pass_rows &staged = c->staged[group];
     size_t bytes;
@@ -224,7 +229,7 @@ static int run_chunks(dt_weights *w, const dt_cache *c, const dt_rows *rows, cud
 static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
   cudaError_t e = cudaSuccess;
   for (int rows : {8, 16, 32, 64, WIDE_ROWS})
-    if (e == cudaSuccess) e = start(w, c, {rows, 8, rows, DT_WANT_BOTH, true});
+    if (e == cudaSuccess) e = start(w, c, {rows, 8, rows, DT_WANT_BOTH, true, {}, 0});
   return e == cudaSuccess ? cudaStreamSynchronize(w->backend->stream) : e;
 }
 
@@ -252,13 +257,24 @@ dt_status cuda_warm_up(dt_weights *w, dt_error *err) {
   return cuda_check(w->backend, e, "running its first kernels", err);
 }
 
+static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error *err) {
+  const dt_cache *from = rows->features;
+  if (from && from->weights != w->head.target)
+    return dt_fail(err, DT_EINPUT, "forward: features of another model than the head's target");
+  dt_limits given = from ? dt_limits{0, 0, from->sequences, from->slots} : dt_limits{};
+  return check_features(rows, w->head.distances, from ? &given : nullptr, err);
+}
+
 dt_status cuda_forward(dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, dt_error *err) {
   if (out && (out->want == DT_WANT_NOTHING || out->n == 0)) out = nullptr;
   if (c->weights != w) return dt_fail(err, DT_EINPUT, "forward: the cache is of another model");
   dt_status status = check_pass(rows, out, dt_limits{w->shape.vocab, w->shape.context, c->sequences, c->slots}, err);
+  if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
+    status = dt_fail(err, DT_EINPUT, "forward: a model with %d of its output rows has candidates only", w->outputs);
+  if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status == DT_OK) status = cuda_check(w->backend, cudaSetDevice(w->backend->device), "being chosen", err);
   int first = 0, wanted = 0;
-  if (status == DT_OK && rows->prompt && !out) {
+  if (status == DT_OK && rows->prompt && !out && !w->head.target) {
     cudaError_t e = cudaSuccess;
     first = run_chunks(w, c, rows, &e);
     status = cuda_check(w->backend, e, "running a prompt pass", err);

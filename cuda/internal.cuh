@@ -90,9 +90,31 @@ struct layer {
   matrix down; /* sequential residual only */
 };
 
+/* The features that a cache keeps of its rows: that of sequence s, slot p at ((s * slots) + p) * width. */
+struct features {
+  float *at;
+  int slots, width;
+  bool operator==(const features &) const = default;
+};
+
+/* What a draft head has beside a model's: see dt_head_desc. Its own layer reads `pair` (EAGLE-3) or x. */
+struct draft_head {
+  const dt_weights *target; /* null: this is no head */
+  dt_head_kind kind;
+  bool norm_residual;
+  int streams; /* of the target, of which a feature is made */
+  matrix fc;
+  float *given_norm; /* [streams][the target's hidden], null: none */
+  bool norms_all;    /* together, not each stream by itself */
+  float *token_norm, *feature_norm;
+  int distances, blocks; /* MEDUSA */
+  matrix block[DT_DISTANCES][DT_BLOCKS], output[DT_DISTANCES];
+  operand given, pair; /* scratch of a pass: what fc reads of the target; embedding and feature side by side */
+};
+
 /* The rows of a pass as the kernels read them: filled on the host, copied in one go. The arrays lie behind it. */
 struct pass_header {
-  int n, wanted, units, top_k, top_vocab;
+  int n, wanted, units, top_k, top_ids;
   dt_window window;
 };
 struct pass_rows {
@@ -134,6 +156,10 @@ struct dt_weights {
   float *final_norm, *final_norm_bias;
   uint16_t *embed; /* [vocab][hidden] */
   matrix unembed;
+  int32_t *ids, *ids_here; /* [outputs] of the outputs of unembed, rising; on the device, and on the host; null: all */
+  int outputs;
+  draft_head head;
+  int taps, tap[DT_TAPS]; /* what caches keep of the residual stream, as in dt_head_desc */
   float *cosine, *sine; /* [context][rotary_dims / 2] */
 
   /* Scratch of a pass. Leading dimensions in numbers. */
@@ -142,7 +168,7 @@ struct dt_weights {
   operands pass, chunk; /* [ROWS], [CHUNK]; [ldx], of cat [ldcat] */
   uint16_t *q;        /* [CHUNK][heads][dim] */
   float *partial;     /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; of a chunk: [CHUNK][hidden] */
-  float *logits;      /* [ROWS][vocab] */
+  float *logits;      /* [ROWS][outputs] */
   uint16_t *plain;    /* a piece of a matrix, row by row, and */
   float *sums;        /* [CHUNK][PIECE] its product with a chunk: where the logits are, which a chunk has not */
   logit_part *parts;  /* [ROWS][blocks of ids] */
@@ -158,6 +184,7 @@ struct dt_cache {
   int sequences, slots;
   int splits;     /* parts of an attention over all slots */
   uint16_t *data; /* [sequences][layers][2][kv_heads][slots][dim] */
+  features kept;  /* behind all of these; of no width: none */
   float *part;    /* [ROWS][heads][splits][dim] sums of values, not yet divided */
   float2 *weight; /* [ROWS][heads][splits] of each part: largest score, sum of exponentials */
   unsigned *done; /* [ROWS][heads] parts that are there */
@@ -172,11 +199,22 @@ struct dt_cache {
 /* The heads' rows of a sequence, keys and values of all layers: as many as this, one behind the other. */
 inline size_t cache_heads(const dt_weights &w) { return (size_t)w.shape.layers * 2 * w.shape.kv_heads; }
 
+/* Numbers of a row's feature in its caches: moved 16 bytes at a time. */
+inline int cache_feature(const dt_weights &w) { return (w.taps * w.shape.hidden + 3) / 4 * 4; }
+
+/* Whether the stream behind the last layer is kept of rows that nobody asks anything of: a head's own need not be. */
+inline bool keeps_ends(const dt_weights &w) {
+  bool any = false;
+  for (int t = 0; t < w.taps; t++) any |= w.tap[t] >= w.shape.layers;
+  return any && !w.head.target;
+}
+
 static inline int round_up(int n, int to) { return (n + to - 1) / to * to; }
 static inline int blocks_of(int n, int block) { return (n + block - 1) / block; }
 
 /* upload.cu */
 dt_status cuda_upload(dt_backend *, const dt_model_desc *, const char *dtype, dt_weights **, dt_error *);
+dt_status cuda_upload_head(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **, dt_error *);
 void cuda_free_weights(dt_weights *);
 /* cache.cu */
 size_t cuda_cache_bytes(const dt_weights *, int slots);

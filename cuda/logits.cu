@@ -32,21 +32,25 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
   float *number = reinterpret_cast<float *>(best + WARPS), *second = number + WARPS, *third = second + WARPS;
   dependency_release();
   int block = blockIdx.x, j = blockIdx.y, warp = threadIdx.x / WARP;
-  int ids = a.top ? a.rows.header->top_vocab : a.vocab;
+  int ids = a.top ? a.rows.header->top_ids : a.outputs;
   if (j >= a.rows.header->wanted || block * LOGIT_BLOCK >= ids) return dependency_wait();
   dt_sampling s = a.rows.sampling[j];
-  int position = a.rows.position[a.rows.wanted[j]];
+  int position = position_of(a, j);
   dependency_wait();
   unsigned counter = (unsigned)block * THREADS + threadIdx.x;
   int first = first_of(counter), nan = 0;
   float logit[SHARING], score[SHARING], largest = -3.40282347e38f, own_largest = largest; /* of infinities no differences */
   for (int i = 0; i < SHARING; i++) {
     int id = first + 16 * i;
-    score[i] = logit[i] = id < ids ? a.logits[(size_t)j * a.vocab + id] : -INFINITY;
+    score[i] = logit[i] = id < ids ? a.logits[(size_t)j * a.outputs + id] : -INFINITY;
     nan |= logit[i] != logit[i];
     own_largest = fmaxf(own_largest, logit[i]);
   }
-  if (s.temp > 0.0f && !a.quiet && (a.top || !draw_is_filtered(&s))) add_noise(s, position, counter, score);
+  if (s.temp > 0.0f && !a.quiet && (a.top || !draw_is_filtered(&s))) {
+    if (!a.ids) add_noise(s, position, counter, score);
+    for (int i = 0; a.ids && i < SHARING; i++)
+      if (first + 16 * i < ids) score[i] = with_word(s, draw_bits(s.seed, position, a.ids[first + 16 * i]), score[i]);
+  }
   uint64_t key[SHARING], mine = 0;
   for (int i = 0; i < SHARING; i++) {
     key[i] = first + 16 * i < ids ? key_of(score[i], first + 16 * i) : 0;
@@ -62,7 +66,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
     if (best[w] > mine) mine = best[w];
     nans += number[w], largest = fmaxf(largest, second[w]), own_largest = fmaxf(own_largest, third[w]);
   }
-  size_t at = (size_t)j * ((a.vocab + LOGIT_BLOCK - 1) / LOGIT_BLOCK) + block;
+  size_t at = (size_t)j * ((a.outputs + LOGIT_BLOCK - 1) / LOGIT_BLOCK) + block;
   float sum = 0.0f, weighted = 0.0f, own_sum = 0.0f;
   if (a.top) {
     for (int i = 0; i < SHARING; i++) {
@@ -92,8 +96,8 @@ static __device__ void put_candidate(const reduction &a, int j, int count, uint6
   int i = threadIdx.x;
   if (i >= count) return;
   bool there = usable && key;
-  double logit = there ? (double)a.logits[(size_t)j * a.vocab + id_of(key)] : 0.0;
-  a.results.top_id[j * CHECK_TOP + i] = there ? id_of(key) : -1;
+  double logit = there ? (double)a.logits[(size_t)j * a.outputs + id_of(key)] : 0.0;
+  a.results.top_id[j * CHECK_TOP + i] = !there ? -1 : a.ids ? a.ids[id_of(key)] : id_of(key);
   a.results.top_logp[j * CHECK_TOP + i] = there ? (float)((double)score_of(key) - log_sum) : -INFINITY;
   a.results.top_own[j * CHECK_TOP + i] = there ? (float)(logit - own_log_sum) : -INFINITY;
 }
@@ -103,7 +107,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
   dependency_release();
   int j = blockIdx.x;
   if (j >= a.rows.header->wanted) return dependency_wait();
-  int all = (a.vocab + LOGIT_BLOCK - 1) / LOGIT_BLOCK, ids = a.top ? a.rows.header->top_vocab : a.vocab;
+  int all = (a.outputs + LOGIT_BLOCK - 1) / LOGIT_BLOCK, ids = a.top ? a.rows.header->top_ids : a.outputs;
   int blocks = (ids + LOGIT_BLOCK - 1) / LOGIT_BLOCK, count = a.rows.header->top_k;
   dependency_wait();
   size_t first = (size_t)j * all;
@@ -148,7 +152,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
 }
 
 cudaError_t reduce_logits(cudaStream_t stream, const reduction &a, int rows) {
-  int blocks = blocks_of(a.vocab, LOGIT_BLOCK);
+  int blocks = blocks_of(a.outputs, LOGIT_BLOCK);
   size_t shared = sizeof(uint64_t) * (THREADS + WARPS) + sizeof(float) * 3 * WARPS;
   cudaError_t e = launch(stream, dim3((unsigned)blocks, (unsigned)rows), THREADS, shared, k_reduce_blocks, a);
   if (e) return e;

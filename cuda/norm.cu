@@ -1,7 +1,9 @@
-/* Embedding or residual sum, and the norms that read it: one block per row, so that nothing depends on the rows beside it.
+/* Embedding, feature or residual sum, and the norms that read it: one block per row, so that nothing depends on the rows beside
+ * it. What passes here is the residual stream as it enters a layer: it is where a cache's features are taken.
  * Sums along the row: each thread its columns in order, then the fixed tree of a warp, then the warps in order. */
 #include "launch.cuh"
 #include "norm.cuh"
+#include "spread.cuh"
 
 constexpr int THREADS = 512, WARPS = THREADS / WARP, MOST_EACH = MAX_HIDDEN / THREADS;
 
@@ -31,56 +33,89 @@ template <int EACH> static __device__ __forceinline__ columns<EACH> load(const f
   return to;
 }
 
+/* Column c of the streams that are tapped, of a row's feature. */
+static __device__ __forceinline__ void keep(float *feature, unsigned taps, int hidden, int c, float v) {
+  for (int t = 0; t < DT_TAPS; t++)
+    if (taps >> t & 1) feature[t * hidden + c] = v;
+}
+
+static __device__ __forceinline__ float *feature_of(const features &f, const pass_rows &rows, int r, int slot) {
+  return f.at + ((size_t)rows.sequence[r] * f.slots + slot) * f.width;
+}
+
+/* The slot of the row before this one: on its path, or the last of its prefix. */
+static __device__ __forceinline__ int slot_before(const pass_rows &rows, int r) {
+  int above = rows.position[r] - rows.prefix[r];
+  return above ? rows.path[rows.path_at[r] + above - 1] : rows.prefix[r] - 1;
+}
+
 template <number TYPE, int EACH> static __global__ __launch_bounds__(THREADS) void k_norm(norm_job a) {
   DYNAMIC_SHARED_OF(float, sums, (int)sizeof(float) * WARPS);
   dependency_release();
   int i = blockIdx.x;
   if (i >= *a.n) return dependency_wait();
-  int r = a.wanted ? a.wanted[i] : i;
-  const uint16_t *embed = a.token ? a.embed + (size_t)a.token[r] * a.hidden : nullptr;
-  columns<EACH> weight1 = load<EACH>(a.weight1, a.hidden), bias1 = load<EACH>(a.bias1, a.hidden);
+  int r = a.wanted ? a.wanted[i] : i, stream = (int)blockIdx.y * a.hidden;
+  const uint16_t *embed = a.kind == TOKEN ? a.embed + (size_t)a.rows.token[r] * a.hidden : nullptr;
+  const float *feature = nullptr;
+  if (a.kind == GIVEN) feature = feature_of(a.from, a.rows, r, a.rows.slot[r]);
+  if (a.kind == BEFORE) feature = feature_of(a.from, a.rows, r, slot_before(a.rows, r));
+  float *kept = a.taps | a.norm_taps ? feature_of(a.kept, a.rows, r, a.rows.slot[r]) : nullptr;
+  columns<EACH> weight1 = load<EACH>(a.weight1 ? a.weight1 + stream : nullptr, a.hidden), bias1 = load<EACH>(a.bias1, a.hidden);
   columns<EACH> weight2 = load<EACH>(a.weight2, a.hidden), bias2 = load<EACH>(a.bias2, a.hidden);
   columns<EACH> bias = load<EACH>(a.bias, a.hidden), x = {};
   dependency_wait();
 
-  float *row = a.x + (size_t)r * a.hidden, sum = 0.0f;
+  float *row = a.x ? a.x + (size_t)r * a.hidden : nullptr, sum = 0.0f;
 #pragma unroll
   for (int e = 0; e < EACH; e++) {
     int c = threadIdx.x + e * THREADS;
     if (c >= a.hidden) break;
     if (embed) {
       x.v[e] = widen<TYPE>(embed[c]);
+    } else if (feature) {
+      x.v[e] = feature[stream + c];
     } else {
       float added = 0.0f;
 #pragma unroll 8
       for (int s = 0; s < a.count; s++) added += a.parts[s * a.part_stride + (size_t)r * a.hidden + c];
-      x.v[e] = row[c] + (added + bias.v[e]);
+      added += bias.v[e];
+      if (a.activates) added = activate(a.act, added);
+      x.v[e] = a.fresh ? added : row[c] + added;
     }
-    row[c] = x.v[e];
+    if (row) row[c] = x.v[e];
+    if (a.taps) keep(kept, a.taps, a.hidden, c, x.v[e]);
     sum += x.v[e];
   }
-  float mean = a.kind == DT_NORM_LAYER ? block_sum(sum, sums) / (float)a.hidden : 0.0f, squares = 0.0f;
+  float mean = a.norm == DT_NORM_LAYER ? block_sum(sum, sums) / (float)a.hidden : 0.0f, squares = 0.0f;
 #pragma unroll
   for (int e = 0; e < EACH; e++)
     if ((int)threadIdx.x + e * THREADS < a.hidden) squares = fmaf(x.v[e] - mean, x.v[e] - mean, squares);
-  uint16_t *y1 = a.y1.at + a.y1.place(i, threadIdx.x), *y2 = a.y2.at + a.y2.place(i, threadIdx.x);
+  if (a.norm_over) {
+    squares = 0.0f;
+    for (int c = threadIdx.x; c < a.norm_over; c += THREADS) squares = fmaf(feature[c], feature[c], squares);
+  }
+  uint16_t *y1 = a.y1.at + a.y1.place(i, a.column + stream + (int)threadIdx.x), *y2 = a.y2.at + a.y2.place(i, threadIdx.x);
   int next = (int)a.y1.place(0, THREADS); /* in both */
-  float scale = 1.0f / sqrtf(block_sum(squares, sums) / (float)a.hidden + a.eps);
+  float scale = 1.0f / sqrtf(block_sum(squares, sums) / (float)(a.norm_over ? a.norm_over : a.hidden) + a.eps);
 #pragma unroll
   for (int e = 0; e < EACH; e++) {
-    if ((int)threadIdx.x + e * THREADS >= a.hidden) break;
-    float v = (x.v[e] - mean) * scale;
-    y1[e * next] = narrow<TYPE>(a.bias1 ? fmaf(v, weight1.v[e], bias1.v[e]) : v * weight1.v[e]);
+    int c = threadIdx.x + e * THREADS;
+    if (c >= a.hidden) break;
+    float v = (x.v[e] - mean) * scale, first = x.v[e];
+    if (a.weight1) first = a.bias1 ? fmaf(v, weight1.v[e], bias1.v[e]) : v * weight1.v[e];
+    y1[e * next] = narrow<TYPE>(first);
+    if (a.keeps_norm) row[c] = first;
+    if (a.norm_taps) keep(kept, a.norm_taps, a.hidden, c, first);
     if (a.weight2) y2[e * next] = narrow<TYPE>(a.bias2 ? fmaf(v, weight2.v[e], bias2.v[e]) : v * weight2.v[e]);
   }
 }
 
-template <number TYPE, int EACH = 1> static cudaError_t start(cudaStream_t stream, const norm_job &a, int rows) {
+template <number TYPE, int EACH = 1> static cudaError_t start(cudaStream_t stream, const norm_job &a, int rows, int streams) {
   if constexpr (EACH < MOST_EACH)
-    if (a.hidden > EACH * THREADS) return start<TYPE, 2 * EACH>(stream, a, rows);
-  return launch(stream, dim3((unsigned)rows), THREADS, sizeof(float) * WARPS, k_norm<TYPE, EACH>, a);
+    if (a.hidden > EACH * THREADS) return start<TYPE, 2 * EACH>(stream, a, rows, streams);
+  return launch(stream, dim3((unsigned)rows, (unsigned)streams), THREADS, sizeof(float) * WARPS, k_norm<TYPE, EACH>, a);
 }
 
-cudaError_t normalize(cudaStream_t stream, number type, const norm_job &a, int rows) {
-  return type == F16 ? start<F16>(stream, a, rows) : start<BF16>(stream, a, rows);
+cudaError_t normalize(cudaStream_t stream, number type, const norm_job &a, int rows, int streams) {
+  return type == F16 ? start<F16>(stream, a, rows, streams) : start<BF16>(stream, a, rows, streams);
 }

@@ -54,15 +54,17 @@ static __device__ __forceinline__ uint64_t merged(uint64_t a, uint64_t b) {
 constexpr int SHARING = 4;
 static __device__ __forceinline__ int first_of(unsigned counter) { return (int)(counter / 16 * 64 + counter % 16); }
 
+static __device__ __forceinline__ float with_word(const dt_sampling &s, uint32_t word, float logit) {
+  float u = fminf(fmaf((float)word, 0x1p-32f, 0x1p-33f), 1.0f - 0x1p-24f);
+  return fmaf(logit, 1.0f / s.temp, -logf(-log1pf(-u)));
+}
+
 /* Their logits become logit / temp + G. */
 static __device__ __forceinline__ void add_noise(const dt_sampling &s, int position, unsigned counter, float *score) {
   uint32_t word[SHARING];
   draw_words(s.seed, position, counter, word);
 #pragma unroll
-  for (int i = 0; i < SHARING; i++) {
-    float u = fminf(fmaf((float)word[i], 0x1p-32f, 0x1p-33f), 1.0f - 0x1p-24f);
-    score[i] = fmaf(score[i], 1.0f / s.temp, -logf(-log1pf(-u)));
-  }
+  for (int i = 0; i < SHARING; i++) score[i] = with_word(s, word[i], score[i]);
 }
 
 #endif

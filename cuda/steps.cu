@@ -1,29 +1,59 @@
 /* The steps of a layer: see steps.cuh. */
 #include "attention.cuh"
+#include "chunk.cuh"
 #include "heads.cuh"
-#include "norm.cuh"
 #include "steps.cuh"
 
-void step_norms(enqueuer *q, addend added, bool wanted, const float *weight1, const float *bias1, const operand &y1,
+product step_product(const enqueuer *q, const matrix &m, const operand &input) {
+  return {m, 0, m.tiles, m.tiles, input, {}, &q->c->rows[0].header->n};
+}
+
+entry step_store(enqueuer *q, const matrix &m, const operand &input) {
+  const dt_weights *w = q->w;
+  if (q->chunk) return must(q, chunk_store(q, m, input)), entry{SUM, 1, m.bias, false, false};
+  store to = {w->partial, (size_t)ROWS * w->shape.hidden, w->shape.hidden};
+  must(q, multiply_store(q->stream, m.format, step_product(q, m, input), to, q->shape.rows));
+  return {SUM, m.splits, m.bias, false, false};
+}
+
+norm_job step_job(const enqueuer *q, int group, const entry &enters, bool wanted) {
+  const dt_weights *w = q->w;
+  size_t row = (size_t)group * CHUNK_GROUP;
+  norm_job a = {};
+  a.rows = q->c->rows[group];
+  a.n = wanted ? &a.rows.header->wanted : &a.rows.header->n;
+  a.wanted = wanted ? a.rows.wanted : nullptr;
+  a.hidden = w->shape.hidden, a.x = w->x + row * w->shape.hidden;
+  a.kind = enters.kind;
+  a.embed = w->embed;
+  a.from = enters.kind == GIVEN ? q->shape.given : q->c->kept;
+  a.parts = w->partial + row * w->shape.hidden, a.count = enters.parts, a.part_stride = (size_t)ROWS * w->shape.hidden;
+  a.bias = reinterpret_cast<const float *>(enters.bias);
+  a.fresh = enters.fresh, a.activates = enters.activates, a.act = w->shape.act;
+  a.norm = w->shape.norm, a.eps = w->shape.norm_eps;
+  a.kept = q->c->kept;
+  return a;
+}
+
+/* Which of them are this one. */
+static unsigned taps_of(const enqueuer *q, int layer) {
+  const dt_weights *w = q->w;
+  unsigned taps = 0;
+  for (int t = 0; t < w->taps && q->c->kept.width; t++)
+    if (w->tap[t] == layer) taps |= 1u << t;
+  return taps;
+}
+
+void step_norms(enqueuer *q, int layer, const entry &enters, bool wanted, const float *weight1, const float *bias1, const operand &y1,
                 const float *weight2, const float *bias2) {
   const dt_weights *w = q->w;
   for (int group = 0; group < groups(q); group++) {
-    const pass_rows &rows = q->c->rows[group];
-    size_t row = (size_t)group * CHUNK_GROUP;
-    norm_job a = {};
-    a.n = wanted ? &rows.header->wanted : &rows.header->n;
-    a.wanted = wanted ? rows.wanted : nullptr;
-    a.hidden = w->shape.hidden, a.x = w->x + row * w->shape.hidden;
-    if (added.parts) {
-      a.parts = w->partial + row * w->shape.hidden, a.count = added.parts, a.part_stride = (size_t)ROWS * w->shape.hidden;
-      a.bias = reinterpret_cast<const float *>(added.bias);
-    } else {
-      a.embed = w->embed, a.token = rows.token;
-    }
-    a.kind = w->shape.norm, a.eps = w->shape.norm_eps;
+    int row = group * CHUNK_GROUP;
+    norm_job a = step_job(q, group, enters, wanted);
     a.weight1 = weight1, a.bias1 = bias1, a.weight2 = weight2, a.bias2 = bias2;
-    a.y1 = y1.behind((int)row, 0), a.y2 = operands_of(q).normed2.behind((int)row, 0);
-    must(q, normalize(q->stream, w->activations, a, wanted ? q->shape.wanted : q->shape.rows));
+    a.y1 = y1.behind(row, 0), a.y2 = operands_of(q).normed2.behind(row, 0);
+    a.taps = taps_of(q, layer), a.norm_taps = layer == w->shape.layers ? taps_of(q, layer + 1) : 0;
+    must(q, normalize(q->stream, w->activations, a, wanted ? q->shape.wanted : q->shape.rows, 1));
   }
 }
 

@@ -4,12 +4,15 @@
 #define DT_CUDA_STEPS_CUH
 
 #include "matmul.cuh"
+#include "norm.cuh"
 
 /* What decides which kernels are launched, and how many blocks of each. */
 struct pass_shape {
   int rows, units, wanted; /* of which there are at most so many; wanted may be 0 */
   dt_want want;
   bool filtered; /* some row's token is drawn from a part of the ids */
+  features given; /* of the target's cache, which a head reads; null: its own, or it is none */
+  int distance;   /* of a Medusa head */
   bool operator==(const pass_shape &) const = default;
 };
 
@@ -31,14 +34,27 @@ static inline const operands &operands_of(const enqueuer *q) { return q->chunk ?
 
 static inline int groups(const enqueuer *q) { return q->chunk ? CHUNK / CHUNK_GROUP : 1; }
 
-/* What x takes up before a norm: as many parts of a product in `partial`, and a bias; 0: the embeddings. */
-struct addend {
+/* What enters x before a norm: the embeddings or a feature, or as many parts of a product in `partial`, and a bias. */
+struct entry {
+  entering kind;
   int parts;
   const float2 *bias;
+  bool fresh, activates; /* as in norm_job */
 };
 
-/* x takes it up; then come the norms that are given, to y1 and normed2. `wanted`: only of the rows that are. */
-void step_norms(enqueuer *, addend, bool wanted, const float *weight1, const float *bias1, const operand &y1,
+/* All of a matrix with rows of a pass. */
+product step_product(const enqueuer *, const matrix &, const operand &input);
+
+/* Their products, for the next norms to take up. */
+entry step_store(enqueuer *, const matrix &, const operand &input);
+
+/* It enters x of a group's rows (`wanted`: of those that are): the job but for its norms. */
+norm_job step_job(const enqueuer *, int group, const entry &, bool wanted);
+
+/* Such a job, of the stream as it enters layer `layer`, which caches may keep (UNKEPT: one that none keeps), with the norms that
+ * are given, to y1 and normed2. */
+enum { UNKEPT = -1 };
+void step_norms(enqueuer *, int layer, const entry &, bool wanted, const float *weight1, const float *bias1, const operand &y1,
                 const float *weight2, const float *bias2);
 
 /* What becomes of the product of layer `index` whose pairs are q, k, v and from inner_from on the MLP's inner row, in a

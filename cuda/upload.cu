@@ -15,6 +15,7 @@ constexpr int STAGING = 32 << 20, LEAST_STEPS = 8;
 struct builder {
   dt_weights *w;
   const dt_model_desc *desc;
+  const dt_head_desc *head; /* null: it is none */
   dt_error *err;
   dt_status status;
   uint16_t *rows;    /* STAGING bytes on the host, or a row if that is longer, */
@@ -60,7 +61,7 @@ static float *take_vector(builder *b, const dt_matrix *source) {
  * blocks of a pass of more than 16 rows are in place at once. */
 static matrix take_matrix(builder *b, int pairs, int k, bool apart) {
   matrix m = {};
-  m.format = b->w->activations; /* both of a product are of one type: check_supported lets no others through */
+  m.format = b->w->activations; /* both of a product are of one type: check_supported lets no others through, and heads are rounded */
   m.tiles = blocks_of(pairs, 8);
   m.steps = blocks_of(k, 32);
   m.splits = apart ? MULTIPROCESSORS / blocks_of(m.tiles, BLOCK_TILES) : 1;
@@ -78,20 +79,23 @@ static int rows_at_once(const dt_matrix *source) {
   return rows > 1 ? (int)rows : 1;
 }
 
-/* Rows row.. of a source into b->rows; how many. */
-static int read_rows(builder *b, const dt_matrix *source, int row) {
+/* Rows row.. of a source, or (only given) of those, into b->rows; how many. */
+static int read_rows(builder *b, const dt_matrix *source, const int32_t *only, int row) {
   int most = rows_at_once(source), rows = source->rows - row < most ? source->rows - row : most;
   size_t bytes = dt_row_bytes(source->dtype, (size_t)source->cols);
-  if (going(b)) b->status = dt_read_rows(source, row, rows, b->raw, b->err);
-  for (int r = 0; r < rows && going(b); r++)
-    to_format(source->dtype, b->raw + (size_t)r * bytes, source->cols, b->wide, b->rows + (size_t)r * source->cols);
+  if (going(b) && !only) b->status = dt_read_rows(source, row, rows, b->raw, b->err);
+  for (int r = 0; r < rows && going(b); r++) {
+    char *raw = b->raw + (size_t)r * bytes;
+    if (only) b->status = dt_read_rows(source, only[row + r], 1, raw, b->err);
+    if (going(b)) to_format(source->dtype, b->w->activations, raw, source->cols, b->wide, b->rows + (size_t)r * source->cols);
+  }
   return rows;
 }
 
-static void put(builder *b, const matrix &m, pair_map map, const dt_matrix *source, int k0) {
+static void put(builder *b, const matrix &m, pair_map map, const dt_matrix *source, const int32_t *only, int k0) {
   cudaStream_t stream = b->w->backend->stream;
   for (int row = 0, rows; row < source->rows && going(b); row += rows) {
-    rows = read_rows(b, source, row);
+    rows = read_rows(b, source, only, row);
     if (!going(b)) return;
     must(b, cudaMemcpyAsync(b->staging, b->rows, (size_t)rows * source->cols * 2, cudaMemcpyHostToDevice, stream));
     must(b, pack(stream, m, map, b->staging, row, rows, source->cols, k0));
@@ -128,7 +132,9 @@ struct part {
   const dt_matrix *weights, *bias;
   pair_map map;
   int k0;
+  const int32_t *only; /* in which order its rows are taken; null: as they stand */
 };
+static const dt_matrix NONE = {};
 
 static matrix build(builder *b, int pairs, int k, bool apart, const part *parts, int count) {
   matrix m = take_matrix(b, pairs, k, apart);
@@ -137,7 +143,7 @@ static matrix build(builder *b, int pairs, int k, bool apart, const part *parts,
   float2 *bias = static_cast<float2 *>(calloc(n, sizeof *bias));
   if (!bias) return must(b, cudaErrorMemoryAllocation), m;
   for (int i = 0; i < count; i++) {
-    put(b, m, parts[i].map, parts[i].weights, parts[i].k0);
+    put(b, m, parts[i].map, parts[i].weights, parts[i].only, parts[i].k0);
     add_bias(b, parts[i].map, parts[i].bias, bias);
   }
   copy_up(b, m.bias, bias, n * sizeof *bias);
@@ -149,16 +155,17 @@ static layer build_layer(builder *b, const dt_layer *l) {
   const dt_weights *w = b->w;
   int half = w->shape.head_dim / 2, rotary = w->shape.rotary_dims, keys = w->shape.heads * half, values = keys + w->shape.kv_heads * half;
   int up_at = w->shape.parallel_residual ? round_up(values + w->shape.kv_heads * half, 8) : 0, pairs = w->shape.gated ? w->shape.inter : blocks_of(w->shape.inter, 2);
-  part in[5] = {{&l->q, &l->q_bias, {0, w->shape.head_dim, rotary, -1}, 0},
-                {&l->k, &l->k_bias, {keys, w->shape.head_dim, rotary, -1}, 0},
-                {&l->v, &l->v_bias, {values, w->shape.head_dim, rotary, -1}, 0}};
-  part up[2] = {{&l->up, &l->up_bias, {up_at, w->shape.inter, 0, -1}, 0}};
+  part in[5] = {{&l->q, &l->q_bias, {0, w->shape.head_dim, rotary, -1}, 0, nullptr},
+                {&l->k, &l->k_bias, {keys, w->shape.head_dim, rotary, -1}, 0, nullptr},
+                {&l->v, &l->v_bias, {values, w->shape.head_dim, rotary, -1}, 0, nullptr}};
+  part up[2] = {{&l->up, &l->up_bias, {up_at, w->shape.inter, 0, -1}, 0, nullptr}};
   if (w->shape.gated) {
-    up[0] = {&l->gate, &l->gate_bias, {up_at, w->shape.inter, 0, 0}, 0};
-    up[1] = {&l->up, &l->up_bias, {up_at, w->shape.inter, 0, 1}, 0};
+    up[0] = {&l->gate, &l->gate_bias, {up_at, w->shape.inter, 0, 0}, 0, nullptr};
+    up[1] = {&l->up, &l->up_bias, {up_at, w->shape.inter, 0, 1}, 0, nullptr};
   }
   int ups = w->shape.gated ? 2 : 1, hidden = blocks_of(w->shape.hidden, 2);
-  part out[2] = {{&l->o, &l->o_bias, {0, w->shape.hidden, 0, -1}, 0}, {&l->down, &l->down_bias, {0, w->shape.hidden, 0, -1}, 0}};
+  part out[2] = {{&l->o, &l->o_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr},
+                 {&l->down, &l->down_bias, {0, w->shape.hidden, 0, -1}, 0, nullptr}};
 
   layer built = {};
   built.norm1 = take_vector(b, &l->norm1), built.norm1_bias = take_vector(b, &l->norm1_bias);
@@ -170,12 +177,76 @@ static layer build_layer(builder *b, const dt_layer *l) {
     built.in = build(b, up_at + pairs, w->shape.hidden, false, in, 3 + ups);
     built.out = build(b, hidden, w->inner_at + w->shape.inter, true, out, 2);
   } else {
-    built.in = build(b, values + w->shape.kv_heads * half, w->shape.hidden, false, in, 3);
+    built.in = build(b, values + w->shape.kv_heads * half, l->q.cols, false, in, 3);
     built.up = build(b, pairs, w->shape.hidden, false, up, ups);
     built.out = build(b, hidden, w->shape.heads * w->shape.head_dim, true, out, 1);
     built.down = build(b, hidden, w->shape.inter, true, out + 1, 1);
   }
   return built;
+}
+
+/* A matrix as it stands, row by row. */
+static matrix build_whole(builder *b, const dt_matrix *source, const dt_matrix *bias, bool apart, const int32_t *only) {
+  part all = {source, bias, {0, source->rows, 0, -1}, 0, only};
+  return build(b, blocks_of(source->rows, 2), source->cols, apart, &all, 1);
+}
+
+/* The norms of a target's streams, one behind the other. */
+static float *take_stream_norms(builder *b, const dt_head_desc *d, int width) {
+  if (!d->stream_norm[0].source) return nullptr;
+  float *v = take<float>(&b->w->weights_arena, (size_t)d->taps * (size_t)width);
+  for (int i = 0; i < d->taps && b->filling && going(b); i++) {
+    float *wide = read_vector(b, &d->stream_norm[i]);
+    if (wide) copy_up(b, v + (size_t)i * (size_t)width, wide, (size_t)width * sizeof(float));
+    delete[] wide;
+  }
+  return v;
+}
+
+static void build_head(builder *b) {
+  const dt_head_desc *d = b->head;
+  draft_head *h = &b->w->head;
+  for (int i = 0; i < d->distances; i++) {
+    h->output[i] = build_whole(b, &d->output[i], &NONE, false, nullptr);
+    for (int j = 0; j < d->blocks; j++) h->block[i][j] = build_whole(b, &d->block[i][j], &d->block_bias[i][j], true, nullptr);
+  }
+  if (d->kind == DT_HEAD_MEDUSA) return;
+  h->fc = build_whole(b, &d->fc, &d->fc_bias, true, nullptr);
+  h->norms_all = d->all_norm.source;
+  h->given_norm = h->norms_all ? take_vector(b, &d->all_norm) : take_stream_norms(b, d, h->target->shape.hidden);
+  h->token_norm = take_vector(b, &d->token_norm);
+  h->feature_norm = take_vector(b, &d->feature_norm);
+}
+
+/* The output's rows, or some of them; a head may have the target's. */
+static void build_unembed(builder *b) {
+  dt_weights *w = b->w;
+  const dt_model_desc *d = b->desc;
+  if (d->unembed.source)
+    w->unembed = build_whole(b, &d->unembed, &NONE, false, d->id_rows);
+  else if (!w->head.distances)
+    w->unembed = w->head.target->unembed;
+  if (!d->ids) return;
+  w->ids = take<int32_t>(&w->weights_arena, (size_t)d->n_ids);
+  if (!b->filling) return;
+  w->ids_here = new (std::nothrow) int32_t[(size_t)d->n_ids];
+  if (!w->ids_here) return must(b, cudaErrorMemoryAllocation);
+  memcpy(w->ids_here, d->ids, (size_t)d->n_ids * sizeof *d->ids);
+  copy_up(b, w->ids, d->ids, (size_t)d->n_ids * sizeof *d->ids);
+}
+
+static void build_embed(builder *b) {
+  dt_weights *w = b->w;
+  const dt_matrix *embed = &b->desc->embed;
+  if (!embed->source) {
+    w->embed = w->head.target->embed;
+    return;
+  }
+  w->embed = take<uint16_t>(&w->weights_arena, (size_t)embed->rows * (size_t)embed->cols);
+  for (int r = 0, rows; r < embed->rows && b->filling && going(b); r += rows) {
+    rows = read_rows(b, embed, nullptr, r);
+    if (going(b)) copy_up(b, w->embed + (size_t)r * (size_t)embed->cols, b->rows, (size_t)rows * (size_t)embed->cols * 2);
+  }
 }
 
 static void build_model(builder *b) {
@@ -184,19 +255,13 @@ static void build_model(builder *b) {
   for (int i = 0; i < w->shape.layers; i++) w->layers_of[i] = build_layer(b, &d->layer[i]);
   w->final_norm = take_vector(b, &d->final_norm);
   w->final_norm_bias = take_vector(b, &d->final_norm_bias);
-  static const dt_matrix none = {};
-  part all = {&d->unembed, &none, {0, w->shape.vocab, 0, -1}, 0};
-  w->unembed = build(b, blocks_of(w->shape.vocab, 2), w->shape.hidden, false, &all, 1);
+  if (b->head) build_head(b);
+  build_unembed(b);
+  build_embed(b);
   size_t pairs = (size_t)w->shape.rotary_dims / 2, angles = (size_t)w->shape.context * pairs;
-  w->embed = take<uint16_t>(&w->weights_arena, (size_t)w->shape.vocab * (size_t)w->shape.hidden);
   w->cosine = take<float>(&w->weights_arena, angles);
   w->sine = take<float>(&w->weights_arena, angles);
   if (!b->filling) return;
-
-  for (int r = 0, rows; r < w->shape.vocab && going(b); r += rows) {
-    rows = read_rows(b, &d->embed, r);
-    if (going(b)) copy_up(b, w->embed + (size_t)r * w->shape.hidden, b->rows, (size_t)rows * w->shape.hidden * 2);
-  }
   float *table = static_cast<float *>(malloc((2 * angles + 1) * sizeof(float)));
   if (!table) return must(b, cudaErrorMemoryAllocation);
   for (size_t i = 0; i < angles; i++) {
@@ -219,24 +284,33 @@ static size_t plain_numbers(const dt_weights *w) {
   return most;
 }
 
+static operand take_operand(arena *a, size_t rows, int ld, bool tiled) { return {take<uint16_t>(a, rows * (size_t)ld), ld, tiled}; }
+
 static operands take_operands(arena *a, const dt_weights *w, size_t rows, bool tiled) {
-  const auto some = [&](int ld) { return operand{take<uint16_t>(a, rows * (size_t)ld), ld, tiled}; };
-  return {some(w->ldx), some(w->ldx), some(w->ldcat)};
+  return {take_operand(a, rows, w->ldx, tiled), take_operand(a, rows, w->ldx, tiled), take_operand(a, rows, w->ldcat, tiled)};
 }
 
 static void build_scratch(dt_weights *w) {
   arena *a = &w->scratch_arena;
-  size_t blocks = (size_t)blocks_of(w->shape.vocab, LOGIT_BLOCK);
+  draft_head *h = &w->head;
+  size_t blocks = (size_t)blocks_of(w->outputs, LOGIT_BLOCK), most = h->target ? (size_t)ROWS : (size_t)CHUNK; /* rows */
   w->ldx = round_up(w->shape.hidden, 32);
-  w->x = take<float>(a, CHUNK * (size_t)w->shape.hidden);
-  w->pass = take_operands(a, w, ROWS, true), w->chunk = take_operands(a, w, CHUNK, false);
-  w->q = take<uint16_t>(a, CHUNK * (size_t)w->shape.heads * (size_t)w->dim);
+  w->x = take<float>(a, most * (size_t)w->shape.hidden);
+  w->pass = take_operands(a, w, ROWS, true);
+  w->q = take<uint16_t>(a, most * (size_t)w->shape.heads * (size_t)w->dim);
   w->partial = take<float>(a, PARTIALS * ROWS * (size_t)w->shape.hidden);
-  arena chunk = *a;
-  w->plain = take<uint16_t>(&chunk, plain_numbers(w));
-  w->sums = take<float>(&chunk, CHUNK * (size_t)PIECE);
-  w->logits = take<float>(a, ROWS * (size_t)w->shape.vocab);
-  if (a->used < chunk.used) a->used = chunk.used;
+  if (h->target) {
+    h->given = take_operand(a, ROWS, round_up(h->streams * h->target->shape.hidden, 32), true);
+    h->pair = take_operand(a, ROWS, round_up(2 * w->shape.hidden, 32), true);
+    w->logits = take<float>(a, ROWS * (size_t)w->outputs);
+  } else {
+    w->chunk = take_operands(a, w, CHUNK, false);
+    arena chunk = *a;
+    w->plain = take<uint16_t>(&chunk, plain_numbers(w));
+    w->sums = take<float>(&chunk, CHUNK * (size_t)PIECE);
+    w->logits = take<float>(a, ROWS * (size_t)w->outputs);
+    if (a->used < chunk.used) a->used = chunk.used;
+  }
   w->parts = take<logit_part>(a, ROWS * blocks);
   w->best = take<uint64_t>(a, ROWS * blocks * CHECK_TOP);
 }
@@ -247,6 +321,16 @@ static int padded_head(int head_dim) {
   for (int width : widths)
     if (head_dim <= width) return width;
   return 0;
+}
+
+static dt_status check_sizes(const dt_shape *s, const char *whose, dt_error *err) {
+  if (s->head_dim % 2 || s->head_dim > MAX_HEAD)
+    return dt_fail(err, DT_EINPUT, "the CUDA backend computes with heads of an even size up to %d, this %s's have %d: "
+                   "use --backend cpu", (int)MAX_HEAD, whose, s->head_dim);
+  if (s->hidden > MAX_HIDDEN)
+    return dt_fail(err, DT_EINPUT, "the CUDA backend computes with a hidden size up to %d, this %s's is %d: use --backend cpu",
+                   (int)MAX_HIDDEN, whose, s->hidden);
+  return DT_OK;
 }
 
 static dt_status check_supported(const dt_model_desc *d, number *format, dt_error *err) {
@@ -265,13 +349,7 @@ static dt_status check_supported(const dt_model_desc *d, number *format, dt_erro
   if (!known || !same)
     return dt_fail(err, DT_EINPUT, "the CUDA backend computes with weights that are all F16 or all BF16, this model's are %s: "
                    "use --backend cpu", known ? "of several types" : dt_type_of(type)->name);
-  if (d->shape.head_dim % 2 || d->shape.head_dim > MAX_HEAD)
-    return dt_fail(err, DT_EINPUT, "the CUDA backend computes with heads of an even size up to %d, this model's have %d: "
-                   "use --backend cpu", (int)MAX_HEAD, d->shape.head_dim);
-  if (d->shape.hidden > MAX_HIDDEN)
-    return dt_fail(err, DT_EINPUT, "the CUDA backend computes with a hidden size up to %d, this model's is %d: use --backend cpu",
-                   (int)MAX_HIDDEN, d->shape.hidden);
-  return DT_OK;
+  return check_sizes(&d->shape, "model", err);
 }
 
 static dt_status fill(builder *b, dt_error *err) {
@@ -280,7 +358,8 @@ static dt_status fill(builder *b, dt_error *err) {
   build_model(b); /* measures */
   build_scratch(w);
   arena staging = {nullptr, STAGING, 0};
-  if ((size_t)w->shape.hidden * 2 > STAGING || (size_t)w->ldcat * 2 > STAGING) staging.used = (size_t)(w->shape.hidden + w->ldcat) * 2;
+  int widest = w->shape.hidden + w->ldcat + w->head.given.ld + w->head.pair.ld; /* no row of a matrix has more numbers */
+  if ((size_t)widest * 2 > STAGING) staging.used = (size_t)widest * 2;
   size_t passing = 0;
   dt_status status = arena_open(device, &w->weights_arena, "the weights", &device->memory.weights, err);
   if (status == DT_OK) status = arena_open(device, &w->scratch_arena, "scratch", &device->memory.scratch, err);
@@ -290,8 +369,8 @@ static dt_status fill(builder *b, dt_error *err) {
     must(b, multiply_prepare(w->activations));
     b->staging = reinterpret_cast<uint16_t *>(staging.base);
     b->rows = new (std::nothrow) uint16_t[staging.size / 2];
-    b->raw = new (std::nothrow) char[staging.size];
-    b->wide = new (std::nothrow) float[(size_t)(w->ldcat + w->shape.hidden)];
+    b->raw = new (std::nothrow) char[2 * staging.size]; /* a head's numbers may have 32 bits */
+    b->wide = new (std::nothrow) float[(size_t)widest];
     if (!b->rows || !b->raw || !b->wide) must(b, cudaErrorMemoryAllocation);
     b->filling = true;
     build_model(b);
@@ -307,13 +386,9 @@ static dt_status fill(builder *b, dt_error *err) {
   return status;
 }
 
-dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const char *dtype, dt_weights **out, dt_error *err) {
-  if (dtype) return dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the GPU", dtype);
-  if (d->ids) return dt_fail(err, DT_EINPUT, "draft vocabulary: a GPU's output matrices are whole: use --backend cpu");
-  dt_status status = check_model(d, err);
-  number format;
-  if (status == DT_OK) status = check_supported(d, &format, err);
-  if (status != DT_OK) return status;
+/* What is checked. */
+static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target, number format,
+                        dt_weights **out, dt_error *err) {
   dt_weights *w = new (std::nothrow) dt_weights();
   if (w) w->layers_of = new (std::nothrow) layer[(size_t)d->shape.layers]();
   if (!w || !w->layers_of) {
@@ -323,12 +398,20 @@ dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const char *d
   w->backend = backend;
   w->activations = format;
   w->shape = d->shape;
+  w->outputs = d->ids ? d->n_ids : d->shape.vocab;
   w->dim = padded_head(d->shape.head_dim);
-  w->scale = (float)(1.0 / sqrt((double)d->shape.head_dim));
+  w->scale = d->shape.head_dim ? (float)(1.0 / sqrt((double)d->shape.head_dim)) : 0.0f;
   w->inner_at = round_up(w->shape.heads * w->shape.head_dim, 32);
   w->ldcat = w->inner_at + round_up(w->shape.inter, 32);
-  builder b = {w, d, err, DT_OK, nullptr, nullptr, nullptr, nullptr, cudaSuccess, false};
-  status = fill(&b, err);
+  if (head) {
+    w->head.target = target, w->head.kind = head->kind, w->head.streams = head->taps;
+    w->head.norm_residual = head->norm_residual;
+    w->head.distances = head->distances, w->head.blocks = head->blocks;
+    w->taps = d->shape.layers ? 1 : 0, w->tap[0] = d->shape.layers + head->norm_output;
+  }
+  builder b = {};
+  b.w = w, b.desc = d, b.head = head, b.err = err;
+  dt_status status = fill(&b, err);
   if (status == DT_OK) status = cuda_warm_up(w, err);
   if (status == DT_OK)
     *out = w;
@@ -337,11 +420,39 @@ dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const char *d
   return status;
 }
 
+static dt_status check_asked(const char *dtype, dt_error *err) {
+  return dtype ? dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the GPU", dtype) : DT_OK;
+}
+
+dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const char *dtype, dt_weights **out, dt_error *err) {
+  dt_status status = check_asked(dtype, err);
+  if (status == DT_OK && d->ids)
+    status = dt_fail(err, DT_EINPUT, "draft vocabulary: a GPU's output matrices are whole: use --backend cpu");
+  if (status == DT_OK) status = check_model(d, err);
+  number format;
+  if (status == DT_OK) status = check_supported(d, &format, err);
+  return status == DT_OK ? upload(backend, d, nullptr, nullptr, format, out, err) : status;
+}
+
+/* Its weights become what its target's are. */
+dt_status cuda_upload_head(dt_backend *backend, const dt_head_desc *head, const char *dtype, dt_weights *target, dt_weights **out,
+                           dt_error *err) {
+  dt_status status = check_asked(dtype, err);
+  if (status == DT_OK) status = check_head(head, &target->shape, err);
+  if (status == DT_OK) status = check_sizes(&head->model.shape, "draft head", err);
+  if (status == DT_OK) status = upload(backend, &head->model, head, target, target->activations, out, err);
+  if (status != DT_OK) return status;
+  target->taps = head->taps;
+  for (int t = 0; t < head->taps; t++) target->tap[t] = head->tap[t];
+  return DT_OK;
+}
+
 void cuda_free_weights(dt_weights *w) {
   if (!w) return;
   gemms_free(w->gemms);
   arena_close(&w->weights_arena, &w->backend->memory.weights);
   arena_close(&w->scratch_arena, &w->backend->memory.scratch);
+  delete[] w->ids_here;
   delete[] w->layers_of;
   delete w;
 }

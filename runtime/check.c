@@ -51,6 +51,20 @@ dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, d
   return status == DT_OK && out ? check_out(rows, out, limits, err) : status;
 }
 
+dt_status check_features(const dt_rows *rows, int distances, const dt_limits *given, dt_error *err) {
+  if (distances && (!given || rows->distance < 0 || rows->distance >= distances))
+    return dt_fail(err, DT_EINPUT, "forward: a Medusa head guesses at distances 0 to %d from features, not at %d",
+                   distances - 1, rows->distance);
+  for (int i = 0; i < rows->n; i++) {
+    if (!given && rows->position[i] == 0)
+      return dt_fail(err, DT_EINPUT, "forward: row %d of a head begins a text and has no feature", i);
+    if (given && (rows->sequence[i] >= given->sequences || rows->slot[i] >= given->slots))
+      return dt_fail(err, DT_EINPUT, "forward: row %d reads the feature of sequence %d, slot %d; there are %d of %d", i,
+                     rows->sequence[i], rows->slot[i], given->sequences, given->slots);
+  }
+  return DT_OK;
+}
+
 dt_status check_slots(const char *what, int sequence, const int32_t *slot, int n, dt_limits limits, dt_error *err) {
   if (sequence < 0 || sequence >= limits.sequences)
     return dt_fail(err, DT_EINPUT, "%s: sequence %d, the cache has 0 to %d", what, sequence, limits.sequences - 1);

@@ -72,23 +72,12 @@ static void run_pass(const cpu_member *me, void *context) {
   }
 }
 
-/* Each row of a head's pass has a feature to read, and the head guesses at the pass's distance. */
-static dt_status check_features(const dt_weights *w, const dt_rows *rows, dt_error *err) {
+static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error *err) {
   const dt_cache *from = rows->features;
-  bool medusa = w->head.kind == DT_HEAD_MEDUSA;
-  if (medusa && (!from || rows->distance < 0 || rows->distance >= w->head.distances))
-    return dt_fail(err, DT_EINPUT, "forward: a Medusa head guesses at distances 0 to %d from features, not at %d",
-                   w->head.distances - 1, rows->distance);
   if (from && from->weights != w->head.target)
     return dt_fail(err, DT_EINPUT, "forward: features of another model than the head's target");
-  for (int i = 0; i < rows->n; i++) {
-    if (!from && rows->position[i] == 0)
-      return dt_fail(err, DT_EINPUT, "forward: row %d of a head begins a text and has no feature", i);
-    if (from && (rows->sequence[i] >= from->sequences || rows->slot[i] >= from->slots))
-      return dt_fail(err, DT_EINPUT, "forward: row %d reads the feature of sequence %d, slot %d; there are %d of %d", i,
-                     rows->sequence[i], rows->slot[i], from->sequences, from->slots);
-  }
-  return DT_OK;
+  dt_limits given = from ? cpu_limits(from) : (dt_limits){0};
+  return check_features(rows, w->head.distances, from ? &given : NULL, err);
 }
 
 dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const dt_out *out, dt_error *err) {
@@ -97,7 +86,7 @@ dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const
   if (status == DT_OK) status = check_pass(rows, out, cpu_limits(cache), err);
   if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
     status = dt_fail(err, DT_EINPUT, "forward: a model with %d of its output rows has candidates only", w->n_ids);
-  if (status == DT_OK && w->head.target) status = check_features(w, rows, err);
+  if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status != DT_OK) return status;
   cpu_pass p = {w, cache, rows, out, w->head.distances ? &w->head.output[rows->distance] : &w->unembed};
   cpu_team_run(w->backend->team, run_pass, &p);

@@ -25,9 +25,15 @@ it_has_caches_of_16_bits_and_no_others() {
   refuses 2 "draft vocabulary: a GPU's output matrices are whole: use --backend cpu" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
   refuses 2 "'f16' is unknown to the backend cuda: 16-bit" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
 }
-it_refuses_draft_heads() {
+it_runs_draft_heads() {
+  local pair=(--backend cuda -m "$models/mini-target" -md head "${prompt[@]}" -q)
   mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head || fail 'make_head.lua'
-  refuses 2 'head is a draft head, which the backend cuda does not run: use --backend cpu' linear --backend cuda -m "$models/mini-target" -md head "${prompt[@]}"
+  succeeds eagle2 --preset eagle3 --compare ar --rounds 1 "${pair[@]}"
+  succeeds linear --compare ar --rounds 1 --temp 0.8 --top-p 0.95 -s 7 "${pair[@]}" --json result.json
+  grep -q '"draft_head":[[:space:]]*"eagle3, layers 2,3,5"' result.json || fail 'another head'
+  refuses 2 "draft weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
+  "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
+  succeeds dynatree --compare ar --rounds 1 "${pair[@]}"
 }
 it_says_what_did_not_fit_when_loading() {
   faults '1 4e6 -1'

@@ -1,0 +1,75 @@
+/* What a draft head makes of tokens and features before its layer runs, which is a model's: dt_head_desc says what. A row's feature
+ * is the target's, in the cache that the pass names, or what the head itself made of the row before. */
+#include "draft_head.cuh"
+
+static void run(enqueuer *q, const norm_job &a, int streams) {
+  must(q, normalize(q->stream, q->w->activations, a, q->shape.rows, streams));
+}
+
+/* What enters is no x, and goes to columns of `to`, normed or not. */
+static norm_job job_beside_x(const enqueuer *q, entering kind, const float *weight, const operand &to, int column) {
+  norm_job a = step_job(q, 0, {kind, 0, nullptr, false, false}, false);
+  a.x = nullptr;
+  a.weight1 = weight;
+  a.y1 = to, a.column = column;
+  return a;
+}
+
+static bool reads_target(const enqueuer *q) { return q->shape.given.at; }
+
+/* fc of the target's streams is to be x, or x is what the head made. */
+static entry begin_feature(enqueuer *q) {
+  const draft_head &h = q->w->head;
+  if (!reads_target(q)) return {BEFORE, 0, nullptr, false, false};
+  norm_job a = job_beside_x(q, GIVEN, h.given_norm, h.given, 0);
+  a.hidden = h.target->shape.hidden;
+  a.norm_over = h.norms_all ? h.streams * a.hidden : 0;
+  run(q, a, h.streams);
+  entry made = step_store(q, h.fc, h.given);
+  made.fresh = true;
+  return made;
+}
+
+/* x is the feature, and what q, k and v read its norm beside the embedding's. */
+static void begin_eagle3(enqueuer *q) {
+  const draft_head &h = q->w->head;
+  run(q, job_beside_x(q, TOKEN, h.token_norm, h.pair, 0), 1);
+  norm_job a = step_job(q, 0, begin_feature(q), false);
+  a.weight1 = h.feature_norm;
+  a.keeps_norm = h.norm_residual;
+  a.y1 = h.pair, a.column = a.hidden;
+  run(q, a, 1);
+}
+
+/* x = fc(embedding and feature side by side), which q, k and v read as it is. */
+static void begin_eagle(enqueuer *q) {
+  const draft_head &h = q->w->head;
+  run(q, job_beside_x(q, TOKEN, nullptr, h.pair, 0), 1);
+  run(q, job_beside_x(q, reads_target(q) ? GIVEN : BEFORE, nullptr, h.pair, q->w->shape.hidden), 1);
+  entry made = step_store(q, h.fc, h.pair);
+  made.fresh = true;
+  step_norms(q, UNKEPT, made, false, nullptr, nullptr, q->w->pass.normed1, nullptr, nullptr);
+}
+
+/* x is the feature, and takes up the blocks of the pass's distance. */
+static entry run_medusa(enqueuer *q) {
+  const draft_head &h = q->w->head;
+  entry made = {GIVEN, 0, nullptr, false, false};
+  for (int b = 0; b < h.blocks && q->shape.wanted; b++) {
+    step_norms(q, UNKEPT, made, false, nullptr, nullptr, q->w->pass.normed1, nullptr, nullptr);
+    made = step_store(q, h.block[q->shape.distance][b], q->w->pass.normed1);
+    made.activates = true;
+  }
+  return made;
+}
+
+entry head_begin(enqueuer *q) {
+  switch (q->w->head.kind) {
+  case DT_HEAD_EAGLE3: begin_eagle3(q); break;
+  case DT_HEAD_EAGLE: begin_eagle(q); break;
+  case DT_HEAD_MEDUSA: return run_medusa(q);
+  }
+  return {};
+}
+
+const operand &head_reads(const dt_weights *w) { return w->head.kind == DT_HEAD_EAGLE3 ? w->head.pair : w->pass.normed1; }

@@ -1,0 +1,167 @@
+/* What the CUDA backend keeps of its rows for a draft head, by the plainest of heads: one that multiplies the stream which enters
+ * a layer with the target's output. How whole heads do on it, test_heads.c shows. */
+#include "cpu.h"
+#include "cuda.h"
+#include "cuda_device.h"
+#include "rig.h"
+
+enum { CHUNK = 512, LENGTH = CHUNK + 9, SEQUENCES = 2 };
+
+typedef struct {
+  rig target;
+  dt_weights *head;
+  dt_cache *cache; /* the head's */
+} tapped;
+
+static dt_head_desc plainest(const random_model *m, int layer) {
+  const dt_shape *s = &m->desc.shape;
+  return (dt_head_desc){.model.shape = {.vocab = s->vocab,
+                                        .hidden = s->hidden,
+                                        .inter = s->hidden,
+                                        .heads = 1,
+                                        .kv_heads = 1,
+                                        .context = s->context,
+                                        .norm = DT_NORM_RMS},
+                        .kind = DT_HEAD_MEDUSA,
+                        .taps = 1,
+                        .tap = {layer},
+                        .distances = 1,
+                        .output = {m->desc.unembed}};
+}
+
+static tapped open_tapped(const dt_backend_ops *ops, const random_model *m, int layer) {
+  tapped t = {.target = {.ops = ops, .vocab = m->desc.shape.vocab}};
+  dt_head_desc head = plainest(m, layer);
+  ok(ops->open(&(dt_backend_options){.threads = 1}, &t.target.backend, &err));
+  ok(ops->upload(t.target.backend, &m->desc, NULL, &t.target.weights, &err));
+  ok(ops->upload_head(t.target.backend, &head, NULL, t.target.weights, &t.head, &err));
+  ok(ops->create_cache(t.target.weights, SEQUENCES, LENGTH, &t.target.cache, &err));
+  ok(ops->create_cache(t.head, SEQUENCES, LENGTH, &t.cache, &err));
+  return t;
+}
+
+static void close_tapped(tapped *t) {
+  t->target.ops->free_cache(t->cache);
+  t->target.ops->free_weights(t->head);
+  rig_close(&t->target);
+}
+
+static dt_rows text(int sequence, int first, int n, bool prompt) {
+  static int32_t token[LENGTH];
+  for (int i = 0; i < n; i++) token[i] = (first + i) * 13 % 89;
+  dt_rows rows = text_rows(token, sequence, first, n);
+  rows.prompt = prompt;
+  return rows;
+}
+
+/* What the head makes of the features in these slots, malloc'd. */
+static float *guesses(tapped *t, int sequence, const int32_t *slot, int n) {
+  row_list l = {0};
+  int32_t all[MAX_ROWS];
+  for (int i = 0; i < n; i++) all[i] = i, row_add_plain(&l, sequence, 0, slot[i]);
+  dt_rows rows = rows_of(&l);
+  rows.features = t->target.cache;
+  float *logits = malloc((size_t)n * (size_t)t->target.vocab * sizeof *logits);
+  dt_out out = {.want = DT_WANT_LOGITS, .n = n, .row = all, .logits = logits};
+  ok(t->target.ops->forward(t->head, t->cache, &rows, &out, &err));
+  return logits;
+}
+
+/* Those of the rows of a prompt's chunk, of what is left of it and of a tree's, where they have been moved to another
+ * place, taken, and put back in another sequence; each with the keys and values beside it. */
+static float *run_texts(const dt_backend_ops *ops, const random_model *m, int layer) {
+  static const int32_t slots[] = {0, 100, 255, 256, CHUNK - 1, CHUNK, LENGTH - 4, LENGTH - 3, LENGTH - 2};
+  enum { SLOTS = sizeof slots / sizeof *slots };
+  tapped t = open_tapped(ops, m, layer);
+  rig plain = rig_open(ops, NULL, 1, &m->desc, 1, LENGTH);
+  dt_rows rows = text(0, 0, LENGTH - 4, true);
+  ok(ops->forward(t.target.weights, t.target.cache, &rows, NULL, &err));
+  ok(ops->forward(plain.weights, plain.cache, &rows, NULL, &err));
+  row_list tree = {0};
+  row_add(&tree, 0, 7, LENGTH - 4, (int32_t[]){LENGTH - 4}, 1);
+  row_add(&tree, 0, 8, LENGTH - 4, (int32_t[]){LENGTH - 4, LENGTH - 2}, 2);
+  row_add(&tree, 0, 9, LENGTH - 4, (int32_t[]){LENGTH - 4, LENGTH - 2, LENGTH - 1}, 3);
+  free(rig_run(&t.target, &tree, true)), free(rig_run(&plain, &tree, true));
+  const int32_t from[] = {LENGTH - 2, LENGTH - 1}, to[] = {LENGTH - 3, LENGTH - 2};
+  ok(ops->move(t.target.cache, 0, from, to, 2, &err));
+  ok(ops->move(plain.cache, 0, from, to, 2, &err));
+  dt_snapshot *taken;
+  ok(ops->snapshot(t.target.cache, 0, LENGTH - 1, &taken, &err));
+  ok(ops->restore(t.target.cache, 1, taken, &err));
+  ops->free_snapshot(taken);
+  for (int i = 0; i < SLOTS; i++) {
+    size_t len, plain_len, again_len;
+    void *with = rig_slot(&t.target, 0, slots[i], &len), *without = rig_slot(&plain, 0, slots[i], &plain_len);
+    void *again = rig_slot(&t.target, 1, slots[i], &again_len);
+    assert_true(len > plain_len && len == again_len);
+    assert_memory_equal(with, without, plain_len);
+    assert_memory_equal(with, again, len);
+    free(with), free(without), free(again);
+  }
+  float *said = guesses(&t, 1, slots, SLOTS);
+  said = realloc(said, (SLOTS + 1) * (size_t)t.target.vocab * sizeof *said);
+  float *end = rig_run(&plain, &tree, true); /* what the target itself says after the tree's last row */
+  memcpy(said + SLOTS * (size_t)t.target.vocab, end + 2 * (size_t)t.target.vocab, (size_t)t.target.vocab * sizeof *end);
+  free(end);
+  rig_close(&plain), close_tapped(&t);
+  return said;
+}
+
+static void check_shape(model_shape shape, int layer) {
+  enum { SAID = 9 };
+  random_model *m = random_model_new(&shape, 7);
+  size_t vocab = (size_t)shape.vocab;
+  float *expected = run_texts(&dt_cpu_ops, m, layer), *got = run_texts(&dt_cuda_ops, m, layer);
+  double d = logits_difference(got, expected, SAID * vocab), most = 2 * rounding_of(shape.dtype);
+  if (d > most)
+    fail_msg("%s, layer %d: the guesses differ by %g of their size, at most %g", shape.name, layer, d, most);
+  /* Of what lies behind the final norm, the target's output says what it said itself, to the bit. */
+  if (layer == shape.layers + 1) assert_memory_equal(got + (SAID - 1) * vocab, got + SAID * vocab, vocab * sizeof *got);
+  free(expected), free(got);
+  random_model_free(m);
+}
+
+static void caches_keep_what_enters_every_layer(void **state) {
+  (void)state;
+  for (int layer = 0; layer <= cuda_shape(3).layers + 1; layer++) check_shape(cuda_shape(3), layer);
+  check_shape(cuda_shape(1), 1);
+  check_shape(cuda_shape(1), 3);
+}
+
+static void heads_it_cannot_compute_are_refused(void **state) {
+  (void)state;
+  random_model *m = random_model_new(&(model_shape){"", 97, 64, 1, 4, 4, 16, 70, 0, DT_F16, DT_NORM_RMS, DT_ACT_SILU,
+                                                    false, true, false, false, false, false},
+                                     3);
+  random_model *parts = random_model_new(&(model_shape){"", 97, 64, 1, 1, 1, 257, 70, 0, DT_F32, DT_NORM_RMS,
+                                                        DT_ACT_SILU, false, true, false, false, false, false},
+                                         4);
+  const dt_backend_ops *ops = &dt_cuda_ops;
+  dt_backend *b;
+  dt_weights *w, *none = NULL;
+  ok(ops->open(&(dt_backend_options){.threads = 1}, &b, &err));
+  ok(ops->upload(b, &m->desc, NULL, &w, &err));
+  dt_head_desc head = plainest(m, 1);
+  fails(ops->upload_head(b, &head, "q8", w, &none, &err), DT_EINPUT, "weights: the type 'q8' is unknown to the GPU");
+  head.distances = 17;
+  fails(ops->upload_head(b, &head, NULL, w, &none, &err), DT_EINPUT, "17 distances of 0 blocks, 1 to 16 of up to 4");
+  dt_layer layer = parts->layer[0];
+  dt_matrix fc = random_matrix(parts, 64, 128, 0.1f, 0);
+  layer.norm1 = (dt_matrix){0};
+  head = (dt_head_desc){.model = parts->desc, .kind = DT_HEAD_EAGLE, .taps = 1, .tap = {2}, .fc = fc};
+  head.model.layer = &layer;
+  head.model.embed = head.model.unembed = head.model.final_norm = (dt_matrix){0};
+  fails(ops->upload_head(b, &head, NULL, w, &none, &err), DT_EINPUT,
+        "heads of an even size up to 256, this draft head's have 257: use --backend cpu");
+  assert_null(none);
+  ops->free_weights(w);
+  ops->close(b);
+  random_model_free(m), random_model_free(parts);
+}
+
+int main(void) {
+  cuda_device_or_skip();
+  const struct CMUnitTest tests[] = {cmocka_unit_test(caches_keep_what_enters_every_layer),
+                                     cmocka_unit_test(heads_it_cannot_compute_are_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
