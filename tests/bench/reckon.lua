@@ -51,6 +51,9 @@ local MODELS = {
             vocab = 50304 },
   llama = { name = "Llama-3.1-8B", layers = 32, hidden = 4096, heads = 32, kv_heads = 8, dim = 128, inter = 14336,
             vocab = 128256, sequential = true },
+  -- its draft head, on rows of a tree: q, k and v read the token's embedding and what the head made before
+  eagle3 = { name = "its EAGLE-3", layers = 1, hidden = 4096, heads = 32, kv_heads = 8, dim = 128, inter = 14336,
+             vocab = 32000, sequential = true, paired = true },
 }
 
 -- Constants of the sources, by name.
@@ -184,7 +187,8 @@ local function reckon(device, model, rows, context, draft)
   for layer = 1, model.layers do
     norm(pass, model, layer == 1 and 0 or 7)
     if model.sequential then
-      product(pass, "qkv", matrix(q, model.hidden), "spread")
+      if model.paired then norm(pass, model, 0) end
+      product(pass, "qkv", matrix(q, (model.paired and 2 or 1) * model.hidden), "spread")
       attention(pass, model)
       product(pass, "out", matrix(model.hidden, model.heads * model.dim, true), "store")
       norm(pass, model, 4)
@@ -209,6 +213,7 @@ local PASSES = {
   { MODELS.pythia, 1, 1300 }, { MODELS.pythia, 16 }, { MODELS.pythia, 32 }, { MODELS.pythia, 64, 1700 },
   { MODELS.pythia, 144 }, { MODELS.pythia, 257, 5200 }, { MODELS.draft, 8, 85, true },
   { MODELS.llama, 1 }, { MODELS.llama, 16 }, { MODELS.llama, 64 }, { MODELS.llama, 257 },
+  { MODELS.eagle3, 8, nil, true },
 }
 local CONTEXT = 512
 
@@ -237,8 +242,9 @@ for _, entry in ipairs(PASSES) do
   end
   if opts.verbose then
     print "    of which, on the H200, the second layer and what follows the last:"
-    local lines, layer = cells[1].lines, model.sequential and 7 or 4
-    for i = layer + 1, 2 * layer do print(lines[i]) end
+    local lines, layer = cells[1].lines, (model.sequential and 7 or 4) + (model.paired and 1 or 0)
+    local first = math.min(model.layers - 1, 1) * layer -- where there is but one, that
+    for i = first + 1, first + layer do print(lines[i]) end
     for i = #lines - 3, #lines do print(lines[i]) end
   end
 end
