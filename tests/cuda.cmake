@@ -13,6 +13,7 @@ else()
   set(skipped *mini-*) # test_cuda_generation has the bundled target
   if(DTRUN_SANITIZE)
     set(length -n 6 --rounds 1)
+    set(heads heads_say_what*)
   endif()
 endif()
 
@@ -35,7 +36,7 @@ function(gpu_program NAME)
 endfunction()
 
 gpu_program(golden_logits cuda ${skipped})
-gpu_program(heads cuda)
+gpu_program(heads cuda ${heads})
 # Whole generations: --compare fails unless the tokens are those of plain decoding.
 set(prompt --backend cuda --compare ar -p "The old man went down to the")
 foreach(policy ${policies})

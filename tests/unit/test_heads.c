@@ -13,11 +13,16 @@
 
 static cJSON *cases;
 
-/* The backend, and what its log-probabilities may be off by. A GPU multiplies rows of 16 bits, and takes targets of 16 bits
- * only: the cases' numbers are such that both types have them all. */
+/* The backend, and what its log-probabilities may be off by. A GPU multiplies rows of 16 bits (F16: at most 0.015 to 0.09 of what
+ * goes down to -20 was seen, twenty times as much with BF16), and takes targets of 16 bits only: the cases' numbers are such that
+ * both types have them all. */
 static const char *backend = "cpu";
 static bool on_gpu;
 static double tolerance = 2e-3;
+
+/* What takes an emulated device long it does of a head of each kind: cases FIRST, FIRST + STEP, .. */
+#define FIRST (on_gpu ? 2 : 0)
+#define STEP (on_gpu ? 3 : 1)
 
 static const cJSON *get(const cJSON *object, const char *name) {
   const cJSON *item = cJSON_GetObjectItem(object, name);
@@ -310,7 +315,7 @@ static void run_target(const dt_pair *pair, float *logits, void **slot, size_t *
 
 static void a_target_with_a_head_computes_the_same_bits(void **state) {
   (void)state;
-  for (int i = 0; i < cJSON_GetArraySize(cases); i++) {
+  for (int i = FIRST; i < cJSON_GetArraySize(cases); i += STEP) {
     subject s = open_subject(i, NULL);
     dt_pair *plain;
     ok(dt_pair_open(&(dt_pair_options){.target = s.target, .backend = backend, .threads = 2}, &plain, &err));
@@ -401,7 +406,7 @@ static void run_four(int i, const char *cache_dtype) {
 
 static void heads_say_the_same_however_a_text_came(void **state) {
   (void)state;
-  for (int i = 0; i < cJSON_GetArraySize(cases); i++) {
+  for (int i = FIRST; i < cJSON_GetArraySize(cases); i += STEP) {
     run_four(i, NULL);
     if (!on_gpu) run_four(i, "f16");
   }
@@ -409,7 +414,7 @@ static void heads_say_the_same_however_a_text_came(void **state) {
 
 /* ---- the output is plain decoding's ------------------------------------------------------------------------------------- */
 
-enum { WANTED = 40 };
+#define WANTED (on_gpu ? 16 : 40)
 
 /* What a sequence says; grown: with EAGLE-2's trees. */
 static void generate(dt_session *session, const int *seqs, int n, bool grown) {
@@ -432,7 +437,7 @@ static void generate(dt_session *session, const int *seqs, int n, bool grown) {
 static void tokens_are_those_of_plain_decoding(void **state) {
   (void)state;
   const dt_sampling how[] = {{0}, {.temp = 0.8f, .seed = 3}, {.temp = 1, .top_p = 0.9f, .top_k = 20, .seed = 4}};
-  for (int i = 0; i < cJSON_GetArraySize(cases); i++) {
+  for (int i = FIRST; i < cJSON_GetArraySize(cases); i += STEP) {
     subject s = open_subject(i, NULL);
     dt_session *session;
     int n;
@@ -489,7 +494,8 @@ static void expect_noise(int place) {
 
 static void guesses_know_the_noise_of_the_token_they_guess(void **state) {
   (void)state;
-  for (int i = 1; i < cJSON_GetArraySize(cases); i++) expect_noise(i); /* the first one's prompt is too short */
+  for (int i = FIRST; i < cJSON_GetArraySize(cases); i += STEP)
+    if (i) expect_noise(i); /* the first one's prompt is too short */
 }
 
 int main(int argc, char **argv) {
