@@ -13,7 +13,7 @@
 
 static cJSON *cases;
 
-/* The backend, and what its log-probabilities may be off by. A GPU multiplies rows of 16 bits (F16: at most 0.015 to 0.09 of what
+/* The backend, and what its log-probabilities may be off by. A GPU multiplies rows of 16 bits (F16: at most 0.01 to 0.17 of what
  * goes down to -20 was seen, twenty times as much with BF16), and takes targets of 16 bits only: the cases' numbers are such that
  * both types have them all. */
 static const char *backend = "cpu";
@@ -500,7 +500,7 @@ static void guesses_know_the_noise_of_the_token_they_guess(void **state) {
 
 int main(int argc, char **argv) {
   size_t size;
-  if (argc > 1) backend = argv[1], on_gpu = true, tolerance = 0.12;
+  if (argc > 1) backend = argv[1], on_gpu = true, tolerance = 0.2;
   if (argc > 2) cmocka_set_test_filter(argv[2]);
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "golden.json", &size);
   cases = cJSON_Parse(text);
