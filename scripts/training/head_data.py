@@ -31,8 +31,9 @@ def open_target(path, work):
     return AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16).eval().requires_grad_(False), AutoTokenizer.from_pretrained(path)
 
 
-def write_answers(dtrun, target, prompts, folder, minutes, tokens, warm, context, threads):
-    """Answers to EACH prompts a file until the prompts or the minutes end; every `warm`-th file's are drawn at temperature 0.8."""
+def write_answers(dtrun, target, prompts, folder, minutes, tokens, warm, context, threads, chat):
+    """Answers to EACH prompts a file until the prompts or the minutes end; every `warm`-th file's are drawn at temperature 0.8. A model
+    without a chat template goes on with a prompt as it stands."""
     os.makedirs(folder, exist_ok=True)
     lines, start = open(prompts, encoding="utf-8").read().splitlines(True), time.time()
     for i in range(0, len(lines), EACH):
@@ -40,11 +41,27 @@ def write_answers(dtrun, target, prompts, folder, minutes, tokens, warm, context
         if os.path.exists(path): continue
         if time.time() - start > 60 * minutes: break
         with open(path + ".prompts", "w", encoding="utf-8") as f: f.writelines(lines[i:i + EACH])
-        drawn = ["--temp", "0.8", "--seed", str(i)] if warm and i // EACH % warm == warm - 1 else []
-        subprocess.run([dtrun, "ar", "-m", target, "--prompts", path + ".prompts", "--chat", "-n", str(tokens), "-np", "32", "-c", str(context),
-                        "-t", str(threads), "--json", path + ".part", "-q"] + drawn, check=True, stdout=subprocess.DEVNULL)
+        how = ["--temp", "0.8", "--seed", str(i)] if warm and i // EACH % warm == warm - 1 else []
+        if chat: how.append("--chat")
+        subprocess.run([dtrun, "ar", "-m", target, "--prompts", path + ".prompts", "-n", str(tokens), "-np", "32", "-c", str(context),
+                        "-t", str(threads), "--json", path + ".part", "-q"] + how, check=True, stdout=subprocess.DEVNULL)
         os.remove(path + ".prompts"), os.rename(path + ".part", path)
         print(f"{path}: {(time.time() - start) / 60:.1f} minutes", flush=True)
+
+
+def final_norm(model):
+    """Families have it under different names."""
+    base = model.base_model
+    return base.final_layer_norm if hasattr(base, "final_layer_norm") else base.norm
+
+
+def streams(model, ids):
+    """What enters each layer, and last what comes out of them all; and that behind the final norm."""
+    seen = []
+    hook = final_norm(model).register_forward_pre_hook(lambda module, given: seen.append(given[0]))
+    out = model.base_model(ids, output_hidden_states=True, use_cache=False)
+    hook.remove()
+    return out.hidden_states[:-1] + (seen[0],), out.last_hidden_state
 
 
 @torch.inference_mode()
@@ -61,11 +78,11 @@ def write_features(model, layers, folder):
             n = 1
             while at + n < len(rows) and (n + 1) * len(rows[at + n]) <= AT_ONCE: n += 1
             ids = torch.nn.utils.rnn.pad_sequence(rows[at:at + n], batch_first=True)[:, :-1]
-            out = model.model(ids, output_hidden_states=True, use_cache=False)  # nobody sees what is to the right
-            tapped = torch.cat([out.hidden_states[i] for i in layers], -1)
-            for f, h, r, given in zip(tapped, out.last_hidden_state, rows[at:at + n], prompts[at:at + n]):
+            entered, behind = streams(model, ids)  # nobody sees what is to the right
+            tapped = torch.cat([entered[i] for i in layers], -1)
+            for f, h, r, given in zip(tapped, behind, rows[at:at + n], prompts[at:at + n]):
                 features.append(f[:len(r) - 1]), last.append(h[:len(r) - 1])
-                choice += [torch.full((given - 1,), -1), model.lm_head(last[-1][given - 1:]).argmax(-1)]
+                choice += [torch.full((given - 1,), -1), model.get_output_embeddings()(last[-1][given - 1:]).argmax(-1)]
             at += n
         starts = torch.tensor([0] + [len(r) - 1 for r in rows]).cumsum(0)
         save_file({"ids": torch.cat([r[:-1] for r in rows]).int(), "choice": torch.cat(choice).int(),

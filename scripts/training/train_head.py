@@ -1,20 +1,22 @@
-"""Train an EAGLE-3 head for a Llama, Mistral or Qwen checkpoint: one layer that guesses on from the target's own features. PyTorch, on a CPU.
+"""Train an EAGLE-3 head for a Llama, Mistral, Qwen or GPT-NeoX checkpoint: one layer that guesses on from the target's own features. PyTorch, on a CPU.
 
     python train_head.py answers TARGET WORK --prompts PROMPTS.jsonl --held HELD_OUT.jsonl [--minutes 30]
-    python train_head.py features TARGET WORK
-    python train_head.py train TARGET WORK --prompts PROMPTS.jsonl --out OUT [--minutes 50]
+    python train_head.py features TARGET WORK [--layers 2,4,6]
+    python train_head.py train TARGET WORK --prompts PROMPTS.jsonl --out OUT [--minutes 50] [--layers 2,4,6]
 
 TARGET is a folder in Hugging Face's layout or a GGUF file. First dtrun has it answer the prompts ({"prompt": ...} a line, wrapped in its
-chat template), then its features along the answers are kept (head_data.py; 3.5 KB a token for a model 576 wide), then a head learns from
-those. OUT gets config.json and model.safetensors (bf16), in the layout of SafeAILab's and SpecForge's heads, at every report and at the
-end. Every part goes on where an earlier run was cut off, and may run beside the one before it: an epoch takes what there is. Minutes of
-training are of computing: those in which others had the processor do not count.
+chat template if it has one), then its features along the answers are kept (head_data.py; 3.5 KB a token for a model 576 wide), then a
+head learns from those. OUT gets config.json and model.safetensors (bf16), in the layout of SafeAILab's and SpecForge's heads, at every
+report and at the end. Every part goes on where an earlier run was cut off, and may run beside the one before it: an epoch takes what
+there is. Minutes of training are of computing: those in which others had the processor do not count. Features are what enters layers 2,
+half of them, and all but 3, or, for a target of few layers, those given (its number of layers: what leaves the last).
 
 What is learned. Row i has the target's features of token i and the embedding of token i + 1, and guesses token i + 2 as the target
 would: a cross-entropy with the target's distribution over the draft vocabulary. Since at work only the
 first guess has true features, the head is unrolled: row i of step s gets what row i - 1 of step s - 1 put out in their place, and sees
 the rows that it would see in a tree: true ones up to i - s, then one of each step. Guesses along the prompts are
-learned too, from where the chat template's first words end; those whose right answer is known not to be in the draft vocabulary are not.
+learned too, from where the chat template's first words end (without one: all); those whose right answer is known not to be in the draft
+vocabulary are not.
 
 Features differ a lot in size from channel to channel. Training divides each by its root mean square, and the file's `fc` has that in it.
 """
@@ -48,14 +50,15 @@ class Head(nn.Module):
     def __init__(self, c, target, drafted):
         """drafted: ids of the draft vocabulary, ascending. The output starts as the target's."""
         super().__init__()
-        self.config, self.drafted, self.embed = c, drafted, target.model.embed_tokens.weight.detach()
+        self.config, self.drafted, self.embed = c, drafted, target.get_input_embeddings().weight.detach()
         self.fc, self.midlayer = nn.Linear(3 * c["target_hidden_size"], c["hidden_size"], bias=False), Layer(c)
         self.norm, self.lm_head = nn.RMSNorm(c["hidden_size"], c["rms_norm_eps"]), nn.Linear(c["hidden_size"], len(drafted), bias=False)
         for p in self.parameters():
             if p.dim() == 2: nn.init.normal_(p, 0, p.shape[1] ** -0.5)
         for p in self.midlayer.self_attn.o_proj.weight, self.midlayer.mlp.down_proj.weight: nn.init.normal_(p, 0, 0.2 * p.shape[1] ** -0.5)
         with torch.no_grad():  # less sure than the target, at first
-            self.lm_head.weight.copy_(target.lm_head.weight[drafted]), self.norm.weight.copy_(0.3 * target.model.norm.weight)
+            self.lm_head.weight.copy_(target.get_output_embeddings().weight[drafted])
+            self.norm.weight.copy_(0.3 * head_data.final_norm(target).weight)
         D = c["head_dim"]
         self.register_buffer("inverse", 1.0 / c["rope_theta"] ** (torch.arange(0, D, 2).float() / D), persistent=False)
         self.register_buffer("scale", torch.ones(3 * c["target_hidden_size"]))
@@ -232,8 +235,8 @@ def config_of(target, layers, o):
     heads = o.heads or t.num_attention_heads
     return {"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_act": "silu", "hidden_size": t.hidden_size,
             "target_hidden_size": t.hidden_size, "intermediate_size": o.inter or t.intermediate_size, "num_hidden_layers": 1,
-            "num_attention_heads": heads, "num_key_value_heads": o.kv_heads or t.num_key_value_heads,
-            "head_dim": getattr(t, "head_dim", None) or t.hidden_size // t.num_attention_heads, "rms_norm_eps": t.rms_norm_eps,
+            "num_attention_heads": heads, "num_key_value_heads": o.kv_heads or getattr(t, "num_key_value_heads", heads),
+            "head_dim": getattr(t, "head_dim", None) or t.hidden_size // t.num_attention_heads, "rms_norm_eps": getattr(t, "rms_norm_eps", 1e-5),
             "rope_theta": t.rope_parameters["rope_theta"], "max_position_embeddings": t.max_position_embeddings, "vocab_size": t.vocab_size,
             "draft_vocab_size": o.vocabulary, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
             "eagle_aux_hidden_state_layer_ids": layers}
@@ -257,7 +260,7 @@ def train(target, tokenizer, layers, answers, held, o):
         for p, s in zip(optimizers, state["optimizers"]): p.load_state_dict(s)
     else: head.scale.copy_(feature_scale(head_data.shards(answers)[:4]))
     print(f"{sum(p.numel() for p in head.parameters()) / 1e6:.2f} M parameters, layers {layers}", flush=True)
-    output = target.lm_head.weight[drafted]
+    output = target.get_output_embeddings().weight[drafted]
     rng, start, before = torch.Generator().manual_seed(state["updates"]), time.process_time(), state["minutes"]
     told, loss_sum, count = time.time(), 0.0, 0
 
@@ -276,7 +279,7 @@ def train(target, tokenizer, layers, answers, held, o):
         for batch in batches(head_data.shards(answers), rng):
             done = state["minutes"] / minutes
             if done >= 1: break
-            steps = 1 + int(max(0.0, 2 * done - 1) * o.unroll)  # the first guess for half the time, then more and more
+            steps = 1 + int(max(0.0, (done - o.alone) / (1 - o.alone)) * o.unroll)  # the first guess alone, then more and more
             rate = o.rate * min(1, (state["updates"] + 1) / 20) * (1 - done)
             for p in optimizers:
                 for group in p.param_groups: group["lr"] = rate
@@ -304,21 +307,22 @@ def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("part", choices=["answers", "features", "train"]), ap.add_argument("target"), ap.add_argument("work")
     for name in "prompts", "held", "out": ap.add_argument("--" + name)
-    for name, value in ("minutes", None), ("every", 4.0), ("rate", 2e-3): ap.add_argument("--" + name, type=float, default=value)
+    for name, value in ("minutes", None), ("every", 4.0), ("rate", 2e-3), ("alone", 0.5): ap.add_argument("--" + name, type=float, default=value)
     for name, value in (("tokens", 256), ("context", 1024), ("warm", 3), ("vocabulary", 8192), ("unroll", 3), ("threads", 2),
                         ("heads", 0), ("kv-heads", 0), ("inter", 0)):
         ap.add_argument("--" + name, type=int, default=value)
-    ap.add_argument("--dtrun", default="dtrun")
+    ap.add_argument("--dtrun", default="dtrun"), ap.add_argument("--layers", type=lambda s: [int(i) for i in s.split(",")])
     o = ap.parse_args()
     answers, held = o.work + "/answers", o.work + "/held"
-    if o.part == "answers":
-        head_data.write_answers(o.dtrun, o.target, o.held, held, math.inf, o.tokens, 0, 2 * o.context, o.threads)
-        head_data.write_answers(o.dtrun, o.target, o.prompts, answers, o.minutes or 30, o.tokens, o.warm, o.context, o.threads)
-        return
     torch.set_num_threads(o.threads), torch.manual_seed(1)
     target, tokenizer = head_data.open_target(o.target, o.work)
+    if o.part == "answers":
+        chat = tokenizer.chat_template is not None
+        head_data.write_answers(o.dtrun, o.target, o.held, held, math.inf, o.tokens, 0, 2 * o.context, o.threads, chat)
+        head_data.write_answers(o.dtrun, o.target, o.prompts, answers, o.minutes or 30, o.tokens, o.warm, o.context, o.threads, chat)
+        return
     n = target.config.num_hidden_layers
-    layers = [2, n // 2, n - 3]  # that EAGLE-3 taps where a configuration says nothing
+    layers = o.layers or [2, n // 2, n - 3]  # that EAGLE-3 taps where a configuration says nothing
     if o.part == "features":
         for folder in held, answers: head_data.write_features(target, layers, folder)
     else: train(target, tokenizer, layers, answers, head_data.shards(held), o)
