@@ -9,12 +9,15 @@ make_medusa() { mkdir -p head && "$dtrun" run "$source_dir/tests/cli/make_head.l
 # with_head POLICY OPTIONS...: the bundled target with the head
 with_head() { succeeds "$@" -m "$models/mini-target" -md head --backend cpu; }
 
+# The bundled head of the bundled target.
+with_mini_head() { succeeds "$@" -m "$models/mini-target" -md "$models/mini-head" --backend cpu; }
+
 it_generates_what_plain_decoding_does_under_every_policy() {
-  make_head
   for policy in linear dynatree rate eagle2; do
-    with_head "$policy" --text 'The old man' -n 16 -q --compare ar --rounds 1
-    with_head "$policy" --text 'The old man' -n 16 -q --compare ar --rounds 1 --temp 0.8 --top-p 0.95 -s 7
+    with_mini_head "$policy" --text 'The old man' -n 32 -q --compare ar --rounds 1
+    with_mini_head "$policy" --text 'The old man' -n 32 -q --compare ar --rounds 1 --temp 0.8 --top-p 0.95 -s 7
   done
+  make_head
   with_head eagle2 --preset eagle3 --text 'The old man' -n 16 -q --compare ar --rounds 1 --draft-weights q8 --cache-dtype f16
 }
 it_generates_what_plain_decoding_does_with_a_medusa_head() {
@@ -39,12 +42,33 @@ it_takes_medusa_heads_of_sixteen_distances_and_four_blocks() {
   make_medusa 1 5
   is_refused 'medusa_num_layers: expected a whole number from 1 to 4'
 }
-# The bundled head, whose target is not. first_guesses RESULTS: how many of the first guesses in every hundred were right
+# has_plain_tokens NAME: the texts of NAME.json are those of plain.json, in any order
+has_plain_tokens() {
+  for name in plain "$1"; do grep -o '"tokens":\[[^]]*' "$name.json" | sort >"$name.ids"; done
+  [ "$(wc -l <plain.ids)" -gt 1 ] && cmp -s plain.ids "$1.ids" || fail "$1.json: not plain decoding's tokens"
+}
+# first_guesses RESULTS: how many of the first guesses in every hundred were right
 first_guesses() {
   grep -o '"accepted_by_depth":\[{"depth":1,"verified":[0-9]*,"accepted":[0-9]*' "$1" | tr -c '0-9\n' ' ' |
     awk '{ verified += $2; accepted += $3 } END { print int(100 * accepted / verified) }'
 }
-it_guesses_right_with_the_bundled_head() {
+it_guesses_right_for_the_bundled_target() {
+  of_prompts() { with_mini_head "$@" -f "$models/prompt.txt" -f "$source_dir/tests/data/prompts/novels/01.txt" -f "$source_dir/tests/data/prompts/novels/05.txt" -n 100 -q; }
+  guess_first() { # TEMPERATURE LEAST: at least so many of the first guesses are right
+    of_prompts ar --temp "$1" --json plain.json
+    of_prompts linear --temp "$1" --set K=1 --json right.json
+    of_prompts linear --temp "$1" --set K=1 --json off.json --head-layers 1,3,5
+    has_plain_tokens right && has_plain_tokens off
+    right=$(first_guesses right.json) off=$(first_guesses off.json)
+    echo "  first guesses right at temperature $1: $right %, one layer off: $off %"
+    [ "$right" -ge "$2" ] || fail "temperature $1: only $right % of the first guesses are right"
+  }
+  local right off
+  guess_first 1 50
+  guess_first 0 70
+  [ "$off" -le $((right - 5)) ] || fail 'one layer off loses less than 5 points'
+}
+it_guesses_right_for_smollm2() {
   local model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
   [ -e "$model" ] || { echo '  skipped: no SmolLM2; scripts/get-model smollm2 brings it'; return 0; }
   [ "$size" != small ] || { echo '  skipped: too long with the sanitizers'; return 0; }
@@ -53,10 +77,7 @@ it_guesses_right_with_the_bundled_head() {
   with_its_head ar --json plain.json
   with_its_head linear --set K=1 --json right.json
   with_its_head linear --set K=1 --head-layers 3,16,28 --json off.json
-  for name in right off; do
-    grep -o '"tokens":\[[^]]*' "$name.json" | sort >"$name.ids" && grep -o '"tokens":\[[^]]*' plain.json | sort | cmp -s - "$name.ids" ||
-      fail "$name.json: not plain decoding's tokens"
-  done
+  has_plain_tokens right && has_plain_tokens off
   local right off
   right=$(first_guesses right.json) off=$(first_guesses off.json)
   echo "  first guesses right: $right %, one layer off: $off %"

@@ -1,0 +1,83 @@
+-- Two drafts of one target in turn, a small model and a head, say: speed over plain decoding and tokens per iteration
+-- of each under some policies.
+--   dtrun run tests/bench/drafts.lua [--other models/mini-head] [--temp 0.8] [--policies "linear dynatree"]
+--     [-m TARGET -md DRAFT] [--questions FILE.jsonl]
+--
+-- Every arm runs a text before the next text comes, in an order that rotates; the prompt pass is left out. A text's
+-- ratios stood side by side, and their median is shown. The texts are novels, or prompts as they stand in a file.
+local dt = require "dt"
+local statistics = require "dt.statistics"
+
+local opts = dt.args {
+  doc = "two drafts of one target under some policies, beside plain decoding",
+  options = {
+    { "other", "models/mini-head", type = "string", doc = "the other draft" },
+    { "policies", "linear eagle2 dynatree rate", type = "string", doc = "policies" },
+    { "questions", nil, type = "string", doc = "a file of prompts (.jsonl) instead of novels" },
+    { "prompts", 8, min = 1, max = 20, doc = "texts to go on with, each with its own seed" },
+    { "tokens", 150, short = "n", min = 2, max = 1000, doc = "tokens of each" },
+    { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
+  },
+}
+local HERE = arg[0]:match "^(.*/)" or "./"
+
+local drafts, both = { opts.load.draft or "models/mini-draft", opts.other }, {}
+for i, draft in ipairs(drafts) do
+  opts.load.draft = draft
+  both[i] = dt.check(dt.load(opts.load))
+end
+
+local arms = { { pair = both[1], policy = "ar", draft = "" } }
+for policy in opts.policies:gmatch "%S+" do
+  for i, draft in ipairs(drafts) do arms[#arms + 1] = { pair = both[i], policy = policy, draft = draft } end
+end
+for _, arm in ipairs(arms) do arm.ratios, arm.iterations = {}, 0 end
+
+local function read_texts()
+  local list = {}
+  if opts.questions then
+    for line in io.lines(opts.questions) do
+      if #list < opts.prompts then list[#list + 1] = assert(dt.json.decode(line)).prompt end
+    end
+    return list
+  end
+  for p = 1, opts.prompts do
+    local file <close> = assert(io.open(("%s../data/prompts/novels/%02d.txt"):format(HERE, p), "rb"))
+    list[p] = file:read "a"
+  end
+  return list
+end
+
+local function run(arm, text, seed)
+  arm.pair:forget()
+  return dt.check(arm.pair:generate {
+    policy = arm.policy, prompt = text, tokens = opts.tokens, ignore_eos = true, temp = opts.temp, seed = seed,
+  }).stats
+end
+
+local function time_of(stats)
+  local t = stats.time_ms
+  return t.draft + t.verify + t.commit + t.policy + t.other
+end
+
+local texts = read_texts()
+for _, arm in ipairs(arms) do run(arm, texts[1], 0) end -- warms up
+for p, text in ipairs(texts) do
+  local ms, hash = {}, nil
+  for i = 1, #arms do
+    local k = (i + p) % #arms + 1
+    local stats = run(arms[k], text, p)
+    hash = hash or stats.output_hash
+    assert(stats.output_hash == hash, arms[k].policy .. " changed the output")
+    ms[k], arms[k].iterations = time_of(stats), arms[k].iterations + stats.iterations
+  end
+  for k, arm in ipairs(arms) do arm.ratios[p] = ms[1] / ms[k] end
+end
+
+print(("%d texts, %d tokens, temperature %g, %s, %d threads; outputs equal"):format(
+  #texts, opts.tokens, opts.temp, both[1].backend, both[1].threads))
+for _, arm in ipairs(arms) do
+  table.sort(arm.ratios)
+  print(("%-10s %-24s %.3fx plain [%.3f, %.3f], %.2f tokens per iteration"):format(arm.policy, arm.draft,
+    statistics.quantile(arm.ratios, 0.5), arm.ratios[1], arm.ratios[#texts], #texts * opts.tokens / arm.iterations))
+end
