@@ -32,7 +32,7 @@ it_runs_draft_heads() {
   succeeds linear --compare ar --rounds 1 --temp 0.8 --top-p 0.95 -s 7 "${pair[@]}" --json result.json
   grep -q '"draft_head":[[:space:]]*"eagle3, layers 2,3,5"' result.json || fail 'another head'
   refuses 2 "draft weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
-  "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
+  rm -r head && mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
   succeeds dynatree --compare ar --rounds 1 "${pair[@]}"
 }
 it_says_what_did_not_fit_when_loading() {
