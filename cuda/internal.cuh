@@ -12,8 +12,8 @@ extern "C" {
 
 constexpr int MULTIPROCESSORS = 132; /* of an H100 or H200: what blocks are reckoned for */
 constexpr int WIDE_ROWS = 144;    /* rows that one block of a matrix product takes at most */
-constexpr int BLOCK_TILES = 9;    /* tiles of 16 outputs that a block of a product of more than 16 rows takes; or, of a small one, */
-constexpr int FEW_TILES = 3;
+constexpr int BLOCK_TILES = 9;    /* tiles of 16 outputs that a block of a product of more than 16 rows takes */
+constexpr int FEW_TILES = 3;      /* where those would be blocks for few multiprocessors only */
 constexpr int ROWS = 288;         /* most rows of a pass on the device, a multiple of that; more are split, in order */
 constexpr int CHUNK = 512;        /* rows of a prompt whose products are computed together */
 constexpr int CHUNK_GROUP = 256;  /* of which so many share what has room for ROWS */
