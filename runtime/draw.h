@@ -36,26 +36,29 @@ DRAW_FUNCTION bool draw_is_filtered(const dt_sampling *s) {
   return s->temp > 0.0f && (s->top_k > 0 || s->min_p > 0.0f || (s->top_p > 0.0f && s->top_p < 1.0f));
 }
 
-/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011) on n counters side by
- * side: a[i], b[i], c[i], d[i] become the four numbers that belong to the counter in them. */
-DRAW_FUNCTION void draw_philox(uint64_t key, int n, uint32_t *restrict a, uint32_t *restrict b, uint32_t *restrict c,
-                               uint32_t *restrict d) {
+/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011): the counter in `word`
+ * becomes the four numbers that belong to it. */
+#define DRAW_ROUNDS 10
+#define DRAW_TIMES_A 0xD2511F53u
+#define DRAW_TIMES_C 0xCD9E8D57u
+#define DRAW_STEP_0 0x9E3779B9u
+#define DRAW_STEP_1 0xBB67AE85u
+DRAW_FUNCTION void draw_philox(uint64_t key, uint32_t word[4]) {
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-  for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
-    for (int i = 0; i < n; i++) {
-      uint64_t p = (uint64_t)0xD2511F53u * a[i], q = (uint64_t)0xCD9E8D57u * c[i];
-      a[i] = (uint32_t)(q >> 32) ^ b[i] ^ k0;
-      b[i] = (uint32_t)q;
-      c[i] = (uint32_t)(p >> 32) ^ d[i] ^ k1;
-      d[i] = (uint32_t)p;
-    }
+  for (int round = 0; round < DRAW_ROUNDS; round++, k0 += DRAW_STEP_0, k1 += DRAW_STEP_1) {
+    uint64_t p = (uint64_t)DRAW_TIMES_A * word[0], q = (uint64_t)DRAW_TIMES_C * word[2];
+    word[0] = (uint32_t)(q >> 32) ^ word[1] ^ k0;
+    word[1] = (uint32_t)q;
+    word[2] = (uint32_t)(p >> 32) ^ word[3] ^ k1;
+    word[3] = (uint32_t)p;
+  }
 }
 
 /* The random bits behind G: seed is the key, and 64 ids in a row have 16 counters in a row, so that sixteen lanes can count
  * for themselves: word w of counter c belongs to id c / 16 * 64 + 16 w + c % 16. */
 DRAW_FUNCTION void draw_words(uint64_t seed, int32_t position, uint32_t counter, uint32_t word[4]) {
   word[0] = counter, word[1] = (uint32_t)position, word[2] = word[3] = 0;
-  draw_philox(seed, 1, &word[0], &word[1], &word[2], &word[3]);
+  draw_philox(seed, word);
 }
 DRAW_FUNCTION uint32_t draw_bits(uint64_t seed, int32_t position, int32_t id) {
   uint32_t word[4];

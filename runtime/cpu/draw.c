@@ -8,32 +8,66 @@
 
 enum { LANES = 16, WORDS = 4, RUN = LANES * WORDS }; /* ids of a run share sixteen counters: see draw_bits */
 
-/* The bits of ids first..first+63: those of lane l and word w belong to id first + 16 w + l. */
-static void run_bits(uint64_t seed, int32_t position, int first, uint32_t bits[WORDS][LANES]) {
-  for (int l = 0; l < LANES; l++)
-    bits[0][l] = (uint32_t)(first / WORDS + l), bits[1][l] = (uint32_t)position, bits[2][l] = bits[3][l] = 0;
-  draw_philox(seed, LANES, bits[0], bits[1], bits[2], bits[3]);
+/* The bits of ids first..first+63: lane l of bits[w] belongs to id first + 16 w + l. draw_philox, a counter in each lane. */
+VI void run_bits(uint64_t seed, int32_t position, int first, i16 bits[WORDS]) {
+  static const int32_t lane[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  i16 a = i_add(i_set1(first / WORDS), i_load((const uint8_t *)lane)), b = i_set1(position);
+  i16 c = i_set1(0), d = c;
+  uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+  for (int round = 0; round < DRAW_ROUNDS; round++, k0 += DRAW_STEP_0, k1 += DRAW_STEP_1) {
+    i16 p_low, p = i_multiply(a, DRAW_TIMES_A, &p_low), q_low, q = i_multiply(c, DRAW_TIMES_C, &q_low);
+    a = i_xor(i_xor(q, b), i_set1((int32_t)k0)), b = q_low;
+    c = i_xor(i_xor(p, d), i_set1((int32_t)k1)), d = p_low;
+  }
+  bits[0] = a, bits[1] = b, bits[2] = c, bits[3] = d;
+}
+
+VI v16 u_of(i16 bits) {
+  v16 u = v_fma(i_to_float_unsigned(bits), v_set1(0x1p-32f), v_set1(0x1p-33f));
+  return v_min(u, v_set1(1.0f - 0x1p-24f));
 }
 
 /* G = -ln(-ln(1 - u)). Where u is small, 1 - u has lost digits of it: ln(1 - u) u / (1 - (1 - u)) has not (Kahan). */
-static v16 gumbel(const uint32_t bits[LANES]) {
-  float wide[LANES];
-  for (int l = 0; l < LANES; l++) wide[l] = (float)bits[l];
+VI v16 gumbel(v16 u) {
   v16 zero = v_set1(0.0f), one = v_set1(1.0f);
-  v16 u = v_min(v_fma(v_load(wide), v_set1(0x1p-32f), v_set1(0x1p-33f)), v_set1(1.0f - 0x1p-24f));
   v16 rest = v_sub(one, u), taken = v_sub(one, rest);
   v16 exact = v_div(v_mul(v_log(rest), u), v_sub(zero, v_if_gt(taken, zero, taken, one)));
   return v_sub(zero, v_log(v_if_gt(taken, zero, exact, u)));
 }
 
+/* G is at most -ln u; and the bits of a float are, as a whole number, at most 2^23 (127 + its log2). 88.031 is 127 ln 2 and
+ * 0.0013 more, which is more than all the roundings together. */
+VI v16 gumbel_at_most(v16 u) { return v_fma(i_to_float(i_bits(u)), v_set1(-0x1p-23f * 0.693147181f), v_set1(88.031f)); }
+
 void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
                       float *scores) {
   v16 scale = v_set1(1.0f / s->temp);
   for (int i = 0; i < count; i += RUN) {
-    uint32_t bits[WORDS][LANES];
+    i16 bits[WORDS];
     run_bits(s->seed, position, first + i, bits);
     for (int w = 0; w < WORDS && i + w * LANES < count; w++)
-      v_store(scores + i + w * LANES, v_fma(v_load(logits + i + w * LANES), scale, gumbel(bits[w])));
+      v_store(scores + i + w * LANES, v_fma(v_load(logits + i + w * LANES), scale, gumbel(u_of(bits[w]))));
+  }
+}
+
+/* The noise need be known only where it may lift an id to the best score so far: with more of it the fma gives no less. NaN is
+ * not below either. */
+void V(cpu_draw_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
+                       cpu_top *top) {
+  v16 scale = v_set1(1.0f / s->temp);
+  for (int i = 0; i < count; i += RUN) {
+    i16 bits[WORDS];
+    run_bits(s->seed, position, first + i, bits);
+    for (int w = 0; w < WORDS && i + w * LANES < count; w++) {
+      int at = i + w * LANES, n = count - at < LANES ? count - at : LANES;
+      v16 logit = v_load(logits + at), u = u_of(bits[w]);
+      v16 best = v_set1(top->count ? top->score[0] : -INFINITY);
+      unsigned below = v_gt_mask(best, v_fma(logit, scale, gumbel_at_most(u)));
+      if (!(~below & ((1u << n) - 1))) continue;
+      float score[LANES];
+      v_store(score, v_fma(logit, scale, gumbel(u)));
+      V(cpu_rank)(score, logits + at, first + at, n, 1, top);
+    }
   }
 }
 
@@ -133,15 +167,14 @@ int32_t V(cpu_draw)(const dt_sampling *s, int32_t position, float *logits, int n
   cut c = allowed(s, logits, n, fminf(top.logit[0], FLT_MAX), weight);
   top.count = 0;
   for (int first = 0; first < n; first += RUN) {
-    float scores[RUN];
+    float run[RUN];
     int count = n - first < RUN ? n - first : RUN;
     unsigned any = 0;
     for (int i = 0; i < count; i += LANES) any |= 0xffff & ~v_gt_mask(v_set1(c.logit), v_load(logits + first + i));
     if (!any) continue;
-    V(cpu_add_noise)(s, position, first, count, logits + first, scores);
     for (int i = 0; i < count; i++)
-      if (!is_allowed(c, logits[first + i], first + i)) scores[i] = -INFINITY;
-    V(cpu_rank)(scores, logits + first, first, count, 1, &top);
+      run[i] = is_allowed(c, logits[first + i], first + i) ? logits[first + i] : -INFINITY;
+    V(cpu_draw_among)(s, position, first, count, run, &top);
   }
   return top.count ? top.id[0] : -1;
 }

@@ -62,13 +62,17 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
     k->softmax_sum(logits, count, largest, own);
   }
   if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s)) return;
-  float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
+  cpu_top *top = list_of(w, c->me->thread, j, OF_SCORES);
   int32_t position = c->p->rows->position[out->row[c->wanted + j]];
   if (w->head.target) position += 1 + c->p->rows->distance;
+  if (s && out->want != DT_WANT_TOPK) {
+    k->draw_among(s, position, from, count, logits, top);
+    return;
+  }
+  float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
   if (s && w->ids) add_noise_to(k, s, position, w->ids + from, count, logits, noisy);
   if (s && !w->ids) k->add_noise(s, position, from, count, logits, noisy);
-  float largest = k->rank(scores, logits, from, count, out->want == DT_WANT_TOPK ? out->k : 1,
-                          list_of(w, c->me->thread, j, OF_SCORES));
+  float largest = k->rank(scores, logits, from, count, out->want == DT_WANT_TOPK ? out->k : 1, top);
   if (out->want != DT_WANT_TOPK) return;
   k->softmax_part(scores, count, largest, part_of(w, from / CPU_LOGIT_BLOCK, OF_SCORES, j));
   if (s && out->top_own) k->softmax_sum(logits, count, k->largest(logits, count), own);

@@ -156,5 +156,24 @@ VI i16 i_dot4(i16 a, i16 w, int32_t x) {
   __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(four, 8), 8), odd = _mm256_srai_epi16(four, 8);
   return simd_ipair(simd_dot4(a.lo, w.lo, even, odd), simd_dot4(a.hi, w.hi, even, odd));
 }
+VI i16 i_xor(i16 a, i16 b) { return simd_ipair(_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)); }
+VI __m256i simd_multiply(__m256i a, __m256i x, __m256i *low) {
+  __m256i even = _mm256_mul_epu32(a, x), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), x);
+  *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+  return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+}
+VI i16 i_multiply(i16 a, uint32_t x, i16 *low) {
+  __m256i by = _mm256_set1_epi32((int32_t)x);
+  return simd_ipair(simd_multiply(a.lo, by, &low->lo), simd_multiply(a.hi, by, &low->hi));
+}
+VI i16 i_bits(v16 a) { return simd_ipair(_mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi)); }
+/* 2^39 + 2^16 times the upper half and 2^23 + the lower one are exact; so is what the first loses, and the sum rounds once. */
+VI __m256 simd_to_float_unsigned(__m256i a) {
+  __m256i upper = _mm256_or_si256(_mm256_srli_epi32(a, 16), _mm256_set1_epi32(0x53000000));
+  __m256i lower = _mm256_blend_epi16(a, _mm256_set1_epi32(0x4b000000), 0xaa);
+  return _mm256_add_ps(_mm256_sub_ps(_mm256_castsi256_ps(upper), _mm256_set1_ps(0x1p39f + 0x1p23f)),
+                       _mm256_castsi256_ps(lower));
+}
+VI v16 i_to_float_unsigned(i16 a) { SIMD_BOTH(simd_to_float_unsigned(a.lo), simd_to_float_unsigned(a.hi)); }
 VI v16 i_to_float(i16 a) { SIMD_BOTH(_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)); }
 #undef SIMD_BOTH

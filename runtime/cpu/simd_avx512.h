@@ -97,4 +97,13 @@ VI i16 i_dot4(i16 a, i16 w, int32_t x) {
   return _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_srli_epi16(w, 8), odd));
 #endif
 }
+VI i16 i_xor(i16 a, i16 b) { return _mm512_xor_si512(a, b); }
+VI i16 i_multiply(i16 a, uint32_t x, i16 *low) {
+  __m512i by = _mm512_set1_epi32((int32_t)x);
+  __m512i even = _mm512_mul_epu32(a, by), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), by);
+  *low = _mm512_mask_shuffle_epi32(even, 0xaaaa, odd, _MM_PERM_CCAA);
+  return _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
+}
+VI i16 i_bits(v16 a) { return _mm512_castps_si512(a); }
+VI v16 i_to_float_unsigned(i16 a) { return _mm512_cvtepu32_ps(a); }
 VI v16 i_to_float(i16 a) { return _mm512_cvtepi32_ps(a); }

@@ -198,5 +198,24 @@ VI i16 i_dot4(i16 a, i16 w, int32_t x) {
     for (int j = 0; j < 4; j++) a.i[i] += (int32_t)u[4 * i + j] * s[j];
   return a;
 }
+VI i16 i_xor(i16 a, i16 b) {
+  for (int i = 0; i < 16; i++) a.i[i] ^= b.i[i];
+  return a;
+}
+/* a * x of unsigned numbers, 64 bits each: the upper halves, and in *low the lower ones. */
+VI i16 i_multiply(i16 a, uint32_t x, i16 *low) {
+  for (int i = 0; i < 16; i++) {
+    uint64_t product = (uint64_t)(uint32_t)a.i[i] * x;
+    low->i[i] = (int32_t)(uint32_t)product, a.i[i] = (int32_t)(product >> 32);
+  }
+  return a;
+}
+/* The bits of floats. */
+VI i16 i_bits(v16 a) {
+  i16 r;
+  memcpy(r.i, a.f, sizeof r.i);
+  return r;
+}
+VI v16 i_to_float_unsigned(i16 a) { SIMD_EACH((float)(uint32_t)a.i[i]); }
 VI v16 i_to_float(i16 a) { SIMD_EACH((float)a.i[i]); }
 #undef SIMD_EACH

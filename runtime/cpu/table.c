@@ -19,6 +19,7 @@ const cpu_kernels V(cpu_kernels) = {
     .softmax_sum = V(cpu_softmax_sum),
     .rank = V(cpu_rank),
     .add_noise = V(cpu_add_noise),
+    .draw_among = V(cpu_draw_among),
     .draw = V(cpu_draw),
     .combine_parts = V(cpu_combine_parts),
     .narrow = V(cpu_narrow),

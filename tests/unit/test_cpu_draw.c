@@ -20,9 +20,9 @@ static float uniform(uint64_t *state) { return (float)(random_next(state) & 0xff
 static void philox_gives_the_known_answers(void **state) {
   (void)state;
   uint32_t zero[4] = {0}, pi[4] = {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344};
-  draw_philox(0, 1, &zero[0], &zero[1], &zero[2], &zero[3]);
+  draw_philox(0, zero);
   assert_memory_equal(zero, ((uint32_t[]){0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}), sizeof zero);
-  draw_philox(0x299f31d0a4093822u, 1, &pi[0], &pi[1], &pi[2], &pi[3]);
+  draw_philox(0x299f31d0a4093822u, pi);
   assert_memory_equal(pi, ((uint32_t[]){0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}), sizeof pi);
 }
 
@@ -45,6 +45,51 @@ static void noise_is_that_of_the_definition_and_the_same_bits_in_every_variant(v
       if (variant == 0) memcpy(plain, scores, sizeof plain);
       assert_memory_equal(scores, plain, (size_t)count * sizeof *scores);
     }
+  }
+}
+
+/* Block by block of `step` ids, as results of a pass are made. */
+static void the_best_are_equal(const cpu_kernels *k, const dt_sampling *s, const float *logits, int n, int step) {
+  static float block[PADDED], scores[PADDED];
+  cpu_top all = {.count = 0}, some = {.count = 0};
+  for (int first = 0; first < n; first += step) {
+    int count = n - first < step ? n - first : step;
+    memcpy(block, logits + first, (size_t)count * sizeof *block);
+    k->add_noise(s, 9, first, count, block, scores);
+    k->rank(scores, block, first, count, 1, &all);
+    k->draw_among(s, 9, first, count, block, &some);
+    assert_int_equal(some.nan, all.nan);
+    assert_int_equal(some.count, all.count);
+    if (!all.count) continue;
+    assert_int_equal(some.id[0], all.id[0]);
+    assert_memory_equal(some.score, all.score, sizeof *all.score);
+    assert_memory_equal(some.logit, all.logit, sizeof *all.logit);
+  }
+}
+
+static void the_best_is_found_without_looking_at_all_noise(void **state) {
+  (void)state;
+  static float logits[PADDED], noise[PADDED];
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    dt_sampling s = {.seed = seed, .temp = seed % 5 ? 0.5f : 1e-39f};
+    int n = 1 + (int)(seed * 97 % IDS), step = seed % 2 ? 256 : 64;
+    uint64_t r = seed;
+    for (int i = 0; i < n; i++) logits[i] = (float)(seed % 7) * uniform(&r);
+    if (seed % 3 == 0) logits[seed % (uint64_t)n] = seed % 2 ? NAN : INFINITY;
+    if (seed % 10 == 1)
+      for (int i = 0; i < n; i++) logits[i] = -INFINITY;
+    if (seed % 4 == 0) { /* of each run the id with the most noise, whose score is just above those before */
+      s.temp = 1;
+      memset(logits, 0, sizeof logits);
+      cpu_variant(0)->add_noise(&s, 9, 0, n, logits, noise);
+      for (int i = 0, most = 0; i < n; i++) {
+        if (i % 64 == 0) most = i;
+        if (noise[i] > noise[most]) most = i;
+        logits[i] = -INFINITY;
+        if (i % 64 == 63) logits[most] = 1e-6f * (float)most - noise[most];
+      }
+    }
+    EACH_VARIANT(k) { the_best_are_equal(k, &s, logits, n, step); }
   }
 }
 
@@ -114,6 +159,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(philox_gives_the_known_answers),
       cmocka_unit_test(noise_is_that_of_the_definition_and_the_same_bits_in_every_variant),
+      cmocka_unit_test(the_best_is_found_without_looking_at_all_noise),
       cmocka_unit_test(draws_are_those_of_the_definition),
       cmocka_unit_test(a_row_with_a_nan_draws_nothing_and_infinities_do_no_harm),
       cmocka_unit_test(candidates_know_the_noise_and_are_the_same_bits_in_every_variant),
