@@ -261,17 +261,17 @@ int box_wait(lua_State *L, lua_KContext context, lua_KFunction then) {
   return lua_yieldk(L, 0, context, then);
 }
 
-/* Hands control to the call on co. */
-static bool run(dtl_box *box, int nargs, dtl_error *err) {
+/* Hands control to the call on co, at the time `now`. */
+static bool run(dtl_box *box, int nargs, double now, dtl_error *err) {
   int nresults;
   box->engine_ms = 0;
   box->waits = false;
   int status = lua_resume(box->co, box->L, nargs, &nresults);
-  if (box->state == BOX_ALIVE && box->waits) {
-    box->waits_since = dt_clock_ms();
-    return true;
-  }
-  box->left_ms -= dt_clock_ms() - box->start;
+  double end = dt_clock_ms();
+  box->policy_ms = end - now - box->engine_ms;
+  box->waits_since = end;
+  if (box->state == BOX_ALIVE && box->waits) return true;
+  box->left_ms -= end - box->start;
   if (box->state == BOX_ALIVE && status == LUA_OK) return true;
   describe(box, err);
   box_close(box);
@@ -288,12 +288,12 @@ bool box_call(dtl_box *box, const char *entry, int allowance, int nargs, dtl_err
   box->cpu_start = -1;
   box->look_at = box->start + fmin(FIRST_LOOK, box->limit_ms);
   watch_every(box, WATCH_EVERY);
-  return run(box, nargs, err);
+  return run(box, nargs, box->start, err);
 }
 
 bool box_resume(dtl_box *box, dtl_error *err) {
-  double waited = dt_clock_ms() - box->waits_since;
+  double now = dt_clock_ms(), waited = now - box->waits_since;
   box->start += waited;
   box->look_at += waited;
-  return run(box, 0, err);
+  return run(box, 0, now, err);
 }

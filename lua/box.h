@@ -48,6 +48,7 @@ typedef struct {
   double look_at;           /* ms: before that the call cannot have had its time */
   double left_ms;           /* of all calls together, from this one on */
   double engine_ms;         /* inside the engine since the host handed over control */
+  double policy_ms;         /* outside of it, once the host has control again */
   bool waits;               /* the call stands in a box_wait */
   double waits_since;       /* ms */
   const char *entry;        /* what of the policy runs, for messages: "draft" */
@@ -101,6 +102,9 @@ dtl_box *box_of(lua_State *L);
 /* box_require.c: the module `name` at index 1, a file beside the policy's: runs it and puts its value into the table of
  * modules in upvalue 1. To be called from a function that has it. Raises. */
 int box_require_file(lua_State *L);
+
+/* box_sharpen.c: pushes policy.sharpen. Raises. */
+void box_sharpen_push(lua_State *L);
 
 /* sandbox.c: makes the globals on L. Raises. */
 void sandbox_install(lua_State *L);

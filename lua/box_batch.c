@@ -57,9 +57,7 @@ static int batch_draft_step(lua_State *L) {
     lua_settop(L, 2);
   }
   if (!n) return 0;
-  double start = dt_clock_ms();
-  run_draft(asked, n);
-  box_exclude(L, dt_clock_ms() - start);
+  box_exclude(L, run_draft(asked, n));
   for (int i = 0; i < n; i++) run_check_pass(L, asked[i], who);
   return 0;
 }
@@ -69,9 +67,7 @@ static int batch_verify_tree(lua_State *L) {
   static const char who[] = "batch:verify_tree";
   run_group *group = check_batch(L, who);
   for (int i = 0; i < group->n; i++) run_check_iteration(L, group->run[i], who);
-  double start = dt_clock_ms();
-  run_verify(group->run, group->n);
-  box_exclude(L, dt_clock_ms() - start);
+  box_exclude(L, run_verify(group->run, group->n));
   for (int i = 0; i < group->n; i++) run_check_pass(L, group->run[i], who);
   box_of(L)->entry = "step";
   lua_settop(L, 1);
@@ -95,9 +91,7 @@ static int batch_commit(lua_State *L) {
   run_group *group = check_batch(L, who);
   unsigned flags = run_commit_flags(L, who);
   for (int i = 0; i < group->n; i++) run_check_iteration(L, group->run[i], who);
-  double start = dt_clock_ms();
-  run_commit(group->run, group->n, flags);
-  box_exclude(L, dt_clock_ms() - start);
+  box_exclude(L, run_commit(group->run, group->n, flags));
   for (int i = 0; i < group->n; i++) run_check_pass(L, group->run[i], who);
   box_of(L)->entry = "observe";
   lua_settop(L, 1);

@@ -36,7 +36,7 @@ static dt_node_ref *join_refs(dtl_run *const *runs, int n, int *n_refs) {
   return all;
 }
 
-void run_draft(dtl_run *const *runs, int n) {
+double run_draft(dtl_run *const *runs, int n) {
   int n_refs;
   dt_node_ref *refs = join_refs(runs, n, &n_refs);
   dt_error failure = {.status = DT_ESTATE}; /* without memory for the list each goes alone, too */
@@ -45,16 +45,17 @@ void run_draft(dtl_run *const *runs, int n) {
   double ms = dt_clock_ms() - start;
   if (n > 1) free(refs);
   if (refused(&failure, n)) {
-    for (int i = 0; i < n; i++) run_draft(&runs[i], 1);
-    return;
+    for (int i = 0; i < n; i++) ms += run_draft(&runs[i], 1);
+    return ms;
   }
   for (int i = 0; i < n; i++) {
     runs[i]->draft_ms += ms;
     settle(runs[i], &failure);
   }
+  return ms;
 }
 
-void run_verify(dtl_run *const *runs, int n) {
+double run_verify(dtl_run *const *runs, int n) {
   int seqs[DTL_PLACES];
   dt_verdict verdicts[DTL_PLACES];
   dt_error failure;
@@ -66,8 +67,8 @@ void run_verify(dtl_run *const *runs, int n) {
   failure.status = dt_verify_tree(runs[0]->session, seqs, n, verdicts, &failure);
   double ms = dt_clock_ms() - start;
   if (refused(&failure, n)) {
-    for (int i = 0; i < n; i++) run_verify(&runs[i], 1);
-    return;
+    for (int i = 0; i < n; i++) ms += run_verify(&runs[i], 1);
+    return ms;
   }
   for (int i = 0; i < n; i++) {
     dtl_run *run = runs[i];
@@ -78,9 +79,10 @@ void run_verify(dtl_run *const *runs, int n) {
     run->verify_ms += ms;
     run->phase = RUN_VERIFIED;
   }
+  return ms;
 }
 
-void run_commit(dtl_run *const *runs, int n, unsigned flags) {
+double run_commit(dtl_run *const *runs, int n, unsigned flags) {
   int seqs[DTL_PLACES];
   dt_committed blocks[DTL_PLACES];
   dt_error failure;
@@ -89,8 +91,8 @@ void run_commit(dtl_run *const *runs, int n, unsigned flags) {
   failure.status = dt_commit(runs[0]->session, seqs, n, flags, blocks, &failure);
   double ms = dt_clock_ms() - start;
   if (refused(&failure, n)) {
-    for (int i = 0; i < n; i++) run_commit(&runs[i], 1, flags);
-    return;
+    for (int i = 0; i < n; i++) ms += run_commit(&runs[i], 1, flags);
+    return ms;
   }
   for (int i = 0; i < n; i++) {
     dtl_run *run = runs[i];
@@ -100,6 +102,7 @@ void run_commit(dtl_run *const *runs, int n, unsigned flags) {
     run->commit_ms += ms;
     run->phase = RUN_COMMITTED;
   }
+  return ms;
 }
 
 int run_await(lua_State *L, dtl_run *run, run_pass pass, lua_KContext context, lua_KFunction then) {
@@ -107,12 +110,7 @@ int run_await(lua_State *L, dtl_run *run, run_pass pass, lua_KContext context, l
     run->awaits = pass;
     return box_wait(L, context, then);
   }
-  double start = dt_clock_ms();
-  if (pass == RUN_DRAFT_PASS)
-    run_draft(&run, 1);
-  else
-    run_verify(&run, 1);
-  box_exclude(L, dt_clock_ms() - start);
+  box_exclude(L, pass == RUN_DRAFT_PASS ? run_draft(&run, 1) : run_verify(&run, 1));
   return then(L, LUA_OK, context);
 }
 

@@ -40,10 +40,11 @@ typedef struct dtl_run {
 dt_status run_begin(dtl_run *run, dt_error *err);
 
 /* One pass for all these runs of a session, n >= 1: of the draft model for the nodes in their refs, of the target for their
- * trees, and the commit. How it went is in each one's failure: what one run did wrong does not touch the others. */
-void run_draft(dtl_run *const *runs, int n);
-void run_verify(dtl_run *const *runs, int n);
-void run_commit(dtl_run *const *runs, int n, unsigned flags);
+ * trees, and the commit. How it went is in each one's failure: what one run did wrong does not touch the others. They return how
+ * many ms it took. */
+double run_draft(dtl_run *const *runs, int n);
+double run_verify(dtl_run *const *runs, int n);
+double run_commit(dtl_run *const *runs, int n, unsigned flags);
 
 /* ---- objects ----------------------------------------------------------------------------------------------------------- */
 

@@ -249,6 +249,10 @@ static void load_modules(lua_State *L) {
     }
     before = name;
   }
+  lua_getfield(L, -1, before);
+  box_sharpen_push(L);
+  lua_setfield(L, -2, "sharpen");
+  lua_pop(L, 1);
 }
 
 void sandbox_install(lua_State *L) {

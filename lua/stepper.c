@@ -35,11 +35,10 @@ void stepper_open(stepper *s, dtl_policy *policy, const dtl_request *request) {
 bool stepper_waits(const stepper *s) { return s->policy->box.L && s->policy->box.waits; }
 
 /* The policy has control until box_call or box_resume returns with `ok`; its own time is told. True: nothing is wrong. */
-static bool account(stepper *s, double start_ms, bool ok) {
+static bool account(stepper *s, bool ok) {
   const dtl_box *box = &s->policy->box;
-  double ms = dt_clock_ms() - start_ms - box->engine_ms;
-  s->step_ms += ms;
-  for (int i = 0; i < s->group.n; i++) s->member[i]->result->policy_ms += ms;
+  s->step_ms += box->policy_ms;
+  for (int i = 0; i < s->group.n; i++) s->member[i]->result->policy_ms += box->policy_ms;
   return ok || box->state == BOX_INTERRUPTED;
 }
 
@@ -55,8 +54,7 @@ static bool call_policy(stepper *s, const char *method, const char *entry, int a
   lua_pushvalue(L, POLICY_MEMORY);
   lua_pushvalue(L, POLICY_CORPUS);
   lua_xmove(L, box->co, 6);
-  double start = dt_clock_ms();
-  return account(s, start, box_call(box, entry, allowance, 5, err));
+  return account(s, box_call(box, entry, allowance, 5, err));
 }
 
 /* Main thread: object, host -> object, host, seq or batch, costs, memory, corpus; out of the box's sight until a call hands them in. */
@@ -154,7 +152,6 @@ bool stepper_step(stepper *s, dtl_error *err) {
 }
 
 bool stepper_resume(stepper *s, dtl_error *err) {
-  double start = dt_clock_ms();
-  bool ok = account(s, start, box_resume(&s->policy->box, err));
+  bool ok = account(s, box_resume(&s->policy->box, err));
   return stepper_waits(s) || end_step(s, ok, err);
 }

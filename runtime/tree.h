@@ -86,6 +86,23 @@ dt_status tree_limit(dt_tree *t, int limit, dt_error *err);
 dt_status tree_sharpen(dt_tree *t, tree_sharpness sharp, dt_error *err);
 void tree_sharpen_draft(const dt_tree *t, tree_draft *d); /* does that to a new draft result */
 
+/* What the draft model says, made to mean what it says: three of those numbers, learned on the way. `lean`, how much more or
+ * less than the noise the draft's own word counts, goes where the tokens that came become likelier; `slope` and `shift` go
+ * where the likeliest guess is right as often as was said. They stay within -0.5..0.5, 0.1..3 and -6..6. */
+typedef struct {
+  double lean, slope, shift;
+  double leans, slopes, shifts;  /* how much is known of each */
+  double said_slope, said_shift; /* of this iteration's guesses */
+} tree_learner;
+
+tree_learner tree_learner_new(void);
+
+/* Sharpens the tree by what is known, before its first draft result. coupled: its guesses know the noise. */
+dt_status tree_sharpen_learned(tree_learner *l, dt_tree *t, bool coupled, dt_error *err);
+
+/* `token` came after node u: nothing is learned from a node that has no candidates. */
+void tree_learn(tree_learner *l, const dt_tree *t, int u, int32_t token, bool coupled);
+
 /* Adds the child `token` of u with its log-probability (at most 0): *v is its id, that of the child that was there already,
  * or -1 where there is no room. */
 dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err);

@@ -1,12 +1,13 @@
 -- What a policy's file requires: define, which makes a policy, and a few helpers.
 --
--- A second result, out of policies' reach, is the host's half: it opens a policy's object and calls into it.
+-- A second result, out of policies' reach, is the host's half: it opens a policy's object and calls into it. In the box
+-- there is policy.sharpen, too, which is C (lua/box_sharpen.c); a driver has no tree to sharpen.
 local params = require "dt.params"
 
 -- A page may overwrite every table it sees: what is called here is taken once, when this is loaded. What a page gives
 -- is read once, and without its metamethods.
 local error, ipairs, next, setmetatable, type = error, ipairs, next, setmetatable, type
-local concat, exp, floor, format, log = table.concat, math.exp, math.floor, string.format, math.log
+local concat, floor, format = table.concat, math.floor, string.format
 local byte, lower, sub = string.byte, string.lower, string.sub
 local rawset, sort, tointeger = rawset, table.sort, math.tointeger
 
@@ -24,33 +25,36 @@ local TAKEN = { init = true, draft = true, observe = true, step = true, costs = 
 
 local function nothing() end
 
-local sharpeners = {} -- object of a policy that uses sharpen -> what it learned
+local sharpeners = {} -- object of a policy that uses sharpen -> what learns for it, where guesses know the noise
 
--- Before and after an iteration of one sequence, where guesses know the noise.
-local function sharpen(self, tree)
-  if sharpeners[self] and tree.seq.coupled then sharpeners[self]:apply(tree) end
-end
-local function learn(self, tree, out)
-  if sharpeners[self] and tree.seq.coupled then sharpeners[self]:observe(tree, out) end
-end
+-- Options of the commit of every step below: one table, so that an iteration makes no garbage.
+local options = {}
 
 -- One iteration. A policy may define its own; every step ends in exactly one commit.
 local function step(self, seq)
-  sharpen(self, seq.tree)
-  self:draft(seq.tree)
+  local tree, sharpener = seq.tree, seq.coupled and sharpeners[self]
+  if sharpener then sharpener:apply(tree) end
+  self:draft(tree)
   local out = seq:verify_tree()
-  seq:commit { rebuild = self.rebuild }
-  learn(self, seq.tree, out)
-  self:observe(seq.tree, out)
+  options.rebuild = self.rebuild
+  seq:commit(options)
+  if sharpener then sharpener:observe(tree) end
+  self:observe(tree, out)
 end
 
 -- The same for all sequences of a batch at once: the step of every policy of scope "batch".
 local function batch_step(self, batch)
-  for b = 1, #batch do sharpen(self, batch[b]) end
+  local sharpener = sharpeners[self]
+  for b = 1, sharpener and #batch or 0 do
+    if batch[b].seq.coupled then sharpener:apply(batch[b]) end
+  end
   self:draft(batch)
   local outs = batch:verify_tree()
-  batch:commit { rebuild = self.rebuild }
-  for b = 1, #batch do learn(self, batch[b], outs[b]) end
+  options.rebuild = self.rebuild
+  batch:commit(options)
+  for b = 1, sharpener and #batch or 0 do
+    if batch[b].seq.coupled then sharpener:observe(batch[b]) end
+  end
   self:observe(batch, outs)
 end
 
@@ -227,65 +231,6 @@ function Window:mean()
   local n, sum = self:n(), 0.0
   for i = 1, n do sum = sum + self[i] end
   if n > 0 then return sum / n end
-end
-
--- What the draft model says, made to mean what it says: `apply` before an iteration's first draft_step, `observe` after
--- its commit. Three numbers are learned on the way (tree:sharpen says what they do). `lean`, how much more or less than
--- the noise its own word counts, goes where the tokens that came become likelier; `slope` and `shift` go where the
--- likeliest guess is right as often as was said. Each takes steps of a regression: errors over what is known so far.
-local Sharpen = {}
-Sharpen.__index = Sharpen
-local SCALE = 0.6                    -- targets are larger than drafts, and surer
-local LEAN, SLOPE, SHIFT = 10, 20, 4 -- known beforehand: that they are 0, 1 (or DRAWN) and 0
-local DRAWN = 0.7                    -- slope of guesses that know the noise
-local AMONG = 8                      -- candidates that are compared for `lean`
-local SUREST = 1 - 1e-6
-local clip = policy.clip
-
-function policy.sharpen()
-  return setmetatable({ lean = 0, slope = 1, shift = 0, leans = LEAN, slopes = SLOPE, shifts = SHIFT,
-                        said_slope = 1, said_shift = 0 }, Sharpen)
-end
-
-function Sharpen:apply(tree)
-  if self.slopes == SLOPE and tree.seq.coupled then self.slope = DRAWN end -- nothing is known yet
-  self.said_slope, self.said_shift = self.slope, self.shift
-  tree:sharpen(SCALE, self.lean, self.slope, self.shift)
-end
-
--- The i-th candidate of u came true; 0: none did.
-function Sharpen:learn(tree, u, i)
-  local _, logp = tree:candidate(u, 1)
-  local p = clip(exp(logp), 1 - SUREST, SUREST)
-  local odds = (log(p / (1 - p)) - self.said_shift) / self.said_slope -- as they were
-  local wrong, known = (i == 1 and 1 or 0) - p, p * (1 - p)
-  self.slopes, self.shifts = self.slopes + known * odds * odds, self.shifts + known
-  self.slope = clip(self.slope + wrong * odds / self.slopes, 0.1, 3)
-  self.shift = clip(self.shift + wrong / self.shifts, -6, 6)
-  if i < 1 or i > AMONG or not tree.seq.coupled then return end -- without noise a lean would be a scale
-  local sum, mean, square, came = 0, 0, 0, nil
-  for j = 1, AMONG do
-    local token, said, own = tree:candidate(u, j)
-    if not token or own < -100 then break end
-    said = exp(said)
-    sum, mean, square = sum + said, mean + said * own, square + said * own * own
-    if j == i then came = own end
-  end
-  if not came then return end
-  mean = mean / sum
-  self.leans = self.leans + (square / sum - mean * mean) / (SCALE * SCALE)
-  self.lean = clip(self.lean + (came - mean) / SCALE / self.leans, -0.5, 0.5)
-end
-
--- Of every accepted node that was drafted from: what came after it.
-function Sharpen:observe(tree, out)
-  local seq = tree.seq
-  local first = seq:length() - out.committed
-  for d = 0, out.committed - 1 do
-    local u = d == 0 and tree.root or out.path[d]
-    local i = tree:rank(u, seq:token(first + d + 1))
-    if i then self:learn(tree, u, i) end
-  end
 end
 
 local host = {}

@@ -42,7 +42,7 @@ function Wide:draft(tree)
     u = first
   end
 end
-function Wide:observe(tree, out) self.scale:observe(tree, out) end
+function Wide:observe(tree) self.scale:observe(tree) end
 return Wide
 ]]
 

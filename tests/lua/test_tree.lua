@@ -86,6 +86,35 @@ function TestTree.test_rank_is_the_candidate_that_a_token_is()
     raises("tree:rank: u: there is no node 1 (the tree has 0..0)", tree.rank, tree, 1, 1) ]], 9)
 end
 
+function TestTree.test_a_sharpener_says_what_is_wrong_with_a_call()
+  run([[
+    local frozen = "the tree cannot change any more: its iteration is committed; the next draft starts an empty one"
+    function P:init(seq)
+      local s = policy.sharpen()
+      eq(getmetatable(s), false)
+      raises("sharpener:apply: not called as a method of a sharpener", s.apply, {}, seq.tree)
+      raises("sharpener:apply: not called as a method of a sharpener", s.apply, seq.tree, seq.tree)
+      raises("sharpener:observe: not called as a method of a sharpener", s.observe)
+      raises("sharpener:apply: a tree is expected, not no value", s.apply, s)
+      raises("sharpener:apply: a tree is expected, not userdata", s.apply, s, s)
+      raises("sharpener:observe: a tree is expected, not userdata", s.observe, s, seq)
+      raises("sharpener:observe: the iteration is not committed yet", s.observe, s, seq.tree)
+      local _, message = pcall(function() return s.observed end)
+      eq(message:sub(-56), ": a sharpener has no 'observed': did you mean 'observe'?")
+      self.s = s
+    end
+    function P:draft(tree)
+      self.s:apply(tree)
+      tree:draft_step(0)
+      tree:branch(0, 1)
+      raises("sharpener:observe: the iteration is not committed yet", self.s.observe, self.s, tree)
+    end
+    function P:observe(tree)
+      self.s:observe(tree)
+      raises("sharpener:apply: " .. frozen, self.s.apply, self.s, tree)
+    end ]], 9)
+end
+
 -- Only where guesses know the noise: there a sure draft model that is always right is believed more and more.
 function TestTree.test_a_policy_that_uses_sharpen_learns_under_coupled_sampling_only()
   local models = { context = 400, target = { [""] = { [1] = 0.5, [2] = 0.25, [3] = 0.125 } },

@@ -1,0 +1,62 @@
+/* What tree_sharpen takes is learned from what followed: see tree.h. Each number takes steps of a regression: errors over
+ * what is known so far. */
+#include "tree.h"
+
+#include <math.h>
+
+#define SCALE 0.6 /* targets are larger than drafts, and surer */
+#define LEAN 10   /* known beforehand: that lean is 0, */
+#define SLOPE 20  /* slope 1, or DRAWN, */
+#define SHIFT 4   /* and shift 0 */
+#define DRAWN 0.7 /* slope of guesses that know the noise */
+#define AMONG 8   /* candidates that are compared for lean */
+#define SUREST (1 - 1e-6)
+#define LEAST_OWN -100.0 /* a candidate's own word below that is none */
+
+static double clip(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+
+tree_learner tree_learner_new(void) {
+  return (tree_learner){.slope = 1, .leans = LEAN, .slopes = SLOPE, .shifts = SHIFT, .said_slope = 1};
+}
+
+dt_status tree_sharpen_learned(tree_learner *l, dt_tree *t, bool coupled, dt_error *err) {
+  if (l->slopes == SLOPE && coupled) l->slope = DRAWN; /* nothing is known yet */
+  l->said_slope = l->slope, l->said_shift = l->shift;
+  return tree_sharpen(t, (tree_sharpness){SCALE, l->lean, l->slope, l->shift}, err);
+}
+
+/* The first candidate's odds: how sure it was, and whether it came. */
+static void learn_odds(tree_learner *l, double p, bool came) {
+  p = clip(p, 1 - SUREST, SUREST);
+  double odds = (log(p / (1 - p)) - l->said_shift) / l->said_slope; /* as they were */
+  double wrong = (came ? 1 : 0) - p, known = p * (1 - p);
+  l->slopes += known * odds * odds;
+  l->shifts += known;
+  l->slope = clip(l->slope + wrong * odds / l->slopes, 0.1, 3);
+  l->shift = clip(l->shift + wrong / l->shifts, -6, 6);
+}
+
+/* Candidate i came: a lean is right as far as that one's own word is what the others' are on average. */
+static void learn_lean(tree_learner *l, const tree_draft *d, int i) {
+  double sum = 0, mean = 0, square = 0;
+  int j = 0;
+  for (; j < AMONG && j < d->count && !((double)d->own[j] < LEAST_OWN); j++) {
+    double said = exp((double)d->logp[j]), own = (double)d->own[j];
+    sum += said;
+    mean += said * own;
+    square += said * own * own;
+  }
+  if (i >= j) return;
+  mean /= sum;
+  l->leans += (square / sum - mean * mean) / (SCALE * SCALE);
+  l->lean = clip(l->lean + ((double)d->own[i] - mean) / SCALE / l->leans, -0.5, 0.5);
+}
+
+void tree_learn(tree_learner *l, const dt_tree *t, int u, int32_t token, bool coupled) {
+  const tree_draft *d = tree_draft_of(t, u);
+  if (!d || d->count == 0) return;
+  int i = 0;
+  while (i < d->count && d->token[i] != token) i++;
+  learn_odds(l, exp((double)d->logp[0]), i == 0);
+  if (coupled && i < d->count) learn_lean(l, d, i); /* without noise a lean would be a scale */
+}

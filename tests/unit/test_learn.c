@@ -1,0 +1,151 @@
+/* What tree_sharpen takes is learned: on a tree of one node whose draft scores and own words are drawn at random, and what
+ * comes from the same model with numbers of ours, which are to be found. */
+#include "unit.h"
+
+#include "tree.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { N = 3 };
+
+typedef struct {
+  int32_t id;
+  double p;
+} choice;
+
+static int more_likely_first(const void *a, const void *b) {
+  double x = ((const choice *)a)->p, y = ((const choice *)b)->p;
+  return (x < y) - (x > y);
+}
+
+/* The two steps of tree.h, written down plainly, of N ids with these scores and own words. */
+static void probabilities(const double *score, const double *own, double lean, double slope, double shift, choice *c) {
+  double sum = 0;
+  for (int i = 0; i < N; i++) c[i] = (choice){i, exp((score[i] + lean * own[i]) / 0.6)};
+  qsort(c, N, sizeof *c, more_likely_first);
+  for (int i = 0; i < N; i++) sum += c[i].p;
+  double first = c[0].p, odds = pow(first / (sum - first), slope) * exp(shift);
+  for (int i = 0; i < N; i++) c[i].p = i ? c[i].p / (sum - first) / (1 + odds) : odds / (1 + odds);
+}
+
+static double uniform(uint64_t *random) { return (random_next(random) + 0.5) / 2147483648.0; }
+
+static void give(dt_tree *t, const choice *c, const double *own) {
+  tree_draft *d = tree_new_draft(t, 0);
+  d->count = N;
+  for (int i = 0; i < N; i++) d->token[i] = c[i].id, d->logp[i] = (float)log(c[i].p), d->own[i] = (float)own[c[i].id];
+}
+
+static tree_learner taught(dt_tree *t, double lean, double slope, double shift, int rounds, bool coupled) {
+  tree_learner l = tree_learner_new();
+  uint64_t random = 1;
+  for (int k = 0; k < rounds; k++) {
+    double own[N], score[N];
+    choice said[N], truth[N];
+    for (int i = 0; i < N; i++) own[i] = -4 * uniform(&random), score[i] = 2 * uniform(&random);
+    tree_reset(t, 0, 4, N);
+    ok(tree_sharpen_learned(&l, t, coupled, &err));
+    assert_true(t->sharp.scale == 0.6);
+    probabilities(score, own, t->sharp.lean, t->sharp.slope, t->sharp.shift, said);
+    give(t, said, own);
+    probabilities(score, own, lean, slope, shift, truth);
+    double left = uniform(&random);
+    int came = 0;
+    while (came < N - 1 && left >= truth[came].p) left -= truth[came++].p;
+    tree_learn(&l, t, 0, truth[came].id, coupled);
+  }
+  return l;
+}
+
+static void near(double x, double expected, double most) {
+  if (!(fabs(x - expected) <= most)) fail_msg("%g, not %g", x, expected);
+}
+
+static void guesses_come_to_be_true_as_often_as_they_say(void **state) {
+  for (int k = 0; k < 4; k++) {
+    const double truth[3][4] = {{0, 0, -0.2, 0.2}, {1, 0.6, 1, 1}, {0.8, 0, 0, 0}};
+    tree_learner l = taught(*state, truth[0][k], truth[1][k], truth[2][k], 20000, true);
+    near(l.lean, truth[0][k], 0.03);
+    near(l.slope, truth[1][k], 0.1);
+    near(l.shift, truth[2][k], 0.1);
+  }
+}
+
+static void without_noise_there_is_no_lean(void **state) {
+  tree_learner l = taught(*state, 0, 1, 0.8, 20000, false);
+  assert_true(l.lean == 0);
+  near(l.slope, 1, 0.1);
+  near(l.shift, 0.8, 0.1);
+}
+
+static void it_begins_less_sure_where_guesses_know_the_noise(void **state) {
+  for (int coupled = 0; coupled < 2; coupled++) {
+    tree_learner l = tree_learner_new();
+    dt_tree *t = *state;
+    tree_reset(t, 0, 4, N);
+    ok(tree_sharpen_learned(&l, t, coupled, &err));
+    assert_true(t->sharp.scale == 0.6 && t->sharp.lean == 0 && t->sharp.shift == 0);
+    assert_true(t->sharp.slope == (coupled ? 0.7 : 1.0));
+  }
+}
+
+/* The same said again and again, of ids 0, 1 and 2, and the same coming. */
+static tree_learner told(dt_tree *t, double first, const double *own, int32_t came) {
+  const choice c[N] = {{0, first}, {1, 0.8 * (1 - first)}, {2, 0.2 * (1 - first)}};
+  tree_learner l = tree_learner_new();
+  tree_reset(t, 0, 4, N);
+  give(t, c, own);
+  for (int k = 0; k < 10000; k++) {
+    tree_learn(&l, t, 0, came, true);
+    assert_true(l.lean >= -0.5 && l.lean <= 0.5 && l.slope >= 0.1 && l.slope <= 3 && l.shift >= -6 && l.shift <= 6);
+  }
+  return l;
+}
+
+static void what_is_learned_has_bounds(void **state) {
+  const double falling[N] = {-1, -2, -5};
+  assert_true(told(*state, 0.5, falling, 0).shift == 6);
+  assert_true(told(*state, 0.5, falling, 1).shift == -6);
+  assert_true(told(*state, 0.9, falling, 0).slope == 3);
+  assert_true(told(*state, 0.9, falling, 1).slope == 0.1);
+  assert_true(told(*state, 0.5, falling, 0).lean == 0.5);
+  assert_true(told(*state, 0.5, falling, 2).lean == -0.5);
+}
+
+/* A node that was not drafted from, or could not be, teaches nothing; a token that was no candidate only that the first
+ * was wrong. */
+static void what_was_not_guessed_teaches_little(void **state) {
+  const double own[N] = {-1, -2, -3};
+  const choice c[N] = {{0, 0.5}, {1, 0.3}, {2, 0.2}};
+  tree_learner l = tree_learner_new(), before = l;
+  dt_tree *t = *state;
+  tree_reset(t, 0, 4, 9);
+  tree_learn(&l, t, 0, 0, true);
+  assert_memory_equal(&l, &before, sizeof l);
+  tree_no_draft(t, 0);
+  tree_learn(&l, t, 0, 0, true);
+  assert_memory_equal(&l, &before, sizeof l);
+  tree_reset(t, 0, 4, 9);
+  give(t, c, own);
+  tree_learn(&l, t, 0, 8, true);
+  assert_true(l.lean == 0 && l.leans == before.leans && l.shift < 0);
+}
+
+static int setup(void **state) { return tree_open((dt_tree **)state, NULL); }
+
+static int teardown(void **state) {
+  tree_close(*state);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(guesses_come_to_be_true_as_often_as_they_say),
+      cmocka_unit_test(without_noise_there_is_no_lean),
+      cmocka_unit_test(it_begins_less_sure_where_guesses_know_the_noise),
+      cmocka_unit_test(what_is_learned_has_bounds),
+      cmocka_unit_test(what_was_not_guessed_teaches_little),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
