@@ -30,16 +30,20 @@ static int seq_draft_step(lua_State *L) { return run_draft_step(L, check_seq(L, 
 
 /* ---- the table of results: one per sequence, reused by every iteration --------------------------------------------------- */
 
-enum { OUT = 1, PATH }; /* user values of the sequence: the table, and that of its path */
+/* User values of the sequence: the table, that of its path, and the keys of the table, since making a string of a name
+ * means to look for it among all strings. */
+enum { OUT = 1, PATH, DRAFTED, DEPTH, ACCEPTED, BONUS, COMMITTED, DRAFT_MS, VERIFY_MS, COMMIT_MS, PATH_KEY };
+static const char *const keys[] = {"drafted",  "depth",     "accepted",  "bonus", "committed",
+                                   "draft_ms", "verify_ms", "commit_ms", "path"};
 
-static void set_integer(lua_State *L, int table, const char *key, lua_Integer value) {
-  lua_pushstring(L, key);
+static void set_integer(lua_State *L, int seq, int table, int key, lua_Integer value) {
+  lua_getiuservalue(L, seq, key);
   lua_pushinteger(L, value);
   lua_rawset(L, table);
 }
 
-static void set_number(lua_State *L, int table, const char *key, double value) {
-  lua_pushstring(L, key);
+static void set_number(lua_State *L, int seq, int table, int key, double value) {
+  lua_getiuservalue(L, seq, key);
   lua_pushnumber(L, value);
   lua_rawset(L, table);
 }
@@ -76,14 +80,14 @@ void box_seq_verified(lua_State *L, int seq, const dtl_run *run) {
   lua_getiuservalue(L, seq, OUT);
   lua_getiuservalue(L, seq, PATH);
   int path = lua_gettop(L), out = path - 1;
-  set_integer(L, out, "drafted", run->verdict.drafted);
-  set_integer(L, out, "depth", run->verdict.depth);
-  set_integer(L, out, "accepted", run->verdict.accepted);
-  set_integer(L, out, "bonus", run->verdict.bonus);
-  set_integer(L, out, "committed", 0);
-  set_number(L, out, "draft_ms", run->draft_ms);
-  set_number(L, out, "verify_ms", run->verify_ms);
-  set_number(L, out, "commit_ms", 0);
+  set_integer(L, seq, out, DRAFTED, run->verdict.drafted);
+  set_integer(L, seq, out, DEPTH, run->verdict.depth);
+  set_integer(L, seq, out, ACCEPTED, run->verdict.accepted);
+  set_integer(L, seq, out, BONUS, run->verdict.bonus);
+  set_integer(L, seq, out, COMMITTED, 0);
+  set_number(L, seq, out, DRAFT_MS, run->draft_ms);
+  set_number(L, seq, out, VERIFY_MS, run->verify_ms);
+  set_number(L, seq, out, COMMIT_MS, 0);
   int old = (int)lua_rawlen(L, path);
   for (int i = 0; i < run->verdict.accepted; i++) {
     lua_pushinteger(L, run->verdict.path[i]);
@@ -93,7 +97,7 @@ void box_seq_verified(lua_State *L, int seq, const dtl_run *run) {
     lua_pushnil(L);
     lua_rawseti(L, path, i);
   }
-  lua_pushliteral(L, "path");
+  lua_getiuservalue(L, seq, PATH_KEY);
   lua_pushvalue(L, path);
   lua_rawset(L, out);
   lua_settop(L, out);
@@ -101,8 +105,9 @@ void box_seq_verified(lua_State *L, int seq, const dtl_run *run) {
 
 void box_seq_committed(lua_State *L, int seq, const dtl_run *run) {
   lua_getiuservalue(L, seq, OUT);
-  set_integer(L, lua_gettop(L), "committed", run->block.n);
-  set_number(L, lua_gettop(L), "commit_ms", run->commit_ms);
+  int out = lua_gettop(L);
+  set_integer(L, seq, out, COMMITTED, run->block.n);
+  set_number(L, seq, out, COMMIT_MS, run->commit_ms);
   lua_pop(L, 1);
 }
 
@@ -173,7 +178,11 @@ static const luaL_Reg methods[] = {{"length", seq_length},
 
 void box_seq_push(lua_State *L, dtl_run *run) {
   box_tree_push(L, run); /* tree, tree's methods */
-  run->seq_handle = run_push_handle(L, run_seq_kind, run, PATH);
+  run->seq_handle = run_push_handle(L, run_seq_kind, run, PATH_KEY);
+  for (int key = DRAFTED; key <= PATH_KEY; key++) {
+    lua_pushstring(L, keys[key - DRAFTED]);
+    lua_setiuservalue(L, -2, key);
+  }
   lua_createtable(L, 0, 10);
   lua_pushvalue(L, -2);
   lua_pushcclosure(L, out_candidates, 1);

@@ -39,7 +39,8 @@ static dt_node_ref *join_refs(dtl_run *const *runs, int n, int *n_refs) {
 double run_draft(dtl_run *const *runs, int n) {
   int n_refs;
   dt_node_ref *refs = join_refs(runs, n, &n_refs);
-  dt_error failure = {.status = DT_ESTATE}; /* without memory for the list each goes alone, too */
+  dt_error failure;
+  failure.status = DT_ESTATE; /* without memory for the list each goes alone, too */
   double start = dt_clock_ms();
   if (refs) failure.status = dt_draft_step(runs[0]->session, refs, n_refs, &failure);
   double ms = dt_clock_ms() - start;
