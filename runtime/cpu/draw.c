@@ -6,7 +6,7 @@
 
 #include <float.h>
 
-enum { LANES = 16, WORDS = 4, RUN = LANES * WORDS }; /* ids of a run share sixteen counters: see draw_bits */
+enum { LANES = 16, WORDS = 4, RUN = LANES * WORDS, RUNS = 4 }; /* ids of a run share sixteen counters: see draw_bits */
 
 /* The bits of ids first..first+63: lane l of bits[w] belongs to id first + 16 w + l. draw_philox, a counter in each lane. */
 VI void run_bits(uint64_t seed, int32_t position, int first, i16 bits[WORDS]) {
@@ -42,10 +42,10 @@ VI v16 gumbel_at_most(v16 u) { return v_fma(i_to_float(i_bits(u)), v_set1(-0x1p-
 void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
                       float *scores) {
   v16 scale = v_set1(1.0f / s->temp);
-  for (int i = 0; i < count; i += RUN) {
-    i16 bits[WORDS];
-    run_bits(s->seed, position, first + i, bits);
-    for (int w = 0; w < WORDS && i + w * LANES < count; w++)
+  for (int i = 0; i < count; i += RUNS * RUN) { /* several at once: each is a long chain of operations */
+    i16 bits[RUNS * WORDS];
+    for (int r = 0; r < RUNS; r++) run_bits(s->seed, position, first + i + r * RUN, bits + r * WORDS);
+    for (int w = 0; w < RUNS * WORDS && i + w * LANES < count; w++)
       v_store(scores + i + w * LANES, v_fma(v_load(logits + i + w * LANES), scale, gumbel(u_of(bits[w]))));
   }
 }
