@@ -28,6 +28,11 @@ enum { K_BLOCK = 256 }; /* with more rows than a tile has, 256 x 32 weights stay
  * tiles of this one, so that memory has no pause while there is arithmetic to do. */
 enum { AHEAD = 24 };
 
+/* Few rows take several panels at once. Where these are short the processor has hardly found that each is read in order when
+ * it ends: so FEW_AHEAD lines of each are asked for in advance, and before its end the beginning of the one that comes next.
+ * Longer ones out of memory are slower with that. */
+enum { FEW_ROWS = 3, SHORT_PANEL = 512, FEW_AHEAD = 40 };
+
 enum { F32, F16, BF16 };
 
 VI size_t bytes_of(int type) { return type == F32 ? 4 : 2; }
@@ -39,7 +44,7 @@ VI v16 load_weights(const char *p, int type) {
 }
 
 /* sums[r][16 c + lane] = (resume ? sums : 0) + the products over k of x; column c is half c % 2 of panel c / 2. What lies at
- * `ahead`, and `step` bytes further for each k, is fetched into the cache. */
+ * `ahead`, and `step` bytes further for each k, is fetched into the cache; for few rows in each panel, if these are short. */
 VI void tile(const int rows, const int columns, const int type, const char *weights, size_t panel_bytes, const float *x,
              size_t ldx, int k, float *sums, size_t ld, int resume, const char *ahead, size_t step) {
   const size_t line = CPU_PANEL * bytes_of(type), half = line / 2;
@@ -48,8 +53,15 @@ VI void tile(const int rows, const int columns, const int type, const char *weig
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
     for (int c = 0; c < columns; c++) acc[r][c] = resume ? v_load(sums + (size_t)r * ld + 16 * c) : v_set1(0.0f);
+  const bool each = rows <= FEW_ROWS && k < SHORT_PANEL;
   for (int i = 0; i < k; i++, ahead += step) {
-    if (rows >= 4) __builtin_prefetch(ahead, 0, 3); /* one row alone is slower with it */
+    if (rows > FEW_ROWS) __builtin_prefetch(ahead, 0, 3);
+    if (each) {
+      if (i == k - FEW_AHEAD) ahead += (size_t)((columns + 1) / 2 - 1) * panel_bytes;
+#pragma GCC unroll 8
+      for (int c = 0; c < columns; c += 64 / (int)half)
+        __builtin_prefetch(ahead + (size_t)(c / 2) * panel_bytes + (size_t)(c % 2) * half, 0, 3);
+    }
     v16 w[8];
 #pragma GCC unroll 8
     for (int c = 0; c < columns; c++)
@@ -93,7 +105,8 @@ static void tile_columns(int type, const char *weights, size_t panel_bytes, int 
     while (!tiles[type][rows][level] || c + (1 << level) > 2 * count) level--;
     const char *column = weights + (size_t)(c / 2) * panel_bytes + (size_t)(c % 2) * line / 2;
     tiles[type][rows][level](column, panel_bytes, x, ldx, k, sums + 16 * c, ld, resume,
-                             ahead ? ahead : column + AHEAD * line, ahead ? step : line);
+                             ahead ? ahead : column + (size_t)(rows > FEW_ROWS ? AHEAD : FEW_AHEAD) * line,
+                             ahead ? step : line);
     c += 1 << level;
   }
 }
