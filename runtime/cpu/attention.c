@@ -28,9 +28,10 @@ enum { GROUP_ROWS = 1 };
 #endif
 enum { SPAN = 64 };
 
-/* scores[r * ld + i]: row r's score of key i of sixteen. */
-VI void dots(const int n, const cpu_attention_row *rows, const number *const key[16], int dim, float *scores,
-             size_t ld) {
+/* scores[r * ld + i]: row r's score of key i of sixteen. If `asks`, the sixteen behind these are asked for as it goes. */
+VI void dots(const int n, const bool asks, const cpu_attention_row *rows, const number *const key[16], int dim,
+             float *scores, size_t ld) {
+  enum { LINE = 64 / sizeof(number) };
   v16 group[GROUP_ROWS][4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; j++) {
@@ -38,6 +39,7 @@ VI void dots(const int n, const cpu_attention_row *rows, const number *const key
 #pragma GCC unroll 4
     for (int r = 0; r < n; r++) acc[r][0] = acc[r][1] = acc[r][2] = acc[r][3] = v_set1(0.0f);
     for (int d = 0; d < dim; d += 16) {
+      for (int i = j; asks && d % LINE == 0 && i < 16; i += 4) __builtin_prefetch(key[i] + 16 * dim + d, 0, 3);
       v16 k0 = LOAD(key[j] + d), k1 = LOAD(key[4 + j] + d), k2 = LOAD(key[8 + j] + d), k3 = LOAD(key[12 + j] + d);
 #pragma GCC unroll 4
       for (int r = 0; r < n; r++) {
@@ -119,7 +121,11 @@ VI void weigh(const int n, const int width, const number *values, int dim, int f
 
 #define DEFINE_ROWS(N)                                                                                                 \
   static void dots##N(const cpu_attention_row *rows, const number *const key[16], int dim, float *scores, size_t ld) { \
-    dots(N, rows, key, dim, scores, ld);                                                                               \
+    dots(N, false, rows, key, dim, scores, ld);                                                                        \
+  }                                                                                                                    \
+  static void asking_dots##N(const cpu_attention_row *rows, const number *const key[16], int dim, float *scores,       \
+                             size_t ld) {                                                                              \
+    dots(N, true, rows, key, dim, scores, ld);                                                                         \
   }                                                                                                                    \
   static void weigh##N(const number *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,      \
                        const float *scores, size_t ld, const float *scale) {                                           \
@@ -138,10 +144,11 @@ DEFINE_ROWS(1)
 DEFINE_ROWS(2)
 DEFINE_ROWS(3)
 DEFINE_ROWS(4)
-static dots_fn *const dots_of[GROUP_ROWS] = {dots1, dots2, dots3, dots4};
+static dots_fn *const dots_of[2][GROUP_ROWS] = {{dots1, dots2, dots3, dots4},
+                                                {asking_dots1, asking_dots2, asking_dots3, asking_dots4}};
 static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1, weigh2, weigh3, weigh4};
 #else
-static dots_fn *const dots_of[GROUP_ROWS] = {dots1};
+static dots_fn *const dots_of[2][GROUP_ROWS] = {{dots1}, {asking_dots1}};
 static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1};
 #endif
 
@@ -163,8 +170,8 @@ static void hide(const cpu_attention_row *row, float *scores, float score) {
   for (int p = row->hidden; p < row->seen; p++) scores[p] = score;
 }
 
-/* Asks for the g-th part of the sixteen keys after the next, and of the values of these: so many rows keep the arithmetic
- * busy meanwhile. */
+/* Of several groups, asks for the g-th part of the sixteen keys after the next, and of the values of these: so many rows keep
+ * the arithmetic busy meanwhile. One group asks for the next sixteen keys as it goes. */
 static void fetch_ahead(const number *keys, const number *values, int p, int dim, int g, int groups) {
   const int line = 64 / (int)sizeof(number), lines = 16 * dim / line;
   for (int i = lines * g / groups; i < lines * (g + 1) / groups; i++) {
@@ -192,7 +199,8 @@ void ATTENTION(const void *all_keys, const void *all_values, int dim, const cpu_
     for (int g = 0; g < groups; g++) {
       if (groups > 1) fetch_ahead(keys, values, p, dim, g, groups);
       if (p + 16 <= common[g])
-        dots_of[size[g] - 1](rows + g * GROUP_ROWS, key, dim, scores + (size_t)g * GROUP_ROWS * ld + p, ld);
+        dots_of[groups == 1][size[g] - 1](rows + g * GROUP_ROWS, key, dim, scores + (size_t)g * GROUP_ROWS * ld + p,
+                                          ld);
     }
   }
   float scale[CPU_ATTENTION_ROWS];
