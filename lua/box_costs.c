@@ -1,5 +1,6 @@
 /* Costs as Lua sees them, in the box and in drivers: costs:target(rows, context[, batch]) and costs:draft(..) -> ms of a
- * pass with so many rows of each of `batch` sequences: if not told, as many as run at once, which costs:sequences() tells. */
+ * pass with so many rows of each of `batch` sequences: if not told, as many as run at once, which costs:sequences() tells.
+ * costs:first(context[, batch]) is the draft pass of the roots that an iteration begins with. */
 #include "costs.h"
 
 #include <lauxlib.h>
@@ -9,6 +10,7 @@
 typedef struct {
   dtl_costs table;
   int places;
+  double target_draw, draft_draw; /* ms for each row of all */
 } costs_object;
 
 const dtl_costs *box_costs_check(lua_State *L, int i) {
@@ -23,23 +25,40 @@ static int argument(lua_State *L, int i, const char *who, const char *what, lua_
   return (int)value;
 }
 
-static int cost(lua_State *L, const char *who, const dtl_costs *costs, const costs_of ms) {
+static int sequences_of(lua_State *L, int i, const char *who) {
+  if (lua_isnoneornil(L, i)) return ((const costs_object *)lua_touserdata(L, 1))->places;
+  return argument(L, i, who, "batch", 1);
+}
+
+static int cost(lua_State *L, const char *who, const dtl_costs *costs, const costs_of ms, double draw) {
   int rows = argument(L, 2, who, "rows", 1), context = argument(L, 3, who, "context", 0);
-  int batch = ((const costs_object *)costs)->places;
-  if (!lua_isnoneornil(L, 4)) batch = argument(L, 4, who, "batch", 1);
-  lua_pushnumber(L, costs_pass(costs, ms, (double)rows * batch / costs->batch, context));
+  double all = (double)rows * sequences_of(L, 4, who);
+  lua_pushnumber(L, costs_pass(costs, ms, all / costs->batch, context) + all * draw);
   return 1;
 }
 
 static int costs_target(lua_State *L) {
   const dtl_costs *costs = box_costs_check(L, 1);
-  return cost(L, "costs:target", costs, costs->target);
+  return cost(L, "costs:target", costs, costs->target, ((const costs_object *)costs)->target_draw);
+}
+
+static const dtl_costs *with_draft(lua_State *L, const char *who) {
+  const dtl_costs *costs = box_costs_check(L, 1);
+  if (!costs->has_draft) luaL_error(L, "%s: there is no draft model", who);
+  return costs;
 }
 
 static int costs_draft(lua_State *L) {
-  const dtl_costs *costs = box_costs_check(L, 1);
-  if (!costs->has_draft) return luaL_error(L, "costs:draft: there is no draft model");
-  return cost(L, "costs:draft", costs, costs->draft);
+  const dtl_costs *costs = with_draft(L, "costs:draft");
+  return cost(L, "costs:draft", costs, costs->draft, ((const costs_object *)costs)->draft_draw);
+}
+
+static int costs_first_pass(lua_State *L) {
+  static const char who[] = "costs:first";
+  const dtl_costs *costs = with_draft(L, who);
+  int context = argument(L, 2, who, "context", 0), sequences = sequences_of(L, 3, who);
+  lua_pushnumber(L, costs_first(costs, sequences, context) + sequences * ((const costs_object *)costs)->draft_draw);
+  return 1;
 }
 
 static int costs_sequences(lua_State *L) {
@@ -48,11 +67,14 @@ static int costs_sequences(lua_State *L) {
   return 1;
 }
 
-void box_costs_push(lua_State *L, const dtl_costs *costs, int places) {
-  static const luaL_Reg methods[] = {
-      {"target", costs_target}, {"draft", costs_draft}, {"sequences", costs_sequences}, {NULL, NULL}};
+void box_costs_push(lua_State *L, const dtl_costs *costs, int places, bool draws, bool coupled) {
+  static const luaL_Reg methods[] = {{"target", costs_target},
+                                     {"draft", costs_draft},
+                                     {"first", costs_first_pass},
+                                     {"sequences", costs_sequences},
+                                     {NULL, NULL}};
   costs_object *object = lua_newuserdatauv(L, sizeof *object, 0);
-  *object = (costs_object){.table = *costs, .places = places};
+  *object = (costs_object){*costs, places, draws ? costs->target_draw : 0, coupled ? costs->draft_draw : 0};
   if (luaL_newmetatable(L, COSTS_TYPE)) {
     luaL_newlib(L, methods);
     lua_setfield(L, -2, "__index");

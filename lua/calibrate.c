@@ -1,10 +1,12 @@
 /* Measures what the passes of a pair cost on this machine: see dtl_calibrate. Each sample is an iteration as the policies
  * make them, over the engine's own primitives: a draft step of the roots, one of n nodes, and a verify pass of n rows, of
- * each of the sequences that are to run at once; of one row also a verify pass alone. The sizes take turns, so that a slow
- * moment falls on all of them; of each the median counts. A turn begins with a sample that does not count: after passes of
- * another size a pass finds other things in the processor's caches than in a run. */
+ * each of the sequences that are to run at once; or plain decoding's, a verify pass of one row after another such. The
+ * sizes take turns, so that a slow moment falls on all of them; of each the median counts. A turn begins with a sample that
+ * does not count: after passes of another size a pass finds other things in the processor's caches than in a run. What
+ * drawing adds is the difference between turns with and without it, for each row of a pass of some. */
 #include "costs.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,8 @@
 static const int ROWS[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
 enum { N_ROWS = sizeof ROWS / sizeof *ROWS };
 #define MOST_ROWS 512 /* of all sequences together: beyond that cost is a straight line */
+#define DRAWN_ROWS 8  /* of passes with and without drawing */
+#define PLAIN 0       /* instead of a number of rows */
 
 static void note(const dtl_calibration *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void note(const dtl_calibration *how, const char *format, ...) {
@@ -41,13 +45,13 @@ typedef struct {
   dt_session *session;
   bool draft;
   int vocab, batch;
-  dt_node_ref *nodes;         /* [batch * (DT_TREE_VERIFY + 1)] */
-  double target_ms, draft_ms; /* of the last sample */
-  char why[DTL_WHY];          /* of a disturbed measurement */
+  dt_node_ref *nodes;                   /* [batch * (DT_TREE_VERIFY + 1)] */
+  double target_ms, first_ms, draft_ms; /* of the last sample */
+  char why[DTL_WHY];                    /* of a disturbed measurement */
 } bench;
 
 typedef struct {
-  double target[MOST_SAMPLES], draft[MOST_SAMPLES];
+  double target[MOST_SAMPLES], first[MOST_SAMPLES], draft[MOST_SAMPLES];
   int n;
   double spent; /* ms */
 } samples;
@@ -77,11 +81,13 @@ static dt_status grow(const bench *b, int n, dt_error *err) {
   return status;
 }
 
-/* A draft step of the roots, and a timed one of n nodes of each tree. */
+/* A draft step of the roots, and one of n nodes of each tree. */
 static dt_status draft(bench *b, int n, dt_error *err) {
-  dt_status status = b->draft ? dt_draft_step(b->session, b->nodes, b->batch, err) : DT_OK;
-  if (!status) status = grow(b, n, err);
   double start = dt_clock_ms();
+  dt_status status = b->draft ? dt_draft_step(b->session, b->nodes, b->batch, err) : DT_OK;
+  b->first_ms = dt_clock_ms() - start;
+  if (!status) status = grow(b, n, err);
+  start = dt_clock_ms();
   if (!status && b->draft) status = dt_draft_step(b->session, b->nodes, b->batch * n, err);
   b->draft_ms = dt_clock_ms() - start;
   return status;
@@ -102,21 +108,19 @@ static dt_status verify(bench *b, int n, dt_error *err) {
   return status;
 }
 
-/* One iteration over trees of n nodes. One row is plain decoding: then no draft pass stands between two of the target's,
- * whose weights may still be in the caches in part. */
+/* One iteration over trees of n nodes, or PLAIN. */
 static dt_status sample(bench *b, int n, dt_error *err) {
   dt_status status = empty(b, err);
-  if (!status) status = draft(b, n, err);
-  if (!status) status = verify(b, n, err);
-  if (n > 1 || status) return status;
-  status = empty(b, err);
-  return status ? status : verify(b, n, err);
+  b->first_ms = b->draft_ms = 0;
+  if (!status && n != PLAIN) status = draft(b, n, err);
+  return status ? status : verify(b, n == PLAIN ? 1 : n, err);
 }
 
 /* All sequences after so many tokens. */
-static dt_status start_all(const bench *b, int context, dt_error *err) {
+static dt_status start_all(const bench *b, int context, const dt_sampling *sampling, dt_error *err) {
   dt_status status = DT_OK;
-  for (int seq = 0; seq < b->batch && !status; seq++) status = dt_seq_start_blank(b->session, seq, context, err);
+  for (int seq = 0; seq < b->batch && !status; seq++)
+    status = dt_seq_start_blank(b->session, seq, context, sampling, err);
   return status;
 }
 
@@ -142,6 +146,7 @@ static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
     if (status) return status;
     if (first && b->target_ms < POINT_MS) continue;
     s->target[s->n] = b->target_ms;
+    s->first[s->n] = b->first_ms;
     s->draft[s->n++] = b->draft_ms;
     s->spent += b->target_ms + b->draft_ms;
     spent += b->target_ms + b->draft_ms;
@@ -149,42 +154,80 @@ static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
   return DT_OK;
 }
 
-/* One round: a turn of each size at each context that still lacks samples. Counts them in *left. */
-static bool take_round(bench *b, samples of[][N_ROWS], const dtl_calibration *how, const dtl_costs *c, int *left,
+/* What is measured at each context: plain decoding, then each number of rows. */
+static int points(const dtl_costs *c) { return 1 + c->n_rows; }
+static int rows_at(const dtl_costs *c, int point) { return point ? c->rows[point - 1] : PLAIN; }
+
+/* One round: a turn of each point at each context that still lacks samples. Counts them in *left. */
+static bool take_round(bench *b, samples of[][1 + N_ROWS], const dtl_calibration *how, const dtl_costs *c, int *left,
                        dtl_error *err) {
   dt_error engine;
   for (int k = 0; k < c->n_contexts; k++) {
     bool started = false;
-    for (int i = 0; i < c->n_rows; i++) {
+    for (int i = 0; i < points(c); i++) {
       samples *s = &of[k][i];
       if (enough(s)) continue;
       if (how->interrupt && *how->interrupt) return dtl_fail(err, DTL_DEVICE, "interrupted");
-      if (!started && start_all(b, c->context[k], &engine)) return dtl_fail_engine(err, &engine);
+      if (!started && start_all(b, c->context[k], NULL, &engine)) return dtl_fail_engine(err, &engine);
       started = true;
-      if (take_turn(b, s, c->rows[i], &engine)) return dtl_fail_engine(err, &engine);
+      if (take_turn(b, s, rows_at(c, i), &engine)) return dtl_fail_engine(err, &engine);
       if (!enough(s)) continue;
       --*left;
-      if (how->progress) how->progress(how->user, c->n_contexts * c->n_rows - *left, c->n_contexts * c->n_rows);
+      if (how->progress) how->progress(how->user, c->n_contexts * points(c) - *left, c->n_contexts * points(c));
     }
   }
   return true;
 }
 
-static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, dtl_error *err) {
-  samples(*of)[N_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
-  if (!of) return dtl_fail(err, DTL_DEVICE, "out of memory: times of passes");
-  bool ok = true;
-  int left = c->n_contexts * c->n_rows, all = 0, disturbed = 0;
-  while (left > 0 && ok) ok = take_round(b, of, how, c, &left, err);
-  for (int k = 0; k < c->n_contexts && ok; k++) {
-    for (int i = 0; i < c->n_rows; i++) {
-      all += 2 * of[k][i].n;
-      c->target[k][i] = median(of[k][i].target, of[k][i].n, &disturbed);
-      c->draft[k][i] = median(of[k][i].draft, of[k][i].n, &disturbed);
+/* Turns with and without drawing. */
+static bool measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dtl_error *err) {
+  static const dt_sampling drawn = {.temp = 1};
+  samples of[2] = {{.n = 0}};
+  dt_error engine;
+  int n = 1, disturbed = 0;
+  for (int i = 0; i < c->n_rows && c->rows[i] <= DRAWN_ROWS; i++) n = c->rows[i];
+  while (!enough(&of[0]) || !enough(&of[1]))
+    for (int i = 0; i < 2; i++) {
+      if (how->interrupt && *how->interrupt) return dtl_fail(err, DTL_DEVICE, "interrupted");
+      if (start_all(b, c->context[0], i ? &drawn : NULL, &engine)) return dtl_fail_engine(err, &engine);
+      if (take_turn(b, &of[i], n, &engine)) return dtl_fail_engine(err, &engine);
     }
+  double target[2], draft[2], rows = (double)n * b->batch;
+  for (int i = 0; i < 2; i++) {
+    target[i] = median(of[i].target, of[i].n, &disturbed);
+    draft[i] = median(of[i].draft, of[i].n, &disturbed);
+  }
+  c->target_draw = fmax(0, (target[1] - target[0]) / rows);
+  c->draft_draw = fmax(0, (draft[1] - draft[0]) / rows);
+  return true;
+}
+
+/* The medians of all points. */
+static void sum_up(samples of[][1 + N_ROWS], dtl_costs *c, int *all, int *disturbed) {
+  for (int k = 0; k < c->n_contexts; k++) {
+    samples *plain = of[k], *s = plain + 1;
+    for (int i = 0; i < c->n_rows; i++) {
+      samples *target = i ? &s[i] : plain; /* after a draft pass a pass of one row is of no use */
+      *all += 2 * s[i].n;
+      c->target[k][i] = median(target->target, target->n, disturbed);
+      c->draft[k][i] = median(s[i].draft, s[i].n, disturbed);
+    }
+    samples *usual = &s[c->n_rows > 1]; /* after a pass over a guess */
+    c->first[k] = median(usual->first, usual->n, disturbed);
   }
   costs_straighten(c, c->target);
   costs_straighten(c, c->draft);
+  for (int k = 0; k < c->n_contexts; k++) c->first[k] = fmax(c->first[k], c->draft[k][0]);
+}
+
+static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, dtl_error *err) {
+  samples(*of)[1 + N_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
+  if (!of) return dtl_fail(err, DTL_DEVICE, "out of memory: times of passes");
+  bool ok = true;
+  int left = c->n_contexts * points(c), all = 0, disturbed = 0;
+  while (left > 0 && ok) ok = take_round(b, of, how, c, &left, err);
+  ok = ok && measure_draws(b, how, c, err);
+  if (ok) sum_up(of, c, &all, &disturbed);
   if (ok && disturbed > all / 3) {
     c->disturbed = true;
     snprintf(b->why, sizeof b->why, "%d %% of the passes took longer than others", 100 * disturbed / all);

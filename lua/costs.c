@@ -29,13 +29,29 @@ static double in_rows(const dtl_costs *c, const double *ms, double rows) {
   return rows < c->rows[0] && share > line ? share : line;
 }
 
+/* The two measured contexts that one counts between, the same twice outside of all; *context: as it counts. */
+static void contexts_about(const dtl_costs *c, int *context, int *below, int *above) {
+  int last = c->n_contexts - 1;
+  *context = (*context + COSTS_STEP - 1) / COSTS_STEP * COSTS_STEP;
+  *below = *above = *context <= c->context[0] ? 0 : last;
+  if (*context <= c->context[0] || *context >= c->context[last]) return;
+  *below = bracket(c->context, c->n_contexts, *context);
+  *above = *below + 1;
+}
+
 double costs_pass(const dtl_costs *c, const costs_of ms, double rows, int context) {
-  int first = c->context[0], last = c->context[c->n_contexts - 1];
-  context = (context + COSTS_STEP - 1) / COSTS_STEP * COSTS_STEP;
-  if (context <= first) return in_rows(c, ms[0], rows);
-  if (context >= last) return in_rows(c, ms[c->n_contexts - 1], rows);
-  int k = bracket(c->context, c->n_contexts, context);
-  return between(c->context[k], in_rows(c, ms[k], rows), c->context[k + 1], in_rows(c, ms[k + 1], rows), context);
+  int k, l;
+  contexts_about(c, &context, &k, &l);
+  double low = in_rows(c, ms[k], rows);
+  return k == l ? low : between(c->context[k], low, c->context[l], in_rows(c, ms[l], rows), context);
+}
+
+double costs_first(const dtl_costs *c, int sequences, int context) {
+  double later = costs_pass(c, c->draft, (double)sequences / c->batch, context);
+  int k, l;
+  contexts_about(c, &context, &k, &l);
+  double more = c->first[k] - c->draft[k][0], then = c->first[l] - c->draft[l][0];
+  return later + (k == l ? more : between(c->context[k], more, c->context[l], then, context));
 }
 
 void costs_straighten(const dtl_costs *c, costs_of ms) {
@@ -67,7 +83,12 @@ char *costs_json(const dtl_costs *c, const char *key) {
   cJSON_AddItemToObject(root, "contexts", cJSON_CreateIntArray(c->context, c->n_contexts));
   cJSON_AddItemToObject(root, "rows", cJSON_CreateIntArray(c->rows, c->n_rows));
   add_times(root, "target", c, c->target);
-  if (c->has_draft) add_times(root, "draft", c, c->draft);
+  if (c->has_draft) {
+    add_times(root, "draft", c, c->draft);
+    cJSON_AddItemToObject(root, "first", cJSON_CreateDoubleArray(c->first, c->n_contexts));
+    cJSON_AddNumberToObject(root, "draft_draw", c->draft_draw);
+  }
+  cJSON_AddNumberToObject(root, "target_draw", c->target_draw);
   char *text = errno == ENOMEM ? NULL : cJSON_Print(root);
   cJSON_Delete(root);
   return text;
@@ -104,6 +125,26 @@ static const char *take_times(const cJSON *lists, const char *wrong, const dtl_c
   return NULL;
 }
 
+/* Without a list: as later passes. */
+static const char *take_first(const cJSON *list, dtl_costs *c) {
+  static const char wrong[] = "first needs a time per context, none below the draft's of one row, to 1e9 ms";
+  int k = 0;
+  const cJSON *item;
+  for (int i = 0; i < c->n_contexts; i++) c->first[i] = c->draft[i][0];
+  if (!list) return NULL;
+  if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != c->n_contexts) return wrong;
+  cJSON_ArrayForEach(item, list) {
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= c->draft[k][0] && item->valuedouble <= MOST_MS)) return wrong;
+    c->first[k++] = item->valuedouble;
+  }
+  return NULL;
+}
+
+static const char *take_draw(const cJSON *item, const char *wrong, double *ms) {
+  *ms = item ? item->valuedouble : 0;
+  return item && !(cJSON_IsNumber(item) && *ms >= 0 && *ms <= MOST_MS) ? wrong : NULL;
+}
+
 static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) {
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
   const cJSON *measured_on = cJSON_GetObjectItemCaseSensitive(root, "key");
@@ -126,6 +167,13 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   c->has_draft = draft != NULL;
   c->disturbed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "disturbed"));
   if (!wrong && draft) wrong = take_times(draft, "draft needs " TIMES, c, c->draft);
+  if (!wrong && draft) wrong = take_first(cJSON_GetObjectItemCaseSensitive(root, "first"), c);
+  if (!wrong)
+    wrong = take_draw(cJSON_GetObjectItemCaseSensitive(root, "target_draw"), "target_draw is no time from 0 to 1e9 ms",
+                      &c->target_draw);
+  if (!wrong)
+    wrong = take_draw(cJSON_GetObjectItemCaseSensitive(root, "draft_draw"), "draft_draw is no time from 0 to 1e9 ms",
+                      &c->draft_draw);
   return wrong;
 }
 

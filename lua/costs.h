@@ -15,6 +15,9 @@ typedef double costs_of[DTL_COST_CONTEXTS][DTL_COST_ROWS];
  * nearest does. rows may be a fraction: what fewer sequences bring into a pass. */
 double costs_pass(const dtl_costs *costs, const costs_of ms, double rows, int context);
 
+/* The draft pass that an iteration begins with: of one row of each of so many sequences. */
+double costs_first(const dtl_costs *costs, int sequences, int context);
+
 /* Makes measured times increase strictly in rows, and not fall with the context. What disturbs a measurement only adds, so
  * the isotonic fit is the one from below: the largest that lies nowhere above a time; then a little more for each row. */
 void costs_straighten(const dtl_costs *costs, costs_of ms);
@@ -39,8 +42,9 @@ const char *costs_load(const costs_place *place, dtl_costs *costs);
 /* NULL, or why the file could not be written. The file is there as a whole or not at all. */
 const char *costs_store(const costs_place *place, const dtl_costs *costs);
 
-/* Pushes an object with the methods target and draft, for who runs `places` sequences at once; it holds a copy. Raises. */
-void box_costs_push(lua_State *L, const dtl_costs *costs, int places);
+/* Pushes an object with the methods target, draft and first, for who runs `places` sequences at once, tokens drawn or not and
+ * guesses with their noise or not; it holds a copy. Raises. */
+void box_costs_push(lua_State *L, const dtl_costs *costs, int places, bool draws, bool coupled);
 const dtl_costs *box_costs_check(lua_State *L, int i);
 
 #endif

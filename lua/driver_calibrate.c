@@ -47,7 +47,7 @@ int driver_pair_calibrate(lua_State *L) {
   const dtl_costs *costs = driver_costs(L, p, driver_int(L, 3, "batch", 1), lua_toboolean(L, 2), &err);
   driver_check_interrupt(L);
   if (!costs) return driver_failure(L, &err);
-  box_costs_push(L, costs, costs->batch);
+  box_costs_push(L, costs, costs->batch, false, false);
   char *json = costs_json(costs, NULL);
   lua_pushstring(L, json ? json : "{}");
   free(json);

@@ -146,7 +146,9 @@ typedef struct {
   bool disturbed;                                      /* measured on a busy machine, however often */
   int context[DTL_COST_CONTEXTS], rows[DTL_COST_ROWS]; /* ascending */
   double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];     /* strictly increasing in rows */
-  double draft[DTL_COST_CONTEXTS][DTL_COST_ROWS];
+  double draft[DTL_COST_CONTEXTS][DTL_COST_ROWS];      /* after another draft pass */
+  double first[DTL_COST_CONTEXTS]; /* of one row each, after a target pass: its weights are in no near cache */
+  double target_draw, draft_draw;  /* more, for each row of all, where tokens are drawn and guesses know the noise */
 } dtl_costs;
 
 typedef struct {

@@ -68,8 +68,10 @@ static int make_objects(lua_State *L) {
   } else {
     box_seq_push(L, s->group.run[0]);
   }
+  const dtl_run *run = s->group.run[0]; /* all sequences of a request draw, or none */
   if (s->policy->info.uses_costs)
-    box_costs_push(L, s->request->costs, s->request->places ? s->request->places : 1);
+    box_costs_push(L, s->request->costs, s->request->places ? s->request->places : 1, run->temp > 0,
+                   dt_seq_is_coupled(run->session, run->seq));
   else
     lua_pushnil(L);
   if (s->policy->info.uses_memory)

@@ -211,8 +211,8 @@ dt_status dt_seq_continue(dt_session *session, int seq, const int32_t *prompt, i
                           dt_error *err);
 
 /* Starts `seq` for measuring what passes cost: over n tokens that say nothing, without the time of a prompt pass. Steps and
- * passes then cost what they would after any n tokens. */
-dt_status dt_seq_start_blank(dt_session *session, int seq, int n, dt_error *err);
+ * passes then cost what they would after any n tokens. `sampling`: how tokens are drawn; NULL: they are not. */
+dt_status dt_seq_start_blank(dt_session *session, int seq, int n, const dt_sampling *sampling, dt_error *err);
 
 /* Copies what the prompt pass of `seq` computed: only between its start and its first draft or verify step. Freed by the
  * caller, before the pair. Usable with any session of the same pair. */

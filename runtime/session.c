@@ -305,8 +305,9 @@ dt_status dt_seq_continue(dt_session *s, int seq, const int32_t *prompt, int n, 
   return start(s, seq, prompt, n, o, same, err);
 }
 
-dt_status dt_seq_start_blank(dt_session *s, int seq, int n, dt_error *err) {
+dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *sampling, dt_error *err) {
   dt_seq_options options = {.max_tokens = -1, .ignore_eos = true};
+  if (sampling) options.sampling = *sampling;
   int32_t *zeros = calloc(n > 0 ? (size_t)n : 1, sizeof *zeros);
   if (!zeros) return dt_fail_memory(err, "a blank text", (size_t)n * sizeof *zeros);
   dt_status status = check_start(s, seq, zeros, n, &options, err);

@@ -34,7 +34,7 @@ static double measure_plain(const job *j, const dtl_result *r) {
   dt_session *session;
   dt_verdict verdict;
   if (dt_session_open(j->pair, &options, &session, NULL)) return 0;
-  bool ok = !dt_seq_start_blank(session, 0, s->prompt_tokens + s->generated / 2, NULL);
+  bool ok = !dt_seq_start_blank(session, 0, s->prompt_tokens + s->generated / 2, NULL, NULL);
   while (ok && n < PASSES && (n < 1 || dt_clock_ms() - start < PATIENCE * s->total_ms)) {
     ok = !dt_rollback(session, 0, NULL);
     double begin = dt_clock_ms();

@@ -28,6 +28,44 @@ function TestCosts.test_a_policy_that_uses_costs_gets_them_without_asking()
   lu.assertStrContains(in_policy(fake(), "self.costs", "costs = false"), "<nil>")
 end
 
+-- A table with a first pass of its own, for one sequence and for two, and with what drawing takes.
+local DRAWN = { contexts = { 128, 256 }, rows = { 1, 9 }, target = { { 1.0, 3.0 }, { 1.0, 3.0 } },
+                draft = { { 0.125, 1.125 }, { 0.25, 1.25 } }, first = { 0.25, 0.5 },
+                target_draw = 0.5, draft_draw = 0.0625 }
+
+function TestCosts.test_the_first_draft_pass_of_an_iteration_has_a_time_of_its_own()
+  lu.assertStrContains(in_policy(fake(), "self.costs:first(1)"), "<0.125>") -- without: as the others
+  local pair = fake { costs = DRAWN }
+  lu.assertStrContains(in_policy(pair, "self.costs:first(128)"), "<0.25>")
+  lu.assertStrContains(in_policy(pair, "self.costs:first(129)"), "<0.5>")
+  lu.assertStrContains(in_policy(pair, "self.costs:first(128, 2)"), "<0.375>") -- a row more
+  local alone = fake { draft = false, costs = { contexts = { 128 }, rows = { 1 }, target = { { 1.0 } } } }
+  lu.assertStrContains(in_policy(alone, "self.costs:first(1)", "costs = true, draft = false"),
+                       "costs:first: there is no draft model")
+end
+
+function TestCosts.test_rows_that_are_drawn_take_longer()
+  local pair = fake { costs = DRAWN }
+  local function cost(expression, options)
+    local asked = { prompt = " 7", tokens = 9, source = ([[
+      local P = require "dt.policy".define { name = "p", uses = { costs = true } }
+      function P:draft(tree) error("<" .. tostring(%s) .. ">", 0) end
+      return P ]]):format(expression) }
+    for name, value in pairs(options) do asked[name] = value end
+    return select(2, pair:generate(asked)).message:match "<(.*)>"
+  end
+  for expression, times in pairs {
+    ["self.costs:target(5, 1)"] = { "2.0", "4.5", "4.5" },
+    ["self.costs:target(1, 1, 2)"] = { "1.25", "2.25", "2.25" },
+    ["self.costs:draft(5, 1)"] = { "0.625", "0.9375", "0.625" },
+    ["self.costs:first(1)"] = { "0.25", "0.3125", "0.25" },
+  } do
+    lu.assertEquals(cost(expression, {}), times[1])
+    lu.assertEquals(cost(expression, { temp = 1 }), times[2])
+    lu.assertEquals(cost(expression, { temp = 1, coupled = false }), times[3])
+  end
+end
+
 function TestCosts.test_a_policy_is_told_how_many_sequences_run_at_once()
   lu.assertStrContains(in_policy(fake(), "self.costs:sequences()"), "<1>")
   local source, seen = [[
@@ -63,6 +101,9 @@ function TestCosts.test_bad_arguments_name_function_and_argument()
   for expression, message in pairs {
     ["self.costs:target(0, 1)"] = "costs:target: rows must be an integer of at least 1",
     ["self.costs:target(1.5, 1)"] = "costs:target: rows must be an integer of at least 1",
+    ["self.costs:first()"] = "costs:first: context must be an integer of at least 0",
+    ["self.costs:first(1, 0)"] = "costs:first: batch must be an integer of at least 1",
+    ["self.costs.first({}, 1)"] = "costs expected, got table",
     ["self.costs:draft(1)"] = "costs:draft: context must be an integer of at least 0",
     ["self.costs:draft(1, 1, 0)"] = "costs:draft: batch must be an integer of at least 1",
     ["self.costs.target({}, 1, 1)"] = "costs expected, got table",

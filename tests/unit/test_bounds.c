@@ -382,7 +382,7 @@ static void a_prompt_that_the_draft_has_no_room_for_is_not_run_through_it(void *
     assert_int_equal(spy.draft_rows, n <= 30 ? n - 1 : 0);
     ok(dt_draft_step(s, roots, 2, &err));
     for (int i = 0; i < 2; i++) assert_int_equal(tree_draft_of(dt_seq_tree(s, i), 0)->count > 0, n <= 30);
-    ok(dt_seq_start_blank(s, 0, n, &err));
+    ok(dt_seq_start_blank(s, 0, n, NULL, &err));
     ok(dt_draft_step(s, roots, 1, &err));
     assert_int_equal(tree_draft_of(dt_seq_tree(s, 0), 0)->count > 0, n <= 30);
     dt_prefix_free(prefix);

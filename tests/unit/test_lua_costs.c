@@ -29,6 +29,17 @@ static void between_measured_rows_and_contexts_costs_are_straight_lines(void **s
   assert_float_equal(costs_pass(&c, c.draft, 1, 5000), 0.25, 1e-12);
 }
 
+static void the_first_draft_pass_costs_so_much_more_than_another(void **state) {
+  (void)state;
+  dtl_costs c = parsed("{\"batch\": 2, \"contexts\": [128, 1152], \"rows\": [1, 2], \"target\": [[1, 2], [1, 2]],"
+                       " \"draft\": [[2, 4], [4, 8]], \"first\": [3, 9]}");
+  assert_float_equal(costs_first(&c, 2, 1), 3, 1e-12);
+  assert_float_equal(costs_first(&c, 4, 1), 5, 1e-12);
+  assert_float_equal(costs_first(&c, 1, 1), 2, 1e-12); /* half a row: half of 2, and 1 */
+  assert_float_equal(costs_first(&c, 2, 640), 6, 1e-12);
+  assert_float_equal(costs_first(&c, 2, 5000), 9, 1e-12);
+}
+
 static void fewer_sequences_than_measured_are_parts_of_a_row(void **state) {
   (void)state;
   dtl_costs c =
@@ -63,6 +74,8 @@ static void disturbed_times_become_strictly_increasing_from_below(void **state) 
 }
 
 #define TIMES "a list per context, of a time per row, increasing, from 1e-6 to 1e9 ms"
+#define FIRST "first needs a time per context, none below the draft's of one row, to 1e9 ms"
+#define ONE_ROW "{\"contexts\": [128], \"rows\": [1], \"target\": [[1]]"
 static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
   (void)state;
   static const char *const cases[][2] = {
@@ -82,6 +95,13 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
       {"{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[2, 2]]}", "target needs " TIMES},
       {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1]], \"draft\": [[0]]}", "draft needs " TIMES},
       {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1e307]]}", "target needs " TIMES},
+      {ONE_ROW ", \"draft\": [[1]], \"first\": [1, 1]}", FIRST},
+      {ONE_ROW ", \"draft\": [[1]], \"first\": [0.999999]}", FIRST},
+      {ONE_ROW ", \"draft\": [[1]], \"first\": [1000000000.0001]}", FIRST},
+      {ONE_ROW ", \"draft\": [[1]], \"first\": [\"1\"]}", FIRST},
+      {ONE_ROW ", \"target_draw\": -1e-9}", "target_draw is no time from 0 to 1e9 ms"},
+      {ONE_ROW ", \"target_draw\": 1000000000.0001}", "target_draw is no time from 0 to 1e9 ms"},
+      {ONE_ROW ", \"draft_draw\": \"1\"}", "draft_draw is no time from 0 to 1e9 ms"},
       {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1000000000.0001]]}", "target needs " TIMES},
       {"{\"contexts\": [128], \"rows\": [1], \"target\": [[0.000000999]]}", "target needs " TIMES},
   };
@@ -98,6 +118,10 @@ static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
   dtl_costs c = parsed("{\"batch\": 256, \"contexts\": [128], \"rows\": [1, 2], \"target\": [[1e-6, 1e9]]}");
   assert_int_equal(c.batch, 256);
   assert_float_equal(c.target[0][1], 1e9, 1e-12);
+  c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1], \"target_draw\": 0, \"draft_draw\": 1e9}");
+  assert_true(c.first[0] == 1 && c.target_draw == 0 && c.draft_draw == 1e9);
+  c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1e9]}");
+  assert_true(c.first[0] == 1e9 && c.draft_draw == 0);
 }
 
 static void what_is_kept_is_served_to_its_key_alone(void **state) {
@@ -106,12 +130,15 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   snprintf(path, sizeof path, "%s/new/folders/costs.json", folder);
   costs_place place = {.key = "this machine", .path = path};
   dtl_costs c = parsed(TABLE), back;
+  c.target_draw = 0.125, c.draft_draw = 0.25, c.first[1] = 0.375;
   assert_string_equal(costs_load(&place, &back), "");
   assert_null(costs_store(&place, &c));
   assert_null(costs_load(&place, &back));
   assert_int_equal(back.n_rows, 3);
   assert_true(back.has_draft);
   assert_memory_equal(back.target[1], c.target[1], sizeof(double) * 3);
+  assert_true(back.first[0] == c.first[0] && back.first[1] == c.first[1]);
+  assert_true(back.target_draw == 0.125 && back.draft_draw == 0.25);
   place.key = "another machine";
   assert_string_equal(costs_load(&place, &back), "it was measured with another program, machine or model");
   temp_remove(folder);
@@ -219,6 +246,7 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
     assert_true(c.target[0][i] > (i ? c.target[0][i - 1] : 0));
     assert_true(c.draft[0][i] > (i ? c.draft[0][i - 1] : 0));
   }
+  assert_true(c.first[0] >= c.draft[0][0] && c.target_draw >= 0 && c.draft_draw >= 0);
   dt_pair_close(pair);
 }
 
@@ -313,6 +341,7 @@ static void measuring_can_be_interrupted_and_fails_with_what_the_engine_says(voi
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(between_measured_rows_and_contexts_costs_are_straight_lines),
+      cmocka_unit_test(the_first_draft_pass_costs_so_much_more_than_another),
       cmocka_unit_test(fewer_sequences_than_measured_are_parts_of_a_row),
       cmocka_unit_test(a_context_counts_as_the_next_multiple_of_128),
       cmocka_unit_test(disturbed_times_become_strictly_increasing_from_below),
