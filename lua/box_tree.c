@@ -203,7 +203,8 @@ static int tree_method_sharpen(lua_State *L) {
   tree_sharpness sharp = {.scale = sharpness(L, 2, "scale", 1),
                           .lean = sharpness(L, 3, "lean", 0),
                           .slope = sharpness(L, 4, "slope", 1),
-                          .shift = sharpness(L, 5, "shift", 0)};
+                          .shift = sharpness(L, 5, "shift", 0),
+                          .share = sharpness(L, 6, "share", 1)};
   dt_error err;
   return tree_sharpen(run->tree, sharp, &err) ? run_fail(L, &err, "tree:sharpen") : 0;
 }

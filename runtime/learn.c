@@ -7,22 +7,32 @@
 #define SCALE 0.6 /* targets are larger than drafts, and surer */
 #define LEAN 10   /* known beforehand: that lean is 0, */
 #define SLOPE 20  /* slope 1, or DRAWN, */
-#define SHIFT 4   /* and shift 0 */
+#define SHIFT 4   /* shift 0 */
+#define SHARE 1   /* and share 1 */
 #define DRAWN 0.7 /* slope of guesses that know the noise */
-#define AMONG 8   /* candidates that are compared for lean */
+#define AMONG 8   /* candidates that are compared for lean, and for share */
+#define LEAST_SHARE 0.05
 #define SUREST (1 - 1e-6)
 #define LEAST_OWN -100.0 /* a candidate's own word below that is none */
 
 static double clip(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
 tree_learner tree_learner_new(void) {
-  return (tree_learner){.slope = 1, .leans = LEAN, .slopes = SLOPE, .shifts = SHIFT, .said_slope = 1};
+  return (tree_learner){.slope = 1,
+                        .share = 1,
+                        .leans = LEAN,
+                        .slopes = SLOPE,
+                        .shifts = SHIFT,
+                        .came = SHARE,
+                        .shares = SHARE,
+                        .said_slope = 1,
+                        .said_share = 1};
 }
 
 dt_status tree_sharpen_learned(tree_learner *l, dt_tree *t, bool coupled, dt_error *err) {
   if (l->slopes == SLOPE && coupled) l->slope = DRAWN; /* nothing is known yet */
-  l->said_slope = l->slope, l->said_shift = l->shift;
-  return tree_sharpen(t, (tree_sharpness){SCALE, l->lean, l->slope, l->shift}, err);
+  l->said_slope = l->slope, l->said_shift = l->shift, l->said_share = l->share;
+  return tree_sharpen(t, (tree_sharpness){SCALE, l->lean, l->slope, l->shift, l->share}, err);
 }
 
 /* The first candidate's odds: how sure it was, and whether it came. */
@@ -34,6 +44,18 @@ static void learn_odds(tree_learner *l, double p, bool came) {
   l->shifts += known;
   l->slope = clip(l->slope + wrong * odds / l->slopes, 0.1, 3);
   l->shift = clip(l->shift + wrong / l->shifts, -6, 6);
+}
+
+/* Not the first came, but i or something that was no candidate: of what the others were said to be, were all that is left
+ * theirs, that part was right. Most of it rests on those that were said to be likely. */
+static void learn_share(tree_learner *l, const tree_draft *d, int i) {
+  double left = (1 - exp((double)d->logp[0])) * l->said_share;
+  for (int j = 1; j < AMONG && j < d->count && left > 0; j++) {
+    double said = exp((double)d->logp[j]) / left;
+    l->shares += said * said;
+    if (j == i) l->came += said;
+  }
+  l->share = clip(l->came / l->shares, LEAST_SHARE, 1);
 }
 
 /* Candidate i came: a lean is right as far as that one's own word is what the others' are on average. */
@@ -58,5 +80,6 @@ void tree_learn(tree_learner *l, const dt_tree *t, int u, int32_t token, bool co
   int i = 0;
   while (i < d->count && d->token[i] != token) i++;
   learn_odds(l, exp((double)d->logp[0]), i == 0);
+  if (i > 0) learn_share(l, d, i);
   if (coupled && i < d->count) learn_lean(l, d, i); /* without noise a lean would be a scale */
 }

@@ -3,7 +3,9 @@
 
 #include <math.h>
 
-static bool is_same(const tree_sharpness *s) { return s->scale == 1 && s->lean == 0 && s->slope == 1 && s->shift == 0; }
+static bool is_same(const tree_sharpness *s) {
+  return s->scale == 1 && s->lean == 0 && s->slope == 1 && s->shift == 0 && s->share == 1;
+}
 
 static dt_status check(const char *name, double x, double low, double high, dt_error *err) {
   if (x >= low && x <= high) return DT_OK;
@@ -16,6 +18,7 @@ dt_status tree_sharpen(dt_tree *t, tree_sharpness sharp, dt_error *err) {
   if (!s) s = check("lean", sharp.lean, -1, 1, err);
   if (!s) s = check("slope", sharp.slope, 0.1, 10, err);
   if (!s) s = check("shift", sharp.shift, -10, 10, err);
+  if (!s) s = check("share", sharp.share, 0.01, 1, err);
   if (!s) t->sharp = sharp;
   return s;
 }
@@ -54,9 +57,12 @@ void tree_sharpen_draft(const dt_tree *t, tree_draft *d) {
     return;
   }
   double second = n > 1 ? exp(score[1] - first) : 0;
-  double odds = fmin(fmax(exp(s->shift - s->slope * log(others)), second / others), 1e12);
-  double rest = log1p(odds), logp = -log1p(1 / odds); /* -log of what the others share, log of the first one's */
-  for (int i = 0; i < n; i++) d->logp[i] = (float)(i ? score[i] - first - log(others) - rest : logp);
+  double odds = fmin(fmax(exp(s->shift - s->slope * log(others)), s->share * second / others), 1e12);
+  double rest = log1p(odds), logp = -log1p(1 / odds); /* -log of what the first one leaves, log of its own */
+  double shared = rest - log(s->share);               /* -log of what the others share */
+  for (int i = 0; i < n; i++) d->logp[i] = (float)(i ? score[i] - first - log(others) - shared : logp);
   d->confidence = (float)exp(logp);
-  d->entropy = (float)(exp(-rest) * (rest + log(others) - weighted / others) - exp(logp) * logp);
+  double entropy = exp(-shared) * (shared + log(others) - weighted / others) - exp(logp) * logp;
+  double nobody = exp(-rest) * (1 - s->share); /* counted as one thing that may come */
+  d->entropy = (float)(nobody > 0 ? entropy - nobody * log(nobody) : entropy);
 }

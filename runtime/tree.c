@@ -74,7 +74,7 @@ void tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab) {
   t->max_depth = max_depth;
   t->deepest = 0;
   t->vocab = vocab;
-  t->sharp = (tree_sharpness){.scale = 1, .slope = 1};
+  t->sharp = (tree_sharpness){.scale = 1, .slope = 1, .share = 1};
   t->n_drafts = 0;
   t->n_kept = 0;
   append(t, -1, root, 0, 0);

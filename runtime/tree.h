@@ -35,9 +35,9 @@ typedef struct {
   float entropy;            /* nats */
 } tree_draft;
 
-/* How what the draft model said is made to mean what it says: see tree_sharpen. {1, 0, 1, 0} leaves it as it is. */
+/* How what the draft model said is made to mean what it says: see tree_sharpen. {1, 0, 1, 0, 1} leaves it as it is. */
 typedef struct {
-  double scale, lean, slope, shift;
+  double scale, lean, slope, shift, share;
 } tree_sharpness;
 
 typedef struct dt_tree {
@@ -80,19 +80,21 @@ dt_status tree_limit(dt_tree *t, int limit, dt_error *err);
 /* From now on in this iteration candidates are ordered anew and have other probabilities, in two steps:
  *   1. scores are score + lean * own (tree_draft), and probabilities the softmax of these / scale;
  *   2. the log-odds of the first of them, log(p / (1 - p)), become slope * log-odds + shift, but stay such that it is the
- *      likeliest; the others share what it leaves as before.
+ *      likeliest; the others share what it leaves as before, or that `share` of it: the rest is for what nobody guesses.
  * 1 is computed from the candidates: the other ids count as if each were a tenth as likely as the last of these. `own` stays
- * as it is. scale and slope are 0.1..10, lean -1..1, shift -10..10. */
+ * as it is. scale and slope are 0.1..10, lean -1..1, shift -10..10, share 0.01..1. */
 dt_status tree_sharpen(dt_tree *t, tree_sharpness sharp, dt_error *err);
 void tree_sharpen_draft(const dt_tree *t, tree_draft *d); /* does that to a new draft result */
 
-/* What the draft model says, made to mean what it says: three of those numbers, learned on the way. `lean`, how much more or
+/* What the draft model says, made to mean what it says: four of those numbers, learned on the way. `lean`, how much more or
  * less than the noise the draft's own word counts, goes where the tokens that came become likelier; `slope` and `shift` go
- * where the likeliest guess is right as often as was said. They stay within -0.5..0.5, 0.1..3 and -6..6. */
+ * where the likeliest guess is right as often as was said; `share` is how much of what the others were said to be was theirs. They stay
+ * within -0.5..0.5, 0.1..3, -6..6 and 0.05..1. */
 typedef struct {
-  double lean, slope, shift;
-  double leans, slopes, shifts;  /* how much is known of each */
-  double said_slope, said_shift; /* of this iteration's guesses */
+  double lean, slope, shift, share;
+  double leans, slopes, shifts;              /* how much is known of each */
+  double came, shares;                       /* share is one through the other */
+  double said_slope, said_shift, said_share; /* of this iteration's guesses */
 } tree_learner;
 
 tree_learner tree_learner_new(void);

@@ -61,7 +61,9 @@ function TestTree.test_a_sharper_draft_model()
     raises("tree:sharpen: lean must be a number, not boolean", tree.sharpen, tree, 1, true)
     raises("tree:sharpen: lean -1.1 is out of range: -1..1", tree.sharpen, tree, 1, -1.1)
     raises("tree:sharpen: slope 0 is out of range: 0.1..10", tree.sharpen, tree, 1, 0, 0)
-    raises("tree:sharpen: shift 11 is out of range: -10..10", tree.sharpen, tree, 1, nil, nil, 11) ]], 9)
+    raises("tree:sharpen: shift 11 is out of range: -10..10", tree.sharpen, tree, 1, nil, nil, 11)
+    raises("tree:sharpen: share must be a number, not string", tree.sharpen, tree, 1, 0, 1, 0, "1")
+    raises("tree:sharpen: share 1.1 is out of range: 0.01..1", tree.sharpen, tree, 1, 0, 1, 0, 1.1) ]], 9)
 end
 
 -- The likeliest of 0.5, 0.25, 0.125 and six that share the rest: its odds, 1, become e ^ 0.5.

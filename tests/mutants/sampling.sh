@@ -61,6 +61,8 @@ mutant 'the draft'"'"'s own word with the noise' test_cpu_draw cpu/results.c '(d
 mutant 'a slope of the wrong sign' test_tree sharpen.c 's->shift - s->slope * log(others)' 's->shift + s->slope * log(others)'
 mutant 'a lean of the wrong sign' test_tree sharpen.c '(logp + s->lean * (double)d->own[i])' '(logp - s->lean * (double)d->own[i])'
 mutant 'surer for every wrong guess' test_learn learn.c '(came ? 1 : 0) - p' 'p - (came ? 1 : 0)'
+mutant 'a share that nothing is kept back of' test_tree sharpen.c 'shared = rest - log(s->share)' 'shared = rest'
+mutant 'a share of what never came' test_learn learn.c 'if (j == i) l->came += said' 'if (j != i) l->came += said'
 mutant 'a lean away from what came' test_learn learn.c '((double)d->own[i] - mean)' '(mean - (double)d->own[i])'
 mutant 'the temperature after top-p' test_golden_sampling cpu/draw.c 'base = v_set1(largest), scale = v_set1(1.0f / s->temp)' 'base = v_set1(largest), scale = v_set1(1.0f)'
 mutant 'the temperature after min-p' test_golden_sampling cpu/draw.c 'ln[LANES], scale = 1.0f / s->temp' 'ln[LANES], scale = 1.0f'

@@ -20,13 +20,13 @@ static int more_likely_first(const void *a, const void *b) {
 }
 
 /* The two steps of tree.h, written down plainly, of N ids with these scores and own words. */
-static void probabilities(const double *score, const double *own, double lean, double slope, double shift, choice *c) {
+static void probabilities(const double *score, const double *own, tree_sharpness s, choice *c) {
   double sum = 0;
-  for (int i = 0; i < N; i++) c[i] = (choice){i, exp((score[i] + lean * own[i]) / 0.6)};
+  for (int i = 0; i < N; i++) c[i] = (choice){i, exp((score[i] + s.lean * own[i]) / 0.6)};
   qsort(c, N, sizeof *c, more_likely_first);
   for (int i = 0; i < N; i++) sum += c[i].p;
-  double first = c[0].p, odds = pow(first / (sum - first), slope) * exp(shift);
-  for (int i = 0; i < N; i++) c[i].p = i ? c[i].p / (sum - first) / (1 + odds) : odds / (1 + odds);
+  double first = c[0].p, odds = pow(first / (sum - first), s.slope) * exp(s.shift);
+  for (int i = 0; i < N; i++) c[i].p = i ? s.share * c[i].p / (sum - first) / (1 + odds) : odds / (1 + odds);
 }
 
 static double uniform(uint64_t *random) { return (random_next(random) + 0.5) / 2147483648.0; }
@@ -37,23 +37,25 @@ static void give(dt_tree *t, const choice *c, const double *own) {
   for (int i = 0; i < N; i++) d->token[i] = c[i].id, d->logp[i] = (float)log(c[i].p), d->own[i] = (float)own[c[i].id];
 }
 
-static tree_learner taught(dt_tree *t, double lean, double slope, double shift, int rounds, bool coupled) {
+/* NOBODY comes where the others do not get their share. */
+enum { NOBODY = N };
+static tree_learner taught(dt_tree *t, tree_sharpness truth, int rounds, bool coupled) {
   tree_learner l = tree_learner_new();
   uint64_t random = 1;
   for (int k = 0; k < rounds; k++) {
     double own[N], score[N];
-    choice said[N], truth[N];
+    choice said[N], real[N];
     for (int i = 0; i < N; i++) own[i] = -4 * uniform(&random), score[i] = 2 * uniform(&random);
-    tree_reset(t, 0, 4, N);
+    tree_reset(t, 0, 4, N + 1);
     ok(tree_sharpen_learned(&l, t, coupled, &err));
     assert_true(t->sharp.scale == 0.6);
-    probabilities(score, own, t->sharp.lean, t->sharp.slope, t->sharp.shift, said);
+    probabilities(score, own, t->sharp, said);
     give(t, said, own);
-    probabilities(score, own, lean, slope, shift, truth);
+    probabilities(score, own, truth, real);
     double left = uniform(&random);
     int came = 0;
-    while (came < N - 1 && left >= truth[came].p) left -= truth[came++].p;
-    tree_learn(&l, t, 0, truth[came].id, coupled);
+    while (came < N && left >= real[came].p) left -= real[came++].p;
+    tree_learn(&l, t, 0, came < N ? real[came].id : NOBODY, coupled);
   }
   return l;
 }
@@ -63,17 +65,20 @@ static void near(double x, double expected, double most) {
 }
 
 static void guesses_come_to_be_true_as_often_as_they_say(void **state) {
-  for (int k = 0; k < 4; k++) {
-    const double truth[3][4] = {{0, 0, -0.2, 0.2}, {1, 0.6, 1, 1}, {0.8, 0, 0, 0}};
-    tree_learner l = taught(*state, truth[0][k], truth[1][k], truth[2][k], 20000, true);
-    near(l.lean, truth[0][k], 0.03);
-    near(l.slope, truth[1][k], 0.1);
-    near(l.shift, truth[2][k], 0.1);
+  const tree_sharpness truths[] = {{.slope = 1, .shift = 0.8, .share = 1},   {.slope = 0.6, .share = 1},
+                                   {.lean = -0.2, .slope = 1, .share = 1},   {.lean = 0.2, .slope = 1, .share = 1},
+                                   {.slope = 1, .shift = 0.8, .share = 0.4}, {.slope = 1, .share = 0.8}};
+  for (size_t k = 0; k < sizeof truths / sizeof *truths; k++) {
+    tree_learner l = taught(*state, truths[k], 20000, true);
+    near(l.lean, truths[k].lean, 0.03);
+    near(l.slope, truths[k].slope, 0.1);
+    near(l.shift, truths[k].shift, 0.1);
+    near(l.share, truths[k].share, 0.03);
   }
 }
 
 static void without_noise_there_is_no_lean(void **state) {
-  tree_learner l = taught(*state, 0, 1, 0.8, 20000, false);
+  tree_learner l = taught(*state, (tree_sharpness){.slope = 1, .shift = 0.8, .share = 1}, 20000, false);
   assert_true(l.lean == 0);
   near(l.slope, 1, 0.1);
   near(l.shift, 0.8, 0.1);
@@ -86,7 +91,7 @@ static void it_begins_less_sure_where_guesses_know_the_noise(void **state) {
     tree_reset(t, 0, 4, N);
     ok(tree_sharpen_learned(&l, t, coupled, &err));
     assert_true(t->sharp.scale == 0.6 && t->sharp.lean == 0 && t->sharp.shift == 0);
-    assert_true(t->sharp.slope == (coupled ? 0.7 : 1.0));
+    assert_true(t->sharp.slope == (coupled ? 0.7 : 1.0) && t->sharp.share == 1);
   }
 }
 
@@ -94,11 +99,12 @@ static void it_begins_less_sure_where_guesses_know_the_noise(void **state) {
 static tree_learner told(dt_tree *t, double first, const double *own, int32_t came) {
   const choice c[N] = {{0, first}, {1, 0.8 * (1 - first)}, {2, 0.2 * (1 - first)}};
   tree_learner l = tree_learner_new();
-  tree_reset(t, 0, 4, N);
+  tree_reset(t, 0, 4, N + 1);
   give(t, c, own);
   for (int k = 0; k < 10000; k++) {
     tree_learn(&l, t, 0, came, true);
-    assert_true(l.lean >= -0.5 && l.lean <= 0.5 && l.slope >= 0.1 && l.slope <= 3 && l.shift >= -6 && l.shift <= 6);
+    assert_true(l.lean >= -0.5 && l.lean <= 0.5 && l.slope >= 0.1 && l.slope <= 3 && l.shift >= -6 && l.shift <= 6 &&
+                l.share >= 0.05 && l.share <= 1);
   }
   return l;
 }
@@ -111,6 +117,8 @@ static void what_is_learned_has_bounds(void **state) {
   assert_true(told(*state, 0.9, falling, 1).slope == 0.1);
   assert_true(told(*state, 0.5, falling, 0).lean == 0.5);
   assert_true(told(*state, 0.5, falling, 2).lean == -0.5);
+  assert_true(told(*state, 0.5, falling, NOBODY).share == 0.05);
+  assert_true(told(*state, 0.5, falling, 1).share == 1);
 }
 
 /* A node that was not drafted from, or could not be, teaches nothing; a token that was no candidate only that the first

@@ -289,7 +289,7 @@ static void a_sharper_draft_is_the_softmax_of_scores_through_the_scale(void **st
       sharper += q[i] = pow(p[i], 1 / scale);
     }
     for (int i = 0; i < 8; i++) entropy -= q[i] / sharper * log(q[i] / sharper);
-    ok(tree_sharpen(t, (tree_sharpness){.scale = scale, .slope = 1}, &err));
+    ok(tree_sharpen(t, (tree_sharpness){.scale = scale, .slope = 1, .share = 1}, &err));
     tree_sharpen_draft(t, &d);
     for (int i = 0; i < 8; i++) {
       assert_true(fabs((double)d.logp[i] - log(q[i] / sharper)) < 1e-4);
@@ -309,8 +309,11 @@ static void a_lean_orders_candidates_anew_and_odds_are_those_asked_for(void **st
   const double own[4] = {0.5, 0.3, 0.15, 0.05}, noise[4] = {0, 0.2, 0.1, 2.2};
   const int32_t falling[4] = {0, 3, 1, 2}, leaning[4] = {3, 0, 1, 2};
   for (int k = 0; k < 5; k++) {
-    tree_sharpness s = ((tree_sharpness[]){
-        {1, -0.4, 1, 0}, {0.6, -0.4, 0.8, 0.3}, {0.6, 0, 2, -1}, {2, 0, 1, -10}, {0.1, 0, 10, 10}})[k];
+    tree_sharpness s = ((tree_sharpness[]){{1, -0.4, 1, 0, 1},
+                                           {0.6, -0.4, 0.8, 0.3, 0.5},
+                                           {0.6, 0, 2, -1, 1},
+                                           {2, 0, 1, -10, 0.25},
+                                           {0.1, 0, 10, 10, 1}})[k];
     double score[4], sum = 0, p[4], said = 0, entropy = 0;
     tree_draft d = {.count = 4};
     for (int i = 0; i < 4; i++) sum += exp(score[i] = log(own[i]) + noise[i]);
@@ -324,10 +327,11 @@ static void a_lean_orders_candidates_anew_and_odds_are_those_asked_for(void **st
     const int32_t *order = s.lean < 0 ? leaning : falling;
     sum = 0;
     for (int j = 0; j < 4; j++) sum += p[j] = exp((score[order[j]] + s.lean * log(own[order[j]])) / s.scale);
-    double odds = exp(s.shift) * pow(p[0] / (sum - p[0]), s.slope), least = p[1] / (sum - p[0]);
+    double odds = exp(s.shift) * pow(p[0] / (sum - p[0]), s.slope), least = s.share * p[1] / (sum - p[0]);
     double top = odds > least ? odds / (1 + odds) : least / (1 + least); /* it stays the likeliest */
-    for (int j = 1; j < 4; j++) p[j] *= (1 - top) / (sum - p[0]);
+    for (int j = 1; j < 4; j++) p[j] *= s.share * (1 - top) / (sum - p[0]);
     p[0] = top;
+    double nobody = (1 - top) * (1 - s.share);
     for (int j = 0; j < 4; j++) {
       assert_int_equal(d.token[j], order[j]);
       assert_true(fabs(exp((double)d.logp[j]) - p[j]) < 1e-5 && fabs(exp((double)d.own[j]) - own[order[j]]) < 1e-6);
@@ -335,7 +339,8 @@ static void a_lean_orders_candidates_anew_and_odds_are_those_asked_for(void **st
       said += exp((double)d.logp[j]);
       if (p[j] > 0) entropy -= p[j] * log(p[j]);
     }
-    assert_true(said < 1 + 1e-6 && fabs((double)d.confidence - p[0]) < 1e-5 &&
+    if (nobody > 0) entropy -= nobody * log(nobody);
+    assert_true(said < 1 - nobody + 1e-6 && fabs((double)d.confidence - p[0]) < 1e-5 &&
                 fabs((double)d.entropy - entropy) < 1e-4);
   }
 }
@@ -344,7 +349,7 @@ static void a_lean_orders_candidates_anew_and_odds_are_those_asked_for(void **st
 static void impossible_candidates_stay_so(void **state) {
   dt_tree *t = *state;
   tree_reset(t, 0, 4, 4);
-  ok(tree_sharpen(t, (tree_sharpness){0.6, -0.5, 2, 1}, &err));
+  ok(tree_sharpen(t, (tree_sharpness){0.6, -0.5, 2, 1, 1}, &err));
   tree_draft d = {.count = 3, .token = {2, 1, 0}, .logp = {0, -INFINITY, -INFINITY}, .own = {0, -INFINITY, -INFINITY}};
   tree_sharpen_draft(t, &d);
   assert_true(d.logp[0] == 0 && isinf(d.logp[1]) && isinf(d.logp[2]) && d.confidence == 1 && d.entropy == 0);
@@ -353,14 +358,15 @@ static void impossible_candidates_stay_so(void **state) {
 
 static void sharpness_has_bounds(void **state) {
   dt_tree *t = *state;
-  const double low[4] = {0.1, -1, 0.1, -10}, high[4] = {10, 1, 10, 10};
-  const char *message[4] = {"scale %g is out of range: 0.1..10", "lean %g is out of range: -1..1",
-                            "slope %g is out of range: 0.1..10", "shift %g is out of range: -10..10"};
-  for (int i = 0; i < 4; i++)
+  const double low[5] = {0.1, -1, 0.1, -10, 0.01}, high[5] = {10, 1, 10, 10, 1};
+  const char *message[5] = {"scale %g is out of range: 0.1..10", "lean %g is out of range: -1..1",
+                            "slope %g is out of range: 0.1..10", "shift %g is out of range: -10..10",
+                            "share %g is out of range: 0.01..1"};
+  for (int i = 0; i < 5; i++)
     for (int k = 0; k < 5; k++) {
-      double of[4] = {1, 0, 1, 0}, bad = ((double[]){low[i] - 0.01, high[i] + 0.01, (double)NAN})[k % 3];
+      double of[5] = {1, 0, 1, 0, 1}, bad = ((double[]){low[i] - 0.01, high[i] + 0.01, (double)NAN})[k % 3];
       of[i] = k == 3 ? low[i] : k == 4 ? high[i] : bad;
-      tree_sharpness s = {of[0], of[1], of[2], of[3]};
+      tree_sharpness s = {of[0], of[1], of[2], of[3], of[4]};
       char text[80];
       tree_reset(t, 0, 4, 8);
       if (k >= 3) {
@@ -371,7 +377,7 @@ static void sharpness_has_bounds(void **state) {
       fails(tree_sharpen(t, s, &err), DT_ESTATE, text);
     }
   ok(tree_keep_best(t, 0, &err));
-  fails(tree_sharpen(t, (tree_sharpness){1, 0, 1, 0}, &err), DT_ESTATE, "keep has settled what is verified");
+  fails(tree_sharpen(t, (tree_sharpness){1, 0, 1, 0, 1}, &err), DT_ESTATE, "keep has settled what is verified");
 }
 
 int main(void) {
