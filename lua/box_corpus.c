@@ -55,22 +55,12 @@ static int bounded(lua_State *L, int i, const char *who, const char *what, int m
   return (int)n;
 }
 
-/* How many tokens before and at a place of the text, counted from 0, are its last ones. */
-static int common(const question *q, int place, int most) {
-  int n = 0;
-  while (n < most && n <= place && q->text[place - n] == q->text[q->length - 1 - n]) n++;
-  return n;
-}
-
 static int corpus_longest(lua_State *L) {
   static const char who[] = "corpus:longest";
   question q = ask(L, who, true);
   int most = lua_isnoneornil(L, 4) ? SUFFIXES_MOST : bounded(L, 4, who, "most", SUFFIXES_MOST), longest = 0;
   if (q.own) {
-    for (int place = q.length - 2; place >= 0 && longest < most; place--) {
-      int n = common(&q, place, most);
-      if (n > longest) longest = n;
-    }
+    run_find_end(q.text, q.length, most, &longest);
   } else {
     for (int i = 0; i <= q.corpus->earlier->n; i++) {
       const suffixes *s = part_of(q.corpus, i);
@@ -87,7 +77,7 @@ static int corpus_longest(lua_State *L) {
 static lua_Integer own_places(lua_State *L, const question *q, int m, int most) {
   lua_Integer n = 0;
   for (int place = q->length - 1; place >= m - 1; place--) {
-    if (common(q, place, m) < m) continue;
+    if (run_common(q->text, q->length, place, m) < m) continue;
     if (++n > most) continue;
     lua_pushinteger(L, place + 1);
     lua_rawseti(L, -2, n);

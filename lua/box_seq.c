@@ -26,6 +26,19 @@ static int seq_token(lua_State *L) {
   return 1;
 }
 
+static int seq_match(lua_State *L) {
+  const dtl_run *run = check_seq(L, "seq:match");
+  lua_Integer most = lua_isnoneornil(L, 2) ? RUN_MATCH : run_integer(L, 2, "seq:match", "most");
+  if (most < 1 || most > RUN_MATCH)
+    luaL_error(L, "seq:match: most = %I is out of range: 1..%d", (LUAI_UACINT)most, RUN_MATCH);
+  int equal, place = run_find_end(dt_seq_tokens(run->session, run->seq), dt_seq_length(run->session, run->seq),
+                                  (int)most, &equal);
+  if (equal == 0) return lua_pushnil(L), 1;
+  lua_pushinteger(L, place + 1);
+  lua_pushinteger(L, equal);
+  return 2;
+}
+
 static int seq_draft_step(lua_State *L) { return run_draft_step(L, check_seq(L, "seq:draft_step"), "seq:draft_step"); }
 
 /* ---- the table of results: one per sequence, reused by every iteration --------------------------------------------------- */
@@ -170,6 +183,7 @@ static int seq_rollback(lua_State *L) {
 static const luaL_Reg methods[] = {{"length", seq_length},
                                    {"left", seq_left},
                                    {"token", seq_token},
+                                   {"match", seq_match},
                                    {"draft_step", seq_draft_step},
                                    {"verify_tree", seq_verify_tree},
                                    {"commit", seq_commit},

@@ -115,6 +115,24 @@ int run_await(lua_State *L, dtl_run *run, run_pass pass, lua_KContext context, l
   return then(L, LUA_OK, context);
 }
 
+/* ---- the text ---------------------------------------------------------------------------------------------------------- */
+
+int run_common(const int32_t *text, int length, int place, int most) {
+  int n = 0;
+  while (n < most && n <= place && text[place - n] == text[length - 1 - n]) n++;
+  return n;
+}
+
+int run_find_end(const int32_t *text, int length, int most, int *equal) {
+  int found = -1;
+  *equal = 0;
+  for (int place = length - 2; place >= 0 && *equal < most; place--) {
+    int n = run_common(text, length, place, most);
+    if (n > *equal) *equal = n, found = place;
+  }
+  return found;
+}
+
 /* ---- messages ---------------------------------------------------------------------------------------------------------- */
 
 int run_fail(lua_State *L, const dt_error *err, const char *who) {

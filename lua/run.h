@@ -81,6 +81,17 @@ void run_name_unknown(lua_State *L, const char *name);
 void box_tree_push(lua_State *L, dtl_run *run);
 void box_seq_push(lua_State *L, dtl_run *run); /* stack: tree -> tree, seq; ties the two together */
 
+/* ---- the text of a run ----------------------------------------------------------------------------------------------------- */
+
+#define RUN_MATCH 64 /* tokens that are compared at most */
+
+/* How many tokens before and at a place of a text, counted from 0, are its last ones. */
+int run_common(const int32_t *text, int length, int place, int most);
+
+/* The place before the end where most of the last tokens stand too, `most` of them at most: of equals the latest; -1: not even
+ * the last one does. *equal: how many. */
+int run_find_end(const int32_t *text, int length, int most, int *equal);
+
 /* ---- methods ------------------------------------------------------------------------------------------------------------ */
 
 /* tree:draft_step and seq:draft_step: nodes at index 2, their number at 3. */

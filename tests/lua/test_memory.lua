@@ -245,6 +245,15 @@ function P:draft(tree)
     local longest, places = look(list, seq, 9, where == "text")
     local told = corpus:longest(seq, where, 9)
     if told ~= longest then error(("%%s: longest %%d, told %%d"):format(where, longest, told)) end
+    if where == "text" then
+      local at, equal = seq:match(9)
+      assert((equal or 0) == longest)
+      for place = 1, seq:length() - 1 do
+        local n = common(list[1], place, seq, 9)
+        if n == longest and n > 0 then assert(place <= at) end
+        if place == at then assert(n == longest) end
+      end
+    end
     for m = 1, 9 do
       local there, n = corpus:places(seq, where, m, 1024)
       if n ~= #(places[m] or {}) or #there ~= n then error(("%%s, %%d: %%d places"):format(where, m, n)) end
@@ -295,6 +304,9 @@ function TestCorpus.test_bounds()
           raises("corpus:longest: most = 0 is out of range: 1..64", c.longest, c, seq, where, 0)
           raises("corpus:longest: most = 65 is out of range: 1..64", c.longest, c, seq, where, 65)
           assert(c:longest(seq, where, 1) == c:longest(seq, where, 64))
+          raises("seq:match: most = 0 is out of range: 1..64", seq.match, seq, 0)
+          raises("seq:match: most = 65 is out of range: 1..64", seq.match, seq, 65)
+          raises("seq:match: most must be an integer, not a fraction", seq.match, seq, 1.5)
           raises("corpus:places: m = 0 is out of range: 1..64", c.places, c, seq, where, 0)
           raises("corpus:places: m = 65 is out of range: 1..64", c.places, c, seq, where, 65)
           assert(select(2, c:places(seq, where, 1)) == 1 and select(2, c:places(seq, where, 64)) == 0)

@@ -273,6 +273,7 @@ static void whatever_a_page_can_reach_has_a_row(void **state) {
   check_objects("batch");
   check_row("costs:target");
   check_row("costs:draft");
+  check_row("costs:first");
   check_row("out:candidates");
   static const char *const kept[] = {"memory:get",     "memory:set",    "memory:room",
                                      "corpus:longest", "corpus:places", "corpus:token"};
