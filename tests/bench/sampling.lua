@@ -1,12 +1,14 @@
 -- Is rate, which has nothing to tune, worth it here, greedy or sampling? Plain decoding, rate and other policies with
 -- the settings given, in turn: each arm's speed over plain decoding's.
 --   dtrun run tests/bench/sampling.lua [--temp 0.8] [--arms "linear K=1, dynatree narrow, ./rate_before.lua"]
---     [--places 8] [--sets tests/data/prompts/tasks/*.jsonl] [--questions tests/data/prompts/code.jsonl]
+--     [--places 8] [--by-table] [--sets tests/data/prompts/tasks/*.jsonl] [--questions tests/data/prompts/code.jsonl]
 --     [-m TARGET -md DRAFT]
 --
 -- Every arm runs a text before the next text comes, in an order that rotates; the prompt pass is left out. A round's
 -- ratio is that of its sums, and the median over rounds counts. The texts are novels, texts of sets, or chats in
--- ChatML; with --places so many are generated at once. The last line is a bound by the table of costs: what a chain
+-- ChatML; with --places so many are generated at once, and who ends makes room for the next. With --by-table passes
+-- take what the table of costs says and policies nothing: what their choices are worth, without the machine's noise;
+-- with a table given by --costs it comes out the same each time. The last line is a bound by the table: what a chain
 -- would reach that knew where its first wrong guess will be and stopped before it.
 local batches = require "dt.batches"
 local dt = require "dt"
@@ -24,12 +26,14 @@ local opts = dt.args {
     { "temp", 0.8, min = 0, max = 100, doc = "temperature" },
     { "rounds", 4, min = 1, max = 100, doc = "runs of each arm and text" },
     { "arms", "linear K=1, linear K=2, hf_assisted", doc = "policies beside rate, each with a preset or parameters" },
+    { "by_table", false, doc = "time by the table of costs, not by the clock (one text at a time)" },
     { "costs", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
 local CHATML = "<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n"
 local LONGEST = 8 -- chain of the bound
+local TRACE = opts.by_table and os.tmpname() or nil
 
 local arms = {}
 for text in ("ar, rate, " .. opts.arms):gmatch "[^,]+" do
@@ -52,7 +56,8 @@ if opts.costs then
   opts.load.costs = assert(dt.json.decode(file:read "a"))
 end
 local pair = dt.check(dt.load(opts.load))
-local costs = dt.check(dt.calibrate(pair, { batch = opts.places }))
+local costs, times = dt.calibrate(pair, { batch = opts.places }) -- or a failure
+dt.check(costs, times)
 
 local function read_texts()
   local list = {}
@@ -73,25 +78,51 @@ local function read_texts()
   return list
 end
 
--- Lists of prefixes that are generated together; what is left over is left out.
-local groups, texts = {}, read_texts()
-for first = 1, #texts - opts.places + 1, opts.places do
-  groups[#groups + 1] = dt.check(batches.open(pair, table.move(texts, first, first + opts.places - 1, 1, {})))
+-- Lists of prefixes that a run is over: one each, or all.
+local groups, texts, of_all = {}, read_texts(), opts.places > 1
+dt.check(not (of_all and opts.by_table) or nil, "sampling: --by-table is of one text at a time: leave out --places")
+dt.check(#texts >= opts.places or nil, ("sampling: %d texts do not fill %d places"):format(#texts, opts.places))
+for first = 1, of_all and 1 or #texts do
+  groups[first] = dt.check(batches.open(pair, of_all and texts or { texts[first] }))
 end
-dt.check(groups[1], ("sampling: %d texts do not fill %d places"):format(#texts, opts.places))
+
+-- Milliseconds of a traced run by the table. A level of nodes that were drafted from is a pass.
+local function by_table()
+  local ms = 0
+  local function draws(rows, each) return opts.temp > 0 and rows * each or 0 end
+  for line in io.lines(TRACE) do
+    local iteration = dt.json.decode(line)
+    local rows, depth, level = 1, { [0] = 0 }, {}
+    for _, node in ipairs(iteration.nodes or {}) do
+      local d = node.id == 0 and 0 or depth[node.parent] + 1
+      depth[node.id] = d
+      if node.kept then rows = rows + 1 end
+      if node.confidence then level[d] = (level[d] or 0) + 1 end
+    end
+    local length = iteration.length
+    if iteration.nodes then ms = ms + costs:target(rows, length) + draws(rows, times.target_draw) end
+    for d, n in pairs(level) do
+      ms = ms + (d == 0 and costs:first(length) or costs:draft(n, length)) + draws(n, times.draft_draw)
+    end
+  end
+  return ms
+end
 
 -- Milliseconds of a run, and its stats.
 local function run(arm, g)
   local options = { policy = arm.policy, params = arm.params, preset = arm.preset, tokens = opts.tokens,
-                    ignore_eos = true, temp = opts.temp, seed = 1 + (g - 1) * opts.places }
-  if opts.places > 1 then
+                    ignore_eos = true, temp = opts.temp, seed = g }
+  if of_all then
+    options.places = opts.places
+    local start = dt.clock()
     local stats = dt.check(batches.generate(pair, groups[g], options)).stats
-    return 1000 * opts.places * opts.tokens / stats.tokens_per_second, stats
+    return dt.clock() - start, stats
   end
-  options.prompt = groups[g][1]
+  options.prompt, options.trace = groups[g][1], TRACE
   local stats = dt.check(pair:generate(options)).stats
   local time = stats.time_ms
   arm.policy_ms = arm.policy_ms + time.policy
+  if TRACE then return by_table(), stats end
   return time.draft + time.verify + time.commit + time.policy + time.other, stats
 end
 
@@ -107,7 +138,7 @@ for round = 0, opts.rounds do -- round 0 warms up
       hash = hash or stats.output_hash
       assert(stats.output_hash == hash, arm.label .. " changed the output")
       ms[k] = (ms[k] or 0) + took
-      arm.tokens, arm.iterations = arm.tokens + opts.places * opts.tokens, arm.iterations + stats.iterations
+      arm.tokens, arm.iterations = arm.tokens + #groups[g] * opts.tokens, arm.iterations + stats.iterations
     end
   end
   for k, arm in ipairs(arms) do arm.ratios[round] = ms[1] / ms[k] end
@@ -130,14 +161,15 @@ local function bound()
 end
 
 print(("%d texts, %d at once, %d tokens, temperature %g, %d rounds, %s, %d threads; outputs equal"):format(
-  #groups * opts.places, opts.places, opts.tokens, opts.temp, opts.rounds, pair.backend, pair.threads))
+  #texts, opts.places, opts.tokens, opts.temp, opts.rounds, pair.backend, pair.threads))
 for _, arm in ipairs(arms) do
   local list = table.move(arm.ratios, 1, opts.rounds, 1, {})
   table.sort(list)
   print(("%-24s %.3fx plain [%.3f, %.3f], %.2f tokens%s per iteration"):format(arm.label,
     statistics.quantile(list, 0.5), list[1], list[#list], arm.tokens / arm.iterations,
-    opts.places > 1 and "" or (" and %.1f us of Lua"):format(1000 * arm.policy_ms / arm.iterations)))
+    of_all and "" or (" and %.1f us of Lua"):format(1000 * arm.policy_ms / arm.iterations)))
 end
-if pair.draft and opts.places == 1 then
+if pair.draft and not of_all then
   print(("a chain that knew its first wrong guess: %.3fx plain"):format(bound()))
 end
+if TRACE then os.remove(TRACE) end
