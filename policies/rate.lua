@@ -26,7 +26,7 @@ local PAGE, STEP = 0.004, 0.006 -- ms of this page for each sequence: of an iter
 local DOUBT = 2              -- copies that what was seen of such is held against
 local FOUND, LONGEST = 3, 16 -- equal tokens before a copy: at least, with a draft model; what more count as
 local AGREES, DIFFERS = 16, 32 -- added to a copy's equal tokens: the draft model's likeliest is the same, another
-local NEAR = 4               -- levels that are drafted at first; more, the more were accepted of late
+local NEAR = 2               -- levels that are drafted beyond as many as were accepted of late
 local START = 3              -- tokens per target pass taken to be reached at first, lest first trees are lavish
 local BROUGHT = { greedy = { 0.8, 0.65 }, drawn = { 0.75, 0.45 } } -- by draft passes, at first, if rows cost nothing
 local KNOWN = 20             -- iterations with drafts that these stand for
@@ -125,9 +125,9 @@ local function choose(self, tree, n, R)
 end
 
 -- Learns what the draft passes of this iteration brought, per token that was expected to reach them: their nodes among
--- the k that are verified, less the rows of these. brings[2] is of a pass below the first: fewer tokens reach each
--- further one, so below a pass that is not worth its time none is. brings[1] is of the first and all below, less their
--- time.
+-- the k that are verified, less the rows of these. brings[2] is of a pass below the first, or of the first if there is
+-- none: fewer tokens reach each further one, so below a pass that is not worth its time none is. brings[1] is of the
+-- first and all below, less their time.
 local function settle(self, passes, k, R)
   local best, alpha, pass, net, brings, below = self.best, self.alpha, self.pass, self.net, self.brings, 0
   local price = k > 0 and R * (self.T[k + 1] - self.T[1]) / k
@@ -138,9 +138,9 @@ local function settle(self, passes, k, R)
   end
   self.asked = self.asked + 1
   local rate = FORGET + 1 / self.asked
-  for i = passes, 2, -1 do
+  for i = passes, passes > 1 and 2 or 1, -1 do
     brings[2] = brings[2] + rate * (net[i] / self.open[i] - brings[2])
-    below = below + net[i] - R * self.took[i]
+    if i > 1 then below = below + net[i] - R * self.took[i] end
   end
   brings[1] = brings[1] + rate * ((net[1] + below) / self.open[1] - brings[1])
   self.idle, self.pause = 0, brings[1] < R * self.first and min(2 * self.pause, LONGEST_PAUSE) or PAUSE
@@ -160,7 +160,7 @@ function Rate:draft(tree)
   local at, equal = seq:match(LONGEST)
   if at and equal < self.least then at = nil end
   local n, width, sum, ms, copies, passes, depth, least = 0, 1, 1, 0, 0, 0, 0, 0
-  local far = NEAR + 2 * self.reach -- errors of probabilities multiply with the depth, and nothing may be learned yet
+  local far = NEAR + self.reach -- errors of probabilities multiply with the depth, and nothing may be learned yet
   local room = tree:depth_room()
   level[1] = tree.root
   while width > 0 and n < MOST and depth < room do

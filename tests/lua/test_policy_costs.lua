@@ -214,7 +214,7 @@ function TestRate.test_drafts_farther_the_more_was_accepted()
   local draft, target = probe.circle()
   local pair = fake(draft, target, { costs = line(1.0, 0.01, 0.01, 0.01) })
   local n = sizes(probe.tree(pair, "rate", nil, 2))
-  lu.assertEquals({ n[1], n[2] }, { 4, 12 })
+  lu.assertEquals({ n[1], n[2] }, { 2, 4 })
 end
 
 function TestRate.test_drafts_far_where_all_is_certain_and_cheap()
