@@ -1,4 +1,4 @@
-/* policy.sharpen() -> an object that learns what tree:sharpen takes (tree.h: tree_learner).
+/* policy.sharpen([share=false]) -> an object that learns what tree:sharpen takes (tree.h: tree_learner), `share` if told.
  *
  *   s:apply(tree)     before an iteration's first draft_step: sharpens it by what was learned so far
  *   s:observe(tree)   after its commit: learns from what came after every accepted node that was drafted from */
@@ -42,23 +42,25 @@ static int sharpener_observe(lua_State *L) {
 
 static const luaL_Reg methods[] = {{"apply", sharpener_apply}, {"observe", sharpener_observe}, {NULL, NULL}};
 
-static sharpener *push(lua_State *L) {
+static sharpener *push(lua_State *L, bool share) {
   sharpener *s = lua_newuserdatauv(L, sizeof *s, 0);
-  *s = (sharpener){.kind = sharpener_kind, .learner = tree_learner_new()};
+  *s = (sharpener){.kind = sharpener_kind, .learner = tree_learner_new(share)};
   return s;
 }
 
 /* Upvalue 1: an object, whose metatable is that of all. */
 static int make_sharpener(lua_State *L) {
   box_look(L);
-  push(L);
+  if (!lua_isnoneornil(L, 1) && !lua_isboolean(L, 1))
+    luaL_error(L, "policy.sharpen: share must be true or false, not %s", luaL_typename(L, 1));
+  push(L, lua_toboolean(L, 1));
   lua_getmetatable(L, lua_upvalueindex(1));
   lua_setmetatable(L, -2);
   return 1;
 }
 
 void box_sharpen_push(lua_State *L) {
-  push(L);
+  push(L, false);
   run_object(L, "sharpener", methods);
   lua_pop(L, 1);
   lua_pushcclosure(L, make_sharpener, 1);

@@ -44,7 +44,7 @@ function Rate:init(seq)
       self.right[equal + more], self.seen[equal + more] = DOUBT * chance, DOUBT
     end
   end
-  self.sharpen = policy.sharpen()
+  self.sharpen = policy.sharpen(true)
   self.alpha, self.kind = { [0] = 1 }, {}                  -- [node]: alpha; the kind of a copy
   self.copies = {}                                         -- nodes
   self.level, self.next = {}, {}                           -- nodes; the copy goes on from the last

@@ -17,14 +17,14 @@
 
 static double clip(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-tree_learner tree_learner_new(void) {
+tree_learner tree_learner_new(bool share) {
   return (tree_learner){.slope = 1,
                         .share = 1,
                         .leans = LEAN,
                         .slopes = SLOPE,
                         .shifts = SHIFT,
                         .came = SHARE,
-                        .shares = SHARE,
+                        .shares = share ? SHARE : 0,
                         .said_slope = 1,
                         .said_share = 1};
 }
@@ -80,6 +80,6 @@ void tree_learn(tree_learner *l, const dt_tree *t, int u, int32_t token, bool co
   int i = 0;
   while (i < d->count && d->token[i] != token) i++;
   learn_odds(l, exp((double)d->logp[0]), i == 0);
-  if (i > 0) learn_share(l, d, i);
+  if (i > 0 && l->shares > 0) learn_share(l, d, i);
   if (coupled && i < d->count) learn_lean(l, d, i); /* without noise a lean would be a scale */
 }

@@ -88,16 +88,16 @@ void tree_sharpen_draft(const dt_tree *t, tree_draft *d); /* does that to a new 
 
 /* What the draft model says, made to mean what it says: four of those numbers, learned on the way. `lean`, how much more or
  * less than the noise the draft's own word counts, goes where the tokens that came become likelier; `slope` and `shift` go
- * where the likeliest guess is right as often as was said; `share` is how much of what the others were said to be was theirs. They stay
- * within -0.5..0.5, 0.1..3, -6..6 and 0.05..1. */
+ * where the likeliest guess is right as often as was said; `share` is how much of what the others were said to be was theirs, if
+ * that is wanted: thresholds of policies were chosen without it. They stay within -0.5..0.5, 0.1..3, -6..6 and 0.05..1. */
 typedef struct {
   double lean, slope, shift, share;
   double leans, slopes, shifts;              /* how much is known of each */
-  double came, shares;                       /* share is one through the other */
+  double came, shares;                       /* share is one through the other; shares 0: it is not learned */
   double said_slope, said_shift, said_share; /* of this iteration's guesses */
 } tree_learner;
 
-tree_learner tree_learner_new(void);
+tree_learner tree_learner_new(bool share);
 
 /* Sharpens the tree by what is known, before its first draft result. coupled: its guesses know the noise. */
 dt_status tree_sharpen_learned(tree_learner *l, dt_tree *t, bool coupled, dt_error *err);

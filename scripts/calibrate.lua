@@ -41,6 +41,15 @@ local function print_table(t)
   end
 end
 
+-- What the table has beside passes: the draft pass that an iteration begins with, and drawing.
+local function print_rest(t)
+  local first = {}
+  for k, ms in ipairs(t.first or {}) do first[k] = ("%.4f@%d"):format(ms, t.contexts[k]) end
+  if #first > 0 then print("first draft pass of an iteration: " .. table.concat(first, ", ")) end
+  print(("a row whose token is drawn: %.4f more%s"):format(
+    t.target_draw, t.draft_draw and (", a draft's that knows the noise %.4f"):format(t.draft_draw) or ""))
+end
+
 -- How many times a pass over one row each pass costs.
 local function print_plot(t, model)
   local ms, last = t[model][1], 1
@@ -82,6 +91,7 @@ local batch = t.batch > 1 and (" over %d sequences, by the rows of each"):format
 print(("milliseconds per pass%s, %s, %d threads; target %s, draft %s"):format(
   batch, pair.backend, pair.threads, pair.target.path, pair.draft and pair.draft.path or "none"))
 print_table(t)
+print_rest(t)
 for _, model in ipairs(MODELS) do
   if t[model] then print_plot(t, model) end
 end

@@ -4,7 +4,7 @@
 -- same token after the same eight of a text. The error is twice the standard error of what came true less what was said
 -- to, where texts, not guesses, are what is drawn at random.
 -- dtrun run tests/bench/reliability.lua [--prompts 16] [--tokens 200] [--temp 1] [--figure FOLDER]
---   [--files FILE...] [--sets tests/data/prompts/tasks/*.jsonl] [--template chatml] [-m TARGET -md DRAFT]
+--   [--share] [--files FILE...] [--sets tests/data/prompts/tasks/*.jsonl] [--template chatml] [-m TARGET -md DRAFT]
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local figure = require "dt.figure"
@@ -18,6 +18,7 @@ local opts = dt.args {
     { "template", "", doc = "chatml: wrap texts in ChatML" },
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
+    { "share", false, doc = "sharpen as rate does, which learns a share too" },
     { "figure", nil, type = "string", doc = "a folder for a figure of it" },
   },
 }
@@ -31,7 +32,7 @@ local SAME = 8 -- tokens before a guess, and it is the same
 local PAGE = [[
 local policy = require "dt.policy"
 local Wide = policy.define { name = "wide", params = { { "sharpen", false, doc = "learn a scale" } } }
-function Wide:init() self.scale = policy.sharpen() end
+function Wide:init() self.scale = policy.sharpen(SHARE) end
 function Wide:draft(tree)
   local u = tree.root
   if self.sharpen then self.scale:apply(tree) end
@@ -104,7 +105,7 @@ end
 
 local pair, list = dt.check(dt.load(opts.load)), texts()
 local trace = os.tmpname()
-local source = PAGE:gsub("DEPTH", DEPTH):gsub("CHILDREN", CHILDREN)
+local source = PAGE:gsub("DEPTH", DEPTH):gsub("CHILDREN", CHILDREN):gsub("SHARE", tostring(opts.share))
 local results, once = {}, nil
 for _, sharpen in ipairs { false, true } do
   local bins = new_bins()

@@ -38,6 +38,8 @@ it_prints_a_table_and_draws_it() {
   export XDG_CACHE_HOME=$PWD
   succeeds run calibrate -c 60 -t 1 --json table.json
   grep -qE '^  rows +target@[0-9]+ +draft@[0-9]+$' stdout || fail 'no table'
+  grep -qE '^first draft pass of an iteration: [0-9.]+@[0-9]+$' stdout || fail 'no first pass'
+  grep -qE "^a row whose token is drawn: [0-9.]+ more, a draft's that knows the noise [0-9.]+$" stdout || fail 'no draws'
   grep -qE '^     1 #+ 1\.00$' stdout || fail 'no plot'
   grep -q '"contexts"' table.json || fail 'no JSON'
   succeeds run calibrate -c 60 -t 1 --batch 3

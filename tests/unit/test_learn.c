@@ -40,7 +40,7 @@ static void give(dt_tree *t, const choice *c, const double *own) {
 /* NOBODY comes where the others do not get their share. */
 enum { NOBODY = N };
 static tree_learner taught(dt_tree *t, tree_sharpness truth, int rounds, bool coupled) {
-  tree_learner l = tree_learner_new();
+  tree_learner l = tree_learner_new(true);
   uint64_t random = 1;
   for (int k = 0; k < rounds; k++) {
     double own[N], score[N];
@@ -84,9 +84,21 @@ static void without_noise_there_is_no_lean(void **state) {
   near(l.shift, 0.8, 0.1);
 }
 
+static void a_share_is_learned_if_that_is_wanted(void **state) {
+  const choice c[N] = {{0, 0.5}, {1, 0.3}, {2, 0.2}};
+  const double own[N] = {-1, -2, -3};
+  for (int wanted = 0; wanted < 2; wanted++) {
+    tree_learner l = tree_learner_new(wanted);
+    tree_reset(*state, 0, 4, N + 1);
+    give(*state, c, own);
+    tree_learn(&l, *state, 0, NOBODY, true);
+    assert_true(wanted ? l.share < 1 : l.share == 1);
+  }
+}
+
 static void it_begins_less_sure_where_guesses_know_the_noise(void **state) {
   for (int coupled = 0; coupled < 2; coupled++) {
-    tree_learner l = tree_learner_new();
+    tree_learner l = tree_learner_new(true);
     dt_tree *t = *state;
     tree_reset(t, 0, 4, N);
     ok(tree_sharpen_learned(&l, t, coupled, &err));
@@ -98,7 +110,7 @@ static void it_begins_less_sure_where_guesses_know_the_noise(void **state) {
 /* The same said again and again, of ids 0, 1 and 2, and the same coming. */
 static tree_learner told(dt_tree *t, double first, const double *own, int32_t came) {
   const choice c[N] = {{0, first}, {1, 0.8 * (1 - first)}, {2, 0.2 * (1 - first)}};
-  tree_learner l = tree_learner_new();
+  tree_learner l = tree_learner_new(true);
   tree_reset(t, 0, 4, N + 1);
   give(t, c, own);
   for (int k = 0; k < 10000; k++) {
@@ -126,7 +138,7 @@ static void what_is_learned_has_bounds(void **state) {
 static void what_was_not_guessed_teaches_little(void **state) {
   const double own[N] = {-1, -2, -3};
   const choice c[N] = {{0, 0.5}, {1, 0.3}, {2, 0.2}};
-  tree_learner l = tree_learner_new(), before = l;
+  tree_learner l = tree_learner_new(true), before = l;
   dt_tree *t = *state;
   tree_reset(t, 0, 4, 9);
   tree_learn(&l, t, 0, 0, true);
@@ -151,6 +163,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(guesses_come_to_be_true_as_often_as_they_say),
       cmocka_unit_test(without_noise_there_is_no_lean),
+      cmocka_unit_test(a_share_is_learned_if_that_is_wanted),
       cmocka_unit_test(it_begins_less_sure_where_guesses_know_the_noise),
       cmocka_unit_test(what_is_learned_has_bounds),
       cmocka_unit_test(what_was_not_guessed_teaches_little),
