@@ -22,7 +22,7 @@ local Rate = policy.define {
 
 local WIDEST = 6             -- drafted children per node
 local MOST, AHEAD = 64, 2    -- nodes of a tree; rows that the price of one more is averaged over: times are uneven
-local PAGE, STEP = 0.004, 0.006 -- ms of this page for each sequence: of an iteration; of a draft pass, beside it
+local PAGE, STEP = 0.005, 0.01 -- ms of this page for each sequence: of an iteration; of a draft pass, beside it
 local DOUBT = 2              -- copies that what was seen of such is held against
 local FOUND, LONGEST = 3, 16 -- equal tokens before a copy: at least, with a draft model; what more count as
 local AGREES, DIFFERS = 16, 32 -- added to a copy's equal tokens: the draft model's likeliest is the same, another
