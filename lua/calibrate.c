@@ -223,10 +223,9 @@ static void sum_up(samples of[][1 + N_ROWS], dtl_costs *c, int *all, int *distur
 static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, dtl_error *err) {
   samples(*of)[1 + N_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail(err, DTL_DEVICE, "out of memory: times of passes");
-  bool ok = true;
+  bool ok = measure_draws(b, how, c, err); /* first: progress is told of what follows */
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && ok) ok = take_round(b, of, how, c, &left, err);
-  ok = ok && measure_draws(b, how, c, err);
   if (ok) sum_up(of, c, &all, &disturbed);
   if (ok && disturbed > all / 3) {
     c->disturbed = true;

@@ -17,6 +17,19 @@ static void check_times(const dtl_costs *c, const costs_of ms) {
   }
 }
 
+/* An iteration's first draft pass is none of the cheap ones, and drawing takes no time away. */
+static void check_rest(const dtl_costs *c) {
+  static const int contexts[] = {0, 128, 100000, 1 << 30};
+  for (size_t k = 0; c->has_draft && k < sizeof contexts / sizeof *contexts; k++)
+    for (int sequences = 1; sequences <= DTL_PLACES; sequences *= 2) {
+      double first = costs_first(c, sequences, contexts[k]);
+      if (!(first >= costs_pass(c, c->draft, (double)sequences / c->batch, contexts[k])) ||
+          !isfinite(first * 4096 * 256))
+        abort();
+    }
+  if (!(c->target_draw >= 0 && c->draft_draw >= 0 && isfinite((c->target_draw + c->draft_draw) * 4096 * 256))) abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   char *text = malloc(size + 1);
   if (!text) abort();
@@ -26,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   if (!costs_parse(text, NULL, &costs)) {
     check_times(&costs, costs.target);
     if (costs.has_draft) check_times(&costs, costs.draft);
+    check_rest(&costs);
     char *json = costs_json(&costs, "key");
     if (!json || costs_parse(json, "key", &back)) abort();
     free(json);

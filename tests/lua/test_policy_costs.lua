@@ -308,6 +308,24 @@ function TestRate.test_a_copy_goes_on_with_what_it_copied()
   lu.assertTrue(n[5] > 3)
 end
 
+function TestRate.test_sleeps_where_nothing_is_worth_its_row_and_its_own_time_counts()
+  -- 1 .. 98, then 1 .. 98 again: the first copy comes after 1 2 3 at once, or at most 8 iterations later
+  local target = {}
+  for t = 1, 98 do target[t] = t % 98 + 1 end
+  local function first_copy(ms)
+    local pair = fake(nil, target, { vocab = 100, context = 400, costs = line(ms, ms / 100, 50 * ms, ms / 100) })
+    local options = { policy = "rate", prompt = " 1", tokens = 120, ignore_eos = true }
+    local all = assert(pair:generate(options)).stats.iterations
+    for i, n in ipairs(sizes(probe.tree(pair, "rate", nil, all, options))) do
+      if n > 0 then return i end
+    end
+  end
+  local at_once = first_copy(0.51) -- its 5 us are less than a hundredth of a pass
+  local late = first_copy(0.49)
+  lu.assertEquals(at_once, 101)
+  lu.assertTrue(late > at_once and late <= at_once + 8)
+end
+
 function TestRate.test_learns_what_becomes_of_copies()
   -- after 1 2 3 comes something new each time
   local target = { ["1"] = { [2] = 1.0 }, ["2"] = { [3] = 1.0 } }
