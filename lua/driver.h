@@ -46,6 +46,7 @@ void driver_push_hash(lua_State *L, uint64_t hash); /* 16 hexadecimal digits */
 
 /* nil, kind, message */
 int driver_failure(lua_State *L, const dtl_error *err);
+int driver_engine_failure(lua_State *L, const dt_error *engine);
 /* nil, kind, message, file, line */
 int driver_policy_failure(lua_State *L, const dtl_error *err);
 
@@ -70,7 +71,9 @@ int driver_pair_bandwidth(lua_State *L); /* (pair) -> bytes a second */
 int driver_pair_close(lua_State *L);
 int driver_pair_encode(lua_State *L);
 int driver_pair_decode(lua_State *L);
-int driver_pair_prefix(lua_State *L);     /* (pair, text, window, sinks) */
+int driver_pair_prefix(lua_State *L); /* (pair, text, window, sinks, whether the text says everything itself) */
+/* (pair, list of conversations {turn, .., system =}, template or nil, date or nil: today's) -> list of texts, what ends an answer */
+int driver_pair_conversations(lua_State *L);
 int driver_pair_policy(lua_State *L);     /* (pair, options) -> table | nil, kind, message, file, line */
 int driver_pair_set_costs(lua_State *L);  /* (pair, JSON of a table) */
 int driver_pair_calibrate(lua_State *L);  /* (pair, fresh, batch) -> costs, JSON of the table */

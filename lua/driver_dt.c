@@ -140,6 +140,7 @@ int driver_dt_open(lua_State *L) {
                                        {"encode", driver_pair_encode},
                                        {"decode", driver_pair_decode},
                                        {"prefix", driver_pair_prefix},
+                                       {"conversations", driver_pair_conversations},
                                        {"policy", driver_pair_policy},
                                        {"set_costs", driver_pair_set_costs},
                                        {"calibrate", driver_pair_calibrate},

@@ -89,7 +89,7 @@ static dtl_request read_request(lua_State *L, const pair_object *pair, uint64_t 
   return request;
 }
 
-/* The value on top: text or a prefix. */
+/* The value on top: text, a prefix, or {text}, a text that says everything itself, of which the text is left there. */
 static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
   dtl_prompt prompt = {0};
   prefix_object *prefix = luaL_testudata(L, -1, PREFIX_TYPE);
@@ -98,6 +98,11 @@ static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
     if (prefix->owner != pair) luaL_error(L, "generate: the prompt is a prefix of another pair");
     prompt.prefix = prefix->prefix;
   } else {
+    prompt.whole = lua_istable(L, -1);
+    if (prompt.whole) {
+      lua_rawgeti(L, -1, 1);
+      lua_replace(L, -2);
+    }
     prompt.text = luaL_checklstring(L, -1, &prompt.len);
   }
   return prompt;

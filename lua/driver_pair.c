@@ -15,7 +15,7 @@ int driver_failure(lua_State *L, const dtl_error *err) {
   return 3;
 }
 
-static int engine_failure(lua_State *L, const dt_error *engine) {
+int driver_engine_failure(lua_State *L, const dt_error *engine) {
   dtl_error err;
   dtl_fail_engine(&err, engine);
   return driver_failure(L, &err);
@@ -107,7 +107,7 @@ int driver_pair_open(lua_State *L) {
   dt_status status = dt_pair_open(&options, &p->pair, &engine);
   dtl_draft_vocab_close(&vocab);
   free(target), free(draft);
-  return status ? engine_failure(L, &engine) : 1;
+  return status ? driver_engine_failure(L, &engine) : 1;
 }
 
 int driver_pair_read(lua_State *L) {
@@ -177,7 +177,7 @@ int driver_pair_fake(lua_State *L) {
   if (!options.no_draft) options.draft = fake_rules(L, 6, &options.n_draft);
   pair_object *p = push_pair(L, options.context); /* all of it, since it was asked for */
   dt_error engine;
-  return dt_pair_open_fake(&options, &p->pair, &engine) ? engine_failure(L, &engine) : 1;
+  return dt_pair_open_fake(&options, &p->pair, &engine) ? driver_engine_failure(L, &engine) : 1;
 }
 
 static void set_model(lua_State *L, const char *key, const dt_model_info *model) {
@@ -236,7 +236,7 @@ int driver_pair_encode(lua_State *L) {
   int32_t *ids;
   int n;
   dt_error engine;
-  if (dt_encode(p->pair, text, len, &ids, &n, &engine)) return engine_failure(L, &engine);
+  if (dt_encode(p->pair, text, len, &ids, &n, &engine)) return driver_engine_failure(L, &engine);
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
     lua_pushinteger(L, ids[i]);
@@ -273,6 +273,7 @@ int driver_pair_prefix(lua_State *L) {
   pair_object *p = driver_pair(L, 1);
   size_t len;
   const char *text = luaL_checklstring(L, 2, &len);
+  bool whole = lua_toboolean(L, 5);
   prefix_object *prefix = lua_newuserdatauv(L, sizeof *prefix, 1);
   *prefix = (prefix_object){.owner = p};
   luaL_setmetatable(L, PREFIX_TYPE);
@@ -289,13 +290,13 @@ int driver_pair_prefix(lua_State *L) {
   int32_t *ids = NULL;
   int n;
   dt_error engine;
-  dt_status status = dt_encode(p->pair, text, len, &ids, &n, &engine);
+  dt_status status = (whole ? dt_encode_whole : dt_encode)(p->pair, text, len, &ids, &n, &engine);
   if (!status) status = dt_session_open(p->pair, &options, &session, &engine);
   if (!status) status = dt_seq_start(session, 0, ids, n, &seq, &engine);
   if (!status) status = dt_prefix_take(session, 0, &prefix->prefix, &engine);
   free(ids);
   dt_session_close(session);
-  if (status) return engine_failure(L, &engine);
+  if (status) return driver_engine_failure(L, &engine);
   prefix->next = p->prefixes;
   if (prefix->next) prefix->next->link = &prefix->next;
   prefix->link = &p->prefixes;

@@ -117,6 +117,12 @@ bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl
 bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dtl_error *err);
 void dtl_draft_vocab_close(dt_draft_vocab *vocab); /* zeros are allowed */
 
+/* ---- conversations ----------------------------------------------------------------------------------------------------- */
+
+/* The conversation as dt_chat_text gives it; date: what a template that tells the date says, NULL: today's. */
+dt_status dtl_conversation(const dt_chat *chat, const dt_message *system, const dt_message *turns, int n,
+                           const char *date, char **text, size_t *len, dt_error *err);
+
 /* ---- measuring --------------------------------------------------------------------------------------------------------- */
 
 /* What had happened to this process (its threads; or those of its children that have ended) by now. */

@@ -1,5 +1,6 @@
 -- The drivers' module: local dt = require "dt". Loads pairs, generates, and has what a measuring script needs beside.
 -- A failure that is not the driver's own mistake is nil and a table {kind=, message=}; mistakes raise.
+local chat = require "dt.chat"
 local complain = require "dt.complain"
 local core = require "dt.core"
 local params = require "dt.params"
@@ -156,20 +157,27 @@ pair.identity = core.identity
 -- Bytes that its threads read from memory in a second, measured now.
 pair.bandwidth = core.bandwidth
 
-local PREFIX = { window = true, sinks = true }
+local PREFIX = { window = true, sinks = true, template = true, date = true }
+local ends = setmetatable({}, { __mode = "k" }) -- prefix of a conversation -> what ends an answer
 
--- The prompt pass, done once, as a prompt for any number of generate calls: those with the same window and sinks.
+-- The prompt pass, done once, as a prompt for any number of generate calls: those with the same window and sinks. text:
+-- also a list of messages, as for generate, with template and date.
 function pair:prefix(text, t)
   t = options_table(t or {}, PREFIX, "prefix")
   check_integer("prefix: window", t.window, MOST)
   check_integer("prefix: sinks", t.sinks, MOST)
-  return checked(core.prefix(self, text, t.window, t.sinks))
+  if type(text) ~= "table" then return checked(core.prefix(self, text, t.window, t.sinks)) end
+  local prompts, last, message = chat.prompts(self, { text }, t, "prefix", 2)
+  if not prompts then return nil, failed(last, message) end
+  local prefix, failure = checked(core.prefix(self, prompts[1][1], t.window, t.sinks, true))
+  if prefix then ends[prefix] = last end
+  return prefix, failure
 end
 
 local GENERATE = { policy = true, source = true, params = true, preset = true, prompt = true, tokens = true,
                    stop = true, ignore_eos = true, seed = true, on_text = true, trace = true, brief = true,
                    temp = true, top_k = true, top_p = true, min_p = true, coupled = true, policy_seconds = true,
-                   window = true, sinks = true }
+                   window = true, sinks = true, messages = true, template = true, date = true }
 
 -- name -> whether a value will do, and what is expected instead
 local CHECKED = {
@@ -216,6 +224,15 @@ end
 -- What the core refers to while it runs: callbacks may change the caller's own.
 local function copied(list) return table.move(list, 1, #list, 1, {}) end
 
+-- Prompts for the core, which ends answers to lists of messages as their template does: asked, or nil and a failure.
+local function with_prompts(asked, self, prompts, t)
+  local list, last, message = chat.prompts(self, prompts, t, "generate", 3)
+  if not list then return nil, failed(last, message) end
+  asked.prompts, last = list, last or ends[prompts[1]]
+  if last and not t.ignore_eos then asked.stop[#asked.stop + 1] = last end
+  return asked
+end
+
 -- What the core wants to know of the options that all generating shares; raises for the caller's caller.
 local function request(t)
   if not t.policy and not t.source then error("generate: policy is missing", 3) end
@@ -241,12 +258,21 @@ local function request(t)
 end
 
 -- The result (as in the JSON that --json writes; brief: without prompt_ids, tokens and text), or nil and a failure
--- {kind=, message=, file=, line=, partial=}.
+-- {kind=, message=, file=, line=, partial=}. prompt: a text, a prefix, or a list of messages, which may also be called
+-- messages: { {role = "user", content = ".."}, .. } (dt.chat), laid out as template says (nil: the model's own) with
+-- date (nil: today's) where it tells that; then the text ends where the answer does.
 function pair:generate(t)
   t = options_table(t, GENERATE, "generate")
-  if t.prompt == nil then error("generate: prompt is missing", 2) end
-  local asked, result, failure = request(t), nil, nil
-  asked.prompts, asked.on_text, asked.trace = { t.prompt }, t.on_text, t.trace
+  if t.messages ~= nil and (t.prompt ~= nil or type(t.messages) ~= "table") then
+    error(t.prompt ~= nil and "generate: prompt and messages: give one of them"
+      or ("generate: messages is a %s, expected a list of messages"):format(type(t.messages)), 2)
+  end
+  local prompt = t.prompt == nil and t.messages or t.prompt
+  if prompt == nil then error("generate: prompt is missing", 2) end
+  local result, failure
+  local asked, wrong = with_prompts(request(t), self, { prompt }, t)
+  if not asked then return nil, wrong end
+  asked.on_text, asked.trace = t.on_text, t.trace
   function asked.on_done(_, text, _, ...) result, failure = dt.json.decode(text), ... and failed(...) end
   local done, other = checked(core.generate(self, asked))
   if done and not failure then return result end
@@ -257,23 +283,24 @@ end
 
 local BATCH = { prompts = true, places = true, on_done = true }
 for name in pairs(GENERATE) do BATCH[name] = true end
-BATCH.prompt, BATCH.on_text, BATCH.trace = nil, nil, nil
+BATCH.prompt, BATCH.messages, BATCH.on_text, BATCH.trace = nil, nil, nil, nil
 
--- Generates from a list of prompts (texts or prefixes), `places` of them at a time (default 8), which share their
--- passes; each is what it would be alone, prompt i with seed + i - 1. Gives the list of results and a table of failures
--- {[i] = {kind=, message=, ..}}: what failed has a result up to there. With on_done = function(i, result, failure),
--- called as each sequence ends, the results are not kept: it gives true (and none begins any more where that function
--- gives false). nil and a failure: nothing could be begun, or
--- a policy of scope "batch" failed.
+-- Generates from a list of prompts (texts or prefixes, or lists of messages), `places` of them at a time (default 8),
+-- which share their passes; each is what it would be alone, prompt i with seed + i - 1. Gives the list of results and a
+-- table of failures {[i] = {kind=, message=, ..}}: what failed has a result up to there. With on_done = function(i,
+-- result, failure), called as each sequence ends, the results are not kept: it gives true (and none begins any more
+-- where that function gives false). nil and a failure: nothing could be begun, or a policy of scope "batch" failed.
 function pair:generate_batch(t)
   t = options_table(t, BATCH, "generate_batch")
   if type(t.prompts) ~= "table" or #t.prompts == 0 then error("generate_batch: prompts is no list of prompts", 2) end
-  local places, asked = t.places or math.min(8, #t.prompts), request(t)
+  local places = t.places or math.min(8, #t.prompts)
   if math.type(places) ~= "integer" or places < 1 then
     error("generate_batch: places is not a positive integer", 2)
   end
   local results, failures = {}, {}
-  asked.prompts, asked.places = copied(t.prompts), places
+  local asked, wrong = with_prompts(request(t), self, t.prompts, t)
+  if not asked then return nil, wrong end
+  asked.places = places
   function asked.on_done(i, text, _, ...)
     local result, failure = dt.json.decode(text), ... and failed(...)
     if t.on_done then return t.on_done(i, result, failure) end

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PLACES 8 /* of --parallel */
@@ -140,10 +139,7 @@ static int open_chat(job *j) {
 dt_status job_conversation(const job *j, const dt_message *turns, int n, char **text, size_t *len, dt_error *err) {
   const char *system = j->options->system;
   dt_message message = {system, system ? strlen(system) : 0};
-  char today[32];
-  time_t now = time(NULL);
-  strftime(today, sizeof today, "%d %b %Y", localtime(&now));
-  return dt_chat_text(j->chat, system ? &message : NULL, turns, n, today, text, len, err);
+  return dtl_conversation(j->chat, system ? &message : NULL, turns, n, NULL, text, len, err);
 }
 
 /* Each prompt becomes a conversation of one question. */

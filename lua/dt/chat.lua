@@ -1,0 +1,56 @@
+-- Lists of messages as prompts: { {role = "system", content = ".."}, {role = "user", content = ".."}, ... }, as other
+-- programs take them. Roles: system, at most once and first; then user and assistant in turns, user last.
+local core = require "dt.core"
+local params = require "dt.params"
+
+local chat = {}
+
+local MESSAGE = { role = true, content = true }
+local ROLES = { system = true, user = true, assistant = true }
+
+-- One list as the core takes it: { turn, .., system = text }. Raises, `level` functions up.
+local function conversation(messages, what, level)
+  local turns = {}
+  local function refuse(i, ...) error(("%s: message %d: %s"):format(what, i, string.format(...)), level + 2) end
+  for i, message in ipairs(messages) do
+    if type(message) ~= "table" then refuse(i, "a %s, expected {role = .., content = ..}", type(message)) end
+    params.check_keys(message, MESSAGE, ("%s: message %d"):format(what, i), level + 1)
+    local role, content = message.role, message.content
+    if not ROLES[role] then refuse(i, "role = %s is not system, user or assistant", tostring(role)) end
+    if type(content) ~= "string" then refuse(i, "content is a %s, expected a text", type(content)) end
+    if role == "system" then
+      if i > 1 then refuse(i, "the role system is the first message's only") end
+      turns.system = content
+    else
+      local expected = #turns % 2 == 0 and "user" or "assistant"
+      if role ~= expected then refuse(i, "the role %s where %s's turn is", role, expected) end
+      turns[#turns + 1] = content
+    end
+  end
+  if #turns % 2 == 0 then error(what .. ": the last message is not the user's", level + 1) end
+  return turns
+end
+
+-- Prompts as the core takes them, from texts, prefixes and lists of messages; and what ends an answer, nil where there
+-- are no messages. t: {template = NAME, date = TEXT}, which such lists are laid out with (nil: the model's own,
+-- today's). nil, kind, message: the model has no template. Raises, `level` functions up, where a prompt is none, and
+-- where some are texts and some lists.
+function chat.prompts(pair, prompts, t, what, level)
+  local list, lists = {}, {}
+  for i, prompt in ipairs(prompts) do
+    local kind = type(prompt)
+    if kind == "table" then lists[#lists + 1] = conversation(prompt, what, level + 1)
+    elseif kind ~= "string" and kind ~= "number" and kind ~= "userdata" then
+      error(("%s: a prompt is a %s, expected a text, a prefix or a list of messages"):format(what, kind), level + 1)
+    end
+    list[i] = prompt
+  end
+  if #lists == 0 then return list end
+  if #lists < #list then error(what .. ": some prompts are lists of messages and some are not", level + 1) end
+  local texts, ends, message = core.conversations(pair, lists, t.template, t.date)
+  if not texts then return nil, ends, message end
+  for i, text in ipairs(texts) do list[i] = { text } end
+  return list, ends
+end
+
+return chat

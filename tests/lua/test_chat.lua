@@ -1,0 +1,112 @@
+-- Lists of messages as prompts, on the bundled pair's target.
+local lu = require "luaunit"
+local dt = require "dt"
+
+local QUESTION = { { role = "system", content = "Be brief." }, { role = "user", content = "Hello there" } }
+local TEXT = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello there<|im_end|>\n<|im_start|>assistant\n"
+
+TestChat = {}
+
+function TestChat.setUp() TestChat.pair = assert(dt.load { draft = false }) end
+function TestChat.tearDown() TestChat.pair:close() end
+
+local function generate(t)
+  t.policy, t.tokens = "ar", t.tokens or 12
+  return TestChat.pair:generate(t)
+end
+
+function TestChat.test_messages_are_the_text_of_the_template()
+  local plain = assert(generate { prompt = TEXT })
+  for _, key in ipairs { "messages", "prompt" } do
+    local result = assert(generate { [key] = QUESTION, template = "chatml" })
+    lu.assertEquals({ result.prompt_ids, result.text }, { plain.prompt_ids, plain.text })
+  end
+end
+
+-- What the core is asked to stop at.
+local function stops(t)
+  local core, asked = require "dt.core", nil
+  local generate_ = core.generate
+  function core.generate(self, options)
+    asked = options.stop
+    return generate_(self, options)
+  end
+  t.tokens = 1
+  assert(generate(t))
+  core.generate = generate_
+  return asked
+end
+
+function TestChat.test_an_answer_ends_where_the_template_ends_it()
+  lu.assertEquals(stops { messages = QUESTION, template = "chatml" }, { "<|im_end|>" })
+  lu.assertEquals(stops { messages = QUESTION, template = "chatml", stop = { "a" } }, { "a", "<|im_end|>" })
+  lu.assertEquals(stops { messages = QUESTION, template = "chatml", ignore_eos = true }, {})
+  lu.assertEquals(stops { prompt = assert(TestChat.pair:prefix(QUESTION, { template = "chatml" })) }, { "<|im_end|>" })
+  lu.assertEquals(stops { prompt = "x" }, {})
+end
+
+function TestChat.test_a_prefix_and_a_batch_of_messages()
+  local plain = assert(generate { messages = QUESTION, template = "chatml" })
+  local prefix = assert(TestChat.pair:prefix(QUESTION, { template = "chatml" }))
+  lu.assertEquals(assert(generate { prompt = prefix }).tokens, plain.tokens)
+  local results, failures = TestChat.pair:generate_batch { policy = "ar", tokens = 12, template = "chatml",
+                                                           prompts = { QUESTION, QUESTION } }
+  lu.assertEquals({ results[1].tokens, results[2].tokens, failures }, { plain.tokens, plain.tokens, {} })
+end
+
+function TestChat.test_a_template_tells_the_date_given_or_todays()
+  local folder = os.tmpname()
+  os.remove(folder)
+  assert(os.execute(("mkdir %s && cp %s/* %s"):format(folder, TestChat.pair.target.path, folder)))
+  local file = assert(io.open(folder .. "/chat_template.jinja", "w"))
+  file:write "<|start_header_id|>Cutting Knowledge Date: December 2023\n strftime_now"
+  file:close()
+  local pair <close> = assert(dt.load { target = folder, draft = false })
+  for _, date in ipairs { "01 Jan 2020", os.date "%d %b %Y" } do
+    local given = date:find "2020" and date or nil
+    local result = assert(pair:generate { policy = "ar", messages = QUESTION, date = given, tokens = 1 })
+    lu.assertStrContains(pair:decode(result.prompt_ids), "Today Date: " .. date)
+  end
+  os.execute("rm -r " .. folder)
+end
+
+function TestChat.test_a_model_without_a_template_is_returned()
+  local result, failure = generate { messages = QUESTION }
+  lu.assertNil(result)
+  lu.assertEquals(failure.kind, "input")
+  lu.assertStrContains(failure.message, "mini-target has no chat template")
+  local function refuses(text, template)
+    lu.assertStrContains(select(2, generate { messages = QUESTION, template = template }).message, text)
+  end
+  refuses("no chat template 'x'", "x")
+  refuses("takes no system text", "mistral")
+end
+
+function TestChat.test_mistakes_in_messages_raise()
+  local user, assistant = QUESTION[2], { role = "assistant", content = "Hi" }
+  local function raises(text, messages)
+    lu.assertErrorMsgContains("generate: " .. text, TestChat.pair.generate, TestChat.pair,
+      { policy = "ar", messages = messages, template = "chatml" })
+  end
+  raises("messages is a string, expected a list of messages", "hello")
+  raises("the last message is not the user's", {})
+  raises("the last message is not the user's", { user, assistant })
+  raises("the last message is not the user's", { QUESTION[1] })
+  raises("message 1: the role assistant where user's turn is", { assistant, user })
+  raises("message 2: the role user where assistant's turn is", { user, user })
+  raises("message 2: the role system is the first message's only", { user, QUESTION[1] })
+  raises("message 1: role = tool is not system, user or assistant", { { role = "tool", content = "x" } })
+  raises("message 1: role = nil is not", { { content = "x" } })
+  raises("message 1: content is a table, expected a text", { { role = "user", content = { { text = "x" } } } })
+  raises("message 1: a string, expected {role = .., content = ..}", { "x" })
+  raises("message 1: unknown key 'name' (known: content, role)", { { role = "user", content = "x", name = "y" } })
+  lu.assertErrorMsgContains("generate: prompt and messages: give one of them", generate,
+    { prompt = "x", messages = { user } })
+  lu.assertErrorMsgContains("a prompt is a boolean, expected a text, a prefix or a list of messages", generate,
+    { prompt = true })
+  lu.assertErrorMsgContains("some prompts are lists of messages and some are not", TestChat.pair.generate_batch,
+    TestChat.pair, { policy = "ar", prompts = { "x", { user } }, template = "chatml" })
+  lu.assertErrorMsgContains("prefix: message 1: role", TestChat.pair.prefix, TestChat.pair, { { role = "x" } })
+end
+
+os.exit(lu.LuaUnit.run())
