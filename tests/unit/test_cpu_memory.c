@@ -1,20 +1,10 @@
 /* What the CPU backend takes of memory, and when. */
 #include "cpu.h"
 #include "random_model.h"
+#include "resident.h"
 #include "rig.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 enum { SLOTS = 1 << 17 };
-
-static size_t resident(void) {
-  long pages = 0;
-  FILE *file = fopen("/proc/self/statm", "r");
-  if (!file || fscanf(file, "%*d %ld", &pages) != 1) fail_msg("no /proc/self/statm");
-  fclose(file);
-  return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
-}
 
 static void a_cache_takes_memory_as_its_text_grows(void **state) {
   (void)state;
