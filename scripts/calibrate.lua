@@ -1,6 +1,7 @@
 -- What a pass of each model costs here, by rows and context: measured, kept for policies that ask, printed and drawn.
 local complain = require "dt.complain"
 local dt = require "dt"
+local gnuplot = require "dt.gnuplot"
 
 local opts = dt.args {
   doc = "measures what passes of a pair cost on this machine, and prints a table and a plot",
@@ -74,13 +75,13 @@ local function draw(t, path)
   end
   local script = os.tmpname()
   write(script, table.concat {
-    "set terminal ", terminal, "\nset output '", (path:gsub("'", "''")), "'\n",
+    "set terminal ", terminal, "\nset output ", gnuplot.file(path), "\n",
     "set logscale xy\nset key top left\nset xlabel 'rows'\nset ylabel 'ms'\n",
     "plot ", table.concat(curves, ", "), "\n", table.concat(data, "\n"), "\n",
   })
-  local drawn = os.execute("gnuplot " .. script .. " 2>/dev/null")
+  local drawn, refusal = gnuplot.run(".", script)
   os.remove(script)
-  if not drawn then fail(1, "--plot %s: gnuplot failed; is it installed (Debian: gnuplot-nox)?", path) end
+  if not drawn then fail(1, "--plot %s: %s", path, refusal) end
 end
 
 local pair, err = dt.load(opts.load)

@@ -7,7 +7,8 @@
 --   heat    ylabel, zlabel, xs, ys (sorted values), cells[iy][ix] = a ratio or nil; the colours part at 1
 -- low and high, the ends of an error bar, may be nil. mark is a value to draw a line at: 1 where nothing is gained.
 -- Numbers stand beside the bars' axes and the key above them, where no line goes.
-local shell = require "dt.shell"
+local gnuplot = require "dt.gnuplot"
+local visible = require "dt.visible"
 
 local figure = {}
 
@@ -21,12 +22,20 @@ local POINTS = { 7, 5, 9, 13, 11, 6, 4, 8, 12, 10, 1, 2 }
 
 local function colour(i) return COLOURS[(i - 1) % #COLOURS + 1] end
 
--- A text in gnuplot's single quotes, on one line.
-local function quote(text) return "'" .. text:gsub("%c", " "):gsub("'", "''") .. "'" end
+local MOST_NAME, MOST_TEXT = 56, 90 -- characters of a name, of a title or of what an axis says
+
+-- A name as figures show it.
+local function shown(text) return visible.cut(visible.line(text), MOST_NAME) end
+
+-- A text for gnuplot, on one line.
+local function quote(text) return gnuplot.text(visible.cut(visible.line(text), MOST_TEXT)) end
+
+-- A name at a mark of an axis: there % begins a format.
+local function tic(name, at) return ("%s %d"):format(gnuplot.text((shown(name):gsub("%%", "%%%%"))), at) end
 
 local function number(x) return ("%.10g"):format(x) end
 
--- A label within a data block, where nothing can be escaped.
+-- A number's text within a data block, where nothing can be escaped.
 local function label(text) return '"' .. text:gsub('["%c\\]', " ") .. '"' end
 
 local function add(out, form, ...) out[#out + 1] = select("#", ...) > 0 and form:format(...) or form end
@@ -39,7 +48,7 @@ end
 
 local function longest(labels)
   local most = 0
-  for _, text in ipairs(labels) do most = math.max(most, utf8.len(text) or #text) end
+  for _, text in ipairs(labels) do most = math.max(most, utf8.len(shown(text))) end
   return most
 end
 
@@ -54,7 +63,7 @@ end
 local function add_rows(out, rows, most)
   local tics, labels = {}, {}
   for i, row in ipairs(rows) do
-    labels[i], tics[i] = row.label, ("%s %d"):format(quote(row.label), i)
+    labels[i], tics[i] = row.label, tic(row.label, i)
   end
   add(out, "set ytics (%s) scale 0", table.concat(tics, ", "))
   add(out, "set xrange [0:%s]", number(most > 0 and most or 1))
@@ -90,7 +99,7 @@ function KINDS.bars(f, out, plots)
     if #bars > 0 then
       block(out, "bars" .. k, bars)
       add(plots, "$bars%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k, colour(k),
-          quote(f.series[k]))
+          quote(shown(f.series[k])))
       add(plots, "$bars%d using 7:2:8 with labels left offset char 1,0 font ',%d' notitle", k, n > 2 and 8 or 9)
     end
     if #errors > 0 then
@@ -117,7 +126,8 @@ function KINDS.stack(f, out, plots)
       start[i], most = stop, math.max(most, stop)
     end
     block(out, "part" .. k, bars)
-    add(plots, "$part%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k, colour(k), quote(name))
+    add(plots, "$part%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k, colour(k),
+        quote(shown(name)))
   end
   local width = add_rows(out, f.rows, most * 1.05)
   return 130 + math.max(#f.rows * 28, 60) + add_key(out, f, f.series, width)
@@ -213,7 +223,8 @@ function KINDS.lines(f, out, plots)
     block(out, "line" .. k, points)
     local ribbon = math.min(above[k], 4)
     add(plots, "$line%d with linespoints pointtype %d pointsize %.2g linewidth %.2g linecolor rgb '%s' title %s", k,
-        POINTS[(k - 1) % #POINTS + 1], 0.8 + 0.5 * ribbon, 1.8 + 2.6 * ribbon, colour(k), quote(series.label))
+        POINTS[(k - 1) % #POINTS + 1], 0.8 + 0.5 * ribbon, 1.8 + 2.6 * ribbon, colour(k),
+        quote(shown(series.label)))
     labels[k] = series.label
   end
   if f.mark then add(plots, "%s with lines dashtype 2 linecolor rgb '#666666' notitle", number(f.mark)) end
@@ -242,7 +253,7 @@ function KINDS.heat(f, out, plots)
   block(out, "cells", cells)
   for _, axis in ipairs { { "x", f.xs }, { "y", f.ys } } do
     local tics = {}
-    for i, value in ipairs(axis[2]) do tics[i] = ("%s %d"):format(quote(number(value)), i) end
+    for i, value in ipairs(axis[2]) do tics[i] = tic(number(value), i) end
     add(out, "set %stics (%s) scale 0", axis[1], table.concat(tics, ", "))
     add(out, "set %srange [0.5:%d.5]", axis[1], #axis[2])
   end
@@ -261,7 +272,7 @@ local PNG = "set terminal pngcairo noenhanced size %d,%d background '#ffffff' fo
 local function commands(f)
   local plots, title = {}, quote(f.title)
   local out = {
-    "reset session", "set xlabel " .. quote(f.xlabel), "set ylabel " .. quote(f.ylabel or ""),
+    "reset session", "set encoding utf8", "set xlabel " .. quote(f.xlabel), "set ylabel " .. quote(f.ylabel or ""),
     "set style fill solid 1 noborder", "set border 3 linecolor rgb '#555555'",
     "set tics nomirror textcolor rgb '#222222'", "set errorbars 1.2",
   }
@@ -269,9 +280,9 @@ local function commands(f)
   if f.kind == "heat" or #(f.series or {}) == 1 then add(out, "unset key; set title %s", title) end
   local plot = "plot " .. table.concat(plots, ", \\\n  ")
   add(out, SVG, WIDTH, height, (f.name:gsub("%W", "_")))
-  add(out, "set output %s\n%s", quote(f.name .. ".svg"), plot)
+  add(out, "set output %s\n%s", gnuplot.file(f.name .. ".svg"), plot)
   add(out, PNG, WIDTH * 3 // 2, height * 3 // 2)
-  add(out, "set output %s\n%s\nset output", quote(f.name .. ".png"), plot)
+  add(out, "set output %s\n%s\nset output", gnuplot.file(f.name .. ".png"), plot)
   return table.concat(out, "\n") .. "\n"
 end
 
@@ -283,7 +294,6 @@ function figure.script(figures)
 end
 
 local SCRIPT = "figures.gp"
-local NOT_FOUND = 127 -- the shell's exit status where there is no such command
 
 local function whole(path, ending)
   local file = io.open(path, "rb")
@@ -302,14 +312,8 @@ function figure.draw(figures, folder)
   local written, reason = file:write(figure.script(figures))
   local closed, why = file:close()
   if not written or not closed then return nil, ("%s: %s"):format(path, reason or why) end
-  local status, said = shell("cd %s && gnuplot %s", folder, SCRIPT)
-  if status == NOT_FOUND then
-    return false, "the figures are not drawn: there is no gnuplot (Debian: apt-get install gnuplot-nox)"
-  end
-  if status ~= 0 then
-    local line = said:match "line %d+: [^\n]+" or said:match "[^\n]*%S[^\n]*" or "exit status " .. status
-    return false, "the figures are not drawn: gnuplot: " .. line
-  end
+  local drawn, refusal = gnuplot.run(folder, SCRIPT)
+  if not drawn then return false, "the figures are not drawn: " .. refusal end
   for _, f in ipairs(figures) do
     local file_name = folder .. "/" .. f.name
     if not whole(file_name .. ".svg", "</svg>") or not whole(file_name .. ".png", "IEND") then

@@ -2,21 +2,28 @@
 --
 --   { title =, { heading = "Speed" }, { text = "..." }, { table = {...} }, { figure = {...} }, .. }
 local tables = require "dt.tables"
+local visible = require "dt.visible"
 
 local page = {}
 
+-- Text of a paragraph of Markdown: what it begins with makes neither a heading nor a list.
+local function paragraph(text)
+  return (tables.markdown_text(text):gsub("^%s+", ""):gsub("^[#+=~[-]", "\\%0"):gsub("^(%d+)([.)])", "%1\\%2"))
+end
+
 -- figures: whether their files are there, in the same folder.
 function page.markdown(document, figures)
-  local out = { "# " .. document.title .. "\n" }
+  local escape = tables.markdown_text
+  local out = { "# " .. escape(document.title) .. "\n" }
   for _, item in ipairs(document) do
     if item.heading then
-      out[#out + 1] = "## " .. item.heading .. "\n"
+      out[#out + 1] = "## " .. escape(item.heading) .. "\n"
     elseif item.text then
-      out[#out + 1] = item.text .. "\n"
+      out[#out + 1] = paragraph(item.text) .. "\n"
     elseif item.table then
       out[#out + 1] = tables.markdown(item.table)
     elseif figures then
-      out[#out + 1] = ("![%s](%s.svg)\n"):format(item.figure.title, item.figure.name)
+      out[#out + 1] = ("![%s](%s.svg)\n"):format(escape(item.figure.title):gsub("[][]", "\\%0"), item.figure.name)
     end
   end
   return table.concat(out, "\n")
@@ -28,7 +35,7 @@ function page.latex(document)
   for _, item in ipairs(document) do
     before = item.heading or item.text or before
     if item.table and not item.table.facts then
-      out[#out + 1] = ("%% %s\n%s"):format(before:gsub("%c", " "), tables.latex(item.table))
+      out[#out + 1] = ("%% %s\n%s"):format(visible.line(before), tables.latex(item.table))
     end
   end
   return table.concat(out, "\n")

@@ -9,6 +9,7 @@ local place = require "dt.place"
 local record = require "dt.record"
 local shell = require "dt.shell"
 local summary = require "dt.summary"
+local visible = require "dt.visible"
 
 local report = {}
 
@@ -406,10 +407,13 @@ local function contents(path)
   return text
 end
 
+-- A text that no spreadsheet takes for a formula; numbers are as they are.
+local function no_formula(text) return text:find "^%s*[=+@-]" and not tonumber(text) and "'" .. text or text end
+
 -- Numbers for other programs, as CSV: of every arm each metric, over all texts and by set.
 local function numbers(files)
   local lines = { "experiment,set,arm,metric,n,mean,deviation,low,high" }
-  local function quoted(text) return '"' .. text:gsub("%c", " "):gsub('"', '""') .. '"' end
+  local function quoted(text) return '"' .. no_formula(visible.line(text)):gsub('"', '""') .. '"' end
   local function number(x) return x and ("%.10g"):format(x) or "" end
   for _, file in ipairs(files) do
     local s = summary.new(file)

@@ -1,5 +1,7 @@
 -- Tables of a report, as Markdown and as HTML: { columns = {"arm", "tokens/s"}, rows = {{"ar", "100.0"}, ..} }.
 -- Cells are texts; the first column is read as words, the others as numbers, which stand to the right.
+local visible = require "dt.visible"
+
 local tables = {}
 
 local function length(text) return utf8.len(text) or #text end
@@ -7,23 +9,33 @@ local function length(text) return utf8.len(text) or #text end
 local function line(cells, width)
   local padded = {}
   for c, cell in ipairs(cells) do
-    local space = (" "):rep(width[c] - length(cell))
+    local space = (" "):rep(width[c] - length(cell)) -- none where a cell is wider
     padded[c] = c == 1 and cell .. space or space .. cell
   end
   return "| " .. table.concat(padded, " | ") .. " |\n"
 end
+
+local ENTITIES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
+
+-- Text as Markdown shows it, on one line: no tags, links, emphasis or code but the document's own.
+function tables.markdown_text(text)
+  text = visible.line(text):gsub("[\\`*|]", "\\%0"):gsub("[&<>]", ENTITIES):gsub("%]([%[(])", "]\\%1")
+  return (text:gsub("%f[%w_]_+", function(run) return ("\\_"):rep(#run) end))
+end
+
+local WIDEST = 60 -- characters that a column is padded to
 
 -- Columns are padded to one width, so that the text reads well as it is.
 function tables.markdown(t)
   local rows, width = {}, {}
   for i = 0, #t.rows do
     local cells = {}
-    for c, cell in ipairs(i == 0 and t.columns or t.rows[i]) do cells[c] = cell:gsub("%c", " "):gsub("|", "\\|") end
+    for c, cell in ipairs(i == 0 and t.columns or t.rows[i]) do cells[c] = tables.markdown_text(cell) end
     rows[i + 1] = cells
   end
   for c in ipairs(t.columns) do
     width[c] = 3
-    for _, row in ipairs(rows) do width[c] = math.max(width[c], length(row[c])) end
+    for _, row in ipairs(rows) do width[c] = math.max(width[c], math.min(length(row[c]), WIDEST)) end
   end
   local lines, rule = {}, {}
   for c, w in ipairs(width) do rule[c] = c == 1 and ("-"):rep(w) or ("-"):rep(w - 1) .. ":" end
@@ -32,10 +44,8 @@ function tables.markdown(t)
   return table.concat(lines)
 end
 
-local ESCAPES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
-
--- Text as HTML shows it.
-function tables.escape(text) return (text:gsub('[&<>"]', ESCAPES)) end
+-- Text as HTML and SVG show it, within elements and "attributes".
+function tables.escape(text) return (visible.lines(text):gsub('[&<>"]', ENTITIES)) end
 
 function tables.html(t)
   local out = { "<table>\n" }
@@ -54,7 +64,7 @@ end
 local LATEX = { ["\\"] = "\\textbackslash{}", ["~"] = "\\textasciitilde{}", ["^"] = "\\textasciicircum{}" }
 for special in ("#$%&_{}"):gmatch "." do LATEX[special] = "\\" .. special end
 
-local function latex_text(text) return (text:gsub("%c", " "):gsub("[\\~^#$%%&_{}]", LATEX):gsub("±", "$\\pm$")) end
+local function latex_text(text) return (visible.line(text):gsub("[\\~^#$%%&_{}]", LATEX):gsub("±", "$\\pm$")) end
 
 -- As a tabular of LaTeX with the package booktabs.
 function tables.latex(t)

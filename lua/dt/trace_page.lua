@@ -4,6 +4,7 @@
 local json = require "dt.json"
 local params = require "dt.params"
 local tables = require "dt.tables"
+local visible = require "dt.visible"
 
 local STYLE = [[
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c2024; --faint: #69737d; --line: #d8dde3; --panel: #f6f8fa;
@@ -229,6 +230,11 @@ addEventListener("hashchange", () => show(parseInt(location.hash.slice(1)) - 1 |
 show(parseInt(location.hash.slice(1)) - 1 || 0);
 ]==]
 
+local STAYS = { ["\n"] = true, ["\t"] = true }
+
+-- A text as it stands, but for what does not show.
+local function shown(text) return visible.pictures(text, STAYS) end
+
 -- What the page's program needs of an iteration.
 local function summary(iteration, svg)
   local depth, one = { [0] = 0 }, {
@@ -245,7 +251,7 @@ local function summary(iteration, svg)
       if node.accepted then one.accepted = one.accepted + 1 end
     end
   end
-  for i, token in ipairs(iteration.committed) do one.committed[i] = { token.origin, token.text } end
+  for i, token in ipairs(iteration.committed) do one.committed[i] = { token.origin, shown(token.text) } end
   return one
 end
 
@@ -271,7 +277,7 @@ return function(trace, drawings)
   local iterations = {}
   for i, iteration in ipairs(trace.iterations) do iterations[i] = summary(iteration, drawings[i]) end
   local title = tables.escape(trace.head.policy) .. ", iteration by iteration"
-  local data = json.encode({ prompt = trace.head.prompt, iterations = iterations }):gsub("<", "\\u003c")
+  local data = json.encode({ prompt = shown(trace.head.prompt), iterations = iterations }):gsub("<", "\\u003c")
   return table.concat {
     '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
     '<meta name="viewport" content="width=device-width, initial-scale=1">\n',

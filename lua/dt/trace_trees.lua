@@ -2,18 +2,19 @@
 -- plainly where there is none, and then painted.
 local shell = require "dt.shell"
 local tables = require "dt.tables"
+local visible = require "dt.visible"
 
 local trees = {}
 
 -- ---- what is drawn --------------------------------------------------------------------------------------------------
 
 local MOST_SHOWN = 24 -- characters of a token
-local PICTURES = { [" "] = "·", ["\n"] = "⏎", ["\t"] = "⇥", ["\127"] = "␡" }
+local PICTURES = { ["\n"] = "⏎", ["\t"] = "⇥" }
 
 -- A token as one visible word.
-local function visible(text)
+local function word(text)
   if text == "" then return "∅" end
-  text = text:gsub("[%c ]", function(c) return PICTURES[c] or utf8.char(0x2400 + c:byte()) end)
+  text = visible.pictures(text, PICTURES):gsub(" ", "·")
   if utf8.len(text) <= MOST_SHOWN then return text end
   return text:sub(1, utf8.offset(text, MOST_SHOWN) - 1) .. "…"
 end
@@ -21,7 +22,7 @@ end
 local function short(p) return p >= 0.9995 and "1" or p < 0.0005 and "0" or (("%.3f"):format(p):gsub("^0", "")) end
 
 local function details(node)
-  local parts = { ("node %d: '%s', token %d"):format(node.id, visible(node.text), node.token) }
+  local parts = { ("node %d: '%s', token %d"):format(node.id, word(node.text), node.token) }
   if node.parent then
     parts[2] = ("p(path) %.4g, p(token) %.4g"):format(node.p, math.exp(node.logp or -math.huge))
   end
@@ -72,7 +73,7 @@ local function graph_of(iteration)
   end
   for _, v in ipairs(iteration.nodes) do
     if v.kept or v.id == 0 then
-      local node = { text = visible(v.text), p = v.parent and short(v.p), class = classes(v), tip = details(v) }
+      local node = { text = word(v.text), p = v.parent and short(v.p), class = classes(v), tip = details(v) }
       local parent = v.parent and (place[v.parent] or 1) -- a file may say anything
       place[v.id] = add("n" .. v.id, node, parent, v.accepted and "accepted" or "kept")
       if v.accepted then last = place[v.id] end
@@ -81,14 +82,14 @@ local function graph_of(iteration)
   for u, box in pairs(unverified(iteration.nodes)) do
     local tip = { box.count .. " drafted, not verified:" }
     for i = 1, math.min(#box.best, 8) do
-      tip[i + 1] = ("'%s' %s"):format(visible(box.best[i].text), short(box.best[i].p))
+      tip[i + 1] = ("'%s' %s"):format(word(box.best[i].text), short(box.best[i].p))
     end
     local node = { text = "+" .. box.count, class = "unverified", tip = table.concat(tip, "\n") }
     add("u" .. u, node, place[u], "unverified")
   end
   local origin = iteration.committed[#iteration.committed]
   local class = origin and origin.origin == "corrected" and "corrected" or "bonus"
-  local text = visible(iteration.bonus.text)
+  local text = word(iteration.bonus.text)
   local tip = ("the target's own: '%s', token %d"):format(text, iteration.bonus.token)
   add("b", { text = text, class = class, tip = tip }, last, class)
   return { nodes = nodes, edges = edges }

@@ -46,10 +46,14 @@ it_prints_a_table_and_draws_it() {
   grep -q '^milliseconds per pass over 3 sequences, by the rows of each, ' stdout || fail 'no table of a batch'
   refuses_to_draw 2 'must end in .svg or .png' "$PATH" costs.gif
   mkdir bin && ln -s "$(command -v sh)" bin/sh
-  refuses_to_draw 1 'is it installed \(Debian: gnuplot-nox\)' "$PWD/bin" costs.svg
+  refuses_to_draw 1 'there is no gnuplot \(Debian: apt-get install gnuplot-nox\)' "$PWD/bin" costs.svg
   command -v gnuplot >/dev/null || return 0
   succeeds run calibrate -c 60 -t 1 --plot costs.svg
   grep -q '<svg' costs.svg || fail 'no picture'
+  local name="|touch 'x' \$HOME "'"@"''.svg' # a file, whatever gnuplot would make of its name
+  succeeds run calibrate -c 60 -t 1 --plot "$name"
+  grep -q '<svg' "$name" || fail "no picture $name"
+  refuses_to_draw 1 "nowhere/x.svg" "$PATH" nowhere/x.svg
 }
 # refuses_to_draw STATUS PATTERN PATH FILE
 refuses_to_draw() {

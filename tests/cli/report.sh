@@ -26,6 +26,19 @@ it_writes_tables_figures_and_one_page_that_needs_no_other_file() {
   grep -oE '(src|href)="[^"]{5}' sample/report.html | grep -vqE '"(#|data:)' && fail 'the page needs another file'
   return 0
 }
+it_draws_names_that_mean_something_to_gnuplot_and_writes_none_that_do_to_others() {
+  command -v gnuplot >/dev/null || { echo '  skipped: no gnuplot'; return 0; }
+  sed "s|linear K=4|'it''s <script>alert(1)</script> {x} \`id\`|; s|\"dynatree D0=3|\"=dynatree \\\\u001b[31m D0=3|; s|\"set\": \"novels|\"set\": \"@novels \\\\u0000|" "$sample" >h.jsonl
+  succeeds run report h.jsonl
+  for name in speedup speed depth time; do
+    grep -q "'it''s &lt;script>alert(1)&lt;/script> {x} \`id\`</text>" h/h-$name.svg || fail "h-$name does not show the name"
+  done
+  grep -q '<script' h/report.md h/report.html && fail 'a script'
+  grep -qF "| 'it''s &lt;script&gt;alert(1)&lt;/script&gt; {x} \\\`id\\\` |" h/report.md || fail 'no row in the Markdown'
+  grep -qE "^\"sample\",\"'@novels  \",\"'=dynatree  .31m D0=3\",speedup,3,[0-9.]+," h/report.csv || fail 'no numbers'
+  LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f]' h/*.svg h/report.* && fail 'a control character'
+  return 0
+}
 it_makes_the_tables_where_there_is_no_gnuplot() {
   without_gnuplot
   PATH=$PWD/bin succeeds run report "$sample" --out here
