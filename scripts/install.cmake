@@ -32,6 +32,14 @@ install(FILES ${PROJECT_BINARY_DIR}/dtrun.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/dtrun.1 COMMAND dtrun --man > ${PROJECT_BINARY_DIR}/dtrun.1 DEPENDS dtrun VERBATIM)
 add_custom_target(manual ALL DEPENDS ${PROJECT_BINARY_DIR}/dtrun.1)
 install(FILES ${PROJECT_BINARY_DIR}/dtrun.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+# All that is built for an installation, and no test: cmake --build build --target product, then cmake --install, cpack or Python.
+set(PRODUCT dtrun dtrun_shared manual)
+if(TARGET dtrun_mpi)
+  list(APPEND PRODUCT dtrun_mpi)
+endif()
+add_custom_target(product DEPENDS ${PRODUCT})
+
 install(FILES scripts/completion/dtrun.bash RENAME dtrun DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES scripts/completion/dtrun.zsh RENAME _dtrun DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES scripts/completion/dtrun.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

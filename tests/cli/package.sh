@@ -24,6 +24,16 @@ it_brings_a_manual_with_what_help_says() {
   while read -r word; do grep -qF -e "$word" page || fail "no '$word' in the manual"; done <said
   for word in 'EXIT STATUS' DTRUN_HOME DTRUN_TARGET; do grep -qF "$word" page || fail "no '$word' in the manual"; done
 }
+# What cmake --install takes from the build folder, against what the target makes from nothing.
+it_takes_nothing_from_the_build_folder_that_the_target_product_does_not_make() {
+  [ -f "$build_dir/build.ninja" ] || { echo '  skipped: it asks Ninja'; return 0; }
+  grep -oE "\"$build_dir/[^\"]*\"" "$build_dir/cmake_install.cmake" | tr -d '"' | sed "s:^$build_dir/::" | grep -vE '(\.cmake|\.txt|\.pc|\})$' | sort -u >taken
+  for file in dtrun dtrun.1 libdtrun.so; do grep -qx "$file" taken || fail "$file is not installed"; done
+  ninja -C "$build_dir" -t commands product >commands || fail 'no target product'
+  for file in $(cat taken); do grep -qE "[ /]${file//./\\.}( |$)" commands || fail "product does not make $file"; done
+  grep -oE ' -o tests/[^ ]*' commands >tests && fail "product makes a test: $(head -1 tests)"
+  true
+}
 it_brings_documents() {
   install_here
   same_text "$source_dir/README.md" here/share/doc/dtrun/README.md
