@@ -78,36 +78,27 @@ int driver_pair_bandwidth(lua_State *L) {
   return 1;
 }
 
+/* A driver is a program, and may talk of what lasts; another language's library is not. */
 int driver_pair_open(lua_State *L) {
   driver_check_interrupt(L);
   const char *target_option = luaL_optstring(L, 1, NULL);
   bool no_draft = lua_isboolean(L, 2);
   const char *draft_option = no_draft ? NULL : luaL_optstring(L, 2, NULL);
-  dt_pair_options options = {.backend = luaL_optstring(L, 3, NULL),
-                             .threads = driver_int(L, 4, "threads", 0),
-                             .target_weights = luaL_optstring(L, 6, NULL),
-                             .draft_weights = luaL_optstring(L, 7, NULL),
-                             .cache_dtype = luaL_optstring(L, 8, NULL),
-                             .head_layers = luaL_optstring(L, 10, NULL)};
+  dtl_load_options options = {.target = target_option,
+                              .draft = draft_option,
+                              .need = no_draft ? DTL_NO_DRAFT : DTL_ANY_DRAFT,
+                              .draft_vocab = luaL_optstring(L, 9, NULL),
+                              .how = {.backend = luaL_optstring(L, 3, NULL),
+                                      .threads = driver_int(L, 4, "threads", 0),
+                                      .target_weights = luaL_optstring(L, 6, NULL),
+                                      .draft_weights = luaL_optstring(L, 7, NULL),
+                                      .cache_dtype = luaL_optstring(L, 8, NULL),
+                                      .head_layers = luaL_optstring(L, 10, NULL)},
+                              .shown = driver_interrupt(L) != NULL};
   pair_object *p = push_pair(L, driver_int(L, 5, "ctx", 0));
-  char *target, *draft;
-  const char *given = luaL_optstring(L, 9, NULL);
-  dt_draft_vocab vocab = {0};
+  bool found;
   dtl_error err;
-  dtl_need need = no_draft ? DTL_NO_DRAFT : DTL_ANY_DRAFT;
-  if (given && !dtl_draft_vocab_open(given, &vocab, &err)) return driver_failure(L, &err);
-  if (!dtl_resolve_models(target_option, draft_option, need, &target, &draft, &err)) {
-    dtl_draft_vocab_close(&vocab);
-    return driver_failure(L, &err);
-  }
-  options.target = target;
-  options.draft = draft;
-  if (given) options.draft_vocab = &vocab;
-  dt_error engine;
-  dt_status status = dt_pair_open(&options, &p->pair, &engine);
-  dtl_draft_vocab_close(&vocab);
-  free(target), free(draft);
-  return status ? driver_engine_failure(L, &engine) : 1;
+  return dtl_load(&options, &p->pair, &found, &err) ? 1 : driver_failure(L, &err);
 }
 
 int driver_pair_read(lua_State *L) {
@@ -218,6 +209,8 @@ int driver_pair_describe(lua_State *L) {
   lua_setfield(L, -2, "backend");
   lua_pushinteger(L, info.threads);
   lua_setfield(L, -2, "threads");
+  lua_pushnumber(L, info.load_ms);
+  lua_setfield(L, -2, "load_ms");
   if (p->corpus) {
     char text[48];
     snprintf(text, sizeof text, "%u tokens %016" PRIx64, p->corpus->index.n, p->corpus->hash);

@@ -35,6 +35,7 @@ static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pa
   r->cache_dtype = pair->cache_dtype;
   r->backend = copy(pair->backend);
   r->threads = pair->threads;
+  r->load_ms = pair->load_ms;
   if (!r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft) ||
       (draft && pair->draft_vocab && !r->draft_vocab) || (draft && pair->draft_head && !r->draft_head))
     return out_of_memory(err);

@@ -105,10 +105,11 @@ bool dtl_installed(const char *folder, char ***names, int *n, dtl_error *err);
  * them. Returns how many. */
 int dtl_near(const char *typed, size_t n, const char *const *names, int n_names, const char **near, int most);
 
-/* Which models to use: option before environment (DTRUN_TARGET, DTRUN_DRAFT) before the bundled pair; a target without a
- * draft stands alone. Each is named by a folder, a file, or an id of Hugging Face whose files lie in its cache. *draft is
- * NULL where there is none or none is wanted; where one is needed, that is DTL_INPUT, after a look at the target. Both are
- * malloc'd. */
+/* Which models to use: option before environment (DTRUN_TARGET, DTRUN_DRAFT) before the bundled pair. Each is named by a folder, a
+ * file, or an id of Hugging Face whose files lie in its cache. Where only a target is named, its draft is the one that is found to
+ * belong to it (dt_draft_fits), beside it, among the models that come with us or in that cache; "none" as the draft: none.
+ * *draft is NULL where there is none or none is wanted; where one is needed, that is DTL_INPUT, after a look at the target.
+ * Both are malloc'd. */
 bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target, char **draft,
                         dtl_error *err);
 
@@ -116,6 +117,20 @@ bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl
  * or a file with an id on each line. Freed with dtl_draft_vocab_close. DTL_INPUT: neither, with file and line. */
 bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dtl_error *err);
 void dtl_draft_vocab_close(dt_draft_vocab *vocab); /* zeros are allowed */
+
+typedef struct {
+  const char *target, *draft; /* as users name them, or NULL: see dtl_resolve_models */
+  dtl_need need;
+  const char *draft_vocab; /* see dtl_draft_vocab_open; NULL: the draft guesses all ids */
+  const dt_message *texts; /* [n_texts] whose ids it guesses besides */
+  int n_texts;
+  dt_pair_options how; /* all but the models and draft_vocab */
+  bool shown; /* on standard error: a line while it loads, on a terminal; how long it took, if more than a second */
+} dtl_load_options;
+
+/* Opens the pair that a user named. *found: its draft was found, not named. One that was found and cannot be loaded is left out,
+ * unless it is needed. */
+bool dtl_load(const dtl_load_options *options, dt_pair **out, bool *found, dtl_error *err);
 
 /* ---- conversations ----------------------------------------------------------------------------------------------------- */
 
@@ -260,6 +275,7 @@ struct dtl_result {
   const char *cache_dtype;                /* "f32", "f16", "16-bit". Static */
   char *backend;
   int threads;
+  double load_ms;    /* what opening the pair took, once for all its runs; in no other time */
   int index, places; /* which prompt, from 1, and how many ran at once; places 0: it was no batch */
   dt_stats stats;
   double policy_ms, other_ms;

@@ -115,3 +115,19 @@ char *hub_path(const char *name, dtl_error *err) {
   char *path = id ? cached(name, org, model, err) : strdup(name);
   return path && is_folder(path) ? inside(path, err) : path;
 }
+
+static int is_model(const struct dirent *entry) { return strncmp(entry->d_name, "models--", 8) == 0; }
+
+void hub_each(void (*see)(void *user, const char *folder), void *user) {
+  struct dirent **entries;
+  char *cache = cache_folder(), commit[128];
+  int n = cache ? scandir(cache, &entries, is_model, alphasort) : -1;
+  for (int i = 0; i < n; i++) {
+    char *folder = text("%s/%s", cache, entries[i]->d_name), *path = NULL;
+    if (folder && read_ref(folder, commit, sizeof commit)) path = text("%s/snapshots/%s", folder, commit);
+    if (path) see(user, path);
+    free(path), free(folder), free(entries[i]);
+  }
+  if (n >= 0) free(entries);
+  free(cache);
+}

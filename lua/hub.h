@@ -10,4 +10,7 @@
  * no id comes back as it is, whether or not there is such a file. */
 char *hub_path(const char *name, dtl_error *err);
 
+/* Calls see(user, folder) with the folder of each model in that cache, sorted by their ids. */
+void hub_each(void (*see)(void *user, const char *folder), void *user);
+
 #endif

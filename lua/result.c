@@ -86,6 +86,7 @@ static void add_stats(cJSON *root, const dtl_result *r) {
   snprintf(hash, sizeof hash, "%016" PRIx64, dtl_output_hash(r->tokens, r->n_tokens));
   cJSON *stats = cJSON_AddObjectToObject(root, "stats");
   add_real(stats, "tokens_per_second", dtl_tokens_per_second(r));
+  add_real(stats, "load_ms", r->load_ms);
   add_real(stats, "ttft_ms", s->ttft_ms);
   add_ratio(stats, "tpot_ms", s->total_ms - s->ttft_ms, s->generated - 1);
   cJSON_AddNumberToObject(stats, "iterations", (double)s->iterations);

@@ -89,6 +89,7 @@ typedef struct {
    * loaded: another target in effect, a draft that guesses otherwise. "f32": widened. */
   const char *target_weights, *draft_weights;
   const dt_draft_vocab *draft_vocab; /* NULL: all ids */
+  bool draft_optional;     /* where the draft cannot be loaded, the pair opens without it: see draft_left_out */
   const char *head_layers; /* "2,15,27": a head reads what enters these layers of the target; NULL: as its files say */
   /* How keys and values are held; NULL: the backend's own type. cpu: "f32" or, rounded when written (to infinity from
    * 65520 on), "f16": other results than with f32, but for all policies alike those of plain decoding. cuda: "16-bit". */
@@ -100,8 +101,24 @@ typedef struct {
 dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err);
 void dt_pair_close(dt_pair *pair); /* NULL is allowed */
 
-/* Whether the files of one model are there and of a kind that is supported, without loading it: as dt_pair_open. */
-dt_status dt_model_look(const char *path, dt_error *err);
+/* What a model's files say of it, from their headers and their tokenizer. Hashes are FNV-1a 64. */
+typedef struct {
+  const char *family; /* "llama"; static */
+  uint64_t norm; /* of the numbers of its final norm, rounded to bfloat16: the same however the model is quantized */
+  uint64_t tokenizer; /* of its tokenizer's bytes: files of one kind with the same have the same; 0: it has none */
+  uint64_t bytes;     /* of its weights' files */
+} dt_model_facts;
+
+/* Whether the files of one model are there and of a kind that is supported, without loading it: as dt_pair_open. facts: or
+ * NULL. */
+dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err);
+
+typedef enum { DT_FITS_NOT, DT_FITS_HEAD, DT_FITS_MODEL } dt_fit;
+
+/* Whether the files at `path` say that they can guess for that target. A head: its config.json names the target's norm, as
+ * {"dtrun_target": {"final_norm": "16 hexadecimal digits"}}. A model: it has the target's family and its tokenizer, byte for byte,
+ * at most half as many bytes, and is not the target in fewer bits. *bytes: of the weights' files. */
+dt_fit dt_draft_fits(const dt_model_facts *target, const char *path, uint64_t *bytes);
 
 #define DT_CONTEXT                                                                                                     \
   4096 /* positions of a session that asks for none, at most: a model may have too many for the memory */
@@ -116,11 +133,13 @@ typedef struct {
   dt_model_info target, draft; /* draft.path is NULL when there is none */
   /* What was asked for, or what their weights are held in: "f16", "q4_k", "mixed"; the draft's NULL without one. */
   const char *target_dtype, *draft_dtype;
-  const char *draft_vocab; /* the name of what its output was cut to, NULL: to nothing */
-  const char *draft_head;  /* what a draft head reads of the target: "eagle3, layers 2,15,27"; NULL: it is a model */
-  const char *cache_dtype; /* "f32", "f16", "16-bit": of both models; static */
-  const char *backend;     /* what runs: "cpu:avx512" */
+  const char *draft_vocab;    /* the name of what its output was cut to, NULL: to nothing */
+  const char *draft_left_out; /* why there is none, though an optional one was named; NULL: it was not so */
+  const char *draft_head;     /* what a draft head reads of the target: "eagle3, layers 2,15,27"; NULL: it is a model */
+  const char *cache_dtype;    /* "f32", "f16", "16-bit": of both models; static */
+  const char *backend;        /* what runs: "cpu:avx512" */
   int threads;
+  double load_ms;     /* what dt_pair_open took; a scripted pair: 0 */
   int context;        /* of a session that asks for none */
   int shared_vocab;   /* ids below this can be drafted */
   int tokenizer_size; /* 1 + the largest id that a text can have; a text with one from target.vocab on is refused */

@@ -192,7 +192,29 @@ static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dt
   return s;
 }
 
+/* The pair without the draft that it was to have. */
+static dt_status leave_out(dt_pair *p, const dt_error *why, dt_error *err) {
+  if (p->draft) p->ops->free_weights(p->draft);
+  p->draft = NULL;
+  free(p->draft_path), free(p->draft_vocab);
+  p->draft_path = p->draft_vocab = NULL;
+  p->draft_info = (dt_model_info){0};
+  *p->head = '\0';
+  p->distances = 0;
+  p->left_out = strdup(why->message);
+  return p->left_out ? DT_OK : dt_fail_memory(err, "a message", strlen(why->message));
+}
+
+static dt_status load_drafter(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+  dt_error why;
+  dt_status s = head_is(o->draft) ? load_head(p, o, dtype, &why) : load_draft(p, o, dtype, &why);
+  if (s && o->draft_optional) return leave_out(p, &why, err);
+  if (s && err) *err = why;
+  return s;
+}
+
 dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err) {
+  double start = dt_clock_ms();
   dt_pair *p = calloc(1, sizeof *p);
   if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
   p->target_info.path = p->target_path = strdup(options->target);
@@ -210,21 +232,14 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
     s = dt_fail(err, DT_EINPUT, "%s is a draft head: name its target with --target, and it with --draft",
                 options->target);
   if (!s) s = load(p, options->target, dtype, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
-  if (!s && options->draft)
-    s = head_is(options->draft) ? load_head(p, options, draft_dtype, err) : load_draft(p, options, draft_dtype, err);
+  if (!s && options->draft) s = load_drafter(p, options, draft_dtype, err);
   if (s) {
     dt_pair_close(p);
     return s;
   }
+  p->load_ms = dt_clock_ms() - start;
   *out = p;
   return DT_OK;
-}
-
-dt_status dt_model_look(const char *path, dt_error *err) {
-  model *m = NULL;
-  dt_status s = model_open(path, &m, err);
-  model_close(m);
-  return s;
 }
 
 static dt_status check_rules(const dt_fake_options *o, const dt_fake_rule *rules, int n, const char *role,
@@ -285,6 +300,7 @@ void dt_pair_close(dt_pair *p) {
   free(p->target_path);
   free(p->draft_path);
   free(p->draft_vocab);
+  free(p->left_out);
   free(p);
 }
 
@@ -295,10 +311,12 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .target_dtype = p->ops->weight_dtype(p->target),
                          .draft_dtype = p->draft ? p->ops->weight_dtype(p->draft) : NULL,
                          .draft_vocab = p->draft_vocab,
+                         .draft_left_out = p->left_out,
                          .draft_head = *p->head ? p->head : NULL,
                          .cache_dtype = p->cache_dtype,
                          .backend = p->ops->describe(p->backend),
                          .threads = p->threads,
+                         .load_ms = p->load_ms,
                          .weight_bytes = m.weights,
                          .cache_bytes = m.caches,
                          .scratch_bytes = m.scratch,

@@ -16,8 +16,10 @@ struct dt_pair {
   const char *cache_dtype; /* one of ops->cache_dtypes */
   char *draft_vocab;       /* NULL: the draft has all its output's rows */
   char head[112]; /* what kind of head the draft is, and what of the target it reads; "": it is a model of its own */
+  char *left_out; /* why an optional draft was not loaded, or NULL */
   int distances;  /* at which a Medusa head guesses; 0: it is no such head */
   int threads;
+  double load_ms; /* what opening it took */
   tok *tokenizer; /* NULL: a scripted pair, whose text is its ids */
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;

@@ -18,7 +18,8 @@ local SPEC = { doc = true, options = true, rest = true, models = true }
 local SHARED = {
   { "target", nil, type = "string", short = "m", also = "model",
     doc = "target model's folder (default: the bundled pair)" },
-  { "draft", nil, type = "string", short = "md", also = "model-draft", doc = "draft model's folder" },
+  { "draft", nil, type = "string", short = "md", also = "model-draft",
+    doc = "draft model or head (default: the one made for the target, if it is found); none: without" },
   { "weights", nil, type = "string", doc = "round the target's weights to q8 or q4 (default: as they are)" },
   { "draft_weights", nil, type = "string", doc = "round the draft's weights to q8 or q4 (default: as they are)" },
   { "draft_vocab", nil, type = "string", doc = "a number of ids, or a file of them, that the draft guesses (all)" },

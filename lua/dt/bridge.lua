@@ -5,7 +5,8 @@ local json = dt.json
 
 local bridge, loaded, count = {}, {}, 0
 
-local PAIR = { "target", "draft", "target_dtype", "draft_dtype", "draft_vocab", "cache_dtype", "backend", "threads" }
+local PAIR = { "target", "draft", "target_dtype", "draft_dtype", "draft_vocab", "draft_head", "cache_dtype", "backend",
+               "threads", "load_ms" }
 
 local function pair_of(options)
   local pair = loaded[options.pair]

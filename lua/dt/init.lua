@@ -76,9 +76,9 @@ local LOAD = { target = true, draft = true, backend = true, threads = true, ctx 
                draft_weights = true, draft_vocab = true, head_layers = true, cache_dtype = true, costs = true,
                corpus = true }
 
--- Without options the bundled pair; with only a target no draft model; draft = false: none. costs: a table as
--- dt.calibrate gives, to be used instead of measuring. corpus: a file, or a list of files, for policies that look
--- things up.
+-- Without options the bundled pair; with only a target the draft that is found to belong to it, if there is one
+-- (models/README.md); draft = false: none. costs: a table as dt.calibrate gives, to be used instead of measuring.
+-- corpus: a file, or a list of files, for policies that look things up.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   local draft = t.draft
@@ -312,7 +312,7 @@ function pair:generate_batch(t)
 end
 
 -- Methods, and what describes the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), target_dtype,
--- draft_dtype, draft_vocab, draft_head, cache_dtype, backend, threads, shared_vocab.
+-- draft_dtype, draft_vocab, draft_head, cache_dtype, backend, threads, load_ms, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]
   if method then return method end

@@ -74,9 +74,9 @@ local HEAD = { experiment = "string", protocol = "protocol", machine = "string",
 local TIMES = { prompt = "number", draft = "number", verify = "number", commit = "number", policy = "number",
                 other = "number" }
 local MEMORY = { host = "positive", device = "positive?", weights = "number", caches = "number" }
-local STATS = { tokens_per_second = "positive", output_hash = "string", iterations = "integer", ttft_ms = "number?",
-                tpot_ms = "number?", tokens_per_iteration = "positive?", path_length = "number?", drafted = "number?",
-                accepted = "number?", acceptance_rate = "number?", tree_nodes_mean = "number?",
+local STATS = { tokens_per_second = "positive", output_hash = "string", iterations = "integer", load_ms = "number?",
+                ttft_ms = "number?", tpot_ms = "number?", tokens_per_iteration = "positive?", path_length = "number?",
+                drafted = "number?", accepted = "number?", acceptance_rate = "number?", tree_nodes_mean = "number?",
                 tree_depth_mean = "number?", accepted_by_depth = "depths?" }
 local RUN = { arm = "string", policy = "string", source = "string?", preset = "string?", window = "string?",
               params = "settings", axes = "settings", set = "string", prompt = "string", tokens = "integer",

@@ -67,38 +67,33 @@ static void warn_of_threads(const cli_options *o) {
 }
 
 /* The pair, whose draft may guess what is in the prompts whatever else it may not. */
-static int open_pair(job *j, dt_pair_options *pair) {
-  const char *given = j->options->draft_vocab;
-  dtl_error err;
-  dt_error engine;
-  dt_draft_vocab vocab = {0};
-  if (given && !dtl_draft_vocab_open(given, &vocab, &err)) return complain_of(&err);
-  dt_message *texts = calloc((size_t)j->prompts.n + 1, sizeof *texts);
-  for (int i = 0; texts && i < j->prompts.n; i++)
-    texts[i] = (dt_message){j->prompts.list[i].text, j->prompts.list[i].len};
-  vocab.texts = texts, vocab.n_texts = texts ? j->prompts.n : 0;
-  if (given) pair->draft_vocab = &vocab;
-  dt_status status = dt_pair_open(pair, &j->pair, &engine);
-  dtl_draft_vocab_close(&vocab);
-  free(texts);
-  return status ? complain_of_engine(&engine) : 0;
-}
-
 static int open_models(job *j, dtl_need need) {
   const cli_options *o = j->options;
   dtl_error err;
-  if (!dtl_resolve_models(o->target, o->draft, need, &j->target, &j->draft, &err)) return complain_of(&err);
-  dt_pair_options pair = {.target = j->target,
-                          .draft = j->draft,
-                          .backend = o->backend,
-                          .threads = o->threads,
-                          .target_weights = o->target_weights,
-                          .draft_weights = o->draft_weights,
-                          .head_layers = o->head_layers,
-                          .cache_dtype = o->cache_dtype};
-  int status = open_pair(j, &pair);
-  if (!status) warn_of_threads(o);
-  return status;
+  dt_message *texts = calloc((size_t)j->prompts.n + 1, sizeof *texts);
+  for (int i = 0; texts && i < j->prompts.n; i++)
+    texts[i] = (dt_message){j->prompts.list[i].text, j->prompts.list[i].len};
+  dtl_load_options load = {.target = o->target,
+                           .draft = o->draft,
+                           .need = need,
+                           .draft_vocab = o->draft_vocab,
+                           .texts = texts,
+                           .n_texts = texts ? j->prompts.n : 0,
+                           .how = {.backend = o->backend,
+                                   .threads = o->threads,
+                                   .target_weights = o->target_weights,
+                                   .draft_weights = o->draft_weights,
+                                   .head_layers = o->head_layers,
+                                   .cache_dtype = o->cache_dtype},
+                           .shown = !o->quiet};
+  bool ok = dtl_load(&load, &j->pair, &j->found, &err);
+  free(texts);
+  if (!ok) return complain_of(&err);
+  dt_pair_info info;
+  dt_pair_describe(j->pair, &info);
+  j->target = info.target.path, j->draft = info.draft.path;
+  warn_of_threads(o);
+  return 0;
 }
 
 /* The preset that was found for the pair, now that there is one. */
@@ -207,6 +202,7 @@ int job_open_chat(const cli_options *o, job *j) {
   if (misplaced(o)) return complain(EXIT_USAGE, "chat: no place for %s: the questions are typed", misplaced(o));
   int status = o->policy ? open_policies(j) : 0;
   if (!status) status = open_models(j, draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT);
+  if (!status && j->found && j->draft && !o->quiet) say("draft: %s, found (--draft none: without)", j->draft);
   if (!status && o->policy) status = open_tuned(j);
   if (!status) status = open_memory(j);
   return status ? status : open_chat(j);
@@ -252,7 +248,5 @@ int job_close(job *j) {
   dtl_policy_close(j->other);
   prompts_free(&j->prompts);
   free(j->stop);
-  free(j->target);
-  free(j->draft);
   return status;
 }

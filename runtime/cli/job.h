@@ -12,10 +12,11 @@ typedef struct {
   int places;   /* sequences at once; 0: not several */
   dtl_policy_options how, how_other;
   dtl_policy *policy, *other; /* other: of --compare, or NULL */
-  char *target, *draft;
   dt_pair *pair;
-  dt_chat *chat;     /* NULL: prompts are texts, not questions */
-  const char **stop; /* [n_stop] the options', and what ends an answer */
+  const char *target, *draft; /* the pair's */
+  bool found;                 /* nobody named the draft */
+  dt_chat *chat;              /* NULL: prompts are texts, not questions */
+  const char **stop;          /* [n_stop] the options', and what ends an answer */
   int n_stop;
   dtl_trace *trace; /* or NULL */
   dtl_costs costs;

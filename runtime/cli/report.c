@@ -8,7 +8,7 @@
 
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
-void report_summary(const dtl_result *r) {
+static void summarize(const dtl_result *r, const char *found) {
   const dt_stats *s = &r->stats;
   char drafted[80] = "nothing drafted", reason[40] = "";
   if (s->drafted > 0)
@@ -18,20 +18,30 @@ void report_summary(const dtl_result *r) {
   char kept[60] = "";
   if (s->kept_tokens) snprintf(kept, sizeof kept, ", %d of %d prompt tokens kept", s->kept_tokens, s->prompt_tokens);
   double all = s->prompt_ms + s->draft_ms + s->verify_ms + s->commit_ms + r->policy_ms + r->other_ms;
-  say("%d tokens%s, %.1f tokens/s, %.2f per iteration, %s%s; time: prompt %.0f %%, draft %.0f %%, "
+  say("%d tokens%s, %.1f tokens/s, %.2f per iteration, %s%s%s; time: prompt %.0f %%, draft %.0f %%, "
       "verify %.0f %%, commit %.0f %%, policy %.0f %%, other %.0f %%",
       r->n_tokens, reason, dtl_tokens_per_second(r), ratio((double)s->committed, (double)s->iterations), drafted, kept,
-      100 * ratio(s->prompt_ms, all), 100 * ratio(s->draft_ms, all), 100 * ratio(s->verify_ms, all),
+      found, 100 * ratio(s->prompt_ms, all), 100 * ratio(s->draft_ms, all), 100 * ratio(s->verify_ms, all),
       100 * ratio(s->commit_ms, all), 100 * ratio(r->policy_ms, all), 100 * ratio(r->other_ms, all));
+}
+
+void report_summary(const dtl_result *r) { summarize(r, ""); }
+
+/* What a summary says of a draft that nobody named. */
+static const char *tell_found(const job *j, char text[300]) {
+  *text = '\0';
+  if (j->found && j->draft) snprintf(text, 300, "; draft: %s, found", j->draft);
+  return text;
 }
 
 static void detail(const dtl_result *r) {
   const dt_stats *s = &r->stats;
   say("target %s, draft %s, backend %s, threads %d", r->target, r->draft ? r->draft : "none", r->backend, r->threads);
   say("policy %s %s, %d prompt tokens", r->policy, r->params, s->prompt_tokens);
-  say("ms: prompt %.2f, draft %.2f, verify %.2f, commit %.2f, policy %.2f, other %.2f; first token after "
+  say("ms: load %.2f, prompt %.2f, draft %.2f, verify %.2f, commit %.2f, policy %.2f, other %.2f; first token after "
       "%.2f, total %.2f",
-      s->prompt_ms, s->draft_ms, s->verify_ms, s->commit_ms, r->policy_ms, r->other_ms, s->ttft_ms, s->total_ms);
+      r->load_ms, s->prompt_ms, s->draft_ms, s->verify_ms, s->commit_ms, r->policy_ms, r->other_ms, s->ttft_ms,
+      s->total_ms);
   say("%ld iterations, mean tree of %.1f nodes and depth %.1f, %ld draft passes of %.1f rows", s->iterations,
       ratio((double)s->drafted, (double)s->iterations), ratio((double)s->depth_sum, (double)s->iterations),
       s->draft_passes, ratio((double)s->draft_rows, (double)s->draft_passes));
@@ -54,18 +64,19 @@ static void report_ranks(const dt_pair *pair) {
 }
 
 static void sum_up(const job *j, const outcome *out) {
-  char failed[40] = "";
+  char failed[40] = "", found[300];
   if (out->n_failed) snprintf(failed, sizeof failed, " (%d failed)", out->n_failed);
-  say("%d of %d sequences%s, %d at once, %ld tokens in %.2f s: %.1f tokens/s", out->n_ended, j->prompts.n, failed,
-      j->places, out->tokens, out->ms / 1000, outcome_speed(j, out));
+  say("%d of %d sequences%s, %d at once, %ld tokens in %.2f s: %.1f tokens/s%s", out->n_ended, j->prompts.n, failed,
+      j->places, out->tokens, out->ms / 1000, outcome_speed(j, out), tell_found(j, found));
 }
 
 void report_outcome(const job *j, const outcome *out, int status) {
+  char found[300];
   if (j->options->quiet) return;
   if (j->several) {
     sum_up(j, out);
   } else if (!status || status == EXIT_INTERRUPTED) {
-    report_summary(out->results);
+    summarize(out->results, tell_found(j, found));
     if (j->options->verbose) detail(out->results), report_ranks(j->pair);
   }
 }

@@ -13,6 +13,7 @@ struct model {
   checkpoint files;
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;
+  const char *family;
 };
 
 _Static_assert(MODEL_MAX_EOS == CONFIG_MAX_EOS, "config's list is copied whole");
@@ -33,6 +34,7 @@ static dt_status fill(model *m, dt_error *err) {
   m->desc = (dt_model_desc){.shape = c.shape, .inv_freq = m->inv_freq, .layer = m->layer};
   memcpy(m->eos, c.eos, sizeof m->eos);
   m->n_eos = c.n_eos;
+  m->family = kin->model_type;
   finder f = {.from = &m->files, .prefix = "", .err = err};
   kin->find(&f, &c, &m->desc, m->layer);
   if (f.status == DT_OK) find_stretch(&f, c.shape.rotary_dims / 2, m->inv_freq);
@@ -62,6 +64,8 @@ void model_close(model *m) {
   free(m->layer);
   free(m);
 }
+
+const char *model_family(const model *m) { return m->family; }
 
 const gguf *model_gguf(const model *m) { return m->files.gguf; }
 

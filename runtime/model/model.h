@@ -17,6 +17,8 @@ void model_close(model *m); /* NULL is allowed; the description and its weights 
 const dt_model_desc *model_desc(const model *m);
 int model_eos(const model *m, int32_t eos[MODEL_MAX_EOS]); /* end-of-text ids of config.json; how many */
 
+const char *model_family(const model *m); /* Hugging Face's name of it, whatever the files: "llama"; static */
+
 /* The file that it lies in, with a tokenizer of its own; NULL: a folder's files. */
 const gguf *model_gguf(const model *m);
 

@@ -64,6 +64,13 @@ def streams(model, ids):
     return out.hidden_states[:-1] + (seen[0],), out.last_hidden_state
 
 
+def name_of_norm(weight):
+    """By which a head's files name its target: FNV-1a 64 of the final norm in bfloat16, which quantizing leaves alone (dtrun.h)."""
+    h = 0xcbf29ce484222325
+    for byte in weight.detach().cpu().bfloat16().view(torch.uint8).tolist(): h = (h ^ byte) * 0x100000001b3 % 2**64
+    return f"{h:016x}"
+
+
 @torch.inference_mode()
 def write_features(model, layers, folder):
     """For every file of answers that has none yet."""

@@ -233,8 +233,10 @@ def feature_scale(paths):
 def config_of(target, layers, o):
     t = target.config
     heads = o.heads or t.num_attention_heads
-    return {"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_act": "silu", "hidden_size": t.hidden_size,
-            "target_hidden_size": t.hidden_size, "intermediate_size": o.inter or t.intermediate_size, "num_hidden_layers": 1,
+    norm = head_data.name_of_norm(head_data.final_norm(target).weight)
+    return {"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama",
+            "dtrun_target": {"name": os.path.basename(os.path.normpath(t.name_or_path)), "final_norm": norm},
+            "hidden_act": "silu", "hidden_size": t.hidden_size, "target_hidden_size": t.hidden_size, "intermediate_size": o.inter or t.intermediate_size, "num_hidden_layers": 1,
             "num_attention_heads": heads, "num_key_value_heads": o.kv_heads or getattr(t, "num_key_value_heads", heads),
             "head_dim": getattr(t, "head_dim", None) or t.hidden_size // t.num_attention_heads, "rms_norm_eps": getattr(t, "rms_norm_eps", 1e-5),
             "rope_theta": t.rope_parameters["rope_theta"], "max_position_embeddings": t.max_position_embeddings, "vocab_size": t.vocab_size,

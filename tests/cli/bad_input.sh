@@ -52,7 +52,7 @@ it_refuses_a_model_folder_without_one_of_its_files() {
 }
 it_refuses_a_file_as_model_folder() { echo hello >file; refuses 2 'file' ar --target file --text hello; }
 it_refuses_a_policy_with_drafts_without_a_draft_model() {
-  refuses 2 'give --draft' dynatree --target "$models/mini-target" --text hello
+  refuses 2 'give --draft' dynatree --target "$models/mini-target" --draft none --text hello
 }
 
 it_refuses_weights_cut_in_the_middle() {

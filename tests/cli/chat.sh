@@ -55,7 +55,7 @@ it_refuses_templates_and_options_that_do_not_fit() {
   refuses 2 'chat: no place for --json' chat --template chatml --json r.json
   refuses 2 'mini-target has no chat template' chat
   refuses 2 "no policy 'nope'" chat nope --template chatml
-  refuses 2 'give --draft' chat linear -m "$models/mini-target" --template chatml
+  refuses 2 'give --draft' chat linear -m "$models/mini-target" --draft none --template chatml
 }
 it_gives_after_n_turns_what_one_run_on_the_whole_text_gives() {
   printf '%s\n' 'Hello there' 'What is it?' '/policy fixed_tree' 'And now?' '/save c.json' |
@@ -70,7 +70,7 @@ it_gives_after_n_turns_what_one_run_on_the_whole_text_gives() {
   [ "$(grep -cE '^dtrun: 20 tokens, .* [1-9][0-9]+ of [1-9][0-9]+ prompt tokens kept; time: ' stderr)" -eq 2 ] || fail 'no rows were kept'
 }
 it_answers_from_a_pipe_without_a_draft_model() {
-  printf 'Hello there\n\n  \n/policy linear\n/reset\nHello there' | "$dtrun" chat -m "$models/mini-target" --template chatml -n 9 -q >stdout 2>stderr ||
+  printf 'Hello there\n\n  \n/policy linear\n/reset\nHello there' | "$dtrun" chat -m "$models/mini-target" --draft none --template chatml -n 9 -q >stdout 2>stderr ||
     fail 'exit status'
   grep -q 'linear needs a draft model: begin with --draft MODEL' stderr || fail 'a policy that cannot serve'
   [ "$(head -2 stdout)" = "$(tail -2 stdout)" ] || fail 'after /reset the answer is the first one'

@@ -20,6 +20,52 @@ it_generates_what_plain_decoding_does_under_every_policy() {
   make_head
   with_head eagle2 --preset eagle3 --text 'The old man' -n 16 -q --compare ar --rounds 1 --draft-weights q8 --cache-dtype f16
 }
+it_finds_the_head_that_was_made_for_a_target_and_says_so() {
+  succeeds ar --text 'The old man' -n 20 -q
+  mv stdout expected
+  succeeds linear --text 'The old man' -n 20 -m "$models/mini-target" --json r.json
+  same_text expected stdout
+  grep -qE "; draft: .*/models/mini-head, found; time: " stderr || fail 'not said'
+  grep -qE '"draft":[[:space:]]*".*/models/mini-head"' r.json || fail 'not in the result'
+  succeeds linear --text 'The old man' --text 'The ship' -n 5 -m "$models/mini-target"
+  grep -qE ' tokens/s.*; draft: .*/models/mini-head, found$' stderr || fail 'not said of several'
+  succeeds linear --text 'The old man' -n 5 --draft-vocab 1000 -m "$models/mini-target" --backend cpu # which is not for heads
+  grep -qE '; draft: .*/models/mini-draft, found; time: ' stderr || fail 'not a model'
+  succeeds linear --text 'The old man' -n 5
+  grep -q 'found' stderr && fail 'the bundled pair is named, not found'
+  for none in --draft=none -md=none; do
+    succeeds rate --text 'The old man' -n 5 -m "$models/mini-target" "${none%=*}" none --json r.json
+    grep -qE '"draft":[[:space:]]*null' r.json || fail 'a draft, though none was wanted'
+  done
+  DTRUN_DRAFT=none succeeds rate --text 'The old man' -n 5 -m "$models/mini-target" --json r.json
+  grep -qE '"draft":[[:space:]]*null' r.json || fail 'a draft, though none was wanted'
+  cat >found.lua <<'LUA'
+local dt, target = require "dt", arg[1]
+assert(assert(dt.load { target = target }).draft.path:match "/models/mini%-head$")
+assert(not assert(dt.load { target = target, draft = false }).draft)
+assert(not assert(dt.load { target = target, draft = "none" }).draft)
+assert(assert(dt.load {}).draft.path:match "/models/mini%-draft$")
+assert(assert(dt.load { target = target }).load_ms > 0)
+LUA
+  succeeds run ./found.lua "$models/mini-target"
+}
+it_finds_smollm2s_head() {
+  local model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
+  [ -e "$model" ] || { echo '  skipped: no SmolLM2; scripts/get-model smollm2 brings it'; return 0; }
+  succeeds linear --chat -p 'Hi' -n 3 -m "$model"
+  grep -qE '; draft: .*/models/smollm2-head, found; time: ' stderr || fail 'not found'
+}
+it_leaves_out_what_was_found_and_cannot_be_loaded() {
+  mkdir home home/models
+  cp -r "$models/mini-target" home/models/target
+  mkdir home/models/broken
+  cp "$models/mini-head/config.json" home/models/broken/
+  echo nonsense >home/models/broken/model.safetensors
+  succeeds rate --text 'The old man' -n 5 -m home/models/target --json r.json
+  grep -qE '^dtrun: without the draft that was found: home/models/broken/model.safetensors' stderr || fail 'not said'
+  grep -qE '"draft":[[:space:]]*null' r.json || fail 'a draft'
+  refuses 2 'home/models/broken/model.safetensors' linear --text 'The old man' -n 5 -m home/models/target
+}
 it_generates_what_plain_decoding_does_with_a_medusa_head() {
   make_medusa
   for policy in linear dynatree eagle2; do

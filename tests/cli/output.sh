@@ -147,14 +147,29 @@ it_runs_rate_where_no_policy_is_named_with_a_draft_or_without_and_says_so() {
   same_text expected stdout
   grep -q '^dtrun: no policy named: rate; dtrun --list names all$' stderr || fail 'not said'
   check_result r.json policy=rate
-  succeeds -n 20 --prompt "$prompt" -m "$models/mini-target" --json r.json
+  succeeds -n 20 --prompt "$prompt" -m "$models/mini-target" --draft none --json r.json
   same_text expected stdout
   grep -q '^dtrun: no policy named: rate; dtrun --list names all$' stderr || fail 'not said'
   check_result r.json policy=rate
-  grep -q '"draft":[[:space:]]*null' r.json || fail 'a draft model, though none was named'
-  succeeds -n 2 --prompt "$prompt" -m "$models/mini-target" -q
+  grep -q '"draft":[[:space:]]*null' r.json || fail 'a draft model, though none was wanted'
+  succeeds -n 2 --prompt "$prompt" -m "$models/mini-target" --draft none -q
   [ -s stderr ] && fail 'said, though quiet'
   true
+}
+it_says_on_a_terminal_that_it_loads() {
+  script -qec "$dtrun ar -p hello -n 2" typescript >/dev/null || fail 'script'
+  grep -qF "dtrun: loading $models/mini-target ..." typescript || fail "no sign of life: $(cat typescript)"
+  script -qec "$dtrun ar -p hello -n 2 -q" typescript >/dev/null || fail 'script'
+  grep -q loading typescript && fail 'a sign of life, though quiet'
+  succeeds ar -p hello -n 2
+  grep -q loading stderr && fail 'a sign of life, though nobody looks'
+  true
+}
+it_says_how_long_loading_took_and_counts_it_nowhere() {
+  succeeds linear -p hello -n 20 --json r.json -v
+  check_result r.json
+  grep -qE '^dtrun: ms: load [0-9.]+, prompt ' stderr || fail 'not in the longer summary'
+  grep -qE '"load_ms":[[:space:]]*0*[1-9.]' r.json || fail 'no load_ms'
 }
 it_takes_a_policy_by_name_or_path_and_options_before_it() {
   succeeds linear --text hello -n 20

@@ -24,7 +24,7 @@ assert(r.schema == "dtrun.result/1", "schema")
 
 local stats = r.stats
 for name, kind in pairs {
-  tokens_per_second = "number", ttft_ms = "number", tpot_ms = "number", iterations = "integer",
+  tokens_per_second = "number", load_ms = "number", ttft_ms = "number", tpot_ms = "number", iterations = "integer",
   tokens_per_iteration = "number", path_length = "number", drafted = "integer", accepted = "integer",
   accepted_by_depth = "table", tree_nodes_mean = "number", tree_depth_mean = "number", time_ms = "table",
   output_hash = "string",

@@ -2,7 +2,7 @@
 local dt = require "dt"
 local record = require "dt.record"
 
-local TIMED = { "tokens_per_second", "ttft_ms", "tpot_ms", "time_ms", "peak_memory_bytes" }
+local TIMED = { "tokens_per_second", "load_ms", "ttft_ms", "tpot_ms", "time_ms", "peak_memory_bytes" }
 
 local file = dt.check(record.read(arg[1]))
 file.head.began = nil

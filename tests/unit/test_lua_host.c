@@ -473,8 +473,12 @@ static void models_come_from_options_then_environment_then_the_bundle(void **sta
   check_models(NULL, "D", "models/mini-target", "D");
   char *t, *d;
   dtl_error err;
-  assert_false(dtl_resolve_models(SOURCE_DIR "/models/mini-target", NULL, DTL_NEEDS_DRAFT, &t, &d, &err));
+  check_models(SOURCE_DIR "/models/mini-target", NULL, "models/mini-target", "models/mini-head"); /* found */
+  assert_false(dtl_resolve_models(SOURCE_DIR "/models/mini-target", "none", DTL_NEEDS_DRAFT, &t, &d, &err));
   assert_non_null(strstr(err.message, "needs a draft model: give --draft DIR"));
+  assert_true(dtl_resolve_models(SOURCE_DIR "/models/mini-target", "none", DTL_ANY_DRAFT, &t, &d, &err));
+  assert_null(d);
+  free(t);
   assert_false(dtl_resolve_models("T", NULL, DTL_NEEDS_DRAFT, &t, &d, &err)); /* the target comes first */
   assert_non_null(strstr(err.message, "T"));
   assert_null(strstr(err.message, "draft"));

@@ -102,7 +102,8 @@ def version():
 
 
 def load(target=None, draft=None, **options):
-    """A Pair. Without a target the bundled pair; with only a target, or draft=False, no draft model.
+    """A Pair. Without a target the bundled pair; with only a target the draft that is found to belong to it, if there is
+    one (models/README.md); draft=False: none.
     options: backend, threads, ctx, weights, draft_weights, draft_vocab, cache_dtype."""
     return Pair(_the_bridge().call("load", dict(options, target=target, draft=draft)))
 
