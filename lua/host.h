@@ -323,13 +323,21 @@ typedef struct dtl_bridge dtl_bridge;
 /* A piece of the text, as it comes; of several prompts the answer for each, as JSON. False: no more is wanted. */
 typedef bool (*dtl_listener)(void *user, const char *bytes, size_t len);
 
-dtl_bridge *dtl_bridge_open(void);         /* NULL: out of memory */
-void dtl_bridge_close(dtl_bridge *bridge); /* and all pairs that it loaded; NULL is allowed */
+dtl_bridge *dtl_bridge_open(void); /* NULL: out of memory */
+/* And all pairs that it loaded. NULL is allowed; in a call of its own (from its listener) this does nothing. */
+void dtl_bridge_close(dtl_bridge *bridge);
 
 /* Calls a function with an object of options (JSON). listener: or NULL. The answer is {"value": ...} or {"error": {"kind":,
- * "message":, ...}}: malloc'd JSON, to be freed with dtl_bridge_free; NULL: out of memory. */
+ * "message":, ...}}: malloc'd JSON, to be freed with dtl_bridge_free; NULL: out of memory. A call from a listener is an error. */
 char *dtl_bridge_call(dtl_bridge *bridge, const char *function, const char *options, dtl_listener listener, void *user);
 void dtl_bridge_free(char *answer); /* NULL is allowed */
+
+/* The call at hand, or the next, fails with "interrupted"; false: no longer, which no call sets by itself. From any thread or
+ * signal handler. */
+void dtl_bridge_interrupt(dtl_bridge *bridge, bool interrupted);
+/* From now on this signal does that, before it goes to its present handler; number 0: no longer. One bridge of a process at a
+ * time. False: there is no such signal. */
+bool dtl_bridge_catch(dtl_bridge *bridge, int number);
 
 #pragma GCC visibility pop
 

@@ -34,13 +34,23 @@ end
 
 -- A policy that is left out is the command line's.
 local function chosen(pair, options)
-  if not options.policy and not options.source then options.policy = pair.draft and "rate" or "ar" end
+  if options.policy == nil and options.source == nil then options.policy = pair.draft and "rate" or "ar" end
   return options
 end
+
+-- Raises where the value is nothing that can be a text or a list: Lua would take a number for a text.
+local function check_prompt(what, value)
+  local kind = type(value)
+  if kind == "number" or kind == "boolean" then
+    error(("%s is a %s, a text or a list of messages is expected"):format(what, kind), 0)
+  end
+end
+
 
 -- Options of pair:generate -> a result; the listener is told each piece of the text.
 function bridge.generate(options, tell)
   local pair = pair_of(options)
+  check_prompt("generate: prompt", options.prompt)
   options.on_text = tell
   return pair:generate(chosen(pair, options))
 end
@@ -48,6 +58,9 @@ end
 -- Options of pair:generate_batch -> true; the listener is told {prompt =, value =, error =} as each ends.
 function bridge.generate_batch(options, tell)
   local pair = pair_of(options)
+  if type(options.prompts) == "table" then
+    for i, prompt in ipairs(options.prompts) do check_prompt("generate_batch: prompt " .. i, prompt) end
+  end
   function options.on_done(i, result, failure)
     return tell(json.encode { prompt = i, value = result, error = failure })
   end
@@ -57,8 +70,18 @@ end
 function bridge.policy(options) return pair_of(options):policy(options) end
 
 -- {text =} -> ids, and {ids =} -> text
-function bridge.encode(options) return pair_of(options):encode(options.text) end
-function bridge.decode(options) return pair_of(options):decode(options.ids) end
+function bridge.encode(options)
+  if type(options.text) ~= "string" then error("encode: the text is no text", 0) end
+  return pair_of(options):encode(options.text)
+end
+
+function bridge.decode(options)
+  local ids = options.ids
+  for i, id in ipairs(type(ids) == "table" and ids or error("decode: ids is not a list of token ids", 0)) do
+    if math.type(id) ~= "integer" then error(("decode: ids: number %d is not a token id"):format(i), 0) end
+  end
+  return pair_of(options):decode(ids)
+end
 
 function bridge.version() return dt.version end
 

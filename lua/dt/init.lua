@@ -52,10 +52,45 @@ end
 
 local MOST = 2 ^ 31 - 1 | 0 -- of what the engine counts
 
+-- C's texts end at a NUL.
+local function is_name(x) return type(x) == "string" and not x:find("\0", 1, true) end
+
+local function is_flag(x) return type(x) == "boolean" end
+
+-- A list of what fits says.
+local function is_list(x, fits)
+  if type(x) ~= "table" then return false end
+  for key in next, x do
+    if math.type(key) ~= "integer" or key < 1 or key > #x then return false end
+  end
+  for i = 1, #x do
+    if not fits(x[i]) then return false end
+  end
+  return true
+end
+
+-- A value on one line of a message, and no more of it than helps.
+local function shown(value)
+  if type(value) == "table" then return next(value) == nil and "{}" or "{..}" end
+  if type(value) ~= "string" then return tostring(value) end
+  local cut = #value > 60 and utf8.len(value) and value:sub(1, utf8.offset(value, 0, 60) - 1) .. ".." or value
+  return ("'%s'"):format(cut:gsub("%c", "?"))
+end
+
 -- Raises for the caller's caller unless value is nil or an integer from 1 to most.
 local function check_integer(what, value, most)
   if value == nil or math.type(value) == "integer" and value >= 1 and value <= most then return end
-  error(("%s = %s is not an integer from 1 to %d"):format(what, tostring(value), most), 3)
+  error(("%s = %s is not an integer from 1 to %d"):format(what, shown(value), most), 3)
+end
+
+-- {name, whether a value will do, what is expected instead}; raises for the caller's caller's caller.
+local function check_options(t, checks, what, level)
+  for _, option in ipairs(checks) do
+    local name, fits, expected = table.unpack(option)
+    if t[name] ~= nil and not fits(t[name]) then
+      error(("%s: %s = %s is not %s"):format(what, name, shown(t[name]), expected), level + 1)
+    end
+  end
 end
 
 -- The pair, with what its passes cost and files to look things up in where the options say so, or nil and a failure.
@@ -76,16 +111,22 @@ local LOAD = { target = true, draft = true, backend = true, threads = true, ctx 
                draft_weights = true, draft_vocab = true, head_layers = true, cache_dtype = true, costs = true,
                corpus = true }
 
+local LOADED = { { "corpus", function(x) return is_name(x) or is_list(x, is_name) end, "a file or a list of files" },
+                 { "draft", function(x) return is_name(x) or x == false end, "a folder or false" } }
+for _, name in ipairs { "target", "backend", "weights", "draft_weights", "draft_vocab", "head_layers",
+                        "cache_dtype" } do
+  LOADED[#LOADED + 1] = { name, function(x) return is_name(x) or math.type(x) == "integer" end, "a text without NUL" }
+end
+
 -- Without options the bundled pair; with only a target the draft that is found to belong to it, if there is one
 -- (models/README.md); draft = false: none. costs: a table as dt.calibrate gives, to be used instead of measuring.
 -- corpus: a file, or a list of files, for policies that look things up.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
-  local draft = t.draft
-  if draft == true then error("dt.load: draft is a folder or false", 2) end
+  check_options(t, LOADED, "dt.load", 2)
   check_integer("dt.load: threads", t.threads, 1024)
   check_integer("dt.load: ctx", t.ctx, MOST)
-  return opened(t, core.open(t.target, draft, t.backend, t.threads, t.ctx, t.weights, t.draft_weights,
+  return opened(t, core.open(t.target, t.draft, t.backend, t.threads, t.ctx, t.weights, t.draft_weights,
                                    t.cache_dtype, t.draft_vocab, t.head_layers))
 end
 
@@ -179,8 +220,23 @@ local GENERATE = { policy = true, source = true, params = true, preset = true, p
                    temp = true, top_k = true, top_p = true, min_p = true, coupled = true, policy_seconds = true,
                    window = true, sinks = true, messages = true, template = true, date = true }
 
--- name -> whether a value will do, and what is expected instead
+local CHOICE = {
+  { "policy", is_name, "a policy's name or path" },
+  { "source", function(x) return type(x) == "string" end, "a text" },
+  { "preset", is_name, "a preset's name" },
+  { "params", function(x) return type(x) == "table" end, "{NAME = VALUE, ...}" },
+}
+
 local CHECKED = {
+  { "seed", function(x)
+    return math.type(x) == "integer" or type(x) == "string" and x:find "^%d+$" and #x <= 20
+  end, "a whole number from 0 to 2^64 - 1" },
+  { "stop", function(x) return is_name(x) or is_list(x, is_name) end, "a text or a list of texts without NUL" },
+  { "trace", is_name, "a file's path" },
+  { "template", is_name, "a template's name" },
+  { "date", is_name, "a date as a text" },
+  { "ignore_eos", is_flag, "true or false" },
+  { "brief", is_flag, "true or false" },
   { "temp", function(x) return type(x) == "number" and (x == 0 or x >= 0.001) and x <= 100 end,
     "0, or from 0.001 to 100" },
   { "top_k", function(x) return math.type(x) == "integer" and x >= 1 and x <= MOST end,
@@ -188,17 +244,21 @@ local CHECKED = {
   { "top_p", function(x) return type(x) == "number" and x > 0 and x <= 1 end, "a number above 0, at most 1" },
   { "min_p", function(x) return type(x) == "number" and x >= 0 and x <= 1 end, "a number from 0 to 1" },
   { "policy_seconds", function(x) return type(x) == "number" and x > 0 end, "a number above 0" },
-  { "coupled", function(x) return type(x) == "boolean" end, "true or false" },
+  { "coupled", is_flag, "true or false" },
 }
 
+-- A parameter's value, or a list of numbers.
+local function is_setting(x)
+  local kind = type(x)
+  return kind == "number" or kind == "boolean" or is_name(x) or is_list(x, math.type)
+end
 
 local function settings(values)
   local list = {}
   for name, value in pairs(values) do
-    local kind = type(value)
-    if type(name) ~= "string" then error("generate: params is {NAME = VALUE, ...}", 3) end
-    if kind ~= "string" and kind ~= "number" and kind ~= "boolean" and kind ~= "table" then
-      error(("generate: params.%s is a %s"):format(name, kind), 3)
+    if not is_name(name) then error(("generate: params: %s is not a parameter's name"):format(shown(name)), 3) end
+    if not is_setting(value) then
+      error(("generate: params.%s = %s is not a value or a list of numbers"):format(name, shown(value)), 3)
     end
     list[#list + 1] = { name, params.text(value) }
   end
@@ -214,6 +274,7 @@ local POLICY = { policy = true, source = true, params = true, preset = true }
 function pair:policy(t)
   t = options_table(t, POLICY, "policy")
   if not t.policy and not t.source then error("policy: policy is missing", 2) end
+  check_options(t, CHOICE, "policy", 2)
   local info, failure = checked(core.policy(self, { policy = t.policy or "source", source = t.source,
                                                     preset = t.preset, settings = settings(t.params or {}) }))
   if not info then return nil, failure end
@@ -238,16 +299,12 @@ local function request(t)
   if not t.policy and not t.source then error("generate: policy is missing", 3) end
   local tokens = t.tokens
   if tokens ~= nil and not (math.type(tokens) == "integer" and tokens <= MOST and (tokens >= 1 or tokens == -1)) then
-    error(("generate: tokens = %s is not -1 or an integer from 1 to %d"):format(tostring(tokens), MOST), 3)
+    error(("generate: tokens = %s is not -1 or an integer from 1 to %d"):format(shown(tokens), MOST), 3)
   end
   check_integer("generate: window", t.window, MOST)
   check_integer("generate: sinks", t.sinks, MOST)
-  for _, option in ipairs(CHECKED) do
-    local name, fits, expected = table.unpack(option)
-    if t[name] ~= nil and not fits(t[name]) then
-      error(("generate: %s = %s is not %s"):format(name, tostring(t[name]), expected), 3)
-    end
-  end
+  check_options(t, CHOICE, "generate", 3)
+  check_options(t, CHECKED, "generate", 3)
   return {
     policy = t.policy or "source", source = t.source, settings = settings(t.params or {}), preset = t.preset,
     tokens = t.tokens, stop = type(t.stop) == "string" and { t.stop } or copied(t.stop or {}),

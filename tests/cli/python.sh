@@ -10,6 +10,12 @@ it_gives_what_the_program_gives() {
   succeeds linear -p 'It was a dark night' -n 30 --seed 7 --temp 0.8 --json r.json
   from_source "$source_dir/tests/cli/python_module.py" r.json || fail 'python_module.py'
 }
+it_ends_at_a_signal_and_says_so_where_it_cannot_be_used() {
+  from_source "$source_dir/tests/cli/python_signals.py" || fail 'python_signals.py'
+}
+it_refuses_what_is_wrong_in_one_line_and_knows_other_names() {
+  from_source "$source_dir/tests/cli/python_options.py" || fail 'python_options.py'
+}
 it_does_what_the_readme_shows() {
   awk '/^```python$/ { on = 1; n++; next } /^```$/ { on = 0 } on { print > ("example" n ".py") }' "$source_dir/README.md"
   [ -s example1.py ] || fail 'no python in README.md'

@@ -70,7 +70,7 @@ return P"""
 
     fails("input", "no policy 'nosuch'", pair.generate, prompt, policy="nosuch")
     fails("input", "temp = -1", pair.generate, prompt, policy="ar", temp=-1)
-    fails("input", "unknown key", pair.generate, prompt, policy="ar", temperature=1)
+    fails("input", "unknown key", pair.generate, prompt, policy="ar", colour=1)
 
 fails("input", "the pair is closed", pair.generate, prompt)
 fails("input", "nowhere", dtrun.load, target="/nowhere")

@@ -3,6 +3,7 @@
 
 #include "host.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,11 +72,69 @@ static void mistakes_are_told(void **state) {
   dtl_bridge_close(NULL);
 }
 
+/* A listener that asks its own bridge, and would close it. */
+static bool ask(void *user, const char *bytes, size_t len) {
+  (void)bytes, (void)len;
+  says(user, "a call is at work: call again when it has returned", "version", "{}");
+  dtl_bridge_close(user);
+  return true;
+}
+
+static void a_listener_cannot_call(void **state) {
+  (void)state;
+  dtl_bridge *bridge = dtl_bridge_open();
+  dtl_bridge_free(call(bridge, "load", "{\"threads\": 1, \"draft\": false}", NULL, NULL));
+  char *answer = call(bridge, "generate", "{\"pair\": 1, \"prompt\": \"It was\", \"tokens\": 3}", ask, bridge);
+  assert_non_null(strstr(answer, "\"finish_reason\": \"length\""));
+  dtl_bridge_free(answer);
+  dtl_bridge_close(bridge);
+}
+
+static int signals;
+static void hear(int number) { signals += number == SIGUSR1; }
+
+/* At its second piece. */
+static bool strike(void *user, const char *bytes, size_t len) {
+  (void)bytes, (void)len;
+  return ++*(int *)user != 2 || raise(SIGUSR1) == 0;
+}
+
+static void a_signal_interrupts_and_goes_to_its_handler(void **state) {
+  (void)state;
+  const char *options = "{\"pair\": 1, \"policy\": \"ar\", \"prompt\": \"It was\", \"tokens\": 9}";
+  dtl_bridge *bridge = dtl_bridge_open();
+  int pieces = 0;
+  dtl_bridge_free(call(bridge, "load", "{\"threads\": 1, \"draft\": false}", NULL, NULL));
+  signal(SIGUSR1, hear);
+  assert_true(dtl_bridge_catch(bridge, SIGUSR1));
+  char *answer = call(bridge, "generate", options, strike, &pieces);
+  assert_non_null(strstr(answer, "\"message\": \"interrupted\""));
+  dtl_bridge_free(answer);
+  assert_int_equal(pieces, 2);
+  assert_int_equal(signals, 1);
+  says(bridge, "interrupted", "generate", options); /* until it is taken back */
+  dtl_bridge_interrupt(bridge, false);
+  assert_true(dtl_bridge_catch(bridge, 0));
+  raise(SIGUSR1);
+  assert_int_equal(signals, 2);
+  says(bridge, "\"finish_reason\": \"length\"", "generate", options);
+  assert_false(dtl_bridge_catch(bridge, INT_MAX));
+  assert_false(dtl_bridge_catch(bridge, -1));
+  assert_false(dtl_bridge_catch(bridge, SIGKILL));
+  assert_false(dtl_bridge_catch(NULL, SIGUSR1));
+  assert_true(dtl_bridge_catch(bridge, SIGUSR1));
+  dtl_bridge_close(bridge); /* catches no more */
+  raise(SIGUSR1);
+  assert_int_equal(signals, 3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(calls_answer_in_json),
       cmocka_unit_test(a_listener_ends_the_text),
       cmocka_unit_test(mistakes_are_told),
+      cmocka_unit_test(a_listener_cannot_call),
+      cmocka_unit_test(a_signal_interrupts_and_goes_to_its_handler),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,190 @@
+"""Calls to libdtrun.so: JSON in, JSON out, one call at a time; signals and fork() beside them."""
+import ctypes
+import json
+import operator
+import os
+import signal
+import threading
+from pathlib import Path
+
+
+class Error(Exception):
+    """What failed: kind ("policy", "input", "context", "device"), message, file, line, partial (a result so far)."""
+
+    def __init__(self, failure):
+        super().__init__(failure.get("message", "failed"))
+        self.kind = failure.get("kind")
+        self.message = failure.get("message")
+        self.file = failure.get("file")
+        self.line = failure.get("line")
+        self.partial = failure.get("partial")
+
+
+def wrong(message):
+    """The error for what the caller can mend."""
+    return Error({"kind": "input", "message": message})
+
+
+_Listener = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.POINTER(ctypes.c_char), ctypes.c_size_t)
+_SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGALRM]  # those whose handlers raise, in usual programs
+
+
+def _open_library():
+    here = Path(__file__).resolve().parent
+    for needed in sorted(here.glob("needed/*")):  # a wheel brings what libdtrun.so needs
+        ctypes.CDLL(str(needed), mode=ctypes.RTLD_GLOBAL)
+    places = [os.environ.get("DTRUN_LIBRARY"), here / "libdtrun.so", here.parents[2] / "build" / "libdtrun.so"]
+    found = next((str(place) for place in places if place and Path(place).exists()), "libdtrun.so.0")
+    library = ctypes.CDLL(found)
+    library.dtl_bridge_open.restype = ctypes.c_void_p
+    library.dtl_bridge_call.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, _Listener, ctypes.c_void_p]
+    library.dtl_bridge_call.restype = ctypes.c_void_p  # freed by dtl_bridge_free
+    library.dtl_bridge_free.argtypes = [ctypes.c_void_p]
+    library.dtl_bridge_interrupt.argtypes = [ctypes.c_void_p, ctypes.c_bool]
+    library.dtl_bridge_catch.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    library.dtl_bridge_catch.restype = ctypes.c_bool
+    return library
+
+
+def _plain(value):
+    """What JSON has not: paths and the numbers of other packages."""
+    if isinstance(value, (bytes, bytearray)):
+        raise TypeError("bytes are no text: decode them")
+    for convert in (os.fspath, operator.index, float):
+        try:
+            return convert(value)
+        except TypeError:
+            pass
+    raise TypeError(f"a {type(value).__name__} is no text, number, list or dict")
+
+
+def _as_json(function, options):
+    options = {name: value for name, value in options.items() if value is not None}
+    if isinstance(options.get("seed"), int):
+        options["seed"] = str(options["seed"])  # Lua's integers end at 2^63 - 1
+    try:
+        return json.dumps(options, default=_plain, allow_nan=False).encode()
+    except RecursionError:
+        raise wrong(f"{function}: an option is nested too deeply") from None
+    except TypeError as error:
+        raise wrong(f"{function}: {error}") from None
+    except ValueError as error:
+        what = "refers to itself" if "Circular" in str(error) else "is NaN or infinite"
+        raise wrong(f"{function}: an option {what}") from None
+
+
+class _Call:
+    """One call to the library. Python runs signal handlers where Python code runs, and that is in the listener, before its first
+    line: ctypes would lose what they raise. So they run here while the library is at work in the main thread; what they raise is
+    kept, ends the call, and is raised after it. Within the caller's own code (tell) they raise as ever."""
+
+    def __init__(self, bridge, tell):
+        self.bridge, self.tell = bridge, tell
+        self.raised, self.handlers = [], {}
+        self.telling = self.over = False
+        self.listener = _Listener(self._listen)
+
+    def _listen(self, _, text, size):
+        try:
+            self.telling = True
+            try:
+                more = self.tell is None or self.tell(ctypes.string_at(text, size)) is not False
+            finally:
+                self.telling = False
+            return more and not self.raised
+        except BaseException as error:
+            self.raised.append(error)
+            return False
+
+    def _on_signal(self, number, frame):
+        if self.telling or self.over:
+            self.bridge.interrupt(False)  # what follows is for the caller's code to say
+            return self.handlers[number](number, frame)
+        try:
+            self.handlers[number](number, frame)
+        except BaseException as error:
+            self.raised.append(error)
+            self.bridge.interrupt(True)
+
+    def __enter__(self):
+        self.bridge.interrupt(False)
+        try:
+            if threading.current_thread() is threading.main_thread():
+                self._take_signals()
+        except BaseException:  # of a handler not yet taken
+            self.__exit__()
+            raise
+        return self
+
+    def _take_signals(self):
+        for number in _SIGNALS:
+            handler = signal.getsignal(number)
+            if callable(handler):
+                self.handlers[number] = handler
+                signal.signal(number, self._on_signal)
+        if self.handlers.get(signal.SIGINT) is signal.default_int_handler:
+            self.bridge.catch(signal.SIGINT)  # where no listener is called for long
+
+    def __exit__(self, *_):
+        if self.handlers:
+            self.bridge.catch(0)
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler)  # handlers of what came before run first
+        self.over = True
+
+
+class Bridge:
+    """One state of the library: its calls take turns."""
+
+    def __init__(self):
+        self.library = _open_library()
+        self.handle = self.library.dtl_bridge_open()
+        self.lock = threading.RLock()
+        self.busy = False
+        self.process = os.getpid()
+        if not self.handle:
+            raise MemoryError("dtrun")
+
+    def interrupt(self, interrupted):
+        self.library.dtl_bridge_interrupt(self.handle, interrupted)
+
+    def catch(self, number):
+        self.library.dtl_bridge_catch(self.handle, number)
+
+    def call(self, function, options, tell=None):
+        """The value of a function; tell(bytes) gives False for enough. What it raises is raised here."""
+        text = _as_json(function, options)
+        if self.process != os.getpid():
+            raise wrong(f"{function}: the pair belongs to the process before fork(), whose threads are not here: load another")
+        with self.lock:
+            if self.busy:
+                raise wrong(f"{function}: the pair is at work: ask it when generate has returned, not from on_text")
+            self.busy = True
+            try:
+                call = _Call(self, tell)
+                with call:
+                    answer = self.library.dtl_bridge_call(self.handle, function.encode(), text, call.listener, None)
+            finally:
+                self.busy = False
+        if not answer:
+            raise MemoryError("dtrun")
+        try:
+            said = json.loads(ctypes.string_at(answer).decode(errors="replace"))
+        finally:
+            self.library.dtl_bridge_free(answer)
+        if call.raised:
+            raise call.raised[0]
+        if "value" not in said:
+            raise Error(said["error"])
+        return said["value"]
+
+
+_bridge = None
+
+
+def the_bridge():
+    """This process's: that of the process before fork() has no threads here."""
+    global _bridge
+    if _bridge is None or _bridge.process != os.getpid():
+        _bridge = Bridge()
+    return _bridge

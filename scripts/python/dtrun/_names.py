@@ -1,0 +1,47 @@
+"""What options are called elsewhere (transformers, vLLM, llama-cpp-python, ollama): those that mean the same are taken."""
+from ._bridge import wrong
+
+LOAD = {"model": "target", "model_path": "target", "pretrained_model_name_or_path": "target", "draft_model": "draft",
+        "assistant_model": "draft", "n_ctx": "ctx", "num_ctx": "ctx", "max_model_len": "ctx", "n_threads": "threads",
+        "num_thread": "threads", "num_threads": "threads", "device": "backend"}
+
+GENERATE = {"temperature": "temp", "max_new_tokens": "tokens", "max_tokens": "tokens", "n_predict": "tokens",
+            "num_predict": "tokens", "stop_strings": "stop", "random_seed": "seed", "chat_template": "template"}
+
+# Names without an option of the same meaning, and what is here instead.
+_ANSWERS = [
+    ("do_sample", "temp=0 takes the likeliest token, temp above 0 samples"),
+    ("num_beams best_of", "there is no search: the text is what plain decoding gives"),
+    ("n num_return_sequences", "give the prompt to generate_batch as often as you want it: each has its own seed"),
+    ("stream", "for piece in pair.stream(PROMPT) gives the text as it comes"),
+    ("streamer", "on_text=FUNCTION is called with each piece of the text"),
+    ("max_length", "tokens= counts the new tokens alone"),
+    ("echo return_full_text", "the prompt is no part of the text"),
+    ("eos_token_id stop_token_ids", "the model's own end of text ends it; stop= adds texts, ignore_eos=True goes on"),
+    ("repetition_penalty repeat_penalty presence_penalty frequency_penalty logit_bias",
+     "there is none: tokens are drawn from what the target says"),
+    ("grammar json_schema guided_json response_format", "the text is not held to a grammar"),
+    ("num_assistant_tokens num_speculative_tokens draft_max draft_min",
+     "guesses are the policy's: policy='linear', params={'K': 4}"),
+    ("torch_dtype dtype quantization", "weights='q8' or 'q4' rounds the target's on a CPU, draft_weights the draft's"),
+    ("device_map n_gpu_layers num_gpu", "backend='cuda' or 'cpu' says where all of it runs"),
+    ("gpu_memory_utilization", "ctx=N says how much the caches hold"),
+]
+_ANSWER = {name: answer for names, answer in _ANSWERS for name in names.split()}
+
+
+def ours(function, options, same):
+    """The options by our names."""
+    named = {}
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name in _ANSWER:
+            raise wrong(f"{function}: {name} is not an option: {_ANSWER[name]}")
+        own = same.get(name, name)
+        if own in named:
+            raise wrong(f"{function}: {own} is given twice, once as {name}")
+        named[own] = value
+    if named.get("top_k") in (0, -1):  # elsewhere: all
+        del named["top_k"]
+    return named

@@ -1,0 +1,119 @@
+"""Ctrl-C, other signals, fork() and calls from on_text, in programs that use the Python module."""
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+
+import dtrun
+
+PROMPT = "It was a dark night"
+LONG = {"policy": "ar", "tokens": -1, "ignore_eos": True, "temp": 1}  # some seconds
+
+
+def later(number, seconds=0.1):
+    threading.Timer(seconds, os.kill, [os.getpid(), number]).start()
+
+
+def raises(kind, function, *args, **options):
+    try:
+        function(*args, **options)
+    except kind as error:
+        return error
+    raise AssertionError(f"expected {kind.__name__}")
+
+
+def of_the_pair(function):
+    return str(raises(dtrun.Error, function))
+
+
+lost = []
+sys.unraisablehook = lost.append
+pair = dtrun.load()
+
+# Ctrl-C ends the call, again and again, with a listener or without one, of one text or many
+for _ in range(3):
+    pieces = []
+    for call in (lambda: pair.generate(PROMPT, **LONG),
+                 lambda: pair.generate(PROMPT, on_text=lambda text: pieces.append(text), **LONG),
+                 lambda: pair.generate_batch([PROMPT] * 40, **LONG),
+                 lambda: [None for _ in pair.stream(PROMPT, **LONG)]):
+        start = time.monotonic()
+        later(signal.SIGINT)
+        raises(KeyboardInterrupt, call)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert threading.active_count() == 1
+    assert pieces
+
+# within on_text it is raised where it is; who catches it there goes on
+def patient(text):
+    try:
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(10)
+    except KeyboardInterrupt:
+        seen.append(text)
+
+
+seen = []
+assert len(pair.generate(PROMPT, policy="ar", tokens=5, on_text=patient)["tokens"]) == 5 and len(seen) == 5
+raises(KeyboardInterrupt, pair.generate, PROMPT, on_text=lambda _: signal.raise_signal(signal.SIGINT), **LONG)
+
+# two at once are one; those of other handlers end the call with what they raise, if they raise
+later(signal.SIGINT), later(signal.SIGINT)
+raises(KeyboardInterrupt, pair.generate, PROMPT, **LONG)
+
+
+def expire(*_):
+    raise TimeoutError("too long")
+
+
+signal.signal(signal.SIGALRM, expire)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+assert str(raises(TimeoutError, pair.generate, PROMPT, **LONG)) == "too long"
+heard = []
+handler = lambda *_: heard.append(1)
+signal.signal(signal.SIGINT, handler)
+later(signal.SIGINT, 0.02)
+assert pair.generate(PROMPT, **dict(LONG, tokens=400))["finish_reason"] == "length"
+time.sleep(0.1)
+assert heard == [1] and signal.getsignal(signal.SIGINT) is handler
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# another thread's call goes on
+worker = threading.Thread(target=lambda: seen.append(pair.generate(PROMPT, **dict(LONG, tokens=600))))
+worker.start()
+later(signal.SIGINT, 0.02)
+raises(KeyboardInterrupt, time.sleep, 5)
+worker.join()
+assert len(seen.pop()["tokens"]) == 600
+assert not lost, lost
+
+# a call from on_text is refused, and the text goes on; in the loop over a stream it waits its turn
+answers = []
+for ask in (lambda: pair.encode("x"), lambda: pair.generate("x"), pair.close, dtrun.version, dtrun.load):
+    pair.generate(PROMPT, policy="ar", tokens=2, on_text=lambda _: answers.append(of_the_pair(ask)))
+assert len(answers) == 10 and all("ask it when generate has returned, not from on_text" in text for text in answers)
+assert [pair.encode("x") for _ in pair.stream(PROMPT, policy="ar", tokens=2)] == [pair.encode("x")] * 2
+
+# a forked child is told that it lacks the pair's threads, even in the middle of a call; its own pair works
+def child(said, text):
+    said.put(of_the_pair(lambda: pair.generate(PROMPT)))
+    said.put(dtrun.load(threads=1).generate(PROMPT, policy="ar", tokens=4)["text"] == text)
+
+
+fork = multiprocessing.get_context("fork")
+expected = pair.generate(PROMPT, policy="ar", tokens=4)["text"]
+for busy in (False, True):
+    said = fork.SimpleQueue()
+    process = fork.Process(target=child, args=(said, expected))
+    if busy:
+        stream = pair.stream(PROMPT, **LONG)
+        next(stream)
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0, process.exitcode
+    assert "belongs to the process before fork()" in said.get() and said.get()
+    if busy:
+        stream.close()
+print("ok")
