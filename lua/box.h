@@ -11,6 +11,7 @@
 #ifndef DTL_BOX_H
 #define DTL_BOX_H
 
+#include "digest.h"
 #include "fail.h"
 
 #include <lua.h>
@@ -57,7 +58,7 @@ typedef struct {
   char chunk[LUA_IDSIZE];   /* how Lua's messages name the policy's file */
   bool has_folder;          /* its file runs, and may require those beside it */
   size_t source_left;       /* bytes that these may have */
-  uint64_t source;          /* a hash of the policy's text and of theirs */
+  char source[DIGEST_TEXT]; /* a digest of the policy's text and of theirs */
   const char *path;         /* its full name; the caller's */
   dt_error failure;         /* what the box died of in BOX_ENGINE_FAILED */
   const volatile sig_atomic_t *interrupt; /* or NULL; ends a call */

@@ -3,7 +3,7 @@
  * one may have; what fails to compile counts, too. */
 #include "box.h"
 #include "files.h"
-#include "hash.h"
+#include "identity.h"
 
 #include <lauxlib.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static char *read_module(lua_State *L, dtl_box *box, const char *path, size_t *l
   char *text = dtl_read_file("module", path, box->source_left, len, &err);
   if (!text) luaL_error(L, "require: %s", err.message);
   box->source_left -= *len;
-  box->source = hash_bytes(hash_bytes(box->source, path, strlen(path)), text, *len);
+  identity_module(path, text, *len, box->source);
   return text;
 }
 

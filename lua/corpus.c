@@ -2,7 +2,6 @@
 #include "corpus.h"
 
 #include "files.h"
-#include "hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +57,10 @@ bool dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_c
     free(corpus), free(all.token);
     return false;
   }
-  corpus->hash = hash_bytes(HASH_START, all.token, all.n * sizeof *all.token);
+  digest ids;
+  digest_begin(&ids, "corpus");
+  digest_add(&ids, all.token, all.n * sizeof *all.token);
+  digest_end(&ids, corpus->hash);
   if (!suffixes_open(&corpus->index, all.token, all.n)) {
     free(corpus);
     return out_of_memory(err);

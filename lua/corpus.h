@@ -2,6 +2,7 @@
 #ifndef DTL_CORPUS_H
 #define DTL_CORPUS_H
 
+#include "digest.h"
 #include "fail.h"
 #include "suffixes.h"
 
@@ -9,7 +10,7 @@
 
 struct dtl_corpus {
   suffixes index;
-  uint64_t hash; /* of the ids */
+  char hash[DIGEST_TEXT]; /* of the ids */
 };
 
 #define CORPUS_PARTS 24

@@ -27,6 +27,8 @@ bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_e
   struct utsname machine;
   char processor[MACHINE_NAME], relative[64], *what = NULL;
   char *target = realpath(info.target.path, NULL), *draft = info.draft.path ? realpath(info.draft.path, NULL) : NULL;
+  char build[DIGEST_TEXT], files[2][DIGEST_TEXT];
+  identity_build(build), identity_model(target, files[0]), identity_model(draft, files[1]);
   machine_name(processor, sizeof processor);
   uname(&machine);
   *place = (costs_place){0};
@@ -38,9 +40,8 @@ bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_e
           target ? target : "-", info.target_dtype, draft ? draft : "-", info.draft_dtype ? info.draft_dtype : "-",
           info.draft_vocab ? info.draft_vocab : "all") >= 0;
   if (ok)
-    ok = asprintf(&place->key, "dtrun %s %s %016" PRIx64 ", %s, %016" PRIx64 " %016" PRIx64, dt_version(),
-                  identity_commit(), identity_build(), what, target ? identity_model(target) : 0,
-                  draft ? identity_model(draft) : 0) >= 0;
+    ok = asprintf(&place->key, "dtrun %s %s %s, %s, %s %s", dt_version(), identity_commit(), build, what, files[0],
+                  files[1]) >= 0;
   if (ok && target) { /* a scripted pair has no folder and is measured anew each time */
     snprintf(relative, sizeof relative, "costs-%016" PRIx64 ".json", hash_bytes(HASH_START, what, strlen(what)));
     place->path = user_path("XDG_CACHE_HOME", ".cache", relative);

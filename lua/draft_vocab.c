@@ -1,10 +1,9 @@
 /* Which ids the draft may guess, as a user says it: so many, or a file with an id on each line. */
+#include "digest.h"
 #include "fail.h"
 #include "files.h"
-#include "hash.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,9 +52,18 @@ static bool read_guide(dt_draft_vocab *out, dtl_error *err) {
   return ok;
 }
 
+static void name_ids(const dt_draft_vocab *v, char *name, size_t size) {
+  digest d;
+  char text[DIGEST_TEXT];
+  digest_begin(&d, "ids");
+  digest_add(&d, v->ids, (size_t)v->n_ids * sizeof *v->ids);
+  digest_end(&d, text);
+  snprintf(name, size, "%d ids %s", v->n_ids, text);
+}
+
 bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dtl_error *err) {
   *out = (dt_draft_vocab){0};
-  char name[64];
+  char name[16 + DIGEST_TEXT];
   bool counted = *given && strspn(given, "0123456789") == strlen(given);
   if (counted) {
     out->lowest = number(given, given + strlen(given), 1);
@@ -68,9 +76,7 @@ bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dtl_error *err
     dtl_draft_vocab_close(out);
     return false;
   }
-  if (!counted)
-    snprintf(name, sizeof name, "%d ids %016" PRIx64, out->n_ids,
-             hash_bytes(HASH_START, out->ids, (size_t)out->n_ids * sizeof *out->ids));
+  if (!counted) name_ids(out, name, sizeof name);
   if ((out->name = strdup(name))) return true;
   dtl_draft_vocab_close(out);
   return dtl_fail(err, DTL_DEVICE, "out of memory: a list of ids");

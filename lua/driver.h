@@ -3,6 +3,7 @@
 #ifndef DTL_DRIVER_H
 #define DTL_DRIVER_H
 
+#include "digest.h"
 #include "fail.h"
 
 #include <lauxlib.h>
@@ -12,10 +13,11 @@ typedef struct prefix_object prefix_object;
 typedef struct {
   dt_pair *pair; /* NULL once closed */
   int context;
-  bool busy;                               /* it is generating */
-  dtl_costs *costs;                        /* those asked for last; NULL: none */
-  bool costs_given;                        /* by the driver, for any number of sequences at once */
-  uint64_t build, target_hash, draft_hash; /* of files, once somebody has asked; build 0: nobody has */
+  bool busy;        /* it is generating */
+  dtl_costs *costs; /* those asked for last; NULL: none */
+  bool costs_given; /* by the driver, for any number of sequences at once */
+  /* Digests of files, once somebody has asked; build "": nobody has. */
+  char build[DIGEST_TEXT], target_hash[DIGEST_TEXT], draft_hash[DIGEST_TEXT];
   dtl_memory *memory;
   dtl_corpus *corpus;      /* NULL: none */
   prefix_object *prefixes; /* those alive: closing the pair frees them */
@@ -41,8 +43,6 @@ pair_object *driver_idle_pair(lua_State *L, int i); /* and when a callback of it
 
 /* The pair's costs with so many sequences at once, calibrated if need be; NULL with *err. */
 const dtl_costs *driver_costs(lua_State *L, pair_object *pair, int batch, bool fresh, dtl_error *err);
-
-void driver_push_hash(lua_State *L, uint64_t hash); /* 16 hexadecimal digits */
 
 /* nil, kind, message */
 int driver_failure(lua_State *L, const dtl_error *err);

@@ -115,6 +115,25 @@ static int homes(lua_State *L) {
   return 1;
 }
 
+/* ({text, ..}) -> a digest of the list */
+static int digest_of(lua_State *L) {
+  char text[DIGEST_TEXT];
+  digest d;
+  digest_begin(&d, "texts");
+  luaL_checktype(L, 1, LUA_TTABLE);
+  for (lua_Integer i = 1; lua_rawgeti(L, 1, i) != LUA_TNIL; i++) {
+    size_t len;
+    const char *one = luaL_checklstring(L, -1, &len);
+    uint64_t length = len;
+    digest_add(&d, &length, sizeof length);
+    digest_add(&d, one, len);
+    lua_pop(L, 1);
+  }
+  digest_end(&d, text);
+  lua_pushstring(L, text);
+  return 1;
+}
+
 static int mpi(lua_State *L) {
   lua_pushboolean(L, dt_ranks_possible());
   return 1;
@@ -132,6 +151,7 @@ int driver_dt_open(lua_State *L) {
                                        {"fake", driver_pair_fake},
                                        {"homes", homes},
                                        {"mpi", mpi},
+                                       {"digest", digest_of},
                                        {"read", driver_pair_read},
                                        {"forget", driver_pair_forget},
                                        {"describe", driver_pair_describe},

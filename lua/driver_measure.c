@@ -2,18 +2,9 @@
 #include "driver.h"
 #include "identity.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
-void driver_push_hash(lua_State *L, uint64_t hash) {
-  char text[17];
-  snprintf(text, sizeof text, "%016" PRIx64, hash);
+static void set_digest(lua_State *L, const char *key, const char *text) {
+  if (!*text) return; /* of a scripted model */
   lua_pushstring(L, text);
-}
-
-static void set_hash(lua_State *L, const char *key, uint64_t hash) {
-  if (!hash) return; /* of a scripted model */
-  driver_push_hash(L, hash);
   lua_setfield(L, -2, key);
 }
 
@@ -21,19 +12,19 @@ int driver_pair_identity(lua_State *L) {
   pair_object *p = driver_pair(L, 1);
   dt_pair_info info;
   dt_pair_describe(p->pair, &info);
-  if (!p->build) {
-    p->build = identity_build();
-    p->target_hash = info.target.path ? identity_model(info.target.path) : 0;
-    p->draft_hash = info.draft.path ? identity_model(info.draft.path) : 0;
+  if (!*p->build) {
+    identity_build(p->build);
+    identity_model(info.target.path, p->target_hash);
+    identity_model(info.draft.path, p->draft_hash);
   }
   lua_createtable(L, 0, 4);
   if (*identity_commit()) {
     lua_pushstring(L, identity_commit());
     lua_setfield(L, -2, "commit");
   }
-  set_hash(L, "build", p->build);
-  set_hash(L, "target_hash", p->target_hash);
-  set_hash(L, "draft_hash", p->draft_hash);
+  set_digest(L, "build", p->build);
+  set_digest(L, "target_hash", p->target_hash);
+  set_digest(L, "draft_hash", p->draft_hash);
   return 1;
 }
 

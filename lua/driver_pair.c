@@ -3,8 +3,6 @@
 
 #include "corpus.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,9 +210,7 @@ int driver_pair_describe(lua_State *L) {
   lua_pushnumber(L, info.load_ms);
   lua_setfield(L, -2, "load_ms");
   if (p->corpus) {
-    char text[48];
-    snprintf(text, sizeof text, "%u tokens %016" PRIx64, p->corpus->index.n, p->corpus->hash);
-    lua_pushstring(L, text);
+    lua_pushfstring(L, "%d tokens %s", (int)p->corpus->index.n, p->corpus->hash);
     lua_setfield(L, -2, "corpus");
   }
   lua_pushinteger(L, info.shared_vocab);

@@ -108,8 +108,7 @@ static void push_description(lua_State *L, const dtl_policy_info *info) {
   set_string(L, "name", info->name);
   set_string(L, "doc", info->doc);
   set_string(L, "path", info->path);
-  driver_push_hash(L, info->source);
-  lua_setfield(L, -2, "source");
+  set_string(L, "source", info->source);
   lua_pushboolean(L, info->draft == DTL_NEEDS_DRAFT);
   lua_setfield(L, -2, "needs_draft");
   set_texts(L, "presets", info->presets, info->n_presets);

@@ -4,6 +4,7 @@
 #include "stepper.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
   bool taken;
@@ -81,7 +82,7 @@ static void note_memory(const work *w, const place *p, dtl_result *result) {
   if (info->uses_corpus) result->earlier_tokens = (long)p->s->memory->outputs.tokens;
   if (info->uses_corpus && w->request->corpus) {
     result->corpus_tokens = w->request->corpus->index.n;
-    result->corpus = w->request->corpus->hash;
+    memcpy(result->corpus, w->request->corpus->hash, sizeof result->corpus);
   }
 }
 

@@ -21,7 +21,7 @@ static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pa
   r->finish_reason = "error";
   r->policy = copy(policy->info.name);
   r->params = copy(policy->params_json);
-  r->source = policy->info.source;
+  memcpy(r->source, policy->info.source, sizeof r->source);
   r->seed = policy->seed;
   r->sampling = g->options.sampling;
   r->coupled = !g->options.uncoupled;

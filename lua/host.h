@@ -39,6 +39,7 @@ typedef struct {
 /* Copies text into out[size] with control characters as blanks, cut at a character's border to fit. Returns its length. */
 size_t dtl_clean(char *out, size_t size, const char *text, size_t len);
 
+#define DTL_DIGEST 65  /* bytes of a digest (BLAKE2b-256) as text: 64 hexadecimal digits and the NUL */
 #define DTL_PLACES 256 /* most sequences at once */
 
 #define DTL_TUNED "tuned" /* the preset that dtrun run tune finds for one pair and machine */
@@ -79,7 +80,7 @@ typedef struct {
 
 typedef struct {
   const char *name, *doc, *path; /* path: the file it came from, or its name */
-  uint64_t source;               /* a hash of its text */
+  char source[DTL_DIGEST];       /* a digest of its text */
   dtl_need draft;
   bool uses_costs, uses_memory, uses_corpus;
   int candidates; /* of the target's after every verified row */
@@ -264,7 +265,7 @@ struct dtl_result {
   size_t text_len;
   const char *finish_reason; /* "length", "eos", "stop", "context", "interrupted", "policy", "error": static */
   char *policy, *params;     /* its name; parameters as given, a JSON object as text */
-  uint64_t source;           /* a hash of the policy's text */
+  char source[DTL_DIGEST];   /* a digest of the policy's text */
   uint64_t seed;
   dt_sampling sampling;
   bool coupled;
@@ -283,7 +284,7 @@ struct dtl_result {
   bool uses_memory, uses_corpus;    /* then earlier runs had their say: */
   long remembered, earlier_tokens;  /* entries of the memory, and tokens of outputs, that were there when it began */
   long corpus_tokens;               /* of the files */
-  uint64_t corpus;                  /* a hash of these */
+  char corpus[DTL_DIGEST];          /* a digest of their ids */
   int ids_without_row;              /* the tokenizer's that the target cannot read */
   size_t peak_memory;               /* of the process */
   size_t weight_bytes, cache_bytes; /* on the host or on the device */
@@ -306,7 +307,8 @@ void dtl_result_free(dtl_result *result);
 /* The result as JSON text in schema dtrun.result/1, described in README.md: malloc'd, NUL-terminated, ends in a newline;
  * NULL when out of memory. */
 char *dtl_result_json(const dtl_result *result, unsigned flags);
-uint64_t dtl_output_hash(const int32_t *tokens, int n); /* FNV-1a 64 over the ids as little-endian int32 */
+/* FNV-1a 64 over the ids as little-endian int32: tells outputs of one pair apart, as long as nobody makes up ids to fool it. */
+uint64_t dtl_output_hash(const int32_t *tokens, int n);
 double dtl_tokens_per_second(const dtl_result *result);
 
 /* ---- drivers ----------------------------------------------------------------------------------------------------------- */

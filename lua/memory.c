@@ -33,18 +33,18 @@ void dtl_memory_close(dtl_memory *memory) {
   free(memory);
 }
 
-policy_memory *memory_of(dtl_memory *memory, uint64_t source) {
+policy_memory *memory_of(dtl_memory *memory, const char *source) {
   policy_memory *found = &memory->policy[0];
   for (int i = 0; i < MEMORY_POLICIES; i++) {
     policy_memory *p = &memory->policy[i];
-    if (p->turn && p->source == source) {
+    if (p->turn && !strcmp(p->source, source)) {
       found = p;
       break;
     }
     if (p->turn < found->turn) found = p;
   }
-  if ((!found->turn || found->source != source) && forget(found)) return_freed();
-  found->source = source;
+  if ((!found->turn || strcmp(found->source, source)) && forget(found)) return_freed();
+  memcpy(found->source, source, sizeof found->source);
   found->turn = ++memory->turn;
   return found;
 }

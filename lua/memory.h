@@ -4,6 +4,7 @@
 #define DTL_MEMORY_H
 
 #include "corpus.h"
+#include "digest.h"
 
 #include <lua.h>
 
@@ -37,14 +38,14 @@ bool memory_forget(memory_table *t);
 static inline size_t memory_room(const memory_table *t) { return MEMORY_BYTES - t->used; }
 
 typedef struct {
-  uint64_t source; /* the hash of its text */
-  long turn;       /* when it ran last; 0: never */
+  char source[DIGEST_TEXT]; /* a digest of its text */
+  long turn;                /* when it ran last; 0: never */
   memory_table table;
   corpus_outputs outputs;
 } policy_memory;
 
 /* That of the policy with this text, which is the one that ran last from now on; another may be forgotten for it. */
-policy_memory *memory_of(dtl_memory *memory, uint64_t source);
+policy_memory *memory_of(dtl_memory *memory, const char *source);
 
 /* box_memory.c: pushes an object with the methods get, set and room. Raises. */
 void box_memory_push(lua_State *L, memory_table *table);

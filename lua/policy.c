@@ -233,12 +233,12 @@ static bool open_in_box(opening *o, dtl_error *err) {
   dtl_box *box = &policy->box;
   if (!box_host(box, seed, policy, 0, err) || !box_host(box, load_chunk, o, 0, err)) return false;
   if (o->status != LUA_OK) return box_load_failed(box, err);
-  box->source = identity_text(o->source, o->len);
+  identity_text(o->source, o->len, box->source);
   box->source_left = SOURCE_MAX - o->len;
   box->has_folder = !o->options->source;
   if (!box_call(box, "its file", 1, 0, err)) return false;
   box->has_folder = false;
-  policy->info.source = box->source;
+  memcpy(policy->info.source, box->source, sizeof box->source);
   if (!find_tuned(o, err) || !box_host(box, prepare_open, o, 0, err)) return false;
   if (!box_call(box, "check", 1, 3, err)) return false;
   if (lua_isnil(box->co, 1)) return dtl_fail(err, DTL_INPUT, "%s", lua_tostring(box->co, 2));

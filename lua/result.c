@@ -157,12 +157,10 @@ static void add_memory_found(cJSON *root, const dtl_result *r) {
     cJSON_AddNullToObject(root, "corpus");
     return;
   }
-  char hash[17];
-  snprintf(hash, sizeof hash, "%016" PRIx64, r->corpus);
   cJSON *corpus = cJSON_AddObjectToObject(root, "corpus");
   cJSON_AddNumberToObject(corpus, "tokens", (double)r->corpus_tokens);
   if (r->corpus_tokens)
-    cJSON_AddStringToObject(corpus, "hash", hash);
+    cJSON_AddStringToObject(corpus, "hash", r->corpus);
   else
     cJSON_AddNullToObject(corpus, "hash");
   cJSON_AddNumberToObject(corpus, "earlier", (double)r->earlier_tokens);
@@ -171,13 +169,12 @@ static void add_memory_found(cJSON *root, const dtl_result *r) {
 char *dtl_result_json(const dtl_result *r, unsigned flags) {
   errno = 0; /* cJSON leaves out what it has no memory for, and does not tell */
   cJSON *root = cJSON_CreateObject();
-  char seed[24], source[17];
+  char seed[24];
   snprintf(seed, sizeof seed, "%" PRIu64, r->seed);
-  snprintf(source, sizeof source, "%016" PRIx64, r->source);
   cJSON_AddStringToObject(root, "schema", "dtrun.result/1");
   cJSON_AddStringToObject(root, "version", dt_version());
   add_text(root, "policy", r->policy);
-  cJSON_AddStringToObject(root, "source", source);
+  cJSON_AddStringToObject(root, "source", r->source);
   cJSON_AddRawToObject(root, "params", r->params ? r->params : "{}");
   cJSON_AddStringToObject(root, "seed", seed);
   add_sampling(root, r);

@@ -3,14 +3,14 @@
 
 #include "fail.h"
 #include "files.h"
-#include "hash.h"
 #include "identity.h"
 #include "machine.h"
 #include "user_files.h"
 
 #include <cJSON.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +18,11 @@
 
 #define FILE_MAX (1u << 16)
 
-/* With the NUL, so that two texts in a row are not another two. */
-static uint64_t hash_text(uint64_t hash, const char *text) { return hash_bytes(hash, text, strlen(text) + 1); }
-
-static uint64_t hash_model(uint64_t hash, const dt_model_info *model) {
-  char shape[100];
-  uint64_t files = model->path ? identity_model(model->path) : 0; /* 0: scripted, or none */
-  snprintf(shape, sizeof shape, "%016" PRIx64 " %d %d %d %d", files, model->vocab, model->context, model->layers,
-           model->hidden);
-  return hash_text(hash, shape);
+static void add_model(digest *d, const dt_model_info *model) {
+  char files[DIGEST_TEXT], shape[64 + DIGEST_TEXT];
+  identity_model(model->path, files); /* "": scripted, or none */
+  snprintf(shape, sizeof shape, "%s %d %d %d %d", files, model->vocab, model->context, model->layers, model->hidden);
+  digest_add_text(d, shape);
 }
 
 /* "hedge" of "policies/hedge.lua" */
@@ -47,10 +43,27 @@ char *tuned_path(const dt_pair *pair, const char *policy) {
   snprintf(settings, sizeof settings, "%d %s %s %s %s%s", info.threads, info.target_dtype,
            info.draft_dtype ? info.draft_dtype : "-", info.draft_vocab ? info.draft_vocab : "-", info.cache_dtype,
            info.draft_head ? info.draft_head : "");
-  uint64_t hash = hash_model(hash_model(HASH_START, &info.target), &info.draft);
-  hash = hash_text(hash_text(hash_text(hash, machine), info.backend), settings);
-  snprintf(relative, sizeof relative, "presets/%.*s-%016" PRIx64 ".json", len < 200 ? len : 200, name, hash);
+  digest d;
+  char key[DIGEST_TEXT];
+  digest_begin(&d, "preset");
+  add_model(&d, &info.target), add_model(&d, &info.draft);
+  digest_add_text(&d, machine), digest_add_text(&d, info.backend), digest_add_text(&d, settings);
+  digest_end(&d, key);
+  snprintf(relative, sizeof relative, "presets/%.*s-%s.json", len < 150 ? len : 150, name, key);
   return user_path("XDG_CONFIG_HOME", ".config", relative);
+}
+
+/* Whether there is one of an earlier dtrun, whose name ends in an FNV-1a 64 of 16 digits. */
+static bool is_old(const char *path) {
+  char pattern[PATH_MAX];
+  const char *digits = strrchr(path, '-');
+  if (snprintf(pattern, sizeof pattern, "%.*s%s", (int)(digits - path), path, "-????????????????.json") >=
+      (int)sizeof pattern)
+    return false;
+  glob_t found = {0};
+  bool there = !glob(pattern, GLOB_NOESCAPE, NULL, &found) && found.gl_pathc > 0;
+  globfree(&found);
+  return there;
 }
 
 /* A value as --set takes it: malloc'd; NULL where it is none. */
@@ -78,14 +91,12 @@ void tuned_free(dtl_setting *settings, int n) {
   free(settings);
 }
 
-static bool same_source(const cJSON *root, uint64_t source) {
-  char text[17];
+static bool same_source(const cJSON *root, const char *source) {
   const cJSON *was = cJSON_GetObjectItemCaseSensitive(root, "source");
-  snprintf(text, sizeof text, "%016" PRIx64, source);
-  return cJSON_IsString(was) && !strcmp(was->valuestring, text);
+  return cJSON_IsString(was) && !strcmp(was->valuestring, source);
 }
 
-bool tuned_settings(const dt_pair *pair, const char *policy, uint64_t source, dtl_setting **settings, int *n,
+bool tuned_settings(const dt_pair *pair, const char *policy, const char *source, dtl_setting **settings, int *n,
                     dtl_error *err) {
   *settings = NULL;
   *n = 0;
@@ -96,8 +107,8 @@ bool tuned_settings(const dt_pair *pair, const char *policy, uint64_t source, dt
   bool ok = false;
   errno = 0;
   if (!path || access(path, F_OK))
-    dtl_fail(err, DTL_INPUT, "%.*s: no preset 'tuned' for this pair and machine: run `dtrun run tune %s` first", len,
-             name, policy);
+    dtl_fail(err, DTL_INPUT, "%.*s: no preset 'tuned' for this pair and machine%s: run `dtrun run tune %s` first", len,
+             name, path && is_old(path) ? " (those of an earlier dtrun are not read)" : "", policy);
   else if ((text = dtl_read_file("preset", path, FILE_MAX, &size, err))) {
     cJSON *root = cJSON_ParseWithLength(text, size);
     ok = read_settings(cJSON_GetObjectItemCaseSensitive(root, "params"), settings, n);

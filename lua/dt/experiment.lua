@@ -182,15 +182,15 @@ end
 
 -- ---- running -------------------------------------------------------------------------------------------------------
 
--- FNV-1a 64 over all texts: which ones they are, for the head.
+-- Which texts they are, for the head.
 local function fingerprint(prompts)
-  local hash = 0xcbf29ce484222325
+  local all = {}
   for _, prompt in ipairs(prompts) do
-    for _, text in ipairs { prompt.name, table.unpack(batches.texts(prompt)) } do
-      for i = 1, #text do hash = (hash ~ text:byte(i)) * 0x100000001b3 end
-    end
+    local texts = batches.texts(prompt)
+    all[#all + 1] = ("%s\0%d"):format(prompt.name, #texts)
+    table.move(texts, 1, #texts, #all + 1, all)
   end
-  return ("%016x"):format(hash)
+  return core.digest(all)
 end
 
 -- The head of an experiment's file; t as for run, with nothing left out but out and protocol.

@@ -5,12 +5,12 @@
 -- The head
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {what all runs share}, machine, backend,
 --   threads, target, target_dtype, draft, draft_dtype, draft_vocab and draft_head (none: left out), cache_dtype,
---   corpus (how many tokens, and a hash of them; none: left out), version, commit
---   (none: left out), build, target_hash, draft_hash (hashes of the program's file and of samples of the models' files:
+--   corpus (how many tokens, and a digest of them; none: left out), version, commit
+--   (none: left out), build, target_hash, draft_hash (digests of the program and of samples of the models' files:
 --   lua/identity.h says of which), began (when, in UTC; the one thing in which a file may differ from who goes on with
 --   it); of a shard's file (dt.shard) also shard ("3/4") and settings {label of each arm of all shards = its runs}
 -- A run
---   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, source (a hash of the
+--   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, source (a digest of the
 --   policy's text), preset (none: left out), window ("1020+4": how many of the last tokens the target sees, and of
 --   the first; left out: all), params {as given}, axes {what arm and prompt stand for in tables and figures:
 --   {chars = 200}}, set, prompt (both together name one text), tokens (wanted), repeat (1..), finish_reason,

@@ -71,7 +71,7 @@ function shard.chosen(text, out, getenv)
   return part
 end
 
--- FNV-1a 64 of a text, the halves mixed: the lowest bits alone follow the last letters.
+-- FNV-1a 64 of a text, the halves mixed: the lowest bits alone follow the last letters. It deals; it is nobody's key.
 local function hash(text)
   local h = 0xcbf29ce484222325
   for i = 1, #text do h = (h ~ text:byte(i)) * 0x100000001b3 end

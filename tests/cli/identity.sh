@@ -20,17 +20,17 @@ stays() {
 
 it_notes_down_what_it_was_made_with() {
   succeeds "${sweep[@]}" linear
-  head -n 1 o.jsonl | grep -qE '"build": "[0-9a-f]{16}".*"draft_hash": "[0-9a-f]{16}".*"target_hash": "[0-9a-f]{16}"' || fail 'no hashes in the head'
-  [ "$(grep -cE '"source": "[0-9a-f]{16}"' o.jsonl)" -eq "$(($(wc -l <o.jsonl) - 1))" ] || fail 'a run without its source'
+  head -n 1 o.jsonl | grep -qE '"build": "[0-9a-f]{64}".*"draft_hash": "[0-9a-f]{64}".*"target_hash": "[0-9a-f]{64}"' || fail 'no hashes in the head'
+  [ "$(grep -cE '"source": "[0-9a-f]{64}"' o.jsonl)" -eq "$(($(wc -l <o.jsonl) - 1))" ] || fail 'a run without its source'
   succeeds linear --text hello -n 4 -t 1 --json r.json
-  [ "$(grep -oE '"source":\s*"[0-9a-f]*"' r.json | grep -oE '[0-9a-f]{16}')" = \
-    "$(grep '"arm": "linear"' o.jsonl | head -n 1 | grep -oE '"source": "[0-9a-f]*"' | grep -oE '[0-9a-f]{16}')" ] || fail 'another source in the result'
+  [ "$(grep -oE '"source":\s*"[0-9a-f]*"' r.json | grep -oE '[0-9a-f]{64}')" = \
+    "$(grep '"arm": "linear"' o.jsonl | head -n 1 | grep -oE '"source": "[0-9a-f]*"' | grep -oE '[0-9a-f]{64}')" ] || fail 'another source in the result'
 }
 it_refuses_a_policy_that_was_edited() {
   cp "$source_dir/policies/linear.lua" .
   succeeds "${sweep[@]}" ./linear.lua --set K=2
   echo '-- edited' >>linear.lua
-  stays 'its runs of linear are of another text of that policy \(source [0-9a-f]{16}, now [0-9a-f]{16}\)' \
+  stays 'its runs of linear are of another text of that policy \(source [0-9a-f]{64}, now [0-9a-f]{64}\)' \
     "$dtrun" "${sweep[@]}" ./linear.lua --set K=3
   cp "$source_dir/policies/linear.lua" .
   succeeds "${sweep[@]}" ./linear.lua --set K=3
@@ -39,14 +39,14 @@ it_refuses_another_model_of_the_same_name() {
   cp -r "$models/mini-draft" model
   succeeds "${sweep[@]}" linear --target model --draft model
   printf '\x01' | dd of=model/model.safetensors bs=1 seek="$(($(stat -c %s model/model.safetensors) - 7))" conv=notrunc status=none
-  stays 'made with draft_hash = "[0-9a-f]{16}", not "[0-9a-f]{16}"' "$dtrun" "${sweep[@]}" linear --target model --draft model
+  stays 'made with draft_hash = "[0-9a-f]{64}", not "[0-9a-f]{64}"' "$dtrun" "${sweep[@]}" linear --target model --draft model
 }
 it_refuses_another_build() {
   succeeds "${sweep[@]}" linear
   cp "$dtrun" other
   echo >>other
   export DTRUN_HOME=$source_dir
-  stays 'made with build = "[0-9a-f]{16}", not "[0-9a-f]{16}"' ./other "${sweep[@]}" linear
+  stays 'made with build = "[0-9a-f]{64}", not "[0-9a-f]{64}"' ./other "${sweep[@]}" linear
 }
 
 run_tests

@@ -28,15 +28,30 @@ it_keeps_what_it_found_as_a_preset_of_this_policy_pair_and_machine() {
   refuses 2 "linear: no preset 'tuned' for this pair" linear --preset tuned --text hello -n 4 -t 1 --draft-vocab 600
   local preset
   preset=$(echo config/dtrun/presets/linear-*.json)
-  grep -qE '"(commit|build|source|target_hash|draft_hash)": "[0-9a-f]{12,16}(-dirty)?"' "$preset" || fail 'no hashes'
+  grep -qE '"(commit|build|source|target_hash|draft_hash)": "[0-9a-f]{12,64}(-dirty)?"' "$preset" || fail 'no hashes'
   sed -Ei 's/"K": [0-9]+/"K": 999/' "$preset"
   refuses 2 'linear: preset tuned: K = 999 is out of range' linear --preset tuned --text hello -n 4 -t 1
+  mv "$preset" kept
+  cp kept config/dtrun/presets/linear-0123456789abcdef.json
+  refuses 2 "linear: no preset 'tuned' for this pair and machine \(those of an earlier dtrun are not read\): run .dtrun run tune linear. first" \
+    linear --preset tuned --text hello -n 4 -t 1
+  mv kept "$preset"
   sed -Ei 's/"source": "./"source": "/' "$preset"
   refuses 2 'linear-[0-9a-f]*.json: found for another text of the policy: run .dtrun run tune linear. again' linear --preset tuned --text hello -n 4 -t 1
   for text in '{' '[]' '{"params": 3}' '{"params": {"K": []}}'; do
     echo "$text" >"$preset"
     refuses 2 'linear-[0-9a-f]*.json: not a preset: run .dtrun run tune linear. again' linear --preset tuned --text hello -n 4 -t 1
   done
+}
+# Two policies whose texts have one FNV-1a 64: what was found for the one is not the other's.
+it_keeps_no_preset_for_a_twin() {
+  export XDG_CONFIG_HOME=$PWD/config
+  cp "$source_dir/tests/data/twins/keeper.lua" p.lua
+  succeeds "${tune[@]}" ./p.lua --prompt "$novels"/0[1-4].txt
+  succeeds ./p.lua --preset tuned --text hello -n 4 -t 1
+  cp "$source_dir/tests/data/twins/thief.lua" p.lua
+  refuses 2 'p-[0-9a-f]{64}.json: found for another text of the policy: run .dtrun run tune ./p.lua. again' \
+    ./p.lua --preset tuned --text hello -n 4 -t 1
 }
 it_refuses_what_it_cannot_tune() {
   export XDG_CONFIG_HOME=$PWD/config

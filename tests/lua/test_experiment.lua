@@ -265,6 +265,30 @@ function TestExperiment:test_a_file_of_other_conditions_is_refused()
   lu.assertEquals(read(self.out), before)
 end
 
+-- What has the FNV-1a 64 of another text is another text: a policy's, or a prompt's.
+function TestExperiment:test_twins_do_not_share_an_experiment()
+  local function twin(name) return read((arg[0]:match "^(.*/)" or "./") .. "../data/twins/" .. name) end
+  local path = self:file("p.lua", twin "keeper.lua")
+  assert(experiment.run(self:spec { arms = { { policy = path } } }))
+  write(path, twin "thief.lua")
+  self:refuses("its runs of twin are of another text of that policy (source ", { arms = { { policy = path } } })
+  local function of(name)
+    return experiment.open(self:spec { out = self:file("texts.jsonl", ""), arms = {},
+                                       prompts = { { set = "twins", name = "twins/1", text = twin(name) } } })
+  end
+  local texts = assert(of "tide.txt").head.protocol.texts
+  lu.assertNotEquals(assert(of "rain.txt").head.protocol.texts, texts)
+  lu.assertEquals(assert(of "tide.txt").head.protocol.texts, texts)
+end
+
+-- Of an earlier dtrun, whose hashes were shorter.
+function TestExperiment:test_a_file_of_an_earlier_program_is_refused_with_what_to_do()
+  assert(experiment.run(self:spec()))
+  write(self.out, (read(self.out):gsub('"build": "%x+"', '"build": "0123456789abcdef"', 1)))
+  self:refuses('out.jsonl: made with build = "0123456789abcdef", not "', {})
+  self:refuses(": begin anew with --out and another file", {})
+end
+
 function TestExperiment:test_a_disturbed_run_is_made_again_and_what_stays_disturbed_is_told()
   local spec = self:spec { arms = { { policy = "linear" } }, tokens = { 5 }, repeats = 3, warmup = 0 }
   machine { BUSY, QUIET, QUIET, BUSY, BUSY, QUIET, BUSY, BUSY, BUSY }

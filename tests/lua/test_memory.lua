@@ -45,6 +45,21 @@ function TestMemory.test_a_later_run_finds_what_an_earlier_one_left()
   lu.assertEquals(remembering(pair, page, { prompt = " 0" }).memory, 0)
 end
 
+local function read(name)
+  local file <close> = assert(io.open((arg[0]:match "^(.*/)" or "./") .. "../data/twins/" .. name, "rb"))
+  return file:read "a"
+end
+
+-- Two texts with one FNV-1a 64.
+function TestMemory.test_a_twin_finds_nothing_of_its_twins()
+  local pair <close> = pair_of()
+  local function of(source) return pair:generate { policy = "p.lua", source = source, prompt = " 1", tokens = 3 } end
+  lu.assertEquals(assert(of(read "keeper.lua")).memory, 0)
+  lu.assertEquals(assert(of(read "keeper.lua")).memory, 1)
+  local _, failure = of(read "thief.lua")
+  lu.assertStrContains(failure.message, "found: nil")
+end
+
 function TestMemory.test_a_policy_without_memory_says_so()
   local pair <close> = pair_of()
   local result = run(pair, "local P = policy.define { name = 'test' } function P:init() assert(self.memory == nil) end")
@@ -287,7 +302,7 @@ function TestCorpus.test_everything_is_found()
       local result = run(pair, LOOKS:format(literal(lists)), { prompt = " 1 2 3 1 2", tokens = 20 + i })
       lu.assertEquals(result.corpus.tokens, 300 + 40 + 12 + 3) -- the ends of the texts count
       lu.assertEquals(result.corpus.earlier, earlier)
-      lu.assertEquals(#result.corpus.hash, 16)
+      lu.assertEquals(#result.corpus.hash, 64)
       earlier = earlier + 20 + i + 1
     end
   end)

@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 flags=(-O1 -std=gnu11 -D_GNU_SOURCE -DNDEBUG -ffp-contract=off -I"$source_dir/runtime" -I"$source_dir/runtime/cpu"
   -I"$source_dir/tests/unit" -DSOURCE_DIR="\"$source_dir\"")
 libraries=("$build/libdtrun_runtime.a" "$build/runtime/cpu/libdtrun_cpu.a" "$build/libdtrun_runtime.a"
-  -pthread -lcjson -lpcre2-8 -lutf8proc -lcmocka -lm)
+  -pthread -lcjson -lpcre2-8 -lutf8proc -lsodium -lcmocka -lm)
 failed=0
 variant=scalar # of the CPU's kernels that is changed, and tested
 [ "$(uname -m)" = x86_64 ] && variant=avx2 flags+=(-mavx2 -mfma -mf16c)
