@@ -93,7 +93,7 @@ static void join(char *out, size_t size, const char *const *names, int n, const 
 
 static void fail_unknown(const char *what, const char *folder, const char *name, dtl_error *err) {
   bool policy = !strcmp(folder, "policies");
-  char list[300], **names, **others;
+  char list[300], here[300], **names, **others;
   int n, n_others;
   if (!dtl_installed(folder, &names, &n, err)) return;
   if (!dtl_installed(policy ? "scripts" : "policies", &others, &n_others, err)) {
@@ -103,7 +103,10 @@ static void fail_unknown(const char *what, const char *folder, const char *name,
   const char *near[DTL_NEAR];
   int n_near = dtl_near(name, strlen(name), (const char *const *)names, n, near, MOST_NEAR);
   join(list, sizeof list, n_near ? near : (const char *const *)names, n_near ? n_near : n, n_near ? " or " : ", ");
-  if (is_in(others, n_others, name))
+  snprintf(here, sizeof here, "./%.200s.lua", name);
+  if (!strchr(name, '/') && access(here, F_OK) == 0)
+    dtl_fail(err, DTL_INPUT, "no %s '%.100s': did you mean %s?", what, name, here);
+  else if (is_in(others, n_others, name))
     dtl_fail(err, DTL_INPUT, "no %s '%.100s', but a %s: dtrun %s%.100s", what, name, policy ? "driver" : "policy",
              policy ? "run " : "", name);
   else if (policy && strpbrk(name, " \n"))
@@ -111,7 +114,8 @@ static void fail_unknown(const char *what, const char *folder, const char *name,
   else if (n_near)
     dtl_fail(err, DTL_INPUT, "no %s '%.100s': did you mean %s? dtrun --list names all", what, name, list);
   else
-    dtl_fail(err, DTL_INPUT, "no %s '%.100s'; installed: %s", what, name, n > 0 ? list : "none");
+    dtl_fail(err, DTL_INPUT, "no %s '%.100s'; installed: %s%s", what, name, n > 0 ? list : "none",
+             policy ? " (a model is given by -m)" : "");
   free_names(names, n);
   free_names(others, n_others);
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FIELD(name) offsetof(cli_options, name)
 
@@ -113,6 +114,14 @@ static dt_status parse_option(char **argv, int left, cli_options *out, int *used
   return store(o, name, value, out, err);
 }
 
+bool cli_is_model(const char *argument) {
+  size_t n = strlen(argument);
+  char config[4096];
+  if (n > 5 && strcmp(argument + n - 5, ".gguf") == 0) return true;
+  snprintf(config, sizeof config, "%s/config.json", argument);
+  return access(config, F_OK) == 0;
+}
+
 dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
   *out = (cli_options){0};
   out->settings = calloc((size_t)argc + 1, sizeof *out->settings); /* argc bounds how often an option can be repeated */
@@ -132,6 +141,9 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
     } else if (!only_words && arg[0] == '-' && arg[1]) {
       dt_status status = parse_option(argv + i, argc - i, out, &used, err);
       if (status) return status;
+    } else if (cli_is_model(arg)) {
+      if (out->model) return dt_fail(err, DT_EINPUT, "two targets: '%.100s' and '%.100s'", out->model, arg);
+      out->model = arg;
     } else if (out->policy) {
       return dt_fail(err, DT_EINPUT,
                      "unexpected argument '%.100s': the policy is '%.100s', a prompt is given by --prompt or --text",
@@ -140,6 +152,9 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
       out->policy = arg;
     }
   }
+  if (out->model && out->target)
+    return dt_fail(err, DT_EINPUT, "two targets: '%.100s', and '%.100s' after --target", out->model, out->target);
+  if (out->model) out->target = out->model;
   return DT_OK;
 }
 

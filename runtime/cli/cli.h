@@ -9,6 +9,7 @@
 
 typedef struct {
   const char *policy;  /* NULL: none named */
+  const char *model;   /* the target where it was named without its option; NULL: it was not */
   const char *prompts; /* a file of many */
   const char *target, *draft, *target_weights, *draft_weights, *draft_vocab, *head_layers, *cache_dtype, *backend;
   const char *preset, *compare, *json, *trace;
@@ -32,5 +33,8 @@ typedef struct {
  * freed with cli_free, after a failure too. DT_EINPUT: a message that names the option. */
 dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err);
 void cli_free(cli_options *options);
+
+/* Whether what should be a policy or a driver is a model: a .gguf file by its name, or a folder with a model's configuration. */
+bool cli_is_model(const char *argument);
 
 #endif

@@ -152,6 +152,14 @@ static int wrap_prompts(job *j) {
   return status;
 }
 
+/* What the command line leaves for others to guess. */
+static void say_what_it_means(const cli_options *o) {
+  const char *sampler = o->top_p ? "--top-p" : o->top_k ? "--top-k" : o->min_p ? "--min-p" : NULL;
+  if (o->quiet) return;
+  if (o->model) say("%s: taken as the model, as after -m", o->model);
+  if (sampler && !o->temp) say("%s has no effect at temperature 0: give --temp", sampler);
+}
+
 /* The prompt that is left out is standard input's. */
 static int complete_prompts(cli_options *o) {
   if (o->n_files && o->n_texts) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
@@ -176,6 +184,7 @@ int job_open(cli_options *o, job *j) {
   dtl_error err;
   int status = complete_prompts(o);
   if (!status && o->json && json_check_path(o->json, &engine)) status = complain_of_engine(&engine);
+  if (!status) say_what_it_means(o);
   if (!status) complete_policy(o);
   if (!status) status = open_policies(j);
   if (!status) status = read_prompts(j);
@@ -200,6 +209,7 @@ static const char *misplaced(const cli_options *o) {
 int job_open_chat(const cli_options *o, job *j) {
   *j = (job){.options = o};
   if (misplaced(o)) return complain(EXIT_USAGE, "chat: no place for %s: the questions are typed", misplaced(o));
+  say_what_it_means(o);
   int status = o->policy ? open_policies(j) : 0;
   if (!status) status = open_models(j, draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT);
   if (!status && j->found && j->draft && !o->quiet) say("draft: %s, found (--draft none: without)", j->draft);

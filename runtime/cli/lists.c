@@ -41,20 +41,20 @@ int print_policy_help(const cli_options *o) {
 }
 
 /* Each line is one file; what is wrong with a policy stands in its own. False: what cannot be told is in err. */
-static bool print_policy_line(const char *name, dtl_error *err) {
+static bool print_policy_line(const char *name, int width, dtl_error *err) {
   dtl_policy *policy;
   bool ok = dtl_policy_open(&(dtl_policy_options){.policy = name}, &policy, err);
   if (!ok && err->kind == DTL_DEVICE) return false;
   if (ok)
-    printf("  %-14s %s\n", name, dtl_policy_describe(policy)->doc);
+    printf("  %-*s %s\n", width, name, dtl_policy_describe(policy)->doc);
   else
-    printf("  %-14s error: %s\n", name, err->message);
+    printf("  %-*s error: %s\n", width, name, err->message);
   if (ok) dtl_policy_close(policy);
   return true;
 }
 
 /* A driver's description is the comment that opens it. */
-static bool print_driver_line(const char *name, dtl_error *err) {
+static bool print_driver_line(const char *name, int width, dtl_error *err) {
   char line[256] = "", relative[300], *path;
   snprintf(relative, sizeof relative, "scripts/%s.lua", name);
   errno = 0;
@@ -64,18 +64,21 @@ static bool print_driver_line(const char *name, dtl_error *err) {
   while (file && fgets(line, sizeof line, file) && strncmp(line, "#!", 2) == 0) line[0] = '\0';
   if (file) fclose(file);
   line[strcspn(line, "\n")] = '\0';
-  if (ok) printf("  %-14s %s\n", name, strncmp(line, "--", 2) == 0 ? line + strspn(line, "- ") : "");
+  if (ok) printf("  %-*s %s\n", width, name, strncmp(line, "--", 2) == 0 ? line + strspn(line, "- ") : "");
   if (!ok) *err = (dtl_error){.kind = DTL_DEVICE, .message = "out of memory: the list of drivers"};
   return ok;
 }
 
-static bool list_installed(const char *folder, bool (*print_line)(const char *name, dtl_error *err), dtl_error *err) {
-  int n;
+static bool list_installed(const char *folder, bool (*print_line)(const char *name, int width, dtl_error *err),
+                           dtl_error *err) {
+  int n, width = 0;
   char **names;
   if (!dtl_installed(folder, &names, &n, err)) return false;
   bool ok = true;
+  for (int i = 0; i < n; i++)
+    if ((int)strlen(names[i]) > width) width = (int)strlen(names[i]);
   for (int i = 0; i < n; i++) {
-    ok = ok && print_line(names[i], err);
+    ok = ok && print_line(names[i], width, err);
     free(names[i]);
   }
   free(names);

@@ -1,6 +1,8 @@
 /* The table of options, and finding them: see options.h. */
 #include "cli/options.h"
 
+#include "cli/foreign.h"
+
 #include <limits.h>
 #include <stddef.h>
 #include <string.h>
@@ -39,7 +41,7 @@ static const option options[] = {
      0,
      0,
      "round the target's weights to q8 or q4: another model (as they are)"},
-    {{"--draft-weights", "--draft-dtype"},
+    {{"--draft-weights"},
      "TYPE",
      STRING,
      FIELD(draft_weights),
@@ -122,17 +124,9 @@ static const option options[] = {
 };
 #define N_OPTIONS (sizeof options / sizeof *options)
 
-/* Whether `arg`, of n characters up to its end or its '=', is that name; '_' is as good as '-' within it. */
-static bool is_same(const char *name, const char *arg, size_t n) {
-  if (strlen(name) != n) return false;
-  for (size_t i = 0; i < n; i++)
-    if (name[i] != arg[i] && !(i > 1 && name[i] == '-' && arg[i] == '_')) return false;
-  return true;
-}
-
 static bool is_named(const option *o, const char *arg, size_t n) {
   for (int i = 0; i < MOST_NAMES && o->names[i]; i++)
-    if (is_same(o->names[i], arg, n)) return true;
+    if (option_is_called(o->names[i], strlen(o->names[i]), arg, n)) return true;
   return false;
 }
 
@@ -141,40 +135,25 @@ const option *option_at(int i) { return i < (int)N_OPTIONS ? &options[i] : NULL;
 const option *option_find(const char *arg, size_t n) {
   for (size_t k = 0; k < N_OPTIONS; k++)
     if (is_named(&options[k], arg, n)) return &options[k];
-  return NULL;
+  const foreign_option *other = foreign_find(arg, n);
+  return other && other->ours ? option_find(other->ours, strlen(other->ours)) : NULL;
 }
 
-/* What other programs have and this one does otherwise. */
-static const struct {
-  const char *name, *ours;
-} elsewhere[] = {
-    {"--draft-max", "how much is drafted is the policy's business, as in linear --set K=8"},
-    {"--draft-n", "how much is drafted is the policy's business, as in linear --set K=8"},
-    {"--num-assistant-tokens", "how much is drafted is the policy's business, as in linear --set K=8"},
-    {"-ngl", "all layers are where --backend says: cpu or cuda"},
-    {"--gpu-layers", "all layers are where --backend says: cpu or cuda"},
-    {"--n-gpu-layers", "all layers are where --backend says: cpu or cuda"},
-    {"-i", "a conversation is dtrun chat [POLICY]"},
-    {"--interactive", "a conversation is dtrun chat [POLICY]"},
-    {"-cnv", "a conversation is dtrun chat [POLICY]"},
-    {"--conversation", "a conversation is dtrun chat [POLICY]"},
-};
-
-/* The long option that the n characters of `arg` were probably meant to be, or NULL. */
+/* The long option that the n characters of `arg` were probably meant to be, or NULL. It begins with the same letter: what is
+ * like another option but for that is some other program's. */
 static const char *suggestion(const char *arg, size_t n) {
   const char *names[N_OPTIONS * MOST_NAMES], *near[1];
   int count = 0;
   if (n < 4 || strncmp(arg, "--", 2) != 0) return NULL;
   for (size_t k = 0; k < N_OPTIONS; k++)
     for (int i = 0; i < MOST_NAMES && options[k].names[i]; i++)
-      if (options[k].names[i][1] == '-') names[count++] = options[k].names[i] + 2;
+      if (options[k].names[i][1] == '-' && options[k].names[i][2] == arg[2]) names[count++] = options[k].names[i] + 2;
   return dtl_near(arg + 2, n - 2, names, count, near, 1) ? near[0] - 2 : NULL;
 }
 
 dt_status option_fail(const char *arg, size_t n, dt_error *err) {
-  for (size_t k = 0; k < sizeof elsewhere / sizeof *elsewhere; k++)
-    if (is_same(elsewhere[k].name, arg, n))
-      return dt_fail(err, DT_EINPUT, "no option %s: %s", elsewhere[k].name, elsewhere[k].ours);
+  const foreign_option *other = foreign_find(arg, n);
+  if (other) return dt_fail(err, DT_EINPUT, "no option %.*s: %s", (int)n, arg, other->answer);
   const char *meant = suggestion(arg, n);
   if (meant) return dt_fail(err, DT_EINPUT, "unknown option '%.*s' (did you mean '%s'?)", (int)n, arg, meant);
   return dt_fail(err, DT_EINPUT, "unknown option '%.*s', see dtrun --help", (int)n, arg);

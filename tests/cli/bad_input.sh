@@ -148,7 +148,7 @@ it_refuses_an_unknown_option_and_names_the_likely_one() {
 }
 it_names_what_other_programs_call_otherwise() {
   for option in --draft-max --draft_max --draft-n --num_assistant_tokens; do
-    refuses 2 "no option --[a-z-]*: how much is drafted .* --set K=8" linear --text hello $option 8
+    refuses 2 "no option --[a-z_-]*: the policy decides how much is drafted.* --set K=8" linear --text hello $option 8
   done
   for option in -ngl --gpu-layers --n-gpu-layers; do refuses 2 'no option .*--backend' ar --text hello $option 99; done
   for option in -i -cnv --interactive --conversation; do refuses 2 'no option .*dtrun chat' ar $option; done

@@ -1,0 +1,132 @@
+/* The table of what other programs call otherwise: see foreign.h. */
+#include "cli/foreign.h"
+
+#include <string.h>
+
+#define CHAT "a conversation is dtrun chat, its /help lists what it knows; --chat asks one question"
+#define DRAFTED                                                                                                        \
+  "the policy decides how much is drafted, as in linear --set K=8; dtrun POLICY --help lists its parameters"
+#define NOT_YET "not here yet: "
+#define PENALTY NOT_YET "sampling does not look at what the text holds already"
+#define SAMPLERS NOT_YET "sampling knows --temp, --top-k, --top-p and --min-p"
+#define GRAMMAR NOT_YET "output is not held to a grammar or schema"
+#define DEVICE "--backend cpu or cuda says where all layers are"
+#define SPLIT "one GPU serves a process; mpirun -n R dtrun shares the target among R processes"
+#define PLACED "taskset, numactl and nice do this for any program; -t says how many threads"
+#define ROPE "a model's files say how it encodes positions"
+#define STOPS "--stop TEXT ends the text before TEXT"
+#define CACHE "--cache-dtype TYPE is that of keys and values"
+#define WEIGHTS "weights are as in the file; --weights q8 or q4 rounds them"
+#define DRAFT_BOTH "-c and -t are the draft's too"
+#define ADAPTER NOT_YET "merge the adapter into the model's files first"
+#define PROMPT_KEPT NOT_YET "in a driver, pair:prefix computes a prompt once for many runs"
+#define IN_MEMORY "weights are read into memory once and stay there"
+#define PASSES "a prompt is cut into passes that suit the machine"
+#define AROUND "--template NAME says what stands around a question"
+#define SHELL "the shell does it: -p $'one\\ntwo'"
+#define LOG "messages are lines on standard error: 2>FILE keeps them, -q leaves the summary out"
+#define SERVER NOT_YET "there is no server; drivers, Python and C call the same engine"
+#define DOWNLOAD "a model is a folder or a .gguf file, or an id of Hugging Face whose files are here"
+#define TEXTS "models of text only"
+#define STREAM "text is printed as it comes, and the prompt is not repeated"
+#define CORPUS "suffix --corpus FILE looks things up in a text"
+
+static const foreign_option foreign[] = {
+    {"-sys --system-prompt", "--system", NULL},
+    {"-st --single-turn", "--chat", NULL},
+    {"--chat-template", "--template", NULL},
+    {"--predict --max-tokens --max-completion-tokens --num-predict", "--tokens", NULL},
+    {"--max-model-len --n-ctx --num-ctx", "--ctx", NULL},
+    {"--num-thread --num-threads --n-threads", "--threads", NULL},
+    {"-hf -hfr --hf-repo", "--target", NULL},
+    {"-hfd -hfrd --hf-repo-draft --assistant-model --draft-model --speculative-model", "--draft", NULL},
+    {"--max-num-seqs", "--parallel", NULL},
+    {"--draft-dtype", "--draft-weights", NULL},
+    {"--usage", "--help", NULL},
+
+    {"-i --interactive -if --interactive-first -cnv --conversation -mli --multiline-input --simple-io", NULL, CHAT},
+    {"-no-cnv --no-conversation", NULL, "a text is continued as it is, unless there is --chat"},
+    {"--jinja --no-jinja", NULL, "--chat takes the layout of the model's own template"},
+    {"--chat-template-file", NULL, "--template NAME names a layout; programs in Jinja are not run"},
+    {"-sysf --system-prompt-file", NULL, "--system \"$(cat FILE)\""},
+    {"--in-prefix --in-suffix --in-prefix-bos", NULL, AROUND},
+    {"-r --reverse-prompt --stop-strings --stop-sequences --stop-string", NULL, STOPS},
+    {"--stop-token-ids --eos-token-id", NULL, "the model's end-of-text ends the text; " STOPS},
+    {"--file -bf --binary-file", NULL, "-f FILE reads a prompt, bytes as they are"},
+    {"-e --escape --no-escape", NULL, SHELL},
+    {"--keep", NULL, "--window N with --sinks M keeps the first M tokens"},
+    {"--no-context-shift --context-shift", NULL, "the text ends where the context does; --window N goes on"},
+    {"--max-length", NULL, "-n N is of new tokens, -c N of prompt and new tokens"},
+    {"--min-tokens --min-new-tokens --min-length", NULL, NOT_YET "--ignore-eos goes on to -n tokens"},
+    {"--prompt-cache --prompt-cache-all --prompt-cache-ro", NULL, PROMPT_KEPT},
+    {"--echo --no-display-prompt --stream --no-stream", NULL, STREAM},
+
+    {"--repeat-penalty --repetition-penalty --presence-penalty --frequency-penalty --repeat-last-n "
+     "--no-repeat-ngram-size "
+     "--dry-multiplier --dry-base --dry-allowed-length",
+     NULL, PENALTY},
+    {"--mirostat --mirostat-lr --mirostat-ent --typical --typical-p --tfs --xtc-probability --xtc-threshold "
+     "--top-nsigma "
+     "--dynatemp-range --epsilon-cutoff --eta-cutoff",
+     NULL, SAMPLERS},
+    {"--samplers --sampling-seq --sampler-seq", NULL, "the order is temperature, --top-k, --top-p, --min-p"},
+    {"--logit-bias", NULL, NOT_YET "no token's logit is changed"},
+    {"--grammar --grammar-file -j --json-schema --json-schema-file --format --guided-json --guided-regex", NULL,
+     GRAMMAR},
+    {"--do-sample", NULL, "--temp T above 0 samples"},
+    {"--greedy", NULL, "without --temp the likeliest token is taken"},
+    {"--num-beams --best-of", NULL, NOT_YET "there is one text of a prompt; several --text share their passes"},
+    {"--num-return-sequences", NULL, NOT_YET "give the text several times: prompt i samples with --seed + i - 1"},
+    {"--logprobs --top-logprobs --n-probs", NULL, NOT_YET "a policy reads them: out:candidates"},
+
+    {"--draft-max --draft-n --draft-min --draft-n-min --draft-p-min --draft-p-split --num-assistant-tokens "
+     "--num-speculative-tokens --assistant-confidence-threshold --speculative-config --spec-type",
+     NULL, DRAFTED},
+    {"--prompt-lookup-num-tokens", NULL, "prompt_lookup is a policy: dtrun prompt_lookup --help"},
+    {"-lcs --lookup-cache-static -lcd --lookup-cache-dynamic", NULL, CORPUS},
+    {"-cd --ctx-size-draft -td --threads-draft", NULL, DRAFT_BOTH},
+    {"-tb --threads-batch", NULL, "-t N is for all passes"},
+
+    {"-ngl --gpu-layers --n-gpu-layers --num-gpu -ngld --gpu-layers-draft -dev --device -devd --device-draft "
+     "--device-map",
+     NULL, DEVICE},
+    {"-sm --split-mode -ts --tensor-split -mg --main-gpu -tp --tensor-parallel-size --pipeline-parallel-size --rpc",
+     NULL, SPLIT},
+    {"--numa --cpu-mask --cpu-range --cpu-strict --prio --poll", NULL, PLACED},
+    {"--mlock --no-mmap --mmap --use-mmap --low-vram", NULL, IN_MEMORY},
+    {"-b --batch-size -ub --ubatch-size --num-batch --max-num-batched-tokens", NULL, PASSES},
+    {"-cb --cont-batching", NULL, "of several prompts, one that ends makes room for the next"},
+    {"-fa --flash-attn", NULL, "there is one kind of attention here, and it is exact"},
+    {"--gpu-memory-utilization --swap-space", NULL, "-c N bounds the memory of keys and values"},
+    {"--enforce-eager --trust-remote-code", NULL, "no code that comes with a model is run"},
+    {"-ctk --cache-type-k -ctv --cache-type-v --kv-cache-dtype", NULL, CACHE},
+    {"--dtype --torch-dtype --load-in-8bit --load-in-4bit --quantization --quantize", NULL, WEIGHTS},
+    {"--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx --yarn-ext-factor", NULL, ROPE},
+    {"--lora --lora-scaled --lora-base --enable-lora --control-vector", NULL, ADAPTER},
+    {"--tokenizer", NULL, "a model's files hold its tokenizer"},
+    {"--mmproj --image --audio --embedding --embeddings", NULL, TEXTS},
+
+    {"-mu --model-url -hff --hf-file -hft --hf-token --revision", NULL, DOWNLOAD},
+    {"--host --port --api-key --served-model-name --keepalive", NULL, SERVER},
+    {"--log-file --log-disable --log-verbosity -lv --log-prefix --log-timestamps --no-perf", NULL, LOG},
+    {"--verbose-prompt", NULL, "--json FILE holds the prompt's ids"},
+    {"--list-devices", NULL, "dtrun doctor tells what it finds on this machine"},
+    {"--nowordwrap", NULL, "lines are not wrapped"},
+};
+
+bool option_is_called(const char *name, size_t name_length, const char *arg, size_t n) {
+  if (name_length != n) return false;
+  for (size_t i = 0; i < n; i++)
+    if (name[i] != arg[i] && !(i > 1 && name[i] == '-' && arg[i] == '_')) return false;
+  return true;
+}
+
+const foreign_option *foreign_find(const char *arg, size_t n) {
+  for (size_t k = 0; k < sizeof foreign / sizeof *foreign; k++)
+    for (const char *name = foreign[k].names; *name; name += strspn(name, " ")) {
+      size_t length = strcspn(name, " ");
+      if (option_is_called(name, length, arg, n)) return &foreign[k];
+      name += length;
+    }
+  return NULL;
+}
