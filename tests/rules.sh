@@ -105,10 +105,21 @@ it_is_clean_Lua() {
 }
 it_is_clean_bash() {
   cd "$source_dir" || exit 1
-  for script in scripts/quickstart scripts/test scripts/packages scripts/get-model scripts/slurm/sweep.sbatch .ci/run $(sources -name '*.sh'); do
+  for script in scripts/quickstart scripts/test scripts/check scripts/packages .githooks/pre-commit scripts/get-model scripts/slurm/sweep.sbatch .ci/run $(sources -name '*.sh'); do
     bash -n "$script" 2>&1 || echo "$script"
     [ "$(head -c 2 "$script")" != '#!' ] || [ -x "$script" ] || echo "$script: not executable"
   done | none 'a script bash does not take'
+}
+
+it_sorts_tests_into_tiers_by_names_that_there_are() {
+  cd "$source_dir" || exit 1
+  local names pattern
+  names=$(ctest --test-dir "$(dirname "$dtrun")" -N | sed -nE 's/^ *Test +#[0-9]+: //p')
+  [ -n "$names" ] || fail 'ctest lists no test'
+  awk '/^set\(/ { on = 1 } on { print } on && /\)$/ { on = 0 }' tests/tiers.cmake | sed -E 's/^set\([A-Z_]+//; s/\)$//' | tr -s ' "' '\n' |
+    sed 's/\\\\/\\/g' | grep . | while IFS= read -r pattern; do
+    echo "$names" | grep -qE "^($pattern)\$" || echo "$pattern"
+  done | grep -vE 'slurm|cuda|gpu|browser|ranks' | none 'tests/tiers.cmake names a test that is not there'
 }
 
 run_tests
