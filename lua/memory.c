@@ -2,7 +2,9 @@
 #include "memory.h"
 
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct dtl_memory {
   policy_memory policy[MEMORY_POLICIES];
@@ -44,7 +46,7 @@ policy_memory *memory_of(dtl_memory *memory, const char *source) {
     if (p->turn < found->turn) found = p;
   }
   if ((!found->turn || strcmp(found->source, source)) && forget(found)) return_freed();
-  memcpy(found->source, source, sizeof found->source);
+  snprintf(found->source, sizeof found->source, "%s", source);
   found->turn = ++memory->turn;
   return found;
 }

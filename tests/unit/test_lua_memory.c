@@ -117,14 +117,14 @@ static void what_is_forgotten_goes_back_to_the_system(void **state) {
   if (RESIDENT_MEANS_NOTHING) skip();
   dtl_memory *memory = dtl_memory_open();
   size_t before = resident();
-  for (uint64_t i = 0; i < MEMORY_POLICIES; i++) {
-    policy_memory *p = memory_of(memory, i);
+  for (int i = 0; i < MEMORY_POLICIES; i++) {
+    policy_memory *p = memory_of(memory, (const char[]){(char)('a' + i), '\0'});
     fill(&p->table, 0, 100);
     for (int k = 0; k < 40; k++) add_output(&p->outputs, 20000);
   }
   size_t outputs = (size_t)MEMORY_POLICIES * 40 * 20001 * 9;
   check_taken(before, MEMORY_POLICIES * 40 * MB + outputs, MEMORY_POLICIES * 80 * MB + outputs + 8 * MB);
-  memory_of(memory, MEMORY_POLICIES); /* the one that ran longest ago makes room */
+  memory_of(memory, "another"); /* the one that ran longest ago makes room */
   check_taken(before, 0, (MEMORY_POLICIES - 1) * (80 * MB + 40 * 20001 * 9) + 8 * MB);
   dtl_memory_forget(memory);
   check_taken(before, 0, 4 * MB);
