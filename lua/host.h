@@ -309,6 +309,7 @@ void dtl_result_free(dtl_result *result);
 char *dtl_result_json(const dtl_result *result, unsigned flags);
 /* FNV-1a 64 over the ids as little-endian int32: tells outputs of one pair apart, as long as nobody makes up ids to fool it. */
 uint64_t dtl_output_hash(const int32_t *tokens, int n);
+/* Prompt included: from the start of its pass to the last token. */
 double dtl_tokens_per_second(const dtl_result *result);
 
 /* ---- drivers ----------------------------------------------------------------------------------------------------------- */

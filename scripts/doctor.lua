@@ -86,8 +86,8 @@ local function works(pair)
   local chain, other = run "linear"
   if not chain then return "fails: " .. other.message end
   local same = plain.stats.output_hash == chain.stats.output_hash
-  return ("ar %.0f, linear %.0f tokens/s, %s"):format(plain.stats.tokens_per_second, chain.stats.tokens_per_second,
-    same and "the same tokens" or "OTHER TOKENS: please report this")
+  return ("ar %.0f, linear %.0f tokens/s, prompt included, %s"):format(plain.stats.tokens_per_second,
+    chain.stats.tokens_per_second, same and "the same tokens" or "OTHER TOKENS: please report this")
 end
 
 local function engine()

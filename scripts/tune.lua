@@ -166,11 +166,12 @@ for _, run in ipairs(file.runs) do
 end
 print(("%s, %s, threads: %d; %d settings tried on %d prompts"):format(policy, pair.backend, pair.threads, n, #seen))
 if part.name then
-  print(("best of shard %s: %s, decoding speed-up %.3fx on prompts seen"):format(part.name, winner.arm, winner.mean))
+  print(("best of shard %s: %s, speed-up after the prompt %.3fx on prompts seen"):format(part.name, winner.arm,
+    winner.mean))
   return
 end
 local speedup = { tuned = both[1], defaults = both[#both], prompts = #held_out, tokens = opts.tokens }
-print(("decoding speed-up on %d prompts not seen: tuned %.3fx, defaults %.3fx"):format(#held_out, speedup.tuned,
+print(("speed-up after the prompt on %d prompts not seen: tuned %.3fx, defaults %.3fx"):format(#held_out, speedup.tuned,
   speedup.defaults))
 print("tuned: " .. winner.arm)
 print("saved: " .. dt.check(tune.save(pair, policy, winner.setting, speedup)))

@@ -191,9 +191,11 @@ end
 
 local function speed_bars(document, s, arms, stem, of)
   add(document, "figure", charts.bars(s, arms, "speedup", { name = stem .. "-speedup", mark = 1, form = "%.2fx",
-    title = "Speed-up" .. of, xlabel = "speed relative to plain decoding (95 % interval of the mean)" }))
+    title = "Speed-up" .. of,
+    xlabel = "speed relative to plain decoding, prompt included (95 % interval of the mean)" }))
   add(document, "figure", charts.bars(s, arms, "speed", { name = stem .. "-speed", form = "%.0f",
-    title = "Throughput" .. of, xlabel = "tokens per second (mean and standard deviation over prompts)" }))
+    title = "Throughput" .. of,
+    xlabel = "tokens per second, prompt included (mean and standard deviation over prompts)" }))
 end
 
 local function speed_lines(document, s, arms, views, stem, of)
@@ -205,9 +207,9 @@ local function speed_lines(document, s, arms, views, stem, of)
       local title = ("%%s by %s, %s%s"):format(xlabel, view.label, of)
       add(document, "figure", charts.scale_lines(s, faster, view.where, scale, "speedup", { name = name .. "-speedup",
         title = title:format "Speed-up", mark = 1, xlabel = xlabel,
-        ylabel = "speed relative to plain decoding" }))
+        ylabel = "speed relative to plain decoding, prompt included" }))
       add(document, "figure", charts.scale_lines(s, arms, view.where, scale, "speed", { name = name .. "-speed",
-        title = title:format "Throughput", xlabel = xlabel, ylabel = "tokens per second" }))
+        title = title:format "Throughput", xlabel = xlabel, ylabel = "tokens per second, prompt included" }))
     end
   end
 end
@@ -215,7 +217,8 @@ end
 local function speed_section(document, s, stem, views, rows)
   add(document, "heading", "Speed")
   add(document, "text", "Mean and standard deviation over prompts. Speed-up: mean ratio to plain decoding of the same "
-    .. "prompt, with its 95 % bootstrap interval. TTFT: time to the first token. TPOT: time per further token.")
+    .. "prompt, with its 95 % bootstrap interval; both prompt included. TTFT: time to the first token. "
+    .. "TPOT: time per further token.")
   speed_tables(document, s, views, rows)
   for g, arms in ipairs(s:studies()) do
     local shown = s:few(arms, MOST_BARS, EACH_KIND)
@@ -272,7 +275,8 @@ local function setting_figures(s, arms, stem)
   for _, arm in ipairs(arms) do merit[arm] = s:merit(arm) end
   for _, x in ipairs(settings) do
     add(figures, "figure", charts.setting_lines(merit, arms, x, { name = stem .. "-" .. x.name, mark = 1,
-      title = ("%s: speed-up by %s"):format(kind, x.name), ylabel = "speed relative to plain decoding" }))
+      title = ("%s: speed-up by %s"):format(kind, x.name),
+      ylabel = "speed relative to plain decoding, prompt included" }))
   end
   if #settings == 1 then
     add(figures, "figure", charts.arm_lines(s, arms, settings[1], "tokens_per_iteration", {

@@ -19,6 +19,7 @@ typedef struct {
   double rows, committed;     /* of an iteration */
   double plain;               /* a token by plain decoding: a pass over one row */
   double speed;               /* tokens per millisecond over plain decoding's */
+  const char *counts;         /* whether the prompt is in these times */
   bool busy;                  /* the machine, while it ran; of no matter where both ran in turns */
   char why[DTL_WHY];
 } account;
@@ -59,6 +60,7 @@ static bool settle(const job *j, const dtl_result *r, const dtl_usage *before, c
                  .rows = 1 + (double)s->drafted / n,
                  .committed = (double)s->committed / n};
   bool told = compared && is_plain(j->other);
+  a->counts = told ? "prompt included" : "after the prompt";
   a->busy = !told && dtl_disturbed(before, after, strncmp(r->backend, "cpu", 3) == 0, a->why, sizeof a->why);
   a->plain = told ? 1000 / compared->other : measure_plain(j, r);
   double token = (a->draft + a->verify + a->rest) / a->committed;
@@ -139,7 +141,8 @@ static void write_command(char *line, size_t size, const cli_options *o, const c
 
 static void explain(const dt_stats *s, const account *a) {
   double all = a->draft + a->verify + a->rest;
-  say("plain decoding takes %.3f ms for a token, this run %.3f: %.2fx", a->plain, all / a->committed, a->speed);
+  say("plain decoding takes %.3f ms for a token, this run %.3f: %.2fx, %s", a->plain, all / a->committed, a->speed,
+      a->counts);
   say("an iteration takes %.3f ms: draft %.3f, verify %.3f (%.1f rows, %.2f times one row), policy and the rest %.3f",
       all, a->draft, a->verify, a->rows, a->verify / a->plain, a->rest);
   say("it pays from %.2f tokens per iteration on; there were %.2f", all / a->plain, a->committed);
@@ -176,5 +179,5 @@ void advise(const job *j, const outcome *mine, const dtl_usage *before, const dt
   cause c = find_cause(&r->stats, &a);
   tell_cause(why, sizeof why, c, &r->stats, &a);
   write_command(command, sizeof command, j->options, find_remedy(j, c));
-  say("slower than plain decoding (%.2fx): %s; try: %s", a.speed, why, command);
+  say("slower than plain decoding (%.2fx, %s): %s; try: %s", a.speed, a.counts, why, command);
 }

@@ -18,7 +18,7 @@ static void summarize(const dtl_result *r, const char *found) {
   char kept[60] = "";
   if (s->kept_tokens) snprintf(kept, sizeof kept, ", %d of %d prompt tokens kept", s->kept_tokens, s->prompt_tokens);
   double all = s->prompt_ms + s->draft_ms + s->verify_ms + s->commit_ms + r->policy_ms + r->other_ms;
-  say("%d tokens%s, %.1f tokens/s, %.2f per iteration, %s%s%s; time: prompt %.0f %%, draft %.0f %%, "
+  say("%d tokens%s, %.1f tokens/s, prompt included, %.2f per iteration, %s%s%s; time: prompt %.0f %%, draft %.0f %%, "
       "verify %.0f %%, commit %.0f %%, policy %.0f %%, other %.0f %%",
       r->n_tokens, reason, dtl_tokens_per_second(r), ratio((double)s->committed, (double)s->iterations), drafted, kept,
       found, 100 * ratio(s->prompt_ms, all), 100 * ratio(s->draft_ms, all), 100 * ratio(s->verify_ms, all),
@@ -66,8 +66,8 @@ static void report_ranks(const dt_pair *pair) {
 static void sum_up(const job *j, const outcome *out) {
   char failed[40] = "", found[300];
   if (out->n_failed) snprintf(failed, sizeof failed, " (%d failed)", out->n_failed);
-  say("%d of %d sequences%s, %d at once, %ld tokens in %.2f s: %.1f tokens/s%s", out->n_ended, j->prompts.n, failed,
-      j->places, out->tokens, out->ms / 1000, outcome_speed(j, out), tell_found(j, found));
+  say("%d of %d sequences%s, %d at once, %ld tokens in %.2f s: %.1f tokens/s, prompt included%s", out->n_ended,
+      j->prompts.n, failed, j->places, out->tokens, out->ms / 1000, outcome_speed(j, out), tell_found(j, found));
 }
 
 void report_outcome(const job *j, const outcome *out, int status) {
@@ -83,8 +83,8 @@ void report_outcome(const job *j, const outcome *out, int status) {
 
 void report_comparison(const job *j, const outcome *a, const outcome *b, const comparison *c) {
   if (j->options->quiet) return;
-  say("%s %.1f tokens/s, %s %.1f tokens/s: %.2fx, same %ld tokens, median of %d round%s", a->policy, c->speed,
-      b->policy, c->other, c->ratio, a->tokens, c->rounds, c->rounds == 1 ? "" : "s");
+  say("%s %.1f tokens/s, %s %.1f tokens/s, prompt included: %.2fx, same %ld tokens, median of %d round%s", a->policy,
+      c->speed, b->policy, c->other, c->ratio, a->tokens, c->rounds, c->rounds == 1 ? "" : "s");
   if (c->disturbed)
     say("the machine was busy in %d of the rounds (%s): %s", c->disturbed, c->why,
         c->rough ? "they count, and the ratio is rough" : "these do not count");

@@ -19,7 +19,7 @@ by='\((on a processor for [0-9]+ % of the time|put off a processor [0-9]+ times 
 
 it_takes_medians_of_rounds() {
   succeeds ar --text 'It was' -n 20 --ignore-eos --compare ar --rounds 2 --json r.json
-  grep -qE '^dtrun: ar [0-9.]+ tokens/s, ar [0-9.]+ tokens/s: [0-9.]+x, same 20 tokens, median of [2-4] rounds$' stderr || fail 'the line'
+  grep -qE '^dtrun: ar [0-9.]+ tokens/s, ar [0-9.]+ tokens/s, prompt included: [0-9.]+x, same 20 tokens, median of [2-4] rounds$' stderr || fail 'the line'
   grep -qE '"rounds":[[:space:]]*[2-4]' r.json && grep -qE '"disturbed":[[:space:]]*[0-4]' r.json || fail 'the result'
   refuses 2 '--rounds' ar --text hello --compare ar --rounds 0
   refuses 2 '--rounds' ar --text hello --compare ar --rounds 33

@@ -18,7 +18,7 @@ it_says_what_it_finds() {
   says 'build: +[0-9a-f]{16}, commit '
   says 'backend: +cpu:[a-z0-9]+ with [0-9]+ threads; there are .*cpu:scalar'
   says 'bandwidth: +[1-9][0-9]*\.[0-9] GB/s'
-  says 'bundled pair: ar [0-9]+, linear [0-9]+ tokens/s, the same tokens$'
+  says 'bundled pair: ar [0-9]+, linear [0-9]+ tokens/s, prompt included, the same tokens$'
   says 'GPU: +(none: .*|cuda works)$'
   says 'MPI: +(mpirun -n R dtrun .*|none: .*)$'
   says "model: +.*/models/mini-target$"

@@ -67,7 +67,7 @@ it_prints_the_text_and_nothing_else_on_standard_output() {
 it_sums_up_in_one_line_on_standard_error() {
   succeeds dynatree --prompt "$prompt" -n 40
   [ "$(grep -cv '^dtrun: slower than plain decoding' stderr)" -eq 1 ] || fail 'expected one line'
-  grep -qE '^dtrun: 40 tokens, [0-9.]+ tokens/s, [0-9.]+ per iteration, [0-9]+ % of [0-9]+ drafted accepted; time: ' stderr || fail 'summary'
+  grep -qE '^dtrun: 40 tokens, [0-9.]+ tokens/s, prompt included, [0-9.]+ per iteration, [0-9]+ % of [0-9]+ drafted accepted; time: ' stderr || fail 'summary'
 }
 it_sums_up_in_more_lines_when_asked() {
   succeeds dynatree --prompt "$prompt" -n 40 -v
@@ -124,7 +124,7 @@ it_colors_text_by_where_it_comes_from_and_changes_nothing_else() {
 }
 it_compares_with_another_policy_in_one_line() {
   succeeds dynatree --prompt "$prompt" -n 60 --compare ar --json r.json
-  grep -qE '^dtrun: dynatree [0-9.]+ tokens/s, ar [0-9.]+ tokens/s: [0-9.]+x, same 60 tokens, median of [0-9]+ rounds?$' stderr || fail 'comparison'
+  grep -qE '^dtrun: dynatree [0-9.]+ tokens/s, ar [0-9.]+ tokens/s, prompt included: [0-9.]+x, same 60 tokens, median of [0-9]+ rounds?$' stderr || fail 'comparison'
   check_result r.json compare.policy=ar compare.stats.drafted=0
   grep -oE '"output_hash":[[:space:]]*"[0-9a-f]+"' r.json | tr -d ' \t' | sort | uniq -c >hashes
   [ "$(wc -l <hashes)" -eq 1 ] && grep -q '^ *2 ' hashes || fail 'expected the same hash twice'

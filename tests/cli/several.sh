@@ -22,7 +22,7 @@ it_gives_each_prompt_what_it_is_alone_in_the_order_of_the_prompts() {
   shows text.1 text.2 text.3
   [ "$(wc -l <stderr)" -eq 4 ] || fail 'expected a line for each sequence, and one for all'
   grep -qE '^dtrun: 2/3 .*novels/02.txt: 30 tokens \(length\), [0-9.]+ per iteration$' stderr || fail 'the line of a sequence'
-  grep -qE '^dtrun: 3 of 3 sequences, 2 at once, 90 tokens in [0-9.]+ s: [0-9.]+ tokens/s$' stderr || fail 'the last line'
+  grep -qE '^dtrun: 3 of 3 sequences, 2 at once, 90 tokens in [0-9.]+ s: [0-9.]+ tokens/s, prompt included$' stderr || fail 'the last line'
   [ "$(wc -l <r.jsonl)" -eq 3 ] || fail 'expected three lines of results'
   for i in 1 2 3; do
     grep -c "^{\"schema\":\"dtrun.result/1\".*\"batch\":{\"index\":$i,\"places\":2}.*\"output_hash\":" r.jsonl | grep -qx 1 || fail "result $i"
@@ -64,7 +64,7 @@ it_takes_several_texts() {
 }
 it_compares_two_policies_over_all_prompts() {
   succeeds linear --prompt "$prompts/novels/01.txt" --prompt "$prompts/wikitext2/01.txt" -n 20 --compare ar
-  grep -qE '^dtrun: linear [0-9.]+ tokens/s, ar [0-9.]+ tokens/s: [0-9.]+x, same 40 tokens, median of [0-9]+ rounds?$' stderr || fail 'the comparison'
+  grep -qE '^dtrun: linear [0-9.]+ tokens/s, ar [0-9.]+ tokens/s, prompt included: [0-9.]+x, same 40 tokens, median of [0-9]+ rounds?$' stderr || fail 'the comparison'
 }
 it_goes_on_when_one_text_fails() {
   printf '%s\n' '{"prompt": "It was"}' "{\"prompt\": \"$(yes word | head -3000 | tr '\n' ' ')\"}" '{"prompt": "The ship"}' >p.jsonl

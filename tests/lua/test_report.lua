@@ -340,6 +340,17 @@ function TestReport.test_control_characters_break_neither_a_table_nor_a_figure()
   end
 end
 
+function TestReport.test_speeds_say_that_the_prompt_is_in_them()
+  local runs = { run { arm = "ar", speed = 1 }, run { arm = "linear", speed = 2 } }
+  local document = report.document({ file(runs) }, { "m" })
+  lu.assertStrContains(page.markdown(document, true), "both prompt included.")
+  for _, item in ipairs(document) do
+    if item.figure and item.figure.name:match "%-speed" then
+      lu.assertStrContains(item.figure.xlabel, "prompt included")
+    end
+  end
+end
+
 function TestReport.test_without_plain_decoding_there_are_speeds_but_no_speedups()
   local document = report.document({ file { run { arm = "linear", speed = 2 } } }, { "m" })
   local text = page.markdown(document, true)

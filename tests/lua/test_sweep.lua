@@ -69,6 +69,7 @@ function TestRanking.test_the_fastest_against_plain_decoding_of_the_same_text_co
   local _, lines = sweep.table(list, 1):gsub("[^\n]+", "")
   lu.assertEquals(lines, 2)
   lu.assertStrContains(sweep.table(list, 5), "1.750x")
+  lu.assertStrContains(sweep.table(list, 5), "(speeds: prompt included)\n")
 end
 
 function TestRanking.test_an_arm_that_drafts_nothing_has_no_acceptance()
