@@ -15,7 +15,7 @@ it_says_what_it_finds() {
   for feature in $(grep -m1 '^flags' /proc/cpuinfo | grep -owE 'avx2|avx512f|avx512_vnni|amx_int8'); do says "features: .*\b$feature\b"; done
   says "processors: +[0-9]+ may be kept busy; allowed [0-9,-]+, quota of the control group: "
   says 'memory: +[0-9.]+ GB, [0-9.]+ GB free; last cache '
-  says 'build: +[0-9a-f]{16}, commit '
+  says 'build: +[0-9a-f]{64}, commit '
   says 'backend: +cpu:[a-z0-9]+ with [0-9]+ threads; there are .*cpu:scalar'
   says 'bandwidth: +[1-9][0-9]*\.[0-9] GB/s'
   says 'bundled pair: ar [0-9]+, linear [0-9]+ tokens/s, prompt included, the same tokens$'
