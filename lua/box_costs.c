@@ -1,21 +1,26 @@
 /* Costs as Lua sees them, in the box and in drivers: costs:target(rows, context[, batch]) and costs:draft(..) -> ms of a
  * pass with so many rows of each of `batch` sequences: if not told, as many as run at once, which costs:sequences() tells.
- * costs:first(context[, batch]) is the draft pass of the roots that an iteration begins with. */
-#include "costs.h"
+ * costs:first(context[, batch]) is the draft pass of the roots that an iteration begins with. costs:revision() is another number
+ * once these times are others, which a table's never are. */
+#include "learn.h"
 
 #include <lauxlib.h>
 
 #define COSTS_TYPE "costs"
 
 typedef struct {
-  dtl_costs table;
+  const dtl_costs *costs;
+  const int *revision; /* NULL: they stay */
+  dtl_costs table;     /* costs, unless they are learned */
   int places;
   double target_draw, draft_draw; /* ms for each row of all */
 } costs_object;
 
 const dtl_costs *box_costs_check(lua_State *L, int i) {
-  return &((const costs_object *)luaL_checkudata(L, i, COSTS_TYPE))->table;
+  return ((const costs_object *)luaL_checkudata(L, i, COSTS_TYPE))->costs;
 }
+
+static const costs_object *object_of(lua_State *L) { return lua_touserdata(L, 1); } /* checked before */
 
 static int argument(lua_State *L, int i, const char *who, const char *what, lua_Integer least) {
   int exact;
@@ -26,7 +31,7 @@ static int argument(lua_State *L, int i, const char *who, const char *what, lua_
 }
 
 static int sequences_of(lua_State *L, int i, const char *who) {
-  if (lua_isnoneornil(L, i)) return ((const costs_object *)lua_touserdata(L, 1))->places;
+  if (lua_isnoneornil(L, i)) return object_of(L)->places;
   return argument(L, i, who, "batch", 1);
 }
 
@@ -39,7 +44,7 @@ static int cost(lua_State *L, const char *who, const dtl_costs *costs, const cos
 
 static int costs_target(lua_State *L) {
   const dtl_costs *costs = box_costs_check(L, 1);
-  return cost(L, "costs:target", costs, costs->target, ((const costs_object *)costs)->target_draw);
+  return cost(L, "costs:target", costs, costs->target, object_of(L)->target_draw);
 }
 
 static const dtl_costs *with_draft(lua_State *L, const char *who) {
@@ -50,31 +55,35 @@ static const dtl_costs *with_draft(lua_State *L, const char *who) {
 
 static int costs_draft(lua_State *L) {
   const dtl_costs *costs = with_draft(L, "costs:draft");
-  return cost(L, "costs:draft", costs, costs->draft, ((const costs_object *)costs)->draft_draw);
+  return cost(L, "costs:draft", costs, costs->draft, object_of(L)->draft_draw);
 }
 
 static int costs_first_pass(lua_State *L) {
   static const char who[] = "costs:first";
   const dtl_costs *costs = with_draft(L, who);
   int context = argument(L, 2, who, "context", 0), sequences = sequences_of(L, 3, who);
-  lua_pushnumber(L, costs_first(costs, sequences, context) + sequences * ((const costs_object *)costs)->draft_draw);
+  lua_pushnumber(L, costs_first(costs, sequences, context) + sequences * object_of(L)->draft_draw);
   return 1;
 }
 
 static int costs_sequences(lua_State *L) {
   box_costs_check(L, 1);
-  lua_pushinteger(L, ((const costs_object *)lua_touserdata(L, 1))->places);
+  lua_pushinteger(L, object_of(L)->places);
   return 1;
 }
 
-void box_costs_push(lua_State *L, const dtl_costs *costs, int places, bool draws, bool coupled) {
-  static const luaL_Reg methods[] = {{"target", costs_target},
-                                     {"draft", costs_draft},
-                                     {"first", costs_first_pass},
-                                     {"sequences", costs_sequences},
-                                     {NULL, NULL}};
+static int costs_revision(lua_State *L) {
+  box_costs_check(L, 1);
+  lua_pushinteger(L, object_of(L)->revision ? *object_of(L)->revision : 0);
+  return 1;
+}
+
+static costs_object *push(lua_State *L, int places) {
+  static const luaL_Reg methods[] = {{"target", costs_target},     {"draft", costs_draft},
+                                     {"first", costs_first_pass},  {"sequences", costs_sequences},
+                                     {"revision", costs_revision}, {NULL, NULL}};
   costs_object *object = lua_newuserdatauv(L, sizeof *object, 0);
-  *object = (costs_object){*costs, places, draws ? costs->target_draw : 0, coupled ? costs->draft_draw : 0};
+  *object = (costs_object){.places = places};
   if (luaL_newmetatable(L, COSTS_TYPE)) {
     luaL_newlib(L, methods);
     lua_setfield(L, -2, "__index");
@@ -82,4 +91,18 @@ void box_costs_push(lua_State *L, const dtl_costs *costs, int places, bool draws
     lua_setfield(L, -2, "__metatable");
   }
   lua_setmetatable(L, -2);
+  return object;
+}
+
+void box_costs_push(lua_State *L, const dtl_costs *costs, int places, bool draws, bool coupled) {
+  costs_object *object = push(L, places);
+  object->table = *costs;
+  object->costs = &object->table;
+  object->target_draw = draws ? costs->target_draw : 0;
+  object->draft_draw = coupled ? costs->draft_draw : 0;
+}
+
+void box_costs_push_learned(lua_State *L, const course *c, int places) {
+  costs_object *object = push(L, places);
+  object->costs = learn_costs(c, &object->revision);
 }

@@ -4,6 +4,7 @@
  * sizes take turns, so that a slow moment falls on all of them; of each the median counts. A turn begins with a sample that
  * does not count: after passes of another size a pass finds other things in the processor's caches than in a run. What
  * drawing adds is the difference between turns with and without it, for each row of a pass of some. */
+#include "bench.h"
 #include "costs.h"
 
 #include <math.h>
@@ -24,11 +25,7 @@
 #endif
 #define TURN_MS 3.0
 
-static const int ROWS[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
-enum { N_ROWS = sizeof ROWS / sizeof *ROWS };
-#define MOST_ROWS 512 /* of all sequences together: beyond that cost is a straight line */
-#define DRAWN_ROWS 8  /* of passes with and without drawing */
-#define PLAIN 0       /* instead of a number of rows */
+#define DRAWCOSTS_ROWS 8 /* of passes with and without drawing */
 
 static void note(const dtl_calibration *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void note(const dtl_calibration *how, const char *format, ...) {
@@ -42,87 +39,10 @@ static void note(const dtl_calibration *how, const char *format, ...) {
 }
 
 typedef struct {
-  dt_session *session;
-  bool draft;
-  int vocab, batch;
-  dt_node_ref *nodes;                   /* [batch * (DT_TREE_VERIFY + 1)] */
-  double target_ms, first_ms, draft_ms; /* of the last sample */
-  char why[DTL_WHY];                    /* of a disturbed measurement */
-} bench;
-
-typedef struct {
   double target[MOST_SAMPLES], first[MOST_SAMPLES], draft[MOST_SAMPLES];
   int n;
   double spent; /* ms */
 } samples;
-
-/* An empty tree of each sequence. */
-static dt_status empty(const bench *b, dt_error *err) {
-  dt_status status = DT_OK;
-  for (int seq = 0; seq < b->batch && !status; seq++) {
-    status = dt_rollback(b->session, seq, err);
-    b->nodes[seq] = (dt_node_ref){.seq = seq};
-  }
-  return status;
-}
-
-/* Trees of n nodes, as wide as the vocabulary allows. */
-static dt_status grow(const bench *b, int n, dt_error *err) {
-  dt_status status = DT_OK;
-  dt_node_ref *node = b->nodes;
-  for (int seq = 0; seq < b->batch && !status; seq++) {
-    dt_tree *tree = dt_seq_tree(b->session, seq);
-    status = tree_limit(tree, DT_TREE_VERIFY + 1, err);
-    for (int i = 0; i < n && !status; i++, node++) {
-      node->seq = seq;
-      status = tree_add(tree, i / b->vocab, i % b->vocab, -1, &node->node, err);
-    }
-  }
-  return status;
-}
-
-/* A draft step of the roots, and one of n nodes of each tree. */
-static dt_status draft(bench *b, int n, dt_error *err) {
-  double start = dt_clock_ms();
-  dt_status status = b->draft ? dt_draft_step(b->session, b->nodes, b->batch, err) : DT_OK;
-  b->first_ms = dt_clock_ms() - start;
-  if (!status) status = grow(b, n, err);
-  start = dt_clock_ms();
-  if (!status && b->draft) status = dt_draft_step(b->session, b->nodes, b->batch * n, err);
-  b->draft_ms = dt_clock_ms() - start;
-  return status;
-}
-
-/* A timed pass over n rows of each tree. */
-static dt_status verify(bench *b, int n, dt_error *err) {
-  dt_verdict verdicts[DTL_PLACES];
-  int seqs[DTL_PLACES];
-  dt_status status = DT_OK;
-  double start = dt_clock_ms();
-  for (int seq = 0; seq < b->batch && !status; seq++) {
-    status = tree_keep_best(dt_seq_tree(b->session, seq), n - 1, err);
-    seqs[seq] = seq;
-  }
-  if (!status) status = dt_verify_tree(b->session, seqs, b->batch, verdicts, err);
-  b->target_ms = dt_clock_ms() - start;
-  return status;
-}
-
-/* One iteration over trees of n nodes, or PLAIN. */
-static dt_status sample(bench *b, int n, dt_error *err) {
-  dt_status status = empty(b, err);
-  b->first_ms = b->draft_ms = 0;
-  if (!status && n != PLAIN) status = draft(b, n, err);
-  return status ? status : verify(b, n == PLAIN ? 1 : n, err);
-}
-
-/* All sequences after so many tokens. */
-static dt_status start_all(const bench *b, int context, const dt_sampling *sampling, dt_error *err) {
-  dt_status status = DT_OK;
-  for (int seq = 0; seq < b->batch && !status; seq++)
-    status = dt_seq_start_blank(b->session, seq, context, sampling, err);
-  return status;
-}
 
 static int by_size(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -142,7 +62,7 @@ static bool enough(const samples *s) { return s->n == MOST_SAMPLES || (s->n >= L
 static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
   double spent = 0;
   for (bool first = true; !enough(s) && spent < TURN_MS; first = false) {
-    dt_status status = sample(b, n, err);
+    dt_status status = bench_sample(b, n, err);
     if (status) return status;
     if (first && b->target_ms < POINT_MS) continue;
     s->target[s->n] = b->target_ms;
@@ -156,11 +76,11 @@ static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
 
 /* What is measured at each context: plain decoding, then each number of rows. */
 static int points(const dtl_costs *c) { return 1 + c->n_rows; }
-static int rows_at(const dtl_costs *c, int point) { return point ? c->rows[point - 1] : PLAIN; }
+static int rows_at(const dtl_costs *c, int point) { return point ? c->rows[point - 1] : BENCH_PLAIN; }
 
 /* One round: a turn of each point at each context that still lacks samples. Counts them in *left. */
-static bool take_round(bench *b, samples of[][1 + N_ROWS], const dtl_calibration *how, const dtl_costs *c, int *left,
-                       dtl_error *err) {
+static bool take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_calibration *how, const dtl_costs *c,
+                       int *left, dtl_error *err) {
   dt_error engine;
   for (int k = 0; k < c->n_contexts; k++) {
     bool started = false;
@@ -168,7 +88,7 @@ static bool take_round(bench *b, samples of[][1 + N_ROWS], const dtl_calibration
       samples *s = &of[k][i];
       if (enough(s)) continue;
       if (how->interrupt && *how->interrupt) return dtl_fail(err, DTL_DEVICE, "interrupted");
-      if (!started && start_all(b, c->context[k], NULL, &engine)) return dtl_fail_engine(err, &engine);
+      if (!started && bench_start(b, c->context[k], NULL, &engine)) return dtl_fail_engine(err, &engine);
       started = true;
       if (take_turn(b, s, rows_at(c, i), &engine)) return dtl_fail_engine(err, &engine);
       if (!enough(s)) continue;
@@ -185,11 +105,11 @@ static bool measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dt
   samples of[2] = {{.n = 0}};
   dt_error engine;
   int n = 1, disturbed = 0;
-  for (int i = 0; i < c->n_rows && c->rows[i] <= DRAWN_ROWS; i++) n = c->rows[i];
+  for (int i = 0; i < c->n_rows && c->rows[i] <= DRAWCOSTS_ROWS; i++) n = c->rows[i];
   while (!enough(&of[0]) || !enough(&of[1]))
     for (int i = 0; i < 2; i++) {
       if (how->interrupt && *how->interrupt) return dtl_fail(err, DTL_DEVICE, "interrupted");
-      if (start_all(b, c->context[0], i ? &drawn : NULL, &engine)) return dtl_fail_engine(err, &engine);
+      if (bench_start(b, c->context[0], i ? &drawn : NULL, &engine)) return dtl_fail_engine(err, &engine);
       if (take_turn(b, &of[i], n, &engine)) return dtl_fail_engine(err, &engine);
     }
   double target[2], draft[2], rows = (double)n * b->batch;
@@ -203,7 +123,7 @@ static bool measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dt
 }
 
 /* The medians of all points. */
-static void sum_up(samples of[][1 + N_ROWS], dtl_costs *c, int *all, int *disturbed) {
+static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *disturbed) {
   for (int k = 0; k < c->n_contexts; k++) {
     samples *plain = of[k], *s = plain + 1;
     for (int i = 0; i < c->n_rows; i++) {
@@ -220,8 +140,9 @@ static void sum_up(samples of[][1 + N_ROWS], dtl_costs *c, int *all, int *distur
   for (int k = 0; k < c->n_contexts; k++) c->first[k] = fmax(c->first[k], c->draft[k][0]);
 }
 
-static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, dtl_error *err) {
-  samples(*of)[1 + N_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
+/* why[DTL_WHY]: of a disturbed measurement. */
+static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dtl_error *err) {
+  samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail(err, DTL_DEVICE, "out of memory: times of passes");
   bool ok = measure_draws(b, how, c, err); /* first: progress is told of what follows */
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
@@ -229,7 +150,7 @@ static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, dtl_erro
   if (ok) sum_up(of, c, &all, &disturbed);
   if (ok && disturbed > all / 3) {
     c->disturbed = true;
-    snprintf(b->why, sizeof b->why, "%d %% of the passes took longer than others", 100 * disturbed / all);
+    snprintf(why, DTL_WHY, "%d %% of the passes took longer than others", 100 * disturbed / all);
   }
   free(of);
   return ok;
@@ -248,18 +169,19 @@ static bool measure_quietly(bench *b, const dt_pair_info *info, const dtl_calibr
                             dtl_error *err) {
   dtl_usage (*usage)(bool) = how->usage ? how->usage : dtl_usage_now;
   bool computes = strncmp(info->backend, "cpu", 3) == 0;
+  char why[DTL_WHY] = "";
   for (int tries = 0; tries < TRIES; tries++) {
     dtl_usage before = usage(false);
     c->disturbed = false;
-    if (!measure(b, how, c, err)) return false;
+    if (!measure(b, how, c, why, err)) return false;
     dtl_usage after = usage(false);
-    if (dtl_disturbed(&before, &after, computes, b->why, sizeof b->why)) c->disturbed = true;
+    if (dtl_disturbed(&before, &after, computes, why, sizeof why)) c->disturbed = true;
     if (!c->disturbed) return true;
   }
   note(how,
        "the machine was busy while costs were measured, %d times (%s): they serve ten minutes; dtrun run calibrate "
        "--fresh measures anew",
-       TRIES, b->why);
+       TRIES, why);
   return true;
 }
 
@@ -268,23 +190,19 @@ static bool measure_all(dt_pair *pair, const dtl_calibration *how, int context, 
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   *c = (dtl_costs){.batch = batch, .has_draft = info.draft.path != NULL};
-  while (c->n_rows < N_ROWS && (c->n_rows < 2 || ROWS[c->n_rows] * batch <= MOST_ROWS)) {
-    c->rows[c->n_rows] = ROWS[c->n_rows];
-    c->n_rows++;
+  costs_choose_rows(c);
+  bench b;
+  if (!bench_open(&b, pair, context, batch, err)) return false;
+  int most = c->has_draft && info.draft.context < context ? info.draft.context : context;
+  int longest = bench_longest(&b, most, DT_TREE_VERIFY);
+  bool ok = longest >= 1;
+  if (ok) {
+    choose_contexts(c, longest);
+    ok = measure_quietly(&b, &info, how, c, err);
+  } else {
+    dtl_fail(err, DTL_INPUT, "a context of %d is too short to measure costs in", context);
   }
-  bench b = {.draft = c->has_draft, .vocab = c->has_draft ? info.shared_vocab : info.target.vocab, .batch = batch};
-  int longest = (c->has_draft && info.draft.context < context ? info.draft.context : context) - 1;
-  for (int width = 1; width <= DT_TREE_VERIFY; width *= b.vocab > 1 ? b.vocab : 2) longest--; /* a level of the tree */
-  if (longest < 1) return dtl_fail(err, DTL_INPUT, "a context of %d is too short to measure costs in", context);
-  choose_contexts(c, longest);
-  dt_error engine;
-  dt_session_options options = {.sequences = batch, .context = context, .use_draft = c->has_draft};
-  if (dt_session_open(pair, &options, &b.session, &engine)) return dtl_fail_engine(err, &engine);
-  b.nodes = malloc(sizeof *b.nodes * (size_t)batch * (DT_TREE_VERIFY + 1));
-  bool ok =
-      b.nodes ? measure_quietly(&b, &info, how, c, err) : dtl_fail(err, DTL_DEVICE, "out of memory: trees to measure");
-  free(b.nodes);
-  dt_session_close(b.session);
+  bench_close(&b);
   return ok;
 }
 

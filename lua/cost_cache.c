@@ -1,5 +1,5 @@
-/* Where tables of costs are kept between runs, and what they depend on. A table is served only to the very program, machine
- * and models it was measured with. */
+/* Where costs are kept between runs, and what they depend on: machine, models and how these are run, not who asks. So program
+ * and library share them, and another build finds them. */
 #include "costs.h"
 #include "files.h"
 #include "hash.h"
@@ -21,33 +21,52 @@
 #define DISTURBED_SECONDS                                                                                              \
   600 /* so long a table of a busy machine serves: not for ever, nor measured by each of many runs */
 
+/* Everything that times depend on but what `also` says: malloc'd; NULL: out of memory. */
+static char *describe(const dt_pair_info *info, const char *also, int batch, const char *target, const char *draft) {
+  struct utsname machine;
+  char processor[MACHINE_NAME], *what;
+  machine_name(processor, sizeof processor);
+  uname(&machine);
+  int n = asprintf(&what,
+                   "%s, %s, %s, %d threads, %s, %d at once, caches in %s, target %s in %s, draft %s in %s, its ids %s",
+                   machine.nodename, processor, info->backend, info->threads, also, batch, info->cache_dtype, target,
+                   info->target_dtype, draft, info->draft_dtype ? info->draft_dtype : "-",
+                   info->draft_vocab ? info->draft_vocab : "all");
+  return n < 0 ? NULL : what;
+}
+
+static char *path_of(const char *kind, const char *what) {
+  char relative[64];
+  snprintf(relative, sizeof relative, "%s-%016" PRIx64 ".json", kind, hash_bytes(HASH_START, what, strlen(what)));
+  return user_path("XDG_CACHE_HOME", ".cache", relative);
+}
+
 bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  struct utsname machine;
-  char processor[MACHINE_NAME], relative[64], *what = NULL;
   char *target = realpath(info.target.path, NULL), *draft = info.draft.path ? realpath(info.draft.path, NULL) : NULL;
-  char build[DIGEST_TEXT], files[2][DIGEST_TEXT];
-  identity_build(build), identity_model(target, files[0]), identity_model(draft, files[1]);
-  machine_name(processor, sizeof processor);
-  uname(&machine);
+  char also[32], files[2][DIGEST_TEXT], *what;
+  snprintf(also, sizeof also, "context %d", context);
   *place = (costs_place){0};
-  bool ok =
-      asprintf(
-          &what,
-          "%s, %s, %s, %d threads, context %d, %d at once, caches in %s, target %s in %s, draft %s in %s, its ids %s",
-          machine.nodename, processor, info.backend, info.threads, context, batch, info.cache_dtype,
-          target ? target : "-", info.target_dtype, draft ? draft : "-", info.draft_dtype ? info.draft_dtype : "-",
-          info.draft_vocab ? info.draft_vocab : "all") >= 0;
-  if (ok)
-    ok = asprintf(&place->key, "dtrun %s %s %s, %s, %s %s", dt_version(), identity_commit(), build, what, files[0],
-                  files[1]) >= 0;
-  if (ok && target) { /* a scripted pair has no folder and is measured anew each time */
-    snprintf(relative, sizeof relative, "costs-%016" PRIx64 ".json", hash_bytes(HASH_START, what, strlen(what)));
-    place->path = user_path("XDG_CACHE_HOME", ".cache", relative);
-  }
+  what = describe(&info, also, batch, target ? target : "-", draft ? draft : "-");
+  identity_model(target, files[0]), identity_model(draft, files[1]);
+  bool ok = what && asprintf(&place->key, "%s, %s %s", what, files[0], files[1]) >= 0;
+  if (ok && target)
+    place->path = path_of("costs", what); /* a scripted pair has no files and is measured anew each time */
   free(what), free(target), free(draft);
   return ok || dtl_fail(err, DTL_DEVICE, "out of memory: the place of a table of costs");
+}
+
+bool costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dtl_error *err) {
+  dt_pair_info info;
+  char target[DIGEST_TEXT], draft[DIGEST_TEXT];
+  dt_pair_describe(pair, &info);
+  bool is_there = access(info.target.path, F_OK) == 0;
+  identity_model(is_there ? info.target.path : NULL, target);
+  identity_model(is_there ? info.draft.path : NULL, draft);
+  *place = (costs_place){.key = describe(&info, drawn, batch, target, draft)};
+  if (place->key && is_there) place->path = path_of("learned", place->key);
+  return place->key || dtl_fail(err, DTL_DEVICE, "out of memory: the place of learned costs");
 }
 
 void costs_leave(costs_place *place) {
@@ -55,11 +74,21 @@ void costs_leave(costs_place *place) {
   *place = (costs_place){0};
 }
 
-const char *costs_load(const costs_place *place, dtl_costs *costs) {
-  if (!place->path || access(place->path, F_OK)) return "";
+char *costs_read(const costs_place *place) {
   dtl_error err;
   size_t len;
-  char *text = dtl_read_file("table of costs", place->path, FILE_MAX, &len, &err);
+  if (!place->path || access(place->path, F_OK)) return NULL;
+  return dtl_read_file("costs", place->path, FILE_MAX, &len, &err);
+}
+
+const char *costs_write(const costs_place *place, const char *text) {
+  if (!place->path) return NULL;
+  return !text ? strerror(ENOMEM) : user_store(place->path, text) ? NULL : strerror(errno);
+}
+
+const char *costs_load(const costs_place *place, dtl_costs *costs) {
+  if (!place->path || access(place->path, F_OK)) return "";
+  char *text = costs_read(place);
   if (!text) return "it cannot be read";
   const char *wrong = costs_parse(text, place->key, costs);
   free(text);
@@ -70,10 +99,8 @@ const char *costs_load(const costs_place *place, dtl_costs *costs) {
 }
 
 const char *costs_store(const costs_place *place, const dtl_costs *costs) {
-  if (!place->path) return NULL;
   char *text = costs_json(costs, place->key);
-  if (!text) return strerror(ENOMEM);
-  const char *wrong = user_store(place->path, text) ? NULL : strerror(errno);
+  const char *wrong = costs_write(place, text);
   free(text);
   return wrong;
 }

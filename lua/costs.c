@@ -12,6 +12,15 @@
 #define MOST_MS 1e9
 #define TIMES "a list per context, of a time per row, increasing, from 1e-6 to 1e9 ms"
 
+#define MOST_ROWS 512 /* of all sequences together */
+
+static const int ROWS[COSTS_ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
+
+void costs_choose_rows(dtl_costs *c) {
+  for (c->n_rows = 0; c->n_rows < COSTS_ROWS && (c->n_rows < 2 || ROWS[c->n_rows] * c->batch <= MOST_ROWS); c->n_rows++)
+    c->rows[c->n_rows] = ROWS[c->n_rows];
+}
+
 /* The first of two neighbours in the ascending at[n] between which x lies, or which are nearest to it. */
 static int bracket(const int *at, int n, double x) {
   int i = 0;
@@ -151,7 +160,7 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   const cJSON *draft = cJSON_GetObjectItemCaseSensitive(root, "draft");
   if (schema && !(cJSON_IsString(schema) && !strcmp(schema->valuestring, SCHEMA))) return "its schema is not " SCHEMA;
   if (key && !(cJSON_IsString(measured_on) && !strcmp(measured_on->valuestring, key)))
-    return "it was measured with another program, machine or model";
+    return "it was measured by an older version, or on another machine or model";
   const cJSON *batch = cJSON_GetObjectItemCaseSensitive(root, "batch");
   c->batch = batch ? batch->valueint : 1;
   if (batch && (!cJSON_IsNumber(batch) || c->batch < 1 || c->batch > DTL_PLACES || c->batch != batch->valuedouble))

@@ -8,7 +8,12 @@
 
 #define COSTS_STEP 128 /* contexts are looked up at the next multiple of this */
 
+#define COSTS_ROWS 19 /* numbers of rows that costs are known at, at most */
+
 typedef double costs_of[DTL_COST_CONTEXTS][DTL_COST_ROWS];
+
+/* Those numbers, for costs->batch sequences: what is between them is nearly a straight line, and what is beyond. */
+void costs_choose_rows(dtl_costs *costs);
 
 /* Milliseconds of a pass with `rows` rows of each of costs->batch sequences, after `context` tokens; ms is costs->target or
  * costs->draft. Strictly increasing in rows, beyond the measured ones too; contexts beyond those measured cost what the
@@ -29,20 +34,26 @@ char *costs_json(const dtl_costs *costs, const char *key);
 /* The table in a JSON text; where key is given, only if it was measured on that. NULL, or what is wrong: static. */
 const char *costs_parse(const char *json, const char *key, dtl_costs *costs);
 
-/* The cache: one file per pair, backend, threads, context and sequences at once. The key says all that the times depend
- * on. */
+/* The cache: one file per pair, backend, threads and sequences at once; of tables also per context, of what is learned per
+ * way of drawing tokens ("greedy", "drawn", ..). The key says all that the times depend on. */
 typedef struct {
   char *key, *path; /* path NULL: there is no place for a cache, or nothing worth keeping */
 } costs_place;
 
 bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_error *err);
+bool costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dtl_error *err);
 void costs_leave(costs_place *place);
-/* NULL, or what is wrong in words for a note: "": there is no file. */
-const char *costs_load(const costs_place *place, dtl_costs *costs);
-/* NULL, or why the file could not be written. The file is there as a whole or not at all. */
-const char *costs_store(const costs_place *place, const dtl_costs *costs);
 
-/* Pushes an object with the methods target, draft and first, for who runs `places` sequences at once, tokens drawn or not and
+/* The text there: malloc'd; NULL: there is none, or it cannot be read. */
+char *costs_read(const costs_place *place);
+/* NULL, or why the file could not be written (text NULL: no memory). The file is there as a whole or not at all. */
+const char *costs_write(const costs_place *place, const char *text);
+
+/* A table. NULL, or what is wrong in words for a note: "": there is no file. */
+const char *costs_load(const costs_place *place, dtl_costs *costs);
+const char *costs_store(const costs_place *place, const dtl_costs *costs); /* as costs_write */
+
+/* Pushes an object with the methods target, draft, first, sequences and revision, for who runs `places` sequences at once, tokens drawn or not and
  * guesses with their noise or not; it holds a copy. Raises. */
 void box_costs_push(lua_State *L, const dtl_costs *costs, int places, bool draws, bool coupled);
 const dtl_costs *box_costs_check(lua_State *L, int i);

@@ -13,9 +13,11 @@ typedef struct prefix_object prefix_object;
 typedef struct {
   dt_pair *pair; /* NULL once closed */
   int context;
-  bool busy;        /* it is generating */
-  dtl_costs *costs; /* those asked for last; NULL: none */
-  bool costs_given; /* by the driver, for any number of sequences at once */
+  bool busy;            /* it is generating */
+  dtl_costs *costs;     /* the table asked for last; NULL: none */
+  bool costs_given;     /* by the driver, for any number of sequences at once */
+  const char *counts;   /* what policies count with: "table", "learn"; NULL: not said, learn */
+  dtl_learned *learned; /* NULL: nothing was generated yet */
   /* Digests of files, once somebody has asked; build "": nobody has. */
   char build[DIGEST_TEXT], target_hash[DIGEST_TEXT], draft_hash[DIGEST_TEXT];
   dtl_memory *memory;
@@ -75,7 +77,7 @@ int driver_pair_prefix(lua_State *L); /* (pair, text, window, sinks, whether the
 /* (pair, list of conversations {turn, .., system =}, template or nil, date or nil: today's) -> list of texts, what ends an answer */
 int driver_pair_conversations(lua_State *L);
 int driver_pair_policy(lua_State *L);     /* (pair, options) -> table | nil, kind, message, file, line */
-int driver_pair_set_costs(lua_State *L);  /* (pair, JSON of a table) */
+int driver_pair_set_costs(lua_State *L);  /* (pair, "learn", "table" or the JSON of one) */
 int driver_pair_calibrate(lua_State *L);  /* (pair, fresh, batch) -> costs, JSON of the table */
 int driver_pair_identity(lua_State *L);   /* (pair) -> {commit=, build=, target_hash=, draft_hash=}; absent: none */
 int driver_pair_save_tuned(lua_State *L); /* (pair, policy, JSON) -> path | nil, message */

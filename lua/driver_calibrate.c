@@ -1,4 +1,4 @@
-/* dt.calibrate: the costs of a driver's pair. They belong to the pair, so that generate finds them. */
+/* dt.calibrate: tables of costs of a driver's pair. They belong to the pair, so that generate finds them. */
 #include "costs.h"
 #include "driver.h"
 
@@ -56,8 +56,12 @@ int driver_pair_calibrate(lua_State *L) {
 
 int driver_pair_set_costs(lua_State *L) {
   pair_object *p = driver_pair(L, 1);
+  const char *given = luaL_checkstring(L, 2);
+  bool learns = strcmp(given, "learn") == 0;
+  p->counts = learns ? "learn" : "table";
+  if (learns || strcmp(given, "table") == 0) return 0;
   dtl_costs *costs = lua_newuserdatauv(L, sizeof *costs, 0);
-  const char *wrong = costs_parse(luaL_checkstring(L, 2), NULL, costs);
+  const char *wrong = costs_parse(given, NULL, costs);
   if (wrong) return luaL_error(L, "costs: %s", wrong);
   free(p->costs);
   p->costs = malloc(sizeof *costs);

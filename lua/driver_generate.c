@@ -170,12 +170,24 @@ static bool on_done(void *user, int prompt, dtl_result *result) {
 
 /* ---- generate ----------------------------------------------------------------------------------------------------------- */
 
+/* What passes cost: of "table" a table where the policy asks for one, else what is learned. */
+static bool find_costs(lua_State *L, pair_object *pair, const dtl_policy *policy, const char *counts,
+                       dtl_request *request, dtl_error *err) {
+  if (counts && strcmp(counts, "table") == 0) {
+    if (!dtl_policy_describe(policy)->uses_costs) return true;
+    request->costs = driver_costs(L, pair, request->places ? request->places : 1, false, err);
+    return request->costs;
+  }
+  dtl_learning how = dtl_learning_shown(request->interrupt);
+  if (!pair->learned) pair->learned = dtl_learned_open(pair->pair, &how);
+  request->learned = pair->learned;
+  return request->learned || dtl_fail(err, DTL_DEVICE, "out of memory: what passes cost");
+}
+
 /* With the policy open: the costs it asks for, the trace, the run. */
-static bool generate(lua_State *L, pair_object *pair, dtl_policy *policy, dtl_request *request, const char *trace,
-                     dtl_result *results, dtl_error *err) {
-  int batch = request->places ? request->places : 1;
-  if (dtl_policy_describe(policy)->uses_costs && !(request->costs = driver_costs(L, pair, batch, false, err)))
-    return false;
+static bool generate(lua_State *L, pair_object *pair, dtl_policy *policy, dtl_request *request, const char *counts,
+                     const char *trace, dtl_result *results, dtl_error *err) {
+  if (!find_costs(L, pair, policy, counts, request, err)) return false;
   if (trace && !dtl_trace_open(trace, &request->trace, err)) return false;
   pair->busy = true;
   bool ok = dtl_generate(pair->pair, policy, request, results, err);
@@ -193,6 +205,8 @@ int driver_pair_generate(lua_State *L) {
   request.prompts = read_prompts(L, pair, &request.n);
   lua_getfield(L, 2, "trace");
   const char *trace = luaL_optstring(L, -1, NULL);
+  lua_getfield(L, 2, "costs");
+  const char *counts = luaL_optstring(L, -1, pair->counts);
   listener listen = {.L = L, .on_text = read_function(L, "on_text"), .on_done = read_function(L, "on_done")};
   listen.brief = flag(L, "brief", false);
   if (listen.on_text) request.on_text = on_text;
@@ -203,7 +217,7 @@ int driver_pair_generate(lua_State *L) {
   dtl_error err;
   dtl_policy *policy;
   if (!dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
-  bool ok = generate(L, pair, policy, &request, trace, results, &err);
+  bool ok = generate(L, pair, policy, &request, counts, trace, results, &err);
   dtl_policy_close(policy);
   if (listen.failed) return lua_error(L);
   driver_check_interrupt(L);

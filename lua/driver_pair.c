@@ -64,6 +64,7 @@ int driver_pair_close(lua_State *L) {
   while (p->prefixes) free_prefix(p->prefixes);
   free(p->costs);
   p->costs = NULL;
+  dtl_learned_close(p->learned), p->learned = NULL;
   dtl_corpus_close(p->corpus), p->corpus = NULL;
   dtl_memory_close(p->memory), p->memory = NULL;
   dt_pair_close(p->pair);
@@ -203,6 +204,8 @@ int driver_pair_describe(lua_State *L) {
   lua_setfield(L, -2, "draft_head");
   lua_pushstring(L, info.cache_dtype);
   lua_setfield(L, -2, "cache_dtype");
+  lua_pushstring(L, p->counts);
+  lua_setfield(L, -2, "costs");
   lua_pushstring(L, info.backend);
   lua_setfield(L, -2, "backend");
   lua_pushinteger(L, info.threads);

@@ -20,6 +20,9 @@ typedef struct {
   const dtl_request *request;
   dtl_result *results; /* [request->n] */
   dt_session *session;
+  dtl_learned *learned; /* the request's, or own: of this request only */
+  bool owns_learned;
+  course *course; /* what its passes teach; NULL: nobody learns */
   int n_places, n_steppers;
   place *places;      /* [n_places] */
   stepper *steppers;  /* one for each place, or one for all */
@@ -93,6 +96,8 @@ static bool start(work *w, place *p, dtl_error *err) {
   result->index = p->prompt + 1;
   result->places = w->request->places;
   p->g.run->lockstep = w->n_steppers > 1;
+  p->g.run->course = w->course;
+  if (p->s->policy->info.uses_costs) result->costs = w->request->costs ? "table" : "learn";
   note_memory(w, p, result);
   return generation_start(&p->g, w->session, (int)(p - w->places), err);
 }
@@ -178,6 +183,25 @@ static void share_pass(work *w) {
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------------ */
 
+/* Who learns from the passes. A policy that counts with costs does so with what is learned, unless there is a table. */
+static bool open_course(work *w, dtl_error *err) {
+  const dtl_request *r = w->request;
+  bool counts = w->policy->info.uses_costs && !r->costs;
+  w->learned = r->learned;
+  if (!w->learned && counts) {
+    w->learned = dtl_learned_open(w->pair, &(dtl_learning){.interrupt = r->interrupt});
+    w->owns_learned = true;
+    if (!w->learned) return dtl_fail(err, DTL_DEVICE, "out of memory: what passes cost");
+  }
+  if (w->learned) w->course = learn_course(w->learned, w->n_places, &r->seq, counts, err);
+  return !w->learned || w->course;
+}
+
+static void close_course(work *w) {
+  if (w->course) learn_keep(w->learned, w->course);
+  if (w->owns_learned) dtl_learned_close(w->learned);
+}
+
 static bool prepare(work *w, dtl_error *err) {
   const dtl_request *r = w->request;
   dt_error engine;
@@ -194,6 +218,7 @@ static bool prepare(work *w, dtl_error *err) {
   w->steppers = calloc((size_t)w->n_steppers, sizeof *w->steppers);
   if (!w->places || !w->steppers)
     return dtl_fail(err, DTL_DEVICE, "out of memory: the places of %d sequences", w->n_places);
+  if (!open_course(w, err)) return false;
   dt_session_options options = {.sequences = w->n_places,
                                 .context = r->context,
                                 .use_draft = w->policy->info.draft != DTL_NO_DRAFT && pair.draft.path,
@@ -216,6 +241,7 @@ bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request,
     if (err) *err = w.failure;
   }
   if (!request->session) dt_session_close(w.session);
+  close_course(&w);
   free(w.places);
   free(w.steppers);
   return ok;

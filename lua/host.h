@@ -191,6 +191,27 @@ dtl_calibration dtl_calibration_shown(const volatile sig_atomic_t *interrupt);
  * was disturbed it is measured once more; a table that is still disturbed serves ten minutes. */
 bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dtl_error *err);
 
+/* The same, learned: costs begin as a reckoning (the bytes of the models, and a quarter of a second of passes where they are
+ * short), and each pass of a run betters them. What was learned is kept in the user's cache folder for each pair, machine and
+ * way of running it; programs, builds and contexts share it. For one thread at a time, like its pair, which it does not outlive. */
+typedef struct dtl_learned dtl_learned;
+
+typedef struct {
+  void (*note)(void *user,
+               const char *line); /* or NULL; what did not stop anything: a file that is not used, or cannot be kept */
+  void *user;
+  const volatile sig_atomic_t *interrupt; /* or NULL */
+} dtl_learning;
+
+dtl_learning dtl_learning_shown(const volatile sig_atomic_t *interrupt); /* notes on standard error */
+
+dtl_learned *dtl_learned_open(dt_pair *pair, const dtl_learning *how); /* NULL: out of memory */
+void dtl_learned_close(dtl_learned *learned);                          /* keeps it; NULL is allowed */
+
+/* Milliseconds that plain decoding takes for a token after `context` of them, in runs like the last one: 1000 over this are the
+ * tokens a second to compare a run with. 0: no pass over one row was seen yet. */
+double dtl_learned_plain(const dtl_learned *learned, int context);
+
 /* ---- what lies between runs --------------------------------------------------------------------------------------------- */
 
 /* What policies leave for their later runs with one pair, in tables of their own (uses.memory) and as texts to look things up
@@ -239,12 +260,13 @@ typedef struct {
   int places;                       /* sequences at once: 1..DTL_PLACES; 0: a single prompt, which is no batch */
   const dtl_policy_options *policy; /* those that the policy was opened with; NULL is allowed with one prompt */
   dt_seq_options seq;               /* prompt i samples with its seed plus i, counted from 0 */
-  const dtl_costs *costs;           /* for a policy with uses_costs; copied */
-  dtl_memory *memory;               /* or NULL, unless the policy uses memory or corpus */
-  const dtl_corpus *corpus;         /* or NULL: no files */
-  int context;                      /* 0: the target's */
-  dt_window window;                 /* zeros: all of a text is seen */
-  dt_session *session;              /* or NULL; of one prompt, with which its sequence 0 continues */
+  const dtl_costs *costs;   /* a table, for a policy with uses_costs; copied. NULL: it counts with what is learned */
+  dtl_learned *learned;     /* or NULL: what a policy needs is then opened for this request */
+  dtl_memory *memory;       /* or NULL, unless the policy uses memory or corpus */
+  const dtl_corpus *corpus; /* or NULL: no files */
+  int context;              /* 0: the target's */
+  dt_window window;         /* zeros: all of a text is seen */
+  dt_session *session;      /* or NULL; of one prompt, with which its sequence 0 continues */
   /* Called as each sequence ends, in whatever order; or NULL. False: nobody wants the others; those that run end as
    * "interrupted", and no more begin. */
   bool (*done)(void *user, int prompt, dtl_result *result);
@@ -281,6 +303,7 @@ struct dtl_result {
   dt_stats stats;
   double policy_ms, other_ms;
   dt_window window;                 /* zeros: none */
+  const char *costs;                /* "table", "learn": what its policy counted with; NULL: with no costs. Static */
   bool uses_memory, uses_corpus;    /* then earlier runs had their say: */
   long remembered, earlier_tokens;  /* entries of the memory, and tokens of outputs, that were there when it began */
   long corpus_tokens;               /* of the files */

@@ -190,6 +190,7 @@ char *dtl_result_json(const dtl_result *r, unsigned flags) {
   add_text(root, "draft_vocab", r->draft_vocab);
   add_text(root, "draft_head", r->draft_head);
   add_text(root, "cache_dtype", r->cache_dtype);
+  add_text(root, "costs", r->costs);
   cJSON_AddStringToObject(root, "finish_reason", r->finish_reason);
   cJSON_AddNumberToObject(root, "prompt_tokens", r->n_prompt);
   if (!(flags & DTL_JSON_BRIEF)) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RIDING 4 /* rows of a sequence in its first draft pass that are usual: committed tokens ride along */
+
 /* ---- passes ------------------------------------------------------------------------------------------------------------ */
 
 dt_status run_begin(dtl_run *run, dt_error *err) {
@@ -36,8 +38,53 @@ static dt_node_ref *join_refs(dtl_run *const *runs, int n, int *n_refs) {
   return all;
 }
 
+/* Tokens before a pass, on average. */
+static int context_of(dtl_run *const *runs, int n) {
+  long all = 0;
+  for (int i = 0; i < n; i++) all += dt_seq_length(runs[i]->session, runs[i]->seq);
+  return (int)(all / n);
+}
+
+typedef struct {
+  long passes, rows;
+} draft_count;
+
+static draft_count count_drafts(dtl_run *const *runs, int n) {
+  draft_count count = {0};
+  dt_stats stats;
+  for (int i = 0; i < n && runs[0]->course; i++) {
+    dt_seq_stats(runs[i]->session, runs[i]->seq, &stats);
+    count.passes += stats.draft_passes, count.rows += stats.draft_rows;
+  }
+  return count;
+}
+
+/* A draft step that was one pass, and of all sequences the first of their iterations or of none. One that made up for many
+ * committed tokens is no example. */
+static void learn_draft(dtl_run *const *runs, int n, draft_count before, double ms) {
+  draft_count after = count_drafts(runs, n);
+  long rows = after.rows - before.rows;
+  int begun = 0;
+  for (int i = 0; i < n; i++) begun += runs[i]->draft_ms > 0;
+  if (!runs[0]->course || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
+  if (begun || rows <= RIDING * n)
+    learn_pass(runs[0]->course, begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), ms);
+}
+
+/* A pass over the roots alone is plain decoding's only where no draft came before it. */
+static void learn_verify(dtl_run *const *runs, int n, double ms) {
+  int rows = 0, drafted = 0;
+  if (!runs[0]->course) return;
+  for (int i = 0; i < n; i++) {
+    rows += 1 + runs[i]->verdict.drafted;
+    drafted += runs[i]->draft_ms > 0;
+  }
+  if (rows > n || !drafted) learn_pass(runs[0]->course, LEARNED_TARGET, rows, context_of(runs, n), ms);
+}
+
 double run_draft(dtl_run *const *runs, int n) {
   int n_refs;
+  draft_count before = count_drafts(runs, n);
   dt_node_ref *refs = join_refs(runs, n, &n_refs);
   dt_error failure;
   failure.status = DT_ESTATE; /* without memory for the list each goes alone, too */
@@ -49,6 +96,7 @@ double run_draft(dtl_run *const *runs, int n) {
     for (int i = 0; i < n; i++) ms += run_draft(&runs[i], 1);
     return ms;
   }
+  if (!failure.status) learn_draft(runs, n, before, ms);
   for (int i = 0; i < n; i++) {
     runs[i]->draft_ms += ms;
     settle(runs[i], &failure);
@@ -80,6 +128,7 @@ double run_verify(dtl_run *const *runs, int n) {
     run->verify_ms += ms;
     run->phase = RUN_VERIFIED;
   }
+  if (!failure.status) learn_verify(runs, n, ms);
   return ms;
 }
 

@@ -7,6 +7,7 @@
 #define DTL_RUN_H
 
 #include "box.h"
+#include "learn.h"
 
 #include <lauxlib.h>
 
@@ -21,6 +22,7 @@ typedef struct dtl_run {
   int id;  /* how Lua counts it: which of the policy object's sequences it is, from 1 */
   dt_tree *tree;
   bool drafts, lockstep; /* drafts: the policy may draft, and there is a model to */
+  course *course;        /* that learns from its passes; NULL: nobody does */
   double temp;           /* that its tokens are sampled with; 0: they are not */
   int candidates;        /* of the target's after every verified row, that it asked for */
   run_phase phase;

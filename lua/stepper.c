@@ -16,8 +16,6 @@ bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_requ
     return dtl_fail(err, DTL_INPUT, "%s: a policy object serves one run: open it again", policy->info.name);
   if (policy->info.draft == DTL_NEEDS_DRAFT && !info.draft.path)
     return dtl_fail(err, DTL_INPUT, "%s needs a draft model: give --draft DIR", policy->info.name);
-  if (policy->info.uses_costs && !request->costs)
-    return dtl_fail(err, DTL_INPUT, "%s needs the costs of passes: calibrate first", policy->info.name);
   if (remembers(policy) && !request->memory)
     return dtl_fail(err, DTL_INPUT, "%s needs a memory, which outlives its runs", policy->info.name);
   return true;
@@ -69,9 +67,11 @@ static int make_objects(lua_State *L) {
     box_seq_push(L, s->group.run[0]);
   }
   const dtl_run *run = s->group.run[0]; /* all sequences of a request draw, or none */
-  if (s->policy->info.uses_costs)
-    box_costs_push(L, s->request->costs, s->request->places ? s->request->places : 1, run->temp > 0,
-                   dt_seq_is_coupled(run->session, run->seq));
+  int places = s->request->places ? s->request->places : 1;
+  if (s->policy->info.uses_costs && s->request->costs)
+    box_costs_push(L, s->request->costs, places, run->temp > 0, dt_seq_is_coupled(run->session, run->seq));
+  else if (s->policy->info.uses_costs)
+    box_costs_push_learned(L, run->course, places);
   else
     lua_pushnil(L);
   if (s->policy->info.uses_memory)
@@ -148,6 +148,7 @@ bool stepper_step(stepper *s, dtl_error *err) {
   if (!s->policy->box.L) return true; /* interrupted in init */
   for (int i = 0; i < s->group.n; i++)
     if (run_begin(s->group.run[i], &engine)) return dtl_fail_engine(err, &engine);
+  if (s->group.run[0]->course) learn_look(s->group.run[0]->course);
   s->step_ms = 0;
   bool ok = call_policy(s, "step", "draft", 1, err);
   return stepper_waits(s) || end_step(s, ok, err);

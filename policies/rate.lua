@@ -1,6 +1,6 @@
 -- rate: no thresholds to tune. It maximizes tokens per millisecond by Dinkelbach's rule for fractional programs (1967):
 -- with R the rate reached so far, a thing is worth doing iff the tokens it is expected to add are at least R times the
--- time it costs. Times come from the calibrated tables (T: a target pass, D: a draft pass), so that runs repeat.
+-- time it costs. Times (T: a target pass, D: a draft pass) are those that runs taught or, to repeat a run, a table's.
 --
 -- Guesses have two sources. Those of the draft model, if there is one, cost a pass for each level. The text itself
 -- costs nothing: where its last tokens stood before, what followed them may follow again (a copy). alpha(v), the
@@ -70,12 +70,15 @@ local function asked(f)
   end })
 end
 
--- Costs at the context of now, which change every 128 tokens.
+-- Costs at the context of now, which change every 128 tokens. Where what was learned has changed them, the time so far
+-- is counted anew.
 function Rate:price(seq)
   local costs, context, sequences = self.costs, seq:length(), self.costs:sequences()
+  local revision, before = costs:revision(), self.T and self.T[1]
   self.until_length, self.page = (context + 127) // 128 * 128, PAGE * sequences
   local T = asked(function(n) return costs:target(n, context) + self.page end)
-  self.T = T
+  if before and revision ~= self.revision then self.ms = self.ms * T[1] / before end
+  self.T, self.revision = T, revision
   self.D = asked(function(n) return costs:draft(n, context) + STEP * sequences end)
   self.first = seq.drafts and costs:first(context) + STEP * sequences or huge
   self.row = asked(function(n) return (T[n + 1 + AHEAD] - T[n + 1]) / AHEAD end) -- of the row after n nodes
@@ -153,7 +156,7 @@ function Rate:draft(tree)
   end
   local seq = tree.seq
   local length = seq:length()
-  if length > self.until_length then self:price(seq) end
+  if length > self.until_length or self.costs:revision() ~= self.revision then self:price(seq) end
   local row, alpha, T, brings, level, next = self.row, self.alpha, self.T, self.brings, self.level, self.next
   local R, plain = self.tokens / self.ms, 1 / T[1]
   if R < plain then R = plain end -- which is always to be had

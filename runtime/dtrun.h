@@ -126,7 +126,9 @@ dt_fit dt_draft_fits(const dt_model_facts *target, const char *path, uint64_t *b
 typedef struct {
   const char *path;
   int vocab, context, layers, hidden;
-  int window; /* the context is what its layers see at once, though it has more positions; 0: it has no more */
+  int window;          /* the context is what its layers see at once, though it has more positions; 0: it has no more */
+  size_t weight_bytes; /* as they are held here */
+  size_t token_bytes;  /* of a token's keys and values in a session */
 } dt_model_info;
 
 typedef struct {

@@ -213,6 +213,13 @@ static dt_status load_drafter(dt_pair *p, const dt_pair_options *o, const char *
   return s;
 }
 
+/* What is held of a model, beside what the pair held before it. */
+static void measure(const dt_pair *p, const dt_weights *weights, size_t before, dt_model_info *info) {
+  enum { SLOTS = 1024 };
+  info->weight_bytes = p->ops->memory(p->backend).weights - before;
+  info->token_bytes = p->ops->cache_bytes(weights, SLOTS) / SLOTS;
+}
+
 dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err) {
   double start = dt_clock_ms();
   dt_pair *p = calloc(1, sizeof *p);
@@ -232,7 +239,9 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
     s = dt_fail(err, DT_EINPUT, "%s is a draft head: name its target with --target, and it with --draft",
                 options->target);
   if (!s) s = load(p, options->target, dtype, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
+  if (!s) measure(p, p->target, 0, &p->target_info);
   if (!s && options->draft) s = load_drafter(p, options, draft_dtype, err);
+  if (!s && p->draft) measure(p, p->draft, p->target_info.weight_bytes, &p->draft_info);
   if (s) {
     dt_pair_close(p);
     return s;

@@ -145,7 +145,7 @@ end
 local function kept()
   local costs = user_folder("XDG_CACHE_HOME", ".cache") .. "/dtrun"
   local presets = user_folder("XDG_CONFIG_HOME", ".config") .. "/dtrun/presets"
-  line("caches", "%d tables of costs in %s", #names_in(costs), costs)
+  line("caches", "%d files of costs in %s", #names_in(costs), costs)
   line("tuned", "%d presets in %s", #names_in(presets), presets)
 end
 

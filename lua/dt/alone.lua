@@ -24,6 +24,7 @@ local function command(exe, arm, load, generate, tokens, prompt_file, result_fil
   for name, option in pairs(LOAD) do
     if load[name] ~= nil then add(option, tostring(load[name])) end
   end
+  add("--costs", load.costs == "learn" and "learn" or "table") -- as experiments do
   if generate.ignore_eos then add "--ignore-eos" end
   return words
 end

@@ -6,6 +6,7 @@
 --                 { "prompt", many = "FILE" } },   -- takes all that follows up to the next option: a list of texts
 --     rest = "FILE",                       -- name of further arguments; without it none are taken
 --     models = false,                      -- a driver that loads none takes no options for them
+--     costs = "table",                     -- what policies count with unless --costs says so: runs can be compared
 --   }
 --   local pair = assert(dt.load(opts.load)); print(opts.tokens, opts.quick, opts.rest[1])
 local complain = require "dt.complain"
@@ -13,7 +14,7 @@ local params = require "dt.params"
 
 local args = {}
 
-local SPEC = { doc = true, options = true, rest = true, models = true }
+local SPEC = { doc = true, options = true, rest = true, models = true, costs = true }
 
 local SHARED = {
   { "target", nil, type = "string", short = "m", also = "model",
@@ -25,6 +26,8 @@ local SHARED = {
   { "draft_vocab", nil, type = "string", doc = "a number of ids, or a file of them, that the draft guesses (all)" },
   { "head_layers", nil, type = "string", doc = "layers of the target that a draft head reads (as its files say)" },
   { "cache_dtype", nil, type = "string", doc = "keys and values on a CPU: f32 or f16 (default: f32)" },
+  { "costs", nil, type = "string", one_of = { "learn", "table" },
+    doc = "what policies count with: costs learned from runs, or a measured table" },
   { "corpus", many = "FILE", doc = "texts that policies such as suffix look things up in" },
   { "threads", nil, type = "integer", min = 1, max = 1024, short = "t", doc = "threads (default: physical cores)" },
   { "ctx", nil, type = "integer", min = 1, max = 2147483647, short = "c", doc = "context (the target's, up to 4096)" },
@@ -85,7 +88,7 @@ end
 function args.parse(spec, argv)
   params.check_keys(spec, SPEC, "dt.args", 3)
   local declared, by_name = declare(spec)
-  local opts = { rest = {}, load = {} }
+  local opts = { rest = {}, load = { costs = spec.costs } }
   for _, p in ipairs(declared) do
     if p.many and not p.shared then opts[p.name] = {} elseif not p.shared then opts[p.name] = p.default end
   end

@@ -25,7 +25,8 @@
 -- in an order that begins elsewhere each time, so that a slow minute of the machine favours none. Every run's output
 -- must be that of the others of its text and length. Each finished run is a line of `out`, on disk before the next
 -- begins; called again, run goes on where it was stopped. A run that others disturbed (dtl_disturbed in lua/host.h) is
--- made again, three times at most. Warm-up runs (plain decoding, the first arm;
+-- made again, three times at most. Policies count with a measured table of costs, unless the pair was loaded with
+-- costs = "learn". Warm-up runs (plain decoding, the first arm;
 -- at most 32 tokens) do not count. A batch is one run: its sequences are generated at once, and each must be what plain
 -- decoding makes of it alone.
 local batches = require "dt.batches"
@@ -218,7 +219,7 @@ local function generate(t, arm, prompt, start, tokens)
   t.pair:forget()
   local options = merged(options_of(t, prompt, tokens),
                          { policy = arm.policy, preset = arm.preset, params = arm.params, window = arm.window,
-                           sinks = arm.sinks })
+                           sinks = arm.sinks, costs = t.pair.costs or "table" })
   local result, failure
   if arm.window then start = prompt.texts or prompt.text end -- a prompt pass is of one window
   if prompt.texts then
@@ -255,7 +256,7 @@ function experiment.run_of(arm, prompt, tokens, number, result)
                 window = window_of(arm), params = arm.params or {},
                 axes = merged(prompt.axes or {}, arm.axes or {}), set = prompt.set,
                 prompt = prompt.name, tokens = tokens, ["repeat"] = number, finish_reason = result.finish_reason,
-                prompt_tokens = result.prompt_tokens, stats = result.stats }
+                prompt_tokens = result.prompt_tokens, costs = result.costs, stats = result.stats }
   return merged(run, place.here())
 end
 

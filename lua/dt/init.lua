@@ -96,7 +96,7 @@ end
 -- The pair, with what its passes cost and files to look things up in where the options say so, or nil and a failure.
 local function opened(t, first, ...)
   if first == nil then return nil, failed(...) end
-  if t.costs then core.set_costs(first, dt.json.encode(t.costs)) end
+  if t.costs then core.set_costs(first, type(t.costs) == "table" and dt.json.encode(t.costs) or t.costs) end
   if t.corpus then
     local done, failure = checked(core.read(first, type(t.corpus) == "string" and { t.corpus } or t.corpus))
     if not done then
@@ -112,14 +112,17 @@ local LOAD = { target = true, draft = true, backend = true, threads = true, ctx 
                corpus = true }
 
 local LOADED = { { "corpus", function(x) return is_name(x) or is_list(x, is_name) end, "a file or a list of files" },
-                 { "draft", function(x) return is_name(x) or x == false end, "a folder or false" } }
+                 { "draft", function(x) return is_name(x) or x == false end, "a folder or false" },
+                 { "costs", function(x) return type(x) == "table" or x == "table" or x == "learn" end,
+                   '"table", "learn" or a table as dt.calibrate gives' } }
 for _, name in ipairs { "target", "backend", "weights", "draft_weights", "draft_vocab", "head_layers",
                         "cache_dtype" } do
   LOADED[#LOADED + 1] = { name, function(x) return is_name(x) or math.type(x) == "integer" end, "a text without NUL" }
 end
 
 -- Without options the bundled pair; with only a target the draft that is found to belong to it, if there is one
--- (models/README.md); draft = false: none. costs: a table as dt.calibrate gives, to be used instead of measuring.
+-- (models/README.md); draft = false: none. costs: what policies count with: "learn" (what runs taught; the
+-- default), "table" (measured when it is first needed) or a table as dt.calibrate gives.
 -- corpus: a file, or a list of files, for policies that look things up.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
@@ -218,7 +221,7 @@ end
 local GENERATE = { policy = true, source = true, params = true, preset = true, prompt = true, tokens = true,
                    stop = true, ignore_eos = true, seed = true, on_text = true, trace = true, brief = true,
                    temp = true, top_k = true, top_p = true, min_p = true, coupled = true, policy_seconds = true,
-                   window = true, sinks = true, messages = true, template = true, date = true }
+                   window = true, sinks = true, costs = true, messages = true, template = true, date = true }
 
 local CHOICE = {
   { "policy", is_name, "a policy's name or path" },
@@ -244,6 +247,7 @@ local CHECKED = {
   { "top_p", function(x) return type(x) == "number" and x > 0 and x <= 1 end, "a number above 0, at most 1" },
   { "min_p", function(x) return type(x) == "number" and x >= 0 and x <= 1 end, "a number from 0 to 1" },
   { "policy_seconds", function(x) return type(x) == "number" and x > 0 end, "a number above 0" },
+  { "costs", function(x) return x == "table" or x == "learn" end, '"table" or "learn"' },
   { "coupled", is_flag, "true or false" },
 }
 
@@ -311,6 +315,7 @@ local function request(t)
     ignore_eos = t.ignore_eos, seed = t.seed, brief = t.brief,
     temp = t.temp, top_k = t.top_k, top_p = t.top_p, min_p = t.min_p, coupled = t.coupled,
     policy_seconds = t.policy_seconds, window = t.window, sinks = t.sinks,
+    costs = t.costs,
   }
 end
 

@@ -14,7 +14,8 @@
 --   policy's text), preset (none: left out), window ("1020+4": how many of the last tokens the target sees, and of
 --   the first; left out: all), params {as given}, axes {what arm and prompt stand for in tables and figures:
 --   {chars = 200}}, set, prompt (both together name one text), tokens (wanted), repeat (1..), finish_reason,
---   prompt_tokens, stats (those of the result), tries (how often it was made, for being disturbed), disturbed (what by,
+--   prompt_tokens, costs (what the policy counted with: "table", "learn"; left out: nothing), stats (those of the
+--   result), tries (how often it was made, for being disturbed), disturbed (what by,
 --   the last time too), probability (of runs with a trace: what dt.scatter gives), node, job and cores (where it was
 --   made: dt.place; job: left out where there was none), shard (in merged files: of which it was)
 --
@@ -81,7 +82,8 @@ local STATS = { tokens_per_second = "positive", output_hash = "string", iteratio
 local RUN = { arm = "string", policy = "string", source = "string?", preset = "string?", window = "string?",
               params = "settings", axes = "settings", set = "string", prompt = "string", tokens = "integer",
               ["repeat"] = "integer",
-              finish_reason = "string", prompt_tokens = "integer", stats = "object", tries = "integer?",
+              finish_reason = "string", prompt_tokens = "integer", costs = "string?",
+              stats = "object", tries = "integer?",
               disturbed = "string?", probability = "bins?", node = "string?", job = "string?", cores = "string?",
               shard = "string?" }
 

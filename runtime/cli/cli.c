@@ -58,6 +58,8 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
     if (field == &out->draft && *value && !value[strspn(value, "0123456789")])
       return dt_fail(err, DT_EINPUT, "--draft %s: expected a model (did you mean a parameter, as in --set K=%s?)",
                      value, value);
+    if (field == &out->costs && strcmp(value, "table") && strcmp(value, "learn"))
+      return dt_fail(err, DT_EINPUT, "--costs %.60s: expected table or learn", value);
     *(const char **)field = value;
     break;
   case NUMBER: return parse_number(o, name, value, field, err);

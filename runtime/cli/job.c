@@ -218,7 +218,16 @@ int job_open_chat(const cli_options *o, job *j) {
   return status ? status : open_chat(j);
 }
 
+static bool wants_table(const cli_options *o) { return o->costs && strcmp(o->costs, "table") == 0; }
+
+static int open_learned(job *j) {
+  dtl_learning how = dtl_learning_shown(&interrupted);
+  if (!j->learned) j->learned = dtl_learned_open(j->pair, &how);
+  return j->learned ? 0 : complain(EXIT_ENGINE, "out of memory: what passes cost");
+}
+
 int job_calibrate(job *j) {
+  if (!wants_table(j->options)) return open_learned(j);
   if (!uses_costs(j->policy) && !uses_costs(j->other)) return 0;
   dtl_calibration how = dtl_calibration_shown(&interrupted);
   how.context = j->options->context;
@@ -234,7 +243,8 @@ dtl_request job_request(const job *j) {
   return (dtl_request){.places = j->places,
                        .context = o->context,
                        .window = {o->window, o->sinks},
-                       .costs = &j->costs,
+                       .costs = wants_table(o) ? &j->costs : NULL,
+                       .learned = j->learned,
                        .memory = j->memory,
                        .corpus = j->corpus,
                        .interrupt = &interrupted,
@@ -253,6 +263,7 @@ int job_close(job *j) {
   dt_chat_close(j->chat);
   dtl_corpus_close(j->corpus);
   dtl_memory_close(j->memory);
+  dtl_learned_close(j->learned);
   dt_pair_close(j->pair);
   dtl_policy_close(j->policy);
   dtl_policy_close(j->other);

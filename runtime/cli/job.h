@@ -18,8 +18,9 @@ typedef struct {
   dt_chat *chat;              /* NULL: prompts are texts, not questions */
   const char **stop;          /* [n_stop] the options', and what ends an answer */
   int n_stop;
-  dtl_trace *trace; /* or NULL */
-  dtl_costs costs;
+  dtl_trace *trace;     /* or NULL */
+  dtl_costs costs;      /* of --costs table, where somebody asks */
+  dtl_learned *learned; /* NULL: with --costs table */
   dtl_memory *memory;
   dtl_corpus *corpus; /* NULL: none given */
 } job;
@@ -29,8 +30,8 @@ typedef struct {
 int job_open(cli_options *options, job *out);
 int job_open_chat(const cli_options *options,
                   job *out); /* without prompts, for a conversation; any draft model is loaded */
-int job_calibrate(job *j);   /* for policies that ask what passes cost */
-int job_close(job *j);       /* a status too: the trace may not have been written */
+int job_calibrate(job *j); /* for policies that ask what passes cost: with --costs table it is measured, else learned */
+int job_close(job *j);     /* a status too: the trace may not have been written */
 
 /* The options of a policy named on the command line. The preset DTL_TUNED belongs to a pair: before there is one the policy
  * opens as it comes, to say what it uses. */

@@ -63,6 +63,7 @@ static const option options[] = {
      0,
      "layers of the target whose inputs a draft head reads (as its files say)"},
     {{"--cache-dtype"}, "TYPE", STRING, FIELD(cache_dtype), 0, 0, "keys and values on a CPU: f32 or f16 (f32)"},
+    {{"--costs"}, "KIND", STRING, FIELD(costs), 0, 0, "what passes cost: learn from runs, or a measured table (learn)"},
     {{"-n", "--tokens", "--n-predict", "--max-new-tokens"},
      "N",
      NUMBER,

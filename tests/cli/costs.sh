@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The table of what passes cost: measured once, kept in the user's cache folder, remade when it does not fit.
+# What passes cost: learned from runs, or a table that is measured once; kept in the user's cache folder, remade when it does not fit.
 . "$(dirname "$0")/helpers.sh"
 export XDG_CACHE_HOME=
 
-cost_run() { succeeds cast --text 'The ship' -n 8 -c 60 -t 1 "$@"; }
+learn_run() { succeeds cast --text 'The ship' -n 8 -c 60 -t 1 "$@"; }
+cost_run() { learn_run --costs table "$@"; }
 no_note() { [ "$(grep -vc 'machine was busy' stderr)" -eq 1 ] || fail 'expected the summary alone'; }
 
 it_measures_once_and_remakes_what_cannot_be_read() {
@@ -20,6 +21,61 @@ it_measures_once_and_remakes_what_cannot_be_read() {
   no_note
   [ "$(find .cache -type f | wc -l)" -eq 1 ] || fail 'something else is left in the cache'
 }
+it_measures_nothing_unless_asked() {
+  export HOME=$PWD
+  learn_run
+  no_note
+  [ "$(find .cache -type f -name 'learned-*.json' | wc -l)" -eq 1 ] || fail 'not one file'
+  local first=$(echo .cache/dtrun/*) key
+  key=$(grep -o '"key":"[^"]*"' "$first")
+  learn_run -c 90 # another context, the same file
+  no_note
+  learn_run --costs learn
+  [ "$(echo .cache/dtrun/*)" = "$first" ] || fail 'other files'
+  [ "$(grep -o '"key":"[^"]*"' "$first")" = "$key" ] || fail 'another key'
+  learn_run -s 1 --temp 0.8
+  [ "$(find .cache -type f | wc -l)" -eq 2 ] || fail 'drawing tokens costs the same'
+  cut -c1-100 "$first" >torn
+  cp torn "$first"
+  learn_run
+  grep -qE '^dtrun: what was learned of costs in /.*/learned-[0-9a-f]*.json is left aside, and written anew: it is no JSON object$' stderr || fail 'no note'
+  learn_run
+  no_note
+}
+it_says_which_costs_were_counted_with() {
+  export HOME=$PWD
+  learn_run --json learn.json
+  cost_run --json table.json
+  succeeds ar --text 'The ship' -n 8 -t 1 --json none.json
+  grep -qE '"costs":[[:space:]]*"learn"' learn.json && grep -qE '"costs":[[:space:]]*"table"' table.json && grep -qE '"costs":[[:space:]]*null' none.json ||
+    fail 'it does not say so'
+  refuses 2 '--costs measured: expected table or learn' cast --text hello --costs measured
+}
+it_lets_program_and_library_share_a_file() {
+  export HOME=$PWD
+  learn_run
+  cat >driver.lua <<'LUA'
+local dt = require "dt"
+local pair = dt.check(dt.load { threads = 1 })
+assert(pair:generate { policy = "cast", prompt = "The ship", tokens = 8 }.costs == "learn")
+pair:close()
+LUA
+  cp "$dtrun" other-build && printf 'x' >>other-build
+  DTRUN_HOME=$source_dir ./other-build run ./driver.lua 2>stderr || fail 'the driver fails'
+  [ -s stderr ] && fail 'a note'
+  [ "$(find .cache -type f | wc -l)" -eq 1 ] || fail 'not one file'
+}
+it_loses_nothing_when_many_learn_at_once() {
+  export HOME=$PWD
+  learn_run
+  local i
+  for i in 1 2 3 4 5 6; do "$dtrun" cast --text 'The ship' -n 8 -c 60 -t 1 >/dev/null 2>"said$i" & done
+  wait
+  cat said? | grep -E 'left aside|cannot be kept' && fail 'they disturb each other'
+  learn_run
+  no_note
+  [ "$(find .cache -type f | wc -l)" -eq 1 ] || fail 'something else is left in the cache'
+}
 it_keeps_the_tables_of_rounded_weights_apart() {
   export HOME=$PWD
   cost_run
@@ -33,6 +89,8 @@ it_goes_on_where_nothing_can_be_kept() {
   echo >file
   XDG_CACHE_HOME=$PWD/file cost_run
   grep -qE '^dtrun: the table of costs cannot be kept as /.*: Not a directory$' stderr || fail 'no note'
+  XDG_CACHE_HOME=$PWD/file learn_run
+  grep -qE '^dtrun: what was learned of costs cannot be kept as /.*: Not a directory$' stderr || fail 'no note of what was learned'
 }
 it_prints_a_table_and_draws_it() {
   export XDG_CACHE_HOME=$PWD

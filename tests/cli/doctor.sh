@@ -23,7 +23,7 @@ it_says_what_it_finds() {
   says 'MPI: +(mpirun -n R dtrun .*|none: .*)$'
   says "model: +.*/models/mini-target$"
   says "model: +some-org/mini in $PWD/hf$"
-  says "caches: +2 tables of costs in $PWD/cache/dtrun$"
+  says "caches: +[23] files of costs in $PWD/cache/dtrun$"
   says "tuned: +0 presets in $PWD/config/dtrun/presets$"
 }
 it_says_what_is_missing() {
@@ -33,7 +33,7 @@ it_says_what_is_missing() {
   says 'gnuplot: +not installed$'
   says 'Graphviz: +not installed$'
   says 'DTRUN_TARGET: /nowhere/model$'
-  says 'caches: +0 tables'
+  says 'caches: +0 files'
 }
 
 run_tests

@@ -140,8 +140,18 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   assert_true(back.first[0] == c.first[0] && back.first[1] == c.first[1]);
   assert_true(back.target_draw == 0.125 && back.draft_draw == 0.25);
   place.key = "another machine";
-  assert_string_equal(costs_load(&place, &back), "it was measured with another program, machine or model");
+  assert_string_equal(costs_load(&place, &back), "it was measured by an older version, or on another machine or model");
   temp_remove(folder);
+}
+
+static void a_table_of_version_0_1_is_refused_for_its_key(void **state) {
+  (void)state;
+  dtl_costs c = parsed(TABLE), back;
+  char *json = costs_json(&c, "dtrun 0.1.0 9d96a35-dirty 0123456789abcdef, vm, CPU, 2 threads");
+  const char *wrong = costs_parse(json, "vm, CPU, 2 threads", &back);
+  assert_string_equal(wrong, "it was measured by an older version, or on another machine or model");
+  assert_null(costs_parse(json, NULL, &back)); /* given by somebody who knows what it is of */
+  free(json);
 }
 
 static void a_damaged_file_says_so_and_is_written_anew(void **state) {
@@ -348,6 +358,7 @@ int main(void) {
       cmocka_unit_test(a_table_that_is_none_is_refused_with_the_reason),
       cmocka_unit_test(the_least_and_the_largest_time_and_batch_are_taken),
       cmocka_unit_test(what_is_kept_is_served_to_its_key_alone),
+      cmocka_unit_test(a_table_of_version_0_1_is_refused_for_its_key),
       cmocka_unit_test(a_damaged_file_says_so_and_is_written_anew),
       cmocka_unit_test(where_nothing_can_be_written_the_reason_is_told_and_nothing_left),
       cmocka_unit_test(the_key_changes_with_threads_context_and_the_models_files),

@@ -1,0 +1,451 @@
+/* What passes cost as it is learned: fed with made-up passes, kept and read, and in runs of a scripted pair. */
+#include "unit.h"
+
+#include "learn.h"
+#include "temp_files.h"
+
+#include <math.h>
+#include <unistd.h>
+
+/* A reckoning of 4 ms for a pass of the target, 1 for one of the draft, and 6 % of these for each further row. */
+static const learned_guess GUESS = {.target_bytes = 4e6,
+                                    .draft_bytes = 1e6,
+                                    .target_token = 10,
+                                    .draft_token = 1,
+                                    .speed = 1e6,
+                                    .row = 0.06,
+                                    .context = 4096,
+                                    .batch = 1,
+                                    .has_draft = true};
+
+static lessons *begun(void) {
+  lessons *l = malloc(sizeof *l);
+  learned_begin(l, &GUESS);
+  return l;
+}
+
+/* What passes truly cost: more than reckoned at every size, and otherwise by rows and context. */
+static double truth(learned_kind kind, double rows, int context) {
+  if (kind == LEARNED_TARGET) return 5 + 0.7 * (rows - 1) + 0.001 * context;
+  return (kind == LEARNED_FIRST ? 1.9 : 1.2) + 0.15 * (rows - 1);
+}
+
+static unsigned state_of_chance;
+static double chance(void) {
+  state_of_chance = state_of_chance * 1664525u + 1013904223u;
+  return state_of_chance / 4294967296.0;
+}
+
+/* As many runs of passes as a text has, with noise, and `bad` of them disturbed: up to forty times as long. */
+static void feed(lessons *l, int iterations, double bad) {
+  static const int sizes[] = {1, 3, 5, 9, 17, 24};
+  for (int i = 0; i < iterations; i++) {
+    int rows = sizes[i % 6], context = 100 + i % 200;
+    for (int kind = 0; kind < LEARNED_KINDS; kind++) {
+      double ms = truth((learned_kind)kind, kind == LEARNED_FIRST ? 1 : rows, context) * (0.98 + 0.04 * chance());
+      if (chance() < bad) ms *= 1.5 + 40 * chance();
+      learned_pass(l, (learned_kind)kind, kind == LEARNED_FIRST ? 1 : rows, context, ms);
+    }
+    learned_look(l);
+  }
+}
+
+static double apart(double a, double b) { return fabs(a / b - 1); }
+
+static double shown(const lessons *l, learned_kind kind, double rows, int context) {
+  if (kind == LEARNED_FIRST) return costs_first(&l->shown, 1, context);
+  return costs_pass(&l->shown, kind == LEARNED_TARGET ? l->shown.target : l->shown.draft, rows, context);
+}
+
+static void a_reckoning_grows_with_bytes_rows_and_context(void **state) {
+  (void)state;
+  lessons *l = begun();
+  assert_true(apart(l->shown.target[0][0], 4) < 0.01 && apart(l->shown.draft[0][0], 1) < 0.02);
+  assert_true(apart(l->shown.target[0][7], 4 * 1.42) < 0.01);
+  assert_true(l->shown.target[3][0] > l->shown.target[0][0] && l->shown.first[0] > l->shown.draft[0][0]);
+  assert_int_equal(l->revision, 0);
+  assert_false(learned_look(l));
+  free(l);
+}
+
+static void a_hundred_iterations_teach_the_truth_though_a_third_is_disturbed(void **state) {
+  (void)state;
+  for (int busy = 0; busy < 2; busy++) {
+    lessons *l = begun();
+    state_of_chance = 7;
+    feed(l, 150, busy ? 0.3 : 0);
+    assert_true(l->revision > 0);
+    for (int rows = 1; rows <= 24; rows++)
+      for (int kind = 0; kind < LEARNED_KINDS; kind++)
+        if (apart(shown(l, (learned_kind)kind, rows, 128),
+                  truth((learned_kind)kind, kind == LEARNED_FIRST ? 1 : rows, 128)) > (busy ? 0.1 : 0.05))
+          fail_msg("kind %d, %d rows: %g", kind, rows, shown(l, (learned_kind)kind, rows, 128));
+    free(l);
+  }
+}
+
+static void one_pass_that_was_put_off_changes_nothing(void **state) {
+  (void)state;
+  lessons *l = begun();
+  feed(l, 300, 0);
+  int revision = l->revision;
+  double before = shown(l, LEARNED_TARGET, 5, 128);
+  learned_pass(l, LEARNED_TARGET, 5, 128, 5000);
+  for (int i = 0; i < 16; i++) learned_pass(l, LEARNED_TARGET, 1, 128, truth(LEARNED_TARGET, 1, 128));
+  learned_look(l);
+  assert_int_equal(l->revision, revision);
+  assert_true(shown(l, LEARNED_TARGET, 5, 128) == before);
+  free(l);
+}
+
+static void what_slows_down_for_good_is_seen(void **state) {
+  (void)state;
+  lessons *l = begun();
+  feed(l, 300, 0);
+  for (int i = 0; i < 300; i++) {
+    int rows = 1 + i % 9;
+    learned_pass(l, LEARNED_TARGET, rows, 128, 2 * truth(LEARNED_TARGET, rows, 128));
+    learned_look(l);
+  }
+  assert_true(apart(l->shown.target[0][0], 2 * truth(LEARNED_TARGET, 1, 128)) < 0.05);
+  free(l);
+}
+
+static void costs_stay_the_same_between_revisions(void **state) {
+  (void)state;
+  lessons *l = begun();
+  dtl_costs before = l->shown;
+  for (int i = 0; i < 4000; i++) {
+    int revision = l->revision;
+    learned_pass(l, (learned_kind)(i % 3), 1 + i % 30, i, 1 + chance());
+    bool told = learned_look(l);
+    assert_int_equal(told, l->revision != revision);
+    if (!told) assert_memory_equal(&l->shown, &before, sizeof before);
+    before = l->shown;
+  }
+  free(l);
+}
+
+/* Strictly increasing in rows, not falling with the context, and numbers that can be counted with. */
+static void check(const lessons *l) {
+  const dtl_costs *c = &l->shown;
+  for (int k = 0; k < c->n_contexts; k++)
+    for (int i = 0; i < c->n_rows; i++) {
+      assert_true(c->target[k][i] >= 1e-6 && c->target[k][i] <= 1e9 && c->draft[k][i] >= 1e-6 && c->draft[k][i] <= 1e9);
+      if (i) assert_true(c->target[k][i] > c->target[k][i - 1] && c->draft[k][i] > c->draft[k][i - 1]);
+      if (k) assert_true(c->target[k][i] >= c->target[k - 1][i] && c->draft[k][i] >= c->draft[k - 1][i]);
+      assert_true(c->first[k] >= c->draft[k][0] && c->first[k] <= 1e9);
+    }
+}
+
+static void whatever_is_fed_costs_can_be_counted_with(void **state) {
+  (void)state;
+  static const double times[] = {1e-6, 1e8, 1, 1e-3, 3e5},
+                      none[] = {0, -1, NAN, INFINITY, -INFINITY, 1e9, 9.9e-7, 1.1e8};
+  static const double rows[] = {1, 1e6, 0.003, 257, 258, 4096}, no_rows[] = {0, -1, NAN, INFINITY, 1000001};
+  static const int contexts[] = {0, 1, 1 << 30, 131072, 500};
+  lessons *l = begun();
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) learned_pass(l, LEARNED_TARGET, 1, 1, none[i]);
+  for (size_t i = 0; i < sizeof no_rows / sizeof *no_rows; i++) learned_pass(l, LEARNED_DRAFT, no_rows[i], 1, 1);
+  learned_pass(l, LEARNED_TARGET, 1, -1, 1);
+  assert_int_equal(l->passes, 0);
+  for (int i = 0; i < 3000; i++) {
+    learned_pass(l, (learned_kind)(i % 3), rows[i % 6], contexts[i / 6 % 5], times[i / 7 % 5]);
+    learned_look(l);
+    if (i % 50 == 0) check(l);
+  }
+  check(l);
+  assert_int_equal(l->passes, 3000);
+  free(l);
+}
+
+static void without_a_draft_nothing_is_learned_of_one(void **state) {
+  (void)state;
+  learned_guess guess = GUESS;
+  guess.has_draft = false;
+  lessons *l = malloc(sizeof *l);
+  learned_begin(l, &guess);
+  learned_pass(l, LEARNED_DRAFT, 1, 1, 1);
+  learned_pass(l, LEARNED_FIRST, 1, 1, 1);
+  assert_int_equal(l->passes, 0);
+  learned_pass(l, LEARNED_TARGET, 1, 1, 8);
+  assert_true(learned_look(l));
+  free(l);
+}
+
+static void a_pass_of_fewer_sequences_is_a_part_of_a_row(void **state) {
+  (void)state;
+  learned_guess guess = GUESS;
+  guess.batch = 8;
+  lessons *l = malloc(sizeof *l);
+  learned_begin(l, &guess);
+  assert_int_equal(l->shown.rows[l->shown.n_rows - 1], 64); /* 512 rows in all */
+  for (int i = 0; i < 20; i++)
+    learned_pass(l, LEARNED_TARGET, 0.25, 128, 3 * costs_pass(&l->reckoned, l->reckoned.target, 0.25, 128));
+  learned_look(l);
+  assert_true(apart(l->shown.target[0][0], 3 * l->reckoned.target[0][0]) < 0.01);
+  free(l);
+}
+
+static void what_was_learned_is_kept_and_read(void **state) {
+  (void)state;
+  lessons *l = begun(), *back = begun();
+  feed(l, 150, 0.1);
+  char *json = learned_json(l, "this machine");
+  assert_null(learned_parse(back, json, "this machine"));
+  learned_look(back);
+  for (int rows = 1; rows <= 24; rows++)
+    for (int kind = 0; kind < LEARNED_KINDS; kind++)
+      assert_true(apart(shown(back, (learned_kind)kind, rows, 128), shown(l, (learned_kind)kind, rows, 128)) < 0.06);
+  free(json), free(l), free(back);
+}
+
+static void a_file_that_is_none_is_left_aside_whole(void **state) {
+  (void)state;
+#define HEAD "{\"schema\":\"dtrun.learned/1\",\"key\":\"k\","
+#define REST "\"draft\":[],\"first\":[]}"
+#define TARGET "target is no list of [rows, context, ms, times]"
+  static const char *const cases[][2] = {
+      {"", "it is no JSON object"},
+      {"{\"schema\":\"dtrun.learned/1\",\"key\":\"k\",\"target\":[[1,128,0.2", "it is no JSON object"}, /* torn */
+      {"{\"schema\":\"dtrun.costs/1\"}", "its schema is not dtrun.learned/1"},
+      {"{\"schema\":\"dtrun.learned/1\",\"key\":\"other\"}", "it was learned on another machine or model"},
+      {"{\"schema\":\"dtrun.learned/1\"}", "it was learned on another machine or model"},
+      {HEAD REST, TARGET},
+      {HEAD "\"target\":[[1,128,1,1],[1,128,1]]," REST, TARGET},
+      {HEAD "\"target\":[[1,128,1,1],[1,128,1,0]]," REST, TARGET},
+      {HEAD "\"target\":[[1,128,1,1],[1,128,1,33]]," REST, TARGET},
+      {HEAD "\"target\":[[1,128,1,1],[1,128,0,1]]," REST, TARGET},
+      {HEAD "\"target\":[[1,128,1,1],[1,128,1e9,1]]," REST, TARGET},
+      {HEAD "\"target\":[[1,128,1,1],[0,128,1,1]]," REST, TARGET},
+      {HEAD "\"target\":[[1,128,1,1],[1,-1,1,1]]," REST, TARGET},
+      {HEAD "\"target\":[[1,128,1,1],[1,1e300,1,1]]," REST, TARGET},
+      {HEAD "\"target\":[[1,128,1,\"1\"]]," REST, TARGET},
+      {HEAD "\"target\":[],\"draft\":{},\"first\":[]}", "draft is no list of [rows, context, ms, times]"},
+      {HEAD "\"target\":[],\"draft\":[]}", "first is no list of [rows, context, ms, times]"},
+  };
+  lessons *l = begun();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *wrong = learned_parse(l, cases[i][0], "k");
+    assert_non_null(wrong);
+    assert_string_equal(wrong, cases[i][1]);
+    assert_int_equal(l->passes, 0);
+  }
+  assert_null(learned_parse(l, HEAD "\"target\":[[1,128,8,32],[1000000,0,1e8,1]]," REST, "k"));
+  assert_int_equal(l->passes, 2);
+  free(l);
+}
+
+static void a_measured_table_teaches(void **state) {
+  (void)state;
+  dtl_costs *t = calloc(1, sizeof *t);
+  lessons *l = begun();
+  *t = (dtl_costs){.batch = 1, .n_contexts = 1, .n_rows = 2, .has_draft = true, .context = {128}, .rows = {1, 8}};
+  t->target[0][0] = 6, t->target[0][1] = 13, t->draft[0][0] = 2, t->draft[0][1] = 3, t->first[0] = 4;
+  t->target_draw = 0.5, t->draft_draw = 0.25;
+  learned_table(l, t, true, true);
+  learned_look(l);
+  assert_true(apart(shown(l, LEARNED_TARGET, 1, 128), 6.5) < 0.01 &&
+              apart(shown(l, LEARNED_TARGET, 8, 128), 17) < 0.01);
+  assert_true(apart(shown(l, LEARNED_DRAFT, 8, 128), 5) < 0.01 && apart(shown(l, LEARNED_FIRST, 1, 128), 4.25) < 0.01);
+  t->batch = 2; /* of no use */
+  learned_begin(l, &GUESS);
+  learned_table(l, t, false, false);
+  assert_int_equal(l->passes, 0);
+  free(t), free(l);
+}
+
+/* ---- in runs ------------------------------------------------------------------------------------------------------------ */
+
+static char noted[300];
+static void keep_note(void *user, const char *line) {
+  (void)user;
+  snprintf(noted, sizeof noted, "%s", line);
+}
+
+static const char PAGE[] =
+    "local P = require('dt.policy').define { name = 'p', uses = { costs = true } }\n"
+    "function P:draft(tree)\n"
+    "  local c = self.costs\n"
+    "  assert(c:target(1, 1) < c:target(2, 1) and c:draft(3, 5) > 0 and c:first(1) >= c:draft(1, 1))\n"
+    "  assert(math.type(c:revision()) == 'integer')\n"
+    "  tree:draft_step(0) tree:branch(0, 2)\n"
+    "end\n"
+    "return P";
+
+static dtl_result generated(dt_pair *pair, const char *page, dtl_learned *learning, const dtl_costs *table) {
+  dtl_policy *policy;
+  dtl_result result;
+  dtl_error why = {0};
+  dtl_policy_options how = {.policy = "p", .source = page, .source_len = strlen(page)};
+  if (!dtl_policy_open(&how, &policy, &why)) fail_msg("%s", why.message);
+  dtl_request request = {.prompts = &(dtl_prompt){.text = " 1 2", .len = 4}, .n = 1, .seq = {.max_tokens = 40}};
+  request.learned = learning, request.costs = table;
+  if (!dtl_generate(pair, policy, &request, &result, &why)) fail_msg("%s", why.message);
+  if (result.failed) fail_msg("%s", result.failure.message);
+  dtl_policy_close(policy);
+  return result;
+}
+
+static dt_pair *scripted(void) {
+  dt_pair *pair;
+  ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 400, .eos = -1}, &pair, &err));
+  return pair;
+}
+
+static void a_run_learns_and_says_so(void **state) {
+  (void)state;
+  dt_pair *pair = scripted();
+  dtl_learned *learning = dtl_learned_open(pair, &(dtl_learning){.note = keep_note});
+  assert_true(dtl_learned_plain(learning, 10) == 0);
+  dtl_result result = generated(pair, PAGE, learning, NULL);
+  assert_string_equal(result.costs, "learn");
+  double plain = dtl_learned_plain(learning, 10);
+  assert_true(plain > 0 && plain < 1000);
+  dtl_result_free(&result);
+  dtl_learned_close(learning);
+  result = generated(pair, PAGE, NULL, NULL); /* for this request only */
+  assert_string_equal(result.costs, "learn");
+  dtl_result_free(&result);
+  dtl_costs table = {.batch = 1,
+                     .n_contexts = 1,
+                     .n_rows = 2,
+                     .has_draft = true,
+                     .context = {128},
+                     .rows = {1, 9},
+                     .target = {{1, 2}},
+                     .draft = {{1, 2}},
+                     .first = {1}};
+  result = generated(pair, PAGE, NULL, &table);
+  assert_string_equal(result.costs, "table");
+  dtl_result_free(&result);
+  result = generated(pair, "local P = require('dt.policy').define { name = 'p' } function P:draft() end return P", NULL,
+                     &table);
+  assert_null(result.costs);
+  dtl_result_free(&result);
+  dt_pair_close(pair);
+}
+
+static void runs_of_one_kind_share_a_course(void **state) {
+  (void)state;
+  dt_pair *pair = scripted();
+  dtl_learned *learning = dtl_learned_open(pair, &(dtl_learning){0});
+  const dt_seq_options greedy = {.max_tokens = 1}, drawn = {.sampling = {.temp = 1}},
+                       uncoupled = {.sampling = {.temp = 1}, .uncoupled = true}, plain = {.uncoupled = true};
+  course *c = learn_course(learning, 1, &greedy, false, NULL);
+  assert_ptr_equal(learn_course(learning, 1, &greedy, false, NULL), c);
+  assert_ptr_equal(learn_course(learning, 1, &plain, false, NULL), c); /* without drawing there is no noise to know */
+  assert_ptr_not_equal(learn_course(learning, 2, &greedy, false, NULL), c);
+  course *noise = learn_course(learning, 1, &drawn, false, NULL);
+  assert_ptr_not_equal(noise, c);
+  assert_ptr_not_equal(learn_course(learning, 1, &uncoupled, false, NULL), noise);
+  dtl_learned_close(learning);
+  dt_pair_close(pair);
+}
+
+/* Of the bundled draft as a target of its own, which is small. */
+static dt_pair *bundled(void) {
+  dt_pair *pair;
+  ok(dt_pair_open(&(dt_pair_options){.target = SOURCE_DIR "/models/mini-draft", .threads = 1, .backend = "cpu"}, &pair,
+                  &err));
+  return pair;
+}
+
+static const char PLAIN[] =
+    "local P = require('dt.policy').define { name = 'p', uses = { costs = true, draft = false } } "
+    "function P:draft() end return P";
+
+static dtl_result bundled_run(dtl_learned *learning, dt_pair *pair) {
+  dtl_policy *policy;
+  dtl_result result;
+  dtl_error why = {0};
+  dtl_policy_options how = {.policy = "p", .source = PLAIN, .source_len = sizeof PLAIN - 1};
+  if (!dtl_policy_open(&how, &policy, &why)) fail_msg("%s", why.message);
+  dtl_request request = {.prompts = &(dtl_prompt){.text = "The", .len = 3}, .n = 1, .seq = {.max_tokens = 8}};
+  request.learned = learning;
+  if (!dtl_generate(pair, policy, &request, &result, &why)) fail_msg("%s", why.message);
+  dtl_policy_close(policy);
+  return result;
+}
+
+/* The one file in folder/dtrun. */
+static char *only_file(const char *folder) {
+  char *path, command[400];
+  if (asprintf(&path, "%s/found", folder) < 0) fail_msg("no memory");
+  snprintf(command, sizeof command, "ls %s/dtrun/* > %s", folder, path);
+  if (system(command)) fail_msg("%s", command);
+  FILE *file = fopen(path, "r");
+  char *name = calloc(1, 400), more[400];
+  assert_non_null(fgets(name, 400, file));
+  assert_null(fgets(more, sizeof more, file));
+  fclose(file);
+  free(path);
+  name[strcspn(name, "\n")] = '\0';
+  return name;
+}
+
+static void what_was_learned_is_found_again_and_a_torn_file_left_aside(void **state) {
+  (void)state;
+  char *folder = temp_folder();
+  setenv("XDG_CACHE_HOME", folder, 1);
+  dt_pair *pair = bundled();
+  const dt_seq_options greedy = {0};
+  *noted = '\0';
+  for (int turn = 0; turn < 3; turn++) {
+    dtl_learned *learning = dtl_learned_open(pair, &(dtl_learning){.note = keep_note});
+    const int *revision;
+    course *c = learn_course(learning, 1, &greedy, false, NULL);
+    assert_int_equal(learn_costs(c, &revision)->batch, 1);
+    assert_int_equal(dtl_learned_plain(learning, 1) > 0, turn == 1); /* known from the file before any pass */
+    dtl_result result = bundled_run(learning, pair);
+    dtl_result_free(&result);
+    assert_int_equal(strstr(noted, "is left aside, and written anew: it is no JSON object") != NULL, turn == 2);
+    dtl_learned_close(learning);
+    char *name = only_file(folder);
+    if (turn == 1 && truncate(name, 100)) fail_msg("truncate");
+    free(name);
+  }
+  dt_pair_close(pair);
+  unsetenv("XDG_CACHE_HOME");
+  temp_remove(folder);
+}
+
+static void where_nothing_can_be_kept_it_is_told_and_the_run_goes_on(void **state) {
+  (void)state;
+  char *folder = temp_folder(), path[300];
+  temp_write(folder, "file", "", 0);
+  snprintf(path, sizeof path, "%s/file", folder);
+  setenv("XDG_CACHE_HOME", path, 1);
+  dt_pair *pair = bundled();
+  dtl_learned *learning = dtl_learned_open(pair, &(dtl_learning){.note = keep_note});
+  *noted = '\0';
+  dtl_result result = bundled_run(learning, pair);
+  assert_int_equal(result.n_tokens, 8);
+  assert_non_null(strstr(noted, "what was learned of costs cannot be kept as "));
+  dtl_result_free(&result);
+  dtl_learned_close(learning);
+  dt_pair_close(pair);
+  unsetenv("XDG_CACHE_HOME");
+  temp_remove(folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_reckoning_grows_with_bytes_rows_and_context),
+      cmocka_unit_test(a_hundred_iterations_teach_the_truth_though_a_third_is_disturbed),
+      cmocka_unit_test(one_pass_that_was_put_off_changes_nothing),
+      cmocka_unit_test(what_slows_down_for_good_is_seen),
+      cmocka_unit_test(costs_stay_the_same_between_revisions),
+      cmocka_unit_test(whatever_is_fed_costs_can_be_counted_with),
+      cmocka_unit_test(without_a_draft_nothing_is_learned_of_one),
+      cmocka_unit_test(a_pass_of_fewer_sequences_is_a_part_of_a_row),
+      cmocka_unit_test(what_was_learned_is_kept_and_read),
+      cmocka_unit_test(a_file_that_is_none_is_left_aside_whole),
+      cmocka_unit_test(a_measured_table_teaches),
+      cmocka_unit_test(a_run_learns_and_says_so),
+      cmocka_unit_test(runs_of_one_kind_share_a_course),
+      cmocka_unit_test(what_was_learned_is_found_again_and_a_torn_file_left_aside),
+      cmocka_unit_test(where_nothing_can_be_kept_it_is_told_and_the_run_goes_on),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
