@@ -16,9 +16,9 @@
 #define QUANTILE 0.35
 #define SURE 4     /* times from which on a place is believed; before that only in part */
 #define MOVED 0.03 /* of a cost: enough to be told */
-#define EAGER 64   /* passes from which on only every eighth looks */
-#define OFTEN 8
-#define TRUSTED 8 /* times that one of a file stands for, at most */
+#define EAGER 64   /* passes that are looked at one by one; later as many at once as an eighth of all, */
+#define SELDOM 128 /* up to so many: looking takes as long as small passes do */
+#define TRUSTED 8  /* times that one of a file stands for, at most */
 
 static const int CONTEXTS[] = {COSTS_STEP,      2 * COSTS_STEP,  4 * COSTS_STEP,   8 * COSTS_STEP,
                                16 * COSTS_STEP, 32 * COSTS_STEP, 128 * COSTS_STEP, 1024 * COSTS_STEP};
@@ -45,6 +45,7 @@ void learned_begin(lessons *l, const learned_guess *g) {
   c->batch = g->batch;
   c->has_draft = g->has_draft;
   costs_choose_rows(c);
+  for (int i = 0; i < c->n_rows; i++) l->log_rows[i] = log(c->rows[i]);
   do c->context[c->n_contexts] = CONTEXTS[c->n_contexts], c->n_contexts++;
   while (c->n_contexts < N_CONTEXTS && CONTEXTS[c->n_contexts - 1] < g->context);
   reckon(c, c->target, g, g->target_bytes, g->target_token);
@@ -82,6 +83,7 @@ static void seed(lessons *l, learned_kind kind, double rows, int context, double
     p->ratio[p->next] = (float)ratio;
     p->next = (p->next + 1) % LEARNED_KEPT;
     if (p->n < LEARNED_KEPT) p->n++;
+    p->stale = true;
   }
   l->at[kind] = k;
   l->passes++, l->waiting++;
@@ -110,17 +112,21 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static double counted(const learned_place *p) {
+static double counted(learned_place *p) {
   float sorted[LEARNED_KEPT];
+  if (!p->stale) return (double)p->counts;
   memcpy(sorted, p->ratio, sizeof sorted);
   qsort(sorted, (size_t)p->n, sizeof *sorted, by_size);
-  return (double)sorted[(int)(QUANTILE * (p->n - 1) + 0.5)];
+  p->counts = sorted[(int)(QUANTILE * (p->n - 1) + 0.5)];
+  p->stale = false;
+  return (double)p->counts;
 }
 
 static double belief(int n) { return n >= SURE ? 1 : (n + 1) / (SURE + 1.0); }
 
 /* ratio[i] becomes base[i] and what the places of one context say beyond it. */
-static void interpolate(const dtl_costs *c, const learned_place *place, const double *base, double *ratio) {
+static void interpolate(lessons *l, learned_place *place, const double *base, double *ratio) {
+  const dtl_costs *c = &l->reckoned;
   double beyond[COSTS_ROWS];
   int known[COSTS_ROWS], n = 0;
   for (int i = 0; i < c->n_rows; i++)
@@ -129,8 +135,8 @@ static void interpolate(const dtl_costs *c, const learned_place *place, const do
     while (j + 1 < n && known[j + 1] <= i) j++;
     double more = n ? beyond[j] : 0;
     if (n && j + 1 < n && i > known[j]) {
-      double low = log(c->rows[known[j]]), high = log(c->rows[known[j + 1]]);
-      more += (beyond[j + 1] - beyond[j]) * (log(c->rows[i]) - low) / (high - low);
+      double low = l->log_rows[known[j]], high = l->log_rows[known[j + 1]];
+      more += (beyond[j + 1] - beyond[j]) * (l->log_rows[i] - low) / (high - low);
     }
     ratio[i] = base[i] + more;
   }
@@ -144,7 +150,7 @@ static int times_of(const learned_place *place, int n) {
 
 /* The ratios of a model: first of the context that knows most, whose rows without times are as its others on average; then of
  * the others, each beside one that is done. */
-static void find_ratios(const lessons *l, learned_kind kind, double ratio[][COSTS_ROWS]) {
+static void find_ratios(lessons *l, learned_kind kind, double ratio[][COSTS_ROWS]) {
   const dtl_costs *c = &l->reckoned;
   double base[COSTS_ROWS], sum = 0;
   int best = 0, most = 0;
@@ -153,13 +159,13 @@ static void find_ratios(const lessons *l, learned_kind kind, double ratio[][COST
     if (n > most) most = n, best = k;
   }
   for (int i = 0; i < c->n_rows; i++) {
-    const learned_place *p = &l->place[kind][best][i];
+    learned_place *p = &l->place[kind][best][i];
     if (p->n) sum += p->n * counted(p);
   }
   for (int i = 0; i < c->n_rows; i++) base[i] = most ? sum / most : 0;
-  interpolate(c, l->place[kind][best], base, ratio[best]);
-  for (int k = best + 1; k < c->n_contexts; k++) interpolate(c, l->place[kind][k], ratio[k - 1], ratio[k]);
-  for (int k = best - 1; k >= 0; k--) interpolate(c, l->place[kind][k], ratio[k + 1], ratio[k]);
+  interpolate(l, l->place[kind][best], base, ratio[best]);
+  for (int k = best + 1; k < c->n_contexts; k++) interpolate(l, l->place[kind][k], ratio[k - 1], ratio[k]);
+  for (int k = best - 1; k >= 0; k--) interpolate(l, l->place[kind][k], ratio[k + 1], ratio[k]);
 }
 
 /* No context is cheaper than a shorter one. Of two that say so, the one nearer to the last pass is right: it is the newer. */
@@ -170,7 +176,7 @@ static void order_contexts(const dtl_costs *c, costs_of ms, int at) {
   }
 }
 
-static void correct(const lessons *l, learned_kind kind, const costs_of reckoned, costs_of ms) {
+static void correct(lessons *l, learned_kind kind, const costs_of reckoned, costs_of ms) {
   const dtl_costs *c = &l->reckoned;
   double ratio[DTL_COST_CONTEXTS][COSTS_ROWS];
   find_ratios(l, kind, ratio);
@@ -181,7 +187,7 @@ static void correct(const lessons *l, learned_kind kind, const costs_of reckoned
 }
 
 /* A first pass of which there is no time costs as much more than a later one as was reckoned. */
-static void correct_first(const lessons *l, dtl_costs *out) {
+static void correct_first(lessons *l, dtl_costs *out) {
   const dtl_costs *c = &l->reckoned;
   int best = -1;
   for (int k = 0; k < c->n_contexts; k++)
@@ -189,7 +195,7 @@ static void correct_first(const lessons *l, dtl_costs *out) {
         (best < 0 || l->place[LEARNED_FIRST][k][0].n > l->place[LEARNED_FIRST][best][0].n))
       best = k;
   for (int k = 0; k < c->n_contexts; k++) {
-    const learned_place *p = &l->place[LEARNED_FIRST][k][0];
+    learned_place *p = &l->place[LEARNED_FIRST][k][0];
     double later = log(out->draft[k][0] / c->draft[k][0]), ratio = later;
     if (!p->n && best >= 0) p = &l->place[LEARNED_FIRST][best][0];
     if (p->n) ratio += belief(p->n) * (counted(p) - later);
@@ -210,7 +216,7 @@ static bool has_moved(const dtl_costs *a, const dtl_costs *b) {
 }
 
 bool learned_look(lessons *l) {
-  if (!l->waiting || (l->passes > EAGER && l->waiting < OFTEN)) return false;
+  if (!l->waiting || (l->passes > EAGER && l->waiting < fmin(SELDOM, l->passes / 8.0))) return false;
   dtl_costs now = l->reckoned;
   l->waiting = 0;
   correct(l, LEARNED_TARGET, l->reckoned.target, now.target);
@@ -229,16 +235,16 @@ bool learned_look(lessons *l) {
 static const char *const NAMES[LEARNED_KINDS] = {"target", "draft", "first"};
 
 /* [rows, context, ms, how many times it stands for] */
-static void add_place(cJSON *list, const lessons *l, learned_kind kind, int k, int i) {
+static void add_place(cJSON *list, lessons *l, learned_kind kind, int k, int i) {
   const dtl_costs *c = &l->reckoned;
-  const learned_place *p = &l->place[kind][k][i];
+  learned_place *p = &l->place[kind][k][i];
   if (!p->n) return;
   double ms = reckoned(c, kind, c->rows[i], c->context[k]) * exp(counted(p));
   const double entry[] = {c->rows[i], c->context[k], clamp(ms, LEAST_MS, MOST_MS), p->n};
   cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(entry, 4));
 }
 
-char *learned_json(const lessons *l, const char *key) {
+char *learned_json(lessons *l, const char *key) {
   errno = 0; /* cJSON leaves out what it has no memory for, and does not tell */
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "schema", SCHEMA);

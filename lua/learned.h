@@ -20,11 +20,14 @@ typedef enum {
 typedef struct {
   float ratio[LEARNED_KEPT]; /* logarithms of time seen over time reckoned */
   int n, next;               /* how many there are; where the next one goes */
+  float counts;              /* the percentile, unless new ratios came since */
+  bool stale;
 } learned_place;
 
 typedef struct {
   dtl_costs reckoned;
-  dtl_costs shown; /* the costs to count with, which change only when `revision` does */
+  double log_rows[COSTS_ROWS]; /* of reckoned.rows */
+  dtl_costs shown;             /* the costs to count with, which change only when `revision` does */
   int revision;
   long passes;           /* taken in, those from a file included */
   int waiting;           /* of these not yet looked at */
@@ -56,7 +59,7 @@ bool learned_look(lessons *l);
 
 /* As a JSON object of schema dtrun.learned/1 with its key: malloc'd; NULL when out of memory. What is kept of a place is the
  * time that it counts. */
-char *learned_json(const lessons *l, const char *key);
+char *learned_json(lessons *l, const char *key);
 
 /* Takes in what a JSON text holds, on top of a fresh reckoning. NULL, or what is wrong: static; then nothing is taken. */
 const char *learned_parse(lessons *l, const char *json, const char *key);

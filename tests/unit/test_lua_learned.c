@@ -91,7 +91,7 @@ static void one_pass_that_was_put_off_changes_nothing(void **state) {
   int revision = l->revision;
   double before = shown(l, LEARNED_TARGET, 5, 128);
   learned_pass(l, LEARNED_TARGET, 5, 128, 5000);
-  for (int i = 0; i < 16; i++) learned_pass(l, LEARNED_TARGET, 1, 128, truth(LEARNED_TARGET, 1, 128));
+  for (int i = 0; i < 200; i++) learned_pass(l, LEARNED_TARGET, 1, 128, truth(LEARNED_TARGET, 1, 128));
   learned_look(l);
   assert_int_equal(l->revision, revision);
   assert_true(shown(l, LEARNED_TARGET, 5, 128) == before);

@@ -1,0 +1,98 @@
+-- Are learned costs as good as measured ones? Each text is generated with costs learned from nothing and with a full
+-- table, in turns: the time from its 100th token on is compared. With --useless, a draft whose guesses are wrong,
+-- learned costs are compared with plain decoding, over all tokens.
+--   XDG_CACHE_HOME=$(mktemp -d) dtrun run tests/bench/learned.lua [POLICY...] [-m TARGET] [-md DRAFT] [--prompts 8]
+local dt = require "dt"
+
+local opts = dt.args {
+  doc = "compares costs that are learned with a measured table, or with plain decoding",
+  rest = "POLICY",
+  options = {
+    { "prompts", 8, min = 1, max = 40, doc = "texts, taken in turn from both folders" },
+    { "tokens", 300, short = "n", min = 101, max = 2000, doc = "tokens of each" },
+    { "repeats", 4, min = 1, max = 20, doc = "of each side and text; the fastest counts" },
+    { "useless", false, doc = "the draft is useless: beside plain decoding, all tokens" },
+    { "verbose", false, short = "v", doc = "a line for each text" },
+  },
+}
+local HERE, FROM = arg[0]:match "^(.*/)" or "./", 100
+local cache = os.getenv "XDG_CACHE_HOME"
+dt.check(cache and cache ~= "" or nil, "learned: XDG_CACHE_HOME must name a folder that may be emptied")
+
+local function forget()
+  assert(os.execute(("rm -f '%s'/dtrun/learned-*.json '%s'/dtrun/costs-*.json"):format(cache, cache)))
+end
+
+local function prompt_text(i)
+  local file = assert(io.open(("%s../data/prompts/%s/%02d.txt"):format(HERE, i % 2 == 1 and "novels" or "wikitext2",
+    (i + 1) // 2), "rb"))
+  local text = file:read "a"
+  file:close()
+  return text:sub(1, 600)
+end
+
+local function loaded(costs)
+  local options = {}
+  for name, value in pairs(opts.load) do options[name] = value end
+  options.costs = costs
+  return dt.check(dt.load(options))
+end
+
+-- Milliseconds a token of a run: of all but the first, or of those behind `bytes` of its text.
+local function run(pair, policy, text, bytes)
+  local seen, at = 0, nil
+  local result = dt.check(pair:generate {
+    policy = policy, prompt = text, tokens = opts.tokens, ignore_eos = true,
+    on_text = function(piece)
+      seen = seen + #piece
+      if not at and bytes and seen >= bytes then at = dt.clock() end
+    end,
+  })
+  local stats = result.stats
+  if not bytes then return stats.tpot_ms, result end
+  return (dt.clock() - at) / (opts.tokens - FROM), result
+end
+
+-- Of a policy with costs learned from nothing: the pair is loaded anew, and warm, and nothing is learned of that.
+local function run_fresh(policy, text, bytes)
+  forget()
+  local pair <close> = loaded "learn"
+  dt.check(pair:generate { policy = "ar", prompt = text, tokens = 32, ignore_eos = true, costs = "table" })
+  return run(pair, policy, text, bytes)
+end
+
+local policies = #opts.rest > 0 and opts.rest or { "rate", "cast", "caddtree" }
+local first = loaded "table"
+local given
+if not opts.useless then given = select(2, dt.calibrate(first)) end
+first:close()
+local base = loaded(given or "table")
+for _, policy in ipairs(policies) do
+  local ratios = {}
+  for p = 1, opts.prompts do
+    local text = prompt_text(p)
+    local _, plain = run(base, "ar", text)
+    local ids, bytes = table.move(plain.tokens, 1, FROM, 1, {}), nil
+    if not opts.useless then bytes = #base:decode(ids) end
+    local mine, other = math.huge, math.huge
+    for r = 1, opts.repeats do
+      for side = 1, 2 do
+        if (side + r + p) % 2 == 0 then
+          local ms, result = run_fresh(policy, text, bytes)
+          assert(result.stats.output_hash == plain.stats.output_hash, policy .. " changed the output")
+          mine = math.min(mine, ms)
+        else
+          other = math.min(other, (run(base, opts.useless and "ar" or policy, text, bytes)))
+        end
+      end
+    end
+    ratios[p] = other / mine
+    if opts.verbose then print(("%s %d: %.3f ms a token, the other side %.3f"):format(policy, p, mine, other)) end
+  end
+  table.sort(ratios)
+  local n = #ratios
+  print(("%-10s %s: median %.3f, least %.3f, most %.3f; %d texts, %d tokens, %s"):format(policy,
+    opts.useless and "over plain decoding" or "learned over table, from token 100 on",
+    (ratios[(n + 1) // 2] + ratios[n // 2 + 1]) / 2, ratios[1], ratios[n], n, opts.tokens, base.backend))
+end
+base:close()
