@@ -53,37 +53,38 @@ local function run(pair, policy, text, bytes)
   return (dt.clock() - at) / (opts.tokens - FROM), result
 end
 
--- Of a policy with costs learned from nothing: the pair is loaded anew, and warm, and nothing is learned of that.
-local function run_fresh(policy, text, bytes)
+-- The same with a pair that is loaded anew, and warm: nothing is learned of that. costs: as of dt.load.
+local function run_fresh(costs, policy, text, bytes)
   forget()
-  local pair <close> = loaded "learn"
+  local pair <close> = loaded(costs)
   dt.check(pair:generate { policy = "ar", prompt = text, tokens = 32, ignore_eos = true, costs = "table" })
   return run(pair, policy, text, bytes)
 end
 
 local policies = #opts.rest > 0 and opts.rest or { "rate", "cast", "caddtree" }
-local first = loaded "table"
-local given
-if not opts.useless then given = select(2, dt.calibrate(first)) end
-first:close()
-local base = loaded(given or "table")
+local given, lengths, hashes = "table", {}, {}
+local backend
+do
+  local pair <close> = loaded "table"
+  backend = pair.backend
+  if not opts.useless then given = select(2, dt.calibrate(pair)) end
+  for p = 1, opts.prompts do
+    local _, plain = run(pair, "ar", prompt_text(p))
+    lengths[p] = not opts.useless and #pair:decode(table.move(plain.tokens, 1, FROM, 1, {})) or nil
+    hashes[p] = plain.stats.output_hash
+  end
+end
 for _, policy in ipairs(policies) do
   local ratios = {}
   for p = 1, opts.prompts do
-    local text = prompt_text(p)
-    local _, plain = run(base, "ar", text)
-    local ids, bytes = table.move(plain.tokens, 1, FROM, 1, {}), nil
-    if not opts.useless then bytes = #base:decode(ids) end
-    local mine, other = math.huge, math.huge
+    local text, mine, other = prompt_text(p), math.huge, math.huge
     for r = 1, opts.repeats do
       for side = 1, 2 do
-        if (side + r + p) % 2 == 0 then
-          local ms, result = run_fresh(policy, text, bytes)
-          assert(result.stats.output_hash == plain.stats.output_hash, policy .. " changed the output")
-          mine = math.min(mine, ms)
-        else
-          other = math.min(other, (run(base, opts.useless and "ar" or policy, text, bytes)))
-        end
+        local learns = (side + r + p) % 2 == 0
+        local ms, result = run_fresh(learns and "learn" or given, (learns or not opts.useless) and policy or "ar", text,
+          lengths[p])
+        assert(result.stats.output_hash == hashes[p], policy .. " changed the output")
+        if learns then mine = math.min(mine, ms) else other = math.min(other, ms) end
       end
     end
     ratios[p] = other / mine
@@ -93,6 +94,5 @@ for _, policy in ipairs(policies) do
   local n = #ratios
   print(("%-10s %s: median %.3f, least %.3f, most %.3f; %d texts, %d tokens, %s"):format(policy,
     opts.useless and "over plain decoding" or "learned over table, from token 100 on",
-    (ratios[(n + 1) // 2] + ratios[n // 2 + 1]) / 2, ratios[1], ratios[n], n, opts.tokens, base.backend))
+    (ratios[(n + 1) // 2] + ratios[n // 2 + 1]) / 2, ratios[1], ratios[n], n, opts.tokens, backend))
 end
-base:close()

@@ -1,7 +1,7 @@
-/* Any bytes as a table of what passes cost: one that is taken gives times that can be counted with. */
+/* Any bytes as a table of what passes cost, or as what was learned of that: what is taken gives times that can be counted with. */
 #include "fuzz.h"
 
-#include "costs.h"
+#include "learned.h"
 
 #include <math.h>
 
@@ -30,6 +30,35 @@ static void check_rest(const dtl_costs *c) {
   if (!(c->target_draw >= 0 && c->draft_draw >= 0 && isfinite((c->target_draw + c->draft_draw) * 4096 * 256))) abort();
 }
 
+/* What is taken in whole teaches, and can be written and read again. */
+static void check_learned(const char *text) {
+  static const learned_guess guess = {.target_bytes = 1e8,
+                                      .draft_bytes = 1e7,
+                                      .target_token = 1e3,
+                                      .draft_token = 1e2,
+                                      .speed = 2e7,
+                                      .row = 0.06,
+                                      .context = 4096,
+                                      .batch = 1,
+                                      .has_draft = true};
+  lessons *l = malloc(sizeof *l);
+  if (!l) abort();
+  learned_begin(l, &guess);
+  if (!learned_parse(l, text, "key")) {
+    learned_look(l);
+    check_times(&l->shown, l->shown.target);
+    check_times(&l->shown, l->shown.draft);
+    check_rest(&l->shown);
+    char *json = learned_json(l, "key");
+    learned_begin(l, &guess);
+    if (!json || learned_parse(l, json, "key")) abort();
+    free(json);
+  } else if (l->passes) {
+    abort();
+  }
+  free(l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   char *text = malloc(size + 1);
   if (!text) abort();
@@ -44,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (!json || costs_parse(json, "key", &back)) abort();
     free(json);
   }
+  check_learned(text);
   free(text);
   return 0;
 }
