@@ -19,8 +19,13 @@
  *   }
  *   dt_session_close(s);  dt_pair_close(pair);
  *
- * Every call returns a dt_status and fills *err (may be NULL) on failure; a failed call leaves its object as it was. There
- * is no global state, but for the ranks that a process joins. Handles are not thread-safe; two pairs may be used from two threads. */
+ * A call that can fail returns a dt_status (dt_seq_candidates: -1) and fills *err (may be NULL) on failure; its object is then as it
+ * was, and what it would have given is not set. Arguments are checked: a NULL that is not said to be allowed, a negative number of
+ * things, an unknown flag and a number out of its range are DT_EINPUT; a sequence or a node that is not there is DT_ESTATE. The
+ * other calls answer NULL, 0 or false, or what is said beside them. What cannot be checked: a handle that is closed, a list that is
+ * shorter than the number beside it.
+ * There is no global state, but for the ranks that a process joins. Handles are not thread-safe; two pairs may be used from two
+ * threads. A child of fork() has none of a pair's threads: it opens a pair of its own. */
 #ifndef DT_DTRUN_H
 #define DT_DTRUN_H
 
@@ -149,10 +154,10 @@ typedef struct {
   bool on_device;                                  /* those bytes are the device's */
 } dt_pair_info;
 
-/* Strings belong to the pair. */
+/* Strings belong to the pair. Zeros: pair is NULL. */
 void dt_pair_describe(const dt_pair *pair, dt_pair_info *info);
 
-/* Of all ranks that share the pair's target, info[DT_RANKS]; returns how many they are, 0: it is whole here. */
+/* Of all ranks that share the pair's target, info[DT_RANKS]; returns how many they are, 0: it is whole here, or there is no pair. */
 int dt_pair_ranks(const dt_pair *pair, dt_rank_info *info);
 
 /* Bytes that the device's threads read from memory in a second, by a streaming sum, measured now; 0: it cannot be measured. */
@@ -163,7 +168,7 @@ double dt_pair_bandwidth(dt_pair *pair);
 dt_status dt_encode(const dt_pair *pair, const char *text, size_t len, int32_t **ids, int *n, dt_error *err);
 /* The same of a text that says everything itself, as a conversation does: no token that begins every text is put before it. */
 dt_status dt_encode_whole(const dt_pair *pair, const char *text, size_t len, int32_t **ids, int *n, dt_error *err);
-/* The text of n ids: malloc'd, NUL-terminated, invalid UTF-8 as U+FFFD; NULL when out of memory. *len may be NULL. `first`:
+/* The text of n ids: malloc'd, NUL-terminated, invalid UTF-8 as U+FFFD; NULL when out of memory or n is below 0. *len may be NULL. `first`:
  * a text begins with them; some tokenizers put a space before every text, which its first token then does not show. */
 char *dt_decode(const dt_pair *pair, const int32_t *ids, int n, bool first, size_t *len);
 /* n bytes of text with invalid UTF-8 as U+FFFD: malloc'd, NUL-terminated; NULL when out of memory. */
@@ -179,7 +184,7 @@ typedef struct {
   int vocab;                          /* of both models */
   int context;                        /* of the target */
   int draft_context;                  /* 0: as the target's */
-  int32_t eos;                        /* -1: none */
+  int32_t eos;                        /* -1: none; below vocab */
   const dt_fake_rule *target, *draft; /* where no rule matches, a distribution made from a hash of the whole text */
   int n_target, n_draft;
   bool no_draft; /* a pair without a draft model */
@@ -204,7 +209,14 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *options, dt_s
  * is opened it is freed. NULL is allowed. */
 void dt_session_close(dt_session *session);
 
-typedef enum { DT_RUNNING, DT_FINISH_LENGTH, DT_FINISH_EOS, DT_FINISH_STOP, DT_FINISH_CONTEXT } dt_finish;
+typedef enum {
+  DT_NO_SEQUENCE = -1,
+  DT_RUNNING,
+  DT_FINISH_LENGTH,
+  DT_FINISH_EOS,
+  DT_FINISH_STOP,
+  DT_FINISH_CONTEXT
+} dt_finish;
 
 typedef struct {
   int max_tokens;          /* tokens wanted, >= 1; -1: until the context ends */
@@ -244,13 +256,14 @@ void dt_prefix_free(dt_prefix *prefix); /* NULL is allowed */
 const int32_t *dt_prefix_tokens(const dt_prefix *prefix, int *n);
 double dt_prefix_ms(const dt_prefix *prefix); /* what its prompt pass took, in both models */
 
+/* Of a sequence that is not there: NULL, 0, false, DT_NO_SEQUENCE, zeros. Of one that was never started: no tokens, DT_RUNNING. */
 dt_tree *dt_seq_tree(dt_session *session, int seq);
 int dt_seq_length(const dt_session *session, int seq);            /* committed tokens, the prompt's included */
 const int32_t *dt_seq_tokens(const dt_session *session, int seq); /* [length] */
 int dt_seq_left(const dt_session *session, int seq);              /* tokens that may still be generated */
 bool dt_seq_is_coupled(const dt_session *session, int seq); /* drafts know the noise that its tokens are drawn with */
 dt_finish dt_seq_finish(const dt_session *session, int seq);
-/* All text generated so far, cut before a completed stop string; raw bytes, the session's. */
+/* All text generated so far, cut before a completed stop string; raw bytes, the session's. len may be NULL. */
 const char *dt_seq_text(const dt_session *session, int seq, size_t *len);
 /* [length] of a generated token: how long that text was after it. The prompt's entries mean nothing. */
 const size_t *dt_seq_text_ends(const dt_session *session, int seq);
@@ -285,7 +298,7 @@ dt_status dt_verify_tree(dt_session *session, const int *seqs, int n, dt_verdict
 /* What the target itself said after a verified node or the root, accepted or not, from the verify pass to the next tree: its
  * likeliest tokens by falling log-probability, of the logits at temperature 1 whether tokens are sampled or not. *token and
  * *logp are the session's; returns how many: those that the sequence's options asked for or all there are, and 0 for a row
- * with a NaN. DT_ESTATE, as -1: the tree is not verified, the node was not. */
+ * with a NaN. -1: an error; DT_ESTATE: the tree is not verified, the node was not. */
 int dt_seq_candidates(const dt_session *session, int seq, int node, const int32_t **token, const float **logp,
                       dt_error *err);
 

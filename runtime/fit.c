@@ -3,6 +3,7 @@
 #include "model/checkpoint.h"
 #include "model/head.h"
 #include "model/model.h"
+#include "need.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -84,6 +85,7 @@ static uint64_t count_bytes(const char *path, bool is_file) {
 }
 
 dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err) {
+  NEED(path, "path");
   model *m = NULL;
   dt_status s = model_open(path, &m, err);
   if (!s && facts) {
@@ -120,6 +122,8 @@ static bool is_small_kin(const char *path, const dt_model_facts *target) {
 
 dt_fit dt_draft_fits(const dt_model_facts *target, const char *path, uint64_t *bytes) {
   struct stat info;
+  if (bytes) *bytes = 0;
+  if (!target || !path || !bytes) return DT_FITS_NOT;
   bool folder = !stat(path, &info) && S_ISDIR(info.st_mode);
   *bytes = count_bytes(path, !folder);
   if (folder && is_head_of(path, target->norm)) return DT_FITS_HEAD;

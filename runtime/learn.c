@@ -1,5 +1,6 @@
 /* What tree_sharpen takes is learned from what followed: see tree.h. Each number takes steps of a regression: errors over
  * what is known so far. */
+#include "need.h"
 #include "tree.h"
 
 #include <math.h>
@@ -30,6 +31,7 @@ tree_learner tree_learner_new(bool share) {
 }
 
 dt_status tree_sharpen_learned(tree_learner *l, dt_tree *t, bool coupled, dt_error *err) {
+  NEED(l, "learner");
   if (l->slopes == SLOPE && coupled) l->slope = DRAWN; /* nothing is known yet */
   l->said_slope = l->slope, l->said_shift = l->shift, l->said_share = l->share;
   return tree_sharpen(t, (tree_sharpness){SCALE, l->lean, l->slope, l->shift, l->share}, err);
@@ -76,7 +78,7 @@ static void learn_lean(tree_learner *l, const tree_draft *d, int i) {
 
 void tree_learn(tree_learner *l, const dt_tree *t, int u, int32_t token, bool coupled) {
   const tree_draft *d = tree_draft_of(t, u);
-  if (!d || d->count == 0) return;
+  if (!l || !d || d->count == 0) return;
   int i = 0;
   while (i < d->count && d->token[i] != token) i++;
   learn_odds(l, exp((double)d->logp[0]), i == 0);

@@ -3,6 +3,7 @@
 #include "backends.h"
 #include "fake/fake.h"
 #include "model/head.h"
+#include "need.h"
 #include "processors.h"
 #include "ranks/join.h"
 #include "text/load_gguf.h"
@@ -220,7 +221,21 @@ static void measure(const dt_pair *p, const dt_weights *weights, size_t before, 
   info->token_bytes = p->ops->cache_bytes(weights, SLOTS) / SLOTS;
 }
 
+static dt_status check_draft_vocab(const dt_draft_vocab *v, dt_error *err) {
+  static const char what[] = "draft vocabulary";
+  dt_status s = need_list(v->ids, v->n_ids, what, "ids", err);
+  if (!s) s = need_list(v->texts, v->n_texts, what, "texts", err);
+  if (!s && v->lowest < 0) s = dt_fail(err, DT_EINPUT, "%s: lowest = %d, expected 0 or more", what, v->lowest);
+  for (int i = 0; !s && i < v->n_texts; i++) s = need_text(v->texts[i].text, v->texts[i].len, what, "text", err);
+  return s;
+}
+
 dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err) {
+  NEED(options, "options");
+  NEED(out, "out");
+  NEED(options->target, "target");
+  dt_status s = options->draft_vocab ? check_draft_vocab(options->draft_vocab, err) : DT_OK;
+  if (s) return s;
   double start = dt_clock_ms();
   dt_pair *p = calloc(1, sizeof *p);
   if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
@@ -228,9 +243,8 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   if (options->draft) p->draft_info.path = p->draft_path = strdup(options->draft);
   const char *cut = options->draft && options->draft_vocab ? options->draft_vocab->name : NULL;
   if (cut) p->draft_vocab = strdup(cut);
-  dt_status s = !p->target_path || (options->draft && !p->draft_path) || (cut && !p->draft_vocab)
-                    ? dt_fail_memory(err, "a path", 1)
-                    : DT_OK;
+  if (!p->target_path || (options->draft && !p->draft_path) || (cut && !p->draft_vocab))
+    s = dt_fail_memory(err, "a path", 1);
   if (!s) s = open_device(p, options, err);
   const char *dtype, *draft_dtype;
   if (!s) s = find_weights(p, "weights", options->target_weights, &dtype, err);
@@ -253,8 +267,15 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
 
 static dt_status check_rules(const dt_fake_options *o, const dt_fake_rule *rules, int n, const char *role,
                              dt_error *err) {
+  dt_status s = need_list(rules, n, role, "rules", err);
+  if (s) return s;
   for (int i = 0; i < n; i++) {
     double sum = 0;
+    const dt_fake_rule *r = &rules[i];
+    if ((s = need_list(r->context, r->context_len, role, "ids of a context", err)) ||
+        (s = need_list(r->token, r->count, role, "tokens of a rule", err)) ||
+        (s = need_list(r->p, r->count, role, "probabilities of a rule", err)))
+      return s;
     for (int k = 0; k < rules[i].count; k++) {
       if (rules[i].token[k] < 0 || rules[i].token[k] >= o->vocab)
         return dt_fail(err, DT_EINPUT, "%s rule %d: token %d is out of range: 0..%d", role, i + 1, rules[i].token[k],
@@ -270,8 +291,14 @@ static dt_status check_rules(const dt_fake_options *o, const dt_fake_rule *rules
 }
 
 dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *err) {
+  NEED(o, "options");
+  NEED(out, "out");
   if (o->vocab < 1) return dt_fail(err, DT_EINPUT, "vocab: %d is out of range: at least 1", o->vocab);
   if (o->context < 2) return dt_fail(err, DT_EINPUT, "context: %d is out of range: at least 2", o->context);
+  if (o->draft_context < 0)
+    return dt_fail(err, DT_EINPUT, "draft_context: %d is out of range: at least 0", o->draft_context);
+  if (o->eos < -1 || o->eos >= o->vocab)
+    return dt_fail(err, DT_EINPUT, "eos: %d is out of range: -1 to %d", o->eos, o->vocab - 1);
   dt_status s = check_rules(o, o->target, o->n_target, "target", err);
   if (!s) s = check_rules(o, o->draft, o->n_draft, "draft", err);
   if (s) return s;
@@ -314,6 +341,8 @@ void dt_pair_close(dt_pair *p) {
 }
 
 void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
+  if (info) *info = (dt_pair_info){0};
+  if (!p || !info) return;
   dt_memory m = p->ops->memory(p->backend);
   *info = (dt_pair_info){.target = p->target_info,
                          .draft = p->draft_info,
@@ -337,10 +366,10 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
 }
 
 int dt_pair_ranks(const dt_pair *p, dt_rank_info *info) {
-  return p->ops == ranks_backend() ? ranks_info(p->backend, info) : 0;
+  return p && info && p->ops == ranks_backend() ? ranks_info(p->backend, info) : 0;
 }
 
-double dt_pair_bandwidth(dt_pair *p) { return p->ops->read_bandwidth(p->backend); }
+double dt_pair_bandwidth(dt_pair *p) { return p ? p->ops->read_bandwidth(p->backend) : 0; }
 
 /* A scripted pair's text: ids in decimal, blanks between them. */
 static dt_status encode_ids(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
@@ -376,6 +405,10 @@ static dt_status check_rows(const dt_pair *p, const int32_t *ids, int n, dt_erro
 
 static dt_status encode(const dt_pair *p, const char *text, size_t len, bool begin, int32_t **ids, int *n,
                         dt_error *err) {
+  NEED(p, "pair");
+  NEED_TEXT(text, len, "text");
+  NEED(ids, "ids");
+  NEED(n, "n");
   if (!p->tokenizer) return encode_ids(p, text, len, ids, n, err);
   dt_status s = tok_encode(p->tokenizer, text, len, begin, ids, n, err);
   if (!s && (s = check_rows(p, *ids, *n, err))) free(*ids);
@@ -407,6 +440,7 @@ bool pair_is_eos(const dt_pair *p, int32_t id) {
 char *dt_decode(const dt_pair *p, const int32_t *ids, int n, bool first, size_t *len) {
   char buffer[16], *utf8 = NULL;
   text_stream text;
+  if (!p || need_list(ids, n, __func__, "ids", NULL)) return NULL;
   dt_status status = text_init(&text, NULL, 0, NULL);
   for (int i = 0; i < n && !status; i++) {
     size_t l;
@@ -418,4 +452,4 @@ char *dt_decode(const dt_pair *p, const int32_t *ids, int n, bool first, size_t 
   return utf8;
 }
 
-char *dt_utf8(const char *bytes, size_t n, size_t *len) { return text_to_utf8(bytes, n, len); }
+char *dt_utf8(const char *bytes, size_t n, size_t *len) { return bytes || n == 0 ? text_to_utf8(bytes, n, len) : NULL; }

@@ -1,11 +1,14 @@
 /* How to converse with a pair's target: see dt_pair_chat. */
 #include "model/chat_template.h"
+#include "need.h"
 #include "pair.h"
 
 #include <stdlib.h>
 
 dt_status dt_pair_chat(const dt_pair *pair, const char *name, dt_chat **out, dt_error *err) {
   char *template = NULL;
+  NEED(pair, "pair");
+  NEED(out, "out");
   if (name) return dt_chat_open(name, NULL, out, err);
   dt_status status = chat_template_read(pair->target_info.path, &template, err);
   if (!status && !template)

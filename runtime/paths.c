@@ -1,5 +1,6 @@
 /* The files that come with dtrun (policies, models, drivers): where they may lie, the likeliest first. */
 #include "dtrun.h"
+#include "need.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -64,6 +65,8 @@ static void free_homes(char **homes, int n) {
 }
 
 dt_status dt_homes(char ***homes, int *n, dt_error *err) {
+  NEED(homes, "homes");
+  NEED(n, "n");
   char own[PATH_MAX];
   const char *set = getenv("DTRUN_HOME");
   *n = 0;
@@ -77,6 +80,8 @@ dt_status dt_homes(char ***homes, int *n, dt_error *err) {
 }
 
 dt_status dt_find(const char *relative, char **path, dt_error *err) {
+  NEED(relative, "relative");
+  NEED(path, "path");
   char **homes;
   int n;
   dt_status status = dt_homes(&homes, &n, err);

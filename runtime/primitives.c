@@ -1,6 +1,7 @@
 /* The four primitives: draft_step, verify_tree, commit, rollback, over any number of sequences at once. A call checks
  * everything first; what fails in a check has changed nothing. */
 #include "accept.h"
+#include "need.h"
 #include "session_impl.h"
 
 #include <stdlib.h>
@@ -43,6 +44,8 @@ static dt_status check_list(dt_session *s, const int *seqs, int n, tree_phase fr
 /* ---- draft_step -------------------------------------------------------------------------------------------------------- */
 
 dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error *err) {
+  NEED(s, "session");
+  NEED_LIST(nodes, n, "nodes");
   if (!s->draft) return dt_fail(err, DT_ESTATE, "draft_step: no draft model is in use");
   dt_status status = DT_OK;
   for (int i = 0; i < n && !status; i++) {
@@ -115,6 +118,9 @@ static int deepest_kept(const dt_tree *t) {
 }
 
 dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verdicts, dt_error *err) {
+  NEED(s, "session");
+  NEED_LIST(seqs, n, "seqs");
+  NEED_LIST(verdicts, n, "verdicts");
   dt_status status = check_list(s, seqs, n, TREE_OPEN, TREE_SEALED, "verify_tree", err);
   for (int i = 0; i < n && !status; i++) status = tree_check_seal(s->seq[seqs[i]].tree, err);
   if (status || n == 0) return status;
@@ -161,6 +167,10 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
 
 int dt_seq_candidates(const dt_session *s, int seq, int node, const int32_t **token, const float **logp,
                       dt_error *err) {
+  if (!s || !token || !logp) {
+    dt_fail(err, DT_EINPUT, "dt_seq_candidates: session, token or logp is NULL");
+    return -1;
+  }
   dt_status status = session_check(s, seq, err);
   if (status) return -1;
   const sequence *q = &s->seq[seq];
@@ -170,6 +180,8 @@ int dt_seq_candidates(const dt_session *s, int seq, int node, const int32_t **to
   if (!status && !q->tree->kept[node])
     status = dt_fail(err, DT_ESTATE, "candidates: node %d was not verified: keep left it out", node);
   if (status) return -1;
+  *token = NULL, *logp = NULL;
+  if (!q->candidates) return 0;
   size_t at = (size_t)tree_row(q->tree, node) * DT_TARGET_CANDIDATES;
   *token = q->candidate + at, *logp = q->candidate_logp + at;
   int n = 0;
@@ -253,6 +265,11 @@ static dt_status commit_rows(dt_session *s, int seq, int before, int nodes, bool
 }
 
 dt_status dt_commit(dt_session *s, const int *seqs, int n, unsigned flags, dt_committed *blocks, dt_error *err) {
+  NEED(s, "session");
+  NEED_LIST(seqs, n, "seqs");
+  NEED_LIST(blocks, n, "blocks");
+  if (flags & ~DT_COMMIT_REBUILD)
+    return dt_fail(err, DT_EINPUT, "dt_commit: flags = 0x%x, expected 0 or DT_COMMIT_REBUILD", flags);
   dt_status status = check_list(s, seqs, n, TREE_VERIFIED, TREE_VERIFIED, "commit", err);
   for (int i = 0; i < n && !status; i++) status = reserve_text(s, &s->seq[seqs[i]], err);
   if (status) return status;
@@ -286,6 +303,7 @@ dt_status dt_commit(dt_session *s, const int *seqs, int n, unsigned flags, dt_co
 /* ---- rollback ---------------------------------------------------------------------------------------------------------- */
 
 dt_status dt_rollback(dt_session *s, int seq, dt_error *err) {
+  NEED(s, "session");
   dt_status status = session_check(s, seq, err);
   if (status) return status;
   sequence *q = &s->seq[seq];

@@ -1,5 +1,6 @@
 /* Sequences of a session: opening, the prompt pass, prefixes, what can be asked of them. Their iterations are in
  * primitives.c. All memory is taken when the session opens. */
+#include "need.h"
 #include "session_impl.h"
 
 #include <stdlib.h>
@@ -101,6 +102,9 @@ static dt_status check_window(const dt_pair *pair, dt_window window, dt_error *e
 }
 
 dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session **out, dt_error *err) {
+  NEED(pair, "pair");
+  NEED(o, "options");
+  NEED(out, "out");
   int most = pair->target_info.context, context = o->context ? o->context : pair_context(pair);
   if (o->sequences < 1 || o->sequences > 4096)
     return dt_fail(err, DT_EINPUT, "sequences: %d is out of range: 1..4096", o->sequences);
@@ -214,6 +218,8 @@ static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt
   for (int i = 0; i < n; i++)
     if (prompt[i] < 0 || prompt[i] >= vocab)
       return dt_fail(err, DT_EINPUT, "prompt token %d is %d: out of range 0..%d", i + 1, prompt[i], vocab - 1);
+  dt_status status = need_list(o->stop, o->n_stop, "dt_seq_options", "stop", err);
+  if (status) return status;
   if (o->candidates < 0 || o->candidates > DT_TARGET_CANDIDATES)
     return dt_fail(err, DT_EINPUT, "candidates: %d is out of range: 0..%d", o->candidates, DT_TARGET_CANDIDATES);
   return check_sampling(&o->sampling, err);
@@ -291,12 +297,18 @@ static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, con
 }
 
 dt_status dt_seq_start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
+  NEED(s, "session");
+  NEED_LIST(prompt, n, "prompt");
+  NEED(o, "options");
   dt_status status = check_start(s, seq, prompt, n, o, err);
   return status ? status : start(s, seq, prompt, n, o, 0, err);
 }
 
 dt_status dt_seq_continue(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o,
                           dt_error *err) {
+  NEED(s, "session");
+  NEED_LIST(prompt, n, "prompt");
+  NEED(o, "options");
   dt_status status = check_start(s, seq, prompt, n, o, err);
   if (status) return status;
   const sequence *q = &s->seq[seq];
@@ -307,8 +319,9 @@ dt_status dt_seq_continue(dt_session *s, int seq, const int32_t *prompt, int n, 
 
 dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *sampling, dt_error *err) {
   dt_seq_options options = {.max_tokens = -1, .ignore_eos = true};
+  NEED(s, "session");
   if (sampling) options.sampling = *sampling;
-  int32_t *zeros = calloc(n > 0 ? (size_t)n : 1, sizeof *zeros);
+  int32_t *zeros = calloc(n > 0 && n < s->context ? (size_t)n : 1, sizeof *zeros); /* others are refused unread */
   if (!zeros) return dt_fail_memory(err, "a blank text", (size_t)n * sizeof *zeros);
   dt_status status = check_start(s, seq, zeros, n, &options, err);
   if (!status) status = begin(s, seq, zeros, n, &options, err);
@@ -323,6 +336,8 @@ dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *s
 }
 
 dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err) {
+  NEED(s, "session");
+  NEED(out, "out");
   dt_status status = session_check(s, seq, err);
   if (status) return status;
   sequence *q = &s->seq[seq];
@@ -356,6 +371,9 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
 }
 
 dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt_seq_options *o, dt_error *err) {
+  NEED(s, "session");
+  NEED(p, "prefix");
+  NEED(o, "options");
   if (p->pair != s->pair) return dt_fail(err, DT_EINPUT, "the prefix was made with another pair");
   if (p->window.last != s->rows.window.last || p->window.sinks != s->rows.window.sinks)
     return dt_fail(err, DT_EINPUT, "the prefix was made with another window: %d and %d sinks", p->window.last,
@@ -384,32 +402,41 @@ void dt_prefix_free(dt_prefix *p) {
 }
 
 const int32_t *dt_prefix_tokens(const dt_prefix *p, int *n) {
-  *n = p->n;
-  return p->tokens;
+  if (n) *n = p ? p->n : 0;
+  return p ? p->tokens : NULL;
 }
 
-double dt_prefix_ms(const dt_prefix *p) { return p->target_ms + p->draft_ms; }
+double dt_prefix_ms(const dt_prefix *p) { return p ? p->target_ms + p->draft_ms : 0; }
 
-dt_tree *dt_seq_tree(dt_session *s, int seq) { return s->seq[seq].tree; }
+/* NULL: there is none. */
+static const sequence *find(const dt_session *s, int seq) {
+  return s && seq >= 0 && seq < s->sequences ? &s->seq[seq] : NULL;
+}
 
-int dt_seq_length(const dt_session *s, int seq) { return s->seq[seq].length; }
+dt_tree *dt_seq_tree(dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].tree : NULL; }
 
-const int32_t *dt_seq_tokens(const dt_session *s, int seq) { return s->seq[seq].tokens; }
+int dt_seq_length(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].length : 0; }
+
+const int32_t *dt_seq_tokens(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].tokens : NULL; }
 
 int dt_seq_left(const dt_session *s, int seq) {
-  const sequence *q = &s->seq[seq];
-  return q->finish == DT_RUNNING ? q->limit - q->length : 0;
+  const sequence *q = find(s, seq);
+  return q && q->finish == DT_RUNNING ? q->limit - q->length : 0;
 }
 
-bool dt_seq_is_coupled(const dt_session *s, int seq) { return s->draft_sampling[seq].temp > 0; }
+bool dt_seq_is_coupled(const dt_session *s, int seq) { return find(s, seq) && s->draft_sampling[seq].temp > 0; }
 
-dt_finish dt_seq_finish(const dt_session *s, int seq) { return s->seq[seq].finish; }
+dt_finish dt_seq_finish(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].finish : DT_NO_SEQUENCE; }
 
 const char *dt_seq_text(const dt_session *s, int seq, size_t *len) {
-  *len = s->seq[seq].text.len;
-  return s->seq[seq].text.bytes;
+  const sequence *q = find(s, seq);
+  if (len) *len = q ? q->text.len : 0;
+  return q ? q->text.bytes : NULL;
 }
 
-const size_t *dt_seq_text_ends(const dt_session *s, int seq) { return s->seq[seq].text_end; }
+const size_t *dt_seq_text_ends(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].text_end : NULL; }
 
-void dt_seq_stats(const dt_session *s, int seq, dt_stats *stats) { *stats = s->seq[seq].stats; }
+void dt_seq_stats(const dt_session *s, int seq, dt_stats *stats) {
+  const sequence *q = find(s, seq);
+  if (stats) *stats = q ? q->stats : (dt_stats){0};
+}

@@ -33,6 +33,7 @@ static void sort_in(tree_draft *d, double *score, int i, double x) {
 }
 
 void tree_sharpen_draft(const dt_tree *t, tree_draft *d) {
+  if (!t || !d) return;
   const tree_sharpness *s = &t->sharp;
   int n = d->count;
   if (is_same(s) || n == 0) return;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 void dt_clean(char *text) {
+  if (!text) return;
   unsigned char last = 0;
   for (unsigned char *c = (unsigned char *)text; *c; last = *c++) {
     if (*c < 0x20 || *c == 0x7F) *c = '?';
@@ -17,7 +18,7 @@ dt_status dt_fail(dt_error *err, dt_status status, const char *format, ...) {
     err->status = status;
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof err->message, format, args);
+    vsnprintf(err->message, sizeof err->message, format ? format : "", args);
     va_end(args);
     dt_clean(err->message);
   }
@@ -25,5 +26,5 @@ dt_status dt_fail(dt_error *err, dt_status status, const char *format, ...) {
 }
 
 dt_status dt_fail_memory(dt_error *err, const char *what, unsigned long long bytes) {
-  return dt_fail(err, DT_ENOMEM, "out of memory: %llu bytes for %s", bytes, what);
+  return dt_fail(err, DT_ENOMEM, "out of memory: %llu bytes for %s", bytes, what ? what : "what was asked for");
 }

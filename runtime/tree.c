@@ -1,5 +1,6 @@
 /* The token tree: see tree.h. */
 #include "tree.h"
+#include "need.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #define CAPACITY (1 + DT_TREE_ENTRIES)
 
 dt_status tree_open(dt_tree **out, dt_error *err) {
+  NEED(out, "out");
   dt_tree *t = calloc(1, sizeof *t);
   if (!t) return dt_fail_memory(err, "a token tree", sizeof *t);
   t->token = malloc(CAPACITY * sizeof(int32_t));
@@ -68,12 +70,13 @@ static int append(dt_tree *t, int parent, int32_t token, float logp, float own) 
 }
 
 void tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab) {
+  if (!t) return;
   t->phase = TREE_OPEN;
   t->nodes = 0;
   t->limit = DT_TREE_VERIFY;
-  t->max_depth = max_depth;
+  t->max_depth = max_depth > 0 ? max_depth : 0;
   t->deepest = 0;
-  t->vocab = vocab;
+  t->vocab = vocab > 0 ? vocab : 0;
   t->sharp = (tree_sharpness){.scale = 1, .slope = 1, .share = 1};
   t->n_drafts = 0;
   t->n_kept = 0;
@@ -81,13 +84,14 @@ void tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab) {
   t->kept[0] = 1;
 }
 
-int tree_size(const dt_tree *t) { return t->nodes - 1; }
+int tree_size(const dt_tree *t) { return t ? t->nodes - 1 : 0; }
 
-int tree_room(const dt_tree *t) { return t->limit - tree_size(t); }
+int tree_room(const dt_tree *t) { return t ? t->limit - tree_size(t) : 0; }
 
-int tree_depth_room(const dt_tree *t) { return t->max_depth - t->deepest; }
+int tree_depth_room(const dt_tree *t) { return t ? t->max_depth - t->deepest : 0; }
 
 dt_status tree_check_open(const dt_tree *t, dt_error *err) {
+  NEED(t, "tree");
   if (t->phase == TREE_OPEN) return DT_OK;
   return dt_fail(err, DT_ESTATE, "the tree cannot change any more: %s",
                  t->phase == TREE_SEALED     ? "keep has settled what is verified"
@@ -95,9 +99,12 @@ dt_status tree_check_open(const dt_tree *t, dt_error *err) {
                                              : "its iteration is committed; the next draft starts an empty one");
 }
 
+static bool has_node(const dt_tree *t, int u) { return t && u >= 0 && u < t->nodes; }
+
 dt_status tree_check(const dt_tree *t, int u, const char *what, dt_error *err) {
-  if (u >= 0 && u < t->nodes) return DT_OK;
-  return dt_fail(err, DT_ESTATE, "%s: there is no node %d (the tree has 0..%d)", what, u, t->nodes - 1);
+  NEED(t, "tree");
+  if (has_node(t, u)) return DT_OK;
+  return dt_fail(err, DT_ESTATE, "%s: there is no node %d (the tree has 0..%d)", what ? what : "node", u, t->nodes - 1);
 }
 
 dt_status tree_limit(dt_tree *t, int limit, dt_error *err) {
@@ -112,12 +119,14 @@ dt_status tree_limit(dt_tree *t, int limit, dt_error *err) {
 }
 
 int tree_child(const dt_tree *t, int u, int32_t token) {
+  if (!has_node(t, u)) return -1;
   for (int v = t->first_child[u]; v >= 0; v = t->next_sibling[v])
     if (t->token[v] == token) return v;
   return -1;
 }
 
 int tree_row(const dt_tree *t, int u) {
+  if (!has_node(t, u) || t->phase < TREE_SEALED) return -1;
   int low = 0, high = t->n_kept; /* kept_node is ascending */
   while (low < high) {
     int middle = (low + high) / 2;
@@ -126,7 +135,7 @@ int tree_row(const dt_tree *t, int u) {
     else
       high = middle;
   }
-  return u ? low + 1 : 0;
+  return u == 0 ? 0 : low < t->n_kept && t->kept_node[low] == u ? low + 1 : -1;
 }
 
 static bool has_room_below(const dt_tree *t, int u) { return tree_room(t) > 0 && t->depth[u] < t->max_depth; }
@@ -137,6 +146,7 @@ dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_erro
   if (s) return s;
   if (token < 0 || token >= t->vocab)
     return dt_fail(err, DT_ESTATE, "token: %d is out of range: 0..%d", token, t->vocab - 1);
+  NEED(v, "v");
   if (!(logp <= 0)) return dt_fail(err, DT_ESTATE, "logp: %g is not a log-probability: at most 0", (double)logp);
   *v = tree_child(t, u, token);
   if (*v < 0 && has_room_below(t, u)) *v = append(t, u, token, logp, logp);
@@ -153,6 +163,8 @@ static dt_status check_branch(const dt_tree *t, int u, dt_error *err) {
 }
 
 dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err) {
+  NEED(first, "first");
+  NEED(last, "last");
   dt_status s = check_branch(t, u, err);
   if (s) return s;
   const tree_draft *d = tree_draft_of(t, u);
@@ -185,6 +197,9 @@ static int likeliest(const dt_tree *t, const int32_t *open, int n, const int32_t
 }
 
 dt_status tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err) {
+  NEED_LIST(ids, n, "ids");
+  NEED(first, "first");
+  NEED(last, "last");
   dt_status s = tree_check_open(t, err);
   for (int i = 0; i < n && !s; i++) s = check_branch(t, ids[i], err);
   if (s) return s;
@@ -225,7 +240,7 @@ static void sift(const dt_tree *t, int32_t *heap, int i, int n) {
 
 int tree_best(const dt_tree *t, int k, int first, int last, int32_t *out) {
   int n = 0;
-  if (k <= 0) return 0;
+  if (k <= 0 || !out || !has_node(t, first) || !has_node(t, last)) return 0;
   for (int v = first; v <= last; v++) { /* out is a heap of the k best so far, the worst on top */
     if (n < k) {
       out[n++] = v;
@@ -255,6 +270,7 @@ static void seal(dt_tree *t) {
 static void forget_kept(dt_tree *t) { memset(t->kept + 1, 0, (size_t)(t->nodes - 1)); }
 
 dt_status tree_keep(dt_tree *t, const int32_t *ids, int n, dt_error *err) {
+  NEED_LIST(ids, n, "ids");
   dt_status s = tree_check_open(t, err);
   int count = 0;
   for (int i = 0; i < n && !s; i++) {
@@ -284,6 +300,7 @@ dt_status tree_keep_best(dt_tree *t, int k, dt_error *err) {
 }
 
 dt_status tree_check_seal(const dt_tree *t, dt_error *err) {
+  NEED(t, "tree");
   if (t->phase == TREE_SEALED) return DT_OK;
   dt_status s = tree_check_open(t, err);
   if (!s && tree_size(t) > DT_TREE_VERIFY)
@@ -300,11 +317,17 @@ dt_status tree_seal(dt_tree *t, dt_error *err) {
   return DT_OK;
 }
 
-int tree_draft_room(const dt_tree *t) { return DT_TREE_DRAFTS - t->n_drafts; }
+int tree_draft_room(const dt_tree *t) { return t ? DT_TREE_DRAFTS - t->n_drafts : 0; }
 
-void tree_no_draft(dt_tree *t, int u) { t->draft[u] = DT_TREE_DRAFTS; }
+/* Whether u has no draft result. */
+static bool is_undrafted(const dt_tree *t, int u) { return has_node(t, u) && t->draft[u] < 0; }
+
+void tree_no_draft(dt_tree *t, int u) {
+  if (is_undrafted(t, u)) t->draft[u] = DT_TREE_DRAFTS;
+}
 
 tree_draft *tree_new_draft(dt_tree *t, int u) {
+  if (!is_undrafted(t, u)) return NULL;
   if (!tree_draft_room(t)) {
     tree_no_draft(t, u);
     return NULL;
@@ -313,4 +336,6 @@ tree_draft *tree_new_draft(dt_tree *t, int u) {
   return &t->drafts[t->n_drafts++];
 }
 
-const tree_draft *tree_draft_of(const dt_tree *t, int u) { return t->draft[u] < 0 ? NULL : &t->drafts[t->draft[u]]; }
+const tree_draft *tree_draft_of(const dt_tree *t, int u) {
+  return has_node(t, u) && t->draft[u] >= 0 ? &t->drafts[t->draft[u]] : NULL;
+}

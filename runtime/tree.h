@@ -5,7 +5,8 @@
  *
  * Phases: OPEN (grows) -> SEALED (keep was called: what is verified is settled) -> VERIFIED (verdicts are known) ->
  * FROZEN (committed: readable until the next tree_reset). Functions that grow the tree fail with DT_ESTATE outside OPEN.
- * "No room" is a value, never an error. */
+ * "No room" is a value, never an error. Functions that give no dt_status answer 0, -1 or NULL for a tree that is NULL and for a
+ * node that is not there, and change nothing then. */
 #ifndef DT_TREE_H
 #define DT_TREE_H
 
@@ -67,7 +68,7 @@ typedef struct dt_tree {
 dt_status tree_open(dt_tree **out, dt_error *err);
 void tree_close(dt_tree *t); /* NULL is allowed */
 
-/* An empty tree over `root`. max_depth >= 0. */
+/* An empty tree over `root`. max_depth and vocab below 0 are 0: such a tree takes no nodes. */
 void tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab);
 
 int tree_size(const dt_tree *t);       /* drafted nodes */
@@ -110,7 +111,7 @@ void tree_learn(tree_learner *l, const dt_tree *t, int u, int32_t token, bool co
 dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err);
 
 /* Adds the first b candidates of u that are not its children yet, in their order, as far as there is room: they are
- * nodes *first..*last; none: *last = *first - 1. u must have been drafted from. */
+ * nodes *first..*last; none, as with b below 1: *last = *first - 1. u must have been drafted from. */
 dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err);
 
 /* The same for n nodes together: adds the k candidates that make the likeliest paths, likeliest first; ties go to the node
@@ -118,7 +119,7 @@ dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error 
 dt_status tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err);
 
 /* The k best of nodes first..last by cumulative log-probability, falling, ties by lower id, into out (room for
- * last - first + 1). Returns how many: min(k, last - first + 1), at least 0. first..last must be nodes. */
+ * last - first + 1). Returns how many: min(k, last - first + 1), at least 0; 0 if first or last is no node. */
 int tree_best(const dt_tree *t, int k, int first, int last, int32_t *out);
 
 /* Seals the tree: verify only these nodes. The list (0 is ignored, duplicates too) must be closed under parents and hold
@@ -132,13 +133,13 @@ dt_status tree_keep_best(dt_tree *t, int k, dt_error *err);
 dt_status tree_seal(dt_tree *t, dt_error *err);
 dt_status tree_check_seal(const dt_tree *t, dt_error *err); /* fails as tree_seal would */
 
-/* Room for the draft result of u, which has none. When DT_TREE_DRAFTS are used up u gets one without candidates, and NULL
- * is returned. */
+/* Room for the draft result of u, which has none (else NULL). When DT_TREE_DRAFTS are used up u gets one without candidates, and
+ * NULL is returned. */
 tree_draft *tree_new_draft(dt_tree *t, int u);
 
 int tree_draft_room(const dt_tree *t); /* nodes that may still be drafted from in this iteration */
 
-/* Gives u, which has no draft result, one without candidates: the draft model cannot go on from it. */
+/* Gives u, if it has no draft result, one without candidates: the draft model cannot go on from it. */
 void tree_no_draft(dt_tree *t, int u);
 
 /* The draft result of u, or NULL. */
@@ -147,7 +148,7 @@ const tree_draft *tree_draft_of(const dt_tree *t, int u);
 /* The child of u that carries token, or -1. */
 int tree_child(const dt_tree *t, int u, int32_t token);
 
-/* Which row of the verify pass is that of u, a kept node or the root, which is row 0. */
+/* Which row of the verify pass is that of u, a kept node or the root, which is row 0; -1: u is not kept, the tree not sealed. */
 int tree_row(const dt_tree *t, int u);
 
 /* Fails with DT_ESTATE unless the tree may still change. */

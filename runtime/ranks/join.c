@@ -2,6 +2,7 @@
  * it tells them. A process is in MPI's world or is not, once for all: the one thing here that a file keeps. */
 #include "ranks/join.h"
 #include "cpu/cpu.h"
+#include "need.h"
 #include "ranks/call.h"
 #include "ranks/mpi.h"
 
@@ -189,6 +190,8 @@ static dt_status join_all(int rank, int count, dt_error *err) {
 }
 
 dt_status dt_ranks_join(int *rank, int *ranks, dt_error *err) {
+  NEED(rank, "rank");
+  NEED(ranks, "ranks");
   int count = told("OMPI_COMM_WORLD_SIZE");
   *ranks = count > 1 ? count : 1;
   *rank = told("OMPI_COMM_WORLD_RANK");

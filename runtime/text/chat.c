@@ -1,5 +1,6 @@
 /* The layouts of conversations: see chat.h. */
 #include "text/chat.h"
+#include "need.h"
 
 #include "text/utf8.h"
 
@@ -299,6 +300,8 @@ static dt_status fail_unknown(const char *name, dt_error *err) {
 }
 
 dt_status dt_chat_open(const char *name, const char *template, dt_chat **out, dt_error *err) {
+  NEED(out, "out");
+  NEED(name || template, "name, and the layout too,");
   const layout *l = choose(name, template);
   if (!l) return fail_unknown(name, err);
   if (name) template = NULL;
@@ -321,8 +324,8 @@ void dt_chat_close(dt_chat *c) {
   free(c);
 }
 
-const char *dt_chat_name(const dt_chat *c) { return c->layout->name; }
-const char *dt_chat_end(const dt_chat *c) { return c->layout->end; }
+const char *dt_chat_name(const dt_chat *c) { return c ? c->layout->name : NULL; }
+const char *dt_chat_end(const dt_chat *c) { return c ? c->layout->end : NULL; }
 
 /* ---- the text ----------------------------------------------------------------------------------------------------------- */
 
@@ -392,6 +395,14 @@ static void put_answer(FILE *out, const dt_chat *c, dt_message m) {
 
 dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_message *turns, int n, const char *today,
                        char **out, size_t *len, dt_error *err) {
+  NEED(c, "chat");
+  NEED_LIST(turns, n, "turns");
+  NEED(out, "out");
+  NEED(len, "len");
+  if (n % 2 == 0)
+    return dt_fail(err, DT_EINPUT, "a conversation of %d turns: it ends with the user's, of an odd number", n);
+  if (system) NEED_TEXT(system->text, system->len, "system");
+  for (int i = 0; i < n; i++) NEED_TEXT(turns[i].text, turns[i].len, "a turn");
   const layout *l = c->layout;
   dt_message usual = {c->system, c->system ? strlen(c->system) : 0};
   if (system && l->place == NOWHERE)

@@ -10,6 +10,8 @@
 
 dt_status text_init(text_stream *t, const char *const *stop, int n_stop, dt_error *err) {
   *t = (text_stream){0};
+  for (int i = 0; i < n_stop; i++)
+    if (!stop[i]) return dt_fail(err, DT_EINPUT, "stop string %d is NULL", i + 1);
   if (n_stop == 0) return DT_OK;
   t->stop = calloc((size_t)n_stop, sizeof *t->stop);
   t->stop_len = calloc((size_t)n_stop, sizeof *t->stop_len);
