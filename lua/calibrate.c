@@ -207,10 +207,17 @@ static bool measure_all(dt_pair *pair, const dtl_calibration *how, int context, 
 }
 
 bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dtl_error *err) {
+  NEED(pair, "pair");
+  NEED(how, "how");
+  NEED(costs, "costs");
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   int context = how->context ? how->context : info.context, batch = how->batch ? how->batch : 1;
   costs_place place;
+  if (context < 1 || context > info.target.context)
+    return dtl_fail(err, DTL_INPUT, "context: %d is out of range: 1..%d", context, info.target.context);
+  if (batch < 1 || batch > DTL_PLACES)
+    return dtl_fail(err, DTL_INPUT, "batch: %d is out of range: 1..%d", batch, DTL_PLACES);
   if (!costs_find(pair, context, batch, &place, err)) return false;
   const char *wrong = how->fresh ? "" : costs_load(&place, costs);
   bool ok = !wrong;

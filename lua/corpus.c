@@ -49,6 +49,10 @@ static bool gather_file(const dt_pair *pair, const char *path, gathered *all, dt
 
 bool dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dtl_error *err) {
   if (n < 1) return dtl_fail(err, DTL_INPUT, "corpus: no files, expected at least one");
+  NEED(pair, "pair");
+  NEED(files, "files");
+  NEED(out, "out");
+  for (int i = 0; i < n; i++) NEED(files[i], "a file");
   dtl_corpus *corpus = calloc(1, sizeof *corpus);
   gathered all = {0};
   bool ok = corpus || out_of_memory(err);

@@ -36,6 +36,7 @@ dtl_usage dtl_usage_now(bool children) {
 }
 
 bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool computes, char *why, size_t size) {
+  if (!before || !after || (!why && size)) return false;
   double wall = after->wall_ms - before->wall_ms, cpu = after->cpu_ms - before->cpu_ms;
   double steal = after->steal_ms - before->steal_ms, busy = cpu > wall ? cpu : wall;
   long switches = after->switches - before->switches, processors = sysconf(_SC_NPROCESSORS_ONLN);

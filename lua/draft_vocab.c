@@ -62,6 +62,8 @@ static void name_ids(const dt_draft_vocab *v, char *name, size_t size) {
 }
 
 bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dtl_error *err) {
+  NEED(given, "given");
+  NEED(out, "out");
   *out = (dt_draft_vocab){0};
   char name[16 + DIGEST_TEXT];
   bool counted = *given && strspn(given, "0123456789") == strlen(given);
@@ -83,6 +85,7 @@ bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dtl_error *err
 }
 
 void dtl_draft_vocab_close(dt_draft_vocab *vocab) {
+  if (!vocab) return;
   free((char *)vocab->name), free((char *)vocab->text), free((int32_t *)vocab->ids);
   *vocab = (dt_draft_vocab){0};
 }

@@ -92,6 +92,10 @@ static int run(lua_State *L) {
 
 int dtl_run_driver(const char *name, int argc, char **argv, const volatile sig_atomic_t *interrupt) {
   dtl_error err;
+  if (!name || argc < 0 || (argc && !argv)) {
+    fprintf(stderr, "dtrun: a driver needs a name and a list of %d arguments\n", argc);
+    return 2;
+  }
   char *path = dtl_locate("driver", "scripts", name, &err);
   if (!path) {
     fprintf(stderr, "dtrun: %s\n", err.message);

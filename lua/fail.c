@@ -17,6 +17,8 @@ const char *dtl_kind_name(dtl_kind kind) {
 }
 
 size_t dtl_clean(char *out, size_t size, const char *text, size_t len) {
+  if (!out || !size) return 0;
+  if (!text) len = 0;
   if (len >= size) {
     len = size - 1;
     while (len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80) len--;

@@ -55,6 +55,9 @@ bool dtl_installed(const char *folder, char ***names, int *n, dtl_error *err) {
   dt_error engine;
   char **homes;
   int n_homes;
+  NEED(folder, "folder");
+  NEED(names, "names");
+  NEED(n, "n");
   *names = NULL;
   *n = 0;
   if (dt_homes(&homes, &n_homes, &engine)) return dtl_fail_engine(err, &engine);

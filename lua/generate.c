@@ -202,9 +202,21 @@ static void close_course(work *w) {
   if (w->owns_learned) dtl_learned_close(w->learned);
 }
 
+static bool check_request(const dtl_request *r, dtl_error *err) {
+  NEED_LIST(r->prompts, r->n, "prompts");
+  for (int i = 0; i < r->n; i++)
+    if (!r->prompts[i].prefix && r->prompts[i].len) NEED(r->prompts[i].text, "a prompt's text");
+  if (r->n > 1) NEED(r->policy, "policy, which each of several prompts is opened with,");
+  NEED_LIST(r->seq.stop, r->seq.n_stop, "stop");
+  return true;
+}
+
 static bool prepare(work *w, dtl_error *err) {
   const dtl_request *r = w->request;
   dt_error engine;
+  NEED(w->pair, "pair");
+  NEED(w->policy, "policy");
+  if (!check_request(r, err)) return false;
   if (r->places < 0 || r->places > DTL_PLACES)
     return dtl_fail(err, DTL_INPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
   if (r->n > 1 && (r->on_text || r->on_origin || r->trace || r->session))
@@ -230,6 +242,8 @@ static bool prepare(work *w, dtl_error *err) {
 
 bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *results, dtl_error *err) {
   work w = {.pair = pair, .policy = policy, .request = request, .results = results};
+  NEED(request, "request");
+  NEED_LIST(results, request->n, "results");
   for (int i = 0; i < request->n; i++) results[i] = (dtl_result){.finish_reason = "error"};
   bool ok = prepare(&w, err);
   while (ok && fill(&w)) {

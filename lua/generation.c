@@ -205,6 +205,7 @@ void generation_close(generation *g) {
 }
 
 void dtl_result_free(dtl_result *result) {
+  if (!result) return;
   free(result->tokens), free(result->prompt_ids);
   free(result->text), free(result->policy), free(result->params);
   free(result->target), free(result->draft), free(result->draft_vocab), free(result->draft_head), free(result->backend);

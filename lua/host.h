@@ -9,7 +9,9 @@
  *   dtl_result_free(&result);  dtl_policy_close(p);
  *
  * A dtl_policy is one lua_State with one policy object and serves one run: open another for the next. One text is many
- * texts with n = 1. */
+ * texts with n = 1.
+ *
+ * Arguments are checked as in dtrun.h: what is wrong is DTL_INPUT; functions that give no bool answer NULL, 0 or false. */
 #ifndef DTL_HOST_H
 #define DTL_HOST_H
 
@@ -205,7 +207,7 @@ typedef struct {
 
 dtl_learning dtl_learning_shown(const volatile sig_atomic_t *interrupt); /* notes on standard error */
 
-dtl_learned *dtl_learned_open(dt_pair *pair, const dtl_learning *how); /* NULL: out of memory */
+dtl_learned *dtl_learned_open(dt_pair *pair, const dtl_learning *how); /* NULL: out of memory, or one of them is */
 void dtl_learned_close(dtl_learned *learned);                          /* keeps it; NULL is allowed */
 
 /* Milliseconds that plain decoding takes for a token after `context` of them, in runs like the last one: 1000 over this are the
@@ -328,7 +330,7 @@ void dtl_result_free(dtl_result *result);
 #define DTL_JSON_LINE 2u  /* on one line */
 
 /* The result as JSON text in schema dtrun.result/1, described in README.md: malloc'd, NUL-terminated, ends in a newline;
- * NULL when out of memory. */
+ * NULL when out of memory, or for an unknown flag. */
 char *dtl_result_json(const dtl_result *result, unsigned flags);
 /* FNV-1a 64 over the ids as little-endian int32: tells outputs of one pair apart, as long as nobody makes up ids to fool it. */
 uint64_t dtl_output_hash(const int32_t *tokens, int n);

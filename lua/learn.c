@@ -35,7 +35,7 @@ struct dtl_learned {
 };
 
 dtl_learned *dtl_learned_open(dt_pair *pair, const dtl_learning *how) {
-  dtl_learned *learned = calloc(1, sizeof *learned);
+  dtl_learned *learned = pair && how ? calloc(1, sizeof *learned) : NULL;
   if (learned) *learned = (dtl_learned){.pair = pair, .how = *how};
   return learned;
 }
@@ -174,7 +174,7 @@ const dtl_costs *learn_costs(const course *c, const int **revision) {
 }
 
 double dtl_learned_plain(const dtl_learned *learned, int context) {
-  const course *c = learned->last;
+  const course *c = learned ? learned->last : NULL;
   bool known = false;
   if (!c) return 0;
   for (int k = 0; k < c->l.reckoned.n_contexts; k++) known |= c->l.place[LEARNED_TARGET][k][0].n > 0;

@@ -45,6 +45,10 @@ static bool open_pair(const dtl_load_options *o, dt_pair_options *pair, dt_pair 
 }
 
 bool dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dtl_error *err) {
+  NEED(o, "options");
+  NEED(out, "out");
+  NEED(found, "found");
+  NEED_LIST(o->texts, o->n_texts, "texts");
   dt_pair_options pair = o->how;
   char *target, *draft;
   found_kind kind = o->draft_vocab ? FOUND_MODELS : o->how.head_layers ? FOUND_HEADS : FOUND_ANY;

@@ -26,7 +26,7 @@ dtl_memory *dtl_memory_open(void) { return calloc(1, sizeof(dtl_memory)); }
 
 void dtl_memory_forget(dtl_memory *memory) {
   bool kept = false;
-  for (int i = 0; i < MEMORY_POLICIES; i++) kept |= forget(&memory->policy[i]);
+  for (int i = 0; memory && i < MEMORY_POLICIES; i++) kept |= forget(&memory->policy[i]);
   if (kept) return_freed();
 }
 

@@ -40,6 +40,8 @@ static bool needs_one(const char *target, bool refused, dtl_error *err) {
 
 bool models_resolve(const char *target_option, const char *draft_option, dtl_need need, found_kind kind, char **target,
                     char **draft, bool *found, dtl_error *err) {
+  if (need < DTL_NO_DRAFT || need > DTL_NEEDS_DRAFT)
+    return dtl_fail(err, DTL_INPUT, "need: %d is out of range: %d..%d", need, DTL_NO_DRAFT, DTL_NEEDS_DRAFT);
   if (!target_option) target_option = from_environment("DTRUN_TARGET");
   if (!draft_option) draft_option = from_environment("DTRUN_DRAFT");
   bool none = draft_option && !strcmp(draft_option, "none"), ok = true;
@@ -58,5 +60,7 @@ bool models_resolve(const char *target_option, const char *draft_option, dtl_nee
 bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target, char **draft,
                         dtl_error *err) {
   bool found;
+  NEED(target, "target");
+  NEED(draft, "draft");
   return models_resolve(target_option, draft_option, need, FOUND_ANY, target, draft, &found, err);
 }

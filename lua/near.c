@@ -36,8 +36,10 @@ static int far_from(const char *typed, size_t n, const char *name) {
 
 int dtl_near(const char *typed, size_t n, const char *const *names, int n_names, const char **near, int most) {
   int found = 0, far[DTL_NEAR];
+  if (!typed || !names || !near) return 0;
   if (most > DTL_NEAR) most = DTL_NEAR;
   for (int i = 0; i < n_names; i++) {
+    if (!names[i]) continue;
     int d = far_from(typed, n, names[i]), at = found;
     if (d == INT_MAX) continue;
     while (at > 0 && far[at - 1] > d) at--;

@@ -34,7 +34,7 @@ void dtl_policy_close(dtl_policy *policy) {
   free(policy);
 }
 
-const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy) { return &policy->info; }
+const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy) { return policy ? &policy->info : NULL; }
 
 typedef struct {
   dtl_policy *policy;
@@ -259,7 +259,22 @@ static bool find_source(opening *o, char **text, dtl_error *err) {
   return o->source != NULL;
 }
 
+static bool check_options(const dtl_policy_options *options, dtl_error *err) {
+  NEED(options, "options");
+  NEED(options->policy, "policy");
+  NEED_LIST(options->settings, options->n_settings, "settings");
+  for (int i = 0; i < options->n_settings; i++) {
+    NEED(options->settings[i].name, "a setting's name");
+    NEED(options->settings[i].value, "a setting's value");
+  }
+  if (!(options->seconds >= 0))
+    return dtl_fail(err, DTL_INPUT, "policy: %g seconds, expected 0 (any time) or more", options->seconds);
+  return true;
+}
+
 bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_error *err) {
+  NEED(out, "out");
+  if (!check_options(options, err)) return false;
   dtl_policy *policy = calloc(1, sizeof *policy);
   opening o = {.policy = policy, .options = options};
   char *text = NULL;

@@ -14,7 +14,7 @@
 
 uint64_t dtl_output_hash(const int32_t *tokens, int n) {
   uint64_t hash = HASH_START;
-  for (int i = 0; i < n; i++) {
+  for (int i = 0; tokens && i < n; i++) {
     uint32_t id = (uint32_t)tokens[i];
     unsigned char bytes[4] = {id & 0xFF, id >> 8 & 0xFF, id >> 16 & 0xFF, id >> 24};
     hash = hash_bytes(hash, bytes, sizeof bytes);
@@ -23,7 +23,7 @@ uint64_t dtl_output_hash(const int32_t *tokens, int n) {
 }
 
 double dtl_tokens_per_second(const dtl_result *result) {
-  return result->stats.total_ms > 0 ? result->stats.generated / result->stats.total_ms * 1000 : 0;
+  return result && result->stats.total_ms > 0 ? result->stats.generated / result->stats.total_ms * 1000 : 0;
 }
 
 /* cJSON takes no strings with NUL bytes or invalid UTF-8. */
@@ -167,6 +167,7 @@ static void add_memory_found(cJSON *root, const dtl_result *r) {
 }
 
 char *dtl_result_json(const dtl_result *r, unsigned flags) {
+  if (!r || flags & ~(DTL_JSON_BRIEF | DTL_JSON_LINE)) return NULL;
   errno = 0; /* cJSON leaves out what it has no memory for, and does not tell */
   cJSON *root = cJSON_CreateObject();
   char seed[24];

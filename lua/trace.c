@@ -22,6 +22,8 @@ struct dtl_trace {
 };
 
 bool dtl_trace_open(const char *path, dtl_trace **out, dtl_error *err) {
+  NEED(path, "path");
+  NEED(out, "out");
   dtl_trace *trace = calloc(1, sizeof *trace);
   char *copy = strdup(path);
   if (!trace || !copy) {
