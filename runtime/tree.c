@@ -270,6 +270,7 @@ static void seal(dt_tree *t) {
 static void forget_kept(dt_tree *t) { memset(t->kept + 1, 0, (size_t)(t->nodes - 1)); }
 
 dt_status tree_keep(dt_tree *t, const int32_t *ids, int n, dt_error *err) {
+  NEED(t, "tree");
   NEED_LIST(ids, n, "ids");
   dt_status s = tree_check_open(t, err);
   int count = 0;

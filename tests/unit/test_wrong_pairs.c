@@ -1,0 +1,233 @@
+/* Pairs, their texts and what needs no pair, with every wrong argument: one line each. And that no function of the engine's headers
+ * is forgotten here or in test_wrong_arguments.c. */
+#include "wrong_arguments.h"
+
+#include "dtrun.h"
+
+enum { VOCAB = 100, CONTEXT = 600 };
+
+#define REFUSED ANSWERS
+#define NULL_REFUSED(call) ANSWERS(call, DT_EINPUT, "is NULL")
+
+static dt_pair *open_fake(void) {
+  dt_pair *pair;
+  ok(dt_pair_open_fake(&(dt_fake_options){.vocab = VOCAB, .context = CONTEXT, .eos = -1}, &pair, &err));
+  return pair;
+}
+
+static void pairs_refuse_wrong_options(void **unused) {
+  (void)unused;
+  static const char *const target = SOURCE_DIR "/models/mini-target", *const draft = SOURCE_DIR "/models/mini-draft";
+  static const int THREADS[] = {INT_MIN, -1, 1025, INT_MAX};
+  dt_pair *p = NULL;
+  dt_pair_options o = {.target = target, .threads = 1};
+  NULL_REFUSED(dt_pair_open(NULL, &p, &err));
+  NULL_REFUSED(dt_pair_open(&o, NULL, &err));
+  NULL_REFUSED(dt_pair_open(&(dt_pair_options){.draft = draft}, &p, &err));
+  for
+    EACH(n, THREADS)
+  REFUSED(dt_pair_open(&(dt_pair_options){.target = target, .threads = *n}, &p, &err), DT_EINPUT, "threads");
+  for (int i = 0; i < 4; i++) {
+    o = (dt_pair_options){.target = target, .draft = draft, .threads = 1};
+    *(const char **[]){&o.backend, &o.target_weights, &o.draft_weights, &o.cache_dtype}[i] = "nonsense";
+    REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "nonsense");
+  }
+  for (int i = 0; i < 3; i++)
+    REFUSED(dt_pair_open(&(dt_pair_options){.target = (const char *[]){"", "/nowhere", "/dev/null"}[i], .threads = 1},
+                         &p, &err),
+            DT_EINPUT, "");
+  const int32_t bad_ids[] = {-1};
+  const dt_message no_text[] = {{NULL, 1}};
+  const dt_draft_vocab wrong[] = {{.lowest = -1},
+                                  {.lowest = INT_MIN},
+                                  {.lowest = INT_MAX},
+                                  {.n_ids = -1},
+                                  {.n_ids = 1},
+                                  {.n_texts = -1},
+                                  {.n_texts = 1},
+                                  {.n_texts = 1, .texts = no_text},
+                                  {.n_ids = 1, .ids = bad_ids},
+                                  {.n_ids = INT_MIN, .ids = bad_ids}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    o = (dt_pair_options){.target = target, .draft = draft, .threads = 1, .draft_vocab = &wrong[i]};
+    REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "draft vocabulary");
+  }
+  assert_null(p);
+  NULL_REFUSED(dt_model_look(NULL, NULL, &err));
+  REFUSED(dt_model_look("/nowhere", NULL, &err), DT_EINPUT, "/nowhere");
+  uint64_t bytes = 9;
+  const dt_model_facts facts = {.family = "llama", .bytes = 1 << 30};
+  assert_int_equal(dt_draft_fits(NULL, draft, &bytes), DT_FITS_NOT);
+  assert_int_equal(bytes, 0);
+  assert_int_equal(dt_draft_fits(&facts, NULL, &bytes), DT_FITS_NOT);
+  assert_int_equal(dt_draft_fits(&facts, draft, NULL), DT_FITS_NOT);
+  assert_int_equal(dt_draft_fits(&facts, "/nowhere", &bytes), DT_FITS_NOT);
+  dt_pair_close(NULL);
+}
+
+static void scripted_pairs_refuse_wrong_rules(void **unused) {
+  (void)unused;
+  static const int32_t id[] = {1}, bad[] = {VOCAB};
+  static const float half[] = {0.5f}, much[] = {1.5f}, below[] = {-0.1f};
+  dt_pair *p = NULL;
+  const dt_fake_options fine = {.vocab = VOCAB, .context = CONTEXT, .eos = -1};
+  const dt_fake_rule rules[] = {
+      {.context_len = -1},
+      {.context_len = 1},
+      {.context = id, .context_len = INT_MIN},
+      {.count = -1},
+      {.count = 1, .p = half},
+      {.count = 1, .token = id},
+      {.count = INT_MIN, .token = id, .p = half},
+      {.count = 1, .token = bad, .p = half},
+      {.count = 1, .token = id, .p = much},
+      {.count = 1, .token = id, .p = below},
+  };
+  NULL_REFUSED(dt_pair_open_fake(NULL, &p, &err));
+  NULL_REFUSED(dt_pair_open_fake(&fine, NULL, &err));
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    for (int side = 0; side < 2; side++) {
+      dt_fake_options o = fine;
+      *(side ? &o.draft : &o.target) = &rules[i], *(side ? &o.n_draft : &o.n_target) = 1;
+      REFUSED(dt_pair_open_fake(&o, &p, &err), DT_EINPUT, side ? "draft" : "target");
+    }
+  for
+    EACH(n, NEGATIVE) {
+      dt_fake_options o[7] = {fine, fine, fine, fine, fine, fine, fine};
+      o[0].vocab = o[1].context = o[2].draft_context = o[3].n_target = o[4].n_draft = *n;
+      o[5].eos = *n == -1 ? VOCAB : *n;
+      o[6].n_target = 1; /* no list */
+      for (int i = 0; i < 7; i++) REFUSED(dt_pair_open_fake(&o[i], &p, &err), DT_EINPUT, "");
+    }
+  assert_null(p);
+}
+
+static void what_is_asked_of_pairs(void **unused) {
+  (void)unused;
+  dt_pair *pair = open_fake();
+  dt_pair_info info, zeros = {0};
+  dt_rank_info ranks[DT_RANKS];
+  int32_t *ids, bad[] = {-1};
+  int n;
+  char *text;
+  size_t len;
+  dt_chat *chat;
+  memset(&info, 1, sizeof info);
+  dt_pair_describe(NULL, &info);
+  assert_memory_equal(&info, &zeros, sizeof info);
+  dt_pair_describe(pair, NULL);
+  assert_int_equal(dt_pair_ranks(NULL, ranks), 0);
+  assert_int_equal(dt_pair_ranks(pair, NULL), 0);
+  assert_true(dt_pair_bandwidth(NULL) == 0);
+  for (int whole = 0; whole < 2; whole++) {
+    dt_status (*encode)(const dt_pair *, const char *, size_t, int32_t **, int *, dt_error *) =
+        whole ? dt_encode_whole : dt_encode;
+    NULL_REFUSED(encode(NULL, "1", 1, &ids, &n, &err));
+    NULL_REFUSED(encode(pair, NULL, 1, &ids, &n, &err));
+    NULL_REFUSED(encode(pair, "1", 1, NULL, &n, &err));
+    NULL_REFUSED(encode(pair, "1", 1, &ids, NULL, &err));
+    REFUSED(encode(pair, "1", SIZE_MAX, &ids, &n, &err), DT_EINPUT, "more than 2147483647 bytes");
+    REFUSED(encode(pair, "1", (size_t)INT_MAX + 1, &ids, &n, &err), DT_EINPUT, "more than 2147483647 bytes");
+    ok(encode(pair, NULL, 0, &ids, &n, &err));
+    free(ids);
+  }
+  assert_null(dt_decode(NULL, bad, 1, true, &len));
+  assert_null(dt_decode(pair, NULL, 1, true, &len));
+  for
+    EACH(i, NEGATIVE) assert_null(dt_decode(pair, bad, *i, true, &len));
+  free(text = dt_decode(pair, NULL, 0, true, NULL));
+  assert_non_null(text);
+  assert_null(dt_utf8(NULL, 1, &len));
+  free(text = dt_utf8(NULL, 0, NULL));
+  assert_non_null(text);
+  NULL_REFUSED(dt_pair_chat(NULL, "chatml", &chat, &err));
+  NULL_REFUSED(dt_pair_chat(pair, "chatml", NULL, &err));
+  REFUSED(dt_pair_chat(pair, "nonsense", &chat, &err), DT_EINPUT, "nonsense");
+  REFUSED(dt_pair_chat(pair, NULL, &chat, &err), DT_EINPUT, "");
+  dt_pair_close(pair);
+}
+
+static void ids_that_a_tokenizer_lacks_have_no_text(void **unused) {
+  (void)unused;
+  dt_pair *p;
+  const int32_t ids[] = {INT32_MIN, -1, 4096, 4097, INT32_MAX};
+  dt_pair_options o = {.target = SOURCE_DIR "/models/mini-target", .threads = 1};
+  ok(dt_pair_open(&o, &p, &err));
+  for (int i = 0; i < 5; i++) {
+    char *text = dt_decode(p, &ids[i], 1, true, NULL);
+    assert_string_equal(text, "");
+    free(text);
+  }
+  dt_pair_close(p);
+}
+
+static void conversations_refuse_wrong_turns(void **unused) {
+  (void)unused;
+  static const int EVEN[] = {INT_MIN, -1, 0, 2, INT_MAX - 1};
+  const dt_message turns[] = {{"a", 1}, {"b", 1}, {"c", 1}}, no_text[] = {{NULL, 1}}, long_text[] = {{"a", SIZE_MAX}};
+  dt_chat *chat;
+  char *text;
+  size_t len;
+  NULL_REFUSED(dt_chat_open("chatml", NULL, NULL, &err));
+  NULL_REFUSED(dt_chat_open(NULL, NULL, &chat, &err));
+  REFUSED(dt_chat_open("", NULL, &chat, &err), DT_EINPUT, "no chat template");
+  REFUSED(dt_chat_open(NULL, "", &chat, &err), DT_EINPUT, "none that is known");
+  ok(dt_chat_open("chatml", NULL, &chat, &err));
+  NULL_REFUSED(dt_chat_text(NULL, NULL, turns, 1, NULL, &text, &len, &err));
+  NULL_REFUSED(dt_chat_text(chat, NULL, NULL, 1, NULL, &text, &len, &err));
+  NULL_REFUSED(dt_chat_text(chat, NULL, turns, 1, NULL, NULL, &len, &err));
+  NULL_REFUSED(dt_chat_text(chat, NULL, turns, 1, NULL, &text, NULL, &err));
+  NULL_REFUSED(dt_chat_text(chat, NULL, no_text, 1, NULL, &text, &len, &err));
+  NULL_REFUSED(dt_chat_text(chat, no_text, turns, 1, NULL, &text, &len, &err));
+  REFUSED(dt_chat_text(chat, NULL, long_text, 1, NULL, &text, &len, &err), DT_EINPUT, "more than");
+  for
+    EACH(n, EVEN) REFUSED(dt_chat_text(chat, NULL, turns, *n, NULL, &text, &len, &err), DT_EINPUT, "turns");
+  dt_chat_close(chat);
+  dt_chat_close(NULL);
+  assert_null(dt_chat_name(NULL));
+  assert_null(dt_chat_end(NULL));
+}
+
+static void the_rest(void **unused) {
+  (void)unused;
+  int rank, ranks, n;
+  char *path, **homes;
+  NULL_REFUSED(dt_ranks_join(NULL, &ranks, &err));
+  NULL_REFUSED(dt_ranks_join(&rank, NULL, &err));
+  NULL_REFUSED(dt_find(NULL, &path, &err));
+  NULL_REFUSED(dt_find("policies/ar.lua", NULL, &err));
+  NULL_REFUSED(dt_homes(NULL, &n, &err));
+  NULL_REFUSED(dt_homes(&homes, NULL, &err));
+  dt_error why;
+  dt_clean(NULL);
+  const char *no_format = NULL;
+  assert_int_equal(dt_fail(NULL, DT_EIO, "%d", 1), DT_EIO);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-security"
+  assert_int_equal(dt_fail(&why, DT_EIO, no_format), DT_EIO);
+#pragma GCC diagnostic pop
+  assert_string_equal(why.message, "");
+  assert_int_equal(dt_fail_memory(NULL, NULL, 0), DT_ENOMEM);
+  assert_int_equal(dt_fail_memory(&why, NULL, ULLONG_MAX), DT_ENOMEM);
+  assert_true(dt_processors() >= 1 && dt_version() && dt_clock_ms() > 0); /* which take no arguments, as */
+  (void)dt_ranks_possible();
+}
+
+static void no_function_is_forgotten(void **unused) {
+  (void)unused;
+  static const char *const tests[] = {"tests/unit/test_wrong_arguments.c", "tests/unit/test_wrong_pairs.c", NULL};
+  assert_true(check_tested("runtime/dtrun.h", "dt_", tests) >= 40);
+  assert_true(check_tested("runtime/tree.h", "tree_", tests) >= 28);
+  assert_true(check_tested("runtime/status.h", "dt_", tests) >= 3);
+  assert_true(check_tested("runtime/text/chat.h", "dt_", tests) >= 5);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pairs_refuse_wrong_options),       cmocka_unit_test(scripted_pairs_refuse_wrong_rules),
+      cmocka_unit_test(what_is_asked_of_pairs),           cmocka_unit_test(ids_that_a_tokenizer_lacks_have_no_text),
+      cmocka_unit_test(conversations_refuse_wrong_turns), cmocka_unit_test(the_rest),
+      cmocka_unit_test(no_function_is_forgotten),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
