@@ -409,6 +409,7 @@ static dt_status encode(const dt_pair *p, const char *text, size_t len, bool beg
   NEED_TEXT(text, len, "text");
   NEED(ids, "ids");
   NEED(n, "n");
+  if (!text) text = "";
   if (!p->tokenizer) return encode_ids(p, text, len, ids, n, err);
   dt_status s = tok_encode(p->tokenizer, text, len, begin, ids, n, err);
   if (!s && (s = check_rows(p, *ids, *n, err))) free(*ids);
