@@ -6,6 +6,7 @@
 local dt = require "dt"
 
 local opts = dt.args {
+  costs = "table",
   doc = "alternates plain decoding, chains and DynaTree, and says where the time goes",
   options = {
     { "prompts", 40, min = 1, max = 40, doc = "prompts, taken in turn from both folders" },

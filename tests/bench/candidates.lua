@@ -3,6 +3,7 @@
 local dt = require "dt"
 
 local opts = dt.args {
+  costs = "table",
   doc = "the time of verify passes with the target's candidates, and without",
   options = {
     { "nodes", 32, min = 1, max = 256, doc = "drafted nodes of each tree" },

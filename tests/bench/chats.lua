@@ -8,6 +8,7 @@ local dt = require "dt"
 local statistics = require "dt.statistics"
 
 local opts = dt.args {
+  costs = "table",
   doc = "tokens per iteration and speed of policies on chats, beside plain decoding",
   rest = "POLICY[:PRESET|NAME=VALUE,..]",
   options = {

@@ -3,6 +3,7 @@
 local dt = require "dt"
 
 local opts = dt.args {
+  costs = "table",
   doc = "tokens per iteration of drafting coupled to the sampling noise, and not",
   options = {
     { "prompts", 20, min = 1, max = 40, doc = "prompts, taken in turn from both folders; each has its own seed" },

@@ -9,6 +9,7 @@ local dt = require "dt"
 local statistics = require "dt.statistics"
 
 local opts = dt.args {
+  costs = "table",
   doc = "two drafts of one target under some policies, beside plain decoding",
   options = {
     { "other", "models/mini-head", type = "string", doc = "the other draft" },

@@ -5,6 +5,7 @@ local dt = require "dt"
 local statistics = require "dt.statistics"
 
 local opts = dt.args {
+  costs = "table",
   doc = "speeds of four policies with one pair, and a check that their tokens are the same",
   options = {
     { "prompts", 10, min = 1, max = 40, doc = "prompts, taken in turn from both folders" },

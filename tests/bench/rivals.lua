@@ -7,6 +7,7 @@
 local dt = require "dt"
 
 local opts = dt.args {
+  costs = "table",
   doc = "tokens per iteration and speed of the newer policies on the tasks",
   options = {
     { "prompts", 2, min = 1, max = 10, doc = "prompts of each of the six tasks" },

@@ -31,6 +31,13 @@ function TestArgs.test_every_spelling_of_an_option()
   lu.assertFalse(parse("--quick", "--quick=false").quick)
 end
 
+function TestArgs.test_a_driver_says_what_costs_its_policies_count_with_unless_it_is_told()
+  lu.assertEquals(args.parse({ doc = "x", costs = "table" }, {}).load.costs, "table")
+  lu.assertEquals(args.parse({ doc = "x", costs = "table" }, { "--costs", "learn" }).load.costs, "learn")
+  lu.assertNil(args.parse({ doc = "x" }, {}).load.costs)
+  lu.assertNil((args.parse({ doc = "x" }, { "--costs", "measured" })))
+end
+
 function TestArgs.test_shared_options_are_for_dt_load()
   local opts = parse("-m", "T", "-md", "D", "-t", "2", "-c", "100", "--backend", "cpu")
   lu.assertEquals(opts.load, { target = "T", draft = "D", threads = 2, ctx = 100, backend = "cpu" })

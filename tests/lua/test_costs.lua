@@ -82,6 +82,27 @@ function TestCosts.test_a_scripted_pair_without_a_table_is_measured()
   lu.assertTrue(ms > 0 and ms < 1000)
 end
 
+function TestCosts.test_what_is_learned_can_change_and_a_table_cannot()
+  lu.assertStrContains(in_policy(fake(), "self.costs:revision()"), "<0>")
+  lu.assertStrContains(in_policy(fake(), "self.costs.revision({})"), "costs expected, got table")
+  local seen = tonumber(in_policy(fake { costs = "learn" }, "self.costs:revision()"):match "<(%d+)>")
+  lu.assertTrue(seen >= 1) -- the reckoning was bettered by a first look
+end
+
+function TestCosts.test_a_result_says_what_its_policy_counted_with()
+  local function costs(pair, kind, policy)
+    return assert(pair:generate { policy = policy or "cast", prompt = " 7", tokens = 3, costs = kind }).costs
+  end
+  lu.assertEquals(costs(fake { costs = false }), "learn")
+  lu.assertEquals(costs(fake { costs = "learn" }), "learn")
+  lu.assertEquals(costs(fake { costs = "table" }), "table")
+  lu.assertEquals(costs(fake()), "table")
+  lu.assertEquals(costs(fake(), "learn"), "learn")
+  lu.assertEquals(costs(fake { costs = "learn" }, "table"), "table")
+  lu.assertNil(costs(fake(), nil, "ar"))
+  lu.assertErrorMsgContains([[generate: costs = 'measured' is not "table" or "learn"]], costs, fake(), "measured")
+end
+
 function TestCosts.test_calibrate_gives_the_object_and_its_table()
   local costs, t = assert(dt.calibrate(fake()))
   lu.assertEquals({ costs:target(1, 10), costs:target(2, 10), costs:draft(2, 10) }, { 1.0, 1.25, 0.25 })
