@@ -10,12 +10,20 @@ local function numeric(arm, setting)
   return math.type(value) and value or nil
 end
 
--- A bar for each set, or for each way of sampling where there are several.
+local function mean_of(cells, n)
+  local sum, count = 0, 0
+  for k = 1, n do
+    if cells[k] then sum, count = sum + cells[k].y, count + 1 end
+  end
+  return count > 0 and sum / count or 0
+end
+
+-- A bar for each set, or for each way of sampling where there are several; the longest on top.
 function charts.bars(s, arms, metric, options)
   local by = #s.samplings > 1 and "sampling" or "set"
   options.kind, options.series, options.rows = "bars", by == "set" and s.sets or s.samplings, {}
   for i, arm in ipairs(arms) do
-    local row = { label = arm.label }
+    local row = { label = arm.label, plain = arm.plain }
     for k, value in ipairs(options.series) do
       local d = s:describe(metric, { arm = arm.label, [by] = value })
       if d and metric == "speed" then -- its spread, not how well the mean is known
@@ -27,6 +35,11 @@ function charts.bars(s, arms, metric, options)
     end
     options.rows[i] = row
   end
+  local n = #options.series
+  table.sort(options.rows, function(a, b)
+    local x, y = mean_of(a, n), mean_of(b, n)
+    return x > y or x == y and a.label < b.label
+  end)
   return options
 end
 
@@ -38,7 +51,7 @@ function charts.scale_lines(s, arms, where, scale, metric, options)
       local d = s:describe(metric, summary.with(where, { arm = arm.label, [scale.name] = value }))
       if d then points[#points + 1] = { x = value, y = d.mean, low = d.low, high = d.high } end
     end
-    if #points > 0 then table.insert(options.series, { label = arm.label, points = points }) end
+    if #points > 0 then table.insert(options.series, { label = arm.label, plain = arm.plain, points = points }) end
   end
   return #options.series > 0 and options or nil
 end
@@ -58,22 +71,27 @@ function charts.depth_lines(s, arms, options)
     for i, n in ipairs(accepted) do
       if n >= RARE * iterations then points[#points + 1] = { x = i, y = 100 * n / iterations } end
     end
-    if #points > 0 then table.insert(options.series, { label = arm.label, points = points }) end
+    if #points > 0 then table.insert(options.series, { label = arm.label, plain = arm.plain, points = points }) end
   end
-  options.xlabel = ("depth in the tree (1: the first guess), as far as %g %% of iterations accept"):format(100 * RARE)
+  options.xlabel = ("depth in the tree, as far as %g %% of iterations accept"):format(100 * RARE)
   return #options.series > 0 and options or nil
 end
 
+-- The least time on top.
 function charts.time_stack(s, arms, options)
   options.kind, options.series, options.rows = "stack", summary.PARTS, {}
-  for _, arm in ipairs(arms) do
+  local sum = {}
+  for i, arm in ipairs(arms) do
     local row = { label = arm.label }
+    sum[row] = 0
     for k, part in ipairs(summary.PARTS) do
       local d = s:describe(part, { arm = arm.label })
       row[k] = d and d.mean or 0
+      sum[row] = sum[row] + row[k]
     end
-    table.insert(options.rows, row)
+    options.rows[i] = row
   end
+  table.sort(options.rows, function(a, b) return sum[a] < sum[b] or sum[a] == sum[b] and a.label < b.label end)
   return options
 end
 
@@ -91,7 +109,7 @@ function charts.setting_lines(merit, arms, setting, options)
     mean.points[i] = { x = group.key, y = sum / #group }
   end
   for _, series in ipairs { best, mean } do table.sort(series.points, function(a, b) return a.x < b.x end) end
-  options.kind, options.xlabel, options.series = "lines", setting.name, { best, mean }
+  options.kind, options.of, options.xlabel, options.series = "lines", "best", setting.name, { best, mean }
   if #arms == #setting.values then options.series = { { label = "speed-up", points = best.points } } end
   return options
 end
@@ -104,7 +122,7 @@ function charts.arm_lines(s, arms, setting, metric, options)
     if x and d then points[#points + 1] = { x = x, y = d.mean, low = d.low, high = d.high } end
   end
   table.sort(points, function(a, b) return a.x < b.x end)
-  options.kind, options.xlabel = "lines", setting.name
+  options.kind, options.of, options.xlabel = "lines", "best", setting.name
   options.series = { { label = summary.kind(arms[1]), points = points } }
   return #points > 0 and options or nil
 end

@@ -6,23 +6,39 @@
 --   lines   ylabel, series = { {label =, points = { {x =, y =, low =, high =}, .. }} }, mark
 --   heat    ylabel, zlabel, xs, ys (sorted values), cells[iy][ix] = a ratio or nil; the colours part at 1
 -- low and high, the ends of an error bar, may be nil. mark is a value to draw a line at: 1 where nothing is gained.
+-- Rows of bars and series of lines are arms, with plain = true for plain decoding, unless the figure says of = "set" or
+-- the like: a label of the same kind has the same colour and shape in all figures of a script.
 -- Numbers stand beside the bars' axes and the key above them, where no line goes.
 local gnuplot = require "dt.gnuplot"
+local palette = require "dt.palette"
 local visible = require "dt.visible"
 
 local figure = {}
 
-local WIDTH = 760
+-- A page's column is a little wider than this, a sheet of A4 three quarters: there letters have 11 pixels.
+local WIDTH, FONT = 960, 15
 local MOST_TICS = 12 -- where there are more values, gnuplot chooses the marks
-local LETTER, SAMPLE, ROW = 7.4, 50, 18 -- pixels: of a label's letter, a key's colour, a key's row
--- Told apart also by the colour-blind (Okabe and Ito 2008); lines have their own point shapes beside.
-local COLOURS = { "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6d31", "#7f7f7f", "#b5a900",
-                  "#5b3fa0", "#a03f3f", "#3f7a5b" }
+local LETTER, SAMPLE, ROW = 9.2, 62, 22 -- pixels: of a label's letter, a key's colour, a key's row
 local POINTS = { 7, 5, 9, 13, 11, 6, 4, 8, 12, 10, 1, 2 }
 
-local function colour(i) return COLOURS[(i - 1) % #COLOURS + 1] end
+-- Whose colour and shape is whose: label -> number, by kind of label.
+local function styles_new()
+  local known = {}
+  return function(kind, label)
+    known[kind] = known[kind] or { n = 0 }
+    local of = known[kind]
+    local key = "=" .. label
+    if not of[key] then of.n, of[key] = of.n + 1, of.n + 1 end
+    return of[key]
+  end
+end
 
-local MOST_NAME, MOST_TEXT = 56, 90 -- characters of a name, of a title or of what an axis says
+local function colour(number) return palette.SERIES[(number - 1) % #palette.SERIES + 1] end
+
+-- There is one shape more than colours: it tells two labels of one colour apart.
+local function shape(number) return POINTS[(number - 1) % #POINTS + 1] end
+
+local MOST_NAME, MOST_TEXT = 44, 90 -- characters of a name, of a title or of what an axis says
 
 -- A name as figures show it.
 local function shown(text) return visible.cut(visible.line(text), MOST_NAME) end
@@ -69,15 +85,17 @@ local function add_rows(out, rows, most)
   add(out, "set xrange [0:%s]", number(most > 0 and most or 1))
   add(out, "set yrange [%d.5:0.5]", #rows)
   add(out, "set grid x")
-  return WIDTH - LETTER * longest(labels) - 40
+  return WIDTH - LETTER * longest(labels) - 50
 end
 
 local KINDS = {}
 
--- Bars lie, so that long labels have room; the first row is on top. Their numbers are a column at the right.
-function KINDS.bars(f, out, plots)
-  local n, height, most, texts = #f.series, 0.8 / #f.series, f.mark or 0, {}
-  for _, row in ipairs(f.rows) do
+-- Bars lie, so that long labels have room; the first row is on top. Their numbers are a column at the right. Bars of
+-- one series have the colours of their rows.
+function KINDS.bars(f, out, plots, styles)
+  local n, height, most, texts, colours = #f.series, 0.8 / #f.series, f.mark or 0, {}, {}
+  for i, row in ipairs(f.rows) do
+    colours[i] = row.plain and palette.PLAIN or colour(styles("arm", row.label))
     for k = 1, n do
       if row[k] then
         most, texts[#texts + 1] = math.max(most, row[k].high or row[k].y), row[k].text
@@ -87,20 +105,24 @@ function KINDS.bars(f, out, plots)
   most = most * 1.04
   for k = 1, n do
     local bars, errors = {}, {}
+    local own = n > 1 and colour(styles(f.of or "set", f.series[k]))
     for i, row in ipairs(f.rows) do
       local cell = row[k]
       if cell then
         local y = i - 0.4 + (k - 0.5) * height
         bars[#bars + 1] = { number(cell.y), number(y), 0, number(cell.y), number(y - 0.45 * height),
-                            number(y + 0.45 * height), number(most), label(cell.text) }
+                            number(y + 0.45 * height), number(most), label(cell.text),
+                            (own or colours[i]):gsub("#", "0x") }
         if cell.low then errors[#errors + 1] = { number(cell.y), number(y), number(cell.low), number(cell.high) } end
       end
     end
     if #bars > 0 then
       block(out, "bars" .. k, bars)
-      add(plots, "$bars%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k, colour(k),
-          quote(shown(f.series[k])))
-      add(plots, "$bars%d using 7:2:8 with labels left offset char 1,0 font ',%d' notitle", k, n > 2 and 8 or 9)
+      add(plots, "$bars%d using 1:2:3:4:5:6:9 with boxxyerror fillcolor rgb variable notitle", k)
+      add(plots, "$bars%d using 7:2:8 with labels left offset char 1,0 notitle", k)
+      if own then -- in the key
+        add(plots, "NaN with boxes fillcolor rgb '%s' title %s", own, quote(shown(f.series[k])))
+      end
     end
     if #errors > 0 then
       block(out, "errors" .. k, errors)
@@ -113,10 +135,11 @@ function KINDS.bars(f, out, plots)
     local x = number(f.mark)
     add(out, "set arrow from %s, graph 0 to %s, graph 1 nohead dashtype 2 linecolor rgb '#666666' front", x, x)
   end
-  return 118 + math.max(#f.rows * math.max(26, n * 17), 60) + add_key(out, f, f.series, width - LETTER * longest(texts))
+  local rows = math.max(#f.rows * math.max(32, n * 21), 75)
+  return 146 + rows + add_key(out, f, f.series, width - LETTER * longest(texts))
 end
 
-function KINDS.stack(f, out, plots)
+function KINDS.stack(f, out, plots, styles)
   local start, most = {}, 0
   for k, name in ipairs(f.series) do
     local bars = {}
@@ -126,11 +149,11 @@ function KINDS.stack(f, out, plots)
       start[i], most = stop, math.max(most, stop)
     end
     block(out, "part" .. k, bars)
-    add(plots, "$part%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k, colour(k),
-        quote(shown(name)))
+    add(plots, "$part%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k,
+        palette.PHASES[name] or colour(styles("part", name)), quote(shown(name)))
   end
   local width = add_rows(out, f.rows, most * 1.05)
-  return 130 + math.max(#f.rows * 28, 60) + add_key(out, f, f.series, width)
+  return 146 + math.max(#f.rows * 34, 75) + add_key(out, f, f.series, width)
 end
 
 -- The numbers from low to high, and a little more on both sides.
@@ -204,13 +227,15 @@ local function add_axes(out, f, all, logarithmic)
 end
 
 -- Curves that coincide lie on one another like ribbons, the last the narrowest. Intervals at one x stand side by side.
-function KINDS.lines(f, out, plots)
+function KINDS.lines(f, out, plots, styles)
   local all, labels = extent(f), {}
   local logarithmic, above = is_cramped(f.series, all.left, all.right), coincidences(f.series,
     0.015 * (all.high - all.low))
   local aside = all.intervals > 1 and 0.008 or 0 -- of the axis, from one curve to the next
   for k, series in ipairs(f.series) do
     local points, errors, shift = {}, {}, aside * (k - (#f.series + 1) / 2)
+    local number_of = styles(f.of or "arm", series.label)
+    local own = series.plain and palette.PLAIN or colour(number_of)
     for i, p in ipairs(series.points) do
       local x = logarithmic and p.x * (all.right / all.left) ^ shift or p.x + (all.right - all.left) * shift
       points[i] = { number(x), number(p.y) }
@@ -218,18 +243,17 @@ function KINDS.lines(f, out, plots)
     end
     if #errors > 0 then
       block(out, "errors" .. k, errors)
-      add(plots, "$errors%d with yerrorbars pointtype -1 linewidth 1 linecolor rgb '%s' notitle", k, colour(k))
+      add(plots, "$errors%d with yerrorbars pointtype -1 linewidth 1 linecolor rgb '%s' notitle", k, own)
     end
     block(out, "line" .. k, points)
     local ribbon = math.min(above[k], 4)
     add(plots, "$line%d with linespoints pointtype %d pointsize %.2g linewidth %.2g linecolor rgb '%s' title %s", k,
-        POINTS[(k - 1) % #POINTS + 1], 0.8 + 0.5 * ribbon, 1.8 + 2.6 * ribbon, colour(k),
-        quote(shown(series.label)))
+        shape(number_of), 0.9 + 0.55 * ribbon, 2 + 2.8 * ribbon, own, quote(shown(series.label)))
     labels[k] = series.label
   end
   if f.mark then add(plots, "%s with lines dashtype 2 linecolor rgb '#666666' notitle", number(f.mark)) end
   add_axes(out, f, all, logarithmic)
-  return 420 + add_key(out, f, labels, WIDTH - 80)
+  return 500 + add_key(out, f, labels, WIDTH - 100)
 end
 
 -- Cells are side by side whatever the distance of the values, each with its number; those that were not run stay empty.
@@ -246,7 +270,7 @@ function KINDS.heat(f, out, plots)
   end
   local reach = math.max(math.abs(high - 1), math.abs(low - 1), 0.05) -- of the colours on both sides of 1
   for i, c in ipairs(cells) do
-    local ink = math.abs(c.z - 1) / reach > 0.6 and 0xffffff or 0x222222
+    local ink = math.abs(c.z - 1) / reach > 0.6 and 0xffffff or 0x111111
     cells[i] = { c.ix, c.iy, c.ix - 0.5, c.ix + 0.5, c.iy - 0.5, c.iy + 0.5, number(c.z),
                  label(("%.2f"):format(c.z)), ink }
   end
@@ -261,35 +285,35 @@ function KINDS.heat(f, out, plots)
   add(out, "set cbrange [%s:%s]", number(1 - reach), number(1 + reach))
   add(out, "set cblabel %s", quote(f.zlabel))
   add(plots, "$cells using 1:2:3:4:5:6:7 with boxxyerror fillcolor palette notitle")
-  add(plots, "$cells using 1:2:8:9 with labels font ',9' textcolor rgb variable notitle")
-  return 150 + 34 * math.max(#f.ys, 4)
+  add(plots, "$cells using 1:2:8:9 with labels textcolor rgb variable notitle")
+  return 170 + 38 * math.max(#f.ys, 4)
 end
 
-local SVG = "set terminal svg noenhanced size %d,%d name '%s' background '#ffffff' font 'sans-serif,12'"
-local PNG = "set terminal pngcairo noenhanced size %d,%d background '#ffffff' font 'sans,10' fontscale 1.5"
+local SVG = "set terminal svg noenhanced size %d,%d name '%s' background '#ffffff' font 'sans-serif,%d'"
+local PNG = "set terminal pngcairo noenhanced size %d,%d background '#ffffff' font 'sans,%g' fontscale 1.5"
 
 -- One figure's commands.
-local function commands(f)
+local function commands(f, styles)
   local plots, title = {}, quote(f.title)
   local out = {
     "reset session", "set encoding utf8", "set xlabel " .. quote(f.xlabel), "set ylabel " .. quote(f.ylabel or ""),
     "set style fill solid 1 noborder", "set border 3 linecolor rgb '#555555'",
-    "set tics nomirror textcolor rgb '#222222'", "set errorbars 1.2",
+    "set tics nomirror textcolor rgb '#222222'", "set key noautotitle", "set errorbars 1.2",
   }
-  local height = KINDS[f.kind](f, out, plots)
+  local height = KINDS[f.kind](f, out, plots, styles)
   if f.kind == "heat" or #(f.series or {}) == 1 then add(out, "unset key; set title %s", title) end
   local plot = "plot " .. table.concat(plots, ", \\\n  ")
-  add(out, SVG, WIDTH, height, (f.name:gsub("%W", "_")))
+  add(out, SVG, WIDTH, height, (f.name:gsub("%W", "_")), FONT)
   add(out, "set output %s\n%s", gnuplot.file(f.name .. ".svg"), plot)
-  add(out, PNG, WIDTH * 3 // 2, height * 3 // 2)
+  add(out, PNG, WIDTH * 3 // 2, height * 3 // 2, 0.8 * FONT) -- points
   add(out, "set output %s\n%s\nset output", gnuplot.file(f.name .. ".png"), plot)
   return table.concat(out, "\n") .. "\n"
 end
 
 -- The gnuplot script that draws the figures into the folder it is run in.
 function figure.script(figures)
-  local all = {}
-  for i, f in ipairs(figures) do all[i] = commands(f) end
+  local all, styles = {}, styles_new()
+  for i, f in ipairs(figures) do all[i] = commands(f, styles) end
   return table.concat(all, "\n")
 end
 

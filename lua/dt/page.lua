@@ -1,6 +1,9 @@
 -- A document of headings, texts, tables and figures, as Markdown and as one HTML page that needs no other file.
 --
 --   { title =, { heading = "Speed" }, { text = "..." }, { table = {...} }, { figure = {...} }, .. }
+--
+-- A heading may have link, what the links to it are called, and folded: on the page what follows it opens by a click.
+-- A text that ends in a colon is the heading of the table behind it.
 local tables = require "dt.tables"
 local visible = require "dt.visible"
 
@@ -41,39 +44,64 @@ function page.latex(document)
   return table.concat(out, "\n")
 end
 
+-- What gnuplot paints follows the theme: letters, axes, the grid, whiskers; not the numbers within cells of a map.
 local STYLE = [[
 :root { color-scheme: light dark; --ink: #1c2024; --dim: #5b6570; --paper: #fff; --line: #d8dde3; --hover: #f4f7fa;
   --link: #0060a0; }
 @media screen and (prefers-color-scheme: dark) {
   :root { --ink: #e4e8ec; --dim: #a3adb8; --paper: #14181c; --line: #38414a; --hover: #1f262d; --link: #7fbdf0; }
-  figure svg { filter: invert(.91) hue-rotate(180deg); }
 }
+* { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 68rem; padding: 2rem 1.2rem 4rem; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 1rem; }
-h2 { font-size: 1.2rem; margin: 2.6rem 0 .8rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
+h2, summary { font-size: 1.2rem; font-weight: 700; margin: 2.6rem 0 .8rem; padding-bottom: .3rem;
+  border-bottom: 1px solid var(--line); }
+summary { cursor: pointer; }
 nav { margin: 0 0 1.5rem; color: var(--dim); }
-nav a { color: var(--link); text-decoration: none; margin-right: 1.1rem; white-space: nowrap; }
+nav div { margin: .15rem 0; }
+nav a { color: var(--link); text-decoration: none; margin-right: 1.1rem; }
 nav a:hover { text-decoration: underline; }
+nav a.lead { font-weight: 600; }
 p { margin: .7rem 0; }
-.wide { overflow-x: auto; margin: 1rem 0 1.6rem; }
+p.of { margin: 1.2rem 0 .2rem; font-weight: 600; }
+.wide, figure { overflow-x: auto; }
+.wide { margin: .6rem 0 1.6rem; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .65rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; color: var(--dim); border-bottom: 2px solid var(--line); vertical-align: bottom; }
-th:first-child, td:first-child { text-align: left; padding-left: .2rem; }
+th:first-child, td:first-child { text-align: left; padding-left: .2rem; white-space: normal; min-width: 8rem;
+  max-width: 26rem; position: sticky; left: 0; background: var(--paper); }
 tr:hover td { background: var(--hover); }
 table.facts td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
-table.facts td:first-child { color: var(--dim); white-space: nowrap; vertical-align: top; }
+table.facts td:first-child { color: var(--dim); vertical-align: top; }
 figure { margin: 1.4rem 0; }
-figure svg { display: block; max-width: 100%; height: auto; }
+figure svg { display: block; width: 100%; height: auto; }
+figure svg g > rect[fill="#ffffff"] { fill: none; }
+figure svg text { fill: var(--ink); }
+figure.heat svg [fill="rgb(17,17,17)"] text { fill: #111; }
+figure.heat svg [fill="rgb(255,255,255)"] text { fill: #fff; }
+figure svg path[stroke="gray"] { stroke: var(--line); }
+figure svg path[stroke="rgb( 85,  85,  85)"], figure svg path[stroke="rgb(102, 102, 102)"] { stroke: var(--dim); }
+figure svg path[stroke="rgb( 51,  51,  51)"], figure svg path[stroke="black"] { stroke: var(--ink); }
+@media screen and (max-width: 46rem) { /* figures keep letters of 11 pixels and are moved sideways */
+  body { padding: 1.2rem .9rem 3rem; }
+  figure svg { width: 44rem; }
+  th:first-child, td:first-child { max-width: 9rem; }
+}
 @media print {
   :root { color-scheme: light; --ink: #000; --dim: #444; --line: #bbb; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
-  figure, tr { break-inside: avoid; }
-  .wide { overflow: visible; }
-  table { width: 100%; font-size: 7pt; }
-  th, td { padding: .15rem .25rem; white-space: normal; overflow-wrap: anywhere; }
+  h2, summary, p.of, h2 + p { break-after: avoid; }
+  figure, .wide, tr { break-inside: avoid; }
+  figure + p.of, figure + .wide { break-before: avoid; }
+  .wide, figure { overflow: visible; }
+  details::details-content { content-visibility: visible; block-size: auto; }
+  h2, summary { margin-top: 1.4rem; }
+  table { width: 100%; font-size: 7pt; line-height: 1.3; }
+  th, td { padding: .12rem .25rem; white-space: normal; overflow-wrap: anywhere; }
+  th:first-child, td:first-child { min-width: 0; position: static; }
 }
 ]]
 
@@ -89,31 +117,42 @@ end
 -- page.
 function page.html(document, drawing, files)
   local escape = tables.escape
-  local links, out, n = {}, {}, 0
+  local links, out, n, open = {}, {}, 0, false
   for _, item in ipairs(document) do
     if item.heading then
       n = n + 1
-      links[n] = ('<a href="#%s">%s</a>'):format(anchor(n), escape(item.heading))
-      out[#out + 1] = ('<h2 id="%s">%s</h2>\n'):format(anchor(n), escape(item.heading))
+      local lead = item.link and not item.folded
+      links[#links + 1] = ('%s<a%s href="#%s">%s</a>'):format(lead and n > 1 and "</div>\n<div>" or "",
+        lead and ' class="lead"' or "", anchor(n), escape(item.link or item.heading))
+      if open then out[#out + 1] = "</details>\n" end
+      open = item.folded
+      out[#out + 1] = (open and '<details id="%s">\n<summary>%s</summary>\n' or '<h2 id="%s">%s</h2>\n'):format(
+        anchor(n), escape(item.heading))
     elseif item.text then
-      out[#out + 1] = ("<p>%s</p>\n"):format(escape(item.text))
+      out[#out + 1] = ("<p%s>%s</p>\n"):format(item.text:find ":$" and ' class="of"' or "", escape(item.text))
     elseif item.table then
       local html = tables.html(item.table)
       if item.table.facts then
         html = html:gsub("<table>", '<table class="facts">', 1):gsub("<tr><th>.-</tr>\n", "", 1)
       end
-      out[#out + 1] = '<div class="wide">' .. html .. "</div>\n"
+      out[#out + 1] = '<div class="wide" tabindex="0">' .. html .. "</div>\n"
     else
       local svg = drawing(item.figure)
-      if svg then out[#out + 1] = "<figure>" .. svg:gsub("^.-<svg", "<svg", 1) .. "</figure>\n" end
+      if svg then
+        out[#out + 1] = ('<figure class="%s" tabindex="0" aria-label="%s">'):format(item.figure.kind,
+          escape(item.figure.title)) .. svg:gsub("^.-<svg", "<svg", 1) .. "</figure>\n"
+      end
     end
   end
-  for _, file in ipairs(files or {}) do links[#links + 1] = download(table.unpack(file)) end
+  if open then out[#out + 1] = "</details>\n" end
+  for i, file in ipairs(files or {}) do
+    links[#links + 1] = (i == 1 and "</div>\n<div>" or "") .. download(table.unpack(file))
+  end
   return table.concat {
     '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
     '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
     "<title>", escape(document.title), "</title>\n<style>\n", STYLE, "</style>\n</head>\n<body>\n<h1>",
-    escape(document.title), "</h1>\n<nav>", table.concat(links, "\n"), "</nav>\n",
+    escape(document.title), "</h1>\n<nav><div>", table.concat(links, "\n"), "</div></nav>\n",
     table.concat(out), "</body>\n</html>\n",
   }
 end

@@ -19,6 +19,7 @@ local EACH_KIND = 3
 local MOST_HEAT_MAPS = 6
 local MOST_PAIRS = 6  -- arms of a table of pairs
 local MOST_NAMED = 12 -- arms that are said not to be shown
+local MOST_FOUND = 8  -- rows of the table that a report begins with
 -- What the axes are called.
 local SCALES = { tokens = "tokens generated", chars = "characters of prompt", batch = "sequences at once" }
 
@@ -97,6 +98,14 @@ local function value_table(s, arms, where, name, values, metric, form)
   return t
 end
 
+local function base(path) return path:match "[^/]*$" end
+
+-- What it ran on, in a line.
+local function place_of(head)
+  return ("On %s, %s, %d threads; target %s%s."):format(head.machine, head.backend, head.threads, base(head.target),
+    head.draft and ", draft " .. base(head.draft) or "")
+end
+
 local function facts(head)
   local t = { facts = true, columns = { "", "" }, rows = {} }
   for _, name in ipairs { "began", "machine", "backend", "threads", "target", "target_dtype", "draft", "draft_dtype",
@@ -160,15 +169,41 @@ local function headline(s, view)
     ratio(speedup(best)), ratio(lead), second.label)
 end
 
+-- The fastest arms and plain decoding, the fastest first: the speed-up of each view, and what it comes from.
+local function found_table(s, views)
+  local arms, t = s:ranked(s:few(s.arms, MOST_FOUND)), { columns = { "" }, rows = {} }
+  local function column(name, metric, form, where)
+    local cells, any = {}, false
+    for i, arm in ipairs(arms) do
+      local d = s:describe(metric, summary.with(where, { arm = arm.label }))
+      cells[i], any = form(d), any or d ~= nil
+    end
+    if not any then return end
+    t.columns[#t.columns + 1] = name
+    for i, cell in ipairs(cells) do table.insert(t.rows[i], cell) end
+  end
+  for i, arm in ipairs(arms) do t.rows[i] = { arm.label } end
+  for _, view in ipairs(views) do
+    column("speed-up" .. (#views > 1 and ", " .. view.label or ""), "speedup", ratio, view.where)
+  end
+  column("tokens/s", "speed", plain "%.1f")
+  column("tokens/iteration", "tokens_per_iteration", plain "%.2f")
+  column("acceptance rate", "acceptance_rate", plain("%.1f %%", 100))
+  return t
+end
+
 local function findings(document, s, views)
-  if not s.arms[1].plain then
-    return add(document, "text", "Plain decoding was not run, so there are no speed-ups.")
-  end
+  local sentences = views
   if #s.samplings < 2 then
-    views = {}
-    for i, set in ipairs(s.sets) do views[i] = { label = set, where = { set = set } } end
+    sentences = {}
+    for i, set in ipairs(s.sets) do sentences[i] = { label = set, where = { set = set } } end
   end
-  for _, view in ipairs(views) do add(document, "text", headline(s, view)) end
+  if s.arms[1].plain then
+    for _, view in ipairs(sentences) do add(document, "text", headline(s, view)) end
+  else
+    add(document, "text", "Plain decoding was not run, so there are no speed-ups.")
+  end
+  add(document, "table", found_table(s, views))
 end
 
 local function speed_tables(document, s, views, rows)
@@ -219,13 +254,13 @@ local function speed_section(document, s, stem, views, rows)
   add(document, "text", "Mean and standard deviation over prompts. Speed-up: mean ratio to plain decoding of the same "
     .. "prompt, with its 95 % bootstrap interval; both prompt included. TTFT: time to the first token. "
     .. "TPOT: time per further token.")
-  speed_tables(document, s, views, rows)
   for g, arms in ipairs(s:studies()) do
     local shown = s:few(arms, MOST_BARS, EACH_KIND)
     local own, of = arms.key and stem .. "-" .. g or stem, arms.key and ", " .. arms.key or ""
     if #s.scales == 0 then speed_bars(document, s, shown, own, of) end
     speed_lines(document, s, shown, views, own, of)
   end
+  speed_tables(document, s, views, rows)
 end
 
 -- Each arm's speed over each other's; of texts, those that both have run.
@@ -251,21 +286,21 @@ end
 
 local function verification_section(document, s, stem, views, rows, shown)
   add(document, "heading", "Verification")
+  add(document, "figure", charts.depth_lines(s, shown, { name = stem .. "-depth", title = "Acceptance by depth",
+    ylabel = "iterations that accept a token there, %" }))
   for _, view in ipairs(views) do
     add(document, "text", view.label .. ":")
     add(document, "table", arm_table(s, rows, view.where, VERIFICATION))
   end
-  add(document, "figure", charts.depth_lines(s, shown, { name = stem .. "-depth", title = "Acceptance by depth",
-    xlabel = "depth in the tree (1: the first guess)", ylabel = "iterations that accept a token there, %" }))
 end
 
 local function time_section(document, s, stem, rows, shown)
   if not s:describe("verify", {}) then return end
   add(document, "heading", "Time")
-  add(document, "text", "Milliseconds per generated token:")
-  add(document, "table", arm_table(s, rows, {}, TIME))
   add(document, "figure", charts.time_stack(s, shown, { name = stem .. "-time", title = "Where the time goes",
     xlabel = "milliseconds per generated token" }))
+  add(document, "text", "Milliseconds per generated token:")
+  add(document, "table", arm_table(s, rows, {}, TIME))
 end
 
 -- Lines and maps of what settings do, for arms of one kind.
@@ -331,7 +366,6 @@ end
 
 local function add_arms(document, file, s, stem)
   local views, rows, shown = views_of(s), s:few(s.arms, MOST_ROWS), s:few(s.arms, MOST_BARS, EACH_KIND)
-  findings(document, s, views)
   if #rows < #s.arms then
     add(document, "text", ("The tables show the %d fastest of %d arms."):format(#rows, #s.arms))
   end
@@ -349,9 +383,11 @@ local function add_arms(document, file, s, stem)
 end
 
 local function add_experiment(document, file, stem)
-  local s = summary.new(file)
-  add(document, "heading", "What was run: " .. file.head.experiment)
-  add(document, "table", facts(file.head))
+  local s, name = summary.new(file), file.head.experiment
+  add(document, "heading", "What was found: " .. name)
+  document[#document].link = name
+  if #s.arms > 0 then findings(document, s, views_of(s)) end
+  add(document, "text", place_of(file.head))
   add(document, "text", record.disturbance(file.runs))
   add(document, "text", place.told(file.runs))
   add(document, "text", file.missing and "Not all has been run: " .. file.missing .. ".")
@@ -362,6 +398,9 @@ local function add_experiment(document, file, stem)
       title = "Accepted length by summed probability", xlabel = "sum of the path probabilities of the verified nodes",
       ylabel = "accepted nodes per iteration" }))
   end
+  add(document, "heading", "What was run: " .. name)
+  document[#document].folded, document[#document].link = true, "What was run"
+  add(document, "table", facts(file.head))
 end
 
 local MOST_NAME = 100 -- of characters, before what tells two figures apart

@@ -14,8 +14,8 @@ local NAMES = {
   { "'quoted" }, { "two ''quotes'' \"x\"" }, { "'" }, { [[back\slash\n\047]] }, { "$HOME `id` @x" }, { "{a}_{b}^{c}" },
   { "%d %s 100%" }, { "END_OF_DATA" }, { "a, b; c # d" }, { "</title><script>alert(1)</script>&amp;" }, { "ü – “é”" },
   { "a\nb\tc\27[31m\0d", "a b c [31m d" }, { "c\u{9b}1m\u{202e}\u{2028}\u{2066}\u{ffff}e", "c 1m    e" },
-  { ("n"):rep(5000) .. "end", ("n"):rep(37) .. "…" .. ("n"):rep(15) .. "end" }, { ("ü"):rep(56) },
-  { ("ü"):rep(57), ("ü"):rep(37) .. "…" .. ("ü"):rep(18) },
+  { ("n"):rep(5000) .. "end", ("n"):rep(29) .. "…" .. ("n"):rep(11) .. "end" }, { ("ü"):rep(44) },
+  { ("ü"):rep(45), ("ü"):rep(29) .. "…" .. ("ü"):rep(14) },
 }
 
 local function contents(path)
@@ -59,7 +59,7 @@ function TestFigures.test_whatever_a_name_holds_all_figures_are_drawn_and_show_i
     lu.assertEquals({ figure.draw(all, folder) }, { true })
     for _, f in ipairs(all) do
       local name, svg = NAMES[tonumber(f.name:match "%d+")], contents(("%s/%s.svg"):format(folder, f.name))
-      local shown = (name[2] or visible.cut(name[1], 56)):gsub("&", "&amp;"):gsub("<", "&lt;")
+      local shown = (name[2] or visible.cut(name[1], 44)):gsub("&", "&amp;"):gsub("<", "&lt;")
       if f.kind ~= "heat" then
         local known = {}
         for text in svg:gmatch "<text[^>]*>(.-)</text>" do known[text] = true end

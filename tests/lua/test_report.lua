@@ -2,6 +2,7 @@
 local figure = require "dt.figure"
 local lu = require "luaunit"
 local page = require "dt.page"
+local palette = require "dt.palette"
 local record = require "dt.record"
 local report = require "dt.report"
 local summary = require "dt.summary"
@@ -30,6 +31,14 @@ local function names_of(document, key)
     if item[key] then names[#names + 1] = key == "figure" and item.figure.name or item[key] end
   end
   return names
+end
+
+local function figures_of(document)
+  local of = {}
+  for _, item in ipairs(document) do
+    if item.figure then of[item.figure.name] = item.figure end
+  end
+  return of
 end
 
 TestSummary = {}
@@ -168,7 +177,7 @@ function TestFigure.test_curves_that_coincide_are_ribbons_of_falling_width()
                          curve("d", { 9, 5, 2 }) }
   local widths = {}
   for width in script:match "f.svg(.*)set terminal png":gmatch "linewidth (%S+)" do widths[#widths + 1] = width end
-  lu.assertEquals(widths, { "7", "4.4", "1.8", "1.8" })
+  lu.assertEquals(widths, { "7.6", "4.8", "2", "2" })
 end
 
 function TestFigure.test_a_few_long_tails_make_the_axis_logarithmic_and_it_says_so()
@@ -200,7 +209,7 @@ function TestFigure.test_numbers_of_bars_stand_beside_the_axis_and_keys_take_the
   lu.assertStrContains(script, "set xrange [0:2.6]")
   lu.assertStrContains(script, ' 2.6 "2.00x"')
   lu.assertStrContains(script, "maxcols 1 ")
-  lu.assertStrContains(lines { curve("a", { 1, 2 }), curve("b", { 1, 3 }) }, "maxcols 11 ")
+  lu.assertStrContains(lines { curve("a", { 1, 2 }), curve("b", { 1, 3 }) }, "maxcols 12 ")
 end
 
 function TestFigure.test_a_cell_of_a_map_that_was_not_run_stays_empty()
@@ -212,7 +221,76 @@ function TestFigure.test_a_cell_of_a_map_that_was_not_run_stays_empty()
   lu.assertStrContains(script, 'set ytics ("2" 1, "0.5" 2)')
 end
 
+function TestFigure.test_a_label_keeps_its_colour_and_plain_decoding_is_grey()
+  local function bars(name, labels)
+    local f = { kind = "bars", name = name, title = "t", xlabel = "x", series = { "s" }, rows = {} }
+    for i, label in ipairs(labels) do
+      f.rows[i] = { label = label, plain = label == "ar", { y = 1, text = "1" } }
+    end
+    return f
+  end
+  local one, two = curve("b", { 1, 2 }), curve("c", { 2, 3 })
+  local script = figure.script { bars("first", { "a", "b", "ar" }), bars("second", { "ar", "b", "a" }),
+    { kind = "lines", name = "third", title = "t", xlabel = "x", ylabel = "y", series = { two, one } } }
+  local rows = {}
+  for block in script:gmatch "$bars1 << END_OF_DATA\n(.-)END_OF_DATA" do
+    for of in block:gmatch "0x(%x+)" do rows[#rows + 1] = of end
+  end
+  local a, b = palette.SERIES[1]:sub(2), palette.SERIES[2]:sub(2)
+  local ar = palette.PLAIN:sub(2)
+  lu.assertEquals(rows, { a, b, ar, ar, b, a })
+  lu.assertStrContains(script, ("linecolor rgb '#%s' title \"b\""):format(b))
+  lu.assertStrContains(script, ("linecolor rgb '%s' title \"c\""):format(palette.SERIES[3]))
+end
+
+function TestFigure.test_of_more_labels_than_colours_the_shape_tells_two_apart()
+  local series, known = {}, {}
+  for i = 1, 2 * #palette.SERIES do series[i] = curve("s" .. i, { i, i + 1 }) end
+  local script = lines(series):match "f.svg(.*)set terminal png"
+  for point, of in script:gmatch "pointtype (%d+) .-linecolor rgb '(#%x+)'" do
+    lu.assertNil(known[point .. of])
+    known[point .. of] = true
+  end
+end
+
+function TestFigure.test_parts_of_the_time_have_their_own_colours()
+  local script = figure.script { { kind = "stack", name = "s", title = "t", xlabel = "x",
+    series = { "verify", "draft" }, rows = { { label = "ar", 1, 2 } } } }
+  for _, part in ipairs { "verify", "draft" } do
+    lu.assertStrContains(script, ("rgb '%s' title \"%s\""):format(palette.PHASES[part], part))
+  end
+end
+
 TestReport = {}
+
+function TestReport.test_it_begins_with_what_was_found_and_ends_with_what_was_run()
+  local runs = { run { arm = "ar", speed = 100 }, run { arm = "slow", speed = 120 }, run { arm = "fast", speed = 300 } }
+  local document = report.document({ file(runs) }, { "m" })
+  lu.assertEquals(document[1].heading, "What was found: test")
+  local found = document[3].table
+  lu.assertEquals(found.columns, { "", "speed-up", "tokens/s", "tokens/iteration" })
+  lu.assertEquals({ found.rows[1][1], found.rows[2][1], found.rows[3][1] }, { "fast", "slow", "ar" })
+  lu.assertEquals(document[4].text, "On m, cpu, 1 threads; target t.")
+  lu.assertTrue(document[#document - 1].folded and document[#document].table.facts)
+  local html = page.html(document, function() end)
+  lu.assertStrContains(html, "<summary>What was run: test</summary>")
+  lu.assertStrContains(html, "</table>\n</div>\n</details>\n</body>")
+  for _, name in ipairs { "m-speedup", "m-speed" } do -- the longest bar on top
+    local labels = {}
+    for i, row in ipairs(figures_of(document)[name].rows) do labels[i] = row.label end
+    lu.assertEquals(labels, { "fast", "slow", "ar" })
+  end
+end
+
+function TestReport.test_of_many_arms_the_table_of_what_was_found_has_8()
+  local function rows_of(n)
+    local runs = { run { arm = "ar", speed = 100 } }
+    for i = 2, n do runs[i] = run { arm = "linear K=" .. i, params = { K = i }, speed = 100 + i } end
+    return report.document({ file(runs) }, { "m" })[3].table.rows
+  end
+  lu.assertEquals({ #rows_of(7), #rows_of(8), #rows_of(9) }, { 7, 8, 8 })
+  lu.assertEquals({ rows_of(9)[1][1], rows_of(9)[8][1] }, { "linear K=9", "ar" })
+end
 
 function TestReport.test_sets_without_scales_are_bars()
   local runs = { run { arm = "ar", speed = 1 }, run { arm = "linear", speed = 2 } }
@@ -264,8 +342,9 @@ function TestReport.test_lengths_are_lines_and_settings_lines_and_maps()
   local document = report.document({ file(runs) }, { "m" })
   lu.assertEquals(names_of(document, "figure"), { "m-tokens-s-speedup", "m-tokens-s-speed", "m-settings-1-B",
     "m-settings-1-D", "m-settings-1-B-D" })
-  lu.assertEquals(document[#document].figure.cells, { { 2.01, 2.02 }, { 3.01, 3.02 } })
-  lu.assertEquals(document[#document].figure.title, "fixed_tree: speed-up by B and D")
+  local map = figures_of(document)["m-settings-1-B-D"]
+  lu.assertEquals(map.cells, { { 2.01, 2.02 }, { 3.01, 3.02 } })
+  lu.assertEquals(map.title, "fixed_tree: speed-up by B and D")
 end
 
 function TestReport.test_what_is_not_drawn_is_said()
@@ -321,14 +400,14 @@ function TestReport.test_a_setting_that_is_a_number_in_some_arms_only_is_drawn_f
   end
   runs[#runs + 1] = run { arm = "linear", speed = 2 }
   local document = report.document({ file(runs) }, { "m" })
-  lu.assertStrContains(figure.script({ document[#document].figure }), 'set xlabel "K"')
+  lu.assertStrContains(figure.script { figures_of(document)["m-settings-1-K"] }, 'set xlabel "K"')
 end
 
 function TestReport.test_traced_runs_alone_have_no_tables()
   local traced = run { arm = "traced", speed = 9 }
   traced.probability = { { sum = 0.25, n = 10, accepted = 5 } }
   lu.assertEquals(names_of(report.document({ file { traced } }, { "m" }), "heading"),
-                  { "What was run: test", "Probability" })
+                  { "What was found: test", "Probability", "What was run: test" })
 end
 
 function TestReport.test_control_characters_break_neither_a_table_nor_a_figure()
@@ -368,10 +447,11 @@ end
 
 function TestReport.test_the_sample_gives_every_section()
   local document = report.document({ assert(record.read(SAMPLE)) }, { "sample" })
-  lu.assertEquals(names_of(document, "heading"), { "What was run: sample", "Speed", "Pairs", "Verification", "Time" })
+  lu.assertEquals(names_of(document, "heading"),
+    { "What was found: sample", "Speed", "Pairs", "Verification", "Time", "What was run: sample" })
   lu.assertEquals(names_of(document, "figure"), { "sample-speedup", "sample-speed", "sample-depth", "sample-time" })
   local html = page.html(document, function(f) return "<?xml?>\n<svg><!--" .. f.name .. "--></svg>" end)
-  lu.assertStrContains(html, "<figure><svg><!--sample-time--></svg></figure>")
+  lu.assertStrContains(html, "<svg><!--sample-time--></svg></figure>")
   lu.assertNotStrContains(html, "src=")
   lu.assertNotStrContains(html, "<?xml")
 end
@@ -393,7 +473,7 @@ function TestReport.test_traced_runs_give_the_accepted_length_by_probability_and
   traced.probability = { { sum = 0.25, n = 10, accepted = 5 }, { sum = 0.75, n = 8, accepted = 8 },
                          { sum = 1.25, n = 1, accepted = 3 } }
   local document = report.document({ file { run { arm = "ar", speed = 1 }, traced } }, { "m" })
-  lu.assertEquals(document[#document].figure.series,
+  lu.assertEquals(figures_of(document)["m-probability"].series,
                   { { label = "traced", points = { { x = 0.25, y = 0.5 }, { x = 0.75, y = 1.0 } } } })
   lu.assertNotStrContains(page.markdown(document, false), "traced")
 end

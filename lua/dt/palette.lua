@@ -1,0 +1,12 @@
+-- The colours of pages and figures: the same thing has one colour everywhere. They are told apart also by the
+-- colour-blind (after Okabe and Ito 2008), and stand out on white and on near black.
+local palette = {}
+
+-- Of what a run's time goes to (time_ms), in that order.
+palette.PHASES = { prompt = "#56b4e9", draft = "#0072b2", verify = "#d55e00", commit = "#e69f00", policy = "#009e73",
+                   other = "#b0b0b0" }
+palette.PLAIN = "#7f7f7f" -- plain decoding
+palette.SERIES = { "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6d31", "#b5a900", "#7a5cc4",
+                   "#b04a4a", "#3f8a63" }
+
+return palette
