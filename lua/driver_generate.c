@@ -2,6 +2,7 @@
  * reading may raise. */
 #include "driver.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,9 +46,11 @@ static bool tell(listener *to, int function, void (*push)(lua_State *L, const vo
 
 static float real_option(lua_State *L, const char *key) {
   lua_getfield(L, 2, key);
-  float value = (float)luaL_optnumber(L, -1, 0);
+  double value = luaL_optnumber(L, -1, 0);
+  if (value > 0 && value < (double)FLT_MIN) /* as a float it may be 0, which means something else */
+    luaL_error(L, "generate: %s = %f is not 0, but less than %f", key, value, (double)FLT_MIN);
   lua_pop(L, 1);
-  return value;
+  return (float)value;
 }
 
 static bool flag(lua_State *L, const char *key, bool fallback) {

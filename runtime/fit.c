@@ -110,7 +110,8 @@ static bool is_head_of(const char *folder, uint64_t norm) {
   snprintf(name, sizeof name, "%016" PRIx64, norm);
   bool is = said && !strcmp(said, name);
   checkpoint_close(&c);
-  return is && head_is(folder);
+  bool head = false;
+  return is && !head_is(folder, &head, NULL) && head;
 }
 
 /* Of the target's family and tokenizer, in at most half of its bytes, and not the target itself in fewer bits. */

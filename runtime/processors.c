@@ -50,9 +50,10 @@ static double quota_above(const char *root, const char *hierarchy, char *group) 
 
 static bool names(const char *list, const char *controller) {
   size_t len = strlen(controller);
-  for (; list; list = strchr(list, ','), list += list != NULL)
+  for (;; list++) {
     if (strncmp(list, controller, len) == 0 && (list[len] == ',' || list[len] == 0)) return true;
-  return false;
+    if (!(list = strchr(list, ','))) return false;
+  }
 }
 
 double processors_quota(const char *root) {

@@ -4,6 +4,7 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <float.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -29,7 +30,11 @@ static dt_status parse_number(const option *o, const char *name, const char *val
 
 static dt_status parse_real(const option *o, const char *name, const char *value, float *out, dt_error *err) {
   char *end;
+  errno = 0;
   float x = strtof(value, &end);
+  if ((x > 0 && x < FLT_MIN) || (x == 0 && errno == ERANGE))
+    return dt_fail(err, DT_EINPUT, "%s '%.60s': not 0, but less than %.3g, which numbers here begin with", name, value,
+                   (double)FLT_MIN);
   if (end == value || *end || !(x > 0 || (o->also && x == 0)) || x > (float)o->most)
     return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a number %s 0, at most %d", name, value,
                    o->also ? "of at least" : "above", o->most);

@@ -6,20 +6,22 @@
 
 enum { LONGEST_KEY = 128, LONGEST_TEXT = 256 }; /* longer ones are nobody's here, or cut */
 
-static cJSON *number_of(const gguf_value *v) {
-  double first, other;
-  if (!gguf_number(v, 0, &first)) return NULL;
+/* A number, or an array of one number again and again. */
+static bool is_number(const gguf_value *v, double *number) {
+  double other;
+  if (!gguf_number(v, 0, number)) return false;
   for (uint64_t i = 1; i < v->count; i++)
-    if (!gguf_number(v, i, &other) || other != first) return NULL;
-  return cJSON_CreateNumber(first);
+    if (!gguf_number(v, i, &other) || other != *number) return false;
+  return true;
 }
 
+/* NULL: out of memory. */
 static cJSON *item_of(const gguf_value *v) {
   bool truth;
   size_t len;
+  double number;
   char text[LONGEST_TEXT];
-  cJSON *number = number_of(v);
-  if (number) return number;
+  if (is_number(v, &number)) return cJSON_CreateNumber(number);
   if (v->array) return cJSON_CreateString("(an array)");
   if (gguf_bool(v, 0, &truth)) return cJSON_CreateBool(truth);
   const char *bytes = gguf_string(v, 0, &len);
@@ -50,7 +52,9 @@ dt_status gguf_keys(const gguf *g, cJSON **out, dt_error *err) {
     if (v->key_len >= sizeof key) continue;
     snprintf(key, sizeof key, "%.*s", (int)v->key_len, v->key);
     bool own = strncmp(key, prefix, strlen(prefix)) == 0;
-    made = cJSON_AddItemToObject(json, own ? key + strlen(prefix) : key, item_of(v));
+    cJSON *item = item_of(v);
+    made = item && cJSON_AddItemToObject(json, own ? key + strlen(prefix) : key, item);
+    if (!made) cJSON_Delete(item);
   }
   const gguf_tensor *embedding = gguf_find_tensor(g, "token_embd.weight");
   if (made && embedding) {

@@ -42,14 +42,18 @@ static bool says_head(const checkpoint *c) {
   return is_called(c, "Eagle") || is_called(c, "EAGLE");
 }
 
-bool head_is(const char *path) {
+dt_status head_is(const char *path, bool *is, dt_error *err) {
   checkpoint c;
-  if (checkpoint_open(path, &c, NULL) != DT_OK) return false;
-  bool is = c.gguf ? is_gguf_head(&c) : says_head(&c);
-  if (!is && !c.gguf && checkpoint_open_tensors(&c, NULL) == DT_OK)
-    is = find_is_there(&(finder){.from = &c, .prefix = ""}, "fc.weight", NULL);
-  checkpoint_close(&c);
-  return is;
+  dt_error why;
+  *is = false;
+  dt_status status = checkpoint_open(path, &c, &why);
+  if (!status) {
+    *is = c.gguf ? is_gguf_head(&c) : says_head(&c);
+    if (!*is && !c.gguf && !(status = checkpoint_open_tensors(&c, &why)))
+      *is = find_is_there(&(finder){.from = &c, .prefix = ""}, "fc.weight", NULL);
+    checkpoint_close(&c);
+  }
+  return status == DT_ENOMEM ? dt_fail(err, status, "%s", why.message) : DT_OK;
 }
 
 /* ---- what it says of itself -------------------------------------------------------------------------------------------- */

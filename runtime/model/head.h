@@ -9,8 +9,8 @@
 
 typedef struct head head;
 
-/* Whether what lies there is a draft head rather than a model; false too where nothing can be read. */
-bool head_is(const char *path);
+/* *is: what lies there is a draft head rather than a model; false too where nothing can be read. DT_ENOMEM: nobody knows. */
+dt_status head_is(const char *path, bool *is, dt_error *err);
 
 /* Opens and validates the files, which are read while the head is open. `layers`: "2,15,27": which layers' inputs it reads,
  * whatever its files say; NULL: as these say. Errors name file, tensor, what was found and what was expected. */

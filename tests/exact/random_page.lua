@@ -69,7 +69,7 @@ local function closed(t)
 end
 local P = policy.define {
   name = "page", scope = "%s", uses = { draft = %s, costs = %s%s%s%s }, presets = { two = { K = 2 } },
-  params = { { "K", 3, min = 1, max = 9, doc = "a number" }, { "rebuild", %s } },
+  params = { { "K", 3, min = 1, max = 9, doc = "a number" }, { "rebuild", %s }, { "L", { %s } } },
 }]]
 
 local function pick(list) return list[math.random(#list)] end
@@ -127,6 +127,8 @@ local CALLS = {
       node(b))
   end,
   function(b) return ("self.corpus:token(t.seq, %s)"):format(integer(b)) end,
+  function(b) return ("for i, n in ipairs(self.L) do t:branch(%s, n) t:add(i - 1, n) end"):format(node(b)) end,
+  function() return "self.L[1] = t:best(self.L[#self.L])[1]" end,
 }
 
 local function guarded(statement) return ("pcall(function() %s end)"):format(statement) end
@@ -204,7 +206,7 @@ return function(seed, vocab)
   local batch, lines = chance(0.2), {}
   add(lines, HEAD, vocab, batch and "batch" or "sequence", chance(0.85), chance(0.1),
     chance(0.5) and ", target = " .. math.random(8) or "", chance(0.3) and ", memory = true" or "",
-    chance(0.3) and ", corpus = true" or "", chance(0.2))
+    chance(0.3) and ", corpus = true" or "", chance(0.2), pick { "2, 3", "0, 1, 9", "5" })
   add_growth(lines, "grow")
   add_growth(lines, "other")
   add_draft(lines, batch)

@@ -3,7 +3,7 @@
 -- dtrun run tests/exact/random_pages.lua [--pages 300] [--seed 1]
 --
 -- Page i has the seed --seed + i - 1, so --pages 1 --seed S runs that of the seed S again. Most run on scripted pairs;
--- those whose seed divides by 50 on a loaded one.
+-- those whose seed divides by 25 on a loaded one.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -17,7 +17,7 @@ local opts = dt.args {
 local HERE = arg[0]:match "^(.*/)" or "./"
 local random_page = dofile(HERE .. "random_page.lua")
 local costs = dofile(HERE .. "costs.lua")
-local LOADED = 50
+local LOADED = 25
 local TEXT = "It was a dark night and the old man went down to the harbour to look for the ship, the ship that was gone"
 
 local load = { costs = costs }
@@ -31,6 +31,15 @@ local PAIRS = {
   dt.fake { vocab = 1, context = 20, costs = costs },
   dt.fake { vocab = 9, context = 3, costs = costs },
 }
+do -- one with files to look things up in
+  local path, ids = os.tmpname(), {}
+  for i = 1, 2000 do ids[i] = i * i % 37 % 20 end
+  local file = assert(io.open(path, "wb"))
+  file:write(" ", table.concat(ids, " "))
+  assert(file:close())
+  PAIRS[#PAIRS + 1] = dt.check(dt.fake { vocab = 20, context = 700, corpus = path, costs = costs })
+  os.remove(path)
+end
 
 local function chance(p) return math.random() < p end
 
@@ -54,7 +63,7 @@ local function random_request(pair)
     request.top_p = chance(0.3) and math.random(1, 100) / 100 or nil
     request.min_p = chance(0.3) and math.random(0, 100) / 100 or nil
   end
-  if pair == loaded and chance(0.3) then
+  if pair == loaded and chance(0.7) then
     request.window, request.sinks = math.random(1, 60), chance(0.7) and math.random(9) or nil
   end
   return request
@@ -86,6 +95,10 @@ local function wrong(expected, result, failure)
   end
 end
 
+-- What a page may use: how many did.
+local KINDS = { memory = "memory = true", corpus = "corpus = true", candidates = "target = ", lists = "self.L" }
+local used = { memory = 0, corpus = 0, candidates = 0, lists = 0, windows = 0 }
+
 local sum = { ended = 0, batches = 0, tokens = 0, drafted = 0, accepted = 0 }
 
 local function count(result, failure)
@@ -95,10 +108,12 @@ local function count(result, failure)
   sum.drafted, sum.accepted = sum.drafted + result.stats.drafted, sum.accepted + result.stats.accepted
 end
 
+local function page_of(source) return { source = source, params = chance(0.3) and { L = "1,4" } or nil } end
+
 local function run_alone(pair, source, request)
   local prompt = random_prompt(pair)
   local expected = assert(pair:generate(with(request, { policy = "ar", prompt = prompt })))
-  local result, failure = pair:generate(with(request, { source = source, prompt = prompt }))
+  local result, failure = pair:generate(with(with(request, page_of(source)), { prompt = prompt }))
   result = result or failure.partial
   count(result, failure)
   return wrong(expected, result, failure)
@@ -118,8 +133,8 @@ local function run_batch(pair, source, request)
   end
   sum.batches = sum.batches + 1
   local places = math.random(1, #prompts)
-  local done, failure = pair:generate_batch(with(request, { source = source, prompts = prompts, places = places,
-                                                            on_done = on_done }))
+  local done, failure = pair:generate_batch(with(with(request, page_of(source)), { prompts = prompts,
+                                            places = places, on_done = on_done }))
   return mistake or not done and wrong(nil, nil, failure)
 end
 
@@ -129,6 +144,8 @@ for seed = opts.seed, opts.seed + opts.pages - 1 do
   local pair = seed % LOADED == 0 and loaded or PAIRS[math.random(#PAIRS)]
   local run, request, next_seed = chance(0.4) and run_batch or run_alone, random_request(pair), math.random(1 << 30)
   local source = random_page(seed, pair.target.vocab)
+  for kind, text in pairs(KINDS) do used[kind] = used[kind] + (source:find(text, 1, true) and 1 or 0) end
+  used.windows = used.windows + (request.window and 1 or 0)
   if opts.show then print(("-- the page of the seed %d\n%s"):format(seed, source)) end
   math.randomseed(next_seed)
   local what = run(pair, source, request)
@@ -141,4 +158,6 @@ end
 print(("%d pages from the seed %d in %.1f s, %d of them in batches: %d tokens, %d nodes verified, %d accepted; "
   .. "%d sequences ended by their page: %d mistakes"):format(opts.pages, opts.seed, (dt.clock() - start) / 1000,
   sum.batches, sum.tokens, sum.drafted, sum.accepted, sum.ended, mistakes))
+print(("%d pages used memory, %d a corpus, %d the target's candidates, %d lists of its parameters, %d a window"):format(
+  used.memory, used.corpus, used.candidates, used.lists, used.windows))
 os.exit(mistakes == 0)

@@ -21,6 +21,18 @@ allocations() {
   sed 's/ .*//' log
 }
 
+# tries_each FROM TO STEP ARGUMENTS...: these allocations one by one, each in a run of its own, which may end well
+tries_each() {
+  local at from=$1 to=$2 by=$3
+  shift 3
+  for ((at = from; at <= to; at += by)); do
+    status=0
+    with_faults one,$at "$@" || status=$?
+    [ $status -eq 0 ] || says_in_one_line 'out of memory' "allocation $at"
+    [ $status -le 1 ] || fail "allocation $at: exit status $status"
+  done
+}
+
 # tries NAME ARGUMENTS...
 tries() {
   local name=$1 every first
@@ -37,6 +49,14 @@ it_survives_the_command_line() {
   tries "one text, drawn" eagle2 -p The -n 4 -t 1 -q --temp 1 --top-p 0.9 --stop x --json /dev/null --trace /dev/null
   tries "help" linear --help
   tries "list" --list
+}
+
+# Its keys, which are read before and behind the tokenizer.
+it_tells_of_memory_where_a_gguf_file_is_read() {
+  local all gguf=(ar -m "$source_dir/tests/golden/logits/gguf_llama/model.gguf" -p hello -n 1 -t 1 -q)
+  all=$(allocations "${gguf[@]}")
+  tries_each 1 120 1 "${gguf[@]}"
+  tries_each $((all - 300)) $((all - 200)) 1 "${gguf[@]}"
 }
 
 it_survives_several_texts() {

@@ -46,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   const char *path = size > 4 && !memcmp(bytes, "GGUF", 4) ? fuzz_file(bytes, size) : fuzz_folder(bytes, size);
   head *h;
   dt_error err;
-  head_is(path);
+  bool is;
+  head_is(path, &is, NULL);
   dt_status status = head_open(path, &target, NULL, &h, &err);
   if (status) {
     fuzz_check_failure(status, &err, path);
