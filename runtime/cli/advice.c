@@ -89,7 +89,7 @@ static void tell_cause(char *out, size_t size, cause c, const dt_stats *s, const
              a->plain);
     break;
   case ROWS:
-    snprintf(out, size, "a pass over %.0f rows takes %.1f times one over a single row here", a->rows,
+    snprintf(out, size, "a pass over %.*f rows takes %.1f times one over a single row here", a->rows < 2, a->rows,
              a->verify / a->plain);
     break;
   case POLICY: snprintf(out, size, "the policy itself takes %.2f ms of an iteration", a->rest); break;

@@ -38,7 +38,7 @@ commands() {
 2|no config.json in|-m $source_dir/tests -p hello
 2|none lies here that says it is made for|linear -m $models/mini-draft -p hello
 2|give --draft DIR|linear -m $models/mini-target --draft none -p hello
-2|no folder /nowhere|-p hello --json /nowhere/r.json
+2|no folder nofolder/|-p hello --json nofolder/r.json
 0|tokens/s, prompt included|-n 6 @
 0|tokens/s, prompt included|-p hello -n 6 @
 0|tokens/s, prompt included|ar -p hello -n 6 @
