@@ -64,9 +64,9 @@ dt_status dt_ranks_join(int *rank, int *ranks, dt_error *err);
 
 bool dt_ranks_possible(void); /* whether MPI is there to be joined */
 
-/* What one rank holds, in bytes; resident: of the whole process. */
+/* What one rank holds, in bytes; resident: of the whole process. kernels: "cpu:avx2"; they need not be the same on all. */
 typedef struct {
-  char host[64];
+  char host[64], kernels[24];
   size_t weights, caches, scratch, resident;
 } dt_rank_info;
 

@@ -58,8 +58,8 @@ static void report_ranks(const dt_pair *pair) {
   dt_rank_info info[DT_RANKS];
   int ranks = dt_pair_ranks(pair, info);
   for (int i = 0; i < ranks; i++)
-    say("rank %d on %s, in MB: weights %.1f, caches %.1f, scratch %.1f, resident %.1f", i, info[i].host,
-        (double)info[i].weights / 1e6, (double)info[i].caches / 1e6, (double)info[i].scratch / 1e6,
+    say("rank %d on %s, %s, in MB: weights %.1f, caches %.1f, scratch %.1f, resident %.1f", i, info[i].host,
+        info[i].kernels, (double)info[i].weights / 1e6, (double)info[i].caches / 1e6, (double)info[i].scratch / 1e6,
         (double)info[i].resident / 1e6);
 }
 

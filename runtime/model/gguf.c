@@ -359,6 +359,12 @@ const gguf_tensor *gguf_find_tensor(const gguf *g, const char *name) {
   return bsearch(&wanted, g->tensor, g->n_tensors, sizeof wanted, by_name);
 }
 
+const char *gguf_tensor_at(const gguf *g, uint64_t offset) {
+  for (size_t i = 0; i < g->n_tensors; i++)
+    if (offset >= g->tensor[i].offset && offset - g->tensor[i].offset < g->tensor[i].size) return g->tensor[i].name;
+  return NULL;
+}
+
 /* ---- the file -------------------------------------------------------------------------------------------------------- */
 
 static void check_version(reader *r) {

@@ -79,5 +79,6 @@ bool gguf_bool(const gguf_value *v, uint64_t i, bool *out);
 const char *gguf_string(const gguf_value *v, uint64_t i, size_t *len); /* any bytes, not terminated */
 
 const gguf_tensor *gguf_find_tensor(const gguf *g, const char *name); /* NULL: there is none */
+const char *gguf_tensor_at(const gguf *g, uint64_t offset);           /* the name of the one with this byte; NULL */
 
 #endif

@@ -15,6 +15,8 @@ dt_status model_open(const char *path, model **out, dt_error *err);
 void model_close(model *m); /* NULL is allowed; the description and its weights are gone afterwards */
 
 const dt_model_desc *model_desc(const model *m);
+/* The name of the tensor with this byte of one of its files; NULL: there is none. */
+const char *model_tensor_at(const model *m, const char *file, uint64_t offset);
 int model_eos(const model *m, int32_t eos[MODEL_MAX_EOS]); /* end-of-text ids of config.json; how many */
 
 const char *model_family(const model *m); /* Hugging Face's name of it, whatever the files: "llama"; static */

@@ -267,6 +267,14 @@ const st_tensor *st_find(const st *s, const char *name) {
   return found ? *found : NULL;
 }
 
+const char *st_tensor_at(const st *s, const char *file, uint64_t offset) {
+  for (size_t i = 0; i < s->n; i++) {
+    const st_tensor *t = s->tensor[i];
+    if (!strcmp(t->source->name, file) && offset >= t->offset && offset - t->offset < t->size) return t->name;
+  }
+  return NULL;
+}
+
 /* The one more file that s has from now on. */
 static dt_status check_file(st *s, dt_error *err) { return add_file(s, &s->file[s->n_files++], err); }
 

@@ -36,6 +36,9 @@ void st_close(st *s); /* NULL is allowed; tensors and their files are gone after
 
 const st_tensor *st_find(const st *s, const char *name); /* NULL: there is none */
 
+/* The name of the tensor with this byte of the file of that path; NULL: there is none. */
+const char *st_tensor_at(const st *s, const char *file, uint64_t offset);
+
 /* "[4096, 256]" into text, cut if it does not fit; returns text. */
 char *st_shape_text(const uint64_t *shape, int rank, char *text, size_t size);
 

@@ -19,7 +19,7 @@ dt_status source_open(const char *path, dt_source *out, dt_error *err) {
   else if (!S_ISREG(info.st_mode))
     status = dt_fail(err, DT_EINPUT, "%s: not a regular file", path);
   if (status == DT_OK)
-    *out = (dt_source){path, (uint64_t)info.st_size, fd, NULL};
+    *out = (dt_source){path, (uint64_t)info.st_size, fd, NULL, NULL};
   else if (fd >= 0)
     close(fd);
   return status;
@@ -35,7 +35,7 @@ static dt_status fail_short(const dt_source *source, uint64_t end, uint64_t size
                  source->name, size, end);
 }
 
-dt_status source_read(const dt_source *source, uint64_t offset, void *to, size_t bytes, dt_error *err) {
+static dt_status read_bytes(const dt_source *source, uint64_t offset, void *to, size_t bytes, dt_error *err) {
   uint64_t end = offset + bytes;
   if (source->fd < 0) {
     if (end > source->size || end < offset) return fail_short(source, end, source->size, err);
@@ -50,4 +50,10 @@ dt_status source_read(const dt_source *source, uint64_t offset, void *to, size_t
     at += n, offset += (uint64_t)n;
   }
   return DT_OK;
+}
+
+dt_status source_read(const dt_source *source, uint64_t offset, void *to, size_t bytes, dt_error *err) {
+  dt_status status = read_bytes(source, offset, to, bytes, err);
+  if (status == DT_OK && source->watch) source->watch->look(source->watch->context, source, offset, to, bytes);
+  return status;
 }

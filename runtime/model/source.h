@@ -8,15 +8,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef struct dt_source dt_source;
+
+/* Whoever wants to see what is read: called with it by the thread that has read it. */
 typedef struct {
-  const char *name;  /* the file's path, for messages */
-  uint64_t size;     /* bytes there were when it was opened */
-  int fd;            /* of the file; -1: memory, */
-  const void *bytes; /* which stays the caller's */
-} dt_source;
+  void (*look)(void *context, const dt_source *, uint64_t offset, const void *bytes, size_t n);
+  void *context;
+} source_watch;
+
+struct dt_source {
+  const char *name;          /* the file's path, for messages */
+  uint64_t size;             /* bytes there were when it was opened */
+  int fd;                    /* of the file; -1: memory, */
+  const void *bytes;         /* which stays the caller's */
+  const source_watch *watch; /* NULL: nobody */
+};
 
 static inline dt_source source_of_memory(const char *name, const void *bytes, uint64_t size) {
-  return (dt_source){name, size, -1, bytes};
+  return (dt_source){name, size, -1, bytes, NULL};
 }
 
 /* A regular file at `path`, which is kept; close it with source_close. DT_EINPUT: there is none such. */

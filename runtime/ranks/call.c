@@ -2,6 +2,8 @@
 #include "ranks/call.h"
 #include "cpu/cpu.h"
 #include "model/model.h"
+#include "ranks/same.h"
+#include "ranks/witness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +12,7 @@
 
 /* ---- all alike --------------------------------------------------------------------------------------------------------- */
 
-/* Every rank's record of `size` bytes, of which it has filled its own, for all. */
-static void exchange(dt_ranks *ranks, void *records, size_t size) {
+void call_exchange(dt_ranks *ranks, void *records, size_t size) {
   int bytes[2 * DT_RANKS];
   for (int i = 0; i < ranks->count; i++) bytes[i] = (int)size, bytes[ranks->count + i] = i * (int)size;
   ranks->gather(ranks, records, bytes, bytes + ranks->count);
@@ -28,7 +29,7 @@ static dt_status agree(const call_site *site, const dt_error *here, dt_error *er
   outcome all[DT_RANKS], *mine = &all[ranks->rank];
   *mine = (outcome){.error = *here};
   gethostname(mine->host, sizeof mine->host - 1);
-  exchange(site->ranks, all, sizeof *all);
+  call_exchange(site->ranks, all, sizeof *all);
   int i = 0;
   while (i < ranks->count && all[i].error.status == DT_OK) i++;
   if (i == ranks->count) return DT_OK;
@@ -76,20 +77,19 @@ static void *take(call_site *site, int number) {
 
 /* ---- the calls --------------------------------------------------------------------------------------------------------- */
 
-static dt_status open_backend(const call_site *site, const call *c, void **made, dt_error *err) {
+static dt_status open_backend(call_site *site, const call *c, void **made, dt_error *err) {
   dt_backend_options o = {.variant = c->variant, .threads = c->n, .cache_dtype = c->cache_dtype, .ranks = site->ranks};
   if (!c->version || strcmp(c->version, dt_version()))
     return dt_fail(err, DT_EINPUT, "this is dtrun %s, rank 0 is dtrun %s: all need the same", dt_version(),
                    c->version ? c->version : "?");
+  site->threads = c->n;
   return dt_cpu_ops.open(&o, (dt_backend **)made, err);
 }
 
 uint64_t call_signature(const dt_model_desc *d) {
   uint64_t hash = 0xcbf29ce484222325u;
-  const dt_matrix *ends[] = {&d->embed, &d->final_norm, &d->unembed};
-  size_t each = sizeof *d->layer / sizeof **ends, n = (size_t)d->shape.layers * each;
-  for (size_t i = 0; i < n + 3; i++) {
-    const dt_matrix *m = i < n ? (const dt_matrix *)&d->layer[i / each] + i % each : ends[i - n];
+  for (int i = 0; i < witness_matrices(d); i++) {
+    const dt_matrix *m = witness_matrix(d, i);
     uint64_t numbers[] = {m->source ? m->source->size : 0, m->offset, (uint64_t)m->dtype, (uint64_t)m->rows,
                           (uint64_t)m->cols};
     for (size_t j = 0; j < sizeof numbers / sizeof *numbers; j++) hash = (hash ^ numbers[j]) * 0x100000001b3u;
@@ -97,29 +97,50 @@ uint64_t call_signature(const dt_model_desc *d) {
   return hash;
 }
 
+/* What the other ranks do first: their own copy of the model, described. */
+static dt_status look_up(const call *c, model **m, dt_model_desc *desc, dt_error *err) {
+  dt_status status = model_open(c->path, m, err);
+  if (status) return status;
+  *desc = *model_desc(*m);
+  desc->path = c->path;
+  if (call_signature(desc) == c->signature) return DT_OK;
+  return dt_fail(err, DT_EINPUT, "%s is another model here than it is for rank 0", c->path);
+}
+
+/* All ranks go through all steps together, as far as none fails. */
 static dt_status upload(const call_site *site, const call *c, void **made, dt_error *err) {
   model *m = NULL;
+  same *s = NULL;
   dt_model_desc desc;
-  dt_status status = DT_OK;
-  if (c->desc) {
+  dt_error here = {.status = DT_OK};
+  if (c->desc)
     desc = *c->desc;
-  } else {
-    if ((status = model_open(c->path, &m, err))) return status;
-    desc = *model_desc(m);
-    desc.path = c->path;
-    if (call_signature(&desc) != c->signature)
-      status = dt_fail(err, DT_EINPUT, "%s is another model here than it is for rank 0", c->path);
+  else
+    here.status = look_up(c, &m, &desc, &here);
+  if (!here.status) here.status = same_open(site->ranks, &desc, site->threads, &s, &here);
+  dt_status status = agree(site, &here, err);
+  if (!status) {
+    here.status = same_files(s, &here);
+    status = agree(site, &here, err);
   }
-  if (!status) status = dt_cpu_ops.upload(at(site, c->on), &desc, c->dtype, (dt_weights **)made, err);
+  if (!status) {
+    here.status = dt_cpu_ops.upload(at(site, c->on), same_desc(s), c->dtype, (dt_weights **)made, &here);
+    if (!here.status) here.status = same_was_seen(s, &here);
+    status = agree(site, &here, err);
+  }
+  if (!status) {
+    here.status = same_weights(s, &here);
+    status = agree(site, &here, err);
+  }
+  same_close(s);
   model_close(m);
   return status;
 }
 
 /* Calls that make something. */
-static dt_status make(const call_site *site, const call *c, void **made, dt_error *err) {
+static dt_status make(call_site *site, const call *c, void **made, dt_error *err) {
   switch ((call_kind)c->kind) {
   case CALL_OPEN: return open_backend(site, c, made, err);
-  case CALL_UPLOAD: return upload(site, c, made, err);
   case CALL_CREATE_CACHE: return dt_cpu_ops.create_cache(at(site, c->on), c->n, c->slots, (dt_cache **)made, err);
   default: return dt_cpu_ops.snapshot(at(site, c->on), c->sequence, c->n, (dt_snapshot **)made, err);
   }
@@ -142,8 +163,9 @@ static dt_status make_everywhere(call_site *site, const call *c, int *number, dt
   void *made = NULL;
   dt_error here = {.status = DT_OK};
   here.status = make_room(site, &here);
-  if (!here.status) here.status = make(site, c, &made, &here);
+  if (!here.status && c->kind != CALL_UPLOAD) here.status = make(site, c, &made, &here);
   dt_status status = agree(site, &here, err);
+  if (!status && c->kind == CALL_UPLOAD) status = upload(site, c, &made, err);
   if (status)
     unmake((call_kind)c->kind, made);
   else
@@ -182,7 +204,9 @@ static size_t resident(void) {
 void call_info(call_site *site, const call *c, dt_rank_info *all) {
   dt_memory m = dt_cpu_ops.memory(at(site, c->on));
   dt_rank_info *mine = &all[site->ranks->rank];
+  const char *name = dt_cpu_ops.describe(at(site, c->on));
   *mine = (dt_rank_info){.weights = m.weights, .caches = m.caches, .scratch = m.scratch, .resident = resident()};
+  snprintf(mine->kernels, sizeof mine->kernels, "%.*s", (int)strcspn(name, ","), name);
   gethostname(mine->host, sizeof mine->host - 1);
-  exchange(site->ranks, all, sizeof *all);
+  call_exchange(site->ranks, all, sizeof *all);
 }

@@ -51,7 +51,11 @@ typedef struct {
   dt_ranks *ranks;
   void **made; /* [n] NULL: not any more */
   int n;
+  int threads; /* of the backend opened last */
 } call_site;
+
+/* Every rank's record of `size` bytes, of which it has filled its own, for all. All ranks call it alike. */
+void call_exchange(dt_ranks *, void *records, size_t size);
 
 /* Makes a call here, as all ranks do at the same time. What it makes gets *number. Where it fails on one, it fails on all, with
  * the line of the first that failed, and has made nothing. */

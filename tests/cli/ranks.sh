@@ -51,7 +51,7 @@ it_reads_a_prompt_and_tells_what_ranks_hold() {
   run timeout 100 mpirun -n 2 "$dtrun" ar -n 8 -t 1 -v <<<'The sea'
   [ "$status" -eq 0 ] || fail "exit status $status"
   same_text expected stdout
-  sed -nE 's/^dtrun: rank [01] on .*: weights ([0-9]+)\.[0-9], caches .*, resident [1-9].*/\1/p' stderr >held
+  sed -nE 's/^dtrun: rank [01] on .*, cpu:[a-z0-9]*, in MB: weights ([0-9]+)\.[0-9], caches .*, resident [1-9].*/\1/p' stderr >held
   [ "$(wc -l <held)" -eq 2 ] || fail 'expected a line for each rank'
   while read -r mb; do [ "$mb" -lt $((whole * 3 / 4)) ] || fail "a rank holds $mb MB of $whole"; done <held
   grep -q 'backend cpu:[a-z0-9]*, 2 ranks' stderr || fail 'no word of ranks'
@@ -101,6 +101,21 @@ it_says_which_rank_lacks_the_model() {
     run timeout 100 mpirun -n 1 --wdir "$PWD/here" "$dtrun" ar -t 1 -p x -n 4 --target m : -n 1 --wdir "$PWD/$folder" "$dtrun"
     says_one_line 2 "rank 1 on $(uname -n): .*$([ $folder = there ] && echo 'm' || echo 'm is another model here than it is for rank 0')"
   done
+}
+
+it_tells_a_byte_that_is_another_one_in_a_copy() {
+  mkdir -p one two
+  for folder in one two; do cp -r "$models/mini-target" $folder/m; done
+  local apart=(timeout 100 mpirun -n 1 --wdir "$PWD/one" "$dtrun" ar -t 1 -p x -n 4 --target m : -n 1 --wdir "$PWD/two" "$dtrun")
+  run "${apart[@]}"
+  [ "$status" -eq 0 ] || fail "the same copies: exit status $status"
+  printf '\x01' | dd of=two/m/model.safetensors bs=1 seek=200000 conv=notrunc status=none
+  run "${apart[@]}"
+  says_one_line 2 "rank 1 on $(uname -n): m/model.safetensors: tensor [a-z0-9._]+ is another one here than it is for rank 0"
+  [ ! -s stdout ] || fail 'tokens'
+  echo >>two/m/tokenizer.json
+  run "${apart[@]}"
+  says_one_line 2 "rank 1 on $(uname -n): m/tokenizer.json is another file here than it is for rank 0"
 }
 
 # Process ids of what this test runs.

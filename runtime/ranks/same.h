@@ -1,0 +1,27 @@
+/* Whether the model of a call is the same on all ranks, whatever copies of its files they have: to be known before a token. All ranks
+ * take the steps together, each of them fails by itself (DT_EINPUT names the tensor or file that is another one). What it
+ * compares: the program, the files with configuration and tokenizer, and every byte of weights that any rank reads, which every
+ * rank with files of its own reads in its copy too. Ranks whose files are provably the very same ones compare nothing. */
+#ifndef DT_SAME_H
+#define DT_SAME_H
+
+#include "model/weights.h"
+#include "ranks.h"
+
+typedef struct same same;
+
+/* Of a model that outlives it. */
+dt_status same_open(dt_ranks *, const dt_model_desc *, int threads, same **out, dt_error *err);
+void same_close(same *); /* NULL is allowed */
+
+/* The program, configuration and tokenizer. */
+dt_status same_files(same *, dt_error *err);
+
+/* What to upload between these two: the model, whose reads are noted. */
+const dt_model_desc *same_desc(const same *);
+
+/* Whether all that was read could be noted; then what was read is compared. */
+dt_status same_was_seen(const same *, dt_error *err);
+dt_status same_weights(same *, dt_error *err);
+
+#endif

@@ -1,0 +1,41 @@
+/* What a rank reads of a model's files while it is uploaded: where, how much, and a hash of the very bytes that were read. */
+#ifndef DT_WITNESS_H
+#define DT_WITNESS_H
+
+#include "model/weights.h"
+#include "ranks/keyed.h"
+
+#include <pthread.h>
+
+#define WITNESS_MOST (256 << 10) /* bytes of one record */
+
+typedef struct {
+  uint64_t offset;
+  uint32_t bytes, source; /* which of the model's files */
+  keyed_hash hash;
+} witness_record;
+
+typedef struct {
+  dt_model_desc desc; /* the model's, with sources that are watched */
+  dt_layer *layer;
+  dt_source *source; /* [sources] in the order in which the matrices name them */
+  int sources;
+  source_watch watch;
+  pthread_mutex_t lock;
+  witness_record *record; /* [n] in any order */
+  size_t n, room;
+  bool lost; /* there was no memory for one */
+  unsigned char key[KEYED_KEY];
+} witness;
+
+/* A model's matrices in an order that is the same for all. */
+int witness_matrices(const dt_model_desc *);
+const dt_matrix *witness_matrix(const dt_model_desc *, int i);
+
+/* Of a model that outlives it. Out of memory: DT_EDEVICE. */
+dt_status witness_open(const dt_model_desc *, witness *out, dt_error *err);
+/* From now on what is read of its desc is hashed under w->key and noted. */
+void witness_begin(witness *w);
+void witness_close(witness *w);
+
+#endif
