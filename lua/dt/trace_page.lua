@@ -2,6 +2,7 @@
 --
 -- The program (a few functions at the end) shows one iteration at a time: shown(i) sets everything that depends on i.
 local json = require "dt.json"
+local palette = require "dt.palette"
 local params = require "dt.params"
 local tables = require "dt.tables"
 local visible = require "dt.visible"
@@ -19,13 +20,14 @@ body { margin: 0 auto; max-width: 90rem; padding: 1.2rem 1.2rem 3rem; background
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; font-variant-numeric: tabular-nums; }
 h1 { font-size: 1.35rem; line-height: 1.25; margin: 0 0 .2rem; }
 #run { color: var(--faint); margin: 0 0 .9rem; overflow-wrap: anywhere; font-size: .87rem; }
-nav { position: sticky; top: 0; z-index: 1; display: flex; gap: .4rem; align-items: center; padding: .5rem 0;
+nav { position: sticky; top: 0; z-index: 1; display: flex; flex-wrap: wrap;
+  gap: .4rem; align-items: center; padding: .5rem 0;
   background: var(--paper); border-bottom: 1px solid var(--line); }
 nav button { font: inherit; color: var(--ink); background: var(--panel); border: 1px solid var(--line);
   border-radius: 6px; min-width: 2.5rem; padding: .2rem .55rem; cursor: pointer; }
 nav button:hover:enabled { border-color: var(--accent); color: var(--accent); }
 nav button:disabled { opacity: .4; cursor: default; }
-nav input { flex: 1; min-width: 5rem; accent-color: var(--accent); }
+nav input { flex: 1 1 12rem; min-width: 5rem; accent-color: var(--accent); }
 #place { white-space: nowrap; margin: 0 .4rem; min-width: 11ch; text-align: center; }
 #bars { display: block; width: 100%; height: 40px; margin: .5rem 0 .9rem; cursor: pointer; }
 #bars rect { fill: var(--edge); }
@@ -75,10 +77,6 @@ td small { color: var(--faint); }
 #split { display: flex; height: .6rem; border-radius: 4px; overflow: hidden; margin: .6rem 0 .2rem;
   background: var(--panel); }
 #split span { height: 100%; }
-.draft { background: #4a90c2; }
-.verify { background: #b9608f; }
-.commit { background: #d9a441; }
-.policy { background: #6aa84f; }
 td i { display: inline-block; width: .65rem; height: .65rem; border-radius: 2px; margin-right: .4rem; }
 @media print {
   body { padding: 0; }
@@ -235,6 +233,15 @@ local STAYS = { ["\n"] = true, ["\t"] = true }
 -- A text as it stands, but for what does not show.
 local function shown(text) return visible.pictures(text, STAYS) end
 
+-- The colours of the parts of an iteration's time.
+local function phases()
+  local rules = {}
+  for _, part in ipairs { "draft", "verify", "commit", "policy" } do
+    table.insert(rules, (".%s { background: %s; }\n"):format(part, palette.PHASES[part]))
+  end
+  return table.concat(rules)
+end
+
 -- What the page's program needs of an iteration.
 local function summary(iteration, svg)
   local depth, one = { [0] = 0 }, {
@@ -281,7 +288,8 @@ return function(trace, drawings)
   return table.concat {
     '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
     '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
-    "<title>", title, "</title>\n<style>\n", STYLE, "</style>\n</head>\n<body>\n<h1>", title, '</h1>\n<p id="run">',
+    "<title>", title, "</title>\n<style>\n", STYLE, phases(),
+    "</style>\n</head>\n<body>\n<h1>", title, '</h1>\n<p id="run">',
     tables.escape(description(trace)), "</p>\n", BODY, '<script type="application/json" id="data">', data,
     "</script>\n<script>\n", PROGRAM, "</script>\n</body>\n</html>\n",
   }

@@ -177,6 +177,7 @@ function TestTraces.test_a_trace_of_hostile_names_and_texts_makes_a_page_of_plai
   lu.assertNil(html:find("<b>", 1, true))
   lu.assertEquals(select(2, html:gsub("</script>", "")), 2)
   local data = assert(require "dt.json".decode((html:match '<script type="application/json" id="data">(.-)</script>')))
+  lu.assertStrContains(html, ".verify { background: " .. require "dt.palette".PHASES.verify) -- as in a report's figures
   lu.assertEquals(data.prompt, "</script><b>␛[31m␀\u{fffd}\u{fffd}\n\tend")
 end
 
