@@ -145,6 +145,33 @@ static int failing_line(dtl_box *box) {
   return 0;
 }
 
+#define MOST_CALLS 10 /* of a traceback, innermost first */
+
+/* The calls that the failed thread stands in. Nothing is allocated: the box may be full. */
+static void trace_back(const dtl_box *box, char *out, size_t size) {
+  lua_Debug ar;
+  size_t used = 0;
+  out[0] = 0;
+  for (int level = 0; lua_getstack(box->co, level, &ar) && used < size; level++) {
+    lua_getinfo(box->co, "nSl", &ar);
+    char line[160], name[80] = "";
+    if (level == MOST_CALLS)
+      snprintf(line, sizeof line, "and more calls around it");
+    else if (ar.currentline > 0)
+      snprintf(line, sizeof line, "%s:%d:", ar.short_src, ar.currentline);
+    else
+      snprintf(line, sizeof line, "[C]:");
+    if (ar.name)
+      snprintf(name, sizeof name, " in %s '%.60s'", *ar.namewhat ? ar.namewhat : "function", ar.name);
+    else
+      snprintf(name, sizeof name, " in %s", *ar.what == 'm' ? "its file" : "what the host calls");
+    used += dtl_clean(out + used, size - used, line, strlen(line));
+    if (level < MOST_CALLS) used += dtl_clean(out + used, size - used, name, strlen(name));
+    if (used + 1 < size) out[used++] = '\n', out[used] = 0;
+    if (level == MOST_CALLS) break;
+  }
+}
+
 /* Splits "chunk:LINE: rest" off the message where Lua put it there; *line is 0 otherwise. */
 static const char *split_position(const dtl_box *box, const char *message, int *line) {
   size_t n = strlen(box->chunk);
@@ -199,6 +226,7 @@ static void fail_as_policy(dtl_box *box, dtl_error *err) {
   if (err) {
     dtl_clean(err->file, sizeof err->file, box->path, strlen(box->path));
     err->line = line;
+    trace_back(box, err->traceback, sizeof err->traceback);
   }
 }
 

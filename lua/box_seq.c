@@ -20,9 +20,10 @@ static int seq_left(lua_State *L) {
 static int seq_token(lua_State *L) {
   const dtl_run *run = check_seq(L, "seq:token");
   lua_Integer i = run_integer(L, 2, "seq:token", "i");
-  int length = dt_seq_length(run->session, run->seq);
-  if (i < 1 || i > length) luaL_error(L, "seq:token: i = %I is out of range: 1..%d", (LUAI_UACINT)i, length);
-  lua_pushinteger(L, dt_seq_tokens(run->session, run->seq)[i - 1]);
+  if (i < 1 || i > dt_seq_length(run->session, run->seq))
+    lua_pushnil(L);
+  else
+    lua_pushinteger(L, dt_seq_tokens(run->session, run->seq)[i - 1]);
   return 1;
 }
 
@@ -47,7 +48,8 @@ static int seq_draft_step(lua_State *L) { return run_draft_step(L, check_seq(L, 
  * means to look for it among all strings. */
 enum { OUT = 1, PATH, DRAFTED, DEPTH, ACCEPTED, BONUS, COMMITTED, DRAFT_MS, VERIFY_MS, COMMIT_MS, PATH_KEY };
 static const char *const keys[] = {"drafted",  "depth",     "accepted",  "bonus", "committed",
-                                   "draft_ms", "verify_ms", "commit_ms", "path"};
+                                   "draft_ms", "verify_ms", "commit_ms", "path",  "candidates"};
+enum { N_KEYS = sizeof keys / sizeof *keys };
 
 static void set_integer(lua_State *L, int seq, int table, int key, lua_Integer value) {
   lua_getiuservalue(L, seq, key);
@@ -86,6 +88,21 @@ static int out_candidates(lua_State *L) {
   lua_pushinteger(L, token[i - 1]);
   lua_pushnumber(L, (lua_Number)logp[i - 1]);
   return 2;
+}
+
+static int out_unknown(lua_State *L) { return run_no_field(L, "out", keys, N_KEYS); }
+
+/* Gives the table of results on top its one function, and an error for what is not in it. */
+static void finish_out(lua_State *L, int seq) {
+  lua_pushvalue(L, seq);
+  lua_pushcclosure(L, out_candidates, 1);
+  lua_setfield(L, -2, "candidates");
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, out_unknown);
+  lua_setfield(L, -2, "__index");
+  lua_pushboolean(L, false);
+  lua_setfield(L, -2, "__metatable");
+  lua_setmetatable(L, -2);
 }
 
 void box_seq_verified(lua_State *L, int seq, const dtl_run *run) {
@@ -198,9 +215,7 @@ void box_seq_push(lua_State *L, dtl_run *run) {
     lua_setiuservalue(L, -2, key);
   }
   lua_createtable(L, 0, 10);
-  lua_pushvalue(L, -2);
-  lua_pushcclosure(L, out_candidates, 1);
-  lua_setfield(L, -2, "candidates");
+  finish_out(L, lua_gettop(L) - 1);
   lua_setiuservalue(L, -2, OUT);
   lua_createtable(L, 8, 0);
   lua_setiuservalue(L, -2, PATH);

@@ -43,6 +43,7 @@ bool dtl_fail(dtl_error *err, dtl_kind kind, const char *format, ...) {
   err->kind = kind;
   err->file[0] = 0;
   err->line = 0;
+  err->traceback[0] = 0;
   dtl_clean(err->message, sizeof err->message, text, strlen(text));
   return false;
 }

@@ -36,6 +36,7 @@ typedef struct {
   char message[512]; /* one line, cleaned of control characters */
   char file[256];    /* policy errors: where, as far as known; "" and 0 otherwise */
   int line;
+  char traceback[1024]; /* policy errors: the calls it stood in, innermost first, a line each; "" otherwise */
 } dtl_error;
 
 /* Copies text into out[size] with control characters as blanks, cut at a character's border to fit. Returns its length. */

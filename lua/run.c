@@ -265,23 +265,32 @@ static int distance(const char *a, const char *b, int most) {
   return row[m];
 }
 
-/* (methods, name) of the kind in upvalue 1. */
-static int unknown_method(lua_State *L) {
+int run_no_field(lua_State *L, const char *kind, const char *const *names, int n) {
   static const char *const helpers[] = {"expand", "sharpen", NULL}; /* of dt.policy, which take a tree or are for one */
-  const char *kind = lua_tostring(L, lua_upvalueindex(1)), *nearest = NULL;
+  const char *nearest = NULL;
   box_look(L);
-  if (lua_type(L, 2) != LUA_TSTRING) return luaL_error(L, "a %s has no field [%s]", kind, luaL_typename(L, 2));
+  if (lua_type(L, 2) != LUA_TSTRING) return luaL_error(L, "%s has no field [%s]", kind, luaL_typename(L, 2));
   const char *name = lua_tostring(L, 2);
   int best = strlen(name) > 4 ? 3 : 2; /* that is too far */
-  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
-    int d = distance(name, lua_tostring(L, -2), best);
-    bool first = d == best && nearest && strcmp(lua_tostring(L, -2), nearest) < 0; /* a table has no order */
-    if (d < best || first) best = d, nearest = lua_tostring(L, -2);
+  for (int i = 0; i < n; i++) {
+    int d = distance(name, names[i], best);
+    bool first = d == best && nearest && strcmp(names[i], nearest) < 0; /* names may come in any order */
+    if (d < best || first) best = d, nearest = names[i];
   }
-  if (nearest) return luaL_error(L, "a %s has no '%s': did you mean '%s'?", kind, name, nearest);
+  if (nearest) return luaL_error(L, "%s has no '%s': did you mean '%s'?", kind, name, nearest);
   for (int i = 0; helpers[i]; i++)
-    if (!strcmp(name, helpers[i])) return luaL_error(L, "a %s has no '%s': did you mean policy.%s?", kind, name, name);
-  return luaL_error(L, "a %s has no '%s'", kind, name);
+    if (!strcmp(name, helpers[i])) return luaL_error(L, "%s has no '%s': did you mean policy.%s?", kind, name, name);
+  return luaL_error(L, "%s has no '%s'", kind, name);
+}
+
+#define MOST_METHODS 64
+
+/* (methods, name) of the kind in upvalue 1. */
+static int unknown_method(lua_State *L) {
+  const char *names[MOST_METHODS];
+  int n = 0;
+  for (lua_pushnil(L); n < MOST_METHODS && lua_next(L, 1); lua_pop(L, 1)) names[n++] = lua_tostring(L, -2);
+  return run_no_field(L, lua_pushfstring(L, "a %s", lua_tostring(L, lua_upvalueindex(1))), names, n);
 }
 
 void run_name_unknown(lua_State *L, const char *name) {

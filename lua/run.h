@@ -76,6 +76,9 @@ void run_object(lua_State *L, const char *name, const luaL_Reg *methods);
 /* Makes the new userdata on top one of the type `name` with these methods, which luaL_testudata knows. Leaves userdata. */
 void run_type(lua_State *L, const char *name, const luaL_Reg *methods);
 
+/* Raises for the field at index 2 that `kind` ("a tree") has not, with the nearest of its names[n]. */
+int run_no_field(lua_State *L, const char *kind, const char *const *names, int n);
+
 /* Gives the table of methods on top an error for what is not in it, with the name that is nearest. */
 void run_name_unknown(lua_State *L, const char *name);
 

@@ -13,6 +13,8 @@
 #define TABLE_MAX (1 << 20) /* more elements than the memory holds: such a length is a trick */
 #define PRINT_CALL 4096
 #define PRINT_RUN 65536
+#define MOST_NAMES 64 /* of a library, for a message */
+#define LONGEST_NAME 40
 
 static const char *const base_names[] = {"assert",   "error",  "getmetatable", "ipairs", "next",   "pcall",
                                          "rawequal", "rawget", "rawlen",       "rawset", "select", "tonumber",
@@ -160,8 +162,63 @@ static int require(lua_State *L) {
   return box_require_file(L);
 }
 
+/* Pushes the keys of the table on top that are texts, sorted, with ", " between: bounded, like what the box makes. */
+static void push_names(lua_State *L) {
+  const char *names[MOST_NAMES];
+  int n = 0, table = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+    if (n == MOST_NAMES || lua_type(L, -2) != LUA_TSTRING || lua_rawlen(L, -2) > LONGEST_NAME) continue;
+    int at = n++;
+    for (const char *name = lua_tostring(L, -2); at >= 0; at--) {
+      if (at > 0 && strcmp(names[at - 1], name) > 0) {
+        names[at] = names[at - 1];
+      } else {
+        names[at] = name;
+        break;
+      }
+    }
+  }
+  luaL_Buffer list;
+  luaL_buffinit(L, &list);
+  for (int i = 0; i < n; i++) {
+    if (i) luaL_addstring(&list, ", ");
+    luaL_addstring(&list, names[i]);
+  }
+  luaL_pushresult(&list);
+}
+
+/* (library, name): upvalue 1 is what the library is called. */
+static int missing(lua_State *L) {
+  box_look(L);
+  const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : luaL_typename(L, 2);
+  lua_settop(L, 2);
+  lua_pushvalue(L, 1);
+  push_names(L);
+  return luaL_error(L, "%s.%s is not in the box, which has of %s: %s", lua_tostring(L, lua_upvalueindex(1)), name,
+                    lua_tostring(L, lua_upvalueindex(1)), lua_tostring(L, -1));
+}
+
+/* Gives the library on top an error for what is not in it. */
+static void name_missing(lua_State *L, const char *name) {
+  lua_createtable(L, 0, 2);
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, missing, 1);
+  lua_setfield(L, -2, "__index");
+  lua_pushboolean(L, false);
+  lua_setfield(L, -2, "__metatable");
+  lua_setmetatable(L, -2);
+}
+
+/* What Lua has as variables, or had, and the box has not. */
+static const char *const absent[] = {"io",     "os",     "debug",          "package", "coroutine",  "load", "loadfile",
+                                     "dofile", "xpcall", "collectgarbage", "warn",    "loadstring", NULL};
+
 static int undefined(lua_State *L) {
   const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : luaL_typename(L, 2);
+  for (const char *const *other = absent; *other; other++)
+    if (!strcmp(*other, name))
+      return luaL_error(
+          L, "undefined variable '%s': it is not in the box, which has only what policies/README.md lists", name);
   return luaL_error(L, "undefined variable '%s'", name);
 }
 
@@ -261,12 +318,16 @@ void sandbox_install(lua_State *L) {
   lua_pushvalue(L, -1);
   lua_setfield(L, -2, "_G");
   push_string(L);
+  name_missing(L, "string");
   lua_setfield(L, -2, "string");
   push_table(L);
+  name_missing(L, "table");
   lua_setfield(L, -2, "table");
   push_math(L);
+  name_missing(L, "math");
   lua_setfield(L, -2, "math");
   push_utf8(L);
+  name_missing(L, "utf8");
   lua_setfield(L, -2, "utf8");
   lua_newtable(L); /* globals, modules */
   lua_pushvalue(L, -1);

@@ -10,6 +10,7 @@
 --   }
 --   local pair = assert(dt.load(opts.load)); print(opts.tokens, opts.quick, opts.rest[1])
 local complain = require "dt.complain"
+local core = require "dt.core"
 local params = require "dt.params"
 
 local args = {}
@@ -121,6 +122,15 @@ function args.parse(spec, argv)
   return opts
 end
 
+-- What a driver is called on the command line: an installed one by its name.
+function args.called(path)
+  for _, home in ipairs(core.homes()) do
+    local name = path:sub(#home + 1):match "^/scripts/([^/]+)%.lua$"
+    if name and path:sub(1, #home) == home then return name end
+  end
+  return path
+end
+
 function args.help(spec, program)
   local declared = declare(spec)
   local lines = { ("usage: dtrun run %s [options]%s"):format(program, spec.rest and " " .. spec.rest .. "..." or "") }
@@ -149,7 +159,7 @@ function args.args(spec)
     complain(message)
     os.exit(2, true)
   end
-  print(args.help(spec, arg[0]))
+  print(args.help(spec, args.called(arg[0])))
   os.exit(0, true)
 end
 

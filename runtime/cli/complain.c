@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool open_line;
+static bool open_line, at_length;
 
 void stand_in_line(bool open) { open_line = open; }
 
@@ -56,7 +56,21 @@ int status_of(const dtl_error *err) {
   return status[err->kind];
 }
 
-int complain_of(const dtl_error *err) { return complain(status_of(err), "%s", err->message); }
+void complain_at_length(void) { at_length = true; }
+
+void say_traceback(const dtl_error *err) {
+  for (const char *line = err->traceback; at_length && *line;) {
+    int n = (int)strcspn(line, "\n");
+    say("  %.*s", n, line);
+    line += n + (line[n] == '\n');
+  }
+}
+
+int complain_of(const dtl_error *err) {
+  complain(0, "%s", err->message);
+  say_traceback(err);
+  return status_of(err);
+}
 
 int complain_of_engine(const dt_error *err) {
   bool usage = err->status == DT_EINPUT || err->status == DT_ECONTEXT;

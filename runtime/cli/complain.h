@@ -15,6 +15,8 @@ int complain(int status, const char *format, ...) __attribute__((format(printf, 
 
 /* Prints what failed and returns the status of that kind of failure. */
 int complain_of(const dtl_error *err);
+void say_traceback(const dtl_error *err);
+void complain_at_length(void); /* from now on with the calls that a policy's error stood in, a line each */
 int complain_of_engine(const dt_error *err);
 
 int status_of(const dtl_error *err); /* without a word */

@@ -34,7 +34,9 @@ int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "help") == 0) argv[1] = "--help";
   bool talks = argc > 1 && strcmp(argv[1], "chat") == 0;
   cli_options o;
-  if (cli_parse(argc - 1 - talks, argv + 1 + talks, &o, &err)) {
+  bool parsed = !cli_parse(argc - 1 - talks, argv + 1 + talks, &o, &err);
+  if (parsed && o.verbose) complain_at_length();
+  if (!parsed) {
     status = complain_of_engine(&err);
   } else if (o.help && o.policy && !talks) {
     status = print_policy_help(&o);

@@ -63,10 +63,11 @@ static bool on_done(void *user, int prompt, dtl_result *result) {
   out->n_ended++;
   out->n_failed += result->failed;
   out->tokens += result->n_tokens;
-  if (result->failed && r->job->several)
+  if (result->failed && r->job->several) {
     fail(r, complain(status_of(&result->failure), "prompt %s: %s", r->job->prompts.list[prompt].name,
                      result->failure.message));
-  else if (result->failed)
+    say_traceback(&result->failure);
+  } else if (result->failed)
     fail(r, complain_of(&result->failure));
   if (r->lines && !r->out.lost) write_line(r, result);
   if (!r->silent && r->job->several) show_results(r, false);

@@ -110,6 +110,41 @@ LUA
   wait $! || status=$?
   [ "$status" -eq 130 ] || fail "exit status $status, expected 130"
 }
+it_shows_the_calls_that_an_error_stood_in() {
+  cat >page.lua <<'LUA'
+local P = require("dt.policy").define { name = "page", uses = { draft = false } }
+local function deep(tree, n)
+  if n == 0 then tree:branch(77, 3) end
+  deep(tree, n - 1)
+  return 1
+end
+function P:draft(tree)
+  deep(tree, DEEP)
+end
+return P
+LUA
+  sed 's/DEEP/1/' page.lua >one.lua
+  run "$dtrun" ./one.lua --text x -v
+  [ "$status" -eq 3 ] || fail "exit status $status, expected 3"
+  local expected="dtrun: ./one.lua:3: tree:branch: u: there is no node 77 (the tree has 0..0)
+dtrun:   [C]: in method 'branch'
+dtrun:   ./one.lua:3: in upvalue 'deep'
+dtrun:   ./one.lua:4: in function 'deep'
+dtrun:   ./one.lua:8: in method 'draft'"
+  [ "$(head -n 5 stderr | sed "s/upvalue 'deep'/function 'deep'/2; 4s/upvalue/function/")" = "$expected" ] || fail 'not the calls'
+  grep -q '^dtrun:   dt.policy:[0-9]*: in what the host calls$' stderr || fail 'not the outermost call'
+  refuses 3 'there is no node 77' ./one.lua --text x
+  sed 's/DEEP/7/' page.lua >seven.lua # [C], deep 8 times and draft: ten
+  run "$dtrun" ./seven.lua --text x -v
+  grep -q "seven.lua:8: in method 'draft'" stderr || fail 'the tenth call'
+  grep -q 'and more calls around it' stderr || fail 'the eleventh call'
+  sed 's/DEEP/190/' page.lua >deep.lua
+  run "$dtrun" ./deep.lua --text x --text y -v
+  [ "$(grep -c 'and more calls around it' stderr)" -eq 2 ] && [ "$(grep -c "in upvalue 'deep'" stderr)" -eq 18 ] || fail 'of deep calls'
+  echo 'while true do end' >loop.lua
+  run "$dtrun" ./loop.lua --text x -v
+  grep -q '^dtrun:   ./loop.lua:1: in its file$' stderr || fail 'of a call that was stopped'
+}
 it_shows_no_control_character_of_a_page() {
   printf 'local evil = "\\27[31m\\u{9b}31m\\n"\nreturn require("dt.policy").define { name = "n" .. evil, doc = "d" .. evil,\n' >page.lua
   printf '  uses = { draft = false }, params = { { "p" .. evil, "v" .. evil, one_of = { "v" .. evil } } } }\n' >>page.lua

@@ -187,6 +187,54 @@ function TestDoors.test_what_a_tree_and_a_seq_have_not_is_named()
     end]])
 end
 
+function TestDoors.test_a_misspelt_field_of_out_is_named()
+  passes(DEFINE .. [[
+    function P:observe(tree, out)
+      local function get(name) return out[name] end
+      raises("out has no 'acceptd': did you mean 'accepted'?", get, "acceptd")
+      raises("out has no 'drafted_ms': did you mean 'draft_ms'?", get, "drafted_ms")
+      raises("out has no 'candidate': did you mean 'candidates'?", get, "candidate")
+      raises("out has no 'speed'", get, "speed")
+      raises("out has no field [number]", get, 1)
+      out.mine = 3
+      if out.mine ~= 3 then error "what a policy puts there stays" end
+      for _, name in next, { "drafted", "depth", "accepted", "bonus", "committed", "draft_ms", "verify_ms", "commit_ms",
+                             "path", "candidates" } do
+        if out[name] == nil then error(name) end
+      end
+      if getmetatable(out) ~= false then error "its metatable is the host's" end
+    end]])
+  fails(DEFINE .. "function P:observe(tree, out) self.n = out.acceptd + 1 end",
+        "test.lua:8: out has no 'acceptd': did you mean 'accepted'?")
+end
+
+function TestDoors.test_what_is_not_in_the_box_is_said_so()
+  passes([[
+    raises("string.match is not in the box, which has of string: byte, char, format, len, lower, rep, reverse, "
+             .. "sub, upper",
+           function() return string.match("a", "b") end)
+    raises("table.move is not in the box, which has of table: concat, insert, pack, remove, sort, unpack",
+           function() return table.move end)
+    raises("utf8.x is not in the box, which has of utf8: char, charpattern, codepoint, codes, len, offset",
+           function() return utf8.x end)
+    raises("undefined variable 'nothing'", function() return nothing end)
+    raises("string.number is not in the box, which has of string: byte, char, format, len, lower, rep, reverse, "
+             .. "sub, upper",
+           function() return string[1] end)
+    string.match = function() return 7 end
+    if ("a"):match "b" ~= 7 or string.match() ~= 7 then error "what a policy puts there stays" end
+    math[("x"):rep(41)], math[("x"):rep(40)] = 1, 1
+    local _, message = pcall(function() return math.none end)
+    if message:sub(-40) ~= ("x"):rep(40) or message:sub(-41) ~= " " .. ("x"):rep(40) then error(message) end
+  ]] .. DEFINE)
+  fails(DEFINE .. "function P:draft() return (self.name or 'x'):gsub('a', 'b') end",
+        "test.lua:8: string.gsub is not in the box, which has of string: byte, char")
+  for _, name in ipairs { "io", "os", "debug", "package", "coroutine", "load", "loadfile", "dofile", "xpcall",
+                          "collectgarbage", "warn", "loadstring" } do
+    fails("local x = " .. name .. "\n" .. DEFINE, ("undefined variable '%s': it is not in the box"):format(name))
+  end
+end
+
 -- ---- init ----------------------------------------------------------------------------------------------------------
 
 -- A turn of the loop is one instruction.

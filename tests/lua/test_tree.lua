@@ -335,7 +335,7 @@ function TestTree.test_mistakes_raise_and_name_the_argument()
     raises("tree:best: into must be a table, not number", tree.best, tree, 1, 1, 0, 5)
     raises("tree:best: last: there is no node 3 (the tree has 0..0)", tree.best, tree, 1, 1, 3)
     raises("tree:keep: 257 is out of range: 0..256", tree.keep, tree, 257)
-    raises("seq:token: i = 3 is out of range: 1..2", tree.seq.token, tree.seq, 3)
+    raises("seq:token: i must be an integer, not nil", tree.seq.token, tree.seq, nil)
     raises("seq:commit: unknown option 'rebuilt' (known: rebuild)", tree.seq.commit, tree.seq, { rebuilt = true })
     raises("seq:length: not called as a method of a sequence", tree.seq.length, tree)
     eq(getmetatable(tree), false) ]])
@@ -347,6 +347,7 @@ function TestSeq.test_committed_tokens_are_readable()
   run([[
     function P:init(seq)
       eq(seq:length(), 2) eq(seq:left(), 4) eq(seq:token(1), 7) eq(seq:token(2), 8)
+      for _, i in next, { 0, 3, -1, math.mininteger, math.maxinteger } do eq(seq:token(i), nil) end
       raises("seq:verify_tree: not in init", seq.verify_tree, seq)
       raises("tree:draft_step: nothing can be drafted in init", seq.tree.draft_step, seq.tree, 0)
     end
