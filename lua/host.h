@@ -117,6 +117,16 @@ int dtl_near(const char *typed, size_t n, const char *const *names, int n_names,
 bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target, char **draft,
                         dtl_error *err);
 
+/* The user's own folders for what a program remembers and for what it brought. */
+typedef enum { DTL_STATE, DTL_DATA } dtl_folder;
+
+/* dtrun/RELATIVE in $XDG_STATE_HOME (~/.local/state) or $XDG_DATA_HOME (~/.local/share): malloc'd; NULL where neither is an
+ * absolute path, or out of memory. */
+char *dtl_user_file(dtl_folder folder, const char *relative);
+
+/* Makes the folders before the last '/' of a path, as far as they are missing; false leaves errno. */
+bool dtl_make_folders(char *path);
+
 /* What cuts the draft's output matrix, as a user says it: a number of ids (the lowest, and those of a text that comes with us),
  * or a file with an id on each line. Freed with dtl_draft_vocab_close. DTL_INPUT: neither, with file and line. */
 bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dtl_error *err);

@@ -1,6 +1,8 @@
 /* The user's own files: see user_files.h. */
 #include "user_files.h"
 
+#include "host.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +21,12 @@ char *user_path(const char *variable, const char *fallback, const char *relative
   return n < 0 ? NULL : path;
 }
 
-/* Makes the folders of a path, as far as they are missing. */
-static bool make_folders(char *path) {
+char *dtl_user_file(dtl_folder folder, const char *relative) {
+  return folder == DTL_STATE ? user_path("XDG_STATE_HOME", ".local/state", relative)
+                             : user_path("XDG_DATA_HOME", ".local/share", relative);
+}
+
+bool dtl_make_folders(char *path) {
   for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
     *slash = '\0';
     bool made = mkdir(path, 0777) == 0 || errno == EEXIST;
@@ -42,7 +48,7 @@ static bool write_all(const char *path, const char *text) {
 bool user_store(const char *path, const char *text) {
   char *temporary, *folders = strdup(path);
   if (!folders || asprintf(&temporary, "%s.%ld", path, (long)getpid()) < 0) temporary = NULL;
-  bool ok = temporary && make_folders(folders) && write_all(temporary, text) && rename(temporary, path) == 0;
+  bool ok = temporary && dtl_make_folders(folders) && write_all(temporary, text) && rename(temporary, path) == 0;
   int code = errno;
   if (temporary && !ok) unlink(temporary);
   free(temporary), free(folders);

@@ -165,6 +165,33 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
   return DT_OK;
 }
 
+/* ---- between runs ------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  size_t field;
+} settable[] = {{"temp", FIELD(temp)},   {"top_k", FIELD(top_k)}, {"top_p", FIELD(top_p)},
+                {"min_p", FIELD(min_p)}, {"seed", FIELD(seed)},   {"tokens", FIELD(tokens)}};
+#define N_SETTABLE (sizeof settable / sizeof *settable)
+
+const char *cli_settable(int i) { return i < (int)N_SETTABLE ? settable[i].name : NULL; }
+
+/* The option that is called so, by any of its names; NULL: none, or it is not to be set. */
+static const option *settable_option(const char *name) {
+  char arg[40];
+  int n = snprintf(arg, sizeof arg, "--%s", name);
+  const option *o = n < (int)sizeof arg ? option_find(arg, (size_t)n) : NULL;
+  for (size_t i = 0; o && i < N_SETTABLE; i++)
+    if (o->field == settable[i].field) return o;
+  return NULL;
+}
+
+bool cli_can_set(const char *name) { return settable_option(name) != NULL; }
+
+dt_status cli_set(cli_options *o, const char *name, const char *value, dt_error *err) {
+  return store(settable_option(name), name, (char *)value, o, err);
+}
+
 void cli_free(cli_options *o) {
   free(o->settings);
   free(o->stop);

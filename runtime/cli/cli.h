@@ -38,4 +38,10 @@ void cli_free(cli_options *options);
 /* Whether what should be a policy or a driver is a model: a .gguf file by its name, or a folder with a model's configuration. */
 bool cli_is_model(const char *argument);
 
+/* What may be set anew between answers: numbers, by any name of their option without its dashes. */
+const char *cli_settable(int i); /* its first name; i = 0, 1, ..; NULL: there are no more */
+bool cli_can_set(const char *name);
+dt_status cli_set(cli_options *options, const char *name, const char *value,
+                  dt_error *err); /* of a name that can be set */
+
 #endif

@@ -171,11 +171,11 @@ static int complete_prompts(cli_options *o) {
   return 0;
 }
 
-/* The policy that is left out: it needs no parameters and does without a draft model. */
-static void complete_policy(cli_options *o) {
-  if (o->policy) return;
+/* The policy that is left out: it needs no parameters and does without a draft model. False: one was named. */
+static bool complete_policy(cli_options *o) {
+  if (o->policy) return false;
   o->policy = "rate";
-  if (!o->quiet) say("no policy named: rate; dtrun --list names all");
+  return true;
 }
 
 int job_open(cli_options *o, job *j) {
@@ -185,7 +185,7 @@ int job_open(cli_options *o, job *j) {
   int status = complete_prompts(o);
   if (!status && o->json && json_check_path(o->json, &engine)) status = complain_of_engine(&engine);
   if (!status) say_what_it_means(o);
-  if (!status) complete_policy(o);
+  if (!status && complete_policy(o) && !o->quiet) say("no policy named: rate; dtrun --list names all");
   if (!status) status = open_policies(j);
   if (!status) status = read_prompts(j);
   dtl_need need = draft_of(j->policy), other = draft_of(j->other);
@@ -206,14 +206,15 @@ static const char *misplaced(const cli_options *o) {
                                                 : NULL;
 }
 
-int job_open_chat(const cli_options *o, job *j) {
+int job_open_chat(cli_options *o, job *j) {
   *j = (job){.options = o};
   if (misplaced(o)) return complain(EXIT_USAGE, "chat: no place for %s: the questions are typed", misplaced(o));
   say_what_it_means(o);
-  int status = o->policy ? open_policies(j) : 0;
+  complete_policy(o);
+  int status = open_policies(j);
   if (!status) status = open_models(j, draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT);
   if (!status && j->found && j->draft && !o->quiet) say("draft: %s, found (--draft none: without)", j->draft);
-  if (!status && o->policy) status = open_tuned(j);
+  if (!status) status = open_tuned(j);
   if (!status) status = open_memory(j);
   return status ? status : open_chat(j);
 }

@@ -28,8 +28,7 @@ typedef struct {
 /* Refuses all that can be refused before anything runs. Each prints what is wrong and returns an exit status, 0: nothing.
  * job_close also after a failure. A policy and a prompt that were left out are filled in. */
 int job_open(cli_options *options, job *out);
-int job_open_chat(const cli_options *options,
-                  job *out); /* without prompts, for a conversation; any draft model is loaded */
+int job_open_chat(cli_options *options, job *out); /* without prompts, for a conversation; any draft model is loaded */
 int job_calibrate(job *j); /* for policies that ask what passes cost: with --costs table it is measured, else learned */
 int job_close(job *j);     /* a status too: the trace may not have been written */
 

@@ -1,6 +1,8 @@
 /* The file of --json: see result_file.h. */
 #include "cli/result_file.h"
 
+#include "cli/replace.h"
+
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <limits.h>
@@ -57,58 +59,12 @@ static char *result_text(const dtl_result *result, const dtl_result *other, cons
   return joined;
 }
 
-/* Writes and closes; false with errno set when a byte may be lost. */
-static bool write_and_close(FILE *file, const char *text) {
-  bool ok = fputs(text, file) >= 0 && fflush(file) == 0;
-  int error = errno;
-  if (fclose(file) != 0 && ok) return false;
-  errno = error;
-  return ok;
-}
-
-static bool write_through(const char *path, const char *text) {
-  FILE *file = fopen(path, "wb");
-  return file && write_and_close(file, text);
-}
-
-/* Writes beside `path` and renames, with the permissions that writing in place would give. */
-static bool replace_file(const char *path, mode_t mode, const char *text) {
-  char *temporary;
-  if (asprintf(&temporary, "%s.XXXXXX", path) < 0) return false;
-  int fd = mkstemp(temporary);
-  FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
-  bool ok = file && fchmod(fd, mode) == 0;
-  if (file) ok = write_and_close(file, text) && ok;
-  ok = ok && rename(temporary, path) == 0;
-  if (!ok && fd >= 0) {
-    int error = errno;
-    unlink(temporary);
-    errno = error;
-  }
-  free(temporary);
-  return ok;
-}
-
-static bool write_file(const char *path, const char *text) {
-  struct stat info;
-  if (stat(path, &info) != 0) {
-    mode_t mask = umask(0);
-    umask(mask);
-    return replace_file(path, 0666 & ~mask, text);
-  }
-  if (!S_ISREG(info.st_mode)) return write_through(path, text); /* a device or a pipe */
-  char *real = realpath(path, NULL);                            /* a link stays a link */
-  bool ok = real && replace_file(real, info.st_mode & 0777, text);
-  free(real);
-  return ok;
-}
-
 dt_status json_write(const char *path, const dtl_result *result, const dtl_result *other, const comparison *compared,
                      dt_error *err) {
   char *text = result_text(result, other, compared);
   if (!text) return dt_fail(err, DT_ENOMEM, "out of memory: the result");
   bool standard = strcmp(path, "-") == 0,
-       ok = standard ? fputs(text, stdout) >= 0 && fflush(stdout) == 0 : write_file(path, text);
+       ok = standard ? fputs(text, stdout) >= 0 && fflush(stdout) == 0 : replace_file(path, text);
   int error = errno;
   free(text);
   if (ok) return DT_OK;

@@ -77,10 +77,102 @@ it_answers_from_a_pipe_without_a_draft_model() {
   [ "$(grep -c '> ' stdout)" -eq 0 ] || fail 'a prompt where there is no terminal'
 }
 
+it_answers_under_rate_where_no_policy_is_named() {
+  printf '/policy\n' | succeeds chat --template chatml
+  grep -q 'mini-target under rate, chat template chatml' stderr || fail 'another policy'
+}
+it_reads_questions_of_several_lines() {
+  printf '%s\n' '"""one' ' two  ' '"""' '"""/three"""' 'four\' '  five' '"""' '' 'six """' '/save c.json' |
+    succeeds chat ar --template chatml -n 2 -q
+  [ "$(answers c.json 1)" = $'one\n two' ] || fail "between quotes: $(answers c.json 1)"
+  [ "$(answers c.json 3)" = '/three' ] || fail 'a quoted question is no command'
+  [ "$(answers c.json 5)" = $'four\n  five' ] || fail 'a backslash at the end of a line'
+  [ "$(answers c.json 7)" = 'six' ] || fail 'quotes that end behind a text'
+  printf '%s\n' '/save d.json' '"""never' 'ends' | succeeds chat ar --template chatml -n 2 -q
+  grep -q '^dtrun: """ has no end: the question is dropped' stderr || fail 'quotes without an end'
+  [ "$(answers d.json)" -eq 0 ] || fail 'a question that was dropped'
+  printf '%s\n' '"""' '"""' '/save e.json' | succeeds chat ar --template chatml -n 2 -q
+  [ "$(answers e.json)" -eq 0 ] || fail 'an empty question'
+}
+it_drops_a_line_with_a_NUL_and_says_so() {
+  printf 'What is \0 it?\nAnd now?\n/save c.json\n' | succeeds chat ar --template chatml -n 2 -q
+  says_in_one_line 'a line with a NUL character, which no text has: it is dropped'
+  [ "$(answers c.json 1)" = 'And now?' ] && [ "$(answers c.json)" -eq 2 ] || fail 'the conversation'
+}
+it_answers_again_with_the_next_seed() {
+  printf '%s\n' /regen 'Hello there' '/save a.json' /regen '/save b.json' |
+    succeeds chat linear --template chatml -n 12 --temp 0.8 --seed 7 -q
+  says_in_one_line 'there is no answer yet'
+  [ "$(answers b.json)" -eq 2 ] || fail 'one question and one answer'
+  for seed in 7 8; do "$dtrun" ar -p "$(user 'Hello there')"$'\n' --stop '<|im_end|>' -n 12 --temp 0.8 --seed $seed -q >s$seed 2>stderr || fail ar; done
+  [ "$(answers a.json 2)" = "$(cat s7)" ] && [ "$(answers b.json 2)" = "$(cat s8)" ] || fail 'not the answers of seeds 7 and 8'
+  printf '%s\n' 'Hello there' /retry | succeeds chat linear --template chatml -n 12 -q
+  says_in_one_line 'at temperature 0 the answer is the same; /temp 0.8 samples'
+  [ "$(head -2 stdout)" = "$(tail -2 stdout)" ] || fail 'the same answer at temperature 0'
+}
+it_sets_what_samples_and_what_the_policy_has() {
+  printf '%s\n' '/temp 0.8' '/set seed 7' '/set n-predict=12' '/set K 3' /set 'Hello there' '/save a.json' |
+    succeeds chat linear --template chatml -q
+  [ "$(grep -cE '^(temp    0.8|seed    7|tokens  12|K       3  .*)$' stdout)" -eq 4 ] || fail "what is set: $(cat stdout)"
+  "$dtrun" ar -p "$(user 'Hello there')"$'\n' --stop '<|im_end|>' -n 12 --temp 0.8 --seed 7 -q >expected 2>stderr || fail ar
+  [ "$(answers a.json 2)" = "$(cat expected)" ] || fail 'not what these settings give'
+  tells() { # tells COMMAND LINE
+    printf '%s\n' "$1" | succeeds chat linear --template chatml -q
+    says_in_one_line "$2" chat "$1"
+  }
+  tells '/set temp hot' "/set temp 'hot': expected a number of at least 0, at most 100"
+  tells '/set top_k 0' "/set top_k '0': expected a whole number, 1 or more"
+  tells '/set K 0' '0'
+  tells '/set tmp 1' "/set: no 'tmp': did you mean temp\? /set lists all"
+  tells '/set zzzz 1' "/set: no 'zzzz'; /set lists all"
+  tells '/set target x' "/set: no 'target'"
+  tells '/set temp' '/set temp: expected a value, as in /set temp 0.8'
+  tells '/temp' '/set temp: expected a value'
+  tells '/set top_p 0.9' 'at temperature 0 nothing is sampled; /temp 0.8 samples'
+  tells '/sytem x' 'no command /sytem: did you mean /system\? /help lists all'
+  tells '/nonsense' 'no command /nonsense: /help lists them'
+  tells '/save' '/save: expected a file name'
+}
+it_takes_another_system_text() {
+  printf '%s\n' '/system Be brief.' 'Hello there' /system '/save c.json' | succeeds chat ar --template chatml -n 9 -q
+  [ "$(tail -1 stdout)" = 'Be brief.' ] || fail 'the system text is not shown'
+  grep -q '"content":.*"Be brief\."' c.json || fail 'the system text is not saved'
+  "$dtrun" ar --template chatml --system 'Be brief.' -p 'Hello there' -n 9 -q >expected || fail ar
+  [ "$(answers c.json 2)" = "$(cat expected)" ] || fail 'not the answer with that system text'
+  printf '%s\n' '/system Be brief.' 'Hello there' '/save d.json' | succeeds chat ar --template mistral -n 2 -q
+  says_in_one_line 'the chat template mistral takes no system text'
+  [ "$(answers d.json)" -eq 2 ] || fail 'a system text that was refused'
+}
+it_forgets_under_both_names_and_ends_under_all() {
+  printf '%s\n' 'Hello there' /clear '/save a.json' 'Hello there' /reset '/save b.json' | succeeds chat ar --template chatml -n 2 -q
+  [ "$(answers a.json)$(answers b.json)" = 00 ] || fail 'not forgotten'
+  for word in /exit /bye /quit; do
+    printf '%s\n' $word 'Hello there' | succeeds chat ar --template chatml -n 2 -q
+    [ -s stdout ] && fail "$word does not end it"
+  done
+  printf '/?\n' | succeeds chat ar --template chatml -q
+  grep -q '^/set NAME VALUE' stdout || fail '/? is no help'
+}
+it_saves_whole_or_not_at_all() {
+  echo kept >there.json
+  printf '%s\n' 'Hello there' '/save there.json' | succeeds chat ar --template chatml -n 2 -q
+  says_in_one_line '/save there.json: it is there already: name another file, or remove it'
+  [ "$(cat there.json)" = kept ] || fail 'a file that was there is another one'
+  printf '%s\n' 'Hello there' '/save full.json' >typed
+  (ulimit -f 0 && exec "$dtrun" chat ar --template chatml -n 2 -q <typed 2>&1 >/dev/null) | grep -q '/save full.json: File too large' ||
+    fail 'a full disk is not told'
+  [ -z "$(ls | grep full.json)" ] || fail "something is left of a file that does not fit: $(ls)"
+}
+
 # ---- at a terminal
 
-keys() { tmux -S socket send-keys "$@" || fail 'tmux send-keys'; }
-screen() { tmux -S socket capture-pane -p -S -; }
+keys() { tmux -u -S socket send-keys "$@" || fail 'tmux send-keys'; }
+# begins COMMAND: at a terminal of its own
+begins() {
+  trap 'tmux -S socket kill-server 2>/dev/null' EXIT
+  tmux -u -S socket -f /dev/null new-session -d -x 150 -y 50 "export XDG_STATE_HOME='$PWD/state'; $1" || fail 'tmux new-session'
+}
+screen() { tmux -u -S socket capture-pane -p -S -; }
 # sees PATTERN: it appears on the screen, in time
 sees() {
   for _ in $(seq 500); do
@@ -104,11 +196,11 @@ function Slow:draft() -- says so when the answer has begun: one that is cut befo
 end
 return Slow
 LUA
-  trap 'tmux -S socket kill-server 2>/dev/null' EXIT
-  tmux -S socket -f /dev/null new-session -d -x 150 -y 50 "'$dtrun' chat ar --template chatml -n 24 --ignore-eos; echo left with \$?; cat"
+  begins "'$dtrun' chat ar --template chatml -n 24 --ignore-eos; echo left with \$?; cat"
   sees 'mini-target under ar, chat template chatml; /help lists commands'
   keys 'Hello there' Enter
   sees 'Mountaine'
+  sees '^[0-9]+ tokens/s'
   keys '/stats on' Enter 'What is it?' Enter # two turns
   sees '24 tokens, .* [0-9]+ of [0-9]+ prompt tokens kept; time: '
   keys '/policy ./slow.lua' Enter '/stats' Enter
@@ -119,7 +211,9 @@ LUA
   sees '\(interrupted\)'
   keys '/stats' Enter
   sees '3 answers, '
-  keys 'a line that is not sent' C-c # a line that is typed is dropped
+  keys 'a line that is not sent'
+  sees 'not sent'
+  keys C-c # a line that is typed is dropped
   keys '/policy linear' Enter '/policy' Enter
   sees '/policy: now linear'
   keys 'More' Enter
@@ -133,13 +227,40 @@ LUA
 }
 it_ends_with_ctrl_d() {
   command -v tmux >/dev/null || { echo '  skipped: no tmux'; return 0; }
-  trap 'tmux -S socket kill-server 2>/dev/null' EXIT
-  tmux -S socket -f /dev/null new-session -d -x 150 -y 50 "'$dtrun' chat --template chatml; echo left with \$?; cat"
+  begins "'$dtrun' chat ar --template chatml; echo left with \$?; cat"
   sees '^>'
-  keys 'no question' C-c # drops the line
-  sees '^> .*\^C'
+  keys 'no question'
+  sees '^> no question'
+  keys C-c # drops the line
+  sees '^> no question\^C'
   keys C-d
   sees 'left with 0'
+}
+it_edits_lines_and_remembers_them() {
+  command -v tmux >/dev/null || { echo '  skipped: no tmux'; return 0; }
+  ldd "$dtrun" | grep -q libedit || { echo '  skipped: built without libedit'; return 0; }
+  local chat="'$dtrun' chat ar --template chatml -n 3"
+  begins "$chat; echo left with \$?; $chat; echo and left with \$?; cat"
+  sees '^>'
+  keys 'Hallo there' Home Right Delete e C-e ' you' Enter # in the middle, and at the end
+  sees '^> Hello there you$'
+  keys '"""' Enter
+  sees '^\.\.\.'
+  keys 'Grüße 你好' BSpace '吗' Enter '"""' Enter '/save c.json' Enter /exit Enter
+  sees 'left with 0'
+  [ "$(answers c.json 1)" = 'Hello there you' ] || fail "edited: $(answers c.json 1)"
+  [ "$(answers c.json 3)" = 'Grüße 你吗' ] || fail "several lines: $(answers c.json 3)"
+  [ "$(stat -c %a state/dtrun/chat_history)" = 600 ] || fail 'a history that others may read'
+  keys Up Up # the second session remembers: /exit, /save c.json
+  sees '^> /save c.json$'
+  keys Enter
+  sees 'c.json is there: replace it\? \[y/N\]'
+  keys n Enter
+  keys C-r Hello Escape C-e '?' Enter # searched
+  sees '^> Hello there you\?$'
+  keys '/save c.json' Enter y Enter /exit Enter
+  sees 'and left with 0'
+  [ "$(answers c.json 1)" = 'Hello there you?' ] || fail 'not replaced, though y was typed'
 }
 
 run_tests

@@ -1,0 +1,273 @@
+/* A conversation: see talk.h. */
+#include "cli/talk.h"
+
+#include "cli/complain.h"
+#include "cli/report.h"
+#include "cli/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOKENS 512 /* of an answer */
+
+/* ---- turns -------------------------------------------------------------------------------------------------------------- */
+
+static bool add_turn(talk *t, const char *text, size_t len) {
+  dt_message *grown = realloc(t->turns, (size_t)(t->n + 1) * sizeof *grown);
+  char *copy = malloc(len + 1);
+  if (grown) t->turns = grown;
+  if (!grown || !copy) {
+    free(copy);
+    complain(EXIT_ENGINE, "out of memory: the conversation");
+    return false;
+  }
+  memcpy(copy, text, len);
+  t->turns[t->n++] = (dt_message){copy, len};
+  return true;
+}
+
+static void drop_turns(talk *t, int left) {
+  while (t->n > left) free((char *)t->turns[--t->n].text);
+}
+
+void talk_forget(talk *t) { drop_turns(t, 0); }
+
+/* ---- an answer ---------------------------------------------------------------------------------------------------------- */
+
+static void count(talk *t, const dtl_result *r) {
+  t->answers++;
+  t->tokens += r->stats.generated;
+  t->iterations += r->stats.iterations;
+  t->committed += r->stats.committed;
+  t->ms += r->stats.total_ms;
+  if (t->stats)
+    report_summary(r);
+  else if (t->terminal && !t->options.quiet)
+    printf("\033[2m%.0f tokens/s\033[0m\n", dtl_tokens_per_second(r));
+}
+
+/* Runs the policy on the conversation, which ends with a question; shows the answer. */
+static void generate_answer(talk *t, const char *text, size_t len, dtl_result *result) {
+  dtl_error err;
+  dtl_policy *policy;
+  words out = {0};
+  dtl_prompt prompt = {.text = text, .len = len, .whole = true};
+  dtl_request request = job_request(&t->j);
+  request.prompts = &prompt, request.n = 1;
+  request.session = t->session;
+  request.on_text = words_text, request.user = &out;
+  if (t->options.color) request.on_text = shown_text, request.on_origin = shown_origin; /* token by token */
+  if (!t->options.tokens) request.seq.max_tokens = TOKENS;
+  dtl_policy_options how = t->j.how;
+  how.seed = t->options.seed;
+  bool ok = dtl_policy_open(&how, &policy, &err);
+  if (ok) {
+    ok = dtl_generate(t->j.pair, policy, &request, result, &err);
+    dtl_policy_close(policy);
+  }
+  if (result->failed) err = result->failure, ok = false;
+  if (words_end(&out)) shown_text(&out, "\n", 1);
+  if (out.out.lost) t->over = true, t->status = EXIT_ENGINE;
+  if (!ok && err.kind == DTL_CONTEXT)
+    complain(0, "%s; /reset begins anew", err.message);
+  else if (!ok)
+    complain_of(&err);
+}
+
+/* Answers the question that the turns end with. One that was cut short stays as far as it came; false: there is none. */
+static bool answer(talk *t) {
+  char *text;
+  size_t len;
+  dt_error err;
+  dtl_result result = {0};
+  if (job_conversation(&t->j, t->turns, t->n, &text, &len, &err)) {
+    complain_of_engine(&err);
+    return false;
+  }
+  generate_answer(t, text, len, &result);
+  free(text);
+  if (result.n_tokens > 0) count(t, &result);
+  bool ok = result.n_tokens > 0 && add_turn(t, result.text, result.text_len);
+  dtl_result_free(&result);
+  return ok;
+}
+
+void talk_ask(talk *t, const char *question, size_t len) {
+  if (add_turn(t, question, len) && !answer(t)) drop_turns(t, t->n - 1);
+}
+
+void talk_again(talk *t) {
+  if (t->n < 2) {
+    complain(0, "there is no answer yet");
+    return;
+  }
+  if (t->options.temp > 0)
+    t->options.seed++;
+  else
+    say("at temperature 0 the answer is the same; /temp 0.8 samples");
+  dt_message before = t->turns[--t->n];
+  if (answer(t))
+    free((char *)before.text);
+  else
+    t->turns[t->n++] = before; /* there is room: it stood there */
+}
+
+/* ---- the system text ---------------------------------------------------------------------------------------------------- */
+
+void talk_system(talk *t, const char *text) {
+  const char *before = t->options.system;
+  char *copy = strdup(text), *whole;
+  size_t len;
+  dt_error err;
+  if (!*text) {
+    if (before) puts(before);
+    if (!before) say("no system text but what the template has; /system TEXT gives one");
+    free(copy);
+    return;
+  }
+  t->options.system = copy;
+  if (!copy) {
+    complain(EXIT_ENGINE, "out of memory: the system text");
+  } else if (!job_conversation(&t->j, &(dt_message){"?", 1}, 1, &whole, &len, &err)) { /* not all templates take one */
+    free(whole), free(t->system);
+    t->system = copy;
+    return;
+  } else {
+    complain_of_engine(&err);
+  }
+  free(copy);
+  t->options.system = before;
+}
+
+/* ---- the policy --------------------------------------------------------------------------------------------------------- */
+
+static void free_settings(dtl_setting *settings, int n) {
+  for (int i = 0; i < n; i++) free((char *)settings[i].name), free((char *)settings[i].value);
+  free(settings);
+}
+
+/* A copy with room for one more; NULL: out of memory. */
+static dtl_setting *copy_settings(const dtl_setting *from, int n) {
+  dtl_setting *copy = calloc((size_t)n + 1, sizeof *copy);
+  for (int i = 0; copy && i < n; i++) {
+    copy[i] = (dtl_setting){strdup(from[i].name), strdup(from[i].value)};
+    if (copy[i].name && copy[i].value) continue;
+    free_settings(copy, n);
+    copy = NULL;
+  }
+  return copy;
+}
+
+/* Answers come under the policy opened with `how`, if it opens and can serve this pair; else an exit status. */
+static int set_policy(talk *t, const dtl_policy_options *how) {
+  dtl_policy *opened, *before = t->j.policy;
+  dtl_error err;
+  if (!dtl_policy_open(how, &opened, &err)) return complain_of(&err);
+  const dtl_policy_info *info = dtl_policy_describe(opened);
+  int status = 0;
+  if (info->draft == DTL_NEEDS_DRAFT && !t->j.draft)
+    status = complain(EXIT_USAGE, "%s needs a draft model: begin with --draft MODEL", info->name);
+  t->j.policy = opened;
+  if (!status) status = job_calibrate(&t->j);
+  if (status) t->j.policy = before;
+  dtl_policy_close(status ? opened : before);
+  if (!status) t->j.how = *how;
+  return status;
+}
+
+void talk_policy(talk *t, const char *name) {
+  char *copy = strdup(name);
+  if (!*name) {
+    complain(0, "/policy: now %s; name another: dtrun --list", dtl_policy_describe(t->j.policy)->name);
+  } else if (copy && set_policy(t, &(dtl_policy_options){.policy = copy, .seed = t->options.seed}) == 0) {
+    free(t->policy);
+    free_settings(t->settings, t->n_settings);
+    t->settings = NULL, t->n_settings = 0;
+    t->policy = copy;
+    return;
+  }
+  free(copy);
+}
+
+/* ---- settings ----------------------------------------------------------------------------------------------------------- */
+
+static bool is_parameter(const dtl_policy_info *info, const char *name) {
+  for (int i = 0; i < info->n_params; i++)
+    if (strcmp(info->params[i].name, name) == 0) return true;
+  return false;
+}
+
+/* One more setting of the policy, which is opened with it. */
+static void set_parameter(talk *t, const char *name, const char *value) {
+  int n = t->j.how.n_settings, at = 0;
+  dtl_setting *settings = copy_settings(t->j.how.settings, n);
+  while (settings && at < n && strcmp(settings[at].name, name) != 0) at++;
+  if (settings && at == n) settings[n++].name = strdup(name);
+  if (settings) free((char *)settings[at].value), settings[at].value = strdup(value);
+  dtl_policy_options how = t->j.how;
+  how.settings = settings, how.n_settings = n;
+  if (!settings || !settings[at].name || !settings[at].value) {
+    complain(EXIT_ENGINE, "out of memory: the settings");
+    free_settings(settings, settings ? n : 0);
+  } else if (set_policy(t, &how)) {
+    free_settings(settings, n);
+  } else {
+    free_settings(t->settings, t->n_settings);
+    t->settings = settings, t->n_settings = n;
+  }
+}
+
+static void fail_unknown(const dtl_policy_info *info, const char *name) {
+  const char *names[100], *near[1];
+  int n = 0;
+  for (; cli_settable(n); n++) names[n] = cli_settable(n);
+  for (int i = 0; i < info->n_params && n < 100; i++) names[n++] = info->params[i].name;
+  if (dtl_near(name, strlen(name), names, n, near, 1))
+    complain(0, "/set: no '%.60s': did you mean %s? /set lists all", name, near[0]);
+  else
+    complain(0, "/set: no '%.60s'; /set lists all", name);
+}
+
+void talk_set(talk *t, const char *name, const char *value) {
+  const dtl_policy_info *info = dtl_policy_describe(t->j.policy);
+  dt_error err;
+  if (!*value)
+    complain(0, "/set %.60s: expected a value, as in /set temp 0.8", name);
+  else if (is_parameter(info, name))
+    set_parameter(t, name, value);
+  else if (!cli_can_set(name))
+    fail_unknown(info, name);
+  else if (cli_set(&t->options, name, value, &err))
+    complain(0, "/set %s", err.message);
+  else if (t->options.temp == 0 && (t->options.top_k || t->options.top_p > 0 || t->options.min_p > 0))
+    say("at temperature 0 nothing is sampled; /temp 0.8 samples");
+}
+
+void talk_list_settings(const talk *t) {
+  const cli_options *o = &t->options;
+  const dtl_policy_info *info = dtl_policy_describe(t->j.policy);
+  printf("temp    %g\n", (double)o->temp);
+  printf(o->top_k ? "top_k   %d\n" : "top_k   all\n", o->top_k);
+  printf("top_p   %g\n", o->top_p > 0 ? (double)o->top_p : 1);
+  printf("min_p   %g\n", (double)o->min_p);
+  printf("seed    %llu\n", (unsigned long long)o->seed);
+  printf("tokens  %d\n", o->tokens ? o->tokens : TOKENS);
+  if (info->n_params) printf("and of the policy %s:\n", info->name);
+  for (int i = 0; i < info->n_params; i++) {
+    char value[200], doc[200];
+    const dtl_param *p = &info->params[i];
+    dtl_clean(value, sizeof value, p->value ? p->value : "nil", p->value ? strlen(p->value) : 3);
+    dtl_clean(doc, sizeof doc, p->doc, strlen(p->doc));
+    printf("%-7s %-8s %s\n", p->name, value, doc);
+  }
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------------------------- */
+
+void talk_close(talk *t) {
+  drop_turns(t, 0);
+  free(t->turns), free(t->policy), free(t->system);
+  free_settings(t->settings, t->n_settings);
+  line_close(t->lines);
+  dt_session_close(t->session);
+}
