@@ -43,8 +43,9 @@ local function ratio(d)
   return d.low and ("%.2fx [%.2f, %.2f]"):format(d.mean, d.low, d.high) or ("%.2fx"):format(d.mean)
 end
 
+local INCLUDED = " (prompt included)" -- in the heading of a speed, and of a ratio of speeds
 local SPEED = {
-  { "tokens/s", "speed", spread "%.1f" }, { "speed-up", "speedup", ratio },
+  { "tokens/s" .. INCLUDED, "speed", spread "%.1f" }, { "speed-up" .. INCLUDED, "speedup", ratio },
   { "TTFT, ms", "ttft", spread "%.2f" }, { "TPOT, ms", "tpot", spread "%.3f" },
 }
 local VERIFICATION = {
@@ -184,9 +185,9 @@ local function found_table(s, views)
   end
   for i, arm in ipairs(arms) do t.rows[i] = { arm.label } end
   for _, view in ipairs(views) do
-    column("speed-up" .. (#views > 1 and ", " .. view.label or ""), "speedup", ratio, view.where)
+    column("speed-up" .. INCLUDED .. (#views > 1 and ", " .. view.label or ""), "speedup", ratio, view.where)
   end
-  column("tokens/s", "speed", plain "%.1f")
+  column("tokens/s" .. INCLUDED, "speed", plain "%.1f")
   column("tokens/iteration", "tokens_per_iteration", plain "%.2f")
   column("acceptance rate", "acceptance_rate", plain("%.1f %%", 100))
   return t
@@ -208,18 +209,18 @@ end
 
 local function speed_tables(document, s, views, rows)
   local columns, reference = { table.unpack(SPEED) }, s.head.protocol.reference
-  if reference then table.insert(columns, 3, { "against " .. reference, "against", ratio }) end
+  if reference then table.insert(columns, 3, { "against " .. reference .. INCLUDED, "against", ratio }) end
   for _, view in ipairs(views) do
     add(document, "text", view.label .. ":")
     add(document, "table", arm_table(s, rows, view.where, columns, reference))
     for _, scale in ipairs(s.scales) do
-      add(document, "text", ("%s, speed-up by %s:"):format(view.label, SCALES[scale.name] or scale.name))
+      add(document, "text", ("%s, speed-up by %s%s:"):format(view.label, SCALES[scale.name] or scale.name, INCLUDED))
       add(document, "table", value_table(s, rows, view.where, scale.name, scale.values, "speedup", ratio))
     end
   end
   if #s.sets <= 2 then return end
   for _, view in ipairs(#s.samplings > 1 and views or { { where = {} } }) do
-    add(document, "text", ("%sSpeed-up by set:"):format(view.label and view.label .. ": " or ""))
+    add(document, "text", ("%sSpeed-up by set%s:"):format(view.label and view.label .. ": " or "", INCLUDED))
     add(document, "table", value_table(s, rows, view.where, "set", s.sets, "speedup", ratio))
   end
 end
@@ -252,7 +253,7 @@ end
 local function speed_section(document, s, stem, views, rows)
   add(document, "heading", "Speed")
   add(document, "text", "Mean and standard deviation over prompts. Speed-up: mean ratio to plain decoding of the same "
-    .. "prompt, with its 95 % bootstrap interval; both prompt included. TTFT: time to the first token. "
+    .. "prompt, with its 95 % bootstrap interval. TTFT: time to the first token. "
     .. "TPOT: time per further token.")
   for g, arms in ipairs(s:studies()) do
     local shown = s:few(arms, MOST_BARS, EACH_KIND)

@@ -37,7 +37,7 @@ nav input { flex: 1 1 12rem; min-width: 5rem; accent-color: var(--accent); }
 #tree svg { display: block; }
 #tree text { font: 11px "DejaVu Sans Mono", ui-monospace, monospace; text-anchor: middle;
   fill: var(--ink); white-space: pre; }
-#tree tspan { fill: var(--faint); font-size: 9.5px; }
+#tree tspan { fill: var(--faint); }
 #tree path { fill: none; stroke: var(--edge); }
 #tree rect { fill: var(--kept); stroke: var(--edge); }
 #tree .expanded rect, #tree .root rect { stroke: var(--ink); }

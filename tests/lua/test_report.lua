@@ -104,7 +104,7 @@ function TestSummary.test_each_way_of_sampling_gets_tables_and_bars_of_its_own()
   local texts = table.concat(names_of(document, "text"), "\n")
   lu.assertStrContains(texts, "Fastest on T = 0: linear 3.00x [3.00, 3.00]")
   lu.assertStrContains(texts, "Fastest on T = 1: linear 2.00x [2.00, 2.00]")
-  lu.assertStrContains(texts, "T = 1: Speed-up by set:")
+  lu.assertStrContains(texts, "T = 1: Speed-up by set (prompt included):")
   for _, item in ipairs(document) do
     if item.figure and item.figure.name == "x-speedup" then
       lu.assertEquals(item.figure.series, { "T = 0", "T = 1" })
@@ -268,7 +268,7 @@ function TestReport.test_it_begins_with_what_was_found_and_ends_with_what_was_ru
   local document = report.document({ file(runs) }, { "m" })
   lu.assertEquals(document[1].heading, "What was found: test")
   local found = document[3].table
-  lu.assertEquals(found.columns, { "", "speed-up", "tokens/s", "tokens/iteration" })
+  lu.assertEquals(found.columns, { "", "speed-up (prompt included)", "tokens/s (prompt included)", "tokens/iteration" })
   lu.assertEquals({ found.rows[1][1], found.rows[2][1], found.rows[3][1] }, { "fast", "slow", "ar" })
   lu.assertEquals(document[4].text, "On m, cpu, 1 threads; target t.")
   lu.assertTrue(document[#document - 1].folded and document[#document].table.facts)
@@ -422,12 +422,19 @@ end
 function TestReport.test_speeds_say_that_the_prompt_is_in_them()
   local runs = { run { arm = "ar", speed = 1 }, run { arm = "linear", speed = 2 } }
   local document = report.document({ file(runs) }, { "m" })
-  lu.assertStrContains(page.markdown(document, true), "both prompt included.")
+  local headings = 0
   for _, item in ipairs(document) do
+    for _, name in ipairs(item.table and item.table.columns or {}) do
+      if name:match "^tokens/s" or name:match "^speed%-up" then
+        headings = headings + 1
+        lu.assertStrContains(name, " (prompt included)")
+      end
+    end
     if item.figure and item.figure.name:match "%-speed" then
       lu.assertStrContains(item.figure.xlabel, "prompt included")
     end
   end
+  lu.assertEquals(headings, 4) -- what was found, and the speeds
 end
 
 function TestReport.test_without_plain_decoding_there_are_speeds_but_no_speedups()

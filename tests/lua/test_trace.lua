@@ -126,13 +126,14 @@ function TestTrace.test_the_pieces_are_the_text_and_the_tokens_are_the_same_with
 end
 
 function TestTrace.test_a_file_that_cannot_be_written_is_refused_before_anything_runs()
-  local shown = false
+  local shown, file = false, os.tmpname()
+  local path = file .. "/t.jsonl" -- in a file, where no other can be
   local result, err = probe.fake():generate {
-    policy = "ar", prompt = " 1", tokens = 3, trace = "/nowhere/t.jsonl", on_text = function() shown = true end,
+    policy = "ar", prompt = " 1", tokens = 3, trace = path, on_text = function() shown = true end,
   }
+  os.remove(file)
   lu.assertNil(result)
-  lu.assertEquals({ err.kind, err.message, shown },
-    { "input", "trace /nowhere/t.jsonl: No such file or directory", false })
+  lu.assertEquals({ err.kind, err.message, shown }, { "input", ("trace %s: Not a directory"):format(path), false })
 end
 
 function TestTrace.test_a_full_disk_loses_the_trace_and_nothing_else()
