@@ -29,4 +29,4 @@ local ok, failure = file:write(page(found, drawings))
 local closed, late = file:close()
 if not ok or not closed then fail(1, ("%s: %s"):format(out, failure or late)) end
 print(out)
-if flaws then fail(1, flaws) end
+if flaws then fail(2, flaws) end

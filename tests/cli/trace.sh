@@ -24,19 +24,20 @@ it_leaves_out_lines_that_are_damaged_and_says_which() {
   write_trace
   sed -i '3s/.*/{"iteration":2,"nodes":[{"id":/' t.jsonl
   run "$dtrun" run trace t.jsonl
-  [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
+  [ "$status" -eq 2 ] || fail "exit status $status, expected 2"
   says_in_one_line "t.jsonl: 1 of $(wc -l <t.jsonl) lines left out, line 3: "
   [ "$(grep -o '\\u003csvg' t.html | wc -l)" -eq "$(grep -c '"bonus"' t.jsonl)" ] || fail 'the other trees are not there'
   write_trace
   truncate -s -300 t.jsonl # a run that was killed, or met a full disk
   run "$dtrun" run trace t.jsonl
+  [ "$status" -eq 2 ] || fail "torn: exit status $status, expected 2"
   says_in_one_line 't.jsonl: 1 of [0-9]+ lines left out, line [0-9]+: '
   for damage in 's/"id":0,/"id":0,"parent":0,/' 's/"id":1,/"id":7,/' 's/"parent":0/"parent":9/' 's/"bonus":{"token"/"bonus":{"x"/' 's/"verify":/"v":/' \
     's/"origin"/"o"/' 's/"nodes":\[/"nodes":[5,/' 's/.*/[1]/' 's/.*/7/'; do
     write_trace
     sed -i "2$damage" t.jsonl
     run "$dtrun" run trace t.jsonl
-    [ "$status" -eq 1 ] || fail "$damage: exit status $status, expected 1"
+    [ "$status" -eq 2 ] || fail "$damage: exit status $status, expected 2"
     says_in_one_line 'lines left out, line 2: '
   done
 }
