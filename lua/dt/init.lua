@@ -262,7 +262,7 @@ local function settings(values)
   for name, value in pairs(values) do
     if not is_name(name) then error(("generate: params: %s is not a parameter's name"):format(shown(name)), 3) end
     if not is_setting(value) then
-      error(("generate: params.%s = %s is not a value or a list of numbers"):format(name, shown(value)), 3)
+      error(("generate: params.%s is a %s, expected a value or a list of numbers"):format(name, type(value)), 3)
     end
     list[#list + 1] = { name, params.text(value) }
   end

@@ -376,7 +376,7 @@ it_cuts_what_the_draft_may_guess() {
   succeeds run vocab --ids 500 && same_text <(wc -l <vocab.txt) <(sort -un vocab.txt | wc -l)
   grep -qE '^vocab.txt: 500 of 4096 ids; the texts have [0-9]+ tokens of [0-9]+ kinds, [0-9.]+ % of them listed$' stdout || fail 'the line'
   succeeds linear --text 'The old man' -n 40 -q --backend cpu --draft-vocab vocab.txt --json r.json
-  check_result r.json draft_vocab="500 ids $(grep -oE '500 ids [0-9a-f]{16}' r.json | cut -d' ' -f3)"
+  check_result r.json draft_vocab="500 ids $(grep -oE '500 ids [0-9a-f]{64}' r.json | cut -d' ' -f3)"
   succeeds dynatree --text 'The old man' -n 40 --temp 0.8 --seed 3 --draft-vocab vocab.txt --draft-weights q8 --weights q8 --backend cpu --compare ar --rounds 1
   succeeds ar --text hello -n 5 --json r.json --draft-vocab 600
   check_result r.json draft_vocab=nil

@@ -87,7 +87,7 @@ it_names_what_is_missing() {
 altered() { sed -E "$1s/$2/$3/" s-2of2.jsonl >other.jsonl; }
 it_refuses_to_merge_what_does_not_fit() {
   shards 2 s.jsonl "${sweep[@]}"
-  local hash='"[0-9a-f]{16}"' zeros=0000000000000000
+  local hash='"([0-9a-f]{16}|[0-9a-f]{64})"' zeros=0000000000000000
   for name in build target_hash draft_hash; do
     altered 1 "\"$name\": $hash" "\"$name\": \"$zeros\""
     refuses 2 "other.jsonl: made with $name = \"$zeros\", but s-1of2.jsonl with $hash: only shards of one experiment can be merged" run merge m.jsonl s-1of2.jsonl other.jsonl
@@ -95,7 +95,7 @@ it_refuses_to_merge_what_does_not_fit() {
   altered 1 '"machine": "[^"]*"' '"machine": "a toaster"'
   refuses 2 'other.jsonl: made with machine = "a toaster", but s-1of2.jsonl with "' run merge m.jsonl s-1of2.jsonl other.jsonl
   altered '2,$' "\"source\": $hash" "\"source\": \"$zeros\""
-  refuses 2 "other.jsonl: made with the source of (ar|linear|fixed_tree) = $zeros, but s-1of2.jsonl with [0-9a-f]{16}" run merge m.jsonl s-1of2.jsonl other.jsonl
+  refuses 2 "other.jsonl: made with the source of (ar|linear|fixed_tree) = $zeros, but s-1of2.jsonl with [0-9a-f]{64}" run merge m.jsonl s-1of2.jsonl other.jsonl
   altered '2,$' "\"output_hash\": $hash" "\"output_hash\": \"$zeros\""
   refuses 2 "other.jsonl: .* changed the output of novels/01, 12 tokens: hash $zeros, that of .* is [0-9a-f]{16}" run merge m.jsonl s-1of2.jsonl other.jsonl
   succeeds "${sweep[@]}" --out s.jsonl --shard 1/3
