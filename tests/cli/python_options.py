@@ -64,7 +64,7 @@ with dtrun.load(threads=1) as pair:
     # what was taken for something else
     params = {"policy": "linear", "tokens": 1}
     assert "params.K is a table, expected a value or a list of numbers" in refused(pair.generate, PROMPT, params={"K": [1, [2]]}, **params)
-    assert "params.K = {..} is not a value" in refused(pair.generate, PROMPT, params={"K": {"a": 1}}, **params)
+    assert "params.K is a table, expected a value" in refused(pair.generate, PROMPT, params={"K": {"a": 1}}, **params)
     assert refused(pair.generate, PROMPT, policy="linear\0x") == "generate: policy = 'linear?x' is not a policy's name or path"
     assert refused(pair.generate, 123) == "generate: prompt is a number, a text or a list of messages is expected"
     assert refused(pair.generate_batch, PROMPT) == "generate_batch: prompts is one prompt: expected a list of them"
