@@ -38,8 +38,9 @@ local function flaw(entry)
     if not (is_number(node.logp) and is_number(node.confidence) and is_number(node.entropy)) then
       return ("node %d: logp, confidence or entropy is no number"):format(node.id)
     end
-    if not (is_optional(node.kept, "boolean") and is_optional(node.accepted, "boolean")) then
-      return ("node %d: kept or accepted is not true or false"):format(node.id)
+    if not (is_optional(node.kept, "boolean") and is_optional(node.accepted, "boolean")
+        and is_optional(node.copied, "boolean")) then
+      return ("node %d: kept, accepted or copied is not true or false"):format(node.id)
     end
   end
   if not is_token(entry.bonus) then return "no bonus token" end

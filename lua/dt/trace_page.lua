@@ -55,6 +55,7 @@ nav input { flex: 1 1 12rem; min-width: 5rem; accent-color: var(--accent); }
   font-size: .82rem; }
 #legend i { display: inline-block; width: 1.1rem; height: .75rem; border: 1.5px solid var(--edge); border-radius: 3px;
   margin-right: .35rem; vertical-align: -1px; }
+#legend .s { border-radius: 0; }
 #legend .x { border-color: var(--ink); }
 #legend .a { border-color: var(--good); background: var(--good-fill); }
 #legend .b { border-color: var(--bonus); background: var(--bonus-fill); }
@@ -105,6 +106,7 @@ local BODY = [[
 <span><i class="x"></i>expanded (drafted from)</span><span><i></i>leaf</span><span><i class="a"></i>accepted</span>
 <span><i class="b"></i>bonus token</span><span><i class="c"></i>correction</span>
 <span><i class="u"></i>drafted, not verified</span>
+<span><i class="s"></i>square: copied by the policy from the text or its memory</span>
 <span>the number is the path probability p; · is a blank; point at a node for more</span>
 </div>
 <pre id="text"></pre>

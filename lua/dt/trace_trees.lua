@@ -26,6 +26,7 @@ local function details(node)
   if node.parent then
     parts[2] = ("p(path) %.4g, p(token) %.4g"):format(node.p, math.exp(node.logp or -math.huge))
   end
+  if node.copied then parts[#parts + 1] = "copied: not one of the draft's candidates here" end
   if node.confidence then
     parts[#parts + 1] = ("expanded: confidence %.4g, entropy %.3g"):format(node.confidence, node.entropy or 0)
   end
@@ -38,6 +39,7 @@ local function classes(node)
   if node.accepted then list[#list + 1] = "accepted" end
   if node.accepted == false then list[#list + 1] = "rejected" end
   if node.confidence then list[#list + 1] = "expanded" end
+  if node.copied then list[#list + 1] = "copied" end
   return table.concat(list, " ")
 end
 
@@ -73,7 +75,8 @@ local function graph_of(iteration)
   end
   for _, v in ipairs(iteration.nodes) do
     if v.kept or v.id == 0 then
-      local node = { text = word(v.text), p = v.parent and short(v.p), class = classes(v), tip = details(v) }
+      local node = { text = word(v.text), p = v.parent and short(v.p), class = classes(v), tip = details(v),
+        copied = v.copied }
       local parent = v.parent and (place[v.parent] or 1) -- a file may say anything
       place[v.id] = add("n" .. v.id, node, parent, v.accepted and "accepted" or "kept")
       if v.accepted then last = place[v.id] end
@@ -189,14 +192,16 @@ end
 
 -- ---- painting -------------------------------------------------------------------------------------------------------
 
-local NODE = "<g class='%s'><title>%s</title><rect x='%.6g' y='%.6g' width='%.6g' height='%.6g' rx='5'/>"
+local NODE = "<g class='%s'><title>%s</title><rect x='%.6g' y='%.6g' width='%.6g' height='%.6g' rx='%d'/>"
   .. "<text x='%.6g' y='%.6g'>%s</text></g>"
+
+local ROUND = 6 -- corners of what was drafted; copied tokens have square ones
 
 -- The probability behind the token is in a style of its own.
 local function painted_node(node, at)
   local text = tables.escape(node.text) .. (node.p and ("<tspan> %s</tspan>"):format(node.p) or "")
   return NODE:format(node.class, tables.escape(node.tip), at.left, at.top, at.right - at.left, at.bottom - at.top,
-    (at.left + at.right) / 2, (at.top + at.bottom) / 2 + 3.7, text)
+    node.copied and 0 or ROUND, (at.left + at.right) / 2, (at.top + at.bottom) / 2 + 3.7, text)
 end
 
 -- A curve that leaves and arrives level.

@@ -75,6 +75,11 @@ function TestTrace.test_the_block_is_cut_where_the_text_ends()
   lu.assertEquals({ committed[1].text, committed[2].text, committed[3].text, #committed }, { " 2", " 3", "", 3 })
 end
 
+local COPIED = [[{"nodes": [{"id": 0, "token": 1, "text": "a"},
+  {"id": 1, "parent": 0, "token": 2, "text": "b", "p": 0.5, "kept": true},
+  {"id": 2, "parent": 0, "token": 3, "text": "c", "p": 0.5, "kept": true, "copied": true}],
+  "bonus": {"token": 3, "text": "c"}, "committed": []}]]
+
 function TestTrace.test_rollbacks_are_counted_and_only_the_last_tree_is_told()
   local source = [[
     local P = require "dt.policy".define { name = "twice" }
@@ -90,6 +95,27 @@ function TestTrace.test_rollbacks_are_counted_and_only_the_last_tree_is_told()
     return P]]
   local iteration = traced(probe.fake(), { source = source, prompt = " 1", tokens = 5 })[2]
   lu.assertEquals({ iteration.rollbacks, #iteration.nodes }, { 2, 4 })
+end
+
+function TestTrace.test_tokens_that_the_draft_did_not_name_are_copied()
+  local source = [[
+    local P = require "dt.policy".define { name = "mixed" }
+    function P:draft(tree)
+      tree:draft_step(0)
+      tree:branch(0, 1)
+      tree:add(0, 49, -1)
+      tree:add(0, 3, -1)
+      tree:add(1, 4, -1)
+    end
+    return P]]
+  local found = {}
+  for _, node in ipairs(traced(probe.fake(DRAFT, TARGET), { source = source, prompt = " 1", tokens = 9 })[2].nodes) do
+    found[#found + 1] = { node.token, node.copied }
+  end
+  lu.assertEquals(found, { { 1 }, { 2 }, { 49, true }, { 3 }, { 4, true } }) -- node 1 was not drafted from
+  local drawing = require "dt.trace_trees".draw({ require "dt.json".decode(COPIED) }, false)[1]
+  lu.assertStrMatches(drawing, ".*<g class='kept copied'><title>.-copied.-</title><rect [^>]- rx='0'/>.*")
+  lu.assertEquals(select(2, drawing:gsub("rx='0'", "")), 1)
 end
 
 function TestTrace.test_what_a_failing_policy_had_committed_is_there()
@@ -171,7 +197,8 @@ function TestReading.test_a_line_of_wrong_types_is_left_out_and_said()
   lu.assertNil(select(2, read(HEAD, LINE)))
   for from, case in pairs {
     ['"p": 0.5'] = { '"p": 0.5, "logp": "x"', "node 1: logp, confidence or entropy is no number" },
-    ['"kept": true'] = { '"kept": "no"', "node 1: kept or accepted is not true or false" },
+    ['"kept": true'] = { '"kept": "no"', "node 1: kept, accepted or copied is not true or false" },
+    ['"parent": 0'] = { '"parent": 0, "copied": 1', "node 1: kept, accepted or copied is not true or false" },
     ['"iteration": 1'] = { '"iteration": [1]', "iteration or rollbacks is no number" },
     ['"origin": "bonus"'] = { '"origin": 1', "a committed token without text or origin" },
     ['"draft": 1'] = { '"draft": "fast"', "no ms.draft" },
