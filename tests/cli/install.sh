@@ -38,6 +38,21 @@ it_uses_the_policies_of_a_clone_that_was_moved_and_not_those_of_where_it_was_bui
   grep -qE "\"target\":[[:space:]]*\"$PWD/moved/models/mini-target\"" r.json || fail 'a target from elsewhere'
   refuses 2 "no policy 'linear'; installed: mine$" linear --text hello
 }
+it_runs_the_c_example_of_the_guide_from_anywhere() {
+  install_here first
+  mv first second
+  mkdir elsewhere
+  cd elsewhere || exit 1
+  unset LD_LIBRARY_PATH
+  export PKG_CONFIG_PATH=$PWD/../second/lib/pkgconfig
+  awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$source_dir/README.md" >hello.c
+  eval "$(sed -n '1s:^/\* hello.c\: \(cc .*\) && ./a.out \*/$:\1:p' hello.c) -Wall -Werror" || fail 'the example does not compile'
+  run ./a.out
+  [ "$status" -eq 0 ] || fail "the example: exit status $status: $(cat stdout)"
+  grep -qE '^cpu:[a-z0-9]+, [0-9]+ threads$' stdout || fail "what the example says: $(cat stdout)"
+  run env DTRUN_TARGET=nowhere ./a.out
+  [ "$status" -eq 1 ] && grep -q nowhere stdout || fail "DTRUN_TARGET is not looked at: $(cat stdout)"
+}
 it_finds_files_in_DTRUN_HOME_first() {
   mkdir -p home/policies
   sed 's/doc *= *"[^"]*"/doc = "my own"/' "$source_dir/policies/linear.lua" >home/policies/linear.lua
