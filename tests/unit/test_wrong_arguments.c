@@ -1,5 +1,5 @@
 /* Sessions, their primitives and trees with every wrong argument, and in every wrong state: one line each, and nothing has
- * changed. Pairs: test_wrong_pairs.c. What lua/host.h declares: test_lua_wrong_arguments.c. */
+ * changed. Pairs: test_wrong_pairs.c. */
 #include "wrong_arguments.h"
 
 #include "dtrun.h"
