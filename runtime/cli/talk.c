@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define TOKENS 512 /* of an answer */
+#define FEWEST 16  /* of an answer whose gain is told: fewer say little */
 
 /* ---- turns -------------------------------------------------------------------------------------------------------------- */
 
@@ -34,7 +35,21 @@ void talk_forget(talk *t) { drop_turns(t, 0); }
 
 /* ---- an answer ---------------------------------------------------------------------------------------------------------- */
 
-static void count(talk *t, const dtl_result *r) {
+/* "31 tokens/s, 1.9x": the gain is beside plain decoding's passes as they were learned, after the prompt. Others at the processor
+ * would make it a loss, so then it is not told. */
+static void say_speed(const talk *t, const dtl_result *r, const dtl_usage *before) {
+  char why[DTL_WHY];
+  dtl_usage after = dtl_usage_now(false);
+  double plain = dtl_learned_plain(t->j.learned, r->stats.prompt_tokens + r->stats.generated);
+  double ms = r->stats.total_ms - r->stats.ttft_ms;
+  bool told = plain > 0 && r->stats.generated >= FEWEST && ms > 0;
+  printf("\033[2m%.0f tokens/s", dtl_tokens_per_second(r));
+  if (told && !dtl_disturbed(before, &after, strncmp(r->backend, "cpu", 3) == 0, why, sizeof why))
+    printf(", %.1fx", plain * (r->stats.generated - 1) / ms);
+  puts("\033[0m");
+}
+
+static void count(talk *t, const dtl_result *r, const dtl_usage *before) {
   t->answers++;
   t->tokens += r->stats.generated;
   t->iterations += r->stats.iterations;
@@ -43,7 +58,7 @@ static void count(talk *t, const dtl_result *r) {
   if (t->stats)
     report_summary(r);
   else if (t->terminal && !t->options.quiet)
-    printf("\033[2m%.0f tokens/s\033[0m\n", dtl_tokens_per_second(r));
+    say_speed(t, r, before);
 }
 
 /* Runs the policy on the conversation, which ends with a question; shows the answer. */
@@ -80,13 +95,14 @@ static bool answer(talk *t) {
   size_t len;
   dt_error err;
   dtl_result result = {0};
+  dtl_usage before = dtl_usage_now(false);
   if (job_conversation(&t->j, t->turns, t->n, &text, &len, &err)) {
     complain_of_engine(&err);
     return false;
   }
   generate_answer(t, text, len, &result);
   free(text);
-  if (result.n_tokens > 0) count(t, &result);
+  if (result.n_tokens > 0) count(t, &result, &before);
   bool ok = result.n_tokens > 0 && add_turn(t, result.text, result.text_len);
   dtl_result_free(&result);
   return ok;
