@@ -10,7 +10,8 @@ local opts = dt.args {
   doc = [[
 Draws settings from the ranges of the policy's parameters (tune= in its definition narrows them), keeps the better half
 on more and more prompts, then looks near the best. The result is compared with plain decoding and with the defaults on
-prompts that the search did not see, and kept in the user's folder: dtrun POLICY --preset tuned.
+prompts that the search did not see, and kept in the user's folder: dtrun POLICY --preset tuned. If either of these is
+faster, it is not kept unless --save-anyway says so.
 With --out each finished run is a line of FILE; the same command goes on where it was stopped, however that was.
 With --shard i/n each of n machines searches a part of the settings; after dtrun run merge FILE SHARDS... the same
 command without --shard takes the best of all, compares it and keeps it for the machine on which it is given.]],
@@ -23,6 +24,7 @@ command without --shard takes the best of all, compares it and keeps it for the 
     { "tokens", 100, short = "n", min = 2, max = 2147483647, doc = "new tokens of each run" },
     { "repeats", 3, min = 1, doc = "runs of each finalist and prompt; the fastest counts" },
     { "seed", 1, min = 1, doc = "of the settings drawn" },
+    { "save_anyway", false, doc = "keep the preset even if the defaults or plain decoding are faster" },
     { "out", nil, type = "string", doc = "the file of results" },
     shard.OPTION,
   },
@@ -174,4 +176,9 @@ local speedup = { tuned = both[1], defaults = both[#both], prompts = #held_out, 
 print(("speed-up after the prompt on %d prompts not seen: tuned %.3fx, defaults %.3fx"):format(#held_out, speedup.tuned,
   speedup.defaults))
 print("tuned: " .. winner.arm)
+local faster = tune.faster(speedup)
+if faster and not opts.save_anyway then
+  print(("not saved: on the prompts not seen, %s decoded faster than tuned; --save-anyway saves it"):format(faster))
+  return
+end
 print("saved: " .. dt.check(tune.save(pair, policy, winner.setting, speedup)))

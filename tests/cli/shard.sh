@@ -110,7 +110,7 @@ it_refuses_to_merge_what_does_not_fit() {
 }
 it_searches_in_shards_and_goes_on() {
   export XDG_CONFIG_HOME=$PWD/config
-  local tune=(run tune linear --settings 6 -n 6 --repeats 1 --chars 60 -t 1 --prompt "$novels"/0[1-4].txt)
+  local tune=(run tune linear --settings 6 --save-anyway -n 6 --repeats 1 --chars 60 -t 1 --prompt "$novels"/0[1-4].txt)
   shards 2 t.jsonl "${tune[@]}"
   grep -qE '^best of shard 2/2: linear K=[0-9]+, speed-up after the prompt [0-9.]+x on prompts seen$' stdout || fail 'no best of a shard'
   [ ! -e config ] || fail 'a shard has kept a preset'

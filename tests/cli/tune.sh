@@ -2,8 +2,21 @@
 # dtrun run tune: the preset it finds, and who gets it.
 . "$(dirname "$0")/helpers.sh"
 novels=$source_dir/tests/data/prompts/novels
-tune=(run tune --settings 3 -n 6 --repeats 1 --chars 60 -t 1)
+tune=(run tune --settings 3 -n 6 --repeats 1 --chars 60 -t 1 --save-anyway)
 
+# Which of the two it is, the machine's speed decides.
+it_tells_whether_the_preset_was_saved() {
+  export XDG_CONFIG_HOME=$PWD/config
+  succeeds run tune --settings 2 -n 4 --repeats 1 --chars 40 -t 1 fixed_tree --prompt "$novels"/0[12].txt
+  local saved=no
+  compgen -G 'config/dtrun/presets/fixed_tree-*.json' >/dev/null && saved=yes
+  if grep -qE '^not saved: on the prompts not seen, (the defaults|plain decoding|the defaults and plain decoding) decoded faster than tuned; --save-anyway saves it$' stdout; then
+    [ $saved = no ] || fail 'it was saved'
+  else
+    grep -q '^saved: ' stdout || fail 'neither saved nor not saved'
+    [ $saved = yes ] || fail 'it was not saved'
+  fi
+}
 it_keeps_what_it_found_as_a_preset_of_this_policy_pair_and_machine() {
   export XDG_CONFIG_HOME=$PWD/config
   refuses 2 "linear: no preset 'tuned' for this pair and machine: run .dtrun run tune linear. first" \

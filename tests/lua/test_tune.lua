@@ -155,4 +155,13 @@ function TestScores.test_an_arm_is_compared_with_plain_decoding_of_its_own_shard
   end
 end
 
+function TestScores.test_a_setting_is_kept_unless_the_defaults_or_plain_decoding_are_faster()
+  local function faster(tuned, defaults) return tune.faster { tuned = tuned, defaults = defaults } end
+  lu.assertNil(faster(1.0, 1.0))
+  lu.assertNil(faster(1.5, 1.4))
+  lu.assertEquals(faster(1.4, 1.5), "the defaults")
+  lu.assertEquals(faster(0.999, 0.999), "plain decoding")
+  lu.assertEquals(faster(0.61, 0.9), "the defaults and plain decoding")
+end
+
 os.exit(lu.LuaUnit.run())
