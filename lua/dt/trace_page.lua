@@ -27,12 +27,13 @@ nav button { font: inherit; color: var(--ink); background: var(--panel); border:
   border-radius: 6px; min-width: 2.5rem; padding: .2rem .55rem; cursor: pointer; }
 nav button:hover:enabled { border-color: var(--accent); color: var(--accent); }
 nav button:disabled { opacity: .4; cursor: default; }
+nav button:focus-visible, #tree:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 nav input { flex: 1 1 12rem; min-width: 5rem; accent-color: var(--accent); }
 #place { white-space: nowrap; margin: 0 .4rem; min-width: 11ch; text-align: center; }
 #bars { display: block; width: 100%; height: 40px; margin: .5rem 0 .9rem; cursor: pointer; }
 #bars rect { fill: var(--edge); }
 #bars rect.now { fill: var(--accent); }
-#tree { overflow: auto; min-height: 15rem; border: 1px solid var(--line); border-radius: 8px;
+#tree { overflow: auto; touch-action: pan-x pan-y; min-height: 15rem; border: 1px solid var(--line); border-radius: 8px;
   padding: .6rem; }
 #tree svg { display: block; }
 #tree text { font: 11px "DejaVu Sans Mono", ui-monospace, monospace; text-anchor: middle;
@@ -95,6 +96,10 @@ local BODY = [[
 <span id="place"></span>
 <button id="next" title="forward (right arrow)">▶</button>
 <button id="last" title="last (End)">▶|</button>
+<button id="play" title="step by itself (p)">play</button>
+<button id="out" title="the tree smaller (-, or the wheel with Ctrl)" aria-label="smaller">−</button>
+<button id="fit" title="the whole tree (0)">fit</button>
+<button id="in" title="the tree larger (+, or the wheel with Ctrl)" aria-label="larger">+</button>
 <input id="slider" type="range" min="1" value="1" aria-label="iteration">
 </nav>
 <svg id="bars" preserveAspectRatio="none"><title>tokens committed by each iteration: click to go there</title></svg>
@@ -174,18 +179,81 @@ function centre(panel, element) {
   panel.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
 }
 
-// Scrolls to where the path ends, or as far that way as leaves the root in view.
-function look(panel, root, end) {
-  centre(panel, end);
-  const inner = root.getBoundingClientRect(), outer = panel.getBoundingClientRect(), edge = 24;
+const union = boxes => ({ left: Math.min(...boxes.map(b => b.left)), right: Math.max(...boxes.map(b => b.right)),
+  top: Math.min(...boxes.map(b => b.top)), bottom: Math.max(...boxes.map(b => b.bottom)) });
+
+// Scrolls such that these are in view, and the last of them in any case.
+function look(panel, path) {
+  const outer = panel.getBoundingClientRect(), edge = 12;
   const back = (low, high, from, to) => Math.min(0, low - from - edge) + Math.max(0, high - to + edge);
-  panel.scrollTop += back(inner.top, inner.bottom, outer.top, outer.bottom);
-  panel.scrollLeft += back(inner.left, inner.right, outer.left, outer.right);
+  const end = path[path.length - 1];
+  centre(panel, end);
+  for (const elements of [path, [end]]) {
+    const inner = union(elements.map(element => element.getBoundingClientRect()));
+    panel.scrollTop += back(inner.top, inner.bottom, outer.top, outer.bottom);
+    panel.scrollLeft += back(inner.left, inner.right, outer.left, outer.right);
+  }
 }
 
-const SCALE = 1.3; // of dot's points in pixels
+// Of dot's points in pixels: the largest that a tree is drawn at by itself, that of letters of 11 pixels, the limits.
+const SCALE = 1.3, LETTERS = 1, SMALLEST = 0.35, LEAST = 0.05, MOST = 6, STEP = 1.25, PADDING = 24;
+const tree = byId("tree");
 const tallest = Math.max(...all.map(iteration => Number(iteration.svg.match(/viewBox='[^']* ([0-9.]+)'/)[1])));
-byId("tree").style.height = `min(54vh, ${tallest * SCALE + 24}px)`;
+tree.style.height = `min(54vh, ${tallest * SCALE + PADDING}px)`;
+
+let zoom = "open", scale = 1; // zoom: open (the path in sight), whole (the tree in sight) or what the reader chose
+const within = (width, height) =>
+  Math.min((tree.clientWidth - PADDING) / width, (tree.clientHeight - PADDING) / height);
+const pathOf = () => [...tree.querySelectorAll("g.root, g.accepted, g.bonus, g.corrected")];
+const accepted = () => tree.querySelector("g.bonus, g.corrected");
+function draw(to) {
+  const box = tree.firstElementChild.viewBox.baseVal;
+  scale = Math.max(LEAST, Math.min(MOST, to));
+  tree.firstElementChild.setAttribute("width", box.width * scale);
+  tree.firstElementChild.setAttribute("height", box.height * scale);
+}
+
+// The whole tree if its letters stay readable, else as much around the accepted path as does.
+function opening(whole) {
+  const path = union(pathOf().map(g => g.getBoundingClientRect()));
+  return Math.max(whole, SMALLEST, Math.min(LETTERS, within(path.right - path.left, path.bottom - path.top)));
+}
+
+function arrange() {
+  const box = tree.firstElementChild.viewBox.baseVal, whole = within(box.width, box.height);
+  draw(1); // measured so
+  draw(zoom === "open" ? Math.min(SCALE, opening(whole)) : zoom === "whole" ? Math.min(SCALE, whole) : zoom);
+  look(tree, pathOf());
+}
+
+// Larger or smaller about a point of the window, that of the path's end where none is given.
+function zoomBy(factor, x, y) {
+  const end = accepted().getBoundingClientRect();
+  x ??= end.left + end.width / 2;
+  y ??= end.top + end.height / 2;
+  const old = tree.firstElementChild.getBoundingClientRect();
+  draw(scale * factor);
+  zoom = scale;
+  const now = tree.firstElementChild.getBoundingClientRect();
+  tree.scrollLeft += now.left + (x - old.left) / old.width * now.width - x;
+  tree.scrollTop += now.top + (y - old.top) / old.height * now.height - y;
+}
+
+tree.addEventListener("wheel", event => { // a pinch on a touchpad is one with Ctrl too
+  if (!event.ctrlKey) return;
+  event.preventDefault();
+  zoomBy(Math.exp(-Math.max(-50, Math.min(50, event.deltaY)) / 150), event.clientX, event.clientY);
+}, { passive: false });
+let spread = 0; // between two fingers
+const fingers = ([a, b]) => Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
+tree.addEventListener("touchstart", event => { if (event.touches.length === 2) spread = fingers(event.touches); });
+tree.addEventListener("touchmove", event => {
+  if (event.touches.length !== 2) return;
+  event.preventDefault();
+  const [a, b] = event.touches, now = fingers(event.touches);
+  if (spread && now) zoomBy(now / spread, (a.clientX + b.clientX) / 2, (a.clientY + b.clientY) / 2);
+  spread = now;
+}, { passive: false });
 
 let at = -1;
 function show(i) {
@@ -200,12 +268,8 @@ function show(i) {
   byId("slider").value = at + 1;
   for (const id of ["first", "back"]) byId(id).disabled = at === 0;
   for (const id of ["last", "next"]) byId(id).disabled = at === all.length - 1;
-  const tree = byId("tree");
   tree.innerHTML = all[at].svg;
-  const drawing = tree.firstElementChild, box = drawing.viewBox.baseVal;
-  drawing.setAttribute("width", box.width * SCALE);
-  drawing.setAttribute("height", box.height * SCALE);
-  look(tree, tree.querySelector("g.root"), tree.querySelector("g.bonus, g.corrected"));
+  arrange();
   centre(byId("text"), blocks[at]);
   numbers(at);
   history.replaceState(null, "", "#" + (at + 1));
@@ -214,17 +278,34 @@ function show(i) {
 byId("slider").max = all.length;
 const steps = { first: () => 0, back: () => at - 1, next: () => at + 1, last: () => all.length - 1 };
 for (const id in steps) byId(id).onclick = () => show(steps[id]());
+
+let timer;
+function play(on) {
+  clearInterval(timer);
+  timer = on && setInterval(() => at < all.length - 1 ? show(at + 1) : play(false), 800);
+  byId("play").textContent = on ? "stop" : "play";
+}
+byId("play").onclick = () => {
+  if (!timer && at === all.length - 1) show(0);
+  play(!timer);
+};
+byId("in").onclick = () => zoomBy(STEP);
+byId("out").onclick = () => zoomBy(1 / STEP);
+byId("fit").onclick = () => { zoom = "whole"; arrange(); };
+addEventListener("resize", arrange);
 byId("slider").oninput = event => show(event.target.value - 1);
 byId("bars").onclick = event => {
   const bounds = byId("bars").getBoundingClientRect();
   show(Math.floor((event.clientX - bounds.left) / bounds.width * all.length));
 };
-const keys = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last" };
+const keys = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last",
+  "+": "in", "=": "in", "-": "out", "0": "fit", p: "play" };
 addEventListener("keydown", event => {
   const id = keys[event.key];
-  if (!id || event.target.type === "range" || event.altKey || event.ctrlKey || event.metaKey) return;
+  const inSlider = event.target.type === "range" && steps[id];
+  if (!id || inSlider || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
-  show(steps[id]());
+  byId(id).click();
 });
 addEventListener("hashchange", () => show(parseInt(location.hash.slice(1)) - 1 || 0));
 show(parseInt(location.hash.slice(1)) - 1 || 0);

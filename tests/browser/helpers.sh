@@ -56,3 +56,13 @@ function checkWidth(elements) {
 as_printed() { sed 's/@media print/@media all/' "$1" >printed.html; }
 printed_width=--window-size=718,1000
 finds_nothing() { grep -E "^($1|error)" log && fail "$2"; return 0; }
+# fits_a_phone PAGE: nothing is wider than 360 pixels, once all is loaded. Chromium's window has 500 at least: the page is in a frame.
+fits_a_phone() {
+  printf '%s\n' '<pre id="log"></pre><iframe style="width:360px;height:740px;border:0"></iframe><script>const frame = document.querySelector("iframe");
+frame.onload = () => { const d = frame.contentDocument.documentElement; document.getElementById("log").textContent = `widths ${d.scrollWidth} ${frame.contentWindow.innerWidth}`; };' \
+    "frame.src = \"$1\";</script>" >phone.html
+  browse phone.html --allow-file-access-from-files --virtual-time-budget=20000 --dump-dom >dom
+  grep -oE 'widths [0-9]+ [0-9]+' dom >log || fail 'the page did not load'
+  read -r _ needed there <log
+  [ "$there" -eq 360 ] && [ "$needed" -le 360 ] || fail "$(cat log)"
+}

@@ -27,6 +27,10 @@ it_keeps_labels_of_figures_apart_and_clear_of_lines() {
   finds_nothing 'cut|overlap|crossed' 'labels'
   [ "$(grep -cE '^drawing [0-9]{2} [0-9]+' log)" -gt 15 ] || fail 'too few figures'
 }
+it_fits_a_phone() {
+  make_page "${all[@]}" || return 0
+  fits_a_phone here/report.html
+}
 it_follows_a_dark_theme() {
   make_page || return 0
   local script='const s = getComputedStyle(document.body);

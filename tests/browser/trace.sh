@@ -47,13 +47,73 @@ see("slider");'
   printed=$(LC_ALL=C.UTF-8 wc -m <text)
   [ "$shown" -eq "$printed" ] || fail "$shown characters of the text are shown, $printed were printed"
 }
-it_opens_a_wide_tree_with_its_root_in_view() {
+# What the next tests ask with: is an element within the tree's window, and is all of the accepted path?
+sight='const panel = document.getElementById("tree"), press = key => dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true }));
+function inSight(element) {
+  const outer = panel.getBoundingClientRect(), inner = element.getBoundingClientRect();
+  return inner.left >= outer.left && inner.right <= outer.right && inner.top >= outer.top && inner.bottom <= outer.bottom;
+}
+const pathInSight = () => [...panel.querySelectorAll("g.root, g.accepted, g.bonus, g.corrected")].every(inSight);
+const width = () => Math.round(panel.querySelector("svg").getBoundingClientRect().width);
+'
+it_opens_a_wide_tree_with_the_accepted_path_in_sight() {
   make_page 10 60
-  asks t.html 'const panel = document.getElementById("tree"), outer = panel.getBoundingClientRect();
-const inner = panel.querySelector("g.root").getBoundingClientRect();
-const seen = inner.left >= outer.left && inner.right <= outer.right && inner.top >= outer.top && inner.bottom <= outer.bottom;
-say((seen ? "in view" : "out of view") + (panel.scrollWidth > panel.clientWidth ? ", wide" : ""));'
-  [ "$(cat log)" = 'in view, wide' ] || fail "$(cat log)"
+  asks t.html "$sight"'for (let i = 0; i < all.length; i++) { show(i); say(pathInSight() ? "in sight" : "out of sight " + i); }
+say(Math.min(...[...document.querySelectorAll("body *")].map(e => parseFloat(getComputedStyle(e).fontSize))) >= 11 ? "letters" : "small");'
+  grep -c '^in sight' log | grep -qx "$iterations" || fail "$(cat log)"
+  grep -qx letters log || fail 'letters below 11 pixels'
+}
+it_zooms_by_buttons_keys_wheel_and_fingers() {
+  make_page 10 60
+  asks t.html "$sight"'const first = width(), say_if = (name, is) => say(name + (is ? " yes" : " no " + first + " " + width()));
+document.getElementById("fit").click();
+say_if("fit", inSight(panel.querySelector("svg")) && panel.scrollWidth <= panel.clientWidth && panel.scrollHeight <= panel.clientHeight);
+const whole = width();
+document.getElementById("in").click();
+say_if("in", width() > whole);
+document.getElementById("out").click();
+say_if("out", Math.abs(width() - whole) <= 1);
+press("+");
+say_if("plus", width() > whole);
+press("0");
+say_if("zero", width() === whole);
+const wheel = ctrlKey => new WheelEvent("wheel", { deltaY: -100, ctrlKey, clientX: 300, clientY: 300, cancelable: true });
+say_if("plain wheel", panel.dispatchEvent(wheel(false)) && width() === whole);
+say_if("wheel", !panel.dispatchEvent(wheel(true)) && width() > whole);
+press("0");
+const touch = (name, apart) => panel.dispatchEvent(new TouchEvent(name, { cancelable: true,
+  touches: [0, 1].map(identifier => new Touch({ identifier, target: panel, clientX: 200 + identifier * apart, clientY: 300 })) }));
+touch("touchstart", 50);
+say_if("fingers", !touch("touchmove", 150) && Math.abs(width() - 3 * whole) <= 3);
+for (let i = 0; i < 60; i++) press("+");
+say_if("most", width() < 1e5);
+for (let i = 0; i < 99; i++) press("-");
+say_if("least", width() >= 20);
+press("0");
+for (let i = 0; i < 4; i++) press("+");
+const chosen = scale;
+for (let i = 1; i < all.length; i++) { show(i); if (!inSight(accepted())) say("lost " + i); }
+say_if("kept", scale === chosen);'
+  grep -vE ' yes$' log && fail 'zoom'
+  [ "$(wc -l <log)" -eq 11 ] || fail "$(cat log)"
+}
+it_plays_to_the_end_and_stops() {
+  make_page
+  asks t.html 'let tick; setInterval = f => (tick = f, 1); clearInterval = () => {}; // a clock of the test
+byId("play").click();
+const label = () => byId("play").textContent;
+say(label());
+for (let i = 0; i < all.length; i++) tick();
+say(label() + (at === all.length - 1 ? " at the end" : " at " + at));
+byId("play").click();
+say(label() + " at " + at);
+byId("play").click();
+say(label());'
+  printf '%s\n' stop 'play at the end' 'stop at 0' play | diff - log || fail 'play'
+}
+it_fits_a_phone() {
+  make_page 10 60
+  fits_a_phone t.html
 }
 check_labels() {
   asks t.html 'for (let i = 0; i < all.length; i++) { show(i); check(document.querySelector("#tree svg")); }'
@@ -73,7 +133,7 @@ it_cuts_nothing_in_print_at_A4() {
   make_page 10 60
   as_printed t.html
   asks printed.html 'checkWidth(document.querySelectorAll("#tree, #tree svg, #text, table, #run"));
-const tree = document.getElementById("tree"), drawing = tree.firstElementChild.getBoundingClientRect();
+const drawing = tree.firstElementChild.getBoundingClientRect();
 say(tree.getBoundingClientRect().bottom >= drawing.bottom && drawing.height > 100 ? "whole" : "low");' "$printed_width"
   finds_nothing 'wide|low' 'cut in print'
   grep -qx whole log || fail "$(cat log)"
