@@ -49,6 +49,7 @@ bool dtl_fail(dtl_error *err, dtl_kind kind, const char *format, ...) {
 }
 
 bool dtl_fail_engine(dtl_error *err, const dt_error *engine) {
-  dtl_kind kind = engine->status == DT_EINPUT ? DTL_INPUT : engine->status == DT_ECONTEXT ? DTL_CONTEXT : DTL_DEVICE;
+  bool input = engine->status == DT_EINPUT || engine->status == DT_EWEIGHTS;
+  dtl_kind kind = input ? DTL_INPUT : engine->status == DT_ECONTEXT ? DTL_CONTEXT : DTL_DEVICE;
   return dtl_fail(err, kind, "%s", engine->message);
 }

@@ -291,7 +291,7 @@ typedef struct {
 
 /* One target pass over root and kept nodes of every named sequence, and the accepted path of each; a tree that was not
  * sealed is. DT_EDEVICE: the device failed, or the target returned NaN for the sequences whose bonus is -1: these cannot be
- * committed, the others are verified. DT_ESTATE: a finished or verified tree, one of more than DT_TREE_VERIFY nodes, a
+ * committed, the others are verified. DT_EWEIGHTS: NaN, too, where its files hold numbers that are not finite. DT_ESTATE: a finished or verified tree, one of more than DT_TREE_VERIFY nodes, a
  * sequence named twice. */
 dt_status dt_verify_tree(dt_session *session, const int *seqs, int n, dt_verdict *verdicts, dt_error *err);
 

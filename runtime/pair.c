@@ -4,6 +4,7 @@
 #include "fake/fake.h"
 #include "model/head.h"
 #include "need.h"
+#include "numbers.h"
 #include "processors.h"
 #include "ranks/join.h"
 #include "text/load_gguf.h"
@@ -341,6 +342,7 @@ void dt_pair_close(dt_pair *p) {
   free(p->draft_path);
   free(p->draft_vocab);
   free(p->left_out);
+  free(p->flaw);
   free(p);
 }
 
@@ -371,6 +373,14 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
 
 int dt_pair_ranks(const dt_pair *p, dt_rank_info *info) {
   return p && info && p->ops == ranks_backend() ? ranks_info(p->backend, info) : 0;
+}
+
+dt_status pair_gave_nan(dt_pair *p, int position, dt_error *err) {
+  dt_error why;
+  if (!p->searched && p->tokenizer && numbers_check(p->target_path, &why) == DT_EINPUT) p->flaw = strdup(why.message);
+  p->searched = true; /* a scripted pair has no files */
+  return dt_fail(err, p->flaw ? DT_EWEIGHTS : DT_EDEVICE, "the target model %s returned NaN at position %d%s%s",
+                 p->target_info.path, position, p->flaw ? ": " : "", p->flaw ? p->flaw : "");
 }
 
 double dt_pair_bandwidth(dt_pair *p) { return p ? p->ops->read_bandwidth(p->backend) : 0; }

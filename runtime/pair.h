@@ -23,6 +23,8 @@ struct dt_pair {
   tok *tokenizer; /* NULL: a scripted pair, whose text is its ids */
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;
+  bool searched;    /* the target's weights, for numbers that are not finite, */
+  char *flaw;       /* and what was found, or NULL */
   dt_session *idle; /* the session closed last, for the next one of its shape: its memory is taken and touched */
 };
 
@@ -32,6 +34,9 @@ void session_free(dt_session *session); /* for good; NULL is allowed */
 const char *pair_token_bytes(const dt_pair *pair, int32_t id, bool first, char buffer[16], size_t *len);
 
 int pair_context(const dt_pair *pair); /* of a session that asks for none */
+
+/* The failure of a target that gave NaN: DT_EWEIGHTS where its files hold such numbers, else DT_EDEVICE. */
+dt_status pair_gave_nan(dt_pair *pair, int position, dt_error *err);
 
 bool pair_is_eos(const dt_pair *pair, int32_t id);
 

@@ -151,8 +151,7 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
     v->bonus = q->bonus;
     v->drafted = q->tree->n_kept;
     if (v->bonus < 0) { /* elsewhere in the tree a NaN is harmless: plain decoding would not have seen it */
-      status = dt_fail(err, DT_EDEVICE, "the target model %s returned NaN at position %d", s->pair->target_info.path,
-                       q->length - 1 + v->accepted);
+      status = pair_gave_nan(s->pair, q->length - 1 + v->accepted, err);
       continue;
     }
     q->fresh = false;

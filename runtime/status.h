@@ -11,9 +11,10 @@ typedef enum {
   DT_EINPUT,   /* a file, option, prompt or argument is wrong: the caller can mend it */
   DT_ECONTEXT, /* does not fit the context */
   DT_ESTATE,   /* a call in the wrong state, or misuse of a tree: the policy's fault */
-  DT_EDEVICE,  /* the engine or the device failed (a target that returns NaN, too) */
+  DT_EDEVICE,  /* the engine or the device failed (a target of finite weights that returns NaN, too) */
   DT_ENOMEM,   /* out of memory */
-  DT_EIO       /* reading or writing failed for a reason outside the file's content */
+  DT_EIO,      /* reading or writing failed for a reason outside the file's content */
+  DT_EWEIGHTS  /* the target returned NaN, and its files hold numbers that are not finite */
 } dt_status;
 
 typedef struct {

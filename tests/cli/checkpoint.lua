@@ -64,6 +64,11 @@ local edits = {
     local t = find(name)
     t.first, t.last = tonumber(first), tonumber(last)
   end,
+  poke = function(name, at, bytes) -- hexadecimal
+    local first = find(name).first + tonumber(at)
+    bytes = bytes:gsub("%x%x", function(hex) return string.char(tonumber(hex, 16)) end)
+    data = data:sub(1, first) .. bytes .. data:sub(first + #bytes + 1)
+  end,
   -- Rows of padding at the end of both vocabulary matrices. They equal row 0, so that a tie, which goes to the lowest
   -- id, keeps them from ever being chosen.
   pad_vocabulary = function(rows)

@@ -21,6 +21,16 @@ it_measures_once_and_remakes_what_cannot_be_read() {
   no_note
   [ "$(find .cache -type f | wc -l)" -eq 1 ] || fail 'something else is left in the cache'
 }
+it_minds_no_weights_that_the_text_never_meets() {
+  export HOME=$PWD
+  # the row of token 0, with which costs are looked at and measured, and no token of this text
+  "$dtrun" run "$source_dir/tests/cli/checkpoint.lua" "$models/mini-draft" odd poke gpt_neox.embed_in.weight 0 ffff
+  learn_run --target odd --draft "$models/mini-draft"
+  no_note
+  refuses 2 'NaN at position [0-9]+: odd/model.safetensors: tensor gpt_neox.embed_in.weight holds NaN' cast --text 'The ship' -n 8 -c 60 -t 1 \
+    --costs table --target odd --draft "$models/mini-draft"
+  [ -z "$(find .cache -name 'costs-*')" ] || fail 'a table is kept'
+}
 it_measures_nothing_unless_asked() {
   export HOME=$PWD
   learn_run
