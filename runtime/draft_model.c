@@ -146,7 +146,7 @@ static void draft_begin(drafter *base, int seq, int length) {
 }
 
 static draft_text text_seen(const draft_model *d, draft_text text) {
-  text.tokens += d->lag;
+  if (text.tokens) text.tokens += d->lag; /* a sequence that takes no part may have none */
   text.length = seen(d, text.length);
   return text;
 }
