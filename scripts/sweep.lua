@@ -12,6 +12,8 @@ Runs every combination of the values given with --set over every prompt and leng
 Values are lists and ranges: K=1,2,4  D=3..8  tau=0.1..0.5:0.1. Policies come first: sweep linear fixed_tree --set ...
 Each policy takes the names that it declares; a combination that its check refuses is left out.
 With --out each finished run is a line of FILE; the same command goes on where it was stopped, however that was.
+A policy's error ends its run only; it is noted in FILE, told at the end, and the exit status is 3. The same command
+does not repeat it, unless --retry says so or the policy's text is another.
 With --shard i/n each of n machines runs a part of the settings; dtrun run merge FILE SHARDS... puts them together.]],
   rest = "POLICY",
   options = {
@@ -27,6 +29,7 @@ With --shard i/n each of n machines runs a part of the settings; dtrun run merge
     { "repeats", 3, min = 1, doc = "runs of each setting, prompt and length" },
     { "warmup", 1, min = 0, doc = "short runs that do not count, before the first" },
     { "out", nil, type = "string", doc = "the file of results" },
+    { "retry", false, doc = "run again what an error of its policy ended" },
     shard.OPTION,
     { "best", 10, min = 0, doc = "settings in the table at the end" },
   },
@@ -46,7 +49,7 @@ dt.check(arms, left_out)
 local done = dt.check(experiment.run {
   name = "sweep", pair = pair, arms = arms, prompts = prompts, tokens = lengths, repeats = opts.repeats,
   warmup = opts.warmup, generate = { ignore_eos = opts.ignore_eos, temp = opts.temp, seed = opts.seed },
-  protocol = { chars = opts.chars }, out = part:file(opts.out), shard = part.name,
+  protocol = { chars = opts.chars }, out = part:file(opts.out), shard = part.name, go_on = true, retry = opts.retry,
 })
 
 local busy = record.disturbance(done.runs)
@@ -57,3 +60,5 @@ print(("%d settings%s%s, prompts: %d, tokens: %s, %s, threads: %d; outputs equal
   left_out > 0 and (" (%d more contradict themselves)"):format(left_out) or "", #prompts, opts.tokens, pair.backend,
   pair.threads))
 if opts.best > 0 then print(sweep.table(ranking, opts.best)) end
+for _, line in ipairs(record.failed(done.failures)) do complain(line) end
+if done.failures[1] then os.exit(3, true) end

@@ -16,10 +16,12 @@
 --     out = "main.jsonl",                      -- nil: in memory only
 --     shard = "3/4",                           -- only the arms dealt to it, and plain decoding (dt.shard); nil: all
 --     least = 1,                               -- runs that each arm will have at least (nil: all that are asked for)
+--     go_on = true,                            -- a policy's error ends its run only, and is noted down (dt.record)
+--     retry = true,                            -- what failed so before, under this text of the policy, is run again
 --     settings = { label = 4 },                -- further arms that are dealt to shards: how many runs each will have
 --     bar = bar,                               -- a dt.progress that counts this too; nil: one of its own
 --   })
---   done.head, done.runs                       -- as record.read gives them, runs of an earlier call included
+--   done.head, done.runs, done.failures        -- as record.read gives them, those of an earlier call included
 --
 -- A prompt's pass is computed once for all its runs. All arms and plain decoding run a text before the next text comes,
 -- in an order that begins elsewhere each time, so that a slow minute of the machine favours none. Every run's output
@@ -41,7 +43,8 @@ local experiment = {}
 
 local PROMPTS = { files = true, sets = true, chars = true }
 local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
-              generate = true, protocol = true, out = true, bar = true, shard = true, least = true, settings = true }
+              generate = true, protocol = true, out = true, bar = true, shard = true, least = true, settings = true,
+              go_on = true, retry = true }
 local WARM = 32 -- tokens of a warm-up run, at most
 local TRIES = 3 -- of a run that others disturb
 local ARM = { label = true, policy = true, preset = true, params = true, axes = true, window = true, sinks = true }
@@ -305,10 +308,18 @@ local function check_alone(t, prompt, start, tokens, hashes)
                                        tokens = tokens, stats = { output_hash = hash } })
 end
 
+-- Whether the others go on after an arm's failure. Without plain decoding there is nothing to compare with.
+local function goes_on(t, arm, kind) return t.go_on and kind == "policy" and arm.label ~= record.BASELINE end
+
 local function run_one(t, todo, prompt, start, file, hashes)
   local result, tries, why = experiment.measured(t.pair, false, function()
     return generate(t, todo.arm, prompt, start, todo.tokens)
   end)
+  if not result and goes_on(t, todo.arm, why) then
+    return file:append_failures { merged({ arm = todo.arm.label, policy = experiment.check(t.pair, todo.arm).name,
+      source = todo.arm.source, set = prompt.set, prompt = prompt.name, tokens = todo.tokens,
+      ["repeat"] = todo.number, error = tries }, place.here()) }
+  end
   if not result then
     return nil, ("%s, %s, %d tokens: %s"):format(todo.arm.label, prompt.name, todo.tokens, tries), why
   end
@@ -326,7 +337,9 @@ local function warm_up(t, arms, prompt, start)
   for i = 1, t.warmup * 2 do
     local arm = arms[(i - 1) % math.min(2, #arms) + 1]
     local result, message, kind = generate(t, arm, prompt, start, math.min(t.tokens[1], WARM))
-    if not result then return nil, ("%s, %s: %s"):format(arm.label, prompt.name, message), kind end
+    if not result and not goes_on(t, arm, kind) then
+      return nil, ("%s, %s: %s"):format(arm.label, prompt.name, message), kind
+    end
   end
   return true
 end
@@ -391,6 +404,11 @@ function experiment.add(file, arms, t)
     ok, message, kind = record.check_output(hashes, run)
     if not ok then return nil, message, kind end
   end
+  local sources = {}
+  for _, arm in ipairs(arms) do sources[arm.label] = arm.source end
+  for _, failure in ipairs(t.retry and {} or file.failures) do
+    if failure.source == sources[failure.arm] then done[record.key(failure)] = { [failure.node or ""] = true } end
+  end
   local todo, count, made, work = plan(t, arms, done)
   local bar = t.bar or progress(count + made, work)
   bar:skip(made, 0)
@@ -401,7 +419,8 @@ function experiment.add(file, arms, t)
   return ok, message, kind
 end
 
--- { head =, runs = }; or nil, a message and a kind as dt.check takes them, and what was finished is in the file.
+-- { head =, runs =, failures = }; or nil, a message and a kind as dt.check takes them, and what was finished is in the
+-- file.
 function experiment.run(t)
   params.check_keys(t, RUN, "experiment.run", 2)
   local file, arms, kind = experiment.open(t)
@@ -409,7 +428,7 @@ function experiment.run(t)
   local ok, message
   ok, message, kind = experiment.add(file, arms, t)
   if not ok then return nil, message, kind end
-  return { head = file.head, runs = file.runs }
+  return { head = file.head, runs = file.runs, failures = file.failures }
 end
 
 return experiment

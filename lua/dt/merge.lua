@@ -48,10 +48,10 @@ local function source_mistake(path, runs, known)
   end
 end
 
--- { head =, runs =, shards = what merge.missing wants to know }, or nil and a message.
+-- { head =, runs =, failures =, shards = what merge.missing wants to know }, or nil and a message.
 function merge.together(files, paths)
   local first, sources, outputs, known = files[1].head, {}, {}, {}
-  local whole = { head = {}, runs = {}, shards = { settings = first.settings, given = {} } }
+  local whole = { head = {}, runs = {}, failures = {}, shards = { settings = first.settings, given = {} } }
   for key, value in pairs(first) do
     if key ~= "shard" and key ~= "settings" then whole.head[key] = value end
   end
@@ -69,6 +69,9 @@ function merge.together(files, paths)
       local identity = record.identity(run)
       if not known[identity] then known[identity], whole.runs[#whole.runs + 1] = true, run end
     end
+    for _, failure in ipairs(file.failures or {}) do
+      failure.shard, whole.failures[#whole.failures + 1] = file.head.shard, failure
+    end
   end
   return whole
 end
@@ -79,8 +82,9 @@ local function lacking(label, count, wanted, number)
 end
 
 -- nil, or what of the shards' settings no run is there, as text: shards of which there is nothing, and settings of the
--- others. shards: { settings =, of =, given = { [number] = true } }
-function merge.missing(shards, runs)
+-- others. What failed was run. shards: { settings =, of =, given = { [number] = true } }
+function merge.missing(shards, runs, failures)
+  runs = table.move(failures or {}, 1, #(failures or {}), #runs + 1, table.move(runs, 1, #runs, 1, {}))
   local counts, plain, there, seen = {}, {}, {}, {}
   for number in pairs(shards.given) do there[number] = true end
   for _, run in ipairs(runs) do
@@ -144,7 +148,17 @@ function merge.write(out, files, paths)
   local ok
   ok, message, kind = file:append_all(new)
   if not ok then return nil, message, kind end
-  return #file.runs, merge.missing(whole.shards, file.runs)
+  known = {}
+  for _, list in ipairs { file.runs, file.failures } do
+    for _, run in ipairs(list) do known[record.key(run)] = true end
+  end
+  local failed = {}
+  for _, failure in ipairs(whole.failures) do
+    if not known[record.key(failure)] then failed[#failed + 1] = failure end
+  end
+  ok, message, kind = file:append_failures(failed)
+  if not ok then return nil, message, kind end
+  return #file.runs, merge.missing(whole.shards, file.runs, file.failures)
 end
 
 -- Of experiments those that are shards of one another together, as their files' names say, for a report: files and the
@@ -169,7 +183,7 @@ function merge.grouped(files, paths)
       all[i], message = merge.together(group.files, group.paths)
       if not all[i] then return nil, message end
       names[i] = bare(names[i])
-      all[i].missing = merge.missing(all[i].shards, all[i].runs)
+      all[i].missing = merge.missing(all[i].shards, all[i].runs, all[i].failures)
     end
   end
   return all, names

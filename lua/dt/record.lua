@@ -19,11 +19,17 @@
 --   the last time too), probability (of runs with a trace: what dt.scatter gives), node, job and cores (where it was
 --   made: dt.place; job: left out where there was none), shard (in merged files: of which it was)
 --
---   local file = assert(record.read "sweep.jsonl")        -- { head = {...}, runs = { {...}, ... } }
+-- A failure
+--   schema "dtrun.failure/1": a run that its policy's error ended; arm, policy, source, set, prompt, tokens, repeat,
+--   node, job, cores and shard as of a run, and error (the message). It counts until there is that run.
+--
+--   local file = assert(record.read "sweep.jsonl")        -- { head = {...}, runs = { {...}, ... }, failures = {...} }
 --   local plain = record.baseline(file.runs)
 --   for _, run in ipairs(file.runs) do print(run.arm, record.speedup(run, plain(run))) end
 local core = require "dt.core"
 local json = require "dt.json"
+
+local FAILED = "dtrun.failure/1"
 
 local record = { BASELINE = "ar", ANEW = "begin anew with --out and another file" }
 
@@ -87,6 +93,10 @@ local RUN = { arm = "string", policy = "string", source = "string?", preset = "s
               disturbed = "string?", probability = "bins?", node = "string?", job = "string?", cores = "string?",
               shard = "string?" }
 
+local FAILURE = { arm = "string", policy = "string", source = "string?", set = "string", prompt = "string",
+                  tokens = "integer", ["repeat"] = "integer", error = "string", node = "string?", job = "string?",
+                  cores = "string?", shard = "string?" }
+
 local function sorted_keys(t)
   local keys = {}
   for key in pairs(t) do keys[#keys + 1] = key end
@@ -113,6 +123,7 @@ end
 
 -- nil, or what is wrong with a decoded line.
 local function line_mistake(t, is_head)
+  if type(t) == "table" and t.schema == FAILED and not is_head then return mistake(t, FAILURE, "") end
   local schema = is_head and "dtrun.runs/1" or "dtrun.run/1"
   if type(t) ~= "table" or t.schema ~= schema then return ("its schema is not %s"):format(schema) end
   if is_head then return mistake(t, HEAD, "") or mistake(t.protocol, { reference = "string?" }, "protocol.") end
@@ -154,9 +165,20 @@ local function doubled(path, number, first, run)
     .. "delete one of the lines"):format(path, number, first, run.arm, run.prompt, run.tokens, run["repeat"])
 end
 
--- { head =, runs =, whole = bytes up to the end of the last whole line }; head is nil where there is no line.
+-- The failures that count: of each run that was not made since, the last.
+local function standing(failures, runs)
+  local last, list = {}, {}
+  for _, failure in ipairs(failures) do last[record.key(failure)] = failure end
+  for _, run in ipairs(runs) do last[record.key(run)] = nil end
+  for _, failure in ipairs(failures) do
+    if last[record.key(failure)] == failure then list[#list + 1] = failure end
+  end
+  return list
+end
+
+-- { head =, runs =, failures =, whole = bytes up to the end of the last whole line }; head is nil in an empty file.
 local function parse(path, text)
-  local file, number, line_of = { runs = {}, whole = 0 }, 0, {}
+  local file, number, line_of = { runs = {}, failures = {}, whole = 0 }, 0, {}
   for line, stop in text:gmatch "([^\n]*)\n()" do
     number = number + 1
     local value, message = json.decode(line)
@@ -164,17 +186,20 @@ local function parse(path, text)
     if message then return nil, ("%s:%d: not a line of an experiment: %s"):format(path, number, message) end
     if number == 1 then
       file.head = value
+    elseif value.schema == FAILED then
+      file.failures[#file.failures + 1] = value
     else
       local identity = record.identity(value)
       if line_of[identity] then return nil, doubled(path, number, line_of[identity], value) end
-      line_of[identity], file.runs[number - 1] = number, value
+      line_of[identity], file.runs[#file.runs + 1] = number, value
     end
     file.whole = stop - 1
   end
+  file.failures = standing(file.failures, file.runs)
   return file
 end
 
--- { head =, runs = } of a finished or unfinished experiment, or nil and a message.
+-- { head =, runs =, failures = } of a finished or unfinished experiment, or nil and a message.
 function record.read(path)
   local text, message = contents(path)
   if not text then return nil, message end
@@ -233,10 +258,15 @@ File.__index = File
 function File:append(run) return self:append_all { run } end
 
 -- The same of several, all of them or none.
-function File:append_all(runs)
+function File:append_all(runs) return self:add(self.runs, runs, "dtrun.run/1") end
+
+-- The same of failures.
+function File:append_failures(failures) return self:add(self.failures, failures, FAILED) end
+
+function File:add(list, runs, schema)
   local lines = {}
   for i, run in ipairs(runs) do
-    run.schema = "dtrun.run/1"
+    run.schema = schema
     local message = line_mistake(run)
     if message then error("record: a run: " .. message, 2) end
     lines[i] = json.encode(run)
@@ -245,7 +275,8 @@ function File:append_all(runs)
     local ok, message = core.append(self.path, table.concat(lines, "\n"))
     if not ok then return nil, message, "device" end
   end
-  table.move(runs, 1, #runs, #self.runs + 1, self.runs)
+  table.move(runs, 1, #runs, #list + 1, list)
+  self.failures = standing(self.failures, self.runs)
   return true
 end
 
@@ -258,7 +289,7 @@ function record.open(path, head, sources)
   head.schema = "dtrun.runs/1"
   local message = line_mistake(head, true)
   if message then error("record: the head: " .. message, 2) end
-  if not path then return setmetatable({ head = head, runs = {} }, File) end
+  if not path then return setmetatable({ head = head, runs = {}, failures = {} }, File) end
   local ok, text, code
   ok, message = core.lock(path)
   if not ok then return nil, message end
@@ -275,7 +306,7 @@ function record.open(path, head, sources)
   if file.whole < #text then ok, message = core.truncate(path, file.whole) end
   if ok and not file.head then ok, message = core.append(path, json.encode(head)) end
   if not ok then return nil, message, "device" end
-  return setmetatable({ path = path, head = file.head or head, runs = file.runs }, File)
+  return setmetatable({ path = path, head = file.head or head, runs = file.runs, failures = file.failures }, File)
 end
 
 -- A function from a run to the plain run that it is compared with, of the same text and length: of the same shard and
@@ -339,6 +370,25 @@ function record.disturbance(runs)
     and ("%d were disturbed each time (one was %s), and %d of these count, for want of others"):format(still, why,
       count)
     or "all of them succeeded undisturbed")
+end
+
+-- What is to be said of failures: a line for each arm that has some.
+function record.failed(failures)
+  local of, lines = {}, {}
+  for _, failure in ipairs(failures) do
+    local arm = of[failure.arm]
+    if not arm then
+      arm = { first = failure, n = 0 }
+      of[failure.arm], lines[#lines + 1] = arm, arm
+    end
+    arm.n = arm.n + 1
+  end
+  for i, arm in ipairs(lines) do
+    local first = arm.first
+    lines[i] = ("%s: %d %s failed, first %s, %d tokens: %s"):format(first.arm, arm.n, arm.n == 1 and "run" or "runs",
+      first.prompt, first.tokens, first.error)
+  end
+  return lines
 end
 
 -- How many times as fast as plain decoding; nil where there is none to compare with.

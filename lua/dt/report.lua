@@ -391,6 +391,7 @@ local function add_experiment(document, file, stem)
   add(document, "text", place_of(file.head))
   add(document, "text", record.disturbance(file.runs))
   add(document, "text", place.told(file.runs))
+  for _, line in ipairs(record.failed(file.failures or {})) do add(document, "text", line .. ".") end
   add(document, "text", file.missing and "Not all has been run: " .. file.missing .. ".")
   if #s.arms > 0 then add_arms(document, file, s, stem) end
   if #s.traced > 0 then

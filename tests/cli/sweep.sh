@@ -73,6 +73,24 @@ it_takes_sets_several_lengths_presets_and_paths() {
   [ "$(wc -l <stdout)" -eq 24 ] || fail 'expected (2 settings + ar) x 2 prompts x 2 lengths x 2 repeats'
   grep -q '^own narrow D0=3|task/b|8|2|' stdout || fail 'a run'
 }
+it_goes_on_after_the_error_of_one_policy() {
+  printf 'local P = require "dt.policy".define { name = "broken" }\nfunction P:draft() error "enough" end\nreturn P\n' >broken.lua
+  local command=(run sweep -t 1 ./broken.lua linear --prompt "$novel" --chars 80 -n 4 --repeats 1 --out o.jsonl)
+  run "$dtrun" "${command[@]}"
+  [ "$status" -eq 3 ] || fail "exit status $status, expected 3"
+  sed -i '/^dtrun: The machine was busy: /d' stderr
+  says_in_one_line 'broken: 1 run failed, first novels/01, 4 tokens: .*enough' sweep
+  head -1 stdout | grep -q '^1 settings, ' || fail 'the others did not go on'
+  cp o.jsonl before
+  run "$dtrun" "${command[@]}"
+  [ "$status" -eq 3 ] || fail "again: exit status $status, expected 3"
+  same_text before o.jsonl
+  run "$dtrun" "${command[@]}" --retry
+  [ "$status" -eq 3 ] || fail "--retry: exit status $status, expected 3"
+  [ "$(wc -l <o.jsonl)" -eq $(($(wc -l <before) + 1)) ] || fail 'it was not run again'
+  succeeds run report o.jsonl --out r
+  grep -q 'broken: 1 run failed' r/report.md || fail 'not in the report'
+}
 it_leaves_out_combinations_that_contradict_themselves() {
   succeeds run sweep -t 1 dynatree --set D0=2..4 D_max=3,4 --prompt "$novel" --chars 80 -n 4
   head -1 stdout | grep -q '^3 settings (3 more contradict themselves)' || fail 'the summary'

@@ -367,6 +367,33 @@ function TestExperiment:test_a_run_that_fails_is_named_and_what_was_finished_sta
   self:refuses("broken, s/1, 5 tokens: ", { out = false, arms = { { policy = broken } }, warmup = 0 })
 end
 
+function TestExperiment:test_a_policys_error_ends_its_run_only_and_is_not_repeated_unless_asked()
+  local text = [[
+    local P = require "dt.policy".define { name = "broken", uses = { draft = false } }
+    function P:draft() error "enough" end
+    return P]]
+  local path = self:file("broken.lua", text)
+  local spec = self:spec { arms = { { policy = path }, { policy = "linear" } }, go_on = true }
+  local done = assert(experiment.run(spec))
+  lu.assertEquals({ #done.runs, #done.failures }, { 16, 8 })
+  lu.assertEquals(done.failures[1].arm, "broken")
+  lu.assertStrContains(done.failures[1].error, "enough")
+  lu.assertEquals(#record.failed(done.failures), 1)
+  lu.assertStrContains(record.failed(done.failures)[1], ("broken: %d runs failed, first s/"):format(#done.failures))
+  local before = read(self.out)
+  lu.assertEquals(#assert(experiment.run(spec)).failures, #done.failures)
+  lu.assertEquals(read(self.out), before)
+  spec.retry = true
+  lu.assertEquals(#assert(experiment.run(spec)).failures, #done.failures)
+  lu.assertTrue(#read(self.out) > #before) -- tried again, and failed again
+  spec.retry = nil
+  lu.assertEquals(#assert(record.read(self.out)).failures, #done.failures) -- the last counts
+  write(path, (text:gsub('error "enough"', ""))) -- mended, it is run
+  local mended = assert(experiment.run(self:spec { arms = { { policy = path }, { policy = "linear" } } }))
+  lu.assertEquals({ #mended.runs, #mended.failures }, { 24, 0 })
+  lu.assertEquals(#assert(record.read(self.out)).failures, 0)
+end
+
 function TestExperiment:test_an_output_that_differs_from_the_others_is_refused_loudly()
   assert(experiment.run(self:spec()))
   local text = read(self.out)

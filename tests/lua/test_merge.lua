@@ -72,6 +72,22 @@ function TestMerge.test_a_run_that_is_there_twice_is_taken_once()
   lu.assertEquals(twice.runs, once.runs) -- the first of them
 end
 
+function TestMerge.test_what_failed_in_a_shard_is_kept_and_is_not_missing()
+  local files, out = { file(1, 2), file(2, 2) }, os.tmpname()
+  local last = table.remove(files[2].runs)
+  files[2].failures = { { arm = last.arm, policy = "linear", source = "s0", set = last.set, prompt = last.prompt,
+                          tokens = 10, ["repeat"] = 1, error = "enough", schema = "dtrun.failure/1" } }
+  for _ = 1, 2 do
+    lu.assertEquals({ merge.write(out, files, PATHS) }, { 11 })
+    local merged = assert(record.read(out))
+    lu.assertEquals({ #merged.failures, merged.failures[1].shard }, { 1, "2/2" })
+  end
+  files[2].runs[#files[2].runs + 1], files[2].failures = last, nil
+  lu.assertEquals({ merge.write(out, files, PATHS) }, { 12 })
+  lu.assertEquals(assert(record.read(out)).failures, {})
+  os.remove(out)
+end
+
 function TestMerge.test_files_that_do_not_fit_are_refused_with_both_values()
   local function refuses(expected, changes, alter)
     local other = file(2, 2, changes)
