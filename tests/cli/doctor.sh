@@ -27,7 +27,8 @@ it_says_what_it_finds() {
   says "tuned: +0 presets in $PWD/config/dtrun/presets$"
 }
 it_says_what_is_missing() {
-  run env -i PATH=/nowhere HOME=/nowhere DTRUN_HOME=/nowhere DTRUN_TARGET=/nowhere/model "$dtrun" doctor
+  : >file # a home in a file cannot be made, by root neither
+  run env -i PATH=/nowhere HOME="$PWD/file/home" DTRUN_HOME=/nowhere DTRUN_TARGET=/nowhere/model "$dtrun" doctor
   [ "$status" -eq 0 ] && [ ! -s stderr ] || fail "exit status $status"
   says 'backend: +none: .*/nowhere/model'
   says 'gnuplot: +not installed$'
