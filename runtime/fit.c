@@ -110,8 +110,8 @@ static bool is_head_of(const char *folder, uint64_t norm) {
   snprintf(name, sizeof name, "%016" PRIx64, norm);
   bool is = said && !strcmp(said, name);
   checkpoint_close(&c);
-  bool head = false;
-  return is && !head_is(folder, &head, NULL) && head;
+  bool is_head = false;
+  return is && !head_is(folder, &is_head, NULL) && is_head;
 }
 
 /* Of the target's family and tokenizer, in at most half of its bytes, and not the target itself in fewer bits. */

@@ -209,9 +209,9 @@ static dt_status leave_out(dt_pair *p, const dt_error *why, dt_error *err) {
 
 static dt_status load_drafter(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
   dt_error why;
-  bool head;
-  dt_status s = head_is(o->draft, &head, &why);
-  if (!s) s = head ? load_head(p, o, dtype, &why) : load_draft(p, o, dtype, &why);
+  bool is_head;
+  dt_status s = head_is(o->draft, &is_head, &why);
+  if (!s) s = is_head ? load_head(p, o, dtype, &why) : load_draft(p, o, dtype, &why);
   if (s && o->draft_optional) return leave_out(p, &why, err);
   if (s && err) *err = why;
   return s;
@@ -252,9 +252,9 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   const char *dtype, *draft_dtype;
   if (!s) s = find_weights(p, "weights", options->target_weights, &dtype, err);
   if (!s) s = find_weights(p, "draft weights", options->draft_weights, &draft_dtype, err);
-  bool head = false;
-  if (!s) s = head_is(options->target, &head, err);
-  if (!s && head)
+  bool is_head = false;
+  if (!s) s = head_is(options->target, &is_head, err);
+  if (!s && is_head)
     s = dt_fail(err, DT_EINPUT, "%s is a draft head: name its target with --target, and it with --draft",
                 options->target);
   if (!s) s = load(p, options->target, dtype, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
