@@ -167,6 +167,7 @@ end
 
 -- The failures that count: of each run that was not made since, the last.
 local function standing(failures, runs)
+  if #failures == 0 then return failures end -- the usual case, at every run of a long file
   local last, list = {}, {}
   for _, failure in ipairs(failures) do last[record.key(failure)] = failure end
   for _, run in ipairs(runs) do last[record.key(run)] = nil end
