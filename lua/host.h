@@ -117,12 +117,9 @@ int dtl_near(const char *typed, size_t n, const char *const *names, int n_names,
 bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target, char **draft,
                         dtl_error *err);
 
-/* The user's own folders for what a program remembers and for what it brought. */
-typedef enum { DTL_STATE, DTL_DATA } dtl_folder;
-
-/* dtrun/RELATIVE in $XDG_STATE_HOME (~/.local/state) or $XDG_DATA_HOME (~/.local/share): malloc'd; NULL where neither is an
- * absolute path, or out of memory. */
-char *dtl_user_file(dtl_folder folder, const char *relative);
+/* Where a program keeps what it remembers for a user: dtrun/RELATIVE in $XDG_STATE_HOME, or in ~/.local/state. malloc'd; NULL
+ * where neither is an absolute path, or out of memory. */
+char *dtl_state_file(const char *relative);
 
 /* Makes the folders before the last '/' of a path, as far as they are missing; false leaves errno. */
 bool dtl_make_folders(char *path);

@@ -21,10 +21,7 @@ char *user_path(const char *variable, const char *fallback, const char *relative
   return n < 0 ? NULL : path;
 }
 
-char *dtl_user_file(dtl_folder folder, const char *relative) {
-  return folder == DTL_STATE ? user_path("XDG_STATE_HOME", ".local/state", relative)
-                             : user_path("XDG_DATA_HOME", ".local/share", relative);
-}
+char *dtl_state_file(const char *relative) { return user_path("XDG_STATE_HOME", ".local/state", relative); }
 
 bool dtl_make_folders(char *path) {
   for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {

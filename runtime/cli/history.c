@@ -47,7 +47,7 @@ static char *last_lines(char *text, bool *long_before) {
 }
 
 void history_read(void (*add)(void *user, const char *line), void *user) {
-  char *path = dtl_user_file(DTL_STATE, "chat_history"), *text = path ? read_end(path) : NULL, *rest;
+  char *path = dtl_state_file("chat_history"), *text = path ? read_end(path) : NULL, *rest;
   bool long_before;
   char *from = text ? last_lines(text, &long_before) : NULL;
   if (from && long_before) replace_file(path, from);
@@ -57,7 +57,7 @@ void history_read(void (*add)(void *user, const char *line), void *user) {
 }
 
 void history_add(const char *line) {
-  char *path = dtl_user_file(DTL_STATE, "chat_history"), *entry;
+  char *path = dtl_state_file("chat_history"), *entry;
   int fd = path && dtl_make_folders(path) ? open_file(path, O_WRONLY | O_APPEND | O_CREAT) : -1;
   int n = fd >= 0 ? asprintf(&entry, "%s\n", line) : -1;
   if (n >= 0) {
