@@ -17,13 +17,14 @@ constexpr int WARPS = 4, KEYS = SPLIT / WARPS, TILES = KEYS / 8;
 
 /* Shared memory of a block, behind each other. */
 struct room {
-  int *slot;         /* [SPLIT] of the keys that the rows have in common */
-  float *most;       /* [WARPS][GROUP] largest score */
-  float *sums;       /* [WARPS][GROUP] of exponentials */
-  int *last;         /* [GROUP] whether this was the row's last part */
-  int *own_slot;     /* [OWN][SPLIT] of the other keys */
-  float *own_score;  /* [OWN][SPLIT] then their exponentials */
-  float *values_of;  /* [WARPS] first the values, [KEYS][PITCH] of 2 bytes, then [GROUP][PITCH] their sums, as place_of orders them */
+  int *slot;        /* [SPLIT] of the keys that the rows have in common */
+  float *most;      /* [WARPS][GROUP] largest score */
+  float *sums;      /* [WARPS][GROUP] of exponentials */
+  int *last;        /* [GROUP] whether this was the row's last part */
+  int *own_slot;    /* [OWN][SPLIT] of the other keys */
+  float *own_score; /* [OWN][SPLIT] then their exponentials */
+  /* [WARPS] first the values, [KEYS][PITCH] of 2 bytes, then [GROUP][PITCH] their sums, as place_of orders them */
+  float *values_of;
 };
 static __device__ __forceinline__ room rooms(int *slot) {
   room s;
@@ -36,16 +37,18 @@ static __device__ __forceinline__ room rooms(int *slot) {
   s.values_of = s.own_score + OWN * SPLIT;
   return s;
 }
-template <int DIM> constexpr int PITCH = DIM + 8; /* a warp's rows meet in no bank; nor, of half that size, its values */
+template <int DIM>
+constexpr int PITCH = DIM + 8; /* a warp's rows meet in no bank; nor, of half that size, its values */
 static_assert(KEYS * sizeof(uint16_t) == GROUP * sizeof(float), "values lie where their sums will");
 static_assert(OWN <= 8, "a lane of score_own has one row");
 template <int DIM>
-constexpr int SHARED = sizeof(int) * (SPLIT + GROUP + OWN * SPLIT) + sizeof(float) * (2 * WARPS * GROUP + OWN * SPLIT + WARPS * GROUP * PITCH<DIM>);
+constexpr int SHARED = sizeof(int) * (SPLIT + GROUP + OWN * SPLIT) +
+                       sizeof(float) * (2 * WARPS * GROUP + OWN * SPLIT + WARPS * GROUP * PITCH<DIM>);
 
 /* Scores of N times 8 keys: a lane takes dimensions d + 4 t .. + 3 of a row and of a key as its k of the product. */
 template <number TYPE, int DIM, int N>
-static __device__ __forceinline__ void multiply_keys(const uint16_t *lower, const uint16_t *upper, const uint16_t *const (&key_of)[N],
-                                                     float (&score)[N][4]) {
+static __device__ __forceinline__ void multiply_keys(const uint16_t *lower, const uint16_t *upper,
+                                                     const uint16_t *const (&key_of)[N], float (&score)[N][4]) {
 #pragma unroll
   for (int d = 0; d < DIM; d += 16) {
     uint2 low = *reinterpret_cast<const uint2 *>(lower + d), high = *reinterpret_cast<const uint2 *>(upper + d);
@@ -73,9 +76,7 @@ template <int DIM> static __device__ __forceinline__ int place_of(int dimension)
     if (left >= 0) return 8 * (WHOLE + left % REST) + left / REST;
   return 8 * (dimension / 64 * 8 + dimension % 8) + dimension % 64 / 8;
 }
-template <int DIM> struct lane_values {
-  unsigned two[DIM / 16]; /* of blocks 2 c and 2 c + 1 */
-};
+template <int DIM> struct lane_values { unsigned two[DIM / 16]; /* of blocks 2 c and 2 c + 1 */ };
 template <int DIM> static __device__ __forceinline__ lane_values<DIM> load_values(const uint16_t *value, int g) {
   lane_values<DIM> v;
 #pragma unroll
@@ -98,8 +99,8 @@ static __device__ __forceinline__ int key_of_lane(int i) { return 2 * (int)(thre
 
 /* Blocks 2 c and 2 c + 1 of 8 dimensions of 16 keys' values. */
 template <number TYPE, int DIM>
-static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], const lane_values<DIM> (&v)[4], int c, float (&even)[4],
-                                                  float (&odd)[4]) {
+static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], const lane_values<DIM> (&v)[4], int c,
+                                                  float (&even)[4], float (&odd)[4]) {
   unsigned w0 = v[0].two[c], w1 = v[1].two[c], w2 = v[2].two[c], w3 = v[3].two[c];
   unsigned first[2] = {__byte_perm(w0, w1, 0x5410), __byte_perm(w2, w3, 0x5410)};
   unsigned second[2] = {__byte_perm(w0, w1, 0x7632), __byte_perm(w2, w3, 0x7632)};
@@ -158,7 +159,8 @@ static __device__ __forceinline__ void hide(const attention &a, const work &u, i
 
 /* The scores of the keys that each row has for itself: eights of keys, of any rows, two of them in flight. All rows are
  * multiplied with each, and only its own row's scores are kept. */
-template <number TYPE, int DIM> static __device__ __forceinline__ void score_own(const attention &a, const work &u, const room &s) {
+template <number TYPE, int DIM>
+static __device__ __forceinline__ void score_own(const attention &a, const work &u, const room &s) {
   constexpr int TOGETHER = 2; /* more would not fit in the registers */
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
   int first = u.own / 8, end = first;
@@ -181,13 +183,15 @@ template <number TYPE, int DIM> static __device__ __forceinline__ void score_own
     multiply_keys<TYPE, DIM>(q, q, key_of, score);
 #pragma unroll
     for (int j = 0; j < TOGETHER; j++)
-      if (item + j < items && g == row[j]) s.own_score[at[j] + 2 * t] = score[j][0], s.own_score[at[j] + 2 * t + 1] = score[j][1];
+      if (item + j < items && g == row[j])
+        s.own_score[at[j] + 2 * t] = score[j][0], s.own_score[at[j] + 2 * t + 1] = score[j][1];
   }
 }
 
 /* The values of these keys, and of those that share 16 positions with them, onto the sums of the others: a row's positions of
  * one of the warps above at a time, which if it has some keys went through all. */
-template <number TYPE, int DIM> static __device__ __forceinline__ void add_own(const attention &a, const work &u, const room &s) {
+template <number TYPE, int DIM>
+static __device__ __forceinline__ void add_own(const attention &a, const work &u, const room &s) {
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
   int first = u.own / KEYS, items = u.rows * (WARPS - first);
   for (int item = warp; item < items; item += WARPS) {
@@ -215,7 +219,8 @@ template <number TYPE, int DIM> static __device__ __forceinline__ void add_own(c
 /* On a multiprocessor at once: what registers and shared memory allow without spilling. */
 template <int DIM> constexpr int BLOCKS = DIM <= 80 ? 6 : DIM <= 128 ? 4 : 2;
 
-template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(attention a) {
+template <number TYPE, int DIM>
+static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(attention a) {
   DYNAMIC_SHARED_OF(int, shared, SHARED<DIM>);
   room s = rooms(shared);
   dependency_release();
@@ -226,11 +231,13 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
   size_t head_rows = (a.rows.sequence[u.row0] * a.sequence_stride + u.head / (a.heads / a.kv_heads)) * a.slots;
   u.k = a.keys + head_rows * DIM, u.v = a.values + head_rows * DIM;
   bool apart = u.own < SPLIT;
-  int common = apart ? u.own : count_of(a, u, u.rows - 1); /* keys that the rows have in common, but for the last ones of a text */
+  /* keys that the rows have in common, but for the last ones of a text */
+  int common = apart ? u.own : count_of(a, u, u.rows - 1);
   for (int i = threadIdx.x; i < SPLIT && common; i += WARPS * WARP) s.slot[i] = slot_of(a, u, u.rows - 1, i, common);
   if (apart)
     for (int item = threadIdx.x; item < u.rows * SPLIT; item += WARPS * WARP)
-      if (item % SPLIT >= u.own / 16 * 16) s.own_slot[item] = slot_of(a, u, item / SPLIT, item % SPLIT, count_of(a, u, item / SPLIT));
+      if (item % SPLIT >= u.own / 16 * 16)
+        s.own_slot[item] = slot_of(a, u, item / SPLIT, item % SPLIT, count_of(a, u, item / SPLIT));
   int first = warp * KEYS, mine = common - first; /* may be negative */
   int lower = g < u.rows ? g : 0, upper = g + 8 < u.rows ? g + 8 : 0;
   int keys_of_row[2] = {count_of(a, u, lower) - first, count_of(a, u, upper) - first};
@@ -275,13 +282,15 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
   for (int j = 0; j < TILES; j++)
     for (int i = 0; i < 4; i++) largest[i / 2] = fmaxf(largest[i / 2], score[j][i]);
   for (int h = 0; h < 2; h++) {
-    for (int bits = 1; bits < 4; bits *= 2) largest[h] = fmaxf(largest[h], __shfl_xor_sync(0xffffffffu, largest[h], bits));
+    for (int bits = 1; bits < 4; bits *= 2)
+      largest[h] = fmaxf(largest[h], __shfl_xor_sync(0xffffffffu, largest[h], bits));
     if (t == 0) s.most[warp * GROUP + g + 8 * h] = largest[h];
   }
   __syncthreads();
   for (int h = 0; h < 2; h++)
     for (int w = 0; w < WARPS; w++) largest[h] = fmaxf(largest[h], s.most[w * GROUP + g + 8 * h]);
-  for (int h = 0; h < 2; h++) largest[h] = fmaxf(largest[h], -3.40282347e38f); /* all may be hidden: their weights are zero */
+  for (int h = 0; h < 2; h++)
+    largest[h] = fmaxf(largest[h], -3.40282347e38f); /* all may be hidden: their weights are zero */
 #pragma unroll
   for (int j = 0; j < TILES; j++)
     for (int i = 0; i < 4; i++) {
@@ -304,7 +313,8 @@ template <number TYPE, int DIM> static __global__ __launch_bounds__(WARPS *WARP,
 #pragma unroll
     for (int i = 0; i < 4; i++) value[i] = load_values<DIM>(values + (16 * k + key_of_lane(i)) * PITCH<DIM>, g);
     const float(&e)[4] = score[2 * k], (&f)[4] = score[2 * k + 1];
-    unsigned weights[4] = {narrow2<TYPE>(e[0], e[1]), narrow2<TYPE>(e[2], e[3]), narrow2<TYPE>(f[0], f[1]), narrow2<TYPE>(f[2], f[3])};
+    unsigned weights[4] = {narrow2<TYPE>(e[0], e[1]), narrow2<TYPE>(e[2], e[3]), narrow2<TYPE>(f[0], f[1]),
+                           narrow2<TYPE>(f[2], f[3])};
 #pragma unroll
     for (int c = 0; c < DIM / 16; c++) add_values<TYPE, DIM>(weights, value, c, out[2 * c], out[2 * c + 1]);
   }

@@ -8,8 +8,9 @@ struct attention {
   pass_rows rows;
   int heads, kv_heads, head_dim;
   float scale;
-  const uint16_t *q;             /* [ROWS][heads][dim] */
-  const uint16_t *keys, *values; /* of the layer: sequence s, head g, slot p at ((s * sequence_stride + g) * slots + p) * dim */
+  const uint16_t *q; /* [ROWS][heads][dim] */
+  /* of the layer: sequence s, head g, slot p at ((s * sequence_stride + g) * slots + p) * dim */
+  const uint16_t *keys, *values;
   size_t sequence_stride;
   int slots, splits;
   float *part;    /* [ROWS][heads][splits][dim] */

@@ -9,7 +9,8 @@ dt_status cuda_check(dt_backend *b, cudaError_t e, const char *what, dt_error *e
   if (b->broken) return dt_fail(err, DT_EDEVICE, "the GPU has failed before: start anew, or use --backend cpu");
   if (e == cudaSuccess) return DT_OK;
   b->broken = e != cudaErrorMemoryAllocation;
-  return dt_fail(err, DT_EDEVICE, "the GPU failed while %s: %s (--backend cpu does without it)", what, cudaGetErrorString(e));
+  return dt_fail(err, DT_EDEVICE, "the GPU failed while %s: %s (--backend cpu does without it)", what,
+                 cudaGetErrorString(e));
 }
 
 dt_status arena_open(dt_backend *b, arena *a, const char *what, size_t *account, dt_error *err) {
@@ -23,7 +24,8 @@ dt_status arena_open(dt_backend *b, arena *a, const char *what, size_t *account,
     size_t left = 0, total = 0;
     cudaGetLastError(); /* it is dealt with */
     cudaMemGetInfo(&left, &total);
-    return dt_fail(err, DT_ENOMEM, "out of GPU memory: %s needs %.1f MB, %.1f of %.1f MB are free (--backend cpu uses the host's)",
+    return dt_fail(err, DT_ENOMEM,
+                   "out of GPU memory: %s needs %.1f MB, %.1f of %.1f MB are free (--backend cpu uses the host's)",
                    what, (double)a->size * 1e-6, (double)left * 1e-6, (double)total * 1e-6);
   }
   if (e == cudaSuccess) {
@@ -76,8 +78,10 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   if (e != cudaSuccess)
     return dt_fail(err, DT_EDEVICE, "no GPU can be used: %s (--backend cpu does without one)", cudaGetErrorString(e));
   if (major < 8)
-    return dt_fail(err, DT_EDEVICE, "no GPU can be used: %s has compute capability %d.x, at least 8.0 is needed (--backend cpu "
-                   "does without one)", device.name, major);
+    return dt_fail(err, DT_EDEVICE,
+                   "no GPU can be used: %s has compute capability %d.x, at least 8.0 is needed (--backend cpu "
+                   "does without one)",
+                   device.name, major);
   dt_backend *b = new (std::nothrow) dt_backend();
   if (!b) return dt_fail_memory(err, "the CUDA backend", sizeof *b);
   b->memory.on_device = true;

@@ -35,14 +35,24 @@ static size_t slot_bytes(const dt_cache *c) { return width(c) * cache_heads(*c->
 static pass_rows lay_rows(char *base) {
   dt_sampling *sampling = reinterpret_cast<dt_sampling *>(base + ROWS_HEADER);
   int32_t *p = reinterpret_cast<int32_t *>(sampling + ROWS);
-  return {reinterpret_cast<pass_header *>(base), sampling, p, p + ROWS, p + 2 * ROWS, p + 3 * ROWS, p + 4 * ROWS, p + 5 * ROWS,
-          p + 6 * ROWS, reinterpret_cast<int4 *>(p + 7 * ROWS), p + 7 * ROWS};
+  return {reinterpret_cast<pass_header *>(base),
+          sampling,
+          p,
+          p + ROWS,
+          p + 2 * ROWS,
+          p + 3 * ROWS,
+          p + 4 * ROWS,
+          p + 5 * ROWS,
+          p + 6 * ROWS,
+          reinterpret_cast<int4 *>(p + 7 * ROWS),
+          p + 7 * ROWS};
 }
 
 static size_t rows_bytes(const dt_cache *c) { return (ROWS_FIXED + sizeof(int32_t) * c->tail + 255) & ~(size_t)255; }
 
 size_t cuda_cache_bytes(const dt_weights *w, int slots) {
-  return (size_t)slots * (cache_heads(*w) * (size_t)w->dim * sizeof(uint16_t) + (size_t)cache_feature(*w) * sizeof(float));
+  return (size_t)slots *
+         (cache_heads(*w) * (size_t)w->dim * sizeof(uint16_t) + (size_t)cache_feature(*w) * sizeof(float));
 }
 
 static void layout(dt_cache *c) {
@@ -69,7 +79,7 @@ static dt_status open_host(dt_cache *c, dt_error *err) {
   for (pass_rows &rows : c->staged) rows = lay_rows(base), base += rows_bytes(c);
   float *f = reinterpret_cast<float *>(base);
   c->results = {reinterpret_cast<int32_t *>(f), reinterpret_cast<int32_t *>(f + ROWS), f + ROWS * (1 + CHECK_TOP),
-                f + ROWS * (1 + 2 * CHECK_TOP), f + ROWS * (1 + 3 * CHECK_TOP), f + ROWS * (2 + 3 * CHECK_TOP)};
+                f + ROWS * (1 + 2 * CHECK_TOP), f + ROWS * (1 + 3 * CHECK_TOP),        f + ROWS * (2 + 3 * CHECK_TOP)};
   return DT_OK;
 }
 
@@ -142,7 +152,8 @@ dt_status cuda_move(dt_cache *c, int sequence, const int32_t *from, const int32_
 
 /* Slots first..first+n-1 of a sequence between its cache and memory where they lie close together, heads and then features:
  * out of the cache (to != null), or into it. */
-static dt_status copy_slots(const dt_cache *c, int sequence, int first, int n, void *to, const void *from, cudaMemcpyKind kind, dt_error *err) {
+static dt_status copy_slots(const dt_cache *c, int sequence, int first, int n, void *to, const void *from,
+                            cudaMemcpyKind kind, dt_error *err) {
   dt_backend *b = c->weights->backend;
   size_t each = (size_t)n * width(c), heads = cache_heads(*c->weights), wide = (size_t)n * feature_bytes(c);
   uint16_t *rows = sequence_rows(c, sequence) + (size_t)first * (size_t)c->weights->dim;
@@ -163,7 +174,8 @@ dt_status cuda_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **ou
   dt_status status = check_slots("snapshot", sequence, nullptr, 0, limits_of(c), err);
   if (status != DT_OK) return status;
   if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
-  dt_snapshot *s = new (std::nothrow) dt_snapshot{b, (int)cache_heads(*c->weights), c->weights->dim, c->kept.width, n, {}};
+  dt_snapshot *s =
+      new (std::nothrow) dt_snapshot{b, (int)cache_heads(*c->weights), c->weights->dim, c->kept.width, n, {}};
   if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s);
   s->data.used = (size_t)n * slot_bytes(c);
   status = arena_open(b, &s->data, "a snapshot", &b->memory.caches, err);

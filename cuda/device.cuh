@@ -129,13 +129,17 @@ __device__ __forceinline__ uint4 load_stream(const uint4 *p) {
  * blocks of the multiprocessor read too. What was begun since the last commit is a group; a wait leaves the last LEFT groups
  * under way. Then the thread itself sees what it copied; others do after a barrier. */
 __device__ __forceinline__ void copy_stream(uint4 *to, const uint4 *from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+               : "memory");
 }
 __device__ __forceinline__ void copy_cached(uint4 *to, const uint4 *from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+               : "memory");
 }
 __device__ __forceinline__ void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int LEFT> __device__ __forceinline__ void copies_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
+template <int LEFT> __device__ __forceinline__ void copies_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+}
 
 /* Asks for `bytes` (a multiple of 16) to come to the second-level cache. One thread asks for all. */
 __device__ __forceinline__ void prefetch(const void *p, unsigned bytes) {

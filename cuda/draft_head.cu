@@ -72,4 +72,6 @@ entry head_begin(enqueuer *q) {
   return {};
 }
 
-const operand &head_reads(const dt_weights *w) { return w->head.kind == DT_HEAD_EAGLE3 ? w->head.pair : w->pass.normed1; }
+const operand &head_reads(const dt_weights *w) {
+  return w->head.kind == DT_HEAD_EAGLE3 ? w->head.pair : w->pass.normed1;
+}

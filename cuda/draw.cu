@@ -101,7 +101,8 @@ static __device__ uint64_t last_allowed(const dt_sampling &s, const float *logit
   double share = s.top_p;
   unsigned long long top_k = (unsigned long long)s.top_k;
   if (s.top_k > 0 && s.top_k < n)
-    cut = reach(logits, n, b, [](float, int) { return 1u; }, [=](unsigned long long) { return top_k; });
+    cut = reach(
+        logits, n, b, [](float, int) { return 1u; }, [=](unsigned long long) { return top_k; });
   if (share > 0.0 && share < 1.0)
     cut = reach(
         logits, n, b,

@@ -47,8 +47,16 @@ static void logits(enqueuer *q, int layer, const entry &enters) {
   p.n = &q->c->rows[0].header->wanted;
   must(q, multiply_store(q->stream, m.format, p, store{w->logits, 0, w->outputs}, q->shape.wanted));
   if (q->shape.want == DT_WANT_LOGITS) return;
-  reduction r = {q->c->rows[0], q->shape.want == DT_WANT_TOPK, false, w->outputs, w->head.target ? 1 + q->shape.distance : 0, w->ids,
-                 w->logits, w->parts, w->best, q->c->results};
+  reduction r = {q->c->rows[0],
+                 q->shape.want == DT_WANT_TOPK,
+                 false,
+                 w->outputs,
+                 w->head.target ? 1 + q->shape.distance : 0,
+                 w->ids,
+                 w->logits,
+                 w->parts,
+                 w->best,
+                 q->c->results};
   must(q, reduce_logits(q->stream, r, q->shape.wanted));
   if (q->shape.filtered) must(q, draw_filtered(q->stream, r, q->shape.wanted));
   if (q->shape.want != DT_WANT_BOTH) return;
@@ -65,10 +73,13 @@ static void enqueue(enqueuer *q) {
   const operands &rows = operands_of(q);
   for (int i = 0; i < layers; i++) {
     const layer &l = w->layers_of[i];
-    bool last = i == layers - 1 && q->shape.wanted == 0 && !ends; /* nobody asks what comes out: keys and values are all */
+    /* nobody asks for the last layer's result: its keys and values are all */
+    bool last = i == layers - 1 && q->shape.wanted == 0 && !ends;
     if (!w->head.target)
-      step_norms(q, i, enters, false, l.norm1, l.norm1_bias, rows.normed1, w->shape.parallel_residual ? l.norm2 : nullptr, l.norm2_bias);
-    spread_out(q, i, l.in, w->head.target ? head_reads(w) : rows.normed1, last ? attention_end : l.in.tiles, attention_end * 8);
+      step_norms(q, i, enters, false, l.norm1, l.norm1_bias, rows.normed1,
+                 w->shape.parallel_residual ? l.norm2 : nullptr, l.norm2_bias);
+    spread_out(q, i, l.in, w->head.target ? head_reads(w) : rows.normed1, last ? attention_end : l.in.tiles,
+               attention_end * 8);
     step_heads(q, i, l.in, attention_end * 8);
     if (last) return;
     step_attention(q, i);
@@ -147,8 +158,8 @@ static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out 
   case DT_WANT_LOGITS: {
     size_t row = (size_t)w->outputs * sizeof(float);
     cudaStream_t stream = w->backend->stream;
-    cudaError_t e =
-        cudaMemcpyAsync(out->logits + (size_t)from * (size_t)w->outputs, w->logits, (size_t)n * row, cudaMemcpyDeviceToHost, stream);
+    cudaError_t e = cudaMemcpyAsync(out->logits + (size_t)from * (size_t)w->outputs, w->logits, (size_t)n * row,
+                                    cudaMemcpyDeviceToHost, stream);
     return e == cudaSuccess ? cudaStreamSynchronize(stream) : e;
   }
   }
@@ -163,7 +174,8 @@ static int outputs_below(const dt_weights *w, int vocab) {
 }
 
 /* Rows from `first` on, as many as fit; results from *wanted on. */
-static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, int *first, int *wanted) {
+static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, int *first,
+                            int *wanted) {
   size_t bytes;
   const pass_rows &staged = c->staged[0];
   int n = stage_rows(c, staged, rows, *first, ROWS, &bytes), results = 0;
@@ -179,7 +191,8 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
   header->wanted = results;
   if (out && out->want == DT_WANT_TOPK) header->top_k = out->k, header->top_ids = outputs_below(w, out->vocab);
   if (out && out->want == DT_WANT_BOTH) header->top_k = out->k, header->top_ids = w->outputs;
-  pass_shape shape = {bucket(n), 8, bucket(results), results ? out->want : DT_WANT_NOTHING, filtered, {}, rows->distance};
+  pass_shape shape = {bucket(n), 8,  bucket(results), results ? out->want : DT_WANT_NOTHING,
+                      filtered,  {}, rows->distance};
   if (rows->features) shape.given = rows->features->kept;
   while (shape.units < header->units) shape.units *= 2;
 
@@ -199,7 +212,8 @@ static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_ro
     const pass_rows &staged = c->staged[group];
     size_t bytes;
     int staged_rows = stage_rows(c, staged, rows, first + group * CHUNK_GROUP, CHUNK_GROUP, &bytes);
-    if (staged_rows < CHUNK_GROUP) return cudaErrorInvalidValue; /* not for a text, whose paths are single slots: see check.c */
+    if (staged_rows < CHUNK_GROUP)
+      return cudaErrorInvalidValue; /* not for a text, whose paths are single slots: see check.c */
     if (staged.header->units > q.shape.units) q.shape.units = staged.header->units;
     must(&q, cudaMemcpyAsync(c->rows[group].header, staged.header, bytes, cudaMemcpyHostToDevice, q.stream));
   }

@@ -89,8 +89,8 @@ static cublasStatus_t choose(const gemm_library *l, gemm_plan *p) {
     set(matrix, &ALIGNED, sizeof ALIGNED);
   cublasLtMatmulHeuristicResult_t best = {};
   int found = 0;
-  must(&status, l->cublasLtMatmulAlgoGetHeuristic(l->handle, &p->product, &p->weights, &p->input, &p->out, &p->out, &wish, 1, &best,
-                                                  &found));
+  must(&status, l->cublasLtMatmulAlgoGetHeuristic(l->handle, &p->product, &p->weights, &p->input, &p->out, &p->out,
+                                                  &wish, 1, &best, &found));
   if (status == CUBLAS_STATUS_SUCCESS && !found) status = CUBLAS_STATUS_NOT_SUPPORTED;
   must(&status, best.state);
   p->algorithm = best.algo;
@@ -102,11 +102,14 @@ static cublasStatus_t plan(const gemm_library *l, const gemm &shape, gemm_plan *
   uint64_t outputs = (uint64_t)shape.outputs, k = (uint64_t)shape.k;
   const cublasOperation_t transposed = CUBLAS_OP_T;
   p->shape = shape;
-  cublasStatus_t status = l->cublasLtMatmulDescInit_internal(&p->product, sizeof p->product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-  must(&status, l->cublasLtMatmulDescSetAttribute(&p->product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
+  cublasStatus_t status =
+      l->cublasLtMatmulDescInit_internal(&p->product, sizeof p->product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+  must(&status,
+       l->cublasLtMatmulDescSetAttribute(&p->product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
   must(&status, l->cublasLtMatrixLayoutInit_internal(&p->weights, sizeof p->weights, type, k, outputs, shape.k));
   must(&status, l->cublasLtMatrixLayoutInit_internal(&p->input, sizeof p->input, type, k, CHUNK, shape.input_ld));
-  must(&status, l->cublasLtMatrixLayoutInit_internal(&p->out, sizeof p->out, CUDA_R_32F, outputs, CHUNK, shape.output_ld));
+  must(&status,
+       l->cublasLtMatrixLayoutInit_internal(&p->out, sizeof p->out, CUDA_R_32F, outputs, CHUNK, shape.output_ld));
   must(&status, choose(l, p));
   return status;
 }
@@ -126,6 +129,6 @@ cudaError_t multiply(gemm_library *l, const gemm &shape, const uint16_t *weights
   cudaError_t e = find(l, shape, &p);
   if (e != cudaSuccess) return e;
   const float one = 1.0f, zero = 0.0f;
-  return error_of(l->cublasLtMatmul(l->handle, &p->product, &one, weights, &p->weights, input, &p->input, &zero, out, &p->out, out,
-                                 &p->out, &p->algorithm, nullptr, 0, stream));
+  return error_of(l->cublasLtMatmul(l->handle, &p->product, &one, weights, &p->weights, input, &p->input, &zero, out,
+                                    &p->out, out, &p->out, &p->algorithm, nullptr, 0, stream));
 }

@@ -13,8 +13,9 @@ struct gemm {
 };
 
 cudaError_t gemms_open(gemm_library **); /* cudaErrorNotSupported: there is no cuBLASLt here */
-void gemms_free(gemm_library *); /* null is allowed */
+void gemms_free(gemm_library *);         /* null is allowed */
 /* cudaErrorNotSupported: the library has no way to compute it. */
-cudaError_t multiply(gemm_library *, const gemm &, const uint16_t *weights, const uint16_t *input, float *out, cudaStream_t);
+cudaError_t multiply(gemm_library *, const gemm &, const uint16_t *weights, const uint16_t *input, float *out,
+                     cudaStream_t);
 
 #endif

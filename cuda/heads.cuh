@@ -5,7 +5,7 @@
 #include "matmul.cuh"
 
 struct head_norms {
-  const int *n;                 /* on the device */
+  const int *n;                  /* on the device */
   const float2 *q_norm, *k_norm; /* [head_dim / 2] */
   float eps;
 };

@@ -11,19 +11,19 @@ extern "C" {
 #include "device.cuh"
 
 constexpr int MULTIPROCESSORS = 132; /* of an H100 or H200: what blocks are reckoned for */
-constexpr int WIDE_ROWS = 144;    /* rows that one block of a matrix product takes at most */
-constexpr int BLOCK_TILES = 9;    /* tiles of 16 outputs that a block of a product of more than 16 rows takes */
-constexpr int FEW_TILES = 3;      /* where those would be blocks for few multiprocessors only */
-constexpr int ROWS = 288;         /* most rows of a pass on the device, a multiple of that; more are split, in order */
-constexpr int CHUNK = 512;        /* rows of a prompt whose products are computed together */
-constexpr int CHUNK_GROUP = 256;  /* of which so many share what has room for ROWS */
-constexpr int PIECE = 4096;       /* most outputs of a chunk's product that are computed together, a multiple of 16 */
-constexpr int PATH = 64;          /* slots of a path that there is room for per row, taken together */
-constexpr int GROUP = 16;         /* rows whose attention to a shared prefix is computed together */
-constexpr int OWN = 8;            /* rows of a tree that share a part where their paths begin */
-constexpr int PLACES = 512;       /* blocks of attention that a device computes at once: for fewer, rows share no work */
-constexpr int SPLIT = 128;        /* keys of one part of an attention: part s has logical positions s * SPLIT and on */
-constexpr int PARTIALS = 8;       /* most parts of the sum over k of a matrix product */
+constexpr int WIDE_ROWS = 144;       /* rows that one block of a matrix product takes at most */
+constexpr int BLOCK_TILES = 9;       /* tiles of 16 outputs that a block of a product of more than 16 rows takes */
+constexpr int FEW_TILES = 3;         /* where those would be blocks for few multiprocessors only */
+constexpr int ROWS = 288;        /* most rows of a pass on the device, a multiple of that; more are split, in order */
+constexpr int CHUNK = 512;       /* rows of a prompt whose products are computed together */
+constexpr int CHUNK_GROUP = 256; /* of which so many share what has room for ROWS */
+constexpr int PIECE = 4096;      /* most outputs of a chunk's product that are computed together, a multiple of 16 */
+constexpr int PATH = 64;         /* slots of a path that there is room for per row, taken together */
+constexpr int GROUP = 16;        /* rows whose attention to a shared prefix is computed together */
+constexpr int OWN = 8;           /* rows of a tree that share a part where their paths begin */
+constexpr int PLACES = 512;      /* blocks of attention that a device computes at once: for fewer, rows share no work */
+constexpr int SPLIT = 128;       /* keys of one part of an attention: part s has logical positions s * SPLIT and on */
+constexpr int PARTIALS = 8;      /* most parts of the sum over k of a matrix product */
 constexpr int LOGIT_BLOCK = 1024; /* ids whose logits are reduced together */
 constexpr int MAX_HEAD = 256, MAX_HIDDEN = 8192;
 
@@ -31,7 +31,7 @@ struct dt_backend {
   int device;
   cudaStream_t stream;
   bool overlaps, graphs; /* whether kernels of passes are dependent launches, and passes graphs */
-  bool broken; /* an error that the device does not get over: everything fails from now on */
+  bool broken;           /* an error that the device does not get over: everything fails from now on */
   dt_memory memory;
   char description[300];
 };
@@ -56,11 +56,11 @@ dt_status cuda_check(dt_backend *, cudaError_t, const char *what, dt_error *);
 /* A matrix as the tensor cores want it: see pack.cu. */
 struct matrix {
   number format; /* of its weights */
-  uint4 *data;  /* [tiles][steps][2][32] */
-  float2 *bias; /* [tiles * 8] of each pair of outputs */
-  int tiles;    /* of 8 pairs of outputs */
-  int steps;    /* of 32 k */
-  int splits;   /* parts of k that are summed apart: a constant of the shape */
+  uint4 *data;   /* [tiles][steps][2][32] */
+  float2 *bias;  /* [tiles * 8] of each pair of outputs */
+  int tiles;     /* of 8 pairs of outputs */
+  int steps;     /* of 32 k */
+  int splits;    /* parts of k that are summed apart: a constant of the shape */
 };
 
 /* Rows that a product multiplies, in the weights' type; columns behind the last one are zero. Those of a pass lie as tensor
@@ -71,7 +71,8 @@ struct operand {
   int ld; /* a multiple of 32 */
   bool tiled;
   __host__ __device__ size_t place(int row, int column) const {
-    return tiled ? (size_t)(row / 8) * 8 * ld + column / 32 * 256 + row % 8 * 32 + column % 32 : (size_t)row * ld + column;
+    return tiled ? (size_t)(row / 8) * 8 * ld + column / 32 * 256 + row % 8 * 32 + column % 32
+                 : (size_t)row * ld + column;
   }
   /* Without the first rows, a multiple of 8, and columns, a multiple of 32. */
   operand behind(int rows, int columns) const { return {at + place(rows, columns), ld, tiled}; }
@@ -119,24 +120,25 @@ struct pass_header {
 };
 struct pass_rows {
   pass_header *header;
-  dt_sampling *sampling; /* [ROWS] of the wanted rows */
+  dt_sampling *sampling;                                                   /* [ROWS] of the wanted rows */
   int32_t *token, *position, *sequence, *slot, *prefix, *path_at, *wanted; /* [ROWS] */
-  int4 *unit;    /* of attention: first row, rows, part, and from which key of it on each row has its own (SPLIT: none) */
+  int4 *unit; /* of attention: first row, rows, part, and from which key of it on each row has its own (SPLIT: none) */
   int32_t *path; /* row r's begins at path_at[r]; behind the units, in the same memory */
 };
 constexpr int ROWS_HEADER = 32; /* bytes; and those before the units: */
 constexpr int ROWS_FIXED = ROWS_HEADER + ROWS * ((int)sizeof(dt_sampling) + 7 * 4);
 static_assert(CHUNK_GROUP <= ROWS && CHUNK <= PARTIALS * ROWS, "a chunk's sums lie where a pass's parts do");
-static_assert(sizeof(pass_header) <= ROWS_HEADER && ROWS_FIXED % sizeof(int4) == 0, "units are read 16 bytes at a time");
+static_assert(sizeof(pass_header) <= ROWS_HEADER && ROWS_FIXED % sizeof(int4) == 0,
+              "units are read 16 bytes at a time");
 
 /* What comes back of a pass, in host memory that the device writes to. */
 struct pass_results {
-  int32_t *argmax;    /* [ROWS] */
-  int32_t *top_id;    /* [ROWS][CHECK_TOP] */
-  float *top_logp;    /* [ROWS][CHECK_TOP] */
-  float *top_own;     /* [ROWS][CHECK_TOP] */
-  float *confidence;  /* [ROWS] */
-  float *entropy;     /* [ROWS] */
+  int32_t *argmax;   /* [ROWS] */
+  int32_t *top_id;   /* [ROWS][CHECK_TOP] */
+  float *top_logp;   /* [ROWS][CHECK_TOP] */
+  float *top_own;    /* [ROWS][CHECK_TOP] */
+  float *confidence; /* [ROWS] */
+  float *entropy;    /* [ROWS] */
 };
 
 /* Of one block of ids of one row: of the scores' softmax, and of the logits'. */
@@ -150,8 +152,8 @@ struct dt_weights {
   dt_backend *backend;
   number activations; /* the type of what is multiplied with the weights, and of the caches */
   dt_shape shape;
-  int dim;     /* head_dim rounded up to one that the attention knows: the width of a head in q and the cache */
-  float scale; /* head_dim^-0.5 */
+  int dim;          /* head_dim rounded up to one that the attention knows: the width of a head in q and the cache */
+  float scale;      /* head_dim^-0.5 */
   layer *layers_of; /* [layers], on the host */
   float *final_norm, *final_norm_bias;
   uint16_t *embed; /* [vocab][hidden] */
@@ -160,19 +162,19 @@ struct dt_weights {
   int outputs;
   draft_head head;
   int taps, tap[DT_TAPS]; /* what caches keep of the residual stream, as in dt_head_desc */
-  float *cosine, *sine; /* [context][rotary_dims / 2] */
+  float *cosine, *sine;   /* [context][rotary_dims / 2] */
 
   /* Scratch of a pass. Leading dimensions in numbers. */
   int ldx, ldcat, inner_at;
-  float *x;           /* [CHUNK][hidden] the residual stream */
+  float *x;             /* [CHUNK][hidden] the residual stream */
   operands pass, chunk; /* [ROWS], [CHUNK]; [ldx], of cat [ldcat] */
-  uint16_t *q;        /* [CHUNK][heads][dim] */
-  float *partial;     /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; of a chunk: [CHUNK][hidden] */
-  float *logits;      /* [ROWS][outputs] */
-  uint16_t *plain;    /* a piece of a matrix, row by row, and */
-  float *sums;        /* [CHUNK][PIECE] its product with a chunk: where the logits are, which a chunk has not */
-  logit_part *parts;  /* [ROWS][blocks of ids] */
-  uint64_t *best;     /* [ROWS][blocks of ids][CHECK_TOP] largest score first: see scores.cuh */
+  uint16_t *q;          /* [CHUNK][heads][dim] */
+  float *partial;       /* [PARTIALS][ROWS][hidden] sums over parts of k, not yet in x; of a chunk: [CHUNK][hidden] */
+  float *logits;        /* [ROWS][outputs] */
+  uint16_t *plain;      /* a piece of a matrix, row by row, and */
+  float *sums;          /* [CHUNK][PIECE] its product with a chunk: where the logits are, which a chunk has not */
+  logit_part *parts;    /* [ROWS][blocks of ids] */
+  uint64_t *best;       /* [ROWS][blocks of ids][CHECK_TOP] largest score first: see scores.cuh */
   arena weights_arena, scratch_arena;
   struct gemm_library *gemms; /* null: no prompt was long enough so far */
   bool no_chunks;             /* there is no library, or it cannot compute them */
@@ -189,7 +191,7 @@ struct dt_cache {
   float2 *weight; /* [ROWS][heads][splits] of each part: largest score, sum of exponentials */
   unsigned *done; /* [ROWS][heads] parts that are there */
   pass_rows rows[CHUNK / CHUNK_GROUP], staged[CHUNK / CHUNK_GROUP]; /* those of a pass are the first */
-  size_t tail; /* room for units and paths, in int32_t */
+  size_t tail;                                                      /* room for units and paths, in int32_t */
   pass_results results;
   void *host; /* what staged and results lie in */
   arena cache_arena, scratch_arena;
@@ -214,7 +216,8 @@ static inline int blocks_of(int n, int block) { return (n + block - 1) / block; 
 
 /* upload.cu */
 dt_status cuda_upload(dt_backend *, const dt_model_desc *, const char *dtype, dt_weights **, dt_error *);
-dt_status cuda_upload_head(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **, dt_error *);
+dt_status cuda_upload_head(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
+                           dt_error *);
 void cuda_free_weights(dt_weights *);
 /* cache.cu */
 size_t cuda_cache_bytes(const dt_weights *, int slots);

@@ -39,7 +39,8 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
   dependency_wait();
   unsigned counter = (unsigned)block * THREADS + threadIdx.x;
   int first = first_of(counter), nan = 0;
-  float logit[SHARING], score[SHARING], largest = -3.40282347e38f, own_largest = largest; /* of infinities no differences */
+  float logit[SHARING], score[SHARING];
+  float largest = -3.40282347e38f, own_largest = largest; /* of infinities no differences */
   for (int i = 0; i < SHARING; i++) {
     int id = first + 16 * i;
     score[i] = logit[i] = id < ids ? a.logits[(size_t)j * a.outputs + id] : -INFINITY;
@@ -59,7 +60,8 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
   }
   mine = warp_best(mine), largest = warp_max(largest), own_largest = warp_max(own_largest);
   float nans = warp_sum((float)nan);
-  if (threadIdx.x % WARP == 0) best[warp] = mine, number[warp] = nans, second[warp] = largest, third[warp] = own_largest;
+  if (threadIdx.x % WARP == 0)
+    best[warp] = mine, number[warp] = nans, second[warp] = largest, third[warp] = own_largest;
   __syncthreads();
   nans = 0.0f;
   for (int w = 0; w < WARPS; w++) {
@@ -91,8 +93,8 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
 }
 
 /* Candidate i of a row, of which there are `count`, by lane i. */
-static __device__ void put_candidate(const reduction &a, int j, int count, uint64_t key, double log_sum, double own_log_sum,
-                                     bool usable) {
+static __device__ void put_candidate(const reduction &a, int j, int count, uint64_t key, double log_sum,
+                                     double own_log_sum, bool usable) {
   int i = threadIdx.x;
   if (i >= count) return;
   bool there = usable && key;
@@ -114,7 +116,8 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
   uint64_t list = 0;
   if (a.top) {
 #pragma unroll 4
-    for (int b = threadIdx.x / WARP; b < blocks; b += WARPS) list = merged(list, a.best[(first + b) * CHECK_TOP + threadIdx.x % WARP]);
+    for (int b = threadIdx.x / WARP; b < blocks; b += WARPS)
+      list = merged(list, a.best[(first + b) * CHECK_TOP + threadIdx.x % WARP]);
     list = merged_of_block(list, lists);
   }
   if (threadIdx.x >= WARP) return;

@@ -9,8 +9,8 @@ struct reduction {
   bool top;   /* candidates and the softmax; else the argmax over all ids */
   bool quiet; /* of the logits, whoever samples */
   int outputs;
-  int ahead;          /* how many positions behind a model's is the token that the rows guess: 0 but for a head */
-  const int32_t *ids; /* [outputs] whose logits they are; null: those of their numbers */
+  int ahead;           /* how many positions behind a model's is the token that the rows guess: 0 but for a head */
+  const int32_t *ids;  /* [outputs] whose logits they are; null: those of their numbers */
   const float *logits; /* [ROWS][outputs] */
   logit_part *parts;   /* [ROWS][blocks of ids] */
   uint64_t *best;      /* [ROWS][blocks of ids][CHECK_TOP] */

@@ -32,8 +32,9 @@ template <number TYPE, class FINISH> using spot_type = decltype(spot_of<TYPE>(FI
 /* A pair of sums for each of tiles and rows, that lie `stride` apart where slices are still to be added. `mine`: null, or the
  * spot of each thread's only pair. */
 template <number TYPE, class FINISH>
-static __device__ __forceinline__ void finish_block(const FINISH &f, const float *sums, int slices, int stride, int rows, int first_tile,
-                                                    int tiles, int part, int row0, int n, const spot_type<TYPE, FINISH> *mine) {
+static __device__ __forceinline__ void finish_block(const FINISH &f, const float *sums, int slices, int stride,
+                                                    int rows, int first_tile, int tiles, int part, int row0, int n,
+                                                    const spot_type<TYPE, FINISH> *mine) {
   for (int item = threadIdx.x; item < tiles * 8 * rows; item += blockDim.x) {
     int q = item % (tiles * 8), row = item / (tiles * 8), pair = first_tile * 8 + q;
     if (row0 + row >= n) continue;
@@ -55,7 +56,8 @@ static __device__ __forceinline__ void put_sums(float *to, const float (&sum)[4]
 }
 
 /* Of 16 outputs and 8 rows, 16 of a step's 32 k. */
-template <number TYPE> static __device__ __forceinline__ void multiply_half(float (&sum)[4], const uint4 &a, const uint4 &x, int half) {
+template <number TYPE>
+static __device__ __forceinline__ void multiply_half(float (&sum)[4], const uint4 &a, const uint4 &x, int half) {
   unsigned outputs[4] = {a.x, a.y, a.z, a.w}, k_of[2] = {half ? x.z : x.x, half ? x.w : x.y};
   mma<TYPE>(sum, outputs, k_of);
 }
@@ -134,16 +136,20 @@ static __global__ __launch_bounds__(WARPS *WARP, few<NT, DEEP>::BLOCKS) void k_m
 constexpr int TILE_WARPS = 3, AHEAD = 8;
 
 template <int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
-  static constexpr int WARP_TILES = TILES / TILE_WARPS, WARPS = TILE_WARPS * ROW_WARPS, ROWS8 = NT * ROW_WARPS, ROWS = 8 * ROWS8;
+  static constexpr int WARP_TILES = TILES / TILE_WARPS, WARPS = TILE_WARPS * ROW_WARPS, ROWS8 = NT * ROW_WARPS,
+                       ROWS = 8 * ROWS8;
   static constexpr int STAGE = (2 * TILES + ROWS8) * WARP, RING = (DEEP + 1) * STAGE;
-  static constexpr int EACH = WARP_TILES * NT, TOTALS = EACH > 12 ? EACH * WARPS * WARP : 0; /* in shared memory, or in registers */
-  static constexpr int SUMS = TILES * ROWS * PITCH / 4, SHARED = (RING + TOTALS > SUMS ? RING + TOTALS : SUMS) * (int)sizeof(uint4);
+  static constexpr int EACH = WARP_TILES * NT,
+                       TOTALS = EACH > 12 ? EACH *WARPS *WARP : 0; /* in shared memory, or in registers */
+  static constexpr int SUMS = TILES * ROWS * PITCH / 4,
+                       SHARED = (RING + TOTALS > SUMS ? RING + TOTALS : SUMS) * (int)sizeof(uint4);
   static constexpr int WEIGHTS = 2 * TILES / WARPS, INPUTS = (ROWS8 + WARPS - 1) / WARPS; /* that a warp copies */
   static_assert(2 * TILES % WARPS == 0, "warps share the weights' copies evenly");
 };
 
 template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
-static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *WARP) void k_matmul_wide(product p, FINISH f) {
+static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *WARP) void k_matmul_wide(product p,
+                                                                                                        FINISH f) {
   using of = tiling<TILES, NT, ROW_WARPS, DEEP>;
   constexpr int WARP_TILES = of::WARP_TILES;
   DYNAMIC_SHARED_OF(uint4, shared, of::SHARED);
@@ -155,28 +161,34 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
   int block_tile = before ? p.first_tile + (int)blockIdx.y * TILES : middle + ((int)blockIdx.y - blocks_before) * TILES;
   int tiles = (before ? middle : p.end_tile) - block_tile, part = blockIdx.z;
   if (tiles > TILES) tiles = TILES;
-  int first = p.m.steps * part / p.m.splits, end = p.m.steps * (part + 1) / p.m.splits, row0 = (int)blockIdx.x * of::ROWS;
+  int first = p.m.steps * part / p.m.splits, end = p.m.steps * (part + 1) / p.m.splits,
+      row0 = (int)blockIdx.x * of::ROWS;
 
   uint4 *ring = shared + lane;
   const uint4 *weights[of::WEIGHTS];
 #pragma unroll
   for (int i = 0; i < of::WEIGHTS; i++) {
-    int half = warp + i * of::WARPS, tile = half / 2 < tiles ? half / 2 : tiles - 1; /* behind the last: its sums are not used */
+    int half = warp + i * of::WARPS,
+        tile = half / 2 < tiles ? half / 2 : tiles - 1; /* behind the last: its sums are not used */
     weights[i] = p.m.data + (size_t)(block_tile + tile) * p.m.steps * 64 + half % 2 * WARP + lane;
     if (lane == 0 && end > first + DEEP)
-      prefetch(weights[i] + (size_t)(first + DEEP) * 64, (unsigned)(end - first - DEEP < AHEAD ? end - first - DEEP : AHEAD) * 1024);
+      prefetch(weights[i] + (size_t)(first + DEEP) * 64,
+               (unsigned)(end - first - DEEP < AHEAD ? end - first - DEEP : AHEAD) * 1024);
   }
   auto copy_weights = [&](int at, uint4 *stage) {
 #pragma unroll
-    for (int i = 0; i < of::WEIGHTS; i++) copy_stream(stage + (warp + i * of::WARPS) * WARP, weights[i] + (size_t)at * 64);
+    for (int i = 0; i < of::WEIGHTS; i++)
+      copy_stream(stage + (warp + i * of::WARPS) * WARP, weights[i] + (size_t)at * 64);
   };
 #pragma unroll
   for (int i = 0; i < DEEP; i++)
     if (first + i < end) copy_weights(first + i, ring + i * of::STAGE);
-  int n = *p.n, rows8 = (n - row0 + 7) / 8 < of::ROWS8 ? (n - row0 + 7) / 8 : of::ROWS8; /* blocks of 8 rows that there are */
+  int n = *p.n,
+      rows8 = (n - row0 + 7) / 8 < of::ROWS8 ? (n - row0 + 7) / 8 : of::ROWS8; /* blocks of 8 rows that there are */
   dependency_wait();
 
-  const uint4 *input = reinterpret_cast<const uint4 *>(before ? p.input.at : p.second.at) + (size_t)(row0 / 8) * p.input.ld + lane;
+  const uint4 *input =
+      reinterpret_cast<const uint4 *>(before ? p.input.at : p.second.at) + (size_t)(row0 / 8) * p.input.ld + lane;
   auto copy_rows = [&](int at, uint4 *stage) {
 #pragma unroll
     for (int i = 0; i < of::INPUTS; i++) {
@@ -205,7 +217,8 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
     for (; step < slice_end; step++) {
       copies_wait<DEEP - 1>();
       __syncthreads(); /* this step is there, and nobody reads the one before it any more */
-      if (step + DEEP < end) copy_weights(step + DEEP, ring + filled * of::STAGE), copy_rows(step + DEEP, ring + filled * of::STAGE);
+      if (step + DEEP < end)
+        copy_weights(step + DEEP, ring + filled * of::STAGE), copy_rows(step + DEEP, ring + filled * of::STAGE);
       copies_commit();
       const uint4 *stage = ring + read * of::STAGE;
       filled = read;
@@ -244,7 +257,8 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
   finish_block<TYPE, FINISH>(f, sums, 1, 0, of::ROWS, block_tile, tiles, part, row0, n, nullptr);
 }
 
-template <number TYPE, int NT, class FINISH> static cudaError_t start(cudaStream_t stream, const product &p, const FINISH &f) {
+template <number TYPE, int NT, class FINISH>
+static cudaError_t start(cudaStream_t stream, const product &p, const FINISH &f) {
   dim3 grid(1, (unsigned)(p.end_tile - p.first_tile), (unsigned)p.m.splits);
   return launch(stream, grid, WARPS * WARP, few<NT, DEPTH>::SHARED, k_matmul<TYPE, NT, DEPTH, FINISH>, p, f);
 }
@@ -259,15 +273,19 @@ template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
 static cudaError_t start_tiles(cudaStream_t stream, const product &p, const FINISH &f, int rows) {
   using of = tiling<TILES, NT, ROW_WARPS, DEEP>;
   dim3 grid((unsigned)blocks_of(rows, of::ROWS), (unsigned)columns_of(p, TILES), (unsigned)p.m.splits);
-  return launch(stream, grid, of::WARPS * WARP, of::SHARED, k_matmul_wide<TYPE, TILES, NT, ROW_WARPS, DEEP, FINISH>, p, f);
+  return launch(stream, grid, of::WARPS * WARP, of::SHARED, k_matmul_wide<TYPE, TILES, NT, ROW_WARPS, DEEP, FINISH>, p,
+                f);
 }
 
 /* However many tiles a block has, a tile's sums are the same. Of fewer more steps must be under way. */
-template <number TYPE, int NT> static cudaError_t start_wide(cudaStream_t stream, const product &p, const store &f, int rows) {
+template <number TYPE, int NT>
+static cudaError_t start_wide(cudaStream_t stream, const product &p, const store &f, int rows) {
   return start_tiles<TYPE, BLOCK_TILES, NT, 2, 5>(stream, p, f, rows);
 }
-template <number TYPE, int NT> static cudaError_t start_wide(cudaStream_t stream, const product &p, const spread &f, int rows) {
-  if (rows <= 64 && columns_of(p, FEW_TILES) <= MULTIPROCESSORS) return start_tiles<TYPE, FEW_TILES, NT, 2, 10>(stream, p, f, rows);
+template <number TYPE, int NT>
+static cudaError_t start_wide(cudaStream_t stream, const product &p, const spread &f, int rows) {
+  if (rows <= 64 && columns_of(p, FEW_TILES) <= MULTIPROCESSORS)
+    return start_tiles<TYPE, FEW_TILES, NT, 2, 10>(stream, p, f, rows);
   return start_tiles<TYPE, BLOCK_TILES, NT, 2, 5>(stream, p, f, rows);
 }
 
@@ -293,8 +311,8 @@ static cudaError_t choose(cudaStream_t stream, const product &p, const FINISH &f
 }
 
 template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH> static cudaError_t allow() {
-  return cudaFuncSetAttribute(k_matmul_wide<TYPE, TILES, NT, ROW_WARPS, DEEP, FINISH>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              tiling<TILES, NT, ROW_WARPS, DEEP>::SHARED);
+  return cudaFuncSetAttribute(k_matmul_wide<TYPE, TILES, NT, ROW_WARPS, DEEP, FINISH>,
+                              cudaFuncAttributeMaxDynamicSharedMemorySize, tiling<TILES, NT, ROW_WARPS, DEEP>::SHARED);
 }
 
 template <number TYPE, class FINISH> static cudaError_t prepare() {

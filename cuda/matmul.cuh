@@ -31,7 +31,8 @@ struct spread {
   const float *cosine, *sine;
   const int32_t *position, *sequence, *slot;
   uint16_t *q;
-  uint16_t *keys, *values; /* of the layer: sequence s, head g, slot p at ((s * sequence_stride + g) * slots + p) * dim */
+  /* of the layer: sequence s, head g, slot p at ((s * sequence_stride + g) * slots + p) * dim */
+  uint16_t *keys, *values;
   size_t sequence_stride;
   int slots;
   operand inner;

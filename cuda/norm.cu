@@ -20,9 +20,7 @@ static __device__ __forceinline__ float block_sum(float v, float *shared) {
 
 /* Of a thread's columns, c = threadIdx.x + e * THREADS for e below EACH: in registers, so that all loads are on their way
  * at once; those of the norms' weights before the wait. */
-template <int EACH> struct columns {
-  float v[EACH];
-};
+template <int EACH> struct columns { float v[EACH]; };
 template <int EACH> static __device__ __forceinline__ columns<EACH> load(const float *from, int hidden) {
   columns<EACH> to;
 #pragma unroll
@@ -60,7 +58,8 @@ template <number TYPE, int EACH> static __global__ __launch_bounds__(THREADS) vo
   if (a.kind == GIVEN) feature = feature_of(a.from, a.rows, r, a.rows.slot[r]);
   if (a.kind == BEFORE) feature = feature_of(a.from, a.rows, r, slot_before(a.rows, r));
   float *kept = a.taps | a.norm_taps ? feature_of(a.kept, a.rows, r, a.rows.slot[r]) : nullptr;
-  columns<EACH> weight1 = load<EACH>(a.weight1 ? a.weight1 + stream : nullptr, a.hidden), bias1 = load<EACH>(a.bias1, a.hidden);
+  columns<EACH> weight1 = load<EACH>(a.weight1 ? a.weight1 + stream : nullptr, a.hidden),
+                bias1 = load<EACH>(a.bias1, a.hidden);
   columns<EACH> weight2 = load<EACH>(a.weight2, a.hidden), bias2 = load<EACH>(a.bias2, a.hidden);
   columns<EACH> bias = load<EACH>(a.bias, a.hidden), x = {};
   dependency_wait();
@@ -94,7 +93,8 @@ template <number TYPE, int EACH> static __global__ __launch_bounds__(THREADS) vo
     squares = 0.0f;
     for (int c = threadIdx.x; c < a.norm_over; c += THREADS) squares = fmaf(feature[c], feature[c], squares);
   }
-  uint16_t *y1 = a.y1.at + a.y1.place(i, a.column + stream + (int)threadIdx.x), *y2 = a.y2.at + a.y2.place(i, threadIdx.x);
+  uint16_t *y1 = a.y1.at + a.y1.place(i, a.column + stream + (int)threadIdx.x),
+           *y2 = a.y2.at + a.y2.place(i, threadIdx.x);
   int next = (int)a.y1.place(0, THREADS); /* in both */
   float scale = 1.0f / sqrtf(block_sum(squares, sums) / (float)(a.norm_over ? a.norm_over : a.hidden) + a.eps);
 #pragma unroll
@@ -110,7 +110,8 @@ template <number TYPE, int EACH> static __global__ __launch_bounds__(THREADS) vo
   }
 }
 
-template <number TYPE, int EACH = 1> static cudaError_t start(cudaStream_t stream, const norm_job &a, int rows, int streams) {
+template <number TYPE, int EACH = 1>
+static cudaError_t start(cudaStream_t stream, const norm_job &a, int rows, int streams) {
   if constexpr (EACH < MOST_EACH)
     if (a.hidden > EACH * THREADS) return start<TYPE, 2 * EACH>(stream, a, rows, streams);
   return launch(stream, dim3((unsigned)rows, (unsigned)streams), THREADS, sizeof(float) * WARPS, k_norm<TYPE, EACH>, a);

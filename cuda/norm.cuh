@@ -36,8 +36,8 @@ struct norm_job {
   int norm_over;   /* of GIVEN: numbers of the feature whose mean square the norm takes; 0: those of the stream */
   bool keeps_norm; /* x goes on as the first norm has left it */
   operand y1, y2;
-  int column; /* of y1, the first */
-  features kept; /* where the rows leave their features, of streams of x: */
+  int column;               /* of y1, the first */
+  features kept;            /* where the rows leave their features, of streams of x: */
   unsigned taps, norm_taps; /* bits: which are x, and which its first norm */
 };
 

@@ -7,7 +7,8 @@
 #include "launch.cuh"
 #include "pack.cuh"
 
-static __global__ void k_pack(uint16_t *data, int steps, pair_map map, const uint16_t *source, int row, int cols, int k0) {
+static __global__ void k_pack(uint16_t *data, int steps, pair_map map, const uint16_t *source, int row, int cols,
+                              int k0) {
   dependency_release();
   dependency_wait();
   int column = (int)(blockIdx.y * blockDim.x + threadIdx.x);
@@ -19,8 +20,8 @@ static __global__ void k_pack(uint16_t *data, int steps, pair_map map, const uin
   data[at * 2 + k % 2] = source[(size_t)blockIdx.x * cols + column];
 }
 
-cudaError_t pack(cudaStream_t stream, const matrix &to, pair_map map, const uint16_t *source, int row, int rows, int cols,
-                 int k0) {
+cudaError_t pack(cudaStream_t stream, const matrix &to, pair_map map, const uint16_t *source, int row, int rows,
+                 int cols, int k0) {
   enum { THREADS = 256 };
   return launch(stream, dim3((unsigned)rows, (unsigned)blocks_of(cols, THREADS)), THREADS, 0, k_pack,
                 reinterpret_cast<uint16_t *>(to.data), to.steps, map, source, row, cols, k0);

@@ -11,7 +11,8 @@ static __global__ void k_read(const uint4 *data, size_t count, unsigned *sink) {
   for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride * UNROLL) {
     uint4 v[UNROLL];
 #pragma unroll
-    for (int j = 0; j < UNROLL; j++) v[j] = i + j * stride < count ? load_stream(data + i + j * stride) : make_uint4(0, 0, 0, 0);
+    for (int j = 0; j < UNROLL; j++)
+      v[j] = i + j * stride < count ? load_stream(data + i + j * stride) : make_uint4(0, 0, 0, 0);
 #pragma unroll
     for (int j = 0; j < UNROLL; j++) sum += v[j].x + v[j].y + v[j].z + v[j].w;
   }
@@ -26,7 +27,8 @@ double cuda_read_bandwidth(dt_backend *b) {
   arena data = {nullptr, bytes + 256, 0};
   cudaEvent_t from = nullptr, to = nullptr;
   double best = 0.0;
-  cudaError_t e = arena_open(b, &data, "the bandwidth probe", &account, nullptr) == DT_OK ? cudaSuccess : cudaErrorMemoryAllocation;
+  cudaError_t e =
+      arena_open(b, &data, "the bandwidth probe", &account, nullptr) == DT_OK ? cudaSuccess : cudaErrorMemoryAllocation;
   if (e == cudaSuccess) e = cudaEventCreate(&from);
   if (e == cudaSuccess) e = cudaEventCreate(&to);
   for (int i = 0; i < 10 && e == cudaSuccess; i++) {
@@ -34,11 +36,13 @@ double cuda_read_bandwidth(dt_backend *b) {
     const uint4 *numbers = reinterpret_cast<const uint4 *>(data.base);
     unsigned *sink = reinterpret_cast<unsigned *>(data.base + bytes);
     e = cudaEventRecord(from, b->stream);
-    if (e == cudaSuccess) e = launch(b->stream, dim3((unsigned)(processors * 8)), THREADS, 0, k_read, numbers, bytes / 16, sink);
+    if (e == cudaSuccess)
+      e = launch(b->stream, dim3((unsigned)(processors * 8)), THREADS, 0, k_read, numbers, bytes / 16, sink);
     if (e == cudaSuccess) e = cudaEventRecord(to, b->stream);
     if (e == cudaSuccess) e = cudaEventSynchronize(to);
     if (e == cudaSuccess) e = cudaEventElapsedTime(&ms, from, to);
-    if (e == cudaSuccess && ms > 0.0f && (double)bytes / (1e-3 * (double)ms) > best) best = (double)bytes / (1e-3 * (double)ms);
+    if (e == cudaSuccess && ms > 0.0f && (double)bytes / (1e-3 * (double)ms) > best)
+      best = (double)bytes / (1e-3 * (double)ms);
   }
   if (from) cudaEventDestroy(from);
   if (to) cudaEventDestroy(to);

@@ -50,7 +50,8 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
   int units = 0, together = n * c->weights->shape.heads > PLACES ? OWN : 1; /* either way the same bits */
   for (int i = 0, same; i < n; i += same) {
     for (same = 1; same < GROUP && i + same < n && to.sequence[i + same] == to.sequence[i];) same++;
-    units = is_text(rows, first + i, same) ? add_text_units(to, i, same, units) : add_tree_units(to, i, same, together, units);
+    units = is_text(rows, first + i, same) ? add_text_units(to, i, same, units)
+                                           : add_tree_units(to, i, same, together, units);
   }
   int at = 4 * units; /* paths lie behind the units */
   for (int i = 0; i < n; i++) {

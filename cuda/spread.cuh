@@ -26,7 +26,8 @@ struct spread_spot {
   uint16_t *first, *second; /* null: padding */
 };
 
-template <number TYPE> static __device__ __forceinline__ store_spot spot_of(const store &s, int pair, int part, int row) {
+template <number TYPE>
+static __device__ __forceinline__ store_spot spot_of(const store &s, int pair, int part, int row) {
   int left = s.outputs - 2 * pair;
   return {s.out + part * s.part_stride + (size_t)row * s.outputs + 2 * pair, left < 2 ? left : 2};
 }
@@ -58,12 +59,14 @@ template <number TYPE> static __device__ __forceinline__ spread_spot spot_of(con
   return p;
 }
 
-template <number TYPE> static __device__ __forceinline__ void finish(const store &, int, const store_spot &p, float a, float b) {
+template <number TYPE>
+static __device__ __forceinline__ void finish(const store &, int, const store_spot &p, float a, float b) {
   if (p.count > 0) p.to[0] = a;
   if (p.count > 1) p.to[1] = b;
 }
 
-template <number TYPE> static __device__ __forceinline__ void finish(const spread &s, int pair, const spread_spot &p, float a, float b) {
+template <number TYPE>
+static __device__ __forceinline__ void finish(const spread &s, int pair, const spread_spot &p, float a, float b) {
   a += p.bias.x, b += p.bias.y;
   if (pair >= s.inner_from) {
     if (p.first) *p.first = narrow<TYPE>(s.gated ? activate(s.act, a) * b : activate(s.act, a));

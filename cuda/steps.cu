@@ -44,8 +44,8 @@ static unsigned taps_of(const enqueuer *q, int layer) {
   return taps;
 }
 
-void step_norms(enqueuer *q, int layer, const entry &enters, bool wanted, const float *weight1, const float *bias1, const operand &y1,
-                const float *weight2, const float *bias2) {
+void step_norms(enqueuer *q, int layer, const entry &enters, bool wanted, const float *weight1, const float *bias1,
+                const operand &y1, const float *weight2, const float *bias2) {
   const dt_weights *w = q->w;
   for (int group = 0; group < groups(q); group++) {
     int row = group * CHUNK_GROUP;
@@ -61,7 +61,9 @@ static uint16_t *keys_of(const dt_cache *c, int index) { /* of sequence 0; the l
   return c->data + (size_t)index * 2 * c->weights->shape.kv_heads * (size_t)c->slots * c->weights->dim;
 }
 
-static size_t values_behind(const dt_cache *c) { return (size_t)c->weights->shape.kv_heads * c->slots * c->weights->dim; }
+static size_t values_behind(const dt_cache *c) {
+  return (size_t)c->weights->shape.kv_heads * c->slots * c->weights->dim;
+}
 
 spread step_spread(const enqueuer *q, int group, int index, const matrix &m, int inner_from) {
   const dt_weights *w = q->w;
@@ -70,7 +72,8 @@ spread step_spread(const enqueuer *q, int group, int index, const matrix &m, int
   size_t row = (size_t)group * CHUNK_GROUP;
   spread s = {};
   s.bias = m.bias, s.inner_from = inner_from;
-  s.heads = w->shape.heads, s.kv_heads = w->shape.kv_heads, s.head_dim = w->shape.head_dim, s.dim = w->dim, s.rotary = w->shape.rotary_dims;
+  s.heads = w->shape.heads, s.kv_heads = w->shape.kv_heads, s.head_dim = w->shape.head_dim, s.dim = w->dim,
+  s.rotary = w->shape.rotary_dims;
   s.rotates = !w->layers_of[index].q_norm;
   s.cosine = w->cosine, s.sine = w->sine;
   s.position = rows.position, s.sequence = rows.sequence, s.slot = rows.slot;
@@ -87,7 +90,8 @@ void step_heads(enqueuer *q, int index, const matrix &m, int inner_from) {
   const layer &l = q->w->layers_of[index];
   for (int group = 0; l.q_norm && group < groups(q); group++) {
     head_norms norms = {&q->c->rows[group].header->n, l.q_norm, l.k_norm, q->w->shape.norm_eps};
-    must(q, normalize_heads(q->stream, q->w->activations, step_spread(q, group, index, m, inner_from), norms, q->shape.rows));
+    must(q, normalize_heads(q->stream, q->w->activations, step_spread(q, group, index, m, inner_from), norms,
+                            q->shape.rows));
   }
 }
 

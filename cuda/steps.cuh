@@ -10,7 +10,7 @@
 struct pass_shape {
   int rows, units, wanted; /* of which there are at most so many; wanted may be 0 */
   dt_want want;
-  bool filtered; /* some row's token is drawn from a part of the ids */
+  bool filtered;  /* some row's token is drawn from a part of the ids */
   features given; /* of the target's cache, which a head reads; null: its own, or it is none */
   int distance;   /* of a Medusa head */
   bool operator==(const pass_shape &) const = default;
@@ -54,8 +54,8 @@ norm_job step_job(const enqueuer *, int group, const entry &, bool wanted);
 /* Such a job, of the stream as it enters layer `layer`, which caches may keep (UNKEPT: one that none keeps), with the norms that
  * are given, to y1 and normed2. */
 enum { UNKEPT = -1 };
-void step_norms(enqueuer *, int layer, const entry &, bool wanted, const float *weight1, const float *bias1, const operand &y1,
-                const float *weight2, const float *bias2);
+void step_norms(enqueuer *, int layer, const entry &, bool wanted, const float *weight1, const float *bias1,
+                const operand &y1, const float *weight2, const float *bias2);
 
 /* What becomes of the product of layer `index` whose pairs are q, k, v and from inner_from on the MLP's inner row, in a
  * group of rows. */

@@ -61,7 +61,8 @@ static float *take_vector(builder *b, const dt_matrix *source) {
  * blocks of a pass of more than 16 rows are in place at once. */
 static matrix take_matrix(builder *b, int pairs, int k, bool apart) {
   matrix m = {};
-  m.format = b->w->activations; /* both of a product are of one type: check_supported lets no others through, and heads are rounded */
+  m.format =
+      b->w->activations; /* both of a product are of one type: check_supported lets no others through, and heads are rounded */
   m.tiles = blocks_of(pairs, 8);
   m.steps = blocks_of(k, 32);
   m.splits = apart ? MULTIPROCESSORS / blocks_of(m.tiles, BLOCK_TILES) : 1;
@@ -87,7 +88,8 @@ static int read_rows(builder *b, const dt_matrix *source, const int32_t *only, i
   for (int r = 0; r < rows && going(b); r++) {
     char *raw = b->raw + (size_t)r * bytes;
     if (only) b->status = dt_read_rows(source, only[row + r], 1, raw, b->err);
-    if (going(b)) to_format(source->dtype, b->w->activations, raw, source->cols, b->wide, b->rows + (size_t)r * source->cols);
+    if (going(b))
+      to_format(source->dtype, b->w->activations, raw, source->cols, b->wide, b->rows + (size_t)r * source->cols);
   }
   return rows;
 }
@@ -153,8 +155,10 @@ static matrix build(builder *b, int pairs, int k, bool apart, const part *parts,
 
 static layer build_layer(builder *b, const dt_layer *l) {
   const dt_weights *w = b->w;
-  int half = w->shape.head_dim / 2, rotary = w->shape.rotary_dims, keys = w->shape.heads * half, values = keys + w->shape.kv_heads * half;
-  int up_at = w->shape.parallel_residual ? round_up(values + w->shape.kv_heads * half, 8) : 0, pairs = w->shape.gated ? w->shape.inter : blocks_of(w->shape.inter, 2);
+  int half = w->shape.head_dim / 2, rotary = w->shape.rotary_dims, keys = w->shape.heads * half,
+      values = keys + w->shape.kv_heads * half;
+  int up_at = w->shape.parallel_residual ? round_up(values + w->shape.kv_heads * half, 8) : 0,
+      pairs = w->shape.gated ? w->shape.inter : blocks_of(w->shape.inter, 2);
   part in[5] = {{&l->q, &l->q_bias, {0, w->shape.head_dim, rotary, -1}, 0, nullptr},
                 {&l->k, &l->k_bias, {keys, w->shape.head_dim, rotary, -1}, 0, nullptr},
                 {&l->v, &l->v_bias, {values, w->shape.head_dim, rotary, -1}, 0, nullptr}};
@@ -208,7 +212,8 @@ static void build_head(builder *b) {
   draft_head *h = &b->w->head;
   for (int i = 0; i < d->distances; i++) {
     h->output[i] = build_whole(b, &d->output[i], &NONE, false, nullptr);
-    for (int j = 0; j < d->blocks; j++) h->block[i][j] = build_whole(b, &d->block[i][j], &d->block_bias[i][j], true, nullptr);
+    for (int j = 0; j < d->blocks; j++)
+      h->block[i][j] = build_whole(b, &d->block[i][j], &d->block_bias[i][j], true, nullptr);
   }
   if (d->kind == DT_HEAD_MEDUSA) return;
   h->fc = build_whole(b, &d->fc, &d->fc_bias, true, nullptr);
@@ -245,7 +250,8 @@ static void build_embed(builder *b) {
   w->embed = take<uint16_t>(&w->weights_arena, (size_t)embed->rows * (size_t)embed->cols);
   for (int r = 0, rows; r < embed->rows && b->filling && going(b); r += rows) {
     rows = read_rows(b, embed, nullptr, r);
-    if (going(b)) copy_up(b, w->embed + (size_t)r * (size_t)embed->cols, b->rows, (size_t)rows * (size_t)embed->cols * 2);
+    if (going(b))
+      copy_up(b, w->embed + (size_t)r * (size_t)embed->cols, b->rows, (size_t)rows * (size_t)embed->cols * 2);
   }
 }
 
@@ -284,16 +290,20 @@ static size_t plain_numbers(const dt_weights *w) {
   return most;
 }
 
-static operand take_operand(arena *a, size_t rows, int ld, bool tiled) { return {take<uint16_t>(a, rows * (size_t)ld), ld, tiled}; }
+static operand take_operand(arena *a, size_t rows, int ld, bool tiled) {
+  return {take<uint16_t>(a, rows * (size_t)ld), ld, tiled};
+}
 
 static operands take_operands(arena *a, const dt_weights *w, size_t rows, bool tiled) {
-  return {take_operand(a, rows, w->ldx, tiled), take_operand(a, rows, w->ldx, tiled), take_operand(a, rows, w->ldcat, tiled)};
+  return {take_operand(a, rows, w->ldx, tiled), take_operand(a, rows, w->ldx, tiled),
+          take_operand(a, rows, w->ldcat, tiled)};
 }
 
 static void build_scratch(dt_weights *w) {
   arena *a = &w->scratch_arena;
   draft_head *h = &w->head;
-  size_t blocks = (size_t)blocks_of(w->outputs, LOGIT_BLOCK), most = h->target ? (size_t)ROWS : (size_t)CHUNK; /* rows */
+  size_t blocks = (size_t)blocks_of(w->outputs, LOGIT_BLOCK),
+         most = h->target ? (size_t)ROWS : (size_t)CHUNK; /* rows */
   w->ldx = round_up(w->shape.hidden, 32);
   w->x = take<float>(a, most * (size_t)w->shape.hidden);
   w->pass = take_operands(a, w, ROWS, true);
@@ -325,10 +335,13 @@ static int padded_head(int head_dim) {
 
 static dt_status check_sizes(const dt_shape *s, const char *whose, dt_error *err) {
   if (s->head_dim % 2 || s->head_dim > MAX_HEAD)
-    return dt_fail(err, DT_EINPUT, "the CUDA backend computes with heads of an even size up to %d, this %s's have %d: "
-                   "use --backend cpu", (int)MAX_HEAD, whose, s->head_dim);
+    return dt_fail(err, DT_EINPUT,
+                   "the CUDA backend computes with heads of an even size up to %d, this %s's have %d: "
+                   "use --backend cpu",
+                   (int)MAX_HEAD, whose, s->head_dim);
   if (s->hidden > MAX_HIDDEN)
-    return dt_fail(err, DT_EINPUT, "the CUDA backend computes with a hidden size up to %d, this %s's is %d: use --backend cpu",
+    return dt_fail(err, DT_EINPUT,
+                   "the CUDA backend computes with a hidden size up to %d, this %s's is %d: use --backend cpu",
                    (int)MAX_HIDDEN, whose, s->hidden);
   return DT_OK;
 }
@@ -347,8 +360,10 @@ static dt_status check_supported(const dt_model_desc *d, number *format, dt_erro
     for (const dt_matrix *m : {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down}) look(*m);
   }
   if (!known || !same)
-    return dt_fail(err, DT_EINPUT, "the CUDA backend computes with weights that are all F16 or all BF16, this model's are %s: "
-                   "use --backend cpu", known ? "of several types" : dt_type_of(type)->name);
+    return dt_fail(err, DT_EINPUT,
+                   "the CUDA backend computes with weights that are all F16 or all BF16, this model's are %s: "
+                   "use --backend cpu",
+                   known ? "of several types" : dt_type_of(type)->name);
   return check_sizes(&d->shape, "model", err);
 }
 
@@ -358,7 +373,8 @@ static dt_status fill(builder *b, dt_error *err) {
   build_model(b); /* measures */
   build_scratch(w);
   arena staging = {nullptr, STAGING, 0};
-  int widest = w->shape.hidden + w->ldcat + w->head.given.ld + w->head.pair.ld; /* no row of a matrix has more numbers */
+  int widest =
+      w->shape.hidden + w->ldcat + w->head.given.ld + w->head.pair.ld; /* no row of a matrix has more numbers */
   if ((size_t)widest * 2 > STAGING) staging.used = (size_t)widest * 2;
   size_t passing = 0;
   dt_status status = arena_open(device, &w->weights_arena, "the weights", &device->memory.weights, err);
@@ -379,16 +395,18 @@ static dt_status fill(builder *b, dt_error *err) {
     delete[] b->raw;
     delete[] b->wide;
     status = b->status;
-    if (b->failed == cudaErrorMemoryAllocation) status = dt_fail_memory(err, "loading a model", STAGING);
-    else if (b->failed) status = cuda_check(device, b->failed, "loading a model", err);
+    if (b->failed == cudaErrorMemoryAllocation)
+      status = dt_fail_memory(err, "loading a model", STAGING);
+    else if (b->failed)
+      status = cuda_check(device, b->failed, "loading a model", err);
   }
   arena_close(&staging, &passing);
   return status;
 }
 
 /* What is checked. */
-static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target, number format,
-                        dt_weights **out, dt_error *err) {
+static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target,
+                        number format, dt_weights **out, dt_error *err) {
   dt_weights *w = new (std::nothrow) dt_weights();
   if (w) w->layers_of = new (std::nothrow) layer[(size_t)d->shape.layers]();
   if (!w || !w->layers_of) {
@@ -435,8 +453,8 @@ dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const char *d
 }
 
 /* Its weights become what its target's are. */
-dt_status cuda_upload_head(dt_backend *backend, const dt_head_desc *head, const char *dtype, dt_weights *target, dt_weights **out,
-                           dt_error *err) {
+dt_status cuda_upload_head(dt_backend *backend, const dt_head_desc *head, const char *dtype, dt_weights *target,
+                           dt_weights **out, dt_error *err) {
   dt_status status = check_asked(dtype, err);
   if (status == DT_OK) status = check_head(head, &target->shape, err);
   if (status == DT_OK) status = check_sizes(&head->model.shape, "draft head", err);

@@ -64,8 +64,8 @@ it_tells_weight_types_apart_in_their_table_and_the_formats_only() {
   local names
   names=$(sed -nE 's/^ *T\(([A-Z0-9_]+),.*/DT_\1/p' runtime/model/types.h | paste -sd '|')
   [ -n "$names" ] || fail 'no list of types in runtime/model/types.h'
-  code "\\b($names)\\b" runtime/*.[ch] runtime/{fake,cli,text}/*.[ch] lua/*.[ch] $(ls runtime/model/*.[ch] | grep -v /types) \
-    $(ls runtime/cpu/*.[ch] | grep -vE "/(product_|quant)") $(ls cuda/*.cu* | grep -v /format) | none 'a weight type is told apart outside its table and the formats'
+  code "\\b($names)\\b" runtime/*.[ch] runtime/{fake,cli,text}/*.[ch] lua/*.[ch] $(find runtime/model -name '*.[ch]' -not -name 'types*') \
+    $(find runtime/cpu -name '*.[ch]' -not -name 'product_*' -not -name 'quant*') $(find cuda -name '*.cu*' -not -name 'format*') | none 'a weight type is told apart outside its table and the formats'
 }
 it_keeps_the_library_from_printing_and_aborting() {
   cd "$source_dir" || exit 1
@@ -96,7 +96,7 @@ it_keeps_files_short() {
 it_is_formatted() {
   cd "$source_dir" || exit 1
   clang-format --version 2>/dev/null | grep -q 'version 14\.' || { echo '  skipped: no clang-format 14'; return 0; }
-  sources -name '*.[ch]' -not -path 'tests/golden/*' -print0 | xargs -0 clang-format --dry-run -Werror 2>&1 | head -20 | none 'clang-format -i mends it'
+  sources \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' \) -not -path 'tests/golden/*' -print0 | xargs -0 clang-format --dry-run -Werror 2>&1 | head -20 | none 'clang-format -i mends it'
 }
 it_is_clean_Lua() {
   cd "$source_dir" || exit 1
@@ -105,10 +105,12 @@ it_is_clean_Lua() {
 }
 it_is_clean_bash() {
   cd "$source_dir" || exit 1
-  for script in scripts/quickstart scripts/test scripts/check scripts/packages .githooks/pre-commit scripts/get-model scripts/slurm/sweep.sbatch .ci/run $(sources -name '*.sh'); do
-    bash -n "$script" 2>&1 || echo "$script"
-    [ "$(head -c 2 "$script")" != '#!' ] || [ -x "$script" ] || echo "$script: not executable"
-  done | none 'a script bash does not take'
+  local scripts
+  mapfile -t scripts < <(grep -lsIE -m1 '^#!.*\b(ba)?sh$' -r .ci .githooks scripts tests)
+  [ ${#scripts[@]} -gt 20 ] || fail 'no scripts'
+  for script in "${scripts[@]}"; do [ -x "$script" ] || echo "$script"; done | none 'not executable'
+  command -v shellcheck >/dev/null || { echo '  skipped: no shellcheck'; return 0; }
+  shellcheck -S warning -f gcc "${scripts[@]}" | none 'shellcheck'
 }
 
 it_sorts_tests_into_tiers_by_names_that_there_are() {

@@ -36,7 +36,8 @@ it_measures_nothing_unless_asked() {
   learn_run
   no_note
   [ "$(find .cache -type f -name 'learned-*.json' | wc -l)" -eq 1 ] || fail 'not one file'
-  local first=$(echo .cache/dtrun/*) key
+  local first key
+  first=$(echo .cache/dtrun/*)
   key=$(grep -o '"key":"[^"]*"' "$first")
   learn_run -c 90 # another context, the same file
   no_note

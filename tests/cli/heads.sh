@@ -154,7 +154,7 @@ it_says_what_the_head_reads() {
 }
 it_refuses_layers_that_there_are_not() {
   make_head
-  for layers in 0,3,7 -1,3,5 1,,2 1,2, a '' 1,2,3,4,5,6,1,2,3 '1 2 3' 1.5,2,3; do
+  for layers in 0,3,7 -1,3,5 1,,2 '1,2,' a '' 1,2,3,4,5,6,1,2,3 '1 2 3' 1.5,2,3; do
     refuses 2 'head: --head-layers: expected up to 8 numbers of layers from 0 to 6, as in 2,3,3' linear --text hello -m "$models/mini-target" -md head --head-layers "$layers" --backend cpu
   done
   refuses 2 'head: its fc reads 768 numbers of the target, of which 2 layers. inputs have 512' linear --text hello -m "$models/mini-target" -md head --head-layers 1,2 --backend cpu

@@ -142,7 +142,7 @@ files_needed_by() {
     [[ $seen == *" $name "* ]] && continue
     seen+="$name "
     dpkg -L "$name" 2>/dev/null | grep -E '\.so(\.[0-9]+)*$'
-    left+=($(dpkg-query -W -f '${Depends}' "$name" 2>/dev/null | sed -E 's/\([^)]*\)//g; s/\|[^,]*//g; s/,/ /g'))
+    mapfile -t -O "${#left[@]}" left < <(dpkg-query -W -f '${Depends}' "$name" 2>/dev/null | sed -E 's/\([^)]*\)//g; s/\|[^,]*//g; s/,/\n/g' | tr -d ' ' | grep .)
   done
 }
 it_is_a_debian_package_that_runs_with_what_it_depends_on_and_nothing_else() {

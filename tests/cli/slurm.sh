@@ -21,8 +21,7 @@ task_of() { grep -lszx "SLURM_ARRAY_TASK_ID=$1" /proc/[0-9]*/environ | cut -d / 
 
 # Kills task 2 amid its work; fails where it has come to its end before.
 kill_task_2() {
-  local try
-  for try in {1..3000}; do
+  for _ in {1..3000}; do
     [ "$(lines sweep-2of4.jsonl)" -lt 5 ] || break
     sleep 0.01
   done
@@ -30,11 +29,10 @@ kill_task_2() {
 }
 
 it_loses_nothing_of_a_task_that_is_killed() {
-  local try
   succeeds run sweep "${settings[@]}" --out whole.jsonl
   runs whole.jsonl >expected
   [ "$(wc -l <expected)" -eq 451 ] || fail 'expected 450 settings and plain decoding'
-  for try in 1 2 3 4 5; do
+  for _ in 1 2 3 4 5; do
     rm -f sweep*.jsonl
     "$submit" 4 sweep.jsonl sweep "${settings[@]}" >submitted || fail 'sbatch'
     kill_task_2 && break

@@ -110,7 +110,8 @@ void run(thread *t) {
 char *stack_of(unsigned fiber) {
   static char *stacks[RESIDENT];
   char **stack = &stacks[fiber];
-  if (!*stack) *stack = static_cast<char *>(mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (!*stack)
+    *stack = static_cast<char *>(mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   if (*stack == MAP_FAILED) die("no memory for a fiber");
   return *stack;
 }
@@ -147,8 +148,8 @@ bool resolve(thread *warp, unsigned n) {
       all &= peer->state == AT_COLLECTIVE;
       if (peer->state != AT_COLLECTIVE) continue;
       if (peer->mask != t->mask || strcmp(peer->op->name, t->op->name))
-        die("lanes %u and %u diverged: %s with mask %08x, %s with mask %08x", i, j, t->op->name, t->mask, peer->op->name,
-            peer->mask);
+        die("lanes %u and %u diverged: %s with mask %08x, %s with mask %08x", i, j, t->op->name, t->mask,
+            peer->op->name, peer->mask);
       arg[j] = peer->arg;
     }
     if (!all) continue;
@@ -178,7 +179,8 @@ void turn(block *b) {
       while (resolve(&b->threads[first], n));
     }
     unsigned done = 0, waiting = 0, held = 0;
-    for (const thread &t : b->threads) done += t.state == DONE, waiting += t.state == AT_BARRIER, held += t.state == AT_WAIT;
+    for (const thread &t : b->threads)
+      done += t.state == DONE, waiting += t.state == AT_BARRIER, held += t.state == AT_WAIT;
     b->done = done == count, b->held = held == count;
     if (b->done) return;
     if (!b->held && waiting != count)
@@ -192,8 +194,8 @@ void turn(block *b) {
 void run_together(unsigned count) {
   if (watching && dependent) {
     watch_hide();
-    for (unsigned i = 0; i < count; i++)
-      do turn(&resident[i]);
+    for (unsigned i = 0; i < count; i++) do
+        turn(&resident[i]);
       while (!resident[i].held);
     watch_reveal();
   }

@@ -7,10 +7,13 @@ struct cublasLtContext {
   int open;
 };
 
-cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) { return *handle = new cublasLtContext{1}, CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
+  return *handle = new cublasLtContext{1}, CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return delete handle, CUBLAS_STATUS_SUCCESS; }
 
-cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t d, size_t size, cublasComputeType_t, cudaDataType_t scale) {
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t d, size_t size, cublasComputeType_t,
+                                               cudaDataType_t scale) {
   if (size != sizeof *d) return CUBLAS_STATUS_INVALID_VALUE;
   d->a = CUBLAS_OP_N;
   return scale == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
@@ -20,8 +23,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
   if (size != sizeof d->a) return CUBLAS_STATUS_INVALID_VALUE;
   return memcpy(&d->a, value, size), CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t l, size_t size, cudaDataType_t type, uint64_t rows, uint64_t cols,
-                                                 int64_t ld) {
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t l, size_t size, cudaDataType_t type,
+                                                 uint64_t rows, uint64_t cols, int64_t ld) {
   if (size != sizeof *l) return CUBLAS_STATUS_INVALID_VALUE;
   *l = {type, rows, cols, ld};
   return ld >= (int64_t)rows ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
@@ -31,8 +34,9 @@ cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t 
   p->reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t attribute,
-                                                    const void *value, size_t size) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
+                                                    size_t size) {
   bool memory = attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
   if (size != (memory ? sizeof(size_t) : sizeof(uint32_t))) return CUBLAS_STATUS_INVALID_VALUE;
   if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) memcpy(&p->reductions, value, size);
@@ -43,9 +47,9 @@ static size_t bytes(cudaDataType_t type) { return type == CUDA_R_32F ? 4 : 2; }
 static bool aligned(cublasLtMatrixLayout_t l) { return (size_t)l->ld * bytes(l->type) % 16 == 0; }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a,
-                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t out,
-                                              cublasLtMatmulPreference_t p, int wanted, cublasLtMatmulHeuristicResult_t *results,
-                                              int *found) {
+                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+                                              cublasLtMatrixLayout_t out, cublasLtMatmulPreference_t p, int wanted,
+                                              cublasLtMatmulHeuristicResult_t *results, int *found) {
   *found = 0;
   if (d->a != CUBLAS_OP_T || a->rows != b->rows || out->rows != a->cols || out->cols != b->cols || wanted < 1)
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -57,8 +61,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
 }
 
 template <number TYPE>
-static void product(const uint16_t *a, cublasLtMatrixLayout_t al, const uint16_t *b, cublasLtMatrixLayout_t bl, float *out,
-                    cublasLtMatrixLayout_t ol) {
+static void product(const uint16_t *a, cublasLtMatrixLayout_t al, const uint16_t *b, cublasLtMatrixLayout_t bl,
+                    float *out, cublasLtMatrixLayout_t ol) {
   std::vector<float> wide(al->rows * al->cols), column(al->rows);
   for (uint64_t i = 0; i < al->cols; i++)
     for (uint64_t k = 0; k < al->rows; k++) wide[i * al->rows + k] = widen<TYPE>(a[i * (uint64_t)al->ld + k]);
@@ -73,16 +77,17 @@ static void product(const uint16_t *a, cublasLtMatrixLayout_t al, const uint16_t
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *alpha, const void *a,
-                              cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,
-                              const void *, cublasLtMatrixLayout_t, void *out, cublasLtMatrixLayout_t out_layout,
-                              const cublasLtMatmulAlgo_t *algorithm, void *, size_t, cudaStream_t) {
+                              cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout,
+                              const void *beta, const void *, cublasLtMatrixLayout_t, void *out,
+                              cublasLtMatrixLayout_t out_layout, const cublasLtMatmulAlgo_t *algorithm, void *, size_t,
+                              cudaStream_t) {
   if (cudaGetLastError() != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
   if (!algorithm->chosen || *static_cast<const float *>(alpha) != 1.0f || *static_cast<const float *>(beta) != 0.0f ||
       ((uintptr_t)a | (uintptr_t)b | (uintptr_t)out) % 16)
     return CUBLAS_STATUS_INVALID_VALUE;
   auto multiply = a_layout->type == CUDA_R_16F ? product<F16> : product<BF16>;
-  multiply(static_cast<const uint16_t *>(a), a_layout, static_cast<const uint16_t *>(b), b_layout, static_cast<float *>(out),
-           out_layout);
+  multiply(static_cast<const uint16_t *>(a), a_layout, static_cast<const uint16_t *>(b), b_layout,
+           static_cast<float *>(out), out_layout);
   return CUBLAS_STATUS_SUCCESS;
 }
 

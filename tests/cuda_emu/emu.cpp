@@ -62,9 +62,9 @@ cudaError_t launch(const cudaLaunchConfig_t *config, const void *kernel, std::fu
   auto allowed = shared_allowed.find(kernel);
   size_t most = allowed == shared_allowed.end() ? (size_t)SHARED_DEFAULT : (size_t)allowed->second;
   unsigned count = config->blockDim.x;
-  if (config->blockDim.y != 1 || config->blockDim.z != 1 || count < 1 || count > MAX_THREADS || config->gridDim.y > 65535 ||
-      config->gridDim.z > 65535 || !config->gridDim.x || !config->gridDim.y || !config->gridDim.z ||
-      (config->dynamicSmemBytes > most && config->dynamicSmemBytes > SHARED_DEFAULT))
+  if (config->blockDim.y != 1 || config->blockDim.z != 1 || count < 1 || count > MAX_THREADS ||
+      config->gridDim.y > 65535 || config->gridDim.z > 65535 || !config->gridDim.x || !config->gridDim.y ||
+      !config->gridDim.z || (config->dynamicSmemBytes > most && config->dynamicSmemBytes > SHARED_DEFAULT))
     return cudaErrorInvalidValue;
   bool dependent = false;
   for (unsigned i = 0; i < config->numAttrs; i++)
@@ -155,8 +155,8 @@ cudaError_t cudaFreeHost(void *p) { return cudaFree(p); }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t s) {
   return perform(s, [=] { return memmove(to, from, bytes), watch_settle(), sticky; });
 }
-cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                              cudaMemcpyKind, cudaStream_t s) {
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind, cudaStream_t s) {
   return perform(s, [=] {
     for (size_t i = 0; i < height; i++)
       memmove(static_cast<char *>(to) + i * to_pitch, static_cast<const char *>(from) + i * from_pitch, width);
@@ -166,7 +166,9 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s) {
   return perform(s, [=] { return memset(p, value, bytes), watch_settle(), sticky; });
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags) { return *s = new stream{nullptr, flags}, sticky; }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags) {
+  return *s = new stream{nullptr, flags}, sticky;
+}
 cudaError_t cudaStreamGetFlags(cudaStream_t s, unsigned *flags) { return *flags = s->flags, sticky; }
 cudaError_t cudaStreamDestroy(cudaStream_t s) { return delete s, cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return watch_settle(), sticky; }

@@ -23,10 +23,10 @@ struct region {
   bool fresh;     /* not yet protected */
 };
 std::map<unsigned char *, region> regions;
-enum { IDLE, HIDDEN, RUNNING } mode; /* what the first write to a page is: the host's, an error, or a block's */
+enum { IDLE, HIDDEN, RUNNING } mode;  /* what the first write to a page is: the host's, an error, or a block's */
 std::vector<unsigned char *> written; /* pages that the host wrote */
-pages settled; /* those that kernels wrote since the device was quiet, as they were then */
-pages others;  /* those that the running block wrote, as the other blocks see them */
+pages settled;                        /* those that kernels wrote since the device was quiet, as they were then */
+pages others;                         /* those that the running block wrote, as the other blocks see them */
 struct stretch {
   unsigned char *at;
   unsigned char kept[GRAIN];

@@ -62,8 +62,9 @@ mutant() {
     failed=1
   fi
 }
+mapfile -t packages < <(pkg-config --libs lua5.4 libcjson libpcre2-8 libutf8proc libsodium cmocka | tr ' ' '\n' | grep .)
 libraries=("$build/lua/libdtrun_lua.a" "$build/libdtrun_runtime.a" "$build/runtime/cpu/libdtrun_cpu.a" "$build/libdtrun_runtime.a"
-  $(pkg-config --libs lua5.4 libcjson libpcre2-8 libutf8proc libsodium cmocka) -pthread -lm)
+  "${packages[@]}" -pthread -lm)
 
 mutant 'an arrival that shows nothing' team.c '1, memory_order_acq_rel) + 1' '1, memory_order_relaxed) + 1' "$work/test_team"
 mutant 'a wait that sees nothing' team.c '&w->value, memory_order_acquire) == value' '&w->value, memory_order_relaxed) == value' "$work/test_team"
