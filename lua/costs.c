@@ -3,6 +3,7 @@
 
 #include <cJSON.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,14 @@
 #define LEAST_STEP 1e-6 /* of a time: how much more one row costs at least */
 #define LEAST_MS 1e-6   /* of a pass. Between these, whatever is counted with times stays a finite number */
 #define MOST_MS 1e9
+
 #define TIMES "a list per context, of a time per row, increasing, from 1e-6 to 1e9 ms"
+#define WRONG_BATCH "batch is no whole number from 1 to 256"
+#define WRONG_CONTEXTS "contexts is no ascending list of at most 8 lengths"
+#define WRONG_ROWS "rows is no ascending list of at most 96 counts"
+#define WRONG_TARGET "target needs " TIMES
+#define WRONG_DRAFT "draft needs " TIMES
+#define WRONG_FIRST "first needs a time per context, none below the draft's of one row, to 1e9 ms"
 
 #define MOST_ROWS 512 /* of all sequences together */
 
@@ -41,6 +49,7 @@ static double in_rows(const dtl_costs *c, const double *ms, double rows) {
 /* The two measured contexts that one counts between, the same twice outside of all; *context: as it counts. */
 static void contexts_about(const dtl_costs *c, int *context, int *below, int *above) {
   int last = c->n_contexts - 1;
+  if (*context > c->context[last]) *context = c->context[last];
   *context = (*context + COSTS_STEP - 1) / COSTS_STEP * COSTS_STEP;
   *below = *above = *context <= c->context[0] ? 0 : last;
   if (*context <= c->context[0] || *context >= c->context[last]) return;
@@ -75,6 +84,38 @@ void costs_straighten(const dtl_costs *c, costs_of ms) {
       if (ms[k][i] < ms[k][i - 1] * (1 + LEAST_STEP)) ms[k][i] = ms[k][i - 1] * (1 + LEAST_STEP);
 }
 
+/* ---- what a table must be ------------------------------------------------------------------------------------------------ */
+
+static bool ascends(const int *at, int n, int most) {
+  if (n < 1 || n > most || at[0] < 1) return false;
+  for (int i = 1; i < n; i++)
+    if (at[i] <= at[i - 1]) return false;
+  return true;
+}
+
+static bool is_time(double ms, double least) { return ms >= least && ms <= MOST_MS; } /* NaN is none */
+
+static bool are_times(const dtl_costs *c, const costs_of ms) {
+  for (int k = 0; k < c->n_contexts; k++)
+    for (int i = 0; i < c->n_rows; i++)
+      if (!is_time(ms[k][i], LEAST_MS) || (i && ms[k][i] <= ms[k][i - 1])) return false;
+  return true;
+}
+
+const char *costs_wrong(const dtl_costs *c) {
+  if (c->batch < 1 || c->batch > DTL_PLACES) return WRONG_BATCH;
+  if (!ascends(c->context, c->n_contexts, DTL_COST_CONTEXTS)) return WRONG_CONTEXTS;
+  if (!ascends(c->rows, c->n_rows, DTL_COST_ROWS)) return WRONG_ROWS;
+  if (c->rows[0] != 1) return "rows does not begin with 1";
+  if (!are_times(c, c->target)) return WRONG_TARGET;
+  if (c->has_draft && !are_times(c, c->draft)) return WRONG_DRAFT;
+  for (int k = 0; c->has_draft && k < c->n_contexts; k++)
+    if (!is_time(c->first[k], c->draft[k][0])) return WRONG_FIRST;
+  if (!is_time(c->target_draw, 0)) return "target_draw is no time from 0 to 1e9 ms";
+  if (!is_time(c->draft_draw, 0)) return "draft_draw is no time from 0 to 1e9 ms";
+  return NULL;
+}
+
 /* ---- JSON -------------------------------------------------------------------------------------------------------------- */
 
 static void add_times(cJSON *root, const char *name, const dtl_costs *c, const costs_of ms) {
@@ -103,55 +144,41 @@ char *costs_json(const dtl_costs *c, const char *key) {
   return text;
 }
 
-static const char *take_numbers(const cJSON *list, const char *wrong, int most, int *numbers, int *n) {
+static bool take_numbers(const cJSON *list, int most, int *numbers, int *n) {
   *n = cJSON_GetArraySize(list);
-  if (!cJSON_IsArray(list) || *n < 1 || *n > most) return wrong;
+  if (!cJSON_IsArray(list) || *n > most) return false;
   int i = 0;
   const cJSON *item;
   cJSON_ArrayForEach(item, list) {
-    if (!cJSON_IsNumber(item) || item->valuedouble != item->valueint || item->valueint < 1) return wrong;
-    if (i > 0 && item->valueint <= numbers[i - 1]) return wrong;
+    if (!cJSON_IsNumber(item) || item->valuedouble != item->valueint) return false;
     numbers[i++] = item->valueint;
   }
-  return NULL;
+  return ascends(numbers, *n, most);
 }
 
-static const char *take_times(const cJSON *lists, const char *wrong, const dtl_costs *c, costs_of ms) {
-  if (!cJSON_IsArray(lists) || cJSON_GetArraySize(lists) != c->n_contexts) return wrong;
+static bool take_list(const cJSON *list, int n, double *ms) {
+  if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != n) return false;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) *ms++ = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+  return true;
+}
+
+static bool take_times(const cJSON *lists, const dtl_costs *c, costs_of ms) {
+  if (!cJSON_IsArray(lists) || cJSON_GetArraySize(lists) != c->n_contexts) return false;
   int k = 0;
-  const cJSON *list, *item;
-  cJSON_ArrayForEach(list, lists) {
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != c->n_rows) return wrong;
-    double last = 0;
-    int i = 0;
-    cJSON_ArrayForEach(item, list) {
-      double time = cJSON_IsNumber(item) ? item->valuedouble : 0;
-      if (!(time >= LEAST_MS && time <= MOST_MS && time > last)) return wrong;
-      last = ms[k][i++] = time;
-    }
-    k++;
-  }
-  return NULL;
+  const cJSON *list;
+  cJSON_ArrayForEach(list, lists) if (!take_list(list, c->n_rows, ms[k++])) return false;
+  return true;
 }
 
 /* Without a list: as later passes. */
-static const char *take_first(const cJSON *list, dtl_costs *c) {
-  static const char wrong[] = "first needs a time per context, none below the draft's of one row, to 1e9 ms";
-  int k = 0;
-  const cJSON *item;
+static bool take_first(const cJSON *list, dtl_costs *c) {
   for (int i = 0; i < c->n_contexts; i++) c->first[i] = c->draft[i][0];
-  if (!list) return NULL;
-  if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != c->n_contexts) return wrong;
-  cJSON_ArrayForEach(item, list) {
-    if (!cJSON_IsNumber(item) || !(item->valuedouble >= c->draft[k][0] && item->valuedouble <= MOST_MS)) return wrong;
-    c->first[k++] = item->valuedouble;
-  }
-  return NULL;
+  return !list || take_list(list, c->n_contexts, c->first);
 }
 
-static const char *take_draw(const cJSON *item, const char *wrong, double *ms) {
-  *ms = item ? item->valuedouble : 0;
-  return item && !(cJSON_IsNumber(item) && *ms >= 0 && *ms <= MOST_MS) ? wrong : NULL;
+static double number_or(const cJSON *item, double none) {
+  return !item ? none : cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
 static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) {
@@ -161,29 +188,21 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   if (schema && !(cJSON_IsString(schema) && !strcmp(schema->valuestring, SCHEMA))) return "its schema is not " SCHEMA;
   if (key && !(cJSON_IsString(measured_on) && !strcmp(measured_on->valuestring, key)))
     return "it was measured by an older version, or on another machine or model";
-  const cJSON *batch = cJSON_GetObjectItemCaseSensitive(root, "batch");
-  c->batch = batch ? batch->valueint : 1;
-  if (batch && (!cJSON_IsNumber(batch) || c->batch < 1 || c->batch > DTL_PLACES || c->batch != batch->valuedouble))
-    return "batch is no whole number from 1 to 256";
-  const char *wrong =
-      take_numbers(cJSON_GetObjectItemCaseSensitive(root, "contexts"),
-                   "contexts is no ascending list of at most 8 lengths", DTL_COST_CONTEXTS, c->context, &c->n_contexts);
-  if (!wrong)
-    wrong = take_numbers(cJSON_GetObjectItemCaseSensitive(root, "rows"),
-                         "rows is no ascending list of at most 96 counts", DTL_COST_ROWS, c->rows, &c->n_rows);
-  if (!wrong && c->rows[0] != 1) wrong = "rows does not begin with 1";
-  if (!wrong) wrong = take_times(cJSON_GetObjectItemCaseSensitive(root, "target"), "target needs " TIMES, c, c->target);
+  double batch = number_or(cJSON_GetObjectItemCaseSensitive(root, "batch"), 1);
+  c->batch = batch >= 1 && batch <= DTL_PLACES && batch == floor(batch) ? (int)batch : 0;
   c->has_draft = draft != NULL;
   c->disturbed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "disturbed"));
-  if (!wrong && draft) wrong = take_times(draft, "draft needs " TIMES, c, c->draft);
-  if (!wrong && draft) wrong = take_first(cJSON_GetObjectItemCaseSensitive(root, "first"), c);
-  if (!wrong)
-    wrong = take_draw(cJSON_GetObjectItemCaseSensitive(root, "target_draw"), "target_draw is no time from 0 to 1e9 ms",
-                      &c->target_draw);
-  if (!wrong)
-    wrong = take_draw(cJSON_GetObjectItemCaseSensitive(root, "draft_draw"), "draft_draw is no time from 0 to 1e9 ms",
-                      &c->draft_draw);
-  return wrong;
+  c->target_draw = number_or(cJSON_GetObjectItemCaseSensitive(root, "target_draw"), 0);
+  c->draft_draw = number_or(cJSON_GetObjectItemCaseSensitive(root, "draft_draw"), 0);
+  if (!c->batch) return WRONG_BATCH;
+  if (!take_numbers(cJSON_GetObjectItemCaseSensitive(root, "contexts"), DTL_COST_CONTEXTS, c->context, &c->n_contexts))
+    return WRONG_CONTEXTS;
+  if (!take_numbers(cJSON_GetObjectItemCaseSensitive(root, "rows"), DTL_COST_ROWS, c->rows, &c->n_rows))
+    return WRONG_ROWS;
+  if (!take_times(cJSON_GetObjectItemCaseSensitive(root, "target"), c, c->target)) return WRONG_TARGET;
+  if (draft && !take_times(draft, c, c->draft)) return WRONG_DRAFT;
+  if (draft && !take_first(cJSON_GetObjectItemCaseSensitive(root, "first"), c)) return WRONG_FIRST;
+  return costs_wrong(c);
 }
 
 const char *costs_parse(const char *json, const char *key, dtl_costs *costs) {

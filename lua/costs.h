@@ -27,6 +27,9 @@ double costs_first(const dtl_costs *costs, int sequences, int context);
  * the isotonic fit is the one from below: the largest that lies nowhere above a time; then a little more for each row. */
 void costs_straighten(const dtl_costs *costs, costs_of ms);
 
+/* NULL, or why the numbers are no table of costs: static. */
+const char *costs_wrong(const dtl_costs *costs);
+
 /* The table as a JSON object, schema dtrun.costs/1, with what it was measured on (key, or NULL): malloc'd; NULL when out of
  * memory. */
 char *costs_json(const dtl_costs *costs, const char *key);

@@ -1,6 +1,7 @@
 /* Generating from one prompt or many: see dtl_generate. Where more than one policy object is at work, their calls go on
  * until each waits for a pass: then the drafts that are asked for run as one, and when all wait for the target, one verify
  * pass serves them all. A policy object that is alone calls its passes itself. */
+#include "costs.h"
 #include "stepper.h"
 
 #include <stdlib.h>
@@ -202,13 +203,17 @@ static void close_course(work *w) {
   if (w->owns_learned) dtl_learned_close(w->learned);
 }
 
-static bool check_request(const dtl_request *r, dtl_error *err) {
+static bool check_request(const dt_pair *pair, const dtl_request *r, dtl_error *err) {
   NEED_LIST(r->prompts, r->n, "prompts");
   for (int i = 0; i < r->n; i++)
     if (!r->prompts[i].prefix && r->prompts[i].len) NEED(r->prompts[i].text, "a prompt's text");
   if (r->n > 1) NEED(r->policy, "policy, which each of several prompts is opened with,");
   NEED_LIST(r->seq.stop, r->seq.n_stop, "stop");
-  return true;
+  if (r->session && dt_session_pair(r->session) != pair)
+    return dtl_fail(err, DTL_INPUT, "the session was opened with another pair");
+  if (r->learned && learn_pair(r->learned) != pair) return dtl_fail(err, DTL_INPUT, "learned: it is of another pair");
+  const char *wrong = r->costs ? costs_wrong(r->costs) : NULL;
+  return wrong ? dtl_fail(err, DTL_INPUT, "costs: %s", wrong) : true;
 }
 
 static bool prepare(work *w, dtl_error *err) {
@@ -216,7 +221,7 @@ static bool prepare(work *w, dtl_error *err) {
   dt_error engine;
   NEED(w->pair, "pair");
   NEED(w->policy, "policy");
-  if (!check_request(r, err)) return false;
+  if (!check_request(w->pair, r, err)) return false;
   if (r->places < 0 || r->places > DTL_PLACES)
     return dtl_fail(err, DTL_INPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
   if (r->n > 1 && (r->on_text || r->on_origin || r->trace || r->session))

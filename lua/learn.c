@@ -40,6 +40,8 @@ dtl_learned *dtl_learned_open(dt_pair *pair, const dtl_learning *how) {
   return learned;
 }
 
+const dt_pair *learn_pair(const dtl_learned *learned) { return learned->pair; }
+
 static void show_note(void *user, const char *line) {
   (void)user;
   fprintf(stderr, "dtrun: %s\n", line);

@@ -9,6 +9,8 @@
 
 typedef struct course course; /* what is learned from runs of one kind */
 
+const dt_pair *learn_pair(const dtl_learned *learned);
+
 /* That of such runs, from the cache or begun as a reckoning; `first`: somebody is about to count with it, and where nothing is
  * known a few passes are made, a quarter of a second in all. It stays the owner's. NULL: out of memory. */
 course *learn_course(dtl_learned *learned, int batch, const dt_seq_options *options, bool first, dtl_error *err);

@@ -29,7 +29,7 @@ static int distance(const char *a, size_t n, const char *b) {
 /* How far a name is from what was typed: its beginning, a part of it, or like it but for a third of the letters. */
 static int far_from(const char *typed, size_t n, const char *name) {
   if (n >= 2 && strncmp(name, typed, n) == 0) return 0;
-  if (n >= 3 && memmem(name, strlen(name), typed, n)) return 1;
+  if (n >= 3 && n <= strlen(name) && memmem(name, strlen(name), typed, n)) return 1;
   int d = distance(typed, n, name);
   return d <= (int)n / 3 ? d : INT_MAX;
 }

@@ -43,7 +43,7 @@ static void add_text(cJSON *object, const char *key, const char *text) {
 }
 
 static void add_ids(cJSON *object, const char *key, const int32_t *ids, int n) {
-  cJSON_AddItemToObject(object, key, n ? cJSON_CreateIntArray(ids, n) : cJSON_CreateArray());
+  cJSON_AddItemToObject(object, key, ids && n > 0 ? cJSON_CreateIntArray(ids, n) : cJSON_CreateArray());
 }
 
 /* A measured or averaged number, to a millionth. */
@@ -197,7 +197,7 @@ char *dtl_result_json(const dtl_result *r, unsigned flags) {
   if (!(flags & DTL_JSON_BRIEF)) {
     add_ids(root, "prompt_ids", r->prompt_ids, r->n_prompt);
     add_ids(root, "tokens", r->tokens, r->n_tokens);
-    add_string(root, "text", r->text ? r->text : "", r->text_len);
+    add_string(root, "text", r->text ? r->text : "", r->text ? r->text_len : 0);
   }
   add_stats(root, r);
   char *text = errno == ENOMEM ? NULL : flags & DTL_JSON_LINE ? cJSON_PrintUnformatted(root) : cJSON_Print(root);

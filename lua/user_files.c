@@ -21,9 +21,15 @@ char *user_path(const char *variable, const char *fallback, const char *relative
   return n < 0 ? NULL : path;
 }
 
-char *dtl_state_file(const char *relative) { return user_path("XDG_STATE_HOME", ".local/state", relative); }
+char *dtl_state_file(const char *relative) {
+  return relative ? user_path("XDG_STATE_HOME", ".local/state", relative) : NULL;
+}
 
 bool dtl_make_folders(char *path) {
+  if (!path || !*path) {
+    errno = EINVAL;
+    return false;
+  }
   for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
     *slash = '\0';
     bool made = mkdir(path, 0777) == 0 || errno == EEXIST;

@@ -208,6 +208,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *options, dt_s
 /* The pair keeps the memory of the one session closed last: another of its shape then opens at once, and before any other
  * is opened it is freed. NULL is allowed. */
 void dt_session_close(dt_session *session);
+const dt_pair *dt_session_pair(const dt_session *session); /* that it was opened with */
 
 typedef enum {
   DT_NO_SEQUENCE = -1,

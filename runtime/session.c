@@ -158,6 +158,8 @@ void dt_session_close(dt_session *s) {
   s->pair->idle = s;
 }
 
+const dt_pair *dt_session_pair(const dt_session *s) { return s ? s->pair : NULL; }
+
 void session_free(dt_session *s) {
   if (!s) return;
   for (int i = 0; s->seq && i < s->sequences; i++) {

@@ -90,7 +90,7 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
       {"{\"batch\": \"8\"}", "batch is no whole number from 1 to 256"},
       {"{\"contexts\": [256, 128]}", "contexts is no ascending list of at most 8 lengths"},
       {"{\"contexts\": [128], \"rows\": [1, 1.5]}", "rows is no ascending list of at most 96 counts"},
-      {"{\"contexts\": [128], \"rows\": [2]}", "rows does not begin with 1"},
+      {"{\"contexts\": [128], \"rows\": [2], \"target\": [[1]]}", "rows does not begin with 1"},
       {"{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[1]]}", "target needs " TIMES},
       {"{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[2, 2]]}", "target needs " TIMES},
       {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1]], \"draft\": [[0]]}", "draft needs " TIMES},

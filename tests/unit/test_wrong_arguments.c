@@ -262,6 +262,7 @@ static void sessions_refuse_wrong_options(void **unused) {
       REFUSED(dt_session_open(pair, &sinks, &s, &err), DT_EINPUT, "sinks");
     }
   dt_session_close(NULL);
+  assert_null(dt_session_pair(NULL));
 }
 
 /* ---- the primitives ----------------------------------------------------------------------------------------------------- */
