@@ -54,13 +54,20 @@ int dt_processors(void);
 
 /* ---- ranks: one target on several processes, perhaps on several machines ------------------------------------------------ */
 
-#define DT_RANKS 16 /* most of them */
+#define DT_RANKS 16             /* most of them */
+#define DT_RANKS_PATIENCE 86400 /* most seconds to wait for them */
+
+/* MPI waits for all programs of an mpirun, and for ever for one that does not join. This is called once they have taken
+ * `seconds` (20, or as DTRUN_JOIN_SECONDS in the environment says), on a thread of its own, while the caller of
+ * dt_ranks_join is within MPI. It ends the process (_exit), or returns, and they are waited for on. */
+typedef void (*dt_ranks_late)(int ranks, int seconds);
 
 /* To be called first: joins what `mpirun -n R` started (Open MPI). Rank 0 goes on, and from then on every pair on the CPU shares its
  * target out among the ranks, in this process's memory only a part; its tokens stay what they are. Any other rank returns when
- * rank 0's program has ended, and has nothing left to do. Without mpirun this does nothing: *rank is 0 of 1. DT_EINPUT, on rank
- * 0 only: this build has no MPI, or they are too many. */
-dt_status dt_ranks_join(int *rank, int *ranks, dt_error *err);
+ * rank 0's program has ended, and has nothing left to do. Without mpirun this does nothing: *rank is 0 of 1.
+ * late: NULL waits without a limit.
+ * DT_EINPUT, on rank 0 only: this build has no MPI, they are too many, or DTRUN_JOIN_SECONDS is no number. */
+dt_status dt_ranks_join(int *rank, int *ranks, dt_ranks_late late, dt_error *err);
 
 bool dt_ranks_possible(void); /* whether MPI is there to be joined */
 

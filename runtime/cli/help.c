@@ -35,6 +35,7 @@ static const line statuses[] = {
 static const line variables[] = {
     {"DTRUN_TARGET, DTRUN_DRAFT", "models where --target and --draft say none"},
     {"DTRUN_HOME", "a folder with policies, scripts and models that are looked for there first"},
+    {"DTRUN_JOIN_SECONDS", "how long programs that mpirun starts may take to join, 1 to 86400 (20)"},
     {"HF_HUB_CACHE, HF_HOME", "where models that are named by an id of Hugging Face lie"},
     {"XDG_CACHE_HOME, XDG_CONFIG_HOME",
      "where measured costs and tuned presets are kept, in a folder dtrun (~/.cache, ~/.config)"},

@@ -11,6 +11,7 @@
 #include "cli/lists.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static int run_driver(int argc, char **argv) {
   if (argc < 1) return complain(EXIT_USAGE, "run: expected a driver, as in dtrun run SCRIPT; dtrun --list names them");
@@ -21,9 +22,18 @@ static int run_driver(int argc, char **argv) {
   return finish_output(dtl_run_driver(argv[0], argc - 1, argv + 1, &interrupted));
 }
 
+/* A program that is not dtrun never joins. */
+static void late(int ranks, int seconds) {
+  _exit(
+      complain(EXIT_USAGE,
+               "mpirun: its %d programs have not all joined within %d s: every one must be dtrun, built with Open MPI "
+               "(DTRUN_JOIN_SECONDS=N waits N seconds)",
+               ranks, seconds));
+}
+
 int main(int argc, char **argv) {
   dt_error err;
-  int rank, ranks, status = dt_ranks_join(&rank, &ranks, &err);
+  int rank, ranks, status = dt_ranks_join(&rank, &ranks, late, &err);
   if (status) return complain_of_engine(&err);
   if (rank) return 0; /* rank 0's program has ended */
   if (ranks > 1) catch_end();

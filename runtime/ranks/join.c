@@ -4,12 +4,14 @@
 #include "cpu/cpu.h"
 #include "need.h"
 #include "ranks/call.h"
+#include "ranks/late.h"
 #include "ranks/mpi.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static call_site here; /* ranks NULL: alone */
@@ -170,8 +172,37 @@ bool dt_ranks_possible(void) {
   return loaded != NULL;
 }
 
+enum { PATIENCE = 20, APART = 5 }; /* seconds */
+
+/* How long programs may take to come. */
+static dt_status patience(int *seconds, dt_error *err) {
+  const char *value = getenv("DTRUN_JOIN_SECONDS");
+  *seconds = PATIENCE;
+  if (!value || !*value) return DT_OK;
+  size_t digits = strspn(value, "0123456789");
+  long said = value[digits] ? 0 : strtol(value, NULL, 10); /* what is too large for it is its largest */
+  if (said < 1 || said > DT_RANKS_PATIENCE)
+    return dt_fail(err, DT_EINPUT, "DTRUN_JOIN_SECONDS: '%.40s', expected a whole number of seconds, 1 to %d", value,
+                   DT_RANKS_PATIENCE);
+  *seconds = (int)said;
+  return DT_OK;
+}
+
+/* Begins MPI, if need be under a limit. One line is enough: each rank waits longer than the one before it by more than
+ * mpirun needs to end all others once one has ended. */
+static dt_status begin(dt_mpi_join_fn *join, int rank, int count, dt_ranks_late late, dt_error *err) {
+  late_watch watch = {.call = late, .ranks = count};
+  dt_status status = patience(&watch.seconds, rank ? NULL : err);
+  if (status && !rank) return status;
+  watch.wait = watch.seconds + rank * APART;
+  if (late && (status = late_begin(&watch, err))) return status;
+  here.ranks = join();
+  if (late) late_end(&watch);
+  return here.ranks ? DT_OK : dt_fail(err, DT_EDEVICE, "mpirun: MPI does not begin");
+}
+
 /* Rank 0 speaks for all. */
-static dt_status join_all(int rank, int count, dt_error *err) {
+static dt_status join_all(int rank, int count, dt_ranks_late late, dt_error *err) {
   void *loaded = count <= DT_RANKS ? module() : NULL;
   if (rank && !loaded) return DT_OK;
   if (count > DT_RANKS) return dt_fail(err, DT_EINPUT, "mpirun: %d ranks, at most %d are possible", count, DT_RANKS);
@@ -181,19 +212,20 @@ static dt_status join_all(int rank, int count, dt_error *err) {
                    "run it without mpirun");
   dt_mpi_join_fn *join = NULL;
   *(void **)&join = dlsym(loaded, DT_MPI_JOIN);
-  here.ranks = join ? join() : NULL;
-  if (!here.ranks) return dt_fail(err, DT_EDEVICE, "mpirun: MPI does not begin");
+  if (!join) return dt_fail(err, DT_EDEVICE, "mpirun: MPI does not begin");
+  dt_status status = begin(join, rank, count, late, err);
+  if (status) return status;
   unsetenv("OMPI_COMM_WORLD_SIZE"); /* what we start ourselves is none of the ranks */
   if (here.ranks->rank) return serve(err);
   lead();
   return DT_OK;
 }
 
-dt_status dt_ranks_join(int *rank, int *ranks, dt_error *err) {
+dt_status dt_ranks_join(int *rank, int *ranks, dt_ranks_late late, dt_error *err) {
   NEED(rank, "rank");
   NEED(ranks, "ranks");
   int count = told("OMPI_COMM_WORLD_SIZE");
   *ranks = count > 1 ? count : 1;
   *rank = told("OMPI_COMM_WORLD_RANK");
-  return count > 1 ? join_all(*rank, count, err) : DT_OK;
+  return count > 1 ? join_all(*rank, count, late, err) : DT_OK;
 }

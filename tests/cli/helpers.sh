@@ -4,7 +4,7 @@ set -u
 dtrun=$(realpath "$1")
 source_dir=$(realpath "$2")
 models=$source_dir/models
-unset DTRUN_HOME DTRUN_TARGET DTRUN_DRAFT SLURM_ARRAY_TASK_ID
+unset DTRUN_HOME DTRUN_TARGET DTRUN_DRAFT DTRUN_JOIN_SECONDS SLURM_ARRAY_TASK_ID
 
 fail() {
   echo "  $*"

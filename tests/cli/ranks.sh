@@ -76,6 +76,34 @@ it_refuses_in_one_line() {
   ranks 2 ./alone ar -p x
   says_one_line 2 'mpirun: this dtrun was built without MPI: install Open MPI'
 }
+it_does_not_wait_for_ever_for_a_program_that_never_joins() {
+  local line='mpirun: its 2 programs have not all joined within 1 s: every one must be dtrun, built with Open MPI \(DTRUN_JOIN_SECONDS=N '
+  export DTRUN_JOIN_SECONDS=1
+  local prompt=(ar -p x -n 3 -t 1)
+  cp "$dtrun" alone # which finds no MPI
+  for other in /bin/true 'sleep 100' ./alone; do
+    run timeout 60 mpirun -n 1 "$dtrun" "${prompt[@]}" : -n 1 $other
+    says_one_line 2 "$line"
+  done
+  run timeout 60 mpirun -n 1 /bin/true : -n 1 "$dtrun" "${prompt[@]}"
+  says_one_line 2 "$line"
+  run timeout 60 mpirun -n 2 "$dtrun" "${prompt[@]}" : -n 1 sleep 100
+  [ "$status" -eq 2 ] || fail "three programs: exit status $status"
+  [ ! -s stdout ] || fail 'tokens'
+}
+it_takes_a_limit_of_seconds() {
+  local value
+  for value in 0 -1 86401 99999999999999999999 1.5 1s ' 1' ten; do
+    DTRUN_JOIN_SECONDS=$value ranks 2 "$dtrun" --version
+    says_one_line 2 "DTRUN_JOIN_SECONDS: '$value', expected a whole number of seconds, 1 to 86400"
+    [ ! -s stdout ] || fail 'the version'
+  done
+  for value in '' 86399 86400; do # 1 is above, with a program that is late
+    DTRUN_JOIN_SECONDS=$value ranks 2 "$dtrun" --version
+    [ "$status" -eq 0 ] && [ "$(wc -l <stdout)" -eq 1 ] || fail "DTRUN_JOIN_SECONDS='$value'"
+  done
+  DTRUN_JOIN_SECONDS=0 succeeds --version # without mpirun nobody is waited for
+}
 it_refuses_draft_heads() {
   mkdir head
   succeeds run "$source_dir/tests/cli/make_head.lua" head

@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
     free(text);
     return 0;
   }
-  must(dt_ranks_join(&rank, &ranks, &failure));
+  must(dt_ranks_join(&rank, &ranks, NULL, &failure));
   for (int i = 1; i < argc && rank == 0; i++) print_hash(argv[i]);
   return 0;
 }

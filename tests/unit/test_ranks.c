@@ -3,8 +3,11 @@
 #include "model/model.h"
 #include "random_model.h"
 #include "ranks/call.h"
+#include "ranks/late.h"
 #include "rig.h"
 #include "thread_ranks.h"
+
+#include <semaphore.h>
 
 enum { PROMPT = 70, NODES = 9, K = 8, TOKENS = PROMPT + 1, CHAIN = 6 };
 
@@ -261,10 +264,33 @@ static void a_failure_of_one_is_that_of_all(void **state) {
   }
 }
 
+static sem_t called;
+
+static void is_late(int ranks, int seconds) {
+  if (ranks != 3 || seconds != 20) abort();
+  sem_post(&called);
+}
+
+static void who_is_late_is_told_once(void **state) {
+  (void)state;
+  assert_int_equal(sem_init(&called, 0, 0), 0);
+  late_watch patient = {.call = is_late, .ranks = 3, .seconds = 20, .wait = 86400};
+  ok(late_begin(&patient, &err));
+  late_end(&patient);
+  assert_int_equal(sem_trywait(&called), -1);
+  late_watch watch = {.call = is_late, .ranks = 3, .seconds = 20, .wait = 1};
+  ok(late_begin(&watch, &err));
+  assert_int_equal(sem_wait(&called), 0);
+  late_end(&watch);
+  assert_int_equal(sem_trywait(&called), -1);
+  sem_destroy(&called);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranks_give_the_bits_of_one),    cmocka_unit_test(so_do_they_with_the_bundled_pair),
       cmocka_unit_test(a_call_arrives_as_it_was_said), cmocka_unit_test(a_failure_of_one_is_that_of_all),
-      cmocka_unit_test(each_holds_its_part),           cmocka_unit_test(what_is_not_shared_is_whole)};
+      cmocka_unit_test(each_holds_its_part),           cmocka_unit_test(what_is_not_shared_is_whole),
+      cmocka_unit_test(who_is_late_is_told_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

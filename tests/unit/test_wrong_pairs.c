@@ -192,8 +192,8 @@ static void the_rest(void **unused) {
   (void)unused;
   int rank, ranks, n;
   char *path, **homes;
-  NULL_REFUSED(dt_ranks_join(NULL, &ranks, &err));
-  NULL_REFUSED(dt_ranks_join(&rank, NULL, &err));
+  NULL_REFUSED(dt_ranks_join(NULL, &ranks, NULL, &err));
+  NULL_REFUSED(dt_ranks_join(&rank, NULL, NULL, &err));
   NULL_REFUSED(dt_find(NULL, &path, &err));
   NULL_REFUSED(dt_find("policies/ar.lua", NULL, &err));
   NULL_REFUSED(dt_homes(NULL, &n, &err));

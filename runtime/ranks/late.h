@@ -1,0 +1,25 @@
+/* A limit for what cannot be asked to end: MPI begins once all programs of an mpirun have come, and waits for ever for
+ * one that never does. */
+#ifndef DT_LATE_H
+#define DT_LATE_H
+
+#include "dtrun.h"
+
+#include <pthread.h>
+
+typedef struct {
+  dt_ranks_late call;
+  int ranks, seconds; /* for it */
+  int wait;           /* seconds until it is called */
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  bool ended;
+} late_watch;
+
+/* The first four are set. From now on a thread waits, and then makes the call, unless late_end comes first.
+ * No thread: DT_EDEVICE. */
+dt_status late_begin(late_watch *, dt_error *err);
+void late_end(late_watch *);
+
+#endif
