@@ -39,6 +39,7 @@ static const line variables[] = {
     {"HF_HUB_CACHE, HF_HOME", "where models that are named by an id of Hugging Face lie"},
     {"XDG_CACHE_HOME, XDG_CONFIG_HOME",
      "where measured costs and tuned presets are kept, in a folder dtrun (~/.cache, ~/.config)"},
+    {"XDG_STATE_HOME", "where what was typed in chats is kept, in a folder dtrun (~/.local/state)"},
 };
 
 static const char example[] = "dtrun dynatree --text 'It was a dark night' -n 100 --compare ar";

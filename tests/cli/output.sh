@@ -387,6 +387,16 @@ it_says_how_keys_and_values_are_held() {
   succeeds linear --text hello -n 5 --json r.json --backend cpu --cache-dtype f16 --compare ar
   check_result r.json cache_dtype=f16
 }
+it_tells_in_the_manual_which_variables_it_reads() {
+  succeeds --man
+  local reads
+  reads=$(grep -rhoE '"(DTRUN|HF|XDG)(_[A-Z]+)+"' "$source_dir"/runtime/cli "$source_dir"/runtime/paths.c "$source_dir"/lua --include=*.c --exclude=help.c |
+    tr -d '"' | sort -u)
+  [ "$(wc -w <<<"$reads")" -ge 8 ] || fail "too few variables: $reads"
+  for name in $reads; do
+    sed -n '/^\.SH ENVIRONMENT/,/^\.SH EXAMPLES/p' stdout | grep -q "^\.B.*\b$name\b" || fail "$name is missing"
+  done
+}
 it_runs_a_driver_with_its_own_arguments() {
   printf 'print(#arg, arg[1], arg[2], arg[3]) os.exit(tonumber(arg[1]))' >driver.lua
   run "$dtrun" run ./driver.lua 5 --help -q
