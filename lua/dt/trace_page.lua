@@ -195,13 +195,13 @@ function look(panel, path) {
   }
 }
 
-// Of dot's points in pixels: the largest that a tree is drawn at by itself, that of letters of 11 pixels, the limits.
-const SCALE = 1.3, LETTERS = 1, SMALLEST = 0.35, LEAST = 0.05, MOST = 6, STEP = 1.25, PADDING = 24;
+// Of dot's points in pixels: what a tree opens at, at least (letters have 11 pixels there) and at most; the limits.
+const LETTERS = 1, SCALE = 1.3, LEAST = 0.05, MOST = 6, STEP = 1.25, PADDING = 24;
 const tree = byId("tree");
 const tallest = Math.max(...all.map(iteration => Number(iteration.svg.match(/viewBox='[^']* ([0-9.]+)'/)[1])));
 tree.style.height = `min(54vh, ${tallest * SCALE + PADDING}px)`;
 
-let zoom = "open", scale = 1; // zoom: open (the path in sight), whole (the tree in sight) or what the reader chose
+let zoom = "open", scale = 1; // zoom: open (letters readable), whole (the tree in sight) or what the reader chose
 const within = (width, height) =>
   Math.min((tree.clientWidth - PADDING) / width, (tree.clientHeight - PADDING) / height);
 const pathOf = () => [...tree.querySelectorAll("g.root, g.accepted, g.bonus, g.corrected")];
@@ -213,16 +213,9 @@ function draw(to) {
   tree.firstElementChild.setAttribute("height", box.height * scale);
 }
 
-// The whole tree if its letters stay readable, else as much around the accepted path as does.
-function opening(whole) {
-  const path = union(pathOf().map(g => g.getBoundingClientRect()));
-  return Math.max(whole, SMALLEST, Math.min(LETTERS, within(path.right - path.left, path.bottom - path.top)));
-}
-
 function arrange() {
-  const box = tree.firstElementChild.viewBox.baseVal, whole = within(box.width, box.height);
-  draw(1); // measured so
-  draw(zoom === "open" ? Math.min(SCALE, opening(whole)) : zoom === "whole" ? Math.min(SCALE, whole) : zoom);
+  const box = tree.firstElementChild.viewBox.baseVal, whole = Math.min(SCALE, within(box.width, box.height));
+  draw(zoom === "open" ? Math.max(LETTERS, whole) : zoom === "whole" ? whole : zoom);
   look(tree, pathOf());
 }
 

@@ -56,12 +56,43 @@ function inSight(element) {
 const pathInSight = () => [...panel.querySelectorAll("g.root, g.accepted, g.bonus, g.corrected")].every(inSight);
 const width = () => Math.round(panel.querySelector("svg").getBoundingClientRect().width);
 '
-it_opens_a_wide_tree_with_the_accepted_path_in_sight() {
+it_opens_a_wide_tree_with_the_accepted_path_in_sight_where_there_is_room() {
   make_page 10 60
-  asks t.html "$sight"'for (let i = 0; i < all.length; i++) { show(i); say(pathInSight() ? "in sight" : "out of sight " + i); }
+  asks t.html "$sight"'let rooms = 0;
+for (let i = 0; i < all.length; i++) {
+  show(i);
+  const path = union(pathOf().map(g => g.getBoundingClientRect()));
+  const room = path.right - path.left + 24 <= panel.clientWidth && path.bottom - path.top + 24 <= panel.clientHeight;
+  say(pathInSight() || !room && inSight(accepted()) ? "in sight" : "out of sight " + i);
+  if (room) rooms++;
+}
+say(rooms > 0 ? "room" : "no room");
 say(Math.min(...[...document.querySelectorAll("body *")].map(e => parseFloat(getComputedStyle(e).fontSize))) >= 11 ? "letters" : "small");'
   grep -c '^in sight' log | grep -qx "$iterations" || fail "$(cat log)"
   grep -qx letters log || fail 'letters below 11 pixels'
+  grep -qx room log || fail 'no path that fits'
+}
+it_opens_a_large_tree_with_letters_of_11_pixels_and_follows_the_path() {
+  for policy in 'linear --set K=40' 'eagle2 --set depth=12 --set top_k=10 --set total=60'; do
+    # shellcheck disable=SC2086 # words
+    succeeds $policy --text 'It was a dark night, and' -n 40 --ignore-eos --trace t.jsonl
+    succeeds run trace t.jsonl
+    for size in 1200,900 600,500; do
+      asks t.html "$sight"'let large = 0;
+for (let i = 0; i < all.length; i++) {
+  show(i);
+  const drawing = panel.querySelector("svg").getBoundingClientRect();
+  large += drawing.height > panel.clientHeight || drawing.width > panel.clientWidth;
+  const letters = [...panel.querySelectorAll("text")].map(t => t.getScreenCTM().a * parseFloat(getComputedStyle(t).fontSize));
+  say((Math.min(...letters) >= 10.99 ? "letters" : "small " + Math.min(...letters)) + (inSight(accepted()) ? " path" : " lost " + i));
+}
+byId("fit").click();
+say(large && inSight(panel.querySelector("svg")) ? "large" : "small " + large);' --window-size=$size
+      [ "$(tail -1 log)" = large ] || fail "$policy, $size: $(tail -1 log)"
+      sed '$d' log | grep -vx 'letters path' && fail "$policy, $size"
+    done
+  done
+  return 0
 }
 it_zooms_by_buttons_keys_wheel_and_fingers() {
   make_page 10 60
