@@ -98,7 +98,9 @@ end
 -- Speed-up (merit[arm], as described) against one setting: at each of its values the best of the other settings, and
 -- their mean.
 function charts.setting_lines(merit, arms, setting, options)
-  local best, mean = { label = "best of the other settings", points = {} }, { label = "their mean", points = {} }
+  local of = summary.kind(arms[1])
+  local best = { label = "best of the other settings", of = of, points = {} }
+  local mean = { label = "their mean", of = of, faint = true, points = {} }
   for i, group in ipairs(summary.grouped(arms, function(arm) return numeric(arm, setting) end)) do
     local most, sum = merit[group[1]], 0
     for _, arm in ipairs(group) do
@@ -109,8 +111,8 @@ function charts.setting_lines(merit, arms, setting, options)
     mean.points[i] = { x = group.key, y = sum / #group }
   end
   for _, series in ipairs { best, mean } do table.sort(series.points, function(a, b) return a.x < b.x end) end
-  options.kind, options.of, options.xlabel, options.series = "lines", "best", setting.name, { best, mean }
-  if #arms == #setting.values then options.series = { { label = "speed-up", points = best.points } } end
+  options.kind, options.xlabel, options.series = "lines", setting.name, { best, mean }
+  if #arms == #setting.values then options.series = { { label = "speed-up", of = of, points = best.points } } end
   return options
 end
 
@@ -122,7 +124,7 @@ function charts.arm_lines(s, arms, setting, metric, options)
     if x and d then points[#points + 1] = { x = x, y = d.mean, low = d.low, high = d.high } end
   end
   table.sort(points, function(a, b) return a.x < b.x end)
-  options.kind, options.of, options.xlabel = "lines", "best", setting.name
+  options.kind, options.xlabel = "lines", setting.name
   options.series = { { label = summary.kind(arms[1]), points = points } }
   return #points > 0 and options or nil
 end

@@ -3,11 +3,12 @@
 -- All have name (of the files), title, xlabel. By kind:
 --   bars    series = {"wikitext2", ..}, rows = { {label = "ar", {y =, low =, high =, text =}, ..one per series} }, mark
 --   stack   series = {"draft", ..}, rows = { {label = "ar", 0.1, ..one number per series} }
---   lines   ylabel, series = { {label =, points = { {x =, y =, low =, high =}, .. }} }, mark
+--   lines   ylabel, series = { {label =, points = { {x =, y =, low =, high =}, .. }} }, mark; with of = the arm or policy
+--           that it is about, where the label says something else, and faint = true for the less important of two
 --   heat    ylabel, zlabel, xs, ys (sorted values), cells[iy][ix] = a ratio or nil; the colours part at 1
 -- low and high, the ends of an error bar, may be nil. mark is a value to draw a line at: 1 where nothing is gained.
--- Rows of bars and series of lines are arms, with plain = true for plain decoding, unless the figure says of = "set" or
--- the like: a label of the same kind has the same colour and shape in all figures of a script.
+-- Rows of bars and series of lines are arms, with plain = true for plain decoding: an arm has one colour and shape in all
+-- figures of a script, and a series of bars a shade of it.
 -- Numbers stand beside the bars' axes and the key above them, where no line goes.
 local gnuplot = require "dt.gnuplot"
 local palette = require "dt.palette"
@@ -21,19 +22,29 @@ local MOST_TICS = 12 -- where there are more values, gnuplot chooses the marks
 local LETTER, SAMPLE, ROW = 9.2, 62, 22 -- pixels: of a label's letter, a key's colour, a key's row
 local POINTS = { 7, 5, 9, 13, 11, 6, 4, 8, 12, 10, 1, 2 }
 
--- Whose colour and shape is whose: label -> number, by kind of label.
+-- Whose colour and shape is whose: label -> number. Arms and policies have them in all figures; what else is told apart
+-- has shades of these.
 local function styles_new()
-  local known = {}
-  return function(kind, label)
-    known[kind] = known[kind] or { n = 0 }
-    local of = known[kind]
+  local known, n = {}, 0
+  return function(label)
     local key = "=" .. label
-    if not of[key] then of.n, of[key] = of.n + 1, of.n + 1 end
-    return of[key]
+    if not known[key] then n, known[key] = n + 1, n + 1 end
+    return known[key]
   end
 end
 
 local function colour(number) return palette.SERIES[(number - 1) % #palette.SERIES + 1] end
+
+local LIGHTEST = 0.65 -- of the way to white
+
+-- The k-th of n shades of a colour, which is the first itself.
+local function shade(of, k, n)
+  local white = n > 1 and LIGHTEST * (k - 1) / (n - 1) or 0
+  return (of:gsub("%x%x", function(part)
+    local value = tonumber(part, 16)
+    return ("%02x"):format(math.floor(value + (255 - value) * white + 0.5))
+  end))
+end
 
 -- There is one shape more than colours: it tells two labels of one colour apart.
 local function shape(number) return POINTS[(number - 1) % #POINTS + 1] end
@@ -90,12 +101,12 @@ end
 
 local KINDS = {}
 
--- Bars lie, so that long labels have room; the first row is on top. Their numbers are a column at the right. Bars of
--- one series have the colours of their rows.
+-- Bars lie, so that long labels have room; the first row is on top. Their numbers are a column at the right. Bars have
+-- the colours of their rows, of which several series have shades.
 function KINDS.bars(f, out, plots, styles)
   local n, height, most, texts, colours = #f.series, 0.8 / #f.series, f.mark or 0, {}, {}
   for i, row in ipairs(f.rows) do
-    colours[i] = row.plain and palette.PLAIN or colour(styles("arm", row.label))
+    colours[i] = row.plain and palette.PLAIN or colour(styles(row.label))
     for k = 1, n do
       if row[k] then
         most, texts[#texts + 1] = math.max(most, row[k].high or row[k].y), row[k].text
@@ -105,14 +116,13 @@ function KINDS.bars(f, out, plots, styles)
   most = most * 1.04
   for k = 1, n do
     local bars, errors = {}, {}
-    local own = n > 1 and colour(styles(f.of or "set", f.series[k]))
     for i, row in ipairs(f.rows) do
       local cell = row[k]
       if cell then
         local y = i - 0.4 + (k - 0.5) * height
         bars[#bars + 1] = { number(cell.y), number(y), 0, number(cell.y), number(y - 0.45 * height),
                             number(y + 0.45 * height), number(most), label(cell.text),
-                            (own or colours[i]):gsub("#", "0x") }
+                            (shade(colours[i], k, n):gsub("#", "0x")) }
         if cell.low then errors[#errors + 1] = { number(cell.y), number(y), number(cell.low), number(cell.high) } end
       end
     end
@@ -120,8 +130,8 @@ function KINDS.bars(f, out, plots, styles)
       block(out, "bars" .. k, bars)
       add(plots, "$bars%d using 1:2:3:4:5:6:9 with boxxyerror fillcolor rgb variable notitle", k)
       add(plots, "$bars%d using 7:2:8 with labels left offset char 1,0 notitle", k)
-      if own then -- in the key
-        add(plots, "NaN with boxes fillcolor rgb '%s' title %s", own, quote(shown(f.series[k])))
+      if n > 1 then -- in the key
+        add(plots, "NaN with boxes fillcolor rgb '%s' title %s", shade(palette.PLAIN, k, n), quote(shown(f.series[k])))
       end
     end
     if #errors > 0 then
@@ -139,7 +149,7 @@ function KINDS.bars(f, out, plots, styles)
   return 146 + rows + add_key(out, f, f.series, width - LETTER * longest(texts))
 end
 
-function KINDS.stack(f, out, plots, styles)
+function KINDS.stack(f, out, plots)
   local start, most = {}, 0
   for k, name in ipairs(f.series) do
     local bars = {}
@@ -150,7 +160,7 @@ function KINDS.stack(f, out, plots, styles)
     end
     block(out, "part" .. k, bars)
     add(plots, "$part%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k,
-        palette.PHASES[name] or colour(styles("part", name)), quote(shown(name)))
+        palette.PHASES[name], quote(shown(name)))
   end
   local width = add_rows(out, f.rows, most * 1.05)
   return 146 + math.max(#f.rows * 34, 75) + add_key(out, f, f.series, width)
@@ -234,8 +244,8 @@ function KINDS.lines(f, out, plots, styles)
   local aside = all.intervals > 1 and 0.008 or 0 -- of the axis, from one curve to the next
   for k, series in ipairs(f.series) do
     local points, errors, shift = {}, {}, aside * (k - (#f.series + 1) / 2)
-    local number_of = styles(f.of or "arm", series.label)
-    local own = series.plain and palette.PLAIN or colour(number_of)
+    local number_of = styles(series.of or series.label)
+    local own = series.plain and palette.PLAIN or shade(colour(number_of), series.faint and 2 or 1, 2)
     for i, p in ipairs(series.points) do
       local x = logarithmic and p.x * (all.right / all.left) ^ shift or p.x + (all.right - all.left) * shift
       points[i] = { number(x), number(p.y) }
@@ -248,7 +258,8 @@ function KINDS.lines(f, out, plots, styles)
     block(out, "line" .. k, points)
     local ribbon = math.min(above[k], 4)
     add(plots, "$line%d with linespoints pointtype %d pointsize %.2g linewidth %.2g linecolor rgb '%s' title %s", k,
-        shape(number_of), 0.9 + 0.55 * ribbon, 2 + 2.8 * ribbon, own, quote(shown(series.label)))
+        shape(number_of + (series.faint and 1 or 0)), 0.9 + 0.55 * ribbon, 2 + 2.8 * ribbon, own,
+        quote(shown(series.label)))
     labels[k] = series.label
   end
   if f.mark then add(plots, "%s with lines dashtype 2 linecolor rgb '#666666' notitle", number(f.mark)) end

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define FEWEST 16 /* tokens of a text whose gain is told */
+
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 static void summarize(const dtl_result *r, const char *found) {
@@ -26,6 +28,13 @@ static void summarize(const dtl_result *r, const char *found) {
 }
 
 void report_summary(const dtl_result *r) { summarize(r, ""); }
+
+void report_gain(const dtl_result *r, double plain, char *out, size_t size) {
+  double ms = r->stats.total_ms - r->stats.ttft_ms;
+  int n = snprintf(out, size, "%.0f tokens/s", dtl_tokens_per_second(r));
+  if (plain > 0 && r->stats.generated >= FEWEST && ms > 0)
+    snprintf(out + n, size - (size_t)n, ", %.1fx", plain * (r->stats.generated - 1) / ms);
+}
 
 /* What a summary says of a draft that nobody named. */
 static const char *tell_found(const job *j, char text[300]) {

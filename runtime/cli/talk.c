@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define TOKENS 512 /* of an answer */
-#define FEWEST 16  /* of an answer whose gain is told: fewer say little */
 
 /* ---- turns -------------------------------------------------------------------------------------------------------------- */
 
@@ -35,18 +34,15 @@ void talk_forget(talk *t) { drop_turns(t, 0); }
 
 /* ---- an answer ---------------------------------------------------------------------------------------------------------- */
 
-/* "31 tokens/s, 1.9x": the gain is beside plain decoding's passes as they were learned, after the prompt. Others at the processor
- * would make it a loss, so then it is not told. */
+/* The gain is beside plain decoding's passes as they were learned. Others at the processor would make it a loss: it is not told
+ * then. */
 static void say_speed(const talk *t, const dtl_result *r, const dtl_usage *before) {
-  char why[DTL_WHY];
+  char why[DTL_WHY], line[80];
   dtl_usage after = dtl_usage_now(false);
   double plain = dtl_learned_plain(t->j.learned, r->stats.prompt_tokens + r->stats.generated);
-  double ms = r->stats.total_ms - r->stats.ttft_ms;
-  bool told = plain > 0 && r->stats.generated >= FEWEST && ms > 0;
-  printf("\033[2m%.0f tokens/s", dtl_tokens_per_second(r));
-  if (told && !dtl_disturbed(before, &after, strncmp(r->backend, "cpu", 3) == 0, why, sizeof why))
-    printf(", %.1fx", plain * (r->stats.generated - 1) / ms);
-  puts("\033[0m");
+  bool disturbed = dtl_disturbed(before, &after, strncmp(r->backend, "cpu", 3) == 0, why, sizeof why);
+  report_gain(r, disturbed ? 0 : plain, line, sizeof line);
+  printf("\033[2m%s\033[0m\n", line);
 }
 
 static void count(talk *t, const dtl_result *r, const dtl_usage *before) {

@@ -200,7 +200,7 @@ LUA
   sees 'mini-target under ar, chat template chatml; /help lists commands'
   keys 'Hello there' Enter
   sees 'Mountaine'
-  sees '^[0-9]+ tokens/s'
+  sees '^[0-9]+ tokens/s(, [0-9]+\.[0-9]x)? *$'
   keys '/stats on' Enter 'What is it?' Enter # two turns
   sees '24 tokens, .* [0-9]+ of [0-9]+ prompt tokens kept; time: '
   keys '/policy ./slow.lua' Enter '/stats' Enter

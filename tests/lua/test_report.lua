@@ -243,6 +243,65 @@ function TestFigure.test_a_label_keeps_its_colour_and_plain_decoding_is_grey()
   lu.assertStrContains(script, ("linecolor rgb '%s' title \"c\""):format(palette.SERIES[3]))
 end
 
+-- The colours of the bars of each set, and those of its place in the key.
+local function colours_of_sets(script)
+  local bars, keys = {}, {}
+  for block in script:gmatch "$bars%d << END_OF_DATA\n(.-)END_OF_DATA" do
+    local list = {}
+    for of in block:gmatch "0x(%x+)" do list[#list + 1] = "#" .. of end
+    bars[#bars + 1] = list
+  end
+  for of in script:match "^(.-)set terminal png":gmatch "boxes fillcolor rgb '(#%x+)'" do keys[#keys + 1] = of end
+  return bars, keys
+end
+
+function TestFigure.test_an_arm_has_its_colour_in_neighbouring_figures_and_sets_are_shades_of_it()
+  local function row(label, n)
+    local r = { label = label, plain = label == "ar" }
+    for k = 1, n do r[k] = { y = k, text = "1" } end
+    return r
+  end
+  local first, second = palette.SERIES[1], palette.SERIES[2]
+  for n = 2, 6 do
+    local sets = {}
+    for k = 1, n do sets[k] = "set " .. k end
+    local script = figure.script { { kind = "bars", name = "b", title = "t", xlabel = "x", series = sets,
+      rows = { row("linear", n), row("rate", n), row("ar", n) } },
+      { kind = "lines", name = "l", title = "t", xlabel = "x", ylabel = "y",
+        series = { curve("rate", { 1, 2 }), curve("linear", { 2, 3 }) } } }
+    local bars, keys = colours_of_sets(script)
+    lu.assertEquals(bars[1], { first, second, palette.PLAIN })
+    lu.assertStrContains(script, ("linecolor rgb '%s' title \"linear\""):format(first))
+    lu.assertStrContains(script, ("linecolor rgb '%s' title \"rate\""):format(second))
+    lu.assertEquals(#keys, n)
+    local known = {}
+    for k = 1, n do
+      lu.assertEquals(keys[k], bars[k][3]) -- plain decoding's shades are the key's
+      for _, of in ipairs(bars[k]) do
+        lu.assertNil(known[of])
+        known[of] = true
+      end
+    end
+    for _, of in ipairs(palette.SERIES) do -- no set has another arm's colour
+      lu.assertTrue(of == first or of == second or not known[of])
+    end
+  end
+end
+
+function TestFigure.test_what_is_said_of_one_policy_has_its_colour_whatever_the_label_is()
+  local best, mean, own = curve("best", { 1, 2 }), curve("mean", { 1, 1.5 }), curve("linear", { 3, 4 })
+  best.of, mean.of, mean.faint = "linear", "linear", true
+  local function figure_of(name, series)
+    return { kind = "lines", name = name, title = "t", xlabel = "x", ylabel = "y", series = series }
+  end
+  local script = figure.script { figure_of("a", { best, mean }), figure_of("b", { own }) }
+  local function colour(label) return script:match("linecolor rgb '(#%x+)' title \"" .. label .. '"') end
+  lu.assertEquals(colour "best", palette.SERIES[1])
+  lu.assertEquals(colour "linear", palette.SERIES[1])
+  lu.assertNotNil(colour "mean")
+  for _, of in ipairs(palette.SERIES) do lu.assertNotEquals(colour "mean", of) end
+end
+
 function TestFigure.test_of_more_labels_than_colours_the_shape_tells_two_apart()
   local series, known = {}, {}
   for i = 1, 2 * #palette.SERIES do series[i] = curve("s" .. i, { i, i + 1 }) end

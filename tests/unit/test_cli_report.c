@@ -1,0 +1,34 @@
+/* The line after an answer in a chat: speed, and the gain over plain decoding. */
+#include "cli/report.h"
+#include "unit.h"
+
+/* The line of a text of so many tokens, the first after 100 ms and the last after total_ms, beside passes of `plain` ms. */
+static const char *line_of(int generated, double total_ms, double plain) {
+  static char line[80];
+  dtl_result r = {.stats = {.generated = generated, .ttft_ms = 100, .total_ms = total_ms}};
+  report_gain(&r, plain, line, sizeof line);
+  return line;
+}
+
+static void it_tells_speed_with_the_prompt_and_gain_after_it(void **state) {
+  (void)state;
+  assert_string_equal(line_of(31, 1000, 57), "31 tokens/s, 1.9x"); /* 30 passes of 57 ms in 900 ms */
+  assert_string_equal(line_of(31, 1000, 30), "31 tokens/s, 1.0x");
+  assert_string_equal(line_of(31, 2000, 30), "16 tokens/s, 0.5x"); /* a loss is told too */
+}
+
+static void it_tells_no_gain_where_little_is_known(void **state) {
+  (void)state;
+  assert_string_equal(line_of(31, 1000, 0), "31 tokens/s");
+  assert_string_equal(line_of(15, 1000, 60), "15 tokens/s");
+  assert_string_equal(line_of(16, 1000, 60), "16 tokens/s, 1.0x"); /* 15 passes of 60 ms in 900 ms */
+  assert_string_equal(line_of(17, 1000, 60), "17 tokens/s, 1.1x");
+  assert_string_equal(line_of(31, 100, 57), "310 tokens/s"); /* all at once: nothing to divide by */
+  assert_string_equal(line_of(0, 0, 57), "0 tokens/s");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(it_tells_speed_with_the_prompt_and_gain_after_it),
+                                     cmocka_unit_test(it_tells_no_gain_where_little_is_known)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
