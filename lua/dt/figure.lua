@@ -3,12 +3,12 @@
 -- All have name (of the files), title, xlabel. By kind:
 --   bars    series = {"wikitext2", ..}, rows = { {label = "ar", {y =, low =, high =, text =}, ..one per series} }, mark
 --   stack   series = {"draft", ..}, rows = { {label = "ar", 0.1, ..one number per series} }
---   lines   ylabel, series = { {label =, points = { {x =, y =, low =, high =}, .. }} }, mark; with of = the arm or policy
---           that it is about, where the label says something else, and faint = true for the less important of two
+--   lines   ylabel, series = { {label =, points = { {x =, y =, low =, high =}, .. }} }, mark; of = the arm or policy
+--           that it is about where the label says something else, faint = true for the less important of two
 --   heat    ylabel, zlabel, xs, ys (sorted values), cells[iy][ix] = a ratio or nil; the colours part at 1
 -- low and high, the ends of an error bar, may be nil. mark is a value to draw a line at: 1 where nothing is gained.
--- Rows of bars and series of lines are arms, with plain = true for plain decoding: an arm has one colour and shape in all
--- figures of a script, and a series of bars a shade of it.
+-- Rows of bars and series of lines are arms, with plain = true for plain decoding: an arm has one colour and shape in
+-- all figures of a script, and a series of bars a shade of it.
 -- Numbers stand beside the bars' axes and the key above them, where no line goes.
 local gnuplot = require "dt.gnuplot"
 local palette = require "dt.palette"
@@ -245,7 +245,7 @@ function KINDS.lines(f, out, plots, styles)
   for k, series in ipairs(f.series) do
     local points, errors, shift = {}, {}, aside * (k - (#f.series + 1) / 2)
     local number_of = styles(series.of or series.label)
-    local own = series.plain and palette.PLAIN or shade(colour(number_of), series.faint and 2 or 1, 2)
+    local own = series.plain and palette.PLAIN or shade(colour(number_of), series.faint and 2 or 1, 3)
     for i, p in ipairs(series.points) do
       local x = logarithmic and p.x * (all.right / all.left) ^ shift or p.x + (all.right - all.left) * shift
       points[i] = { number(x), number(p.y) }

@@ -243,7 +243,7 @@ local function speed_lines(document, s, arms, views, stem, of)
       local title = ("%%s by %s, %s%s"):format(xlabel, view.label, of)
       add(document, "figure", charts.scale_lines(s, faster, view.where, scale, "speedup", { name = name .. "-speedup",
         title = title:format "Speed-up", mark = 1, xlabel = xlabel,
-        ylabel = "speed relative to plain decoding, prompt included" }))
+        ylabel = "times plain decoding, prompt included" }))
       add(document, "figure", charts.scale_lines(s, arms, view.where, scale, "speed", { name = name .. "-speed",
         title = title:format "Throughput", xlabel = xlabel, ylabel = "tokens per second, prompt included" }))
     end
@@ -312,7 +312,7 @@ local function setting_figures(s, arms, stem)
   for _, x in ipairs(settings) do
     add(figures, "figure", charts.setting_lines(merit, arms, x, { name = stem .. "-" .. x.name, mark = 1,
       title = ("%s: speed-up by %s"):format(kind, x.name),
-      ylabel = "speed relative to plain decoding, prompt included" }))
+      ylabel = "times plain decoding, prompt included" }))
   end
   if #settings == 1 then
     add(figures, "figure", charts.arm_lines(s, arms, settings[1], "tokens_per_iteration", {
