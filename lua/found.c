@@ -2,14 +2,13 @@
 #include "found.h"
 
 #include "hub.h"
+#include "models_in.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define MOST_FOLDERS 16
 
@@ -46,24 +45,15 @@ static bool is_new(search *s, const char *folder) {
   return true;
 }
 
-static int is_shown(const struct dirent *entry) { return entry->d_name[0] != '.'; }
-
-/* The models that lie in a folder: folders with config.json, and GGUF files. */
 static void look_through(search *s, const char *folder) {
-  struct dirent **entries;
+  int n;
   if (!is_new(s, folder)) return;
-  int n = scandir(folder, &entries, is_shown, alphasort);
+  char **names = models_in(folder, 0, &n);
   for (int i = 0; i < n; i++) {
-    char path[PATH_MAX], config[PATH_MAX + 16];
-    const char *name = entries[i]->d_name;
-    size_t len = strlen(name);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    snprintf(config, sizeof config, "%s/config.json", path);
-    bool file = len > 5 && strcmp(name + len - 5, ".gguf") == 0;
-    if (file || access(config, F_OK) == 0) consider(s, path);
-    free(entries[i]);
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) < (int)sizeof path) consider(s, path);
   }
-  if (n >= 0) free(entries);
+  models_in_free(names, n);
 }
 
 /* The folder that a path lies in, as it is written: models are often links. */
@@ -77,9 +67,11 @@ static void look_beside(search *s, const char *path) {
   look_through(s, folder);
 }
 
-static void look_in_cache(void *user, const char *folder) {
-  consider(user, folder);
-  look_through(user, folder);
+static void look_in_cache(void *user, const char *id, const char *folder) {
+  char *snapshot = hub_snapshot(folder);
+  (void)id;
+  if (snapshot) consider(user, snapshot), look_through(user, snapshot);
+  free(snapshot);
 }
 
 char *found_draft(const char *target, found_kind kind) {

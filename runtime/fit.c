@@ -84,6 +84,21 @@ static uint64_t count_bytes(const char *path, bool is_file) {
   return bytes;
 }
 
+/* The type that most numbers of the layers are in. */
+static const char *count_types(const dt_model_desc *d) {
+  uint64_t numbers[DT_TYPES] = {0};
+  int most = 0;
+  for (int i = 0; i < d->shape.layers; i++) {
+    const dt_layer *l = &d->layer[i];
+    const dt_matrix *const all[] = {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+      if (all[k]->source) numbers[all[k]->dtype] += (uint64_t)all[k]->rows * (uint64_t)all[k]->cols;
+  }
+  for (int i = 1; i < DT_TYPES; i++)
+    if (numbers[i] > numbers[most]) most = i;
+  return dt_type_of((dt_dtype)most)->name;
+}
+
 dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err) {
   NEED(path, "path");
   model *m = NULL;
@@ -91,7 +106,8 @@ dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err) 
   if (!s && facts) {
     *facts = (dt_model_facts){.family = model_family(m),
                               .tokenizer = hash_tokenizer(path, model_gguf(m)),
-                              .bytes = count_bytes(path, model_gguf(m) != NULL)};
+                              .bytes = count_bytes(path, model_gguf(m) != NULL),
+                              .type = count_types(model_desc(m))};
     s = hash_norm(&model_desc(m)->final_norm, &facts->norm, err);
   }
   model_close(m);
@@ -114,11 +130,21 @@ static bool is_head_of(const char *folder, uint64_t norm) {
   return is && !head_is(folder, &is_head, NULL) && is_head;
 }
 
+static bool is_small(const dt_model_facts *target, uint64_t bytes) { return bytes > 0 && bytes <= target->bytes / 2; }
+
 /* Of the target's family and tokenizer, in at most half of its bytes, and not the target itself in fewer bits. */
-static bool is_small_kin(const char *path, const dt_model_facts *target) {
-  dt_model_facts draft;
-  return !dt_model_look(path, &draft, NULL) && draft.family == target->family && draft.norm != target->norm &&
-         draft.tokenizer == target->tokenizer && draft.tokenizer;
+bool dt_model_fits(const dt_model_facts *target, const dt_model_facts *draft) {
+  return target && draft && is_small(target, draft->bytes) && draft->family == target->family &&
+         draft->norm != target->norm && draft->tokenizer == target->tokenizer && draft->tokenizer;
+}
+
+dt_status dt_head_look(const char *path, bool *is, uint64_t *bytes, dt_error *err) {
+  NEED(path, "path");
+  NEED(is, "is");
+  NEED(bytes, "bytes");
+  struct stat info;
+  *bytes = count_bytes(path, stat(path, &info) || !S_ISDIR(info.st_mode));
+  return head_is(path, is, err);
 }
 
 dt_fit dt_draft_fits(const dt_model_facts *target, const char *path, uint64_t *bytes) {
@@ -128,6 +154,7 @@ dt_fit dt_draft_fits(const dt_model_facts *target, const char *path, uint64_t *b
   bool folder = !stat(path, &info) && S_ISDIR(info.st_mode);
   *bytes = count_bytes(path, !folder);
   if (folder && is_head_of(path, target->norm)) return DT_FITS_HEAD;
-  bool small = *bytes > 0 && *bytes <= target->bytes / 2;
-  return small && is_small_kin(path, target) ? DT_FITS_MODEL : DT_FITS_NOT;
+  dt_model_facts draft;
+  if (!is_small(target, *bytes) || dt_model_look(path, &draft, NULL)) return DT_FITS_NOT;
+  return dt_model_fits(target, &draft) ? DT_FITS_MODEL : DT_FITS_NOT;
 }

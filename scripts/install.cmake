@@ -10,7 +10,7 @@ endif()
 install(DIRECTORY policies models DESTINATION ${SHARED_FILES} PATTERN "*.gguf*" EXCLUDE PATTERN ".get-model.*" EXCLUDE)
 install(DIRECTORY tests/data/prompts DESTINATION ${SHARED_FILES}/tests/data) # for the driver paper
 install(DIRECTORY scripts DESTINATION ${SHARED_FILES} USE_SOURCE_PERMISSIONS
-  FILES_MATCHING PATTERN "*.lua" PATTERN "*.sbatch" PATTERN slurm/README.md PATTERN training EXCLUDE
+  FILES_MATCHING PATTERN "*.lua" PATTERN "get-model" PATTERN "*.sbatch" PATTERN slurm/README.md PATTERN training EXCLUDE
   PATTERN python EXCLUDE PATTERN completion EXCLUDE)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

@@ -4,6 +4,7 @@
 #include "cli/complain.h"
 #include "cli/options.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,16 @@ static void offer_presets(const asked *a) {
   offer(a, DTL_TUNED, "found by dtrun run tune");
 }
 
+static void offer_models(const asked *a, bool removable) {
+  dtl_model *models;
+  dtl_error err;
+  int n;
+  if (!dtl_models(&models, &n, &err)) return;
+  for (int i = 0; i < n; i++)
+    if (models[i].removable || !removable) offer(a, models[i].name, models[i].kind);
+  dtl_models_free(models, n);
+}
+
 static void offer_value(const asked *a, const option *o) {
   static const char *const backends[] = {"auto", "cpu", "cuda"}, *const weights[] = {"q8", "q4"},
                            *const caches[] = {"f32", "f16"};
@@ -101,6 +112,8 @@ static void offer_value(const asked *a, const option *o) {
     offer_presets(a);
   else if (strcmp(name, "--compare") == 0)
     offer_installed(a, "policies");
+  else if (o->field == offsetof(cli_options, target) || o->field == offsetof(cli_options, draft))
+    offer_models(a, false);
   else if (strcmp(name, "--backend") == 0)
     offer_all(a, backends, 3);
   else if (strcmp(name, "--cache-dtype") == 0)
@@ -114,8 +127,38 @@ static void offer_options(const asked *a) {
     for (int k = 0; k < 2 && option_at(i)->names[k]; k++) offer(a, option_at(i)->names[k], option_at(i)->help);
 }
 
+static void offer_commands(const asked *a) {
+  offer(a, "chat", "a conversation at the terminal");
+  offer(a, "run", "run a driver");
+  offer(a, "pull", "bring a model");
+  offer(a, "ls", "models that are here");
+  offer(a, "rm", "remove a model that was pulled");
+  offer(a, "doctor", "what it finds on this machine");
+}
+
+/* Behind pull, ls and rm. False: the first word is none of them. */
+static bool offer_of_models(const asked *a) {
+  const char *word = a->n ? a->words[0] : "";
+  dtl_error err;
+  if (strcmp(word, "rm") == 0) {
+    offer(a, "-y", "without asking");
+    offer_models(a, true);
+  } else if (strcmp(word, "ls") == 0) {
+    offer(a, "--json", "as JSON");
+  } else if (strcmp(word, "pull") == 0) {
+    char *script, *folder, *names, *rest;
+    if (!dtl_named_model("", &script, &folder, &names, &err)) return true;
+    for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) offer(a, name, "");
+    free(script), free(folder), free(names);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 int complete(int n, char **words) {
   asked a = {.words = words, .n = n > 0 ? n - 1 : 0, .typed = n > 0 ? words[n - 1] : ""};
+  if (offer_of_models(&a)) return finish_output(0);
   bool runs = a.n > 0 && strcmp(words[0], "run") == 0, talks = a.n > 0 && strcmp(words[0], "chat") == 0;
   const option *open = runs ? NULL : open_option(&a);
   dtl_policy *named = runs || open ? NULL : named_policy(&a);
@@ -127,9 +170,7 @@ int complete(int n, char **words) {
     offer_options(&a);
   else if (!runs && !named) {
     offer_installed(&a, "policies");
-    if (!talks)
-      offer(&a, "chat", "a conversation at the terminal"), offer(&a, "run", "run a driver"),
-          offer(&a, "doctor", "what it finds on this machine");
+    if (!talks) offer_commands(&a);
   }
   dtl_policy_close(named);
   return finish_output(0);

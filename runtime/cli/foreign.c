@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#define LINES "dtrun chat takes several lines between \"\"\"; --chat asks one question"
 #define CHAT "a conversation is dtrun chat, its /help lists what it knows; --chat asks one question"
 #define DRAFTED                                                                                                        \
   "the policy decides how much is drafted, as in linear --set K=8; dtrun POLICY --help lists its parameters"
@@ -44,7 +45,8 @@ static const foreign_option foreign[] = {
     {"--draft-dtype", "--draft-weights", NULL},
     {"--usage", "--help", NULL},
 
-    {"-i --interactive -if --interactive-first -cnv --conversation -mli --multiline-input --simple-io", NULL, CHAT},
+    {"-i --interactive -if --interactive-first -cnv --conversation --simple-io", NULL, CHAT},
+    {"-mli --multiline-input", NULL, LINES},
     {"-no-cnv --no-conversation", NULL, "a text is continued as it is, unless there is --chat"},
     {"--jinja --no-jinja", NULL, "--chat takes the layout of the model's own template"},
     {"--chat-template-file", NULL, "--template NAME names a layout; programs in Jinja are not run"},

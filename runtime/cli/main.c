@@ -9,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/limits.h"
 #include "cli/lists.h"
+#include "cli/models.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -41,6 +42,9 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "run") == 0) return run_driver(argc - 2, argv + 2);
   if (argc > 1 && strcmp(argv[1], "doctor") == 0) return run_driver(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "complete") == 0) return complete(argc - 2, argv + 2);
+  if (argc > 1 && strcmp(argv[1], "pull") == 0) return models_pull(argc - 2, argv + 2);
+  if (argc > 1 && strcmp(argv[1], "ls") == 0) return models_list(argc - 2, argv + 2);
+  if (argc > 1 && strcmp(argv[1], "rm") == 0) return models_remove(argc - 2, argv + 2);
   if (argc == 2 && strcmp(argv[1], "help") == 0) argv[1] = "--help";
   bool talks = argc > 1 && strcmp(argv[1], "chat") == 0;
   cli_options o;

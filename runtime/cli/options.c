@@ -26,7 +26,7 @@ static const option options[] = {
      FIELD(target),
      0,
      0,
-     "a folder, a .gguf file, or an id in the Hugging Face cache (bundled)"},
+     "a folder, a .gguf file, or a name of dtrun ls (bundled)"},
     {{"-md", "--draft", "--model-draft"},
      "MODEL",
      STRING,

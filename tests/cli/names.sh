@@ -70,7 +70,7 @@ it_takes_the_only_gguf_file_of_a_folder() {
   mkdir one two
   touch one/m.gguf two/a.gguf two/b.gguf
   refuses 2 'one/m.gguf' ar -m one --text hello
-  refuses 2 'two holds 2 .gguf files: name the one that is meant' ar -m two --text hello
+  refuses 2 'two is no model but holds 2: name the one that is meant: two/a.gguf, two/b.gguf$' ar -m two --text hello
 }
 it_looks_at_the_target_before_it_asks_for_a_draft() {
   refuses 2 'nowhere' dynatree -m nowhere --text hello

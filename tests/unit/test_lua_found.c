@@ -89,9 +89,11 @@ static void so_many_files_are_looked_at(void **state) {
   assert_null(found_draft(path, FOUND_MODELS));
 }
 
-static void add_name(void *user, const char *path) {
-  char *seen = user;
-  strcat(strcat(seen, " "), path + strlen(folder) + 1);
+static void add_name(void *user, const char *id, const char *path) {
+  char *seen = user, *snapshot = hub_snapshot(path);
+  strcat(strcat(seen, " "), id);
+  if (snapshot) strcat(strcat(seen, "="), snapshot + strlen(path) + 1);
+  free(snapshot);
 }
 
 static void the_cache_is_looked_through(void **state) {
@@ -106,7 +108,7 @@ static void the_cache_is_looked_through(void **state) {
     if (i < 2) temp_write(path, "main", i ? "abc\n" : "def", i ? 4 : 3);
   }
   hub_each(add_name, seen);
-  assert_string_equal(seen, " models--o--a/snapshots/abc models--o--b/snapshots/def");
+  assert_string_equal(seen, " o/a=snapshots/abc o/b=snapshots/def o/empty");
 }
 
 static void loading_is_told_of_from_a_second_on(void **state) {

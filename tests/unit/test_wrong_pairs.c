@@ -62,6 +62,14 @@ static void pairs_refuse_wrong_options(void **unused) {
   assert_int_equal(dt_draft_fits(&facts, NULL, &bytes), DT_FITS_NOT);
   assert_int_equal(dt_draft_fits(&facts, draft, NULL), DT_FITS_NOT);
   assert_int_equal(dt_draft_fits(&facts, "/nowhere", &bytes), DT_FITS_NOT);
+  assert_false(dt_model_fits(NULL, &facts));
+  assert_false(dt_model_fits(&facts, NULL));
+  bool head = true;
+  NULL_REFUSED(dt_head_look(NULL, &head, &bytes, &err));
+  NULL_REFUSED(dt_head_look(draft, NULL, &bytes, &err));
+  NULL_REFUSED(dt_head_look(draft, &head, NULL, &err));
+  ok(dt_head_look("/nowhere", &head, &bytes, &err));
+  assert_false(head);
   dt_pair_close(NULL);
 }
 

@@ -1,0 +1,96 @@
+/* Listing and removing models: see models.h. */
+#include "cli/models.h"
+
+#include "cli/complain.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHOWN 4096 /* bytes of a name or path */
+
+static const char *clean(char *out, const char *text) {
+  dtl_clean(out, SHOWN, text, strlen(text));
+  return out;
+}
+
+/* "98.4 MB" */
+static const char *size_text(uint64_t bytes, char *out, size_t size) {
+  if (bytes < 1000000000)
+    snprintf(out, size, "%.1f MB", (double)bytes / 1e6);
+  else
+    snprintf(out, size, "%.2f GB", (double)bytes / 1e9);
+  return out;
+}
+
+static void print_table(const dtl_model *models, int n) {
+  char name[SHOWN], path[SHOWN], bytes[32];
+  int width = 4;
+  for (int i = 0; i < n; i++)
+    if ((int)strlen(models[i].name) > width) width = (int)strlen(models[i].name);
+  if (n) printf("%-*s  %-10s  %-6s  %9s  %s\n", width, "NAME", "KIND", "TYPE", "SIZE", "PATH");
+  for (int i = 0; i < n; i++)
+    printf("%-*s  %-10s  %-6s  %9s  %s\n", width, clean(name, models[i].name), models[i].kind,
+           models[i].type ? models[i].type : "-", size_text(models[i].bytes, bytes, sizeof bytes),
+           clean(path, models[i].path));
+}
+
+/* False: out of memory. */
+static bool print_json(const dtl_model *models, int n) {
+  cJSON *all = cJSON_CreateObject(), *list;
+  cJSON_AddStringToObject(all, "schema", "dtrun.models/1");
+  list = cJSON_AddArrayToObject(all, "models");
+  for (int i = 0; list && i < n; i++) {
+    cJSON *one = cJSON_CreateObject();
+    cJSON_AddStringToObject(one, "name", models[i].name);
+    cJSON_AddStringToObject(one, "kind", models[i].kind);
+    if (models[i].type) cJSON_AddStringToObject(one, "type", models[i].type);
+    cJSON_AddNumberToObject(one, "bytes", (double)models[i].bytes);
+    cJSON_AddStringToObject(one, "path", models[i].path);
+    cJSON_AddBoolToObject(one, "removable", models[i].removable);
+    if (models[i].problem) cJSON_AddStringToObject(one, "problem", models[i].problem);
+    cJSON_AddItemToArray(list, one);
+  }
+  char *text = cJSON_Print(all);
+  if (text) puts(text);
+  cJSON_Delete(all), cJSON_free(text);
+  return text;
+}
+
+int models_list(int argc, char **argv) {
+  bool json = argc == 1 && strcmp(argv[0], "--json") == 0, ok = true;
+  dtl_model *models;
+  dtl_error err;
+  int n;
+  if (argc > 0 && !json) return complain(EXIT_USAGE, "ls '%.100s': expected nothing, or --json", argv[0]);
+  if (!dtl_models(&models, &n, &err)) return complain_of(&err);
+  if (json)
+    ok = print_json(models, n);
+  else
+    print_table(models, n);
+  dtl_models_free(models, n);
+  return ok ? finish_output(0) : complain(EXIT_ENGINE, "out of memory: the list of models");
+}
+
+static bool agree(void *user, const char *path, uint64_t bytes) {
+  char shown[SHOWN], size[32], answer[16] = "";
+  const bool *sure = user;
+  if (*sure) return true;
+  fprintf(stderr, "remove %s, %s? [y/N] ", clean(shown, path), size_text(bytes, size, sizeof size));
+  return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+int models_remove(int argc, char **argv) {
+  bool sure = argc > 0 && strcmp(argv[0], "-y") == 0, removed;
+  const char *name = argc > sure ? argv[sure] : NULL;
+  dtl_error err;
+  if (!name || *name == '-' || argc != sure + 1)
+    return complain(EXIT_USAGE, "usage: dtrun rm [-y] NAME, a name of dtrun ls");
+  if (!sure && !isatty(STDIN_FILENO))
+    return complain(EXIT_USAGE, "rm asks at a terminal: dtrun rm -y %.200s removes without", name);
+  if (!dtl_remove_model(name, agree, &sure, &removed, &err)) return complain_of(&err);
+  say(removed ? "%.200s is removed" : "%.200s stays", name);
+  return 0;
+}
