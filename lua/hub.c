@@ -132,8 +132,8 @@ static char *cached(const char *name, const hub_id *id, dtl_error *err) {
   char *folder = hub_folder(id->id), *snapshot = folder ? hub_snapshot(folder) : NULL, *path = NULL, *file = NULL;
   char *config = snapshot ? text("%s/config.json", snapshot) : NULL, *cache = hub_cache();
   bool is_whole = snapshot && is_folder(snapshot), is_model = config && access(config, F_OK) == 0;
-  dtl_fail(err, DTL_INPUT, "%s is neither here nor in %s: hf download %s%s%s", name, cache ? cache : "the cache",
-           id->id, id->spec || id->file ? " " : "",
+  dtl_fail(err, DTL_INPUT, "%s is neither here nor in %s: dtrun pull %s%s%s brings it", name,
+           cache ? cache : "the cache", id->id, id->spec || id->file ? ":" : "",
            id->spec   ? id->spec
            : id->file ? id->file
                       : "");

@@ -3,6 +3,9 @@ include(GNUInstallDirs)
 set(SHARED_FILES ${CMAKE_INSTALL_DATADIR}/dtrun)
 
 install(TARGETS dtrun DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET dtrun_pull)
+  install(TARGETS dtrun_pull DESTINATION lib/dtrun)
+endif()
 # Not in the Debian package, which would bring MPI to all who install it.
 if(TARGET dtrun_mpi)
   install(TARGETS dtrun_mpi LIBRARY DESTINATION lib/dtrun COMPONENT mpi)
@@ -35,6 +38,9 @@ install(FILES ${PROJECT_BINARY_DIR}/dtrun.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/
 
 # All that is built for an installation, and no test: cmake --build build --target product, then cmake --install, cpack or Python.
 set(PRODUCT dtrun dtrun_shared manual)
+if(TARGET dtrun_pull)
+  list(APPEND PRODUCT dtrun_pull)
+endif()
 if(TARGET dtrun_mpi)
   list(APPEND PRODUCT dtrun_mpi)
 endif()

@@ -31,6 +31,11 @@ it_keeps_the_engine_ignorant_of_who_uses_it() {
   cd "$source_dir" || exit 1
   includes '(cli/.*|host\.h)' runtime lua cuda | grep -vE '^(runtime/cli|lua)/.*host\.h|^runtime/cli/' | none 'the engine knows who uses it'
 }
+it_keeps_pulling_by_itself() {
+  cd "$source_dir" || exit 1
+  includes '.*' runtime/pull | grep -vE '"(pull/[a-z_]+|status|json_file|gguf_name)\.h"|<' | none 'runtime/pull knows too much' || exit 1
+  includes '(pull|curl|openssl)/.*' runtime lua cuda | grep -v '^runtime/pull/' | none 'something beside runtime/pull knows of networks'
+}
 it_keeps_backends_ignorant_of_trees_sessions_and_policies() {
   cd "$source_dir" || exit 1
   includes '(.*/)?(tree|session|session_impl|dtrun|accept|kv|model|pair|pass|draft|host)\.h' runtime/cpu runtime/fake cuda | none 'a backend knows too much' || exit 1
@@ -56,7 +61,7 @@ it_tells_families_apart_in_their_own_files_only() {
   local names
   names=$(sed -nE 's/^#define FAMILIES\(F\) *//p' runtime/model/families.c | grep -oE '\([a-z0-9_]+\)' | tr -d '()' | paste -sd '|')
   [ -n "$names" ] || fail 'no list of families in runtime/model/families.c'
-  code "\\b($names|gptneox)\\b([^-]|$)" runtime/*.[ch] runtime/{cpu,fake,cli}/*.[ch] cuda/*.cu* lua/*.[ch] \
+  code "\\b($names|gptneox)\\b([^-]|$)" runtime/*.[ch] runtime/{cpu,fake,cli,pull}/*.[ch] cuda/*.cu* lua/*.[ch] \
     $(grep -LE '^const family ' runtime/model/*.[ch]) | grep -vE '^runtime/model/families\.c:[0-9]+:#define FAMILIES' | none 'a family is told apart outside its own file'
 }
 it_tells_weight_types_apart_in_their_table_and_the_formats_only() {

@@ -27,7 +27,7 @@
 #define SHELL "the shell does it: -p $'one\\ntwo'"
 #define LOG "messages are lines on standard error: 2>FILE keeps them, -q leaves the summary out"
 #define SERVER NOT_YET "there is no server; drivers, Python and C call the same engine"
-#define DOWNLOAD "a model is a folder or a .gguf file, or an id of Hugging Face whose files are here"
+#define DOWNLOAD "dtrun pull OWNER/NAME:FILE brings a file, -m OWNER/NAME:FILE then takes it; :Q4_K_M will do"
 #define TEXTS "models of text only"
 #define STREAM "text is printed as it comes, and the prompt is not repeated"
 #define CORPUS "suffix --corpus FILE looks things up in a text"
@@ -108,7 +108,9 @@ static const foreign_option foreign[] = {
     {"--tokenizer", NULL, "a model's files hold its tokenizer"},
     {"--mmproj --image --audio --embedding --embeddings", NULL, TEXTS},
 
-    {"-mu --model-url -hff --hf-file -hft --hf-token --revision", NULL, DOWNLOAD},
+    {"-mu --model-url -hff --hf-file", NULL, DOWNLOAD},
+    {"-hft --hf-token", NULL, "HF_TOKEN=TOKEN dtrun pull OWNER/NAME, or hf auth login once"},
+    {"--revision", NULL, NOT_YET "dtrun pull brings a model's main revision"},
     {"--host --port --api-key --served-model-name --keepalive", NULL, SERVER},
     {"--log-file --log-disable --log-verbosity -lv --log-prefix --log-timestamps --no-perf", NULL, LOG},
     {"--verbose-prompt", NULL, "--json FILE holds the prompt's ids"},

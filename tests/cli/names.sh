@@ -41,15 +41,15 @@ it_looks_where_huggingface_hub_looks() {
 }
 it_says_what_would_download_an_id_that_is_not_there() {
   export HF_HOME=hf
-  refuses 2 'Qwen/Qwen2.5-0.5B-Instruct is neither here nor in hf/hub: hf download Qwen/Qwen2.5-0.5B-Instruct$' ar -m Qwen/Qwen2.5-0.5B-Instruct --text hello
-  refuses 2 ': hf download o/n f.gguf$' ar -m o/n/f.gguf --text hello
+  refuses 2 'Qwen/Qwen2.5-0.5B-Instruct is neither here nor in hf/hub: dtrun pull Qwen/Qwen2.5-0.5B-Instruct brings it$' ar -m Qwen/Qwen2.5-0.5B-Instruct --text hello
+  refuses 2 ': dtrun pull o/n:f.gguf brings it$' ar -m o/n/f.gguf --text hello
   in_cache hf/hub o/n mini-target
-  refuses 2 ': hf download o/draft$' linear -m o/n -md o/draft --text hello
+  refuses 2 ': dtrun pull o/draft brings it$' linear -m o/n -md o/draft --text hello
   DTRUN_DRAFT=o/draft runs ar -m o/n # which needs none
   rm hf/hub/models--o--n/refs/main
-  refuses 2 ': hf download o/n$' ar -m o/n --text hello
+  refuses 2 ': dtrun pull o/n brings it$' ar -m o/n --text hello
   echo ../../../.. >hf/hub/models--o--n/refs/main
-  refuses 2 ': hf download o/n$' ar -m o/n --text hello
+  refuses 2 ': dtrun pull o/n brings it$' ar -m o/n --text hello
 }
 it_takes_a_path_for_a_path() {
   export HF_HOME=hf
@@ -62,7 +62,7 @@ it_takes_a_path_for_a_path() {
   for path in ./p/q p/q/r/../s p/ /p .p/q; do
     run "$dtrun" ar -m "$path" --text hello
     [ "$status" -eq 2 ] || fail "$path: exit status $status, expected 2"
-    grep -q 'hf download' stderr && fail "$path is no id"
+    grep -q 'dtrun pull' stderr && fail "$path is no id"
   done
   true
 }

@@ -1,0 +1,26 @@
+/* One file of a repository into the cache. */
+#ifndef PULL_BRING_H
+#define PULL_BRING_H
+
+#include "pull/cache.h"
+#include "pull/file_hash.h"
+#include "pull/http.h"
+
+typedef struct {
+  const char *name;
+  char url[HTTP_URL];
+  char hash[FILE_HASH];
+  int64_t size;
+} wanted_file;
+
+/* Asks the server for hash and size of the file at f->url. */
+dt_status bring_facts(http *h, wanted_file *f, dt_error *err);
+
+/* Brings its blob, from where an earlier pull was broken off, and links its name to it. A connection that breaks is begun again as
+ * long as each brings a megabyte more. */
+dt_status bring_file(http *h, const cache *c, const wanted_file *f, dt_error *err);
+
+/* DT_OK, or what an answer's status says went wrong with `what` of the model. */
+dt_status bring_status(long status, const char *what, dt_error *err);
+
+#endif
