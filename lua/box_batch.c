@@ -79,9 +79,9 @@ static int batch_verify_tree(lua_State *L) {
     lua_rawseti(L, 3, i + 1);
     lua_settop(L, 3);
   }
-  for (int i = group->n; i < DTL_PLACES; i++) { /* of sequences that have ended */
+  for (lua_Unsigned i = lua_rawlen(L, 3); i > (lua_Unsigned)group->n; i--) { /* of sequences that have ended */
     lua_pushnil(L);
-    lua_rawseti(L, 3, i + 1);
+    lua_rawseti(L, 3, (lua_Integer)i);
   }
   return 1;
 }

@@ -13,10 +13,12 @@ local CaDDTree = policy.define {
     { "top_k", 8, min = 1, max = 32, tune = { 2, 16 }, doc = "nodes expanded per level, and children of each" },
     { "depth", 12, min = 1, max = 64, tune = { 2, 16 }, doc = "most levels" },
     { "total", 128, min = 1, max = 256, doc = "most nodes verified" },
+    { "pause", true, tune = false, doc = "draft little where drafts did not earn their time; off: the paper's rule" },
   },
+  presets = { paper = { pause = false } },
 }
 
-function CaDDTree:init() self.level, self.best = {}, {} end
+function CaDDTree:init() self.level, self.best, self.account = {}, {}, policy.account(self.costs) end
 
 -- The most tokens per millisecond that the tree can bring after `spent` ones of drafting, and of how many nodes.
 function CaDDTree:search(tree, spent)
@@ -32,15 +34,20 @@ function CaDDTree:search(tree, spent)
 end
 
 function CaDDTree:draft(tree)
+  local account, depth = self.account, math.min(self.depth, tree:depth_room())
+  if account:rests() and self.pause then return end
+  if not account:affords(tree.seq:length()) and self.pause then return end
+  if account:owes() and self.pause then depth = math.min(depth, 1) end
   tree:limit(4096)
   local level, n, spent, size = self.level, 1, 0, 0
   local most = self:search(tree, 0)
   level[1] = tree.root
-  for _ = 1, math.min(self.depth, tree:depth_room()) do
+  for _ = 1, depth do
     -- what the level cannot bring: not even if all of its nodes' children were right for certain
     local sum, ms = 0, self.costs:draft(n, tree.seq:length())
     for i = 1, n do sum = sum + tree:p(level[i]) end
     if sum < most * ms then break end
+    account:pass(n)
     tree:draft_step(level, n)
     spent = spent + ms
     local first = tree:size() + 1
@@ -53,5 +60,7 @@ function CaDDTree:draft(tree)
   end
   tree:keep(size)
 end
+
+function CaDDTree:observe(_, out) self.account:close(out.drafted + 1, out.accepted) end
 
 return CaDDTree

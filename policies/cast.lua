@@ -16,7 +16,7 @@ local Cast = policy.define {
     { "breadth", true, doc = "expand as many nodes of a layer as pay; off: the best top_k" },
     { "depth", true, doc = "draft a further layer only if it pays; off: always max_depth layers" },
     { "rerank", true, doc = "verify as many nodes as pay; off: the best total" },
-    { "allow_empty", true, doc = "no node at all is a choice too; off: the paper's rule" },
+    { "allow_empty", true, doc = "draft nothing where drafts do not pay; off: the paper's rule" },
     { "C", 4.0, min = 0, doc = "probability that a share of a target pass must bring" },
     { "C1", nil, type = "number", min = 0, doc = "the same for breadth (not set: C)" },
     { "C2", nil, type = "number", min = 0, doc = "for depth (not set: C)" },
@@ -33,13 +33,9 @@ local Cast = policy.define {
   },
 }
 
--- Target passes that may be lost on drafts that do not pay: so many an iteration, beyond so many in all.
-local FREE, LOAN = 0.01, 0.5
-
 function Cast:init()
   self.level, self.best = {}, {} -- by tree: the nodes to expand, the best of all
-  self.account = 0 -- tokens that drafts were expected to bring, less what they cost, in target passes over the roots
-  self.behind = 0 -- iterations without a draft, whose tokens the draft model has not seen
+  self.account = policy.account(self.costs)
   self.ratios = {} -- [i] u of layer i + 1 over u of layer i, in recent iterations
   for i = 0, self.max_depth do
     self.ratios[i] = policy.window(self.R)
@@ -77,6 +73,8 @@ local function expand(batch, level, n, top_k)
 end
 
 function Cast:draft(batch)
+  local account = self.account
+  if account:rests() and self.allow_empty then return end
   local costs, top_k, level, best, B = self.costs, self.top_k, self.level, self.best, #batch
   local context, layers = 0, 0
   for b = 1, B do
@@ -85,22 +83,20 @@ function Cast:draft(batch)
     context, layers = math.max(context, tree.seq:length()), math.max(layers, tree:depth_room())
     level[b], best[b] = { tree.root }, best[b] or {}
   end
+  if not account:affords(context, B) and self.allow_empty then return end
+  if account:owes() and self.allow_empty then layers = math.min(layers, 1) end
   local once = costs:target(1, context, B)
   local function draft_cost(k) return k > 0 and costs:draft(k, context, B) / once or 0 end
   local function target_cost(k) return costs:target(k + 1, context, B) / once end -- the root's row is in the pass
   local n, u, c = 1, 1, draft_cost(1)
-  local price = draft_cost(1 + self.behind)
-  self.account = math.min(self.account + FREE, self.R)
-  if self.allow_empty and self.account + LOAN < price then layers = 0 end -- it has not paid so far
-  self.behind = self.behind + 1
   for i = 0, math.min(self.max_depth, layers) - 1 do
     local asked = self.depth and (i > 0 or self.allow_empty)
     if n == 0 or (asked and self.ratios[i]:mean() * u < (self.C2 or self.C) * c) then
       if i == 0 then self.ratios[0]:push(1) end -- who drafts nothing learns nothing: try again some time
       break
     end
+    account:pass(n)
     local candidates, below = expand(batch, level, n, top_k), u
-    if i == 0 then self.account, self.behind = self.account - price, 0 end
     if candidates == 0 then break end -- the draft model's context has ended
     local C1 = self.breadth and (self.C1 or self.C) or 0
     n, u, c = select(batch, level, candidates, draft_cost, C1, self.breadth and self.allow_empty)
@@ -108,12 +104,16 @@ function Cast:draft(batch)
   end
   local most = 0
   for b = 1, B do most = math.max(most, #batch[b]:best(self.total, 1, batch[b]:size(), best[b])) end
-  local brought = most
-  if self.rerank then
-    most, brought = select(batch, best, most, target_cost, self.C3 or self.C, self.allow_empty)
-  end
-  self.account = self.account + brought
+  if self.rerank then most = select(batch, best, most, target_cost, self.C3 or self.C, self.allow_empty) end
   for b = 1, B do batch[b]:keep(most) end
+end
+
+function Cast:observe(_, outs)
+  local rows, accepted = 1, 0
+  for b = 1, #outs do
+    rows, accepted = math.max(rows, outs[b].drafted + 1), accepted + outs[b].accepted / #outs
+  end
+  self.account:close(rows, accepted)
 end
 
 return Cast

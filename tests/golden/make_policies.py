@@ -153,7 +153,7 @@ class Recycling:
 
 
 class Caddtree:
-    def __init__(self, top_k, depth, total):
+    def __init__(self, top_k, depth, total, pause):
         self.__dict__.update(locals())
 
     @staticmethod
@@ -384,7 +384,7 @@ def main():
     case("token_recycling", Recycling, {"k": 3, "total": 9, "depth": 4, "accepts": ranks}, 20)
     case("sequoia", Sequoia, {"total": 14, "depth": 4, "accepts": ranks, "measured": True, "every": 3}, 20)
     for params in [{"top_k": 4, "depth": 6, "total": 64}, {"top_k": 2, "depth": 3, "total": 5}, {"top_k": 8, "depth": 12, "total": 128}]:
-        case("caddtree", Caddtree, params)
+        case("caddtree", Caddtree, params | {"pause": False})
     for total, top_k, mu, depth in [(20, 4, 0.1, 8), (7, 3, 0.5, 12), (60, 6, 0.05, 4), (5, 6, 1.0, 3)]:
         case("talon", Talon, {"total": total, "top_k": top_k, "mu": mu, "depth": depth})
     for steps, start in [([1, 3, 5, 7], 3), ([1, 3, 5, 7], 7), ([0, 1, 3], 1), ([2, 4], 9)]:

@@ -29,6 +29,82 @@ function TestHelpers.test_a_window_forgets_what_is_older_than_its_size()
   lu.assertErrorMsgContains("size must be an integer of at least 1", policy.window, 0)
 end
 
+TestAccount = {}
+
+local LOAN, FREE, SAVED, STEP = 2, 0.004, 16, 0.05
+
+-- Of straight lines: the first pass, each further row; a draft pass that begins an iteration costs 0.05 more.
+local function account(target_row, draft, draft_row, sequences)
+  return policy.account {
+    target = function(_, rows) return 1 + target_row * (rows - 1) end,
+    draft = function(_, rows) return draft + draft_row * (rows - 1) end,
+    first = function() return draft + 0.05 end,
+    sequences = function() return sequences or 1 end,
+  }
+end
+
+-- Iterations with one draft pass each where there may be one: the numbers of those that had one, and all balances.
+local function try(a, iterations, rows, accepted)
+  local tries, balances = {}, {}
+  for i = 1, iterations do
+    if not a:rests() and a:affords(100) then
+      a:pass(1)
+      a:close(rows, accepted)
+      tries[#tries + 1] = i
+    end
+    balances[i] = a.balance
+  end
+  return tries, balances
+end
+
+function TestAccount.test_useless_drafts_cost_the_loan_and_a_share_of_each_iteration()
+  for _, rows in ipairs { 1, 4 } do
+    local price, row = 0.15 + 0.05 + STEP, 0.01
+    local tries, balances = try(account(row, 0.15, 0), 2000, rows, 0)
+    local took = #tries * (price + row * (rows - 1))
+    for i, balance in ipairs(balances) do lu.assertTrue(balance >= -LOAN - row * (rows - 1) - 1e-9, i) end
+    lu.assertTrue(took <= LOAN + FREE * 2000 + row * (rows - 1) and took > LOAN + FREE * 2000 - 2 * price, took)
+    lu.assertEquals(tries[7], 7) -- at once, as long as the loan lasts
+    lu.assertTrue(tries[9] - tries[8] > 30, tries[9])
+  end
+end
+
+function TestAccount.test_what_the_draft_model_missed_has_its_price()
+  local cheap, dear = try(account(0, 0.15, 0), 2000, 1, 0), try(account(0, 0.15, FREE), 2000, 1, 0)
+  lu.assertEquals(cheap[8], dear[8])
+  lu.assertEquals({ #cheap > 30, #dear }, { true, 8 }) -- the price rises as fast as the balance
+end
+
+function TestAccount.test_the_first_pass_must_be_affordable()
+  local function first(draft) return #try(account(0, draft, 0), 1, 1, 0) end
+  lu.assertEquals({ first(LOAN + FREE - 0.05 - STEP - 1e-9), first(LOAN + FREE - 0.05 - STEP + 1e-9) }, { 1, 0 })
+  lu.assertEquals(#try(account(0, LOAN + 6 * FREE - 0.05 - STEP - 1e-9, 0), 6, 1, 0), 1) -- five iterations later
+end
+
+function TestAccount.test_good_times_leave_so_much_and_no_more()
+  local a = account(0, 0.15, 0)
+  try(a, 100, 1, 5)
+  lu.assertEquals(a.balance, SAVED)
+  lu.assertEquals(#try(a, 71, 1, 0), 71) -- (16 + 2) / 0.25
+  lu.assertEquals(#try(a, 20, 1, 0) < 5, true)
+end
+
+function TestAccount.test_it_owes_what_drafts_have_not_brought_yet()
+  local a = account(0, 0.15, 0)
+  lu.assertFalse(a:rests() or a:owes())
+  try(a, 1, 1, 0)
+  lu.assertTrue(a:owes())
+  try(a, 1, 1, 1)
+  lu.assertFalse(a:owes())
+end
+
+function TestAccount.test_a_page_takes_longer_for_more_sequences()
+  local function first(sequences)
+    return #try(account(0, LOAN - 0.05 - 3.5 * STEP, 0, sequences), 1, 1, 0)
+  end
+  lu.assertEquals({ first(3), first(4) }, { 1, 0 })
+end
+
 TestParameters = {}
 
 local KNOBS = [[

@@ -1,4 +1,4 @@
--- cast and rate, which weigh probabilities against costs, on scripted pairs with scripted costs.
+-- cast, caddtree and rate, which weigh probabilities against costs, on scripted pairs with scripted costs.
 local lu = require "luaunit"
 local probe = dofile(arg[0]:match "^(.*/)" .. "probe.lua")
 local fake, with = probe.fake, probe.with
@@ -144,7 +144,7 @@ end
 function TestCast.test_drafts_a_further_layer_while_it_pays_by_what_layers_brought_lately()
   -- u of layer i is 0.5^i at c = 1/8: first 1 * 0.5^i >= 1/8 for i = 0..3; then the ratios are (1 + 0.5) / 2
   local draft, target = probe.circle(0.5)
-  local pair = fake(draft, target, { costs = line(1.0, 1.0, 0.125, 0.125) })
+  local pair = fake(draft, target, { costs = line(1.0, 0.01, 0.125, 0.125) })
   local params = { breadth = false, rerank = false, top_k = 1, C2 = 1.0 * (1 - probe.TINY) }
   local first, second = probe.tree(pair, "cast", params, 2):match "(.*)|(.*)"
   lu.assertEquals({ probe.count(first), probe.count(second) }, { 4, 3 })
@@ -169,21 +169,69 @@ function TestCast.test_allow_empty_tries_again()
   lu.assertStrContains(drafted, "|0")   -- and starts again
 end
 
-function TestCast.test_drafts_that_never_pay_cost_one_percent()
-  local pair = fake(probe.circle(0.25), { [1] = 1 }, { costs = line(1.0, 0.5, 0.25, 1e-6) })
-  local tries = select(2, probe.drafted(pair, "cast", { C = 1.5 }, 200):gsub("0", ""))
-  lu.assertTrue(tries >= 4 and tries * 0.25 <= 0.5 + 0.01 * 200, tries)
-  local dear = fake(probe.circle(0.25), { [1] = 1 }, { costs = line(1.0, 0.5, 0.25, 0.25) })
-  local fewer = select(2, probe.drafted(dear, "cast", { C = 1.5 }, 200):gsub("0", ""))
-  lu.assertTrue(fewer >= 1 and fewer < tries, fewer) -- what the draft model missed is a price too
-end
-
 function TestCast.test_presets_are_the_papers_settings()
   local pair = fake(nil, nil, { costs = random_costs() })
   local function params(preset) return select(2, probe.trace(pair, "cast", nil, 1, { preset = preset })).params end
   local batch = params "paper_batch8"
   lu.assertEquals({ batch.C, batch.max_depth, batch.top_k, batch.total, batch.allow_empty }, { 2.5, 9, 12, 72, false })
   lu.assertEquals({ params("paper_8b").C, params("paper").C, params("paper").max_depth }, { 3, 4, 13 })
+  lu.assertFalse(select(2, probe.trace(pair, "caddtree", nil, 1, { preset = "paper" })).params.pause)
+end
+
+TestAccount = {}
+
+-- Levels drafted in each of so many iterations. The draft model is sure of a circle; the target says 1 each time or,
+-- with `right`, goes round too.
+local function levels(policy, params, costs, iterations, right)
+  local draft, target = probe.circle(0.9)
+  local pair = fake(draft, right and target or { [1] = 1 }, { context = 4000, costs = costs })
+  local list = {}
+  for i, iteration in ipairs((probe.trace(pair, policy, params, iterations, { tokens = 3000 }))) do
+    list[i] = 0
+    local _, _, drafted = layers(iteration.nodes)
+    for _ in pairs(drafted) do list[i] = list[i] + 1 end
+    if iteration.nodes[1].confidence then list[i] = list[i] + 1 end
+  end
+  return list
+end
+
+local CHAIN = { cast = { top_k = 1, max_depth = 3, C = 1.0 }, caddtree = { top_k = 1, depth = 3 } }
+local PAPER = { cast = { allow_empty = false }, caddtree = { pause = false } }
+
+function TestAccount.test_drafts_that_never_come_true_are_tried_with_one_level_and_then_seldom()
+  for policy, params in pairs(CHAIN) do
+    -- 0.2 and 0.05 for the page of each level, 0.002 for each token that the draft model missed
+    local list = levels(policy, params, line(1.0, 1e-6, 0.2, 0.002), 600)
+    local took, tries, missed = 0, 0, 0
+    for i, n in ipairs(list) do
+      lu.assertTrue(n <= (i == 1 and 3 or 1), policy)
+      took = took + n * 0.25 + (n > 0 and missed * 0.002 or 0)
+      tries, missed = tries + (n > 0 and 1 or 0), n > 0 and 0 or missed + 1
+    end
+    lu.assertTrue(tries >= 6, policy) -- the loan is used, and
+    lu.assertTrue(took > 2 and took <= 2 + 600 * 0.004, policy .. took)
+    lu.assertEquals(list[#list - 1] + list[#list], 0, policy)
+  end
+end
+
+function TestAccount.test_the_papers_rule_always_drafts()
+  for policy, params in pairs(CHAIN) do
+    for i, n in ipairs(levels(policy, with(params, PAPER[policy]), line(1.0, 1e-6, 0.2, 0.002), 100)) do
+      lu.assertTrue(n > 0, policy .. i)
+    end
+  end
+end
+
+function TestAccount.test_drafts_that_come_true_are_never_paused()
+  for policy, params in pairs(CHAIN) do
+    local costs, always = line(1.0, 1e-6, 0.2, 0.002), with(params, PAPER[policy])
+    lu.assertEquals(levels(policy, params, costs, 100, true), levels(policy, always, costs, 100, true))
+  end
+end
+
+function TestAccount.test_a_draft_model_too_dear_for_the_loan_is_never_asked()
+  local function first(draft) return levels("cast", { C = 0.1 }, line(1.0, 1e-6, draft, 1e-6), 1, true)[1] end
+  lu.assertEquals({ first(1.96) > 0, first(1.93) > 0 }, { false, true })
 end
 
 TestRate = {}
