@@ -198,8 +198,10 @@ static bool open_course(work *w, dtl_error *err) {
   return !w->learned || w->course;
 }
 
-static void close_course(work *w) {
-  if (w->course) learn_keep(w->learned, w->course);
+static void close_course(work *w, bool ok) {
+  bool failed = !ok;
+  for (int i = 0; i < w->request->n; i++) failed |= w->results[i].failed;
+  if (w->course) learn_keep(w->learned, w->course, failed);
   if (w->owns_learned) dtl_learned_close(w->learned);
 }
 
@@ -260,7 +262,7 @@ bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request,
     if (err) *err = w.failure;
   }
   if (!request->session) dt_session_close(w.session);
-  close_course(&w);
+  close_course(&w, ok);
   free(w.places);
   free(w.steppers);
   return ok;

@@ -21,6 +21,7 @@ struct course {
   course *next;
   int batch;
   bool draws, coupled;
+  bool failed; /* the latest run */
   bool seen[LEARNED_KINDS]; /* passes of the run at hand */
   long kept;                /* passes that the file knows; -1: there is none */
   dtl_usage since;          /* when the file was written, or read */
@@ -194,7 +195,7 @@ static void keep(const dtl_learned *learned, course *c) {
   char *text = learned_json(&c->l, c->place.key), line[1024];
   const char *lost = costs_write(&c->place, text);
   free(text);
-  if (lost && learned->how.note) {
+  if (lost && !c->failed && learned->how.note) {
     snprintf(line, sizeof line, "what was learned of costs cannot be kept as %s: %s", c->place.path, lost);
     learned->how.note(learned->how.user, line);
   }
@@ -202,7 +203,8 @@ static void keep(const dtl_learned *learned, course *c) {
   c->since = now;
 }
 
-void learn_keep(dtl_learned *learned, course *c) {
+void learn_keep(dtl_learned *learned, course *c, bool failed) {
+  c->failed = failed;
   if (c->kept < 0 || c->l.passes - c->kept >= MUCH) keep(learned, c);
 }
 

@@ -26,7 +26,8 @@ const dtl_costs *learn_costs(const course *c, const int **revision);
 /* box_costs_push of what is learned, as it is at any time; the course outlives the object's use. */
 void box_costs_push_learned(lua_State *L, const course *c, int places);
 
-/* A run has ended: what it taught is kept, if that is much or the first of its kind. */
-void learn_keep(dtl_learned *learned, course *c);
+/* A run has ended: what it taught is kept, if that is much or the first of its kind. Of a run that failed only the failure is
+ * told, not that nothing could be kept. */
+void learn_keep(dtl_learned *learned, course *c, bool failed);
 
 #endif

@@ -103,6 +103,27 @@ it_goes_on_where_nothing_can_be_kept() {
   XDG_CACHE_HOME=$PWD/file learn_run
   grep -qE '^dtrun: what was learned of costs cannot be kept as /.*: Not a directory$' stderr || fail 'no note of what was learned'
 }
+it_tells_of_a_failed_run_its_failure_alone() {
+  echo >file
+  export XDG_CACHE_HOME=$PWD/file
+  printf '{"prompt": "%s"}\n' 'The ship' 'It was' >prompts.jsonl
+  for scope in sequence batch; do
+    cat >page.lua <<LUA
+local Page = require "dt.policy".define { name = "page", doc = "fails in the end", scope = "$scope", uses = { costs = true } }
+function Page:draft()
+  self.made = (self.made or 0) + 1
+  assert(self.made < 4, "no fourth")
+end
+return Page
+LUA
+    for texts in '--text=The ship' --prompts=prompts.jsonl; do
+      run "$dtrun" ./page.lua "$texts" -n 8 -t 1 -q
+      [ "$status" -eq 3 ] || fail "$scope, $texts: exit status $status, expected 3"
+      grep -q 'no fourth$' stderr || fail "$scope, $texts: not told"
+      ! grep -v 'no fourth$' stderr || fail "$scope, $texts: something else is told"
+    done
+  done
+}
 it_prints_a_table_and_draws_it() {
   export XDG_CACHE_HOME=$PWD
   succeeds run calibrate -c 60 -t 1 --json table.json
