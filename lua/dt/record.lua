@@ -177,10 +177,23 @@ local function standing(failures, runs)
   return list
 end
 
+-- The whole lines of a text, each with where the next begins. A pattern would look at what is torn once for each of its
+-- bytes.
+local function lines(text)
+  local at = 1
+  return function()
+    local stop = text:find("\n", at, true)
+    if not stop then return nil end
+    local line = text:sub(at, stop - 1)
+    at = stop + 1
+    return line, at
+  end
+end
+
 -- { head =, runs =, failures =, whole = bytes up to the end of the last whole line }; head is nil in an empty file.
 local function parse(path, text)
   local file, number, line_of = { runs = {}, failures = {}, whole = 0 }, 0, {}
-  for line, stop in text:gmatch "([^\n]*)\n()" do
+  for line, stop in lines(text) do
     number = number + 1
     local value, message = json.decode(line)
     message = message and message:gsub("line 1: ", "") or line_mistake(value, number == 1)

@@ -68,6 +68,12 @@ function TestRecord:test_a_torn_last_line_is_not_read_and_is_cut_when_the_file_i
   end
 end
 
+-- A look at the rest of the file from each of its bytes would take days.
+function TestRecord:test_what_is_torn_is_passed_at_once_however_long_it_is()
+  write(self.path, json.encode(head { schema = "dtrun.runs/1" }) .. "\n" .. ("x"):rep(1 << 24))
+  lu.assertEquals(assert(record.read(self.path)).runs, {})
+end
+
 function TestRecord:test_a_torn_head_is_an_empty_file()
   write(self.path, '{"schema": "dtrun.ru')
   local file = assert(record.open(self.path, head()))
