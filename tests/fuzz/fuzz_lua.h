@@ -9,9 +9,9 @@
 enum { FUZZ_LINES = 1024 };
 __attribute__((section("__libfuzzer_extra_counters"), used)) static uint8_t fuzz_lines[FUZZ_LINES];
 
-/* By the number of the line alone, whatever the module: asking for its name takes most of the time of a run. */
+/* By the number of the line alone, which a line's event comes with: asking Lua for more takes half the time of a run. */
 static inline void fuzz_count_line(lua_State *L, lua_Debug *ar) {
-  lua_getinfo(L, "l", ar);
+  (void)L;
   fuzz_lines[ar->currentline % FUZZ_LINES]++;
 }
 
