@@ -80,7 +80,7 @@ int driver_pair_policy(lua_State *L);     /* (pair, options) -> table | nil, kin
 int driver_pair_set_costs(lua_State *L);  /* (pair, "learn", "table" or the JSON of one) */
 int driver_pair_calibrate(lua_State *L);  /* (pair, fresh, batch) -> costs, JSON of the table */
 int driver_pair_identity(lua_State *L);   /* (pair) -> {commit=, build=, target_hash=, draft_hash=}; absent: none */
-int driver_pair_save_tuned(lua_State *L); /* (pair, policy, JSON) -> path | nil, message */
+int driver_pair_save_tuned(lua_State *L); /* (pair, policy, uses_draft, JSON) -> path | nil, message */
 /* (pair, options) -> true | nil, kind, message, file, line; calls options.on_done(prompt, JSON[, nil, kind, ..]) */
 int driver_pair_generate(lua_State *L);
 void driver_pair_types(lua_State *L); /* registers the two userdata types */

@@ -104,13 +104,15 @@ static void set_texts(lua_State *L, const char *key, const char *const *texts, i
 }
 
 static void push_description(lua_State *L, const dtl_policy_info *info) {
-  lua_createtable(L, 0, 6);
+  lua_createtable(L, 0, 8);
   set_string(L, "name", info->name);
   set_string(L, "doc", info->doc);
   set_string(L, "path", info->path);
   set_string(L, "source", info->source);
   lua_pushboolean(L, info->draft == DTL_NEEDS_DRAFT);
   lua_setfield(L, -2, "needs_draft");
+  lua_pushboolean(L, info->draft != DTL_NO_DRAFT);
+  lua_setfield(L, -2, "uses_draft");
   set_texts(L, "presets", info->presets, info->n_presets);
   lua_createtable(L, info->n_params, 0);
   for (int i = 0; i < info->n_params; i++) {
@@ -141,13 +143,14 @@ int driver_pair_policy(lua_State *L) {
 }
 
 int driver_pair_save_tuned(lua_State *L) {
-  char *path = tuned_path(driver_pair(L, 1)->pair, luaL_checkstring(L, 2));
+  char *path =
+      tuned_path(driver_pair(L, 1)->pair, luaL_checkstring(L, 2), lua_toboolean(L, 3) ? DTL_ANY_DRAFT : DTL_NO_DRAFT);
   if (!path) {
     lua_pushnil(L);
     lua_pushliteral(L, "no folder for presets: set XDG_CONFIG_HOME or HOME");
     return 2;
   }
-  int code = user_store(path, luaL_checkstring(L, 3)) ? 0 : errno;
+  int code = user_store(path, luaL_checkstring(L, 4)) ? 0 : errno;
   if (code) lua_pushnil(L);
   if (code)
     lua_pushfstring(L, "%s: %s", path, strerror(code));

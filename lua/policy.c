@@ -41,8 +41,7 @@ typedef struct {
   const dtl_policy_options *options;
   const char *source;
   size_t len;
-  dtl_setting *tuned; /* what the preset DTL_TUNED stands for, if that is asked for */
-  int n_tuned;
+  preset tuned; /* what DTL_TUNED stands for, if that is asked for */
   int status;
 } opening;
 
@@ -80,20 +79,39 @@ static void push_settings(lua_State *L, const dtl_setting *settings, int n) {
   }
 }
 
+/* Pushes the host's function `name` and the file's value, which stays on co. */
+static void push_call(lua_State *L, lua_State *co, const char *name) {
+  sandbox_push_host(L);
+  lua_getfield(L, -1, name);
+  lua_settop(co, 1); /* a file without a value: nil */
+  lua_pushvalue(co, 1);
+  lua_xmove(co, L, 1);
+}
+
+/* The need of a draft on top: true, false or "optional". */
+static dtl_need take_need(lua_State *L) {
+  dtl_need need = lua_isstring(L, -1) ? DTL_ANY_DRAFT : lua_toboolean(L, -1) ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT;
+  lua_pop(L, 1);
+  return need;
+}
+
+/* co: the file's value. */
+static int read_need(lua_State *L) {
+  opening *o = lua_touserdata(L, 1);
+  push_call(L, o->policy->box.co, "draft");
+  lua_call(L, 1, 1);
+  o->policy->info.draft = take_need(L);
+  return 0;
+}
+
 /* co: the file's value -> host.open, that value, preset (its name, or settings), settings. */
 static int prepare_open(lua_State *L) {
   opening *o = lua_touserdata(L, 1);
   lua_State *co = o->policy->box.co;
-  sandbox_push_host(L);
-  lua_getfield(L, -1, "open");
-  if (lua_gettop(co) > 0) {
-    lua_settop(co, 1);
-    lua_xmove(co, L, 1);
-  } else {
-    lua_pushnil(L);
-  }
-  if (o->tuned)
-    push_settings(L, o->tuned, o->n_tuned);
+  push_call(L, co, "open");
+  lua_settop(co, 0);
+  if (o->tuned.settings)
+    push_settings(L, o->tuned.settings, o->tuned.n);
   else
     lua_pushstring(L, o->options->preset); /* NULL: nil */
   push_settings(L, o->options->settings, o->options->n_settings);
@@ -158,9 +176,6 @@ static int take_object(lua_State *L) {
   lua_xmove(co, L, 2); /* object, description: host.open made it, so its fields are what they should be */
   info->name = clean_field(L, policy, "name");
   info->doc = clean_field(L, policy, "doc");
-  lua_getfield(L, -1, "draft"); /* true, false or "optional" */
-  info->draft = lua_isstring(L, -1) ? DTL_ANY_DRAFT : lua_toboolean(L, -1) ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT;
-  lua_pop(L, 1);
   info->uses_costs = is_set(L, "costs");
   info->uses_memory = is_set(L, "memory");
   info->uses_corpus = is_set(L, "corpus");
@@ -224,7 +239,7 @@ static bool out_of_memory(const opening *o, dtl_error *err) {
 static bool find_tuned(opening *o, dtl_error *err) {
   const dtl_policy_options *options = o->options;
   if (!options->pair || !options->preset || strcmp(options->preset, DTL_TUNED)) return true;
-  return tuned_settings(options->pair, options->policy, o->policy->info.source, &o->tuned, &o->n_tuned, err);
+  return tuned_read(options->pair, &o->policy->info, options->policy, &o->tuned, err);
 }
 
 /* Everything that happens in the box. */
@@ -239,7 +254,8 @@ static bool open_in_box(opening *o, dtl_error *err) {
   if (!box_call(box, "its file", 1, 0, err)) return false;
   box->has_folder = false;
   memcpy(policy->info.source, box->source, sizeof box->source);
-  if (!find_tuned(o, err) || !box_host(box, prepare_open, o, 0, err)) return false;
+  if (!box_host(box, read_need, o, 0, err) || !find_tuned(o, err) || !box_host(box, prepare_open, o, 0, err))
+    return false;
   if (!box_call(box, "check", 1, 3, err)) return false;
   if (lua_isnil(box->co, 1)) return dtl_fail(err, DTL_INPUT, "%s", lua_tostring(box->co, 2));
   if (!box_host(box, take_object, o, 2, err)) return false;
@@ -286,7 +302,7 @@ bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_er
     ok = open_in_box(&o, err);
   }
   free(text);
-  tuned_free(o.tuned, o.n_tuned);
+  preset_free(&o.tuned);
   if (ok)
     *out = policy;
   else

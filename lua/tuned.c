@@ -7,7 +7,6 @@
 #include "machine.h"
 #include "user_files.h"
 
-#include <cJSON.h>
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -33,13 +32,17 @@ static const char *stem(const char *policy, int *len) {
   return name;
 }
 
-char *tuned_path(const dt_pair *pair, const char *policy) {
+char *tuned_path(const dt_pair *pair, const char *policy, dtl_need draft) {
   dt_pair_info info;
   char machine[MACHINE_NAME], settings[256], relative[300];
   int len;
   const char *name = stem(policy, &len);
   dt_pair_describe(pair, &info);
   machine_name(machine, sizeof machine);
+  if (draft == DTL_NO_DRAFT) {
+    info.draft = (dt_model_info){0};
+    info.draft_dtype = info.draft_vocab = info.draft_head = NULL;
+  }
   snprintf(settings, sizeof settings, "%d %s %s %s %s%s", info.threads, info.target_dtype,
            info.draft_dtype ? info.draft_dtype : "-", info.draft_vocab ? info.draft_vocab : "-", info.cache_dtype,
            info.draft_head ? info.draft_head : "");
@@ -66,64 +69,36 @@ static bool is_old(const char *path) {
   return there;
 }
 
-/* A value as --set takes it: malloc'd; NULL where it is none. */
-static char *value_text(const cJSON *value) {
-  if (cJSON_IsString(value)) return strdup(value->valuestring);
-  return cJSON_IsNumber(value) || cJSON_IsBool(value) ? cJSON_PrintUnformatted(value) : NULL;
+/* False where it is none, or one of another text of the policy. */
+static bool read_preset(const char *path, const char *policy, const char *source, preset *out, dtl_error *err) {
+  size_t size;
+  char *text = dtl_read_file("preset", path, FILE_MAX, &size, err);
+  if (!text) return false;
+  const char *wrong = preset_parse(text, size, out);
+  bool starved = wrong && errno == ENOMEM;
+  free(text);
+  if (starved) return dtl_fail(err, DTL_DEVICE, "out of memory: %s", path);
+  if (wrong)
+    return dtl_fail(err, DTL_INPUT, "%s: not a preset, %s: run `dtrun run tune %s` again", path, wrong, policy);
+  return !strcmp(out->source, source) ||
+         dtl_fail(err, DTL_INPUT, "%s: found for another text of the policy: run `dtrun run tune %s` again", path,
+                  policy);
 }
 
-static bool read_settings(const cJSON *params, dtl_setting **settings, int *n) {
-  *n = 0;
-  if (!cJSON_IsObject(params)) return false;
-  if (!(*settings = calloc((size_t)cJSON_GetArraySize(params) + 1, sizeof **settings))) return false;
-  const cJSON *value;
-  cJSON_ArrayForEach(value, params) {
-    dtl_setting *setting = &(*settings)[*n];
-    *setting = (dtl_setting){.name = strdup(value->string), .value = value_text(value)};
-    (*n)++;
-    if (!setting->name || !setting->value) return false;
-  }
-  return true;
-}
-
-void tuned_free(dtl_setting *settings, int n) {
-  for (int i = 0; i < n; i++) free((char *)settings[i].name), free((char *)settings[i].value);
-  free(settings);
-}
-
-static bool same_source(const cJSON *root, const char *source) {
-  const cJSON *was = cJSON_GetObjectItemCaseSensitive(root, "source");
-  return cJSON_IsString(was) && !strcmp(was->valuestring, source);
-}
-
-bool tuned_settings(const dt_pair *pair, const char *policy, const char *source, dtl_setting **settings, int *n,
-                    dtl_error *err) {
-  *settings = NULL;
-  *n = 0;
+bool tuned_read(const dt_pair *pair, const dtl_policy_info *info, const char *policy, preset *out, dtl_error *err) {
+  *out = (preset){0};
   int len;
   const char *name = stem(policy, &len);
-  char *path = tuned_path(pair, policy), *text = NULL;
-  size_t size;
-  bool ok = false;
   errno = 0;
-  if (!path || access(path, F_OK))
+  char *path = tuned_path(pair, policy, info->draft);
+  if (!path && errno == ENOMEM)
+    return dtl_fail(err, DTL_DEVICE, "out of memory: the preset 'tuned' of %.*s", len, name);
+  bool ok = path && !access(path, F_OK);
+  if (ok)
+    ok = read_preset(path, policy, info->source, out, err);
+  else
     dtl_fail(err, DTL_INPUT, "%.*s: no preset 'tuned' for this pair and machine%s: run `dtrun run tune %s` first", len,
              name, path && is_old(path) ? " (those of an earlier dtrun are not read)" : "", policy);
-  else if ((text = dtl_read_file("preset", path, FILE_MAX, &size, err))) {
-    cJSON *root = cJSON_ParseWithLength(text, size);
-    ok = read_settings(cJSON_GetObjectItemCaseSensitive(root, "params"), settings, n);
-    if (!ok)
-      dtl_fail(err, DTL_INPUT, "%s: not a preset: run `dtrun run tune %s` again", path, policy);
-    else if (!(ok = same_source(root, source)))
-      dtl_fail(err, DTL_INPUT, "%s: found for another text of the policy: run `dtrun run tune %s` again", path, policy);
-    cJSON_Delete(root);
-  }
-  if (!ok && errno == ENOMEM) dtl_fail(err, DTL_DEVICE, "out of memory: the preset 'tuned' of %.*s", len, name);
-  if (!ok) {
-    tuned_free(*settings, *n);
-    *settings = NULL;
-    *n = 0;
-  }
-  free(text), free(path);
+  free(path);
   return ok;
 }

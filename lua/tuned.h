@@ -2,16 +2,14 @@
 #ifndef DTL_TUNED_H
 #define DTL_TUNED_H
 
-#include "host.h"
+#include "preset.h"
 
-/* Its file: {"schema": "dtrun.preset/1", "policy": .., "source": digest of the policy's text, "params": {NAME: VALUE}, ..}; its
- * name tells models' files, machine, backend and threads apart. malloc'd, or NULL: see user_path. */
-char *tuned_path(const dt_pair *pair, const char *policy);
+/* Where it is. The file's name tells models' files, machine, backend and threads apart; the pair's draft, where there is one,
+ * only for a policy that uses drafts. malloc'd, or NULL: see user_path. */
+char *tuned_path(const dt_pair *pair, const char *policy, dtl_need draft);
 
-/* Its parameters as settings: *settings is malloc'd, and so are its strings. That there are none, that they cannot be read, or
- * that they were found for another text of the policy than the one of this hash, is DTL_INPUT. */
-bool tuned_settings(const dt_pair *pair, const char *policy, const char *source, dtl_setting **settings, int *n,
-                    dtl_error *err);
-void tuned_free(dtl_setting *settings, int n);
+/* Reads that of a policy whose need of a draft and source are known, to be freed whatever comes. That there is none, that it
+ * cannot be read, or that it was found for another text of the policy, is DTL_INPUT. */
+bool tuned_read(const dt_pair *pair, const dtl_policy_info *info, const char *policy, preset *out, dtl_error *err);
 
 #endif

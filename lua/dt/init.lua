@@ -272,9 +272,9 @@ end
 
 local POLICY = { policy = true, source = true, params = true, preset = true }
 
--- What a policy is with these parameters: {name=, doc=, path=, needs_draft=, presets = {names}, params = {{name=, doc=,
--- type=, value=, range=, min=, max=, one_of=, tune = list or false}, ...}} (dt.params says what these are); or nil and
--- a failure. Nothing is generated.
+-- What a policy is with these parameters: {name=, doc=, path=, source = digest of its text, needs_draft=, uses_draft=,
+-- presets = {names}, params = {{name=, doc=, type=, value=, range=, min=, max=, one_of=, tune = list or false}, ...}}
+-- (dt.params says what these are); or nil and a failure. Nothing is generated.
 function pair:policy(t)
   t = options_table(t, POLICY, "policy")
   if not t.policy and not t.source then error("policy: policy is missing", 2) end

@@ -321,6 +321,12 @@ local function resolve(spec, preset, settings)
   return values
 end
 
+-- Whether it uses a draft: true, false or "optional"; nil of what is no policy, which host.open refuses.
+function host.draft(P)
+  local spec = P ~= nil and specs[P]
+  return spec and spec.uses.draft
+end
+
 -- The policy's object with its parameters as fields, and its description: all strings, for the host to copy.
 -- Bad usage is nil and a message.
 function host.open(P, preset, settings)
@@ -337,7 +343,7 @@ function host.open(P, preset, settings)
       error(format("%s: check returned a %s, not nil or a message", spec.name, type(message)), 0)
     end
   end
-  local description = { name = spec.name, doc = spec.doc, draft = spec.uses.draft, costs = spec.uses.costs,
+  local description = { name = spec.name, doc = spec.doc, costs = spec.uses.costs,
                         memory = spec.uses.memory, corpus = spec.uses.corpus,
                         target = tointeger(spec.uses.target), batch = spec.batch, presets = preset_names(spec) }
   description.params = {}

@@ -231,9 +231,9 @@ end
 
 -- Writes the preset `tuned` of a policy for this pair and machine. The file's path, or nil, a message and "device".
 function tune.save(pair, policy, setting, found)
-  local identity = pair:identity()
-  local path, message = core.save_tuned(pair, policy, json.encode({
-    schema = "dtrun.preset/1", policy = policy, source = pair:policy({ policy = policy }).source, preset = "tuned",
+  local identity, info = pair:identity(), pair:policy { policy = policy }
+  local path, message = core.save_tuned(pair, policy, info.uses_draft, json.encode({
+    schema = "dtrun.preset/1", policy = policy, source = info.source, preset = "tuned",
     params = setting, machine = core.machine,
     backend = pair.backend, threads = pair.threads, target = pair.target.path,
     draft = pair.draft and pair.draft.path or nil, target_dtype = pair.target_dtype,

@@ -51,10 +51,18 @@ it_keeps_what_it_found_as_a_preset_of_this_policy_pair_and_machine() {
   mv kept "$preset"
   sed -Ei 's/"source": "./"source": "/' "$preset"
   refuses 2 'linear-[0-9a-f]*.json: found for another text of the policy: run .dtrun run tune linear. again' linear --preset tuned --text hello -n 4 -t 1
-  for text in '{' '[]' '{"params": 3}' '{"params": {"K": []}}'; do
-    echo "$text" >"$preset"
-    refuses 2 'linear-[0-9a-f]*.json: not a preset: run .dtrun run tune linear. again' linear --preset tuned --text hello -n 4 -t 1
-  done
+  echo '{"source": "", "params": 3}' >"$preset"
+  refuses 2 'linear-[0-9a-f]*.json: not a preset, it has no object params: run .dtrun run tune linear. again' linear --preset tuned --text hello -n 4 -t 1
+}
+# It is the same to such a policy which draft the pair has: tune loads one, a run with this policy alone does not.
+it_finds_the_preset_of_a_policy_without_a_draft() {
+  export XDG_CONFIG_HOME=$PWD/config
+  succeeds "${tune[@]}" suffix --prompt "$novels"/0[1-4].txt
+  local run=(suffix --preset tuned --text hello -n 4 -t 1)
+  succeeds "${run[@]}"
+  succeeds "${run[@]}" --compare linear
+  succeeds "${run[@]}" --compare linear --draft "$models/mini-target" --draft-weights q8 --draft-vocab 600
+  refuses 2 "suffix: no preset 'tuned' for this pair" "${run[@]}" --weights q8
 }
 # Two policies whose texts have one FNV-1a 64: what was found for the one is not the other's.
 it_keeps_no_preset_for_a_twin() {

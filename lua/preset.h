@@ -1,0 +1,19 @@
+/* The file of a preset: {"schema": "dtrun.preset/1", "policy": .., "source": digest of the policy's text, "params": {NAME:
+ * VALUE}, ..}. */
+#ifndef DTL_PRESET_H
+#define DTL_PRESET_H
+
+#include "host.h"
+
+typedef struct {
+  char *source;          /* digest of the policy's text that the parameters were found for */
+  dtl_setting *settings; /* [n] the parameters in the file's order; they and their strings are malloc'd */
+  int n;
+} preset;
+
+/* What these bytes hold, to be freed whatever comes. NULL, or what is wrong with them: static; or memory was out, where errno
+ * is ENOMEM. */
+const char *preset_parse(const char *bytes, size_t size, preset *out);
+void preset_free(preset *p);
+
+#endif
