@@ -21,7 +21,7 @@ struct course {
   course *next;
   int batch;
   bool draws, coupled;
-  bool failed; /* the latest run */
+  bool failed;              /* the latest run */
   bool seen[LEARNED_KINDS]; /* passes of the run at hand */
   long kept;                /* passes that the file knows; -1: there is none */
   dtl_usage since;          /* when the file was written, or read */

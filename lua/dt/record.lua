@@ -179,7 +179,7 @@ end
 
 -- The whole lines of a text, each with where the next begins. A pattern would look at what is torn once for each of its
 -- bytes.
-local function lines(text)
+local function each_line(text)
   local at = 1
   return function()
     local stop = text:find("\n", at, true)
@@ -193,7 +193,7 @@ end
 -- { head =, runs =, failures =, whole = bytes up to the end of the last whole line }; head is nil in an empty file.
 local function parse(path, text)
   local file, number, line_of = { runs = {}, failures = {}, whole = 0 }, 0, {}
-  for line, stop in lines(text) do
+  for line, stop in each_line(text) do
     number = number + 1
     local value, message = json.decode(line)
     message = message and message:gsub("line 1: ", "") or line_mistake(value, number == 1)
