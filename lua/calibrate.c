@@ -148,7 +148,7 @@ static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *wh
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && ok) ok = take_round(b, of, how, c, &left, err);
   if (ok) sum_up(of, c, &all, &disturbed);
-  if (ok && disturbed > all / 3) {
+  if (ok && all > 0 && disturbed > all / 3) {
     c->disturbed = true;
     snprintf(why, DTL_WHY, "%d %% of the passes took longer than others", 100 * disturbed / all);
   }

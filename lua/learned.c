@@ -260,7 +260,7 @@ char *learned_json(lessons *l, const char *key) {
 }
 
 static bool take_entry(lessons *l, learned_kind kind, const cJSON *entry) {
-  double x[4];
+  double x[4] = {0};
   if (!cJSON_IsArray(entry) || cJSON_GetArraySize(entry) != 4) return false;
   int i = 0;
   const cJSON *item;

@@ -40,6 +40,7 @@ static bool open_pair(const dtl_load_options *o, dt_pair_options *pair, dt_pair 
   if (o->shown) tell_begin(pair->target);
   dt_status status = dt_pair_open(pair, out, &engine);
   dtl_draft_vocab_close(&vocab);
+  pair->draft_vocab = NULL;
   if (o->shown) tell_end(status ? NULL : *out);
   return status ? dtl_fail_engine(err, &engine) : true;
 }

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# clang-tidy, with clang's analyzer, on all C of the product: tests/tidy.sh BUILD_FOLDER
+# .clang-tidy says which checks.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+command -v clang-tidy >/dev/null || { echo 'skipped: no clang-tidy'; exit 77; }
+# Left out: the kernels, which are built many times under other names, MPI's module, and the two files that analyze.h wraps.
+mapfile -t files < <(find runtime lua -name '*.c' -not -path 'runtime/cpu/*' -not -name mpi.c -not -name status.c -not -name fail.c | sort)
+[ "${#files[@]}" -gt 80 ] || { echo "only ${#files[@]} files"; exit 1; }
+found=$(printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 8 clang-tidy --quiet -p "$1" --extra-arg=-include \
+  --extra-arg="$PWD/tests/analyze.h" --extra-arg="-I$PWD/runtime" --extra-arg="-I$PWD/lua" 2>/dev/null | grep -E ' (warning|error): ' | sort -u)
+[ -z "$found" ] || { echo "$found"; exit 1; }
