@@ -4,9 +4,6 @@
 
 #include <cJSON.h>
 #include <stdlib.h>
-#if __has_include(<lauxlib.h>)
-#include <lauxlib.h>
-#endif
 
 #define dt_fail(err, status, ...) ((dt_fail)(err, status, __VA_ARGS__), (status))
 #define dt_fail_memory(...) ((dt_fail_memory)(__VA_ARGS__), DT_ENOMEM)

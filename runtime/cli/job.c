@@ -244,7 +244,7 @@ dtl_request job_request(const job *j) {
   return (dtl_request){.places = j->places,
                        .context = o->context,
                        .window = {o->window, o->sinks},
-                       .costs = wants_table(o) ? &j->costs : NULL,
+                       .costs = j->costs.batch ? &j->costs : NULL, /* 0: none was measured */
                        .learned = j->learned,
                        .memory = j->memory,
                        .corpus = j->corpus,

@@ -53,6 +53,10 @@ it_measures_nothing_unless_asked() {
   learn_run
   no_note
 }
+it_needs_no_table_where_the_policy_counts_with_none() {
+  succeeds ar --text hello -n 3 --costs table
+  succeeds run paper memory --quick --out memory.jsonl # whose arms are programs of their own
+}
 it_says_which_costs_were_counted_with() {
   export HOME=$PWD
   learn_run --json learn.json
