@@ -15,6 +15,9 @@ typedef struct {
 
 void keyed_new_key(unsigned char key[KEYED_KEY]);
 keyed_hash keyed_of(const unsigned char key[KEYED_KEY], const void *bytes, size_t n);
+/* The same number by instructions that every processor has, and by AVX2: half the time for bytes that are in a cache. */
+keyed_hash keyed_narrow(const unsigned char key[KEYED_KEY], const void *bytes, size_t n);
+keyed_hash keyed_wide(const unsigned char key[KEYED_KEY], const void *bytes, size_t n);
 /* Of a hash and more bytes, for what comes in pieces. */
 keyed_hash keyed_more(const unsigned char key[KEYED_KEY], keyed_hash before, const void *bytes, size_t n);
 

@@ -14,13 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIECE ((size_t)1 << 20)
+#define PIECE ((size_t)WITNESS_MOST) /* is still in a cache when it is hashed */
 enum { MOST_THREADS = 16 };
 
 static const char *const in_folder[] = {"config.json",         "generation_config.json",
                                         "tokenizer.json",      "tokenizer_config.json",
                                         "chat_template.jinja", "model.safetensors.index.json"};
-enum { IN_FOLDER = sizeof in_folder / sizeof *in_folder, PROGRAM = IN_FOLDER, ROTATION, HEADERS, ITEMS };
+enum { IN_FOLDER = sizeof in_folder / sizeof *in_folder, PROGRAM = IN_FOLDER, HEADERS, ROTATION, ITEMS };
 
 /* What ranks tell each other first. */
 typedef struct {
@@ -169,10 +169,11 @@ static dt_status fail_item(const same *s, int item, dt_error *err) {
   if (item == ROTATION)
     return dt_fail(err, DT_EINPUT, "%s: tensor rope_freqs.weight is another one here than it is for rank 0", s->path);
   if (item == HEADERS)
-    return dt_fail(err, DT_EINPUT,
-                   "%s: the header (in a GGUF file: configuration, tokenizer) is another one here than "
-                   "it is for rank 0",
-                   s->path);
+    return dt_fail(
+        err, DT_EINPUT,
+        "%s: the header (in a GGUF file: configuration, tokenizer, rope_freqs.weight where it lies first) is "
+        "another one here than it is for rank 0",
+        s->path);
   return dt_fail(err, DT_EINPUT, "%s/%s is another file here than it is for rank 0", s->path, in_folder[item]);
 }
 

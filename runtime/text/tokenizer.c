@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 
-/* Of the ids that have an entry, and their bytes. */
+/* Of the ids that have an entry, and their bytes. FNV-1a 64 does not withstand a tokenizer that is made to have another's
+ * hash. It need not: it only decides whether a draft is taken for a target, whose own tokenizer writes the text and whose
+ * own pass decides each token. A wrong draft costs speed. */
 static uint64_t hash_tokens(const tok *t) {
-  uint64_t h = UINT64_C(0xCBF29CE484222325); /* FNV-1a */
+  uint64_t h = UINT64_C(0xCBF29CE484222325);
   for (int32_t id = 0; id < t->strings.size; id++) {
     if (!t->strings.entry[id].of) continue;
     size_t len;

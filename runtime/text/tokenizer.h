@@ -36,7 +36,8 @@ int tok_size(const tok *t); /* 1 + the largest id that has an entry */
 /* The ids that end a text, by what the tokenizer alone says; the tokenizer's. */
 const int32_t *tok_ends(const tok *t, int *n);
 
-/* Of what each id stands for: equal iff ids mean the same in two models. */
+/* Of what each id stands for: equal where ids mean the same in two models, and only there unless somebody made a
+ * twin. */
 uint64_t tok_fingerprint(const tok *t);
 
 #endif
