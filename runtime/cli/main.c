@@ -42,9 +42,7 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "run") == 0) return run_driver(argc - 2, argv + 2);
   if (argc > 1 && strcmp(argv[1], "doctor") == 0) return run_driver(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "complete") == 0) return complete(argc - 2, argv + 2);
-  if (argc > 1 && strcmp(argv[1], "pull") == 0) return models_pull(argc - 2, argv + 2);
-  if (argc > 1 && strcmp(argv[1], "ls") == 0) return models_list(argc - 2, argv + 2);
-  if (argc > 1 && strcmp(argv[1], "rm") == 0) return models_remove(argc - 2, argv + 2);
+  if (models_meant(argc - 1, argv + 1)) return models_run(argc - 1, argv + 1);
   if (argc == 2 && strcmp(argv[1], "help") == 0) argv[1] = "--help";
   bool talks = argc > 1 && strcmp(argv[1], "chat") == 0;
   cli_options o;

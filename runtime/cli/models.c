@@ -59,7 +59,7 @@ static bool print_json(const dtl_model *models, int n) {
   return text;
 }
 
-int models_list(int argc, char **argv) {
+static int list(int argc, char **argv) {
   bool json = argc == 1 && strcmp(argv[0], "--json") == 0, ok = true;
   dtl_model *models;
   dtl_error err;
@@ -82,7 +82,7 @@ static bool agree(void *user, const char *path, uint64_t bytes) {
   return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-int models_remove(int argc, char **argv) {
+static int take_away(int argc, char **argv) {
   bool sure = argc > 0 && strcmp(argv[0], "-y") == 0, removed;
   const char *name = argc > sure ? argv[sure] : NULL;
   dtl_error err;
@@ -93,4 +93,33 @@ int models_remove(int argc, char **argv) {
   if (!dtl_remove_model(name, agree, &sure, &removed, &err)) return complain_of(&err);
   say(removed ? "%.200s is removed" : "%.200s stays", name);
   return 0;
+}
+
+/* ---- the words ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  const char *word, *usage;
+  int (*run)(int argc, char **argv);
+} command;
+
+static const command commands[] = {
+    {"pull", "dtrun pull NAME: smollm2, or OWNER/NAME[:Q4_K_M] of Hugging Face, which -m NAME then takes", models_pull},
+    {"ls", "dtrun ls [--json]: models that are here", list},
+    {"rm", "dtrun rm [-y] NAME: remove what was pulled, a name of dtrun ls; -y: without asking", take_away},
+};
+
+static const command *find(int argc, char **argv) {
+  for (size_t i = 0; argc > 0 && i < sizeof commands / sizeof *commands; i++)
+    if (strcmp(argv[0], commands[i].word) == 0) return &commands[i];
+  return NULL;
+}
+
+bool models_meant(int argc, char **argv) { return find(argc, argv) != NULL; }
+
+int models_run(int argc, char **argv) {
+  const command *c = find(argc, argv);
+  bool help = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+  if (!help) return c->run(argc - 1, argv + 1);
+  puts(c->usage);
+  return finish_output(0);
 }

@@ -4,11 +4,11 @@ _dtrun() {
   local n=${#before[@]}
   COMPREPLY=()
   typed=$current
-  # bash cuts words at '=' too; the program sees NAME=VALUE as one
-  if [ "$current" = = ] && [ "$n" -gt 0 ]; then
-    typed=${before[n-1]}= current= before=("${before[@]:0:n-1}")
-  elif [ "$n" -gt 1 ] && [ "${before[n-1]}" = = ]; then
-    typed=${before[n-2]}=$current before=("${before[@]:0:n-2}")
+  # bash cuts words at '=' and ':' too; the program sees NAME=VALUE and OWNER/NAME:FILE as one
+  if [[ $current == [=:] && $n -gt 0 ]]; then
+    typed=${before[n-1]}$current current= before=("${before[@]:0:n-1}")
+  elif [[ $n -gt 1 && ${before[n-1]} == [=:] ]]; then
+    typed=${before[n-2]}${before[n-1]}$current before=("${before[@]:0:n-2}")
   fi
   for word in $("${COMP_WORDS[0]}" complete "${before[@]}" "$typed" 2>/dev/null | cut -f1); do
     COMPREPLY+=("${word#"${typed%"$current"}"}")

@@ -186,6 +186,15 @@ it_tells_what_keeps_a_package_from_coming() {
   run "$dtrun" pull toy
   [ "$status" -eq 1 ] && [ "$(wc -l <stderr)" -eq 2 ] && grep -qE '^dtrun: llm-toy==1.0 cannot be downloaded: .+$' stderr || fail 'no package'
 }
+it_says_what_its_words_take() {
+  for word in pull ls rm; do
+    succeeds $word --help
+    grep -q "^dtrun $word .*: " stdout && [ "$(wc -l <stdout)" -eq 1 ] || fail "$word --help"
+    cp stdout said
+    succeeds $word -h
+    same_text said stdout
+  done
+}
 it_completes_names() {
   in_cache o/n "$models"/mini-draft/*
   firsts() { succeeds complete "$@" && cut -f1 stdout | paste -sd ' '; }

@@ -45,6 +45,8 @@ it_says_what_would_download_an_id_that_is_not_there() {
   refuses 2 ': dtrun pull o/n:f.gguf brings it$' ar -m o/n/f.gguf --text hello
   in_cache hf/hub o/n mini-target
   refuses 2 ': dtrun pull o/draft brings it$' linear -m o/n -md o/draft --text hello
+  refuses 2 'o/other:Q4_K_M is neither here nor in hf/hub: dtrun pull o/other:Q4_K_M brings it$' ar -hf o/other:Q4_K_M --text hello
+  refuses 2 'o/other is neither here nor in hf/hub: dtrun pull o/other brings it$' chat ar -hf o/other
   DTRUN_DRAFT=o/draft runs ar -m o/n # which needs none
   rm hf/hub/models--o--n/refs/main
   refuses 2 ': dtrun pull o/n brings it$' ar -m o/n --text hello

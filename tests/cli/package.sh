@@ -70,6 +70,13 @@ it_completes_in_bash() {
   [ "$(asks dynatree --set history = t)" = true ] || fail "$(asks dynatree --set history = t)"
   [ "$(asks dynatree --set history =)" = 'true false' ] || fail "$(asks dynatree --set history =)"
   [ "$(asks run sw)" = sweep ] || fail "$(asks run sw)"
+  mkdir -p hub/models--o--n/refs hub/models--o--n/snapshots/0123abcd
+  printf 0123abcd >hub/models--o--n/refs/main
+  touch hub/models--o--n/snapshots/0123abcd/{a,b}-Q8_0.gguf
+  export HF_HUB_CACHE=hub
+  [ "$(asks rm o/n)" = 'o/n:a-Q8_0.gguf o/n:b-Q8_0.gguf' ] || fail "$(asks rm o/n)"
+  [ "$(asks rm o/n : b)" = b-Q8_0.gguf ] || fail "$(asks rm o/n : b)"
+  [ "$(asks rm o/n :)" = 'a-Q8_0.gguf b-Q8_0.gguf' ] || fail "$(asks rm o/n :)"
 }
 it_completes_in_zsh() {
   install_here

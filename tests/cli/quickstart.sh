@@ -30,7 +30,7 @@ it_shows_the_gain_of_the_default_policy_and_the_same_text() {
   [ "$status" -eq 0 ] || fail "exit status $status"
   [ "$(grep -c 'the text' stdout)" -eq 2 ] || fail 'not a text of each model'
   [ "$(wc -l <tree/dtrun.log)" -eq 2 ] || fail 'not two runs'
-  grep -vE '^(-p|-m models/SmolLM2[^ ]* --chat) .* --compare ar$' tree/dtrun.log && fail 'a policy is named'
+  grep -vE '^(-p|-m smollm2 --chat) .* --compare ar$' tree/dtrun.log && fail 'a policy is named'
   grep -q -- '--target product' tree/cmake.log || fail 'not what an installation needs'
   for part in 20 40 60 80 100; do said "^  $part %$"; done
   said '^  plain decoding +98.1 tokens/s$'
@@ -66,7 +66,7 @@ it_does_without_the_real_model() {
   [ "$status" -eq 0 ] || fail "exit status $status"
   [ "$(wc -l <tree/dtrun.log)" -eq 1 ] || fail 'not one run'
   said 'no network'
-  said 'scripts/get-model smollm2, then build/dtrun chat -m models/SmolLM2-135M-Instruct.Q4_1.gguf'
+  said 'build/dtrun pull smollm2, then build/dtrun chat -m smollm2'
   starts --no-model
   grep -q 'no network' stderr && fail 'it was tried nevertheless'
   starts nonsense
