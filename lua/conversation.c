@@ -48,6 +48,7 @@ int driver_pair_conversations(lua_State *L) {
     if (!(status = make_text(L, chat, date, &err))) lua_rawseti(L, -2, i + 1);
   }
   lua_pushstring(L, dt_chat_end(chat));
+  lua_pushstring(L, dt_chat_name(chat));
   dt_chat_close(chat);
-  return status ? driver_engine_failure(L, &err) : 2;
+  return status ? driver_engine_failure(L, &err) : 3;
 }

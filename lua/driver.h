@@ -74,7 +74,8 @@ int driver_pair_close(lua_State *L);
 int driver_pair_encode(lua_State *L);
 int driver_pair_decode(lua_State *L);
 int driver_pair_prefix(lua_State *L); /* (pair, text, window, sinks, whether the text says everything itself) */
-/* (pair, list of conversations {turn, .., system =}, template or nil, date or nil: today's) -> list of texts, what ends an answer */
+/* (pair, list of conversations {turn, .., system =}, template or nil, date or nil: today's) -> list of texts, what ends an answer,
+ * the template's name */
 int driver_pair_conversations(lua_State *L);
 int driver_pair_policy(lua_State *L);     /* (pair, options) -> table | nil, kind, message, file, line */
 int driver_pair_set_costs(lua_State *L);  /* (pair, "learn", "table" or the JSON of one) */

@@ -1,4 +1,5 @@
 -- Tries many settings of one or more policies over prompts, compared with plain decoding
+local asking = require "dt.asking"
 local complain = require "dt.complain"
 local dt = require "dt"
 local experiment = require "dt.experiment"
@@ -14,7 +15,8 @@ Each policy takes the names that it declares; a combination that its check refus
 With --out each finished run is a line of FILE; the same command goes on where it was stopped, however that was.
 A policy's error ends its run only; it is noted in FILE, told at the end, and the exit status is 3. The same command
 does not repeat it, unless --retry says so or the policy's text is another.
-With --shard i/n each of n machines runs a part of the settings; dtrun run merge FILE SHARDS... puts them together.]],
+With --shard i/n each of n machines runs a part of the settings; dtrun run merge FILE SHARDS... puts them together.
+With --chat each prompt is a user's question to a chat model; with --parallel N as many prompts are one run.]],
   rest = "POLICY",
   options = {
     { "set", many = "NAME=VALUES", doc = "values of parameters to combine" },
@@ -23,8 +25,6 @@ With --shard i/n each of n machines runs a part of the settings; dtrun run merge
     { "prompts", many = "FILE.jsonl", doc = 'prompts: lines of {"id": .., "prompt": ".."}' },
     { "chars", nil, type = "integer", min = 1, doc = "take the first characters of each prompt" },
     { "tokens", "128", short = "n", doc = "new tokens; several lengths: 100,300" },
-    { "temp", 0.0, min = 0, max = 100, doc = "temperature of sampling" },
-    { "seed", 0, min = 0, doc = "of sampling and of the policies' random numbers" },
     { "ignore_eos", false, doc = "end-of-text does not stop" },
     { "repeats", 3, min = 1, doc = "runs of each setting, prompt and length" },
     { "warmup", 1, min = 0, doc = "short runs that do not count, before the first" },
@@ -32,12 +32,12 @@ With --shard i/n each of n machines runs a part of the settings; dtrun run merge
     { "retry", false, doc = "run again what an error of its policy ended" },
     shard.OPTION,
     { "best", 10, min = 0, doc = "settings in the table at the end" },
+    table.unpack(asking.OPTIONS),
   },
 }
 
 dt.check(opts.rest[1], "sweep: no policy: expected dtrun run sweep POLICY [options]")
-dt.check(opts.temp == 0 or opts.temp >= 0.001 or nil,
-  ("sweep: --temp %g is not 0 or from 0.001 to 100"):format(opts.temp))
+local how = dt.check(asking.chosen(opts))
 local part = dt.check(shard.chosen(opts.shard, opts.out))
 local lengths = dt.check(sweep.values({ name = "--tokens", type = "integer", min = 1, max = 2147483647 },
   opts.tokens))
@@ -47,18 +47,19 @@ local arms, left_out = sweep.arms(pair, opts.rest, opts.preset, opts.set)
 dt.check(arms, left_out)
 
 local done = dt.check(experiment.run {
-  name = "sweep", pair = pair, arms = arms, prompts = prompts, tokens = lengths, repeats = opts.repeats,
-  warmup = opts.warmup, generate = { ignore_eos = opts.ignore_eos, temp = opts.temp, seed = opts.seed },
-  protocol = { chars = opts.chars }, out = part:file(opts.out), shard = part.name, go_on = true, retry = opts.retry,
+  name = "sweep", pair = pair, arms = arms, prompts = how:deal(prompts), tokens = lengths, repeats = opts.repeats,
+  warmup = opts.warmup, generate = how:options { ignore_eos = opts.ignore_eos }, chat = how.chat,
+  protocol = how:noted { chars = opts.chars }, out = part:file(opts.out), shard = part.name, go_on = true,
+  retry = opts.retry,
 })
 
 local busy = record.disturbance(done.runs)
 if busy then complain(busy) end
 local ranking = sweep.rank(done.runs)
-print(("%d settings%s%s, prompts: %d, tokens: %s, %s, threads: %d; outputs equal"):format(#ranking,
+print(("%d settings%s%s, prompts: %d, tokens: %s, %s%s, threads: %d; outputs equal"):format(#ranking,
   part.name and " of shard " .. part.name or "",
-  left_out > 0 and (" (%d more contradict themselves)"):format(left_out) or "", #prompts, opts.tokens, pair.backend,
-  pair.threads))
+  left_out > 0 and (" (%d more contradict themselves)"):format(left_out) or "", #prompts, opts.tokens,
+  how.wanted and how.wanted .. ", " or "", pair.backend, pair.threads))
 if opts.best > 0 then print(sweep.table(ranking, opts.best)) end
 for _, line in ipairs(record.failed(done.failures)) do complain(line) end
 if done.failures[1] then os.exit(3, true) end

@@ -1,8 +1,10 @@
 -- Searches a policy's parameters for the pair and machine at hand, and keeps them as its preset `tuned`
+local asking = require "dt.asking"
 local complain = require "dt.complain"
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local record = require "dt.record"
+local seeds = require "dt.seeds"
 local shard = require "dt.shard"
 local tune = require "dt.tune"
 
@@ -14,7 +16,9 @@ prompts that the search did not see, and kept in the user's folder: dtrun POLICY
 faster, it is not kept unless --save-anyway says so.
 With --out each finished run is a line of FILE; the same command goes on where it was stopped, however that was.
 With --shard i/n each of n machines searches a part of the settings; after dtrun run merge FILE SHARDS... the same
-command without --shard takes the best of all, compares it and keeps it for the machine on which it is given.]],
+command without --shard takes the best of all, compares it and keeps it for the machine on which it is given.
+With --chat each prompt is a user's question to a chat model, whose answers end where they end; without, a text goes on
+to the last token. With --parallel N as many prompts are one run. --seed is of the settings drawn, too.]],
   rest = "POLICY",
   options = {
     { "settings", 32, min = 2, max = 4096, doc = "settings drawn at first; then half as many near the best" },
@@ -23,10 +27,10 @@ command without --shard takes the best of all, compares it and keeps it for the 
     { "chars", 800, min = 1, doc = "take the first characters of each prompt" },
     { "tokens", 100, short = "n", min = 2, max = 2147483647, doc = "new tokens of each run" },
     { "repeats", 3, min = 1, doc = "runs of each finalist and prompt; the fastest counts" },
-    { "seed", 1, min = 1, doc = "of the settings drawn" },
     { "save_anyway", false, doc = "keep the preset even if the defaults or plain decoding are faster" },
     { "out", nil, type = "string", doc = "the file of results" },
     shard.OPTION,
+    table.unpack(asking.OPTIONS),
   },
 }
 local FINALISTS, WARMUP = 6, 2
@@ -46,6 +50,7 @@ end
 
 local policy = dt.check(opts.rest[1], "tune: no policy: expected dtrun run tune POLICY [options]")
 dt.check(not opts.rest[2] or nil, ("tune: one policy at a time, not '%s' too"):format(opts.rest[2]))
+local how = dt.check(asking.chosen(opts))
 local part = dt.check(shard.chosen(opts.shard, opts.out))
 local given = #opts.prompt > 0 or #opts.prompts > 0
 local prompts = dt.check(experiment.prompts { files = given and opts.prompt or own_prompts(), sets = opts.prompts,
@@ -56,8 +61,12 @@ for i, prompt in ipairs(prompts) do
   local list = i % 2 == 1 and seen or held_out
   list[#list + 1] = prompt
 end
+local counts = { seen = #seen, held_out = #held_out }
+seen = how:deal(seen)
+held_out = how:deal(held_out, { prompts = counts.seen, batches = #seen })
+local all = table.move(held_out, 1, #held_out, #seen + 1, { table.unpack(seen) })
 local pair = dt.check(dt.load(opts.load))
-local random, known = tune.random(opts.seed), {}
+local random, known = tune.random(seeds.bits(how.seed)), {}
 local drawn, space, allowed = tune.first(pair, policy, opts.settings, random, known)
 dt.check(drawn, space)
 local defaults = drawn[1]
@@ -71,10 +80,10 @@ local function arms_of(settings)
 end
 
 local whole = {
-  name = "tune", pair = pair, arms = arms_of(drawn), prompts = prompts, tokens = { opts.tokens },
-  repeats = opts.repeats, warmup = WARMUP, generate = { ignore_eos = true },
+  name = "tune", pair = pair, arms = arms_of(drawn), prompts = all, tokens = { opts.tokens },
+  repeats = opts.repeats, warmup = WARMUP, generate = how:options { ignore_eos = not how.chat }, chat = how.chat,
   out = part:file(opts.out), shard = part.name, least = 1,
-  protocol = { chars = opts.chars, drawn = opts.settings, seed = opts.seed, policy = policy },
+  protocol = how:noted { chars = opts.chars, drawn = opts.settings, policy = policy },
 }
 local file, dealt, kind = experiment.open(whole)
 dt.check(file, dealt, kind)
@@ -86,7 +95,7 @@ local function speedups(settings, texts, first, repeats, warmup)
   if not arms then return nil, message end
   local ok, failed, why = experiment.add(file, arms, {
     pair = pair, prompts = texts, tokens = whole.tokens, first = first, repeats = repeats, warmup = warmup,
-    generate = whole.generate, bar = bar })
+    generate = whole.generate, chat = how.chat, bar = bar })
   if not ok then return nil, failed, why end
   local of, means = {}, {}
   for _, arm in ipairs(tune.scores(file.runs, texts, first, repeats)) do of[arm.arm] = arm.mean end
@@ -166,19 +175,21 @@ local tried, n = {}, 0
 for _, run in ipairs(file.runs) do
   if run.arm ~= record.BASELINE and not tried[run.arm] then tried[run.arm], n = true, n + 1 end
 end
-print(("%s, %s, threads: %d; %d settings tried on %d prompts"):format(policy, pair.backend, pair.threads, n, #seen))
+print(("%s, %s, threads: %d; %d settings tried on %d prompts"):format(policy, pair.backend, pair.threads, n,
+  counts.seen))
 if part.name then
   print(("best of shard %s: %s, speed-up after the prompt %.3fx on prompts seen"):format(part.name, winner.arm,
     winner.mean))
   return
 end
-local speedup = { tuned = both[1], defaults = both[#both], prompts = #held_out, tokens = opts.tokens }
-print(("speed-up after the prompt on %d prompts not seen: tuned %.3fx, defaults %.3fx"):format(#held_out, speedup.tuned,
-  speedup.defaults))
+local speedup = { tuned = both[1], defaults = both[#both], prompts = counts.held_out, tokens = opts.tokens }
+print(("speed-up after the prompt on %d prompts not seen: tuned %.3fx, defaults %.3fx"):format(counts.held_out,
+  speedup.tuned, speedup.defaults))
 print("tuned: " .. winner.arm)
+if how.wanted then print("for: " .. how.wanted) end
 local faster = tune.faster(speedup)
 if faster and not opts.save_anyway then
   print(("not saved: on the prompts not seen, %s decoded faster than tuned; --save-anyway saves it"):format(faster))
   return
 end
-print("saved: " .. dt.check(tune.save(pair, policy, winner.setting, speedup)))
+print("saved: " .. dt.check(tune.save(pair, policy, winner.setting, speedup, how.wanted)))

@@ -3,7 +3,8 @@
 --   local opts = dt.args {
 --     doc = "what the driver does",
 --     options = { { "tokens", 128, short = "n", min = 1, doc = "new tokens" }, { "quick", false },
---                 { "prompt", many = "FILE" } },   -- takes all that follows up to the next option: a list of texts
+--                 { "prompt", many = "FILE" },     -- takes all that follows up to the next option: a list of texts
+--                 { "temp", value = "T", read = f } }, -- f(text) gives the value, or nil and what was expected
 --     rest = "FILE",                       -- name of further arguments; without it none are taken
 --     models = false,                      -- a driver that loads none takes no options for them
 --     costs = "table",                     -- what policies count with unless --costs says so: runs can be compared
@@ -35,6 +36,9 @@ local SHARED = {
   { "backend", nil, type = "string", doc = "auto, cpu or cuda" },
 }
 
+-- What an option has that no parameter has.
+local OWN = { short = true, also = true, many = true, value = true, read = true }
+
 local function spelling(name) return (name:gsub("_", "-")) end
 
 -- The declarations by option name ("tokens", "n"), and their ordered list.
@@ -44,9 +48,9 @@ local function declare(spec)
     for _, entry in ipairs(group) do
       local plain = {}
       for key, value in pairs(entry) do
-        if key ~= "short" and key ~= "also" and key ~= "many" then plain[key] = value end
+        if not OWN[key] then plain[key] = value end
       end
-      if entry.many then plain.type = "string" end
+      if entry.many or entry.read then plain.type = "string" end
       list[#list + 1] = plain
       extra[#list] = entry
     end
@@ -54,7 +58,8 @@ local function declare(spec)
   local declared = params.declare(list, "dt.args", 4)
   local by_name = {}
   for i, p in ipairs(declared) do
-    p.short, p.many, p.shared = extra[i].short, extra[i].many, i > #(spec.options or {})
+    for key in pairs(OWN) do p[key] = extra[i][key] end
+    p.shared = i > #(spec.options or {})
     by_name["--" .. spelling(p.name)] = p
     if extra[i].short then by_name["-" .. extra[i].short] = p end
     if extra[i].also then by_name["--" .. extra[i].also] = p end
@@ -85,6 +90,17 @@ local function take_many(list, text, argv, i)
   return i
 end
 
+-- The value of an option's text; or nil and what is wrong with it. given: as it was called.
+local function read(p, given, text)
+  local value, message
+  if p.read then
+    value, message = p.read(text)
+    return value, message and ("%s '%s': %s"):format(given:match "^[^=]+", text:sub(1, 60), message)
+  end
+  value, message = params.parse(p, text)
+  return value, message and "--" .. spelling(p.name) .. message:sub(#p.name + 1)
+end
+
 -- The options set by argv; nil and a message for bad usage; nil alone when help is asked for.
 function args.parse(spec, argv)
   params.check_keys(spec, SPEC, "dt.args", 3)
@@ -112,8 +128,8 @@ function args.parse(spec, argv)
         from[p.name] = from[p.name] or {}
         i = take_many(from[p.name], text, argv, after)
       else
-        local value, message = params.parse(p, text)
-        if message then return nil, "--" .. spelling(p.name) .. message:sub(#p.name + 1) end
+        local value, message = read(p, given, text)
+        if message then return nil, message end
         (p.shared and opts.load or opts)[p.name] = value
         i = after
       end
@@ -140,7 +156,7 @@ function args.help(spec, program)
     if p.many then
       form = ("%s %s..."):format(form, p.many)
     elseif p.type ~= "boolean" then
-      form = form .. " " .. p.type:upper()
+      form = form .. " " .. (p.value or p.type:upper())
     end
     local range, notes = params.range(p), {}
     if range ~= "" then notes[#notes + 1] = range end

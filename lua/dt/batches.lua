@@ -8,18 +8,21 @@
 -- A batch's throughput is all its tokens over its wall time, from the beginning of the sequence that takes longest to
 -- its last token; prompt passes are shared by all runs and are no part of it. Where sequences end at different times,
 -- the last are in passes of fewer rows: that is in the wall time.
+local seeds = require "dt.seeds"
 
 local batches = {}
 
--- The prompts as batches of `size`, in their order; those that fill no batch are left out. The set of each is that of
--- the prompts, "mixed" where these are of several.
-function batches.of(prompts, size)
-  local list, set = {}, prompts[1].set
+-- The prompts as batches of `size`, in their order; those that fill no batch are left out, or with rest = true are one
+-- more. before: how many batches come earlier, for their numbers. The set of each is that of the prompts, "mixed" where
+-- these are of several.
+function batches.of(prompts, size, how)
+  local list, set, before = {}, prompts[1].set, how and how.before or 0
   for _, prompt in ipairs(prompts) do set = prompt.set == set and set or "mixed" end
-  for first = 1, #prompts - size + 1, size do
+  for first = 1, how and how.rest and #prompts or #prompts - size + 1, size do
     local texts, number = {}, #list + 1
-    for i = 1, size do texts[i] = prompts[first + i - 1].text end
-    list[number] = { set = set, name = ("%s@%d/%d"):format(set, size, number), texts = texts, axes = { batch = size } }
+    for i = first, math.min(first + size - 1, #prompts) do texts[#texts + 1] = prompts[i].text end
+    list[number] = { set = set, name = ("%s@%d/%d"):format(set, size, before + number), texts = texts,
+                     axes = { batch = #texts } }
   end
   return list
 end
@@ -33,11 +36,11 @@ function Prefixes.__close(list)
   for _, prefix in ipairs(list) do getmetatable(prefix).__close(prefix) end
 end
 
--- The prompt passes of several texts, or nil and a failure.
-function batches.open(pair, texts)
+-- The prompt passes of several prompts, as pair:prefix takes them and the options `how`; or nil and a failure.
+function batches.open(pair, prompts, how)
   local list = setmetatable({}, Prefixes)
-  for i, text in ipairs(texts) do
-    local prefix, failure = pair:prefix(text)
+  for i, prompt in ipairs(prompts) do
+    local prefix, failure = pair:prefix(prompt, how)
     if not prefix then
       Prefixes.__close(list)
       return nil, failure
@@ -102,7 +105,7 @@ function batches.alone(pair, prompts, options)
   for i, prompt in ipairs(prompts) do
     local request = { prompt = prompt, brief = true }
     for key, value in pairs(options) do request[key] = value end
-    request.policy, request.seed = "ar", (options.seed or 0) + i - 1
+    request.policy, request.seed = "ar", seeds.after(options.seed or 0, i - 1)
     local result, failure = pair:generate(request)
     if not result then return nil, failure end
     hashes[i] = result.stats.output_hash

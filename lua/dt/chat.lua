@@ -53,4 +53,12 @@ function chat.prompts(pair, prompts, t, what, level)
   return list, ends
 end
 
+-- The name of the layout that questions get; or nil, a failure's kind and its message. t: template
+-- (nil: the model's own), system (nil: none).
+function chat.layout(pair, t)
+  local texts, ends, name = core.conversations(pair, { { "?", system = t.system } }, t.template)
+  if not texts then return nil, ends, name end
+  return name
+end
+
 return chat

@@ -12,6 +12,8 @@
 --                                              -- in a set; with texts = {..} for text it is a batch (dt.batches)
 --     tokens = { 100, 300 }, repeats = 3, warmup = 2,
 --     generate = { ignore_eos = true },        -- further options of pair:generate
+--     chat = { template = "chatml", system = "Be brief." },   -- each text is a question to a chat model (nil: it is
+--                                              -- continued), on a fixed day; template = nil: the model's own
 --     protocol = { chars = 800 },              -- what else to note down in the head
 --     out = "main.jsonl",                      -- nil: in memory only
 --     shard = "3/4",                           -- only the arms dealt to it, and plain decoding (dt.shard); nil: all
@@ -32,6 +34,7 @@
 -- at most 32 tokens) do not count. A batch is one run: its sequences are generated at once, and each must be what plain
 -- decoding makes of it alone.
 local batches = require "dt.batches"
+local chat = require "dt.chat"
 local core = require "dt.core"
 local params = require "dt.params"
 local place = require "dt.place"
@@ -44,7 +47,8 @@ local experiment = {}
 local PROMPTS = { files = true, sets = true, chars = true }
 local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
               generate = true, protocol = true, out = true, bar = true, shard = true, least = true, settings = true,
-              go_on = true, retry = true }
+              go_on = true, retry = true, chat = true }
+local DATE = "26 Jul 2024" -- of all chats, where a template tells it: runs of another day are of the same texts
 local WARM = 32 -- tokens of a warm-up run, at most
 local TRIES = 3 -- of a run that others disturb
 local ARM = { label = true, policy = true, preset = true, params = true, axes = true, window = true, sinks = true }
@@ -197,12 +201,20 @@ local function fingerprint(prompts)
   return core.digest(all)
 end
 
+-- What an experiment notes down of its chats, for which the layout must be there; or nil, a message and a kind.
+local function chat_of(t)
+  if not t.chat then return {} end
+  local name, kind, message = chat.layout(t.pair, t.chat)
+  if not name then return nil, message, kind end
+  return { chat = name, system = t.chat.system, date = DATE }
+end
+
 -- The head of an experiment's file; t as for run, with nothing left out but out and protocol.
-local function head_of(t)
+local function head_of(t, chats)
   local pair = t.pair
   local protocol = { tokens = t.tokens, repeats = t.repeats, warmup = t.warmup, prompts = #t.prompts,
                      texts = fingerprint(t.prompts) }
-  for _, more in ipairs { t.generate, t.protocol or {} } do
+  for _, more in ipairs { t.generate, chats, t.protocol or {} } do
     for key, value in pairs(more) do protocol[key] = value end
   end
   return merged({ experiment = t.name, protocol = protocol, machine = core.machine, version = core.version,
@@ -217,14 +229,31 @@ end
 -- What a prompt's runs of this length are generated with; start: its prompt pass, or those of a batch.
 local function options_of(t, prompt, tokens) return merged(t.generate, prompt.generate or {}, { tokens = tokens }) end
 
+-- Texts as prompts: themselves, or questions.
+local function asked(t, texts)
+  if not t.chat then return texts end
+  local list = {}
+  for i, text in ipairs(texts) do
+    list[i] = { { role = "user", content = text } }
+    if t.chat.system then table.insert(list[i], 1, { role = "system", content = t.chat.system }) end
+  end
+  return list
+end
+
+-- How questions are laid out, as pair:prefix and pair:generate take it.
+local function layout(t) return t.chat and { template = t.chat.template, date = DATE } or {} end
+
 -- What policies remember of the runs before is taken away first: a run is the same whatever order they are made in.
 local function generate(t, arm, prompt, start, tokens)
   t.pair:forget()
-  local options = merged(options_of(t, prompt, tokens),
+  local options = merged(options_of(t, prompt, tokens), layout(t),
                          { policy = arm.policy, preset = arm.preset, params = arm.params, window = arm.window,
                            sinks = arm.sinks, costs = t.pair.costs or "table" })
   local result, failure
-  if arm.window then start = prompt.texts or prompt.text end -- a prompt pass is of one window
+  if arm.window then -- a prompt pass is of one window
+    start = asked(t, batches.texts(prompt))
+    start = prompt.texts and start or start[1]
+  end
   if prompt.texts then
     result, failure = batches.generate(t.pair, start, options)
   else
@@ -345,14 +374,15 @@ local function warm_up(t, arms, prompt, start)
 end
 
 -- The prompt pass that all of a prompt's runs share, those of a batch; or nil and a failure.
-local function opened(pair, prompt)
-  if prompt.texts then return batches.open(pair, prompt.texts) end
-  return pair:prefix(prompt.text)
+local function opened(t, prompt)
+  local prompts = asked(t, batches.texts(prompt))
+  if prompt.texts then return batches.open(t.pair, prompts, layout(t)) end
+  return t.pair:prefix(prompts[1], layout(t))
 end
 
 local function run_group(t, group, warm, file, hashes, bar)
   local prompt, ok, message, kind = group.prompt, true, nil, nil
-  local start <close>, failure = opened(t.pair, prompt)
+  local start <close>, failure = opened(t, prompt)
   if not start then return nil, ("%s: %s"):format(prompt.name, failure.message), failure.kind end
   if warm then ok, message, kind = warm_up(t, warm, prompt, start) end
   local tokens
@@ -377,13 +407,16 @@ function experiment.open(t)
   if #t.prompts == 0 then return nil, "no prompts: give a file of text or a set of prompts" end
   local arms, sources = experiment.arms(t.pair, t.arms)
   if not arms then return nil, sources end
-  local head = head_of(t)
+  local chats, message, kind = chat_of(t)
+  if not chats then return nil, message, kind end
+  local head = head_of(t, chats)
   if t.shard then
     head.shard, head.settings = t.shard, {}
     for _, arm in ipairs(arms) do head.settings[arm.label] = t.least or #t.prompts * #t.tokens * t.repeats end
     head.settings = merged(head.settings, t.settings or {})
   end
-  local file, message, kind = record.open(t.out, head, sources)
+  local file
+  file, message, kind = record.open(t.out, head, sources)
   if not file then return nil, message, kind end
   local own, dealt = shard.own(head), {}
   for _, arm in ipairs(arms) do

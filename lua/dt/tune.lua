@@ -9,9 +9,9 @@ local tune = {}
 
 -- ---- settings ------------------------------------------------------------------------------------------------------
 
--- A source of numbers in [0, 1) that is the same on every machine: xorshift64*.
+-- A source of numbers in [0, 1) that is the same on every machine: xorshift64*, of which 0 is no state.
 function tune.random(seed)
-  local state = seed
+  local state = seed ~= 0 and seed or 0x9e3779b97f4a7c15
   return function()
     state = state ~ state >> 12
     state = state ~ state << 25
@@ -173,11 +173,11 @@ end
 
 -- ---- scores --------------------------------------------------------------------------------------------------------
 
--- How fast a run decoded; its prompt pass is the same for all settings.
+-- How fast a run decoded; its prompt pass is the same for all settings, and no part of a batch's speed.
 local function decoding_speed(run)
   local stats = run.stats
-  local tokens = stats.tokens_per_iteration * stats.iterations
-  return tokens / (tokens / stats.tokens_per_second - stats.time_ms.prompt / 1000)
+  local tokens, times = stats.tokens_per_iteration * stats.iterations, stats.time_ms
+  return tokens / (tokens / stats.tokens_per_second - (times and times.prompt or 0) / 1000)
 end
 
 -- The arms that have run all of these texts so many times from the repeat `first` on, each with its speed-up of
@@ -229,8 +229,9 @@ function tune.faster(found)
   return list[1] and table.concat(list, " and ")
 end
 
--- Writes the preset `tuned` of a policy for this pair and machine. The file's path, or nil, a message and "device".
-function tune.save(pair, policy, setting, found)
+-- Writes the preset `tuned` of a policy for this pair and machine. wanted: what was asked for beside plain texts, as
+-- text, or nil. The file's path, or nil, a message and "device".
+function tune.save(pair, policy, setting, found, wanted)
   local identity, info = pair:identity(), pair:policy { policy = policy }
   local path, message = core.save_tuned(pair, policy, info.uses_draft, json.encode({
     schema = "dtrun.preset/1", policy = policy, source = info.source, preset = "tuned",
@@ -240,7 +241,7 @@ function tune.save(pair, policy, setting, found)
     draft_dtype = pair.draft_dtype, draft_vocab = pair.draft_vocab, draft_head = pair.draft_head,
     cache_dtype = pair.cache_dtype,
     version = core.version, commit = identity.commit, build = identity.build, target_hash = identity.target_hash,
-    draft_hash = identity.draft_hash, speedup = found,
+    draft_hash = identity.draft_hash, speedup = found, tuned_for = wanted,
   }, true) .. "\n")
   return path, message, "device"
 end

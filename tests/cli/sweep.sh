@@ -128,7 +128,7 @@ it_samples_with_a_seed() {
   runs four.jsonl >second
   cmp -s first second && fail 'another seed, and the same text'
   refuses 2 'three.jsonl: made with seed = 3, not 4' "${sampled[@]}" --seed 4 --out three.jsonl
-  refuses 2 'sweep: --temp 0.0005 is not 0 or from 0.001 to 100' "${sampled[@]}" --temp 0.0005
+  refuses 2 'temp: 0.0005 is out of range: 0, or 0.001 to 100' "${sampled[@]}" --temp 0.0005
   succeeds "${sampled[@]}" --temp 0.001
 }
 it_refuses_a_file_of_other_runs() {

@@ -38,6 +38,23 @@ function TestArgs.test_a_driver_says_what_costs_its_policies_count_with_unless_i
   lu.assertNil((args.parse({ doc = "x" }, { "--costs", "measured" })))
 end
 
+function TestArgs.test_an_option_may_read_its_text_itself()
+  local own = { options = { { "even", nil, short = "e", also = "two", value = "N", doc = "a number",
+    read = function(text)
+      if tonumber(text) % 2 == 0 then return tonumber(text) end
+      return nil, "expected an even number"
+    end } } }
+  lu.assertNil(args.parse(own, {}).even)
+  for _, name in ipairs { "-e", "--even", "--two" } do
+    lu.assertEquals(args.parse(own, { name, "4" }).even, 4)
+    lu.assertEquals({ args.parse(own, { name, "5" }) }, { nil, name .. " '5': expected an even number" })
+  end
+  lu.assertEquals({ args.parse(own, { "--even=1." .. ("5"):rep(70) }) },
+    { nil, ("--even '1.%s': expected an even number"):format(("5"):rep(58)) })
+  lu.assertEquals({ args.parse(own, { "--even" }) }, { nil, "--even needs a value" })
+  lu.assertStrContains(args.help(own, "x"), "-e, --even N ")
+end
+
 function TestArgs.test_shared_options_are_for_dt_load()
   local opts = parse("-m", "T", "-md", "D", "-t", "2", "-c", "100", "--backend", "cpu")
   lu.assertEquals(opts.load, { target = "T", draft = "D", threads = 2, ctx = 100, backend = "cpu" })

@@ -28,6 +28,28 @@ function TestBatches.test_batches_of_several_sets_are_mixed_even_where_one_is_of
   for _, batch in ipairs(batches.of(all, 1)) do lu.assertEquals(batch.set, "mixed") end
 end
 
+function TestBatches.test_what_fills_no_batch_may_be_one_more_and_numbers_go_on()
+  local list = batches.of(prompts(5), 2, { rest = true, before = 3 })
+  lu.assertEquals(#list, 3)
+  lu.assertEquals(list[3], { set = "s", name = "s@2/6", axes = { batch = 1 }, texts = { " 5 35 15" } })
+  lu.assertEquals(#batches.of(prompts(4), 2, { rest = true }), 2)
+  lu.assertEquals(#batches.of(prompts(1), 2, { rest = true }), 1)
+end
+
+function TestBatches.test_after_the_last_seed_comes_0()
+  local pair = assert(dt.fake { vocab = VOCAB })
+  local texts, options = { " 1", " 1" }, { tokens = 9, temp = 1, ignore_eos = true, seed = "18446744073709551615" }
+  local hashes = {}
+  for i, seed in ipairs { "18446744073709551615", 0 } do
+    hashes[i] = assert(pair:generate { policy = "ar", prompt = " 1", tokens = 9, ignore_eos = true, temp = 1,
+                                       seed = seed }).stats.output_hash
+  end
+  lu.assertNotEquals(hashes[1], hashes[2])
+  lu.assertEquals(batches.alone(pair, texts, options), table.concat(hashes, " "))
+  options.policy = "ar"
+  lu.assertEquals(assert(batches.generate(pair, texts, options)).stats.output_hash, table.concat(hashes, " "))
+end
+
 function TestBatches.test_a_run_is_a_batch_whose_texts_are_what_they_are_alone()
   local pair = assert(dt.fake { vocab = VOCAB })
   local list = batches.of(prompts(4), 4)

@@ -35,6 +35,17 @@ end
 
 TestDrawing = {}
 
+function TestDrawing.test_every_seed_has_numbers_of_its_own()
+  local known = {}
+  for _, seed in ipairs { 0, 1, 2, -1, math.mininteger } do
+    local random = tune.random(seed)
+    local first = random()
+    lu.assertTrue(first >= 0 and first < 1 and random() ~= first)
+    lu.assertNil(known[first])
+    known[first] = true
+  end
+end
+
 local SPACE = tune.space(info(defined [[
   { "K", 8, min = 1, max = 256, tune = { 1, 64 } }, { "tau", 0.1, min = 0, max = 1 }, { "n", 3, min = 2, max = 4 },
   { "on", true }, { "mode", "a", one_of = { "a", "b", "c" } } ]]))

@@ -1,0 +1,140 @@
+-- How drivers ask for texts: the command line's options for chats, sampling and several texts at once, with its bounds
+-- and its words for what is wrong.
+--
+--   local opts = dt.args { options = { .., table.unpack(asking.OPTIONS) } }
+--   local how = dt.check(asking.chosen(opts))
+--   experiment.run { prompts = how:deal(prompts), chat = how.chat, generate = how:options { ignore_eos = true },
+--                    protocol = how:noted { chars = 800 }, .. }
+--   how.wanted             -- the same for readers, "temp 0.8, chat"; nil: greedy, plain texts, one at a time
+local batches = require "dt.batches"
+local complain = require "dt.complain"
+local seeds = require "dt.seeds"
+
+local asking = {}
+
+-- ---- values --------------------------------------------------------------------------------------------------------
+
+local function as_float(x) return (string.unpack("f", string.pack("f", x))) end
+
+local SMALLEST = 2.0 ^ -126 -- of a float, without those that lose digits
+
+-- Readers of an option's text: its value; or nil and what is expected.
+
+local function whole(most)
+  return function(text)
+    local n = math.tointeger(tonumber(text:match "^%s*([+-]?%d+)$"))
+    if n and n >= 1 and n <= most then return n end
+    if most == 2 ^ 31 - 1 then return nil, "expected a whole number, 1 or more" end
+    return nil, ("expected a whole number from 1 to %d"):format(most)
+  end
+end
+
+local function real(most, zero)
+  return function(text)
+    local x = not text:find "%s$" and tonumber(text)
+    local float = x and as_float(x)
+    local vanishes = float == 0 and text:gsub("[eE].*", ""):find "[1-9]"
+    if vanishes or float and float > 0 and float < SMALLEST then
+      return nil, ("not 0, but less than %.3g, which numbers here begin with"):format(SMALLEST)
+    end
+    if float and (float > 0 or zero and float == 0) and float <= most then return math.min(x + 0.0, most) end
+    return nil, ("expected a number %s 0, at most %d"):format(zero and "of at least" or "above", most)
+  end
+end
+
+local function seed(text)
+  local value = seeds.parse(text)
+  if value then return value end
+  return nil, "expected a whole number from 0 to 2^64 - 1"
+end
+
+-- ---- options -------------------------------------------------------------------------------------------------------
+
+asking.OPTIONS = {
+  { "chat", false, doc = "each prompt is a question: wrap it in the model's chat template" },
+  { "system", nil, type = "string", also = "system-prompt", value = "TEXT",
+    doc = "a chat's system text (the template's own, if it has one)" },
+  { "template", nil, type = "string", also = "chat-template", value = "NAME",
+    doc = "a chat's template (the model's own): chatml, llama3, ..." },
+  { "temp", nil, also = "temperature", value = "T", read = real(100, true),
+    doc = "temperature of sampling (0: always the likeliest token)" },
+  { "top_k", nil, value = "K", read = whole(2 ^ 31 - 1), doc = "sample from the K likeliest tokens only" },
+  { "top_p", nil, value = "P", read = real(1),
+    doc = "sample from the likeliest tokens that hold P of the probability" },
+  { "min_p", nil, value = "P", read = real(1, true),
+    doc = "sample from tokens of at least P times the largest probability" },
+  { "seed", nil, short = "s", value = "N", read = seed,
+    doc = "of sampling and of random numbers (0); prompt i has N + i - 1" },
+  { "parallel", nil, short = "np", value = "N", read = whole(256), doc = "as many prompts at once (1)" },
+}
+
+local Asked = {}
+Asked.__index = Asked
+
+local SAMPLERS = { "top_p", "top_k", "min_p" } -- in the order in which the command line tells of them
+
+local function wanted_of(how)
+  local list, sampling = {}, how.sampling
+  if sampling.temp > 0 then
+    for _, name in ipairs { "temp", "top_k", "top_p", "min_p" } do
+      if sampling[name] then list[#list + 1] = ("%s %.14g"):format(name, sampling[name]) end
+    end
+  end
+  if how.chat then list[#list + 1] = "chat" .. (how.chat.template and " " .. how.chat.template or "") end
+  if how.parallel then list[#list + 1] = how.parallel .. " at once" end
+  return list[1] and table.concat(list, ", ")
+end
+
+-- What was asked for; nil and a message: not so.
+function asking.chosen(opts)
+  local temp = opts.temp or 0.0
+  if temp > 0 and as_float(temp) < as_float(0.001) then
+    return nil, ("temp: %g is out of range: 0, or 0.001 to 100"):format(temp)
+  end
+  for _, name in ipairs(SAMPLERS) do
+    if opts[name] and opts[name] > 0 and temp == 0 then
+      complain(("--%s has no effect at temperature 0: give --temp"):format(name:gsub("_", "-")))
+      break
+    end
+  end
+  local how = setmetatable({}, Asked)
+  how.seed, how.parallel = opts.seed or 0, opts.parallel
+  how.sampling = { temp = temp > 0 and math.max(temp, 0.001) or temp, top_k = opts.top_k, top_p = opts.top_p,
+                   min_p = opts.min_p }
+  if opts.chat or opts.template or opts.system then how.chat = { template = opts.template, system = opts.system } end
+  how.wanted = wanted_of(how)
+  return how
+end
+
+-- These options of pair:generate, and those of sampling.
+function Asked:options(options)
+  for name, value in pairs(self.sampling) do options[name] = value end
+  return options
+end
+
+-- This protocol of an experiment, and what is asked for that neither options nor chats say.
+function Asked:noted(protocol)
+  protocol.seed, protocol.parallel = self.seed, self.parallel
+  return protocol
+end
+
+-- Prompts as dt.experiment takes them, the i-th with the i-th seed; with --parallel batches of as many, of which the
+-- last may have fewer. before: how many prompts of the experiment, and batches of these, come earlier (none).
+function Asked:deal(prompts, before)
+  local first, list = before and before.prompts or 0, {}
+  if self.parallel and prompts[1] then
+    list = batches.of(prompts, self.parallel, { rest = true, before = before and before.batches })
+    for _, batch in ipairs(list) do
+      batch.axes, batch.generate = nil, { seed = seeds.after(self.seed, first) }
+      first = first + #batch.texts
+    end
+    return list
+  end
+  for i, prompt in ipairs(prompts) do
+    list[i] = { generate = { seed = seeds.after(self.seed, first + i - 1) } }
+    for key, value in pairs(prompt) do list[i][key] = value end
+  end
+  return list
+end
+
+return asking
