@@ -74,11 +74,10 @@ void costs_leave(costs_place *place) {
   *place = (costs_place){0};
 }
 
-char *costs_read(const costs_place *place) {
-  dtl_error err;
+char *costs_read(const costs_place *place, dtl_error *err) {
   size_t len;
   if (!place->path || access(place->path, F_OK)) return NULL;
-  return dtl_read_file("costs", place->path, FILE_MAX, &len, &err);
+  return dtl_read_file("costs", place->path, FILE_MAX, &len, err);
 }
 
 const char *costs_write(const costs_place *place, const char *text) {
@@ -88,8 +87,9 @@ const char *costs_write(const costs_place *place, const char *text) {
 
 const char *costs_load(const costs_place *place, dtl_costs *costs) {
   if (!place->path || access(place->path, F_OK)) return "";
-  char *text = costs_read(place);
-  if (!text) return "it cannot be read";
+  dtl_error err = {.kind = DTL_INPUT};
+  char *text = costs_read(place, &err);
+  if (!text) return err.kind == DTL_DEVICE ? COSTS_STARVED : "it cannot be read";
   const char *wrong = costs_parse(text, place->key, costs);
   free(text);
   struct stat info;

@@ -205,9 +205,19 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   return costs_wrong(c);
 }
 
+const char COSTS_STARVED[] = "out of memory";
+
+const char *costs_parse_object(const char *json, cJSON **object) {
+  errno = 0;
+  *object = cJSON_Parse(json);
+  if (!*object && errno == ENOMEM) return COSTS_STARVED; /* cJSON itself does not tell */
+  return cJSON_IsObject(*object) ? NULL : "it is no JSON object";
+}
+
 const char *costs_parse(const char *json, const char *key, dtl_costs *costs) {
-  cJSON *root = cJSON_Parse(json);
-  const char *wrong = cJSON_IsObject(root) ? take_table(root, key, costs) : "it is no JSON object";
+  cJSON *root;
+  const char *wrong = costs_parse_object(json, &root);
+  if (!wrong) wrong = take_table(root, key, costs);
   cJSON_Delete(root);
   return wrong;
 }

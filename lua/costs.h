@@ -34,6 +34,12 @@ const char *costs_wrong(const dtl_costs *costs);
  * memory. */
 char *costs_json(const dtl_costs *costs, const char *key);
 
+extern const char COSTS_STARVED[]; /* what is wrong where memory was out: no fault of the text */
+
+/* The object in a JSON text, to be deleted whatever comes. NULL, or what is wrong: static. */
+struct cJSON;
+const char *costs_parse_object(const char *json, struct cJSON **object);
+
 /* The table in a JSON text; where key is given, only if it was measured on that. NULL, or what is wrong: static. */
 const char *costs_parse(const char *json, const char *key, dtl_costs *costs);
 
@@ -47,8 +53,8 @@ bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_e
 bool costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dtl_error *err);
 void costs_leave(costs_place *place);
 
-/* The text there: malloc'd; NULL: there is none, or it cannot be read. */
-char *costs_read(const costs_place *place);
+/* The text there: malloc'd; NULL: there is none, or it cannot be read, which *err says; DTL_DEVICE: memory was out. */
+char *costs_read(const costs_place *place, dtl_error *err);
 /* NULL, or why the file could not be written (text NULL: no memory). The file is there as a whole or not at all. */
 const char *costs_write(const costs_place *place, const char *text);
 

@@ -148,7 +148,10 @@ char *dtl_read_file(const char *what, const char *path, size_t most, size_t *len
   FILE *f = fopen(path, "rb");
   char *text = NULL;
   if (!f || fstat(fileno(f), &st)) {
-    dtl_fail(err, errno == ENOMEM ? DTL_DEVICE : DTL_INPUT, "%s: cannot read the %s: %s", path, what, strerror(errno));
+    if (errno == ENOMEM)
+      dtl_fail(err, DTL_DEVICE, "out of memory: %s", path);
+    else
+      dtl_fail(err, DTL_INPUT, "%s: cannot read the %s: %s", path, what, strerror(errno));
   } else if (!S_ISREG(st.st_mode)) {
     dtl_fail(err, DTL_INPUT, "%s: cannot read the %s: not a file", path, what);
   } else if ((size_t)st.st_size > most) {

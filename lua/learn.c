@@ -116,10 +116,16 @@ static bool take_table(const dtl_learned *learned, course *c) {
   return found;
 }
 
-static void read_file(const dtl_learned *learned, course *c) {
-  char *text = costs_read(&c->place);
+/* False where memory was out: what the file knows must not be written over with less. */
+static bool read_file(const dtl_learned *learned, course *c, dtl_error *err) {
+  dtl_error lost = {.kind = DTL_INPUT};
+  char *text = costs_read(&c->place, &lost);
   const char *wrong = text ? learned_parse(&c->l, text, c->place.key) : NULL;
   char line[1024];
+  if (wrong == COSTS_STARVED || lost.kind == DTL_DEVICE) {
+    free(text);
+    return dtl_fail(err, DTL_DEVICE, "out of memory: what was learned of costs in %s", c->place.path);
+  }
   if (text && !wrong) c->kept = c->l.passes;
   if (wrong && learned->how.note) {
     snprintf(line, sizeof line, "what was learned of costs in %s is left aside, and written anew: %s", c->place.path,
@@ -127,6 +133,7 @@ static void read_file(const dtl_learned *learned, course *c) {
     learned->how.note(learned->how.user, line);
   }
   free(text);
+  return true;
 }
 
 static bool begin(dtl_learned *learned, course *c, dtl_error *err) {
@@ -134,7 +141,7 @@ static bool begin(dtl_learned *learned, course *c, dtl_error *err) {
   if (!costs_find_learned(learned->pair, drawn, c->batch, &c->place, err)) return false;
   c->kept = -1;
   reckon(learned, c);
-  read_file(learned, c);
+  if (!read_file(learned, c, err)) return costs_leave(&c->place), false;
   if (c->kept < 0) take_table(learned, c);
   c->since = dtl_usage_now(false);
   return true;

@@ -295,10 +295,11 @@ static const char *take_all(lessons *l, const cJSON *root, const char *key) {
 
 const char *learned_parse(lessons *l, const char *json, const char *key) {
   lessons *fresh = malloc(sizeof *fresh);
-  if (!fresh) return strerror(ENOMEM);
+  if (!fresh) return COSTS_STARVED;
   *fresh = *l;
-  cJSON *root = cJSON_Parse(json);
-  const char *wrong = cJSON_IsObject(root) ? take_all(fresh, root, key) : "it is no JSON object";
+  cJSON *root;
+  const char *wrong = costs_parse_object(json, &root);
+  if (!wrong) wrong = take_all(fresh, root, key);
   if (!wrong) *l = *fresh;
   cJSON_Delete(root);
   free(fresh);

@@ -112,8 +112,9 @@ static dt_status compile(const byte_buffer *translated, pcre2_code **out, dt_err
   pcre2_code *made = pcre2_compile((PCRE2_SPTR)text, translated->n, PCRE2_UTF | PCRE2_UCP, &code, &at, NULL);
   if (!made) {
     PCRE2_UCHAR why[128];
+    if (code == PCRE2_ERROR_HEAP_FAILED) return dt_fail_memory(err, "the pattern", translated->n);
     pcre2_get_error_message(code, why, sizeof why);
-    return dt_fail(err, code == PCRE2_ERROR_HEAP_FAILED ? DT_ENOMEM : DT_EINPUT, "the pattern: %s", (const char *)why);
+    return dt_fail(err, DT_EINPUT, "the pattern: %s", (const char *)why);
   }
   pcre2_pattern_info(made, PCRE2_INFO_MATCHEMPTY, &may_be_empty);
   if (may_be_empty) {

@@ -45,6 +45,7 @@ tries() {
 }
 
 it_survives_the_command_line() {
+  tries "the default run" -p The -n 3 -t 1 -q
   tries "one text" linear -p The -n 3 -t 1 -q
   tries "one text, drawn" eagle2 -p The -n 4 -t 1 -q --temp 1 --top-p 0.9 --stop x --json /dev/null --trace /dev/null
   tries "help" linear --help
@@ -62,6 +63,23 @@ it_tells_of_memory_where_a_gguf_file_is_read() {
 it_survives_several_texts() {
   printf '{"prompt": "%s"}\n' 'The ship' 'It was' 'A third' >prompts.jsonl
   tries "several texts" linear --prompts prompts.jsonl -np 2 -n 4 -t 1 -q
+}
+
+# An answer that fails is told, and the next question is asked.
+it_survives_a_conversation() {
+  local all every at mode talk=(chat --template chatml -n 2 -t 1 -q)
+  printf 'The\nmore\n' >typed
+  all=$(allocations "${talk[@]}" <typed)
+  every=$((step ? step * 50 : all / 20))
+  for ((at = RANDOM % every + 1; at < all; at += every)); do
+    for mode in one all; do
+      status=0
+      with_faults $mode,$at "${talk[@]}" <typed || status=$?
+      [ $status -eq 0 ] || says_in_one_line 'memory' "conversation, $mode of $at"
+      [ $status -le 1 ] || fail "conversation, $mode of $at: exit status $status"
+      ! grep -v '^dtrun: .*memory' stderr || fail "conversation, $mode of $at: something else is told"
+    done
+  done
 }
 
 it_survives_drivers() { tries "a driver" run "$source_dir/tests/faults/driver.lua"; }

@@ -7,7 +7,8 @@
  * one case, and for programs whose files two processes cannot both write.
  *
  * A child must end by itself with the status 0 or 1. With 1 it has said why, in a line that tells of memory, and has written
- * no line that the parent does not; with 0 it has written all that the parent does. Standard output must be a file. */
+ * no line that the parent does not; with 0 it has written all that the parent does, and if it says something, that tells of
+ * memory. Standard output must be a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -79,7 +80,7 @@ static void judge(int status, bool all, off_t written) {
     mistake(count, all, "a wrong exit status", text);
   } else {
     bool failed = WEXITSTATUS(status) == 1;
-    if (failed && !tells_of_memory(text)) mistake(count, all, "a wrong message", text);
+    if ((failed || *text) && !tells_of_memory(text)) mistake(count, all, "a wrong message", text);
     sum.survived += !failed;
     read_all(child_out, text);
     endings = __libc_realloc(endings, sizeof *endings * (size_t)(sum.tried + 1));

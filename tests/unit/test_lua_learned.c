@@ -4,6 +4,8 @@
 #include "learn.h"
 #include "temp_files.h"
 
+#include <cJSON.h>
+#include <errno.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -410,6 +412,40 @@ static void what_was_learned_is_found_again_and_a_torn_file_left_aside(void **st
   temp_remove(folder);
 }
 
+/* What cJSON's next allocation finds. */
+static void *no_memory(size_t size) {
+  (void)size;
+  errno = ENOMEM;
+  return NULL;
+}
+
+static void without_memory_no_file_is_taken_for_a_torn_one(void **state) {
+  (void)state;
+  char *folder = temp_folder();
+  setenv("XDG_CACHE_HOME", folder, 1);
+  dt_pair *pair = bundled();
+  const dt_seq_options greedy = {0};
+  dtl_learned *learning = dtl_learned_open(pair, &(dtl_learning){.note = keep_note});
+  dtl_result result = bundled_run(learning, pair);
+  dtl_result_free(&result);
+  dtl_learned_close(learning);
+  *noted = '\0';
+  learning = dtl_learned_open(pair, &(dtl_learning){.note = keep_note});
+  cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = no_memory, .free_fn = free});
+  dtl_error why;
+  assert_null(learn_course(learning, 1, &greedy, false, &why));
+  cJSON_InitHooks(NULL);
+  assert_int_equal(why.kind, DTL_DEVICE);
+  assert_non_null(strstr(why.message, "out of memory: what was learned of costs in "));
+  assert_string_equal(noted, "");
+  assert_non_null(learn_course(learning, 1, &greedy, false, &why));
+  assert_true(dtl_learned_plain(learning, 1) > 0); /* the file is as it was */
+  dtl_learned_close(learning);
+  dt_pair_close(pair);
+  unsetenv("XDG_CACHE_HOME");
+  temp_remove(folder);
+}
+
 static void where_nothing_can_be_kept_it_is_told_and_the_run_goes_on(void **state) {
   (void)state;
   char *folder = temp_folder(), path[300];
@@ -445,6 +481,7 @@ int main(void) {
       cmocka_unit_test(a_run_learns_and_says_so),
       cmocka_unit_test(runs_of_one_kind_share_a_course),
       cmocka_unit_test(what_was_learned_is_found_again_and_a_torn_file_left_aside),
+      cmocka_unit_test(without_memory_no_file_is_taken_for_a_torn_one),
       cmocka_unit_test(where_nothing_can_be_kept_it_is_told_and_the_run_goes_on),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
