@@ -10,7 +10,11 @@ case $1 in *s) amount=-max_total_time=${1%s} ;; esac
 shift
 for name in "$@"; do
   found=build/fuzz/found/$name longest=8192
-  [ "$name" = tokenizer_text ] && longest=256 # any text is valid; a long one only takes longer
+  case $name in # what is longer only takes longer
+  tokenizer_text) longest=256 ;; # any text is valid
+  trace) longest=2048 ;;         # a head, three iterations, an end
+  merge) longest=4096 ;;         # a head and four runs
+  esac
   dictionary=tests/fuzz/dictionary/$name.txt
   mkdir -p "$found" build/fuzz/failed
   [ -e "$dictionary" ] && dictionary=-dict=$dictionary || dictionary=
