@@ -57,7 +57,7 @@ asking.OPTIONS = {
   { "template", nil, type = "string", also = "chat-template", value = "NAME",
     doc = "a chat's template (the model's own): chatml, llama3, ..." },
   { "temp", nil, also = "temperature", value = "T", read = real(100, true),
-    doc = "temperature of sampling (0: always the likeliest token)" },
+    doc = "temperature of sampling, 0.001 to 100 (0: always the likeliest token)" },
   { "top_k", nil, value = "K", read = whole(2 ^ 31 - 1), doc = "sample from the K likeliest tokens only" },
   { "top_p", nil, value = "P", read = real(1),
     doc = "sample from the likeliest tokens that hold P of the probability" },

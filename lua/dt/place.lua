@@ -48,10 +48,11 @@ function place.told(runs)
   end
   local nodes, n = nodes_of(runs)
   if several < 2 and n < 2 then return nil end
-  local lines = { ("Runs were made %son %d node%s (%s). A speed-up is the ratio to plain decoding %s, and policies of "
-    .. "different shards or nodes are compared by their speed-ups."):format(
-    several > 0 and ("in %d shards "):format(several) or "", n, n == 1 and "" or "s", nodes,
-    several > 0 and "of the same shard" or "of the same text") }
+  local here = several > 0 and (n > 1 and "shard and node" or "shard") or "node"
+  local shared = several > 0 and ("in %d shards "):format(several) or ""
+  local lines = { ("Runs were made %son %d node%s (%s). A speed-up is the ratio to plain decoding of the same text and "
+    .. "length, to that of the same %s where it was made there, and policies of different shards or nodes are compared "
+    .. "by their speed-ups."):format(shared, n, n == 1 and "" or "s", nodes, here) }
   if n > 1 then
     lines[#lines + 1] = "Tokens per second, times and memory are those of the node that made the run: between "
       .. "policies they compare nodes as well. Cost tables and presets `tuned` belong to a machine: policies that go "

@@ -98,7 +98,7 @@ static const option options[] = {
      FIELD(temp),
      true,
      100,
-     "temperature of sampling (0: always the likeliest token)"},
+     "temperature of sampling, 0.001 to 100 (0: always the likeliest token)"},
     {{"--top-k"}, "K", NUMBER, FIELD(top_k), 0, INT_MAX, "sample from the K likeliest tokens only"},
     {{"--top-p"}, "P", REAL, FIELD(top_p), 0, 1, "sample from the likeliest tokens that hold P of the probability"},
     {{"--min-p"}, "P", REAL, FIELD(min_p), true, 1, "sample from tokens of at least P times the largest probability"},

@@ -146,11 +146,14 @@ function TestPlace.test_what_cannot_be_compared_is_told()
   local one = place.told { run("ar", "n1", "1/2"), run("a", "n1", "1/2"), run("ar", "n1", "2/2"),
                            run("b", "n1", "2/2") }
   lu.assertStrContains(one, "in 2 shards on 1 node (n1: 4).")
+  lu.assertStrContains(one, "of the same text and length, to that of the same shard where it was made there")
   lu.assertStrContains(one, "on one node at the same time")
   lu.assertNotStrContains(one, "compared with plain decoding of another")
   local two = place.told { run("ar", "n1", "1/2"), run("a", "n2", "1/2"), run("ar", "n2", "2/2"),
                            run("b", "n2", "2/2") }
   lu.assertStrContains(two, "in 2 shards on 2 nodes (n1: 1, n2: 3).")
+  lu.assertStrContains(two, "to that of the same shard and node where")
+  lu.assertStrContains(place.told { run("ar", "n1"), run("ar", "n2") }, "to that of the same node where")
   lu.assertStrContains(two, "they compare nodes as well")
   lu.assertStrContains(two, "1 of 4 runs are compared with plain decoding of another node")
 end
