@@ -31,7 +31,9 @@ const dt_backend_ops *backend_find(const char *name, const char **variant, dt_er
     dt_fail(err, DT_EINPUT, "the backend %s is for one process: run it without mpirun", name);
     return NULL;
   }
-  dt_fail(err, DT_EINPUT, "no backend '%s' in this build: auto, %scpu (cpu:avx512, cpu:avx2, cpu:scalar)", name,
-          COUNT > 1 ? "cuda, " : "");
+  char variants[CPU_VARIANTS];
+  cpu_variants(variants);
+  dt_fail(err, DT_EINPUT, "no backend '%s' in this build, on this machine: auto, %scpu (%s)", name,
+          COUNT > 1 ? "cuda, " : "", variants);
   return NULL;
 }

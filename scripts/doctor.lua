@@ -96,10 +96,8 @@ local function engine()
     line("backend", "none: %s", failure.message)
     return
   end
-  local variants, known = {}, select(2, tried "none") or ""
-  for name in known:gmatch "cpu:%w+" do
-    if tried(name) then variants[#variants + 1] = name end
-  end
+  local variants, known = {}, select(2, tried "none") or "" -- the refusal names those of this machine
+  for name in known:gmatch "cpu:%w+" do variants[#variants + 1] = name end
   local identity = pair:identity()
   line("build", "%s, commit %s", identity.build or "unknown", identity.commit or "unknown")
   line("backend", "%s with %d threads; there are %s", pair.backend, pair.threads, table.concat(variants, " "))

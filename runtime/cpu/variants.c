@@ -1,4 +1,5 @@
 /* Which variants were compiled in, and which of them this machine can run. */
+#include "cpu.h"
 #include "kernels.h"
 
 #ifdef __x86_64__
@@ -41,16 +42,21 @@ const cpu_kernels *cpu_variant(int i) {
   return i < n ? have[i] : NULL;
 }
 
+void cpu_variants(char names[CPU_VARIANTS]) {
+  size_t used = 0;
+  for (int i = 0; cpu_variant(i); i++)
+    used += (size_t)snprintf(names + used, CPU_VARIANTS - used, "%scpu:%s", i ? ", " : "", cpu_variant(i)->name);
+}
+
 const cpu_kernels *cpu_find_kernels(const char *variant, dt_error *err) {
   const cpu_kernels *best = NULL;
-  char names[64] = "";
+  char names[CPU_VARIANTS];
   for (int i = 0; cpu_variant(i); i++) {
     best = cpu_variant(i);
     if (variant && strcmp(variant, best->name) == 0) return best;
-    size_t used = strlen(names);
-    snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", best->name);
   }
   if (!variant) return best;
+  cpu_variants(names);
   dt_fail(err, DT_EINPUT, "backend cpu:%s: no such variant on this machine, which has %s", variant, names);
   return NULL;
 }

@@ -26,6 +26,16 @@ it_says_what_it_finds() {
   says "caches: +[23] files of costs in $PWD/cache/dtrun$"
   says "tuned: +0 presets in $PWD/config/dtrun/presets$"
 }
+it_names_the_variants_of_this_machine() {
+  local have=
+  for name in scalar avx2 avx512 avx512vnni amx; do
+    run "$dtrun" ar -p It -n 1 --backend cpu:$name && [ "$status" -eq 0 ] && have+="${have:+, }cpu:$name"
+  done
+  refuses 2 "no backend 'x' in this build, on this machine: auto, (cuda, )?cpu \($have\)$" ar -p It --backend x
+  refuses 2 "backend cpu:x: no such variant on this machine, which has $have$" ar -p It --backend cpu:x
+  run "$dtrun" doctor
+  says "backend: .*; there are ${have//, / }$"
+}
 it_says_what_is_missing() {
   : >file # a home in a file cannot be made, by root neither
   run env -i PATH=/nowhere HOME="$PWD/file/home" DTRUN_HOME=/nowhere DTRUN_TARGET=/nowhere/model "$dtrun" doctor
