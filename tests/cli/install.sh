@@ -53,6 +53,66 @@ it_runs_the_c_example_of_the_guide_from_anywhere() {
   run env DTRUN_TARGET=nowhere ./a.out
   [ "$status" -eq 1 ] && grep -q nowhere stdout || fail "DTRUN_TARGET is not looked at: $(cat stdout)"
 }
+it_shares_what_passes_cost_with_python_and_c() {
+  install_here prefix
+  export PKG_CONFIG_PATH=$PWD/prefix/lib/pkgconfig XDG_CACHE_HOME=$PWD/cache PYTHONDONTWRITEBYTECODE=1
+  cat >costs.c <<'C'
+#include <dtrun.h>
+#include <stdio.h>
+#include <string.h>
+
+static void measures(void *user, int done, int total) { (void)user, printf("measured anew: %d of %d\n", done, total); }
+static void notes(void *user, const char *line) { (void)user, puts(line); }
+
+int main(void) {
+  dt_pair *pair;
+  dtl_policy *policy;
+  dtl_result result;
+  dtl_costs costs;
+  dtl_error err;
+  bool found;
+  const dtl_prompt prompt = {.text = "The ship", .len = 8};
+  const dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 8}};
+  const dtl_calibration table = {.context = 60, .progress = measures, .note = notes};
+  if (!dtl_load(&(dtl_load_options){.need = DTL_ANY_DRAFT, .how = {.threads = 1}}, &pair, &found, &err) ||
+      !dtl_policy_open(&(dtl_policy_options){.policy = "cast"}, &policy, &err) ||
+      !dtl_generate(pair, policy, &request, &result, &err) || !dtl_calibrate(pair, &table, &costs, &err))
+    return puts(err.message), 1;
+  puts(result.costs);
+  dtl_result_free(&result), dtl_policy_close(policy), dt_pair_close(pair);
+}
+C
+  cat >costs.py <<'PY'
+import dtrun
+pair = dtrun.load(threads=1, ctx=60)
+for costs in "learn", "table":
+    assert pair.generate("The ship", policy="cast", tokens=8, costs=costs)["costs"] == costs
+PY
+  # shellcheck disable=SC2046
+  cc costs.c -Wall -Wextra -Werror $(pkg-config --cflags --libs dtrun) || fail 'the C program does not compile'
+  dtrun=$PWD/prefix/bin/dtrun
+  local cast=(cast -p 'The ship' -n 8 -c 60 -t 1 -q) learned table
+  succeeds "${cast[@]}"
+  succeeds "${cast[@]}" --costs table
+  learned=$(echo cache/dtrun/learned-*.json) table=$(echo cache/dtrun/costs-*.json)
+  cp "$table" first
+  # What one of them lost or began anew would lack this pass of 257 rows, which none of them makes.
+  sed -i 's/"target":\[/&[257,128,12345,8],/' "$learned"
+  for _ in 1 2; do
+    for costs in learn table; do
+      succeeds "${cast[@]}" --costs $costs
+      [ -s stderr ] && fail "the program says: $(cat stderr)"
+    done
+    DTRUN_LIBRARY=$PWD/prefix/lib/libdtrun.so PYTHONPATH=$source_dir/scripts/python python3 costs.py >stdout 2>&1 ||
+      fail "Python: $(cat stdout)"
+    [ -s stdout ] && fail "Python says: $(cat stdout)"
+    ./a.out >stdout 2>stderr || fail "C: $(cat stdout)"
+    [ "$(cat stdout)" = learn ] && [ ! -s stderr ] || fail "C says: $(cat stdout stderr)"
+    grep -qE '\[257,128,1234[0-9.]*,8\]' "$learned" || fail 'what was learned is lost'
+    cmp -s first "$table" || fail 'the table was measured anew'
+  done
+  [ "$(find cache -type f | wc -l)" -eq 2 ] || fail "not one file each: $(find cache -type f)"
+}
 it_finds_files_in_DTRUN_HOME_first() {
   mkdir -p home/policies
   sed 's/doc *= *"[^"]*"/doc = "my own"/' "$source_dir/policies/linear.lua" >home/policies/linear.lua
