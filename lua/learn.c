@@ -3,6 +3,7 @@
 
 #include "bench.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,17 @@ static void show_note(void *user, const char *line) {
 
 dtl_learning dtl_learning_shown(const volatile sig_atomic_t *interrupt) {
   return (dtl_learning){.note = show_note, .interrupt = interrupt};
+}
+
+static void note(const dtl_learned *learned, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void note(const dtl_learned *learned, const char *format, ...) {
+  char line[1024];
+  va_list args;
+  if (!learned->how.note) return;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  learned->how.note(learned->how.user, line);
 }
 
 /* ---- how costs begin ---------------------------------------------------------------------------------------------------- */
@@ -101,19 +113,21 @@ static void look_first(const dtl_learned *learned, course *c) {
 }
 
 /* A table that was measured serves as what passes taught. */
-static bool take_table(const dtl_learned *learned, course *c) {
+static void take_table(const dtl_learned *learned, course *c) {
   dt_pair_info info;
   dt_pair_describe(learned->pair, &info);
   costs_place place;
   dtl_costs *t = malloc(sizeof *t);
-  bool found = t && costs_find(learned->pair, info.context, c->batch, &place, NULL);
-  if (found) {
-    found = !costs_load(&place, t);
+  if (t && costs_find(learned->pair, info.context, c->batch, &place, NULL)) {
+    const char *wrong = costs_load(&place, t);
+    if (!wrong) learned_table(&c->l, t, c->draws, c->draws && c->coupled);
+    if (wrong && *wrong && wrong != COSTS_STARVED)
+      note(learned,
+           "the table of costs %s is left aside: %s; costs are learned from runs, dtrun run calibrate measures it anew",
+           place.path, wrong);
     costs_leave(&place);
   }
-  if (found) learned_table(&c->l, t, c->draws, c->draws && c->coupled);
   free(t);
-  return found;
 }
 
 /* False where memory was out: what the file knows must not be written over with less. */
@@ -121,17 +135,12 @@ static bool read_file(const dtl_learned *learned, course *c, dtl_error *err) {
   dtl_error lost = {.kind = DTL_INPUT};
   char *text = costs_read(&c->place, &lost);
   const char *wrong = text ? learned_parse(&c->l, text, c->place.key) : NULL;
-  char line[1024];
   if (wrong == COSTS_STARVED || lost.kind == DTL_DEVICE) {
     free(text);
     return dtl_fail(err, DTL_DEVICE, "out of memory: what was learned of costs in %s", c->place.path);
   }
   if (text && !wrong) c->kept = c->l.passes;
-  if (wrong && learned->how.note) {
-    snprintf(line, sizeof line, "what was learned of costs in %s is left aside, and written anew: %s", c->place.path,
-             wrong);
-    learned->how.note(learned->how.user, line);
-  }
+  if (wrong) note(learned, "what was learned of costs in %s is left aside, and written anew: %s", c->place.path, wrong);
   free(text);
   return true;
 }
@@ -199,13 +208,10 @@ static void keep(const dtl_learned *learned, course *c) {
   dtl_usage now = dtl_usage_now(false);
   bool busy = dtl_disturbed(&c->since, &now, false, why, sizeof why);
   if (c->l.passes == c->kept || !c->l.passes || (busy && c->kept >= 0)) return;
-  char *text = learned_json(&c->l, c->place.key), line[1024];
+  char *text = learned_json(&c->l, c->place.key);
   const char *lost = costs_write(&c->place, text);
   free(text);
-  if (lost && !c->failed && learned->how.note) {
-    snprintf(line, sizeof line, "what was learned of costs cannot be kept as %s: %s", c->place.path, lost);
-    learned->how.note(learned->how.user, line);
-  }
+  if (lost && !c->failed) note(learned, "what was learned of costs cannot be kept as %s: %s", c->place.path, lost);
   c->kept = c->l.passes;
   c->since = now;
 }
