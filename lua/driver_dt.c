@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -134,6 +136,26 @@ static int digest_of(lua_State *L) {
   return 1;
 }
 
+/* (path): what a model's files say of it, without loading it; hashes as 16 hexadecimal digits. */
+static int look(lua_State *L) {
+  dt_model_facts facts;
+  dt_error err;
+  char digits[17];
+  if (dt_model_look(luaL_checkstring(L, 1), &facts, &err)) return driver_engine_failure(L, &err);
+  lua_createtable(L, 0, 4);
+  lua_pushstring(L, facts.family);
+  lua_setfield(L, -2, "family");
+  snprintf(digits, sizeof digits, "%016" PRIx64, facts.norm);
+  lua_pushstring(L, digits);
+  lua_setfield(L, -2, "norm");
+  snprintf(digits, sizeof digits, "%016" PRIx64, facts.tokenizer);
+  lua_pushstring(L, digits);
+  lua_setfield(L, -2, "tokenizer");
+  lua_pushinteger(L, (lua_Integer)facts.bytes);
+  lua_setfield(L, -2, "bytes");
+  return 1;
+}
+
 static int mpi(lua_State *L) {
   lua_pushboolean(L, dt_ranks_possible());
   return 1;
@@ -151,6 +173,7 @@ int driver_dt_open(lua_State *L) {
                                        {"fake", driver_pair_fake},
                                        {"homes", homes},
                                        {"mpi", mpi},
+                                       {"look", look},
                                        {"digest", digest_of},
                                        {"read", driver_pair_read},
                                        {"forget", driver_pair_forget},

@@ -25,6 +25,9 @@ function bridge.load(options)
   return about
 end
 
+-- {path =} -> what the model's files say of it
+function bridge.look(options) return dt.look(options.path) end
+
 function bridge.close(options)
   local number = options.pair
   pair_of(options):close()

@@ -44,6 +44,16 @@ local function checked(first, ...)
   return first
 end
 
+-- C's texts end at a NUL.
+local function is_name(x) return type(x) == "string" and not x:find("\0", 1, true) end
+
+-- What a model's files say of it, without loading it: {family=, norm=, tokenizer=, bytes=}; norm names it in heads
+-- (models/README.md).
+function dt.look(path)
+  if not is_name(path) then error("look: a path is expected", 2) end
+  return checked(core.look(path))
+end
+
 local function options_table(t, known, what)
   if type(t) ~= "table" then error(("%s: a table of options is expected, got %s"):format(what, type(t)), 3) end
   params.check_keys(t, known, what, 3)
@@ -51,9 +61,6 @@ local function options_table(t, known, what)
 end
 
 local MOST = 2 ^ 31 - 1 | 0 -- of what the engine counts
-
--- C's texts end at a NUL.
-local function is_name(x) return type(x) == "string" and not x:find("\0", 1, true) end
 
 local function is_flag(x) return type(x) == "boolean" end
 

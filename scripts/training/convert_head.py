@@ -1,15 +1,17 @@
 """Write a published head as safetensors, since its torch pickle is not read by dtrun.
 
-    python convert_head.py IN OUT
+    python convert_head.py IN OUT [--target MODEL]
 
 IN is a folder with config.json and pytorch_model.bin (EAGLE-1, 2 and 3 as SafeAILab and SpecForge save them), or with medusa_lm_head.pt
-(Medusa), or such a file with config.json beside it. OUT gets config.json, unchanged, and model.safetensors: the tensors' names and values
+(Medusa), or such a file with config.json beside it. OUT gets config.json, unchanged but for the target's name (name_target.py) if MODEL is
+said, without which dtrun uses the head only where --draft names it; and model.safetensors: the tensors' names and values
 as they were, but for a prefix that all of them share ("module.", "draft_model.", "model."), which is taken off. Only tensors are
 unpickled (torch.load's weights_only): a pickle that wants to run anything is refused.
 """
 import os, pathlib, pickle, shutil, sys
 import torch
 from safetensors.torch import save_file
+import name_target
 
 PICKLES = "pytorch_model.bin", "medusa_lm_head.pt"
 EAGLE, MEDUSA = ("fc.weight",), ("0.0.linear.weight",)  # what a head of either kind cannot lack
@@ -30,10 +32,11 @@ def without_prefix(tensors):
 
 
 def main():
-    if len(sys.argv) != 3: sys.exit("usage: convert_head.py IN OUT")
-    source, out = find(sys.argv[1]), pathlib.Path(sys.argv[2])
+    if len(sys.argv) not in (3, 5) or sys.argv[3:4] not in ([], ["--target"]): sys.exit("usage: convert_head.py IN OUT [--target MODEL]")
+    source, out, target = find(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[4] if sys.argv[4:] else None
     config = source.parent / "config.json"
     if not config.exists(): sys.exit(f"convert_head: {source.parent}: config.json is missing; dtrun needs it to know the head's shape")
+    norm = name_target.norm_of(target) if target else None
     try: tensors = torch.load(source, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as e: sys.exit(f"convert_head: {source}: no pickle of tensors only: {str(e).splitlines()[0]}")
     if not isinstance(tensors, dict) or not all(isinstance(t, torch.Tensor) for t in tensors.values()):
@@ -46,6 +49,7 @@ def main():
     save_file({n: t.contiguous().clone() for n, t in tensors.items()}, str(out / "model.safetensors.part"))
     os.replace(out / "model.safetensors.part", out / "model.safetensors")
     shutil.copy(config, out / "config.json")
+    if target: name_target.write(out, target, norm)
     for n, t in sorted(tensors.items()): print(f"{n}: {str(t.dtype).removeprefix('torch.')} {list(t.shape)}")
 
 

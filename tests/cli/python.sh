@@ -24,6 +24,59 @@ it_does_what_the_readme_shows() {
     [ -s stdout ] || fail "$example prints nothing"
   done
 }
+# A stand-in for PyTorch, so that what surrounds it can be tried: tensors are names.
+write_torch() {
+  mkdir -p torch safetensors
+  echo 'class Tensor:
+    dtype, shape = "torch.float16", [1]
+    def contiguous(self): return self
+    clone = contiguous
+def load(path, map_location, weights_only): return {name: Tensor() for name in open(path).read().split()}' >torch/__init__.py
+  : >safetensors/__init__.py
+  echo 'def save_file(tensors, path): open(path, "w").write(" ".join(tensors))' >safetensors/torch.py
+}
+# norm_in HEAD: the final norm that its config.json names
+norm_in() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1] + "/config.json"))["dtrun_target"]["final_norm"])' "$1"; }
+it_names_the_target_of_a_head() {
+  local training=$source_dir/scripts/training expected
+  expected=$(norm_in "$models/mini-head")
+  mkdir -p here pickle
+  ln -s "$models/mini-target" here/target
+  cp -r "$models/mini-head" here/head
+  python3 - "$models/mini-head/config.json" here/head/config.json <<'PY'
+import json, sys
+config = json.load(open(sys.argv[1]))
+del config["dtrun_target"]
+json.dump(config, open(sys.argv[2], "w"))
+PY
+  succeeds rate -m here/target -p 'It was' -n 5 -v
+  grep -q 'here/head, found' stderr && fail 'found, though it names no target'
+  from_source "$training/name_target.py" here/head here/target || fail 'name_target.py'
+  [ "$(norm_in here/head)" = "$expected" ] || fail 'another norm'
+  succeeds rate -m here/target -p 'It was' -n 5 -v
+  grep -q 'draft: here/head, found' stderr || fail "not found: $(cat stderr)"
+  refuses_python() {
+    run env DTRUN_LIBRARY="$build_dir/libdtrun.so" PYTHONPATH="$PWD" python3 "${@:2}"
+    [ "$status" -eq 1 ] || fail "${*:2}: exit status $status"
+    [ "$(wc -l <stderr)" -eq 1 ] || fail "${*:2}: not one line: $(cat stderr)"
+    grep -qE "$1" stderr || fail "${*:2}: no '$1' in $(cat stderr)"
+  }
+  refuses_python 'name_target: no such folder: nowhere' "$training/name_target.py" here/head nowhere
+  refuses_python 'nowhere/config.json: .*expected a head' "$training/name_target.py" nowhere here/target
+  refuses_python 'usage: name_target.py HEAD TARGET' "$training/name_target.py" here/head
+  [ "$(norm_in here/head)" = "$expected" ] || fail 'a refusal writes'
+  write_torch
+  echo fc.weight >pickle/pytorch_model.bin
+  echo '{"model_type": "llama"}' >pickle/config.json
+  refuses_python 'usage: convert_head.py' "$training/convert_head.py" pickle converted --goal here/target
+  refuses_python 'name_target: no such folder: nowhere' "$training/convert_head.py" pickle converted --target nowhere
+  [ -e converted ] && fail 'written for a target that is not there'
+  run env DTRUN_LIBRARY="$build_dir/libdtrun.so" PYTHONPATH="$PWD" python3 "$training/convert_head.py" pickle converted --target here/target
+  [ "$status" -eq 0 ] || fail "convert_head.py: $(cat stderr)"
+  [ "$(norm_in converted)" = "$expected" ] && grep -q llama converted/config.json || fail 'what was converted does not name its target'
+  run env PYTHONPATH="$PWD" python3 "$training/convert_head.py" pickle plain
+  [ "$status" -eq 0 ] && cmp -s pickle/config.json plain/config.json || fail 'without a target config.json is another'
+}
 it_is_a_wheel_that_needs_nothing_else() {
   [ "$build_dir" = "$source_dir/build" ] || { echo '  skipped: scripts/wheel packs build/'; return 0; }
   "$source_dir/scripts/wheel" dist >stdout || fail 'scripts/wheel'
@@ -39,6 +92,12 @@ for name, digest in listed.items():
     data = base64.urlsafe_b64encode(hashlib.sha256(wheel.read(name)).digest()).rstrip(b"=").decode()
     assert name == record or digest == "sha256=" + data, name
 PY
+  python3 -m zipfile -l "$(cat stdout)" >listed
+  for name in mini-target mini-draft mini-head smollm2-head; do
+    for file in config.json model.safetensors; do
+      grep -q "dtrun/share/dtrun/models/$name/$file" listed || fail "the wheel has no $name/$file"
+    done
+  done
   cat >program.py <<'PY'
 import dtrun
 pair = dtrun.load()

@@ -17,7 +17,7 @@ import threading
 from . import _names
 from ._bridge import Error, the_bridge, wrong
 
-__all__ = ["Error", "Pair", "load", "version"]
+__all__ = ["Error", "Pair", "load", "look", "version"]
 
 
 def version():
@@ -32,6 +32,11 @@ def load(target=None, draft=None, **options):
     bridge = the_bridge()
     options = _names.ours("load", dict(target=target, draft=draft, **options), _names.LOAD)
     return Pair(bridge, bridge.call("load", options))
+
+
+def look(path):
+    """What a model's files say of it, without loading it: family, norm, tokenizer, bytes. norm names it in heads."""
+    return the_bridge().call("look", {"path": str(path)})
 
 
 class Pair:
