@@ -103,10 +103,10 @@ PY
       succeeds "${cast[@]}" --costs $costs
       [ -s stderr ] && fail "the program says: $(cat stderr)"
     done
-    DTRUN_LIBRARY=$PWD/prefix/lib/libdtrun.so PYTHONPATH=$source_dir/scripts/python python3 costs.py >stdout 2>&1 ||
-      fail "Python: $(cat stdout)"
-    [ -s stdout ] && fail "Python says: $(cat stdout)"
-    ./a.out >stdout 2>stderr || fail "C: $(cat stdout)"
+    run env DTRUN_LIBRARY="$PWD/prefix/lib/libdtrun.so" PYTHONPATH="$source_dir/scripts/python" python3 costs.py
+    [ "$status" -eq 0 ] && [ ! -s stderr ] || fail "Python says: $(cat stderr)"
+    run ./a.out
+    [ "$status" -eq 0 ] || fail "C: $(cat stdout)"
     [ "$(cat stdout)" = learn ] && [ ! -s stderr ] || fail "C says: $(cat stdout stderr)"
     grep -qE '\[257,128,1234[0-9.]*,8\]' "$learned" || fail 'what was learned is lost'
     cmp -s first "$table" || fail 'the table was measured anew'
