@@ -39,23 +39,27 @@ static void add(list *l, const char *name, const char *path, bool removable, con
   if (models) l->models = models;
   dt_model_facts *facts = realloc(l->facts, ((size_t)l->n + 1) * sizeof *facts);
   if (facts) l->facts = facts;
-  if (!models || !facts) {
+  char *own_name = strdup(name), *own_path = strdup(path);
+  if (!models || !facts || !own_name || !own_path) {
+    free(own_name), free(own_path);
     l->failed = true;
     return;
   }
   dtl_model *m = &models[l->n];
-  *m = (dtl_model){.name = strdup(name), .path = strdup(path), .kind = "target", .removable = removable};
+  *m = (dtl_model){.name = own_name, .path = own_path, .kind = "target", .removable = removable};
   facts[l->n] = (dt_model_facts){0};
-  if (!problem && !dt_head_look(path, &head, &m->bytes, NULL) && head) {
+  dt_status status = problem ? DT_EINPUT : dt_head_look(path, &head, &m->bytes, &why);
+  if (!status && !head) status = dt_model_look(path, &facts[l->n], &why);
+  if (status == DT_ENOMEM) l->failed = true;
+  if (!status && head) {
     m->kind = "head";
-  } else if (!problem && !dt_model_look(path, &facts[l->n], &why)) {
+  } else if (!status) {
     m->type = facts[l->n].type, m->bytes = facts[l->n].bytes;
   } else {
     m->kind = "unreadable", m->bytes = bytes_of_file(path), m->problem = strdup(problem ? problem : why.message);
     facts[l->n] = (dt_model_facts){0};
     if (!m->problem) l->failed = true;
   }
-  if (!m->name || !m->path) l->failed = true;
   l->n++;
 }
 

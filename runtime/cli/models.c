@@ -42,18 +42,17 @@ static bool print_json(const dtl_model *models, int n) {
   cJSON *all = cJSON_CreateObject(), *list;
   cJSON_AddStringToObject(all, "schema", "dtrun.models/1");
   list = cJSON_AddArrayToObject(all, "models");
-  for (int i = 0; list && i < n; i++) {
+  bool ok = list;
+  for (int i = 0; ok && i < n; i++) {
+    const dtl_model *m = &models[i];
     cJSON *one = cJSON_CreateObject();
-    cJSON_AddStringToObject(one, "name", models[i].name);
-    cJSON_AddStringToObject(one, "kind", models[i].kind);
-    if (models[i].type) cJSON_AddStringToObject(one, "type", models[i].type);
-    cJSON_AddNumberToObject(one, "bytes", (double)models[i].bytes);
-    cJSON_AddStringToObject(one, "path", models[i].path);
-    cJSON_AddBoolToObject(one, "removable", models[i].removable);
-    if (models[i].problem) cJSON_AddStringToObject(one, "problem", models[i].problem);
-    cJSON_AddItemToArray(list, one);
+    ok = one && cJSON_AddItemToArray(list, one) && cJSON_AddStringToObject(one, "name", m->name) &&
+         cJSON_AddStringToObject(one, "kind", m->kind) && (!m->type || cJSON_AddStringToObject(one, "type", m->type)) &&
+         cJSON_AddNumberToObject(one, "bytes", (double)m->bytes) && cJSON_AddStringToObject(one, "path", m->path) &&
+         cJSON_AddBoolToObject(one, "removable", m->removable) &&
+         (!m->problem || cJSON_AddStringToObject(one, "problem", m->problem));
   }
-  char *text = cJSON_Print(all);
+  char *text = ok ? cJSON_Print(all) : NULL;
   if (text) puts(text);
   cJSON_Delete(all), cJSON_free(text);
   return text;

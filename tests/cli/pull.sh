@@ -285,6 +285,17 @@ it_takes_one_gguf_file_of_several() {
   rm served/o/gguf/m-Q4_K_M.gguf
   fails_with 2 'o/gguf has no Q4_K_M: name one' o/gguf
 }
+it_runs_a_gguf_file_that_it_brought() {
+  serve
+  local file=$source_dir/tests/golden/logits/gguf_llama/model.gguf
+  mkdir -p served/o/llama
+  cp "$file" served/o/llama/tiny-F16.gguf
+  succeeds pull o/llama:f16
+  succeeds ar -m o/llama:F16 -md none --text hello -n 5 -q
+  mv stdout pulled
+  succeeds ar -m "$file" -md none --text hello -n 5 -q
+  same_text pulled stdout
+}
 it_leaves_what_is_no_part_of_a_model() {
   serve
   mkdir -p served/o/mini/onnx
