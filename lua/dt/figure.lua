@@ -35,15 +35,12 @@ end
 
 local function colour(number) return palette.SERIES[(number - 1) % #palette.SERIES + 1] end
 
-local LIGHTEST = 0.65 -- of the way to white
+local FAINTEST = 0.55 -- how transparent: shades are lighter on white and darker on black
 
--- The k-th of n shades of a colour, which is the first itself.
+-- The k-th of n shades of a colour, which is the first; the others are "#aarrggbb".
 local function shade(of, k, n)
-  local white = n > 1 and LIGHTEST * (k - 1) / (n - 1) or 0
-  return (of:gsub("%x%x", function(part)
-    local value = tonumber(part, 16)
-    return ("%02x"):format(math.floor(value + (255 - value) * white + 0.5))
-  end))
+  if k == 1 then return of end
+  return ("#%02x%s"):format(math.floor(255 * FAINTEST * (k - 1) / (n - 1) + 0.5), of:sub(2))
 end
 
 -- There is one shape more than colours: it tells two labels of one colour apart.

@@ -47,13 +47,16 @@ end
 -- Text as HTML and SVG show it, within elements and "attributes".
 function tables.escape(text) return (visible.lines(text):gsub('[&<>"]', ENTITIES)) end
 
+-- A heading may be broken behind a slash.
+local function heading(text) return (tables.escape(text):gsub("/", "/<wbr>")) end
+
 function tables.html(t)
   local out = { "<table>\n" }
   for i = 0, #t.rows do
-    local tag = i == 0 and "th" or "td"
+    local tag, shown = i == 0 and "th" or "td", i == 0 and heading or tables.escape
     out[#out + 1] = "<tr>"
     for _, cell in ipairs(i == 0 and t.columns or t.rows[i]) do
-      out[#out + 1] = ("<%s>%s</%s>"):format(tag, tables.escape(cell), tag)
+      out[#out + 1] = ("<%s>%s</%s>"):format(tag, shown(cell), tag)
     end
     out[#out + 1] = "</tr>\n"
   end

@@ -27,6 +27,20 @@ it_keeps_labels_of_figures_apart_and_clear_of_lines() {
   finds_nothing 'cut|overlap|crossed' 'labels'
   [ "$(grep -cE '^drawing [0-9]{2} [0-9]+' log)" -gt 15 ] || fail 'too few figures'
 }
+it_breaks_no_word_of_a_heading() {
+  make_page || return 0
+  asks here/report.html 'for (const th of document.querySelectorAll("th")) {
+  const range = document.createRange();
+  for (const node of th.childNodes) for (const word of (node.textContent || "").matchAll(/[^ /]+/g)) {
+    range.setStart(node, word.index);
+    range.setEnd(node, word.index + word[0].length);
+    const tops = [...range.getClientRects()].filter(r => r.width > 0).map(r => Math.round(r.top));
+    if (new Set(tops).size > 1) say("broken " + word[0]);
+  }
+}
+say("looked");'
+  [ "$(cat log)" = looked ] || fail "$(cat log)"
+}
 it_fits_a_phone() {
   make_page "${all[@]}" || return 0
   fits_a_phone here/report.html

@@ -147,6 +147,12 @@ function TestTables.test_html_is_escaped()
   lu.assertStrContains(html, "<td>&lt;x&gt;</td><td>22 ± 3</td>")
 end
 
+function TestTables.test_a_heading_may_be_broken_behind_a_slash_and_a_number_may_not()
+  local html = tables.html { columns = { "", "tokens/iteration", "a</b>" }, rows = { { "x", "1/2", "y" } } }
+  lu.assertStrContains(html, "<th>tokens/<wbr>iteration</th><th>a&lt;/<wbr>b&gt;</th>")
+  lu.assertStrContains(html, "<td>1/2</td>")
+end
+
 TestFigure = {}
 
 function TestFigure.test_a_script_draws_each_figure_twice_and_its_texts_are_no_program()
@@ -277,13 +283,11 @@ function TestFigure.test_an_arm_has_its_colour_in_neighbouring_figures_and_sets_
     local known = {}
     for k = 1, n do
       lu.assertEquals(keys[k], bars[k][3]) -- plain decoding's shades are the key's
-      for _, of in ipairs(bars[k]) do
+      for i, of in ipairs(bars[k]) do
+        lu.assertEquals("#" .. of:sub(-6), bars[1][i]) -- the arm's own colour, more or less of it
         lu.assertNil(known[of])
         known[of] = true
       end
-    end
-    for _, of in ipairs(palette.SERIES) do -- no set has another arm's colour
-      lu.assertTrue(of == first or of == second or not known[of])
     end
   end
 end
@@ -298,8 +302,7 @@ function TestFigure.test_what_is_said_of_one_policy_has_its_colour_whatever_the_
   local function colour(label) return script:match("linecolor rgb '(#%x+)' title \"" .. label .. '"') end
   lu.assertEquals(colour "best", palette.SERIES[1])
   lu.assertEquals(colour "linear", palette.SERIES[1])
-  lu.assertNotNil(colour "mean")
-  for _, of in ipairs(palette.SERIES) do lu.assertNotEquals(colour "mean", of) end
+  lu.assertStrMatches(colour "mean", "#%x%x" .. palette.SERIES[1]:sub(2))
 end
 
 function TestFigure.test_of_more_labels_than_colours_the_shape_tells_two_apart()
