@@ -69,8 +69,8 @@ p.of { margin: 1.2rem 0 .2rem; font-weight: 600; }
 .wide { margin: .6rem 0 1.6rem; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .65rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
-th { font-weight: 600; color: var(--dim); white-space: normal; overflow-wrap: normal; border-bottom: 2px solid var(--line);
-  vertical-align: bottom; }
+th { font-weight: 600; color: var(--dim); white-space: normal; overflow-wrap: normal; vertical-align: bottom;
+  border-bottom: 2px solid var(--line); }
 th:first-child, td:first-child { text-align: left; padding-left: .2rem; white-space: normal; min-width: 8rem;
   max-width: 26rem; position: sticky; left: 0; background: var(--paper); }
 tr:hover td { background: var(--hover); }
