@@ -11,7 +11,8 @@
  * A dtl_policy is one lua_State with one policy object and serves one run: open another for the next. One text is many
  * texts with n = 1.
  *
- * Arguments are checked as in dtrun.h: what is wrong is DTL_INPUT; functions that give no bool answer NULL, 0 or false. */
+ * Arguments are checked as in dtrun.h: what is wrong is DTL_INPUT, where there is a dtl_error to fill; other calls answer
+ * NULL, 0 or false, or what is said beside them. */
 #ifndef DTL_HOST_H
 #define DTL_HOST_H
 
@@ -29,7 +30,8 @@ typedef enum {
   DTL_INTERRUPTED /* while a policy was being opened */
 } dtl_kind;
 
-const char *dtl_kind_name(dtl_kind kind); /* "policy", "input", "context", "device", "interrupted" */
+const char *
+dtl_kind_name(dtl_kind kind); /* "policy", "input", "context", "device", "interrupted"; of any other: "device" */
 
 typedef struct {
   dtl_kind kind;
@@ -153,7 +155,7 @@ char *dtl_hub_folder(void);
  * where neither is an absolute path, or out of memory. */
 char *dtl_state_file(const char *relative);
 
-/* Makes the folders before the last '/' of a path, as far as they are missing; false leaves errno. */
+/* Makes the folders before the last '/' of a path, as far as they are missing; false leaves errno (EINVAL: no path). */
 bool dtl_make_folders(char *path);
 
 /* What cuts the draft's output matrix, as a user says it: a number of ids (the lowest, and those of a text that comes with us),
@@ -379,7 +381,7 @@ double dtl_tokens_per_second(const dtl_result *result);
 
 /* ---- drivers ----------------------------------------------------------------------------------------------------------- */
 
-/* Runs a driver (a path or an installed name) with full Lua and the module `dt`. Returns the process's exit status. */
+/* Runs a driver (a path or an installed name) with full Lua and the module `dt`. Returns the process's exit status; 2: no such driver. */
 int dtl_run_driver(const char *driver, int argc, char **argv, const volatile sig_atomic_t *interrupt);
 
 /* ---- other languages --------------------------------------------------------------------------------------------------- */
