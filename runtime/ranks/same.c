@@ -78,21 +78,17 @@ static void identify(const same *s, char text[DIGEST_TEXT]) {
   digest_end(&d, text);
 }
 
-static bool have_the_same(const same *s, int a, int b) { return !strcmp(s->of[a].files, s->of[b].files); }
+/* Whether a rank's files are the very same that rank 0 has: such ranks compare, the others are compared with them. */
+static bool has_those_of_0(const same *s, int rank) { return !strcmp(s->of[rank].files, s->of[0].files); }
 
-/* Whether no rank has other files than this one. */
-static bool all_have_the_same(const same *s) {
-  for (int i = 1; i < s->ranks->count; i++)
-    if (!have_the_same(s, 0, i)) return false;
-  return true;
+/* How many such ranks there are among the first so many. */
+static int with_those_of_0(const same *s, int first) {
+  int n = 0;
+  for (int i = 0; i < first; i++) n += has_those_of_0(s, i);
+  return n;
 }
 
-/* Whether a rank below has this one's files, and so compares them. */
-static bool is_compared_below(const same *s) {
-  for (int i = 0; i < s->ranks->rank; i++)
-    if (have_the_same(s, i, s->ranks->rank)) return true;
-  return false;
-}
+static bool all_have_the_same(const same *s) { return with_those_of_0(s, s->ranks->count) == s->ranks->count; }
 
 dt_status same_open(dt_ranks *ranks, const dt_model_desc *d, int threads, same **out, dt_error *err) {
   same *s = calloc(1, sizeof *s);
@@ -190,7 +186,7 @@ dt_status same_files(same *s, dt_error *err) {
   call_exchange(s->ranks, item, sizeof *item);
   for (int i = 0; i < ITEMS && !status; i++)
     if (memcmp(&item[me][i], &item[0][i], sizeof item[0][i])) status = fail_item(s, i, err);
-  witness_begin(&s->seen);
+  if (!has_those_of_0(s, me)) witness_begin(&s->seen);
   return status;
 }
 
@@ -215,10 +211,10 @@ static int by_place(const void *a, const void *b) {
 /* What threads share. */
 typedef struct {
   const same *s;
-  const claim *claim; /* [n] by place */
-  size_t n;
+  const claim *claim; /* by place; up to end are this rank's to compare */
+  size_t end;
   atomic_size_t next;
-  atomic_size_t wrong; /* the first one that is found to be; n: none */
+  atomic_size_t wrong; /* the first one that is found to be; end: none */
   pthread_mutex_t lock;
   dt_error failure;
 } comparison;
@@ -227,7 +223,7 @@ typedef struct {
 static size_t claims_from(const comparison *c, size_t first, size_t *bytes) {
   const witness_record *a = &c->claim[first].of;
   size_t i = first;
-  for (*bytes = 0; i < c->n && c->claim[i].of.source == a->source; i++) {
+  for (*bytes = 0; i < c->end && c->claim[i].of.source == a->source; i++) {
     size_t end = (size_t)(c->claim[i].of.offset - a->offset) + c->claim[i].of.bytes;
     if (end > PIECE || c->claim[i].of.offset - a->offset > *bytes) break;
     if (end > *bytes) *bytes = end;
@@ -256,7 +252,7 @@ static void *compare(void *context) {
     size_t bytes, first, last;
     pthread_mutex_lock(&c->lock);
     first = atomic_load(&c->next);
-    last = first < c->n ? claims_from(c, first, &bytes) : first;
+    last = first < c->end ? claims_from(c, first, &bytes) : first;
     atomic_store(&c->next, last);
     pthread_mutex_unlock(&c->lock);
     if (first == last) break;
@@ -280,22 +276,23 @@ static dt_status fail_claim(const same *s, const claim *wrong, dt_error *err) {
   char what[300];
   snprintf(what, sizeof what, "%.150s: tensor %.120s", source->name, tensor ? tensor : "?");
   model_close(m);
-  if (s->ranks->rank) return dt_fail(err, DT_EINPUT, "%s is another one here than it is for rank 0", what);
   return dt_fail(err, DT_EINPUT, "rank %d on %s: %s is another one there than it is for rank 0", wrong->rank,
                  s->of[wrong->rank].host, what);
 }
 
-/* Compares what ranks with other files have read with the same places here. */
-static dt_status compare_all(const same *s, const claim *claims, size_t n, dt_error *err) {
-  comparison c = {.s = s, .claim = claims, .n = n, .wrong = n, .lock = PTHREAD_MUTEX_INITIALIZER};
+/* Compares this rank's share of what ranks with other files have read with the same places here. *wrong: the first of
+ * them that is, or n. */
+static dt_status compare_share(const same *s, const claim *claims, size_t n, uint64_t *wrong, dt_error *err) {
+  size_t shares = (size_t)with_those_of_0(s, s->ranks->count), mine = (size_t)with_those_of_0(s, s->ranks->rank);
+  comparison c = {.s = s, .claim = claims, .end = n * (mine + 1) / shares, .lock = PTHREAD_MUTEX_INITIALIZER};
+  atomic_init(&c.next, n * mine / shares), atomic_init(&c.wrong, c.end);
   pthread_t thread[MOST_THREADS];
   int more = 0;
   while (more + 1 < s->threads && !pthread_create(&thread[more], NULL, compare, &c)) more++;
   compare(&c);
   for (int i = 0; i < more; i++) pthread_join(thread[i], NULL);
   pthread_mutex_destroy(&c.lock);
-  size_t wrong = atomic_load(&c.wrong);
-  if (wrong < n) return fail_claim(s, &claims[wrong], err);
+  *wrong = atomic_load(&c.wrong) < c.end ? atomic_load(&c.wrong) : n;
   if (c.failure.status && err) *err = c.failure;
   return c.failure.status;
 }
@@ -330,15 +327,20 @@ dt_status same_weights(same *s, dt_error *err) {
   if (!records) return dt_fail_memory(err, "what ranks compare", s->seen.n * sizeof *records);
   dt_status status = DT_OK;
   for (int i = 0; i < s->ranks->count; i++) n += count[i];
-  claim *claims = is_compared_below(s) ? NULL : calloc((size_t)n + 1, sizeof *claims);
-  if (!claims && !is_compared_below(s)) status = dt_fail_memory(err, "what ranks compare", (size_t)n * sizeof *claims);
-  n = 0;
+  bool compares = has_those_of_0(s, s->ranks->rank);
+  claim *claims = compares ? calloc((size_t)n + 1, sizeof *claims) : NULL;
+  if (compares && !claims) status = dt_fail_memory(err, "what ranks compare", (size_t)n * sizeof *claims);
   for (int i = 0; i < s->ranks->count; at += count[i++])
-    for (uint64_t k = 0; claims && !have_the_same(s, i, s->ranks->rank) && k < count[i]; k++)
-      claims[n++] = (claim){records[at + k], i};
+    for (uint64_t k = 0; claims && k < count[i]; k++) claims[at + k] = (claim){records[at + k], i};
   free(records);
-  if (n) qsort(claims, (size_t)n, sizeof *claims, by_place);
-  if (claims) status = compare_all(s, claims, (size_t)n, err);
+  if (claims && n) qsort(claims, (size_t)n, sizeof *claims, by_place);
+  uint64_t wrong[DT_RANKS], *mine = &wrong[s->ranks->rank], first = n;
+  *mine = n;
+  if (claims) status = compare_share(s, claims, (size_t)n, mine, err);
+  call_exchange(s->ranks, wrong, sizeof *wrong);
+  for (int i = 0; i < s->ranks->count; i++)
+    if (wrong[i] < first) first = wrong[i];
+  if (s->ranks->rank == 0 && claims && first < n) status = fail_claim(s, &claims[first], err);
   free(claims);
   return status;
 }

@@ -1,7 +1,9 @@
-/* Whether the model of a call is the same on all ranks, whatever copies of its files they have: to be known before a token. All ranks
- * take the steps together, each of them fails by itself (DT_EINPUT names the tensor or file that is another one). What it
- * compares: the program, the files with configuration and tokenizer, and every byte of weights that any rank reads, which every
- * rank with files of its own reads in its copy too. Ranks whose files are provably the very same ones compare nothing. */
+/* Whether the model of a call is the same on all ranks, whatever copies of its files they have: to be known before a token.
+ * All ranks take the steps together, each of them fails by itself (DT_EINPUT names the tensor or file that is another one).
+ * Rank 0's files are the model. Compared with them are the program, the files with configuration and tokenizer, and every
+ * byte of weights that a rank reads, which is every byte that reaches a sum: a rank hashes what it reads while it lies in
+ * a cache, and ranks with rank 0's files read these places there. The rest of a copy nobody reads. Ranks whose files are
+ * provably the very same ones as rank 0's have nothing to compare. */
 #ifndef DT_SAME_H
 #define DT_SAME_H
 
