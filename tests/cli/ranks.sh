@@ -13,7 +13,7 @@ smollm2=$models/SmolLM2-135M-Instruct.Q4_1.gguf
 [ -e "$smollm2" ] || smollm2=
 
 # ranks R COMMAND...: under mpirun; a run that hangs fails with status 124
-ranks() { run timeout 100 mpirun -n "$1" "${@:2}"; }
+ranks() { run timeout 500 mpirun -n "$1" "${@:2}"; }
 # says_one_line STATUS PATTERN: one line of ours among mpirun's own, which it puts between rules
 says_one_line() {
   [ "$status" -eq "$1" ] || fail "exit status $status, expected $1"
