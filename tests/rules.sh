@@ -93,6 +93,9 @@ it_draws_a_map_of_files_that_are_there() {
     [ -n "$(find "$name" runtime/"$name" lua/"$name" runtime/model/"$name" runtime/text/"$name" runtime/cli/"$name" -maxdepth 0 2>/dev/null)" ] || echo "$name"
   done | none 'runtime/README.md names what is not there'
 }
+it_keeps_guides_short_and_their_links_whole() {
+  "$dtrun" run "$source_dir/tests/guide/check_guides.lua" "$source_dir" || fail 'guides'
+}
 it_keeps_files_short() {
   cd "$source_dir" || exit 1
   sources \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.lua' -o -name '*.sh' -o -name '*.py' \) -exec wc -l {} + |

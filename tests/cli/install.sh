@@ -45,7 +45,7 @@ it_runs_the_c_example_of_the_guide_from_anywhere() {
   cd elsewhere || exit 1
   unset LD_LIBRARY_PATH
   export PKG_CONFIG_PATH=$PWD/../second/lib/pkgconfig
-  awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$source_dir/README.md" >hello.c
+  awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$source_dir/runtime/LIBRARY.md" >hello.c
   eval "$(sed -n '1s:^/\* hello.c\: \(cc .*\) && ./a.out \*/$:\1:p' hello.c) -Wall -Werror" || fail 'the example does not compile'
   run ./a.out
   [ "$status" -eq 0 ] || fail "the example: exit status $status: $(cat stdout)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Python module: over the library as it was built, as README.md shows it, and as a wheel: python.sh DTRUN SOURCE BUILD
+# The Python module: over the library as it was built, as its guide shows it, and as a wheel: python.sh DTRUN SOURCE BUILD
 . "$(dirname "$0")/helpers.sh"
 build_dir=$(realpath "$3")
 export PYTHONDONTWRITEBYTECODE=1
@@ -16,9 +16,9 @@ it_ends_at_a_signal_and_says_so_where_it_cannot_be_used() {
 it_refuses_what_is_wrong_in_one_line_and_knows_other_names() {
   from_source "$source_dir/tests/cli/python_options.py" || fail 'python_options.py'
 }
-it_does_what_the_readme_shows() {
-  awk '/^```python$/ { on = 1; n++; next } /^```$/ { on = 0 } on { print > ("example" n ".py") }' "$source_dir/README.md"
-  [ -s example1.py ] || fail 'no python in README.md'
+it_does_what_the_guide_shows() {
+  awk '/^```python$/ { on = 1; n++; next } /^```$/ { on = 0 } on { print > ("example" n ".py") }' "$source_dir/scripts/python/README.md"
+  [ -s example1.py ] || fail 'no python in the guide'
   for example in example*.py; do
     from_source "$example" >stdout || fail "$example"
     [ -s stdout ] || fail "$example prints nothing"

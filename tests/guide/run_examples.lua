@@ -1,8 +1,10 @@
--- Runs the examples of a guide:  dtrun run tests/guide/run_examples.lua DTRUN SOURCE GUIDE.md..
+-- Runs the examples of a guide:  dtrun run tests/guide/run_examples.lua DTRUN SOURCE GUIDE.md
 --
--- In a temporary folder that looks like the source tree, with DTRUN as build/dtrun: a lua block is saved under the name
--- in its first line ("-- NAME.lua: ..."), a sh block is run where it stands. "sh no-run" is not run (it downloads or
--- builds), "sh status=3" must end so. A lua block that no command uses is a mistake, as is a link that leads nowhere.
+-- In a temporary folder that looks like the source tree, with DTRUN as build/dtrun:
+-- a lua block is saved under the name in its first line ("-- NAME.lua: ...") and must be used by a command after it;
+-- a sh block is run where it stands ("sh status=3" must end so; "sh no-run: REASON" is not run);
+-- a console block shows commands ("$ ...") and what they print: each line shown must be printed, in that order.
+-- There every number stands for any number, and a line that ends in "..." goes on.
 local exe, source = arg[1], arg[2]
 local mistakes = 0
 
@@ -49,18 +51,6 @@ local function blocks_of(text)
   return blocks
 end
 
-local function check_links(guide, text)
-  local folder, number = guide:match "^(.*/)" or "", 0
-  for line in text:gmatch "([^\n]*)\n" do
-    number = number + 1
-    for link in line:gmatch "%]%(([^)#]+)#?[^)]*%)" do
-      if not link:find "^https?:" and shell("test -e " .. quote(source .. "/" .. folder .. link)) ~= 0 then
-        mistake(guide, number, "there is no %s", link)
-      end
-    end
-  end
-end
-
 local function run_shell(guide, block, folder)
   write(folder .. "/command.sh", block.text)
   local code = shell(("cd %s && sh -e command.sh >output 2>&1 </dev/null"):format(quote(folder)))
@@ -69,6 +59,25 @@ local function run_shell(guide, block, folder)
     local output = read(folder .. "/output")
     mistake(guide, block.line, "exit status %d instead of %d:\n%s%s", code, wanted, block.text, output)
   end
+end
+
+local function plain(text) return (text:gsub("%d[%d.]*", "#"):gsub("%s+", " ")) end
+
+local function run_console(guide, block, folder)
+  local shown, output, at = 0, "", 1
+  for line in block.text:gmatch "([^\n]+)\n" do
+    local command = line:match "^%$ (.*)"
+    if command then
+      run_shell(guide, { text = command .. "\n", line = block.line, info = "" }, folder)
+      output, at = plain(read(folder .. "/output")), 1
+    else
+      local wanted = plain((line:gsub("%s*%.%.%.$", "")))
+      local _, last = output:find(wanted, at, true)
+      if not last then mistake(guide, block.line, "not printed: %s\n%s", line, read(folder .. "/output")) end
+      shown, at = shown + 1, last or at
+    end
+  end
+  if shown == 0 then mistake(guide, block.line, "a console block shows what is printed") end
 end
 
 local function run_guide(guide)
@@ -90,10 +99,13 @@ local function run_guide(guide)
       else
         mistake(guide, block.line, "the first line of a lua block must name its file: -- NAME.lua: what it is")
       end
-    elseif block.kind == "sh" then
+    elseif block.kind == "sh" or block.kind == "console" then
       for name in block.text:gmatch "([%w_]+%.lua)" do unused[name] = nil end
       if block.info:find "no%-run" then
         skipped = skipped + 1
+      elseif block.kind == "console" then
+        ran = ran + 1
+        run_console(guide, block, folder)
       else
         ran = ran + 1
         run_shell(guide, block, folder)
@@ -101,10 +113,9 @@ local function run_guide(guide)
     end
   end
   for name, line in pairs(unused) do mistake(guide, line, "%s is not run by any command after it", name) end
-  check_links(guide, text)
   shell("rm -rf " .. quote(folder))
   print(("%s: %d blocks of commands run, %d not to be run"):format(guide, ran, skipped))
 end
 
-for i = 3, #arg do run_guide(arg[i]) end
+run_guide(arg[3])
 os.exit(mistakes == 0 and 0 or 1)

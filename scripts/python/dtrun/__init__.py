@@ -6,7 +6,7 @@
     for piece in pair.stream("The ship", tokens=40):
         print(piece, end="")
 
-What can be said and what is given is what drivers have (README.md, "Drivers"): results are the result JSON as dicts.
+What can be said and what is given is what drivers have (lua/README.md): results are the result JSON as dicts.
 Needs no package beside libdtrun.so, which is looked for in $DTRUN_LIBRARY, beside this file (a wheel), in the build
 folder of the source tree around it, and where the system's loader finds it.
 """
