@@ -13,8 +13,11 @@
 #define FIRST_LOOK 10.0 /* ms: a call that is over sooner, as nearly all are, never has its processor time read */
 #define MESSAGE_MAX 300 /* bytes of a policy's own error message */
 
-/* Of Lua 5.4, where a pointer has 8 bytes: a string's block has 24 bytes before the text and one behind it, a table's one for
- * its keys 24 for each. */
+#if LUA_VERSION_NUM != 504
+#error "the sizes below and forget_metamethods in sandbox.c are those of Lua 5.4"
+#endif
+/* Lua 5.4 with pointers of 8 bytes allocates 24 bytes before a string's text and one after it (TString), and 24 for each key of a
+ * table (Node). A larger block breaks the box's bound on strings or tables. */
 #define STRING_BLOCK (BOX_STRING + 25)
 #define KEYS_BLOCK (BOX_KEYS * 24)
 #define LARGE_BLOCK (16u << 10)
@@ -29,8 +32,8 @@ static void watch_every(dtl_box *box, int instructions) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------ */
 
-/* Lua asks twice, with a full collection in between. Who is refused again before the watch has looked would have a collection
- * for every further allocation: it is the end of the call, whatever Lua could do without the memory. */
+/* Refuses an allocation. Lua then collects all garbage and asks again. A second refusal before the watch has looked ends the
+ * call; otherwise every further allocation would cost a full collection. */
 static void *refuse(dtl_box *box, box_state why) {
   if (box->refused && box->state == BOX_ALIVE) box->state = why;
   box->refused = why;

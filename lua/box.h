@@ -92,7 +92,7 @@ void box_exclude(lua_State *L, double ms);
 /* From within such a function, before it works: ends a call that has had its time. */
 void box_look(lua_State *L);
 
-/* What luaL_loadbufferx left on co when it failed, as err. */
+/* Turns the message that luaL_loadbufferx left on co into err. */
 bool box_load_failed(dtl_box *box, dtl_error *err);
 
 /* From within a C function that the policy called: ends the call for good. Use as return box_kill(...). */

@@ -40,7 +40,7 @@ static bool read_ids(const char *path, dt_draft_vocab *out, dtl_error *err) {
   return ok;
 }
 
-/* What the lowest ids lack of prose with programs in it, marks of Markdown above all, the guide has. */
+/* The guide's tokens are kept too: the lowest ids lack marks of Markdown and of programs, and the guide has them. */
 static bool read_guide(dt_draft_vocab *out, dtl_error *err) {
   dt_error engine;
   char *path;

@@ -4,7 +4,7 @@
 
 #include "host.h"
 
-/* What may be found: a head cannot be cut to a vocabulary, a model reads no layers. */
+/* Which kinds may be found: a head takes no draft vocabulary, a model reads no layers. */
 typedef enum { FOUND_ANY, FOUND_HEADS, FOUND_MODELS } found_kind;
 
 /* The path of the draft whose files say that it belongs to this target (dt_draft_fits), malloc'd; NULL: there is none. Looked for

@@ -56,7 +56,7 @@ static void end(work *w, place *p, const dtl_error *failure) {
   leave(w, p, failure);
 }
 
-/* The end of all sequences that a policy served. */
+/* Ends all sequences that this stepper serves. */
 static void fail(work *w, stepper *s, const dtl_error *failure) {
   for (int i = 0; i < w->n_places; i++)
     if (w->places[i].taken && w->places[i].s == s) end(w, &w->places[i], failure);
@@ -65,9 +65,10 @@ static void fail(work *w, stepper *s, const dtl_error *failure) {
   w->failure = *failure;
 }
 
-/* Who will serve the sequence of this place. */
+/* Gives the sequence of this place its stepper: the one of all, or the one with the place's own index. */
 static bool find_stepper(work *w, place *p, dtl_error *err) {
-  p->s = &w->steppers[w->n_steppers > 1 ? p - w->places : 0];
+  const ptrdiff_t index = p - w->places;
+  p->s = &w->steppers[w->n_steppers > 1 ? index : 0];
   if (w->policy->info.batch) return true;
   if (p->prompt > 0) {
     dtl_policy_options options = *w->request->policy;

@@ -1,5 +1,5 @@
-/* What runs of a policy leave for its later runs with the same pair: a table that the page fills itself, and its outputs. A
- * policy is known by its text, and what is kept is bounded: whatever a page does, it takes no more than this. */
+/* The memory that runs of a policy leave to its later runs with the same pair: a table that the page fills itself, and its
+ * outputs. A policy is known by its text, and what is kept is bounded: whatever a page does, it takes no more than this. */
 #ifndef DTL_MEMORY_H
 #define DTL_MEMORY_H
 

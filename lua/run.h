@@ -50,7 +50,7 @@ double run_commit(dtl_run *const *runs, int n, unsigned flags);
 
 /* ---- objects ----------------------------------------------------------------------------------------------------------- */
 
-/* What the userdata of a run holds. `kind` is one of the addresses below, which no other userdata begins with. */
+/* The content of a run's userdata. `kind` is one of the addresses below, which no other userdata begins with. */
 typedef struct run_handle {
   const char *kind;
   dtl_run *run; /* NULL: its sequence has ended */

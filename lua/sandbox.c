@@ -101,8 +101,10 @@ static int pairs(lua_State *L) {
  * chained __call in the square of their number within one instruction, and calls __close while it unwinds. */
 static const char *const no_metamethods[] = {"__call", "__close", "__gc", "__mode", NULL};
 
-/* Lua knows a metamethod's name by the address of its one string, which is given bytes here that nobody can guess: when a
- * page writes the name, that is another string. */
+/* Takes these metamethods out of one Lua state. Lua 5.4 creates the names once per state and finds a metamethod by the address of
+ * its name; a short string (up to 40 bytes) exists once, so lua_pushstring returns that very string. Random bytes overwrite it:
+ * when a page writes "__gc", Lua makes a new string at another address and never looks for it. tests/lua/bad/ tries them; box.c
+ * does not compile with another Lua than 5.4. */
 static void forget_metamethods(lua_State *L) {
   luaL_Buffer large; /* the first one makes the metatable of all, which has __gc and __close: before they are gone */
   luaL_buffinitsize(L, &large, 2 * LUAL_BUFFERSIZE);

@@ -1,4 +1,4 @@
-/* What a device must offer to run a model: upload weights, keep caches, run rows, move rows. Flat arrays only: a backend
+/* The interface of a device: upload weights, keep caches, run rows, move rows. Flat arrays only: a backend
  * knows no tree, no session and no policy, and nothing of other backends; it holds no file-level state.
  *
  * The exactness contract (promise 1): every number that forward() produces for a row (outputs, and the keys and values it
@@ -92,8 +92,8 @@ typedef struct {
   const char *name; /* "cpu", "cuda", "fake" */
   /* The types its caches may have, ending in NULL; the first is the one they have unless asked otherwise. */
   const char *const *cache_dtypes;
-  /* What weights can be made when they are uploaded, ending in NULL: "f32" widens them, "q8" and "q4" round matrices that are
-   * held in more bits than that. Unless asked, they stay what they are. */
+  /* Types that weights can be rounded to when they are uploaded; NULL ends the list. "f32" widens them, "q8" and "q4"
+   * round matrices that are held in more bits than that. Unless asked, they stay what they are. */
   const char *const *weight_dtypes;
   bool windows;          /* whether passes may have one */
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
@@ -105,7 +105,7 @@ typedef struct {
    * Reads the weights, which may be closed afterwards; desc is not kept. dtype: one of weight_dtypes, NULL: as they are.
    * Fails as source_read does, and for its shapes. */
   dt_status (*upload)(dt_backend *, const dt_model_desc *desc, const char *dtype, dt_weights **, dt_error *);
-  /* What was asked for, or else what its matrices are held in; "mixed": several types. Static */
+  /* The type of its matrices, rounded or as the files have it; "mixed": several. Static */
   const char *(*weight_dtype)(const dt_weights *);
   void (*free_weights)(dt_weights *);
 

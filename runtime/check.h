@@ -1,4 +1,4 @@
-/* What every backend checks before it believes its caller: a model's shapes, a pass's rows and results, slots. */
+/* Checks that every backend makes of its caller's arguments: a model's shapes, a pass's rows and results, slots. */
 #ifndef DT_CHECK_H
 #define DT_CHECK_H
 
@@ -6,7 +6,7 @@
 
 enum { CHECK_TOP = 32 }; /* most candidates per row */
 
-/* What rows and slots may refer to in one cache of one model. */
+/* The bounds of rows and slots in one cache of one model. */
 typedef struct {
   int vocab, context, sequences, slots;
 } dt_limits;

@@ -1,6 +1,6 @@
-/* Who guesses: what a session asks of its draft model, or of whatever else proposes tokens. A drafter holds rows of its own for
- * every sequence, and writes its guesses into the sequence's tree; what is committed is none of its business. It may be
- * behind the text: it makes up what it lacks when it is asked to guess. */
+/* The interface of a drafter: a draft model, a head, or anything else that proposes tokens to a session. A drafter holds
+ * rows of its own for every sequence, and writes its guesses into the sequence's tree; what is committed is none of its
+ * business. It may be behind the text: it makes up what it lacks when it is asked to guess. */
 #ifndef DT_DRAFT_H
 #define DT_DRAFT_H
 

@@ -1,4 +1,4 @@
-/* What a pass says of rows that are drafted from, on its way into a tree. */
+/* The results of a draft pass, on their way into a tree. */
 #ifndef DT_DRAFT_RESULTS_H
 #define DT_DRAFT_RESULTS_H
 
@@ -13,7 +13,7 @@ typedef struct {
 dt_status draft_results_open(draft_results *r, int most, dt_error *err);
 void draft_results_close(draft_results *r);
 
-/* What to ask of a pass for candidates among ids below `vocab`; the caller says of how many of its rows. */
+/* The request for candidates among ids below `vocab`; the caller sets the number of rows. */
 dt_out draft_results_out(draft_results *r, const int32_t *rows, const dt_sampling *sampling, int vocab);
 
 /* Result i of that pass, as it is. */

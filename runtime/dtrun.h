@@ -71,7 +71,7 @@ dt_status dt_ranks_join(int *rank, int *ranks, dt_ranks_late late, dt_error *err
 
 bool dt_ranks_possible(void); /* whether MPI is there to be joined */
 
-/* What one rank holds, in bytes; resident: of the whole process. kernels: "cpu:avx2"; they need not be the same on all. */
+/* Memory of one rank, in bytes; resident: of the whole process. kernels: "cpu:avx2"; ranks may differ in them. */
 typedef struct {
   char host[64], kernels[24];
   size_t weights, caches, scratch, resident;
@@ -79,9 +79,9 @@ typedef struct {
 
 /* ---- pair ------------------------------------------------------------------------------------------------------------ */
 
-/* Which ids have a row in the draft's output matrix, of which a pass then reads less (CPU): the lowest ids, which byte-pair
- * encoders give to what is frequent; those of a list; those of texts; and always the ends of a text. No other is guessed by the
- * draft; what is committed stays the same. */
+/* The ids that the draft may guess. Its output matrix keeps their rows only, so a pass reads less (CPU). They are the lowest ids,
+ * which byte-pair encoders give to frequent tokens; the ids of a list; the tokens of texts; and always the ends of a text.
+ * Committed tokens stay the same. */
 typedef struct {
   const char *name;        /* what results and keys of measurements call it; copied */
   int lowest;              /* ids 0..lowest-1 */
@@ -94,8 +94,8 @@ typedef struct {
 typedef struct {
   const char *target; /* model folder (config.json, *.safetensors, tokenizer.json) */
   const char *draft;  /* model folder, that of a draft head for this target (CPU), or NULL: no draft model */
-  const char *
-      backend; /* "auto", "cpu", "cpu:amx", "cpu:avx512vnni", "cpu:avx512", "cpu:avx2", "cpu:scalar", "cuda"; NULL is "auto" */
+  /* "auto" (NULL), "cuda", "cpu", or one variant: "cpu:amx", "cpu:avx512vnni", "cpu:avx512", "cpu:avx2", "cpu:scalar" */
+  const char *backend;
   int threads; /* 0: one for each physical core of dt_processors() */
   /* NULL: as the files have them. "q8", "q4" (CPU): matrices held in more bits are rounded to Q8_0, to Q4_1 when they are
    * loaded: another target in effect, a draft that guesses otherwise. "f32": widened. */
@@ -113,7 +113,7 @@ typedef struct {
 dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err);
 void dt_pair_close(dt_pair *pair); /* NULL is allowed */
 
-/* What a model's files say of it, from their headers and their tokenizer. Hashes are FNV-1a 64. */
+/* A model's identity, from the headers of its files and its tokenizer. Hashes are FNV-1a 64. */
 typedef struct {
   const char *family; /* "llama"; static */
   uint64_t norm; /* of the numbers of its final norm, rounded to bfloat16: the same however the model is quantized */
@@ -151,7 +151,7 @@ typedef struct {
 
 typedef struct {
   dt_model_info target, draft; /* draft.path is NULL when there is none */
-  /* What was asked for, or what their weights are held in: "f16", "q4_k", "mixed"; the draft's NULL without one. */
+  /* Types of the weights, rounded or as the files have them: "f16", "q4_k", "mixed"; without a draft its is NULL. */
   const char *target_dtype, *draft_dtype;
   const char *draft_vocab;    /* the name of what its output was cut to, NULL: to nothing */
   const char *draft_left_out; /* why there is none, though an optional one was named; NULL: it was not so */
@@ -309,7 +309,7 @@ typedef struct {
  * sequence named twice. */
 dt_status dt_verify_tree(dt_session *session, const int *seqs, int n, dt_verdict *verdicts, dt_error *err);
 
-/* What the target itself said after a verified node or the root, accepted or not, from the verify pass to the next tree: its
+/* The target's own opinion after a verified node or the root, accepted or not, from the verify pass to the next tree: its
  * likeliest tokens by falling log-probability, of the logits at temperature 1 whether tokens are sampled or not. *token and
  * *logp are the session's; returns how many: those that the sequence's options asked for or all there are, and 0 for a row
  * with a NaN. -1: an error; DT_ESTATE: the tree is not verified, the node was not. */

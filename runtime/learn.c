@@ -1,15 +1,15 @@
-/* What tree_sharpen takes is learned from what followed: see tree.h. Each number takes steps of a regression: errors over
- * what is known so far. */
+/* Learns the numbers of tree_sharpen while text is generated: see tree.h. Each is an online regression: a step is the error over
+ * the evidence so far (leans, slopes, shifts, shares). The constants below are evidence that each begins with. */
 #include "need.h"
 #include "tree.h"
 
 #include <math.h>
 
 #define SCALE 0.6 /* targets are larger than drafts, and surer */
-#define LEAN 10   /* known beforehand: that lean is 0, */
-#define SLOPE 20  /* slope 1, or DRAWN, */
-#define SHIFT 4   /* shift 0 */
-#define SHARE 1   /* and share 1 */
+#define LEAN 10   /* for lean 0 */
+#define SLOPE 20  /* for slope 1, or DRAWN */
+#define SHIFT 4   /* for shift 0 */
+#define SHARE 1   /* for share 1 */
 #define DRAWN 0.7 /* slope of guesses that know the noise */
 #define AMONG 8   /* candidates that are compared for lean, and for share */
 #define LEAST_SHARE 0.05
@@ -37,7 +37,8 @@ dt_status tree_sharpen_learned(tree_learner *l, dt_tree *t, bool coupled, dt_err
   return tree_sharpen(t, (tree_sharpness){SCALE, l->lean, l->slope, l->shift, l->share}, err);
 }
 
-/* The first candidate's odds: how sure it was, and whether it came. */
+/* The likeliest candidate had probability p, and was the next token or was not (came). Moves slope and shift by one step of a
+ * logistic regression on its log-odds before sharpening. */
 static void learn_odds(tree_learner *l, double p, bool came) {
   p = clip(p, 1 - SUREST, SUREST);
   double odds = (log(p / (1 - p)) - l->said_shift) / l->said_slope; /* as they were */
@@ -48,8 +49,8 @@ static void learn_odds(tree_learner *l, double p, bool came) {
   l->shift = clip(l->shift + wrong / l->shifts, -6, 6);
 }
 
-/* Not the first came, but i or something that was no candidate: of what the others were said to be, were all that is left
- * theirs, that part was right. Most of it rests on those that were said to be likely. */
+/* The next token was not the likeliest candidate: it was candidate i, or none (i == d->count). The others were given `left` of
+ * the probability; share is the part of it that came true, weighted by the probability of each. */
 static void learn_share(tree_learner *l, const tree_draft *d, int i) {
   double left = (1 - exp((double)d->logp[0])) * l->said_share;
   for (int j = 1; j < AMONG && j < d->count && left > 0; j++) {
@@ -60,7 +61,8 @@ static void learn_share(tree_learner *l, const tree_draft *d, int i) {
   l->share = clip(l->came / l->shares, LEAST_SHARE, 1);
 }
 
-/* Candidate i came: a lean is right as far as that one's own word is what the others' are on average. */
+/* The next token was candidate i. Lean is right if the draft's log-probability of that candidate (own) equals the mean of all
+ * candidates, weighted by their probabilities: the gradient of the log-likelihood in lean is the difference. */
 static void learn_lean(tree_learner *l, const tree_draft *d, int i) {
   double sum = 0, mean = 0, square = 0;
   int j = 0;

@@ -1,4 +1,4 @@
-/* What public calls ask of their arguments in their first lines. What is wrong is DT_EINPUT and one line that names the call
+/* Checks of arguments in the first lines of public calls. A bad one is DT_EINPUT and one line that names the call
  * and the argument; nothing has changed then. */
 #ifndef DT_NEED_H
 #define DT_NEED_H

@@ -1,4 +1,4 @@
-/* What a session needs of a pair: a device, one or two models on it, and the text side. */
+/* The parts of a pair that a session uses: a device, one or two models on it, and the text side. */
 #ifndef DT_PAIR_H
 #define DT_PAIR_H
 

@@ -3,7 +3,7 @@
 #ifndef DT_PROCESSORS_H
 #define DT_PROCESSORS_H
 
-/* What `root` holds is read in place of /proc and /sys; "" for those of this machine. At least 1, all of them. */
+/* Both read /proc and /sys below `root`; "" is this machine. At least 1. */
 int processors_usable(const char *root); /* that many threads can run at once */
 int processors_cores(const char *root);  /* of them, those on cores of their own */
 

@@ -29,7 +29,7 @@ static dt_status open_rows(dt_session *s, dt_error *err) {
   return s->wanted && s->choice ? DT_OK : dt_fail_memory(err, "the rows of a session", all * sizeof(int32_t));
 }
 
-/* As a sequence is when its session opens. */
+/* Brings a sequence back to its state in a new session. */
 static void reset_sequence(sequence *q) {
   text_free(&q->text);
   *q = (sequence){.tokens = q->tokens,
@@ -152,6 +152,8 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   return DT_OK;
 }
 
+/* Keeps the session's memory in pair->idle, so that the next session of its shape opens without allocating. The one kept before
+ * is freed, and dt_pair_close frees the last. */
 void dt_session_close(dt_session *s) {
   if (!s) return;
   session_free(s->pair->idle);

@@ -1,4 +1,4 @@
-/* What session.c (life of a sequence) and primitives.c (its iterations) share. A sequence's state is its tree's phase:
+/* Shared by session.c (life of a sequence) and primitives.c (its iterations). A sequence's state is its tree's phase:
  * FROZEN is idle, OPEN and SEALED are drafting, VERIFIED is verified. */
 #ifndef DT_SESSION_IMPL_H
 #define DT_SESSION_IMPL_H

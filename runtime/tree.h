@@ -87,15 +87,16 @@ dt_status tree_limit(dt_tree *t, int limit, dt_error *err);
 dt_status tree_sharpen(dt_tree *t, tree_sharpness sharp, dt_error *err);
 void tree_sharpen_draft(const dt_tree *t, tree_draft *d); /* does that to a new draft result */
 
-/* What the draft model says, made to mean what it says: four of those numbers, learned on the way. `lean`, how much more or
- * less than the noise the draft's own word counts, goes where the tokens that came become likelier; `slope` and `shift` go
- * where the likeliest guess is right as often as was said; `share` is how much of what the others were said to be was theirs, if
- * that is wanted: thresholds of policies were chosen without it. They stay within -0.5..0.5, 0.1..3, -6..6 and 0.05..1. */
+/* Calibrates the draft's probabilities: learns four numbers of tree_sharpen while text is generated.
+ *   lean          -0.5..0.5  weight of the draft's own log-probability beside the noise; maximizes the likelihood of next tokens
+ *   slope, shift  0.1..3, -6..6  make the likeliest guess right as often as its probability says
+ *   share         0.05..1    the part of the rest that belongs to the other candidates; learned only if asked for, since the
+ *                 thresholds of policies were chosen without it */
 typedef struct {
   double lean, slope, shift, share;
-  double leans, slopes, shifts;              /* how much is known of each */
-  double came, shares;                       /* share is one through the other; shares 0: it is not learned */
-  double said_slope, said_shift, said_share; /* of this iteration's guesses */
+  double leans, slopes, shifts;              /* evidence for each so far: steps get smaller */
+  double came, shares;                       /* share = came / shares; shares 0: it is not learned */
+  double said_slope, said_shift, said_share; /* the numbers in force when this iteration's guesses were made */
 } tree_learner;
 
 tree_learner tree_learner_new(bool share);

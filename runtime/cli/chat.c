@@ -34,7 +34,8 @@ static size_t without_blanks(const char *line, size_t n) {
   return n;
 }
 
-/* One line of a message goes into it; *more: another one follows. False: the message is to be dropped, which was told. */
+/* Adds one typed line to the message. A message between """ and """, or whose line ends in a backslash, has further lines: *more
+ * is then true. False: the message must be dropped; the user has been told why. */
 static bool take_line(talk *t, message *m, const char *line, size_t n, bool *more) {
   if (memchr(line, '\0', n)) {
     complain(0, "a line with a NUL character, which no text has: it is dropped");
@@ -51,7 +52,8 @@ static bool take_line(talk *t, message *m, const char *line, size_t n, bool *mor
   return add(m, line, closes ? end - 3 : continues ? end - 1 : n) && (!*more || add(m, "\n", 1));
 }
 
-/* The next question or command without the blanks around it, malloc'd; NULL text: Ctrl-C, or it was dropped, or the end. */
+/* Reads the next question or command; its text is malloc'd and has no blanks around it. NULL text: Ctrl-C, end of input, or a
+ * message that was dropped. */
 static message read_message(talk *t) {
   message m = {0};
   bool more = true, first = true;

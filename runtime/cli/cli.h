@@ -1,4 +1,4 @@
-/* What the command line says. */
+/* The options of the command line. */
 #ifndef CLI_H
 #define CLI_H
 
@@ -38,7 +38,7 @@ void cli_free(cli_options *options);
 /* Whether what should be a policy or a driver is a model: a .gguf file by its name, or a folder with a model's configuration. */
 bool cli_is_model(const char *argument);
 
-/* What may be set anew between answers: numbers, by any name of their option without its dashes. */
+/* Options that /set may change between answers: numbers, by any name of their option without its dashes. */
 const char *cli_settable(int i); /* its first name; i = 0, 1, ..; NULL: there are no more */
 bool cli_can_set(const char *name);
 dt_status cli_set(cli_options *options, const char *name, const char *value,

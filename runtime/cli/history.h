@@ -1,4 +1,4 @@
-/* What was typed in earlier chats: a file of the user's, one line each, readable by nobody else. */
+/* The history of typed lines: a file of the user's, one line each, readable by nobody else. */
 #ifndef HISTORY_H
 #define HISTORY_H
 

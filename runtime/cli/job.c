@@ -152,7 +152,7 @@ static int wrap_prompts(job *j) {
   return status;
 }
 
-/* What the command line leaves for others to guess. */
+/* Tells how options were understood that a user may have meant otherwise. */
 static void say_what_it_means(const cli_options *o) {
   const char *sampler = o->top_p ? "--top-p" : o->top_k ? "--top-k" : o->min_p ? "--min-p" : NULL;
   if (o->quiet) return;
@@ -160,7 +160,7 @@ static void say_what_it_means(const cli_options *o) {
   if (sampler && !o->temp) say("%s has no effect at temperature 0: give --temp", sampler);
 }
 
-/* The prompt that is left out is standard input's. */
+/* Fills in the prompt if the command line names none: standard input. At a terminal that is an error. */
 static int complete_prompts(cli_options *o) {
   if (o->n_files && o->n_texts) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
   if (o->n_files || o->n_texts || o->prompts) return 0;
@@ -171,7 +171,7 @@ static int complete_prompts(cli_options *o) {
   return 0;
 }
 
-/* The policy that is left out: it needs no parameters and does without a draft model. False: one was named. */
+/* Fills in the policy if the command line names none: rate needs no parameters and no draft model. False: one was named. */
 static bool complete_policy(cli_options *o) {
   if (o->policy) return false;
   o->policy = "rate";

@@ -1,4 +1,4 @@
-/* What the command line is to do, with all that it needs: prompts, policies, models, what passes cost. */
+/* A job: the prompts, policies, models and costs of one command line. */
 #ifndef JOB_H
 #define JOB_H
 
@@ -39,7 +39,7 @@ dtl_policy_options job_policy(const cli_options *options, const dt_pair *pair);
 /* The conversation so far (turns, n as in dt_chat_text) with the job's system text. *text is malloc'd. */
 dt_status job_conversation(const job *j, const dt_message *turns, int n, char **text, size_t *len, dt_error *err);
 
-/* What all runs of the job have in common; the prompts are not set. */
+/* The request that all runs of the job share; its prompts are not set. */
 dtl_request job_request(const job *j);
 
 #endif

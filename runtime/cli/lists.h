@@ -1,4 +1,4 @@
-/* What dtrun says of policies and drivers: dtrun POLICY --help and dtrun --list. */
+/* Lists of policies and drivers: dtrun POLICY --help and dtrun --list. */
 #ifndef LISTS_H
 #define LISTS_H
 

@@ -1,4 +1,4 @@
-/* What is told of a run on standard error. */
+/* The summary of a run on standard error. */
 #ifndef REPORT_H
 #define REPORT_H
 

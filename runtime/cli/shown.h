@@ -15,7 +15,7 @@ typedef struct {
 bool shown_text(void *user, const char *bytes, size_t len);
 void shown_origin(void *user, dtl_origin origin);
 
-/* What is called `what` cannot be written, by errno. */
+/* Records that `what` cannot be written; errno says why. */
 void shown_fail(shown *s, const char *what, FILE *file);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define WORDS_MOST 40 /* characters: longer words are shown in pieces */
 
-/* What ends within a word waits here for the rest of it. Zeros: nothing waits. */
+/* Holds an unfinished word back until its rest comes. Zeros: nothing is held. */
 typedef struct {
   shown out;  /* first: as shown_text's user */
   char *held; /* [n] */

@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-/* What all threads of a pass share. */
+/* State that all threads of a pass share. */
 typedef struct {
   dt_weights *w;
   dt_cache *cache;
@@ -36,7 +36,7 @@ void cpu_tap(const cpu_chunk *c, int layer);
 
 /* ---- gather.c -------------------------------------------------------------------------------------------------------- */
 
-/* What ranks that share a model have parts of, in its chunk's rows. */
+/* Buffers of a chunk's rows of which each rank computes a part. */
 typedef enum {
   CPU_EMBEDDED, /* x: whole rows, of the tokens whose embeddings a rank has */
   CPU_ATTENDED, /* cat: attention output, by heads */

@@ -10,7 +10,7 @@
 /* They hold weights as their files have them; f32 is the first: it takes what no other does, widened. */
 #define CPU_FORMAT_LIST(F) F(f32) F(f16) F(bf16) F(q4_0) F(q4_1) F(q5_0) F(q5_1) F(q8_0) F(q4_k) F(q5_k) F(q6_k)
 
-/* What weights can be made when they are loaded, by the names that a user asks for it: A(name, type). */
+/* Types that weights can be rounded to when they are loaded, by a user's name for them: A(name, type). */
 #define CPU_ASKED_LIST(A) A(f32, F32) A(q4, Q4_1) A(q8, Q8_0)
 
 enum {
@@ -41,7 +41,7 @@ struct cpu_format {
   void (*pack)(char *panel, int k, const char *const row[CPU_PANEL]);
   /* The k numbers of output j (0..31) as they were packed. */
   void (*unpack)(const char *panel, int k, int j, float *out);
-  /* What `multiply` wants a row of x to be, made once for all panels, and the bytes it takes, a multiple of 64; both NULL:
+  /* Prepares a row of x for `multiply`, once for all panels; its bytes, a multiple of 64. Both NULL: it takes
    * the row itself. */
   size_t (*prepared_bytes)(int k);
   void (*prepare)(const float *x, int k, char *to);

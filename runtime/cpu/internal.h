@@ -38,7 +38,7 @@ typedef struct {
   cpu_matrix down; /* sequential residual only */
 } cpu_layer;
 
-/* What a draft head has beside a model's: see dt_head_desc. */
+/* The weights of a draft head beside those of a model: see dt_head_desc. */
 typedef struct {
   const dt_weights *target; /* NULL: this is no head */
   dt_head_kind kind;
@@ -60,7 +60,7 @@ typedef struct {
   int first, count;
 } cpu_range;
 
-/* What this rank computes of a model, or all of it. A key head that heads of two ranks look at, both have. */
+/* The part of a model that this rank computes, or all of it. A key head that heads of two ranks share is on both. */
 typedef struct {
   cpu_range heads, kv_heads;
   cpu_range inter;  /* inner numbers: outputs of up (and gate) */

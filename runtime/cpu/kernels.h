@@ -1,4 +1,4 @@
-/* What one variant offers: a table of kernels, and the shapes they work on. */
+/* The interface of a variant: a table of kernels, and the shapes they work on. */
 #ifndef DT_CPU_KERNELS_H
 #define DT_CPU_KERNELS_H
 
@@ -13,7 +13,7 @@ enum {
       32 /* rows whose attention is computed side by side, so that prefix keys are read once for them */
 };
 
-/* What becomes of a panel's sums, with the bias added. */
+/* The destination of a panel's sums, with the bias added. */
 typedef enum {
   CPU_STORE,    /* out[row][32 p + j] = sum */
   CPU_ADD,      /* out[row][32 p + j] += sum: the residual stream */

@@ -214,8 +214,11 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, const 
 typedef void rows_kernel(const part *p);
 typedef rows_kernel *kernels_of[TILE_STRIPS][TILE_ROWS]; /* by strips and rows, both less one */
 
-/* Some panels for n rows, as many at a time as there are kernels for. As few as one kernel takes stream through the strips one
- * by one, asking for weights a little ahead of them; for more, the kernels share asking for the next part of the strips. */
+/* sums[r][..] = n rows of x times `count` panels of m from `first` on.
+ *
+ * One kernel takes up to TILE_ROWS rows, so n rows are `heights` tiles of nearly equal height. One tile: it reads each strip from
+ * end to end and prefetches AHEAD bytes before it. Several tiles: the strips are cut into parts of PART_CELLS cells, all tiles
+ * use a part while it is in the first-level cache, and each tile prefetches its share (`lines`) of the next part. */
 VI void multiply(const quant_format *f, const kernels_of kernels, const cpu_matrix *m, int first, int count,
                  const char *x, size_t step, int n, float *sums, size_t ld) {
   const size_t strip_bytes = quant_strip_bytes(f, m->k), cell_bytes = quant_layout_of(f, QUANT_CELL).bytes;

@@ -61,10 +61,10 @@ static inline int quant_is_whole(const quant_format *f) {
 
 typedef struct {
   float *scale; /* [cells] */
-  int32_t *
-      extra; /* [groups] -zero * (sum of q); with f16 minima the sum as an f32's bits; with whole minima the sums of two
-                   * groups as a pair of sixteen bits, at the even one */
-  int8_t *digits; /* [groups][2][group] the high ones, the low ones */
+  /* [groups] -zero * (sum of q). QUANT_F16_MIN: the bits of the sum as an f32. QUANT_WHOLE_MIN: the sums of groups 2i and 2i + 1,
+   * 16 bits each, at 2i. */
+  int32_t *extra;
+  int8_t *digits; /* [groups][2][group] the high digits, then the low ones */
 } quant_row;
 
 static inline int quant_cells(int k) { return (k + QUANT_CELL - 1) / QUANT_CELL; }
@@ -84,9 +84,12 @@ static inline quant_row quant_row_at(const quant_format *f, const char *row, int
 
 /* ---- weights --------------------------------------------------------------------------------------------------------- */
 
-/* Of one cell of a strip. Four numbers of an output lie together, as dot products of bytes want them. A block of 8 bits has
- * eight lines; of 4 bits four, line i with the fours i in its low and i + 4 in its high halves; of 5 bits one more, whose bits
- * t belong to the four t. Minima that are whole lie in pairs of groups. */
+/* One cell of a strip: 256 inputs by 16 outputs. A "four" is four consecutive inputs of one output, the unit of a dot product of
+ * bytes; a line (64 bytes) holds one four of each output. A block (32 inputs) has eight fours:
+ *   8 bits   eight lines, line t = four t
+ *   4 bits   four lines, line i = four i in the low halves of its bytes and four i + 4 in the high ones
+ *   5 bits   the same and a fifth line: bit t of its bytes is the fifth bit of four t
+ * QUANT_WHOLE_MIN: minima lie in pairs of groups. */
 typedef struct {
   int blocks, groups;
   const uint8_t *codes;           /* [blocks] */
@@ -122,7 +125,7 @@ static inline quant_cell quant_cell_at(const quant_format *f, const uint8_t *at,
   return (quant_cell){l.blocks, l.groups, at, at + l.scales, at + l.minima, at + l.d, at + l.dmin, l.bytes};
 }
 
-/* All cells of a strip. */
+/* Bytes of all cells of a strip. */
 static inline size_t quant_strip_bytes(const quant_format *f, int k) {
   return (size_t)(k / QUANT_CELL) * quant_layout_of(f, QUANT_CELL).bytes +
          (k % QUANT_CELL ? quant_layout_of(f, k % QUANT_CELL).bytes : 0);

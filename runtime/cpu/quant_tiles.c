@@ -85,7 +85,15 @@ VI void finish_group(const quant_format *f, const tile *w, int g, const int32_t 
   }
 }
 
-/* Numbers of tiles are literal. Groups begin, are stored and are finished in turn, so that none waits for the one before. */
+/* A pipeline over groups; the intrinsics want literal tile numbers, so four turns are written out. Turn g multiplies group g;
+ * turn g + 1 stores its sums, and turn g + 3 finishes them, when the store has arrived:
+ *
+ *   turn     multiplies: sums, rows, weights     stores sums of g - 1     finishes sums of g - 3
+ *   0        0         4     6                   3                        1
+ *   1        1         5     7                   0                        2
+ *   2        2         4     6                   1                        3
+ *   3        3         5     7                   2                        0
+ */
 #define MULTIPLY(product, sums, rows, weights, digits, at)                                                             \
   do {                                                                                                                 \
     _tile_loadd(rows, digits, w->step);                                                                                \

@@ -1,4 +1,4 @@
-/* What products with quantized matrices share, a few rows at a time or in AMX tiles. */
+/* Shared by both kinds of products with quantized matrices: a few rows at a time, and in AMX tiles. */
 #ifndef DT_CPU_QUANT_TILES_H
 #define DT_CPU_QUANT_TILES_H
 

@@ -45,7 +45,13 @@ static void add_noise_to(const cpu_kernels *k, const dt_sampling *s, int32_t pos
   }
 }
 
-/* The logits of ids from.. (of the list that the model has) of the j-th wanted row, in parts or as they are. */
+/* Reduces one block of logits of the j-th wanted row to the result that the caller wants: ids from .. from + count - 1 (or
+ * those places of the model's list of ids).
+ *   LOGITS, or a filter (top-p ..)   the block is stored: the filter must see all ids
+ *   BOTH                             the k best logits and the block's part of their softmax; if sampled, as ARGMAX too
+ *   ARGMAX                           the id of the largest score
+ *   TOPK                             the k best scores, the block's part of their softmax and, if wanted, of the logits'
+ * A score is the logit or, if the row is sampled, logit / temperature + noise. */
 static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int count) {
   const dt_weights *w = c->p->w;
   const dt_out *out = c->p->out;

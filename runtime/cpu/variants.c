@@ -19,7 +19,7 @@ static bool supports_f16c(void) { /* clang 14 does not know it as a name for __b
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
-/* The kernel keeps the tiles of a process's threads only after it was asked to. */
+/* Linux saves a thread's tile registers only after the process has asked for them. */
 static bool supports_amx(void) {
   enum { REQUEST = 0x1023, TILE_DATA = 18, TILES = 1 << 24, INT8 = 1 << 25 }; /* arch_prctl(2), leaf 7 of cpuid */
   unsigned a, b, c, d;
@@ -32,12 +32,15 @@ const cpu_kernels *cpu_variant(int i) {
   const cpu_kernels *have[6] = {&cpu_kernels_scalar};
   int n = 1;
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && supports_f16c()) have[n++] = &cpu_kernels_avx2;
-  if (n == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    have[n++] = &cpu_kernels_avx512;
-  if (n == 3 && __builtin_cpu_supports("avx512vnni")) have[n++] = &cpu_kernels_avx512vnni;
-  if (n == 4 && supports_amx()) have[n++] = &cpu_kernels_amx;
+  /* Each variant uses the instructions of all before it. */
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && supports_f16c();
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
+  if (avx2) have[n++] = &cpu_kernels_avx2;
+  if (avx512) have[n++] = &cpu_kernels_avx512;
+  if (vnni) have[n++] = &cpu_kernels_avx512vnni;
+  if (vnni && supports_amx()) have[n++] = &cpu_kernels_amx;
 #endif
   return i < n ? have[i] : NULL;
 }

@@ -23,7 +23,7 @@ void checkpoint_close(checkpoint *c); /* views of its tensors are gone afterward
 
 keys checkpoint_keys(const checkpoint *c, dt_error *err);
 
-/* What finding tensors needs. A failure is kept in status and makes later calls do nothing, so that a family's list of
+/* The state of a search for tensors. A failure is kept in status and makes later calls do nothing, so that a family's list of
  * tensors reads as a list. */
 typedef struct {
   const checkpoint *from;

@@ -1,5 +1,5 @@
-/* What a checkpoint says of its model. The keys are those of config.json or of a GGUF file; a family reads them with the
- * functions below, which take each key's name in either. */
+/* The configuration of a model, as its checkpoint states it. The keys are those of config.json or of a GGUF file; a family
+ * reads them with the functions below, which take each key's name in either. */
 #ifndef DT_CONFIG_H
 #define DT_CONFIG_H
 
@@ -12,7 +12,7 @@
 #define CONFIG_MAX_SIZE (1 << 24) /* vocabulary, widths, context: products of two fit 64 bits */
 #define CONFIG_MAX_LAYERS (1 << 12)
 
-/* What a family reads. */
+/* The configuration that a family reads. */
 typedef struct {
   dt_shape shape;
   rotation rotation;
@@ -51,7 +51,7 @@ dt_status config_rotation(const keys *k, const char *base, rotation *out);
  * one; `use`: if this key says so (NULL: always). layer_types, where they are there, say it instead. */
 dt_status config_window(const keys *k, const char *use, bool windowed, config *c);
 
-/* What any family's files may say and nobody computes here: weights of other tools, experts, caps, scales. */
+/* Refuses keys that no family here computes: weights of other tools, experts, caps, scales. */
 dt_status config_refuse_others(const keys *k);
 
 /* eos_token_id: a token id, a list of them, or null. GGUF files say more of it: see the tokenizer. */

@@ -1,4 +1,4 @@
-/* What weights are read from: a file, or memory. Reading copies, so that a file that is cut short meanwhile is an error and
+/* A source of weights: a file, or memory. Reading copies, so that a file that is cut short meanwhile is an error and
  * not a signal. */
 #ifndef DT_SOURCE_H
 #define DT_SOURCE_H

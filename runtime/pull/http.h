@@ -21,7 +21,7 @@ typedef struct {
   const volatile sig_atomic_t *interrupt; /* ends a request */
 } http_options;
 
-/* What the last answer's headers say; numbers are -1 where they say nothing. */
+/* The headers of the last answer; a number is -1 if its header is missing. */
 typedef struct {
   long status;
   int64_t length;            /* of the body that follows */
@@ -47,7 +47,7 @@ typedef enum {
 dt_status http_open(const http_options *options, http **out, dt_error *err); /* the options outlive it */
 void http_close(http *h);                                                    /* NULL is allowed */
 
-/* What lies at an address of the endpoint, redirects followed; bytes before `from` are left out if the server can. Bodies of other
+/* Fetches an address of the endpoint and follows redirects; bytes before `from` are left out if the server can. Bodies of other
  * answers than 200 and 206 are not taken. sink NULL: headers only, and a redirect that names hash and size ends it. A status
  * that is no success is HTTP_DONE all the same. */
 http_outcome http_get(http *h, const char *url, int64_t from, const http_sink *sink, http_head *head, dt_error *err);

@@ -1,4 +1,4 @@
-/* What a model's repository holds, and which of its files make a model that dtrun reads. */
+/* The files of a model's repository, and those among them that dtrun needs. */
 #ifndef PULL_LISTING_H
 #define PULL_LISTING_H
 

@@ -1,4 +1,4 @@
-/* What the module dtrun-mpi.so exports. */
+/* The functions that the module dtrun-mpi.so exports. */
 #ifndef DT_RANKS_MPI_H
 #define DT_RANKS_MPI_H
 

@@ -19,7 +19,7 @@ void same_close(same *); /* NULL is allowed */
 /* The program, configuration and tokenizer. */
 dt_status same_files(same *, dt_error *err);
 
-/* What to upload between these two: the model, whose reads are noted. */
+/* The model to upload between these two calls; its reads are recorded. */
 const dt_model_desc *same_desc(const same *);
 
 /* Whether all that was read could be noted; then what was read is compared. */

@@ -1,4 +1,4 @@
-/* What a rank reads of a model's files while it is uploaded: where, how much, and a hash of the very bytes that were read. */
+/* A record of a rank's reads of a model's files during upload: place, length, and a hash of the bytes that it got. */
 #ifndef DT_WITNESS_H
 #define DT_WITNESS_H
 

@@ -12,7 +12,7 @@ typedef struct {
   size_t limit; /* more bytes than these are refused; 0: none are */
 } byte_buffer;  /* zeroed: empty. Free `bytes`. */
 
-/* What a tokenizer's steps may make of a text of n bytes: a file could have each of them replace what the one before put in. */
+/* The most bytes that a tokenizer's steps may make of n: steps of a bad file could multiply each other's output. */
 static inline size_t buffer_growth(size_t n) { return 64 * n + 1024; }
 
 /* Room for n more bytes; on failure (DT_ENOMEM, or DT_EINPUT: the limit) the buffer is as it was. `what` is what a message calls

@@ -1,4 +1,4 @@
-/* What tokens stand for: from the strings of a vocabulary to bytes of text. Every token has its bytes by itself; only the first
+/* Decoding: from the strings of a vocabulary to bytes of text. Every token has its bytes by itself; only the first
  * of a text may differ, by a space that the encoder had put there. */
 #ifndef DT_DECODE_H
 #define DT_DECODE_H

@@ -1,4 +1,4 @@
-/* What tokenizer.ggml.pre of a GGUF file stands for. */
+/* The pre-tokenizers that tokenizer.ggml.pre of a GGUF file names. */
 #ifndef DT_GGUF_PRE_H
 #define DT_GGUF_PRE_H
 

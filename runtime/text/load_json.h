@@ -18,7 +18,7 @@ const cJSON *json_get(const cJSON *object, const char *key);
 bool json_missing(const cJSON *v); /* or null */
 bool json_has_type(const cJSON *v, const char *type);
 
-/* What a value is, for a message. */
+/* Describes a value, for a message. */
 const char *json_described(const cJSON *v, char out[96]);
 /* A string of the file for a message: printable, short, not cut inside a character. */
 const char *json_shown(const char *s, char out[64]);

@@ -1,4 +1,4 @@
-/* What is done to a text before it is split: steps, one after the other. */
+/* Normalizing a text before it is split: steps, one after the other. */
 #ifndef DT_NORMALIZE_H
 #define DT_NORMALIZE_H
 

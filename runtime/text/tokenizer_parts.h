@@ -1,4 +1,4 @@
-/* What a tokenizer is made of. Private to encode.c, tokenizer.c and the files that load one. */
+/* The parts of a tokenizer. Private to encode.c, tokenizer.c and the files that load one. */
 #ifndef DT_TOKENIZER_PARTS_H
 #define DT_TOKENIZER_PARTS_H
 
@@ -28,7 +28,7 @@ struct tok { /* in the order of encoding */
   uint64_t fingerprint;
 };
 
-/* What every loader does when it has the strings and the steps: fills in what follows from them (byte_id, later and first, the
+/* Every loader calls this after it has the strings and the steps: it fills in the rest (byte_id, later and first, the
  * fingerprint). */
 dt_status tok_complete(tok *t, dt_error *err);
 

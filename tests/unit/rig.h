@@ -65,8 +65,15 @@ static inline void row_add_plain(row_list *l, int sequence, int32_t token, int p
 }
 
 static inline dt_rows rows_of(const row_list *l) {
-  return (dt_rows){l->n,        l->token, l->position, l->sequence, l->slot, l->prefix, &l->path[0][0],
-                   l->path_len, ROW_PATH, false,       {0},         NULL,    0};
+  return (dt_rows){.n = l->n,
+                   .token = l->token,
+                   .position = l->position,
+                   .sequence = l->sequence,
+                   .slot = l->slot,
+                   .prefix = l->prefix,
+                   .path = &l->path[0][0],
+                   .path_len = l->path_len,
+                   .path_stride = ROW_PATH};
 }
 
 /* Tokens at positions `first`.. of a sequence, each in the slot of its position. Good until the next call. */
@@ -74,7 +81,15 @@ enum { MOST_TEXT = 600 };
 static inline dt_rows text_rows(const int32_t *token, int sequence, int first, int n) {
   static int32_t at[MOST_TEXT], one[MOST_TEXT], in[MOST_TEXT];
   for (int i = 0; i < n; i++) at[i] = first + i, one[i] = 1, in[i] = sequence;
-  return (dt_rows){n, token, at, in, at, at, at, one, 1, false, {0}, NULL, 0};
+  return (dt_rows){.n = n,
+                   .token = token,
+                   .position = at,
+                   .sequence = in,
+                   .slot = at,
+                   .prefix = at,
+                   .path = at,
+                   .path_len = one,
+                   .path_stride = 1};
 }
 
 /* Runs the rows and returns the logits of all, [n][vocab], malloc'd; or, if they are not wanted, only writes the cache. */

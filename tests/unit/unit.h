@@ -12,14 +12,14 @@
 
 #include "status.h"
 
-/* The call must succeed; else its message is shown. */
+/* The call must succeed; else its message is shown. `call` passes &err: the variable that this macro declares. */
 #define ok(call)                                                                                                       \
   do {                                                                                                                 \
     dt_error err = {0};                                                                                                \
     if ((call) != DT_OK) fail_msg("%s: %s", #call, err.message);                                                       \
   } while (0)
 
-/* The call must fail with `code` and a message that contains `text`. */
+/* The call must fail with `code` and a message of one line that contains `text`. `call` passes &err, as in ok. */
 #define fails(call, code, text)                                                                                        \
   do {                                                                                                                 \
     dt_error err = {0};                                                                                                \
