@@ -40,18 +40,18 @@ clean 'rounded weights and caches' "$build/dtrun" linear -t 2 --weights q4 --dra
 clean 'more threads than heads share out' "$build/dtrun" linear -t 3 "${text[@]}"
 clean 'a batch' "$build/dtrun" linear -t 2 --backend cpu:scalar --ignore-eos -n 4 --prompts "$work/prompts.jsonl"
 
-# mutant NAME FILE OLD NEW COMMAND...: OLD stands in runtime/cpu/FILE once; the command is to run the changed $work/team or $work/dtrun
+# mutant NAME FILE OLD NEW TARGET ARGUMENTS...: OLD stands in runtime/cpu/FILE once; TARGET, of ninja's, runs changed
 mutant() {
-  local name=$1 file=$2 old=$3 new=$4
-  shift 4
+  local name=$1 file=$2 old=$3 new=$4 target=$5
+  shift 5
   cp "$source_dir/runtime/cpu/$file" "$work/changed.c"
   [ "$(grep -cF -- "$old" "$work/changed.c")" -eq 1 ] || { echo "FAIL  $name: not one '$old' in $file"; failed=1; return; }
   OLD=$old NEW=$new perl -pi -e 's/\Q$ENV{OLD}\E/$ENV{NEW}/' "$work/changed.c"
-  local objects
-  mapfile -t objects < <(find "$build" -name '*.o' -path "*/$(basename "$1").dir/*")
+  local link # the build's own, with the changed file before the archives that hold the original
+  link=$(ninja -C "$build" -t commands "$target" | tail -n 1)
   clang "${flags[@]}" -c "$work/changed.c" -o "$work/changed.o" &&
-    clang -fsanitize=thread "${objects[@]}" "$work/changed.o" "${libraries[@]}" -o "$1" || exit 1
-  if "$@" >"$work/output" 2>&1; then
+    (cd "$build" && eval "${link/ -o $target / $work/changed.o -o $work/changed }") || exit 1
+  if "$work/changed" "$@" >"$work/output" 2>&1; then
     echo "FAIL  $name: nobody noticed"
     failed=1
   elif grep -q 'WARNING: ThreadSanitizer: data race' "$work/output"; then
@@ -62,14 +62,10 @@ mutant() {
     failed=1
   fi
 }
-mapfile -t packages < <(pkg-config --libs lua5.4 libcjson libpcre2-8 libutf8proc libsodium cmocka | tr ' ' '\n' | grep .)
-libraries=("$build/lua/libdtrun_lua.a" "$build/libdtrun_runtime.a" "$build/runtime/cpu/libdtrun_cpu.a" "$build/libdtrun_runtime.a"
-  "${packages[@]}" -pthread -lm)
-
-mutant 'an arrival that shows nothing' team.c '1, memory_order_acq_rel) + 1' '1, memory_order_relaxed) + 1' "$work/test_team"
-mutant 'a wait that sees nothing' team.c '&w->value, memory_order_acquire) == value' '&w->value, memory_order_relaxed) == value' "$work/test_team"
+mutant 'an arrival that shows nothing' team.c '1, memory_order_acq_rel) + 1' '1, memory_order_relaxed) + 1' tests/test_team
+mutant 'a wait that sees nothing' team.c '&w->value, memory_order_acquire) == value' '&w->value, memory_order_relaxed) == value' tests/test_team
 mutant 'no barrier behind the norms' layer.c 'if (c->n > CPU_OWN_ROWS) cpu_wait(c->me);' '' \
-  "$work/dtrun" linear -t 2 "${text[@]}"
+  dtrun linear -t 2 "${text[@]}"
 mutant 'no barrier behind keys and values' heads.c 'if (!write_only) cpu_wait(c->me);' '' \
-  "$work/dtrun" linear -t 3 "${text[@]}"
+  dtrun linear -t 3 "${text[@]}"
 exit $failed
