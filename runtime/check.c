@@ -154,7 +154,7 @@ static dt_status check_ends(const dt_model_desc *d, bool head, dt_error *err) {
   int outputs = d->id_rows ? d->n_ids : s->vocab;
   dt_status status = check_matrix(&d->embed, s->vocab, s->hidden, head, "embedding", -1, err);
   if (status == DT_OK) status = check_matrix(&d->unembed, outputs, s->hidden, head, "output embedding", -1, err);
-  for (int i = 0; status == DT_OK && i < d->n_ids; i++) {
+  for (int i = 0; status == DT_OK && d->ids && i < d->n_ids; i++) {
     if (d->ids[i] < 0 || d->ids[i] >= s->vocab || (i && d->ids[i] <= d->ids[i - 1]))
       return dt_fail(err, DT_EINPUT, "model: its output has id %d after %d, of %d", d->ids[i], i ? d->ids[i - 1] : -1,
                      s->vocab);

@@ -206,7 +206,7 @@ static void read_ids(finder *f, head *h, int n, int vocab) {
   if (!d2t || !t2d || !seen) f->status = dt_fail_memory(f->err, "a head's ids", (size_t)vocab * 9);
   find_integers(f, n, "d2t", "d2t", d2t);
   if (told) find_integers(f, vocab, "t2d", NULL, t2d);
-  if (f->status == DT_OK) {
+  if (f->status == DT_OK && d2t && seen) {
     const int64_t *drafted = told ? t2d : NULL;
     bool offsets = serve(d2t, n, 1, vocab, drafted, seen), absolute = serve(d2t, n, 0, vocab, drafted, seen);
     if (!offsets && !absolute)

@@ -311,7 +311,7 @@ static witness_record *gather_records(const same *s, uint64_t count[DT_RANKS]) {
   able[s->ranks->rank] = records != NULL;
   call_exchange(s->ranks, able, sizeof *able);
   for (int i = 0; i < s->ranks->count; i++) all &= able[i];
-  if (all) {
+  if (all && records) {
     if (s->seen.n) memcpy((char *)records + offset[s->ranks->rank], s->seen.record, s->seen.n * size);
     s->ranks->gather(s->ranks, records, bytes, offset);
     return records;
