@@ -157,7 +157,7 @@ function KINDS.stack(f, out, plots)
     end
     block(out, "part" .. k, bars)
     add(plots, "$part%d using 1:2:3:4:5:6 with boxxyerror fillcolor rgb '%s' title %s", k,
-        palette.PHASES[name], quote(shown(name)))
+        palette.PHASES[name] or colour(k), quote(shown(name)))
   end
   local width = add_rows(out, f.rows, most * 1.05)
   return 146 + math.max(#f.rows * 34, 75) + add_key(out, f, f.series, width)
