@@ -45,6 +45,8 @@ static const line variables[] = {
     {"DTRUN_PULL_STALL_SECONDS", "how long a server may be silent before dtrun pull ends (60)"},
     {"XDG_CACHE_HOME, XDG_CONFIG_HOME",
      "where measured costs and tuned presets are kept, in a folder dtrun (~/.cache, ~/.config)"},
+    {"XDG_DATA_HOME",
+     "where dtrun pull smollm2 puts models if it may not write into models/ (~/.local/share/dtrun/models)"},
     {"XDG_STATE_HOME", "where what was typed in chats is kept, in a folder dtrun (~/.local/state)"},
 };
 
