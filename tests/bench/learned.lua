@@ -38,19 +38,20 @@ local function loaded(costs)
   return dt.check(dt.load(options))
 end
 
--- Milliseconds a token of a run: of all but the first, or of those behind `bytes` of its text.
+-- Milliseconds a token of a run: of all but the first, or of those behind `bytes` of its text, up to its last piece (after
+-- that the first run of a kind writes its file of costs, once).
 local function run(pair, policy, text, bytes)
-  local seen, at = 0, nil
+  local seen, at, last = 0, nil, nil
   local result = dt.check(pair:generate {
     policy = policy, prompt = text, tokens = opts.tokens, ignore_eos = true,
     on_text = function(piece)
-      seen = seen + #piece
-      if not at and bytes and seen >= bytes then at = dt.clock() end
+      seen, last = seen + #piece, dt.clock()
+      if not at and bytes and seen >= bytes then at = last end
     end,
   })
   local stats = result.stats
   if not bytes then return stats.tpot_ms, result end
-  return (dt.clock() - at) / (opts.tokens - FROM), result
+  return (last - at) / (opts.tokens - FROM), result
 end
 
 -- The same with a pair that is loaded anew, and warm: nothing is learned of that. costs: as of dt.load.
