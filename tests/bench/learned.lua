@@ -38,8 +38,8 @@ local function loaded(costs)
   return dt.check(dt.load(options))
 end
 
--- Milliseconds a token of a run: of all but the first, or of those behind `bytes` of its text, up to its last piece (after
--- that the first run of a kind writes its file of costs, once).
+-- Milliseconds a token of a run: of all but the first, or of those behind `bytes` of its text, up to its last piece:
+-- behind it the first run of a kind writes its file of costs, once.
 local function run(pair, policy, text, bytes)
   local seen, at, last = 0, nil, nil
   local result = dt.check(pair:generate {
