@@ -2,4 +2,4 @@
 execute_process(COMMAND git describe --always --dirty --abbrev=12 --exclude=* WORKING_DIRECTORY ${SOURCE}
   OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 file(CONFIGURE OUTPUT ${OUT} CONTENT 
-  "#include \"identity.h\"\n\nconst char *identity_commit(void) { return \"${commit}\"; }\n")
+  "#include \"files/identity.h\"\n\nconst char *identity_commit(void) { return \"${commit}\"; }\n")

@@ -371,7 +371,7 @@ void dtl_result_free(dtl_result *result);
 #define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */
 #define DTL_JSON_LINE 2u  /* on one line */
 
-/* The result as JSON text in schema dtrun.result/1, described in runtime/cli/RESULTS.md: malloc'd, NUL-terminated,
+/* The result as JSON text in schema dtrun.result/1, described in lua/cli/RESULTS.md: malloc'd, NUL-terminated,
  * ends in a newline; NULL when out of memory, or for an unknown flag. */
 char *dtl_result_json(const dtl_result *result, unsigned flags);
 /* FNV-1a 64 over the ids as little-endian int32: tells outputs of one pair apart, as long as nobody makes up ids to fool it. */

@@ -1,5 +1,5 @@
 /* Included before each file by tests/tidy.sh: results of functions of other files, which clang's analyzer does not see. */
-#include "fail.h"
+#include "files/fail.h"
 #include "status.h"
 
 #include <cJSON.h>

@@ -18,18 +18,32 @@ it_keeps_Lua_headers_in_lua() {
 }
 it_lets_lua_know_only_the_public_header_and_the_tree() {
   cd "$source_dir" || exit 1
-  includes '.*' lua | grep -vE "\"($dtrun_headers)\"|<" | while IFS= read -r line; do
+  includes '.*' lua | grep -vE "^lua/cli/|\"($dtrun_headers)\"|<" | while IFS= read -r line; do
     name=${line#*\"}
     [ -e "lua/${name%\"*}" ] || echo "$line"
   done | none 'a header of the runtime in lua/'
 }
 it_lets_the_command_line_know_only_the_host_and_the_public_header() {
   cd "$source_dir" || exit 1
-  includes '.*' runtime/cli | grep -vE '"(cli/[a-z_]+|host|dtrun|json_file|text/utf8)\.h"|<' | none 'the command line looks into the engine'
+  includes '.*' lua/cli | grep -vE '"(cli/[a-z_]+|host|dtrun|json_file|text/utf8)\.h"|<' | none 'the command line looks into the engine'
 }
 it_keeps_the_engine_ignorant_of_who_uses_it() {
   cd "$source_dir" || exit 1
-  includes '(cli/.*|host\.h)' runtime lua cuda | grep -vE '^(runtime/cli|lua)/.*host\.h|^runtime/cli/' | none 'the engine knows who uses it'
+  includes '((cli|driver|generate|box|measure|lookup|models|files)/.*|host\.h)' runtime cuda | none 'the engine knows who uses it'
+}
+lua_rooms='files models lookup measure box generate driver cli' # from the ground up; lua/host.h is what all of them give, and knows none
+it_lets_rooms_of_lua_include_downwards_only() {
+  cd "$source_dir" || exit 1
+  local above room other
+  above=$lua_rooms
+  for room in $lua_rooms; do
+    [ -d "lua/$room" ] || fail "no room lua/$room"
+    above=${above#"$room"}
+    above=${above# }
+    for other in $above; do includes "$other/.*" "lua/$room"; done
+  done | none 'an include that goes up'
+  find lua -maxdepth 1 -name '*.c' | none 'a file outside the rooms of lua/'
+  for room in files models lookup measure; do includes '(lua5.4/)?(lua|lauxlib|lualib|luaconf)\.h' "lua/$room"; done | none 'a room without Lua includes it'
 }
 it_keeps_pulling_by_itself() {
   cd "$source_dir" || exit 1
@@ -61,7 +75,7 @@ it_tells_families_apart_in_their_own_files_only() {
   local names
   names=$(sed -nE 's/^#define FAMILIES\(F\) *//p' runtime/model/families.c | grep -oE '\([a-z0-9_]+\)' | tr -d '()' | paste -sd '|')
   [ -n "$names" ] || fail 'no list of families in runtime/model/families.c'
-  code "\\b($names|gptneox)\\b([^-]|$)" runtime/*.[ch] runtime/{cpu,fake,cli,pull}/*.[ch] cuda/*.cu* lua/*.[ch] \
+  code "\\b($names|gptneox)\\b([^-]|$)" runtime/*.[ch] runtime/{cpu,fake,pull}/*.[ch] cuda/*.cu* lua/*/*.[ch] \
     $(grep -LE '^const family ' runtime/model/*.[ch]) | grep -vE '^runtime/model/families\.c:[0-9]+:#define FAMILIES' | none 'a family is told apart outside its own file'
 }
 it_tells_weight_types_apart_in_their_table_and_the_formats_only() {
@@ -69,7 +83,7 @@ it_tells_weight_types_apart_in_their_table_and_the_formats_only() {
   local names
   names=$(sed -nE 's/^ *T\(([A-Z0-9_]+),.*/DT_\1/p' runtime/model/types.h | paste -sd '|')
   [ -n "$names" ] || fail 'no list of types in runtime/model/types.h'
-  code "\\b($names)\\b" runtime/*.[ch] runtime/{fake,cli,text}/*.[ch] lua/*.[ch] $(find runtime/model -name '*.[ch]' -not -name 'types*') \
+  code "\\b($names)\\b" runtime/*.[ch] runtime/{fake,text}/*.[ch] lua/*/*.[ch] $(find runtime/model -name '*.[ch]' -not -name 'types*') \
     $(find runtime/cpu -name '*.[ch]' -not -name 'product_*' -not -name 'quant*') $(find cuda -name '*.cu*' -not -name 'format*') | none 'a weight type is told apart outside its table and the formats'
 }
 it_keeps_the_library_from_printing_and_aborting() {
@@ -90,7 +104,7 @@ it_cites_only_pages_that_are_there() {
 it_draws_a_map_of_files_that_are_there() {
   cd "$source_dir" || exit 1
   grep -oE '`[a-z_/]+(/|\.[a-z]+)`' runtime/README.md | tr -d '`' | while read -r name; do
-    [ -n "$(find "$name" runtime/"$name" lua/"$name" runtime/model/"$name" runtime/text/"$name" runtime/cli/"$name" -maxdepth 0 2>/dev/null)" ] || echo "$name"
+    [ -n "$(find "$name" runtime/"$name" lua/"$name" runtime/model/"$name" runtime/text/"$name" lua/box/"$name" lua/generate/"$name" lua/cli/"$name" -maxdepth 0 2>/dev/null)" ] || echo "$name"
   done | none 'runtime/README.md names what is not there'
 }
 it_keeps_guides_short_and_their_links_whole() {

@@ -202,7 +202,7 @@ pair.decode = core.decode
 pair.forget = core.forget
 
 -- What the pair was loaded from, and by which program: {commit=, build=, target_hash=, draft_hash=}, texts; those that
--- there are. lua/identity.h says what is hashed.
+-- there are. lua/files/identity.h says what is hashed.
 pair.identity = core.identity
 
 -- Bytes that its threads read from memory in a second, measured now.

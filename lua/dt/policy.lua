@@ -1,7 +1,7 @@
 -- What a policy's file requires: define, which makes a policy, and a few helpers.
 --
 -- A second result, out of policies' reach, is the host's half: it opens a policy's object and calls into it. In the box
--- there is policy.sharpen, too, which is C (lua/box_sharpen.c); a driver has no tree to sharpen.
+-- there is policy.sharpen, too, which is C (lua/box/sharpen.c); a driver has no tree to sharpen.
 local params = require "dt.params"
 
 -- A page may overwrite every table it sees: what is called here is taken once, when this is loaded. What a page gives

@@ -6,8 +6,8 @@
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {what all runs share}, machine, backend,
 --   threads, target, target_dtype, draft, draft_dtype, draft_vocab and draft_head (none: left out), cache_dtype,
 --   corpus (how many tokens, and a digest of them; none: left out), version, commit
---   (none: left out), build, target_hash, draft_hash (digests of the program and of samples of the models' files:
---   lua/identity.h says of which), began (when, in UTC; the one thing in which a file may differ from who goes on with
+--   (none: left out), build, target_hash, draft_hash (digests of the program and of samples of the models' files, see
+--   lua/files/identity.h), began (when, in UTC; the one thing in which a file may differ from who goes on with
 --   it); of a shard's file (dt.shard) also shard ("3/4") and settings {label of each arm of all shards = its runs}
 -- A run
 --   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, source (a digest of the

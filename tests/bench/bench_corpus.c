@@ -2,7 +2,7 @@
  * shorter than N tokens (ten million), goes on with pieces of them in random order; then builds the index and looks up ends of
  * 64 tokens, pieces of two places of the text put together. Every hundredth answer is compared with a plain search. */
 #include "dtrun.h"
-#include "suffixes.h"
+#include "lookup/suffixes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

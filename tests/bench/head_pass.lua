@@ -1,5 +1,5 @@
 -- What a pass of a draft head costs beside its target's pass over one row: from a table of costs that is measured anew,
--- where both take turns over all sizes and of each the median counts (lua/calibrate.c).
+-- where both take turns over all sizes and of each the median counts (lua/measure/calibrate.c).
 --   dtrun run tests/bench/head_pass.lua -m TARGET -md HEAD [--draft-weights q8]
 local dt = require "dt"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Options of llama.cpp, ollama, transformers and vLLM: what each is taken for or answered with, as runtime/cli/README.md says.
+# Options of llama.cpp, ollama, transformers and vLLM: what each is taken for or answered with, as lua/cli/README.md says.
 . "$(dirname "$0")/helpers.sh"
-page=$source_dir/runtime/cli/README.md
-table=$source_dir/runtime/cli/foreign.c
+page=$source_dir/lua/cli/README.md
+table=$source_dir/lua/cli/foreign.c
 
 # rows: each name on the page, a tab, and what stands beside it
 rows() {

@@ -1,7 +1,7 @@
 /* Any bytes as a table of what passes cost, or as what was learned of that: what is taken gives times that can be counted with. */
 #include "fuzz.h"
 
-#include "learned.h"
+#include "measure/learned.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #ifndef FUZZ_LUA_H
 #define FUZZ_LUA_H
 
-#include "driver.h"
+#include "driver/driver.h"
 #include "fuzz.h"
 
 enum { FUZZ_LINES = 1024 };

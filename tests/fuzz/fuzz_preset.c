@@ -1,8 +1,8 @@
 /* Any bytes as a preset: what is taken is texts, and the same when it is written and read again. */
 #include "fuzz.h"
 
-#include "json_text.h"
-#include "preset.h"
+#include "files/json_text.h"
+#include "measure/preset.h"
 
 static void add_text(json_text *out, const char *text) { json_string(out, text, strlen(text)); }
 

@@ -1,7 +1,7 @@
 /* Tables of what passes cost: straightened, looked up, written, read, kept and measured. */
 #include "unit.h"
 
-#include "costs.h"
+#include "measure/costs.h"
 #include "temp_files.h"
 
 #include <fcntl.h>

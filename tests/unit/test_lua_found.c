@@ -1,7 +1,7 @@
 /* Looking for the draft that belongs to a target, and what is told of loading. */
-#include "found.h"
-#include "hub.h"
-#include "load.h"
+#include "models/found.h"
+#include "models/hub.h"
+#include "models/load.h"
 #include "temp_files.h"
 #include "unit.h"
 

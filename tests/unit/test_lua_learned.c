@@ -1,7 +1,7 @@
 /* What passes cost as it is learned: fed with made-up passes, kept and read, and in runs of a scripted pair. */
 #include "unit.h"
 
-#include "learn.h"
+#include "measure/learn.h"
 #include "temp_files.h"
 
 #include <cJSON.h>

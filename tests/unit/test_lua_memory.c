@@ -1,6 +1,6 @@
 /* What policies keep between their runs: a table against a plain list of what it should hold, the memory that a full one takes
  * of the process, and that what is forgotten goes back to the system. */
-#include "memory.h"
+#include "lookup/memory.h"
 #include "resident.h"
 
 #include <stdlib.h>

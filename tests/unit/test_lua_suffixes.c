@@ -1,5 +1,5 @@
 /* The index of texts against a search that looks everywhere, and how much of earlier outputs is kept. */
-#include "corpus.h"
+#include "lookup/corpus.h"
 #include "unit.h"
 
 #include <stdlib.h>

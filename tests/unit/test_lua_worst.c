@@ -3,7 +3,7 @@
  * between what it keeps. With the argument "long" every row runs until the box ends it, and an init that never returns. */
 #include "unit.h"
 
-#include "policy.h"
+#include "box/policy.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,0 +1,329 @@
+/* Memory, watch and calls of the box: see box.h. The functions in it are sandbox.c. */
+#include "box/box.h"
+
+#include <lauxlib.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define HOST_RESERVE (1u << 20)
+#define WATCH_EVERY 64  /* instructions */
+#define FIRST_LOOK 10.0 /* ms: a call that is over sooner, as nearly all are, never has its processor time read */
+#define MESSAGE_MAX 300 /* bytes of a policy's own error message */
+
+#if LUA_VERSION_NUM != 504
+#error "the sizes below and forget_metamethods in sandbox.c are those of Lua 5.4"
+#endif
+/* Lua 5.4 with pointers of 8 bytes allocates 24 bytes before a string's text and one after it (TString), and 24 for each key of a
+ * table (Node). A larger block breaks the box's bound on strings or tables. */
+#define STRING_BLOCK (BOX_STRING + 25)
+#define KEYS_BLOCK (BOX_KEYS * 24)
+#define LARGE_BLOCK (16u << 10)
+
+dtl_box *box_of(lua_State *L) { return *(dtl_box **)lua_getextraspace(L); }
+
+static void watch(lua_State *L, lua_Debug *ar);
+
+static void watch_every(dtl_box *box, int instructions) {
+  if (box->co) lua_sethook(box->co, watch, LUA_MASKCOUNT, instructions);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+
+/* Refuses an allocation. Lua then collects all garbage and asks again. A second refusal before the watch has looked ends the
+ * call; otherwise every further allocation would cost a full collection. */
+static void *refuse(dtl_box *box, box_state why) {
+  if (box->refused && box->state == BOX_ALIVE) box->state = why;
+  box->refused = why;
+  watch_every(box, 1);
+  return NULL;
+}
+
+/* Of a new block Lua says if it is a string's. Else a large one is for a table's keys (putting them there takes the square of
+ * their number, where all have one hash) or for a stack: lists grow in place. */
+static bool too_large(const dtl_box *box, size_t tag, size_t size, box_state *why) {
+  *why = tag == LUA_TSTRING ? BOX_LONG_STRING : BOX_LARGE_TABLE;
+  return !box->hosting && size > (tag == LUA_TSTRING ? STRING_BLOCK : KEYS_BLOCK);
+}
+
+static void *allocate(void *ud, void *ptr, size_t old_size, size_t new_size) {
+  dtl_box *box = ud;
+  size_t tag = ptr ? 0 : old_size;
+  box_state why;
+  if (!ptr) old_size = 0;
+  if (new_size == 0) {
+    free(ptr);
+    box->used -= old_size;
+    return NULL;
+  }
+  if (new_size > old_size) {
+    if (box->state != BOX_ALIVE) return NULL; /* what it could still make takes the call's end longer */
+    if (!ptr && too_large(box, tag, new_size, &why)) return refuse(box, why);
+    if (box->used - old_size + new_size > BOX_MEMORY + (box->hosting ? HOST_RESERVE : 0)) return refuse(box, BOX_FULL);
+  }
+  void *p = realloc(ptr, new_size);
+  if (!p) return refuse(box, BOX_STARVED);
+  if (new_size > old_size && new_size - old_size >= LARGE_BLOCK) watch_every(box, 1); /* it took work to fill */
+  box->used += new_size - old_size;
+  return p;
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------------- */
+
+static double read_clock(clockid_t id) {
+  struct timespec now;
+  clock_gettime(id, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static double cpu_ms(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
+/* A call has had its time when both clocks say so: the wall's without the engine, and this thread's processor's, which counts
+ * from the first look on. For what becomes of a policy must not hang on what else the machine does; and the second clock, a
+ * system call, is only read when the first one, a cheap and coarse one, allows it. */
+static bool is_over(dtl_box *box) {
+  if (box->state != BOX_ALIVE) return true;
+  if (box->interrupt && *box->interrupt) {
+    box->state = BOX_INTERRUPTED;
+  } else if (box->instructions >= BOX_INSTRUCTIONS * box->allowance) {
+    box->state = BOX_OVERTIME;
+  } else if (read_clock(CLOCK_MONOTONIC_COARSE) >= box->look_at) {
+    double now = cpu_ms();
+    if (box->cpu_start < 0) box->cpu_start = now;
+    double used = now - box->cpu_start;
+    if (used >= box->limit_ms)
+      box->state = box->limit_ms < BOX_MILLISECONDS * box->allowance ? BOX_SPENT : BOX_OVERTIME;
+    box->look_at = dt_clock_ms() + box->limit_ms - used;
+  }
+  return box->state != BOX_ALIVE;
+}
+
+/* From a hook this returns, and Lua yields then. Where yielding is impossible, within a C function that called back into Lua
+ * (a comparator, a metamethod), it raises to unwind to where it is; nothing is allocated. */
+static int end_call(lua_State *L) {
+  if (lua_isyieldable(L)) return lua_yield(L, 0);
+  watch_every(box_of(L), 1);
+  lua_pushnil(L);
+  return lua_error(L);
+}
+
+static void watch(lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  dtl_box *box = box_of(L);
+  box->instructions += lua_gethookcount(L);
+  if (is_over(box)) {
+    end_call(L);
+    return;
+  }
+  box->refused = BOX_ALIVE;
+  if (lua_gethookcount(L) != WATCH_EVERY) watch_every(box, WATCH_EVERY);
+}
+
+void box_look(lua_State *L) {
+  if (!box_of(L)->hosting && is_over(box_of(L))) end_call(L);
+}
+
+int box_kill(lua_State *L, box_state state) {
+  box_of(L)->state = state;
+  return end_call(L);
+}
+
+void box_exclude(lua_State *L, double ms) {
+  dtl_box *box = box_of(L);
+  box->start += ms;
+  box->look_at += ms;
+  box->engine_ms += ms;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------------------- */
+
+/* The line of the innermost frame of the policy's own file, 0 where there is none. The failed thread's stack still stands. */
+static int failing_line(dtl_box *box) {
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(box->co, level, &ar) && level < 200; level++)
+    if (lua_getinfo(box->co, "Sl", &ar) && ar.currentline > 0 && !strcmp(ar.short_src, box->chunk))
+      return ar.currentline;
+  return 0;
+}
+
+#define MOST_CALLS 10 /* of a traceback, innermost first */
+
+/* The calls that the failed thread stands in. Nothing is allocated: the box may be full. */
+static void trace_back(const dtl_box *box, char *out, size_t size) {
+  lua_Debug ar;
+  size_t used = 0;
+  out[0] = 0;
+  for (int level = 0; lua_getstack(box->co, level, &ar) && used < size; level++) {
+    lua_getinfo(box->co, "nSl", &ar);
+    char line[160], name[80] = "";
+    if (level == MOST_CALLS)
+      snprintf(line, sizeof line, "and more calls around it");
+    else if (ar.currentline > 0)
+      snprintf(line, sizeof line, "%s:%d:", ar.short_src, ar.currentline);
+    else
+      snprintf(line, sizeof line, "[C]:");
+    if (ar.name)
+      snprintf(name, sizeof name, " in %s '%.60s'", *ar.namewhat ? ar.namewhat : "function", ar.name);
+    else
+      snprintf(name, sizeof name, " in %s", *ar.what == 'm' ? "its file" : "what the host calls");
+    used += dtl_clean(out + used, size - used, line, strlen(line));
+    if (level < MOST_CALLS) used += dtl_clean(out + used, size - used, name, strlen(name));
+    if (used + 1 < size) out[used++] = '\n', out[used] = 0;
+    if (level == MOST_CALLS) break;
+  }
+}
+
+/* Splits "chunk:LINE: rest" off the message where Lua put it there; *line is 0 otherwise. */
+static const char *split_position(const dtl_box *box, const char *message, int *line) {
+  size_t n = strlen(box->chunk);
+  *line = 0;
+  if (n == 0 || strncmp(message, box->chunk, n) || message[n] != ':') return message;
+  char *end;
+  long value = strtol(message + n + 1, &end, 10);
+  if (end == message + n + 1 || end[0] != ':' || value <= 0 || value > 1 << 30) return message;
+  *line = (int)value;
+  return end[1] == ' ' ? end + 2 : end + 1;
+}
+
+/* What the policy raised. */
+static void quote(const dtl_box *box, char *said, size_t size, int *line) {
+  if (lua_type(box->co, -1) == LUA_TSTRING) { /* never a metamethod of an error object */
+    size_t len;
+    const char *message = lua_tolstring(box->co, -1, &len);
+    dtl_clean(said, size, message, len);
+    message = split_position(box, said, line);
+    memmove(said, message, strlen(message) + 1);
+  } else {
+    snprintf(said, size, "error object is a %s value", luaL_typename(box->co, -1));
+  }
+}
+
+static void fail_as_policy(dtl_box *box, dtl_error *err) {
+  char said[MESSAGE_MAX];
+  int line = 0;
+  switch (box->state) {
+  case BOX_OVERTIME:
+    snprintf(said, sizeof said, "policy ran longer than %g s (or %ld million instructions) in %s",
+             BOX_MILLISECONDS * box->allowance / 1000, BOX_INSTRUCTIONS * box->allowance / 1000000, box->entry);
+    break;
+  case BOX_SPENT: snprintf(said, sizeof said, "policy used up its seconds of the whole run in %s", box->entry); break;
+  case BOX_FULL:
+    snprintf(said, sizeof said, "policy used more than %u MB of memory in %s", BOX_MEMORY >> 20, box->entry);
+    break;
+  case BOX_LONG_STRING:
+    snprintf(said, sizeof said, "policy made a string of more than %u KiB in %s", BOX_STRING >> 10, box->entry);
+    break;
+  case BOX_LARGE_TABLE:
+    snprintf(said, sizeof said, "policy made a table of more than %u keys, or a stack as large, in %s", BOX_KEYS,
+             box->entry);
+    break;
+  default: quote(box, said, sizeof said, &line);
+  }
+  if (line == 0) line = failing_line(box);
+  if (line > 0)
+    dtl_fail(err, DTL_POLICY, "%s:%d: %s", box->path, line, said);
+  else
+    dtl_fail(err, DTL_POLICY, "%s: %s", box->path, said);
+  if (err) {
+    dtl_clean(err->file, sizeof err->file, box->path, strlen(box->path));
+    err->line = line;
+    trace_back(box, err->traceback, sizeof err->traceback);
+  }
+}
+
+/* Buffers of the library ask once and raise a message of their own: hence the look at what was refused. */
+static void describe(dtl_box *box, dtl_error *err) {
+  if (box->state == BOX_ALIVE) box->state = box->refused;
+  switch (box->state) {
+  case BOX_ENGINE_FAILED: dtl_fail_engine(err, &box->failure); break;
+  case BOX_INTERRUPTED: dtl_fail(err, DTL_INTERRUPTED, "interrupted in %s", box->entry); break;
+  case BOX_STARVED: dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", box->path); break;
+  default: fail_as_policy(box, err);
+  }
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------------- */
+
+bool box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dtl_error *err) {
+  box->hosting = true;
+  lua_pushcfunction(box->L, work);
+  lua_pushlightuserdata(box->L, data);
+  bool ok = lua_pcall(box->L, 1, nresults, 0) == LUA_OK;
+  box->hosting = false;
+  box->refused = BOX_ALIVE;
+  if (!ok) lua_pop(box->L, 1);
+  return ok || dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", box->path);
+}
+
+static int install(lua_State *L) {
+  dtl_box *box = lua_touserdata(L, 1);
+  box->co = lua_newthread(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, box);
+  return 0;
+}
+
+bool box_open(dtl_box *box, const char *path, double seconds, dtl_error *err) {
+  *box = (dtl_box){.hosting = true, .path = path, .left_ms = seconds > 0 ? seconds * 1e3 : INFINITY};
+  box->L = lua_newstate(allocate, box);
+  if (!box->L) return dtl_fail(err, DTL_DEVICE, "out of memory: a Lua state");
+  *(dtl_box **)lua_getextraspace(box->L) = box;
+  bool ok = box_host(box, install, box, 0, err);
+  if (!ok) box_close(box);
+  return ok;
+}
+
+void box_close(dtl_box *box) {
+  if (box->L) lua_close(box->L);
+  box->L = box->co = NULL;
+}
+
+bool box_load_failed(dtl_box *box, dtl_error *err) {
+  box->entry = "its file";
+  describe(box, err);
+  box_close(box);
+  return false;
+}
+
+int box_wait(lua_State *L, lua_KContext context, lua_KFunction then) {
+  box_of(L)->waits = true;
+  return lua_yieldk(L, 0, context, then);
+}
+
+/* Hands control to the call on co, at the time `now`. */
+static bool run(dtl_box *box, int nargs, double now, dtl_error *err) {
+  int nresults;
+  box->engine_ms = 0;
+  box->waits = false;
+  int status = lua_resume(box->co, box->L, nargs, &nresults);
+  double end = dt_clock_ms();
+  box->policy_ms = end - now - box->engine_ms;
+  box->waits_since = end;
+  if (box->state == BOX_ALIVE && box->waits) return true;
+  box->left_ms -= end - box->start;
+  if (box->state == BOX_ALIVE && status == LUA_OK) return true;
+  describe(box, err);
+  box_close(box);
+  return false;
+}
+
+bool box_call(dtl_box *box, const char *entry, int allowance, int nargs, dtl_error *err) {
+  box->entry = entry;
+  box->allowance = allowance;
+  box->instructions = 0;
+  box->refused = BOX_ALIVE;
+  box->limit_ms = fmin(BOX_MILLISECONDS * allowance, box->left_ms);
+  box->start = dt_clock_ms();
+  box->cpu_start = -1;
+  box->look_at = box->start + fmin(FIRST_LOOK, box->limit_ms);
+  watch_every(box, WATCH_EVERY);
+  return run(box, nargs, box->start, err);
+}
+
+bool box_resume(dtl_box *box, dtl_error *err) {
+  double now = dt_clock_ms(), waited = now - box->waits_since;
+  box->start += waited;
+  box->look_at += waited;
+  return run(box, 0, now, err);
+}

@@ -1,0 +1,108 @@
+/* Costs as Lua sees them, in the box and in drivers: costs:target(rows, context[, batch]) and costs:draft(..) -> ms of a
+ * pass with so many rows of each of `batch` sequences: if not told, as many as run at once, which costs:sequences() tells.
+ * costs:first(context[, batch]) is the draft pass of the roots that an iteration begins with. costs:revision() is another number
+ * once these times are others, which a table's never are. */
+#include "box/costs.h"
+
+#include <lauxlib.h>
+
+#define COSTS_TYPE "costs"
+
+typedef struct {
+  const dtl_costs *costs;
+  const int *revision; /* NULL: they stay */
+  dtl_costs table;     /* costs, unless they are learned */
+  int places;
+  double target_draw, draft_draw; /* ms for each row of all */
+} costs_object;
+
+static const dtl_costs *check_costs(lua_State *L, int i) {
+  return ((const costs_object *)luaL_checkudata(L, i, COSTS_TYPE))->costs;
+}
+
+static const costs_object *object_of(lua_State *L) { return lua_touserdata(L, 1); } /* checked before */
+
+static int argument(lua_State *L, int i, const char *who, const char *what, lua_Integer least) {
+  int exact;
+  lua_Integer value = lua_tointegerx(L, i, &exact);
+  if (!exact || value < least || value > 1 << 30)
+    luaL_error(L, "%s: %s must be an integer of at least %d", who, what, (int)least);
+  return (int)value;
+}
+
+static int sequences_of(lua_State *L, int i, const char *who) {
+  if (lua_isnoneornil(L, i)) return object_of(L)->places;
+  return argument(L, i, who, "batch", 1);
+}
+
+static int cost(lua_State *L, const char *who, const dtl_costs *costs, const costs_of ms, double draw) {
+  int rows = argument(L, 2, who, "rows", 1), context = argument(L, 3, who, "context", 0);
+  double all = (double)rows * sequences_of(L, 4, who);
+  lua_pushnumber(L, costs_pass(costs, ms, all / costs->batch, context) + all * draw);
+  return 1;
+}
+
+static int costs_target(lua_State *L) {
+  const dtl_costs *costs = check_costs(L, 1);
+  return cost(L, "costs:target", costs, costs->target, object_of(L)->target_draw);
+}
+
+static const dtl_costs *with_draft(lua_State *L, const char *who) {
+  const dtl_costs *costs = check_costs(L, 1);
+  if (!costs->has_draft) luaL_error(L, "%s: there is no draft model", who);
+  return costs;
+}
+
+static int costs_draft(lua_State *L) {
+  const dtl_costs *costs = with_draft(L, "costs:draft");
+  return cost(L, "costs:draft", costs, costs->draft, object_of(L)->draft_draw);
+}
+
+static int costs_first_pass(lua_State *L) {
+  static const char who[] = "costs:first";
+  const dtl_costs *costs = with_draft(L, who);
+  int context = argument(L, 2, who, "context", 0), sequences = sequences_of(L, 3, who);
+  lua_pushnumber(L, costs_first(costs, sequences, context) + sequences * object_of(L)->draft_draw);
+  return 1;
+}
+
+static int costs_sequences(lua_State *L) {
+  check_costs(L, 1);
+  lua_pushinteger(L, object_of(L)->places);
+  return 1;
+}
+
+static int costs_revision(lua_State *L) {
+  check_costs(L, 1);
+  lua_pushinteger(L, object_of(L)->revision ? *object_of(L)->revision : 0);
+  return 1;
+}
+
+static costs_object *push(lua_State *L, int places) {
+  static const luaL_Reg methods[] = {{"target", costs_target},     {"draft", costs_draft},
+                                     {"first", costs_first_pass},  {"sequences", costs_sequences},
+                                     {"revision", costs_revision}, {NULL, NULL}};
+  costs_object *object = lua_newuserdatauv(L, sizeof *object, 0);
+  *object = (costs_object){.places = places};
+  if (luaL_newmetatable(L, COSTS_TYPE)) {
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pushboolean(L, false);
+    lua_setfield(L, -2, "__metatable");
+  }
+  lua_setmetatable(L, -2);
+  return object;
+}
+
+void box_costs_push(lua_State *L, const dtl_costs *costs, int places, bool draws, bool coupled) {
+  costs_object *object = push(L, places);
+  object->table = *costs;
+  object->costs = &object->table;
+  object->target_draw = draws ? costs->target_draw : 0;
+  object->draft_draw = coupled ? costs->draft_draw : 0;
+}
+
+void box_costs_push_learned(lua_State *L, const course *c, int places) {
+  costs_object *object = push(L, places);
+  object->costs = learn_costs(c, &object->revision);
+}

@@ -1,0 +1,22 @@
+/* How objects for policies are made: userdata with methods, whose messages name what was probably meant. */
+#ifndef DTL_OBJECT_H
+#define DTL_OBJECT_H
+
+#include <lauxlib.h>
+
+/* Makes the new userdata on top an object of the kind `name` with these methods. Leaves userdata, methods. */
+void object_make(lua_State *L, const char *name, const luaL_Reg *methods);
+
+/* Makes the new userdata on top one of the type `name` with these methods, which luaL_testudata knows. Leaves userdata. */
+void object_make_type(lua_State *L, const char *name, const luaL_Reg *methods);
+
+/* Raises for the field at index 2 that `kind` ("a tree") has not, with the nearest of its names[n]. */
+int object_no_field(lua_State *L, const char *kind, const char *const *names, int n);
+
+/* Gives the table of methods on top an error for what is not in it, with the name that is nearest. */
+void object_name_unknown(lua_State *L, const char *name);
+
+/* The integer argument i; `who` and `what` name it in the message. */
+lua_Integer object_integer(lua_State *L, int i, const char *who, const char *what);
+
+#endif

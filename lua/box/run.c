@@ -1,0 +1,187 @@
+/* Runs: their passes and their objects. See run.h. */
+#include "box/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RIDING 4 /* rows of a sequence in its first draft pass that are usual: committed tokens ride along */
+
+/* ---- passes ------------------------------------------------------------------------------------------------------------ */
+
+dt_status run_begin(dtl_run *run, dt_error *err) {
+  run->phase = RUN_DRAFT;
+  run->rollbacks = 0;
+  run->draft_ms = run->verify_ms = run->commit_ms = 0;
+  return dt_rollback(run->session, run->seq, err);
+}
+
+/* When a shared pass is refused, something was wrong with one of the runs: each then goes alone and gets its own answer. */
+static bool refused(const dt_error *failure, int n) {
+  return n > 1 && (failure->status == DT_EINPUT || failure->status == DT_ECONTEXT || failure->status == DT_ESTATE);
+}
+
+static void settle(dtl_run *run, const dt_error *failure) {
+  run->failure.status = failure->status;
+  if (failure->status) run->failure = *failure;
+}
+
+/* The refs of all runs in one list: malloc'd, or that of the only run. */
+static dt_node_ref *join_refs(dtl_run *const *runs, int n, int *n_refs) {
+  *n_refs = 0;
+  for (int i = 0; i < n; i++) *n_refs += runs[i]->n_refs;
+  if (n == 1) return runs[0]->refs;
+  dt_node_ref *all = malloc(sizeof *all * (size_t)(*n_refs + 1)), *end = all;
+  for (int i = 0; i < n && all; i++) {
+    memcpy(end, runs[i]->refs, sizeof *all * (size_t)runs[i]->n_refs);
+    end += runs[i]->n_refs;
+  }
+  return all;
+}
+
+/* Tokens before a pass, on average. */
+static int context_of(dtl_run *const *runs, int n) {
+  long all = 0;
+  for (int i = 0; i < n; i++) all += dt_seq_length(runs[i]->session, runs[i]->seq);
+  return (int)(all / n);
+}
+
+typedef struct {
+  long passes, rows;
+} draft_count;
+
+static draft_count count_drafts(dtl_run *const *runs, int n) {
+  draft_count count = {0};
+  dt_stats stats;
+  for (int i = 0; i < n && runs[0]->course; i++) {
+    dt_seq_stats(runs[i]->session, runs[i]->seq, &stats);
+    count.passes += stats.draft_passes, count.rows += stats.draft_rows;
+  }
+  return count;
+}
+
+/* A draft step that was one pass, and of all sequences the first of their iterations or of none. One that made up for many
+ * committed tokens is no example. */
+static void learn_draft(dtl_run *const *runs, int n, draft_count before, double ms) {
+  draft_count after = count_drafts(runs, n);
+  long rows = after.rows - before.rows;
+  int begun = 0;
+  for (int i = 0; i < n; i++) begun += runs[i]->draft_ms > 0;
+  if (!runs[0]->course || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
+  if (begun || rows <= RIDING * n)
+    learn_pass(runs[0]->course, begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), ms);
+}
+
+/* A pass over the roots alone is plain decoding's only where no draft came before it. */
+static void learn_verify(dtl_run *const *runs, int n, double ms) {
+  int rows = 0, drafted = 0;
+  if (!runs[0]->course) return;
+  for (int i = 0; i < n; i++) {
+    rows += 1 + runs[i]->verdict.drafted;
+    drafted += runs[i]->draft_ms > 0;
+  }
+  if (rows > n || !drafted) learn_pass(runs[0]->course, LEARNED_TARGET, rows, context_of(runs, n), ms);
+}
+
+double run_draft(dtl_run *const *runs, int n) {
+  int n_refs;
+  draft_count before = count_drafts(runs, n);
+  dt_node_ref *refs = join_refs(runs, n, &n_refs);
+  dt_error failure;
+  failure.status = DT_ESTATE; /* without memory for the list each goes alone, too */
+  double start = dt_clock_ms();
+  if (refs) failure.status = dt_draft_step(runs[0]->session, refs, n_refs, &failure);
+  double ms = dt_clock_ms() - start;
+  if (n > 1) free(refs);
+  if (refused(&failure, n)) {
+    for (int i = 0; i < n; i++) ms += run_draft(&runs[i], 1);
+    return ms;
+  }
+  if (!failure.status) learn_draft(runs, n, before, ms);
+  for (int i = 0; i < n; i++) {
+    runs[i]->draft_ms += ms;
+    settle(runs[i], &failure);
+  }
+  return ms;
+}
+
+double run_verify(dtl_run *const *runs, int n) {
+  int seqs[DTL_PLACES];
+  dt_verdict verdicts[DTL_PLACES];
+  dt_error failure;
+  for (int i = 0; i < n; i++) {
+    seqs[i] = runs[i]->seq;
+    verdicts[i].bonus = -1; /* as long as there is none */
+  }
+  double start = dt_clock_ms();
+  failure.status = dt_verify_tree(runs[0]->session, seqs, n, verdicts, &failure);
+  double ms = dt_clock_ms() - start;
+  if (refused(&failure, n)) {
+    for (int i = 0; i < n; i++) ms += run_verify(&runs[i], 1);
+    return ms;
+  }
+  for (int i = 0; i < n; i++) {
+    dtl_run *run = runs[i];
+    settle(run, &failure);
+    if (failure.status && verdicts[i].bonus < 0) continue;
+    run->failure.status = DT_OK; /* NaN was in another one's rows */
+    run->verdict = verdicts[i];
+    run->verify_ms += ms;
+    run->phase = RUN_VERIFIED;
+  }
+  if (!failure.status) learn_verify(runs, n, ms);
+  return ms;
+}
+
+double run_commit(dtl_run *const *runs, int n, unsigned flags) {
+  int seqs[DTL_PLACES];
+  dt_committed blocks[DTL_PLACES];
+  dt_error failure;
+  for (int i = 0; i < n; i++) seqs[i] = runs[i]->seq;
+  double start = dt_clock_ms();
+  failure.status = dt_commit(runs[0]->session, seqs, n, flags, blocks, &failure);
+  double ms = dt_clock_ms() - start;
+  if (refused(&failure, n)) {
+    for (int i = 0; i < n; i++) ms += run_commit(&runs[i], 1, flags);
+    return ms;
+  }
+  for (int i = 0; i < n; i++) {
+    dtl_run *run = runs[i];
+    settle(run, &failure);
+    if (failure.status) continue;
+    run->block = blocks[i];
+    run->commit_ms += ms;
+    run->phase = RUN_COMMITTED;
+  }
+  return ms;
+}
+
+int run_await(lua_State *L, dtl_run *run, run_pass pass, lua_KContext context, lua_KFunction then) {
+  if (run->lockstep && lua_isyieldable(L)) {
+    run->awaits = pass;
+    return box_wait(L, context, then);
+  }
+  box_exclude(L, pass == RUN_DRAFT_PASS ? run_draft(&run, 1) : run_verify(&run, 1));
+  return then(L, LUA_OK, context);
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------------------- */
+
+int run_fail(lua_State *L, const dt_error *err, const char *who) {
+  if (err->status == DT_ESTATE || err->status == DT_EINPUT || err->status == DT_ECONTEXT) {
+    const char *message = err->message, *name = strchr(who, ':') + 1;
+    size_t n = strlen(name);
+    if (!strncmp(message, name, n) && message[n] == ':') return luaL_error(L, "%s%s", who, message + n);
+    return luaL_error(L, "%s: %s", who, message);
+  }
+  box_of(L)->failure = *err;
+  return box_kill(L, BOX_ENGINE_FAILED);
+}
+
+void run_check_pass(lua_State *L, const dtl_run *run, const char *who) {
+  if (run->failure.status) run_fail(L, &run->failure, who);
+}
+
+void run_check_iteration(lua_State *L, const dtl_run *run, const char *who) {
+  if (run->phase == RUN_INIT) luaL_error(L, "%s: not in init", who);
+  if (run->phase == RUN_COMMITTED) luaL_error(L, "%s: this step has committed already", who);
+}

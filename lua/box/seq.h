@@ -1,0 +1,17 @@
+/* The policy's `seq` (seq.c), and what `batch` tells in the same words. */
+#ifndef DTL_BOX_SEQ_H
+#define DTL_BOX_SEQ_H
+
+#include "box/run.h"
+
+/* Pushes seq behind the tree on top, and ties the two together. Raises. */
+void box_seq_push(lua_State *L, dtl_run *run);
+
+/* The flags in the table of options at index 2 of a commit. */
+unsigned box_seq_commit_flags(lua_State *L, const char *who);
+
+/* Fills the table `out` of the sequence at index seq after a verify pass, or a commit. */
+void box_seq_verified(lua_State *L, int seq, const dtl_run *run);
+void box_seq_committed(lua_State *L, int seq, const dtl_run *run);
+
+#endif

@@ -1,0 +1,70 @@
+/* policy.sharpen([share=false]) -> an object that learns what tree:sharpen takes (tree.h: tree_learner), `share` if told.
+ *
+ *   s:apply(tree)     before an iteration's first draft_step: sharpens it by what was learned so far
+ *   s:observe(tree)   after its commit: learns from what came after every accepted node that was drafted from */
+#include "box/sharpen.h"
+
+#include "box/handle.h"
+#include "box/object.h"
+
+static const char sharpener_kind[] = "sharpener";
+
+typedef struct {
+  const char *kind; /* as in a run_handle */
+  tree_learner learner;
+} sharpener;
+
+static tree_learner *check_sharpener(lua_State *L, const char *who) {
+  sharpener *s = lua_touserdata(L, 1);
+  box_look(L);
+  if (!s || lua_rawlen(L, 1) != sizeof *s || s->kind != sharpener_kind)
+    luaL_error(L, "%s: not called as a method of a sharpener", who);
+  return &s->learner;
+}
+
+static int sharpener_apply(lua_State *L) {
+  static const char who[] = "sharpener:apply";
+  tree_learner *learner = check_sharpener(L, who);
+  const dtl_run *run = handle_run_at(L, 2, handle_tree, who);
+  dt_error err;
+  if (tree_sharpen_learned(learner, run->tree, dt_seq_is_coupled(run->session, run->seq), &err))
+    return run_fail(L, &err, who);
+  return 0;
+}
+
+static int sharpener_observe(lua_State *L) {
+  static const char who[] = "sharpener:observe";
+  tree_learner *learner = check_sharpener(L, who);
+  const dtl_run *run = handle_run_at(L, 2, handle_tree, who);
+  if (run->phase != RUN_COMMITTED) luaL_error(L, "%s: the iteration is not committed yet", who);
+  bool coupled = dt_seq_is_coupled(run->session, run->seq);
+  for (int d = 0; d < run->block.n; d++)
+    tree_learn(learner, run->tree, d ? run->verdict.path[d - 1] : 0, run->block.tokens[d], coupled);
+  return 0;
+}
+
+static const luaL_Reg methods[] = {{"apply", sharpener_apply}, {"observe", sharpener_observe}, {NULL, NULL}};
+
+static sharpener *push(lua_State *L, bool share) {
+  sharpener *s = lua_newuserdatauv(L, sizeof *s, 0);
+  *s = (sharpener){.kind = sharpener_kind, .learner = tree_learner_new(share)};
+  return s;
+}
+
+/* Upvalue 1: an object, whose metatable is that of all. */
+static int make_sharpener(lua_State *L) {
+  box_look(L);
+  if (!lua_isnoneornil(L, 1) && !lua_isboolean(L, 1))
+    luaL_error(L, "policy.sharpen: share must be true or false, not %s", luaL_typename(L, 1));
+  push(L, lua_toboolean(L, 1));
+  lua_getmetatable(L, lua_upvalueindex(1));
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+void box_sharpen_push(lua_State *L) {
+  push(L, false);
+  object_make(L, "sharpener", methods);
+  lua_pop(L, 1);
+  lua_pushcclosure(L, make_sharpener, 1);
+}

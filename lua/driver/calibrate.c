@@ -1,0 +1,55 @@
+/* dt.calibrate: tables of costs of a driver's pair. They belong to the pair, so that generate finds them. */
+#include "box/costs.h"
+#include "driver/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const dtl_costs *driver_costs(lua_State *L, pair_object *p, int batch, bool fresh, dtl_error *err) {
+  if (p->costs && (p->costs_given || p->costs->batch == batch) && !fresh) return p->costs;
+  dtl_costs *costs = malloc(sizeof *costs);
+  dtl_calibration how = dtl_calibration_shown(driver_interrupt(L));
+  how.context = p->context;
+  how.batch = batch;
+  how.fresh = fresh;
+  if (!costs)
+    dtl_fail(err, DTL_DEVICE, "out of memory: a table of costs");
+  else if (dtl_calibrate(p->pair, &how, costs, err)) {
+    free(p->costs);
+    p->costs_given = false;
+    return p->costs = costs;
+  }
+  free(costs);
+  return NULL;
+}
+
+int driver_pair_calibrate(lua_State *L) {
+  driver_check_interrupt(L);
+  pair_object *p = driver_idle_pair(L, 1);
+  dtl_error err;
+  const dtl_costs *costs = driver_costs(L, p, driver_int(L, 3, "batch", 1), lua_toboolean(L, 2), &err);
+  driver_check_interrupt(L);
+  if (!costs) return driver_failure(L, &err);
+  box_costs_push(L, costs, costs->batch, false, false);
+  char *json = costs_json(costs, NULL);
+  lua_pushstring(L, json ? json : "{}");
+  free(json);
+  return 2;
+}
+
+int driver_pair_set_costs(lua_State *L) {
+  pair_object *p = driver_pair(L, 1);
+  const char *given = luaL_checkstring(L, 2);
+  bool learns = strcmp(given, "learn") == 0;
+  p->counts = learns ? "learn" : "table";
+  if (learns || strcmp(given, "table") == 0) return 0;
+  dtl_costs *costs = lua_newuserdatauv(L, sizeof *costs, 0);
+  const char *wrong = costs_parse(given, NULL, costs);
+  if (wrong) return luaL_error(L, "costs: %s", wrong);
+  free(p->costs);
+  p->costs = malloc(sizeof *costs);
+  if (!p->costs) return luaL_error(L, "out of memory: a table of costs");
+  memcpy(p->costs, costs, sizeof *costs);
+  p->costs_given = true;
+  return 0;
+}

@@ -1,0 +1,113 @@
+/* Runs drivers: programs of the user with full Lua and the module dt. */
+#include "driver/driver.h"
+
+#include "box/embedded.h"
+#include "files/files.h"
+
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WATCH_EVERY 10000 /* instructions between looks at the interrupt flag */
+
+typedef struct {
+  const char *path;
+  int argc;
+  char **argv;
+} driver;
+
+static void watch(lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  const volatile sig_atomic_t *interrupt = driver_interrupt(L);
+  if (!interrupt || !*interrupt) return;
+  int count = lua_gethookcount(L); /* raised again, and sooner, where pcall has caught it: no loop outlasts that */
+  lua_sethook(L, watch, LUA_MASKCOUNT, count > 1 ? count / 2 : 1);
+  driver_check_interrupt(L);
+}
+
+/* Loader of an embedded module: upvalue 1 is its place in dtl_embedded. */
+static int load_embedded(lua_State *L) {
+  const dtl_module *m = &dtl_embedded[lua_tointeger(L, lua_upvalueindex(1))];
+  lua_settop(L, 2);
+  if (embedded_load(L, m)) return lua_error(L);
+  lua_insert(L, 1);
+  lua_call(L, 2, 1);
+  return 1;
+}
+
+void driver_open_libraries(lua_State *L) {
+  luaL_openlibs(L);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  for (int i = 0; dtl_embedded[i].name; i++) {
+    lua_pushinteger(L, i);
+    lua_pushcclosure(L, load_embedded, 1);
+    lua_setfield(L, -2, strcmp(dtl_embedded[i].name, "dt.init") ? dtl_embedded[i].name : "dt");
+  }
+  lua_pushcfunction(L, driver_dt_open);
+  lua_setfield(L, -2, "dt.core");
+  lua_pop(L, 1);
+}
+
+/* The one line for whatever was raised: a string, or a table of dt with a message. */
+static int one_line(lua_State *L) {
+  if (lua_istable(L, 1)) {
+    lua_getfield(L, 1, "message");
+    if (lua_isstring(L, -1)) return 1;
+    lua_pop(L, 1);
+  }
+  luaL_tolstring(L, 1, NULL);
+  return 1;
+}
+
+static int run(lua_State *L) {
+  driver *d = lua_touserdata(L, 1);
+  driver_open_libraries(L);
+  lua_createtable(L, d->argc, 1);
+  lua_pushstring(L, d->path);
+  lua_rawseti(L, -2, 0);
+  for (int i = 0; i < d->argc; i++) {
+    lua_pushstring(L, d->argv[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setglobal(L, "arg");
+  lua_pushcfunction(L, one_line); /* errors become strings where they are raised */
+  if (luaL_loadfilex(L, d->path, "t")) return lua_error(L);
+  luaL_checkstack(L, d->argc + 1, "too many arguments");
+  for (int i = 0; i < d->argc; i++) lua_pushstring(L, d->argv[i]);
+  lua_sethook(L, watch, LUA_MASKCOUNT, WATCH_EVERY);
+  if (lua_pcall(L, d->argc, 0, 2)) return lua_error(L);
+  return 0;
+}
+
+int dtl_run_driver(const char *name, int argc, char **argv, const volatile sig_atomic_t *interrupt) {
+  dtl_error err;
+  if (!name || argc < 0 || (argc && !argv)) {
+    fprintf(stderr, "dtrun: a driver needs a name and a list of %d arguments\n", argc);
+    return 2;
+  }
+  char *path = dtl_locate("driver", "scripts", name, &err);
+  if (!path) {
+    fprintf(stderr, "dtrun: %s\n", err.message);
+    return err.kind == DTL_DEVICE ? 1 : 2;
+  }
+  driver d = {.path = path, .argc = argc, .argv = argv};
+  int status = 1;
+  lua_State *L = driver_open(interrupt);
+  if (!L) {
+    fprintf(stderr, "dtrun: out of memory\n");
+  } else {
+    lua_pushcfunction(L, run);
+    lua_pushlightuserdata(L, &d);
+    status = lua_pcall(L, 1, 0, 0) != LUA_OK;
+    if (status && !(interrupt && *interrupt)) {
+      const char *message = lua_tostring(L, -1);
+      if (!message) message = "(error object is no text)";
+      dtl_clean(err.message, sizeof err.message, message, strlen(message));
+      fprintf(stderr, "dtrun: %s\n", err.message);
+    }
+    lua_close(L);
+  }
+  free(path);
+  return interrupt && *interrupt ? 130 : status;
+}

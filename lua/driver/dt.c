@@ -1,0 +1,207 @@
+/* dt.core: what dt/init.lua cannot do in Lua. */
+#include "driver/driver.h"
+
+#include "files/machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int clock_ms(lua_State *L) {
+  lua_pushnumber(L, dt_clock_ms());
+  return 1;
+}
+
+/* Is standard error a terminal? */
+static int is_terminal(lua_State *L) {
+  lua_pushboolean(L, isatty(STDERR_FILENO));
+  return 1;
+}
+
+static int io_failure(lua_State *L, const char *path, int fd) {
+  int code = errno;
+  if (fd >= 0) close(fd);
+  lua_pushnil(L);
+  lua_pushfstring(L, "%s: %s", path, strerror(code));
+  return 2;
+}
+
+/* (path, line): one write of the whole line, on disk when it returns. Where the disk is full, none of it stays. */
+static int append(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  luaL_checkstring(L, 2);
+  lua_settop(L, 2);
+  lua_pushliteral(L, "\n");
+  lua_concat(L, 2);
+  size_t len;
+  const char *line = lua_tolstring(L, 2, &len);
+  int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  struct stat before;
+  if (fd < 0 || fstat(fd, &before)) return io_failure(L, path, fd);
+  for (size_t done = 0; done < len;) {
+    ssize_t n = write(fd, line + done, len - done);
+    if (n > 0) done += (size_t)n;
+    if (n >= 0 || errno == EINTR) continue;
+    int code = errno;
+    if (done > 0 && S_ISREG(before.st_mode) && ftruncate(fd, before.st_size)) code = errno;
+    errno = code;
+    return io_failure(L, path, fd);
+  }
+  if (fsync(fd) && errno != EINVAL && errno != EROFS) return io_failure(L, path, fd); /* pipes cannot */
+  if (close(fd)) return io_failure(L, path, -1);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+/* Locks an open file until this process ends, which also closes it; false: another process has. What cannot be locked (a
+ * device, a file system without locks) is let pass. */
+static bool lock_file(lua_State *L, int fd) {
+  struct stat file;
+  if (fstat(fd, &file) || !S_ISREG(file.st_mode)) return close(fd) == 0;
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, "dt.locked"); /* "device:inode" -> true */
+  lua_pushfstring(L, "%I:%I", (LUAI_UACINT)file.st_dev, (LUAI_UACINT)file.st_ino);
+  lua_pushvalue(L, -1);
+  if (lua_rawget(L, -3) != LUA_TNIL) return close(fd) == 0;
+  lua_pop(L, 1);
+  if (flock(fd, LOCK_EX | LOCK_NB)) {
+    bool taken = errno == EWOULDBLOCK;
+    close(fd);
+    return !taken;
+  }
+  lua_pushboolean(L, true);
+  lua_rawset(L, -3);
+  return true;
+}
+
+/* (path): true, and no other process can lock the file until this one ends. A file that cannot be made is let pass: what is
+ * wrong with it shows when it is written. */
+static int lock(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  bool free = fd < 0 || lock_file(L, fd);
+  lua_pushboolean(L, true);
+  if (free) return 1;
+  lua_pushnil(L);
+  lua_pushfstring(L, "%s: another process is writing it: wait for that, or give another file", path);
+  return 2;
+}
+
+/* (path, length): cuts what is behind. */
+static int truncate_file(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  if (truncate(path, (off_t)luaL_checkinteger(L, 2))) return io_failure(L, path, -1);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+/* The folders with dtrun's files, in the order in which they are looked through. */
+static int homes(lua_State *L) {
+  char **list;
+  int n;
+  dt_error err;
+  if (dt_homes(&list, &n, &err)) return luaL_error(L, "%s", err.message);
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushstring(L, list[i]);
+    lua_rawseti(L, -2, i + 1);
+    free(list[i]);
+  }
+  free(list);
+  return 1;
+}
+
+/* ({text, ..}) -> a digest of the list */
+static int digest_of(lua_State *L) {
+  char text[DIGEST_TEXT];
+  digest d;
+  digest_begin(&d, "texts");
+  luaL_checktype(L, 1, LUA_TTABLE);
+  for (lua_Integer i = 1; lua_rawgeti(L, 1, i) != LUA_TNIL; i++) {
+    size_t len;
+    const char *one = luaL_checklstring(L, -1, &len);
+    uint64_t length = len;
+    digest_add(&d, &length, sizeof length);
+    digest_add(&d, one, len);
+    lua_pop(L, 1);
+  }
+  digest_end(&d, text);
+  lua_pushstring(L, text);
+  return 1;
+}
+
+/* (path): what a model's files say of it, without loading it; hashes as 16 hexadecimal digits. */
+static int look(lua_State *L) {
+  dt_model_facts facts;
+  dt_error err;
+  char digits[17];
+  if (dt_model_look(luaL_checkstring(L, 1), &facts, &err)) return driver_engine_failure(L, &err);
+  lua_createtable(L, 0, 4);
+  lua_pushstring(L, facts.family);
+  lua_setfield(L, -2, "family");
+  snprintf(digits, sizeof digits, "%016" PRIx64, facts.norm);
+  lua_pushstring(L, digits);
+  lua_setfield(L, -2, "norm");
+  snprintf(digits, sizeof digits, "%016" PRIx64, facts.tokenizer);
+  lua_pushstring(L, digits);
+  lua_setfield(L, -2, "tokenizer");
+  lua_pushinteger(L, (lua_Integer)facts.bytes);
+  lua_setfield(L, -2, "bytes");
+  return 1;
+}
+
+static int mpi(lua_State *L) {
+  lua_pushboolean(L, dt_ranks_possible());
+  return 1;
+}
+
+int driver_dt_open(lua_State *L) {
+  static const luaL_Reg functions[] = {{"clock", clock_ms},
+                                       {"usage", driver_usage},
+                                       {"disturbed", driver_disturbed},
+                                       {"append", append},
+                                       {"truncate", truncate_file},
+                                       {"lock", lock},
+                                       {"is_terminal", is_terminal},
+                                       {"open", driver_pair_open},
+                                       {"fake", driver_pair_fake},
+                                       {"homes", homes},
+                                       {"mpi", mpi},
+                                       {"look", look},
+                                       {"digest", digest_of},
+                                       {"read", driver_pair_read},
+                                       {"forget", driver_pair_forget},
+                                       {"describe", driver_pair_describe},
+                                       {"bandwidth", driver_pair_bandwidth},
+                                       {"close", driver_pair_close},
+                                       {"encode", driver_pair_encode},
+                                       {"decode", driver_pair_decode},
+                                       {"prefix", driver_pair_prefix},
+                                       {"conversations", driver_pair_conversations},
+                                       {"policy", driver_pair_policy},
+                                       {"set_costs", driver_pair_set_costs},
+                                       {"calibrate", driver_pair_calibrate},
+                                       {"identity", driver_pair_identity},
+                                       {"save_tuned", driver_pair_save_tuned},
+                                       {"generate", driver_pair_generate},
+                                       {NULL, NULL}};
+  driver_pair_types(L);
+  luaL_newlib(L, functions);
+  luaL_getmetatable(L, PAIR_TYPE);
+  lua_setfield(L, -2, "pair_type");
+  lua_pushstring(L, dt_version());
+  lua_setfield(L, -2, "version");
+  lua_pushinteger(L, dt_processors());
+  lua_setfield(L, -2, "processors");
+  char machine[MACHINE_NAME];
+  machine_name(machine, sizeof machine);
+  lua_pushstring(L, machine);
+  lua_setfield(L, -2, "machine");
+  return 1;
+}

@@ -1,0 +1,230 @@
+/* Generating in drivers, behind pair:generate and pair:generate_batch. All options are read before anything is opened, since
+ * reading may raise. */
+#include "driver/driver.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A driver's functions, called from within the engine's loop: the first error waits on the stack until the run, which it ends, is
+ * over. */
+typedef struct {
+  lua_State *L;
+  int on_text, on_done; /* stack indices */
+  bool failed;
+  bool brief;
+} listener;
+
+/* What it is called with: as `push` puts it on the stack. */
+typedef struct {
+  void (*push)(lua_State *L, const void *what);
+  const void *what;
+} message;
+
+static int call_function(lua_State *L) {
+  const message *m = lua_touserdata(L, 1);
+  m->push(L, m->what);
+  lua_call(L, lua_gettop(L) - 2, 1);
+  return 1;
+}
+
+/* False: it failed, or gave false, which says that it has enough. */
+static bool tell(listener *to, int function, void (*push)(lua_State *L, const void *what), const void *what) {
+  message m = {push, what};
+  if (to->failed) return false;
+  lua_pushcfunction(to->L, call_function);
+  lua_pushlightuserdata(to->L, &m);
+  lua_pushvalue(to->L, function);
+  to->failed = lua_pcall(to->L, 2, 1, 0) != LUA_OK;
+  if (to->failed) return false;
+  bool more = !lua_isboolean(to->L, -1) || lua_toboolean(to->L, -1);
+  lua_pop(to->L, 1);
+  return more;
+}
+
+/* ---- options ------------------------------------------------------------------------------------------------------------ */
+
+static float real_option(lua_State *L, const char *key) {
+  lua_getfield(L, 2, key);
+  double value = luaL_optnumber(L, -1, 0);
+  if (value > 0 && value < (double)FLT_MIN) /* as a float it may be 0, which means something else */
+    luaL_error(L, "generate: %s = %f is not 0, but less than %f", key, value, (double)FLT_MIN);
+  lua_pop(L, 1);
+  return (float)value;
+}
+
+static bool flag(lua_State *L, const char *key, bool fallback) {
+  lua_getfield(L, 2, key);
+  bool value = lua_isnil(L, -1) ? fallback : lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+static void read_stop(lua_State *L, dt_seq_options *seq) {
+  lua_getfield(L, 2, "stop");
+  int list = lua_gettop(L);
+  seq->n_stop = (int)luaL_len(L, list);
+  const char **stop = lua_newuserdatauv(L, sizeof *stop * (size_t)(seq->n_stop + 1), 0);
+  for (int i = 0; i < seq->n_stop; i++) {
+    lua_rawgeti(L, list, i + 1);
+    stop[i] = luaL_checkstring(L, -1);
+    lua_pop(L, 1);
+  }
+  seq->stop = stop;
+}
+
+/* All but the prompt; what it points to stays on the stack. */
+static dtl_request read_request(lua_State *L, const pair_object *pair, uint64_t seed) {
+  dtl_request request = {.context = pair->context,
+                         .memory = pair->memory,
+                         .corpus = pair->corpus,
+                         .window = {driver_integer(L, "window", 0), driver_integer(L, "sinks", 0)},
+                         .interrupt = driver_interrupt(L)};
+  request.seq.max_tokens = driver_integer(L, "tokens", 128);
+  request.seq.ignore_eos = flag(L, "ignore_eos", false);
+  request.seq.sampling = (dt_sampling){.seed = seed,
+                                       .temp = real_option(L, "temp"),
+                                       .top_k = driver_integer(L, "top_k", 0),
+                                       .top_p = real_option(L, "top_p"),
+                                       .min_p = real_option(L, "min_p")};
+  request.seq.uncoupled = !flag(L, "coupled", true);
+  read_stop(L, &request.seq);
+  return request;
+}
+
+/* The value on top: text, a prefix, or {text}, a text that says everything itself, of which the text is left there. */
+static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
+  dtl_prompt prompt = {0};
+  prefix_object *prefix = luaL_testudata(L, -1, PREFIX_TYPE);
+  if (prefix) {
+    if (!prefix->prefix) luaL_error(L, "generate: the prompt is a prefix that is closed");
+    if (prefix->owner != pair) luaL_error(L, "generate: the prompt is a prefix of another pair");
+    prompt.prefix = prefix->prefix;
+  } else {
+    prompt.whole = lua_istable(L, -1);
+    if (prompt.whole) {
+      lua_rawgeti(L, -1, 1);
+      lua_replace(L, -2);
+    }
+    prompt.text = luaL_checklstring(L, -1, &prompt.len);
+  }
+  return prompt;
+}
+
+/* The list of prompts, in a userdata that stays on the stack. */
+static const dtl_prompt *read_prompts(lua_State *L, const pair_object *pair, int *n) {
+  lua_getfield(L, 2, "prompts");
+  int list = lua_gettop(L);
+  *n = (int)luaL_len(L, list);
+  dtl_prompt *prompts = lua_newuserdatauv(L, sizeof *prompts * (size_t)(*n + 1), 0);
+  for (int i = 0; i < *n; i++) {
+    lua_rawgeti(L, list, i + 1);
+    prompts[i] = read_prompt(L, pair);
+    lua_rawseti(L, list, i + 1); /* the list holds it, a number as the text that it became */
+  }
+  return prompts;
+}
+
+/* The stack index of the function at `key`, which stays there; 0: there is none. */
+static int read_function(lua_State *L, const char *key) {
+  return lua_getfield(L, 2, key) == LUA_TNIL ? 0 : lua_gettop(L);
+}
+
+/* ---- what is told while it runs ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+  const char *bytes;
+  size_t len;
+} piece;
+
+static void push_piece(lua_State *L, const void *what) {
+  const piece *p = what;
+  lua_pushlstring(L, p->bytes, p->len);
+}
+
+static bool on_text(void *user, const char *bytes, size_t len) {
+  listener *listen = user;
+  return tell(listen, listen->on_text, push_piece, &(piece){bytes, len});
+}
+
+typedef struct {
+  int prompt;
+  const dtl_result *result;
+  bool brief;
+} ending;
+
+/* The prompt's number, the result, and what driver_policy_failure says if it failed. */
+static void push_ending(lua_State *L, const void *what) {
+  const ending *e = what;
+  lua_pushinteger(L, e->prompt + 1);
+  char *json = dtl_result_json(e->result, e->brief ? DTL_JSON_LINE | DTL_JSON_BRIEF : DTL_JSON_LINE);
+  if (!json) luaL_error(L, "out of memory: the result");
+  lua_pushstring(L, json);
+  free(json);
+  if (e->result->failed) driver_policy_failure(L, &e->result->failure);
+}
+
+static bool on_done(void *user, int prompt, dtl_result *result) {
+  listener *listen = user;
+  bool more = tell(listen, listen->on_done, push_ending, &(ending){prompt, result, listen->brief});
+  dtl_result_free(result); /* the driver has all of it */
+  return more;
+}
+
+/* ---- generate ----------------------------------------------------------------------------------------------------------- */
+
+/* What passes cost: of "table" a table where the policy asks for one, else what is learned. */
+static bool find_costs(lua_State *L, pair_object *pair, const dtl_policy *policy, const char *counts,
+                       dtl_request *request, dtl_error *err) {
+  if (counts && strcmp(counts, "table") == 0) {
+    if (!dtl_policy_describe(policy)->uses_costs) return true;
+    request->costs = driver_costs(L, pair, request->places ? request->places : 1, false, err);
+    return request->costs;
+  }
+  dtl_learning how = dtl_learning_shown(request->interrupt);
+  if (!pair->learned) pair->learned = dtl_learned_open(pair->pair, &how);
+  request->learned = pair->learned;
+  return request->learned || dtl_fail(err, DTL_DEVICE, "out of memory: what passes cost");
+}
+
+/* With the policy open: the costs it asks for, the trace, the run. */
+static bool generate(lua_State *L, pair_object *pair, dtl_policy *policy, dtl_request *request, const char *counts,
+                     const char *trace, dtl_result *results, dtl_error *err) {
+  if (!find_costs(L, pair, policy, counts, request, err)) return false;
+  if (trace && !dtl_trace_open(trace, &request->trace, err)) return false;
+  pair->busy = true;
+  bool ok = dtl_generate(pair->pair, policy, request, results, err);
+  pair->busy = false;
+  return dtl_trace_close(request->trace, ok ? err : NULL) && ok;
+}
+
+int driver_pair_generate(lua_State *L) {
+  driver_check_interrupt(L);
+  pair_object *pair = driver_idle_pair(L, 1);
+  dtl_policy_options options = driver_policy_options(L);
+  dtl_request request = read_request(L, pair, options.seed);
+  request.policy = &options;
+  request.places = driver_integer(L, "places", 0);
+  request.prompts = read_prompts(L, pair, &request.n);
+  lua_getfield(L, 2, "trace");
+  const char *trace = luaL_optstring(L, -1, NULL);
+  lua_getfield(L, 2, "costs");
+  const char *counts = luaL_optstring(L, -1, pair->counts);
+  listener listen = {.L = L, .on_text = read_function(L, "on_text"), .on_done = read_function(L, "on_done")};
+  listen.brief = flag(L, "brief", false);
+  if (listen.on_text) request.on_text = on_text;
+  request.done = on_done, request.user = &listen;
+  dtl_result *results = lua_newuserdatauv(L, sizeof *results * (size_t)(request.n + 1), 0);
+  luaL_checkstack(L, 10, "generate");
+
+  dtl_error err;
+  dtl_policy *policy;
+  if (!dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
+  bool ok = generate(L, pair, policy, &request, counts, trace, results, &err);
+  dtl_policy_close(policy);
+  if (listen.failed) return lua_error(L);
+  driver_check_interrupt(L);
+  if (!ok) return driver_policy_failure(L, &err);
+  lua_pushboolean(L, true);
+  return 1;
+}

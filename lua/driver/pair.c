@@ -1,0 +1,277 @@
+/* Pairs and prefixes in drivers: userdata that own their engine object, freed by close, __close or the collector. */
+#include "driver/driver.h"
+
+#include "lookup/corpus.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The userdata comes first, then what it owns. */
+static pair_object *push_pair(lua_State *L, int context) {
+  pair_object *p = lua_newuserdatauv(L, sizeof *p, 0);
+  *p = (pair_object){.context = context};
+  luaL_setmetatable(L, PAIR_TYPE);
+  if (!(p->memory = dtl_memory_open())) luaL_error(L, "out of memory: what policies remember");
+  return p;
+}
+
+static void free_prefix(prefix_object *prefix) {
+  if (!prefix->prefix) return;
+  dt_prefix_free(prefix->prefix);
+  prefix->prefix = NULL;
+  *prefix->link = prefix->next;
+  if (prefix->next) prefix->next->link = prefix->link;
+}
+
+static int collect_prefix(lua_State *L) {
+  free_prefix(luaL_checkudata(L, 1, PREFIX_TYPE));
+  return 0;
+}
+
+int driver_pair_close(lua_State *L) {
+  pair_object *p = luaL_checkudata(L, 1, PAIR_TYPE);
+  if (p->busy) luaL_argerror(L, 1, "the pair is generating");
+  while (p->prefixes) free_prefix(p->prefixes);
+  free(p->costs);
+  p->costs = NULL;
+  dtl_learned_close(p->learned), p->learned = NULL;
+  dtl_corpus_close(p->corpus), p->corpus = NULL;
+  dtl_memory_close(p->memory), p->memory = NULL;
+  dt_pair_close(p->pair);
+  p->pair = NULL;
+  return 0;
+}
+
+int driver_pair_bandwidth(lua_State *L) {
+  lua_pushnumber(L, dt_pair_bandwidth(driver_idle_pair(L, 1)->pair));
+  return 1;
+}
+
+/* A driver is a program, and may talk of what lasts; another language's library is not. */
+int driver_pair_open(lua_State *L) {
+  driver_check_interrupt(L);
+  const char *target_option = luaL_optstring(L, 1, NULL);
+  bool no_draft = lua_isboolean(L, 2);
+  const char *draft_option = no_draft ? NULL : luaL_optstring(L, 2, NULL);
+  dtl_load_options options = {.target = target_option,
+                              .draft = draft_option,
+                              .need = no_draft ? DTL_NO_DRAFT : DTL_ANY_DRAFT,
+                              .draft_vocab = luaL_optstring(L, 9, NULL),
+                              .how = {.backend = luaL_optstring(L, 3, NULL),
+                                      .threads = driver_int(L, 4, "threads", 0),
+                                      .target_weights = luaL_optstring(L, 6, NULL),
+                                      .draft_weights = luaL_optstring(L, 7, NULL),
+                                      .cache_dtype = luaL_optstring(L, 8, NULL),
+                                      .head_layers = luaL_optstring(L, 10, NULL)},
+                              .shown = driver_interrupt(L) != NULL};
+  pair_object *p = push_pair(L, driver_int(L, 5, "ctx", 0));
+  bool found;
+  dtl_error err;
+  return dtl_load(&options, &p->pair, &found, &err) ? 1 : driver_failure(L, &err);
+}
+
+int driver_pair_read(lua_State *L) {
+  pair_object *p = driver_idle_pair(L, 1);
+  int n = (int)luaL_len(L, 2);
+  const char **files = lua_newuserdatauv(L, sizeof *files * (size_t)(n + 1), 0);
+  luaL_checkstack(L, n + 8, "files");
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, i + 1);
+    files[i] = luaL_checkstring(L, -1); /* on the stack */
+  }
+  dtl_corpus *corpus;
+  dtl_error err;
+  if (!dtl_corpus_open(p->pair, files, n, &corpus, &err)) return driver_failure(L, &err);
+  dtl_corpus_close(p->corpus);
+  p->corpus = corpus;
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+int driver_pair_forget(lua_State *L) {
+  dtl_memory_forget(driver_idle_pair(L, 1)->memory);
+  return 0;
+}
+
+/* Rules at index i: a list of {context = {ids}, token = {ids}, p = {numbers}}; its arrays are userdata left on the stack. */
+static const dt_fake_rule *fake_rules(lua_State *L, int i, int *n) {
+  luaL_checktype(L, i, LUA_TTABLE);
+  *n = (int)lua_rawlen(L, i);
+  dt_fake_rule *rules = lua_newuserdatauv(L, sizeof *rules * (size_t)(*n + 1), 0);
+  luaL_checkstack(L, *n * 3 + 8, "rules");
+  for (int r = 0; r < *n; r++) {
+    lua_rawgeti(L, i, r + 1);
+    int rule = lua_gettop(L);
+    lua_getfield(L, rule, "context");
+    lua_getfield(L, rule, "token");
+    lua_getfield(L, rule, "p"); /* rule, context, token, p */
+    int context_len = (int)lua_rawlen(L, rule + 1), count = (int)lua_rawlen(L, rule + 2);
+    int32_t *ids = lua_newuserdatauv(L, sizeof *ids * (size_t)(context_len + count + 1), 0);
+    float *p = lua_newuserdatauv(L, sizeof *p * (size_t)(count + 1), 0);
+    for (int k = 0; k < context_len + count; k++) {
+      lua_rawgeti(L, k < context_len ? rule + 1 : rule + 2, k < context_len ? k + 1 : k - context_len + 1);
+      ids[k] = driver_int(L, -1, "a token id", -1);
+      lua_pop(L, 1);
+    }
+    for (int k = 0; k < count; k++) {
+      lua_rawgeti(L, rule + 3, k + 1);
+      p[k] = (float)luaL_checknumber(L, -1);
+      lua_pop(L, 1);
+    }
+    rules[r] =
+        (dt_fake_rule){.context = ids, .context_len = context_len, .token = ids + context_len, .p = p, .count = count};
+    lua_replace(L, rule + 1);
+    lua_replace(L, rule);
+    lua_settop(L, rule + 1);
+  }
+  return rules;
+}
+
+int driver_pair_fake(lua_State *L) {
+  dt_fake_options options = {.vocab = driver_int(L, 1, "vocab", 0),
+                             .context = driver_int(L, 2, "context", 0),
+                             .draft_context = driver_int(L, 3, "draft_context", 0),
+                             .eos = driver_int(L, 4, "eos", -1)};
+  options.target = fake_rules(L, 5, &options.n_target);
+  options.no_draft = lua_isboolean(L, 6);
+  if (!options.no_draft) options.draft = fake_rules(L, 6, &options.n_draft);
+  pair_object *p = push_pair(L, options.context); /* all of it, since it was asked for */
+  dt_error engine;
+  return dt_pair_open_fake(&options, &p->pair, &engine) ? driver_engine_failure(L, &engine) : 1;
+}
+
+static void set_model(lua_State *L, const char *key, const dt_model_info *model) {
+  if (!model->path) return;
+  lua_createtable(L, 0, 5);
+  lua_pushstring(L, model->path);
+  lua_setfield(L, -2, "path");
+  const struct {
+    const char *name;
+    int value;
+  } numbers[] = {
+      {"vocab", model->vocab}, {"context", model->context}, {"layers", model->layers}, {"hidden", model->hidden}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    lua_pushinteger(L, numbers[i].value);
+    lua_setfield(L, -2, numbers[i].name);
+  }
+  lua_setfield(L, -2, key);
+}
+
+int driver_pair_describe(lua_State *L) {
+  dt_pair_info info;
+  const pair_object *p = driver_pair(L, 1);
+  dt_pair_describe(p->pair, &info);
+  lua_createtable(L, 0, 10);
+  set_model(L, "target", &info.target);
+  set_model(L, "draft", &info.draft);
+  lua_pushstring(L, info.target_dtype);
+  lua_setfield(L, -2, "target_dtype");
+  lua_pushstring(L, info.draft_dtype);
+  lua_setfield(L, -2, "draft_dtype");
+  lua_pushstring(L, info.draft_vocab);
+  lua_setfield(L, -2, "draft_vocab");
+  lua_pushstring(L, info.draft_head);
+  lua_setfield(L, -2, "draft_head");
+  lua_pushstring(L, info.cache_dtype);
+  lua_setfield(L, -2, "cache_dtype");
+  lua_pushstring(L, p->counts);
+  lua_setfield(L, -2, "costs");
+  lua_pushstring(L, info.backend);
+  lua_setfield(L, -2, "backend");
+  lua_pushinteger(L, info.threads);
+  lua_setfield(L, -2, "threads");
+  lua_pushnumber(L, info.load_ms);
+  lua_setfield(L, -2, "load_ms");
+  if (p->corpus) {
+    lua_pushfstring(L, "%d tokens %s", (int)p->corpus->index.n, p->corpus->hash);
+    lua_setfield(L, -2, "corpus");
+  }
+  lua_pushinteger(L, info.shared_vocab);
+  lua_setfield(L, -2, "shared_vocab");
+  return 1;
+}
+
+int driver_pair_encode(lua_State *L) {
+  pair_object *p = driver_pair(L, 1);
+  size_t len;
+  const char *text = luaL_checklstring(L, 2, &len);
+  int32_t *ids;
+  int n;
+  dt_error engine;
+  if (dt_encode(p->pair, text, len, &ids, &n, &engine)) return driver_engine_failure(L, &engine);
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushinteger(L, ids[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  free(ids);
+  return 1;
+}
+
+int driver_pair_decode(lua_State *L) {
+  pair_object *p = driver_pair(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  dt_pair_info info;
+  dt_pair_describe(p->pair, &info);
+  size_t n = lua_rawlen(L, 2), len;
+  int32_t *ids = lua_newuserdatauv(L, sizeof *ids * (n + 1), 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    lua_Integer id = luaL_checkinteger(L, -1);
+    if (id < 0 || id >= info.target.vocab)
+      return luaL_error(L, "decode: token %I is out of range: 0..%d", (LUAI_UACINT)id, info.target.vocab - 1);
+    ids[i] = (int32_t)id;
+    lua_pop(L, 1);
+  }
+  char *text = dt_decode(p->pair, ids, (int)n, true, &len);
+  if (!text) return luaL_error(L, "out of memory");
+  lua_pushlstring(L, text, len);
+  free(text);
+  return 1;
+}
+
+int driver_pair_prefix(lua_State *L) {
+  driver_check_interrupt(L);
+  pair_object *p = driver_pair(L, 1);
+  size_t len;
+  const char *text = luaL_checklstring(L, 2, &len);
+  bool whole = lua_toboolean(L, 5);
+  prefix_object *prefix = lua_newuserdatauv(L, sizeof *prefix, 1);
+  *prefix = (prefix_object){.owner = p};
+  luaL_setmetatable(L, PREFIX_TYPE);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1); /* keeps the pair alive */
+  dt_pair_info info;
+  dt_pair_describe(p->pair, &info);
+  dt_session_options options = {.sequences = 1,
+                                .context = p->context,
+                                .use_draft = info.draft.path != NULL,
+                                .window = {driver_int(L, 3, "window", 0), driver_int(L, 4, "sinks", 0)}};
+  dt_seq_options seq = {.max_tokens = -1};
+  dt_session *session = NULL;
+  int32_t *ids = NULL;
+  int n;
+  dt_error engine;
+  dt_status status = (whole ? dt_encode_whole : dt_encode)(p->pair, text, len, &ids, &n, &engine);
+  if (!status) status = dt_session_open(p->pair, &options, &session, &engine);
+  if (!status) status = dt_seq_start(session, 0, ids, n, &seq, &engine);
+  if (!status) status = dt_prefix_take(session, 0, &prefix->prefix, &engine);
+  free(ids);
+  dt_session_close(session);
+  if (status) return driver_engine_failure(L, &engine);
+  prefix->next = p->prefixes;
+  if (prefix->next) prefix->next->link = &prefix->next;
+  prefix->link = &p->prefixes;
+  p->prefixes = prefix;
+  return 1;
+}
+
+void driver_pair_types(lua_State *L) {
+  static const luaL_Reg pair[] = {{"__gc", driver_pair_close}, {"__close", driver_pair_close}, {NULL, NULL}};
+  static const luaL_Reg prefix[] = {{"__gc", collect_prefix}, {"__close", collect_prefix}, {NULL, NULL}};
+  luaL_newmetatable(L, PAIR_TYPE);
+  luaL_setfuncs(L, pair, 0);
+  luaL_newmetatable(L, PREFIX_TYPE);
+  luaL_setfuncs(L, prefix, 0);
+  lua_pop(L, 2);
+}

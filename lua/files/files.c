@@ -1,0 +1,168 @@
+/* Finding and reading Lua files: see files.h. */
+#include "files/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool ends_in_lua(const char *name, size_t n) { return n > 4 && !strcmp(name + n - 4, ".lua"); }
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* Adds `name` where it is not there yet; it is the list's then. */
+static bool add_name(char ***names, int *n, char *name) {
+  for (int i = 0; i < *n; i++)
+    if (!strcmp((*names)[i], name)) {
+      free(name);
+      return true;
+    }
+  char **grown = realloc(*names, (size_t)(*n + 1) * sizeof *grown);
+  if (!grown) {
+    free(name);
+    return false;
+  }
+  *names = grown;
+  grown[(*n)++] = name;
+  return true;
+}
+
+/* Adds the folder's names, without .lua. */
+static bool add_folder(char ***names, int *n, const char *path) {
+  errno = 0;
+  DIR *dir = opendir(path);
+  if (!dir) return errno != ENOMEM;
+  bool ok = true;
+  for (struct dirent *entry; ok && (entry = readdir(dir));) {
+    size_t len = strlen(entry->d_name);
+    if (entry->d_name[0] == '.' || !ends_in_lua(entry->d_name, len)) continue;
+    char *name = strndup(entry->d_name, len - 4);
+    ok = name && add_name(names, n, name);
+  }
+  closedir(dir);
+  return ok;
+}
+
+static void free_names(char **names, int n) {
+  for (int i = 0; i < n; i++) free(names[i]);
+  free(names);
+}
+
+bool dtl_installed(const char *folder, char ***names, int *n, dtl_error *err) {
+  dt_error engine;
+  char **homes;
+  int n_homes;
+  NEED(folder, "folder");
+  NEED(names, "names");
+  NEED(n, "n");
+  *names = NULL;
+  *n = 0;
+  if (dt_homes(&homes, &n_homes, &engine)) return dtl_fail_engine(err, &engine);
+  bool ok = true;
+  for (int i = 0; i < n_homes && ok; i++) {
+    char *path;
+    ok = asprintf(&path, "%s/%s", homes[i], folder) >= 0;
+    if (!ok) break;
+    ok = add_folder(names, n, path);
+    free(path);
+  }
+  free_names(homes, n_homes);
+  if (!ok) {
+    free_names(*names, *n);
+    return dtl_fail(err, DTL_DEVICE, "out of memory: the list of %s", folder);
+  }
+  if (*n > 0) qsort(*names, (size_t)*n, sizeof **names, by_name);
+  return true;
+}
+
+static bool is_in(char **names, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (!strcmp(names[i], name)) return true;
+  return false;
+}
+
+/* names[n] joined: "a, b or c" with `last` before the last one. */
+static void join(char *out, size_t size, const char *const *names, int n, const char *last) {
+  size_t used = 0;
+  *out = 0;
+  for (int i = 0; i < n && used < size; i++)
+    used += (size_t)snprintf(out + used, size - used, "%s%s", i == 0 ? "" : i == n - 1 ? last : ", ", names[i]);
+}
+
+#define MOST_NEAR 3
+
+static void fail_unknown(const char *what, const char *folder, const char *name, dtl_error *err) {
+  bool policy = !strcmp(folder, "policies");
+  char list[300], here[300], **names, **others;
+  int n, n_others;
+  if (!dtl_installed(folder, &names, &n, err)) return;
+  if (!dtl_installed(policy ? "scripts" : "policies", &others, &n_others, err)) {
+    free_names(names, n);
+    return;
+  }
+  const char *near[DTL_NEAR];
+  int n_near = dtl_near(name, strlen(name), (const char *const *)names, n, near, MOST_NEAR);
+  join(list, sizeof list, n_near ? near : (const char *const *)names, n_near ? n_near : n, n_near ? " or " : ", ");
+  snprintf(here, sizeof here, "./%.200s.lua", name);
+  if (!strchr(name, '/') && access(here, F_OK) == 0)
+    dtl_fail(err, DTL_INPUT, "no %s '%.100s': did you mean %s?", what, name, here);
+  else if (is_in(others, n_others, name))
+    dtl_fail(err, DTL_INPUT, "no %s '%.100s', but a %s: dtrun %s%.100s", what, name, policy ? "driver" : "policy",
+             policy ? "run " : "", name);
+  else if (policy && strpbrk(name, " \n"))
+    dtl_fail(err, DTL_INPUT, "no policy '%.100s': a text is given by -p", name);
+  else if (n_near)
+    dtl_fail(err, DTL_INPUT, "no %s '%.100s': did you mean %s? dtrun --list names all", what, name, list);
+  else
+    dtl_fail(err, DTL_INPUT, "no %s '%.100s'; installed: %s%s", what, name, n > 0 ? list : "none",
+             policy ? " (a model is given by -m)" : "");
+  free_names(names, n);
+  free_names(others, n_others);
+}
+
+/* *path: malloc'd; NULL: there is none. False: out of memory. */
+static bool find(const char *folder, const char *name, char **path) {
+  char relative[300];
+  if (strchr(name, '/') || ends_in_lua(name, strlen(name))) {
+    *path = NULL;
+    return access(name, F_OK) != 0 || (*path = strdup(name));
+  }
+  snprintf(relative, sizeof relative, "%s/%.200s.lua", folder, name);
+  return dt_find(relative, path, NULL) == DT_OK;
+}
+
+char *dtl_locate(const char *what, const char *folder, const char *name, dtl_error *err) {
+  char *path;
+  if (!find(folder, name, &path))
+    dtl_fail(err, DTL_DEVICE, "out of memory: the %s '%.100s'", what, name);
+  else if (!path)
+    fail_unknown(what, folder, name, err);
+  return path;
+}
+
+char *dtl_read_file(const char *what, const char *path, size_t most, size_t *len, dtl_error *err) {
+  struct stat st;
+  FILE *f = fopen(path, "rb");
+  char *text = NULL;
+  if (!f || fstat(fileno(f), &st)) {
+    if (errno == ENOMEM)
+      dtl_fail(err, DTL_DEVICE, "out of memory: %s", path);
+    else
+      dtl_fail(err, DTL_INPUT, "%s: cannot read the %s: %s", path, what, strerror(errno));
+  } else if (!S_ISREG(st.st_mode)) {
+    dtl_fail(err, DTL_INPUT, "%s: cannot read the %s: not a file", path, what);
+  } else if ((size_t)st.st_size > most) {
+    dtl_fail(err, DTL_INPUT, "%s: cannot read the %s: %lld bytes are more than %zu", path, what, (long long)st.st_size,
+             most);
+  } else if (!(text = malloc((size_t)st.st_size + 1))) {
+    dtl_fail(err, DTL_DEVICE, "out of memory: %lld bytes for %s", (long long)st.st_size, path);
+  } else {
+    *len = fread(text, 1, (size_t)st.st_size, f);
+    text[*len] = 0;
+  }
+  if (f) fclose(f);
+  return text;
+}

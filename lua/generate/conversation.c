@@ -1,0 +1,12 @@
+/* A conversation as the text of a prompt, with today's date. */
+#include "host.h"
+
+#include <time.h>
+
+dt_status dtl_conversation(const dt_chat *chat, const dt_message *system, const dt_message *turns, int n,
+                           const char *date, char **text, size_t *len, dt_error *err) {
+  char today[32];
+  time_t now = time(NULL);
+  strftime(today, sizeof today, "%d %b %Y", localtime(&now));
+  return dt_chat_text(chat, system, turns, n, date ? date : today, text, len, err);
+}

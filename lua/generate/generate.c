@@ -1,0 +1,270 @@
+/* Generating from one prompt or many: see dtl_generate. Where more than one policy object is at work, their calls go on
+ * until each waits for a pass: then the drafts that are asked for run as one, and when all wait for the target, one verify
+ * pass serves them all. A policy object that is alone calls its passes itself. */
+#include "generate/stepper.h"
+#include "measure/costs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  bool taken;
+  int prompt;
+  generation g;
+  stepper *s;
+  dtl_policy *policy; /* opened for this sequence; NULL: the caller's serves it */
+} place;
+
+typedef struct {
+  dt_pair *pair;
+  dtl_policy *policy; /* the caller's: serves the first sequence, or all */
+  const dtl_request *request;
+  dtl_result *results; /* [request->n] */
+  dt_session *session;
+  dtl_learned *learned; /* the request's, or own: of this request only */
+  bool owns_learned;
+  course *course; /* what its passes teach; NULL: nobody learns */
+  int n_places, n_steppers;
+  place *places;      /* [n_places] */
+  stepper *steppers;  /* one for each place, or one for all */
+  int next;           /* prompt to begin */
+  bool over, stopped; /* the policy that served all has failed; done said so */
+  dtl_error failure;
+} work;
+
+/* ---- a sequence's beginning and end ------------------------------------------------------------------------------------ */
+
+/* Its result is told, and the place free. */
+static void leave(work *w, place *p, const dtl_error *failure) {
+  const dtl_request *r = w->request;
+  dtl_result *result = &w->results[p->prompt];
+  result->failed = failure != NULL;
+  if (failure) result->failure = *failure;
+  if (r->done && !r->done(r->user, p->prompt, result)) w->stopped = true;
+  generation_close(&p->g);
+  dtl_policy_close(p->policy);
+  p->policy = NULL;
+  p->taken = false;
+}
+
+static void end(work *w, place *p, const dtl_error *failure) {
+  dtl_error err;
+  if (!generation_end(&p->g, failure, &err) && !failure) failure = &err;
+  stepper_leave(p->s, &p->g);
+  const dtl_result *result = p->g.result;
+  if (result->uses_corpus) corpus_add(&p->s->memory->outputs, result->tokens, result->n_tokens);
+  leave(w, p, failure);
+}
+
+/* Ends all sequences that this stepper serves. */
+static void fail(work *w, stepper *s, const dtl_error *failure) {
+  for (int i = 0; i < w->n_places; i++)
+    if (w->places[i].taken && w->places[i].s == s) end(w, &w->places[i], failure);
+  if (!w->policy->info.batch) return;
+  w->over = true;
+  w->failure = *failure;
+}
+
+/* Gives the sequence of this place its stepper: the one of all, or the one with the place's own index. */
+static bool find_stepper(work *w, place *p, dtl_error *err) {
+  const ptrdiff_t index = p - w->places;
+  p->s = &w->steppers[w->n_steppers > 1 ? index : 0];
+  if (w->policy->info.batch) return true;
+  if (p->prompt > 0) {
+    dtl_policy_options options = *w->request->policy;
+    options.seed += (uint64_t)p->prompt;
+    if (!dtl_policy_open(&options, &p->policy, err)) return false;
+  }
+  stepper_open(p->s, p->policy ? p->policy : w->policy, w->request);
+  return true;
+}
+
+/* What it finds of earlier runs. */
+static void note_memory(const work *w, const place *p, dtl_result *result) {
+  const dtl_policy_info *info = &p->s->policy->info;
+  result->uses_memory = info->uses_memory, result->uses_corpus = info->uses_corpus;
+  if (info->uses_memory) result->remembered = (long)p->s->memory->table.n;
+  if (info->uses_corpus) result->earlier_tokens = (long)p->s->memory->outputs.tokens;
+  if (info->uses_corpus && w->request->corpus) {
+    result->corpus_tokens = w->request->corpus->index.n;
+    memcpy(result->corpus, w->request->corpus->hash, sizeof result->corpus);
+  }
+}
+
+static bool start(work *w, place *p, dtl_error *err) {
+  dtl_result *result = &w->results[p->prompt];
+  if (!find_stepper(w, p, err)) return false;
+  if (!generation_open(&p->g, w->pair, p->s->policy, w->request, p->prompt, result, err)) return false;
+  result->index = p->prompt + 1;
+  result->places = w->request->places;
+  p->g.run->lockstep = w->n_steppers > 1;
+  p->g.run->course = w->course;
+  if (p->s->policy->info.uses_costs) result->costs = w->request->costs ? "table" : "learn";
+  note_memory(w, p, result);
+  return generation_start(&p->g, w->session, (int)(p - w->places), err);
+}
+
+/* The next prompt takes this place. */
+static void begin(work *w, place *p) {
+  dtl_error err, lost;
+  *p = (place){.taken = true, .prompt = w->next++};
+  if (!start(w, p, &err)) {
+    leave(w, p, &err);
+  } else if (!stepper_join(p->s, &p->g, &err)) {
+    generation_end(&p->g, &err, &lost);
+    leave(w, p, &err);
+    fail(w, p->s, &err);
+  }
+}
+
+static bool interrupted(const work *w) {
+  const volatile sig_atomic_t *interrupt = w->request->interrupt;
+  return w->stopped || (interrupt && *interrupt);
+}
+
+/* Waiting prompts take the free places; the first does so even when interrupted, so that its result says what was to run.
+ * False: none is taken any more. */
+static bool fill(work *w) {
+  bool any = false;
+  for (int i = 0; i < w->n_places; i++) {
+    place *p = &w->places[i];
+    while (!p->taken && w->next < w->request->n && !w->over && (!interrupted(w) || w->next == 0)) begin(w, p);
+    any |= p->taken;
+  }
+  return any;
+}
+
+/* ---- turns --------------------------------------------------------------------------------------------------------------- */
+
+/* A policy has had control: sequences that are complete leave. */
+static void settle(work *w, stepper *s, bool ok, const dtl_error *err) {
+  if (!ok) {
+    fail(w, s, err);
+  } else if (!stepper_waits(s)) {
+    for (int i = 0; i < w->n_places; i++) {
+      place *p = &w->places[i];
+      if (p->taken && p->s == s && (!generation_runs(&p->g) || w->stopped)) end(w, p, NULL);
+    }
+  }
+}
+
+/* Iterations begin, and go on until they are over or wait for a pass. */
+static void step_all(work *w) {
+  dtl_error err;
+  for (int i = 0; i < w->n_steppers; i++) {
+    stepper *s = &w->steppers[i];
+    if (s->group.n && !stepper_waits(s)) settle(w, s, stepper_step(s, &err), &err);
+  }
+}
+
+/* Those that wait for this pass. */
+static int collect(work *w, run_pass pass, stepper **waiting, dtl_run **runs) {
+  int n = 0;
+  for (int i = 0; i < w->n_steppers; i++) {
+    stepper *s = &w->steppers[i];
+    if (!s->group.n || !stepper_waits(s) || s->group.run[0]->awaits != pass) continue;
+    waiting[n] = s;
+    runs[n++] = s->group.run[0];
+  }
+  return n;
+}
+
+static void share_pass(work *w) {
+  stepper *waiting[DTL_PLACES];
+  dtl_run *runs[DTL_PLACES];
+  dtl_error err;
+  int n = collect(w, RUN_DRAFT_PASS, waiting, runs);
+  if (n) {
+    run_draft(runs, n);
+  } else {
+    n = collect(w, RUN_VERIFY_PASS, waiting, runs);
+    if (n) run_verify(runs, n);
+  }
+  for (int i = 0; i < n; i++) settle(w, waiting[i], stepper_resume(waiting[i], &err), &err);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+
+/* Who learns from the passes. A policy that counts with costs does so with what is learned, unless there is a table. */
+static bool open_course(work *w, dtl_error *err) {
+  const dtl_request *r = w->request;
+  bool counts = w->policy->info.uses_costs && !r->costs;
+  w->learned = r->learned;
+  if (!w->learned && counts) {
+    w->learned = dtl_learned_open(w->pair, &(dtl_learning){.interrupt = r->interrupt});
+    w->owns_learned = true;
+    if (!w->learned) return dtl_fail(err, DTL_DEVICE, "out of memory: what passes cost");
+  }
+  if (w->learned) w->course = learn_course(w->learned, w->n_places, &r->seq, counts, err);
+  return !w->learned || w->course;
+}
+
+static void close_course(work *w, bool ok) {
+  bool failed = !ok;
+  for (int i = 0; i < w->request->n; i++) failed |= w->results[i].failed;
+  if (w->course) learn_keep(w->learned, w->course, failed);
+  if (w->owns_learned) dtl_learned_close(w->learned);
+}
+
+static bool check_request(const dt_pair *pair, const dtl_request *r, dtl_error *err) {
+  NEED_LIST(r->prompts, r->n, "prompts");
+  for (int i = 0; i < r->n; i++)
+    if (!r->prompts[i].prefix && r->prompts[i].len) NEED(r->prompts[i].text, "a prompt's text");
+  if (r->n > 1) NEED(r->policy, "policy, which each of several prompts is opened with,");
+  NEED_LIST(r->seq.stop, r->seq.n_stop, "stop");
+  if (r->session && dt_session_pair(r->session) != pair)
+    return dtl_fail(err, DTL_INPUT, "the session was opened with another pair");
+  if (r->learned && learn_pair(r->learned) != pair) return dtl_fail(err, DTL_INPUT, "learned: it is of another pair");
+  const char *wrong = r->costs ? costs_wrong(r->costs) : NULL;
+  return wrong ? dtl_fail(err, DTL_INPUT, "costs: %s", wrong) : true;
+}
+
+static bool prepare(work *w, dtl_error *err) {
+  const dtl_request *r = w->request;
+  dt_error engine;
+  NEED(w->pair, "pair");
+  NEED(w->policy, "policy");
+  if (!check_request(w->pair, r, err)) return false;
+  if (r->places < 0 || r->places > DTL_PLACES)
+    return dtl_fail(err, DTL_INPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
+  if (r->n > 1 && (r->on_text || r->on_origin || r->trace || r->session))
+    return dtl_fail(err, DTL_INPUT, "the text of one prompt can be followed, traced or continued: there are %d", r->n);
+  if (!stepper_check(w->policy, w->pair, r, err)) return false;
+  dt_pair_info pair;
+  dt_pair_describe(w->pair, &pair);
+  w->n_places = r->places ? r->places : 1;
+  w->n_steppers = w->policy->info.batch ? 1 : w->n_places;
+  w->places = calloc((size_t)w->n_places, sizeof *w->places);
+  w->steppers = calloc((size_t)w->n_steppers, sizeof *w->steppers);
+  if (!w->places || !w->steppers)
+    return dtl_fail(err, DTL_DEVICE, "out of memory: the places of %d sequences", w->n_places);
+  if (!open_course(w, err)) return false;
+  dt_session_options options = {.sequences = w->n_places,
+                                .context = r->context,
+                                .use_draft = w->policy->info.draft != DTL_NO_DRAFT && pair.draft.path,
+                                .window = r->window};
+  if (w->policy->info.batch) stepper_open(w->steppers, w->policy, r);
+  w->session = r->session;
+  return w->session || !dt_session_open(w->pair, &options, &w->session, &engine) || dtl_fail_engine(err, &engine);
+}
+
+bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *results, dtl_error *err) {
+  work w = {.pair = pair, .policy = policy, .request = request, .results = results};
+  NEED(request, "request");
+  NEED_LIST(results, request->n, "results");
+  for (int i = 0; i < request->n; i++) results[i] = (dtl_result){.finish_reason = "error"};
+  bool ok = prepare(&w, err);
+  while (ok && fill(&w)) {
+    step_all(&w);
+    share_pass(&w);
+  }
+  if (ok && w.over) {
+    ok = false;
+    if (err) *err = w.failure;
+  }
+  if (!request->session) dt_session_close(w.session);
+  close_course(&w, ok);
+  free(w.places);
+  free(w.steppers);
+  return ok;
+}

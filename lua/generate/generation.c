@@ -1,0 +1,213 @@
+/* One sequence, from its prompt to its result: see generation.h. Whatever happens, the result says what was committed
+ * until then, and all of it has been handed to on_text. */
+#include "generate/generation.h"
+
+#include "generate/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static bool out_of_memory(dtl_error *err) {
+  return dtl_fail(err, DTL_DEVICE, "out of memory: the result of a generation");
+}
+
+static char *copy(const char *text) { return text ? strdup(text) : NULL; }
+
+/* What can be said before anything runs. */
+static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pair_info *pair, dtl_error *err) {
+  dtl_result *r = g->result;
+  const char *draft = policy->info.draft == DTL_NO_DRAFT ? NULL : pair->draft.path;
+  r->finish_reason = "error";
+  r->policy = copy(policy->info.name);
+  r->params = copy(policy->params_json);
+  memcpy(r->source, policy->info.source, sizeof r->source);
+  r->seed = policy->seed;
+  r->sampling = g->options.sampling;
+  r->coupled = !g->options.uncoupled;
+  r->window = g->request->window;
+  r->target = copy(pair->target.path);
+  r->draft = copy(draft);
+  r->target_dtype = pair->target_dtype;
+  r->draft_dtype = draft ? pair->draft_dtype : NULL;
+  r->draft_vocab = copy(draft ? pair->draft_vocab : NULL);
+  r->draft_head = copy(draft ? pair->draft_head : NULL);
+  r->cache_dtype = pair->cache_dtype;
+  r->backend = copy(pair->backend);
+  r->threads = pair->threads;
+  r->load_ms = pair->load_ms;
+  if (!r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft) ||
+      (draft && pair->draft_vocab && !r->draft_vocab) || (draft && pair->draft_head && !r->draft_head))
+    return out_of_memory(err);
+  return true;
+}
+
+/* What was generated. Tokens and text as far as memory allows: a failed copy is a failed run. */
+static bool fill_tail(const generation *g, dtl_error *err) {
+  dtl_result *r = g->result;
+  const dt_session *session = g->run->session;
+  int seq = g->run->seq;
+  dt_seq_stats(session, seq, &r->stats);
+  const int32_t *tokens = dt_seq_tokens(session, seq);
+  int length = dt_seq_length(session, seq);
+  size_t text_len;
+  const char *text = dt_seq_text(session, seq, &text_len);
+  r->n_prompt = r->stats.prompt_tokens;
+  r->n_tokens = length - r->n_prompt;
+  r->prompt_ids = malloc(sizeof(int32_t) * (size_t)(r->n_prompt + 1));
+  r->tokens = malloc(sizeof(int32_t) * (size_t)(r->n_tokens + 1));
+  r->text = dt_utf8(text, text_len, &r->text_len);
+  if (!r->prompt_ids || !r->tokens || !r->text) {
+    r->n_prompt = r->n_tokens = 0;
+    return out_of_memory(err);
+  }
+  memcpy(r->prompt_ids, tokens, sizeof(int32_t) * (size_t)r->n_prompt);
+  memcpy(r->tokens, tokens + r->n_prompt, sizeof(int32_t) * (size_t)r->n_tokens);
+  dt_pair_info info;
+  dt_pair_describe(g->pair, &info);
+  r->ids_without_row = info.tokenizer_size > info.target.vocab ? info.tokenizer_size - info.target.vocab : 0;
+  r->weight_bytes = info.weight_bytes;
+  r->cache_bytes = info.cache_bytes;
+  r->device_memory = info.on_device ? info.weight_bytes + info.cache_bytes + info.scratch_bytes : 0;
+  struct rusage usage;
+  if (!getrusage(RUSAGE_SELF, &usage)) r->peak_memory = (size_t)usage.ru_maxrss * 1024;
+  return true;
+}
+
+/* How many of the len bytes to emit next have one origin, which is announced. A character that tokens share is of the
+ * first one's. */
+static size_t announce_origin(generation *g, const char *bytes, size_t len) {
+  const size_t *end = dt_seq_text_ends(g->run->session, g->run->seq);
+  while (end[g->at] <= g->emitted) g->at++;
+  int last = g->at;
+  while (end[last] < g->emitted + len && g->origin[last + 1] == g->origin[g->at]) last++;
+  size_t n = end[last] - g->emitted < len ? end[last] - g->emitted : len;
+  while (n < len && ((unsigned char)bytes[n] & 0xC0) == 0x80) n++;
+  g->request->on_origin(g->request->user, (dtl_origin)g->origin[g->at]);
+  return n;
+}
+
+static void emit(generation *g, const char *bytes, size_t len) {
+  while (len > 0) {
+    size_t n = g->origin ? announce_origin(g, bytes, len) : len;
+    if (g->request->on_text && !g->request->on_text(g->request->user, bytes, n)) g->enough = true;
+    g->emitted += n, bytes += n, len -= n;
+  }
+}
+
+static void emit_block(generation *g) {
+  const dt_committed *block = &g->run->block;
+  int first = dt_seq_length(g->run->session, g->run->seq) - block->n;
+  for (int i = 0; g->origin && i < block->n; i++)
+    g->origin[first + i] = i < block->accepted ? DTL_DRAFTED : block->corrected ? DTL_CORRECTED : DTL_BONUS;
+  emit(g, block->text, block->text_len);
+}
+
+static const char *finish_name(dt_finish finish) {
+  switch (finish) {
+  case DT_FINISH_EOS: return "eos";
+  case DT_FINISH_STOP: return "stop";
+  case DT_FINISH_CONTEXT: return "context";
+  default: return "length";
+  }
+}
+
+static bool start_sequence(const generation *g, dtl_error *err) {
+  const dtl_prompt *prompt = g->prompt;
+  dt_error engine;
+  dt_status status;
+  if (prompt->prefix) {
+    status = dt_seq_start_from(g->run->session, g->run->seq, prompt->prefix, &g->options, &engine);
+  } else {
+    int32_t *ids;
+    int n;
+    status = (prompt->whole ? dt_encode_whole : dt_encode)(g->pair, prompt->text, prompt->len, &ids, &n, &engine);
+    if (!status) {
+      if (n == 0) {
+        free(ids);
+        return dtl_fail(err, DTL_INPUT, "the prompt is empty: at least one token is needed");
+      }
+      status = (g->request->session ? dt_seq_continue : dt_seq_start)(g->run->session, g->run->seq, ids, n, &g->options,
+                                                                      &engine);
+      free(ids);
+    }
+  }
+  return status ? dtl_fail_engine(err, &engine) : true;
+}
+
+bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request, int prompt,
+                     dtl_result *result, dtl_error *err) {
+  *g = (generation){.pair = pair,
+                    .request = request,
+                    .prompt = &request->prompts[prompt],
+                    .options = request->seq,
+                    .result = result,
+                    .run = calloc(1, sizeof *g->run)};
+  g->options.sampling.seed += (uint64_t)prompt;
+  g->options.candidates = policy->info.candidates;
+  dt_pair_info info;
+  dt_pair_describe(pair, &info);
+  if (!g->run) return out_of_memory(err);
+  g->run->drafts = policy->info.draft != DTL_NO_DRAFT && info.draft.path;
+  g->run->candidates = policy->info.candidates;
+  g->run->temp = (double)g->options.sampling.temp;
+  if (request->on_origin && !(g->origin = malloc((size_t)info.target.context))) return out_of_memory(err);
+  return fill_head(g, policy, &info, err);
+}
+
+bool generation_start(generation *g, dt_session *session, int seq, dtl_error *err) {
+  dtl_run *run = g->run;
+  g->start_ms = dt_clock_ms();
+  run->session = session;
+  run->seq = seq;
+  run->tree = dt_seq_tree(session, seq);
+  if (!start_sequence(g, err)) return false;
+  g->at = dt_seq_length(session, seq);
+  if (g->request->trace) trace_begin(g->request->trace, g->pair, run, g->result);
+  return true;
+}
+
+static bool interrupted(const generation *g) { return g->enough || (g->request->interrupt && *g->request->interrupt); }
+
+bool generation_runs(const generation *g) {
+  return dt_seq_finish(g->run->session, g->run->seq) == DT_RUNNING && !interrupted(g);
+}
+
+void generation_committed(generation *g, double policy_ms) {
+  emit_block(g);
+  if (g->request->trace) trace_iteration(g->request->trace, g->run, policy_ms);
+}
+
+bool generation_end(generation *g, const dtl_error *failure, dtl_error *err) {
+  dtl_result *r = g->result;
+  const dtl_run *run = g->run;
+  size_t len;
+  const char *text = dt_seq_text(run->session, run->seq, &len);
+  if (len > g->emitted) emit(g, text + g->emitted, len - g->emitted);
+  double wall = dt_clock_ms() - g->start_ms;
+  bool whole = fill_tail(g, err);
+  const dt_stats *s = &r->stats;
+  double known = s->draft_ms + s->verify_ms + s->commit_ms + r->policy_ms + (s->shared_prefix ? 0 : s->prompt_ms);
+  r->other_ms = wall > known ? wall - known : 0;
+  if (failure) {
+    r->finish_reason = failure->kind == DTL_POLICY ? "policy" : "error";
+  } else if (whole) {
+    dt_finish finish = dt_seq_finish(run->session, run->seq);
+    r->finish_reason = finish != DT_RUNNING ? finish_name(finish) : "interrupted";
+  }
+  if (g->request->trace) trace_end(g->request->trace, r);
+  return whole;
+}
+
+void generation_close(generation *g) {
+  free(g->run);
+  free(g->origin);
+}
+
+void dtl_result_free(dtl_result *result) {
+  if (!result) return;
+  free(result->tokens), free(result->prompt_ids);
+  free(result->text), free(result->policy), free(result->params);
+  free(result->target), free(result->draft), free(result->draft_vocab), free(result->draft_head), free(result->backend);
+  memset(result, 0, sizeof *result);
+}

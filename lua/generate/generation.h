@@ -1,0 +1,48 @@
+/* One sequence, from its prompt to its result: what is emitted, traced and told of it. Who grows its trees is no
+ * concern of this file; whoever drives it calls, in this order:
+ *
+ *   generation_open(&g, pair, policy, &request, prompt, &result, &err)
+ *   generation_start(&g, session, seq, &err)      the prompt pass
+ *   generation_committed(&g, policy_ms)           after every iteration, while generation_runs(&g)
+ *   generation_end(&g, failure)                   always, once it has started: the result is complete
+ *   generation_close(&g)                          always */
+#ifndef DTL_GENERATION_H
+#define DTL_GENERATION_H
+
+#include "box/policy.h"
+#include "box/run.h"
+
+typedef struct {
+  dt_pair *pair;
+  const dtl_request *request;
+  const dtl_prompt *prompt;
+  dt_seq_options options; /* the request's, with this prompt's seed */
+  dtl_result *result;
+  dtl_run *run;
+  double start_ms;
+  size_t emitted;  /* bytes of the text handed to on_text, */
+  bool enough;     /* which wants no more */
+  uint8_t *origin; /* [context] of each generated token; NULL: nobody asks */
+  int at;          /* the token that the next byte to emit belongs to, or one before it */
+} generation;
+
+/* Of the request's prompt number `prompt`, from 0. Fills the result's head; policy is what will serve it. A failure leaves
+ * only generation_close to do. request and result must outlive it. */
+bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request, int prompt,
+                     dtl_result *result, dtl_error *err);
+
+/* Runs the prompt pass in place `seq` of the session. */
+bool generation_start(generation *g, dt_session *session, int seq, dtl_error *err);
+
+/* More tokens are wanted, and nobody has interrupted. */
+bool generation_runs(const generation *g);
+
+/* Emits what the iteration committed, and writes it into the trace. policy_ms: of this iteration. */
+void generation_committed(generation *g, double policy_ms);
+
+/* failure: NULL, or why it ended early. False: the result is not whole, for lack of memory. */
+bool generation_end(generation *g, const dtl_error *failure, dtl_error *err);
+
+void generation_close(generation *g);
+
+#endif

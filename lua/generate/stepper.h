@@ -1,0 +1,37 @@
+/* A policy at work: its calls, iteration by iteration, for the sequences it serves. A policy of scope "sequence" serves
+ * one; one of scope "batch" as many as join it, all in every step. */
+#ifndef DTL_STEPPER_H
+#define DTL_STEPPER_H
+
+#include "box/batch.h"
+#include "generate/generation.h"
+#include "lookup/memory.h"
+
+typedef struct {
+  dtl_policy *policy;
+  const dtl_request *request;
+  policy_memory *memory; /* NULL: it uses none */
+  run_group group;       /* the runs of its members */
+  generation *member[DTL_PLACES];
+  int joined;     /* so far */
+  bool has_batch; /* the object of scope "batch" is there */
+  double step_ms; /* the policy's own time in this step */
+} stepper;
+
+/* Whether this policy, unused so far, can serve sequences of the pair: whether the request has what it uses. */
+bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dtl_error *err);
+
+/* After that check. */
+void stepper_open(stepper *s, dtl_policy *policy, const dtl_request *request);
+
+/* A started sequence joins; with the first one the policy's init runs. A failure leaves it outside. */
+bool stepper_join(stepper *s, generation *g, dtl_error *err);
+void stepper_leave(stepper *s, generation *g);
+
+/* One iteration of every member: draft, verify, commit, observe. True: it is over, or was interrupted, or, where
+ * stepper_waits, stands at the pass that its run awaits. */
+bool stepper_step(stepper *s, dtl_error *err);
+bool stepper_resume(stepper *s, dtl_error *err); /* after that pass */
+bool stepper_waits(const stepper *s);
+
+#endif

@@ -1,0 +1,110 @@
+/* Reading and gathering texts: see corpus.h. */
+#include "lookup/corpus.h"
+
+#include "files/files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX (1u << 30) /* bytes */
+
+typedef struct {
+  int32_t *token;
+  size_t n;
+} gathered;
+
+static bool out_of_memory(dtl_error *err) { return dtl_fail(err, DTL_DEVICE, "out of memory: the corpus"); }
+
+static bool gather(gathered *all, const int32_t *token, size_t n) {
+  int32_t *grown = realloc(all->token, (all->n + n + 1) * sizeof *grown);
+  if (!grown) return false;
+  all->token = grown;
+  memcpy(grown + all->n, token, n * sizeof *token);
+  grown[all->n + n] = SUFFIXES_END;
+  all->n += n + 1;
+  return true;
+}
+
+static bool gather_file(const dt_pair *pair, const char *path, gathered *all, dtl_error *err) {
+  size_t len;
+  int32_t *ids;
+  int n;
+  dt_error engine;
+  char *text = dtl_read_file("corpus", path, FILE_MAX, &len, err);
+  if (!text) return false;
+  dt_status status = dt_encode_whole(pair, text, len, &ids, &n, &engine);
+  free(text);
+  if (status) return dtl_fail_engine(err, &engine);
+  bool ok = true;
+  if (n == 0)
+    ok = dtl_fail(err, DTL_INPUT, "%s: empty, expected a text to look things up in", path);
+  else if (all->n + (size_t)n + 1 > SUFFIXES_TOKENS)
+    ok = dtl_fail(err, DTL_INPUT, "%s: more than %u tokens of corpus: give fewer or shorter files", path,
+                  SUFFIXES_TOKENS);
+  else if (!gather(all, ids, (size_t)n))
+    ok = out_of_memory(err);
+  free(ids);
+  return ok;
+}
+
+bool dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dtl_error *err) {
+  if (n < 1) return dtl_fail(err, DTL_INPUT, "corpus: no files, expected at least one");
+  NEED(pair, "pair");
+  NEED(files, "files");
+  NEED(out, "out");
+  for (int i = 0; i < n; i++) NEED(files[i], "a file");
+  dtl_corpus *corpus = calloc(1, sizeof *corpus);
+  gathered all = {0};
+  bool ok = corpus || out_of_memory(err);
+  for (int i = 0; i < n && ok; i++) ok = gather_file(pair, files[i], &all, err);
+  if (!ok) {
+    free(corpus), free(all.token);
+    return false;
+  }
+  digest ids;
+  digest_begin(&ids, "corpus");
+  digest_add(&ids, all.token, all.n * sizeof *all.token);
+  digest_end(&ids, corpus->hash);
+  if (!suffixes_open(&corpus->index, all.token, all.n)) {
+    free(corpus);
+    return out_of_memory(err);
+  }
+  *out = corpus;
+  return true;
+}
+
+void dtl_corpus_close(dtl_corpus *corpus) {
+  if (corpus) suffixes_close(&corpus->index);
+  free(corpus);
+}
+
+/* The last two parts as one; a part that there is no memory for is lost. */
+static void join(corpus_outputs *o) {
+  suffixes *a = &o->part[o->n - 2], *b = &o->part[o->n - 1];
+  int32_t *both = malloc(((size_t)a->n + b->n) * sizeof *both);
+  size_t n = (size_t)a->n + b->n;
+  if (both) {
+    memcpy(both, a->token, a->n * sizeof *both);
+    memcpy(both + a->n, b->token, b->n * sizeof *both);
+  }
+  suffixes_close(a), suffixes_close(b);
+  o->n -= 2;
+  if (both && suffixes_open(a, both, n))
+    o->n++;
+  else
+    o->tokens -= n;
+}
+
+void corpus_add(corpus_outputs *o, const int32_t *token, int n) {
+  gathered one = {0};
+  if (n < 1 || o->tokens + (size_t)n + 1 > CORPUS_OUTPUTS || o->n == CORPUS_PARTS) return;
+  if (!gather(&one, token, (size_t)n) || !suffixes_open(&o->part[o->n], one.token, one.n)) return;
+  o->n++;
+  o->tokens += (size_t)n + 1;
+  while (o->n > 1 && o->part[o->n - 2].n <= 2 * o->part[o->n - 1].n) join(o);
+}
+
+void corpus_forget(corpus_outputs *o) {
+  for (int i = 0; i < o->n; i++) suffixes_close(&o->part[i]);
+  *o = (corpus_outputs){0};
+}

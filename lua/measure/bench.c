@@ -1,0 +1,97 @@
+/* Timed iterations: see bench.h. */
+#include "measure/bench.h"
+
+#include <stdlib.h>
+
+bool bench_open(bench *b, dt_pair *pair, int context, int batch, dtl_error *err) {
+  dt_pair_info info;
+  dt_error engine;
+  dt_pair_describe(pair, &info);
+  *b = (bench){.draft = info.draft.path, .batch = batch};
+  b->vocab = b->draft ? info.shared_vocab : info.target.vocab;
+  dt_session_options options = {.sequences = batch, .context = context, .use_draft = b->draft};
+  if (dt_session_open(pair, &options, &b->session, &engine)) return dtl_fail_engine(err, &engine);
+  b->nodes = malloc(sizeof *b->nodes * (size_t)batch * (DT_TREE_VERIFY + 1));
+  if (b->nodes) return true;
+  bench_close(b);
+  return dtl_fail(err, DTL_DEVICE, "out of memory: trees to measure");
+}
+
+void bench_close(bench *b) {
+  free(b->nodes);
+  dt_session_close(b->session);
+}
+
+int bench_longest(const bench *b, int context, int n) {
+  int longest = context - 1;
+  for (int width = 1; width <= n; width *= b->vocab > 1 ? b->vocab : 2) longest--; /* a level of the tree */
+  return longest;
+}
+
+/* An empty tree of each sequence. */
+static dt_status empty(const bench *b, dt_error *err) {
+  dt_status status = DT_OK;
+  for (int seq = 0; seq < b->batch && !status; seq++) {
+    status = dt_rollback(b->session, seq, err);
+    b->nodes[seq] = (dt_node_ref){.seq = seq};
+  }
+  return status;
+}
+
+/* Trees of n nodes, as wide as the vocabulary allows. */
+static dt_status grow(const bench *b, int n, dt_error *err) {
+  dt_status status = DT_OK;
+  dt_node_ref *node = b->nodes;
+  for (int seq = 0; seq < b->batch && !status; seq++) {
+    dt_tree *tree = dt_seq_tree(b->session, seq);
+    status = tree_limit(tree, DT_TREE_VERIFY + 1, err);
+    for (int i = 0; i < n && !status; i++, node++) {
+      node->seq = seq;
+      status = tree_add(tree, i / b->vocab, i % b->vocab, -1, &node->node, err);
+    }
+  }
+  return status;
+}
+
+/* A draft step of the roots, and one of n nodes of each tree. */
+static dt_status draft(bench *b, int n, dt_error *err) {
+  double start = dt_clock_ms();
+  dt_status status = b->draft ? dt_draft_step(b->session, b->nodes, b->batch, err) : DT_OK;
+  b->first_ms = dt_clock_ms() - start;
+  if (!status) status = grow(b, n, err);
+  start = dt_clock_ms();
+  if (!status && b->draft) status = dt_draft_step(b->session, b->nodes, b->batch * n, err);
+  b->draft_ms = dt_clock_ms() - start;
+  return status;
+}
+
+/* A timed pass over n rows of each tree. */
+static dt_status verify(bench *b, int n, dt_error *err) {
+  dt_verdict verdicts[DTL_PLACES];
+  int seqs[DTL_PLACES];
+  dt_status status = DT_OK;
+  double start = dt_clock_ms();
+  for (int seq = 0; seq < b->batch && !status; seq++) {
+    status = tree_keep_best(dt_seq_tree(b->session, seq), n - 1, err);
+    seqs[seq] = seq;
+  }
+  if (!status) status = dt_verify_tree(b->session, seqs, b->batch, verdicts, err);
+  b->target_ms = dt_clock_ms() - start;
+  return status;
+}
+
+/* One iteration over trees of n nodes, or BENCH_PLAIN. */
+dt_status bench_sample(bench *b, int n, dt_error *err) {
+  dt_status status = empty(b, err);
+  b->first_ms = b->draft_ms = 0;
+  if (!status && n != BENCH_PLAIN) status = draft(b, n, err);
+  return status ? status : verify(b, n == BENCH_PLAIN ? 1 : n, err);
+}
+
+/* All sequences after so many tokens. */
+dt_status bench_start(const bench *b, int context, const dt_sampling *sampling, dt_error *err) {
+  dt_status status = DT_OK;
+  for (int seq = 0; seq < b->batch && !status; seq++)
+    status = dt_seq_start_blank(b->session, seq, context, sampling, err);
+  return status;
+}

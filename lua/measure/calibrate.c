@@ -1,0 +1,232 @@
+/* Measures what the passes of a pair cost on this machine: see dtl_calibrate. Each sample is an iteration as the policies
+ * make them, over the engine's own primitives: a draft step of the roots, one of n nodes, and a verify pass of n rows, of
+ * each of the sequences that are to run at once; or plain decoding's, a verify pass of one row after another such. The
+ * sizes take turns, so that a slow moment falls on all of them; of each the median counts. A turn begins with a sample that
+ * does not count: after passes of another size a pass finds other things in the processor's caches than in a run. What
+ * drawing adds is the difference between turns with and without it, for each row of a pass of some. */
+#include "measure/bench.h"
+#include "measure/costs.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DISTURBED 1.2
+#define TRIES 2
+#define MOST_SAMPLES 40
+#ifdef __SANITIZE_ADDRESS__ /* a pass takes many times as long, and its time means nothing */
+#define LEAST_SAMPLES 1
+#define POINT_MS 1.0
+#else
+#define LEAST_SAMPLES 3
+#define POINT_MS 80.0 /* after this long a size has samples enough */
+#endif
+#define TURN_MS 3.0
+
+#define DRAWCOSTS_ROWS 8 /* of passes with and without drawing */
+
+static void note(const dtl_calibration *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void note(const dtl_calibration *how, const char *format, ...) {
+  char line[1024];
+  va_list args;
+  if (!how->note) return;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  how->note(how->user, line);
+}
+
+typedef struct {
+  double target[MOST_SAMPLES], first[MOST_SAMPLES], draft[MOST_SAMPLES];
+  int n;
+  double spent; /* ms */
+} samples;
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* The median of the undisturbed times: those of less than DISTURBED times the fastest. Counts the others. */
+static double median(double *list, int n, int *disturbed) {
+  qsort(list, (size_t)n, sizeof *list, by_size);
+  for (; list[n - 1] > DISTURBED * list[0]; n--) ++*disturbed;
+  return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
+}
+
+static bool enough(const samples *s) { return s->n == MOST_SAMPLES || (s->n >= LEAST_SAMPLES && s->spent >= POINT_MS); }
+
+/* One turn of a size. A first sample that alone takes long counts: caches matter little to it. */
+static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
+  double spent = 0;
+  for (bool first = true; !enough(s) && spent < TURN_MS; first = false) {
+    dt_status status = bench_sample(b, n, err);
+    if (status) return status;
+    if (first && b->target_ms < POINT_MS) continue;
+    s->target[s->n] = b->target_ms;
+    s->first[s->n] = b->first_ms;
+    s->draft[s->n++] = b->draft_ms;
+    s->spent += b->target_ms + b->draft_ms;
+    spent += b->target_ms + b->draft_ms;
+  }
+  return DT_OK;
+}
+
+/* What is measured at each context: plain decoding, then each number of rows. */
+static int points(const dtl_costs *c) { return 1 + c->n_rows; }
+static int rows_at(const dtl_costs *c, int point) { return point ? c->rows[point - 1] : BENCH_PLAIN; }
+
+/* One round: a turn of each point at each context that still lacks samples. Counts them in *left. */
+static bool take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_calibration *how, const dtl_costs *c,
+                       int *left, dtl_error *err) {
+  dt_error engine;
+  for (int k = 0; k < c->n_contexts; k++) {
+    bool started = false;
+    for (int i = 0; i < points(c); i++) {
+      samples *s = &of[k][i];
+      if (enough(s)) continue;
+      if (how->interrupt && *how->interrupt) return dtl_fail(err, DTL_DEVICE, "interrupted");
+      if (!started && bench_start(b, c->context[k], NULL, &engine)) return dtl_fail_engine(err, &engine);
+      started = true;
+      if (take_turn(b, s, rows_at(c, i), &engine)) return dtl_fail_engine(err, &engine);
+      if (!enough(s)) continue;
+      --*left;
+      if (how->progress) how->progress(how->user, c->n_contexts * points(c) - *left, c->n_contexts * points(c));
+    }
+  }
+  return true;
+}
+
+/* Turns with and without drawing. */
+static bool measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dtl_error *err) {
+  static const dt_sampling drawn = {.temp = 1};
+  samples of[2] = {{.n = 0}};
+  dt_error engine;
+  int n = 1, disturbed = 0;
+  for (int i = 0; i < c->n_rows && c->rows[i] <= DRAWCOSTS_ROWS; i++) n = c->rows[i];
+  while (!enough(&of[0]) || !enough(&of[1]))
+    for (int i = 0; i < 2; i++) {
+      if (how->interrupt && *how->interrupt) return dtl_fail(err, DTL_DEVICE, "interrupted");
+      if (bench_start(b, c->context[0], i ? &drawn : NULL, &engine)) return dtl_fail_engine(err, &engine);
+      if (take_turn(b, &of[i], n, &engine)) return dtl_fail_engine(err, &engine);
+    }
+  double target[2], draft[2], rows = (double)n * b->batch;
+  for (int i = 0; i < 2; i++) {
+    target[i] = median(of[i].target, of[i].n, &disturbed);
+    draft[i] = median(of[i].draft, of[i].n, &disturbed);
+  }
+  c->target_draw = fmax(0, (target[1] - target[0]) / rows);
+  c->draft_draw = fmax(0, (draft[1] - draft[0]) / rows);
+  return true;
+}
+
+/* The medians of all points. */
+static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *disturbed) {
+  for (int k = 0; k < c->n_contexts; k++) {
+    samples *plain = of[k], *s = plain + 1;
+    for (int i = 0; i < c->n_rows; i++) {
+      samples *target = i ? &s[i] : plain; /* after a draft pass a pass of one row is of no use */
+      *all += 2 * s[i].n;
+      c->target[k][i] = median(target->target, target->n, disturbed);
+      c->draft[k][i] = median(s[i].draft, s[i].n, disturbed);
+    }
+    samples *usual = &s[c->n_rows > 1]; /* after a pass over a guess */
+    c->first[k] = median(usual->first, usual->n, disturbed);
+  }
+  costs_straighten(c, c->target);
+  costs_straighten(c, c->draft);
+  for (int k = 0; k < c->n_contexts; k++) c->first[k] = fmax(c->first[k], c->draft[k][0]);
+}
+
+/* why[DTL_WHY]: of a disturbed measurement. */
+static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dtl_error *err) {
+  samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
+  if (!of) return dtl_fail(err, DTL_DEVICE, "out of memory: times of passes");
+  bool ok = measure_draws(b, how, c, err); /* first: progress is told of what follows */
+  int left = c->n_contexts * points(c), all = 0, disturbed = 0;
+  while (left > 0 && ok) ok = take_round(b, of, how, c, &left, err);
+  if (ok) sum_up(of, c, &all, &disturbed);
+  if (ok && all > 0 && disturbed > all / 3) {
+    c->disturbed = true;
+    snprintf(why, DTL_WHY, "%d %% of the passes took longer than others", 100 * disturbed / all);
+  }
+  free(of);
+  return ok;
+}
+
+/* The lengths to measure at: the last is as far as the tree of the largest size still fits. */
+static void choose_contexts(dtl_costs *c, int longest) {
+  const int lengths[] = {COSTS_STEP, 4 * COSTS_STEP};
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+    if (lengths[i] < longest) c->context[c->n_contexts++] = lengths[i];
+  c->context[c->n_contexts++] = longest;
+}
+
+/* Measures; once more where the machine was busy. */
+static bool measure_quietly(bench *b, const dt_pair_info *info, const dtl_calibration *how, dtl_costs *c,
+                            dtl_error *err) {
+  dtl_usage (*usage)(bool) = how->usage ? how->usage : dtl_usage_now;
+  bool computes = strncmp(info->backend, "cpu", 3) == 0;
+  char why[DTL_WHY] = "";
+  for (int tries = 0; tries < TRIES; tries++) {
+    dtl_usage before = usage(false);
+    c->disturbed = false;
+    if (!measure(b, how, c, why, err)) return false;
+    dtl_usage after = usage(false);
+    if (dtl_disturbed(&before, &after, computes, why, sizeof why)) c->disturbed = true;
+    if (!c->disturbed) return true;
+  }
+  note(how,
+       "the machine was busy while costs were measured, %d times (%s): they serve ten minutes; dtrun run calibrate "
+       "--fresh measures anew",
+       TRIES, why);
+  return true;
+}
+
+static bool measure_all(dt_pair *pair, const dtl_calibration *how, int context, int batch, dtl_costs *c,
+                        dtl_error *err) {
+  dt_pair_info info;
+  dt_pair_describe(pair, &info);
+  *c = (dtl_costs){.batch = batch, .has_draft = info.draft.path != NULL};
+  costs_choose_rows(c);
+  bench b;
+  if (!bench_open(&b, pair, context, batch, err)) return false;
+  int most = c->has_draft && info.draft.context < context ? info.draft.context : context;
+  int longest = bench_longest(&b, most, DT_TREE_VERIFY);
+  bool ok = longest >= 1;
+  if (ok) {
+    choose_contexts(c, longest);
+    ok = measure_quietly(&b, &info, how, c, err);
+  } else {
+    dtl_fail(err, DTL_INPUT, "a context of %d is too short to measure costs in", context);
+  }
+  bench_close(&b);
+  return ok;
+}
+
+bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dtl_error *err) {
+  NEED(pair, "pair");
+  NEED(how, "how");
+  NEED(costs, "costs");
+  dt_pair_info info;
+  dt_pair_describe(pair, &info);
+  int context = how->context ? how->context : info.context, batch = how->batch ? how->batch : 1;
+  costs_place place;
+  if (context < 1 || context > info.target.context)
+    return dtl_fail(err, DTL_INPUT, "context: %d is out of range: 1..%d", context, info.target.context);
+  if (batch < 1 || batch > DTL_PLACES)
+    return dtl_fail(err, DTL_INPUT, "batch: %d is out of range: 1..%d", batch, DTL_PLACES);
+  if (!costs_find(pair, context, batch, &place, err)) return false;
+  const char *wrong = how->fresh ? "" : costs_load(&place, costs);
+  bool ok = !wrong;
+  if (wrong) {
+    if (*wrong) note(how, "the table of costs %s is made anew: %s", place.path, wrong);
+    ok = measure_all(pair, how, context, batch, costs, err);
+    const char *lost = ok ? costs_store(&place, costs) : NULL;
+    if (lost) note(how, "the table of costs cannot be kept as %s: %s", place.path, lost);
+  }
+  costs_leave(&place);
+  return ok;
+}

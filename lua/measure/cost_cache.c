@@ -1,0 +1,106 @@
+/* Where costs are kept between runs, and what they depend on: machine, models and how these are run, not who asks. So program
+ * and library share them, and another build finds them. */
+#include "files/files.h"
+#include "files/hash.h"
+#include "files/identity.h"
+#include "files/machine.h"
+#include "files/user_files.h"
+#include "measure/costs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FILE_MAX (1u << 20)
+#define DISTURBED_SECONDS                                                                                              \
+  600 /* so long a table of a busy machine serves: not for ever, nor measured by each of many runs */
+
+/* Everything that times depend on but what `also` says: malloc'd; NULL: out of memory. */
+static char *describe(const dt_pair_info *info, const char *also, int batch, const char *target, const char *draft) {
+  struct utsname machine;
+  char processor[MACHINE_NAME], *what;
+  machine_name(processor, sizeof processor);
+  uname(&machine);
+  int n = asprintf(&what,
+                   "%s, %s, %s, %d threads, %s, %d at once, caches in %s, target %s in %s, draft %s in %s, its ids %s",
+                   machine.nodename, processor, info->backend, info->threads, also, batch, info->cache_dtype, target,
+                   info->target_dtype, draft, info->draft_dtype ? info->draft_dtype : "-",
+                   info->draft_vocab ? info->draft_vocab : "all");
+  return n < 0 ? NULL : what;
+}
+
+static char *path_of(const char *kind, const char *what) {
+  char relative[64];
+  snprintf(relative, sizeof relative, "%s-%016" PRIx64 ".json", kind, hash_bytes(HASH_START, what, strlen(what)));
+  return user_path("XDG_CACHE_HOME", ".cache", relative);
+}
+
+bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_error *err) {
+  dt_pair_info info;
+  dt_pair_describe(pair, &info);
+  char *target = realpath(info.target.path, NULL), *draft = info.draft.path ? realpath(info.draft.path, NULL) : NULL;
+  char also[32], files[2][DIGEST_TEXT], *what;
+  snprintf(also, sizeof also, "context %d", context);
+  *place = (costs_place){0};
+  what = describe(&info, also, batch, target ? target : "-", draft ? draft : "-");
+  identity_model(target, files[0]), identity_model(draft, files[1]);
+  bool ok = what && asprintf(&place->key, "%s, %s %s", what, files[0], files[1]) >= 0;
+  if (ok && target)
+    place->path = path_of("costs", what); /* a scripted pair has no files and is measured anew each time */
+  free(what), free(target), free(draft);
+  return ok || dtl_fail(err, DTL_DEVICE, "out of memory: the place of a table of costs");
+}
+
+bool costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dtl_error *err) {
+  dt_pair_info info;
+  char target[DIGEST_TEXT], draft[DIGEST_TEXT];
+  dt_pair_describe(pair, &info);
+  bool is_there = access(info.target.path, F_OK) == 0;
+  identity_model(is_there ? info.target.path : NULL, target);
+  identity_model(is_there ? info.draft.path : NULL, draft);
+  *place = (costs_place){.key = describe(&info, drawn, batch, target, draft)};
+  if (place->key && is_there) place->path = path_of("learned", place->key);
+  return place->key || dtl_fail(err, DTL_DEVICE, "out of memory: the place of learned costs");
+}
+
+void costs_leave(costs_place *place) {
+  free(place->key), free(place->path);
+  *place = (costs_place){0};
+}
+
+char *costs_read(const costs_place *place, dtl_error *err) {
+  size_t len;
+  if (!place->path || access(place->path, F_OK)) return NULL;
+  return dtl_read_file("costs", place->path, FILE_MAX, &len, err);
+}
+
+const char *costs_write(const costs_place *place, const char *text) {
+  if (!place->path) return NULL;
+  return !text ? strerror(ENOMEM) : user_store(place->path, text) ? NULL : strerror(errno);
+}
+
+const char *costs_load(const costs_place *place, dtl_costs *costs) {
+  if (!place->path || access(place->path, F_OK)) return "";
+  dtl_error err = {.kind = DTL_INPUT};
+  char *text = costs_read(place, &err);
+  if (!text) return err.kind == DTL_DEVICE ? COSTS_STARVED : "it cannot be read";
+  const char *wrong = costs_parse(text, place->key, costs);
+  free(text);
+  struct stat info;
+  if (!wrong && costs->disturbed && !stat(place->path, &info) && time(NULL) - info.st_mtime > DISTURBED_SECONDS)
+    return "the machine was busy when it was measured";
+  return wrong;
+}
+
+const char *costs_store(const costs_place *place, const dtl_costs *costs) {
+  char *text = costs_json(costs, place->key);
+  const char *wrong = costs_write(place, text);
+  free(text);
+  return wrong;
+}

@@ -1,0 +1,223 @@
+/* Tables of what passes cost: lookup, and their JSON. See costs.h. */
+#include "measure/costs.h"
+
+#include <cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCHEMA "dtrun.costs/1"
+#define LEAST_STEP 1e-6 /* of a time: how much more one row costs at least */
+#define LEAST_MS 1e-6   /* of a pass. Between these, whatever is counted with times stays a finite number */
+#define MOST_MS 1e9
+
+#define TIMES "a list per context, of a time per row, increasing, from 1e-6 to 1e9 ms"
+#define WRONG_BATCH "batch is no whole number from 1 to 256"
+#define WRONG_CONTEXTS "contexts is no ascending list of at most 8 lengths"
+#define WRONG_ROWS "rows is no ascending list of at most 96 counts"
+#define WRONG_TARGET "target needs " TIMES
+#define WRONG_DRAFT "draft needs " TIMES
+#define WRONG_FIRST "first needs a time per context, none below the draft's of one row, to 1e9 ms"
+
+#define MOST_ROWS 512 /* of all sequences together */
+
+static const int ROWS[COSTS_ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
+
+void costs_choose_rows(dtl_costs *c) {
+  for (c->n_rows = 0; c->n_rows < COSTS_ROWS && (c->n_rows < 2 || ROWS[c->n_rows] * c->batch <= MOST_ROWS); c->n_rows++)
+    c->rows[c->n_rows] = ROWS[c->n_rows];
+}
+
+/* The first of two neighbours in the ascending at[n] between which x lies, or which are nearest to it. */
+static int bracket(const int *at, int n, double x) {
+  int i = 0;
+  while (i + 2 < n && at[i + 1] <= x) i++;
+  return i;
+}
+
+static double between(int x0, double y0, int x1, double y1, double x) { return y0 + (y1 - y0) * (x - x0) / (x1 - x0); }
+
+/* Below the first number of rows a straight line may reach 0, but a row in a small pass costs no less than in a large one. */
+static double in_rows(const dtl_costs *c, const double *ms, double rows) {
+  if (c->n_rows == 1) return ms[0] * (1 + LEAST_STEP * (rows - c->rows[0]));
+  int i = bracket(c->rows, c->n_rows, rows);
+  double line = between(c->rows[i], ms[i], c->rows[i + 1], ms[i + 1], rows), share = ms[0] * rows / c->rows[0];
+  return rows < c->rows[0] && share > line ? share : line;
+}
+
+/* The two measured contexts that one counts between, the same twice outside of all; *context: as it counts. */
+static void contexts_about(const dtl_costs *c, int *context, int *below, int *above) {
+  int last = c->n_contexts - 1;
+  if (*context > c->context[last]) *context = c->context[last];
+  *context = (*context + COSTS_STEP - 1) / COSTS_STEP * COSTS_STEP;
+  *below = *above = *context <= c->context[0] ? 0 : last;
+  if (*context <= c->context[0] || *context >= c->context[last]) return;
+  *below = bracket(c->context, c->n_contexts, *context);
+  *above = *below + 1;
+}
+
+double costs_pass(const dtl_costs *c, const costs_of ms, double rows, int context) {
+  int k, l;
+  contexts_about(c, &context, &k, &l);
+  double low = in_rows(c, ms[k], rows);
+  return k == l ? low : between(c->context[k], low, c->context[l], in_rows(c, ms[l], rows), context);
+}
+
+double costs_first(const dtl_costs *c, int sequences, int context) {
+  double later = costs_pass(c, c->draft, (double)sequences / c->batch, context);
+  int k, l;
+  contexts_about(c, &context, &k, &l);
+  double more = c->first[k] - c->draft[k][0], then = c->first[l] - c->draft[l][0];
+  return later + (k == l ? more : between(c->context[k], more, c->context[l], then, context));
+}
+
+void costs_straighten(const dtl_costs *c, costs_of ms) {
+  for (int k = c->n_contexts - 1; k >= 0; k--) {
+    for (int i = c->n_rows - 1; i >= 0; i--) {
+      if (i + 1 < c->n_rows && ms[k][i] > ms[k][i + 1]) ms[k][i] = ms[k][i + 1];
+      if (k + 1 < c->n_contexts && ms[k][i] > ms[k + 1][i]) ms[k][i] = ms[k + 1][i];
+    }
+  }
+  for (int k = 0; k < c->n_contexts; k++)
+    for (int i = 1; i < c->n_rows; i++)
+      if (ms[k][i] < ms[k][i - 1] * (1 + LEAST_STEP)) ms[k][i] = ms[k][i - 1] * (1 + LEAST_STEP);
+}
+
+/* ---- what a table must be ------------------------------------------------------------------------------------------------ */
+
+static bool ascends(const int *at, int n, int most) {
+  if (n < 1 || n > most || at[0] < 1) return false;
+  for (int i = 1; i < n; i++)
+    if (at[i] <= at[i - 1]) return false;
+  return true;
+}
+
+static bool is_time(double ms, double least) { return ms >= least && ms <= MOST_MS; } /* NaN is none */
+
+static bool are_times(const dtl_costs *c, const costs_of ms) {
+  for (int k = 0; k < c->n_contexts; k++)
+    for (int i = 0; i < c->n_rows; i++)
+      if (!is_time(ms[k][i], LEAST_MS) || (i && ms[k][i] <= ms[k][i - 1])) return false;
+  return true;
+}
+
+const char *costs_wrong(const dtl_costs *c) {
+  if (c->batch < 1 || c->batch > DTL_PLACES) return WRONG_BATCH;
+  if (!ascends(c->context, c->n_contexts, DTL_COST_CONTEXTS)) return WRONG_CONTEXTS;
+  if (!ascends(c->rows, c->n_rows, DTL_COST_ROWS)) return WRONG_ROWS;
+  if (c->rows[0] != 1) return "rows does not begin with 1";
+  if (!are_times(c, c->target)) return WRONG_TARGET;
+  if (c->has_draft && !are_times(c, c->draft)) return WRONG_DRAFT;
+  for (int k = 0; c->has_draft && k < c->n_contexts; k++)
+    if (!is_time(c->first[k], c->draft[k][0])) return WRONG_FIRST;
+  if (!is_time(c->target_draw, 0)) return "target_draw is no time from 0 to 1e9 ms";
+  if (!is_time(c->draft_draw, 0)) return "draft_draw is no time from 0 to 1e9 ms";
+  return NULL;
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------------- */
+
+static void add_times(cJSON *root, const char *name, const dtl_costs *c, const costs_of ms) {
+  cJSON *lists = cJSON_AddArrayToObject(root, name);
+  for (int k = 0; k < c->n_contexts; k++) cJSON_AddItemToArray(lists, cJSON_CreateDoubleArray(ms[k], c->n_rows));
+}
+
+char *costs_json(const dtl_costs *c, const char *key) {
+  errno = 0; /* cJSON leaves out what it has no memory for, and does not tell */
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddStringToObject(root, "schema", SCHEMA);
+  if (key) cJSON_AddStringToObject(root, "key", key);
+  cJSON_AddNumberToObject(root, "batch", c->batch);
+  if (c->disturbed) cJSON_AddTrueToObject(root, "disturbed");
+  cJSON_AddItemToObject(root, "contexts", cJSON_CreateIntArray(c->context, c->n_contexts));
+  cJSON_AddItemToObject(root, "rows", cJSON_CreateIntArray(c->rows, c->n_rows));
+  add_times(root, "target", c, c->target);
+  if (c->has_draft) {
+    add_times(root, "draft", c, c->draft);
+    cJSON_AddItemToObject(root, "first", cJSON_CreateDoubleArray(c->first, c->n_contexts));
+    cJSON_AddNumberToObject(root, "draft_draw", c->draft_draw);
+  }
+  cJSON_AddNumberToObject(root, "target_draw", c->target_draw);
+  char *text = errno == ENOMEM ? NULL : cJSON_Print(root);
+  cJSON_Delete(root);
+  return text;
+}
+
+static bool take_numbers(const cJSON *list, int most, int *numbers, int *n) {
+  *n = cJSON_GetArraySize(list);
+  if (!cJSON_IsArray(list) || *n > most) return false;
+  int i = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) {
+    if (!cJSON_IsNumber(item) || item->valuedouble != item->valueint) return false;
+    numbers[i++] = item->valueint;
+  }
+  return ascends(numbers, *n, most);
+}
+
+static bool take_list(const cJSON *list, int n, double *ms) {
+  if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != n) return false;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) *ms++ = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+  return true;
+}
+
+static bool take_times(const cJSON *lists, const dtl_costs *c, costs_of ms) {
+  if (!cJSON_IsArray(lists) || cJSON_GetArraySize(lists) != c->n_contexts) return false;
+  int k = 0;
+  const cJSON *list;
+  cJSON_ArrayForEach(list, lists) if (!take_list(list, c->n_rows, ms[k++])) return false;
+  return true;
+}
+
+/* Without a list: as later passes. */
+static bool take_first(const cJSON *list, dtl_costs *c) {
+  for (int i = 0; i < c->n_contexts; i++) c->first[i] = c->draft[i][0];
+  return !list || take_list(list, c->n_contexts, c->first);
+}
+
+static double number_or(const cJSON *item, double none) {
+  return !item ? none : cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) {
+  const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
+  const cJSON *measured_on = cJSON_GetObjectItemCaseSensitive(root, "key");
+  const cJSON *draft = cJSON_GetObjectItemCaseSensitive(root, "draft");
+  if (schema && !(cJSON_IsString(schema) && !strcmp(schema->valuestring, SCHEMA))) return "its schema is not " SCHEMA;
+  if (key && !(cJSON_IsString(measured_on) && !strcmp(measured_on->valuestring, key)))
+    return "it was measured by an older version, or on another machine or model";
+  double batch = number_or(cJSON_GetObjectItemCaseSensitive(root, "batch"), 1);
+  c->batch = batch >= 1 && batch <= DTL_PLACES && batch == floor(batch) ? (int)batch : 0;
+  c->has_draft = draft != NULL;
+  c->disturbed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "disturbed"));
+  c->target_draw = number_or(cJSON_GetObjectItemCaseSensitive(root, "target_draw"), 0);
+  c->draft_draw = number_or(cJSON_GetObjectItemCaseSensitive(root, "draft_draw"), 0);
+  if (!c->batch) return WRONG_BATCH;
+  if (!take_numbers(cJSON_GetObjectItemCaseSensitive(root, "contexts"), DTL_COST_CONTEXTS, c->context, &c->n_contexts))
+    return WRONG_CONTEXTS;
+  if (!take_numbers(cJSON_GetObjectItemCaseSensitive(root, "rows"), DTL_COST_ROWS, c->rows, &c->n_rows))
+    return WRONG_ROWS;
+  if (!take_times(cJSON_GetObjectItemCaseSensitive(root, "target"), c, c->target)) return WRONG_TARGET;
+  if (draft && !take_times(draft, c, c->draft)) return WRONG_DRAFT;
+  if (draft && !take_first(cJSON_GetObjectItemCaseSensitive(root, "first"), c)) return WRONG_FIRST;
+  return costs_wrong(c);
+}
+
+const char COSTS_STARVED[] = "out of memory";
+
+const char *costs_parse_object(const char *json, cJSON **object) {
+  errno = 0;
+  *object = cJSON_Parse(json);
+  if (!*object && errno == ENOMEM) return COSTS_STARVED; /* cJSON itself does not tell */
+  return cJSON_IsObject(*object) ? NULL : "it is no JSON object";
+}
+
+const char *costs_parse(const char *json, const char *key, dtl_costs *costs) {
+  cJSON *root;
+  const char *wrong = costs_parse_object(json, &root);
+  if (!wrong) wrong = take_table(root, key, costs);
+  cJSON_Delete(root);
+  return wrong;
+}

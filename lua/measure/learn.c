@@ -1,0 +1,226 @@
+/* Learning what passes cost, from run to run: see learn.h. */
+#include "measure/learn.h"
+
+#include "measure/bench.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CPU_SPEED 2e7    /* bytes a millisecond that a pass is taken to read, */
+#define DEVICE_SPEED 1e9 /* until passes were seen */
+#define CPU_ROW 0.06     /* what a further row is taken to cost: little, since who tries it sees */
+#define DEVICE_ROW 0.003
+#define LOOK_MS 250.0    /* for a first look, */
+#define LONG_MS 60.0     /* and none where a pass may take so long */
+#define LOOK_CONTEXT 512 /* of its session */
+#define LOOK_ROUNDS 8
+#define MUCH 512 /* passes that are worth writing a file for before the end */
+
+struct course {
+  course *next;
+  int batch;
+  bool draws, coupled;
+  bool failed;              /* the latest run */
+  bool seen[LEARNED_KINDS]; /* passes of the run at hand */
+  long kept;                /* passes that the file knows; -1: there is none */
+  dtl_usage since;          /* when the file was written, or read */
+  costs_place place;
+  lessons l;
+};
+
+struct dtl_learned {
+  dt_pair *pair;
+  dtl_learning how;
+  course *courses, *last; /* last: of the latest run */
+};
+
+dtl_learned *dtl_learned_open(dt_pair *pair, const dtl_learning *how) {
+  dtl_learned *learned = pair && how ? calloc(1, sizeof *learned) : NULL;
+  if (learned) *learned = (dtl_learned){.pair = pair, .how = *how};
+  return learned;
+}
+
+const dt_pair *learn_pair(const dtl_learned *learned) { return learned->pair; }
+
+static void note(const dtl_learned *learned, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void note(const dtl_learned *learned, const char *format, ...) {
+  char line[1024];
+  va_list args;
+  if (!learned->how.note) return;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  learned->how.note(learned->how.user, line);
+}
+
+/* ---- how costs begin ---------------------------------------------------------------------------------------------------- */
+
+static void reckon(const dtl_learned *learned, course *c) {
+  dt_pair_info info;
+  dt_pair_describe(learned->pair, &info);
+  learned_guess guess = {.target_bytes = (double)info.target.weight_bytes,
+                         .draft_bytes = (double)info.draft.weight_bytes,
+                         .target_token = (double)info.target.token_bytes,
+                         .draft_token = (double)info.draft.token_bytes,
+                         .speed = info.on_device ? DEVICE_SPEED : CPU_SPEED,
+                         .row = info.on_device ? DEVICE_ROW : CPU_ROW,
+                         .context = info.target.context,
+                         .batch = c->batch,
+                         .has_draft = info.draft.path != NULL};
+  learned_begin(&c->l, &guess);
+}
+
+static bool interrupted(const dtl_learned *learned) { return learned->how.interrupt && *learned->how.interrupt; }
+
+/* Iterations of trees of a few sizes, one after the other, until there are enough or the time is over. */
+static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int context) {
+  static const int sizes[] = {BENCH_PLAIN, 4, 16, 2, 8};
+  double end = dt_clock_ms() + LOOK_MS;
+  for (int round = 0; round < LOOK_ROUNDS; round++)
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      int n = sizes[i], rows = n == BENCH_PLAIN ? 1 : n;
+      if (interrupted(learned) || dt_clock_ms() > end || bench_sample(b, n, NULL)) return;
+      /* plain passes follow each other: the first one after a tree takes longer and is left out */
+      if (n == BENCH_PLAIN && bench_sample(b, n, NULL)) return;
+      learned_pass(&c->l, LEARNED_TARGET, rows, context, b->target_ms);
+      if (n == BENCH_PLAIN || !b->draft) continue;
+      learned_pass(&c->l, LEARNED_FIRST, 1, context, b->first_ms);
+      learned_pass(&c->l, LEARNED_DRAFT, rows, context, b->draft_ms);
+    }
+}
+
+/* A few passes, where they do not take long. What fails in them fails in the run, too, and is told there. */
+static void look_first(const dtl_learned *learned, course *c) {
+  dt_pair_info info;
+  dt_pair_describe(learned->pair, &info);
+  const dt_sampling drawn = {.temp = 1};
+  int room = info.context < LOOK_CONTEXT ? info.context : LOOK_CONTEXT;
+  if (info.draft.path && info.draft.context < room) room = info.draft.context;
+  bench b;
+  if (c->l.shown.target[0][0] > LONG_MS || !bench_open(&b, learned->pair, room, c->batch, NULL)) return;
+  int longest = bench_longest(&b, room, 16), context = longest < COSTS_STEP ? longest : COSTS_STEP;
+  if (context >= 1 && !bench_start(&b, context, c->draws ? &drawn : NULL, NULL)) sample_sizes(learned, c, &b, context);
+  bench_close(&b);
+}
+
+/* A table that was measured serves as what passes taught. */
+static void take_table(const dtl_learned *learned, course *c) {
+  dt_pair_info info;
+  dt_pair_describe(learned->pair, &info);
+  costs_place place;
+  dtl_costs *t = malloc(sizeof *t);
+  if (t && costs_find(learned->pair, info.context, c->batch, &place, NULL)) {
+    const char *wrong = costs_load(&place, t);
+    if (!wrong) learned_table(&c->l, t, c->draws, c->draws && c->coupled);
+    if (wrong && *wrong && wrong != COSTS_STARVED)
+      note(learned,
+           "the table of costs %s is left aside: %s; costs are learned from runs, dtrun run calibrate measures it anew",
+           place.path, wrong);
+    costs_leave(&place);
+  }
+  free(t);
+}
+
+/* False where memory was out: what the file knows must not be written over with less. */
+static bool read_file(const dtl_learned *learned, course *c, dtl_error *err) {
+  dtl_error lost = {.kind = DTL_INPUT};
+  char *text = costs_read(&c->place, &lost);
+  const char *wrong = text ? learned_parse(&c->l, text, c->place.key) : NULL;
+  if (wrong == COSTS_STARVED || lost.kind == DTL_DEVICE) {
+    free(text);
+    return dtl_fail(err, DTL_DEVICE, "out of memory: what was learned of costs in %s", c->place.path);
+  }
+  if (text && !wrong) c->kept = c->l.passes;
+  if (wrong) note(learned, "what was learned of costs in %s is left aside, and written anew: %s", c->place.path, wrong);
+  free(text);
+  return true;
+}
+
+static bool begin(dtl_learned *learned, course *c, dtl_error *err) {
+  const char *drawn = !c->draws ? "greedy" : c->coupled ? "drawn" : "drawn without the noise";
+  if (!costs_find_learned(learned->pair, drawn, c->batch, &c->place, err)) return false;
+  c->kept = -1;
+  reckon(learned, c);
+  if (!read_file(learned, c, err)) return costs_leave(&c->place), false;
+  if (c->kept < 0) take_table(learned, c);
+  c->since = dtl_usage_now(false);
+  return true;
+}
+
+course *learn_course(dtl_learned *learned, int batch, const dt_seq_options *options, bool first, dtl_error *err) {
+  bool draws = options->sampling.temp > 0, coupled = !options->uncoupled;
+  course *c = learned->courses;
+  while (c && !(c->batch == batch && c->draws == draws && (!draws || c->coupled == coupled))) c = c->next;
+  if (!c) {
+    c = calloc(1, sizeof *c);
+    if (!c) return dtl_fail(err, DTL_DEVICE, "out of memory: what passes cost"), NULL;
+    *c = (course){.batch = batch, .draws = draws, .coupled = coupled};
+    if (!begin(learned, c, err)) {
+      free(c);
+      return NULL;
+    }
+    c->next = learned->courses;
+    learned->courses = c;
+  }
+  if (first && !c->l.passes) look_first(learned, c);
+  learned_look(&c->l);
+  memset(c->seen, 0, sizeof c->seen);
+  return learned->last = c;
+}
+
+/* ---- passes of runs ----------------------------------------------------------------------------------------------------- */
+
+void learn_pass(course *c, learned_kind kind, int rows, int context, double ms) {
+  bool cold = !c->seen[kind]; /* a run's first pass finds nothing in the caches */
+  c->seen[kind] = true;
+  if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, ms);
+}
+
+void learn_look(course *c) { learned_look(&c->l); }
+
+const dtl_costs *learn_costs(const course *c, const int **revision) {
+  *revision = &c->l.revision;
+  return &c->l.shown;
+}
+
+double dtl_learned_plain(const dtl_learned *learned, int context) {
+  const course *c = learned ? learned->last : NULL;
+  bool known = false;
+  if (!c) return 0;
+  for (int k = 0; k < c->l.reckoned.n_contexts; k++) known |= c->l.place[LEARNED_TARGET][k][0].n > 0;
+  return known ? costs_pass(&c->l.shown, c->l.shown.target, 1, context) / c->batch : 0;
+}
+
+/* ---- keeping ------------------------------------------------------------------------------------------------------------ */
+
+/* What a busy machine taught is kept only where there is nothing better. */
+static void keep(const dtl_learned *learned, course *c) {
+  char why[DTL_WHY];
+  dtl_usage now = dtl_usage_now(false);
+  bool busy = dtl_disturbed(&c->since, &now, false, why, sizeof why);
+  if (c->l.passes == c->kept || !c->l.passes || (busy && c->kept >= 0)) return;
+  char *text = learned_json(&c->l, c->place.key);
+  const char *lost = costs_write(&c->place, text);
+  free(text);
+  if (lost && !c->failed) note(learned, "what was learned of costs cannot be kept as %s: %s", c->place.path, lost);
+  c->kept = c->l.passes;
+  c->since = now;
+}
+
+void learn_keep(dtl_learned *learned, course *c, bool failed) {
+  c->failed = failed;
+  if (c->kept < 0 || c->l.passes - c->kept >= MUCH) keep(learned, c);
+}
+
+void dtl_learned_close(dtl_learned *learned) {
+  if (!learned) return;
+  for (course *c = learned->courses, *next; c; c = next) {
+    next = c->next;
+    keep(learned, c);
+    costs_leave(&c->place);
+    free(c);
+  }
+  free(learned);
+}

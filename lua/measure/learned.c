@@ -1,0 +1,307 @@
+/* Learning what passes cost: see learned.h. */
+#include "measure/learned.h"
+
+#include <cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCHEMA "dtrun.learned/1"
+#define LEAST_MS 1e-6 /* of a time that is taken in, and */
+#define MOST_MS 1e8   /* of one that is shown: costs_straighten adds a little */
+#define FIRST 1.25    /* times a later draft pass: the draft's weights are in no near cache (reckoned) */
+#define ATTENTION 2.0 /* times the bytes of keys and values: their arithmetic (reckoned) */
+#define OVERHEAD 0.01 /* ms of a pass beside its bytes (reckoned) */
+#define QUANTILE 0.35
+#define SURE 4     /* times from which on a place is believed; before that only in part */
+#define MOVED 0.03 /* of a cost: enough to be told */
+#define EAGER 64   /* passes that are looked at one by one; later as many at once as an eighth of all, */
+#define SELDOM 128 /* up to so many: looking takes as long as small passes do */
+#define TRUSTED 8  /* times that one of a file stands for, at most */
+
+static const int CONTEXTS[] = {COSTS_STEP,      2 * COSTS_STEP,  4 * COSTS_STEP,   8 * COSTS_STEP,
+                               16 * COSTS_STEP, 32 * COSTS_STEP, 128 * COSTS_STEP, 1024 * COSTS_STEP};
+enum { N_CONTEXTS = sizeof CONTEXTS / sizeof *CONTEXTS };
+_Static_assert(N_CONTEXTS <= DTL_COST_CONTEXTS, "tables have room");
+
+static double clamp(double x, double low, double high) { return x > low ? x < high ? x : high : low; }
+
+/* ---- the reckoning ------------------------------------------------------------------------------------------------------ */
+
+static void reckon(dtl_costs *c, costs_of ms, const learned_guess *g, double bytes, double token) {
+  for (int k = 0; k < c->n_contexts; k++)
+    for (int i = 0; i < c->n_rows; i++) {
+      double weights = bytes / g->speed * (1 + g->row * (c->rows[i] * c->batch - 1));
+      double seen = c->batch * ATTENTION * token * c->context[k] / g->speed * (1 + g->row * (c->rows[i] - 1));
+      ms[k][i] = clamp(OVERHEAD + weights + seen, LEAST_MS, MOST_MS);
+    }
+  costs_straighten(c, ms);
+}
+
+void learned_begin(lessons *l, const learned_guess *g) {
+  memset(l, 0, sizeof *l);
+  dtl_costs *c = &l->reckoned;
+  c->batch = g->batch;
+  c->has_draft = g->has_draft;
+  costs_choose_rows(c);
+  for (int i = 0; i < c->n_rows; i++) l->log_rows[i] = log(c->rows[i]);
+  do c->context[c->n_contexts] = CONTEXTS[c->n_contexts], c->n_contexts++;
+  while (c->n_contexts < N_CONTEXTS && CONTEXTS[c->n_contexts - 1] < g->context);
+  reckon(c, c->target, g, g->target_bytes, g->target_token);
+  if (c->has_draft) reckon(c, c->draft, g, g->draft_bytes, g->draft_token);
+  for (int k = 0; k < c->n_contexts; k++) c->first[k] = clamp(FIRST * c->draft[k][0], LEAST_MS, MOST_MS);
+  l->shown = *c;
+}
+
+/* ---- passes ------------------------------------------------------------------------------------------------------------- */
+
+/* The one of the ascending at[n] that x is nearest to, as a ratio. */
+static int nearest(const int *at, int n, double x) {
+  int i = 0;
+  while (i + 1 < n && x * x > (double)at[i] * at[i + 1]) i++;
+  return i;
+}
+
+/* By the reckoning. A first pass has more rows than one where committed tokens ride along. */
+static double reckoned(const dtl_costs *c, learned_kind kind, double rows, int context) {
+  if (kind == LEARNED_TARGET) return costs_pass(c, c->target, rows, context);
+  double ms = costs_pass(c, c->draft, rows, context);
+  return kind == LEARNED_DRAFT ? ms : ms + costs_first(c, c->batch, context) - costs_pass(c, c->draft, 1, context);
+}
+
+/* A pass that was made so many times. */
+static void seed(lessons *l, learned_kind kind, double rows, int context, double ms, int times) {
+  const dtl_costs *c = &l->reckoned;
+  bool sound = ms >= LEAST_MS && ms <= MOST_MS && rows > 0 && rows <= 1e6 && context >= 0 && context <= 1 << 30;
+  if (!sound || (kind != LEARNED_TARGET && !c->has_draft)) return;
+  int k = nearest(c->context, c->n_contexts, context),
+      i = kind == LEARNED_FIRST ? 0 : nearest(c->rows, c->n_rows, rows);
+  learned_place *p = &l->place[kind][k][i];
+  double ratio = log(ms / reckoned(c, kind, rows, context));
+  for (; times > 0; times--) {
+    p->ratio[p->next] = (float)ratio;
+    p->next = (p->next + 1) % LEARNED_KEPT;
+    if (p->n < LEARNED_KEPT) p->n++;
+    p->stale = true;
+  }
+  l->at[kind] = k;
+  l->passes++, l->waiting++;
+}
+
+void learned_pass(lessons *l, learned_kind kind, double rows, int context, double ms) {
+  seed(l, kind, rows, context, ms, 1);
+}
+
+void learned_table(lessons *l, const dtl_costs *t, bool draws, bool coupled) {
+  double target = draws ? t->target_draw * t->batch : 0, draft = coupled ? t->draft_draw * t->batch : 0;
+  if (t->batch != l->reckoned.batch || t->has_draft != l->reckoned.has_draft) return;
+  for (int k = 0; k < t->n_contexts; k++) {
+    for (int i = 0; i < t->n_rows; i++) {
+      seed(l, LEARNED_TARGET, t->rows[i], t->context[k], t->target[k][i] + target * t->rows[i], TRUSTED);
+      if (t->has_draft) seed(l, LEARNED_DRAFT, t->rows[i], t->context[k], t->draft[k][i] + draft * t->rows[i], TRUSTED);
+    }
+    if (t->has_draft) seed(l, LEARNED_FIRST, 1, t->context[k], t->first[k] + draft, TRUSTED);
+  }
+}
+
+/* ---- what is made of them ----------------------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b) {
+  float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+
+static double counted(learned_place *p) {
+  float sorted[LEARNED_KEPT];
+  if (!p->stale) return (double)p->counts;
+  memcpy(sorted, p->ratio, sizeof sorted);
+  qsort(sorted, (size_t)p->n, sizeof *sorted, by_size);
+  p->counts = sorted[(int)(QUANTILE * (p->n - 1) + 0.5)];
+  p->stale = false;
+  return (double)p->counts;
+}
+
+static double belief(int n) { return n >= SURE ? 1 : (n + 1) / (SURE + 1.0); }
+
+/* ratio[i] becomes base[i] and what the places of one context say beyond it. */
+static void interpolate(lessons *l, learned_place *place, const double *base, double *ratio) {
+  const dtl_costs *c = &l->reckoned;
+  double beyond[COSTS_ROWS];
+  int known[COSTS_ROWS], n = 0;
+  for (int i = 0; i < c->n_rows; i++)
+    if (place[i].n) beyond[n] = belief(place[i].n) * (counted(&place[i]) - base[i]), known[n++] = i;
+  for (int i = 0, j = 0; i < c->n_rows; i++) {
+    while (j + 1 < n && known[j + 1] <= i) j++;
+    double more = n ? beyond[j] : 0;
+    if (n && j + 1 < n && i > known[j]) {
+      double low = l->log_rows[known[j]], high = l->log_rows[known[j + 1]];
+      more += (beyond[j + 1] - beyond[j]) * (l->log_rows[i] - low) / (high - low);
+    }
+    ratio[i] = base[i] + more;
+  }
+}
+
+static int times_of(const learned_place *place, int n) {
+  int all = 0;
+  for (int i = 0; i < n; i++) all += place[i].n;
+  return all;
+}
+
+/* The ratios of a model: first of the context that knows most, whose rows without times are as its others on average; then of
+ * the others, each beside one that is done. */
+static void find_ratios(lessons *l, learned_kind kind, double ratio[][COSTS_ROWS]) {
+  const dtl_costs *c = &l->reckoned;
+  double base[COSTS_ROWS], sum = 0;
+  int best = 0, most = 0;
+  for (int k = 0; k < c->n_contexts; k++) {
+    int n = times_of(l->place[kind][k], c->n_rows);
+    if (n > most) most = n, best = k;
+  }
+  for (int i = 0; i < c->n_rows; i++) {
+    learned_place *p = &l->place[kind][best][i];
+    if (p->n) sum += p->n * counted(p);
+  }
+  for (int i = 0; i < c->n_rows; i++) base[i] = most ? sum / most : 0;
+  interpolate(l, l->place[kind][best], base, ratio[best]);
+  for (int k = best + 1; k < c->n_contexts; k++) interpolate(l, l->place[kind][k], ratio[k - 1], ratio[k]);
+  for (int k = best - 1; k >= 0; k--) interpolate(l, l->place[kind][k], ratio[k + 1], ratio[k]);
+}
+
+/* No context is cheaper than a shorter one. Of two that say so, the one nearer to the last pass is right: it is the newer. */
+static void order_contexts(const dtl_costs *c, costs_of ms, int at) {
+  for (int i = 0; i < c->n_rows; i++) {
+    for (int k = at + 1; k < c->n_contexts; k++) ms[k][i] = fmax(ms[k][i], ms[k - 1][i]);
+    for (int k = at - 1; k >= 0; k--) ms[k][i] = fmin(ms[k][i], ms[k + 1][i]);
+  }
+}
+
+static void correct(lessons *l, learned_kind kind, const costs_of reckoned, costs_of ms) {
+  const dtl_costs *c = &l->reckoned;
+  double ratio[DTL_COST_CONTEXTS][COSTS_ROWS];
+  find_ratios(l, kind, ratio);
+  for (int k = 0; k < c->n_contexts; k++)
+    for (int i = 0; i < c->n_rows; i++) ms[k][i] = clamp(reckoned[k][i] * exp(ratio[k][i]), LEAST_MS, MOST_MS);
+  order_contexts(c, ms, l->at[kind]);
+  costs_straighten(c, ms);
+}
+
+/* A first pass of which there is no time costs as much more than a later one as was reckoned. */
+static void correct_first(lessons *l, dtl_costs *out) {
+  const dtl_costs *c = &l->reckoned;
+  int best = -1;
+  for (int k = 0; k < c->n_contexts; k++)
+    if (l->place[LEARNED_FIRST][k][0].n &&
+        (best < 0 || l->place[LEARNED_FIRST][k][0].n > l->place[LEARNED_FIRST][best][0].n))
+      best = k;
+  for (int k = 0; k < c->n_contexts; k++) {
+    learned_place *p = &l->place[LEARNED_FIRST][k][0];
+    double later = log(out->draft[k][0] / c->draft[k][0]), ratio = later;
+    if (!p->n && best >= 0) p = &l->place[LEARNED_FIRST][best][0];
+    if (p->n) ratio += belief(p->n) * (counted(p) - later);
+    out->first[k] = fmax(out->draft[k][0], clamp(c->first[k] * exp(ratio), LEAST_MS, MOST_MS));
+  }
+}
+
+static bool moved(double a, double b) { return fabs(a - b) > MOVED * b; }
+
+static bool has_moved(const dtl_costs *a, const dtl_costs *b) {
+  for (int k = 0; k < a->n_contexts; k++) {
+    if (a->has_draft && moved(a->first[k], b->first[k])) return true;
+    for (int i = 0; i < a->n_rows; i++)
+      if (moved(a->target[k][i], b->target[k][i]) || (a->has_draft && moved(a->draft[k][i], b->draft[k][i])))
+        return true;
+  }
+  return false;
+}
+
+bool learned_look(lessons *l) {
+  if (!l->waiting || (l->passes > EAGER && l->waiting < fmin(SELDOM, l->passes / 8.0))) return false;
+  dtl_costs now = l->reckoned;
+  l->waiting = 0;
+  correct(l, LEARNED_TARGET, l->reckoned.target, now.target);
+  if (now.has_draft) {
+    correct(l, LEARNED_DRAFT, l->reckoned.draft, now.draft);
+    correct_first(l, &now);
+  }
+  if (!has_moved(&now, &l->shown)) return false;
+  l->shown = now;
+  l->revision++;
+  return true;
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------------------------------- */
+
+static const char *const NAMES[LEARNED_KINDS] = {"target", "draft", "first"};
+
+/* [rows, context, ms, how many times it stands for] */
+static void add_place(cJSON *list, lessons *l, learned_kind kind, int k, int i) {
+  const dtl_costs *c = &l->reckoned;
+  learned_place *p = &l->place[kind][k][i];
+  if (!p->n) return;
+  double ms = reckoned(c, kind, c->rows[i], c->context[k]) * exp(counted(p));
+  const double entry[] = {c->rows[i], c->context[k], clamp(ms, LEAST_MS, MOST_MS), p->n};
+  cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(entry, 4));
+}
+
+char *learned_json(lessons *l, const char *key) {
+  errno = 0; /* cJSON leaves out what it has no memory for, and does not tell */
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddStringToObject(root, "schema", SCHEMA);
+  cJSON_AddStringToObject(root, "key", key);
+  for (int kind = 0; kind < LEARNED_KINDS; kind++) {
+    cJSON *list = cJSON_AddArrayToObject(root, NAMES[kind]);
+    for (int k = 0; k < l->reckoned.n_contexts; k++)
+      for (int i = 0; i < l->reckoned.n_rows; i++) add_place(list, l, (learned_kind)kind, k, i);
+  }
+  char *text = errno == ENOMEM ? NULL : cJSON_PrintUnformatted(root);
+  cJSON_Delete(root);
+  return text;
+}
+
+static bool take_entry(lessons *l, learned_kind kind, const cJSON *entry) {
+  double x[4] = {0};
+  if (!cJSON_IsArray(entry) || cJSON_GetArraySize(entry) != 4) return false;
+  int i = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, entry) {
+    if (!cJSON_IsNumber(item)) return false;
+    x[i++] = item->valuedouble;
+  }
+  bool whole = x[1] >= 0 && x[1] <= 1 << 30 && x[3] >= 1 && x[3] <= LEARNED_KEPT;
+  if (!whole || !(x[2] >= LEAST_MS && x[2] <= MOST_MS) || !(x[0] >= 1 && x[0] <= 1e6)) return false;
+  seed(l, kind, x[0], (int)x[1], x[2], x[3] < TRUSTED ? (int)x[3] : TRUSTED);
+  return true;
+}
+
+static const char *take_all(lessons *l, const cJSON *root, const char *key) {
+  static const char *const wrong[] = {
+      "target is no list of [rows, context, ms, times]",
+      "draft is no list of [rows, context, ms, times]",
+      "first is no list of [rows, context, ms, times]",
+  };
+  const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
+  const cJSON *learned_on = cJSON_GetObjectItemCaseSensitive(root, "key");
+  if (!cJSON_IsString(schema) || strcmp(schema->valuestring, SCHEMA)) return "its schema is not " SCHEMA;
+  if (!cJSON_IsString(learned_on) || strcmp(learned_on->valuestring, key))
+    return "it was learned on another machine or model";
+  for (int kind = 0; kind < LEARNED_KINDS; kind++) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, NAMES[kind]), *entry;
+    if (!cJSON_IsArray(list)) return wrong[kind];
+    cJSON_ArrayForEach(entry, list) if (!take_entry(l, (learned_kind)kind, entry)) return wrong[kind];
+  }
+  return NULL;
+}
+
+const char *learned_parse(lessons *l, const char *json, const char *key) {
+  lessons *fresh = malloc(sizeof *fresh);
+  if (!fresh) return COSTS_STARVED;
+  *fresh = *l;
+  cJSON *root;
+  const char *wrong = costs_parse_object(json, &root);
+  if (!wrong) wrong = take_all(fresh, root, key);
+  if (!wrong) *l = *fresh;
+  cJSON_Delete(root);
+  free(fresh);
+  return wrong;
+}

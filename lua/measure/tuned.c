@@ -1,0 +1,104 @@
+/* Finding and reading the preset `tuned`: see tuned.h. */
+#include "measure/tuned.h"
+
+#include "files/fail.h"
+#include "files/files.h"
+#include "files/identity.h"
+#include "files/machine.h"
+#include "files/user_files.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_MAX (1u << 16)
+
+static void add_model(digest *d, const dt_model_info *model) {
+  char files[DIGEST_TEXT], shape[64 + DIGEST_TEXT];
+  identity_model(model->path, files); /* "": scripted, or none */
+  snprintf(shape, sizeof shape, "%s %d %d %d %d", files, model->vocab, model->context, model->layers, model->hidden);
+  digest_add_text(d, shape);
+}
+
+/* "hedge" of "policies/hedge.lua" */
+static const char *stem(const char *policy, int *len) {
+  const char *slash = strrchr(policy, '/'), *name = slash ? slash + 1 : policy;
+  size_t n = strlen(name);
+  *len = (int)(n > 4 && !strcmp(name + n - 4, ".lua") ? n - 4 : n);
+  return name;
+}
+
+char *tuned_path(const dt_pair *pair, const char *policy, dtl_need draft) {
+  dt_pair_info info;
+  char machine[MACHINE_NAME], settings[256], relative[300];
+  int len;
+  const char *name = stem(policy, &len);
+  dt_pair_describe(pair, &info);
+  machine_name(machine, sizeof machine);
+  if (draft == DTL_NO_DRAFT) {
+    info.draft = (dt_model_info){0};
+    info.draft_dtype = info.draft_vocab = info.draft_head = NULL;
+  }
+  snprintf(settings, sizeof settings, "%d %s %s %s %s%s", info.threads, info.target_dtype,
+           info.draft_dtype ? info.draft_dtype : "-", info.draft_vocab ? info.draft_vocab : "-", info.cache_dtype,
+           info.draft_head ? info.draft_head : "");
+  digest d;
+  char key[DIGEST_TEXT];
+  digest_begin(&d, "preset");
+  add_model(&d, &info.target), add_model(&d, &info.draft);
+  digest_add_text(&d, machine), digest_add_text(&d, info.backend), digest_add_text(&d, settings);
+  digest_end(&d, key);
+  snprintf(relative, sizeof relative, "presets/%.*s-%s.json", len < 150 ? len : 150, name, key);
+  return user_path("XDG_CONFIG_HOME", ".config", relative);
+}
+
+/* Whether there is one of an earlier dtrun, whose name ends in an FNV-1a 64 of 16 digits. */
+static bool is_old(const char *path) {
+  char pattern[PATH_MAX];
+  const char *digits = strrchr(path, '-');
+  if (snprintf(pattern, sizeof pattern, "%.*s%s", (int)(digits - path), path, "-????????????????.json") >=
+      (int)sizeof pattern)
+    return false;
+  glob_t found = {0};
+  bool there = !glob(pattern, GLOB_NOESCAPE, NULL, &found) && found.gl_pathc > 0;
+  globfree(&found);
+  return there;
+}
+
+/* False where it is none, or one of another text of the policy. */
+static bool read_preset(const char *path, const char *policy, const char *source, preset *out, dtl_error *err) {
+  size_t size;
+  char *text = dtl_read_file("preset", path, FILE_MAX, &size, err);
+  if (!text) return false;
+  const char *wrong = preset_parse(text, size, out);
+  bool starved = wrong && errno == ENOMEM;
+  free(text);
+  if (starved) return dtl_fail(err, DTL_DEVICE, "out of memory: %s", path);
+  if (wrong)
+    return dtl_fail(err, DTL_INPUT, "%s: not a preset, %s: run `dtrun run tune %s` again", path, wrong, policy);
+  return !strcmp(out->source, source) ||
+         dtl_fail(err, DTL_INPUT, "%s: found for another text of the policy: run `dtrun run tune %s` again", path,
+                  policy);
+}
+
+bool tuned_read(const dt_pair *pair, const dtl_policy_info *info, const char *policy, preset *out, dtl_error *err) {
+  *out = (preset){0};
+  int len;
+  const char *name = stem(policy, &len);
+  errno = 0;
+  char *path = tuned_path(pair, policy, info->draft);
+  if (!path && errno == ENOMEM)
+    return dtl_fail(err, DTL_DEVICE, "out of memory: the preset 'tuned' of %.*s", len, name);
+  bool ok = path && !access(path, F_OK);
+  if (ok)
+    ok = read_preset(path, policy, info->source, out, err);
+  else
+    dtl_fail(err, DTL_INPUT, "%.*s: no preset 'tuned' for this pair and machine%s: run `dtrun run tune %s` first", len,
+             name, path && is_old(path) ? " (those of an earlier dtrun are not read)" : "", policy);
+  free(path);
+  return ok;
+}

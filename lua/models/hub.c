@@ -1,0 +1,211 @@
+/* Names of models: see hub.h. The cache's layout: models--ORG--NAME/refs/main names a folder in .../snapshots. */
+#include "models/hub.h"
+
+#include "gguf_name.h"
+#include "models/models_in.h"
+#include "models/named.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREFIX "models--"
+
+static const char *set(const char *variable) {
+  const char *value = getenv(variable);
+  return value && *value ? value : NULL;
+}
+
+/* printf into a malloc'd string; NULL when out of memory. */
+static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *text(const char *format, ...) {
+  char *out;
+  va_list args;
+  va_start(args, format);
+  if (vasprintf(&out, format, args) < 0) out = NULL;
+  va_end(args);
+  return out;
+}
+
+/* As huggingface_hub finds it. */
+char *hub_cache(void) {
+  if (set("HF_HUB_CACHE")) return text("%s", set("HF_HUB_CACHE"));
+  if (set("HF_HOME")) return text("%s/hub", set("HF_HOME"));
+  if (set("XDG_CACHE_HOME")) return text("%s/huggingface/hub", set("XDG_CACHE_HOME"));
+  return text("%s/.cache/huggingface/hub", set("HOME") ? set("HOME") : "");
+}
+
+char *dtl_hub_folder(void) { return hub_cache(); }
+
+/* The length of the part of an id that begins here; 0: it is none. */
+static size_t part_length(const char *part) {
+  size_t n = strspn(part, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.");
+  return part[0] != '.' && (part[n] == '/' || part[n] == ':' || !part[n]) ? n : 0;
+}
+
+bool hub_parse(const char *name, hub_id *out) {
+  size_t org = part_length(name), model = org && name[org] == '/' ? part_length(name + org + 1) : 0,
+         id = org + 1 + model;
+  if (!model) return false;
+  for (const char *at = name + id; *at == '/'; at += 1 + part_length(at + 1))
+    if (!part_length(at + 1) || at[1 + part_length(at + 1)] == ':') return false;
+  *out = (hub_id){.id = strndup(name, id)};
+  if (name[id] == '/') out->file = name + id + 1;
+  if (name[id] == ':') out->spec = name + id + 1;
+  return out->id;
+}
+
+static bool is_folder(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A path whose first folder is there is meant as a path. */
+static bool is_meant_as_path(const char *name) {
+  char *first = strndup(name, strcspn(name, "/"));
+  bool path = first && is_folder(first);
+  free(first);
+  return path;
+}
+
+/* ---- the cache ---------------------------------------------------------------------------------------------------------- */
+
+char *hub_folder(const char *id) {
+  char *cache = hub_cache();
+  int org = (int)strcspn(id, "/");
+  char *folder = cache ? text("%s/" PREFIX "%.*s--%s", cache, org, id, id + org + 1) : NULL;
+  free(cache);
+  return folder;
+}
+
+/* refs/main is a word. */
+char *hub_snapshot(const char *folder) {
+  char *path = text("%s/refs/main", folder), commit[128];
+  FILE *file = path ? fopen(path, "r") : NULL;
+  bool ok = file && fgets(commit, sizeof commit, file);
+  if (file) fclose(file);
+  free(path);
+  if (ok) commit[strcspn(commit, " \r\n")] = '\0';
+  ok = ok && part_length(commit) && part_length(commit) == strlen(commit);
+  return ok ? text("%s/snapshots/%s", folder, commit) : NULL;
+}
+
+/* Adds ", PREFIXNAME" to a list that ends in "..." where it is full. */
+static void list(char *out, size_t size, const char *prefix, const char *name) {
+  size_t n = strlen(out);
+  if (n + strlen(prefix) + strlen(name) + 8 < size)
+    snprintf(out + n, size - n, "%s%s%s", n ? ", " : "", prefix, name);
+  else if (n >= 3 && n + 6 < size && strcmp(out + n - 3, "...") != 0)
+    strcat(out, ", ...");
+}
+
+char *hub_gguf(const char *snapshot, const char *id, const char *spec, dtl_error *err) {
+  int n, fit = 0, files = 0;
+  char **names = models_in(snapshot, HUB_LEVELS, &n), *found = NULL, prefix[256], listed[300] = "";
+  snprintf(prefix, sizeof prefix, "%s:", id);
+  for (int i = 0; i < n; i++) {
+    if (!gguf_is_name(names[i])) continue;
+    files++;
+    list(listed, sizeof listed, prefix, names[i]);
+    if ((spec && !gguf_answers(names[i], spec)) || fit++) continue;
+    found = strdup(names[i]);
+  }
+  models_in_free(names, n);
+  if (fit == 1) return found;
+  free(found);
+  if (spec && fit == 0 && files)
+    dtl_fail(err, DTL_INPUT, "no file of %s here is called %.80s: dtrun pull %s:%.80s, or name one of: %s", id, spec,
+             id, spec, listed);
+  else if (spec && fit == 0)
+    dtl_fail(err, DTL_INPUT, "%s has no .gguf file here: dtrun pull %s:%.80s", id, id, spec);
+  else if (files)
+    dtl_fail(err, DTL_INPUT, "%d files of %s are meant: name one, as in %s", fit, id, listed);
+  return NULL;
+}
+
+/* What an id means; NULL: err says what is missing. */
+static char *cached(const char *name, const hub_id *id, dtl_error *err) {
+  char *folder = hub_folder(id->id), *snapshot = folder ? hub_snapshot(folder) : NULL, *path = NULL, *file = NULL;
+  char *config = snapshot ? text("%s/config.json", snapshot) : NULL, *cache = hub_cache();
+  bool is_whole = snapshot && is_folder(snapshot), is_model = config && access(config, F_OK) == 0;
+  dtl_fail(err, DTL_INPUT, "%s is neither here nor in %s: dtrun pull %s%s%s brings it", name,
+           cache ? cache : "the cache", id->id, id->spec || id->file ? ":" : "",
+           id->spec   ? id->spec
+           : id->file ? id->file
+                      : "");
+  if (is_whole && id->file)
+    path = text("%s/%s", snapshot, id->file);
+  else if (is_whole && !id->spec && is_model)
+    path = strdup(snapshot);
+  else if (is_whole && (file = hub_gguf(snapshot, id->id, id->spec, err)))
+    path = text("%s/%s", snapshot, file);
+  if (path && access(path, F_OK) != 0) free(path), path = NULL;
+  free(folder), free(snapshot), free(config), free(cache), free(file);
+  return path;
+}
+
+/* ---- names -------------------------------------------------------------------------------------------------------------- */
+
+/* The model in a folder without config.json: the folder itself where it holds none. */
+static char *inside(char *folder, dtl_error *err) {
+  char *config = text("%s/config.json", folder), *found = folder, listed[300] = "", prefix[300];
+  int n;
+  bool model = config && access(config, F_OK) == 0;
+  free(config);
+  if (model) return folder;
+  char **names = models_in(folder, 0, &n);
+  size_t length = strlen(folder);
+  while (length > 1 && folder[length - 1] == '/') folder[--length] = '\0';
+  snprintf(prefix, sizeof prefix, "%s/", folder);
+  for (int i = 0; i < n; i++) list(listed, sizeof listed, prefix, names[i]);
+  bool one = n == 1 && gguf_is_name(names[0]);
+  if (one)
+    found = text("%s/%s", folder, names[0]);
+  else if (n > 0) {
+    dtl_fail(err, DTL_INPUT, "%s is no model but holds %d: name the one that is meant: %s", folder, n, listed);
+    found = NULL;
+  }
+  models_in_free(names, n);
+  if (found != folder) free(folder);
+  return found;
+}
+
+char *hub_path(const char *name, dtl_error *err) {
+  hub_id id = {0};
+  bool known = false, here = access(name, F_OK) == 0;
+  char *path = here ? NULL : named_path(name, &known);
+  if (path) return path;
+  if (known) {
+    dtl_fail(err, DTL_INPUT, "%s is not here: dtrun pull %s brings it", name, name);
+    return NULL;
+  }
+  dtl_fail(err, DTL_DEVICE, "out of memory: a path"); /* unless something else is said below */
+  if (!here && !is_meant_as_path(name) && hub_parse(name, &id)) {
+    path = cached(name, &id, err);
+    free(id.id);
+    return path;
+  }
+  path = strdup(name);
+  return path && is_folder(path) ? inside(path, err) : path;
+}
+
+static int is_model(const struct dirent *entry) { return strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0; }
+
+void hub_each(void (*see)(void *user, const char *id, const char *folder), void *user) {
+  struct dirent **entries;
+  char *cache = hub_cache();
+  int n = cache ? scandir(cache, &entries, is_model, alphasort) : -1;
+  for (int i = 0; i < n; i++) {
+    const char *org = entries[i]->d_name + strlen(PREFIX), *border = strstr(org, "--");
+    char *id = border ? text("%.*s/%s", (int)(border - org), org, border + 2) : NULL;
+    char *folder = text("%s/%s", cache, entries[i]->d_name);
+    if (id && folder) see(user, id, folder);
+    free(folder), free(id), free(entries[i]);
+  }
+  if (n >= 0) free(entries);
+  free(cache);
+}

@@ -1,0 +1,62 @@
+/* Opening the pair that a user named: see dtl_load. */
+#include "models/load.h"
+
+#include "files/fail.h"
+#include "models/models.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define TOLD_MS 1000.0
+
+bool load_took(double ms, char *text, size_t size) {
+  *text = '\0';
+  if (ms > TOLD_MS) snprintf(text, size, "loaded in %.1f s", ms / 1000);
+  return *text;
+}
+
+/* On a terminal a line stands there while it lasts. */
+static void tell_begin(const char *target) {
+  if (isatty(STDERR_FILENO)) fprintf(stderr, "dtrun: loading %s ...", target), fflush(stderr);
+}
+
+static void tell_end(const dt_pair *pair) {
+  dt_pair_info info;
+  char text[40];
+  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+  if (!pair) return;
+  dt_pair_describe(pair, &info);
+  if (load_took(info.load_ms, text, sizeof text)) fprintf(stderr, "dtrun: %s\n", text);
+  if (info.draft_left_out) fprintf(stderr, "dtrun: without the draft that was found: %s\n", info.draft_left_out);
+}
+
+static bool open_pair(const dtl_load_options *o, dt_pair_options *pair, dt_pair **out, dtl_error *err) {
+  dt_draft_vocab vocab = {0};
+  dt_error engine;
+  if (o->draft_vocab && !dtl_draft_vocab_open(o->draft_vocab, &vocab, err)) return false;
+  vocab.texts = o->texts, vocab.n_texts = o->n_texts;
+  pair->draft_vocab = o->draft_vocab ? &vocab : NULL;
+  if (o->shown) tell_begin(pair->target);
+  dt_status status = dt_pair_open(pair, out, &engine);
+  dtl_draft_vocab_close(&vocab);
+  pair->draft_vocab = NULL;
+  if (o->shown) tell_end(status ? NULL : *out);
+  return status ? dtl_fail_engine(err, &engine) : true;
+}
+
+bool dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dtl_error *err) {
+  NEED(o, "options");
+  NEED(out, "out");
+  NEED(found, "found");
+  NEED_LIST(o->texts, o->n_texts, "texts");
+  dt_pair_options pair = o->how;
+  char *target, *draft;
+  found_kind kind = o->draft_vocab ? FOUND_MODELS : o->how.head_layers ? FOUND_HEADS : FOUND_ANY;
+  if (!models_resolve(o->target, o->draft, o->need, kind, &target, &draft, found, err)) return false;
+  pair.target = target, pair.draft = draft;
+  pair.draft_optional = *found && o->need != DTL_NEEDS_DRAFT;
+  bool ok = open_pair(o, &pair, out, err);
+  free(target), free(draft);
+  return ok;
+}

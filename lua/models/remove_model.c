@@ -1,0 +1,138 @@
+/* Removing what was pulled: see dtl_remove_model in host.h. Links are removed, never followed. */
+#include "models/hub.h"
+#include "models/models_in.h"
+#include "models/named.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OPEN_FOLDERS 16 /* of nftw */
+
+/* nftw has no argument for its function: bytes that lie there. */
+static _Thread_local uint64_t counted;
+
+static int count(const char *path, const struct stat *info, int kind, struct FTW *at) {
+  (void)path, (void)at;
+  if (kind == FTW_F) counted += (uint64_t)info->st_size;
+  return 0;
+}
+
+static int take_away(const char *path, const struct stat *info, int kind, struct FTW *at) {
+  (void)info, (void)kind, (void)at;
+  return remove(path);
+}
+
+static uint64_t bytes_below(const char *path) {
+  counted = 0;
+  nftw(path, count, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT);
+  return counted;
+}
+
+/* A file or folder, and a second one (NULL: none) that goes with it where it is there. */
+static bool take(const char *path, const char *second, dtl_error *err) {
+  if (nftw(path, take_away, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT | FTW_DEPTH))
+    return dtl_fail(err, DTL_DEVICE, "%s: not all of it can be removed: %s", path, strerror(errno));
+  if (second && nftw(second, take_away, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT | FTW_DEPTH) && errno != ENOENT)
+    return dtl_fail(err, DTL_DEVICE, "%s: not all of it can be removed: %s", second, strerror(errno));
+  return true;
+}
+
+typedef struct {
+  bool (*agree)(void *user, const char *path, uint64_t bytes);
+  void *user;
+  bool *removed;
+} asked;
+
+static bool ask_and_take(const asked *a, const char *path, const char *second, dtl_error *err) {
+  if (!a->agree(a->user, path, bytes_below(second ? second : path) + (second ? bytes_below(path) : 0))) return true;
+  *a->removed = take(path, second, err);
+  return *a->removed;
+}
+
+/* CACHE/.locks/models--ORG--NAME, beside CACHE/models--ORG--NAME; NULL: out of memory. */
+static char *locks_of(const char *folder) {
+  char *locks, *slash = strrchr(folder, '/');
+  return asprintf(&locks, "%.*s/.locks%s", (int)(slash - folder), folder, slash) < 0 ? NULL : locks;
+}
+
+/* The file in folder/blobs that a link means, in blob[PATH_MAX]; false: it means none there. */
+static bool find_blob(const char *folder, const char *link, char *blob) {
+  char blobs[PATH_MAX + 8], real[PATH_MAX];
+  if (!realpath(folder, real) || !realpath(link, blob)) return false;
+  int n = snprintf(blobs, sizeof blobs, "%s/blobs/", real);
+  return strncmp(blob, blobs, (size_t)n) == 0;
+}
+
+/* The last file takes all else along. */
+static bool is_alone(const char *snapshot) {
+  int n;
+  char config[PATH_MAX], **names = models_in(snapshot, HUB_LEVELS, &n);
+  models_in_free(names, n);
+  snprintf(config, sizeof config, "%s/config.json", snapshot);
+  bool model = access(config, F_OK) == 0;
+  return n == 1 && !model;
+}
+
+static bool remove_file(const asked *a, const hub_id *id, const char *folder, const char *locks, dtl_error *err) {
+  char *snapshot = hub_snapshot(folder), *path = NULL, blob[PATH_MAX];
+  dtl_fail(err, DTL_INPUT, "%s: nothing of it is whole here; dtrun rm %s removes what there is", id->id, id->id);
+  char *file = snapshot ? hub_gguf(snapshot, id->id, id->spec, err) : NULL;
+  bool ok = file && asprintf(&path, "%s/%s", snapshot, file) >= 0;
+  if (ok && is_alone(snapshot))
+    ok = ask_and_take(a, folder, locks, err);
+  else if (ok)
+    ok = ask_and_take(a, path, find_blob(folder, path, blob) ? blob : NULL, err);
+  if (file) free(path);
+  free(file), free(snapshot);
+  return ok;
+}
+
+static bool remove_cached(const asked *a, const hub_id *id, dtl_error *err) {
+  struct stat info;
+  char *folder = hub_folder(id->id), *locks = folder ? locks_of(folder) : NULL, *cache = hub_cache();
+  bool ok = false;
+  if (!locks || !cache)
+    dtl_fail(err, DTL_DEVICE, "out of memory: a path");
+  else if (lstat(folder, &info) != 0)
+    dtl_fail(err, DTL_INPUT, "%s is not in %s; dtrun ls lists what is", id->id, cache);
+  else if (id->spec)
+    ok = remove_file(a, id, folder, locks, err);
+  else
+    ok = ask_and_take(a, folder, locks, err);
+  free(folder), free(locks), free(cache);
+  return ok;
+}
+
+bool dtl_remove_model(const char *name, bool (*agree)(void *user, const char *path, uint64_t bytes), void *user,
+                      bool *removed, dtl_error *err) {
+  NEED(name, "name");
+  NEED(agree, "agree");
+  NEED(removed, "removed");
+  asked a = {agree, user, removed};
+  hub_id id;
+  bool known, ok = false;
+  *removed = false;
+  char *path = named_path(name, &known);
+  if (known && path)
+    ok = ask_and_take(&a, path, NULL, err);
+  else if (known)
+    dtl_fail(err, DTL_INPUT, "%s is not here; dtrun ls lists what is", name);
+  else if (path)
+    dtl_fail(err, DTL_INPUT, "%s came with dtrun, which does not remove it", name);
+  else if (hub_parse(name, &id)) {
+    if (id.file)
+      dtl_fail(err, DTL_INPUT, "%s: a file of %s goes by dtrun rm %s:%s", name, id.id, id.id, id.file);
+    else
+      ok = remove_cached(&a, &id, err);
+    free(id.id);
+  } else
+    dtl_fail(err, DTL_INPUT, "'%.200s' is no name that dtrun ls shows", name);
+  free(path);
+  return ok;
+}
