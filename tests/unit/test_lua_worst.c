@@ -100,9 +100,11 @@ static dtl_policy *generate(dt_pair *pair, const char *page, dtl_result *result,
                                   .n_contexts = 1,
                                   .n_rows = 2,
                                   .has_draft = true,
+                                  .context = {128},
                                   .rows = {1, 2},
                                   .target = {{1, 2}},
-                                  .draft = {{1, 2}}};
+                                  .draft = {{1, 2}},
+                                  .first = {1}};
   dtl_policy_options options = {.policy = "row", .source = page, .source_len = strlen(page), .interrupt = &interrupted};
   dtl_prompt prompt = {.text = " 1 2 3", .len = 6};
   dtl_request request = {.prompts = &prompt,
