@@ -1,7 +1,7 @@
 -- The papers' experiments, each with its report.  dtrun run paper NAME [--quick] [-n TOKENS] [--prompts N] [--out FILE]
 --
--- What is run stands in lua/dt/papers.lua. The result file is gone on with where it was stopped. A shard makes no
--- report: that is of what dtrun run merge makes of all.
+-- What is run stands in dt.papers. The result file is gone on with where it was stopped. A shard makes no report: that
+-- is of what dtrun run merge makes of all.
 local alone = require "dt.alone"
 local batches = require "dt.batches"
 local complain = require "dt.complain"

@@ -92,7 +92,43 @@ it_keeps_the_library_from_printing_and_aborting() {
     grep -vE '^[^:]*:[0-9]*: *(/?\*|//)' | none 'the library prints or ends the process'
 }
 it_lets_policies_require_only_the_policy_module() {
-  cd "$source_dir" && grep -nE '\brequire\b' policies/*.lua | grep -vE 'require *\(?"dt\.policy(\.[a-z_]+)?"\)?' | none 'a policy requires something else'
+  cd "$source_dir" && grep -nE '\brequire\b' policies/*.lua | grep -vE 'require *\(?"dt\.policy"\)?' | none 'a policy requires something else'
+}
+
+# The folders of lua/dt, the lowest floor first: a module requires its own folder and lower floors. core is what C has for drivers (dt.core),
+# dt the files in lua/dt itself.
+lua_floors=(policy core api 'draw record' 'report trace experiment' dt)
+
+# folder_of NAME: the folder that holds the module of that name (lua/embed.cmake), nothing where there is none
+folder_of() {
+  local file
+  case $1 in
+    dt | dt.bridge) echo dt ;;
+    dt.core) echo core ;;
+    dt.*.*) file=lua/${1//.//}.lua; [ -e "$file" ] && basename "$(dirname "$file")" ;;
+    dt.*) for file in lua/dt/"${1#dt.}"/init.lua lua/dt/*/"${1#dt.}".lua; do [ -e "$file" ] && basename "$(dirname "$file")"; done ;;
+  esac
+}
+it_lets_modules_in_Lua_require_downwards() {
+  cd "$source_dir" || exit 1
+  local -A floor
+  local level=0 folders folder
+  for folders in "${lua_floors[@]}"; do
+    level=$((level + 1))
+    for folder in $folders; do floor[$folder]=$level; done
+  done
+  find lua/dt -name '*.lua' | while IFS= read -r file; do
+    from=$(basename "$(dirname "$file")")
+    [ -n "${floor[$from]:-}" ] || echo "$file: its folder is on no floor"
+    grep -noE "\brequire *\(?[\"'][^\"']*" "$file" | while IFS=: read -r line name; do
+      name=${name##*[\"\']} to=$(folder_of "$name")
+      [ "$from" = "$to" ] || [ "${floor[${to:-none}]:-9}" -lt "${floor[$from]:-0}" ] || echo "$file:$line: $name"
+    done
+  done | none 'a module requires what is not on a lower floor of lua/dt'
+}
+it_lets_drivers_require_only_the_faces_of_modules() {
+  cd "$source_dir" || exit 1
+  grep -rnE --include='*.lua' "\brequire *\(?[\"']dt\.[a-z_]+\." scripts | none 'a driver requires a module that is for lua/dt only'
 }
 it_cites_only_pages_that_are_there() {
   cd "$source_dir" || exit 1

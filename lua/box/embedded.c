@@ -13,7 +13,7 @@ typedef struct {
   size_t len;
 } bytecode;
 
-static const char *const box_modules[] = {"dt.params", "dt.policy"}; /* in order of loading */
+static const char *const box_modules[] = {"dt.policy.params", "dt.policy"}; /* in order of loading */
 enum { N_BOX_MODULES = sizeof box_modules / sizeof *box_modules };
 
 /* Without bytes where memory did not suffice: then the text is read each time. */

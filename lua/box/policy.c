@@ -1,5 +1,5 @@
 /* Opening policies: the file's text becomes an object in a box, with its parameters set. The rules for parameters are in
- * dt/params.lua and dt/policy.lua; here is what must happen outside the box. */
+ * lua/dt/policy/; here is what must happen outside the box. */
 #include "box/policy.h"
 
 #include "box/sandbox.h"

@@ -1,15 +1,15 @@
 -- The drivers' module: local dt = require "dt". Loads pairs, generates, and has what a measuring script needs beside.
 -- A failure that is not the driver's own mistake is nil and a table {kind=, message=}; mistakes raise.
-local chat = require "dt.chat"
+local chat = require "dt.api.chat"
 local complain = require "dt.complain"
 local core = require "dt.core"
-local params = require "dt.params"
+local params = require "dt.policy.params"
 
 local dt = {
   json = require "dt.json",
-  args = require("dt.args").args,
-  grid = require "dt.grid",
-  progress = require "dt.progress",
+  args = require("dt.api.args").args,
+  grid = require "dt.api.grid",
+  progress = require "dt.api.progress",
   clock = core.clock,   -- milliseconds, monotonic
   append = core.append, -- (path, line): true, or nil and a message; on disk when it returns
   version = core.version,
@@ -281,7 +281,7 @@ local POLICY = { policy = true, source = true, params = true, preset = true }
 
 -- What a policy is with these parameters: {name=, doc=, path=, source = digest of its text, needs_draft=, uses_draft=,
 -- presets = {names}, params = {{name=, doc=, type=, value=, range=, min=, max=, one_of=, tune = list or false}, ...}}
--- (dt.params says what these are); or nil and a failure. Nothing is generated.
+-- (dt.policy.params says what these are); or nil and a failure. Nothing is generated.
 function pair:policy(t)
   t = options_table(t, POLICY, "policy")
   if not t.policy and not t.source then error("policy: policy is missing", 2) end
@@ -328,8 +328,8 @@ end
 
 -- The result (as in the JSON that --json writes; brief: without prompt_ids, tokens and text), or nil and a failure
 -- {kind=, message=, file=, line=, partial=}. prompt: a text, a prefix, or a list of messages, which may also be called
--- messages: { {role = "user", content = ".."}, .. } (dt.chat), laid out as template says (nil: the model's own) with
--- date (nil: today's) where it tells that; then the text ends where the answer does.
+-- messages: { {role = "user", content = ".."}, .. } (dt.api.chat), laid out as template says (nil: the model's own)
+-- with date (nil: today's) where it tells that; then the text ends where the answer does.
 function pair:generate(t)
   t = options_table(t, GENERATE, "generate")
   if t.messages ~= nil and (t.prompt ~= nil or type(t.messages) ~= "table") then

@@ -7,7 +7,7 @@
 --   [--share] [--files FILE...] [--sets tests/data/prompts/tasks/*.jsonl] [--template chatml] [-m TARGET -md DRAFT]
 local dt = require "dt"
 local experiment = require "dt.experiment"
-local figure = require "dt.figure"
+local figure = require "dt.draw.figure"
 
 local opts = dt.args {
   doc = "predicted against accepted, by bins of the probability of a guess",

@@ -4,7 +4,7 @@
 
 it_runs_every_experiment() {
   local name
-  for name in $(sed -n 's/^  \([a-z_]*\) = {$/\1/p' "$source_dir/lua/dt/papers.lua"); do
+  for name in $(sed -n 's/^  \([a-z_]*\) = {$/\1/p' "$source_dir/lua/dt/experiment/papers.lua"); do
     succeeds run paper "$name" --quick --out "$name.jsonl"
     grep -qx "$name/report.html" stdout || fail "$name: no report"
     [ "$(grep -c '"arm": "ar"' "$name.jsonl")" -ge 1 ] || fail "$name: no plain decoding"

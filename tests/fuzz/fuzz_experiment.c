@@ -2,8 +2,8 @@
 #include "fuzz_lua.h"
 
 static const char reader[] =
-    "local record, report, page = require 'dt.record', require 'dt.report', require 'dt.page'\n"
-    "local figure, statistics = require 'dt.figure', require 'dt.statistics'\n"
+    "local record, report, page = require 'dt.record', require 'dt.report', require 'dt.draw.page'\n"
+    "local figure, statistics = require 'dt.draw.figure', require 'dt.statistics'\n"
     "-- without the bootstrap, which takes nine tenths of the time\n"
     "function statistics.interval(list) return list[2] and list[1], list[#list] end\n"
     "return function(path)\n"

@@ -1,6 +1,6 @@
 -- dt.args: a driver's command line.
 local lu = require "luaunit"
-local args = require "dt.args"
+local args = require "dt.api.args"
 
 local spec = {
   doc = "a test",

@@ -1,6 +1,6 @@
 -- dt.asking: what drivers take of the command line's options; dt.seeds; and experiments with chats.
 local lu = require "luaunit"
-local args = require "dt.args"
+local args = require "dt.api.args"
 local asking = require "dt.asking"
 local dt = require "dt"
 local experiment = require "dt.experiment"

@@ -165,7 +165,7 @@ local function overwrite()
   local window = policy.window(3)
   spoil(policy)
   spoil(getmetatable(window))
-  for _, name in next, { "dt", "dt.params" } do pcall(function() spoil(require(name)) end) end
+  for _, name in next, { "dt", "dt.policy.params" } do pcall(function() spoil(require(name)) end) end
   spoil(_G)
 end
 ]]

@@ -1,6 +1,6 @@
 -- dt.grid.
 local lu = require "luaunit"
-local grid = require "dt.grid"
+local grid = require "dt.api.grid"
 
 TestGrid = {}
 

@@ -1,13 +1,14 @@
 -- Experiments and traces whose names hold what means something to gnuplot, SVG, HTML, Markdown, LaTeX or a spreadsheet.
-local figure = require "dt.figure"
+local figure = require "dt.draw.figure"
 local gnuplot = require "dt.gnuplot"
 local lu = require "luaunit"
-local page = require "dt.page"
+local page = require "dt.draw.page"
+local palette = require "dt.draw.palette"
 local report = require "dt.report"
-local tables = require "dt.tables"
+local tables = require "dt.draw.tables"
 local trace_page = require "dt.trace_page"
 local trees = require "dt.trace_trees"
-local visible = require "dt.visible"
+local visible = require "dt.draw.visible"
 
 -- Each beside what a page shows of it.
 local NAMES = {
@@ -177,7 +178,7 @@ function TestTraces.test_a_trace_of_hostile_names_and_texts_makes_a_page_of_plai
   lu.assertNil(html:find("<b>", 1, true))
   lu.assertEquals(select(2, html:gsub("</script>", "")), 2)
   local data = assert(require "dt.json".decode((html:match '<script type="application/json" id="data">(.-)</script>')))
-  lu.assertStrContains(html, ".verify { background: " .. require "dt.palette".PHASES.verify) -- as in a report's figures
+  lu.assertStrContains(html, ".verify { background: " .. palette.PHASES.verify) -- as in a report's figures
   lu.assertEquals(data.prompt, "</script><b>␛[31m␀\u{fffd}\u{fffd}\n\tend")
 end
 

@@ -3,7 +3,7 @@ local lu = require "luaunit"
 local merge = require "dt.merge"
 local record = require "dt.record"
 local shard = require "dt.shard"
-local summary = require "dt.summary"
+local summary = require "dt.report.summary"
 
 local SETTINGS = { ar = 2, ["linear K=1"] = 2, ["linear K=2"] = 2, ["linear K=3"] = 2, ["linear K=4"] = 2 }
 

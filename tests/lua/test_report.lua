@@ -1,12 +1,12 @@
--- What a report makes of an experiment's runs: dt.summary, dt.tables, dt.charts, dt.figure, dt.page and dt.report.
-local figure = require "dt.figure"
+-- What a report makes of an experiment's runs: dt.report and what it is made of, and dt.draw.
+local figure = require "dt.draw.figure"
 local lu = require "luaunit"
-local page = require "dt.page"
-local palette = require "dt.palette"
+local page = require "dt.draw.page"
+local palette = require "dt.draw.palette"
 local record = require "dt.record"
 local report = require "dt.report"
-local summary = require "dt.summary"
-local tables = require "dt.tables"
+local summary = require "dt.report.summary"
+local tables = require "dt.draw.tables"
 
 local SAMPLE = (arg[0]:match "^(.*/)lua/" or "./") .. "data/experiments/sample.jsonl"
 

@@ -1,6 +1,6 @@
--- dt.shard: which part of an experiment a process runs. dt.place: where it does.
+-- dt.shard: which part of an experiment a process runs. dt.record.place: where it does.
 local lu = require "luaunit"
-local place = require "dt.place"
+local place = require "dt.record.place"
 local shard = require "dt.shard"
 
 local function environment(t) return function(name) return t[name] and tostring(t[name]) end end

@@ -11,8 +11,8 @@
 -- all figures of a script, and a series of bars a shade of it.
 -- Numbers stand beside the bars' axes and the key above them, where no line goes.
 local gnuplot = require "dt.gnuplot"
-local palette = require "dt.palette"
-local visible = require "dt.visible"
+local palette = require "dt.draw.palette"
+local visible = require "dt.draw.visible"
 
 local figure = {}
 

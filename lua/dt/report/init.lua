@@ -1,15 +1,15 @@
 -- The report on experiments: which tables and figures they get follows from which sets, scales and settings vary.
 --
 --   report.write({ record.read "main.jsonl" }, { "main.jsonl" })   -- main/report.md, main/report.html, figures
-local charts = require "dt.charts"
-local figure = require "dt.figure"
-local page = require "dt.page"
-local params = require "dt.params"
-local place = require "dt.place"
+local charts = require "dt.report.charts"
+local figure = require "dt.draw.figure"
+local page = require "dt.draw.page"
+local params = require "dt.policy.params"
+local place = require "dt.record.place"
 local record = require "dt.record"
 local shell = require "dt.shell"
-local summary = require "dt.summary"
-local visible = require "dt.visible"
+local summary = require "dt.report.summary"
+local visible = require "dt.draw.visible"
 
 local report = {}
 

@@ -1,8 +1,8 @@
 -- Drawings of the trees of a trace, as SVG: each iteration becomes a graph, whose boxes are placed by Graphviz, or
 -- plainly where there is none, and then painted.
 local shell = require "dt.shell"
-local tables = require "dt.tables"
-local visible = require "dt.visible"
+local tables = require "dt.draw.tables"
+local visible = require "dt.draw.visible"
 
 local trees = {}
 

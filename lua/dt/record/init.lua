@@ -17,7 +17,7 @@
 --   prompt_tokens, costs (what the policy counted with: "table", "learn"; left out: nothing), stats (those of the
 --   result), tries (how often it was made, for being disturbed), disturbed (what by,
 --   the last time too), probability (of runs with a trace: what dt.scatter gives), node, job and cores (where it was
---   made: dt.place; job: left out where there was none), shard (in merged files: of which it was)
+--   made: dt.record.place; job: left out where there was none), shard (in merged files: of which it was)
 --
 -- A failure
 --   schema "dtrun.failure/1": a run that its policy's error ended; arm, policy, source, set, prompt, tokens, repeat,

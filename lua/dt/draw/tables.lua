@@ -1,6 +1,6 @@
 -- Tables of a report, as Markdown and as HTML: { columns = {"arm", "tokens/s"}, rows = {{"ar", "100.0"}, ..} }.
 -- Cells are texts; the first column is read as words, the others as numbers, which stand to the right.
-local visible = require "dt.visible"
+local visible = require "dt.draw.visible"
 
 local tables = {}
 

@@ -2,10 +2,10 @@
 --
 -- The program (a few functions at the end) shows one iteration at a time: shown(i) sets everything that depends on i.
 local json = require "dt.json"
-local palette = require "dt.palette"
-local params = require "dt.params"
-local tables = require "dt.tables"
-local visible = require "dt.visible"
+local palette = require "dt.draw.palette"
+local params = require "dt.policy.params"
+local tables = require "dt.draw.tables"
+local visible = require "dt.draw.visible"
 
 local STYLE = [[
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c2024; --faint: #69737d; --line: #d8dde3; --panel: #f6f8fa;

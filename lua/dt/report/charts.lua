@@ -1,6 +1,6 @@
--- The figures of a report: from what a summary says to the data that dt.figure draws. Each takes a table with what its
--- caller knows (name, title, labels), fills in the rest and returns it, or nil where there is nothing to draw.
-local summary = require "dt.summary"
+-- The figures of a report: from what a summary says to the data that dt.draw.figure draws. Each takes a table with
+-- what its caller knows (name, title, labels), fills in the rest and returns it, or nil where there is nothing to draw.
+local summary = require "dt.report.summary"
 
 local charts = {}
 

@@ -18,7 +18,7 @@
 --
 -- Sources: "DynaTree" (tables 1 to 5, figures 4 to 9, and the sweep of its first text) and "CAST" (tables 1 to 3,
 -- figures 3 to 5). Their PG-19 is our novels; EAGLE's draft is any draft model here: only the tree's shape is EAGLE's.
-local grid = require "dt.grid"
+local grid = require "dt.api.grid"
 
 local LENGTH = 1500
 local LENGTHS = { 100, 200, 300, 500, 750, 1000, LENGTH }

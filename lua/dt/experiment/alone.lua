@@ -2,8 +2,8 @@
 -- policy without a draft model loads none. Slower to start, so its speeds are those of cold caches.
 local experiment = require "dt.experiment"
 local json = require "dt.json"
-local params = require "dt.params"
-local progress = require "dt.progress"
+local params = require "dt.policy.params"
+local progress = require "dt.api.progress"
 local record = require "dt.record"
 local shell = require "dt.shell"
 

@@ -4,8 +4,8 @@
 --
 -- A heading may have link, what the links to it are called, and folded: on the page what follows it opens by a click.
 -- A text that ends in a colon is the heading of the table behind it.
-local tables = require "dt.tables"
-local visible = require "dt.visible"
+local tables = require "dt.draw.tables"
+local visible = require "dt.draw.visible"
 
 local page = {}
 

@@ -2,7 +2,7 @@
 -- them run one prompt, the better half runs the next two, the better half of those four more, until the prompts end.
 local core = require "dt.core"
 local json = require "dt.json"
-local params = require "dt.params"
+local params = require "dt.policy.params"
 local record = require "dt.record"
 
 local tune = {}

@@ -34,11 +34,12 @@
 -- at most 32 tokens) do not count. A batch is one run: its sequences are generated at once, and each must be what plain
 -- decoding makes of it alone.
 local batches = require "dt.batches"
-local chat = require "dt.chat"
+local chat = require "dt.api.chat"
 local core = require "dt.core"
-local params = require "dt.params"
-local place = require "dt.place"
-local progress = require "dt.progress"
+local json = require "dt.json"
+local params = require "dt.policy.params"
+local place = require "dt.record.place"
+local progress = require "dt.api.progress"
 local record = require "dt.record"
 local shard = require "dt.shard"
 
@@ -105,7 +106,7 @@ local function add_set(list, path, chars)
     local where = ("%s:%d"):format(path, number)
     local ok, at = utf8.len(line)
     if not ok then return nil, ("%s: invalid UTF-8 at byte %d"):format(where, at) end
-    local entry = require "dt.json".decode(line)
+    local entry = json.decode(line)
     if type(entry) ~= "table" or type(entry.prompt) ~= "string" or not (type(entry.id) == "string" or
        math.type(entry.id) == "integer") then
       return nil, where .. ': expected {"id": .., "prompt": "..."} on one line'

@@ -1,7 +1,7 @@
 -- What dtrun run sweep is made of: grids as they are typed, the arms they stand for, and the table of the best.
 local experiment = require "dt.experiment"
-local grid = require "dt.grid"
-local params = require "dt.params"
+local grid = require "dt.api.grid"
+local params = require "dt.policy.params"
 local record = require "dt.record"
 
 local sweep = {}

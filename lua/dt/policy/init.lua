@@ -2,7 +2,7 @@
 --
 -- A second result, out of policies' reach, is the host's half: it opens a policy's object and calls into it. In the box
 -- there is policy.sharpen, too, which is C (lua/box/sharpen.c); a driver has no tree to sharpen.
-local params = require "dt.params"
+local params = require "dt.policy.params"
 
 -- A page may overwrite every table it sees: what is called here is taken once, when this is loaded. What a page gives
 -- is read once, and without its metamethods.

@@ -1,7 +1,7 @@
 -- Lists of messages as prompts: { {role = "system", content = ".."}, {role = "user", content = ".."}, ... }, as other
 -- programs take them. Roles: system, at most once and first; then user and assistant in turns, user last.
 local core = require "dt.core"
-local params = require "dt.params"
+local params = require "dt.policy.params"
 
 local chat = {}
 

@@ -1,4 +1,4 @@
--- A driver's command line: options declared as parameters are (dt.params), and those that every driver shares.
+-- A driver's command line: options declared as parameters are (dt.policy.params), and those that every driver shares.
 --
 --   local opts = dt.args {
 --     doc = "what the driver does",
@@ -12,7 +12,7 @@
 --   local pair = assert(dt.load(opts.load)); print(opts.tokens, opts.quick, opts.rest[1])
 local complain = require "dt.complain"
 local core = require "dt.core"
-local params = require "dt.params"
+local params = require "dt.policy.params"
 
 local args = {}
 
