@@ -8,8 +8,8 @@
  *   bool ok = dtl_generate(pair, p, &request, &result, &err) && !result.failed;   // the result is filled either way
  *   dtl_result_free(&result);  dtl_policy_close(p);
  *
- * A dtl_policy is one lua_State with one policy object and serves one run: open another for the next. One text is many
- * texts with n = 1.
+ * A dtl_policy is what is written: texts, parameters, description. It does not change, and serves any number of runs; each makes its
+ * objects in boxes of their own. One text is many texts with n = 1.
  *
  * Arguments are checked as in dtrun.h: what is wrong is DTL_INPUT, where there is a dtl_error to fill; other calls answer
  * NULL, 0 or false, or what is said beside them. */
@@ -63,8 +63,7 @@ typedef struct {
   int n_settings;
   const char *preset;                     /* or NULL */
   const dt_pair *pair;                    /* for the preset DTL_TUNED: the pair it must have been found for */
-  uint64_t seed;                          /* of math.random, with the sequence's number */
-  double seconds;                         /* what all calls into it may take together; 0: any time */
+  double seconds;                         /* what all calls into an object may take together; 0: any time */
   const volatile sig_atomic_t *interrupt; /* or NULL: ends the opening */
 } dtl_policy_options;
 
@@ -96,7 +95,7 @@ typedef struct {
   int n_presets;
 } dtl_policy_info;
 
-/* Loads the policy into its box, applies preset and settings, runs its check. */
+/* Reads the policy and makes an object of it once: applies preset and settings, runs its check, and keeps the description. */
 bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_error *err);
 void dtl_policy_close(dtl_policy *policy); /* NULL is allowed */
 const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy);
@@ -301,9 +300,8 @@ typedef struct dtl_result dtl_result;
 typedef struct {
   const dtl_prompt *prompts; /* [n] */
   int n;
-  int places;                       /* sequences at once: 1..DTL_PLACES; 0: a single prompt, which is no batch */
-  const dtl_policy_options *policy; /* those that the policy was opened with; NULL is allowed with one prompt */
-  dt_seq_options seq;               /* prompt i samples with its seed plus i, counted from 0 */
+  int places;               /* sequences at once: 1..DTL_PLACES; 0: a single prompt, which is no batch */
+  dt_seq_options seq;       /* prompt i, from 0, has its seed plus i: of sampling, and of its policy's math.random */
   const dtl_costs *costs;   /* a table, for a policy with uses_costs; copied. NULL: it counts with what is learned */
   dtl_learned *learned;     /* or NULL: what a policy needs is then opened for this request */
   dtl_memory *memory;       /* or NULL, unless the policy uses memory or corpus */
@@ -361,11 +359,12 @@ struct dtl_result {
 };
 
 /* Generates from all prompts, `places` at a time: their passes are shared, and a sequence that ends makes room for the
- * next. Each sequence is what it would be alone. The policy serves the first prompt, others of its kind (opened with the
- * request's options, its seed plus i) the further ones; one of scope "batch" serves all. Fills results[n] whatever happens;
- * the caller frees each with dtl_result_free. False: nothing was begun, or a policy of scope "batch" failed: then `done` was
- * not called for the prompts not begun. What fails of one sequence alone is told by its result only. */
-bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *results, dtl_error *err);
+ * next. Each sequence is what it would be alone. An object of the policy serves each prompt; one of scope "batch" serves all.
+ * Fills results[n] whatever happens; the caller frees each with dtl_result_free. False: nothing was begun, or a policy of scope
+ * "batch" failed: then `done` was not called for the prompts not begun. What fails of one sequence alone is told by its result
+ * only. */
+bool dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
+                  dtl_error *err);
 void dtl_result_free(dtl_result *result);
 
 #define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */

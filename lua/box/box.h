@@ -35,32 +35,44 @@ typedef enum {
   BOX_ENGINE_FAILED
 } box_state;
 
+/* The texts of modules, by the paths of their files. */
+typedef struct {
+  struct box_module {
+    char *path, *text;
+    size_t len;
+  } * list;
+  int n;
+} box_modules;
+
 typedef struct {
   lua_State *L, *co;
-  size_t used;              /* bytes allocated now */
-  bool hosting;             /* the reserve is open */
-  box_state refused;        /* why an allocation failed since the watch looked last; BOX_ALIVE: none did */
-  box_state state;          /* once not alive it stays so, whatever the policy catches */
-  long instructions;        /* of this call */
-  int allowance;            /* of this call: how many times what a call may take */
-  double start;             /* of this call, ms, without the time inside the engine */
-  double cpu_start;         /* processor time, ms, at the watch's first look at it; negative: it has not looked yet */
-  double limit_ms;          /* of this call */
-  double look_at;           /* ms: before that the call cannot have had its time */
-  double left_ms;           /* of all calls together, from this one on */
-  double engine_ms;         /* inside the engine since the host handed over control */
-  double policy_ms;         /* outside of it, once the host has control again */
-  bool waits;               /* the call stands in a box_wait */
-  double waits_since;       /* ms */
-  const char *entry;        /* what of the policy runs, for messages: "draft" */
-  size_t printed;           /* bytes that print has put out */
-  void (*begin_line)(void); /* or NULL: as dtl_request's */
-  char chunk[LUA_IDSIZE];   /* how Lua's messages name the policy's file */
-  bool has_folder;          /* its file runs, and may require those beside it */
-  size_t source_left;       /* bytes that these may have */
-  char source[DIGEST_TEXT]; /* a digest of the policy's text and of theirs */
-  const char *path;         /* its full name; the caller's */
-  dt_error failure;         /* what the box died of in BOX_ENGINE_FAILED */
+  size_t used;                /* bytes allocated now */
+  bool hosting;               /* the reserve is open */
+  box_state refused;          /* why an allocation failed since the watch looked last; BOX_ALIVE: none did */
+  box_state state;            /* once not alive it stays so, whatever the policy catches */
+  long instructions;          /* of this call */
+  int allowance;              /* of this call: how many times what a call may take */
+  double start;               /* of this call, ms, without the time inside the engine */
+  double cpu_start;           /* processor time, ms, at the watch's first look at it; negative: it has not looked yet */
+  double limit_ms;            /* of this call */
+  double look_at;             /* ms: before that the call cannot have had its time */
+  double left_ms;             /* of all calls together, from this one on */
+  double engine_ms;           /* inside the engine since the host handed over control */
+  double policy_ms;           /* outside of it, once the host has control again */
+  bool waits;                 /* the call stands in a box_wait */
+  double waits_since;         /* ms */
+  const char *entry;          /* what of the policy runs, for messages: "draft" */
+  size_t printed;             /* bytes that print has put out */
+  bool quiet;                 /* it puts out none */
+  void (*begin_line)(void);   /* or NULL: as dtl_request's */
+  char chunk[LUA_IDSIZE];     /* how Lua's messages name the policy's file */
+  bool has_folder;            /* its file runs, and may require those beside it */
+  size_t source_left;         /* bytes that these may have */
+  const box_modules *modules; /* texts that are taken instead of files; or NULL */
+  box_modules *reads;         /* gets the texts of files; or NULL */
+  char source[DIGEST_TEXT];   /* a digest of the policy's text and of theirs */
+  const char *path;           /* its full name; the caller's */
+  dt_error failure;           /* what the box died of in BOX_ENGINE_FAILED */
   const volatile sig_atomic_t *interrupt; /* or NULL; ends a call */
 } dtl_box;
 

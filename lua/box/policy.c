@@ -1,18 +1,14 @@
-/* Opening policies: the file's text becomes an object in a box, with its parameters set. The rules for parameters are in
- * lua/dt/policy/; here is what must happen outside the box. */
+/* Reading policies: an object is made from the text once, to describe it and to refuse a bad one, and goes again. */
 #include "box/policy.h"
 
-#include "box/sandbox.h"
+#include "box/opened.h"
 #include "files/files.h"
-#include "files/identity.h"
 #include "files/json_text.h"
 #include "measure/tuned.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SOURCE_MAX (64u << 10) /* compiling takes up to the square of it, and is not watched */
 
 /* Registers p, which may be NULL, to be freed with the policy. NULL when out of memory. */
 static void *own(dtl_policy *policy, void *p) {
@@ -28,10 +24,12 @@ static void *own(dtl_policy *policy, void *p) {
 
 void dtl_policy_close(dtl_policy *policy) {
   if (!policy) return;
-  box_close(&policy->box);
   for (int i = 0; i < policy->n_owned; i++) free(policy->owned[i]);
+  for (int i = 0; i < policy->modules.n; i++) free(policy->modules.list[i].path), free(policy->modules.list[i].text);
+  free(policy->modules.list);
   free(policy->owned);
   free(policy->params_json);
+  preset_free(&policy->tuned);
   free(policy);
 }
 
@@ -40,54 +38,8 @@ const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy) { return po
 typedef struct {
   dtl_policy *policy;
   const dtl_policy_options *options;
-  const char *source;
-  size_t len;
-  preset tuned; /* what DTL_TUNED stands for, if that is asked for */
-  int status;
+  opened object;
 } opening;
-
-/* Moves what is above index `base` from the main thread onto co. */
-static void hand_over(lua_State *L, lua_State *co, int base) { lua_xmove(L, co, lua_gettop(L) - base); }
-
-/* Compiles the text onto co: on failure the message is there. */
-static int load_chunk(lua_State *L) {
-  opening *o = lua_touserdata(L, 1);
-  dtl_box *box = &o->policy->box;
-  const char *name = lua_pushfstring(L, "@%s", o->policy->info.path);
-  const char *text = o->source;
-  size_t len = o->len;
-  if (len >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) text += 3, len -= 3;
-  if (len > 0 && text[0] == '#') /* the line of an interpreter; its end is kept, so that lines count right */
-    while (len > 0 && *text != '\n') text++, len--;
-  if (luaL_loadbufferx(L, "", 0, name, "t")) lua_error(L);
-  lua_Debug ar;
-  lua_getinfo(L, ">S", &ar);
-  memcpy(box->chunk, ar.short_src, sizeof box->chunk);
-  o->status = luaL_loadbufferx(box->co, text, len, name, "t");
-  return 0;
-}
-
-/* Pushes {{name, text}, ...}. */
-static void push_settings(lua_State *L, const dtl_setting *settings, int n) {
-  lua_createtable(L, n, 0);
-  for (int i = 0; i < n; i++) {
-    lua_createtable(L, 2, 0);
-    lua_pushstring(L, settings[i].name);
-    lua_rawseti(L, -2, 1);
-    lua_pushstring(L, settings[i].value);
-    lua_rawseti(L, -2, 2);
-    lua_rawseti(L, -2, i + 1);
-  }
-}
-
-/* Pushes the host's function `name` and the file's value, which stays on co. */
-static void push_call(lua_State *L, lua_State *co, const char *name) {
-  sandbox_push_host(L);
-  lua_getfield(L, -1, name);
-  lua_settop(co, 1); /* a file without a value: nil */
-  lua_pushvalue(co, 1);
-  lua_xmove(co, L, 1);
-}
 
 /* The need of a draft on top: true, false or "optional". */
 static dtl_need take_need(lua_State *L) {
@@ -98,25 +50,10 @@ static dtl_need take_need(lua_State *L) {
 
 /* co: the file's value. */
 static int read_need(lua_State *L) {
-  opening *o = lua_touserdata(L, 1);
-  push_call(L, o->policy->box.co, "draft");
+  const opening *o = lua_touserdata(L, 1);
+  opened_push_call(L, o->object.box.co, "draft");
   lua_call(L, 1, 1);
   o->policy->info.draft = take_need(L);
-  return 0;
-}
-
-/* co: the file's value -> host.open, that value, preset (its name, or settings), settings. */
-static int prepare_open(lua_State *L) {
-  opening *o = lua_touserdata(L, 1);
-  lua_State *co = o->policy->box.co;
-  push_call(L, co, "open");
-  lua_settop(co, 0);
-  if (o->tuned.settings)
-    push_settings(L, o->tuned.settings, o->tuned.n);
-  else
-    lua_pushstring(L, o->options->preset); /* NULL: nil */
-  push_settings(L, o->options->settings, o->options->n_settings);
-  hand_over(L, co, lua_gettop(L) - 4);
   return 0;
 }
 
@@ -168,13 +105,12 @@ static const char *const *field_texts(lua_State *L, dtl_policy *policy, const ch
   return texts;
 }
 
-/* co: object, description -> main thread: object, host; the description is copied. */
-static int take_object(lua_State *L) {
+/* co: object, description, which is copied: host.open made it, so its fields are what they should be. */
+static int take_description(lua_State *L) {
   opening *o = lua_touserdata(L, 1);
   dtl_policy *policy = o->policy;
   dtl_policy_info *info = &policy->info;
-  lua_State *co = policy->box.co;
-  lua_xmove(co, L, 2); /* object, description: host.open made it, so its fields are what they should be */
+  lua_xmove(o->object.box.co, L, 1);
   info->name = clean_field(L, policy, "name");
   info->doc = clean_field(L, policy, "doc");
   info->uses_costs = is_set(L, "costs");
@@ -200,11 +136,7 @@ static int take_object(lua_State *L) {
     params[i].tune = field_texts(L, policy, "tune", &params[i].n_tune);
     lua_pop(L, 1);
   }
-  lua_pop(L, 2); /* params, description */
-  sandbox_push_host(L);
-  lua_replace(L, 1);
-  lua_insert(L, 1); /* object, host */
-  return 2;
+  return 0;
 }
 
 static char *params_json(const dtl_policy_info *info) {
@@ -226,54 +158,61 @@ static char *params_json(const dtl_policy_info *info) {
   return json_finish(&out);
 }
 
-static int seed(lua_State *L) {
-  dtl_policy *policy = lua_touserdata(L, 1);
-  sandbox_seed(L, policy->seed, 0);
-  return 0;
-}
-
 static bool out_of_memory(const opening *o, dtl_error *err) {
   return dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", o->options->policy);
 }
 
 /* What the preset "tuned" stands for, if that is asked for. */
-static bool find_tuned(opening *o, dtl_error *err) {
+static bool find_tuned(const opening *o, dtl_error *err) {
   const dtl_policy_options *options = o->options;
   if (!options->pair || !options->preset || strcmp(options->preset, DTL_TUNED)) return true;
-  return tuned_read(options->pair, &o->policy->info, options->policy, &o->tuned, err);
+  return tuned_read(options->pair, &o->policy->info, options->policy, &o->policy->tuned, err);
 }
 
-/* Everything that happens in the box. */
-static bool open_in_box(opening *o, dtl_error *err) {
+static bool describe(opening *o, dtl_error *err) {
   dtl_policy *policy = o->policy;
-  dtl_box *box = &policy->box;
-  if (!box_host(box, seed, policy, 0, err) || !box_host(box, load_chunk, o, 0, err)) return false;
-  if (o->status != LUA_OK) return box_load_failed(box, err);
-  identity_text(o->source, o->len, box->source);
-  box->source_left = SOURCE_MAX - o->len;
-  box->has_folder = !o->options->source;
-  if (!box_call(box, "its file", 1, 0, err)) return false;
-  box->has_folder = false;
+  dtl_box *box = &o->object.box;
+  if (!opened_run_file(&o->object, policy, 0, o->options->interrupt, &policy->modules, err)) return false;
   memcpy(policy->info.source, box->source, sizeof box->source);
-  if (!box_host(box, read_need, o, 0, err) || !find_tuned(o, err) || !box_host(box, prepare_open, o, 0, err))
-    return false;
-  if (!box_call(box, "check", 1, 3, err)) return false;
-  if (lua_isnil(box->co, 1)) return dtl_fail(err, DTL_INPUT, "%s", lua_tostring(box->co, 2));
-  if (!box_host(box, take_object, o, 2, err)) return false;
+  if (!box_host(box, read_need, o, 0, err) || !find_tuned(o, err) || !opened_make_object(&o->object, err)) return false;
+  if (!box_host(box, take_description, o, 0, err)) return false;
   return (policy->params_json = params_json(&policy->info)) || out_of_memory(o, err);
 }
 
-/* The text of the policy; that of its file is malloc'd in *text. */
-static bool find_source(opening *o, char **text, dtl_error *err) {
+static bool read_text(const opening *o, dtl_error *err) {
   const dtl_policy_options *options = o->options;
+  dtl_policy *p = o->policy;
   char *path = options->source ? strdup(options->policy) : dtl_locate("policy", "policies", options->policy, err);
   if (!path) return options->source ? out_of_memory(o, err) : false;
-  if (!(o->policy->info.path = own(o->policy, path))) return out_of_memory(o, err);
-  o->source = options->source, o->len = options->source_len;
-  if (!options->source) o->source = *text = dtl_read_file("policy", path, SOURCE_MAX, &o->len, err);
-  if (o->len > SOURCE_MAX)
-    return dtl_fail(err, DTL_INPUT, "%s: cannot take the policy: %zu bytes are more than %u", path, o->len, SOURCE_MAX);
-  return o->source != NULL;
+  if (!(p->info.path = own(p, path))) return out_of_memory(o, err);
+  p->len = options->source_len;
+  p->has_folder = !options->source;
+  if (p->len > POLICY_TEXT)
+    return dtl_fail(err, DTL_INPUT, "%s: cannot take the policy: %zu bytes are more than %u", path, p->len,
+                    POLICY_TEXT);
+  char *text = options->source ? malloc(p->len + 1) : dtl_read_file("policy", path, POLICY_TEXT, &p->len, err);
+  if (text && options->source) memcpy(text, options->source, p->len);
+  if (!text) return options->source ? out_of_memory(o, err) : false;
+  return (p->text = own(p, text)) || out_of_memory(o, err);
+}
+
+/* A copy that the policy owns; NULL: out of memory, or there is none. */
+static char *own_text(dtl_policy *policy, const char *text) { return text ? own(policy, strdup(text)) : NULL; }
+
+static bool copy_options(const opening *o, dtl_error *err) {
+  const dtl_policy_options *options = o->options;
+  dtl_policy *p = o->policy;
+  dtl_setting *settings = own(p, calloc((size_t)options->n_settings + 1, sizeof *settings));
+  bool ok = settings;
+  for (int i = 0; ok && i < options->n_settings; i++) {
+    settings[i].name = own_text(p, options->settings[i].name);
+    settings[i].value = own_text(p, options->settings[i].value);
+    ok = settings[i].name && settings[i].value;
+  }
+  p->settings = settings, p->n_settings = options->n_settings;
+  p->seconds = options->seconds;
+  p->preset = own_text(p, options->preset);
+  return (ok && (p->preset || !options->preset)) || out_of_memory(o, err);
 }
 
 static bool check_options(const dtl_policy_options *options, dtl_error *err) {
@@ -289,34 +228,16 @@ static bool check_options(const dtl_policy_options *options, dtl_error *err) {
   return true;
 }
 
-static int fill_box(lua_State *L) {
-  sandbox_install(L);
-  return 0;
-}
-
-static bool open_box(dtl_policy *policy, double seconds, dtl_error *err) {
-  dtl_box *box = &policy->box;
-  return box_open(box, policy->info.path, seconds, err) && box_host(box, fill_box, NULL, 0, err);
-}
-
 bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_error *err) {
   NEED(out, "out");
   if (!check_options(options, err)) return false;
-  dtl_policy *policy = calloc(1, sizeof *policy);
-  opening o = {.policy = policy, .options = options};
-  char *text = NULL;
-  if (!policy) return out_of_memory(&o, err);
-  policy->seed = options->seed;
-  bool ok = find_source(&o, &text, err) && open_box(policy, options->seconds, err);
-  if (ok) {
-    policy->box.interrupt = options->interrupt;
-    ok = open_in_box(&o, err);
-  }
-  free(text);
-  preset_free(&o.tuned);
+  opening o = {.policy = calloc(1, sizeof *o.policy), .options = options};
+  if (!o.policy) return out_of_memory(&o, err);
+  bool ok = copy_options(&o, err) && read_text(&o, err) && describe(&o, err);
+  opened_close(&o.object);
   if (ok)
-    *out = policy;
+    *out = o.policy;
   else
-    dtl_policy_close(policy);
+    dtl_policy_close(o.policy);
   return ok;
 }

@@ -1,19 +1,26 @@
-/* A policy opened: its box with the object in it, and what is known of it outside Lua. */
+/* A policy as it is written: its texts, its parameters, its description. Nothing in it changes once it is open. */
 #ifndef DTL_POLICY_H
 #define DTL_POLICY_H
 
 #include "box/box.h"
+#include "measure/preset.h"
 
-/* Places on the main thread's stack that stay taken. */
-enum { POLICY_OBJECT = 1, POLICY_HOST, POLICY_SEQ, POLICY_COSTS, POLICY_MEMORY, POLICY_CORPUS };
+#define POLICY_TEXT                                                                                                    \
+  (64u << 10) /* bytes of all its files: compiling takes up to the square of a text, and is not watched */
 
 struct dtl_policy {
-  dtl_box box;
   dtl_policy_info info;
   char *params_json; /* the parameters as given, a JSON object */
-  uint64_t seed;
-  bool used;    /* it has served its sequence */
-  char **owned; /* every string and array of info */
+  char *text;        /* [len] of its file */
+  size_t len;
+  bool has_folder; /* it may require files beside its own */
+  box_modules modules;
+  const char *preset; /* or NULL */
+  preset tuned;       /* in place of it, where it was found for a pair */
+  dtl_setting *settings;
+  int n_settings;
+  double seconds; /* that all calls into an object of it may take; 0: any time */
+  char **owned;   /* every string and array of info, preset, settings */
   int n_owned;
 };
 

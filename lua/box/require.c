@@ -29,19 +29,45 @@ static int end_require(lua_State *L, int status, lua_KContext context) {
   return 1;
 }
 
-/* The file's text, counted: malloc'd. */
-static char *read_module(lua_State *L, dtl_box *box, const char *path, size_t *len) {
+static const struct box_module *find(const box_modules *modules, const char *path) {
+  for (int i = 0; modules && i < modules->n; i++)
+    if (!strcmp(modules->list[i].path, path)) return &modules->list[i];
+  return NULL;
+}
+
+/* Takes text over. NULL: out of memory. */
+static const struct box_module *add(box_modules *modules, const char *path, char *text, size_t len) {
+  struct box_module *grown = realloc(modules->list, sizeof *grown * (size_t)(modules->n + 1));
+  char *copy = strdup(path);
+  if (grown) modules->list = grown;
+  if (!grown || !copy) {
+    free(copy), free(text);
+    return NULL;
+  }
+  grown[modules->n] = (struct box_module){copy, text, len};
+  return &grown[modules->n++];
+}
+
+/* The module's text, counted: as it was when the policy was opened. */
+static const struct box_module *read_module(lua_State *L, dtl_box *box, const char *path) {
   dtl_error err;
-  char *text = dtl_read_file("module", path, box->source_left, len, &err);
-  if (!text) luaL_error(L, "require: %s", err.message);
-  box->source_left -= *len;
-  identity_module(path, text, *len, box->source);
-  return text;
+  size_t len;
+  const struct box_module *m = find(box->modules, path);
+  if (!m && !box->reads) luaL_error(L, "require: %s was not required when the policy was opened", path);
+  if (!m) {
+    char *text = dtl_read_file("module", path, box->source_left, &len, &err);
+    if (!text) luaL_error(L, "require: %s", err.message);
+    m = add(box->reads, path, text, len);
+    if (!m) luaL_error(L, "require: out of memory: %s", path);
+  }
+  box->source_left -= m->len;
+  identity_module(path, m->text, m->len, box->source);
+  return m;
 }
 
 int box_require_file(lua_State *L) {
   dtl_box *box = box_of(L);
-  size_t name_len, len;
+  size_t name_len;
   const char *name = lua_tolstring(L, 1, &name_len), *slash = strrchr(box->path, '/');
   char path[4096], chunk[4096 + 1];
   if (!is_name(name, name_len))
@@ -56,9 +82,8 @@ int box_require_file(lua_State *L) {
   lua_pushvalue(L, 1);
   lua_pushboolean(L, false); /* until it is there: who requires it again goes in a circle */
   lua_rawset(L, lua_upvalueindex(1));
-  char *text = read_module(L, box, path, &len);
-  int status = luaL_loadbufferx(L, text, len, chunk, "t");
-  free(text);
+  const struct box_module *m = read_module(L, box, path);
+  int status = luaL_loadbufferx(L, m->text, m->len, chunk, "t");
   box_look(L);
   if (status != LUA_OK) return lua_error(L);
   lua_callk(L, 0, 1, 0, end_require);

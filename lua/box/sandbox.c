@@ -146,7 +146,7 @@ static int print(lua_State *L) {
     used += dtl_clean(line + used, sizeof line - used, text, len);
     lua_pop(L, 1);
   }
-  if (box->printed >= PRINT_RUN) return 0;
+  if (box->quiet || box->printed >= PRINT_RUN) return 0;
   box->printed += used + 1;
   if (box->begin_line) box->begin_line();
   fprintf(stderr, "%.*s\n%s", (int)used, line,

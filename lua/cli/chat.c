@@ -96,6 +96,7 @@ static int open_talk(talk *t) {
   catch_interrupts(false);
   if (!status) status = job_calibrate(&t->j);
   if (status) return status;
+  t->how = job_policy(o, t->j.pair);
   dt_session_options options = {
       .sequences = 1, .context = o->context, .use_draft = t->j.draft != NULL, .window = {o->window, o->sinks}};
   dt_error err;

@@ -16,18 +16,6 @@ typedef struct {
   bool disturbed;
 } round_speeds;
 
-/* One of the two, by a policy of its own: an object serves one run. */
-static int run_once(const job *j, const dtl_policy_options *how, outcome *out) {
-  dtl_policy *policy;
-  dtl_error err;
-  *out = (outcome){0};
-  if (!dtl_policy_open(how, &policy, &err)) return complain_of(&err);
-  int status = outcome_run(j, policy, how, true, out);
-  out->policy = how == &j->how ? dtl_policy_describe(j->policy)->name : dtl_policy_describe(j->other)->name;
-  dtl_policy_close(policy);
-  return status;
-}
-
 /* DT_EDEVICE unless both have the same tokens; a policy is only a proposal, so that is the engine's fault. */
 static dt_status check_same(const job *j, int prompt, const dtl_result *a, const dtl_result *b, dt_error *err) {
   int n = a->n_tokens < b->n_tokens ? a->n_tokens : b->n_tokens, same = 0;
@@ -53,8 +41,8 @@ static int run_round(const job *j, bool other_first, const outcome *mine, outcom
   outcome again = {0};
   dt_error err;
   dtl_usage before = dtl_usage_now(false);
-  int status = other_first ? run_once(j, &j->how_other, other) : run_once(j, &j->how, &again);
-  if (!status) status = other_first ? run_once(j, &j->how, &again) : run_once(j, &j->how_other, other);
+  int status = other_first ? outcome_run(j, j->other, true, other) : outcome_run(j, j->policy, true, &again);
+  if (!status) status = other_first ? outcome_run(j, j->policy, true, &again) : outcome_run(j, j->other, true, other);
   dtl_usage after = dtl_usage_now(false);
   if (!status && (check_all(j, mine, other, &err) || check_all(j, mine, &again, &err)))
     status = complain_of_engine(&err);
@@ -119,7 +107,7 @@ int compare(const job *j, const outcome *mine, outcome *other, comparison *out) 
   round_speeds all[MOST_ROUNDS];
   double start = dt_clock_ms();
   *out = (comparison){0};
-  outcome_warm_up(j, &j->how_other);
+  outcome_warm_up(j, j->other);
   do {
     outcome_free(other, j);
     int status = run_round(j, n % 2, mine, other, out, &all[n]);

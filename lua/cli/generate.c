@@ -14,9 +14,9 @@ static int run(const job *j) {
   outcome mine, other = {0};
   comparison compared = {0};
   bool same = false;
-  if (j->other) outcome_warm_up(j, &j->how);
+  if (j->other) outcome_warm_up(j, j->policy);
   dtl_usage before = dtl_usage_now(false);
-  int status = outcome_run(j, j->policy, &j->how, false, &mine);
+  int status = outcome_run(j, j->policy, false, &mine);
   dtl_usage after = dtl_usage_now(false);
   report_outcome(j, &mine, status);
   bool has_result = status != EXIT_USAGE;

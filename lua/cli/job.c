@@ -15,8 +15,7 @@
 static bool wants_tuned(const cli_options *o) { return o->preset && strcmp(o->preset, DTL_TUNED) == 0; }
 
 dtl_policy_options job_policy(const cli_options *o, const dt_pair *pair) {
-  dtl_policy_options how = {
-      .policy = o->policy, .seed = o->seed, .seconds = (double)o->policy_seconds, .interrupt = &interrupted};
+  dtl_policy_options how = {.policy = o->policy, .seconds = (double)o->policy_seconds, .interrupt = &interrupted};
   if (wants_tuned(o) && !pair) return how;
   how.preset = o->preset;
   how.pair = pair;
@@ -28,11 +27,10 @@ dtl_policy_options job_policy(const cli_options *o, const dt_pair *pair) {
 static int open_policies(job *j) {
   const cli_options *o = j->options;
   dtl_error err;
-  j->how = job_policy(o, NULL);
-  j->how_other =
-      (dtl_policy_options){.policy = o->compare, .seed = o->seed, .seconds = j->how.seconds, .interrupt = &interrupted};
-  if (!dtl_policy_open(&j->how, &j->policy, &err)) return complain_of(&err);
-  if (o->compare && !dtl_policy_open(&j->how_other, &j->other, &err)) return complain_of(&err);
+  dtl_policy_options how = job_policy(o, NULL);
+  dtl_policy_options other = {.policy = o->compare, .seconds = how.seconds, .interrupt = &interrupted};
+  if (!dtl_policy_open(&how, &j->policy, &err)) return complain_of(&err);
+  if (o->compare && !dtl_policy_open(&other, &j->other, &err)) return complain_of(&err);
   return 0;
 }
 
@@ -102,8 +100,8 @@ static int open_tuned(job *j) {
   if (!wants_tuned(j->options)) return 0;
   dtl_policy_close(j->policy);
   j->policy = NULL;
-  j->how = job_policy(j->options, j->pair);
-  return dtl_policy_open(&j->how, &j->policy, &err) ? 0 : complain_of(&err);
+  dtl_policy_options how = job_policy(j->options, j->pair);
+  return dtl_policy_open(&how, &j->policy, &err) ? 0 : complain_of(&err);
 }
 
 /* What outlives a run, and the files to look things up in, if there is a policy that would. */

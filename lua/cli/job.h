@@ -8,9 +8,8 @@
 typedef struct {
   const cli_options *options;
   prompt_list prompts;
-  bool several; /* told as a batch: more than one prompt, or a file of them */
-  int places;   /* sequences at once; 0: not several */
-  dtl_policy_options how, how_other;
+  bool several;               /* told as a batch: more than one prompt, or a file of them */
+  int places;                 /* sequences at once; 0: not several */
   dtl_policy *policy, *other; /* other: of --compare, or NULL */
   dt_pair *pair;
   const char *target, *draft; /* the pair's */
@@ -32,7 +31,7 @@ int job_open_chat(cli_options *options, job *out); /* without prompts, for a con
 int job_calibrate(job *j); /* for policies that ask what passes cost: with --costs table it is measured, else learned */
 int job_close(job *j);     /* a status too: the trace may not have been written */
 
-/* The options of a policy named on the command line. The preset DTL_TUNED belongs to a pair: before there is one the policy
+/* The options of the policy named on the command line, with which it is opened again under other settings. The preset DTL_TUNED belongs to a pair: before there is one the policy
  * opens as it comes, to say what it uses. */
 dtl_policy_options job_policy(const cli_options *options, const dt_pair *pair);
 

@@ -96,7 +96,7 @@ static void close_lines(run *r) {
 }
 
 /* Every round begins with nothing remembered: what one left would be the next one's answer. */
-int outcome_run(const job *j, dtl_policy *policy, const dtl_policy_options *how, bool silent, outcome *out) {
+int outcome_run(const job *j, const dtl_policy *policy, bool silent, outcome *out) {
   run r = {.job = j, .gave = out, .silent = silent};
   size_t n = (size_t)j->prompts.n;
   dtl_prompt *prompts = list_prompts(j, j->prompts.n);
@@ -110,7 +110,6 @@ int outcome_run(const job *j, dtl_policy *policy, const dtl_policy_options *how,
   } else if (!(r.status = open_lines(&r))) {
     dtl_request request = job_request(j);
     request.prompts = prompts, request.n = j->prompts.n;
-    request.policy = how;
     request.done = on_done, request.user = &r;
     if (!silent) request.trace = j->trace;
     if (!silent && !j->several && !json_is_output(j)) {
@@ -139,21 +138,18 @@ double outcome_speed(const job *j, const outcome *out) {
   return out->ms > 0 ? 1000 * (double)out->tokens / out->ms : 0;
 }
 
-void outcome_warm_up(const job *j, const dtl_policy_options *how) {
-  dtl_policy *policy;
+void outcome_warm_up(const job *j, const dtl_policy *policy) {
   dtl_request request = job_request(j);
   request.n = j->several ? j->places : 1;
   dtl_prompt *prompts = list_prompts(j, request.n);
   dtl_result *results = calloc((size_t)request.n, sizeof *results);
   dtl_error err;
-  if (prompts && results && dtl_policy_open(how, &policy, &err)) {
+  if (prompts && results) {
     int most = request.seq.max_tokens;
     request.prompts = prompts;
-    request.policy = how;
     if (most < 0 || most > WARM_UP_TOKENS) request.seq.max_tokens = WARM_UP_TOKENS;
     dtl_generate(j->pair, policy, &request, results, &err);
     for (int i = 0; i < request.n; i++) dtl_result_free(&results[i]);
-    dtl_policy_close(policy);
   }
   free(prompts), free(results);
 }

@@ -60,7 +60,6 @@ static void count(talk *t, const dtl_result *r, const dtl_usage *before) {
 /* Runs the policy on the conversation, which ends with a question; shows the answer. */
 static void generate_answer(talk *t, const char *text, size_t len, dtl_result *result) {
   dtl_error err;
-  dtl_policy *policy;
   words out = {0};
   dtl_prompt prompt = {.text = text, .len = len, .whole = true};
   dtl_request request = job_request(&t->j);
@@ -69,13 +68,7 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
   request.on_text = words_text, request.user = &out;
   if (t->options.color) request.on_text = shown_text, request.on_origin = shown_origin; /* token by token */
   if (!t->options.tokens) request.seq.max_tokens = TOKENS;
-  dtl_policy_options how = t->j.how;
-  how.seed = t->options.seed;
-  bool ok = dtl_policy_open(&how, &policy, &err);
-  if (ok) {
-    ok = dtl_generate(t->j.pair, policy, &request, result, &err);
-    dtl_policy_close(policy);
-  }
+  bool ok = dtl_generate(t->j.pair, t->j.policy, &request, result, &err);
   if (result->failed) err = result->failure, ok = false;
   if (words_end(&out)) shown_text(&out, "\n", 1);
   if (out.out.lost) t->over = true, t->status = EXIT_ENGINE;
@@ -183,7 +176,7 @@ static int set_policy(talk *t, const dtl_policy_options *how) {
   if (!status) status = job_calibrate(&t->j);
   if (status) t->j.policy = before;
   dtl_policy_close(status ? opened : before);
-  if (!status) t->j.how = *how;
+  if (!status) t->how = *how;
   return status;
 }
 
@@ -191,7 +184,7 @@ void talk_policy(talk *t, const char *name) {
   char *copy = strdup(name);
   if (!*name) {
     complain(0, "/policy: now %s; name another: dtrun --list", dtl_policy_describe(t->j.policy)->name);
-  } else if (copy && set_policy(t, &(dtl_policy_options){.policy = copy, .seed = t->options.seed}) == 0) {
+  } else if (copy && set_policy(t, &(dtl_policy_options){.policy = copy}) == 0) {
     free(t->policy);
     free_settings(t->settings, t->n_settings);
     t->settings = NULL, t->n_settings = 0;
@@ -211,12 +204,12 @@ static bool is_parameter(const dtl_policy_info *info, const char *name) {
 
 /* One more setting of the policy, which is opened with it. */
 static void set_parameter(talk *t, const char *name, const char *value) {
-  int n = t->j.how.n_settings, at = 0;
-  dtl_setting *settings = copy_settings(t->j.how.settings, n);
+  int n = t->how.n_settings, at = 0;
+  dtl_setting *settings = copy_settings(t->how.settings, n);
   while (settings && at < n && strcmp(settings[at].name, name) != 0) at++;
   if (settings && at == n) settings[n++].name = strdup(name);
   if (settings) free((char *)settings[at].value), settings[at].value = strdup(value);
-  dtl_policy_options how = t->j.how;
+  dtl_policy_options how = t->how;
   how.settings = settings, how.n_settings = n;
   if (!settings || !settings[at].name || !settings[at].value) {
     complain(EXIT_ENGINE, "out of memory: the settings");

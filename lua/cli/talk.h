@@ -6,11 +6,12 @@
 #include "cli/line.h"
 
 typedef struct {
-  cli_options options;   /* the command line's, and what /set and /system made of them */
-  job j;                 /* whose options these are */
-  char *policy;          /* what /policy named; NULL: the command line's, which is j.how */
-  char *system;          /* what /system gave; NULL: the command line's */
-  dtl_setting *settings; /* [n_settings] of the policy, what /set gave among them: malloc'd texts */
+  cli_options options;    /* the command line's, and what /set and /system made of them */
+  job j;                  /* whose options these are */
+  dtl_policy_options how; /* of its policy */
+  char *policy;           /* what /policy named; NULL: the command line's */
+  char *system;           /* what /system gave; NULL: the command line's */
+  dtl_setting *settings;  /* [n_settings] of the policy, what /set gave among them: malloc'd texts */
   int n_settings;
   dt_session *session;
   dt_message *turns; /* [n] question, answer, ..: malloc'd texts */

@@ -2,6 +2,7 @@
  * reading may raise. */
 #include "driver/driver.h"
 
+#include <errno.h>
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +74,25 @@ static void read_stop(lua_State *L, dt_seq_options *seq) {
   seq->stop = stop;
 }
 
+/* A whole number, or one as text, as results have it: Lua's integers end at 2^63 - 1. */
+static uint64_t seed_option(lua_State *L) {
+  uint64_t seed;
+  if (lua_getfield(L, 2, "seed") == LUA_TSTRING) {
+    const char *text = lua_tostring(L, -1);
+    char *end;
+    errno = 0;
+    seed = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno)
+      luaL_error(L, "generate: seed = '%s' is not a whole number from 0 to 2^64 - 1", text);
+  } else {
+    seed = (uint64_t)luaL_optinteger(L, -1, 0);
+  }
+  lua_pop(L, 1);
+  return seed;
+}
+
 /* All but the prompt; what it points to stays on the stack. */
-static dtl_request read_request(lua_State *L, const pair_object *pair, uint64_t seed) {
+static dtl_request read_request(lua_State *L, const pair_object *pair) {
   dtl_request request = {.context = pair->context,
                          .memory = pair->memory,
                          .corpus = pair->corpus,
@@ -82,7 +100,7 @@ static dtl_request read_request(lua_State *L, const pair_object *pair, uint64_t 
                          .interrupt = driver_interrupt(L)};
   request.seq.max_tokens = driver_integer(L, "tokens", 128);
   request.seq.ignore_eos = flag(L, "ignore_eos", false);
-  request.seq.sampling = (dt_sampling){.seed = seed,
+  request.seq.sampling = (dt_sampling){.seed = seed_option(L),
                                        .temp = real_option(L, "temp"),
                                        .top_k = driver_integer(L, "top_k", 0),
                                        .top_p = real_option(L, "top_p"),
@@ -188,8 +206,8 @@ static bool find_costs(lua_State *L, pair_object *pair, const dtl_policy *policy
 }
 
 /* With the policy open: the costs it asks for, the trace, the run. */
-static bool generate(lua_State *L, pair_object *pair, dtl_policy *policy, dtl_request *request, const char *counts,
-                     const char *trace, dtl_result *results, dtl_error *err) {
+static bool generate(lua_State *L, pair_object *pair, const dtl_policy *policy, dtl_request *request,
+                     const char *counts, const char *trace, dtl_result *results, dtl_error *err) {
   if (!find_costs(L, pair, policy, counts, request, err)) return false;
   if (trace && !dtl_trace_open(trace, &request->trace, err)) return false;
   pair->busy = true;
@@ -202,8 +220,7 @@ int driver_pair_generate(lua_State *L) {
   driver_check_interrupt(L);
   pair_object *pair = driver_idle_pair(L, 1);
   dtl_policy_options options = driver_policy_options(L);
-  dtl_request request = read_request(L, pair, options.seed);
-  request.policy = &options;
+  dtl_request request = read_request(L, pair);
   request.places = driver_integer(L, "places", 0);
   request.prompts = read_prompts(L, pair, &request.n);
   lua_getfield(L, 2, "trace");

@@ -5,7 +5,6 @@
 #include "measure/tuned.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,23 +14,6 @@ static const char *string_option(lua_State *L, const char *key, size_t *len) {
   const char *text = lua_isnil(L, -1) ? NULL : luaL_checklstring(L, -1, len);
   lua_pop(L, 1);
   return text;
-}
-
-/* A whole number, or one as text, as results have it: Lua's integers end at 2^63 - 1. */
-static uint64_t seed_option(lua_State *L) {
-  uint64_t seed;
-  if (lua_getfield(L, 2, "seed") == LUA_TSTRING) {
-    const char *text = lua_tostring(L, -1);
-    char *end;
-    errno = 0;
-    seed = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno)
-      luaL_error(L, "generate: seed = '%s' is not a whole number from 0 to 2^64 - 1", text);
-  } else {
-    seed = (uint64_t)luaL_optinteger(L, -1, 0);
-  }
-  lua_pop(L, 1);
-  return seed;
 }
 
 /* settings: a list of {name, text}; the array stays on the stack. */
@@ -61,7 +43,6 @@ dtl_policy_options driver_policy_options(lua_State *L) {
   dtl_policy_options options = {.pair = driver_pair(L, 1)->pair,
                                 .policy = string_option(L, "policy", NULL),
                                 .preset = string_option(L, "preset", NULL),
-                                .seed = seed_option(L),
                                 .seconds = number_option(L, "policy_seconds"),
                                 .interrupt = driver_interrupt(L)};
   options.source = string_option(L, "source", &options.source_len);

@@ -12,12 +12,11 @@ typedef struct {
   int prompt;
   generation g;
   stepper *s;
-  dtl_policy *policy; /* opened for this sequence; NULL: the caller's serves it */
 } place;
 
 typedef struct {
   dt_pair *pair;
-  dtl_policy *policy; /* the caller's: serves the first sequence, or all */
+  const dtl_policy *policy;
   const dtl_request *request;
   dtl_result *results; /* [request->n] */
   dt_session *session;
@@ -42,8 +41,7 @@ static void leave(work *w, place *p, const dtl_error *failure) {
   if (failure) result->failure = *failure;
   if (r->done && !r->done(r->user, p->prompt, result)) w->stopped = true;
   generation_close(&p->g);
-  dtl_policy_close(p->policy);
-  p->policy = NULL;
+  if (!w->policy->info.batch) stepper_close(p->s);
   p->taken = false;
 }
 
@@ -69,19 +67,13 @@ static void fail(work *w, stepper *s, const dtl_error *failure) {
 static bool find_stepper(work *w, place *p, dtl_error *err) {
   const ptrdiff_t index = p - w->places;
   p->s = &w->steppers[w->n_steppers > 1 ? index : 0];
-  if (w->policy->info.batch) return true;
-  if (p->prompt > 0) {
-    dtl_policy_options options = *w->request->policy;
-    options.seed += (uint64_t)p->prompt;
-    if (!dtl_policy_open(&options, &p->policy, err)) return false;
-  }
-  stepper_open(p->s, p->policy ? p->policy : w->policy, w->request);
-  return true;
+  uint64_t seed = w->request->seq.sampling.seed + (uint64_t)p->prompt;
+  return w->policy->info.batch || stepper_open(p->s, w->policy, seed, w->request, err);
 }
 
 /* What it finds of earlier runs. */
 static void note_memory(const work *w, const place *p, dtl_result *result) {
-  const dtl_policy_info *info = &p->s->policy->info;
+  const dtl_policy_info *info = &w->policy->info;
   result->uses_memory = info->uses_memory, result->uses_corpus = info->uses_corpus;
   if (info->uses_memory) result->remembered = (long)p->s->memory->table.n;
   if (info->uses_corpus) result->earlier_tokens = (long)p->s->memory->outputs.tokens;
@@ -94,12 +86,12 @@ static void note_memory(const work *w, const place *p, dtl_result *result) {
 static bool start(work *w, place *p, dtl_error *err) {
   dtl_result *result = &w->results[p->prompt];
   if (!find_stepper(w, p, err)) return false;
-  if (!generation_open(&p->g, w->pair, p->s->policy, w->request, p->prompt, result, err)) return false;
+  if (!generation_open(&p->g, w->pair, w->policy, w->request, p->prompt, result, err)) return false;
   result->index = p->prompt + 1;
   result->places = w->request->places;
   p->g.run->lockstep = w->n_steppers > 1;
   p->g.run->course = w->course;
-  if (p->s->policy->info.uses_costs) result->costs = w->request->costs ? "table" : "learn";
+  if (w->policy->info.uses_costs) result->costs = w->request->costs ? "table" : "learn";
   note_memory(w, p, result);
   return generation_start(&p->g, w->session, (int)(p - w->places), err);
 }
@@ -210,7 +202,6 @@ static bool check_request(const dt_pair *pair, const dtl_request *r, dtl_error *
   NEED_LIST(r->prompts, r->n, "prompts");
   for (int i = 0; i < r->n; i++)
     if (!r->prompts[i].prefix && r->prompts[i].len) NEED(r->prompts[i].text, "a prompt's text");
-  if (r->n > 1) NEED(r->policy, "policy, which each of several prompts is opened with,");
   NEED_LIST(r->seq.stop, r->seq.n_stop, "stop");
   if (r->session && dt_session_pair(r->session) != pair)
     return dtl_fail(err, DTL_INPUT, "the session was opened with another pair");
@@ -243,12 +234,13 @@ static bool prepare(work *w, dtl_error *err) {
                                 .context = r->context,
                                 .use_draft = w->policy->info.draft != DTL_NO_DRAFT && pair.draft.path,
                                 .window = r->window};
-  if (w->policy->info.batch) stepper_open(w->steppers, w->policy, r);
+  if (w->policy->info.batch && !stepper_open(w->steppers, w->policy, r->seq.sampling.seed, r, err)) return false;
   w->session = r->session;
   return w->session || !dt_session_open(w->pair, &options, &w->session, &engine) || dtl_fail_engine(err, &engine);
 }
 
-bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *results, dtl_error *err) {
+bool dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
+                  dtl_error *err) {
   work w = {.pair = pair, .policy = policy, .request = request, .results = results};
   NEED(request, "request");
   NEED_LIST(results, request->n, "results");
@@ -264,6 +256,7 @@ bool dtl_generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request,
   }
   if (!request->session) dt_session_close(w.session);
   close_course(&w, ok);
+  if (w.steppers && policy->info.batch) stepper_close(w.steppers);
   free(w.places);
   free(w.steppers);
   return ok;

@@ -22,7 +22,7 @@ static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pa
   r->policy = copy(policy->info.name);
   r->params = copy(policy->params_json);
   memcpy(r->source, policy->info.source, sizeof r->source);
-  r->seed = policy->seed;
+  r->seed = g->options.sampling.seed;
   r->sampling = g->options.sampling;
   r->coupled = !g->options.uncoupled;
   r->window = g->request->window;

@@ -18,8 +18,6 @@ static bool remembers(const dtl_policy *policy) { return policy->info.uses_memor
 bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dtl_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  if (policy->used || !policy->box.L)
-    return dtl_fail(err, DTL_INPUT, "%s: a policy object serves one run: open it again", policy->info.name);
   if (policy->info.draft == DTL_NEEDS_DRAFT && !info.draft.path)
     return dtl_fail(err, DTL_INPUT, "%s needs a draft model: give --draft DIR", policy->info.name);
   if (remembers(policy) && !request->memory)
@@ -27,20 +25,23 @@ bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_requ
   return true;
 }
 
-void stepper_open(stepper *s, dtl_policy *policy, const dtl_request *request) {
-  s->policy = policy;
+bool stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, const dtl_request *request, dtl_error *err) {
   s->request = request;
   s->memory = remembers(policy) ? memory_of(request->memory, policy->info.source) : NULL;
   s->group.n = s->joined = 0;
   s->has_batch = false;
-  policy->used = true;
+  return opened_open(&s->object, policy, seed, err);
 }
 
-bool stepper_waits(const stepper *s) { return s->policy->box.L && s->policy->box.waits; }
+void stepper_close(stepper *s) { opened_close(&s->object); }
+
+static const dtl_policy_info *info_of(const stepper *s) { return &s->object.policy->info; }
+
+bool stepper_waits(const stepper *s) { return s->object.box.L && s->object.box.waits; }
 
 /* The policy has control until box_call or box_resume returns with `ok`; its own time is told. True: nothing is wrong. */
 static bool account(stepper *s, bool ok) {
-  const dtl_box *box = &s->policy->box;
+  const dtl_box *box = &s->object.box;
   s->step_ms += box->policy_ms;
   for (int i = 0; i < s->group.n; i++) s->member[i]->result->policy_ms += box->policy_ms;
   return ok || box->state == BOX_INTERRUPTED;
@@ -48,15 +49,15 @@ static bool account(stepper *s, bool ok) {
 
 /* Calls host.METHOD(object, seq or batch, costs, memory, corpus), at first as `entry`; allowance: see box_call. */
 static bool call_policy(stepper *s, const char *method, const char *entry, int allowance, dtl_error *err) {
-  dtl_box *box = &s->policy->box;
+  dtl_box *box = &s->object.box;
   lua_State *L = box->L;
   lua_settop(box->co, 0);
-  lua_getfield(L, POLICY_HOST, method); /* host is a plain table, and method is a key in it: nothing is allocated */
-  lua_pushvalue(L, POLICY_OBJECT);
-  lua_pushvalue(L, POLICY_SEQ);
-  lua_pushvalue(L, POLICY_COSTS);
-  lua_pushvalue(L, POLICY_MEMORY);
-  lua_pushvalue(L, POLICY_CORPUS);
+  lua_getfield(L, OPENED_HOST, method); /* host is a plain table, and method is a key in it: nothing is allocated */
+  lua_pushvalue(L, OPENED_OBJECT);
+  lua_pushvalue(L, OPENED_SEQ);
+  lua_pushvalue(L, OPENED_COSTS);
+  lua_pushvalue(L, OPENED_MEMORY);
+  lua_pushvalue(L, OPENED_CORPUS);
   lua_xmove(L, box->co, 6);
   return account(s, box_call(box, entry, allowance, 5, err));
 }
@@ -64,27 +65,27 @@ static bool call_policy(stepper *s, const char *method, const char *entry, int a
 /* Main thread: object, host -> object, host, seq or batch, costs, memory, corpus; out of the box's sight until a call hands them in. */
 static int make_objects(lua_State *L) {
   stepper *s = lua_touserdata(L, 1);
-  sandbox_seed(L, s->policy->seed, GENERATOR);
-  if (s->policy->info.batch) {
+  sandbox_seed(L, s->object.seed, GENERATOR);
+  if (info_of(s)->batch) {
     box_batch_push(L, &s->group);
     lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, s); /* where add_member finds it */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &s->group); /* where add_member finds it */
   } else {
     box_seq_push(L, s->group.run[0]);
   }
   const dtl_run *run = s->group.run[0]; /* all sequences of a request draw, or none */
   int places = s->request->places ? s->request->places : 1;
-  if (s->policy->info.uses_costs && s->request->costs)
+  if (info_of(s)->uses_costs && s->request->costs)
     box_costs_push(L, s->request->costs, places, run->temp > 0, dt_seq_is_coupled(run->session, run->seq));
-  else if (s->policy->info.uses_costs)
+  else if (info_of(s)->uses_costs)
     box_costs_push_learned(L, run->course, places);
   else
     lua_pushnil(L);
-  if (s->policy->info.uses_memory)
+  if (info_of(s)->uses_memory)
     box_memory_push(L, &s->memory->table);
   else
     lua_pushnil(L);
-  if (s->policy->info.uses_corpus)
+  if (info_of(s)->uses_corpus)
     box_corpus_push(L, s->request->corpus, &s->memory->outputs);
   else
     lua_pushnil(L);
@@ -93,17 +94,17 @@ static int make_objects(lua_State *L) {
 
 static int add_member(lua_State *L) {
   const stepper *s = lua_touserdata(L, 1);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, s);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &s->group);
   box_batch_add(L, 2, &s->group);
   return 0;
 }
 
 /* The objects that stand for the newest member. */
 static bool represent(stepper *s, dtl_error *err) {
-  dtl_box *box = &s->policy->box;
+  dtl_box *box = &s->object.box;
   if (s->joined == 1) {
     if (!box_host(box, make_objects, s, 4, err)) return false;
-    s->has_batch = s->policy->info.batch;
+    s->has_batch = info_of(s)->batch;
   }
   return !s->has_batch || box_host(box, add_member, s, 0, err);
 }
@@ -113,8 +114,8 @@ bool stepper_join(stepper *s, generation *g, dtl_error *err) {
   s->member[s->group.n] = g;
   s->group.run[s->group.n++] = run;
   run->id = ++s->joined;
-  s->policy->box.interrupt = g->request->interrupt;
-  s->policy->box.begin_line = g->request->begin_line;
+  s->object.box.interrupt = g->request->interrupt;
+  s->object.box.begin_line = g->request->begin_line;
   bool ok = represent(s, err);
   if (ok && s->joined == 1) {
     run->phase = RUN_INIT;
@@ -128,9 +129,9 @@ void stepper_leave(stepper *s, generation *g) {
   run_group *group = &s->group;
   int i = 0;
   while (s->member[i] != g) i++;
-  if (s->policy->box.L) { /* a box that died took its objects along */
+  if (s->object.box.L) { /* a box that died took its objects along */
     handle_detach(g->run);
-    if (s->has_batch) box_batch_remove(s->policy->box.L, POLICY_SEQ, group, i);
+    if (s->has_batch) box_batch_remove(s->object.box.L, OPENED_SEQ, group, i);
   }
   for (group->n--; i < group->n; i++) {
     group->run[i] = group->run[i + 1];
@@ -143,15 +144,15 @@ static bool end_step(stepper *s, bool ok, dtl_error *err) {
   for (int i = 0; i < s->group.n; i++) {
     if (s->group.run[i]->phase == RUN_COMMITTED)
       generation_committed(s->member[i], s->step_ms);
-    else if (ok && s->policy->box.L) /* else it was interrupted */
-      ok = dtl_fail(err, DTL_POLICY, "%s: step returned without a commit", s->policy->info.path);
+    else if (ok && s->object.box.L) /* else it was interrupted */
+      ok = dtl_fail(err, DTL_POLICY, "%s: step returned without a commit", info_of(s)->path);
   }
   return ok;
 }
 
 bool stepper_step(stepper *s, dtl_error *err) {
   dt_error engine;
-  if (!s->policy->box.L) return true; /* interrupted in init */
+  if (!s->object.box.L) return true; /* interrupted in init */
   for (int i = 0; i < s->group.n; i++)
     if (run_begin(s->group.run[i], &engine)) return dtl_fail_engine(err, &engine);
   if (s->group.run[0]->course) learn_look(s->group.run[0]->course);
@@ -161,6 +162,6 @@ bool stepper_step(stepper *s, dtl_error *err) {
 }
 
 bool stepper_resume(stepper *s, dtl_error *err) {
-  bool ok = account(s, box_resume(&s->policy->box, err));
+  bool ok = account(s, box_resume(&s->object.box, err));
   return stepper_waits(s) || end_step(s, ok, err);
 }

@@ -4,11 +4,12 @@
 #define DTL_STEPPER_H
 
 #include "box/batch.h"
+#include "box/opened.h"
 #include "generate/generation.h"
 #include "lookup/memory.h"
 
 typedef struct {
-  dtl_policy *policy;
+  opened object;
   const dtl_request *request;
   policy_memory *memory; /* NULL: it uses none */
   run_group group;       /* the runs of its members */
@@ -18,11 +19,12 @@ typedef struct {
   double step_ms; /* the policy's own time in this step */
 } stepper;
 
-/* Whether this policy, unused so far, can serve sequences of the pair: whether the request has what it uses. */
+/* Whether this policy can serve sequences of the pair: whether the request has what it uses. */
 bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dtl_error *err);
 
-/* After that check. */
-void stepper_open(stepper *s, dtl_policy *policy, const dtl_request *request);
+/* After that check: an object of the policy, with this seed. stepper_close after a failure too. */
+bool stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, const dtl_request *request, dtl_error *err);
+void stepper_close(stepper *s); /* nobody is a member any more; zeros are allowed */
 
 /* A started sequence joins; with the first one the policy's init runs. A failure leaves it outside. */
 bool stepper_join(stepper *s, generation *g, dtl_error *err);

@@ -1,4 +1,5 @@
 /* The host's C side: opening policies and setting their parameters, the generation loop, the result, drivers. */
+#include "temp_files.h"
 #include "unit.h"
 
 #include "host.h"
@@ -222,12 +223,12 @@ static void the_same_seed_gives_the_same_random_numbers(void **state) {
   char said[3][512];
   for (int i = 0; i < 3; i++) {
     dtl_policy_options options = from(source);
-    options.seed = i == 2 ? 8 : 7;
     dtl_policy *policy = opened(&options);
     dtl_result result;
     dtl_error err;
     dtl_request request = {
         .prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)}, .n = 1, .seq = {.max_tokens = 20}};
+    request.seq.sampling.seed = i == 2 ? 8 : 7;
     assert_false(generate(pair, policy, &request, &result, &err));
     strcpy(said[i], err.message);
     dtl_result_free(&result);
@@ -338,20 +339,40 @@ static void held_back_text_is_shown_when_a_run_fails(void **state) {
   dt_pair_close(pair);
 }
 
-static void a_policy_serves_one_sequence(void **state) {
+static void write_file(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  assert_int_equal(fclose(file), 0);
+}
+
+/* The same text again, each time in a fresh object, whatever became of its files. */
+static void a_policy_serves_any_number_of_runs_as_it_was_written(void **state) {
   (void)state;
   dt_pair *pair = fake_pair();
-  dtl_policy *policy = opened(&(dtl_policy_options){.policy = "ar"});
-  dtl_request request = {
-      .prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)}, .n = 1, .seq = {.max_tokens = 2}};
-  dtl_result result;
-  dtl_error err;
-  assert_true(generate(pair, policy, &request, &result, &err));
-  dtl_result_free(&result);
-  assert_false(generate(pair, policy, &request, &result, &err));
-  assert_string_equal(err.message, "ar: a policy object serves one run: open it again");
-  dtl_result_free(&result);
+  char *folder = temp_folder(), path[200], module[200], said[2][512];
+  snprintf(path, sizeof path, "%s/p.lua", folder);
+  snprintf(module, sizeof module, "%s/words.lua", folder);
+  write_file(path, HEAD "{name = 'p'}\nlocal words, n = require 'words', 0\n"
+                        "function P:init() n = n + 1 error(words .. n) end\nreturn P");
+  write_file(module, "return 'as written '");
+  dtl_policy *policy = opened(&(dtl_policy_options){.policy = path});
+  write_file(path, "return 1");
+  write_file(module, "return 'changed '");
+  for (int i = 0; i < 2; i++) {
+    dtl_request request = {
+        .prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)}, .n = 1, .seq = {.max_tokens = 2}};
+    dtl_result result;
+    dtl_error err;
+    assert_false(generate(pair, policy, &request, &result, &err));
+    assert_string_equal(result.source, dtl_policy_describe(policy)->source);
+    strcpy(said[i], err.message);
+    dtl_result_free(&result);
+  }
+  assert_non_null(strstr(said[0], "as written 1"));
+  assert_string_equal(said[0], said[1]);
   dtl_policy_close(policy);
+  temp_remove(folder);
   dt_pair_close(pair);
 }
 
@@ -384,9 +405,10 @@ static const cJSON *field(const cJSON *object, const char *name) {
 static void the_result_is_json_in_the_schema(void **state) {
   (void)state;
   dt_pair *pair = fake_pair();
-  dtl_policy *policy = opened(&(dtl_policy_options){.policy = "linear", .seed = UINT64_MAX});
-  dtl_request request = {
-      .prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)}, .n = 1, .seq = {.max_tokens = 20}};
+  dtl_policy *policy = opened(&(dtl_policy_options){.policy = "linear"});
+  dtl_request request = {.prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)},
+                         .n = 1,
+                         .seq = {.max_tokens = 20, .sampling = {.seed = UINT64_MAX}}};
   dtl_result result;
   dtl_error err;
   assert_true(generate(pair, policy, &request, &result, &err));
@@ -540,7 +562,7 @@ int main(void) {
       cmocka_unit_test(an_engine_failure_cannot_be_caught),
       cmocka_unit_test(an_interrupt_ends_the_run_between_iterations),
       cmocka_unit_test(held_back_text_is_shown_when_a_run_fails),
-      cmocka_unit_test(a_policy_serves_one_sequence),
+      cmocka_unit_test(a_policy_serves_any_number_of_runs_as_it_was_written),
       cmocka_unit_test(the_prompt_must_hold_a_token_and_fit),
       cmocka_unit_test(the_result_is_json_in_the_schema),
       cmocka_unit_test(nothing_drafted_has_no_acceptance_rate),

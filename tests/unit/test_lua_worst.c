@@ -3,7 +3,8 @@
  * between what it keeps. With the argument "long" every row runs until the box ends it, and an init that never returns. */
 #include "unit.h"
 
-#include "box/policy.h"
+#include "box/handle.h"
+#include "generate/stepper.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -95,24 +96,21 @@ static double seconds_since(const struct timespec *then) {
   return (double)(now.tv_sec - then->tv_sec) + (double)(now.tv_nsec - then->tv_nsec) / 1e9;
 }
 
+static const dtl_costs costs = {.batch = 1,
+                                .n_contexts = 1,
+                                .n_rows = 2,
+                                .has_draft = true,
+                                .context = {128},
+                                .rows = {1, 2},
+                                .target = {{1, 2}},
+                                .draft = {{1, 2}},
+                                .first = {1}};
+
 static dtl_policy *generate(dt_pair *pair, const char *page, dtl_result *result, dtl_error *err) {
-  static const dtl_costs costs = {.batch = 1,
-                                  .n_contexts = 1,
-                                  .n_rows = 2,
-                                  .has_draft = true,
-                                  .context = {128},
-                                  .rows = {1, 2},
-                                  .target = {{1, 2}},
-                                  .draft = {{1, 2}},
-                                  .first = {1}};
   dtl_policy_options options = {.policy = "row", .source = page, .source_len = strlen(page), .interrupt = &interrupted};
   dtl_prompt prompt = {.text = " 1 2 3", .len = 6};
-  dtl_request request = {.prompts = &prompt,
-                         .n = 1,
-                         .policy = &options,
-                         .seq = {.max_tokens = 4300},
-                         .costs = &costs,
-                         .interrupt = &interrupted};
+  dtl_request request = {
+      .prompts = &prompt, .n = 1, .seq = {.max_tokens = 4300}, .costs = &costs, .interrupt = &interrupted};
   dtl_policy *policy;
   if (!dtl_policy_open(&options, &policy, err)) return NULL;
   assert_non_null(request.memory = dtl_memory_open());
@@ -248,25 +246,42 @@ static int check_box(lua_State *L) {
   return 0;
 }
 
+/* What a call into the policy is given. */
 static void check_objects(const char *scope) {
   char page[300];
   snprintf(page, sizeof page,
            "return require('dt.policy').define { name = 'x', uses = { costs = true }, scope = '%s' }", scope);
+  dtl_policy_options options = {.policy = "row", .source = page, .source_len = strlen(page)};
+  dtl_prompt prompt = {.text = " 1 2 3", .len = 6};
+  dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 4}, .costs = &costs};
   dt_pair *pair = fake_pair();
-  dtl_result result;
+  dt_session *session;
+  dtl_policy *policy;
+  dtl_result result = {0};
   dtl_error err;
-  dtl_policy *policy = generate(pair, page, &result, &err);
-  assert_non_null(policy);
-  lua_State *L = policy->box.L;
-  assert_true(box_host(&policy->box, check_box, NULL, 0, &err));
-  lua_pushvalue(L, POLICY_SEQ);
-  lua_pushvalue(L, POLICY_COSTS);
+  generation g;
+  stepper s = {0};
+  assert_true(dtl_policy_open(&options, &policy, &err));
+  assert_int_equal(dt_session_open(pair, &(dt_session_options){.sequences = 1}, &session, NULL), DT_OK);
+  assert_true(stepper_open(&s, policy, 0, &request, &err));
+  assert_true(generation_open(&g, pair, policy, &request, 0, &result, &err));
+  assert_true(generation_start(&g, session, 0, &err));
+  assert_true(stepper_join(&s, &g, &err));
+  lua_State *L = s.object.box.L;
+  assert_true(box_host(&s.object.box, check_box, NULL, 0, &err));
+  lua_pushvalue(L, OPENED_SEQ);
+  lua_pushvalue(L, OPENED_COSTS);
   lua_replace(L, 1);
   lua_replace(L, 2);
   lua_settop(L, 2);
   check_methods((lua_pushvalue(L, 2), L), strcmp(scope, "batch") ? "seq:" : "batch:");
+  handle_detach(g.run);
+  stepper_close(&s);
+  assert_true(generation_end(&g, NULL, &err));
+  generation_close(&g);
   dtl_policy_close(policy);
   dtl_result_free(&result);
+  dt_session_close(session);
   dt_pair_close(pair);
 }
 

@@ -328,19 +328,13 @@ static const dtl_prompt prompt = {.text = PROMPT, .len = sizeof PROMPT - 1};
 
 static dtl_request fine(void) { return (dtl_request){.prompts = &prompt, .n = 1, .seq = {.max_tokens = TOKENS}}; }
 
-static bool begun(void *user, int i, dtl_result *result) {
-  (void)result;
-  ((int *)user)[i]++;
-  return true;
-}
-
 static void requests(void **unused) {
   (void)unused;
   static const int PLACES[] = {INT_MIN, -1, DTL_PLACES + 1, INT_MAX},
                    CONTEXTS[] = {INT_MIN, -1, 1, CONTEXT + 1, INT_MAX}, WINDOWS[] = {INT_MIN, -1},
                    TOKENS_WANTED[] = {INT_MIN, -2, 0};
   dtl_policy *policy;
-  dtl_result result = {0}, results[2];
+  dtl_result result = {0};
   dtl_request r = fine();
   assert_true(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL));
   NULL_REFUSED(dtl_generate(NULL, policy, &r, &result, err));
@@ -354,9 +348,6 @@ static void requests(void **unused) {
       r = fine(), r.seq.n_stop = *n;
       REFUSED(dtl_generate(pair, policy, &r, &result, err), "stop, expected 0 or more");
     }
-  const dtl_prompt two[] = {prompt, prompt};
-  r = fine(), r.prompts = two, r.n = 2;
-  NULL_REFUSED(dtl_generate(pair, policy, &r, results, err)); /* no options to open the second one's policy with */
   dtl_policy_close(policy);
 
   const dtl_prompt bad[] = {{.len = 1}, {.text = PROMPT, .len = SIZE_MAX}, {.text = "x", .len = 1}, {.len = 0}};
@@ -408,7 +399,6 @@ static void requests(void **unused) {
 
 static void several_prompts(void **unused) {
   (void)unused;
-  const dtl_policy_options ar = {.policy = "ar"}, gone = {.policy = "/nowhere.lua"}, none = {0};
   const dtl_prompt two[] = {prompt, prompt};
   dt_session *session;
   dtl_policy *policy;
@@ -418,29 +408,15 @@ static void several_prompts(void **unused) {
   dtl_trace *trace;
   snprintf(path, sizeof path, "%s/trace", folder);
   assert_true(dtl_trace_open(path, &trace, NULL));
-  assert_true(dtl_policy_open(&ar, &policy, NULL));
+  assert_true(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL));
   for (int i = 0; i < 3; i++) { /* what follows one text only */
-    dtl_request r = {.prompts = two, .n = 2, .places = 2, .policy = &ar, .seq = {.max_tokens = TOKENS}};
+    dtl_request r = {.prompts = two, .n = 2, .places = 2, .seq = {.max_tokens = TOKENS}};
     if (i == 0) r.on_text = never;
     if (i == 1) r.session = session;
     if (i == 2) r.trace = trace;
     REFUSED(dtl_generate(pair, policy, &r, results, err), "one prompt");
   }
   dtl_policy_close(policy);
-  for (int i = 0; i < 2; i++) { /* the first runs; the second one's policy is not there */
-    int told[2] = {0};
-    dtl_request r = {.prompts = two, .n = 2, .places = 2, .policy = i ? &none : &gone, .seq = {.max_tokens = TOKENS}};
-    r.done = begun, r.user = told;
-    assert_true(dtl_policy_open(&ar, &policy, NULL));
-    assert_true(dtl_generate(pair, policy, &r, results, NULL));
-    assert_int_equal(told[0] * 10 + told[1], 11);
-    assert_false(results[0].failed);
-    assert_int_equal(results[0].n_tokens, TOKENS);
-    assert_true(results[1].failed);
-    check_message(results[1].failure.message, __LINE__, "second prompt", i ? "policy is NULL" : "/nowhere.lua");
-    dtl_result_free(&results[0]), dtl_result_free(&results[1]);
-    dtl_policy_close(policy);
-  }
   assert_true(dtl_trace_close(trace, NULL));
   temp_remove(folder);
   dt_session_close(session);

@@ -1,0 +1,123 @@
+/* Opening a policy's object: see opened.h. The rules for parameters are in lua/dt/policy/. */
+#include "box/opened.h"
+
+#include "box/sandbox.h"
+#include "files/identity.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+static int fill_box(lua_State *L) {
+  const opened *o = lua_touserdata(L, 1);
+  sandbox_install(L);
+  sandbox_seed(L, o->seed, 0);
+  return 0;
+}
+
+typedef struct {
+  opened *o;
+  int status;
+} compiling;
+
+/* Compiles the text onto co: on failure the message is there. */
+static int load_chunk(lua_State *L) {
+  compiling *c = lua_touserdata(L, 1);
+  const dtl_policy *policy = c->o->policy;
+  dtl_box *box = &c->o->box;
+  const char *name = lua_pushfstring(L, "@%s", policy->info.path);
+  const char *text = policy->text;
+  size_t len = policy->len;
+  if (len >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) text += 3, len -= 3;
+  if (len > 0 && text[0] == '#') /* the line of an interpreter; its end is kept, so that lines count right */
+    while (len > 0 && *text != '\n') text++, len--;
+  if (luaL_loadbufferx(L, "", 0, name, "t")) lua_error(L);
+  lua_Debug ar;
+  lua_getinfo(L, ">S", &ar);
+  memcpy(box->chunk, ar.short_src, sizeof box->chunk);
+  c->status = luaL_loadbufferx(box->co, text, len, name, "t");
+  return 0;
+}
+
+bool opened_run_file(opened *o, const dtl_policy *policy, uint64_t seed, const volatile sig_atomic_t *interrupt,
+                     box_modules *reads, dtl_error *err) {
+  dtl_box *box = &o->box;
+  compiling c = {.o = o};
+  o->policy = policy, o->seed = seed;
+  if (!box_open(box, policy->info.path, policy->seconds, err)) return false;
+  box->interrupt = interrupt;
+  box->modules = &policy->modules;
+  box->reads = reads;
+  box->quiet = !reads;
+  if (!box_host(box, fill_box, o, 0, err) || !box_host(box, load_chunk, &c, 0, err)) return false;
+  if (c.status != LUA_OK) return box_load_failed(box, err);
+  identity_text(policy->text, policy->len, box->source);
+  box->source_left = POLICY_TEXT - policy->len;
+  box->has_folder = policy->has_folder;
+  bool ok = box_call(box, "its file", 1, 0, err);
+  box->has_folder = false;
+  return ok;
+}
+
+/* Pushes {{name, text}, ...}. */
+static void push_settings(lua_State *L, const dtl_setting *settings, int n) {
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_createtable(L, 2, 0);
+    lua_pushstring(L, settings[i].name);
+    lua_rawseti(L, -2, 1);
+    lua_pushstring(L, settings[i].value);
+    lua_rawseti(L, -2, 2);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+void opened_push_call(lua_State *L, lua_State *co, const char *name) {
+  sandbox_push_host(L);
+  lua_getfield(L, -1, name);
+  lua_settop(co, 1); /* a file without a value: nil */
+  lua_pushvalue(co, 1);
+  lua_xmove(co, L, 1);
+}
+
+/* co: the file's value -> host.open, that value, preset (its name, or settings), settings. */
+static int prepare(lua_State *L) {
+  const opened *o = lua_touserdata(L, 1);
+  const dtl_policy *policy = o->policy;
+  lua_State *co = o->box.co;
+  opened_push_call(L, co, "open");
+  lua_settop(co, 0);
+  if (policy->tuned.settings)
+    push_settings(L, policy->tuned.settings, policy->tuned.n);
+  else
+    lua_pushstring(L, policy->preset); /* NULL: nil */
+  push_settings(L, policy->settings, policy->n_settings);
+  lua_xmove(L, co, 4);
+  return 0;
+}
+
+/* co: object, description -> main thread: object, host. */
+static int take_object(lua_State *L) {
+  const opened *o = lua_touserdata(L, 1);
+  lua_settop(o->box.co, 1);
+  lua_xmove(o->box.co, L, 1);
+  sandbox_push_host(L);
+  return 2;
+}
+
+bool opened_make_object(opened *o, dtl_error *err) {
+  dtl_box *box = &o->box;
+  if (!box_host(box, prepare, o, 0, err) || !box_call(box, "check", 1, 3, err)) return false;
+  if (lua_isnil(box->co, 1)) return dtl_fail(err, DTL_INPUT, "%s", lua_tostring(box->co, 2));
+  return true;
+}
+
+bool opened_open(opened *o, const dtl_policy *policy, uint64_t seed, dtl_error *err) {
+  *o = (opened){0};
+  bool ok = opened_run_file(o, policy, seed, NULL, NULL, err) && opened_make_object(o, err) &&
+            box_host(&o->box, take_object, o, 2, err);
+  o->box.quiet = false;
+  if (!ok) opened_close(o);
+  return ok;
+}
+
+void opened_close(opened *o) { box_close(&o->box); }
