@@ -11,7 +11,7 @@ if(TARGET dtrun_mpi)
   install(TARGETS dtrun_mpi LIBRARY DESTINATION lib/dtrun COMPONENT mpi)
 endif()
 install(DIRECTORY policies models DESTINATION ${SHARED_FILES} PATTERN "*.gguf*" EXCLUDE PATTERN ".get-model.*" EXCLUDE)
-install(DIRECTORY tests/data/prompts DESTINATION ${SHARED_FILES}/tests/data) # for the driver paper
+install(DIRECTORY scripts/prompts DESTINATION ${SHARED_FILES}/scripts) # for the drivers paper, tune and vocab
 install(DIRECTORY scripts DESTINATION ${SHARED_FILES} USE_SOURCE_PERMISSIONS
   FILES_MATCHING PATTERN "*.lua" PATTERN "get-model" PATTERN "*.sbatch" PATTERN slurm/README.md PATTERN training EXCLUDE
   PATTERN python EXCLUDE PATTERN completion EXCLUDE)

@@ -13,7 +13,7 @@ local report = require "dt.report"
 local scatter = require "dt.scatter"
 local shard = require "dt.shard"
 
-local PROMPTS = (arg[0]:match "^(.*/)" or "./") .. "../tests/data/prompts/"
+local PROMPTS = (arg[0]:match "^(.*/)" or "./") .. "prompts/"
 local FILES = { wikitext2 = { count = 20, chars = 800 }, novels = { count = 20, chars = 1000 } } -- others: JSON lines
 local QUICK = { arms = 8, batch = 2, tokens = { 8, 16, 24 }, chars = { 50, 100, 150 } }
 

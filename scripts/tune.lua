@@ -38,7 +38,7 @@ local FINAL = 3 -- the first repeat of the finalists' runs; before are the searc
 
 -- Without prompts given: 12 of each kind that come with the source, in an order that holds out half of each kind.
 local function own_prompts()
-  local folder, files = (arg[0]:match "^(.*/)" or "./") .. "../tests/data/prompts/", {}
+  local folder, files = (arg[0]:match "^(.*/)" or "./") .. "prompts/", {}
   for i = 1, 12 do
     local sets = i % 2 == 1 and { "novels", "wikitext2" } or { "wikitext2", "novels" }
     for _, set in ipairs(sets) do files[#files + 1] = ("%s%s/%02d.txt"):format(folder, set, i) end

@@ -19,7 +19,7 @@ local HERE = arg[0]:match "^(.*/)" or "./"
 local function our_texts()
   local paths = { HERE .. "../policies/README.md" }
   for _, folder in ipairs { "novels", "wikitext2" } do
-    for i = 1, 20 do paths[#paths + 1] = ("%s../tests/data/prompts/%s/%02d.txt"):format(HERE, folder, i) end
+    for i = 1, 20 do paths[#paths + 1] = ("%sprompts/%s/%02d.txt"):format(HERE, folder, i) end
   end
   return paths
 end

@@ -130,6 +130,9 @@ it_lets_drivers_require_only_the_faces_of_modules() {
   cd "$source_dir" || exit 1
   grep -rnE --include='*.lua' "\brequire *\(?[\"']dt\.[a-z_]+\." scripts | none 'a driver requires a module that is for lua/dt only'
 }
+it_keeps_what_is_installed_out_of_tests() {
+  cd "$source_dir" && grep -rnE --include='*.lua' --include='*.cmake' '\btests/' policies scripts lua | none 'what is installed reaches into tests/'
+}
 it_cites_only_pages_that_are_there() {
   cd "$source_dir" || exit 1
   grep -rnoE --include='*.[ch]' --include='*.cu' --include='*.cuh' \

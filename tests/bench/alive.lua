@@ -30,7 +30,7 @@ local PARTS = { "draft", "verify", "commit", "policy", "other" }
 local function prompt_text(i)
   local folder = i % 2 == 1 and "wikitext2" or "novels"
   local name = ("%s/%02d"):format(folder, (i + 1) // 2)
-  local file = assert(io.open(("%s../data/prompts/%s.txt"):format(HERE, name), "rb"))
+  local file = assert(io.open(("%s../../scripts/prompts/%s.txt"):format(HERE, name), "rb"))
   local text = file:read "a"
   file:close()
   return text, name

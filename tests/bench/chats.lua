@@ -24,7 +24,7 @@ local OTHERS = { "alpaca", "gsm8k", "mt_bench", "qa", "sum" }
 local PARTS = { "draft", "verify", "commit", "policy", "other" }
 
 local function read_set(name, n, group, into)
-  local file = dt.check(io.open(("%s../data/prompts/tasks/%s.jsonl"):format(HERE, name), "rb"))
+  local file = dt.check(io.open(("%s../../scripts/prompts/tasks/%s.jsonl"):format(HERE, name), "rb"))
   for line in file:lines() do
     if n == 0 then break end
     n = n - 1

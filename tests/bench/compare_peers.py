@@ -229,7 +229,7 @@ def main():
     runs = {label: [] for label, _, _ in arms}
     for i in range(options.prompts):
         name = f"{('wikitext2', 'novels')[i % 2]}/{i // 2 + 1:02d}"
-        text = (ROOT / f"tests/data/prompts/{name}.txt").read_text()
+        text = (ROOT / f"scripts/prompts/{name}.txt").read_text()
         _, dtrun, plain = arms[0]
         reference = dtrun.run(plain, text, None, options.tokens)  # a warm-up, the prompt's ids and the tokens to compare with
         for repeat in range(options.repeats):

@@ -18,7 +18,7 @@ local pair = assert(dt.load(opts.load))
 local iterations = { [true] = {}, [false] = {} } -- by coupled, then by policy
 for p = 1, opts.prompts do
   local folder = p % 2 == 1 and "wikitext2" or "novels"
-  local file = assert(io.open(("%s../data/prompts/%s/%02d.txt"):format(HERE, folder, (p + 1) // 2), "rb"))
+  local file = assert(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE, folder, (p + 1) // 2), "rb"))
   local prefix = assert(pair:prefix(file:read "a"))
   file:close()
   for _, policy in ipairs(POLICIES) do

@@ -43,7 +43,7 @@ local function read_texts()
     return list
   end
   for p = 1, opts.prompts do
-    local file <close> = assert(io.open(("%s../data/prompts/novels/%02d.txt"):format(HERE, p), "rb"))
+    local file <close> = assert(io.open(("%s../../scripts/prompts/novels/%02d.txt"):format(HERE, p), "rb"))
     list[p] = file:read "a"
   end
   return list

@@ -3,7 +3,7 @@
     python tests/bench/kl.py MODEL.gguf [--texts 20] [--tokens 96] [--weights q8] [--logits build/tests/bench_logits]
 
 needs torch, transformers, gguf, numpy and llama-cpp-python. The oracle is transformers on the file's blocks, widened to f32. After each
-token of the texts (novels, articles and tasks of tests/data/prompts in turn) three distributions are compared: the oracle's, dtrun's
+token of the texts (novels, articles and tasks of scripts/prompts in turn) three distributions are compared: the oracle's, dtrun's
 with weights as they are held (or --weights) and llama.cpp's on the same file. Printed are the mean divergence KL(oracle || it) in nats,
 the largest difference of two logits' distance from the oracle's (how far apart a logit may be pushed from the oracle's best one),
 how many of the likeliest tokens differ, and the largest margin of the oracle where one does. Exit status 1 where dtrun's mean is above
@@ -19,7 +19,7 @@ from widen_gguf import widened
 
 
 def texts(n):
-    prompts = ROOT / "tests/data/prompts"
+    prompts = ROOT / "scripts/prompts"
     tasks = [json.loads(line)["prompt"] for path in sorted((prompts / "tasks").glob("*.jsonl")) for line in path.read_text().splitlines()[:2]]
     for i in range(n):
         kind = i % 3

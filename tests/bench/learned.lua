@@ -24,8 +24,8 @@ local function forget()
 end
 
 local function prompt_text(i)
-  local file = assert(io.open(("%s../data/prompts/%s/%02d.txt"):format(HERE, i % 2 == 1 and "novels" or "wikitext2",
-    (i + 1) // 2), "rb"))
+  local file = assert(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE,
+    i % 2 == 1 and "novels" or "wikitext2", (i + 1) // 2), "rb"))
   local text = file:read "a"
   file:close()
   return text:sub(1, 600)

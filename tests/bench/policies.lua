@@ -26,7 +26,8 @@ end
 
 for p = 0, opts.prompts do -- the first is run twice: once to warm up
   local i = math.max(p, 1)
-  local path = ("%s../data/prompts/%s/%02d.txt"):format(HERE, i % 2 == 1 and "wikitext2" or "novels", (i + 1) // 2)
+  local path = ("%s../../scripts/prompts/%s/%02d.txt"):format(HERE, i % 2 == 1 and "wikitext2" or "novels",
+    (i + 1) // 2)
   local file = assert(io.open(path, "rb"))
   local prefix = dt.check(pair:prefix(file:read "a"))
   file:close()

@@ -4,7 +4,7 @@
 -- same token after the same eight of a text. The error is twice the standard error of what came true less what was said
 -- to, where texts, not guesses, are what is drawn at random.
 -- dtrun run tests/bench/reliability.lua [--prompts 16] [--tokens 200] [--temp 1] [--figure FOLDER]
---   [--share] [--files FILE...] [--sets tests/data/prompts/tasks/*.jsonl] [--template chatml] [-m TARGET -md DRAFT]
+--   [--share] [--files FILE...] [--sets scripts/prompts/tasks/*.jsonl] [--template chatml] [-m TARGET -md DRAFT]
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local figure = require "dt.draw.figure"
@@ -92,7 +92,7 @@ end
 local function texts()
   local files, list, of_set = opts.files, {}, {}
   for p = 1, #opts.sets + #files > 0 and 0 or opts.prompts do
-    files[p] = ("%s../data/prompts/novels/%02d.txt"):format(HERE, p)
+    files[p] = ("%s../../scripts/prompts/novels/%02d.txt"):format(HERE, p)
   end
   for _, prompt in ipairs(dt.check(experiment.prompts { files = files, sets = opts.sets })) do
     of_set[prompt.set] = (of_set[prompt.set] or 0) + 1

@@ -23,7 +23,7 @@ local CHATML = "<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n"
 
 local function prompts_of(task)
   local list = {}
-  for line in io.lines(("%s../data/prompts/tasks/%s.jsonl"):format(HERE, task)) do
+  for line in io.lines(("%s../../scripts/prompts/tasks/%s.jsonl"):format(HERE, task)) do
     local text = assert(dt.json.decode(line)).prompt
     list[#list + 1] = opts.template == "chatml" and CHATML:format(text) or text
     if #list == opts.prompts then break end

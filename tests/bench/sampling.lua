@@ -1,7 +1,7 @@
 -- Is rate, which has nothing to tune, worth it here, greedy or sampling? Plain decoding, rate and other policies with
 -- the settings given, in turn: each arm's speed over plain decoding's.
 --   dtrun run tests/bench/sampling.lua [--temp 0.8] [--arms "linear K=1, dynatree narrow, ./rate_before.lua"]
---     [--places 8] [--by-table] [--sets tests/data/prompts/tasks/*.jsonl] [--questions tests/data/prompts/code.jsonl]
+--     [--places 8] [--by-table] [--sets scripts/prompts/tasks/*.jsonl] [--questions scripts/prompts/code.jsonl]
 --     [-m TARGET -md DRAFT]
 --
 -- Every arm runs a text before the next text comes, in an order that rotates; the prompt pass is left out. A round's
@@ -69,7 +69,7 @@ local function read_texts()
   end
   local files, of_set = {}, {}
   for p = 1, #opts.sets > 0 and 0 or opts.prompts do
-    files[p] = ("%s../data/prompts/novels/%02d.txt"):format(HERE, p)
+    files[p] = ("%s../../scripts/prompts/novels/%02d.txt"):format(HERE, p)
   end
   for _, prompt in ipairs(dt.check(experiment.prompts { files = files, sets = opts.sets })) do
     of_set[prompt.set] = (of_set[prompt.set] or 0) + 1

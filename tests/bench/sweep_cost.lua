@@ -15,7 +15,7 @@ local opts = dt.args {
   },
 }
 
-local PROMPT = (arg[0]:match "^(.*/)" or "./") .. "../data/prompts/novels/01.txt"
+local PROMPT = (arg[0]:match "^(.*/)" or "./") .. "../../scripts/prompts/novels/01.txt"
 local SWEEP = 'exec "$(readlink /proc/$PPID/exe)" run sweep linear dynatree --set K=1..25 D0=1..5 B_mid=1..5 ' ..
   "B_max=5..7 --prompt %s --chars 800 --best 0 --tokens %s --out %s"
 

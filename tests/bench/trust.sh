@@ -26,7 +26,7 @@ measure() {
     loops+=($!)
   done
   rm -f "$folder/$1.jsonl"
-  "$dtrun" run sweep linear dynatree "${models[@]}" --prompt tests/data/prompts/novels/0[1-5].txt --chars 400 -n 200 --ignore-eos \
+  "$dtrun" run sweep linear dynatree "${models[@]}" --prompt scripts/prompts/novels/0[1-5].txt --chars 400 -n 200 --ignore-eos \
     --repeats 4 --best 0 --out "$folder/$1.jsonl" 2>/dev/null >&2 || exit 1
   quieten
   "$dtrun" run report "$folder/$1.jsonl" >/dev/null || exit 1

@@ -2,7 +2,7 @@
 -- policies named (dtrun run tune POLICY makes them) on prompts 13 to 20 of both kinds, none of which tune looks at, or
 -- on other sets of prompts.
 --   dtrun run tests/bench/untuned.lua [POLICY...] [--tokens 300] [--repeats 2] [--temp 0.8] [--out FILE.jsonl]
---     [--prompts tests/data/prompts/tasks/*.jsonl]
+--     [--prompts scripts/prompts/tasks/*.jsonl]
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local record = require "dt.record"
@@ -23,7 +23,7 @@ local opts = dt.args {
 local files = {}
 for i = 13, #opts.prompts > 0 and 0 or 20 do
   for _, set in ipairs { "novels", "wikitext2" } do
-    files[#files + 1] = ("%s../data/prompts/%s/%02d.txt"):format(arg[0]:match "^(.*/)" or "./", set, i)
+    files[#files + 1] = ("%s../../scripts/prompts/%s/%02d.txt"):format(arg[0]:match "^(.*/)" or "./", set, i)
   end
 end
 local arms = { { label = "rate", policy = "rate" } }

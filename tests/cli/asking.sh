@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # sweep and tune ask for texts as the command line does: chats, sampling, several texts at once; and what experiments say of it.
 . "$(dirname "$0")/helpers.sh"
-novels=$source_dir/tests/data/prompts/novels
+novels=$source_dir/scripts/prompts/novels
 runs() { "$dtrun" run "$source_dir/tests/cli/runs.lua" "$1"; }
 sweep=(run sweep -t 1 linear --set 'K=2,4' --repeats 1 --warmup 0)
 

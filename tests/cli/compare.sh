@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measurements beside other programs: a process that wants the same processor is noticed, whatever else the machine does.
 . "$(dirname "$0")/helpers.sh"
-novel=$source_dir/tests/data/prompts/novels/01.txt
+novel=$source_dir/scripts/prompts/novels/01.txt
 
 # beside_a_busy_process COMMAND...: both on one processor
 beside_a_busy_process() {

@@ -99,7 +99,7 @@ first_guesses() {
     awk '{ verified += $2; accepted += $3 } END { print int(100 * accepted / verified) }'
 }
 it_guesses_right_for_the_bundled_target() {
-  of_prompts() { with_mini_head "$@" -f "$models/prompt.txt" -f "$source_dir/tests/data/prompts/novels/01.txt" -f "$source_dir/tests/data/prompts/novels/05.txt" -n 100 -q; }
+  of_prompts() { with_mini_head "$@" -f "$models/prompt.txt" -f "$source_dir/scripts/prompts/novels/01.txt" -f "$source_dir/scripts/prompts/novels/05.txt" -n 100 -q; }
   guess_first() { # TEMPERATURE LEAST: at least so many of the first guesses are right
     of_prompts ar --temp "$1" --json plain.json
     of_prompts linear --temp "$1" --set K=1 --json right.json
@@ -118,7 +118,7 @@ it_guesses_right_for_smollm2() {
   local model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
   [ -e "$model" ] || { echo '  skipped: no SmolLM2; scripts/get-model smollm2 brings it'; return 0; }
   [ "$size" != small ] || { echo '  skipped: too long with the sanitizers'; return 0; }
-  head -n 2 "$source_dir"/tests/data/prompts/tasks/*.jsonl | grep '^{' >prompts.jsonl
+  head -n 2 "$source_dir"/scripts/prompts/tasks/*.jsonl | grep '^{' >prompts.jsonl
   with_its_head() { succeeds "$@" -m "$model" -md "$models/smollm2-head" --chat --prompts prompts.jsonl -n 48 -q --backend cpu; }
   with_its_head ar --json plain.json
   with_its_head linear --set K=1 --json right.json
@@ -131,7 +131,7 @@ it_guesses_right_for_smollm2() {
 }
 it_generates_several_texts_at_once() {
   make_head
-  prompts=$source_dir/tests/data/prompts/novels
+  prompts=$source_dir/scripts/prompts/novels
   for i in 1 2 3; do
     "$dtrun" ar --prompt "$prompts/0$i.txt" -q -n 20 >"text.$i" || fail 'ar'
     echo >>"text.$i"

@@ -2,7 +2,7 @@
 # Measurements made with different things are not put together: an experiment is gone on with by the very program, models and
 # policies that began it.
 . "$(dirname "$0")/helpers.sh"
-novel=$source_dir/tests/data/prompts/novels/01.txt
+novel=$source_dir/scripts/prompts/novels/01.txt
 sweep=(run sweep -t 1 --prompt "$novel" --chars 80 -n 4 --out o.jsonl)
 anew='begin anew with --out and another file'
 

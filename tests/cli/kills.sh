@@ -3,7 +3,7 @@
 # file of one that ran through, times aside.
 . "$(dirname "$0")/helpers.sh"
 kills=${3:-3}
-novel=$source_dir/tests/data/prompts/novels/01.txt
+novel=$source_dir/scripts/prompts/novels/01.txt
 
 untimed() { "$dtrun" run "$source_dir/tests/cli/untimed.lua" "$1"; }
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The limits of the process (ulimit): what they stop is told in one line, with exit status 1.
 . "$(dirname "$0")/helpers.sh"
-novel=$source_dir/tests/data/prompts/novels/01.txt
+novel=$source_dir/scripts/prompts/novels/01.txt
 
 # under LIMIT... -- ARGUMENTS: dtrun under ulimit LIMIT
 under() {

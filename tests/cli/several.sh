@@ -2,7 +2,7 @@
 # Several prompts in one run: what is printed and written, and in which order.
 . "$(dirname "$0")/helpers.sh"
 
-prompts=$source_dir/tests/data/prompts
+prompts=$source_dir/scripts/prompts
 
 # texts_of N OPTIONS...: each of the first N novels by itself, under ar, into text.1 ..
 texts_of() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Shards without Slurm: sweep, tune and paper with --shard, dtrun run merge, and reports on shards.
 . "$(dirname "$0")/helpers.sh"
-novels=$source_dir/tests/data/prompts/novels
+novels=$source_dir/scripts/prompts/novels
 sweep=(run sweep linear fixed_tree --set 'K=1..4' 'D=1..4' 'tau=0.1,0.2' --prompt "$novels/01.txt" --chars 80 -n 12 -t 1 --repeats 2) # 12 settings
 
 runs() { "$dtrun" run "$source_dir/tests/cli/runs.lua" "$1" | sort -u; }

@@ -2,7 +2,7 @@
 # Shards as the tasks of a real Slurm on two nodes: scripts/slurm/sweep.sbatch, a killed task, arrays of any numbers.
 . "$(dirname "$0")/helpers.sh"
 . "$(dirname "$0")/cluster.sh"
-novels=$source_dir/tests/data/prompts/novels
+novels=$source_dir/scripts/prompts/novels
 submit=$source_dir/scripts/slurm/sweep.sbatch
 export DTRUN=$dtrun
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # dtrun run sweep: grids, results, going on after a full disk, and what it refuses.
 . "$(dirname "$0")/helpers.sh"
-novel=$source_dir/tests/data/prompts/novels/01.txt
+novel=$source_dir/scripts/prompts/novels/01.txt
 
 sweep=(run sweep linear fixed_tree --set 'K=1..8' 'D=1..8' 'tau=0.1,0.2,0.5' --prompt "$novel" --chars 80 -n 12 -t 1 --repeats 1 --out) # 33 runs
 runs() { "$dtrun" run "$source_dir/tests/cli/runs.lua" "$1"; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # dtrun run tune: the preset it finds, and who gets it.
 . "$(dirname "$0")/helpers.sh"
-novels=$source_dir/tests/data/prompts/novels
+novels=$source_dir/scripts/prompts/novels
 tune=(run tune --settings 3 -n 6 --repeats 1 --chars 60 -t 1 --save-anyway)
 
 # Which of the two it is, the machine's speed decides.

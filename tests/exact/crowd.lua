@@ -24,7 +24,7 @@ local pair = assert(dt.load(load))
 -- The first tokens of a file: from 4 to all but one of the context, in no order.
 local function piece(i)
   local folder = i % 2 == 1 and "wikitext2" or "novels"
-  local file = assert(io.open(("%s../data/prompts/%s/%02d.txt"):format(HERE, folder, i // 2 % 20 + 1), "rb"))
+  local file = assert(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE, folder, i // 2 % 20 + 1), "rb"))
   local ids = assert(pair:encode(file:read "a"))
   file:close()
   local text = pair:decode(table.move(ids, 1, 4 + i * 37 % (CONTEXT - 4), 1, {}))

@@ -61,7 +61,7 @@ local function read_prompts()
   for i = 1, 20 do
     for _, folder in ipairs { "wikitext2", "novels" } do
       local name = ("%s/%02d"):format(folder, i)
-      local file = assert(io.open(("%s../data/prompts/%s.txt"):format(HERE, name), "rb"))
+      local file = assert(io.open(("%s../../scripts/prompts/%s.txt"):format(HERE, name), "rb"))
       prompts[#prompts + 1] = { name = name, text = file:read(opts.chars or "a") }
       file:close()
     end

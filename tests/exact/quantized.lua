@@ -35,8 +35,8 @@ local POLICIES = {
 local COSTS = dofile(HERE .. "costs.lua")
 
 local function read_prompt(i, chars)
-  local file = dt.check(io.open(("%s../data/prompts/%s/%02d.txt"):format(HERE, i % 2 == 1 and "novels" or "wikitext2",
-    (i + 1) // 2), "rb"))
+  local file = dt.check(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE,
+    i % 2 == 1 and "novels" or "wikitext2", (i + 1) // 2), "rb"))
   local text = file:read(chars)
   file:close()
   return text

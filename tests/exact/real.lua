@@ -4,7 +4,7 @@
 -- (exit status 77). A draft that is the target itself guesses right, so that deep trees are accepted too; prompts are
 -- chats and running text. -m and -md name another pair, --questions a file of them (JSON lines; as ChatML), --all
 -- compares every policy of the matrix (the hostile ones, whose trees are large, on two prompts):
--- dtrun run tests/exact/real.lua -m 1.5b.gguf -md 0.5b.gguf --questions tests/data/prompts/code.jsonl --all
+-- dtrun run tests/exact/real.lua -m 1.5b.gguf -md 0.5b.gguf --questions scripts/prompts/code.jsonl --all
 local dt = require "dt"
 
 local opts = dt.args {
@@ -54,7 +54,7 @@ local function read_prompts()
   end
   for i, question in ipairs(QUESTIONS) do
     prompts[#prompts + 1] = chat(question)
-    local file = assert(io.open(("%s../data/prompts/wikitext2/%02d.txt"):format(HERE, i), "rb"))
+    local file = assert(io.open(("%s../../scripts/prompts/wikitext2/%02d.txt"):format(HERE, i), "rb"))
     prompts[#prompts + 1] = file:read(300)
     file:close()
   end

@@ -45,7 +45,7 @@ local mistakes, different = 0, 0
 local prefixes = {}
 for p = 1, opts.prompts do
   local folder = p % 2 == 1 and "wikitext2" or "novels"
-  local file = assert(io.open(("%s../data/prompts/%s/%02d.txt"):format(HERE, folder, (p + 1) // 2), "rb"))
+  local file = assert(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE, folder, (p + 1) // 2), "rb"))
   prefixes[p] = assert(pair:prefix(file:read "a"))
   file:close()
 end

@@ -86,7 +86,7 @@ it_survives_drivers() { tries "a driver" run "$source_dir/tests/faults/driver.lu
 
 # Its file is written by one process: each failure has a run of its own, and afterwards the sweep goes on to its end.
 it_survives_a_sweep() {
-  local sweep=(run sweep linear --set K=1..2 --prompt "$source_dir/tests/data/prompts/novels/01.txt" --chars 60 -n 4 -t 1)
+  local sweep=(run sweep linear --set K=1..2 --prompt "$source_dir/scripts/prompts/novels/01.txt" --chars 60 -n 4 -t 1)
   local every at mode
   every=$((step ? step * 100 : $(allocations "${sweep[@]}") / 8))
   for ((at = RANDOM % every + 1; at < 60000; at += every)); do

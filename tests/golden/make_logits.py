@@ -139,7 +139,7 @@ def main(names):
         if names and name not in names: continue
         folder = ROOT / "models" / name
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        texts = [(p, (ROOT / f"tests/data/prompts/{p}.txt").read_bytes().decode()) for p in PROMPTS]
+        texts = [(p, (ROOT / f"scripts/prompts/{p}.txt").read_bytes().decode()) for p in PROMPTS]
         make(name, load(folder), [(p, tokenizer.encode(t).ids) for p, t in texts], 64, model=str(folder.relative_to(ROOT)))
     for seed, (name, spec) in enumerate(RANDOM.items()):
         if names and name not in names: continue

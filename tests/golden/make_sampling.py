@@ -66,7 +66,7 @@ def main():
     tokenizer = Tokenizer.from_file(str(ROOT / MODEL / "tokenizer.json"))
     cases = []
     for name, n in CASES:
-        ids = tokenizer.encode((ROOT / f"tests/data/prompts/{name}.txt").read_text()).ids
+        ids = tokenizer.encode((ROOT / f"scripts/prompts/{name}.txt").read_text()).ids
         while not (settings := laws(model, ids[:n])): n += 1
         cases.append({"name": name, "ids": ids[:n], "settings": settings})
         for s in settings:

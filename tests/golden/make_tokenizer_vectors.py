@@ -91,7 +91,7 @@ def random_ids(kinds):
 
 
 def write_kinds():
-    prompts = [file_text(f"tests/data/prompts/{kind}/{i:02d}.txt") for kind in ("novels", "wikitext2") for i in range(1, 9)]
+    prompts = [file_text(f"scripts/prompts/{kind}/{i:02d}.txt") for kind in ("novels", "wikitext2") for i in range(1, 9)]
     kinds = {}
     for name, made in tokenizer_kinds.make(prompts).items():
         write(f"kinds/{name}.json", compact(made) + "\n")

@@ -42,7 +42,7 @@ def main():
     for name, prompt, window, sinks in CASES:
         folder = ROOT / "models" / name
         model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
-        ids = Tokenizer.from_file(str(folder / "tokenizer.json")).encode((ROOT / f"tests/data/prompts/{prompt}.txt").read_bytes().decode()).ids
+        ids = Tokenizer.from_file(str(folder / "tokenizer.json")).encode((ROOT / f"scripts/prompts/{prompt}.txt").read_bytes().decode()).ids
         tokens, margins = greedy(model, ids, window, sinks)
         print(f"{name} {prompt} {window}+{sinks}: prompt {len(ids)}, tokens {len(tokens)}, smallest margin {min(margins)}")
         listed.append({"model": name, "prompt": prompt, "window": window, "sinks": sinks, "tokens": tokens, "margins": margins})

@@ -15,7 +15,7 @@ def file_text(path):
 
 
 def words_of_prompts():
-    text = "".join(file_text(f"tests/data/prompts/{kind}/{i:02d}.txt") for kind in ("novels", "wikitext2") for i in range(1, 9))
+    text = "".join(file_text(f"scripts/prompts/{kind}/{i:02d}.txt") for kind in ("novels", "wikitext2") for i in range(1, 9))
     return text.split(" ")
 
 

@@ -12,7 +12,7 @@ local function read(path)
   return text
 end
 
-local function prompt_of(name) return read(("tests/data/prompts/%s.txt"):format(name)) end
+local function prompt_of(name) return read(("scripts/prompts/%s.txt"):format(name)) end
 
 local target = assert(dt.load {})
 

@@ -41,7 +41,7 @@ static char *prompt_name(int i) { /* in turn from both folders; a static buffer 
 
 static int32_t *read_prompt(const tok *t, const char *name, int *n) {
   char path[512], text[4096];
-  snprintf(path, sizeof path, SOURCE_DIR "/tests/data/prompts/%s.txt", name);
+  snprintf(path, sizeof path, SOURCE_DIR "/scripts/prompts/%s.txt", name);
   FILE *file = fopen(path, "rb");
   assert_non_null(file);
   size_t len = fread(text, 1, sizeof text, file);

@@ -401,7 +401,7 @@ static void threads_may_share_a_tokenizer(void **state) {
   enum { THREADS = 4 };
   tok *t = open_file(MINI);
   size_t len;
-  char *text = read_text(SOURCE_DIR "/tests/data/prompts/novels/01.txt", &len);
+  char *text = read_text(SOURCE_DIR "/scripts/prompts/novels/01.txt", &len);
   job jobs[THREADS];
   pthread_t threads[THREADS];
   for (int i = 0; i < THREADS; i++) {

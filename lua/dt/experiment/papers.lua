@@ -1,7 +1,7 @@
 -- The papers' experiments as data: what `dtrun run paper NAME` runs. Every one has plain decoding beside its arms.
 --
 --   doc        one line
---   sets       folders and JSON-lines files of the prompts (tests/data/prompts)
+--   sets       folders and JSON-lines files of the prompts (scripts/prompts)
 --   arms       policies and how they are set: see dt.experiment
 --   tokens     lengths to generate
 --   chars      prompt lengths in characters; each prompt is cut to each of them, and the report shows them as a scale
