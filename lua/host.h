@@ -333,11 +333,10 @@ struct dtl_result {
   uint64_t seed;
   dt_sampling sampling;
   bool coupled;
-  char *target, *draft;                   /* folders; draft NULL: none loaded */
-  const char *target_dtype, *draft_dtype; /* "f16", "q8", "mixed", ..; the draft's NULL: no draft. Static */
-  char *draft_vocab;                      /* what the draft\'s output was cut to; NULL: to nothing, or no draft */
-  char *draft_head;                       /* "eagle3, layers 2,15,27"; NULL: a draft model, or none */
-  const char *cache_dtype;                /* "f32", "f16", "16-bit". Static */
+  char *target, *draft; /* folders; draft NULL: none loaded */
+#define DTL_FACT(name, of_draft) char *name;
+  DT_PAIR_FACTS(DTL_FACT) /* as in dt_pair_info */
+#undef DTL_FACT
   char *backend;
   int threads;
   double load_ms;    /* what opening the pair took, once for all its runs; in no other time */

@@ -167,6 +167,16 @@ typedef struct {
   bool on_device;                                  /* those bytes are the device's */
 } dt_pair_info;
 
+/* The facts that are told wherever a pair's runs are: in results, traces, records, tuned presets, drivers, other languages. Each is
+ * a text of dt_pair_info, NULL: none; of_draft: only of a run that drafts. A new one is a row here, its field there, its value in
+ * dt_pair_describe, and a line in lua/cli/RESULTS.md. */
+#define DT_PAIR_FACTS(FACT)                                                                                            \
+  FACT(target_dtype, false)                                                                                            \
+  FACT(draft_dtype, true)                                                                                              \
+  FACT(draft_vocab, true)                                                                                              \
+  FACT(draft_head, true)                                                                                               \
+  FACT(cache_dtype, false)
+
 /* Strings belong to the pair. Zeros: pair is NULL. */
 void dt_pair_describe(const dt_pair *pair, dt_pair_info *info);
 

@@ -161,6 +161,19 @@ static int mpi(lua_State *L) {
   return 1;
 }
 
+/* A list of the names in DT_PAIR_FACTS. */
+static void push_facts(lua_State *L) {
+#define NAME(name, of_draft) #name,
+  static const char *const names[] = {DT_PAIR_FACTS(NAME)};
+#undef NAME
+  int n = sizeof names / sizeof *names;
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushstring(L, names[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
 int driver_dt_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"clock", clock_ms},
                                        {"usage", driver_usage},
@@ -197,6 +210,8 @@ int driver_dt_open(lua_State *L) {
   lua_setfield(L, -2, "pair_type");
   lua_pushstring(L, dt_version());
   lua_setfield(L, -2, "version");
+  push_facts(L);
+  lua_setfield(L, -2, "facts");
   lua_pushinteger(L, dt_processors());
   lua_setfield(L, -2, "processors");
   char machine[MACHINE_NAME];

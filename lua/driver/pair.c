@@ -164,16 +164,9 @@ int driver_pair_describe(lua_State *L) {
   lua_createtable(L, 0, 10);
   set_model(L, "target", &info.target);
   set_model(L, "draft", &info.draft);
-  lua_pushstring(L, info.target_dtype);
-  lua_setfield(L, -2, "target_dtype");
-  lua_pushstring(L, info.draft_dtype);
-  lua_setfield(L, -2, "draft_dtype");
-  lua_pushstring(L, info.draft_vocab);
-  lua_setfield(L, -2, "draft_vocab");
-  lua_pushstring(L, info.draft_head);
-  lua_setfield(L, -2, "draft_head");
-  lua_pushstring(L, info.cache_dtype);
-  lua_setfield(L, -2, "cache_dtype");
+#define SET(name, of_draft) lua_pushstring(L, info.name), lua_setfield(L, -2, #name);
+  DT_PAIR_FACTS(SET)
+#undef SET
   lua_pushstring(L, p->counts);
   lua_setfield(L, -2, "costs");
   lua_pushstring(L, info.backend);

@@ -1,12 +1,12 @@
 -- What programs in other languages may call (dtl_bridge_call in host.h): functions of an object of options, from JSON
 -- to JSON. What they take and give is what drivers have, with a number for a pair.
+local core = require "dt.core"
 local dt = require "dt"
 local json = dt.json
 
 local bridge, loaded, count = {}, {}, 0
 
-local PAIR = { "target", "draft", "target_dtype", "draft_dtype", "draft_vocab", "draft_head", "cache_dtype", "backend",
-               "threads", "load_ms" }
+local PAIR = { "target", "draft", "backend", "threads", "load_ms", table.unpack(core.facts) }
 
 local function pair_of(options)
   local pair = loaded[options.pair]

@@ -28,16 +28,16 @@ static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pa
   r->window = g->request->window;
   r->target = copy(pair->target.path);
   r->draft = copy(draft);
-  r->target_dtype = pair->target_dtype;
-  r->draft_dtype = draft ? pair->draft_dtype : NULL;
-  r->draft_vocab = copy(draft ? pair->draft_vocab : NULL);
-  r->draft_head = copy(draft ? pair->draft_head : NULL);
-  r->cache_dtype = pair->cache_dtype;
+  bool whole = true;
+#define COPY(name, of_draft)                                                                                           \
+  r->name = copy(of_draft && !draft ? NULL : pair->name);                                                              \
+  whole = whole && (r->name || !pair->name || (of_draft && !draft));
+  DT_PAIR_FACTS(COPY)
+#undef COPY
   r->backend = copy(pair->backend);
   r->threads = pair->threads;
   r->load_ms = pair->load_ms;
-  if (!r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft) ||
-      (draft && pair->draft_vocab && !r->draft_vocab) || (draft && pair->draft_head && !r->draft_head))
+  if (!whole || !r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft))
     return out_of_memory(err);
   return true;
 }
@@ -208,6 +208,9 @@ void dtl_result_free(dtl_result *result) {
   if (!result) return;
   free(result->tokens), free(result->prompt_ids);
   free(result->text), free(result->policy), free(result->params);
-  free(result->target), free(result->draft), free(result->draft_vocab), free(result->draft_head), free(result->backend);
+  free(result->target), free(result->draft), free(result->backend);
+#define FREE(name, of_draft) free(result->name);
+  DT_PAIR_FACTS(FREE)
+#undef FREE
   memset(result, 0, sizeof *result);
 }

@@ -186,11 +186,9 @@ char *dtl_result_json(const dtl_result *r, unsigned flags) {
   cJSON_AddNumberToObject(root, "threads", r->threads);
   add_text(root, "target", r->target);
   add_text(root, "draft", r->draft);
-  add_text(root, "target_dtype", r->target_dtype);
-  add_text(root, "draft_dtype", r->draft_dtype);
-  add_text(root, "draft_vocab", r->draft_vocab);
-  add_text(root, "draft_head", r->draft_head);
-  add_text(root, "cache_dtype", r->cache_dtype);
+#define ADD(name, of_draft) add_text(root, #name, r->name);
+  DT_PAIR_FACTS(ADD)
+#undef ADD
   add_text(root, "costs", r->costs);
   cJSON_AddStringToObject(root, "finish_reason", r->finish_reason);
   cJSON_AddNumberToObject(root, "prompt_tokens", r->n_prompt);

@@ -108,11 +108,9 @@ void trace_begin(dtl_trace *trace, const dt_pair *pair, const dtl_run *run, cons
   put(trace, ",\"seed\":\"%" PRIu64 "\",", r->seed);
   put_name(trace, "target", r->target);
   put_name(trace, "draft", r->draft);
-  put_name(trace, "target_dtype", r->target_dtype);
-  put_name(trace, "draft_dtype", r->draft_dtype);
-  put_name(trace, "draft_vocab", r->draft_vocab);
-  put_name(trace, "draft_head", r->draft_head);
-  put_name(trace, "cache_dtype", r->cache_dtype);
+#define PUT(name, of_draft) put_name(trace, #name, r->name);
+  DT_PAIR_FACTS(PUT)
+#undef PUT
   put_name(trace, "backend", r->backend);
   int n = dt_seq_length(run->session, run->seq);
   put(trace, "\"threads\":%d,\"prompt_tokens\":%d,", r->threads, n);

@@ -75,7 +75,7 @@ it_takes_arrays_of_any_numbers_at_equal_distances() {
 }
 it_searches_in_shards() {
   export XDG_CONFIG_HOME=$PWD/config
-  "$submit" 2 tune.jsonl tune linear --settings 6 -n 6 --repeats 1 --chars 60 -t 1 --prompt "$novels"/0[1-4].txt >submitted || fail 'sbatch'
+  "$submit" 2 tune.jsonl tune linear --save-anyway --settings 6 -n 6 --repeats 1 --chars 60 -t 1 --prompt "$novels"/0[1-4].txt >submitted || fail 'sbatch'
   cluster_idle 60
   [ -s tune/report.html ] || fail "$(cat ./*.log)"
   ls config/dtrun/presets/linear-*.json >/dev/null || fail 'no preset'

@@ -219,12 +219,7 @@ local function head_of(t, chats)
     for key, value in pairs(more) do protocol[key] = value end
   end
   return merged({ experiment = t.name, protocol = protocol, machine = core.machine, version = core.version,
-                  began = os.date "!%Y-%m-%d %H:%M:%S UTC", backend = pair.backend, threads = pair.threads,
-                  target = pair.target.path, draft = pair.draft and pair.draft.path or nil,
-                  target_dtype = pair.target_dtype, draft_dtype = pair.draft_dtype,
-                  draft_vocab = pair.draft_vocab, draft_head = pair.draft_head,
-                  cache_dtype = pair.cache_dtype,
-                  corpus = pair.corpus }, pair:identity())
+                  began = os.date "!%Y-%m-%d %H:%M:%S UTC", corpus = pair.corpus }, record.facts(pair), pair:identity())
 end
 
 -- What a prompt's runs of this length are generated with; start: its prompt pass, or those of a batch.

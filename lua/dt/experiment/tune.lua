@@ -233,16 +233,12 @@ end
 -- text, or nil. The file's path, or nil, a message and "device".
 function tune.save(pair, policy, setting, found, wanted)
   local identity, info = pair:identity(), pair:policy { policy = policy }
-  local path, message = core.save_tuned(pair, policy, info.uses_draft, json.encode({
-    schema = "dtrun.preset/1", policy = policy, source = info.source, preset = "tuned",
-    params = setting, machine = core.machine,
-    backend = pair.backend, threads = pair.threads, target = pair.target.path,
-    draft = pair.draft and pair.draft.path or nil, target_dtype = pair.target_dtype,
-    draft_dtype = pair.draft_dtype, draft_vocab = pair.draft_vocab, draft_head = pair.draft_head,
-    cache_dtype = pair.cache_dtype,
-    version = core.version, commit = identity.commit, build = identity.build, target_hash = identity.target_hash,
-    draft_hash = identity.draft_hash, speedup = found, tuned_for = wanted,
-  }, true) .. "\n")
+  local preset = { schema = "dtrun.preset/1", policy = policy, source = info.source, preset = "tuned", params = setting,
+                   machine = core.machine, version = core.version, speedup = found, tuned_for = wanted }
+  for _, more in ipairs { record.facts(pair), identity } do
+    for name, value in pairs(more) do preset[name] = value end
+  end
+  local path, message = core.save_tuned(pair, policy, info.uses_draft, json.encode(preset, true) .. "\n")
   return path, message, "device"
 end
 

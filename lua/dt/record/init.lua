@@ -74,10 +74,10 @@ local KINDS = {
 
 -- What a line must have: name -> kind; "?": may be absent.
 local HEAD = { experiment = "string", protocol = "protocol", machine = "string", backend = "string",
-               threads = "integer", target = "string", target_dtype = "string?", draft = "string?",
-               draft_dtype = "string?", draft_vocab = "string?", draft_head = "string?", cache_dtype = "string?",
-               version = "string", commit = "string?", build = "string?", target_hash = "string?",
-               draft_hash = "string?", began = "string?", shard = "string?", settings = "counts?" }
+               threads = "integer", target = "string", draft = "string?", version = "string",
+               commit = "string?", build = "string?", target_hash = "string?", draft_hash = "string?",
+               began = "string?", shard = "string?", settings = "counts?" }
+for _, name in ipairs(core.facts) do HEAD[name] = "string?" end
 local TIMES = { prompt = "number", draft = "number", verify = "number", commit = "number", policy = "number",
                 other = "number" }
 local MEMORY = { host = "positive", device = "positive?", weights = "number", caches = "number" }
@@ -147,6 +147,14 @@ local function contents(path)
 end
 
 local ENOENT = 2
+
+-- What a head says of the pair.
+function record.facts(pair)
+  local facts = { backend = pair.backend, threads = pair.threads, target = pair.target.path,
+                  draft = pair.draft and pair.draft.path or nil }
+  for _, name in ipairs(core.facts) do facts[name] = pair[name] end
+  return facts
+end
 
 -- What a run is compared with plain decoding by: the same text and length.
 function record.case(run) return ("%s\0%s\0%d"):format(run.set, run.prompt, run.tokens) end

@@ -2,6 +2,7 @@
 --
 --   report.write({ record.read "main.jsonl" }, { "main.jsonl" })   -- main/report.md, main/report.html, figures
 local charts = require "dt.report.charts"
+local core = require "dt.core"
 local figure = require "dt.draw.figure"
 local page = require "dt.draw.page"
 local params = require "dt.policy.params"
@@ -109,9 +110,12 @@ end
 
 local function facts(head)
   local t = { facts = true, columns = { "", "" }, rows = {} }
-  for _, name in ipairs { "began", "machine", "backend", "threads", "target", "target_dtype", "draft", "draft_dtype",
-                         "draft_vocab", "draft_head", "cache_dtype",
-                         "version", "commit", "build", "target_hash", "draft_hash", "shard" } do
+  local order = { "began", "machine", "backend", "threads", "target", "draft" }
+  table.move(core.facts, 1, #core.facts, #order + 1, order)
+  for _, name in ipairs { "version", "commit", "build", "target_hash", "draft_hash", "shard" } do
+    order[#order + 1] = name
+  end
+  for _, name in ipairs(order) do
     if head[name] ~= nil then t.rows[#t.rows + 1] = { name, tostring(head[name]) } end
   end
   local names = {}
