@@ -8,8 +8,8 @@
 -- ratio is that of its sums, and the median over rounds counts. The texts are novels, texts of sets, or chats in
 -- ChatML; with --places so many are generated at once, and who ends makes room for the next. With --by-table passes
 -- take what the table of costs says and policies nothing: what their choices are worth, without the machine's noise;
--- with a table given by --costs it comes out the same each time. The last line is a bound by the table: what a chain
--- would reach that knew where its first wrong guess will be and stopped before it.
+-- with a table given by --cost-table it comes out the same each time. The last line is a bound by the table: what a
+-- chain would reach that knew where its first wrong guess will be and stopped before it.
 local batches = require "dt.batches"
 local dt = require "dt"
 local experiment = require "dt.experiment"
@@ -27,7 +27,7 @@ local opts = dt.args {
     { "rounds", 4, min = 1, max = 100, doc = "runs of each arm and text" },
     { "arms", "linear K=1, linear K=2, hf_assisted", doc = "policies beside rate, each with a preset or parameters" },
     { "by_table", false, doc = "time by the table of costs, not by the clock (one text at a time)" },
-    { "costs", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
+    { "cost_table", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
@@ -51,8 +51,8 @@ for text in ("ar, rate, " .. opts.arms):gmatch "[^,]+" do
   arms[#arms + 1] = arm
 end
 
-if opts.costs then
-  local file <close> = assert(io.open(opts.costs, "rb"))
+if opts.cost_table then
+  local file <close> = assert(io.open(opts.cost_table, "rb"))
   opts.load.costs = assert(dt.json.decode(file:read "a"))
 end
 local pair = dt.check(dt.load(opts.load))

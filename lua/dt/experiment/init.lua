@@ -36,16 +36,15 @@
 local batches = require "dt.batches"
 local chat = require "dt.api.chat"
 local core = require "dt.core"
-local json = require "dt.json"
 local params = require "dt.policy.params"
 local place = require "dt.record.place"
 local progress = require "dt.api.progress"
+local prompts = require "dt.experiment.prompts"
 local record = require "dt.record"
 local shard = require "dt.shard"
 
-local experiment = {}
+local experiment = { prompts = prompts.read, cut = prompts.cut }
 
-local PROMPTS = { files = true, sets = true, chars = true }
 local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
               generate = true, protocol = true, out = true, bar = true, shard = true, least = true, settings = true,
               go_on = true, retry = true, chat = true }
@@ -60,86 +59,6 @@ local function merged(...)
     for key, value in pairs(t) do all[key] = value end
   end
   return all
-end
-
--- ---- prompts -------------------------------------------------------------------------------------------------------
-
--- The first n characters of a text, or nil and what is wrong with it.
-function experiment.cut(text, n)
-  local length, bad = utf8.len(text)
-  if not length then return nil, ("invalid UTF-8 at byte %d"):format(bad) end
-  if length == 0 then return nil, "empty, expected some text" end
-  return n and n < length and text:sub(1, utf8.offset(text, n + 1) - 1) or text
-end
-
-local function read_file(path)
-  local file, message = io.open(path, "rb")
-  if not file then return nil, message end
-  local text
-  text, message = file:read "a"
-  file:close()
-  return text, not text and path .. ": " .. message or nil
-end
-
--- "prompts/novels/01.txt" is 01 of the set novels; without a folder the set is "files".
-local function names_of(path)
-  local set = path:match "([^/]+)/[^/]+$" or "files"
-  local name = path:match "([^/]+)$" or path
-  return set, set .. "/" .. (name:match "^(.+)%.[^.]*$" or name)
-end
-
--- Adds a prompt that was found at `where`; nil and a message where there is one of its name.
-local function add(list, where, prompt)
-  local other = list.known[prompt.name]
-  if other then return nil, ("%s: the prompt is called %s, as that of %s"):format(where, prompt.name, other) end
-  list.known[prompt.name], list[#list + 1] = where, prompt
-  return true
-end
-
--- The prompts of a JSON-lines file of {"id": .., "prompt": ..}; other keys are left alone.
-local function add_set(list, path, chars)
-  local text, message = read_file(path)
-  if not text then return nil, message end
-  local set, number = path:match "([^/]+)$":gsub("%.jsonl?$", ""), 0
-  for line in (text:sub(-1) == "\n" and text or text .. "\n"):gmatch "([^\n]*)\n" do
-    number = number + 1
-    local where = ("%s:%d"):format(path, number)
-    local ok, at = utf8.len(line)
-    if not ok then return nil, ("%s: invalid UTF-8 at byte %d"):format(where, at) end
-    local entry = json.decode(line)
-    if type(entry) ~= "table" or type(entry.prompt) ~= "string" or not (type(entry.id) == "string" or
-       math.type(entry.id) == "integer") then
-      return nil, where .. ': expected {"id": .., "prompt": "..."} on one line'
-    end
-    local cut
-    cut, message = experiment.cut(entry.prompt, chars)
-    if not cut then return nil, ("%s: %s"):format(where, message) end
-    ok, message = add(list, where, { set = set, name = ("%s/%s"):format(set, entry.id), text = cut })
-    if not ok then return nil, message end
-  end
-  return true
-end
-
--- The texts of prompt files and of JSON-lines sets, each cut to its first `chars` characters; or nil and a message.
-function experiment.prompts(t)
-  params.check_keys(t, PROMPTS, "experiment.prompts", 2)
-  local list = { known = {} } -- name -> where it was found
-  for _, path in ipairs(t.files or {}) do
-    local text, message = read_file(path)
-    if not text then return nil, message end
-    text, message = experiment.cut(text, t.chars)
-    if not text then return nil, ("%s: %s"):format(path, message) end
-    local set, name = names_of(path)
-    local ok
-    ok, message = add(list, path, { set = set, name = name, text = text })
-    if not ok then return nil, message end
-  end
-  for _, path in ipairs(t.sets or {}) do
-    local ok, message = add_set(list, path, t.chars)
-    if not ok then return nil, message end
-  end
-  list.known = nil
-  return list
 end
 
 -- ---- arms ----------------------------------------------------------------------------------------------------------
@@ -192,9 +111,9 @@ end
 -- ---- running -------------------------------------------------------------------------------------------------------
 
 -- Which texts they are, for the head.
-local function fingerprint(prompts)
+local function fingerprint(list)
   local all = {}
-  for _, prompt in ipairs(prompts) do
+  for _, prompt in ipairs(list) do
     local texts = batches.texts(prompt)
     all[#all + 1] = ("%s\0%d"):format(prompt.name, #texts)
     table.move(texts, 1, #texts, #all + 1, all)
@@ -371,9 +290,9 @@ end
 
 -- The prompt pass that all of a prompt's runs share, those of a batch; or nil and a failure.
 local function opened(t, prompt)
-  local prompts = asked(t, batches.texts(prompt))
-  if prompt.texts then return batches.open(t.pair, prompts, layout(t)) end
-  return t.pair:prefix(prompts[1], layout(t))
+  local list = asked(t, batches.texts(prompt))
+  if prompt.texts then return batches.open(t.pair, list, layout(t)) end
+  return t.pair:prefix(list[1], layout(t))
 end
 
 local function run_group(t, group, warm, file, hashes, bar)

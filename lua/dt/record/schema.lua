@@ -1,0 +1,107 @@
+-- What a line of an experiment's file must have; dt.record says what it means.
+local core = require "dt.core"
+local json = require "dt.json"
+
+local schema = { HEAD = "dtrun.runs/1", RUN = "dtrun.run/1", FAILURE = "dtrun.failure/1" }
+
+-- Numbers lie within MOST, and what is divided by is not below LEAST: sums, squares and ratios of such are finite.
+local MOST, LEAST = 1e15, 1e-9
+
+local function is_number(x) return math.type(x) and x >= -MOST and x <= MOST end
+local function is_object(x) return type(x) == "table" and not json.is_array(x) end
+local function is_plain(x) return type(x) == "string" or type(x) == "boolean" or is_number(x) end
+
+local function every(t, fits)
+  for _, value in pairs(t) do
+    if not fits(value) then return false end
+  end
+  return true
+end
+
+local function is_list(fits)
+  return function(x) return type(x) == "table" and (next(x) == nil or json.is_array(x)) and every(x, fits) end
+end
+
+-- What a field may be: kind -> what a message calls it, and whether a value is one.
+local KINDS = {
+  string = { "a string", function(x) return type(x) == "string" end },
+  integer = { "an integer from 1 to 1e15", function(x) return math.type(x) == "integer" and x >= 1 and x <= MOST end },
+  number = { "a number from -1e15 to 1e15", is_number },
+  positive = { "a number from 1e-9 to 1e15", function(x) return is_number(x) and x >= LEAST end },
+  object = { "an object", is_object },
+  settings = { "an object of texts, numbers and booleans", function(x) return is_object(x) and every(x, is_plain) end },
+  protocol = { "an object of texts, numbers, booleans and lists of these", function(x)
+    return is_object(x) and every(x, function(value) return is_plain(value) or is_list(is_plain)(value) end)
+  end },
+  depths = { "a list of objects with a number accepted",
+             is_list(function(at) return is_object(at) and is_number(at.accepted) end) },
+  counts = { "an object of integers from 1 to 1e15", function(x)
+    return is_object(x) and every(x, function(n) return math.type(n) == "integer" and n >= 1 and n <= MOST end)
+  end },
+  bins = { "a list of objects with numbers sum, n and accepted", is_list(function(bin)
+    return is_object(bin) and is_number(bin.sum) and is_number(bin.n) and is_number(bin.accepted)
+  end) },
+}
+
+-- What a line must have: name -> kind; "?": may be absent.
+local HEAD = { experiment = "string", protocol = "protocol", machine = "string", backend = "string",
+               threads = "integer", target = "string", draft = "string?", version = "string",
+               commit = "string?", build = "string?", target_hash = "string?", draft_hash = "string?",
+               began = "string?", shard = "string?", settings = "counts?" }
+for _, name in ipairs(core.facts) do HEAD[name] = "string?" end
+local TIMES = { prompt = "number", draft = "number", verify = "number", commit = "number", policy = "number",
+                other = "number" }
+local MEMORY = { host = "positive", device = "positive?", weights = "number", caches = "number" }
+local STATS = { tokens_per_second = "positive", output_hash = "string", iterations = "integer", load_ms = "number?",
+                ttft_ms = "number?", tpot_ms = "number?", tokens_per_iteration = "positive?", path_length = "number?",
+                drafted = "number?", accepted = "number?", acceptance_rate = "number?", tree_nodes_mean = "number?",
+                tree_depth_mean = "number?", accepted_by_depth = "depths?" }
+local RUN = { arm = "string", policy = "string", source = "string?", preset = "string?", window = "string?",
+              params = "settings", axes = "settings", set = "string", prompt = "string", tokens = "integer",
+              ["repeat"] = "integer",
+              finish_reason = "string", prompt_tokens = "integer", costs = "string?",
+              stats = "object", tries = "integer?",
+              disturbed = "string?", probability = "bins?", node = "string?", job = "string?", cores = "string?",
+              shard = "string?" }
+
+local FAILURE = { arm = "string", policy = "string", source = "string?", set = "string", prompt = "string",
+                  tokens = "integer", ["repeat"] = "integer", error = "string", node = "string?", job = "string?",
+                  cores = "string?", shard = "string?" }
+
+local function sorted_keys(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+-- nil, or what is wrong with the fields of t, which messages call `name` ("stats." or "").
+local function mistake(t, fields, name)
+  if not is_object(t) then return ("%s is not an object"):format(name:sub(1, -2)) end
+  for _, key in ipairs(sorted_keys(fields)) do
+    local kind, value = fields[key], t[key]
+    local optional = kind:sub(-1) == "?"
+    local what, fits = table.unpack(KINDS[optional and kind:sub(1, -2) or kind])
+    if value == nil and not optional then return ("it has no %s%s"):format(name, key) end
+    if value ~= nil and not fits(value) then return ("%s%s is not %s"):format(name, key, what) end
+  end
+end
+
+local function stats_mistake(stats)
+  return mistake(stats, STATS, "stats.") or stats.time_ms and mistake(stats.time_ms, TIMES, "stats.time_ms.")
+    or stats.peak_memory_bytes and mistake(stats.peak_memory_bytes, MEMORY, "stats.peak_memory_bytes.") or nil
+end
+
+-- nil, or what is wrong with a decoded line.
+function schema.mistake(t, is_head)
+  if type(t) == "table" and t.schema == schema.FAILURE and not is_head then return mistake(t, FAILURE, "") end
+  local expected = is_head and schema.HEAD or schema.RUN
+  if type(t) ~= "table" or t.schema ~= expected then return ("its schema is not %s"):format(expected) end
+  if is_head then return mistake(t, HEAD, "") or mistake(t.protocol, { reference = "string?" }, "protocol.") end
+  return mistake(t, RUN, "") or mistake(t.axes, { sampling = "string?", study = "string?" }, "axes.")
+    or stats_mistake(t.stats)
+end
+
+schema.is_object, schema.sorted_keys = is_object, sorted_keys
+
+return schema

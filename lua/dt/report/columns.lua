@@ -1,0 +1,89 @@
+-- The columns of a report's tables, each { heading, metric (dt.report.summary), how a number of it is written }, and
+-- the tables that are made of them.
+local params = require "dt.policy.params"
+local summary = require "dt.report.summary"
+
+local columns = {}
+
+local ABSENT = "-"
+
+local function plain(form, scale)
+  return function(d) return d and form:format(d.mean * (scale or 1)) or ABSENT end
+end
+
+local function spread(form)
+  return function(d)
+    if not d then return ABSENT end
+    return d.deviation and (form .. " ± " .. form):format(d.mean, d.deviation) or form:format(d.mean)
+  end
+end
+
+local function ratio(d)
+  if not d then return ABSENT end
+  return d.low and ("%.2fx [%.2f, %.2f]"):format(d.mean, d.low, d.high) or ("%.2fx"):format(d.mean)
+end
+
+local INCLUDED = " (prompt included)" -- in the heading of a speed, and of a ratio of speeds
+columns.plain, columns.ratio, columns.INCLUDED = plain, ratio, INCLUDED
+
+columns.SPEED = {
+  { "tokens/s" .. INCLUDED, "speed", spread "%.1f" }, { "speed-up" .. INCLUDED, "speedup", ratio },
+  { "TTFT, ms", "ttft", spread "%.2f" }, { "TPOT, ms", "tpot", spread "%.3f" },
+}
+columns.VERIFICATION = {
+  { "iterations", "iterations", plain "%.1f" }, { "tokens/iteration", "tokens_per_iteration", spread "%.2f" },
+  { "path length", "path_length", plain "%.2f" }, { "acceptance rate", "acceptance_rate", plain("%.1f %%", 100) },
+  { "paper's acceptance", "paper_acceptance", plain("%.1f %%", 100) }, { "nodes/tree", "nodes", plain "%.1f" },
+  { "depth", "depth", plain "%.2f" },
+}
+columns.MEMORY = {
+  { "weights, MB", "weights", plain("%.1f", 1e-6) }, { "caches, MB", "caches", plain("%.1f", 1e-6) },
+  { "device, MB", "device", plain("%.1f", 1e-6) }, { "process, MB", "host", plain("%.1f", 1e-6) },
+  { "over plain decoding", "memory", function(d) return d and ("%+.1f %%"):format(100 * (d.mean - 1)) or ABSENT end },
+}
+columns.TIME = {}
+for i, part in ipairs(summary.PARTS) do columns.TIME[i] = { part, part, plain "%.4f" } end
+columns.EVERYTHING = {}
+for _, group in ipairs { columns.SPEED, columns.VERIFICATION, columns.TIME, columns.MEMORY } do
+  table.move(group, 1, #group, #columns.EVERYTHING + 1, columns.EVERYTHING)
+end
+
+-- A table without columns, one row per arm.
+function columns.rows(arms)
+  local t = { columns = { "" }, rows = {} }
+  for i, arm in ipairs(arms) do t.rows[i] = { arm.label } end
+  return t
+end
+
+-- Adds a column to a table of these arms, unless there is nothing in it.
+function columns.add(t, s, arms, where, column, reference)
+  local cells, any = {}, false
+  for i, arm in ipairs(arms) do
+    local d = s:describe(column[2], summary.with(where, { arm = arm.label }), reference)
+    cells[i], any = column[3](d), any or d ~= nil
+  end
+  if not any then return end
+  t.columns[#t.columns + 1] = column[1]
+  for i, cell in ipairs(cells) do table.insert(t.rows[i], cell) end
+end
+
+-- One row per arm, one column per metric.
+function columns.by_metric(s, arms, where, list, reference)
+  local t = columns.rows(arms)
+  for _, column in ipairs(list) do columns.add(t, s, arms, where, column, reference) end
+  return t
+end
+
+-- One row per arm, one column per value of a scale or per set.
+function columns.by_value(s, arms, where, name, values, metric, form)
+  local t = columns.rows(arms)
+  for i, value in ipairs(values) do t.columns[i + 1] = params.text(value) end
+  for i, arm in ipairs(arms) do
+    for k, value in ipairs(values) do
+      t.rows[i][k + 1] = form(s:describe(metric, summary.with(where, { arm = arm.label, [name] = value })))
+    end
+  end
+  return t
+end
+
+return columns

@@ -1,0 +1,350 @@
+-- The document of a report: which tables and figures there are follows from which sets, scales and settings vary.
+local charts = require "dt.report.charts"
+local columns = require "dt.report.columns"
+local core = require "dt.core"
+local place = require "dt.record.place"
+local record = require "dt.record"
+local summary = require "dt.report.summary"
+
+local plain, ratio, INCLUDED = columns.plain, columns.ratio, columns.INCLUDED
+
+local MOST_ROWS = 24  -- of a table; where there are more arms, the fastest are shown
+local MOST_BARS = 12  -- of a figure; where there are more arms, some of the fastest of each kind are shown
+local EACH_KIND = 3
+local MOST_HEAT_MAPS = 6
+local MOST_PAIRS = 6  -- arms of a table of pairs
+local MOST_NAMED = 12 -- arms that are said not to be shown
+local MOST_FOUND = 8  -- rows of the table that a report begins with
+-- What the axes are called.
+local SCALES = { tokens = "tokens generated", chars = "characters of prompt", batch = "sequences at once" }
+
+local function base(path) return path:match "[^/]*$" end
+
+-- What it ran on, in a line.
+local function place_of(head)
+  return ("On %s, %s, %d threads; target %s%s."):format(head.machine, head.backend, head.threads, base(head.target),
+    head.draft and ", draft " .. base(head.draft) or "")
+end
+
+local function facts(head)
+  local t = { facts = true, columns = { "", "" }, rows = {} }
+  local order = { "began", "machine", "backend", "threads", "target", "draft" }
+  table.move(core.facts, 1, #core.facts, #order + 1, order)
+  for _, name in ipairs { "version", "commit", "build", "target_hash", "draft_hash", "shard" } do
+    order[#order + 1] = name
+  end
+  for _, name in ipairs(order) do
+    if head[name] ~= nil then t.rows[#t.rows + 1] = { name, tostring(head[name]) } end
+  end
+  local names = {}
+  for name in pairs(head.protocol) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local value = head.protocol[name]
+    if type(value) == "table" then
+      local list = {}
+      for i, item in ipairs(value) do list[i] = tostring(item) end
+      value = table.concat(list, ", ")
+    end
+    t.rows[#t.rows + 1] = { name, tostring(value) }
+  end
+  return t
+end
+
+local function add(document, kind, item)
+  if item then document[#document + 1] = { [kind] = item } end
+end
+
+-- The parts of the runs that get tables of their own: each way of sampling; up to two sets, one each; more sets, all
+-- together.
+local function views_of(s)
+  if #s.samplings > 1 then
+    local views = {}
+    for i, label in ipairs(s.samplings) do views[i] = { label = label, where = { sampling = label } } end
+    return views
+  end
+  if #s.sets > 2 then return { { label = "All sets", where = {} } } end
+  local views = {}
+  for i, set in ipairs(s.sets) do views[i] = { label = set, where = { set = set } } end
+  return views
+end
+
+-- Whether a ratio is told from 1: its interval does not hold it.
+local function is_told(d) return d and d.low and (d.low > 1 or d.high < 1) end
+
+-- The fastest arm, where it is told from the next on the same texts and from plain decoding; else what is not told
+-- apart.
+local function headline(s, view)
+  local ranked = s:ranked(s.arms, view.where)
+  local best, second = ranked[1], ranked[2]
+  local function speedup(arm) return s:describe("speedup", summary.with(view.where, { arm = arm.label })) end
+  local lead = second and s:describe("against", summary.with(view.where, { arm = best.label }), second.label)
+  if not lead then return nil end
+  local both = ("%s %s and %s %s"):format(best.label, ratio(speedup(best)), second.label, ratio(speedup(second)))
+  if not lead.low then return ("On %s there are too few texts for an interval: %s."):format(view.label, both) end
+  if not is_told(lead) or not best.plain and not is_told(speedup(best)) then
+    return ("No fastest is told on %s: %s; the one by the other on the same texts is %s."):format(view.label, both,
+      ratio(lead))
+  end
+  return ("Fastest on %s: %s %s, that is %s of the next on the same texts, %s."):format(view.label, best.label,
+    ratio(speedup(best)), ratio(lead), second.label)
+end
+
+-- The fastest arms and plain decoding, the fastest first: the speed-up of each view, and what it comes from.
+local function found_table(s, views)
+  local arms = s:ranked(s:few(s.arms, MOST_FOUND))
+  local t = columns.rows(arms)
+  for _, view in ipairs(views) do
+    local heading = "speed-up" .. INCLUDED .. (#views > 1 and ", " .. view.label or "")
+    columns.add(t, s, arms, view.where, { heading, "speedup", ratio })
+  end
+  for _, column in ipairs {
+    { "tokens/s" .. INCLUDED, "speed", plain "%.1f" },
+    { "tokens/iteration", "tokens_per_iteration", plain "%.2f" },
+    { "acceptance rate", "acceptance_rate", plain("%.1f %%", 100) },
+  } do
+    columns.add(t, s, arms, {}, column)
+  end
+  return t
+end
+
+local function findings(document, s, views)
+  local sentences = views
+  if #s.samplings < 2 then
+    sentences = {}
+    for i, set in ipairs(s.sets) do sentences[i] = { label = set, where = { set = set } } end
+  end
+  if s.arms[1].plain then
+    for _, view in ipairs(sentences) do add(document, "text", headline(s, view)) end
+  else
+    add(document, "text", "Plain decoding was not run, so there are no speed-ups.")
+  end
+  add(document, "table", found_table(s, views))
+end
+
+local function speed_tables(document, s, views, rows)
+  local list, reference = { table.unpack(columns.SPEED) }, s.head.protocol.reference
+  if reference then table.insert(list, 3, { "against " .. reference .. INCLUDED, "against", ratio }) end
+  for _, view in ipairs(views) do
+    add(document, "text", view.label .. ":")
+    add(document, "table", columns.by_metric(s, rows, view.where, list, reference))
+    for _, scale in ipairs(s.scales) do
+      add(document, "text", ("%s, speed-up by %s%s:"):format(view.label, SCALES[scale.name] or scale.name, INCLUDED))
+      add(document, "table", columns.by_value(s, rows, view.where, scale.name, scale.values, "speedup", ratio))
+    end
+  end
+  if #s.sets <= 2 then return end
+  for _, view in ipairs(#s.samplings > 1 and views or { { where = {} } }) do
+    add(document, "text", ("%sSpeed-up by set%s:"):format(view.label and view.label .. ": " or "", INCLUDED))
+    add(document, "table", columns.by_value(s, rows, view.where, "set", s.sets, "speedup", ratio))
+  end
+end
+
+local function speed_bars(document, s, arms, stem, of)
+  add(document, "figure", charts.bars(s, arms, "speedup", { name = stem .. "-speedup", mark = 1, form = "%.2fx",
+    title = "Speed-up" .. of,
+    xlabel = "speed relative to plain decoding, prompt included (95 % interval of the mean)" }))
+  add(document, "figure", charts.bars(s, arms, "speed", { name = stem .. "-speed", form = "%.0f",
+    title = "Throughput" .. of,
+    xlabel = "tokens per second, prompt included (mean and standard deviation over prompts)" }))
+end
+
+local function speed_lines(document, s, arms, views, stem, of)
+  local faster = table.move(arms, arms[1].plain and 2 or 1, #arms, 1, {})
+  for _, scale in ipairs(s.scales) do
+    for _, view in ipairs(views) do
+      local name = ("%s-%s-%s"):format(stem, scale.name, view.label:gsub("%W", ""))
+      local xlabel = SCALES[scale.name] or scale.name
+      local title = ("%%s by %s, %s%s"):format(xlabel, view.label, of)
+      add(document, "figure", charts.scale_lines(s, faster, view.where, scale, "speedup", { name = name .. "-speedup",
+        title = title:format "Speed-up", mark = 1, xlabel = xlabel,
+        ylabel = "times plain decoding, prompt included" }))
+      add(document, "figure", charts.scale_lines(s, arms, view.where, scale, "speed", { name = name .. "-speed",
+        title = title:format "Throughput", xlabel = xlabel, ylabel = "tokens per second, prompt included" }))
+    end
+  end
+end
+
+local function speed_section(document, s, stem, views, rows)
+  add(document, "heading", "Speed")
+  add(document, "text", "Mean and standard deviation over prompts. Speed-up: mean ratio to plain decoding of the same "
+    .. "prompt, with its 95 % bootstrap interval. TTFT: time to the first token. "
+    .. "TPOT: time per further token.")
+  for g, arms in ipairs(s:studies()) do
+    local shown = s:few(arms, MOST_BARS, EACH_KIND)
+    local own, of = arms.key and stem .. "-" .. g or stem, arms.key and ", " .. arms.key or ""
+    if #s.scales == 0 then speed_bars(document, s, shown, own, of) end
+    speed_lines(document, s, shown, views, own, of)
+  end
+  speed_tables(document, s, views, rows)
+end
+
+-- Each arm's speed over each other's; of texts, those that both have run.
+local function pair_section(document, s, views)
+  if #s.arms < 3 or not s.arms[1].plain then return end
+  add(document, "heading", "Pairs")
+  add(document, "text", ("How many times as fast each row is as each column: the mean ratio on the same texts, with "
+    .. "its 95 %% interval; ~ where that holds 1, so that the two are not told apart. Plain decoding and the fastest "
+    .. "others, at most %d of %d."):format(MOST_PAIRS, #s.arms))
+  for _, view in ipairs(views) do
+    local arms, t = s:few(s.arms, MOST_PAIRS), { columns = { "" }, rows = {} }
+    for i, arm in ipairs(arms) do
+      t.columns[i + 1], t.rows[i] = arm.label, { arm.label }
+      for k, other in ipairs(arms) do
+        local d = k ~= i and s:describe("against", summary.with(view.where, { arm = arm.label }), other.label) or nil
+        t.rows[i][k + 1] = ratio(d) .. (d and not is_told(d) and " ~" or "")
+      end
+    end
+    add(document, "text", view.label .. ":")
+    add(document, "table", t)
+  end
+end
+
+local function verification_section(document, s, stem, views, rows, shown)
+  add(document, "heading", "Verification")
+  add(document, "figure", charts.depth_lines(s, shown, { name = stem .. "-depth", title = "Acceptance by depth",
+    ylabel = "iterations that accept a token there, %" }))
+  for _, view in ipairs(views) do
+    add(document, "text", view.label .. ":")
+    add(document, "table", columns.by_metric(s, rows, view.where, columns.VERIFICATION))
+  end
+end
+
+local function time_section(document, s, stem, rows, shown)
+  if not s:describe("verify", {}) then return end
+  add(document, "heading", "Time")
+  add(document, "figure", charts.time_stack(s, shown, { name = stem .. "-time", title = "Where the time goes",
+    xlabel = "milliseconds per generated token" }))
+  add(document, "text", "Milliseconds per generated token:")
+  add(document, "table", columns.by_metric(s, rows, {}, columns.TIME))
+end
+
+-- Lines and maps of what settings do, for arms of one kind.
+local function setting_figures(s, arms, stem)
+  local figures, maps, merit = {}, {}, {}
+  local settings, kind = summary.varying(arms), summary.kind(arms[1])
+  for _, arm in ipairs(arms) do merit[arm] = s:merit(arm) end
+  for _, x in ipairs(settings) do
+    add(figures, "figure", charts.setting_lines(merit, arms, x, { name = stem .. "-" .. x.name, mark = 1,
+      title = ("%s: speed-up by %s"):format(kind, x.name),
+      ylabel = "times plain decoding, prompt included" }))
+  end
+  if #settings == 1 then
+    add(figures, "figure", charts.arm_lines(s, arms, settings[1], "tokens_per_iteration", {
+      name = ("%s-%s-tokens"):format(stem, settings[1].name), ylabel = "tokens per iteration",
+      title = ("%s: tokens per iteration by %s"):format(kind, settings[1].name) }))
+  end
+  for i, x in ipairs(settings) do
+    for k = i + 1, #settings do
+      local y = settings[k]
+      maps[#maps + 1] = charts.heat_map(merit, arms, x, y, { name = ("%s-%s-%s"):format(stem, x.name, y.name),
+        title = ("%s: speed-up by %s and %s"):format(kind, x.name, y.name) })
+    end
+  end
+  for i = 1, math.min(#maps, MOST_HEAT_MAPS) do add(figures, "figure", maps[i]) end
+  if #maps > MOST_HEAT_MAPS then
+    add(figures, "text", ("Of %s, %d of %d maps of two settings are drawn."):format(kind, MOST_HEAT_MAPS, #maps))
+  end
+  return figures
+end
+
+local function settings_section(document, s, stem)
+  local number, started = 0, false
+  local function kind(arm) return not arm.plain and summary.kind(arm) or nil end
+  for _, study in ipairs(s:studies()) do
+    for _, arms in ipairs(summary.grouped(study, kind)) do
+      number = number + 1
+      local figures = #arms > 2 and setting_figures(s, arms, ("%s-settings-%d"):format(stem, number)) or {}
+      if #figures > 0 and not started then
+        add(document, "heading", "Settings")
+        add(document, "text", "Where several settings vary, the best of the others is the best of these very runs: the "
+          .. "more there were, the more of it is luck.")
+      end
+      started = started or #figures > 0
+      table.move(figures, 1, #figures, #document + 1, document)
+    end
+  end
+end
+
+-- Which arms are not in figures of arms.
+local function say_left_out(document, s, shown)
+  local is_shown, left_out = {}, {}
+  for _, arm in ipairs(shown) do is_shown[arm] = true end
+  for _, arm in ipairs(s.arms) do
+    if not is_shown[arm] then left_out[#left_out + 1] = arm.label end
+  end
+  if #left_out == 0 then return end
+  local more = #left_out - MOST_NAMED
+  add(document, "text", ("Figures of arms show %d of %d: plain decoding and the fastest others, at most %d of a kind. "
+    .. "Without %s%s."):format(#shown, #s.arms, EACH_KIND, table.concat(left_out, ", ", 1, math.min(#left_out,
+    MOST_NAMED)), more > 0 and (" and %d more, which are in report.csv"):format(more) or ""))
+end
+
+local function add_arms(document, file, s, stem)
+  local views, rows, shown = views_of(s), s:few(s.arms, MOST_ROWS), s:few(s.arms, MOST_BARS, EACH_KIND)
+  if #rows < #s.arms then
+    add(document, "text", ("The tables show the %d fastest of %d arms."):format(#rows, #s.arms))
+  end
+  say_left_out(document, s, shown)
+  speed_section(document, s, stem, views, rows)
+  pair_section(document, s, views)
+  verification_section(document, s, stem, views, rows, shown)
+  time_section(document, s, stem, rows, shown)
+  settings_section(document, s, stem)
+  if file.head.protocol.alone then
+    add(document, "heading", "Memory")
+    add(document, "text", "At most, every run in a process of its own, so that its speeds are those of cold caches.")
+    add(document, "table", columns.by_metric(s, rows, {}, columns.MEMORY))
+  end
+end
+
+local function add_experiment(document, file, stem)
+  local s, name = summary.new(file), file.head.experiment
+  add(document, "heading", "What was found: " .. name)
+  document[#document].link = name
+  if #s.arms > 0 then findings(document, s, views_of(s)) end
+  add(document, "text", place_of(file.head))
+  add(document, "text", record.disturbance(file.runs))
+  add(document, "text", place.told(file.runs))
+  for _, line in ipairs(record.failed(file.failures or {})) do add(document, "text", line .. ".") end
+  add(document, "text", file.missing and "Not all has been run: " .. file.missing .. ".")
+  if #s.arms > 0 then add_arms(document, file, s, stem) end
+  if #s.traced > 0 then
+    add(document, "heading", "Probability")
+    add(document, "figure", charts.probability(s, { name = stem .. "-probability",
+      title = "Accepted length by summed probability", xlabel = "sum of the path probabilities of the verified nodes",
+      ylabel = "accepted nodes per iteration" }))
+  end
+  add(document, "heading", "What was run: " .. name)
+  document[#document].folded, document[#document].link = true, "What was run"
+  add(document, "table", facts(file.head))
+end
+
+local MOST_NAME = 100 -- of characters, before what tells two figures apart
+
+-- Figures are files: whatever sets and settings are called, each has a name that may be one, and its own.
+local function name_figures(document)
+  local taken = {}
+  for _, item in ipairs(document) do
+    if item.figure then
+      local cut, number = item.figure.name:gsub("[^%w_-]", "-"):sub(1, MOST_NAME), 1
+      local name = cut
+      while taken[name] do
+        number = number + 1
+        name = ("%s-%d"):format(cut, number)
+      end
+      item.figure.name, taken[name] = name, true
+    end
+  end
+end
+
+-- files: a list of what record.read gives, with missing: what is not there, if anything (dt.merge); names: one of each,
+-- that figures' names begin with.
+return function(files, names)
+  local titles = {}
+  for i, file in ipairs(files) do titles[i] = file.head.experiment end
+  local document = { title = table.concat(titles, ", ") }
+  for i, file in ipairs(files) do add_experiment(document, file, names[i]) end
+  name_figures(document)
+  return document
+end
