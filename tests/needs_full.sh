@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
-# Whether files changed that only scripts/test full covers, by the table in tests/README.md: exit status 0 if so.
-#   needs_full.sh [REV]     since REV; without it, in the commits of the last day
+# The tests of the full tier that changed files call for, by the table in tests/README.md: one expression for ctest -R, or nothing.
+#   needs_full.sh [REV]     changed since REV; without it, since the branch left origin's main, or in the last commit
 set -u
 cd "$(dirname "$0")/.." || exit 1
-since=${1:-$(git rev-list -1 --before='1 day ago' HEAD)}
-[ -n "$since" ] || exit 0 # the first day: all is new
-mapfile -t patterns < <(sed -nE '/^## Which changes/,/^## How/s/^\| `([^`]+)` \|.*/\1/p' tests/README.md)
-while IFS= read -r file; do
-  for pattern in "${patterns[@]}"; do
+since=${1:-$(git merge-base origin/main HEAD 2>/dev/null)}
+if [ -z "${1:-}" ] && { [ -z "$since" ] || [ "$since" = "$(git rev-parse HEAD)" ]; }; then since=HEAD~1; fi
+git rev-parse -q --verify "$since^{commit}" >/dev/null || { echo "needs_full.sh: no commit $since in this clone to compare with" >&2; exit 1; }
+mapfile -t changed < <(git diff --name-only "$since" HEAD)
+
+names_in() { grep -oE '`[^`]+`' <<<"$1" | tr -d '`'; }
+declare -A called=()
+tests=''
+while IFS='|' read -r _ changes has _; do
+  pattern=$(names_in "$changes")
+  [[ $has = *'the same'* ]] || tests=$(names_in "$has")
+  for file in "${changed[@]}"; do
     # shellcheck disable=SC2053 # a pattern
-    if [[ $file == $pattern ]]; then
-      echo "$file changed: only scripts/test full covers all of it"
-      exit 0
-    fi
+    [[ $file == $pattern ]] && while read -r name; do called[$name]=1; done <<<"$tests"
   done
-done < <(git diff --name-only "$since" HEAD)
-exit 1
+done < <(sed -n '/^## Which changes/,/^## What moved/p' tests/README.md)
+[ ${#called[@]} -eq 0 ] || printf '%s\n' "${!called[@]}" | sort | sed 's/\./\\./g; s/\*/.*/g' | paste -sd '|' | sed 's/.*/^(&)$/'

@@ -177,13 +177,29 @@ it_is_clean_bash() {
 it_sorts_tests_into_tiers_by_names_that_there_are() {
   cd "$source_dir" || exit 1
   local names pattern
-  grep -q '^DTRUN_SANITIZE:STRING=.' "$(dirname "$dtrun")/CMakeCache.txt" && return # they have fewer
   names=$(ctest --test-dir "$(dirname "$dtrun")" -N | sed -nE 's/^ *Test +#[0-9]+: //p')
   [ -n "$names" ] || fail 'ctest lists no test'
   awk '/^set\(/ { on = 1 } on { print } on && /\)$/ { on = 0 }' tests/tiers.cmake | sed -E 's/^set\([A-Z_]+//; s/\)$//' | tr -s ' "' '\n' |
     sed 's/\\\\/\\/g' | grep . | while IFS= read -r pattern; do
     echo "$names" | grep -qE "^($pattern)\$" || echo "$pattern"
   done | grep -vE 'slurm|cuda|gpu|browser|ranks' | none 'tests/tiers.cmake names a test that is not there'
+}
+it_calls_for_the_full_tiers_tests_of_changed_files() {
+  mkdir -p clone/tests clone/cuda clone/policies && cp "$source_dir"/tests/{needs_full.sh,README.md} clone/tests/
+  cd clone || exit 1
+  commit() { git add . && git -c user.name=x -c user.email=x@y.z commit -qm x; }
+  called() { [ "$(tests/needs_full.sh "${@:2}")" = "$1" ] || fail "expected '$1', found '$(tests/needs_full.sh "${@:2}")'"; }
+  git init -q -b main . && commit
+  called '' 2>said
+  grep -q 'no commit HEAD~1 in this clone to compare with' said || fail 'a clone of one commit'
+  touch policies/x.lua && commit
+  called ''
+  touch cuda/x.cu runtime.c && commit
+  called '^(cli\.cuda|cuda\..*|gpu\..*|unit\.test_cuda_.*)$'
+  touch policies/y.lua && commit
+  called '' && called '^(cli\.cuda|cuda\..*|gpu\..*|unit\.test_cuda_.*)$' HEAD~2
+  git update-ref refs/remotes/origin/main HEAD~2
+  called '^(cli\.cuda|cuda\..*|gpu\..*|unit\.test_cuda_.*)$'
 }
 
 run_tests

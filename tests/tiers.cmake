@@ -3,7 +3,7 @@
 # pattern fits a test.
 set(CHECK
   "unit\\.test_(bounds|chat|config|continue|cpu_cut|cpu_draw|cpu_kernels|cpu_memory|cpu_quant|cpu_rounded|gguf|heads|learn|lua_[a-z]+|model|processors|ranks|safetensors|sampling|session|status|team|text|tokenizer.*|tree|types|weights)"
-  "lua\\.test_(args|batch|batches|box|grid|json|policy|record|rows|statistics|tree)"
+  "lua\\.test_(args|batch|batches|box|grid|json|policy|record|rows|tree)"
   rules exact.check)
 
 # Compiled inside the test, other programs' (packages, Slurm, browsers), faults by the hundred, the emulated device.
@@ -11,10 +11,14 @@ set(FULL
   sampling_mutants threads rooms tidy "faults\\..*" "cli\\.(advice|cuda|fresh|install|kills|package|paper|python|ranks|slurm)" "browser\\..*" "guide\\..*"
   "gpu\\..*" "cuda\\..*" "unit\\.test_cuda_(exact|prompt)" unit.test_lua_worst "exact\\.(crowd|quantized|sampling_part)" exact.real)
 # What takes the sanitizers minutes; release has it in scripts/test ...
-set(FULL_SANITIZED "cli\\..*" "lua\\.test_(driver|experiment|memory|papers|policies|policy_.*|report|shard|sweep|tune|window)" "unit\\.test_(cpu_isa|cpu_logits_hash|golden_.*)"
-  exact.pages)
+set(FULL_SANITIZED "cli\\..*" "lua\\.test_(asking|driver|experiment|memory|papers|policies|policy_.*|report|shard|statistics|sweep|trace|tune|window)"
+  "unit\\.test_(cpu_isa|cpu_logits_hash|cuda_generation|cuda_heads|golden_.*|ranks_same)" exact.pages exact.part)
 # ... and these, which have it there under the sanitizers too.
 set(CHECKED_SANITIZED "cli\\.(bad_input|box|names|limits)")
+
+# The longest, which begin first: so no core waits for one at the end.
+set(LONGEST cli.cuda unit.test_cuda_exact cli.fresh cli.slurm cli.output exact.part exact.check cli.costs cli.heads cli.pull cli.asking unit.test_cpu_exact unit.test_cuda_forward cli.bad_input
+  unit.test_lua_box unit.test_golden_sampling unit.test_continue unit.test_cuda_draw cli.box unit.test_cpu_cut unit.test_ranks)
 
 function(fits RESULT NAME)
   set(${RESULT} FALSE PARENT_SCOPE)
@@ -41,4 +45,12 @@ foreach(name ${ALL_TESTS})
   elseif(narrow)
     set_property(TEST ${name} APPEND PROPERTY LABELS check)
   endif()
+endforeach()
+
+list(LENGTH LONGEST cost)
+foreach(name ${LONGEST})
+  if(TEST ${name})
+    set_tests_properties(${name} PROPERTIES COST ${cost})
+  endif()
+  math(EXPR cost "${cost} - 1")
 endforeach()

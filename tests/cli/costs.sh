@@ -59,19 +59,22 @@ it_needs_no_table_where_the_policy_counts_with_none() {
 }
 it_says_that_a_table_of_an_earlier_version_is_not_read() {
   export HOME=$PWD
-  succeeds cast --text 'The ship' -n 8 -t 1 --costs table
+  cp -r "$models/mini-target" short && sed -i -E 's/("max_position_embeddings": *)[0-9]+/\180/' short/config.json # measured sooner
+  local pair=(-m short -md "$models/mini-draft" -t 1)
+  runs() { succeeds cast --text 'The ship' -n 8 "${pair[@]}" "$@"; }
+  runs --costs table
   local table aside
   table=$(echo .cache/dtrun/costs-*.json)
   sed -i -E 's/"key":[[:space:]]*"/&dtrun 0.1.0 bc34801 0123456789abcdef, /' "$table"
   aside="^dtrun: the table of costs /.*/$(basename "$table") is left aside: it was measured by an older version, or on another machine or model; costs are learned from runs, dtrun run calibrate measures it anew\$"
-  succeeds cast --text 'The ship' -n 8 -t 1
+  runs
   [ "$(grep -cE "$aside" stderr)" -eq 1 ] || fail "not one line: $(cat stderr)"
-  succeeds cast --text 'The ship' -n 8 -t 1
+  runs
   no_note # what that run learned is there
   rm .cache/dtrun/learned-*.json
-  succeeds run calibrate -t 1
+  succeeds run calibrate "${pair[@]}"
   grep -q 'is made anew: it was measured by an older version' stderr || fail 'calibrate measures nothing'
-  succeeds cast --text 'The ship' -n 8 -t 1
+  runs
   no_note
 }
 it_says_which_costs_were_counted_with() {

@@ -155,10 +155,10 @@ it_keeps_what_fits_on_a_full_disk() {
 }
 it_bounds_silence_and_slowness() {
   serve
-  export DTRUN_PULL_STALL_SECONDS=5
+  export DTRUN_PULL_STALL_SECONDS=3
   for how in silent 'stall 200000' drip; do
     goes "$how"
-    fails_with 1 '(127.0.0.1|localhost) stalls: less than 1024 bytes a second came for 5 s \(DTRUN_PULL_STALL_SECONDS\)'
+    fails_with 1 '(127.0.0.1|localhost) stalls: less than 1024 bytes a second came for 3 s \(DTRUN_PULL_STALL_SECONDS\)'
   done
   [ "$(stat -c %s "$weights.incomplete")" -ge 200000 ] || fail 'what came before is not kept'
   for seconds in 0 -1 x 86401 1.5; do
