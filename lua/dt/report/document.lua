@@ -28,8 +28,12 @@ end
 
 local function facts(head)
   local t = { facts = true, columns = { "", "" }, rows = {} }
-  local order = { "began", "machine", "backend", "threads", "target", "draft" }
-  table.move(core.facts, 1, #core.facts, #order + 1, order)
+  local order = { "began", "machine", "backend", "threads" }
+  for _, name in ipairs(core.facts) do
+    local model = name:match "^(.*)_dtype$" -- the model itself stands before its type
+    if head[model] ~= nil then order[#order + 1] = model end
+    order[#order + 1] = name
+  end
   for _, name in ipairs { "version", "commit", "build", "target_hash", "draft_hash", "shard" } do
     order[#order + 1] = name
   end
