@@ -3,7 +3,7 @@
 #ifndef DT_CUDA_H
 #define DT_CUDA_H
 
-#include "backend.h"
+#include "backend/backend.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,7 +4,7 @@
 
 #define restrict __restrict__ /* C's word for it, in the headers of the runtime */
 extern "C" {
-#include "check.h"
+#include "backend/check.h"
 }
 #undef restrict
 #include "cuda.h"

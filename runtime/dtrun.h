@@ -29,12 +29,14 @@
 #ifndef DT_DTRUN_H
 #define DT_DTRUN_H
 
-#include "draw.h"
-#include "fake_rule.h"
-#include "status.h"
+#include "backend/draw.h"
+#include "backend/window.h"
+#include "system/clock.h"
+#include "system/paths.h"
+#include "system/status.h"
+#include "system/version.h"
 #include "text/chat.h"
-#include "tree.h"
-#include "window.h"
+#include "tree/tree.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,36 +48,9 @@ typedef struct dt_pair dt_pair;       /* a target and a draft model that share o
 typedef struct dt_session dt_session; /* sequences being generated with a pair: caches and state */
 typedef struct dt_prefix dt_prefix;   /* the result of a prompt pass, to start sequences from */
 
-const char *dt_version(void);
-
 /* Processors that this process may keep busy: those of its affinity mask, within its control group's quota. More threads only
  * wait for each other. */
 int dt_processors(void);
-
-/* ---- ranks: one target on several processes, perhaps on several machines ------------------------------------------------ */
-
-#define DT_RANKS 16             /* most of them */
-#define DT_RANKS_PATIENCE 86400 /* most seconds to wait for them */
-
-/* MPI waits for all programs of an mpirun, and for ever for one that does not join. This is called once they have taken
- * `seconds` (20, or as DTRUN_JOIN_SECONDS in the environment says), on a thread of its own, while the caller of
- * dt_ranks_join is within MPI. It ends the process (_exit), or returns, and they are waited for on. */
-typedef void (*dt_ranks_late)(int ranks, int seconds);
-
-/* To be called first: joins what `mpirun -n R` started (Open MPI). Rank 0 goes on, and from then on every pair on the CPU shares its
- * target out among the ranks, in this process's memory only a part; its tokens stay what they are. Any other rank returns when
- * rank 0's program has ended, and has nothing left to do. Without mpirun this does nothing: *rank is 0 of 1.
- * late: NULL waits without a limit.
- * DT_EINPUT, on rank 0 only: this build has no MPI, they are too many, or DTRUN_JOIN_SECONDS is no number. */
-dt_status dt_ranks_join(int *rank, int *ranks, dt_ranks_late late, dt_error *err);
-
-bool dt_ranks_possible(void); /* whether MPI is there to be joined */
-
-/* Memory of one rank, in bytes; resident: of the whole process. kernels: "cpu:avx2"; ranks may differ in them. */
-typedef struct {
-  char host[64], kernels[24];
-  size_t weights, caches, scratch, resident;
-} dt_rank_info;
 
 /* ---- pair ------------------------------------------------------------------------------------------------------------ */
 
@@ -180,9 +155,6 @@ typedef struct {
 /* Strings belong to the pair. Zeros: pair is NULL. */
 void dt_pair_describe(const dt_pair *pair, dt_pair_info *info);
 
-/* Of all ranks that share the pair's target, info[DT_RANKS]; returns how many they are, 0: it is whole here, or there is no pair. */
-int dt_pair_ranks(const dt_pair *pair, dt_rank_info *info);
-
 /* Bytes that the device's threads read from memory in a second, by a streaming sum, measured now; 0: it cannot be measured. */
 double dt_pair_bandwidth(dt_pair *pair);
 
@@ -200,21 +172,6 @@ char *dt_utf8(const char *bytes, size_t n, size_t *len);
 /* The layout of conversations called `name`, or (NULL) that of the target's own chat template. DT_EINPUT: it has none, or none
  * that is known. Free with dt_chat_close. */
 dt_status dt_pair_chat(const dt_pair *pair, const char *name, dt_chat **out, dt_error *err);
-
-/* ---- a scripted pair for tests: no files, no arithmetic --------------------------------------------------------------- */
-
-typedef struct {
-  int vocab;                          /* of both models */
-  int context;                        /* of the target */
-  int draft_context;                  /* 0: as the target's */
-  int32_t eos;                        /* -1: none; below vocab */
-  const dt_fake_rule *target, *draft; /* where no rule matches, a distribution made from a hash of the whole text */
-  int n_target, n_draft;
-  bool no_draft; /* a pair without a draft model */
-} dt_fake_options;
-
-/* A pair whose text is its ids in decimal with a blank before each, and whose dt_encode reads such text. Rules are copied. */
-dt_status dt_pair_open_fake(const dt_fake_options *options, dt_pair **out, dt_error *err);
 
 /* ---- session --------------------------------------------------------------------------------------------------------- */
 
@@ -365,18 +322,6 @@ typedef struct {
 } dt_stats;
 
 void dt_seq_stats(const dt_session *session, int seq, dt_stats *stats);
-
-/* ---- files that come with dtrun ---------------------------------------------------------------------------------------- */
-
-/* Where a bundled file lies: "policies/ar.lua" is looked for in $DTRUN_HOME, then where this code was installed or
- * built: share/dtrun beside its program or library or up to three folders above, or the source tree around it. *path is
- * malloc'd; NULL: it is nowhere. */
-dt_status dt_find(const char *relative, char **path, dt_error *err);
-
-/* The folders that dt_find searches and that exist, in order: *n malloc'd strings in a malloc'd array. */
-dt_status dt_homes(char ***homes, int *n, dt_error *err);
-
-double dt_clock_ms(void); /* monotonic */
 
 #pragma GCC visibility pop
 

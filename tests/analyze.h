@@ -1,6 +1,6 @@
 /* Included before each file by tests/tidy.sh: results of functions of other files, which clang's analyzer does not see. */
 #include "files/fail.h"
-#include "status.h"
+#include "system/status.h"
 
 #include <cJSON.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 # The rules of the source tree: who may include whom (runtime/README.md draws it), the size of files, formatters and linters.
 . "$(dirname "$0")/cli/helpers.sh"
 cd "$source_dir" || exit 1
-dtrun_headers='dtrun\.h|tree\.h|status\.h|digest\.h|gguf_name\.h'
+dtrun_headers='dtrun(_fake|_ranks)?\.h|tree/tree\.h|system/(status|digest)\.h|model/gguf_name\.h'
 
 # none WHAT: standard input, the places that break a rule, must be empty
 none() {
@@ -25,29 +25,52 @@ it_lets_lua_know_only_the_public_header_and_the_tree() {
 }
 it_lets_the_command_line_know_only_the_host_and_the_public_header() {
   cd "$source_dir" || exit 1
-  includes '.*' lua/cli | grep -vE '"(cli/[a-z_]+|host|dtrun|json_file|text/utf8)\.h"|<' | none 'the command line looks into the engine'
+  includes '.*' lua/cli | grep -vE '"(cli/[a-z_]+|host|dtrun|dtrun_ranks|system/json_file|text/utf8)\.h"|<' | none 'the command line looks into the engine'
 }
 it_keeps_the_engine_ignorant_of_who_uses_it() {
   cd "$source_dir" || exit 1
   includes '((cli|driver|generate|box|measure|lookup|models|files)/.*|host\.h)' runtime cuda | none 'the engine knows who uses it'
 }
-lua_rooms='files models lookup measure box generate driver cli' # from the ground up; lua/host.h is what all of them give, and knows none
-it_lets_rooms_of_lua_include_downwards_only() {
+# From the ground up: each may include what stands before it. A header in the list is what rooms give to those above.
+floors='runtime/system runtime/model runtime/text runtime/backend runtime/tree runtime/dtrun.h runtime/fake runtime/dtrun_fake.h
+  runtime/dtrun_ranks.h runtime/cpu runtime/ranks runtime/pair runtime/draft runtime/session lua/host.h lua/files lua/models lua/lookup
+  lua/measure lua/box lua/generate lua/driver lua/cli'
+it_includes_downwards_only() {
   cd "$source_dir" || exit 1
-  local above room other
-  above=$lua_rooms
-  for room in $lua_rooms; do
-    [ -d "lua/$room" ] || fail "no room lua/$room"
-    above=${above#"$room"}
-    above=${above# }
-    for other in $above; do includes "$other/.*" "lua/$room"; done
+  local floor other above
+  # shellcheck disable=SC2086 # words
+  above=" $(echo $floors) "
+  for floor in $floors; do
+    [ -e "$floor" ] || fail "no $floor"
+    above=${above#" $floor"}
+    for other in $above; do
+      [[ $other = *.h ]] || other+='/.*'
+      includes "${other#*/}" "$floor"
+    done
   done | none 'an include that goes up'
-  find lua -maxdepth 1 -name '*.c' | none 'a file outside the rooms of lua/'
-  for room in files models lookup measure; do includes '(lua5.4/)?(lua|lauxlib|lualib|luaconf)\.h' "lua/$room"; done | none 'a room without Lua includes it'
+  find runtime lua -mindepth 1 -maxdepth 1 | while read -r name; do
+    [[ " $floors runtime/pull runtime/installed.h lua/dt " =~ [[:space:]]${name}[[:space:]] || ! $name =~ \.[ch]$ && ! -d $name ]] || echo "$name"
+  done | none 'not on the list of floors'
+  for floor in files models lookup measure; do includes '(lua5.4/)?(lua|lauxlib|lualib|luaconf)\.h' "lua/$floor"; done | none 'a room without Lua includes it'
+}
+# The C files of the program, each behind those that it calls: none calls in a circle.
+it_calls_in_no_circle() {
+  local build objects
+  build=$(dirname "$dtrun")
+  mapfile -t objects < <(cd "$build" && find CMakeFiles/dtrun_{runtime,cli}.dir lua/CMakeFiles runtime/cpu/CMakeFiles -name '*.c.o' | while read -r object; do
+    file=${object/lua\/CMakeFiles\/dtrun_lua.dir/lua}
+    file=$(sed -E 's#CMakeFiles/dtrun_[a-z0-9_]*\.dir/?##' <<<"$file")
+    [ -e "$source_dir/${file%.o}" ] && echo "$object"
+  done)
+  [ ${#objects[@]} -gt 150 ] || fail "${#objects[@]} objects"
+  (cd "$build" && nm -A --format=posix "${objects[@]}") | sed -E 's#^(lua/|runtime/cpu/)?CMakeFiles/[a-z0-9_]*\.dir/#\1#; s#\.o:##' |
+    awk '$3 ~ /^[TDBRC]$/ { home[$2] = $1 } $3 == "U" { user[NR] = $1; used[NR] = $2 }
+      END { for (i in user) if (home[used[i]] && home[used[i]] != user[i]) print user[i], home[used[i]] }' | sort -u | tsort 2>&1 >/dev/null |
+    sed 's/^tsort: //' | none 'calls in a circle'
 }
 it_keeps_pulling_by_itself() {
   cd "$source_dir" || exit 1
-  includes '.*' runtime/pull | grep -vE '"(pull/[a-z_]+|status|json_file|gguf_name)\.h"|<' | none 'runtime/pull knows too much' || exit 1
+  includes '.*' runtime/pull | grep -vE '"(pull/[a-z_]+|system/status|system/json_file|model/gguf_name)\.h"|<' | none 'runtime/pull knows too much' || exit 1
   includes '(pull|curl|openssl)/.*' runtime lua cuda | grep -v '^runtime/pull/' | none 'something beside runtime/pull knows of networks'
 }
 it_keeps_backends_ignorant_of_trees_sessions_and_policies() {
@@ -57,11 +80,11 @@ it_keeps_backends_ignorant_of_trees_sessions_and_policies() {
 }
 it_keeps_drafters_ignorant_of_sessions() {
   cd "$source_dir" || exit 1
-  includes '(.*/)?session(_impl)?\.h' runtime/draft*.[ch] | none 'a drafter looks into the session'
+  includes '(.*/)?session(_impl)?\.h' runtime/draft | none 'a drafter looks into the session'
 }
 it_keeps_tree_accept_and_kv_pure() {
   cd "$source_dir" || exit 1
-  includes '(.*/)?(backend|session|model|pair)\.h|stdio\.h' runtime/tree.[ch] runtime/accept.[ch] runtime/kv.[ch] | none 'not pure'
+  includes '(.*/)?(backend|session|model|pair)\.h|stdio\.h' runtime/tree runtime/backend/kv.[ch] | none 'not pure'
 }
 it_lets_text_know_no_model_but_the_files_that_hold_tokenizers() {
   cd "$source_dir" || exit 1
@@ -75,7 +98,7 @@ it_tells_families_apart_in_their_own_files_only() {
   local names
   names=$(sed -nE 's/^#define FAMILIES\(F\) *//p' runtime/model/families.c | grep -oE '\([a-z0-9_]+\)' | tr -d '()' | paste -sd '|')
   [ -n "$names" ] || fail 'no list of families in runtime/model/families.c'
-  code "\\b($names|gptneox)\\b([^-]|$)" runtime/*.[ch] runtime/{cpu,fake,pull}/*.[ch] cuda/*.cu* lua/*/*.[ch] \
+  code "\\b($names|gptneox)\\b([^-]|$)" runtime/*.[ch] runtime/{system,backend,tree,pair,draft,session,cpu,fake,pull}/*.[ch] cuda/*.cu* lua/*/*.[ch] \
     $(grep -LE '^const family ' runtime/model/*.[ch]) | grep -vE '^runtime/model/families\.c:[0-9]+:#define FAMILIES' | none 'a family is told apart outside its own file'
 }
 it_tells_weight_types_apart_in_their_table_and_the_formats_only() {
@@ -83,12 +106,12 @@ it_tells_weight_types_apart_in_their_table_and_the_formats_only() {
   local names
   names=$(sed -nE 's/^ *T\(([A-Z0-9_]+),.*/DT_\1/p' runtime/model/types.h | paste -sd '|')
   [ -n "$names" ] || fail 'no list of types in runtime/model/types.h'
-  code "\\b($names)\\b" runtime/*.[ch] runtime/{fake,text}/*.[ch] lua/*/*.[ch] $(find runtime/model -name '*.[ch]' -not -name 'types*') \
+  code "\\b($names)\\b" runtime/*.[ch] runtime/{system,backend,tree,pair,draft,session,fake,text}/*.[ch] lua/*/*.[ch] $(find runtime/model -name '*.[ch]' -not -name 'types*') \
     $(find runtime/cpu -name '*.[ch]' -not -name 'product_*' -not -name 'quant*') $(find cuda -name '*.cu*' -not -name 'format*') | none 'a weight type is told apart outside its table and the formats'
 }
 it_keeps_the_library_from_printing_and_aborting() {
   cd "$source_dir" || exit 1
-  grep -nE '\b(printf|puts|putchar|perror|abort|exit) *\(|fprintf *\(std' runtime/*.[ch] runtime/{cpu,fake,model,ranks,text}/*.[ch] |
+  grep -nE '\b(printf|puts|putchar|perror|abort|exit) *\(|fprintf *\(std' runtime/*.[ch] runtime/{system,backend,tree,pair,draft,session,cpu,fake,model,ranks,text}/*.[ch] |
     grep -vE '^[^:]*:[0-9]*: *(/?\*|//)' | none 'the library prints or ends the process'
 }
 it_lets_policies_require_only_the_policy_module() {

@@ -11,8 +11,8 @@
 #ifndef DTL_BOX_H
 #define DTL_BOX_H
 
-#include "digest.h"
 #include "files/fail.h"
+#include "system/digest.h"
 
 #include <lua.h>
 

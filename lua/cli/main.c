@@ -10,6 +10,7 @@
 #include "cli/limits.h"
 #include "cli/lists.h"
 #include "cli/models.h"
+#include "dtrun_ranks.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* Reading prompts: see prompts.h. */
 #include "cli/prompts.h"
 
-#include "json_file.h"
+#include "system/json_file.h"
 #include "text/utf8.h"
 
 #include <errno.h>

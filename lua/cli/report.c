@@ -1,5 +1,6 @@
 /* Reports of a run: see report.h. */
 #include "cli/report.h"
+#include "dtrun_ranks.h"
 
 #include "cli/complain.h"
 

@@ -3,8 +3,8 @@
 #ifndef DTL_DRIVER_H
 #define DTL_DRIVER_H
 
-#include "digest.h"
 #include "files/fail.h"
+#include "system/digest.h"
 
 #include <lauxlib.h>
 

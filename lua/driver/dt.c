@@ -1,5 +1,6 @@
 /* dt.core: what dt/init.lua cannot do in Lua. */
 #include "driver/driver.h"
+#include "dtrun_ranks.h"
 
 #include "files/machine.h"
 

@@ -1,5 +1,6 @@
 /* Pairs and prefixes in drivers: userdata that own their engine object, freed by close, __close or the collector. */
 #include "driver/driver.h"
+#include "dtrun_fake.h"
 
 #include "lookup/corpus.h"
 

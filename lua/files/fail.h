@@ -10,7 +10,7 @@ bool dtl_fail(dtl_error *err, dtl_kind kind, const char *format, ...) __attribut
 /* The same with what the engine said. */
 bool dtl_fail_engine(dtl_error *err, const dt_error *engine);
 
-/* In a function with `err` that gives a bool: returns where the pointer is NULL. As runtime/need.h. */
+/* In a function with `err` that gives a bool: returns where the pointer is NULL. As runtime/system/need.h. */
 #define NEED(pointer, name)                                                                                            \
   do {                                                                                                                 \
     if (!(pointer)) return dtl_fail(err, DTL_INPUT, "%s: %s is NULL", __func__, name);                                 \

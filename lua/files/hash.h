@@ -1,5 +1,5 @@
 /* FNV-1a 64: slots of tables, names of files that say themselves what they are for, hashes of outputs. It is no key of what
- * others may write: texts of the same hash are easily made (runtime/digest.h). */
+ * others may write: texts of the same hash are easily made (runtime/system/digest.h). */
 #ifndef DTL_HASH_H
 #define DTL_HASH_H
 

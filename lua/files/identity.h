@@ -1,9 +1,9 @@
-/* What a measurement was made with: the program, the models' files, a policy's text, each as a digest (runtime/digest.h) that
+/* What a measurement was made with: the program, the models' files, a policy's text, each as a digest (runtime/system/digest.h) that
  * nobody can give to another one on purpose. */
 #ifndef DTL_IDENTITY_H
 #define DTL_IDENTITY_H
 
-#include "digest.h"
+#include "system/digest.h"
 
 /* Written by commit.cmake: the commit that the program was built from, "-dirty" behind it where the tree had changes; "": not built in a repository. */
 const char *identity_commit(void);

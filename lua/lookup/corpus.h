@@ -2,9 +2,9 @@
 #ifndef DTL_CORPUS_H
 #define DTL_CORPUS_H
 
-#include "digest.h"
 #include "files/fail.h"
 #include "lookup/suffixes.h"
+#include "system/digest.h"
 
 struct dtl_corpus {
   suffixes index;

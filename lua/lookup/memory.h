@@ -3,8 +3,8 @@
 #ifndef DTL_MEMORY_H
 #define DTL_MEMORY_H
 
-#include "digest.h"
 #include "lookup/corpus.h"
+#include "system/digest.h"
 
 #define MEMORY_BYTES (64u << 20) /* of a table, as the page counts them */
 #define MEMORY_SPACE (72u << 20) /* that its entries lie in: the more, the more seldom they move together */

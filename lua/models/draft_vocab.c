@@ -1,7 +1,7 @@
 /* Which ids the draft may guess, as a user says it: so many, or a file with an id on each line. */
-#include "digest.h"
 #include "files/fail.h"
 #include "files/files.h"
+#include "system/digest.h"
 
 #include <errno.h>
 #include <limits.h>

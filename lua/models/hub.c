@@ -1,7 +1,7 @@
 /* Names of models: see hub.h. The cache's layout: models--ORG--NAME/refs/main names a folder in .../snapshots. */
 #include "models/hub.h"
 
-#include "gguf_name.h"
+#include "model/gguf_name.h"
 #include "models/models_in.h"
 #include "models/named.h"
 

@@ -1,5 +1,5 @@
 /* The models that lie here: see dtl_models in host.h. */
-#include "gguf_name.h"
+#include "model/gguf_name.h"
 #include "models/hub.h"
 #include "models/models_in.h"
 #include "models/named.h"

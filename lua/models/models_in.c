@@ -1,7 +1,7 @@
 /* See models_in.h. */
 #include "models/models_in.h"
 
-#include "gguf_name.h"
+#include "model/gguf_name.h"
 
 #include <dirent.h>
 #include <limits.h>

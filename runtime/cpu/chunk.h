@@ -22,7 +22,7 @@ struct cpu_chunk {
   float *sums;          /* this thread's */
 };
 
-/* ---- forward.c ------------------------------------------------------------------------------------------------------- */
+/* ---- embed.c --------------------------------------------------------------------------------------------------------- */
 
 /* A token's row of the embedding, which this rank has. */
 void cpu_embed(const dt_weights *w, int token, float *x);

@@ -2,7 +2,7 @@
 #ifndef DT_CPU_H
 #define DT_CPU_H
 
-#include "backend.h"
+#include "backend/backend.h"
 
 extern const dt_backend_ops dt_cpu_ops;
 

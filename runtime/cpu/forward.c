@@ -2,17 +2,6 @@
  * of the outputs, heads or rows. A share never cuts a sum, so the number of threads cannot change a bit. */
 #include "chunk.h"
 
-void cpu_embed(const dt_weights *w, int token, float *x) {
-  const cpu_matrix *m = &w->unembed;
-  int row = token - w->mine.ids.first;
-  size_t hidden = (size_t)w->shape.hidden;
-  if (w->embed)
-    dt_type_of(w->embed_dtype)
-        ->decode((const char *)w->embed + (size_t)row * dt_row_bytes(w->embed_dtype, hidden), hidden, x);
-  else
-    m->format->unpack(m->data + (size_t)(row / CPU_PANEL) * m->format->panel_bytes(m->k), m->k, row % CPU_PANEL, x);
-}
-
 static void begin(const cpu_chunk *c) {
   const dt_weights *w = c->p->w;
   int first, last;

@@ -2,9 +2,9 @@
 #ifndef DT_CPU_INTERNAL_H
 #define DT_CPU_INTERNAL_H
 
-#include "check.h"
+#include "backend/check.h"
+#include "backend/ranks.h"
 #include "kernels.h"
-#include "ranks.h"
 #include "team.h"
 
 struct dt_backend {

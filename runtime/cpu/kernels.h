@@ -2,7 +2,7 @@
 #ifndef DT_CPU_KERNELS_H
 #define DT_CPU_KERNELS_H
 
-#include "backend.h"
+#include "backend/backend.h"
 #include "format.h"
 
 enum {

@@ -4,7 +4,7 @@
 #ifndef DT_CPU_TEAM_H
 #define DT_CPU_TEAM_H
 
-#include "status.h"
+#include "system/status.h"
 
 typedef struct cpu_team cpu_team;
 

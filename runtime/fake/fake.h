@@ -3,8 +3,8 @@
 #ifndef DT_FAKE_H
 #define DT_FAKE_H
 
-#include "backend.h"
-#include "fake_rule.h"
+#include "backend/backend.h"
+#include "fake/rule.h"
 
 extern const dt_backend_ops dt_fake_ops; /* its upload slot fails: use fake_upload */
 

@@ -1,8 +1,8 @@
 /* Finding a model's chat template: see chat_template.h. */
 #include "model/chat_template.h"
 
-#include "json_file.h"
 #include "model/gguf.h"
+#include "system/json_file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef DT_CHAT_TEMPLATE_H
 #define DT_CHAT_TEMPLATE_H
 
-#include "status.h"
+#include "system/status.h"
 
 /* Of a model's folder (chat_template.jinja, or else the key chat_template of tokenizer_config.json) or .gguf file (the key
  * tokenizer.chat_template). *out is malloc'd and NUL-terminated; NULL where the model has none. */

@@ -1,8 +1,8 @@
 /* The formats of checkpoints are told apart here and nowhere else: see checkpoint.h. */
 #include "model/checkpoint.h"
 
-#include "json_file.h"
 #include "model/gguf_keys.h"
+#include "system/json_file.h"
 
 #include <errno.h>
 #include <stdio.h>

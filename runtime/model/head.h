@@ -5,7 +5,7 @@
 #define DT_HEAD_H
 
 #include "model/weights.h"
-#include "status.h"
+#include "system/status.h"
 
 typedef struct head head;
 

@@ -4,7 +4,7 @@
 
 #include "model/gguf.h"
 #include "model/weights.h"
-#include "status.h"
+#include "system/status.h"
 
 #define MODEL_MAX_EOS 8
 

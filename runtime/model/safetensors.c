@@ -2,7 +2,7 @@
  * which the tensors must tile exactly: no holes, no overlap, nothing after the last. See safetensors.h. */
 #include "model/safetensors.h"
 
-#include "json_file.h"
+#include "system/json_file.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -3,7 +3,7 @@
 #ifndef DT_SOURCE_H
 #define DT_SOURCE_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stddef.h>
 #include <stdint.h>

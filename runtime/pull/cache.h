@@ -3,7 +3,7 @@
 #ifndef PULL_CACHE_H
 #define PULL_CACHE_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #ifndef PULL_FILE_HASH_H
 #define PULL_FILE_HASH_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #ifndef PULL_HTTP_H
 #define PULL_HTTP_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* See listing.h. */
 #include "pull/listing.h"
 
-#include "gguf_name.h"
-#include "json_file.h"
+#include "model/gguf_name.h"
+#include "system/json_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

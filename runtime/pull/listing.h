@@ -2,7 +2,7 @@
 #ifndef PULL_LISTING_H
 #define PULL_LISTING_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

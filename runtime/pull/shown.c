@@ -1,7 +1,7 @@
 /* See shown.h. */
 #include "pull/shown.h"
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stdarg.h>
 #include <stdio.h>

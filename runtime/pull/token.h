@@ -2,7 +2,7 @@
 #ifndef PULL_TOKEN_H
 #define PULL_TOKEN_H
 
-#include "status.h"
+#include "system/status.h"
 
 /* $HF_TOKEN, or the file $HF_TOKEN_PATH, $HF_HOME/token or ~/.cache/huggingface/token: malloc'd; NULL: there is none.
  * DT_EINPUT: it is not of printable characters. */

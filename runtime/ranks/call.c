@@ -2,6 +2,7 @@
 #include "ranks/call.h"
 #include "cpu/cpu.h"
 #include "model/model.h"
+#include "ranks/exchange.h"
 #include "ranks/same.h"
 #include "ranks/witness.h"
 
@@ -11,12 +12,6 @@
 #include <unistd.h>
 
 /* ---- all alike --------------------------------------------------------------------------------------------------------- */
-
-void call_exchange(dt_ranks *ranks, void *records, size_t size) {
-  int bytes[2 * DT_RANKS];
-  for (int i = 0; i < ranks->count; i++) bytes[i] = (int)size, bytes[ranks->count + i] = i * (int)size;
-  ranks->gather(ranks, records, bytes, bytes + ranks->count);
-}
 
 typedef struct {
   dt_error error;
@@ -29,7 +24,7 @@ static dt_status agree(const call_site *site, const dt_error *here, dt_error *er
   outcome all[DT_RANKS], *mine = &all[ranks->rank];
   *mine = (outcome){.error = *here};
   gethostname(mine->host, sizeof mine->host - 1);
-  call_exchange(site->ranks, all, sizeof *all);
+  ranks_exchange(site->ranks, all, sizeof *all);
   int i = 0;
   while (i < ranks->count && all[i].error.status == DT_OK) i++;
   if (i == ranks->count) return DT_OK;
@@ -208,5 +203,5 @@ void call_info(call_site *site, const call *c, dt_rank_info *all) {
   *mine = (dt_rank_info){.weights = m.weights, .caches = m.caches, .scratch = m.scratch, .resident = resident()};
   snprintf(mine->kernels, sizeof mine->kernels, "%.*s", (int)strcspn(name, ","), name);
   gethostname(mine->host, sizeof mine->host - 1);
-  call_exchange(site->ranks, all, sizeof *all);
+  ranks_exchange(site->ranks, all, sizeof *all);
 }

@@ -3,9 +3,9 @@
 #ifndef DT_RANKS_CALL_H
 #define DT_RANKS_CALL_H
 
-#include "backend.h"
-#include "dtrun.h"
-#include "ranks.h"
+#include "backend/backend.h"
+#include "backend/ranks.h"
+#include "dtrun_ranks.h"
 
 /* A message without a call is rank 0's last. */
 typedef enum {
@@ -53,9 +53,6 @@ typedef struct {
   int n;
   int threads; /* of the backend opened last */
 } call_site;
-
-/* Every rank's record of `size` bytes, of which it has filled its own, for all. All ranks call it alike. */
-void call_exchange(dt_ranks *, void *records, size_t size);
 
 /* Makes a call here, as all ranks do at the same time. What it makes gets *number. Where it fails on one, it fails on all, with
  * the line of the first that failed, and has made nothing. */

@@ -2,10 +2,10 @@
  * it tells them. A process is in MPI's world or is not, once for all: the one thing here that a file keeps. */
 #include "ranks/join.h"
 #include "cpu/cpu.h"
-#include "need.h"
 #include "ranks/call.h"
 #include "ranks/late.h"
 #include "ranks/mpi.h"
+#include "system/need.h"
 
 #include <dlfcn.h>
 #include <limits.h>

@@ -2,8 +2,8 @@
 #ifndef DT_RANKS_JOIN_H
 #define DT_RANKS_JOIN_H
 
-#include "backend.h"
-#include "dtrun.h"
+#include "backend/backend.h"
+#include "dtrun_ranks.h"
 
 /* Of rank 0 of several: the CPU backend over all of them. NULL: this process is alone. */
 const dt_backend_ops *ranks_backend(void);

@@ -3,7 +3,7 @@
 #ifndef DT_LATE_H
 #define DT_LATE_H
 
-#include "dtrun.h"
+#include "dtrun_ranks.h"
 
 #include <pthread.h>
 

@@ -2,7 +2,7 @@
 #ifndef DT_RANKS_MPI_H
 #define DT_RANKS_MPI_H
 
-#include "ranks.h"
+#include "backend/ranks.h"
 
 #define DT_MPI_JOIN "dt_mpi_join"
 typedef dt_ranks *dt_mpi_join_fn(void);

@@ -1,10 +1,11 @@
 /* Comparing copies of a model: see same.h. */
 #include "ranks/same.h"
 
-#include "digest.h"
+#include "dtrun_ranks.h"
 #include "model/model.h"
-#include "ranks/call.h"
+#include "ranks/exchange.h"
 #include "ranks/witness.h"
+#include "system/digest.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -178,12 +179,12 @@ dt_status same_files(same *s, dt_error *err) {
   greeting *mine = &s->of[me];
   keyed_hash item[DT_RANKS][ITEMS] = {0};
   keyed_new_key(mine->key), identify(s, mine->files), gethostname(mine->host, sizeof mine->host - 1);
-  call_exchange(s->ranks, s->of, sizeof *s->of);
+  ranks_exchange(s->ranks, s->of, sizeof *s->of);
   if (all_have_the_same(s)) return DT_OK;
   memcpy(s->seen.key, s->of[0].key, KEYED_KEY);
   dt_status status = DT_OK;
   for (int i = 0; i < ITEMS && !status; i++) status = hash_item(s, i, &item[me][i], err);
-  call_exchange(s->ranks, item, sizeof *item);
+  ranks_exchange(s->ranks, item, sizeof *item);
   for (int i = 0; i < ITEMS && !status; i++)
     if (memcmp(&item[me][i], &item[0][i], sizeof item[0][i])) status = fail_item(s, i, err);
   if (!has_those_of_0(s, me)) witness_begin(&s->seen);
@@ -304,12 +305,12 @@ static witness_record *gather_records(const same *s, uint64_t count[DT_RANKS]) {
   uint64_t total = 0;
   const size_t size = sizeof(witness_record);
   count[s->ranks->rank] = s->seen.n;
-  call_exchange(s->ranks, count, sizeof *count);
+  ranks_exchange(s->ranks, count, sizeof *count);
   for (int i = 0; i < s->ranks->count; i++)
     bytes[i] = (int)(count[i] * size), offset[i] = (int)(total * size), total += count[i];
   witness_record *records = total * size < INT32_MAX ? calloc((size_t)total + 1, size) : NULL;
   able[s->ranks->rank] = records != NULL;
-  call_exchange(s->ranks, able, sizeof *able);
+  ranks_exchange(s->ranks, able, sizeof *able);
   for (int i = 0; i < s->ranks->count; i++) all &= able[i];
   if (all && records) {
     if (s->seen.n) memcpy((char *)records + offset[s->ranks->rank], s->seen.record, s->seen.n * size);
@@ -337,7 +338,7 @@ dt_status same_weights(same *s, dt_error *err) {
   uint64_t wrong[DT_RANKS], *mine = &wrong[s->ranks->rank], first = n;
   *mine = n;
   if (claims) status = compare_share(s, claims, (size_t)n, mine, err);
-  call_exchange(s->ranks, wrong, sizeof *wrong);
+  ranks_exchange(s->ranks, wrong, sizeof *wrong);
   for (int i = 0; i < s->ranks->count; i++)
     if (wrong[i] < first) first = wrong[i];
   if (s->ranks->rank == 0 && claims && first < n) status = fail_claim(s, &claims[first], err);

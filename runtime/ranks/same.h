@@ -7,8 +7,8 @@
 #ifndef DT_SAME_H
 #define DT_SAME_H
 
+#include "backend/ranks.h"
 #include "model/weights.h"
-#include "ranks.h"
 
 typedef struct same same;
 

@@ -3,7 +3,7 @@
 #ifndef DT_ADDED_TOKENS_H
 #define DT_ADDED_TOKENS_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #ifndef DT_BUFFER_H
 #define DT_BUFFER_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stddef.h>
 

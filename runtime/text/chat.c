@@ -1,6 +1,6 @@
 /* The layouts of conversations: see chat.h. */
 #include "text/chat.h"
-#include "need.h"
+#include "system/need.h"
 
 #include "text/utf8.h"
 

@@ -9,7 +9,7 @@
 #ifndef DT_CHAT_H
 #define DT_CHAT_H
 
-#include "../status.h"
+#include "system/status.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
 #ifndef DT_DECODE_H
 #define DT_DECODE_H
 
-#include "status.h"
+#include "system/status.h"
 #include "text/vocab.h"
 
 typedef enum {

@@ -2,7 +2,7 @@
  * tokenizer that opens encodes as Hugging Face does. */
 #include "text/load_json.h"
 
-#include "json_file.h"
+#include "system/json_file.h"
 #include "text/ends.h"
 #include "text/utf8.h"
 

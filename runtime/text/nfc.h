@@ -2,7 +2,7 @@
 #ifndef DT_NFC_H
 #define DT_NFC_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 #ifndef DT_NORMALIZE_H
 #define DT_NORMALIZE_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stddef.h>
 

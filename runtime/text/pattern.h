@@ -2,7 +2,7 @@
 #ifndef DT_PATTERN_H
 #define DT_PATTERN_H
 
-#include "status.h"
+#include "system/status.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

@@ -3,7 +3,7 @@
 #ifndef DT_TEXT_H
 #define DT_TEXT_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,7 +9,7 @@
 #ifndef DT_TOKENIZER_H
 #define DT_TOKENIZER_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

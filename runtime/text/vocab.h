@@ -2,7 +2,7 @@
 #ifndef DT_VOCAB_H
 #define DT_VOCAB_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

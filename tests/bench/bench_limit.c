@@ -16,8 +16,8 @@
  * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
  * -w q8, -w q4: with weights rounded to that.
  * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn. */
-#include "backends.h"
 #include "model/model.h"
+#include "pair/backends.h"
 #include "shapes.h"
 
 #include <stdio.h>

@@ -4,8 +4,8 @@
  *
  * Each line of ids is a text; its logits, [tokens][vocab] in f32, follow each other on the standard output. The prompt is computed
  * as a tree's rows are: 64 at a time at most. WEIGHTS: as --weights takes them, '-': as they are. */
-#include "backends.h"
 #include "model/model.h"
+#include "pair/backends.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef BENCH_SHAPES_H
 #define BENCH_SHAPES_H
 
-#include "backend.h"
+#include "backend/backend.h"
 
 #include <math.h>
 #include <stdlib.h>

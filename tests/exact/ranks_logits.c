@@ -1,10 +1,11 @@
 /* A hash of each model's logits, of a text and of what follows it, computed by as many ranks as mpirun started:
  *   ranks_logits MODEL...                  prints a line for each
  *   ranks_logits make NAME FOLDER          writes the checkpoint of tests/golden/logits/NAME */
-#include "backends.h"
 #include "dtrun.h"
+#include "dtrun_ranks.h"
 #include "golden_logits.h"
 #include "model/model.h"
+#include "pair/backends.h"
 #include "rig.h"
 
 #include <inttypes.h>

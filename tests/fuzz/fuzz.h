@@ -2,7 +2,7 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 
-#include "status.h"
+#include "system/status.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Any bytes as a config.json. */
 #include "fuzz.h"
 
-#include "json_file.h"
 #include "model/family.h"
+#include "system/json_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   const char *path = fuzz_file(bytes, size);

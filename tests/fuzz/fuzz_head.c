@@ -2,7 +2,7 @@
  * that a backend checks, and its tensors can be read. */
 #include "fuzz.h"
 
-#include "check.h"
+#include "backend/check.h"
 #include "model/head.h"
 
 static const dt_shape target = {.vocab = 16, .layers = 8, .hidden = 8, .context = 32};

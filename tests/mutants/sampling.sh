@@ -38,7 +38,7 @@ mutant() {
   fi
 }
 
-cp "$source_dir/runtime/accept.c" "$work/changed.c"
+cp "$source_dir/runtime/tree/accept.c" "$work/changed.c"
 run_changed test_sampling accept.c || { echo 'FAIL  the unchanged engine'; exit 1; }
 run_changed test_golden_sampling accept.c || { echo 'FAIL  the unchanged engine on the bundled pair'; exit 1; }
 

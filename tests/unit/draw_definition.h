@@ -2,7 +2,7 @@
 #ifndef DRAW_DEFINITION_H
 #define DRAW_DEFINITION_H
 
-#include "draw.h"
+#include "backend/draw.h"
 
 #include <math.h>
 #include <stdbool.h>

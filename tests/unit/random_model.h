@@ -2,7 +2,7 @@
 #ifndef RANDOM_MODEL_H
 #define RANDOM_MODEL_H
 
-#include "backend.h"
+#include "backend/backend.h"
 #include "unit.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef REFERENCE_FORWARD_H
 #define REFERENCE_FORWARD_H
 
-#include "backend.h"
+#include "backend/backend.h"
 
 #include <math.h>
 #include <stdlib.h>

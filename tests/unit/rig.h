@@ -2,7 +2,7 @@
 #ifndef RIG_H
 #define RIG_H
 
-#include "backend.h"
+#include "backend/backend.h"
 #include "unit.h"
 
 #include <stdlib.h>

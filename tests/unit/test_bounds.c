@@ -2,7 +2,8 @@
  * pair, whose models read their text back from cache slots. */
 #include "unit.h"
 
-#include "session_impl.h"
+#include "dtrun_fake.h"
+#include "session/session.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-#include "json_file.h"
 #include "model/family.h"
+#include "system/json_file.h"
 #include "temp_files.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "dtrun.h"
+#include "dtrun_fake.h"
 
 #include <stdlib.h>
 

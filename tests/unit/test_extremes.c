@@ -3,7 +3,7 @@
 #include "random_model.h"
 
 #include "cpu.h"
-#include "pair.h"
+#include "pair/pair.h"
 
 #include <math.h>
 
@@ -94,7 +94,7 @@ static bool open_models(models *m, const char *variant, const model_shape *shape
 }
 
 static void close_models(models *m) {
-  session_free(m->pair.idle);
+  if (m->pair.idle) m->pair.free_idle(m->pair.idle);
   m->pair.ops->free_weights(m->pair.target);
   m->pair.ops->free_weights(m->pair.draft);
   m->pair.ops->close(m->pair.backend);

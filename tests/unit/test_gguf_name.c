@@ -1,5 +1,5 @@
 /* Which .gguf file a short name means. */
-#include "gguf_name.h"
+#include "model/gguf_name.h"
 #include "unit.h"
 
 static void a_kind_of_weights_is_a_whole_word_of_a_name(void **state) {

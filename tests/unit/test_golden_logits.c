@@ -3,9 +3,9 @@
  *   test_golden_logits           what is in tests/golden/logits, on the CPU
  *   test_golden_logits cuda [SKIP]   on a GPU, or on the emulated device, but for tests whose names match SKIP
  *   test_golden_logits FOLDER    golden.json and golden.bin there: see tests/golden/check_checkpoint.py */
-#include "backends.h"
 #include "golden_logits.h"
 #include "model/model.h"
+#include "pair/backends.h"
 #include "rig.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  *   test_heads cuda    on the GPU, or (tests/CMakeLists.txt) on an emulated one */
 #include "dtrun.h"
 #include "golden_logits.h"
-#include "pair.h"
+#include "pair/pair.h"
 #include "rig.h"
 #include "small_tokenizer.h"
 

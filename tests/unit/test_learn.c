@@ -2,7 +2,7 @@
  * comes from the same model with numbers of ours, which are to be found. */
 #include "unit.h"
 
-#include "tree.h"
+#include "tree/tree.h"
 
 #include <math.h>
 #include <stdlib.h>

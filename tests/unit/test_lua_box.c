@@ -2,6 +2,7 @@
  * within memory, after exactly what plain decoding would have printed until then. */
 #include "unit.h"
 
+#include "dtrun_fake.h"
 #include "host.h"
 
 #include <glob.h>

@@ -1,6 +1,8 @@
 /* Tables of what passes cost: straightened, looked up, written, read, kept and measured. */
 #include "unit.h"
 
+#include "dtrun_fake.h"
+
 #include "measure/costs.h"
 #include "temp_files.h"
 

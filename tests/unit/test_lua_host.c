@@ -2,6 +2,7 @@
 #include "temp_files.h"
 #include "unit.h"
 
+#include "dtrun_fake.h"
 #include "host.h"
 
 #include <cJSON.h>

@@ -1,6 +1,8 @@
 /* What passes cost as it is learned: fed with made-up passes, kept and read, and in runs of a scripted pair. */
 #include "unit.h"
 
+#include "dtrun_fake.h"
+
 #include "measure/learn.h"
 #include "temp_files.h"
 

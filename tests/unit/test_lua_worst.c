@@ -3,6 +3,8 @@
  * between what it keeps. With the argument "long" every row runs until the box ends it, and an init that never returns. */
 #include "unit.h"
 
+#include "dtrun_fake.h"
+
 #include "box/handle.h"
 #include "generate/stepper.h"
 

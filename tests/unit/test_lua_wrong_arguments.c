@@ -1,6 +1,7 @@
 /* Every call of the host with every wrong argument: one line each, and what was refused leaves no trace. */
 #include "wrong_arguments.h"
 
+#include "dtrun_fake.h"
 #include "host.h"
 #include "temp_files.h"
 

@@ -1,5 +1,5 @@
 /* How many threads are the default: what a control group's files say is read from a folder of the test's own. */
-#include "processors.h"
+#include "system/processors.h"
 #include "temp_files.h"
 #include "unit.h"
 

@@ -8,6 +8,7 @@
 #include "unit.h"
 
 #include "dtrun.h"
+#include "dtrun_fake.h"
 
 #include <math.h>
 #include <stdio.h>

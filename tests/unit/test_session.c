@@ -3,7 +3,8 @@
 #include "unit.h"
 
 #include "dtrun.h"
-#include "pair.h"
+#include "dtrun_fake.h"
+#include "pair/pair.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* The token tree, the accepted path, and the slots of a cache: all pure. */
 #include "unit.h"
 
-#include "accept.h"
-#include "kv.h"
-#include "tree.h"
+#include "backend/kv.h"
+#include "tree/accept.h"
+#include "tree/tree.h"
 
 #include <math.h>
 #include <stdio.h>

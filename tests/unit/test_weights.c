@@ -1,6 +1,6 @@
 /* Views of weights, and what an upload says of a file that shrinks while it is read. */
-#include "backends.h"
 #include "model/model.h"
+#include "pair/backends.h"
 #include "temp_files.h"
 #include "unit.h"
 

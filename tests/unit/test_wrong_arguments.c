@@ -3,6 +3,7 @@
 #include "wrong_arguments.h"
 
 #include "dtrun.h"
+#include "dtrun_fake.h"
 
 #include <limits.h>
 #include <math.h>

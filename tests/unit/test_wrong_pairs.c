@@ -3,6 +3,8 @@
 #include "wrong_arguments.h"
 
 #include "dtrun.h"
+#include "dtrun_fake.h"
+#include "dtrun_ranks.h"
 
 enum { VOCAB = 100, CONTEXT = 600 };
 
@@ -225,8 +227,8 @@ static void no_function_is_forgotten(void **unused) {
   (void)unused;
   static const char *const tests[] = {"tests/unit/test_wrong_arguments.c", "tests/unit/test_wrong_pairs.c", NULL};
   assert_true(check_tested("runtime/dtrun.h", "dt_", tests) >= 40);
-  assert_true(check_tested("runtime/tree.h", "tree_", tests) >= 28);
-  assert_true(check_tested("runtime/status.h", "dt_", tests) >= 3);
+  assert_true(check_tested("runtime/tree/tree.h", "tree_", tests) >= 28);
+  assert_true(check_tested("runtime/system/status.h", "dt_", tests) >= 3);
   assert_true(check_tested("runtime/text/chat.h", "dt_", tests) >= 5);
 }
 

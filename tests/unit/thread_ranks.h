@@ -2,7 +2,7 @@
 #ifndef THREAD_RANKS_H
 #define THREAD_RANKS_H
 
-#include "ranks.h"
+#include "backend/ranks.h"
 
 #include <pthread.h>
 #include <stdbool.h>

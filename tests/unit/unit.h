@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "status.h"
+#include "system/status.h"
 
 /* The call must succeed; else its message is shown. `call` passes &err: the variable that this macro declares. */
 #define ok(call)                                                                                                       \

@@ -1,0 +1,228 @@
+/* What every backend checks before it believes its caller: see check.h. */
+#include "backend/check.h"
+
+#include <stdio.h>
+
+static dt_status check_rows(const dt_rows *rows, dt_limits limits, dt_error *err) {
+  if (rows->n < 1) return dt_fail(err, DT_EINPUT, "forward: %d rows, at least 1 is needed", rows->n);
+  for (int i = 0; i < rows->n; i++) {
+    const int32_t *path = rows->path + (size_t)i * (size_t)rows->path_stride;
+    int length = rows->path_len[i], prefix = rows->prefix[i], position = rows->position[i];
+    if (rows->token[i] < 0 || rows->token[i] >= limits.vocab)
+      return dt_fail(err, DT_EINPUT, "forward: row %d: token %d, the vocabulary has %d", i, rows->token[i],
+                     limits.vocab);
+    if (position < 0 || position >= limits.context)
+      return dt_fail(err, DT_ECONTEXT, "forward: row %d: position %d, the model has %d", i, position, limits.context);
+    if (rows->sequence[i] < 0 || rows->sequence[i] >= limits.sequences)
+      return dt_fail(err, DT_EINPUT, "forward: row %d: sequence %d, the cache has %d", i, rows->sequence[i],
+                     limits.sequences);
+    if (length < 1 || length > rows->path_stride || prefix < 0 || prefix > limits.slots ||
+        position != prefix + length - 1 || position >= limits.slots || path[length - 1] != rows->slot[i])
+      return dt_fail(err, DT_EINPUT, "forward: row %d: prefix %d and path of %d do not end at position %d in slot %d",
+                     i, prefix, length, position, rows->slot[i]);
+    for (int j = 0; j < length; j++)
+      if (path[j] < 0 || path[j] >= limits.slots)
+        return dt_fail(err, DT_EINPUT, "forward: row %d: slot %d, the cache has %d", i, path[j], limits.slots);
+    if (rows->prompt && (position != i || rows->slot[i] != i || rows->sequence[i] != rows->sequence[0]))
+      return dt_fail(err, DT_EINPUT, "forward: row %d of a prompt: position %d in slot %d, both must be %d", i,
+                     position, rows->slot[i], i);
+    if (rows->prompt && length != 1)
+      return dt_fail(err, DT_EINPUT, "forward: row %d of a prompt: a path of %d slots, its own alone is expected", i,
+                     length);
+  }
+  return DT_OK;
+}
+
+static dt_status check_out(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err) {
+  for (int j = 0; j < out->n; j++)
+    if (out->row[j] < 0 || out->row[j] >= rows->n || (j && out->row[j] <= out->row[j - 1]))
+      return dt_fail(err, DT_EINPUT, "forward: result %d is of row %d, expected rising rows below %d", j, out->row[j],
+                     rows->n);
+  if (out->want != DT_WANT_TOPK && out->want != DT_WANT_BOTH) return DT_OK;
+  if (out->k < 1 || out->k > CHECK_TOP)
+    return dt_fail(err, DT_EINPUT, "forward: %d candidates, 1 to %d are possible", out->k, CHECK_TOP);
+  if (out->want == DT_WANT_TOPK && (out->vocab < 1 || out->vocab > limits.vocab))
+    return dt_fail(err, DT_EINPUT, "forward: candidates among %d ids, the model has %d", out->vocab, limits.vocab);
+  return DT_OK;
+}
+
+dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err) {
+  dt_status status = check_rows(rows, limits, err);
+  return status == DT_OK && out ? check_out(rows, out, limits, err) : status;
+}
+
+dt_status check_features(const dt_rows *rows, int distances, const dt_limits *given, dt_error *err) {
+  if (distances && (!given || rows->distance < 0 || rows->distance >= distances))
+    return dt_fail(err, DT_EINPUT, "forward: a Medusa head guesses at distances 0 to %d from features, not at %d",
+                   distances - 1, rows->distance);
+  for (int i = 0; i < rows->n; i++) {
+    if (!given && rows->position[i] == 0)
+      return dt_fail(err, DT_EINPUT, "forward: row %d of a head begins a text and has no feature", i);
+    if (given && (rows->sequence[i] >= given->sequences || rows->slot[i] >= given->slots))
+      return dt_fail(err, DT_EINPUT, "forward: row %d reads the feature of sequence %d, slot %d; there are %d of %d", i,
+                     rows->sequence[i], rows->slot[i], given->sequences, given->slots);
+  }
+  return DT_OK;
+}
+
+dt_status check_slots(const char *what, int sequence, const int32_t *slot, int n, dt_limits limits, dt_error *err) {
+  if (sequence < 0 || sequence >= limits.sequences)
+    return dt_fail(err, DT_EINPUT, "%s: sequence %d, the cache has 0 to %d", what, sequence, limits.sequences - 1);
+  for (int i = 0; i < n; i++)
+    if (slot[i] < 0 || slot[i] >= limits.slots)
+      return dt_fail(err, DT_EINPUT, "%s: slot %d, the cache has 0 to %d", what, slot[i], limits.slots - 1);
+  return DT_OK;
+}
+
+static dt_status check_matrix(const dt_matrix *m, int rows, int cols, bool optional, const char *name, int layer,
+                              dt_error *err) {
+  char where[32] = "";
+  if (layer >= 0) snprintf(where, sizeof where, "layer %d: ", layer);
+  if (!m->source) return optional ? DT_OK : dt_fail(err, DT_EINPUT, "model: %sno %s", where, name);
+  if (m->rows != rows || m->cols != cols || m->group < 1 || m->stride < m->group)
+    return dt_fail(err, DT_EINPUT, "model: %s%s is %d x %d, expected %d x %d", where, name, m->rows, m->cols, rows,
+                   cols);
+  if (cols % dt_type_of(m->dtype)->numbers)
+    return dt_fail(err, DT_EINPUT, "model: %s%s has rows of %d, which are no whole blocks of %s", where, name, cols,
+                   dt_type_of(m->dtype)->name);
+  return DT_OK;
+}
+
+typedef struct {
+  const dt_matrix *m;
+  int rows, cols;
+  bool optional;
+  const char *name;
+} expectation;
+
+static dt_status check_all(const expectation *all, size_t n, int layer, dt_error *err) {
+  dt_status status = DT_OK;
+  for (size_t i = 0; status == DT_OK && i < n; i++)
+    status = check_matrix(all[i].m, all[i].rows, all[i].cols, all[i].optional, all[i].name, layer, err);
+  return status;
+}
+
+/* `in`: the width that q, k and v read; `normed`: it has a first norm. */
+static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed, dt_error *err) {
+  const dt_shape *s = &d->shape;
+  const dt_layer *l = &d->layer[i];
+  int attention = s->heads * s->head_dim, keys = s->kv_heads * s->head_dim;
+  const expectation all[] = {
+      {&l->norm1, s->hidden, 1, !normed, "norm1"},
+      {&l->norm1_bias, s->hidden, 1, true, "norm1 bias"},
+      {&l->norm2, s->hidden, 1, false, "norm2"},
+      {&l->norm2_bias, s->hidden, 1, true, "norm2 bias"},
+      {&l->q, attention, in, false, "q"},
+      {&l->q_bias, attention, 1, true, "q bias"},
+      {&l->k, keys, in, false, "k"},
+      {&l->k_bias, keys, 1, true, "k bias"},
+      {&l->v, keys, in, false, "v"},
+      {&l->v_bias, keys, 1, true, "v bias"},
+      {&l->q_norm, s->head_dim, 1, true, "q norm"},
+      {&l->k_norm, s->head_dim, 1, true, "k norm"},
+      {&l->o, s->hidden, attention, false, "o"},
+      {&l->o_bias, s->hidden, 1, true, "o bias"},
+      {&l->up, s->inter, s->hidden, false, "up"},
+      {&l->up_bias, s->inter, 1, true, "up bias"},
+      {&l->gate, s->inter, s->hidden, true, "gate"},
+      {&l->gate_bias, s->inter, 1, true, "gate bias"},
+      {&l->down, s->hidden, s->inter, false, "down"},
+      {&l->down_bias, s->hidden, 1, true, "down bias"},
+  };
+  if (s->gated != (l->gate.source != NULL))
+    return dt_fail(err, DT_EINPUT, "model: layer %d: %s gate", i, s->gated ? "no" : "an unexpected");
+  if (!l->q_norm.source != !l->k_norm.source)
+    return dt_fail(err, DT_EINPUT, "model: layer %d: norms of queries and keys, expected both or none", i);
+  return check_all(all, sizeof all / sizeof *all, i, err);
+}
+
+static dt_status check_shape(const dt_shape *s, dt_error *err) {
+  if (s->vocab < 1 || s->hidden < 1 || s->layers < 1 || s->heads < 1 || s->kv_heads < 1 || s->head_dim < 1 ||
+      s->inter < 1 || s->context < 1)
+    return dt_fail(err, DT_EINPUT, "model: every dimension must be at least 1");
+  if (s->heads % s->kv_heads)
+    return dt_fail(err, DT_EINPUT, "model: %d heads cannot share %d key heads", s->heads, s->kv_heads);
+  if (s->rotary_dims < 0 || s->rotary_dims > s->head_dim || s->rotary_dims % 2)
+    return dt_fail(err, DT_EINPUT, "model: %d rotary dimensions, expected an even number up to %d", s->rotary_dims,
+                   s->head_dim);
+  return DT_OK;
+}
+
+/* Both embeddings and the norm before the second; a draft head may lack them. */
+static dt_status check_ends(const dt_model_desc *d, bool head, dt_error *err) {
+  const dt_shape *s = &d->shape;
+  int outputs = d->id_rows ? d->n_ids : s->vocab;
+  dt_status status = check_matrix(&d->embed, s->vocab, s->hidden, head, "embedding", -1, err);
+  if (status == DT_OK) status = check_matrix(&d->unembed, outputs, s->hidden, head, "output embedding", -1, err);
+  for (int i = 0; status == DT_OK && d->ids && i < d->n_ids; i++) {
+    if (d->ids[i] < 0 || d->ids[i] >= s->vocab || (i && d->ids[i] <= d->ids[i - 1]))
+      return dt_fail(err, DT_EINPUT, "model: its output has id %d after %d, of %d", d->ids[i], i ? d->ids[i - 1] : -1,
+                     s->vocab);
+    if (d->id_rows && (d->id_rows[i] < 0 || d->id_rows[i] >= outputs))
+      return dt_fail(err, DT_EINPUT, "model: id %d has row %d of its output, of %d", d->ids[i], d->id_rows[i], outputs);
+  }
+  if (status == DT_OK) status = check_matrix(&d->final_norm, s->hidden, 1, head, "final norm", -1, err);
+  return status ? status : check_matrix(&d->final_norm_bias, s->hidden, 1, true, "final norm bias", -1, err);
+}
+
+dt_status check_model(const dt_model_desc *d, dt_error *err) {
+  dt_status status = check_shape(&d->shape, err);
+  if (status == DT_OK) status = check_ends(d, false, err);
+  for (int i = 0; status == DT_OK && i < d->shape.layers; i++) status = check_layer(d, i, d->shape.hidden, true, err);
+  return status;
+}
+
+static dt_status check_medusa(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
+  const dt_shape *s = &h->model.shape;
+  if (h->taps * target->hidden != s->hidden || s->inter != s->hidden || s->vocab < 1 || s->context < 1 || s->layers)
+    return dt_fail(err, DT_EINPUT, "head: its %d numbers a row cannot go with the target's %d", s->hidden,
+                   target->hidden);
+  if (h->distances < 1 || h->distances > DT_DISTANCES || h->blocks < 0 || h->blocks > DT_BLOCKS)
+    return dt_fail(err, DT_EINPUT, "head: %d distances of %d blocks, 1 to %d of up to %d are possible", h->distances,
+                   h->blocks, DT_DISTANCES, DT_BLOCKS);
+  dt_status status = DT_OK;
+  for (int d = 0; status == DT_OK && d < h->distances; d++) {
+    status = check_matrix(&h->output[d], s->vocab, s->hidden, false, "output", d, err);
+    for (int b = 0; status == DT_OK && b < h->blocks; b++) {
+      status = check_matrix(&h->block[d][b], s->hidden, s->hidden, false, "block", d, err);
+      if (status == DT_OK) status = check_matrix(&h->block_bias[d][b], s->hidden, 1, true, "block's bias", d, err);
+    }
+  }
+  return status;
+}
+
+dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
+  const dt_shape *s = &h->model.shape;
+  bool third = h->kind == DT_HEAD_EAGLE3;
+  dt_status status = h->kind == DT_HEAD_MEDUSA ? DT_OK : check_shape(s, err);
+  if (status) return status;
+  if (h->taps < 1 || h->taps > DT_TAPS)
+    return dt_fail(err, DT_EINPUT, "head: %d streams, 1 to %d are possible", h->taps, DT_TAPS);
+  for (int i = 0; i < h->taps; i++)
+    if (h->tap[i] < 0 || h->tap[i] > target->layers + 1)
+      return dt_fail(err, DT_EINPUT, "head: it reads what enters layer %d, the target has %d", h->tap[i],
+                     target->layers);
+  if (h->kind == DT_HEAD_MEDUSA) return check_medusa(h, target, err);
+  int given = h->taps * target->hidden;
+  if (s->layers != 1 || s->parallel_residual)
+    return dt_fail(err, DT_EINPUT, "head: one layer with a sequential residual is expected");
+  if ((!third && given != s->hidden) || (!h->model.embed.source && target->hidden != s->hidden) ||
+      (!h->model.unembed.source && (h->model.ids || target->hidden != s->hidden)))
+    return dt_fail(err, DT_EINPUT, "head: its %d numbers a row cannot go with the target's %d", s->hidden,
+                   target->hidden);
+  if ((!h->model.embed.source || !h->model.unembed.source) && s->vocab != target->vocab)
+    return dt_fail(err, DT_EINPUT, "head: it shares rows of %d ids, the target has %d", s->vocab, target->vocab);
+  status = check_ends(&h->model, true, err);
+  if (status == DT_OK) status = check_layer(&h->model, 0, third ? 2 * s->hidden : s->hidden, false, err);
+  const expectation all[] = {
+      {&h->fc, s->hidden, third ? given : 2 * s->hidden, false, "fc"},
+      {&h->fc_bias, s->hidden, 1, true, "fc bias"},
+      {&h->all_norm, given, 1, true, "norm before fc"},
+      {&h->token_norm, s->hidden, 1, !third, "norm of tokens"},
+      {&h->feature_norm, s->hidden, 1, !third, "norm of features"},
+  };
+  if (status == DT_OK) status = check_all(all, sizeof all / sizeof *all, -1, err);
+  for (int i = 0; status == DT_OK && i < h->taps; i++)
+    status = check_matrix(&h->stream_norm[i], target->hidden, 1, true, "norm of a stream", -1, err);
+  return status;
+}

@@ -1,0 +1,39 @@
+/* The rows of one pass while they are put together: dt_rows with room to grow into, taken once. Who has more rows than there
+ * is room for runs several passes: a backend splits large ones anyway, and no row's numbers depend on it. */
+#ifndef DT_PASS_H
+#define DT_PASS_H
+
+#include "backend/backend.h"
+
+typedef struct {
+  int n, capacity;
+  size_t path_capacity; /* entries of path */
+  int path_stride;
+  int32_t *token, *position, *sequence, *slot, *prefix, *path, *path_len;
+  dt_window window;         /* of all passes */
+  const dt_cache *features; /* of a head's pass, as in dt_rows; whoever fills the pass sets it */
+} pass;
+
+dt_status pass_open(pass *p, int capacity, size_t path_capacity, dt_error *err);
+void pass_close(pass *p);
+
+/* Empties it; paths of this pass have at most `longest` slots. */
+void pass_begin(pass *p, int longest);
+
+/* Whether n more rows fit. */
+bool pass_fits(const pass *p, int n);
+
+/* Adds a row in `slot`, whose keys are slots 0..prefix-1 and then those of the path: the caller writes path_len slots, its
+ * own last, to where the result points. */
+int32_t *pass_row(pass *p, int sequence, int32_t token, int slot, int prefix, int path_len);
+
+/* Adds rows for committed tokens [first, last): row i lies in slot i and sees slots 0..i. */
+void pass_text(pass *p, int sequence, const int32_t *token, int first, int last);
+
+dt_rows pass_rows(const pass *p);
+
+/* Runs a pass of its own: rows 0..n-1 of a sequence, n >= 1, as copies of one, which is computed in the last of their slots. */
+dt_status pass_blank(pass *p, const dt_backend_ops *ops, dt_weights *w, dt_cache *c, int sequence, int n,
+                     dt_error *err);
+
+#endif

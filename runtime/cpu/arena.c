@@ -1,0 +1,53 @@
+/* Memory of weights, caches and scratch: see cpu_arena in internal.h. */
+#include "internal.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+void *cpu_take(cpu_arena *arena, size_t bytes) {
+  char *p = arena->base ? arena->base + arena->used : NULL;
+  arena->used += (bytes + 63) & ~(size_t)63;
+  return p;
+}
+
+/* A wish: else the first pass pays for clearing the pages. */
+static void populate(const cpu_member *me, void *context) {
+  const cpu_arena *arena = context;
+  int first, last;
+  cpu_share(me, (int)(arena->size / HUGE_PAGE), &first, &last);
+  if (first < last)
+    madvise(arena->base + (size_t)first * HUGE_PAGE, (size_t)(last - first) * HUGE_PAGE, MADV_POPULATE_WRITE);
+}
+
+dt_status cpu_arena_open(cpu_arena *arena, const char *what, cpu_team *team, size_t *account, dt_error *err) {
+  arena->size = arena->used ? arena->used : 64;
+  arena->used = 0;
+  if (arena->size >= HUGE_PAGE) arena->size = (arena->size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+  size_t mapped = arena->size + (arena->size >= HUGE_PAGE ? HUGE_PAGE : 0);
+  size_t left = cpu_bytes_free(NULL);
+  if (arena->size > left)
+    return dt_fail(err, DT_ENOMEM, "out of memory: %s need%s %.3g GiB and %.3g are free", what,
+                   what[strlen(what) - 1] == 's' ? "" : "s", (double)arena->size / (1 << 30), (double)left / (1 << 30));
+  char *p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return dt_fail_memory(err, what, arena->size);
+  if (arena->size >= HUGE_PAGE) { /* begin at a huge page, and give back what is left at both ends */
+    size_t before = (HUGE_PAGE - (size_t)p % HUGE_PAGE) % HUGE_PAGE;
+    if (before) munmap(p, before);
+    if (before < HUGE_PAGE) munmap(p + before + arena->size, HUGE_PAGE - before);
+    p += before;
+    madvise(p, arena->size, MADV_HUGEPAGE); /* a wish: it is only slower without */
+  }
+  arena->base = p;
+  if (team) cpu_team_run(team, populate, arena);
+  *account += arena->size;
+  return DT_OK;
+}
+
+void cpu_arena_close(cpu_arena *arena, size_t *account) {
+  if (!arena->base) return;
+  munmap(arena->base, arena->size);
+  *account -= arena->size;
+  *arena = (cpu_arena){0};
+}

@@ -1,0 +1,57 @@
+/* The interface of a drafter: a draft model, a head, or anything else that proposes tokens to a session. A drafter holds
+ * rows of its own for every sequence, and writes its guesses into the sequence's tree; what is committed is none of its
+ * business. It may be behind the text: it makes up what it lacks when it is asked to guess. */
+#ifndef DT_DRAFT_H
+#define DT_DRAFT_H
+
+#include "pair/pair.h"
+
+/* A sequence as its drafter sees it; all of it is the session's. */
+typedef struct {
+  const int32_t *tokens; /* [length] committed; the last one is the tree's root */
+  int length;
+  dt_tree *tree;
+  dt_stats *stats; /* its draft_passes, draft_rows and draft_ms are the drafter's to count */
+} draft_text;
+
+typedef struct drafter drafter;
+typedef struct draft_saved draft_saved; /* what a prompt left in a drafter */
+
+typedef struct {
+  void (*close)(drafter *);
+
+  /* A sequence begins over n prompt tokens, the first `same` of which are those it began with before. */
+  dt_status (*prompt)(drafter *, int seq, const int32_t *tokens, int n, int same, dt_error *);
+  /* The same over any n tokens, for measuring: without the time that a prompt takes. */
+  dt_status (*blank)(drafter *, int seq, int n, dt_error *);
+  /* The same from what another sequence of the pair left after a prompt of n tokens. */
+  dt_status (*save)(const drafter *, int seq, draft_saved **, dt_error *);
+  dt_status (*restore)(drafter *, int seq, const draft_saved *, int n, dt_error *);
+  void (*forget)(draft_saved *); /* NULL is allowed */
+
+  /* An empty tree over `length` committed tokens. */
+  void (*begin)(drafter *, int seq, int length);
+
+  /* dt_draft_step for nodes that are there, of open trees: afterwards each has a draft result. `texts` is as long as there are
+   * sequences, and filled for those of the nodes. A failed pass leaves no trace; those before it stay. */
+  dt_status (*step)(drafter *, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *);
+
+  /* The first n nodes of `path` have become text behind `before` tokens, and there is one more token behind them. */
+  dt_status (*keep)(drafter *, int seq, int before, const int32_t *path, int n, dt_error *);
+} draft_ops;
+
+struct drafter {
+  const draft_ops *ops;
+};
+
+/* The pair's draft model, or draft head, as a drafter. `sampling`: [sequences] how candidates are ranked; `target`: the target's
+ * cache, which a head reads. Both are the session's. */
+dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                           const dt_cache *target, drafter **out, dt_error *err);
+/* The same of a Medusa head, whose caches are empty. */
+dt_status draft_medusa_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                            const dt_cache *target, drafter **out, dt_error *err);
+/* Bytes of its cache for one sequence. */
+size_t draft_model_bytes(const dt_pair *pair, int context);
+
+#endif

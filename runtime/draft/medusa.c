@@ -1,0 +1,171 @@
+/* A Medusa head as a drafter: see draft.h. It keeps nothing of a text: all of its guesses are made of one feature of the target's, that of
+ * the row before the last token, and what it says after a node depends on the node's depth alone. The guess at a distance is made
+ * when the first node of that depth is asked for, and serves until the tree is committed. */
+#include "backend/pass.h"
+#include "draft/draft.h"
+#include "draft/results.h"
+
+#include <stdlib.h>
+
+typedef struct {
+  bool known[DT_DISTANCES];
+  tree_draft at[DT_DISTANCES];
+} guesses;
+
+typedef struct {
+  drafter base;
+  dt_pair *pair;
+  dt_cache *cache; /* of no layers: where the backend looks rows up */
+  int sequences, context, vocab;
+  const dt_cache *features;    /* the target's */
+  const dt_sampling *sampling; /* [sequences] */
+  guesses *seq;                /* [sequences] */
+  pass rows;                   /* one a sequence, */
+  int32_t *wanted;             /* [sequences] in their order */
+  draft_results results;
+} draft_medusa;
+
+/* ---- texts leave nothing behind ---------------------------------------------------------------------------------------- */
+
+static dt_status medusa_prompt(drafter *base, int seq, const int32_t *tokens, int n, int same, dt_error *err) {
+  (void)base, (void)seq, (void)tokens, (void)n, (void)same, (void)err;
+  return DT_OK;
+}
+
+static dt_status medusa_blank(drafter *base, int seq, int n, dt_error *err) {
+  (void)base, (void)seq, (void)n, (void)err;
+  return DT_OK;
+}
+
+static dt_status medusa_save(const drafter *base, int seq, draft_saved **out, dt_error *err) {
+  (void)base, (void)seq, (void)err;
+  *out = NULL;
+  return DT_OK;
+}
+
+static dt_status medusa_restore(drafter *base, int seq, const draft_saved *saved, int n, dt_error *err) {
+  (void)base, (void)seq, (void)saved, (void)n, (void)err;
+  return DT_OK;
+}
+
+static void medusa_forget(draft_saved *saved) { (void)saved; }
+
+static dt_status medusa_keep(drafter *base, int seq, int before, const int32_t *path, int n, dt_error *err) {
+  (void)base, (void)seq, (void)before, (void)path, (void)n, (void)err;
+  return DT_OK;
+}
+
+/* ---- a tree ------------------------------------------------------------------------------------------------------------ */
+
+static void medusa_begin(drafter *base, int seq, int length) {
+  (void)length;
+  draft_medusa *d = (draft_medusa *)base;
+  for (int i = 0; i < DT_DISTANCES; i++) d->seq[seq].known[i] = false;
+}
+
+/* The last token but one has a feature, if there is one, and the guess a place in the target's context. */
+static bool can_guess(const draft_medusa *d, const draft_text *text, int distance) {
+  return text->length >= 2 && text->length + distance <= d->context;
+}
+
+/* One pass for the guesses at a distance that are lacking of the nodes' sequences. */
+static dt_status guess(draft_medusa *d, const draft_text *texts, const dt_node_ref *nodes, int n, int distance,
+                       dt_error *err) {
+  double start = dt_clock_ms();
+  pass_begin(&d->rows, 1);
+  for (int i = 0; i < n; i++) {
+    int seq = nodes[i].seq;
+    const draft_text *text = &texts[seq];
+    bool asked = text->tree->depth[nodes[i].node] == distance && can_guess(d, text, distance);
+    for (int r = 0; r < d->rows.n; r++) asked &= d->rows.sequence[r] != seq;
+    int slot = text->length - 2;
+    if (asked && !d->seq[seq].known[distance]) *pass_row(&d->rows, seq, 0, slot, slot, 1) = slot;
+  }
+  if (d->rows.n == 0) return DT_OK;
+  dt_rows rows = pass_rows(&d->rows);
+  rows.features = d->features;
+  rows.distance = distance;
+  dt_out out = draft_results_out(&d->results, d->wanted, d->sampling, d->vocab);
+  out.n = rows.n;
+  dt_status status = d->pair->ops->forward(d->pair->draft, d->cache, &rows, &out, err);
+  double spent = dt_clock_ms() - start;
+  for (int i = 0; i < rows.n && !status; i++) {
+    int seq = rows.sequence[i];
+    draft_results_read(&d->results, i, &d->seq[seq].at[distance]);
+    d->seq[seq].known[distance] = true;
+    texts[seq].stats->draft_passes++;
+    texts[seq].stats->draft_rows++;
+    texts[seq].stats->draft_ms += spent;
+  }
+  return status;
+}
+
+static void take(const draft_medusa *d, const draft_text *text, int seq, int node) {
+  dt_tree *t = text->tree;
+  int distance = t->depth[node];
+  if (t->draft[node] >= 0) return;
+  if (distance >= d->pair->distances || !d->seq[seq].known[distance]) {
+    tree_no_draft(t, node);
+    return;
+  }
+  tree_draft *to = tree_new_draft(t, node);
+  if (!to) return;
+  *to = d->seq[seq].at[distance];
+  tree_sharpen_draft(t, to);
+}
+
+static dt_status medusa_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
+  draft_medusa *d = (draft_medusa *)base;
+  for (int distance = 0; distance < d->pair->distances; distance++) {
+    dt_status status = guess(d, texts, nodes, n, distance, err);
+    if (status) return status;
+  }
+  for (int i = 0; i < n; i++) take(d, &texts[nodes[i].seq], nodes[i].seq, nodes[i].node);
+  return DT_OK;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------------- */
+
+static void medusa_close(drafter *base) {
+  draft_medusa *d = (draft_medusa *)base;
+  if (d->cache) d->pair->ops->free_cache(d->cache);
+  pass_close(&d->rows);
+  draft_results_close(&d->results);
+  free(d->seq), free(d->wanted);
+  free(d);
+}
+
+static const draft_ops medusa_ops = {.close = medusa_close,
+                                     .prompt = medusa_prompt,
+                                     .blank = medusa_blank,
+                                     .save = medusa_save,
+                                     .restore = medusa_restore,
+                                     .forget = medusa_forget,
+                                     .begin = medusa_begin,
+                                     .step = medusa_step,
+                                     .keep = medusa_keep};
+
+dt_status draft_medusa_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                            const dt_cache *target, drafter **out, dt_error *err) {
+  draft_medusa *d = calloc(1, sizeof *d);
+  if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
+  *d = (draft_medusa){.base.ops = &medusa_ops,
+                      .pair = pair,
+                      .sequences = sequences,
+                      .context = context,
+                      .vocab = pair->target_info.vocab,
+                      .features = target,
+                      .sampling = sampling};
+  d->seq = calloc((size_t)sequences, sizeof *d->seq);
+  d->wanted = malloc((size_t)sequences * sizeof *d->wanted);
+  dt_status status = d->seq && d->wanted ? DT_OK : dt_fail_memory(err, "a head's guesses", sizeof *d->seq);
+  for (int i = 0; i < sequences && !status; i++) d->wanted[i] = i;
+  if (!status) status = pass_open(&d->rows, sequences, (size_t)sequences, err);
+  if (!status) status = draft_results_open(&d->results, sequences, err);
+  if (!status) status = pair->ops->create_cache(pair->draft, sequences, context, &d->cache, err);
+  if (status)
+    medusa_close(&d->base);
+  else
+    *out = &d->base;
+  return status;
+}

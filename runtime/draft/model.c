@@ -1,0 +1,408 @@
+/* A draft model of its own, with the target's tokenizer, or a draft head: see draft.h. Row i of the committed text lies in slot i
+ * of its cache, the rows of the tree behind the text.
+ *
+ * A head's text lags by one: its row i is token i + 1, beside which it reads the target's feature of row i; so the text that it
+ * sees begins with the second token, and its last row, like a model's, is the root's. Rows of a tree read what the head made
+ * of their parents, in passes of their own, level by level; none of them is kept, since their features were guessed. */
+#include "backend/kv.h"
+#include "backend/pass.h"
+#include "draft/draft.h"
+#include "draft/results.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES (1 + DT_TREE_ENTRIES)
+
+/* Committed tokens that may ride along with a step; more of them get a pass of their own first, so that the rows of a step,
+ * whose paths can be long, stay few. */
+#define RIDE_ALONG 64
+#define SEQUENCE_ROWS (DT_TREE_DRAFTS + RIDE_ALONG) /* most rows of a sequence in one step */
+
+/* A pass has room for the rows of this many sequences that draft from as many nodes as they may: more of them take several
+ * passes. So has it for paths as long as they can be of one sequence, or of many with shorter ones. */
+#define PASS_SEQUENCES 8
+
+typedef struct {
+  kv_slots kv;
+  int32_t *slot; /* [NODES] the row of each node; -1: none */
+  int nodes;     /* no node from here on has one */
+} rows_of;
+
+typedef struct {
+  drafter base;
+  dt_pair *pair;
+  dt_cache *cache;
+  int sequences, context;
+  int vocab;                   /* ids below it are in both models */
+  int lag;                     /* tokens of a text that it does not see: a head's first one */
+  const dt_cache *features;    /* that a head reads: the target's; NULL: it is a model */
+  const dt_sampling *sampling; /* [sequences] */
+  rows_of *seq;                /* [sequences] */
+  pass rows;
+  int most; /* rows of a step's pass */
+  struct {
+    int32_t seq, node; /* whose row; node -1: a committed token that rides along */
+  } * owner;           /* [most] */
+  int32_t *wanted;     /* [most] */
+  draft_results results;
+} draft_model;
+
+struct draft_saved {
+  dt_pair *pair;
+  dt_snapshot *rows;
+  int n;
+};
+
+static int min(int a, int b) { return a < b ? a : b; }
+static int max(int a, int b) { return a > b ? a : b; }
+
+static int context_of(const dt_pair *pair, int context) { return min(context, pair->draft_info.context); }
+static int slots_of(int context) { return context + DT_TREE_DRAFTS; }
+
+/* It cannot embed a token past its vocabulary (the target's padding): any other stands in for it, since a draft only
+ * guesses. */
+static int32_t map_token(const draft_model *d, int32_t token) { return token < d->vocab ? token : 0; }
+
+/* A text of n tokens as it sees it. */
+static int seen(const draft_model *d, int n) { return max(n - d->lag, 0); }
+
+/* How many rows of a prompt of n tokens that it sees it gets: none where it could never draft. */
+static int prompt_rows(const draft_model *d, int n) { return n <= d->context ? max(n - 1, 0) : 0; }
+
+static void add_text(draft_model *d, int seq, const int32_t *tokens, int first, int last) {
+  for (int i = first; i < last; i++) *pass_row(&d->rows, seq, map_token(d, tokens[i]), i, i, 1) = i;
+}
+
+/* Runs the rows that are together, for the cache only. */
+static dt_status run_text(draft_model *d, bool prompt, dt_error *err) {
+  d->rows.features = d->features;
+  dt_rows rows = pass_rows(&d->rows);
+  rows.prompt = prompt;
+  return rows.n ? d->pair->ops->forward(d->pair->draft, d->cache, &rows, NULL, err) : DT_OK;
+}
+
+/* ---- prompts ----------------------------------------------------------------------------------------------------------- */
+
+static dt_status draft_prompt(drafter *base, int seq, const int32_t *tokens, int n, int same, dt_error *err) {
+  draft_model *d = (draft_model *)base;
+  kv_slots *kv = &d->seq[seq].kv;
+  n = prompt_rows(d, seen(d, n));
+  kv->rows = min(min(seen(d, same), kv->rows), n);
+  pass_begin(&d->rows, 1);
+  add_text(d, seq, tokens + d->lag, kv->rows, n);
+  dt_status status = run_text(d, kv->rows == 0, err);
+  kv->rows = status ? 0 : n;
+  return status;
+}
+
+static dt_status draft_blank(drafter *base, int seq, int n, dt_error *err) {
+  draft_model *d = (draft_model *)base;
+  kv_slots *kv = &d->seq[seq].kv;
+  n = prompt_rows(d, seen(d, n));
+  kv->rows = 0;
+  d->rows.features = d->features;
+  dt_status status = n ? pass_blank(&d->rows, d->pair->ops, d->pair->draft, d->cache, seq, n, err) : DT_OK;
+  if (!status) kv->rows = n;
+  return status;
+}
+
+static dt_status draft_save(const drafter *base, int seq, draft_saved **out, dt_error *err) {
+  const draft_model *d = (const draft_model *)base;
+  draft_saved *saved = calloc(1, sizeof *saved);
+  if (!saved) return dt_fail_memory(err, "a prefix", sizeof *saved);
+  *saved = (draft_saved){.pair = d->pair, .n = d->seq[seq].kv.rows};
+  dt_status status = saved->n ? d->pair->ops->snapshot(d->cache, seq, saved->n, &saved->rows, err) : DT_OK;
+  if (status)
+    free(saved);
+  else
+    *out = saved;
+  return status;
+}
+
+static dt_status draft_restore(drafter *base, int seq, const draft_saved *saved, int n, dt_error *err) {
+  draft_model *d = (draft_model *)base;
+  kv_slots *kv = &d->seq[seq].kv;
+  kv->rows = 0; /* what is not restored is made up at the first step */
+  if (!saved->rows || !prompt_rows(d, seen(d, n))) return DT_OK;
+  dt_status status = d->pair->ops->restore(d->cache, seq, saved->rows, err);
+  if (!status) kv->rows = saved->n;
+  return status;
+}
+
+static void draft_forget(draft_saved *saved) {
+  if (saved && saved->rows) saved->pair->ops->free_snapshot(saved->rows);
+  free(saved);
+}
+
+/* ---- a tree ------------------------------------------------------------------------------------------------------------ */
+
+static void draft_begin(drafter *base, int seq, int length) {
+  draft_model *d = (draft_model *)base;
+  rows_of *q = &d->seq[seq];
+  memset(q->slot, 0xff, (size_t)q->nodes * sizeof *q->slot);
+  q->nodes = 0;
+  kv_begin(&q->kv, seen(d, length));
+}
+
+static draft_text text_seen(const draft_model *d, draft_text text) {
+  if (text.tokens) text.tokens += d->lag; /* a sequence that takes no part may have none */
+  text.length = seen(d, text.length);
+  return text;
+}
+
+/* Committed tokens that lack a row: all but the last RIDE_ALONG in a pass of their own. */
+static dt_status catch_up(draft_model *d, int seq, const draft_text *text, dt_error *err) {
+  kv_slots *kv = &d->seq[seq].kv;
+  int last = text->length - RIDE_ALONG;
+  if (kv->rows >= last) return DT_OK;
+  pass_begin(&d->rows, 1);
+  add_text(d, seq, text->tokens, kv->rows, last);
+  dt_status status = run_text(d, false, err);
+  if (status) return status;
+  text->stats->draft_passes++;
+  text->stats->draft_rows += last - kv->rows;
+  kv->rows = last;
+  return DT_OK;
+}
+
+static void own(draft_model *d, int seq, int node) {
+  d->owner[d->rows.n - 1].seq = seq;
+  d->owner[d->rows.n - 1].node = node;
+}
+
+/* The last committed tokens that lack a row ride along; the root's row is the tree's when it is asked for. Whether it is
+ * among them, and the root gets a result. */
+static bool add_ends(draft_model *d, int seq, const draft_text *text, bool with_root) {
+  int first = d->seq[seq].kv.rows;
+  if (with_root && first > text->length - 1) first = text->length - 1;
+  for (int i = first; i < text->length; i++) {
+    add_text(d, seq, text->tokens, i, i + 1);
+    own(d, seq, i == text->length - 1 ? 0 : -1);
+  }
+  return first < text->length;
+}
+
+/* A row for node u and, before it, for its ancestors that have none: where more than `room` would be needed, or positions
+ * that the model lacks, none at all. Returns how many. */
+static int add_node(draft_model *d, int seq, const draft_text *text, int u, int room) {
+  rows_of *q = &d->seq[seq];
+  const dt_tree *t = text->tree;
+  int missing = 0;
+  for (int v = u; v > 0 && q->slot[v] < 0; v = t->parent[v]) missing++;
+  if (missing > room || text->length - 1 + t->depth[u] >= d->context) return 0;
+  for (int above = missing - 1; above >= 0; above--) {
+    int v = u;
+    for (int up = above; up > 0; up--) v = t->parent[v];
+    q->slot[v] = kv_reserve(&q->kv);
+    q->nodes = max(q->nodes, v + 1);
+    int32_t *path = pass_row(&d->rows, seq, map_token(d, t->token[v]), q->slot[v], text->length, t->depth[v]);
+    for (int a = v; a > 0; a = t->parent[a]) path[t->depth[a] - 1] = q->slot[a];
+    own(d, seq, v);
+  }
+  return missing;
+}
+
+enum { ALL_LEVELS = -1 };
+
+/* The node at this level on the way to u that has no result yet, -1: there is none. */
+static int wanted_node(const dt_tree *t, int u, int level) {
+  if (level != ALL_LEVELS) {
+    if (t->depth[u] < level) return -1;
+    while (t->depth[u] > level) u = t->parent[u];
+  }
+  return t->draft[u] < 0 ? u : -1;
+}
+
+/* One sequence's share of the pass: rows for its nodes among those named, of a level of the tree or of all. */
+static void add_nodes(draft_model *d, int seq, const draft_text *text, const dt_node_ref *nodes, int n, int level) {
+  bool any = false, root = false;
+  for (int i = 0; i < n; i++) {
+    int u = nodes[i].seq == seq ? wanted_node(text->tree, nodes[i].node, level) : -1;
+    any |= u >= 0, root |= u == 0;
+  }
+  int room = any ? tree_draft_room(text->tree) : 0;
+  if (!room || text->length < 1 || text->length > d->context) return;
+  room -= add_ends(d, seq, text, root);
+  for (int i = 0; i < n; i++) {
+    int u = nodes[i].seq == seq ? wanted_node(text->tree, nodes[i].node, level) : -1;
+    if (u > 0) room -= add_node(d, seq, text, u, room);
+  }
+}
+
+/* What the pass said after node u. */
+static void take_result(const draft_model *d, dt_tree *t, int u, int result) {
+  tree_draft *to = t->draft[u] < 0 ? tree_new_draft(t, u) : NULL;
+  if (!to) return;
+  draft_results_read(&d->results, result, to);
+  tree_sharpen_draft(t, to);
+}
+
+/* The nodes' rows are as if they had never been there. */
+static void take_back(draft_model *d) {
+  for (int i = 0; i < d->rows.n; i++) {
+    rows_of *q = &d->seq[d->owner[i].seq];
+    if (d->owner[i].node <= 0) continue;
+    q->slot[d->owner[i].node] = -1;
+    kv_give_back(&q->kv, 1);
+  }
+}
+
+/* Runs the rows that are together. The time since *start is theirs. */
+static dt_status run_step(draft_model *d, const draft_text *texts, double *start, dt_error *err) {
+  dt_out out = draft_results_out(&d->results, d->wanted, d->sampling, d->vocab);
+  if (d->rows.n == 0) return DT_OK;
+  d->rows.features = d->owner[d->rows.n - 1].node <= 0 ? d->features : NULL;
+  dt_rows rows = pass_rows(&d->rows);
+  for (int i = 0; i < rows.n; i++)
+    if (d->owner[i].node >= 0) d->wanted[out.n++] = i;
+  dt_status status = d->pair->ops->forward(d->pair->draft, d->cache, &rows, &out, err);
+  if (status) {
+    take_back(d);
+    return status;
+  }
+  for (int j = 0; j < out.n; j++)
+    take_result(d, texts[d->owner[d->wanted[j]].seq].tree, d->owner[d->wanted[j]].node, j);
+  double now = dt_clock_ms();
+  for (int i = 0; i < rows.n; i++) { /* rows of a sequence lie together */
+    int seq = d->owner[i].seq;
+    dt_stats *stats = texts[seq].stats;
+    stats->draft_rows++;
+    if (i > 0 && d->owner[i - 1].seq == seq) continue;
+    d->seq[seq].kv.rows = seen(d, texts[seq].length);
+    stats->draft_passes++;
+    stats->draft_ms += now - *start;
+  }
+  *start = now;
+  pass_begin(&d->rows, d->rows.path_stride);
+  return DT_OK;
+}
+
+/* Passes for nodes of a level of the trees, or of all. */
+static dt_status step_level(draft_model *d, const draft_text *texts, const dt_node_ref *nodes, int n, int level,
+                            double *start, dt_error *err) {
+  int longest = 1;
+  for (int i = 0; i < n; i++) longest = max(longest, texts[nodes[i].seq].tree->deepest);
+  pass_begin(&d->rows,
+             min(longest, DT_TREE_DRAFTS)); /* a deeper row would need more rows before it than there may be */
+  dt_status status = DT_OK;
+  for (int seq = 0; seq < d->sequences && !status; seq++) {
+    bool fits = d->rows.n + SEQUENCE_ROWS <= d->most && pass_fits(&d->rows, SEQUENCE_ROWS);
+    if (!fits) status = run_step(d, texts, start, err);
+    if (!status) {
+      draft_text text = text_seen(d, texts[seq]);
+      add_nodes(d, seq, &text, nodes, n, level);
+    }
+  }
+  return status ? status : run_step(d, texts, start, err);
+}
+
+static int deepest_of(const draft_text *texts, const dt_node_ref *nodes, int n) {
+  int depth = 0;
+  for (int i = 0; i < n; i++) depth = max(depth, texts[nodes[i].seq].tree->depth[nodes[i].node]);
+  return depth;
+}
+
+static dt_status draft_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
+  draft_model *d = (draft_model *)base;
+  double start = dt_clock_ms();
+  dt_status status = DT_OK;
+  for (int i = 0; i < n && !status; i++) {
+    draft_text text = text_seen(d, texts[nodes[i].seq]);
+    if (text.tree->draft[nodes[i].node] < 0 && text.length <= d->context)
+      status = catch_up(d, nodes[i].seq, &text, err);
+  }
+  if (!d->features && !status) status = step_level(d, texts, nodes, n, ALL_LEVELS, &start, err);
+  int levels = d->features ? 1 + deepest_of(texts, nodes, n) : 0;
+  for (int level = 0; level < levels && !status; level++) status = step_level(d, texts, nodes, n, level, &start, err);
+  for (int i = 0; i < n && !status; i++) {
+    dt_tree *t = texts[nodes[i].seq].tree;
+    if (t->draft[nodes[i].node] < 0) tree_no_draft(t, nodes[i].node);
+  }
+  return status;
+}
+
+/* The leading run of the nodes that have rows, if the text before them has; of a head's none. */
+static dt_status draft_keep(drafter *base, int seq, int before, const int32_t *path, int n, dt_error *err) {
+  draft_model *d = (draft_model *)base;
+  rows_of *q = &d->seq[seq];
+  int32_t slot[DT_TREE_VERIFY], from[DT_TREE_VERIFY], to[DT_TREE_VERIFY];
+  int run = 0;
+  if (q->kv.rows == before && !d->features)
+    while (run < n && q->slot[path[run]] >= 0) slot[run] = q->slot[path[run]], run++;
+  int moves = kv_keep(&q->kv, slot, run, from, to);
+  return moves ? d->pair->ops->move(d->cache, seq, from, to, moves, err) : DT_OK;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------------- */
+
+static void draft_close(drafter *base) {
+  draft_model *d = (draft_model *)base;
+  for (int i = 0; d->seq && i < d->sequences; i++) free(d->seq[i].slot);
+  if (d->cache) d->pair->ops->free_cache(d->cache);
+  pass_close(&d->rows);
+  draft_results_close(&d->results);
+  free(d->seq), free(d->owner), free(d->wanted);
+  free(d);
+}
+
+static const draft_ops model_ops = {.close = draft_close,
+                                    .prompt = draft_prompt,
+                                    .blank = draft_blank,
+                                    .save = draft_save,
+                                    .restore = draft_restore,
+                                    .forget = draft_forget,
+                                    .begin = draft_begin,
+                                    .step = draft_step,
+                                    .keep = draft_keep};
+
+static dt_status open_sequences(draft_model *d, dt_error *err) {
+  d->seq = calloc((size_t)d->sequences, sizeof *d->seq);
+  bool room = d->seq;
+  for (int i = 0; i < d->sequences && room; i++) {
+    d->seq[i].slot = malloc(NODES * sizeof *d->seq[i].slot);
+    room = d->seq[i].slot;
+    if (room) memset(d->seq[i].slot, 0xff, NODES * sizeof *d->seq[i].slot);
+    kv_init(&d->seq[i].kv, slots_of(d->context));
+  }
+  return room ? DT_OK : dt_fail_memory(err, "a draft model's sequences", NODES * sizeof *d->seq->slot);
+}
+
+/* As many rows as a text may have, or as some sequences that draft. */
+static dt_status open_rows(draft_model *d, dt_error *err) {
+  d->most = min(d->sequences, PASS_SEQUENCES) * SEQUENCE_ROWS;
+  int rows = max(d->most, d->context);
+  dt_status status = pass_open(&d->rows, rows, (size_t)max(rows, SEQUENCE_ROWS * DT_TREE_DRAFTS), err);
+  if (status) return status;
+  size_t n = (size_t)d->most;
+  d->owner = malloc(n * sizeof *d->owner);
+  d->wanted = malloc(n * sizeof *d->wanted);
+  if (!d->owner || !d->wanted) return dt_fail_memory(err, "the rows of a draft step", n * sizeof *d->owner);
+  return draft_results_open(&d->results, d->most, err);
+}
+
+dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                           const dt_cache *target, drafter **out, dt_error *err) {
+  draft_model *d = calloc(1, sizeof *d);
+  if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
+  *d = (draft_model){.base.ops = &model_ops,
+                     .pair = pair,
+                     .sequences = sequences,
+                     .context = context_of(pair, context),
+                     .vocab = min(pair->target_info.vocab, pair->draft_info.vocab),
+                     .lag = *pair->head ? 1 : 0,
+                     .features = *pair->head ? target : NULL,
+                     .sampling = sampling};
+  dt_status status = open_sequences(d, err);
+  if (!status) status = open_rows(d, err);
+  if (!status) status = pair->ops->create_cache(pair->draft, sequences, slots_of(d->context), &d->cache, err);
+  if (status)
+    draft_close(&d->base);
+  else
+    *out = &d->base;
+  return status;
+}
+
+size_t draft_model_bytes(const dt_pair *pair, int context) {
+  return pair->ops->cache_bytes(pair->draft, slots_of(context_of(pair, context)));
+}

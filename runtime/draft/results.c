@@ -1,0 +1,44 @@
+/* Results of draft passes: see draft_results.h. */
+#include "draft/results.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+dt_status draft_results_open(draft_results *r, int most, dt_error *err) {
+  size_t n = (size_t)most;
+  *r = (draft_results){.top_id = malloc(n * DT_CANDIDATES * sizeof *r->top_id),
+                       .top_logp = malloc(n * DT_CANDIDATES * sizeof *r->top_logp),
+                       .top_own = malloc(n * DT_CANDIDATES * sizeof *r->top_own),
+                       .confidence = malloc(n * sizeof *r->confidence),
+                       .entropy = malloc(n * sizeof *r->entropy)};
+  return r->top_id && r->top_logp && r->top_own && r->confidence && r->entropy
+             ? DT_OK
+             : dt_fail_memory(err, "the results of a draft step", n * DT_CANDIDATES * 12);
+}
+
+void draft_results_close(draft_results *r) {
+  free(r->top_id), free(r->top_logp), free(r->top_own), free(r->confidence), free(r->entropy);
+}
+
+dt_out draft_results_out(draft_results *r, const int32_t *rows, const dt_sampling *sampling, int vocab) {
+  return (dt_out){.want = DT_WANT_TOPK,
+                  .row = rows,
+                  .sampling = sampling,
+                  .k = DT_CANDIDATES,
+                  .vocab = vocab,
+                  .top_id = r->top_id,
+                  .top_logp = r->top_logp,
+                  .top_own = r->top_own,
+                  .confidence = r->confidence,
+                  .entropy = r->entropy};
+}
+
+void draft_results_read(const draft_results *r, int i, tree_draft *to) {
+  const int32_t *id = r->top_id + (size_t)i * DT_CANDIDATES;
+  for (to->count = 0; to->count < DT_CANDIDATES && id[to->count] >= 0;) to->count++;
+  memcpy(to->token, id, sizeof to->token);
+  memcpy(to->logp, r->top_logp + (size_t)i * DT_CANDIDATES, sizeof to->logp);
+  memcpy(to->own, r->top_own + (size_t)i * DT_CANDIDATES, sizeof to->own);
+  to->confidence = r->confidence[i];
+  to->entropy = r->entropy[i];
+}

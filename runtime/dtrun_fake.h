@@ -1,0 +1,25 @@
+/* A scripted pair, for tests of policies and programs: no files, no arithmetic. */
+#ifndef DT_DTRUN_FAKE_H
+#define DT_DTRUN_FAKE_H
+
+#include "dtrun.h"
+#include "fake/rule.h"
+
+#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
+
+typedef struct {
+  int vocab;                          /* of both models */
+  int context;                        /* of the target */
+  int draft_context;                  /* 0: as the target's */
+  int32_t eos;                        /* -1: none; below vocab */
+  const dt_fake_rule *target, *draft; /* where no rule matches, a distribution made from a hash of the whole text */
+  int n_target, n_draft;
+  bool no_draft; /* a pair without a draft model */
+} dt_fake_options;
+
+/* A pair whose text is its ids in decimal with a blank before each, and whose dt_encode reads such text. Rules are copied. */
+dt_status dt_pair_open_fake(const dt_fake_options *options, dt_pair **out, dt_error *err);
+
+#pragma GCC visibility pop
+
+#endif

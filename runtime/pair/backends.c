@@ -1,0 +1,39 @@
+/* The backends compiled in: see backends.h. */
+#include "pair/backends.h"
+#include "cpu/cpu.h"
+#include "ranks/join.h"
+#if defined(DTRUN_CUDA)
+#include "cuda.h"
+#endif
+
+#include <string.h>
+
+/* The fastest first. */
+static const dt_backend_ops *const BACKENDS[] = {
+#if defined(DTRUN_CUDA)
+    &dt_cuda_ops,
+#endif
+    &dt_cpu_ops};
+enum { COUNT = sizeof BACKENDS / sizeof *BACKENDS };
+
+const dt_backend_ops *backend_find(const char *name, const char **variant, dt_error *err) {
+  *variant = NULL;
+  const dt_backend_ops *shared = ranks_backend();
+  bool any = !name || !strcmp(name, "auto");
+  if (any && shared) return shared;
+  size_t len = any ? 0 : strcspn(name, ":");
+  for (size_t i = 0; i < COUNT; i++) {
+    if (any && BACKENDS[i]->present()) return BACKENDS[i];
+    if (any || strlen(BACKENDS[i]->name) != len || memcmp(BACKENDS[i]->name, name, len)) continue;
+    if (name[len]) *variant = name + len + 1;
+    if (!shared) return BACKENDS[i];
+    if (BACKENDS[i] == &dt_cpu_ops) return shared;
+    dt_fail(err, DT_EINPUT, "the backend %s is for one process: run it without mpirun", name);
+    return NULL;
+  }
+  char variants[CPU_VARIANTS];
+  cpu_variants(variants);
+  dt_fail(err, DT_EINPUT, "no backend '%s' in this build, on this machine: auto, %scpu (%s)", name,
+          COUNT > 1 ? "cuda, " : "", variants);
+  return NULL;
+}

@@ -1,0 +1,22 @@
+/* How to converse with a pair's target: see dt_pair_chat. */
+#include "model/chat_template.h"
+#include "pair/pair.h"
+#include "system/need.h"
+
+#include <stdlib.h>
+
+dt_status dt_pair_chat(const dt_pair *pair, const char *name, dt_chat **out, dt_error *err) {
+  char *template = NULL;
+  NEED(pair, "pair");
+  NEED(out, "out");
+  if (name) return dt_chat_open(name, NULL, out, err);
+  dt_status status = chat_template_read(pair->target_info.path, &template, err);
+  if (!status && !template)
+    status = dt_fail(err, DT_EINPUT, "%s has no chat template: give --template NAME, as in --template chatml",
+                     pair->target_info.path);
+  dt_error unknown;
+  if (!status && dt_chat_open(NULL, template, out, &unknown))
+    status = dt_fail(err, unknown.status, "%s: %s", pair->target_info.path, unknown.message);
+  free(template);
+  return status;
+}

@@ -1,0 +1,161 @@
+/* Which drafts belong to a target, by what their files say: see dt_draft_fits in dtrun.h. */
+#include "dtrun.h"
+#include "model/checkpoint.h"
+#include "model/head.h"
+#include "model/model.h"
+#include "system/need.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define HASH_START 0xcbf29ce484222325u
+
+/* FNV-1a 64, which does not withstand files that are made to have another's hash. It need not: it only decides which
+ * draft is taken for a target, and whatever guesses, the target decides each token. A wrong one costs speed. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n) {
+  for (const unsigned char *b = bytes; n > 0; n--) hash = (hash ^ *b++) * 0x100000001b3u;
+  return hash;
+}
+
+/* ---- a model ------------------------------------------------------------------------------------------------------------ */
+
+/* Two bytes a number: what is left of it in bfloat16, rounded to even. Norms stay as they are where a model is quantized. */
+static dt_status hash_norm(const dt_matrix *norm, uint64_t *out, dt_error *err) {
+  float *numbers = malloc(sizeof *numbers * (size_t)norm->rows);
+  if (!numbers) return dt_fail_memory(err, "a norm", sizeof *numbers * (size_t)norm->rows);
+  dt_status s = dt_read_vector(norm, numbers, err);
+  *out = HASH_START;
+  for (int i = 0; !s && i < norm->rows; i++) {
+    uint32_t bits;
+    memcpy(&bits, &numbers[i], sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    *out = hash_bytes(*out, (unsigned char[]){bits & 0xff, bits >> 8 & 0xff}, 2);
+  }
+  free(numbers);
+  return s;
+}
+
+static uint64_t hash_texts(uint64_t hash, const gguf_value *v) {
+  for (uint64_t i = 0; v && i < v->count; i++) {
+    size_t len;
+    const char *text = gguf_string(v, i, &len);
+    if (text) hash = hash_bytes(hash_bytes(hash, &len, sizeof len), text, len);
+  }
+  return hash;
+}
+
+/* 0: no file has it. */
+static uint64_t hash_file(const char *folder, const char *name) {
+  char *path, bytes[4096];
+  if (asprintf(&path, "%s/%s", folder, name) < 0) return 0;
+  FILE *file = fopen(path, "rb");
+  free(path);
+  if (!file) return 0;
+  uint64_t hash = HASH_START;
+  for (size_t n; (n = fread(bytes, 1, sizeof bytes, file)) > 0;) hash = hash_bytes(hash, bytes, n);
+  fclose(file);
+  return hash;
+}
+
+static uint64_t hash_tokenizer(const char *path, const gguf *file) {
+  static const char *const parts[] = {"tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.ggml.tokens",
+                                      "tokenizer.ggml.merges"};
+  if (!file) return hash_file(path, "tokenizer.json");
+  uint64_t hash = HASH_START;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) hash = hash_texts(hash, gguf_find(file, parts[i]));
+  return hash;
+}
+
+/* Of the file, or of the folder's safetensors. */
+static uint64_t count_bytes(const char *path, bool is_file) {
+  struct stat info;
+  uint64_t bytes = 0;
+  DIR *dir = is_file ? NULL : opendir(path);
+  if (is_file && !stat(path, &info)) bytes = (uint64_t)info.st_size;
+  for (struct dirent *entry; dir && (entry = readdir(dir));) {
+    const char *end = strrchr(entry->d_name, '.');
+    if (end && !strcmp(end, ".safetensors") && !fstatat(dirfd(dir), entry->d_name, &info, 0))
+      bytes += (uint64_t)info.st_size;
+  }
+  if (dir) closedir(dir);
+  return bytes;
+}
+
+/* The type that most numbers of the layers are in. */
+static const char *count_types(const dt_model_desc *d) {
+  uint64_t numbers[DT_TYPES] = {0};
+  int most = 0;
+  for (int i = 0; i < d->shape.layers; i++) {
+    const dt_layer *l = &d->layer[i];
+    const dt_matrix *const all[] = {&l->q, &l->k, &l->v, &l->o, &l->up, &l->gate, &l->down};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+      if (all[k]->source) numbers[all[k]->dtype] += (uint64_t)all[k]->rows * (uint64_t)all[k]->cols;
+  }
+  for (int i = 1; i < DT_TYPES; i++)
+    if (numbers[i] > numbers[most]) most = i;
+  return dt_type_of((dt_dtype)most)->name;
+}
+
+dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err) {
+  NEED(path, "path");
+  model *m = NULL;
+  dt_status s = model_open(path, &m, err);
+  if (!s && facts) {
+    *facts = (dt_model_facts){.family = model_family(m),
+                              .tokenizer = hash_tokenizer(path, model_gguf(m)),
+                              .bytes = count_bytes(path, model_gguf(m) != NULL),
+                              .type = count_types(model_desc(m))};
+    s = hash_norm(&model_desc(m)->final_norm, &facts->norm, err);
+  }
+  model_close(m);
+  return s;
+}
+
+/* ---- what may guess for it ---------------------------------------------------------------------------------------------- */
+
+/* Whether the folder's config.json says that it is a head of a target with this norm. */
+static bool is_head_of(const char *folder, uint64_t norm) {
+  checkpoint c;
+  char name[17];
+  if (checkpoint_open(folder, &c, NULL)) return false;
+  const cJSON *target = cJSON_GetObjectItemCaseSensitive(c.json, "dtrun_target");
+  const char *said = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(target, "final_norm"));
+  snprintf(name, sizeof name, "%016" PRIx64, norm);
+  bool is = said && !strcmp(said, name);
+  checkpoint_close(&c);
+  bool is_head = false;
+  return is && !head_is(folder, &is_head, NULL) && is_head;
+}
+
+static bool is_small(const dt_model_facts *target, uint64_t bytes) { return bytes > 0 && bytes <= target->bytes / 2; }
+
+/* Of the target's family and tokenizer, in at most half of its bytes, and not the target itself in fewer bits. */
+bool dt_model_fits(const dt_model_facts *target, const dt_model_facts *draft) {
+  return target && draft && is_small(target, draft->bytes) && draft->family == target->family &&
+         draft->norm != target->norm && draft->tokenizer == target->tokenizer && draft->tokenizer;
+}
+
+dt_status dt_head_look(const char *path, bool *is, uint64_t *bytes, dt_error *err) {
+  NEED(path, "path");
+  NEED(is, "is");
+  NEED(bytes, "bytes");
+  struct stat info;
+  *bytes = count_bytes(path, stat(path, &info) || !S_ISDIR(info.st_mode));
+  return head_is(path, is, err);
+}
+
+dt_fit dt_draft_fits(const dt_model_facts *target, const char *path, uint64_t *bytes) {
+  struct stat info;
+  if (bytes) *bytes = 0;
+  if (!target || !path || !bytes) return DT_FITS_NOT;
+  bool folder = !stat(path, &info) && S_ISDIR(info.st_mode);
+  *bytes = count_bytes(path, !folder);
+  if (folder && is_head_of(path, target->norm)) return DT_FITS_HEAD;
+  dt_model_facts draft;
+  if (!is_small(target, *bytes) || dt_model_look(path, &draft, NULL)) return DT_FITS_NOT;
+  return dt_model_fits(target, &draft) ? DT_FITS_MODEL : DT_FITS_NOT;
+}

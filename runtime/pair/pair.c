@@ -1,0 +1,469 @@
+/* A target and a draft model on one device, with the tokenizer they share. */
+#include "pair/pair.h"
+#include "dtrun_fake.h"
+#include "fake/fake.h"
+#include "model/head.h"
+#include "pair/backends.h"
+#include "pair/numbers.h"
+#include "ranks/join.h"
+#include "system/need.h"
+#include "system/processors.h"
+#include "text/load_gguf.h"
+#include "text/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int dt_processors(void) { return processors_usable(""); }
+
+/* The one of the backend's types that was asked for; the first where none was. */
+static dt_status set_cache_dtype(dt_pair *p, const char *dtype, dt_error *err) {
+  char known[64] = "";
+  for (const char *const *t = p->ops->cache_dtypes; *t; t++) {
+    if (!dtype || strcmp(dtype, *t) == 0) {
+      p->cache_dtype = *t;
+      return DT_OK;
+    }
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", used ? " or " : "", *t);
+  }
+  return dt_fail(err, DT_EINPUT, "cache dtype: '%.40s' is unknown to the backend %s: %s", dtype, p->ops->name, known);
+}
+
+static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err) {
+  if (o->threads < 0 || o->threads > 1024)
+    return dt_fail(err, DT_EINPUT, "threads: %d is out of range: 1..1024", o->threads);
+  dt_backend_options options = {.threads = o->threads ? o->threads : processors_cores("")};
+  p->threads = options.threads;
+  p->ops = backend_find(o->backend, &options.variant, err);
+  if (!p->ops || set_cache_dtype(p, o->cache_dtype, err)) return DT_EINPUT;
+  options.cache_dtype = p->cache_dtype;
+  return p->ops->open(&options, &p->backend, err);
+}
+
+/* Whether a list of names that ends in NULL has this one. */
+static bool is_among(const char *const *names, const char *name) {
+  while (*names && strcmp(*names, name)) names++;
+  return *names != NULL;
+}
+
+/* int8 is an older name of q8. What weights are asked to be made, the backend must know how to make. */
+static dt_status find_weights(const dt_pair *p, const char *what, const char *asked, const char **found,
+                              dt_error *err) {
+  if (asked && !strcmp(asked, "int8")) asked = "q8";
+  *found = asked;
+  if (!asked || is_among(p->ops->weight_dtypes, asked)) return DT_OK;
+  char known[64] = "";
+  for (const char *const *t = p->ops->weight_dtypes; *t; t++)
+    snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", *known ? " or " : "", *t);
+  if (!*known)
+    return dt_fail(err, DT_EINPUT, "%s: '%.40s' was asked for, but the backend %s takes them only as they are", what,
+                   asked, p->ops->name);
+  return dt_fail(err, DT_EINPUT, "%s: '%.40s' is unknown to the backend %s: %s", what, asked, p->ops->name, known);
+}
+
+/* A GGUF file's own, or that of the folder. */
+static dt_status open_tokenizer(const model *m, const char *path, tok **tokenizer, dt_error *err) {
+  char file[4096];
+  if (model_gguf(m)) return tok_open_gguf(model_gguf(m), tokenizer, err);
+  snprintf(file, sizeof file, "%s/tokenizer.json", path);
+  return tok_open(file, tokenizer, err);
+}
+
+/* The tokenizer's ends of a text count for a GGUF file, which names one, and where a folder's files name none. */
+static void add_ends(const model *m, const tok *tokenizer, int32_t *eos, int *n_eos) {
+  int n, known = *n_eos;
+  const int32_t *ends = tok_ends(tokenizer, &n);
+  for (int i = 0; i < n && *n_eos < MODEL_MAX_EOS && (known == 0 || model_gguf(m)); i++) {
+    int k = 0;
+    while (k < *n_eos && eos[k] != ends[i]) k++;
+    if (k == *n_eos) eos[(*n_eos)++] = ends[i];
+  }
+}
+
+static dt_status mark_text(const dt_pair *p, const dt_message *text, bool *marked, int vocab, dt_error *err) {
+  int32_t *ids = NULL;
+  int n = 0;
+  dt_status s = tok_encode(p->tokenizer, text->text, text->len, true, &ids, &n, err);
+  for (int i = 0; !s && i < n; i++)
+    if (ids[i] < vocab) marked[ids[i]] = true;
+  if (!s) free(ids);
+  return s;
+}
+
+/* The ids that are to have rows in the draft's output, rising, malloc'd: of those that both models have. */
+static dt_status find_draft_ids(const dt_pair *p, const dt_draft_vocab *v, int vocab, int32_t **ids, int *n,
+                                dt_error *err) {
+  if (v->lowest > vocab)
+    return dt_fail(err, DT_EINPUT, "draft vocabulary: %d is out of range: 1 to %d", v->lowest, vocab);
+  for (int i = 0; i < v->n_ids; i++)
+    if (v->ids[i] < 0 || v->ids[i] >= vocab)
+      return dt_fail(err, DT_EINPUT, "draft vocabulary: id %d is out of range: 0 to %d", v->ids[i], vocab - 1);
+  bool *marked = calloc((size_t)vocab, sizeof *marked);
+  *ids = malloc((size_t)vocab * sizeof **ids);
+  dt_status s = marked && *ids ? DT_OK : dt_fail_memory(err, "the draft's ids", (size_t)vocab * 5);
+  for (int id = 0; !s && id < v->lowest; id++) marked[id] = true;
+  for (int i = 0; !s && i < v->n_ids; i++) marked[v->ids[i]] = true;
+  for (int i = 0; !s && i < p->n_eos; i++)
+    if (p->eos[i] < vocab) marked[p->eos[i]] = true;
+  if (!s && v->text) s = mark_text(p, &(dt_message){v->text, strlen(v->text)}, marked, vocab, err);
+  for (int i = 0; !s && i < v->n_texts; i++) s = mark_text(p, &v->texts[i], marked, vocab, err);
+  *n = 0;
+  for (int id = 0; !s && id < vocab; id++)
+    if (marked[id]) (*ids)[(*n)++] = id;
+  free(marked);
+  if (s) free(*ids), *ids = NULL;
+  return s;
+}
+
+/* One model: its files are opened, uploaded and closed again. The end-of-text ids and the tokenizer are handed out. */
+static dt_status load(dt_pair *p, const char *path, const char *dtype, const dt_draft_vocab *vocab,
+                      dt_weights **weights, dt_model_info *info, int32_t *eos, int *n_eos, tok **tokenizer,
+                      dt_error *err) {
+  model *m = NULL;
+  int32_t *ids = NULL;
+  dt_status s = model_open(path, &m, err);
+  if (!s) s = open_tokenizer(m, path, tokenizer, err);
+  if (s) goto done;
+  dt_model_desc cut = *model_desc(m);
+  const dt_model_desc *d = &cut;
+  *info = (dt_model_info){.path = info->path,
+                          .vocab = d->shape.vocab,
+                          .context = d->shape.context,
+                          .window = d->shape.window,
+                          .layers = d->shape.layers,
+                          .hidden = d->shape.hidden};
+  *n_eos = model_eos(m, eos);
+  add_ends(m, *tokenizer, eos, n_eos);
+  if (vocab) {
+    int shared = d->shape.vocab < p->target_info.vocab ? d->shape.vocab : p->target_info.vocab;
+    if ((s = find_draft_ids(p, vocab, shared, &ids, &cut.n_ids, err))) goto done;
+    cut.ids = ids;
+  }
+  if (weights == &p->target) cut.path = path; /* ranks share it */
+  s = p->ops->upload(p->backend, d, dtype, weights, err);
+done:
+  free(ids);
+  model_close(m);
+  return s;
+}
+
+/* A draft head: it has no tokenizer, and its ids are the target's. */
+static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+  if (!p->ops->upload_head)
+    return dt_fail(err, DT_EINPUT, "%s is a draft head, which the backend %s does not run: use --backend cpu", o->draft,
+                   p->ops->name);
+  if (o->draft_vocab)
+    return dt_fail(err, DT_EINPUT, "draft vocabulary: %s is a draft head, which brings its own", o->draft);
+  head *h = NULL;
+  const dt_shape target = {.vocab = p->target_info.vocab,
+                           .layers = p->target_info.layers,
+                           .hidden = p->target_info.hidden,
+                           .context = p->target_info.context};
+  dt_status s = head_open(o->draft, &target, o->head_layers, &h, err);
+  if (s) return s;
+  const dt_shape *shape = &head_desc(h)->model.shape;
+  p->draft_info = (dt_model_info){.path = p->draft_path,
+                                  .vocab = shape->vocab,
+                                  .context = shape->context,
+                                  .window = shape->window,
+                                  .layers = shape->layers,
+                                  .hidden = shape->hidden};
+  snprintf(p->head, sizeof p->head, "%s", head_said(h));
+  p->distances = head_desc(h)->distances;
+  s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &p->draft, err);
+  head_close(h);
+  return s;
+}
+
+/* A draft model with the target's tokenizer. */
+static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+  int32_t eos[MODEL_MAX_EOS];
+  int n_eos;
+  tok *tokenizer = NULL;
+  if (o->head_layers)
+    return dt_fail(err, DT_EINPUT, "--head-layers: %s is a model, and no draft head that reads the target's layers",
+                   o->draft);
+  dt_status s = load(p, o->draft, dtype, o->draft_vocab, &p->draft, &p->draft_info, eos, &n_eos, &tokenizer, err);
+  if (!s && tok_fingerprint(tokenizer) != tok_fingerprint(p->tokenizer))
+    s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's", o->draft,
+                o->target);
+  tok_close(tokenizer);
+  return s;
+}
+
+/* The pair without the draft that it was to have. */
+static dt_status leave_out(dt_pair *p, const dt_error *why, dt_error *err) {
+  if (p->draft) p->ops->free_weights(p->draft);
+  p->draft = NULL;
+  free(p->draft_path), free(p->draft_vocab);
+  p->draft_path = p->draft_vocab = NULL;
+  p->draft_info = (dt_model_info){0};
+  *p->head = '\0';
+  p->distances = 0;
+  p->left_out = strdup(why->message);
+  return p->left_out ? DT_OK : dt_fail_memory(err, "a message", strlen(why->message));
+}
+
+static dt_status load_drafter(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+  dt_error why;
+  bool is_head;
+  dt_status s = head_is(o->draft, &is_head, &why);
+  if (!s) s = is_head ? load_head(p, o, dtype, &why) : load_draft(p, o, dtype, &why);
+  if (s && o->draft_optional) return leave_out(p, &why, err);
+  if (s && err) *err = why;
+  return s;
+}
+
+/* What is held of a model, beside what the pair held before it. */
+static void measure(const dt_pair *p, const dt_weights *weights, size_t before, dt_model_info *info) {
+  enum { SLOTS = 1024 };
+  info->weight_bytes = p->ops->memory(p->backend).weights - before;
+  info->token_bytes = p->ops->cache_bytes(weights, SLOTS) / SLOTS;
+}
+
+static dt_status check_draft_vocab(const dt_draft_vocab *v, dt_error *err) {
+  static const char what[] = "draft vocabulary";
+  dt_status s = need_list(v->ids, v->n_ids, what, "ids", err);
+  if (!s) s = need_list(v->texts, v->n_texts, what, "texts", err);
+  if (!s && v->lowest < 0) s = dt_fail(err, DT_EINPUT, "%s: lowest = %d, expected 0 or more", what, v->lowest);
+  for (int i = 0; !s && i < v->n_texts; i++) s = need_text(v->texts[i].text, v->texts[i].len, what, "text", err);
+  return s;
+}
+
+dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *err) {
+  NEED(options, "options");
+  NEED(out, "out");
+  NEED(options->target, "target");
+  dt_status s = options->draft_vocab ? check_draft_vocab(options->draft_vocab, err) : DT_OK;
+  if (s) return s;
+  double start = dt_clock_ms();
+  dt_pair *p = calloc(1, sizeof *p);
+  if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
+  p->target_info.path = p->target_path = strdup(options->target);
+  if (options->draft) p->draft_info.path = p->draft_path = strdup(options->draft);
+  const char *cut = options->draft && options->draft_vocab ? options->draft_vocab->name : NULL;
+  if (cut) p->draft_vocab = strdup(cut);
+  if (!p->target_path || (options->draft && !p->draft_path) || (cut && !p->draft_vocab))
+    s = dt_fail_memory(err, "a path", 1);
+  if (!s) s = open_device(p, options, err);
+  const char *dtype, *draft_dtype;
+  if (!s) s = find_weights(p, "weights", options->target_weights, &dtype, err);
+  if (!s) s = find_weights(p, "draft weights", options->draft_weights, &draft_dtype, err);
+  bool is_head = false;
+  if (!s) s = head_is(options->target, &is_head, err);
+  if (!s && is_head)
+    s = dt_fail(err, DT_EINPUT, "%s is a draft head: name its target with --target, and it with --draft",
+                options->target);
+  if (!s) s = load(p, options->target, dtype, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
+  if (!s) measure(p, p->target, 0, &p->target_info);
+  if (!s && options->draft) s = load_drafter(p, options, draft_dtype, err);
+  if (!s && p->draft) measure(p, p->draft, p->target_info.weight_bytes, &p->draft_info);
+  if (s) {
+    dt_pair_close(p);
+    return s;
+  }
+  p->load_ms = dt_clock_ms() - start;
+  *out = p;
+  return DT_OK;
+}
+
+static dt_status check_rules(const dt_fake_options *o, const dt_fake_rule *rules, int n, const char *role,
+                             dt_error *err) {
+  dt_status s = need_list(rules, n, role, "rules", err);
+  if (s) return s;
+  for (int i = 0; i < n; i++) {
+    double sum = 0;
+    const dt_fake_rule *r = &rules[i];
+    if ((s = need_list(r->context, r->context_len, role, "ids of a context", err)) ||
+        (s = need_list(r->token, r->count, role, "tokens of a rule", err)) ||
+        (s = need_list(r->p, r->count, role, "probabilities of a rule", err)))
+      return s;
+    for (int k = 0; k < rules[i].count; k++) {
+      if (rules[i].token[k] < 0 || rules[i].token[k] >= o->vocab)
+        return dt_fail(err, DT_EINPUT, "%s rule %d: token %d is out of range: 0..%d", role, i + 1, rules[i].token[k],
+                       o->vocab - 1);
+      if (rules[i].p[k] < 0)
+        return dt_fail(err, DT_EINPUT, "%s rule %d: probability %g is negative", role, i + 1, (double)rules[i].p[k]);
+      sum += (double)rules[i].p[k];
+    }
+    if (sum > 1 + 1e-6)
+      return dt_fail(err, DT_EINPUT, "%s rule %d: probabilities sum to %g: at most 1", role, i + 1, sum);
+  }
+  return DT_OK;
+}
+
+dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *err) {
+  NEED(o, "options");
+  NEED(out, "out");
+  if (o->vocab < 1) return dt_fail(err, DT_EINPUT, "vocab: %d is out of range: at least 1", o->vocab);
+  if (o->context < 2) return dt_fail(err, DT_EINPUT, "context: %d is out of range: at least 2", o->context);
+  if (o->draft_context < 0)
+    return dt_fail(err, DT_EINPUT, "draft_context: %d is out of range: at least 0", o->draft_context);
+  if (o->eos < -1 || o->eos >= o->vocab)
+    return dt_fail(err, DT_EINPUT, "eos: %d is out of range: -1 to %d", o->eos, o->vocab - 1);
+  dt_status s = check_rules(o, o->target, o->n_target, "target", err);
+  if (!s) s = check_rules(o, o->draft, o->n_draft, "draft", err);
+  if (s) return s;
+  dt_pair *p = calloc(1, sizeof *p);
+  if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
+  p->ops = &dt_fake_ops;
+  p->cache_dtype = p->ops->cache_dtypes[0];
+  p->threads = 1;
+  p->target_info = (dt_model_info){.path = "fake", .vocab = o->vocab, .context = o->context};
+  if (o->eos >= 0) p->eos[p->n_eos++] = o->eos;
+  fake_model target = {.vocab = o->vocab, .rules = o->target, .n_rules = o->n_target};
+  fake_model draft = {.vocab = o->vocab, .rules = o->draft, .n_rules = o->n_draft, .draft = true};
+  s = p->ops->open(&(dt_backend_options){.threads = 1}, &p->backend, err);
+  if (!s) s = fake_upload(p->backend, &target, &p->target, err);
+  if (!s && !o->no_draft) {
+    p->draft_info = p->target_info;
+    if (o->draft_context) p->draft_info.context = o->draft_context;
+    s = fake_upload(p->backend, &draft, &p->draft, err);
+  }
+  if (s) {
+    dt_pair_close(p);
+    return s;
+  }
+  *out = p;
+  return DT_OK;
+}
+
+void dt_pair_close(dt_pair *p) {
+  if (!p) return;
+  if (p->idle) p->free_idle(p->idle);
+  if (p->draft) p->ops->free_weights(p->draft);
+  if (p->target) p->ops->free_weights(p->target);
+  if (p->backend) p->ops->close(p->backend);
+  tok_close(p->tokenizer);
+  free(p->target_path);
+  free(p->draft_path);
+  free(p->draft_vocab);
+  free(p->left_out);
+  free(p->flaw);
+  free(p);
+}
+
+void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
+  if (info) *info = (dt_pair_info){0};
+  if (!p || !info) return;
+  dt_memory m = p->ops->memory(p->backend);
+  *info = (dt_pair_info){.target = p->target_info,
+                         .draft = p->draft_info,
+                         .target_dtype = p->ops->weight_dtype(p->target),
+                         .draft_dtype = p->draft ? p->ops->weight_dtype(p->draft) : NULL,
+                         .draft_vocab = p->draft_vocab,
+                         .draft_left_out = p->left_out,
+                         .draft_head = *p->head ? p->head : NULL,
+                         .cache_dtype = p->cache_dtype,
+                         .backend = p->ops->describe(p->backend),
+                         .threads = p->threads,
+                         .load_ms = p->load_ms,
+                         .weight_bytes = m.weights,
+                         .cache_bytes = m.caches,
+                         .scratch_bytes = m.scratch,
+                         .on_device = m.on_device};
+  info->context = pair_context(p);
+  info->tokenizer_size = p->tokenizer ? tok_size(p->tokenizer) : p->target_info.vocab;
+  if (p->draft)
+    info->shared_vocab = p->draft_info.vocab < p->target_info.vocab ? p->draft_info.vocab : p->target_info.vocab;
+}
+
+int dt_pair_ranks(const dt_pair *p, dt_rank_info *info) {
+  return p && info && p->ops == ranks_backend() ? ranks_info(p->backend, info) : 0;
+}
+
+dt_status pair_gave_nan(dt_pair *p, int position, dt_error *err) {
+  dt_error why;
+  if (!p->searched && p->tokenizer && numbers_check(p->target_path, &why) == DT_EINPUT) p->flaw = strdup(why.message);
+  p->searched = true; /* a scripted pair has no files */
+  return dt_fail(err, p->flaw ? DT_EWEIGHTS : DT_EDEVICE, "the target model %s returned NaN at position %d%s%s",
+                 p->target_info.path, position, p->flaw ? ": " : "", p->flaw ? p->flaw : "");
+}
+
+double dt_pair_bandwidth(dt_pair *p) { return p ? p->ops->read_bandwidth(p->backend) : 0; }
+
+/* A scripted pair's text: ids in decimal, blanks between them. */
+static dt_status encode_ids(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
+  char *copy = strndup(text, len), *at = copy, *end;
+  int32_t *list = malloc((len / 2 + 1) * sizeof *list);
+  dt_status s = copy && list ? DT_OK : dt_fail_memory(err, "a prompt", len);
+  for (*n = 0; !s && *(at += strspn(at, " \n")); at = end) {
+    long id = strtol(at, &end, 10);
+    if (end == at || id < 0 || id >= p->target_info.vocab)
+      s = dt_fail(err, DT_EINPUT, "a scripted pair reads ids 0..%d, not '%.20s'", p->target_info.vocab - 1, at);
+    else
+      list[(*n)++] = (int32_t)id;
+  }
+  free(copy);
+  if (s)
+    free(list);
+  else
+    *ids = list;
+  return s;
+}
+
+/* A tokenizer may have more ids than the model has rows. */
+static dt_status check_rows(const dt_pair *p, const int32_t *ids, int n, dt_error *err) {
+  for (int i = 0; i < n; i++)
+    if (ids[i] >= p->target_info.vocab) {
+      size_t len;
+      const char *bytes = tok_bytes(p->tokenizer, ids[i], false, &len);
+      return dt_fail(err, DT_EINPUT, "the text has token %d, '%.*s': %s has no row for it, only %d", ids[i], (int)len,
+                     bytes, p->target_path, p->target_info.vocab);
+    }
+  return DT_OK;
+}
+
+static dt_status encode(const dt_pair *p, const char *text, size_t len, bool begin, int32_t **ids, int *n,
+                        dt_error *err) {
+  NEED(p, "pair");
+  NEED_TEXT(text, len, "text");
+  NEED(ids, "ids");
+  NEED(n, "n");
+  if (!text) text = "";
+  if (!p->tokenizer) return encode_ids(p, text, len, ids, n, err);
+  dt_status s = tok_encode(p->tokenizer, text, len, begin, ids, n, err);
+  if (!s && (s = check_rows(p, *ids, *n, err))) free(*ids);
+  return s;
+}
+
+dt_status dt_encode(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
+  return encode(p, text, len, true, ids, n, err);
+}
+
+dt_status dt_encode_whole(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
+  return encode(p, text, len, false, ids, n, err);
+}
+
+const char *pair_token_bytes(const dt_pair *p, int32_t id, bool first, char buffer[16], size_t *len) {
+  if (p->tokenizer) return tok_bytes(p->tokenizer, id, first, len);
+  *len = (size_t)snprintf(buffer, 16, " %d", id);
+  return buffer;
+}
+
+int pair_context(const dt_pair *p) { return p->target_info.context < DT_CONTEXT ? p->target_info.context : DT_CONTEXT; }
+
+bool pair_is_eos(const dt_pair *p, int32_t id) {
+  for (int i = 0; i < p->n_eos; i++)
+    if (p->eos[i] == id) return true;
+  return false;
+}
+
+char *dt_decode(const dt_pair *p, const int32_t *ids, int n, bool first, size_t *len) {
+  char buffer[16], *utf8 = NULL;
+  text_stream text;
+  if (!p || need_list(ids, n, __func__, "ids", NULL)) return NULL;
+  dt_status status = text_init(&text, NULL, 0, NULL);
+  for (int i = 0; i < n && !status; i++) {
+    size_t l;
+    const char *b = pair_token_bytes(p, ids[i], first && i == 0, buffer, &l);
+    status = text_push(&text, b, l, NULL);
+  }
+  if (!status) utf8 = text_to_utf8(text.bytes, text.len, len);
+  text_free(&text);
+  return utf8;
+}
+
+char *dt_utf8(const char *bytes, size_t n, size_t *len) { return bytes || n == 0 ? text_to_utf8(bytes, n, len) : NULL; }

@@ -1,0 +1,312 @@
+/* The four primitives: draft_step, verify_tree, commit, rollback, over any number of sequences at once. A call checks
+ * everything first; what fails in a check has changed nothing. */
+#include "session/session.h"
+#include "system/need.h"
+#include "tree/accept.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int max(int a, int b) { return a > b ? a : b; }
+
+/* Sequences that are named and still run, each in a phase between `from` and `to`. */
+static dt_status check_running(const dt_session *s, int seq, tree_phase from, tree_phase to, const char *call,
+                               dt_error *err) {
+  dt_status status = session_check(s, seq, err);
+  if (status) return status;
+  const sequence *q = &s->seq[seq];
+  if (q->finish != DT_RUNNING) return dt_fail(err, DT_ESTATE, "%s: the text of sequence %d is finished", call, seq);
+  tree_phase phase = q->tree->phase;
+  if (phase >= from && phase <= to) return DT_OK;
+  return dt_fail(err, DT_ESTATE, "%s: %s", call,
+                 phase == TREE_SEALED     ? "keep has settled the tree; verify_tree comes next"
+                 : phase == TREE_VERIFIED ? "the tree is verified; commit or rollback comes next"
+                 : phase == TREE_FROZEN   ? "the iteration is committed; its step must return"
+                                          : "the tree is not verified; verify_tree comes first");
+}
+
+/* The same for a list of sequences, none of which may stand in it twice. */
+static dt_status check_list(dt_session *s, const int *seqs, int n, tree_phase from, tree_phase to, const char *call,
+                            dt_error *err) {
+  dt_status status = DT_OK;
+  int named = 0;
+  for (; named < n && !status; named++) {
+    status = check_running(s, seqs[named], from, to, call, err);
+    if (!status && s->seq[seqs[named]].named)
+      status = dt_fail(err, DT_ESTATE, "%s: sequence %d is named twice", call, seqs[named]);
+    if (status) break;
+    s->seq[seqs[named]].named = true;
+  }
+  while (named > 0) s->seq[seqs[--named]].named = false;
+  return status;
+}
+
+/* ---- draft_step -------------------------------------------------------------------------------------------------------- */
+
+dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error *err) {
+  NEED(s, "session");
+  NEED_LIST(nodes, n, "nodes");
+  if (!s->draft) return dt_fail(err, DT_ESTATE, "draft_step: no draft model is in use");
+  dt_status status = DT_OK;
+  for (int i = 0; i < n && !status; i++) {
+    status = check_running(s, nodes[i].seq, TREE_OPEN, TREE_OPEN, "draft_step", err);
+    if (!status) status = tree_check(s->seq[nodes[i].seq].tree, nodes[i].node, "draft_step", err);
+  }
+  if (status) return status;
+  for (int i = 0; i < n; i++) {
+    sequence *q = &s->seq[nodes[i].seq];
+    q->fresh = false;
+    s->text[nodes[i].seq] = (draft_text){q->tokens, q->length, q->tree, &q->stats};
+  }
+  return s->draft->ops->step(s->draft, s->text, nodes, n, err);
+}
+
+/* ---- verify_tree ------------------------------------------------------------------------------------------------------- */
+
+/* Rows for the root and every kept node. */
+static void add_tree(dt_session *s, int seq) {
+  sequence *q = &s->seq[seq];
+  const dt_tree *t = q->tree;
+  kv_begin(&q->target, q->length - 1);
+  q->slot[0] = kv_reserve(&q->target);
+  *pass_row(&s->rows, seq, t->token[0], q->slot[0], q->length - 1, 1) = q->slot[0];
+  for (int i = 0; i < t->n_kept; i++) {
+    int v = t->kept_node[i];
+    q->slot[v] = kv_reserve(&q->target);
+    int32_t *path = pass_row(&s->rows, seq, t->token[v], q->slot[v], q->length, t->depth[v]);
+    for (int a = v; a > 0; a = t->parent[a]) path[t->depth[a] - 1] = q->slot[a];
+  }
+}
+
+/* Each sequence gets what it asked for of its rows, which lie together. */
+static void take_candidates(dt_session *s, const dt_rows *rows, int k) {
+  for (int i = 0, row = 0; i < rows->n; i++, row++) {
+    if (i > 0 && rows->sequence[i] != rows->sequence[i - 1]) row = 0;
+    const sequence *q = &s->seq[rows->sequence[i]];
+    size_t from = (size_t)i * (size_t)k, to = (size_t)row * DT_TARGET_CANDIDATES, n = (size_t)q->candidates;
+    if (!n) continue;
+    memcpy(q->candidate + to, s->candidate + from, n * sizeof *q->candidate);
+    memcpy(q->candidate_logp + to, s->candidate_logp + from, n * sizeof *q->candidate_logp);
+  }
+}
+
+/* Runs the rows that are together: the target's tokens after them go to *choice, which moves behind them. */
+static dt_status run_verify(dt_session *s, int32_t **choice, dt_error *err) {
+  dt_rows rows = pass_rows(&s->rows);
+  int k = 0;
+  for (int i = 0; i < rows.n; i++) s->wanted[i] = i, k = max(k, s->seq[rows.sequence[i]].candidates);
+  dt_out out = {.want = k ? DT_WANT_BOTH : DT_WANT_ARGMAX,
+                .n = rows.n,
+                .row = s->wanted,
+                .sampling = s->sampling,
+                .argmax = *choice,
+                .k = k,
+                .top_id = s->candidate,
+                .top_logp = s->candidate_logp};
+  *choice += rows.n;
+  pass_begin(&s->rows, s->rows.path_stride);
+  dt_status status = s->pair->ops->forward(s->pair->target, s->target, &rows, &out, err);
+  if (!status && k) take_candidates(s, &rows, k);
+  return status;
+}
+
+static int deepest_kept(const dt_tree *t) {
+  int depth = 0;
+  for (int i = 0; i < t->n_kept; i++)
+    if (t->depth[t->kept_node[i]] > depth) depth = t->depth[t->kept_node[i]];
+  return depth;
+}
+
+dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verdicts, dt_error *err) {
+  NEED(s, "session");
+  NEED_LIST(seqs, n, "seqs");
+  NEED_LIST(verdicts, n, "verdicts");
+  dt_status status = check_list(s, seqs, n, TREE_OPEN, TREE_SEALED, "verify_tree", err);
+  for (int i = 0; i < n && !status; i++) status = tree_check_seal(s->seq[seqs[i]].tree, err);
+  if (status || n == 0) return status;
+  double start = dt_clock_ms();
+  int longest = 1;
+  for (int i = 0; i < n; i++) {
+    dt_tree *t = s->seq[seqs[i]].tree;
+    tree_seal(t, NULL);
+    verdicts[i] = (dt_verdict){.seq = seqs[i], .depth = deepest_kept(t), .bonus = -1};
+    longest = max(longest, verdicts[i].depth);
+  }
+  int32_t *choice = s->choice;
+  pass_begin(&s->rows, longest);
+  for (int i = 0; i < n && !status; i++) {
+    if (!pass_fits(&s->rows, 1 + s->seq[seqs[i]].tree->n_kept)) status = run_verify(s, &choice, err);
+    add_tree(s, seqs[i]);
+  }
+  if (!status) status = run_verify(s, &choice, err);
+  if (status) return status;
+  double ms = dt_clock_ms() - start;
+  choice = s->choice;
+  for (int i = 0; i < n; i++) {
+    sequence *q = &s->seq[seqs[i]];
+    dt_verdict *v = &verdicts[i];
+    q->accepted = v->accepted = accept_path(q->tree, choice, q->path, &q->bonus);
+    choice += 1 + q->tree->n_kept;
+    v->path = q->path;
+    v->bonus = q->bonus;
+    v->drafted = q->tree->n_kept;
+    if (v->bonus < 0) { /* elsewhere in the tree a NaN is harmless: plain decoding would not have seen it */
+      status = pair_gave_nan(s->pair, q->length - 1 + v->accepted, err);
+      continue;
+    }
+    q->fresh = false;
+    q->stats.iterations++;
+    q->stats.drafted += v->drafted;
+    q->stats.depth_sum += v->depth;
+    q->stats.verify_ms += ms;
+    for (int d = 1; d <= v->depth; d++) q->stats.verified_at[d]++;
+  }
+  return status;
+}
+
+int dt_seq_candidates(const dt_session *s, int seq, int node, const int32_t **token, const float **logp,
+                      dt_error *err) {
+  if (!s || !token || !logp) {
+    dt_fail(err, DT_EINPUT, "dt_seq_candidates: session, token or logp is NULL");
+    return -1;
+  }
+  dt_status status = session_check(s, seq, err);
+  if (status) return -1;
+  const sequence *q = &s->seq[seq];
+  status = tree_check(q->tree, node, "candidates", err);
+  if (!status && q->tree->phase < TREE_VERIFIED)
+    status = dt_fail(err, DT_ESTATE, "candidates: the tree is not verified yet");
+  if (!status && !q->tree->kept[node])
+    status = dt_fail(err, DT_ESTATE, "candidates: node %d was not verified: keep left it out", node);
+  if (status) return -1;
+  *token = NULL, *logp = NULL;
+  if (!q->candidates) return 0;
+  size_t at = (size_t)tree_row(q->tree, node) * DT_TARGET_CANDIDATES;
+  *token = q->candidate + at, *logp = q->candidate_logp + at;
+  int n = 0;
+  while (n < q->candidates && (*token)[n] >= 0) n++;
+  return n;
+}
+
+/* ---- commit ------------------------------------------------------------------------------------------------------------ */
+
+/* Did the target pass over guesses behind the last accepted node? */
+static bool guessed_wrong(const sequence *q) {
+  const dt_tree *t = q->tree;
+  for (int v = t->first_child[q->accepted ? q->path[q->accepted - 1] : 0]; v >= 0; v = t->next_sibling[v])
+    if (t->kept[v]) return true;
+  return false;
+}
+
+/* The i-th token of the block that would be committed: accepted ones, then the bonus token. */
+static int32_t block_token(const sequence *q, int i) { return i < q->accepted ? q->tree->token[q->path[i]] : q->bonus; }
+
+static dt_status reserve_text(const dt_session *s, sequence *q, dt_error *err) {
+  char buffer[16];
+  size_t total = 0, len;
+  for (int i = 0; i <= q->accepted; i++)
+    pair_token_bytes(s->pair, block_token(q, i), false, buffer, &len), total += len;
+  return text_reserve(&q->text, total, err);
+}
+
+/* Appends accepted tokens and bonus token up to where the text ends. */
+static void append_block(dt_session *s, sequence *q, dt_committed *block) {
+  char buffer[16];
+  int begin = q->length;
+  while (q->finish == DT_RUNNING && q->length - begin <= q->accepted) {
+    int32_t token = block_token(q, q->length - begin);
+    size_t len;
+    const char *bytes = pair_token_bytes(s->pair, token, q->length == q->prompt, buffer, &len);
+    bool eos = !q->ignore_eos && pair_is_eos(s->pair, token);
+    if (!eos) text_push(&q->text, bytes, len, NULL); /* the end-of-text that ends is not shown; there is room */
+    q->text_end[q->length] = q->text.len;
+    q->tokens[q->length++] = token;
+    q->finish = eos                     ? DT_FINISH_EOS
+                : q->text.stopped       ? DT_FINISH_STOP
+                : q->length == q->limit ? q->at_limit
+                                        : DT_RUNNING;
+  }
+  block->n = q->length - begin;
+  block->tokens = q->tokens + begin;
+  block->accepted = block->n < q->accepted ? block->n : q->accepted;
+  block->corrected = guessed_wrong(q);
+  block->text = text_take(&q->text, q->finish != DT_RUNNING, &block->text_len);
+  block->finish = q->finish;
+}
+
+/* Keeps the rows of the old root and of the accepted nodes that stand before the new root. */
+static dt_status keep_target(dt_session *s, int seq, int nodes, dt_error *err) {
+  sequence *q = &s->seq[seq];
+  s->keep[0] = q->slot[0];
+  for (int i = 0; i < nodes; i++) s->keep[1 + i] = q->slot[q->path[i]];
+  int moves = kv_keep(&q->target, s->keep, 1 + nodes, s->from, s->to);
+  return moves ? s->pair->ops->move(s->target, seq, s->from, s->to, moves, err) : DT_OK;
+}
+
+/* Runs the rows that are together again. */
+static dt_status run_rebuild(dt_session *s, dt_error *err) {
+  dt_rows rows = pass_rows(&s->rows);
+  pass_begin(&s->rows, 1);
+  return rows.n ? s->pair->ops->forward(s->pair->target, s->target, &rows, NULL, err) : DT_OK;
+}
+
+/* The rows of one committed block, by moving them or, with rebuild, by adding them to the pass that computes them again. */
+static dt_status commit_rows(dt_session *s, int seq, int before, int nodes, bool rebuild, dt_error *err) {
+  sequence *q = &s->seq[seq];
+  dt_status status = DT_OK;
+  if (rebuild) {
+    if (!pass_fits(&s->rows, q->length - before)) status = run_rebuild(s, err);
+    pass_text(&s->rows, seq, q->tokens, before - 1, q->length - 1);
+    q->target.rows = q->length - 1;
+  } else
+    status = keep_target(s, seq, nodes, err);
+  return !status && s->draft ? s->draft->ops->keep(s->draft, seq, before, q->path, nodes, err) : status;
+}
+
+dt_status dt_commit(dt_session *s, const int *seqs, int n, unsigned flags, dt_committed *blocks, dt_error *err) {
+  NEED(s, "session");
+  NEED_LIST(seqs, n, "seqs");
+  NEED_LIST(blocks, n, "blocks");
+  if (flags & ~DT_COMMIT_REBUILD)
+    return dt_fail(err, DT_EINPUT, "dt_commit: flags = 0x%x, expected 0 or DT_COMMIT_REBUILD", flags);
+  dt_status status = check_list(s, seqs, n, TREE_VERIFIED, TREE_VERIFIED, "commit", err);
+  for (int i = 0; i < n && !status; i++) status = reserve_text(s, &s->seq[seqs[i]], err);
+  if (status) return status;
+  double start = dt_clock_ms();
+  pass_begin(&s->rows, 1);
+  for (int i = 0; i < n; i++) {
+    int before = s->seq[seqs[i]].length;
+    blocks[i] = (dt_committed){.seq = seqs[i]};
+    append_block(s, &s->seq[seqs[i]], &blocks[i]);
+    if (!status) status = commit_rows(s, seqs[i], before, blocks[i].n - 1, flags & DT_COMMIT_REBUILD, err);
+  }
+  if (!status) status = run_rebuild(s, err);
+  for (int i = 0; i < n && status; i++) s->seq[seqs[i]].started = false;
+  if (status) return status;
+  double now = dt_clock_ms();
+  for (int i = 0; i < n; i++) {
+    sequence *q = &s->seq[seqs[i]];
+    dt_stats *st = &q->stats;
+    q->tree->phase = TREE_FROZEN;
+    if (!st->committed) st->ttft_ms = now - q->start_ms;
+    st->total_ms = now - q->start_ms;
+    st->commit_ms += now - start;
+    st->committed += blocks[i].n;
+    st->generated += blocks[i].n;
+    st->accepted += blocks[i].accepted;
+    for (int d = 1; d <= blocks[i].accepted; d++) st->accepted_at[d]++;
+  }
+  return DT_OK;
+}
+
+/* ---- rollback ---------------------------------------------------------------------------------------------------------- */
+
+dt_status dt_rollback(dt_session *s, int seq, dt_error *err) {
+  NEED(s, "session");
+  dt_status status = session_check(s, seq, err);
+  if (status) return status;
+  sequence *q = &s->seq[seq];
+  if (q->finish != DT_RUNNING) return dt_fail(err, DT_ESTATE, "rollback: the text of sequence %d is finished", seq);
+  session_begin_tree(s, seq); /* the rows of the tree are forgotten with it */
+  return DT_OK;
+}

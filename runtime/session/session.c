@@ -1,0 +1,447 @@
+/* Sequences of a session: opening, the prompt pass, prefixes, what can be asked of them. Their iterations are in
+ * primitives.c. All memory is taken when the session opens. */
+#include "session/session.h"
+#include "system/need.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int min(int a, int b) { return a < b ? a : b; }
+static int max(int a, int b) { return a > b ? a : b; }
+
+static dt_status open_sequence(sequence *q, int context, dt_error *err) {
+  dt_status s = tree_open(&q->tree, err);
+  if (s) return s;
+  q->tokens = malloc((size_t)context * sizeof(int32_t));
+  q->text_end = malloc((size_t)context * sizeof(size_t));
+  q->slot = malloc((1 + DT_TREE_ENTRIES) * sizeof(int32_t));
+  return q->tokens && q->text_end && q->slot ? DT_OK : dt_fail_memory(err, "a sequence", (size_t)context * 4);
+}
+
+/* As many rows as a text may have, or as some sequences with the largest trees; of these paths as long as one's can be. */
+static dt_status open_rows(dt_session *s, dt_error *err) {
+  int tree = 1 + DT_TREE_VERIFY, most = min(s->sequences, PASS_SEQUENCES) * tree, rows = max(most, s->context);
+  dt_status status = pass_open(&s->rows, rows, (size_t)max(rows, tree * DT_TREE_VERIFY), err);
+  if (status) return status;
+  size_t all = (size_t)s->sequences * (size_t)tree;
+  s->wanted = malloc((size_t)rows * sizeof(int32_t));
+  s->choice = malloc(all * sizeof(int32_t));
+  return s->wanted && s->choice ? DT_OK : dt_fail_memory(err, "the rows of a session", all * sizeof(int32_t));
+}
+
+/* Brings a sequence back to its state in a new session. */
+static void reset_sequence(sequence *q) {
+  text_free(&q->text);
+  *q = (sequence){.tokens = q->tokens,
+                  .text_end = q->text_end,
+                  .tree = q->tree,
+                  .slot = q->slot,
+                  .candidate = q->candidate,
+                  .candidate_logp = q->candidate_logp};
+}
+
+static void free_session(dt_session *s) {
+  if (!s) return;
+  for (int i = 0; s->seq && i < s->sequences; i++) {
+    sequence *q = &s->seq[i];
+    tree_close(q->tree);
+    text_free(&q->text);
+    free(q->tokens), free(q->text_end), free(q->slot), free(q->candidate), free(q->candidate_logp);
+  }
+  if (s->target) s->pair->ops->free_cache(s->target);
+  if (s->held) s->held->ops->close(s->held);
+  pass_close(&s->rows);
+  free(s->seq), free(s->text), free(s->sampling), free(s->draft_sampling), free(s->wanted), free(s->choice);
+  free(s->candidate), free(s->candidate_logp);
+  free(s);
+}
+
+/* The pair's idle session if it can serve as what is asked for; else it is freed, before more memory is taken. */
+static dt_session *take_idle(dt_pair *pair, int sequences, int context, bool use_draft) {
+  dt_session *s = pair->idle;
+  pair->idle = NULL;
+  if (!s || s->sequences != sequences || s->context != context || (use_draft && !s->held)) {
+    free_session(s);
+    return NULL;
+  }
+  for (int i = 0; i < sequences; i++) reset_sequence(&s->seq[i]);
+  s->draft = use_draft ? s->held : NULL;
+  return s;
+}
+
+/* A sequence's in the target's cache: its context, and the largest tree with its root. */
+static int target_slots(int context) { return context + 1 + DT_TREE_VERIFY; }
+
+/* Of one sequence, in both caches. */
+static size_t cache_bytes(const dt_pair *pair, int context, bool use_draft) {
+  size_t bytes = pair->ops->cache_bytes(pair->target, target_slots(context));
+  return use_draft ? bytes + draft_model_bytes(pair, context) : bytes;
+}
+
+/* The largest context whose caches fit in `left` bytes; 0: none. */
+static int largest_context(const dt_pair *pair, int below, bool use_draft, size_t left) {
+  int fits = 0;
+  while (below - fits > 1) {
+    int middle = fits + (below - fits) / 2;
+    if (cache_bytes(pair, middle, use_draft) <= left)
+      fits = middle;
+    else
+      below = middle;
+  }
+  return fits;
+}
+
+/* Whether the caches fit in what memory is left. */
+static dt_status check_room(const dt_pair *pair, int sequences, int context, bool use_draft, dt_error *err) {
+  size_t each = cache_bytes(pair, context, use_draft);
+  size_t left = pair->ops->bytes_free(pair->backend), most = each ? left / each : SIZE_MAX;
+  if ((size_t)sequences <= most) return DT_OK;
+  double need = (double)each * sequences / (1 << 30), is = (double)left / (1 << 30);
+  if (sequences == 1)
+    return dt_fail(err, DT_EINPUT,
+                   "the cache of a context of %d needs %.3g GiB and %.3g are free: a context of %d fits", context, need,
+                   is, largest_context(pair, context, use_draft, left));
+  return dt_fail(err, DT_EINPUT,
+                 "the caches of %d sequences with a context of %d need %.3g GiB and %.3g are free: at most %zu fit",
+                 sequences, context, need, is, most);
+}
+
+static dt_status check_window(const dt_pair *pair, dt_window window, dt_error *err) {
+  if (window.last < 0 || window.sinks < 0)
+    return dt_fail(err, DT_EINPUT, "window: %d and sinks: %d are out of range: at least 0", window.last, window.sinks);
+  if (window.sinks && !window.last)
+    return dt_fail(err, DT_EINPUT, "sinks: %d without a window: give --window, how many tokens are seen beside them",
+                   window.sinks);
+  if (window.last && !pair->ops->windows)
+    return dt_fail(err, DT_EINPUT, "window: the backend %s has none: --backend cpu does", pair->ops->name);
+  return DT_OK;
+}
+
+dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session **out, dt_error *err) {
+  NEED(pair, "pair");
+  NEED(o, "options");
+  NEED(out, "out");
+  int most = pair->target_info.context, context = o->context ? o->context : pair_context(pair);
+  if (o->sequences < 1 || o->sequences > 4096)
+    return dt_fail(err, DT_EINPUT, "sequences: %d is out of range: 1..4096", o->sequences);
+  if (most < 2)
+    return dt_fail(err, DT_EINPUT, "%s has a context of %d: at least 2 positions are needed", pair->target_info.path,
+                   most);
+  if (context < 2 || context > most)
+    return dt_fail(err, DT_EINPUT, "context: %d is out of range: 2..%d (%s has %d positions%s)", context, most,
+                   pair->target_info.path, most, pair->target_info.window ? " in its sliding window" : "");
+  if (o->use_draft && !pair->draft)
+    return dt_fail(err, DT_EINPUT, "a session with a draft needs a pair with a draft model");
+  dt_status status = check_window(pair, o->window, err);
+  if (status) return status;
+  dt_session *s = take_idle(pair, o->sequences, context, o->use_draft);
+  if (s) {
+    s->rows.window = o->window;
+    *out = s;
+    return DT_OK;
+  }
+  status = check_room(pair, o->sequences, context, o->use_draft, err);
+  if (status) return status;
+  s = calloc(1, sizeof *s);
+  if (!s) return dt_fail_memory(err, "a session", sizeof *s);
+  s->pair = pair;
+  s->sequences = o->sequences;
+  s->context = context;
+  s->seq = calloc((size_t)s->sequences, sizeof *s->seq);
+  s->sampling = calloc((size_t)s->sequences, sizeof *s->sampling);
+  s->draft_sampling = calloc((size_t)s->sequences, sizeof *s->draft_sampling);
+  s->text = calloc((size_t)s->sequences, sizeof *s->text);
+  bool room = s->seq && s->sampling && s->draft_sampling && s->text;
+  status = room ? open_rows(s, err) : dt_fail_memory(err, "sequences", sizeof *s->seq);
+  for (int i = 0; !status && i < s->sequences; i++) status = open_sequence(&s->seq[i], context, err);
+  if (!status) status = pair->ops->create_cache(pair->target, s->sequences, target_slots(context), &s->target, err);
+  if (!status && o->use_draft)
+    status = (pair->distances ? draft_medusa_open : draft_model_open)(pair, s->sequences, context, s->draft_sampling,
+                                                                      s->target, &s->held, err);
+  s->draft = s->held;
+  s->rows.window = o->window;
+  if (status) {
+    free_session(s);
+    return status;
+  }
+  *out = s;
+  return DT_OK;
+}
+
+/* Keeps the session's memory in pair->idle, so that the next session of its shape opens without allocating. The one kept before
+ * is freed, and dt_pair_close frees the last. */
+void dt_session_close(dt_session *s) {
+  if (!s) return;
+  free_session(s->pair->idle);
+  s->pair->idle = s;
+  s->pair->free_idle = free_session;
+}
+
+const dt_pair *dt_session_pair(const dt_session *s) { return s ? s->pair : NULL; }
+
+dt_status session_check(const dt_session *s, int seq, dt_error *err) {
+  if (seq < 0 || seq >= s->sequences)
+    return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
+  if (!s->seq[seq].started)
+    return dt_fail(err, DT_ESTATE, "sequence %d is not started, or a commit of it failed: start it", seq);
+  return DT_OK;
+}
+
+/* A node deeper than the tokens still wanted minus one would be cut away: the token after its parent ends the text. */
+void session_begin_tree(dt_session *s, int seq) {
+  sequence *q = &s->seq[seq];
+  int left = q->limit - q->length;
+  tree_reset(q->tree, q->tokens[q->length - 1], left > 0 ? left - 1 : 0, s->pair->target_info.vocab);
+  kv_begin(&q->target, q->length - 1);
+  if (s->draft) s->draft->ops->begin(s->draft, seq, q->length);
+  q->accepted = 0;
+}
+
+static dt_status check_sampling(const dt_sampling *p, dt_error *err) {
+  if (!(p->temp == 0 || (p->temp >= 0.001f && p->temp <= 100)))
+    return dt_fail(err, DT_EINPUT, "temp: %g is out of range: 0, or 0.001 to 100", (double)p->temp);
+  if (p->top_k < 0) return dt_fail(err, DT_EINPUT, "top_k: %d is out of range: at least 1, or 0 for all", p->top_k);
+  if (!(p->top_p >= 0 && p->top_p <= 1))
+    return dt_fail(err, DT_EINPUT, "top_p: %g is out of range: above 0, at most 1", (double)p->top_p);
+  if (!(p->min_p >= 0 && p->min_p <= 1))
+    return dt_fail(err, DT_EINPUT, "min_p: %g is out of range: 0 to 1", (double)p->min_p);
+  return DT_OK;
+}
+
+static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o,
+                             dt_error *err) {
+  int vocab = s->pair->target_info.vocab;
+  if (seq < 0 || seq >= s->sequences)
+    return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
+  if (n < 1) return dt_fail(err, DT_EINPUT, "the prompt is empty: give at least one token");
+  if (o->max_tokens < 1 && o->max_tokens != -1)
+    return dt_fail(err, DT_EINPUT, "tokens: %d is out of range: at least 1, or -1 for as many as the context holds",
+                   o->max_tokens);
+  if (n >= s->context)
+    return dt_fail(err, DT_ECONTEXT, "the prompt has %d tokens and the context %d: at most %d leave room for one more",
+                   n, s->context, s->context - 1);
+  for (int i = 0; i < n; i++)
+    if (prompt[i] < 0 || prompt[i] >= vocab)
+      return dt_fail(err, DT_EINPUT, "prompt token %d is %d: out of range 0..%d", i + 1, prompt[i], vocab - 1);
+  dt_status status = need_list(o->stop, o->n_stop, "dt_seq_options", "stop", err);
+  if (status) return status;
+  if (o->candidates < 0 || o->candidates > DT_TARGET_CANDIDATES)
+    return dt_fail(err, DT_EINPUT, "candidates: %d is out of range: 0..%d", o->candidates, DT_TARGET_CANDIDATES);
+  return check_sampling(&o->sampling, err);
+}
+
+/* Room for `rows` rows' candidates, unless it is there. */
+static bool room_for_candidates(int32_t **id, float **logp, int rows) {
+  size_t n = (size_t)rows * DT_TARGET_CANDIDATES;
+  if (!*id) *id = malloc(n * sizeof **id);
+  if (!*logp) *logp = malloc(n * sizeof **logp);
+  return *id && *logp;
+}
+
+/* Everything of a start but the rows. */
+static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
+  sequence *q = &s->seq[seq];
+  text_stream text;
+  if (o->candidates > 0 && !(room_for_candidates(&s->candidate, &s->candidate_logp, s->rows.capacity) &&
+                             room_for_candidates(&q->candidate, &q->candidate_logp, 1 + DT_TREE_VERIFY)))
+    return dt_fail_memory(err, "the candidates of a pass", (size_t)s->rows.capacity * DT_TARGET_CANDIDATES * 8);
+  dt_status status = text_init(&text, o->stop, o->n_stop, err);
+  if (status) return status;
+  text_free(&q->text);
+  q->text = text;
+  q->start_ms = dt_clock_ms();
+  q->started = false; /* until its rows are there */
+  q->finish = DT_RUNNING;
+  q->length = q->prompt = n;
+  memcpy(q->tokens, prompt, (size_t)n * sizeof(int32_t));
+  bool bounded = o->max_tokens > 0 && o->max_tokens <= s->context - n;
+  q->limit = bounded ? n + o->max_tokens : s->context;
+  q->at_limit = bounded ? DT_FINISH_LENGTH : DT_FINISH_CONTEXT;
+  q->ignore_eos = o->ignore_eos;
+  q->candidates = o->candidates;
+  s->sampling[seq] = s->draft_sampling[seq] = o->sampling;
+  if (o->uncoupled) s->draft_sampling[seq].temp = 0;
+  q->stats = (dt_stats){.prompt_tokens = n};
+  kv_init(&q->target, target_slots(s->context));
+  return DT_OK;
+}
+
+static void ready(dt_session *s, int seq) {
+  s->seq[seq].started = s->seq[seq].fresh = true;
+  session_begin_tree(s, seq);
+}
+
+/* The rows of the prompt that the target's cache lacks, up to row n-1. */
+static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
+  sequence *q = &s->seq[seq];
+  pass_begin(&s->rows, 1);
+  pass_text(&s->rows, seq, q->tokens, q->target.rows, n);
+  dt_rows rows = pass_rows(&s->rows);
+  rows.prompt = q->target.rows == 0;
+  dt_status status = rows.n ? s->pair->ops->forward(s->pair->target, s->target, &rows, NULL, err) : DT_OK;
+  if (!status) q->target.rows = n;
+  return status;
+}
+
+/* Starts after the check. The first `same` tokens are those that the sequence had before. */
+static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, int same,
+                       dt_error *err) {
+  sequence *q = &s->seq[seq];
+  int kept = min(same, q->target.rows);
+  dt_status status = begin(s, seq, prompt, n, o, err);
+  if (status) return status;
+  q->target.rows = q->stats.kept_tokens = kept;
+  status = prompt_rows(s, seq, n - 1, err);
+  double target_done_ms = dt_clock_ms();
+  if (!status && s->draft) status = s->draft->ops->prompt(s->draft, seq, q->tokens, n, same, err);
+  if (status) return status;
+  q->draft_prompt_ms = dt_clock_ms() - target_done_ms;
+  q->stats.prompt_ms = target_done_ms - q->start_ms + q->draft_prompt_ms;
+  ready(s, seq);
+  return DT_OK;
+}
+
+dt_status dt_seq_start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
+  NEED(s, "session");
+  NEED_LIST(prompt, n, "prompt");
+  NEED(o, "options");
+  dt_status status = check_start(s, seq, prompt, n, o, err);
+  return status ? status : start(s, seq, prompt, n, o, 0, err);
+}
+
+dt_status dt_seq_continue(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o,
+                          dt_error *err) {
+  NEED(s, "session");
+  NEED_LIST(prompt, n, "prompt");
+  NEED(o, "options");
+  dt_status status = check_start(s, seq, prompt, n, o, err);
+  if (status) return status;
+  const sequence *q = &s->seq[seq];
+  int same = 0;
+  while (q->started && same < n - 1 && same < q->length && q->tokens[same] == prompt[same]) same++;
+  return start(s, seq, prompt, n, o, same, err);
+}
+
+dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *sampling, dt_error *err) {
+  dt_seq_options options = {.max_tokens = -1, .ignore_eos = true};
+  NEED(s, "session");
+  if (sampling) options.sampling = *sampling;
+  int32_t *zeros = calloc(n > 0 && n < s->context ? (size_t)n : 1, sizeof *zeros); /* others are refused unread */
+  if (!zeros) return dt_fail_memory(err, "a blank text", (size_t)n * sizeof *zeros);
+  dt_status status = check_start(s, seq, zeros, n, &options, err);
+  if (!status) status = begin(s, seq, zeros, n, &options, err);
+  free(zeros);
+  if (status) return status;
+  sequence *q = &s->seq[seq];
+  if (n > 1) status = pass_blank(&s->rows, s->pair->ops, s->pair->target, s->target, seq, n - 1, err);
+  q->target.rows = n - 1;
+  if (!status && s->draft) status = s->draft->ops->blank(s->draft, seq, n, err);
+  if (!status) ready(s, seq);
+  return status;
+}
+
+dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err) {
+  NEED(s, "session");
+  NEED(out, "out");
+  dt_status status = session_check(s, seq, err);
+  if (status) return status;
+  sequence *q = &s->seq[seq];
+  if (!q->fresh)
+    return dt_fail(err, DT_ESTATE,
+                   "sequence %d has gone on since its prompt pass: take the prefix right after the start", seq);
+  dt_prefix *p = calloc(1, sizeof *p);
+  int32_t *tokens = malloc((size_t)q->length * sizeof(int32_t));
+  if (!p || !tokens) {
+    free(p), free(tokens);
+    return dt_fail_memory(err, "a prefix", (size_t)q->length * sizeof(int32_t));
+  }
+  memcpy(tokens, q->tokens, (size_t)q->length * sizeof(int32_t));
+  *p = (dt_prefix){.pair = s->pair,
+                   .window = s->rows.window,
+                   .tokens = tokens,
+                   .n = q->length,
+                   .target_ms = q->stats.prompt_ms - q->draft_prompt_ms,
+                   .draft_ms = q->draft_prompt_ms};
+  if (q->target.rows) status = s->pair->ops->snapshot(s->target, seq, q->target.rows, &p->target, err);
+  if (!status && s->draft) {
+    p->draft_ops = s->draft->ops;
+    status = p->draft_ops->save(s->draft, seq, &p->draft, err);
+  }
+  if (status) {
+    dt_prefix_free(p);
+    return status;
+  }
+  *out = p;
+  return DT_OK;
+}
+
+dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt_seq_options *o, dt_error *err) {
+  NEED(s, "session");
+  NEED(p, "prefix");
+  NEED(o, "options");
+  if (p->pair != s->pair) return dt_fail(err, DT_EINPUT, "the prefix was made with another pair");
+  if (p->window.last != s->rows.window.last || p->window.sinks != s->rows.window.sinks)
+    return dt_fail(err, DT_EINPUT, "the prefix was made with another window: %d and %d sinks", p->window.last,
+                   p->window.sinks);
+  dt_status status = check_start(s, seq, p->tokens, p->n, o, err);
+  if (!status) status = begin(s, seq, p->tokens, p->n, o, err);
+  if (status) return status;
+  sequence *q = &s->seq[seq];
+  if (p->target) status = s->pair->ops->restore(s->target, seq, p->target, err);
+  if (!status && s->draft) status = s->draft->ops->restore(s->draft, seq, p->draft, p->n, err);
+  if (status) return status;
+  q->target.rows = p->n - 1;
+  q->stats.prompt_ms = p->target_ms + (s->draft ? p->draft_ms : 0);
+  q->stats.shared_prefix = true;
+  q->start_ms = dt_clock_ms() - q->stats.prompt_ms; /* as if the prompt pass had run now */
+  ready(s, seq);
+  return DT_OK;
+}
+
+void dt_prefix_free(dt_prefix *p) {
+  if (!p) return;
+  if (p->target) p->pair->ops->free_snapshot(p->target);
+  if (p->draft_ops) p->draft_ops->forget(p->draft);
+  free(p->tokens);
+  free(p);
+}
+
+const int32_t *dt_prefix_tokens(const dt_prefix *p, int *n) {
+  if (n) *n = p ? p->n : 0;
+  return p ? p->tokens : NULL;
+}
+
+double dt_prefix_ms(const dt_prefix *p) { return p ? p->target_ms + p->draft_ms : 0; }
+
+/* NULL: there is none. */
+static const sequence *find(const dt_session *s, int seq) {
+  return s && seq >= 0 && seq < s->sequences ? &s->seq[seq] : NULL;
+}
+
+dt_tree *dt_seq_tree(dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].tree : NULL; }
+
+int dt_seq_length(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].length : 0; }
+
+const int32_t *dt_seq_tokens(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].tokens : NULL; }
+
+int dt_seq_left(const dt_session *s, int seq) {
+  const sequence *q = find(s, seq);
+  return q && q->finish == DT_RUNNING ? q->limit - q->length : 0;
+}
+
+bool dt_seq_is_coupled(const dt_session *s, int seq) { return find(s, seq) && s->draft_sampling[seq].temp > 0; }
+
+dt_finish dt_seq_finish(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].finish : DT_NO_SEQUENCE; }
+
+const char *dt_seq_text(const dt_session *s, int seq, size_t *len) {
+  const sequence *q = find(s, seq);
+  if (len) *len = q ? q->text.len : 0;
+  return q ? q->text.bytes : NULL;
+}
+
+const size_t *dt_seq_text_ends(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].text_end : NULL; }
+
+void dt_seq_stats(const dt_session *s, int seq, dt_stats *stats) {
+  const sequence *q = find(s, seq);
+  if (stats) *stats = q ? q->stats : (dt_stats){0};
+}

@@ -1,0 +1,10 @@
+/* The clock of everything that is timed. */
+#include "system/clock.h"
+
+#include <time.h>
+
+double dt_clock_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}

@@ -1,0 +1,11 @@
+/* The clock of everything that is timed. */
+#ifndef DT_CLOCK_H
+#define DT_CLOCK_H
+
+#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
+
+double dt_clock_ms(void); /* monotonic, milliseconds */
+
+#pragma GCC visibility pop
+
+#endif

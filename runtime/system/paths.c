@@ -1,0 +1,102 @@
+/* The files that come with dtrun (policies, models, drivers): where they may lie, the likeliest first. */
+#include "system/paths.h"
+
+#include "system/need.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_HOMES 2
+#define LEVELS 4 /* build/asan/tests/test_tree, lib/x86_64-linux-gnu/libdtrun.so */
+
+/* The file that this code was loaded from, in path[PATH_MAX]: the library, or else the program, whose name is not known well
+ * enough by the loader. */
+static bool own_file(char *path) {
+  static const char here;
+  Dl_info mine, program;
+  if (dladdr((void *)getauxval(AT_PHDR), &program) && dladdr(&here, &mine) && mine.dli_fbase != program.dli_fbase)
+    return realpath(mine.dli_fname, path) != NULL;
+  ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+  if (n <= 0) return dladdr(&here, &mine) && realpath(mine.dli_fname, path); /* a root without /proc */
+  path[n] = '\0';
+  return true;
+}
+
+static bool is_folder(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* Whether folder/below holds the folder `mark`; its path is then in home[PATH_MAX]. */
+static bool is_home(char *home, const char *folder, const char *below, const char *mark) {
+  char inside[PATH_MAX + 16];
+  if (snprintf(home, PATH_MAX, "%s%s", folder, below) >= PATH_MAX) return false;
+  snprintf(inside, sizeof inside, "%s/%s", home, mark);
+  return is_folder(inside);
+}
+
+/* What this code was installed with or built from: share/dtrun beside its file or above it, or a source tree around it. Both
+ * may have been moved. */
+static bool own_home(char *home) {
+  char folder[PATH_MAX];
+  if (!own_file(folder)) return false;
+  for (int level = 0; level < LEVELS; level++) {
+    char *slash = strrchr(folder, '/');
+    if (!slash || slash == folder) return false;
+    *slash = '\0';
+    if (is_home(home, folder, "/share/dtrun", "policies") || is_home(home, folder, "", "lua/dt")) return true;
+  }
+  return false;
+}
+
+static bool add_home(char **homes, int *n, const char *folder) {
+  if (!is_folder(folder) || (*n > 0 && strcmp(homes[0], folder) == 0)) return true;
+  return (homes[*n] = strdup(folder)) && ++*n;
+}
+
+static void free_homes(char **homes, int n) {
+  for (int i = 0; i < n; i++) free(homes[i]);
+  free(homes);
+}
+
+dt_status dt_homes(char ***homes, int *n, dt_error *err) {
+  NEED(homes, "homes");
+  NEED(n, "n");
+  char own[PATH_MAX];
+  const char *set = getenv("DTRUN_HOME");
+  *n = 0;
+  *homes = calloc(MAX_HOMES, sizeof **homes);
+  bool ok = *homes;
+  if (ok && set && *set) ok = add_home(*homes, n, set);
+  if (ok && add_home(*homes, n, own_home(own) ? own : DTRUN_SOURCE_DIR)) return DT_OK;
+  free_homes(*homes, *n);
+  *homes = NULL, *n = 0;
+  return dt_fail_memory(err, "the folders of dtrun", PATH_MAX);
+}
+
+dt_status dt_find(const char *relative, char **path, dt_error *err) {
+  NEED(relative, "relative");
+  NEED(path, "path");
+  char **homes;
+  int n;
+  dt_status status = dt_homes(&homes, &n, err);
+  *path = NULL;
+  for (int i = 0; !status && i < n && !*path; i++) {
+    if (asprintf(path, "%s/%s", homes[i], relative) < 0) {
+      status = dt_fail_memory(err, relative, PATH_MAX);
+      *path = NULL;
+    } else if (access(*path, F_OK) != 0) {
+      free(*path);
+      *path = NULL;
+    }
+  }
+  free_homes(homes, n);
+  return status;
+}

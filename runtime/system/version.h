@@ -1,0 +1,11 @@
+/* Which dtrun this is. */
+#ifndef DT_VERSION_H
+#define DT_VERSION_H
+
+#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
+
+const char *dt_version(void); /* "0.2.0"; static */
+
+#pragma GCC visibility pop
+
+#endif

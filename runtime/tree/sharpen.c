@@ -1,0 +1,69 @@
+/* What the draft model said is made to mean what it says: see tree.h. */
+#include "tree/tree.h"
+
+#include <math.h>
+
+static bool is_same(const tree_sharpness *s) {
+  return s->scale == 1 && s->lean == 0 && s->slope == 1 && s->shift == 0 && s->share == 1;
+}
+
+static dt_status check(const char *name, double x, double low, double high, dt_error *err) {
+  if (x >= low && x <= high) return DT_OK;
+  return dt_fail(err, DT_ESTATE, "sharpen: %s %g is out of range: %g..%g", name, x, low, high);
+}
+
+dt_status tree_sharpen(dt_tree *t, tree_sharpness sharp, dt_error *err) {
+  dt_status s = tree_check_open(t, err);
+  if (!s) s = check("scale", sharp.scale, 0.1, 10, err);
+  if (!s) s = check("lean", sharp.lean, -1, 1, err);
+  if (!s) s = check("slope", sharp.slope, 0.1, 10, err);
+  if (!s) s = check("shift", sharp.shift, -10, 10, err);
+  if (!s) s = check("share", sharp.share, 0.01, 1, err);
+  if (!s) t->sharp = sharp;
+  return s;
+}
+
+/* Puts candidate i, whose score is x, where it belongs among those before it, by falling score; ties stay as they are. */
+static void sort_in(tree_draft *d, double *score, int i, double x) {
+  int32_t token = d->token[i];
+  float own = d->own[i];
+  for (; i > 0 && score[i - 1] < x; i--)
+    score[i] = score[i - 1], d->token[i] = d->token[i - 1], d->own[i] = d->own[i - 1];
+  score[i] = x, d->token[i] = token, d->own[i] = own;
+}
+
+void tree_sharpen_draft(const dt_tree *t, tree_draft *d) {
+  if (!t || !d) return;
+  const tree_sharpness *s = &t->sharp;
+  int n = d->count;
+  if (is_same(s) || n == 0) return;
+  double score[DT_CANDIDATES], left = 1, last = (double)d->logp[n - 1];
+  for (int i = 0; i < n; i++) {
+    double logp = (double)d->logp[i];
+    left -= exp(logp);
+    sort_in(d, score, i, logp > -INFINITY ? (logp + s->lean * (double)d->own[i]) / s->scale : -INFINITY);
+  }
+  /* Weights beside the first, whose own is 1. */
+  double first = score[0], others = 0, weighted = 0;
+  for (int i = 1; i <= n; i++) {
+    double x = i < n ? score[i] - first : score[n - 1] - first - log(10.0) / s->scale;
+    double weight = exp(x);
+    if (i == n) weight *= left > 0 && last > -INFINITY ? left / exp(last - log(10.0)) : 0; /* so many other ids */
+    others += weight;
+    if (weight > 0) weighted += weight * x;
+  }
+  if (!(others > 0)) { /* nothing else can be */
+    for (int i = 0; i < n; i++) d->logp[i] = i ? -INFINITY : 0;
+    d->confidence = 1, d->entropy = 0;
+    return;
+  }
+  double second = n > 1 ? exp(score[1] - first) : 0;
+  double odds = fmin(fmax(exp(s->shift - s->slope * log(others)), s->share * second / others), 1e12);
+  double rest = log1p(odds), logp = -log1p(1 / odds); /* -log of what the first one leaves, log of its own */
+  double shared = rest - log(s->share);               /* -log of what the others share */
+  for (int i = 0; i < n; i++) d->logp[i] = (float)(i ? score[i] - first - log(others) - shared : logp);
+  d->confidence = (float)exp(logp);
+  double entropy = exp(-shared) * (shared + log(others) - weighted / others) - exp(logp) * logp;
+  double nobody = exp(-rest) * (1 - s->share); /* counted as one thing that may come */
+  d->entropy = (float)(nobody > 0 ? entropy - nobody * log(nobody) : entropy);
+}
