@@ -12,7 +12,7 @@
  *     dt_rollback(s, 0, &err);                                    // an empty tree over the last committed token
  *     dt_node_ref root = {.seq = 0, .node = 0};
  *     dt_draft_step(s, &root, 1, &err);
- *     tree_branch(dt_seq_tree(s, 0), 0, 4, &first, &last, &err);  // four guesses
+ *     dt_tree_branch(dt_seq_tree(s, 0), 0, 4, &first, &last, &err);  // four guesses
  *     dt_verify_tree(s, &seq, 1, &verdict, &err);
  *     dt_commit(s, &seq, 1, 0, &block, &err);
  *     fwrite(block.text, 1, block.text_len, stdout);
@@ -205,8 +205,8 @@ typedef struct {
   const char *const *stop; /* [n_stop] strings that end the text; copied */
   int n_stop;
   dt_sampling sampling; /* zeros: the likeliest token */
-  bool uncoupled;       /* drafting does not know the noise that the target's tokens are drawn with: see tree_draft */
-  int candidates;       /* what dt_seq_candidates tells of each verified row: 0..DT_TARGET_CANDIDATES */
+  bool uncoupled; /* drafting does not know the noise that the target's tokens are drawn with: see dt_tree_draft */
+  int candidates; /* what dt_seq_candidates tells of each verified row: 0..DT_TARGET_CANDIDATES */
 } dt_seq_options;
 
 #define DT_TARGET_CANDIDATES 8

@@ -1,4 +1,4 @@
-/* policy.sharpen([share=false]) -> an object that learns what tree:sharpen takes (tree.h: tree_learner), `share` if told.
+/* policy.sharpen([share=false]) -> an object that learns what tree:sharpen takes (tree.h: dt_tree_learner), `share` if told.
  *
  *   s:apply(tree)     before an iteration's first draft_step: sharpens it by what was learned so far
  *   s:observe(tree)   after its commit: learns from what came after every accepted node that was drafted from */
@@ -11,10 +11,10 @@ static const char sharpener_kind[] = "sharpener";
 
 typedef struct {
   const char *kind; /* as in a run_handle */
-  tree_learner learner;
+  dt_tree_learner learner;
 } sharpener;
 
-static tree_learner *check_sharpener(lua_State *L, const char *who) {
+static dt_tree_learner *check_sharpener(lua_State *L, const char *who) {
   sharpener *s = lua_touserdata(L, 1);
   box_look(L);
   if (!s || lua_rawlen(L, 1) != sizeof *s || s->kind != sharpener_kind)
@@ -24,22 +24,22 @@ static tree_learner *check_sharpener(lua_State *L, const char *who) {
 
 static int sharpener_apply(lua_State *L) {
   static const char who[] = "sharpener:apply";
-  tree_learner *learner = check_sharpener(L, who);
+  dt_tree_learner *learner = check_sharpener(L, who);
   const dtl_run *run = handle_run_at(L, 2, handle_tree, who);
   dt_error err;
-  if (tree_sharpen_learned(learner, run->tree, dt_seq_is_coupled(run->session, run->seq), &err))
+  if (dt_tree_sharpen_learned(learner, run->tree, dt_seq_is_coupled(run->session, run->seq), &err))
     return run_fail(L, &err, who);
   return 0;
 }
 
 static int sharpener_observe(lua_State *L) {
   static const char who[] = "sharpener:observe";
-  tree_learner *learner = check_sharpener(L, who);
+  dt_tree_learner *learner = check_sharpener(L, who);
   const dtl_run *run = handle_run_at(L, 2, handle_tree, who);
   if (run->phase != RUN_COMMITTED) luaL_error(L, "%s: the iteration is not committed yet", who);
   bool coupled = dt_seq_is_coupled(run->session, run->seq);
   for (int d = 0; d < run->block.n; d++)
-    tree_learn(learner, run->tree, d ? run->verdict.path[d - 1] : 0, run->block.tokens[d], coupled);
+    dt_tree_learn(learner, run->tree, d ? run->verdict.path[d - 1] : 0, run->block.tokens[d], coupled);
   return 0;
 }
 
@@ -47,7 +47,7 @@ static const luaL_Reg methods[] = {{"apply", sharpener_apply}, {"observe", sharp
 
 static sharpener *push(lua_State *L, bool share) {
   sharpener *s = lua_newuserdatauv(L, sizeof *s, 0);
-  *s = (sharpener){.kind = sharpener_kind, .learner = tree_learner_new(share)};
+  *s = (sharpener){.kind = sharpener_kind, .learner = dt_tree_learner_new(share)};
   return s;
 }
 

@@ -21,24 +21,24 @@ static int check_node(lua_State *L, const dtl_run *run, int i, const char *who, 
 }
 
 static int tree_method_size(lua_State *L) {
-  lua_pushinteger(L, tree_size(check_tree(L, "tree:size")->tree));
+  lua_pushinteger(L, dt_tree_size(check_tree(L, "tree:size")->tree));
   return 1;
 }
 
 static int tree_method_room(lua_State *L) {
-  lua_pushinteger(L, tree_room(check_tree(L, "tree:room")->tree));
+  lua_pushinteger(L, dt_tree_room(check_tree(L, "tree:room")->tree));
   return 1;
 }
 
 static int tree_method_depth_room(lua_State *L) {
-  lua_pushinteger(L, tree_depth_room(check_tree(L, "tree:depth_room")->tree));
+  lua_pushinteger(L, dt_tree_depth_room(check_tree(L, "tree:depth_room")->tree));
   return 1;
 }
 
 static int tree_method_limit(lua_State *L) {
   dtl_run *run = check_tree(L, "tree:limit");
   dt_error err;
-  if (tree_limit(run->tree, clip_int(object_integer(L, 2, "tree:limit", "n")), &err))
+  if (dt_tree_limit(run->tree, clip_int(object_integer(L, 2, "tree:limit", "n")), &err))
     return run_fail(L, &err, "tree:limit");
   return 0;
 }
@@ -48,7 +48,7 @@ static int tree_method_branch(lua_State *L) {
   int u = check_node(L, run, 2, "tree:branch", "u"), first, last;
   int b = clip_int(object_integer(L, 3, "tree:branch", "b"));
   dt_error err;
-  if (tree_branch(run->tree, u, b, &first, &last, &err)) return run_fail(L, &err, "tree:branch");
+  if (dt_tree_branch(run->tree, u, b, &first, &last, &err)) return run_fail(L, &err, "tree:branch");
   lua_pushinteger(L, first);
   lua_pushinteger(L, last);
   return 2;
@@ -64,7 +64,7 @@ static int tree_method_add(lua_State *L) {
     logp = lua_tonumber(L, 4);
   }
   dt_error err;
-  if (tree_add(run->tree, u, token, (float)logp, &v, &err)) return run_fail(L, &err, "tree:add");
+  if (dt_tree_add(run->tree, u, token, (float)logp, &v, &err)) return run_fail(L, &err, "tree:add");
   if (v < 0)
     lua_pushnil(L);
   else
@@ -98,7 +98,7 @@ static int tree_method_best(lua_State *L) {
     if (first < 0) luaL_error(L, "tree:best: first: there is no node %d", first);
     if (last >= run->tree->nodes)
       luaL_error(L, "tree:best: last: there is no node %d (the tree has 0..%d)", last, run->tree->nodes - 1);
-    n = tree_best(run->tree, k, first, last, run->ids);
+    n = dt_tree_best(run->tree, k, first, last, run->ids);
   }
   lua_settop(L, 5);
   if (lua_isnil(L, 5)) {
@@ -149,7 +149,7 @@ void box_tree_drop_drafted(dtl_run *run) {
   int n = 0;
   if (run->tree->phase != TREE_OPEN) return; /* the engine says so */
   for (int i = 0; i < run->n_refs; i++)
-    if (!tree_draft_of(run->tree, run->refs[i].node)) run->refs[n++] = run->refs[i];
+    if (!dt_tree_draft_of(run->tree, run->refs[i].node)) run->refs[n++] = run->refs[i];
   run->n_refs = n;
 }
 
@@ -175,7 +175,7 @@ static int tree_method_branch_best(lua_State *L) {
   int k = clip_int(object_integer(L, 3, "tree:branch_best", "k")), first, last;
   int n = read_nodes(L, run, 2, 4, "tree:branch_best");
   dt_error err;
-  if (tree_branch_best(run->tree, run->ids, n, k, &first, &last, &err)) return run_fail(L, &err, "tree:branch_best");
+  if (dt_tree_branch_best(run->tree, run->ids, n, k, &first, &last, &err)) return run_fail(L, &err, "tree:branch_best");
   lua_pushinteger(L, first);
   lua_pushinteger(L, last);
   return 2;
@@ -187,10 +187,10 @@ static int tree_method_keep(lua_State *L) {
   dt_status status;
   if (lua_istable(L, 2)) {
     int n = read_list(L, run, 2, -1, "tree:keep", "nodes");
-    status = tree_keep(run->tree, run->ids, n, &err);
+    status = dt_tree_keep(run->tree, run->ids, n, &err);
   } else {
     status =
-        tree_keep_best(run->tree, clip_int(object_integer(L, 2, "tree:keep", "nodes (a list, or how many)")), &err);
+        dt_tree_keep_best(run->tree, clip_int(object_integer(L, 2, "tree:keep", "nodes (a list, or how many)")), &err);
   }
   return status ? run_fail(L, &err, "tree:keep") : 0;
 }
@@ -204,13 +204,13 @@ static double sharpness(lua_State *L, int arg, const char *name, double otherwis
 
 static int tree_method_sharpen(lua_State *L) {
   dtl_run *run = check_tree(L, "tree:sharpen");
-  tree_sharpness sharp = {.scale = sharpness(L, 2, "scale", 1),
-                          .lean = sharpness(L, 3, "lean", 0),
-                          .slope = sharpness(L, 4, "slope", 1),
-                          .shift = sharpness(L, 5, "shift", 0),
-                          .share = sharpness(L, 6, "share", 1)};
+  dt_tree_sharpness sharp = {.scale = sharpness(L, 2, "scale", 1),
+                             .lean = sharpness(L, 3, "lean", 0),
+                             .slope = sharpness(L, 4, "slope", 1),
+                             .shift = sharpness(L, 5, "shift", 0),
+                             .share = sharpness(L, 6, "share", 1)};
   dt_error err;
-  return tree_sharpen(run->tree, sharp, &err) ? run_fail(L, &err, "tree:sharpen") : 0;
+  return dt_tree_sharpen(run->tree, sharp, &err) ? run_fail(L, &err, "tree:sharpen") : 0;
 }
 
 static int tree_method_p(lua_State *L) {
@@ -259,16 +259,16 @@ static int tree_method_token(lua_State *L) {
   return 1;
 }
 
-static const tree_draft *check_draft(lua_State *L, const dtl_run *run, const char *who) {
+static const dt_tree_draft *check_draft(lua_State *L, const dtl_run *run, const char *who) {
   int u = check_node(L, run, 2, who, "u");
-  const tree_draft *draft = tree_draft_of(run->tree, u);
+  const dt_tree_draft *draft = dt_tree_draft_of(run->tree, u);
   if (!draft) luaL_error(L, "%s: u: node %d has no draft result yet: call draft_step first", who, u);
   return draft;
 }
 
 static int tree_method_drafted(lua_State *L) {
   dtl_run *run = check_tree(L, "tree:drafted");
-  lua_pushboolean(L, tree_draft_of(run->tree, check_node(L, run, 2, "tree:drafted", "u")) != NULL);
+  lua_pushboolean(L, dt_tree_draft_of(run->tree, check_node(L, run, 2, "tree:drafted", "u")) != NULL);
   return 1;
 }
 
@@ -283,7 +283,7 @@ static int tree_method_entropy(lua_State *L) {
 }
 
 static int tree_method_candidate(lua_State *L) { /* nil: there are fewer */
-  const tree_draft *draft = check_draft(L, check_tree(L, "tree:candidate"), "tree:candidate");
+  const dt_tree_draft *draft = check_draft(L, check_tree(L, "tree:candidate"), "tree:candidate");
   lua_Integer i = object_integer(L, 3, "tree:candidate", "i");
   if (i < 1) luaL_error(L, "tree:candidate: i = %I is below 1", (LUAI_UACINT)i);
   if (i > draft->count) {
@@ -298,7 +298,7 @@ static int tree_method_candidate(lua_State *L) { /* nil: there are fewer */
 
 static int tree_method_rank(lua_State *L) { /* nil: u was not drafted from */
   const dtl_run *run = check_tree(L, "tree:rank");
-  const tree_draft *draft = tree_draft_of(run->tree, check_node(L, run, 2, "tree:rank", "u"));
+  const dt_tree_draft *draft = dt_tree_draft_of(run->tree, check_node(L, run, 2, "tree:rank", "u"));
   lua_Integer token = object_integer(L, 3, "tree:rank", "token");
   if (!draft || draft->count == 0) {
     lua_pushnil(L);

@@ -121,7 +121,7 @@ void trace_begin(dtl_trace *trace, const dt_pair *pair, const dtl_run *run, cons
 
 /* Whether v stands for no candidate of what the draft model said after its parent: the policy added it on its own. */
 static bool is_copied(const dt_tree *t, int v) {
-  const tree_draft *d = tree_draft_of(t, t->parent[v]);
+  const dt_tree_draft *d = dt_tree_draft_of(t, t->parent[v]);
   for (int i = 0; d && i < d->count; i++)
     if (d->token[i] == t->token[v]) return false;
   return true;
@@ -136,7 +136,7 @@ static void put_node(dtl_trace *trace, const dt_tree *t, int v) {
     put(trace, ",\"logp\":null,\"p\":0");
   else if (v > 0)
     put(trace, ",\"logp\":%.9g,\"p\":%.6g,\"q\":%.6g", (double)t->logp[v], exp(t->cumlogp[v]), exp((double)t->own[v]));
-  const tree_draft *d = tree_draft_of(t, v);
+  const dt_tree_draft *d = dt_tree_draft_of(t, v);
   if (d && d->count) put(trace, ",\"confidence\":%.6g,\"entropy\":%.6g", (double)d->confidence, (double)d->entropy);
   if (v > 0 && is_copied(t, v)) put(trace, ",\"copied\":true");
   if (v > 0) put(trace, ",\"kept\":%s", t->kept[v] ? "true" : "false");

@@ -44,10 +44,10 @@ static dt_status grow(const bench *b, int n, dt_error *err) {
   dt_node_ref *node = b->nodes;
   for (int seq = 0; seq < b->batch && !status; seq++) {
     dt_tree *tree = dt_seq_tree(b->session, seq);
-    status = tree_limit(tree, DT_TREE_VERIFY + 1, err);
+    status = dt_tree_limit(tree, DT_TREE_VERIFY + 1, err);
     for (int i = 0; i < n && !status; i++, node++) {
       node->seq = seq;
-      status = tree_add(tree, i / b->vocab, i % b->vocab, -1, &node->node, err);
+      status = dt_tree_add(tree, i / b->vocab, i % b->vocab, -1, &node->node, err);
     }
   }
   return status;
@@ -72,7 +72,7 @@ static dt_status verify(bench *b, int n, dt_error *err) {
   dt_status status = DT_OK;
   double start = dt_clock_ms();
   for (int seq = 0; seq < b->batch && !status; seq++) {
-    status = tree_keep_best(dt_seq_tree(b->session, seq), n - 1, err);
+    status = dt_tree_keep_best(dt_seq_tree(b->session, seq), n - 1, err);
     seqs[seq] = seq;
   }
   if (!status) status = dt_verify_tree(b->session, seqs, b->batch, verdicts, err);

@@ -9,7 +9,7 @@
 
 typedef struct {
   bool known[DT_DISTANCES];
-  tree_draft at[DT_DISTANCES];
+  dt_tree_draft at[DT_DISTANCES];
 } guesses;
 
 typedef struct {
@@ -105,13 +105,13 @@ static void take(const draft_medusa *d, const draft_text *text, int seq, int nod
   int distance = t->depth[node];
   if (t->draft[node] >= 0) return;
   if (distance >= d->pair->distances || !d->seq[seq].known[distance]) {
-    tree_no_draft(t, node);
+    dt_tree_no_draft(t, node);
     return;
   }
-  tree_draft *to = tree_new_draft(t, node);
+  dt_tree_draft *to = dt_tree_new_draft(t, node);
   if (!to) return;
   *to = d->seq[seq].at[distance];
-  tree_sharpen_draft(t, to);
+  dt_tree_sharpen_draft(t, to);
 }
 
 static dt_status medusa_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {

@@ -221,7 +221,7 @@ static void add_nodes(draft_model *d, int seq, const draft_text *text, const dt_
     int u = nodes[i].seq == seq ? wanted_node(text->tree, nodes[i].node, level) : -1;
     any |= u >= 0, root |= u == 0;
   }
-  int room = any ? tree_draft_room(text->tree) : 0;
+  int room = any ? dt_tree_draft_room(text->tree) : 0;
   if (!room || text->length < 1 || text->length > d->context) return;
   room -= add_ends(d, seq, text, root);
   for (int i = 0; i < n; i++) {
@@ -232,10 +232,10 @@ static void add_nodes(draft_model *d, int seq, const draft_text *text, const dt_
 
 /* What the pass said after node u. */
 static void take_result(const draft_model *d, dt_tree *t, int u, int result) {
-  tree_draft *to = t->draft[u] < 0 ? tree_new_draft(t, u) : NULL;
+  dt_tree_draft *to = t->draft[u] < 0 ? dt_tree_new_draft(t, u) : NULL;
   if (!to) return;
   draft_results_read(&d->results, result, to);
-  tree_sharpen_draft(t, to);
+  dt_tree_sharpen_draft(t, to);
 }
 
 /* The nodes' rows are as if they had never been there. */
@@ -317,7 +317,7 @@ static dt_status draft_step(drafter *base, const draft_text *texts, const dt_nod
   for (int level = 0; level < levels && !status; level++) status = step_level(d, texts, nodes, n, level, &start, err);
   for (int i = 0; i < n && !status; i++) {
     dt_tree *t = texts[nodes[i].seq].tree;
-    if (t->draft[nodes[i].node] < 0) tree_no_draft(t, nodes[i].node);
+    if (t->draft[nodes[i].node] < 0) dt_tree_no_draft(t, nodes[i].node);
   }
   return status;
 }

@@ -33,7 +33,7 @@ dt_out draft_results_out(draft_results *r, const int32_t *rows, const dt_samplin
                   .entropy = r->entropy};
 }
 
-void draft_results_read(const draft_results *r, int i, tree_draft *to) {
+void draft_results_read(const draft_results *r, int i, dt_tree_draft *to) {
   const int32_t *id = r->top_id + (size_t)i * DT_CANDIDATES;
   for (to->count = 0; to->count < DT_CANDIDATES && id[to->count] >= 0;) to->count++;
   memcpy(to->token, id, sizeof to->token);

@@ -17,6 +17,6 @@ void draft_results_close(draft_results *r);
 dt_out draft_results_out(draft_results *r, const int32_t *rows, const dt_sampling *sampling, int vocab);
 
 /* Result i of that pass, as it is. */
-void draft_results_read(const draft_results *r, int i, tree_draft *to);
+void draft_results_read(const draft_results *r, int i, dt_tree_draft *to);
 
 #endif

@@ -10,13 +10,13 @@
 static int max(int a, int b) { return a > b ? a : b; }
 
 /* Sequences that are named and still run, each in a phase between `from` and `to`. */
-static dt_status check_running(const dt_session *s, int seq, tree_phase from, tree_phase to, const char *call,
+static dt_status check_running(const dt_session *s, int seq, dt_tree_phase from, dt_tree_phase to, const char *call,
                                dt_error *err) {
   dt_status status = session_check(s, seq, err);
   if (status) return status;
   const sequence *q = &s->seq[seq];
   if (q->finish != DT_RUNNING) return dt_fail(err, DT_ESTATE, "%s: the text of sequence %d is finished", call, seq);
-  tree_phase phase = q->tree->phase;
+  dt_tree_phase phase = q->tree->phase;
   if (phase >= from && phase <= to) return DT_OK;
   return dt_fail(err, DT_ESTATE, "%s: %s", call,
                  phase == TREE_SEALED     ? "keep has settled the tree; verify_tree comes next"
@@ -26,8 +26,8 @@ static dt_status check_running(const dt_session *s, int seq, tree_phase from, tr
 }
 
 /* The same for a list of sequences, none of which may stand in it twice. */
-static dt_status check_list(dt_session *s, const int *seqs, int n, tree_phase from, tree_phase to, const char *call,
-                            dt_error *err) {
+static dt_status check_list(dt_session *s, const int *seqs, int n, dt_tree_phase from, dt_tree_phase to,
+                            const char *call, dt_error *err) {
   dt_status status = DT_OK;
   int named = 0;
   for (; named < n && !status; named++) {
@@ -50,7 +50,7 @@ dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error
   dt_status status = DT_OK;
   for (int i = 0; i < n && !status; i++) {
     status = check_running(s, nodes[i].seq, TREE_OPEN, TREE_OPEN, "draft_step", err);
-    if (!status) status = tree_check(s->seq[nodes[i].seq].tree, nodes[i].node, "draft_step", err);
+    if (!status) status = dt_tree_check(s->seq[nodes[i].seq].tree, nodes[i].node, "draft_step", err);
   }
   if (status) return status;
   for (int i = 0; i < n; i++) {
@@ -122,13 +122,13 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
   NEED_LIST(seqs, n, "seqs");
   NEED_LIST(verdicts, n, "verdicts");
   dt_status status = check_list(s, seqs, n, TREE_OPEN, TREE_SEALED, "verify_tree", err);
-  for (int i = 0; i < n && !status; i++) status = tree_check_seal(s->seq[seqs[i]].tree, err);
+  for (int i = 0; i < n && !status; i++) status = dt_tree_check_seal(s->seq[seqs[i]].tree, err);
   if (status || n == 0) return status;
   double start = dt_clock_ms();
   int longest = 1;
   for (int i = 0; i < n; i++) {
     dt_tree *t = s->seq[seqs[i]].tree;
-    tree_seal(t, NULL);
+    dt_tree_seal(t, NULL);
     verdicts[i] = (dt_verdict){.seq = seqs[i], .depth = deepest_kept(t), .bonus = -1};
     longest = max(longest, verdicts[i].depth);
   }
@@ -173,7 +173,7 @@ int dt_seq_candidates(const dt_session *s, int seq, int node, const int32_t **to
   dt_status status = session_check(s, seq, err);
   if (status) return -1;
   const sequence *q = &s->seq[seq];
-  status = tree_check(q->tree, node, "candidates", err);
+  status = dt_tree_check(q->tree, node, "candidates", err);
   if (!status && q->tree->phase < TREE_VERIFIED)
     status = dt_fail(err, DT_ESTATE, "candidates: the tree is not verified yet");
   if (!status && !q->tree->kept[node])
@@ -181,7 +181,7 @@ int dt_seq_candidates(const dt_session *s, int seq, int node, const int32_t **to
   if (status) return -1;
   *token = NULL, *logp = NULL;
   if (!q->candidates) return 0;
-  size_t at = (size_t)tree_row(q->tree, node) * DT_TARGET_CANDIDATES;
+  size_t at = (size_t)dt_tree_row(q->tree, node) * DT_TARGET_CANDIDATES;
   *token = q->candidate + at, *logp = q->candidate_logp + at;
   int n = 0;
   while (n < q->candidates && (*token)[n] >= 0) n++;

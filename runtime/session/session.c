@@ -10,7 +10,7 @@ static int min(int a, int b) { return a < b ? a : b; }
 static int max(int a, int b) { return a > b ? a : b; }
 
 static dt_status open_sequence(sequence *q, int context, dt_error *err) {
-  dt_status s = tree_open(&q->tree, err);
+  dt_status s = dt_tree_open(&q->tree, err);
   if (s) return s;
   q->tokens = malloc((size_t)context * sizeof(int32_t));
   q->text_end = malloc((size_t)context * sizeof(size_t));
@@ -44,7 +44,7 @@ static void free_session(dt_session *s) {
   if (!s) return;
   for (int i = 0; s->seq && i < s->sequences; i++) {
     sequence *q = &s->seq[i];
-    tree_close(q->tree);
+    dt_tree_close(q->tree);
     text_free(&q->text);
     free(q->tokens), free(q->text_end), free(q->slot), free(q->candidate), free(q->candidate_logp);
   }
@@ -191,7 +191,7 @@ dt_status session_check(const dt_session *s, int seq, dt_error *err) {
 void session_begin_tree(dt_session *s, int seq) {
   sequence *q = &s->seq[seq];
   int left = q->limit - q->length;
-  tree_reset(q->tree, q->tokens[q->length - 1], left > 0 ? left - 1 : 0, s->pair->target_info.vocab);
+  dt_tree_reset(q->tree, q->tokens[q->length - 1], left > 0 ? left - 1 : 0, s->pair->target_info.vocab);
   kv_begin(&q->target, q->length - 1);
   if (s->draft) s->draft->ops->begin(s->draft, seq, q->length);
   q->accepted = 0;

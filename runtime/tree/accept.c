@@ -13,7 +13,7 @@ int accept_path(dt_tree *t, const int32_t *choice, int32_t *path, int32_t *bonus
     }
     if (child < 0) break;
     path[n++] = u = child;
-    next = choice[tree_row(t, u)];
+    next = choice[dt_tree_row(t, u)];
   }
   if (next < 0 && n > 0) next = t->token[path[--n]];
   *bonus = next;

@@ -1,4 +1,4 @@
-/* Learns the numbers of tree_sharpen while text is generated: see tree.h. Each is an online regression: a step is the error over
+/* Learns the numbers of dt_tree_sharpen while text is generated: see tree.h. Each is an online regression: a step is the error over
  * the evidence so far (leans, slopes, shifts, shares). The constants below are evidence that each begins with. */
 #include "system/need.h"
 #include "tree/tree.h"
@@ -18,28 +18,28 @@
 
 static double clip(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-tree_learner tree_learner_new(bool share) {
-  return (tree_learner){.slope = 1,
-                        .share = 1,
-                        .leans = LEAN,
-                        .slopes = SLOPE,
-                        .shifts = SHIFT,
-                        .came = SHARE,
-                        .shares = share ? SHARE : 0,
-                        .said_slope = 1,
-                        .said_share = 1};
+dt_tree_learner dt_tree_learner_new(bool share) {
+  return (dt_tree_learner){.slope = 1,
+                           .share = 1,
+                           .leans = LEAN,
+                           .slopes = SLOPE,
+                           .shifts = SHIFT,
+                           .came = SHARE,
+                           .shares = share ? SHARE : 0,
+                           .said_slope = 1,
+                           .said_share = 1};
 }
 
-dt_status tree_sharpen_learned(tree_learner *l, dt_tree *t, bool coupled, dt_error *err) {
+dt_status dt_tree_sharpen_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err) {
   NEED(l, "learner");
   if (l->slopes == SLOPE && coupled) l->slope = DRAWN; /* nothing is known yet */
   l->said_slope = l->slope, l->said_shift = l->shift, l->said_share = l->share;
-  return tree_sharpen(t, (tree_sharpness){SCALE, l->lean, l->slope, l->shift, l->share}, err);
+  return dt_tree_sharpen(t, (dt_tree_sharpness){SCALE, l->lean, l->slope, l->shift, l->share}, err);
 }
 
 /* The likeliest candidate had probability p, and was the next token or was not (came). Moves slope and shift by one step of a
  * logistic regression on its log-odds before sharpening. */
-static void learn_odds(tree_learner *l, double p, bool came) {
+static void learn_odds(dt_tree_learner *l, double p, bool came) {
   p = clip(p, 1 - SUREST, SUREST);
   double odds = (log(p / (1 - p)) - l->said_shift) / l->said_slope; /* as they were */
   double wrong = (came ? 1 : 0) - p, known = p * (1 - p);
@@ -51,7 +51,7 @@ static void learn_odds(tree_learner *l, double p, bool came) {
 
 /* The next token was not the likeliest candidate: it was candidate i, or none (i == d->count). The others were given `left` of
  * the probability; share is the part of it that came true, weighted by the probability of each. */
-static void learn_share(tree_learner *l, const tree_draft *d, int i) {
+static void learn_share(dt_tree_learner *l, const dt_tree_draft *d, int i) {
   double left = (1 - exp((double)d->logp[0])) * l->said_share;
   for (int j = 1; j < AMONG && j < d->count && left > 0; j++) {
     double said = exp((double)d->logp[j]) / left;
@@ -63,7 +63,7 @@ static void learn_share(tree_learner *l, const tree_draft *d, int i) {
 
 /* The next token was candidate i. Lean is right if the draft's log-probability of that candidate (own) equals the mean of all
  * candidates, weighted by their probabilities: the gradient of the log-likelihood in lean is the difference. */
-static void learn_lean(tree_learner *l, const tree_draft *d, int i) {
+static void learn_lean(dt_tree_learner *l, const dt_tree_draft *d, int i) {
   double sum = 0, mean = 0, square = 0;
   int j = 0;
   for (; j < AMONG && j < d->count && !((double)d->own[j] < LEAST_OWN); j++) {
@@ -78,8 +78,8 @@ static void learn_lean(tree_learner *l, const tree_draft *d, int i) {
   l->lean = clip(l->lean + ((double)d->own[i] - mean) / SCALE / l->leans, -0.5, 0.5);
 }
 
-void tree_learn(tree_learner *l, const dt_tree *t, int u, int32_t token, bool coupled) {
-  const tree_draft *d = tree_draft_of(t, u);
+void dt_tree_learn(dt_tree_learner *l, const dt_tree *t, int u, int32_t token, bool coupled) {
+  const dt_tree_draft *d = dt_tree_draft_of(t, u);
   if (!l || !d || d->count == 0) return;
   int i = 0;
   while (i < d->count && d->token[i] != token) i++;

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static bool is_same(const tree_sharpness *s) {
+static bool is_same(const dt_tree_sharpness *s) {
   return s->scale == 1 && s->lean == 0 && s->slope == 1 && s->shift == 0 && s->share == 1;
 }
 
@@ -12,8 +12,8 @@ static dt_status check(const char *name, double x, double low, double high, dt_e
   return dt_fail(err, DT_ESTATE, "sharpen: %s %g is out of range: %g..%g", name, x, low, high);
 }
 
-dt_status tree_sharpen(dt_tree *t, tree_sharpness sharp, dt_error *err) {
-  dt_status s = tree_check_open(t, err);
+dt_status dt_tree_sharpen(dt_tree *t, dt_tree_sharpness sharp, dt_error *err) {
+  dt_status s = dt_tree_check_open(t, err);
   if (!s) s = check("scale", sharp.scale, 0.1, 10, err);
   if (!s) s = check("lean", sharp.lean, -1, 1, err);
   if (!s) s = check("slope", sharp.slope, 0.1, 10, err);
@@ -24,7 +24,7 @@ dt_status tree_sharpen(dt_tree *t, tree_sharpness sharp, dt_error *err) {
 }
 
 /* Puts candidate i, whose score is x, where it belongs among those before it, by falling score; ties stay as they are. */
-static void sort_in(tree_draft *d, double *score, int i, double x) {
+static void sort_in(dt_tree_draft *d, double *score, int i, double x) {
   int32_t token = d->token[i];
   float own = d->own[i];
   for (; i > 0 && score[i - 1] < x; i--)
@@ -32,9 +32,9 @@ static void sort_in(tree_draft *d, double *score, int i, double x) {
   score[i] = x, d->token[i] = token, d->own[i] = own;
 }
 
-void tree_sharpen_draft(const dt_tree *t, tree_draft *d) {
+void dt_tree_sharpen_draft(const dt_tree *t, dt_tree_draft *d) {
   if (!t || !d) return;
-  const tree_sharpness *s = &t->sharp;
+  const dt_tree_sharpness *s = &t->sharp;
   int n = d->count;
   if (is_same(s) || n == 0) return;
   double score[DT_CANDIDATES], left = 1, last = (double)d->logp[n - 1];

@@ -8,7 +8,7 @@
 
 #define CAPACITY (1 + DT_TREE_ENTRIES)
 
-dt_status tree_open(dt_tree **out, dt_error *err) {
+dt_status dt_tree_open(dt_tree **out, dt_error *err) {
   NEED(out, "out");
   dt_tree *t = calloc(1, sizeof *t);
   if (!t) return dt_fail_memory(err, "a token tree", sizeof *t);
@@ -24,20 +24,20 @@ dt_status tree_open(dt_tree **out, dt_error *err) {
   t->draft = malloc(CAPACITY * sizeof(int16_t));
   t->verdict = malloc(CAPACITY);
   t->kept = malloc(CAPACITY);
-  t->drafts = calloc(DT_TREE_DRAFTS + 1, sizeof(tree_draft));
+  t->drafts = calloc(DT_TREE_DRAFTS + 1, sizeof(dt_tree_draft));
   t->kept_node = malloc(DT_TREE_VERIFY * sizeof(int32_t));
   t->scratch = malloc(2 * CAPACITY * sizeof(int32_t));
   if (!t->token || !t->parent || !t->depth || !t->first_child || !t->last_child || !t->next_sibling || !t->logp ||
       !t->own || !t->cumlogp || !t->draft || !t->verdict || !t->kept || !t->drafts || !t->kept_node || !t->scratch) {
-    tree_close(t);
-    return dt_fail_memory(err, "a token tree", CAPACITY * 40ull + DT_TREE_DRAFTS * sizeof(tree_draft));
+    dt_tree_close(t);
+    return dt_fail_memory(err, "a token tree", CAPACITY * 40ull + DT_TREE_DRAFTS * sizeof(dt_tree_draft));
   }
-  tree_reset(t, 0, 0, 1);
+  dt_tree_reset(t, 0, 0, 1);
   *out = t;
   return DT_OK;
 }
 
-void tree_close(dt_tree *t) {
+void dt_tree_close(dt_tree *t) {
   if (!t) return;
   free(t->token), free(t->parent), free(t->depth);
   free(t->first_child), free(t->last_child), free(t->next_sibling);
@@ -69,7 +69,7 @@ static int append(dt_tree *t, int parent, int32_t token, float logp, float own) 
   return v;
 }
 
-void tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab) {
+void dt_tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab) {
   if (!t) return;
   t->phase = TREE_OPEN;
   t->nodes = 0;
@@ -77,20 +77,20 @@ void tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab) {
   t->max_depth = max_depth > 0 ? max_depth : 0;
   t->deepest = 0;
   t->vocab = vocab > 0 ? vocab : 0;
-  t->sharp = (tree_sharpness){.scale = 1, .slope = 1, .share = 1};
+  t->sharp = (dt_tree_sharpness){.scale = 1, .slope = 1, .share = 1};
   t->n_drafts = 0;
   t->n_kept = 0;
   append(t, -1, root, 0, 0);
   t->kept[0] = 1;
 }
 
-int tree_size(const dt_tree *t) { return t ? t->nodes - 1 : 0; }
+int dt_tree_size(const dt_tree *t) { return t ? t->nodes - 1 : 0; }
 
-int tree_room(const dt_tree *t) { return t ? t->limit - tree_size(t) : 0; }
+int dt_tree_room(const dt_tree *t) { return t ? t->limit - dt_tree_size(t) : 0; }
 
-int tree_depth_room(const dt_tree *t) { return t ? t->max_depth - t->deepest : 0; }
+int dt_tree_depth_room(const dt_tree *t) { return t ? t->max_depth - t->deepest : 0; }
 
-dt_status tree_check_open(const dt_tree *t, dt_error *err) {
+dt_status dt_tree_check_open(const dt_tree *t, dt_error *err) {
   NEED(t, "tree");
   if (t->phase == TREE_OPEN) return DT_OK;
   return dt_fail(err, DT_ESTATE, "the tree cannot change any more: %s",
@@ -101,31 +101,31 @@ dt_status tree_check_open(const dt_tree *t, dt_error *err) {
 
 static bool has_node(const dt_tree *t, int u) { return t && u >= 0 && u < t->nodes; }
 
-dt_status tree_check(const dt_tree *t, int u, const char *what, dt_error *err) {
+dt_status dt_tree_check(const dt_tree *t, int u, const char *what, dt_error *err) {
   NEED(t, "tree");
   if (has_node(t, u)) return DT_OK;
   return dt_fail(err, DT_ESTATE, "%s: there is no node %d (the tree has 0..%d)", what ? what : "node", u, t->nodes - 1);
 }
 
-dt_status tree_limit(dt_tree *t, int limit, dt_error *err) {
-  dt_status s = tree_check_open(t, err);
+dt_status dt_tree_limit(dt_tree *t, int limit, dt_error *err) {
+  dt_status s = dt_tree_check_open(t, err);
   if (s) return s;
   if (limit < 1 || limit > DT_TREE_ENTRIES)
     return dt_fail(err, DT_ESTATE, "limit: %d is out of range: 1..%d", limit, DT_TREE_ENTRIES);
-  if (limit < tree_size(t))
-    return dt_fail(err, DT_ESTATE, "limit: %d is below the tree's present size %d", limit, tree_size(t));
+  if (limit < dt_tree_size(t))
+    return dt_fail(err, DT_ESTATE, "limit: %d is below the tree's present size %d", limit, dt_tree_size(t));
   t->limit = limit;
   return DT_OK;
 }
 
-int tree_child(const dt_tree *t, int u, int32_t token) {
+int dt_tree_child(const dt_tree *t, int u, int32_t token) {
   if (!has_node(t, u)) return -1;
   for (int v = t->first_child[u]; v >= 0; v = t->next_sibling[v])
     if (t->token[v] == token) return v;
   return -1;
 }
 
-int tree_row(const dt_tree *t, int u) {
+int dt_tree_row(const dt_tree *t, int u) {
   if (!has_node(t, u) || t->phase < TREE_SEALED) return -1;
   int low = 0, high = t->n_kept; /* kept_node is ascending */
   while (low < high) {
@@ -138,39 +138,39 @@ int tree_row(const dt_tree *t, int u) {
   return u == 0 ? 0 : low < t->n_kept && t->kept_node[low] == u ? low + 1 : -1;
 }
 
-static bool has_room_below(const dt_tree *t, int u) { return tree_room(t) > 0 && t->depth[u] < t->max_depth; }
+static bool has_room_below(const dt_tree *t, int u) { return dt_tree_room(t) > 0 && t->depth[u] < t->max_depth; }
 
-dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err) {
-  dt_status s = tree_check_open(t, err);
-  if (!s) s = tree_check(t, u, "parent", err);
+dt_status dt_tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err) {
+  dt_status s = dt_tree_check_open(t, err);
+  if (!s) s = dt_tree_check(t, u, "parent", err);
   if (s) return s;
   if (token < 0 || token >= t->vocab)
     return dt_fail(err, DT_ESTATE, "token: %d is out of range: 0..%d", token, t->vocab - 1);
   NEED(v, "v");
   if (!(logp <= 0)) return dt_fail(err, DT_ESTATE, "logp: %g is not a log-probability: at most 0", (double)logp);
-  *v = tree_child(t, u, token);
+  *v = dt_tree_child(t, u, token);
   if (*v < 0 && has_room_below(t, u)) *v = append(t, u, token, logp, logp);
   return DT_OK;
 }
 
 /* Fails unless the tree grows and u is a node with candidates. */
 static dt_status check_branch(const dt_tree *t, int u, dt_error *err) {
-  dt_status s = tree_check_open(t, err);
-  if (!s) s = tree_check(t, u, "node", err);
-  if (!s && !tree_draft_of(t, u))
+  dt_status s = dt_tree_check_open(t, err);
+  if (!s) s = dt_tree_check(t, u, "node", err);
+  if (!s && !dt_tree_draft_of(t, u))
     s = dt_fail(err, DT_ESTATE, "node %d has no candidates yet: call draft_step first", u);
   return s;
 }
 
-dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err) {
+dt_status dt_tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err) {
   NEED(first, "first");
   NEED(last, "last");
   dt_status s = check_branch(t, u, err);
   if (s) return s;
-  const tree_draft *d = tree_draft_of(t, u);
+  const dt_tree_draft *d = dt_tree_draft_of(t, u);
   *first = t->nodes;
   for (int i = 0, added = 0; i < d->count && added < b && has_room_below(t, u); i++)
-    if (tree_child(t, u, d->token[i]) < 0) {
+    if (dt_tree_child(t, u, d->token[i]) < 0) {
       append(t, u, d->token[i], d->logp[i], d->own[i]);
       added++;
     }
@@ -180,8 +180,8 @@ dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error 
 
 /* Moves *next to the first candidate of u from *next on that is not its child yet; false: there is none. */
 static bool seek_candidate(const dt_tree *t, int u, int32_t *next) {
-  const tree_draft *d = tree_draft_of(t, u);
-  while (*next < d->count && tree_child(t, u, d->token[*next]) >= 0) ++*next;
+  const dt_tree_draft *d = dt_tree_draft_of(t, u);
+  while (*next < d->count && dt_tree_child(t, u, d->token[*next]) >= 0) ++*next;
   return *next < d->count;
 }
 
@@ -190,17 +190,17 @@ static int likeliest(const dt_tree *t, const int32_t *open, int n, const int32_t
   int best = -1;
   double best_cumlogp = 0;
   for (int i = 0; i < n; i++) {
-    double cumlogp = t->cumlogp[open[i]] + tree_draft_of(t, open[i])->logp[next[open[i]]];
+    double cumlogp = t->cumlogp[open[i]] + dt_tree_draft_of(t, open[i])->logp[next[open[i]]];
     if (best < 0 || cumlogp > best_cumlogp) best = i, best_cumlogp = cumlogp;
   }
   return best;
 }
 
-dt_status tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err) {
+dt_status dt_tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err) {
   NEED_LIST(ids, n, "ids");
   NEED(first, "first");
   NEED(last, "last");
-  dt_status s = tree_check_open(t, err);
+  dt_status s = dt_tree_check_open(t, err);
   for (int i = 0; i < n && !s; i++) s = check_branch(t, ids[i], err);
   if (s) return s;
   int32_t *open = t->scratch;            /* nodes that can get a child, each once */
@@ -214,9 +214,9 @@ dt_status tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *fi
     if (t->depth[u] < t->max_depth && seek_candidate(t, u, &next[u])) open[n_open++] = u;
   }
   *first = t->nodes;
-  for (int added = 0; added < k && n_open > 0 && tree_room(t) > 0; added++) {
+  for (int added = 0; added < k && n_open > 0 && dt_tree_room(t) > 0; added++) {
     int i = likeliest(t, open, n_open, next), u = open[i];
-    const tree_draft *d = tree_draft_of(t, u);
+    const dt_tree_draft *d = dt_tree_draft_of(t, u);
     append(t, u, d->token[next[u]], d->logp[next[u]], d->own[next[u]]);
     if (!seek_candidate(t, u, &next[u])) memmove(open + i, open + i + 1, (size_t)(--n_open - i) * sizeof *open);
   }
@@ -238,7 +238,7 @@ static void sift(const dt_tree *t, int32_t *heap, int i, int n) {
   }
 }
 
-int tree_best(const dt_tree *t, int k, int first, int last, int32_t *out) {
+int dt_tree_best(const dt_tree *t, int k, int first, int last, int32_t *out) {
   int n = 0;
   if (k <= 0 || !out || !has_node(t, first) || !has_node(t, last)) return 0;
   for (int v = first; v <= last; v++) { /* out is a heap of the k best so far, the worst on top */
@@ -269,13 +269,13 @@ static void seal(dt_tree *t) {
 
 static void forget_kept(dt_tree *t) { memset(t->kept + 1, 0, (size_t)(t->nodes - 1)); }
 
-dt_status tree_keep(dt_tree *t, const int32_t *ids, int n, dt_error *err) {
+dt_status dt_tree_keep(dt_tree *t, const int32_t *ids, int n, dt_error *err) {
   NEED(t, "tree");
   NEED_LIST(ids, n, "ids");
-  dt_status s = tree_check_open(t, err);
+  dt_status s = dt_tree_check_open(t, err);
   int count = 0;
   for (int i = 0; i < n && !s; i++) {
-    if ((s = tree_check(t, ids[i], "keep", err))) break;
+    if ((s = dt_tree_check(t, ids[i], "keep", err))) break;
     count += !t->kept[ids[i]];
     t->kept[ids[i]] = 1;
   }
@@ -292,51 +292,51 @@ dt_status tree_keep(dt_tree *t, const int32_t *ids, int n, dt_error *err) {
   return DT_OK;
 }
 
-dt_status tree_keep_best(dt_tree *t, int k, dt_error *err) {
-  dt_status s = tree_check_open(t, err);
+dt_status dt_tree_keep_best(dt_tree *t, int k, dt_error *err) {
+  dt_status s = dt_tree_check_open(t, err);
   if (s) return s;
   if (k < 0 || k > DT_TREE_VERIFY) return dt_fail(err, DT_ESTATE, "keep: %d is out of range: 0..%d", k, DT_TREE_VERIFY);
-  int n = tree_best(t, k, 1, t->nodes - 1, t->scratch);
-  return tree_keep(t, t->scratch, n, err);
+  int n = dt_tree_best(t, k, 1, t->nodes - 1, t->scratch);
+  return dt_tree_keep(t, t->scratch, n, err);
 }
 
-dt_status tree_check_seal(const dt_tree *t, dt_error *err) {
+dt_status dt_tree_check_seal(const dt_tree *t, dt_error *err) {
   NEED(t, "tree");
   if (t->phase == TREE_SEALED) return DT_OK;
-  dt_status s = tree_check_open(t, err);
-  if (!s && tree_size(t) > DT_TREE_VERIFY)
-    s = dt_fail(err, DT_ESTATE, "the tree has %d nodes and one pass verifies at most %d: call keep first", tree_size(t),
-                DT_TREE_VERIFY);
+  dt_status s = dt_tree_check_open(t, err);
+  if (!s && dt_tree_size(t) > DT_TREE_VERIFY)
+    s = dt_fail(err, DT_ESTATE, "the tree has %d nodes and one pass verifies at most %d: call keep first",
+                dt_tree_size(t), DT_TREE_VERIFY);
   return s;
 }
 
-dt_status tree_seal(dt_tree *t, dt_error *err) {
-  dt_status s = tree_check_seal(t, err);
+dt_status dt_tree_seal(dt_tree *t, dt_error *err) {
+  dt_status s = dt_tree_check_seal(t, err);
   if (s || t->phase == TREE_SEALED) return s;
-  memset(t->kept + 1, 1, (size_t)tree_size(t));
+  memset(t->kept + 1, 1, (size_t)dt_tree_size(t));
   seal(t);
   return DT_OK;
 }
 
-int tree_draft_room(const dt_tree *t) { return t ? DT_TREE_DRAFTS - t->n_drafts : 0; }
+int dt_tree_draft_room(const dt_tree *t) { return t ? DT_TREE_DRAFTS - t->n_drafts : 0; }
 
 /* Whether u has no draft result. */
 static bool is_undrafted(const dt_tree *t, int u) { return has_node(t, u) && t->draft[u] < 0; }
 
-void tree_no_draft(dt_tree *t, int u) {
+void dt_tree_no_draft(dt_tree *t, int u) {
   if (is_undrafted(t, u)) t->draft[u] = DT_TREE_DRAFTS;
 }
 
-tree_draft *tree_new_draft(dt_tree *t, int u) {
+dt_tree_draft *dt_tree_new_draft(dt_tree *t, int u) {
   if (!is_undrafted(t, u)) return NULL;
-  if (!tree_draft_room(t)) {
-    tree_no_draft(t, u);
+  if (!dt_tree_draft_room(t)) {
+    dt_tree_no_draft(t, u);
     return NULL;
   }
   t->draft[u] = (int16_t)t->n_drafts;
   return &t->drafts[t->n_drafts++];
 }
 
-const tree_draft *tree_draft_of(const dt_tree *t, int u) {
+const dt_tree_draft *dt_tree_draft_of(const dt_tree *t, int u) {
   return has_node(t, u) && t->draft[u] >= 0 ? &t->drafts[t->draft[u]] : NULL;
 }

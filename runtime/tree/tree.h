@@ -1,10 +1,10 @@
 /* The token tree of one iteration as flat arrays. Pure: no backend, no session, no I/O.
  *
  * Node 0 is the root (the last committed token); drafted nodes are 1, 2, .. in order of creation and are never renumbered,
- * so a parent's id is below its children's. All capacity is taken by tree_open; nothing allocates later.
+ * so a parent's id is below its children's. All capacity is taken by dt_tree_open; nothing allocates later.
  *
  * Phases: OPEN (grows) -> SEALED (keep was called: what is verified is settled) -> VERIFIED (verdicts are known) ->
- * FROZEN (committed: readable until the next tree_reset). Functions that grow the tree fail with DT_ESTATE outside OPEN.
+ * FROZEN (committed: readable until the next dt_tree_reset). Functions that grow the tree fail with DT_ESTATE outside OPEN.
  * "No room" is a value, never an error. Functions that give no dt_status answer 0, -1 or NULL for a tree that is NULL and for a
  * node that is not there, and change nothing then. */
 #ifndef DT_TREE_H
@@ -22,7 +22,7 @@
 #define DT_TREE_DRAFTS 512   /* rows drafted from in one iteration */
 #define DT_CANDIDATES 32     /* next tokens known after a draft step */
 
-typedef enum { TREE_OPEN, TREE_SEALED, TREE_VERIFIED, TREE_FROZEN } tree_phase;
+typedef enum { TREE_OPEN, TREE_SEALED, TREE_VERIFIED, TREE_FROZEN } dt_tree_phase;
 
 /* What the draft model said after one node. */
 typedef struct {
@@ -34,60 +34,60 @@ typedef struct {
   float own[DT_CANDIDATES]; /* of the softmax at temperature 1, without noise */
   float confidence;         /* the largest next-token probability; it and the entropy are of the softmax behind logp */
   float entropy;            /* nats */
-} tree_draft;
+} dt_tree_draft;
 
-/* How what the draft model said is made to mean what it says: see tree_sharpen. {1, 0, 1, 0, 1} leaves it as it is. */
+/* How what the draft model said is made to mean what it says: see dt_tree_sharpen. {1, 0, 1, 0, 1} leaves it as it is. */
 typedef struct {
   double scale, lean, slope, shift, share;
-} tree_sharpness;
+} dt_tree_sharpness;
 
 typedef struct dt_tree {
-  tree_phase phase;
+  dt_tree_phase phase;
   int nodes;     /* root included */
   int limit;     /* most drafted nodes (default DT_TREE_VERIFY) */
   int max_depth; /* a node may have a depth of at most this */
   int deepest;   /* depth of the deepest node */
   int vocab;     /* tokens are 0..vocab-1 */
-  tree_sharpness sharp;
+  dt_tree_sharpness sharp;
   /* per node, [1 + DT_TREE_ENTRIES] */
   int32_t *token, *parent, *depth;                  /* the root's parent is -1 */
   int32_t *first_child, *last_child, *next_sibling; /* -1: none */
-  float *logp, *own;  /* log-probability under the draft model given the parent's path, as in tree_draft */
-  double *cumlogp;    /* summed along the path; the root's is 0 */
-  int16_t *draft;     /* index into drafts, -1: no draft step yet */
-  int8_t *verdict;    /* 1 accepted, 0 rejected, -1 unknown (not verified, or its parent not accepted) */
-  uint8_t *kept;      /* verified; the root always */
-  tree_draft *drafts; /* [DT_TREE_DRAFTS + 1] per drafted-from node; the last one has no candidates */
+  float *logp, *own;     /* log-probability under the draft model given the parent's path, as in dt_tree_draft */
+  double *cumlogp;       /* summed along the path; the root's is 0 */
+  int16_t *draft;        /* index into drafts, -1: no draft step yet */
+  int8_t *verdict;       /* 1 accepted, 0 rejected, -1 unknown (not verified, or its parent not accepted) */
+  uint8_t *kept;         /* verified; the root always */
+  dt_tree_draft *drafts; /* [DT_TREE_DRAFTS + 1] per drafted-from node; the last one has no candidates */
   int n_drafts;
   /* the kept drafted nodes, ascending; valid from SEALED on */
   int32_t *kept_node; /* [DT_TREE_VERIFY] */
   int n_kept;
-  int32_t *scratch; /* [2 * (1 + DT_TREE_ENTRIES)] for tree_keep_best, tree_branch_best */
+  int32_t *scratch; /* [2 * (1 + DT_TREE_ENTRIES)] for dt_tree_keep_best, dt_tree_branch_best */
 } dt_tree;
 
-dt_status tree_open(dt_tree **out, dt_error *err);
-void tree_close(dt_tree *t); /* NULL is allowed */
+dt_status dt_tree_open(dt_tree **out, dt_error *err);
+void dt_tree_close(dt_tree *t); /* NULL is allowed */
 
 /* An empty tree over `root`. max_depth and vocab below 0 are 0: such a tree takes no nodes. */
-void tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab);
+void dt_tree_reset(dt_tree *t, int32_t root, int max_depth, int vocab);
 
-int tree_size(const dt_tree *t);       /* drafted nodes */
-int tree_room(const dt_tree *t);       /* nodes that may still be added */
-int tree_depth_room(const dt_tree *t); /* levels that may still be added below the deepest node */
+int dt_tree_size(const dt_tree *t);       /* drafted nodes */
+int dt_tree_room(const dt_tree *t);       /* nodes that may still be added */
+int dt_tree_depth_room(const dt_tree *t); /* levels that may still be added below the deepest node */
 
 /* Most drafted nodes of this iteration: 1..DT_TREE_ENTRIES, not below the present size. */
-dt_status tree_limit(dt_tree *t, int limit, dt_error *err);
+dt_status dt_tree_limit(dt_tree *t, int limit, dt_error *err);
 
 /* From now on in this iteration candidates are ordered anew and have other probabilities, in two steps:
- *   1. scores are score + lean * own (tree_draft), and probabilities the softmax of these / scale;
+ *   1. scores are score + lean * own (dt_tree_draft), and probabilities the softmax of these / scale;
  *   2. the log-odds of the first of them, log(p / (1 - p)), become slope * log-odds + shift, but stay such that it is the
  *      likeliest; the others share what it leaves as before, or that `share` of it: the rest is for what nobody guesses.
  * 1 is computed from the candidates: the other ids count as if each were a tenth as likely as the last of these. `own` stays
  * as it is. scale and slope are 0.1..10, lean -1..1, shift -10..10, share 0.01..1. */
-dt_status tree_sharpen(dt_tree *t, tree_sharpness sharp, dt_error *err);
-void tree_sharpen_draft(const dt_tree *t, tree_draft *d); /* does that to a new draft result */
+dt_status dt_tree_sharpen(dt_tree *t, dt_tree_sharpness sharp, dt_error *err);
+void dt_tree_sharpen_draft(const dt_tree *t, dt_tree_draft *d); /* does that to a new draft result */
 
-/* Calibrates the draft's probabilities: learns four numbers of tree_sharpen while text is generated.
+/* Calibrates the draft's probabilities: learns four numbers of dt_tree_sharpen while text is generated.
  *   lean          -0.5..0.5  weight of the draft's own log-probability beside the noise; maximizes the likelihood of next tokens
  *   slope, shift  0.1..3, -6..6  make the likeliest guess right as often as its probability says
  *   share         0.05..1    the part of the rest that belongs to the other candidates; learned only if asked for, since the
@@ -97,66 +97,66 @@ typedef struct {
   double leans, slopes, shifts;              /* evidence for each so far: steps get smaller */
   double came, shares;                       /* share = came / shares; shares 0: it is not learned */
   double said_slope, said_shift, said_share; /* the numbers in force when this iteration's guesses were made */
-} tree_learner;
+} dt_tree_learner;
 
-tree_learner tree_learner_new(bool share);
+dt_tree_learner dt_tree_learner_new(bool share);
 
 /* Sharpens the tree by what is known, before its first draft result. coupled: its guesses know the noise. */
-dt_status tree_sharpen_learned(tree_learner *l, dt_tree *t, bool coupled, dt_error *err);
+dt_status dt_tree_sharpen_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err);
 
 /* `token` came after node u: nothing is learned from a node that has no candidates. */
-void tree_learn(tree_learner *l, const dt_tree *t, int u, int32_t token, bool coupled);
+void dt_tree_learn(dt_tree_learner *l, const dt_tree *t, int u, int32_t token, bool coupled);
 
 /* Adds the child `token` of u with its log-probability (at most 0): *v is its id, that of the child that was there already,
  * or -1 where there is no room. */
-dt_status tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err);
+dt_status dt_tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err);
 
 /* Adds the first b candidates of u that are not its children yet, in their order, as far as there is room: they are
  * nodes *first..*last; none, as with b below 1: *last = *first - 1. u must have been drafted from. */
-dt_status tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err);
+dt_status dt_tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err);
 
 /* The same for n nodes together: adds the k candidates that make the likeliest paths, likeliest first; ties go to the node
  * that stands first in ids. */
-dt_status tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err);
+dt_status dt_tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err);
 
 /* The k best of nodes first..last by cumulative log-probability, falling, ties by lower id, into out (room for
  * last - first + 1). Returns how many: min(k, last - first + 1), at least 0; 0 if first or last is no node. */
-int tree_best(const dt_tree *t, int k, int first, int last, int32_t *out);
+int dt_tree_best(const dt_tree *t, int k, int first, int last, int32_t *out);
 
 /* Seals the tree: verify only these nodes. The list (0 is ignored, duplicates too) must be closed under parents and hold
  * at most DT_TREE_VERIFY drafted nodes. DT_ESTATE names the first offending node; the tree stays open then. */
-dt_status tree_keep(dt_tree *t, const int32_t *ids, int n, dt_error *err);
+dt_status dt_tree_keep(dt_tree *t, const int32_t *ids, int n, dt_error *err);
 
 /* Seals with the k best nodes, k in 0..DT_TREE_VERIFY: closed, since a child is never better than its parent. */
-dt_status tree_keep_best(dt_tree *t, int k, dt_error *err);
+dt_status dt_tree_keep_best(dt_tree *t, int k, dt_error *err);
 
 /* Seals with every node; DT_ESTATE when there are more than DT_TREE_VERIFY. Nothing to do on a sealed tree. */
-dt_status tree_seal(dt_tree *t, dt_error *err);
-dt_status tree_check_seal(const dt_tree *t, dt_error *err); /* fails as tree_seal would */
+dt_status dt_tree_seal(dt_tree *t, dt_error *err);
+dt_status dt_tree_check_seal(const dt_tree *t, dt_error *err); /* fails as dt_tree_seal would */
 
 /* Room for the draft result of u, which has none (else NULL). When DT_TREE_DRAFTS are used up u gets one without candidates, and
  * NULL is returned. */
-tree_draft *tree_new_draft(dt_tree *t, int u);
+dt_tree_draft *dt_tree_new_draft(dt_tree *t, int u);
 
-int tree_draft_room(const dt_tree *t); /* nodes that may still be drafted from in this iteration */
+int dt_tree_draft_room(const dt_tree *t); /* nodes that may still be drafted from in this iteration */
 
 /* Gives u, if it has no draft result, one without candidates: the draft model cannot go on from it. */
-void tree_no_draft(dt_tree *t, int u);
+void dt_tree_no_draft(dt_tree *t, int u);
 
 /* The draft result of u, or NULL. */
-const tree_draft *tree_draft_of(const dt_tree *t, int u);
+const dt_tree_draft *dt_tree_draft_of(const dt_tree *t, int u);
 
 /* The child of u that carries token, or -1. */
-int tree_child(const dt_tree *t, int u, int32_t token);
+int dt_tree_child(const dt_tree *t, int u, int32_t token);
 
 /* Which row of the verify pass is that of u, a kept node or the root, which is row 0; -1: u is not kept, the tree not sealed. */
-int tree_row(const dt_tree *t, int u);
+int dt_tree_row(const dt_tree *t, int u);
 
 /* Fails with DT_ESTATE unless the tree may still change. */
-dt_status tree_check_open(const dt_tree *t, dt_error *err);
+dt_status dt_tree_check_open(const dt_tree *t, dt_error *err);
 
 /* Fails with DT_ESTATE unless u is a node. `what` names the argument in the message. */
-dt_status tree_check(const dt_tree *t, int u, const char *what, dt_error *err);
+dt_status dt_tree_check(const dt_tree *t, int u, const char *what, dt_error *err);
 
 #pragma GCC visibility pop
 

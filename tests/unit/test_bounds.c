@@ -35,21 +35,21 @@ static void start(dt_session *s, int seq, int i) {
 
 static int add(dt_tree *t, int u, int32_t token) {
   int v;
-  ok(tree_add(t, u, token, -1, &v, &err));
+  ok(dt_tree_add(t, u, token, -1, &v, &err));
   return v;
 }
 
 /* n nodes: one level, a chain, or combs of a chain and leaves. */
 typedef enum { WIDE, DEEP, COMB, SHAPES } outline;
 static void grow(dt_tree *t, outline shape, int n) {
-  ok(tree_limit(t, DT_TREE_ENTRIES, &err));
+  ok(dt_tree_limit(t, DT_TREE_ENTRIES, &err));
   for (int v = 1; v <= n; v++)
     add(t, shape == WIDE || v == 1 ? 0 : shape == DEEP ? v - 1 : v % 2 ? v - 2 : v - 1, v % VOCAB);
 }
 
 static int with_candidates(const dt_tree *t) {
   int n = 0;
-  for (int v = 0; v < t->nodes; v++) n += tree_draft_of(t, v) && tree_draft_of(t, v)->count > 0;
+  for (int v = 0; v < t->nodes; v++) n += dt_tree_draft_of(t, v) && dt_tree_draft_of(t, v)->count > 0;
   return n;
 }
 
@@ -78,9 +78,9 @@ static void at_most_512_nodes_are_drafted_from_whatever_the_shape(void **state) 
       grow(t, shape, nodes);
       draft_all(s, 1);
       assert_int_equal(with_candidates(t), want);
-      for (int u = 0; u < t->nodes; u++) assert_int_equal(tree_draft_of(t, u)->count > 0, u < want);
+      for (int u = 0; u < t->nodes; u++) assert_int_equal(dt_tree_draft_of(t, u)->count > 0, u < want);
       draft_all(s, 1); /* again: nothing is left to do */
-      ok(tree_keep_best(t, 1, &err));
+      ok(dt_tree_keep_best(t, 1, &err));
       ok(dt_verify_tree(s, &seq, 1, &v, &err));
       ok(dt_commit(s, &seq, 1, 0, &c, &err));
       dt_session_close(s);
@@ -116,16 +116,16 @@ static void a_chain_is_drafted_from_with_all_its_ancestors_or_not_at_all(void **
     start(s, 0, 0); /* the last committed token has no row yet and takes a place */
     grow(t, DEEP, depth);
     ok(dt_draft_step(s, &(dt_node_ref){0, depth}, 1, &err));
-    assert_int_equal(tree_draft_of(t, depth)->count > 0, depth <= DT_TREE_DRAFTS - 1);
+    assert_int_equal(dt_tree_draft_of(t, depth)->count > 0, depth <= DT_TREE_DRAFTS - 1);
     assert_int_equal(with_candidates(t), depth <= DT_TREE_DRAFTS - 1 ? depth + 1 : 1);
     ok(dt_rollback(s, 0, &err)); /* now it has one, as part of the text */
     grow(t, DEEP, depth);
     ok(dt_draft_step(s, &(dt_node_ref){0, depth}, 1, &err));
-    assert_int_equal(tree_draft_of(t, depth)->count > 0, depth <= DT_TREE_DRAFTS);
+    assert_int_equal(dt_tree_draft_of(t, depth)->count > 0, depth <= DT_TREE_DRAFTS);
     assert_int_equal(with_candidates(t), depth <= DT_TREE_DRAFTS ? depth : 0);
     if (depth == DT_TREE_DRAFTS) {
       ok(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err));
-      assert_int_equal(tree_draft_of(t, 0)->count, 0);
+      assert_int_equal(dt_tree_draft_of(t, 0)->count, 0);
     }
   }
   dt_session_close(s);
@@ -147,7 +147,7 @@ static void a_crowd_is_served_in_several_passes_as_each_alone(void **state) {
       seqs[i] = i;
     }
     draft_all(s, CROWD);
-    for (int i = 0; i < CROWD; i++) ok(tree_keep_best(dt_seq_tree(s, i), DT_TREE_VERIFY, &err));
+    for (int i = 0; i < CROWD; i++) ok(dt_tree_keep_best(dt_seq_tree(s, i), DT_TREE_VERIFY, &err));
     ok(dt_verify_tree(s, seqs, CROWD, v, &err));
     ok(dt_commit(s, seqs, CROWD, DT_COMMIT_REBUILD, c, &err));
     for (int i = 0; i < CROWD; i++) {
@@ -158,11 +158,11 @@ static void a_crowd_is_served_in_several_passes_as_each_alone(void **state) {
       draft_all(alone, 1);
       assert_int_equal(with_candidates(t), with_candidates(u));
       for (int node = 0; node < t->nodes; node++) {
-        const tree_draft *a = tree_draft_of(t, node), *b = tree_draft_of(u, node);
+        const dt_tree_draft *a = dt_tree_draft_of(t, node), *b = dt_tree_draft_of(u, node);
         assert_int_equal(a->count, b->count);
         assert_memory_equal(a->token, b->token, (size_t)a->count * sizeof *a->token);
       }
-      ok(tree_keep_best(t, DT_TREE_VERIFY, &err));
+      ok(dt_tree_keep_best(t, DT_TREE_VERIFY, &err));
       ok(dt_verify_tree(alone, &seq, 1, &w, &err));
       ok(dt_commit(alone, &seq, 1, 0, &d, &err));
       assert_int_equal(c[i].n, d.n);
@@ -208,8 +208,8 @@ static void at_most_256_nodes_are_verified(void **state) {
       fails(dt_verify_tree(s, seqs, 2, v, &err), DT_ESTATE, "the tree has 257 nodes and one pass verifies at most 256");
       add(dt_seq_tree(s, 0), 0, 9); /* both can still grow */
       add(dt_seq_tree(s, 1), 0, 9);
-      fails(tree_keep_best(dt_seq_tree(s, 1), nodes, &err), DT_ESTATE, "keep: 257 is out of range: 0..256");
-      ok(tree_keep_best(dt_seq_tree(s, 1), DT_TREE_VERIFY, &err));
+      fails(dt_tree_keep_best(dt_seq_tree(s, 1), nodes, &err), DT_ESTATE, "keep: 257 is out of range: 0..256");
+      ok(dt_tree_keep_best(dt_seq_tree(s, 1), DT_TREE_VERIFY, &err));
       ok(dt_verify_tree(s, seqs, 2, v, &err));
       assert_int_equal(v[1].drafted, DT_TREE_VERIFY);
     }
@@ -224,12 +224,12 @@ static void a_tree_has_at_most_4096_nodes(void **state) {
   dt_session *s = session(pair, 1);
   dt_tree *t = dt_seq_tree(s, 0);
   start(s, 0, 0);
-  fails(tree_limit(t, DT_TREE_ENTRIES + 1, &err), DT_ESTATE, "limit: 4097 is out of range: 1..4096");
-  fails(tree_limit(t, 0, &err), DT_ESTATE, "limit: 0 is out of range: 1..4096");
-  ok(tree_limit(t, 1, &err));
+  fails(dt_tree_limit(t, DT_TREE_ENTRIES + 1, &err), DT_ESTATE, "limit: 4097 is out of range: 1..4096");
+  fails(dt_tree_limit(t, 0, &err), DT_ESTATE, "limit: 0 is out of range: 1..4096");
+  ok(dt_tree_limit(t, 1, &err));
   assert_int_equal(add(t, 0, 0), 1);
   assert_int_equal(add(t, 0, 1), -1);
-  ok(tree_limit(t, DT_TREE_ENTRIES, &err));
+  ok(dt_tree_limit(t, DT_TREE_ENTRIES, &err));
   for (int v = 2; v <= DT_TREE_ENTRIES; v++) assert_int_equal(add(t, 0, v), v);
   assert_int_equal(add(t, 0, DT_TREE_ENTRIES + 1), -1);
   dt_session_close(s);
@@ -243,7 +243,7 @@ static void a_node_has_at_most_32_candidates(void **state) {
     dt_session *s = session(pair, 1);
     start(s, 0, 0);
     draft_all(s, 1);
-    assert_int_equal(tree_draft_of(dt_seq_tree(s, 0), 0)->count, vocab < DT_CANDIDATES ? vocab : DT_CANDIDATES);
+    assert_int_equal(dt_tree_draft_of(dt_seq_tree(s, 0), 0)->count, vocab < DT_CANDIDATES ? vocab : DT_CANDIDATES);
     dt_session_close(s);
     dt_pair_close(pair);
   }
@@ -358,8 +358,8 @@ static void a_token_that_the_draft_lacks_never_reaches_it(void **state) {
   assert_int_equal(spy.draft_rows, 79);
   int v = add(dt_seq_tree(s, 0), 0, 900);
   ok(dt_draft_step(s, &(dt_node_ref){0, v}, 1, &err));
-  for (int i = 0; i < tree_draft_of(dt_seq_tree(s, 0), v)->count; i++)
-    assert_in_range(tree_draft_of(dt_seq_tree(s, 0), v)->token[i], 0, 899);
+  for (int i = 0; i < dt_tree_draft_of(dt_seq_tree(s, 0), v)->count; i++)
+    assert_in_range(dt_tree_draft_of(dt_seq_tree(s, 0), v)->token[i], 0, 899);
   prompt[40] = VOCAB;
   fails(dt_seq_start(s, 0, prompt, 80, &(dt_seq_options){.max_tokens = 20}, &err), DT_EINPUT,
         "prompt token 41 is 1000: out of range 0..999");
@@ -382,10 +382,10 @@ static void a_prompt_that_the_draft_has_no_room_for_is_not_run_through_it(void *
     ok(dt_seq_start_from(s, 1, prefix, &(dt_seq_options){.max_tokens = 20}, &err));
     assert_int_equal(spy.draft_rows, n <= 30 ? n - 1 : 0);
     ok(dt_draft_step(s, roots, 2, &err));
-    for (int i = 0; i < 2; i++) assert_int_equal(tree_draft_of(dt_seq_tree(s, i), 0)->count > 0, n <= 30);
+    for (int i = 0; i < 2; i++) assert_int_equal(dt_tree_draft_of(dt_seq_tree(s, i), 0)->count > 0, n <= 30);
     ok(dt_seq_start_blank(s, 0, n, NULL, &err));
     ok(dt_draft_step(s, roots, 1, &err));
-    assert_int_equal(tree_draft_of(dt_seq_tree(s, 0), 0)->count > 0, n <= 30);
+    assert_int_equal(dt_tree_draft_of(dt_seq_tree(s, 0), 0)->count > 0, n <= 30);
     dt_prefix_free(prefix);
     dt_session_close(s);
   }

@@ -36,7 +36,7 @@ static void iterate(dt_session *s, uint64_t *seed, int depth) {
   ok(dt_rollback(s, 0, &err));
   for (int i = 0; i < depth && first >= 0; i++) {
     ok(dt_draft_step(s, &(dt_node_ref){.node = first}, 1, &err));
-    ok(tree_branch(dt_seq_tree(s, 0), first, 2, &first, &last, &err));
+    ok(dt_tree_branch(dt_seq_tree(s, 0), first, 2, &first, &last, &err));
     if (last < first) break;
   }
   if (random_next(seed) % 9 == 0) return;

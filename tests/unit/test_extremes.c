@@ -119,11 +119,11 @@ static void grow(dt_session *s, uint64_t *seed) {
     int u = (int)(random_next(seed) % (uint32_t)t->nodes);
     if (random_next(seed) % 3) {
       ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = u}, 1, &err));
-      ok(tree_branch(t, u, 1 + (int)(random_next(seed) % 4), &first, &last, &err));
+      ok(dt_tree_branch(t, u, 1 + (int)(random_next(seed) % 4), &first, &last, &err));
     } else
-      ok(tree_add(t, u, (int32_t)(random_next(seed) % (uint32_t)t->vocab), -1, &v, &err));
+      ok(dt_tree_add(t, u, (int32_t)(random_next(seed) % (uint32_t)t->vocab), -1, &v, &err));
   }
-  ok(tree_keep_best(t, (int)(random_next(seed) % 20), &err));
+  ok(dt_tree_keep_best(t, (int)(random_next(seed) % 20), &err));
 }
 
 /* seed 0: plain decoding. */

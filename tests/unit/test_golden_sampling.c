@@ -89,8 +89,8 @@ static void run(dt_session *s, int n, long *accepted) {
     for (int i = 0; i < count; i++) ok(dt_rollback(s, alive[i], &err));
     ok(dt_draft_step(s, roots, count, &err));
     for (int i = 0, first, last; i < count; i++)
-      if (tree_depth_room(dt_seq_tree(s, alive[i])) > 0)
-        ok(tree_branch(dt_seq_tree(s, alive[i]), 0, GUESSES, &first, &last, &err));
+      if (dt_tree_depth_room(dt_seq_tree(s, alive[i])) > 0)
+        ok(dt_tree_branch(dt_seq_tree(s, alive[i]), 0, GUESSES, &first, &last, &err));
     ok(dt_verify_tree(s, alive, count, verdicts, &err));
     ok(dt_commit(s, alive, count, 0, blocks, &err));
     for (int i = 0; i < count; i++) *accepted += verdicts[i].accepted;

@@ -100,7 +100,7 @@ static void start(dt_session *session, int seq, const cJSON *wanted, int tokens)
 /* What the head said after a node is what is expected: ids may change places where they are as likely as each other. */
 static double compare_draft(const dt_tree *tree, const cJSON *draft, const char *name) {
   int node = get(draft, "node")->valueint, n;
-  const tree_draft *said = tree_draft_of(tree, node);
+  const dt_tree_draft *said = dt_tree_draft_of(tree, node);
   assert_non_null(said);
   int32_t *ids = golden_ints(get(draft, "ids"), &n);
   if (said->count != n) fail_msg("%s, node %d: %d candidates, expected %d", name, node, said->count, n);
@@ -125,7 +125,7 @@ static void grow(dt_session *session, int seq, const cJSON *iteration) {
   dt_node_ref refs[32];
   int n = 0, v;
   for (const cJSON *node = get(iteration, "nodes")->child; node; node = node->next) {
-    ok(tree_add(tree, cJSON_GetArrayItem(node, 0)->valueint, cJSON_GetArrayItem(node, 1)->valueint, 0, &v, &err));
+    ok(dt_tree_add(tree, cJSON_GetArrayItem(node, 0)->valueint, cJSON_GetArrayItem(node, 1)->valueint, 0, &v, &err));
     assert_int_equal(v, ++n);
   }
   refs[0] = (dt_node_ref){seq, n};
@@ -150,16 +150,16 @@ static void commit_expected(dt_session *session, int seq, const cJSON *iteration
 static void grow_eagle2(dt_session *session, int seq) {
   dt_tree *tree = dt_seq_tree(session, seq);
   int32_t frontier[64] = {0};
-  ok(tree_limit(tree, 256, &err));
+  ok(dt_tree_limit(tree, 256, &err));
   for (int level = 0, n = 1; level < 3; level++) {
     dt_node_ref refs[8];
     int begin = tree->nodes, first, last;
     for (int i = 0; i < n; i++) refs[i] = (dt_node_ref){seq, frontier[i]};
     ok(dt_draft_step(session, refs, n, &err));
-    for (int i = 0; i < n; i++) ok(tree_branch(tree, frontier[i], 3, &first, &last, &err));
-    n = tree_best(tree, 3, begin, tree->nodes - 1, frontier);
+    for (int i = 0; i < n; i++) ok(dt_tree_branch(tree, frontier[i], 3, &first, &last, &err));
+    n = dt_tree_best(tree, 3, begin, tree->nodes - 1, frontier);
   }
-  ok(tree_keep_best(tree, 7, &err));
+  ok(dt_tree_keep_best(tree, 7, &err));
 }
 
 /* The way from the root to a node as text. */
@@ -241,7 +241,7 @@ static double right_guesses(int i, const char *layers, double *off) {
     for (const cJSON *draft = get(it, "drafts")->child; draft; draft = draft->next, all++) {
       int n;
       int32_t *ids = golden_ints(get(draft, "ids"), &n);
-      const tree_draft *said = tree_draft_of(dt_seq_tree(session, 0), get(draft, "node")->valueint);
+      const dt_tree_draft *said = dt_tree_draft_of(dt_seq_tree(session, 0), get(draft, "node")->valueint);
       right += said->token[0] == ids[0];
       *off = fmax(*off, fabs((double)said->logp[0] - get(draft, "logp")->child->valuedouble));
       free(ids);
@@ -342,7 +342,7 @@ static void expect_same_drafts(dt_session *session, int a, int b, const char *na
   const dt_tree *one = dt_seq_tree(session, a), *other = dt_seq_tree(session, b);
   assert_int_equal(one->nodes, other->nodes);
   for (int u = 0; u < one->nodes; u++) {
-    const tree_draft *x = tree_draft_of(one, u), *y = tree_draft_of(other, u);
+    const dt_tree_draft *x = dt_tree_draft_of(one, u), *y = dt_tree_draft_of(other, u);
     assert_int_equal(!x, !y);
     if (!x) continue;
     assert_int_equal(x->count, y->count);
@@ -476,7 +476,7 @@ static void expect_noise(int place) {
   const dt_tree *tree = dt_seq_tree(session, 0);
   int looked = 0;
   for (int u = 0; u < tree->nodes; u++) {
-    const tree_draft *said = tree_draft_of(tree, u);
+    const dt_tree_draft *said = dt_tree_draft_of(tree, u);
     for (int i = 1; said && i < said->count; i++, looked++) {
       double score[2];
       for (int j = 0; j < 2; j++) {

@@ -1,4 +1,4 @@
-/* What tree_sharpen takes is learned: on a tree of one node whose draft scores and own words are drawn at random, and what
+/* What dt_tree_sharpen takes is learned: on a tree of one node whose draft scores and own words are drawn at random, and what
  * comes from the same model with numbers of ours, which are to be found. */
 #include "unit.h"
 
@@ -20,7 +20,7 @@ static int more_likely_first(const void *a, const void *b) {
 }
 
 /* The two steps of tree.h, written down plainly, of N ids with these scores and own words. */
-static void probabilities(const double *score, const double *own, tree_sharpness s, choice *c) {
+static void probabilities(const double *score, const double *own, dt_tree_sharpness s, choice *c) {
   double sum = 0;
   for (int i = 0; i < N; i++) c[i] = (choice){i, exp((score[i] + s.lean * own[i]) / 0.6)};
   qsort(c, N, sizeof *c, more_likely_first);
@@ -32,22 +32,22 @@ static void probabilities(const double *score, const double *own, tree_sharpness
 static double uniform(uint64_t *random) { return (random_next(random) + 0.5) / 2147483648.0; }
 
 static void give(dt_tree *t, const choice *c, const double *own) {
-  tree_draft *d = tree_new_draft(t, 0);
+  dt_tree_draft *d = dt_tree_new_draft(t, 0);
   d->count = N;
   for (int i = 0; i < N; i++) d->token[i] = c[i].id, d->logp[i] = (float)log(c[i].p), d->own[i] = (float)own[c[i].id];
 }
 
 /* NOBODY comes where the others do not get their share. */
 enum { NOBODY = N };
-static tree_learner taught(dt_tree *t, tree_sharpness truth, int rounds, bool coupled) {
-  tree_learner l = tree_learner_new(true);
+static dt_tree_learner taught(dt_tree *t, dt_tree_sharpness truth, int rounds, bool coupled) {
+  dt_tree_learner l = dt_tree_learner_new(true);
   uint64_t random = 1;
   for (int k = 0; k < rounds; k++) {
     double own[N], score[N];
     choice said[N], real[N];
     for (int i = 0; i < N; i++) own[i] = -4 * uniform(&random), score[i] = 2 * uniform(&random);
-    tree_reset(t, 0, 4, N + 1);
-    ok(tree_sharpen_learned(&l, t, coupled, &err));
+    dt_tree_reset(t, 0, 4, N + 1);
+    ok(dt_tree_sharpen_learned(&l, t, coupled, &err));
     assert_true(t->sharp.scale == 0.6);
     probabilities(score, own, t->sharp, said);
     give(t, said, own);
@@ -55,7 +55,7 @@ static tree_learner taught(dt_tree *t, tree_sharpness truth, int rounds, bool co
     double left = uniform(&random);
     int came = 0;
     while (came < N && left >= real[came].p) left -= real[came++].p;
-    tree_learn(&l, t, 0, came < N ? real[came].id : NOBODY, coupled);
+    dt_tree_learn(&l, t, 0, came < N ? real[came].id : NOBODY, coupled);
   }
   return l;
 }
@@ -65,11 +65,11 @@ static void near(double x, double expected, double most) {
 }
 
 static void guesses_come_to_be_true_as_often_as_they_say(void **state) {
-  const tree_sharpness truths[] = {{.slope = 1, .shift = 0.8, .share = 1},   {.slope = 0.6, .share = 1},
-                                   {.lean = -0.2, .slope = 1, .share = 1},   {.lean = 0.2, .slope = 1, .share = 1},
-                                   {.slope = 1, .shift = 0.8, .share = 0.4}, {.slope = 1, .share = 0.8}};
+  const dt_tree_sharpness truths[] = {{.slope = 1, .shift = 0.8, .share = 1},   {.slope = 0.6, .share = 1},
+                                      {.lean = -0.2, .slope = 1, .share = 1},   {.lean = 0.2, .slope = 1, .share = 1},
+                                      {.slope = 1, .shift = 0.8, .share = 0.4}, {.slope = 1, .share = 0.8}};
   for (size_t k = 0; k < sizeof truths / sizeof *truths; k++) {
-    tree_learner l = taught(*state, truths[k], 20000, true);
+    dt_tree_learner l = taught(*state, truths[k], 20000, true);
     near(l.lean, truths[k].lean, 0.03);
     near(l.slope, truths[k].slope, 0.1);
     near(l.shift, truths[k].shift, 0.1);
@@ -78,7 +78,7 @@ static void guesses_come_to_be_true_as_often_as_they_say(void **state) {
 }
 
 static void without_noise_there_is_no_lean(void **state) {
-  tree_learner l = taught(*state, (tree_sharpness){.slope = 1, .shift = 0.8, .share = 1}, 20000, false);
+  dt_tree_learner l = taught(*state, (dt_tree_sharpness){.slope = 1, .shift = 0.8, .share = 1}, 20000, false);
   assert_true(l.lean == 0);
   near(l.slope, 1, 0.1);
   near(l.shift, 0.8, 0.1);
@@ -88,33 +88,33 @@ static void a_share_is_learned_if_that_is_wanted(void **state) {
   const choice c[N] = {{0, 0.5}, {1, 0.3}, {2, 0.2}};
   const double own[N] = {-1, -2, -3};
   for (int wanted = 0; wanted < 2; wanted++) {
-    tree_learner l = tree_learner_new(wanted);
-    tree_reset(*state, 0, 4, N + 1);
+    dt_tree_learner l = dt_tree_learner_new(wanted);
+    dt_tree_reset(*state, 0, 4, N + 1);
     give(*state, c, own);
-    tree_learn(&l, *state, 0, NOBODY, true);
+    dt_tree_learn(&l, *state, 0, NOBODY, true);
     assert_true(wanted ? l.share < 1 : l.share == 1);
   }
 }
 
 static void it_begins_less_sure_where_guesses_know_the_noise(void **state) {
   for (int coupled = 0; coupled < 2; coupled++) {
-    tree_learner l = tree_learner_new(true);
+    dt_tree_learner l = dt_tree_learner_new(true);
     dt_tree *t = *state;
-    tree_reset(t, 0, 4, N);
-    ok(tree_sharpen_learned(&l, t, coupled, &err));
+    dt_tree_reset(t, 0, 4, N);
+    ok(dt_tree_sharpen_learned(&l, t, coupled, &err));
     assert_true(t->sharp.scale == 0.6 && t->sharp.lean == 0 && t->sharp.shift == 0);
     assert_true(t->sharp.slope == (coupled ? 0.7 : 1.0) && t->sharp.share == 1);
   }
 }
 
 /* The same said again and again, of ids 0, 1 and 2, and the same coming. */
-static tree_learner told(dt_tree *t, double first, const double *own, int32_t came) {
+static dt_tree_learner told(dt_tree *t, double first, const double *own, int32_t came) {
   const choice c[N] = {{0, first}, {1, 0.8 * (1 - first)}, {2, 0.2 * (1 - first)}};
-  tree_learner l = tree_learner_new(true);
-  tree_reset(t, 0, 4, N + 1);
+  dt_tree_learner l = dt_tree_learner_new(true);
+  dt_tree_reset(t, 0, 4, N + 1);
   give(t, c, own);
   for (int k = 0; k < 10000; k++) {
-    tree_learn(&l, t, 0, came, true);
+    dt_tree_learn(&l, t, 0, came, true);
     assert_true(l.lean >= -0.5 && l.lean <= 0.5 && l.slope >= 0.1 && l.slope <= 3 && l.shift >= -6 && l.shift <= 6 &&
                 l.share >= 0.05 && l.share <= 1);
   }
@@ -138,24 +138,24 @@ static void what_is_learned_has_bounds(void **state) {
 static void what_was_not_guessed_teaches_little(void **state) {
   const double own[N] = {-1, -2, -3};
   const choice c[N] = {{0, 0.5}, {1, 0.3}, {2, 0.2}};
-  tree_learner l = tree_learner_new(true), before = l;
+  dt_tree_learner l = dt_tree_learner_new(true), before = l;
   dt_tree *t = *state;
-  tree_reset(t, 0, 4, 9);
-  tree_learn(&l, t, 0, 0, true);
+  dt_tree_reset(t, 0, 4, 9);
+  dt_tree_learn(&l, t, 0, 0, true);
   assert_memory_equal(&l, &before, sizeof l);
-  tree_no_draft(t, 0);
-  tree_learn(&l, t, 0, 0, true);
+  dt_tree_no_draft(t, 0);
+  dt_tree_learn(&l, t, 0, 0, true);
   assert_memory_equal(&l, &before, sizeof l);
-  tree_reset(t, 0, 4, 9);
+  dt_tree_reset(t, 0, 4, 9);
   give(t, c, own);
-  tree_learn(&l, t, 0, 8, true);
+  dt_tree_learn(&l, t, 0, 8, true);
   assert_true(l.lean == 0 && l.leans == before.leans && l.shift < 0);
 }
 
-static int setup(void **state) { return tree_open((dt_tree **)state, NULL); }
+static int setup(void **state) { return dt_tree_open((dt_tree **)state, NULL); }
 
 static int teardown(void **state) {
-  tree_close(*state);
+  dt_tree_close(*state);
   return 0;
 }
 

@@ -64,9 +64,10 @@ static void grow_at_random(dt_session *s, int seq, uint64_t *seed) {
       refs[i] = (dt_node_ref){.seq = seq, .node = (int)(random_next(seed) % (uint32_t)t->nodes)};
     if (random_next(seed) % 4) {
       ok(dt_draft_step(s, refs, n, &err));
-      for (int i = 0; i < n; i++) ok(tree_branch(t, refs[i].node, (int)(random_next(seed) % 4), &first, &last, &err));
+      for (int i = 0; i < n; i++)
+        ok(dt_tree_branch(t, refs[i].node, (int)(random_next(seed) % 4), &first, &last, &err));
     } else
-      ok(tree_add(t, refs[0].node, (int32_t)(random_next(seed) % VOCAB), -1, &v, &err));
+      ok(dt_tree_add(t, refs[0].node, (int32_t)(random_next(seed) % VOCAB), -1, &v, &err));
   }
 }
 
@@ -90,7 +91,7 @@ static void random_trees_give_plain_decodings_tokens(void **state) {
         ok(dt_rollback(s, 0, &err));
         grow_at_random(s, 0, &r);
       }
-      if (random_next(&r) % 3 == 0) ok(tree_keep_best(dt_seq_tree(s, 0), (int)(random_next(&r) % 9), &err));
+      if (random_next(&r) % 3 == 0) ok(dt_tree_keep_best(dt_seq_tree(s, 0), (int)(random_next(&r) % 9), &err));
       ok(dt_verify_tree(s, &seq, 1, &v, &err));
       if (random_next(&r) % 7 == 0) continue; /* rolled back after verify */
       ok(dt_commit(s, &seq, 1, random_next(&r) % 4 ? 0 : DT_COMMIT_REBUILD, &c, &err));
@@ -129,14 +130,15 @@ static void sequences_share_passes_and_keep_apart(void **state) {
     ok(dt_draft_step(s, refs, n, &err));
     for (int i = 0; i < n; i++) { /* two levels, the sequences' nodes mixed */
       int first, last;
-      ok(tree_branch(dt_seq_tree(s, seqs[i]), 0, 2, &first, &last, &err));
+      ok(dt_tree_branch(dt_seq_tree(s, seqs[i]), 0, 2, &first, &last, &err));
       refs[i] = (dt_node_ref){.seq = seqs[i], .node = last >= first ? first : 0};
       refs[n + i] = (dt_node_ref){.seq = seqs[i], .node = last >= first ? last : 0};
     }
     ok(dt_draft_step(s, refs, 2 * n, &err));
     for (int i = 0; i < 2 * n; i++) {
       int first, last;
-      ok(tree_branch(dt_seq_tree(s, refs[i].seq), refs[i].node, 1 + (int)(random_next(&r) % 2), &first, &last, &err));
+      ok(dt_tree_branch(dt_seq_tree(s, refs[i].seq), refs[i].node, 1 + (int)(random_next(&r) % 2), &first, &last,
+                        &err));
     }
     ok(dt_verify_tree(s, seqs, n, v, &err));
     ok(dt_commit(s, seqs, n, 0, c, &err));
@@ -167,7 +169,7 @@ static void a_level_costs_one_pass_and_a_known_node_none(void **state) {
   ok(dt_draft_step(s, refs, 1, &err));
   dt_seq_stats(s, 0, &st);
   assert_int_equal(st.draft_passes, 1);
-  ok(tree_branch(dt_seq_tree(s, 0), 0, 3, &first, &last, &err));
+  ok(dt_tree_branch(dt_seq_tree(s, 0), 0, 3, &first, &last, &err));
   for (int i = 0; i < 3; i++) refs[i].node = first + i;
   ok(dt_draft_step(s, refs, 3, &err));
   dt_seq_stats(s, 0, &st);
@@ -185,12 +187,12 @@ static void ancestors_without_a_row_ride_along(void **state) {
   dt_pair *pair = fake((dt_fake_options){0});
   dt_session *s = session(pair, 1, true);
   start(s, 0, 50);
-  for (int i = 0; i < 5; i++) ok(tree_add(dt_seq_tree(s, 0), v, i, -1, &v, &err));
+  for (int i = 0; i < 5; i++) ok(dt_tree_add(dt_seq_tree(s, 0), v, i, -1, &v, &err));
   ok(dt_draft_step(s, &(dt_node_ref){0, v}, 1, &err));
   dt_seq_stats(s, 0, &st);
   assert_int_equal(st.draft_passes, 1);
   assert_int_equal(st.draft_rows, 6); /* the root and five nodes */
-  assert_non_null(tree_draft_of(dt_seq_tree(s, 0), 3));
+  assert_non_null(dt_tree_draft_of(dt_seq_tree(s, 0), 3));
   dt_session_close(s);
   dt_pair_close(pair);
 }
@@ -208,7 +210,7 @@ static void the_draft_catches_up_after_plain_iterations(void **state) {
   assert_int_equal(st.draft_rows, 121);
   ok(dt_seq_start(fresh, 0, dt_seq_tokens(s, 0), dt_seq_length(s, 0), &(dt_seq_options){.max_tokens = 10}, &err));
   ok(dt_draft_step(fresh, &(dt_node_ref){0, 0}, 1, &err));
-  const tree_draft *a = tree_draft_of(dt_seq_tree(s, 0), 0), *b = tree_draft_of(dt_seq_tree(fresh, 0), 0);
+  const dt_tree_draft *a = dt_tree_draft_of(dt_seq_tree(s, 0), 0), *b = dt_tree_draft_of(dt_seq_tree(fresh, 0), 0);
   assert_memory_equal(a->token, b->token, sizeof a->token);
   dt_session_close(fresh);
   dt_session_close(s);
@@ -288,7 +290,7 @@ static void the_text_ends_inside_an_accepted_block(void **state) {
         ok(dt_rollback(s, 0, &err));
         for (int k = 0; k < chain; k++, u = first) {
           ok(dt_draft_step(s, &(dt_node_ref){0, u}, 1, &err));
-          ok(tree_branch(dt_seq_tree(s, 0), u, 1, &first, &last, &err));
+          ok(dt_tree_branch(dt_seq_tree(s, 0), u, 1, &first, &last, &err));
           if (last < first) break;
         }
         ok(dt_verify_tree(s, &seq, 1, &v, &err));
@@ -327,8 +329,8 @@ static void a_block_says_where_its_tokens_come_from(void **state) {
     dt_verdict verdict;
     dt_committed block;
     start(s, 0, 20);
-    if (c[i].guess >= 0) ok(tree_add(dt_seq_tree(s, 0), 0, c[i].guess, -1, &u, &err));
-    if (c[i].second >= 0) ok(tree_add(dt_seq_tree(s, 0), u, c[i].second, -1, &u, &err));
+    if (c[i].guess >= 0) ok(dt_tree_add(dt_seq_tree(s, 0), 0, c[i].guess, -1, &u, &err));
+    if (c[i].second >= 0) ok(dt_tree_add(dt_seq_tree(s, 0), u, c[i].second, -1, &u, &err));
     ok(dt_verify_tree(s, &seq, 1, &verdict, &err));
     ok(dt_commit(s, &seq, 1, 0, &block, &err));
     assert_int_equal(block.accepted, c[i].accepted);
@@ -355,7 +357,7 @@ static void a_draft_with_fewer_positions_stops_drafting_and_never_ends_the_run(v
     ok(dt_rollback(s, 0, &err));
     for (int k = 0; k < 6; k++, u = first) {
       ok(dt_draft_step(s, &(dt_node_ref){0, u}, 1, &err));
-      ok(tree_branch(dt_seq_tree(s, 0), u, 1, &first, &last, &err));
+      ok(dt_tree_branch(dt_seq_tree(s, 0), u, 1, &first, &last, &err));
       if (last < first) break;
     }
     ok(dt_verify_tree(s, &seq, 1, &v, &err));
@@ -464,9 +466,9 @@ static void each_sequence_has_the_candidates_that_it_asked_for(void **state) {
     for (int i = 0; i < 3; i++) {
       dt_seq_options options = {.max_tokens = 9, .candidates = asked[i]};
       ok(dt_seq_start(s, i, PROMPT, 8, &options, &err));
-      ok(tree_add(dt_seq_tree(s, i), 0, 20 + i, 0, &v, &err));
-      ok(tree_add(dt_seq_tree(s, i), 0, 7, 0, &v, &err));
-      ok(tree_keep(dt_seq_tree(s, i), &v, 1, &err));
+      ok(dt_tree_add(dt_seq_tree(s, i), 0, 20 + i, 0, &v, &err));
+      ok(dt_tree_add(dt_seq_tree(s, i), 0, 7, 0, &v, &err));
+      ok(dt_tree_keep(dt_seq_tree(s, i), &v, 1, &err));
       assert_int_equal(dt_seq_candidates(s, i, 0, &token, &logp, NULL), -1);
     }
     ok(dt_verify_tree(s, seqs, 3, verdicts, &err));
@@ -502,7 +504,7 @@ static void a_nan_ends_the_run_only_where_plain_decoding_would_see_it(void **sta
   dt_verdict verdict;
   dt_committed c;
   start(s, 0, 5);
-  ok(tree_add(dt_seq_tree(s, 0), 0, 9, -1, &v, &err)); /* a rejected guess after which the target returns NaN */
+  ok(dt_tree_add(dt_seq_tree(s, 0), 0, 9, -1, &v, &err)); /* a rejected guess after which the target returns NaN */
   ok(dt_verify_tree(s, &seq, 1, &verdict, &err));
   assert_int_equal(verdict.bonus, 5);
   ok(dt_commit(s, &seq, 1, 0, &c, &err));

@@ -22,9 +22,9 @@ typedef struct {
   int length[SEQUENCES], left[SEQUENCES], finish[SEQUENCES];
   size_t text_len[SEQUENCES];
   dt_stats stats[SEQUENCES];
-  tree_phase phase;
+  dt_tree_phase phase;
   int nodes, limit, max_depth, n_kept, n_drafts;
-  tree_sharpness sharp;
+  dt_tree_sharpness sharp;
   int32_t token[NODES + 1];
   uint8_t kept[NODES + 1];
 } state;
@@ -66,8 +66,8 @@ static void grow(int seq) {
   int first, last;
   dt_tree *t = dt_seq_tree(session, seq);
   ok(dt_draft_step(session, &(dt_node_ref){seq, 0}, 1, &err));
-  ok(tree_branch(t, 0, NODES, &first, &last, &err));
-  assert_int_equal(tree_size(t), NODES);
+  ok(dt_tree_branch(t, 0, NODES, &first, &last, &err));
+  assert_int_equal(dt_tree_size(t), NODES);
 }
 
 static void verify(int seq) {
@@ -324,7 +324,7 @@ typedef enum { UNSTARTED, OPEN, SEALED, VERIFIED, FROZEN, FINISHED, STATES } seq
 static void bring(sequence_state to) {
   start(RUNNING, to == FINISHED ? 1 : TOKENS);
   if (to != FINISHED) grow(RUNNING);
-  if (to == SEALED) ok(tree_keep_best(tree, 3, &err));
+  if (to == SEALED) ok(dt_tree_keep_best(tree, 3, &err));
   if (to >= VERIFIED) verify(RUNNING);
   if (to >= FROZEN) commit(RUNNING);
 }
@@ -355,7 +355,7 @@ static void calls_in_the_wrong_state_are_refused(void **unused) {
                    : call == 2 ? (int)dt_commit(session, &seq, 1, 0, &c, &why)
                    : call == 3 ? (int)dt_rollback(session, seq, &why)
                    : call == 4 ? dt_seq_candidates(session, seq, 0, &token, &logp, &why) < 0 ? DT_ESTATE : DT_OK
-                               : (int)tree_add(tree, 0, 77, -1, &first, &why);
+                               : (int)dt_tree_add(tree, 0, 77, -1, &first, &why);
       if (status != (TAKES[s][call] ? DT_OK : DT_ESTATE))
         fail_msg("state %d, call %d: %d (%s)", (int)s, call, status, why.message);
       if (TAKES[s][call]) continue;
@@ -363,13 +363,13 @@ static void calls_in_the_wrong_state_are_refused(void **unused) {
       assert_memory_equal(&before, &after, sizeof before);
       check_message(why.message, __LINE__, "a call", "");
       if (s == OPEN || s == UNSTARTED) continue;
-      REFUSED(tree_branch(tree, 0, 1, &first, &last, &err), DT_ESTATE, "");
-      REFUSED(tree_branch_best(tree, one, 1, 1, &first, &last, &err), DT_ESTATE, "");
-      REFUSED(tree_limit(tree, 9, &err), DT_ESTATE, "");
-      REFUSED(tree_keep(tree, one, 1, &err), DT_ESTATE, "");
-      REFUSED(tree_keep_best(tree, 1, &err), DT_ESTATE, "");
-      REFUSED(tree_sharpen(tree, (tree_sharpness){1, 0, 1, 0, 1}, &err), DT_ESTATE, "");
-      if (s > SEALED) REFUSED(tree_seal(tree, &err), DT_ESTATE, "");
+      REFUSED(dt_tree_branch(tree, 0, 1, &first, &last, &err), DT_ESTATE, "");
+      REFUSED(dt_tree_branch_best(tree, one, 1, 1, &first, &last, &err), DT_ESTATE, "");
+      REFUSED(dt_tree_limit(tree, 9, &err), DT_ESTATE, "");
+      REFUSED(dt_tree_keep(tree, one, 1, &err), DT_ESTATE, "");
+      REFUSED(dt_tree_keep_best(tree, 1, &err), DT_ESTATE, "");
+      REFUSED(dt_tree_sharpen(tree, (dt_tree_sharpness){1, 0, 1, 0, 1}, &err), DT_ESTATE, "");
+      if (s > SEALED) REFUSED(dt_tree_seal(tree, &err), DT_ESTATE, "");
     }
   bring(OPEN);
 }
@@ -385,8 +385,8 @@ static void a_tree_made_anew_by_hand_is_no_danger(void **unused) {
       dt_verdict verdict;
       dt_committed c;
       start(RUNNING, TOKENS);
-      tree_reset(tree, ROOTS[i], depth ? INT_MAX : -1, depth ? INT_MAX : -1);
-      while (depth && tree_size(tree) < DT_TREE_VERIFY && !tree_add(tree, u, 1 + i * VOCAB, -1, &v, &why)) u = v;
+      dt_tree_reset(tree, ROOTS[i], depth ? INT_MAX : -1, depth ? INT_MAX : -1);
+      while (depth && dt_tree_size(tree) < DT_TREE_VERIFY && !dt_tree_add(tree, u, 1 + i * VOCAB, -1, &v, &why)) u = v;
       dt_draft_step(session, &(dt_node_ref){RUNNING, u}, 1, &why);
       if (!dt_verify_tree(session, &seq, 1, &verdict, &why)) dt_commit(session, &seq, 1, 0, &c, &why);
       assert_true(dt_seq_length(session, RUNNING) <= 5 + TOKENS);
@@ -406,114 +406,114 @@ static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
   int32_t one[] = {0}, list[NODES + 1];
   int v, first, last;
   dt_tree *t;
-  NULL_REFUSED(tree_open(NULL, &err));
-  NULL_REFUSED(tree_add(NULL, 0, 1, -1, &v, &err));
-  NULL_REFUSED(tree_add(tree, 0, 1, -1, NULL, &err));
-  NULL_REFUSED(tree_branch(NULL, 0, 1, &first, &last, &err));
-  NULL_REFUSED(tree_branch(tree, 0, 1, NULL, &last, &err));
-  NULL_REFUSED(tree_branch(tree, 0, 1, &first, NULL, &err));
-  NULL_REFUSED(tree_branch_best(NULL, one, 1, 1, &first, &last, &err));
-  NULL_REFUSED(tree_branch_best(tree, NULL, 1, 1, &first, &last, &err));
-  NULL_REFUSED(tree_branch_best(tree, one, 1, 1, NULL, &last, &err));
-  NULL_REFUSED(tree_branch_best(tree, one, 1, 1, &first, NULL, &err));
-  NULL_REFUSED(tree_keep(NULL, one, 1, &err));
-  NULL_REFUSED(tree_keep(tree, NULL, 1, &err));
-  NULL_REFUSED(tree_keep_best(NULL, 1, &err));
-  NULL_REFUSED(tree_limit(NULL, 9, &err));
-  NULL_REFUSED(tree_seal(NULL, &err));
-  NULL_REFUSED(tree_check_seal(NULL, &err));
-  NULL_REFUSED(tree_check_open(NULL, &err));
-  NULL_REFUSED(tree_check(NULL, 0, "u", &err));
+  NULL_REFUSED(dt_tree_open(NULL, &err));
+  NULL_REFUSED(dt_tree_add(NULL, 0, 1, -1, &v, &err));
+  NULL_REFUSED(dt_tree_add(tree, 0, 1, -1, NULL, &err));
+  NULL_REFUSED(dt_tree_branch(NULL, 0, 1, &first, &last, &err));
+  NULL_REFUSED(dt_tree_branch(tree, 0, 1, NULL, &last, &err));
+  NULL_REFUSED(dt_tree_branch(tree, 0, 1, &first, NULL, &err));
+  NULL_REFUSED(dt_tree_branch_best(NULL, one, 1, 1, &first, &last, &err));
+  NULL_REFUSED(dt_tree_branch_best(tree, NULL, 1, 1, &first, &last, &err));
+  NULL_REFUSED(dt_tree_branch_best(tree, one, 1, 1, NULL, &last, &err));
+  NULL_REFUSED(dt_tree_branch_best(tree, one, 1, 1, &first, NULL, &err));
+  NULL_REFUSED(dt_tree_keep(NULL, one, 1, &err));
+  NULL_REFUSED(dt_tree_keep(tree, NULL, 1, &err));
+  NULL_REFUSED(dt_tree_keep_best(NULL, 1, &err));
+  NULL_REFUSED(dt_tree_limit(NULL, 9, &err));
+  NULL_REFUSED(dt_tree_seal(NULL, &err));
+  NULL_REFUSED(dt_tree_check_seal(NULL, &err));
+  NULL_REFUSED(dt_tree_check_open(NULL, &err));
+  NULL_REFUSED(dt_tree_check(NULL, 0, "u", &err));
   for
     EACH(n, NEGATIVE) {
-      REFUSED(tree_keep(tree, one, *n, &err), DT_EINPUT, "ids");
-      REFUSED(tree_branch_best(tree, one, *n, 1, &first, &last, &err), DT_EINPUT, "ids");
-      ok(tree_branch(tree, 0, *n, &first, &last, &err)); /* none */
+      REFUSED(dt_tree_keep(tree, one, *n, &err), DT_EINPUT, "ids");
+      REFUSED(dt_tree_branch_best(tree, one, *n, 1, &first, &last, &err), DT_EINPUT, "ids");
+      ok(dt_tree_branch(tree, 0, *n, &first, &last, &err)); /* none */
       assert_int_equal(last, first - 1);
-      ok(tree_branch_best(tree, one, 1, *n, &first, &last, &err));
+      ok(dt_tree_branch_best(tree, one, 1, *n, &first, &last, &err));
       assert_int_equal(last, first - 1);
-      assert_int_equal(tree_best(tree, *n, 1, NODES, list), 0);
+      assert_int_equal(dt_tree_best(tree, *n, 1, NODES, list), 0);
     }
   for
     EACH(u, NO_NODE) {
       one[0] = *u;
-      REFUSED(tree_check(tree, *u, "u", &err), DT_ESTATE, "u: there is no node");
-      REFUSED(tree_check(tree, *u, NULL, &err), DT_ESTATE, "there is no node");
-      REFUSED(tree_add(tree, *u, 1, -1, &v, &err), DT_ESTATE, "no node");
-      REFUSED(tree_branch(tree, *u, 1, &first, &last, &err), DT_ESTATE, "no node");
-      REFUSED(tree_branch_best(tree, one, 1, 1, &first, &last, &err), DT_ESTATE, "no node");
-      REFUSED(tree_keep(tree, one, 1, &err), DT_ESTATE, "no node");
+      REFUSED(dt_tree_check(tree, *u, "u", &err), DT_ESTATE, "u: there is no node");
+      REFUSED(dt_tree_check(tree, *u, NULL, &err), DT_ESTATE, "there is no node");
+      REFUSED(dt_tree_add(tree, *u, 1, -1, &v, &err), DT_ESTATE, "no node");
+      REFUSED(dt_tree_branch(tree, *u, 1, &first, &last, &err), DT_ESTATE, "no node");
+      REFUSED(dt_tree_branch_best(tree, one, 1, 1, &first, &last, &err), DT_ESTATE, "no node");
+      REFUSED(dt_tree_keep(tree, one, 1, &err), DT_ESTATE, "no node");
       state before = look();
-      assert_int_equal(tree_best(tree, 2, *u, NODES, list), 0);
-      assert_int_equal(tree_best(tree, 2, 1, *u, list), 0);
-      assert_null(tree_draft_of(tree, *u));
-      assert_null(tree_new_draft(tree, *u));
-      tree_no_draft(tree, *u);
-      assert_int_equal(tree_child(tree, *u, 1), -1);
-      assert_int_equal(tree_row(tree, *u), -1);
-      tree_learner learner = tree_learner_new(true), as_before = learner;
-      tree_learn(&learner, tree, *u, 1, true);
+      assert_int_equal(dt_tree_best(tree, 2, *u, NODES, list), 0);
+      assert_int_equal(dt_tree_best(tree, 2, 1, *u, list), 0);
+      assert_null(dt_tree_draft_of(tree, *u));
+      assert_null(dt_tree_new_draft(tree, *u));
+      dt_tree_no_draft(tree, *u);
+      assert_int_equal(dt_tree_child(tree, *u, 1), -1);
+      assert_int_equal(dt_tree_row(tree, *u), -1);
+      dt_tree_learner learner = dt_tree_learner_new(true), as_before = learner;
+      dt_tree_learn(&learner, tree, *u, 1, true);
       assert_memory_equal(&learner, &as_before, sizeof learner);
       state after = look();
       assert_memory_equal(&before, &after, sizeof before);
     }
-  for (int i = 0; i < 4; i++) REFUSED(tree_add(tree, 0, NO_TOKEN[i], -1, &v, &err), DT_ESTATE, "token");
-  for (int i = 0; i < 3; i++) REFUSED(tree_add(tree, 0, 1, NO_LOGP[i], &v, &err), DT_ESTATE, "logp");
+  for (int i = 0; i < 4; i++) REFUSED(dt_tree_add(tree, 0, NO_TOKEN[i], -1, &v, &err), DT_ESTATE, "token");
+  for (int i = 0; i < 3; i++) REFUSED(dt_tree_add(tree, 0, 1, NO_LOGP[i], &v, &err), DT_ESTATE, "logp");
   for
-    EACH(n, NO_LIMIT) REFUSED(tree_limit(tree, *n, &err), DT_ESTATE, "limit");
+    EACH(n, NO_LIMIT) REFUSED(dt_tree_limit(tree, *n, &err), DT_ESTATE, "limit");
   for
-    EACH(n, NO_KEEP) REFUSED(tree_keep_best(tree, *n, &err), DT_ESTATE, "keep");
+    EACH(n, NO_KEEP) REFUSED(dt_tree_keep_best(tree, *n, &err), DT_ESTATE, "keep");
   for
-    EACH(token, NO_NODE) assert_int_equal(tree_child(tree, 0, *token == NODES + 1 ? VOCAB : *token), -1);
+    EACH(token, NO_NODE) assert_int_equal(dt_tree_child(tree, 0, *token == NODES + 1 ? VOCAB : *token), -1);
   state before = look();
-  assert_int_equal(tree_best(tree, 1, 1, NODES, NULL), 0);
-  assert_int_equal(tree_best(NULL, 1, 1, NODES, list), 0);
-  assert_int_equal(tree_best(tree, INT_MAX, 1, NODES, list), NODES);
-  assert_null(tree_new_draft(tree, 0)); /* it has one */
-  tree_no_draft(tree, 0);
-  assert_int_equal(tree_row(tree, 0), -1); /* not sealed */
-  assert_int_equal(tree_size(NULL) + tree_room(NULL) + tree_depth_room(NULL) + tree_draft_room(NULL), 0);
-  assert_null(tree_draft_of(NULL, 0));
-  assert_null(tree_new_draft(NULL, 0));
-  assert_int_equal(tree_child(NULL, 0, 1), -1);
-  assert_int_equal(tree_row(NULL, 0), -1);
-  tree_no_draft(NULL, 0), tree_reset(NULL, 0, 0, 1), tree_close(NULL);
+  assert_int_equal(dt_tree_best(tree, 1, 1, NODES, NULL), 0);
+  assert_int_equal(dt_tree_best(NULL, 1, 1, NODES, list), 0);
+  assert_int_equal(dt_tree_best(tree, INT_MAX, 1, NODES, list), NODES);
+  assert_null(dt_tree_new_draft(tree, 0)); /* it has one */
+  dt_tree_no_draft(tree, 0);
+  assert_int_equal(dt_tree_row(tree, 0), -1); /* not sealed */
+  assert_int_equal(dt_tree_size(NULL) + dt_tree_room(NULL) + dt_tree_depth_room(NULL) + dt_tree_draft_room(NULL), 0);
+  assert_null(dt_tree_draft_of(NULL, 0));
+  assert_null(dt_tree_new_draft(NULL, 0));
+  assert_int_equal(dt_tree_child(NULL, 0, 1), -1);
+  assert_int_equal(dt_tree_row(NULL, 0), -1);
+  dt_tree_no_draft(NULL, 0), dt_tree_reset(NULL, 0, 0, 1), dt_tree_close(NULL);
   state after = look();
   assert_memory_equal(&before, &after, sizeof before);
-  ok(tree_keep(tree, (int32_t[]){2}, 1, &err));
-  assert_int_equal(tree_row(tree, 2), 1);
-  for (int u = 1; u <= NODES; u++) assert_int_equal(tree_row(tree, u), u == 2 ? 1 : -1); /* not kept */
-  ok(tree_open(&t, &err));
-  tree_reset(t, 5, INT_MIN, INT_MIN); /* takes none */
-  assert_int_equal(tree_depth_room(t), 0);
-  assert_int_equal(tree_add(t, 0, 0, -1, &v, NULL), DT_ESTATE);
-  tree_close(t);
+  ok(dt_tree_keep(tree, (int32_t[]){2}, 1, &err));
+  assert_int_equal(dt_tree_row(tree, 2), 1);
+  for (int u = 1; u <= NODES; u++) assert_int_equal(dt_tree_row(tree, u), u == 2 ? 1 : -1); /* not kept */
+  ok(dt_tree_open(&t, &err));
+  dt_tree_reset(t, 5, INT_MIN, INT_MIN); /* takes none */
+  assert_int_equal(dt_tree_depth_room(t), 0);
+  assert_int_equal(dt_tree_add(t, 0, 0, -1, &v, NULL), DT_ESTATE);
+  dt_tree_close(t);
 }
 
 static void sharpening_refuses_wrong_numbers(void **unused) {
   (void)unused;
   static const double WRONG[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300};
-  const tree_sharpness fine = {1, 0, 1, 0, 1};
-  tree_learner learner = tree_learner_new(false);
-  tree_draft draft = {0};
-  NULL_REFUSED(tree_sharpen(NULL, fine, &err));
-  NULL_REFUSED(tree_sharpen_learned(NULL, tree, true, &err));
-  NULL_REFUSED(tree_sharpen_learned(&learner, NULL, true, &err));
+  const dt_tree_sharpness fine = {1, 0, 1, 0, 1};
+  dt_tree_learner learner = dt_tree_learner_new(false);
+  dt_tree_draft draft = {0};
+  NULL_REFUSED(dt_tree_sharpen(NULL, fine, &err));
+  NULL_REFUSED(dt_tree_sharpen_learned(NULL, tree, true, &err));
+  NULL_REFUSED(dt_tree_sharpen_learned(&learner, NULL, true, &err));
   for (int field = 0; field < 5; field++)
     for (int i = 0; i < 5; i++) {
-      tree_sharpness s = fine;
+      dt_tree_sharpness s = fine;
       ((double *)&s)[field] = WRONG[i];
-      REFUSED(tree_sharpen(tree, s, &err), DT_ESTATE, "out of range");
+      REFUSED(dt_tree_sharpen(tree, s, &err), DT_ESTATE, "out of range");
     }
   learner.lean = NAN;
-  REFUSED(tree_sharpen_learned(&learner, tree, true, &err), DT_ESTATE, "out of range");
-  tree_sharpen_draft(NULL, &draft);
-  tree_sharpen_draft(tree, NULL);
-  tree_learn(NULL, tree, 0, 1, true);
-  learner = tree_learner_new(true);
-  tree_learn(&learner, NULL, 0, 1, true);
-  tree_learn(&learner, tree, 0, INT32_MIN, true); /* what nobody guessed */
-  tree_learn(&learner, tree, 0, INT32_MAX, true);
+  REFUSED(dt_tree_sharpen_learned(&learner, tree, true, &err), DT_ESTATE, "out of range");
+  dt_tree_sharpen_draft(NULL, &draft);
+  dt_tree_sharpen_draft(tree, NULL);
+  dt_tree_learn(NULL, tree, 0, 1, true);
+  learner = dt_tree_learner_new(true);
+  dt_tree_learn(&learner, NULL, 0, 1, true);
+  dt_tree_learn(&learner, tree, 0, INT32_MIN, true); /* what nobody guessed */
+  dt_tree_learn(&learner, tree, 0, INT32_MAX, true);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

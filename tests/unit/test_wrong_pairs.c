@@ -226,10 +226,14 @@ static void the_rest(void **unused) {
 static void no_function_is_forgotten(void **unused) {
   (void)unused;
   static const char *const tests[] = {"tests/unit/test_wrong_arguments.c", "tests/unit/test_wrong_pairs.c", NULL};
-  assert_true(check_tested("runtime/dtrun.h", "dt_", tests) >= 40);
-  assert_true(check_tested("runtime/tree/tree.h", "tree_", tests) >= 28);
-  assert_true(check_tested("runtime/system/status.h", "dt_", tests) >= 3);
-  assert_true(check_tested("runtime/text/chat.h", "dt_", tests) >= 5);
+  static const struct {
+    const char *header;
+    int functions;
+  } headers[] = {{"runtime/dtrun.h", 38},         {"runtime/dtrun_fake.h", 1},    {"runtime/dtrun_ranks.h", 3},
+                 {"runtime/tree/tree.h", 28},     {"runtime/system/status.h", 3}, {"runtime/text/chat.h", 5},
+                 {"runtime/system/version.h", 1}, {"runtime/system/paths.h", 2},  {"runtime/system/clock.h", 1}};
+  for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+    assert_true(check_tested(headers[i].header, "dt_", tests) >= headers[i].functions);
 }
 
 int main(void) {
