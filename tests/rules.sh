@@ -207,6 +207,13 @@ it_sorts_tests_into_tiers_by_names_that_there_are() {
     echo "$names" | grep -qE "^($pattern)\$" || echo "$pattern"
   done | grep -vE 'slurm|cuda|gpu|browser|ranks' | none 'tests/tiers.cmake names a test that is not there'
 }
+it_keeps_a_table_of_tiers_whose_files_are_there() {
+  cd "$source_dir" || exit 1
+  local pattern
+  sed -n '/^## Which changes/,/^## What moved/p' tests/README.md | sed -nE 's/^\| `([^`]+)`.*/\1/p' | while IFS= read -r pattern; do
+    compgen -G "$pattern" >/dev/null || echo "$pattern"
+  done | none 'tests/README.md names files that are not there'
+}
 it_calls_for_the_full_tiers_tests_of_changed_files() {
   mkdir -p clone/tests clone/cuda clone/policies && cp "$source_dir"/tests/{needs_full.sh,README.md} clone/tests/
   cd clone || exit 1
