@@ -39,10 +39,10 @@ mutant() {
 }
 
 cp "$source_dir/runtime/tree/accept.c" "$work/changed.c"
-run_changed test_sampling accept.c || { echo 'FAIL  the unchanged engine'; exit 1; }
-run_changed test_golden_sampling accept.c || { echo 'FAIL  the unchanged engine on the bundled pair'; exit 1; }
+run_changed test_sampling tree/accept.c || { echo 'FAIL  the unchanged engine'; exit 1; }
+run_changed test_golden_sampling tree/accept.c || { echo 'FAIL  the unchanged engine on the bundled pair'; exit 1; }
 
-mutant 'accept with q' test_sampling accept.c 't->verdict[v] = t->token[v] == next;' 't->verdict[v] = v == t->first_child[u];'
+mutant 'accept with q' test_sampling tree/accept.c 't->verdict[v] = t->token[v] == next;' 't->verdict[v] = v == t->first_child[u];'
 mutant 'forget top-p' test_sampling fake/fake.c 'bool in_top_p = ' 'bool in_top_p = true || '
 mutant 'forget top-k' test_sampling fake/fake.c 's->top_k > 0 && s->top_k < w->vocab ? s->top_k : w->vocab' 'w->vocab'
 mutant 'forget min-p' test_sampling fake/fake.c 'weight >= (double)s->min_p * first' 'true'
@@ -58,14 +58,14 @@ mutant 'no noise on the CPU' test_cpu_draw cpu/draw.c 'v_fma(v_load(logits + i +
 mutant 'guesses that do not know the noise' test_cpu_draw cpu/results.c '*scores = s ? noisy : logits;' '*scores = logits;'
 mutant 'guesses that know the noise of another position' test_cpu_draw cpu/results.c 'if (w->head.target) position' 'position'
 mutant 'the draft'"'"'s own word with the noise' test_cpu_draw cpu/results.c '(double)top->logit[i] - (double)own->of.max' '(double)top->score[i] - (double)own->of.max'
-mutant 'a slope of the wrong sign' test_tree sharpen.c 's->shift - s->slope * log(others)' 's->shift + s->slope * log(others)'
-mutant 'a lean of the wrong sign' test_tree sharpen.c '(logp + s->lean * (double)d->own[i])' '(logp - s->lean * (double)d->own[i])'
-mutant 'surer for every wrong guess' test_learn learn.c '(came ? 1 : 0) - p' 'p - (came ? 1 : 0)'
-mutant 'a share that nothing is kept back of' test_tree sharpen.c 'shared = rest - log(s->share)' 'shared = rest'
-mutant 'a share of what never came' test_learn learn.c 'if (j == i) l->came += said' 'if (j != i) l->came += said'
-mutant 'a lean away from what came' test_learn learn.c '((double)d->own[i] - mean)' '(mean - (double)d->own[i])'
+mutant 'a slope of the wrong sign' test_tree tree/sharpen.c 's->shift - s->slope * log(others)' 's->shift + s->slope * log(others)'
+mutant 'a lean of the wrong sign' test_tree tree/sharpen.c '(logp + s->lean * (double)d->own[i])' '(logp - s->lean * (double)d->own[i])'
+mutant 'surer for every wrong guess' test_learn tree/learn.c '(came ? 1 : 0) - p' 'p - (came ? 1 : 0)'
+mutant 'a share that nothing is kept back of' test_tree tree/sharpen.c 'shared = rest - log(s->share)' 'shared = rest'
+mutant 'a share of what never came' test_learn tree/learn.c 'if (j == i) l->came += said' 'if (j != i) l->came += said'
+mutant 'a lean away from what came' test_learn tree/learn.c '((double)d->own[i] - mean)' '(mean - (double)d->own[i])'
 mutant 'the temperature after top-p' test_golden_sampling cpu/draw.c 'base = v_set1(largest), scale = v_set1(1.0f / s->temp)' 'base = v_set1(largest), scale = v_set1(1.0f)'
 mutant 'the temperature after min-p' test_golden_sampling cpu/draw.c 'ln[LANES], scale = 1.0f / s->temp' 'ln[LANES], scale = 1.0f'
 mutant 'top-p of all ids, not of the top-k' test_golden_sampling cpu/draw.c 'weight[i] = is_allowed(c, logits[i], i) ? weight[i] : 0;' ''
-mutant 'accept with q on the bundled pair' test_golden_sampling accept.c 't->verdict[v] = t->token[v] == next;' 't->verdict[v] = v == t->first_child[u];'
+mutant 'accept with q on the bundled pair' test_golden_sampling tree/accept.c 't->verdict[v] = t->token[v] == next;' 't->verdict[v] = v == t->first_child[u];'
 exit $failed
