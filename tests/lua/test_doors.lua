@@ -94,6 +94,20 @@ function TestDoors.test_drafted_says_which_nodes_have_candidates()
     end]])
 end
 
+function TestDoors.test_a_candidate_has_a_number_from_1_to_as_many_as_there_are()
+  passes(DEFINE .. [[
+    function P:draft(tree)
+      if tree:depth_room() == 0 then return end
+      tree:draft_step(0)
+      local n = 1
+      while tree:candidate(0, n + 1) do n = n + 1 end
+      if not tree:candidate(0, 1) or not tree:candidate(0, n) or tree:candidate(0, n + 1) then error(n) end
+      if tree:candidate(0, math.maxinteger) then error "beyond all" end
+      raises("tree:candidate: i = 0 is below 1", tree.candidate, tree, 0, 0)
+      raises("tree:candidate: i = -9223372036854775808 is below 1", tree.candidate, tree, 0, math.mininteger)
+    end]])
+end
+
 -- ---- lists ---------------------------------------------------------------------------------------------------------
 
 local function with_list(declaration)
