@@ -231,13 +231,14 @@ static bool check_options(const dtl_policy_options *options, dtl_error *err) {
 bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_error *err) {
   NEED(out, "out");
   if (!check_options(options, err)) return false;
-  opening o = {.policy = calloc(1, sizeof *o.policy), .options = options};
-  if (!o.policy) return out_of_memory(&o, err);
+  dtl_policy *policy = calloc(1, sizeof *policy);
+  opening o = {.policy = policy, .options = options};
+  if (!policy) return out_of_memory(&o, err);
   bool ok = copy_options(&o, err) && read_text(&o, err) && describe(&o, err);
   opened_close(&o.object);
   if (ok)
-    *out = o.policy;
+    *out = policy;
   else
-    dtl_policy_close(o.policy);
+    dtl_policy_close(policy);
   return ok;
 }

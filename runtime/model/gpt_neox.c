@@ -2,7 +2,7 @@
 #include "model/family.h"
 
 /* Keys and defaults: facts of transformers' GPTNeoXConfig, all versions. */
-static dt_status read(const keys *k, config *c) {
+static dt_status read_config(const keys *k, config *c) {
   dt_shape *s = &c->shape;
   double part = 0, eps = 0;
   dt_status status = DT_OK;
@@ -83,4 +83,4 @@ static void find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers)
 }
 
 extern const family gpt_neox;
-const family gpt_neox = {"gpt_neox", "GPTNeoXForCausalLM", "gptneox", read, find};
+const family gpt_neox = {"gpt_neox", "GPTNeoXForCausalLM", "gptneox", read_config, find};

@@ -285,6 +285,7 @@ static dt_status fail_claim(const same *s, const claim *wrong, dt_error *err) {
  * them that is, or n. */
 static dt_status compare_share(const same *s, const claim *claims, size_t n, uint64_t *wrong, dt_error *err) {
   size_t shares = (size_t)with_those_of_0(s, s->ranks->count), mine = (size_t)with_those_of_0(s, s->ranks->rank);
+  if (shares == 0) shares = 1; /* rank 0 has them */
   comparison c = {.s = s, .claim = claims, .end = n * (mine + 1) / shares, .lock = PTHREAD_MUTEX_INITIALIZER};
   atomic_init(&c.next, n * mine / shares), atomic_init(&c.wrong, c.end);
   pthread_t thread[MOST_THREADS];

@@ -108,6 +108,7 @@ dt_status bpe_encode(const bpe *b, bpe_scratch *scratch, int32_t *ids, size_t *n
   uint64_t *heap = scratch->heap;
   size_t n_heap = 0;
   int32_t last = (int32_t)*n - 1;
+  if (last < 0) return DT_OK;
   for (int32_t i = 0; i <= last; i++)
     symbols[i] = (struct bpe_symbol){.id = ids[i], .prev = i - 1, .next = i < last ? i + 1 : NONE};
   for (int32_t i = 0; i <= last; i++) {

@@ -6,10 +6,11 @@
 
 #include <string.h>
 
-/* A string of an object, which must be there and, if so wanted, not empty. */
+/* A string of an object, which must be there and, if so wanted, not empty; "" after a failure. */
 static dt_status get_string(const json_loader *l, const cJSON *object, const char *key, bool may_be_empty,
                             const char **out) {
   const cJSON *v = json_get(object, key);
+  *out = "";
   if (!cJSON_IsString(v) || (!may_be_empty && v->valuestring[0] == '\0'))
     return json_unsupported(l, key, v, may_be_empty ? "a string" : "a string of at least one character");
   size_t len = strlen(v->valuestring);

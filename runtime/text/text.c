@@ -37,7 +37,7 @@ dt_status text_init(text_stream *t, const char *const *stop, int n_stop, dt_erro
 }
 
 void text_free(text_stream *t) {
-  for (int i = 0; i < t->n_stop; i++) free(t->stop[i]);
+  for (int i = 0; t->stop && i < t->n_stop; i++) free(t->stop[i]);
   free(t->stop);
   free(t->stop_len);
   free(t->bytes);

@@ -36,7 +36,7 @@ void dt_tree_sharpen_draft(const dt_tree *t, dt_tree_draft *d) {
   if (!t || !d) return;
   const dt_tree_sharpness *s = &t->sharp;
   int n = d->count;
-  if (is_same(s) || n == 0) return;
+  if (is_same(s) || n <= 0) return;
   double score[DT_CANDIDATES], left = 1, last = (double)d->logp[n - 1];
   for (int i = 0; i < n; i++) {
     double logp = (double)d->logp[i];
