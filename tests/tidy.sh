@@ -7,6 +7,9 @@ command -v clang-tidy >/dev/null || { echo 'skipped: no clang-tidy'; exit 77; }
 # Left out: the kernels, which are built many times under other names, MPI's module, and the two files that analyze.h wraps.
 mapfile -t files < <(find runtime lua -name '*.c' -not -path 'runtime/cpu/*' -not -name mpi.c -not -name status.c -not -name fail.c | sort)
 [ "${#files[@]}" -gt 80 ] || { echo "only ${#files[@]} files"; exit 1; }
-found=$(printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 8 clang-tidy --quiet -p "$1" --extra-arg=-include \
-  --extra-arg="$PWD/tests/analyze.h" --extra-arg="-I$PWD/runtime" --extra-arg="-I$PWD/lua" 2>/dev/null | grep -E ' (warning|error): ' | sort -u)
+said=$(printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 8 clang-tidy --quiet -p "$1" --extra-arg=-include \
+  --extra-arg="$PWD/tests/analyze.h" --extra-arg="-I$PWD/runtime" --extra-arg="-I$PWD/lua" 2>&1)
+status=$? # not 0 if clang-tidy itself fails: then it may have found nothing
+found=$(grep -E ' (warning|error): ' <<<"$said" | sort -u)
 [ -z "$found" ] || { echo "$found"; exit 1; }
+[ "$status" = 0 ] || { echo "clang-tidy failed, xargs says $status:"; tail -5 <<<"$said"; exit 1; }
