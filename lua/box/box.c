@@ -200,7 +200,7 @@ static void quote(const dtl_box *box, char *said, size_t size, int *line) {
   }
 }
 
-static void fail_as_policy(dtl_box *box, dtl_error *err) {
+static void fail_as_policy(dtl_box *box, dt_error *err) {
   char said[MESSAGE_MAX];
   int line = 0;
   switch (box->state) {
@@ -223,9 +223,9 @@ static void fail_as_policy(dtl_box *box, dtl_error *err) {
   }
   if (line == 0) line = failing_line(box);
   if (line > 0)
-    dtl_fail(err, DTL_POLICY, "%s:%d: %s", box->path, line, said);
+    dtl_fail(err, DT_EPOLICY, "%s:%d: %s", box->path, line, said);
   else
-    dtl_fail(err, DTL_POLICY, "%s: %s", box->path, said);
+    dtl_fail(err, DT_EPOLICY, "%s: %s", box->path, said);
   if (err) {
     dtl_clean(err->file, sizeof err->file, box->path, strlen(box->path));
     err->line = line;
@@ -234,19 +234,19 @@ static void fail_as_policy(dtl_box *box, dtl_error *err) {
 }
 
 /* Buffers of the library ask once and raise a message of their own: hence the look at what was refused. */
-static void describe(dtl_box *box, dtl_error *err) {
+static void describe(dtl_box *box, dt_error *err) {
   if (box->state == BOX_ALIVE) box->state = box->refused;
   switch (box->state) {
-  case BOX_ENGINE_FAILED: dtl_fail_engine(err, &box->failure); break;
-  case BOX_INTERRUPTED: dtl_fail(err, DTL_INTERRUPTED, "interrupted in %s", box->entry); break;
-  case BOX_STARVED: dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", box->path); break;
+  case BOX_ENGINE_FAILED: dtl_fail(err, box->failure.status, "%s", box->failure.message); break;
+  case BOX_INTERRUPTED: dtl_fail(err, DT_EINTERRUPTED, "interrupted in %s", box->entry); break;
+  case BOX_STARVED: dtl_fail(err, DT_ENOMEM, "out of memory: policy %s", box->path); break;
   default: fail_as_policy(box, err);
   }
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------- */
 
-bool box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dtl_error *err) {
+bool box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dt_error *err) {
   box->hosting = true;
   lua_pushcfunction(box->L, work);
   lua_pushlightuserdata(box->L, data);
@@ -254,7 +254,7 @@ bool box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dtl_er
   box->hosting = false;
   box->refused = BOX_ALIVE;
   if (!ok) lua_pop(box->L, 1);
-  return ok || dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", box->path);
+  return ok || dtl_fail(err, DT_ENOMEM, "out of memory: policy %s", box->path);
 }
 
 static int install(lua_State *L) {
@@ -264,10 +264,10 @@ static int install(lua_State *L) {
   return 0;
 }
 
-bool box_open(dtl_box *box, const char *path, double seconds, dtl_error *err) {
+bool box_open(dtl_box *box, const char *path, double seconds, dt_error *err) {
   *box = (dtl_box){.hosting = true, .path = path, .left_ms = seconds > 0 ? seconds * 1e3 : INFINITY};
   box->L = lua_newstate(allocate, box);
-  if (!box->L) return dtl_fail(err, DTL_DEVICE, "out of memory: a Lua state");
+  if (!box->L) return dtl_fail(err, DT_ENOMEM, "out of memory: a Lua state");
   *(dtl_box **)lua_getextraspace(box->L) = box;
   bool ok = box_host(box, install, box, 0, err);
   if (!ok) box_close(box);
@@ -279,7 +279,7 @@ void box_close(dtl_box *box) {
   box->L = box->co = NULL;
 }
 
-bool box_load_failed(dtl_box *box, dtl_error *err) {
+bool box_load_failed(dtl_box *box, dt_error *err) {
   box->entry = "its file";
   describe(box, err);
   box_close(box);
@@ -292,7 +292,7 @@ int box_wait(lua_State *L, lua_KContext context, lua_KFunction then) {
 }
 
 /* Hands control to the call on co, at the time `now`. */
-static bool run(dtl_box *box, int nargs, double now, dtl_error *err) {
+static bool run(dtl_box *box, int nargs, double now, dt_error *err) {
   int nresults;
   box->engine_ms = 0;
   box->waits = false;
@@ -308,7 +308,7 @@ static bool run(dtl_box *box, int nargs, double now, dtl_error *err) {
   return false;
 }
 
-bool box_call(dtl_box *box, const char *entry, int allowance, int nargs, dtl_error *err) {
+bool box_call(dtl_box *box, const char *entry, int allowance, int nargs, dt_error *err) {
   box->entry = entry;
   box->allowance = allowance;
   box->instructions = 0;
@@ -321,7 +321,7 @@ bool box_call(dtl_box *box, const char *entry, int allowance, int nargs, dtl_err
   return run(box, nargs, box->start, err);
 }
 
-bool box_resume(dtl_box *box, dtl_error *err) {
+bool box_resume(dtl_box *box, dt_error *err) {
   double now = dt_clock_ms(), waited = now - box->waits_since;
   box->start += waited;
   box->look_at += waited;

@@ -39,7 +39,7 @@ static int load_chunk(lua_State *L) {
 }
 
 bool opened_run_file(opened *o, const dtl_policy *policy, uint64_t seed, const volatile sig_atomic_t *interrupt,
-                     box_modules *reads, dtl_error *err) {
+                     box_modules *reads, dt_error *err) {
   dtl_box *box = &o->box;
   compiling c = {.o = o};
   o->policy = policy, o->seed = seed;
@@ -104,14 +104,14 @@ static int take_object(lua_State *L) {
   return 2;
 }
 
-bool opened_make_object(opened *o, dtl_error *err) {
+bool opened_make_object(opened *o, dt_error *err) {
   dtl_box *box = &o->box;
   if (!box_host(box, prepare, o, 0, err) || !box_call(box, "check", 1, 3, err)) return false;
-  if (lua_isnil(box->co, 1)) return dtl_fail(err, DTL_INPUT, "%s", lua_tostring(box->co, 2));
+  if (lua_isnil(box->co, 1)) return dtl_fail(err, DT_EINPUT, "%s", lua_tostring(box->co, 2));
   return true;
 }
 
-bool opened_open(opened *o, const dtl_policy *policy, uint64_t seed, dtl_error *err) {
+bool opened_open(opened *o, const dtl_policy *policy, uint64_t seed, dt_error *err) {
   *o = (opened){0};
   bool ok = opened_run_file(o, policy, seed, NULL, NULL, err) && opened_make_object(o, err) &&
             box_host(&o->box, take_object, o, 2, err);

@@ -158,18 +158,18 @@ static char *params_json(const dtl_policy_info *info) {
   return json_finish(&out);
 }
 
-static bool out_of_memory(const opening *o, dtl_error *err) {
-  return dtl_fail(err, DTL_DEVICE, "out of memory: policy %s", o->options->policy);
+static bool out_of_memory(const opening *o, dt_error *err) {
+  return dtl_fail(err, DT_ENOMEM, "out of memory: policy %s", o->options->policy);
 }
 
 /* What the preset "tuned" stands for, if that is asked for. */
-static bool find_tuned(const opening *o, dtl_error *err) {
+static bool find_tuned(const opening *o, dt_error *err) {
   const dtl_policy_options *options = o->options;
   if (!options->pair || !options->preset || strcmp(options->preset, DTL_TUNED)) return true;
   return tuned_read(options->pair, &o->policy->info, options->policy, &o->policy->tuned, err);
 }
 
-static bool describe(opening *o, dtl_error *err) {
+static bool describe(opening *o, dt_error *err) {
   dtl_policy *policy = o->policy;
   dtl_box *box = &o->object.box;
   if (!opened_run_file(&o->object, policy, 0, o->options->interrupt, &policy->modules, err)) return false;
@@ -179,7 +179,7 @@ static bool describe(opening *o, dtl_error *err) {
   return (policy->params_json = params_json(&policy->info)) || out_of_memory(o, err);
 }
 
-static bool read_text(const opening *o, dtl_error *err) {
+static bool read_text(const opening *o, dt_error *err) {
   const dtl_policy_options *options = o->options;
   dtl_policy *p = o->policy;
   char *path = options->source ? strdup(options->policy) : dtl_locate("policy", "policies", options->policy, err);
@@ -188,7 +188,7 @@ static bool read_text(const opening *o, dtl_error *err) {
   p->len = options->source_len;
   p->has_folder = !options->source;
   if (p->len > POLICY_TEXT)
-    return dtl_fail(err, DTL_INPUT, "%s: cannot take the policy: %zu bytes are more than %u", path, p->len,
+    return dtl_fail(err, DT_EINPUT, "%s: cannot take the policy: %zu bytes are more than %u", path, p->len,
                     POLICY_TEXT);
   char *text = options->source ? malloc(p->len + 1) : dtl_read_file("policy", path, POLICY_TEXT, &p->len, err);
   if (text && options->source) memcpy(text, options->source, p->len);
@@ -199,7 +199,7 @@ static bool read_text(const opening *o, dtl_error *err) {
 /* A copy that the policy owns; NULL: out of memory, or there is none. */
 static char *own_text(dtl_policy *policy, const char *text) { return text ? own(policy, strdup(text)) : NULL; }
 
-static bool copy_options(const opening *o, dtl_error *err) {
+static bool copy_options(const opening *o, dt_error *err) {
   const dtl_policy_options *options = o->options;
   dtl_policy *p = o->policy;
   dtl_setting *settings = own(p, calloc((size_t)options->n_settings + 1, sizeof *settings));
@@ -215,7 +215,7 @@ static bool copy_options(const opening *o, dtl_error *err) {
   return (ok && (p->preset || !options->preset)) || out_of_memory(o, err);
 }
 
-static bool check_options(const dtl_policy_options *options, dtl_error *err) {
+static bool check_options(const dtl_policy_options *options, dt_error *err) {
   NEED(options, "options");
   NEED(options->policy, "policy");
   NEED_LIST(options->settings, options->n_settings, "settings");
@@ -224,11 +224,11 @@ static bool check_options(const dtl_policy_options *options, dtl_error *err) {
     NEED(options->settings[i].value, "a setting's value");
   }
   if (!(options->seconds >= 0))
-    return dtl_fail(err, DTL_INPUT, "policy: %g seconds, expected 0 (any time) or more", options->seconds);
+    return dtl_fail(err, DT_EINPUT, "policy: %g seconds, expected 0 (any time) or more", options->seconds);
   return true;
 }
 
-bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dtl_error *err) {
+bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dt_error *err) {
   NEED(out, "out");
   if (!check_options(options, err)) return false;
   dtl_policy *policy = calloc(1, sizeof *policy);

@@ -50,7 +50,7 @@ static const struct box_module *add(box_modules *modules, const char *path, char
 
 /* The module's text, counted: as it was when the policy was opened. */
 static const struct box_module *read_module(lua_State *L, dtl_box *box, const char *path) {
-  dtl_error err;
+  dt_error err;
   size_t len;
   const struct box_module *m = find(box->modules, path);
   if (!m && !box->reads) luaL_error(L, "require: %s was not required when the policy was opened", path);

@@ -100,7 +100,7 @@ static int open_talk(talk *t) {
   dt_session_options options = {
       .sequences = 1, .context = o->context, .use_draft = t->j.draft != NULL, .window = {o->window, o->sinks}};
   dt_error err;
-  if (dt_session_open(t->j.pair, &options, &t->session, &err)) return complain_of_engine(&err);
+  if (dt_session_open(t->j.pair, &options, &t->session, &err)) return complain_of(&err);
   t->stats = o->stats;
   t->terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
   t->lines = line_open(t->terminal);

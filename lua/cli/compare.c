@@ -44,8 +44,7 @@ static int run_round(const job *j, bool other_first, const outcome *mine, outcom
   int status = other_first ? outcome_run(j, j->other, true, other) : outcome_run(j, j->policy, true, &again);
   if (!status) status = other_first ? outcome_run(j, j->policy, true, &again) : outcome_run(j, j->other, true, other);
   dtl_usage after = dtl_usage_now(false);
-  if (!status && (check_all(j, mine, other, &err) || check_all(j, mine, &again, &err)))
-    status = complain_of_engine(&err);
+  if (!status && (check_all(j, mine, other, &err) || check_all(j, mine, &again, &err))) status = complain_of(&err);
   if (!status) {
     bool computes = strncmp(mine->results->backend, "cpu", 3) == 0;
     *r = (round_speeds){.speed = outcome_speed(j, &again),

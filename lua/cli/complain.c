@@ -47,18 +47,20 @@ int complain(int status, const char *format, ...) {
   return status;
 }
 
-int status_of(const dtl_error *err) {
-  static const int status[] = {[DTL_POLICY] = EXIT_POLICY,
-                               [DTL_INPUT] = EXIT_USAGE,
-                               [DTL_CONTEXT] = EXIT_USAGE,
-                               [DTL_DEVICE] = EXIT_ENGINE,
-                               [DTL_INTERRUPTED] = EXIT_INTERRUPTED};
-  return status[err->kind];
+int status_of(const dt_error *err) {
+  switch (err->status) {
+  case DT_EPOLICY: return EXIT_POLICY;
+  case DT_EINPUT:
+  case DT_EWEIGHTS:
+  case DT_ECONTEXT: return EXIT_USAGE;
+  case DT_EINTERRUPTED: return EXIT_INTERRUPTED;
+  default: return EXIT_ENGINE;
+  }
 }
 
 void complain_at_length(void) { at_length = true; }
 
-void say_traceback(const dtl_error *err) {
+void say_traceback(const dt_error *err) {
   for (const char *line = err->traceback; at_length && *line;) {
     int n = (int)strcspn(line, "\n");
     say("  %.*s", n, line);
@@ -66,15 +68,10 @@ void say_traceback(const dtl_error *err) {
   }
 }
 
-int complain_of(const dtl_error *err) {
+int complain_of(const dt_error *err) {
   complain(0, "%s", err->message);
   say_traceback(err);
   return status_of(err);
-}
-
-int complain_of_engine(const dt_error *err) {
-  bool usage = err->status == DT_EINPUT || err->status == DT_ECONTEXT;
-  return complain(usage ? EXIT_USAGE : EXIT_ENGINE, "%s", err->message);
 }
 
 int finish_output(int status) {

@@ -14,12 +14,11 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints what failed and returns the status of that kind of failure. */
-int complain_of(const dtl_error *err);
-void say_traceback(const dtl_error *err);
+int complain_of(const dt_error *err);
+void say_traceback(const dt_error *err);
 void complain_at_length(void); /* from now on with the calls that a policy's error stood in, a line each */
-int complain_of_engine(const dt_error *err);
 
-int status_of(const dtl_error *err); /* without a word */
+int status_of(const dt_error *err); /* without a word */
 
 /* Whether standard output stands within a line: the next message begins one of its own where the two meet. */
 void stand_in_line(bool open);

@@ -30,7 +30,7 @@ static void offer_all(const asked *a, const char *const *words, int n) {
 static void offer_installed(const asked *a, const char *folder) {
   char **names;
   int n;
-  dtl_error err;
+  dt_error err;
   if (!dtl_installed(folder, &names, &n, &err)) return;
   for (int i = 0; i < n; i++) {
     dtl_policy *policy = NULL;
@@ -53,7 +53,7 @@ static const option *open_option(const asked *a) {
 /* The policy on the line, opened; NULL: none, or none that opens. */
 static dtl_policy *named_policy(const asked *a) {
   dtl_policy *policy;
-  dtl_error err;
+  dt_error err;
   for (int i = 0; i < a->n; i++) {
     const option *o = *a->words[i] == '-' ? option_find(a->words[i], strlen(a->words[i])) : NULL;
     if (o && o->argument) i++;
@@ -94,7 +94,7 @@ static void offer_presets(const asked *a) {
 
 static void offer_models(const asked *a, bool removable) {
   dtl_model *models;
-  dtl_error err;
+  dt_error err;
   int n;
   if (!dtl_models(&models, &n, &err)) return;
   for (int i = 0; i < n; i++)
@@ -139,7 +139,7 @@ static void offer_commands(const asked *a) {
 /* Behind pull, ls and rm. False: the first word is none of them. */
 static bool offer_of_models(const asked *a) {
   const char *word = a->n ? a->words[0] : "";
-  dtl_error err;
+  dt_error err;
   if (strcmp(word, "rm") == 0) {
     offer(a, "-y", "without asking");
     offer_models(a, true);

@@ -29,7 +29,7 @@ static int run(const job *j) {
   if (o->json && !j->several && has_result) {
     dt_error err;
     if (json_write(o->json, mine.results, same ? other.results : NULL, &compared, &err)) {
-      int write_status = complain_of_engine(&err);
+      int write_status = complain_of(&err);
       if (!status) status = write_status;
     }
   }

@@ -26,7 +26,7 @@ dtl_policy_options job_policy(const cli_options *o, const dt_pair *pair) {
 
 static int open_policies(job *j) {
   const cli_options *o = j->options;
-  dtl_error err;
+  dt_error err;
   dtl_policy_options how = job_policy(o, NULL);
   dtl_policy_options other = {.policy = o->compare, .seconds = how.seconds, .interrupt = &interrupted};
   if (!dtl_policy_open(&how, &j->policy, &err)) return complain_of(&err);
@@ -41,7 +41,7 @@ static int read_prompts(job *j) {
   for (int i = 0; i < o->n_texts && !status; i++) status = prompts_add_text(&j->prompts, o->texts[i], &err);
   for (int i = 0; i < o->n_files && !status; i++) status = prompts_add_file(&j->prompts, o->files[i], &err);
   if (o->prompts && !status) status = prompts_add_lines(&j->prompts, o->prompts, &err);
-  if (status) return complain_of_engine(&err);
+  if (status) return complain_of(&err);
   int most = o->parallel ? o->parallel : PLACES;
   j->several = o->prompts || j->prompts.n > 1;
   if (j->several) j->places = j->prompts.n < most ? j->prompts.n : most;
@@ -67,7 +67,7 @@ static void warn_of_threads(const cli_options *o) {
 /* The pair, whose draft may guess what is in the prompts whatever else it may not. */
 static int open_models(job *j, dtl_need need) {
   const cli_options *o = j->options;
-  dtl_error err;
+  dt_error err;
   dt_message *texts = calloc((size_t)j->prompts.n + 1, sizeof *texts);
   for (int i = 0; texts && i < j->prompts.n; i++)
     texts[i] = (dt_message){j->prompts.list[i].text, j->prompts.list[i].len};
@@ -96,7 +96,7 @@ static int open_models(job *j, dtl_need need) {
 
 /* The preset that was found for the pair, now that there is one. */
 static int open_tuned(job *j) {
-  dtl_error err;
+  dt_error err;
   if (!wants_tuned(j->options)) return 0;
   dtl_policy_close(j->policy);
   j->policy = NULL;
@@ -107,7 +107,7 @@ static int open_tuned(job *j) {
 /* What outlives a run, and the files to look things up in, if there is a policy that would. */
 static int open_memory(job *j) {
   const cli_options *o = j->options;
-  dtl_error err;
+  dt_error err;
   if (!(j->memory = dtl_memory_open())) return complain(EXIT_ENGINE, "out of memory: what policies remember");
   if (!o->n_corpus) return 0;
   if (o->policy && !uses_corpus(j->policy) && !uses_corpus(j->other)) {
@@ -121,7 +121,7 @@ static int open_memory(job *j) {
 static int open_chat(job *j) {
   const cli_options *o = j->options;
   dt_error err;
-  if (dt_pair_chat(j->pair, o->template, &j->chat, &err)) return complain_of_engine(&err);
+  if (dt_pair_chat(j->pair, o->template, &j->chat, &err)) return complain_of(&err);
   j->stop = calloc((size_t)o->n_stop + 1, sizeof *j->stop);
   if (!j->stop) return complain(EXIT_ENGINE, "out of memory: stop strings");
   for (; j->n_stop < o->n_stop; j->n_stop++) j->stop[j->n_stop] = o->stop[j->n_stop];
@@ -143,7 +143,7 @@ static int wrap_prompts(job *j) {
     prompt_text *p = &j->prompts.list[i];
     char *text;
     size_t len;
-    if (job_conversation(j, &(dt_message){p->text, p->len}, 1, &text, &len, &err)) return complain_of_engine(&err);
+    if (job_conversation(j, &(dt_message){p->text, p->len}, 1, &text, &len, &err)) return complain_of(&err);
     free(p->text);
     p->text = text, p->len = len;
   }
@@ -179,9 +179,9 @@ static bool complete_policy(cli_options *o) {
 int job_open(cli_options *o, job *j) {
   *j = (job){.options = o};
   dt_error engine;
-  dtl_error err;
+  dt_error err;
   int status = complete_prompts(o);
-  if (!status && o->json && json_check_path(o->json, &engine)) status = complain_of_engine(&engine);
+  if (!status && o->json && json_check_path(o->json, &engine)) status = complain_of(&engine);
   if (!status) say_what_it_means(o);
   if (!status && complete_policy(o) && !o->quiet) say("no policy named: rate; dtrun --list names all");
   if (!status) status = open_policies(j);
@@ -232,7 +232,7 @@ int job_calibrate(job *j) {
   how.context = j->options->context;
   how.batch = j->several ? j->places : 1;
   if (j->options->quiet) how.progress = NULL;
-  dtl_error err;
+  dt_error err;
   if (dtl_calibrate(j->pair, &how, &j->costs, &err)) return 0;
   return interrupted ? EXIT_INTERRUPTED : complain_of(&err);
 }
@@ -257,7 +257,7 @@ dtl_request job_request(const job *j) {
 }
 
 int job_close(job *j) {
-  dtl_error err;
+  dt_error err;
   int status = dtl_trace_close(j->trace, &err) ? 0 : complain_of(&err);
   dt_chat_close(j->chat);
   dtl_corpus_close(j->corpus);

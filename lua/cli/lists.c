@@ -18,7 +18,7 @@ static const char *clean(char *out, const char *text) {
 
 int print_policy_help(const cli_options *o) {
   dtl_policy *policy;
-  dtl_error err;
+  dt_error err;
   dtl_policy_options po = job_policy(o, NULL);
   if (!dtl_policy_open(&po, &policy, &err)) return complain_of(&err);
   const dtl_policy_info *info = dtl_policy_describe(policy);
@@ -41,10 +41,10 @@ int print_policy_help(const cli_options *o) {
 }
 
 /* Each line is one file; what is wrong with a policy stands in its own. False: what cannot be told is in err. */
-static bool print_policy_line(const char *name, int width, dtl_error *err) {
+static bool print_policy_line(const char *name, int width, dt_error *err) {
   dtl_policy *policy;
   bool ok = dtl_policy_open(&(dtl_policy_options){.policy = name}, &policy, err);
-  if (!ok && err->kind == DTL_DEVICE) return false;
+  if (!ok && status_of(err) == EXIT_ENGINE) return false;
   if (ok)
     printf("  %-*s %s\n", width, name, dtl_policy_describe(policy)->doc);
   else
@@ -54,7 +54,7 @@ static bool print_policy_line(const char *name, int width, dtl_error *err) {
 }
 
 /* A driver's description is the comment that opens it. */
-static bool print_driver_line(const char *name, int width, dtl_error *err) {
+static bool print_driver_line(const char *name, int width, dt_error *err) {
   char line[256] = "", relative[300], *path;
   snprintf(relative, sizeof relative, "scripts/%s.lua", name);
   errno = 0;
@@ -65,12 +65,12 @@ static bool print_driver_line(const char *name, int width, dtl_error *err) {
   if (file) fclose(file);
   line[strcspn(line, "\n")] = '\0';
   if (ok) printf("  %-*s %s\n", width, name, strncmp(line, "--", 2) == 0 ? line + strspn(line, "- ") : "");
-  if (!ok) *err = (dtl_error){.kind = DTL_DEVICE, .message = "out of memory: the list of drivers"};
+  if (!ok) *err = (dt_error){.status = DT_ENOMEM, .message = "out of memory: the list of drivers"};
   return ok;
 }
 
-static bool list_installed(const char *folder, bool (*print_line)(const char *name, int width, dtl_error *err),
-                           dtl_error *err) {
+static bool list_installed(const char *folder, bool (*print_line)(const char *name, int width, dt_error *err),
+                           dt_error *err) {
   int n, width = 0;
   char **names;
   if (!dtl_installed(folder, &names, &n, err)) return false;
@@ -86,7 +86,7 @@ static bool list_installed(const char *folder, bool (*print_line)(const char *na
 }
 
 int print_lists(void) {
-  dtl_error err;
+  dt_error err;
   puts("policies, dtrun NAME:");
   bool ok = list_installed("policies", print_policy_line, &err);
   if (ok) puts("drivers, dtrun run NAME:");

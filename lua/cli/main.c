@@ -36,7 +36,7 @@ static void late(int ranks, int seconds) {
 int main(int argc, char **argv) {
   dt_error err;
   int rank, ranks, status = dt_ranks_join(&rank, &ranks, late, &err);
-  if (status) return complain_of_engine(&err);
+  if (status) return complain_of(&err);
   if (rank) return 0; /* rank 0's program has ended */
   if (ranks > 1) catch_end();
   if ((status = limits_check())) return status;
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   bool parsed = !cli_parse(argc - 1 - talks, argv + 1 + talks, &o, &err);
   if (parsed && o.verbose) complain_at_length();
   if (!parsed) {
-    status = complain_of_engine(&err);
+    status = complain_of(&err);
   } else if (o.help && o.policy && !talks) {
     status = print_policy_help(&o);
   } else if (o.help) {

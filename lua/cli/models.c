@@ -61,7 +61,7 @@ static bool print_json(const dtl_model *models, int n) {
 static int list(int argc, char **argv) {
   bool json = argc == 1 && strcmp(argv[0], "--json") == 0, ok = true;
   dtl_model *models;
-  dtl_error err;
+  dt_error err;
   int n;
   if (argc > 0 && !json) return complain(EXIT_USAGE, "ls '%.100s': expected nothing, or --json", argv[0]);
   if (!dtl_models(&models, &n, &err)) return complain_of(&err);
@@ -84,7 +84,7 @@ static bool agree(void *user, const char *path, uint64_t bytes) {
 static int take_away(int argc, char **argv) {
   bool sure = argc > 0 && strcmp(argv[0], "-y") == 0, removed;
   const char *name = argc > sure ? argv[sure] : NULL;
-  dtl_error err;
+  dt_error err;
   if (!name || *name == '-' || argc != sure + 1)
     return complain(EXIT_USAGE, "usage: dtrun rm [-y] NAME, a name of dtrun ls");
   if (!sure && !isatty(STDIN_FILENO))

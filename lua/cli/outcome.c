@@ -116,7 +116,7 @@ int outcome_run(const job *j, const dtl_policy *policy, bool silent, outcome *ou
       request.on_text = shown_text;
       if (j->options->color) request.on_origin = shown_origin;
     }
-    dtl_error err;
+    dt_error err;
     bool ok = dtl_generate(j->pair, policy, &request, out->results, &err);
     if (!silent && j->several) show_results(&r, true);
     close_lines(&r);
@@ -143,7 +143,7 @@ void outcome_warm_up(const job *j, const dtl_policy *policy) {
   request.n = j->several ? j->places : 1;
   dtl_prompt *prompts = list_prompts(j, request.n);
   dtl_result *results = calloc((size_t)request.n, sizeof *results);
-  dtl_error err;
+  dt_error err;
   if (prompts && results) {
     int most = request.seq.max_tokens;
     request.prompts = prompts;

@@ -13,7 +13,7 @@
 /* A model that a package carries, by its name. */
 static int pull_named(const char *name) {
   char *script, *folder, *names;
-  dtl_error err;
+  dt_error err;
   int status;
   if (!dtl_named_model(name, &script, &folder, &names, &err)) return complain_of(&err);
   if (script) execl(script, script, name, folder, (char *)NULL);

@@ -59,7 +59,7 @@ static void count(talk *t, const dtl_result *r, const dtl_usage *before) {
 
 /* Runs the policy on the conversation, which ends with a question; shows the answer. */
 static void generate_answer(talk *t, const char *text, size_t len, dtl_result *result) {
-  dtl_error err;
+  dt_error err;
   words out = {0};
   dtl_prompt prompt = {.text = text, .len = len, .whole = true};
   dtl_request request = job_request(&t->j);
@@ -72,7 +72,7 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
   if (result->failed) err = result->failure, ok = false;
   if (words_end(&out)) shown_text(&out, "\n", 1);
   if (out.out.lost) t->over = true, t->status = EXIT_ENGINE;
-  if (!ok && err.kind == DTL_CONTEXT)
+  if (!ok && err.status == DT_ECONTEXT)
     complain(0, "%s; /reset begins anew", err.message);
   else if (!ok)
     complain_of(&err);
@@ -86,7 +86,7 @@ static bool answer(talk *t) {
   dtl_result result = {0};
   dtl_usage before = dtl_usage_now(false);
   if (job_conversation(&t->j, t->turns, t->n, &text, &len, &err)) {
-    complain_of_engine(&err);
+    complain_of(&err);
     return false;
   }
   generate_answer(t, text, len, &result);
@@ -138,7 +138,7 @@ void talk_system(talk *t, const char *text) {
     t->system = copy;
     return;
   } else {
-    complain_of_engine(&err);
+    complain_of(&err);
   }
   free(copy);
   t->options.system = before;
@@ -166,7 +166,7 @@ static dtl_setting *copy_settings(const dtl_setting *from, int n) {
 /* Answers come under the policy opened with `how`, if it opens and can serve this pair; else an exit status. */
 static int set_policy(talk *t, const dtl_policy_options *how) {
   dtl_policy *opened, *before = t->j.policy;
-  dtl_error err;
+  dt_error err;
   if (!dtl_policy_open(how, &opened, &err)) return complain_of(&err);
   const dtl_policy_info *info = dtl_policy_describe(opened);
   int status = 0;

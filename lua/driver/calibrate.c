@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const dtl_costs *driver_costs(lua_State *L, pair_object *p, int batch, bool fresh, dtl_error *err) {
+const dtl_costs *driver_costs(lua_State *L, pair_object *p, int batch, bool fresh, dt_error *err) {
   if (p->costs && (p->costs_given || p->costs->batch == batch) && !fresh) return p->costs;
   dtl_costs *costs = malloc(sizeof *costs);
   dtl_calibration how = dtl_calibration_shown(driver_interrupt(L));
@@ -13,7 +13,7 @@ const dtl_costs *driver_costs(lua_State *L, pair_object *p, int batch, bool fres
   how.batch = batch;
   how.fresh = fresh;
   if (!costs)
-    dtl_fail(err, DTL_DEVICE, "out of memory: a table of costs");
+    dtl_fail(err, DT_ENOMEM, "out of memory: a table of costs");
   else if (dtl_calibrate(p->pair, &how, costs, err)) {
     free(p->costs);
     p->costs_given = false;
@@ -26,7 +26,7 @@ const dtl_costs *driver_costs(lua_State *L, pair_object *p, int batch, bool fres
 int driver_pair_calibrate(lua_State *L) {
   driver_check_interrupt(L);
   pair_object *p = driver_idle_pair(L, 1);
-  dtl_error err;
+  dt_error err;
   const dtl_costs *costs = driver_costs(L, p, driver_int(L, 3, "batch", 1), lua_toboolean(L, 2), &err);
   driver_check_interrupt(L);
   if (!costs) return driver_failure(L, &err);

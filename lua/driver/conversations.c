@@ -30,7 +30,7 @@ int driver_pair_conversations(lua_State *L) {
   const char *date = luaL_optstring(L, 4, NULL);
   dt_chat *chat;
   dt_error err;
-  if (dt_pair_chat(pair, luaL_optstring(L, 3, NULL), &chat, &err)) return driver_engine_failure(L, &err);
+  if (dt_pair_chat(pair, luaL_optstring(L, 3, NULL), &chat, &err)) return driver_failure(L, &err);
   int n = (int)lua_rawlen(L, 2);
   dt_status status = DT_OK;
   lua_createtable(L, n, 0);
@@ -41,5 +41,5 @@ int driver_pair_conversations(lua_State *L) {
   lua_pushstring(L, dt_chat_end(chat));
   lua_pushstring(L, dt_chat_name(chat));
   dt_chat_close(chat);
-  return status ? driver_engine_failure(L, &err) : 3;
+  return status ? driver_failure(L, &err) : 3;
 }

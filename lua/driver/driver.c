@@ -81,7 +81,7 @@ static int run(lua_State *L) {
 }
 
 int dtl_run_driver(const char *name, int argc, char **argv, const volatile sig_atomic_t *interrupt) {
-  dtl_error err;
+  dt_error err;
   if (!name || argc < 0 || (argc && !argv)) {
     fprintf(stderr, "dtrun: a driver needs a name and a list of %d arguments\n", argc);
     return 2;
@@ -89,7 +89,7 @@ int dtl_run_driver(const char *name, int argc, char **argv, const volatile sig_a
   char *path = dtl_locate("driver", "scripts", name, &err);
   if (!path) {
     fprintf(stderr, "dtrun: %s\n", err.message);
-    return err.kind == DTL_DEVICE ? 1 : 2;
+    return err.status == DT_EINPUT ? 2 : 1;
   }
   driver d = {.path = path, .argc = argc, .argv = argv};
   int status = 1;

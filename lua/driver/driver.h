@@ -44,13 +44,12 @@ pair_object *driver_pair(lua_State *L, int i);      /* raises when it is closed 
 pair_object *driver_idle_pair(lua_State *L, int i); /* and when a callback of its own generation asks */
 
 /* The pair's costs with so many sequences at once, calibrated if need be; NULL with *err. */
-const dtl_costs *driver_costs(lua_State *L, pair_object *pair, int batch, bool fresh, dtl_error *err);
+const dtl_costs *driver_costs(lua_State *L, pair_object *pair, int batch, bool fresh, dt_error *err);
 
 /* nil, kind, message */
-int driver_failure(lua_State *L, const dtl_error *err);
-int driver_engine_failure(lua_State *L, const dt_error *engine);
+int driver_failure(lua_State *L, const dt_error *err);
 /* nil, kind, message, file, line */
-int driver_policy_failure(lua_State *L, const dtl_error *err);
+int driver_policy_failure(lua_State *L, const dt_error *err);
 
 /* The integer at index i, or the fallback for nil; raises where no int can hold it. */
 int driver_int(lua_State *L, int i, const char *what, int fallback);

@@ -142,7 +142,7 @@ static int look(lua_State *L) {
   dt_model_facts facts;
   dt_error err;
   char digits[17];
-  if (dt_model_look(luaL_checkstring(L, 1), &facts, &err)) return driver_engine_failure(L, &err);
+  if (dt_model_look(luaL_checkstring(L, 1), &facts, &err)) return driver_failure(L, &err);
   lua_createtable(L, 0, 4);
   lua_pushstring(L, facts.family);
   lua_setfield(L, -2, "family");

@@ -193,7 +193,7 @@ static bool on_done(void *user, int prompt, dtl_result *result) {
 
 /* What passes cost: of "table" a table where the policy asks for one, else what is learned. */
 static bool find_costs(lua_State *L, pair_object *pair, const dtl_policy *policy, const char *counts,
-                       dtl_request *request, dtl_error *err) {
+                       dtl_request *request, dt_error *err) {
   if (counts && strcmp(counts, "table") == 0) {
     if (!dtl_policy_describe(policy)->uses_costs) return true;
     request->costs = driver_costs(L, pair, request->places ? request->places : 1, false, err);
@@ -202,12 +202,12 @@ static bool find_costs(lua_State *L, pair_object *pair, const dtl_policy *policy
   dtl_learning how = dtl_learning_shown(request->interrupt);
   if (!pair->learned) pair->learned = dtl_learned_open(pair->pair, &how);
   request->learned = pair->learned;
-  return request->learned || dtl_fail(err, DTL_DEVICE, "out of memory: what passes cost");
+  return request->learned || dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
 }
 
 /* With the policy open: the costs it asks for, the trace, the run. */
 static bool generate(lua_State *L, pair_object *pair, const dtl_policy *policy, dtl_request *request,
-                     const char *counts, const char *trace, dtl_result *results, dtl_error *err) {
+                     const char *counts, const char *trace, dtl_result *results, dt_error *err) {
   if (!find_costs(L, pair, policy, counts, request, err)) return false;
   if (trace && !dtl_trace_open(trace, &request->trace, err)) return false;
   pair->busy = true;
@@ -234,7 +234,7 @@ int driver_pair_generate(lua_State *L) {
   dtl_result *results = lua_newuserdatauv(L, sizeof *results * (size_t)(request.n + 1), 0);
   luaL_checkstack(L, 10, "generate");
 
-  dtl_error err;
+  dt_error err;
   dtl_policy *policy;
   if (!dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
   bool ok = generate(L, pair, policy, &request, counts, trace, results, &err);

@@ -67,7 +67,7 @@ int driver_pair_open(lua_State *L) {
                               .shown = driver_interrupt(L) != NULL};
   pair_object *p = push_pair(L, driver_int(L, 5, "ctx", 0));
   bool found;
-  dtl_error err;
+  dt_error err;
   return dtl_load(&options, &p->pair, &found, &err) ? 1 : driver_failure(L, &err);
 }
 
@@ -81,7 +81,7 @@ int driver_pair_read(lua_State *L) {
     files[i] = luaL_checkstring(L, -1); /* on the stack */
   }
   dtl_corpus *corpus;
-  dtl_error err;
+  dt_error err;
   if (!dtl_corpus_open(p->pair, files, n, &corpus, &err)) return driver_failure(L, &err);
   dtl_corpus_close(p->corpus);
   p->corpus = corpus;
@@ -138,7 +138,7 @@ int driver_pair_fake(lua_State *L) {
   if (!options.no_draft) options.draft = fake_rules(L, 6, &options.n_draft);
   pair_object *p = push_pair(L, options.context); /* all of it, since it was asked for */
   dt_error engine;
-  return dt_pair_open_fake(&options, &p->pair, &engine) ? driver_engine_failure(L, &engine) : 1;
+  return dt_pair_open_fake(&options, &p->pair, &engine) ? driver_failure(L, &engine) : 1;
 }
 
 static void set_model(lua_State *L, const char *key, const dt_model_info *model) {
@@ -192,7 +192,7 @@ int driver_pair_encode(lua_State *L) {
   int32_t *ids;
   int n;
   dt_error engine;
-  if (dt_encode(p->pair, text, len, &ids, &n, &engine)) return driver_engine_failure(L, &engine);
+  if (dt_encode(p->pair, text, len, &ids, &n, &engine)) return driver_failure(L, &engine);
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
     lua_pushinteger(L, ids[i]);
@@ -252,7 +252,7 @@ int driver_pair_prefix(lua_State *L) {
   if (!status) status = dt_prefix_take(session, 0, &prefix->prefix, &engine);
   free(ids);
   dt_session_close(session);
-  if (status) return driver_engine_failure(L, &engine);
+  if (status) return driver_failure(L, &engine);
   prefix->next = p->prefixes;
   if (prefix->next) prefix->next->link = &prefix->next;
   prefix->link = &p->prefixes;

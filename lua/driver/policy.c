@@ -96,7 +96,7 @@ static void push_description(lua_State *L, const dtl_policy_info *info) {
 int driver_pair_policy(lua_State *L) {
   dtl_policy_options options = driver_policy_options(L);
   dtl_policy *policy;
-  dtl_error err;
+  dt_error err;
   if (!dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
   push_description(L, dtl_policy_describe(policy));
   dtl_policy_close(policy);

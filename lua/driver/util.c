@@ -13,17 +13,11 @@ lua_State *driver_open(const volatile sig_atomic_t *interrupt) {
   return L;
 }
 
-int driver_failure(lua_State *L, const dtl_error *err) {
+int driver_failure(lua_State *L, const dt_error *err) {
   lua_pushnil(L);
-  lua_pushstring(L, dtl_kind_name(err->kind));
+  lua_pushstring(L, dtl_kind_name(err->status));
   lua_pushstring(L, err->message);
   return 3;
-}
-
-int driver_engine_failure(lua_State *L, const dt_error *engine) {
-  dtl_error err;
-  dtl_fail_engine(&err, engine);
-  return driver_failure(L, &err);
 }
 
 void driver_check_interrupt(lua_State *L) {
@@ -56,7 +50,7 @@ int driver_integer(lua_State *L, const char *key, int fallback) {
   return value;
 }
 
-int driver_policy_failure(lua_State *L, const dtl_error *err) {
+int driver_policy_failure(lua_State *L, const dt_error *err) {
   int n = driver_failure(L, err);
   lua_pushstring(L, err->file);
   lua_pushinteger(L, err->line);

@@ -5,15 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *dtl_kind_name(dtl_kind kind) {
-  switch (kind) {
-  case DTL_POLICY: return "policy";
-  case DTL_INPUT: return "input";
-  case DTL_CONTEXT: return "context";
-  case DTL_DEVICE: return "device";
-  case DTL_INTERRUPTED: return "interrupted";
+const char *dtl_kind_name(dt_status status) {
+  switch (status) {
+  case DT_EPOLICY: return "policy";
+  case DT_EINPUT:
+  case DT_EWEIGHTS: return "input";
+  case DT_ECONTEXT: return "context";
+  case DT_EINTERRUPTED: return "interrupted";
+  default: return "device";
   }
-  return "device";
 }
 
 size_t dtl_clean(char *out, size_t size, const char *text, size_t len) {
@@ -33,23 +33,14 @@ size_t dtl_clean(char *out, size_t size, const char *text, size_t len) {
   return len;
 }
 
-bool dtl_fail(dtl_error *err, dtl_kind kind, const char *format, ...) {
+bool dtl_fail(dt_error *err, dt_status status, const char *format, ...) {
   if (!err) return false;
-  char text[sizeof err->message * 2];
+  char text[sizeof err->message * 2], clean[sizeof err->message];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  err->kind = kind;
-  err->file[0] = 0;
-  err->line = 0;
-  err->traceback[0] = 0;
-  dtl_clean(err->message, sizeof err->message, text, strlen(text));
+  dtl_clean(clean, sizeof clean, text, strlen(text));
+  dt_fail(err, status, "%s", clean);
   return false;
-}
-
-bool dtl_fail_engine(dtl_error *err, const dt_error *engine) {
-  bool input = engine->status == DT_EINPUT || engine->status == DT_EWEIGHTS;
-  dtl_kind kind = input ? DTL_INPUT : engine->status == DT_ECONTEXT ? DTL_CONTEXT : DTL_DEVICE;
-  return dtl_fail(err, kind, "%s", engine->message);
 }

@@ -51,8 +51,7 @@ static void free_names(char **names, int n) {
   free(names);
 }
 
-bool dtl_installed(const char *folder, char ***names, int *n, dtl_error *err) {
-  dt_error engine;
+bool dtl_installed(const char *folder, char ***names, int *n, dt_error *err) {
   char **homes;
   int n_homes;
   NEED(folder, "folder");
@@ -60,7 +59,7 @@ bool dtl_installed(const char *folder, char ***names, int *n, dtl_error *err) {
   NEED(n, "n");
   *names = NULL;
   *n = 0;
-  if (dt_homes(&homes, &n_homes, &engine)) return dtl_fail_engine(err, &engine);
+  if (dt_homes(&homes, &n_homes, err)) return false;
   bool ok = true;
   for (int i = 0; i < n_homes && ok; i++) {
     char *path;
@@ -72,7 +71,7 @@ bool dtl_installed(const char *folder, char ***names, int *n, dtl_error *err) {
   free_names(homes, n_homes);
   if (!ok) {
     free_names(*names, *n);
-    return dtl_fail(err, DTL_DEVICE, "out of memory: the list of %s", folder);
+    return dtl_fail(err, DT_ENOMEM, "out of memory: the list of %s", folder);
   }
   if (*n > 0) qsort(*names, (size_t)*n, sizeof **names, by_name);
   return true;
@@ -94,7 +93,7 @@ static void join(char *out, size_t size, const char *const *names, int n, const 
 
 #define MOST_NEAR 3
 
-static void fail_unknown(const char *what, const char *folder, const char *name, dtl_error *err) {
+static void fail_unknown(const char *what, const char *folder, const char *name, dt_error *err) {
   bool policy = !strcmp(folder, "policies");
   char list[300], here[300], **names, **others;
   int n, n_others;
@@ -108,16 +107,16 @@ static void fail_unknown(const char *what, const char *folder, const char *name,
   join(list, sizeof list, n_near ? near : (const char *const *)names, n_near ? n_near : n, n_near ? " or " : ", ");
   snprintf(here, sizeof here, "./%.200s.lua", name);
   if (!strchr(name, '/') && access(here, F_OK) == 0)
-    dtl_fail(err, DTL_INPUT, "no %s '%.100s': did you mean %s?", what, name, here);
+    dtl_fail(err, DT_EINPUT, "no %s '%.100s': did you mean %s?", what, name, here);
   else if (is_in(others, n_others, name))
-    dtl_fail(err, DTL_INPUT, "no %s '%.100s', but a %s: dtrun %s%.100s", what, name, policy ? "driver" : "policy",
+    dtl_fail(err, DT_EINPUT, "no %s '%.100s', but a %s: dtrun %s%.100s", what, name, policy ? "driver" : "policy",
              policy ? "run " : "", name);
   else if (policy && strpbrk(name, " \n"))
-    dtl_fail(err, DTL_INPUT, "no policy '%.100s': a text is given by -p", name);
+    dtl_fail(err, DT_EINPUT, "no policy '%.100s': a text is given by -p", name);
   else if (n_near)
-    dtl_fail(err, DTL_INPUT, "no %s '%.100s': did you mean %s? dtrun --list names all", what, name, list);
+    dtl_fail(err, DT_EINPUT, "no %s '%.100s': did you mean %s? dtrun --list names all", what, name, list);
   else
-    dtl_fail(err, DTL_INPUT, "no %s '%.100s'; installed: %s%s", what, name, n > 0 ? list : "none",
+    dtl_fail(err, DT_EINPUT, "no %s '%.100s'; installed: %s%s", what, name, n > 0 ? list : "none",
              policy ? " (a model is given by -m)" : "");
   free_names(names, n);
   free_names(others, n_others);
@@ -134,31 +133,31 @@ static bool find(const char *folder, const char *name, char **path) {
   return dt_find(relative, path, NULL) == DT_OK;
 }
 
-char *dtl_locate(const char *what, const char *folder, const char *name, dtl_error *err) {
+char *dtl_locate(const char *what, const char *folder, const char *name, dt_error *err) {
   char *path;
   if (!find(folder, name, &path))
-    dtl_fail(err, DTL_DEVICE, "out of memory: the %s '%.100s'", what, name);
+    dtl_fail(err, DT_ENOMEM, "out of memory: the %s '%.100s'", what, name);
   else if (!path)
     fail_unknown(what, folder, name, err);
   return path;
 }
 
-char *dtl_read_file(const char *what, const char *path, size_t most, size_t *len, dtl_error *err) {
+char *dtl_read_file(const char *what, const char *path, size_t most, size_t *len, dt_error *err) {
   struct stat st;
   FILE *f = fopen(path, "rb");
   char *text = NULL;
   if (!f || fstat(fileno(f), &st)) {
     if (errno == ENOMEM)
-      dtl_fail(err, DTL_DEVICE, "out of memory: %s", path);
+      dtl_fail(err, DT_ENOMEM, "out of memory: %s", path);
     else
-      dtl_fail(err, DTL_INPUT, "%s: cannot read the %s: %s", path, what, strerror(errno));
+      dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: %s", path, what, strerror(errno));
   } else if (!S_ISREG(st.st_mode)) {
-    dtl_fail(err, DTL_INPUT, "%s: cannot read the %s: not a file", path, what);
+    dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: not a file", path, what);
   } else if ((size_t)st.st_size > most) {
-    dtl_fail(err, DTL_INPUT, "%s: cannot read the %s: %lld bytes are more than %zu", path, what, (long long)st.st_size,
+    dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: %lld bytes are more than %zu", path, what, (long long)st.st_size,
              most);
   } else if (!(text = malloc((size_t)st.st_size + 1))) {
-    dtl_fail(err, DTL_DEVICE, "out of memory: %lld bytes for %s", (long long)st.st_size, path);
+    dtl_fail(err, DT_ENOMEM, "out of memory: %lld bytes for %s", (long long)st.st_size, path);
   } else {
     *len = fread(text, 1, (size_t)st.st_size, f);
     text[*len] = 0;

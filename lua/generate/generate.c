@@ -28,13 +28,13 @@ typedef struct {
   stepper *steppers;  /* one for each place, or one for all */
   int next;           /* prompt to begin */
   bool over, stopped; /* the policy that served all has failed; done said so */
-  dtl_error failure;
+  dt_error failure;
 } work;
 
 /* ---- a sequence's beginning and end ------------------------------------------------------------------------------------ */
 
 /* Its result is told, and the place free. */
-static void leave(work *w, place *p, const dtl_error *failure) {
+static void leave(work *w, place *p, const dt_error *failure) {
   const dtl_request *r = w->request;
   dtl_result *result = &w->results[p->prompt];
   result->failed = failure != NULL;
@@ -45,8 +45,8 @@ static void leave(work *w, place *p, const dtl_error *failure) {
   p->taken = false;
 }
 
-static void end(work *w, place *p, const dtl_error *failure) {
-  dtl_error err;
+static void end(work *w, place *p, const dt_error *failure) {
+  dt_error err;
   if (!generation_end(&p->g, failure, &err) && !failure) failure = &err;
   stepper_leave(p->s, &p->g);
   const dtl_result *result = p->g.result;
@@ -55,7 +55,7 @@ static void end(work *w, place *p, const dtl_error *failure) {
 }
 
 /* Ends all sequences that this stepper serves. */
-static void fail(work *w, stepper *s, const dtl_error *failure) {
+static void fail(work *w, stepper *s, const dt_error *failure) {
   for (int i = 0; i < w->n_places; i++)
     if (w->places[i].taken && w->places[i].s == s) end(w, &w->places[i], failure);
   if (!w->policy->info.batch) return;
@@ -64,7 +64,7 @@ static void fail(work *w, stepper *s, const dtl_error *failure) {
 }
 
 /* Gives the sequence of this place its stepper: the one of all, or the one with the place's own index. */
-static bool find_stepper(work *w, place *p, dtl_error *err) {
+static bool find_stepper(work *w, place *p, dt_error *err) {
   const ptrdiff_t index = p - w->places;
   p->s = &w->steppers[w->n_steppers > 1 ? index : 0];
   uint64_t seed = w->request->seq.sampling.seed + (uint64_t)p->prompt;
@@ -83,7 +83,7 @@ static void note_memory(const work *w, const place *p, dtl_result *result) {
   }
 }
 
-static bool start(work *w, place *p, dtl_error *err) {
+static bool start(work *w, place *p, dt_error *err) {
   dtl_result *result = &w->results[p->prompt];
   if (!find_stepper(w, p, err)) return false;
   if (!generation_open(&p->g, w->pair, w->policy, w->request, p->prompt, result, err)) return false;
@@ -98,7 +98,7 @@ static bool start(work *w, place *p, dtl_error *err) {
 
 /* The next prompt takes this place. */
 static void begin(work *w, place *p) {
-  dtl_error err, lost;
+  dt_error err, lost;
   *p = (place){.taken = true, .prompt = w->next++};
   if (!start(w, p, &err)) {
     leave(w, p, &err);
@@ -129,7 +129,7 @@ static bool fill(work *w) {
 /* ---- turns --------------------------------------------------------------------------------------------------------------- */
 
 /* A policy has had control: sequences that are complete leave. */
-static void settle(work *w, stepper *s, bool ok, const dtl_error *err) {
+static void settle(work *w, stepper *s, bool ok, const dt_error *err) {
   if (!ok) {
     fail(w, s, err);
   } else if (!stepper_waits(s)) {
@@ -142,7 +142,7 @@ static void settle(work *w, stepper *s, bool ok, const dtl_error *err) {
 
 /* Iterations begin, and go on until they are over or wait for a pass. */
 static void step_all(work *w) {
-  dtl_error err;
+  dt_error err;
   for (int i = 0; i < w->n_steppers; i++) {
     stepper *s = &w->steppers[i];
     if (s->group.n && !stepper_waits(s)) settle(w, s, stepper_step(s, &err), &err);
@@ -164,7 +164,7 @@ static int collect(work *w, run_pass pass, stepper **waiting, dtl_run **runs) {
 static void share_pass(work *w) {
   stepper *waiting[DTL_PLACES];
   dtl_run *runs[DTL_PLACES];
-  dtl_error err;
+  dt_error err;
   int n = collect(w, RUN_DRAFT_PASS, waiting, runs);
   if (n) {
     run_draft(runs, n);
@@ -178,14 +178,14 @@ static void share_pass(work *w) {
 /* ---- all of it ------------------------------------------------------------------------------------------------------------ */
 
 /* Who learns from the passes. A policy that counts with costs does so with what is learned, unless there is a table. */
-static bool open_course(work *w, dtl_error *err) {
+static bool open_course(work *w, dt_error *err) {
   const dtl_request *r = w->request;
   bool counts = w->policy->info.uses_costs && !r->costs;
   w->learned = r->learned;
   if (!w->learned && counts) {
     w->learned = dtl_learned_open(w->pair, &(dtl_learning){.interrupt = r->interrupt});
     w->owns_learned = true;
-    if (!w->learned) return dtl_fail(err, DTL_DEVICE, "out of memory: what passes cost");
+    if (!w->learned) return dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
   }
   if (w->learned) w->course = learn_course(w->learned, w->n_places, &r->seq, counts, err);
   return !w->learned || w->course;
@@ -198,28 +198,27 @@ static void close_course(work *w, bool ok) {
   if (w->owns_learned) dtl_learned_close(w->learned);
 }
 
-static bool check_request(const dt_pair *pair, const dtl_request *r, dtl_error *err) {
+static bool check_request(const dt_pair *pair, const dtl_request *r, dt_error *err) {
   NEED_LIST(r->prompts, r->n, "prompts");
   for (int i = 0; i < r->n; i++)
     if (!r->prompts[i].prefix && r->prompts[i].len) NEED(r->prompts[i].text, "a prompt's text");
   NEED_LIST(r->seq.stop, r->seq.n_stop, "stop");
   if (r->session && dt_session_pair(r->session) != pair)
-    return dtl_fail(err, DTL_INPUT, "the session was opened with another pair");
-  if (r->learned && learn_pair(r->learned) != pair) return dtl_fail(err, DTL_INPUT, "learned: it is of another pair");
+    return dtl_fail(err, DT_EINPUT, "the session was opened with another pair");
+  if (r->learned && learn_pair(r->learned) != pair) return dtl_fail(err, DT_EINPUT, "learned: it is of another pair");
   const char *wrong = r->costs ? costs_wrong(r->costs) : NULL;
-  return wrong ? dtl_fail(err, DTL_INPUT, "costs: %s", wrong) : true;
+  return wrong ? dtl_fail(err, DT_EINPUT, "costs: %s", wrong) : true;
 }
 
-static bool prepare(work *w, dtl_error *err) {
+static bool prepare(work *w, dt_error *err) {
   const dtl_request *r = w->request;
-  dt_error engine;
   NEED(w->pair, "pair");
   NEED(w->policy, "policy");
   if (!check_request(w->pair, r, err)) return false;
   if (r->places < 0 || r->places > DTL_PLACES)
-    return dtl_fail(err, DTL_INPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
+    return dtl_fail(err, DT_EINPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
   if (r->n > 1 && (r->on_text || r->on_origin || r->trace || r->session))
-    return dtl_fail(err, DTL_INPUT, "the text of one prompt can be followed, traced or continued: there are %d", r->n);
+    return dtl_fail(err, DT_EINPUT, "the text of one prompt can be followed, traced or continued: there are %d", r->n);
   if (!stepper_check(w->policy, w->pair, r, err)) return false;
   dt_pair_info pair;
   dt_pair_describe(w->pair, &pair);
@@ -228,7 +227,7 @@ static bool prepare(work *w, dtl_error *err) {
   w->places = calloc((size_t)w->n_places, sizeof *w->places);
   w->steppers = calloc((size_t)w->n_steppers, sizeof *w->steppers);
   if (!w->places || !w->steppers)
-    return dtl_fail(err, DTL_DEVICE, "out of memory: the places of %d sequences", w->n_places);
+    return dtl_fail(err, DT_ENOMEM, "out of memory: the places of %d sequences", w->n_places);
   if (!open_course(w, err)) return false;
   dt_session_options options = {.sequences = w->n_places,
                                 .context = r->context,
@@ -236,11 +235,11 @@ static bool prepare(work *w, dtl_error *err) {
                                 .window = r->window};
   if (w->policy->info.batch && !stepper_open(w->steppers, w->policy, r->seq.sampling.seed, r, err)) return false;
   w->session = r->session;
-  return w->session || !dt_session_open(w->pair, &options, &w->session, &engine) || dtl_fail_engine(err, &engine);
+  return w->session || !dt_session_open(w->pair, &options, &w->session, err);
 }
 
 bool dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
-                  dtl_error *err) {
+                  dt_error *err) {
   work w = {.pair = pair, .policy = policy, .request = request, .results = results};
   NEED(request, "request");
   NEED_LIST(results, request->n, "results");

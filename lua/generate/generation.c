@@ -8,14 +8,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static bool out_of_memory(dtl_error *err) {
-  return dtl_fail(err, DTL_DEVICE, "out of memory: the result of a generation");
+static bool out_of_memory(dt_error *err) {
+  return dtl_fail(err, DT_ENOMEM, "out of memory: the result of a generation");
 }
 
 static char *copy(const char *text) { return text ? strdup(text) : NULL; }
 
 /* What can be said before anything runs. */
-static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pair_info *pair, dtl_error *err) {
+static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pair_info *pair, dt_error *err) {
   dtl_result *r = g->result;
   const char *draft = policy->info.draft == DTL_NO_DRAFT ? NULL : pair->draft.path;
   r->finish_reason = "error";
@@ -43,7 +43,7 @@ static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pa
 }
 
 /* What was generated. Tokens and text as far as memory allows: a failed copy is a failed run. */
-static bool fill_tail(const generation *g, dtl_error *err) {
+static bool fill_tail(const generation *g, dt_error *err) {
   dtl_result *r = g->result;
   const dt_session *session = g->run->session;
   int seq = g->run->seq;
@@ -112,31 +112,30 @@ static const char *finish_name(dt_finish finish) {
   }
 }
 
-static bool start_sequence(const generation *g, dtl_error *err) {
+static bool start_sequence(const generation *g, dt_error *err) {
   const dtl_prompt *prompt = g->prompt;
-  dt_error engine;
   dt_status status;
   if (prompt->prefix) {
-    status = dt_seq_start_from(g->run->session, g->run->seq, prompt->prefix, &g->options, &engine);
+    status = dt_seq_start_from(g->run->session, g->run->seq, prompt->prefix, &g->options, err);
   } else {
     int32_t *ids;
     int n;
-    status = (prompt->whole ? dt_encode_whole : dt_encode)(g->pair, prompt->text, prompt->len, &ids, &n, &engine);
+    status = (prompt->whole ? dt_encode_whole : dt_encode)(g->pair, prompt->text, prompt->len, &ids, &n, err);
     if (!status) {
       if (n == 0) {
         free(ids);
-        return dtl_fail(err, DTL_INPUT, "the prompt is empty: at least one token is needed");
+        return dtl_fail(err, DT_EINPUT, "the prompt is empty: at least one token is needed");
       }
       status = (g->request->session ? dt_seq_continue : dt_seq_start)(g->run->session, g->run->seq, ids, n, &g->options,
-                                                                      &engine);
+                                                                      err);
       free(ids);
     }
   }
-  return status ? dtl_fail_engine(err, &engine) : true;
+  return !status;
 }
 
 bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request, int prompt,
-                     dtl_result *result, dtl_error *err) {
+                     dtl_result *result, dt_error *err) {
   *g = (generation){.pair = pair,
                     .request = request,
                     .prompt = &request->prompts[prompt],
@@ -155,7 +154,7 @@ bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, con
   return fill_head(g, policy, &info, err);
 }
 
-bool generation_start(generation *g, dt_session *session, int seq, dtl_error *err) {
+bool generation_start(generation *g, dt_session *session, int seq, dt_error *err) {
   dtl_run *run = g->run;
   g->start_ms = dt_clock_ms();
   run->session = session;
@@ -178,7 +177,7 @@ void generation_committed(generation *g, double policy_ms) {
   if (g->request->trace) trace_iteration(g->request->trace, g->run, policy_ms);
 }
 
-bool generation_end(generation *g, const dtl_error *failure, dtl_error *err) {
+bool generation_end(generation *g, const dt_error *failure, dt_error *err) {
   dtl_result *r = g->result;
   const dtl_run *run = g->run;
   size_t len;
@@ -190,7 +189,7 @@ bool generation_end(generation *g, const dtl_error *failure, dtl_error *err) {
   double known = s->draft_ms + s->verify_ms + s->commit_ms + r->policy_ms + (s->shared_prefix ? 0 : s->prompt_ms);
   r->other_ms = wall > known ? wall - known : 0;
   if (failure) {
-    r->finish_reason = failure->kind == DTL_POLICY ? "policy" : "error";
+    r->finish_reason = failure->status == DT_EPOLICY ? "policy" : "error";
   } else if (whole) {
     dt_finish finish = dt_seq_finish(run->session, run->seq);
     r->finish_reason = finish != DT_RUNNING ? finish_name(finish) : "interrupted";

@@ -15,17 +15,17 @@
 
 static bool remembers(const dtl_policy *policy) { return policy->info.uses_memory || policy->info.uses_corpus; }
 
-bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dtl_error *err) {
+bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   if (policy->info.draft == DTL_NEEDS_DRAFT && !info.draft.path)
-    return dtl_fail(err, DTL_INPUT, "%s needs a draft model: give --draft DIR", policy->info.name);
+    return dtl_fail(err, DT_EINPUT, "%s needs a draft model: give --draft DIR", policy->info.name);
   if (remembers(policy) && !request->memory)
-    return dtl_fail(err, DTL_INPUT, "%s needs a memory, which outlives its runs", policy->info.name);
+    return dtl_fail(err, DT_EINPUT, "%s needs a memory, which outlives its runs", policy->info.name);
   return true;
 }
 
-bool stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, const dtl_request *request, dtl_error *err) {
+bool stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, const dtl_request *request, dt_error *err) {
   s->request = request;
   s->memory = remembers(policy) ? memory_of(request->memory, policy->info.source) : NULL;
   s->group.n = s->joined = 0;
@@ -48,7 +48,7 @@ static bool account(stepper *s, bool ok) {
 }
 
 /* Calls host.METHOD(object, seq or batch, costs, memory, corpus), at first as `entry`; allowance: see box_call. */
-static bool call_policy(stepper *s, const char *method, const char *entry, int allowance, dtl_error *err) {
+static bool call_policy(stepper *s, const char *method, const char *entry, int allowance, dt_error *err) {
   dtl_box *box = &s->object.box;
   lua_State *L = box->L;
   lua_settop(box->co, 0);
@@ -100,7 +100,7 @@ static int add_member(lua_State *L) {
 }
 
 /* The objects that stand for the newest member. */
-static bool represent(stepper *s, dtl_error *err) {
+static bool represent(stepper *s, dt_error *err) {
   dtl_box *box = &s->object.box;
   if (s->joined == 1) {
     if (!box_host(box, make_objects, s, 4, err)) return false;
@@ -109,7 +109,7 @@ static bool represent(stepper *s, dtl_error *err) {
   return !s->has_batch || box_host(box, add_member, s, 0, err);
 }
 
-bool stepper_join(stepper *s, generation *g, dtl_error *err) {
+bool stepper_join(stepper *s, generation *g, dt_error *err) {
   dtl_run *run = g->run;
   s->member[s->group.n] = g;
   s->group.run[s->group.n++] = run;
@@ -140,28 +140,27 @@ void stepper_leave(stepper *s, generation *g) {
 }
 
 /* After the policy has had control: what each member committed is told, and must be something. */
-static bool end_step(stepper *s, bool ok, dtl_error *err) {
+static bool end_step(stepper *s, bool ok, dt_error *err) {
   for (int i = 0; i < s->group.n; i++) {
     if (s->group.run[i]->phase == RUN_COMMITTED)
       generation_committed(s->member[i], s->step_ms);
     else if (ok && s->object.box.L) /* else it was interrupted */
-      ok = dtl_fail(err, DTL_POLICY, "%s: step returned without a commit", info_of(s)->path);
+      ok = dtl_fail(err, DT_EPOLICY, "%s: step returned without a commit", info_of(s)->path);
   }
   return ok;
 }
 
-bool stepper_step(stepper *s, dtl_error *err) {
-  dt_error engine;
+bool stepper_step(stepper *s, dt_error *err) {
   if (!s->object.box.L) return true; /* interrupted in init */
   for (int i = 0; i < s->group.n; i++)
-    if (run_begin(s->group.run[i], &engine)) return dtl_fail_engine(err, &engine);
+    if (run_begin(s->group.run[i], err)) return false;
   if (s->group.run[0]->course) learn_look(s->group.run[0]->course);
   s->step_ms = 0;
   bool ok = call_policy(s, "step", "draft", 1, err);
   return stepper_waits(s) || end_step(s, ok, err);
 }
 
-bool stepper_resume(stepper *s, dtl_error *err) {
+bool stepper_resume(stepper *s, dt_error *err) {
   bool ok = account(s, box_resume(&s->object.box, err));
   return stepper_waits(s) || end_step(s, ok, err);
 }

@@ -21,19 +21,19 @@ struct dtl_trace {
   size_t shown; /* bytes of the text that the lines so far have said */
 };
 
-bool dtl_trace_open(const char *path, dtl_trace **out, dtl_error *err) {
+bool dtl_trace_open(const char *path, dtl_trace **out, dt_error *err) {
   NEED(path, "path");
   NEED(out, "out");
   dtl_trace *trace = calloc(1, sizeof *trace);
   char *copy = strdup(path);
   if (!trace || !copy) {
     free(trace), free(copy);
-    return dtl_fail(err, DTL_DEVICE, "out of memory: the trace");
+    return dtl_fail(err, DT_ENOMEM, "out of memory: the trace");
   }
   trace->path = copy;
   trace->file = fopen(path, "wb");
   if (!trace->file) {
-    dtl_fail(err, errno == ENOMEM ? DTL_DEVICE : DTL_INPUT, "trace %s: %s", path,
+    dtl_fail(err, errno == ENOMEM ? DT_ENOMEM : DT_EINPUT, "trace %s: %s", path,
              *path ? strerror(errno) : "expected a file name");
     dtl_trace_close(trace, NULL);
     return false;
@@ -42,12 +42,12 @@ bool dtl_trace_open(const char *path, dtl_trace **out, dtl_error *err) {
   return true;
 }
 
-bool dtl_trace_close(dtl_trace *trace, dtl_error *err) {
+bool dtl_trace_close(dtl_trace *trace, dt_error *err) {
   if (!trace) return true;
   if (trace->file && fclose(trace->file) && !trace->failure) trace->failure = errno;
   bool ok = !trace->failure;
   if (!ok)
-    dtl_fail(err, DTL_DEVICE, "trace %s: %s; it is cut after about %ld iterations", trace->path,
+    dtl_fail(err, DT_EDEVICE, "trace %s: %s; it is cut after about %ld iterations", trace->path,
              strerror(trace->failure), trace->iterations);
   free(json_finish(&trace->line));
   free(trace->path);

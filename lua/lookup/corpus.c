@@ -13,7 +13,7 @@ typedef struct {
   size_t n;
 } gathered;
 
-static bool out_of_memory(dtl_error *err) { return dtl_fail(err, DTL_DEVICE, "out of memory: the corpus"); }
+static bool out_of_memory(dt_error *err) { return dtl_fail(err, DT_ENOMEM, "out of memory: the corpus"); }
 
 static bool gather(gathered *all, const int32_t *token, size_t n) {
   int32_t *grown = realloc(all->token, (all->n + n + 1) * sizeof *grown);
@@ -25,21 +25,20 @@ static bool gather(gathered *all, const int32_t *token, size_t n) {
   return true;
 }
 
-static bool gather_file(const dt_pair *pair, const char *path, gathered *all, dtl_error *err) {
+static bool gather_file(const dt_pair *pair, const char *path, gathered *all, dt_error *err) {
   size_t len;
   int32_t *ids;
   int n;
-  dt_error engine;
   char *text = dtl_read_file("corpus", path, FILE_MAX, &len, err);
   if (!text) return false;
-  dt_status status = dt_encode_whole(pair, text, len, &ids, &n, &engine);
+  dt_status status = dt_encode_whole(pair, text, len, &ids, &n, err);
   free(text);
-  if (status) return dtl_fail_engine(err, &engine);
+  if (status) return false;
   bool ok = true;
   if (n == 0)
-    ok = dtl_fail(err, DTL_INPUT, "%s: empty, expected a text to look things up in", path);
+    ok = dtl_fail(err, DT_EINPUT, "%s: empty, expected a text to look things up in", path);
   else if (all->n + (size_t)n + 1 > SUFFIXES_TOKENS)
-    ok = dtl_fail(err, DTL_INPUT, "%s: more than %u tokens of corpus: give fewer or shorter files", path,
+    ok = dtl_fail(err, DT_EINPUT, "%s: more than %u tokens of corpus: give fewer or shorter files", path,
                   SUFFIXES_TOKENS);
   else if (!gather(all, ids, (size_t)n))
     ok = out_of_memory(err);
@@ -47,8 +46,8 @@ static bool gather_file(const dt_pair *pair, const char *path, gathered *all, dt
   return ok;
 }
 
-bool dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dtl_error *err) {
-  if (n < 1) return dtl_fail(err, DTL_INPUT, "corpus: no files, expected at least one");
+bool dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dt_error *err) {
+  if (n < 1) return dtl_fail(err, DT_EINPUT, "corpus: no files, expected at least one");
   NEED(pair, "pair");
   NEED(files, "files");
   NEED(out, "out");

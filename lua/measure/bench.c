@@ -3,18 +3,17 @@
 
 #include <stdlib.h>
 
-bool bench_open(bench *b, dt_pair *pair, int context, int batch, dtl_error *err) {
+bool bench_open(bench *b, dt_pair *pair, int context, int batch, dt_error *err) {
   dt_pair_info info;
-  dt_error engine;
   dt_pair_describe(pair, &info);
   *b = (bench){.draft = info.draft.path, .batch = batch};
   b->vocab = b->draft ? info.shared_vocab : info.target.vocab;
   dt_session_options options = {.sequences = batch, .context = context, .use_draft = b->draft};
-  if (dt_session_open(pair, &options, &b->session, &engine)) return dtl_fail_engine(err, &engine);
+  if (dt_session_open(pair, &options, &b->session, err)) return false;
   b->nodes = malloc(sizeof *b->nodes * (size_t)batch * (DT_TREE_VERIFY + 1));
   if (b->nodes) return true;
   bench_close(b);
-  return dtl_fail(err, DTL_DEVICE, "out of memory: trees to measure");
+  return dtl_fail(err, DT_ENOMEM, "out of memory: trees to measure");
 }
 
 void bench_close(bench *b) {

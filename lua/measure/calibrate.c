@@ -80,17 +80,16 @@ static int rows_at(const dtl_costs *c, int point) { return point ? c->rows[point
 
 /* One round: a turn of each point at each context that still lacks samples. Counts them in *left. */
 static bool take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_calibration *how, const dtl_costs *c,
-                       int *left, dtl_error *err) {
-  dt_error engine;
+                       int *left, dt_error *err) {
   for (int k = 0; k < c->n_contexts; k++) {
     bool started = false;
     for (int i = 0; i < points(c); i++) {
       samples *s = &of[k][i];
       if (enough(s)) continue;
-      if (how->interrupt && *how->interrupt) return dtl_fail(err, DTL_DEVICE, "interrupted");
-      if (!started && bench_start(b, c->context[k], NULL, &engine)) return dtl_fail_engine(err, &engine);
+      if (how->interrupt && *how->interrupt) return dtl_fail(err, DT_EDEVICE, "interrupted");
+      if (!started && bench_start(b, c->context[k], NULL, err)) return false;
       started = true;
-      if (take_turn(b, s, rows_at(c, i), &engine)) return dtl_fail_engine(err, &engine);
+      if (take_turn(b, s, rows_at(c, i), err)) return false;
       if (!enough(s)) continue;
       --*left;
       if (how->progress) how->progress(how->user, c->n_contexts * points(c) - *left, c->n_contexts * points(c));
@@ -100,17 +99,16 @@ static bool take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_calibra
 }
 
 /* Turns with and without drawing. */
-static bool measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dtl_error *err) {
+static bool measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dt_error *err) {
   static const dt_sampling drawn = {.temp = 1};
   samples of[2] = {{.n = 0}};
-  dt_error engine;
   int n = 1, disturbed = 0;
   for (int i = 0; i < c->n_rows && c->rows[i] <= DRAWCOSTS_ROWS; i++) n = c->rows[i];
   while (!enough(&of[0]) || !enough(&of[1]))
     for (int i = 0; i < 2; i++) {
-      if (how->interrupt && *how->interrupt) return dtl_fail(err, DTL_DEVICE, "interrupted");
-      if (bench_start(b, c->context[0], i ? &drawn : NULL, &engine)) return dtl_fail_engine(err, &engine);
-      if (take_turn(b, &of[i], n, &engine)) return dtl_fail_engine(err, &engine);
+      if (how->interrupt && *how->interrupt) return dtl_fail(err, DT_EDEVICE, "interrupted");
+      if (bench_start(b, c->context[0], i ? &drawn : NULL, err)) return false;
+      if (take_turn(b, &of[i], n, err)) return false;
     }
   double target[2], draft[2], rows = (double)n * b->batch;
   for (int i = 0; i < 2; i++) {
@@ -141,9 +139,9 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
 }
 
 /* why[DTL_WHY]: of a disturbed measurement. */
-static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dtl_error *err) {
+static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
-  if (!of) return dtl_fail(err, DTL_DEVICE, "out of memory: times of passes");
+  if (!of) return dtl_fail(err, DT_ENOMEM, "out of memory: times of passes");
   bool ok = measure_draws(b, how, c, err); /* first: progress is told of what follows */
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && ok) ok = take_round(b, of, how, c, &left, err);
@@ -166,7 +164,7 @@ static void choose_contexts(dtl_costs *c, int longest) {
 
 /* Measures; once more where the machine was busy. */
 static bool measure_quietly(bench *b, const dt_pair_info *info, const dtl_calibration *how, dtl_costs *c,
-                            dtl_error *err) {
+                            dt_error *err) {
   dtl_usage (*usage)(bool) = how->usage ? how->usage : dtl_usage_now;
   bool computes = strncmp(info->backend, "cpu", 3) == 0;
   char why[DTL_WHY] = "";
@@ -186,7 +184,7 @@ static bool measure_quietly(bench *b, const dt_pair_info *info, const dtl_calibr
 }
 
 static bool measure_all(dt_pair *pair, const dtl_calibration *how, int context, int batch, dtl_costs *c,
-                        dtl_error *err) {
+                        dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   *c = (dtl_costs){.batch = batch, .has_draft = info.draft.path != NULL};
@@ -200,13 +198,13 @@ static bool measure_all(dt_pair *pair, const dtl_calibration *how, int context, 
     choose_contexts(c, longest);
     ok = measure_quietly(&b, &info, how, c, err);
   } else {
-    dtl_fail(err, DTL_INPUT, "a context of %d is too short to measure costs in", context);
+    dtl_fail(err, DT_EINPUT, "a context of %d is too short to measure costs in", context);
   }
   bench_close(&b);
   return ok;
 }
 
-bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dtl_error *err) {
+bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dt_error *err) {
   NEED(pair, "pair");
   NEED(how, "how");
   NEED(costs, "costs");
@@ -215,9 +213,9 @@ bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, 
   int context = how->context ? how->context : info.context, batch = how->batch ? how->batch : 1;
   costs_place place;
   if (context < 1 || context > info.target.context)
-    return dtl_fail(err, DTL_INPUT, "context: %d is out of range: 1..%d", context, info.target.context);
+    return dtl_fail(err, DT_EINPUT, "context: %d is out of range: 1..%d", context, info.target.context);
   if (batch < 1 || batch > DTL_PLACES)
-    return dtl_fail(err, DTL_INPUT, "batch: %d is out of range: 1..%d", batch, DTL_PLACES);
+    return dtl_fail(err, DT_EINPUT, "batch: %d is out of range: 1..%d", batch, DTL_PLACES);
   if (!costs_find(pair, context, batch, &place, err)) return false;
   const char *wrong = how->fresh ? "" : costs_load(&place, costs);
   bool ok = !wrong;

@@ -41,7 +41,7 @@ static char *path_of(const char *kind, const char *what) {
   return user_path("XDG_CACHE_HOME", ".cache", relative);
 }
 
-bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_error *err) {
+bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   char *target = realpath(info.target.path, NULL), *draft = info.draft.path ? realpath(info.draft.path, NULL) : NULL;
@@ -54,10 +54,10 @@ bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dtl_e
   if (ok && target)
     place->path = path_of("costs", what); /* a scripted pair has no files and is measured anew each time */
   free(what), free(target), free(draft);
-  return ok || dtl_fail(err, DTL_DEVICE, "out of memory: the place of a table of costs");
+  return ok || dtl_fail(err, DT_ENOMEM, "out of memory: the place of a table of costs");
 }
 
-bool costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dtl_error *err) {
+bool costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dt_error *err) {
   dt_pair_info info;
   char target[DIGEST_TEXT], draft[DIGEST_TEXT];
   dt_pair_describe(pair, &info);
@@ -66,7 +66,7 @@ bool costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place
   identity_model(is_there ? info.draft.path : NULL, draft);
   *place = (costs_place){.key = describe(&info, drawn, batch, target, draft)};
   if (place->key && is_there) place->path = path_of("learned", place->key);
-  return place->key || dtl_fail(err, DTL_DEVICE, "out of memory: the place of learned costs");
+  return place->key || dtl_fail(err, DT_ENOMEM, "out of memory: the place of learned costs");
 }
 
 void costs_leave(costs_place *place) {
@@ -74,7 +74,7 @@ void costs_leave(costs_place *place) {
   *place = (costs_place){0};
 }
 
-char *costs_read(const costs_place *place, dtl_error *err) {
+char *costs_read(const costs_place *place, dt_error *err) {
   size_t len;
   if (!place->path || access(place->path, F_OK)) return NULL;
   return dtl_read_file("costs", place->path, FILE_MAX, &len, err);
@@ -87,9 +87,9 @@ const char *costs_write(const costs_place *place, const char *text) {
 
 const char *costs_load(const costs_place *place, dtl_costs *costs) {
   if (!place->path || access(place->path, F_OK)) return "";
-  dtl_error err = {.kind = DTL_INPUT};
+  dt_error err = {.status = DT_EINPUT};
   char *text = costs_read(place, &err);
-  if (!text) return err.kind == DTL_DEVICE ? COSTS_STARVED : "it cannot be read";
+  if (!text) return err.status == DT_ENOMEM ? COSTS_STARVED : "it cannot be read";
   const char *wrong = costs_parse(text, place->key, costs);
   free(text);
   struct stat info;

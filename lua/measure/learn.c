@@ -124,13 +124,13 @@ static void take_table(const dtl_learned *learned, course *c) {
 }
 
 /* False where memory was out: what the file knows must not be written over with less. */
-static bool read_file(const dtl_learned *learned, course *c, dtl_error *err) {
-  dtl_error lost = {.kind = DTL_INPUT};
+static bool read_file(const dtl_learned *learned, course *c, dt_error *err) {
+  dt_error lost = {.status = DT_EINPUT};
   char *text = costs_read(&c->place, &lost);
   const char *wrong = text ? learned_parse(&c->l, text, c->place.key) : NULL;
-  if (wrong == COSTS_STARVED || lost.kind == DTL_DEVICE) {
+  if (wrong == COSTS_STARVED || lost.status == DT_ENOMEM) {
     free(text);
-    return dtl_fail(err, DTL_DEVICE, "out of memory: what was learned of costs in %s", c->place.path);
+    return dtl_fail(err, DT_ENOMEM, "out of memory: what was learned of costs in %s", c->place.path);
   }
   if (text && !wrong) c->kept = c->l.passes;
   if (wrong) note(learned, "what was learned of costs in %s is left aside, and written anew: %s", c->place.path, wrong);
@@ -138,7 +138,7 @@ static bool read_file(const dtl_learned *learned, course *c, dtl_error *err) {
   return true;
 }
 
-static bool begin(dtl_learned *learned, course *c, dtl_error *err) {
+static bool begin(dtl_learned *learned, course *c, dt_error *err) {
   const char *drawn = !c->draws ? "greedy" : c->coupled ? "drawn" : "drawn without the noise";
   if (!costs_find_learned(learned->pair, drawn, c->batch, &c->place, err)) return false;
   c->kept = -1;
@@ -149,13 +149,13 @@ static bool begin(dtl_learned *learned, course *c, dtl_error *err) {
   return true;
 }
 
-course *learn_course(dtl_learned *learned, int batch, const dt_seq_options *options, bool first, dtl_error *err) {
+course *learn_course(dtl_learned *learned, int batch, const dt_seq_options *options, bool first, dt_error *err) {
   bool draws = options->sampling.temp > 0, coupled = !options->uncoupled;
   course *c = learned->courses;
   while (c && !(c->batch == batch && c->draws == draws && (!draws || c->coupled == coupled))) c = c->next;
   if (!c) {
     c = calloc(1, sizeof *c);
-    if (!c) return dtl_fail(err, DTL_DEVICE, "out of memory: what passes cost"), NULL;
+    if (!c) return dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost"), NULL;
     *c = (course){.batch = batch, .draws = draws, .coupled = coupled};
     if (!begin(learned, c, err)) {
       free(c);

@@ -19,33 +19,32 @@ static int number(const char *text, const char *end, int least) {
   return n < least || n > INT_MAX || errno || after != end ? -1 : (int)n;
 }
 
-static bool read_ids(const char *path, dt_draft_vocab *out, dtl_error *err) {
+static bool read_ids(const char *path, dt_draft_vocab *out, dt_error *err) {
   size_t len;
   int lines = 0;
   char *text = dtl_read_file("list of ids", path, FILE_MAX, &len, err);
   if (!text) return false;
   int32_t *ids = malloc((len / 2 + 1) * sizeof *ids);
-  bool ok = ids || dtl_fail(err, DTL_DEVICE, "out of memory: a list of ids");
+  bool ok = ids || dtl_fail(err, DT_ENOMEM, "out of memory: a list of ids");
   for (const char *at = text, *end; ok && at < text + len; at = end + 1) {
     end = memchr(at, '\n', (size_t)(text + len - at));
     if (!end) end = text + len;
     ids[lines++] = number(at, end, 0);
     if (ids[lines - 1] < 0)
-      ok = dtl_fail(err, DTL_INPUT, "%s:%d: expected an id and nothing else, as `dtrun run vocab` writes them", path,
+      ok = dtl_fail(err, DT_EINPUT, "%s:%d: expected an id and nothing else, as `dtrun run vocab` writes them", path,
                     lines);
   }
-  if (ok && !lines) ok = dtl_fail(err, DTL_INPUT, "%s: no ids: `dtrun run vocab` makes a list of them", path);
+  if (ok && !lines) ok = dtl_fail(err, DT_EINPUT, "%s: no ids: `dtrun run vocab` makes a list of them", path);
   free(text);
   out->ids = ids, out->n_ids = lines;
   return ok;
 }
 
 /* The guide's tokens are kept too: the lowest ids lack marks of Markdown and of programs, and the guide has them. */
-static bool read_guide(dt_draft_vocab *out, dtl_error *err) {
-  dt_error engine;
+static bool read_guide(dt_draft_vocab *out, dt_error *err) {
   char *path;
   size_t len;
-  if (dt_find("policies/README.md", &path, &engine)) return dtl_fail_engine(err, &engine);
+  if (dt_find("policies/README.md", &path, err)) return false;
   if (path) out->text = dtl_read_file("guide", path, FILE_MAX, &len, err);
   bool ok = !path || out->text;
   free(path);
@@ -61,7 +60,7 @@ static void name_ids(const dt_draft_vocab *v, char *name, size_t size) {
   snprintf(name, size, "%d ids %s", v->n_ids, text);
 }
 
-bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dtl_error *err) {
+bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error *err) {
   NEED(given, "given");
   NEED(out, "out");
   *out = (dt_draft_vocab){0};
@@ -70,7 +69,7 @@ bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dtl_error *err
   if (counted) {
     out->lowest = number(given, given + strlen(given), 1);
     if (out->lowest < 0)
-      return dtl_fail(err, DTL_INPUT, "draft vocabulary '%.40s': expected a number of ids, 1 or more, or a file of ids",
+      return dtl_fail(err, DT_EINPUT, "draft vocabulary '%.40s': expected a number of ids, 1 or more, or a file of ids",
                       given);
     snprintf(name, sizeof name, "%d", out->lowest);
   }
@@ -81,7 +80,7 @@ bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dtl_error *err
   if (!counted) name_ids(out, name, sizeof name);
   if ((out->name = strdup(name))) return true;
   dtl_draft_vocab_close(out);
-  return dtl_fail(err, DTL_DEVICE, "out of memory: a list of ids");
+  return dtl_fail(err, DT_ENOMEM, "out of memory: a list of ids");
 }
 
 void dtl_draft_vocab_close(dt_draft_vocab *vocab) {

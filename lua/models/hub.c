@@ -103,7 +103,7 @@ static void list(char *out, size_t size, const char *prefix, const char *name) {
     strcat(out, ", ...");
 }
 
-char *hub_gguf(const char *snapshot, const char *id, const char *spec, dtl_error *err) {
+char *hub_gguf(const char *snapshot, const char *id, const char *spec, dt_error *err) {
   int n, fit = 0, files = 0;
   char **names = models_in(snapshot, HUB_LEVELS, &n), *found = NULL, prefix[256], listed[300] = "";
   snprintf(prefix, sizeof prefix, "%s:", id);
@@ -118,21 +118,21 @@ char *hub_gguf(const char *snapshot, const char *id, const char *spec, dtl_error
   if (fit == 1) return found;
   free(found);
   if (spec && fit == 0 && files)
-    dtl_fail(err, DTL_INPUT, "no file of %s here is called %.80s: dtrun pull %s:%.80s, or name one of: %s", id, spec,
+    dtl_fail(err, DT_EINPUT, "no file of %s here is called %.80s: dtrun pull %s:%.80s, or name one of: %s", id, spec,
              id, spec, listed);
   else if (spec && fit == 0)
-    dtl_fail(err, DTL_INPUT, "%s has no .gguf file here: dtrun pull %s:%.80s", id, id, spec);
+    dtl_fail(err, DT_EINPUT, "%s has no .gguf file here: dtrun pull %s:%.80s", id, id, spec);
   else if (files)
-    dtl_fail(err, DTL_INPUT, "%d files of %s are meant: name one, as in %s", fit, id, listed);
+    dtl_fail(err, DT_EINPUT, "%d files of %s are meant: name one, as in %s", fit, id, listed);
   return NULL;
 }
 
 /* What an id means; NULL: err says what is missing. */
-static char *cached(const char *name, const hub_id *id, dtl_error *err) {
+static char *cached(const char *name, const hub_id *id, dt_error *err) {
   char *folder = hub_folder(id->id), *snapshot = folder ? hub_snapshot(folder) : NULL, *path = NULL, *file = NULL;
   char *config = snapshot ? text("%s/config.json", snapshot) : NULL, *cache = hub_cache();
   bool is_whole = snapshot && is_folder(snapshot), is_model = config && access(config, F_OK) == 0;
-  dtl_fail(err, DTL_INPUT, "%s is neither here nor in %s: dtrun pull %s%s%s brings it", name,
+  dtl_fail(err, DT_EINPUT, "%s is neither here nor in %s: dtrun pull %s%s%s brings it", name,
            cache ? cache : "the cache", id->id, id->spec || id->file ? ":" : "",
            id->spec   ? id->spec
            : id->file ? id->file
@@ -151,7 +151,7 @@ static char *cached(const char *name, const hub_id *id, dtl_error *err) {
 /* ---- names -------------------------------------------------------------------------------------------------------------- */
 
 /* The model in a folder without config.json: the folder itself where it holds none. */
-static char *inside(char *folder, dtl_error *err) {
+static char *inside(char *folder, dt_error *err) {
   char *config = text("%s/config.json", folder), *found = folder, listed[300] = "", prefix[300];
   int n;
   bool model = config && access(config, F_OK) == 0;
@@ -166,7 +166,7 @@ static char *inside(char *folder, dtl_error *err) {
   if (one)
     found = text("%s/%s", folder, names[0]);
   else if (n > 0) {
-    dtl_fail(err, DTL_INPUT, "%s is no model but holds %d: name the one that is meant: %s", folder, n, listed);
+    dtl_fail(err, DT_EINPUT, "%s is no model but holds %d: name the one that is meant: %s", folder, n, listed);
     found = NULL;
   }
   models_in_free(names, n);
@@ -174,16 +174,16 @@ static char *inside(char *folder, dtl_error *err) {
   return found;
 }
 
-char *hub_path(const char *name, dtl_error *err) {
+char *hub_path(const char *name, dt_error *err) {
   hub_id id = {0};
   bool known = false, here = access(name, F_OK) == 0;
   char *path = here ? NULL : named_path(name, &known);
   if (path) return path;
   if (known) {
-    dtl_fail(err, DTL_INPUT, "%s is not here: dtrun pull %s brings it", name, name);
+    dtl_fail(err, DT_EINPUT, "%s is not here: dtrun pull %s brings it", name, name);
     return NULL;
   }
-  dtl_fail(err, DTL_DEVICE, "out of memory: a path"); /* unless something else is said below */
+  dtl_fail(err, DT_ENOMEM, "out of memory: a path"); /* unless something else is said below */
   if (!here && !is_meant_as_path(name) && hub_parse(name, &id)) {
     path = cached(name, &id, err);
     free(id.id);

@@ -31,21 +31,20 @@ static void tell_end(const dt_pair *pair) {
   if (info.draft_left_out) fprintf(stderr, "dtrun: without the draft that was found: %s\n", info.draft_left_out);
 }
 
-static bool open_pair(const dtl_load_options *o, dt_pair_options *pair, dt_pair **out, dtl_error *err) {
+static bool open_pair(const dtl_load_options *o, dt_pair_options *pair, dt_pair **out, dt_error *err) {
   dt_draft_vocab vocab = {0};
-  dt_error engine;
   if (o->draft_vocab && !dtl_draft_vocab_open(o->draft_vocab, &vocab, err)) return false;
   vocab.texts = o->texts, vocab.n_texts = o->n_texts;
   pair->draft_vocab = o->draft_vocab ? &vocab : NULL;
   if (o->shown) tell_begin(pair->target);
-  dt_status status = dt_pair_open(pair, out, &engine);
+  dt_status status = dt_pair_open(pair, out, err);
   dtl_draft_vocab_close(&vocab);
   pair->draft_vocab = NULL;
   if (o->shown) tell_end(status ? NULL : *out);
-  return status ? dtl_fail_engine(err, &engine) : true;
+  return !status;
 }
 
-bool dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dtl_error *err) {
+bool dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_error *err) {
   NEED(o, "options");
   NEED(out, "out");
   NEED(found, "found");

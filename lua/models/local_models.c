@@ -118,18 +118,17 @@ static void tell_drafts(list *l) {
         l->models[i].kind = "draft";
 }
 
-bool dtl_models(dtl_model **models, int *n, dtl_error *err) {
+bool dtl_models(dtl_model **models, int *n, dt_error *err) {
   NEED(models, "models");
   NEED(n, "n");
-  dt_error engine;
   char **homes, folder[PATH_MAX], *home = named_home();
   int n_homes;
   list l = {0};
   *models = NULL, *n = 0;
   l.pulled = named_all(&l.n_pulled);
-  if (dt_homes(&homes, &n_homes, &engine)) {
+  if (dt_homes(&homes, &n_homes, err)) {
     free(home), free(l.pulled);
-    return dtl_fail_engine(err, &engine);
+    return false;
   }
   for (int i = 0; i < n_homes; i++) {
     snprintf(folder, sizeof folder, "%s/models", homes[i]);
@@ -145,7 +144,7 @@ bool dtl_models(dtl_model **models, int *n, dtl_error *err) {
   if (!l.failed) return true;
   dtl_models_free(l.models, l.n);
   *models = NULL, *n = 0;
-  return dtl_fail(err, DTL_DEVICE, "out of memory: the list of models");
+  return dtl_fail(err, DT_ENOMEM, "out of memory: the list of models");
 }
 
 void dtl_models_free(dtl_model *models, int n) {
@@ -153,13 +152,12 @@ void dtl_models_free(dtl_model *models, int n) {
   free(models);
 }
 
-bool dtl_named_model(const char *name, char **script, char **folder, char **names, dtl_error *err) {
+bool dtl_named_model(const char *name, char **script, char **folder, char **names, dt_error *err) {
   NEED(name, "name");
   NEED(script, "script");
   NEED(folder, "folder");
   NEED(names, "names");
   int n;
-  dt_error engine;
   bool known = false;
   named_model *all = named_all(&n);
   *script = *folder = NULL;
@@ -170,13 +168,12 @@ bool dtl_named_model(const char *name, char **script, char **folder, char **name
     strcat(*names, all[i].name);
   }
   free(all);
-  if (!*names) return dtl_fail(err, DTL_DEVICE, "out of memory: the names of models");
+  if (!*names) return dtl_fail(err, DT_ENOMEM, "out of memory: the names of models");
   if (!known) return true;
-  if (dt_find("scripts/get-model", script, &engine) || dt_find("models/pull.txt", folder, &engine))
-    return dtl_fail_engine(err, &engine);
+  if (dt_find("scripts/get-model", script, err) || dt_find("models/pull.txt", folder, err)) return false;
   *strrchr(*folder, '/') = '\0';
   if (access(*folder, W_OK) == 0) return true;
   free(*folder);
   *folder = named_home();
-  return *folder || dtl_fail(err, DTL_INPUT, "no folder for models: neither HOME nor XDG_DATA_HOME is set");
+  return *folder || dtl_fail(err, DT_EINPUT, "no folder for models: neither HOME nor XDG_DATA_HOME is set");
 }

@@ -11,16 +11,15 @@ static const char *from_environment(const char *name) {
   return value && *value ? value : NULL;
 }
 
-static char *bundled(const char *folder, dtl_error *err) {
-  dt_error engine;
+static char *bundled(const char *folder, dt_error *err) {
   char *path;
-  if (dt_find(folder, &path, &engine)) dtl_fail_engine(err, &engine);
+  dt_find(folder, &path, err);
   return path;
 }
 
 /* The draft for that target: named, the bundled target's own, or found; NULL with *status for a name that is none. */
 static char *choose_draft(const char *target_option, const char *target, const char *named, found_kind kind,
-                          bool *found, bool *ok, dtl_error *err) {
+                          bool *found, bool *ok, dt_error *err) {
   char *draft = named           ? hub_path(named, err)
                 : target_option ? found_draft(target, kind)
                                 : bundled("models/mini-draft", err);
@@ -29,23 +28,22 @@ static char *choose_draft(const char *target_option, const char *target, const c
   return draft;
 }
 
-static bool needs_one(const char *target, bool refused, dtl_error *err) {
-  dt_error engine;
-  if (dt_model_look(target, NULL, &engine)) return dtl_fail_engine(err, &engine);
-  if (refused) return dtl_fail(err, DTL_INPUT, "the policy needs a draft model: give --draft DIR, not none");
-  return dtl_fail(err, DTL_INPUT,
+static bool needs_one(const char *target, bool refused, dt_error *err) {
+  if (dt_model_look(target, NULL, err)) return false;
+  if (refused) return dtl_fail(err, DT_EINPUT, "the policy needs a draft model: give --draft DIR, not none");
+  return dtl_fail(err, DT_EINPUT,
                   "the policy needs a draft model, and none lies here that says it is made for %s: give --draft DIR",
                   target);
 }
 
 bool models_resolve(const char *target_option, const char *draft_option, dtl_need need, found_kind kind, char **target,
-                    char **draft, bool *found, dtl_error *err) {
+                    char **draft, bool *found, dt_error *err) {
   if (need < DTL_NO_DRAFT || need > DTL_NEEDS_DRAFT)
-    return dtl_fail(err, DTL_INPUT, "need: %d is out of range: %d..%d", need, DTL_NO_DRAFT, DTL_NEEDS_DRAFT);
+    return dtl_fail(err, DT_EINPUT, "need: %d is out of range: %d..%d", need, DTL_NO_DRAFT, DTL_NEEDS_DRAFT);
   if (!target_option) target_option = from_environment("DTRUN_TARGET");
   if (!draft_option) draft_option = from_environment("DTRUN_DRAFT");
   bool none = draft_option && !strcmp(draft_option, "none"), ok = true;
-  dtl_fail(err, DTL_INPUT, "the bundled pair is not found (set DTRUN_HOME): name a model folder with --target DIR");
+  dtl_fail(err, DT_EINPUT, "the bundled pair is not found (set DTRUN_HOME): name a model folder with --target DIR");
   *draft = NULL, *found = false;
   *target = target_option ? hub_path(target_option, err) : bundled("models/mini-target", err);
   if (!*target) return false;
@@ -58,7 +56,7 @@ bool models_resolve(const char *target_option, const char *draft_option, dtl_nee
 }
 
 bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target, char **draft,
-                        dtl_error *err) {
+                        dt_error *err) {
   bool found;
   NEED(target, "target");
   NEED(draft, "draft");

@@ -6,6 +6,6 @@
 
 /* As dtl_resolve_models; what may be found is of that kind. *found: nobody named the draft. */
 bool models_resolve(const char *target_option, const char *draft_option, dtl_need need, found_kind kind, char **target,
-                    char **draft, bool *found, dtl_error *err);
+                    char **draft, bool *found, dt_error *err);
 
 #endif

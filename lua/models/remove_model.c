@@ -35,11 +35,11 @@ static uint64_t bytes_below(const char *path) {
 }
 
 /* A file or folder, and a second one (NULL: none) that goes with it where it is there. */
-static bool take(const char *path, const char *second, dtl_error *err) {
+static bool take(const char *path, const char *second, dt_error *err) {
   if (nftw(path, take_away, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT | FTW_DEPTH))
-    return dtl_fail(err, DTL_DEVICE, "%s: not all of it can be removed: %s", path, strerror(errno));
+    return dtl_fail(err, DT_EDEVICE, "%s: not all of it can be removed: %s", path, strerror(errno));
   if (second && nftw(second, take_away, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT | FTW_DEPTH) && errno != ENOENT)
-    return dtl_fail(err, DTL_DEVICE, "%s: not all of it can be removed: %s", second, strerror(errno));
+    return dtl_fail(err, DT_EDEVICE, "%s: not all of it can be removed: %s", second, strerror(errno));
   return true;
 }
 
@@ -49,7 +49,7 @@ typedef struct {
   bool *removed;
 } asked;
 
-static bool ask_and_take(const asked *a, const char *path, const char *second, dtl_error *err) {
+static bool ask_and_take(const asked *a, const char *path, const char *second, dt_error *err) {
   if (!a->agree(a->user, path, bytes_below(second ? second : path) + (second ? bytes_below(path) : 0))) return true;
   *a->removed = take(path, second, err);
   return *a->removed;
@@ -79,9 +79,9 @@ static bool is_alone(const char *snapshot) {
   return n == 1 && !model;
 }
 
-static bool remove_file(const asked *a, const hub_id *id, const char *folder, const char *locks, dtl_error *err) {
+static bool remove_file(const asked *a, const hub_id *id, const char *folder, const char *locks, dt_error *err) {
   char *snapshot = hub_snapshot(folder), *path = NULL, blob[PATH_MAX];
-  dtl_fail(err, DTL_INPUT, "%s: nothing of it is whole here; dtrun rm %s removes what there is", id->id, id->id);
+  dtl_fail(err, DT_EINPUT, "%s: nothing of it is whole here; dtrun rm %s removes what there is", id->id, id->id);
   char *file = snapshot ? hub_gguf(snapshot, id->id, id->spec, err) : NULL;
   bool ok = file && asprintf(&path, "%s/%s", snapshot, file) >= 0;
   if (ok && is_alone(snapshot))
@@ -93,14 +93,14 @@ static bool remove_file(const asked *a, const hub_id *id, const char *folder, co
   return ok;
 }
 
-static bool remove_cached(const asked *a, const hub_id *id, dtl_error *err) {
+static bool remove_cached(const asked *a, const hub_id *id, dt_error *err) {
   struct stat info;
   char *folder = hub_folder(id->id), *locks = folder ? locks_of(folder) : NULL, *cache = hub_cache();
   bool ok = false;
   if (!locks || !cache)
-    dtl_fail(err, DTL_DEVICE, "out of memory: a path");
+    dtl_fail(err, DT_ENOMEM, "out of memory: a path");
   else if (lstat(folder, &info) != 0)
-    dtl_fail(err, DTL_INPUT, "%s is not in %s; dtrun ls lists what is", id->id, cache);
+    dtl_fail(err, DT_EINPUT, "%s is not in %s; dtrun ls lists what is", id->id, cache);
   else if (id->spec)
     ok = remove_file(a, id, folder, locks, err);
   else
@@ -110,7 +110,7 @@ static bool remove_cached(const asked *a, const hub_id *id, dtl_error *err) {
 }
 
 bool dtl_remove_model(const char *name, bool (*agree)(void *user, const char *path, uint64_t bytes), void *user,
-                      bool *removed, dtl_error *err) {
+                      bool *removed, dt_error *err) {
   NEED(name, "name");
   NEED(agree, "agree");
   NEED(removed, "removed");
@@ -122,17 +122,17 @@ bool dtl_remove_model(const char *name, bool (*agree)(void *user, const char *pa
   if (known && path)
     ok = ask_and_take(&a, path, NULL, err);
   else if (known)
-    dtl_fail(err, DTL_INPUT, "%s is not here; dtrun ls lists what is", name);
+    dtl_fail(err, DT_EINPUT, "%s is not here; dtrun ls lists what is", name);
   else if (path)
-    dtl_fail(err, DTL_INPUT, "%s came with dtrun, which does not remove it", name);
+    dtl_fail(err, DT_EINPUT, "%s came with dtrun, which does not remove it", name);
   else if (hub_parse(name, &id)) {
     if (id.file)
-      dtl_fail(err, DTL_INPUT, "%s: a file of %s goes by dtrun rm %s:%s", name, id.id, id.id, id.file);
+      dtl_fail(err, DT_EINPUT, "%s: a file of %s goes by dtrun rm %s:%s", name, id.id, id.id, id.file);
     else
       ok = remove_cached(&a, &id, err);
     free(id.id);
   } else
-    dtl_fail(err, DTL_INPUT, "'%.200s' is no name that dtrun ls shows", name);
+    dtl_fail(err, DT_EINPUT, "'%.200s' is no name that dtrun ls shows", name);
   free(path);
   return ok;
 }

@@ -16,6 +16,8 @@ void dt_clean(char *text) {
 dt_status dt_fail(dt_error *err, dt_status status, const char *format, ...) {
   if (err) {
     err->status = status;
+    err->file[0] = err->traceback[0] = 0;
+    err->line = 0;
     va_list args;
     va_start(args, format);
     vsnprintf(err->message, sizeof err->message, format ? format : "", args);

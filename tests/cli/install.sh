@@ -69,7 +69,7 @@ int main(void) {
   dtl_policy *policy;
   dtl_result result;
   dtl_costs costs;
-  dtl_error err;
+  dt_error err;
   bool found;
   const dtl_prompt prompt = {.text = "The ship", .len = 8};
   const dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 8}};

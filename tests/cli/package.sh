@@ -108,7 +108,7 @@ it_brings_a_library_that_a_c_program_links() {
 static bool show(void *user, const char *bytes, size_t len) { return fwrite(bytes, 1, len, user) == len; }
 int main(void) {
   dtl_policy_options how = {.policy = "linear"};
-  dtl_policy *policy; dtl_result result; dtl_error failure; dt_pair *pair; dt_error err; char *target, *draft;
+  dtl_policy *policy; dtl_result result; dt_error failure; dt_pair *pair; dt_error err; char *target, *draft;
   if (!dtl_resolve_models(NULL, NULL, DTL_NEEDS_DRAFT, &target, &draft, &failure) || !dtl_policy_open(&how, &policy, &failure)) return puts(failure.message), 1;
   if (dt_pair_open(&(dt_pair_options){.target = target, .draft = draft}, &pair, &err)) return puts(err.message), 1;
   dtl_prompt prompt = {.text = "It was a dark night", .len = strlen("It was a dark night")};

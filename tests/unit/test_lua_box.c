@@ -32,8 +32,7 @@ static bool collect(void *user, const char *bytes, size_t len) {
 }
 
 /* One sequence: what it fails of is the run's failure. */
-static bool generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result,
-                     dtl_error *err) {
+static bool generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dt_error *err) {
   if (!dtl_generate(pair, policy, request, result, err)) return false;
   if (result->failed) *err = result->failure;
   return !result->failed;
@@ -47,7 +46,7 @@ static dt_pair *fake_pair(void) {
 }
 
 /* Opens the policy and generates; its tokens are *result's. */
-static bool run(dt_pair *pair, const dtl_policy_options *options, output *out, dtl_result *result, dtl_error *err) {
+static bool run(dt_pair *pair, const dtl_policy_options *options, output *out, dtl_result *result, dt_error *err) {
   dtl_policy *policy;
   memset(result, 0, sizeof *result);
   if (!dtl_policy_open(options, &policy, err)) return false;
@@ -93,13 +92,13 @@ static void check_bad(dt_pair *pair, const char *path, const char *at, const dtl
   dtl_policy_options options = {.policy = path, .settings = &setting, .n_settings = settable};
   output out = {.len = 0};
   dtl_result result;
-  dtl_error err = {0};
+  dt_error err = {0};
   double start = cpu_seconds();
   bool ok = run(pair, &options, &out, &result, &err);
   double seconds = cpu_seconds() - start;
-  if (ok || err.kind != DTL_POLICY || !strstr(err.message, expect) || strncmp(err.message, path, strlen(path)))
+  if (ok || err.status != DT_EPOLICY || !strstr(err.message, expect) || strncmp(err.message, path, strlen(path)))
     fail_msg("%s, at = %s: expected a policy error with \"%s\", got %s \"%s\"", path, at, expect,
-             ok ? "success" : dtl_kind_name(err.kind), err.message);
+             ok ? "success" : dtl_kind_name(err.status), err.message);
   if (seconds > SECONDS_MAX) fail_msg("%s ran for %.1f s", path, seconds);
   for (const char *c = err.message; *c; c++) assert_true((unsigned char)*c >= 0x20 && *c != 0x7F);
   if (settable) {
@@ -130,7 +129,7 @@ static void every_hostile_policy_ends_with_what_it_announces(void **state) {
   dt_pair *pair = fake_pair();
   output out = {.len = 0};
   dtl_result plain;
-  dtl_error err;
+  dt_error err;
   assert_true(run(pair, &(dtl_policy_options){.policy = "ar"}, &out, &plain, &err));
   assert_int_equal(plain.n_tokens, TOKENS);
   glob_t files;
@@ -158,9 +157,9 @@ static void bytecode_is_refused(void **state) {
   static const char bytecode[] = "\x1bLuaT\0\x19\x93\r\n\x1a\n";
   dtl_policy_options options = {.policy = "b", .source = bytecode, .source_len = sizeof bytecode - 1};
   dtl_policy *policy;
-  dtl_error err;
+  dt_error err;
   assert_false(dtl_policy_open(&options, &policy, &err));
-  assert_int_equal(err.kind, DTL_POLICY);
+  assert_int_equal(err.status, DT_EPOLICY);
   assert_non_null(strstr(err.message, "attempt to load a binary chunk"));
 }
 

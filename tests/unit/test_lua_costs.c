@@ -189,7 +189,7 @@ static void copy_file(const char *from, const char *folder, const char *name) {
 static char *key_of(const char *target, int threads, int context, int batch) {
   dt_pair *pair;
   costs_place place;
-  dtl_error why = {0};
+  dt_error why = {0};
   dt_pair_options options = {.target = target, .backend = "cpu:scalar", .threads = threads};
   ok(dt_pair_open(&options, &pair, &err));
   if (!costs_find(pair, context, batch, &place, &why)) fail_msg("%s", why.message);
@@ -233,7 +233,7 @@ static void several_sequences_are_measured_together(void **state) {
   ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1}, &pair, &err));
   dtl_calibration how = {.batch = 40};
   dtl_costs c;
-  dtl_error why = {0};
+  dt_error why = {0};
   if (!dtl_calibrate(pair, &how, &c, &why)) fail_msg("%s", why.message);
   assert_int_equal(c.batch, 40);
   assert_int_equal(c.rows[c.n_rows - 1], 12); /* 480 rows in all */
@@ -249,7 +249,7 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
   int last = 0;
   dtl_calibration how = {.progress = count, .user = &last};
   dtl_costs c;
-  dtl_error err = {0};
+  dt_error err = {0};
   if (!dtl_calibrate(pair, &how, &c, &err)) fail_msg("%s", err.message);
   assert_int_equal(last, -1);
   assert_int_equal(c.n_contexts, 1);
@@ -286,7 +286,7 @@ static void a_disturbed_table_is_measured_again_and_told_when_that_does_not_help
   ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1}, &pair, &err));
   dtl_calibration how = {.usage = usage_of_a_busy_machine, .note = keep_note};
   dtl_costs c;
-  dtl_error why = {0};
+  dt_error why = {0};
   asked = 0;
   assert_true(dtl_calibrate(pair, &how, &c, &why));
   assert_int_equal(asked, 4);
@@ -337,12 +337,12 @@ static void measuring_can_be_interrupted_and_fails_with_what_the_engine_says(voi
   volatile sig_atomic_t interrupt = 1;
   dtl_calibration how = {.interrupt = &interrupt};
   dtl_costs c;
-  dtl_error err = {0};
+  dt_error err = {0};
   assert_false(dtl_calibrate(pair, &how, &c, &err));
   assert_string_equal(err.message, "interrupted");
   interrupt = 0;
   assert_false(dtl_calibrate(pair, &how, &c, &err));
-  assert_int_equal(err.kind, DTL_DEVICE);
+  assert_int_equal(err.status, DT_EDEVICE);
   assert_non_null(strstr(err.message, "returned NaN"));
   how.context = 2;
   assert_false(dtl_calibrate(pair, &how, &c, &err));

@@ -16,8 +16,7 @@
 #define PROMPT " 1 2 3"
 
 /* One sequence: what it fails of is the run's failure. */
-static bool generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result,
-                     dtl_error *err) {
+static bool generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dt_error *err) {
   if (!dtl_generate(pair, policy, request, result, err)) return false;
   if (result->failed) *err = result->failure;
   return !result->failed;
@@ -35,26 +34,26 @@ static dtl_policy_options from(const char *source) {
 
 static dtl_policy *opened(const dtl_policy_options *options) {
   dtl_policy *policy = NULL;
-  dtl_error err = {0};
+  dt_error err = {0};
   if (!dtl_policy_open(options, &policy, &err)) fail_msg("%s", err.message);
   return policy;
 }
 
-static void refused(const dtl_policy_options *options, dtl_kind kind, const char *message) {
+static void refused(const dtl_policy_options *options, dt_status kind, const char *message) {
   dtl_policy *policy;
-  dtl_error err = {0};
+  dt_error err = {0};
   if (dtl_policy_open(options, &policy, &err)) fail_msg("opened, instead of: %s", message);
   assert_string_equal(err.message, message);
-  assert_int_equal(err.kind, kind);
+  assert_int_equal(err.status, kind);
 }
 
-static void refuses_source(const char *source, dtl_kind kind, const char *message) {
+static void refuses_source(const char *source, dt_status kind, const char *message) {
   dtl_policy_options options = from(source);
   refused(&options, kind, message);
 }
 
 /* Generates 20 tokens under the source. */
-static bool generated(dt_pair *pair, const char *source, dtl_result *result, dtl_error *err) {
+static bool generated(dt_pair *pair, const char *source, dtl_result *result, dt_error *err) {
   dtl_policy_options options = from(source);
   dtl_policy *policy = opened(&options);
   dtl_request request = {
@@ -146,11 +145,11 @@ static void a_bad_setting_is_bad_usage_and_says_what_is_right(void **state) {
     dtl_setting setting = {cases[i][0], cases[i][1]};
     options.settings = &setting;
     options.n_settings = 1;
-    refused(&options, DTL_INPUT, cases[i][2]);
+    refused(&options, DT_EINPUT, cases[i][2]);
   }
   options.n_settings = 0;
   options.preset = "three";
-  refused(&options, DTL_INPUT, "knobs: no preset 'three' (there are: two)");
+  refused(&options, DT_EINPUT, "knobs: no preset 'three' (there are: two)");
 }
 
 static void a_wrong_definition_is_the_policys_error_at_its_line(void **state) {
@@ -178,7 +177,7 @@ static void a_wrong_definition_is_the_policys_error_at_its_line(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char source[300];
     snprintf(source, sizeof source, HEAD "%s\nreturn P", cases[i][0]);
-    refuses_source(source, DTL_POLICY, cases[i][1]);
+    refuses_source(source, DT_EPOLICY, cases[i][1]);
   }
 }
 
@@ -186,7 +185,7 @@ static void a_policy_error_names_file_and_line(void **state) {
   (void)state;
   dtl_policy_options options = from("\n\nlocal x = nil .. 'y'");
   dtl_policy *policy;
-  dtl_error err;
+  dt_error err;
   assert_false(dtl_policy_open(&options, &policy, &err));
   assert_string_equal(err.message, "test.lua:3: attempt to concatenate a nil value");
   assert_string_equal(err.file, "test.lua");
@@ -204,9 +203,9 @@ static void a_policy_error_names_file_and_line(void **state) {
 static void a_missing_policy_lists_those_installed(void **state) {
   (void)state;
   dtl_policy *policy;
-  dtl_error err;
+  dt_error err;
   assert_false(dtl_policy_open(&(dtl_policy_options){.policy = "nothing"}, &policy, &err));
-  assert_int_equal(err.kind, DTL_INPUT);
+  assert_int_equal(err.status, DT_EINPUT);
   assert_non_null(strstr(err.message, "no policy 'nothing'; installed: adaptive, ar, "));
 }
 
@@ -226,7 +225,7 @@ static void the_same_seed_gives_the_same_random_numbers(void **state) {
     dtl_policy_options options = from(source);
     dtl_policy *policy = opened(&options);
     dtl_result result;
-    dtl_error err;
+    dt_error err;
     dtl_request request = {
         .prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)}, .n = 1, .seq = {.max_tokens = 20}};
     request.seq.sampling.seed = i == 2 ? 8 : 7;
@@ -245,10 +244,10 @@ static void a_policy_that_drafts_needs_a_draft_model(void **state) {
   dt_pair *pair;
   ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 9, .context = 99, .eos = -1, .no_draft = true}, &pair, NULL));
   dtl_result result;
-  dtl_error err;
+  dt_error err;
   assert_false(generated(pair, HEAD "{name = 'hungry'}\nreturn P", &result, &err));
   assert_string_equal(err.message, "hungry needs a draft model: give --draft DIR");
-  assert_int_equal(err.kind, DTL_INPUT);
+  assert_int_equal(err.status, DT_EINPUT);
   dtl_result_free(&result);
   assert_true(generated(pair, HEAD "{name = 'modest', uses = {draft = false}}\nreturn P", &result, &err));
   assert_null(result.draft);
@@ -268,9 +267,9 @@ static void an_engine_failure_cannot_be_caught(void **state) {
                        NULL));
   for (int i = 0; i < 2; i++) {
     dtl_result result;
-    dtl_error err;
+    dt_error err;
     assert_false(generated(pair, sources[i], &result, &err));
-    assert_int_equal(err.kind, DTL_DEVICE);
+    assert_int_equal(err.status, DT_EDEVICE);
     assert_non_null(strstr(err.message, "NaN"));
     assert_string_equal(result.finish_reason, "error");
     dtl_result_free(&result);
@@ -298,7 +297,7 @@ static void an_interrupt_ends_the_run_between_iterations(void **state) {
                          .user = &calls,
                          .interrupt = &pressed};
   dtl_result result;
-  dtl_error err;
+  dt_error err;
   pressed = 0;
   assert_true(generate(pair, policy, &request, &result, &err));
   assert_string_equal(result.finish_reason, "interrupted");
@@ -331,7 +330,7 @@ static void held_back_text_is_shown_when_a_run_fails(void **state) {
                          .on_text = gather,
                          .user = shown};
   dtl_result result;
-  dtl_error err;
+  dt_error err;
   assert_false(generate(pair, policy, &request, &result, &err));
   assert_string_equal(shown, " 4");
   assert_string_equal(result.text, " 4");
@@ -364,7 +363,7 @@ static void a_policy_serves_any_number_of_runs_as_it_was_written(void **state) {
     dtl_request request = {
         .prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)}, .n = 1, .seq = {.max_tokens = 2}};
     dtl_result result;
-    dtl_error err;
+    dt_error err;
     assert_false(generate(pair, policy, &request, &result, &err));
     assert_string_equal(result.source, dtl_policy_describe(policy)->source);
     strcpy(said[i], err.message);
@@ -382,15 +381,15 @@ static void the_prompt_must_hold_a_token_and_fit(void **state) {
   dt_pair *pair;
   ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 9, .context = 4, .eos = -1}, &pair, NULL));
   static const char *const prompts[] = {"", " 1 2 3 4 5"};
-  static const dtl_kind kinds[] = {DTL_INPUT, DTL_CONTEXT};
+  static const dt_status kinds[] = {DT_EINPUT, DT_ECONTEXT};
   for (int i = 0; i < 2; i++) {
     dtl_policy *policy = opened(&(dtl_policy_options){.policy = "ar"});
     dtl_request request = {
         .prompts = &(dtl_prompt){.text = prompts[i], .len = strlen(prompts[i])}, .n = 1, .seq = {.max_tokens = 2}};
     dtl_result result;
-    dtl_error err;
+    dt_error err;
     assert_false(generate(pair, policy, &request, &result, &err));
-    assert_int_equal(err.kind, kinds[i]);
+    assert_int_equal(err.status, kinds[i]);
     dtl_result_free(&result);
     dtl_policy_close(policy);
   }
@@ -411,7 +410,7 @@ static void the_result_is_json_in_the_schema(void **state) {
                          .n = 1,
                          .seq = {.max_tokens = 20, .sampling = {.seed = UINT64_MAX}}};
   dtl_result result;
-  dtl_error err;
+  dt_error err;
   assert_true(generate(pair, policy, &request, &result, &err));
   char *text = dtl_result_json(&result, false);
   assert_int_equal(text[strlen(text) - 1], '\n');
@@ -478,7 +477,7 @@ static void the_output_hash_is_fnv1a_over_little_endian_ids(void **state) {
 
 static void check_models(const char *target_option, const char *draft_option, const char *target, const char *draft) {
   char *t, *d;
-  dtl_error err;
+  dt_error err;
   dtl_need need = draft ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT;
   if (!dtl_resolve_models(target_option, draft_option, need, &t, &d, &err)) fail_msg("%s", err.message);
   assert_non_null(strstr(t, target));
@@ -495,7 +494,7 @@ static void models_come_from_options_then_environment_then_the_bundle(void **sta
   check_models("T", "D", "T", "D");
   check_models(NULL, "D", "models/mini-target", "D");
   char *t, *d;
-  dtl_error err;
+  dt_error err;
   check_models(SOURCE_DIR "/models/mini-target", NULL, "models/mini-target", "models/mini-head"); /* found */
   assert_false(dtl_resolve_models(SOURCE_DIR "/models/mini-target", "none", DTL_NEEDS_DRAFT, &t, &d, &err));
   assert_non_null(strstr(err.message, "needs a draft model: give --draft DIR"));

@@ -280,7 +280,7 @@ static const char PAGE[] =
 static dtl_result generated(dt_pair *pair, const char *page, dtl_learned *learning, const dtl_costs *table) {
   dtl_policy *policy;
   dtl_result result;
-  dtl_error why = {0};
+  dt_error why = {0};
   dtl_policy_options how = {.policy = "p", .source = page, .source_len = strlen(page)};
   if (!dtl_policy_open(&how, &policy, &why)) fail_msg("%s", why.message);
   dtl_request request = {.prompts = &(dtl_prompt){.text = " 1 2", .len = 4}, .n = 1, .seq = {.max_tokens = 40}};
@@ -362,7 +362,7 @@ static const char PLAIN[] =
 static dtl_result bundled_run(dtl_learned *learning, dt_pair *pair) {
   dtl_policy *policy;
   dtl_result result;
-  dtl_error why = {0};
+  dt_error why = {0};
   dtl_policy_options how = {.policy = "p", .source = PLAIN, .source_len = sizeof PLAIN - 1};
   if (!dtl_policy_open(&how, &policy, &why)) fail_msg("%s", why.message);
   dtl_request request = {.prompts = &(dtl_prompt){.text = "The", .len = 3}, .n = 1, .seq = {.max_tokens = 8}};
@@ -434,10 +434,10 @@ static void without_memory_no_file_is_taken_for_a_torn_one(void **state) {
   *noted = '\0';
   learning = dtl_learned_open(pair, &(dtl_learning){.note = keep_note});
   cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = no_memory, .free_fn = free});
-  dtl_error why;
+  dt_error why;
   assert_null(learn_course(learning, 1, &greedy, false, &why));
   cJSON_InitHooks(NULL);
-  assert_int_equal(why.kind, DTL_DEVICE);
+  assert_int_equal(why.status, DT_ENOMEM);
   assert_non_null(strstr(why.message, "out of memory: what was learned of costs in "));
   assert_string_equal(noted, "");
   assert_non_null(learn_course(learning, 1, &greedy, false, &why));

@@ -3,7 +3,7 @@
 
 #include "host.h"
 
-#define REFUSED(call, part) HOST_REFUSES(call, DTL_INPUT, part)
+#define REFUSED(call, part) HOST_REFUSES(call, DT_EINPUT, part)
 #define NULL_REFUSED(call) REFUSED(call, "is NULL")
 
 static bool never_asked(void *user, const char *path, uint64_t bytes) {

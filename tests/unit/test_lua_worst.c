@@ -108,7 +108,7 @@ static const dtl_costs costs = {.batch = 1,
                                 .draft = {{1, 2}},
                                 .first = {1}};
 
-static dtl_policy *generate(dt_pair *pair, const char *page, dtl_result *result, dtl_error *err) {
+static dtl_policy *generate(dt_pair *pair, const char *page, dtl_result *result, dt_error *err) {
   dtl_policy_options options = {.policy = "row", .source = page, .source_len = strlen(page), .interrupt = &interrupted};
   dtl_prompt prompt = {.text = " 1 2 3", .len = 6};
   dtl_request request = {
@@ -133,7 +133,7 @@ static void run_row(const row *r) {
   char *page = page_of(r);
   dt_pair *pair = fake_pair();
   dtl_result result = {0};
-  dtl_error err = {0};
+  dt_error err = {0};
   const char *wrong = NULL;
   if (!freopen("/dev/null", "w", stderr)) _exit(9);
   signal(SIGPROF, interrupt);
@@ -147,7 +147,7 @@ static void run_row(const row *r) {
   if (!policy) wrong = "the page is none";
   if (interrupted && strcmp(result.finish_reason, "interrupted") && strcmp(result.finish_reason, "policy"))
     wrong = "interrupted";
-  if (!interrupted && err.kind != DTL_POLICY) wrong = "not ended as a policy's fault";
+  if (!interrupted && err.status != DT_EPOLICY) wrong = "not ended as a policy's fault";
   if (!interrupted && !*err.message) wrong = "ended without a line";
   if (strchr(err.message, '\n')) wrong = "more than a line";
 #ifdef __SANITIZE_ADDRESS__ /* it is slow, and keeps freed memory back */
@@ -174,7 +174,7 @@ static void init_is_ended_after_50_times_a_calls_instructions(void **state) {
              more ? 1000001000 : 999990000);
     dt_pair *pair = fake_pair();
     dtl_result result;
-    dtl_error err = {0};
+    dt_error err = {0};
     dtl_policy *policy = generate(pair, page, &result, &err);
     assert_non_null(strstr(err.message, more ? "longer than 100 s (or 1000 million instructions) in init" : "drafts"));
     dtl_policy_close(policy);
@@ -260,7 +260,7 @@ static void check_objects(const char *scope) {
   dt_session *session;
   dtl_policy *policy;
   dtl_result result = {0};
-  dtl_error err;
+  dt_error err;
   generation g;
   stepper s = {0};
   assert_true(dtl_policy_open(&options, &policy, &err));

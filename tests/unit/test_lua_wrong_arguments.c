@@ -11,7 +11,7 @@
 
 enum { VOCAB = 50, CONTEXT = 400, TOKENS = 12 };
 
-#define REFUSED(call, part) HOST_REFUSES(call, DTL_INPUT, part)
+#define REFUSED(call, part) HOST_REFUSES(call, DT_EINPUT, part)
 #define NULL_REFUSED(call) REFUSED(call, "is NULL")
 
 #define TARGET SOURCE_DIR "/models/mini-target"
@@ -44,7 +44,8 @@ static bool never(void *user, const char *bytes, size_t len) {
 
 static void texts_and_names(void **unused) {
   (void)unused;
-  static const dtl_kind KINDS[] = {(dtl_kind)INT_MIN, (dtl_kind)-1, DTL_INTERRUPTED + 1, (dtl_kind)INT_MAX};
+  static const dt_status KINDS[] = {(dt_status)INT_MIN, (dt_status)-1,       DT_OK,
+                                    DT_ESTATE,          DT_EINTERRUPTED + 1, (dt_status)INT_MAX};
   static const char *const names[] = {"apple", NULL, "pear"};
   const char *near[DTL_NEAR] = {0};
   char out[8] = "1234567";
@@ -105,7 +106,7 @@ static void policies(void **unused) {
   o = (dtl_policy_options){.policy = "long.lua", .source = "return 1", .source_len = SIZE_MAX};
   REFUSED(dtl_policy_open(&o, &p, err), "are more than 65536");
   o = (dtl_policy_options){.policy = "empty.lua", .source = "", .source_len = 0};
-  HOST_REFUSES(dtl_policy_open(&o, &p, err), DTL_POLICY, "empty.lua");
+  HOST_REFUSES(dtl_policy_open(&o, &p, err), DT_EPOLICY, "empty.lua");
   for
     EACH(n, NEGATIVE) {
       o = (dtl_policy_options){.policy = "linear", .n_settings = *n};
@@ -311,7 +312,7 @@ static void memories_corpora_and_traces(void **unused) {
 /* ---- generation --------------------------------------------------------------------------------------------------------- */
 
 /* One prompt under a policy of that name, if there is one: what it fails of is the call's failure. */
-static bool generates(const char *name, const dtl_request *request, dtl_error *err) {
+static bool generates(const char *name, const dtl_request *request, dt_error *err) {
   dtl_policy *policy = NULL;
   dtl_result result = {0};
   assert_true(dtl_policy_open(&(dtl_policy_options){.policy = name}, &policy, NULL));

@@ -28,11 +28,23 @@ static void a_message_too_long_is_cut(void **state) {
   assert_null(strchr(message, '\n'));
 }
 
+/* One struct serves many calls: a later failure must not be told with the place of an earlier one. */
+static void a_failure_has_no_place_of_an_earlier_one(void **state) {
+  (void)state;
+  dt_error err = {.status = DT_EPOLICY, .message = "no", .file = "p.lua", .line = 3, .traceback = "p.lua:3: in step\n"};
+  assert_int_equal(dt_fail(&err, DT_EIO, "short read"), DT_EIO);
+  assert_int_equal(err.status, DT_EIO);
+  assert_string_equal(err.file, "");
+  assert_int_equal(err.line, 0);
+  assert_string_equal(err.traceback, "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(control_characters_never_pass),
       cmocka_unit_test(other_characters_stay),
       cmocka_unit_test(a_message_too_long_is_cut),
+      cmocka_unit_test(a_failure_has_no_place_of_an_earlier_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,12 +32,12 @@ static inline void check_message(const char *message, int line, const char *call
     check_message(err.message, __LINE__, #call, part);                                                                 \
   } while (0)
 
-/* The same of a call of the host that fills a dtl_error: it is false. Its `err` is told once, and then NULL. */
+/* The same of a call of the host: it is false. Its `err` is told once, and then NULL. */
 #define HOST_REFUSES(call, wanted, part)                                                                               \
   do {                                                                                                                 \
-    dtl_error told_ = {.kind = (dtl_kind)-1}, *err = &told_;                                                           \
+    dt_error told_ = {.status = (dt_status)-1}, *err = &told_;                                                         \
     if (call) fail_msg("%d: %s: done", __LINE__, #call);                                                               \
-    if (told_.kind != (wanted)) fail_msg("%d: %s: kind %d (%s)", __LINE__, #call, (int)told_.kind, told_.message);     \
+    if (told_.status != (wanted)) fail_msg("%d: %s: kind %d (%s)", __LINE__, #call, (int)told_.status, told_.message); \
     check_message(told_.message, __LINE__, #call, part);                                                               \
     err = NULL;                                                                                                        \
     if (call) fail_msg("%d: %s: done without an error to fill", __LINE__, #call);                                      \
