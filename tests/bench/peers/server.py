@@ -1,0 +1,101 @@
+"""llama.cpp and ik_llama.cpp as people run them: their llama-server, one process for each arm, on this machine's loopback only."""
+import contextlib, http.client, json, shlex, socket, subprocess, tempfile, time
+from . import fail
+
+# What both are started with: no cache of prompts, since every run reads its prompt; one text at a time.
+COMMON = "--host 127.0.0.1 --cache-ram 0 -np 1"
+# Arms that need the draft model name it {draft}. The defaults of each, and what suits a small draft on two cores or short copies better.
+ARMS = {
+    "llama.cpp": {
+        "plain": "",
+        "draft": "-md {draft} --spec-type draft-simple",
+        "draft up to 8": "-md {draft} --spec-type draft-simple --spec-draft-n-max 8 --spec-draft-p-min 0.75",
+        "n-grams": "--spec-type ngram-simple",
+        "n-grams 3 to 8": "--spec-type ngram-simple --spec-ngram-simple-size-n 3 --spec-ngram-simple-size-m 8",
+        "lookup": "--spec-type ngram-cache --spec-draft-n-max 8",
+    },
+    "ik_llama": {
+        "plain": "-rtr",
+        "draft": "-rtr -md {draft}",
+        "draft tuned": "-rtr -md {draft} --spec-autotune",
+        "n-grams": "-rtr --spec-type ngram-simple",
+        "n-grams 3 to 8": "-rtr --spec-type ngram-simple --spec-ngram-size-n 3 --spec-ngram-size-m 8",
+        "lookup": "-rtr --spec-type ngram-cache --draft-max 8",
+    },
+}
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """One process. It is ready when it answers /health."""
+
+    def __init__(self, command):
+        self.port, self.said = free_port(), tempfile.TemporaryFile()
+        self.process = subprocess.Popen([*command, "--port", str(self.port)], stdout=self.said, stderr=subprocess.STDOUT)
+        while self.ask("GET", "/health") is None:
+            if self.process.poll() is not None:
+                self.said.seek(0)
+                fail(f"{shlex.join(command)} ended: {self.said.read()[-2000:].decode(errors='replace')}")
+            time.sleep(0.005)
+
+    def ask(self, method, path, question=None):
+        """The answer; nothing where it is not ready yet."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+        try:
+            connection.request(method, path, question and json.dumps(question), {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            answer = json.loads(response.read())
+        except (ConnectionError, http.client.HTTPException):
+            return None
+        finally:
+            connection.close()
+        if response.status == 503: return None
+        if response.status != 200: fail(f"llama-server: {answer}")
+        return answer
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+        self.said.close()
+
+
+class Servers:
+    """All arms of one of the two; plain: of plain decoding only."""
+
+    def __init__(self, name, program, options, context, plain):
+        arms = {label: flags for label, flags in ARMS[name].items() if not plain or label == "plain"}
+        if options.draft == "none": arms = {label: flags for label, flags in arms.items() if "{draft}" not in flags}
+        base = [program, "-m", options.target, "-t", str(options.threads), "-c", str(context), *shlex.split(COMMON)]
+        self.commands = {label: base + shlex.split(flags.format(draft=options.draft)) for label, flags in arms.items()}
+        version = subprocess.run([program, "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+        self.flags = [" ".join(version.split()), *map(shlex.join, self.commands.values())]
+        self.arms = [(f"{name} {label}", Server(command)) for label, command in self.commands.items()]
+
+    def run(self, server, request):
+        asked = {"prompt": request.ids, "n_predict": request.tokens, "cache_prompt": False, "return_tokens": True, "seed": request.seed,
+                 "temperature": request.temp, "top_k": request.top_k, "samplers": ["top_k", "temperature"], "repeat_penalty": 1.0,
+                 "ignore_eos": not request.until_end}
+        answer = server.ask("POST", "/completion", asked)
+        if answer is None: fail("llama-server ended")
+        timings = answer["timings"]
+        if timings["prompt_n"] != len(request.ids): fail(f"llama-server read {timings['prompt_n']} of {len(request.ids)} tokens")
+        tokens = answer.get("tokens") or server.ask("POST", "/tokenize", {"content": answer["content"]})["tokens"]
+        return {"tokens": tokens, "first_from_prompt": 1, "prompt_seconds": timings["prompt_ms"] / 1e3,
+                "seconds": (timings["prompt_ms"] + timings["predicted_ms"]) / 1e3, "counted": timings["predicted_n"],
+                "drafted": timings.get("draft_n", 0), "accepted": timings.get("draft_n_accepted", 0)}
+
+    def first_token(self, request):
+        start = time.perf_counter()
+        server = Server([*self.commands["plain"], "--no-warmup"])
+        self.run(server, request)
+        seconds = time.perf_counter() - start
+        server.close()
+        return seconds
+
+    def close(self):
+        for _, server in self.arms: server.close()
