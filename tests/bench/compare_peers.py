@@ -21,7 +21,7 @@ of a process to its first token, the files being in the page cache.
 
 Every program tells its own time, from the start of the prompt pass to the last token. The machine and all flags are printed.
 """
-import argparse, importlib.util, pathlib, subprocess, sys
+import argparse, importlib.util, pathlib, sys
 from peers import fail, prompts
 from peers.dtrun import Dtrun
 from peers.lengths import Lengths
@@ -107,8 +107,7 @@ def main():
     made = []
     try:
         for engine in engines(options, max(options.contexts) + options.tokens if options.contexts else 2048): made.append(engine)
-        commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE, text=True).stdout.strip()
-        print(f"{machine()}; {options.threads} threads; dtrun at {commit}")
+        print(f"{machine()}; {options.threads} threads")
         print(*(line for engine in made for line in engine.flags), sep="\n")
         synthetic = (pathlib.Path(options.target) / "synthetic.json").exists()
         print(f"{'SYNTHETIC ' if synthetic else ''}{options.target}, {options.draft}: {options.tokens} tokens, temperature {options.temp:g}, "

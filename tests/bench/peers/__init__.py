@@ -2,7 +2,8 @@
 
 An engine has `arms`, a list of (label, argument), plain decoding first; `flags`, how each of its programs was started; and
 `run(argument, request)`, which answers {"tokens": ids, "seconds": from the start of the prompt pass to the last token,
-"prompt_seconds": until the prompt was read}. An engine that is a program of its own has `first_token(request)`, too: seconds from the start of
+"prompt_seconds": until the prompt was read}, and "first_from_prompt": 1 where that pass read the prompt's last token, too, and so gave
+the first new one. An engine that is a program of its own has `first_token(request)`, too: seconds from the start of
 a new process, which it ends again, to the request's answer of one token.
 """
 import dataclasses

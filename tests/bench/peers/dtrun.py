@@ -8,9 +8,9 @@ class Dtrun:
         root = options.root
         self.command = [str(options.dtrun), "run", str(root / "tests/bench/serve.lua"), "-m", options.target, "-md", options.draft, "-t",
                         str(options.threads), "--backend", options.backend, "-c", str(context), *shlex.split(options.dtrun_options)]
-        self.flags = [shlex.join(self.command)]
         self.arms = [("dtrun ar", {"policy": "ar"})] + [(f"dtrun {policy}", self.arm(policy)) for policy in options.policy]
         self.process = self.start()
+        self.flags = [f"dtrun, commit {self.ask(self.process, {'identity': True})['commit']}: {shlex.join(self.command)}"]
 
     @staticmethod
     def arm(policy):

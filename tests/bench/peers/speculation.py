@@ -35,6 +35,7 @@ class Rounds:
             for label, run in done.items():
                 tokens = run.pop("tokens")
                 run.pop("ids", None)
+                run["decoded"] = len(tokens) - run.pop("first_from_prompt", 0)
                 run |= {"prompt": name, "repeat": repeat + 1, "prompt_tokens": len(request.ids) - 1, "new_tokens": len(tokens),
                         "differs_at": first_difference(tokens, plain[label]), "differs_from_dtrun_at": first_difference(tokens, plain["dtrun ar"])}
                 self.runs[label].append(run)
@@ -56,7 +57,7 @@ class Rounds:
         print(f"{'':28} {'tokens/s':>8} {'of plain':>8} {'ms/token':>8} {'prompt/s':>8}  texts that differ    as dtrun's plain")
         for label, runs in self.runs.items():
             speed = sum(run["new_tokens"] for run in runs) / sum(run["seconds"] for run in runs)
-            per_token = statistics.median(1e3 * (run["seconds"] - run["prompt_seconds"]) / run["new_tokens"] for run in runs)
+            per_token = statistics.median(1e3 * (run["seconds"] - run["prompt_seconds"]) / max(1, run["decoded"]) for run in runs)
             prompt = statistics.median(run["prompt_tokens"] / run["prompt_seconds"] for run in runs)
             places = sorted(run["differs_at"] for run in runs if run["differs_at"] is not None)
             parted = f"{len(places)} of {len(runs)}" + (f", at {places[0]}, {statistics.median_low(places)}" if places else "")
