@@ -1,7 +1,7 @@
 -- A loaded pair that another program asks for runs, so that no time holds loading.  dtrun run tests/bench/serve.lua
--- Each line of standard input is a JSON object; each answer is a line too. An object is the options of pair:generate, answered with
--- the result, in which policies remember nothing of earlier ones; {"cut": TEXT, "to": N}, answered with the text's first N tokens; or
--- {"identity": true}, answered with pair:identity().
+-- Each line of standard input is a JSON object; each answer is a line too. An object is the options of pair:generate,
+-- answered with the result, in which policies remember nothing of earlier ones; {"cut": TEXT, "to": N}, answered with
+-- the text's first N tokens as text; or {"identity": true}, answered with pair:identity().
 local dt = require "dt"
 
 local opts = dt.args { doc = "answers each line of JSON, options of pair:generate, with the result as a line" }
