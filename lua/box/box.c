@@ -200,7 +200,7 @@ static void quote(const dtl_box *box, char *said, size_t size, int *line) {
   }
 }
 
-static void fail_as_policy(dtl_box *box, dt_error *err) {
+static dt_status fail_as_policy(dtl_box *box, dt_error *err) {
   char said[MESSAGE_MAX];
   int line = 0;
   switch (box->state) {
@@ -226,27 +226,28 @@ static void fail_as_policy(dtl_box *box, dt_error *err) {
     dtl_fail(err, DT_EPOLICY, "%s:%d: %s", box->path, line, said);
   else
     dtl_fail(err, DT_EPOLICY, "%s: %s", box->path, said);
-  if (err) {
+  if (err) { /* and the place, which dt_fail leaves empty */
     dtl_clean(err->file, sizeof err->file, box->path, strlen(box->path));
     err->line = line;
     trace_back(box, err->traceback, sizeof err->traceback);
   }
+  return DT_EPOLICY;
 }
 
 /* Buffers of the library ask once and raise a message of their own: hence the look at what was refused. */
-static void describe(dtl_box *box, dt_error *err) {
+static dt_status describe(dtl_box *box, dt_error *err) {
   if (box->state == BOX_ALIVE) box->state = box->refused;
   switch (box->state) {
-  case BOX_ENGINE_FAILED: dtl_fail(err, box->failure.status, "%s", box->failure.message); break;
-  case BOX_INTERRUPTED: dtl_fail(err, DT_EINTERRUPTED, "interrupted in %s", box->entry); break;
-  case BOX_STARVED: dtl_fail(err, DT_ENOMEM, "out of memory: policy %s", box->path); break;
-  default: fail_as_policy(box, err);
+  case BOX_ENGINE_FAILED: return dtl_fail(err, box->failure.status, "%s", box->failure.message);
+  case BOX_INTERRUPTED: return dtl_fail(err, DT_EINTERRUPTED, "interrupted in %s", box->entry);
+  case BOX_STARVED: return dtl_fail(err, DT_ENOMEM, "out of memory: policy %s", box->path);
+  default: return fail_as_policy(box, err);
   }
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------- */
 
-bool box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dt_error *err) {
+dt_status box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dt_error *err) {
   box->hosting = true;
   lua_pushcfunction(box->L, work);
   lua_pushlightuserdata(box->L, data);
@@ -254,7 +255,7 @@ bool box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dt_err
   box->hosting = false;
   box->refused = BOX_ALIVE;
   if (!ok) lua_pop(box->L, 1);
-  return ok || dtl_fail(err, DT_ENOMEM, "out of memory: policy %s", box->path);
+  return ok ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: policy %s", box->path);
 }
 
 static int install(lua_State *L) {
@@ -264,14 +265,14 @@ static int install(lua_State *L) {
   return 0;
 }
 
-bool box_open(dtl_box *box, const char *path, double seconds, dt_error *err) {
+dt_status box_open(dtl_box *box, const char *path, double seconds, dt_error *err) {
   *box = (dtl_box){.hosting = true, .path = path, .left_ms = seconds > 0 ? seconds * 1e3 : INFINITY};
   box->L = lua_newstate(allocate, box);
   if (!box->L) return dtl_fail(err, DT_ENOMEM, "out of memory: a Lua state");
   *(dtl_box **)lua_getextraspace(box->L) = box;
-  bool ok = box_host(box, install, box, 0, err);
-  if (!ok) box_close(box);
-  return ok;
+  dt_status status = box_host(box, install, box, 0, err);
+  if (status) box_close(box);
+  return status;
 }
 
 void box_close(dtl_box *box) {
@@ -279,11 +280,16 @@ void box_close(dtl_box *box) {
   box->L = box->co = NULL;
 }
 
-bool box_load_failed(dtl_box *box, dt_error *err) {
-  box->entry = "its file";
-  describe(box, err);
+/* The box's life ends. */
+static dt_status die(dtl_box *box, dt_error *err) {
+  dt_status status = describe(box, err);
   box_close(box);
-  return false;
+  return status;
+}
+
+dt_status box_load_failed(dtl_box *box, dt_error *err) {
+  box->entry = "its file";
+  return die(box, err);
 }
 
 int box_wait(lua_State *L, lua_KContext context, lua_KFunction then) {
@@ -292,7 +298,7 @@ int box_wait(lua_State *L, lua_KContext context, lua_KFunction then) {
 }
 
 /* Hands control to the call on co, at the time `now`. */
-static bool run(dtl_box *box, int nargs, double now, dt_error *err) {
+static dt_status run(dtl_box *box, int nargs, double now, dt_error *err) {
   int nresults;
   box->engine_ms = 0;
   box->waits = false;
@@ -300,15 +306,13 @@ static bool run(dtl_box *box, int nargs, double now, dt_error *err) {
   double end = dt_clock_ms();
   box->policy_ms = end - now - box->engine_ms;
   box->waits_since = end;
-  if (box->state == BOX_ALIVE && box->waits) return true;
+  if (box->state == BOX_ALIVE && box->waits) return DT_OK;
   box->left_ms -= end - box->start;
-  if (box->state == BOX_ALIVE && status == LUA_OK) return true;
-  describe(box, err);
-  box_close(box);
-  return false;
+  if (box->state == BOX_ALIVE && status == LUA_OK) return DT_OK;
+  return die(box, err);
 }
 
-bool box_call(dtl_box *box, const char *entry, int allowance, int nargs, dt_error *err) {
+dt_status box_call(dtl_box *box, const char *entry, int allowance, int nargs, dt_error *err) {
   box->entry = entry;
   box->allowance = allowance;
   box->instructions = 0;
@@ -321,7 +325,7 @@ bool box_call(dtl_box *box, const char *entry, int allowance, int nargs, dt_erro
   return run(box, nargs, box->start, err);
 }
 
-bool box_resume(dtl_box *box, dt_error *err) {
+dt_status box_resume(dtl_box *box, dt_error *err) {
   double now = dt_clock_ms(), waited = now - box->waits_since;
   box->start += waited;
   box->look_at += waited;

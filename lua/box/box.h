@@ -78,21 +78,21 @@ typedef struct {
 
 /* An empty one: no function is in it (sandbox.h brings them). *box must not move afterwards. path: for messages, the caller's. seconds: what all calls together may take; 0: any time. A
  * failure leaves nothing to close. */
-bool box_open(dtl_box *box, const char *path, double seconds, dt_error *err);
+dt_status box_open(dtl_box *box, const char *path, double seconds, dt_error *err);
 void box_close(dtl_box *box);
 
 /* Runs work(L) with `data` as light userdata at index 1, on the host's account. Its results stay on L's stack (nresults).
- * False: out of memory, the box's or the process's. */
-bool box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dt_error *err);
+ * DT_ENOMEM: out of memory, the box's or the process's. */
+dt_status box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dt_error *err);
 
 /* Calls the function below the nargs arguments on top of co's stack as one watched entry, which may take `allowance` times
- * what a call may. When it returns true the call is
+ * what a call may. When it returns DT_OK the call is
  * over, its results being all that is on that stack, or `waits` is set. `entry` says in messages what runs; what it calls
  * may refine that. Any failure fills err, with DT_EPOLICY if it was the policy's, and ends the box's life. */
-bool box_call(dtl_box *box, const char *entry, int allowance, int nargs, dt_error *err);
+dt_status box_call(dtl_box *box, const char *entry, int allowance, int nargs, dt_error *err);
 
 /* Lets a call that waits go on; the time it waited is not counted against it. Returns as box_call does. */
-bool box_resume(dtl_box *box, dt_error *err);
+dt_status box_resume(dtl_box *box, dt_error *err);
 
 /* From within a C function that the policy called, where lua_isyieldable: hands control to the host, whose box_resume goes
  * on with then(L, LUA_YIELD, context). Use as return box_wait(...). */
@@ -104,8 +104,8 @@ void box_exclude(lua_State *L, double ms);
 /* From within such a function, before it works: ends a call that has had its time. */
 void box_look(lua_State *L);
 
-/* Turns the message that luaL_loadbufferx left on co into err. */
-bool box_load_failed(dtl_box *box, dt_error *err);
+/* Turns the message that luaL_loadbufferx left on co into err, and returns its status. */
+dt_status box_load_failed(dtl_box *box, dt_error *err);
 
 /* From within a C function that the policy called: ends the call for good. Use as return box_kill(...). */
 int box_kill(lua_State *L, box_state state);

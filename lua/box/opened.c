@@ -38,24 +38,27 @@ static int load_chunk(lua_State *L) {
   return 0;
 }
 
-bool opened_run_file(opened *o, const dtl_policy *policy, uint64_t seed, const volatile sig_atomic_t *interrupt,
-                     box_modules *reads, dt_error *err) {
+dt_status opened_run_file(opened *o, const dtl_policy *policy, uint64_t seed, const volatile sig_atomic_t *interrupt,
+                          box_modules *reads, dt_error *err) {
   dtl_box *box = &o->box;
   compiling c = {.o = o};
   o->policy = policy, o->seed = seed;
-  if (!box_open(box, policy->info.path, policy->seconds, err)) return false;
+  dt_status status = box_open(box, policy->info.path, policy->seconds, err);
+  if (status) return status;
   box->interrupt = interrupt;
   box->modules = &policy->modules;
   box->reads = reads;
   box->quiet = !reads;
-  if (!box_host(box, fill_box, o, 0, err) || !box_host(box, load_chunk, &c, 0, err)) return false;
+  status = box_host(box, fill_box, o, 0, err);
+  if (!status) status = box_host(box, load_chunk, &c, 0, err);
+  if (status) return status;
   if (c.status != LUA_OK) return box_load_failed(box, err);
   identity_text(policy->text, policy->len, box->source);
   box->source_left = POLICY_TEXT - policy->len;
   box->has_folder = policy->has_folder;
-  bool ok = box_call(box, "its file", 1, 0, err);
+  status = box_call(box, "its file", 1, 0, err);
   box->has_folder = false;
-  return ok;
+  return status;
 }
 
 /* Pushes {{name, text}, ...}. */
@@ -104,20 +107,22 @@ static int take_object(lua_State *L) {
   return 2;
 }
 
-bool opened_make_object(opened *o, dt_error *err) {
+dt_status opened_make_object(opened *o, dt_error *err) {
   dtl_box *box = &o->box;
-  if (!box_host(box, prepare, o, 0, err) || !box_call(box, "check", 1, 3, err)) return false;
-  if (lua_isnil(box->co, 1)) return dtl_fail(err, DT_EINPUT, "%s", lua_tostring(box->co, 2));
-  return true;
+  dt_status status = box_host(box, prepare, o, 0, err);
+  if (!status) status = box_call(box, "check", 1, 3, err);
+  if (!status && lua_isnil(box->co, 1)) status = dtl_fail(err, DT_EINPUT, "%s", lua_tostring(box->co, 2));
+  return status;
 }
 
-bool opened_open(opened *o, const dtl_policy *policy, uint64_t seed, dt_error *err) {
+dt_status opened_open(opened *o, const dtl_policy *policy, uint64_t seed, dt_error *err) {
   *o = (opened){0};
-  bool ok = opened_run_file(o, policy, seed, NULL, NULL, err) && opened_make_object(o, err) &&
-            box_host(&o->box, take_object, o, 2, err);
+  dt_status status = opened_run_file(o, policy, seed, NULL, NULL, err);
+  if (!status) status = opened_make_object(o, err);
+  if (!status) status = box_host(&o->box, take_object, o, 2, err);
   o->box.quiet = false;
-  if (!ok) opened_close(o);
-  return ok;
+  if (status) opened_close(o);
+  return status;
 }
 
 void opened_close(opened *o) { box_close(&o->box); }

@@ -15,15 +15,15 @@ typedef struct {
 
 /* The object with the policy's parameters. *o must not move afterwards; the policy must outlive it. Opening prints nothing: it did
  * when the policy was opened. A failure leaves nothing to close. */
-bool opened_open(opened *o, const dtl_policy *policy, uint64_t seed, dt_error *err);
+dt_status opened_open(opened *o, const dtl_policy *policy, uint64_t seed, dt_error *err);
 void opened_close(opened *o); /* zeros are allowed */
 
 /* The two steps of it, for dtl_policy_open. First the file runs, and its value lies on the box's co; then the object is made, and it
  * lies there with its description. reads: gets the texts of the modules that are required; NULL: they are the policy's, and nothing
  * is printed. After a failure opened_close is left to do. */
-bool opened_run_file(opened *o, const dtl_policy *policy, uint64_t seed, const volatile sig_atomic_t *interrupt,
-                     box_modules *reads, dt_error *err);
-bool opened_make_object(opened *o, dt_error *err);
+dt_status opened_run_file(opened *o, const dtl_policy *policy, uint64_t seed, const volatile sig_atomic_t *interrupt,
+                          box_modules *reads, dt_error *err);
+dt_status opened_make_object(opened *o, dt_error *err);
 
 /* On the main thread: pushes the host's function `name` and the file's value, which stays on co. Raises. */
 void opened_push_call(lua_State *L, lua_State *co, const char *name);

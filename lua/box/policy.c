@@ -158,48 +158,60 @@ static char *params_json(const dtl_policy_info *info) {
   return json_finish(&out);
 }
 
-static bool out_of_memory(const opening *o, dt_error *err) {
+static dt_status out_of_memory(const opening *o, dt_error *err) {
   return dtl_fail(err, DT_ENOMEM, "out of memory: policy %s", o->options->policy);
 }
 
 /* What the preset "tuned" stands for, if that is asked for. */
-static bool find_tuned(const opening *o, dt_error *err) {
+static dt_status find_tuned(const opening *o, dt_error *err) {
   const dtl_policy_options *options = o->options;
-  if (!options->pair || !options->preset || strcmp(options->preset, DTL_TUNED)) return true;
+  if (!options->pair || !options->preset || strcmp(options->preset, DTL_TUNED)) return DT_OK;
   return tuned_read(options->pair, &o->policy->info, options->policy, &o->policy->tuned, err);
 }
 
-static bool describe(opening *o, dt_error *err) {
+static dt_status describe(opening *o, dt_error *err) {
   dtl_policy *policy = o->policy;
   dtl_box *box = &o->object.box;
-  if (!opened_run_file(&o->object, policy, 0, o->options->interrupt, &policy->modules, err)) return false;
+  dt_status status = opened_run_file(&o->object, policy, 0, o->options->interrupt, &policy->modules, err);
+  if (status) return status;
   memcpy(policy->info.source, box->source, sizeof box->source);
-  if (!box_host(box, read_need, o, 0, err) || !find_tuned(o, err) || !opened_make_object(&o->object, err)) return false;
-  if (!box_host(box, take_description, o, 0, err)) return false;
-  return (policy->params_json = params_json(&policy->info)) || out_of_memory(o, err);
+  status = box_host(box, read_need, o, 0, err);
+  if (!status) status = find_tuned(o, err);
+  if (!status) status = opened_make_object(&o->object, err);
+  if (!status) status = box_host(box, take_description, o, 0, err);
+  if (!status && !(policy->params_json = params_json(&policy->info))) status = out_of_memory(o, err);
+  return status;
 }
 
-static bool read_text(const opening *o, dt_error *err) {
+static dt_status read_text(const opening *o, dt_error *err) {
   const dtl_policy_options *options = o->options;
   dtl_policy *p = o->policy;
-  char *path = options->source ? strdup(options->policy) : dtl_locate("policy", "policies", options->policy, err);
-  if (!path) return options->source ? out_of_memory(o, err) : false;
+  char *path = NULL, *text = NULL;
+  dt_status status = DT_OK;
+  if (options->source)
+    path = strdup(options->policy);
+  else
+    status = dtl_locate("policy", "policies", options->policy, &path, err);
+  if (status) return status;
   if (!(p->info.path = own(p, path))) return out_of_memory(o, err);
   p->len = options->source_len;
   p->has_folder = !options->source;
   if (p->len > POLICY_TEXT)
     return dtl_fail(err, DT_EINPUT, "%s: cannot take the policy: %zu bytes are more than %u", path, p->len,
                     POLICY_TEXT);
-  char *text = options->source ? malloc(p->len + 1) : dtl_read_file("policy", path, POLICY_TEXT, &p->len, err);
+  if (options->source)
+    text = malloc(p->len + 1);
+  else
+    status = dtl_read_file("policy", path, POLICY_TEXT, &text, &p->len, err);
+  if (status) return status;
   if (text && options->source) memcpy(text, options->source, p->len);
-  if (!text) return options->source ? out_of_memory(o, err) : false;
-  return (p->text = own(p, text)) || out_of_memory(o, err);
+  return (p->text = own(p, text)) ? DT_OK : out_of_memory(o, err);
 }
 
 /* A copy that the policy owns; NULL: out of memory, or there is none. */
 static char *own_text(dtl_policy *policy, const char *text) { return text ? own(policy, strdup(text)) : NULL; }
 
-static bool copy_options(const opening *o, dt_error *err) {
+static dt_status copy_options(const opening *o, dt_error *err) {
   const dtl_policy_options *options = o->options;
   dtl_policy *p = o->policy;
   dtl_setting *settings = own(p, calloc((size_t)options->n_settings + 1, sizeof *settings));
@@ -212,10 +224,10 @@ static bool copy_options(const opening *o, dt_error *err) {
   p->settings = settings, p->n_settings = options->n_settings;
   p->seconds = options->seconds;
   p->preset = own_text(p, options->preset);
-  return (ok && (p->preset || !options->preset)) || out_of_memory(o, err);
+  return ok && (p->preset || !options->preset) ? DT_OK : out_of_memory(o, err);
 }
 
-static bool check_options(const dtl_policy_options *options, dt_error *err) {
+static dt_status check_options(const dtl_policy_options *options, dt_error *err) {
   NEED(options, "options");
   NEED(options->policy, "policy");
   NEED_LIST(options->settings, options->n_settings, "settings");
@@ -225,20 +237,23 @@ static bool check_options(const dtl_policy_options *options, dt_error *err) {
   }
   if (!(options->seconds >= 0))
     return dtl_fail(err, DT_EINPUT, "policy: %g seconds, expected 0 (any time) or more", options->seconds);
-  return true;
+  return DT_OK;
 }
 
-bool dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dt_error *err) {
+dt_status dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dt_error *err) {
   NEED(out, "out");
-  if (!check_options(options, err)) return false;
+  dt_status status = check_options(options, err);
+  if (status) return status;
   dtl_policy *policy = calloc(1, sizeof *policy);
   opening o = {.policy = policy, .options = options};
   if (!policy) return out_of_memory(&o, err);
-  bool ok = copy_options(&o, err) && read_text(&o, err) && describe(&o, err);
+  status = copy_options(&o, err);
+  if (!status) status = read_text(&o, err);
+  if (!status) status = describe(&o, err);
   opened_close(&o.object);
-  if (ok)
-    *out = policy;
-  else
+  if (status)
     dtl_policy_close(policy);
-  return ok;
+  else
+    *out = policy;
+  return status;
 }

@@ -55,8 +55,8 @@ static const struct box_module *read_module(lua_State *L, dtl_box *box, const ch
   const struct box_module *m = find(box->modules, path);
   if (!m && !box->reads) luaL_error(L, "require: %s was not required when the policy was opened", path);
   if (!m) {
-    char *text = dtl_read_file("module", path, box->source_left, &len, &err);
-    if (!text) luaL_error(L, "require: %s", err.message);
+    char *text;
+    if (dtl_read_file("module", path, box->source_left, &text, &len, &err)) luaL_error(L, "require: %s", err.message);
     m = add(box->reads, path, text, len);
     if (!m) luaL_error(L, "require: out of memory: %s", path);
   }

@@ -31,11 +31,11 @@ static void offer_installed(const asked *a, const char *folder) {
   char **names;
   int n;
   dt_error err;
-  if (!dtl_installed(folder, &names, &n, &err)) return;
+  if (dtl_installed(folder, &names, &n, &err)) return;
   for (int i = 0; i < n; i++) {
     dtl_policy *policy = NULL;
     bool described =
-        strcmp(folder, "policies") == 0 && dtl_policy_open(&(dtl_policy_options){.policy = names[i]}, &policy, &err);
+        strcmp(folder, "policies") == 0 && !dtl_policy_open(&(dtl_policy_options){.policy = names[i]}, &policy, &err);
     offer(a, names[i], described ? dtl_policy_describe(policy)->doc : "");
     dtl_policy_close(policy);
     free(names[i]);
@@ -58,7 +58,7 @@ static dtl_policy *named_policy(const asked *a) {
     const option *o = *a->words[i] == '-' ? option_find(a->words[i], strlen(a->words[i])) : NULL;
     if (o && o->argument) i++;
     if (*a->words[i] == '-' || o || strcmp(a->words[i], "chat") == 0) continue;
-    return dtl_policy_open(&(dtl_policy_options){.policy = a->words[i]}, &policy, &err) ? policy : NULL;
+    return dtl_policy_open(&(dtl_policy_options){.policy = a->words[i]}, &policy, &err) ? NULL : policy;
   }
   return NULL;
 }
@@ -96,7 +96,7 @@ static void offer_models(const asked *a, bool removable) {
   dtl_model *models;
   dt_error err;
   int n;
-  if (!dtl_models(&models, &n, &err)) return;
+  if (dtl_models(&models, &n, &err)) return;
   for (int i = 0; i < n; i++)
     if (models[i].removable || !removable) offer(a, models[i].name, models[i].kind);
   dtl_models_free(models, n);
@@ -147,7 +147,7 @@ static bool offer_of_models(const asked *a) {
     offer(a, "--json", "as JSON");
   } else if (strcmp(word, "pull") == 0) {
     char *script, *folder, *names, *rest;
-    if (!dtl_named_model("", &script, &folder, &names, &err)) return true;
+    if (dtl_named_model("", &script, &folder, &names, &err)) return true;
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) offer(a, name, "");
     free(script), free(folder), free(names);
   } else {

@@ -29,8 +29,8 @@ static int open_policies(job *j) {
   dt_error err;
   dtl_policy_options how = job_policy(o, NULL);
   dtl_policy_options other = {.policy = o->compare, .seconds = how.seconds, .interrupt = &interrupted};
-  if (!dtl_policy_open(&how, &j->policy, &err)) return complain_of(&err);
-  if (o->compare && !dtl_policy_open(&other, &j->other, &err)) return complain_of(&err);
+  if (dtl_policy_open(&how, &j->policy, &err)) return complain_of(&err);
+  if (o->compare && dtl_policy_open(&other, &j->other, &err)) return complain_of(&err);
   return 0;
 }
 
@@ -84,9 +84,9 @@ static int open_models(job *j, dtl_need need) {
                                    .head_layers = o->head_layers,
                                    .cache_dtype = o->cache_dtype},
                            .shown = !o->quiet};
-  bool ok = dtl_load(&load, &j->pair, &j->found, &err);
+  dt_status status = dtl_load(&load, &j->pair, &j->found, &err);
   free(texts);
-  if (!ok) return complain_of(&err);
+  if (status) return complain_of(&err);
   dt_pair_info info;
   dt_pair_describe(j->pair, &info);
   j->target = info.target.path, j->draft = info.draft.path;
@@ -101,7 +101,7 @@ static int open_tuned(job *j) {
   dtl_policy_close(j->policy);
   j->policy = NULL;
   dtl_policy_options how = job_policy(j->options, j->pair);
-  return dtl_policy_open(&how, &j->policy, &err) ? 0 : complain_of(&err);
+  return dtl_policy_open(&how, &j->policy, &err) ? complain_of(&err) : 0;
 }
 
 /* What outlives a run, and the files to look things up in, if there is a policy that would. */
@@ -114,7 +114,7 @@ static int open_memory(job *j) {
     if (!o->quiet) complain(0, "--corpus: %s looks nothing up", dtl_policy_describe(j->policy)->name);
     return 0;
   }
-  return dtl_corpus_open(j->pair, o->corpus, o->n_corpus, &j->corpus, &err) ? 0 : complain_of(&err);
+  return dtl_corpus_open(j->pair, o->corpus, o->n_corpus, &j->corpus, &err) ? complain_of(&err) : 0;
 }
 
 /* The layout of conversations; what ends an answer is a stop string like others. */
@@ -178,10 +178,9 @@ static bool complete_policy(cli_options *o) {
 
 int job_open(cli_options *o, job *j) {
   *j = (job){.options = o};
-  dt_error engine;
   dt_error err;
   int status = complete_prompts(o);
-  if (!status && o->json && json_check_path(o->json, &engine)) status = complain_of(&engine);
+  if (!status && o->json && json_check_path(o->json, &err)) status = complain_of(&err);
   if (!status) say_what_it_means(o);
   if (!status && complete_policy(o) && !o->quiet) say("no policy named: rate; dtrun --list names all");
   if (!status) status = open_policies(j);
@@ -191,7 +190,7 @@ int job_open(cli_options *o, job *j) {
   if (!status) status = open_tuned(j);
   if (!status) status = open_memory(j);
   if (!status && (o->chat || o->template || o->system)) status = wrap_prompts(j);
-  if (!status && o->trace && !dtl_trace_open(o->trace, &j->trace, &err)) status = complain_of(&err);
+  if (!status && o->trace && dtl_trace_open(o->trace, &j->trace, &err)) status = complain_of(&err);
   return status;
 }
 
@@ -233,7 +232,7 @@ int job_calibrate(job *j) {
   how.batch = j->several ? j->places : 1;
   if (j->options->quiet) how.progress = NULL;
   dt_error err;
-  if (dtl_calibrate(j->pair, &how, &j->costs, &err)) return 0;
+  if (!dtl_calibrate(j->pair, &how, &j->costs, &err)) return 0;
   return interrupted ? EXIT_INTERRUPTED : complain_of(&err);
 }
 
@@ -258,7 +257,7 @@ dtl_request job_request(const job *j) {
 
 int job_close(job *j) {
   dt_error err;
-  int status = dtl_trace_close(j->trace, &err) ? 0 : complain_of(&err);
+  int status = dtl_trace_close(j->trace, &err) ? complain_of(&err) : 0;
   dt_chat_close(j->chat);
   dtl_corpus_close(j->corpus);
   dtl_memory_close(j->memory);

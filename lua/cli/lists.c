@@ -20,7 +20,7 @@ int print_policy_help(const cli_options *o) {
   dtl_policy *policy;
   dt_error err;
   dtl_policy_options po = job_policy(o, NULL);
-  if (!dtl_policy_open(&po, &policy, &err)) return complain_of(&err);
+  if (dtl_policy_open(&po, &policy, &err)) return complain_of(&err);
   const dtl_policy_info *info = dtl_policy_describe(policy);
   printf("%s: %s\n%s\n", info->name, info->doc, info->path);
   if (info->n_params) puts("\nparameters, --set NAME=VALUE:");
@@ -40,21 +40,22 @@ int print_policy_help(const cli_options *o) {
   return finish_output(0);
 }
 
-/* Each line is one file; what is wrong with a policy stands in its own. False: what cannot be told is in err. */
-static bool print_policy_line(const char *name, int width, dt_error *err) {
+/* Each line is one file; what is wrong with a policy stands in its own. */
+static dt_status print_policy_line(const char *name, int width, dt_error *err) {
   dtl_policy *policy;
-  bool ok = dtl_policy_open(&(dtl_policy_options){.policy = name}, &policy, err);
-  if (!ok && status_of(err) == EXIT_ENGINE) return false;
-  if (ok)
-    printf("  %-*s %s\n", width, name, dtl_policy_describe(policy)->doc);
-  else
+  dt_status status = dtl_policy_open(&(dtl_policy_options){.policy = name}, &policy, err);
+  if (status && status_of(err) == EXIT_ENGINE) return status;
+  if (status) {
     printf("  %-*s error: %s\n", width, name, err->message);
-  if (ok) dtl_policy_close(policy);
-  return true;
+  } else {
+    printf("  %-*s %s\n", width, name, dtl_policy_describe(policy)->doc);
+    dtl_policy_close(policy);
+  }
+  return DT_OK;
 }
 
 /* A driver's description is the comment that opens it. */
-static bool print_driver_line(const char *name, int width, dt_error *err) {
+static dt_status print_driver_line(const char *name, int width, dt_error *err) {
   char line[256] = "", relative[300], *path;
   snprintf(relative, sizeof relative, "scripts/%s.lua", name);
   errno = 0;
@@ -65,31 +66,30 @@ static bool print_driver_line(const char *name, int width, dt_error *err) {
   if (file) fclose(file);
   line[strcspn(line, "\n")] = '\0';
   if (ok) printf("  %-*s %s\n", width, name, strncmp(line, "--", 2) == 0 ? line + strspn(line, "- ") : "");
-  if (!ok) *err = (dt_error){.status = DT_ENOMEM, .message = "out of memory: the list of drivers"};
-  return ok;
+  return ok ? DT_OK : dt_fail(err, DT_ENOMEM, "out of memory: the list of drivers");
 }
 
-static bool list_installed(const char *folder, bool (*print_line)(const char *name, int width, dt_error *err),
-                           dt_error *err) {
+static dt_status list_installed(const char *folder, dt_status (*print_line)(const char *name, int width, dt_error *err),
+                                dt_error *err) {
   int n, width = 0;
   char **names;
-  if (!dtl_installed(folder, &names, &n, err)) return false;
-  bool ok = true;
+  dt_status status = dtl_installed(folder, &names, &n, err);
+  if (status) return status;
   for (int i = 0; i < n; i++)
     if ((int)strlen(names[i]) > width) width = (int)strlen(names[i]);
   for (int i = 0; i < n; i++) {
-    ok = ok && print_line(names[i], width, err);
+    if (!status) status = print_line(names[i], width, err);
     free(names[i]);
   }
   free(names);
-  return ok;
+  return status;
 }
 
 int print_lists(void) {
   dt_error err;
   puts("policies, dtrun NAME:");
-  bool ok = list_installed("policies", print_policy_line, &err);
-  if (ok) puts("drivers, dtrun run NAME:");
-  ok = ok && list_installed("scripts", print_driver_line, &err);
-  return finish_output(ok ? 0 : complain_of(&err));
+  dt_status status = list_installed("policies", print_policy_line, &err);
+  if (!status) puts("drivers, dtrun run NAME:");
+  if (!status) status = list_installed("scripts", print_driver_line, &err);
+  return finish_output(status ? complain_of(&err) : 0);
 }

@@ -64,7 +64,7 @@ static int list(int argc, char **argv) {
   dt_error err;
   int n;
   if (argc > 0 && !json) return complain(EXIT_USAGE, "ls '%.100s': expected nothing, or --json", argv[0]);
-  if (!dtl_models(&models, &n, &err)) return complain_of(&err);
+  if (dtl_models(&models, &n, &err)) return complain_of(&err);
   if (json)
     ok = print_json(models, n);
   else
@@ -89,7 +89,7 @@ static int take_away(int argc, char **argv) {
     return complain(EXIT_USAGE, "usage: dtrun rm [-y] NAME, a name of dtrun ls");
   if (!sure && !isatty(STDIN_FILENO))
     return complain(EXIT_USAGE, "rm asks at a terminal: dtrun rm -y %.200s removes without", name);
-  if (!dtl_remove_model(name, agree, &sure, &removed, &err)) return complain_of(&err);
+  if (dtl_remove_model(name, agree, &sure, &removed, &err)) return complain_of(&err);
   say(removed ? "%.200s is removed" : "%.200s stays", name);
   return 0;
 }

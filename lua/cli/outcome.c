@@ -117,10 +117,10 @@ int outcome_run(const job *j, const dtl_policy *policy, bool silent, outcome *ou
       if (j->options->color) request.on_origin = shown_origin;
     }
     dt_error err;
-    bool ok = dtl_generate(j->pair, policy, &request, out->results, &err);
+    dt_status status = dtl_generate(j->pair, policy, &request, out->results, &err);
     if (!silent && j->several) show_results(&r, true);
     close_lines(&r);
-    if (!ok && !out->n_failed) fail(&r, complain_of(&err)); /* else it was told with its sequence */
+    if (status && !out->n_failed) fail(&r, complain_of(&err)); /* else it was told with its sequence */
     if (r.out.lost) fail(&r, EXIT_ENGINE);
   }
   out->ms = dt_clock_ms() - start;

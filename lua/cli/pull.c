@@ -15,7 +15,7 @@ static int pull_named(const char *name) {
   char *script, *folder, *names;
   dt_error err;
   int status;
-  if (!dtl_named_model(name, &script, &folder, &names, &err)) return complain_of(&err);
+  if (dtl_named_model(name, &script, &folder, &names, &err)) return complain_of(&err);
   if (script) execl(script, script, name, folder, (char *)NULL);
   if (script)
     status = complain(EXIT_ENGINE, "%s does not start: %s", script, strerror(errno));

@@ -68,8 +68,8 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
   request.on_text = words_text, request.user = &out;
   if (t->options.color) request.on_text = shown_text, request.on_origin = shown_origin; /* token by token */
   if (!t->options.tokens) request.seq.max_tokens = TOKENS;
-  bool ok = dtl_generate(t->j.pair, t->j.policy, &request, result, &err);
-  if (result->failed) err = result->failure, ok = false;
+  bool ok = !dtl_generate(t->j.pair, t->j.policy, &request, result, &err) && !result->failed;
+  if (result->failed) err = result->failure;
   if (words_end(&out)) shown_text(&out, "\n", 1);
   if (out.out.lost) t->over = true, t->status = EXIT_ENGINE;
   if (!ok && err.status == DT_ECONTEXT)
@@ -167,7 +167,7 @@ static dtl_setting *copy_settings(const dtl_setting *from, int n) {
 static int set_policy(talk *t, const dtl_policy_options *how) {
   dtl_policy *opened, *before = t->j.policy;
   dt_error err;
-  if (!dtl_policy_open(how, &opened, &err)) return complain_of(&err);
+  if (dtl_policy_open(how, &opened, &err)) return complain_of(&err);
   const dtl_policy_info *info = dtl_policy_describe(opened);
   int status = 0;
   if (info->draft == DTL_NEEDS_DRAFT && !t->j.draft)

@@ -5,31 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-const dtl_costs *driver_costs(lua_State *L, pair_object *p, int batch, bool fresh, dt_error *err) {
-  if (p->costs && (p->costs_given || p->costs->batch == batch) && !fresh) return p->costs;
+dt_status driver_costs(lua_State *L, pair_object *p, int batch, bool fresh, const dtl_costs **out, dt_error *err) {
+  if (p->costs && (p->costs_given || p->costs->batch == batch) && !fresh) return *out = p->costs, DT_OK;
   dtl_costs *costs = malloc(sizeof *costs);
   dtl_calibration how = dtl_calibration_shown(driver_interrupt(L));
   how.context = p->context;
   how.batch = batch;
   how.fresh = fresh;
-  if (!costs)
-    dtl_fail(err, DT_ENOMEM, "out of memory: a table of costs");
-  else if (dtl_calibrate(p->pair, &how, costs, err)) {
-    free(p->costs);
-    p->costs_given = false;
-    return p->costs = costs;
+  if (!costs) return dtl_fail(err, DT_ENOMEM, "out of memory: a table of costs");
+  dt_status status = dtl_calibrate(p->pair, &how, costs, err);
+  if (status) {
+    free(costs);
+    return status;
   }
-  free(costs);
-  return NULL;
+  free(p->costs);
+  p->costs_given = false;
+  *out = p->costs = costs;
+  return DT_OK;
 }
 
 int driver_pair_calibrate(lua_State *L) {
   driver_check_interrupt(L);
   pair_object *p = driver_idle_pair(L, 1);
   dt_error err;
-  const dtl_costs *costs = driver_costs(L, p, driver_int(L, 3, "batch", 1), lua_toboolean(L, 2), &err);
+  const dtl_costs *costs;
+  dt_status status = driver_costs(L, p, driver_int(L, 3, "batch", 1), lua_toboolean(L, 2), &costs, &err);
   driver_check_interrupt(L);
-  if (!costs) return driver_failure(L, &err);
+  if (status) return driver_failure(L, &err);
   box_costs_push(L, costs, costs->batch, false, false);
   char *json = costs_json(costs, NULL);
   lua_pushstring(L, json ? json : "{}");

@@ -86,8 +86,8 @@ int dtl_run_driver(const char *name, int argc, char **argv, const volatile sig_a
     fprintf(stderr, "dtrun: a driver needs a name and a list of %d arguments\n", argc);
     return 2;
   }
-  char *path = dtl_locate("driver", "scripts", name, &err);
-  if (!path) {
+  char *path;
+  if (dtl_locate("driver", "scripts", name, &path, &err)) {
     fprintf(stderr, "dtrun: %s\n", err.message);
     return err.status == DT_EINPUT ? 2 : 1;
   }

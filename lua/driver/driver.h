@@ -43,8 +43,8 @@ void driver_open_libraries(lua_State *L);
 pair_object *driver_pair(lua_State *L, int i);      /* raises when it is closed */
 pair_object *driver_idle_pair(lua_State *L, int i); /* and when a callback of its own generation asks */
 
-/* The pair's costs with so many sequences at once, calibrated if need be; NULL with *err. */
-const dtl_costs *driver_costs(lua_State *L, pair_object *pair, int batch, bool fresh, dt_error *err);
+/* The pair's costs with so many sequences at once, calibrated if need be. The pair's. */
+dt_status driver_costs(lua_State *L, pair_object *pair, int batch, bool fresh, const dtl_costs **out, dt_error *err);
 
 /* nil, kind, message */
 int driver_failure(lua_State *L, const dt_error *err);

@@ -192,28 +192,29 @@ static bool on_done(void *user, int prompt, dtl_result *result) {
 /* ---- generate ----------------------------------------------------------------------------------------------------------- */
 
 /* What passes cost: of "table" a table where the policy asks for one, else what is learned. */
-static bool find_costs(lua_State *L, pair_object *pair, const dtl_policy *policy, const char *counts,
-                       dtl_request *request, dt_error *err) {
+static dt_status find_costs(lua_State *L, pair_object *pair, const dtl_policy *policy, const char *counts,
+                            dtl_request *request, dt_error *err) {
   if (counts && strcmp(counts, "table") == 0) {
-    if (!dtl_policy_describe(policy)->uses_costs) return true;
-    request->costs = driver_costs(L, pair, request->places ? request->places : 1, false, err);
-    return request->costs;
+    if (!dtl_policy_describe(policy)->uses_costs) return DT_OK;
+    return driver_costs(L, pair, request->places ? request->places : 1, false, &request->costs, err);
   }
   dtl_learning how = dtl_learning_shown(request->interrupt);
   if (!pair->learned) pair->learned = dtl_learned_open(pair->pair, &how);
   request->learned = pair->learned;
-  return request->learned || dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
+  return request->learned ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
 }
 
 /* With the policy open: the costs it asks for, the trace, the run. */
-static bool generate(lua_State *L, pair_object *pair, const dtl_policy *policy, dtl_request *request,
-                     const char *counts, const char *trace, dtl_result *results, dt_error *err) {
-  if (!find_costs(L, pair, policy, counts, request, err)) return false;
-  if (trace && !dtl_trace_open(trace, &request->trace, err)) return false;
+static dt_status generate(lua_State *L, pair_object *pair, const dtl_policy *policy, dtl_request *request,
+                          const char *counts, const char *trace, dtl_result *results, dt_error *err) {
+  dt_status status = find_costs(L, pair, policy, counts, request, err);
+  if (!status && trace) status = dtl_trace_open(trace, &request->trace, err);
+  if (status) return status;
   pair->busy = true;
-  bool ok = dtl_generate(pair->pair, policy, request, results, err);
+  status = dtl_generate(pair->pair, policy, request, results, err);
   pair->busy = false;
-  return dtl_trace_close(request->trace, ok ? err : NULL) && ok;
+  dt_status lost = dtl_trace_close(request->trace, status ? NULL : err);
+  return status ? status : lost;
 }
 
 int driver_pair_generate(lua_State *L) {
@@ -236,12 +237,12 @@ int driver_pair_generate(lua_State *L) {
 
   dt_error err;
   dtl_policy *policy;
-  if (!dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
-  bool ok = generate(L, pair, policy, &request, counts, trace, results, &err);
+  if (dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
+  dt_status status = generate(L, pair, policy, &request, counts, trace, results, &err);
   dtl_policy_close(policy);
   if (listen.failed) return lua_error(L);
   driver_check_interrupt(L);
-  if (!ok) return driver_policy_failure(L, &err);
+  if (status) return driver_policy_failure(L, &err);
   lua_pushboolean(L, true);
   return 1;
 }

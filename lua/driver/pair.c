@@ -68,7 +68,7 @@ int driver_pair_open(lua_State *L) {
   pair_object *p = push_pair(L, driver_int(L, 5, "ctx", 0));
   bool found;
   dt_error err;
-  return dtl_load(&options, &p->pair, &found, &err) ? 1 : driver_failure(L, &err);
+  return dtl_load(&options, &p->pair, &found, &err) ? driver_failure(L, &err) : 1;
 }
 
 int driver_pair_read(lua_State *L) {
@@ -82,7 +82,7 @@ int driver_pair_read(lua_State *L) {
   }
   dtl_corpus *corpus;
   dt_error err;
-  if (!dtl_corpus_open(p->pair, files, n, &corpus, &err)) return driver_failure(L, &err);
+  if (dtl_corpus_open(p->pair, files, n, &corpus, &err)) return driver_failure(L, &err);
   dtl_corpus_close(p->corpus);
   p->corpus = corpus;
   lua_pushboolean(L, true);

@@ -97,7 +97,7 @@ int driver_pair_policy(lua_State *L) {
   dtl_policy_options options = driver_policy_options(L);
   dtl_policy *policy;
   dt_error err;
-  if (!dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
+  if (dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
   push_description(L, dtl_policy_describe(policy));
   dtl_policy_close(policy);
   return 1;

@@ -33,14 +33,12 @@ size_t dtl_clean(char *out, size_t size, const char *text, size_t len) {
   return len;
 }
 
-bool dtl_fail(dt_error *err, dt_status status, const char *format, ...) {
-  if (!err) return false;
+dt_status dtl_fail(dt_error *err, dt_status status, const char *format, ...) {
   char text[sizeof err->message * 2], clean[sizeof err->message];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   dtl_clean(clean, sizeof clean, text, strlen(text));
-  dt_fail(err, status, "%s", clean);
-  return false;
+  return dt_fail(err, status, "%s", clean);
 }

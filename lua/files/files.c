@@ -51,7 +51,7 @@ static void free_names(char **names, int n) {
   free(names);
 }
 
-bool dtl_installed(const char *folder, char ***names, int *n, dt_error *err) {
+dt_status dtl_installed(const char *folder, char ***names, int *n, dt_error *err) {
   char **homes;
   int n_homes;
   NEED(folder, "folder");
@@ -59,7 +59,8 @@ bool dtl_installed(const char *folder, char ***names, int *n, dt_error *err) {
   NEED(n, "n");
   *names = NULL;
   *n = 0;
-  if (dt_homes(&homes, &n_homes, err)) return false;
+  dt_status status = dt_homes(&homes, &n_homes, err);
+  if (status) return status;
   bool ok = true;
   for (int i = 0; i < n_homes && ok; i++) {
     char *path;
@@ -74,7 +75,7 @@ bool dtl_installed(const char *folder, char ***names, int *n, dt_error *err) {
     return dtl_fail(err, DT_ENOMEM, "out of memory: the list of %s", folder);
   }
   if (*n > 0) qsort(*names, (size_t)*n, sizeof **names, by_name);
-  return true;
+  return DT_OK;
 }
 
 static bool is_in(char **names, int n, const char *name) {
@@ -93,33 +94,36 @@ static void join(char *out, size_t size, const char *const *names, int n, const 
 
 #define MOST_NEAR 3
 
-static void fail_unknown(const char *what, const char *folder, const char *name, dt_error *err) {
+static dt_status fail_unknown(const char *what, const char *folder, const char *name, dt_error *err) {
   bool policy = !strcmp(folder, "policies");
   char list[300], here[300], **names, **others;
   int n, n_others;
-  if (!dtl_installed(folder, &names, &n, err)) return;
-  if (!dtl_installed(policy ? "scripts" : "policies", &others, &n_others, err)) {
+  dt_status status = dtl_installed(folder, &names, &n, err);
+  if (status) return status;
+  status = dtl_installed(policy ? "scripts" : "policies", &others, &n_others, err);
+  if (status) {
     free_names(names, n);
-    return;
+    return status;
   }
   const char *near[DTL_NEAR];
   int n_near = dtl_near(name, strlen(name), (const char *const *)names, n, near, MOST_NEAR);
   join(list, sizeof list, n_near ? near : (const char *const *)names, n_near ? n_near : n, n_near ? " or " : ", ");
   snprintf(here, sizeof here, "./%.200s.lua", name);
   if (!strchr(name, '/') && access(here, F_OK) == 0)
-    dtl_fail(err, DT_EINPUT, "no %s '%.100s': did you mean %s?", what, name, here);
+    status = dtl_fail(err, DT_EINPUT, "no %s '%.100s': did you mean %s?", what, name, here);
   else if (is_in(others, n_others, name))
-    dtl_fail(err, DT_EINPUT, "no %s '%.100s', but a %s: dtrun %s%.100s", what, name, policy ? "driver" : "policy",
-             policy ? "run " : "", name);
+    status = dtl_fail(err, DT_EINPUT, "no %s '%.100s', but a %s: dtrun %s%.100s", what, name,
+                      policy ? "driver" : "policy", policy ? "run " : "", name);
   else if (policy && strpbrk(name, " \n"))
-    dtl_fail(err, DT_EINPUT, "no policy '%.100s': a text is given by -p", name);
+    status = dtl_fail(err, DT_EINPUT, "no policy '%.100s': a text is given by -p", name);
   else if (n_near)
-    dtl_fail(err, DT_EINPUT, "no %s '%.100s': did you mean %s? dtrun --list names all", what, name, list);
+    status = dtl_fail(err, DT_EINPUT, "no %s '%.100s': did you mean %s? dtrun --list names all", what, name, list);
   else
-    dtl_fail(err, DT_EINPUT, "no %s '%.100s'; installed: %s%s", what, name, n > 0 ? list : "none",
-             policy ? " (a model is given by -m)" : "");
+    status = dtl_fail(err, DT_EINPUT, "no %s '%.100s'; installed: %s%s", what, name, n > 0 ? list : "none",
+                      policy ? " (a model is given by -m)" : "");
   free_names(names, n);
   free_names(others, n_others);
+  return status;
 }
 
 /* *path: malloc'd; NULL: there is none. False: out of memory. */
@@ -133,35 +137,32 @@ static bool find(const char *folder, const char *name, char **path) {
   return dt_find(relative, path, NULL) == DT_OK;
 }
 
-char *dtl_locate(const char *what, const char *folder, const char *name, dt_error *err) {
-  char *path;
-  if (!find(folder, name, &path))
-    dtl_fail(err, DT_ENOMEM, "out of memory: the %s '%.100s'", what, name);
-  else if (!path)
-    fail_unknown(what, folder, name, err);
-  return path;
+dt_status dtl_locate(const char *what, const char *folder, const char *name, char **path, dt_error *err) {
+  if (!find(folder, name, path)) return dtl_fail(err, DT_ENOMEM, "out of memory: the %s '%.100s'", what, name);
+  return *path ? DT_OK : fail_unknown(what, folder, name, err);
 }
 
-char *dtl_read_file(const char *what, const char *path, size_t most, size_t *len, dt_error *err) {
+/* The open file's bytes; errno says why it could not be opened. */
+static dt_status read_all(const char *what, const char *path, FILE *f, size_t most, char **text, size_t *len,
+                          dt_error *err) {
   struct stat st;
+  if (!f || fstat(fileno(f), &st))
+    return errno == ENOMEM ? dtl_fail(err, DT_ENOMEM, "out of memory: %s", path)
+                           : dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: %s", path, what, strerror(errno));
+  if (!S_ISREG(st.st_mode)) return dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: not a file", path, what);
+  if ((size_t)st.st_size > most)
+    return dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: %lld bytes are more than %zu", path, what,
+                    (long long)st.st_size, most);
+  if (!(*text = malloc((size_t)st.st_size + 1)))
+    return dtl_fail(err, DT_ENOMEM, "out of memory: %lld bytes for %s", (long long)st.st_size, path);
+  *len = fread(*text, 1, (size_t)st.st_size, f);
+  (*text)[*len] = 0;
+  return DT_OK;
+}
+
+dt_status dtl_read_file(const char *what, const char *path, size_t most, char **text, size_t *len, dt_error *err) {
   FILE *f = fopen(path, "rb");
-  char *text = NULL;
-  if (!f || fstat(fileno(f), &st)) {
-    if (errno == ENOMEM)
-      dtl_fail(err, DT_ENOMEM, "out of memory: %s", path);
-    else
-      dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: %s", path, what, strerror(errno));
-  } else if (!S_ISREG(st.st_mode)) {
-    dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: not a file", path, what);
-  } else if ((size_t)st.st_size > most) {
-    dtl_fail(err, DT_EINPUT, "%s: cannot read the %s: %lld bytes are more than %zu", path, what, (long long)st.st_size,
-             most);
-  } else if (!(text = malloc((size_t)st.st_size + 1))) {
-    dtl_fail(err, DT_ENOMEM, "out of memory: %lld bytes for %s", (long long)st.st_size, path);
-  } else {
-    *len = fread(text, 1, (size_t)st.st_size, f);
-    text[*len] = 0;
-  }
+  dt_status status = read_all(what, path, f, most, text, len, err);
   if (f) fclose(f);
-  return text;
+  return status;
 }

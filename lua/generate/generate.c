@@ -47,7 +47,7 @@ static void leave(work *w, place *p, const dt_error *failure) {
 
 static void end(work *w, place *p, const dt_error *failure) {
   dt_error err;
-  if (!generation_end(&p->g, failure, &err) && !failure) failure = &err;
+  if (generation_end(&p->g, failure, &err) && !failure) failure = &err;
   stepper_leave(p->s, &p->g);
   const dtl_result *result = p->g.result;
   if (result->uses_corpus) corpus_add(&p->s->memory->outputs, result->tokens, result->n_tokens);
@@ -64,11 +64,11 @@ static void fail(work *w, stepper *s, const dt_error *failure) {
 }
 
 /* Gives the sequence of this place its stepper: the one of all, or the one with the place's own index. */
-static bool find_stepper(work *w, place *p, dt_error *err) {
+static dt_status find_stepper(work *w, place *p, dt_error *err) {
   const ptrdiff_t index = p - w->places;
   p->s = &w->steppers[w->n_steppers > 1 ? index : 0];
   uint64_t seed = w->request->seq.sampling.seed + (uint64_t)p->prompt;
-  return w->policy->info.batch || stepper_open(p->s, w->policy, seed, w->request, err);
+  return w->policy->info.batch ? DT_OK : stepper_open(p->s, w->policy, seed, w->request, err);
 }
 
 /* What it finds of earlier runs. */
@@ -83,10 +83,11 @@ static void note_memory(const work *w, const place *p, dtl_result *result) {
   }
 }
 
-static bool start(work *w, place *p, dt_error *err) {
+static dt_status start(work *w, place *p, dt_error *err) {
   dtl_result *result = &w->results[p->prompt];
-  if (!find_stepper(w, p, err)) return false;
-  if (!generation_open(&p->g, w->pair, w->policy, w->request, p->prompt, result, err)) return false;
+  dt_status status = find_stepper(w, p, err);
+  if (!status) status = generation_open(&p->g, w->pair, w->policy, w->request, p->prompt, result, err);
+  if (status) return status;
   result->index = p->prompt + 1;
   result->places = w->request->places;
   p->g.run->lockstep = w->n_steppers > 1;
@@ -100,9 +101,9 @@ static bool start(work *w, place *p, dt_error *err) {
 static void begin(work *w, place *p) {
   dt_error err, lost;
   *p = (place){.taken = true, .prompt = w->next++};
-  if (!start(w, p, &err)) {
+  if (start(w, p, &err)) {
     leave(w, p, &err);
-  } else if (!stepper_join(p->s, &p->g, &err)) {
+  } else if (stepper_join(p->s, &p->g, &err)) {
     generation_end(&p->g, &err, &lost);
     leave(w, p, &err);
     fail(w, p->s, &err);
@@ -129,8 +130,8 @@ static bool fill(work *w) {
 /* ---- turns --------------------------------------------------------------------------------------------------------------- */
 
 /* A policy has had control: sequences that are complete leave. */
-static void settle(work *w, stepper *s, bool ok, const dt_error *err) {
-  if (!ok) {
+static void settle(work *w, stepper *s, dt_status status, const dt_error *err) {
+  if (status) {
     fail(w, s, err);
   } else if (!stepper_waits(s)) {
     for (int i = 0; i < w->n_places; i++) {
@@ -178,7 +179,7 @@ static void share_pass(work *w) {
 /* ---- all of it ------------------------------------------------------------------------------------------------------------ */
 
 /* Who learns from the passes. A policy that counts with costs does so with what is learned, unless there is a table. */
-static bool open_course(work *w, dt_error *err) {
+static dt_status open_course(work *w, dt_error *err) {
   const dtl_request *r = w->request;
   bool counts = w->policy->info.uses_costs && !r->costs;
   w->learned = r->learned;
@@ -187,18 +188,16 @@ static bool open_course(work *w, dt_error *err) {
     w->owns_learned = true;
     if (!w->learned) return dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
   }
-  if (w->learned) w->course = learn_course(w->learned, w->n_places, &r->seq, counts, err);
-  return !w->learned || w->course;
+  return w->learned ? learn_course(w->learned, w->n_places, &r->seq, counts, &w->course, err) : DT_OK;
 }
 
-static void close_course(work *w, bool ok) {
-  bool failed = !ok;
+static void close_course(work *w, bool failed) {
   for (int i = 0; i < w->request->n; i++) failed |= w->results[i].failed;
   if (w->course) learn_keep(w->learned, w->course, failed);
   if (w->owns_learned) dtl_learned_close(w->learned);
 }
 
-static bool check_request(const dt_pair *pair, const dtl_request *r, dt_error *err) {
+static dt_status check_request(const dt_pair *pair, const dtl_request *r, dt_error *err) {
   NEED_LIST(r->prompts, r->n, "prompts");
   for (int i = 0; i < r->n; i++)
     if (!r->prompts[i].prefix && r->prompts[i].len) NEED(r->prompts[i].text, "a prompt's text");
@@ -207,19 +206,20 @@ static bool check_request(const dt_pair *pair, const dtl_request *r, dt_error *e
     return dtl_fail(err, DT_EINPUT, "the session was opened with another pair");
   if (r->learned && learn_pair(r->learned) != pair) return dtl_fail(err, DT_EINPUT, "learned: it is of another pair");
   const char *wrong = r->costs ? costs_wrong(r->costs) : NULL;
-  return wrong ? dtl_fail(err, DT_EINPUT, "costs: %s", wrong) : true;
+  return wrong ? dtl_fail(err, DT_EINPUT, "costs: %s", wrong) : DT_OK;
 }
 
-static bool prepare(work *w, dt_error *err) {
+static dt_status prepare(work *w, dt_error *err) {
   const dtl_request *r = w->request;
   NEED(w->pair, "pair");
   NEED(w->policy, "policy");
-  if (!check_request(w->pair, r, err)) return false;
+  dt_status status = check_request(w->pair, r, err);
+  if (status) return status;
   if (r->places < 0 || r->places > DTL_PLACES)
     return dtl_fail(err, DT_EINPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
   if (r->n > 1 && (r->on_text || r->on_origin || r->trace || r->session))
     return dtl_fail(err, DT_EINPUT, "the text of one prompt can be followed, traced or continued: there are %d", r->n);
-  if (!stepper_check(w->policy, w->pair, r, err)) return false;
+  if ((status = stepper_check(w->policy, w->pair, r, err))) return status;
   dt_pair_info pair;
   dt_pair_describe(w->pair, &pair);
   w->n_places = r->places ? r->places : 1;
@@ -228,35 +228,36 @@ static bool prepare(work *w, dt_error *err) {
   w->steppers = calloc((size_t)w->n_steppers, sizeof *w->steppers);
   if (!w->places || !w->steppers)
     return dtl_fail(err, DT_ENOMEM, "out of memory: the places of %d sequences", w->n_places);
-  if (!open_course(w, err)) return false;
+  if ((status = open_course(w, err))) return status;
   dt_session_options options = {.sequences = w->n_places,
                                 .context = r->context,
                                 .use_draft = w->policy->info.draft != DTL_NO_DRAFT && pair.draft.path,
                                 .window = r->window};
-  if (w->policy->info.batch && !stepper_open(w->steppers, w->policy, r->seq.sampling.seed, r, err)) return false;
+  if (w->policy->info.batch) status = stepper_open(w->steppers, w->policy, r->seq.sampling.seed, r, err);
+  if (status) return status;
   w->session = r->session;
-  return w->session || !dt_session_open(w->pair, &options, &w->session, err);
+  return w->session ? DT_OK : dt_session_open(w->pair, &options, &w->session, err);
 }
 
-bool dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
-                  dt_error *err) {
+dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
+                       dt_error *err) {
   work w = {.pair = pair, .policy = policy, .request = request, .results = results};
   NEED(request, "request");
   NEED_LIST(results, request->n, "results");
   for (int i = 0; i < request->n; i++) results[i] = (dtl_result){.finish_reason = "error"};
-  bool ok = prepare(&w, err);
-  while (ok && fill(&w)) {
+  dt_status status = prepare(&w, err);
+  while (!status && fill(&w)) {
     step_all(&w);
     share_pass(&w);
   }
-  if (ok && w.over) {
-    ok = false;
+  if (!status && w.over) {
+    status = w.failure.status;
     if (err) *err = w.failure;
   }
   if (!request->session) dt_session_close(w.session);
-  close_course(&w, ok);
+  close_course(&w, status);
   if (w.steppers && policy->info.batch) stepper_close(w.steppers);
   free(w.places);
   free(w.steppers);
-  return ok;
+  return status;
 }

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static bool out_of_memory(dt_error *err) {
+static dt_status out_of_memory(dt_error *err) {
   return dtl_fail(err, DT_ENOMEM, "out of memory: the result of a generation");
 }
 
 static char *copy(const char *text) { return text ? strdup(text) : NULL; }
 
 /* What can be said before anything runs. */
-static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pair_info *pair, dt_error *err) {
+static dt_status fill_head(const generation *g, const dtl_policy *policy, const dt_pair_info *pair, dt_error *err) {
   dtl_result *r = g->result;
   const char *draft = policy->info.draft == DTL_NO_DRAFT ? NULL : pair->draft.path;
   r->finish_reason = "error";
@@ -39,11 +39,11 @@ static bool fill_head(const generation *g, const dtl_policy *policy, const dt_pa
   r->load_ms = pair->load_ms;
   if (!whole || !r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft))
     return out_of_memory(err);
-  return true;
+  return DT_OK;
 }
 
 /* What was generated. Tokens and text as far as memory allows: a failed copy is a failed run. */
-static bool fill_tail(const generation *g, dt_error *err) {
+static dt_status fill_tail(const generation *g, dt_error *err) {
   dtl_result *r = g->result;
   const dt_session *session = g->run->session;
   int seq = g->run->seq;
@@ -71,7 +71,7 @@ static bool fill_tail(const generation *g, dt_error *err) {
   r->device_memory = info.on_device ? info.weight_bytes + info.cache_bytes + info.scratch_bytes : 0;
   struct rusage usage;
   if (!getrusage(RUSAGE_SELF, &usage)) r->peak_memory = (size_t)usage.ru_maxrss * 1024;
-  return true;
+  return DT_OK;
 }
 
 /* How many of the len bytes to emit next have one origin, which is announced. A character that tokens share is of the
@@ -112,7 +112,7 @@ static const char *finish_name(dt_finish finish) {
   }
 }
 
-static bool start_sequence(const generation *g, dt_error *err) {
+static dt_status start_sequence(const generation *g, dt_error *err) {
   const dtl_prompt *prompt = g->prompt;
   dt_status status;
   if (prompt->prefix) {
@@ -131,11 +131,11 @@ static bool start_sequence(const generation *g, dt_error *err) {
       free(ids);
     }
   }
-  return !status;
+  return status;
 }
 
-bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request, int prompt,
-                     dtl_result *result, dt_error *err) {
+dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request,
+                          int prompt, dtl_result *result, dt_error *err) {
   *g = (generation){.pair = pair,
                     .request = request,
                     .prompt = &request->prompts[prompt],
@@ -154,16 +154,17 @@ bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, con
   return fill_head(g, policy, &info, err);
 }
 
-bool generation_start(generation *g, dt_session *session, int seq, dt_error *err) {
+dt_status generation_start(generation *g, dt_session *session, int seq, dt_error *err) {
   dtl_run *run = g->run;
   g->start_ms = dt_clock_ms();
   run->session = session;
   run->seq = seq;
   run->tree = dt_seq_tree(session, seq);
-  if (!start_sequence(g, err)) return false;
+  dt_status status = start_sequence(g, err);
+  if (status) return status;
   g->at = dt_seq_length(session, seq);
   if (g->request->trace) trace_begin(g->request->trace, g->pair, run, g->result);
-  return true;
+  return DT_OK;
 }
 
 static bool interrupted(const generation *g) { return g->enough || (g->request->interrupt && *g->request->interrupt); }
@@ -177,25 +178,25 @@ void generation_committed(generation *g, double policy_ms) {
   if (g->request->trace) trace_iteration(g->request->trace, g->run, policy_ms);
 }
 
-bool generation_end(generation *g, const dt_error *failure, dt_error *err) {
+dt_status generation_end(generation *g, const dt_error *failure, dt_error *err) {
   dtl_result *r = g->result;
   const dtl_run *run = g->run;
   size_t len;
   const char *text = dt_seq_text(run->session, run->seq, &len);
   if (len > g->emitted) emit(g, text + g->emitted, len - g->emitted);
   double wall = dt_clock_ms() - g->start_ms;
-  bool whole = fill_tail(g, err);
+  dt_status status = fill_tail(g, err);
   const dt_stats *s = &r->stats;
   double known = s->draft_ms + s->verify_ms + s->commit_ms + r->policy_ms + (s->shared_prefix ? 0 : s->prompt_ms);
   r->other_ms = wall > known ? wall - known : 0;
   if (failure) {
     r->finish_reason = failure->status == DT_EPOLICY ? "policy" : "error";
-  } else if (whole) {
+  } else if (!status) {
     dt_finish finish = dt_seq_finish(run->session, run->seq);
     r->finish_reason = finish != DT_RUNNING ? finish_name(finish) : "interrupted";
   }
   if (g->request->trace) trace_end(g->request->trace, r);
-  return whole;
+  return status;
 }
 
 void generation_close(generation *g) {

@@ -28,11 +28,11 @@ typedef struct {
 
 /* Of the request's prompt number `prompt`, from 0. Fills the result's head; policy is what will serve it. A failure leaves
  * only generation_close to do. request and result must outlive it. */
-bool generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request, int prompt,
-                     dtl_result *result, dt_error *err);
+dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request,
+                          int prompt, dtl_result *result, dt_error *err);
 
 /* Runs the prompt pass in place `seq` of the session. */
-bool generation_start(generation *g, dt_session *session, int seq, dt_error *err);
+dt_status generation_start(generation *g, dt_session *session, int seq, dt_error *err);
 
 /* More tokens are wanted, and nobody has interrupted. */
 bool generation_runs(const generation *g);
@@ -40,8 +40,8 @@ bool generation_runs(const generation *g);
 /* Emits what the iteration committed, and writes it into the trace. policy_ms: of this iteration. */
 void generation_committed(generation *g, double policy_ms);
 
-/* failure: NULL, or why it ended early. False: the result is not whole, for lack of memory. */
-bool generation_end(generation *g, const dt_error *failure, dt_error *err);
+/* failure: NULL, or why it ended early. DT_ENOMEM: the result is not whole. */
+dt_status generation_end(generation *g, const dt_error *failure, dt_error *err);
 
 void generation_close(generation *g);
 

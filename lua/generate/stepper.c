@@ -15,17 +15,17 @@
 
 static bool remembers(const dtl_policy *policy) { return policy->info.uses_memory || policy->info.uses_corpus; }
 
-bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dt_error *err) {
+dt_status stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   if (policy->info.draft == DTL_NEEDS_DRAFT && !info.draft.path)
     return dtl_fail(err, DT_EINPUT, "%s needs a draft model: give --draft DIR", policy->info.name);
   if (remembers(policy) && !request->memory)
     return dtl_fail(err, DT_EINPUT, "%s needs a memory, which outlives its runs", policy->info.name);
-  return true;
+  return DT_OK;
 }
 
-bool stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, const dtl_request *request, dt_error *err) {
+dt_status stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, const dtl_request *request, dt_error *err) {
   s->request = request;
   s->memory = remembers(policy) ? memory_of(request->memory, policy->info.source) : NULL;
   s->group.n = s->joined = 0;
@@ -39,16 +39,16 @@ static const dtl_policy_info *info_of(const stepper *s) { return &s->object.poli
 
 bool stepper_waits(const stepper *s) { return s->object.box.L && s->object.box.waits; }
 
-/* The policy has control until box_call or box_resume returns with `ok`; its own time is told. True: nothing is wrong. */
-static bool account(stepper *s, bool ok) {
+/* The policy has control until box_call or box_resume returns `status`; its own time is told. An interrupt is nothing wrong. */
+static dt_status account(stepper *s, dt_status status) {
   const dtl_box *box = &s->object.box;
   s->step_ms += box->policy_ms;
   for (int i = 0; i < s->group.n; i++) s->member[i]->result->policy_ms += box->policy_ms;
-  return ok || box->state == BOX_INTERRUPTED;
+  return box->state == BOX_INTERRUPTED ? DT_OK : status;
 }
 
 /* Calls host.METHOD(object, seq or batch, costs, memory, corpus), at first as `entry`; allowance: see box_call. */
-static bool call_policy(stepper *s, const char *method, const char *entry, int allowance, dt_error *err) {
+static dt_status call_policy(stepper *s, const char *method, const char *entry, int allowance, dt_error *err) {
   dtl_box *box = &s->object.box;
   lua_State *L = box->L;
   lua_settop(box->co, 0);
@@ -100,29 +100,30 @@ static int add_member(lua_State *L) {
 }
 
 /* The objects that stand for the newest member. */
-static bool represent(stepper *s, dt_error *err) {
+static dt_status represent(stepper *s, dt_error *err) {
   dtl_box *box = &s->object.box;
   if (s->joined == 1) {
-    if (!box_host(box, make_objects, s, 4, err)) return false;
+    dt_status status = box_host(box, make_objects, s, 4, err);
+    if (status) return status;
     s->has_batch = info_of(s)->batch;
   }
-  return !s->has_batch || box_host(box, add_member, s, 0, err);
+  return s->has_batch ? box_host(box, add_member, s, 0, err) : DT_OK;
 }
 
-bool stepper_join(stepper *s, generation *g, dt_error *err) {
+dt_status stepper_join(stepper *s, generation *g, dt_error *err) {
   dtl_run *run = g->run;
   s->member[s->group.n] = g;
   s->group.run[s->group.n++] = run;
   run->id = ++s->joined;
   s->object.box.interrupt = g->request->interrupt;
   s->object.box.begin_line = g->request->begin_line;
-  bool ok = represent(s, err);
-  if (ok && s->joined == 1) {
+  dt_status status = represent(s, err);
+  if (!status && s->joined == 1) {
     run->phase = RUN_INIT;
-    ok = call_policy(s, "init", "init", BOX_INIT, err);
+    status = call_policy(s, "init", "init", BOX_INIT, err);
   }
-  if (!ok) stepper_leave(s, g);
-  return ok;
+  if (status) stepper_leave(s, g);
+  return status;
 }
 
 void stepper_leave(stepper *s, generation *g) {
@@ -140,27 +141,28 @@ void stepper_leave(stepper *s, generation *g) {
 }
 
 /* After the policy has had control: what each member committed is told, and must be something. */
-static bool end_step(stepper *s, bool ok, dt_error *err) {
+static dt_status end_step(stepper *s, dt_status status, dt_error *err) {
   for (int i = 0; i < s->group.n; i++) {
     if (s->group.run[i]->phase == RUN_COMMITTED)
       generation_committed(s->member[i], s->step_ms);
-    else if (ok && s->object.box.L) /* else it was interrupted */
-      ok = dtl_fail(err, DT_EPOLICY, "%s: step returned without a commit", info_of(s)->path);
+    else if (!status && s->object.box.L) /* else it was interrupted */
+      status = dtl_fail(err, DT_EPOLICY, "%s: step returned without a commit", info_of(s)->path);
   }
-  return ok;
+  return status;
 }
 
-bool stepper_step(stepper *s, dt_error *err) {
-  if (!s->object.box.L) return true; /* interrupted in init */
-  for (int i = 0; i < s->group.n; i++)
-    if (run_begin(s->group.run[i], err)) return false;
+dt_status stepper_step(stepper *s, dt_error *err) {
+  dt_status status = DT_OK;
+  if (!s->object.box.L) return DT_OK; /* interrupted in init */
+  for (int i = 0; i < s->group.n && !status; i++) status = run_begin(s->group.run[i], err);
+  if (status) return status;
   if (s->group.run[0]->course) learn_look(s->group.run[0]->course);
   s->step_ms = 0;
-  bool ok = call_policy(s, "step", "draft", 1, err);
-  return stepper_waits(s) || end_step(s, ok, err);
+  status = call_policy(s, "step", "draft", 1, err);
+  return stepper_waits(s) ? DT_OK : end_step(s, status, err);
 }
 
-bool stepper_resume(stepper *s, dt_error *err) {
-  bool ok = account(s, box_resume(&s->object.box, err));
-  return stepper_waits(s) || end_step(s, ok, err);
+dt_status stepper_resume(stepper *s, dt_error *err) {
+  dt_status status = account(s, box_resume(&s->object.box, err));
+  return stepper_waits(s) ? DT_OK : end_step(s, status, err);
 }

@@ -20,20 +20,20 @@ typedef struct {
 } stepper;
 
 /* Whether this policy can serve sequences of the pair: whether the request has what it uses. */
-bool stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dt_error *err);
+dt_status stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dt_error *err);
 
 /* After that check: an object of the policy, with this seed. stepper_close after a failure too. */
-bool stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, const dtl_request *request, dt_error *err);
+dt_status stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, const dtl_request *request, dt_error *err);
 void stepper_close(stepper *s); /* nobody is a member any more; zeros are allowed */
 
 /* A started sequence joins; with the first one the policy's init runs. A failure leaves it outside. */
-bool stepper_join(stepper *s, generation *g, dt_error *err);
+dt_status stepper_join(stepper *s, generation *g, dt_error *err);
 void stepper_leave(stepper *s, generation *g);
 
-/* One iteration of every member: draft, verify, commit, observe. True: it is over, or was interrupted, or, where
+/* One iteration of every member: draft, verify, commit, observe. DT_OK: it is over, or was interrupted, or, where
  * stepper_waits, stands at the pass that its run awaits. */
-bool stepper_step(stepper *s, dt_error *err);
-bool stepper_resume(stepper *s, dt_error *err); /* after that pass */
+dt_status stepper_step(stepper *s, dt_error *err);
+dt_status stepper_resume(stepper *s, dt_error *err); /* after that pass */
 bool stepper_waits(const stepper *s);
 
 #endif

@@ -21,7 +21,7 @@ struct dtl_trace {
   size_t shown; /* bytes of the text that the lines so far have said */
 };
 
-bool dtl_trace_open(const char *path, dtl_trace **out, dt_error *err) {
+dt_status dtl_trace_open(const char *path, dtl_trace **out, dt_error *err) {
   NEED(path, "path");
   NEED(out, "out");
   dtl_trace *trace = calloc(1, sizeof *trace);
@@ -33,26 +33,26 @@ bool dtl_trace_open(const char *path, dtl_trace **out, dt_error *err) {
   trace->path = copy;
   trace->file = fopen(path, "wb");
   if (!trace->file) {
-    dtl_fail(err, errno == ENOMEM ? DT_ENOMEM : DT_EINPUT, "trace %s: %s", path,
-             *path ? strerror(errno) : "expected a file name");
+    dt_status status = dtl_fail(err, errno == ENOMEM ? DT_ENOMEM : DT_EINPUT, "trace %s: %s", path,
+                                *path ? strerror(errno) : "expected a file name");
     dtl_trace_close(trace, NULL);
-    return false;
+    return status;
   }
   *out = trace;
-  return true;
+  return DT_OK;
 }
 
-bool dtl_trace_close(dtl_trace *trace, dt_error *err) {
-  if (!trace) return true;
+dt_status dtl_trace_close(dtl_trace *trace, dt_error *err) {
+  dt_status status = DT_OK;
+  if (!trace) return DT_OK;
   if (trace->file && fclose(trace->file) && !trace->failure) trace->failure = errno;
-  bool ok = !trace->failure;
-  if (!ok)
-    dtl_fail(err, DT_EDEVICE, "trace %s: %s; it is cut after about %ld iterations", trace->path,
-             strerror(trace->failure), trace->iterations);
+  if (trace->failure)
+    status = dtl_fail(err, DT_EDEVICE, "trace %s: %s; it is cut after about %ld iterations", trace->path,
+                      strerror(trace->failure), trace->iterations);
   free(json_finish(&trace->line));
   free(trace->path);
   free(trace);
-  return ok;
+  return status;
 }
 
 /* ---- pieces of a line ------------------------------------------------------------------------------------------------ */

@@ -13,7 +13,7 @@ typedef struct {
   size_t n;
 } gathered;
 
-static bool out_of_memory(dt_error *err) { return dtl_fail(err, DT_ENOMEM, "out of memory: the corpus"); }
+static dt_status out_of_memory(dt_error *err) { return dtl_fail(err, DT_ENOMEM, "out of memory: the corpus"); }
 
 static bool gather(gathered *all, const int32_t *token, size_t n) {
   int32_t *grown = realloc(all->token, (all->n + n + 1) * sizeof *grown);
@@ -25,28 +25,28 @@ static bool gather(gathered *all, const int32_t *token, size_t n) {
   return true;
 }
 
-static bool gather_file(const dt_pair *pair, const char *path, gathered *all, dt_error *err) {
+static dt_status gather_file(const dt_pair *pair, const char *path, gathered *all, dt_error *err) {
   size_t len;
   int32_t *ids;
   int n;
-  char *text = dtl_read_file("corpus", path, FILE_MAX, &len, err);
-  if (!text) return false;
-  dt_status status = dt_encode_whole(pair, text, len, &ids, &n, err);
+  char *text;
+  dt_status status = dtl_read_file("corpus", path, FILE_MAX, &text, &len, err);
+  if (status) return status;
+  status = dt_encode_whole(pair, text, len, &ids, &n, err);
   free(text);
-  if (status) return false;
-  bool ok = true;
+  if (status) return status;
   if (n == 0)
-    ok = dtl_fail(err, DT_EINPUT, "%s: empty, expected a text to look things up in", path);
+    status = dtl_fail(err, DT_EINPUT, "%s: empty, expected a text to look things up in", path);
   else if (all->n + (size_t)n + 1 > SUFFIXES_TOKENS)
-    ok = dtl_fail(err, DT_EINPUT, "%s: more than %u tokens of corpus: give fewer or shorter files", path,
-                  SUFFIXES_TOKENS);
+    status = dtl_fail(err, DT_EINPUT, "%s: more than %u tokens of corpus: give fewer or shorter files", path,
+                      SUFFIXES_TOKENS);
   else if (!gather(all, ids, (size_t)n))
-    ok = out_of_memory(err);
+    status = out_of_memory(err);
   free(ids);
-  return ok;
+  return status;
 }
 
-bool dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dt_error *err) {
+dt_status dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dt_error *err) {
   if (n < 1) return dtl_fail(err, DT_EINPUT, "corpus: no files, expected at least one");
   NEED(pair, "pair");
   NEED(files, "files");
@@ -54,11 +54,11 @@ bool dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_c
   for (int i = 0; i < n; i++) NEED(files[i], "a file");
   dtl_corpus *corpus = calloc(1, sizeof *corpus);
   gathered all = {0};
-  bool ok = corpus || out_of_memory(err);
-  for (int i = 0; i < n && ok; i++) ok = gather_file(pair, files[i], &all, err);
-  if (!ok) {
+  dt_status status = corpus ? DT_OK : out_of_memory(err);
+  for (int i = 0; i < n && !status; i++) status = gather_file(pair, files[i], &all, err);
+  if (status) {
     free(corpus), free(all.token);
-    return false;
+    return status;
   }
   digest ids;
   digest_begin(&ids, "corpus");
@@ -69,7 +69,7 @@ bool dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_c
     return out_of_memory(err);
   }
   *out = corpus;
-  return true;
+  return DT_OK;
 }
 
 void dtl_corpus_close(dtl_corpus *corpus) {

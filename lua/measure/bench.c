@@ -3,15 +3,16 @@
 
 #include <stdlib.h>
 
-bool bench_open(bench *b, dt_pair *pair, int context, int batch, dt_error *err) {
+dt_status bench_open(bench *b, dt_pair *pair, int context, int batch, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   *b = (bench){.draft = info.draft.path, .batch = batch};
   b->vocab = b->draft ? info.shared_vocab : info.target.vocab;
   dt_session_options options = {.sequences = batch, .context = context, .use_draft = b->draft};
-  if (dt_session_open(pair, &options, &b->session, err)) return false;
+  dt_status status = dt_session_open(pair, &options, &b->session, err);
+  if (status) return status;
   b->nodes = malloc(sizeof *b->nodes * (size_t)batch * (DT_TREE_VERIFY + 1));
-  if (b->nodes) return true;
+  if (b->nodes) return DT_OK;
   bench_close(b);
   return dtl_fail(err, DT_ENOMEM, "out of memory: trees to measure");
 }

@@ -16,7 +16,7 @@ typedef struct {
 } bench;
 
 /* The pair's passes over `batch` sequences, with a draft where it has one. After a failure nothing is left. */
-bool bench_open(bench *b, dt_pair *pair, int context, int batch, dt_error *err);
+dt_status bench_open(bench *b, dt_pair *pair, int context, int batch, dt_error *err);
 void bench_close(bench *b);
 
 /* The longest text, up to `context` tokens with what follows, behind which trees of n nodes have room; below 1: none. */

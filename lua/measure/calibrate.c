@@ -79,27 +79,28 @@ static int points(const dtl_costs *c) { return 1 + c->n_rows; }
 static int rows_at(const dtl_costs *c, int point) { return point ? c->rows[point - 1] : BENCH_PLAIN; }
 
 /* One round: a turn of each point at each context that still lacks samples. Counts them in *left. */
-static bool take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_calibration *how, const dtl_costs *c,
-                       int *left, dt_error *err) {
+static dt_status take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_calibration *how, const dtl_costs *c,
+                            int *left, dt_error *err) {
   for (int k = 0; k < c->n_contexts; k++) {
     bool started = false;
     for (int i = 0; i < points(c); i++) {
       samples *s = &of[k][i];
       if (enough(s)) continue;
       if (how->interrupt && *how->interrupt) return dtl_fail(err, DT_EDEVICE, "interrupted");
-      if (!started && bench_start(b, c->context[k], NULL, err)) return false;
+      dt_status status = started ? DT_OK : bench_start(b, c->context[k], NULL, err);
       started = true;
-      if (take_turn(b, s, rows_at(c, i), err)) return false;
+      if (!status) status = take_turn(b, s, rows_at(c, i), err);
+      if (status) return status;
       if (!enough(s)) continue;
       --*left;
       if (how->progress) how->progress(how->user, c->n_contexts * points(c) - *left, c->n_contexts * points(c));
     }
   }
-  return true;
+  return DT_OK;
 }
 
 /* Turns with and without drawing. */
-static bool measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dt_error *err) {
+static dt_status measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dt_error *err) {
   static const dt_sampling drawn = {.temp = 1};
   samples of[2] = {{.n = 0}};
   int n = 1, disturbed = 0;
@@ -107,8 +108,9 @@ static bool measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dt
   while (!enough(&of[0]) || !enough(&of[1]))
     for (int i = 0; i < 2; i++) {
       if (how->interrupt && *how->interrupt) return dtl_fail(err, DT_EDEVICE, "interrupted");
-      if (bench_start(b, c->context[0], i ? &drawn : NULL, err)) return false;
-      if (take_turn(b, &of[i], n, err)) return false;
+      dt_status status = bench_start(b, c->context[0], i ? &drawn : NULL, err);
+      if (!status) status = take_turn(b, &of[i], n, err);
+      if (status) return status;
     }
   double target[2], draft[2], rows = (double)n * b->batch;
   for (int i = 0; i < 2; i++) {
@@ -117,7 +119,7 @@ static bool measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dt
   }
   c->target_draw = fmax(0, (target[1] - target[0]) / rows);
   c->draft_draw = fmax(0, (draft[1] - draft[0]) / rows);
-  return true;
+  return DT_OK;
 }
 
 /* The medians of all points. */
@@ -139,19 +141,19 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
 }
 
 /* why[DTL_WHY]: of a disturbed measurement. */
-static bool measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dt_error *err) {
+static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail(err, DT_ENOMEM, "out of memory: times of passes");
-  bool ok = measure_draws(b, how, c, err); /* first: progress is told of what follows */
+  dt_status status = measure_draws(b, how, c, err); /* first: progress is told of what follows */
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
-  while (left > 0 && ok) ok = take_round(b, of, how, c, &left, err);
-  if (ok) sum_up(of, c, &all, &disturbed);
-  if (ok && all > 0 && disturbed > all / 3) {
+  while (left > 0 && !status) status = take_round(b, of, how, c, &left, err);
+  if (!status) sum_up(of, c, &all, &disturbed);
+  if (!status && all > 0 && disturbed > all / 3) {
     c->disturbed = true;
     snprintf(why, DTL_WHY, "%d %% of the passes took longer than others", 100 * disturbed / all);
   }
   free(of);
-  return ok;
+  return status;
 }
 
 /* The lengths to measure at: the last is as far as the tree of the largest size still fits. */
@@ -163,48 +165,49 @@ static void choose_contexts(dtl_costs *c, int longest) {
 }
 
 /* Measures; once more where the machine was busy. */
-static bool measure_quietly(bench *b, const dt_pair_info *info, const dtl_calibration *how, dtl_costs *c,
-                            dt_error *err) {
+static dt_status measure_quietly(bench *b, const dt_pair_info *info, const dtl_calibration *how, dtl_costs *c,
+                                 dt_error *err) {
   dtl_usage (*usage)(bool) = how->usage ? how->usage : dtl_usage_now;
   bool computes = strncmp(info->backend, "cpu", 3) == 0;
   char why[DTL_WHY] = "";
   for (int tries = 0; tries < TRIES; tries++) {
     dtl_usage before = usage(false);
     c->disturbed = false;
-    if (!measure(b, how, c, why, err)) return false;
+    dt_status status = measure(b, how, c, why, err);
+    if (status) return status;
     dtl_usage after = usage(false);
     if (dtl_disturbed(&before, &after, computes, why, sizeof why)) c->disturbed = true;
-    if (!c->disturbed) return true;
+    if (!c->disturbed) return DT_OK;
   }
   note(how,
        "the machine was busy while costs were measured, %d times (%s): they serve ten minutes; dtrun run calibrate "
        "--fresh measures anew",
        TRIES, why);
-  return true;
+  return DT_OK;
 }
 
-static bool measure_all(dt_pair *pair, const dtl_calibration *how, int context, int batch, dtl_costs *c,
-                        dt_error *err) {
+static dt_status measure_all(dt_pair *pair, const dtl_calibration *how, int context, int batch, dtl_costs *c,
+                             dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   *c = (dtl_costs){.batch = batch, .has_draft = info.draft.path != NULL};
   costs_choose_rows(c);
   bench b;
-  if (!bench_open(&b, pair, context, batch, err)) return false;
+  dt_status status = bench_open(&b, pair, context, batch, err);
+  if (status) return status;
   int most = c->has_draft && info.draft.context < context ? info.draft.context : context;
   int longest = bench_longest(&b, most, DT_TREE_VERIFY);
-  bool ok = longest >= 1;
-  if (ok) {
+  if (longest >= 1) {
     choose_contexts(c, longest);
-    ok = measure_quietly(&b, &info, how, c, err);
+    status = measure_quietly(&b, &info, how, c, err);
   } else {
-    dtl_fail(err, DT_EINPUT, "a context of %d is too short to measure costs in", context);
+    status = dtl_fail(err, DT_EINPUT, "a context of %d is too short to measure costs in", context);
   }
   bench_close(&b);
-  return ok;
+  return status;
 }
 
-bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dt_error *err) {
+dt_status dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dt_error *err) {
   NEED(pair, "pair");
   NEED(how, "how");
   NEED(costs, "costs");
@@ -216,15 +219,15 @@ bool dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, 
     return dtl_fail(err, DT_EINPUT, "context: %d is out of range: 1..%d", context, info.target.context);
   if (batch < 1 || batch > DTL_PLACES)
     return dtl_fail(err, DT_EINPUT, "batch: %d is out of range: 1..%d", batch, DTL_PLACES);
-  if (!costs_find(pair, context, batch, &place, err)) return false;
+  dt_status status = costs_find(pair, context, batch, &place, err);
+  if (status) return status;
   const char *wrong = how->fresh ? "" : costs_load(&place, costs);
-  bool ok = !wrong;
   if (wrong) {
     if (*wrong) note(how, "the table of costs %s is made anew: %s", place.path, wrong);
-    ok = measure_all(pair, how, context, batch, costs, err);
-    const char *lost = ok ? costs_store(&place, costs) : NULL;
+    status = measure_all(pair, how, context, batch, costs, err);
+    const char *lost = status ? NULL : costs_store(&place, costs);
     if (lost) note(how, "the table of costs cannot be kept as %s: %s", place.path, lost);
   }
   costs_leave(&place);
-  return ok;
+  return status;
 }

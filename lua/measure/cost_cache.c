@@ -41,7 +41,7 @@ static char *path_of(const char *kind, const char *what) {
   return user_path("XDG_CACHE_HOME", ".cache", relative);
 }
 
-bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dt_error *err) {
+dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   char *target = realpath(info.target.path, NULL), *draft = info.draft.path ? realpath(info.draft.path, NULL) : NULL;
@@ -54,10 +54,10 @@ bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dt_er
   if (ok && target)
     place->path = path_of("costs", what); /* a scripted pair has no files and is measured anew each time */
   free(what), free(target), free(draft);
-  return ok || dtl_fail(err, DT_ENOMEM, "out of memory: the place of a table of costs");
+  return ok ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the place of a table of costs");
 }
 
-bool costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dt_error *err) {
+dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dt_error *err) {
   dt_pair_info info;
   char target[DIGEST_TEXT], draft[DIGEST_TEXT];
   dt_pair_describe(pair, &info);
@@ -66,7 +66,7 @@ bool costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place
   identity_model(is_there ? info.draft.path : NULL, draft);
   *place = (costs_place){.key = describe(&info, drawn, batch, target, draft)};
   if (place->key && is_there) place->path = path_of("learned", place->key);
-  return place->key || dtl_fail(err, DT_ENOMEM, "out of memory: the place of learned costs");
+  return place->key ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the place of learned costs");
 }
 
 void costs_leave(costs_place *place) {
@@ -74,10 +74,11 @@ void costs_leave(costs_place *place) {
   *place = (costs_place){0};
 }
 
-char *costs_read(const costs_place *place, dt_error *err) {
+dt_status costs_read(const costs_place *place, char **text, dt_error *err) {
   size_t len;
-  if (!place->path || access(place->path, F_OK)) return NULL;
-  return dtl_read_file("costs", place->path, FILE_MAX, &len, err);
+  *text = NULL;
+  if (!place->path || access(place->path, F_OK)) return DT_OK;
+  return dtl_read_file("costs", place->path, FILE_MAX, text, &len, err);
 }
 
 const char *costs_write(const costs_place *place, const char *text) {
@@ -86,10 +87,10 @@ const char *costs_write(const costs_place *place, const char *text) {
 }
 
 const char *costs_load(const costs_place *place, dtl_costs *costs) {
-  if (!place->path || access(place->path, F_OK)) return "";
-  dt_error err = {.status = DT_EINPUT};
-  char *text = costs_read(place, &err);
-  if (!text) return err.status == DT_ENOMEM ? COSTS_STARVED : "it cannot be read";
+  char *text;
+  dt_status status = costs_read(place, &text, NULL);
+  if (status) return status == DT_ENOMEM ? COSTS_STARVED : "it cannot be read";
+  if (!text) return "";
   const char *wrong = costs_parse(text, place->key, costs);
   free(text);
   struct stat info;

@@ -47,12 +47,12 @@ typedef struct {
   char *key, *path; /* path NULL: there is no place for a cache, or nothing worth keeping */
 } costs_place;
 
-bool costs_find(dt_pair *pair, int context, int batch, costs_place *place, dt_error *err);
-bool costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dt_error *err);
+dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, dt_error *err);
+dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dt_error *err);
 void costs_leave(costs_place *place);
 
-/* The text there: malloc'd; NULL: there is none, or it cannot be read, which *err says; DT_ENOMEM: memory was out. */
-char *costs_read(const costs_place *place, dt_error *err);
+/* The text there: malloc'd; NULL: there is none. DT_EINPUT: it cannot be read; DT_ENOMEM. */
+dt_status costs_read(const costs_place *place, char **text, dt_error *err);
 /* NULL, or why the file could not be written (text NULL: no memory). The file is there as a whole or not at all. */
 const char *costs_write(const costs_place *place, const char *text);
 

@@ -99,7 +99,7 @@ static void look_first(const dtl_learned *learned, course *c) {
   int room = info.context < LOOK_CONTEXT ? info.context : LOOK_CONTEXT;
   if (info.draft.path && info.draft.context < room) room = info.draft.context;
   bench b;
-  if (c->l.shown.target[0][0] > LONG_MS || !bench_open(&b, learned->pair, room, c->batch, NULL)) return;
+  if (c->l.shown.target[0][0] > LONG_MS || bench_open(&b, learned->pair, room, c->batch, NULL)) return;
   int longest = bench_longest(&b, room, 16), context = longest < COSTS_STEP ? longest : COSTS_STEP;
   if (context >= 1 && !bench_start(&b, context, c->draws ? &drawn : NULL, NULL)) sample_sizes(learned, c, &b, context);
   bench_close(&b);
@@ -111,7 +111,7 @@ static void take_table(const dtl_learned *learned, course *c) {
   dt_pair_describe(learned->pair, &info);
   costs_place place;
   dtl_costs *t = malloc(sizeof *t);
-  if (t && costs_find(learned->pair, info.context, c->batch, &place, NULL)) {
+  if (t && !costs_find(learned->pair, info.context, c->batch, &place, NULL)) {
     const char *wrong = costs_load(&place, t);
     if (!wrong) learned_table(&c->l, t, c->draws, c->draws && c->coupled);
     if (wrong && *wrong && wrong != COSTS_STARVED)
@@ -123,43 +123,46 @@ static void take_table(const dtl_learned *learned, course *c) {
   free(t);
 }
 
-/* False where memory was out: what the file knows must not be written over with less. */
-static bool read_file(const dtl_learned *learned, course *c, dt_error *err) {
-  dt_error lost = {.status = DT_EINPUT};
-  char *text = costs_read(&c->place, &lost);
+/* Fails where memory was out: what the file knows must not be written over with less. */
+static dt_status read_file(const dtl_learned *learned, course *c, dt_error *err) {
+  char *text;
+  dt_status status = costs_read(&c->place, &text, NULL);
   const char *wrong = text ? learned_parse(&c->l, text, c->place.key) : NULL;
-  if (wrong == COSTS_STARVED || lost.status == DT_ENOMEM) {
+  if (wrong == COSTS_STARVED || status == DT_ENOMEM) {
     free(text);
     return dtl_fail(err, DT_ENOMEM, "out of memory: what was learned of costs in %s", c->place.path);
   }
   if (text && !wrong) c->kept = c->l.passes;
   if (wrong) note(learned, "what was learned of costs in %s is left aside, and written anew: %s", c->place.path, wrong);
   free(text);
-  return true;
+  return DT_OK;
 }
 
-static bool begin(dtl_learned *learned, course *c, dt_error *err) {
+static dt_status begin(dtl_learned *learned, course *c, dt_error *err) {
   const char *drawn = !c->draws ? "greedy" : c->coupled ? "drawn" : "drawn without the noise";
-  if (!costs_find_learned(learned->pair, drawn, c->batch, &c->place, err)) return false;
+  dt_status status = costs_find_learned(learned->pair, drawn, c->batch, &c->place, err);
+  if (status) return status;
   c->kept = -1;
   reckon(learned, c);
-  if (!read_file(learned, c, err)) return costs_leave(&c->place), false;
+  if ((status = read_file(learned, c, err))) return costs_leave(&c->place), status;
   if (c->kept < 0) take_table(learned, c);
   c->since = dtl_usage_now(false);
-  return true;
+  return DT_OK;
 }
 
-course *learn_course(dtl_learned *learned, int batch, const dt_seq_options *options, bool first, dt_error *err) {
+dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *options, bool first, course **out,
+                       dt_error *err) {
   bool draws = options->sampling.temp > 0, coupled = !options->uncoupled;
   course *c = learned->courses;
   while (c && !(c->batch == batch && c->draws == draws && (!draws || c->coupled == coupled))) c = c->next;
   if (!c) {
     c = calloc(1, sizeof *c);
-    if (!c) return dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost"), NULL;
+    if (!c) return dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
     *c = (course){.batch = batch, .draws = draws, .coupled = coupled};
-    if (!begin(learned, c, err)) {
+    dt_status status = begin(learned, c, err);
+    if (status) {
       free(c);
-      return NULL;
+      return status;
     }
     c->next = learned->courses;
     learned->courses = c;
@@ -167,7 +170,8 @@ course *learn_course(dtl_learned *learned, int batch, const dt_seq_options *opti
   if (first && !c->l.passes) look_first(learned, c);
   learned_look(&c->l);
   memset(c->seen, 0, sizeof c->seen);
-  return learned->last = c;
+  *out = learned->last = c;
+  return DT_OK;
 }
 
 /* ---- passes of runs ----------------------------------------------------------------------------------------------------- */

@@ -10,8 +10,9 @@ typedef struct course course; /* what is learned from runs of one kind */
 const dt_pair *learn_pair(const dtl_learned *learned);
 
 /* That of such runs, from the cache or begun as a reckoning; `first`: somebody is about to count with it, and where nothing is
- * known a few passes are made, a quarter of a second in all. It stays the owner's. NULL: out of memory. */
-course *learn_course(dtl_learned *learned, int batch, const dt_seq_options *options, bool first, dt_error *err);
+ * known a few passes are made, a quarter of a second in all. It stays the owner's. DT_ENOMEM. */
+dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *options, bool first, course **out,
+                       dt_error *err);
 
 /* A pass that was made, of so many rows in all, after `context` tokens each on average. */
 void learn_pass(course *c, learned_kind kind, int rows, int context, double ms);

@@ -69,35 +69,37 @@ static bool is_old(const char *path) {
   return there;
 }
 
-/* False where it is none, or one of another text of the policy. */
-static bool read_preset(const char *path, const char *policy, const char *source, preset *out, dt_error *err) {
+/* DT_EINPUT where it is none, or one of another text of the policy. */
+static dt_status read_preset(const char *path, const char *policy, const char *source, preset *out, dt_error *err) {
   size_t size;
-  char *text = dtl_read_file("preset", path, FILE_MAX, &size, err);
-  if (!text) return false;
+  char *text;
+  dt_status status = dtl_read_file("preset", path, FILE_MAX, &text, &size, err);
+  if (status) return status;
   const char *wrong = preset_parse(text, size, out);
   bool starved = wrong && errno == ENOMEM;
   free(text);
   if (starved) return dtl_fail(err, DT_ENOMEM, "out of memory: %s", path);
   if (wrong)
     return dtl_fail(err, DT_EINPUT, "%s: not a preset, %s: run `dtrun run tune %s` again", path, wrong, policy);
-  return !strcmp(out->source, source) ||
-         dtl_fail(err, DT_EINPUT, "%s: found for another text of the policy: run `dtrun run tune %s` again", path,
+  if (!strcmp(out->source, source)) return DT_OK;
+  return dtl_fail(err, DT_EINPUT, "%s: found for another text of the policy: run `dtrun run tune %s` again", path,
                   policy);
 }
 
-bool tuned_read(const dt_pair *pair, const dtl_policy_info *info, const char *policy, preset *out, dt_error *err) {
+dt_status tuned_read(const dt_pair *pair, const dtl_policy_info *info, const char *policy, preset *out, dt_error *err) {
   *out = (preset){0};
   int len;
   const char *name = stem(policy, &len);
   errno = 0;
   char *path = tuned_path(pair, policy, info->draft);
   if (!path && errno == ENOMEM) return dtl_fail(err, DT_ENOMEM, "out of memory: the preset 'tuned' of %.*s", len, name);
-  bool ok = path && !access(path, F_OK);
-  if (ok)
-    ok = read_preset(path, policy, info->source, out, err);
+  dt_status status;
+  if (path && !access(path, F_OK))
+    status = read_preset(path, policy, info->source, out, err);
   else
-    dtl_fail(err, DT_EINPUT, "%.*s: no preset 'tuned' for this pair and machine%s: run `dtrun run tune %s` first", len,
-             name, path && is_old(path) ? " (those of an earlier dtrun are not read)" : "", policy);
+    status =
+        dtl_fail(err, DT_EINPUT, "%.*s: no preset 'tuned' for this pair and machine%s: run `dtrun run tune %s` first",
+                 len, name, path && is_old(path) ? " (those of an earlier dtrun are not read)" : "", policy);
   free(path);
-  return ok;
+  return status;
 }

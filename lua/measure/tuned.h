@@ -10,6 +10,6 @@ char *tuned_path(const dt_pair *pair, const char *policy, dtl_need draft);
 
 /* Reads that of a policy whose need of a draft and source are known, to be freed whatever comes. That there is none, that it
  * cannot be read, or that it was found for another text of the policy, is DT_EINPUT. */
-bool tuned_read(const dt_pair *pair, const dtl_policy_info *info, const char *policy, preset *out, dt_error *err);
+dt_status tuned_read(const dt_pair *pair, const dtl_policy_info *info, const char *policy, preset *out, dt_error *err);
 
 #endif

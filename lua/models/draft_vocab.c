@@ -19,36 +19,37 @@ static int number(const char *text, const char *end, int least) {
   return n < least || n > INT_MAX || errno || after != end ? -1 : (int)n;
 }
 
-static bool read_ids(const char *path, dt_draft_vocab *out, dt_error *err) {
+static dt_status read_ids(const char *path, dt_draft_vocab *out, dt_error *err) {
   size_t len;
   int lines = 0;
-  char *text = dtl_read_file("list of ids", path, FILE_MAX, &len, err);
-  if (!text) return false;
+  char *text;
+  dt_status status = dtl_read_file("list of ids", path, FILE_MAX, &text, &len, err);
+  if (status) return status;
   int32_t *ids = malloc((len / 2 + 1) * sizeof *ids);
-  bool ok = ids || dtl_fail(err, DT_ENOMEM, "out of memory: a list of ids");
-  for (const char *at = text, *end; ok && at < text + len; at = end + 1) {
+  if (!ids) status = dtl_fail(err, DT_ENOMEM, "out of memory: a list of ids");
+  for (const char *at = text, *end; !status && at < text + len; at = end + 1) {
     end = memchr(at, '\n', (size_t)(text + len - at));
     if (!end) end = text + len;
     ids[lines++] = number(at, end, 0);
     if (ids[lines - 1] < 0)
-      ok = dtl_fail(err, DT_EINPUT, "%s:%d: expected an id and nothing else, as `dtrun run vocab` writes them", path,
-                    lines);
+      status = dtl_fail(err, DT_EINPUT, "%s:%d: expected an id and nothing else, as `dtrun run vocab` writes them",
+                        path, lines);
   }
-  if (ok && !lines) ok = dtl_fail(err, DT_EINPUT, "%s: no ids: `dtrun run vocab` makes a list of them", path);
+  if (!status && !lines) status = dtl_fail(err, DT_EINPUT, "%s: no ids: `dtrun run vocab` makes a list of them", path);
   free(text);
   out->ids = ids, out->n_ids = lines;
-  return ok;
+  return status;
 }
 
 /* The guide's tokens are kept too: the lowest ids lack marks of Markdown and of programs, and the guide has them. */
-static bool read_guide(dt_draft_vocab *out, dt_error *err) {
-  char *path;
+static dt_status read_guide(dt_draft_vocab *out, dt_error *err) {
+  char *path, *text = NULL;
   size_t len;
-  if (dt_find("policies/README.md", &path, err)) return false;
-  if (path) out->text = dtl_read_file("guide", path, FILE_MAX, &len, err);
-  bool ok = !path || out->text;
+  dt_status status = dt_find("policies/README.md", &path, err);
+  if (!status && path) status = dtl_read_file("guide", path, FILE_MAX, &text, &len, err);
+  out->text = text;
   free(path);
-  return ok;
+  return status;
 }
 
 static void name_ids(const dt_draft_vocab *v, char *name, size_t size) {
@@ -60,7 +61,7 @@ static void name_ids(const dt_draft_vocab *v, char *name, size_t size) {
   snprintf(name, size, "%d ids %s", v->n_ids, text);
 }
 
-bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error *err) {
+dt_status dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error *err) {
   NEED(given, "given");
   NEED(out, "out");
   *out = (dt_draft_vocab){0};
@@ -73,14 +74,11 @@ bool dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error *err)
                       given);
     snprintf(name, sizeof name, "%d", out->lowest);
   }
-  if (counted ? !read_guide(out, err) : !read_ids(given, out, err)) {
-    dtl_draft_vocab_close(out);
-    return false;
-  }
-  if (!counted) name_ids(out, name, sizeof name);
-  if ((out->name = strdup(name))) return true;
-  dtl_draft_vocab_close(out);
-  return dtl_fail(err, DT_ENOMEM, "out of memory: a list of ids");
+  dt_status status = counted ? read_guide(out, err) : read_ids(given, out, err);
+  if (!status && !counted) name_ids(out, name, sizeof name);
+  if (!status && !(out->name = strdup(name))) status = dtl_fail(err, DT_ENOMEM, "out of memory: a list of ids");
+  if (status) dtl_draft_vocab_close(out);
+  return status;
 }
 
 void dtl_draft_vocab_close(dt_draft_vocab *vocab) {

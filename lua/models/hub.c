@@ -103,60 +103,64 @@ static void list(char *out, size_t size, const char *prefix, const char *name) {
     strcat(out, ", ...");
 }
 
-char *hub_gguf(const char *snapshot, const char *id, const char *spec, dt_error *err) {
+dt_status hub_gguf(const char *snapshot, const char *id, const char *spec, char **path, dt_error *err) {
   int n, fit = 0, files = 0;
-  char **names = models_in(snapshot, HUB_LEVELS, &n), *found = NULL, prefix[256], listed[300] = "";
+  char **names = models_in(snapshot, HUB_LEVELS, &n), prefix[256], listed[300] = "";
+  *path = NULL;
   snprintf(prefix, sizeof prefix, "%s:", id);
   for (int i = 0; i < n; i++) {
     if (!gguf_is_name(names[i])) continue;
     files++;
     list(listed, sizeof listed, prefix, names[i]);
     if ((spec && !gguf_answers(names[i], spec)) || fit++) continue;
-    found = strdup(names[i]);
+    *path = strdup(names[i]);
   }
   models_in_free(names, n);
-  if (fit == 1) return found;
-  free(found);
+  if (fit == 1) return DT_OK;
+  free(*path);
+  *path = NULL;
   if (spec && fit == 0 && files)
-    dtl_fail(err, DT_EINPUT, "no file of %s here is called %.80s: dtrun pull %s:%.80s, or name one of: %s", id, spec,
-             id, spec, listed);
-  else if (spec && fit == 0)
-    dtl_fail(err, DT_EINPUT, "%s has no .gguf file here: dtrun pull %s:%.80s", id, id, spec);
-  else if (files)
-    dtl_fail(err, DT_EINPUT, "%d files of %s are meant: name one, as in %s", fit, id, listed);
-  return NULL;
+    return dtl_fail(err, DT_EINPUT, "no file of %s here is called %.80s: dtrun pull %s:%.80s, or name one of: %s", id,
+                    spec, id, spec, listed);
+  if (spec && fit == 0) return dtl_fail(err, DT_EINPUT, "%s has no .gguf file here: dtrun pull %s:%.80s", id, id, spec);
+  if (files) return dtl_fail(err, DT_EINPUT, "%d files of %s are meant: name one, as in %s", fit, id, listed);
+  return DT_OK;
 }
 
-/* What an id means; NULL: err says what is missing. */
-static char *cached(const char *name, const hub_id *id, dt_error *err) {
-  char *folder = hub_folder(id->id), *snapshot = folder ? hub_snapshot(folder) : NULL, *path = NULL, *file = NULL;
+/* What an id means. DT_EINPUT says what is missing. */
+static dt_status cached(const char *name, const hub_id *id, char **path, dt_error *err) {
+  char *folder = hub_folder(id->id), *snapshot = folder ? hub_snapshot(folder) : NULL, *file = NULL;
   char *config = snapshot ? text("%s/config.json", snapshot) : NULL, *cache = hub_cache();
   bool is_whole = snapshot && is_folder(snapshot), is_model = config && access(config, F_OK) == 0;
-  dtl_fail(err, DT_EINPUT, "%s is neither here nor in %s: dtrun pull %s%s%s brings it", name,
-           cache ? cache : "the cache", id->id, id->spec || id->file ? ":" : "",
-           id->spec   ? id->spec
-           : id->file ? id->file
-                      : "");
+  dt_status status = DT_OK;
+  *path = NULL;
   if (is_whole && id->file)
-    path = text("%s/%s", snapshot, id->file);
+    *path = text("%s/%s", snapshot, id->file);
   else if (is_whole && !id->spec && is_model)
-    path = strdup(snapshot);
-  else if (is_whole && (file = hub_gguf(snapshot, id->id, id->spec, err)))
-    path = text("%s/%s", snapshot, file);
-  if (path && access(path, F_OK) != 0) free(path), path = NULL;
+    *path = strdup(snapshot);
+  else if (is_whole)
+    status = hub_gguf(snapshot, id->id, id->spec, &file, err);
+  if (file) *path = text("%s/%s", snapshot, file);
+  if (*path && access(*path, F_OK) != 0) free(*path), *path = NULL;
+  const char *one = id->spec ? id->spec : id->file;
+  if (!status && !*path)
+    status = dtl_fail(err, DT_EINPUT, "%s is neither here nor in %s: dtrun pull %s%s%s brings it", name,
+                      cache ? cache : "the cache", id->id, one ? ":" : "", one ? one : "");
   free(folder), free(snapshot), free(config), free(cache), free(file);
-  return path;
+  return status;
 }
 
 /* ---- names -------------------------------------------------------------------------------------------------------------- */
 
-/* The model in a folder without config.json: the folder itself where it holds none. */
-static char *inside(char *folder, dt_error *err) {
-  char *config = text("%s/config.json", folder), *found = folder, listed[300] = "", prefix[300];
+/* The model in a folder without config.json: the folder itself where it holds none. Takes folder over; *path NULL: out of memory. */
+static dt_status inside(char *folder, char **path, dt_error *err) {
+  char *config = text("%s/config.json", folder), listed[300] = "", prefix[300];
   int n;
   bool model = config && access(config, F_OK) == 0;
+  dt_status status = DT_OK;
+  *path = folder;
   free(config);
-  if (model) return folder;
+  if (model) return DT_OK;
   char **names = models_in(folder, 0, &n);
   size_t length = strlen(folder);
   while (length > 1 && folder[length - 1] == '/') folder[--length] = '\0';
@@ -164,33 +168,31 @@ static char *inside(char *folder, dt_error *err) {
   for (int i = 0; i < n; i++) list(listed, sizeof listed, prefix, names[i]);
   bool one = n == 1 && gguf_is_name(names[0]);
   if (one)
-    found = text("%s/%s", folder, names[0]);
+    *path = text("%s/%s", folder, names[0]);
   else if (n > 0) {
-    dtl_fail(err, DT_EINPUT, "%s is no model but holds %d: name the one that is meant: %s", folder, n, listed);
-    found = NULL;
+    status = dtl_fail(err, DT_EINPUT, "%s is no model but holds %d: name the one that is meant: %s", folder, n, listed);
+    *path = NULL;
   }
   models_in_free(names, n);
-  if (found != folder) free(folder);
-  return found;
+  if (*path != folder) free(folder);
+  return status;
 }
 
-char *hub_path(const char *name, dt_error *err) {
+dt_status hub_path(const char *name, char **path, dt_error *err) {
   hub_id id = {0};
   bool known = false, here = access(name, F_OK) == 0;
-  char *path = here ? NULL : named_path(name, &known);
-  if (path) return path;
-  if (known) {
-    dtl_fail(err, DT_EINPUT, "%s is not here: dtrun pull %s brings it", name, name);
-    return NULL;
-  }
-  dtl_fail(err, DT_ENOMEM, "out of memory: a path"); /* unless something else is said below */
+  dt_status status = DT_OK;
+  *path = here ? NULL : named_path(name, &known);
+  if (*path) return DT_OK;
+  if (known) return dtl_fail(err, DT_EINPUT, "%s is not here: dtrun pull %s brings it", name, name);
   if (!here && !is_meant_as_path(name) && hub_parse(name, &id)) {
-    path = cached(name, &id, err);
+    status = cached(name, &id, path, err);
     free(id.id);
-    return path;
+    return status;
   }
-  path = strdup(name);
-  return path && is_folder(path) ? inside(path, err) : path;
+  *path = strdup(name);
+  if (*path && is_folder(*path)) status = inside(*path, path, err);
+  return status || *path ? status : dtl_fail(err, DT_ENOMEM, "out of memory: a path");
 }
 
 static int is_model(const struct dirent *entry) { return strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0; }

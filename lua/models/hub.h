@@ -9,9 +9,9 @@
 /* The path of the model `name`: a folder or a file, which is what it names; a name of named.h; or an id ORG/NAME whose files lie in
  * the cache ($HF_HUB_CACHE, $HF_HOME/hub or ~/.cache/huggingface/hub), ORG/NAME/FILE for one of them, or ORG/NAME:SPEC for the
  * .gguf file that SPEC means (gguf_name.h). A folder without config.json that holds one .gguf file stands for that file; one that
- * holds several models is none. malloc'd; NULL: DT_EINPUT says what there is, or what would bring it. A name that can be no id
+ * holds several models is none. *path is malloc'd. DT_EINPUT says what there is, or what would bring it. A name that can be no id
  * comes back as it is, whether or not there is such a file. */
-char *hub_path(const char *name, dt_error *err);
+dt_status hub_path(const char *name, char **path, dt_error *err);
 
 /* The folder of the cache, malloc'd; NULL: out of memory. */
 char *hub_cache(void);
@@ -32,9 +32,9 @@ char *hub_folder(const char *id);
 /* The folder of the commit that was downloaded last, in such a folder: malloc'd; NULL: none is whole. */
 char *hub_snapshot(const char *folder);
 
-/* The only .gguf file in a snapshot that `spec` means, NULL: any; its path below the snapshot, malloc'd. NULL: DT_EINPUT lists
- * what there is. id: what they are called by. */
-char *hub_gguf(const char *snapshot, const char *id, const char *spec, dt_error *err);
+/* The only .gguf file in a snapshot that `spec` means, NULL: any; its path below the snapshot, malloc'd; NULL: it
+ * holds none, and none is meant. DT_EINPUT lists what there is. id: what they are called by. */
+dt_status hub_gguf(const char *snapshot, const char *id, const char *spec, char **path, dt_error *err);
 
 /* Calls see(user, id, folder) with each model in that cache, sorted, those too that are not whole. */
 void hub_each(void (*see)(void *user, const char *id, const char *folder), void *user);

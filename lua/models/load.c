@@ -31,20 +31,21 @@ static void tell_end(const dt_pair *pair) {
   if (info.draft_left_out) fprintf(stderr, "dtrun: without the draft that was found: %s\n", info.draft_left_out);
 }
 
-static bool open_pair(const dtl_load_options *o, dt_pair_options *pair, dt_pair **out, dt_error *err) {
+static dt_status open_pair(const dtl_load_options *o, dt_pair_options *pair, dt_pair **out, dt_error *err) {
   dt_draft_vocab vocab = {0};
-  if (o->draft_vocab && !dtl_draft_vocab_open(o->draft_vocab, &vocab, err)) return false;
+  dt_status status = o->draft_vocab ? dtl_draft_vocab_open(o->draft_vocab, &vocab, err) : DT_OK;
+  if (status) return status;
   vocab.texts = o->texts, vocab.n_texts = o->n_texts;
   pair->draft_vocab = o->draft_vocab ? &vocab : NULL;
   if (o->shown) tell_begin(pair->target);
-  dt_status status = dt_pair_open(pair, out, err);
+  status = dt_pair_open(pair, out, err);
   dtl_draft_vocab_close(&vocab);
   pair->draft_vocab = NULL;
   if (o->shown) tell_end(status ? NULL : *out);
-  return !status;
+  return status;
 }
 
-bool dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_error *err) {
+dt_status dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_error *err) {
   NEED(o, "options");
   NEED(out, "out");
   NEED(found, "found");
@@ -52,10 +53,11 @@ bool dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_error *e
   dt_pair_options pair = o->how;
   char *target, *draft;
   found_kind kind = o->draft_vocab ? FOUND_MODELS : o->how.head_layers ? FOUND_HEADS : FOUND_ANY;
-  if (!models_resolve(o->target, o->draft, o->need, kind, &target, &draft, found, err)) return false;
+  dt_status status = models_resolve(o->target, o->draft, o->need, kind, &target, &draft, found, err);
+  if (status) return status;
   pair.target = target, pair.draft = draft;
   pair.draft_optional = *found && o->need != DTL_NEEDS_DRAFT;
-  bool ok = open_pair(o, &pair, out, err);
+  status = open_pair(o, &pair, out, err);
   free(target), free(draft);
-  return ok;
+  return status;
 }

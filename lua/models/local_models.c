@@ -118,7 +118,7 @@ static void tell_drafts(list *l) {
         l->models[i].kind = "draft";
 }
 
-bool dtl_models(dtl_model **models, int *n, dt_error *err) {
+dt_status dtl_models(dtl_model **models, int *n, dt_error *err) {
   NEED(models, "models");
   NEED(n, "n");
   char **homes, folder[PATH_MAX], *home = named_home();
@@ -126,9 +126,10 @@ bool dtl_models(dtl_model **models, int *n, dt_error *err) {
   list l = {0};
   *models = NULL, *n = 0;
   l.pulled = named_all(&l.n_pulled);
-  if (dt_homes(&homes, &n_homes, err)) {
+  dt_status status = dt_homes(&homes, &n_homes, err);
+  if (status) {
     free(home), free(l.pulled);
-    return false;
+    return status;
   }
   for (int i = 0; i < n_homes; i++) {
     snprintf(folder, sizeof folder, "%s/models", homes[i]);
@@ -141,7 +142,7 @@ bool dtl_models(dtl_model **models, int *n, dt_error *err) {
   tell_drafts(&l);
   free(home), free(l.pulled), free(l.facts);
   *models = l.models, *n = l.n;
-  if (!l.failed) return true;
+  if (!l.failed) return DT_OK;
   dtl_models_free(l.models, l.n);
   *models = NULL, *n = 0;
   return dtl_fail(err, DT_ENOMEM, "out of memory: the list of models");
@@ -152,7 +153,7 @@ void dtl_models_free(dtl_model *models, int n) {
   free(models);
 }
 
-bool dtl_named_model(const char *name, char **script, char **folder, char **names, dt_error *err) {
+dt_status dtl_named_model(const char *name, char **script, char **folder, char **names, dt_error *err) {
   NEED(name, "name");
   NEED(script, "script");
   NEED(folder, "folder");
@@ -169,11 +170,13 @@ bool dtl_named_model(const char *name, char **script, char **folder, char **name
   }
   free(all);
   if (!*names) return dtl_fail(err, DT_ENOMEM, "out of memory: the names of models");
-  if (!known) return true;
-  if (dt_find("scripts/get-model", script, err) || dt_find("models/pull.txt", folder, err)) return false;
+  if (!known) return DT_OK;
+  dt_status status = dt_find("scripts/get-model", script, err);
+  if (!status) status = dt_find("models/pull.txt", folder, err);
+  if (status) return status;
   *strrchr(*folder, '/') = '\0';
-  if (access(*folder, W_OK) == 0) return true;
+  if (access(*folder, W_OK) == 0) return DT_OK;
   free(*folder);
   *folder = named_home();
-  return *folder || dtl_fail(err, DT_EINPUT, "no folder for models: neither HOME nor XDG_DATA_HOME is set");
+  return *folder ? DT_OK : dtl_fail(err, DT_EINPUT, "no folder for models: neither HOME nor XDG_DATA_HOME is set");
 }

@@ -5,7 +5,7 @@
 #include "models/found.h"
 
 /* As dtl_resolve_models; what may be found is of that kind. *found: nobody named the draft. */
-bool models_resolve(const char *target_option, const char *draft_option, dtl_need need, found_kind kind, char **target,
-                    char **draft, bool *found, dt_error *err);
+dt_status models_resolve(const char *target_option, const char *draft_option, dtl_need need, found_kind kind,
+                         char **target, char **draft, bool *found, dt_error *err);
 
 #endif

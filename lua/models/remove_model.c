@@ -35,12 +35,12 @@ static uint64_t bytes_below(const char *path) {
 }
 
 /* A file or folder, and a second one (NULL: none) that goes with it where it is there. */
-static bool take(const char *path, const char *second, dt_error *err) {
+static dt_status take(const char *path, const char *second, dt_error *err) {
   if (nftw(path, take_away, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT | FTW_DEPTH))
     return dtl_fail(err, DT_EDEVICE, "%s: not all of it can be removed: %s", path, strerror(errno));
   if (second && nftw(second, take_away, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT | FTW_DEPTH) && errno != ENOENT)
     return dtl_fail(err, DT_EDEVICE, "%s: not all of it can be removed: %s", second, strerror(errno));
-  return true;
+  return DT_OK;
 }
 
 typedef struct {
@@ -49,10 +49,11 @@ typedef struct {
   bool *removed;
 } asked;
 
-static bool ask_and_take(const asked *a, const char *path, const char *second, dt_error *err) {
-  if (!a->agree(a->user, path, bytes_below(second ? second : path) + (second ? bytes_below(path) : 0))) return true;
-  *a->removed = take(path, second, err);
-  return *a->removed;
+static dt_status ask_and_take(const asked *a, const char *path, const char *second, dt_error *err) {
+  if (!a->agree(a->user, path, bytes_below(second ? second : path) + (second ? bytes_below(path) : 0))) return DT_OK;
+  dt_status status = take(path, second, err);
+  *a->removed = !status;
+  return status;
 }
 
 /* CACHE/.locks/models--ORG--NAME, beside CACHE/models--ORG--NAME; NULL: out of memory. */
@@ -79,60 +80,62 @@ static bool is_alone(const char *snapshot) {
   return n == 1 && !model;
 }
 
-static bool remove_file(const asked *a, const hub_id *id, const char *folder, const char *locks, dt_error *err) {
-  char *snapshot = hub_snapshot(folder), *path = NULL, blob[PATH_MAX];
-  dtl_fail(err, DT_EINPUT, "%s: nothing of it is whole here; dtrun rm %s removes what there is", id->id, id->id);
-  char *file = snapshot ? hub_gguf(snapshot, id->id, id->spec, err) : NULL;
-  bool ok = file && asprintf(&path, "%s/%s", snapshot, file) >= 0;
-  if (ok && is_alone(snapshot))
-    ok = ask_and_take(a, folder, locks, err);
-  else if (ok)
-    ok = ask_and_take(a, path, find_blob(folder, path, blob) ? blob : NULL, err);
-  if (file) free(path);
-  free(file), free(snapshot);
-  return ok;
+static dt_status remove_file(const asked *a, const hub_id *id, const char *folder, const char *locks, dt_error *err) {
+  char *snapshot = hub_snapshot(folder), *file = NULL, *path = NULL, blob[PATH_MAX];
+  dt_status status = snapshot ? hub_gguf(snapshot, id->id, id->spec, &file, err) : DT_OK;
+  if (file && asprintf(&path, "%s/%s", snapshot, file) < 0) path = NULL;
+  if (path && is_alone(snapshot))
+    status = ask_and_take(a, folder, locks, err);
+  else if (path)
+    status = ask_and_take(a, path, find_blob(folder, path, blob) ? blob : NULL, err);
+  else if (!status)
+    status =
+        dtl_fail(err, DT_EINPUT, "%s: nothing of it is whole here; dtrun rm %s removes what there is", id->id, id->id);
+  free(path), free(file), free(snapshot);
+  return status;
 }
 
-static bool remove_cached(const asked *a, const hub_id *id, dt_error *err) {
+static dt_status remove_cached(const asked *a, const hub_id *id, dt_error *err) {
   struct stat info;
   char *folder = hub_folder(id->id), *locks = folder ? locks_of(folder) : NULL, *cache = hub_cache();
-  bool ok = false;
+  dt_status status;
   if (!locks || !cache)
-    dtl_fail(err, DT_ENOMEM, "out of memory: a path");
+    status = dtl_fail(err, DT_ENOMEM, "out of memory: a path");
   else if (lstat(folder, &info) != 0)
-    dtl_fail(err, DT_EINPUT, "%s is not in %s; dtrun ls lists what is", id->id, cache);
+    status = dtl_fail(err, DT_EINPUT, "%s is not in %s; dtrun ls lists what is", id->id, cache);
   else if (id->spec)
-    ok = remove_file(a, id, folder, locks, err);
+    status = remove_file(a, id, folder, locks, err);
   else
-    ok = ask_and_take(a, folder, locks, err);
+    status = ask_and_take(a, folder, locks, err);
   free(folder), free(locks), free(cache);
-  return ok;
+  return status;
 }
 
-bool dtl_remove_model(const char *name, bool (*agree)(void *user, const char *path, uint64_t bytes), void *user,
-                      bool *removed, dt_error *err) {
+dt_status dtl_remove_model(const char *name, bool (*agree)(void *user, const char *path, uint64_t bytes), void *user,
+                           bool *removed, dt_error *err) {
   NEED(name, "name");
   NEED(agree, "agree");
   NEED(removed, "removed");
   asked a = {agree, user, removed};
   hub_id id;
-  bool known, ok = false;
+  bool known;
+  dt_status status;
   *removed = false;
   char *path = named_path(name, &known);
   if (known && path)
-    ok = ask_and_take(&a, path, NULL, err);
+    status = ask_and_take(&a, path, NULL, err);
   else if (known)
-    dtl_fail(err, DT_EINPUT, "%s is not here; dtrun ls lists what is", name);
+    status = dtl_fail(err, DT_EINPUT, "%s is not here; dtrun ls lists what is", name);
   else if (path)
-    dtl_fail(err, DT_EINPUT, "%s came with dtrun, which does not remove it", name);
+    status = dtl_fail(err, DT_EINPUT, "%s came with dtrun, which does not remove it", name);
   else if (hub_parse(name, &id)) {
     if (id.file)
-      dtl_fail(err, DT_EINPUT, "%s: a file of %s goes by dtrun rm %s:%s", name, id.id, id.id, id.file);
+      status = dtl_fail(err, DT_EINPUT, "%s: a file of %s goes by dtrun rm %s:%s", name, id.id, id.id, id.file);
     else
-      ok = remove_cached(&a, &id, err);
+      status = remove_cached(&a, &id, err);
     free(id.id);
   } else
-    dtl_fail(err, DT_EINPUT, "'%.200s' is no name that dtrun ls shows", name);
+    status = dtl_fail(err, DT_EINPUT, "'%.200s' is no name that dtrun ls shows", name);
   free(path);
-  return ok;
+  return status;
 }

@@ -109,10 +109,10 @@ static bool show(void *user, const char *bytes, size_t len) { return fwrite(byte
 int main(void) {
   dtl_policy_options how = {.policy = "linear"};
   dtl_policy *policy; dtl_result result; dt_error failure; dt_pair *pair; dt_error err; char *target, *draft;
-  if (!dtl_resolve_models(NULL, NULL, DTL_NEEDS_DRAFT, &target, &draft, &failure) || !dtl_policy_open(&how, &policy, &failure)) return puts(failure.message), 1;
+  if (dtl_resolve_models(NULL, NULL, DTL_NEEDS_DRAFT, &target, &draft, &failure) || dtl_policy_open(&how, &policy, &failure)) return puts(failure.message), 1;
   if (dt_pair_open(&(dt_pair_options){.target = target, .draft = draft}, &pair, &err)) return puts(err.message), 1;
   dtl_prompt prompt = {.text = "It was a dark night", .len = strlen("It was a dark night")};
-  return !dtl_generate(pair, policy, &(dtl_request){.prompts = &prompt, .n = 1, .seq = {.max_tokens = 30}, .on_text = show, .user = stdout}, &result, &failure);
+  return dtl_generate(pair, policy, &(dtl_request){.prompts = &prompt, .n = 1, .seq = {.max_tokens = 30}, .on_text = show, .user = stdout}, &result, &failure);
 }
 C
   export PKG_CONFIG_PATH=$PWD/moved/lib/pkgconfig

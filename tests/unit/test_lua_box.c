@@ -33,7 +33,7 @@ static bool collect(void *user, const char *bytes, size_t len) {
 
 /* One sequence: what it fails of is the run's failure. */
 static bool generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dt_error *err) {
-  if (!dtl_generate(pair, policy, request, result, err)) return false;
+  if (dtl_generate(pair, policy, request, result, err)) return false;
   if (result->failed) *err = result->failure;
   return !result->failed;
 }
@@ -49,7 +49,7 @@ static dt_pair *fake_pair(void) {
 static bool run(dt_pair *pair, const dtl_policy_options *options, output *out, dtl_result *result, dt_error *err) {
   dtl_policy *policy;
   memset(result, 0, sizeof *result);
-  if (!dtl_policy_open(options, &policy, err)) return false;
+  if (dtl_policy_open(options, &policy, err)) return false;
   dtl_request request = {.prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)},
                          .n = 1,
                          .seq = {.max_tokens = TOKENS},
@@ -158,7 +158,7 @@ static void bytecode_is_refused(void **state) {
   dtl_policy_options options = {.policy = "b", .source = bytecode, .source_len = sizeof bytecode - 1};
   dtl_policy *policy;
   dt_error err;
-  assert_false(dtl_policy_open(&options, &policy, &err));
+  assert_int_not_equal(dtl_policy_open(&options, &policy, &err), DT_OK);
   assert_int_equal(err.status, DT_EPOLICY);
   assert_non_null(strstr(err.message, "attempt to load a binary chunk"));
 }

@@ -17,7 +17,7 @@
 
 /* One sequence: what it fails of is the run's failure. */
 static bool generate(dt_pair *pair, dtl_policy *policy, const dtl_request *request, dtl_result *result, dt_error *err) {
-  if (!dtl_generate(pair, policy, request, result, err)) return false;
+  if (dtl_generate(pair, policy, request, result, err)) return false;
   if (result->failed) *err = result->failure;
   return !result->failed;
 }
@@ -35,14 +35,14 @@ static dtl_policy_options from(const char *source) {
 static dtl_policy *opened(const dtl_policy_options *options) {
   dtl_policy *policy = NULL;
   dt_error err = {0};
-  if (!dtl_policy_open(options, &policy, &err)) fail_msg("%s", err.message);
+  if (dtl_policy_open(options, &policy, &err)) fail_msg("%s", err.message);
   return policy;
 }
 
 static void refused(const dtl_policy_options *options, dt_status kind, const char *message) {
   dtl_policy *policy;
   dt_error err = {0};
-  if (dtl_policy_open(options, &policy, &err)) fail_msg("opened, instead of: %s", message);
+  if (!dtl_policy_open(options, &policy, &err)) fail_msg("opened, instead of: %s", message);
   assert_string_equal(err.message, message);
   assert_int_equal(err.status, kind);
 }
@@ -186,7 +186,7 @@ static void a_policy_error_names_file_and_line(void **state) {
   dtl_policy_options options = from("\n\nlocal x = nil .. 'y'");
   dtl_policy *policy;
   dt_error err;
-  assert_false(dtl_policy_open(&options, &policy, &err));
+  assert_int_not_equal(dtl_policy_open(&options, &policy, &err), DT_OK);
   assert_string_equal(err.message, "test.lua:3: attempt to concatenate a nil value");
   assert_string_equal(err.file, "test.lua");
   assert_int_equal(err.line, 3);
@@ -194,7 +194,7 @@ static void a_policy_error_names_file_and_line(void **state) {
   options.policy = "/a/path/that/is/a/good/deal/longer/than/the/sixty/bytes/that/Lua/leaves/for/it/policy.lua";
   options.source = "\nerror({})";
   options.source_len = strlen(options.source);
-  assert_false(dtl_policy_open(&options, &policy, &err));
+  assert_int_not_equal(dtl_policy_open(&options, &policy, &err), DT_OK);
   assert_string_equal(err.file, options.policy);
   assert_int_equal(err.line, 2);
   assert_non_null(strstr(err.message, "policy.lua:2: error object is a table value"));
@@ -204,7 +204,7 @@ static void a_missing_policy_lists_those_installed(void **state) {
   (void)state;
   dtl_policy *policy;
   dt_error err;
-  assert_false(dtl_policy_open(&(dtl_policy_options){.policy = "nothing"}, &policy, &err));
+  assert_int_not_equal(dtl_policy_open(&(dtl_policy_options){.policy = "nothing"}, &policy, &err), DT_OK);
   assert_int_equal(err.status, DT_EINPUT);
   assert_non_null(strstr(err.message, "no policy 'nothing'; installed: adaptive, ar, "));
 }
@@ -479,7 +479,7 @@ static void check_models(const char *target_option, const char *draft_option, co
   char *t, *d;
   dt_error err;
   dtl_need need = draft ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT;
-  if (!dtl_resolve_models(target_option, draft_option, need, &t, &d, &err)) fail_msg("%s", err.message);
+  if (dtl_resolve_models(target_option, draft_option, need, &t, &d, &err)) fail_msg("%s", err.message);
   assert_non_null(strstr(t, target));
   if (draft) assert_non_null(strstr(d, draft));
   assert_true(!draft == !d);
@@ -496,19 +496,21 @@ static void models_come_from_options_then_environment_then_the_bundle(void **sta
   char *t, *d;
   dt_error err;
   check_models(SOURCE_DIR "/models/mini-target", NULL, "models/mini-target", "models/mini-head"); /* found */
-  assert_false(dtl_resolve_models(SOURCE_DIR "/models/mini-target", "none", DTL_NEEDS_DRAFT, &t, &d, &err));
+  assert_int_not_equal(dtl_resolve_models(SOURCE_DIR "/models/mini-target", "none", DTL_NEEDS_DRAFT, &t, &d, &err),
+                       DT_OK);
   assert_non_null(strstr(err.message, "needs a draft model: give --draft DIR"));
-  assert_true(dtl_resolve_models(SOURCE_DIR "/models/mini-target", "none", DTL_ANY_DRAFT, &t, &d, &err));
+  assert_int_equal(dtl_resolve_models(SOURCE_DIR "/models/mini-target", "none", DTL_ANY_DRAFT, &t, &d, &err), DT_OK);
   assert_null(d);
   free(t);
-  assert_false(dtl_resolve_models("T", NULL, DTL_NEEDS_DRAFT, &t, &d, &err)); /* the target comes first */
+  assert_int_not_equal(dtl_resolve_models("T", NULL, DTL_NEEDS_DRAFT, &t, &d, &err),
+                       DT_OK); /* the target comes first */
   assert_non_null(strstr(err.message, "T"));
   assert_null(strstr(err.message, "draft"));
-  assert_true(dtl_resolve_models("T", NULL, DTL_ANY_DRAFT, &t, &d, &err)); /* and may do without */
+  assert_int_equal(dtl_resolve_models("T", NULL, DTL_ANY_DRAFT, &t, &d, &err), DT_OK); /* and may do without */
   assert_null(d);
   free(t);
   setenv("DTRUN_TARGET", "ET", 1);
-  assert_false(dtl_resolve_models(NULL, NULL, DTL_NEEDS_DRAFT, &t, &d, &err));
+  assert_int_not_equal(dtl_resolve_models(NULL, NULL, DTL_NEEDS_DRAFT, &t, &d, &err), DT_OK);
   setenv("DTRUN_DRAFT", "ED", 1);
   check_models(NULL, NULL, "ET", "ED");
   check_models("T", NULL, "T", "ED");

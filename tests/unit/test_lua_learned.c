@@ -282,10 +282,10 @@ static dtl_result generated(dt_pair *pair, const char *page, dtl_learned *learni
   dtl_result result;
   dt_error why = {0};
   dtl_policy_options how = {.policy = "p", .source = page, .source_len = strlen(page)};
-  if (!dtl_policy_open(&how, &policy, &why)) fail_msg("%s", why.message);
+  if (dtl_policy_open(&how, &policy, &why)) fail_msg("%s", why.message);
   dtl_request request = {.prompts = &(dtl_prompt){.text = " 1 2", .len = 4}, .n = 1, .seq = {.max_tokens = 40}};
   request.learned = learning, request.costs = table;
-  if (!dtl_generate(pair, policy, &request, &result, &why)) fail_msg("%s", why.message);
+  if (dtl_generate(pair, policy, &request, &result, &why)) fail_msg("%s", why.message);
   if (result.failed) fail_msg("%s", result.failure.message);
   dtl_policy_close(policy);
   return result;
@@ -330,19 +330,25 @@ static void a_run_learns_and_says_so(void **state) {
   dt_pair_close(pair);
 }
 
+static course *course_of(dtl_learned *learning, int batch, const dt_seq_options *options) {
+  course *c = NULL;
+  ok(learn_course(learning, batch, options, false, &c, &err));
+  return c;
+}
+
 static void runs_of_one_kind_share_a_course(void **state) {
   (void)state;
   dt_pair *pair = scripted();
   dtl_learned *learning = dtl_learned_open(pair, &(dtl_learning){0});
   const dt_seq_options greedy = {.max_tokens = 1}, drawn = {.sampling = {.temp = 1}},
                        uncoupled = {.sampling = {.temp = 1}, .uncoupled = true}, plain = {.uncoupled = true};
-  course *c = learn_course(learning, 1, &greedy, false, NULL);
-  assert_ptr_equal(learn_course(learning, 1, &greedy, false, NULL), c);
-  assert_ptr_equal(learn_course(learning, 1, &plain, false, NULL), c); /* without drawing there is no noise to know */
-  assert_ptr_not_equal(learn_course(learning, 2, &greedy, false, NULL), c);
-  course *noise = learn_course(learning, 1, &drawn, false, NULL);
+  course *c = course_of(learning, 1, &greedy);
+  assert_ptr_equal(course_of(learning, 1, &greedy), c);
+  assert_ptr_equal(course_of(learning, 1, &plain), c); /* without drawing there is no noise to know */
+  assert_ptr_not_equal(course_of(learning, 2, &greedy), c);
+  course *noise = course_of(learning, 1, &drawn);
   assert_ptr_not_equal(noise, c);
-  assert_ptr_not_equal(learn_course(learning, 1, &uncoupled, false, NULL), noise);
+  assert_ptr_not_equal(course_of(learning, 1, &uncoupled), noise);
   dtl_learned_close(learning);
   dt_pair_close(pair);
 }
@@ -364,10 +370,10 @@ static dtl_result bundled_run(dtl_learned *learning, dt_pair *pair) {
   dtl_result result;
   dt_error why = {0};
   dtl_policy_options how = {.policy = "p", .source = PLAIN, .source_len = sizeof PLAIN - 1};
-  if (!dtl_policy_open(&how, &policy, &why)) fail_msg("%s", why.message);
+  if (dtl_policy_open(&how, &policy, &why)) fail_msg("%s", why.message);
   dtl_request request = {.prompts = &(dtl_prompt){.text = "The", .len = 3}, .n = 1, .seq = {.max_tokens = 8}};
   request.learned = learning;
-  if (!dtl_generate(pair, policy, &request, &result, &why)) fail_msg("%s", why.message);
+  if (dtl_generate(pair, policy, &request, &result, &why)) fail_msg("%s", why.message);
   dtl_policy_close(policy);
   return result;
 }
@@ -398,7 +404,7 @@ static void what_was_learned_is_found_again_and_a_torn_file_left_aside(void **st
   for (int turn = 0; turn < 3; turn++) {
     dtl_learned *learning = dtl_learned_open(pair, &(dtl_learning){.note = keep_note});
     const int *revision;
-    course *c = learn_course(learning, 1, &greedy, false, NULL);
+    course *c = course_of(learning, 1, &greedy);
     assert_int_equal(learn_costs(c, &revision)->batch, 1);
     assert_int_equal(dtl_learned_plain(learning, 1) > 0, turn == 1); /* known from the file before any pass */
     dtl_result result = bundled_run(learning, pair);
@@ -435,12 +441,13 @@ static void without_memory_no_file_is_taken_for_a_torn_one(void **state) {
   learning = dtl_learned_open(pair, &(dtl_learning){.note = keep_note});
   cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = no_memory, .free_fn = free});
   dt_error why;
-  assert_null(learn_course(learning, 1, &greedy, false, &why));
+  course *c;
+  assert_int_equal(learn_course(learning, 1, &greedy, false, &c, &why), DT_ENOMEM);
   cJSON_InitHooks(NULL);
   assert_int_equal(why.status, DT_ENOMEM);
   assert_non_null(strstr(why.message, "out of memory: what was learned of costs in "));
   assert_string_equal(noted, "");
-  assert_non_null(learn_course(learning, 1, &greedy, false, &why));
+  assert_int_equal(learn_course(learning, 1, &greedy, false, &c, &why), DT_OK);
   assert_true(dtl_learned_plain(learning, 1) > 0); /* the file is as it was */
   dtl_learned_close(learning);
   dt_pair_close(pair);

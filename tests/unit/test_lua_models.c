@@ -36,7 +36,7 @@ static void wrong_names_are_refused(void **unused) {
   NULL_REFUSED(dtl_named_model("a", NULL, &folder, &names, err));
   NULL_REFUSED(dtl_named_model("a", &script, NULL, &names, err));
   NULL_REFUSED(dtl_named_model("a", &script, &folder, NULL, err));
-  assert_true(dtl_named_model("nonsense", &script, &folder, &names, NULL));
+  assert_int_equal(dtl_named_model("nonsense", &script, &folder, &names, NULL), DT_OK);
   assert_null(script);
   assert_null(folder);
   free(names);

@@ -114,9 +114,9 @@ static dtl_policy *generate(dt_pair *pair, const char *page, dtl_result *result,
   dtl_request request = {
       .prompts = &prompt, .n = 1, .seq = {.max_tokens = 4300}, .costs = &costs, .interrupt = &interrupted};
   dtl_policy *policy;
-  if (!dtl_policy_open(&options, &policy, err)) return NULL;
+  if (dtl_policy_open(&options, &policy, err)) return NULL;
   assert_non_null(request.memory = dtl_memory_open());
-  if (dtl_generate(pair, policy, &request, result, err) && result->failed) *err = result->failure;
+  if (!dtl_generate(pair, policy, &request, result, err) && result->failed) *err = result->failure;
   dtl_memory_close(request.memory);
   return policy;
 }
@@ -263,14 +263,14 @@ static void check_objects(const char *scope) {
   dt_error err;
   generation g;
   stepper s = {0};
-  assert_true(dtl_policy_open(&options, &policy, &err));
+  assert_int_equal(dtl_policy_open(&options, &policy, &err), DT_OK);
   assert_int_equal(dt_session_open(pair, &(dt_session_options){.sequences = 1}, &session, NULL), DT_OK);
-  assert_true(stepper_open(&s, policy, 0, &request, &err));
-  assert_true(generation_open(&g, pair, policy, &request, 0, &result, &err));
-  assert_true(generation_start(&g, session, 0, &err));
-  assert_true(stepper_join(&s, &g, &err));
+  assert_int_equal(stepper_open(&s, policy, 0, &request, &err), DT_OK);
+  assert_int_equal(generation_open(&g, pair, policy, &request, 0, &result, &err), DT_OK);
+  assert_int_equal(generation_start(&g, session, 0, &err), DT_OK);
+  assert_int_equal(stepper_join(&s, &g, &err), DT_OK);
   lua_State *L = s.object.box.L;
-  assert_true(box_host(&s.object.box, check_box, NULL, 0, &err));
+  assert_int_equal(box_host(&s.object.box, check_box, NULL, 0, &err), DT_OK);
   lua_pushvalue(L, OPENED_SEQ);
   lua_pushvalue(L, OPENED_COSTS);
   lua_replace(L, 1);
@@ -279,7 +279,7 @@ static void check_objects(const char *scope) {
   check_methods((lua_pushvalue(L, 2), L), strcmp(scope, "batch") ? "seq:" : "batch:");
   handle_detach(g.run);
   stepper_close(&s);
-  assert_true(generation_end(&g, NULL, &err));
+  assert_int_equal(generation_end(&g, NULL, &err), DT_OK);
   generation_close(&g);
   dtl_policy_close(policy);
   dtl_result_free(&result);

@@ -125,7 +125,7 @@ static void policies(void **unused) {
   }
   assert_null(p);
   o = (dtl_policy_options){.policy = "linear", .seconds = INFINITY};
-  assert_true(dtl_policy_open(&o, &p, NULL));
+  assert_int_equal(dtl_policy_open(&o, &p, NULL), DT_OK);
   dtl_policy_close(p);
   dtl_policy_close(NULL);
   assert_null(dtl_policy_describe(NULL));
@@ -265,10 +265,11 @@ static void learning(void **unused) {
   assert_true(dtl_learned_plain(learned, 1) == 0); /* no run yet */
   dtl_policy *policy;
   dtl_result result;
-  assert_true(dtl_policy_open(&(dtl_policy_options){.policy = "rate"}, &policy, NULL));
+  assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "rate"}, &policy, NULL), DT_OK);
   const dtl_prompt prompt = {.text = PROMPT, .len = strlen(PROMPT)};
   const dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = TOKENS}, .learned = learned};
-  assert_true(dtl_generate(pair, policy, &request, &result, NULL) && !result.failed);
+  assert_int_equal(dtl_generate(pair, policy, &request, &result, NULL), DT_OK);
+  assert_false(result.failed);
   for
     EACH(n, CONTEXTS) assert_true(dtl_learned_plain(learned, *n) > 0);
   dtl_result_free(&result);
@@ -306,24 +307,24 @@ static void memories_corpora_and_traces(void **unused) {
   REFUSED(dtl_trace_open("", &trace, err), "expected a file name");
   REFUSED(dtl_trace_open("/tmp", &trace, err), "trace /tmp: ");
   assert_null(trace);
-  assert_true(dtl_trace_close(NULL, NULL));
+  assert_int_equal(dtl_trace_close(NULL, NULL), DT_OK);
 }
 
 /* ---- generation --------------------------------------------------------------------------------------------------------- */
 
 /* One prompt under a policy of that name, if there is one: what it fails of is the call's failure. */
-static bool generates(const char *name, const dtl_request *request, dt_error *err) {
+static dt_status generates(const char *name, const dtl_request *request, dt_error *err) {
   dtl_policy *policy = NULL;
   dtl_result result = {0};
-  assert_true(dtl_policy_open(&(dtl_policy_options){.policy = name}, &policy, NULL));
-  bool done = dtl_generate(pair, policy, request, &result, err);
-  if (done && result.failed) {
+  assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = name}, &policy, NULL), DT_OK);
+  dt_status status = dtl_generate(pair, policy, request, &result, err);
+  if (!status && result.failed) {
     if (err) *err = result.failure;
-    done = false;
+    status = result.failure.status;
   }
   dtl_result_free(&result);
   dtl_policy_close(policy);
-  return done;
+  return status;
 }
 
 static const dtl_prompt prompt = {.text = PROMPT, .len = sizeof PROMPT - 1};
@@ -338,7 +339,7 @@ static void requests(void **unused) {
   dtl_policy *policy;
   dtl_result result = {0};
   dtl_request r = fine();
-  assert_true(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL));
+  assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL), DT_OK);
   NULL_REFUSED(dtl_generate(NULL, policy, &r, &result, err));
   NULL_REFUSED(dtl_generate(pair, NULL, &r, &result, err));
   NULL_REFUSED(dtl_generate(pair, policy, NULL, &result, err));
@@ -409,8 +410,8 @@ static void several_prompts(void **unused) {
   char *folder = temp_folder(), path[64];
   dtl_trace *trace;
   snprintf(path, sizeof path, "%s/trace", folder);
-  assert_true(dtl_trace_open(path, &trace, NULL));
-  assert_true(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL));
+  assert_int_equal(dtl_trace_open(path, &trace, NULL), DT_OK);
+  assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL), DT_OK);
   for (int i = 0; i < 3; i++) { /* what follows one text only */
     dtl_request r = {.prompts = two, .n = 2, .places = 2, .seq = {.max_tokens = TOKENS}};
     if (i == 0) r.on_text = never;
@@ -419,7 +420,7 @@ static void several_prompts(void **unused) {
     REFUSED(dtl_generate(pair, policy, &r, results, err), "one prompt");
   }
   dtl_policy_close(policy);
-  assert_true(dtl_trace_close(trace, NULL));
+  assert_int_equal(dtl_trace_close(trace, NULL), DT_OK);
   temp_remove(folder);
   dt_session_close(session);
 }
@@ -462,7 +463,7 @@ static void tables_of_costs(void **unused) {
   dtl_request r = fine();
   dtl_costs wrong;
   r.costs = &table;
-  assert_true(generates("cast", &r, NULL));
+  assert_int_equal(generates("cast", &r, NULL), DT_OK);
   r.costs = &wrong;
   for (int field = 0; field < 7; field++) {
     int *const place[] = {&wrong.batch,      &wrong.n_contexts, &wrong.n_rows, &wrong.context[0],

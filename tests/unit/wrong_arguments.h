@@ -32,15 +32,16 @@ static inline void check_message(const char *message, int line, const char *call
     check_message(err.message, __LINE__, #call, part);                                                                 \
   } while (0)
 
-/* The same of a call of the host: it is false. Its `err` is told once, and then NULL. */
+/* The same of a call of the host. Its `err` is told once, and then NULL. */
 #define HOST_REFUSES(call, wanted, part)                                                                               \
   do {                                                                                                                 \
-    dt_error told_ = {.status = (dt_status)-1}, *err = &told_;                                                         \
-    if (call) fail_msg("%d: %s: done", __LINE__, #call);                                                               \
-    if (told_.status != (wanted)) fail_msg("%d: %s: kind %d (%s)", __LINE__, #call, (int)told_.status, told_.message); \
+    dt_error told_ = {.status = DT_OK}, *err = &told_;                                                                 \
+    int answer_ = (int)(call);                                                                                         \
+    if (answer_ != (int)(wanted)) fail_msg("%d: %s: %d (%s)", __LINE__, #call, answer_, told_.message);                \
+    if (told_.status != (wanted)) fail_msg("%d: %s: told %d", __LINE__, #call, (int)told_.status);                     \
     check_message(told_.message, __LINE__, #call, part);                                                               \
     err = NULL;                                                                                                        \
-    if (call) fail_msg("%d: %s: done without an error to fill", __LINE__, #call);                                      \
+    if ((int)(call) != answer_) fail_msg("%d: %s: another answer without an error to fill", __LINE__, #call);          \
   } while (0)
 
 /* ---- what is declared --------------------------------------------------------------------------------------------------- */
