@@ -19,10 +19,11 @@
  *   }
  *   dt_session_close(s);  dt_pair_close(pair);
  *
- * A call that can fail returns a dt_status (dt_seq_candidates: -1) and fills *err (may be NULL) on failure; its object is then as it
- * was, and what it would have given is not set. Arguments are checked: a NULL that is not said to be allowed, a negative number of
- * things, an unknown flag and a number out of its range are DT_EINPUT; a sequence or a node that is not there is DT_ESTATE. The
- * other calls answer NULL, 0 or false, or what is said beside them. What cannot be checked: a handle that is closed, a list that is
+ * Errors, here and in host.h alike: a call that can fail returns a dt_status, DT_OK or the kind of failure, and on failure fills
+ * *err (may be NULL) with that and one line; its object is then as it was, and what it would have given is not set. Arguments are
+ * checked: a NULL that is not said to be allowed, a negative number of things, an unknown flag and a number out of its range are
+ * DT_EINPUT; a sequence or a node that is not there is DT_ESTATE. The other calls have no error to fill: they answer NULL, 0 or
+ * false, or what is said beside them. What cannot be checked: a handle that is closed, a list that is
  * shorter than the number beside it.
  * There is no global state, but for the ranks that a process joins. Handles are not thread-safe; two pairs may be used from two
  * threads. A child of fork() has none of a pair's threads: it opens a pair of its own. */
@@ -278,10 +279,10 @@ dt_status dt_verify_tree(dt_session *session, const int *seqs, int n, dt_verdict
 
 /* The target's own opinion after a verified node or the root, accepted or not, from the verify pass to the next tree: its
  * likeliest tokens by falling log-probability, of the logits at temperature 1 whether tokens are sampled or not. *token and
- * *logp are the session's; returns how many: those that the sequence's options asked for or all there are, and 0 for a row
- * with a NaN. -1: an error; DT_ESTATE: the tree is not verified, the node was not. */
-int dt_seq_candidates(const dt_session *session, int seq, int node, const int32_t **token, const float **logp,
-                      dt_error *err);
+ * *logp are the session's; *n: those that the sequence's options asked for or all there are, and 0 for a row with a NaN.
+ * DT_ESTATE: the tree is not verified, the node was not. */
+dt_status dt_seq_candidates(const dt_session *session, int seq, int node, const int32_t **token, const float **logp,
+                            int *n, dt_error *err);
 
 #define DT_COMMIT_REBUILD 1u /* run root and accepted tokens through the target again instead of moving their rows */
 

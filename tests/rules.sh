@@ -114,6 +114,21 @@ it_keeps_the_library_from_printing_and_aborting() {
   grep -nE '\b(printf|puts|putchar|perror|abort|exit) *\(|fprintf *\(std' runtime/*.[ch] runtime/{system,backend,tree,pair,draft,session,cpu,fake,model,ranks,text}/*.[ch] |
     grep -vE '^[^:]*:[0-9]*: *(/?\*|//)' | none 'the library prints or ends the process'
 }
+# A call that can fail returns a dt_status. Beside these: what http_get does with a connection, keys whose reading fails later, and
+# what is looked up or made, NULL where it fails.
+it_fails_in_one_way() {
+  cd "$source_dir" || exit 1
+  find runtime lua cuda -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort | while IFS= read -r file; do
+    awk -v file="$file" 'BEGIN { RS = "\0" } {
+      gsub(/\n +/, " ")
+      n = split($0, line, "\n")
+      for (i = 1; i <= n; i++)
+        if (line[i] ~ /^[a-z][a-z_ ]*[ *][a-z0-9_]+\([^{};]*[(,] *dt_error \*err\)/ &&
+            line[i] !~ /^(static |inline )*(dt_status |http_outcome |keys |void \*|const (dt_backend_ops|cpu_kernels) \*)/)
+          print file ": " substr(line[i], 1, index(line[i], "(") - 1)
+    }' "$file"
+  done | none 'who fills a dt_error returns a dt_status'
+}
 it_lets_policies_require_only_the_policy_module() {
   cd "$source_dir" && grep -nE '\brequire\b' policies/*.lua | grep -vE 'require *\(?"dt\.policy"\)?' | none 'a policy requires something else'
 }

@@ -86,8 +86,8 @@ static int out_candidates(lua_State *L) {
   const int32_t *token;
   const float *logp;
   dt_error err;
-  int n = dt_seq_candidates(run->session, run->seq, (int)node, &token, &logp, &err);
-  if (n < 0) return run_fail(L, &err, who);
+  int n;
+  if (dt_seq_candidates(run->session, run->seq, (int)node, &token, &logp, &n, &err)) return run_fail(L, &err, who);
   if (i > n) {
     lua_pushnil(L);
     return 1;

@@ -54,36 +54,35 @@ typedef struct {
 } transfer;
 
 /* Whether the answer goes on where we are; a server that knows no ranges begins anew, and so do we. */
-static bool begin(transfer *t, const http_head *head, dt_error *err) {
+static dt_status begin(transfer *t, const http_head *head, dt_error *err) {
   t->begun = true;
   if (head->status == 200 && t->have > 0) {
-    if (ftruncate(t->fd, 0)) return dt_fail(err, DT_EIO, "%s: %s", t->f->name, strerror(errno)), false;
+    if (ftruncate(t->fd, 0)) return dt_fail(err, DT_EIO, "%s: %s", t->f->name, strerror(errno));
     t->have = 0;
   }
   bool fits = head->status == 200 || (head->range_from == t->have && (head->total < 0 || head->total == t->f->size));
-  if (!fits) dt_fail(err, DT_EIO, "%s: the server sends another part than was asked for: refused", t->f->name);
-  return fits;
+  if (fits) return DT_OK;
+  return dt_fail(err, DT_EIO, "%s: the server sends another part than was asked for: refused", t->f->name);
 }
 
-static bool take(void *user, const http_head *head, const char *bytes, size_t n, dt_error *err) {
+static dt_status take(void *user, const http_head *head, const char *bytes, size_t n, dt_error *err) {
   transfer *t = user;
-  if (!t->begun && !begin(t, head, err)) return false;
+  dt_status status = t->begun ? DT_OK : begin(t, head, err);
+  if (status) return status;
   if ((int64_t)n > t->f->size - t->have)
     return dt_fail(err, DT_EIO, "%s: the server sends more than the %lld bytes that it told of: refused", t->f->name,
-                   (long long)t->f->size),
-           false;
+                   (long long)t->f->size);
   while (n > 0) {
     ssize_t k = pwrite(t->fd, bytes, n, t->have);
     if (k < 0 && errno == EINTR) continue;
     char here[SIZE_TEXT];
     if (k <= 0)
       return dt_fail(err, DT_EIO, "%s: %s after %s, which stay: make room, then dtrun pull goes on", t->f->name,
-                     strerror(k ? errno : ENOSPC), size_text(t->have, here)),
-             false;
+                     strerror(k ? errno : ENOSPC), size_text(t->have, here));
     bytes += k, n -= (size_t)k, t->have += k;
   }
   shown_at(&t->bar, t->have);
-  return true;
+  return DT_OK;
 }
 
 /* All that is missing. */

@@ -96,7 +96,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *user) {
   curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
   h->head->status = status;
   if (status != 200 && status != 206) return 0; /* its body is for people who read HTML */
-  h->refused = !h->sink->take(h->sink->user, h->head, bytes, n * size, h->err);
+  h->refused = h->sink->take(h->sink->user, h->head, bytes, n * size, h->err);
   return h->refused ? 0 : n * size;
 }
 
@@ -225,18 +225,18 @@ typedef struct {
   size_t len, room, most;
 } body;
 
-static bool keep(void *user, const http_head *head, const char *bytes, size_t n, dt_error *err) {
+static dt_status keep(void *user, const http_head *head, const char *bytes, size_t n, dt_error *err) {
   body *b = user;
   (void)head;
-  if (n > b->most - b->len) return dt_fail(err, DT_EIO, "an answer of more than %zu bytes: refused", b->most), false;
+  if (n > b->most - b->len) return dt_fail(err, DT_EIO, "an answer of more than %zu bytes: refused", b->most);
   if (b->len + n >= b->room) {
     char *grown = realloc(b->bytes, 2 * (b->len + n));
-    if (!grown) return dt_fail_memory(err, "an answer", 2 * (b->len + n)), false;
+    if (!grown) return dt_fail_memory(err, "an answer", 2 * (b->len + n));
     b->bytes = grown, b->room = 2 * (b->len + n);
   }
   memcpy(b->bytes + b->len, bytes, n);
   b->bytes[b->len += n] = '\0';
-  return true;
+  return DT_OK;
 }
 
 http_outcome http_read(http *h, const char *url, size_t most, char **bytes, size_t *len, http_head *head,

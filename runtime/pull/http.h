@@ -31,9 +31,9 @@ typedef struct {
   char etag[80];
 } http_head;
 
-/* Takes n bytes of the body. False: no more; the reason is in err. */
+/* Takes n bytes of the body. A failure: no more. */
 typedef struct {
-  bool (*take)(void *user, const http_head *head, const char *bytes, size_t n, dt_error *err);
+  dt_status (*take)(void *user, const http_head *head, const char *bytes, size_t n, dt_error *err);
   void *user;
 } http_sink;
 

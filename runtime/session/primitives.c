@@ -164,28 +164,25 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
   return status;
 }
 
-int dt_seq_candidates(const dt_session *s, int seq, int node, const int32_t **token, const float **logp,
-                      dt_error *err) {
-  if (!s || !token || !logp) {
-    dt_fail(err, DT_EINPUT, "dt_seq_candidates: session, token or logp is NULL");
-    return -1;
-  }
+dt_status dt_seq_candidates(const dt_session *s, int seq, int node, const int32_t **token, const float **logp, int *n,
+                            dt_error *err) {
+  if (!s || !token || !logp || !n)
+    return dt_fail(err, DT_EINPUT, "dt_seq_candidates: session, token, logp or n is NULL");
   dt_status status = session_check(s, seq, err);
-  if (status) return -1;
+  if (status) return status;
   const sequence *q = &s->seq[seq];
   status = dt_tree_check(q->tree, node, "candidates", err);
   if (!status && q->tree->phase < TREE_VERIFIED)
     status = dt_fail(err, DT_ESTATE, "candidates: the tree is not verified yet");
   if (!status && !q->tree->kept[node])
     status = dt_fail(err, DT_ESTATE, "candidates: node %d was not verified: keep left it out", node);
-  if (status) return -1;
-  *token = NULL, *logp = NULL;
-  if (!q->candidates) return 0;
+  if (status) return status;
+  *token = NULL, *logp = NULL, *n = 0;
+  if (!q->candidates) return DT_OK;
   size_t at = (size_t)dt_tree_row(q->tree, node) * DT_TARGET_CANDIDATES;
   *token = q->candidate + at, *logp = q->candidate_logp + at;
-  int n = 0;
-  while (n < q->candidates && (*token)[n] >= 0) n++;
-  return n;
+  while (*n < q->candidates && (*token)[*n] >= 0) ++*n;
+  return DT_OK;
 }
 
 /* ---- commit ------------------------------------------------------------------------------------------------------------ */

@@ -459,6 +459,7 @@ static void each_sequence_has_the_candidates_that_it_asked_for(void **state) {
   dt_pair *pair = fake((dt_fake_options){.target = &rule, .n_target = 1});
   const int32_t *token;
   const float *logp;
+  int count;
   for (int round = 0; round < 2; round++) {
     dt_session *s = session(pair, 3, false);
     int asked[] = {0, 8, 2}, seqs[] = {0, 1, 2}, v;
@@ -469,21 +470,22 @@ static void each_sequence_has_the_candidates_that_it_asked_for(void **state) {
       ok(dt_tree_add(dt_seq_tree(s, i), 0, 20 + i, 0, &v, &err));
       ok(dt_tree_add(dt_seq_tree(s, i), 0, 7, 0, &v, &err));
       ok(dt_tree_keep(dt_seq_tree(s, i), &v, 1, &err));
-      assert_int_equal(dt_seq_candidates(s, i, 0, &token, &logp, NULL), -1);
+      assert_int_equal(dt_seq_candidates(s, i, 0, &token, &logp, &count, NULL), DT_ESTATE);
     }
     ok(dt_verify_tree(s, seqs, 3, verdicts, &err));
     for (int i = 0; i < 3; i++) {
       for (int node = 0; node <= 2; node += 2) {
-        assert_int_equal(dt_seq_candidates(s, i, node, &token, &logp, NULL), asked[i]);
+        ok(dt_seq_candidates(s, i, node, &token, &logp, &count, &err));
+        assert_int_equal(count, asked[i]);
         for (int k = 0; k < asked[i] && k < 3; k++) {
           assert_int_equal(token[k], rule.token[k]);
           assert_true(fabsf(expf(logp[k]) - rule.p[k]) < 1e-6f);
         }
       }
-      assert_int_equal(dt_seq_candidates(s, i, 1, &token, &logp, NULL), -1);
-      assert_int_equal(dt_seq_candidates(s, i, 3, &token, &logp, NULL), -1);
+      assert_int_equal(dt_seq_candidates(s, i, 1, &token, &logp, &count, NULL), DT_ESTATE);
+      assert_int_equal(dt_seq_candidates(s, i, 3, &token, &logp, &count, NULL), DT_ESTATE);
     }
-    assert_int_equal(dt_seq_candidates(s, 3, 0, &token, &logp, NULL), -1);
+    assert_int_equal(dt_seq_candidates(s, 3, 0, &token, &logp, &count, NULL), DT_ESTATE);
     for (int bad = -1; bad <= DT_TARGET_CANDIDATES + 1; bad += DT_TARGET_CANDIDATES + 2) {
       dt_seq_options options = {.max_tokens = 9, .candidates = bad};
       assert_int_equal(dt_seq_start(s, 0, PROMPT, 8, &options, NULL), DT_EINPUT);

@@ -276,6 +276,7 @@ static void primitives_refuse_wrong_lists(void **unused) {
   dt_committed c[2];
   const int32_t *token;
   const float *logp;
+  int count;
   NULL_REFUSED(dt_draft_step(NULL, &node, 1, &err));
   NULL_REFUSED(dt_draft_step(session, NULL, 1, &err));
   NULL_REFUSED(dt_verify_tree(NULL, &seq, 1, v, &err));
@@ -301,7 +302,7 @@ static void primitives_refuse_wrong_lists(void **unused) {
       REFUSED(dt_verify_tree(session, s, 1, v, &err), DT_ESTATE, "no sequence");
       REFUSED(dt_commit(session, s, 1, 0, c, &err), DT_ESTATE, "no sequence");
       REFUSED(dt_rollback(session, *s, &err), DT_ESTATE, "no sequence");
-      REFUSED(dt_seq_candidates(session, *s, 0, &token, &logp, &err), -1, "no sequence");
+      REFUSED(dt_seq_candidates(session, *s, 0, &token, &logp, &count, &err), DT_ESTATE, "no sequence");
     }
   REFUSED(dt_verify_tree(session, twice, 2, v, &err), DT_ESTATE, "named twice");
   verify(RUNNING);
@@ -311,12 +312,15 @@ static void primitives_refuse_wrong_lists(void **unused) {
   REFUSED(dt_commit(session, twice, 2, 0, c, &err), DT_ESTATE, "named twice");
   static const unsigned FLAGS[] = {2, 3, 1u << 31, UINT_MAX};
   for (int i = 0; i < 4; i++) REFUSED(dt_commit(session, &seq, 1, FLAGS[i], c, &err), DT_EINPUT, "flags");
-  REFUSED(dt_seq_candidates(NULL, RUNNING, 0, &token, &logp, &err), -1, "is NULL");
-  REFUSED(dt_seq_candidates(session, RUNNING, 0, NULL, &logp, &err), -1, "is NULL");
-  REFUSED(dt_seq_candidates(session, RUNNING, 0, &token, NULL, &err), -1, "is NULL");
+  REFUSED(dt_seq_candidates(NULL, RUNNING, 0, &token, &logp, &count, &err), DT_EINPUT, "is NULL");
+  REFUSED(dt_seq_candidates(session, RUNNING, 0, NULL, &logp, &count, &err), DT_EINPUT, "is NULL");
+  REFUSED(dt_seq_candidates(session, RUNNING, 0, &token, NULL, &count, &err), DT_EINPUT, "is NULL");
+  REFUSED(dt_seq_candidates(session, RUNNING, 0, &token, &logp, NULL, &err), DT_EINPUT, "is NULL");
   for
-    EACH(u, NO_NODE) REFUSED(dt_seq_candidates(session, RUNNING, *u, &token, &logp, &err), -1, "no node");
-  assert_int_equal(dt_seq_candidates(session, RUNNING, NODES, &token, &logp, NULL), 2);
+    EACH(u, NO_NODE)
+  REFUSED(dt_seq_candidates(session, RUNNING, *u, &token, &logp, &count, &err), DT_ESTATE, "no node");
+  ok(dt_seq_candidates(session, RUNNING, NODES, &token, &logp, &count, &err));
+  assert_int_equal(count, 2);
 }
 
 typedef enum { UNSTARTED, OPEN, SEALED, VERIFIED, FROZEN, FINISHED, STATES } sequence_state;
@@ -338,6 +342,7 @@ static void calls_in_the_wrong_state_are_refused(void **unused) {
       [VERIFIED] = {0, 0, 1, 1, 1, 0},  [FROZEN] = {0, 0, 0, 1, 1, 0}, [FINISHED] = {0, 0, 0, 0, 1, 0}};
   const int32_t *token, one[] = {1};
   const float *logp;
+  int count;
   dt_verdict v;
   dt_committed c;
   int first, last;
@@ -354,7 +359,7 @@ static void calls_in_the_wrong_state_are_refused(void **unused) {
                    : call == 1 ? (int)dt_verify_tree(session, &seq, 1, &v, &why)
                    : call == 2 ? (int)dt_commit(session, &seq, 1, 0, &c, &why)
                    : call == 3 ? (int)dt_rollback(session, seq, &why)
-                   : call == 4 ? dt_seq_candidates(session, seq, 0, &token, &logp, &why) < 0 ? DT_ESTATE : DT_OK
+                   : call == 4 ? (int)dt_seq_candidates(session, seq, 0, &token, &logp, &count, &why)
                                : (int)dt_tree_add(tree, 0, 77, -1, &first, &why);
       if (status != (TAKES[s][call] ? DT_OK : DT_ESTATE))
         fail_msg("state %d, call %d: %d (%s)", (int)s, call, status, why.message);
