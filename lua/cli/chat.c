@@ -98,7 +98,7 @@ static int open_talk(talk *t) {
   if (status) return status;
   t->how = job_policy(o, t->j.pair);
   dt_session_options options = {
-      .sequences = 1, .context = o->context, .use_draft = t->j.draft != NULL, .window = {o->window, o->sinks}};
+      .sequences = 1, .context = o->context, .use_draft = t->j.draft != NULL, .window = o->window};
   dt_error err;
   if (dt_session_open(t->j.pair, &options, &t->session, &err)) return complain_of(&err);
   t->stats = o->stats;

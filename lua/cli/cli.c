@@ -170,8 +170,8 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
 static const struct {
   const char *name;
   size_t field;
-} settable[] = {{"temp", FIELD(temp)},   {"top_k", FIELD(top_k)}, {"top_p", FIELD(top_p)},
-                {"min_p", FIELD(min_p)}, {"seed", FIELD(seed)},   {"tokens", FIELD(tokens)}};
+} settable[] = {{"temp", FIELD(sampling.temp)},   {"top_k", FIELD(sampling.top_k)}, {"top_p", FIELD(sampling.top_p)},
+                {"min_p", FIELD(sampling.min_p)}, {"seed", FIELD(sampling.seed)},   {"tokens", FIELD(tokens)}};
 #define N_SETTABLE (sizeof settable / sizeof *settable)
 
 const char *cli_settable(int i) { return i < (int)N_SETTABLE ? settable[i].name : NULL; }

@@ -16,9 +16,10 @@ typedef struct {
   const char *preset, *compare, *json, *trace;
   const char *system, *template; /* of a chat */
   int tokens;                    /* 0: not said */
-  int context, window, sinks, threads, parallel, top_k, rounds;
-  float temp, top_p, min_p, policy_seconds; /* the last: 0, any time */
-  uint64_t seed;
+  int context, threads, parallel, rounds;
+  float policy_seconds; /* 0: any time */
+  dt_sampling sampling; /* as requests and sessions take them: */
+  dt_window window;
   dtl_setting *settings; /* [n_settings] */
   const char **stop;     /* [n_stop] */
   const char **files;    /* [n_files] prompts, and */

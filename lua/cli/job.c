@@ -152,10 +152,11 @@ static int wrap_prompts(job *j) {
 
 /* Tells how options were understood that a user may have meant otherwise. */
 static void say_what_it_means(const cli_options *o) {
-  const char *sampler = o->top_p ? "--top-p" : o->top_k ? "--top-k" : o->min_p ? "--min-p" : NULL;
+  const dt_sampling *s = &o->sampling;
+  const char *sampler = s->top_p ? "--top-p" : s->top_k ? "--top-k" : s->min_p ? "--min-p" : NULL;
   if (o->quiet) return;
   if (o->model) say("%s: taken as the model, as after -m", o->model);
-  if (sampler && !o->temp) say("%s has no effect at temperature 0: give --temp", sampler);
+  if (sampler && !s->temp) say("%s has no effect at temperature 0: give --temp", sampler);
 }
 
 /* Fills in the prompt if the command line names none: standard input. At a terminal that is an error. */
@@ -240,7 +241,7 @@ dtl_request job_request(const job *j) {
   const cli_options *o = j->options;
   return (dtl_request){.places = j->places,
                        .context = o->context,
-                       .window = {o->window, o->sinks},
+                       .window = o->window,
                        .costs = j->costs.batch ? &j->costs : NULL, /* 0: none was measured */
                        .learned = j->learned,
                        .memory = j->memory,
@@ -251,7 +252,7 @@ dtl_request job_request(const job *j) {
                                .ignore_eos = o->ignore_eos,
                                .stop = j->chat ? j->stop : o->stop,
                                .n_stop = j->chat ? j->n_stop : o->n_stop,
-                               .sampling = {o->seed, o->temp, o->top_k, o->top_p, o->min_p},
+                               .sampling = o->sampling,
                                .uncoupled = o->uncoupled}};
 }
 

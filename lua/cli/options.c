@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define FIELD(name) offsetof(cli_options, name)
+#define DRAWN(name) FIELD(sampling.name)
 
 static const option options[] = {
     {{"-f", "--prompt"},
@@ -78,8 +79,14 @@ static const option options[] = {
      0,
      INT_MAX,
      "context: prompt and new tokens (the target's, at most 4096)"},
-    {{"--window"}, "N", NUMBER, FIELD(window), 0, INT_MAX, "the target sees the last N tokens: another text (all)"},
-    {{"--sinks"}, "M", NUMBER, FIELD(sinks), 0, INT_MAX, "and the first M, as in StreamingLLM (with --window)"},
+    {{"--window"},
+     "N",
+     NUMBER,
+     FIELD(window.last),
+     0,
+     INT_MAX,
+     "the target sees the last N tokens: another text (all)"},
+    {{"--sinks"}, "M", NUMBER, FIELD(window.sinks), 0, INT_MAX, "and the first M, as in StreamingLLM (with --window)"},
     {{"-t", "--threads"}, "N", NUMBER, FIELD(threads), 0, 1024, "threads (the physical cores it may use)"},
     {{"--backend"}, "NAME", STRING, FIELD(backend), 0, 0, "auto, cpu or cuda (auto)"},
     {{"--set"}, "NAME=VALUE", SETTING, 0, 0, 0, "a parameter of the policy (repeatable)"},
@@ -95,14 +102,14 @@ static const option options[] = {
     {{"--temp", "--temperature"},
      "T",
      REAL,
-     FIELD(temp),
+     DRAWN(temp),
      true,
      100,
      "temperature of sampling, 0.001 to 100 (0: always the likeliest token)"},
-    {{"--top-k"}, "K", NUMBER, FIELD(top_k), 0, INT_MAX, "sample from the K likeliest tokens only"},
-    {{"--top-p"}, "P", REAL, FIELD(top_p), 0, 1, "sample from the likeliest tokens that hold P of the probability"},
-    {{"--min-p"}, "P", REAL, FIELD(min_p), true, 1, "sample from tokens of at least P times the largest probability"},
-    {{"-s", "--seed"}, "N", SEED, FIELD(seed), 0, 0, "of sampling and of the policy's random numbers (0)"},
+    {{"--top-k"}, "K", NUMBER, DRAWN(top_k), 0, INT_MAX, "sample from the K likeliest tokens only"},
+    {{"--top-p"}, "P", REAL, DRAWN(top_p), 0, 1, "sample from the likeliest tokens that hold P of the probability"},
+    {{"--min-p"}, "P", REAL, DRAWN(min_p), true, 1, "sample from tokens of at least P times the largest probability"},
+    {{"-s", "--seed"}, "N", SEED, DRAWN(seed), 0, 0, "of sampling and of the policy's random numbers (0)"},
     {{"--uncoupled"}, NULL, FLAG, FIELD(uncoupled), 0, 0, "draft without the noise of sampling"},
     {{"--ignore-eos"}, NULL, FLAG, FIELD(ignore_eos), 0, 0, "end-of-text is a token like any other and does not stop"},
     {{"--stop"}, "TEXT", STOP, 0, 0, 0, "end the text before this string (repeatable)"},

@@ -106,8 +106,8 @@ void talk_again(talk *t) {
     complain(0, "there is no answer yet");
     return;
   }
-  if (t->options.temp > 0)
-    t->options.seed++;
+  if (t->options.sampling.temp > 0)
+    t->options.sampling.seed++;
   else
     say("at temperature 0 the answer is the same; /temp 0.8 samples");
   dt_message before = t->turns[--t->n];
@@ -235,6 +235,7 @@ static void fail_unknown(const dtl_policy_info *info, const char *name) {
 
 void talk_set(talk *t, const char *name, const char *value) {
   const dtl_policy_info *info = dtl_policy_describe(t->j.policy);
+  const dt_sampling *s = &t->options.sampling;
   dt_error err;
   if (!*value)
     complain(0, "/set %.60s: expected a value, as in /set temp 0.8", name);
@@ -244,19 +245,19 @@ void talk_set(talk *t, const char *name, const char *value) {
     fail_unknown(info, name);
   else if (cli_set(&t->options, name, value, &err))
     complain(0, "/set %s", err.message);
-  else if (t->options.temp == 0 && (t->options.top_k || t->options.top_p > 0 || t->options.min_p > 0))
+  else if (s->temp == 0 && (s->top_k || s->top_p > 0 || s->min_p > 0))
     say("at temperature 0 nothing is sampled; /temp 0.8 samples");
 }
 
 void talk_list_settings(const talk *t) {
-  const cli_options *o = &t->options;
+  const dt_sampling *s = &t->options.sampling;
   const dtl_policy_info *info = dtl_policy_describe(t->j.policy);
-  printf("temp    %g\n", (double)o->temp);
-  printf(o->top_k ? "top_k   %d\n" : "top_k   all\n", o->top_k);
-  printf("top_p   %g\n", o->top_p > 0 ? (double)o->top_p : 1);
-  printf("min_p   %g\n", (double)o->min_p);
-  printf("seed    %llu\n", (unsigned long long)o->seed);
-  printf("tokens  %d\n", o->tokens ? o->tokens : TOKENS);
+  printf("temp    %g\n", (double)s->temp);
+  printf(s->top_k ? "top_k   %d\n" : "top_k   all\n", s->top_k);
+  printf("top_p   %g\n", s->top_p > 0 ? (double)s->top_p : 1);
+  printf("min_p   %g\n", (double)s->min_p);
+  printf("seed    %llu\n", (unsigned long long)s->seed);
+  printf("tokens  %d\n", t->options.tokens ? t->options.tokens : TOKENS);
   if (info->n_params) printf("and of the policy %s:\n", info->name);
   for (int i = 0; i < info->n_params; i++) {
     char value[200], doc[200];
