@@ -65,7 +65,7 @@ static bool cuda_present(void) {
 
 /* F16 or BF16, as the model's weights. */
 static const char *const CACHE_DTYPES[] = {"16-bit", nullptr};
-static const char *const WEIGHT_DTYPES[] = {nullptr};
+static const char *const WEIGHT_DTYPES[] = {nullptr}, *const ACTIVATIONS[] = {nullptr};
 
 static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
   int n = 0, major = 0;
@@ -117,12 +117,18 @@ static size_t cuda_bytes_free(const dt_backend *b) {
 
 static const char *cuda_weight_dtype(const dt_weights *w) { return w->activations == F16 ? "f16" : "bf16"; }
 
+static const char *cuda_weight_activations(const dt_weights *w) {
+  (void)w;
+  return nullptr; /* none of its matrices is quantized */
+}
+
 static dt_memory cuda_memory(const dt_backend *b) { return b->memory; }
 
 extern "C" const dt_backend_ops dt_cuda_ops = {
     .name = "cuda",
     .cache_dtypes = CACHE_DTYPES,
     .weight_dtypes = WEIGHT_DTYPES,
+    .activations = ACTIVATIONS,
     .windows = true,
     .present = cuda_present,
     .open = cuda_open,
@@ -130,6 +136,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .describe = cuda_describe,
     .upload = cuda_upload,
     .weight_dtype = cuda_weight_dtype,
+    .weight_activations = cuda_weight_activations,
     .free_weights = cuda_free_weights,
     .cache_bytes = cuda_cache_bytes,
     .bytes_free = cuda_bytes_free,

@@ -442,8 +442,9 @@ static dt_status check_asked(const char *dtype, dt_error *err) {
   return dtype ? dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the GPU", dtype) : DT_OK;
 }
 
-dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const char *dtype, dt_weights **out, dt_error *err) {
-  dt_status status = check_asked(dtype, err);
+dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const dt_holding *how, dt_weights **out,
+                      dt_error *err) {
+  dt_status status = check_asked(how ? how->dtype : nullptr, err);
   if (status == DT_OK && d->ids)
     status = dt_fail(err, DT_EINPUT, "draft vocabulary: a GPU's output matrices are whole: use --backend cpu");
   if (status == DT_OK) status = check_model(d, err);

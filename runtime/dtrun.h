@@ -82,6 +82,10 @@ typedef struct {
   /* How keys and values are held; NULL: the backend's own type. cpu: "f32" or, rounded when written (to infinity from
    * 65520 on), "f16": other results than with f32, but for all policies alike those of plain decoding. cuda: "16-bit". */
   const char *cache_dtype;
+  /* How finely rows that enter the target's quantized matrices are rounded; NULL: "8". cpu: "8", one digit of 8 bits for each 32
+   * numbers; "16", two digits, which costs about twice the arithmetic: other results, but for all policies alike those of
+   * plain decoding. A draft takes "8", whatever the target does. cuda: none. */
+  const char *activations;
 } dt_pair_options;
 
 /* The caller closes the pair after its sessions and prefixes. DT_EINPUT: a folder or file is missing or bad, the two
@@ -133,6 +137,7 @@ typedef struct {
   const char *draft_left_out; /* why there is none, though an optional one was named; NULL: it was not so */
   const char *draft_head;     /* what a draft head reads of the target: "eagle3, layers 2,15,27"; NULL: it is a model */
   const char *cache_dtype;    /* "f32", "f16", "16-bit": of both models; static */
+  const char *activations;    /* "8", "16": of the target; NULL: none of its matrices is quantized; static */
   const char *backend;        /* what runs: "cpu:avx512" */
   int threads;
   double load_ms;     /* what dt_pair_open took; a scripted pair: 0 */
@@ -151,7 +156,8 @@ typedef struct {
   FACT(draft_dtype, true)                                                                                              \
   FACT(draft_vocab, true)                                                                                              \
   FACT(draft_head, true)                                                                                               \
-  FACT(cache_dtype, false)
+  FACT(cache_dtype, false)                                                                                             \
+  FACT(activations, false)
 
 /* Strings belong to the pair. Zeros: pair is NULL. */
 void dt_pair_describe(const dt_pair *pair, dt_pair_info *info);

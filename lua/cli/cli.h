@@ -11,7 +11,8 @@ typedef struct {
   const char *policy;  /* NULL: none named */
   const char *model;   /* the target where it was named without its option; NULL: it was not */
   const char *prompts; /* a file of many */
-  const char *target, *draft, *target_weights, *draft_weights, *draft_vocab, *head_layers, *cache_dtype, *backend;
+  const char *target, *draft, *target_weights, *draft_weights, *draft_vocab, *head_layers, *cache_dtype, *activations,
+      *backend;
   const char *costs; /* "table", "learn"; NULL: not said */
   const char *preset, *compare, *json, *trace;
   const char *system, *template; /* of a chat */

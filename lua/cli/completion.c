@@ -104,7 +104,7 @@ static void offer_models(const asked *a, bool removable) {
 
 static void offer_value(const asked *a, const option *o) {
   static const char *const backends[] = {"auto", "cpu", "cuda"}, *const weights[] = {"q8", "q4"},
-                           *const caches[] = {"f32", "f16"};
+                           *const caches[] = {"f32", "f16"}, *const activations[] = {"8", "16"};
   const char *name = o->names[0];
   if (o->kind == SETTING)
     offer_settings(a);
@@ -118,6 +118,8 @@ static void offer_value(const asked *a, const option *o) {
     offer_all(a, backends, 3);
   else if (strcmp(name, "--cache-dtype") == 0)
     offer_all(a, caches, 2);
+  else if (strcmp(name, "--activations") == 0)
+    offer_all(a, activations, 2);
   else if (strstr(name, "weights"))
     offer_all(a, weights, 2);
 }

@@ -82,7 +82,8 @@ static int open_models(job *j, dtl_need need) {
                                    .target_weights = o->target_weights,
                                    .draft_weights = o->draft_weights,
                                    .head_layers = o->head_layers,
-                                   .cache_dtype = o->cache_dtype},
+                                   .cache_dtype = o->cache_dtype,
+                                   .activations = o->activations},
                            .shown = !o->quiet};
   dt_status status = dtl_load(&load, &j->pair, &j->found, &err);
   free(texts);

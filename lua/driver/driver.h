@@ -62,7 +62,8 @@ dtl_policy_options driver_policy_options(lua_State *L);
 const volatile sig_atomic_t *driver_interrupt(lua_State *L);
 void driver_check_interrupt(lua_State *L); /* raises when it was */
 
-/* (target, draft, backend, threads, context, weights, draft_weights, cache_dtype, draft_vocab, head_layers) */
+/* (target, draft, backend, threads, context, weights, draft_weights, cache_dtype, draft_vocab, head_layers,
+ * activations) */
 int driver_pair_open(lua_State *L);
 int driver_pair_read(lua_State *L);      /* (pair, list of files): its corpus from now on */
 int driver_pair_forget(lua_State *L);    /* (pair): what policies remember */

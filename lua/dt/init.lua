@@ -115,15 +115,15 @@ local function opened(t, first, ...)
 end
 
 local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true, weights = true,
-               draft_weights = true, draft_vocab = true, head_layers = true, cache_dtype = true, costs = true,
-               corpus = true }
+               draft_weights = true, draft_vocab = true, head_layers = true, cache_dtype = true, activations = true,
+               costs = true, corpus = true }
 
 local LOADED = { { "corpus", function(x) return is_name(x) or is_list(x, is_name) end, "a file or a list of files" },
                  { "draft", function(x) return is_name(x) or x == false end, "a folder or false" },
                  { "costs", function(x) return type(x) == "table" or x == "table" or x == "learn" end,
                    '"table", "learn" or a table as dt.calibrate gives' } }
 for _, name in ipairs { "target", "backend", "weights", "draft_weights", "draft_vocab", "head_layers",
-                        "cache_dtype" } do
+                        "cache_dtype", "activations" } do
   LOADED[#LOADED + 1] = { name, function(x) return is_name(x) or math.type(x) == "integer" end, "a text without NUL" }
 end
 
@@ -137,7 +137,7 @@ function dt.load(t)
   check_integer("dt.load: threads", t.threads, 1024)
   check_integer("dt.load: ctx", t.ctx, MOST)
   return opened(t, core.open(t.target, t.draft, t.backend, t.threads, t.ctx, t.weights, t.draft_weights,
-                                   t.cache_dtype, t.draft_vocab, t.head_layers))
+                                   t.cache_dtype, t.draft_vocab, t.head_layers, t.activations))
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
@@ -381,7 +381,7 @@ function pair:generate_batch(t)
 end
 
 -- Methods, and what describes the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), target_dtype,
--- draft_dtype, draft_vocab, draft_head, cache_dtype, backend, threads, load_ms, shared_vocab.
+-- draft_dtype, draft_vocab, draft_head, cache_dtype, activations, backend, threads, load_ms, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]
   if method then return method end

@@ -28,10 +28,11 @@ static char *describe(const dt_pair_info *info, const char *also, int batch, con
   machine_name(processor, sizeof processor);
   uname(&machine);
   int n = asprintf(&what,
-                   "%s, %s, %s, %d threads, %s, %d at once, caches in %s, target %s in %s, draft %s in %s, its ids %s",
-                   machine.nodename, processor, info->backend, info->threads, also, batch, info->cache_dtype, target,
-                   info->target_dtype, draft, info->draft_dtype ? info->draft_dtype : "-",
-                   info->draft_vocab ? info->draft_vocab : "all");
+                   "%s, %s, %s, %d threads, %s, %d at once, caches in %s, activations of %s bits, target %s in %s, "
+                   "draft %s in %s, its ids %s",
+                   machine.nodename, processor, info->backend, info->threads, also, batch, info->cache_dtype,
+                   info->activations ? info->activations : "32", target, info->target_dtype, draft,
+                   info->draft_dtype ? info->draft_dtype : "-", info->draft_vocab ? info->draft_vocab : "all");
   return n < 0 ? NULL : what;
 }
 

@@ -43,9 +43,9 @@ char *tuned_path(const dt_pair *pair, const char *policy, dtl_need draft) {
     info.draft = (dt_model_info){0};
     info.draft_dtype = info.draft_vocab = info.draft_head = NULL;
   }
-  snprintf(settings, sizeof settings, "%d %s %s %s %s%s", info.threads, info.target_dtype,
+  snprintf(settings, sizeof settings, "%d %s %s %s %s %s%s", info.threads, info.target_dtype,
            info.draft_dtype ? info.draft_dtype : "-", info.draft_vocab ? info.draft_vocab : "-", info.cache_dtype,
-           info.draft_head ? info.draft_head : "");
+           info.activations ? info.activations : "-", info.draft_head ? info.draft_head : "");
   digest d;
   char key[DIGEST_TEXT];
   digest_begin(&d, "preset");

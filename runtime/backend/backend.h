@@ -83,6 +83,12 @@ typedef struct {
   struct dt_ranks *ranks;  /* of which this process is one (CPU), NULL: it is alone */
 } dt_backend_options;
 
+/* How a model is held; NULL where one is asked for: as its files have it. */
+typedef struct {
+  const char *dtype;       /* one of weight_dtypes below, NULL: as the files have them */
+  const char *activations; /* one of activations below, NULL: the first */
+} dt_holding;
+
 typedef struct {
   size_t weights, caches, scratch; /* bytes held now, on the host or on the device */
   bool on_device;
@@ -95,6 +101,9 @@ typedef struct {
   /* Types that weights can be rounded to when they are uploaded; NULL ends the list. "f32" widens them, "q8" and "q4"
    * round matrices that are held in more bits than that. Unless asked, they stay what they are. */
   const char *const *weight_dtypes;
+  /* How finely rows that enter quantized matrices may be rounded, ending in NULL; the first unless asked otherwise. None:
+   * it has no such matrices. "8": one digit of 8 bits; "16": two digits (runtime/cpu/quant.h). */
+  const char *const *activations;
   bool windows;          /* whether passes may have one */
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
   dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
@@ -102,11 +111,12 @@ typedef struct {
   const char *(*describe)(const dt_backend *); /* "cpu:avx512": what is running, for the result; owned by the backend */
 
   /* With desc->ids every forward wants TOPK or nothing, and as if all other ids were behind `vocab`. A backend may refuse it.
-   * Reads the weights, which may be closed afterwards; desc is not kept. dtype: one of weight_dtypes, NULL: as they are.
-   * Fails as source_read does, and for its shapes. */
-  dt_status (*upload)(dt_backend *, const dt_model_desc *desc, const char *dtype, dt_weights **, dt_error *);
+   * Reads the weights, which may be closed afterwards; desc is not kept. Fails as source_read does, and for its shapes. */
+  dt_status (*upload)(dt_backend *, const dt_model_desc *desc, const dt_holding *, dt_weights **, dt_error *);
   /* The type of its matrices, rounded or as the files have it; "mixed": several. Static */
   const char *(*weight_dtype)(const dt_weights *);
+  /* One of `activations`; NULL: none of its matrices is quantized. Static */
+  const char *(*weight_activations)(const dt_weights *);
   void (*free_weights)(dt_weights *);
 
   /* Bytes of the cache of one sequence of `slots` rows, and bytes that may still be taken (SIZE_MAX: nobody knows). */
@@ -114,7 +124,7 @@ typedef struct {
   size_t (*bytes_free)(const dt_backend *);
 
   /* The same of a draft head for this target, whose caches from then on keep each row's feature beside its keys and values:
-   * streams as they pass, which changes no other number. The target outlives the head. NULL: the backend runs none. */
+   * streams as they pass, which changes no other number. The target outlives the head. Its own matrices take the first of `activations`. NULL: the backend runs none. */
   dt_status (*upload_head)(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
                            dt_error *);
 

@@ -16,6 +16,7 @@ static bool cpu_present(void) { return true; }
 static const char *const CACHE_DTYPES[] = {"f32", "f16", NULL};
 #define NAME(name, type) #name,
 static const char *const WEIGHT_DTYPES[] = {CPU_ASKED_LIST(NAME) NULL};
+static const char *const ACTIVATIONS[] = {"8", "16", NULL};
 
 static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
   const cpu_kernels *kernels = cpu_find_kernels(options->variant, err);
@@ -46,6 +47,10 @@ static void cpu_close(dt_backend *b) {
 static const char *cpu_describe(const dt_backend *b) { return b->description; }
 
 static const char *cpu_weight_dtype(const dt_weights *w) { return w->stored; }
+
+static const char *cpu_weight_activations(const dt_weights *w) {
+  return w->activations == 0 ? NULL : ACTIVATIONS[w->activations == 16];
+}
 
 static dt_memory cpu_memory(const dt_backend *b) { return b->memory; }
 
@@ -102,6 +107,7 @@ const dt_backend_ops dt_cpu_ops = {
     .name = "cpu",
     .cache_dtypes = CACHE_DTYPES,
     .weight_dtypes = WEIGHT_DTYPES,
+    .activations = ACTIVATIONS,
     .windows = true,
     .present = cpu_present,
     .open = cpu_open,
@@ -110,6 +116,7 @@ const dt_backend_ops dt_cpu_ops = {
     .upload = cpu_upload,
     .upload_head = cpu_upload_head,
     .weight_dtype = cpu_weight_dtype,
+    .weight_activations = cpu_weight_activations,
     .free_weights = cpu_free_weights,
     .cache_bytes = cpu_cache_bytes,
     .bytes_free = cpu_bytes_free,

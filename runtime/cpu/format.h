@@ -8,7 +8,26 @@
 #include <stddef.h>
 
 /* They hold weights as their files have them; f32 is the first: it takes what no other does, widened. */
-#define CPU_FORMAT_LIST(F) F(f32) F(f16) F(bf16) F(q4_0) F(q4_1) F(q5_0) F(q5_1) F(q8_0) F(q4_k) F(q5_k) F(q6_k)
+#define CPU_FORMAT_LIST(F)                                                                                             \
+  F(f32)                                                                                                               \
+  F(f16)                                                                                                               \
+  F(bf16)                                                                                                              \
+  F(q4_0)                                                                                                              \
+  F(q4_1)                                                                                                              \
+  F(q5_0)                                                                                                              \
+  F(q5_1)                                                                                                              \
+  F(q8_0)                                                                                                              \
+  F(q4_k)                                                                                                              \
+  F(q5_k)                                                                                                              \
+  F(q6_k)                                                                                                              \
+  F(q4_0_two)                                                                                                          \
+  F(q4_1_two)                                                                                                          \
+  F(q5_0_two)                                                                                                          \
+  F(q5_1_two)                                                                                                          \
+  F(q8_0_two)                                                                                                          \
+  F(q4_k_two)                                                                                                          \
+  F(q5_k_two)                                                                                                          \
+  F(q6_k_two)
 
 /* Types that weights can be rounded to when they are loaded, by a user's name for them: A(name, type). */
 #define CPU_ASKED_LIST(A) A(f32, F32) A(q4, Q4_1) A(q8, Q8_0)
@@ -35,7 +54,8 @@ typedef struct {
  * the panels taken at once. */
 struct cpu_format {
   const char *name;
-  dt_dtype takes; /* the type of the rows that it packs */
+  dt_dtype takes;  /* the type of the rows that it packs */
+  int activations; /* 8, 16: how finely `prepare` rounds rows of x; 0: not at all */
   size_t (*panel_bytes)(int k);
   /* Fills a panel, which is zeroed, from its outputs' rows of k numbers; NULL: an output of zeros. */
   void (*pack)(char *panel, int k, const char *const row[CPU_PANEL]);

@@ -87,6 +87,7 @@ struct dt_weights {
   int taps, tap[DT_TAPS]; /* what caches keep of the residual stream, as in dt_head_desc */
   size_t ldfeature;       /* numbers of a row there; 0: nothing is kept */
   const char *stored;     /* the name of its matrices' format, "mixed" where there are several */
+  int activations;        /* of its own quantized matrices: 8 or 16; 0: it has none */
   float *inv_freq;        /* [rotary_dims / 2] */
 
   /* Scratch of a chunk of at most CPU_ROWS rows; leading dimensions in numbers. */
@@ -175,7 +176,7 @@ dt_status cpu_copy_rows(const dt_backend *, const dt_matrix *, cpu_range, void *
 
 cpu_mine cpu_mine_of(const dt_shape *, int rank, int ranks);
 
-dt_status cpu_upload(dt_backend *, const dt_model_desc *, const char *dtype, dt_weights **, dt_error *);
+dt_status cpu_upload(dt_backend *, const dt_model_desc *, const dt_holding *, dt_weights **, dt_error *);
 dt_status cpu_upload_head(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
                           dt_error *);
 void cpu_free_weights(dt_weights *);

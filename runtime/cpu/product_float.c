@@ -173,8 +173,8 @@ VI void unpack(int type, const char *panel, int k, int j, float *out) {
                            size_t ld) {                                                                                \
     multiply(T, m, first, count, x, step, n, sums, ld);                                                                \
   }                                                                                                                    \
-  const cpu_format V(cpu_format_##lower) = {#lower,     DT_##T, bytes_##T, pack_##bytes,                               \
-                                            unpack_##T, NULL,   NULL,      multiply_##T};
+  const cpu_format V(cpu_format_##lower) = {#lower,     DT_##T, 0,    bytes_##T,   pack_##bytes,                       \
+                                            unpack_##T, NULL,   NULL, multiply_##T};
 DEFINE_FORMAT(f32, F32, 4)
 DEFINE_FORMAT(f16, F16, 2)
 DEFINE_FORMAT(bf16, BF16, 2)

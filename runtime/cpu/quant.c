@@ -91,6 +91,7 @@ static void put_codes(int bits, const uint8_t *code, int output, uint8_t *to) {
     }
     to[64 * (four % 4) + lane] |= (uint8_t)((code[k] & 15) << (four < 4 ? 0 : 4));
     if (bits == 5) to[256 + lane] |= (uint8_t)(code[k] >> 4 << four);
+    if (bits == 6) to[64 * (4 + four / 4) + lane] |= (uint8_t)(code[k] >> 4 << 2 * (four % 4));
   }
 }
 
@@ -98,7 +99,9 @@ static uint8_t get_code(int bits, const uint8_t *from, int k, int output) {
   int four = k / 4, lane = 4 * output + k % 4;
   if (bits == 8) return from[64 * four + lane];
   int low = from[64 * (four % 4) + lane] >> (four < 4 ? 0 : 4) & 15;
-  return (uint8_t)(bits == 5 ? low | (from[256 + lane] >> four & 1) << 4 : low);
+  if (bits == 5) return (uint8_t)(low | (from[256 + lane] >> four & 1) << 4);
+  if (bits == 6) return (uint8_t)(low | (from[64 * (4 + four / 4) + lane] >> 2 * (four % 4) & 3) << 4);
+  return (uint8_t)low;
 }
 
 static void put_u16(const uint8_t *line, int output, uint16_t x) { memcpy((uint8_t *)line + 2 * output, &x, 2); }

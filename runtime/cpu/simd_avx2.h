@@ -125,6 +125,9 @@ VI i16 i_and(i16 a, int32_t mask) {
   return simd_ipair(_mm256_and_si256(a.lo, m), _mm256_and_si256(a.hi, m));
 }
 VI i16 i_or(i16 a, i16 b) { return simd_ipair(_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)); }
+VI void i_store(int32_t *p, i16 a) {
+  _mm256_storeu_si256((__m256i *)p, a.lo), _mm256_storeu_si256((__m256i *)(p + 8), a.hi);
+}
 VI void i_store_i8(int8_t *p, i16 a) {
   const __m256i low = _mm256_set1_epi32(255), order = _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5);
   __m256i words = _mm256_packus_epi32(_mm256_and_si256(a.lo, low), _mm256_and_si256(a.hi, low));
@@ -155,6 +158,13 @@ VI i16 i_dot4(i16 a, i16 w, int32_t x) {
   __m256i four = _mm256_set1_epi32(x);
   __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(four, 8), 8), odd = _mm256_srai_epi16(four, 8);
   return simd_ipair(simd_dot4(a.lo, w.lo, even, odd), simd_dot4(a.hi, w.hi, even, odd));
+}
+VI __m256i simd_dot4_small(__m256i a, __m256i w, __m256i x) {
+  return _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
+}
+VI i16 i_dot4_small(i16 a, i16 w, int32_t x) {
+  __m256i four = _mm256_set1_epi32(x);
+  return simd_ipair(simd_dot4_small(a.lo, w.lo, four), simd_dot4_small(a.hi, w.hi, four));
 }
 VI i16 i_xor(i16 a, i16 b) { return simd_ipair(_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)); }
 VI __m256i simd_multiply(__m256i a, __m256i x, __m256i *low) {

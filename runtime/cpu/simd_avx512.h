@@ -83,6 +83,7 @@ VI i16 i_dot2(i16 a, i16 w, int32_t x) {
   return _mm512_add_epi32(a, _mm512_madd_epi16(w, _mm512_set1_epi32(x)));
 #endif
 }
+VI void i_store(int32_t *p, i16 a) { _mm512_storeu_si512(p, a); }
 VI void i_store_i8(int8_t *p, i16 a) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(a)); }
 VI int32_t i_sum(i16 a) { return _mm512_reduce_add_epi32(a); }
 VI i16 i_nearest(v16 a) { return _mm512_cvtps_epi32(a); }
@@ -95,6 +96,14 @@ VI i16 i_dot4(i16 a, i16 w, int32_t x) {
   __m512i even = _mm512_srai_epi16(_mm512_slli_epi16(four, 8), 8), odd = _mm512_srai_epi16(four, 8);
   a = _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_and_si512(w, _mm512_set1_epi32(0x00ff00ff)), even));
   return _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_srli_epi16(w, 8), odd));
+#endif
+}
+VI i16 i_dot4_small(i16 a, i16 w, int32_t x) {
+#if defined(__AVX512VNNI__)
+  return i_dot4(a, w, x);
+#else
+  __m512i pairs = _mm512_maddubs_epi16(w, _mm512_set1_epi32(x));
+  return _mm512_add_epi32(a, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
 #endif
 }
 VI i16 i_xor(i16 a, i16 b) { return _mm512_xor_si512(a, b); }

@@ -155,6 +155,7 @@ VI i16 i_or(i16 a, i16 b) {
   return a;
 }
 /* Bits move, without a sign. */
+VI void i_store(int32_t *p, i16 a) { memcpy(p, a.i, sizeof a.i); }
 /* The low bytes. */
 VI void i_store_i8(int8_t *p, i16 a) {
   for (int i = 0; i < 16; i++) p[i] = (int8_t)a.i[i];
@@ -198,6 +199,8 @@ VI i16 i_dot4(i16 a, i16 w, int32_t x) {
     for (int j = 0; j < 4; j++) a.i[i] += (int32_t)u[4 * i + j] * s[j];
   return a;
 }
+/* The same of bytes of w below 128, whose pairs of products fit sixteen bits. */
+VI i16 i_dot4_small(i16 a, i16 w, int32_t x) { return i_dot4(a, w, x); }
 VI i16 i_xor(i16 a, i16 b) {
   for (int i = 0; i < 16; i++) a.i[i] ^= b.i[i];
   return a;

@@ -14,7 +14,8 @@ typedef struct {
   const dt_model_desc *desc;
   const dt_head_desc *head; /* NULL: it is none */
   const cpu_format
-      *asked; /* what matrices that are held in more bytes shall be rounded to; NULL: as the files have them */
+      *asked;      /* what matrices that are held in more bytes shall be rounded to; NULL: as the files have them */
+  int activations; /* 8, 16: of quantized matrices */
   dt_status status;
   dt_error *err;
 } builder;
@@ -55,10 +56,12 @@ static void add_bias(builder *b, const cpu_matrix *m, cpu_range mine, const part
 }
 
 /* The format that holds rows of this type as they are, or f32. */
-static const cpu_format *format_taking(const dt_backend *b, dt_dtype dtype) {
-  const cpu_format *const *formats = b->kernels->format;
-  for (int f = 0; f < CPU_FORMATS; f++)
-    if (formats[f]->takes == dtype) return formats[f];
+static const cpu_format *format_taking(const builder *b, dt_dtype dtype) {
+  const cpu_format *const *formats = b->w->backend->kernels->format;
+  for (int i = 0; i < CPU_FORMATS; i++) {
+    const cpu_format *f = formats[i];
+    if (f->takes == dtype && (f->activations == 0 || f->activations == b->activations)) return f;
+  }
   return formats[0];
 }
 
@@ -71,8 +74,7 @@ static bool is_rounded(const dt_type *to, const dt_type *from, const part *parts
 
 /* The format of a matrix of these parts: what holds them all as they are, or f32; or what was asked for. */
 static const cpu_format *format_of(const builder *b, const part *parts, int count) {
-  const dt_backend *backend = b->w->backend;
-  const cpu_format *widened = backend->kernels->format[0], *f = format_taking(backend, parts[0].weights->dtype);
+  const cpu_format *widened = b->w->backend->kernels->format[0], *f = format_taking(b, parts[0].weights->dtype);
   for (int i = 1; i < count; i++)
     if (parts[i].weights->dtype != parts[0].weights->dtype) f = widened;
   if (b->asked == widened) return widened;
@@ -86,6 +88,7 @@ static cpu_matrix build(builder *b, cpu_range outputs, int k, const part *parts,
       .format = format_of(b, parts, count), .k = k, .panels = round_up(outputs.count, CPU_PANEL) / CPU_PANEL};
   size_t prepared = m.format->prepare ? m.format->prepared_bytes(k) : 0;
   if (prepared > w->prepared_bytes) w->prepared_bytes = prepared;
+  if (m.format->activations) w->activations = m.format->activations;
   if (!w->stored) w->stored = m.format->name;
   if (!b->asked && strcmp(w->stored, m.format->name)) w->stored = "mixed";
   m.data = cpu_take(&w->weights_arena, (size_t)m.panels * m.format->panel_bytes(k));
@@ -282,7 +285,8 @@ static void keep_streams(dt_weights *w, const int *tap, int taps) {
 
 /* What is checked. */
 static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target,
-                        const char *dtype, dt_weights **out, dt_error *err) {
+                        const dt_holding *how, dt_weights **out, dt_error *err) {
+  const char *dtype = how ? how->dtype : NULL;
   int as = 0;
   while (dtype && as < ASKED_FOR && strcmp(asked_for[as].name, dtype)) as++;
   if (as == ASKED_FOR) return dt_fail(err, DT_EINPUT, "weights: the type '%.40s' is unknown to the CPU", dtype);
@@ -304,8 +308,9 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
                          .blocks = head->blocks};
     if (d->shape.layers) keep_streams(w, (const int[]){d->shape.layers + head->norm_output}, 1);
   }
-  builder b = {.w = w, .desc = d, .head = head, .err = err};
-  if (dtype) w->stored = asked_for[as].name, b.asked = format_taking(backend, asked_for[as].type);
+  builder b = {.w = w, .desc = d, .head = head, .activations = 8, .err = err};
+  if (how && how->activations) b.activations = atoi(how->activations);
+  if (dtype) w->stored = asked_for[as].name, b.asked = format_taking(&b, asked_for[as].type);
   dt_status status = fill(&b);
   if (status == DT_OK)
     *out = w;
@@ -314,9 +319,10 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   return status;
 }
 
-dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const char *dtype, dt_weights **out, dt_error *err) {
+dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const dt_holding *how, dt_weights **out,
+                     dt_error *err) {
   dt_status status = check_model(d, err);
-  return status ? status : upload(backend, d, NULL, NULL, dtype, out, err);
+  return status ? status : upload(backend, d, NULL, NULL, how, out, err);
 }
 
 dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const char *dtype, dt_weights *target,
@@ -329,7 +335,7 @@ dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const c
                      "head: it reads rows of its target's, of which %d ranks have a part each: run it without mpirun, "
                      "or give a draft model",
                      target->ranks->count);
-  if (status == DT_OK) status = upload(backend, &head->model, head, target, dtype, out, err);
+  if (status == DT_OK) status = upload(backend, &head->model, head, target, &(dt_holding){.dtype = dtype}, out, err);
   if (status == DT_OK) keep_streams(target, head->tap, head->taps);
   return status;
 }

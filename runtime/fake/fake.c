@@ -42,7 +42,7 @@ struct dt_snapshot {
 };
 
 static const char *const CACHE_DTYPES[] = {"f32", NULL}; /* tokens, in fact */
-static const char *const WEIGHT_DTYPES[] = {NULL};
+static const char *const WEIGHT_DTYPES[] = {NULL}, *const ACTIVATIONS[] = {NULL};
 
 static dt_status fake_open(const dt_backend_options *options, dt_backend **out, dt_error *err) {
   (void)options;
@@ -57,15 +57,20 @@ static const char *fake_describe(const dt_backend *b) {
   return "fake";
 }
 
-static dt_status fake_no_upload(dt_backend *b, const dt_model_desc *desc, const char *dtype, dt_weights **out,
+static dt_status fake_no_upload(dt_backend *b, const dt_model_desc *desc, const dt_holding *how, dt_weights **out,
                                 dt_error *err) {
-  (void)b, (void)desc, (void)dtype, (void)out;
+  (void)b, (void)desc, (void)how, (void)out;
   return dt_fail(err, DT_EINPUT, "the scripted backend runs tables, not weight files");
 }
 
 static const char *fake_weight_dtype(const dt_weights *w) {
   (void)w;
   return "f16"; /* tables, in fact */
+}
+
+static const char *fake_weight_activations(const dt_weights *w) {
+  (void)w;
+  return NULL;
 }
 
 static void fake_free_weights(dt_weights *w) {
@@ -343,6 +348,7 @@ const dt_backend_ops dt_fake_ops = {
     .name = "fake",
     .cache_dtypes = CACHE_DTYPES,
     .weight_dtypes = WEIGHT_DTYPES,
+    .activations = ACTIVATIONS,
     .windows = false,
     .present = fake_present,
     .open = fake_open,
@@ -350,6 +356,7 @@ const dt_backend_ops dt_fake_ops = {
     .describe = fake_describe,
     .upload = fake_no_upload,
     .weight_dtype = fake_weight_dtype,
+    .weight_activations = fake_weight_activations,
     .free_weights = fake_free_weights,
     .cache_bytes = fake_cache_bytes,
     .bytes_free = fake_bytes_free,

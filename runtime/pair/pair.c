@@ -17,18 +17,45 @@
 
 int dt_processors(void) { return processors_usable(""); }
 
-/* The one of the backend's types that was asked for; the first where none was. */
-static dt_status set_cache_dtype(dt_pair *p, const char *dtype, dt_error *err) {
-  char known[64] = "";
-  for (const char *const *t = p->ops->cache_dtypes; *t; t++) {
-    if (!dtype || strcmp(dtype, *t) == 0) {
-      p->cache_dtype = *t;
-      return DT_OK;
-    }
-    size_t used = strlen(known);
-    snprintf(known + used, sizeof known - used, "%s%s", used ? " or " : "", *t);
+/* Whether a list of names that ends in NULL has this one. */
+static bool is_among(const char *const *names, const char *name) {
+  while (*names && strcmp(*names, name)) names++;
+  return *names != NULL;
+}
+
+typedef struct {
+  char text[64]; /* "f32 or f16" */
+} name_list;
+
+static name_list list_of(const char *const *names) {
+  name_list l = {""};
+  for (; *names; names++) {
+    size_t used = strlen(l.text);
+    snprintf(l.text + used, sizeof l.text - used, "%s%s", used ? " or " : "", *names);
   }
-  return dt_fail(err, DT_EINPUT, "cache dtype: '%.40s' is unknown to the backend %s: %s", dtype, p->ops->name, known);
+  return l;
+}
+
+static dt_status fail_unknown(const dt_pair *p, const char *what, const char *asked, const char *const *names,
+                              dt_error *err) {
+  return dt_fail(err, DT_EINPUT, "%s: '%.40s' is unknown to the backend %s: %s", what, asked, p->ops->name,
+                 list_of(names).text);
+}
+
+/* The backend's first where none was asked for. */
+static dt_status set_cache_dtype(dt_pair *p, const char *dtype, dt_error *err) {
+  const char *const *t = p->ops->cache_dtypes;
+  if (dtype && !is_among(t, dtype)) return fail_unknown(p, "cache dtype", dtype, t, err);
+  while (dtype && strcmp(dtype, *t)) t++;
+  p->cache_dtype = *t;
+  return DT_OK;
+}
+
+static dt_status check_activations(const dt_pair *p, const char *asked, dt_error *err) {
+  if (!asked || is_among(p->ops->activations, asked)) return DT_OK;
+  if (*p->ops->activations) return fail_unknown(p, "activations", asked, p->ops->activations, err);
+  return dt_fail(err, DT_EINPUT, "activations: '%.40s' was asked for, but the backend %s has no quantized weights",
+                 asked, p->ops->name);
 }
 
 static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err) {
@@ -42,25 +69,15 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
   return p->ops->open(&options, &p->backend, err);
 }
 
-/* Whether a list of names that ends in NULL has this one. */
-static bool is_among(const char *const *names, const char *name) {
-  while (*names && strcmp(*names, name)) names++;
-  return *names != NULL;
-}
-
 /* int8 is an older name of q8. What weights are asked to be made, the backend must know how to make. */
 static dt_status find_weights(const dt_pair *p, const char *what, const char *asked, const char **found,
                               dt_error *err) {
   if (asked && !strcmp(asked, "int8")) asked = "q8";
   *found = asked;
   if (!asked || is_among(p->ops->weight_dtypes, asked)) return DT_OK;
-  char known[64] = "";
-  for (const char *const *t = p->ops->weight_dtypes; *t; t++)
-    snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", *known ? " or " : "", *t);
-  if (!*known)
-    return dt_fail(err, DT_EINPUT, "%s: '%.40s' was asked for, but the backend %s takes them only as they are", what,
-                   asked, p->ops->name);
-  return dt_fail(err, DT_EINPUT, "%s: '%.40s' is unknown to the backend %s: %s", what, asked, p->ops->name, known);
+  if (*p->ops->weight_dtypes) return fail_unknown(p, what, asked, p->ops->weight_dtypes, err);
+  return dt_fail(err, DT_EINPUT, "%s: '%.40s' was asked for, but the backend %s takes them only as they are", what,
+                 asked, p->ops->name);
 }
 
 /* A GGUF file's own, or that of the folder. */
@@ -118,7 +135,7 @@ static dt_status find_draft_ids(const dt_pair *p, const dt_draft_vocab *v, int v
 }
 
 /* One model: its files are opened, uploaded and closed again. The end-of-text ids and the tokenizer are handed out. */
-static dt_status load(dt_pair *p, const char *path, const char *dtype, const dt_draft_vocab *vocab,
+static dt_status load(dt_pair *p, const char *path, const dt_holding *how, const dt_draft_vocab *vocab,
                       dt_weights **weights, dt_model_info *info, int32_t *eos, int *n_eos, tok **tokenizer,
                       dt_error *err) {
   model *m = NULL;
@@ -142,7 +159,7 @@ static dt_status load(dt_pair *p, const char *path, const char *dtype, const dt_
     cut.ids = ids;
   }
   if (weights == &p->target) cut.path = path; /* ranks share it */
-  s = p->ops->upload(p->backend, d, dtype, weights, err);
+  s = p->ops->upload(p->backend, d, how, weights, err);
 done:
   free(ids);
   model_close(m);
@@ -185,7 +202,8 @@ static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dt
   if (o->head_layers)
     return dt_fail(err, DT_EINPUT, "--head-layers: %s is a model, and no draft head that reads the target's layers",
                    o->draft);
-  dt_status s = load(p, o->draft, dtype, o->draft_vocab, &p->draft, &p->draft_info, eos, &n_eos, &tokenizer, err);
+  const dt_holding how = {.dtype = dtype};
+  dt_status s = load(p, o->draft, &how, o->draft_vocab, &p->draft, &p->draft_info, eos, &n_eos, &tokenizer, err);
   if (!s && tok_fingerprint(tokenizer) != tok_fingerprint(p->tokenizer))
     s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's", o->draft,
                 o->target);
@@ -248,15 +266,17 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   if (!p->target_path || (options->draft && !p->draft_path) || (cut && !p->draft_vocab))
     s = dt_fail_memory(err, "a path", 1);
   if (!s) s = open_device(p, options, err);
-  const char *dtype, *draft_dtype;
-  if (!s) s = find_weights(p, "weights", options->target_weights, &dtype, err);
+  dt_holding how = {.activations = options->activations};
+  const char *draft_dtype;
+  if (!s) s = find_weights(p, "weights", options->target_weights, &how.dtype, err);
+  if (!s) s = check_activations(p, options->activations, err);
   if (!s) s = find_weights(p, "draft weights", options->draft_weights, &draft_dtype, err);
   bool is_head = false;
   if (!s) s = head_is(options->target, &is_head, err);
   if (!s && is_head)
     s = dt_fail(err, DT_EINPUT, "%s is a draft head: name its target with --target, and it with --draft",
                 options->target);
-  if (!s) s = load(p, options->target, dtype, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
+  if (!s) s = load(p, options->target, &how, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s) measure(p, p->target, 0, &p->target_info);
   if (!s && options->draft) s = load_drafter(p, options, draft_dtype, err);
   if (!s && p->draft) measure(p, p->draft, p->target_info.weight_bytes, &p->draft_info);
@@ -357,6 +377,7 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .draft_left_out = p->left_out,
                          .draft_head = *p->head ? p->head : NULL,
                          .cache_dtype = p->cache_dtype,
+                         .activations = p->ops->weight_activations(p->target),
                          .backend = p->ops->describe(p->backend),
                          .threads = p->threads,
                          .load_ms = p->load_ms,

@@ -119,7 +119,7 @@ static dt_status upload(const call_site *site, const call *c, void **made, dt_er
     status = agree(site, &here, err);
   }
   if (!status) {
-    here.status = dt_cpu_ops.upload(at(site, c->on), same_desc(s), c->dtype, (dt_weights **)made, &here);
+    here.status = dt_cpu_ops.upload(at(site, c->on), same_desc(s), &c->how, (dt_weights **)made, &here);
     if (!here.status) here.status = same_was_seen(s, &here);
     status = agree(site, &here, err);
   }

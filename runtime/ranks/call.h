@@ -28,7 +28,8 @@ typedef struct {
   int32_t kind, on, with; /* numbers of what it is made on: weights and their cache, a cache and a snapshot */
   int32_t sequence, n;    /* n: sequences, threads or slots */
   int32_t slots;
-  const char *version, *variant, *cache_dtype, *path, *dtype;
+  const char *version, *variant, *cache_dtype, *path;
+  dt_holding how;           /* of a model */
   uint64_t signature;       /* of the model that rank 0 has at `path` */
   const int32_t *from, *to; /* [n] */
   dt_rows rows;

@@ -72,7 +72,10 @@ static void walk(tape *t, call *c) {
   value(t, &c->slots, sizeof c->slots);
   switch ((call_kind)c->kind) {
   case CALL_OPEN: text(t, &c->version), text(t, &c->variant), text(t, &c->cache_dtype); break;
-  case CALL_UPLOAD: text(t, &c->path), text(t, &c->dtype), value(t, &c->signature, sizeof c->signature); break;
+  case CALL_UPLOAD:
+    text(t, &c->path), text(t, &c->how.dtype), text(t, &c->how.activations);
+    value(t, &c->signature, sizeof c->signature);
+    break;
   case CALL_MOVE: ints(t, &c->from, (size_t)c->n), ints(t, &c->to, (size_t)c->n); break;
   case CALL_FORWARD: pass(t, c); break;
   default: break;

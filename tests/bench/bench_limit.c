@@ -1,5 +1,5 @@
 /* How near a pass is to the limit of the machine:
- * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] MODEL...
+ * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] [-a] MODEL...
  *
  * MODEL is a folder, or the name of a shape (shapes.h: pythia-70m, pythia-2.8b, ..): then a model of random numbers.
  * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input embedding,
@@ -15,7 +15,8 @@
  *
  * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
  * -w q8, -w q4: with weights rounded to that.
- * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn. */
+ * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn.
+ * -a: the same of activations ("verify 8"), with 1 to 64 rows, and a prompt. */
 #include "model/model.h"
 #include "pair/backends.h"
 #include "shapes.h"
@@ -100,9 +101,10 @@ static void run(const subject *on, dt_want want, bool prompt, int context, int c
   must(on->ops->forward(on->weights, on->cache, &rows, &out, &err));
 }
 
-static subject subject_open(const dt_backend_ops *ops, dt_backend *backend, const dt_model_desc *d) {
+static subject subject_open(const dt_backend_ops *ops, dt_backend *backend, const dt_model_desc *d,
+                            const char *activations) {
   subject s = {.ops = ops, .vocab = d->shape.vocab, .context = d->shape.context < SLOTS ? d->shape.context : SLOTS};
-  must(ops->upload(backend, d, weights_dtype, &s.weights, &err));
+  must(ops->upload(backend, d, &(dt_holding){weights_dtype, activations}, &s.weights, &err));
   must(ops->create_cache(s.weights, 1, SLOTS + MOST_ROWS, &s.cache, &err));
   for (int at = 0; at < s.context; at += PROMPT_ROWS)
     run(&s, DT_WANT_NOTHING, false, at, s.context - at < PROMPT_ROWS ? s.context - at : PROMPT_ROWS);
@@ -202,7 +204,7 @@ static void compare_caches(const char *name, const dt_model_desc *d, const dt_ba
     options.cache_dtype = ops->cache_dtypes[types];
     snprintf(pass[types], sizeof pass[types], "verify %s", options.cache_dtype);
     must(ops->open(&options, &backend[types], &err));
-    on[types] = subject_open(ops, backend[types], d);
+    on[types] = subject_open(ops, backend[types], d, NULL);
   }
   int count = 0;
   for (int type = 0; type < types; type++)
@@ -219,6 +221,29 @@ static void compare_caches(const char *name, const dt_model_desc *d, const dt_ba
     subject_close(&on[type]);
     ops->close(backend[type]);
   }
+}
+
+/* The definition's name stands behind the pass's. */
+static void compare_activations(const char *name, const dt_model_desc *d, const dt_backend_ops *ops,
+                                dt_backend *backend, double seconds) {
+  static pass_case cases[MOST_CASES];
+  subject on[2];
+  char pass[2][2][32];
+  int count = 0, kinds = 0;
+  memset(cases, 0, sizeof cases);
+  for (; kinds < 2 && ops->activations[kinds]; kinds++) {
+    on[kinds] = subject_open(ops, backend, d, ops->activations[kinds]);
+    snprintf(pass[kinds][0], sizeof pass[kinds][0], "verify %s", ops->activations[kinds]);
+    snprintf(pass[kinds][1], sizeof pass[kinds][1], "prompt %s", ops->activations[kinds]);
+    for (int rows = 1; rows <= 64; rows *= 2)
+      cases[count++] = pass_of(pass[kinds][0], &on[kinds], DT_WANT_ARGMAX, 512, rows);
+    cases[count] = pass_of(pass[kinds][1], &on[kinds], DT_WANT_NOTHING, 0, PROMPT_ROWS);
+    cases[count++].prompt = true;
+  }
+  double bandwidth = ops->read_bandwidth(backend);
+  measure(cases, count, seconds);
+  print_passes(name, d, cases, count, bandwidth, number_bytes(ops->cache_dtypes[0]));
+  for (int i = 0; i < kinds; i++) subject_close(&on[i]);
 }
 
 /* The model with less of something. Rows are views of the whole one's: what they hold does not matter here. */
@@ -259,7 +284,7 @@ static double saved_by(void (*cut)(cut_model *), dt_backend *backend, const dt_m
   memcpy(m.layer, d->layer, (size_t)d->shape.layers * sizeof *d->layer);
   m.desc.layer = m.layer;
   cut(&m);
-  subject less = subject_open(s->ops, backend, &m.desc);
+  subject less = subject_open(s->ops, backend, &m.desc, NULL);
   cases[0] = pass_of("split", s, DT_WANT_ARGMAX, 512, 1);
   cases[1] = pass_of("split", &less, DT_WANT_ARGMAX, 512, 1);
   measure(cases, 2, seconds);
@@ -295,7 +320,7 @@ static void split_pass(const char *name, dt_backend *backend, const dt_model_des
 
 static void time_all(const char *name, const dt_model_desc *d, const dt_backend_ops *ops, dt_backend *backend,
                      double seconds) {
-  subject s = subject_open(ops, backend, d);
+  subject s = subject_open(ops, backend, d, NULL);
   double bandwidth = ops->read_bandwidth(backend);
   time_passes(name, d, &s, bandwidth, number_bytes(ops->cache_dtypes[0]), seconds);
   printf("# streaming sum %.1f GB/s before the passes of %s, %.1f GB/s after\n", bandwidth * 1e-9, name,
@@ -318,18 +343,20 @@ int main(int argc, char **argv) {
   dt_backend_options options = {.variant = NULL, .threads = 2};
   const char *backend_name = "cpu", *variant = NULL;
   double seconds = 20;
-  bool caches = false;
-  for (int option; (option = getopt(argc, argv, "b:t:v:s:w:k")) != -1;) {
+  bool caches = false, activations = false;
+  for (int option; (option = getopt(argc, argv, "b:t:v:s:w:ka")) != -1;) {
     if (option == 't') options.threads = atoi(optarg);
     if (option == 'b') backend_name = optarg;
     if (option == 'v') variant = optarg;
     if (option == 's') seconds = atof(optarg);
     if (option == 'w') weights_dtype = optarg;
     if (option == 'k') caches = true;
+    if (option == 'a') activations = true;
     if (option == '?') optind = argc;
   }
   if (optind >= argc) {
-    fprintf(stderr, "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] MODEL...\n");
+    fprintf(stderr,
+            "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] [-a] MODEL...\n");
     return 2;
   }
   const dt_backend_ops *ops = backend_find(backend_name, &options.variant, &err);
@@ -349,6 +376,8 @@ int main(int argc, char **argv) {
     dt_model_desc d = shape ? shape->desc : *model_desc(m);
     if (caches)
       compare_caches(name, &d, ops, options, seconds);
+    else if (activations)
+      compare_activations(name, &d, ops, backend, seconds);
     else
       time_all(name, &d, ops, backend, seconds);
     if (shape)

@@ -36,9 +36,10 @@ static int read_text(char *line, int32_t ids[MOST]) {
 }
 
 int main(int argc, char **argv) {
-  check(argc > 1, "usage: bench_logits MODEL [WEIGHTS [BACKEND]] <ids >logits");
+  check(argc > 1, "usage: bench_logits MODEL [WEIGHTS [BACKEND [ACTIVATIONS]]] <ids >logits");
   static int32_t ids[MOST], at[MOST], one[MOST], zero[MOST], row[ROWS];
-  const char *variant = NULL, *weights_asked = argc > 2 && strcmp(argv[2], "-") ? argv[2] : NULL;
+  const char *variant = NULL;
+  const dt_holding how = {argc > 2 && strcmp(argv[2], "-") ? argv[2] : NULL, argc > 4 ? argv[4] : NULL};
   dt_error err;
   model *m;
   dt_backend *backend;
@@ -49,7 +50,7 @@ int main(int argc, char **argv) {
   must(ops->open(&(dt_backend_options){.variant = variant, .threads = 2}, &backend, &err), &err);
   must(model_open(argv[1], &m, &err), &err);
   size_t vocab = (size_t)model_desc(m)->shape.vocab;
-  must(ops->upload(backend, model_desc(m), weights_asked, &weights, &err), &err);
+  must(ops->upload(backend, model_desc(m), &how, &weights, &err), &err);
   model_close(m);
   must(ops->create_cache(weights, 1, MOST, &cache, &err), &err);
   float *logits = malloc(ROWS * vocab * sizeof *logits);

@@ -3,11 +3,11 @@
     python tests/bench/kl.py MODEL.gguf [--texts 20] [--tokens 96] [--weights q8] [--logits build/tests/bench_logits]
 
 needs torch, transformers, gguf, numpy and llama-cpp-python. The oracle is transformers on the file's blocks, widened to f32. After each
-token of the texts (novels, articles and tasks of scripts/prompts in turn) three distributions are compared: the oracle's, dtrun's
-with weights as they are held (or --weights) and llama.cpp's on the same file. Printed are the mean divergence KL(oracle || it) in nats,
-the largest difference of two logits' distance from the oracle's (how far apart a logit may be pushed from the oracle's best one),
-how many of the likeliest tokens differ, and the largest margin of the oracle where one does. Exit status 1 where dtrun's mean is above
-llama.cpp's, or a token differs where the margin is above what the logits moved by.
+token of the texts (novels, articles and tasks of scripts/prompts in turn) distributions are compared with the oracle's: dtrun's with
+weights as they are held (or --weights) and activations of 8 and of 16 bits, and llama.cpp's on the same file. Printed are the mean
+divergence KL(oracle || it) in nats, the largest difference of two logits' distance from the oracle's (how far apart a logit may be
+pushed from the oracle's best one), how many of the likeliest tokens differ, and the largest margin of the oracle where one does. Exit
+status 1 where a mean of dtrun's is above llama.cpp's, or a token differs where the margin is above what the logits moved by.
 """
 import argparse, ctypes, json, pathlib, subprocess, sys
 import numpy as np
@@ -45,9 +45,9 @@ class LlamaCpp:
 
 
 class Dtrun:
-    def __init__(self, options, vocab):
+    def __init__(self, options, vocab, activations):
         self.vocab = vocab
-        self.process = subprocess.Popen([options.logits, options.model, options.weights or "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen([options.logits, options.model, options.weights or "-", "cpu", activations], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def logits(self, ids):
         self.process.stdin.write((" ".join(map(str, ids)) + "\n").encode())
@@ -94,17 +94,20 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(2)
     peer, oracle = LlamaCpp(options.model), widened(options.model).eval()
-    dtrun = Dtrun(options, oracle.config.vocab_size)
-    ours, theirs = Account(), Account()
+    engines = {bits: Dtrun(options, oracle.config.vocab_size, bits) for bits in ("8", "16")}
+    ours, theirs = {bits: Account() for bits in engines}, Account()
     for text in texts(options.texts):
         ids = peer.ids(text, options.tokens)
         expected = oracle(input_ids=torch.tensor([ids]), use_cache=False).logits[0].float()
-        ours.add(expected, dtrun.logits(ids))
+        for bits, engine in engines.items():
+            ours[bits].add(expected, engine.logits(ids))
         theirs.add(expected, peer.logits(ids)[:, : expected.shape[1]])
-    print(f"{options.model}, weights {options.weights or 'as they are'}: {options.texts} texts, {len(ours.kl)} tokens")
-    mine, other = ours.show("dtrun"), theirs.show("llama.cpp")
-    print(f"dtrun / llama.cpp: {mine / other:.3f}")
-    sys.exit(mine > other or ours.margin > ours.moved)
+    print(f"{options.model}, weights {options.weights or 'as they are'}: {options.texts} texts, {len(theirs.kl)} tokens")
+    other = theirs.show("llama.cpp")
+    means = {bits: account.show(f"dtrun, {bits}") for bits, account in ours.items()}
+    for bits, mean in means.items():
+        print(f"dtrun with activations of {bits} bits / llama.cpp: {mean / other:.3f}")
+    sys.exit(any(mean > other or ours[bits].margin > ours[bits].moved for bits, mean in means.items()))
 
 
 main()

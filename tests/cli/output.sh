@@ -387,6 +387,16 @@ it_says_how_keys_and_values_are_held() {
   succeeds linear --text hello -n 5 --json r.json --backend cpu --cache-dtype f16 --compare ar
   check_result r.json cache_dtype=f16
 }
+it_says_how_finely_rows_enter_quantized_weights() {
+  succeeds linear --text hello -n 5 --json r.json --backend cpu
+  check_result r.json activations=nil
+  succeeds linear --text hello -n 40 --json r8.json --backend cpu --weights q8 --compare ar --rounds 1
+  check_result r8.json activations=8
+  succeeds linear --text hello -n 40 --json r16.json --backend cpu --weights q8 --activations 16 --compare ar --rounds 1
+  check_result r16.json activations=16
+  succeeds linear --text hello -n 5 --json r.json --backend cpu --activations 16 --draft-weights q8
+  check_result r.json activations=nil
+}
 it_tells_in_the_manual_which_variables_it_reads() {
   succeeds --man
   local reads

@@ -16,19 +16,18 @@ typedef struct {
   dt_window window; /* of the passes of rig_run */
 } rig;
 
-/* weight_dtype: as for upload. */
 static inline rig rig_open_rounded(const dt_backend_ops *ops, dt_backend_options options, const dt_model_desc *desc,
-                                   const char *weight_dtype, int sequences, int slots) {
+                                   dt_holding how, int sequences, int slots) {
   rig r = {.ops = ops, .vocab = desc->shape.vocab};
   ok(ops->open(&options, &r.backend, &err));
-  ok(ops->upload(r.backend, desc, weight_dtype, &r.weights, &err));
+  ok(ops->upload(r.backend, desc, &how, &r.weights, &err));
   ok(ops->create_cache(r.weights, sequences, slots, &r.cache, &err));
   return r;
 }
 
 static inline rig rig_open_with(const dt_backend_ops *ops, dt_backend_options options, const dt_model_desc *desc,
                                 int sequences, int slots) {
-  return rig_open_rounded(ops, options, desc, NULL, sequences, slots);
+  return rig_open_rounded(ops, options, desc, (dt_holding){0}, sequences, slots);
 }
 
 static inline rig rig_open(const dt_backend_ops *ops, const char *variant, int threads, const dt_model_desc *desc,

@@ -6,10 +6,12 @@
 #include "random_model.h"
 #include "rig.h"
 #include "tree_case.h"
+static const dt_holding as_it_is = {0};
+
 /* Every n up to 64 and some beyond, every row of each, with one and two threads, at the first prefix also with three, which
  * share heads and panels unevenly. The sanitizers are slow: there a few n and prefixes must do. */
-static void check_model(const dt_model_desc *desc, const char *cache_dtype, const char *weight_dtype,
-                        const int *prefixes, int prefix_count) {
+static void check_model(const dt_model_desc *desc, const char *cache_dtype, dt_holding how, const int *prefixes,
+                        int prefix_count) {
 #if defined(__SANITIZE_ADDRESS__)
   const int counts[] = {1, 2, 5, 16, 33, 65, NODES};
   if (prefix_count > 3) prefix_count = 3;
@@ -20,11 +22,11 @@ static void check_model(const dt_model_desc *desc, const char *cache_dtype, cons
   for (int p = 0; p < prefix_count; p++) {
     int slots = prefixes[p] + SPREAD;
     dt_backend_options options = {.threads = 1, .cache_dtype = cache_dtype};
-    rig plain = rig_open_rounded(&dt_cpu_ops, options, desc, weight_dtype, 2, slots);
+    rig plain = rig_open_rounded(&dt_cpu_ops, options, desc, how, 2, slots);
     tree_case t;
     decode_plainly(&plain, &t, prefixes[p], NODES, (uint64_t)p + 1);
     for (; options.threads <= (p == 0 ? 3 : 2); options.threads++) {
-      rig r = rig_open_rounded(&dt_cpu_ops, options, desc, weight_dtype, 1, slots);
+      rig r = rig_open_rounded(&dt_cpu_ops, options, desc, how, 1, slots);
       ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
       for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_batch(&r, &t, counts[i], i);
       rig_close(&r);
@@ -39,9 +41,10 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   const int prefixes[] = {16, 300, 1, 15, 17, 63, 255}; /* attention goes by 16 positions; trees reach 23 further */
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 7);
-    check_model(&m->desc, NULL, NULL, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
-    if (s % 2 == 0) check_model(&m->desc, "f16", NULL, prefixes, 1);
-    if (s % 2 == 1) check_model(&m->desc, NULL, s % 4 == 1 ? "q8" : "q4", prefixes, 1);
+    check_model(&m->desc, NULL, as_it_is, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
+    if (s % 2 == 0) check_model(&m->desc, "f16", as_it_is, prefixes, 1);
+    const dt_holding rounded = {s % 4 == 1 ? "q8" : "q4", s % 8 > 4 ? "16" : "8"};
+    if (s % 2 == 1) check_model(&m->desc, NULL, rounded, prefixes, 1);
     random_model_free(m);
   }
 }
@@ -53,9 +56,10 @@ static void so_it_has_on_the_bundled_pair(void **state) {
   for (int i = 0; i < 2; i++) {
     model *m = NULL;
     ok(model_open(folders[i], &m, &err));
-    check_model(model_desc(m), NULL, NULL, prefixes, i ? 1 : 2);
-    if (i == 0) check_model(model_desc(m), "f16", NULL, prefixes, 2);
-    check_model(model_desc(m), NULL, i ? "q4" : "q8", prefixes, 1);
+    check_model(model_desc(m), NULL, as_it_is, prefixes, i ? 1 : 2);
+    if (i == 0) check_model(model_desc(m), "f16", as_it_is, prefixes, 2);
+    for (int fine = 0; fine < 2; fine++)
+      check_model(model_desc(m), NULL, (dt_holding){i ? "q4" : "q8", fine ? "16" : "8"}, prefixes, 1);
     model_close(m);
   }
 }

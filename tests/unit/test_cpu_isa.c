@@ -5,6 +5,8 @@
 #include "random_model.h"
 #include "rig.h"
 
+static const dt_holding as_it_is = {0};
+
 enum { PROMPT = 37, TREE = 21, K = 8 };
 
 /* All that a run on a variant gave. */
@@ -16,11 +18,10 @@ typedef struct {
   size_t slot_bytes;
 } outcome;
 
-static outcome run_variant(const char *variant, const char *cache_dtype, const char *weight_dtype,
-                           const dt_model_desc *desc) {
+static outcome run_variant(const char *variant, const char *cache_dtype, dt_holding how, const dt_model_desc *desc) {
   outcome o = {0};
   dt_backend_options options = {.variant = variant, .threads = 1, .cache_dtype = cache_dtype};
-  rig r = rig_open_rounded(&dt_cpu_ops, options, desc, weight_dtype, 1, PROMPT + TREE);
+  rig r = rig_open_rounded(&dt_cpu_ops, options, desc, how, 1, PROMPT + TREE);
   row_list prompt = {0}, tree = {0};
   int32_t all[TREE], path[TREE];
   for (int p = 0; p < PROMPT; p++) row_add_plain(&prompt, 0, p * 31 % r.vocab, p);
@@ -70,11 +71,10 @@ static void free_outcome(outcome *o) {
   for (int s = 0; s < PROMPT + TREE; s++) free(o->slot[s]);
 }
 
-static void compare_variants(const dt_model_desc *desc, const char *cache_dtype, const char *weight_dtype,
-                             const char *name) {
-  outcome plain = run_variant("scalar", cache_dtype, weight_dtype, desc);
+static void compare_variants(const dt_model_desc *desc, const char *cache_dtype, dt_holding how, const char *name) {
+  outcome plain = run_variant("scalar", cache_dtype, how, desc);
   for (int i = 1; cpu_variant(i); i++) {
-    outcome o = run_variant(cpu_variant(i)->name, cache_dtype, weight_dtype, desc);
+    outcome o = run_variant(cpu_variant(i)->name, cache_dtype, how, desc);
     if (memcmp(o.logits, plain.logits, sizeof(float) * TREE * (size_t)desc->shape.vocab))
       fail_msg("%s: the logits of %s differ from those of scalar", name, cpu_variant(i)->name);
     for (int s = 0; s < PROMPT + TREE; s++)
@@ -94,10 +94,12 @@ static void all_variants_give_the_same_bits_on_every_kind_of_layer(void **state)
   (void)state;
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 3);
-    compare_variants(&m->desc, "f32", NULL, random_shapes[s].name);
-    compare_variants(&m->desc, "f16", NULL, random_shapes[s].name);
-    compare_variants(&m->desc, "f32", "q8", random_shapes[s].name);
-    compare_variants(&m->desc, "f32", "q4", random_shapes[s].name);
+    const dt_holding q8 = {.dtype = "q8"}, q4 = {.dtype = "q4"}, q8_16 = {"q8", "16"}, q4_16 = {"q4", "16"};
+    compare_variants(&m->desc, "f32", as_it_is, random_shapes[s].name);
+    compare_variants(&m->desc, "f16", as_it_is, random_shapes[s].name);
+    compare_variants(&m->desc, "f32", q8, random_shapes[s].name);
+    compare_variants(&m->desc, "f32", q4, random_shapes[s].name);
+    compare_variants(&m->desc, "f32", s % 2 ? q8_16 : q4_16, random_shapes[s].name);
     random_model_free(m);
   }
 }
@@ -108,8 +110,8 @@ static void all_variants_give_the_same_bits_on_the_bundled_pair(void **state) {
   for (int i = 0; i < 2; i++) {
     model *m = NULL;
     ok(model_open(folders[i], &m, &err));
-    compare_variants(model_desc(m), "f32", NULL, folders[i]);
-    compare_variants(model_desc(m), "f16", NULL, folders[i]);
+    compare_variants(model_desc(m), "f32", as_it_is, folders[i]);
+    compare_variants(model_desc(m), "f16", as_it_is, folders[i]);
     model_close(m);
   }
 }

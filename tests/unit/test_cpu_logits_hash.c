@@ -1,5 +1,6 @@
 /* One golden hash serves every machine: the logits of every position of real prompts, and of the tokens that follow by
- * plain decoding, are the same bits on every variant of the CPU backend, and those of tests/golden/logits_hash.txt.
+ * plain decoding, are the same bits on every variant of the CPU backend, and those of tests/golden/logits_hash.txt. Quantized
+ * weights are those of random models, their rows of x rounded to one digit ("/8") and to two ("/16").
  *
  *   test_cpu_logits_hash           4 prompts and 64 tokens; scalar, which is slow, and all under the sanitizers: 1 prompt
  *   test_cpu_logits_hash all       all 40 prompts and 200 tokens; scalar: 4 prompts and 64 tokens
@@ -7,6 +8,7 @@
 #include "cpu.h"
 #include "kernels.h"
 #include "model/model.h"
+#include "random_model.h"
 #include "rig.h"
 #include "text/tokenizer.h"
 
@@ -20,7 +22,7 @@ enum { SANITIZED = 1 };
 enum { SANITIZED = 0 };
 #endif
 
-static const char *const model_names[] = {"mini-draft", "mini-target"};
+static const char *const model_names[] = {"mini-draft", "mini-target"}, *const all_activations[] = {"8", "16"};
 
 /* FNV-1a 64 of the logits so far: those of the prompt's positions, and with `few` and `many` tokens after it. */
 typedef struct {
@@ -133,6 +135,23 @@ static void run_model(const char *variant, const char *model_name, int threads, 
   model_close(m);
 }
 
+static void run_random_models(const char *variant, int threads, result_fn *result) {
+  for (int s = PLAIN_SHAPES; s < RANDOM_SHAPES; s++) {
+    random_model *m = random_model_new(&random_shapes[s], 3);
+    int32_t ids[37];
+    for (int i = 0; i < 37; i++) ids[i] = i * 31 % m->desc.shape.vocab;
+    for (int a = 0; a < 2; a++) {
+      char name[32];
+      snprintf(name, sizeof name, "random-%d/%s", s - PLAIN_SHAPES + 1, all_activations[a]);
+      rig r = rig_open_rounded(&dt_cpu_ops, (dt_backend_options){.variant = variant, .threads = threads}, &m->desc,
+                               (dt_holding){.activations = all_activations[a]}, 1, SLOTS);
+      result(variant, name, "numbers", FEW_TOKENS, run(&r, ids, 37, FEW_TOKENS));
+      rig_close(&r);
+    }
+    random_model_free(m);
+  }
+}
+
 typedef struct {
   const char *variant;
   int prompts, tokens;
@@ -141,6 +160,7 @@ typedef struct {
 static void logits_have_the_golden_hash(void **state) {
   const subject *s = *state;
   for (int i = 0; i < 2; i++) run_model(s->variant, model_names[i], 1 + i, s->prompts, s->tokens, compare);
+  run_random_models(s->variant, 2, compare);
 }
 
 /* One test per variant; those that this machine lacks are named. */
@@ -169,6 +189,7 @@ static int test_variants(bool all) {
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "print") == 0) {
     for (int i = 0; i < 2; i++) run_model(NULL, model_names[i], 1, PROMPTS, TOKENS, print);
+    run_random_models(NULL, 1, print);
     return 0;
   }
   return test_variants(argc == 2 && strcmp(argv[1], "all") == 0);

@@ -10,7 +10,7 @@ enum { ROWS = 12, LAYERS = 8 };
 
 /* The logits of some rows; *bytes: what the weights take. malloc'd. */
 static float *logits_of(const dt_model_desc *d, const char *dtype, const char *held, size_t *bytes) {
-  rig r = rig_open_rounded(&dt_cpu_ops, (dt_backend_options){.threads = 2}, d, dtype, 1, ROWS);
+  rig r = rig_open_rounded(&dt_cpu_ops, (dt_backend_options){.threads = 2}, d, (dt_holding){.dtype = dtype}, 1, ROWS);
   row_list all = {0};
   for (int p = 0; p < ROWS; p++) row_add_plain(&all, 0, (p * 37 + 5) % d->shape.vocab, p);
   float *logits = rig_run(&r, &all, true);
@@ -109,7 +109,8 @@ static void an_unknown_type_is_refused(void **state) {
   dt_backend *b;
   dt_weights *w;
   ok(dt_cpu_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
-  fails(dt_cpu_ops.upload(b, &m->desc, "q5", &w, &err), DT_EINPUT, "weights: the type 'q5' is unknown to the CPU");
+  fails(dt_cpu_ops.upload(b, &m->desc, &(dt_holding){.dtype = "q5"}, &w, &err), DT_EINPUT,
+        "weights: the type 'q5' is unknown to the CPU");
   dt_cpu_ops.close(b);
   random_model_free(m);
 }

@@ -63,14 +63,15 @@ static void check_greedy_tokens(device *d, const golden_case *c, float tolerance
   }
 }
 
-/* Quantized weights are multiplied with rounded rows; a GPU rounds rows, keys and values to 16 bits. */
+/* Quantized weights are multiplied with rows rounded to two digits, or to one; a GPU rounds rows, keys and values to 16 bits. */
 #define CODES 0.1f
+#define DIGITS 1.0f
 #define HALVES 0.03f
 #define BRAINS 0.2f
 
 typedef struct {
   const char *model, *backend;
-  const char *weights; /* as for upload */
+  dt_holding how;
   float tolerance;
 } subject;
 
@@ -88,7 +89,7 @@ static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
   must(model_open(g.model, &m, &err), &err);
   d.vocab = model_desc(m)->shape.vocab;
   assert_int_equal(d.vocab, g.vocab);
-  must(d.ops->upload(d.backend, model_desc(m), of->weights, &d.weights, &err), &err);
+  must(d.ops->upload(d.backend, model_desc(m), &of->how, &d.weights, &err), &err);
   model_close(m); /* the backend keeps nothing of the file */
   float worst = 0;
   for (int i = 0; i < g.n; i++) {
@@ -107,11 +108,12 @@ static void logits_and_greedy_tokens_are_those_of_transformers(void **state) {
 }
 
 #define GOLDEN(model, backend) GOLDEN_IN(model, backend, NULL, TOLERANCE)
-#define GOLDEN_IN(model, backend, weights, tolerance)                                                                  \
+#define GOLDEN_IN(model, backend, weights, tolerance) GOLDEN_AS(model, backend, weights, NULL, tolerance)
+#define GOLDEN_AS(model, backend, weights, activations, tolerance)                                                     \
   {                                                                                                                    \
     "logits_and_greedy_tokens_are_those_of_transformers: " model ", " backend,                                         \
         logits_and_greedy_tokens_are_those_of_transformers, NULL, NULL, &(subject) {                                   \
-      model, backend, weights, tolerance                                                                               \
+      model, backend, {weights, activations}, tolerance                                                                \
     }                                                                                                                  \
   }
 
@@ -132,7 +134,7 @@ static int test_cuda(const char *skip) {
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "cuda")) return test_cuda(argv[2]);
   if (argc > 1) {
-    subject given = {argv[1], "cpu", "f32", TOLERANCE}; /* the oracle widens blocks too */
+    subject given = {argv[1], "cpu", {"f32", NULL}, TOLERANCE}; /* the oracle widens blocks too */
     const struct CMUnitTest one[] = {{argv[1], logits_and_greedy_tokens_are_those_of_transformers, NULL, NULL, &given}};
     return cmocka_run_group_tests(one, NULL, NULL);
   }
@@ -153,13 +155,17 @@ int main(int argc, char **argv) {
       GOLDEN("qwen2_896", "cpu"),
       GOLDEN("qwen3", "cpu"),
       GOLDEN_IN("gguf_llama", "cpu", "f32", TOLERANCE),
-      GOLDEN_IN("gguf_llama", "cpu", NULL, CODES),
+      GOLDEN_AS("gguf_llama", "cpu", NULL, "16", CODES),
+      GOLDEN_AS("gguf_llama", "cpu", NULL, "8", DIGITS),
       GOLDEN_IN("gguf_qwen2", "cpu", "f32", TOLERANCE),
-      GOLDEN_IN("gguf_qwen2", "cpu", NULL, CODES),
+      GOLDEN_AS("gguf_qwen2", "cpu", NULL, "16", CODES),
+      GOLDEN_AS("gguf_qwen2", "cpu", NULL, "8", DIGITS),
       GOLDEN_IN("gguf_qwen3", "cpu", "f32", TOLERANCE),
-      GOLDEN_IN("gguf_qwen3", "cpu", NULL, CODES),
+      GOLDEN_AS("gguf_qwen3", "cpu", NULL, "16", CODES),
+      GOLDEN_AS("gguf_qwen3", "cpu", NULL, "8", DIGITS),
       GOLDEN_IN("gguf_neox", "cpu", "f32", TOLERANCE),
-      GOLDEN_IN("gguf_neox", "cpu", NULL, CODES),
+      GOLDEN_AS("gguf_neox", "cpu", NULL, "16", CODES),
+      GOLDEN_AS("gguf_neox", "cpu", NULL, "8", DIGITS),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void compute(dt_ranks *ranks, void *context) {
   dt_backend_options options = {.threads = t->threads, .cache_dtype = t->cache_dtype, .ranks = ranks};
   o->logits = calloc((size_t)NODES * (size_t)r.vocab, sizeof *o->logits);
   must(r.ops->open(&options, &r.backend, &e), &e);
-  must(r.ops->upload(r.backend, &desc, t->dtype, &r.weights, &e), &e);
+  must(r.ops->upload(r.backend, &desc, &(dt_holding){.dtype = t->dtype}, &r.weights, &e), &e);
   must(r.ops->create_cache(r.weights, 2, PROMPT + NODES + CHAIN, &r.cache, &e), &e);
   row_list prompt = {0}, tree = {0};
   for (int p = 0; p < PROMPT; p++) row_add_plain(&prompt, 0, p * 37 % r.vocab, p);
@@ -206,7 +206,7 @@ static void a_call_arrives_as_it_was_said(void **state) {
   const int32_t wanted[] = {1, 4};
   const call kinds[] = {
       {.kind = CALL_OPEN, .n = 3, .version = "1.2", .variant = NULL, .cache_dtype = "f16"},
-      {.kind = CALL_UPLOAD, .on = 1, .path = "a/model", .dtype = NULL, .signature = 77},
+      {.kind = CALL_UPLOAD, .on = 1, .path = "a/model", .how = {NULL, "16"}, .signature = 77},
       {.kind = CALL_MOVE, .on = 2, .sequence = 4, .n = 2, .from = wanted, .to = wanted},
       {.kind = CALL_FORWARD,
        .on = 5,

@@ -28,6 +28,8 @@ local SHARED = {
   { "draft_vocab", nil, type = "string", doc = "a number of ids, or a file of them, that the draft guesses (all)" },
   { "head_layers", nil, type = "string", doc = "layers of the target that a draft head reads (as its files say)" },
   { "cache_dtype", nil, type = "string", doc = "keys and values on a CPU: f32 or f16 (default: f32)" },
+  { "activations", nil, type = "string", one_of = { "8", "16" },
+    doc = "bits of what enters the target's quantized weights (default: 8)" },
   { "costs", nil, type = "string", one_of = { "learn", "table" },
     doc = "what policies count with: costs learned from runs, or a measured table" },
   { "corpus", many = "FILE", doc = "texts that policies such as suffix look things up in" },

@@ -12,7 +12,7 @@ local alone = {}
 -- What the command line calls the options of dt.load.
 local LOAD = { target = "--target", draft = "--draft", weights = "--weights", draft_weights = "--draft-weights",
                draft_vocab = "--draft-vocab", head_layers = "--head-layers",
-               cache_dtype = "--cache-dtype", backend = "--backend",
+               cache_dtype = "--cache-dtype", activations = "--activations", backend = "--backend",
                threads = "--threads", ctx = "--ctx" }
 
 local function command(exe, arm, load, generate, tokens, prompt_file, result_file)

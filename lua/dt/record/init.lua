@@ -5,7 +5,7 @@
 -- The head
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {what all runs share}, machine, backend,
 --   threads, target, target_dtype, draft, draft_dtype, draft_vocab and draft_head (none: left out), cache_dtype,
---   corpus (how many tokens, and a digest of them; none: left out), version, commit
+--   activations, corpus (how many tokens, and a digest of them; none: left out), version, commit
 --   (none: left out), build, target_hash, draft_hash (digests of the program and of samples of the models' files, see
 --   lua/files/identity.h), began (when, in UTC; the one thing in which a file may differ from who goes on with
 --   it); of a shard's file (dt.shard) also shard ("3/4") and settings {label of each arm of all shards = its runs}
@@ -135,12 +135,18 @@ end
 -- What no option brings back.
 local PROGRAM = { commit = true, build = true, version = true, target_hash = true, draft_hash = true }
 
+-- Told last: null or not as target_dtype says.
+local FOLLOWS = "activations"
+
 -- nil, or the key in which two heads differ, and both values as texts; protocol and settings are compared by keys.
 function record.difference(a, b, ignored)
   local all = {}
   for key in pairs(a) do all[key] = true end
   for key in pairs(b) do all[key] = true end
-  for _, key in ipairs(schema.sorted_keys(all)) do
+  all[FOLLOWS] = nil
+  local keys = schema.sorted_keys(all)
+  keys[#keys + 1] = FOLLOWS
+  for _, key in ipairs(keys) do
     if not ignored[key] then
       local x, y = a[key], b[key]
       if (key == "protocol" or key == "settings") and schema.is_object(x) and schema.is_object(y) then

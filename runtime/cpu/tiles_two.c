@@ -2,42 +2,13 @@
  * is computed. The codes of a cell are unpacked once for all rows, for each group (code - zero) << shift above code - zero,
  * beside a row's high and low digits, so that one product of tiles adds up both. Codes of eight bits leave no room to be
  * shifted: theirs are two products, joined. */
-#include "quant_tiles.h"
-
-#include <stdbool.h>
-
-enum { TILE = 16 };
-
-typedef struct {
-  uint8_t palette, start, reserved[14];
-  uint16_t columns[16]; /* bytes */
-  uint8_t rows[16];
-} tile_shapes;
-
-/* Tiles 0 to 3 are sums, 4 and 5 rows of x, 6 and 7 weights. */
-static void shape_tiles(int rows, int row_bytes) {
-  tile_shapes c = {.palette = 1};
-  for (int i = 0; i < 8; i++) {
-    c.rows[i] = (uint8_t)(i < 6 ? rows : row_bytes / 4);
-    c.columns[i] = (uint16_t)(i == 4 || i == 5 ? row_bytes : QUANT_LINE);
-  }
-  _tile_loadconfig(&c);
-}
+#include "product_amx.h"
+#include "product_two.h"
 
 /* Shifted codes would be no bytes: the two digits' products are joined. */
 VI bool is_joined(const quant_format *f) { return f->zero << f->shift > 128; }
 
 /* ---- weights --------------------------------------------------------------------------------------------------------- */
-
-VI __m512i code_at(const quant_format *f, const uint8_t *block, const int four) {
-  if (f->bits == 8) return _mm512_loadu_si512(block + QUANT_LINE * four);
-  __m512i line = _mm512_loadu_si512(block + QUANT_LINE * (four % 4)), low = _mm512_set1_epi8(15);
-  __m512i code = _mm512_and_si512(four < 4 ? line : _mm512_srli_epi16(line, 4), low);
-  if (f->bits == 4) return code;
-  __mmask64 set =
-      _mm512_test_epi8_mask(_mm512_loadu_si512(block + QUANT_LINE * 4), _mm512_set1_epi8((char)(1 << four)));
-  return _mm512_mask_add_epi8(code, set, code, _mm512_set1_epi8(16));
-}
 
 VI void unpack_block(const quant_format *f, const uint8_t *block, uint8_t *to) {
   const int fours = f->group / 4;
@@ -45,7 +16,7 @@ VI void unpack_block(const quant_format *f, const uint8_t *block, uint8_t *to) {
 #pragma GCC unroll 8
   for (int t = 0; t < 8; t++) {
     uint8_t *at = to + QUANT_LINE * (t / fours * 2 * fours + t % fours);
-    __m512i code = code_at(f, block, t), shifted = _mm512_slli_epi16(code, (unsigned)f->shift);
+    __m512i code = quant_code(f, block, t), shifted = _mm512_slli_epi16(code, (unsigned)f->shift);
     _mm512_store_si512(at, _mm512_sub_epi8(shifted, shifted_zero));
     _mm512_store_si512(at + QUANT_LINE * fours, _mm512_sub_epi8(code, zero));
   }
@@ -57,31 +28,29 @@ VI void unpack_block(const quant_format *f, const uint8_t *block, uint8_t *to) {
 typedef struct {
   quant_cell cell;
   const uint8_t *weights;
-  quant_row row; /* the first one, at this cell */
+  const quant_two *row; /* the first one, at this cell */
   size_t step;
   int n;
 } tile;
 
-VI const char *behind(const void *p, const tile *t, int r) {
-  return (const char *)p + (size_t)(r < t->n ? r : 0) * t->step;
+VI const quant_two *row_of(const tile *t, int r) {
+  return (const quant_two *)((const char *)t->row + (size_t)(r < t->n ? r : 0) * t->step);
 }
 
 /* sums: [16][16] of group g */
 VI void finish_group(const quant_format *f, const tile *w, int g, const int32_t *sums, const int32_t *low,
-                     v16 t[TILE]) {
-  v16 scale = quant_is_whole(f) ? v_load_i8((const int8_t *)w->cell.scales + QUANT_OUTPUTS * g)
-                                : v_load_f16((const uint16_t *)w->cell.scales + QUANT_OUTPUTS * g);
-  v16 minimum = f->scales == QUANT_F16_MIN ? v_load_f16((const uint16_t *)w->cell.minima + QUANT_OUTPUTS * g) : scale;
+                     v16 t[AMX_ROWS]) {
+  v16 scale = quant_scale(f, &w->cell, g), minimum = f->scales == QUANT_F16_MIN ? quant_minimum(&w->cell, g) : scale;
 #pragma GCC unroll 16
-  for (int r = 0; r < TILE; r++) {
+  for (int r = 0; r < AMX_ROWS; r++) {
     __m512i sum = _mm512_load_si512(sums + 16 * r);
-    const int32_t *extra = (const int32_t *)behind(w->row.extra + g, w, r);
+    const int32_t *extra = &row_of(w, r)->extra[g];
     if (is_joined(f)) {
       sum = _mm512_add_epi32(_mm512_slli_epi32(sum, (unsigned)f->shift), _mm512_load_si512(low + 16 * r));
       sum = _mm512_add_epi32(sum, _mm512_set1_epi32(*extra));
     }
     t[r] = v_fma(i_to_float(sum), scale, t[r]);
-    if (f->scales == QUANT_F16_MIN) t[r] = v_fma(_mm512_castsi512_ps(_mm512_set1_epi32(*extra)), minimum, t[r]);
+    if (f->scales == QUANT_F16_MIN) t[r] = v_fma(quant_float_at(extra), minimum, t[r]);
   }
 }
 
@@ -94,19 +63,14 @@ VI void finish_group(const quant_format *f, const tile *w, int g, const int32_t 
  *   2        2         4     6                   1                        3
  *   3        3         5     7                   2                        0
  */
-#define MULTIPLY(product, sums, rows, weights, digits, at)                                                             \
-  do {                                                                                                                 \
-    _tile_loadd(rows, digits, w->step);                                                                                \
-    _tile_loadd(weights, at, QUANT_LINE);                                                                              \
-    _tile_zero(sums);                                                                                                  \
-    product(sums, rows, weights);                                                                                      \
-  } while (0)
 #define START(g, sums, rows, weights_tile)                                                                             \
   if ((g) < groups) {                                                                                                  \
+    const int8_t *digits_ = w->row->digits + 2 * f->group * (g);                                                       \
+    const uint8_t *weights_ = w->weights + 2 * QUANT_OUTPUTS * f->group * (g);                                         \
     if (f->zero)                                                                                                       \
-      MULTIPLY(_tile_dpbssd, sums, rows, weights_tile, digits + 2 * f->group * (g), w->weights + 32 * f->group * (g)); \
+      AMX_MULTIPLY(_tile_dpbssd, sums, rows, weights_tile, digits_, w->step, weights_);                                \
     else                                                                                                               \
-      MULTIPLY(_tile_dpbsud, sums, rows, weights_tile, digits + 2 * f->group * (g), w->weights + 32 * f->group * (g)); \
+      AMX_MULTIPLY(_tile_dpbsud, sums, rows, weights_tile, digits_, w->step, weights_);                                \
   }
 #define STORE(g, sums)                                                                                                 \
   if ((g) >= 0 && (g) < groups) _tile_stored(sums, part[sums], 64);
@@ -120,9 +84,8 @@ VI void finish_group(const quant_format *f, const tile *w, int g, const int32_t 
     FINISH((g)-3, finished)                                                                                            \
   } while (0)
 
-VI void shifted_groups(const quant_format *f, const tile *w, v16 t[TILE]) {
-  int32_t part[4][TILE * 16] __attribute__((aligned(64)));
-  const int8_t *digits = w->row.digits;
+VI void shifted_groups(const quant_format *f, const tile *w, v16 t[AMX_ROWS]) {
+  int32_t part[4][AMX_ROWS * 16] __attribute__((aligned(64)));
   const int groups = w->cell.groups;
   for (int g = 0; g < groups + 3; g += 4) {
     TURN(g, 0, 4, 6, 3, 1);
@@ -136,9 +99,9 @@ VI void shifted_groups(const quant_format *f, const tile *w, v16 t[TILE]) {
 #define TURN_BOTH(g, high, low, stored_high, stored_low)                                                               \
   do {                                                                                                                 \
     if ((g) < groups) {                                                                                                \
-      const int8_t *at = w->row.digits + 2 * f->group * (g);                                                           \
-      MULTIPLY(_tile_dpbsud, high, 4, 6, at, w->cell.codes + 16 * f->group * (g));                                     \
-      MULTIPLY(_tile_dpbsud, low, 5, 7, at + f->group, w->cell.codes + 16 * f->group * (g));                           \
+      const int8_t *at = w->row->digits + 2 * f->group * (g);                                                          \
+      AMX_MULTIPLY(_tile_dpbsud, high, 4, 6, at, w->step, w->cell.codes + 16 * f->group * (g));                        \
+      AMX_MULTIPLY(_tile_dpbsud, low, 5, 7, at + f->group, w->step, w->cell.codes + 16 * f->group * (g));              \
     }                                                                                                                  \
     if ((g) >= 2 && (g)-2 < groups) finish_group(f, w, (g)-2, part[high], part[low], t);                               \
     if ((g) >= 1 && (g)-1 < groups) {                                                                                  \
@@ -147,8 +110,8 @@ VI void shifted_groups(const quant_format *f, const tile *w, v16 t[TILE]) {
     }                                                                                                                  \
   } while (0)
 
-VI void joined_groups(const quant_format *f, const tile *w, v16 t[TILE]) {
-  int32_t part[4][TILE * 16] __attribute__((aligned(64)));
+VI void joined_groups(const quant_format *f, const tile *w, v16 t[AMX_ROWS]) {
+  int32_t part[4][AMX_ROWS * 16] __attribute__((aligned(64)));
   const int groups = w->cell.groups;
   for (int g = 0; g < groups + 2; g += 2) {
     TURN_BOTH(g, 0, 1, 2, 3);
@@ -158,30 +121,28 @@ VI void joined_groups(const quant_format *f, const tile *w, v16 t[TILE]) {
 
 /* sums[r * ld + ..] += one cell for a tile of rows. */
 VI void add_cell(const quant_format *f, const tile *w, float *sums, size_t ld) {
-  v16 t[TILE];
+  v16 t[AMX_ROWS];
 #pragma GCC unroll 16
-  for (int r = 0; r < TILE; r++) t[r] = v_set1(0.0f);
+  for (int r = 0; r < AMX_ROWS; r++) t[r] = v_set1(0.0f);
   if (is_joined(f))
     joined_groups(f, w, t);
   else
     shifted_groups(f, w, t);
 #pragma GCC unroll 16
-  for (int r = 0; r < TILE; r++) {
+  for (int r = 0; r < AMX_ROWS; r++) {
     if (r >= w->n) break;
-    float scale = *(const float *)behind(w->row.scale, w, r);
-    const int32_t *extra = (const int32_t *)behind(w->row.extra, w, r);
-    v_store(sums + (size_t)r * ld, quant_add_cell(f, &w->cell, v_load(sums + (size_t)r * ld), t[r], scale, extra));
+    float *acc = sums + (size_t)r * ld;
+    v_store(acc, two_end_cell(f, &w->cell, v_load(acc), t[r], row_of(w, r)));
   }
 }
 
 VI void multiply(const quant_format *f, const cpu_matrix *m, int first, int count, const char *x, size_t step, int n,
                  float *sums, size_t ld) {
-  const int tiles = (n + TILE - 1) / TILE, height = (n + tiles - 1) / tiles, k = m->k;
+  const int tiles = (n + AMX_ROWS - 1) / AMX_ROWS, height = (n + tiles - 1) / tiles, k = m->k;
   const size_t strip_bytes = quant_strip_bytes(f, k);
   const uint8_t *strips = (const uint8_t *)m->data + (size_t)first * 2 * strip_bytes;
   uint8_t weights[QUANT_CELL * QUANT_OUTPUTS * 2] __attribute__((aligned(64)));
-  quant_row row = quant_row_at(f, x, k);
-  shape_tiles(height, is_joined(f) ? f->group : 2 * f->group);
+  amx_shape(height, is_joined(f) ? f->group : 2 * f->group);
   for (int r = 0; r < n; r++) memset(sums + (size_t)r * ld, 0, (size_t)count * CPU_PANEL * sizeof *sums);
   for (int at = 0; at < k; at += QUANT_CELL) { /* all strips of a cell, while its digits are in the L1 cache */
     quant_cell c = {.bytes = 0};
@@ -191,23 +152,21 @@ VI void multiply(const quant_format *f, const cpu_matrix *m, int first, int coun
       for (int b = 0; b < c.blocks && !is_joined(f); b++)
         unpack_block(f, c.codes + (size_t)b * quant_block_bytes(f), weights + 2 * QUANT_OUTPUTS * QUANT_BLOCK * b);
       for (int from = 0; from < n; from += height) {
-        tile w = {.cell = c, .weights = weights, .row = row, .step = step, .n = n - from < height ? n - from : height};
-        size_t skip = (size_t)from * step;
-        w.row.scale = (float *)((char *)row.scale + skip), w.row.extra = (int32_t *)((char *)row.extra + skip);
-        w.row.digits += skip;
+        const tile w = {c, weights, (const quant_two *)(x + (size_t)from * step), step,
+                        n - from < height ? n - from : height};
         add_cell(f, &w, sums + (size_t)from * ld + QUANT_OUTPUTS * s, ld);
       }
     }
     strips += c.bytes;
-    row.scale++, row.extra += c.groups, row.digits += 2 * QUANT_BLOCK * c.blocks;
+    x += sizeof(quant_two);
   }
   _tile_release();
 }
 
 #define DEFINE(name, ...)                                                                                              \
   static const quant_format name = {__VA_ARGS__};                                                                      \
-  void V(quant_tiles_##name)(const cpu_matrix *m, int first, int count, const char *x, size_t step, int n,             \
-                             float *sums, size_t ld) {                                                                 \
+  void V(tiles_two_##name)(const cpu_matrix *m, int first, int count, const char *x, size_t step, int n, float *sums,  \
+                           size_t ld) {                                                                                \
     multiply(&name, m, first, count, x, step, n, sums, ld);                                                            \
   }
 QUANT_FORMATS(DEFINE)

@@ -1,0 +1,180 @@
+/* Products with quantized matrices, rows rounded to one digit: see quant.h for the definition. A few rows at a time keep their
+ * sums in registers while a part of a strip goes by. */
+#include "product_one.h"
+
+/* Rows that share a strip's codes: as many as there are registers for. Rows are dear, strips cheap: each dot product reads its
+ * four of x from the L1 cache, while unpacking is shared by all rows. */
+#if defined(__AVX512F__)
+enum { TILE_ROWS = 8 };
+#elif defined(__AVX2__)
+enum { TILE_ROWS = 2 };
+#else
+enum { TILE_ROWS = 1 };
+#endif
+
+/* ---- rows of x ------------------------------------------------------------------------------------------------------- */
+
+/* Block b of a row, and the sum that its minimum is multiplied with. */
+VI float round_block(const quant_format *f, const float *x, int b, quant_one *to) {
+  const int halves = QUANT_BLOCK / 16, per_block = QUANT_BLOCK / f->group;
+  float most;
+  bool finite = quant_largest(x, QUANT_BLOCK, &most);
+  float mean = v_sum(v_add(v_abs(v_load(x)), v_abs(v_load(x + 16)))) * (1.0f / QUANT_BLOCK);
+  bool fine = finite && most > QUANT_FAR * mean;
+  v16 inverse = v_set1(quant_inverse(most, QUANT_LIMIT)), finer = v_set1(1 << QUANT_FINER);
+  int32_t sum = 0, finer_sum = 0;
+  for (int i = 0; i < halves; i++) {
+    const int at = QUANT_BLOCK * b + 16 * i, group = b * per_block + (per_block == 2 ? i : 0);
+    v16 scaled = v_mul(v_load(x + 16 * i), inverse);
+    i16 q = finite ? i_nearest(scaled) : i_set1(0);
+    i_store_i8(to->digit + at, q);
+    int32_t of_q = i_sum(q), of_finer = 0;
+    if (fine) {
+      i16 r = i_nearest(v_mul(v_sub(scaled, i_to_float(q)), finer));
+      i_store_i8(to->finer + at, r);
+      of_finer = i_sum(r);
+    }
+    if (f->zero) to->extra[group] -= f->zero * of_q, to->finer_extra[group] -= f->zero * of_finer;
+    sum += of_q, finer_sum += of_finer;
+  }
+  to->scale[b] = finite ? most / (float)QUANT_LIMIT : NAN;
+  to->finer_scale[b] = to->scale[b] * (1.0f / (1 << QUANT_FINER));
+  if (fine) to->fine |= 1u << b;
+  float all = to->scale[b] * (float)sum;
+  return fine ? all + to->finer_scale[b] * (float)finer_sum : all;
+}
+
+/* Sums of groups, rounded to 16 bits with one scale. */
+VI void round_sums(const float sum[16], quant_one *to) {
+  float most;
+  int32_t whole[16] = {0};
+  if (!quant_largest(sum, 16, &most)) {
+    to->sums = NAN;
+    return;
+  }
+  to->sums = most / (float)QUANT_SUM_LIMIT;
+  i_store(whole, i_nearest(v_mul(v_load(sum), v_set1(quant_inverse(most, QUANT_SUM_LIMIT)))));
+  for (int i = 0; i < QUANT_BLOCKS / 2; i++) to->extra[i] = quant_pair(whole[2 * i], whole[2 * i + 1]);
+}
+
+VI void round_cell(const quant_format *f, const float *x, int groups, quant_one *to) {
+  float sums[16] = {0};
+  memset(to->extra, 0, sizeof to->extra), memset(to->finer_extra, 0, sizeof to->finer_extra);
+  to->sums = 0.0f, to->fine = 0;
+  for (int b = 0; b < groups * f->group / QUANT_BLOCK; b++) {
+    sums[b] = round_block(f, x + QUANT_BLOCK * b, b, to);
+    if (f->scales == QUANT_F16_MIN) to->extra[b] = quant_bits_of(sums[b]);
+  }
+  if (f->scales == QUANT_WHOLE_MIN) round_sums(sums, to);
+}
+
+/* ---- products -------------------------------------------------------------------------------------------------------- */
+
+#define EACH_ROW _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)
+
+typedef const quant_one *tile_rows[TILE_ROWS];
+
+/* sum[i] = the products of the codes of the block's group i with its q, exactly. */
+VI void sum_block(const int rows, const quant_format *f, const uint8_t *block, int b, const tile_rows x,
+                  i16 sum[2][TILE_ROWS]) {
+  const int per_block = QUANT_BLOCK / f->group;
+#pragma GCC unroll 2
+  for (int i = 0; i < per_block; i++) EACH_ROW sum[i][r] = i_set1(f->zero ? x[r]->extra[b * per_block + i] : 0);
+#pragma GCC unroll 4
+  for (int line = 0; line < 4; line++) {
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; half++) {
+      const int four = line + 4 * half, i = per_block == 2 ? half : 0;
+      i16 code = quant_code(f, block, four);
+      EACH_ROW sum[i][r] = (f->bits == 8 ? i_dot4 : i_dot4_small)(
+          sum[i][r], code, quant_four_at(x[r]->digit + QUANT_BLOCK * b + 4 * four));
+    }
+  }
+}
+
+/* t of a block's group, or of its two. */
+VI void add_block(const int rows, const quant_format *f, const quant_cell *c, const uint8_t *block, int b,
+                  const tile_rows x, v16 t[TILE_ROWS]) {
+  i16 sum[2][TILE_ROWS];
+  sum_block(rows, f, block, b, x, sum);
+  if (!quant_is_whole(f)) {
+    v16 scale = quant_scale(f, c, b);
+    EACH_ROW t[r] = v_fma(i_to_float(sum[0][r]), v_mul(scale, v_set1(x[r]->scale[b])), t[r]);
+    if (f->scales == QUANT_F16) return;
+    v16 minimum = quant_minimum(c, b);
+    EACH_ROW t[r] = v_fma(minimum, quant_float_at(&x[r]->extra[b]), t[r]);
+  } else if (f->group == QUANT_BLOCK) {
+    v16 scale = quant_scale(f, c, b);
+    EACH_ROW t[r] = v_fma(v_mul(i_to_float(sum[0][r]), scale), v_set1(x[r]->scale[b]), t[r]);
+  } else {
+    v16 first = quant_scale(f, c, 2 * b), second = quant_scale(f, c, 2 * b + 1);
+    EACH_ROW {
+      v16 u = v_fma(i_to_float(sum[1][r]), second, v_mul(i_to_float(sum[0][r]), first));
+      t[r] = v_fma(u, v_set1(x[r]->scale[b]), t[r]);
+    }
+  }
+}
+
+VI void few_rows(const int rows, const quant_format *f, one_finer *add_finer, const quant_part *p) {
+  const uint8_t *weights = p->weights, *ahead = p->ahead;
+  tile_rows x;
+  EACH_ROW x[r] = (const quant_one *)(p->rows + (size_t)r * p->step);
+  for (int left = p->left, i = 0; i < p->cells; i++, left -= QUANT_CELL) {
+    const quant_cell c = quant_cell_at(f, weights, left);
+    v16 t[TILE_ROWS];
+    EACH_ROW t[r] = one_begin_cell(f, p->sums + (size_t)r * p->ld);
+    for (int b = 0; b < c.blocks; b++) {
+      const uint8_t *block = c.codes + (size_t)b * quant_block_bytes(f);
+      ahead = quant_ask_ahead(f, p, 1, block, ahead);
+      add_block(rows, f, &c, block, b, x, t);
+    }
+    EACH_ROW if (x[r]->fine) t[r] = add_finer(&c, x[r], t[r]);
+    EACH_ROW one_end_cell(f, &c, x[r], t[r], p->sums + (size_t)r * p->ld);
+    EACH_ROW x[r]++;
+    weights += c.bytes;
+  }
+}
+
+/* ---- formats --------------------------------------------------------------------------------------------------------- */
+
+#define KERNEL(name, rows)                                                                                             \
+  static void name##_##rows(const quant_part *p) { few_rows(rows, &name, name##_finer, p); }
+#if defined(__AVX512F__)
+#define KERNELS(name)                                                                                                  \
+  KERNEL(name, 1)                                                                                                      \
+  KERNEL(name, 2)                                                                                                      \
+  KERNEL(name, 3)                                                                                                      \
+  KERNEL(name, 4)                                                                                                      \
+  KERNEL(name, 5)                                                                                                      \
+  KERNEL(name, 6)                                                                                                      \
+  KERNEL(name, 7)                                                                                                      \
+  KERNEL(name, 8)
+#define NAMES(name)                                                                                                    \
+  { name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_7, name##_8 }
+#elif defined(__AVX2__)
+#define KERNELS(name) KERNEL(name, 1) KERNEL(name, 2)
+#define NAMES(name)                                                                                                    \
+  { name##_1, name##_2 }
+#else
+#define KERNELS(name) KERNEL(name, 1)
+#define NAMES(name)                                                                                                    \
+  { name##_1 }
+#endif
+
+#if defined(__AMX_INT8__)
+#define IN_TILES(name)                                                                                                 \
+  if (n > one_most_by_vectors(&name)) {                                                                                \
+    V(tiles_one_##name)(m, first, count, x, step, n, sums, ld);                                                        \
+    return;                                                                                                            \
+  }
+#else
+#define IN_TILES(name)
+#endif
+
+#define DEFINE(name, type, ...)                                                                                        \
+  static const quant_format name = {type, __VA_ARGS__};                                                                \
+  ONE_DEFINE_FINER(name)                                                                                               \
+  KERNELS(name)                                                                                                        \
+  static const quant_kernels name##_kernels = {TILE_ROWS, 1, sizeof(quant_one), NAMES(name), NAMES(name)};             \
+  QUANT_DEFINE(name, name, type, 8, quant_one, name##_kernels, IN_TILES(name))
+QUANT_FORMATS(DEFINE)

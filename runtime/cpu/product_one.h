@@ -1,0 +1,59 @@
+/* Shared by both kinds of products of one digit: a few rows at a time, and in AMX tiles. */
+#ifndef DT_CPU_PRODUCT_ONE_H
+#define DT_CPU_PRODUCT_ONE_H
+
+#include "product_quant.h"
+
+/* Whether the sum of a cell begins with that of the cells before: scales of f16 need no factor of the cell's. */
+VI v16 one_begin_cell(const quant_format *f, const float *acc) {
+  return quant_is_whole(f) ? v_set1(0.0f) : v_load(acc);
+}
+
+/* t and the finer digits of a row that has some. */
+VI v16 one_add_finer(const quant_format *f, const quant_cell *c, const quant_one *x, v16 t) {
+  const int per_block = QUANT_BLOCK / f->group;
+  for (int b = 0; b < c->blocks; b++) {
+    if (!(x->fine >> b & 1)) continue;
+    const uint8_t *block = c->codes + (size_t)b * quant_block_bytes(f);
+    v16 u = v_set1(0.0f), scale = u;
+#pragma GCC unroll 2
+    for (int i = 0; i < per_block; i++) {
+      const int group = b * per_block + i, fours = f->group / 4;
+      i16 sum = i_set1(x->finer_extra[group]);
+#pragma GCC unroll 8
+      for (int four = i * fours; four < (i + 1) * fours; four++)
+        sum = i_dot4(sum, quant_code(f, block, four), quant_four_at(x->finer + QUANT_BLOCK * b + 4 * four));
+      scale = quant_scale(f, c, group);
+      u = quant_is_whole(f) ? v_fma(i_to_float(sum), scale, u) : i_to_float(sum);
+    }
+    v16 sx = v_set1(x->finer_scale[b]);
+    t = v_fma(u, quant_is_whole(f) ? sx : v_mul(scale, sx), t);
+  }
+  return t;
+}
+
+/* The same as a function: few rows call it. */
+typedef v16 one_finer(const quant_cell *c, const quant_one *x, v16 t);
+#define ONE_DEFINE_FINER(name)                                                                                         \
+  static __attribute__((noinline)) v16 name##_finer(const quant_cell *c, const quant_one *x, v16 t) {                  \
+    return one_add_finer(&name, c, x, t);                                                                              \
+  }
+
+VI void one_end_cell(const quant_format *f, const quant_cell *c, const quant_one *x, v16 t, float *acc) {
+  if (quant_is_whole(f)) t = v_fma(t, quant_f16(c->d), v_load(acc));
+  if (f->scales == QUANT_WHOLE_MIN)
+    t = v_fma(quant_whole_minima(c, x->extra), v_mul(quant_f16(c->dmin), v_set1(-x->sums)), t);
+  v_store(acc, t);
+}
+
+/* Rows above which AMX tiles are faster: 12, or 16 where a block has two groups, whose sums leave the tiles separately. A Xeon
+ * (tests/bench/bench_products.c), microseconds by vectors and in tiles: Q4_K 12 rows 984 and 959, 16 rows 1240 and 1000; Q6_K 16 rows
+ * 1395 and 1462, 32 rows 2600 and 2399. */
+VI int one_most_by_vectors(const quant_format *f) { return f->group < QUANT_BLOCK ? 16 : 12; }
+
+#define TILES_ONE_DECLARE(name, ...)                                                                                   \
+  void V(tiles_one_##name)(const cpu_matrix *m, int first, int count, const char *x, size_t step, int n, float *sums,  \
+                           size_t ld);
+QUANT_FORMATS(TILES_ONE_DECLARE)
+
+#endif

@@ -1,0 +1,204 @@
+/* Shared by all products with quantized matrices, of one digit and of two, a few rows at a time and in AMX tiles: codes and
+ * scales for vectors, and the walk over a matrix. */
+#ifndef DT_CPU_PRODUCT_QUANT_H
+#define DT_CPU_PRODUCT_QUANT_H
+
+#include "format.h"
+#include "quant.h"
+#include "simd.h"
+
+#include <stdbool.h>
+
+/* ---- weights --------------------------------------------------------------------------------------------------------- */
+
+/* Four `four` (0..7) of a block, of sixteen outputs. */
+VI i16 quant_code(const quant_format *f, const uint8_t *block, const int four) {
+  if (f->bits == 8) return i_load(block + QUANT_LINE * four);
+  i16 line = i_load(block + QUANT_LINE * (four % 4));
+  i16 low = i_and(four < 4 ? line : i_right(line, 4), 0x0f0f0f0f);
+  if (f->bits == 4) return low;
+  i16 plane = i_load(block + QUANT_LINE * (f->bits == 5 ? 4 : 4 + four / 4));
+  const int from = f->bits == 5 ? four : four % 4 * 2; /* its bits go to bit 4 */
+  i16 high = from < 4 ? i_left(plane, 4 - from) : i_right(plane, from - 4);
+  return i_or(low, i_and(high, f->bits == 5 ? 0x10101010 : 0x30303030));
+}
+
+VI v16 quant_scale(const quant_format *f, const quant_cell *c, int group) {
+  const size_t at = (size_t)QUANT_OUTPUTS * (size_t)group;
+  return quant_is_whole(f) ? v_load_i8((const int8_t *)c->scales + at) : v_load_f16((const uint16_t *)c->scales + at);
+}
+
+VI v16 quant_minimum(const quant_cell *c, int group) {
+  return v_load_f16((const uint16_t *)c->minima + (size_t)QUANT_OUTPUTS * (size_t)group);
+}
+
+VI v16 quant_f16(const uint8_t *line) { return v_load_f16((const uint16_t *)line); }
+
+/* The sum over a cell's groups of a whole minimum times a sum of 16 bits, these in pairs. */
+VI v16 quant_whole_minima(const quant_cell *c, const int32_t *pairs) {
+  i16 sum = i_set1(0);
+  for (int i = 0; i < c->groups / 2; i++) sum = i_dot2(sum, i_load_pairs(c->minima + 2 * QUANT_OUTPUTS * i), pairs[i]);
+  return i_to_float(sum);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------ */
+
+VI int32_t quant_bits_of(float x) {
+  int32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+VI v16 quant_float_at(const int32_t *p) {
+  float x;
+  memcpy(&x, p, sizeof x);
+  return v_set1(x);
+}
+
+VI int32_t quant_four_at(const int8_t *p) {
+  int32_t four;
+  memcpy(&four, p, sizeof four);
+  return four;
+}
+
+/* Two sums of 16 bits, the first one in the lower half. */
+VI int32_t quant_pair(int32_t first, int32_t second) {
+  return (int32_t)((uint32_t)first & 0xffff) | (int32_t)((uint32_t)second << 16);
+}
+
+/* *largest of |x|, n a multiple of 16; false: a number is not finite. */
+VI bool quant_largest(const float *x, int n, float *largest) {
+  v16 most = v_set1(0.0f), zero = v_set1(0.0f), all = zero;
+  for (int i = 0; i < n; i += 16) {
+    v16 v = v_load(x + i);
+    most = v_max(v_abs(v), most);
+    all = v_fma(v, zero, all); /* NaN where any is not finite */
+  }
+  *largest = v_hmax(most);
+  return !v_nan_mask(all);
+}
+
+/* What takes numbers of at most `most` to whole ones of at most `limit`; where they are all zero, to zero. */
+VI float quant_inverse(float most, int limit) { return most > 0.0f ? fminf((float)limit / most, 0x1p126f) : 0.0f; }
+
+/* ---- the walk -------------------------------------------------------------------------------------------------------- */
+
+/* What a kernel works on: some cells of strips that lie `apart` bytes from each other, and rows `step` bytes apart. */
+typedef struct {
+  const uint8_t *weights;
+  size_t apart;
+  int cells, left;      /* left: of k, where the cells begin */
+  const uint8_t *ahead; /* of each strip this is asked for meanwhile, */
+  int lines;            /* so many lines at each block; 0: the strip's own, QUANT_AHEAD bytes before they are needed */
+  const char *rows;     /* the first one, at the first cell */
+  size_t step;
+  float *sums; /* [rows][ld] of the cells before */
+  size_t ld;
+} quant_part;
+
+typedef void quant_kernel(const quant_part *p);
+
+enum {
+  QUANT_TALLEST = 8,
+  QUANT_STRIPS = CPU_PANEL / QUANT_OUTPUTS,
+  QUANT_PART_CELLS = 3, /* of a panel's strips, which all rows take before the next: some 15 KB */
+  QUANT_AHEAD =
+      8192 /* bytes: a single row's weights are asked for so far in advance, over the ends of cells and strips */
+};
+
+/* Kernels of a format for 1 to `rows` rows: of one strip, and of `strips` strips for tiles among others. */
+typedef struct {
+  int rows, strips;
+  size_t cell; /* bytes of a row's cell */
+  quant_kernel *alone[QUANT_TALLEST], *among[QUANT_TALLEST];
+} quant_kernels;
+
+/* At each block: the lines that will be needed. */
+VI const uint8_t *quant_ask_ahead(const quant_format *f, const quant_part *p, const int strips, const uint8_t *block,
+                                  const uint8_t *ahead) {
+  if (p->lines == 0) {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < quant_block_bytes(f); i += QUANT_LINE) __builtin_prefetch(block + QUANT_AHEAD + i, 0, 3);
+    return ahead;
+  }
+  for (int i = 0; i < p->lines; i++, ahead += QUANT_LINE)
+    for (int s = 0; s < strips; s++) __builtin_prefetch(ahead + (size_t)s * p->apart, 0, 3);
+  return ahead;
+}
+
+/* sums[r][..] = n rows of x times `count` panels of m from `first` on.
+ *
+ * One kernel takes up to k->rows rows, so n rows are `heights` tiles of nearly equal height. One tile: it reads each strip from
+ * end to end. Several tiles: the strips are cut into parts of QUANT_PART_CELLS cells, all tiles use a part while it is in the
+ * first-level cache, and each tile asks for its share (`lines`) of the next part. */
+VI void quant_walk(const quant_format *f, const quant_kernels *k, const cpu_matrix *m, int first, int count,
+                   const char *x, size_t step, int n, float *sums, size_t ld) {
+  const size_t strip_bytes = quant_strip_bytes(f, m->k), cell_bytes = quant_layout_of(f, QUANT_CELL).bytes;
+  const int all = quant_cells(m->k), heights = (n + k->rows - 1) / k->rows, strips = heights > 1 ? k->strips : 1;
+  const int lines = heights == 1 ? 0 : (int)cell_bytes / (QUANT_BLOCKS * QUANT_LINE * heights) + 1;
+  for (int r = 0; r < n; r++) memset(sums + (size_t)r * ld, 0, (size_t)count * CPU_PANEL * sizeof *sums);
+  for (int strip = 0; strip < QUANT_STRIPS * count; strip += strips) {
+    const uint8_t *weights = (const uint8_t *)m->data + (size_t)(QUANT_STRIPS * first + strip) * strip_bytes;
+    quant_part p = {.apart = strip_bytes, .lines = lines, .step = step, .ld = ld};
+    for (int cell = 0; cell < all; cell += p.cells) {
+      p.weights = weights + (size_t)cell * cell_bytes, p.left = m->k - cell * QUANT_CELL;
+      p.cells = heights == 1 || all - cell < QUANT_PART_CELLS ? all - cell : QUANT_PART_CELLS;
+      const bool last = cell + p.cells == all;
+      p.ahead = last ? weights + (size_t)strips * strip_bytes : p.weights + (size_t)p.cells * cell_bytes;
+      for (int i = 0; i < heights; i++) {
+        const int from = n * i / heights, rows = n * (i + 1) / heights - from;
+        p.rows = x + (size_t)from * step + (size_t)cell * k->cell;
+        p.sums = sums + (size_t)from * ld + (size_t)strip * QUANT_OUTPUTS;
+        (heights == 1 ? k->alone : k->among)[rows - 1](&p);
+        p.ahead += (size_t)(p.cells * lines * QUANT_BLOCKS * QUANT_LINE);
+      }
+    }
+  }
+}
+
+/* ---- one format ------------------------------------------------------------------------------------------------------ */
+
+VI void quant_pack_panel(const quant_format *f, char *panel, int k, const char *const row[CPU_PANEL]) {
+  for (int j = 0; j < CPU_PANEL; j++)
+    if (row[j])
+      quant_pack(f, row[j], k, j % QUANT_OUTPUTS,
+                 (uint8_t *)panel + (size_t)(j / QUANT_OUTPUTS) * quant_strip_bytes(f, k));
+}
+
+VI void quant_unpack_output(const quant_format *f, const char *panel, int k, int j, float *out) {
+  quant_unpack(f, (const uint8_t *)panel + (size_t)(j / QUANT_OUTPUTS) * quant_strip_bytes(f, k), k, j % QUANT_OUTPUTS,
+               out);
+}
+
+/* The cpu_format called cpu_format_<name>, of `name`'s weights and so many bits of activations, from a type of cells of x,
+ * round_cell(format, x, groups, cell), kernels, and `tiles`: statements that may have computed it all and returned. */
+#define QUANT_DEFINE(called, name, type, activations, cell, kernels, tiles)                                            \
+  static size_t called##_panel_bytes(int k) { return QUANT_STRIPS * quant_strip_bytes(&name, k); }                     \
+  static void called##_pack(char *panel, int k, const char *const row[CPU_PANEL]) {                                    \
+    quant_pack_panel(&name, panel, k, row);                                                                            \
+  }                                                                                                                    \
+  static void called##_unpack(const char *panel, int k, int j, float *out) {                                           \
+    quant_unpack_output(&name, panel, k, j, out);                                                                      \
+  }                                                                                                                    \
+  static size_t called##_row_bytes(int k) { return (size_t)quant_cells(k) * sizeof(cell); }                            \
+  static void called##_round(const float *x, int k, char *to) {                                                        \
+    for (int at = 0; at < k; at += QUANT_CELL)                                                                         \
+      round_cell(&name, x + at, (k - at < QUANT_CELL ? k - at : QUANT_CELL) / name.group,                              \
+                 (cell *)to + at / QUANT_CELL);                                                                        \
+  }                                                                                                                    \
+  static void called##_multiply(const cpu_matrix *m, int first, int count, const char *x, size_t step, int n,          \
+                                float *sums, size_t ld) {                                                              \
+    tiles quant_walk(&name, &kernels, m, first, count, x, step, n, sums, ld);                                          \
+  }                                                                                                                    \
+  extern const cpu_format V(cpu_format_##called);                                                                      \
+  const cpu_format V(cpu_format_##called) = {#name,                                                                    \
+                                             type,                                                                     \
+                                             activations,                                                              \
+                                             called##_panel_bytes,                                                     \
+                                             called##_pack,                                                            \
+                                             called##_unpack,                                                          \
+                                             called##_row_bytes,                                                       \
+                                             called##_round,                                                           \
+                                             called##_multiply};
+
+#endif

@@ -1,0 +1,177 @@
+/* Products with quantized matrices, rows rounded to two digits: see quant.h for the definition. A few rows at a time keep their
+ * sums in registers while a part of a panel goes by, short enough to stay in the first-level cache for all of them. */
+#include "product_two.h"
+
+/* Rows, and strips of a panel, that share what is loaded: as many as there are registers for. */
+#if defined(__AVX512F__)
+enum { TILE_ROWS = 4, TILE_STRIPS = 2 };
+#elif defined(__AVX2__)
+enum { TILE_ROWS = 2, TILE_STRIPS = 1 };
+#else
+enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
+#endif
+
+/* ---- rows of x ------------------------------------------------------------------------------------------------------- */
+
+/* Rounds a group to its digits; returns their sum. */
+VI int32_t round_group(const quant_format *f, const float *x, v16 inverse, int8_t *digits) {
+  const int32_t half = 1 << (f->shift - 1), rest = (1 << f->shift) - 1;
+  i16 sum = i_set1(0);
+  for (int i = 0; i < f->group; i += 16) {
+    i16 q = i_nearest(v_mul(v_load(x + i), inverse)), raised = i_add(q, i_set1(half));
+    i_store_i8(digits + i, i_right(raised, f->shift));
+    i_store_i8(digits + f->group + i, i_add(i_and(raised, rest), i_set1(-half)));
+    sum = i_add(sum, q);
+  }
+  return i_sum(sum);
+}
+
+VI void round_cell(const quant_format *f, const float *x, int groups, quant_two *to) {
+  float most;
+  memset(to->extra, 0, sizeof to->extra);
+  if (!quant_largest(x, groups * f->group, &most)) {
+    to->scale = NAN;
+    memset(to->digits, 0, sizeof to->digits);
+    return;
+  }
+  to->scale = most / (float)f->limit;
+  v16 inverse = v_set1(quant_inverse(most, f->limit));
+  int32_t before = 0;
+  for (int g = 0; g < groups; g++) {
+    int32_t sum = round_group(f, x + g * f->group, inverse, to->digits + 2 * g * f->group);
+    switch (f->scales) {
+    case QUANT_F16_MIN: to->extra[g] = quant_bits_of((float)sum); break;
+    case QUANT_WHOLE_MIN:
+      if (g % 2) to->extra[g / 2] = quant_pair(before, sum);
+      before = sum;
+      break;
+    default: to->extra[g] = -f->zero * sum;
+    }
+  }
+}
+
+/* ---- products -------------------------------------------------------------------------------------------------------- */
+
+#define EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < rows; r++)
+#define EACH_STRIP _Pragma("GCC unroll 2") for (int s = 0; s < strips; s++)
+
+typedef const quant_two *tile_rows[TILE_ROWS];
+
+/* The sums of a tile: rows by strips. */
+typedef i16 tile_sums[TILE_ROWS][TILE_STRIPS];
+
+/* sum = the products of the codes of a block's group `within` with its q, exactly. */
+VI void sum_group(const int rows, const int strips, const quant_format *f, const uint8_t *const block[TILE_STRIPS],
+                  const int within, int g, const tile_rows x, tile_sums sum) {
+  const int fours = f->group / 4;
+  tile_sums high;
+  EACH_ROW EACH_STRIP high[r][s] = i_set1(0), sum[r][s] = i_set1(f->zero ? x[r]->extra[g] : 0);
+#pragma GCC unroll 4
+  for (int line = 0; line < 4; line++) {
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; half++) {
+      const int four = line + 4 * half;
+      if (four / fours != within) continue;
+      i16 code[TILE_STRIPS];
+      EACH_STRIP code[s] = quant_code(f, block[s], four);
+      EACH_ROW {
+        const int8_t *digits = x[r]->digits + 2 * f->group * g + 4 * (four % fours);
+        int32_t high_four = quant_four_at(digits), low_four = quant_four_at(digits + f->group);
+        EACH_STRIP high[r][s] = i_dot4(high[r][s], code[s], high_four);
+        EACH_STRIP sum[r][s] = i_dot4(sum[r][s], code[s], low_four);
+      }
+    }
+  }
+  EACH_ROW EACH_STRIP sum[r][s] = i_add(i_left(high[r][s], f->shift), sum[r][s]);
+}
+
+/* The sums so far, and those of a cell. */
+VI void add_cell(const int rows, const int strips, const quant_format *f, const quant_part *p,
+                 const quant_cell c[TILE_STRIPS], const tile_rows x, const uint8_t *ahead) {
+  const int per_block = QUANT_BLOCK / f->group;
+  v16 t[TILE_ROWS][TILE_STRIPS];
+  EACH_ROW EACH_STRIP t[r][s] = v_set1(0.0f);
+  for (int b = 0; b < c[0].blocks; b++) {
+    const uint8_t *block[TILE_STRIPS];
+    EACH_STRIP block[s] = c[s].codes + (size_t)b * quant_block_bytes(f);
+    ahead = quant_ask_ahead(f, p, strips, block[0], ahead);
+#pragma GCC unroll 2
+    for (int within = 0; within < per_block; within++) {
+      int g = b * per_block + within;
+      tile_sums sum;
+      sum_group(rows, strips, f, block, within, g, x, sum);
+      EACH_STRIP {
+        v16 scale = quant_scale(f, &c[s], g);
+        EACH_ROW t[r][s] = v_fma(i_to_float(sum[r][s]), scale, t[r][s]);
+        if (f->scales == QUANT_F16_MIN) {
+          v16 minimum = quant_minimum(&c[s], g);
+          EACH_ROW t[r][s] = v_fma(quant_float_at(&x[r]->extra[g]), minimum, t[r][s]);
+        }
+      }
+    }
+  }
+  EACH_ROW EACH_STRIP {
+    float *acc = p->sums + (size_t)r * p->ld + QUANT_OUTPUTS * s;
+    v_store(acc, two_end_cell(f, &c[s], v_load(acc), t[r][s], x[r]));
+  }
+}
+
+VI void few_rows(const int rows, const int strips, const quant_format *f, const quant_part *p) {
+  const uint8_t *weights = p->weights, *ahead = p->ahead;
+  tile_rows x;
+  EACH_ROW x[r] = (const quant_two *)(p->rows + (size_t)r * p->step);
+  for (int left = p->left, i = 0; i < p->cells; i++, left -= QUANT_CELL) {
+    quant_cell c[TILE_STRIPS];
+    EACH_STRIP c[s] = quant_cell_at(f, weights + (size_t)s * p->apart, left);
+    add_cell(rows, strips, f, p, c, x, ahead);
+    EACH_ROW x[r]++;
+    weights += c[0].bytes;
+    ahead += p->lines * QUANT_BLOCKS * QUANT_LINE;
+  }
+}
+
+/* ---- formats --------------------------------------------------------------------------------------------------------- */
+
+#define KERNEL(name, rows, strips)                                                                                     \
+  static void name##_##rows##x##strips(const quant_part *p) { few_rows(rows, strips, &name, p); }
+#if defined(__AVX512F__) /* what is left of many rows, shared out, is never a row alone */
+#define KERNELS(name)                                                                                                  \
+  KERNEL(name, 1, 1)                                                                                                   \
+  KERNEL(name, 2, 1)                                                                                                   \
+  KERNEL(name, 3, 1)                                                                                                   \
+  KERNEL(name, 4, 1)                                                                                                   \
+  KERNEL(name, 2, 2)                                                                                                   \
+  KERNEL(name, 3, 2)                                                                                                   \
+  KERNEL(name, 4, 2)
+#define ALONE(name)                                                                                                    \
+  { name##_1x1, name##_2x1, name##_3x1, name##_4x1 }
+#define AMONG(name)                                                                                                    \
+  { NULL, name##_2x2, name##_3x2, name##_4x2 }
+#elif defined(__AVX2__)
+#define KERNELS(name) KERNEL(name, 1, 1) KERNEL(name, 2, 1)
+#define ALONE(name)                                                                                                    \
+  { name##_1x1, name##_2x1 }
+#define AMONG ALONE
+#else
+#define KERNELS(name) KERNEL(name, 1, 1)
+#define ALONE(name)                                                                                                    \
+  { name##_1x1 }
+#define AMONG ALONE
+#endif
+
+#if defined(__AMX_INT8__)
+#define IN_TILES(name)                                                                                                 \
+  if (n > TILES_TWO_FROM) {                                                                                            \
+    V(tiles_two_##name)(m, first, count, x, step, n, sums, ld);                                                        \
+    return;                                                                                                            \
+  }
+#else
+#define IN_TILES(name)
+#endif
+
+#define DEFINE(name, type, ...)                                                                                        \
+  static const quant_format name = {type, __VA_ARGS__};                                                                \
+  KERNELS(name)                                                                                                        \
+  static const quant_kernels name##_kernels = {TILE_ROWS, TILE_STRIPS, sizeof(quant_two), ALONE(name), AMONG(name)};   \
+  QUANT_DEFINE(name##_two, name, type, 16, quant_two, name##_kernels, IN_TILES(name))
+QUANT_FORMATS(DEFINE)
