@@ -22,7 +22,7 @@ typedef float number;
 /* Rows are taken in groups, as many as there are registers for. Sixteen keys, or the values of SPAN positions, are taken by
  * all groups before the next, so that they come from the L1 cache to all but the first. */
 #if defined(__AVX512F__)
-enum { GROUP_ROWS = 4 };
+enum { GROUP_ROWS = 6 };
 #else
 enum { GROUP_ROWS = 1 };
 #endif
@@ -36,12 +36,12 @@ VI void dots(const int n, const bool asks, const cpu_attention_row *rows, const 
 #pragma GCC unroll 4
   for (int j = 0; j < 4; j++) {
     v16 acc[GROUP_ROWS][4];
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int r = 0; r < n; r++) acc[r][0] = acc[r][1] = acc[r][2] = acc[r][3] = v_set1(0.0f);
     for (int d = 0; d < dim; d += 16) {
       for (int i = j; asks && d % LINE == 0 && i < 16; i += 4) __builtin_prefetch(key[i] + 16 * dim + d, 0, 3);
       v16 k0 = LOAD(key[j] + d), k1 = LOAD(key[4 + j] + d), k2 = LOAD(key[8 + j] + d), k3 = LOAD(key[12 + j] + d);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int r = 0; r < n; r++) {
         v16 q = v_load(rows[r].q + d);
         acc[r][0] = v_fma(q, k0, acc[r][0]);
@@ -50,10 +50,10 @@ VI void dots(const int n, const bool asks, const cpu_attention_row *rows, const 
         acc[r][3] = v_fma(q, k3, acc[r][3]);
       }
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int r = 0; r < n; r++) group[r][j] = v_sums4(acc[r][0], acc[r][1], acc[r][2], acc[r][3]);
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 6
   for (int r = 0; r < n; r++)
     v_store(scores + (size_t)r * ld, v_sums16(group[r][0], group[r][1], group[r][2], group[r][3]));
 }
@@ -89,7 +89,7 @@ VI float softmax(float *scores, int keys) {
 VI void weigh(const int n, const int width, const number *values, int dim, int first, const cpu_attention_row *rows,
               int from, int to, bool last, const float *scores, size_t ld, const float *scale) {
   v16 acc[GROUP_ROWS][4];
-#pragma GCC unroll 4
+#pragma GCC unroll 6
   for (int r = 0; r < n; r++)
 #pragma GCC unroll 4
     for (int c = 0; c < width; c++) acc[r][c] = from ? v_load(rows[r].out + first + 16 * c) : v_set1(0.0f);
@@ -98,14 +98,14 @@ VI void weigh(const int n, const int width, const number *values, int dim, int f
     v16 v[4];
 #pragma GCC unroll 4
     for (int c = 0; c < width; c++) v[c] = LOAD(value + 16 * c);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int r = 0; r < n; r++) {
       v16 e = v_set1(scores[(size_t)r * ld + (size_t)p]);
 #pragma GCC unroll 4
       for (int c = 0; c < width; c++) acc[r][c] = v_fma(e, v[c], acc[r][c]);
     }
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 6
   for (int r = 0; r < n; r++) {
     for (int p = to; last && p < keys_of(&rows[r]); p++) {
       v16 e = v_set1(scores[(size_t)r * ld + (size_t)p]);
@@ -144,9 +144,12 @@ DEFINE_ROWS(1)
 DEFINE_ROWS(2)
 DEFINE_ROWS(3)
 DEFINE_ROWS(4)
-static dots_fn *const dots_of[2][GROUP_ROWS] = {{dots1, dots2, dots3, dots4},
-                                                {asking_dots1, asking_dots2, asking_dots3, asking_dots4}};
-static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1, weigh2, weigh3, weigh4};
+DEFINE_ROWS(5)
+DEFINE_ROWS(6)
+static dots_fn *const dots_of[2][GROUP_ROWS] = {
+    {dots1, dots2, dots3, dots4, dots5, dots6},
+    {asking_dots1, asking_dots2, asking_dots3, asking_dots4, asking_dots5, asking_dots6}};
+static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1, weigh2, weigh3, weigh4, weigh5, weigh6};
 #else
 static dots_fn *const dots_of[2][GROUP_ROWS] = {{dots1}, {asking_dots1}};
 static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1};
@@ -184,12 +187,14 @@ void ATTENTION(const void *all_keys, const void *all_values, int dim, const cpu_
                float *scores, size_t ld) {
   const number *keys = all_keys, *values = all_values;
   enum { GROUPS = (CPU_ATTENTION_ROWS + GROUP_ROWS - 1) / GROUP_ROWS };
-  int groups = (n + GROUP_ROWS - 1) / GROUP_ROWS, size[GROUPS], common[GROUPS], longest = 0;
-  for (int g = 0; g < groups; g++) { /* positions 0..common-1 are the same slots for all rows of a group */
-    const cpu_attention_row *row = rows + g * GROUP_ROWS;
-    size[g] = n - g * GROUP_ROWS < GROUP_ROWS ? n - g * GROUP_ROWS : GROUP_ROWS;
-    common[g] = row->prefix;
-    for (int r = 1; r < size[g]; r++) common[g] = row[r].prefix < common[g] ? row[r].prefix : common[g];
+  int groups = (n + GROUP_ROWS - 1) / GROUP_ROWS, longest = 0;
+  int begin[GROUPS + 1]; /* group g is of rows begin[g]..begin[g+1]-1, as many in each as can be */
+  int common[GROUPS];    /* positions 0..common-1 are the same slots for all rows of a group */
+  for (int g = 0; g <= groups; g++) begin[g] = n * g / groups;
+  for (int g = 0; g < groups; g++) {
+    common[g] = rows[begin[g]].prefix;
+    for (int r = begin[g] + 1; r < begin[g + 1]; r++)
+      common[g] = rows[r].prefix < common[g] ? rows[r].prefix : common[g];
     longest = common[g] > longest ? common[g] : longest;
   }
 
@@ -199,23 +204,24 @@ void ATTENTION(const void *all_keys, const void *all_values, int dim, const cpu_
     for (int g = 0; g < groups; g++) {
       if (groups > 1) fetch_ahead(keys, values, p, dim, g, groups);
       if (p + 16 <= common[g])
-        dots_of[groups == 1][size[g] - 1](rows + g * GROUP_ROWS, key, dim, scores + (size_t)g * GROUP_ROWS * ld + p,
-                                          ld);
+        dots_of[groups == 1][begin[g + 1] - begin[g] - 1](rows + begin[g], key, dim, scores + (size_t)begin[g] * ld + p,
+                                                          ld);
     }
   }
   float scale[CPU_ATTENTION_ROWS];
-  for (int r = 0; r < n; r++) {
-    float *score = scores + (size_t)r * ld;
-    score_rest(keys, dim, rows + r, common[r / GROUP_ROWS] & ~15, score);
-    hide(rows + r, score, -INFINITY);
-    scale[r] = softmax(score, keys_of(&rows[r]));
-    hide(rows + r, score, 0); /* what the softmax made of it is not nothing */
-  }
+  for (int g = 0; g < groups; g++)
+    for (int r = begin[g]; r < begin[g + 1]; r++) {
+      float *score = scores + (size_t)r * ld;
+      score_rest(keys, dim, rows + r, common[g] & ~15, score);
+      hide(rows + r, score, -INFINITY);
+      scale[r] = softmax(score, keys_of(&rows[r]));
+      hide(rows + r, score, 0); /* what the softmax made of it is not nothing */
+    }
   for (int from = 0; from == 0 || from < longest; from += SPAN)
     for (int g = 0; g < groups; g++) {
       bool last = common[g] <= from + SPAN;
       if (from == 0 || from < common[g])
-        weigh_of[size[g] - 1](values, dim, rows + g * GROUP_ROWS, from, last ? common[g] : from + SPAN, last,
-                              scores + (size_t)g * GROUP_ROWS * ld, ld, scale + g * GROUP_ROWS);
+        weigh_of[begin[g + 1] - begin[g] - 1](values, dim, rows + begin[g], from, last ? common[g] : from + SPAN, last,
+                                              scores + (size_t)begin[g] * ld, ld, scale + begin[g]);
     }
 }

@@ -59,59 +59,75 @@ static void write_cache(const cpu_chunk *c, int layer, int r, int head) {
   }
 }
 
-/* Attention of one head of mine for up to CPU_ATTENTION_ROWS rows, run by run of rows of one sequence. */
-static void attend(const cpu_chunk *c, int layer, int head, int first, int n) {
+/* Some of a pass's rows with the heads of mine that look at one kv head: pair i is row i / heads with head i % heads of these,
+ * so that the pairs of one sequence lie together. */
+typedef struct {
+  int layer, kv_head, first, heads;
+} pairs_of;
+
+/* Attention of pairs i.. before last: as many as the kernel takes side by side and are of one sequence. Returns how many. */
+static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   const dt_weights *w = c->p->w;
   const dt_cache *cache = c->p->cache;
   const dt_rows *rows = c->p->rows;
   const cpu_kernels *k = w->backend->kernels;
   cpu_attention_kernel *kernel = w->backend->caches_f16 ? k->attention_f16 : k->attention;
   cpu_attention_row row[CPU_ATTENTION_ROWS];
+  float *result[CPU_ATTENTION_ROWS];
   size_t dim = (size_t)w->dim, head_dim = (size_t)w->shape.head_dim;
   float *padded = w->heads + (size_t)c->me->thread * CPU_ATTENTION_ROWS * dim;
-  int at = w->mine.heads.first + head, kv_head = at / (w->shape.heads / w->shape.kv_heads) - w->mine.kv_heads.first;
-  for (int r = first; r < first + n;) {
-    int sequence = rows->sequence[c->first + r], count = 0;
-    float *out = w->cat + (size_t)r * w->ldcat + (size_t)at * head_dim;
-    for (; r < first + n && rows->sequence[c->first + r] == sequence; r++, count++) {
-      int i = c->first + r;
-      float *q = w->qkv + (size_t)r * w->ldqkv + (size_t)head * dim;
-      turn(c, w->layer[layer].q_norm, r, q);
-      for (size_t d = 0; d < dim; d++) q[d] *= w->scale;
-      row[count] = (cpu_attention_row){q,
-                                       dim == head_dim ? out + (size_t)count * w->ldcat : padded + (size_t)count * dim,
-                                       rows->path + (size_t)i * (size_t)rows->path_stride,
-                                       rows->prefix[i],
-                                       rows->path_len[i],
-                                       rows->window.sinks,
-                                       dt_window_begin(rows->window, rows->position[i])};
-    }
-    kernel(cpu_rows_of(cache, sequence, layer, 0, kv_head), cpu_rows_of(cache, sequence, layer, 1, kv_head), w->dim,
-           row, count, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
-    for (int i = 0; dim > head_dim && i < count; i++) /* in cat the heads lie as the columns of o do */
-      memcpy(out + (size_t)i * w->ldcat, padded + (size_t)i * dim, head_dim * sizeof *out);
+  int sequence = rows->sequence[c->first + i / a.heads], n = 0;
+  for (; n < CPU_ATTENTION_ROWS && i + n < last; n++) {
+    int r = (i + n) / a.heads, head = a.first + (i + n) % a.heads, at = c->first + r;
+    if (rows->sequence[at] != sequence) break;
+    float *q = w->qkv + (size_t)r * w->ldqkv + (size_t)head * dim;
+    turn(c, w->layer[a.layer].q_norm, r, q);
+    for (size_t d = 0; d < dim; d++) q[d] *= w->scale;
+    result[n] = w->cat + (size_t)r * w->ldcat + (size_t)(w->mine.heads.first + head) * head_dim;
+    row[n] = (cpu_attention_row){q,
+                                 dim == head_dim ? result[n] : padded + (size_t)n * dim,
+                                 rows->path + (size_t)at * (size_t)rows->path_stride,
+                                 rows->prefix[at],
+                                 rows->path_len[at],
+                                 rows->window.sinks,
+                                 dt_window_begin(rows->window, rows->position[at])};
+  }
+  kernel(cpu_rows_of(cache, sequence, a.layer, 0, a.kv_head), cpu_rows_of(cache, sequence, a.layer, 1, a.kv_head),
+         w->dim, row, n, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
+  for (int j = 0; dim > head_dim && j < n; j++) /* in cat the heads lie as the columns of o do */
+    memcpy(result[j], row[j].out, head_dim * sizeof *result[j]);
+  return n;
+}
+
+/* Pairs first..last-1 of all, in the order of kv heads. */
+static void attend(const cpu_chunk *c, int layer, int first, int last) {
+  const dt_weights *w = c->p->w;
+  int group = w->shape.heads / w->shape.kv_heads, end = w->mine.heads.first + w->mine.heads.count;
+  for (int head = w->mine.heads.first; head < end;) {
+    int kv_head = head / group, next = (kv_head + 1) * group < end ? (kv_head + 1) * group : end;
+    pairs_of a = {layer, kv_head - w->mine.kv_heads.first, head - w->mine.heads.first, next - head};
+    int before = a.first * c->n, to = (last < before + a.heads * c->n ? last : before + a.heads * c->n) - before;
+    for (int i = first > before ? first - before : 0; i < to;) i += attend_some(c, a, i, to);
+    head = next;
   }
 }
 
 /* Writes the keys and values, then attends. If the key heads can be shared out evenly, each with all heads that look at it, a
- * thread needs only what it wrote itself; else rows are shared out too, with a barrier between. */
+ * thread needs only what it wrote itself; else pairs of rows and heads are shared out, with a barrier between. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only) {
   const dt_weights *w = c->p->w;
-  int blocks = (c->n + CPU_ATTENTION_ROWS - 1) / CPU_ATTENTION_ROWS, first, last;
+  int first, last;
   int heads = w->mine.heads.count, kv_heads = w->mine.kv_heads.count, group = w->shape.heads / w->shape.kv_heads;
   if (kv_heads % c->me->threads == 0 && heads == kv_heads * group) {
     cpu_share(c->me, kv_heads, &first, &last);
     for (int h = first; h < last; h++)
       for (int r = 0; r < c->n; r++) write_cache(c, layer, r, h);
-    first *= group * blocks, last *= group * blocks;
+    first *= group * c->n, last *= group * c->n;
   } else {
     cpu_share(c->me, c->n * kv_heads, &first, &last);
     for (int i = first; i < last; i++) write_cache(c, layer, i / kv_heads, i % kv_heads);
     if (!write_only) cpu_wait(c->me);
-    cpu_share(c->me, heads * blocks, &first, &last);
+    cpu_share(c->me, heads * c->n, &first, &last);
   }
-  for (int i = first; !write_only && i < last; i++) {
-    int r = i % blocks * CPU_ATTENTION_ROWS;
-    attend(c, layer, i / blocks, r, c->n - r < CPU_ATTENTION_ROWS ? c->n - r : CPU_ATTENTION_ROWS);
-  }
+  if (!write_only) attend(c, layer, first, last);
 }

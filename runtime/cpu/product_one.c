@@ -74,12 +74,13 @@ VI void round_cell(const quant_format *f, const float *x, int groups, quant_one 
 
 typedef const quant_one *tile_rows[TILE_ROWS];
 
-/* sum[i] = the products of the codes of the block's group i with its q, exactly. */
+/* sum[i] = the products of the codes of the block's group i with its q, exactly, plus quant_begin. */
 VI void sum_block(const int rows, const quant_format *f, const uint8_t *block, int b, const tile_rows x,
                   i16 sum[2][TILE_ROWS]) {
   const int per_block = QUANT_BLOCK / f->group;
 #pragma GCC unroll 2
-  for (int i = 0; i < per_block; i++) EACH_ROW sum[i][r] = i_set1(f->zero ? x[r]->extra[b * per_block + i] : 0);
+  for (int i = 0; i < per_block; i++)
+    EACH_ROW sum[i][r] = i_set1(f->zero ? x[r]->extra[b * per_block + i] : quant_begin(f));
 #pragma GCC unroll 4
   for (int line = 0; line < 4; line++) {
 #pragma GCC unroll 2
@@ -104,8 +105,8 @@ VI void add_block(const int rows, const quant_format *f, const quant_cell *c, co
     v16 minimum = quant_minimum(c, b);
     EACH_ROW t[r] = v_fma(minimum, quant_float_at(&x[r]->extra[b]), t[r]);
   } else if (f->group == QUANT_BLOCK) {
-    v16 scale = quant_scale(f, c, b);
-    EACH_ROW t[r] = v_fma(v_mul(i_to_float(sum[0][r]), scale), v_set1(x[r]->scale[b]), t[r]);
+    v16 scale = quant_scale(f, c, b), less = quant_less(scale);
+    EACH_ROW t[r] = v_fma(quant_scaled(sum[0][r], scale, less), v_set1(x[r]->scale[b]), t[r]);
   } else {
     v16 first = quant_scale(f, c, 2 * b), second = quant_scale(f, c, 2 * b + 1);
     EACH_ROW {
@@ -129,7 +130,8 @@ VI void few_rows(const int rows, const quant_format *f, one_finer *add_finer, co
       add_block(rows, f, &c, block, b, x, t);
     }
     EACH_ROW if (x[r]->fine) t[r] = add_finer(&c, x[r], t[r]);
-    EACH_ROW one_end_cell(f, &c, x[r], t[r], p->sums + (size_t)r * p->ld);
+    const quant_factors of = quant_factors_of(f, &c);
+    EACH_ROW one_end_cell(f, &of, x[r], t[r], p->sums + (size_t)r * p->ld);
     EACH_ROW x[r]++;
     weights += c.bytes;
   }

@@ -110,9 +110,11 @@ VI void add_cell(const int rows, const int strips, const quant_format *f, const 
       }
     }
   }
+  quant_factors of[TILE_STRIPS];
+  EACH_STRIP of[s] = quant_factors_of(f, &c[s]);
   EACH_ROW EACH_STRIP {
     float *acc = p->sums + (size_t)r * p->ld + QUANT_OUTPUTS * s;
-    v_store(acc, two_end_cell(f, &c[s], v_load(acc), t[r][s], x[r]));
+    v_store(acc, two_end_cell(f, &of[s], v_load(acc), t[r][s], x[r]));
   }
 }
 

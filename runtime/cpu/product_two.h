@@ -5,12 +5,12 @@
 #include "product_quant.h"
 
 /* The end of a cell for one row: acc and its groups' t, scales and minima put together. */
-VI v16 two_end_cell(const quant_format *f, const quant_cell *c, v16 acc, v16 t, const quant_two *x) {
+VI v16 two_end_cell(const quant_format *f, const quant_factors *of, v16 acc, v16 t, const quant_two *x) {
   v16 sx = v_set1(x->scale);
   if (!quant_is_whole(f)) return v_fma(t, sx, acc);
-  acc = v_fma(t, v_mul(quant_f16(c->d), sx), acc);
+  acc = v_fma(t, v_mul(of->d, sx), acc);
   if (f->scales == QUANT_WHOLE) return acc;
-  return v_fma(quant_whole_minima(c, x->extra), v_mul(quant_f16(c->dmin), v_set1(-x->scale)), acc);
+  return v_fma(quant_whole_minima(of, x->extra), v_mul(of->dmin, v_set1(-x->scale)), acc);
 }
 
 /* Rows above which AMX tiles are faster: a tile takes as long for few rows as for sixteen. Measured with `calibrate` on two

@@ -185,5 +185,6 @@ VI __m256 simd_to_float_unsigned(__m256i a) {
                        _mm256_castsi256_ps(lower));
 }
 VI v16 i_to_float_unsigned(i16 a) { SIMD_BOTH(simd_to_float_unsigned(a.lo), simd_to_float_unsigned(a.hi)); }
+VI v16 i_as_float(i16 a) { SIMD_BOTH(_mm256_castsi256_ps(a.lo), _mm256_castsi256_ps(a.hi)); }
 VI v16 i_to_float(i16 a) { SIMD_BOTH(_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)); }
 #undef SIMD_BOTH

@@ -114,5 +114,6 @@ VI i16 i_multiply(i16 a, uint32_t x, i16 *low) {
   return _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
 }
 VI i16 i_bits(v16 a) { return _mm512_castps_si512(a); }
+VI v16 i_as_float(i16 a) { return _mm512_castsi512_ps(a); }
 VI v16 i_to_float_unsigned(i16 a) { return _mm512_cvtepu32_ps(a); }
 VI v16 i_to_float(i16 a) { return _mm512_cvtepi32_ps(a); }

@@ -219,6 +219,12 @@ VI i16 i_bits(v16 a) {
   memcpy(r.i, a.f, sizeof r.i);
   return r;
 }
+/* And back. */
+VI v16 i_as_float(i16 a) {
+  v16 r;
+  memcpy(r.f, a.i, sizeof r.f);
+  return r;
+}
 VI v16 i_to_float_unsigned(i16 a) { SIMD_EACH((float)(uint32_t)a.i[i]); }
 VI v16 i_to_float(i16 a) { SIMD_EACH((float)a.i[i]); }
 #undef SIMD_EACH

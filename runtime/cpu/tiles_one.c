@@ -104,10 +104,11 @@ VI void add_cell(const int rows, const quant_format *f, one_finer *add_finer, co
   EACH_ROW t[r] = one_begin_cell(f, sums + (size_t)(r < w->n ? r : 0) * ld);
   add_groups(rows, f, w, t);
   const quant_one *row = w->row;
+  const quant_factors of = quant_factors_of(f, &w->cell);
   EACH_ROW {
     if (r >= w->n) break;
     if (row->fine) t[r] = add_finer(&w->cell, row, t[r]);
-    one_end_cell(f, &w->cell, row, t[r], sums + (size_t)r * ld);
+    one_end_cell(f, &of, row, t[r], sums + (size_t)r * ld);
     row = (const quant_one *)((const char *)row + w->step);
   }
 }

@@ -128,11 +128,12 @@ VI void add_cell(const quant_format *f, const tile *w, float *sums, size_t ld) {
     joined_groups(f, w, t);
   else
     shifted_groups(f, w, t);
+  const quant_factors of = quant_factors_of(f, &w->cell);
 #pragma GCC unroll 16
   for (int r = 0; r < AMX_ROWS; r++) {
     if (r >= w->n) break;
     float *acc = sums + (size_t)r * ld;
-    v_store(acc, two_end_cell(f, &w->cell, v_load(acc), t[r], row_of(w, r)));
+    v_store(acc, two_end_cell(f, &of, v_load(acc), t[r], row_of(w, r)));
   }
 }
 
