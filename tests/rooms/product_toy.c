@@ -30,4 +30,4 @@ static void toy_multiply(const cpu_matrix *m, int first, int count, const char *
     }
 }
 
-const cpu_format V(cpu_format_toy) = {"toy", DT_TOY, toy_bytes, toy_pack, toy_unpack, NULL, NULL, toy_multiply};
+const cpu_format V(cpu_format_toy) = {"toy", DT_TOY, 0, toy_bytes, toy_pack, toy_unpack, NULL, NULL, toy_multiply};
