@@ -1,27 +1,34 @@
 """What people would use instead: llama.cpp, ik_llama.cpp and transformers beside dtrun, on the same models, token ids, lengths and threads.
 
     python tests/bench/compare_peers.py [--target MODEL --draft MODEL|none] [--policy NAME[:PRESET|:PARAM=VALUE,...]]...
-        [--llama-cpp PROGRAM] [--ik-llama PROGRAM] [--peers transformers llama_cpp] [--chats CODE OTHERS | --prompts 4 | --contexts 512 3500]
-        [--tokens 200] [--temp 0.8] [--threads 2] [--repeats 3] [--backend cuda] [--dtrun-options '...'] [--out FILE]
+        [--llama-cpp PROGRAM] [--ik-llama PROGRAM] [--peers transformers llama_cpp]
+        [--chats CODE OTHERS | --prompts 4 | --contexts 512 3500] [--tokens 200] [--temp 0.8] [--threads 2] [--repeats 3]
+        [--backend cuda] [--dtrun-options '...'] [--out FILE]
 
-PROGRAM is a llama-server. Each of its arms is a process of its own on the loopback, with the flags of peers/server.py: plain decoding, its
-speculation with the draft model, with n-grams. --peers are modules of this Python's: transformers (in f32, or f16 on a GPU: plain, assisted
-generation, prompt lookup), and llama_cpp, llama.cpp as a library without the choice of the token, which takes checkpoints, too, as F16.
-One that is not installed is left out. They need torch, transformers, numpy, safetensors and gguf; and llama-cpp-python built from source, so
-that it uses all the machine has: CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python. Where its AMX path
-crashes (at ldtilecfg on some virtual machines), CFLAGS and CXXFLAGS are to say -mno-amx-int8 -mno-amx-tile -mno-amx-bf16, too.
+PROGRAM is a llama-server, or one with flags of its own in quotes. Each of its arms is a process of its own on the loopback, with the flags
+of peers/server.py: plain decoding, its speculation with the draft model, with n-grams. --peers are modules of this Python's:
+transformers (in f32, or f16 on a GPU: plain, assisted generation, prompt lookup), and llama_cpp, llama.cpp as a library without the
+choice of the token, which takes checkpoints, too, as F16. One that is not installed is left out. They need torch, transformers, numpy,
+safetensors and gguf; and llama-cpp-python built from source, so that it uses all the machine has:
 
-With --chats (questions in ChatML, answers as long as the model makes them) and --prompts (texts to go on with, all --tokens of them) all arms run a
-prompt before the next comes, in an order that rotates. Printed are tokens/s end to end, how much faster than its own plain decoding an arm is,
-how many of its texts differ from its own plain decoding's, and the ratios of our speed to theirs. With --temp all sample from the 40 likeliest
-tokens, every arm of a prompt with the same seed.
+    CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python
 
-With --contexts only plain decoding is measured: tokens/s of reading prompts of those lengths and of decoding after them, and seconds from the start
-of a process to its first token, the files being in the page cache.
+Where its AMX path crashes (at ldtilecfg on some virtual machines), with CFLAGS and CXXFLAGS that say
+-mno-amx-int8 -mno-amx-tile -mno-amx-bf16: -DGGML_AMX_INT8=OFF alone leaves it in.
+
+With --chats (questions in ChatML, answers as long as the model makes them) and --prompts (texts to go on with, all --tokens of them) all
+arms run a prompt before the next comes, in an order that rotates. Printed are tokens/s end to end, how much faster than its own plain
+decoding an arm is, how many of its texts differ from its own plain decoding's, and the ratios of our speed to theirs. With --temp all
+sample from the 40 likeliest tokens, every arm of a prompt with the same seed.
+
+With --contexts only plain decoding is measured: tokens/s of reading prompts of those lengths and of decoding after them, and seconds
+from the start of a process to its first token, the files being in the page cache.
 
 Every program tells its own time, from the start of the prompt pass to the last token. The machine and all flags are printed.
+
+ik_llama.cpp of ik-llama-cpp-python 0.1.5 reads prompts of Q4_1 wrongly, 32 tokens or more at a time: "PROGRAM -ub 31" for those files.
 """
-import argparse, importlib.util, pathlib, sys
+import argparse, importlib.util, pathlib, shlex, shutil, sys
 from peers import fail, prompts
 from peers.dtrun import Dtrun
 from peers.lengths import Lengths
@@ -36,8 +43,8 @@ def parse():
     parser.add_argument("--target", default=str(ROOT / "models/mini-target"))
     parser.add_argument("--draft", default=str(ROOT / "models/mini-draft"), help="none: without")
     parser.add_argument("--policy", action="append", help="repeatable (rate, dynatree and linear:K=4; of --contexts none)")
-    parser.add_argument("--llama-cpp", metavar="PROGRAM", help="a llama-server")
-    parser.add_argument("--ik-llama", metavar="PROGRAM", help="a llama-server")
+    parser.add_argument("--llama-cpp", metavar="PROGRAM", help="a llama-server, perhaps with flags")
+    parser.add_argument("--ik-llama", metavar="PROGRAM", help="the same")
     parser.add_argument("--peers", nargs="*", default=["llama_cpp", "transformers"], help="of these (both)")
     parser.add_argument("--prompts", type=int, default=4, help="texts, taken in turn from both folders (4)")
     parser.add_argument("--chats", type=int, nargs=2, metavar=("CODE", "OTHERS"), help="instead: of humaneval, and of each of five other sets")
@@ -103,7 +110,7 @@ def lengths(made, options):
 def main():
     options = parse()
     for program in filter(None, (options.llama_cpp, options.ik_llama)):
-        if not pathlib.Path(program).is_file(): fail(f"{program} is not a file; a llama-server is asked for")
+        if not shutil.which(shlex.split(program)[0]): fail(f"no program {shlex.split(program)[0]}; a llama-server is asked for")
     made = []
     try:
         for engine in engines(options, max(options.contexts) + options.tokens if options.contexts else 2048): made.append(engine)

@@ -8,6 +8,8 @@ a new process, which it ends again, to the request's answer of one token.
 """
 import dataclasses
 
+END = -1  # in a run's tokens: the one that ended the text, whose id not every program tells
+
 
 @dataclasses.dataclass
 class Request:

@@ -1,6 +1,6 @@
 """dtrun: one process with the pair loaded."""
 import json, shlex, subprocess, time
-from . import fail
+from . import END, fail
 
 
 class Dtrun:
@@ -35,6 +35,7 @@ class Dtrun:
         sampling = {"temp": request.temp, "top_k": request.top_k, "seed": request.seed} if request.temp else {}
         asked = {**arm, "prompt": request.text, "tokens": request.tokens, "ignore_eos": not request.until_end, **sampling}
         result = self.ask(process or self.process, asked)
+        if result["finish_reason"] == "eos": result["tokens"][-1] = END
         return {"tokens": result["tokens"], "ids": result["prompt_ids"], "prompt_seconds": result["stats"]["time_ms"]["prompt"] / 1e3,
                 "seconds": len(result["tokens"]) / result["stats"]["tokens_per_second"]}
 

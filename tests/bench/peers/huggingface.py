@@ -1,6 +1,7 @@
 """Hugging Face transformers in this process, in f32 (on a GPU in f16): plain, and with its assisted generation and its prompt lookup."""
 import os, sys, time
 import torch, transformers
+from . import END
 
 
 class HuggingFace:
@@ -42,6 +43,7 @@ class HuggingFace:
                                        eos_token_id=self.end if request.until_end else None, pad_token_id=0, **sampling, **extra)
             tokens = out[0, len(request.ids):].tolist()  # waits
             seconds = time.perf_counter() - start
+        if request.until_end and tokens[-1] == self.end: tokens[-1] = END
         return {"tokens": tokens, "seconds": seconds, "prompt_seconds": prompt}
 
     def close(self): pass

@@ -1,6 +1,6 @@
 """llama.cpp and ik_llama.cpp as people run them: their llama-server, one process for each arm, on this machine's loopback only."""
 import contextlib, http.client, json, shlex, socket, subprocess, tempfile, time
-from . import fail
+from . import END, fail
 
 # What both are started with: no cache of prompts, since every run reads its prompt; one text at a time.
 COMMON = "--host 127.0.0.1 --cache-ram 0 -np 1"
@@ -70,9 +70,10 @@ class Servers:
     def __init__(self, name, program, options, context, plain):
         arms = {label: flags for label, flags in ARMS[name].items() if not plain or label == "plain"}
         if options.draft == "none": arms = {label: flags for label, flags in arms.items() if "{draft}" not in flags}
-        base = [program, "-m", options.target, "-t", str(options.threads), "-c", str(context), *shlex.split(COMMON)]
+        program = shlex.split(program)
+        base = [*program, "-m", options.target, "-t", str(options.threads), "-c", str(context), *shlex.split(COMMON)]
         self.commands = {label: base + shlex.split(flags.format(draft=options.draft)) for label, flags in arms.items()}
-        version = subprocess.run([program, "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+        version = subprocess.run([program[0], "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
         self.flags = [" ".join(version.split()), *map(shlex.join, self.commands.values())]
         self.arms = [(f"{name} {label}", Server(command)) for label, command in self.commands.items()]
 
@@ -84,10 +85,15 @@ class Servers:
         if answer is None: fail("llama-server ended")
         timings = answer["timings"]
         if timings["prompt_n"] != len(request.ids): fail(f"llama-server read {timings['prompt_n']} of {len(request.ids)} tokens")
-        tokens = answer.get("tokens") or server.ask("POST", "/tokenize", {"content": answer["content"]})["tokens"]
-        return {"tokens": tokens, "first_from_prompt": 1, "prompt_seconds": timings["prompt_ms"] / 1e3,
+        return {"tokens": self.tokens(server, answer), "first_from_prompt": 1, "prompt_seconds": timings["prompt_ms"] / 1e3,
                 "seconds": (timings["prompt_ms"] + timings["predicted_ms"]) / 1e3, "counted": timings["predicted_n"],
                 "drafted": timings.get("draft_n", 0), "accepted": timings.get("draft_n_accepted", 0)}
+
+    @staticmethod
+    def tokens(server, answer):
+        if "tokens" in answer:  # llama.cpp: the last one included
+            return answer["tokens"][:-1] + [END] if answer["stop_type"] == "eos" else answer["tokens"]
+        return server.ask("POST", "/tokenize", {"content": answer["content"]})["tokens"] + [END] * answer["stopped_eos"]
 
     def first_token(self, request):
         start = time.perf_counter()
