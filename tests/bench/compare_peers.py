@@ -3,7 +3,7 @@
     python tests/bench/compare_peers.py [--target MODEL --draft MODEL|none] [--policy NAME[:PRESET|:PARAM=VALUE,...]]...
         [--llama-cpp PROGRAM] [--ik-llama PROGRAM] [--peers transformers llama_cpp]
         [--chats CODE OTHERS | --prompts 4 | --contexts 512 3500] [--tokens 200] [--temp 0.8] [--threads 2] [--repeats 3]
-        [--backend cuda] [--dtrun-options '...'] [--out FILE]
+        [--arms draft n-grams] [--backend cuda] [--dtrun-options '...'] [--out FILE]
 
 PROGRAM is a llama-server, or one with flags of its own in quotes. Each of its arms is a process of its own on the loopback, with the flags
 of peers/server.py: plain decoding, its speculation with the draft model, with n-grams. --peers are modules of this Python's:
@@ -32,10 +32,11 @@ import argparse, importlib.util, pathlib, shlex, shutil, sys
 from peers import fail, prompts
 from peers.dtrun import Dtrun
 from peers.lengths import Lengths
-from peers.server import Servers
+from peers.server import ARMS, Servers
 from peers.speculation import Rounds
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+ALL_ARMS = sorted({arm for arms in ARMS.values() for arm in arms} - {"plain"})
 
 
 def parse():
@@ -45,6 +46,7 @@ def parse():
     parser.add_argument("--policy", action="append", help="repeatable (rate, dynatree and linear:K=4; of --contexts none)")
     parser.add_argument("--llama-cpp", metavar="PROGRAM", help="a llama-server, perhaps with flags")
     parser.add_argument("--ik-llama", metavar="PROGRAM", help="the same")
+    parser.add_argument("--arms", nargs="*", choices=ALL_ARMS, default=ALL_ARMS, help="of the servers' speculation (all)")
     parser.add_argument("--peers", nargs="*", default=["llama_cpp", "transformers"], help="of these (both)")
     parser.add_argument("--prompts", type=int, default=4, help="texts, taken in turn from both folders (4)")
     parser.add_argument("--chats", type=int, nargs=2, metavar=("CODE", "OTHERS"), help="instead: of humaneval, and of each of five other sets")
@@ -59,6 +61,7 @@ def parse():
     parser.add_argument("--out", type=pathlib.Path, help="a file to append a line of JSON per run to")
     options = parser.parse_args()
     options.root = ROOT
+    if options.contexts: options.arms = []
     options.policy = [] if options.contexts else options.policy or ["rate", "dynatree", "linear:K=4"]
     return options
 
@@ -79,9 +82,8 @@ def installed(name, options):
 
 def engines(options, context):
     yield Dtrun(options, context)
-    plain = bool(options.contexts)
-    if options.llama_cpp: yield Servers("llama.cpp", options.llama_cpp, options, context, plain)
-    if options.ik_llama: yield Servers("ik_llama", options.ik_llama, options, context, plain)
+    if options.llama_cpp: yield Servers("llama.cpp", options.llama_cpp, options, context)
+    if options.ik_llama: yield Servers("ik_llama", options.ik_llama, options, context)
     if options.backend == "cpu" and not options.temp and not options.chats and installed("llama_cpp", options):
         from peers.library import Library
 

@@ -13,7 +13,8 @@ class Lengths:
         self.found[label].setdefault(what, []).append(value)
         if self.options.out:
             with self.options.out.open("a") as out:
-                out.write(json.dumps({"arm": label, "what": what, "value": value, "target": self.options.target, "threads": self.options.threads}) + "\n")
+                out.write(json.dumps({"arm": label, "what": what, "value": value, "target": self.options.target,
+                                      "threads": self.options.threads}) + "\n")
 
     def measure(self):
         text = prompts.long_text(self.options.root)
@@ -49,8 +50,10 @@ class Lengths:
         print(f"\nTokens/s and seconds of loading, medians of {self.options.repeats}; behind each, how many times as fast dtrun is")
         print(f"{'':24}" + "".join(f"{what:>22}" for what in mine))
         for label, values in self.found.items():
-            cells = [statistics.median(values[what]) if what in values else None for what in mine]
-            print(f"{label:24}" + "".join(f"{'':>22}" if x is None else f"{x:13.2f} {self.times(mine[what], x, what):7.2f}x" for what, x in zip(mine, cells)))
+            print(f"{label:24}" + "".join(self.cell(mine[what], values.get(what), what) for what in mine))
 
     @staticmethod
-    def times(mine, x, what): return x / statistics.median(mine) if what == "loading" else statistics.median(mine) / x
+    def cell(mine, theirs, what):
+        if not theirs: return f"{'':>22}"
+        ours, x = statistics.median(mine), statistics.median(theirs)
+        return f"{x:13.2f} {x / ours if what == 'loading' else ours / x:7.2f}x"

@@ -46,7 +46,8 @@ class Library:
             last = int(np.ctypeslib.as_array(logits, shape=(self.vocab,)).argmax())
             tokens.append(last)
         perf = llama_cpp.llama_perf_context(self.context)
-        if perf.n_eval != n or perf.n_p_eval != len(ids) - 1: fail(f"llama.cpp counted {perf.n_p_eval} + {perf.n_eval} tokens, not {len(ids) - 1} + {n}")
+        if (perf.n_p_eval, perf.n_eval) != (len(ids) - 1, n):
+            fail(f"llama.cpp counted {perf.n_p_eval} + {perf.n_eval} tokens, not {len(ids) - 1} + {n}")
         prompt = perf.t_p_eval_ms / 1e3
         return {"tokens": tokens, "seconds": prompt + perf.t_eval_ms / 1e3, "prompt_seconds": prompt}
 

@@ -1,5 +1,5 @@
 """llama.cpp and ik_llama.cpp as people run them: their llama-server, one process for each arm, on this machine's loopback only."""
-import contextlib, http.client, json, shlex, socket, subprocess, tempfile, time
+import contextlib, http.client, json, os, pathlib, shlex, socket, subprocess, tempfile, time
 from . import END, fail
 
 # What both are started with: no cache of prompts, since every run reads its prompt; one text at a time.
@@ -59,22 +59,32 @@ class Server:
         return answer
 
     def close(self):
-        self.process.terminate()
+        self.process.kill()  # terminated, it would finish its text first
         self.process.wait()
         self.said.close()
 
 
-class Servers:
-    """All arms of one of the two; plain: of plain decoding only."""
+def check_memory(commands):
+    """Every process holds its weights rearranged, so nothing is shared; a machine without room for them would end someone's process."""
+    needed = sum(os.path.getsize(word) for command in commands for word in command if word.endswith(".gguf")) + len(commands) * 200 * 2**20
+    facts = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
+    free = int(facts["MemAvailable"].split()[0]) * 1024
+    if needed > 0.8 * free:
+        fail(f"{len(commands)} servers need some {needed / 2**30:.1f} GB, {free / 2**30:.1f} GB are free: choose fewer with --arms, or run fewer programs")
 
-    def __init__(self, name, program, options, context, plain):
-        arms = {label: flags for label, flags in ARMS[name].items() if not plain or label == "plain"}
+
+class Servers:
+    """Plain decoding and those arms of one of the two that were asked for."""
+
+    def __init__(self, name, program, options, context):
+        arms = {label: flags for label, flags in ARMS[name].items() if label in ("plain", *options.arms)}
         if options.draft == "none": arms = {label: flags for label, flags in arms.items() if "{draft}" not in flags}
         program = shlex.split(program)
         base = [*program, "-m", options.target, "-t", str(options.threads), "-c", str(context), *shlex.split(COMMON)]
         self.commands = {label: base + shlex.split(flags.format(draft=options.draft)) for label, flags in arms.items()}
         version = subprocess.run([program[0], "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
         self.flags = [" ".join(version.split()), *map(shlex.join, self.commands.values())]
+        check_memory(self.commands.values())
         self.arms = [(f"{name} {label}", Server(command)) for label, command in self.commands.items()]
 
     def run(self, server, request):

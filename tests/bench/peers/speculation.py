@@ -62,7 +62,8 @@ class Rounds:
             places = sorted(run["differs_at"] for run in runs if run["differs_at"] is not None)
             parted = f"{len(places)} of {len(runs)}" + (f", at {places[0]}, {statistics.median_low(places)}" if places else "")
             alike = sum(run["differs_from_dtrun_at"] is None for run in runs)
-            print(f"{label:28} {speed:8.1f} {self.ratio(label, self.own_plain[label]):7.2f}x {per_token:8.2f} {prompt:8.0f}  {parted:20} {alike} of {len(runs)}")
+            print(f"{label:28} {speed:8.1f} {self.ratio(label, self.own_plain[label]):7.2f}x {per_token:8.2f} {prompt:8.0f}  {parted:20} "
+                  f"{alike} of {len(runs)}")
 
     def ratio(self, a, b):
         """The median of ratios of speed, run by run, which stood side by side."""
