@@ -218,10 +218,11 @@ typedef struct {
 
 #define DT_TARGET_CANDIDATES 8
 
-/* Starts sequence `seq` (0..sequences-1), whatever it did before, and runs the prompt pass: rows 0..n-2 in each model.
+/* Starts sequence `seq` (0..sequences-1), whatever it did before, and runs the prompt pass: rows 0..n-2.
  * DT_EINPUT: no tokens, an id past the target's vocabulary (its padding is in it; what a draft model lacks, it reads as id 0)
  * or another option out of range; DT_ECONTEXT: the prompt leaves no room for one token. Where the prompt is longer
- * than the draft model's context nothing can be drafted, and that model is not run. */
+ * than the draft model's context nothing can be drafted, and that model is not run. The draft model runs over the prompt in the
+ * first dt_draft_step, which prompt_ms counts. */
 dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                        dt_error *err);
 
@@ -235,8 +236,8 @@ dt_status dt_seq_continue(dt_session *session, int seq, const int32_t *prompt, i
  * passes then cost what they would after any n tokens. `sampling`: how tokens are drawn; NULL: they are not. */
 dt_status dt_seq_start_blank(dt_session *session, int seq, int n, const dt_sampling *sampling, dt_error *err);
 
-/* Copies what the prompt pass of `seq` computed: only between its start and its first draft or verify step. Freed by the
- * caller, before the pair. Usable with any session of the same pair. */
+/* Copies what the prompt pass of `seq` computed, in both models: only between its start and its first draft or verify step. Freed
+ * by the caller, before the pair. Usable with any session of the same pair. */
 dt_status dt_prefix_take(dt_session *session, int seq, dt_prefix **out, dt_error *err);
 dt_status dt_seq_start_from(dt_session *session, int seq, const dt_prefix *prefix, const dt_seq_options *options,
                             dt_error *err);

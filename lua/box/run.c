@@ -47,22 +47,22 @@ static int context_of(dtl_run *const *runs, int n) {
 
 typedef struct {
   long passes, rows;
+  double prompt_ms;
 } draft_count;
 
 static draft_count count_drafts(dtl_run *const *runs, int n) {
   draft_count count = {0};
   dt_stats stats;
-  for (int i = 0; i < n && runs[0]->course; i++) {
+  for (int i = 0; i < n; i++) {
     dt_seq_stats(runs[i]->session, runs[i]->seq, &stats);
-    count.passes += stats.draft_passes, count.rows += stats.draft_rows;
+    count.passes += stats.draft_passes, count.rows += stats.draft_rows, count.prompt_ms += stats.prompt_ms;
   }
   return count;
 }
 
 /* A draft step that was one pass, and of all sequences the first of their iterations or of none. One that made up for many
  * committed tokens is no example. */
-static void learn_draft(dtl_run *const *runs, int n, draft_count before, double ms) {
-  draft_count after = count_drafts(runs, n);
+static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_count after, double ms) {
   long rows = after.rows - before.rows;
   int begun = 0;
   for (int i = 0; i < n; i++) begun += runs[i]->draft_ms > 0;
@@ -96,9 +96,11 @@ double run_draft(dtl_run *const *runs, int n) {
     for (int i = 0; i < n; i++) ms += run_draft(&runs[i], 1);
     return ms;
   }
-  if (!failure.status) learn_draft(runs, n, before, ms);
+  draft_count after = count_drafts(runs, n);
+  double step_ms = ms - (after.prompt_ms - before.prompt_ms); /* a first step runs the prompt, too */
+  if (!failure.status) learn_draft(runs, n, before, after, step_ms);
   for (int i = 0; i < n; i++) {
-    runs[i]->draft_ms += ms;
+    runs[i]->draft_ms += step_ms;
     settle(runs[i], &failure);
   }
   return ms;

@@ -11,7 +11,7 @@ typedef struct {
   const int32_t *tokens; /* [length] committed; the last one is the tree's root */
   int length;
   dt_tree *tree;
-  dt_stats *stats; /* its draft_passes, draft_rows and draft_ms are the drafter's to count */
+  dt_stats *stats; /* the drafter counts draft_passes, draft_rows, draft_ms, and adds its prompt's time to prompt_ms */
 } draft_text;
 
 typedef struct drafter drafter;
@@ -20,11 +20,14 @@ typedef struct draft_saved draft_saved; /* what a prompt left in a drafter */
 typedef struct {
   void (*close)(drafter *);
 
-  /* A sequence begins over n prompt tokens, the first `same` of which are those it began with before. */
-  dt_status (*prompt)(drafter *, int seq, const int32_t *tokens, int n, int same, dt_error *);
-  /* The same over any n tokens, for measuring: without the time that a prompt takes. */
+  /* A sequence begins over n prompt tokens, the first `same` of which are those it began with before. Nothing runs: a text may
+   * never ask for a guess. */
+  void (*start)(drafter *, int seq, int n, int same);
+  /* The rows of the prompt that are lacking, in a pass of their own, which prompt_ms counts. A first step does so itself. */
+  dt_status (*prompt)(drafter *, int seq, const draft_text *, dt_error *);
+  /* A sequence over any n tokens, for measuring: without the time that a prompt takes. */
   dt_status (*blank)(drafter *, int seq, int n, dt_error *);
-  /* The same from what another sequence of the pair left after a prompt of n tokens. */
+  /* A sequence that begins with what another of the pair had after its prompt of n tokens. */
   dt_status (*save)(const drafter *, int seq, draft_saved **, dt_error *);
   dt_status (*restore)(drafter *, int seq, const draft_saved *, int n, dt_error *);
   void (*forget)(draft_saved *); /* NULL is allowed */

@@ -27,8 +27,10 @@ typedef struct {
 
 /* ---- texts leave nothing behind ---------------------------------------------------------------------------------------- */
 
-static dt_status medusa_prompt(drafter *base, int seq, const int32_t *tokens, int n, int same, dt_error *err) {
-  (void)base, (void)seq, (void)tokens, (void)n, (void)same, (void)err;
+static void medusa_start(drafter *base, int seq, int n, int same) { (void)base, (void)seq, (void)n, (void)same; }
+
+static dt_status medusa_prompt(drafter *base, int seq, const draft_text *text, dt_error *err) {
+  (void)base, (void)seq, (void)text, (void)err;
   return DT_OK;
 }
 
@@ -136,6 +138,7 @@ static void medusa_close(drafter *base) {
 }
 
 static const draft_ops medusa_ops = {.close = medusa_close,
+                                     .start = medusa_start,
                                      .prompt = medusa_prompt,
                                      .blank = medusa_blank,
                                      .save = medusa_save,

@@ -25,6 +25,7 @@
 
 typedef struct {
   kv_slots kv;
+  int prompt;    /* rows 0..prompt-1 are the prompt's */
   int32_t *slot; /* [NODES] the row of each node; -1: none */
   int nodes;     /* no node from here on has one */
 } rows_of;
@@ -84,23 +85,38 @@ static dt_status run_text(draft_model *d, bool prompt, dt_error *err) {
 
 /* ---- prompts ----------------------------------------------------------------------------------------------------------- */
 
-static dt_status draft_prompt(drafter *base, int seq, const int32_t *tokens, int n, int same, dt_error *err) {
+static draft_text text_seen(const draft_model *d, draft_text text) {
+  if (text.tokens) text.tokens += d->lag; /* a sequence that takes no part may have none */
+  text.length = seen(d, text.length);
+  return text;
+}
+
+static void draft_start(drafter *base, int seq, int n, int same) {
   draft_model *d = (draft_model *)base;
-  kv_slots *kv = &d->seq[seq].kv;
-  n = prompt_rows(d, seen(d, n));
-  kv->rows = min(min(seen(d, same), kv->rows), n);
+  rows_of *q = &d->seq[seq];
+  q->prompt = prompt_rows(d, seen(d, n));
+  q->kv.rows = min(min(seen(d, same), q->kv.rows), q->prompt);
+}
+
+static dt_status draft_prompt(drafter *base, int seq, const draft_text *text, dt_error *err) {
+  draft_model *d = (draft_model *)base;
+  rows_of *q = &d->seq[seq];
+  if (q->kv.rows >= q->prompt) return DT_OK;
+  double start = dt_clock_ms();
   pass_begin(&d->rows, 1);
-  add_text(d, seq, tokens + d->lag, kv->rows, n);
-  dt_status status = run_text(d, kv->rows == 0, err);
-  kv->rows = status ? 0 : n;
-  return status;
+  add_text(d, seq, text_seen(d, *text).tokens, q->kv.rows, q->prompt);
+  dt_status status = run_text(d, q->kv.rows == 0, err);
+  if (status) return status;
+  q->kv.rows = q->prompt;
+  text->stats->prompt_ms += dt_clock_ms() - start;
+  return DT_OK;
 }
 
 static dt_status draft_blank(drafter *base, int seq, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
   kv_slots *kv = &d->seq[seq].kv;
   n = prompt_rows(d, seen(d, n));
-  kv->rows = 0;
+  kv->rows = d->seq[seq].prompt = 0;
   d->rows.features = d->features;
   dt_status status = n ? pass_blank(&d->rows, d->pair->ops, d->pair->draft, d->cache, seq, n, err) : DT_OK;
   if (!status) kv->rows = n;
@@ -123,8 +139,8 @@ static dt_status draft_save(const drafter *base, int seq, draft_saved **out, dt_
 static dt_status draft_restore(drafter *base, int seq, const draft_saved *saved, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
   kv_slots *kv = &d->seq[seq].kv;
-  kv->rows = 0; /* what is not restored is made up at the first step */
-  if (!saved->rows || !prompt_rows(d, seen(d, n))) return DT_OK;
+  draft_start(base, seq, n, 0); /* what is not restored is made up at the first step */
+  if (!saved->rows || !d->seq[seq].prompt) return DT_OK;
   dt_status status = d->pair->ops->restore(d->cache, seq, saved->rows, err);
   if (!status) kv->rows = saved->n;
   return status;
@@ -143,12 +159,6 @@ static void draft_begin(drafter *base, int seq, int length) {
   memset(q->slot, 0xff, (size_t)q->nodes * sizeof *q->slot);
   q->nodes = 0;
   kv_begin(&q->kv, seen(d, length));
-}
-
-static draft_text text_seen(const draft_model *d, draft_text text) {
-  if (text.tokens) text.tokens += d->lag; /* a sequence that takes no part may have none */
-  text.length = seen(d, text.length);
-  return text;
 }
 
 /* Committed tokens that lack a row: all but the last RIDE_ALONG in a pass of their own. */
@@ -303,14 +313,21 @@ static int deepest_of(const draft_text *texts, const dt_node_ref *nodes, int n) 
   return depth;
 }
 
+/* Does the node get its guesses from a pass? */
+static bool wants_pass(const draft_model *d, const draft_text *texts, dt_node_ref node) {
+  const draft_text *text = &texts[node.seq];
+  return text->tree->draft[node.node] < 0 && seen(d, text->length) <= d->context;
+}
+
 static dt_status draft_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
-  double start = dt_clock_ms();
   dt_status status = DT_OK;
+  for (int i = 0; i < n && !status; i++)
+    if (wants_pass(d, texts, nodes[i])) status = draft_prompt(base, nodes[i].seq, &texts[nodes[i].seq], err);
+  double start = dt_clock_ms();
   for (int i = 0; i < n && !status; i++) {
     draft_text text = text_seen(d, texts[nodes[i].seq]);
-    if (text.tree->draft[nodes[i].node] < 0 && text.length <= d->context)
-      status = catch_up(d, nodes[i].seq, &text, err);
+    if (wants_pass(d, texts, nodes[i])) status = catch_up(d, nodes[i].seq, &text, err);
   }
   if (!d->features && !status) status = step_level(d, texts, nodes, n, ALL_LEVELS, &start, err);
   int levels = d->features ? 1 + deepest_of(texts, nodes, n) : 0;
@@ -347,6 +364,7 @@ static void draft_close(drafter *base) {
 }
 
 static const draft_ops model_ops = {.close = draft_close,
+                                    .start = draft_start,
                                     .prompt = draft_prompt,
                                     .blank = draft_blank,
                                     .save = draft_save,

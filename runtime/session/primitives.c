@@ -56,7 +56,7 @@ dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error
   for (int i = 0; i < n; i++) {
     sequence *q = &s->seq[nodes[i].seq];
     q->fresh = false;
-    s->text[nodes[i].seq] = (draft_text){q->tokens, q->length, q->tree, &q->stats};
+    s->text[nodes[i].seq] = session_text(q);
   }
   return s->draft->ops->step(s->draft, s->text, nodes, n, err);
 }

@@ -187,6 +187,8 @@ dt_status session_check(const dt_session *s, int seq, dt_error *err) {
   return DT_OK;
 }
 
+draft_text session_text(sequence *q) { return (draft_text){q->tokens, q->length, q->tree, &q->stats}; }
+
 /* A node deeper than the tokens still wanted minus one would be cut away: the token after its parent ends the text. */
 void session_begin_tree(dt_session *s, int seq) {
   sequence *q = &s->seq[seq];
@@ -291,12 +293,10 @@ static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, con
   dt_status status = begin(s, seq, prompt, n, o, err);
   if (status) return status;
   q->target.rows = q->stats.kept_tokens = kept;
+  if (s->draft) s->draft->ops->start(s->draft, seq, n, same);
   status = prompt_rows(s, seq, n - 1, err);
-  double target_done_ms = dt_clock_ms();
-  if (!status && s->draft) status = s->draft->ops->prompt(s->draft, seq, q->tokens, n, same, err);
   if (status) return status;
-  q->draft_prompt_ms = dt_clock_ms() - target_done_ms;
-  q->stats.prompt_ms = target_done_ms - q->start_ms + q->draft_prompt_ms;
+  q->stats.prompt_ms = q->target_prompt_ms = dt_clock_ms() - q->start_ms;
   ready(s, seq);
   return DT_OK;
 }
@@ -356,16 +356,15 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
     return dt_fail_memory(err, "a prefix", (size_t)q->length * sizeof(int32_t));
   }
   memcpy(tokens, q->tokens, (size_t)q->length * sizeof(int32_t));
-  *p = (dt_prefix){.pair = s->pair,
-                   .window = s->rows.window,
-                   .tokens = tokens,
-                   .n = q->length,
-                   .target_ms = q->stats.prompt_ms - q->draft_prompt_ms,
-                   .draft_ms = q->draft_prompt_ms};
+  *p = (dt_prefix){
+      .pair = s->pair, .window = s->rows.window, .tokens = tokens, .n = q->length, .target_ms = q->target_prompt_ms};
   if (q->target.rows) status = s->pair->ops->snapshot(s->target, seq, q->target.rows, &p->target, err);
   if (!status && s->draft) {
     p->draft_ops = s->draft->ops;
-    status = p->draft_ops->save(s->draft, seq, &p->draft, err);
+    draft_text text = session_text(q);
+    status = p->draft_ops->prompt(s->draft, seq, &text, err);
+    if (!status) status = p->draft_ops->save(s->draft, seq, &p->draft, err);
+    p->draft_ms = q->stats.prompt_ms - q->target_prompt_ms;
   }
   if (status) {
     dt_prefix_free(p);
@@ -388,9 +387,11 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
   if (status) return status;
   sequence *q = &s->seq[seq];
   if (p->target) status = s->pair->ops->restore(s->target, seq, p->target, err);
-  if (!status && s->draft) status = s->draft->ops->restore(s->draft, seq, p->draft, p->n, err);
+  if (s->draft && !p->draft_ops) s->draft->ops->start(s->draft, seq, p->n, 0);
+  if (!status && s->draft && p->draft_ops) status = s->draft->ops->restore(s->draft, seq, p->draft, p->n, err);
   if (status) return status;
   q->target.rows = p->n - 1;
+  q->target_prompt_ms = p->target_ms;
   q->stats.prompt_ms = p->target_ms + (s->draft ? p->draft_ms : 0);
   q->stats.shared_prefix = true;
   q->start_ms = dt_clock_ms() - q->stats.prompt_ms; /* as if the prompt pass had run now */

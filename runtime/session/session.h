@@ -12,7 +12,7 @@
 #define PASS_SEQUENCES 8
 
 typedef struct {
-  bool started, fresh;        /* fresh: nothing ran since the prompt pass */
+  bool started, fresh;        /* fresh: nothing ran since the start */
   bool named;                 /* in the call that is being checked */
   dt_finish finish, at_limit; /* at_limit: why the text ends when it reaches `limit` */
   int32_t *tokens;            /* [context] */
@@ -31,7 +31,7 @@ typedef struct {
   size_t *text_end; /* [context] the text's length after each generated token */
   dt_stats stats;
   double start_ms;
-  double draft_prompt_ms; /* of the prompt pass, what the drafter took */
+  double target_prompt_ms; /* of the prompt pass, what the target took */
 } sequence;
 
 struct dt_session {
@@ -64,6 +64,9 @@ struct dt_prefix {
 
 /* Fails unless seq is a started sequence. */
 dt_status session_check(const dt_session *s, int seq, dt_error *err);
+
+/* The sequence as its drafter sees it. */
+draft_text session_text(sequence *q);
 
 /* An empty tree over the last committed token. */
 void session_begin_tree(dt_session *s, int seq);

@@ -355,9 +355,10 @@ static void a_token_that_the_draft_lacks_never_reaches_it(void **state) {
   for (int i = 0; i < 80; i++) prompt[i] = i % 2 ? 899 : 900 + i;
   prompt[40] = VOCAB - 1;
   ok(dt_seq_start(s, 0, prompt, 80, &(dt_seq_options){.max_tokens = 20}, &err));
-  assert_int_equal(spy.draft_rows, 79);
+  assert_int_equal(spy.draft_rows, 0); /* until it is asked */
   int v = add(dt_seq_tree(s, 0), 0, 900);
   ok(dt_draft_step(s, &(dt_node_ref){0, v}, 1, &err));
+  assert_int_equal(spy.draft_rows, 79 + 2);
   for (int i = 0; i < dt_tree_draft_of(dt_seq_tree(s, 0), v)->count; i++)
     assert_in_range(dt_tree_draft_of(dt_seq_tree(s, 0), v)->token[i], 0, 899);
   prompt[40] = VOCAB;
@@ -392,15 +393,48 @@ static void a_prompt_that_the_draft_has_no_room_for_is_not_run_through_it(void *
   dt_pair_close(pair);
 }
 
+/* The draft's part of a prompt comes with the first draft step, is of no iteration, and comes once. */
+static void the_draft_reads_the_prompt_when_it_is_first_asked(void **state) {
+  (void)state;
+  int seq = 0;
+  dt_verdict v;
+  dt_committed c;
+  dt_stats at_start, plain, asked, again;
+  dt_pair *pair = fake((dt_fake_options){0});
+  dt_session *s = session(pair, 1);
+  start(s, 0, 0);
+  dt_seq_stats(s, 0, &at_start);
+  ok(dt_verify_tree(s, &seq, 1, &v, &err));
+  ok(dt_commit(s, &seq, 1, 0, &c, &err));
+  dt_seq_stats(s, 0, &plain);
+  assert_true(plain.prompt_ms == at_start.prompt_ms);
+  ok(dt_rollback(s, 0, &err));
+  ok(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err));
+  dt_seq_stats(s, 0, &asked);
+  assert_true(asked.prompt_ms > plain.prompt_ms);
+  assert_int_equal(asked.draft_passes, 1);
+  assert_int_equal(asked.draft_rows, 2); /* the prompt's last token, and the one behind it */
+  ok(dt_rollback(s, 0, &err));
+  ok(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err));
+  dt_seq_stats(s, 0, &again);
+  assert_true(again.prompt_ms == asked.prompt_ms);
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
 static void a_draft_pass_that_failed_leaves_no_trace(void **state) {
   (void)state;
   dt_pair *pair = fake((dt_fake_options){0});
   watch(pair, VOCAB);
   dt_session *s = session(pair, 1);
   dt_tree *t = dt_seq_tree(s, 0);
-  dt_node_ref refs[400];
+  dt_node_ref refs[400] = {{0, 0}};
   start(s, 0, 0);
   grow(t, COMB, 400);
+  spy.fail = 1; /* the prompt's pass, and then the step's after it */
+  fails(dt_draft_step(s, refs, 1, &err), DT_EDEVICE, "told to fail");
+  spy.fail = 2;
+  fails(dt_draft_step(s, refs, 1, &err), DT_EDEVICE, "told to fail");
   for (int i = 0; i < 400; i++) refs[i] = (dt_node_ref){.seq = 0, .node = i + 1};
   for (int turn = 0; turn < 40; turn++) { /* together more slots than the cache has */
     spy.fail = 1;
@@ -450,6 +484,7 @@ int main(void) {
       cmocka_unit_test(what_the_target_gave_nan_for_cannot_be_committed),
       cmocka_unit_test(a_token_that_the_draft_lacks_never_reaches_it),
       cmocka_unit_test(a_prompt_that_the_draft_has_no_room_for_is_not_run_through_it),
+      cmocka_unit_test(the_draft_reads_the_prompt_when_it_is_first_asked),
       cmocka_unit_test(a_draft_pass_that_failed_leaves_no_trace),
       cmocka_unit_test(a_commit_that_failed_ends_its_sequences),
   };
