@@ -2,7 +2,7 @@
 # The rules of the source tree: who may include whom (runtime/README.md draws it), the size of files, formatters and linters.
 . "$(dirname "$0")/cli/helpers.sh"
 cd "$source_dir" || exit 1
-dtrun_headers='dtrun(_fake|_ranks)?\.h|tree/tree\.h|system/(status|digest)\.h|model/gguf_name\.h'
+dtrun_headers='dtrun(_fake|_ranks)?\.h|tree/tree\.h|system/(status|digest|hash)\.h|model/gguf_name\.h'
 
 # none WHAT: standard input, the places that break a rule, must be empty
 none() {
@@ -53,8 +53,8 @@ it_includes_downwards_only() {
   done | none 'not on the list of floors'
   for floor in files models lookup measure; do includes '(lua5.4/)?(lua|lauxlib|lualib|luaconf)\.h' "lua/$floor"; done | none 'a room without Lua includes it'
 }
-# The C files of the program, each behind those that it calls: none calls in a circle.
-it_calls_in_no_circle() {
+# Symbols of the program's C files, by nm: FILE NAME TYPE ...
+symbols() {
   local build objects
   build=$(dirname "$dtrun")
   mapfile -t objects < <(cd "$build" && find CMakeFiles/dtrun_{runtime,cli}.dir lua/CMakeFiles runtime/cpu/CMakeFiles -name '*.c.o' | while read -r object; do
@@ -63,10 +63,17 @@ it_calls_in_no_circle() {
     [ -e "$source_dir/${file%.o}" ] && echo "$object"
   done)
   [ ${#objects[@]} -gt 150 ] || fail "${#objects[@]} objects"
-  (cd "$build" && nm -A --format=posix "${objects[@]}") | sed -E 's#^(lua/|runtime/cpu/)?CMakeFiles/[a-z0-9_]*\.dir/#\1#; s#\.o:##' |
-    awk '$3 ~ /^[TDBRC]$/ { home[$2] = $1 } $3 == "U" { user[NR] = $1; used[NR] = $2 }
+  (cd "$build" && nm -A --format=posix "${objects[@]}") | sed -E 's#^(lua/|runtime/cpu/)?CMakeFiles/[a-z0-9_]*\.dir/#\1#; s#\.o:##'
+}
+# Each file behind those that it calls: none calls in a circle.
+it_calls_in_no_circle() {
+  symbols | awk '$3 ~ /^[TDBRC]$/ { home[$2] = $1 } $3 == "U" { user[NR] = $1; used[NR] = $2 }
       END { for (i in user) if (home[used[i]] && home[used[i]] != user[i]) print user[i], home[used[i]] }' | sort -u | tsort 2>&1 >/dev/null |
     sed 's/^tsort: //' | none 'calls in a circle'
+}
+it_gives_a_function_that_others_call_a_name_of_its_own() {
+  symbols | awk '$3 == "T" { home[$2] = $1 } $3 == "t" { own[$2] = $1 } END { for (name in own) if (home[name]) print name ": " home[name] ", " own[name] }' |
+    none 'two functions of one name'
 }
 it_keeps_pulling_by_itself() {
   cd "$source_dir" || exit 1

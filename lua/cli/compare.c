@@ -101,7 +101,7 @@ static bool is_enough(const round_speeds *all, int n, int wanted, bool asked, do
          (n >= 2 * wanted && (asked || lasted >= PATIENCE_MS));
 }
 
-int compare(const job *j, const outcome *mine, outcome *other, comparison *out) {
+int compare_policies(const job *j, const outcome *mine, outcome *other, comparison *out) {
   int asked = j->options->rounds, wanted = asked ? asked : ROUNDS, n = 0;
   round_speeds all[MOST_ROUNDS];
   double start = dt_clock_ms();

@@ -15,7 +15,7 @@ typedef struct {
  * more while those took less than two seconds in all. On a busy machine at most twice as many are made, and more only while
  * they took less than six seconds; where the quiet ones are few and took less than two, all count. *other is the other's last
  * outcome. Every round must give the tokens of `mine`. Returns an exit status. */
-int compare(const job *j, const outcome *mine, outcome *other, comparison *out);
+int compare_policies(const job *j, const outcome *mine, outcome *other, comparison *out);
 
 double median(double *list, int n); /* of n >= 1; sorts them */
 

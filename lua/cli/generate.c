@@ -21,7 +21,7 @@ static int run(const job *j) {
   report_outcome(j, &mine, status);
   bool has_result = status != EXIT_USAGE;
   if (!status && j->other) {
-    status = compare(j, &mine, &other, &compared);
+    status = compare_policies(j, &mine, &other, &compared);
     same = !status;
     if (same) report_comparison(j, &mine, &other, &compared);
   }

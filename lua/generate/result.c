@@ -1,8 +1,8 @@
 /* The result as JSON, schema dtrun.result/1. */
 #include "host.h"
 
-#include "files/hash.h"
 #include "files/json_text.h"
+#include "system/hash.h"
 
 #include <cJSON.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* A table that outlives a run, see memory.h. Its entries lie one behind the other in a space of its own, so what it takes of the
  * process is bounded whatever a page does to it, and goes back at once. Entries that are taken out leave holes; where the last
  * one reaches the end of the space, those that are there move together. */
-#include "files/hash.h"
 #include "lookup/memory.h"
+#include "system/hash.h"
 
 #include <stdlib.h>
 #include <string.h>

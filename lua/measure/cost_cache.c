@@ -1,11 +1,11 @@
 /* Where costs are kept between runs, and what they depend on: machine, models and how these are run, not who asks. So program
  * and library share them, and another build finds them. */
 #include "files/files.h"
-#include "files/hash.h"
 #include "files/identity.h"
 #include "files/machine.h"
 #include "files/user_files.h"
 #include "measure/costs.h"
+#include "system/hash.h"
 
 #include <errno.h>
 #include <inttypes.h>

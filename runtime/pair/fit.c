@@ -3,6 +3,7 @@
 #include "model/checkpoint.h"
 #include "model/head.h"
 #include "model/model.h"
+#include "system/hash.h"
 #include "system/need.h"
 
 #include <dirent.h>
@@ -12,14 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define HASH_START 0xcbf29ce484222325u
-
-/* FNV-1a 64, which does not withstand files that are made to have another's hash. It need not: it only decides which
- * draft is taken for a target, and whatever guesses, the target decides each token. A wrong one costs speed. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n) {
-  for (const unsigned char *b = bytes; n > 0; n--) hash = (hash ^ *b++) * 0x100000001b3u;
-  return hash;
-}
+/* Hashes decide only which draft belongs to a target. A file made to have another's hash costs speed, no token. */
 
 /* ---- a model ------------------------------------------------------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
 #include "ranks/exchange.h"
 #include "ranks/same.h"
 #include "ranks/witness.h"
+#include "system/hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,12 +83,12 @@ static dt_status open_backend(call_site *site, const call *c, void **made, dt_er
 }
 
 uint64_t call_signature(const dt_model_desc *d) {
-  uint64_t hash = 0xcbf29ce484222325u;
+  uint64_t hash = HASH_START;
   for (int i = 0; i < witness_matrices(d); i++) {
     const dt_matrix *m = witness_matrix(d, i);
     uint64_t numbers[] = {m->source ? m->source->size : 0, m->offset, (uint64_t)m->dtype, (uint64_t)m->rows,
                           (uint64_t)m->cols};
-    for (size_t j = 0; j < sizeof numbers / sizeof *numbers; j++) hash = (hash ^ numbers[j]) * 0x100000001b3u;
+    hash = hash_bytes(hash, numbers, sizeof numbers);
   }
   return hash;
 }

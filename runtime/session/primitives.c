@@ -91,7 +91,7 @@ static void take_candidates(dt_session *s, const dt_rows *rows, int k) {
 }
 
 /* Runs the rows that are together: the target's tokens after them go to *choice, which moves behind them. */
-static dt_status run_verify(dt_session *s, int32_t **choice, dt_error *err) {
+static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
   dt_rows rows = pass_rows(&s->rows);
   int k = 0;
   for (int i = 0; i < rows.n; i++) s->wanted[i] = i, k = max(k, s->seq[rows.sequence[i]].candidates);
@@ -135,10 +135,10 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
   int32_t *choice = s->choice;
   pass_begin(&s->rows, longest);
   for (int i = 0; i < n && !status; i++) {
-    if (!pass_fits(&s->rows, 1 + s->seq[seqs[i]].tree->n_kept)) status = run_verify(s, &choice, err);
+    if (!pass_fits(&s->rows, 1 + s->seq[seqs[i]].tree->n_kept)) status = verify_rows(s, &choice, err);
     add_tree(s, seqs[i]);
   }
-  if (!status) status = run_verify(s, &choice, err);
+  if (!status) status = verify_rows(s, &choice, err);
   if (status) return status;
   double ms = dt_clock_ms() - start;
   choice = s->choice;

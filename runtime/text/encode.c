@@ -96,7 +96,7 @@ static dt_status cut_out(encoder *e, const added_tokens *set, const char *s, siz
 /* Text between raw added tokens, as given. */
 static dt_status encode_raw(encoder *e, const char *s, size_t n, bool first) {
   char *changed;
-  dt_status status = normalize(e->t->normalize, e->t->n_normalize, s, n, &changed, &n, e->err);
+  dt_status status = normalize_text(e->t->normalize, e->t->n_normalize, s, n, &changed, &n, e->err);
   if (status != DT_OK) return status;
   status = cut_out(e, &e->t->normalized, changed ? changed : s, n, first, encode_plain);
   free(changed);

@@ -104,7 +104,7 @@ static dt_status load_added_token(json_loader *l, const cJSON *json) {
   size_t len = strlen(content);
   if (!normalized) return added_insert(&l->t->raw, content, len, token, l->err);
   char *changed;
-  status = blame_file(l, normalize(l->t->normalize, l->t->n_normalize, content, len, &changed, &len, l->err));
+  status = blame_file(l, normalize_text(l->t->normalize, l->t->n_normalize, content, len, &changed, &len, l->err));
   if (status == DT_OK && len > 0)
     status = added_insert(&l->t->normalized, changed ? changed : content, len, token, l->err);
   free(changed);

@@ -30,8 +30,8 @@ static dt_status run_step(const normalize_step *step, size_t limit, const char *
   return DT_OK;
 }
 
-dt_status normalize(const normalize_step *steps, int n_steps, const char *s, size_t n, char **out, size_t *out_n,
-                    dt_error *err) {
+dt_status normalize_text(const normalize_step *steps, int n_steps, const char *s, size_t n, char **out, size_t *out_n,
+                         dt_error *err) {
   char *last = *out = NULL;
   const size_t limit = buffer_growth(n);
   for (int i = 0; i < n_steps; i++) {

@@ -1,8 +1,8 @@
 /* What models are told apart by. */
 #include "unit.h"
 
-#include "files/hash.h"
 #include "files/identity.h"
+#include "system/hash.h"
 #include "temp_files.h"
 
 #include <stdbool.h>
