@@ -17,7 +17,7 @@ static const char *clean(char *out, const char *text) {
 }
 
 /* "98.4 MB" */
-static const char *size_text(uint64_t bytes, char *out, size_t size) {
+static const char *bytes_text(uint64_t bytes, char *out, size_t size) {
   if (bytes < 1000000000)
     snprintf(out, size, "%.1f MB", (double)bytes / 1e6);
   else
@@ -33,7 +33,7 @@ static void print_table(const dtl_model *models, int n) {
   if (n) printf("%-*s  %-10s  %-6s  %9s  %s\n", width, "NAME", "KIND", "TYPE", "SIZE", "PATH");
   for (int i = 0; i < n; i++)
     printf("%-*s  %-10s  %-6s  %9s  %s\n", width, clean(name, models[i].name), models[i].kind,
-           models[i].type ? models[i].type : "-", size_text(models[i].bytes, bytes, sizeof bytes),
+           models[i].type ? models[i].type : "-", bytes_text(models[i].bytes, bytes, sizeof bytes),
            clean(path, models[i].path));
 }
 
@@ -77,7 +77,7 @@ static bool agree(void *user, const char *path, uint64_t bytes) {
   char shown[SHOWN], size[32], answer[16] = "";
   const bool *sure = user;
   if (*sure) return true;
-  fprintf(stderr, "remove %s, %s? [y/N] ", clean(shown, path), size_text(bytes, size, sizeof size));
+  fprintf(stderr, "remove %s, %s? [y/N] ", clean(shown, path), bytes_text(bytes, size, sizeof size));
   return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 

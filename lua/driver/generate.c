@@ -205,8 +205,8 @@ static dt_status find_costs(lua_State *L, pair_object *pair, const dtl_policy *p
 }
 
 /* With the policy open: the costs it asks for, the trace, the run. */
-static dt_status generate(lua_State *L, pair_object *pair, const dtl_policy *policy, dtl_request *request,
-                          const char *counts, const char *trace, dtl_result *results, dt_error *err) {
+static dt_status generate_prompts(lua_State *L, pair_object *pair, const dtl_policy *policy, dtl_request *request,
+                                  const char *counts, const char *trace, dtl_result *results, dt_error *err) {
   dt_status status = find_costs(L, pair, policy, counts, request, err);
   if (!status && trace) status = dtl_trace_open(trace, &request->trace, err);
   if (status) return status;
@@ -238,7 +238,7 @@ int driver_pair_generate(lua_State *L) {
   dt_error err;
   dtl_policy *policy;
   if (dtl_policy_open(&options, &policy, &err)) return driver_policy_failure(L, &err);
-  dt_status status = generate(L, pair, policy, &request, counts, trace, results, &err);
+  dt_status status = generate_prompts(L, pair, policy, &request, counts, trace, results, &err);
   dtl_policy_close(policy);
   if (listen.failed) return lua_error(L);
   driver_check_interrupt(L);

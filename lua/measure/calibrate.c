@@ -50,7 +50,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* The median of the undisturbed times: those of less than DISTURBED times the fastest. Counts the others. */
-static double median(double *list, int n, int *disturbed) {
+static double undisturbed_median(double *list, int n, int *disturbed) {
   qsort(list, (size_t)n, sizeof *list, by_size);
   for (; list[n - 1] > DISTURBED * list[0]; n--) ++*disturbed;
   return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
@@ -114,8 +114,8 @@ static dt_status measure_draws(bench *b, const dtl_calibration *how, dtl_costs *
     }
   double target[2], draft[2], rows = (double)n * b->batch;
   for (int i = 0; i < 2; i++) {
-    target[i] = median(of[i].target, of[i].n, &disturbed);
-    draft[i] = median(of[i].draft, of[i].n, &disturbed);
+    target[i] = undisturbed_median(of[i].target, of[i].n, &disturbed);
+    draft[i] = undisturbed_median(of[i].draft, of[i].n, &disturbed);
   }
   c->target_draw = fmax(0, (target[1] - target[0]) / rows);
   c->draft_draw = fmax(0, (draft[1] - draft[0]) / rows);
@@ -129,11 +129,11 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
     for (int i = 0; i < c->n_rows; i++) {
       samples *target = i ? &s[i] : plain; /* after a draft pass a pass of one row is of no use */
       *all += 2 * s[i].n;
-      c->target[k][i] = median(target->target, target->n, disturbed);
-      c->draft[k][i] = median(s[i].draft, s[i].n, disturbed);
+      c->target[k][i] = undisturbed_median(target->target, target->n, disturbed);
+      c->draft[k][i] = undisturbed_median(s[i].draft, s[i].n, disturbed);
     }
     samples *usual = &s[c->n_rows > 1]; /* after a pass over a guess */
-    c->first[k] = median(usual->first, usual->n, disturbed);
+    c->first[k] = undisturbed_median(usual->first, usual->n, disturbed);
   }
   costs_straighten(c, c->target);
   costs_straighten(c, c->draft);

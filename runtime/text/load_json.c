@@ -180,7 +180,7 @@ static dt_status load_merges(json_loader *l, const cJSON *merges) {
 }
 
 /* What decides, besides vocabulary and merges, how a word is encoded. */
-static dt_status check_model(const json_loader *l, const cJSON *model) {
+static dt_status check_model_object(const json_loader *l, const cJSON *model) {
   static const char *const empty[] = {"continuing_subword_prefix", "end_of_word_suffix"};
   char key[64];
   if (!json_has_type(model, "BPE")) return json_unsupported(l, "model", model, "type \"BPE\"");
@@ -229,7 +229,7 @@ static dt_status check_beginning(const json_loader *l) {
 static dt_status load(json_loader *l, const cJSON *root) {
   const cJSON *model = json_get(root, "model"), *added = json_get(root, "added_tokens");
   if (!json_missing(added) && !cJSON_IsArray(added)) return json_unsupported(l, "added_tokens", added, "a list");
-  dt_status status = check_model(l, model);
+  dt_status status = check_model_object(l, model);
   if (status == DT_OK) status = load_pipeline(l, root);
   if (status == DT_OK) status = load_strings(l, json_get(model, "vocab"), json_missing(added) ? NULL : added);
   if (status == DT_OK) status = check_beginning(l);
