@@ -265,7 +265,7 @@ typedef enum {
   DTL_CORRECTED /* the target's own token where there were guesses and none was right */
 } dtl_origin;
 
-/* A run written down, iteration by iteration: a file of schema dtrun.trace/1, described in policies/README.md. */
+/* Runs written down, iteration by iteration: a file of schema dtrun.trace/1, described in policies/README.md. */
 typedef struct dtl_trace dtl_trace;
 
 dt_status dtl_trace_open(const char *path, dtl_trace **out, dt_error *err); /* DT_EINPUT: the file cannot be written */
@@ -280,6 +280,28 @@ typedef struct {
 } dtl_prompt;
 
 typedef struct dtl_result dtl_result;
+
+/* What a policy says of its own: nodes by the tag it gave them (tree:tag), and numbers by name (seq:log). */
+#define DTL_NOTES 16     /* tags of a run, and names of numbers */
+#define DTL_NOTE_NAME 32 /* bytes of one */
+
+typedef struct {
+  char name[DTL_NOTE_NAME + 1];
+  long verified, decided, accepted; /* nodes; decided: those whose parent was accepted */
+  double expected;                  /* of those decided: the sum of their probabilities */
+} dtl_tag;
+
+typedef struct {
+  char name[DTL_NOTE_NAME + 1];
+  long n;
+  double sum, least, most, last;
+} dtl_logged;
+
+typedef struct {
+  int n_tags, n_logged;
+  dtl_tag tag[DTL_NOTES];
+  dtl_logged logged[DTL_NOTES];
+} dtl_notes;
 
 typedef struct {
   const dtl_prompt *prompts; /* [n] */
@@ -301,7 +323,7 @@ typedef struct {
   void (*begin_line)(void); /* or NULL; before a policy's print, whose line begins on standard error */
   void (*on_origin)(void *user, dtl_origin origin); /* or NULL; before each on_text, whose bytes then have one origin */
   void *user;
-  dtl_trace *trace;                       /* or NULL; of one prompt; serves one run */
+  dtl_trace *trace;                       /* or NULL; of all prompts; serves one request */
   const volatile sig_atomic_t *interrupt; /* or NULL; ends the run as "interrupted", within a policy's call too */
 } dtl_request;
 
@@ -327,6 +349,7 @@ struct dtl_result {
   int index, places; /* which prompt, from 1, and how many ran at once; places 0: it was no batch */
   dt_stats stats;
   double policy_ms, other_ms;
+  dtl_notes notes;
   dt_window window;                 /* zeros: none */
   const char *costs;                /* "table", "learn": what its policy counted with; NULL: with no costs. Static */
   bool uses_memory, uses_corpus;    /* then earlier runs had their say: */

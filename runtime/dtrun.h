@@ -215,7 +215,7 @@ typedef struct {
   int candidates;       /* how many dt_seq_candidates gives for each verified row: 0..DT_TARGET_CANDIDATES */
 } dt_seq_options;
 
-#define DT_TARGET_CANDIDATES 8
+#define DT_TARGET_CANDIDATES 32
 
 /* Starts sequence `seq` (0..sequences-1) in any state, and runs the prompt pass: rows 0..n-2 through the target. The draft model
  * reads the prompt in the first dt_draft_step; prompt_ms counts that. A prompt longer than the draft model's context is not

@@ -1,4 +1,4 @@
--- A trace as a page on which one steps through the trees.  dtrun run trace FILE.jsonl [--out PAGE.html]
+-- A trace as a page on which one steps through the trees.  dtrun run trace FILE.jsonl [--sequence 3] [--out PAGE.html]
 local complain = require "dt.complain"
 local dt = require "dt"
 local page = require "dt.trace_page"
@@ -7,7 +7,10 @@ local trees = require "dt.trace_trees"
 
 local opts = dt.args {
   doc = "shows the trees that --trace wrote down, iteration by iteration, on one HTML page",
-  options = { { "out", nil, type = "string", doc = "the page (default: FILE with .html instead of .jsonl)" } },
+  options = {
+    { "out", nil, type = "string", doc = "the page (default: FILE with .html instead of .jsonl)" },
+    { "sequence", nil, type = "integer", min = 1, doc = "of a trace of several texts: which (default: the first)" },
+  },
   rest = "FILE.jsonl",
   models = false,
 }
@@ -20,7 +23,7 @@ end
 if #opts.rest ~= 1 then fail(2, "trace: one file is expected (see --help)") end
 local path = opts.rest[1]
 local out = opts.out or path:gsub("%.jsonl$", "") .. ".html"
-local found, flaws = trace.read(path)
+local found, flaws = trace.read(path, opts.sequence)
 if not found then fail(2, flaws) end
 local drawings = trees.draw(found.iterations)
 local file, message = io.open(out, "wb")
@@ -28,5 +31,6 @@ if not file then fail(1, message) end
 local ok, failure = file:write(page(found, drawings))
 local closed, late = file:close()
 if not ok or not closed then fail(1, ("%s: %s"):format(out, failure or late)) end
-print(out)
+local others = #found.sequences - 1
+print(out .. (others > 0 and (" (sequence %d of %d: --sequence)"):format(found.sequence, others + 1) or ""))
 if flaws then fail(2, flaws) end

@@ -1,6 +1,8 @@
 /* Runs: their passes and their objects. See run.h. */
 #include "box/run.h"
 
+#include "box/notes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +14,7 @@ dt_status run_begin(dtl_run *run, dt_error *err) {
   run->phase = RUN_DRAFT;
   run->rollbacks = 0;
   run->draft_ms = run->verify_ms = run->commit_ms = 0;
+  notes_drop(run);
   return dt_rollback(run->session, run->seq, err);
 }
 
@@ -82,6 +85,26 @@ static void learn_verify(dtl_run *const *runs, int n, double ms) {
   if (rows > n || !drafted) learn_pass(runs[0]->course, LEARNED_TARGET, rows, context_of(runs, n), ms);
 }
 
+/* The same times for all runs of a pass over so many rows, by the costs that they count with. */
+static void clock_draft(dtl_run *const *runs, int n, int rows) {
+  const run_clock *clock = &runs[0]->clock;
+  if (!clock->costs) return;
+  int context = context_of(runs, n);
+  double ms = runs[0]->draft_ms > 0
+                  ? costs_pass(clock->costs, clock->costs->draft, (double)rows / clock->costs->batch, context)
+                  : costs_first(clock->costs, n, context);
+  for (int i = 0; i < n; i++) runs[i]->clock.ms += ms + rows * clock->draft_draw;
+}
+
+static void clock_verify(dtl_run *const *runs, int n) {
+  const run_clock *clock = &runs[0]->clock;
+  int rows = 0;
+  if (!clock->costs) return;
+  for (int i = 0; i < n; i++) rows += 1 + runs[i]->verdict.drafted;
+  double ms = costs_pass(clock->costs, clock->costs->target, (double)rows / clock->costs->batch, context_of(runs, n));
+  for (int i = 0; i < n; i++) runs[i]->clock.ms += ms + rows * clock->target_draw;
+}
+
 double run_draft(dtl_run *const *runs, int n) {
   int n_refs;
   draft_count before = count_drafts(runs, n);
@@ -98,7 +121,10 @@ double run_draft(dtl_run *const *runs, int n) {
   }
   draft_count after = count_drafts(runs, n);
   double step_ms = ms - (after.prompt_ms - before.prompt_ms); /* a first step runs the prompt, too */
-  if (!failure.status) learn_draft(runs, n, before, after, step_ms);
+  if (!failure.status) {
+    learn_draft(runs, n, before, after, step_ms);
+    clock_draft(runs, n, n_refs);
+  }
   for (int i = 0; i < n; i++) {
     runs[i]->draft_ms += step_ms;
     settle(runs[i], &failure);
@@ -130,7 +156,10 @@ double run_verify(dtl_run *const *runs, int n) {
     run->verify_ms += ms;
     run->phase = RUN_VERIFIED;
   }
-  if (!failure.status) learn_verify(runs, n, ms);
+  if (!failure.status) {
+    learn_verify(runs, n, ms);
+    clock_verify(runs, n);
+  }
   return ms;
 }
 

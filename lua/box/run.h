@@ -16,6 +16,13 @@
 typedef enum { RUN_INIT, RUN_DRAFT, RUN_VERIFIED, RUN_COMMITTED } run_phase;
 typedef enum { RUN_DRAFT_PASS, RUN_VERIFY_PASS } run_pass;
 
+/* What passes cost that a sequence took part in, each as `costs` says when it is made; costs NULL: nobody asks. */
+typedef struct {
+  const dtl_costs *costs;
+  double target_draw, draft_draw; /* ms a row */
+  double ms;
+} run_clock;
+
 typedef struct dtl_run {
   dt_session *session;
   int seq; /* of the session */
@@ -30,8 +37,12 @@ typedef struct dtl_run {
   int rollbacks;                         /* of this step */
   double draft_ms, verify_ms, commit_ms; /* of this iteration */
   dt_verdict verdict;
-  dt_committed block; /* valid in RUN_COMMITTED */
-  dt_error failure;   /* how the last pass went */
+  dt_committed block;                  /* valid in RUN_COMMITTED */
+  dt_error failure;                    /* how the last pass went */
+  dtl_notes *notes;                    /* the result's: see notes.h */
+  uint8_t tag_of[1 + DT_TREE_ENTRIES]; /* by node: 0, or 1 + the place of its tag in notes */
+  bool is_new[DTL_NOTES];              /* logged in this iteration */
+  run_clock clock;
   struct run_handle *tree_handle, *seq_handle;
   int n_refs;
   dt_node_ref refs[1 + DT_TREE_ENTRIES]; /* what the next draft pass is for */

@@ -2,10 +2,12 @@
 #include "box/seq.h"
 
 #include "box/handle.h"
+#include "box/notes.h"
 #include "box/object.h"
 #include "box/tree.h"
 #include "lookup/match.h"
 
+#include <math.h>
 #include <string.h>
 
 static dtl_run *check_seq(lua_State *L, const char *who) { return handle_run(L, handle_seq, who); }
@@ -43,6 +45,21 @@ static int seq_match(lua_State *L) {
   lua_pushinteger(L, place + 1);
   lua_pushinteger(L, equal);
   return 2;
+}
+
+static int seq_log(lua_State *L) {
+  dtl_run *run = check_seq(L, "seq:log");
+  double value = lua_type(L, 3) == LUA_TNUMBER ? lua_tonumber(L, 3) : NAN;
+  if (!isfinite(value)) luaL_error(L, "seq:log: a finite number is expected as the value");
+  notes_log(L, run, 2, value, "seq:log");
+  return 0;
+}
+
+static int seq_clock(lua_State *L) {
+  const dtl_run *run = check_seq(L, "seq:clock");
+  if (!run->clock.costs) luaL_error(L, "seq:clock: this policy did not declare uses = {costs = true}");
+  lua_pushnumber(L, run->clock.ms);
+  return 1;
 }
 
 static int seq_draft_step(lua_State *L) {
@@ -197,6 +214,7 @@ static int seq_rollback(lua_State *L) {
   run_check_iteration(L, run, "seq:rollback");
   if (run->rollbacks == RUN_ROLLBACKS) luaL_error(L, "seq:rollback: at most %d rollbacks in one step", RUN_ROLLBACKS);
   dt_error err;
+  notes_drop(run);
   if (dt_rollback(run->session, run->seq, &err)) return run_fail(L, &err, "seq:rollback");
   run->rollbacks++;
   run->phase = RUN_DRAFT;
@@ -208,6 +226,8 @@ static const luaL_Reg methods[] = {{"length", seq_length},
                                    {"left", seq_left},
                                    {"token", seq_token},
                                    {"match", seq_match},
+                                   {"log", seq_log},
+                                   {"clock", seq_clock},
                                    {"draft_step", seq_draft_step},
                                    {"verify_tree", seq_verify_tree},
                                    {"commit", seq_commit},

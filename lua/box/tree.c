@@ -2,6 +2,7 @@
 #include "box/tree.h"
 
 #include "box/handle.h"
+#include "box/notes.h"
 #include "box/object.h"
 
 #include <math.h>
@@ -322,6 +323,15 @@ static int tree_method_accepted(lua_State *L) {
   return 1;
 }
 
+static int tree_method_tag(lua_State *L) {
+  dtl_run *run = check_tree(L, "tree:tag");
+  int u = check_node(L, run, 2, "tree:tag", "u");
+  if (u == 0) luaL_error(L, "tree:tag: u: the root is no guess");
+  run_check_iteration(L, run, "tree:tag");
+  notes_tag(L, run, u, 3, "tree:tag");
+  return 0;
+}
+
 static const luaL_Reg methods[] = {{"size", tree_method_size},
                                    {"room", tree_method_room},
                                    {"depth_room", tree_method_depth_room},
@@ -346,6 +356,7 @@ static const luaL_Reg methods[] = {{"size", tree_method_size},
                                    {"candidate", tree_method_candidate},
                                    {"rank", tree_method_rank},
                                    {"accepted", tree_method_accepted},
+                                   {"tag", tree_method_tag},
                                    {NULL, NULL}};
 
 void box_tree_push(lua_State *L, dtl_run *run) {

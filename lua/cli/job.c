@@ -45,7 +45,7 @@ static int read_prompts(job *j) {
   int most = o->parallel ? o->parallel : PLACES;
   j->several = o->prompts || j->prompts.n > 1;
   if (j->several) j->places = j->prompts.n < most ? j->prompts.n : most;
-  const char *of_one = o->trace ? "--trace" : o->color ? "--color" : o->explain ? "--explain" : NULL;
+  const char *of_one = o->color ? "--color" : o->explain ? "--explain" : NULL;
   if (j->several && of_one) return complain(EXIT_USAGE, "%s shows one text: give one prompt", of_one);
   return 0;
 }

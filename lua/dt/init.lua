@@ -352,7 +352,7 @@ end
 
 local BATCH = { prompts = true, places = true, on_done = true }
 for name in pairs(GENERATE) do BATCH[name] = true end
-BATCH.prompt, BATCH.messages, BATCH.on_text, BATCH.trace = nil, nil, nil, nil
+BATCH.prompt, BATCH.messages, BATCH.on_text = nil, nil, nil
 
 -- Generates from a list of prompts (texts or prefixes, or lists of messages), `places` of them at a time (default 8),
 -- which share their passes; each is what it would be alone, prompt i with seed + i - 1. Gives the list of results and a
@@ -369,7 +369,7 @@ function pair:generate_batch(t)
   local results, failures = {}, {}
   local asked, wrong = with_prompts(request(t), self, t.prompts, t)
   if not asked then return nil, wrong end
-  asked.places = places
+  asked.places, asked.trace = places, t.trace
   function asked.on_done(i, text, _, ...)
     local result, failure = dt.json.decode(text), ... and failed(...)
     if t.on_done then return t.on_done(i, result, failure) end

@@ -83,6 +83,16 @@ static void note_memory(const work *w, const place *p, dtl_result *result) {
   }
 }
 
+/* Learned costs have the drawing of tokens in them. */
+static void set_clock(const work *w, dtl_run *run) {
+  const dtl_costs *table = w->request->costs;
+  const int *revision;
+  run->clock = (run_clock){.costs = table ? table : learn_costs(w->course, &revision)};
+  if (!table || run->temp == 0) return;
+  run->clock.target_draw = table->target_draw;
+  if (!w->request->seq.uncoupled) run->clock.draft_draw = table->draft_draw;
+}
+
 static dt_status start(work *w, place *p, dt_error *err) {
   dtl_result *result = &w->results[p->prompt];
   dt_status status = find_stepper(w, p, err);
@@ -92,7 +102,10 @@ static dt_status start(work *w, place *p, dt_error *err) {
   result->places = w->request->places;
   p->g.run->lockstep = w->n_steppers > 1;
   p->g.run->course = w->course;
-  if (w->policy->info.uses_costs) result->costs = w->request->costs ? "table" : "learn";
+  if (w->policy->info.uses_costs) {
+    result->costs = w->request->costs ? "table" : "learn";
+    set_clock(w, p->g.run);
+  }
   note_memory(w, p, result);
   return generation_start(&p->g, w->session, (int)(p - w->places), err);
 }
@@ -217,8 +230,8 @@ static dt_status prepare(work *w, dt_error *err) {
   if (status) return status;
   if (r->places < 0 || r->places > DTL_PLACES)
     return dtl_fail(err, DT_EINPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
-  if (r->n > 1 && (r->on_text || r->on_origin || r->trace || r->session))
-    return dtl_fail(err, DT_EINPUT, "the text of one prompt can be followed, traced or continued: there are %d", r->n);
+  if (r->n > 1 && (r->on_text || r->on_origin || r->session))
+    return dtl_fail(err, DT_EINPUT, "the text of one prompt can be followed or continued: there are %d", r->n);
   if ((status = stepper_check(w->policy, w->pair, r, err))) return status;
   dt_pair_info pair;
   dt_pair_describe(w->pair, &pair);

@@ -2,6 +2,7 @@
  * until then, and all of it has been handed to on_text. */
 #include "generate/generation.h"
 
+#include "box/notes.h"
 #include "generate/trace.h"
 
 #include <stdlib.h>
@@ -149,6 +150,7 @@ dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy
   if (!g->run) return out_of_memory(err);
   g->run->drafts = policy->info.draft != DTL_NO_DRAFT && info.draft.path;
   g->run->candidates = policy->info.candidates;
+  g->run->notes = &result->notes;
   g->run->temp = (double)g->options.sampling.temp;
   if (request->on_origin && !(g->origin = malloc((size_t)info.target.context))) return out_of_memory(err);
   return fill_head(g, policy, &info, err);
@@ -163,7 +165,7 @@ dt_status generation_start(generation *g, dt_session *session, int seq, dt_error
   dt_status status = start_sequence(g, err);
   if (status) return status;
   g->at = dt_seq_length(session, seq);
-  if (g->request->trace) trace_begin(g->request->trace, g->pair, run, g->result);
+  if (g->request->trace) trace_begin(g->request->trace, &g->traced, g->pair, run, g->result);
   return DT_OK;
 }
 
@@ -175,7 +177,8 @@ bool generation_runs(const generation *g) {
 
 void generation_committed(generation *g, double policy_ms) {
   emit_block(g);
-  if (g->request->trace) trace_iteration(g->request->trace, g->run, policy_ms);
+  if (g->request->trace) trace_iteration(g->request->trace, &g->traced, g->run, policy_ms);
+  notes_committed(g->run);
 }
 
 dt_status generation_end(generation *g, const dt_error *failure, dt_error *err) {
@@ -195,7 +198,7 @@ dt_status generation_end(generation *g, const dt_error *failure, dt_error *err) 
     dt_finish finish = dt_seq_finish(run->session, run->seq);
     r->finish_reason = finish != DT_RUNNING ? finish_name(finish) : "interrupted";
   }
-  if (g->request->trace) trace_end(g->request->trace, r);
+  if (g->request->trace) trace_end(g->request->trace, &g->traced, r);
   return status;
 }
 

@@ -11,6 +11,7 @@
 
 #include "box/policy.h"
 #include "box/run.h"
+#include "generate/trace.h"
 
 typedef struct {
   dt_pair *pair;
@@ -23,7 +24,8 @@ typedef struct {
   size_t emitted;  /* bytes of the text handed to on_text, */
   bool enough;     /* which wants no more */
   uint8_t *origin; /* [context] of each generated token; NULL: nobody asks */
-  int at;          /* the token that the next byte to emit belongs to, or one before it */
+  trace_state traced;
+  int at; /* the token that the next byte to emit belongs to, or one before it */
 } generation;
 
 /* Of the request's prompt number `prompt`, from 0. Fills the result's head; policy is what will serve it. A failure leaves

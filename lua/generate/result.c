@@ -69,6 +69,28 @@ static void add_depths(cJSON *stats, const dt_stats *s) {
   }
 }
 
+/* What the policy said of its own: objects by name, {} where it said nothing. */
+static void add_notes(cJSON *stats, const dtl_notes *notes) {
+  cJSON *tags = cJSON_AddObjectToObject(stats, "tags"), *log = cJSON_AddObjectToObject(stats, "log");
+  for (int i = 0; i < notes->n_tags; i++) {
+    const dtl_tag *tag = &notes->tag[i];
+    cJSON *entry = cJSON_AddObjectToObject(tags, tag->name);
+    cJSON_AddNumberToObject(entry, "verified", (double)tag->verified);
+    cJSON_AddNumberToObject(entry, "decided", (double)tag->decided);
+    add_real(entry, "expected", tag->expected);
+    cJSON_AddNumberToObject(entry, "accepted", (double)tag->accepted);
+  }
+  for (int i = 0; i < notes->n_logged; i++) {
+    const dtl_logged *logged = &notes->logged[i];
+    cJSON *entry = cJSON_AddObjectToObject(log, logged->name);
+    cJSON_AddNumberToObject(entry, "n", (double)logged->n);
+    cJSON_AddNumberToObject(entry, "mean", logged->sum / (double)logged->n);
+    cJSON_AddNumberToObject(entry, "least", logged->least);
+    cJSON_AddNumberToObject(entry, "most", logged->most);
+    cJSON_AddNumberToObject(entry, "last", logged->last);
+  }
+}
+
 static void add_memory(cJSON *stats, const dtl_result *r) {
   cJSON *memory = cJSON_AddObjectToObject(stats, "peak_memory_bytes");
   cJSON_AddNumberToObject(memory, "host", (double)r->peak_memory);
@@ -105,6 +127,7 @@ static void add_stats(cJSON *root, const dtl_result *r) {
   add_real(time, "commit", s->commit_ms);
   add_real(time, "policy", r->policy_ms);
   add_real(time, "other", r->other_ms);
+  add_notes(stats, &r->notes);
   add_memory(stats, r);
   cJSON_AddBoolToObject(stats, "shared_prefix", s->shared_prefix);
   cJSON_AddStringToObject(stats, "output_hash", hash);

@@ -1,6 +1,7 @@
 /* The writer of traces: see trace.h. One line is put together in memory and written whole. */
 #include "generate/trace.h"
 
+#include "box/notes.h"
 #include "files/json_text.h"
 
 #include <errno.h>
@@ -16,9 +17,8 @@ struct dtl_trace {
   char *path;
   const dt_pair *pair; /* whose tokens these are */
   json_text line;      /* of this moment; its memory is used again */
-  long iterations;
-  int failure;  /* errno of the first failed write, 0: none */
-  size_t shown; /* bytes of the text that the lines so far have said */
+  long iterations;     /* written, of all sequences */
+  int failure;         /* errno of the first failed write, 0: none */
 };
 
 dt_status dtl_trace_open(const char *path, dtl_trace **out, dt_error *err) {
@@ -99,9 +99,16 @@ static void write_line(dtl_trace *trace) {
 
 /* ---- lines ------------------------------------------------------------------------------------------------------------- */
 
-void trace_begin(dtl_trace *trace, const dt_pair *pair, const dtl_run *run, const dtl_result *r) {
+/* Of several sequences each line says whose it is. */
+static void put_sequence(dtl_trace *trace, const trace_state *state) {
+  if (state->sequence) put(trace, "\"sequence\":%d,", state->sequence);
+}
+
+void trace_begin(dtl_trace *trace, trace_state *state, const dt_pair *pair, const dtl_run *run, const dtl_result *r) {
+  *state = (trace_state){.sequence = r->places ? r->index : 0};
   trace->pair = pair;
   put(trace, "{\"schema\":\"dtrun.trace/1\",\"version\":\"%s\",", dt_version());
+  put_sequence(trace, state);
   put_name(trace, "policy", r->policy);
   put(trace, "\"params\":");
   json_raw(&trace->line, r->params);
@@ -127,7 +134,8 @@ static bool is_copied(const dt_tree *t, int v) {
   return true;
 }
 
-static void put_node(dtl_trace *trace, const dt_tree *t, int v) {
+static void put_node(dtl_trace *trace, const dtl_run *run, int v) {
+  const dt_tree *t = run->tree;
   put(trace, "%s{\"id\":%d,", v ? "," : "", v);
   if (v > 0) put(trace, "\"parent\":%d,", t->parent[v]);
   put(trace, "\"token\":%d,", t->token[v]);
@@ -139,6 +147,7 @@ static void put_node(dtl_trace *trace, const dt_tree *t, int v) {
   const dt_tree_draft *d = dt_tree_draft_of(t, v);
   if (d && d->count) put(trace, ",\"confidence\":%.6g,\"entropy\":%.6g", (double)d->confidence, (double)d->entropy);
   if (v > 0 && is_copied(t, v)) put(trace, ",\"copied\":true");
+  if (notes_tag_of(run, v)) put(trace, ",\"tag\":\"%s\"", notes_tag_of(run, v));
   if (v > 0) put(trace, ",\"kept\":%s", t->kept[v] ? "true" : "false");
   if (v > 0 && t->verdict[v] >= 0) put(trace, ",\"accepted\":%s", t->verdict[v] ? "true" : "false");
   put(trace, "}");
@@ -154,7 +163,7 @@ static size_t whole_characters(const char *text, size_t at) {
   return at;
 }
 
-static void put_committed(dtl_trace *trace, const dtl_run *run) {
+static void put_committed(dtl_trace *trace, trace_state *state, const dtl_run *run) {
   const dt_committed *block = &run->block;
   size_t len;
   const char *text = dt_seq_text(run->session, run->seq, &len);
@@ -165,33 +174,51 @@ static void put_committed(dtl_trace *trace, const dtl_run *run) {
     size_t end = whole_characters(text, ends[i] < len ? ends[i] : len);
     bool last = i == block->n - 1 && block->finish != DT_RUNNING;
     if (last) end = len;
-    size_t begin = trace->shown < end ? trace->shown : end;
+    size_t begin = state->shown < end ? state->shown : end;
     const char *origin = i < block->accepted ? "drafted" : block->corrected ? "corrected" : "bonus";
     put(trace, "%s{\"token\":%d,\"origin\":\"%s\",", i ? "," : "", block->tokens[i], origin);
     put_text(trace, "text", text + begin, end - begin);
     put(trace, "}");
-    trace->shown = end;
+    state->shown = end;
   }
   put(trace, "]");
 }
 
-void trace_iteration(dtl_trace *trace, const dtl_run *run, double policy_ms) {
+/* The numbers that the policy logged in this iteration, the last of each name. */
+static void put_logged(dtl_trace *trace, const dtl_run *run) {
+  const dtl_notes *notes = run->notes;
+  bool any = false;
+  for (int i = 0; i < notes->n_logged; i++) {
+    if (!run->is_new[i]) continue;
+    put(trace, "%s\"%s\":%.9g", any ? "," : ",\"log\":{", notes->logged[i].name, notes->logged[i].last);
+    any = true;
+  }
+  if (any) put(trace, "}");
+}
+
+void trace_iteration(dtl_trace *trace, trace_state *state, const dtl_run *run, double policy_ms) {
   const dt_tree *t = run->tree;
   if (trace->failure) return;
-  put(trace, "{\"iteration\":%ld,\"length\":%d,\"rollbacks\":%d,\"nodes\":[", ++trace->iterations,
+  trace->iterations++;
+  put(trace, "{");
+  put_sequence(trace, state);
+  put(trace, "\"iteration\":%ld,\"length\":%d,\"rollbacks\":%d,\"nodes\":[", ++state->iterations,
       dt_seq_length(run->session, run->seq) - run->block.n, run->rollbacks);
-  for (int v = 0; v < t->nodes; v++) put_node(trace, t, v);
+  for (int v = 0; v < t->nodes; v++) put_node(trace, run, v);
   put(trace, "],\"bonus\":{\"token\":%d,", run->verdict.bonus);
   put_tokens(trace, "text", &run->verdict.bonus, 1, false);
   put(trace, "},");
-  put_committed(trace, run);
+  put_committed(trace, state, run);
+  put_logged(trace, run);
   put(trace, ",\"ms\":{\"draft\":%.6f,\"verify\":%.6f,\"commit\":%.6f,\"policy\":%.6f}}", run->draft_ms, run->verify_ms,
       run->commit_ms, policy_ms);
   write_line(trace);
 }
 
-void trace_end(dtl_trace *trace, const dtl_result *r) {
-  put(trace, "{\"finish_reason\":\"%s\",\"tokens\":%d,\"total_ms\":%.6f}", r->finish_reason, r->n_tokens,
+void trace_end(dtl_trace *trace, const trace_state *state, const dtl_result *r) {
+  put(trace, "{");
+  put_sequence(trace, state);
+  put(trace, "\"finish_reason\":\"%s\",\"tokens\":%d,\"total_ms\":%.6f}", r->finish_reason, r->n_tokens,
       r->stats.total_ms);
   write_line(trace);
 }

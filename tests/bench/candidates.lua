@@ -7,7 +7,7 @@ local opts = dt.args {
   doc = "the time of verify passes with the target's candidates, and without",
   options = {
     { "nodes", 32, min = 1, max = 256, doc = "drafted nodes of each tree" },
-    { "k", 4, min = 1, max = 8, doc = "candidates of each row" },
+    { "k", 4, min = 1, max = 32, doc = "candidates of each row" },
     { "rounds", 9, min = 3, max = 99, doc = "runs of each, in turn" },
     { "tokens", 40, short = "n", min = 2, max = 1000, doc = "tokens of a run" },
   },

@@ -75,9 +75,24 @@ it_goes_on_when_one_text_fails() {
   [ "$(wc -l <r.jsonl)" -eq 3 ] || fail 'expected three results'
   [ "$(wc -l <stdout)" -ge 2 ] || fail 'expected two texts'
 }
+it_traces_each_text() {
+  for policy in linear cast; do
+    succeeds $policy -p 'It was' -p 'The ship' -p 'A dog' -np 2 -n 9 --ignore-eos --trace t.jsonl --json r.jsonl
+    for i in 1 2 3; do
+      grep -q "^{\"schema\":\"dtrun.trace/1\",\"version\":\"[^\"]*\",\"sequence\":$i," t.jsonl || fail "$policy: no head of sequence $i"
+      grep -q "^{\"sequence\":$i,\"finish_reason\":\"length\",\"tokens\":9," t.jsonl || fail "$policy: no end of sequence $i"
+    done
+    succeeds run trace t.jsonl --sequence 3
+    same_text stdout <(echo 't.html (sequence 3 of 3: --sequence)')
+    grep -q 'A dog' t.html || fail "$policy: another text is shown"
+    grep -q 'The ship' t.html && fail "$policy: all texts are shown"
+    refuses 2 't.jsonl: there is no sequence 4 \(there are: [123], [123], [123]\)' run trace t.jsonl --sequence 4
+  done
+  succeeds linear -p 'It was' -n 5 --trace t.jsonl
+  refuses 2 't.jsonl: there is no sequence 1 \(it is of one text\)' run trace t.jsonl --sequence 1
+}
 it_refuses_what_follows_one_text() {
   echo hello >file
-  refuses 2 '--trace shows one text: give one prompt' ar -f file -f file --trace t.jsonl
   refuses 2 '--color shows one text' ar -f file -f file --color
   refuses 2 "--parallel '0': expected a whole number from 1 to 256" ar -f file -f file --parallel 0
 }

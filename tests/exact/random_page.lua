@@ -43,6 +43,7 @@ local LISTS = { "{}", "{ 0 }", "{ 0, 0, 1, 1 }", "all(t)", "some(t)", "closed(t)
 local KEEPS = { "1", "0", "9", "256", "257", "closed(t)", "all(t)", "some(t)", "t:best(40)" }
 local KEYS = { "1", "math.random(0, 99)", "-7", "'key'", "('k'):rep(math.random(999))", "t:size()", "''" }
 local VALUES = { "1", "2.5", "true", "nil", "'text'", "('v'):rep(60000)", "{ 1, 2.5 }", "all(t)", "{}", "math.huge" }
+local NAMES = { "'a'", "'x.y-z_9'", "('n'):rep(math.random(40))", "'n' .. math.random(20)" }
 local READS = { "p", "logp", "cumlogp", "depth", "parent", "token", "confidence", "entropy", "accepted",
                 "drafted" }
 
@@ -94,6 +95,8 @@ local CALLS = {
     return ("kept.list = t:best(%s%s)"):format(integer(b), range)
   end,
   function(b) return ("t:%s(%s)"):format(pick(READS), node(b)) end,
+  function(b) return ("t:tag(%s, %s)"):format(node(b), argument(NAMES, b)) end,
+  function(b) return ("t.seq:log(%s, %s)"):format(argument(NAMES, b), argument({ "t:size()", "0.5" }, b)) end,
   function(b) return ("t:candidate(%s, %s)"):format(node(b), integer(b)) end,
   function(b) return ("policy.expand(t, %s, %s, %s)"):format(list(b), integer(b), integer(b)) end,
   function(b) return ("if kept.out then kept.out:candidates(%s, %s) end"):format(node(b), integer(b)) end,

@@ -133,7 +133,8 @@ function TestRecord:test_valid_json_of_wrong_types_is_named_with_its_key()
     ["stats.tokens_per_second"] = { 0, -1, "fast", 1e-10, 1.1e15, 1e307 }, ["stats.iterations"] = { 0, 1.5 },
     ["stats.ttft_ms"] = { "1", 1e307, -1e307, list }, ["stats.tokens_per_iteration"] = { 0, {} },
     ["stats.accepted_by_depth"] = { 1, list, tables, { a = 1 } }, ["stats.time_ms"] = { 1, list },
-    ["stats.peak_memory_bytes"] = { 1, list },
+    ["stats.peak_memory_bytes"] = { 1, list }, ["stats.tags"] = { 1, list, { copy = 1 }, { copy = { verified = 1 } } },
+    ["stats.log"] = { 1, list, { gain = 1 }, { gain = { n = 0, mean = 1 } } },
   } do
     for _, value in ipairs(values) do
       local ok, message = changed(key, value)

@@ -560,4 +560,24 @@ function TestReport.test_traced_runs_give_the_accepted_length_by_probability_and
   lu.assertNotStrContains(page.markdown(document, false), "traced")
 end
 
+function TestReport.test_what_policies_say_of_their_own_is_summed_up()
+  local function noted(prompt, accepted, mean)
+    local made = run { arm = "linear", speed = 10, prompt = prompt }
+    made.stats.tags = { copy = { verified = 9, decided = 4, expected = 1.5, accepted = accepted } }
+    made.stats.log = { gain = { n = 2, mean = mean } }
+    return made
+  end
+  local runs = { run { arm = "ar", speed = 5 }, noted("s/1", 1, 3), noted("s/2", 4, 5) }
+  local document = report.document({ file(runs) }, { "t" })
+  local rows = {}
+  for _, item in ipairs(document) do
+    if item.table and (item.table.columns[2] == "tag" or item.table.columns[2] == "number") then
+      rows[#rows + 1] = item.table.rows
+    end
+  end
+  lu.assertEquals(rows, { { { "linear", "copy", "18", "8", "37.5 %", "62.5 %" } }, { { "linear", "gain", "4", "4" } } })
+  document = report.document({ file { run { arm = "ar", speed = 5 } } }, { "t" })
+  lu.assertNotTableContains(names_of(document, "heading"), "Said by the policies")
+end
+
 os.exit(lu.LuaUnit.run())

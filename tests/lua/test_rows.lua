@@ -32,7 +32,7 @@ local TARGET = {
 
 local function run(body, how)
   how = how or {}
-  local pair <close> = assert(dt.fake { vocab = 12, context = 60, target = TARGET })
+  local pair <close> = assert(dt.fake { vocab = how.vocab or 12, context = 60, target = TARGET })
   local source = PRELUDE:format("sequence", how.k or 8) .. body .. "\nreturn P"
   local request = { policy = "test.lua", source = source, prompt = " 7 1", tokens = how.tokens or 3 }
   for key, value in pairs(how.request or {}) do request[key] = value end
@@ -108,12 +108,12 @@ function TestRows.test_i_is_bounded_by_what_was_declared()
       raises("out:candidates: i must be an integer, not nil", out.candidates, out, 0, nil)
       raises("out:candidates: not called as a method of out", out.candidates, 0, 1)
     end]]
-  for _, k in ipairs { 1, 4, 8 } do passes(body:format(k, k + 1, k, k + 1, k), { k = k }) end
+  for _, k in ipairs { 1, 8, 32 } do passes(body:format(k, k + 1, k, k + 1, k), { k = k, vocab = 40 }) end
 end
 
-function TestRows.test_uses_target_is_an_integer_of_1_to_8()
-  for _, bad in ipairs { "0", "9", "-1", "1.5", "true", "'4'" } do
-    fails("", "policy.define: test: uses.target is not an integer of 1..8", { k = bad })
+function TestRows.test_uses_target_is_an_integer_of_1_to_32()
+  for _, bad in ipairs { "0", "33", "-1", "1.5", "true", "'4'" } do
+    fails("", "policy.define: test: uses.target is not an integer of 1..32", { k = bad })
   end
 end
 

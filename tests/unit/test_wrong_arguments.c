@@ -173,7 +173,7 @@ static void starts_refuse_wrong_options(void **unused) {
       {{.max_tokens = 1, .n_stop = 2, .stop = stop}, "stop string 2 is NULL"},
       {{.max_tokens = 1, .n_stop = 1, .stop = empty}, "stop string 1 is empty"},
       {{.max_tokens = 1, .candidates = -1}, "candidates: -1"},
-      {{.max_tokens = 1, .candidates = DT_TARGET_CANDIDATES + 1}, "candidates: 9"},
+      {{.max_tokens = 1, .candidates = DT_TARGET_CANDIDATES + 1}, "candidates: 33"},
       {{.max_tokens = 1, .candidates = INT_MIN}, "candidates"},
       {{.max_tokens = 1, .candidates = INT_MAX}, "candidates"},
       {{.max_tokens = 1, .sampling = {.temp = NAN}}, "temp"},

@@ -18,7 +18,7 @@ local KEYS = { name = true, doc = true, scope = true, uses = true, params = true
 local USES = { draft = "draft", costs = "boolean", sharpen = "boolean", memory = "boolean", corpus = "boolean",
                target = "integer" }
 local MOST_NODES = 256 -- of a verify pass: DT_TREE_VERIFY
-local MOST_CANDIDATES = 8 -- of a verified row: DT_TARGET_CANDIDATES
+local MOST_CANDIDATES = 32 -- of a verified row: DT_TARGET_CANDIDATES
 local MOST_BYTES = 32 * 1024 -- of names, docs, presets and allowed values: the host copies them
 -- Not free for parameters.
 local TAKEN = { init = true, draft = true, observe = true, step = true, costs = true, memory = true, corpus = true }

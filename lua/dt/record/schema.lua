@@ -38,6 +38,17 @@ local KINDS = {
   counts = { "an object of integers from 1 to 1e15", function(x)
     return is_object(x) and every(x, function(n) return math.type(n) == "integer" and n >= 1 and n <= MOST end)
   end },
+  tags = { "an object of objects with numbers verified, decided, expected and accepted", function(x)
+    return is_object(x) and every(x, function(tag)
+      return is_object(tag) and is_number(tag.verified) and is_number(tag.decided) and is_number(tag.expected)
+        and is_number(tag.accepted)
+    end)
+  end },
+  log = { "an object of objects with numbers n and mean", function(x)
+    return is_object(x) and every(x, function(of)
+      return is_object(of) and is_number(of.n) and of.n >= 1 and is_number(of.mean)
+    end)
+  end },
   bins = { "a list of objects with numbers sum, n and accepted", is_list(function(bin)
     return is_object(bin) and is_number(bin.sum) and is_number(bin.n) and is_number(bin.accepted)
   end) },
@@ -55,7 +66,7 @@ local MEMORY = { host = "positive", device = "positive?", weights = "number", ca
 local STATS = { tokens_per_second = "positive", output_hash = "string", iterations = "integer", load_ms = "number?",
                 ttft_ms = "number?", tpot_ms = "number?", tokens_per_iteration = "positive?", path_length = "number?",
                 drafted = "number?", accepted = "number?", acceptance_rate = "number?", tree_nodes_mean = "number?",
-                tree_depth_mean = "number?", accepted_by_depth = "depths?" }
+                tree_depth_mean = "number?", accepted_by_depth = "depths?", tags = "tags?", log = "log?" }
 local RUN = { arm = "string", policy = "string", source = "string?", preset = "string?", window = "string?",
               params = "settings", axes = "settings", set = "string", prompt = "string", tokens = "integer",
               ["repeat"] = "integer",

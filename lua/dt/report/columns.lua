@@ -74,6 +74,30 @@ function columns.by_metric(s, arms, where, list, reference)
   return t
 end
 
+-- What policies said of their own (tree:tag, seq:log): a row for each arm and tag, or name of a number; nil where no
+-- policy said any.
+function columns.tags(s, arms)
+  local t = { columns = { "", "tag", "verified", "decided", "expected of these", "accepted" }, rows = {} }
+  for _, arm in ipairs(arms) do
+    for _, tag in ipairs(s:tags(arm)) do
+      local function part(n) return tag.decided > 0 and ("%.1f %%"):format(100 * n / tag.decided) or ABSENT end
+      t.rows[#t.rows + 1] = { arm.label, tag.name, ("%d"):format(tag.verified), ("%d"):format(tag.decided),
+                              part(tag.expected), part(tag.accepted) }
+    end
+  end
+  return #t.rows > 0 and t or nil
+end
+
+function columns.logged(s, arms)
+  local t = { columns = { "", "number", "times logged", "mean" }, rows = {} }
+  for _, arm in ipairs(arms) do
+    for _, of in ipairs(s:logged(arm)) do
+      t.rows[#t.rows + 1] = { arm.label, of.name, ("%d"):format(of.n), ("%.6g"):format(of.sum / of.n) }
+    end
+  end
+  return #t.rows > 0 and t or nil
+end
+
 -- One row per arm, one column per value of a scale or per set.
 function columns.by_value(s, arms, where, name, values, metric, form)
   local t = columns.rows(arms)

@@ -214,6 +214,17 @@ local function verification_section(document, s, stem, views, rows, shown)
   end
 end
 
+local function own_section(document, s, rows)
+  local tags, logged = columns.tags(s, rows), columns.logged(s, rows)
+  if not (tags or logged) then return end
+  add(document, "heading", "Said by the policies")
+  add(document, "text", tags and "Nodes by the tag that the policy gave them. Decided: their parent was accepted; "
+    .. "expected: as many of these as their probabilities say.")
+  add(document, "table", tags)
+  add(document, "text", logged and "Numbers that the policy logged:")
+  add(document, "table", logged)
+end
+
 local function time_section(document, s, stem, rows, shown)
   if not s:describe("verify", {}) then return end
   add(document, "heading", "Time")
@@ -293,6 +304,7 @@ local function add_arms(document, file, s, stem)
   speed_section(document, s, stem, views, rows)
   pair_section(document, s, views)
   verification_section(document, s, stem, views, rows, shown)
+  own_section(document, s, rows)
   time_section(document, s, stem, rows, shown)
   settings_section(document, s, stem)
   if file.head.protocol.alone then

@@ -129,6 +129,36 @@ function summary.new(file)
   return setmetatable(s, Summary)
 end
 
+-- What the runs of an arm say at stats[key], by name: added up by add(sum, entry), the sums in the order of the names.
+local function added(s, arm, key, add)
+  local list, of = {}, {}
+  for _, run in ipairs(s.of_arm[arm.label]) do
+    for name, entry in pairs(run.stats[key] or {}) do
+      if not of[name] then
+        of[name] = { name = name }
+        list[#list + 1] = of[name]
+      end
+      add(of[name], entry)
+    end
+  end
+  table.sort(list, function(a, b) return a.name < b.name end)
+  return list
+end
+
+-- The tags of an arm's nodes: { { name =, verified =, decided =, expected =, accepted = }, .. }, over all its runs.
+function Summary:tags(arm)
+  return added(self, arm, "tags", function(sum, tag)
+    for _, key in ipairs { "verified", "decided", "expected", "accepted" } do sum[key] = (sum[key] or 0) + tag[key] end
+  end)
+end
+
+-- The numbers that an arm's policy logged: { { name =, n =, sum = }, .. }.
+function Summary:logged(arm)
+  return added(self, arm, "log", function(sum, of)
+    sum.n, sum.sum = (sum.n or 0) + of.n, (sum.sum or 0) + of.n * of.mean
+  end)
+end
+
 -- A copy of the selection `where` (or nil), narrowed by more.
 function summary.with(where, more)
   local copy = {}

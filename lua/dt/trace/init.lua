@@ -16,7 +16,7 @@ local function is_head(entry)
   end
   return is_optional(entry.params, "table") and is_optional(entry.target, "string")
     and is_optional(entry.draft, "string") and is_optional(entry.backend, "string")
-    and is_optional(entry.threads, "integer")
+    and is_optional(entry.threads, "integer") and is_optional(entry.sequence, "integer")
 end
 
 local function is_ending(entry)
@@ -42,6 +42,7 @@ local function flaw(entry)
         and is_optional(node.copied, "boolean")) then
       return ("node %d: kept, accepted or copied is not true or false"):format(node.id)
     end
+    if not is_optional(node.tag, "string") then return ("node %d: its tag is no text"):format(node.id) end
   end
   if not is_token(entry.bonus) then return "no bonus token" end
   if type(entry.committed) ~= "table" then return "no committed tokens" end
@@ -54,33 +55,58 @@ local function flaw(entry)
   if not (is_number(entry.iteration) and is_number(entry.rollbacks)) then
     return "iteration or rollbacks is no number"
   end
+  if entry.log ~= nil and type(entry.log) ~= "table" then return "log is no object" end
+  for _, value in pairs(entry.log or {}) do
+    if type(value) ~= "number" then return "log has what is no number" end
+  end
 end
 
--- {head =, iterations = {..}, ending = or nil}, and a message if lines had to be left out; or nil and a message.
-function trace.read(path)
+-- Adds a line's entry to what was found of the sequence it is of; what is wrong with it, or nil.
+local function take(found, entry)
+  if not is_optional(entry.sequence, "integer") then return "its sequence is no whole number" end
+  if entry.schema then
+    if not is_head(entry) then return "no head" end
+    found.sequences[#found.sequences + 1] = entry.sequence
+    if entry.sequence == found.sequence then found.head = entry end
+  elseif entry.finish_reason then
+    if not is_ending(entry) then return "an end without tokens, total_ms or finish_reason" end
+    if entry.sequence == found.sequence then found.ending = entry end
+  else
+    local wrong = flaw(entry)
+    if wrong then return wrong end
+    if entry.sequence == found.sequence then table.insert(found.iterations, entry) end
+  end
+end
+
+-- Of a trace of several sequences the one of this number, or the first: {head =, iterations = {..}, ending = or nil,
+-- sequence = its number, sequences = {numbers}: none of a sequence alone}, and a message if lines had to be left out;
+-- or nil and a message.
+function trace.read(path, sequence)
   local file, message = io.open(path, "rb")
   if not file then return nil, message end
-  local found, number, left_out, first = { iterations = {} }, 0, 0, nil
+  local found, number, left_out, first = { iterations = {}, sequences = {} }, 0, 0, nil
   for line in file:lines() do
     number = number + 1
     local entry, wrong = json.decode(line)
     if type(entry) ~= "table" then
       wrong = wrong or "not an object"
-    elseif number == 1 then
-      if is_head(entry) then found.head = entry end
-      if not found.head then break end
-    elseif entry.finish_reason then
-      if is_ending(entry) then found.ending = entry else wrong = "an end without tokens, total_ms or finish_reason" end
     else
-      wrong = flaw(entry)
-      if not wrong then table.insert(found.iterations, entry) end
+      if number == 1 then
+        if not is_head(entry) then break end
+        found.is_trace, found.sequence = true, sequence or entry.sequence
+      end
+      wrong = take(found, entry)
     end
     if wrong then
       left_out, first = left_out + 1, first or ("line %d: %s"):format(number, wrong:gsub("^JSON: line 1: ", ""))
     end
   end
   file:close()
-  if not found.head then return nil, path .. ": not a trace: its first line is not one of schema dtrun.trace/1" end
+  if not found.is_trace then return nil, path .. ": not a trace: its first line is not one of schema dtrun.trace/1" end
+  if not found.head then
+    return nil, ("%s: there is no sequence %d (%s)"):format(path, sequence,
+      #found.sequences > 0 and "there are: " .. table.concat(found.sequences, ", ") or "it is of one text")
+  end
   if #found.iterations == 0 then return nil, path .. ": no whole iteration" .. (first and ", " .. first or "") end
   if first then return found, ("%s: %d of %d lines left out, %s"):format(path, left_out, number, first) end
   return found

@@ -26,6 +26,7 @@ local function details(node)
   if node.parent then
     parts[2] = ("p(path) %.4g, p(token) %.4g"):format(node.p, math.exp(node.logp or -math.huge))
   end
+  if node.tag then parts[#parts + 1] = "tag: " .. word(node.tag) end
   if node.copied then parts[#parts + 1] = "copied: not one of the draft's candidates here" end
   if node.confidence then
     parts[#parts + 1] = ("expanded: confidence %.4g, entropy %.3g"):format(node.confidence, node.entropy or 0)
