@@ -1,6 +1,8 @@
 /* Learning what passes cost: see learned.h. */
 #include "measure/learned.h"
 
+#include "measure/shape.h"
+
 #include <cJSON.h>
 #include <errno.h>
 #include <math.h>
@@ -13,12 +15,11 @@
 #define FIRST 1.25    /* times a later draft pass: the draft's weights are in no near cache (reckoned) */
 #define ATTENTION 2.0 /* times the bytes of keys and values: their arithmetic (reckoned) */
 #define OVERHEAD 0.01 /* ms of a pass beside its bytes (reckoned) */
-#define QUANTILE 0.35
-#define SURE 4     /* times from which on a place is believed; before that only in part */
-#define MOVED 0.03 /* of a cost: enough to be told */
-#define EAGER 64   /* passes that are looked at one by one; later as many at once as an eighth of all, */
-#define SELDOM 128 /* up to so many: looking takes as long as small passes do */
-#define TRUSTED 8  /* times that one of a file stands for, at most */
+#define SURE 4        /* times from which on a first pass is believed; before that only in part */
+#define MOVED 0.03    /* of a cost: enough to be told */
+#define EAGER 64      /* passes that are looked at one by one; later as many at once as an eighth of all, */
+#define SELDOM 128    /* up to so many: looking takes as long as small passes do */
+#define TRUSTED 8     /* times that one of a file stands for, at most */
 
 static const int CONTEXTS[] = {COSTS_STEP,      2 * COSTS_STEP,  4 * COSTS_STEP,   8 * COSTS_STEP,
                                16 * COSTS_STEP, 32 * COSTS_STEP, 128 * COSTS_STEP, 1024 * COSTS_STEP};
@@ -107,67 +108,6 @@ void learned_table(lessons *l, const dtl_costs *t, bool draws, bool coupled) {
 
 /* ---- what is made of them ----------------------------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b) {
-  float x = *(const float *)a, y = *(const float *)b;
-  return (x > y) - (x < y);
-}
-
-static double counted(learned_place *p) {
-  float sorted[LEARNED_KEPT];
-  if (!p->stale) return (double)p->counts;
-  memcpy(sorted, p->ratio, sizeof sorted);
-  qsort(sorted, (size_t)p->n, sizeof *sorted, by_size);
-  p->counts = sorted[(int)(QUANTILE * (p->n - 1) + 0.5)];
-  p->stale = false;
-  return (double)p->counts;
-}
-
-static double belief(int n) { return n >= SURE ? 1 : (n + 1) / (SURE + 1.0); }
-
-/* ratio[i] becomes base[i] and what the places of one context say beyond it. */
-static void interpolate(lessons *l, learned_place *place, const double *base, double *ratio) {
-  const dtl_costs *c = &l->reckoned;
-  double beyond[COSTS_ROWS];
-  int known[COSTS_ROWS], n = 0;
-  for (int i = 0; i < c->n_rows; i++)
-    if (place[i].n) beyond[n] = belief(place[i].n) * (counted(&place[i]) - base[i]), known[n++] = i;
-  for (int i = 0, j = 0; i < c->n_rows; i++) {
-    while (j + 1 < n && known[j + 1] <= i) j++;
-    double more = n ? beyond[j] : 0;
-    if (n && j + 1 < n && i > known[j]) {
-      double low = l->log_rows[known[j]], high = l->log_rows[known[j + 1]];
-      more += (beyond[j + 1] - beyond[j]) * (l->log_rows[i] - low) / (high - low);
-    }
-    ratio[i] = base[i] + more;
-  }
-}
-
-static int times_of(const learned_place *place, int n) {
-  int all = 0;
-  for (int i = 0; i < n; i++) all += place[i].n;
-  return all;
-}
-
-/* The ratios of a model: first of the context that knows most, whose rows without times are as its others on average; then of
- * the others, each beside one that is done. */
-static void find_ratios(lessons *l, learned_kind kind, double ratio[][COSTS_ROWS]) {
-  const dtl_costs *c = &l->reckoned;
-  double base[COSTS_ROWS], sum = 0;
-  int best = 0, most = 0;
-  for (int k = 0; k < c->n_contexts; k++) {
-    int n = times_of(l->place[kind][k], c->n_rows);
-    if (n > most) most = n, best = k;
-  }
-  for (int i = 0; i < c->n_rows; i++) {
-    learned_place *p = &l->place[kind][best][i];
-    if (p->n) sum += p->n * counted(p);
-  }
-  for (int i = 0; i < c->n_rows; i++) base[i] = most ? sum / most : 0;
-  interpolate(l, l->place[kind][best], base, ratio[best]);
-  for (int k = best + 1; k < c->n_contexts; k++) interpolate(l, l->place[kind][k], ratio[k - 1], ratio[k]);
-  for (int k = best - 1; k >= 0; k--) interpolate(l, l->place[kind][k], ratio[k + 1], ratio[k]);
-}
-
 /* No context is cheaper than a shorter one. Of two that say so, the one nearer to the last pass is right: it is the newer. */
 static void order_contexts(const dtl_costs *c, costs_of ms, int at) {
   for (int i = 0; i < c->n_rows; i++) {
@@ -178,13 +118,14 @@ static void order_contexts(const dtl_costs *c, costs_of ms, int at) {
 
 static void correct(lessons *l, learned_kind kind, const costs_of reckoned, costs_of ms) {
   const dtl_costs *c = &l->reckoned;
-  double ratio[DTL_COST_CONTEXTS][COSTS_ROWS];
-  find_ratios(l, kind, ratio);
+  shape_costs(l, kind, reckoned, ms);
   for (int k = 0; k < c->n_contexts; k++)
-    for (int i = 0; i < c->n_rows; i++) ms[k][i] = clamp(reckoned[k][i] * exp(ratio[k][i]), LEAST_MS, MOST_MS);
+    for (int i = 0; i < c->n_rows; i++) ms[k][i] = clamp(ms[k][i], LEAST_MS, MOST_MS);
   order_contexts(c, ms, l->at[kind]);
   costs_straighten(c, ms);
 }
+
+static double belief(int n) { return n >= SURE ? 1 : (n + 1) / (SURE + 1.0); }
 
 /* A first pass of which there is no time costs as much more than a later one as was reckoned. */
 static void correct_first(lessons *l, dtl_costs *out) {
@@ -198,7 +139,7 @@ static void correct_first(lessons *l, dtl_costs *out) {
     learned_place *p = &l->place[LEARNED_FIRST][k][0];
     double later = log(out->draft[k][0] / c->draft[k][0]), ratio = later;
     if (!p->n && best >= 0) p = &l->place[LEARNED_FIRST][best][0];
-    if (p->n) ratio += belief(p->n) * (counted(p) - later);
+    if (p->n) ratio += belief(p->n) * (shape_counted(p) - later);
     out->first[k] = fmax(out->draft[k][0], clamp(c->first[k] * exp(ratio), LEAST_MS, MOST_MS));
   }
 }
@@ -239,7 +180,7 @@ static void add_place(cJSON *list, lessons *l, learned_kind kind, int k, int i) 
   const dtl_costs *c = &l->reckoned;
   learned_place *p = &l->place[kind][k][i];
   if (!p->n) return;
-  double ms = reckoned(c, kind, c->rows[i], c->context[k]) * exp(counted(p));
+  double ms = reckoned(c, kind, c->rows[i], c->context[k]) * exp(shape_counted(p));
   const double entry[] = {c->rows[i], c->context[k], clamp(ms, LEAST_MS, MOST_MS), p->n};
   cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(entry, 4));
 }

@@ -1,8 +1,8 @@
 /* What passes cost as runs learn it, pass by pass. Costs begin as a reckoning, a table that need not be near the truth; each
  * time seen of a pass becomes a ratio to it, kept at the nearest of some numbers of rows and contexts. What a place then counts
  * is the 35th percentile of its last ratios: others on the processor only add to times, so it lies in the middle of the
- * undisturbed ones where three in ten are disturbed. Between places ratios are interpolated over the logarithm of the
- * rows, and contexts without times take their neighbour's. Nothing here measures, and nothing depends on the time of day. */
+ * undisturbed ones where three in ten are disturbed. shape.h says what that tells of other rows and contexts. Nothing here
+ * measures, and nothing depends on the time of day. */
 #ifndef DTL_LEARNED_H
 #define DTL_LEARNED_H
 

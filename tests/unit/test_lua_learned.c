@@ -115,6 +115,39 @@ static void what_slows_down_for_good_is_seen(void **state) {
   free(l);
 }
 
+/* A first look of eight rounds, as learn.c makes it. */
+static void look(lessons *l) {
+  static const int sizes[] = {1, 2, 4, 8, 16};
+  for (int i = 0; i < 40; i++)
+    learned_pass(l, LEARNED_TARGET, sizes[i % 5], 128, truth(LEARNED_TARGET, sizes[i % 5], 128));
+  learned_look(l);
+}
+
+static void a_run_of_passes_of_one_size_bends_nothing(void **state) {
+  (void)state;
+  lessons *l = begun();
+  look(l);
+  /* the machine became faster; a size that comes once comes cold */
+  for (int i = 0; i < 32; i++) learned_pass(l, LEARNED_TARGET, 4, 500, 0.9 * truth(LEARNED_TARGET, 4, 500));
+  learned_pass(l, LEARNED_TARGET, 5, 500, truth(LEARNED_TARGET, 5, 500));
+  learned_look(l);
+  for (int rows = 1; rows < 16; rows++) {
+    double more = shown(l, LEARNED_TARGET, rows + 1, 500) - shown(l, LEARNED_TARGET, rows, 500);
+    if (apart(more, 0.9 * 0.7) > 0.4) fail_msg("the row after %d costs %g, not %g", rows, more, 0.9 * 0.7);
+    assert_true(apart(shown(l, LEARNED_TARGET, rows, 500), 0.9 * truth(LEARNED_TARGET, rows, 500)) < 0.05);
+  }
+  free(l);
+}
+
+static void larger_passes_than_were_seen_go_on_as_the_last(void **state) {
+  (void)state;
+  lessons *l = begun();
+  look(l);
+  for (int rows = 16; rows <= 257; rows++)
+    assert_true(apart(shown(l, LEARNED_TARGET, rows, 128), truth(LEARNED_TARGET, rows, 128)) < 0.03);
+  free(l);
+}
+
 static void costs_stay_the_same_between_revisions(void **state) {
   (void)state;
   lessons *l = begun();
@@ -480,6 +513,8 @@ int main(void) {
       cmocka_unit_test(a_hundred_iterations_teach_the_truth_though_a_third_is_disturbed),
       cmocka_unit_test(one_pass_that_was_put_off_changes_nothing),
       cmocka_unit_test(what_slows_down_for_good_is_seen),
+      cmocka_unit_test(a_run_of_passes_of_one_size_bends_nothing),
+      cmocka_unit_test(larger_passes_than_were_seen_go_on_as_the_last),
       cmocka_unit_test(costs_stay_the_same_between_revisions),
       cmocka_unit_test(whatever_is_fed_costs_can_be_counted_with),
       cmocka_unit_test(without_a_draft_nothing_is_learned_of_one),

@@ -1,0 +1,134 @@
+/* From places to costs: see shape.h. */
+#include "measure/shape.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QUANTILE 0.35
+#define DOUBT                                                                                                          \
+  0.5 /* in log rows: as near as this to a known row one time is believed by half. A pass of a size that is seldom
+                     seen takes some 10 % longer (measured): little that it needs lies in the caches */
+#define ANCHOR 2 /* times that hold a context's level at 0 */
+#define OWN 16   /* times of which half is taken for a place's own, beside shape and level */
+
+typedef struct {
+  double mean[COSTS_ROWS], times[COSTS_ROWS]; /* of a row's ratios, less their contexts' levels; how many */
+  double shape[COSTS_ROWS];                   /* ms at the first context */
+  bool known[COSTS_ROWS];                     /* of shape */
+  double level[DTL_COST_CONTEXTS];            /* logarithms */
+} fit;
+
+static int by_size(const void *a, const void *b) {
+  float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+
+double shape_counted(learned_place *p) {
+  float sorted[LEARNED_KEPT];
+  if (!p->stale) return (double)p->counts;
+  memcpy(sorted, p->ratio, sizeof sorted);
+  qsort(sorted, (size_t)p->n, sizeof *sorted, by_size);
+  p->counts = sorted[(int)(QUANTILE * (p->n - 1) + 0.5)];
+  p->stale = false;
+  return (double)p->counts;
+}
+
+/* ---- the shape ---------------------------------------------------------------------------------------------------------- */
+
+/* The next known row from i in a direction; -1, n_rows: there is none. */
+static int next_known(const fit *f, int n_rows, int i, int step) {
+  do i += step;
+  while (i >= 0 && i < n_rows && !f->known[i]);
+  return i;
+}
+
+/* What the known rows say of row i: the straight line between its neighbours; beyond the largest, that of the last two. */
+static double predicted(const dtl_costs *c, const double *reckoned, const fit *f, int i) {
+  int below = next_known(f, c->n_rows, i, -1), above = next_known(f, c->n_rows, i, 1);
+  if (below < 0) return above == c->n_rows ? reckoned[i] : reckoned[i] * f->shape[above] / reckoned[above];
+  int other = above < c->n_rows ? above : next_known(f, c->n_rows, below, -1);
+  if (other < 0) return reckoned[i] * f->shape[below] / reckoned[below];
+  double slope = (f->shape[other] - f->shape[below]) / (c->rows[other] - c->rows[below]);
+  return f->shape[below] + fmax(slope, 0) * (c->rows[i] - c->rows[below]);
+}
+
+/* How much of row i's own mean is believed: less of one that was seldom seen and lies near a known one. */
+static double belief(const lessons *l, const fit *f, int i) {
+  double gap = INFINITY;
+  for (int j = 0; j < l->reckoned.n_rows; j++)
+    if (f->known[j]) gap = fmin(gap, fabs(l->log_rows[i] - l->log_rows[j]));
+  return isinf(gap) ? 1 : gap * gap / (gap * gap + DOUBT * DOUBT / f->times[i]);
+}
+
+/* Of the contexts from first to last. Rows are taken in one after the other, the one that was seen most before the others. */
+static void find_shape(lessons *l, learned_kind kind, const double *reckoned, int first, int last, fit *f) {
+  const dtl_costs *c = &l->reckoned;
+  for (int i = 0; i < c->n_rows; i++) {
+    f->mean[i] = f->times[i] = 0, f->known[i] = false;
+    for (int k = first; k <= last; k++) {
+      learned_place *p = &l->place[kind][k][i];
+      if (p->n) f->times[i] += p->n, f->mean[i] += p->n * (shape_counted(p) - f->level[k]);
+    }
+    if (f->times[i] > 0) f->mean[i] /= f->times[i];
+  }
+  for (;;) {
+    int best = -1;
+    for (int i = 0; i < c->n_rows; i++)
+      if (!f->known[i] && f->times[i] > (best < 0 ? 0 : f->times[best])) best = i;
+    if (best < 0) break;
+    double line = predicted(c, reckoned, f, best), own = reckoned[best] * exp(f->mean[best]);
+    f->shape[best] = line + belief(l, f, best) * (own - line);
+    f->known[best] = true;
+  }
+  for (int i = 0; i < c->n_rows; i++)
+    if (!f->known[i]) f->shape[i] = predicted(c, reckoned, f, i);
+}
+
+/* ---- levels ------------------------------------------------------------------------------------------------------------- */
+
+/* What the context's times are beside the shape; contexts without take the one before, or the first that has some. */
+static void find_levels(lessons *l, learned_kind kind, const double *reckoned, fit *f) {
+  const dtl_costs *c = &l->reckoned;
+  int first = -1;
+  for (int k = 0; k < c->n_contexts; k++) {
+    double sum = 0, times = 0;
+    for (int i = 0; i < c->n_rows; i++) {
+      learned_place *p = &l->place[kind][k][i];
+      if (p->n) times += p->n, sum += p->n * (shape_counted(p) - log(f->shape[i] / reckoned[i]));
+    }
+    if (times > 0 && first < 0) first = k;
+    f->level[k] = times > 0 ? sum / (times + ANCHOR) : k > 0 ? f->level[k - 1] : 0;
+  }
+  for (int k = 0; k < first; k++) f->level[k] = f->level[first];
+}
+
+/* The context that knows most sizes of passes. */
+static int richest(lessons *l, learned_kind kind) {
+  const dtl_costs *c = &l->reckoned;
+  int best = 0, most = 0;
+  for (int k = 0; k < c->n_contexts; k++) {
+    int sizes = 0;
+    for (int i = 0; i < c->n_rows; i++) sizes += l->place[kind][k][i].n > 0;
+    if (sizes > most) most = sizes, best = k;
+  }
+  return best;
+}
+
+void shape_costs(lessons *l, learned_kind kind, const costs_of reckoned, costs_of ms) {
+  const dtl_costs *c = &l->reckoned;
+  fit f = {0};
+  int rich = richest(l, kind);
+  find_shape(l, kind, reckoned[0], rich, rich,
+             &f); /* then levels are compared where rows are, and rows where levels are known */
+  find_levels(l, kind, reckoned[0], &f);
+  find_shape(l, kind, reckoned[0], 0, c->n_contexts - 1, &f);
+  find_levels(l, kind, reckoned[0], &f);
+  for (int k = 0; k < c->n_contexts; k++)
+    for (int i = 0; i < c->n_rows; i++) {
+      learned_place *p = &l->place[kind][k][i];
+      double expected = log(f.shape[i] / reckoned[0][i]) + f.level[k];
+      double own = p->n ? p->n / (p->n + (double)OWN) * (shape_counted(p) - expected) : 0;
+      ms[k][i] = reckoned[k][i] * exp(expected + own);
+    }
+}
