@@ -31,20 +31,23 @@ static void k_scales(const uint8_t *s, share *to) {
   }
 }
 
+/* Groups 2 i and 2 i + 1 are the low and the high halves of 32 bytes. */
 static void k_codes(const uint8_t *q, const uint8_t *high, uint8_t *code) {
-  for (int g = 0; g < 8; g++)
-    for (int i = 0; i < 32; i++) {
-      uint8_t pair = q[32 * (g / 2) + i];
-      code[32 * g + i] = (uint8_t)((g % 2 ? pair >> 4 : pair & 15) | (high ? (high[i] >> g & 1) << 4 : 0));
-    }
+  for (int g = 0; g < 8; g += 2, q += 32, code += 64) {
+    for (int i = 0; i < 32; i++) code[i] = q[i] & 15, code[32 + i] = q[i] >> 4;
+    for (int i = 0; high && i < 64; i++) code[i] |= (uint8_t)((high[i % 32] >> (g + i / 32) & 1) << 4);
+  }
 }
 
+/* 128 numbers from 64 bytes of lower and 32 of upper bits. */
 static void q6_codes(const uint8_t *low, const uint8_t *high, uint8_t *code) {
-  for (int e = 0; e < 256; e++) {
-    int n = e / 128, k = e % 128 / 32, i = e % 32;
-    uint8_t pair = low[64 * n + 32 * (k & 1) + i];
-    code[e] = (uint8_t)((k < 2 ? pair & 15 : pair >> 4) | (high[32 * n + i] >> 2 * k & 3) << 4);
-  }
+  for (int n = 0; n < 2; n++, low += 64, high += 32, code += 128)
+    for (int i = 0; i < 32; i++) {
+      code[i] = (uint8_t)((low[i] & 15) | (high[i] & 3) << 4);
+      code[32 + i] = (uint8_t)((low[32 + i] & 15) | (high[i] >> 2 & 3) << 4);
+      code[64 + i] = (uint8_t)(low[i] >> 4 | (high[i] >> 4 & 3) << 4);
+      code[96 + i] = (uint8_t)(low[32 + i] >> 4 | high[i] >> 6 << 4);
+    }
 }
 
 static void take_apart(dt_dtype dtype, const uint8_t *b, int blocks, share *to) {
@@ -82,17 +85,18 @@ static void take_apart(dt_dtype dtype, const uint8_t *b, int blocks, share *to) 
 
 /* ---- the layout ------------------------------------------------------------------------------------------------------ */
 
+static void put_four(uint8_t *line, int output, uint32_t four) { memcpy(line + 4 * output, &four, sizeof four); }
+
+/* Four codes at once, the bytes of a word: no shift carries a bit from one to the next. */
 static void put_codes(int bits, const uint8_t *code, int output, uint8_t *to) {
-  for (int k = 0; k < QUANT_BLOCK; k++) {
-    int four = k / 4, lane = 4 * output + k % 4;
-    if (bits == 8) {
-      to[64 * four + lane] = code[k];
-      continue;
-    }
-    to[64 * (four % 4) + lane] |= (uint8_t)((code[k] & 15) << (four < 4 ? 0 : 4));
-    if (bits == 5) to[256 + lane] |= (uint8_t)(code[k] >> 4 << four);
-    if (bits == 6) to[64 * (4 + four / 4) + lane] |= (uint8_t)(code[k] >> 4 << 2 * (four % 4));
-  }
+  const uint32_t low = 0x0f0f0f0f, fifth = 0x01010101, upper = 0x03030303;
+  uint32_t four[8], more[2] = {0, 0};
+  memcpy(four, code, sizeof four);
+  for (int t = 0; bits == 8 && t < 8; t++) put_four(to + 64 * t, output, four[t]);
+  for (int i = 0; bits < 8 && i < 4; i++) put_four(to + 64 * i, output, (four[i] & low) | (four[i + 4] & low) << 4);
+  for (int t = 0; bits == 5 && t < 8; t++) more[0] |= (four[t] >> 4 & fifth) << t;
+  for (int t = 0; bits == 6 && t < 8; t++) more[t / 4] |= (four[t] >> 4 & upper) << 2 * (t % 4);
+  for (int i = 0; bits < 8 && i < bits - 4; i++) put_four(to + 64 * (4 + i), output, more[i]);
 }
 
 static uint8_t get_code(int bits, const uint8_t *from, int k, int output) {
