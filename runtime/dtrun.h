@@ -80,8 +80,9 @@ typedef struct {
   bool draft_optional;               /* if the draft cannot be loaded, the pair opens without it: see draft_left_out */
   const char
       *head_layers; /* "2,15,27": a head reads the inputs of these layers of the target; NULL: as its files say */
-  /* The type of keys and values in the caches; NULL: the backend's default. cpu: "f32" or "f16", which rounds each number when it
-   * is written (65520 and more become infinity). The text may differ from f32's, and is the same under every policy. cuda: "16-bit". */
+  /* The type of keys and values in the caches; NULL: the backend's default. cpu: "f16", "f32" or "q8", codes of 8 bits with a scale
+   * in f16 for each 32 numbers of a head. Each number is rounded when it is written; one that the type cannot hold becomes NaN, and
+   * the failure names "f32". The text may differ between types, and is the same under every policy. cuda: "16-bit". */
   const char *cache_dtype;
   /* The precision of the rows that the target's quantized matrices multiply; NULL: "8". cpu: "8" rounds each number to one digit
    * of 8 bits, with a scale for each 32 numbers; "16" to two digits, at about twice the arithmetic. The text may differ between
@@ -135,7 +136,7 @@ typedef struct {
   const char *draft_vocab;    /* name of the dt_draft_vocab; NULL: the draft guesses all ids */
   const char *draft_left_out; /* why an optional draft was not loaded; NULL: it was, or none was named */
   const char *draft_head;  /* layout of the head and its inputs: "eagle3, layers 2,15,27"; NULL: the draft is a model */
-  const char *cache_dtype; /* "f32", "f16", "16-bit": of both models; static */
+  const char *cache_dtype; /* "f16", "f32", "q8", "16-bit": of both models; static */
   const char *activations; /* "8", "16": of the target; NULL: none of its matrices is quantized; static */
   const char *backend;     /* "cpu:avx512" */
   int threads;

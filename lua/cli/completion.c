@@ -104,7 +104,7 @@ static void offer_models(const asked *a, bool removable) {
 
 static void offer_value(const asked *a, const option *o) {
   static const char *const backends[] = {"auto", "cpu", "cuda"}, *const weights[] = {"q8", "q4"},
-                           *const caches[] = {"f32", "f16"}, *const activations[] = {"8", "16"};
+                           *const caches[] = {"f16", "f32", "q8"}, *const activations[] = {"8", "16"};
   const char *name = o->names[0];
   if (o->kind == SETTING)
     offer_settings(a);

@@ -63,7 +63,7 @@ static const option options[] = {
      0,
      0,
      "layers of the target whose inputs a draft head reads (as its files say)"},
-    {{"--cache-dtype"}, "TYPE", STRING, FIELD(cache_dtype), 0, 0, "keys and values on a CPU: f32 or f16 (f32)"},
+    {{"--cache-dtype"}, "TYPE", STRING, FIELD(cache_dtype), 0, 0, "keys and values on a CPU: f16, f32 or q8 (f16)"},
     {{"--activations"},
      "BITS",
      STRING,

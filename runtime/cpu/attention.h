@@ -3,21 +3,10 @@
  * sixteen partial sums over positions (position modulo 16). Values: one accumulator per dimension, fma over positions
  * in order.
  *
- * Compiled twice: for keys and values in f32 and, from attention_f16.c, in f16. Those are widened as they are loaded,
- * which is exact; all else is the same. */
-#include "variant.h"
-
+ * An attention_*.c includes this for one type of cache, after it has defined CACHE, the type's name; LINES, lines of 64 bytes in a
+ * quarter of sixteen numbers of sixteen slots, which is how far ahead keys are asked for; and three functions: row_bytes, write_row
+ * (both as in cpu_cache_type) and load_sixteen, which widens numbers d..d+15 of a row without error. */
 #include "vmath.h"
-
-#if defined(CPU_CACHE_F16)
-typedef uint16_t number;
-#define LOAD v_load_f16
-#define ATTENTION V(cpu_attention_f16)
-#else
-typedef float number;
-#define LOAD v_load
-#define ATTENTION V(cpu_attention)
-#endif
 
 /* Rows are taken in groups, as many as there are registers for. Sixteen keys, or the values of SPAN positions, are taken by
  * all groups before the next, so that they come from the L1 cache to all but the first. */
@@ -29,9 +18,9 @@ enum { GROUP_ROWS = 1 };
 enum { SPAN = 64 };
 
 /* scores[r * ld + i]: row r's score of key i of sixteen. If `asks`, the sixteen behind these are asked for as it goes. */
-VI void dots(const int n, const bool asks, const cpu_attention_row *rows, const number *const key[16], int dim,
+VI void dots(const int n, const bool asks, const cpu_attention_row *rows, const char *const key[16], int dim,
              float *scores, size_t ld) {
-  enum { LINE = 64 / sizeof(number) };
+  const char *next = key[0] + 16 * row_bytes(dim);
   v16 group[GROUP_ROWS][4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; j++) {
@@ -39,8 +28,9 @@ VI void dots(const int n, const bool asks, const cpu_attention_row *rows, const 
 #pragma GCC unroll 6
     for (int r = 0; r < n; r++) acc[r][0] = acc[r][1] = acc[r][2] = acc[r][3] = v_set1(0.0f);
     for (int d = 0; d < dim; d += 16) {
-      for (int i = j; asks && d % LINE == 0 && i < 16; i += 4) __builtin_prefetch(key[i] + 16 * dim + d, 0, 3);
-      v16 k0 = LOAD(key[j] + d), k1 = LOAD(key[4 + j] + d), k2 = LOAD(key[8 + j] + d), k3 = LOAD(key[12 + j] + d);
+      for (int i = 0; asks && i < LINES; i++, next += 64) __builtin_prefetch(next, 0, 3);
+      v16 k0 = load_sixteen(key[j], dim, d), k1 = load_sixteen(key[4 + j], dim, d);
+      v16 k2 = load_sixteen(key[8 + j], dim, d), k3 = load_sixteen(key[12 + j], dim, d);
 #pragma GCC unroll 6
       for (int r = 0; r < n; r++) {
         v16 q = v_load(rows[r].q + d);
@@ -86,18 +76,19 @@ VI float softmax(float *scores, int keys) {
 
 /* Columns first..first + 16 width - 1 of the outputs of n rows: positions from..to-1, which are the same slots for all, are
  * added to what those before gave; `last`: then each row's further positions, and the sum is finished. */
-VI void weigh(const int n, const int width, const number *values, int dim, int first, const cpu_attention_row *rows,
+VI void weigh(const int n, const int width, const char *values, int dim, int first, const cpu_attention_row *rows,
               int from, int to, bool last, const float *scores, size_t ld, const float *scale) {
   v16 acc[GROUP_ROWS][4];
 #pragma GCC unroll 6
   for (int r = 0; r < n; r++)
 #pragma GCC unroll 4
     for (int c = 0; c < width; c++) acc[r][c] = from ? v_load(rows[r].out + first + 16 * c) : v_set1(0.0f);
-  const number *value = values + (size_t)from * (size_t)dim + first;
-  for (int p = from; p < to; p++, value += dim) {
+  const size_t step = row_bytes(dim);
+  const char *value = values + (size_t)from * step;
+  for (int p = from; p < to; p++, value += step) {
     v16 v[4];
 #pragma GCC unroll 4
-    for (int c = 0; c < width; c++) v[c] = LOAD(value + 16 * c);
+    for (int c = 0; c < width; c++) v[c] = load_sixteen(value, dim, first + 16 * c);
 #pragma GCC unroll 6
     for (int r = 0; r < n; r++) {
       v16 e = v_set1(scores[(size_t)r * ld + (size_t)p]);
@@ -109,9 +100,9 @@ VI void weigh(const int n, const int width, const number *values, int dim, int f
   for (int r = 0; r < n; r++) {
     for (int p = to; last && p < keys_of(&rows[r]); p++) {
       v16 e = v_set1(scores[(size_t)r * ld + (size_t)p]);
-      value = values + (size_t)slot_of(&rows[r], p) * (size_t)dim + first;
+      value = values + (size_t)slot_of(&rows[r], p) * step;
 #pragma GCC unroll 4
-      for (int c = 0; c < width; c++) acc[r][c] = v_fma(e, LOAD(value + 16 * c), acc[r][c]);
+      for (int c = 0; c < width; c++) acc[r][c] = v_fma(e, load_sixteen(value, dim, first + 16 * c), acc[r][c]);
     }
     v16 factor = v_set1(last ? scale[r] : 1.0f);
 #pragma GCC unroll 4
@@ -120,14 +111,14 @@ VI void weigh(const int n, const int width, const number *values, int dim, int f
 }
 
 #define DEFINE_ROWS(N)                                                                                                 \
-  static void dots##N(const cpu_attention_row *rows, const number *const key[16], int dim, float *scores, size_t ld) { \
+  static void dots##N(const cpu_attention_row *rows, const char *const key[16], int dim, float *scores, size_t ld) {   \
     dots(N, false, rows, key, dim, scores, ld);                                                                        \
   }                                                                                                                    \
-  static void asking_dots##N(const cpu_attention_row *rows, const number *const key[16], int dim, float *scores,       \
+  static void asking_dots##N(const cpu_attention_row *rows, const char *const key[16], int dim, float *scores,         \
                              size_t ld) {                                                                              \
     dots(N, true, rows, key, dim, scores, ld);                                                                         \
   }                                                                                                                    \
-  static void weigh##N(const number *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,      \
+  static void weigh##N(const char *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,        \
                        const float *scores, size_t ld, const float *scale) {                                           \
     int first = 0;                                                                                                     \
     for (; first + 64 <= dim; first += 64) weigh(N, 4, values, dim, first, rows, from, to, last, scores, ld, scale);   \
@@ -135,8 +126,8 @@ VI void weigh(const int n, const int width, const number *values, int dim, int f
     for (; first < dim; first += 16) weigh(N, 1, values, dim, first, rows, from, to, last, scores, ld, scale);         \
   }
 
-typedef void dots_fn(const cpu_attention_row *rows, const number *const key[16], int dim, float *scores, size_t ld);
-typedef void weigh_fn(const number *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,
+typedef void dots_fn(const cpu_attention_row *rows, const char *const key[16], int dim, float *scores, size_t ld);
+typedef void weigh_fn(const char *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,
                       const float *scores, size_t ld, const float *scale);
 
 DEFINE_ROWS(1)
@@ -156,13 +147,13 @@ static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1};
 #endif
 
 /* The scores of keys first.. of one row, whatever slots they lie in, for a `first` that is a multiple of 16. */
-static void score_rest(const number *keys, int dim, const cpu_attention_row *row, int first, float *scores) {
-  const number *key[16];
+static void score_rest(const char *keys, int dim, const cpu_attention_row *row, int first, float *scores) {
+  const char *key[16];
   int count = keys_of(row);
   for (int p = first; p < count; p += 16) {
     for (int i = 0; i < 16; i++) { /* past the end: any key, its score is not used */
       int position = p + i < count ? p + i : count - 1;
-      key[i] = keys + (size_t)slot_of(row, position) * (size_t)dim;
+      key[i] = keys + (size_t)slot_of(row, position) * row_bytes(dim);
     }
     dots1(row, key, dim, scores + p, 0);
   }
@@ -175,17 +166,17 @@ static void hide(const cpu_attention_row *row, float *scores, float score) {
 
 /* Of several groups, asks for the g-th part of the sixteen keys after the next, and of the values of these: so many rows keep
  * the arithmetic busy meanwhile. One group asks for the next sixteen keys as it goes. */
-static void fetch_ahead(const number *keys, const number *values, int p, int dim, int g, int groups) {
-  const int line = 64 / (int)sizeof(number), lines = 16 * dim / line;
+static void fetch_ahead(const char *keys, const char *values, int p, int dim, int g, int groups) {
+  const int lines = (int)(row_bytes(dim) / 4);
+  const size_t next = (size_t)(p + 32) * row_bytes(dim), same = (size_t)p * row_bytes(dim);
   for (int i = lines * g / groups; i < lines * (g + 1) / groups; i++) {
-    __builtin_prefetch(keys + (size_t)(p + 32) * (size_t)dim + line * i, 0, 3);
-    __builtin_prefetch(values + (size_t)p * (size_t)dim + line * i, 0, 2);
+    __builtin_prefetch(keys + next + 64 * i, 0, 3);
+    __builtin_prefetch(values + same + 64 * i, 0, 2);
   }
 }
 
-void ATTENTION(const void *all_keys, const void *all_values, int dim, const cpu_attention_row *rows, int n,
-               float *scores, size_t ld) {
-  const number *keys = all_keys, *values = all_values;
+static void attend(const char *keys, const char *values, int dim, const cpu_attention_row *rows, int n, float *scores,
+                   size_t ld) {
   enum { GROUPS = (CPU_ATTENTION_ROWS + GROUP_ROWS - 1) / GROUP_ROWS };
   int groups = (n + GROUP_ROWS - 1) / GROUP_ROWS, longest = 0;
   int begin[GROUPS + 1]; /* group g is of rows begin[g]..begin[g+1]-1, as many in each as can be */
@@ -199,8 +190,8 @@ void ATTENTION(const void *all_keys, const void *all_values, int dim, const cpu_
   }
 
   for (int p = 0; p + 16 <= longest; p += 16) {
-    const number *key[16];
-    for (int i = 0; i < 16; i++) key[i] = keys + (size_t)(p + i) * (size_t)dim;
+    const char *key[16];
+    for (int i = 0; i < 16; i++) key[i] = keys + (size_t)(p + i) * row_bytes(dim);
     for (int g = 0; g < groups; g++) {
       if (groups > 1) fetch_ahead(keys, values, p, dim, g, groups);
       if (p + 16 <= common[g])
@@ -225,3 +216,7 @@ void ATTENTION(const void *all_keys, const void *all_values, int dim, const cpu_
                                               scores + (size_t)begin[g] * ld, ld, scale + begin[g]);
     }
 }
+
+#define CACHE_STRING_(name) #name
+#define CACHE_STRING(name) CACHE_STRING_(name)
+const cpu_cache_type V(SIMD_PASTE(cpu_cache, CACHE)) = {CACHE_STRING(CACHE), row_bytes, write_row, attend};

@@ -13,7 +13,8 @@ enum { MAX_THREADS = 1024 };
 
 static bool cpu_present(void) { return true; }
 
-static const char *const CACHE_DTYPES[] = {"f32", "f16", NULL};
+#define CACHE_NAME(name) #name,
+static const char *const CACHE_DTYPES[] = {CPU_CACHE_LIST(CACHE_NAME) NULL};
 #define NAME(name, type) #name,
 static const char *const WEIGHT_DTYPES[] = {CPU_ASKED_LIST(NAME) NULL};
 static const char *const ACTIVATIONS[] = {"8", "16", NULL};
@@ -23,11 +24,15 @@ static dt_status cpu_open(const dt_backend_options *options, dt_backend **out, d
   if (!kernels) return DT_EINPUT;
   if (options->threads < 1 || options->threads > MAX_THREADS)
     return dt_fail(err, DT_EINPUT, "threads: %d given, 1 to %d are possible", options->threads, MAX_THREADS);
+  int type = 0;
+  while (type < CPU_CACHES && options->cache_dtype && strcmp(options->cache_dtype, CACHE_DTYPES[type])) type++;
+  if (type == CPU_CACHES)
+    return dt_fail(err, DT_EINPUT, "caches: the type '%.40s' is unknown to the CPU", options->cache_dtype);
   dt_backend *b = calloc(1, sizeof *b);
   if (!b) return dt_fail_memory(err, "the CPU backend", sizeof *b);
   b->kernels = kernels;
   b->threads = options->threads;
-  b->caches_f16 = options->cache_dtype && strcmp(options->cache_dtype, "f16") == 0;
+  b->cache_type = kernels->cache[type];
   b->ranks = options->ranks;
   snprintf(b->description, sizeof b->description, b->ranks ? "cpu:%s, %d ranks" : "cpu:%s", kernels->name,
            b->ranks ? b->ranks->count : 1);

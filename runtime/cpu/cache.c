@@ -10,7 +10,7 @@ struct dt_snapshot {
   size_t feature; /* bytes of a row's feature */
   size_t bytes;   /* of data */
   size_t *account;
-  char data[]; /* [layers][2][kv_heads][n][dim], [n] features */
+  char data[]; /* [layers][2][kv_heads][n] rows, [n] features */
 };
 
 /* Pages are cleared when they are first touched. A cache larger than this may never be filled; a smaller one is cleared when it

@@ -1,11 +1,7 @@
-/* Rows of f32 to f16, functions over arrays, and the streaming sum that measures the read bandwidth. */
+/* Functions over arrays, and the streaming sum that measures the read bandwidth. */
 #include "variant.h"
 
 #include "vmath.h"
-
-void V(cpu_narrow)(const float *row, int n, uint16_t *out) {
-  for (int i = 0; i < n; i += 16) v_store_f16(out + i, v_load(row + i));
-}
 
 float V(cpu_stream)(const float *p, size_t n) {
   v16 sum[8];

@@ -52,10 +52,7 @@ static void write_cache(const cpu_chunk *c, int layer, int r, int head) {
   for (int part = 0; part < 2; part++) {
     const float *from = in + (part ? w->values_at : w->keys_at);
     char *to = cpu_rows_of(c->p->cache, rows->sequence[row], layer, part, head) + at;
-    if (w->backend->caches_f16)
-      w->backend->kernels->narrow(from, w->dim, (uint16_t *)to);
-    else
-      memcpy(to, from, dim * sizeof *from);
+    w->backend->cache_type->write(from, w->dim, to);
   }
 }
 
@@ -70,8 +67,6 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   const dt_weights *w = c->p->w;
   const dt_cache *cache = c->p->cache;
   const dt_rows *rows = c->p->rows;
-  const cpu_kernels *k = w->backend->kernels;
-  cpu_attention_kernel *kernel = w->backend->caches_f16 ? k->attention_f16 : k->attention;
   cpu_attention_row row[CPU_ATTENTION_ROWS];
   float *result[CPU_ATTENTION_ROWS];
   size_t dim = (size_t)w->dim, head_dim = (size_t)w->shape.head_dim;
@@ -92,8 +87,9 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
                                  rows->window.sinks,
                                  dt_window_begin(rows->window, rows->position[at])};
   }
-  kernel(cpu_rows_of(cache, sequence, a.layer, 0, a.kv_head), cpu_rows_of(cache, sequence, a.layer, 1, a.kv_head),
-         w->dim, row, n, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
+  w->backend->cache_type->attend(
+      cpu_rows_of(cache, sequence, a.layer, 0, a.kv_head), cpu_rows_of(cache, sequence, a.layer, 1, a.kv_head), w->dim,
+      row, n, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
   for (int j = 0; dim > head_dim && j < n; j++) /* in cat the heads lie as the columns of o do */
     memcpy(result[j], row[j].out, head_dim * sizeof *result[j]);
   return n;

@@ -12,7 +12,7 @@ struct dt_backend {
   int threads;
   cpu_team *team;
   dt_ranks *ranks; /* NULL: alone */
-  bool caches_f16; /* else f32 */
+  const cpu_cache_type *cache_type;
   char description[48];
   dt_memory memory;
 };
@@ -121,12 +121,12 @@ enum {
   CPU_PRODUCTS = 4  /* most products that run side by side */
 };
 
-/* A head's keys, or values, of one layer and sequence: [slot][dim], in f32 or f16, at cpu_rows_of(). Behind all of these the
+/* A head's keys, or values, of one layer and sequence: [slot] rows of the cache's type, at cpu_rows_of(). Behind all of these the
  * rows' features, at cpu_feature_of(). */
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
-  char *data;      /* [sequences][layers][2][mine.kv_heads][slots][dim] */
+  char *data;      /* [sequences][layers][2][mine.kv_heads][slots] rows */
   float *features; /* [sequences][slots][ldfeature] */
   float *scores;   /* [threads][CPU_ATTENTION_ROWS][ldscores] */
   size_t ldscores;
@@ -138,9 +138,7 @@ static inline dt_limits cpu_limits(const dt_cache *c) {
 }
 
 /* Bytes of a head's keys, or values, in one slot. */
-static inline size_t cpu_row_bytes(const dt_weights *w) {
-  return (size_t)w->dim * (w->backend->caches_f16 ? sizeof(uint16_t) : sizeof(float));
-}
+static inline size_t cpu_row_bytes(const dt_weights *w) { return w->backend->cache_type->row_bytes(w->dim); }
 
 /* Part 0: keys, part 1: values; head: of mine. */
 static inline char *cpu_rows_of(const dt_cache *c, int sequence, int layer, int part, int head) {

@@ -30,9 +30,25 @@ typedef struct {
   int hidden, seen; /* positions hidden..seen-1 do not count */
 } cpu_attention_row;
 
-/* Rows share keys and values [slot][dim] (dim a multiple of 16); scores: [n][ld] scratch, ld a multiple of 16. */
-typedef void cpu_attention_kernel(const void *keys, const void *values, int dim, const cpu_attention_row *rows, int n,
-                                  float *scores, size_t ld);
+/* The types of caches: how dim numbers (a multiple of 16) of a head's keys, or values, lie in a slot. Each is an attention_*.c, which
+ * is compiled once per variant; a new one is such a file and a name in this list. The first is taken unless another is asked for. */
+#define CPU_CACHE_LIST(C) C(f16) C(f32) C(q8)
+
+enum {
+#define CPU_COUNT_CACHE(name) +1
+  CPU_CACHES = CPU_CACHE_LIST(CPU_COUNT_CACHE)
+#undef CPU_COUNT_CACHE
+};
+
+typedef struct {
+  const char *name;
+  size_t (*row_bytes)(int dim);
+  /* The numbers, rounded. What the type cannot hold becomes NaN, so that each row that looks at it is NaN. */
+  void (*write)(const float *numbers, int dim, char *row);
+  /* Rows share keys and values, [slot] rows; scores: [n][ld] scratch, ld a multiple of 16. */
+  void (*attend)(const char *keys, const char *values, int dim, const cpu_attention_row *rows, int n, float *scores,
+                 size_t ld);
+} cpu_cache_type;
 
 /* The ids of the largest scores so far, falling, ties by lower id. */
 typedef struct {
@@ -55,7 +71,7 @@ typedef struct {
   /* y = norm(x) * weight + bias (bias may be NULL), over `hidden` numbers; y may be x */
   void (*norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
                float *y);
-  cpu_attention_kernel *attention, *attention_f16; /* of caches in f32 and in f16 */
+  const cpu_cache_type *cache[CPU_CACHES]; /* in the order of the list */
   /* In these, logits and scores [0..count-1] are those of ids first.. ; up to 15 numbers behind them may be read and
    * written. largest is the largest of them, NaN apart, which softmax_part and softmax_sum are told; the latter leaves out the
    * weighted sum. rank updates top, at most k, and returns the largest too; add_noise makes scores of logits (draw.h), for a
@@ -72,8 +88,6 @@ typedef struct {
   int32_t (*draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
   /* Of all blocks, each one's part `step` parts behind the last's. */
   cpu_softmax_part (*combine_parts)(const cpu_softmax_part *parts, size_t step, int blocks);
-  /* n numbers to f16, n a multiple of 16: the nearest, of two equally near the even one; from 65520 on infinity */
-  void (*narrow)(const float *row, int n, uint16_t *out);
   float (*stream)(const float *p, size_t n); /* a sum, as fast as reading goes */
   /* y[i] = f(x[i]); for tests of the polynomials. n a multiple of 16 */
   void (*exp)(const float *x, size_t n, float *y);

@@ -21,6 +21,10 @@ VI v16 v_load_f16(const uint16_t *p) {
   SIMD_BOTH(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)),
             _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + 8))));
 }
+VI v16 v_set1_f16(const uint16_t *p) {
+  __m256 x = _mm256_cvtph_ps(_mm_set1_epi16((short)*p));
+  SIMD_BOTH(x, x);
+}
 VI void v_store_f16(uint16_t *p, v16 a) {
   _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(a.lo, _MM_FROUND_TO_NEAREST_INT));
   _mm_storeu_si128((__m128i *)(p + 8), _mm256_cvtps_ph(a.hi, _MM_FROUND_TO_NEAREST_INT));

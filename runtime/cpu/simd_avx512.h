@@ -7,6 +7,7 @@ VI v16 v_set1(float x) { return _mm512_set1_ps(x); }
 VI v16 v_load(const float *p) { return _mm512_loadu_ps(p); }
 VI void v_store(float *p, v16 a) { _mm512_storeu_ps(p, a); }
 VI v16 v_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+VI v16 v_set1_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_set1_epi16((short)*p)); }
 VI void v_store_f16(uint16_t *p, v16 a) {
   _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
 }

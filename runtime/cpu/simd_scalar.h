@@ -35,6 +35,7 @@ VI float simd_from_f16(uint16_t h) {
   return simd_float(sign | (rest + 0x38000000)); /* bias 15 becomes bias 127 */
 }
 VI v16 v_load_f16(const uint16_t *p) { SIMD_EACH(simd_from_f16(p[i])); }
+VI v16 v_set1_f16(const uint16_t *p) { SIMD_EACH(simd_from_f16(*p)); }
 
 /* The nearest half, of two equally near the even one; infinity from 65520 on. */
 VI uint16_t simd_to_f16(float x) {

@@ -5,6 +5,7 @@
 #define NAME(x) NAME_(x)
 
 #define FORMAT(name) &V(cpu_format_##name),
+#define CACHE(name) &V(cpu_cache_##name),
 
 extern const cpu_kernels V(cpu_kernels);
 const cpu_kernels V(cpu_kernels) = {
@@ -12,8 +13,7 @@ const cpu_kernels V(cpu_kernels) = {
     .format = {CPU_FORMAT_LIST(FORMAT)},
     .finish = V(cpu_finish_panels),
     .norm = V(cpu_norm),
-    .attention = V(cpu_attention),
-    .attention_f16 = V(cpu_attention_f16),
+    .cache = {CPU_CACHE_LIST(CACHE)},
     .largest = V(cpu_largest),
     .softmax_part = V(cpu_softmax_part),
     .softmax_sum = V(cpu_softmax_sum),
@@ -22,7 +22,6 @@ const cpu_kernels V(cpu_kernels) = {
     .draw_among = V(cpu_draw_among),
     .draw = V(cpu_draw),
     .combine_parts = V(cpu_combine_parts),
-    .narrow = V(cpu_narrow),
     .stream = V(cpu_stream),
     .exp = V(cpu_exp),
     .log = V(cpu_log),

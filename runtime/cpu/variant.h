@@ -7,15 +7,13 @@
 
 #define CPU_DECLARE(name) extern const cpu_format V(cpu_format_##name);
 CPU_FORMAT_LIST(CPU_DECLARE)
+#define CPU_DECLARE_CACHE(name) extern const cpu_cache_type V(cpu_cache_##name);
+CPU_CACHE_LIST(CPU_DECLARE_CACHE)
 
 void V(cpu_finish_panels)(cpu_finish how, dt_act_kind act, const cpu_matrix *m, int first, int count, const float *sums,
                           size_t ld, int n, float *out, size_t ldo);
 void V(cpu_norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
                  float *y);
-void V(cpu_attention)(const void *keys, const void *values, int dim, const cpu_attention_row *rows, int n,
-                      float *scores, size_t ld);
-void V(cpu_attention_f16)(const void *keys, const void *values, int dim, const cpu_attention_row *rows, int n,
-                          float *scores, size_t ld);
 float V(cpu_largest)(float *logits, int count);
 void V(cpu_softmax_part)(float *logits, int count, float largest, cpu_softmax_part *part);
 void V(cpu_softmax_sum)(float *logits, int count, float largest, cpu_softmax_part *part);
@@ -24,7 +22,6 @@ void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int cou
 void V(cpu_draw_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits, cpu_top *top);
 int32_t V(cpu_draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);
 cpu_softmax_part V(cpu_combine_parts)(const cpu_softmax_part *parts, size_t step, int blocks);
-void V(cpu_narrow)(const float *row, int n, uint16_t *out);
 float V(cpu_stream)(const float *p, size_t n);
 void V(cpu_exp)(const float *x, size_t n, float *y);
 void V(cpu_log)(const float *x, size_t n, float *y);

@@ -397,10 +397,14 @@ int dt_pair_ranks(const dt_pair *p, dt_rank_info *info) {
 
 dt_status pair_gave_nan(dt_pair *p, int position, dt_error *err) {
   dt_error why;
+  char caches[128] = "";
+  if (is_among(p->ops->cache_dtypes, "f32") && strcmp(p->cache_dtype, "f32"))
+    snprintf(caches, sizeof caches, ": if keys or values are too large for caches in %s, --cache-dtype f32 holds them",
+             p->cache_dtype);
   if (!p->searched && p->tokenizer && numbers_check(p->target_path, &why) == DT_EINPUT) p->flaw = strdup(why.message);
   p->searched = true; /* a scripted pair has no files */
   return dt_fail(err, p->flaw ? DT_EWEIGHTS : DT_EDEVICE, "the target model %s returned NaN at position %d%s%s",
-                 p->target_info.path, position, p->flaw ? ": " : "", p->flaw ? p->flaw : "");
+                 p->target_info.path, position, p->flaw ? ": " : "", p->flaw ? p->flaw : caches);
 }
 
 double dt_pair_bandwidth(dt_pair *p) { return p ? p->ops->read_bandwidth(p->backend) : 0; }

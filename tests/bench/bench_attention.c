@@ -15,7 +15,7 @@
 #include <immintrin.h>
 #endif
 
-enum { MOST_ROUNDS = 99, MOST_CONTEXT = 4096, FEW = 256 };
+enum { MOST_ROUNDS = 99, MOST_CONTEXT = 4096, MOST_DIM = 256, FEW = 256 };
 
 static dt_error err;
 
@@ -139,19 +139,18 @@ static void stream(const cpu_member *me, void *context) {
                                            (size_t)(last - first) * cpu_row_bytes(w) / sizeof(float));
 }
 
-/* Halves of about 2^-7, as halves or as floats; the queries too. */
+/* Keys and values of about 2^-7; the queries of up to a half. */
 static void fill(subject *s) {
   const dt_weights *w = s->w;
   uint64_t state = 1;
-  size_t bytes = cpu_cache_bytes(w, s->cache->slots), at = 0;
-  for (; at < bytes; at += w->backend->caches_f16 ? 2 : 4) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    uint16_t half = (uint16_t)((state >> 33 & 0x83ff) | 0x2000);
-    float number = (state >> 40 & 1 ? 1.0f : -1.0f) * 0x1p-7f;
-    if (w->backend->caches_f16)
-      memcpy(s->cache->data + at, &half, sizeof half);
-    else
-      memcpy(s->cache->data + at, &number, sizeof number);
+  size_t bytes = cpu_cache_bytes(w, s->cache->slots), row = cpu_row_bytes(w);
+  float numbers[MOST_DIM];
+  for (size_t at = 0; at < bytes; at += row) {
+    for (int d = 0; d < w->dim; d++) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      numbers[d] = (state >> 40 & 1 ? 0x1p-7f : -0x1p-7f) * (float)(state >> 41 & 0xff) / 256;
+    }
+    w->backend->cache_type->write(numbers, w->dim, s->cache->data + at);
   }
   for (size_t i = 0; i < CPU_ROWS * w->ldqkv; i++) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -220,12 +219,12 @@ int main(int argc, char **argv) {
   }
   printf("shape,caches,context,rows,ms,bytes_ms,products_ms,share\n");
   for (int shape = 0; shape < 2; shape++)
-    for (int half = 0; half < 2; half++) {
+    for (int type = 0; dt_cpu_ops.cache_dtypes[type]; type++) {
       dt_backend *b;
-      options.cache_dtype = half ? "f16" : "f32";
+      options.cache_dtype = dt_cpu_ops.cache_dtypes[type];
       must(dt_cpu_ops.open(&options, &b, &err));
       double rate = multiplications(b);
-      if (!shape && !half)
+      if (!shape && !type)
         printf("# %s, %d threads, %.1f G multiplications/s\n", dt_cpu_ops.describe(b), b->threads, rate * 1e-9);
       subject s = {.w = upload(b, names[shape])};
       must(dt_cpu_ops.create_cache(s.w, 1, MOST_CONTEXT + CPU_ROWS, &s.cache, &err));

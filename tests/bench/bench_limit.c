@@ -156,7 +156,9 @@ static double weight_bytes(const dt_model_desc *d) {
   return sum;
 }
 
-static double number_bytes(const char *cache_dtype) { return strcmp(cache_dtype, "f32") ? 2 : 4; }
+static double number_bytes(const char *cache_dtype) {
+  return strcmp(cache_dtype, "f32") == 0 ? 4 : strcmp(cache_dtype, "q8") == 0 ? 34.0 / 32 : 2;
+}
 
 static void print_passes(const char *name, const dt_model_desc *d, const pass_case *cases, int count, double bandwidth,
                          double key_bytes) {
@@ -195,12 +197,13 @@ static void compare_caches(const char *name, const dt_model_desc *d, const dt_ba
                            dt_backend_options options, double seconds) {
   static pass_case cases[MOST_CASES];
   const int contexts[] = {512, 1024, 2047};
-  dt_backend *backend[2] = {NULL};
-  subject on[2];
-  char pass[2][32];
+  enum { TYPES = 3 };
+  dt_backend *backend[TYPES] = {NULL};
+  subject on[TYPES];
+  char pass[TYPES][32];
   int types = 0;
   memset(cases, 0, sizeof cases);
-  for (; types < 2 && ops->cache_dtypes[types]; types++) {
+  for (; types < TYPES && ops->cache_dtypes[types]; types++) {
     options.cache_dtype = ops->cache_dtypes[types];
     snprintf(pass[types], sizeof pass[types], "verify %s", options.cache_dtype);
     must(ops->open(&options, &backend[types], &err));

@@ -217,7 +217,7 @@ it_refuses_unknown_weights() {
   refuses 2 "draft weights: 'f16' is unknown to the backend cpu: f32 or q4 or q8" linear --text hello --draft-weights f16
   refuses 2 "weights: '' is unknown to the backend cpu: f32 or q4 or q8" ar --text hello --weights ''
 }
-it_refuses_an_unknown_cache_dtype() { refuses 2 "'f8' is unknown to the backend cpu: f32 or f16" linear --text hello --backend cpu --cache-dtype f8; }
+it_refuses_an_unknown_cache_dtype() { refuses 2 "'f8' is unknown to the backend cpu: f16 or f32 or q8" linear --text hello --backend cpu --cache-dtype f8; }
 it_refuses_unknown_activations() {
   refuses 2 "activations: '4' is unknown to the backend cpu: 8 or 16" linear --text hello --backend cpu --activations 4
   refuses 2 "activations: '' is unknown to the backend cpu: 8 or 16" ar --text hello --backend cpu --activations ''

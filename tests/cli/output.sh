@@ -383,9 +383,11 @@ it_cuts_what_the_draft_may_guess() {
 }
 it_says_how_keys_and_values_are_held() {
   succeeds linear --text hello -n 5 --json r.json --backend cpu
-  check_result r.json cache_dtype=f32
-  succeeds linear --text hello -n 5 --json r.json --backend cpu --cache-dtype f16 --compare ar
   check_result r.json cache_dtype=f16
+  for type in f32 q8; do
+    succeeds linear --text hello -n 5 --json r.json --backend cpu --cache-dtype $type --compare ar
+    check_result r.json cache_dtype=$type
+  done
 }
 it_says_how_finely_rows_enter_quantized_weights() {
   succeeds linear --text hello -n 5 --json r.json --backend cpu

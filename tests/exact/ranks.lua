@@ -27,9 +27,11 @@ local batch = dt.check(pair:generate_batch { policy = "linear", prompts = { PROM
   places = 2 })
 for i = 1, 3 do print("batch", i, batch[i].stats.output_hash) end
 pair:close()
-pair = dt.check(dt.load { threads = 2, cache_dtype = "f16", weights = "q8" }) -- a second pair in the process
-generate(pair, { { "dynatree" } }, "q8, caches in f16", 24)
-pair:close()
+for _, caches in ipairs { "q8", "f32" } do
+  pair = dt.check(dt.load { threads = 2, cache_dtype = caches, weights = "q8" }) -- a second pair in the process
+  generate(pair, { { "dynatree" } }, "q8, caches in " .. caches, 24)
+  pair:close()
+end
 for _, path in ipairs(opts.rest) do
   local alone = dt.check(dt.load { target = path, threads = 1 })
   generate(alone, ALONE, path:match "[^/]*$", 10)

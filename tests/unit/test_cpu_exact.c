@@ -41,8 +41,8 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   const int prefixes[] = {16, 300, 1, 15, 17, 63, 255}; /* attention goes by 16 positions; trees reach 23 further */
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 7);
-    check_model(&m->desc, NULL, as_it_is, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
-    if (s % 2 == 0) check_model(&m->desc, "f16", as_it_is, prefixes, 1);
+    check_model(&m->desc, "f32", as_it_is, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
+    check_model(&m->desc, s % 2 ? "f16" : "q8", as_it_is, prefixes, 1);
     const dt_holding rounded = {s % 4 == 1 ? "q8" : "q4", s % 8 > 4 ? "16" : "8"};
     if (s % 2 == 1) check_model(&m->desc, NULL, rounded, prefixes, 1);
     random_model_free(m);
@@ -56,41 +56,48 @@ static void so_it_has_on_the_bundled_pair(void **state) {
   for (int i = 0; i < 2; i++) {
     model *m = NULL;
     ok(model_open(folders[i], &m, &err));
-    check_model(model_desc(m), NULL, as_it_is, prefixes, i ? 1 : 2);
-    if (i == 0) check_model(model_desc(m), "f16", as_it_is, prefixes, 2);
+    check_model(model_desc(m), "f16", as_it_is, prefixes, i ? 1 : 2);
+    check_model(model_desc(m), i ? "f32" : "q8", as_it_is, prefixes, 2 - i);
     for (int fine = 0; fine < 2; fine++)
       check_model(model_desc(m), NULL, (dt_holding){i ? "q4" : "q8", fine ? "16" : "8"}, prefixes, 1);
     model_close(m);
   }
 }
 
-/* The first layer's keys and values do not depend on the caches: in f16 they are those of f32, rounded. */
-static void rows_in_f16_are_those_in_f32_rounded(void **state) {
-  (void)state;
+/* The first layer's keys and values do not depend on the caches: in another type they are those of f32, rounded. */
+static void check_rounded(const char *type, const cpu_cache_type *held) {
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 6);
     rig r[2];
     row_list l = {0};
     for (int p = 0; p < 5; p++) row_add_plain(&l, 0, p * 7, p);
-    for (int half = 0; half < 2; half++) {
-      dt_backend_options options = {.threads = 2, .cache_dtype = half ? "f16" : "f32"};
-      r[half] = rig_open_with(&dt_cpu_ops, options, &m->desc, 1, 8);
-      rig_run(&r[half], &l, false);
+    for (int rounded = 0; rounded < 2; rounded++) {
+      dt_backend_options options = {.threads = 2, .cache_dtype = rounded ? type : "f32"};
+      r[rounded] = rig_open_with(&dt_cpu_ops, options, &m->desc, 1, 8);
+      rig_run(&r[rounded], &l, false);
     }
-    assert_int_equal(dt_cpu_ops.cache_bytes(r[0].weights, 8), 2 * dt_cpu_ops.cache_bytes(r[1].weights, 8));
+    int dim = (m->desc.shape.head_dim + 15) / 16 * 16, heads = 2 * m->desc.shape.kv_heads;
+    size_t bytes = held->row_bytes(dim), all = (size_t)(heads * m->desc.shape.layers) * bytes;
+    assert_int_equal(dt_cpu_ops.cache_bytes(r[1].weights, 8), 8 * all);
     for (int p = 0; p < 5; p++) {
-      size_t len, half_len;
+      size_t len, rounded_len;
       float *rows = rig_slot(&r[0], 0, p, &len);
-      uint16_t *halves = rig_slot(&r[1], 0, p, &half_len), *expected = malloc(half_len);
-      int numbers = (int)(half_len / sizeof *halves);
-      assert_int_equal(len, 2 * half_len);
-      cpu_variant(0)->narrow(rows, numbers, expected);
-      assert_memory_equal(halves, expected, half_len / (size_t)m->desc.shape.layers);
-      free(rows), free(halves), free(expected);
+      char *rounded = rig_slot(&r[1], 0, p, &rounded_len), *expected = malloc(bytes);
+      assert_int_equal(rounded_len, all);
+      for (int h = 0; h < heads; h++) {
+        held->write(rows + h * dim, dim, expected);
+        assert_memory_equal(rounded + (size_t)h * bytes, expected, bytes);
+      }
+      free(rows), free(rounded), free(expected);
     }
     rig_close(&r[0]), rig_close(&r[1]);
     random_model_free(m);
   }
+}
+
+static void rows_in_other_types_are_those_in_f32_rounded(void **state) {
+  (void)state;
+  for (int i = 0; i < CPU_CACHES; i++) check_rounded(cpu_variant(0)->cache[i]->name, cpu_variant(0)->cache[i]);
 }
 
 /* The prompt, in chunks of any size and with another sequence's rows in between, leaves the same cache. */
@@ -224,8 +231,7 @@ static void check_moves(const char *cache_dtype) {
 
 static void moved_rows_serve_as_if_computed_there(void **state) {
   (void)state;
-  check_moves("f32");
-  check_moves("f16");
+  for (int i = 0; dt_cpu_ops.cache_dtypes[i]; i++) check_moves(dt_cpu_ops.cache_dtypes[i]);
 }
 
 /* A NaN in the weights shows in the results of the rows it reaches, and only there. */
@@ -330,7 +336,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
       cmocka_unit_test(so_it_has_on_the_bundled_pair),
-      cmocka_unit_test(rows_in_f16_are_those_in_f32_rounded),
+      cmocka_unit_test(rows_in_other_types_are_those_in_f32_rounded),
       cmocka_unit_test(a_prompt_pass_has_the_bits_of_plain_decoding),
       cmocka_unit_test(results_agree_with_each_other),
       cmocka_unit_test(moved_rows_serve_as_if_computed_there),

@@ -95,8 +95,8 @@ static void all_variants_give_the_same_bits_on_every_kind_of_layer(void **state)
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 3);
     const dt_holding q8 = {.dtype = "q8"}, q4 = {.dtype = "q4"}, q8_16 = {"q8", "16"}, q4_16 = {"q4", "16"};
-    compare_variants(&m->desc, "f32", as_it_is, random_shapes[s].name);
-    compare_variants(&m->desc, "f16", as_it_is, random_shapes[s].name);
+    for (int i = 0; dt_cpu_ops.cache_dtypes[i]; i++)
+      compare_variants(&m->desc, dt_cpu_ops.cache_dtypes[i], as_it_is, random_shapes[s].name);
     compare_variants(&m->desc, "f32", q8, random_shapes[s].name);
     compare_variants(&m->desc, "f32", q4, random_shapes[s].name);
     compare_variants(&m->desc, "f32", s % 2 ? q8_16 : q4_16, random_shapes[s].name);
@@ -110,8 +110,8 @@ static void all_variants_give_the_same_bits_on_the_bundled_pair(void **state) {
   for (int i = 0; i < 2; i++) {
     model *m = NULL;
     ok(model_open(folders[i], &m, &err));
-    compare_variants(model_desc(m), "f32", as_it_is, folders[i]);
-    compare_variants(model_desc(m), "f16", as_it_is, folders[i]);
+    for (int type = 0; dt_cpu_ops.cache_dtypes[type]; type++)
+      compare_variants(model_desc(m), dt_cpu_ops.cache_dtypes[type], as_it_is, folders[i]);
     model_close(m);
   }
 }

@@ -133,15 +133,21 @@ static void every_half_widens_to_its_value(void **state) {
   free(halves), free(out);
 }
 
+static const cpu_cache_type *cache_called(const cpu_kernels *k, const char *name) {
+  int i = 0;
+  while (strcmp(k->cache[i]->name, name)) i++;
+  return k->cache[i];
+}
+
 static uint16_t narrowed(const cpu_kernels *k, float x) {
   float row[16] = {x};
   uint16_t half[16];
-  k->narrow(row, 16, half);
+  cache_called(k, "f16")->write(row, 16, (char *)half);
   return half[0];
 }
 
 /* At every half, at the middle between it and the next, and right and left of that; what lies between is monotonous. */
-static void a_number_becomes_the_nearest_half_and_of_two_the_even_one(void **state) {
+static void a_number_becomes_the_nearest_half_of_two_the_even_one_and_nan_where_none_is_near(void **state) {
   (void)state;
   EACH_VARIANT(k) {
     for (int i = 0; i < 0x7c00; i++) {
@@ -152,13 +158,14 @@ static void a_number_becomes_the_nearest_half_and_of_two_the_even_one(void **sta
       float middle = (value[0] + value[1]) / 2;
       assert_int_equal(narrowed(k, value[0]), i);
       assert_int_equal(narrowed(k, -value[0]), i | 0x8000);
+      assert_int_equal(narrowed(k, nextafterf(middle, 0.0f)), i);
+      if (i == 0x7bff) break; /* from here on */
       assert_int_equal(narrowed(k, middle), i + (i & 1));
       assert_int_equal(narrowed(k, -middle), (i + (i & 1)) | 0x8000);
-      assert_int_equal(narrowed(k, nextafterf(middle, 0.0f)), i);
       assert_int_equal(narrowed(k, nextafterf(middle, INFINITY)), i + 1);
     }
-    assert_int_equal(narrowed(k, INFINITY), 0x7c00);
-    assert_int_equal(narrowed(k, -INFINITY), 0xfc00);
+    const float too_large[] = {65520.0f, -65520.0f, INFINITY, -INFINITY, NAN};
+    for (int i = 0; i < 5; i++) assert_int_equal(narrowed(k, too_large[i]), 0x7e00);
     assert_int_equal(narrowed(k, 0x1p-149f), 0);
   }
 }
@@ -172,11 +179,11 @@ static void all_variants_round_any_bits_to_the_same_half(void **state) {
   uint16_t *plain = malloc(N * sizeof *plain), *other = malloc(N * sizeof *other);
   for (int i = 0; i < N; i++) bits[i] = (uint32_t)random_next(&seed) | (i % 8 ? 0 : 0x7f800000); /* an eighth is NaN */
   memcpy(x, bits, N * sizeof *x);
-  cpu_variant(0)->narrow(x, N, plain);
+  cache_called(cpu_variant(0), "f16")->write(x, N, (char *)plain);
   for (int i = 0; i < N; i++)
-    if (isnan(x[i])) assert_true((plain[i] & 0x7e00) == 0x7e00);
+    if (isnan(x[i])) assert_int_equal(plain[i], 0x7e00);
   for (int v = 1; cpu_variant(v); v++) {
-    cpu_variant(v)->narrow(x, N, other);
+    cache_called(cpu_variant(v), "f16")->write(x, N, (char *)other);
     assert_memory_equal(plain, other, N * sizeof *plain);
   }
   free(bits), free(x), free(plain), free(other);
@@ -240,18 +247,82 @@ static void norms_are_those_of_the_formulas(void **state) {
   }
 }
 
-static void attention_is_softmax_weighted_values_by_logical_position(void **state) {
+/* A row of q8, taken apart as its definition says. */
+static float of_codes(const char *row, int dim, int i) {
+  float scale[1];
+  dt_type_of(DT_F16)->decode(row + dim + i / 32 * 2, 1, scale);
+  return (float)(int8_t)row[i] * scale[0];
+}
+
+/* Writes the numbers, and makes them what was written. */
+static void hold(const cpu_cache_type *type, float *numbers, int dim, char *row) {
+  type->write(numbers, dim, row);
+  if (strcmp(type->name, "f16") == 0) dt_type_of(DT_F16)->decode(row, (size_t)dim, numbers);
+  for (int i = 0; strcmp(type->name, "q8") == 0 && i < dim; i++) numbers[i] = of_codes(row, dim, i);
+}
+
+/* No number is off by more than half a step, the scale, which is the least f16 that reaches the largest number: a 127th of that, up to
+ * the next of 11 bits or, of small numbers, to the next multiple of 2^-24. */
+static void a_row_of_8_bits_is_near_and_the_same_in_all_variants(void **state) {
   (void)state;
+  enum { DIM = 80, EXPONENTS = 160 };
+  uint64_t seed = 14;
+  EACH_VARIANT(k) {
+    const cpu_cache_type *q8 = cache_called(k, "q8");
+    assert_int_equal(q8->row_bytes(DIM), DIM + 3 * 2);
+    for (int e = 0; e < EXPONENTS; e++) {
+      float x[DIM], largest[3] = {0};
+      char row[DIM + 6], plain[DIM + 6];
+      for (int i = 0; i < DIM; i++) {
+        x[i] = ldexpf(uniform(&seed), 20 - e);
+        largest[i / 32] = fmaxf(largest[i / 32], fabsf(x[i]));
+      }
+      q8->write(x, DIM, row);
+      cache_called(cpu_variant(0), "q8")->write(x, DIM, plain);
+      assert_memory_equal(row, plain, sizeof row);
+      for (int i = 0; i < DIM; i++) {
+        double step = largest[i / 32] / 127.0 * (1 + 0x1p-10) + 0x1p-24;
+        assert_true(fabs((double)of_codes(row, DIM, i) - x[i]) <= step * 0.50001);
+        assert_true(row[i] != -128);
+      }
+    }
+  }
+}
+
+/* 127 times the largest f16 can be held, what is larger cannot: all 32 are NaN then, the others are not. */
+static void a_group_of_8_bits_that_has_no_scale_is_nan(void **state) {
+  (void)state;
+  const float most = 127 * 65504.0f, wrong[] = {nextafterf(most, INFINITY), -nextafterf(most, INFINITY), INFINITY, NAN};
+  EACH_VARIANT(k) {
+    const cpu_cache_type *q8 = cache_called(k, "q8");
+    float x[64] = {[3] = 1, [40] = -most};
+    char row[68];
+    q8->write(x, 64, row);
+    assert_true(of_codes(row, 64, 40) == -most && of_codes(row, 64, 39) == 0);
+    for (int i = 0; i < 4; i++) {
+      x[40] = wrong[i];
+      q8->write(x, 64, row);
+      for (int j = 32; j < 64; j++) assert_true(isnan(of_codes(row, 64, j)));
+      assert_true(fabs((double)of_codes(row, 64, 3) - 1) < 0.01);
+    }
+    memset(x, 0, sizeof x);
+    q8->write(x, 64, row);
+    for (int j = 0; j < 68; j++) assert_int_equal(row[j], 0);
+  }
+}
+
+static void check_attention(int type) {
   enum { SLOTS = 140, DIM = 112, LD = 144 };
   uint64_t seed = 3;
   float *keys = malloc(sizeof *keys * SLOTS * DIM), *values = malloc(sizeof *values * SLOTS * DIM);
-  uint16_t *half_keys = malloc(sizeof *half_keys * SLOTS * DIM),
-           *half_values = malloc(sizeof *half_values * SLOTS * DIM);
-  for (int i = 0; i < SLOTS * DIM; i++) keys[i] = uniform(&seed), values[i] = uniform(&seed);
-  const cpu_kernels *plain = cpu_variant(0); /* numbers that are halves too */
-  plain->narrow(keys, SLOTS * DIM, half_keys), dt_type_of(DT_F16)->decode(half_keys, SLOTS * DIM, keys);
-  plain->narrow(values, SLOTS * DIM, half_values), dt_type_of(DT_F16)->decode(half_values, SLOTS * DIM, values);
+  char *held_keys = malloc(sizeof *keys * SLOTS * DIM), *held_values = malloc(sizeof *values * SLOTS * DIM);
   EACH_VARIANT(k) {
+    const cpu_cache_type *held = k->cache[type], *f32 = cache_called(k, "f32");
+    for (int i = 0; i < SLOTS * DIM; i++) keys[i] = uniform(&seed), values[i] = uniform(&seed);
+    for (int slot = 0; slot < SLOTS; slot++) { /* and in f32 what the type made of them */
+      hold(held, keys + slot * DIM, DIM, held_keys + (size_t)slot * held->row_bytes(DIM));
+      hold(held, values + slot * DIM, DIM, held_values + (size_t)slot * held->row_bytes(DIM));
+    }
     for (int n = 1; n <= CPU_ATTENTION_ROWS; n++)
       for (int prefix = 0; prefix < 80; prefix += 5) {
         float q[CPU_ATTENTION_ROWS][DIM], out[CPU_ATTENTION_ROWS][DIM], scores[CPU_ATTENTION_ROWS * LD];
@@ -261,7 +332,7 @@ static void attention_is_softmax_weighted_values_by_logical_position(void **stat
           for (int d = 0; d < DIM; d++) q[r][d] = uniform(&seed);
           rows[r] = (cpu_attention_row){q[r], out[r], path, prefix + r, 1 + r % 4, 0, 0};
         }
-        k->attention(keys, values, DIM, rows, n, scores, LD);
+        f32->attend((char *)keys, (char *)values, DIM, rows, n, scores, LD);
         for (int r = 0; r < n; r++) {
           double weight[SLOTS], total = 0, expected[DIM] = {0};
           int count = rows[r].prefix + rows[r].path_len;
@@ -278,11 +349,16 @@ static void attention_is_softmax_weighted_values_by_logical_position(void **stat
         }
         float wide[CPU_ATTENTION_ROWS][DIM];
         memcpy(wide, out, sizeof wide);
-        k->attention_f16(half_keys, half_values, DIM, rows, n, scores, LD);
+        held->attend(held_keys, held_values, DIM, rows, n, scores, LD);
         assert_memory_equal(wide, out, sizeof *out * (size_t)n);
       }
   }
-  free(keys), free(values), free(half_keys), free(half_values);
+  free(keys), free(values), free(held_keys), free(held_values);
+}
+
+static void attention_is_softmax_weighted_values_by_logical_position(void **state) {
+  (void)state;
+  for (int type = 0; type < CPU_CACHES; type++) check_attention(type);
 }
 
 static const float *sorted_by;
@@ -376,10 +452,12 @@ int main(void) {
       cmocka_unit_test(functions_are_accurate),
       cmocka_unit_test(functions_keep_nan_and_saturate),
       cmocka_unit_test(every_half_widens_to_its_value),
-      cmocka_unit_test(a_number_becomes_the_nearest_half_and_of_two_the_even_one),
+      cmocka_unit_test(a_number_becomes_the_nearest_half_of_two_the_even_one_and_nan_where_none_is_near),
       cmocka_unit_test(all_variants_round_any_bits_to_the_same_half),
       cmocka_unit_test(products_are_those_of_the_formula),
       cmocka_unit_test(norms_are_those_of_the_formulas),
+      cmocka_unit_test(a_row_of_8_bits_is_near_and_the_same_in_all_variants),
+      cmocka_unit_test(a_group_of_8_bits_that_has_no_scale_is_nan),
       cmocka_unit_test(attention_is_softmax_weighted_values_by_logical_position),
       cmocka_unit_test(candidates_are_those_of_a_sort_with_ties_by_lower_id),
       cmocka_unit_test(a_nan_among_the_logits_is_seen_wherever_it_is),

@@ -1,6 +1,7 @@
 /* One golden hash serves every machine: the logits of every position of real prompts, and of the tokens that follow by
- * plain decoding, are the same bits on every variant of the CPU backend, and those of tests/golden/logits_hash.txt. Quantized
- * weights are those of random models, their rows of x rounded to one digit ("/8") and to two ("/16").
+ * plain decoding, are the same bits on every variant of the CPU backend, and those of tests/golden/logits_hash.txt. Caches are in
+ * f32, of the first prompts also in the other types ("/f16", "/q8"). Quantized weights are those of random models, their rows of x
+ * rounded to one digit ("/8") and to two ("/16").
  *
  *   test_cpu_logits_hash           4 prompts and 64 tokens; scalar, which is slow, and all under the sanitizers: 1 prompt
  *   test_cpu_logits_hash all       all 40 prompts and 200 tokens; scalar: 4 prompts and 64 tokens
@@ -14,7 +15,7 @@
 
 #include <stdio.h>
 
-enum { PROMPTS = 40, FEW_PROMPTS = 4, TOKENS = 200, FEW_TOKENS = 64, SLOTS = 1024 };
+enum { PROMPTS = 40, FEW_PROMPTS = 4, CACHE_PROMPTS = 2, TOKENS = 200, FEW_TOKENS = 64, SLOTS = 1024 };
 #define FNV_START 0xcbf29ce484222325u
 #if defined(__SANITIZE_ADDRESS__)
 enum { SANITIZED = 1 };
@@ -114,20 +115,23 @@ static void print(const char *variant, const char *model_name, const char *promp
          (unsigned long long)found.few, (unsigned long long)found.many);
 }
 
-static void run_model(const char *variant, const char *model_name, int threads, int prompts, int tokens,
-                      result_fn *result) {
-  char folder[512], path[600];
+static void run_model(const char *variant, const char *model_name, const char *caches, int threads, int prompts,
+                      int tokens, result_fn *result) {
+  char folder[512], path[600], name[64];
   model *m = NULL;
   tok *t = NULL;
   snprintf(folder, sizeof folder, SOURCE_DIR "/models/%s", model_name);
   snprintf(path, sizeof path, "%s/tokenizer.json", folder);
   ok(model_open(folder, &m, &err));
   ok(tok_open(path, &t, &err));
-  rig r = rig_open(&dt_cpu_ops, variant, threads, model_desc(m), 1, SLOTS);
+  dt_backend_options options = {.variant = variant, .threads = threads, .cache_dtype = caches};
+  bool other = strcmp(caches, "f32") != 0;
+  snprintf(name, sizeof name, "%s%s%s", model_name, other ? "/" : "", other ? caches : "");
+  rig r = rig_open_with(&dt_cpu_ops, options, model_desc(m), 1, SLOTS);
   for (int i = 0; i < prompts; i++) {
     int n;
     int32_t *ids = read_prompt(t, prompt_name(i), &n);
-    result(variant, model_name, prompt_name(i), tokens, run(&r, ids, n, tokens));
+    result(variant, name, prompt_name(i), tokens, run(&r, ids, n, tokens));
     free(ids);
   }
   rig_close(&r);
@@ -143,8 +147,9 @@ static void run_random_models(const char *variant, int threads, result_fn *resul
     for (int a = 0; a < 2; a++) {
       char name[32];
       snprintf(name, sizeof name, "random-%d/%s", s - PLAIN_SHAPES + 1, all_activations[a]);
-      rig r = rig_open_rounded(&dt_cpu_ops, (dt_backend_options){.variant = variant, .threads = threads}, &m->desc,
-                               (dt_holding){.activations = all_activations[a]}, 1, SLOTS);
+      dt_backend_options options = {.variant = variant, .threads = threads, .cache_dtype = "f32"};
+      rig r =
+          rig_open_rounded(&dt_cpu_ops, options, &m->desc, (dt_holding){.activations = all_activations[a]}, 1, SLOTS);
       result(variant, name, "numbers", FEW_TOKENS, run(&r, ids, 37, FEW_TOKENS));
       rig_close(&r);
     }
@@ -157,11 +162,17 @@ typedef struct {
   int prompts, tokens;
 } subject;
 
-static void logits_have_the_golden_hash(void **state) {
-  const subject *s = *state;
-  for (int i = 0; i < 2; i++) run_model(s->variant, model_names[i], 1 + i, s->prompts, s->tokens, compare);
-  run_random_models(s->variant, 2, compare);
+static void run_all(const subject *s, int threads, result_fn *result) {
+  for (int i = 0; i < 2; i++)
+    for (int type = 0; dt_cpu_ops.cache_dtypes[type]; type++) {
+      const char *caches = dt_cpu_ops.cache_dtypes[type];
+      int prompts = strcmp(caches, "f32") && s->prompts > CACHE_PROMPTS ? CACHE_PROMPTS : s->prompts;
+      run_model(s->variant, model_names[i], caches, i ? threads : 1, prompts, s->tokens, result);
+    }
+  run_random_models(s->variant, threads, result);
 }
+
+static void logits_have_the_golden_hash(void **state) { run_all(*state, 2, compare); }
 
 /* One test per variant; those that this machine lacks are named. */
 static int test_variants(bool all) {
@@ -188,8 +199,7 @@ static int test_variants(bool all) {
 
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "print") == 0) {
-    for (int i = 0; i < 2; i++) run_model(NULL, model_names[i], 1, PROMPTS, TOKENS, print);
-    run_random_models(NULL, 1, print);
+    run_all(&(subject){NULL, PROMPTS, TOKENS}, 1, print);
     return 0;
   }
   return test_variants(argc == 2 && strcmp(argv[1], "all") == 0);

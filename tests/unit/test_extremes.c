@@ -44,6 +44,8 @@ static void nan_after_the_last_token(random_model *m) {
 }
 static void nan_everywhere(random_model *m) { fill(&m->desc.final_norm, NAN); }
 static void nan_keys(random_model *m) { put(&m->layer[0].k, 0, NAN); }
+/* Of some rows larger than f16 holds, of some larger than 8 bits hold. */
+static void large_cached_values(random_model *m) { put(&m->layer[0].v, 0, 1e8f); }
 static void an_infinite_logit(random_model *m) { put(&m->desc.unembed, 0, INFINITY); }
 static void infinities_that_meet(random_model *m) {
   fill(&m->layer[0].up, INFINITY);
@@ -62,10 +64,17 @@ static void nothing_but_zeros(random_model *m) {
   fill(&m->desc.final_norm, 0);
 }
 
-static void (*const EDITS[])(random_model *) = {
-    ordinary,    equal_logits,      nan_after_the_last_token, nan_everywhere,
-    nan_keys,    an_infinite_logit, infinities_that_meet,     huge_values,
-    huge_logits, nothing_but_zeros};
+static void (*const EDITS[])(random_model *) = {ordinary,
+                                                equal_logits,
+                                                nan_after_the_last_token,
+                                                nan_everywhere,
+                                                nan_keys,
+                                                an_infinite_logit,
+                                                infinities_that_meet,
+                                                huge_values,
+                                                huge_logits,
+                                                nothing_but_zeros,
+                                                large_cached_values};
 enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES, N_EDITS = sizeof EDITS / sizeof *EDITS };
 
 /* ---- a pair of them ---------------------------------------------------------------------------------------------------- */
@@ -84,10 +93,11 @@ static void load(models *m, random_model **out, const model_shape *shape, int co
   ok(m->pair.ops->upload(m->pair.backend, &made->desc, NULL, weights, &err));
 }
 
-static bool open_models(models *m, const char *variant, const model_shape *shape, int context,
+static bool open_models(models *m, const char *variant, const char *caches, const model_shape *shape, int context,
                         void (*edit_target)(random_model *), void (*edit_draft)(random_model *)) {
-  *m = (models){.pair = {.ops = &dt_cpu_ops, .cache_dtype = dt_cpu_ops.cache_dtypes[0], .threads = 1}};
-  if (dt_cpu_ops.open(&(dt_backend_options){.variant = variant, .threads = 1}, &m->pair.backend, NULL)) return false;
+  dt_backend_options options = {.variant = variant, .threads = 1, .cache_dtype = caches};
+  *m = (models){.pair = {.ops = &dt_cpu_ops, .cache_dtype = caches, .threads = 1}};
+  if (dt_cpu_ops.open(&options, &m->pair.backend, NULL)) return false;
   load(m, &m->target, shape, context, edit_target, 3, &m->pair.target, &m->pair.target_info);
   load(m, &m->draft, shape, context, edit_draft, 4, &m->pair.draft, &m->pair.draft_info);
   return true;
@@ -109,6 +119,7 @@ typedef struct {
   int n;
   int32_t token[MOST];
   dt_status status; /* DT_OK, or how the verify pass failed that ended it */
+  dt_error failure;
   int accepted;
 } outcome;
 
@@ -140,7 +151,7 @@ static outcome generate(dt_pair *pair, const dt_sampling *sampling, uint64_t see
     dt_committed c;
     ok(dt_rollback(s, 0, &err));
     if (trees) grow(s, &seed);
-    o.status = dt_verify_tree(s, &seq, 1, &v, NULL);
+    o.status = dt_verify_tree(s, &seq, 1, &v, &o.failure);
     if (o.status) break;
     ok(dt_commit(s, &seq, 1, random_next(&seed) % 3 ? 0 : DT_COMMIT_REBUILD, &c, &err));
     o.accepted += c.accepted;
@@ -158,10 +169,11 @@ static const dt_sampling SAMPLINGS[] = {{0},
 enum { N_SAMPLINGS = sizeof SAMPLINGS / sizeof *SAMPLINGS };
 
 /* Tokens accepted in all. */
-static int compare_runs(const char *variant, const model_shape *shape, int context, int edit, int edit_draft) {
+static int compare_runs(const char *variant, const char *caches, const model_shape *shape, int context, int edit,
+                        int edit_draft) {
   models m;
   int accepted = 0;
-  if (!open_models(&m, variant, shape, context, EDITS[edit], EDITS[edit_draft])) return 0;
+  if (!open_models(&m, variant, caches, shape, context, EDITS[edit], EDITS[edit_draft])) return 0;
   for (int i = 0; i < N_SAMPLINGS; i++) {
     outcome plain = generate(&m.pair, &SAMPLINGS[i], 0);
     assert_true(plain.status == DT_OK || plain.status == DT_EDEVICE);
@@ -170,9 +182,10 @@ static int compare_runs(const char *variant, const model_shape *shape, int conte
       bool same = tree.status == plain.status && tree.n == plain.n &&
                   memcmp(tree.token, plain.token, (size_t)plain.n * sizeof *plain.token) == 0;
       if (!same)
-        fail_msg("%s, %s, context %d, values %d and %d, sampling %d, seed %d: %d tokens and status %d, not %d and %d",
-                 variant, shape->name, context, edit, edit_draft, i, (int)seed, tree.n, (int)tree.status, plain.n,
-                 (int)plain.status);
+        fail_msg(
+            "%s, %s, %s, context %d, values %d and %d, sampling %d, seed %d: %d tokens and status %d, not %d and %d",
+            variant, caches, shape->name, context, edit, edit_draft, i, (int)seed, tree.n, (int)tree.status, plain.n,
+            (int)plain.status);
       accepted += tree.accepted;
     }
   }
@@ -187,23 +200,43 @@ static void random_trees_give_plain_decodings_tokens(void **state) {
   for (size_t v = 0; v < sizeof variants / sizeof *variants; v++)
     for (int shape = 0; shape < N_SHAPES; shape++)
       for (int edit = 0; edit < N_EDITS; edit++) {
-        accepted += compare_runs(variants[v], &SHAPES[shape], 40, edit, edit);
-        accepted += compare_runs(variants[v], &SHAPES[shape], 40, edit, (edit + 1 + shape) % N_EDITS);
+        const char *const *types = dt_cpu_ops.cache_dtypes;
+        accepted += compare_runs(variants[v], types[(edit + shape) % 3], &SHAPES[shape], 40, edit, edit);
+        accepted += compare_runs(variants[v], types[(edit + shape + 1) % 3], &SHAPES[shape], 40, edit,
+                                 (edit + 1 + shape) % N_EDITS);
       }
   assert_true(accepted > 100);
+}
+
+static void values_too_large_for_the_caches_are_told_with_the_remedy(void **state) {
+  (void)state;
+  for (int type = 0; dt_cpu_ops.cache_dtypes[type]; type++) {
+    models m;
+    const char *caches = dt_cpu_ops.cache_dtypes[type];
+    assert_true(open_models(&m, "scalar", caches, &SHAPES[3], 40, large_cached_values, ordinary));
+    outcome o = generate(&m.pair, &SAMPLINGS[0], 0);
+    if (strcmp(caches, "f32") == 0) {
+      assert_int_equal(o.status, DT_OK);
+    } else {
+      assert_int_equal(o.status, DT_EDEVICE);
+      assert_non_null(strstr(o.failure.message, "--cache-dtype f32 holds them"));
+      assert_non_null(strstr(o.failure.message, caches));
+    }
+    close_models(&m);
+  }
 }
 
 static void contexts_of_two_and_three_positions_are_enough(void **state) {
   (void)state;
   for (int context = 2; context <= 3; context++)
-    for (int shape = 0; shape < N_SHAPES; shape++) compare_runs("scalar", &SHAPES[shape], context, 0, 0);
+    for (int shape = 0; shape < N_SHAPES; shape++) compare_runs("scalar", "f16", &SHAPES[shape], context, 0, 0);
 }
 
 static void a_context_of_one_position_is_refused(void **state) {
   (void)state;
   models m;
   dt_session *s;
-  assert_true(open_models(&m, "scalar", &SHAPES[1], 1, ordinary, ordinary));
+  assert_true(open_models(&m, "scalar", "f16", &SHAPES[1], 1, ordinary, ordinary));
   fails(dt_session_open(&m.pair, &(dt_session_options){.sequences = 1}, &s, &err), DT_EINPUT,
         "hidden 1 has a context of 1: at least 2 positions are needed");
   close_models(&m);
@@ -212,6 +245,7 @@ static void a_context_of_one_position_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_trees_give_plain_decodings_tokens),
+      cmocka_unit_test(values_too_large_for_the_caches_are_told_with_the_remedy),
       cmocka_unit_test(contexts_of_two_and_three_positions_are_enough),
       cmocka_unit_test(a_context_of_one_position_is_refused),
   };

@@ -189,7 +189,7 @@ static void expect_tree(const dt_tree *tree, const cJSON *expected, const char *
 
 static void run_case(int i, const char *with) {
   subject s = on_gpu ? open_held(i, "F16", with, NULL, NULL)
-                     : open_held(i, NULL, with, NULL, "f32"); /* rounded matrices are not multiplied in f32 */
+                     : open_held(i, NULL, with, "f32", "f32"); /* rounded matrices are not multiplied in f32 */
   const char *name = get(s.wanted, "name")->valuestring;
   dt_pair_info info;
   dt_pair_describe(s.pair, &info);
@@ -229,7 +229,7 @@ static void heads_say_what_pytorch_computes(void **state) {
 /* Of a hundred nodes, after how many the likeliest token is PyTorch's, where the head reads these layers; and how far its
  * log-probability is off at most. */
 static double right_guesses(int i, const char *layers, double *off) {
-  subject s = open_reading(i, layers, NULL, "cpu", NULL, "f32");
+  subject s = open_reading(i, layers, NULL, "cpu", "f32", "f32");
   dt_session *session;
   int right = 0, all = 0;
   *off = 0;

@@ -27,7 +27,7 @@ local SHARED = {
   { "draft_weights", nil, type = "string", doc = "round the draft's weights to q8 or q4 (default: as they are)" },
   { "draft_vocab", nil, type = "string", doc = "a number of ids, or a file of them, that the draft guesses (all)" },
   { "head_layers", nil, type = "string", doc = "layers of the target that a draft head reads (as its files say)" },
-  { "cache_dtype", nil, type = "string", doc = "keys and values on a CPU: f32 or f16 (default: f32)" },
+  { "cache_dtype", nil, type = "string", doc = "keys and values on a CPU: f16, f32 or q8 (default: f16)" },
   { "activations", nil, type = "string", one_of = { "8", "16" },
     doc = "bits of what enters the target's quantized weights (default: 8)" },
   { "costs", nil, type = "string", one_of = { "learn", "table" },
