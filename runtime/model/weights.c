@@ -2,6 +2,7 @@
 #include "model/weights.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The row of its source, counted from the view's first, that row r is. */
 static uint64_t place_of(const dt_matrix *m, int r) {
@@ -10,14 +11,27 @@ static uint64_t place_of(const dt_matrix *m, int r) {
   return (uint64_t)(r / m->group) * (uint64_t)m->stride + (uint64_t)within;
 }
 
+/* `run` rows, every other one of their source: by one read with those between, which are of the same head. */
+static dt_status read_zipped(const dt_source *source, uint64_t offset, size_t row, int run, char *to, dt_error *err) {
+  size_t bytes = (2 * (size_t)run - 1) * row;
+  char *all = malloc(bytes);
+  if (!all) return dt_fail_memory(err, "rows of a head", bytes);
+  dt_status status = source_read(source, offset, all, bytes, err);
+  for (int i = 0; i < run && status == DT_OK; i++) memcpy(to + (size_t)i * row, all + 2 * (size_t)i * row, row);
+  free(all);
+  return status;
+}
+
 dt_status dt_read_rows(const dt_matrix *m, int first, int count, void *to, dt_error *err) {
   size_t row = dt_row_bytes(m->dtype, (size_t)m->cols);
   dt_status status = DT_OK;
-  for (int r = first, run; r < first + count && status == DT_OK; r += run) {
-    uint64_t at = place_of(m, r);
-    for (run = 1; r + run < first + count && place_of(m, r + run) == at + (uint64_t)run;) run++;
-    status =
-        source_read(m->source, m->offset + at * row, (char *)to + (size_t)(r - first) * row, (size_t)run * row, err);
+  for (int r = first, run, end = first + count; r < end && status == DT_OK; r += run) {
+    uint64_t at = place_of(m, r), offset = m->offset + at * row;
+    uint64_t step = r + 1 < end && place_of(m, r + 1) == at + 2 ? 2 : 1;
+    char *row_r = (char *)to + (size_t)(r - first) * row;
+    for (run = 1; r + run < end && place_of(m, r + run) == at + step * (uint64_t)run;) run++;
+    status = step == 2 ? read_zipped(m->source, offset, row, run, row_r, err)
+                       : source_read(m->source, offset, row_r, (size_t)run * row, err);
   }
   return status;
 }

@@ -30,6 +30,35 @@ static void rows_of_a_view_are_found_where_its_order_says(void **state) {
   reads((dt_matrix){.rows = 12, .group = 6, .stride = 6, .zipped = true}, 0, 12,
         (const int[]){0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11});
   reads((dt_matrix){.rows = 12, .group = 6, .stride = 6, .zipped = true}, 5, 3, (const int[]){5, 6, 8});
+  reads((dt_matrix){.rows = 12, .group = 6, .stride = 6, .zipped = true}, 1, 2, (const int[]){2, 4});
+  reads((dt_matrix){.rows = 8, .group = 2, .stride = 2, .zipped = true}, 0, 8, (const int[]){0, 1, 2, 3, 4, 5, 6, 7});
+}
+
+static void count_read(void *reads, const dt_source *source, uint64_t offset, const void *bytes, size_t n) {
+  (void)source, (void)offset, (void)bytes, (void)n;
+  ++*(int *)reads;
+}
+
+static int reads_of(dt_matrix m, int first, int count) {
+  uint8_t bytes[256] = {0}, got[64];
+  int n = 0;
+  source_watch watch = {count_read, &n};
+  dt_source source = source_of_memory("bytes", bytes, sizeof bytes);
+  source.watch = &watch, m.source = &source, m.dtype = DT_F16, m.cols = 1;
+  ok(dt_read_rows(&m, first, count, got, &err));
+  return n;
+}
+
+/* A read of its own for each row takes longer than what is read. */
+static void half_a_head_is_one_read(void **state) {
+  (void)state;
+  const dt_matrix zipped = {.rows = 16, .group = 8, .stride = 8, .zipped = true};
+  assert_int_equal(reads_of((dt_matrix){.rows = 16, .group = 16, .stride = 16}, 0, 16), 1);
+  assert_int_equal(reads_of(zipped, 0, 16), 4);
+  assert_int_equal(reads_of(zipped, 0, 4), 1);
+  assert_int_equal(reads_of(zipped, 1, 1), 1);
+  assert_int_equal(reads_of(zipped, 3, 2), 2); /* the end of one half and the beginning of the other */
+  assert_int_equal(reads_of(zipped, 7, 2), 1); /* the end of a head and the beginning of the next lie side by side */
 }
 
 static void a_view_may_end_where_its_source_does_and_not_behind(void **state) {
@@ -40,6 +69,12 @@ static void a_view_may_end_where_its_source_does_and_not_behind(void **state) {
   ok(dt_read_rows(&m, 0, 2, got, &err));
   m.offset = 1;
   fails(dt_read_rows(&m, 0, 2, got, &err), DT_EINPUT,
+        "six numbers: found 12 bytes, expected at least 13: it was cut short while it was read");
+  dt_matrix zipped = {&source, 0, DT_F16, 6, 1, 6, 6, true}; /* its first half ends before the source's last row */
+  ok(dt_read_rows(&zipped, 0, 6, got, &err));
+  zipped.offset = 3;
+  ok(dt_read_rows(&zipped, 0, 2, got, &err));
+  fails(dt_read_rows(&zipped, 0, 3, got, &err), DT_EINPUT,
         "six numbers: found 12 bytes, expected at least 13: it was cut short while it was read");
 }
 
@@ -74,6 +109,7 @@ static void a_file_cut_short_before_its_upload_is_an_error_and_leaves_nothing(vo
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_of_a_view_are_found_where_its_order_says),
+      cmocka_unit_test(half_a_head_is_one_read),
       cmocka_unit_test(a_view_may_end_where_its_source_does_and_not_behind),
       cmocka_unit_test(a_file_cut_short_before_its_upload_is_an_error_and_leaves_nothing),
   };
