@@ -54,31 +54,6 @@ local KINDS = {
   end) },
 }
 
--- What a line must have: name -> kind; "?": may be absent.
-local HEAD = { experiment = "string", protocol = "protocol", machine = "string", backend = "string",
-               threads = "integer", target = "string", draft = "string?", version = "string",
-               commit = "string?", build = "string?", target_hash = "string?", draft_hash = "string?",
-               began = "string?", shard = "string?", settings = "counts?" }
-for _, name in ipairs(core.facts) do HEAD[name] = "string?" end
-local TIMES = { prompt = "number", draft = "number", verify = "number", commit = "number", policy = "number",
-                other = "number" }
-local MEMORY = { host = "positive", device = "positive?", weights = "number", caches = "number" }
-local STATS = { tokens_per_second = "positive", output_hash = "string", iterations = "integer", load_ms = "number?",
-                ttft_ms = "number?", tpot_ms = "number?", tokens_per_iteration = "positive?", path_length = "number?",
-                drafted = "number?", accepted = "number?", acceptance_rate = "number?", tree_nodes_mean = "number?",
-                tree_depth_mean = "number?", accepted_by_depth = "depths?", tags = "tags?", log = "log?" }
-local RUN = { arm = "string", policy = "string", source = "string?", preset = "string?", window = "string?",
-              params = "settings", axes = "settings", set = "string", prompt = "string", tokens = "integer",
-              ["repeat"] = "integer",
-              finish_reason = "string", prompt_tokens = "integer", costs = "string?",
-              stats = "object", tries = "integer?",
-              disturbed = "string?", probability = "bins?", node = "string?", job = "string?", cores = "string?",
-              shard = "string?" }
-
-local FAILURE = { arm = "string", policy = "string", source = "string?", set = "string", prompt = "string",
-                  tokens = "integer", ["repeat"] = "integer", error = "string", node = "string?", job = "string?",
-                  cores = "string?", shard = "string?" }
-
 local function sorted_keys(t)
   local keys = {}
   for key in pairs(t) do keys[#keys + 1] = key end
@@ -86,15 +61,55 @@ local function sorted_keys(t)
   return keys
 end
 
+-- What a line must have, from name -> kind ("?": may be absent); as a list by name, made once and not for each line.
+local function fields(kinds)
+  local list = {}
+  for i, name in ipairs(sorted_keys(kinds)) do
+    local kind, mark = kinds[name]:match "^(%a+)(%??)$"
+    local what, fits = table.unpack(KINDS[kind])
+    list[i] = { name = name, what = what, fits = fits, optional = mark == "?" }
+  end
+  return list
+end
+
+local head = {
+  experiment = "string", protocol = "protocol", machine = "string", backend = "string", threads = "integer",
+  target = "string", draft = "string?", version = "string", commit = "string?", build = "string?",
+  target_hash = "string?", draft_hash = "string?", began = "string?", shard = "string?", settings = "counts?",
+}
+for _, name in ipairs(core.facts) do head[name] = "string?" end
+local HEAD, PROTOCOL = fields(head), fields { reference = "string?" }
+local TIMES = fields {
+  prompt = "number", draft = "number", verify = "number", commit = "number", policy = "number", other = "number",
+}
+local MEMORY = fields { host = "positive", device = "positive?", weights = "number", caches = "number" }
+local STATS = fields {
+  tokens_per_second = "positive", output_hash = "string", iterations = "integer", load_ms = "number?",
+  ttft_ms = "number?", tpot_ms = "number?", tokens_per_iteration = "positive?", path_length = "number?",
+  drafted = "number?", accepted = "number?", acceptance_rate = "number?", tree_nodes_mean = "number?",
+  tree_depth_mean = "number?", accepted_by_depth = "depths?", tags = "tags?",
+  log = "log?",
+}
+local RUN = fields {
+  arm = "string", policy = "string", source = "string?", preset = "string?", window = "string?", params = "settings",
+  axes = "settings", set = "string", prompt = "string", tokens = "integer", ["repeat"] = "integer",
+  finish_reason = "string", prompt_tokens = "integer", costs = "string?", stats = "object", tries = "integer?",
+  disturbed = "string?", probability = "bins?", node = "string?", job = "string?", cores = "string?",
+  shard = "string?",
+}
+local AXES = fields { sampling = "string?", study = "string?" }
+local FAILURE = fields {
+  arm = "string", policy = "string", source = "string?", set = "string", prompt = "string", tokens = "integer",
+  ["repeat"] = "integer", error = "string", node = "string?", job = "string?", cores = "string?", shard = "string?",
+}
+
 -- nil, or what is wrong with the fields of t, which messages call `name` ("stats." or "").
-local function mistake(t, fields, name)
+local function mistake(t, list, name)
   if not is_object(t) then return ("%s is not an object"):format(name:sub(1, -2)) end
-  for _, key in ipairs(sorted_keys(fields)) do
-    local kind, value = fields[key], t[key]
-    local optional = kind:sub(-1) == "?"
-    local what, fits = table.unpack(KINDS[optional and kind:sub(1, -2) or kind])
-    if value == nil and not optional then return ("it has no %s%s"):format(name, key) end
-    if value ~= nil and not fits(value) then return ("%s%s is not %s"):format(name, key, what) end
+  for _, field in ipairs(list) do
+    local value = t[field.name]
+    if value == nil and not field.optional then return ("it has no %s%s"):format(name, field.name) end
+    if value ~= nil and not field.fits(value) then return ("%s%s is not %s"):format(name, field.name, field.what) end
   end
 end
 
@@ -108,9 +123,8 @@ function schema.mistake(t, is_head)
   if type(t) == "table" and t.schema == schema.FAILURE and not is_head then return mistake(t, FAILURE, "") end
   local expected = is_head and schema.HEAD or schema.RUN
   if type(t) ~= "table" or t.schema ~= expected then return ("its schema is not %s"):format(expected) end
-  if is_head then return mistake(t, HEAD, "") or mistake(t.protocol, { reference = "string?" }, "protocol.") end
-  return mistake(t, RUN, "") or mistake(t.axes, { sampling = "string?", study = "string?" }, "axes.")
-    or stats_mistake(t.stats)
+  if is_head then return mistake(t, HEAD, "") or mistake(t.protocol, PROTOCOL, "protocol.") end
+  return mistake(t, RUN, "") or mistake(t.axes, AXES, "axes.") or stats_mistake(t.stats)
 end
 
 schema.is_object, schema.sorted_keys = is_object, sorted_keys
