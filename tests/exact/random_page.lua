@@ -191,6 +191,10 @@ end
 local function add_draft(lines, batch)
   add(lines, "function P:draft(x)")
   add(lines, "turns = turns + 1 if turns > %d then %s end", math.random(2, 20), pick { 'error "enough"', "return" })
+  if chance(0.2) then -- the draft model is first asked after some of the text, which it then reads with the prompt
+    add(lines, "if turns < %d then local t = %s return t:add(0, (t.seq:token(t.seq:length()) + 1) %% vocab) end",
+      math.random(2, 6), batch and "x[1]" or "x")
+  end
   if not batch then
     add(lines, "(turns %% 2 == 1 and grow or other)(self, x) end")
     return

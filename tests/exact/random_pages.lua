@@ -1,9 +1,9 @@
 -- Random policy pages (random_page.lua), alone and in batches, greedy and sampled: what a page does to its trees must
 -- never change the tokens, and all that it may end with is a policy's failure, after a beginning of plain decoding's.
--- dtrun run tests/exact/random_pages.lua [--pages 300] [--seed 1]
+-- dtrun run tests/exact/random_pages.lua [--pages 300] [--seed 1] [--loaded 25]
 --
 -- Page i has the seed --seed + i - 1, so --pages 1 --seed S runs that of the seed S again. Most run on scripted pairs;
--- those whose seed divides by 25 on a loaded one.
+-- those whose seed divides by --loaded on a loaded one, which --target, --draft, --weights and --activations choose.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -11,13 +11,13 @@ local opts = dt.args {
   options = {
     { "pages", 300, min = 1, doc = "pages" },
     { "seed", 1, doc = "of the first page" },
+    { "loaded", 25, min = 1, doc = "one page in so many runs on the loaded pair" },
     { "show", false, doc = "print each page before it runs" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
 local random_page = dofile(HERE .. "random_page.lua")
 local costs = dofile(HERE .. "costs.lua")
-local LOADED = 25
 local TEXT = "It was a dark night and the old man went down to the harbour to look for the ship, the ship that was gone"
 
 local load = { costs = costs }
@@ -69,6 +69,17 @@ local function random_request(pair)
   return request
 end
 
+-- What a page, or its run, may use: how many did.
+local KINDS = { memory = "memory = true", corpus = "corpus = true", candidates = "target = ", lists = "self.L" }
+local used = { memory = 0, corpus = 0, candidates = 0, lists = 0, windows = 0, prefixes = 0 }
+
+-- A prompt as a page's run takes it: the text, or its pass done before, by no drafter.
+local function done_before(pair, text, request)
+  if not chance(0.25) then return text end
+  used.prefixes = used.prefixes + 1
+  return assert(pair:prefix(text, { window = request.window, sinks = request.sinks }))
+end
+
 local function with(request, more)
   local new = {}
   for _, t in ipairs { request, more } do
@@ -95,10 +106,6 @@ local function wrong(expected, result, failure)
   end
 end
 
--- What a page may use: how many did.
-local KINDS = { memory = "memory = true", corpus = "corpus = true", candidates = "target = ", lists = "self.L" }
-local used = { memory = 0, corpus = 0, candidates = 0, lists = 0, windows = 0 }
-
 local sum = { ended = 0, batches = 0, tokens = 0, drafted = 0, accepted = 0 }
 
 local function count(result, failure)
@@ -113,6 +120,7 @@ local function page_of(source) return { source = source, params = chance(0.3) an
 local function run_alone(pair, source, request)
   local prompt = random_prompt(pair)
   local expected = assert(pair:generate(with(request, { policy = "ar", prompt = prompt })))
+  prompt = done_before(pair, prompt, request)
   local result, failure = pair:generate(with(with(request, page_of(source)), { prompt = prompt }))
   result = result or failure.partial
   count(result, failure)
@@ -125,6 +133,7 @@ local function run_batch(pair, source, request)
     prompts[i] = random_prompt(pair)
     local alone = { policy = "ar", prompt = prompts[i], seed = request.seed + i - 1 }
     expected[i] = assert(pair:generate(with(request, alone)))
+    prompts[i] = done_before(pair, prompts[i], request)
   end
   local function on_done(i, result, failure)
     count(result, failure)
@@ -141,7 +150,7 @@ end
 local start, mistakes = dt.clock(), 0
 for seed = opts.seed, opts.seed + opts.pages - 1 do
   math.randomseed(seed, 1)
-  local pair = seed % LOADED == 0 and loaded or PAIRS[math.random(#PAIRS)]
+  local pair = seed % opts.loaded == 0 and loaded or PAIRS[math.random(#PAIRS)]
   local run, request, next_seed = chance(0.4) and run_batch or run_alone, random_request(pair), math.random(1 << 30)
   local source = random_page(seed, pair.target.vocab)
   for kind, text in pairs(KINDS) do used[kind] = used[kind] + (source:find(text, 1, true) and 1 or 0) end
@@ -158,6 +167,7 @@ end
 print(("%d pages from the seed %d in %.1f s, %d of them in batches: %d tokens, %d nodes verified, %d accepted; "
   .. "%d sequences ended by their page: %d mistakes"):format(opts.pages, opts.seed, (dt.clock() - start) / 1000,
   sum.batches, sum.tokens, sum.drafted, sum.accepted, sum.ended, mistakes))
-print(("%d pages used memory, %d a corpus, %d the target's candidates, %d lists of its parameters, %d a window"):format(
-  used.memory, used.corpus, used.candidates, used.lists, used.windows))
+print(("%d pages used memory, %d a corpus, %d the target's candidates, %d lists of its parameters, %d a window; "
+  .. "%d prompts were a prefix"):format(used.memory, used.corpus, used.candidates, used.lists, used.windows,
+  used.prefixes))
 os.exit(mistakes == 0)
