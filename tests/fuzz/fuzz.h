@@ -18,7 +18,7 @@ static inline const char *fuzz_file(const uint8_t *bytes, size_t size) {
   static int fd = -1;
   static char path[32];
   if (fd < 0) fd = memfd_create("fuzz", 0);
-  if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, bytes, size, 0) != (ssize_t)size) abort();
+  if (fd < 0 || pwrite(fd, bytes, size, 0) != (ssize_t)size || ftruncate(fd, (off_t)size)) abort(); /* its pages stay */
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   return path;
 }

@@ -14,12 +14,13 @@ for name in "$@"; do
   tokenizer_text) longest=256 ;; # any text is valid
   trace) longest=2048 ;;         # a head, three iterations, an end
   merge) longest=4096 ;;         # a head and four runs
+  preset) longest=1024 ;;        # a source and all settings that a policy may have
   esac
   dictionary=tests/fuzz/dictionary/$name.txt
   mkdir -p "$found" build/fuzz/failed
   [ -e "$dictionary" ] && dictionary=-dict=$dictionary || dictionary=
   echo "== $name"
-  build/fuzz/tests/fuzz/fuzz_"$name" "$amount" -max_len=$longest -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+  build/fuzz/tests/fuzz/fuzz_"$name" "$amount" -max_len=$longest -timeout=300 -rss_limit_mb=4096 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/failed/$name-" $dictionary "$found" "tests/fuzz/corpus/$name" 2>build/fuzz/failed/"$name".log ||
     { tail -40 build/fuzz/failed/"$name".log; exit 1; }
   grep -E '^stat::(number_of_executed|average_exec|slowest|peak_rss)' build/fuzz/failed/"$name".log
