@@ -2,14 +2,14 @@
  * sums in registers while a part of a strip goes by. */
 #include "product_one.h"
 
-/* Rows that share a strip's codes: as many as there are registers for. Rows are dear, strips cheap: each dot product reads its
- * four of x from the L1 cache, while unpacking is shared by all rows. */
+/* Rows, and strips of a panel, that share what is loaded: as many as there are registers for. Unpacking is shared by all rows; two strips
+ * share the fours of x, since the processor makes as many dot products in a cycle as it loads. */
 #if defined(__AVX512F__)
-enum { TILE_ROWS = 8 };
+enum { TILE_ROWS = 6, TILE_STRIPS = 2 };
 #elif defined(__AVX2__)
-enum { TILE_ROWS = 2 };
+enum { TILE_ROWS = 2, TILE_STRIPS = 1 };
 #else
-enum { TILE_ROWS = 1 };
+enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
 #endif
 
 /* ---- rows of x ------------------------------------------------------------------------------------------------------- */
@@ -70,97 +70,109 @@ VI void round_cell(const quant_format *f, const float *x, int groups, quant_one 
 
 /* ---- products -------------------------------------------------------------------------------------------------------- */
 
-#define EACH_ROW _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)
+#define EACH_ROW _Pragma("GCC unroll 6") for (int r = 0; r < rows; r++)
+#define EACH_STRIP _Pragma("GCC unroll 2") for (int s = 0; s < strips; s++)
 
 typedef const quant_one *tile_rows[TILE_ROWS];
 
+/* Something of each row and strip of a tile. */
+typedef i16 tile_sums[TILE_ROWS][TILE_STRIPS];
+typedef v16 tile_floats[TILE_ROWS][TILE_STRIPS];
+
 /* sum[i] = the products of the codes of the block's group i with its q, exactly, plus quant_begin. */
-VI void sum_block(const int rows, const quant_format *f, const uint8_t *block, int b, const tile_rows x,
-                  i16 sum[2][TILE_ROWS]) {
+VI void sum_block(const int rows, const int strips, const quant_format *f, const uint8_t *const block[TILE_STRIPS],
+                  int b, const tile_rows x, tile_sums sum[2]) {
   const int per_block = QUANT_BLOCK / f->group;
 #pragma GCC unroll 2
   for (int i = 0; i < per_block; i++)
-    EACH_ROW sum[i][r] = i_set1(f->zero ? x[r]->extra[b * per_block + i] : quant_begin(f));
+    EACH_ROW EACH_STRIP sum[i][r][s] = i_set1(f->zero ? x[r]->extra[b * per_block + i] : quant_begin(f));
 #pragma GCC unroll 4
   for (int line = 0; line < 4; line++) {
 #pragma GCC unroll 2
     for (int half = 0; half < 2; half++) {
       const int four = line + 4 * half, i = per_block == 2 ? half : 0;
-      i16 code = quant_code(f, block, four);
-      EACH_ROW sum[i][r] = (f->bits == 8 ? i_dot4 : i_dot4_small)(
-          sum[i][r], code, quant_four_at(x[r]->digit + QUANT_BLOCK * b + 4 * four));
+      i16 code[TILE_STRIPS];
+      EACH_STRIP code[s] = quant_code(f, block[s], four);
+      EACH_ROW {
+        int32_t digits = quant_four_at(x[r]->digit + QUANT_BLOCK * b + 4 * four);
+        EACH_STRIP sum[i][r][s] = (f->bits == 8 ? i_dot4 : i_dot4_small)(sum[i][r][s], code[s], digits);
+      }
     }
   }
 }
 
 /* t of a block's group, or of its two. */
-VI void add_block(const int rows, const quant_format *f, const quant_cell *c, const uint8_t *block, int b,
-                  const tile_rows x, v16 t[TILE_ROWS]) {
-  i16 sum[2][TILE_ROWS];
-  sum_block(rows, f, block, b, x, sum);
-  if (!quant_is_whole(f)) {
-    v16 scale = quant_scale(f, c, b);
-    EACH_ROW t[r] = v_fma(i_to_float(sum[0][r]), v_mul(scale, v_set1(x[r]->scale[b])), t[r]);
-    if (f->scales == QUANT_F16) return;
-    v16 minimum = quant_minimum(c, b);
-    EACH_ROW t[r] = v_fma(minimum, quant_float_at(&x[r]->extra[b]), t[r]);
-  } else if (f->group == QUANT_BLOCK) {
-    v16 scale = quant_scale(f, c, b), less = quant_less(scale);
-    EACH_ROW t[r] = v_fma(quant_scaled(sum[0][r], scale, less), v_set1(x[r]->scale[b]), t[r]);
-  } else {
-    v16 first = quant_scale(f, c, 2 * b), second = quant_scale(f, c, 2 * b + 1);
-    EACH_ROW {
-      v16 u = v_fma(i_to_float(sum[1][r]), second, v_mul(i_to_float(sum[0][r]), first));
-      t[r] = v_fma(u, v_set1(x[r]->scale[b]), t[r]);
+VI void add_block(const int rows, const int strips, const quant_format *f, const quant_cell c[TILE_STRIPS], int b,
+                  const tile_rows x, tile_floats t) {
+  tile_sums sum[2];
+  const uint8_t *block[TILE_STRIPS];
+  EACH_STRIP block[s] = c[s].codes + (size_t)b * quant_block_bytes(f);
+  sum_block(rows, strips, f, block, b, x, sum);
+  EACH_STRIP {
+    if (!quant_is_whole(f)) {
+      v16 scale = quant_scale(f, &c[s], b);
+      EACH_ROW t[r][s] = v_fma(i_to_float(sum[0][r][s]), v_mul(scale, v_set1(x[r]->scale[b])), t[r][s]);
+      if (f->scales == QUANT_F16) continue;
+      v16 minimum = quant_minimum(&c[s], b);
+      EACH_ROW t[r][s] = v_fma(minimum, quant_float_at(&x[r]->extra[b]), t[r][s]);
+    } else if (f->group == QUANT_BLOCK) {
+      v16 scale = quant_scale(f, &c[s], b), less = quant_less(scale);
+      EACH_ROW t[r][s] = v_fma(quant_scaled(sum[0][r][s], scale, less), v_set1(x[r]->scale[b]), t[r][s]);
+    } else {
+      v16 first = quant_scale(f, &c[s], 2 * b), second = quant_scale(f, &c[s], 2 * b + 1);
+      EACH_ROW {
+        v16 u = v_fma(i_to_float(sum[1][r][s]), second, v_mul(i_to_float(sum[0][r][s]), first));
+        t[r][s] = v_fma(u, v_set1(x[r]->scale[b]), t[r][s]);
+      }
     }
   }
 }
 
-VI void few_rows(const int rows, const quant_format *f, one_finer *add_finer, const quant_part *p) {
+VI void few_rows(const int rows, const int strips, const quant_format *f, one_finer *add_finer, const quant_part *p) {
   const uint8_t *weights = p->weights, *ahead = p->ahead;
   tile_rows x;
   EACH_ROW x[r] = (const quant_one *)(p->rows + (size_t)r * p->step);
   for (int left = p->left, i = 0; i < p->cells; i++, left -= QUANT_CELL) {
-    const quant_cell c = quant_cell_at(f, weights, left);
-    v16 t[TILE_ROWS];
-    EACH_ROW t[r] = one_begin_cell(f, p->sums + (size_t)r * p->ld);
-    for (int b = 0; b < c.blocks; b++) {
-      const uint8_t *block = c.codes + (size_t)b * quant_block_bytes(f);
-      ahead = quant_ask_ahead(f, p, 1, block, ahead);
-      add_block(rows, f, &c, block, b, x, t);
+    quant_cell c[TILE_STRIPS];
+    tile_floats t;
+    EACH_STRIP c[s] = quant_cell_at(f, weights + (size_t)s * p->apart, left);
+    EACH_ROW EACH_STRIP t[r][s] = one_begin_cell(f, p->sums + (size_t)r * p->ld + QUANT_OUTPUTS * s);
+    for (int b = 0; b < c[0].blocks; b++) {
+      ahead = quant_ask_ahead(f, p, strips, c[0].codes + (size_t)b * quant_block_bytes(f), ahead);
+      add_block(rows, strips, f, c, b, x, t);
     }
-    EACH_ROW if (x[r]->fine) t[r] = add_finer(&c, x[r], t[r]);
-    const quant_factors of = quant_factors_of(f, &c);
-    EACH_ROW one_end_cell(f, &of, x[r], t[r], p->sums + (size_t)r * p->ld);
+    EACH_ROW if (x[r]->fine) EACH_STRIP t[r][s] = add_finer(&c[s], x[r], t[r][s]);
+    EACH_STRIP {
+      const quant_factors of = quant_factors_of(f, &c[s]);
+      EACH_ROW one_end_cell(f, &of, x[r], t[r][s], p->sums + (size_t)r * p->ld + QUANT_OUTPUTS * s);
+    }
     EACH_ROW x[r]++;
-    weights += c.bytes;
+    weights += c[0].bytes;
   }
 }
 
 /* ---- formats --------------------------------------------------------------------------------------------------------- */
 
-#define KERNEL(name, rows)                                                                                             \
-  static void name##_##rows(const quant_part *p) { few_rows(rows, &name, name##_finer, p); }
-#if defined(__AVX512F__)
+#define KERNEL(name, rows, strips)                                                                                     \
+  static void name##_##rows##x##strips(const quant_part *p) { few_rows(rows, strips, &name, name##_finer, p); }
+#if defined(__AVX512F__) /* rows are shared out evenly: a tile of many is never a row alone */
 #define KERNELS(name)                                                                                                  \
-  KERNEL(name, 1)                                                                                                      \
-  KERNEL(name, 2)                                                                                                      \
-  KERNEL(name, 3)                                                                                                      \
-  KERNEL(name, 4)                                                                                                      \
-  KERNEL(name, 5)                                                                                                      \
-  KERNEL(name, 6)                                                                                                      \
-  KERNEL(name, 7)                                                                                                      \
-  KERNEL(name, 8)
-#define NAMES(name)                                                                                                    \
-  { name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_7, name##_8 }
+  KERNEL(name, 1, 1)                                                                                                   \
+  KERNEL(name, 2, 2)                                                                                                   \
+  KERNEL(name, 3, 2)                                                                                                   \
+  KERNEL(name, 4, 2)                                                                                                   \
+  KERNEL(name, 5, 2)                                                                                                   \
+  KERNEL(name, 6, 2)
+#define TILES(name)                                                                                                    \
+  { NULL, name##_2x2, name##_3x2, name##_4x2, name##_5x2, name##_6x2 }
 #elif defined(__AVX2__)
-#define KERNELS(name) KERNEL(name, 1) KERNEL(name, 2)
-#define NAMES(name)                                                                                                    \
-  { name##_1, name##_2 }
+#define KERNELS(name) KERNEL(name, 1, 1) KERNEL(name, 2, 1)
+#define TILES(name)                                                                                                    \
+  { name##_1x1, name##_2x1 }
 #else
-#define KERNELS(name) KERNEL(name, 1)
-#define NAMES(name)                                                                                                    \
-  { name##_1 }
+#define KERNELS(name) KERNEL(name, 1, 1)
+#define TILES(name)                                                                                                    \
+  { name##_1x1 }
 #endif
 
 #if defined(__AMX_INT8__)
@@ -177,6 +189,6 @@ VI void few_rows(const int rows, const quant_format *f, one_finer *add_finer, co
   static const quant_format name = {type, __VA_ARGS__};                                                                \
   ONE_DEFINE_FINER(name)                                                                                               \
   KERNELS(name)                                                                                                        \
-  static const quant_kernels name##_kernels = {TILE_ROWS, 1, sizeof(quant_one), NAMES(name), NAMES(name)};             \
+  static const quant_kernels name##_kernels = {TILE_ROWS, TILE_STRIPS, sizeof(quant_one), name##_1x1, TILES(name)};    \
   QUANT_DEFINE(name, name, type, 8, quant_one, name##_kernels, IN_TILES(name))
 QUANT_FORMATS(DEFINE)

@@ -126,19 +126,19 @@ typedef struct {
 typedef void quant_kernel(const quant_part *p);
 
 enum {
-  QUANT_TALLEST = 8,
+  QUANT_TALLEST = 6,
   QUANT_STRIPS = CPU_PANEL / QUANT_OUTPUTS,
   QUANT_PART_CELLS = 3, /* of a panel's strips, which all rows take before the next: some 15 KB */
-  /* bytes: the weights of one tile of rows are asked for so far in advance, over the ends of cells and strips. Two threads of a Xeon
-   * read 33 GB/s so (Q4_K, one row), 25 at 8192, 28 at 1024; 8 rows 23, 20 and 17. */
+  /* bytes: the weights of a row alone are asked for so far in advance, over the ends of cells and strips. Two threads of a Xeon
+   * read 33 GB/s so (Q4_K), 25 at 8192, 28 at 1024. */
   QUANT_AHEAD = 2560
 };
 
-/* Kernels of a format for 1 to `rows` rows: of one strip, and of `strips` strips for tiles among others. */
+/* Kernels of a format: of a row alone and one strip; and of tiles of up to `rows` rows and `strips` strips. */
 typedef struct {
   int rows, strips;
   size_t cell; /* bytes of a row's cell */
-  quant_kernel *alone[QUANT_TALLEST], *among[QUANT_TALLEST];
+  quant_kernel *alone, *tile[QUANT_TALLEST];
 } quant_kernels;
 
 /* At each block: the lines that will be needed. */
@@ -156,28 +156,29 @@ VI const uint8_t *quant_ask_ahead(const quant_format *f, const quant_part *p, co
 
 /* sums[r][..] = n rows of x times `count` panels of m from `first` on.
  *
- * One kernel takes up to k->rows rows, so n rows are `heights` tiles of nearly equal height. One tile: it reads each strip from
- * end to end. Several tiles: the strips are cut into parts of QUANT_PART_CELLS cells, all tiles use a part while it is in the
- * first-level cache, and each tile asks for its share (`lines`) of the next part. */
+ * A row alone reads each strip from end to end. More rows are `heights` tiles of nearly equal height: the strips are cut into
+ * parts of QUANT_PART_CELLS cells, all tiles use a part while it is in the first-level cache, and each tile asks for its share
+ * (`lines`) of the next part. */
 VI void quant_walk(const quant_format *f, const quant_kernels *k, const cpu_matrix *m, int first, int count,
                    const char *x, size_t step, int n, float *sums, size_t ld) {
   const size_t strip_bytes = quant_strip_bytes(f, m->k), cell_bytes = quant_layout_of(f, QUANT_CELL).bytes;
-  const int all = quant_cells(m->k), heights = (n + k->rows - 1) / k->rows, strips = heights > 1 ? k->strips : 1;
-  const int lines = heights == 1 ? 0 : (int)cell_bytes / (QUANT_BLOCKS * QUANT_LINE * heights) + 1;
+  const bool alone = n == 1;
+  const int all = quant_cells(m->k), heights = (n + k->rows - 1) / k->rows, strips = alone ? 1 : k->strips;
+  const int lines = alone ? 0 : (int)cell_bytes / (QUANT_BLOCKS * QUANT_LINE * heights) + 1;
   for (int r = 0; r < n; r++) memset(sums + (size_t)r * ld, 0, (size_t)count * CPU_PANEL * sizeof *sums);
   for (int strip = 0; strip < QUANT_STRIPS * count; strip += strips) {
     const uint8_t *weights = (const uint8_t *)m->data + (size_t)(QUANT_STRIPS * first + strip) * strip_bytes;
     quant_part p = {.apart = strip_bytes, .lines = lines, .step = step, .ld = ld};
     for (int cell = 0; cell < all; cell += p.cells) {
       p.weights = weights + (size_t)cell * cell_bytes, p.left = m->k - cell * QUANT_CELL;
-      p.cells = heights == 1 || all - cell < QUANT_PART_CELLS ? all - cell : QUANT_PART_CELLS;
+      p.cells = alone || all - cell < QUANT_PART_CELLS ? all - cell : QUANT_PART_CELLS;
       const bool last = cell + p.cells == all;
       p.ahead = last ? weights + (size_t)strips * strip_bytes : p.weights + (size_t)p.cells * cell_bytes;
       for (int i = 0; i < heights; i++) {
         const int from = n * i / heights, rows = n * (i + 1) / heights - from;
         p.rows = x + (size_t)from * step + (size_t)cell * k->cell;
         p.sums = sums + (size_t)from * ld + (size_t)strip * QUANT_OUTPUTS;
-        (heights == 1 ? k->alone : k->among)[rows - 1](&p);
+        (alone ? k->alone : k->tile[rows - 1])(&p);
         p.ahead += (size_t)(p.cells * lines * QUANT_BLOCKS * QUANT_LINE);
       }
     }

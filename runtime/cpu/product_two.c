@@ -136,29 +136,22 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, const 
 
 #define KERNEL(name, rows, strips)                                                                                     \
   static void name##_##rows##x##strips(const quant_part *p) { few_rows(rows, strips, &name, p); }
-#if defined(__AVX512F__) /* what is left of many rows, shared out, is never a row alone */
+#if defined(__AVX512F__) /* rows are shared out evenly: a tile of many is never a row alone */
 #define KERNELS(name)                                                                                                  \
   KERNEL(name, 1, 1)                                                                                                   \
-  KERNEL(name, 2, 1)                                                                                                   \
-  KERNEL(name, 3, 1)                                                                                                   \
-  KERNEL(name, 4, 1)                                                                                                   \
   KERNEL(name, 2, 2)                                                                                                   \
   KERNEL(name, 3, 2)                                                                                                   \
   KERNEL(name, 4, 2)
-#define ALONE(name)                                                                                                    \
-  { name##_1x1, name##_2x1, name##_3x1, name##_4x1 }
-#define AMONG(name)                                                                                                    \
+#define TILES(name)                                                                                                    \
   { NULL, name##_2x2, name##_3x2, name##_4x2 }
 #elif defined(__AVX2__)
 #define KERNELS(name) KERNEL(name, 1, 1) KERNEL(name, 2, 1)
-#define ALONE(name)                                                                                                    \
+#define TILES(name)                                                                                                    \
   { name##_1x1, name##_2x1 }
-#define AMONG ALONE
 #else
 #define KERNELS(name) KERNEL(name, 1, 1)
-#define ALONE(name)                                                                                                    \
+#define TILES(name)                                                                                                    \
   { name##_1x1 }
-#define AMONG ALONE
 #endif
 
 #if defined(__AMX_INT8__)
@@ -174,6 +167,6 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, const 
 #define DEFINE(name, type, ...)                                                                                        \
   static const quant_format name = {type, __VA_ARGS__};                                                                \
   KERNELS(name)                                                                                                        \
-  static const quant_kernels name##_kernels = {TILE_ROWS, TILE_STRIPS, sizeof(quant_two), ALONE(name), AMONG(name)};   \
+  static const quant_kernels name##_kernels = {TILE_ROWS, TILE_STRIPS, sizeof(quant_two), name##_1x1, TILES(name)};    \
   QUANT_DEFINE(name##_two, name, type, 16, quant_two, name##_kernels, IN_TILES(name))
 QUANT_FORMATS(DEFINE)
