@@ -28,8 +28,9 @@ const char *dtl_kind_name(dt_status status);
 /* Copies text into out[size] with control characters as blanks, cut at a character's border to fit. Returns its length. */
 size_t dtl_clean(char *out, size_t size, const char *text, size_t len);
 
-#define DTL_DIGEST 65  /* bytes of a digest (BLAKE2b-256) as text: 64 hexadecimal digits and the NUL */
-#define DTL_PLACES 256 /* most sequences at once */
+#define DTL_DIGEST 65   /* bytes of a digest (BLAKE2b-256) as text: 64 hexadecimal digits and the NUL */
+#define DTL_PLACES 256  /* most sequences at once */
+#define DTL_ANSWERS 256 /* most answers to a prompt */
 
 #define DTL_TUNED "tuned" /* the preset that dtrun run tune finds for one pair and machine */
 
@@ -140,6 +141,11 @@ char *dtl_state_file(const char *relative);
 
 /* Makes the folders before the last '/' of a path, as far as they are missing; false leaves errno (EINVAL: no path). */
 bool dtl_make_folders(char *path);
+
+/* The id of the one token that a text is. DT_EINPUT: it is several, or none. */
+dt_status dtl_token(const dt_pair *pair, const char *text, size_t len, int32_t *id, dt_error *err);
+/* A bias as llama.cpp takes it, "15043+1", "15043-2.5", "15043-inf"; or of a token by its text, " the=-2". DT_EINPUT: it is neither. */
+dt_status dtl_bias(const dt_pair *pair, const char *given, dt_bias *out, dt_error *err);
 
 /* What cuts the draft's output matrix, as a user says it: a number of ids (the lowest, and those of a text that comes with us),
  * or a file with an id on each line. Freed with dtl_draft_vocab_close. DT_EINPUT: neither, with file and line. */
@@ -303,11 +309,20 @@ typedef struct {
   dtl_logged logged[DTL_NOTES];
 } dtl_notes;
 
+/* A token's log-probability, and the n likeliest tokens in its place. */
+typedef struct {
+  float logp; /* NaN: unknown, as of a text's first token */
+  int n;
+  const int32_t *id;  /* [n] by falling */
+  const float *logps; /* [n] */
+} dtl_logprob;
+
 typedef struct {
   const dtl_prompt *prompts; /* [n] */
   int n;
-  int places;               /* sequences at once: 1..DTL_PLACES; 0: a single prompt, which is no batch */
-  dt_seq_options seq;       /* prompt i, from 0, has its seed plus i: of sampling, and of its policy's math.random */
+  int answers; /* of each prompt, which share its pass: 0 is 1. Where n is said of prompts below, it is of answers */
+  int places;  /* sequences at once: 1..DTL_PLACES; 0: a single prompt, which is no batch */
+  dt_seq_options seq;       /* answer i, from 0, has its seed plus i: of sampling, and of its policy's math.random */
   const dtl_costs *costs;   /* a table, for a policy with uses_costs; copied. NULL: it counts with what is learned */
   dtl_learned *learned;     /* or NULL: what a policy needs is then opened for this request */
   dtl_memory *memory;       /* or NULL, unless the policy uses memory or corpus */
@@ -346,7 +361,12 @@ struct dtl_result {
   char *backend;
   int threads;
   double load_ms;    /* what opening the pair took, once for all its runs; in no other time */
-  int index, places; /* which prompt, from 1, and how many ran at once; places 0: it was no batch */
+  int index, places; /* which answer, from 1, and how many ran at once; places 0: it was no batch */
+  int prompt;        /* whose prompt, from 1: several answers may have one */
+  dt_shifts shifts;  /* zeros: none. Its biases are the result's own */
+  dtl_logprob *logprobs, *prompt_logprobs; /* [n_tokens], [n_prompt]; NULL: not asked for */
+  int32_t *top_ids;                        /* what those point into */
+  float *top_logps;
   dt_stats stats;
   double policy_ms, other_ms;
   dtl_notes notes;
@@ -366,7 +386,7 @@ struct dtl_result {
 
 /* Generates from all prompts, `places` at a time: their passes are shared, and a sequence that ends makes room for the
  * next. Each sequence is what it would be alone. An object of the policy serves each prompt; one of scope "batch" serves all.
- * Fills results[n] whatever happens; the caller frees each with dtl_result_free. A failure: nothing was begun, or a policy of scope
+ * Where several answers to each prompt are wanted, they stand one behind the other in results. Fills results[n] whatever happens; the caller frees each with dtl_result_free. A failure: nothing was begun, or a policy of scope
  * "batch" failed: then `done` was not called for the prompts not begun. What fails of one sequence alone is told by its result
  * only. */
 dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,

@@ -207,6 +207,36 @@ typedef enum {
 } dt_finish;
 
 typedef struct {
+  int32_t id;
+  float bias; /* -1000..1000; -INFINITY: the token never comes */
+} dt_bias;
+
+/* How the target's logits are shifted before its token is taken: the likeliest, or the one drawn with the shifted ones. A row's
+ * shifts follow from the text and the path before it, so the tokens are plain decoding's under every policy. In this order:
+ *   bias        is added; biases of one id add up
+ *   ends        never come while fewer than min_tokens are generated (Hugging Face's min_new_tokens)
+ *   repeat      an id that the prompt or the generated text holds: a logit above 0 is divided by it, one below multiplied (Hugging
+ *               Face's repetition_penalty)
+ *   presence, frequency   an id that is c > 0 times in the generated text: presence + frequency * c is subtracted (OpenAI's)
+ * llama.cpp counts all three over the last 64 tokens, the prompt's among them. Backends that cannot refuse all but zeros. */
+typedef struct {
+  float repeat;              /* 0.01..100; 0 and 1: none */
+  float presence, frequency; /* -100..100 */
+  const dt_bias *bias;       /* [n_bias] copied */
+  int n_bias;
+  int min_tokens;
+} dt_shifts;
+
+#define DT_LOGPROBS 20
+
+/* Log-probabilities of tokens: of the target's logits at temperature 1, before shifts and filters. */
+typedef struct {
+  bool wanted; /* of each generated token, */
+  int top;     /* and of as many likeliest tokens in its place: 0..DT_LOGPROBS; */
+  bool prompt; /* of the prompt's tokens too, but the first: all its rows then run, whatever the sequence had before */
+} dt_logprobs;
+
+typedef struct {
   int max_tokens;          /* tokens wanted, >= 1; -1: until the context ends */
   bool ignore_eos;         /* end-of-text is a token like any other */
   const char *const *stop; /* [n_stop] strings that end the text; copied */
@@ -214,6 +244,8 @@ typedef struct {
   dt_sampling sampling; /* zeros: the likeliest token */
   bool uncoupled;       /* drafting does not use the noise that the target samples with: see dt_tree_draft */
   int candidates;       /* how many dt_seq_candidates gives for each verified row: 0..DT_TARGET_CANDIDATES */
+  dt_shifts shifts;     /* zeros: none */
+  dt_logprobs logprobs; /* zeros: none */
 } dt_seq_options;
 
 #define DT_TARGET_CANDIDATES 32
@@ -255,6 +287,12 @@ dt_finish dt_seq_finish(const dt_session *session, int seq);
 const char *dt_seq_text(const dt_session *session, int seq, size_t *len);
 /* [length] for each generated token the length of that text after it; the prompt's entries are undefined. */
 const size_t *dt_seq_text_ends(const dt_session *session, int seq);
+
+/* The log-probability of the token at position `at` (0..length-1) of the text, and the likeliest tokens there by falling
+ * log-probability: *token and *top are the session's, *n of them as asked for, or all there are. DT_ESTATE: it is not known, as of
+ * the text's first token and where it was not asked for. */
+dt_status dt_seq_logprobs(const dt_session *session, int seq, int at, float *logp, const int32_t **token,
+                          const float **top, int *n, dt_error *err);
 
 /* ---- the four primitives ---------------------------------------------------------------------------------------------- */
 

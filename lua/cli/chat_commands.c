@@ -12,17 +12,19 @@
 
 static void help(talk *t, const char *argument) {
   (void)t, (void)argument;
-  puts("/system TEXT     give the model that system text from now on; without TEXT: show it\n"
-       "/set NAME VALUE  temp, top_k, top_p, min_p, seed, tokens, or a parameter of the policy; alone: list them\n"
-       "/temp X          as /set temp X: 0 takes the likeliest token, above 0 samples\n"
-       "/policy NAME     answer under that policy from now on\n"
-       "/regen, /retry   answer the last question again, with the next seed\n"
-       "/clear, /reset   forget the conversation\n"
-       "/stats [on|off]  what was generated so far; on: a line after each answer\n"
-       "/save FILE       write the conversation, as JSON\n"
-       "/help, /?        these lines\n"
-       "/exit, /bye      or /quit, or Ctrl-D; Ctrl-C ends an answer\n"
-       "\"\"\" begins and ends a question of several lines; a \\ at the end of a line continues it on the next.");
+  puts(
+      "/system TEXT     give the model that system text from now on; without TEXT: show it\n"
+      "/set NAME VALUE  temp, top_k, top_p, min_p, seed, tokens, repeat_penalty, presence_penalty, frequency_penalty,\n"
+      "                 or a parameter of the policy; alone: list them\n"
+      "/temp X          as /set temp X: 0 takes the likeliest token, above 0 samples\n"
+      "/policy NAME     answer under that policy from now on\n"
+      "/regen, /retry   answer the last question again, with the next seed\n"
+      "/clear, /reset   forget the conversation\n"
+      "/stats [on|off]  what was generated so far; on: a line after each answer\n"
+      "/save FILE       write the conversation, as JSON\n"
+      "/help, /?        these lines\n"
+      "/exit, /bye      or /quit, or Ctrl-D; Ctrl-C ends an answer\n"
+      "\"\"\" begins and ends a question of several lines; a \\ at the end of a line continues it on the next.");
 }
 
 static void tell_stats(talk *t, const char *argument) {

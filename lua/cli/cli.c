@@ -42,6 +42,25 @@ static dt_status parse_real(const option *o, const char *name, const char *value
   return DT_OK;
 }
 
+static dt_status parse_count(const option *o, const char *name, const char *value, int *out, dt_error *err) {
+  char *end;
+  errno = 0;
+  long n = strtol(value, &end, 10);
+  if (end == value || *end || errno || n < 0 || n > o->most)
+    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a whole number from 0 to %d", name, value, o->most);
+  *out = (int)n + 1;
+  return DT_OK;
+}
+
+static dt_status parse_penalty(const option *o, const char *name, const char *value, float *out, dt_error *err) {
+  char *end;
+  float x = strtof(value, &end);
+  if (end == value || *end || !(x >= -(float)o->most && x <= (float)o->most))
+    return dt_fail(err, DT_EINPUT, "%s '%.60s': expected a number from -%d to %d", name, value, o->most, o->most);
+  *out = x;
+  return DT_OK;
+}
+
 static dt_status parse_seed(const char *name, const char *value, uint64_t *out, dt_error *err) {
   char *end;
   errno = 0;
@@ -68,12 +87,15 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
     *(const char **)field = value;
     break;
   case NUMBER: return parse_number(o, name, value, field, err);
+  case COUNT: return parse_count(o, name, value, field, err);
+  case PENALTY: return parse_penalty(o, name, value, field, err);
   case REAL: return parse_real(o, name, value, field, err);
   case SEED: return parse_seed(name, value, field, err);
   case STOP:
     if (!*value) return dt_fail(err, DT_EINPUT, "%s: expected a text that is not empty", name);
     out->stop[out->n_stop++] = value;
     break;
+  case BIAS: out->biases[out->n_biases++] = value; break;
   case PROMPT: out->files[out->n_files++] = value; break;
   case TEXT: out->texts[out->n_texts++] = value; break;
   case CORPUS: out->corpus[out->n_corpus++] = value; break;
@@ -133,11 +155,12 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
   *out = (cli_options){0};
   out->settings = calloc((size_t)argc + 1, sizeof *out->settings); /* argc bounds how often an option can be repeated */
   out->stop = calloc((size_t)argc + 1, sizeof *out->stop);
+  out->biases = calloc((size_t)argc + 1, sizeof *out->biases);
   out->files = calloc((size_t)argc + 1, sizeof *out->files);
   out->texts = calloc((size_t)argc + 1, sizeof *out->texts);
   out->common = calloc((size_t)argc + 1, sizeof *out->common);
   out->corpus = calloc((size_t)argc + 1, sizeof *out->corpus);
-  if (!out->settings || !out->stop || !out->files || !out->texts || !out->common || !out->corpus)
+  if (!out->settings || !out->stop || !out->biases || !out->files || !out->texts || !out->common || !out->corpus)
     return dt_fail_memory(err, "the options", (size_t)argc * sizeof *out->settings);
   bool only_words = false; /* after "--" */
   for (int i = 0, used; i < argc; i += used) {
@@ -170,8 +193,15 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
 static const struct {
   const char *name;
   size_t field;
-} settable[] = {{"temp", FIELD(sampling.temp)},   {"top_k", FIELD(sampling.top_k)}, {"top_p", FIELD(sampling.top_p)},
-                {"min_p", FIELD(sampling.min_p)}, {"seed", FIELD(sampling.seed)},   {"tokens", FIELD(tokens)}};
+} settable[] = {{"temp", FIELD(sampling.temp)},
+                {"top_k", FIELD(sampling.top_k)},
+                {"top_p", FIELD(sampling.top_p)},
+                {"min_p", FIELD(sampling.min_p)},
+                {"seed", FIELD(sampling.seed)},
+                {"tokens", FIELD(tokens)},
+                {"repeat_penalty", FIELD(shifts.repeat)},
+                {"presence_penalty", FIELD(shifts.presence)},
+                {"frequency_penalty", FIELD(shifts.frequency)}};
 #define N_SETTABLE (sizeof settable / sizeof *settable)
 
 const char *cli_settable(int i) { return i < (int)N_SETTABLE ? settable[i].name : NULL; }
@@ -195,6 +225,7 @@ dt_status cli_set(cli_options *o, const char *name, const char *value, dt_error 
 void cli_free(cli_options *o) {
   free(o->settings);
   free(o->stop);
+  free(o->biases);
   free(o->files);
   free(o->texts);
   free(o->common);

@@ -21,14 +21,18 @@ typedef struct {
   float policy_seconds; /* 0: any time */
   dt_sampling sampling; /* as requests and sessions take them: */
   dt_window window;
+  dt_shifts shifts;      /* but for its biases: */
+  const char **biases;   /* [n_biases] as typed */
+  int logprobs;          /* 1 more than how many; 0: not said */
+  int answers;           /* 0: not said */
   dtl_setting *settings; /* [n_settings] */
   const char **stop;     /* [n_stop] */
   const char **files;    /* [n_files] prompts, and */
   const char **texts;    /* [n_texts] */
   const char **common;   /* [n_common] arguments as typed: those that suit another policy as well */
   const char **corpus;   /* [n_corpus] files */
-  int n_settings, n_stop, n_files, n_texts, n_common, n_corpus;
-  bool ignore_eos, uncoupled, chat, stats, color, quiet, verbose, explain;
+  int n_settings, n_stop, n_files, n_texts, n_common, n_corpus, n_biases;
+  bool ignore_eos, uncoupled, echo, chat, stats, color, quiet, verbose, explain;
   bool help, man, version, list;
 } cli_options;
 

@@ -23,12 +23,12 @@ static dt_status check_same(const job *j, int prompt, const dtl_result *a, const
   if (same == a->n_tokens && same == b->n_tokens) return DT_OK;
   return dt_fail(err, DT_EDEVICE,
                  "the engine failed: %s and %s differ%s%s from token %d on (they gave %d and %d tokens)", a->policy,
-                 b->policy, j->several ? " in prompt " : "", j->several ? j->prompts.list[prompt].name : "", same + 1,
-                 a->n_tokens, b->n_tokens);
+                 b->policy, j->several ? " in prompt " : "",
+                 j->several ? j->prompts.list[prompt / j->answers].name : "", same + 1, a->n_tokens, b->n_tokens);
 }
 
 static dt_status check_all(const job *j, const outcome *a, const outcome *b, dt_error *err) {
-  for (int i = 0; i < j->prompts.n; i++) {
+  for (int i = 0; i < job_texts(j); i++) {
     dt_status status = check_same(j, i, &a->results[i], &b->results[i], err);
     if (status) return status;
   }

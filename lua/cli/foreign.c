@@ -8,7 +8,7 @@
 #define DRAFTED                                                                                                        \
   "the policy decides how much is drafted, as in linear --set K=8; dtrun POLICY --help lists its parameters"
 #define NOT_YET "not here yet: "
-#define PENALTY NOT_YET "sampling does not look at what the text holds already"
+#define NGRAMS NOT_YET "penalties are of single tokens: --repeat-penalty, --presence-penalty, --frequency-penalty"
 #define SAMPLERS NOT_YET "sampling knows --temp, --top-k, --top-p and --min-p"
 #define GRAMMAR NOT_YET "output is not held to a grammar or schema"
 #define DEVICE "--backend cpu or cuda says where all layers are"
@@ -43,6 +43,10 @@ static const foreign_option foreign[] = {
     {"-hfd -hfrd --hf-repo-draft --assistant-model --draft-model --speculative-model", "--draft", NULL},
     {"--max-num-seqs", "--parallel", NULL},
     {"--draft-dtype", "--draft-weights", NULL},
+    {"--repetition-penalty", "--repeat-penalty", NULL},
+    {"--min-new-tokens", "--min-tokens", NULL},
+    {"--num-return-sequences", "--answers", NULL},
+    {"--top-logprobs --n-probs", "--logprobs", NULL},
     {"--usage", "--help", NULL},
 
     {"-i --interactive -if --interactive-first -cnv --conversation --simple-io", NULL, CHAT},
@@ -59,27 +63,23 @@ static const foreign_option foreign[] = {
     {"--keep", NULL, "--window N with --sinks M keeps the first M tokens"},
     {"--no-context-shift --context-shift", NULL, "the text ends where the context does; --window N goes on"},
     {"--max-length", NULL, "-n N is of new tokens, -c N of prompt and new tokens"},
-    {"--min-tokens --min-new-tokens --min-length", NULL, NOT_YET "--ignore-eos goes on to -n tokens"},
+    {"--min-length", NULL, "--min-tokens N is of new tokens"},
     {"--prompt-cache --prompt-cache-all --prompt-cache-ro", NULL, PROMPT_KEPT},
-    {"--echo --no-display-prompt --stream --no-stream", NULL, STREAM},
+    {"--no-display-prompt --stream --no-stream", NULL, STREAM},
 
-    {"--repeat-penalty --repetition-penalty --presence-penalty --frequency-penalty --repeat-last-n "
-     "--no-repeat-ngram-size "
-     "--dry-multiplier --dry-base --dry-allowed-length",
-     NULL, PENALTY},
+    {"--repeat-last-n", NULL, "penalties look at all of the text, as those of Hugging Face and OpenAI do"},
+    {"--no-repeat-ngram-size --dry-multiplier --dry-base --dry-allowed-length", NULL, NGRAMS},
     {"--mirostat --mirostat-lr --mirostat-ent --typical --typical-p --tfs --xtc-probability --xtc-threshold "
      "--top-nsigma "
      "--dynatemp-range --epsilon-cutoff --eta-cutoff",
      NULL, SAMPLERS},
     {"--samplers --sampling-seq --sampler-seq", NULL, "the order is temperature, --top-k, --top-p, --min-p"},
-    {"--logit-bias", NULL, NOT_YET "no token's logit is changed"},
+    {"--bad-words --suppress-tokens", NULL, "--logit-bias ID-inf bans a token"},
     {"--grammar --grammar-file -j --json-schema --json-schema-file --format --guided-json --guided-regex", NULL,
      GRAMMAR},
     {"--do-sample", NULL, "--temp T above 0 samples"},
     {"--greedy", NULL, "without --temp the likeliest token is taken"},
-    {"--num-beams --best-of", NULL, NOT_YET "there is one text of a prompt; several --text share their passes"},
-    {"--num-return-sequences", NULL, NOT_YET "give the text several times: prompt i samples with --seed + i - 1"},
-    {"--logprobs --top-logprobs --n-probs", NULL, NOT_YET "a policy reads them: out:candidates"},
+    {"--num-beams --best-of", NULL, NOT_YET "--answers N samples several answers"},
 
     {"--draft-max --draft-n --draft-min --draft-n-min --draft-p-min --draft-p-split --num-assistant-tokens "
      "--num-speculative-tokens --assistant-confidence-threshold --speculative-config --spec-type",

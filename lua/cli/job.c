@@ -12,6 +12,8 @@
 #define PLACES 8 /* of --parallel */
 #define TOKENS 128
 
+static int max(int a, int b) { return a > b ? a : b; }
+
 static bool wants_tuned(const cli_options *o) { return o->preset && strcmp(o->preset, DTL_TUNED) == 0; }
 
 dtl_policy_options job_policy(const cli_options *o, const dt_pair *pair) {
@@ -34,6 +36,8 @@ static int open_policies(job *j) {
   return 0;
 }
 
+int job_texts(const job *j) { return j->prompts.n * j->answers; }
+
 static int read_prompts(job *j) {
   const cli_options *o = j->options;
   dt_error err;
@@ -43,10 +47,12 @@ static int read_prompts(job *j) {
   if (o->prompts && !status) status = prompts_add_lines(&j->prompts, o->prompts, &err);
   if (status) return complain_of(&err);
   int most = o->parallel ? o->parallel : PLACES;
-  j->several = o->prompts || j->prompts.n > 1;
-  if (j->several) j->places = j->prompts.n < most ? j->prompts.n : most;
+  j->answers = o->answers ? o->answers : 1;
+  j->several = o->prompts || job_texts(j) > 1;
+  if (j->several) j->places = job_texts(j) < most ? job_texts(j) : most;
   const char *of_one = o->color ? "--color" : o->explain ? "--explain" : NULL;
-  if (j->several && of_one) return complain(EXIT_USAGE, "%s shows one text: give one prompt", of_one);
+  if (j->several && of_one)
+    return complain(EXIT_USAGE, "%s shows one text: give one prompt%s", of_one, o->answers ? ", and no --answers" : "");
   return 0;
 }
 
@@ -62,6 +68,17 @@ static void warn_of_threads(const cli_options *o) {
   if (o->threads > most && !o->quiet)
     complain(0, "--threads %d, but only %d processor%s may be used: more threads wait for each other", o->threads, most,
              most == 1 ? "" : "s");
+}
+
+/* Biases of tokens by their texts are those of the pair's tokenizer. */
+static int read_biases(job *j) {
+  const cli_options *o = j->options;
+  dt_error err;
+  j->biases = calloc((size_t)o->n_biases + 1, sizeof *j->biases);
+  if (!j->biases) return complain(EXIT_ENGINE, "out of memory: biases");
+  for (int i = 0; i < o->n_biases; i++)
+    if (dtl_bias(j->pair, o->biases[i], &j->biases[i], &err)) return complain_of(&err);
+  return 0;
 }
 
 /* The pair, whose draft may guess what is in the prompts whatever else it may not. */
@@ -92,7 +109,7 @@ static int open_models(job *j, dtl_need need) {
   dt_pair_describe(j->pair, &info);
   j->target = info.target.path, j->draft = info.draft.path;
   warn_of_threads(o);
-  return 0;
+  return read_biases(j);
 }
 
 /* The preset that was found for the pair, now that there is one. */
@@ -178,12 +195,23 @@ static bool complete_policy(cli_options *o) {
   return true;
 }
 
+/* Log-probabilities are told in results only. */
+static int check_logprobs(const cli_options *o) {
+  if (o->echo && !o->logprobs)
+    return complain(EXIT_USAGE, "--echo adds the prompt's tokens to --logprobs: give that too");
+  if (o->logprobs && !o->json)
+    return complain(EXIT_USAGE,
+                    "--logprobs are written into the result: give --json FILE, or --json - for standard output");
+  return 0;
+}
+
 int job_open(cli_options *o, job *j) {
   *j = (job){.options = o};
   dt_error err;
   int status = complete_prompts(o);
   if (!status && o->json && json_check_path(o->json, &err)) status = complain_of(&err);
   if (!status) say_what_it_means(o);
+  if (!status) status = check_logprobs(o);
   if (!status && complete_policy(o) && !o->quiet) say("no policy named: rate; dtrun --list names all");
   if (!status) status = open_policies(j);
   if (!status) status = read_prompts(j);
@@ -201,6 +229,8 @@ static const char *misplaced(const cli_options *o) {
   return o->n_files || o->n_texts || o->prompts ? "--prompt, --text and --prompts"
          : o->compare                           ? "--compare"
          : o->json                              ? "--json"
+         : o->logprobs || o->echo               ? "--logprobs and --echo"
+         : o->answers                           ? "--answers"
          : o->trace                             ? "--trace"
                                                 : NULL;
 }
@@ -240,21 +270,27 @@ int job_calibrate(job *j) {
 
 dtl_request job_request(const job *j) {
   const cli_options *o = j->options;
-  return (dtl_request){.places = j->places,
-                       .context = o->context,
-                       .window = o->window,
-                       .costs = j->costs.batch ? &j->costs : NULL, /* 0: none was measured */
-                       .learned = j->learned,
-                       .memory = j->memory,
-                       .corpus = j->corpus,
-                       .interrupt = &interrupted,
-                       .begin_line = begin_line,
-                       .seq = {.max_tokens = o->tokens ? o->tokens : TOKENS,
-                               .ignore_eos = o->ignore_eos,
-                               .stop = j->chat ? j->stop : o->stop,
-                               .n_stop = j->chat ? j->n_stop : o->n_stop,
-                               .sampling = o->sampling,
-                               .uncoupled = o->uncoupled}};
+  dt_shifts shifts = o->shifts;
+  shifts.bias = j->biases, shifts.n_bias = o->n_biases;
+  return (dtl_request){
+      .places = j->places,
+      .answers = j->answers,
+      .context = o->context,
+      .window = o->window,
+      .costs = j->costs.batch ? &j->costs : NULL, /* 0: none was measured */
+      .learned = j->learned,
+      .memory = j->memory,
+      .corpus = j->corpus,
+      .interrupt = &interrupted,
+      .begin_line = begin_line,
+      .seq = {.max_tokens = o->tokens ? o->tokens : TOKENS,
+              .ignore_eos = o->ignore_eos,
+              .stop = j->chat ? j->stop : o->stop,
+              .n_stop = j->chat ? j->n_stop : o->n_stop,
+              .sampling = o->sampling,
+              .uncoupled = o->uncoupled,
+              .shifts = shifts,
+              .logprobs = {.wanted = o->logprobs > 0, .top = max(o->logprobs - 1, 0), .prompt = o->echo}}};
 }
 
 int job_close(job *j) {
@@ -268,6 +304,6 @@ int job_close(job *j) {
   dtl_policy_close(j->policy);
   dtl_policy_close(j->other);
   prompts_free(&j->prompts);
-  free(j->stop);
+  free(j->stop), free(j->biases);
   return status;
 }

@@ -17,6 +17,8 @@ typedef struct {
   dt_chat *chat;              /* NULL: prompts are texts, not questions */
   const char **stop;          /* [n_stop] the options', and what ends an answer */
   int n_stop;
+  dt_bias *biases;      /* [options->n_biases] */
+  int answers;          /* to each prompt */
   dtl_trace *trace;     /* or NULL */
   dtl_costs costs;      /* of --costs table, where somebody asks */
   dtl_learned *learned; /* NULL: with --costs table */
@@ -37,6 +39,8 @@ dtl_policy_options job_policy(const cli_options *options, const dt_pair *pair);
 
 /* The conversation so far (turns, n as in dt_chat_text) with the job's system text. *text is malloc'd. */
 dt_status job_conversation(const job *j, const dt_message *turns, int n, char **text, size_t *len, dt_error *err);
+
+int job_texts(const job *j); /* answers to all prompts */
 
 /* The request that all runs of the job share; its prompts are not set. */
 dtl_request job_request(const job *j);

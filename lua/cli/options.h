@@ -4,7 +4,21 @@
 
 #include "cli/cli.h"
 
-typedef enum { FLAG, STRING, NUMBER, REAL, SEED, SETTING, STOP, PROMPT, TEXT, CORPUS } option_kind;
+typedef enum {
+  FLAG,
+  STRING,
+  NUMBER,
+  COUNT,
+  REAL,
+  PENALTY,
+  SEED,
+  BIAS,
+  SETTING,
+  STOP,
+  PROMPT,
+  TEXT,
+  CORPUS
+} option_kind;
 
 #define MOST_NAMES 4
 
@@ -12,8 +26,9 @@ typedef struct {
   const char *names[MOST_NAMES]; /* --help shows two; others are what other programs call it */
   const char *argument;          /* what its value is called; NULL for a FLAG */
   option_kind kind;
-  size_t field; /* FLAG, STRING, NUMBER, REAL, SEED: of cli_options */
-  bool also;    /* NUMBER: -1 is allowed beside 1 .. most; REAL: 0 is allowed beside what is above it, up to most */
+  size_t field; /* FLAG, STRING, NUMBER, COUNT, REAL, PENALTY, SEED: of cli_options */
+  /* COUNT: 0 .. most, kept as one more; PENALTY: -most .. most; */
+  bool also; /* NUMBER: -1 is allowed beside 1 .. most; REAL: 0 is allowed beside what is above it, up to most */
   int most;
   const char *help;
 } option;

@@ -39,10 +39,11 @@ static void write_line(run *r, const dtl_result *result) {
 
 static void show_result(run *r, int prompt) {
   const dtl_result *result = &r->gave->results[prompt];
-  const char *name = r->job->prompts.list[prompt].name;
+  const job *j = r->job;
+  const char *name = j->prompts.list[prompt / j->answers].name;
   size_t skip = strlen(name) > 60 ? strlen(name) - 60 : 0;
   if (!r->job->options->quiet)
-    say("%d/%d %s: %d tokens (%s), %.2f per iteration", prompt + 1, r->job->prompts.n, name + skip, result->n_tokens,
+    say("%d/%d %s: %d tokens (%s), %.2f per iteration", prompt + 1, job_texts(j), name + skip, result->n_tokens,
         result->finish_reason,
         result->stats.iterations ? (double)result->stats.committed / (double)result->stats.iterations : 0);
   if (json_is_output(r->job) || !result->text) return;
@@ -52,7 +53,7 @@ static void show_result(run *r, int prompt) {
 
 /* Those in turn that have ended; with `all` also those behind one that never did. */
 static void show_results(run *r, bool all) {
-  for (; r->next < r->job->prompts.n && (all || r->gave->ended[r->next]); r->next++)
+  for (; r->next < job_texts(r->job) && (all || r->gave->ended[r->next]); r->next++)
     if (r->gave->ended[r->next] && !r->out.lost) show_result(r, r->next);
 }
 
@@ -64,7 +65,7 @@ static bool on_done(void *user, int prompt, dtl_result *result) {
   out->n_failed += result->failed;
   out->tokens += result->n_tokens;
   if (result->failed && r->job->several) {
-    fail(r, complain(status_of(&result->failure), "prompt %s: %s", r->job->prompts.list[prompt].name,
+    fail(r, complain(status_of(&result->failure), "prompt %s: %s", r->job->prompts.list[prompt / r->job->answers].name,
                      result->failure.message));
     say_traceback(&result->failure);
   } else if (result->failed)
@@ -98,7 +99,7 @@ static void close_lines(run *r) {
 /* Every round begins with nothing remembered: what one left would be the next one's answer. */
 int outcome_run(const job *j, const dtl_policy *policy, bool silent, outcome *out) {
   run r = {.job = j, .gave = out, .silent = silent};
-  size_t n = (size_t)j->prompts.n;
+  size_t n = (size_t)job_texts(j);
   dtl_prompt *prompts = list_prompts(j, j->prompts.n);
   *out = (outcome){.policy = dtl_policy_describe(policy)->name,
                    .results = calloc(n, sizeof *out->results),
@@ -129,7 +130,7 @@ int outcome_run(const job *j, const dtl_policy *policy, bool silent, outcome *ou
 }
 
 void outcome_free(outcome *out, const job *j) {
-  for (int i = 0; out->results && i < j->prompts.n; i++) dtl_result_free(&out->results[i]);
+  for (int i = 0; out->results && i < job_texts(j); i++) dtl_result_free(&out->results[i]);
   free(out->results), free(out->ended);
 }
 
@@ -140,7 +141,8 @@ double outcome_speed(const job *j, const outcome *out) {
 
 void outcome_warm_up(const job *j, const dtl_policy *policy) {
   dtl_request request = job_request(j);
-  request.n = j->several ? j->places : 1;
+  request.n = j->several && j->places < j->prompts.n ? j->places : j->prompts.n;
+  request.answers = 1;
   dtl_prompt *prompts = list_prompts(j, request.n);
   dtl_result *results = calloc((size_t)request.n, sizeof *results);
   dt_error err;

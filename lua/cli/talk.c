@@ -257,6 +257,9 @@ void talk_list_settings(const talk *t) {
   printf("top_p   %g\n", s->top_p > 0 ? (double)s->top_p : 1);
   printf("min_p   %g\n", (double)s->min_p);
   printf("seed    %llu\n", (unsigned long long)s->seed);
+  printf("repeat_penalty    %g\n", t->options.shifts.repeat > 0 ? (double)t->options.shifts.repeat : 1);
+  printf("presence_penalty  %g\n", (double)t->options.shifts.presence);
+  printf("frequency_penalty %g\n", (double)t->options.shifts.frequency);
   printf("tokens  %d\n", t->options.tokens ? t->options.tokens : TOKENS);
   if (info->n_params) printf("and of the policy %s:\n", info->name);
   for (int i = 0; i < info->n_params; i++) {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,29 @@ static void read_stop(lua_State *L, dt_seq_options *seq) {
   seq->stop = stop;
 }
 
+/* A list of {id or text, bias}, where false bans. */
+static void read_biases(lua_State *L, const pair_object *pair, dt_shifts *shifts) {
+  dt_error err;
+  lua_getfield(L, 2, "logit_bias");
+  int list = lua_gettop(L), n = lua_isnil(L, list) ? 0 : (int)luaL_len(L, list);
+  dt_bias *bias = lua_newuserdatauv(L, sizeof *bias * (size_t)(n + 1), 0);
+  for (int i = 0; i < n; i++) {
+    size_t len;
+    lua_rawgeti(L, list, i + 1);
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    bias[i].bias = lua_isboolean(L, -1) ? -INFINITY : (float)luaL_checknumber(L, -1);
+    if (lua_isinteger(L, -2))
+      bias[i].id = (int32_t)lua_tointeger(L, -2);
+    else {
+      const char *text = luaL_checklstring(L, -2, &len);
+      if (dtl_token(pair->pair, text, len, &bias[i].id, &err)) luaL_error(L, "generate: %s", err.message);
+    }
+    lua_pop(L, 3);
+  }
+  shifts->bias = bias, shifts->n_bias = n;
+}
+
 /* A whole number, or one as text, as results have it: Lua's integers end at 2^63 - 1. */
 static uint64_t seed_option(lua_State *L) {
   uint64_t seed;
@@ -106,7 +130,15 @@ static dtl_request read_request(lua_State *L, const pair_object *pair) {
                                        .top_p = real_option(L, "top_p"),
                                        .min_p = real_option(L, "min_p")};
   request.seq.uncoupled = !flag(L, "coupled", true);
+  request.seq.shifts = (dt_shifts){.repeat = real_option(L, "repeat_penalty"),
+                                   .presence = real_option(L, "presence_penalty"),
+                                   .frequency = real_option(L, "frequency_penalty"),
+                                   .min_tokens = driver_integer(L, "min_tokens", 0)};
+  int logprobs = driver_integer(L, "logprobs", -1);
+  request.seq.logprobs = (dt_logprobs){logprobs >= 0, logprobs > 0 ? logprobs : 0, flag(L, "echo", false)};
+  request.answers = driver_integer(L, "answers", 0);
   read_stop(L, &request.seq);
+  read_biases(L, pair, &request.seq.shifts);
   return request;
 }
 
@@ -232,7 +264,8 @@ int driver_pair_generate(lua_State *L) {
   listen.brief = flag(L, "brief", false);
   if (listen.on_text) request.on_text = on_text;
   request.done = on_done, request.user = &listen;
-  dtl_result *results = lua_newuserdatauv(L, sizeof *results * (size_t)(request.n + 1), 0);
+  size_t answers = (size_t)request.n * (size_t)(request.answers > 0 ? request.answers : 1);
+  dtl_result *results = lua_newuserdatauv(L, sizeof *results * (answers + 1), 0);
   luaL_checkstack(L, 10, "generate");
 
   dt_error err;

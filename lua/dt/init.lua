@@ -228,7 +228,9 @@ end
 local GENERATE = { policy = true, source = true, params = true, preset = true, prompt = true, tokens = true,
                    stop = true, ignore_eos = true, seed = true, on_text = true, trace = true, brief = true,
                    temp = true, top_k = true, top_p = true, min_p = true, coupled = true, policy_seconds = true,
-                   window = true, sinks = true, costs = true, messages = true, template = true, date = true }
+                   window = true, sinks = true, costs = true, messages = true, template = true, date = true,
+                   repeat_penalty = true, presence_penalty = true, frequency_penalty = true, logit_bias = true,
+                   min_tokens = true, logprobs = true, echo = true }
 
 local CHOICE = {
   { "policy", is_name, "a policy's name or path" },
@@ -237,7 +239,27 @@ local CHOICE = {
   { "params", function(x) return type(x) == "table" end, "{NAME = VALUE, ...}" },
 }
 
+local function is_penalty(x) return type(x) == "number" and x >= -100 and x <= 100 end
+
+-- {15043 or " the", 1.5 or false}
+local function is_bias(x)
+  if type(x) ~= "table" or #x ~= 2 then return false end
+  local id, bias = x[1], x[2]
+  return (type(id) == "string" or math.type(id) == "integer" and id >= 0 and id <= MOST)
+    and (bias == false or type(bias) == "number" and (bias >= -1000 and bias <= 1000 or bias == -math.huge))
+end
+
 local CHECKED = {
+  { "repeat_penalty", function(x) return type(x) == "number" and x >= 0.01 and x <= 100 end,
+    "a number from 0.01 to 100" },
+  { "presence_penalty", is_penalty, "a number from -100 to 100" },
+  { "frequency_penalty", is_penalty, "a number from -100 to 100" },
+  { "logit_bias", function(x) return is_list(x, is_bias) end,
+    "a list of {token's id or text, bias from -1000 to 1000 or false, which bans it}" },
+  { "min_tokens", function(x) return math.type(x) == "integer" and x >= 1 and x <= MOST end,
+    "an integer from 1 to " .. MOST },
+  { "logprobs", function(x) return math.type(x) == "integer" and x >= 0 and x <= 20 end, "an integer from 0 to 20" },
+  { "echo", is_flag, "true or false" },
   { "seed", function(x)
     return math.type(x) == "integer" or type(x) == "string" and x:find "^%d+$" and #x <= 20
   end, "a whole number from 0 to 2^64 - 1" },
@@ -322,7 +344,9 @@ local function request(t)
     ignore_eos = t.ignore_eos, seed = t.seed, brief = t.brief,
     temp = t.temp, top_k = t.top_k, top_p = t.top_p, min_p = t.min_p, coupled = t.coupled,
     policy_seconds = t.policy_seconds, window = t.window, sinks = t.sinks,
-    costs = t.costs,
+    costs = t.costs, repeat_penalty = t.repeat_penalty, presence_penalty = t.presence_penalty,
+    frequency_penalty = t.frequency_penalty, logit_bias = copied(t.logit_bias or {}), min_tokens = t.min_tokens,
+    logprobs = t.logprobs, echo = t.echo,
   }
 end
 
@@ -350,26 +374,28 @@ function pair:generate(t)
   return nil, failure
 end
 
-local BATCH = { prompts = true, places = true, on_done = true }
+local BATCH = { prompts = true, places = true, on_done = true, answers = true }
 for name in pairs(GENERATE) do BATCH[name] = true end
 BATCH.prompt, BATCH.messages, BATCH.on_text = nil, nil, nil
 
 -- Generates from a list of prompts (texts or prefixes, or lists of messages), `places` of them at a time (default 8),
--- which share their passes; each is what it would be alone, prompt i with seed + i - 1. Gives the list of results and a
+-- which share their passes; each is what it would be alone, prompt i with seed + i - 1. answers = N: so many of each
+-- prompt, one behind the other, which share its pass; answer i then has seed + i - 1. Gives the list of results and a
 -- table of failures {[i] = {kind=, message=, ..}}: what failed has a result up to there. With on_done = function(i,
 -- result, failure), called as each sequence ends, the results are not kept: it gives true (and none begins any more
 -- where that function gives false). nil and a failure: nothing could be begun, or a policy of scope "batch" failed.
 function pair:generate_batch(t)
   t = options_table(t, BATCH, "generate_batch")
   if type(t.prompts) ~= "table" or #t.prompts == 0 then error("generate_batch: prompts is no list of prompts", 2) end
-  local places = t.places or math.min(8, #t.prompts)
+  check_integer("generate_batch: answers", t.answers, 256)
+  local places = t.places or math.min(8, #t.prompts * (t.answers or 1))
   if math.type(places) ~= "integer" or places < 1 then
     error("generate_batch: places is not a positive integer", 2)
   end
   local results, failures = {}, {}
   local asked, wrong = with_prompts(request(t), self, t.prompts, t)
   if not asked then return nil, wrong end
-  asked.places, asked.trace = places, t.trace
+  asked.places, asked.answers, asked.trace = places, t.answers, t.trace
   function asked.on_done(i, text, _, ...)
     local result, failure = dt.json.decode(text), ... and failed(...)
     if t.on_done then return t.on_done(i, result, failure) end

@@ -18,7 +18,10 @@ typedef struct {
   dt_pair *pair;
   const dtl_policy *policy;
   const dtl_request *request;
-  dtl_result *results; /* [request->n] */
+  int n;               /* answers to all prompts */
+  dtl_result *results; /* [n] */
+  dt_prefix *
+      *shared; /* [request->n] of prompts with several answers, from its first answer to its last; NULL: none has */
   dt_session *session;
   dtl_learned *learned; /* the request's, or own: of this request only */
   bool owns_learned;
@@ -93,6 +96,8 @@ static void set_clock(const work *w, dtl_run *run) {
   if (!w->request->seq.uncoupled) run->clock.draft_draw = table->draft_draw;
 }
 
+static int answers_of(const dtl_request *r) { return r->answers ? r->answers : 1; }
+
 static dt_status start(work *w, place *p, dt_error *err) {
   dtl_result *result = &w->results[p->prompt];
   dt_status status = find_stepper(w, p, err);
@@ -107,7 +112,12 @@ static dt_status start(work *w, place *p, dt_error *err) {
     set_clock(w, p->g.run);
   }
   note_memory(w, p, result);
-  return generation_start(&p->g, w->session, (int)(p - w->places), err);
+  result->prompt = p->prompt / answers_of(w->request) + 1;
+  dt_prefix **shared = w->shared ? &w->shared[result->prompt - 1] : NULL;
+  bool last = w->shared && (p->prompt + 1) % answers_of(w->request) == 0;
+  status = generation_start(&p->g, w->session, (int)(p - w->places), shared, err);
+  if (last) dt_prefix_free(*shared), *shared = NULL;
+  return status;
 }
 
 /* The next prompt takes this place. */
@@ -134,7 +144,7 @@ static bool fill(work *w) {
   bool any = false;
   for (int i = 0; i < w->n_places; i++) {
     place *p = &w->places[i];
-    while (!p->taken && w->next < w->request->n && !w->over && (!interrupted(w) || w->next == 0)) begin(w, p);
+    while (!p->taken && w->next < w->n && !w->over && (!interrupted(w) || w->next == 0)) begin(w, p);
     any |= p->taken;
   }
   return any;
@@ -205,7 +215,7 @@ static dt_status open_course(work *w, dt_error *err) {
 }
 
 static void close_course(work *w, bool failed) {
-  for (int i = 0; i < w->request->n; i++) failed |= w->results[i].failed;
+  for (int i = 0; i < w->n; i++) failed |= w->results[i].failed;
   if (w->course) learn_keep(w->learned, w->course, failed);
   if (w->owns_learned) dtl_learned_close(w->learned);
 }
@@ -230,8 +240,9 @@ static dt_status prepare(work *w, dt_error *err) {
   if (status) return status;
   if (r->places < 0 || r->places > DTL_PLACES)
     return dtl_fail(err, DT_EINPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
-  if (r->n > 1 && (r->on_text || r->on_origin || r->session))
-    return dtl_fail(err, DT_EINPUT, "the text of one prompt can be followed or continued: there are %d", r->n);
+  if (w->n > 1 && (r->on_text || r->on_origin || r->session))
+    return dtl_fail(err, DT_EINPUT, "the text of one prompt can be followed or continued: there are %d", w->n);
+  if (w->n > 1 && !r->places) return dtl_fail(err, DT_EINPUT, "%d answers need places", w->n);
   if ((status = stepper_check(w->policy, w->pair, r, err))) return status;
   dt_pair_info pair;
   dt_pair_describe(w->pair, &pair);
@@ -239,7 +250,13 @@ static dt_status prepare(work *w, dt_error *err) {
   w->n_steppers = w->policy->info.batch ? 1 : w->n_places;
   w->places = calloc((size_t)w->n_places, sizeof *w->places);
   w->steppers = calloc((size_t)w->n_steppers, sizeof *w->steppers);
-  if (!w->places || !w->steppers)
+  bool shares = answers_of(r) > 1;
+  if (shares && !(r->seq.sampling.temp > 0))
+    return dtl_fail(err, DT_EINPUT, "answers: at temperature 0 all %d are the same: give temp", r->answers);
+  if (shares && r->seq.logprobs.prompt)
+    return dtl_fail(err, DT_EINPUT, "echo: %d answers share their prompt's pass: ask for one answer", r->answers);
+  if (shares) w->shared = calloc((size_t)r->n, sizeof(dt_prefix *));
+  if (!w->places || !w->steppers || (shares && !w->shared))
     return dtl_fail(err, DT_ENOMEM, "out of memory: the places of %d sequences", w->n_places);
   if ((status = open_course(w, err))) return status;
   dt_session_options options = {.sequences = w->n_places,
@@ -256,8 +273,11 @@ dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_reques
                        dt_error *err) {
   work w = {.pair = pair, .policy = policy, .request = request, .results = results};
   NEED(request, "request");
-  NEED_LIST(results, request->n, "results");
-  for (int i = 0; i < request->n; i++) results[i] = (dtl_result){.finish_reason = "error"};
+  if (request->answers < 0 || request->answers > DTL_ANSWERS)
+    return dtl_fail(err, DT_EINPUT, "answers: %d is out of range: 1..%d", request->answers, DTL_ANSWERS);
+  w.n = request->n * answers_of(request);
+  NEED_LIST(results, w.n, "results");
+  for (int i = 0; i < w.n; i++) results[i] = (dtl_result){.finish_reason = "error"};
   dt_status status = prepare(&w, err);
   while (!status && fill(&w)) {
     step_all(&w);
@@ -270,6 +290,8 @@ dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_reques
   if (!request->session) dt_session_close(w.session);
   close_course(&w, status);
   if (w.steppers && policy->info.batch) stepper_close(w.steppers);
+  for (int i = 0; w.shared && i < request->n; i++) dt_prefix_free(w.shared[i]);
+  free(w.shared);
   free(w.places);
   free(w.steppers);
   return status;

@@ -5,6 +5,7 @@
 #include "box/notes.h"
 #include "generate/trace.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -27,6 +28,14 @@ static dt_status fill_head(const generation *g, const dtl_policy *policy, const 
   r->sampling = g->options.sampling;
   r->coupled = !g->options.uncoupled;
   r->window = g->request->window;
+  r->shifts = g->options.shifts;
+  r->shifts.bias = NULL;
+  if (r->shifts.n_bias > 0) {
+    size_t bytes = sizeof(dt_bias) * (size_t)r->shifts.n_bias;
+    dt_bias *bias = malloc(bytes);
+    if (!bias) return r->shifts.n_bias = 0, out_of_memory(err);
+    r->shifts.bias = memcpy(bias, g->options.shifts.bias, bytes);
+  }
   r->target = copy(pair->target.path);
   r->draft = copy(draft);
   bool whole = true;
@@ -41,6 +50,36 @@ static dt_status fill_head(const generation *g, const dtl_policy *policy, const 
   if (!whole || !r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft))
     return out_of_memory(err);
   return DT_OK;
+}
+
+/* Of tokens first..last-1 of the text, in what there is room for. */
+static dtl_logprob *copy_logprobs(const generation *g, int first, int last, size_t *used) {
+  dtl_result *r = g->result;
+  dtl_logprob *list = malloc(sizeof *list * (size_t)(last - first + 1));
+  for (int i = first; i < last && list; i++) {
+    dtl_logprob *to = &list[i - first];
+    const int32_t *id;
+    const float *logps;
+    *to = (dtl_logprob){.logp = NAN};
+    if (dt_seq_logprobs(g->run->session, g->run->seq, i, &to->logp, &id, &logps, &to->n, NULL)) continue;
+    to->id = memcpy(r->top_ids + *used, id, sizeof *id * (size_t)to->n);
+    to->logps = memcpy(r->top_logps + *used, logps, sizeof *logps * (size_t)to->n);
+    *used += (size_t)to->n;
+  }
+  return list;
+}
+
+static dt_status fill_logprobs(const generation *g, dt_error *err) {
+  dtl_result *r = g->result;
+  const dt_logprobs *asked = &g->options.logprobs;
+  if (!asked->wanted) return DT_OK;
+  size_t tokens = (size_t)r->n_tokens + (asked->prompt ? (size_t)r->n_prompt : 0), used = 0;
+  r->top_ids = malloc(sizeof *r->top_ids * (tokens * (size_t)asked->top + 1));
+  r->top_logps = malloc(sizeof *r->top_logps * (tokens * (size_t)asked->top + 1));
+  if (!r->top_ids || !r->top_logps) return out_of_memory(err);
+  r->logprobs = copy_logprobs(g, r->n_prompt, r->n_prompt + r->n_tokens, &used);
+  if (asked->prompt) r->prompt_logprobs = copy_logprobs(g, 0, r->n_prompt, &used);
+  return r->logprobs && (r->prompt_logprobs || !asked->prompt) ? DT_OK : out_of_memory(err);
 }
 
 /* What was generated. Tokens and text as far as memory allows: a failed copy is a failed run. */
@@ -64,6 +103,8 @@ static dt_status fill_tail(const generation *g, dt_error *err) {
   }
   memcpy(r->prompt_ids, tokens, sizeof(int32_t) * (size_t)r->n_prompt);
   memcpy(r->tokens, tokens + r->n_prompt, sizeof(int32_t) * (size_t)r->n_tokens);
+  dt_status status = fill_logprobs(g, err);
+  if (status) return status;
   dt_pair_info info;
   dt_pair_describe(g->pair, &info);
   r->ids_without_row = info.tokenizer_size > info.target.vocab ? info.tokenizer_size - info.target.vocab : 0;
@@ -113,11 +154,12 @@ static const char *finish_name(dt_finish finish) {
   }
 }
 
-static dt_status start_sequence(const generation *g, dt_error *err) {
+static dt_status start_sequence(const generation *g, const dt_prefix *shared, dt_error *err) {
   const dtl_prompt *prompt = g->prompt;
+  const dt_prefix *prefix = shared ? shared : prompt->prefix;
   dt_status status;
-  if (prompt->prefix) {
-    status = dt_seq_start_from(g->run->session, g->run->seq, prompt->prefix, &g->options, err);
+  if (prefix) {
+    status = dt_seq_start_from(g->run->session, g->run->seq, prefix, &g->options, err);
   } else {
     int32_t *ids;
     int n;
@@ -139,7 +181,7 @@ dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy
                           int prompt, dtl_result *result, dt_error *err) {
   *g = (generation){.pair = pair,
                     .request = request,
-                    .prompt = &request->prompts[prompt],
+                    .prompt = &request->prompts[prompt / (request->answers ? request->answers : 1)],
                     .options = request->seq,
                     .result = result,
                     .run = calloc(1, sizeof *g->run)};
@@ -156,13 +198,14 @@ dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy
   return fill_head(g, policy, &info, err);
 }
 
-dt_status generation_start(generation *g, dt_session *session, int seq, dt_error *err) {
+dt_status generation_start(generation *g, dt_session *session, int seq, dt_prefix **shared, dt_error *err) {
   dtl_run *run = g->run;
   g->start_ms = dt_clock_ms();
   run->session = session;
   run->seq = seq;
   run->tree = dt_seq_tree(session, seq);
-  dt_status status = start_sequence(g, err);
+  dt_status status = start_sequence(g, shared ? *shared : NULL, err);
+  if (!status && shared && !*shared && !g->prompt->prefix) status = dt_prefix_take(session, seq, shared, err);
   if (status) return status;
   g->at = dt_seq_length(session, seq);
   if (g->request->trace) trace_begin(g->request->trace, &g->traced, g->pair, run, g->result);
@@ -212,6 +255,8 @@ void dtl_result_free(dtl_result *result) {
   free(result->tokens), free(result->prompt_ids);
   free(result->text), free(result->policy), free(result->params);
   free(result->target), free(result->draft), free(result->backend);
+  free((dt_bias *)result->shifts.bias), free(result->logprobs), free(result->prompt_logprobs);
+  free(result->top_ids), free(result->top_logps);
 #define FREE(name, of_draft) free(result->name);
   DT_PAIR_FACTS(FREE)
 #undef FREE

@@ -2,7 +2,7 @@
  * concern of this file; whoever drives it calls, in this order:
  *
  *   generation_open(&g, pair, policy, &request, prompt, &result, &err)
- *   generation_start(&g, session, seq, &err)      the prompt pass
+ *   generation_start(&g, session, seq, NULL, &err) the prompt pass
  *   generation_committed(&g, policy_ms)           after every iteration, while generation_runs(&g)
  *   generation_end(&g, failure)                   always, once it has started: the result is complete
  *   generation_close(&g)                          always */
@@ -33,8 +33,9 @@ typedef struct {
 dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request,
                           int prompt, dtl_result *result, dt_error *err);
 
-/* Runs the prompt pass in place `seq` of the session. */
-dt_status generation_start(generation *g, dt_session *session, int seq, dt_error *err);
+/* Runs the prompt pass in place `seq` of the session. shared: where several answers share it, else NULL: the first leaves it there for
+ * the others, and the caller frees it. */
+dt_status generation_start(generation *g, dt_session *session, int seq, dt_prefix **shared, dt_error *err);
 
 /* More tokens are wanted, and nobody has interrupted. */
 bool generation_runs(const generation *g);

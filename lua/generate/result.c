@@ -148,6 +148,68 @@ static void add_sampling(cJSON *root, const dtl_result *r) {
   cJSON_AddBoolToObject(sampling, "coupled", r->coupled);
 }
 
+/* null: the logits were taken as they are. A ban is false. */
+static void add_shifts(cJSON *root, const dtl_result *r) {
+  const dt_shifts *s = &r->shifts;
+  bool repeats = s->repeat != 0 && s->repeat != 1;
+  if (!repeats && s->presence == 0 && s->frequency == 0 && !s->n_bias && !s->min_tokens) {
+    cJSON_AddNullToObject(root, "shifts");
+    return;
+  }
+  cJSON *shifts = cJSON_AddObjectToObject(root, "shifts");
+  add_real(shifts, "repeat_penalty", repeats ? (double)s->repeat : 1);
+  add_real(shifts, "presence_penalty", (double)s->presence);
+  add_real(shifts, "frequency_penalty", (double)s->frequency);
+  cJSON *list = cJSON_AddArrayToObject(shifts, "logit_bias");
+  for (int i = 0; i < s->n_bias; i++) {
+    cJSON *pair = cJSON_CreateArray();
+    cJSON_AddItemToArray(pair, cJSON_CreateNumber(s->bias[i].id));
+    cJSON_AddItemToArray(pair,
+                         isinf(s->bias[i].bias) ? cJSON_CreateFalse() : cJSON_CreateNumber((double)s->bias[i].bias));
+    cJSON_AddItemToArray(list, pair);
+  }
+  cJSON_AddNumberToObject(shifts, "min_tokens", s->min_tokens);
+}
+
+/* A float to its last bit; null: it is no number. */
+static void put_float(json_text *out, float x) {
+  char text[32];
+  snprintf(text, sizeof text, "%.9g", (double)x);
+  json_raw(out, isfinite(x) ? text : "null");
+}
+
+/* [{"id":, "logprob":, "top": [[id, logprob], ..]}, ..], null for a token of which nothing is known; null: nobody asked. */
+static void add_logprobs(cJSON *root, const char *key, const dtl_logprob *list, const int32_t *ids, int n) {
+  json_text out = {0};
+  json_raw(&out, list ? "[" : "null");
+  for (int i = 0; i < n && list; i++) {
+    char head[64];
+    if (i) json_raw(&out, ",");
+    if (isnan(list[i].logp) && !list[i].n) {
+      json_raw(&out, "null");
+      continue;
+    }
+    snprintf(head, sizeof head, "{\"id\":%d,\"logprob\":", ids[i]);
+    json_raw(&out, head);
+    put_float(&out, list[i].logp);
+    json_raw(&out, ",\"top\":[");
+    for (int k = 0; k < list[i].n; k++) {
+      snprintf(head, sizeof head, "%s[%d,", k ? "," : "", list[i].id[k]);
+      json_raw(&out, head);
+      put_float(&out, list[i].logps[k]);
+      json_raw(&out, "]");
+    }
+    json_raw(&out, "]}");
+  }
+  if (list) json_raw(&out, "]");
+  char *text = json_finish(&out);
+  if (text)
+    cJSON_AddRawToObject(root, key, text);
+  else
+    errno = ENOMEM;
+  free(text);
+}
+
 /* null: it was generated alone. */
 static void add_batch(cJSON *root, const dtl_result *r) {
   if (!r->places) {
@@ -157,6 +219,7 @@ static void add_batch(cJSON *root, const dtl_result *r) {
   cJSON *batch = cJSON_AddObjectToObject(root, "batch");
   cJSON_AddNumberToObject(batch, "index", r->index);
   cJSON_AddNumberToObject(batch, "places", r->places);
+  cJSON_AddNumberToObject(batch, "prompt", r->prompt);
 }
 
 /* null: the target saw all of the text. */
@@ -202,6 +265,7 @@ char *dtl_result_json(const dtl_result *r, unsigned flags) {
   cJSON_AddRawToObject(root, "params", r->params ? r->params : "{}");
   cJSON_AddStringToObject(root, "seed", seed);
   add_sampling(root, r);
+  add_shifts(root, r);
   add_batch(root, r);
   add_window(root, r);
   add_memory_found(root, r);
@@ -219,6 +283,8 @@ char *dtl_result_json(const dtl_result *r, unsigned flags) {
     add_ids(root, "prompt_ids", r->prompt_ids, r->n_prompt);
     add_ids(root, "tokens", r->tokens, r->n_tokens);
     add_string(root, "text", r->text ? r->text : "", r->text ? r->text_len : 0);
+    add_logprobs(root, "logprobs", r->logprobs, r->tokens, r->n_tokens);
+    add_logprobs(root, "prompt_logprobs", r->prompt_logprobs, r->prompt_ids, r->n_prompt);
   }
   add_stats(root, r);
   char *text = errno == ENOMEM ? NULL : flags & DTL_JSON_LINE ? cJSON_PrintUnformatted(root) : cJSON_Print(root);

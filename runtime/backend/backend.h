@@ -5,12 +5,13 @@
  * writes) depends only on that row's token, position and the keys and values at its prefix and path slots, read in logical
  * order. It does not depend on how many rows share the pass, on the row's place among them, on which slots the keys lie in,
  * on the number of threads, or on time. Ties in an argmax go to the lowest id. A drawn token (draw.h) depends on the row's
- * sampling parameters beside that; a row of a draft head, on the feature that it reads; a row of a pass marked as a prompt, on
- * how long the prompt is. */
+ * sampling parameters and shifts (shift.h) beside that; a row of a draft head, on the feature that it reads; a row of a pass marked
+ * as a prompt, on how long the prompt is. */
 #ifndef DT_BACKEND_H
 #define DT_BACKEND_H
 
 #include "backend/draw.h"
+#include "backend/shift.h"
 #include "backend/window.h"
 #include "model/weights.h"
 #include "system/status.h"
@@ -46,8 +47,8 @@ typedef enum {
   DT_WANT_NOTHING, /* only write the cache */
   DT_WANT_ARGMAX,  /* argmax */
   DT_WANT_TOPK,    /* top_id, top_logp, top_own, confidence, entropy */
-  DT_WANT_BOTH,    /* argmax; and of the logits, whoever samples, top_id and top_logp over all ids */
-  DT_WANT_LOGITS   /* logits */
+  DT_WANT_BOTH, /* argmax; and of the logits before shifts, whoever samples, top_id and top_logp over all ids, and logp */
+  DT_WANT_LOGITS /* logits */
 } dt_want;
 
 /* Where a pass puts its results, in the caller's arrays. Only rows named in row[] get results: result j is that of row
@@ -58,9 +59,14 @@ typedef struct {
   int n;                       /* rows that are wanted */
   const int32_t *row;          /* [n] indexes into dt_rows, ascending */
   const dt_sampling *sampling; /* [the cache's sequences], or NULL: nobody samples. TOPK looks at seed and temp only */
-  int32_t *argmax;   /* [n] lowest id of the largest score among the allowed ids; -1 if any logit of the row is NaN */
-  int k;             /* TOPK, BOTH: candidates per row, at most 32 */
-  int vocab;         /* TOPK: only ids 0..vocab-1 take part, in the softmax too */
+  const dt_row_shifts *shifts; /* [n] of the logits, before all else that is not said to be without; NULL: none */
+  const int32_t *given;        /* [n] BOTH: ids whose logp is wanted instead of argmax's; NULL: argmax's */
+  int32_t
+      *argmax; /* [n] lowest id of the largest score among the allowed ids; -1 if any logit of the row is NaN. BOTH with
+                        `given`: not set */
+  float *logp; /* [n] BOTH: log-probability of argmax, or of `given`, as top_logp; NULL: not wanted */
+  int k;       /* TOPK, BOTH: candidates per row, at most 32 */
+  int vocab;   /* TOPK: only ids 0..vocab-1 take part, in the softmax too */
   int32_t *top_id;   /* [n][k] by falling score, ties by lower id; -1 where there are no more, or if a logit is NaN */
   float *top_logp;   /* [n][k] log-probability: of the softmax of the scores */
   float *top_own;    /* [n][k] of that of the logits, at temperature 1 and without noise; NULL: not wanted */
@@ -105,6 +111,7 @@ typedef struct {
    * it has no such matrices. "8": one digit of 8 bits; "16": two digits (runtime/cpu/quant.h). */
   const char *const *activations;
   bool windows;          /* whether passes may have one */
+  bool shifts;           /* whether they may have shifts, given ids and logp */
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
   dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
   void (*close)(dt_backend *);                 /* after its models are freed */

@@ -38,6 +38,10 @@ static dt_status check_out(const dt_rows *rows, const dt_out *out, dt_limits lim
     if (out->row[j] < 0 || out->row[j] >= rows->n || (j && out->row[j] <= out->row[j - 1]))
       return dt_fail(err, DT_EINPUT, "forward: result %d is of row %d, expected rising rows below %d", j, out->row[j],
                      rows->n);
+  for (int j = 0; j < out->n && out->given; j++)
+    if (out->given[j] < 0 || out->given[j] >= limits.vocab)
+      return dt_fail(err, DT_EINPUT, "forward: result %d is wanted of id %d, the vocabulary has %d", j, out->given[j],
+                     limits.vocab);
   if (out->want != DT_WANT_TOPK && out->want != DT_WANT_BOTH) return DT_OK;
   if (out->k < 1 || out->k > CHECK_TOP)
     return dt_fail(err, DT_EINPUT, "forward: %d candidates, 1 to %d are possible", out->k, CHECK_TOP);

@@ -114,6 +114,7 @@ const dt_backend_ops dt_cpu_ops = {
     .weight_dtypes = WEIGHT_DTYPES,
     .activations = ACTIVATIONS,
     .windows = true,
+    .shifts = true,
     .present = cpu_present,
     .open = cpu_open,
     .close = cpu_close,

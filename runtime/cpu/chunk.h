@@ -91,6 +91,12 @@ void cpu_multiply(const cpu_chunk *c, const cpu_product *products, int count);
 /* Where a row of x that all threads use, prepared for a format, is put. */
 char *cpu_prepared_row(const dt_weights *w, int product, int row);
 
+/* ---- shift.c --------------------------------------------------------------------------------------------------------- */
+
+/* Whether there is one among ids from .. from + count - 1, and all of them, to the logits of these ids. */
+bool cpu_is_shifted(const dt_row_shifts *s, int32_t from, int count);
+void cpu_shift(const dt_row_shifts *s, int32_t from, int count, float *logits);
+
 /* ---- results.c ------------------------------------------------------------------------------------------------------- */
 
 /* The final norm of the wanted rows, their logits of ids 0..ids-1 and what is asked of them. */

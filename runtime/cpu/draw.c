@@ -53,7 +53,7 @@ void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int cou
 /* The noise need be known only where it may lift an id to the best score so far: with more of it the fma gives no less. NaN is
  * not below either. */
 void V(cpu_draw_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
-                       cpu_top *top) {
+                       const float *own, cpu_top *top) {
   v16 scale = v_set1(1.0f / s->temp);
   for (int i = 0; i < count; i += RUN) {
     i16 bits[WORDS];
@@ -66,7 +66,7 @@ void V(cpu_draw_among)(const dt_sampling *s, int32_t position, int first, int co
       if (!(~below & ((1u << n) - 1))) continue;
       float score[LANES];
       v_store(score, v_fma(logit, scale, gumbel(u)));
-      V(cpu_rank)(score, logits + at, first + at, n, 1, top);
+      V(cpu_rank)(score, own + at, first + at, n, 1, top);
     }
   }
 }
@@ -174,7 +174,7 @@ int32_t V(cpu_draw)(const dt_sampling *s, int32_t position, float *logits, int n
     if (!any) continue;
     for (int i = 0; i < count; i++)
       run[i] = is_allowed(c, logits[first + i], first + i) ? logits[first + i] : -INFINITY;
-    V(cpu_draw_among)(s, position, first, count, run, &top);
+    V(cpu_draw_among)(s, position, first, count, run, run, &top);
   }
   return top.count ? top.id[0] : -1;
 }

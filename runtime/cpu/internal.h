@@ -109,6 +109,7 @@ struct dt_weights {
   size_t prepared_bytes;
   float *logits;    /* [CPU_ROWS][ldlogits] where all of a row's are needed to draw from it */
   uint32_t *weight; /* [threads][ldlogits] */
+  float *shifted;   /* [threads][ldlogits] a row of logits with its shifts */
   size_t ldlogits;
   float *wire; /* [wire_numbers] rows on their way between ranks */
   size_t wire_numbers;

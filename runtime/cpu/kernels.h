@@ -81,8 +81,9 @@ typedef struct {
   void (*softmax_sum)(float *logits, int count, float largest, cpu_softmax_part *part);
   float (*rank)(float *scores, const float *logits, int first, int count, int k, cpu_top *top);
   void (*add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits, float *scores);
-  /* rank of the scores that add_noise would make, for the best one only. */
-  void (*draw_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits, cpu_top *top);
+  /* rank of the scores that add_noise would make of `logits`, for the best one only; `own`: the logits that top tells. */
+  void (*draw_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
+                     const float *own, cpu_top *top);
   /* The token drawn among the allowed ids (draw.h) of n; -1 if a logit is NaN. May write up to 15 numbers behind the logits.
    * weight: [n] scratch */
   int32_t (*draw)(const dt_sampling *s, int32_t position, float *logits, int n, uint32_t *weight);

@@ -21,6 +21,12 @@ static const dt_sampling *sampling_of(const cpu_chunk *c, int j) {
   return s->temp > 0.0f ? s : NULL;
 }
 
+/* What the j-th wanted row's text says of its logits; NULL: nothing. */
+static const dt_row_shifts *shifts_of(const cpu_chunk *c, int j) {
+  const dt_row_shifts *all = c->p->out->shifts, *s = all ? &all[c->wanted + j] : NULL;
+  return s && s->n_text + s->n_path > 0 ? s : NULL;
+}
+
 /* Not every id is allowed: which are, all logits must tell. */
 static bool is_filtered(const cpu_chunk *c, const dt_sampling *s) {
   dt_want want = c->p->out->want;
@@ -48,37 +54,52 @@ static void add_noise_to(const cpu_kernels *k, const dt_sampling *s, int32_t pos
 /* Reduces one block of logits of the j-th wanted row to the result that the caller wants: ids from .. from + count - 1 (or
  * those places of the model's list of ids).
  *   LOGITS, or a filter (top-p ..)   the block is stored: the filter must see all ids
- *   BOTH                             the k best logits and the block's part of their softmax; if sampled, as ARGMAX too
+ *   BOTH                             the k best logits before shifts and the block's part of their softmax, and the given id's; if
+ *                                    sampled or shifted, as ARGMAX too
  *   ARGMAX                           the id of the largest score
  *   TOPK                             the k best scores, the block's part of their softmax and, if wanted, of the logits'
- * A score is the logit or, if the row is sampled, logit / temperature + noise. */
+ * A score is the logit with its shift or, if the row is sampled, that / temperature + noise. */
 static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int count) {
   const dt_weights *w = c->p->w;
   const dt_out *out = c->p->out;
   const cpu_kernels *k = w->backend->kernels;
   const dt_sampling *s = sampling_of(c, j);
+  const dt_row_shifts *shifts = shifts_of(c, j);
   if (out->want == DT_WANT_LOGITS || is_filtered(c, s)) {
     float *all = out->want == DT_WANT_LOGITS ? out->logits + (size_t)(c->wanted + j) * (size_t)w->shape.vocab
                                              : w->logits + (size_t)j * w->ldlogits;
     if (all + from != logits) memcpy(all + from, logits, (size_t)count * sizeof *logits);
+    if (shifts && out->want == DT_WANT_LOGITS) cpu_shift(shifts, from, count, all + from);
   }
   cpu_softmax_part *own = part_of(w, from / CPU_LOGIT_BLOCK, OF_LOGITS, j);
   if (out->want == DT_WANT_BOTH) {
     float largest = k->rank(logits, logits, from, count, out->k, list_of(w, c->me->thread, j, OF_LOGITS));
     k->softmax_sum(logits, count, largest, own);
+    if (out->given) {
+      int at = out->given[c->wanted + j] - from;
+      if (at >= 0 && at < count) out->logp[c->wanted + j] = logits[at]; /* until the sum is known */
+      return;
+    }
   }
-  if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s)) return;
+  if (out->want == DT_WANT_LOGITS || is_filtered(c, s) || (out->want == DT_WANT_BOTH && !s && !shifts)) return;
   cpu_top *top = list_of(w, c->me->thread, j, OF_SCORES);
   int32_t position = c->p->rows->position[out->row[c->wanted + j]];
   if (w->head.target) position += 1 + c->p->rows->distance;
+  float shifted[CPU_LOGIT_BLOCK];
+  const float *told = logits; /* beside the scores: of candidates that draft, the shifted ones */
+  if (shifts && cpu_is_shifted(shifts, from, count)) {
+    logits = memcpy(shifted, logits, (size_t)count * sizeof *logits);
+    cpu_shift(shifts, from, count, shifted);
+    if (out->want == DT_WANT_TOPK) told = shifted;
+  }
   if (s && out->want != DT_WANT_TOPK) {
-    k->draw_among(s, position, from, count, logits, top);
+    k->draw_among(s, position, from, count, logits, told, top);
     return;
   }
   float noisy[CPU_LOGIT_BLOCK], *scores = s ? noisy : logits;
   if (s && w->ids) add_noise_to(k, s, position, w->ids + from, count, logits, noisy);
   if (s && !w->ids) k->add_noise(s, position, from, count, logits, noisy);
-  float largest = k->rank(scores, logits, from, count, out->want == DT_WANT_TOPK ? out->k : 1, top);
+  float largest = k->rank(scores, told, from, count, out->want == DT_WANT_TOPK ? out->k : 1, top);
   if (out->want != DT_WANT_TOPK) return;
   k->softmax_part(scores, count, largest, part_of(w, from / CPU_LOGIT_BLOCK, OF_SCORES, j));
   if (s && out->top_own) k->softmax_sum(logits, count, k->largest(logits, count), own);
@@ -189,16 +210,45 @@ static softmax sum_up(const cpu_chunk *c, int row, softmax_kind kind, int ids, b
   return s;
 }
 
+static float log_probability(float score, const softmax *of) {
+  return (float)((double)score - (double)of->of.max - of->log_sum);
+}
+
 static void write_candidates(const dt_out *out, size_t result, const cpu_top *top, const int32_t *ids,
                              const softmax *scores, const softmax *own) {
   for (int i = 0; i < out->k; i++) {
     bool there = scores->usable && own->usable && i < top->count;
     size_t at = result * (size_t)out->k + (size_t)i;
     out->top_id[at] = !there ? -1 : ids ? ids[top->id[i]] : top->id[i];
-    out->top_logp[at] = there ? (float)((double)top->score[i] - (double)scores->of.max - scores->log_sum) : -INFINITY;
-    if (out->top_own)
-      out->top_own[at] = there ? (float)((double)top->logit[i] - (double)own->of.max - own->log_sum) : -INFINITY;
+    out->top_logp[at] = there ? log_probability(top->score[i], scores) : -INFINITY;
+    if (out->top_own) out->top_own[at] = there ? log_probability(top->logit[i], own) : -INFINITY;
   }
+}
+
+/* The id drawn among the allowed ones: all logits were stored, before shifts. *own: its logit. */
+static int32_t draw_filtered(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
+  const dt_weights *w = c->p->w;
+  const dt_row_shifts *shifts = shifts_of(c, j);
+  int vocab = w->shape.vocab;
+  float *stored = w->logits + (size_t)j * w->ldlogits, *logits = stored;
+  if (shifts) {
+    logits = w->shifted + (size_t)c->me->thread * w->ldlogits;
+    memcpy(logits, stored, (size_t)vocab * sizeof *logits);
+    cpu_shift(shifts, 0, vocab, logits);
+  }
+  int32_t position = c->p->rows->position[c->p->out->row[c->wanted + j]];
+  int32_t id = w->backend->kernels->draw(s, position, logits, vocab, w->weight + (size_t)c->me->thread * w->ldlogits);
+  *own = id < 0 ? 0 : stored[id];
+  return id;
+}
+
+/* The token after the j-th wanted row, and its logit before shifts. */
+static int32_t choose(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
+  cpu_top top;
+  if (is_filtered(c, s)) return draw_filtered(c, j, s, own);
+  merge_tops(c, j, OF_SCORES, 1, &top);
+  *own = top.count ? top.logit[0] : 0;
+  return top.nan || top.count == 0 ? -1 : top.id[0];
 }
 
 static void write_each(const cpu_chunk *c, int ids) {
@@ -214,20 +264,18 @@ static void write_each(const cpu_chunk *c, int ids) {
       merge_tops(c, j, OF_LOGITS, out->k, &top);
       softmax own = sum_up(c, j, OF_LOGITS, ids, top.nan);
       write_candidates(out, result, &top, w->ids, &own, &own);
-      out->argmax[result] = top.nan || top.count == 0 ? -1 : top.id[0];
-      if (!s) continue;
-    }
-    if (is_filtered(c, s)) {
-      out->argmax[result] =
-          w->backend->kernels->draw(s, c->p->rows->position[out->row[result]], w->logits + (size_t)j * w->ldlogits,
-                                    w->shape.vocab, w->weight + (size_t)c->me->thread * w->ldlogits);
+      float logit = out->given ? out->logp[result] : top.count ? top.logit[0] : 0;
+      if (!out->given) out->argmax[result] = top.nan || top.count == 0 ? -1 : top.id[0];
+      if (!out->given && (s || shifts_of(c, j))) out->argmax[result] = choose(c, j, s, &logit);
+      if (out->logp) out->logp[result] = own.usable ? log_probability(logit, &own) : NAN;
       continue;
     }
-    merge_tops(c, j, OF_SCORES, out->want == DT_WANT_TOPK ? out->k : 1, &top);
-    if (out->want != DT_WANT_TOPK) {
-      out->argmax[result] = top.nan || top.count == 0 ? -1 : top.id[0];
+    if (out->want == DT_WANT_ARGMAX) {
+      float logit;
+      out->argmax[result] = choose(c, j, s, &logit);
       continue;
     }
+    merge_tops(c, j, OF_SCORES, out->k, &top);
     softmax scores = sum_up(c, j, OF_SCORES, ids, top.nan);
     softmax own = s && out->top_own ? sum_up(c, j, OF_LOGITS, ids, top.nan) : scores;
     out->confidence[result] = scores.usable ? 1.0f / scores.of.sum : 0.0f;

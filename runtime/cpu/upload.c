@@ -247,6 +247,7 @@ static void build_scratch(dt_weights *w) {
   }
   w->logits = cpu_take(a, CPU_ROWS * w->ldlogits * sizeof(float));
   w->weight = cpu_take(a, threads * w->ldlogits * sizeof(uint32_t));
+  w->shifted = cpu_take(a, threads * w->ldlogits * sizeof(float));
   if (!w->ranks) return;
   w->wire_numbers = w->ldcat * CPU_ROWS > w->ldlogits ? w->ldcat * CPU_ROWS : w->ldlogits;
   w->wire = cpu_take(a, w->wire_numbers * sizeof(float));

@@ -26,8 +26,9 @@ struct dt_weights {
   int vocab, n_rules;
   bool draft;
   rule *rules;
-  float *p;      /* [vocab] the distribution being looked at */
-  ranked *order; /* [vocab] */
+  float *p;       /* [vocab] the distribution being looked at */
+  float *shifted; /* [vocab] the same with a row's shifts; does not sum to 1 */
+  ranked *order;  /* [vocab] */
 };
 
 struct dt_cache {
@@ -78,7 +79,7 @@ static void fake_free_weights(dt_weights *w) {
   for (int i = 0; w->rules && i < w->n_rules; i++)
     free(w->rules[i].context), free(w->rules[i].token), free(w->rules[i].p);
   free(w->rules);
-  free(w->p), free(w->order);
+  free(w->p), free(w->shifted), free(w->order);
   free(w);
 }
 
@@ -93,9 +94,10 @@ dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights *
   if (!w) return dt_fail_memory(err, "a scripted model", sizeof *w);
   *w = (dt_weights){.backend = backend, .vocab = model->vocab, .n_rules = model->n_rules, .draft = model->draft};
   w->p = malloc((size_t)model->vocab * sizeof(float));
+  w->shifted = malloc((size_t)model->vocab * sizeof(float));
   w->order = malloc((size_t)model->vocab * sizeof(ranked));
   w->rules = calloc((size_t)model->n_rules + 1, sizeof(rule));
-  bool ok = w->p && w->order && w->rules;
+  bool ok = w->p && w->shifted && w->order && w->rules;
   for (int i = 0; ok && i < model->n_rules; i++) {
     const dt_fake_rule *from = &model->rules[i];
     rule *to = &w->rules[i];
@@ -218,11 +220,11 @@ static float noisy(float p, const dt_sampling *s, int position, int32_t id) {
 }
 
 /* The token drawn: the ids in falling order, from the likeliest on, as far as they are allowed. */
-static int32_t draw(const dt_weights *w, const dt_sampling *s, int position) {
+static int32_t draw(const dt_weights *w, const float *p, const dt_sampling *s, int position) {
   int top_k = s->top_k > 0 && s->top_k < w->vocab ? s->top_k : w->vocab;
   double power = 1 / (double)s->temp, sum = 0, ahead = 0, first = 0;
   int32_t best = -1;
-  for (int32_t id = 0; id < w->vocab; id++) w->order[id] = (ranked){w->p[id], id};
+  for (int32_t id = 0; id < w->vocab; id++) w->order[id] = (ranked){p[id], id};
   qsort(w->order, (size_t)w->vocab, sizeof *w->order, compare);
   for (int k = 0; k < top_k; k++) {
     sum += pow((double)w->order[k].x, power);
@@ -231,10 +233,10 @@ static int32_t draw(const dt_weights *w, const dt_sampling *s, int position) {
   float top = -INFINITY;
   for (int k = 0; k < top_k; k++) {
     int32_t id = w->order[k].id;
-    double weight = pow((double)w->p[id], power);
+    double weight = pow((double)p[id], power);
     bool in_top_p = !(s->top_p > 0 && s->top_p < 1) || ahead < (double)s->top_p * sum;
     if (k > 0 && !(in_top_p && weight >= (double)s->min_p * first)) break;
-    float score = noisy(w->p[id], s, position, id);
+    float score = noisy(p[id], s, position, id);
     if (best < 0 || score > top || (score == top && id < best)) top = score, best = id;
     ahead += weight;
   }
@@ -249,8 +251,7 @@ static double log_sum_exp(const dt_weights *w, int n) {
 }
 
 /* The candidates after row j: by p, or by the scores of who draws, and then the softmax is theirs. */
-static void rank(const dt_weights *w, const dt_sampling *s, int position, const dt_out *out, int j) {
-  const float *p = w->p;
+static void rank(const dt_weights *w, const float *p, const dt_sampling *s, int position, const dt_out *out, int j) {
   int vocab = out->want == DT_WANT_BOTH ? w->vocab : out->vocab;
   for (int32_t id = 0; id < vocab; id++) w->order[id] = (ranked){s ? noisy(p[id], s, position, id) : p[id], id};
   qsort(w->order, (size_t)vocab, sizeof *w->order, compare);
@@ -268,15 +269,26 @@ static void rank(const dt_weights *w, const dt_sampling *s, int position, const 
   if (out->entropy) out->entropy[j] = (float)entropy;
 }
 
+static const float *with_shifts(const dt_weights *w, const dt_row_shifts *s) {
+  memcpy(w->shifted, w->p, (size_t)w->vocab * sizeof *w->p);
+  for (int i = 0; i < s->n_text; i++)
+    w->shifted[s->text[i].id] = expf(shift_logit(&s->text[i], logf(w->p[s->text[i].id])));
+  for (int i = 0; i < s->n_path; i++)
+    w->shifted[s->path[i].id] = expf(shift_logit(&s->path[i], logf(w->p[s->path[i].id])));
+  return w->shifted;
+}
+
 static void answer(const dt_weights *w, const dt_rows *r, const dt_out *out, int j) {
-  const float *p = w->p;
+  const float *p = out->shifts ? with_shifts(w, &out->shifts[j]) : w->p;
   int vocab = w->vocab, position = r->position[out->row[j]];
   const dt_sampling *s = out->sampling ? &out->sampling[r->sequence[out->row[j]]] : NULL;
   if (s && !(s->temp > 0)) s = NULL;
   bool nan = false;
   for (int id = 0; id < vocab; id++) nan |= isnan(p[id]);
-  if (out->want == DT_WANT_ARGMAX || out->want == DT_WANT_BOTH)
-    out->argmax[j] = nan ? -1 : s ? draw(w, s, position) : likeliest(p, vocab);
+  if (out->want == DT_WANT_ARGMAX || (out->want == DT_WANT_BOTH && !out->given))
+    out->argmax[j] = nan ? -1 : s ? draw(w, p, s, position) : likeliest(p, vocab);
+  if (out->want == DT_WANT_BOTH && out->logp)
+    out->logp[j] = nan ? NAN : logf(w->p[out->given ? out->given[j] : out->argmax[j]]);
   if (out->want == DT_WANT_LOGITS)
     for (int id = 0; id < vocab; id++) out->logits[(size_t)j * (size_t)vocab + (size_t)id] = logf(p[id]);
   if (out->want != DT_WANT_TOPK && out->want != DT_WANT_BOTH) return;
@@ -285,7 +297,8 @@ static void answer(const dt_weights *w, const dt_rows *r, const dt_out *out, int
     if (out->top_own) out->top_own[j * out->k + k] = 0;
   }
   if (out->confidence) out->confidence[j] = out->entropy[j] = 0;
-  if (!nan) rank(w, out->want == DT_WANT_BOTH ? NULL : s, position, out, j);
+  bool both = out->want == DT_WANT_BOTH;
+  if (!nan) rank(w, both ? w->p : p, both ? NULL : s, position, out, j);
 }
 
 static dt_status fake_forward(dt_weights *w, dt_cache *c, const dt_rows *r, const dt_out *out, dt_error *err) {
@@ -350,6 +363,7 @@ const dt_backend_ops dt_fake_ops = {
     .weight_dtypes = WEIGHT_DTYPES,
     .activations = ACTIVATIONS,
     .windows = false,
+    .shifts = true,
     .present = fake_present,
     .open = fake_open,
     .close = fake_close,

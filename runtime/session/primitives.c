@@ -63,19 +63,38 @@ dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error
 
 /* ---- verify_tree ------------------------------------------------------------------------------------------------------- */
 
+/* The row that is about to be added is that of node v, whose parent's is `above` rows before it. */
+static void add_shifts(dt_session *s, const sequence *q, int v, int above) {
+  dt_row_shifts *row = &s->shifts[s->rows.n];
+  if (!q->shifted)
+    *row = (dt_row_shifts){0};
+  else if (v == 0)
+    *row = shifts_root(&q->shifts);
+  else
+    *row = shifts_child(&q->shifts, &s->paths, row - above, q->tree->token[v], q->tree->depth[v]);
+}
+
 /* Rows for the root and every kept node. */
 static void add_tree(dt_session *s, int seq) {
   sequence *q = &s->seq[seq];
   const dt_tree *t = q->tree;
+  if (s->shifts) add_shifts(s, q, 0, 0);
   kv_begin(&q->target, q->length - 1);
   q->slot[0] = kv_reserve(&q->target);
   *pass_row(&s->rows, seq, t->token[0], q->slot[0], q->length - 1, 1) = q->slot[0];
   for (int i = 0; i < t->n_kept; i++) {
     int v = t->kept_node[i];
     q->slot[v] = kv_reserve(&q->target);
+    if (s->shifts) add_shifts(s, q, v, 1 + i - dt_tree_row(t, t->parent[v]));
     int32_t *path = pass_row(&s->rows, seq, t->token[v], q->slot[v], q->length, t->depth[v]);
     for (int a = v; a > 0; a = t->parent[a]) path[t->depth[a] - 1] = q->slot[a];
   }
+}
+
+/* Tokens that the sequence wants to know of a row. */
+static int row_top(const sequence *q) {
+  int logs = q->logs.asked.wanted ? max(q->logs.asked.top, 1) : 0;
+  return max(q->candidates, logs);
 }
 
 /* Each sequence gets what it asked for of its rows, which lie together. */
@@ -83,8 +102,9 @@ static void take_candidates(dt_session *s, const dt_rows *rows, int k) {
   for (int i = 0, row = 0; i < rows->n; i++, row++) {
     if (i > 0 && rows->sequence[i] != rows->sequence[i - 1]) row = 0;
     const sequence *q = &s->seq[rows->sequence[i]];
-    size_t from = (size_t)i * (size_t)k, to = (size_t)row * DT_TARGET_CANDIDATES, n = (size_t)q->candidates;
+    size_t from = (size_t)i * (size_t)k, to = (size_t)row * ROW_TOP, n = (size_t)row_top(q);
     if (!n) continue;
+    q->choice_logp[row] = s->choice_logp[i];
     memcpy(q->candidate + to, s->candidate + from, n * sizeof *q->candidate);
     memcpy(q->candidate_logp + to, s->candidate_logp + from, n * sizeof *q->candidate_logp);
   }
@@ -94,17 +114,24 @@ static void take_candidates(dt_session *s, const dt_rows *rows, int k) {
 static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
   dt_rows rows = pass_rows(&s->rows);
   int k = 0;
-  for (int i = 0; i < rows.n; i++) s->wanted[i] = i, k = max(k, s->seq[rows.sequence[i]].candidates);
+  bool shifted = false;
+  for (int i = 0; i < rows.n; i++) {
+    const sequence *q = &s->seq[rows.sequence[i]];
+    s->wanted[i] = i, k = max(k, row_top(q)), shifted |= q->shifted;
+  }
   dt_out out = {.want = k ? DT_WANT_BOTH : DT_WANT_ARGMAX,
                 .n = rows.n,
                 .row = s->wanted,
                 .sampling = s->sampling,
+                .shifts = shifted ? s->shifts : NULL,
                 .argmax = *choice,
+                .logp = k && s->pair->ops->shifts ? s->choice_logp : NULL,
                 .k = k,
                 .top_id = s->candidate,
                 .top_logp = s->candidate_logp};
   *choice += rows.n;
   pass_begin(&s->rows, s->rows.path_stride);
+  s->paths.n = 0;
   dt_status status = s->pair->ops->forward(s->pair->target, s->target, &rows, &out, err);
   if (!status && k) take_candidates(s, &rows, k);
   return status;
@@ -179,7 +206,7 @@ dt_status dt_seq_candidates(const dt_session *s, int seq, int node, const int32_
   if (status) return status;
   *token = NULL, *logp = NULL, *n = 0;
   if (!q->candidates) return DT_OK;
-  size_t at = (size_t)dt_tree_row(q->tree, node) * DT_TARGET_CANDIDATES;
+  size_t at = (size_t)dt_tree_row(q->tree, node) * ROW_TOP;
   *token = q->candidate + at, *logp = q->candidate_logp + at;
   while (*n < q->candidates && (*token)[*n] >= 0) ++*n;
   return DT_OK;
@@ -214,6 +241,11 @@ static void append_block(dt_session *s, sequence *q, dt_committed *block) {
     int32_t token = block_token(q, q->length - begin);
     size_t len;
     const char *bytes = pair_token_bytes(s->pair, token, q->length == q->prompt, buffer, &len);
+    int row = q->length == begin ? 0 : dt_tree_row(q->tree, q->path[q->length - begin - 1]);
+    if (q->logs.asked.wanted)
+      logprobs_put(&q->logs, q->length, q->choice_logp[row], q->candidate + (size_t)row * ROW_TOP,
+                   q->candidate_logp + (size_t)row * ROW_TOP);
+    if (q->shifted) shifts_token(&q->shifts, token);
     bool eos = !q->ignore_eos && pair_is_eos(s->pair, token);
     if (!eos) text_push(&q->text, bytes, len, NULL); /* the end-of-text that ends is not shown; there is room */
     q->text_end[q->length] = q->text.len;

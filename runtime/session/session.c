@@ -32,12 +32,15 @@ static dt_status open_rows(dt_session *s, dt_error *err) {
 /* Brings a sequence back to its state in a new session. */
 static void reset_sequence(sequence *q) {
   text_free(&q->text);
+  shifts_close(&q->shifts);
+  logprobs_close(&q->logs);
   *q = (sequence){.tokens = q->tokens,
                   .text_end = q->text_end,
                   .tree = q->tree,
                   .slot = q->slot,
                   .candidate = q->candidate,
-                  .candidate_logp = q->candidate_logp};
+                  .candidate_logp = q->candidate_logp,
+                  .choice_logp = q->choice_logp};
 }
 
 static void free_session(dt_session *s) {
@@ -46,13 +49,17 @@ static void free_session(dt_session *s) {
     sequence *q = &s->seq[i];
     dt_tree_close(q->tree);
     text_free(&q->text);
-    free(q->tokens), free(q->text_end), free(q->slot), free(q->candidate), free(q->candidate_logp);
+    shifts_close(&q->shifts);
+    logprobs_close(&q->logs);
+    free(q->tokens), free(q->text_end), free(q->slot);
+    free(q->candidate), free(q->candidate_logp), free(q->choice_logp);
   }
   if (s->target) s->pair->ops->free_cache(s->target);
   if (s->held) s->held->ops->close(s->held);
   pass_close(&s->rows);
   free(s->seq), free(s->text), free(s->sampling), free(s->draft_sampling), free(s->wanted), free(s->choice);
-  free(s->candidate), free(s->candidate_logp);
+  free(s->candidate), free(s->candidate_logp), free(s->choice_logp);
+  free(s->shifts), free(s->paths.shift), free(s->paths.more);
   free(s);
 }
 
@@ -210,6 +217,14 @@ static dt_status check_sampling(const dt_sampling *p, dt_error *err) {
   return DT_OK;
 }
 
+static dt_status check_backend(const dt_backend_ops *ops, const dt_seq_options *o, dt_error *err) {
+  const char *what = shifts_wanted(&o->shifts) ? "penalties, biases and min_tokens"
+                     : o->logprobs.wanted      ? "logprobs"
+                                               : NULL;
+  if (!what || ops->shifts) return DT_OK;
+  return dt_fail(err, DT_EINPUT, "%s: the backend %s has none: --backend cpu does", what, ops->name);
+}
+
 static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o,
                              dt_error *err) {
   int vocab = s->pair->target_info.vocab;
@@ -229,28 +244,57 @@ static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt
   if (status) return status;
   if (o->candidates < 0 || o->candidates > DT_TARGET_CANDIDATES)
     return dt_fail(err, DT_EINPUT, "candidates: %d is out of range: 0..%d", o->candidates, DT_TARGET_CANDIDATES);
-  return check_sampling(&o->sampling, err);
+  if (!(status = need_list(o->shifts.bias, o->shifts.n_bias, "dt_seq_options", "bias", err)))
+    status = shifts_check(&o->shifts, vocab, o, s->pair->eos, s->pair->n_eos, err);
+  if (!status) status = logprobs_check(&o->logprobs, err);
+  if (!status) status = check_backend(s->pair->ops, o, err);
+  return status ? status : check_sampling(&o->sampling, err);
 }
 
-/* Room for `rows` rows' candidates, unless it is there. */
-static bool room_for_candidates(int32_t **id, float **logp, int rows) {
-  size_t n = (size_t)rows * DT_TARGET_CANDIDATES;
-  if (!*id) *id = malloc(n * sizeof **id);
-  if (!*logp) *logp = malloc(n * sizeof **logp);
-  return *id && *logp;
+/* Room for what is told of `rows` rows, unless it is there. */
+static bool room_for_rows(int32_t **id, float **logp, float **choice, int rows) {
+  size_t n = (size_t)rows;
+  if (!*id) *id = malloc(n * ROW_TOP * sizeof **id);
+  if (!*logp) *logp = malloc(n * ROW_TOP * sizeof **logp);
+  if (!*choice) *choice = malloc(n * sizeof **choice);
+  return *id && *logp && *choice;
+}
+
+/* The same for the shifts of a pass: each row has at most the tokens of its path and the ends of a text. */
+static bool room_for_shifts(dt_session *s) {
+  size_t rows = (size_t)s->rows.capacity, paths = s->rows.path_capacity + rows * MODEL_MAX_EOS;
+  if (!s->shifts) s->shifts = malloc(rows * sizeof *s->shifts);
+  if (!s->paths.shift) s->paths.shift = malloc(paths * sizeof *s->paths.shift);
+  if (!s->paths.more) s->paths.more = malloc(paths * sizeof *s->paths.more);
+  return s->shifts && s->paths.shift && s->paths.more;
 }
 
 /* Everything of a start but the rows. */
 static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
   sequence *q = &s->seq[seq];
-  text_stream text;
-  if (o->candidates > 0 && !(room_for_candidates(&s->candidate, &s->candidate_logp, s->rows.capacity) &&
-                             room_for_candidates(&q->candidate, &q->candidate_logp, 1 + DT_TREE_VERIFY)))
-    return dt_fail_memory(err, "the candidates of a pass", (size_t)s->rows.capacity * DT_TARGET_CANDIDATES * 8);
+  text_stream text = {0};
+  shifts shift = {0};
+  logprobs logs = {0};
+  bool shifted = shifts_wanted(&o->shifts), told = o->candidates > 0 || o->logprobs.wanted;
+  if (told && !(room_for_rows(&s->candidate, &s->candidate_logp, &s->choice_logp, s->rows.capacity) &&
+                room_for_rows(&q->candidate, &q->candidate_logp, &q->choice_logp, 1 + DT_TREE_VERIFY)))
+    return dt_fail_memory(err, "the candidates of a pass", (size_t)s->rows.capacity * ROW_TOP * 8);
+  if (shifted && !room_for_shifts(s))
+    return dt_fail_memory(err, "the shifts of a pass", s->rows.path_capacity * sizeof *s->paths.shift);
   dt_status status = text_init(&text, o->stop, o->n_stop, err);
-  if (status) return status;
+  if (!status && shifted) status = shifts_open(&shift, &o->shifts, s->context, s->pair->eos, s->pair->n_eos, err);
+  if (!status) status = logprobs_open(&logs, &o->logprobs, s->context, err);
+  if (status) {
+    text_free(&text);
+    shifts_close(&shift);
+    return status;
+  }
   text_free(&q->text);
-  q->text = text;
+  shifts_close(&q->shifts);
+  logprobs_close(&q->logs);
+  q->text = text, q->shifts = shift, q->logs = logs;
+  q->shifted = shifted;
+  if (shifted) shifts_prompt(&q->shifts, prompt, n);
   q->start_ms = dt_clock_ms();
   q->started = false; /* until its rows are there */
   q->finish = DT_RUNNING;
@@ -273,16 +317,31 @@ static void ready(dt_session *s, int seq) {
   session_begin_tree(s, seq);
 }
 
-/* The rows of the prompt that the target's cache lacks, up to row n-1. */
+/* The rows of the prompt that the target's cache lacks, up to row n-1. Log-probabilities of the prompt are those of all its rows. */
 static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
   sequence *q = &s->seq[seq];
+  int first = q->target.rows, top = q->logs.asked.top;
   pass_begin(&s->rows, 1);
-  pass_text(&s->rows, seq, q->tokens, q->target.rows, n);
+  pass_text(&s->rows, seq, q->tokens, first, n);
   dt_rows rows = pass_rows(&s->rows);
-  rows.prompt = q->target.rows == 0;
-  dt_status status = rows.n ? s->pair->ops->forward(s->pair->target, s->target, &rows, NULL, err) : DT_OK;
-  if (!status) q->target.rows = n;
-  return status;
+  rows.prompt = first == 0;
+  for (int i = 0; i < rows.n; i++) s->wanted[i] = i;
+  dt_out out = {.want = DT_WANT_BOTH,
+                .n = rows.n,
+                .row = s->wanted,
+                .given = q->tokens + first + 1,
+                .logp = s->choice_logp,
+                .k = max(top, 1),
+                .top_id = s->candidate,
+                .top_logp = s->candidate_logp};
+  bool told = q->logs.asked.prompt;
+  dt_status status = rows.n ? s->pair->ops->forward(s->pair->target, s->target, &rows, told ? &out : NULL, err) : DT_OK;
+  if (status) return status;
+  q->target.rows = n;
+  for (int i = 0; i < rows.n && told; i++)
+    logprobs_put(&q->logs, first + i + 1, s->choice_logp[i], s->candidate + (ptrdiff_t)i * out.k,
+                 s->candidate_logp + (ptrdiff_t)i * out.k);
+  return DT_OK;
 }
 
 /* Starts after the check. The first `same` tokens are those that the sequence had before. */
@@ -318,7 +377,8 @@ dt_status dt_seq_continue(dt_session *s, int seq, const int32_t *prompt, int n, 
   if (status) return status;
   const sequence *q = &s->seq[seq];
   int same = 0;
-  while (q->started && same < n - 1 && same < q->length && q->tokens[same] == prompt[same]) same++;
+  while (q->started && !o->logprobs.prompt && same < n - 1 && same < q->length && q->tokens[same] == prompt[same])
+    same++;
   return start(s, seq, prompt, n, o, same, err);
 }
 
@@ -382,6 +442,8 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
   if (p->window.last != s->rows.window.last || p->window.sinks != s->rows.window.sinks)
     return dt_fail(err, DT_EINPUT, "the prefix was made with another window: %d and %d sinks", p->window.last,
                    p->window.sinks);
+  if (o->logprobs.prompt)
+    return dt_fail(err, DT_EINPUT, "echo: the pass of a prefix is over: give its text to have log-probabilities of it");
   dt_status status = check_start(s, seq, p->tokens, p->n, o, err);
   if (!status) status = begin(s, seq, p->tokens, p->n, o, err);
   if (status) return status;
@@ -441,6 +503,24 @@ const char *dt_seq_text(const dt_session *s, int seq, size_t *len) {
 }
 
 const size_t *dt_seq_text_ends(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].text_end : NULL; }
+
+dt_status dt_seq_logprobs(const dt_session *s, int seq, int at, float *logp, const int32_t **token, const float **top,
+                          int *n, dt_error *err) {
+  NEED(s, "session");
+  NEED(logp, "logp");
+  NEED(token, "token");
+  NEED(top, "top");
+  NEED(n, "n");
+  const sequence *q = find(s, seq);
+  if (!q) return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
+  const logprobs *l = &q->logs;
+  if (at < 0 || at >= q->length || !l->there || !l->there[at])
+    return dt_fail(err, DT_ESTATE, "logprobs: nothing is known of token %d of sequence %d", at, seq);
+  *logp = l->logp[at];
+  *token = l->top_id + (ptrdiff_t)at * l->asked.top, *top = l->top_logp + (ptrdiff_t)at * l->asked.top;
+  for (*n = 0; *n < l->asked.top && (*token)[*n] >= 0;) ++*n;
+  return DT_OK;
+}
 
 void dt_seq_stats(const dt_session *s, int seq, dt_stats *stats) {
   const sequence *q = find(s, seq);

@@ -6,10 +6,16 @@
 #include "backend/kv.h"
 #include "backend/pass.h"
 #include "draft/draft.h"
+#include "session/logprobs.h"
+#include "session/shifts.h"
 #include "text/text.h"
 
 /* A verify pass has room for the rows of this many sequences with the largest trees; more of them take several. */
 #define PASS_SEQUENCES 8
+
+/* Likeliest tokens that are kept of a verified row, for policies or for log-probabilities. */
+#define ROW_TOP DT_TARGET_CANDIDATES
+_Static_assert(DT_LOGPROBS <= ROW_TOP, "both get theirs from the same list");
 
 typedef struct {
   bool started, fresh;        /* fresh: nothing ran since the start */
@@ -25,8 +31,12 @@ typedef struct {
   int accepted;
   int32_t bonus;
   int candidates;        /* asked for of every verified row */
-  int32_t *candidate;    /* [1 + DT_TREE_VERIFY][DT_TARGET_CANDIDATES], by verified row; NULL: never asked for */
+  int32_t *candidate;    /* [1 + DT_TREE_VERIFY][ROW_TOP], by verified row; NULL: never asked for */
   float *candidate_logp; /* the same */
+  float *choice_logp;    /* [1 + DT_TREE_VERIFY] of the target's token after each row */
+  logprobs logs;
+  bool shifted;
+  shifts shifts; /* if so */
   text_stream text;
   size_t *text_end; /* [context] the text's length after each generated token */
   dt_stats stats;
@@ -46,8 +56,11 @@ struct dt_session {
   pass rows;                              /* the target's */
   int32_t *wanted;                        /* [rows.capacity] */
   int32_t *choice;                        /* [sequences * (1 + DT_TREE_VERIFY)] the target's tokens */
-  int32_t *candidate;                     /* [rows.capacity][DT_TARGET_CANDIDATES] of a pass; NULL: never asked for */
+  int32_t *candidate;                     /* [rows.capacity][ROW_TOP] of a pass; NULL: never asked for */
   float *candidate_logp;                  /* the same */
+  float *choice_logp;                     /* [rows.capacity] */
+  dt_row_shifts *shifts;                  /* [rows.capacity] of a pass; NULL: never asked for */
+  shifts_paths paths;                     /* of its rows */
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
 };
 

@@ -40,7 +40,7 @@ with dtrun.load(threads=1) as pair:
         return said
 
     OPTIONS = ("policy source preset params tokens stop ignore_eos seed temp top_k top_p min_p coupled policy_seconds trace window "
-               "sinks brief template date messages").split()
+               "sinks brief template date messages repeat_penalty presence_penalty frequency_penalty logit_bias min_tokens logprobs echo").split()
     for value in WRONG:
         for name in OPTIONS:
             given = {"policy": "linear", "tokens": 1, **{name: value}}
@@ -100,8 +100,12 @@ with dtrun.load(threads=1) as pair:
                              **{name: Number(9)})["text"] == ours["text"]
     assert "".join(pair.stream(PROMPT, policy="linear", max_tokens=9, temperature=0.7, top_p=0.9, seed=3)) == ours["text"]
     assert "tokens is given twice, once as max_tokens" in refused(pair.generate, PROMPT, tokens=1, max_tokens=1)
-    for name in ("repetition_penalty", "num_beams", "do_sample", "streamer", "logit_bias"):
+    for name in ("bad_words", "num_beams", "do_sample", "streamer"):
         assert f"{name} is not an option: " in refused(pair.generate, PROMPT, **{name: 1}), name
+    shifted = pair.generate(PROMPT, policy="linear", tokens=9, repetition_penalty=1.5, logit_bias={" the": False, 300: 2}, logprobs=2)
+    assert shifted["shifts"]["repeat_penalty"] == 1.5 and shifted["shifts"]["logit_bias"][1] == [300, 2], shifted["shifts"]
+    assert len(shifted["logprobs"]) == 9 and len(shifted["logprobs"][0]["top"]) == 2
+    assert len(pair.generate_batch([PROMPT], policy="ar", tokens=3, temp=1.0, answers=3)) == 3
     assert "unknown key 'colour'" in refused(pair.generate, PROMPT, colour=1)
     with dtrun.load(model=pathlib.Path(pair.target["path"]), n_ctx=64, n_threads=1) as other:
         assert other.threads == 1 and other.target == pair.target, (other.target, pair.target)

@@ -57,7 +57,7 @@ static void the_best_are_equal(const cpu_kernels *k, const dt_sampling *s, const
     memcpy(block, logits + first, (size_t)count * sizeof *block);
     k->add_noise(s, 9, first, count, block, scores);
     k->rank(scores, block, first, count, 1, &all);
-    k->draw_among(s, 9, first, count, block, &some);
+    k->draw_among(s, 9, first, count, block, block, &some);
     assert_int_equal(some.nan, all.nan);
     assert_int_equal(some.count, all.count);
     if (!all.count) continue;

@@ -65,7 +65,9 @@ class Pair:
         """The result of one prompt, a dict. prompt: a text, or a list of messages [{"role": "user", "content": ".."}].
         policy: a name or a path; source: its text instead. on_text is called with each piece; where it gives False the
         text ends; it cannot ask the pair. options: params, preset, tokens, stop, ignore_eos, seed, temp, top_k, top_p,
-        min_p, coupled, policy_seconds, trace, template; temperature, max_new_tokens and such are taken too."""
+        min_p, repeat_penalty, presence_penalty, frequency_penalty, logit_bias ({id or text: bias, or False to ban}),
+        min_tokens, logprobs, echo, coupled, policy_seconds, trace, template; temperature, max_new_tokens and such are
+        taken too."""
         tell = on_text and (lambda text: on_text(text.decode(errors="replace")))
         return self._call("generate", dict(options, prompt=prompt, policy=policy), tell)
 
@@ -96,11 +98,13 @@ class Pair:
             worker.join()
 
     def generate_batch(self, prompts, policy=None, **options):
-        """The results of several prompts, `places` (8) at a time, in their order; an Error stands where one failed."""
+        """The results of several prompts, `places` (8) at a time, in their order; an Error stands where one failed. answers:
+        how many of each prompt, one behind the other."""
         if isinstance(prompts, (str, dict)):
             raise wrong("generate_batch: prompts is one prompt: expected a list of them")
         prompts = list(prompts)
-        results = [None] * len(prompts)
+        answers = options.get("answers", 1)
+        results = [None] * (len(prompts) * (answers if isinstance(answers, int) and answers > 0 else 1))
 
         def tell(text):
             ended = json.loads(text)

@@ -6,20 +6,20 @@ LOAD = {"model": "target", "model_path": "target", "pretrained_model_name_or_pat
         "num_thread": "threads", "num_threads": "threads", "device": "backend"}
 
 GENERATE = {"temperature": "temp", "max_new_tokens": "tokens", "max_tokens": "tokens", "n_predict": "tokens",
-            "num_predict": "tokens", "stop_strings": "stop", "random_seed": "seed", "chat_template": "template"}
+            "num_predict": "tokens", "stop_strings": "stop", "random_seed": "seed", "chat_template": "template",
+            "repetition_penalty": "repeat_penalty", "min_new_tokens": "min_tokens", "top_logprobs": "logprobs"}
 
 # Names without an option of the same meaning, and what is here instead.
 _ANSWERS = [
     ("do_sample", "temp=0 takes the likeliest token, temp above 0 samples"),
     ("num_beams best_of", "there is no search: the text is what plain decoding gives"),
-    ("n num_return_sequences", "give the prompt to generate_batch as often as you want it: each has its own seed"),
+    ("n num_return_sequences", "generate_batch([PROMPT], answers=N) gives as many, each with a seed of its own"),
     ("stream", "for piece in pair.stream(PROMPT) gives the text as it comes"),
     ("streamer", "on_text=FUNCTION is called with each piece of the text"),
     ("max_length", "tokens= counts the new tokens alone"),
-    ("echo return_full_text", "the prompt is no part of the text"),
+    ("return_full_text", "the prompt is no part of the text"),
     ("eos_token_id stop_token_ids", "the model's own end of text ends it; stop= adds texts, ignore_eos=True goes on"),
-    ("repetition_penalty repeat_penalty presence_penalty frequency_penalty logit_bias",
-     "there is none: tokens are drawn from what the target says"),
+    ("bad_words bad_words_ids suppress_tokens", "logit_bias={ID: False} bans a token"),
     ("grammar json_schema guided_json response_format", "the text is not held to a grammar"),
     ("num_assistant_tokens num_speculative_tokens draft_max draft_min",
      "guesses are the policy's: policy='linear', params={'K': 4}"),
@@ -42,6 +42,9 @@ def ours(function, options, same):
         if own in named:
             raise wrong(f"{function}: {own} is given twice, once as {name}")
         named[own] = value
+    bias = named.get("logit_bias")
+    if isinstance(bias, dict):
+        named["logit_bias"] = [[token, False if value == float("-inf") else value] for token, value in bias.items()]
     if named.get("top_k") in (0, -1):  # elsewhere: all
         del named["top_k"]
     return named

@@ -1,0 +1,30 @@
+/* Shifts: what is added to and taken from some ids' logits before the likeliest is taken or one is drawn. The caller says for each
+ * row which ids and how (a penalty of what the text before the row holds, a bias, a ban), so a row's result depends on nothing else.
+ * An id that no list names keeps its logit, to the bit. Log-probabilities that are asked for are of the logits before shifts. */
+#ifndef DT_SHIFT_H
+#define DT_SHIFT_H
+
+#include "backend/draw.h"
+
+/* In this order: bias is added; then, if the logit is negative, it is multiplied by `repeat`, else divided; then `minus` is
+ * subtracted. A bias of -INFINITY bans the id. */
+typedef struct {
+  int32_t id;
+  float bias;
+  float repeat; /* above 0; 1: none */
+  float minus;
+} dt_shift;
+
+/* Those of a row: two lists of rising ids. What the second says of an id counts, not what the first does. Many rows share the
+ * first, that of a text; the second is that of a path of guesses behind it. */
+typedef struct {
+  const dt_shift *text, *path;
+  int n_text, n_path;
+} dt_row_shifts;
+
+DRAW_FUNCTION float shift_logit(const dt_shift *s, float logit) {
+  float x = logit + s->bias;
+  return (x < 0.0f ? x * s->repeat : x / s->repeat) - s->minus;
+}
+
+#endif

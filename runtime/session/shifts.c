@@ -1,0 +1,171 @@
+/* What a text says of the logits behind it: see shifts.h. */
+#include "session/shifts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool shifts_wanted(const dt_shifts *a) {
+  return (a->repeat != 0 && a->repeat != 1) || a->presence != 0 || a->frequency != 0 || a->n_bias > 0 ||
+         a->min_tokens > 0;
+}
+
+static bool is_end(const int32_t *ends, int n_ends, int32_t id) {
+  for (int i = 0; i < n_ends; i++)
+    if (ends[i] == id) return true;
+  return false;
+}
+
+/* Some id must be left. */
+static dt_status check_bans(const dt_shifts *a, int vocab, const int32_t *ends, int n_ends, dt_error *err) {
+  int banned = a->min_tokens > 0 ? n_ends : 0;
+  for (int i = 0; i < a->n_bias; i++)
+    banned += isinf(a->bias[i].bias) && !is_end(ends, banned ? n_ends : 0, a->bias[i].id);
+  return banned < vocab ? DT_OK : dt_fail(err, DT_EINPUT, "logit_bias: every token is banned: leave one");
+}
+
+dt_status shifts_check(const dt_shifts *a, int vocab, const dt_seq_options *o, const int32_t *ends, int n_ends,
+                       dt_error *err) {
+  if (!(a->repeat == 0 || (a->repeat >= 0.01f && a->repeat <= 100)))
+    return dt_fail(err, DT_EINPUT, "repeat_penalty: %g is out of range: 0.01 to 100, 1 is none", (double)a->repeat);
+  if (!(fabsf(a->presence) <= 100))
+    return dt_fail(err, DT_EINPUT, "presence_penalty: %g is out of range: -100 to 100", (double)a->presence);
+  if (!(fabsf(a->frequency) <= 100))
+    return dt_fail(err, DT_EINPUT, "frequency_penalty: %g is out of range: -100 to 100", (double)a->frequency);
+  for (int i = 0; i < a->n_bias; i++) {
+    if (a->bias[i].id < 0 || a->bias[i].id >= vocab)
+      return dt_fail(err, DT_EINPUT, "logit_bias: token %d is out of range 0..%d", a->bias[i].id, vocab - 1);
+    if (!(fabsf(a->bias[i].bias) <= 1000) && !(isinf(a->bias[i].bias) && a->bias[i].bias < 0))
+      return dt_fail(err, DT_EINPUT,
+                     "logit_bias: %g of token %d is out of range: -1000 to 1000, or -inf, which bans it",
+                     (double)a->bias[i].bias, a->bias[i].id);
+  }
+  if (a->min_tokens < 0) return dt_fail(err, DT_EINPUT, "min_tokens: %d is out of range: at least 0", a->min_tokens);
+  if (a->min_tokens > 0 && o->ignore_eos)
+    return dt_fail(err, DT_EINPUT, "min_tokens with ignore_eos: no end-of-text stops the text: give one of them");
+  if (o->max_tokens > 0 && a->min_tokens > o->max_tokens)
+    return dt_fail(err, DT_EINPUT, "min_tokens: %d is more than the %d tokens wanted", a->min_tokens, o->max_tokens);
+  return check_bans(a, vocab, ends, n_ends, err);
+}
+
+/* ---- the text -------------------------------------------------------------------------------------------------------------- */
+
+static bool ends_banned(const shifts *s, int generated) { return generated < s->asked.min_tokens; }
+
+/* The shift of an id, `more` times on a path on which so many tokens are generated. */
+static dt_shift shift_of(const shifts *s, int32_t id, const shifts_known *k, int more, int generated) {
+  const dt_shifts *a = &s->asked;
+  int count = k->count + more;
+  return (dt_shift){.id = id,
+                    .bias = k->ends && ends_banned(s, generated) ? -INFINITY : k->bias,
+                    .repeat = (k->seen || more) && a->repeat != 0 ? a->repeat : 1,
+                    .minus = count ? (float)((double)a->presence + (double)a->frequency * count) : 0};
+}
+
+/* The place of the id in a list of rising ids, or that where it would be. */
+static int place_of(const dt_shift *list, int n, int32_t id) {
+  int low = 0;
+  while (low < n) {
+    int middle = low + (n - low) / 2;
+    if (list[middle].id < id)
+      low = middle + 1;
+    else
+      n = middle;
+  }
+  return low;
+}
+
+static const shifts_known *known_of(const shifts *s, int32_t id) {
+  static const shifts_known nothing = {0};
+  int at = place_of(s->text, s->n, id);
+  return at < s->n && s->text[at].id == id ? &s->known[at] : &nothing;
+}
+
+/* The same to be changed; there is room. */
+static int find(shifts *s, int32_t id) {
+  int at = place_of(s->text, s->n, id);
+  if (at < s->n && s->text[at].id == id) return at;
+  size_t behind = (size_t)(s->n++ - at);
+  memmove(s->text + at + 1, s->text + at, behind * sizeof *s->text);
+  memmove(s->known + at + 1, s->known + at, behind * sizeof *s->known);
+  s->known[at] = (shifts_known){0};
+  s->text[at].id = id;
+  return at;
+}
+
+static void renew(shifts *s, int at) { s->text[at] = shift_of(s, s->text[at].id, &s->known[at], 0, s->generated); }
+
+dt_status shifts_open(shifts *s, const dt_shifts *asked, int context, const int32_t *ends, int n_ends, dt_error *err) {
+  *s = (shifts){.asked = *asked, .capacity = context + asked->n_bias + n_ends};
+  s->asked.bias = NULL;
+  s->counts = (asked->repeat != 0 && asked->repeat != 1) || asked->presence != 0 || asked->frequency != 0;
+  s->text = malloc((size_t)s->capacity * sizeof *s->text);
+  s->known = malloc((size_t)s->capacity * sizeof *s->known);
+  if (!s->text || !s->known) {
+    shifts_close(s);
+    return dt_fail_memory(err, "shifts of logits", (size_t)s->capacity * (sizeof *s->text + sizeof *s->known));
+  }
+  for (int i = 0; i < asked->n_bias; i++) s->known[find(s, asked->bias[i].id)].bias += asked->bias[i].bias;
+  for (int i = 0; i < n_ends && asked->min_tokens > 0; i++) s->known[find(s, ends[i])].ends = true;
+  for (int i = 0; i < s->n; i++) renew(s, i);
+  return DT_OK;
+}
+
+void shifts_close(shifts *s) {
+  free(s->text), free(s->known);
+  *s = (shifts){0};
+}
+
+void shifts_prompt(shifts *s, const int32_t *tokens, int n) {
+  for (int i = 0; i < n && s->asked.repeat != 0 && s->asked.repeat != 1; i++) {
+    int at = find(s, tokens[i]);
+    if (s->known[at].seen) continue;
+    s->known[at].seen = true;
+    renew(s, at);
+  }
+}
+
+void shifts_token(shifts *s, int32_t token) {
+  bool were_banned = ends_banned(s, s->generated++);
+  if (s->counts) {
+    int at = find(s, token);
+    s->known[at].seen = true;
+    s->known[at].count++;
+    renew(s, at);
+  }
+  for (int i = 0; i < s->n && were_banned && !ends_banned(s, s->generated); i++)
+    if (s->known[i].ends) renew(s, i);
+}
+
+/* ---- paths ----------------------------------------------------------------------------------------------------------------- */
+
+dt_row_shifts shifts_root(const shifts *s) { return (dt_row_shifts){.text = s->text, .n_text = s->n}; }
+
+/* The id's entry in the list of a path at the end of `paths`, `more` times more often on it. */
+static void put(const shifts *s, shifts_paths *paths, int first, int32_t id, int more, int generated) {
+  int n = paths->n - first, at = first + place_of(paths->shift + first, n, id);
+  if (at == paths->n || paths->shift[at].id != id) {
+    size_t behind = (size_t)(paths->n++ - at);
+    memmove(paths->shift + at + 1, paths->shift + at, behind * sizeof *paths->shift);
+    memmove(paths->more + at + 1, paths->more + at, behind * sizeof *paths->more);
+    paths->more[at] = 0;
+  }
+  paths->more[at] += more;
+  paths->shift[at] = shift_of(s, id, known_of(s, id), paths->more[at], generated);
+}
+
+dt_row_shifts shifts_child(const shifts *s, shifts_paths *paths, const dt_row_shifts *parent, int32_t token,
+                           int depth) {
+  int first = paths->n, generated = s->generated + depth;
+  if (parent->n_path) {
+    size_t from = (size_t)(parent->path - paths->shift), n = (size_t)parent->n_path;
+    memcpy(paths->shift + first, paths->shift + from, n * sizeof *paths->shift);
+    memcpy(paths->more + first, paths->more + from, n * sizeof *paths->more);
+    paths->n += parent->n_path;
+  }
+  if (s->counts) put(s, paths, first, token, 1, generated);
+  if (ends_banned(s, generated - 1) && !ends_banned(s, generated))
+    for (int i = 0; i < s->n; i++)
+      if (s->known[i].ends) put(s, paths, first, s->text[i].id, 0, generated);
+  return (dt_row_shifts){.text = s->text, .path = paths->shift + first, .n_text = s->n, .n_path = paths->n - first};
+}

@@ -1,0 +1,305 @@
+/* Shifts of logits: against other programs' processors (tests/golden/make_shifts.py); of paths against the text that they make; and
+ * what a pass of the CPU makes of them, in every variant. */
+#include "golden_logits.h"
+#include "rig.h"
+
+#include "cpu.h"
+#include "draw_definition.h"
+#include "kernels.h"
+#include "random_model.h"
+#include "session/shifts.h"
+
+static float number_of(const cJSON *object, const char *key) {
+  const cJSON *x = cJSON_GetObjectItem(object, key);
+  return x ? (float)x->valuedouble : 0;
+}
+
+/* null is -inf */
+static float shown(const cJSON *x) { return cJSON_IsNull(x) ? -INFINITY : (float)x->valuedouble; }
+
+static void shifts_are_those_of_transformers_and_llama_cpp(void **state) {
+  (void)state;
+  enum { MOST = 64 };
+  size_t size;
+  char *text = golden_bytes(SOURCE_DIR "/tests/golden", "shifts.json", &size);
+  cJSON *json = cJSON_Parse(text);
+  int cases = 0, moved = 0, by_transformers = 0;
+  assert_non_null(json);
+  for (const cJSON *c = cJSON_GetObjectItem(json, "cases")->child; c; c = c->next, cases++) {
+    const cJSON *how = cJSON_GetObjectItem(c, "setting"), *list = cJSON_GetObjectItem(how, "bias"),
+                *ends = cJSON_GetObjectItem(how, "ends");
+    int n_prompt, n_generated, n_ends = 0;
+    int32_t *prompt = golden_ints(cJSON_GetObjectItem(c, "prompt"), &n_prompt),
+            *generated = golden_ints(cJSON_GetObjectItem(c, "generated"), &n_generated),
+            *end = ends ? golden_ints(ends, &n_ends) : NULL;
+    dt_bias bias[MOST];
+    dt_shifts asked = {.repeat = number_of(how, "repeat"),
+                       .presence = number_of(how, "presence"),
+                       .frequency = number_of(how, "frequency"),
+                       .bias = bias,
+                       .min_tokens = (int)number_of(how, "min_tokens")};
+    for (const cJSON *b = list ? list->child : NULL; b; b = b->next)
+      bias[asked.n_bias++] = (dt_bias){cJSON_GetArrayItem(b, 0)->valueint, shown(cJSON_GetArrayItem(b, 1))};
+    shifts s;
+    ok(shifts_open(&s, &asked, n_prompt + n_generated, end, n_ends, &err));
+    shifts_prompt(&s, prompt, n_prompt);
+    for (int i = 0; i < n_generated; i++) shifts_token(&s, generated[i]);
+    dt_row_shifts row = shifts_root(&s);
+    float logits[MOST];
+    int n = 0, at = 0;
+    for (const cJSON *x = cJSON_GetObjectItem(c, "before")->child; x; x = x->next) logits[n++] = shown(x);
+    for (int i = 0; i < row.n_text; i++) logits[row.text[i].id] = shift_logit(&row.text[i], logits[row.text[i].id]);
+    const cJSON *before = cJSON_GetObjectItem(c, "before")->child;
+    for (const cJSON *x = cJSON_GetObjectItem(c, "after")->child; x; x = x->next, before = before->next, at++) {
+      float should = shown(x);
+      moved += should != shown(before);
+      if (!(logits[at] == should || fabsf(logits[at] - should) <= 1e-6f * (1 + fabsf(should))))
+        fail_msg("case %d, by %s: id %d has %.9g, not %.9g", cases, cJSON_GetObjectItem(c, "by")->valuestring, at,
+                 (double)logits[at], (double)should);
+    }
+    by_transformers += strcmp(cJSON_GetObjectItem(c, "by")->valuestring, "transformers") == 0;
+    shifts_close(&s);
+    free(prompt), free(generated), free(end);
+  }
+  assert_true(cases >= 20 && by_transformers >= cases / 3 && by_transformers < cases && moved > 5 * cases);
+  cJSON_Delete(json);
+  free(text);
+}
+
+/* ---- paths ------------------------------------------------------------------------------------------------------------------ */
+
+enum { IDS = 30, CONTEXT = 80 };
+
+static dt_shift entry_of(const dt_row_shifts *r, int32_t id) {
+  dt_shift found = {.id = id, .repeat = 1};
+  for (int i = 0; i < r->n_text; i++)
+    if (r->text[i].id == id) found = r->text[i];
+  for (int i = 0; i < r->n_path; i++)
+    if (r->path[i].id == id) found = r->path[i];
+  return found;
+}
+
+static bool rises(const dt_shift *list, int n) {
+  for (int i = 1; i < n; i++)
+    if (list[i].id <= list[i - 1].id) return false;
+  return true;
+}
+
+/* A random tree of 40 nodes: each row's shifts are those of a text that its path was appended to. */
+static void a_path_is_shifted_as_the_text_that_it_makes(void **state) {
+  (void)state;
+  enum { NODES = 40 };
+  static const int32_t ends[] = {3, 17};
+  dt_shift shift[NODES * (NODES + 2)];
+  int more[NODES * (NODES + 2)], unlike = 0;
+  for (uint64_t seed = 1; seed <= 300; seed++) {
+    uint64_t r = seed;
+    const dt_bias bias[] = {{5, 1.5f}, {(int32_t)(random_next(&r) % IDS), -INFINITY}, {5, 0.25f}};
+    dt_shifts asked = {.repeat = random_next(&r) % 2 ? 1.3f : 0,
+                       .presence = random_next(&r) % 2 ? 0.5f : 0,
+                       .frequency = random_next(&r) % 2 ? -0.25f : 0,
+                       .bias = bias,
+                       .n_bias = (int)(random_next(&r) % 4),
+                       .min_tokens = (int)(random_next(&r) % 12)};
+    int32_t text[CONTEXT], token[NODES];
+    int prompt = 1 + (int)(random_next(&r) % 10), length = prompt + (int)(random_next(&r) % 10), parent[NODES],
+        depth[NODES];
+    for (int i = 0; i < length; i++) text[i] = (int32_t)(random_next(&r) % IDS);
+    shifts s;
+    shifts_paths paths = {.capacity = NODES * (NODES + 2), .shift = shift, .more = more};
+    ok(shifts_open(&s, &asked, CONTEXT, ends, 2, &err));
+    shifts_prompt(&s, text, prompt);
+    for (int i = prompt; i < length; i++) shifts_token(&s, text[i]);
+    dt_row_shifts row[NODES] = {shifts_root(&s)};
+    depth[0] = 0;
+    for (int v = 1; v < NODES; v++) {
+      parent[v] = seed % 3 ? (int)(random_next(&r) % (uint32_t)v) : v - 1;
+      depth[v] = depth[parent[v]] + 1, token[v] = (int32_t)(random_next(&r) % IDS);
+      row[v] = shifts_child(&s, &paths, &row[parent[v]], token[v], depth[v]);
+      assert_true(rises(row[v].text, row[v].n_text) && rises(row[v].path, row[v].n_path));
+      assert_true(row[v].n_path <= depth[v] + 2);
+    }
+    for (int v = 0; v < NODES; v++) {
+      shifts alone;
+      int32_t path[NODES];
+      ok(shifts_open(&alone, &asked, CONTEXT, ends, 2, &err));
+      shifts_prompt(&alone, text, prompt);
+      for (int i = prompt; i < length; i++) shifts_token(&alone, text[i]);
+      for (int u = v; u > 0; u = parent[u]) path[depth[u] - 1] = token[u];
+      for (int d = 0; d < depth[v]; d++) shifts_token(&alone, path[d]);
+      dt_row_shifts should = shifts_root(&alone);
+      for (int32_t id = 0; id < IDS; id++) {
+        dt_shift is = entry_of(&row[v], id), expected = entry_of(&should, id), root = entry_of(&row[0], id);
+        assert_true(is.bias == expected.bias && is.repeat == expected.repeat && is.minus == expected.minus);
+        unlike += is.bias != root.bias || is.repeat != root.repeat || is.minus != root.minus;
+      }
+      shifts_close(&alone);
+    }
+    shifts_close(&s);
+  }
+  assert_true(unlike > 20000);
+}
+
+/* ---- what is refused -------------------------------------------------------------------------------------------------------- */
+
+static void bounds_are_those_that_are_told(void **state) {
+  (void)state;
+  static const int32_t ends[] = {1};
+  const dt_seq_options o = {.max_tokens = 10}, endless = {.max_tokens = 10, .ignore_eos = true};
+  const dt_bias high = {4, 0}, low = {-1, 0}, last = {3, 1000}, much = {3, 1000.5f},
+                all[] = {{0, -INFINITY}, {2, -INFINITY}, {3, -INFINITY}};
+  const dt_bias never = {3, -INFINITY}, always = {3, INFINITY}, unknown = {3, NAN};
+#define CHECK(...) shifts_check(&(dt_shifts){__VA_ARGS__}, 4, &o, ends, 1, &err)
+  ok(CHECK(.repeat = 0.01f, .presence = 100, .frequency = -100, .bias = &last, .n_bias = 1, .min_tokens = 10));
+  ok(CHECK(.repeat = 100, .presence = -100, .frequency = 100, .bias = &never, .n_bias = 1));
+  fails(CHECK(.repeat = 0.009f), DT_EINPUT, "repeat_penalty: 0.009 is out of range: 0.01 to 100");
+  fails(CHECK(.repeat = 100.5f), DT_EINPUT, "repeat_penalty");
+  fails(CHECK(.repeat = -1), DT_EINPUT, "repeat_penalty");
+  fails(CHECK(.repeat = NAN), DT_EINPUT, "repeat_penalty");
+  fails(CHECK(.presence = 100.5f), DT_EINPUT, "presence_penalty: 100.5 is out of range");
+  fails(CHECK(.frequency = -100.5f), DT_EINPUT, "frequency_penalty: -100.5 is out of range");
+  fails(CHECK(.bias = &high, .n_bias = 1), DT_EINPUT, "token 4 is out of range 0..3");
+  fails(CHECK(.bias = &low, .n_bias = 1), DT_EINPUT, "token -1 is out of range 0..3");
+  fails(CHECK(.bias = &much, .n_bias = 1), DT_EINPUT, "1000.5 of token 3 is out of range");
+  fails(CHECK(.bias = &always, .n_bias = 1), DT_EINPUT, "of token 3 is out of range");
+  fails(CHECK(.bias = &unknown, .n_bias = 1), DT_EINPUT, "of token 3 is out of range");
+  ok(CHECK(.bias = all, .n_bias = 3));
+  fails(CHECK(.bias = all, .n_bias = 3, .min_tokens = 1), DT_EINPUT, "every token is banned");
+  fails(CHECK(.min_tokens = -1), DT_EINPUT, "min_tokens: -1 is out of range");
+  fails(CHECK(.min_tokens = 11), DT_EINPUT, "min_tokens: 11 is more than the 10 tokens wanted");
+  fails(shifts_check(&(dt_shifts){.min_tokens = 1}, 4, &endless, ends, 1, &err), DT_EINPUT,
+        "min_tokens with ignore_eos");
+#undef CHECK
+  assert_false(shifts_wanted(&(dt_shifts){.repeat = 1}));
+  assert_true(shifts_wanted(&(dt_shifts){.repeat = 1.5f}) && shifts_wanted(&(dt_shifts){.bias = &last, .n_bias = 1}));
+}
+
+/* ---- a pass ----------------------------------------------------------------------------------------------------------------- */
+
+enum { ROWS = 9, TOP = 5 };
+
+typedef struct {
+  int32_t argmax[ROWS], id[ROWS][TOP];
+  float logp[ROWS], top[ROWS][TOP];
+} told;
+
+static int token_of(const dt_sampling *s, const float *logits, int n) {
+  int allowed, best = 0;
+  for (int v = 1; v < n; v++) best = logits[v] > logits[best] ? v : best;
+  return s->temp > 0 ? definition_drawn(s, 0, logits, n, &allowed) : best;
+}
+
+/* The j-th row has its own shifts, the first none; what is asked of it shows them and nothing else. */
+static void check_pass(rig *r, row_list *l) {
+  dt_shift text[ROWS][4], path[ROWS][2];
+  dt_row_shifts row_shifts[ROWS];
+  dt_sampling sampling[ROWS];
+  int32_t index[ROWS], given[ROWS];
+  float *plain = rig_run(r, l, true), *shifted = malloc(sizeof *shifted * (size_t)ROWS * (size_t)r->vocab);
+  dt_rows rows = rows_of(l);
+  told quiet, moved, of_given;
+  int different = 0;
+  for (int j = 0; j < ROWS; j++) {
+    const float *logits = plain + (size_t)j * (size_t)r->vocab;
+    int best = 0;
+    for (int v = 1; v < r->vocab; v++) best = logits[v] > logits[best] ? v : best;
+    int32_t third = r->vocab - 1 - j;
+    for (int k = 0; k < 4; k++)
+      text[j][k] =
+          (dt_shift){.id = 3 * k + j % 2, .bias = k == 2 ? -INFINITY : (float)k, .repeat = 1.3f, .minus = 0.5f};
+    if (best > 12 && best < third) { /* the likeliest is banned by the path, which hides what the text says of it */
+      text[j][3] = (dt_shift){.id = best, .bias = 50, .repeat = 1};
+      path[j][0] = (dt_shift){.id = best, .bias = -INFINITY, .repeat = 1};
+    } else {
+      path[j][0] = (dt_shift){.id = 20, .bias = 1, .repeat = 0.5f};
+    }
+    path[j][1] = (dt_shift){.id = third, .bias = 1.5f, .repeat = 1.1f};
+    row_shifts[j] = j ? (dt_row_shifts){text[j], path[j], 4, j % 4 ? 2 : 0} : (dt_row_shifts){0};
+    sampling[j] = (dt_sampling){(uint64_t)j, 0.5f * (float)(j % 3), j % 2 ? 7 : 0, 0, 0};
+    index[j] = j, given[j] = (7 * j + 1) % r->vocab;
+  }
+  dt_out out = {.want = DT_WANT_LOGITS, .n = ROWS, .row = index, .shifts = row_shifts, .logits = shifted};
+  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+  for (int j = 0; j < ROWS; j++)
+    for (int32_t v = 0; v < r->vocab; v++) {
+      dt_shift s = entry_of(&row_shifts[j], v);
+      bool named = s.bias != 0 || s.repeat != 1 || s.minus != 0;
+      float is = shifted[j * r->vocab + v], was = plain[j * r->vocab + v];
+      assert_true(is == (named ? shift_logit(&s, was) : was));
+      different += is != was;
+    }
+  assert_true(different > 3 * (ROWS - 1));
+  out = (dt_out){.want = DT_WANT_BOTH,
+                 .n = ROWS,
+                 .row = index,
+                 .sampling = sampling,
+                 .k = TOP,
+                 .argmax = quiet.argmax,
+                 .logp = quiet.logp,
+                 .top_id = quiet.id[0],
+                 .top_logp = quiet.top[0]};
+  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+  out.shifts = row_shifts, out.argmax = moved.argmax, out.logp = moved.logp, out.top_id = moved.id[0],
+  out.top_logp = moved.top[0];
+  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+  assert_memory_equal(quiet.id, moved.id, sizeof quiet.id);
+  assert_memory_equal(quiet.top, moved.top, sizeof quiet.top);
+  out.given = given, out.argmax = NULL, out.logp = of_given.logp, out.top_id = of_given.id[0],
+  out.top_logp = of_given.top[0];
+  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+  assert_memory_equal(quiet.id, of_given.id, sizeof quiet.id);
+  int32_t alone[ROWS];
+  out = (dt_out){
+      .want = DT_WANT_ARGMAX, .n = ROWS, .row = index, .sampling = sampling, .shifts = row_shifts, .argmax = alone};
+  ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
+  assert_memory_equal(alone, moved.argmax, sizeof alone);
+  for (int j = 0; j < ROWS; j++) {
+    const float *logits = plain + (size_t)j * (size_t)r->vocab;
+    float *mine = shifted + (size_t)j * (size_t)r->vocab;
+    double sum = 0;
+    for (int v = 0; v < r->vocab; v++) sum += exp((double)logits[v]);
+    assert_int_equal(moved.argmax[j], token_of(&sampling[j], mine, r->vocab));
+    assert_true(fabs((double)moved.logp[j] - (double)logits[moved.argmax[j]] + log(sum)) < 1e-5);
+    assert_true(fabs((double)of_given.logp[j] - (double)logits[given[j]] + log(sum)) < 1e-5);
+    for (int k = 0; k < TOP; k++)
+      if (moved.id[j][k] == moved.argmax[j]) assert_true(moved.logp[j] == moved.top[j][k]);
+  }
+  assert_int_equal(moved.argmax[0], quiet.argmax[0]);
+  given[2] = r->vocab;
+  out = (dt_out){.want = DT_WANT_BOTH,
+                 .n = ROWS,
+                 .row = index,
+                 .k = 1,
+                 .given = given,
+                 .logp = quiet.logp,
+                 .top_id = quiet.id[0],
+                 .top_logp = quiet.top[0]};
+  fails(r->ops->forward(r->weights, r->cache, &rows, &out, &err), DT_EINPUT, "result 2 is wanted of id");
+  free(plain), free(shifted);
+}
+
+static void a_pass_shifts_what_it_takes_and_not_what_it_tells(void **state) {
+  (void)state;
+  const cpu_kernels *k;
+  for (int shape = 0; shape < 3; shape++) {
+    random_model *m = random_model_new(&random_shapes[shape], 5);
+    for (int variant = 0; (k = cpu_variant(variant)); variant++) {
+      rig r = rig_open(&dt_cpu_ops, k->name, 2, &m->desc, ROWS, 4);
+      row_list l = {0};
+      for (int i = 0; i < ROWS; i++) row_add_plain(&l, i, 31 * i % r.vocab, 0);
+      check_pass(&r, &l);
+      rig_close(&r);
+    }
+    random_model_free(m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(shifts_are_those_of_transformers_and_llama_cpp),
+      cmocka_unit_test(a_path_is_shifted_as_the_text_that_it_makes),
+      cmocka_unit_test(bounds_are_those_that_are_told),
+      cmocka_unit_test(a_pass_shifts_what_it_takes_and_not_what_it_tells),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
