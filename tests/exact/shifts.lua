@@ -1,5 +1,6 @@
--- Shifts are exact: with penalties, biases, bans and a least length drawn at random, sampled or not, every policy gives the tokens of
--- plain decoding and their log-probabilities to the bit; alone, in batches of others, with a window, and with a head that drafts.
+-- Shifts are exact: with penalties, biases, bans and a least length drawn at random, sampled or not, every policy gives
+-- the tokens of plain decoding and their log-probabilities to the bit; alone, in batches of others, with a window, and
+-- with a head that drafts.
 -- dtrun run tests/exact/shifts.lua [--settings 200] [--tokens 24]
 local dt = require "dt"
 
@@ -18,7 +19,8 @@ local POLICIES = { "linear", "dynatree", "rate", HERE .. "hostile/random_trees.l
 
 local texts = {}
 for i = 1, 4 do
-  local file = assert(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE, i % 2 == 1 and "wikitext2" or "novels", i)))
+  local folder = i % 2 == 1 and "wikitext2" or "novels"
+  local file = assert(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE, folder, i)))
   texts[i] = file:read "a":sub(1, 300 + 50 * i)
   file:close()
 end
@@ -29,7 +31,9 @@ local function pick(list) return list[math.random(#list)] end
 local function setting_of(i, vocab)
   math.randomseed(i)
   local bias = {}
-  for k = 1, math.random(0, 4) do bias[k] = { math.random(0, math.min(vocab - 1, 600)), pick { false, 3, -2.5, 0.5 } } end
+  for k = 1, math.random(0, 4) do
+    bias[k] = { math.random(0, math.min(vocab - 1, 600)), pick { false, 3, -2.5, 0.5 } }
+  end
   local tokens = opts.tokens
   return {
     repeat_penalty = pick { 1.3, 1.1, 0.8, false } or nil, presence_penalty = pick { 0.5, -0.3, false } or nil,
@@ -52,8 +56,12 @@ local function compare(label, i, result, plain)
   runs = runs + 1
   accepted = accepted + result.stats.accepted
   if dt.json.encode(result.tokens) ~= dt.json.encode(plain.tokens) then wrong(label, i, "other tokens") end
-  if dt.json.encode(result.logprobs) ~= dt.json.encode(plain.logprobs) then wrong(label, i, "other log-probabilities") end
-  if result.text ~= plain.text or result.finish_reason ~= plain.finish_reason then wrong(label, i, "another end") end
+  if dt.json.encode(result.logprobs) ~= dt.json.encode(plain.logprobs) then
+    wrong(label, i, "other log-probabilities")
+  end
+  if result.text ~= plain.text or result.finish_reason ~= plain.finish_reason then
+    wrong(label, i, "another end")
+  end
 end
 
 local function asked(setting, more)
@@ -69,17 +77,19 @@ local function check(pair, policies, label)
     for p, text in ipairs(texts) do
       plain[p] = assert(pair:generate(asked(setting, { policy = "ar", prompt = text, seed = i + p - 1 })))
     end
-    local free = assert(pair:generate { policy = "ar", prompt = texts[1], tokens = opts.tokens, temp = setting.temp, seed = i,
-                                        top_k = setting.top_k, top_p = setting.top_p, min_p = setting.min_p,
-                                        window = setting.window, stop = setting.stop })
+    local free = assert(pair:generate {
+      policy = "ar", prompt = texts[1], tokens = opts.tokens, temp = setting.temp, seed = i, top_k = setting.top_k,
+      top_p = setting.top_p, min_p = setting.min_p, window = setting.window, stop = setting.stop,
+    })
     if free.stats.output_hash ~= plain[1].stats.output_hash then shifted = shifted + 1 end
     for c, policy in ipairs(policies) do
       local p = (i + c) % #texts + 1
-      compare(label .. policy, i, assert(pair:generate(asked(setting, { policy = policy, prompt = texts[p], seed = i + p - 1 }))),
-        plain[p])
+      local more = { policy = policy, prompt = texts[p], seed = i + p - 1 }
+      compare(label .. policy, i, assert(pair:generate(asked(setting, more))), plain[p])
     end
     local policy = pick(policies)
-    local results, failures = assert(pair:generate_batch(asked(setting, { policy = policy, prompts = texts, places = 1 + i % 4 })))
+    local batch = asked(setting, { policy = policy, prompts = texts, places = 1 + i % 4 })
+    local results, failures = assert(pair:generate_batch(batch))
     assert(next(failures) == nil, select(2, next(failures)))
     for p, result in ipairs(results) do compare(label .. "batch of " .. policy, i, result, plain[p]) end
   end
@@ -95,6 +105,6 @@ if opts.head then
   check(with_head, { "linear", "eagle2", HERE .. "hostile/random_trees.lua" }, "head, ")
   with_head:close()
 end
-print(("%d settings, %d texts compared, %d mistakes; %d guesses accepted; shifts gave another text in %d"):format(opts.settings,
-  runs, mistakes, accepted, shifted))
+print(("%d settings, %d texts compared, %d mistakes; %d guesses accepted; shifts gave another text in %d"):format(
+  opts.settings, runs, mistakes, accepted, shifted))
 os.exit(mistakes == 0 and (accepted > 0 or not drafts) and shifted > opts.settings / 2)
