@@ -283,6 +283,8 @@ typedef struct {
   size_t len;
   bool whole; /* the text says everything itself: see dt_encode_whole */
   const dt_prefix *prefix;
+  const int32_t *ids; /* [n_ids] the tokens themselves, instead of a text; NULL: a text or a prefix */
+  int n_ids;
 } dtl_prompt;
 
 typedef struct dtl_result dtl_result;
@@ -335,6 +337,9 @@ typedef struct {
   bool (*done)(void *user, int prompt, dtl_result *result);
   /* Or NULL; of one prompt; bytes as they may be shown. False: enough, the text ends as "interrupted". */
   bool (*on_text)(void *user, const char *bytes, size_t len);
+  /* Or NULL; of one prompt whose sequence wants log-probabilities: those of the n tokens that an iteration committed, before their
+   * text. Theirs until it returns. */
+  void (*on_logprobs)(void *user, const int32_t *ids, const dtl_logprob *logprobs, int n);
   void (*begin_line)(void); /* or NULL; before a policy's print, whose line begins on standard error */
   void (*on_origin)(void *user, dtl_origin origin); /* or NULL; before each on_text, whose bytes then have one origin */
   void *user;

@@ -12,7 +12,7 @@
  * over. */
 typedef struct {
   lua_State *L;
-  int on_text, on_done; /* stack indices */
+  int on_text, on_logprobs, on_done; /* stack indices */
   bool failed;
   bool brief;
 } listener;
@@ -142,7 +142,28 @@ static dtl_request read_request(lua_State *L, const pair_object *pair) {
   return request;
 }
 
-/* The value on top: text, a prefix, or {text}, a text that says everything itself, of which the text is left there. */
+/* A list of token ids on top: a userdata in its place. */
+static void read_ids(lua_State *L, dtl_prompt *prompt) {
+  prompt->n_ids = (int)luaL_len(L, -1);
+  int32_t *ids = lua_newuserdatauv(L, sizeof *ids * (size_t)(prompt->n_ids + 1), 0);
+  for (int i = 0; i < prompt->n_ids; i++) {
+    lua_rawgeti(L, -2, i + 1);
+    lua_Integer id = luaL_checkinteger(L, -1);
+    ids[i] = id < 0 || id > INT32_MAX ? -1 : (int32_t)id;
+    lua_pop(L, 1);
+  }
+  prompt->ids = ids;
+  lua_replace(L, -2);
+}
+
+static bool is_ids(lua_State *L) {
+  if (!lua_istable(L, -1)) return false;
+  bool is = lua_rawgeti(L, -1, 1) == LUA_TNUMBER;
+  lua_pop(L, 1);
+  return is;
+}
+
+/* The value on top: text, a prefix, ids, or {text}, a text that says everything itself, of which the text is left there. */
 static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
   dtl_prompt prompt = {0};
   prefix_object *prefix = luaL_testudata(L, -1, PREFIX_TYPE);
@@ -150,6 +171,8 @@ static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
     if (!prefix->prefix) luaL_error(L, "generate: the prompt is a prefix that is closed");
     if (prefix->owner != pair) luaL_error(L, "generate: the prompt is a prefix of another pair");
     prompt.prefix = prefix->prefix;
+  } else if (is_ids(L)) {
+    read_ids(L, &prompt);
   } else {
     prompt.whole = lua_istable(L, -1);
     if (prompt.whole) {
@@ -195,6 +218,41 @@ static void push_piece(lua_State *L, const void *what) {
 static bool on_text(void *user, const char *bytes, size_t len) {
   listener *listen = user;
   return tell(listen, listen->on_text, push_piece, &(piece){bytes, len});
+}
+
+typedef struct {
+  const int32_t *ids;
+  const dtl_logprob *list;
+  int n;
+} block_logprobs;
+
+/* As results have them: {{id =, logprob =, top = {{id, logprob}, ..}}, ..} */
+static void push_logprobs(lua_State *L, const void *what) {
+  const block_logprobs *b = what;
+  lua_createtable(L, b->n, 0);
+  for (int i = 0; i < b->n; i++) {
+    lua_createtable(L, 0, 3);
+    lua_pushinteger(L, b->ids[i]);
+    lua_setfield(L, -2, "id");
+    lua_pushnumber(L, (lua_Number)b->list[i].logp);
+    lua_setfield(L, -2, "logprob");
+    lua_createtable(L, b->list[i].n, 0);
+    for (int k = 0; k < b->list[i].n; k++) {
+      lua_createtable(L, 2, 0);
+      lua_pushinteger(L, b->list[i].id[k]);
+      lua_rawseti(L, -2, 1);
+      lua_pushnumber(L, (lua_Number)b->list[i].logps[k]);
+      lua_rawseti(L, -2, 2);
+      lua_rawseti(L, -2, k + 1);
+    }
+    lua_setfield(L, -2, "top");
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static void on_logprobs(void *user, const int32_t *ids, const dtl_logprob *list, int n) {
+  listener *listen = user;
+  tell(listen, listen->on_logprobs, push_logprobs, &(block_logprobs){ids, list, n});
 }
 
 typedef struct {
@@ -262,7 +320,9 @@ int driver_pair_generate(lua_State *L) {
   const char *counts = luaL_optstring(L, -1, pair->counts);
   listener listen = {.L = L, .on_text = read_function(L, "on_text"), .on_done = read_function(L, "on_done")};
   listen.brief = flag(L, "brief", false);
+  listen.on_logprobs = read_function(L, "on_logprobs");
   if (listen.on_text) request.on_text = on_text;
+  if (listen.on_logprobs) request.on_logprobs = on_logprobs;
   request.done = on_done, request.user = &listen;
   size_t answers = (size_t)request.n * (size_t)(request.answers > 0 ? request.answers : 1);
   dtl_result *results = lua_newuserdatauv(L, sizeof *results * (answers + 1), 0);

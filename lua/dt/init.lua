@@ -230,7 +230,7 @@ local GENERATE = { policy = true, source = true, params = true, preset = true, p
                    temp = true, top_k = true, top_p = true, min_p = true, coupled = true, policy_seconds = true,
                    window = true, sinks = true, costs = true, messages = true, template = true, date = true,
                    repeat_penalty = true, presence_penalty = true, frequency_penalty = true, logit_bias = true,
-                   min_tokens = true, logprobs = true, echo = true }
+                   min_tokens = true, logprobs = true, echo = true, on_logprobs = true }
 
 local CHOICE = {
   { "policy", is_name, "a policy's name or path" },
@@ -351,7 +351,7 @@ local function request(t)
 end
 
 -- The result (as in the JSON that --json writes; brief: without prompt_ids, tokens and text), or nil and a failure
--- {kind=, message=, file=, line=, partial=}. prompt: a text, a prefix, or a list of messages, which may also be called
+-- {kind=, message=, file=, line=, partial=}. prompt: a text, token ids, a prefix, or a list of messages, also called
 -- messages: { {role = "user", content = ".."}, .. } (dt.api.chat), laid out as template says (nil: the model's own)
 -- with date (nil: today's) where it tells that; then the text ends where the answer does.
 function pair:generate(t)
@@ -365,7 +365,7 @@ function pair:generate(t)
   local result, failure
   local asked, wrong = with_prompts(request(t), self, { prompt }, t)
   if not asked then return nil, wrong end
-  asked.on_text, asked.trace = t.on_text, t.trace
+  asked.on_text, asked.on_logprobs, asked.trace = t.on_text, t.on_logprobs, t.trace
   function asked.on_done(_, text, _, ...) result, failure = dt.json.decode(text), ... and failed(...) end
   local done, other = checked(core.generate(self, asked))
   if done and not failure then return result end
@@ -376,7 +376,7 @@ end
 
 local BATCH = { prompts = true, places = true, on_done = true, answers = true }
 for name in pairs(GENERATE) do BATCH[name] = true end
-BATCH.prompt, BATCH.messages, BATCH.on_text = nil, nil, nil
+BATCH.prompt, BATCH.messages, BATCH.on_text, BATCH.on_logprobs = nil, nil, nil, nil
 
 -- Generates from a list of prompts (texts or prefixes, or lists of messages), `places` of them at a time (default 8),
 -- which share their passes; each is what it would be alone, prompt i with seed + i - 1. answers = N: so many of each

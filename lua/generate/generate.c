@@ -223,7 +223,7 @@ static void close_course(work *w, bool failed) {
 static dt_status check_request(const dt_pair *pair, const dtl_request *r, dt_error *err) {
   NEED_LIST(r->prompts, r->n, "prompts");
   for (int i = 0; i < r->n; i++)
-    if (!r->prompts[i].prefix && r->prompts[i].len) NEED(r->prompts[i].text, "a prompt's text");
+    if (!r->prompts[i].prefix && !r->prompts[i].ids && r->prompts[i].len) NEED(r->prompts[i].text, "a prompt's text");
   NEED_LIST(r->seq.stop, r->seq.n_stop, "stop");
   if (r->session && dt_session_pair(r->session) != pair)
     return dtl_fail(err, DT_EINPUT, "the session was opened with another pair");
@@ -240,7 +240,7 @@ static dt_status prepare(work *w, dt_error *err) {
   if (status) return status;
   if (r->places < 0 || r->places > DTL_PLACES)
     return dtl_fail(err, DT_EINPUT, "batch: %d sequences at once is out of range: 1..%d", r->places, DTL_PLACES);
-  if (w->n > 1 && (r->on_text || r->on_origin || r->session))
+  if (w->n > 1 && (r->on_text || r->on_logprobs || r->on_origin || r->session))
     return dtl_fail(err, DT_EINPUT, "the text of one prompt can be followed or continued: there are %d", w->n);
   if (w->n > 1 && !r->places) return dtl_fail(err, DT_EINPUT, "%d answers need places", w->n);
   if ((status = stepper_check(w->policy, w->pair, r, err))) return status;

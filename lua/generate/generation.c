@@ -52,18 +52,22 @@ static dt_status fill_head(const generation *g, const dtl_policy *policy, const 
   return DT_OK;
 }
 
+static dtl_logprob logprob_at(const generation *g, int at) {
+  dtl_logprob l = {.logp = NAN};
+  dt_seq_logprobs(g->run->session, g->run->seq, at, &l.logp, &l.id, &l.logps, &l.n, NULL);
+  return l;
+}
+
 /* Of tokens first..last-1 of the text, in what there is room for. */
 static dtl_logprob *copy_logprobs(const generation *g, int first, int last, size_t *used) {
   dtl_result *r = g->result;
   dtl_logprob *list = malloc(sizeof *list * (size_t)(last - first + 1));
   for (int i = first; i < last && list; i++) {
     dtl_logprob *to = &list[i - first];
-    const int32_t *id;
-    const float *logps;
-    *to = (dtl_logprob){.logp = NAN};
-    if (dt_seq_logprobs(g->run->session, g->run->seq, i, &to->logp, &id, &logps, &to->n, NULL)) continue;
-    to->id = memcpy(r->top_ids + *used, id, sizeof *id * (size_t)to->n);
-    to->logps = memcpy(r->top_logps + *used, logps, sizeof *logps * (size_t)to->n);
+    *to = logprob_at(g, i);
+    if (!to->n) continue;
+    to->id = memcpy(r->top_ids + *used, to->id, sizeof *to->id * (size_t)to->n);
+    to->logps = memcpy(r->top_logps + *used, to->logps, sizeof *to->logps * (size_t)to->n);
     *used += (size_t)to->n;
   }
   return list;
@@ -142,6 +146,9 @@ static void emit_block(generation *g) {
   int first = dt_seq_length(g->run->session, g->run->seq) - block->n;
   for (int i = 0; g->origin && i < block->n; i++)
     g->origin[first + i] = i < block->accepted ? DTL_DRAFTED : block->corrected ? DTL_CORRECTED : DTL_BONUS;
+  dtl_logprob told[DT_TREE_VERIFY + 1];
+  for (int i = 0; g->request->on_logprobs && i < block->n; i++) told[i] = logprob_at(g, first + i);
+  if (g->request->on_logprobs) g->request->on_logprobs(g->request->user, block->tokens, told, block->n);
   emit(g, block->text, block->text_len);
 }
 
@@ -154,6 +161,17 @@ static const char *finish_name(dt_finish finish) {
   }
 }
 
+/* malloc'd */
+static dt_status prompt_ids(const generation *g, int32_t **ids, int *n, dt_error *err) {
+  const dtl_prompt *p = g->prompt;
+  if (!p->ids) return (p->whole ? dt_encode_whole : dt_encode)(g->pair, p->text, p->len, ids, n, err);
+  size_t bytes = sizeof **ids * (size_t)(*n = p->n_ids);
+  *ids = malloc(bytes + 1);
+  if (!*ids) return out_of_memory(err);
+  memcpy(*ids, p->ids, bytes);
+  return DT_OK;
+}
+
 static dt_status start_sequence(const generation *g, const dt_prefix *shared, dt_error *err) {
   const dtl_prompt *prompt = g->prompt;
   const dt_prefix *prefix = shared ? shared : prompt->prefix;
@@ -163,7 +181,7 @@ static dt_status start_sequence(const generation *g, const dt_prefix *shared, dt
   } else {
     int32_t *ids;
     int n;
-    status = (prompt->whole ? dt_encode_whole : dt_encode)(g->pair, prompt->text, prompt->len, &ids, &n, err);
+    status = prompt_ids(g, &ids, &n, err);
     if (!status) {
       if (n == 0) {
         free(ids);

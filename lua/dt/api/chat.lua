@@ -31,19 +31,31 @@ local function conversation(messages, what, level)
   return turns
 end
 
--- Prompts as the core takes them, from texts, prefixes and lists of messages; and what ends an answer, nil where there
--- are no messages. t: {template = NAME, date = TEXT}, which such lists are laid out with (nil: the model's own,
--- today's). nil, kind, message: the model has no template. Raises, `level` functions up, where a prompt is none, and
--- where some are texts and some lists.
+-- Whether it is a list of token ids, a prompt as well; raises, `level` functions up, where only its beginning is.
+local function is_ids(prompt, what, level)
+  if math.type(prompt[1]) ~= "integer" then return false end
+  for i = 1, #prompt do
+    if math.type(prompt[i]) ~= "integer" or prompt[i] < 0 then
+      error(("%s: prompt: number %d is no token id"):format(what, i), level + 1)
+    end
+  end
+  return true
+end
+
+-- Prompts as the core takes them, from texts, lists of ids, prefixes and lists of messages; and what ends an answer,
+-- nil where there are no messages. t: {template = NAME, date = TEXT}, which such lists are laid out with (nil: the
+-- model's own, today's). nil, kind, message: the model has no template. Raises, `level` functions up, where a prompt is
+-- none, and where some are messages and some not.
 function chat.prompts(pair, prompts, t, what, level)
   local list, lists = {}, {}
   for i, prompt in ipairs(prompts) do
     local kind = type(prompt)
-    if kind == "table" then lists[#lists + 1] = conversation(prompt, what, level + 1)
-    elseif kind ~= "string" and kind ~= "number" and kind ~= "userdata" then
+    local ids = kind == "table" and is_ids(prompt, what, level + 1)
+    if kind == "table" and not ids then lists[#lists + 1] = conversation(prompt, what, level + 1)
+    elseif not ids and kind ~= "string" and kind ~= "number" and kind ~= "userdata" then
       error(("%s: a prompt is a %s, expected a text, a prefix or a list of messages"):format(what, kind), level + 1)
     end
-    list[i] = prompt
+    list[i] = ids and table.move(prompt, 1, #prompt, 1, {}) or prompt
   end
   if #lists == 0 then return list end
   if #lists < #list then error(what .. ": some prompts are lists of messages and some are not", level + 1) end
