@@ -2,16 +2,16 @@
  *
  *   dtl_policy *p;  dt_error err;
  *   if (dtl_policy_open(&(dtl_policy_options){.policy = "dynatree"}, &p, &err)) ...
- *   dt_pair_open(...);                                  // without a draft where dtl_policy_describe(p)->draft is DTL_NO_DRAFT
+ *   dt_pair_open(...);                                  // needs no draft if dtl_policy_describe(p)->draft is DTL_NO_DRAFT
  *   dtl_request request = {.prompts = &(dtl_prompt){.text = text, .len = len}, .n = 1, .seq = {.max_tokens = 100}};
  *   dtl_result result;
- *   bool ok = !dtl_generate(pair, p, &request, &result, &err) && !result.failed;   // the result is filled either way
+ *   bool ok = !dtl_generate(pair, p, &request, &result, &err) && !result.failed;   // the result is filled in any case
  *   dtl_result_free(&result);  dtl_policy_close(p);
  *
- * A dtl_policy is what is written: texts, parameters, description. It does not change, and serves any number of runs; each makes its
- * objects in boxes of their own. One text is many texts with n = 1.
+ * A dtl_policy holds a policy's texts, parameters and description. It does not change and serves any number of runs; each run makes
+ * its objects in new boxes. One text is a batch with n = 1.
  *
- * Calls fail and arguments are checked as in dtrun.h: what is wrong with one is DT_EINPUT of a call that returns a dt_status. */
+ * Errors and checks of arguments are those of dtrun.h: a call that returns a dt_status answers a bad argument with DT_EINPUT. */
 #ifndef DTL_HOST_H
 #define DTL_HOST_H
 
@@ -19,10 +19,10 @@
 
 #include <signal.h>
 
-#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
+#pragma GCC visibility push(default) /* libdtrun.so exports these names and hides all others */
 
-/* Kinds of failures, as results, drivers and other languages name them: "policy", "input" (DT_EINPUT, DT_EWEIGHTS), "context",
- * "interrupted"; "device" of any other. */
+/* The kind of a failure as results, drivers and other languages name it: "policy", "input" (DT_EINPUT, DT_EWEIGHTS), "context",
+ * "interrupted"; "device" for all others. */
 const char *dtl_kind_name(dt_status status);
 
 /* Copies text into out[size] with control characters as blanks, cut at a character's border to fit. Returns its length. */
@@ -32,7 +32,7 @@ size_t dtl_clean(char *out, size_t size, const char *text, size_t len);
 #define DTL_PLACES 256  /* most sequences at once */
 #define DTL_ANSWERS 256 /* most answers to a prompt */
 
-#define DTL_TUNED "tuned" /* the preset that dtrun run tune finds for one pair and machine */
+#define DTL_TUNED "tuned" /* name of the preset that dtrun run tune finds for one pair and machine */
 
 /* ---- policies --------------------------------------------------------------------------------------------------------- */
 
@@ -42,45 +42,46 @@ typedef struct {
 
 typedef struct {
   const char *policy; /* a path (it has a '/' or ends in .lua) or the name of an installed policy */
-  const char *source; /* its text, or NULL: read the file. With source, policy is only its name in messages */
+  const char *source; /* its text; NULL: read the file. With a source, policy is only its name in messages */
   size_t source_len;
   const dtl_setting *settings; /* override the preset, which overrides the defaults */
   int n_settings;
   const char *preset;                     /* or NULL */
-  const dt_pair *pair;                    /* for the preset DTL_TUNED: the pair it must have been found for */
-  double seconds;                         /* what all calls into an object may take together; 0: any time */
-  const volatile sig_atomic_t *interrupt; /* or NULL: ends the opening */
+  const dt_pair *pair;                    /* the pair that the preset DTL_TUNED must belong to */
+  double seconds;                         /* limit for all calls into one object together; 0: none */
+  const volatile sig_atomic_t *interrupt; /* or NULL; nonzero ends the opening */
 } dtl_policy_options;
 
 typedef struct dtl_policy dtl_policy;
 
-/* Any: a draft model that is named, or none. */
+/* DTL_ANY_DRAFT: it works with a draft and without. */
 typedef enum { DTL_NO_DRAFT, DTL_ANY_DRAFT, DTL_NEEDS_DRAFT } dtl_need;
 
 typedef struct {
   const char *name, *doc;
-  const char *type;                        /* "integer", "number", "boolean", "string" */
-  const char *value;                       /* as set now, as text; NULL: nil */
-  const char *range;                       /* "1..64", "one of a, b", or "" */
-  const char *min, *max;                   /* NULL: none */
-  const char *const *one_of, *const *tune; /* values allowed (none: any), and what a search tries: of a number the */
-  int n_one_of, n_tune;                    /* lowest and highest value, else all values; nothing: it is left alone */
+  const char *type;      /* "integer", "number", "boolean", "string" */
+  const char *value;     /* its present value as text; NULL: nil */
+  const char *range;     /* "1..64", "one of a, b", or "" */
+  const char *min, *max; /* NULL: none */
+  const char *const *one_of,
+      *const *tune;     /* one_of: the allowed values (none: any). tune: a search tries these values, or for a */
+  int n_one_of, n_tune; /* number those from tune[0] to tune[1]; none: it leaves the parameter alone */
 } dtl_param;
 
 typedef struct {
-  const char *name, *doc, *path; /* path: the file it came from, or its name */
+  const char *name, *doc, *path; /* path: its file, or its name */
   char source[DTL_DIGEST];       /* a digest of its text */
   dtl_need draft;
   bool uses_costs, uses_memory, uses_corpus;
-  int candidates; /* of the target's after every verified row */
-  bool batch;     /* of scope "batch": one object serves all sequences of a batch */
+  int candidates; /* how many of the target's it wants after every verified row */
+  bool batch;     /* scope "batch": one object serves all sequences of a batch */
   const dtl_param *params;
   int n_params;
   const char *const *presets;
   int n_presets;
 } dtl_policy_info;
 
-/* Reads the policy and makes an object of it once: applies preset and settings, runs its check, and keeps the description. */
+/* Reads the policy, applies preset and settings, makes one object to run its check, and keeps the description. */
 dt_status dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dt_error *err);
 void dtl_policy_close(dtl_policy *policy); /* NULL is allowed */
 const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy);
@@ -91,174 +92,171 @@ dt_status dtl_installed(const char *folder, char ***names, int *n, dt_error *err
 
 #define DTL_NEAR 8
 
-/* The names that the n characters typed were probably meant to be, the likeliest first: near[], at most `most` and DTL_NEAR of
- * them. Returns how many. */
+/* Finds the names closest to n typed characters, the closest first: near[], at most `most` and DTL_NEAR. Returns their number. */
 int dtl_near(const char *typed, size_t n, const char *const *names, int n_names, const char **near, int most);
 
-/* Which models to use: option before environment (DTRUN_TARGET, DTRUN_DRAFT) before the bundled pair. Each is named by a folder, a
- * file, or an id of Hugging Face whose files lie in its cache. Where only a target is named, its draft is the one that is found to
- * belong to it (dt_draft_fits), beside it, among the models that come with us or in that cache; "none" as the draft: none.
- * *draft is NULL where there is none or none is wanted; where one is needed, that is DT_EINPUT, after a look at the target.
- * Both are malloc'd. */
+/* Finds the models to load: from the options, else the environment (DTRUN_TARGET, DTRUN_DRAFT), else the bundled pair. A name is a
+ * folder, a file, or a Hugging Face id whose files lie in its cache. If only the target is named, its draft is searched for: beside
+ * it, among dtrun's own models and in that cache (dt_draft_fits). The draft "none" prevents that. *draft is NULL if there is no
+ * draft or `need` wants none; if `need` asks for one, that is DT_EINPUT. Both are malloc'd. */
 dt_status dtl_resolve_models(const char *target_option, const char *draft_option, dtl_need need, char **target,
                              char **draft, dt_error *err);
 
-/* ---- models that lie here ---------------------------------------------------------------------------------------------- */
+/* ---- models on this machine -------------------------------------------------------------------------------------------- */
 
 typedef struct {
-  char *name;       /* what dtl_resolve_models takes it by */
+  char *name;       /* its name for dtl_resolve_models */
   char *path;       /* a folder or a file */
-  const char *kind; /* "target"; "draft": it can guess for another one that is listed; "head"; "unreadable". Static */
-  const char *type; /* "Q4_K": of most of its weights; NULL: a head, or unreadable. Static */
-  uint64_t bytes;   /* of its weights' files; of an unreadable one's files */
-  bool removable;   /* dtl_remove_model takes it away */
-  char *problem;    /* of an unreadable one; NULL: none */
+  const char *kind; /* "target"; "draft": it fits another model of the list; "head"; "unreadable". Static */
+  const char *type; /* "Q4_K", the type of most of its weights; NULL: a head, or unreadable. Static */
+  uint64_t bytes;   /* size of its weights' files; of all files if it is unreadable */
+  bool removable;   /* dtl_remove_model can remove it */
+  char *problem;    /* why it is unreadable; NULL: it is readable */
 } dtl_model;
 
-/* Models that came with dtrun, those that were pulled, and those in the cache of Hugging Face, in this order: *n in a malloc'd
- * array, freed with dtl_models_free. */
+/* Lists dtrun's own models, pulled models, and those in Hugging Face's cache, in this order: *n in a malloc'd array, freed with
+ * dtl_models_free. */
 dt_status dtl_models(dtl_model **models, int *n, dt_error *err);
 void dtl_models_free(dtl_model *models, int n);
 
-/* Removes what was pulled under a name of dtl_models: a file with what it is a link to, or all that the cache holds of ORG/NAME,
- * and nothing beside these. agree: called with the path and how many bytes lie there; false: it stays. *removed: whether it went.
- * DT_EINPUT: there is no such name, or it came with dtrun; DT_EDEVICE: it stays in whole or in part. */
+/* Removes a model by its name in dtl_models, and nothing else: a pulled file and the file it links to, or the cache's folder of
+ * ORG/NAME. agree: called with path and size in bytes; false keeps the model. *removed: whether it was removed.
+ * DT_EINPUT: no such name, or one of dtrun's own models. DT_EDEVICE: all or a part of it could not be removed. */
 dt_status dtl_remove_model(const char *name, bool (*agree)(void *user, const char *path, uint64_t bytes), void *user,
                            bool *removed, dt_error *err);
 
-/* A model that scripts/get-model brings from a Python package: its script and the folder to put it in, which may be missing.
- * *names: all of them, with blanks between. All malloc'd. script NULL: there is no such name. */
+/* Finds a model that scripts/get-model brings from a Python package: that script, and the folder for the model, which may not exist
+ * yet. *names: all such models' names, separated by blanks. All are malloc'd. *script is NULL if the name is unknown. */
 dt_status dtl_named_model(const char *name, char **script, char **folder, char **names, dt_error *err);
 
 /* The folder of Hugging Face's cache: $HF_HUB_CACHE, $HF_HOME/hub or ~/.cache/huggingface/hub. malloc'd; NULL: out of memory. */
 char *dtl_hub_folder(void);
 
-/* ---- what is kept for a user -------------------------------------------------------------------------------------------- */
+/* ---- the user's files -------------------------------------------------------------------------------------------------- */
 
-/* Where a program keeps what it remembers for a user: dtrun/RELATIVE in $XDG_STATE_HOME, or in ~/.local/state. malloc'd; NULL
- * where neither is an absolute path, or out of memory. */
+/* The path of a state file: dtrun/RELATIVE in $XDG_STATE_HOME, or in ~/.local/state. malloc'd; NULL: neither is an absolute path,
+ * or out of memory. */
 char *dtl_state_file(const char *relative);
 
-/* Makes the folders before the last '/' of a path, as far as they are missing; false leaves errno (EINVAL: no path). */
+/* Makes the missing folders before the last '/' of a path; false sets errno (EINVAL: no path). */
 bool dtl_make_folders(char *path);
 
-/* The id of the one token that a text is. DT_EINPUT: it is several, or none. */
+/* The id of a text that is one token. DT_EINPUT: the text is several tokens, or none. */
 dt_status dtl_token(const dt_pair *pair, const char *text, size_t len, int32_t *id, dt_error *err);
-/* A bias as llama.cpp takes it, "15043+1", "15043-2.5", "15043-inf"; or of a token by its text, " the=-2". DT_EINPUT: it is neither. */
+/* Reads a bias as llama.cpp does, "15043+1", "15043-2.5", "15043-inf", or with the token's text, " the=-2". DT_EINPUT: neither. */
 dt_status dtl_bias(const dt_pair *pair, const char *given, dt_bias *out, dt_error *err);
 
-/* What cuts the draft's output matrix, as a user says it: a number of ids (the lowest, and those of a text that comes with us),
- * or a file with an id on each line. Freed with dtl_draft_vocab_close. DT_EINPUT: neither, with file and line. */
+/* Reads --draft-vocab: a number of ids (the lowest ids, and those of a text that comes with dtrun), or a file with an id on each
+ * line. Freed with dtl_draft_vocab_close. DT_EINPUT names file and line. */
 dt_status dtl_draft_vocab_open(const char *given, dt_draft_vocab *out, dt_error *err);
 void dtl_draft_vocab_close(dt_draft_vocab *vocab); /* zeros are allowed */
 
 typedef struct {
-  const char *target, *draft; /* as users name them, or NULL: see dtl_resolve_models */
+  const char *target, *draft; /* names as in dtl_resolve_models, or NULL */
   dtl_need need;
   const char *draft_vocab; /* see dtl_draft_vocab_open; NULL: the draft guesses all ids */
-  const dt_message *texts; /* [n_texts] whose ids it guesses besides */
+  const dt_message *texts; /* [n_texts] texts whose ids draft_vocab gets too */
   int n_texts;
-  dt_pair_options how; /* all but the models and draft_vocab */
-  bool shown; /* on standard error: a line while it loads, on a terminal; how long it took, if more than a second */
+  dt_pair_options how; /* the other options; its models and draft_vocab are not read */
+  bool shown; /* tells on standard error that it loads (on a terminal), and the time if that was over a second */
 } dtl_load_options;
 
-/* Opens the pair that a user named. *found: its draft was found, not named. One that was found and cannot be loaded is left out,
- * unless it is needed. */
+/* Resolves the names and opens the pair. *found: the draft was searched for, not named. A found draft that cannot be loaded is left
+ * out, unless `need` asks for one. */
 dt_status dtl_load(const dtl_load_options *options, dt_pair **out, bool *found, dt_error *err);
 
 /* ---- conversations ----------------------------------------------------------------------------------------------------- */
 
-/* The conversation as dt_chat_text gives it; date: what a template that tells the date says, NULL: today's. */
+/* dt_chat_text with a date for templates that have one; NULL: today. */
 dt_status dtl_conversation(const dt_chat *chat, const dt_message *system, const dt_message *turns, int n,
                            const char *date, char **text, size_t *len, dt_error *err);
 
 /* ---- measuring --------------------------------------------------------------------------------------------------------- */
 
-/* What had happened to this process (its threads; or those of its children that have ended) by now. */
+/* Counters of this process, or of its children that have ended. */
 typedef struct {
-  double wall_ms, cpu_ms, steal_ms; /* steal: taken from all processors by other machines on the same hardware */
-  long switches;                    /* taken off a processor against its will */
+  double wall_ms, cpu_ms, steal_ms; /* steal: time that other virtual machines took from all processors */
+  long switches;                    /* involuntary context switches */
 } dtl_usage;
 
 dtl_usage dtl_usage_now(bool children);
 
 #define DTL_WHY 80
 
-/* Whether others had the processors between the two, so that times taken then are not to be trusted; why[size], DTL_WHY or
- * more: in words. `computes`: some thread was to compute all the time, as on a CPU; not so beside a GPU or a disk. */
+/* Whether other programs used the processors between the two, which makes times of that period unreliable; why[size] gets the
+ * reason (size: DTL_WHY or more). `computes`: some thread computed all the time, as on a CPU, and did not wait for a GPU or disk. */
 bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool computes, char *why, size_t size);
 
-/* ---- what passes cost --------------------------------------------------------------------------------------------------- */
+/* ---- costs of passes ----------------------------------------------------------------------------------------------------- */
 
 #define DTL_COST_ROWS 96
 #define DTL_COST_CONTEXTS 8
 
-/* Milliseconds of a pass over `batch` sequences, by the rows that each has in it and the tokens before them. What lies
- * between is interpolated: attention grows in a straight line with the context, so few contexts do. */
+/* Milliseconds of a pass over `batch` sequences, by each sequence's rows and context. Other values are interpolated; few contexts
+ * are enough, since attention's time is linear in the context. */
 typedef struct {
   int batch, n_contexts, n_rows;
   bool has_draft;
-  bool disturbed;                                      /* measured on a busy machine, however often */
+  bool disturbed;                                      /* other programs ran during all measurements */
   int context[DTL_COST_CONTEXTS], rows[DTL_COST_ROWS]; /* ascending */
   double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];     /* strictly increasing in rows */
-  double draft[DTL_COST_CONTEXTS][DTL_COST_ROWS];      /* after another draft pass */
-  double first[DTL_COST_CONTEXTS]; /* of one row each, after a target pass: its weights are in no near cache */
-  double target_draw, draft_draw;  /* more, for each row of all, where tokens are drawn and guesses know the noise */
+  double draft[DTL_COST_CONTEXTS][DTL_COST_ROWS];      /* a draft pass right after another one */
+  double first[DTL_COST_CONTEXTS]; /* a draft pass of one row right after a target pass: caches are cold */
+  double target_draw, draft_draw;  /* added for each row of all sequences: sampling, and coupled drafting */
 } dtl_costs;
 
 typedef struct {
-  int context;                                       /* as the request's: 0 is the target's */
-  int batch;                                         /* sequences at once; 0 is 1 */
-  bool fresh;                                        /* measure, whatever the cache has */
-  void (*progress)(void *user, int done, int total); /* or NULL; called while measuring, at last with done == total */
-  void (*note)(void *user, const char *line);        /* or NULL; what did not stop it: an unreadable cache */
+  int context; /* as in dtl_request; 0: the target's */
+  int batch;   /* sequences at once; 0: 1 */
+  bool fresh;  /* measure anew, without the cache */
+  void (*progress)(void *user, int done,
+                   int total);                /* or NULL; called while measuring, the last time with done == total */
+  void (*note)(void *user, const char *line); /* or NULL; gets warnings: an unreadable cache */
   void *user;
   dtl_usage (*usage)(bool children);      /* NULL: dtl_usage_now */
   const volatile sig_atomic_t *interrupt; /* or NULL */
 } dtl_calibration;
 
-/* Notes on standard error, and progress where that is a terminal. */
+/* Options that show notes on standard error, and progress if that is a terminal. */
 dtl_calibration dtl_calibration_shown(const volatile sig_atomic_t *interrupt);
 
-/* What the pair's passes cost on this machine: from the user's cache folder, or measured (some seconds) and put there. If it
- * was disturbed it is measured once more; a table that is still disturbed serves ten minutes. */
+/* Times of the pair's passes on this machine, from the user's cache folder; if they are not there, they are measured (some seconds)
+ * and stored. A disturbed measurement is repeated once; a table that is still disturbed is used for ten minutes. */
 dt_status dtl_calibrate(dt_pair *pair, const dtl_calibration *how, dtl_costs *costs, dt_error *err);
 
-/* The same, learned: costs begin as a reckoning (the bytes of the models, and a quarter of a second of passes where they are
- * short), and each pass of a run betters them. What was learned is kept in the user's cache folder for each pair, machine and
- * way of running it; programs, builds and contexts share it. For one thread at a time, like its pair, which it does not outlive. */
+/* Learned costs begin as an estimate from the models' sizes, and from a quarter of a second of passes if these are short. Each pass
+ * of a run improves them. They are kept in the user's cache folder, one file for each pair, machine and way of running; programs,
+ * builds and contexts share it. For one thread at a time, like the pair; close it before the pair. */
 typedef struct dtl_learned dtl_learned;
 
 typedef struct {
-  void (*note)(void *user,
-               const char *line); /* or NULL; what did not stop anything: a file that is not used, or cannot be kept */
+  void (*note)(void *user, const char *line); /* or NULL; gets warnings: a file that is ignored or cannot be written */
   void *user;
   const volatile sig_atomic_t *interrupt; /* or NULL */
 } dtl_learning;
 
 dtl_learning dtl_learning_shown(const volatile sig_atomic_t *interrupt); /* notes on standard error */
 
-dtl_learned *dtl_learned_open(dt_pair *pair, const dtl_learning *how); /* NULL: out of memory, or one of them is */
-void dtl_learned_close(dtl_learned *learned);                          /* keeps it; NULL is allowed */
+dtl_learned *dtl_learned_open(dt_pair *pair, const dtl_learning *how); /* NULL: out of memory, or an argument is NULL */
+void dtl_learned_close(dtl_learned *learned);                          /* writes the file; NULL is allowed */
 
-/* Milliseconds that plain decoding takes for a token after `context` of them, in runs like the last one: 1000 over this are the
- * tokens a second to compare a run with. 0: no pass over one row was seen yet. */
+/* Milliseconds of plain decoding per token after `context` tokens, in runs like the last one. 0: no pass over one row was seen. */
 double dtl_learned_plain(const dtl_learned *learned, int context);
 
-/* ---- what lies between runs --------------------------------------------------------------------------------------------- */
+/* ---- memory between runs ----------------------------------------------------------------------------------------------- */
 
-/* What policies leave for their later runs with one pair, in tables of their own (uses.memory) and as texts to look things up
- * in (uses.corpus): those of the four that ran last, each known by its text. */
+/* Keeps for later runs with one pair the table that a policy fills (uses.memory) and its outputs, to search in (uses.corpus). It
+ * holds those of the four policies that ran last; a policy is identified by its text. */
 typedef struct dtl_memory dtl_memory;
 
 dtl_memory *dtl_memory_open(void); /* NULL: out of memory */
 void dtl_memory_forget(dtl_memory *memory);
 void dtl_memory_close(dtl_memory *memory); /* NULL is allowed */
 
-/* Files as such a text: an index of all of them, some seconds for ten million tokens. The pair's ids. */
+/* An index of files for policies to search in: some seconds for ten million tokens. It holds the pair's ids. */
 typedef struct dtl_corpus dtl_corpus;
 
-/* n >= 1 files. DT_EINPUT: there are none, or one is missing, empty or too long. */
+/* n >= 1 files. DT_EINPUT: no files, or one is missing, empty or too long. */
 dt_status dtl_corpus_open(const dt_pair *pair, const char *const *files, int n, dtl_corpus **out, dt_error *err);
 void dtl_corpus_close(dtl_corpus *corpus); /* NULL is allowed */
 
@@ -267,21 +265,21 @@ void dtl_corpus_close(dtl_corpus *corpus); /* NULL is allowed */
 /* Where generated text comes from. */
 typedef enum {
   DTL_DRAFTED,  /* a guess that was accepted */
-  DTL_BONUS,    /* the target's own token behind the last guess */
-  DTL_CORRECTED /* the target's own token where there were guesses and none was right */
+  DTL_BONUS,    /* the target's own token after the last guess */
+  DTL_CORRECTED /* the target's own token at a place where all guesses were wrong */
 } dtl_origin;
 
-/* Runs written down, iteration by iteration: a file of schema dtrun.trace/1, described in policies/README.md. */
+/* A file with every iteration of a request's runs, in schema dtrun.trace/1 (policies/README.md). */
 typedef struct dtl_trace dtl_trace;
 
 dt_status dtl_trace_open(const char *path, dtl_trace **out, dt_error *err); /* DT_EINPUT: the file cannot be written */
-/* DT_EDEVICE: not all of it could be written; the run itself is none the worse. NULL is allowed. */
+/* DT_EDEVICE: the file is incomplete; the run is unaffected. NULL is allowed. */
 dt_status dtl_trace_close(dtl_trace *trace, dt_error *err);
 
 typedef struct {
   const char *text; /* or NULL with prefix */
   size_t len;
-  bool whole; /* the text says everything itself: see dt_encode_whole */
+  bool whole; /* encoded by dt_encode_whole */
   const dt_prefix *prefix;
   const int32_t *ids; /* [n_ids] the tokens themselves, instead of a text; NULL: a text or a prefix */
   int n_ids;
@@ -322,78 +320,77 @@ typedef struct {
 typedef struct {
   const dtl_prompt *prompts; /* [n] */
   int n;
-  int answers; /* of each prompt, which share its pass: 0 is 1. Where n is said of prompts below, it is of answers */
-  int places;  /* sequences at once: 1..DTL_PLACES; 0: a single prompt, which is no batch */
-  dt_seq_options seq;       /* answer i, from 0, has its seed plus i: of sampling, and of its policy's math.random */
-  const dtl_costs *costs;   /* a table, for a policy with uses_costs; copied. NULL: it counts with what is learned */
-  dtl_learned *learned;     /* or NULL: what a policy needs is then opened for this request */
-  dtl_memory *memory;       /* or NULL, unless the policy uses memory or corpus */
-  const dtl_corpus *corpus; /* or NULL: no files */
+  int answers; /* texts of each prompt, which share its prompt pass; 0 is 1. There are n * answers results */
+  int places;  /* sequences at once: 1..DTL_PLACES; 0: one prompt, not a batch */
+  dt_seq_options seq;       /* answer i, from 0, adds i to the seed, of sampling and of its policy's math.random */
+  const dtl_costs *costs;   /* a table for a policy with uses_costs; copied. NULL: learned costs */
+  dtl_learned *learned;     /* or NULL: opened for this request if the policy needs it */
+  dtl_memory *memory;       /* NULL is allowed unless the policy uses memory or corpus */
+  const dtl_corpus *corpus; /* or NULL */
   int context;              /* 0: the target's */
-  dt_window window;         /* zeros: all of a text is seen */
-  dt_session *session;      /* or NULL; of one prompt, with which its sequence 0 continues */
-  /* Called as each sequence ends, in whatever order; or NULL. False: nobody wants the others; those that run end as
-   * "interrupted", and no more begin. */
+  dt_window window;         /* zeros: the target sees the whole text */
+  dt_session *session;      /* or NULL; with one prompt: its sequence 0 continues with that prompt */
+  /* Or NULL; called as each sequence ends, in any order. False: running sequences end as "interrupted", and no more begin. */
   bool (*done)(void *user, int prompt, dtl_result *result);
-  /* Or NULL; of one prompt; bytes as they may be shown. False: enough, the text ends as "interrupted". */
+  /* Or NULL; with one prompt: called with bytes that may be shown. False: the text ends as "interrupted". */
   bool (*on_text)(void *user, const char *bytes, size_t len);
-  /* Or NULL; of one prompt whose sequence wants log-probabilities: those of the n tokens that an iteration committed, before their
-   * text. Theirs until it returns. */
+  /* Or NULL; with one prompt that asks for log-probabilities: called with those of the n tokens of an iteration, before their
+   * text. The arrays are valid during the call. */
   void (*on_logprobs)(void *user, const int32_t *ids, const dtl_logprob *logprobs, int n);
-  void (*begin_line)(void); /* or NULL; before a policy's print, whose line begins on standard error */
+  void (*begin_line)(void); /* or NULL; called before a policy prints a line on standard error */
   void (*on_origin)(void *user, dtl_origin origin); /* or NULL; before each on_text, whose bytes then have one origin */
   void *user;
-  dtl_trace *trace;                       /* or NULL; of all prompts; serves one request */
-  const volatile sig_atomic_t *interrupt; /* or NULL; ends the run as "interrupted", within a policy's call too */
+  dtl_trace *trace;                       /* or NULL; of all prompts, for one request */
+  const volatile sig_atomic_t *interrupt; /* or NULL; nonzero ends the run as "interrupted", also within policy calls */
 } dtl_request;
 
-/* What a sequence gave; also what it gave until it failed. Everything is the result's own. */
+/* The outcome of one prompt, complete or up to a failure. The result owns all its strings and arrays. */
 struct dtl_result {
   int32_t *tokens, *prompt_ids;
   int n_tokens, n_prompt;
   char *text; /* valid UTF-8, cut before the stop string */
   size_t text_len;
   const char *finish_reason; /* "length", "eos", "stop", "context", "interrupted", "policy", "error": static */
-  char *policy, *params;     /* its name; parameters as given, a JSON object as text */
+  char *policy, *params;     /* its name; the parameters that were set, a JSON object as text */
   char source[DTL_DIGEST];   /* a digest of the policy's text */
   uint64_t seed;
   dt_sampling sampling;
   bool coupled;
-  char *target, *draft; /* folders; draft NULL: none loaded */
+  char *target, *draft; /* paths; draft NULL: none loaded */
 #define DTL_FACT(name, of_draft) char *name;
   DT_PAIR_FACTS(DTL_FACT) /* as in dt_pair_info */
 #undef DTL_FACT
   char *backend;
   int threads;
-  double load_ms;    /* what opening the pair took, once for all its runs; in no other time */
-  int index, places; /* which answer, from 1, and how many ran at once; places 0: it was no batch */
-  int prompt;        /* whose prompt, from 1: several answers may have one */
-  dt_shifts shifts;  /* zeros: none. Its biases are the result's own */
+  double load_ms;    /* time to open the pair, once for all its runs; not part of any other time */
+  int index, places; /* number of the answer, from 1, and sequences at once; places 0: not a batch */
+  int prompt;        /* number of its prompt, from 1; several answers may share one */
+  dt_shifts shifts;  /* zeros: none. The result owns its biases */
   dtl_logprob *logprobs, *prompt_logprobs; /* [n_tokens], [n_prompt]; NULL: not asked for */
-  int32_t *top_ids;                        /* what those point into */
+  int32_t *top_ids;                        /* storage of the ids that logprobs point to */
   float *top_logps;
   dt_stats stats;
   double policy_ms, other_ms;
   dtl_notes notes;
   dt_window window;                 /* zeros: none */
-  const char *costs;                /* "table", "learn": what its policy counted with; NULL: with no costs. Static */
-  bool uses_memory, uses_corpus;    /* then earlier runs had their say: */
-  long remembered, earlier_tokens;  /* entries of the memory, and tokens of outputs, that were there when it began */
-  long corpus_tokens;               /* of the files */
-  char corpus[DTL_DIGEST];          /* a digest of their ids */
-  int ids_without_row;              /* the tokenizer's that the target cannot read */
+  const char *costs;                /* "table", "learn": the costs that the policy used; NULL: none. Static */
+  bool uses_memory, uses_corpus;    /* earlier runs may have had influence: */
+  long remembered, earlier_tokens;  /* entries of the memory and tokens of outputs at the start of the run */
+  long corpus_tokens;               /* tokens of the corpus's files */
+  char corpus[DTL_DIGEST];          /* a digest of these tokens' ids */
+  int ids_without_row;              /* how many of the tokenizer's ids the target lacks */
   size_t peak_memory;               /* of the process */
   size_t weight_bytes, cache_bytes; /* on the host or on the device */
-  size_t device_memory;             /* those and scratch, on the device; 0: they are on the host */
+  size_t device_memory;             /* weights, caches and scratch on the device; 0: they are on the host */
   bool failed;
   dt_error failure; /* why it ended early */
 };
 
-/* Generates from all prompts, `places` at a time: their passes are shared, and a sequence that ends makes room for the
- * next. Each sequence is what it would be alone. An object of the policy serves each prompt; one of scope "batch" serves all.
- * Where several answers to each prompt are wanted, they stand one behind the other in results. Fills results[n] whatever happens; the caller frees each with dtl_result_free. A failure: nothing was begun, or a policy of scope
- * "batch" failed: then `done` was not called for the prompts not begun. What fails of one sequence alone is told by its result
- * only. */
+/* Generates from all prompts, `places` at a time. Their passes are shared, and a prompt begins when a sequence ends. Each text is
+ * the one that its prompt would give alone. Each answer has an object of the policy; with scope "batch" one object serves all.
+ * Fills all results in any case, the answers of a prompt one behind the other; the caller frees each with dtl_result_free. It
+ * fails if nothing could begin, or if a policy of scope "batch" failed: `done` is then not called for prompts that did not begin.
+ * A failure of one sequence is in its result only. */
 dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_request *request, dtl_result *results,
                        dt_error *err);
 void dtl_result_free(dtl_result *result);
@@ -404,27 +401,28 @@ void dtl_result_free(dtl_result *result);
 /* The result as JSON text in schema dtrun.result/1, described in lua/cli/RESULTS.md: malloc'd, NUL-terminated,
  * ends in a newline; NULL when out of memory, or for an unknown flag. */
 char *dtl_result_json(const dtl_result *result, unsigned flags);
-/* FNV-1a 64 over the ids as little-endian int32: tells outputs of one pair apart, as long as nobody makes up ids to fool it. */
+/* FNV-1a 64 over the ids as little-endian int32. It tells outputs of one pair apart, unless somebody forges one. */
 uint64_t dtl_output_hash(const int32_t *tokens, int n);
-/* Prompt included: from the start of its pass to the last token. */
+/* Generated tokens over the time from the start of the prompt pass to the last token. */
 double dtl_tokens_per_second(const dtl_result *result);
 
 /* ---- drivers ----------------------------------------------------------------------------------------------------------- */
 
-/* Runs a driver (a path or an installed name) with full Lua and the module `dt`. Returns the process's exit status; 2: no such driver. */
+/* Runs a driver (a path or an installed name) with full Lua and the module `dt`. Returns an exit status for the process; 2: no such
+ * driver. */
 int dtl_run_driver(const char *driver, int argc, char **argv, const volatile sig_atomic_t *interrupt);
 
 /* ---- other languages --------------------------------------------------------------------------------------------------- */
 
-/* What drivers have, for programs in languages that do not read this header: all values are JSON, and lua/dt/bridge.lua says
- * what can be called. scripts/python is such a program. A bridge is used by one thread at a time. */
+/* The functions of drivers for programs in other languages, such as scripts/python. All values are JSON; lua/dt/bridge.lua has the
+ * list of functions. One thread at a time may use a bridge. */
 typedef struct dtl_bridge dtl_bridge;
 
-/* A piece of the text, as it comes; of several prompts the answer for each, as JSON. False: no more is wanted. */
+/* Gets each new piece of the text; with several prompts each prompt's answer, as JSON. False: stop. */
 typedef bool (*dtl_listener)(void *user, const char *bytes, size_t len);
 
 dtl_bridge *dtl_bridge_open(void); /* NULL: out of memory */
-/* And all pairs that it loaded. NULL is allowed; in a call of its own (from its listener) this does nothing. */
+/* Closes all pairs that it loaded, too. NULL is allowed. From its own listener this does nothing. */
 void dtl_bridge_close(dtl_bridge *bridge);
 
 /* Calls a function with an object of options (JSON). listener: or NULL. The answer is {"value": ...} or {"error": {"kind":,
@@ -432,10 +430,10 @@ void dtl_bridge_close(dtl_bridge *bridge);
 char *dtl_bridge_call(dtl_bridge *bridge, const char *function, const char *options, dtl_listener listener, void *user);
 void dtl_bridge_free(char *answer); /* NULL is allowed */
 
-/* The call at hand, or the next, fails with "interrupted"; false: no longer, which no call sets by itself. From any thread or
- * signal handler. */
+/* true: the present call and all later ones fail with "interrupted", until this is called with false. From any thread or signal
+ * handler. */
 void dtl_bridge_interrupt(dtl_bridge *bridge, bool interrupted);
-/* From now on this signal does that, before it goes to its present handler; number 0: no longer. One bridge of a process at a
+/* Lets this signal interrupt the bridge, before it goes to its present handler; number 0 ends that. One bridge of a process at a
  * time. False: there is no such signal. */
 bool dtl_bridge_catch(dtl_bridge *bridge, int number);
 
