@@ -320,12 +320,12 @@ typedef struct {
 typedef struct {
   const dtl_prompt *prompts; /* [n] */
   int n;
-  int answers; /* texts of each prompt, which share its prompt pass; 0 is 1. There are n * answers results */
-  int places;  /* sequences at once: 1..DTL_PLACES; 0: one prompt, not a batch */
-  dt_seq_options seq;       /* answer i, from 0, adds i to the seed, of sampling and of its policy's math.random */
-  const dtl_costs *costs;   /* a table for a policy with uses_costs; copied. NULL: learned costs */
-  dtl_learned *learned;     /* or NULL: opened for this request if the policy needs it */
-  dtl_memory *memory;       /* NULL is allowed unless the policy uses memory or corpus */
+  int answers;            /* texts of each prompt, which share its prompt pass; 0 is 1. There are n * answers results */
+  int places;             /* sequences at once: 1..DTL_PLACES; 0: one prompt, not a batch */
+  dt_seq_options seq;     /* answer i, from 0, adds i to the seed, of sampling and of its policy's math.random */
+  const dtl_costs *costs; /* a table for a policy with uses_costs; copied. NULL: learned costs */
+  dtl_learned *learned;   /* or NULL: opened for this request if the policy needs it */
+  dtl_memory *memory;     /* NULL is allowed unless the policy uses memory or corpus */
   const dtl_corpus *corpus; /* or NULL */
   int context;              /* 0: the target's */
   dt_window window;         /* zeros: the target sees the whole text */

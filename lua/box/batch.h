@@ -1,4 +1,4 @@
-/* The policy's `batch`, of policies with scope "batch": the trees of all the sequences it serves at this moment. */
+/* The policy's `batch` (scope "batch"): the trees of all sequences that it serves at the moment. */
 #ifndef DTL_LIB_BATCH_H
 #define DTL_LIB_BATCH_H
 
@@ -15,7 +15,7 @@ void box_batch_push(lua_State *L, run_group *group);
 /* Adds tree and sequence of the group's last run to the batch at this index. Raises. */
 void box_batch_add(lua_State *L, int batch, const run_group *group);
 
-/* Takes those of its run i away, and closes the gap. Does not raise. */
+/* Removes tree and sequence of run i and closes the gap. Does not raise. */
 void box_batch_remove(lua_State *L, int batch, const run_group *group, int i);
 
 #endif

@@ -1,13 +1,12 @@
 /* The box a policy runs in: one lua_State with a capped allocator, listed functions only, and a watch that ends every call
  * after so many instructions or so much time.
  *
- * The watch looks between instructions and before each function of C. What lies between two looks is bounded by the size of
- * single strings and tables, by the number of arguments, and by a look after each large allocation.
+ * The watch looks at the clock between instructions and before each C function. Limits on the size of single strings and tables,
+ * on the number of arguments, and a look after each large allocation bound the time between two looks.
  *
- * Policy code runs in the thread `co` and only through box_call. The host works on the main thread `L`: in box_host, where
- * raising is caught and a memory reserve is open, or with calls that cannot raise. A call that is killed is abandoned
- * where it stands (it yields and is never resumed), so neither pcall nor __close sees it. A call may also wait for the host
- * in the middle (box_wait) and go on when the host has done what it waits for. */
+ * Policy code runs in the thread `co` and only through box_call. The host works on the main thread `L`: in box_host, which
+ * catches errors and opens a memory reserve, or with calls that cannot raise. A killed call yields and is never resumed, so
+ * neither pcall nor __close sees it. A call may also yield to the host (box_wait) and continue when the host has done its pass. */
 #ifndef DTL_BOX_H
 #define DTL_BOX_H
 
@@ -51,33 +50,33 @@ typedef struct {
   box_state refused;          /* why an allocation failed since the watch looked last; BOX_ALIVE: none did */
   box_state state;            /* once not alive it stays so, whatever the policy catches */
   long instructions;          /* of this call */
-  int allowance;              /* of this call: how many times what a call may take */
+  int allowance;              /* of this call: a multiple of a usual call's limits */
   double start;               /* of this call, ms, without the time inside the engine */
-  double cpu_start;           /* processor time, ms, at the watch's first look at it; negative: it has not looked yet */
+  double cpu_start;           /* processor time, ms, at the watch's first look; negative: it has not looked yet */
   double limit_ms;            /* of this call */
-  double look_at;             /* ms: before that the call cannot have had its time */
+  double look_at;             /* ms: the earliest moment at which the limit can be reached */
   double left_ms;             /* of all calls together, from this one on */
   double engine_ms;           /* inside the engine since the host handed over control */
-  double policy_ms;           /* outside of it, once the host has control again */
-  bool waits;                 /* the call stands in a box_wait */
+  double policy_ms;           /* outside the engine, once the host has control again */
+  bool waits;                 /* the call is in a box_wait */
   double waits_since;         /* ms */
-  const char *entry;          /* what of the policy runs, for messages: "draft" */
-  size_t printed;             /* bytes that print has put out */
-  bool quiet;                 /* it puts out none */
+  const char *entry;          /* the policy's function that runs, for messages: "draft" */
+  size_t printed;             /* bytes that print has written */
+  bool quiet;                 /* print writes nothing */
   void (*begin_line)(void);   /* or NULL: as dtl_request's */
-  char chunk[LUA_IDSIZE];     /* how Lua's messages name the policy's file */
-  bool has_folder;            /* its file runs, and may require those beside it */
-  size_t source_left;         /* bytes that these may have */
-  const box_modules *modules; /* texts that are taken instead of files; or NULL */
-  box_modules *reads;         /* gets the texts of files; or NULL */
-  char source[DIGEST_TEXT];   /* a digest of the policy's text and of theirs */
+  char chunk[LUA_IDSIZE];     /* name of the policy's file in Lua's messages */
+  bool has_folder;            /* the file runs, and may require files beside it */
+  size_t source_left;         /* bytes that required files may still have */
+  const box_modules *modules; /* texts to use instead of files; or NULL */
+  box_modules *reads;         /* collects the texts of required files; or NULL */
+  char source[DIGEST_TEXT];   /* a digest of the policy's text and of required texts */
   const char *path;           /* its full name; the caller's */
-  dt_error failure;           /* what the box died of in BOX_ENGINE_FAILED */
-  const volatile sig_atomic_t *interrupt; /* or NULL; ends a call */
+  dt_error failure;           /* the cause of BOX_ENGINE_FAILED */
+  const volatile sig_atomic_t *interrupt; /* or NULL; nonzero ends a call */
 } dtl_box;
 
-/* An empty one: no function is in it (sandbox.h brings them). *box must not move afterwards. path: for messages, the caller's. seconds: what all calls together may take; 0: any time. A
- * failure leaves nothing to close. */
+/* Opens a box without functions (sandbox.h adds them). *box must not move afterwards. path: for messages, the caller's. seconds:
+ * limit of all calls together; 0: none. A failure leaves nothing to close. */
 dt_status box_open(dtl_box *box, const char *path, double seconds, dt_error *err);
 void box_close(dtl_box *box);
 
@@ -85,23 +84,23 @@ void box_close(dtl_box *box);
  * DT_ENOMEM: out of memory, the box's or the process's. */
 dt_status box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dt_error *err);
 
-/* Calls the function below the nargs arguments on top of co's stack as one watched entry, which may take `allowance` times
- * what a call may. When it returns DT_OK the call is
- * over, its results being all that is on that stack, or `waits` is set. `entry` says in messages what runs; what it calls
- * may refine that. Any failure fills err, with DT_EPOLICY if it was the policy's, and ends the box's life. */
+/* Calls the function below the nargs arguments on top of co's stack as one watched entry, with `allowance` times a usual call's
+ * limits. After DT_OK either the call is over, and its results are all that is on that stack, or `waits` is set. `entry` names the
+ * function in messages; functions that it calls may refine the name. Any failure fills err (DT_EPOLICY: the policy's fault) and
+ * ends the box's life. */
 dt_status box_call(dtl_box *box, const char *entry, int allowance, int nargs, dt_error *err);
 
 /* Lets a call that waits go on; the time it waited is not counted against it. Returns as box_call does. */
 dt_status box_resume(dtl_box *box, dt_error *err);
 
-/* From within a C function that the policy called, where lua_isyieldable: hands control to the host, whose box_resume goes
- * on with then(L, LUA_YIELD, context). Use as return box_wait(...). */
+/* From within a C function that the policy called, if lua_isyieldable: yields to the host, whose box_resume continues with
+ * then(L, LUA_YIELD, context). Use as return box_wait(...). */
 int box_wait(lua_State *L, lua_KContext context, lua_KFunction then);
 
-/* From within such a function: this much time was the engine's. */
+/* From within such a function: counts this time as the engine's. */
 void box_exclude(lua_State *L, double ms);
 
-/* From within such a function, before it works: ends a call that has had its time. */
+/* From within such a function, before it works: ends a call whose time is over. */
 void box_look(lua_State *L);
 
 /* Turns the message that luaL_loadbufferx left on co into err, and returns its status. */

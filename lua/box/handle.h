@@ -1,4 +1,4 @@
-/* What a policy holds of a run, as `tree` and `seq`: a handle, which loses its run when the sequence ends. */
+/* The policy's `tree` and `seq` are handles of a run. A handle loses its run when the sequence ends. */
 #ifndef DTL_HANDLE_H
 #define DTL_HANDLE_H
 
@@ -15,10 +15,10 @@ extern const char handle_tree[], handle_seq[];
 /* Pushes a new handle with n_values user values. Raises. */
 run_handle *handle_push(lua_State *L, const char *kind, dtl_run *run, int n_values);
 
-/* The run of the handle at index 1; raises where that is none of this kind, or one whose sequence has ended. */
+/* The run of the handle at index 1; raises if that is no handle of this kind, or its sequence has ended. */
 dtl_run *handle_run(lua_State *L, const char *kind, const char *who);
 
-/* The same for an argument, at index i, of a method of something else. */
+/* The same for argument i of a method of another object. */
 dtl_run *handle_run_at(lua_State *L, int i, const char *kind, const char *who);
 
 /* Takes the run away from its objects. */

@@ -1,4 +1,4 @@
-/* How objects for policies are made: userdata with methods, whose messages name what was probably meant. */
+/* Objects for policies: userdata with methods. An unknown field's error names the nearest known one. */
 #ifndef DTL_OBJECT_H
 #define DTL_OBJECT_H
 
@@ -10,10 +10,10 @@ void object_make(lua_State *L, const char *name, const luaL_Reg *methods);
 /* Makes the new userdata on top one of the type `name` with these methods, which luaL_testudata knows. Leaves userdata. */
 void object_make_type(lua_State *L, const char *name, const luaL_Reg *methods);
 
-/* Raises for the field at index 2 that `kind` ("a tree") has not, with the nearest of its names[n]. */
+/* Raises for an unknown field at index 2 of `kind` ("a tree"), with the nearest of its names[n]. */
 int object_no_field(lua_State *L, const char *kind, const char *const *names, int n);
 
-/* Gives the table of methods on top an error for what is not in it, with the name that is nearest. */
+/* Makes the table of methods on top raise for unknown names, with the nearest known one. */
 void object_name_unknown(lua_State *L, const char *name);
 
 /* The integer argument i; `who` and `what` name it in the message. */

@@ -1,4 +1,4 @@
-/* A policy as it is written: its texts, its parameters, its description. Nothing in it changes once it is open. */
+/* A policy's texts, parameters and description. Nothing in it changes after dtl_policy_open. */
 #ifndef DTL_POLICY_H
 #define DTL_POLICY_H
 
@@ -10,16 +10,16 @@
 
 struct dtl_policy {
   dtl_policy_info info;
-  char *params_json; /* the parameters as given, a JSON object */
+  char *params_json; /* the parameters that were set, a JSON object */
   char *text;        /* [len] of its file */
   size_t len;
   bool has_folder; /* it may require files beside its own */
   box_modules modules;
   const char *preset; /* or NULL */
-  preset tuned;       /* in place of it, where it was found for a pair */
+  preset tuned;       /* its parameters, if it is DTL_TUNED */
   dtl_setting *settings;
   int n_settings;
-  double seconds; /* that all calls into an object of it may take; 0: any time */
+  double seconds; /* limit of all calls into one object; 0: none */
   char **owned;   /* every string and array of info, preset, settings */
   int n_owned;
 };

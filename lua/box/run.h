@@ -1,8 +1,8 @@
 /* One sequence being generated as the policy's calls see it: its place in the session, and where its iteration stands.
  * The userdata `tree` and `seq` hold a pointer to it, which is taken away when the sequence ends.
  *
- * The passes are called with any number of runs of one session and serve all of them at once. A run in lockstep does not
- * call its passes itself: the policy's call waits, and who drives the runs does it for all that wait. */
+ * One pass serves any number of runs of a session at once. In lockstep a run does not call its passes itself: the policy's call
+ * waits, and the scheduler (generate.c) makes one pass for all runs that wait. */
 #ifndef DTL_RUN_H
 #define DTL_RUN_H
 
@@ -26,14 +26,14 @@ typedef struct {
 typedef struct dtl_run {
   dt_session *session;
   int seq; /* of the session */
-  int id;  /* how Lua counts it: which of the policy object's sequences it is, from 1 */
+  int id;  /* its number among the policy object's sequences, from 1 */
   dt_tree *tree;
   bool drafts, lockstep; /* drafts: the policy may draft, and there is a model to */
-  course *course;        /* that learns from its passes; NULL: nobody does */
-  double temp;           /* that its tokens are sampled with; 0: they are not */
-  int candidates;        /* of the target's after every verified row, that it asked for */
+  course *course;        /* learns from its passes; or NULL */
+  double temp;           /* temperature of sampling; 0: the likeliest token */
+  int candidates;        /* how many of the target's it wants after every verified row */
   run_phase phase;
-  run_pass awaits;                       /* what a call that waits waits for */
+  run_pass awaits;                       /* the pass that a waiting call waits for */
   int rollbacks;                         /* of this step */
   double draft_ms, verify_ms, commit_ms; /* of this iteration */
   dt_verdict verdict;
@@ -45,32 +45,31 @@ typedef struct dtl_run {
   run_clock clock;
   struct run_handle *tree_handle, *seq_handle;
   int n_refs;
-  dt_node_ref refs[1 + DT_TREE_ENTRIES]; /* what the next draft pass is for */
+  dt_node_ref refs[1 + DT_TREE_ENTRIES]; /* nodes of the next draft pass */
   int32_t ids[1 + DT_TREE_ENTRIES];
 } dtl_run;
 
 /* Begins an iteration: an empty tree. */
 dt_status run_begin(dtl_run *run, dt_error *err);
 
-/* One pass for all these runs of a session, n >= 1: of the draft model for the nodes in their refs, of the target for their
- * trees, and the commit. How it went is in each one's failure: what one run did wrong does not touch the others. They return how
- * many ms it took. */
+/* One pass for n >= 1 runs of a session: of the draft for the nodes in their refs, of the target for their trees; and the commit.
+ * Each run's `failure` has its outcome, and a run's mistake does not affect the others. They return the time in ms. */
 double run_draft(dtl_run *const *runs, int n);
 double run_verify(dtl_run *const *runs, int n);
 double run_commit(dtl_run *const *runs, int n, unsigned flags);
 
 /* ---- for methods ---------------------------------------------------------------------------------------------------------- */
 
-/* Has a pass done, alone or in lockstep, and goes on with then(L, .., context). Use as return run_await(...). */
+/* Makes a pass, alone or in lockstep, and continues with then(L, .., context). Use as return run_await(...). */
 int run_await(lua_State *L, dtl_run *run, run_pass pass, lua_KContext context, lua_KFunction then);
 
 /* Raises unless a tree of this iteration is at hand. */
 void run_check_iteration(lua_State *L, const dtl_run *run, const char *who);
 
-/* Raises for what the last pass failed with, or ends the call when the engine itself failed; else goes on. */
+/* Raises the failure of the last pass; if the engine itself failed, ends the call. Returns if there was none. */
 void run_check_pass(lua_State *L, const dtl_run *run, const char *who);
 
-/* The same for what a call of the engine failed with. */
+/* The same for a failed call of the engine. */
 int run_fail(lua_State *L, const dt_error *err, const char *who);
 
 #endif

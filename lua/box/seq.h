@@ -1,10 +1,10 @@
-/* The policy's `seq` (seq.c), and what `batch` tells in the same words. */
+/* The policy's `seq` (seq.c), and the tables that `batch` shares with it. */
 #ifndef DTL_BOX_SEQ_H
 #define DTL_BOX_SEQ_H
 
 #include "box/run.h"
 
-/* Pushes seq behind the tree on top, and ties the two together. Raises. */
+/* Pushes seq after the tree on top, and links the two. Raises. */
 void box_seq_push(lua_State *L, dtl_run *run);
 
 /* The flags in the table of options at index 2 of a commit. */

@@ -10,11 +10,11 @@ void box_tree_push(lua_State *L, dtl_run *run);
 /* tree:draft_step and seq:draft_step: nodes at index 2, their number at 3. */
 int box_tree_draft_step(lua_State *L, dtl_run *run, const char *who);
 
-/* Puts the nodes at index i, a list (of which as many as the number at index n_index says, nil: all) or one node, into the
- * run's refs, after checking that it may draft now. */
+/* Checks that the run may draft now, and puts the nodes at index i into its refs: one node, or a list, of which the first so many
+ * count as the number at n_index says (nil: all). */
 void box_tree_read_refs(lua_State *L, dtl_run *run, int i, int n_index, const char *who);
 
-/* Leaves out of the run's refs what has been drafted from: no pass, and no waiting for one, without something to do. */
+/* Removes nodes that have a draft result from the run's refs. If none is left, no pass is needed. */
 void box_tree_drop_drafted(dtl_run *run);
 
 #endif

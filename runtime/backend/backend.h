@@ -37,17 +37,17 @@ typedef struct {
   int path_stride;
   bool prompt;      /* a text from its beginning, row i at position i in slot i, its path: see the contract */
   dt_window window; /* zeros, unless the backend has windows: of the keys above those that the rows see */
-  /* Of a draft head's pass: the target's cache, whose features in the rows' sequences and slots the rows read. NULL: each reads
-   * what the head made of the row before it on its path, in an earlier pass that wanted something of that row. */
+  /* In a draft head's pass: the target's cache; a row reads the feature in its own sequence and slot there. NULL: a row reads the
+   * head's output for the row before it on its path, from an earlier pass that wanted a result of that row. */
   const struct dt_cache *features;
-  int distance; /* of a Medusa head's pass, whose rows read features and no tokens: at which it guesses */
+  int distance; /* in a Medusa head's pass, whose rows read features and no tokens: how many tokens ahead it guesses */
 } dt_rows;
 
 typedef enum {
   DT_WANT_NOTHING, /* only write the cache */
   DT_WANT_ARGMAX,  /* argmax */
   DT_WANT_TOPK,    /* top_id, top_logp, top_own, confidence, entropy */
-  DT_WANT_BOTH, /* argmax; and of the logits before shifts, whoever samples, top_id and top_logp over all ids, and logp */
+  DT_WANT_BOTH, /* argmax, and top_id, top_logp over all ids and logp of the logits before shifts, also in sequences that sample */
   DT_WANT_LOGITS /* logits */
 } dt_want;
 
@@ -83,13 +83,13 @@ typedef struct dt_cache dt_cache;       /* keys and values of some sequences for
 typedef struct dt_snapshot dt_snapshot; /* slots 0..n-1 of one sequence, copied */
 
 typedef struct {
-  const char *variant;     /* what follows ':' in --backend (cpu: "scalar", "avx2", ..), NULL: the best there is */
-  int threads;             /* >= 1 */
-  const char *cache_dtype; /* one of cache_dtypes below, NULL: the first */
-  struct dt_ranks *ranks;  /* of which this process is one (CPU), NULL: it is alone */
+  const char *variant; /* the part of --backend after ':' (cpu: "scalar", "avx2", ..); NULL: the best that works here */
+  int threads;         /* >= 1 */
+  const char *cache_dtype; /* one of cache_dtypes below; NULL: the first */
+  struct dt_ranks *ranks;  /* the ranks that this process belongs to (CPU); NULL: none */
 } dt_backend_options;
 
-/* How a model is held; NULL where one is asked for: as its files have it. */
+/* How a model is held; a NULL of these is: as its files have it. */
 typedef struct {
   const char *dtype;       /* one of weight_dtypes below, NULL: as the files have them */
   const char *activations; /* one of activations below, NULL: the first */
@@ -107,31 +107,32 @@ typedef struct {
   /* Types that weights can be rounded to when they are uploaded; NULL ends the list. "f32" widens them, "q8" and "q4"
    * round matrices that are held in more bits than that. Unless asked, they stay what they are. */
   const char *const *weight_dtypes;
-  /* How finely rows that enter quantized matrices may be rounded, ending in NULL; the first unless asked otherwise. None:
-   * it has no such matrices. "8": one digit of 8 bits; "16": two digits (runtime/cpu/quant.h). */
+  /* Precisions of the rows that quantized matrices multiply, ending in NULL; the first is the default. "8": one digit of 8 bits;
+   * "16": two digits (runtime/cpu/quant.h). An empty list: it has no such matrices. */
   const char *const *activations;
   bool windows;          /* whether passes may have one */
   bool shifts;           /* whether they may have shifts, given ids and logp */
   bool (*present)(void); /* whether there is such a device: "auto" takes the first backend that has one */
   dt_status (*open)(const dt_backend_options *, dt_backend **, dt_error *);
   void (*close)(dt_backend *);                 /* after its models are freed */
-  const char *(*describe)(const dt_backend *); /* "cpu:avx512": what is running, for the result; owned by the backend */
+  const char *(*describe)(const dt_backend *); /* its name in results, "cpu:avx512"; owned by the backend */
 
-  /* With desc->ids every forward wants TOPK or nothing, and as if all other ids were behind `vocab`. A backend may refuse it.
-   * Reads the weights, which may be closed afterwards; desc is not kept. Fails as source_read does, and for its shapes. */
+  /* Reads the weights, which may be closed afterwards; desc is not kept. Fails as source_read does, and on unsupported shapes. With
+   * desc->ids every forward wants TOPK or nothing, and all other ids count as beyond `vocab`; a backend may refuse that. */
   dt_status (*upload)(dt_backend *, const dt_model_desc *desc, const dt_holding *, dt_weights **, dt_error *);
-  /* The type of its matrices, rounded or as the files have it; "mixed": several. Static */
+  /* The type of its matrices in memory; "mixed": several. Static */
   const char *(*weight_dtype)(const dt_weights *);
   /* One of `activations`; NULL: none of its matrices is quantized. Static */
   const char *(*weight_activations)(const dt_weights *);
   void (*free_weights)(dt_weights *);
 
-  /* Bytes of the cache of one sequence of `slots` rows, and bytes that may still be taken (SIZE_MAX: nobody knows). */
+  /* Bytes of the cache of one sequence of `slots` rows; bytes that can still be allocated (SIZE_MAX: unknown). */
   size_t (*cache_bytes)(const dt_weights *, int slots);
   size_t (*bytes_free)(const dt_backend *);
 
-  /* The same of a draft head for this target, whose caches from then on keep each row's feature beside its keys and values:
-   * streams as they pass, which changes no other number. The target outlives the head. Its own matrices take the first of `activations`. NULL: the backend runs none. */
+  /* Uploads a draft head for this target. New caches of the target then keep each row's feature (the streams that the head reads)
+   * beside its keys and values; no other number changes. The target outlives the head, whose matrices take the first of
+   * `activations`. NULL: the backend has no heads. */
   dt_status (*upload_head)(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
                            dt_error *);
 

@@ -1,4 +1,4 @@
-/* Checks that every backend makes of its caller's arguments: a model's shapes, a pass's rows and results, slots. */
+/* Checks of arguments for every backend: a model's shapes, a pass's rows and results, slots. */
 #ifndef DT_CHECK_H
 #define DT_CHECK_H
 
@@ -14,8 +14,8 @@ typedef struct {
 dt_status check_model(const dt_model_desc *desc, dt_error *err);
 dt_status check_head(const dt_head_desc *head, const dt_shape *target, dt_error *err);
 dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err); /* out may be NULL */
-/* Of a draft head's pass: each row has a feature to read, in the target's cache (`given`: its sequences and slots; NULL: the rows
- * read the head's own). distances: of a Medusa head; 0: it is none. */
+/* A draft head's pass: each row has a feature to read, in the target's cache (`given`: its bounds) or, where `given` is NULL, in
+ * the head's own. distances: of a Medusa head; 0: another head. */
 dt_status check_features(const dt_rows *rows, int distances, const dt_limits *given, dt_error *err);
 dt_status check_slots(const char *what, int sequence, const int32_t *slot, int n, dt_limits limits, dt_error *err);
 

@@ -1,5 +1,5 @@
-/* The rows of one pass while they are put together: dt_rows with room to grow into, taken once. Who has more rows than there
- * is room for runs several passes: a backend splits large ones anyway, and no row's numbers depend on it. */
+/* Collects the rows of one pass: dt_rows with room to grow, allocated once. A caller with more rows than fit runs several passes.
+ * That changes no row's numbers. */
 #ifndef DT_PASS_H
 #define DT_PASS_H
 
@@ -11,7 +11,7 @@ typedef struct {
   int path_stride;
   int32_t *token, *position, *sequence, *slot, *prefix, *path, *path_len;
   dt_window window;         /* of all passes */
-  const dt_cache *features; /* of a head's pass, as in dt_rows; whoever fills the pass sets it */
+  const dt_cache *features; /* of a head's pass, as in dt_rows; the caller sets it */
 } pass;
 
 dt_status pass_open(pass *p, int capacity, size_t path_capacity, dt_error *err);
@@ -32,7 +32,7 @@ void pass_text(pass *p, int sequence, const int32_t *token, int first, int last)
 
 dt_rows pass_rows(const pass *p);
 
-/* Runs a pass of its own: rows 0..n-1 of a sequence, n >= 1, as copies of one, which is computed in the last of their slots. */
+/* Fills rows 0..n-1 of a sequence, n >= 1, for measurements: computes one row in the last slot and copies it to the others. */
 dt_status pass_blank(pass *p, const dt_backend_ops *ops, dt_weights *w, dt_cache *c, int sequence, int n,
                      dt_error *err);
 

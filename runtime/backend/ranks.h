@@ -1,6 +1,6 @@
-/* Several processes, called ranks, perhaps on several machines, that compute one model together: each has some outputs of every
- * matrix, and what it computed of a row goes to all others. Nothing is ever added up over ranks, so that no bit depends on how
- * many there are. Rank 0 decides what is run, the others follow. */
+/* Ranks: processes, on one or several machines, that compute one model together. Each rank has some outputs of every matrix and
+ * sends its numbers of a row to all others. No sum goes over several ranks, so no bit depends on their number. Rank 0 decides
+ * which passes run; the others follow. */
 #ifndef DT_RANKS_H
 #define DT_RANKS_H
 

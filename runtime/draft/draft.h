@@ -1,6 +1,6 @@
-/* The interface of a drafter: a draft model, a head, or anything else that proposes tokens to a session. A drafter holds
- * rows of its own for every sequence, and writes its guesses into the sequence's tree; what is committed is none of its
- * business. It may be behind the text: it makes up what it lacks when it is asked to guess. */
+/* The interface of a drafter: a draft model, a head, or anything else that proposes tokens to a session. A drafter holds its own
+ * rows for every sequence and writes guesses into the sequence's tree; it does not decide what is committed. Its rows may lag
+ * behind the text: the next step computes the missing ones. */
 #ifndef DT_DRAFT_H
 #define DT_DRAFT_H
 
@@ -15,7 +15,7 @@ typedef struct {
 } draft_text;
 
 typedef struct drafter drafter;
-typedef struct draft_saved draft_saved; /* what a prompt left in a drafter */
+typedef struct draft_saved draft_saved; /* a drafter's rows of a prompt */
 
 typedef struct {
   void (*close)(drafter *);
@@ -27,7 +27,7 @@ typedef struct {
   dt_status (*prompt)(drafter *, int seq, const draft_text *, dt_error *);
   /* A sequence over any n tokens, for measuring: without the time that a prompt takes. */
   dt_status (*blank)(drafter *, int seq, int n, dt_error *);
-  /* A sequence that begins with what another of the pair had after its prompt of n tokens. */
+  /* Copies a sequence's rows after a prompt of n tokens, and begins another sequence of the pair with them. */
   dt_status (*save)(const drafter *, int seq, draft_saved **, dt_error *);
   dt_status (*restore)(drafter *, int seq, const draft_saved *, int n, dt_error *);
   void (*forget)(draft_saved *); /* NULL is allowed */
@@ -35,11 +35,11 @@ typedef struct {
   /* An empty tree over `length` committed tokens. */
   void (*begin)(drafter *, int seq, int length);
 
-  /* dt_draft_step for nodes that are there, of open trees: afterwards each has a draft result. `texts` is as long as there are
-   * sequences, and filled for those of the nodes. A failed pass leaves no trace; those before it stay. */
+  /* dt_draft_step for existing nodes of open trees: afterwards each has a draft result. `texts` has an entry for each sequence,
+   * filled for the nodes' sequences. A failed pass changes nothing; passes before it count. */
   dt_status (*step)(drafter *, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *);
 
-  /* The first n nodes of `path` have become text behind `before` tokens, and there is one more token behind them. */
+  /* The first n nodes of `path` were committed after `before` tokens, and one more token after them. */
   dt_status (*keep)(drafter *, int seq, int before, const int32_t *path, int n, dt_error *);
 } draft_ops;
 
@@ -47,11 +47,11 @@ struct drafter {
   const draft_ops *ops;
 };
 
-/* The pair's draft model, or draft head, as a drafter. `sampling`: [sequences] how candidates are ranked; `target`: the target's
- * cache, which a head reads. Both are the session's. */
+/* The pair's draft model or draft head as a drafter. `sampling`: [sequences] for ranking candidates; `target`: the target's cache,
+ * which a head reads. The session owns both. */
 dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                            const dt_cache *target, drafter **out, dt_error *err);
-/* The same of a Medusa head, whose caches are empty. */
+/* The same for a Medusa head, which has no cache rows. */
 dt_status draft_medusa_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                             const dt_cache *target, drafter **out, dt_error *err);
 /* Bytes of its cache for one sequence. */

@@ -1,4 +1,4 @@
-/* Weights that are no finite numbers: looked for once a model has given NaN, since looking takes as long as loading. */
+/* Searches weights for NaN and infinities. Called only after a model has given NaN, since it takes as long as loading. */
 #ifndef DT_NUMBERS_H
 #define DT_NUMBERS_H
 

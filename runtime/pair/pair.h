@@ -15,27 +15,26 @@ struct dt_pair {
   char *target_path, *draft_path;
   const char *cache_dtype; /* one of ops->cache_dtypes */
   char *draft_vocab;       /* NULL: the draft has all its output's rows */
-  char head[112]; /* what kind of head the draft is, and what of the target it reads; "": it is a model of its own */
-  char *left_out; /* why an optional draft was not loaded, or NULL */
-  int distances;  /* at which a Medusa head guesses; 0: it is no such head */
+  char head[112];          /* the head's kind and its inputs from the target; "": the draft is a model */
+  char *left_out;          /* why an optional draft was not loaded, or NULL */
+  int distances;           /* how many tokens ahead a Medusa head guesses; 0: no Medusa head */
   int threads;
-  double load_ms; /* what opening it took */
+  double load_ms; /* time of dt_pair_open */
   tok *tokenizer; /* NULL: a scripted pair, whose text is its ids */
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;
-  bool searched; /* the target's weights, for numbers that are not finite, */
-  char *flaw;    /* and what was found, or NULL */
-  dt_session
-      *idle; /* the session closed last, for the next one of its shape: its memory is taken and touched. Or NULL */
-  void (*free_idle)(dt_session *); /* for good */
+  bool searched;    /* the target's weights were searched for numbers that are not finite */
+  char *flaw;       /* the first such number's place, or NULL */
+  dt_session *idle; /* the session closed last, or NULL: the next one of its shape reuses its memory */
+  void (*free_idle)(dt_session *);
 };
 
 /* The bytes of one token, as the first of a text or as a later one; a scripted pair writes them to `buffer` (room for 16). */
 const char *pair_token_bytes(const dt_pair *pair, int32_t id, bool first, char buffer[16], size_t *len);
 
-int pair_context(const dt_pair *pair); /* of a session that asks for none */
+int pair_context(const dt_pair *pair); /* of a session that names none */
 
-/* The failure of a target that gave NaN: DT_EWEIGHTS where its files hold such numbers, else DT_EDEVICE. */
+/* The failure of a target that gave NaN: DT_EWEIGHTS if its files hold such numbers, else DT_EDEVICE. */
 dt_status pair_gave_nan(dt_pair *pair, int position, dt_error *err);
 
 bool pair_is_eos(const dt_pair *pair, int32_t id);

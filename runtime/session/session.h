@@ -10,7 +10,7 @@
 #include "session/shifts.h"
 #include "text/text.h"
 
-/* A verify pass has room for the rows of this many sequences with the largest trees; more of them take several. */
+/* A verify pass has room for this many sequences with the largest trees; more sequences take several passes. */
 #define PASS_SEQUENCES 8
 
 /* Likeliest tokens that are kept of a verified row, for policies or for log-probabilities. */
@@ -19,7 +19,7 @@ _Static_assert(DT_LOGPROBS <= ROW_TOP, "both get theirs from the same list");
 
 typedef struct {
   bool started, fresh;        /* fresh: nothing ran since the start */
-  bool named;                 /* in the call that is being checked */
+  bool named;                 /* the call that is being checked has named it */
   dt_finish finish, at_limit; /* at_limit: why the text ends when it reaches `limit` */
   int32_t *tokens;            /* [context] */
   int length, prompt, limit;
@@ -30,8 +30,8 @@ typedef struct {
   int32_t path[DT_TREE_VERIFY]; /* accepted nodes */
   int accepted;
   int32_t bonus;
-  int candidates;        /* asked for of every verified row */
-  int32_t *candidate;    /* [1 + DT_TREE_VERIFY][ROW_TOP], by verified row; NULL: never asked for */
+  int candidates;        /* wanted for every verified row */
+  int32_t *candidate;    /* [1 + DT_TREE_VERIFY][ROW_TOP], by verified row; NULL: never wanted */
   float *candidate_logp; /* the same */
   float *choice_logp;    /* [1 + DT_TREE_VERIFY] of the target's token after each row */
   logprobs logs;
@@ -41,25 +41,25 @@ typedef struct {
   size_t *text_end; /* [context] the text's length after each generated token */
   dt_stats stats;
   double start_ms;
-  double target_prompt_ms; /* of the prompt pass, what the target took */
+  double target_prompt_ms; /* the target's part of the prompt pass */
 } sequence;
 
 struct dt_session {
   dt_pair *pair;
   dt_cache *target;
   drafter *draft; /* NULL when not used */
-  drafter *held;  /* draft, or that of the session that had this memory before */
+  drafter *held;  /* draft, or the drafter of the session that had this memory before */
   int sequences, context;
   sequence *seq;                          /* [sequences] */
-  draft_text *text;                       /* [sequences] what the drafter sees of them */
-  dt_sampling *sampling, *draft_sampling; /* [sequences] how the target's tokens are drawn, and the draft's ranked */
+  draft_text *text;                       /* [sequences] the drafter's view of each */
+  dt_sampling *sampling, *draft_sampling; /* [sequences] for drawing the target's tokens, and for ranking the draft's */
   pass rows;                              /* the target's */
   int32_t *wanted;                        /* [rows.capacity] */
   int32_t *choice;                        /* [sequences * (1 + DT_TREE_VERIFY)] the target's tokens */
-  int32_t *candidate;                     /* [rows.capacity][ROW_TOP] of a pass; NULL: never asked for */
+  int32_t *candidate;                     /* [rows.capacity][ROW_TOP] of a pass; NULL: never wanted */
   float *candidate_logp;                  /* the same */
   float *choice_logp;                     /* [rows.capacity] */
-  dt_row_shifts *shifts;                  /* [rows.capacity] of a pass; NULL: never asked for */
+  dt_row_shifts *shifts;                  /* [rows.capacity] of a pass; NULL: never wanted */
   shifts_paths paths;                     /* of its rows */
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
 };
@@ -71,8 +71,8 @@ struct dt_prefix {
   dt_window window;
   dt_snapshot *target;        /* NULL: no rows */
   draft_saved *draft;         /* NULL: it was made without a drafter */
-  const draft_ops *draft_ops; /* whose that is */
-  double target_ms, draft_ms; /* what each one's prompt pass took */
+  const draft_ops *draft_ops; /* of the drafter that made it */
+  double target_ms, draft_ms; /* time of each model's prompt pass */
 };
 
 /* Fails unless seq is a started sequence. */

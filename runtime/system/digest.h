@@ -1,5 +1,5 @@
-/* Digests of bytes: BLAKE2b-256 (libsodium). Whoever can choose the bytes still finds no two that have the same one, so a digest
- * may stand for them as a key. A plain hash (FNV) may not: a twin of a text is made in seconds (tests/data/twins). */
+/* Digests of bytes: BLAKE2b-256 (libsodium). Nobody can make two texts with one digest, so a digest is a safe key. A plain hash
+ * (FNV) is not: a second text with the same hash is made in seconds (tests/data/twins). */
 #ifndef DT_DIGEST_H
 #define DT_DIGEST_H
 
@@ -7,16 +7,16 @@
 
 #define DIGEST_TEXT 65 /* bytes of one as text: 64 hexadecimal digits and the NUL */
 
-/* One that is being made. */
+/* A digest in progress. */
 typedef struct {
   _Alignas(64) unsigned char state[384];
 } digest;
 
-/* kind: of what, a short word; digests of other kinds never agree with it. */
+/* kind: a short word; digests of different kinds never agree. */
 void digest_begin(digest *d, const char *kind);
-/* n bytes more. What follows one another is taken as one: add lengths where their bounds matter. */
+/* Adds n bytes. Adjacent pieces count as one: add their lengths where borders matter. */
 void digest_add(digest *d, const void *bytes, size_t n);
-/* A text with its NUL, so that two in a row are no other two. */
+/* Adds a text with its NUL, which marks its border. */
 void digest_add_text(digest *d, const char *text);
 void digest_end(digest *d, char text[DIGEST_TEXT]);
 

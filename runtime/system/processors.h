@@ -1,13 +1,13 @@
-/* How many processors this process may keep busy: those of its affinity mask, as far as its control group's quota of
- * processor time goes. */
+/* The number of processors that this process may use: its affinity mask, limited by its control group's quota of processor
+ * time. */
 #ifndef DT_PROCESSORS_H
 #define DT_PROCESSORS_H
 
-/* Both read /proc and /sys below `root`; "" is this machine. At least 1. */
-int processors_usable(const char *root); /* that many threads can run at once */
-int processors_cores(const char *root);  /* of them, those on cores of their own */
+/* Both read /proc and /sys below `root` ("": this machine) and return at least 1. */
+int processors_usable(const char *root); /* threads that can run at once */
+int processors_cores(const char *root);  /* the physical cores among them */
 
-/* Processors' worth of time that the group and those above it may spend, in versions 1 and 2; INFINITY: as much as there is. */
+/* The quota in processors of the control group and the groups above it, versions 1 and 2; INFINITY: none. */
 double processors_quota(const char *root);
 
 #endif

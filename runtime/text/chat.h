@@ -1,5 +1,5 @@
-/* Conversations as the text that a chat model was trained on. The few layouts in use are built in and recognized by marks in
- * the model's own template (a program in Jinja, which is not run). Pure: no I/O.
+/* Writes conversations as the text that a chat model was trained on. The usual layouts are built in. Marks in the model's own
+ * template, a Jinja program that is not run, tell which one it is. Pure: no I/O.
  *
  *   dt_chat *c;
  *   dt_chat_open(NULL, template, &c, &err)                        // or dt_chat_open("chatml", NULL, &c, &err)
@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
+#pragma GCC visibility push(default) /* libdtrun.so exports these names and hides all others */
 
 typedef struct dt_chat dt_chat;
 
@@ -22,18 +22,18 @@ typedef struct {
   size_t len;
 } dt_message;
 
-/* The layout called `name`, or the one that a template's text shows (NUL-terminated). DT_EINPUT: there is none such; the
- * message lists those there are. Free with dt_chat_close. */
+/* Opens the layout called `name`, or finds it in the text of a template (NUL-terminated). DT_EINPUT: unknown; the message lists
+ * all layouts. Free with dt_chat_close. */
 dt_status dt_chat_open(const char *name, const char *layout, dt_chat **out, dt_error *err);
 void dt_chat_close(dt_chat *chat); /* NULL is allowed */
 
 const char *dt_chat_name(const dt_chat *chat);
-const char *dt_chat_end(const dt_chat *chat); /* what ends an answer, as text; the model's end-of-text in most */
+const char *dt_chat_end(const dt_chat *chat); /* the text that ends an answer; usually the model's end-of-text */
 
-/* The conversation `turns`, whose even ones are the user's and odd ones the model's, n is odd, up to where the next answer
- * begins: the text that apply_chat_template of Hugging Face transformers gives, begin-of-text included (encode it with
- * dt_encode_whole). system: NULL where there is none; then that which the template itself would put there. today: "26 Jul
- * 2024", for templates that tell the date; NULL is that day. *out is malloc'd. DT_EINPUT: this layout takes no system text. */
+/* Writes the conversation up to the beginning of the next answer, as apply_chat_template of Hugging Face transformers does,
+ * begin-of-text included (encode it with dt_encode_whole). The user's turns are even, the model's odd; n is odd. system: NULL
+ * takes the template's default, if it has one. today: the date for templates that have one; NULL: "26 Jul 2024". *out is
+ * malloc'd. DT_EINPUT: this layout takes no system text. */
 dt_status dt_chat_text(const dt_chat *chat, const dt_message *system, const dt_message *turns, int n, const char *today,
                        char **out, size_t *len, dt_error *err);
 

@@ -3,10 +3,9 @@
  * Node 0 is the root (the last committed token); drafted nodes are 1, 2, .. in order of creation and are never renumbered,
  * so a parent's id is below its children's. All capacity is taken by dt_tree_open; nothing allocates later.
  *
- * Phases: OPEN (grows) -> SEALED (keep was called: what is verified is settled) -> VERIFIED (verdicts are known) ->
- * FROZEN (committed: readable until the next dt_tree_reset). Functions that grow the tree fail with DT_ESTATE outside OPEN.
- * "No room" is a value, never an error. Functions that give no dt_status answer 0, -1 or NULL for a tree that is NULL and for a
- * node that is not there, and change nothing then. */
+ * Phases: OPEN (grows) -> SEALED (keep has chosen the nodes to verify) -> VERIFIED (verdicts are known) -> FROZEN (committed:
+ * readable until the next dt_tree_reset). Functions that grow the tree fail with DT_ESTATE outside OPEN. "No room" is a value,
+ * never an error. Functions without a dt_status answer 0, -1 or NULL to a NULL tree and to an unknown node, and change nothing. */
 #ifndef DT_TREE_H
 #define DT_TREE_H
 
@@ -15,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
+#pragma GCC visibility push(default) /* libdtrun.so exports these names and hides all others */
 
 #define DT_TREE_ENTRIES 4096 /* drafted nodes of one tree */
 #define DT_TREE_VERIFY 256   /* drafted nodes of one verify pass */
@@ -24,19 +23,19 @@
 
 typedef enum { TREE_OPEN, TREE_SEALED, TREE_VERIFIED, TREE_FROZEN } dt_tree_phase;
 
-/* What the draft model said after one node. */
+/* The draft's result after one node. */
 typedef struct {
   int count;                    /* candidates; 0 when the node could not be drafted from (the draft's context ended) */
-  int32_t token[DT_CANDIDATES]; /* by falling probability, as all that follows is over the shared token ids */
-  /* Log-probability: of the softmax at temperature 1 or, where the noise of the target's draw is known (dtrun.h: coupled),
-   * of that of the scores, logit / temp + noise (draw.h). */
+  int32_t token[DT_CANDIDATES]; /* by falling probability; all numbers here are over the shared token ids */
+  /* Log-probability in the softmax of the logits at temperature 1; of a coupled draft (dtrun.h) in the softmax of the scores,
+   * logit / temp + noise (draw.h). */
   float logp[DT_CANDIDATES];
-  float own[DT_CANDIDATES]; /* of the softmax at temperature 1, without noise */
-  float confidence;         /* the largest next-token probability; it and the entropy are of the softmax behind logp */
+  float own[DT_CANDIDATES]; /* log-probability in the softmax of the logits at temperature 1, without noise */
+  float confidence;         /* the largest next-token probability; it and the entropy belong to logp's softmax */
   float entropy;            /* nats */
 } dt_tree_draft;
 
-/* How what the draft model said is made to mean what it says: see dt_tree_sharpen. {1, 0, 1, 0, 1} leaves it as it is. */
+/* How the draft's probabilities are calibrated: see dt_tree_sharpen. {1, 0, 1, 0, 1} leaves them as they are. */
 typedef struct {
   double scale, lean, slope, shift, share;
 } dt_tree_sharpness;
@@ -78,14 +77,14 @@ int dt_tree_depth_room(const dt_tree *t); /* levels that may still be added belo
 /* Most drafted nodes of this iteration: 1..DT_TREE_ENTRIES, not below the present size. */
 dt_status dt_tree_limit(dt_tree *t, int limit, dt_error *err);
 
-/* From now on in this iteration candidates are ordered anew and have other probabilities, in two steps:
- *   1. scores are score + lean * own (dt_tree_draft), and probabilities the softmax of these / scale;
- *   2. the log-odds of the first of them, log(p / (1 - p)), become slope * log-odds + shift, but stay such that it is the
- *      likeliest; the others share what it leaves as before, or that `share` of it: the rest is for what nobody guesses.
- * 1 is computed from the candidates: the other ids count as if each were a tenth as likely as the last of these. `own` stays
- * as it is. scale and slope are 0.1..10, lean -1..1, shift -10..10, share 0.01..1. */
+/* Calibrates this iteration's later draft results, which reorders candidates and changes probabilities, in two steps:
+ *   1. A candidate's score becomes score + lean * own (dt_tree_draft); probabilities are the softmax of scores / scale. Each id
+ *      that is no candidate counts as a tenth as likely as the last candidate.
+ *   2. The first candidate's log-odds, log(p / (1 - p)), become slope * log-odds + shift; it stays the likeliest. The other
+ *      candidates get `share` of the remaining probability, in their old proportions.
+ * `own` does not change. scale and slope are 0.1..10, lean -1..1, shift -10..10, share 0.01..1. */
 dt_status dt_tree_sharpen(dt_tree *t, dt_tree_sharpness sharp, dt_error *err);
-void dt_tree_sharpen_draft(const dt_tree *t, dt_tree_draft *d); /* does that to a new draft result */
+void dt_tree_sharpen_draft(const dt_tree *t, dt_tree_draft *d); /* calibrates one new draft result so */
 
 /* Calibrates the draft's probabilities: learns four numbers of dt_tree_sharpen while text is generated.
  *   lean          -0.5..0.5  weight of the draft's own log-probability beside the noise; maximizes the likelihood of next tokens
@@ -101,22 +100,22 @@ typedef struct {
 
 dt_tree_learner dt_tree_learner_new(bool share);
 
-/* Sharpens the tree by what is known, before its first draft result. coupled: its guesses know the noise. */
+/* Sharpens the tree with the learned numbers, before its first draft result. coupled: the draft uses the target's noise. */
 dt_status dt_tree_sharpen_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err);
 
-/* `token` came after node u: nothing is learned from a node that has no candidates. */
+/* Learns that `token` came after node u. A node without candidates teaches nothing. */
 void dt_tree_learn(dt_tree_learner *l, const dt_tree *t, int u, int32_t token, bool coupled);
 
-/* Adds the child `token` of u with its log-probability (at most 0): *v is its id, that of the child that was there already,
- * or -1 where there is no room. */
+/* Adds the child `token` of u with its log-probability (at most 0). *v: the id of the new child, or of the child that has that
+ * token already; -1: no room. */
 dt_status dt_tree_add(dt_tree *t, int u, int32_t token, float logp, int *v, dt_error *err);
 
-/* Adds the first b candidates of u that are not its children yet, in their order, as far as there is room: they are
- * nodes *first..*last; none, as with b below 1: *last = *first - 1. u must have been drafted from. */
+/* Adds the first b candidates of u that are not its children yet, in their order, while there is room, as nodes *first..*last.
+ * If none is added, *last = *first - 1. u must have a draft result. */
 dt_status dt_tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_error *err);
 
-/* The same for n nodes together: adds the k candidates that make the likeliest paths, likeliest first; ties go to the node
- * that stands first in ids. */
+/* The same for n nodes together: adds the k candidates whose paths are the likeliest, the likeliest first. In a tie the node that
+ * is first in ids wins. */
 dt_status dt_tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int *first, int *last, dt_error *err);
 
 /* The k best of nodes first..last by cumulative log-probability, falling, ties by lower id, into out (room for
@@ -134,13 +133,13 @@ dt_status dt_tree_keep_best(dt_tree *t, int k, dt_error *err);
 dt_status dt_tree_seal(dt_tree *t, dt_error *err);
 dt_status dt_tree_check_seal(const dt_tree *t, dt_error *err); /* fails as dt_tree_seal would */
 
-/* Room for the draft result of u, which has none (else NULL). When DT_TREE_DRAFTS are used up u gets one without candidates, and
- * NULL is returned. */
+/* A new draft result for u to be filled in; NULL: u has one already, or all DT_TREE_DRAFTS are used, and u now has one without
+ * candidates. */
 dt_tree_draft *dt_tree_new_draft(dt_tree *t, int u);
 
 int dt_tree_draft_room(const dt_tree *t); /* nodes that may still be drafted from in this iteration */
 
-/* Gives u, if it has no draft result, one without candidates: the draft model cannot go on from it. */
+/* Gives u a draft result without candidates, unless it has one: the draft cannot continue from it. */
 void dt_tree_no_draft(dt_tree *t, int u);
 
 /* The draft result of u, or NULL. */
@@ -149,7 +148,7 @@ const dt_tree_draft *dt_tree_draft_of(const dt_tree *t, int u);
 /* The child of u that carries token, or -1. */
 int dt_tree_child(const dt_tree *t, int u, int32_t token);
 
-/* Which row of the verify pass is that of u, a kept node or the root, which is row 0; -1: u is not kept, the tree not sealed. */
+/* The row of u, a kept node or the root (row 0), in the verify pass; -1: u is not kept, or the tree is not sealed. */
 int dt_tree_row(const dt_tree *t, int u);
 
 /* Fails with DT_ESTATE unless the tree may still change. */
