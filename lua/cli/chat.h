@@ -1,5 +1,5 @@
-/* dtrun chat [POLICY]: a conversation at the terminal. Questions are read from standard input; the caches are
- * kept from turn to turn, so that only what is new of a conversation runs through the models. */
+/* dtrun chat [POLICY]: a conversation at the terminal. It reads questions from standard input and keeps the caches from turn to
+ * turn, so only new tokens run through the models. */
 #ifndef CHAT_H
 #define CHAT_H
 

@@ -9,14 +9,14 @@
 
 typedef struct {
   const char *policy;  /* NULL: none named */
-  const char *model;   /* the target where it was named without its option; NULL: it was not */
+  const char *model;   /* the target, if it was named without its option; or NULL */
   const char *prompts; /* a file of many */
   const char *target, *draft, *target_weights, *draft_weights, *draft_vocab, *head_layers, *cache_dtype, *activations,
       *backend;
-  const char *costs; /* "table", "learn"; NULL: not said */
+  const char *costs; /* "table", "learn"; NULL: not given */
   const char *preset, *compare, *json, *trace;
   const char *system, *template; /* of a chat */
-  int tokens;                    /* 0: not said */
+  int tokens;                    /* 0: not given */
   int context, threads, parallel, rounds;
   float policy_seconds; /* 0: any time */
   dt_sampling sampling; /* as requests and sessions take them: */
@@ -27,9 +27,9 @@ typedef struct {
   int answers;           /* 0: not said */
   dtl_setting *settings; /* [n_settings] */
   const char **stop;     /* [n_stop] */
-  const char **files;    /* [n_files] prompts, and */
-  const char **texts;    /* [n_texts] */
-  const char **common;   /* [n_common] arguments as typed: those that suit another policy as well */
+  const char **files;    /* [n_files] prompts in files */
+  const char **texts;    /* [n_texts] prompts given as text */
+  const char **common;   /* [n_common] arguments as typed that suit any policy */
   const char **corpus;   /* [n_corpus] files */
   int n_settings, n_stop, n_files, n_texts, n_common, n_corpus, n_biases;
   bool ignore_eos, uncoupled, echo, chat, stats, color, quiet, verbose, explain;
@@ -41,7 +41,7 @@ typedef struct {
 dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err);
 void cli_free(cli_options *options);
 
-/* Whether what should be a policy or a driver is a model: a .gguf file by its name, or a folder with a model's configuration. */
+/* Whether this argument, in the place of a policy or driver, is a model: a .gguf file by its name, or a folder with config.json. */
 bool cli_is_model(const char *argument);
 
 /* Options that /set may change between answers: numbers, by any name of their option without its dashes. */

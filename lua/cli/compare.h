@@ -1,4 +1,4 @@
-/* Two policies over the same prompts, one after the other in rounds, so that what the machine does meanwhile falls on both. */
+/* Compares two policies over the same prompts, in turns, so that a disturbance of the machine affects both. */
 #ifndef COMPARE_H
 #define COMPARE_H
 
@@ -6,15 +6,15 @@
 
 typedef struct {
   double speed, other, ratio; /* medians over rounds: tokens per second of each, and speed / other */
-  int rounds, disturbed;      /* that count; of all that were made, those the machine was busy in */
-  char why[DTL_WHY];          /* of the last disturbed one */
-  bool rough;                 /* too few were quiet: disturbed ones count too */
+  int rounds, disturbed;      /* rounds that count; disturbed rounds among all */
+  char why[DTL_WHY];          /* the reason of the last disturbance */
+  bool rough;                 /* too few rounds were quiet: disturbed ones count too */
 } comparison;
 
-/* Runs the job's policy and that of --compare in silence until enough rounds were quiet: as many as --rounds says, else 3, and
- * more while those took less than two seconds in all. On a busy machine at most twice as many are made, and more only while
- * they took less than six seconds; where the quiet ones are few and took less than two, all count. *other is the other's last
- * outcome. Every round must give the tokens of `mine`. Returns an exit status. */
+/* Runs the job's policy and the one of --compare in silence until enough rounds were quiet: --rounds, or 3, and more until they
+ * took two seconds in all. On a busy machine there are at most twice as many rounds, or more until all took six seconds; if the
+ * quiet ones are too few and took less than two seconds, all rounds count. *other is the other policy's last outcome. Every round
+ * must give the tokens of `mine`. Returns an exit status. */
 int compare_policies(const job *j, const outcome *mine, outcome *other, comparison *out);
 
 double median(double *list, int n); /* of n >= 1; sorts them */

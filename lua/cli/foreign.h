@@ -1,5 +1,5 @@
-/* Options of other programs: those of llama.cpp, ollama, vLLM and transformers that mean the same as one of ours, and what is
- * said of the others. lua/cli/README.md shows the table; tests/cli/foreign.sh holds both together. */
+/* Options of llama.cpp, ollama, vLLM and transformers: the dtrun option that means the same, or an answer that explains the
+ * difference. lua/cli/README.md shows the table; tests/cli/foreign.sh keeps the two equal. */
 #ifndef FOREIGN_H
 #define FOREIGN_H
 
@@ -15,7 +15,7 @@ typedef struct {
 /* Whether `arg`, of n characters up to its end or its '=', is that name; '_' is as good as '-' within it. */
 bool option_is_called(const char *name, size_t name_length, const char *arg, size_t n);
 
-/* The option called as the n characters of arg say, or NULL. */
+/* The option with the name in the n characters of arg, or NULL. */
 const foreign_option *foreign_find(const char *arg, size_t n);
 
 #endif

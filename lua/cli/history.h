@@ -1,13 +1,13 @@
-/* The history of typed lines: a file of the user's, one line each, readable by nobody else. */
+/* The history of typed lines: a file that only the user can read. */
 #ifndef HISTORY_H
 #define HISTORY_H
 
 #define HISTORY_MOST 1000 /* lines that are read */
 
-/* Calls add(user, line) for each line, the oldest first. A history that cannot be read is none. */
+/* Calls add(user, line) for each line, the oldest first. A file that cannot be read counts as empty. */
 void history_read(void (*add)(void *user, const char *line), void *user);
 
-/* Adds a line, at once: the file is there for several chats at the same time. */
+/* Appends a line at once, since several chats may share the file. */
 void history_add(const char *line);
 
 #endif

@@ -8,26 +8,26 @@
 typedef struct {
   const cli_options *options;
   prompt_list prompts;
-  bool several;               /* told as a batch: more than one prompt, or a file of them */
+  bool several;               /* reported as a batch: more than one prompt, or a file of them */
   int places;                 /* sequences at once; 0: not several */
   dtl_policy *policy, *other; /* other: of --compare, or NULL */
   dt_pair *pair;
   const char *target, *draft; /* the pair's */
-  bool found;                 /* nobody named the draft */
+  bool found;                 /* the draft was searched for, not named */
   dt_chat *chat;              /* NULL: prompts are texts, not questions */
-  const char **stop;          /* [n_stop] the options', and what ends an answer */
+  const char **stop;          /* [n_stop] the options', and the end of an answer */
   int n_stop;
   dt_bias *biases;      /* [options->n_biases] */
   int answers;          /* to each prompt */
   dtl_trace *trace;     /* or NULL */
-  dtl_costs costs;      /* of --costs table, where somebody asks */
+  dtl_costs costs;      /* with --costs table, if a policy uses costs */
   dtl_learned *learned; /* NULL: with --costs table */
   dtl_memory *memory;
   dtl_corpus *corpus; /* NULL: none given */
 } job;
 
-/* Refuses all that can be refused before anything runs. Each prints what is wrong and returns an exit status, 0: nothing.
- * job_close also after a failure. A policy and a prompt that were left out are filled in. */
+/* Each checks as much as possible before anything runs, prints a mistake, and returns an exit status. Defaults stand for a missing
+ * policy and prompt. Call job_close after a failure too. */
 int job_open(cli_options *options, job *out);
 int job_open_chat(cli_options *options, job *out); /* without prompts, for a conversation; any draft model is loaded */
 int job_calibrate(job *j); /* for policies that ask what passes cost: with --costs table it is measured, else learned */

@@ -1,9 +1,9 @@
-/* Limits that the shell sets on a process (ulimit): what would end it without a word is told in one line. */
+/* Limits of the shell (ulimit) that would end the process without a message: one line tells of them. */
 #ifndef LIMITS_H
 #define LIMITS_H
 
-/* Called before anything else. 0, or the exit status where dtrun cannot run under the limits it has. From now on a file
- * that grows past the limit of its size fails as on a full disk. */
+/* To be called first. Returns 0, or an exit status if dtrun cannot run under these limits. From now on writing past the limit of a
+ * file's size fails as on a full disk. */
 int limits_check(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lines that are typed: edited and remembered at a terminal (libedit), as they come where there is none. */
+/* Typed lines: at a terminal with editing and history (libedit), else read as they are. */
 #ifndef LINE_H
 #define LINE_H
 
@@ -10,11 +10,11 @@ typedef struct line_source line_source;
 line_source *line_open(bool terminal); /* of standard input; NULL: out of memory */
 void line_close(line_source *s);       /* NULL is allowed */
 
-/* The next line without its end, *len bytes and a NUL: the source's, until the next call. NULL: there is none, or `interrupted`
- * was set while it was typed. At a terminal `prompt` stands before it. */
+/* Reads a line without its end, *len bytes and a NUL; the source owns it until the next call. NULL: end of input, or `interrupted`
+ * was set meanwhile. At a terminal it shows `prompt` first. */
 char *line_next(line_source *s, const char *prompt, size_t *len);
 
-/* The arrow keys bring it back, now and in later sessions: it is kept among the user's files, for the user only. */
+/* Adds a line to the history, for now and later sessions: see history.h. */
 void line_remember(line_source *s, const char *line);
 
 #endif

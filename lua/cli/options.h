@@ -23,19 +23,19 @@ typedef enum {
 #define MOST_NAMES 4
 
 typedef struct {
-  const char *names[MOST_NAMES]; /* --help shows two; others are what other programs call it */
-  const char *argument;          /* what its value is called; NULL for a FLAG */
+  const char *names[MOST_NAMES]; /* --help shows two; the others are other programs' names */
+  const char *argument;          /* the name of its value; NULL for a FLAG */
   option_kind kind;
   size_t field; /* FLAG, STRING, NUMBER, COUNT, REAL, PENALTY, SEED: of cli_options */
-  /* COUNT: 0 .. most, kept as one more; PENALTY: -most .. most; */
-  bool also; /* NUMBER: -1 is allowed beside 1 .. most; REAL: 0 is allowed beside what is above it, up to most */
+  bool also;    /* NUMBER: -1 is allowed beside 1..most; REAL: 0 is allowed beside positive numbers up to most */
+  /* COUNT: 0..most, stored as one more; PENALTY: -most..most */
   int most;
   const char *help;
 } option;
 
 const option *option_at(int i); /* i = 0, 1, ..; NULL: there are no more */
 
-/* The option called as the n characters of arg say, or NULL; option_fail then says what was probably meant. */
+/* The option with the name in the n characters of arg, or NULL; option_fail then names the nearest one. */
 const option *option_find(const char *arg, size_t n);
 dt_status option_fail(const char *arg, size_t n, dt_error *err);
 

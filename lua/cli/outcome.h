@@ -1,4 +1,4 @@
-/* One policy over all prompts of a job: what is shown and written while it runs, and what it gave. */
+/* Runs one policy over all prompts of a job; shows and writes the results meanwhile. */
 #ifndef OUTCOME_H
 #define OUTCOME_H
 
@@ -13,17 +13,16 @@ typedef struct {
   double ms; /* of all of it */
 } outcome;
 
-/* Runs the policy. One text is shown as it comes; of several each when it has ended, in the
- * prompts' order, and lines of --json are written as they end. `silent`: but for what fails. Returns an exit
- * status: the first failure's, or 0. outcome_free also after a failure. */
+/* Runs the policy. Shows one text as it comes, several ones as each ends, in the prompts' order; writes lines of --json as texts
+ * end. `silent`: shows failures only. Returns an exit status: the first failure's, or 0. Call outcome_free after a failure too. */
 int outcome_run(const job *j, const dtl_policy *policy, bool silent, outcome *out);
 void outcome_free(outcome *out, const job *j);
 
-/* Tokens per second: of several, all that was generated over all the time. */
+/* Tokens per second; of several texts: all generated tokens over the whole time. */
 double outcome_speed(const job *j, const outcome *out);
 
-/* A short run of this policy before it is measured: the first one pays for cold caches, pages and threads. A failure is left to
- * the run itself. */
+/* A short run before a measurement, since the first run pays for cold caches, pages and threads. Ignores failures: the measured
+ * run reports them. */
 void outcome_warm_up(const job *j, const dtl_policy *policy);
 
 #endif

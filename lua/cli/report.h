@@ -6,8 +6,8 @@
 
 void report_summary(const dtl_result *result); /* of one text: a line */
 
-/* "31 tokens/s, 1.9x": the speed of a text, and what it gained over plain decoding, of which a pass takes `plain` ms, after the
- * prompt. The gain is left out where plain is 0 (unknown) and where the text is short, which says little. */
+/* "31 tokens/s, 1.9x": the speed of a text after its prompt, and the gain over plain decoding, whose token takes `plain` ms. No
+ * gain is given if plain is 0 (unknown) or the text is too short to tell. */
 void report_gain(const dtl_result *result, double plain, char *out, size_t size);
 
 /* The summary of one text (more lines with --verbose) or of several; status: how the run ended. */

@@ -1,4 +1,4 @@
-/* The state of a conversation, and what its commands do to it. */
+/* A conversation: its state and its commands. */
 #ifndef TALK_H
 #define TALK_H
 
@@ -6,24 +6,24 @@
 #include "cli/line.h"
 
 typedef struct {
-  cli_options options;    /* the command line's, and what /set and /system made of them */
-  job j;                  /* whose options these are */
-  dtl_policy_options how; /* of its policy */
-  char *policy;           /* what /policy named; NULL: the command line's */
-  char *system;           /* what /system gave; NULL: the command line's */
-  dtl_setting *settings;  /* [n_settings] of the policy, what /set gave among them: malloc'd texts */
+  cli_options options;    /* the command line's, changed by /set and /system */
+  job j;                  /* uses these options */
+  dtl_policy_options how; /* to open its policy */
+  char *policy;           /* the name given with /policy; NULL: the command line's */
+  char *system;           /* the text given with /system; NULL: the command line's */
+  dtl_setting *settings;  /* [n_settings] of the policy, those of /set included: malloc'd texts */
   int n_settings;
   dt_session *session;
   dt_message *turns; /* [n] question, answer, ..: malloc'd texts */
   int n;
   line_source *lines;
   bool terminal, stats, over;
-  int status;                                  /* to end with */
+  int status;                                  /* exit status */
   long answers, tokens, iterations, committed; /* of the whole conversation */
   double ms;
 } talk;
 
-/* Each tells what is wrong, and then leaves all as it was. */
+/* Each prints a mistake, and then changes nothing. */
 void talk_ask(talk *t, const char *question, size_t len); /* and answers */
 void talk_again(talk *t);                                 /* another answer to the last question */
 void talk_forget(talk *t);
@@ -34,7 +34,7 @@ void talk_list_settings(const talk *t);
 
 void talk_close(talk *t);
 
-/* A line that begins with '/': its command is done, or the one that was meant is named. */
+/* Runs the command of a line that begins with '/'; of an unknown one it names the nearest. */
 void chat_command(talk *t, char *line);
 
 #endif

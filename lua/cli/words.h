@@ -1,4 +1,4 @@
-/* Text that comes in tokens, shown in whole words. */
+/* Shows text that comes in tokens by whole words. */
 #ifndef WORDS_H
 #define WORDS_H
 
@@ -6,18 +6,18 @@
 
 #define WORDS_MOST 40 /* characters: longer words are shown in pieces */
 
-/* Holds an unfinished word back until its rest comes. Zeros: nothing is held. */
+/* Holds back an unfinished word until its rest comes. Zeros: holds nothing. */
 typedef struct {
   shown out;  /* first: as shown_text's user */
   char *held; /* [n] */
   size_t n, room;
 } words;
 
-/* As dtl_request's on_text, for a user that begins with a `words`. What is shown ends behind a blank, a mark of punctuation or a
- * character that is a word (Chinese), or where a word grows beyond WORDS_MOST characters; never within a character. */
+/* on_text of a dtl_request whose `user` begins with a `words`. It shows text up to a blank, a punctuation mark or a character that
+ * is a word by itself (Chinese), or when a word exceeds WORDS_MOST characters; it never cuts a character. */
 bool words_text(void *user, const char *bytes, size_t len);
 
-/* Shows what waits: the text has ended. Frees. */
+/* Ends the text: shows the rest, and frees. */
 bool words_end(words *w);
 
 #endif

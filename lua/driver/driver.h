@@ -1,5 +1,5 @@
-/* The C half of the drivers' module `dt`: dt/init.lua wraps it, checks options and turns failures into tables. Functions
- * here return nil, kind, message where they fail for a reason outside the program. */
+/* The C half of the drivers' module `dt`. dt/init.lua wraps it, checks options and turns failures into tables. Functions here
+ * return nil, kind, message if they fail for a reason outside the program. */
 #ifndef DTL_DRIVER_H
 #define DTL_DRIVER_H
 
@@ -14,11 +14,11 @@ typedef struct {
   dt_pair *pair; /* NULL once closed */
   int context;
   bool busy;            /* it is generating */
-  dtl_costs *costs;     /* the table asked for last; NULL: none */
-  bool costs_given;     /* by the driver, for any number of sequences at once */
-  const char *counts;   /* what policies count with: "table", "learn"; NULL: not said, learn */
+  dtl_costs *costs;     /* the last table measured or given; or NULL */
+  bool costs_given;     /* the driver gave it, for any number of sequences at once */
+  const char *counts;   /* the costs that policies use: "table", "learn"; NULL: not set, learn */
   dtl_learned *learned; /* NULL: nothing was generated yet */
-  /* Digests of files, once somebody has asked; build "": nobody has. */
+  /* Digests of files; build "": not computed yet. */
   char build[DIGEST_TEXT], target_hash[DIGEST_TEXT], draft_hash[DIGEST_TEXT];
   dtl_memory *memory;
   dtl_corpus *corpus;      /* NULL: none */
@@ -34,7 +34,7 @@ struct prefix_object {
 #define PAIR_TYPE "dt.pair"
 #define PREFIX_TYPE "dt.prefix"
 
-/* A state for a driver; NULL: out of memory. The flag, or NULL, says that Ctrl-C was pressed. */
+/* A state for a driver; NULL: out of memory. interrupt: or NULL; nonzero after Ctrl-C. */
 lua_State *driver_open(const volatile sig_atomic_t *interrupt);
 
 /* All of Lua, and the module `dt` with its parts for require. */
@@ -51,10 +51,10 @@ int driver_failure(lua_State *L, const dt_error *err);
 /* nil, kind, message, file, line */
 int driver_policy_failure(lua_State *L, const dt_error *err);
 
-/* The integer at index i, or the fallback for nil; raises where no int can hold it. */
+/* The integer at index i, or the fallback for nil; raises if it does not fit into an int. */
 int driver_int(lua_State *L, int i, const char *what, int fallback);
 
-/* Of the table of options at index 2: such an integer; which policy and how it is set (what it points to stays on the stack). */
+/* From the table of options at index 2: an integer; the policy and its settings (the strings stay on the stack). */
 int driver_integer(lua_State *L, const char *key, int fallback);
 dtl_policy_options driver_policy_options(lua_State *L);
 

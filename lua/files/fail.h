@@ -7,7 +7,7 @@
 /* As dt_fail, cleaned as dtl_clean does: lines of a text become one with blanks. */
 dt_status dtl_fail(dt_error *err, dt_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* In a function with `err` that gives a dt_status: returns where the pointer is NULL. As runtime/system/need.h. */
+/* In a function with `err` that returns a dt_status: fails if the pointer is NULL. As runtime/system/need.h. */
 #define NEED(pointer, name)                                                                                            \
   do {                                                                                                                 \
     if (!(pointer)) return dtl_fail(err, DT_EINPUT, "%s: %s is NULL", __func__, name);                                 \

@@ -1,4 +1,4 @@
-/* JSON text being written: just what cJSON cannot do, strings with NUL bytes or invalid UTF-8 and 64-bit integers. */
+/* Writes JSON text that cJSON cannot: strings with NUL bytes or invalid UTF-8, and 64-bit integers. */
 #ifndef DTL_JSON_TEXT_H
 #define DTL_JSON_TEXT_H
 

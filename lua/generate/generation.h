@@ -1,5 +1,5 @@
-/* One sequence, from its prompt to its result: what is emitted, traced and told of it. Who grows its trees is no
- * concern of this file; whoever drives it calls, in this order:
+/* One sequence from its prompt to its result: its emitted text, its trace, its result. The stepper grows its trees. The caller
+ * calls, in this order:
  *
  *   generation_open(&g, pair, policy, &request, prompt, &result, &err)
  *   generation_start(&g, session, seq, NULL, &err) the prompt pass
@@ -21,15 +21,15 @@ typedef struct {
   dtl_result *result;
   dtl_run *run;
   double start_ms;
-  size_t emitted;  /* bytes of the text handed to on_text, */
-  bool enough;     /* which wants no more */
-  uint8_t *origin; /* [context] of each generated token; NULL: nobody asks */
+  size_t emitted;  /* bytes of the text given to on_text */
+  bool enough;     /* on_text returned false */
+  uint8_t *origin; /* [context] of each generated token; NULL: not wanted */
   trace_state traced;
   int at; /* the token that the next byte to emit belongs to, or one before it */
 } generation;
 
-/* Of the request's prompt number `prompt`, from 0. Fills the result's head; policy is what will serve it. A failure leaves
- * only generation_close to do. request and result must outlive it. */
+/* For the request's prompt number `prompt`, from 0. Fills the result's head; policy will serve it. After a failure call only
+ * generation_close. request and result must outlive it. */
 dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy, const dtl_request *request,
                           int prompt, dtl_result *result, dt_error *err);
 
@@ -37,10 +37,10 @@ dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy
  * the others, and the caller frees it. */
 dt_status generation_start(generation *g, dt_session *session, int seq, dt_prefix **shared, dt_error *err);
 
-/* More tokens are wanted, and nobody has interrupted. */
+/* Whether it wants more tokens and was not interrupted. */
 bool generation_runs(const generation *g);
 
-/* Emits what the iteration committed, and writes it into the trace. policy_ms: of this iteration. */
+/* Emits the iteration's committed text, and writes the iteration into the trace. policy_ms: of this iteration. */
 void generation_committed(generation *g, double policy_ms);
 
 /* failure: NULL, or why it ended early. DT_ENOMEM: the result is not whole. */

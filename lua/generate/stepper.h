@@ -1,5 +1,5 @@
-/* A policy at work: its calls, iteration by iteration, for the sequences it serves. A policy of scope "sequence" serves
- * one; one of scope "batch" as many as join it, all in every step. */
+/* Calls a policy's object, iteration by iteration. With scope "sequence" it serves one sequence, with scope "batch" any number,
+ * all in every step. */
 #ifndef DTL_STEPPER_H
 #define DTL_STEPPER_H
 
@@ -19,19 +19,19 @@ typedef struct {
   double step_ms; /* the policy's own time in this step */
 } stepper;
 
-/* Whether this policy can serve sequences of the pair: whether the request has what it uses. */
+/* Checks that this policy can serve sequences of the pair, and that the request has the memory and costs it uses. */
 dt_status stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dt_error *err);
 
-/* After that check: an object of the policy, with this seed. stepper_close after a failure too. */
+/* After that check: makes an object of the policy with this seed. Call stepper_close after a failure too. */
 dt_status stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, const dtl_request *request, dt_error *err);
-void stepper_close(stepper *s); /* nobody is a member any more; zeros are allowed */
+void stepper_close(stepper *s); /* all sequences must have left; zeros are allowed */
 
 /* A started sequence joins; with the first one the policy's init runs. A failure leaves it outside. */
 dt_status stepper_join(stepper *s, generation *g, dt_error *err);
 void stepper_leave(stepper *s, generation *g);
 
-/* One iteration of every member: draft, verify, commit, observe. DT_OK: it is over, or was interrupted, or, where
- * stepper_waits, stands at the pass that its run awaits. */
+/* One iteration of every member: draft, verify, commit, observe. DT_OK: it is over or was interrupted; if stepper_waits, it waits
+ * for the pass that its run awaits. */
 dt_status stepper_step(stepper *s, dt_error *err);
 dt_status stepper_resume(stepper *s, dt_error *err); /* after that pass */
 bool stepper_waits(const stepper *s);

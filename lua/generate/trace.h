@@ -1,19 +1,18 @@
-/* Writing runs down, iteration by iteration: JSON lines of schema dtrun.trace/1, described in policies/README.md. The
- * generation calls these where there is a trace; none of them fails: the first failure to write is told by
- * dtl_trace_close, and nothing is written after it. */
+/* Writes runs' iterations as JSON lines of schema dtrun.trace/1 (policies/README.md). None of these calls fails: dtl_trace_close
+ * reports the first failure, after which nothing more is written. */
 #ifndef DTL_TRACE_H
 #define DTL_TRACE_H
 
 #include "box/run.h"
 
-/* How far a sequence has been told. */
+/* How much of a sequence the trace has. */
 typedef struct {
-  int sequence; /* its prompt's number, from 1; 0: it is alone */
+  int sequence; /* number of its prompt, from 1; 0: the only one */
   long iterations;
-  size_t shown; /* bytes of the text that its lines so far have said */
+  size_t shown; /* bytes of its text in the lines so far */
 } trace_state;
 
-/* After the sequence has started; r says what runs. The pair must outlive the trace. */
+/* After the sequence has started; r describes the run. The pair must outlive the trace. */
 void trace_begin(dtl_trace *trace, trace_state *state, const dt_pair *pair, const dtl_run *run, const dtl_result *r);
 
 /* After a commit, while the tree can be read. */

@@ -1,4 +1,4 @@
-/* Where the end of a text stands in the text itself, token by token. Pure. For texts that are indexed: suffixes.h. */
+/* Finds earlier places of a text's last tokens, by comparing token by token. Pure. suffixes.h does it with an index. */
 #ifndef DTL_MATCH_H
 #define DTL_MATCH_H
 
@@ -6,11 +6,11 @@
 
 #define MATCH_MOST 64 /* tokens that are compared at most */
 
-/* How many tokens before and at a place of a text, counted from 0, are its last ones. */
+/* How many tokens up to and with text[place] equal the text's last ones. */
 int match_common(const int32_t *text, int length, int place, int most);
 
-/* The place before the end where most of the last tokens stand too, `most` of them at most: of equals the latest; -1: not even
- * the last one does. *equal: how many. */
+/* The place before the end with the longest match of the last tokens, up to `most` of them; the latest of several; -1: not even
+ * the last token occurs. *equal: the length of the match. */
 int match_find_end(const int32_t *text, int length, int most, int *equal);
 
 #endif

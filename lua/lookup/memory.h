@@ -1,5 +1,5 @@
-/* The memory that runs of a policy leave to its later runs with the same pair: a table that the page fills itself, and its
- * outputs. A policy is known by its text, and what is kept is bounded: whatever a page does, it takes no more than this. */
+/* A policy's memory for later runs with the same pair: a table that the policy fills, and its outputs. A policy is identified by
+ * its text. Sizes are bounded, whatever a policy does. */
 #ifndef DTL_MEMORY_H
 #define DTL_MEMORY_H
 
@@ -12,13 +12,13 @@
 #define MEMORY_POLICIES 4        /* remembered of a pair: those that ran last */
 #define MEMORY_LIST 256          /* numbers of a list */
 
-/* Keys and values are bytes. Zeros are an empty table; a full one takes 80 MB of the process, its slots among them. */
+/* Keys and values are bytes. Zeros are an empty table; a full one takes 80 MB, slots included. */
 typedef struct {
-  unsigned char *space; /* [MEMORY_SPACE], mapped; NULL: nothing was ever put in */
-  size_t end;           /* bytes of it that hold entries, and holes between them */
-  uint32_t *slot;       /* [slots] where chains of those whose hash ends alike begin */
+  unsigned char *space; /* [MEMORY_SPACE], mapped; NULL: never used */
+  size_t end;           /* bytes of it in use, holes included */
+  uint32_t *slot;       /* [slots] heads of the chains of entries with equal low hash bits */
   size_t slots, n, used;
-  uint64_t seed; /* of the hash: a page cannot know which keys share a slot */
+  uint64_t seed; /* of the hash: a policy cannot choose keys that share a slot */
 } memory_table;
 
 typedef struct {
@@ -28,10 +28,10 @@ typedef struct {
 
 /* *value is valid until the table changes. */
 bool memory_get(const memory_table *t, memory_bytes key, memory_bytes *value);
-/* False: there is no room, and nothing has changed. */
+/* False: no room; nothing has changed. */
 bool memory_set(memory_table *t, memory_bytes key, memory_bytes value);
 void memory_drop(memory_table *t, memory_bytes key);
-/* Empties it, and gives its memory back. Whether it had any. */
+/* Empties it and frees its memory. Returns whether it had any. */
 bool memory_forget(memory_table *t);
 static inline size_t memory_room(const memory_table *t) { return MEMORY_BYTES - t->used; }
 
@@ -42,7 +42,7 @@ typedef struct {
   corpus_outputs outputs;
 } policy_memory;
 
-/* That of the policy with this text, which is the one that ran last from now on; another may be forgotten for it. */
+/* The memory of the policy with this text, which now counts as the last that ran; the oldest of others may be dropped for it. */
 policy_memory *memory_of(dtl_memory *memory, const char *source);
 
 #endif

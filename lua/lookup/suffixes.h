@@ -1,6 +1,5 @@
-/* An index of texts by what stands before each place: places are sorted by the token there, then by the one before it, and
- * so on, up to SUFFIXES_MOST. The places where the last m tokens of some text stand are then neighbours, and those of the
- * longest such m are found at once. 9 bytes a token. Pure. */
+/* An index of texts: their places sorted by the token there, then by the one before it, and so on, up to SUFFIXES_MOST tokens. All
+ * places of a text's last m tokens are then neighbours, and a binary search finds those of the largest m. 9 bytes a token. Pure. */
 #ifndef DTL_SUFFIXES_H
 #define DTL_SUFFIXES_H
 
@@ -26,14 +25,14 @@ bool suffixes_open(suffixes *s, int32_t *token, size_t n);
 void suffixes_close(suffixes *s); /* zeros are allowed */
 
 typedef struct {
-  int length;        /* of what was found; 0: not even the last token stands anywhere */
+  int length;        /* of the match; 0: not even the last token occurs */
   uint32_t from, to; /* its places: order[from..to-1] */
 } suffixes_match;
 
-/* The longest end of text[0..n-1] that stands in the texts, at most `most` tokens and SUFFIXES_MOST. */
+/* The longest end of text[0..n-1] that occurs in the texts, at most `most` tokens and SUFFIXES_MOST. */
 suffixes_match suffixes_longest(const suffixes *s, const int32_t *text, size_t n, int most);
 
-/* Where its last m tokens stand, 1 <= m <= n and SUFFIXES_MOST; length 0: nowhere. */
+/* All places of its last m tokens, 1 <= m <= n and SUFFIXES_MOST; length 0: none. */
 suffixes_match suffixes_places(const suffixes *s, const int32_t *text, size_t n, int m);
 
 #endif

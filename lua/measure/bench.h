@@ -1,5 +1,4 @@
-/* Iterations as policies make them, timed: what passes cost is measured with these. A session of its own, whose sequences
- * all have trees of one size. */
+/* Times passes in iterations like those of policies. It has its own session, whose sequences all have trees of one size. */
 #ifndef DTL_BENCH_H
 #define DTL_BENCH_H
 
@@ -15,18 +14,18 @@ typedef struct {
   double target_ms, first_ms, draft_ms; /* of the last sample */
 } bench;
 
-/* The pair's passes over `batch` sequences, with a draft where it has one. After a failure nothing is left. */
+/* Opens a bench of the pair's passes over `batch` sequences, with its draft if it has one. A failure leaves nothing to close. */
 dt_status bench_open(bench *b, dt_pair *pair, int context, int batch, dt_error *err);
 void bench_close(bench *b);
 
-/* The longest text, up to `context` tokens with what follows, behind which trees of n nodes have room; below 1: none. */
+/* The most tokens after which trees of n nodes still fit into `context` tokens; below 1: none. */
 int bench_longest(const bench *b, int context, int n);
 
-/* All sequences after so many tokens. sampling: how tokens are drawn; NULL: they are not. */
+/* Starts all sequences after `context` tokens. sampling: NULL takes the likeliest tokens. */
 dt_status bench_start(const bench *b, int context, const dt_sampling *sampling, dt_error *err);
 
-/* One iteration: a draft step of the roots, one of n nodes of each tree, a pass over n rows of each. Of BENCH_PLAIN: a pass
- * over the roots alone. */
+/* One iteration: a draft step of the roots, a draft step of n nodes of each tree, a target pass over n rows of each. With
+ * BENCH_PLAIN: a target pass over the roots alone. */
 dt_status bench_sample(bench *b, int n, dt_error *err);
 
 #endif

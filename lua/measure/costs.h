@@ -1,4 +1,4 @@
-/* A table of what passes cost: how it is looked up, written and read, kept between runs, and shown to Lua. */
+/* Tables of costs: looked up, written and read, kept between runs. */
 #ifndef DTL_COSTS_H
 #define DTL_COSTS_H
 
@@ -10,53 +10,53 @@
 
 typedef double costs_of[DTL_COST_CONTEXTS][DTL_COST_ROWS];
 
-/* Those numbers, for costs->batch sequences: what is between them is nearly a straight line, and what is beyond. */
+/* Chooses the numbers of rows to measure for costs->batch sequences: times between and beyond them are nearly linear. */
 void costs_choose_rows(dtl_costs *costs);
 
 /* Milliseconds of a pass with `rows` rows of each of costs->batch sequences, after `context` tokens; ms is costs->target or
- * costs->draft. Strictly increasing in rows, beyond the measured ones too; contexts beyond those measured cost what the
- * nearest does. rows may be a fraction: what fewer sequences bring into a pass. */
+ * costs->draft. Strictly increasing in rows, also beyond the measured ones; a context beyond the measured ones counts as the
+ * nearest. rows may be a fraction, if fewer sequences take part in the pass. */
 double costs_pass(const dtl_costs *costs, const costs_of ms, double rows, int context);
 
-/* The draft pass that an iteration begins with: of one row of each of so many sequences. */
+/* The first draft pass of an iteration: one row of each of so many sequences. */
 double costs_first(const dtl_costs *costs, int sequences, int context);
 
-/* Makes measured times increase strictly in rows, and not fall with the context. What disturbs a measurement only adds, so
- * the isotonic fit is the one from below: the largest that lies nowhere above a time; then a little more for each row. */
+/* Makes measured times increase strictly in rows, and not fall with the context. A disturbance only adds time, so this takes the
+ * isotonic fit from below: the largest one that exceeds no time. Then it adds a little for each row. */
 void costs_straighten(const dtl_costs *costs, costs_of ms);
 
 /* NULL, or why the numbers are no table of costs: static. */
 const char *costs_wrong(const dtl_costs *costs);
 
-/* The table as a JSON object, schema dtrun.costs/1, with what it was measured on (key, or NULL): malloc'd; NULL when out of
+/* The table as a JSON object, schema dtrun.costs/1. key: the pair and machine it was measured on, or NULL. malloc'd; NULL: out of
  * memory. */
 char *costs_json(const dtl_costs *costs, const char *key);
 
-extern const char COSTS_STARVED[]; /* what is wrong where memory was out: no fault of the text */
+extern const char COSTS_STARVED[]; /* the mistake returned below if memory was out */
 
-/* The object in a JSON text, to be deleted whatever comes. NULL, or what is wrong: static. */
+/* Parses a JSON object, which the caller deletes in any case. Returns NULL, or the mistake: static. */
 struct cJSON;
 const char *costs_parse_object(const char *json, struct cJSON **object);
 
-/* The table in a JSON text; where key is given, only if it was measured on that. NULL, or what is wrong: static. */
+/* Parses a table; with a key, only one measured on it. Returns NULL, or the mistake: static. */
 const char *costs_parse(const char *json, const char *key, dtl_costs *costs);
 
-/* The cache: one file per pair, backend, threads and sequences at once; of tables also per context, of what is learned per
- * way of drawing tokens ("greedy", "drawn", ..). The key says all that the times depend on. */
+/* The cache: one file for each pair, backend, number of threads and sequences at once; for tables also for each context, for
+ * learned costs for each way of sampling ("greedy", "drawn", ..). The key names everything that the times depend on. */
 typedef struct {
-  char *key, *path; /* path NULL: there is no place for a cache, or nothing worth keeping */
+  char *key, *path; /* path NULL: there is no folder for a cache, or nothing worth keeping */
 } costs_place;
 
 dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, dt_error *err);
 dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dt_error *err);
 void costs_leave(costs_place *place);
 
-/* The text there: malloc'd; NULL: there is none. DT_EINPUT: it cannot be read; DT_ENOMEM. */
+/* Reads the file: malloc'd; NULL: there is none. DT_EINPUT: it cannot be read; DT_ENOMEM. */
 dt_status costs_read(const costs_place *place, char **text, dt_error *err);
-/* NULL, or why the file could not be written (text NULL: no memory). The file is there as a whole or not at all. */
+/* Writes the file whole or not at all. Returns NULL, or the reason of a failure (text NULL: no memory). */
 const char *costs_write(const costs_place *place, const char *text);
 
-/* A table. NULL, or what is wrong in words for a note: "": there is no file. */
+/* Reads a table. Returns NULL, or the mistake for a note; "": there is no file. */
 const char *costs_load(const costs_place *place, dtl_costs *costs);
 const char *costs_store(const costs_place *place, const dtl_costs *costs); /* as costs_write */
 

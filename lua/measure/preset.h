@@ -11,8 +11,7 @@ typedef struct {
   int n;
 } preset;
 
-/* What these bytes hold, to be freed whatever comes. NULL, or what is wrong with them: static; or memory was out, where errno
- * is ENOMEM. */
+/* Parses a preset, which the caller frees in any case. Returns NULL, or the mistake: static; errno is ENOMEM if memory was out. */
 const char *preset_parse(const char *bytes, size_t size, preset *out);
 void preset_free(preset *p);
 

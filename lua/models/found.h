@@ -1,15 +1,15 @@
-/* Drafts that belong to a target and lie where models lie. */
+/* Searches the usual folders for a target's draft. */
 #ifndef DTL_FOUND_H
 #define DTL_FOUND_H
 
 #include "host.h"
 
-/* Which kinds may be found: a head takes no draft vocabulary, a model reads no layers. */
+/* The kinds to search for: a draft vocabulary needs a model, head_layers need a head. */
 typedef enum { FOUND_ANY, FOUND_HEADS, FOUND_MODELS } found_kind;
 
-/* The path of the draft whose files say that it belongs to this target (dt_draft_fits), malloc'd; NULL: there is none. Looked for
- * beside the target, among the models that come with us, and in Hugging Face's cache. Of several: a head before a model, then
- * the smaller one, then the one seen first. Headers are read, of FOUND_MOST files at most. */
+/* The path of a draft that fits this target (dt_draft_fits), malloc'd; NULL: none. It searches beside the target, among dtrun's own
+ * models, and in Hugging Face's cache, and reads the headers of at most FOUND_MOST files. It prefers a head to a model, then the
+ * smaller one, then the first one. */
 char *found_draft(const char *target, found_kind kind);
 
 #define FOUND_MOST 256

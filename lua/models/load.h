@@ -1,10 +1,10 @@
-/* Loading a pair: what dtl_load tells of it. */
+/* The message of dtl_load about loading. */
 #ifndef DTL_LOAD_H
 #define DTL_LOAD_H
 
 #include "host.h"
 
-/* "loaded in 1.4 s" into text[size] where that was more than a second; else "", and false. */
+/* Writes "loaded in 1.4 s" into text[size] if it took more than a second; else "", and returns false. */
 bool load_took(double ms, char *text, size_t size);
 
 #endif

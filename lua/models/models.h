@@ -1,10 +1,10 @@
-/* Which models to load, and whether the draft was named or found. */
+/* Chooses the models to load. */
 #ifndef DTL_MODELS_H
 #define DTL_MODELS_H
 
 #include "models/found.h"
 
-/* As dtl_resolve_models; what may be found is of that kind. *found: nobody named the draft. */
+/* As dtl_resolve_models; searches for drafts of that kind. *found: the draft was searched for, not named. */
 dt_status models_resolve(const char *target_option, const char *draft_option, dtl_need need, found_kind kind,
                          char **target, char **draft, bool *found, dt_error *err);
 

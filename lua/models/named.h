@@ -1,4 +1,4 @@
-/* Models that have names of their own: those that come with dtrun, and those of models/pull.txt, which dtrun pull brings. */
+/* Models with short names: dtrun's own, and those of models/pull.txt, which dtrun pull brings. */
 #ifndef DTL_NAMED_H
 #define DTL_NAMED_H
 
@@ -13,12 +13,11 @@ typedef struct {
 /* All of models/pull.txt: a malloc'd array of *n; NULL: there are none. */
 named_model *named_all(int *n);
 
-/* The folder for them in the user's home ($XDG_DATA_HOME/dtrun/models): malloc'd; NULL: there is no home. Beside it they may lie
- * in models/, where dtrun's files lie. */
+/* The user's folder for them ($XDG_DATA_HOME/dtrun/models): malloc'd; NULL: no home. They may also lie in models/ among dtrun's own
+ * files. */
 char *named_home(void);
 
-/* What `name` means: the path of a folder that came with dtrun, or of a pulled file, malloc'd. NULL: none lies here; *known: it
- * could be pulled. */
+/* The path of dtrun's own folder or pulled file `name`, malloc'd. NULL: it is not here; *known: dtrun pull could bring it. */
 char *named_path(const char *name, bool *known);
 
 #endif
