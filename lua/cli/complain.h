@@ -16,11 +16,11 @@ int complain(int status, const char *format, ...) __attribute__((format(printf, 
 /* Prints the failure and returns the exit status of its kind. */
 int complain_of(const dt_error *err);
 void say_traceback(const dt_error *err);
-void complain_at_length(void); /* from now on with the calls that a policy's error stood in, a line each */
+void complain_at_length(void); /* from now on with the traceback of a policy's error */
 
-int status_of(const dt_error *err); /* without a word */
+int status_of(const dt_error *err); /* the exit status alone; prints nothing */
 
-/* Whether standard output stands within a line: the next message begins one of its own where the two meet. */
+/* open: the last line on standard output is unfinished. The next message then begins a new line, if both go to one terminal. */
 void stand_in_line(bool open);
 void begin_line(void); /* does that now */
 

@@ -30,11 +30,12 @@ typedef struct {
  * policy and prompt. Call job_close after a failure too. */
 int job_open(cli_options *options, job *out);
 int job_open_chat(cli_options *options, job *out); /* without prompts, for a conversation; any draft model is loaded */
-int job_calibrate(job *j); /* for policies that ask what passes cost: with --costs table it is measured, else learned */
-int job_close(job *j);     /* a status too: the trace may not have been written */
+int job_calibrate(
+    job *j);           /* for policies that use costs: measures them with --costs table, else opens the learned ones */
+int job_close(job *j); /* returns an exit status too: writing the trace may fail */
 
-/* The options of the policy named on the command line, with which it is opened again under other settings. The preset DTL_TUNED belongs to a pair: before there is one the policy
- * opens as it comes, to say what it uses. */
+/* The options to open the command line's policy again under other settings. The preset DTL_TUNED needs a pair: without one, the
+ * policy opens with its defaults, to tell what it uses. */
 dtl_policy_options job_policy(const cli_options *options, const dt_pair *pair);
 
 /* The conversation so far (turns, n as in dt_chat_text) with the job's system text. *text is malloc'd. */

@@ -1,10 +1,10 @@
-/* How lua/ reports failures: as the engine does, in a line that may quote what people wrote. */
+/* Failures in lua/: as in the engine, with text of users quoted. */
 #ifndef DTL_FAIL_H
 #define DTL_FAIL_H
 
 #include "host.h"
 
-/* As dt_fail, cleaned as dtl_clean does: lines of a text become one with blanks. */
+/* dt_fail, with the message cleaned by dtl_clean: line breaks become blanks. */
 dt_status dtl_fail(dt_error *err, dt_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* In a function with `err` that returns a dt_status: fails if the pointer is NULL. As runtime/system/need.h. */
