@@ -5,7 +5,7 @@
 #include "dtrun.h"
 #include "fake/rule.h"
 
-#pragma GCC visibility push(default) /* what libdtrun.so exports; it hides all else */
+#pragma GCC visibility push(default) /* libdtrun.so exports these names and hides all others */
 
 typedef struct {
   int vocab;                          /* of both models */

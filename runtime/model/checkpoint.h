@@ -1,4 +1,4 @@
-/* A model's files, whatever their format: what they say of the model, and its tensors by name. */
+/* A model's files in any format: their configuration, and their tensors by name. */
 #ifndef DT_CHECKPOINT_H
 #define DT_CHECKPOINT_H
 
@@ -28,7 +28,7 @@ keys checkpoint_keys(const checkpoint *c, dt_error *err);
 typedef struct {
   const checkpoint *from;
   const char *prefix; /* before every name of Hugging Face's */
-  int layer;          /* what "%d" in a name stands for */
+  int layer;          /* the number for "%d" in a name */
   dt_status status;
   dt_error *err;
 } finder;

@@ -17,7 +17,7 @@ typedef struct {
  * agree. DT_EINPUT says what is supported; also where the keys speak of what no family has. */
 dt_status family_find(const keys *k, const family **out);
 
-/* The family whose kind of layer a draft head has: as its model_type says, else Llama's. */
+/* The family of a draft head's layer: by its model_type, else Llama. */
 const family *family_of_head(const keys *k);
 
 #endif

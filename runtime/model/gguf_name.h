@@ -1,10 +1,10 @@
-/* Names of GGUF files, which people shorten to what is special about one: OWNER/NAME:Q4_K_M. */
+/* Short names of GGUF files: OWNER/NAME:Q4_K_M. */
 #ifndef DT_GGUF_NAME_H
 #define DT_GGUF_NAME_H
 
 #include <stdbool.h>
 
-#define GGUF_DEFAULT "Q4_K_M" /* the one that is meant where there are several and none was named */
+#define GGUF_DEFAULT "Q4_K_M" /* chosen among several files if none was named */
 
 /* Whether the last five characters are .gguf, whatever case. */
 bool gguf_is_name(const char *file);

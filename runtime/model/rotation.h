@@ -4,9 +4,9 @@
 
 typedef struct {
   double base;
-  double factor; /* by which positions are stretched; 1: not at all */
-  /* Llama 3: pairs that turn `high` times and more in `original` positions are not stretched, those that turn `low` times
-   * and less are by the whole factor, those between in part. original = 0: all are stretched alike. */
+  double factor; /* stretches positions; 1: no stretching */
+  /* Llama 3: pairs that turn `high` times or more in `original` positions keep their speed, pairs that turn `low` times or less
+   * are stretched by the whole factor, others by a part of it. original = 0: all are stretched alike. */
   double low, high, original;
 } rotation;
 

@@ -1,5 +1,5 @@
-/* safetensors weight files: their headers are read and checked as strictly as the reference implementation does, before any
- * tensor is handed out. The data stays in the files and is read from there.
+/* Files of safetensors. Opening checks their headers as strictly as the reference implementation does. The data stays in the
+ * files and is read from there.
  *
  *   st *weights;
  *   if (st_open_folder("models/mini-target", &weights, &err) != DT_OK) ...
@@ -18,15 +18,14 @@ typedef struct st st;
 typedef struct {
   const char *name;
   const dt_source *source; /* the file it lies in */
-  char dtype[16]; /* as the header spells it ("F16", "U8", ..); types not known here are kept, and are nobody's */
-  int rank;       /* 0: a scalar */
-  const uint64_t *shape; /* [rank] row-major, little endian; a dimension may be 0 */
-  uint64_t offset, size; /* bytes: from the file's beginning, and of the data */
+  char dtype[16];          /* as the header spells it ("F16", "U8", ..); unknown types are kept too */
+  int rank;                /* 0: a scalar */
+  const uint64_t *shape;   /* [rank] row-major, little endian; a dimension may be 0 */
+  uint64_t offset, size;   /* bytes: from the file's beginning, and of the data */
 } st_tensor;
 
 /* FOLDER/model.safetensors, or else the shards that FOLDER/model.safetensors.index.json lists, or else
- * FOLDER/medusa_lm_head.safetensors. Errors name file, tensor,
- * what was found and what was expected. Free with st_close. */
+ * FOLDER/medusa_lm_head.safetensors. Errors name file, tensor, the value found and the one expected. Free with st_close. */
 dt_status st_open_folder(const char *folder, st **out, dt_error *err);
 
 /* The same from the bytes of one file, which the caller keeps until st_close; `name` stands for the path in messages. */

@@ -10,7 +10,7 @@
 
 typedef struct dt_source dt_source;
 
-/* Whoever wants to see what is read: called with it by the thread that has read it. */
+/* A watcher of reads: each reading thread calls it with the bytes it has read. */
 typedef struct {
   void (*look)(void *context, const dt_source *, uint64_t offset, const void *bytes, size_t n);
   void *context;
@@ -18,10 +18,10 @@ typedef struct {
 
 struct dt_source {
   const char *name;          /* the file's path, for messages */
-  uint64_t size;             /* bytes there were when it was opened */
+  uint64_t size;             /* bytes at the time of opening */
   int fd;                    /* of the file; -1: memory, */
   const void *bytes;         /* which stays the caller's */
-  const source_watch *watch; /* NULL: nobody */
+  const source_watch *watch; /* or NULL */
 };
 
 static inline dt_source source_of_memory(const char *name, const void *bytes, uint64_t size) {

@@ -1,5 +1,5 @@
-/* The types that weights are stored in, in one table: how many numbers a block holds in how many bytes, and the reference
- * decoder that says what they are. The blocks are ggml's; a plain type is a block of one number. Little endian throughout. */
+/* The table of weight types: numbers and bytes of a block, and the reference decoder, which defines the type. The blocks are
+ * ggml's; a plain type is a block of one number. All is little endian. */
 #ifndef DT_TYPES_H
 #define DT_TYPES_H
 
@@ -43,7 +43,7 @@ const dt_type *dt_type_of(dt_dtype dtype);
  * beside the type's decoder. The blocks are those that the gguf package for Python makes. */
 #define DT_ROUND_LIST(R) R(Q8_0, q8_0) R(Q4_1, q4_1)
 
-/* n numbers (a multiple of a block's) into blocks; NULL: nobody rounds to this type. */
+/* Rounds n numbers (a multiple of a block's) into blocks; NULL: no rounding to this type. */
 typedef void dt_round(const float *x, size_t n, void *blocks);
 dt_round *dt_round_to(dt_dtype dtype);
 

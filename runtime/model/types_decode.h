@@ -1,5 +1,5 @@
-/* The decoders of types.c's table, and their inverses that round. Formulas and the order of their operations are those of the gguf package for Python,
- * and give its bits; d, dmin and m are a block's f16 factors. */
+/* The decoders of types.c's table, and their inverses, which round. Formulas and the order of operations are those of the gguf
+ * package for Python, so results are equal to the bit. d, dmin and m are a block's f16 factors. */
 #ifndef DT_TYPES_DECODE_H
 #define DT_TYPES_DECODE_H
 
@@ -32,14 +32,14 @@ static inline void type_put_half(float x, uint8_t *p) {
   rest = bits & 0x7fffffffu;
   if (rest >= 0x477ff000u) { /* NaN stays one */
     half = rest > 0x7f800000u ? 0x7e00u : 0x7c00u;
-  } else if (rest < 0x38800000u) { /* below 2^-14: a multiple of 2^-24, which is what the last bit of 0.5 is worth */
+  } else if (rest < 0x38800000u) { /* below 2^-14: a multiple of 2^-24, the value of the last bit of 0.5 */
     float small, one_half = 0.5f;
     uint32_t sum, base;
     memcpy(&small, &rest, sizeof small);
     small += one_half;
     memcpy(&sum, &small, sizeof sum), memcpy(&base, &one_half, sizeof base);
     half = sum - base;
-  } else { /* what is cut off carries where it is more than half, or half and odd */
+  } else { /* round to nearest, ties to even */
     half = (rest + 0x0fffu + (rest >> 13 & 1) - 0x38000000u) >> 13;
   }
   half |= bits >> 16 & 0x8000u;

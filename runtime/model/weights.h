@@ -1,4 +1,4 @@
-/* The canonical model: what a family makes of any checkpoint, and what a backend uploads. */
+/* The canonical model: a family makes it from a checkpoint, and a backend uploads it. */
 #ifndef DT_WEIGHTS_H
 #define DT_WEIGHTS_H
 
@@ -53,7 +53,7 @@ typedef struct {
 /* A model's numbers, held by value wherever they are needed. */
 typedef struct {
   int vocab, hidden, layers, heads, kv_heads, head_dim, inter, context;
-  int window;      /* what context is kept to, since layers see no further; 0: they see all positions */
+  int window;      /* its layers see this many tokens, and context is cut to it; 0: they see all positions */
   int rotary_dims; /* the first rotary_dims of a head rotate, as split halves; even */
   float norm_eps;
   dt_norm_kind norm;
@@ -76,14 +76,14 @@ typedef struct {
       *path; /* the files, for ranks (ranks.h) that share the model: each has a part of it. NULL: it is whole here */
 } dt_model_desc;
 
-/* A draft head: a layer that reads, beside each token, a feature of the row before it. That of a row of the text is the target's
- * own: `taps` streams of its, side by side, T numbers each. That of a row of a tree is what the head itself made of the row
- * before, H numbers. With e the token's embedding and f the feature:
- * EAGLE-3: x = fc(f) of the target's feature, or f; q, k and v are [.., 2H], of e and x side by side, each with its norm
- * EAGLE:   x = fc(e and f side by side) + bias, T = H; q, k and v are of x, and there is no norm before the logits
- * and what it made is x behind the layer. Its row at position p predicts the token at position p + 2.
- * MEDUSA has no layer and looks at no token: its guess at distance d, counted from 0, is made of the target's feature alone, x = f,
- * then x += act(W x + b) for each block of d, and d's output of x; from the row at position p it predicts the token at p + 2 + d. */
+/* A draft head: a layer that reads a token and the feature of the row before it. After a row of the text the feature is the
+ * target's: `taps` of its streams side by side, T numbers each. After a row of a tree it is the head's own output for that row, H
+ * numbers. With e the token's embedding and f the feature:
+ * EAGLE-3: x = fc(f) for a feature of the target, else x = f; q, k and v [.., 2H] read e and x side by side, each normalized
+ * EAGLE:   x = fc(e and f side by side) + bias, T = H; q, k and v read x, and no norm precedes the logits
+ * Its output is x after the layer. Its row at position p predicts the token at position p + 2.
+ * MEDUSA has no layer and reads no token. For distance d, counted from 0: x = f, the target's feature; x += act(W x + b) for each
+ * block of d; then d's output matrix gives the logits. From the row at position p it predicts the token at p + 2 + d. */
 typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA } dt_head_kind;
 
 #define DT_TAPS 8       /* most streams that make a feature */
@@ -100,7 +100,7 @@ typedef struct {
   dt_matrix all_norm, stream_norm[DT_TAPS];
   dt_matrix token_norm, feature_norm; /* [H] of e, of x */
   bool norm_residual;                 /* x goes on as its norm has left it */
-  bool norm_output;                   /* what it made is taken behind the final norm */
+  bool norm_output;                   /* its output is x after the final norm */
   /* MEDUSA only. */
   int distances, blocks;
   dt_matrix block[DT_DISTANCES][DT_BLOCKS], block_bias[DT_DISTANCES][DT_BLOCKS]; /* [H,H] [H] */

@@ -20,7 +20,7 @@ dt_status cache_open(const char *root, const char *id, const char *commit, cache
 
 /* Whether that blob is here, whole. */
 bool cache_holds(const cache *c, const char *hash, int64_t size);
-/* Bytes of it that are here: all of them, or what is left of an earlier pull, which may be all, too. */
+/* Bytes of it that are here: all, or those of an earlier, broken pull, which may be all too. */
 int64_t cache_have(const cache *c, const char *hash, int64_t size);
 
 /* DT_EIO: fewer than `bytes` are free where the cache lies. */
@@ -30,11 +30,11 @@ dt_status cache_check_room(const cache *c, int64_t bytes, dt_error *err);
 dt_status cache_lock(const cache *c, const char *hash, void (*waits)(void *user), void *user, int *lock, dt_error *err);
 void cache_unlock(int lock);
 
-/* The blob as far as it is here, open for more; HASH.incomplete. */
+/* Opens HASH.incomplete, the blob's bytes so far, to add more. */
 dt_status cache_begin(const cache *c, const char *hash, int *fd, dt_error *err);
-/* It is whole. */
+/* Renames a complete blob. */
 dt_status cache_finish(const cache *c, const char *hash, int fd, dt_error *err);
-/* It is wrong. */
+/* Removes a wrong blob. */
 void cache_drop(const cache *c, const char *hash);
 
 /* The file's name becomes a link to the blob. */

@@ -1,5 +1,5 @@
-/* Requests over HTTP, with libcurl. Whatever a server does, a request ends: headers, redirects and silence have bounds, and a token
- * goes to the endpoint's own host only. */
+/* Requests over HTTP, with libcurl. Every request ends, whatever the server does: headers, redirects and silence have limits. A
+ * token goes to the endpoint's own host only. */
 #ifndef PULL_HTTP_H
 #define PULL_HTTP_H
 
@@ -17,7 +17,7 @@ typedef struct http http;
 typedef struct {
   const char *endpoint;                   /* "https://huggingface.co", without a '/' at its end */
   const char *token;                      /* or NULL */
-  int stall_seconds;                      /* so long less than a KiB a second may come */
+  int stall_seconds;                      /* ends a request after this time with less than a KiB a second */
   const volatile sig_atomic_t *interrupt; /* ends a request */
 } http_options;
 
@@ -31,7 +31,7 @@ typedef struct {
   char etag[80];
 } http_head;
 
-/* Takes n bytes of the body. A failure: no more. */
+/* Takes n bytes of the body; a failure ends the request. */
 typedef struct {
   dt_status (*take)(void *user, const http_head *head, const char *bytes, size_t n, dt_error *err);
   void *user;
@@ -39,9 +39,9 @@ typedef struct {
 
 typedef enum {
   HTTP_DONE,
-  HTTP_BROKEN,  /* the connection ended or stalled: what came is good as far as it goes */
-  HTTP_REFUSED, /* by the sink, or for what the server does */
-  HTTP_NOBODY   /* there is no way to the server */
+  HTTP_BROKEN,  /* the connection ended or stalled; bytes received before are good */
+  HTTP_REFUSED, /* the sink failed, or the server broke a rule */
+  HTTP_NOBODY   /* the server cannot be reached */
 } http_outcome;
 
 dt_status http_open(const http_options *options, http **out, dt_error *err); /* the options outlive it */

@@ -23,9 +23,9 @@ bool listing_is_id(const char *id);
  * To be freed with listing_free, after a failure too. */
 dt_status listing_read(const char *id, const char *json, size_t len, listing *out, dt_error *err);
 
-/* Marks the files to bring: the .gguf file that `spec` means (gguf_name.h); without one a model in safetensors with what belongs to
- * it, else the only .gguf file or the one that is GGUF_DEFAULT. *file: that .gguf file's name; NULL: safetensors. DT_EINPUT: there
- * is none such; the message lists what there is. */
+/* Marks the files to download: the .gguf file that `spec` means (gguf_name.h); without a spec a model in safetensors with its
+ * configuration and tokenizer, else the only .gguf file or the one of GGUF_DEFAULT. *file: the .gguf file's name; NULL:
+ * safetensors. DT_EINPUT: no such file; the message lists the files. */
 dt_status listing_choose(listing *l, const char *id, const char *spec, const char **file, dt_error *err);
 
 void listing_free(listing *l);

@@ -1,4 +1,4 @@
-/* How far a file has come: a bar on a terminal, else a line for each tenth of a large one. All on standard error. */
+/* The progress of a download on standard error: a bar on a terminal, else a line for each tenth of a large file. */
 #ifndef PULL_SHOWN_H
 #define PULL_SHOWN_H
 

@@ -1,5 +1,5 @@
-/* The calls of a backend that all ranks make alike: rank 0 says each to the others, then all make it, each of its own CPU
- * backend. What calls make, ranks know by numbers, which are the same on all because they make the same in the same order. */
+/* Calls of a backend that all ranks make: rank 0 sends each call to the others, then every rank makes it on its own CPU backend.
+ * Objects that calls make have numbers, equal on all ranks, since all make the same objects in the same order. */
 #ifndef DT_RANKS_CALL_H
 #define DT_RANKS_CALL_H
 
@@ -25,7 +25,7 @@ typedef enum {
 
 /* Of the fields behind `on` each kind uses its own. */
 typedef struct {
-  int32_t kind, on, with; /* numbers of what it is made on: weights and their cache, a cache and a snapshot */
+  int32_t kind, on, with; /* numbers of its objects: weights and their cache, a cache and a snapshot */
   int32_t sequence, n;    /* n: sequences, threads or slots */
   int32_t slots;
   const char *version, *variant, *cache_dtype, *path;
@@ -47,7 +47,7 @@ bool call_unpack(void *message, size_t bytes, call *);
 
 /* ---- call.c ------------------------------------------------------------------------------------------------------------ */
 
-/* A process's place among ranks, and what calls have made there. */
+/* A rank, and the objects that calls have made there. */
 typedef struct {
   dt_ranks *ranks;
   void **made; /* [n] NULL: not any more */
@@ -55,11 +55,11 @@ typedef struct {
   int threads; /* of the backend opened last */
 } call_site;
 
-/* Makes a call here, as all ranks do at the same time. What it makes gets *number. Where it fails on one, it fails on all, with
- * the line of the first that failed, and has made nothing. */
+/* Makes a call here, as all ranks do at the same time. A new object gets *number. If it fails on one rank, it fails on all, with
+ * the message of the first that failed, and makes nothing. */
 dt_status call_make(call_site *, const call *, int *number, dt_error *err);
 
-/* The number of what a call has made; -1: none did. */
+/* The number of an object; -1: no call made it. */
 int call_number(const call_site *, const void *made);
 
 /* A hash of where a model's numbers lie and how many they are. */

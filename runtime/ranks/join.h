@@ -8,7 +8,7 @@
 /* Of rank 0 of several: the CPU backend over all of them. NULL: this process is alone. */
 const dt_backend_ops *ranks_backend(void);
 
-/* Of a backend of that: what its ranks hold, all[DT_RANKS]; returns how many they are. */
+/* The memory that each rank of such a backend holds, all[DT_RANKS]; returns the number of ranks. */
 int ranks_info(const dt_backend *, dt_rank_info *all);
 
 #endif

@@ -1,5 +1,5 @@
-/* A limit for what cannot be asked to end: MPI begins once all programs of an mpirun have come, and waits for ever for
- * one that never does. */
+/* A time limit for MPI, which cannot be interrupted: it begins when all programs of an mpirun have joined, and waits for ever if
+ * one does not. */
 #ifndef DT_LATE_H
 #define DT_LATE_H
 

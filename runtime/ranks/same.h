@@ -1,9 +1,8 @@
-/* Whether the model of a call is the same on all ranks, whatever copies of its files they have: to be known before a token.
- * All ranks take the steps together, each of them fails by itself (DT_EINPUT names the tensor or file that is another one).
- * Rank 0's files are the model. Compared with them are the program, the files with configuration and tokenizer, and every
- * byte of weights that a rank reads, which is every byte that reaches a sum: a rank hashes what it reads while it lies in
- * a cache, and ranks with rank 0's files read these places there. The rest of a copy nobody reads. Ranks whose files are
- * provably the very same ones as rank 0's have nothing to compare. */
+/* Checks before the first token that all ranks have the same model in their copies of its files. All ranks take these steps
+ * together; each rank fails by itself (DT_EINPUT names the tensor or file that differs). Rank 0's files define the model. The
+ * check compares the program, the files of configuration and tokenizer, and every byte of weights that a rank reads, which is
+ * every byte that enters a sum. A rank hashes bytes while it reads them; ranks with rank 0's files read and hash the same places
+ * there. Ranks whose files are provably rank 0's own have nothing to compare. */
 #ifndef DT_SAME_H
 #define DT_SAME_H
 
@@ -22,7 +21,7 @@ dt_status same_files(same *, dt_error *err);
 /* The model to upload between these two calls; its reads are recorded. */
 const dt_model_desc *same_desc(const same *);
 
-/* Whether all that was read could be noted; then what was read is compared. */
+/* Compares the recorded reads. Fails if they could not all be recorded. */
 dt_status same_was_seen(const same *, dt_error *err);
 dt_status same_weights(same *, dt_error *err);
 

@@ -34,7 +34,7 @@ const dt_matrix *witness_matrix(const dt_model_desc *, int i);
 
 /* Of a model that outlives it. Out of memory: DT_EDEVICE. */
 dt_status witness_open(const dt_model_desc *, witness *out, dt_error *err);
-/* From now on what is read of its desc is hashed under w->key and noted. */
+/* From now on reads of its desc are hashed under w->key and recorded. */
 void witness_begin(witness *w);
 void witness_close(witness *w);
 

@@ -1,4 +1,4 @@
-/* Bytes that grow. */
+/* A growing array of bytes. */
 #ifndef DT_BUFFER_H
 #define DT_BUFFER_H
 
@@ -12,11 +12,11 @@ typedef struct {
   size_t limit; /* more bytes than these are refused; 0: none are */
 } byte_buffer;  /* zeroed: empty. Free `bytes`. */
 
-/* The most bytes that a tokenizer's steps may make of n: steps of a bad file could multiply each other's output. */
+/* The most bytes that a tokenizer's steps may make from n: a bad file's steps could multiply each other's output. */
 static inline size_t buffer_growth(size_t n) { return 64 * n + 1024; }
 
-/* Room for n more bytes; on failure (DT_ENOMEM, or DT_EINPUT: the limit) the buffer is as it was. `what` is what a message calls
- * it. */
+/* Makes room for n more bytes; a failure (DT_ENOMEM, or DT_EINPUT: the limit) leaves the buffer unchanged. `what` names it in
+ * messages. */
 dt_status buffer_reserve(byte_buffer *b, size_t n, const char *what, dt_error *err);
 
 dt_status buffer_add(byte_buffer *b, const char *bytes, size_t n, const char *what, dt_error *err);

@@ -8,7 +8,7 @@
 typedef struct {
   const char *name;
   const char *const
-      *patterns; /* NULL-terminated: a text is split by one after the other, matches and what lies between */
+      *patterns; /* NULL-terminated: each splits a text into its matches and the texts between them, in this order */
   bool nfc;      /* the model's tokenizer.json normalizes to NFC, which the file does not say */
   bool whole;    /* a word that is a token is that token, whatever the merges say */
   bool begin;    /* bos goes before every text, unless the file says otherwise */

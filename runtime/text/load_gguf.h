@@ -5,9 +5,9 @@
 #include "model/gguf.h"
 #include "text/tokenizer.h"
 
-/* Reads models "gpt2" (byte-level BPE, merges) and "llama" (SentencePiece's, scores). What is encoded as is done for the
- * tokenizer.json of the same model; where the file does not say it (NFC), by its `pre`. DT_EINPUT names the file, the key and
- * what is supported. Free with tok_close; g may be closed before. */
+/* Reads models "gpt2" (byte-level BPE, merges) and "llama" (SentencePiece, scores). Ids are those of the same model's
+ * tokenizer.json; the file's `pre` decides details that its other keys lack (NFC). DT_EINPUT names the file, the key and the
+ * supported values. Free with tok_close; g may be closed before. */
 dt_status tok_open_gguf(const gguf *g, tok **out, dt_error *err);
 
 #endif

@@ -1,5 +1,4 @@
-/* Reading a tokenizer.json: what its two halves share. load_json.c reads the vocabulary and the model, load_pipeline.c the steps
- * around it. */
+/* Shared by the two readers of a tokenizer.json: load_json.c reads the vocabulary and the model, load_pipeline.c the other steps. */
 #ifndef DT_LOAD_JSON_H
 #define DT_LOAD_JSON_H
 
@@ -29,7 +28,7 @@ dt_status json_unsupported(const json_loader *l, const char *key, const cJSON *f
 /* A flag of an object: `value` stays when the key is missing. */
 dt_status json_flag(const json_loader *l, const cJSON *object, const char *key, bool *value);
 
-/* An id; `string` is whose, for a message. */
+/* An id; `string` names its token in a message. */
 dt_status json_id(const json_loader *l, const cJSON *number, const char *string, int32_t *id);
 
 /* normalizer, pre_tokenizer, post_processor, decoder. */

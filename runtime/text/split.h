@@ -1,4 +1,4 @@
-/* Cutting a text into words, which are encoded one by one: steps, each of which takes the pieces of the one before. */
+/* Cuts a text into words, which are encoded one by one. Each step takes the pieces of the one before. */
 #ifndef DT_SPLIT_H
 #define DT_SPLIT_H
 
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 typedef enum {
-  SPLIT_PATTERN,  /* a piece becomes the matches of `pattern` and what lies between them */
+  SPLIT_PATTERN,  /* a piece becomes the matches of `pattern` and the texts between them */
   SPLIT_SPACE,    /* a piece that does not begin with a space gets one */
   SPLIT_METASPACE /* spaces become the mark, the piece gets one in front, and is cut before each */
 } split_kind;
@@ -38,7 +38,7 @@ typedef struct {
   pcre2_match_context *context;
 } splitter; /* one per thread */
 
-/* Fills in what the splitter owns. */
+/* Allocates the splitter's own parts. */
 dt_status split_open(splitter *p);
 void split_close(splitter *p);
 

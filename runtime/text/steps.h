@@ -1,4 +1,4 @@
-/* Putting a tokenizer together: what both loaders add to one, step by step. */
+/* Builds a tokenizer: both loaders add its parts with these. */
 #ifndef DT_STEPS_H
 #define DT_STEPS_H
 

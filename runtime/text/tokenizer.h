@@ -33,11 +33,10 @@ const char *tok_bytes(const tok *t, int32_t id, bool first, size_t *len);
 
 int tok_size(const tok *t); /* 1 + the largest id that has an entry */
 
-/* The ids that end a text, by what the tokenizer alone says; the tokenizer's. */
+/* The ids that end a text according to the tokenizer, which owns them. */
 const int32_t *tok_ends(const tok *t, int *n);
 
-/* Of what each id stands for: equal where ids mean the same in two models, and only there unless somebody made a
- * twin. */
+/* A hash of all ids' texts: equal if ids mean the same in two models. Only a forged twin could be equal otherwise. */
 uint64_t tok_fingerprint(const tok *t);
 
 #endif

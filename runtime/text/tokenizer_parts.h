@@ -22,7 +22,7 @@ struct tok { /* in the order of encoding */
   int n_before;
   decode_step *decode;
   int n_decode;
-  token_text later, first; /* what tokens stand for; first.end is NULL where the first of a text is like the others */
+  token_text later, first; /* the tokens' texts; first.end is NULL if a text's first token has the same as others */
   int32_t *ends;
   int n_ends;
   uint64_t fingerprint;

@@ -7,7 +7,7 @@
 
 typedef enum {
   UTF8_GOOD, /* a whole character */
-  UTF8_BAD,  /* a maximal subpart of an ill-formed sequence: what one U+FFFD stands for */
+  UTF8_BAD,  /* a maximal subpart of an ill-formed sequence: one U+FFFD replaces it */
   UTF8_CUT   /* the text ends inside a character that is well-formed so far */
 } utf8_kind;
 

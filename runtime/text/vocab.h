@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { VOCAB_MODEL = 1, VOCAB_ADDED = 2 }; /* whose token it is; 0: the id has no entry */
+enum { VOCAB_MODEL = 1, VOCAB_ADDED = 2 }; /* the token's origin; 0: the id has no entry */
 
 typedef struct {
   size_t at, len; /* of the string in `bytes` */

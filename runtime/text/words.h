@@ -17,7 +17,7 @@ typedef struct {
   bool fuse_unknown;    /* a run of them is one token */
 } word_model;
 
-/* Fills in byte_id by what m says of bytes and fallback. */
+/* Fills in byte_id according to m's bytes and fallback. */
 void words_find_bytes(word_model *m, const vocab *v);
 
 /* Memory that calls share; zero it first. One per thread. */
