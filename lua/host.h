@@ -63,9 +63,10 @@ typedef struct {
   const char *value;     /* its present value as text; NULL: nil */
   const char *range;     /* "1..64", "one of a, b", or "" */
   const char *min, *max; /* NULL: none */
-  const char *const *one_of,
-      *const *tune;     /* one_of: the allowed values (none: any). tune: a search tries these values, or for a */
-  int n_one_of, n_tune; /* number those from tune[0] to tune[1]; none: it leaves the parameter alone */
+  /* one_of: the allowed values (none: any). tune: a search tries these values, or for a number those from tune[0] to tune[1];
+   * none: it leaves the parameter alone. */
+  const char *const *one_of, *const *tune;
+  int n_one_of, n_tune;
 } dtl_param;
 
 typedef struct {
@@ -206,12 +207,11 @@ typedef struct {
 } dtl_costs;
 
 typedef struct {
-  int context; /* as in dtl_request; 0: the target's */
-  int batch;   /* sequences at once; 0: 1 */
-  bool fresh;  /* measure anew, without the cache */
-  void (*progress)(void *user, int done,
-                   int total);                /* or NULL; called while measuring, the last time with done == total */
-  void (*note)(void *user, const char *line); /* or NULL; gets warnings: an unreadable cache */
+  int context;                                       /* as in dtl_request; 0: the target's */
+  int batch;                                         /* sequences at once; 0: 1 */
+  bool fresh;                                        /* measure anew, without the cache */
+  void (*progress)(void *user, int done, int total); /* or NULL; while measuring; the last time done == total */
+  void (*note)(void *user, const char *line);        /* or NULL; gets warnings: an unreadable cache */
   void *user;
   dtl_usage (*usage)(bool children);      /* NULL: dtl_usage_now */
   const volatile sig_atomic_t *interrupt; /* or NULL */
