@@ -253,6 +253,12 @@ static void where_the_target_has_no_token_its_last_one_is_the_bonus(void **state
   dt_tree_reset(t, 7, 100, 1000);
   add(t, 0, 1, 0);
   ok(dt_tree_seal(t, &err));
+  assert_int_equal(accept_path(t, (int32_t[]){1, -1}, path, &bonus), 0);
+  assert_int_equal(bonus, 1);
+  assert_int_equal(t->phase, TREE_VERIFIED);
+  dt_tree_reset(t, 7, 100, 1000);
+  add(t, 0, 1, 0);
+  ok(dt_tree_seal(t, &err));
   assert_int_equal(accept_path(t, (int32_t[]){-1, 2}, path, &bonus), 0);
   assert_int_equal(bonus, -1);
   assert_int_equal(t->phase, TREE_SEALED);
