@@ -50,6 +50,21 @@ function TestRecord:test_what_was_added_is_read_again()
   lu.assertEquals(again.runs[2].arm, "ar")
 end
 
+function TestRecord:test_plain_decoding_may_be_run_again_on_another_node_and_nothing_else_may()
+  local plain = { arm = "ar", policy = "ar", params = {}, node = "n1" }
+  local file = assert(record.open(self.path, head()))
+  lu.assertTrue(file:append(run(plain)))
+  plain.node = "n2"
+  lu.assertTrue(file:append(run(plain)))
+  lu.assertEquals(#assert(record.read(self.path)).runs, 2)
+  lu.assertTrue(file:append(run(plain)))
+  lu.assertStrContains(select(2, record.read(self.path)), "the run of line 3 again (ar, ")
+  os.remove(self.path)
+  file = assert(record.open(self.path, head()))
+  for number = 1, 2 do lu.assertTrue(file:append(run { node = "n" .. number })) end
+  lu.assertStrContains(select(2, record.read(self.path)), "the run of line 2 again (linear K=3, ")
+end
+
 function TestRecord.test_without_a_path_runs_are_kept_in_memory()
   local file = assert(record.open(nil, head()))
   lu.assertTrue(file:append(run()))
