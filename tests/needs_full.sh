@@ -18,5 +18,5 @@ while IFS='|' read -r _ changes has _; do
     # shellcheck disable=SC2053 # a pattern
     [[ $file == $pattern ]] && while read -r name; do called[$name]=1; done <<<"$tests"
   done
-done < <(sed -n '/^## Which changes/,/^## What moved/p' tests/README.md)
+done < <(sed -n '/^## Which changes/,/^## Tests of the full/p' tests/README.md)
 [ ${#called[@]} -eq 0 ] || printf '%s\n' "${!called[@]}" | sort | sed 's/\./\\./g; s/\*/.*/g' | paste -sd '|' | sed 's/.*/^(&)$/'

@@ -232,7 +232,7 @@ it_sorts_tests_into_tiers_by_names_that_there_are() {
 it_keeps_a_table_of_tiers_whose_files_are_there() {
   cd "$source_dir" || exit 1
   local pattern
-  sed -n '/^## Which changes/,/^## What moved/p' tests/README.md | sed -nE 's/^\| `([^`]+)`.*/\1/p' | while IFS= read -r pattern; do
+  sed -n '/^## Which changes/,/^## Tests of the full/p' tests/README.md | sed -nE 's/^\| `([^`]+)`.*/\1/p' | while IFS= read -r pattern; do
     compgen -G "$pattern" >/dev/null || echo "$pattern"
   done | none 'tests/README.md names files that are not there'
 }
