@@ -9,7 +9,8 @@ enum { SLOTS = 1 << 17 };
 static void a_cache_takes_memory_as_its_text_grows(void **state) {
   (void)state;
   random_model *m = random_model_new(&random_shapes[2], 3);
-  rig r = rig_open(&dt_cpu_ops, NULL, 2, &m->desc, 1, 1);
+  dt_backend_options options = {.threads = 2, .cache_dtype = "f32"};
+  rig r = rig_open_with(&dt_cpu_ops, options, &m->desc, 1, 1);
   size_t before = resident(), all = r.ops->cache_bytes(r.weights, SLOTS);
   r.ops->free_cache(r.cache);
   ok(r.ops->create_cache(r.weights, 1, SLOTS, &r.cache, &err));

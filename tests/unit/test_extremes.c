@@ -64,17 +64,10 @@ static void nothing_but_zeros(random_model *m) {
   fill(&m->desc.final_norm, 0);
 }
 
-static void (*const EDITS[])(random_model *) = {ordinary,
-                                                equal_logits,
-                                                nan_after_the_last_token,
-                                                nan_everywhere,
-                                                nan_keys,
-                                                an_infinite_logit,
-                                                infinities_that_meet,
-                                                huge_values,
-                                                huge_logits,
-                                                nothing_but_zeros,
-                                                large_cached_values};
+static void (*const EDITS[])(random_model *) = {
+    ordinary,    equal_logits,      nan_after_the_last_token, nan_everywhere,
+    nan_keys,    an_infinite_logit, infinities_that_meet,     huge_values,
+    huge_logits, nothing_but_zeros, large_cached_values};
 enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES, N_EDITS = sizeof EDITS / sizeof *EDITS };
 
 /* ---- a pair of them ---------------------------------------------------------------------------------------------------- */
