@@ -6,14 +6,16 @@
 #include <string.h>
 #include <time.h>
 
+/* Second by second: however long all programs were suspended, that is one. */
 static void *watch(void *context) {
   late_watch *w = context;
-  struct timespec end;
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_sec += w->wait;
-  int left = 0;
   pthread_mutex_lock(&w->lock);
-  while (!w->ended && left != ETIMEDOUT) left = pthread_cond_timedwait(&w->changed, &w->lock, &end);
+  for (int waited = 0; !w->ended && waited < w->wait;) {
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec++;
+    waited += pthread_cond_timedwait(&w->changed, &w->lock, &end) == ETIMEDOUT;
+  }
   bool late = !w->ended;
   pthread_mutex_unlock(&w->lock);
   if (late) w->call(w->ranks, w->seconds);

@@ -8,6 +8,9 @@
 #include "thread_ranks.h"
 
 #include <semaphore.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { PROMPT = 70, NODES = 9, K = 8, TOKENS = PROMPT + 1, CHAIN = 6 };
 
@@ -286,11 +289,42 @@ static void who_is_late_is_told_once(void **state) {
   sem_destroy(&called);
 }
 
+static void is_late_here(int ranks, int seconds) {
+  (void)ranks, (void)seconds;
+  _exit(3);
+}
+
+static void be_suspended(void) {
+  dt_error e;
+  late_watch watch = {.call = is_late_here, .ranks = 3, .seconds = 3, .wait = 3};
+  if (late_begin(&watch, &e)) _exit(1);
+  usleep(300000); /* its thread waits by now */
+  raise(SIGSTOP);
+  usleep(300000);
+  late_end(&watch);
+  _exit(0);
+}
+
+/* As by Ctrl-Z at a terminal: all programs of the mpirun are. */
+static void who_was_suspended_is_not_late(void **state) {
+  (void)state;
+  int status;
+  pid_t child = fork();
+  if (!child) be_suspended();
+  assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+  assert_true(WIFSTOPPED(status));
+  usleep(3200000); /* longer than the limit */
+  kill(child, SIGCONT);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranks_give_the_bits_of_one),    cmocka_unit_test(so_do_they_with_the_bundled_pair),
       cmocka_unit_test(a_call_arrives_as_it_was_said), cmocka_unit_test(a_failure_of_one_is_that_of_all),
       cmocka_unit_test(each_holds_its_part),           cmocka_unit_test(what_is_not_shared_is_whole),
-      cmocka_unit_test(who_is_late_is_told_once)};
+      cmocka_unit_test(who_is_late_is_told_once),      cmocka_unit_test(who_was_suspended_is_not_late)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
