@@ -22,19 +22,21 @@ SETTINGS = [
     {"temp": 0.5}, {"temp": 1.0}, {"temp": 1.5},
     {"temp": 0.5, "top_p": 0.9}, {"temp": 1.0, "top_p": 0.9}, {"temp": 1.5, "top_p": 0.9},
     {"temp": 1.5, "top_k": 40}, {"temp": 1.0, "min_p": 0.05}, {"temp": 1.5, "top_k": 100, "top_p": 0.8, "min_p": 0.04},
+    {"temp": 1.0, "repeat": 1.5}, {"temp": 0.8, "repeat": 1.2, "bias": [[264, 2.0], [260, None], [13, -1.5]]},
 ]
 
 
 def processors(model, setting):
     config = transformers.GenerationConfig(do_sample=True, temperature=setting["temp"], top_k=setting.get("top_k", 0),
-                                           top_p=setting.get("top_p", 1.0), min_p=setting.get("min_p"))
+                                           top_p=setting.get("top_p", 1.0), min_p=setting.get("min_p"), repetition_penalty=setting.get("repeat"),
+                                           sequence_bias=[[[i], float("-inf") if b is None else b] for i, b in setting["bias"]] if "bias" in setting else None)
     return model._get_logits_processor(generation_config=config, input_ids_seq_length=1, device="cpu")
 
 
-def law(logits, process):
-    """Of the next token, in double precision; None: rounding might decide which ids are listed."""
+def law(logits, ids, process):
+    """Of the token after these, in double precision; None: rounding might decide which ids are listed."""
     def processed(scale):
-        return process(torch.zeros(1, 1, dtype=torch.long), scale * logits.double()[None])[0]
+        return process(torch.tensor([ids]), scale * logits.double()[None])[0]
 
     p = torch.softmax(processed(1), 0)
     likeliest = torch.argsort(p, descending=True)[:min(LISTED, int((p > 0).sum()))]
@@ -54,7 +56,7 @@ def laws(model, ids):
     settings = []
     for setting in SETTINGS:
         process = processors(model, setting)
-        found = [law(x, process) for x in logits]
+        found = [law(x, ids + tokens, process) for x, tokens in zip(logits, after)]
         if None in found: return None
         settings.append({**setting, "after": [{"tokens": t, **f} for t, f in zip(after, found)]})
     return settings
