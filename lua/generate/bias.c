@@ -11,6 +11,9 @@ dt_status dtl_token(const dt_pair *pair, const char *text, size_t len, int32_t *
   int32_t *ids;
   int n;
   char shown[60];
+  NEED(pair, "pair");
+  NEED(id, "id");
+  if (len) NEED(text, "text");
   dtl_clean(shown, sizeof shown, text, len);
   dt_status status = dt_encode_whole(pair, text, len, &ids, &n, err);
   if (status) return status;
@@ -32,6 +35,9 @@ static bool read_bias(const char *text, float *bias) {
 }
 
 dt_status dtl_bias(const dt_pair *pair, const char *given, dt_bias *out, dt_error *err) {
+  NEED(pair, "pair");
+  NEED(given, "given");
+  NEED(out, "out");
   size_t digits = strspn(given, "0123456789");
   const char *equals = strrchr(given, '=');
   bool by_id = digits > 0 && digits < 10 && (given[digits] == '+' || given[digits] == '-');

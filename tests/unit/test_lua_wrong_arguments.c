@@ -153,6 +153,14 @@ static void models(void **unused) {
   assert_null(target);
   assert_null(draft);
 
+  int32_t id;
+  dt_bias bias;
+  NULL_REFUSED(dtl_token(NULL, "a", 1, &id, err));
+  NULL_REFUSED(dtl_token(pair, NULL, 1, &id, err));
+  NULL_REFUSED(dtl_token(pair, "a", 1, NULL, err));
+  NULL_REFUSED(dtl_bias(NULL, "1+1", &bias, err));
+  NULL_REFUSED(dtl_bias(pair, NULL, &bias, err));
+  NULL_REFUSED(dtl_bias(pair, "1+1", NULL, err));
   NULL_REFUSED(dtl_draft_vocab_open(NULL, &vocab, err));
   NULL_REFUSED(dtl_draft_vocab_open("100", NULL, err));
   for (size_t i = 0; i < sizeof IDS / sizeof *IDS; i++) REFUSED(dtl_draft_vocab_open(IDS[i], &vocab, err), "");
@@ -400,6 +408,11 @@ static void requests(void **unused) {
   REFUSED(generates("suffix", &r, err), "needs a memory");
 }
 
+static void never_told(void *user, const int32_t *ids, const dtl_logprob *logprobs, int n) {
+  (void)user, (void)ids, (void)logprobs, (void)n;
+  fail_msg("told of several prompts");
+}
+
 static void several_prompts(void **unused) {
   (void)unused;
   const dtl_prompt two[] = {prompt, prompt};
@@ -407,21 +420,22 @@ static void several_prompts(void **unused) {
   dtl_policy *policy;
   dtl_result results[2];
   ok(dt_session_open(pair, &(dt_session_options){.sequences = 1}, &session, &err));
-  char *folder = temp_folder(), path[64];
-  dtl_trace *trace;
-  snprintf(path, sizeof path, "%s/trace", folder);
-  assert_int_equal(dtl_trace_open(path, &trace, NULL), DT_OK);
   assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL), DT_OK);
   for (int i = 0; i < 3; i++) { /* what follows one text only */
     dtl_request r = {.prompts = two, .n = 2, .places = 2, .seq = {.max_tokens = TOKENS}};
     if (i == 0) r.on_text = never;
     if (i == 1) r.session = session;
-    if (i == 2) r.trace = trace;
+    if (i == 2) r.on_logprobs = never_told;
     REFUSED(dtl_generate(pair, policy, &r, results, err), "one prompt");
   }
+  for (int i = 0; i < 2; i++) {
+    dtl_request r = {.prompts = two, .n = 1, .places = 2, .seq = {.max_tokens = TOKENS}};
+    r.answers = i ? DTL_ANSWERS + 1 : -1;
+    REFUSED(dtl_generate(pair, policy, &r, results, err), "answers");
+  }
+  dtl_request alone = {.prompts = two, .n = 1, .answers = 2, .seq = {.max_tokens = TOKENS}};
+  REFUSED(dtl_generate(pair, policy, &alone, results, err), "2 answers need places");
   dtl_policy_close(policy);
-  assert_int_equal(dtl_trace_close(trace, NULL), DT_OK);
-  temp_remove(folder);
   dt_session_close(session);
 }
 

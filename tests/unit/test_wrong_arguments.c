@@ -313,6 +313,14 @@ static void primitives_refuse_wrong_lists(void **unused) {
   static const unsigned FLAGS[] = {2, 3, 1u << 31, UINT_MAX};
   for (int i = 0; i < 4; i++) REFUSED(dt_commit(session, &seq, 1, FLAGS[i], c, &err), DT_EINPUT, "flags");
   REFUSED(dt_seq_candidates(NULL, RUNNING, 0, &token, &logp, &count, &err), DT_EINPUT, "is NULL");
+  float of;
+  REFUSED(dt_seq_logprobs(NULL, RUNNING, 0, &of, &token, &logp, &count, &err), DT_EINPUT, "is NULL");
+  REFUSED(dt_seq_logprobs(session, RUNNING, 0, NULL, &token, &logp, &count, &err), DT_EINPUT, "is NULL");
+  REFUSED(dt_seq_logprobs(session, RUNNING, 0, &of, NULL, &logp, &count, &err), DT_EINPUT, "is NULL");
+  REFUSED(dt_seq_logprobs(session, RUNNING, 0, &of, &token, NULL, &count, &err), DT_EINPUT, "is NULL");
+  REFUSED(dt_seq_logprobs(session, RUNNING, 0, &of, &token, &logp, NULL, &err), DT_EINPUT, "is NULL");
+  REFUSED(dt_seq_logprobs(session, RUNNING, 0, &of, &token, &logp, &count, &err), DT_ESTATE, "nothing is known");
+  REFUSED(dt_seq_logprobs(session, -1, 0, &of, &token, &logp, &count, &err), DT_ESTATE, "no sequence");
   REFUSED(dt_seq_candidates(session, RUNNING, 0, NULL, &logp, &count, &err), DT_EINPUT, "is NULL");
   REFUSED(dt_seq_candidates(session, RUNNING, 0, &token, NULL, &count, &err), DT_EINPUT, "is NULL");
   REFUSED(dt_seq_candidates(session, RUNNING, 0, &token, &logp, NULL, &err), DT_EINPUT, "is NULL");
