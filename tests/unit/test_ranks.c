@@ -17,8 +17,8 @@ enum { PROMPT = 70, NODES = 9, K = 8, TOKENS = PROMPT + 1, CHAIN = 6 };
 /* Everything that a pass can be asked for, after a prompt, moved rows and a restored snapshot. */
 typedef struct {
   float *logits; /* [NODES][vocab] */
-  int32_t argmax[NODES], both[NODES], drawn[NODES], top[NODES][K], top_both[NODES][K];
-  float logp[NODES][K], logp_both[NODES][K], own[NODES][K], confidence[NODES], entropy[NODES];
+  int32_t argmax[NODES], both[NODES], drawn[NODES], shifted[NODES], top[NODES][K], top_both[NODES][K];
+  float logp[NODES][K], logp_both[NODES][K], own[NODES][K], confidence[NODES], entropy[NODES], shifted_logp[NODES];
   size_t weights, caches;
 } outcome;
 
@@ -48,6 +48,12 @@ static void ask(rig *r, const row_list *l, outcome *o) {
   out.want = DT_WANT_BOTH, out.argmax = o->both, out.top_id = o->top_both[0], out.top_logp = o->logp_both[0];
   must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
   out.sampling = filtered;
+  const dt_shift shift[] = {{2, -INFINITY, 1, 0}, {40, 4, 1.3f, 0.5f}, {90, 2, 0.5f, -1}};
+  dt_row_shifts shifts[NODES];
+  for (int i = 0; i < NODES; i++) shifts[i] = (dt_row_shifts){.text = shift, .n_text = i % 4};
+  out.shifts = shifts, out.argmax = o->shifted, out.logp = o->shifted_logp;
+  must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
+  out.shifts = NULL, out.logp = NULL;
   out.want = DT_WANT_ARGMAX, out.argmax = o->drawn;
   must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
   out.want = DT_WANT_TOPK, out.top_id = o->top[0], out.top_logp = o->logp[0], out.top_own = o->own[0];
@@ -97,6 +103,8 @@ static void assert_same(const outcome *a, const outcome *b, int vocab) {
   assert_memory_equal(a->argmax, b->argmax, sizeof a->argmax);
   assert_memory_equal(a->both, b->both, sizeof a->both);
   assert_memory_equal(a->drawn, b->drawn, sizeof a->drawn);
+  assert_memory_equal(a->shifted, b->shifted, sizeof a->shifted);
+  assert_memory_equal(a->shifted_logp, b->shifted_logp, sizeof a->shifted_logp);
   assert_memory_equal(a->top, b->top, sizeof a->top);
   assert_memory_equal(a->top_both, b->top_both, sizeof a->top_both);
   assert_memory_equal(a->logp, b->logp, sizeof a->logp);
