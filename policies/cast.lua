@@ -104,7 +104,12 @@ function Cast:draft(batch)
   end
   local most = 0
   for b = 1, B do most = math.max(most, #batch[b]:best(self.total, 1, batch[b]:size(), best[b])) end
-  if self.rerank then most = select(batch, best, most, target_cost, self.C3 or self.C, self.allow_empty) end
+  if self.rerank then
+    local C3 = self.C3 or self.C
+    -- what drafts are worth is seen if they are verified
+    if account:owes() and self.allow_empty then C3 = math.min(C3, 1) end
+    most = select(batch, best, most, target_cost, C3, self.allow_empty)
+  end
   for b = 1, B do batch[b]:keep(most) end
 end
 

@@ -16,6 +16,7 @@
 #define LONG_MS 60.0     /* and none where a pass may take so long */
 #define LOOK_CONTEXT 512 /* of its session */
 #define LOOK_ROUNDS 8
+#define CACHED_MS 10.0 /* a pass that takes longer finds little in the caches anyhow */
 #define MUCH 512 /* passes that are worth writing a file for before the end */
 
 struct course {
@@ -82,8 +83,8 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
       int n = sizes[i], rows = n == BENCH_PLAIN ? 1 : n;
       if (interrupted(learned) || dt_clock_ms() > end || bench_sample(b, n, NULL)) return;
-      /* plain passes follow each other: the first one after a tree takes longer and is left out */
-      if (n == BENCH_PLAIN && bench_sample(b, n, NULL)) return;
+      /* in runs passes of a size follow each other: the first one after another size takes longer and is left out */
+      if ((n == BENCH_PLAIN || b->target_ms < CACHED_MS) && bench_sample(b, n, NULL)) return;
       learned_pass(&c->l, LEARNED_TARGET, rows, context, b->target_ms);
       if (n == BENCH_PLAIN || !b->draft) continue;
       learned_pass(&c->l, LEARNED_FIRST, 1, context, b->first_ms);

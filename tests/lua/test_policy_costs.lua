@@ -169,6 +169,17 @@ function TestCast.test_allow_empty_tries_again()
   lu.assertStrContains(drafted, "|0")   -- and starts again
 end
 
+function TestCast.test_what_is_drafted_on_credit_is_verified_if_it_pays_at_all()
+  -- C = 4 wants 0.8 for a row, and the guesses, which are right, say 0.6: what they are worth must be seen
+  local draft, target = probe.circle(0.6)
+  local pair, kept = fake(draft, target, { costs = line(1.0, 0.2, 0.1, 0.01) }), {}
+  for i, iteration in ipairs((probe.trace(pair, "cast", { max_depth = 1, top_k = 1 }, 6, {}))) do
+    kept[i] = 0
+    for _, node in ipairs(iteration.nodes) do kept[i] = kept[i] + (node.kept and 1 or 0) end
+  end
+  lu.assertEquals(table.concat(kept), "010000") -- the first is free, and then the account is in credit
+end
+
 function TestCast.test_presets_are_the_papers_settings()
   local pair = fake(nil, nil, { costs = random_costs() })
   local function params(preset) return select(2, probe.trace(pair, "cast", nil, 1, { preset = preset })).params end
