@@ -32,15 +32,7 @@ function Adaptive:init()
   self.mean, self.n = self.steps[self.at] - 1.0, 0
 end
 
-function Adaptive:draft(tree)
-  local node = tree.root
-  for _ = 1, math.min(self.steps[self.at], tree:depth_room()) do
-    tree:draft_step(node)
-    local first, last = tree:branch(node, 1)
-    if last < first then return end
-    node = first
-  end
-end
+function Adaptive:draft(tree) policy.chain(tree, self.steps[self.at]) end
 
 function Adaptive:observe(_, out)
   local steps = self.steps

@@ -13,16 +13,7 @@ local Assisted = policy.define {
   },
 }
 
-function Assisted:draft(tree)
-  local node = tree.root
-  for _ = 1, math.min(self.K, tree:depth_room()) do
-    tree:draft_step(node)
-    local first, last = tree:branch(node, 1)
-    if last < first then break end -- the draft model's context has ended
-    if tree:confidence(node) < self.threshold then break end
-    node = first
-  end
-end
+function Assisted:draft(tree) policy.chain(tree, self.K, self.threshold) end
 
 function Assisted:observe(_, out) self.K = clip(self.K + (out.accepted == self.K and 2 or -1), 1, 256) end
 

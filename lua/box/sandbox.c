@@ -299,20 +299,23 @@ static void push_utf8(lua_State *L) {
   lua_remove(L, -2);
 }
 
-/* Runs the embedded modules; stack: globals, modules. Each is there for the next one, and dt.policy, the last, for policies. */
+/* Runs the embedded modules; stack: globals, modules. Each is there for those after it, and dt.policy, the last, for
+ * policies. */
 static void load_modules(lua_State *L) {
-  const char *name, *before = NULL;
+  const char *name, *last = NULL;
   for (int i = 0; (name = embedded_load_for_box(L, i)); i++) {
     lua_call(L, 0, 2);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &host_key); /* dt.policy's */
     lua_setfield(L, -2, name);
-    if (before) {
-      lua_pushnil(L);
-      lua_setfield(L, -2, before);
-    }
-    before = name;
+    last = name;
   }
-  lua_getfield(L, -1, before);
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+    if (!strcmp(lua_tostring(L, -2), last)) continue;
+    lua_pushvalue(L, -2);
+    lua_pushnil(L);
+    lua_settable(L, -5);
+  }
+  lua_getfield(L, -1, last);
   box_sharpen_push(L);
   lua_setfield(L, -2, "sharpen");
   lua_pop(L, 1);

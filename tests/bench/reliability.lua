@@ -3,8 +3,10 @@
 -- repeat the same guesses, right or wrong, over and over; so there is a third count, of each sharpened guess once: the
 -- same token after the same eight of a text. The error is twice the standard error of what came true less what was said
 -- to, where texts, not guesses, are what is drawn at random.
+-- With --policy it is that policy's own nodes instead, apart for each source that it names (tree:tag).
 -- dtrun run tests/bench/reliability.lua [--prompts 16] [--tokens 200] [--temp 1] [--figure FOLDER]
---   [--share] [--files FILE...] [--sets scripts/prompts/tasks/*.jsonl] [--template chatml] [-m TARGET -md DRAFT]
+--   [--share] [--policy rate] [--files FILE...] [--sets scripts/prompts/tasks/*.jsonl] [--template chatml]
+--   [-m TARGET -md DRAFT]
 local dt = require "dt"
 local experiment = require "dt.experiment"
 local figure = require "dt.draw.figure"
@@ -19,6 +21,7 @@ local opts = dt.args {
     { "tokens", 200, short = "n", min = 2, max = 1000, doc = "tokens of each" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
     { "share", false, doc = "sharpen as rate does, which learns a share too" },
+    { "policy", nil, type = "string", doc = "a policy whose nodes are looked at, by their tags" },
     { "figure", nil, type = "string", doc = "a folder for a figure of it" },
   },
 }
@@ -61,8 +64,8 @@ local function add(bins, text, p, accepted)
   of.n, of.more = of.n + 1, of.more + (accepted and 1 or 0) - p
 end
 
--- Counts a text's guesses in `bins`, and in `once` those after what they did not come after before.
-local function count(bins, once, text, result, file)
+-- Counts a text's guesses in bins_of(node), and in `once` those after what they did not come after before.
+local function count(bins_of, once, text, result, file)
   local tokens, seen = table.move(result.prompt_ids, 1, #result.prompt_ids, 1, {}), {}
   table.move(result.tokens, 1, #result.tokens, #tokens + 1, tokens)
   for line in io.lines(file) do
@@ -74,7 +77,7 @@ local function count(bins, once, text, result, file)
         local p = node.logp == dt.json.null and 0 or math.exp(node.logp)
         local last = iteration.length + depth[node.id] - 1
         local key = table.concat(tokens, " ", math.max(1, last - SAME + 1), last) .. " > " .. node.token
-        add(bins, text, p, node.accepted)
+        add(bins_of(node), text, p, node.accepted)
         if not seen[key] then add(once, text, p, node.accepted) end
         seen[key] = true
       end
@@ -106,6 +109,43 @@ end
 local pair, list = dt.check(dt.load(opts.load)), texts()
 local trace = os.tmpname()
 local source = PAGE:gsub("DEPTH", DEPTH):gsub("CHILDREN", CHILDREN):gsub("SHARE", tostring(opts.share))
+
+local function lines(sets)
+  for b = 1, 10 do
+    local cells = {}
+    for i, bins in ipairs(sets) do
+      local bin, n = bins[b], math.max(bins[b].n, 1)
+      cells[i] = ("%7d  %.3f  %.3f  %.3f"):format(bin.n, bin.said / n, bin.true_ / n, bin.n > 0 and error_of(bin) or 0)
+    end
+    print(("%.1f..%.1f   %s"):format((b - 1) / 10, b / 10, table.concat(cells, "    ")))
+  end
+end
+
+if opts.policy then
+  local of, names = {}, {}
+  local function bins_of(node)
+    local name = node.tag or (node.copied and "copied" or "drafted")
+    if not of[name] then
+      of[name] = new_bins()
+      names[#names + 1] = name
+    end
+    return of[name]
+  end
+  for p, text in ipairs(list) do
+    local options = { policy = opts.policy, prompt = text, tokens = opts.tokens, ignore_eos = true, temp = opts.temp,
+                      seed = p, trace = trace }
+    count(bins_of, new_bins(), p, dt.check(pair:generate(options)), trace)
+  end
+  os.remove(trace)
+  table.sort(names)
+  for _, name in ipairs(names) do
+    print(("%s, %d texts, %d tokens each, temperature %g: %s"):format(opts.policy, #list, opts.tokens, opts.temp, name))
+    print "bin        guesses   said   true  error"
+    lines { of[name] }
+  end
+  return
+end
+
 local results, once = {}, nil
 for _, sharpen in ipairs { false, true } do
   local bins = new_bins()
@@ -113,7 +153,7 @@ for _, sharpen in ipairs { false, true } do
   for p, text in ipairs(list) do
     local options = { policy = "wide.lua", source = source, params = { sharpen = sharpen }, prompt = text,
                       tokens = opts.tokens, ignore_eos = true, temp = opts.temp, seed = p, trace = trace }
-    count(bins, once, p, dt.check(pair:generate(options)), trace)
+    count(function() return bins end, once, p, dt.check(pair:generate(options)), trace)
   end
   results[#results + 1] = bins
 end
@@ -124,14 +164,7 @@ results[#results + 1] = once
 print(("%d texts, %d tokens each, temperature %g"):format(#list, opts.tokens, opts.temp))
 print "              as the draft says it               sharpened                          sharpened, each once"
 print "bin        guesses   said   true  error    guesses   said   true  error    guesses   said   true  error"
-for b = 1, 10 do
-  local cells = {}
-  for i, bins in ipairs(results) do
-    local bin, n = bins[b], math.max(bins[b].n, 1)
-    cells[i] = ("%7d  %.3f  %.3f  %.3f"):format(bin.n, bin.said / n, bin.true_ / n, bin.n > 0 and error_of(bin) or 0)
-  end
-  print(("%.1f..%.1f   %s    %s    %s"):format((b - 1) / 10, b / 10, cells[1], cells[2], cells[3]))
-end
+lines(results)
 
 if opts.figure then
   local series = { { label = "as said", points = { { x = 0, y = 0 }, { x = 1, y = 1 } } } }

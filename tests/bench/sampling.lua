@@ -12,7 +12,6 @@
 -- chain would reach that knew where its first wrong guess will be and stopped before it.
 local batches = require "dt.batches"
 local dt = require "dt"
-local experiment = require "dt.experiment"
 local statistics = require "dt.statistics"
 
 local opts = dt.args {
@@ -30,82 +29,22 @@ local opts = dt.args {
     { "cost_table", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
   },
 }
-local HERE = arg[0]:match "^(.*/)" or "./"
-local CHATML = "<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\n"
+local by_table = dofile((arg[0]:match "^(.*/)" or "./") .. "by_table.lua")
 local LONGEST = 8 -- chain of the bound
 local TRACE = opts.by_table and os.tmpname() or nil
 
-local arms = {}
-for text in ("ar, rate, " .. opts.arms):gmatch "[^,]+" do
-  local arm = { label = text:match "^%s*(.-)%s*$", params = {}, ratios = {}, tokens = 0, iterations = 0, policy_ms = 0 }
-  for word in text:gmatch "%S+" do
-    local name, value = word:match "^([%w_]+)=(.+)$"
-    if name then
-      arm.params[name] = math.tointeger(tonumber(value)) or tonumber(value) or value
-    elseif arm.policy then
-      arm.preset = word
-    else
-      arm.policy = word
-    end
-  end
-  arms[#arms + 1] = arm
-end
-
-if opts.cost_table then
-  local file <close> = assert(io.open(opts.cost_table, "rb"))
-  opts.load.costs = assert(dt.json.decode(file:read "a"))
-end
-local pair = dt.check(dt.load(opts.load))
+local arms = by_table.arms("ar, rate, " .. opts.arms)
+for _, arm in ipairs(arms) do arm.ratios, arm.tokens, arm.iterations, arm.policy_ms = {}, 0, 0, 0 end
+local pair = by_table.load(opts)
 local costs, times = dt.calibrate(pair, { batch = opts.places }) -- or a failure
 dt.check(costs, times)
 
-local function read_texts()
-  local list = {}
-  if opts.questions then
-    for line in io.lines(opts.questions) do
-      if #list < opts.prompts then list[#list + 1] = CHATML:format(assert(dt.json.decode(line)).prompt) end
-    end
-    return list
-  end
-  local files, of_set = {}, {}
-  for p = 1, #opts.sets > 0 and 0 or opts.prompts do
-    files[p] = ("%s../../scripts/prompts/novels/%02d.txt"):format(HERE, p)
-  end
-  for _, prompt in ipairs(dt.check(experiment.prompts { files = files, sets = opts.sets })) do
-    of_set[prompt.set] = (of_set[prompt.set] or 0) + 1
-    if of_set[prompt.set] <= opts.prompts then list[#list + 1] = prompt.text end
-  end
-  return list
-end
-
 -- Lists of prefixes that a run is over: one each, or all.
-local groups, texts, of_all = {}, read_texts(), opts.places > 1
+local groups, texts, of_all = {}, by_table.texts(opts), opts.places > 1
 dt.check(not (of_all and opts.by_table) or nil, "sampling: --by-table is of one text at a time: leave out --places")
 dt.check(#texts >= opts.places or nil, ("sampling: %d texts do not fill %d places"):format(#texts, opts.places))
 for first = 1, of_all and 1 or #texts do
   groups[first] = dt.check(batches.open(pair, of_all and texts or { texts[first] }))
-end
-
--- Milliseconds of a traced run by the table. A level of nodes that were drafted from is a pass.
-local function by_table()
-  local ms = 0
-  local function draws(rows, each) return opts.temp > 0 and rows * each or 0 end
-  for line in io.lines(TRACE) do
-    local iteration = dt.json.decode(line)
-    local rows, depth, level = 1, { [0] = 0 }, {}
-    for _, node in ipairs(iteration.nodes or {}) do
-      local d = node.id == 0 and 0 or depth[node.parent] + 1
-      depth[node.id] = d
-      if node.kept then rows = rows + 1 end
-      if node.confidence then level[d] = (level[d] or 0) + 1 end
-    end
-    local length = iteration.length
-    if iteration.nodes then ms = ms + costs:target(rows, length) + draws(rows, times.target_draw) end
-    for d, n in pairs(level) do
-      ms = ms + (d == 0 and costs:first(length) or costs:draft(n, length)) + draws(n, times.draft_draw)
-    end
-  end
-  return ms
 end
 
 -- Milliseconds of a run, and its stats.
@@ -122,7 +61,7 @@ local function run(arm, g)
   local stats = dt.check(pair:generate(options)).stats
   local time = stats.time_ms
   arm.policy_ms = arm.policy_ms + time.policy
-  if TRACE then return by_table(), stats end
+  if TRACE then return by_table.ms(TRACE, costs, times, opts.temp), stats end
   return time.draft + time.verify + time.commit + time.policy + time.other, stats
 end
 

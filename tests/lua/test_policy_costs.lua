@@ -273,7 +273,7 @@ function TestRate.test_drafts_farther_the_more_was_accepted()
   local draft, target = probe.circle()
   local pair = fake(draft, target, { costs = line(1.0, 0.01, 0.01, 0.01) })
   local n = sizes(probe.tree(pair, "rate", nil, 2))
-  lu.assertEquals({ n[1], n[2] }, { 2, 4 })
+  lu.assertEquals({ n[1], n[2] }, { 1, 3 }) -- one level as long as nothing was earned
 end
 
 function TestRate.test_drafts_far_where_all_is_certain_and_cheap()
@@ -367,7 +367,41 @@ function TestRate.test_a_copy_goes_on_with_what_it_copied()
   lu.assertTrue(n[5] > 3)
 end
 
-function TestRate.test_sleeps_where_nothing_is_worth_its_row_and_its_own_time_counts()
+-- Milliseconds of a run by the costs of its pair, the page's time left out, in target passes of one row.
+local function passes(pair, costs, options)
+  local ms, all = 0, assert(pair:generate(options)).stats.iterations
+  for _, iteration in ipairs(probe.trace(pair, "rate", nil, all, options)) do
+    local rows, depth, of_level = 1, { [0] = 0 }, {}
+    for _, node in ipairs(iteration.nodes) do
+      depth[node.id] = node.parent and depth[node.parent] + 1 or 0
+      rows = rows + (node.kept and 1 or 0)
+      local d = depth[node.id]
+      if node.confidence then of_level[d] = (of_level[d] or 0) + 1 end
+    end
+    local function cost(list, n) return list[1][1] + (n - 1) * (list[1][2] - list[1][1]) end
+    ms = ms + cost(costs.target, rows)
+    for _, n in pairs(of_level) do ms = ms + cost(costs.draft, n) end
+  end
+  return ms / costs.target[1][1]
+end
+
+function TestRate.test_loses_no_more_than_its_account_allows()
+  -- guesses are never right, however sure; of copies every third is
+  local wrong, target = straight(0.95)
+  local loops = {}
+  for t = 1, 197 do loops[tostring(t)] = { [t % 7 + (t % 3 == 0 and t // 9 or 0) + 1] = 1.0 } end
+  for row, draft in pairs { [0.01] = 0.05, [0.05] = 0.3, [0.2] = 0.02, [0.4] = 0.5 } do
+    local costs = line(1.0, row, draft, 0.01)
+    local options = { policy = "rate", prompt = " 1", tokens = 195, ignore_eos = true }
+    local took = passes(fake(wrong, target, { vocab = 200, costs = costs }), costs, options)
+    lu.assertTrue(took <= 195 * 1.004 + 2)
+    lu.assertEquals(took > 195, draft < 0.5) -- where it tries
+    local pair <close> = assert(require "dt".fake { vocab = 200, target = loops, costs = costs })
+    lu.assertTrue(passes(pair, costs, options) <= 195 * 1.004 + 2)
+  end
+end
+
+function TestRate.test_rests_where_its_own_time_has_used_up_the_account()
   -- 1 .. 98, then 1 .. 98 again: the first copy comes after 1 2 3 at once, or at most 8 iterations later
   local target = {}
   for t = 1, 98 do target[t] = t % 98 + 1 end
@@ -379,8 +413,8 @@ function TestRate.test_sleeps_where_nothing_is_worth_its_row_and_its_own_time_co
       if n > 0 then return i end
     end
   end
-  local at_once = first_copy(0.51) -- its 5 us are less than a hundredth of a pass
-  local late = first_copy(0.49)
+  local at_once = first_copy(0.5) -- in 100 iterations its 5 us are one pass
+  local late = first_copy(0.1) -- five
   lu.assertEquals(at_once, 101)
   lu.assertTrue(late > at_once and late <= at_once + 8)
 end

@@ -2,12 +2,16 @@
 --
 -- A second result, out of policies' reach, is the host's half: it opens a policy's object and calls into it. In the box
 -- there is policy.sharpen, too, which is C (lua/box/sharpen.c); a driver has no tree to sharpen.
+local account = require "dt.policy.account"
+local copies = require "dt.policy.copies"
+local guesses = require "dt.policy.guesses"
 local params = require "dt.policy.params"
+local prices = require "dt.policy.prices"
 
 -- A page may overwrite every table it sees: what is called here is taken once, when this is loaded. What a page gives
 -- is read once, and without its metamethods.
 local error, ipairs, next, setmetatable, type = error, ipairs, next, setmetatable, type
-local ceil, concat, floor, format, min = math.ceil, table.concat, math.floor, string.format, math.min
+local concat, floor, format, min = table.concat, math.floor, string.format, math.min
 local byte, lower, sub = string.byte, string.lower, string.sub
 local rawset, sort, tointeger = rawset, table.sort, math.tointeger
 
@@ -170,6 +174,19 @@ end
 -- The nearest integer; halves go up.
 function policy.round(x) return floor(x + 0.5) end
 
+-- A chain of up to `length` tokens below the root, each the likeliest after the one before, a draft pass for each; one
+-- whose probability is below `least` (0) is the last.
+function policy.chain(tree, length, least)
+  local node = tree.root
+  for _ = 1, min(length, tree:depth_room()) do
+    tree:draft_step(node)
+    local first, last = tree:branch(node, 1)
+    if last < first then return end -- the draft model's context has ended
+    if least and tree:confidence(node) < least then return end
+    node = first
+  end
+end
+
 -- One draft pass over nodes[1..n] and b children for each: the new nodes are first..last; none: last = first - 1.
 function policy.expand(tree, nodes, n, b)
   tree:draft_step(nodes, n)
@@ -233,52 +250,9 @@ function Window:mean()
   if n > 0 then return sum / n end
 end
 
--- What drafts cost and bring, in target passes over the root alone: an account that gets FREE at each iteration and may
--- be overdrawn by LOAN. Where it is short, iterations rest until it is not. So drafts that never come true cost FREE of
--- plain decoding's time and LOAN in all; what good times brought, up to SAVED, is there for bad ones.
-local FREE, LOAN, SAVED = 0.004, 2, 16
-local STEP = 0.05 -- ms of a page for each draft pass and sequence
-local Account = {}
-Account.__index = Account
-
-function policy.account(costs)
-  return setmetatable({ costs = costs, balance = 0, rest = 0, missed = 0, took = 0 }, Account)
-end
-
--- An iteration begins: whether it is one to rest. Else affords must follow.
-function Account:rests()
-  self.balance = min(self.balance + FREE, SAVED)
-  self.rest, self.missed, self.took = self.rest - 1, self.missed + 1, 0
-  return self.rest >= 0
-end
-
--- Whether there is enough for a first draft pass, in which the draft model sees what it missed; sequences: as of costs.
-function Account:affords(context, sequences)
-  local costs = self.costs
-  self.context, self.sequences = context, sequences or costs:sequences()
-  self.once = costs:target(1, context, self.sequences)
-  self.first = costs:first(context, self.sequences) + costs:draft(self.missed, context, self.sequences)
-    - costs:draft(1, context, self.sequences)
-  local short = (self.first + STEP * self.sequences) / self.once - self.balance - LOAN
-  if short > 0 then self.rest = ceil(short / FREE) - 1 end -- who wakes gets FREE, too
-  return short <= 0
-end
-
--- Whether drafts have brought less so far than they cost.
-function Account:owes() return self.balance <= 0 end
-
--- A draft pass over so many rows.
-function Account:pass(rows)
-  local ms = self.took == 0 and self.first or self.costs:draft(rows, self.context, self.sequences)
-  self.took, self.missed = self.took + (ms + STEP * self.sequences) / self.once, 0
-end
-
--- An iteration ends in which so many rows were verified, and so many nodes accepted.
-function Account:close(rows, accepted)
-  if self.took == 0 then return end
-  local took = self.took + self.costs:target(rows, self.context, self.sequences) / self.once - 1
-  self.balance = min(self.balance + accepted - took, SAVED)
-end
+-- Parts of policies, each in a file of its own.
+policy.account, policy.copies, policy.prices = account, copies, prices
+function policy.guesses(p, seq) return guesses(p, seq, policy.sharpen(true)) end
 
 local host = {}
 

@@ -1,0 +1,91 @@
+-- policy.guesses(prices, seq, sharpen): those of the draft model or head, and whether a pass for them is worth its
+-- time. That is learned from the passes before: what they brought per token that was expected to reach them, less what
+-- the rows for it cost. R is always the tokens per millisecond that are reached without.
+--
+--   g:begin(budget)          an iteration begins, in which passes and a row may take so many ms
+--   g:worth(R, open, n, depth)   whether a pass over a level of n nodes at a depth is worth its time, where so many
+--                            tokens (`open`, a part of one) are expected to reach it
+--   g:draft(tree, level, n, open)   that pass
+--   g:least(R) -> alpha      from which a node is worth its row of the next pass
+--   g:settle(R, alpha, best, k, rows_ms)   at the end: best[1..k] are the nodes to verify, as likely as alpha says, in
+--                            rows_ms; g.pass[node] is the number of its pass, 0 of what is no guess
+--   g:observe(tree, out)     learns how far, and how often, guesses come true
+local max, min, setmetatable = math.max, math.min, setmetatable
+
+local NEAR = 2      -- levels drafted beyond as many as were accepted of late: errors multiply with the depth
+local FADES = 0.9   -- what is left of "of late" after an iteration
+-- What the first pass brings for each token that reaches it, and what another one brings, if rows cost nothing: before
+-- anything is known.
+local BROUGHT = { greedy = { 0.8, 0.65 }, drawn = { 0.75, 0.45 } }
+local KNOWN = 20    -- iterations with drafts that this stands for
+local FORGET = 0.01 -- of what is learned, in each
+local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
+local LITTLE = 0.01 -- a pass that brings less than that brings that
+
+local Guesses = {}
+Guesses.__index = Guesses
+
+function Guesses:begin(budget) self.passes, self.ms, self.budget = 0, 0, budget end
+
+function Guesses:worth(R, open, n, depth)
+  local first = self.passes == 0
+  local pass = first and self.prices.first or self.prices.draft[n]
+  if self.ms + pass + self.prices.row[0] > self.budget then return false end
+  pass = R * pass
+  if not first then return depth < NEAR + self.reach and self.brings[2] * open >= pass end
+  return self.brings[1] * open >= pass or self.idle >= self.pause and self.promise * open >= pass
+end
+
+function Guesses:draft(tree, level, n, open)
+  local passes = self.passes + 1
+  if passes == 1 then self.sharpen:apply(tree) end
+  tree:draft_step(level, n)
+  local ms = passes == 1 and self.prices.first or self.prices.draft[n]
+  self.passes, self.ms = passes, self.ms + ms
+  self.open[passes], self.net[passes], self.took[passes] = open, 0, ms
+end
+
+function Guesses:least(R)
+  local draft = self.prices.draft
+  return R * (draft[2] - draft[1]) / max(self.brings[2], LITTLE)
+end
+
+-- brings[2] is of a pass below the first, or of the first if there is none: fewer tokens reach each further one, so
+-- below a pass that is not worth its time none is. brings[1] is of the first and all below, less their time.
+function Guesses:settle(R, alpha, best, k, rows_ms)
+  local passes, net, brings, below = self.passes, self.net, self.brings, 0
+  if passes == 0 then -- who asks nothing learns nothing
+    self.idle = self.idle + 1
+    return
+  end
+  for i = 1, k do
+    local by = self.pass[best[i]]
+    if by > 0 then net[by] = net[by] + alpha[best[i]] - R * rows_ms / k end
+  end
+  self.asked = self.asked + 1
+  local rate = FORGET + 1 / self.asked
+  for i = passes, passes > 1 and 2 or 1, -1 do
+    brings[2] = brings[2] + rate * (net[i] / self.open[i] - brings[2])
+    if i > 1 then below = below + net[i] - R * self.took[i] end
+  end
+  brings[1] = brings[1] + rate * ((net[1] + below) / self.open[1] - brings[1])
+  self.idle = 0
+  self.pause = brings[1] < R * self.prices.first and min(2 * self.pause, LONGEST_PAUSE) or PAUSE
+end
+
+function Guesses:observe(tree, out)
+  self.reach = max(FADES * self.reach, out.accepted)
+  if self.passes > 0 then self.sharpen:observe(tree) end
+end
+
+return function(prices, seq, sharpen)
+  local brought = seq.coupled and BROUGHT.drawn or BROUGHT.greedy
+  -- A guess is worth p less its row's price, and p is anything up to 1: the mean over those worth it.
+  local worth = max(0, 1 - prices.row[0] / prices.verify[1]) ^ 2
+  local promise = brought[1] * worth
+  return setmetatable({
+    prices = prices, sharpen = sharpen, promise = promise, brings = { promise, brought[2] * worth }, asked = KNOWN,
+    idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
+    pass = {}, open = {}, net = {}, took = {}, -- by node; by pass: what reached it, what it brought, its time
+  }, Guesses)
+end

@@ -1,0 +1,54 @@
+-- policy.prices(costs, seq): milliseconds of passes as self.costs has them at the context of now, each asked for once.
+-- The time of the page itself, which is in no table, is added.
+--
+--   p.verify[n]     a target pass over n rows, the root's among them; p.verify[1] is plain decoding's
+--   p.row[n]        one row more, after n nodes
+--   p.first         the draft pass over the root that begins an iteration; huge where there is no draft model
+--   p.try           a first draft pass, unless that costs more than it can bring, and a row
+--   p.draft[n]      another draft pass over n nodes
+--   p:follow(seq)   as an iteration begins: asks anew where costs have changed. What a pass takes now, in what it took
+--                   before, where learned costs differ; else 1
+local ceil, huge, setmetatable = math.ceil, math.huge, setmetatable
+
+local PAGE, STEP = 0.005, 0.01 -- ms of a page for each sequence: in an iteration; beside a draft pass
+local AHEAD = 2                -- rows that the price of one more is averaged over: measured times are uneven
+local SAME = 128               -- tokens for which costs stay: see self.costs
+
+local Prices = {}
+Prices.__index = Prices
+
+-- A list whose items are f(n), each asked for when it is needed first.
+local function asked(f)
+  return setmetatable({}, { __index = function(t, n)
+    local x = f(n)
+    t[n] = x
+    return x
+  end })
+end
+
+function Prices:ask(seq)
+  local costs, context, sequences = self.costs, seq:length(), self.costs:sequences()
+  self.revision, self.until_length = costs:revision(), ceil(context / SAME) * SAME
+  self.page = PAGE * sequences
+  local page = self.page
+  local verify = asked(function(n) return costs:target(n, context) + page end)
+  self.verify = verify
+  self.row = asked(function(n) return (verify[n + 1 + AHEAD] - verify[n + 1]) / AHEAD end)
+  self.draft = asked(function(n) return costs:draft(n, context) + STEP * sequences end)
+  self.first = seq.drafts and costs:first(context) + STEP * sequences or huge
+  self.try = self.row[0] + (self.first < verify[1] and self.first or 0)
+end
+
+function Prices:follow(seq)
+  local learned = self.costs:revision() ~= self.revision
+  if not learned and seq:length() <= self.until_length then return 1 end
+  local before = self.verify[1]
+  self:ask(seq)
+  return learned and self.verify[1] / before or 1
+end
+
+return function(costs, seq)
+  local p = setmetatable({ costs = costs }, Prices)
+  p:ask(seq)
+  return p
+end
