@@ -178,6 +178,19 @@ static dt_status inside(char *folder, char **path, dt_error *err) {
   return status;
 }
 
+/* A word that names nothing here. */
+static dt_status unknown(const char *name, dt_error *err) {
+  int n;
+  named_model *all = named_all(&n);
+  const char **names = calloc((size_t)n + 1, sizeof *names), *near = NULL;
+  for (int i = 0; names && i < n; i++) names[i] = all[i].name;
+  bool guess = names && dtl_near(name, strlen(name), names, n, &near, 1);
+  dtl_fail(err, DT_EINPUT, "no model '%.80s': %s%s%sdtrun ls names those that are here, dtrun pull brings others", name,
+           guess ? "did you mean " : "", guess ? near : "", guess ? "? " : "");
+  free(names), free(all);
+  return DT_EINPUT;
+}
+
 dt_status hub_path(const char *name, char **path, dt_error *err) {
   hub_id id = {0};
   bool known = false, here = access(name, F_OK) == 0;
@@ -190,6 +203,7 @@ dt_status hub_path(const char *name, char **path, dt_error *err) {
     free(id.id);
     return status;
   }
+  if (!here && !strchr(name, '/') && !gguf_is_name(name)) return unknown(name, err);
   *path = strdup(name);
   if (*path && is_folder(*path)) status = inside(*path, path, err);
   return status || *path ? status : dtl_fail(err, DT_ENOMEM, "out of memory: a path");

@@ -87,6 +87,13 @@ it_takes_a_kind_of_weights_behind_an_id() {
   refuses 2 'm-Q4_0.gguf' ar -m o/one --text hello
   refuses 2 'no file of o/one here is called Q8_0' ar -m o/one:Q8_0 --text hello
 }
+it_says_what_models_there_are_where_a_name_is_none() {
+  refuses 2 "no model 'smolm2': did you mean smollm2\? dtrun ls names those that are here, dtrun pull brings others$" ar -m smolm2 --text hello
+  refuses 2 "no model 'qwen': dtrun ls names those that are here, dtrun pull brings others$" ar -m qwen --text hello
+  refuses 2 "no model 'qwen': " linear -md qwen --text hello
+  refuses 2 'no such file: nowhere.gguf' ar -m nowhere.gguf --text hello
+  refuses 2 'no such folder: ./nowhere' ar -m ./nowhere --text hello
+}
 it_says_what_a_folder_of_models_holds() {
   ln -s "$models" all
   refuses 2 'all is no model but holds [0-9]+: name the one that is meant: .*all/mini-draft, all/mini-head, all/mini-target' ar -m all --text hello

@@ -73,6 +73,16 @@ it_takes_sets_several_lengths_presets_and_paths() {
   [ "$(wc -l <stdout)" -eq 24 ] || fail 'expected (2 settings + ar) x 2 prompts x 2 lengths x 2 repeats'
   grep -q '^own narrow D0=3|task/b|8|2|' stdout || fail 'a run'
 }
+it_calls_prompts_without_an_id_by_their_lines() {
+  printf '{"prompt": "One"}\n{"id": "b", "prompt": "Two and"}\n{"prompt": "Three"}\n' >task.jsonl
+  succeeds run sweep -t 1 linear --set K=2 --prompts task.jsonl -n 4 --repeats 1 --out o.jsonl
+  runs o.jsonl >stdout
+  [ "$(grep -cE '\|task/(1|b|3)\|' stdout)" -eq 6 ] || fail 'not lines 1 and 3, and b'
+  echo '{"id": {}, "prompt": "One"}' >task.jsonl
+  refuses 2 'task.jsonl:1: expected \{"id": .., "prompt": "..."\} on one line; "id" may be left out' run sweep linear --prompts task.jsonl
+  printf '{"prompt": "One"}\n{"id": 1, "prompt": "Two"}\n' >task.jsonl
+  refuses 2 'the prompt is called task/1' run sweep linear --prompts task.jsonl
+}
 it_goes_on_after_the_error_of_one_policy() {
   printf 'local P = require "dt.policy".define { name = "broken" }\nfunction P:draft() error "enough" end\nreturn P\n' >broken.lua
   local command=(run sweep -t 1 ./broken.lua linear --prompt "$novel" --chars 80 -n 4 --repeats 1 --out o.jsonl)

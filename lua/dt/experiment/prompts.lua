@@ -38,7 +38,8 @@ local function add(list, where, prompt)
   return true
 end
 
--- The prompts of a JSON-lines file of {"id": .., "prompt": ..}; other keys are left alone.
+-- The prompts of a JSON-lines file of {"id": .., "prompt": ..}; one without id goes by its line's number.
+-- Other keys are left alone.
 local function add_set(list, path, chars)
   local text, message = read_file(path)
   if not text then return nil, message end
@@ -49,14 +50,15 @@ local function add_set(list, path, chars)
     local ok, at = utf8.len(line)
     if not ok then return nil, ("%s: invalid UTF-8 at byte %d"):format(where, at) end
     local entry = json.decode(line)
-    if type(entry) ~= "table" or type(entry.prompt) ~= "string" or not (type(entry.id) == "string" or
-       math.type(entry.id) == "integer") then
-      return nil, where .. ': expected {"id": .., "prompt": "..."} on one line'
+    local id = type(entry) == "table" and entry.id or number
+    if type(entry) ~= "table" or type(entry.prompt) ~= "string" or not (type(id) == "string" or
+       math.type(id) == "integer") then
+      return nil, where .. ': expected {"id": .., "prompt": "..."} on one line; "id" may be left out'
     end
     local cut
     cut, message = prompts.cut(entry.prompt, chars)
     if not cut then return nil, ("%s: %s"):format(where, message) end
-    ok, message = add(list, where, { set = set, name = ("%s/%s"):format(set, entry.id), text = cut })
+    ok, message = add(list, where, { set = set, name = ("%s/%s"):format(set, id), text = cut })
     if not ok then return nil, message end
   end
   return true
