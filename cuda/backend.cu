@@ -130,6 +130,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .weight_dtypes = WEIGHT_DTYPES,
     .activations = ACTIVATIONS,
     .windows = true,
+    .shifts = false,
     .present = cuda_present,
     .open = cuda_open,
     .close = cuda_close,

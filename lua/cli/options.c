@@ -122,7 +122,7 @@ static const option options[] = {
      FIELD(shifts.repeat),
      0,
      100,
-     "logits of tokens that the text holds: divided by R above 0, multiplied below (1)"},
+     "tokens of the text: logits above 0 over R, others times R (1)"},
     {{"--presence-penalty"},
      "P",
      PENALTY,

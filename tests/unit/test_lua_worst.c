@@ -267,7 +267,7 @@ static void check_objects(const char *scope) {
   assert_int_equal(dt_session_open(pair, &(dt_session_options){.sequences = 1}, &session, NULL), DT_OK);
   assert_int_equal(stepper_open(&s, policy, 0, &request, &err), DT_OK);
   assert_int_equal(generation_open(&g, pair, policy, &request, 0, &result, &err), DT_OK);
-  assert_int_equal(generation_start(&g, session, 0, &err), DT_OK);
+  assert_int_equal(generation_start(&g, session, 0, NULL, &err), DT_OK);
   assert_int_equal(stepper_join(&s, &g, &err), DT_OK);
   lua_State *L = s.object.box.L;
   assert_int_equal(box_host(&s.object.box, check_box, NULL, 0, &err), DT_OK);
