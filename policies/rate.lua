@@ -8,8 +8,7 @@
 -- Where both were asked they share: other tokens get what the copy leaves.
 --
 -- What trying has cost is kept in an account (policy.account): by the costs, no text takes longer than by plain
--- decoding but for two target passes and 0.4 %. As long as guesses have brought less than they cost, one level is
--- enough.
+-- decoding but for LOAN target passes and 0.4 %.
 local policy = require "dt.policy"
 local exp, log, max = math.exp, math.log, math.max
 
@@ -21,10 +20,11 @@ local Rate = policy.define {
 
 local WIDEST, MOST = 6, 64 -- drafted children of a node; nodes of a tree
 local START = 3            -- tokens per target pass taken to be reached at first, lest first trees are lavish
+local LOAN = 4             -- target passes: with two, one sampled text of twenty that would gain gives up too early
 local KEEP = 0.98          -- of what is known of the rate, in each iteration
 
 function Rate:init(seq)
-  self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs)
+  self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs, LOAN)
   self.copies, self.guesses = policy.copies(seq), policy.guesses(self.prices, seq)
   self.alpha = { [0] = 1 }                            -- by node
   self.level, self.below, self.best = {}, {}, {}      -- nodes
@@ -97,7 +97,7 @@ function Rate:draft(tree)
   local seq, prices, copies, guesses = tree.seq, self.prices, self.copies, self.guesses
   self.ms = self.ms * prices:follow(seq)
   local plain, R = prices.verify[1], max(self.tokens / self.ms, 1 / prices.verify[1]) -- which is always to be had
-  local owes, budget = self.account:owes(), self.account:budget(plain)
+  local budget = self.account:budget(plain)
   self.spent, self.rests = plain - prices.page, budget < (self.rests and prices.try or prices.row[0])
   if self.rests then return end -- until there is enough for a guess; nor does it take the page's time to look
   local n, open, room = 1, 1, tree:depth_room()
@@ -108,7 +108,7 @@ function Rate:draft(tree)
     local tip = self.level[n]
     local copied, q = copies:next(tree)
     local rest = copied and open - self.alpha[tip] * q or open -- what the copy leaves to the draft model
-    local drafts = (depth == 0 or not owes) and guesses:worth(R, rest, n, depth)
+    local drafts = guesses:worth(R, rest, n, depth)
     if not (drafts or copied) then break end
     if drafts then guesses:draft(tree, self.level, n, rest) end
     n, open = self:extend(tree, n, copied, drafts, R)

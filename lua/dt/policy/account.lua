@@ -1,6 +1,6 @@
--- policy.account(costs): what trying has cost so far and brought, in target passes over the root alone. It gets FREE
--- at each iteration and may be overdrawn by LOAN; what good times brought, up to SAVED, is there for bad ones. So
--- guesses that never come true cost FREE of plain decoding's time and LOAN in all, by the costs.
+-- policy.account(costs[, loan]): what trying has cost and brought, in target passes over the root alone. It gets FREE
+-- at each iteration and may be overdrawn by the loan; what good times brought, up to SAVED, is there for bad ones. So
+-- guesses that never come true cost FREE of plain decoding's time and the loan in all, by the costs.
 --
 -- Where an iteration's whole time is known, as to rate:
 --   a:budget(plain) -> ms    an iteration begins: what may be lost in it, where a pass over the root takes `plain` ms
@@ -16,7 +16,7 @@ Account.__index = Account
 
 function Account:budget(plain)
   self.balance = min(self.balance + FREE, SAVED)
-  return (self.balance + LOAN) * plain
+  return (self.balance + self.loan) * plain
 end
 
 function Account:spend(ms, plain, accepted) self.balance = min(self.balance + accepted - ms / plain + 1, SAVED) end
@@ -35,7 +35,7 @@ function Account:affords(context, sequences)
   self.once = costs:target(1, context, self.sequences)
   self.first = costs:first(context, self.sequences) + costs:draft(self.missed, context, self.sequences)
     - costs:draft(1, context, self.sequences)
-  local short = (self.first + STEP * self.sequences) / self.once - self.balance - LOAN
+  local short = (self.first + STEP * self.sequences) / self.once - self.balance - self.loan
   if short > 0 then self.rest = ceil(short / FREE) - 1 end -- who wakes gets FREE, too
   return short <= 0
 end
@@ -56,6 +56,6 @@ function Account:close(rows, accepted)
   self.balance = min(self.balance + accepted - took, SAVED)
 end
 
-return function(costs)
-  return setmetatable({ costs = costs, balance = 0, rest = 0, missed = 0, took = 0 }, Account)
+return function(costs, loan)
+  return setmetatable({ costs = costs, loan = loan or LOAN, balance = 0, rest = 0, missed = 0, took = 0 }, Account)
 end
