@@ -39,8 +39,8 @@ local function numbers(text)
     local from, labels = at + #"\nlocal " + #names + #" = ", {}
     for name in names:gmatch "[%u%d_]+" do labels[#labels + 1] = name end
     local code = values:gsub("%s*%-%-.*", "")
-    local n = 0
-    for first, number, last in code:gmatch "()(%d[%d.]*)()" do
+    local n, derived = 0, code:find "%u" -- what is reckoned from other constants
+    for first, number, last in (derived and "" or code):gmatch "()(%d[%d.]*)()" do
       n = n + 1
       local label = #labels > 1 and labels[n] or labels[1] .. (code:find "{" and "." .. n or "")
       list[#list + 1] = { name = label, value = number, first = from + first - 1, last = from + last - 2 }
@@ -88,8 +88,10 @@ for temp in opts.temps:gmatch "[^,]+" do temps[#temps + 1] = assert(tonumber(tem
 for i, temp in ipairs(temps) do base[i] = ms_of(page(), temp) end
 
 local function changed(file, place, factor)
-  local value, cells = tonumber(place.value) * factor, {}
-  if math.type(tonumber(place.value)) == "integer" then value = math.max(1, math.ceil(value)) end
+  local now, cells = tonumber(place.value), {}
+  local value = now * factor
+  if now > 0.5 and now < 1 and factor > 1 then value = 1 - (1 - now) / factor end -- a part: its rest is halved
+  if math.type(now) == "integer" then value = math.max(1, math.ceil(value)) end
   for i, temp in ipairs(temps) do
     cells[i] = ("%+.1f %%"):format(100 * (base[i] / ms_of(page(file, place, tostring(value)), temp) - 1))
   end
