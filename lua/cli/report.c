@@ -33,7 +33,7 @@ void report_summary(const dtl_result *r) { summarize(r, ""); }
 void report_gain(const dtl_result *r, double plain, char *out, size_t size) {
   double ms = r->stats.total_ms - r->stats.ttft_ms;
   double speed = dtl_tokens_per_second(r);
-  int n = snprintf(out, size, speed < 10 ? "%.1f tokens/s" : "%.0f tokens/s", speed);
+  int n = snprintf(out, size, speed < 9.95 ? "%.1f tokens/s" : "%.0f tokens/s", speed);
   if (plain > 0 && r->stats.generated >= FEWEST && ms > 0)
     snprintf(out + n, size - (size_t)n, ", %.1fx", plain * (r->stats.generated - 1) / ms);
 }

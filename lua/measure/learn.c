@@ -17,7 +17,7 @@
 #define LOOK_CONTEXT 512 /* of its session */
 #define LOOK_ROUNDS 8
 #define CACHED_MS 10.0 /* a pass that takes longer finds little in the caches anyhow */
-#define MUCH 512 /* passes that are worth writing a file for before the end */
+#define MUCH 512       /* passes that are worth writing a file for before the end */
 
 struct course {
   course *next;

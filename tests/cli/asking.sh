@@ -155,7 +155,7 @@ it_sweeps_a_real_chat_model() {
   local model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
   [ -e "$model" ] || { echo '  skipped: no SmolLM2; scripts/get-model smollm2 brings it'; return 0; }
   printf '{"id": 1, "prompt": "What is the capital of France?"}\n{"id": 2, "prompt": "What is the capital of Italy?"}\n' >p.jsonl
-  "$dtrun" ar --chat -m "$model" --draft none --prompts p.jsonl -n 12 -q --json r.json >/dev/null || fail ar
+  "$dtrun" ar --chat -m "$model" --draft none --prompts p.jsonl -np 1 -n 12 -q --json r.json >/dev/null || fail ar
   grep -oE '"output_hash": *"[0-9a-f]{16}"' r.json | grep -oE '[0-9a-f]{16}' >expected
   for parallel in '' '-np 2'; do
     rm -f o.jsonl

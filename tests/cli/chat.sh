@@ -44,7 +44,7 @@ it_reads_the_template_of_the_model() {
 it_reads_the_template_of_a_gguf_file() {
   local model=$models/SmolLM2-135M-Instruct.Q4_1.gguf
   [ -e "$model" ] || { echo '  skipped: no SmolLM2; scripts/get-model smollm2 brings it'; return 0; }
-  succeeds ar --chat -m "$model" -p 'What is the capital of France?' -n 20 --json r.json -q
+  succeeds ar --chat -m "$model" --cache-dtype f32 -p 'What is the capital of France?' -n 20 --json r.json -q
   grep -q '^The capital of France is Paris\.$' stdout || fail 'not the answer'
   "$dtrun" run "$source_dir/tests/cli/result.lua" r.json finish_reason=eos || fail 'the end of the answer'
 }

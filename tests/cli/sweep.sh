@@ -151,7 +151,7 @@ it_refuses_a_file_of_other_runs() {
   refuses 2 'o.jsonl: made with draft_dtype = "f16", not "q8"' run sweep -t 1 linear --prompt "$novel" --chars 80 -n 4 --out o.jsonl --backend cpu --draft-weights q8
   refuses 2 'o.jsonl: made with target_dtype = "f16", not "q4"' run sweep -t 1 linear --prompt "$novel" --chars 80 -n 4 --out o.jsonl --backend cpu --weights q4
   refuses 2 'o.jsonl: made with draft_vocab = null, not "600"' run sweep -t 1 linear --prompt "$novel" --chars 80 -n 4 --out o.jsonl --backend cpu --draft-vocab 600
-  refuses 2 'o.jsonl: made with cache_dtype = "f32", not "f16"' run sweep -t 1 linear --prompt "$novel" --chars 80 -n 4 --out o.jsonl --backend cpu --cache-dtype f16
+  refuses 2 'o.jsonl: made with cache_dtype = "f16", not "f32"' run sweep -t 1 linear --prompt "$novel" --chars 80 -n 4 --out o.jsonl --backend cpu --cache-dtype f32
   same_text before o.jsonl
   sed -i '2s/}$//' o.jsonl
   refuses 2 'o.jsonl:2: not a line of an experiment: JSON' run sweep linear --prompt "$novel" --chars 80 -n 4 --out o.jsonl

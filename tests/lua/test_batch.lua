@@ -95,7 +95,7 @@ function TestBatch.test_texts_end_by_themselves_and_waiting_prompts_take_their_p
     lu.assertNil(failure)
     lu.assertEquals(result.finish_reason, "eos")
     lu.assertEquals(#result.tokens, 40 - tonumber(list[i]))
-    lu.assertEquals(result.batch, { index = i, places = 2 })
+    lu.assertEquals(result.batch, { index = i, places = 2, prompt = i })
     order[#order + 1] = i
   end }
   lu.assertTrue(done)

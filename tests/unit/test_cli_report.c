@@ -17,6 +17,14 @@ static void it_tells_speed_with_the_prompt_and_gain_after_it(void **state) {
   assert_string_equal(line_of(31, 2000, 30), "16 tokens/s, 0.5x"); /* a loss is told too */
 }
 
+static void it_tells_tenths_below_ten(void **state) {
+  (void)state;
+  assert_string_equal(line_of(94, 10000, 0), "9.4 tokens/s");
+  assert_string_equal(line_of(1989, 200000, 0), "9.9 tokens/s");
+  assert_string_equal(line_of(199, 20000, 0), "10 tokens/s");
+  assert_string_equal(line_of(201, 20000, 0), "10 tokens/s");
+}
+
 static void it_tells_no_gain_where_little_is_known(void **state) {
   (void)state;
   assert_string_equal(line_of(31, 1000, 0), "31 tokens/s");
@@ -24,11 +32,12 @@ static void it_tells_no_gain_where_little_is_known(void **state) {
   assert_string_equal(line_of(16, 1000, 60), "16 tokens/s, 1.0x"); /* 15 passes of 60 ms in 900 ms */
   assert_string_equal(line_of(17, 1000, 60), "17 tokens/s, 1.1x");
   assert_string_equal(line_of(31, 100, 57), "310 tokens/s"); /* all at once: nothing to divide by */
-  assert_string_equal(line_of(0, 0, 57), "0 tokens/s");
+  assert_string_equal(line_of(0, 0, 57), "0.0 tokens/s");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(it_tells_speed_with_the_prompt_and_gain_after_it),
+                                     cmocka_unit_test(it_tells_tenths_below_ten),
                                      cmocka_unit_test(it_tells_no_gain_where_little_is_known)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -491,8 +491,8 @@ static void models_come_from_options_then_environment_then_the_bundle(void **sta
   unsetenv("DTRUN_TARGET"), unsetenv("DTRUN_DRAFT");
   check_models(NULL, NULL, "models/mini-target", "models/mini-draft");
   check_models(NULL, NULL, "models/mini-target", NULL); /* no draft needed: none loaded */
-  check_models("T", "D", "T", "D");
-  check_models(NULL, "D", "models/mini-target", "D");
+  check_models("./T", "./D", "./T", "./D");
+  check_models(NULL, "./D", "models/mini-target", "./D");
   char *t, *d;
   dt_error err;
   check_models(SOURCE_DIR "/models/mini-target", NULL, "models/mini-target", "models/mini-head"); /* found */
@@ -502,18 +502,18 @@ static void models_come_from_options_then_environment_then_the_bundle(void **sta
   assert_int_equal(dtl_resolve_models(SOURCE_DIR "/models/mini-target", "none", DTL_ANY_DRAFT, &t, &d, &err), DT_OK);
   assert_null(d);
   free(t);
-  assert_int_not_equal(dtl_resolve_models("T", NULL, DTL_NEEDS_DRAFT, &t, &d, &err),
+  assert_int_not_equal(dtl_resolve_models("./T", NULL, DTL_NEEDS_DRAFT, &t, &d, &err),
                        DT_OK); /* the target comes first */
-  assert_non_null(strstr(err.message, "T"));
+  assert_non_null(strstr(err.message, "./T"));
   assert_null(strstr(err.message, "draft"));
-  assert_int_equal(dtl_resolve_models("T", NULL, DTL_ANY_DRAFT, &t, &d, &err), DT_OK); /* and may do without */
+  assert_int_equal(dtl_resolve_models("./T", NULL, DTL_ANY_DRAFT, &t, &d, &err), DT_OK); /* and may do without */
   assert_null(d);
   free(t);
-  setenv("DTRUN_TARGET", "ET", 1);
+  setenv("DTRUN_TARGET", "./ET", 1);
   assert_int_not_equal(dtl_resolve_models(NULL, NULL, DTL_NEEDS_DRAFT, &t, &d, &err), DT_OK);
-  setenv("DTRUN_DRAFT", "ED", 1);
-  check_models(NULL, NULL, "ET", "ED");
-  check_models("T", NULL, "T", "ED");
+  setenv("DTRUN_DRAFT", "./ED", 1);
+  check_models(NULL, NULL, "./ET", "./ED");
+  check_models("./T", NULL, "./T", "./ED");
   unsetenv("DTRUN_TARGET"), unsetenv("DTRUN_DRAFT");
 }
 
