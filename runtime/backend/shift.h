@@ -22,6 +22,19 @@ typedef struct {
   int n_text, n_path;
 } dt_row_shifts;
 
+/* The first place in a list of rising ids whose id is at least this; n: there is none. */
+DRAW_FUNCTION int shift_place(const dt_shift *list, int n, int32_t id) {
+  int low = 0;
+  while (low < n) {
+    int middle = low + (n - low) / 2;
+    if (list[middle].id < id)
+      low = middle + 1;
+    else
+      n = middle;
+  }
+  return low;
+}
+
 DRAW_FUNCTION float shift_logit(const dt_shift *s, float logit) {
   float x = logit + s->bias;
   return (x < 0.0f ? x * s->repeat : x / s->repeat) - s->minus;

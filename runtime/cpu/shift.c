@@ -1,21 +1,8 @@
 /* Shifts of a row's logits: see backend/shift.h. */
 #include "chunk.h"
 
-/* The first of the list whose id is at least this. */
-static int first_from(const dt_shift *list, int n, int32_t id) {
-  int low = 0;
-  for (int high = n; low < high;) {
-    int middle = low + (high - low) / 2;
-    if (list[middle].id < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 static bool any_of(const dt_shift *list, int n, int32_t from, int count) {
-  int at = first_from(list, n, from);
+  int at = shift_place(list, n, from);
   return at < n && list[at].id < from + count;
 }
 
@@ -24,8 +11,8 @@ bool cpu_is_shifted(const dt_row_shifts *s, int32_t from, int count) {
 }
 
 void cpu_shift(const dt_row_shifts *s, int32_t from, int count, float *logits) {
-  const dt_shift *text = s->text + first_from(s->text, s->n_text, from), *text_end = s->text + s->n_text;
-  const dt_shift *path = s->path + first_from(s->path, s->n_path, from), *path_end = s->path + s->n_path;
+  const dt_shift *text = s->text + shift_place(s->text, s->n_text, from), *text_end = s->text + s->n_text;
+  const dt_shift *path = s->path + shift_place(s->path, s->n_path, from), *path_end = s->path + s->n_path;
   while (text < text_end || path < path_end) {
     bool is_path = path < path_end && (text == text_end || path->id <= text->id);
     const dt_shift *next = is_path ? path : text;

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool repeats(const dt_shifts *a) { return a->repeat != 0 && a->repeat != 1; }
+
 bool shifts_wanted(const dt_shifts *a) {
-  return (a->repeat != 0 && a->repeat != 1) || a->presence != 0 || a->frequency != 0 || a->n_bias > 0 ||
-         a->min_tokens > 0;
+  return repeats(a) || a->presence != 0 || a->frequency != 0 || a->n_bias > 0 || a->min_tokens > 0;
 }
 
 static bool is_end(const int32_t *ends, int n_ends, int32_t id) {
@@ -62,28 +63,15 @@ static dt_shift shift_of(const shifts *s, int32_t id, const shifts_known *k, int
                     .minus = count ? (float)((double)a->presence + (double)a->frequency * count) : 0};
 }
 
-/* The place of the id in a list of rising ids, or that where it would be. */
-static int place_of(const dt_shift *list, int n, int32_t id) {
-  int low = 0;
-  while (low < n) {
-    int middle = low + (n - low) / 2;
-    if (list[middle].id < id)
-      low = middle + 1;
-    else
-      n = middle;
-  }
-  return low;
-}
-
 static const shifts_known *known_of(const shifts *s, int32_t id) {
   static const shifts_known nothing = {0};
-  int at = place_of(s->text, s->n, id);
+  int at = shift_place(s->text, s->n, id);
   return at < s->n && s->text[at].id == id ? &s->known[at] : &nothing;
 }
 
 /* The same to be changed; there is room. */
 static int find(shifts *s, int32_t id) {
-  int at = place_of(s->text, s->n, id);
+  int at = shift_place(s->text, s->n, id);
   if (at < s->n && s->text[at].id == id) return at;
   size_t behind = (size_t)(s->n++ - at);
   memmove(s->text + at + 1, s->text + at, behind * sizeof *s->text);
@@ -98,7 +86,7 @@ static void renew(shifts *s, int at) { s->text[at] = shift_of(s, s->text[at].id,
 dt_status shifts_open(shifts *s, const dt_shifts *asked, int context, const int32_t *ends, int n_ends, dt_error *err) {
   *s = (shifts){.asked = *asked, .capacity = context + asked->n_bias + n_ends};
   s->asked.bias = NULL;
-  s->counts = (asked->repeat != 0 && asked->repeat != 1) || asked->presence != 0 || asked->frequency != 0;
+  s->counts = repeats(asked) || asked->presence != 0 || asked->frequency != 0;
   s->text = malloc((size_t)s->capacity * sizeof *s->text);
   s->known = malloc((size_t)s->capacity * sizeof *s->known);
   if (!s->text || !s->known) {
@@ -117,7 +105,7 @@ void shifts_close(shifts *s) {
 }
 
 void shifts_prompt(shifts *s, const int32_t *tokens, int n) {
-  for (int i = 0; i < n && s->asked.repeat != 0 && s->asked.repeat != 1; i++) {
+  for (int i = 0; i < n && repeats(&s->asked); i++) {
     int at = find(s, tokens[i]);
     if (s->known[at].seen) continue;
     s->known[at].seen = true;
@@ -143,7 +131,7 @@ dt_row_shifts shifts_root(const shifts *s) { return (dt_row_shifts){.text = s->t
 
 /* The id's entry in the list of a path at the end of `paths`, `more` times more often on it. */
 static void put(const shifts *s, shifts_paths *paths, int first, int32_t id, int more, int generated) {
-  int n = paths->n - first, at = first + place_of(paths->shift + first, n, id);
+  int n = paths->n - first, at = first + shift_place(paths->shift + first, n, id);
   if (at == paths->n || paths->shift[at].id != id) {
     size_t behind = (size_t)(paths->n++ - at);
     memmove(paths->shift + at + 1, paths->shift + at, behind * sizeof *paths->shift);
