@@ -17,7 +17,7 @@ set(FULL_SANITIZED "cli\\..*" "lua\\.test_(asking|driver|experiment|memory|paper
 set(CHECKED_SANITIZED "cli\\.(bad_input|box|names|limits)")
 
 # The longest, which begin first: so no core waits for one at the end.
-set(LONGEST cli.cuda unit.test_cuda_exact cli.fresh cli.slurm cli.output exact.part exact.check cli.costs cli.heads cli.pull cli.asking unit.test_cpu_exact unit.test_cuda_forward cli.bad_input
+set(LONGEST exact.shifts cli.cuda unit.test_cuda_exact cli.fresh cli.slurm cli.output exact.part exact.check cli.costs cli.heads cli.pull cli.asking unit.test_cpu_exact unit.test_cuda_forward cli.bad_input
   unit.test_lua_box unit.test_golden_sampling unit.test_continue unit.test_cuda_draw cli.box unit.test_cpu_cut unit.test_ranks)
 
 function(fits RESULT NAME)
