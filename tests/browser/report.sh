@@ -17,8 +17,11 @@ it_cuts_nothing_in_print_at_A4() {
   as_printed here/report.html
   asks printed.html 'const all = document.querySelectorAll("table, figure, figure svg, pre");
 checkWidth(all);
+for (const figure of document.querySelectorAll("figure svg"))
+  if (figure.getBoundingClientRect().height > 730) say("tall " + figure.getBoundingClientRect().height); // of 1047: a heading fits above
 say("things " + all.length);' "$printed_width"
   finds_nothing wide 'cut in print'
+  finds_nothing tall 'alone on a page'
   [ "$(sed -n 's/^things //p' log)" -gt 40 ] || fail 'too few tables and figures'
 }
 it_keeps_labels_of_figures_apart_and_clear_of_lines() {

@@ -118,6 +118,19 @@ function TestTrace.test_tokens_that_the_draft_did_not_name_are_copied()
   lu.assertEquals(select(2, drawing:gsub("rx='0'", "")), 1)
 end
 
+function TestTrace.test_no_frame_of_a_tree_is_cut()
+  for _, by_dot in ipairs { true, false } do
+    local drawing = require "dt.trace_trees".draw({ require "dt.json".decode(COPIED) }, by_dot)[1]
+    local width, height = drawing:match "viewBox='0 0 (%S+) (%S+)'"
+    local frames = 0
+    for x, y, w, h in drawing:gmatch "<rect x='(%S+)' y='(%S+)' width='(%S+)' height='(%S+)'" do
+      frames = frames + 1
+      lu.assertTrue(x - 2 >= 0 and y - 2 >= 0 and x + w + 2 <= width - 0 and y + h + 2 <= height - 0)
+    end
+    lu.assertTrue(frames > 1)
+  end
+end
+
 function TestTrace.test_what_a_failing_policy_had_committed_is_there()
   local source = [[
     local P = require "dt.policy".define { name = "fails" }

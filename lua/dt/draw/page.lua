@@ -95,7 +95,8 @@ figure svg path[stroke="rgb( 51,  51,  51)"], figure svg path[stroke="black"] { 
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
   h2, summary, p.of, h2 + p { break-after: avoid; }
-  figure, .wide, tr { break-inside: avoid; }
+  figure, .wide, tr, p { break-inside: avoid; }
+  figure svg { max-height: 19cm; } /* a page holds it with its heading */
   figure + p.of, figure + .wide { break-before: avoid; }
   .wide, figure { overflow: visible; }
   details::details-content { content-visibility: visible; block-size: auto; }

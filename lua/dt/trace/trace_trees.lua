@@ -103,6 +103,8 @@ end
 -- places: width and height of all, and of each node left and right, top and bottom, and `out`, from where its edges may
 -- turn. In points of 1/72 inch.
 
+local EDGE = 4 -- beside, above and below all nodes: a frame is not cut
+
 local GRAPH = [[
 graph { rankdir=LR ordering=out nodesep=0.09 ranksep=0.32 splines=line
 node [shape=box fontname="DejaVu Sans Mono" fontsize=11 height=0.26 width=0.3 margin="0.07,0.02"]
@@ -126,9 +128,9 @@ end
 -- The places in what dot -Tplain says of one graph: inches, from below, of middles.
 local function dot_places(plain, graph)
   local width, height = plain:match "^graph %S+ (%S+) (%S+)"
-  local at, places = {}, { width = 72 * width, height = 72 * height }
+  local at, places = {}, { width = 72 * width + 2 * EDGE, height = 72 * height + 2 * EDGE }
   for name, x, y, w, h in plain:gmatch "\nnode (%S+) (%S+) (%S+) (%S+) (%S+)" do
-    local left, top = 72 * (x - w / 2), 72 * (height - y - h / 2)
+    local left, top = EDGE + 72 * (x - w / 2), EDGE + 72 * (height - y - h / 2)
     at[name] = { left = left, right = left + 72 * w, out = left + 72 * w, top = top, bottom = top + 72 * h }
   end
   for i, node in ipairs(graph.nodes) do places[i] = at[node.name] end
@@ -167,7 +169,7 @@ local function plainly(graph)
   for i, node in ipairs(graph.nodes) do
     columns[depth[i]] = math.max(columns[depth[i]] or 0, width_of(node))
   end
-  local left, x = {}, 4
+  local left, x = {}, EDGE
   for d = 0, #columns do left[d], x = x, x + columns[d] + GAP end
   local leaves, first, middle = {}, { 0 }, {}
   for i = #graph.nodes, 1, -1 do
@@ -180,14 +182,14 @@ local function plainly(graph)
   end
   for i = #graph.nodes, 1, -1 do
     local list = children[i]
-    middle[i] = #list == 0 and 4 + HEIGHT / 2 + ROW * first[i] or (middle[list[1]] + middle[list[#list]]) / 2
+    middle[i] = #list == 0 and EDGE + HEIGHT / 2 + ROW * first[i] or (middle[list[1]] + middle[list[#list]]) / 2
   end
   for i, node in ipairs(graph.nodes) do
     local from = left[depth[i]]
     places[i] = { left = from, right = from + width_of(node), out = from + columns[depth[i]],
       top = middle[i] - HEIGHT / 2, bottom = middle[i] + HEIGHT / 2 }
   end
-  places.width, places.height = x - GAP + 4, ROW * leaves[1] - (ROW - HEIGHT) + 8
+  places.width, places.height = x - GAP + EDGE, ROW * leaves[1] - (ROW - HEIGHT) + 2 * EDGE
   return places
 end
 
