@@ -302,7 +302,7 @@ static void push_utf8(lua_State *L) {
 /* Runs the embedded modules; stack: globals, modules. Each is there for those after it, and dt.policy, the last, for
  * policies. */
 static void load_modules(lua_State *L) {
-  const char *name, *last = NULL;
+  const char *name, *last = "";
   for (int i = 0; (name = embedded_load_for_box(L, i)); i++) {
     lua_call(L, 0, 2);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &host_key); /* dt.policy's */

@@ -104,7 +104,7 @@ static dt_status draft_prompt(drafter *base, int seq, const draft_text *text, dt
   if (q->kv.rows >= q->prompt) return DT_OK;
   double start = dt_clock_ms();
   pass_begin(&d->rows, 1);
-  add_text(d, seq, text_seen(d, *text).tokens, q->kv.rows, q->prompt);
+  add_text(d, seq, text->tokens + d->lag, q->kv.rows, q->prompt);
   dt_status status = run_text(d, q->kv.rows == 0, err);
   if (status) return status;
   q->kv.rows = q->prompt;

@@ -87,8 +87,8 @@ dt_status shifts_open(shifts *s, const dt_shifts *asked, int context, const int3
   *s = (shifts){.asked = *asked, .capacity = context + asked->n_bias + n_ends};
   s->asked.bias = NULL;
   s->counts = repeats(asked) || asked->presence != 0 || asked->frequency != 0;
-  s->text = malloc((size_t)s->capacity * sizeof *s->text);
-  s->known = malloc((size_t)s->capacity * sizeof *s->known);
+  s->text = calloc((size_t)s->capacity, sizeof *s->text);
+  s->known = calloc((size_t)s->capacity, sizeof *s->known);
   if (!s->text || !s->known) {
     shifts_close(s);
     return dt_fail_memory(err, "shifts of logits", (size_t)s->capacity * (sizeof *s->text + sizeof *s->known));

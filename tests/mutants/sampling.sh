@@ -57,7 +57,7 @@ mutant 'noise of the wrong sign on the CPU' test_cpu_draw cpu/draw.c 'return v_s
 mutant 'no noise on the CPU' test_cpu_draw cpu/draw.c 'v_fma(v_load(logits + i + w * LANES), scale, gumbel(u_of(bits[w])))' 'v_mul(v_load(logits + i + w * LANES), scale)'
 mutant 'guesses that do not know the noise' test_cpu_draw cpu/results.c '*scores = s ? noisy : logits;' '*scores = logits;'
 mutant 'guesses that know the noise of another position' test_cpu_draw cpu/results.c 'if (w->head.target) position' 'position'
-mutant 'the draft'"'"'s own word with the noise' test_cpu_draw cpu/results.c '(double)top->logit[i] - (double)own->of.max' '(double)top->score[i] - (double)own->of.max'
+mutant 'the draft'"'"'s own word with the noise' test_cpu_draw cpu/results.c 'log_probability(top->logit[i], own)' 'log_probability(top->score[i], own)'
 mutant 'a slope of the wrong sign' test_tree tree/sharpen.c 's->shift - s->slope * log(others)' 's->shift + s->slope * log(others)'
 mutant 'a lean of the wrong sign' test_tree tree/sharpen.c '(logp + s->lean * (double)d->own[i])' '(logp - s->lean * (double)d->own[i])'
 mutant 'surer for every wrong guess' test_learn tree/learn.c '(came ? 1 : 0) - p' 'p - (came ? 1 : 0)'

@@ -66,7 +66,8 @@ static const int32_t text[N] = {7, 3, 49, 0, 21, 7, 7, 30, 12};
 
 /* The largest difference of the CPU's logits from `expected`, [N][V], and what it says its weights are held in. */
 static double difference(const dt_model_desc *d, const char *dtype, const double *expected, char held[16]) {
-  rig r = rig_open_rounded(&dt_cpu_ops, (dt_backend_options){.threads = 2}, d, (dt_holding){.dtype = dtype}, 2, 16);
+  rig r = rig_open_rounded(&dt_cpu_ops, (dt_backend_options){.threads = 2, .cache_dtype = "f32"}, d,
+                           (dt_holding){.dtype = dtype}, 2, 16);
   snprintf(held, 16, "%s", r.ops->weight_dtype(r.weights));
   row_list all = {0};
   for (int p = 0; p < N; p++) row_add_plain(&all, 0, text[p], p);
