@@ -4,6 +4,7 @@
 #include "generate/stepper.h"
 #include "measure/costs.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@ typedef struct {
   const dtl_request *request;
   int n;               /* answers to all prompts */
   dtl_result *results; /* [n] */
-  dt_prefix *
-      *shared; /* [request->n] of prompts with several answers, from its first answer to its last; NULL: none has */
+  /* [request->n] of prompts with several answers, from its first answer to its last; NULL: no prompt has several */
+  dt_prefix **shared;
   dt_session *session;
   dtl_learned *learned; /* the request's, or own: of this request only */
   bool owns_learned;
@@ -275,6 +276,8 @@ dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_reques
   NEED(request, "request");
   if (request->answers < 0 || request->answers > DTL_ANSWERS)
     return dtl_fail(err, DT_EINPUT, "answers: %d is out of range: 1..%d", request->answers, DTL_ANSWERS);
+  if (request->n > INT_MAX / answers_of(request))
+    return dtl_fail(err, DT_EINPUT, "%d answers to each of %d prompts are too many", request->answers, request->n);
   w.n = request->n * answers_of(request);
   NEED_LIST(results, w.n, "results");
   for (int i = 0; i < w.n; i++) results[i] = (dtl_result){.finish_reason = "error"};

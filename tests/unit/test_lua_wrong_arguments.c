@@ -6,6 +6,7 @@
 #include "temp_files.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -433,6 +434,8 @@ static void several_prompts(void **unused) {
     r.answers = i ? DTL_ANSWERS + 1 : -1;
     REFUSED(dtl_generate(pair, policy, &r, results, err), "answers");
   }
+  dtl_request many = {.prompts = two, .n = INT_MAX / 2 + 1, .answers = 2, .places = 2};
+  REFUSED(dtl_generate(pair, policy, &many, results, err), "too many");
   dtl_request alone = {.prompts = two, .n = 1, .answers = 2, .seq = {.max_tokens = TOKENS}};
   REFUSED(dtl_generate(pair, policy, &alone, results, err), "2 answers need places");
   dtl_policy_close(policy);
