@@ -12,7 +12,8 @@ void *cpu_take(cpu_arena *arena, size_t bytes) {
   return p;
 }
 
-/* A wish: else the first pass pays for clearing the pages. */
+/* Touches the pages on all threads, so that the first pass need not wait until they are cleared. If it fails, nothing
+ * else changes. */
 static void populate(const cpu_member *me, void *context) {
   const cpu_arena *arena = context;
   int first, last;
@@ -32,12 +33,12 @@ dt_status cpu_arena_open(cpu_arena *arena, const char *what, cpu_team *team, siz
                    what[strlen(what) - 1] == 's' ? "" : "s", (double)arena->size / (1 << 30), (double)left / (1 << 30));
   char *p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return dt_fail_memory(err, what, arena->size);
-  if (arena->size >= HUGE_PAGE) { /* begin at a huge page, and give back what is left at both ends */
+  if (arena->size >= HUGE_PAGE) { /* begin at a huge page; unmap the rest at both ends */
     size_t before = (HUGE_PAGE - (size_t)p % HUGE_PAGE) % HUGE_PAGE;
     if (before) munmap(p, before);
     if (before < HUGE_PAGE) munmap(p + before + arena->size, HUGE_PAGE - before);
     p += before;
-    madvise(p, arena->size, MADV_HUGEPAGE); /* a wish: it is only slower without */
+    madvise(p, arena->size, MADV_HUGEPAGE); /* if it fails, memory is only slower */
   }
   arena->base = p;
   if (team) cpu_team_run(team, populate, arena);

@@ -1,10 +1,11 @@
-/* How much memory may still be taken: what the system says is available, within what the process's group may use. */
+/* How much memory may still be taken: what the system says is available, but no more than the process's control group
+ * allows. */
 #include "internal.h"
 
 #include <stdint.h>
 #include <stdio.h>
 
-/* The number behind `format` in the first line of a file that has it; false: none. */
+/* Reads the number that `format` finds in the first line that has it; false: no line has it. */
 static bool read_number(const char *path, const char *format, unsigned long long *value) {
   char line[256];
   bool found = false;
@@ -23,6 +24,6 @@ size_t cpu_bytes_free(const dt_backend *b) {
       read_number("/sys/fs/cgroup/memory.current", "%llu", &used))
     group = used < most ? most - used : 0;
   if (group != SIZE_MAX && read_number("/sys/fs/cgroup/memory.stat", "file %llu", &used))
-    group += used; /* can be freed */
+    group += used; /* the file cache: the system frees it when memory is needed */
   return (size_t)(available < group ? available : group);
 }

@@ -1,4 +1,5 @@
-/* Keys and values: create, move, copy out and in. A head's keys lie slot by slot, so that a prefix streams. */
+/* Keys and values: creating, moving, saving and restoring them. The keys of one head lie slot by slot, so that
+ * attention reads a prefix in one stream. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -6,15 +7,15 @@
 
 struct dt_snapshot {
   int layers, kv_heads, n;
-  size_t row;     /* bytes of a head's keys, or values, in one slot */
+  size_t row;     /* bytes of the keys, or values, of one head in one slot */
   size_t feature; /* bytes of a row's feature */
   size_t bytes;   /* of data */
   size_t *account;
   char data[]; /* [layers][2][kv_heads][n] rows, [n] features */
 };
 
-/* Pages are cleared when they are first touched. A cache larger than this may never be filled; a smaller one is cleared when it
- * is made, not by the first text. */
+/* The system clears a page when it is first written. A cache larger than this may never be filled. A smaller one is
+ * cleared when it is created, so that the first text need not wait for it. */
 #define CLEARED_AT_ONCE ((size_t)64 << 20)
 
 static size_t feature_bytes(const dt_weights *w) { return w->ldfeature * sizeof(float); }
@@ -65,7 +66,8 @@ void cpu_free_cache(dt_cache *c) {
   free(c);
 }
 
-/* The heads' rows of a sequence, keys and values of all layers: as many as this, one behind the other. */
+/* The number of lists of rows that a sequence has, keys and values of all layers and heads; they lie one after the
+ * other. */
 static int heads_of(const dt_cache *c) { return c->weights->shape.layers * 2 * c->weights->mine.kv_heads.count; }
 
 dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {

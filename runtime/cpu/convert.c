@@ -1,4 +1,4 @@
-/* Functions over arrays, and the streaming sum that measures the read bandwidth. */
+/* Functions over arrays, and the sum that measures the read bandwidth. */
 #include "variant.h"
 
 #include "vmath.h"

@@ -1,4 +1,4 @@
-/* The CPU backend: exact by construction, and the same bits from every variant (variants.c). */
+/* The CPU backend. Every variant (variants.c) gives the same bits. */
 #ifndef DT_CPU_H
 #define DT_CPU_H
 
@@ -6,9 +6,9 @@
 
 extern const dt_backend_ops dt_cpu_ops;
 
-#define CPU_VARIANTS 80 /* bytes that hold their names */
+#define CPU_VARIANTS 80 /* bytes for the list of all names, the closing zero included */
 
-/* The variants that this machine runs, the plainest first: "cpu:scalar, cpu:avx2". */
+/* Lists the variants that this machine can run, the slowest first: "cpu:scalar, cpu:avx2". */
 void cpu_variants(char names[CPU_VARIANTS]);
 
 #endif

@@ -1,22 +1,22 @@
-/* Draft heads: the features that caches keep of a model's rows, and what a head makes of them before its layer runs. */
+/* Draft heads: the features that caches keep of a model's rows, and the steps of a head before its layer. */
 #include "chunk.h"
 
 #include <string.h>
 
 static float *row(float *rows, size_t ld, int r) { return rows + (size_t)r * ld; }
 
-/* A row of x's length that is this thread's alone. */
+/* A row as long as one of x, for this thread only. */
 static float *spare_row(const cpu_chunk *c) {
   const dt_weights *w = c->p->w;
   return w->own + (size_t)c->me->thread * 2 * CPU_OWN_ROWS * w->ldx;
 }
 
-/* y = norm(x) * weight; up to 15 numbers behind both may be read, and behind y written. */
+/* y = norm(x) * weight. May read up to 15 numbers behind x and weight, and write as many behind y. */
 static void normalize(const dt_weights *w, const float *x, const float *weight, int n, float *y) {
   w->backend->kernels->norm(w->shape.norm, x, weight, NULL, n, w->shape.norm_eps, y);
 }
 
-/* ---- taps -------------------------------------------------------------------------------------------------------------- */
+/* ---- taps -------------------------------------------------------------------------------------------------------- */
 
 void cpu_tap(const cpu_chunk *c, int layer) {
   const dt_weights *w = c->p->w;
@@ -40,9 +40,9 @@ void cpu_tap(const cpu_chunk *c, int layer) {
   }
 }
 
-/* ---- a head ------------------------------------------------------------------------------------------------------------ */
+/* ---- a head ------------------------------------------------------------------------------------------------------ */
 
-/* What the head made of the row before this one. */
+/* The feature that the head itself computed for the row before row i. */
 static const float *own_feature(const cpu_pass *p, int i) {
   const dt_rows *rows = p->rows;
   int n = rows->path_len[i];
@@ -54,7 +54,8 @@ static const float *given_feature(const cpu_pass *p, int i) {
   return cpu_feature_of(p->rows->features, p->rows->sequence[i], p->rows->slot[i]);
 }
 
-/* A feature as fc wants it. A stream's norm writes whole sixteens: what is too much the next one writes over. */
+/* Writes a feature as fc reads it. The norm of a stream writes whole vectors of sixteen; the next stream overwrites the
+ * excess. */
 static void normalize_given(const dt_weights *w, const float *feature, float *to) {
   const cpu_head *h = &w->head;
   int width = h->target->shape.hidden;
@@ -96,7 +97,7 @@ static void begin_eagle(const cpu_chunk *c, int first, int last) {
   multiply(c, h->pair, h->ldpair);
 }
 
-/* x is the feature, and what the heads read its norm beside the embedding's. */
+/* x is the feature. The layer's heads read the norms of the embedding and of the feature side by side. */
 static void begin_eagle3(const cpu_chunk *c, int first, int last) {
   const dt_weights *w = c->p->w;
   const cpu_head *h = &w->head;
@@ -120,7 +121,7 @@ static void begin_eagle3(const cpu_chunk *c, int first, int last) {
   cpu_wait(c->me);
 }
 
-/* x is the feature, and goes through the blocks of the pass's distance. */
+/* x is the feature, changed by the blocks of the pass's distance. */
 static void run_medusa(const cpu_chunk *c, int first, int last) {
   const dt_weights *w = c->p->w;
   const cpu_head *h = &w->head;

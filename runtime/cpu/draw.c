@@ -1,5 +1,5 @@
-/* Drawing a token (draw.h says which): the noise, sixteen ids at a time, and the ids that are allowed. Probabilities are
- * summed as whole numbers, so that no sum has an order. */
+/* Draws a token as draw.h defines it: the noise, sixteen ids at a time, and the set of allowed ids. Probabilities are
+ * summed as whole numbers, so that the order of summation does not matter. */
 #include "variant.h"
 
 #include "vmath.h"
@@ -8,7 +8,8 @@
 
 enum { LANES = 16, WORDS = 4, RUN = LANES * WORDS, RUNS = 4 }; /* ids of a run share sixteen counters: see draw_bits */
 
-/* The bits of ids first..first+63: lane l of bits[w] belongs to id first + 16 w + l. draw_philox, a counter in each lane. */
+/* The random bits of ids first..first+63: lane l of bits[w] belongs to id first + 16 w + l. This is draw_philox with
+ * one counter in each lane. */
 VI void run_bits(uint64_t seed, int32_t position, int first, i16 bits[WORDS]) {
   static const int32_t lane[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   i16 a = i_add(i_set1(first / WORDS), i_load((const uint8_t *)lane)), b = i_set1(position);
@@ -27,7 +28,7 @@ VI v16 u_of(i16 bits) {
   return v_min(u, v_set1(1.0f - 0x1p-24f));
 }
 
-/* G = -ln(-ln(1 - u)). Where u is small, 1 - u has lost digits of it: ln(1 - u) u / (1 - (1 - u)) has not (Kahan). */
+/* G = -ln(-ln(1 - u)). For a small u, 1 - u loses digits of u; ln(1 - u) u / (1 - (1 - u)) corrects that (Kahan). */
 VI v16 gumbel(v16 u) {
   v16 zero = v_set1(0.0f), one = v_set1(1.0f);
   v16 rest = v_sub(one, u), taken = v_sub(one, rest);
@@ -35,14 +36,14 @@ VI v16 gumbel(v16 u) {
   return v_sub(zero, v_log(v_if_gt(taken, zero, exact, u)));
 }
 
-/* G is at most -ln u; and the bits of a float are, as a whole number, at most 2^23 (127 + its log2). 88.031 is 127 ln 2 and
- * 0.0013 more, which is more than all the roundings together. */
+/* An upper bound of G. G is at most -ln u, and the bits of a float, read as a whole number, are at most 2^23 (127 + its
+ * log2). 88.031 is 127 ln 2 plus 0.0013, which is more than the sum of all rounding errors. */
 VI v16 gumbel_at_most(v16 u) { return v_fma(i_to_float(i_bits(u)), v_set1(-0x1p-23f * 0.693147181f), v_set1(88.031f)); }
 
 void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
                       float *scores) {
   v16 scale = v_set1(1.0f / s->temp);
-  for (int i = 0; i < count; i += RUNS * RUN) { /* several at once: each is a long chain of operations */
+  for (int i = 0; i < count; i += RUNS * RUN) { /* several runs at once: each is a long chain of operations */
     i16 bits[RUNS * WORDS];
     for (int r = 0; r < RUNS; r++) run_bits(s->seed, position, first + i + r * RUN, bits + r * WORDS);
     for (int w = 0; w < RUNS * WORDS && i + w * LANES < count; w++)
@@ -50,8 +51,8 @@ void V(cpu_add_noise)(const dt_sampling *s, int32_t position, int first, int cou
   }
 }
 
-/* The noise need be known only where it may lift an id to the best score so far: with more of it the fma gives no less. NaN is
- * not below either. */
+/* Computes the noise only where its upper bound could lift an id above the best score so far: with more noise the fma
+ * gives no less. A NaN counts as possible, since it compares as not below. */
 void V(cpu_draw_among)(const dt_sampling *s, int32_t position, int first, int count, const float *logits,
                        const float *own, cpu_top *top) {
   v16 scale = v_set1(1.0f / s->temp);
@@ -71,9 +72,9 @@ void V(cpu_draw_among)(const dt_sampling *s, int32_t position, int first, int co
   }
 }
 
-/* ---- the allowed ids --------------------------------------------------------------------------------------------------- */
+/* ---- the allowed ids --------------------------------------------------------------------------------------------- */
 
-/* The last allowed id in the order of falling logit, ties by lower id. */
+/* The last allowed id, in the order of falling logits; ties by lower id. */
 typedef struct {
   float logit;
   int32_t id;
@@ -81,12 +82,12 @@ typedef struct {
 
 static bool is_allowed(cut c, float logit, int id) { return logit > c.logit || (logit == c.logit && id <= c.id); }
 
-/* A number that rises with the logit. The two zeros are one. */
+/* A whole number that rises with the logit. Both zeros have the same key. */
 static uint32_t key_of(float logit) {
   uint32_t bits;
   logit += 0.0f;
   memcpy(&bits, &logit, sizeof bits);
-  return bits ^ (uint32_t)((int32_t)bits >> 31 | INT32_MIN); /* negative: all bits turned, else the sign */
+  return bits ^ (uint32_t)((int32_t)bits >> 31 | INT32_MIN); /* negative: invert all bits; else: set the sign bit */
 }
 
 static float logit_of(uint32_t key) {
@@ -96,13 +97,14 @@ static float logit_of(uint32_t key) {
   return logit;
 }
 
-/* The first id in the order at which the sum of what the ids count reaches `need` (weight NULL: each counts one): the keys'
- * digits are settled from the highest down, each by one look at the logits that share those before it. */
+/* Walks the ids in the order of falling logits until their weights sum up to `need` (weight NULL: each id weighs 1),
+ * and returns the id reached. It finds the key's digits from the highest down; each digit takes one pass over the
+ * logits that share the digits before it. */
 static cut reach(const float *logits, int n, const uint32_t *weight, uint64_t need) {
   enum { DIGIT = 11, VALUES = 1 << DIGIT };
   static const int shifts[] = {21, 10, 0};
-  uint32_t low = 0, high = UINT32_MAX; /* the keys that share the digits so far */
-  uint64_t ahead = 0;                  /* what larger ones count */
+  uint32_t low = 0, high = UINT32_MAX; /* the keys that have the digits found so far */
+  uint64_t ahead = 0;                  /* the weights of larger keys */
   for (int d = 0; d < 3; d++) {
     uint64_t sum[VALUES] = {0};
     v16 least = v_set1(d ? logit_of(low) : -INFINITY), most = v_set1(d ? logit_of(high) : INFINITY);
@@ -111,7 +113,7 @@ static cut reach(const float *logits, int n, const uint32_t *weight, uint64_t ne
       unsigned inside = 0xffff & ~(v_gt_mask(least, l) | v_gt_mask(l, most));
       for (; inside; inside &= inside - 1) {
         int at = i + __builtin_ctz(inside);
-        uint32_t key = key_of(logits[at]); /* two zeros compare equal, and NaN as a bound keeps nothing out */
+        uint32_t key = key_of(logits[at]); /* the key decides: zeros of both signs and NaN bounds get here too */
         if (at < n && key >= low && key <= high) sum[(key - low) >> shifts[d]] += weight ? weight[at] : 1;
       }
     }
@@ -126,7 +128,8 @@ static cut reach(const float *logits, int n, const uint32_t *weight, uint64_t ne
   return c;
 }
 
-/* weight[i] = p(i) / (the largest p) in units of 2^-30, 0 where not allowed. Returns the sum. weight has room for whole vectors. */
+/* weight[i] = p(i) / (the largest p) in units of 2^-30, 0 if i is not allowed. Returns the sum. weight has room for
+ * whole vectors of sixteen. */
 static uint64_t weigh(const dt_sampling *s, const float *logits, int n, float largest, cut c, uint32_t *weight) {
   uint64_t sum = 0;
   v16 base = v_set1(largest), scale = v_set1(1.0f / s->temp), zero = v_set1(0.0f);

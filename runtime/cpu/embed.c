@@ -1,4 +1,4 @@
-/* Rows of the embedding. */
+/* Rows of the embedding matrix. */
 #include "chunk.h"
 
 void cpu_embed(const dt_weights *w, int token, float *x) {

@@ -1,4 +1,4 @@
-/* What becomes of a product's sums. */
+/* The last step of a product: bias, activation, and the place of its sums. */
 #include "variant.h"
 
 #include "vmath.h"

@@ -1,5 +1,5 @@
-/* One pass. Every thread runs the same phases; between phases the team waits, and within one each thread takes its share
- * of the outputs, heads or rows. A share never cuts a sum, so the number of threads cannot change a bit. */
+/* One pass. Every thread runs the same phases. Between phases the team waits; in a phase each thread takes a share of
+ * the outputs, heads or rows. A share never cuts a sum, so the number of threads cannot change a bit. */
 #include "chunk.h"
 
 static void begin(const cpu_chunk *c) {
@@ -14,14 +14,15 @@ static void begin(const cpu_chunk *c) {
   cpu_gather(c, CPU_EMBEDDED);
 }
 
-/* Whether the stream behind the last layer is kept of rows that nobody asks anything of: a head's own need not be. */
+/* Whether the cache keeps the stream after the last layer even for rows without wanted results. A head's own stream is
+ * not needed there. */
 static bool keeps_ends(const dt_weights *w) {
   bool any = false;
   for (int t = 0; t < w->taps; t++) any |= w->tap[t] >= w->shape.layers;
   return any && !w->head.target;
 }
 
-/* All layers; of the last one keys and values only, where no more is needed. */
+/* Runs all layers; of the last one keys and values only, if nothing else is needed. */
 static void run_layers(const cpu_chunk *c) {
   const dt_weights *w = c->p->w;
   int layers = w->shape.layers;
@@ -34,7 +35,7 @@ static void run_layers(const cpu_chunk *c) {
       cpu_keys_and_values(c, layer);
   }
   if (c->wanted_n > 0 || ends) cpu_tap(c, layers), cpu_tap(c, layers + 1);
-  if (c->wanted_n == 0 && ends) cpu_wait(c->me); /* x is the next chunk's from here on */
+  if (c->wanted_n == 0 && ends) cpu_wait(c->me); /* x belongs to the next chunk from here on */
 }
 
 static void run_pass(const cpu_member *me, void *context) {

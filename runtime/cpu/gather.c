@@ -1,10 +1,11 @@
-/* A model that ranks share: what each has of it, and how what they computed of a chunk's rows is put together. Outputs are cut
- * between units, so that a rank's panels and blocks of ids are those that one rank alone would have. */
+/* A model that ranks share: each rank's part of it, and the exchange of their parts of a chunk's rows. Outputs are cut
+ * between units only, so that a rank's panels and blocks of ids are the same as in one process. */
 #include "chunk.h"
 
 #include <string.h>
 
-/* ---- what a rank has --------------------------------------------------------------------------------------------------- */
+/* ---- parts of ranks
+ * ----------------------------------------------------------------------------------------------- */
 
 static cpu_range range_of(int count, int unit, int rank, int ranks) {
   long long units = (count + unit - 1) / unit;
@@ -24,13 +25,14 @@ cpu_mine cpu_mine_of(const dt_shape *s, int rank, int ranks) {
   return mine;
 }
 
-/* ---- putting together -------------------------------------------------------------------------------------------------- */
+/* ---- exchange
+ * ----------------------------------------------------------------------------------------------------- */
 
-/* Rows of numbers. */
+/* A buffer of rows that ranks fill together. */
 typedef struct {
   float *rows;
   size_t ld;
-  int n, width; /* width: of a whole row */
+  int n, width; /* numbers of a whole row */
 } table;
 
 static table table_of(const cpu_chunk *c, cpu_gathered what) {
@@ -58,7 +60,8 @@ static cpu_range columns_of(const cpu_chunk *c, cpu_gathered what, const cpu_min
   return its->hidden;
 }
 
-/* What a rank has of these rows, from the table to the wire or back; returns how many numbers that is. */
+/* Copies a rank's part of these rows to the wire or, if `back`, from it; wire NULL: copies nothing. Returns the count
+ * of numbers. */
 static size_t carry(const cpu_chunk *c, cpu_gathered what, const table *t, int rank, cpu_range rows, float *wire,
                     bool back) {
   cpu_mine its = cpu_mine_of(&c->p->w->shape, rank, c->p->w->ranks->count);
@@ -73,7 +76,7 @@ static size_t carry(const cpu_chunk *c, cpu_gathered what, const table *t, int r
   return at;
 }
 
-/* As many rows as the wire takes. */
+/* Exchanges these rows, as many as fit on the wire. */
 static void gather_some(const cpu_chunk *c, cpu_gathered what, const table *t, cpu_range rows) {
   const dt_weights *w = c->p->w;
   dt_ranks *ranks = w->ranks;

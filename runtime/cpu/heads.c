@@ -1,11 +1,11 @@
-/* Heads of a layer: rotation, the cache, attention. */
+/* Heads of a layer: rotation, writing to the cache, attention. */
 #include "chunk.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Where the cosines of the chunk's row r are; its sines lie behind them. A chunk may begin while some thread still rotates in
- * the one before it: they take turns. */
+/* The cosines of the chunk's row r; its sines lie behind them. Two buffers take turns, since a thread may still rotate
+ * rows of one chunk when another thread begins the next. */
 static float *angles(const cpu_chunk *c, int r) {
   const dt_weights *w = c->p->w;
   int turn = c->first / CPU_ROWS % 2;
@@ -24,7 +24,8 @@ void cpu_find_angles(const cpu_chunk *c, int first, int last) {
   }
 }
 
-/* The first rotary_dims of a head of row r, as split halves. */
+/* Rotates the first rotary_dims numbers of a head of row r. Pairs are split halves: number j with number j +
+ * rotary_dims / 2. */
 static void rotate(const cpu_chunk *c, int r, float *head) {
   int pairs = c->p->w->shape.rotary_dims / 2;
   const float *cosine = angles(c, r), *sine = cosine + pairs;
@@ -35,7 +36,7 @@ static void rotate(const cpu_chunk *c, int r, float *head) {
   }
 }
 
-/* A query or a key as the attention takes it: normalized, if the model does so, and rotated. */
+/* Prepares a query or a key for attention: the norm, if the model has one, then the rotation. */
 static void turn(const cpu_chunk *c, const float *norm, int r, float *head) {
   const dt_weights *w = c->p->w;
   if (norm) w->backend->kernels->norm(DT_NORM_RMS, head, norm, NULL, w->shape.head_dim, w->shape.norm_eps, head);
@@ -56,13 +57,14 @@ static void write_cache(const cpu_chunk *c, int layer, int r, int head) {
   }
 }
 
-/* Some of a pass's rows with the heads of mine that look at one kv head: pair i is row i / heads with head i % heads of these,
- * so that the pairs of one sequence lie together. */
+/* The heads of this rank that share one key head, for a chunk's rows. Pair i is row i / heads with head i % heads, so
+ * that the pairs of one sequence lie together. */
 typedef struct {
   int layer, kv_head, first, heads;
 } pairs_of;
 
-/* Attention of pairs i.. before last: as many as the kernel takes side by side and are of one sequence. Returns how many. */
+/* Computes attention for pairs from i on, before `last`: as many pairs of one sequence as the kernel takes side by
+ * side. Returns their number. */
 static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   const dt_weights *w = c->p->w;
   const dt_cache *cache = c->p->cache;
@@ -90,12 +92,12 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   w->backend->cache_type->attend(
       cpu_rows_of(cache, sequence, a.layer, 0, a.kv_head), cpu_rows_of(cache, sequence, a.layer, 1, a.kv_head), w->dim,
       row, n, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
-  for (int j = 0; dim > head_dim && j < n; j++) /* in cat the heads lie as the columns of o do */
+  for (int j = 0; dim > head_dim && j < n; j++) /* cat has heads without padding, as the columns of o */
     memcpy(result[j], row[j].out, head_dim * sizeof *result[j]);
   return n;
 }
 
-/* Pairs first..last-1 of all, in the order of kv heads. */
+/* Computes pairs first..last-1; all pairs of one key head come before those of the next. */
 static void attend(const cpu_chunk *c, int layer, int first, int last) {
   const dt_weights *w = c->p->w;
   int group = w->shape.heads / w->shape.kv_heads, end = w->mine.heads.first + w->mine.heads.count;
@@ -108,8 +110,9 @@ static void attend(const cpu_chunk *c, int layer, int first, int last) {
   }
 }
 
-/* Writes the keys and values, then attends. If the key heads can be shared out evenly, each with all heads that look at it, a
- * thread needs only what it wrote itself; else pairs of rows and heads are shared out, with a barrier between. */
+/* Writes keys and values, then computes attention. If key heads can be shared out evenly, each thread takes whole key
+ * heads with all heads that share them, and reads only what it wrote itself. Otherwise pairs of rows and heads are
+ * shared out, after a barrier. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only) {
   const dt_weights *w = c->p->w;
   int first, last;

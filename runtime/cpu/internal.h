@@ -11,47 +11,48 @@ struct dt_backend {
   const cpu_kernels *kernels;
   int threads;
   cpu_team *team;
-  dt_ranks *ranks; /* NULL: alone */
+  dt_ranks *ranks; /* NULL: this process has the whole model */
   const cpu_cache_type *cache_type;
   char description[48];
   dt_memory memory;
 };
 
-/* Memory that is laid out twice by the same code: first with base NULL, to measure it, then for good. */
+/* Memory that the same code lays out twice: first with base NULL, to measure it, then with memory. */
 typedef struct {
   char *base;
   size_t size, used;
 } cpu_arena;
 
 void *cpu_take(cpu_arena *arena, size_t bytes); /* aligned to 64; NULL while measuring */
-/* Zeroed pages for arena->used bytes (huge ones if that is worth it), counted in *account; starts the layout anew. Without a
- * team they are taken when they are first written. DT_ENOMEM says what is needed and what is free. */
+/* Maps zeroed pages for arena->used bytes (huge pages for a large arena), counts them in *account, and begins the
+ * layout anew. With a team the pages are cleared at once, without one when they are first written. DT_ENOMEM says how
+ * much is needed and how much is free. */
 dt_status cpu_arena_open(cpu_arena *arena, const char *what, cpu_team *, size_t *account, dt_error *err);
 void cpu_arena_close(cpu_arena *arena, size_t *account);
 
 typedef struct {
-  float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [H], the biases may be NULL; a draft head has no norm1 */
-  float *q_norm, *k_norm;                         /* [head_dim], may be NULL */
+  float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; biases may be NULL; a draft head has no norm1 */
+  float *q_norm, *k_norm;                         /* [head_dim], or NULL */
   cpu_matrix q, k, v;                             /* outputs: heads, each padded to `dim` */
-  cpu_matrix up;                                  /* with a gate: panels of 16 gates and the 16 outputs they gate */
-  cpu_matrix o;    /* parallel residual: the attention output and the MLP's inner row, side by side, are its input */
+  cpu_matrix up;   /* with a gate: a panel is 16 gates and the 16 outputs they multiply */
+  cpu_matrix o;    /* parallel residual: its input is attention output and inner row */
   cpu_matrix down; /* sequential residual only */
 } cpu_layer;
 
 /* The weights of a draft head beside those of a model: see dt_head_desc. */
 typedef struct {
-  const dt_weights *target; /* NULL: this is no head */
+  const dt_weights *target; /* NULL: not a head */
   dt_head_kind kind;
   bool norm_residual;
   cpu_matrix fc;
-  float *all_norm, *stream_norm[DT_TAPS], *token_norm, *feature_norm; /* may be NULL */
-  int given;                                                          /* numbers of a target's feature */
-  int distances, blocks;                                              /* of a Medusa head: */
+  float *all_norm, *stream_norm[DT_TAPS], *token_norm, *feature_norm; /* or NULL */
+  int given;                                                          /* numbers of a feature of the target */
+  int distances, blocks;                                              /* of a Medusa head */
   cpu_matrix block[DT_DISTANCES][DT_BLOCKS], output[DT_DISTANCES];
-  /* Scratch of a chunk, as below. */
+  /* Scratch of a chunk. */
   size_t ldgiven, ldpair;
-  float *features; /* [CPU_ROWS][ldgiven] the target's, normalized */
-  float *pair;     /* [CPU_ROWS][ldpair] embedding and feature side by side */
+  float *features; /* [CPU_ROWS][ldgiven] the target's features, normalized */
+  float *pair;     /* [CPU_ROWS][ldpair] embedding and feature, side by side */
 } cpu_head;
 
 typedef struct cpu_chunk cpu_chunk; /* chunk.h */
@@ -60,56 +61,57 @@ typedef struct {
   int first, count;
 } cpu_range;
 
-/* The part of a model that this rank computes, or all of it. A key head that heads of two ranks share is on both. */
+/* The part of a model that this rank computes; the whole model without ranks. If heads of two ranks share a key head,
+ * both have it. */
 typedef struct {
   cpu_range heads, kv_heads;
-  cpu_range inter;  /* inner numbers: outputs of up (and gate) */
-  cpu_range hidden; /* of the residual stream: outputs of o and down */
+  cpu_range inter;  /* numbers of an MLP's inner row: outputs of up (and gate) */
+  cpu_range hidden; /* numbers of the residual stream: outputs of o and down */
   cpu_range ids;    /* outputs of unembed, and rows of embed */
 } cpu_mine;
 
 struct dt_weights {
   dt_backend *backend;
   dt_shape shape;
-  dt_ranks *ranks; /* that share the model; NULL: it is whole here */
+  dt_ranks *ranks; /* ranks that share the model; NULL: it is whole here */
   cpu_mine mine;
-  void (*run_layer)(const cpu_chunk *, int layer); /* with a parallel residual, or a sequential one */
+  void (*run_layer)(const cpu_chunk *, int layer); /* cpu_parallel_layer or cpu_sequential_layer */
   int dim;          /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
   float scale;      /* head_dim^-0.5 */
   cpu_layer *layer; /* [layers] */
   float *final_norm, *final_norm_bias;
-  void *embed; /* [mine.ids][hidden] as in the file; NULL: the rows of unembed, of which they are exact copies */
+  void *embed; /* [mine.ids][hidden] as in the file; NULL: unembed has exact copies of these rows */
   dt_dtype embed_dtype;
   cpu_matrix unembed;
-  int32_t *ids; /* [n_ids] whose rows unembed has, rising; NULL: all */
+  int32_t *ids; /* [n_ids], rising: the ids of unembed's rows; NULL: all */
   int n_ids;
   cpu_head head;
-  int taps, tap[DT_TAPS]; /* what caches keep of the residual stream, as in dt_head_desc */
-  size_t ldfeature;       /* numbers of a row there; 0: nothing is kept */
-  const char *stored;     /* the name of its matrices' format, "mixed" where there are several */
-  int activations;        /* of its own quantized matrices: 8 or 16; 0: it has none */
+  int taps, tap[DT_TAPS]; /* streams that caches keep, as in dt_head_desc */
+  size_t ldfeature;       /* numbers of a cache's feature; 0: none is kept */
+  const char *stored;     /* name of its matrices' format; "mixed": several */
+  int activations;        /* bits to which quantized matrices round x: 8 or 16; 0: none is quantized */
   float *inv_freq;        /* [rotary_dims / 2] */
 
-  /* Scratch of a chunk of at most CPU_ROWS rows; leading dimensions in numbers. */
+  /* Scratch of a chunk of at most CPU_ROWS rows; leading dimensions are in numbers. */
   size_t ldx, ldqkv, ldcat;
-  int keys_at, values_at; /* in a row of qkv */
-  float *x;               /* [CPU_ROWS][ldx] the residual stream */
-  float *normed;          /* [2][CPU_ROWS][ldx] */
-  float *own;             /* [threads][2][CPU_OWN_ROWS][ldx] norms a thread computes for itself */
-  float *qkv;             /* [CPU_ROWS][ldqkv] */
-  float *angles; /* [2][CPU_ROWS][rotary_dims] cosines, then sines of the rows' positions; of two chunks in turn */
-  float *cat;    /* [CPU_ROWS][ldcat] attention output, then the MLP's inner row */
-  float *sums;   /* [threads][CPU_ROWS][CPU_LOGIT_BLOCK] */
-  cpu_top *top;  /* [threads][CPU_ROWS][2] by the scores, and by the logits */
-  cpu_softmax_part *parts; /* [blocks][2][CPU_ROWS] of the softmax of the scores, and of that of the logits */
+  int keys_at, values_at;  /* columns of qkv */
+  float *x;                /* [CPU_ROWS][ldx] the residual stream */
+  float *normed;           /* [2][CPU_ROWS][ldx] */
+  float *own;              /* [threads][2][CPU_OWN_ROWS][ldx] norms that each thread computes for itself */
+  float *qkv;              /* [CPU_ROWS][ldqkv] */
+  float *angles;           /* [2][CPU_ROWS][rotary_dims] cosines, then sines; two chunks in turn */
+  float *cat;              /* [CPU_ROWS][ldcat] attention output, then the MLP's inner row */
+  float *sums;             /* [threads][CPU_ROWS][CPU_LOGIT_BLOCK] */
+  cpu_top *top;            /* [threads][CPU_ROWS][2] by score, by logit */
+  cpu_softmax_part *parts; /* [blocks][2][CPU_ROWS] of the softmax of scores, of logits */
   float *heads;            /* [threads][CPU_ATTENTION_ROWS][dim] attention output with padded heads */
-  /* Rows of x as formats want them, of prepared_bytes each, for up to CPU_PRODUCTS products at once. */
+  /* Rows of x prepared for formats, prepared_bytes each, for up to CPU_PRODUCTS products at once. */
   char *prepared;     /* [CPU_PRODUCTS][CPU_ROWS] */
   char *own_prepared; /* [threads][CPU_PRODUCTS][CPU_OWN_ROWS] */
   size_t prepared_bytes;
-  float *logits;    /* [CPU_ROWS][ldlogits] where all of a row's are needed to draw from it */
+  float *logits;    /* [CPU_ROWS][ldlogits] for rows that need all logits */
   uint32_t *weight; /* [threads][ldlogits] */
-  float *shifted;   /* [threads][ldlogits] a row of logits with its shifts */
+  float *shifted;   /* [threads][ldlogits] logits of a row with their shifts */
   size_t ldlogits;
   float *wire; /* [wire_numbers] rows on their way between ranks */
   size_t wire_numbers;
@@ -118,12 +120,12 @@ struct dt_weights {
 };
 
 enum {
-  CPU_OWN_ROWS = 4, /* so few rows every thread normalizes and prepares for itself, which is cheaper than a barrier */
-  CPU_PRODUCTS = 4  /* most products that run side by side */
+  CPU_OWN_ROWS = 4, /* up to so many rows, each thread normalizes and prepares all itself: cheaper than a barrier */
+  CPU_PRODUCTS = 4  /* products in one phase, at most */
 };
 
-/* A head's keys, or values, of one layer and sequence: [slot] rows of the cache's type, at cpu_rows_of(). Behind all of these the
- * rows' features, at cpu_feature_of(). */
+/* Keys, or values, of one head, layer and sequence are [slots] rows of the cache's type, at cpu_rows_of(). After all of
+ * these lie the features, at cpu_feature_of(). */
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
@@ -138,10 +140,10 @@ static inline dt_limits cpu_limits(const dt_cache *c) {
   return (dt_limits){c->weights->shape.vocab, c->weights->shape.context, c->sequences, c->slots};
 }
 
-/* Bytes of a head's keys, or values, in one slot. */
+/* Bytes of the keys, or values, of one head in one slot. */
 static inline size_t cpu_row_bytes(const dt_weights *w) { return w->backend->cache_type->row_bytes(w->dim); }
 
-/* Part 0: keys, part 1: values; head: of mine. */
+/* part 0: keys; 1: values. head: counted within this rank's part. */
 static inline char *cpu_rows_of(const dt_cache *c, int sequence, int layer, int part, int head) {
   const dt_weights *w = c->weights;
   size_t index = (((size_t)sequence * (size_t)w->shape.layers + (size_t)layer) * 2 + (size_t)part) *
@@ -154,24 +156,24 @@ static inline float *cpu_feature_of(const dt_cache *c, int sequence, int slot) {
   return c->features + ((size_t)sequence * (size_t)c->slots + (size_t)slot) * c->weights->ldfeature;
 }
 
-/* Which outputs the rows of a source become: of every `height` those begin `stride` outputs later, the first at `output`;
- * stride 0: all lie together. */
+/* The outputs that a source's rows become: groups of `height` rows; each group begins `stride` outputs after the one
+ * before, the first one at `output`. stride 0: all rows lie together. */
 typedef struct {
   int output, height, stride;
 } cpu_place;
 
-/* A source's rows become outputs, its columns k0 and on. */
+/* A source's rows become outputs; its columns become inputs k0 and on. */
 typedef struct {
   const dt_matrix *source;
   cpu_place to;
-  int first; /* the output that the matrix begins with */
+  int first; /* the matrix's first output */
   int k0;
-  const int32_t *only; /* [count] these rows, instead of all that have a place; or NULL */
+  const int32_t *only; /* [count] the rows to take; NULL: all that have a place */
   int count;
 } cpu_piece;
 
 dt_status cpu_fill(const dt_backend *, const cpu_matrix *, const cpu_piece *, int count, dt_error *);
-dt_status cpu_copy_rows(const dt_backend *, const dt_matrix *, cpu_range, void *to, dt_error *); /* as they are */
+dt_status cpu_copy_rows(const dt_backend *, const dt_matrix *, cpu_range, void *to, dt_error *); /* unchanged */
 
 cpu_mine cpu_mine_of(const dt_shape *, int rank, int ranks);
 

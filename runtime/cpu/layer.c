@@ -1,8 +1,8 @@
-/* A layer with a parallel residual, and one with a sequential residual. Between phases the team waits, and
- * ranks that share the model give each other what they computed. */
+/* A layer with a parallel residual, and one with a sequential residual. Between phases the team waits, and ranks that
+ * share the model exchange their parts. */
 #include "chunk.h"
 
-/* The norm of the rows of x. Few rows: each thread for itself; else shared out. */
+/* The norm of the rows of x. Few rows: each thread computes all for itself; else they are shared out. */
 static const float *normalize(const cpu_chunk *c, int which, const float *weight, const float *bias) {
   const dt_weights *w = c->p->w;
   float *own = w->own + ((size_t)c->me->thread * 2 + (size_t)which) * CPU_OWN_ROWS * w->ldx;
@@ -33,7 +33,7 @@ static cpu_product to_residual(const dt_weights *w, const cpu_matrix *m, const f
   return (cpu_product){m, x, w->ldcat, CPU_ADD, w->x + w->mine.hidden.first, w->ldx};
 }
 
-/* x += o(attention(norm1(x))) + down(act(up(norm2(x)))), as one product of both */
+/* x += o(attention(norm1(x))) + down(act(up(norm2(x)))); one product computes o and down together. */
 void cpu_parallel_layer(const cpu_chunk *c, int layer) {
   const dt_weights *w = c->p->w;
   const cpu_layer *l = &w->layer[layer];
@@ -51,7 +51,7 @@ void cpu_parallel_layer(const cpu_chunk *c, int layer) {
   cpu_gather(c, CPU_STREAM);
 }
 
-/* q, k and v of the row's first norm, or of what a draft head has made ready. */
+/* Multiplies q, k and v with the first norm of x, or with the rows that a draft head prepared. */
 static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   bool paired = w->head.target && w->head.kind == DT_HEAD_EAGLE3;

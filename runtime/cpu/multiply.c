@@ -1,17 +1,18 @@
-/* Rows through matrices: what formats want done to the rows first, and the panels shared out among the threads. */
+/* Products of rows and matrices: prepares rows for the formats, and shares the panels out among the threads. */
 #include "chunk.h"
 
 char *cpu_prepared_row(const dt_weights *w, int product, int row) {
   return w->prepared + ((size_t)product * CPU_ROWS + (size_t)row) * w->prepared_bytes;
 }
 
-/* Rows as a matrix wants them. */
+/* Rows as a matrix's format takes them. */
 typedef struct {
   const char *at;
   size_t step; /* bytes */
 } input;
 
-/* Few rows: each thread for itself; else shared out, and *shared says that the others have to be waited for. */
+/* Prepares the rows of a product. Few rows: each thread prepares all for itself. Else they are shared out, and *shared
+ * becomes true: the caller must wait for the other threads. */
 static input prepare(const cpu_chunk *c, int index, const cpu_product *p, bool *shared) {
   const dt_weights *w = c->p->w;
   const cpu_format *f = p->matrix->format;
@@ -26,7 +27,7 @@ static input prepare(const cpu_chunk *c, int index, const cpu_product *p, bool *
   return (input){to, w->prepared_bytes};
 }
 
-/* The rows of each product; those that agree share them. */
+/* Prepares the rows of all products. Products with the same rows and the same preparation share the result. */
 static void prepare_all(const cpu_chunk *c, const cpu_product *products, int count, input *in) {
   bool shared = false;
   for (int i = 0; i < count; i++) {

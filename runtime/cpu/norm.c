@@ -3,7 +3,7 @@
 
 void V(cpu_norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
                  float *y) {
-  int whole = hidden & ~15, rest = hidden & 15; /* all arrays have room for a whole last sixteen */
+  int whole = hidden & ~15, rest = hidden & 15; /* the arrays have room for a whole last vector */
   v16 mean = v_set1(0.0f);
   if (kind == DT_NORM_LAYER) {
     v16 sum = v_set1(0.0f);

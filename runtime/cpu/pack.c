@@ -1,4 +1,4 @@
-/* Rows of a checkpoint's matrices into panels: on all threads, each with panels of its own. */
+/* Packs rows of a checkpoint's matrices into panels. All threads work, each on panels of its own. */
 #include "internal.h"
 
 #include <stdatomic.h>
@@ -9,11 +9,11 @@ typedef struct {
   const cpu_matrix *to;
   const cpu_piece *piece;
   int pieces;
-  const dt_matrix *rows; /* of a copy */
+  const dt_matrix *rows; /* the source of a copy */
   cpu_range copied;
   char *copy;
   atomic_flag *failed;
-  dt_error *err; /* of whoever failed first */
+  dt_error *err; /* the first failure of any thread */
 } job;
 
 static void report(const job *j, const dt_error *err) {
@@ -29,7 +29,7 @@ static dt_status run(const dt_backend *b, void (*share)(const cpu_member *, void
   return first.status;
 }
 
-/* The source's row that becomes an output, -1: none does. */
+/* The row of the source that becomes an output; -1: none. */
 static int row_of(const cpu_piece *p, int output) {
   if (p->only) return output < p->count ? p->only[output] : -1;
   int at = p->first + output - p->to.output;
@@ -39,14 +39,15 @@ static int row_of(const cpu_piece *p, int output) {
   return between || row >= p->source->rows ? -1 : row;
 }
 
-/* What a thread fills panels with: all rows of one, as the format takes them, some as they are read, and one widened. */
+/* A thread's buffers: the rows of a panel as the format takes them, rows as the file has them, and one row of
+ * floats. */
 typedef struct {
   char *rows, *raw;
-  size_t row; /* bytes */
+  size_t row; /* bytes of one of `rows` */
   float *wide;
 } buffers;
 
-/* A source's row as the format takes it. */
+/* Converts a row of the source to the type that the format takes. */
 static void convert(const dt_matrix *s, const char *from, dt_dtype takes, float *wide, char *to) {
   size_t n = (size_t)s->cols;
   dt_round *round = dt_round_to(takes);
@@ -58,7 +59,7 @@ static void convert(const dt_matrix *s, const char *from, dt_dtype takes, float 
   }
 }
 
-/* `count` rows of a source to outputs j.. of a panel. */
+/* Reads `count` rows of a source into outputs j.. of a panel. */
 static dt_status read_some(const job *work, const cpu_piece *p, int row, int count, int j, const buffers *b,
                            dt_error *err) {
   const dt_matrix *s = p->source;

@@ -1,19 +1,19 @@
-/* Shared by products in AMX tiles: their shapes, and one product of two. */
+/* Shared by products in AMX tiles: their shapes, and the product of two tiles. */
 #ifndef DT_CPU_PRODUCT_AMX_H
 #define DT_CPU_PRODUCT_AMX_H
 
 #include "quant.h"
 #include "simd.h"
 
-enum { AMX_ROWS = 16 }; /* most of a tile: rows of x, and of its sums, each for sixteen outputs */
+enum { AMX_ROWS = 16 }; /* rows of a tile at most: rows of x, or their sums, sixteen outputs each */
 
 typedef struct {
   uint8_t palette, start, reserved[14];
-  uint16_t columns[16]; /* bytes */
+  uint16_t columns[16]; /* bytes of a row of each tile */
   uint8_t rows[16];
 } amx_shapes;
 
-/* Tiles 0 to 3 are sums, 4 and 5 rows of x, of so many bytes, 6 and 7 weights. */
+/* Tiles 0 to 3 are sums; 4 and 5 are rows of x, row_bytes each; 6 and 7 are weights. */
 VI void amx_shape(int rows, int row_bytes) {
   amx_shapes c = {.palette = 1};
   for (int i = 0; i < 8; i++) {
@@ -23,7 +23,8 @@ VI void amx_shape(int rows, int row_bytes) {
   _tile_loadconfig(&c);
 }
 
-/* Tile `sums` = rows of x, which lie `step` bytes apart, times weights. The intrinsics want literal tile numbers. */
+/* Tile `sums` = rows of x, `step` bytes apart, times weights. The intrinsics need literal tile numbers, hence a
+ * macro. */
 #define AMX_MULTIPLY(product, sums, rows, weights, x, step, at)                                                        \
   do {                                                                                                                 \
     _tile_loadd(rows, x, step);                                                                                        \

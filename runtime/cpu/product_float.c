@@ -1,10 +1,10 @@
-/* Weights in f32, f16 and bf16: element (k, j) of a panel lies at [k * 32 + j]. A lane is an output: every output has one
- * accumulator, which takes its products by fma in the order k = 0, 1, .., K-1. A tile is some rows by some vectors of
- * sixteen outputs, held in registers; how the work is cut into tiles and blocks of k cannot change a bit. */
+/* Weights in f32, f16 and bf16: element (k, j) of a panel lies at [k * 32 + j]. A lane is an output. Every output has
+ * one accumulator, to which fma adds its products in the order k = 0, 1, .., K-1. A tile is some rows by some vectors
+ * of sixteen outputs, held in registers. So the cut into tiles and blocks of k cannot change a bit. */
 #include "variant.h"
 
-/* Tiles as (rows, columns of sixteen outputs, log2 of that), as many accumulators as there are registers for. A pass of
- * one row takes several panels at once, so that enough fma chains are under way. */
+/* Tiles as (rows, columns of sixteen outputs, log2 of these), with as many accumulators as there are registers. A pass
+ * of one row takes several panels at once, so that enough chains of fma overlap. */
 // clang-format off
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 14 };
@@ -22,15 +22,16 @@ enum { TILE_ROWS = 4 };
 #endif
 // clang-format on
 
-enum { K_BLOCK = 256 }; /* with more rows than a tile has, 256 x 32 weights stay in the L1 cache from tile to tile */
+enum { K_BLOCK = 256 }; /* with more rows than a tile has, 256 x 32 weights stay in the L1 cache for all tiles */
 
-/* Weights are asked for in advance: AHEAD lines, over the ends of pages and panels, or the next block of k, spread over the
- * tiles of this one, so that memory has no pause while there is arithmetic to do. */
+/* Weights are prefetched, so that memory does not pause while the processor computes. Rows that fit one tile: AHEAD
+ * lines ahead, past the ends of pages and panels. More rows: the next block of k, spread over the tiles of this
+ * block. */
 enum { AHEAD = 24 };
 
-/* Few rows take several panels at once. Where these are short the processor has hardly found that each is read in order when
- * it ends: so FEW_AHEAD lines of each are asked for in advance, and before its end the beginning of the one that comes next.
- * Longer ones out of memory are slower with that. */
+/* Few rows take several panels at once. If the panels are short, the hardware prefetcher finds their streams too late.
+ * So FEW_AHEAD lines of each panel are prefetched and, before its end, the first lines of the panel that comes next.
+ * This makes longer panels that come from memory slower, so they go without. */
 enum { FEW_ROWS = 3, SHORT_PANEL = 512, FEW_AHEAD = 40 };
 
 enum { F32, F16, BF16 };
@@ -43,8 +44,9 @@ VI v16 load_weights(const char *p, int type) {
   return v_load((const float *)p);
 }
 
-/* sums[r][16 c + lane] = (resume ? sums : 0) + the products over k of x; column c is half c % 2 of panel c / 2. What lies at
- * `ahead`, and `step` bytes further for each k, is fetched into the cache; for few rows in each panel, if these are short. */
+/* sums[r][16 c + lane] = (resume ? sums : 0) + the sum over k of x * weight; column c is half c % 2 of panel c / 2.
+ * Prefetches `ahead`, which moves on by `step` bytes for each k. Few rows prefetch in each panel, and in short ones
+ * only. */
 VI void tile(const int rows, const int columns, const int type, const char *weights, size_t panel_bytes, const float *x,
              size_t ldx, int k, float *sums, size_t ld, int resume, const char *ahead, size_t step) {
   const size_t line = CPU_PANEL * bytes_of(type), half = line / 2;
@@ -95,8 +97,8 @@ TILES(DEFINE_TILE, BF16)
 #define NAME_TILE(R, C, L, T) [T][R][L] = tile_##R##x##C##_##T,
 static tile_fn *const tiles[3][TILE_ROWS + 1][4] = {TILES(NAME_TILE, F32) TILES(NAME_TILE, F16) TILES(NAME_TILE, BF16)};
 
-/* All columns of `count` panels for at most TILE_ROWS rows, by the widest tiles there are. `ahead` as for a tile, or NULL:
- * the lines behind what a tile reads. */
+/* All columns of `count` panels for at most TILE_ROWS rows, in the widest tiles possible. `ahead` as for a tile; NULL:
+ * the lines behind those that a tile reads. */
 static void tile_columns(int type, const char *weights, size_t panel_bytes, int count, const float *x, size_t ldx,
                          int rows, int k, float *sums, size_t ld, int resume, const char *ahead, size_t step) {
   size_t line = CPU_PANEL * bytes_of(type);
@@ -111,7 +113,7 @@ static void tile_columns(int type, const char *weights, size_t panel_bytes, int 
   }
 }
 
-/* One panel for more rows than a tile has: block by block of k, then tile by tile. */
+/* One panel for more rows than a tile has: block by block of k, and tile by tile in each block. */
 static void panel_many_rows(int type, const char *weights, const float *x, size_t ldx, int n, int k, float *sums,
                             size_t ld) {
   int count = (n + TILE_ROWS - 1) / TILE_ROWS;

@@ -1,9 +1,10 @@
-/* Products with quantized matrices, rows rounded to one digit: see quant.h for the definition. A few rows at a time keep their
- * sums in registers while a part of a strip goes by. */
+/* Products with quantized matrices, rows rounded to one digit: quant.h has the definition. A few rows at a time keep
+ * their sums in registers while a part of a strip is read. */
 #include "product_one.h"
 
-/* Rows, and strips of a panel, that share what is loaded: as many as there are registers for. Unpacking is shared by all rows; two strips
- * share the fours of x, since the processor makes as many dot products in a cycle as it loads. */
+/* Rows, and strips of a panel, that share what is loaded; the number of registers limits them. All rows share the
+ * unpacked codes. Two strips share the fours of x, since the processor computes only as many dot products in a cycle as
+ * it loads. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 6, TILE_STRIPS = 2 };
 #elif defined(__AVX2__)
@@ -12,9 +13,9 @@ enum { TILE_ROWS = 2, TILE_STRIPS = 1 };
 enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
 #endif
 
-/* ---- rows of x ------------------------------------------------------------------------------------------------------- */
+/* ---- rows of x --------------------------------------------------------------------------------------------------- */
 
-/* Block b of a row, and the sum that its minimum is multiplied with. */
+/* Rounds block b of a row; returns the sum that its minimum is multiplied with. */
 VI float round_block(const quant_format *f, const float *x, int b, quant_one *to) {
   const int halves = QUANT_BLOCK / 16, per_block = QUANT_BLOCK / f->group;
   float most;
@@ -44,7 +45,7 @@ VI float round_block(const quant_format *f, const float *x, int b, quant_one *to
   return fine ? all + to->finer_scale[b] * (float)finer_sum : all;
 }
 
-/* Sums of groups, rounded to 16 bits with one scale. */
+/* Rounds the sums of a cell's groups to 16 bits with one scale. */
 VI void round_sums(const float sum[16], quant_one *to) {
   float most;
   int32_t whole[16] = {0};
@@ -68,18 +69,18 @@ VI void round_cell(const quant_format *f, const float *x, int groups, quant_one 
   if (f->scales == QUANT_WHOLE_MIN) round_sums(sums, to);
 }
 
-/* ---- products -------------------------------------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------------------------------------- */
 
 #define EACH_ROW _Pragma("GCC unroll 6") for (int r = 0; r < rows; r++)
 #define EACH_STRIP _Pragma("GCC unroll 2") for (int s = 0; s < strips; s++)
 
 typedef const quant_one *tile_rows[TILE_ROWS];
 
-/* Something of each row and strip of a tile. */
+/* Numbers of each row and strip of a tile. */
 typedef i16 tile_sums[TILE_ROWS][TILE_STRIPS];
 typedef v16 tile_floats[TILE_ROWS][TILE_STRIPS];
 
-/* sum[i] = the products of the codes of the block's group i with its q, exactly, plus quant_begin. */
+/* sum[i] = quant_begin + the sum of code * q over group i of the block, exactly. */
 VI void sum_block(const int rows, const int strips, const quant_format *f, const uint8_t *const block[TILE_STRIPS],
                   int b, const tile_rows x, tile_sums sum[2]) {
   const int per_block = QUANT_BLOCK / f->group;
@@ -101,7 +102,7 @@ VI void sum_block(const int rows, const int strips, const quant_format *f, const
   }
 }
 
-/* t of a block's group, or of its two. */
+/* Adds a block's group, or both of its groups, to t. */
 VI void add_block(const int rows, const int strips, const quant_format *f, const quant_cell c[TILE_STRIPS], int b,
                   const tile_rows x, tile_floats t) {
   tile_sums sum[2];
@@ -151,11 +152,11 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, one_fi
   }
 }
 
-/* ---- formats --------------------------------------------------------------------------------------------------------- */
+/* ---- formats ----------------------------------------------------------------------------------------------------- */
 
 #define KERNEL(name, rows, strips)                                                                                     \
   static void name##_##rows##x##strips(const quant_part *p) { few_rows(rows, strips, &name, name##_finer, p); }
-#if defined(__AVX512F__) /* rows are shared out evenly: a tile of many is never a row alone */
+#if defined(__AVX512F__) /* rows are shared out evenly, so no tile of several has a single row */
 #define KERNELS(name)                                                                                                  \
   KERNEL(name, 1, 1)                                                                                                   \
   KERNEL(name, 2, 2)                                                                                                   \

@@ -4,12 +4,13 @@
 
 #include "product_quant.h"
 
-/* Whether the sum of a cell begins with that of the cells before: scales of f16 need no factor of the cell's. */
+/* The value that a cell's sum begins with: with f16 scales the sum of the cells before, since they need no factor of
+ * the cell. */
 VI v16 one_begin_cell(const quant_format *f, const float *acc) {
   return quant_is_whole(f) ? v_set1(0.0f) : v_load(acc);
 }
 
-/* t and the finer digits of a row that has some. */
+/* Returns t with the finer digits of a row added, if it has any. */
 VI v16 one_add_finer(const quant_format *f, const quant_cell *c, const quant_one *x, v16 t) {
   const int per_block = QUANT_BLOCK / f->group;
   for (int b = 0; b < c->blocks; b++) {
@@ -32,7 +33,7 @@ VI v16 one_add_finer(const quant_format *f, const quant_cell *c, const quant_one
   return t;
 }
 
-/* The same as a function: few rows call it. */
+/* The same as a function, for few rows. */
 typedef v16 one_finer(const quant_cell *c, const quant_one *x, v16 t);
 #define ONE_DEFINE_FINER(name)                                                                                         \
   static __attribute__((noinline)) v16 name##_finer(const quant_cell *c, const quant_one *x, v16 t) {                  \
@@ -45,9 +46,9 @@ VI void one_end_cell(const quant_format *f, const quant_factors *of, const quant
   v_store(acc, t);
 }
 
-/* Rows above which AMX tiles are faster: 12, or 16 where a block has two groups, whose sums leave the tiles separately. A Xeon
- * (tests/bench/bench_products.c), microseconds by vectors and in tiles: Q4_K 12 rows 984 and 959, 16 rows 1240 and 1000; Q6_K 16 rows
- * 1395 and 1462, 32 rows 2600 and 2399. */
+/* Number of rows above which AMX tiles are faster: 12, or 16 if a block has two groups, whose sums leave the tiles
+ * separately. Microseconds on a Xeon (tests/bench/bench_products.c), by vectors and in tiles: Q4_K 12 rows 984 and 959,
+ * 16 rows 1240 and 1000; Q6_K 16 rows 1395 and 1462, 32 rows 2600 and 2399. */
 VI int one_most_by_vectors(const quant_format *f) { return f->group < QUANT_BLOCK ? 16 : 12; }
 
 #define TILES_ONE_DECLARE(name, ...)                                                                                   \

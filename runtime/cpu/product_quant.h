@@ -1,5 +1,5 @@
-/* Shared by all products with quantized matrices, of one digit and of two, a few rows at a time and in AMX tiles: codes and
- * scales for vectors, and the walk over a matrix. */
+/* Shared by all products with quantized matrices, of one digit and of two, a few rows at a time and in AMX tiles: codes
+ * and scales for vectors, and the loop over a matrix. */
 #ifndef DT_CPU_PRODUCT_QUANT_H
 #define DT_CPU_PRODUCT_QUANT_H
 
@@ -9,16 +9,16 @@
 
 #include <stdbool.h>
 
-/* ---- weights --------------------------------------------------------------------------------------------------------- */
+/* ---- weights ----------------------------------------------------------------------------------------------------- */
 
-/* Four `four` (0..7) of a block, of sixteen outputs. */
+/* Unpacks four `four` (0..7) of a block, for sixteen outputs. */
 VI i16 quant_code(const quant_format *f, const uint8_t *block, const int four) {
   if (f->bits == 8) return i_load(block + QUANT_LINE * four);
   i16 line = i_load(block + QUANT_LINE * (four % 4));
   i16 low = i_and(four < 4 ? line : i_right(line, 4), 0x0f0f0f0f);
   if (f->bits == 4) return low;
   i16 plane = i_load(block + QUANT_LINE * (f->bits == 5 ? 4 : 4 + four / 4));
-  const int from = f->bits == 5 ? four : four % 4 * 2; /* its bits go to bit 4 */
+  const int from = f->bits == 5 ? four : four % 4 * 2; /* position of the upper bits, which move to bit 4 */
   i16 high = from < 4 ? i_left(plane, 4 - from) : i_right(plane, from - 4);
   return i_or(low, i_and(high, f->bits == 5 ? 0x10101010 : 0x30303030));
 }
@@ -32,8 +32,8 @@ VI v16 quant_minimum(const quant_cell *c, int group) {
   return v_load_f16((const uint16_t *)c->minima + (size_t)QUANT_OUTPUTS * (size_t)group);
 }
 
-/* isum * scale in one step where a block has one whole scale: the sum begins with the bits of 1.5 * 2^23, and such a float is
- * 1.5 * 2^23 + isum; `less` is -1.5 * 2^23 * scale. All of it is exact. */
+/* isum * scale in one step, if a block has one whole scale. The integer sum begins with the bits of the float 1.5 *
+ * 2^23, so that its bits are the float 1.5 * 2^23 + isum; `less` is -1.5 * 2^23 * scale. All of it is exact. */
 VI int32_t quant_begin(const quant_format *f) { return f->scales == QUANT_WHOLE_MIN ? 0x4b400000 : 0; }
 
 VI v16 quant_less(v16 scale) { return v_mul(scale, v_set1(-0x1.8p23f)); }
@@ -42,8 +42,8 @@ VI v16 quant_scaled(i16 sum, v16 scale, v16 less) { return v_fma(i_as_float(sum)
 
 VI v16 quant_f16(const uint8_t *line) { return v_load_f16((const uint16_t *)line); }
 
-/* What a cell of whole scales ends with, the same for all rows: d, and of QUANT_WHOLE_MIN dmin and the minima of groups 2i and
- * 2i + 1, 16 bits each. */
+/* The factors at the end of a cell of whole scales, the same for all rows: d and, for QUANT_WHOLE_MIN, dmin and the
+ * minima of groups 2i and 2i + 1, 16 bits each. */
 typedef struct {
   v16 d, dmin;
   i16 minima[QUANT_BLOCKS / 2];
@@ -60,7 +60,7 @@ VI quant_factors quant_factors_of(const quant_format *f, const quant_cell *c) {
   return of;
 }
 
-/* The sum over a cell's groups of a whole minimum times a sum of 16 bits, these in pairs. */
+/* The sum over a cell's groups of a whole minimum times a sum of 16 bits; `pairs` has two sums each. */
 VI v16 quant_whole_minima(const quant_factors *of, const int32_t *pairs) {
   i16 sum = i_set1(0);
 #pragma GCC unroll 4
@@ -68,7 +68,7 @@ VI v16 quant_whole_minima(const quant_factors *of, const int32_t *pairs) {
   return i_to_float(sum);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 VI int32_t quant_bits_of(float x) {
   int32_t bits;
@@ -88,36 +88,36 @@ VI int32_t quant_four_at(const int8_t *p) {
   return four;
 }
 
-/* Two sums of 16 bits, the first one in the lower half. */
+/* Two sums of 16 bits in one word, the first in the lower half. */
 VI int32_t quant_pair(int32_t first, int32_t second) {
   return (int32_t)((uint32_t)first & 0xffff) | (int32_t)((uint32_t)second << 16);
 }
 
-/* *largest of |x|, n a multiple of 16; false: a number is not finite. */
+/* *largest = the largest |x|, n a multiple of 16; false: a number is not finite. */
 VI bool quant_largest(const float *x, int n, float *largest) {
   v16 most = v_set1(0.0f), zero = v_set1(0.0f), all = zero;
   for (int i = 0; i < n; i += 16) {
     v16 v = v_load(x + i);
     most = v_max(v_abs(v), most);
-    all = v_fma(v, zero, all); /* NaN where any is not finite */
+    all = v_fma(v, zero, all); /* NaN if any number is not finite */
   }
   *largest = v_hmax(most);
   return !v_nan_mask(all);
 }
 
-/* What takes numbers of at most `most` to whole ones of at most `limit`; where they are all zero, to zero. */
+/* The factor that maps numbers of at most `most` to whole numbers of at most `limit`; 0 if all numbers are 0. */
 VI float quant_inverse(float most, int limit) { return most > 0.0f ? fminf((float)limit / most, 0x1p126f) : 0.0f; }
 
-/* ---- the walk -------------------------------------------------------------------------------------------------------- */
+/* ---- the loop over a matrix -------------------------------------------------------------------------------------- */
 
-/* What a kernel works on: some cells of strips that lie `apart` bytes from each other, and rows `step` bytes apart. */
+/* The work of a kernel: some cells of strips that lie `apart` bytes from each other, and rows `step` bytes apart. */
 typedef struct {
   const uint8_t *weights;
   size_t apart;
-  int cells, left;      /* left: of k, where the cells begin */
-  const uint8_t *ahead; /* of each strip this is asked for meanwhile, */
-  int lines;            /* so many lines at each block; 0: the strip's own, QUANT_AHEAD bytes before they are needed */
-  const char *rows;     /* the first one, at the first cell */
+  int cells, left;      /* left: the numbers of k that remain where the cells begin */
+  const uint8_t *ahead; /* prefetched meanwhile, for each strip: */
+  int lines;            /* lines at each block; 0: the strip's own, QUANT_AHEAD bytes before use */
+  const char *rows;     /* the first row, at the first cell */
   size_t step;
   float *sums; /* [rows][ld] of the cells before */
   size_t ld;
@@ -128,20 +128,21 @@ typedef void quant_kernel(const quant_part *p);
 enum {
   QUANT_TALLEST = 6,
   QUANT_STRIPS = CPU_PANEL / QUANT_OUTPUTS,
-  QUANT_PART_CELLS = 3, /* of a panel's strips, which all rows take before the next: some 15 KB */
-  /* bytes: the weights of a row alone are asked for so far in advance, over the ends of cells and strips. Two threads of a Xeon
-   * read 33 GB/s so (Q4_K), 25 at 8192, 28 at 1024. */
+  QUANT_PART_CELLS = 3, /* cells of a panel's strips that all rows take before the next cells: about 15 KB */
+  /* A single row prefetches its weights so many bytes ahead, past the ends of cells and strips. Two threads of a Xeon
+   * then read 33 GB/s (Q4_K), with 8192 bytes 25, with 1024 bytes 28. */
   QUANT_AHEAD = 2560
 };
 
-/* Kernels of a format: of a row alone and one strip; and of tiles of up to `rows` rows and `strips` strips. */
+/* The kernels of a format: one for a single row and one strip, and one for each tile of up to `rows` rows and `strips`
+ * strips. */
 typedef struct {
   int rows, strips;
-  size_t cell; /* bytes of a row's cell */
+  size_t cell; /* bytes of a cell of a row */
   quant_kernel *alone, *tile[QUANT_TALLEST];
 } quant_kernels;
 
-/* At each block: the lines that will be needed. */
+/* Prefetches, at each block, lines that are needed later; returns where to go on. */
 VI const uint8_t *quant_ask_ahead(const quant_format *f, const quant_part *p, const int strips, const uint8_t *block,
                                   const uint8_t *ahead) {
   if (p->lines == 0) {
@@ -156,9 +157,9 @@ VI const uint8_t *quant_ask_ahead(const quant_format *f, const quant_part *p, co
 
 /* sums[r][..] = n rows of x times `count` panels of m from `first` on.
  *
- * A row alone reads each strip from end to end. More rows are `heights` tiles of nearly equal height: the strips are cut into
- * parts of QUANT_PART_CELLS cells, all tiles use a part while it is in the first-level cache, and each tile asks for its share
- * (`lines`) of the next part. */
+ * A single row reads each strip from end to end. More rows form `heights` tiles of nearly equal height. The strips are
+ * cut into parts of QUANT_PART_CELLS cells; all tiles use a part while it is in the L1 cache, and each tile prefetches
+ * its share (`lines`) of the next part. */
 VI void quant_walk(const quant_format *f, const quant_kernels *k, const cpu_matrix *m, int first, int count,
                    const char *x, size_t step, int n, float *sums, size_t ld) {
   const size_t strip_bytes = quant_strip_bytes(f, m->k), cell_bytes = quant_layout_of(f, QUANT_CELL).bytes;
@@ -185,7 +186,7 @@ VI void quant_walk(const quant_format *f, const quant_kernels *k, const cpu_matr
   }
 }
 
-/* ---- one format ------------------------------------------------------------------------------------------------------ */
+/* ---- one format -------------------------------------------------------------------------------------------------- */
 
 VI void quant_pack_panel(const quant_format *f, char *panel, int k, const char *const row[CPU_PANEL]) {
   for (int j = 0; j < CPU_PANEL; j++)
@@ -199,8 +200,9 @@ VI void quant_unpack_output(const quant_format *f, const char *panel, int k, int
                out);
 }
 
-/* The cpu_format called cpu_format_<name>, of `name`'s weights and so many bits of activations, from a type of cells of x,
- * round_cell(format, x, groups, cell), kernels, and `tiles`: statements that may have computed it all and returned. */
+/* Defines the cpu_format named cpu_format_<called>, for weights in the quant_format `name` and `activations` bits of x.
+ * It takes a type of cells of x, round_cell(format, x, groups, cell), the kernels, and `tiles`: statements that may
+ * compute everything and return. */
 #define QUANT_DEFINE(called, name, type, activations, cell, kernels, tiles)                                            \
   static size_t called##_panel_bytes(int k) { return QUANT_STRIPS * quant_strip_bytes(&name, k); }                     \
   static void called##_pack(char *panel, int k, const char *const row[CPU_PANEL]) {                                    \

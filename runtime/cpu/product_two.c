@@ -1,8 +1,8 @@
-/* Products with quantized matrices, rows rounded to two digits: see quant.h for the definition. A few rows at a time keep their
- * sums in registers while a part of a panel goes by, short enough to stay in the first-level cache for all of them. */
+/* Products with quantized matrices, rows rounded to two digits: quant.h has the definition. A few rows at a time keep
+ * their sums in registers while a part of a panel is read, short enough to stay in the L1 cache for all of them. */
 #include "product_two.h"
 
-/* Rows, and strips of a panel, that share what is loaded: as many as there are registers for. */
+/* Rows, and strips of a panel, that share what is loaded; the number of registers limits them. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 4, TILE_STRIPS = 2 };
 #elif defined(__AVX2__)
@@ -11,9 +11,9 @@ enum { TILE_ROWS = 2, TILE_STRIPS = 1 };
 enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
 #endif
 
-/* ---- rows of x ------------------------------------------------------------------------------------------------------- */
+/* ---- rows of x --------------------------------------------------------------------------------------------------- */
 
-/* Rounds a group to its digits; returns their sum. */
+/* Rounds a group to its two digits; returns the sum of the rounded numbers. */
 VI int32_t round_group(const quant_format *f, const float *x, v16 inverse, int8_t *digits) {
   const int32_t half = 1 << (f->shift - 1), rest = (1 << f->shift) - 1;
   i16 sum = i_set1(0);
@@ -50,7 +50,7 @@ VI void round_cell(const quant_format *f, const float *x, int groups, quant_two 
   }
 }
 
-/* ---- products -------------------------------------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------------------------------------- */
 
 #define EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < rows; r++)
 #define EACH_STRIP _Pragma("GCC unroll 2") for (int s = 0; s < strips; s++)
@@ -60,7 +60,7 @@ typedef const quant_two *tile_rows[TILE_ROWS];
 /* The sums of a tile: rows by strips. */
 typedef i16 tile_sums[TILE_ROWS][TILE_STRIPS];
 
-/* sum = the products of the codes of a block's group `within` with its q, exactly. */
+/* sum = the sum of code * q over the block's group `within`, exactly. */
 VI void sum_group(const int rows, const int strips, const quant_format *f, const uint8_t *const block[TILE_STRIPS],
                   const int within, int g, const tile_rows x, tile_sums sum) {
   const int fours = f->group / 4;
@@ -85,7 +85,7 @@ VI void sum_group(const int rows, const int strips, const quant_format *f, const
   EACH_ROW EACH_STRIP sum[r][s] = i_add(i_left(high[r][s], f->shift), sum[r][s]);
 }
 
-/* The sums so far, and those of a cell. */
+/* Adds a cell to the sums so far. */
 VI void add_cell(const int rows, const int strips, const quant_format *f, const quant_part *p,
                  const quant_cell c[TILE_STRIPS], const tile_rows x, const uint8_t *ahead) {
   const int per_block = QUANT_BLOCK / f->group;
@@ -132,11 +132,11 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, const 
   }
 }
 
-/* ---- formats --------------------------------------------------------------------------------------------------------- */
+/* ---- formats ----------------------------------------------------------------------------------------------------- */
 
 #define KERNEL(name, rows, strips)                                                                                     \
   static void name##_##rows##x##strips(const quant_part *p) { few_rows(rows, strips, &name, p); }
-#if defined(__AVX512F__) /* rows are shared out evenly: a tile of many is never a row alone */
+#if defined(__AVX512F__) /* rows are shared out evenly, so no tile of several has a single row */
 #define KERNELS(name)                                                                                                  \
   KERNEL(name, 1, 1)                                                                                                   \
   KERNEL(name, 2, 2)                                                                                                   \

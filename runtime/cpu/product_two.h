@@ -4,7 +4,7 @@
 
 #include "product_quant.h"
 
-/* The end of a cell for one row: acc and its groups' t, scales and minima put together. */
+/* The end of a cell for one row: adds its groups' t, with scales and minima, to acc. */
 VI v16 two_end_cell(const quant_format *f, const quant_factors *of, v16 acc, v16 t, const quant_two *x) {
   v16 sx = v_set1(x->scale);
   if (!quant_is_whole(f)) return v_fma(t, sx, acc);
@@ -13,8 +13,9 @@ VI v16 two_end_cell(const quant_format *f, const quant_factors *of, v16 acc, v16
   return v_fma(quant_whole_minima(of, x->extra), v_mul(of->dmin, v_set1(-x->scale)), acc);
 }
 
-/* Rows above which AMX tiles are faster: a tile takes as long for few rows as for sixteen. Measured with `calibrate` on two
- * cores of an Intel Xeon: 8 rows take 66 ms by vectors and 92 in tiles (1.5B, Q4_K and Q6_K), 14 rows 105 and 102. */
+/* Number of rows above which AMX tiles are faster: a tile takes as long for few rows as for sixteen. Measured with
+ * `calibrate` on two cores of an Intel Xeon (1.5B, Q4_K and Q6_K): 8 rows take 66 ms by vectors and 92 ms in tiles, 14
+ * rows 105 and 102 ms. */
 enum { TILES_TWO_FROM = 12 };
 
 #define TILES_TWO_DECLARE(name, ...)                                                                                   \

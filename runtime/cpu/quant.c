@@ -1,19 +1,20 @@
-/* Blocks of a file taken apart into codes, scales and minima, which are laid out for sixteen outputs at a time: see quant.h. */
+/* Takes blocks of a file apart into codes, scales and minima, and lays these out for sixteen outputs at a time: see
+ * quant.h. */
 #include "quant.h"
 
 #include <string.h>
 
-/* One output's share of a cell, whatever its type. */
+/* The part of one output in a cell, whatever its type. */
 typedef struct {
   uint8_t code[QUANT_CELL];
-  uint16_t scale[QUANT_BLOCKS], minimum[QUANT_BLOCKS];  /* f16, by group */
-  uint8_t whole_scale[16], whole_minimum[QUANT_BLOCKS]; /* whole; a scale may be a signed byte */
+  uint16_t scale[QUANT_BLOCKS], minimum[QUANT_BLOCKS];  /* f16, one per group */
+  uint8_t whole_scale[16], whole_minimum[QUANT_BLOCKS]; /* whole numbers; a scale may be a signed byte */
   uint16_t d, dmin;                                     /* f16 */
 } share;
 
 static uint16_t u16_at(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
 
-/* ---- a block of a file -> its codes and scales: the inverse of what types.c computes with ---------------------------- */
+/* ---- a block of a file -> its codes and scales: the inverse of types.c's decoders -------------------------------- */
 
 static void nibbles(const uint8_t *q, uint8_t *code) {
   for (int j = 0; j < 16; j++) code[j] = q[j] & 15, code[j + 16] = q[j] >> 4;
@@ -23,7 +24,7 @@ static void fifth_bits(const uint8_t *h, uint8_t *code) {
   for (int j = 0; j < 32; j++) code[j] |= (uint8_t)((h[j / 8] >> j % 8 & 1) << 4);
 }
 
-/* Six bits each of eight scales and minima. */
+/* Unpacks eight scales and eight minima of six bits each. */
 static void k_scales(const uint8_t *s, share *to) {
   for (int g = 0; g < 8; g++) {
     to->whole_scale[g] = g < 4 ? s[g] & 63 : (uint8_t)((s[g + 4] & 15) | (s[g - 4] >> 6) << 4);
@@ -31,7 +32,7 @@ static void k_scales(const uint8_t *s, share *to) {
   }
 }
 
-/* Groups 2 i and 2 i + 1 are the low and the high halves of 32 bytes. */
+/* Unpacks codes: groups 2 i and 2 i + 1 are the low and the high halves of 32 bytes. */
 static void k_codes(const uint8_t *q, const uint8_t *high, uint8_t *code) {
   for (int g = 0; g < 8; g += 2, q += 32, code += 64) {
     for (int i = 0; i < 32; i++) code[i] = q[i] & 15, code[32 + i] = q[i] >> 4;
@@ -39,7 +40,7 @@ static void k_codes(const uint8_t *q, const uint8_t *high, uint8_t *code) {
   }
 }
 
-/* 128 numbers from 64 bytes of lower and 32 of upper bits. */
+/* Unpacks 128 codes from 64 bytes of lower bits and 32 bytes of upper bits. */
 static void q6_codes(const uint8_t *low, const uint8_t *high, uint8_t *code) {
   for (int n = 0; n < 2; n++, low += 64, high += 32, code += 128)
     for (int i = 0; i < 32; i++) {
@@ -83,11 +84,11 @@ static void take_apart(dt_dtype dtype, const uint8_t *b, int blocks, share *to) 
   }
 }
 
-/* ---- the layout ------------------------------------------------------------------------------------------------------ */
+/* ---- the layout -------------------------------------------------------------------------------------------------- */
 
 static void put_four(uint8_t *line, int output, uint32_t four) { memcpy(line + 4 * output, &four, sizeof four); }
 
-/* Four codes at once, the bytes of a word: no shift carries a bit from one to the next. */
+/* Writes four codes at a time, as the bytes of a word: no shift carries a bit from one byte into the next. */
 static void put_codes(int bits, const uint8_t *code, int output, uint8_t *to) {
   const uint32_t low = 0x0f0f0f0f, fifth = 0x01010101, upper = 0x03030303;
   uint32_t four[8], more[2] = {0, 0};
@@ -116,7 +117,7 @@ static float f16_at(const uint8_t *line, int output) {
   return x;
 }
 
-/* Whole minima of the groups 2 i and 2 i + 1 lie side by side. */
+/* Place of a whole minimum: those of groups 2 i and 2 i + 1 lie side by side. */
 static size_t whole_minimum(int group, int output) { return (size_t)(32 * (group / 2) + 2 * output + group % 2); }
 
 static void put_share(const quant_format *f, const share *from, const quant_cell *c, int output) {
@@ -146,8 +147,8 @@ void quant_pack(const quant_format *f, const void *blocks, int k, int output, ui
   }
 }
 
-/* A weight of the group is (code - zero) * scale + minimum, as types.h's decoders compute it: the same operations in the same
- * order. Minus zero is what changes nothing. */
+/* A weight of the group is (code - zero) * scale + minimum, computed with the operations of the decoders of types.h, in
+ * their order. A minimum of minus zero changes nothing. */
 typedef struct {
   float scale, minimum;
 } group_scale;

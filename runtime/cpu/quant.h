@@ -1,36 +1,39 @@
-/* Weights that stay codes. A quantized matrix is held as its file has it, codes, scales and minima, laid out anew for vectors
- * that run across sixteen outputs. Rows of x are rounded to whole numbers; products within a group are summed as integers,
- * exact in any order; groups are combined in f32 in one fixed order. So every variant gives the same bits.
+/* Quantized matrices. A matrix keeps the codes, scales and minima of its file, laid out for vectors that span sixteen
+ * outputs. Rows of x are rounded to whole numbers. Products within a group are summed as integers, exact in any order;
+ * groups are combined in f32 in one fixed order. So every variant gives the same bits.
  *
- * A weight is (code - zero) * scale + minimum, scale and minimum by groups of 16 or 32 numbers. An output is the sum acc over
- * the cells of 256 numbers, in order, and in a cell over its groups, in order. There are two definitions of it, by what is
- * kept of x; ties go to even.
+ * A weight is (code - zero) * scale + minimum; scale and minimum belong to a group of 16 or 32 numbers. An output is
+ * the sum acc over the cells of 256 numbers, in order, and in a cell over its groups, in order. There are two
+ * definitions of it, which differ in the rounding of x; ties go to even.
  *
- * One digit ("8"): x is rounded by 32 numbers, q = round(x * (127 / most)), most = the largest |x| of them, and their scale is
- * sx = most / 127. isum = the sum of (code - zero) * q over a group, an int32, as f32.
+ * One digit ("8"): x is rounded in blocks of 32 numbers: q = round(x * (127 / most)), most = the largest |x| of the
+ * block; its scale is sx = most / 127. isum = the sum of (code - zero) * q over a group, an int32, as f32.
  *
- *   QUANT_F16        scale is an f16          acc = fma(isum, scale * sx, acc)
- *   QUANT_F16_MIN    so is the minimum        and acc = fma(minimum, sx * (sum of q), acc)
- *   QUANT_WHOLE      scale is a whole number, times the cell's f16 d. u = the sum of isum * scale over the groups of 32 numbers,
- *                    below 2^24 and so exact; t = 0, t = fma(u, sx, t); then acc = fma(t, d, acc)
- *   QUANT_WHOLE_MIN  and the minimum one times -dmin. s = sx * (sum of q), of each group, is rounded again: whole = round(s *
- *                    (32767 / most)), ss = most / 32767, most = the cell's largest |s|; then
+ *   QUANT_F16        scale is an f16: acc = fma(isum, scale * sx, acc)
+ *   QUANT_F16_MIN    minimum is an f16 too: then acc = fma(minimum, sx * (sum of q), acc)
+ *   QUANT_WHOLE      scale is a whole number times d, an f16 of the cell. u = the sum of isum * whole scale over the
+ *                    block's groups, below 2^24 and so exact; t = 0, t = fma(u, sx, t); then acc = fma(t, d, acc)
+ *   QUANT_WHOLE_MIN  minimum is a whole number times -dmin, an f16 of the cell. s = sx * (sum of q) of each group is
+ *                    rounded: whole = round(s * (32767 / most)), ss = most / 32767, most = the cell's largest |s|; then
  *                    acc = fma(sum of minimum * whole, dmin * -ss, acc)
  *
- *   Where most is above QUANT_FAR times the mean |x| of the 32 numbers, the others would hardly be told apart: such a block keeps a
- *   finer digit of each, r = round((x * (127 / most) - q) * 128), of scale sx / 128. It adds as q did, behind the cell's groups and
- *   before its end: acc = fma(rsum, scale * (sx / 128), acc), or t = fma(u of rsum, sx / 128, t). Minima take q + r / 128 for q.
+ *   If most is above QUANT_FAR times the block's mean |x|, q would hardly tell the other numbers apart. Such a block
+ *   has a finer digit of each number, r = round((x * (127 / most) - q) * 128), of scale sx / 128. It is added like q,
+ *   after the cell's groups and before the cell's end: acc = fma(rsum, scale * (sx / 128), acc), or t = fma(u of rsum,
+ *   sx / 128, t). Minima are multiplied with q + r / 128 instead of q.
  *
- * Two digits ("16"): x is rounded by cells, q = round(x * (limit / most)), sx = most / limit, q = (high << shift) + low.
+ * Two digits ("16"): x is rounded in cells: q = round(x * (limit / most)), sx = most / limit,
+ * q = (high << shift) + low.
  *
  *   t = 0;  t = fma(sum of (code - zero) * q, scale, t)      the sum is an int32, as f32
  *   QUANT_F16                                                acc = fma(t, sx, acc)
- *   QUANT_F16_MIN    behind each group                       acc = fma(t, sx, acc)
+ *   QUANT_F16_MIN    after each group also                   acc = fma(t, sx, acc)
  *                    t = fma(sum of q, minimum, t)
  *   QUANT_WHOLE                                              acc = fma(t, d * sx, acc)
- *   QUANT_WHOLE_MIN                                          and acc = fma(sum of minimum * (sum of q), dmin * -sx, acc)
+ *   QUANT_WHOLE_MIN                                          the same, then
+ *                                                            acc = fma(sum of minimum * (sum of q), dmin * -sx, acc)
  *
- * Numbers of x that are not finite make their sx NaN, and q = 0. */
+ * A number of x that is not finite makes its sx NaN and its q 0. */
 #ifndef DT_CPU_QUANT_H
 #define DT_CPU_QUANT_H
 
@@ -41,20 +44,20 @@
 
 enum {
   QUANT_CELL = 256,   /* numbers of a row that a pass over weights takes at once */
-  QUANT_BLOCK = 32,   /* numbers whose codes lie together; rows have whole blocks */
-  QUANT_BLOCKS = 8,   /* of a whole cell; the last one of a row may have fewer */
+  QUANT_BLOCK = 32,   /* numbers whose codes lie together; a row has whole blocks */
+  QUANT_BLOCKS = 8,   /* blocks of a cell; the last cell of a row may have fewer */
   QUANT_OUTPUTS = 16, /* outputs that lie together: a strip */
-  QUANT_LINE = 64     /* bytes: four numbers each of a strip's outputs */
+  QUANT_LINE = 64     /* bytes: four numbers of each output of a strip */
 };
 
 typedef enum { QUANT_F16, QUANT_F16_MIN, QUANT_WHOLE, QUANT_WHOLE_MIN } quant_scales;
 
-/* Of two digits: q is (high << shift) + low, two signed bytes: as fine as the codes leave room for when shifted codes are bytes
- * too, so that both digits' products add up in one accumulator. Codes of eight bits leave none: their two sums are joined. The
- * limit of 1016 lets a sum of 32 fit sixteen bits. */
+/* For two digits, q is (high << shift) + low, two signed bytes. The shift is as large as shifted codes stay bytes, so
+ * that the products of both digits add up in one accumulator. Codes of 8 bits have no room to be shifted: the sums of
+ * their digits are added afterwards. With the limit 1016 a sum of 32 fits 16 bits. */
 typedef struct {
   dt_dtype dtype;
-  int bits; /* of a code as it is held: 4, 5 (four, and a plane of fifth bits), 6 (four, and two of two bits each) or 8 */
+  int bits; /* bits of a code: 4; 5 (4, and a plane of fifth bits); 6 (4, and two planes of 2 bits); 8 */
   int zero, shift, limit, group;
   quant_scales scales;
 } quant_format;
@@ -73,61 +76,62 @@ static inline int quant_is_whole(const quant_format *f) {
   return f->scales == QUANT_WHOLE || f->scales == QUANT_WHOLE_MIN;
 }
 
-/* ---- rows of x, rounded: a cell of one ------------------------------------------------------------------------------- */
+/* ---- rows of x, rounded: a cell of one --------------------------------------------------------------------------- */
 
 enum {
   QUANT_LIMIT = 127,
   QUANT_SUM_LIMIT = 32767,
   QUANT_FINER = 7, /* bits of a finer digit */
-  QUANT_FAR = 14   /* times the mean |x| of a block: its numbers get a finer digit where the largest is above that */
+  QUANT_FAR = 14   /* a block gets finer digits if its largest |x| is above so many times its mean |x| */
 };
 
 typedef struct {
   _Alignas(64) int8_t digit[QUANT_CELL];
   float scale[QUANT_BLOCKS]; /* sx */
-  /* [groups] -zero * (sum of q). QUANT_F16_MIN: the bits of sx * (sum of q). QUANT_WHOLE_MIN: the whole sums of groups 2i and
-   * 2i + 1, 16 bits each, at i. */
+  /* [groups] -zero * (sum of q). QUANT_F16_MIN: the bits of sx * (sum of q). QUANT_WHOLE_MIN: the whole sums of groups
+   * 2i and 2i + 1, 16 bits each, at i. */
   int32_t extra[2 * QUANT_BLOCKS];
   float sums;    /* QUANT_WHOLE_MIN: ss */
-  uint32_t fine; /* bit b: block b has finer digits, and what follows of it is set */
+  uint32_t fine; /* bit b: block b has finer digits; without, its three arrays below are not set */
   int8_t finer[QUANT_CELL];
   float finer_scale[QUANT_BLOCKS];
   int32_t finer_extra[2 * QUANT_BLOCKS]; /* [groups] -zero * (sum of the finer digits) */
 } quant_one;
 
 typedef struct {
-  _Alignas(64) int8_t digits[2 * QUANT_CELL]; /* [groups][2][group] the high digits, then the low ones */
+  _Alignas(64) int8_t digits[2 * QUANT_CELL]; /* [groups][2][group] the high digits, then the low digits */
   float scale;
-  /* [groups] -zero * (sum of q). QUANT_F16_MIN: the bits of the sum as an f32. QUANT_WHOLE_MIN: the sums of groups 2i and 2i + 1,
-   * 16 bits each, at i. */
+  /* [groups] -zero * (sum of q). QUANT_F16_MIN: the bits of the sum as an f32. QUANT_WHOLE_MIN: the sums of groups 2i
+   * and 2i + 1, 16 bits each, at i. */
   int32_t extra[2 * QUANT_BLOCKS];
 } quant_two;
 
 static inline int quant_cells(int k) { return (k + QUANT_CELL - 1) / QUANT_CELL; }
 
-/* ---- weights --------------------------------------------------------------------------------------------------------- */
+/* ---- weights ----------------------------------------------------------------------------------------------------- */
 
-/* One cell of a strip: 256 inputs by 16 outputs. A "four" is four consecutive inputs of one output, the unit of a dot product of
- * bytes; a line (64 bytes) holds one four of each output. A block (32 inputs) has eight fours:
- *   8 bits   eight lines, line t = four t
- *   4 bits   four lines, line i = four i in the low halves of its bytes and four i + 4 in the high ones
+/* One cell of a strip: 256 inputs by 16 outputs. A "four" is four consecutive inputs of one output, the unit of a dot
+ * product of bytes. A line (64 bytes) holds one four of each output. A block (32 inputs) has eight fours:
+ *   8 bits   eight lines: line t is four t
+ *   4 bits   four lines: line i has four i in the low halves of its bytes, four i + 4 in the high halves
  *   5 bits   the same and a fifth line: bit t of its bytes is the fifth bit of four t
- *   6 bits   four lines as above; two more: bits 2i and 2i + 1 of the first one's bytes are the upper bits of four i, of the
- *            second one's those of four i + 4
- * QUANT_WHOLE_MIN: minima lie in pairs of groups. */
+ *   6 bits   the same four lines and two more: bits 2i and 2i + 1 of the bytes of the first are the upper bits of four
+ *            i, those of the second the upper bits of four i + 4
+ * QUANT_WHOLE_MIN: the minima of groups 2i and 2i + 1 lie side by side. */
 typedef struct {
   int blocks, groups;
   const uint8_t *codes;           /* [blocks] */
   const uint8_t *scales, *minima; /* [groups][16] */
   const uint8_t *d, *dmin;        /* [16] f16 */
-  size_t bytes;                   /* after which the next cell begins */
+  size_t bytes;                   /* distance to the next cell */
 } quant_cell;
 
 static inline size_t quant_block_bytes(const quant_format *f) {
   return (size_t)f->bits * QUANT_BLOCK * QUANT_OUTPUTS / 8;
 }
 
-/* Where the parts of a cell begin, of what is left of k numbers or a whole one; and its bytes. */
+/* The offsets of a cell's parts, in bytes, for a whole cell or the last numbers of a row; and the cell's size in
+ * bytes. */
 typedef struct {
   int blocks, groups;
   size_t scales, minima, d, dmin, bytes;
@@ -150,16 +154,16 @@ static inline quant_cell quant_cell_at(const quant_format *f, const uint8_t *at,
   return (quant_cell){l.blocks, l.groups, at, at + l.scales, at + l.minima, at + l.d, at + l.dmin, l.bytes};
 }
 
-/* Bytes of all cells of a strip. */
+/* Bytes of a strip: of all its cells. */
 static inline size_t quant_strip_bytes(const quant_format *f, int k) {
   return (size_t)(k / QUANT_CELL) * quant_layout_of(f, QUANT_CELL).bytes +
          (k % QUANT_CELL ? quant_layout_of(f, k % QUANT_CELL).bytes : 0);
 }
 
-/* A row of a file's blocks into the place of one output of a zeroed strip. */
+/* Packs a row of a file's blocks as one output of a zeroed strip. */
 void quant_pack(const quant_format *f, const void *blocks, int k, int output, uint8_t *strip);
 
-/* The k numbers of one output, with the bits of the type's reference decoder. */
+/* Unpacks the k numbers of one output, with the bits of the type's reference decoder. */
 void quant_unpack(const quant_format *f, const uint8_t *strip, int k, int output, float *out);
 
 #endif

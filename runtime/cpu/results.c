@@ -1,19 +1,20 @@
-/* What a pass is asked for: logits, the best ids with their probabilities, the id that is drawn. */
+/* The results of a pass: logits, the best ids with their probabilities, the drawn id. */
 #include "chunk.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Of the softmax of a row's scores or, where they are not the same, of its logits. */
+/* Two softmaxes of a row: of its scores and, if these differ from its logits, of the logits. */
 typedef enum { OF_SCORES, OF_LOGITS } softmax_kind;
 
-/* The parts of a block lie together, where one thread writes: lines that two write into would go to and fro between them. */
+/* The parts of a block lie together, since one thread writes them: two threads that write to one cache line would slow
+ * each other down. */
 enum { NEXT_BLOCK = 2 * CPU_ROWS };
 static cpu_softmax_part *part_of(const dt_weights *w, int block, softmax_kind kind, int row) {
   return w->parts + (size_t)block * NEXT_BLOCK + (size_t)kind * CPU_ROWS + (size_t)row;
 }
 
-/* How the token after the j-th wanted row is drawn; NULL: it is not. */
+/* How the token after the j-th wanted row is drawn; NULL: it is not drawn. */
 static const dt_sampling *sampling_of(const cpu_chunk *c, int j) {
   const dt_out *out = c->p->out;
   if (!out->sampling) return NULL;
@@ -21,24 +22,25 @@ static const dt_sampling *sampling_of(const cpu_chunk *c, int j) {
   return s->temp > 0.0f ? s : NULL;
 }
 
-/* What the j-th wanted row's text says of its logits; NULL: nothing. */
+/* The shifts of the j-th wanted row's logits; NULL: none. */
 static const dt_row_shifts *shifts_of(const cpu_chunk *c, int j) {
   const dt_row_shifts *all = c->p->out->shifts, *s = all ? &all[c->wanted + j] : NULL;
   return s && s->n_text + s->n_path > 0 ? s : NULL;
 }
 
-/* Not every id is allowed: which are, all logits must tell. */
+/* Whether some ids are not allowed; then the filter needs all logits. */
 static bool is_filtered(const cpu_chunk *c, const dt_sampling *s) {
   dt_want want = c->p->out->want;
   return s && (want == DT_WANT_ARGMAX || want == DT_WANT_BOTH) && draw_is_filtered(s);
 }
 
-/* A thread's list of ids by that. */
+/* A thread's list of the best ids of a row. */
 static cpu_top *list_of(const dt_weights *w, int thread, int row, softmax_kind kind) {
   return w->top + ((size_t)thread * CPU_ROWS + (size_t)row) * 2 + kind;
 }
 
-/* The same as the kernel does for ids in a row, for those of a list: the noise of all whose runs of 64 they are in. */
+/* Makes scores of the logits of listed ids, as the kernel does for consecutive ids: it computes the noise of each run
+ * of 64 ids that has one of them. */
 static void add_noise_to(const cpu_kernels *k, const dt_sampling *s, int32_t position, const int32_t *id, int count,
                          const float *logits, float *scores) {
   enum { RUN = 64 };
@@ -51,14 +53,15 @@ static void add_noise_to(const cpu_kernels *k, const dt_sampling *s, int32_t pos
   }
 }
 
-/* Reduces one block of logits of the j-th wanted row to the result that the caller wants: ids from .. from + count - 1 (or
- * those places of the model's list of ids).
- *   LOGITS, or a filter (top-p ..)   the block is stored: the filter must see all ids
- *   BOTH                             the k best logits before shifts and the block's part of their softmax, and the given id's; if
- *                                    sampled or shifted, as ARGMAX too
+/* Reduces one block of logits of the j-th wanted row, ids from..from+count-1 (or these places of the model's list of
+ * ids), to the result that the caller wants:
+ *   LOGITS, or a filter (top-p ..)   stores the block: the filter must see all ids
+ *   BOTH                             the k best logits without shifts, the block's part of their softmax, and the logit
+ *                                    of a given id; if the row is sampled or shifted, also as ARGMAX
  *   ARGMAX                           the id of the largest score
- *   TOPK                             the k best scores, the block's part of their softmax and, if wanted, of the logits'
- * A score is the logit with its shift or, if the row is sampled, that / temperature + noise. */
+ *   TOPK                             the k best scores, the block's part of their softmax and, if wanted, of that of
+ *                                    the logits
+ * A score is the logit with its shift or, if the row is sampled, the shifted logit / temperature + noise. */
 static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int count) {
   const dt_weights *w = c->p->w;
   const dt_out *out = c->p->out;
@@ -77,7 +80,8 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
     k->softmax_sum(logits, count, largest, own);
     if (out->given) {
       int at = out->given[c->wanted + j] - from;
-      if (at >= 0 && at < count) out->logp[c->wanted + j] = logits[at]; /* until the sum is known */
+      if (at >= 0 && at < count)
+        out->logp[c->wanted + j] = logits[at]; /* its probability follows when the sum is known */
       return;
     }
   }
@@ -86,7 +90,7 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   int32_t position = c->p->rows->position[out->row[c->wanted + j]];
   if (w->head.target) position += 1 + c->p->rows->distance;
   float shifted[CPU_LOGIT_BLOCK];
-  const float *told = logits; /* beside the scores: of candidates that draft, the shifted ones */
+  const float *told = logits; /* the logits to report beside scores; drafted candidates report shifted ones */
   if (shifts && cpu_is_shifted(shifts, from, count)) {
     logits = memcpy(shifted, logits, (size_t)count * sizeof *logits);
     cpu_shift(shifts, from, count, shifted);
@@ -105,7 +109,7 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   if (s && out->top_own) k->softmax_sum(logits, count, k->largest(logits, count), own);
 }
 
-/* Ranks that share a model give each other their blocks' logits, and rank 0 reduces all. */
+/* Ranks that share a model exchange the logits of their blocks; rank 0 reduces all of them. */
 static void reduce_gathered(const cpu_chunk *c, int ids) {
   const dt_weights *w = c->p->w;
   int first, last;
@@ -118,7 +122,7 @@ static void reduce_gathered(const cpu_chunk *c, int ids) {
                    ids - from < CPU_LOGIT_BLOCK ? ids - from : CPU_LOGIT_BLOCK);
 }
 
-/* The final norm of the wanted rows, and their logits, reduced block by block. */
+/* Computes the final norm of the wanted rows and their logits, and reduces these block by block. */
 static void reduce_logits(const cpu_chunk *c, int ids) {
   const dt_weights *w = c->p->w;
   const dt_out *out = c->p->out;
@@ -166,21 +170,22 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
   if (w->ranks) reduce_gathered(c, ids);
 }
 
-/* ln x for x >= 1, in double without libm, whose last bit differs between machines: 2 artanh((m - 1) / (m + 1)). */
+/* ln x for x >= 1 in double, as 2 artanh((m - 1) / (m + 1)); without libm, whose last bit differs between machines. */
 static double natural_log(double x) {
   int exponent;
-  double m = frexp(x, &exponent); /* [1/2, 1) */
+  double m = frexp(x, &exponent); /* in [1/2, 1) */
   if (m < 0.70710678118654752) m *= 2.0, exponent--;
   double s = (m - 1.0) / (m + 1.0), z = s * s, sum = 0.0;
   for (int i = 19; i >= 1; i -= 2) sum = sum * z + 1.0 / (double)i;
   return (double)exponent * 0.69314718055994531 + 2.0 * s * sum;
 }
 
-/* The k ids of the largest scores of a row over all threads' lists. */
+/* Merges the lists of all threads: the k largest scores of a row and their ids. */
 static void merge_tops(const cpu_chunk *c, int row, softmax_kind kind, int k, cpu_top *merged) {
   int threads = c->me->threads;
   merged->count = 0, merged->nan = false;
-  for (int t = 0; t < threads; t++) { /* ids rise with the thread: among equals, whoever is in stays ahead */
+  for (int t = 0; t < threads;
+       t++) { /* ids rise with the thread, so among equal scores the first to enter stays first */
     const cpu_top *list = list_of(c->p->w, t, row, kind);
     merged->nan |= list->nan;
     for (int i = 0; i < list->count; i++) {
@@ -225,7 +230,8 @@ static void write_candidates(const dt_out *out, size_t result, const cpu_top *to
   }
 }
 
-/* The id drawn among the allowed ones: all logits were stored, before shifts. *own: its logit. */
+/* Draws a token among the allowed ids. All logits are stored, without shifts. *own: the logit of the token without its
+ * shift. */
 static int32_t draw_filtered(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
   const dt_weights *w = c->p->w;
   const dt_row_shifts *shifts = shifts_of(c, j);
@@ -242,7 +248,7 @@ static int32_t draw_filtered(const cpu_chunk *c, int j, const dt_sampling *s, fl
   return id;
 }
 
-/* The token after the j-th wanted row, and its logit before shifts. */
+/* The token after the j-th wanted row; *own: its logit without its shift. */
 static int32_t choose(const cpu_chunk *c, int j, const dt_sampling *s, float *own) {
   cpu_top top;
   if (is_filtered(c, s)) return draw_filtered(c, j, s, own);

@@ -1,7 +1,7 @@
-/* Sixteen f32 lanes, in three spellings. Every kernel is written once against these names and compiled once per variant
- * (VARIANT is scalar, avx2, avx512, avx512vnni or amx), so that all variants perform the same operations in the same order and give the
- * same bits. Rules that keep it so: each operation is IEEE-754 and rounds once; sums across lanes have one fixed order
- * (v_sum); nothing here depends on the width of a register. */
+/* Sixteen f32 lanes, in three implementations. Every kernel is written once in these operations and compiled once per
+ * variant (VARIANT is scalar, avx2, avx512, avx512vnni or amx). So all variants perform the same operations in the same
+ * order and give the same bits. Three rules keep it so: each operation is IEEE-754 and rounds once; sums across lanes
+ * have one fixed order (v_sum); nothing depends on the width of a register. */
 #ifndef DT_CPU_SIMD_H
 #define DT_CPU_SIMD_H
 
@@ -12,7 +12,7 @@
 
 #define SIMD_PASTE_(a, b) a##_##b
 #define SIMD_PASTE(a, b) SIMD_PASTE_(a, b)
-#define V(name) SIMD_PASTE(name, VARIANT) /* a kernel's name in this variant */
+#define V(name) SIMD_PASTE(name, VARIANT) /* the name of a function in this variant */
 #define VI static inline __attribute__((always_inline))
 
 #if defined(__AVX512F__)
@@ -23,7 +23,7 @@
 #include "simd_scalar.h"
 #endif
 
-/* The first n lanes of a, zero in the others. */
+/* The first n lanes of a; zero in the other lanes. */
 VI v16 v_first(v16 a, int n) {
   float f[16];
   v_store(f, a);

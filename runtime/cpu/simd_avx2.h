@@ -1,4 +1,4 @@
-/* v16 in two AVX registers: lanes 0..7 and 8..15; simd_scalar.h says what each operation means. */
+/* v16 in two AVX registers: lanes 0..7 and 8..15. simd_scalar.h defines each operation. */
 #include <immintrin.h>
 
 typedef struct {
@@ -153,7 +153,7 @@ VI i16 i_dot2(i16 a, i16 w, int32_t x) {
                     _mm256_add_epi32(a.hi, _mm256_madd_epi16(w.hi, pair)));
 }
 VI i16 i_add(i16 a, i16 b) { return simd_ipair(_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)); }
-/* Bytes 0 and 2 and bytes 1 and 3 as pairs of 16 bits, whose products madd adds without saturation. */
+/* Bytes 0 and 2, then bytes 1 and 3, as pairs of 16 bits: madd adds their products without saturation. */
 VI __m256i simd_dot4(__m256i a, __m256i w, __m256i even, __m256i odd) {
   a = _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_and_si256(w, _mm256_set1_epi32(0x00ff00ff)), even));
   return _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_srli_epi16(w, 8), odd));
@@ -181,7 +181,8 @@ VI i16 i_multiply(i16 a, uint32_t x, i16 *low) {
   return simd_ipair(simd_multiply(a.lo, by, &low->lo), simd_multiply(a.hi, by, &low->hi));
 }
 VI i16 i_bits(v16 a) { return simd_ipair(_mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi)); }
-/* 2^39 + 2^16 times the upper half and 2^23 + the lower one are exact; so is what the first loses, and the sum rounds once. */
+/* The float 2^39 + 2^16 * (upper half) and the float 2^23 + (lower half) are exact. So is the difference of the first
+ * and 2^39 + 2^23; the final sum rounds once. */
 VI __m256 simd_to_float_unsigned(__m256i a) {
   __m256i upper = _mm256_or_si256(_mm256_srli_epi32(a, 16), _mm256_set1_epi32(0x53000000));
   __m256i lower = _mm256_blend_epi16(a, _mm256_set1_epi32(0x4b000000), 0xaa);

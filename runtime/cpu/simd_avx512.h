@@ -1,4 +1,4 @@
-/* v16 in one AVX-512 register; simd_scalar.h says what each operation means. */
+/* v16 in one AVX-512 register. simd_scalar.h defines each operation. */
 #include <immintrin.h>
 
 typedef __m512 v16;
@@ -93,7 +93,7 @@ VI i16 i_dot4(i16 a, i16 w, int32_t x) {
   __m512i four = _mm512_set1_epi32(x);
 #if defined(__AVX512VNNI__)
   return _mm512_dpbusd_epi32(a, w, four);
-#else /* bytes 0 and 2 and bytes 1 and 3 as pairs of 16 bits, whose products madd adds without saturation */
+#else /* bytes 0 and 2, then 1 and 3, as pairs of 16 bits: madd adds their products without saturation */
   __m512i even = _mm512_srai_epi16(_mm512_slli_epi16(four, 8), 8), odd = _mm512_srai_epi16(four, 8);
   a = _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_and_si512(w, _mm512_set1_epi32(0x00ff00ff)), even));
   return _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_srli_epi16(w, 8), odd));

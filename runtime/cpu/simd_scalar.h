@@ -1,4 +1,4 @@
-/* v16 in plain C: the definition that a reader can check, and that the other two must match to the bit. */
+/* v16 in plain C: the definition, which the other two implementations must match to the bit. */
 typedef struct {
   float f[16];
 } v16;
@@ -30,21 +30,23 @@ VI float simd_from_f16(uint16_t h) {
     float x = (float)(h & 0x7fff) * 0x1p-24f;
     return simd_float(sign | simd_bits(x));
   }
-  if (rest > 0x0f800000) return simd_float(sign | 0x70000000 | rest | 0x00400000); /* NaN, made quiet */
+  if (rest > 0x0f800000) return simd_float(sign | 0x70000000 | rest | 0x00400000); /* NaN: set its quiet bit */
   if (rest == 0x0f800000) return simd_float(sign | 0x7f800000);
-  return simd_float(sign | (rest + 0x38000000)); /* bias 15 becomes bias 127 */
+  return simd_float(sign | (rest + 0x38000000)); /* the exponent's bias 15 becomes 127 */
 }
 VI v16 v_load_f16(const uint16_t *p) { SIMD_EACH(simd_from_f16(p[i])); }
 VI v16 v_set1_f16(const uint16_t *p) { SIMD_EACH(simd_from_f16(*p)); }
 
-/* The nearest half, of two equally near the even one; infinity from 65520 on. */
+/* Rounds to the nearest half, ties to even; from 65520 on, infinity. */
 VI uint16_t simd_to_f16(float x) {
   uint32_t bits = simd_bits(x), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
-  if (rest > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (rest >> 13 & 0x01ff)); /* NaN, made quiet */
+  if (rest > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (rest >> 13 & 0x01ff)); /* NaN: set its quiet bit */
   if (rest >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
-  if (rest < 0x38800000) /* below 2^-14: a multiple of 2^-24, which is what the last bit of 0.5 is worth */
+  if (rest < 0x38800000) /* below 2^-14: a multiple of 2^-24, the value of the last bit of 0.5 */
     return (uint16_t)(sign | (simd_bits(simd_float(rest) + 0.5f) - simd_bits(0.5f)));
-  rest += 0x0fff + (rest >> 13 & 1); /* what is cut off next carries where it is more than half, or half and odd */
+  rest +=
+      0x0fff + (rest >> 13 &
+                1); /* the addition carries if the bits cut off below are more than half, or half and the rest is odd */
   return (uint16_t)(sign | (rest - 0x38000000) >> 13);
 }
 VI void v_store_f16(uint16_t *p, v16 a) {
@@ -56,19 +58,19 @@ VI v16 v_sub(v16 a, v16 b) { SIMD_EACH(a.f[i] - b.f[i]); }
 VI v16 v_mul(v16 a, v16 b) { SIMD_EACH(a.f[i] * b.f[i]); }
 VI v16 v_div(v16 a, v16 b) { SIMD_EACH(a.f[i] / b.f[i]); }
 VI v16 v_fma(v16 a, v16 b, v16 c) { SIMD_EACH(fmaf(a.f[i], b.f[i], c.f[i])); }
-VI v16 v_max(v16 a, v16 b) { SIMD_EACH(a.f[i] > b.f[i] ? a.f[i] : b.f[i]); } /* b where either is NaN */
-VI v16 v_min(v16 a, v16 b) { SIMD_EACH(a.f[i] < b.f[i] ? a.f[i] : b.f[i]); } /* b where either is NaN */
+VI v16 v_max(v16 a, v16 b) { SIMD_EACH(a.f[i] > b.f[i] ? a.f[i] : b.f[i]); } /* b if either is NaN */
+VI v16 v_min(v16 a, v16 b) { SIMD_EACH(a.f[i] < b.f[i] ? a.f[i] : b.f[i]); } /* b if either is NaN */
 VI v16 v_abs(v16 a) { SIMD_EACH(simd_float(simd_bits(a.f[i]) & 0x7fffffff)); }
 VI v16 v_copysign(v16 a, v16 sign) {
   SIMD_EACH(simd_float((simd_bits(a.f[i]) & 0x7fffffff) | (simd_bits(sign.f[i]) & 0x80000000)));
 }
-/* a > b ? x : y, lane by lane; y where either is NaN */
+/* a > b ? x : y in each lane; y if either is NaN. */
 VI v16 v_if_gt(v16 a, v16 b, v16 x, v16 y) { SIMD_EACH(a.f[i] > b.f[i] ? x.f[i] : y.f[i]); }
-/* test where test is NaN, else a */
+/* test if test is NaN, else a. */
 VI v16 v_keep_nan(v16 test, v16 a) { SIMD_EACH(test.f[i] != test.f[i] ? test.f[i] : a.f[i]); }
-/* a * 2^n, where n stands in the low mantissa bits of t (vmath.h); the result must be a normal number */
+/* a * 2^n; n is in the low mantissa bits of t (vmath.h). The result must be a normal number. */
 VI v16 v_scale2(v16 a, v16 t) { SIMD_EACH(simd_float(simd_bits(a.f[i]) + (simd_bits(t.f[i]) << 23))); }
-/* a = m * 2^n with m from sqrt(1/2) to sqrt(2), for positive normal numbers: the n, and in *m the m */
+/* Splits positive normal numbers: a = m * 2^n with m from sqrt(1/2) to sqrt(2). Returns n, writes m to *m. */
 VI v16 v_split2(v16 a, v16 *m) {
   v16 n;
   for (int i = 0; i < 16; i++) {
@@ -79,7 +81,7 @@ VI v16 v_split2(v16 a, v16 *m) {
   return n;
 }
 
-/* Bit i: a > b in lane i; bit i: a is NaN in lane i. */
+/* Bit i of v_gt_mask: a > b in lane i; of the next function: a is NaN in lane i. */
 VI unsigned v_gt_mask(v16 a, v16 b) {
   unsigned m = 0;
   for (int i = 0; i < 16; i++) m |= (unsigned)(a.f[i] > b.f[i]) << i;
@@ -91,7 +93,7 @@ VI unsigned v_nan_mask(v16 a) {
   return m;
 }
 
-/* The sum of the lanes, in the one order: i + (i+8), then + 4, + 2, + 1. */
+/* The sum of the lanes in its fixed order: first i + (i + 8), then + 4, + 2, + 1. */
 VI float v_sum(v16 a) {
   for (int width = 8; width; width /= 2)
     for (int i = 0; i < width; i++) a.f[i] = a.f[i] + a.f[i + width];
@@ -103,7 +105,8 @@ VI float v_hmax(v16 a) {
   return a.f[0];
 }
 
-/* Sixteen v_sum at once: v_sums16(g0..g3) with gj = v_sums4 of vectors j, 4+j, 8+j, 12+j gives the sums of vectors 0..15. */
+/* Sixteen v_sum at once: v_sums16(g0..g3) with gj = v_sums4 of vectors j, 4 + j, 8 + j, 12 + j gives the sums of
+ * vectors 0..15. */
 VI v16 v_sums4(v16 a, v16 b, v16 c, v16 d) {
   v16 r;
   for (int i = 0; i < 4; i++) {
@@ -125,7 +128,7 @@ VI v16 v_sums16(v16 g0, v16 g1, v16 g2, v16 g3) {
   return r;
 }
 
-/* Sixteen int32, each four bytes where weights are loaded. */
+/* Sixteen int32. Where weights are loaded, each is four bytes. */
 typedef struct {
   int32_t i[16];
 } i16;
@@ -140,7 +143,7 @@ VI i16 i_load(const uint8_t *p) {
   memcpy(r.i, p, sizeof r.i);
   return r;
 }
-/* Thirty-two bytes as pairs of 16 bits. */
+/* Loads 32 bytes as 16-bit numbers, two in each lane. */
 VI i16 i_load_pairs(const uint8_t *p) {
   i16 r;
   for (int i = 0; i < 16; i++) r.i[i] = p[2 * i] | p[2 * i + 1] << 16;
@@ -157,7 +160,7 @@ VI i16 i_or(i16 a, i16 b) {
 }
 /* Bits move, without a sign. */
 VI void i_store(int32_t *p, i16 a) { memcpy(p, a.i, sizeof a.i); }
-/* The low bytes. */
+/* Stores the low byte of each lane. */
 VI void i_store_i8(int8_t *p, i16 a) {
   for (int i = 0; i < 16; i++) p[i] = (int8_t)a.i[i];
 }
@@ -166,7 +169,7 @@ VI int32_t i_sum(i16 a) {
   for (int i = 0; i < 16; i++) sum += a.i[i];
   return sum;
 }
-/* To the nearest, ties to even; |a| < 2^22. Added to a small number, 1.5 * 2^23 leaves no room for a fraction. */
+/* Rounds to the nearest, ties to even; |a| < 2^22. Adding 1.5 * 2^23 leaves no bits for a fraction. */
 VI i16 i_nearest(v16 a) {
   i16 r;
   for (int i = 0; i < 16; i++) r.i[i] = (int32_t)((a.f[i] + 12582912.0f) - 12582912.0f);
@@ -180,7 +183,7 @@ VI i16 i_right(i16 a, int n) {
   for (int i = 0; i < 16; i++) a.i[i] = (int32_t)((uint32_t)a.i[i] >> n);
   return a;
 }
-/* a + the products of two 16-bit numbers of w with the two of x. */
+/* a + the products of the two 16-bit numbers in w and in x. */
 VI i16 i_dot2(i16 a, i16 w, int32_t x) {
   for (int i = 0; i < 16; i++)
     a.i[i] += (int16_t)(w.i[i] & 0xffff) * (int16_t)(x & 0xffff) + (int16_t)(w.i[i] >> 16) * (int16_t)(x >> 16);
@@ -190,7 +193,7 @@ VI i16 i_add(i16 a, i16 b) {
   for (int i = 0; i < 16; i++) a.i[i] += b.i[i];
   return a;
 }
-/* a + the products of four unsigned bytes of w with the four signed ones of x: exact, nothing saturates. */
+/* a + the products of four unsigned bytes of w and the four signed bytes of x; exact, without saturation. */
 VI i16 i_dot4(i16 a, i16 w, int32_t x) {
   uint8_t u[64];
   int8_t s[4];
@@ -200,13 +203,13 @@ VI i16 i_dot4(i16 a, i16 w, int32_t x) {
     for (int j = 0; j < 4; j++) a.i[i] += (int32_t)u[4 * i + j] * s[j];
   return a;
 }
-/* The same of bytes of w below 128, whose pairs of products fit sixteen bits. */
+/* The same for bytes of w below 128, whose pairs of products fit 16 bits. */
 VI i16 i_dot4_small(i16 a, i16 w, int32_t x) { return i_dot4(a, w, x); }
 VI i16 i_xor(i16 a, i16 b) {
   for (int i = 0; i < 16; i++) a.i[i] ^= b.i[i];
   return a;
 }
-/* a * x of unsigned numbers, 64 bits each: the upper halves, and in *low the lower ones. */
+/* a * x, unsigned, 64 bits: returns the upper halves, writes the lower halves to *low. */
 VI i16 i_multiply(i16 a, uint32_t x, i16 *low) {
   for (int i = 0; i < 16; i++) {
     uint64_t product = (uint64_t)(uint32_t)a.i[i] * x;
@@ -220,7 +223,7 @@ VI i16 i_bits(v16 a) {
   memcpy(r.i, a.f, sizeof r.i);
   return r;
 }
-/* And back. */
+/* The floats with these bits. */
 VI v16 i_as_float(i16 a) {
   v16 r;
   memcpy(r.f, a.i, sizeof r.f);

@@ -1,4 +1,4 @@
-/* The kernel table of one variant (compiled once per variant). */
+/* The table of a variant's kernels; compiled once per variant. */
 #include "variant.h"
 
 #define NAME_(x) #x

@@ -1,5 +1,5 @@
-/* The threads of a backend: see team.h. Each worker sleeps on a word of its own, so that those a call does not need stay
- * asleep; a barrier is one counter and one word that all wait for. */
+/* The threads of a backend: see team.h. Each worker sleeps on a word of its own, so that a call wakes only the workers
+ * it needs. A barrier is one counter, and one word on which all members wait. */
 #include "team.h"
 
 #include <linux/futex.h>
@@ -16,48 +16,48 @@
 #include <unistd.h>
 
 enum { MICROSECOND = 1000, MILLISECOND = 1000 * MICROSECOND };
-enum { SPIN = 50 * MICROSECOND, LOOKS = 64 /* at what is waited for, between two at the clock */ };
+enum { SPIN = 50 * MICROSECOND, LOOKS = 64 /* tests of the awaited word between two readings of the clock */ };
 enum { STACK = 1 << 20 };
 
-/* A number that threads wait for to change. */
+/* A number, and the threads that wait for it to change. */
 typedef struct {
   _Alignas(64) atomic_int value;
-  atomic_int asleep; /* threads that gave up spinning */
+  atomic_int asleep; /* threads that stopped spinning */
 } word;
 
 typedef struct {
-  word turn;            /* changes when there is something to do */
-  atomic_int processor; /* on which it began its last turn */
+  word turn;            /* changes when the worker has something to do */
+  atomic_int processor; /* processor on which it began its last turn; -1: unknown */
   cpu_team *team;
   pthread_t id;
   int index;
 } worker;
 
-/* How many threads run a function. Where other processes have processors of ours, threads wait for each other most of the
- * time, and fewer are faster: then half of them pause, longer each time they are soon found waiting again. */
+/* How many threads run a function. If other processes use our processors, threads mostly wait for each other, and fewer
+ * threads are faster. Then half of the threads pause; a pause doubles if the rest soon wait again. */
 typedef struct {
   int threads;
-  int64_t ran, waited; /* nanoseconds of the last calls, and what the member that waited longest waited in them */
+  int64_t ran, waited; /* ns of the last calls; ns that the member that waited longest waited in them */
   int64_t until, pause;
 } crew;
 
 enum {
-  LEAST = 2 * MILLISECOND, /* of calls, before they are judged */
-  MOST = 8 * MILLISECOND,  /* of calls: those before count less */
+  LEAST = 2 * MILLISECOND, /* ns of calls before they are judged */
+  MOST = 8 * MILLISECOND,  /* ns of calls after which earlier calls count half */
   SHORTEST_PAUSE = 40 * MILLISECOND,
   LONGEST_PAUSE = 1280 * MILLISECOND
 };
 
 struct cpu_team {
   _Alignas(64) atomic_int arrived;
-  atomic_int processor; /* of the caller */
+  atomic_int processor; /* processor of the caller */
   word phase;
-  void (*body)(const cpu_member *, void *); /* NULL: the workers end */
+  void (*body)(const cpu_member *, void *); /* NULL: workers end */
   void *context;
   crew crew;
   int threads;
-  cpu_set_t allowed; /* processors; none: not known */
-  int64_t *waited;   /* [threads] nanoseconds of this call */
+  cpu_set_t allowed; /* processors that we may use; empty: not known */
+  int64_t *waited;   /* [threads] ns that each waited in this call */
   worker *workers;   /* [threads - 1] */
 };
 
@@ -79,7 +79,7 @@ static bool changes_soon(word *w, int value) {
   return false;
 }
 
-/* Returns how many nanoseconds it waited if it slept, else 0. */
+/* Waits until the word changes. Returns how many nanoseconds it waited if it slept, else 0. */
 static int64_t wait_while(word *w, int value) {
   if (changes_soon(w, value)) return 0;
   int64_t start = now();
@@ -92,13 +92,13 @@ static int64_t wait_while(word *w, int value) {
 }
 
 static void change(word *w, int value) {
-  atomic_store(&w->value, value); /* sequentially consistent: either we see a sleeper or it sees the new value */
+  atomic_store(&w->value, value); /* sequentially consistent: either we see a sleeper, or it sees the new value */
   if (atomic_load(&w->asleep)) syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
 static int phase_of(cpu_team *t) { return atomic_load_explicit(&t->phase.value, memory_order_relaxed); }
 
-/* False: others are still to come. */
+/* Counts a member that reached the barrier; false: others are still to come. */
 static bool arrive(const cpu_member *member, int phase) {
   cpu_team *t = member->team;
   if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) + 1 < member->threads) return false;
@@ -107,7 +107,7 @@ static bool arrive(const cpu_member *member, int phase) {
   return true;
 }
 
-/* Returns as wait_while does. */
+/* Waits at a barrier. Returns what wait_while returns. */
 static int64_t wait_for_all(const cpu_member *member) {
   if (member->threads == 1) return 0;
   cpu_team *t = member->team;
@@ -122,8 +122,9 @@ void cpu_wait(const cpu_member *member) {
 
 void cpu_wait_for_ranks(const cpu_member *member) { wait_for_all(member); }
 
-/* The system may wake a thread on the processor of the one that wakes it, though another is idle, and leave both there for
- * many milliseconds, in turns. So a worker that finds itself there forbids itself the processors of those before it. */
+/* The system may wake a worker on the processor of the thread that wakes it, even if another processor is idle, and let
+ * both take turns there for many milliseconds. So a worker that finds itself there excludes, for itself, the processors
+ * of the members before it. */
 static void move_apart(worker *me) {
   cpu_team *t = me->team;
   int here = sched_getcpu();
@@ -147,7 +148,7 @@ static void *work(void *context) {
     cpu_member member = {t, me->index, t->crew.threads};
     move_apart(me);
     t->body(&member, t->context);
-    arrive(&member, phase_of(t)); /* the caller waits for all, we for our next turn */
+    arrive(&member, phase_of(t)); /* no wait: the caller waits for all members, workers for their next turn */
   }
 }
 
@@ -158,7 +159,7 @@ static void call(cpu_team *t, int workers) {
   }
 }
 
-/* After a call of so many nanoseconds. */
+/* Adjusts the number of threads after a call that took `ran` nanoseconds and ended at `end`. */
 static void judge(cpu_team *t, int64_t ran, int64_t end) {
   crew *c = &t->crew;
   int64_t most = 0;
@@ -201,7 +202,7 @@ void cpu_team_run(cpu_team *t, void (*body)(const cpu_member *, void *), void *c
   judge(t, end - start, end);
 }
 
-/* The workers leave signals to the threads of the program. */
+/* Starts the workers with all signals blocked: the program's own threads handle them. */
 static int start_workers(cpu_team *t) {
   sigset_t all, before;
   pthread_attr_t attributes;

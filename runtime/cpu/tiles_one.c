@@ -1,23 +1,22 @@
-/* Products of many rows with quantized matrices in AMX tiles, rows rounded to one digit, sixteen rows by sixteen outputs at a
- * time: see quant.h for the definition. The codes of a cell, less their zero, are unpacked once for all rows. */
+/* Products of many rows with quantized matrices in AMX tiles, rows rounded to one digit: quant.h has the definition. A
+ * tile is sixteen rows by sixteen outputs. The codes of a cell, minus their zero, are unpacked once for all rows. */
 #include "product_amx.h"
 #include "product_one.h"
 
-/* What a tile of rows has beside its digits at a cell, one behind the other. */
+/* The scales of a tile of rows in one cell, gathered from the rows. */
 typedef struct {
-  float scale[QUANT_BLOCKS][AMX_ROWS],
-      minimum[QUANT_BLOCKS][AMX_ROWS]; /* the latter: quant_one's extra, of QUANT_F16_MIN */
+  float scale[QUANT_BLOCKS][AMX_ROWS], minimum[QUANT_BLOCKS][AMX_ROWS]; /* quant_one's extra, for QUANT_F16_MIN */
 } row_scales;
 
-/* A cell, its unpacked weights, and a tile of rows, which lie `step` bytes apart. */
+/* A cell, its unpacked weights, and a tile of rows that lie `step` bytes apart. */
 typedef struct {
   quant_cell cell;
   const uint8_t *weights;
-  const quant_one *row; /* the first one, at this cell */
+  const quant_one *row; /* the first row, at this cell */
   const row_scales *scales;
   size_t step;
   int n;
-  const uint8_t *ahead; /* this is asked for meanwhile, so many lines for each four groups */
+  const uint8_t *ahead; /* prefetched meanwhile, `lines` lines for each four groups */
   int lines;
 } tile;
 
@@ -40,7 +39,7 @@ VI void gather_scales(const quant_format *f, const quant_one *row, size_t step, 
     }
 }
 
-/* t of block b's group, or of its two, whose sums are there: [16][16]. */
+/* Adds block b to t. The sums of its group, or of its two groups, are in first and second: [16][16]. */
 VI void finish_block(const int rows, const quant_format *f, const tile *w, int b, const int32_t *first,
                      const int32_t *second, v16 t[AMX_ROWS]) {
   const float *sx = w->scales->scale[b];
@@ -64,7 +63,7 @@ VI void finish_block(const int rows, const quant_format *f, const tile *w, int b
   }
 }
 
-/* Group g's products to tile `sums`, with two tiles to load into. */
+/* Starts the products of group g, with sums in tile `sums`; the other two tiles hold the operands. */
 #define START(g, sums, rows_tile, weights_tile)                                                                        \
   do {                                                                                                                 \
     const int8_t *digits_ = w->row->digit + f->group * (g);                                                            \
@@ -75,8 +74,8 @@ VI void finish_block(const int rows, const quant_format *f, const tile *w, int b
       AMX_MULTIPLY(_tile_dpbsud, sums, rows_tile, weights_tile, digits_, w->step, weights_);                           \
   } while (0)
 
-/* Four groups at a time, each with a tile of sums: their products, which take long to arrive, then their ends, which the
- * processor mixes with the next products. */
+/* Takes four groups at a time, each with its own tile of sums: first the products, which take long to arrive, then the
+ * ends of these groups, which the processor overlaps with the next products. */
 VI void add_groups(const int rows, const quant_format *f, const tile *w, v16 t[AMX_ROWS]) {
   int32_t part[4][AMX_ROWS * QUANT_OUTPUTS] __attribute__((aligned(64)));
   const int groups = w->cell.groups, per_block = QUANT_BLOCK / f->group;
@@ -98,7 +97,7 @@ VI void add_groups(const int rows, const quant_format *f, const tile *w, v16 t[A
   }
 }
 
-/* sums[r * ld + ..] += one cell for a tile of at most `rows` rows. */
+/* Adds one cell to sums, for a tile of at most `rows` rows. */
 VI void add_cell(const int rows, const quant_format *f, one_finer *add_finer, const tile *w, float *sums, size_t ld) {
   v16 t[AMX_ROWS];
   EACH_ROW t[r] = one_begin_cell(f, sums + (size_t)(r < w->n ? r : 0) * ld);
@@ -113,9 +112,9 @@ VI void add_cell(const int rows, const quant_format *f, one_finer *add_finer, co
   }
 }
 
-enum { MOST_TILES = 4 }; /* of rows at once: what is gathered of them stays in the L1 cache */
+enum { MOST_TILES = 4 }; /* tiles of rows at once: their scales stay in the L1 cache */
 
-/* n: at most MOST_TILES * AMX_ROWS */
+/* Rows 0..n-1, n at most MOST_TILES * AMX_ROWS. */
 VI void multiply(const quant_format *f, one_finer *add_finer, const cpu_matrix *m, int first, int count, const char *x,
                  size_t step, int n, float *sums, size_t ld) {
   const int tiles = (n + AMX_ROWS - 1) / AMX_ROWS, height = (n + tiles - 1) / tiles, k = m->k;
@@ -134,7 +133,7 @@ VI void multiply(const quant_format *f, one_finer *add_finer, const cpu_matrix *
                     &scales[i]);
     for (int s = 0; s < QUANT_STRIPS * count; s++) {
       c = quant_cell_at(f, strips + (size_t)s * strip_bytes, k - at);
-      /* The strip's next cell, or that of the next panels'. */
+      /* The strip's next cell or, after its last, the first of the next panels. */
       const uint8_t *next =
           c.codes + (k - at > QUANT_CELL ? c.bytes : (QUANT_STRIPS * count - 1) * strip_bytes + c.bytes);
       for (int b = 0; b < c.blocks; b++)

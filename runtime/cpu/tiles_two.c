@@ -1,14 +1,14 @@
-/* Products of many rows with quantized matrices in AMX tiles, sixteen rows by sixteen outputs at a time: see quant.h for what
- * is computed. The codes of a cell are unpacked once for all rows, for each group (code - zero) << shift above code - zero,
- * beside a row's high and low digits, so that one product of tiles adds up both. Codes of eight bits leave no room to be
- * shifted: theirs are two products, joined. */
+/* Products of many rows with quantized matrices in AMX tiles, rows rounded to two digits: quant.h has the definition. A
+ * tile is sixteen rows by sixteen outputs. The codes of a cell are unpacked once for all rows: for each group (code -
+ * zero) << shift, then code - zero, matching a row's high and low digits, so that one product of tiles adds up both
+ * digits. Codes of 8 bits have no room to be shifted: they take two products, whose sums are added. */
 #include "product_amx.h"
 #include "product_two.h"
 
-/* Shifted codes would be no bytes: the two digits' products are joined. */
+/* Shifted codes would not fit bytes: the two digits take two products, whose sums are added. */
 VI bool is_joined(const quant_format *f) { return f->zero << f->shift > 128; }
 
-/* ---- weights --------------------------------------------------------------------------------------------------------- */
+/* ---- weights ----------------------------------------------------------------------------------------------------- */
 
 VI void unpack_block(const quant_format *f, const uint8_t *block, uint8_t *to) {
   const int fours = f->group / 4;
@@ -22,13 +22,13 @@ VI void unpack_block(const quant_format *f, const uint8_t *block, uint8_t *to) {
   }
 }
 
-/* ---- products -------------------------------------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------------------------------------- */
 
-/* A cell, its unpacked weights, and a tile of rows, which lie `step` bytes apart. */
+/* A cell, its unpacked weights, and a tile of rows that lie `step` bytes apart. */
 typedef struct {
   quant_cell cell;
   const uint8_t *weights;
-  const quant_two *row; /* the first one, at this cell */
+  const quant_two *row; /* the first row, at this cell */
   size_t step;
   int n;
 } tile;
@@ -37,7 +37,7 @@ VI const quant_two *row_of(const tile *t, int r) {
   return (const quant_two *)((const char *)t->row + (size_t)(r < t->n ? r : 0) * t->step);
 }
 
-/* sums: [16][16] of group g */
+/* Adds group g to t; sums, and low for two products: [16][16]. */
 VI void finish_group(const quant_format *f, const tile *w, int g, const int32_t *sums, const int32_t *low,
                      v16 t[AMX_ROWS]) {
   v16 scale = quant_scale(f, &w->cell, g), minimum = f->scales == QUANT_F16_MIN ? quant_minimum(&w->cell, g) : scale;
@@ -54,8 +54,8 @@ VI void finish_group(const quant_format *f, const tile *w, int g, const int32_t 
   }
 }
 
-/* A pipeline over groups; the intrinsics want literal tile numbers, so four turns are written out. Turn g multiplies group g;
- * turn g + 1 stores its sums, and turn g + 3 finishes them, when the store has arrived:
+/* A pipeline over groups. The intrinsics need literal tile numbers, so four turns are written out. Turn g multiplies
+ * group g, turn g + 1 stores its sums, and turn g + 3 adds them to t, when the store has arrived:
  *
  *   turn     multiplies: sums, rows, weights     stores sums of g - 1     finishes sums of g - 3
  *   0        0         4     6                   3                        1
@@ -95,7 +95,7 @@ VI void shifted_groups(const quant_format *f, const tile *w, v16 t[AMX_ROWS]) {
   }
 }
 
-/* The same with two tiles of sums each, the high digits' and the low ones'. */
+/* The same with two tiles of sums for each group: one of the high digits, one of the low digits. */
 #define TURN_BOTH(g, high, low, stored_high, stored_low)                                                               \
   do {                                                                                                                 \
     if ((g) < groups) {                                                                                                \
@@ -119,7 +119,7 @@ VI void joined_groups(const quant_format *f, const tile *w, v16 t[AMX_ROWS]) {
   }
 }
 
-/* sums[r * ld + ..] += one cell for a tile of rows. */
+/* Adds one cell to sums, for a tile of rows. */
 VI void add_cell(const quant_format *f, const tile *w, float *sums, size_t ld) {
   v16 t[AMX_ROWS];
 #pragma GCC unroll 16

@@ -1,4 +1,4 @@
-/* Weights into panels. The layout code runs twice: once to measure, once to take the memory and fill it. */
+/* Loads weights into panels. The layout code runs twice: once to measure, once to take the memory and fill it. */
 #include "chunk.h"
 #include "internal.h"
 
@@ -8,21 +8,20 @@
 
 static int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
-/* What an upload works with besides its result. A failure is kept and makes what follows do nothing. */
+/* The state of an upload. It keeps the first failure, after which nothing more is done. */
 typedef struct {
   dt_weights *w;
   const dt_model_desc *desc;
-  const dt_head_desc *head; /* NULL: it is none */
-  const cpu_format
-      *asked;      /* what matrices that are held in more bytes shall be rounded to; NULL: as the files have them */
-  int activations; /* 8, 16: of quantized matrices */
+  const dt_head_desc *head; /* NULL: the model is not a head */
+  const cpu_format *asked;  /* format to which larger matrices are rounded; NULL: none */
+  int activations;          /* bits to which quantized matrices round x: 8, 16 */
   dt_status status;
   dt_error *err;
 } builder;
 
 static bool is_filling(const builder *b) { return b->w->weights_arena.base && b->status == DT_OK; }
 
-/* NULL if the model has none; room for a whole last sixteen. */
+/* Takes a vector of the model, with room for a whole last sixteen; NULL if the model has none. */
 static float *take_vector(builder *b, const dt_matrix *source) {
   if (!source->source) return NULL;
   float *v = cpu_take(&b->w->weights_arena, (size_t)round_up(source->rows, 16) * sizeof *v);
@@ -30,9 +29,9 @@ static float *take_vector(builder *b, const dt_matrix *source) {
   return v;
 }
 
-/* ---- matrices -------------------------------------------------------------------------------------------------------- */
+/* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
-/* A source with its bias (NULL: such a matrix has none), and where in a matrix they go; or which of its rows (NULL: all). */
+/* A source, its bias (NULL: it has none), and their place in a matrix; or the rows to take of it (NULL: all). */
 typedef struct {
   const dt_matrix *weights, *bias;
   cpu_place to;
@@ -42,7 +41,7 @@ typedef struct {
 
 static cpu_place whole(const dt_matrix *m) { return (cpu_place){0, m->rows, 0}; }
 
-/* Adds a vector, if the model has it, to the biases of the outputs where its matrix's rows go. */
+/* Adds a bias, if the model has one, to the outputs that its matrix's rows become. */
 static void add_bias(builder *b, const cpu_matrix *m, cpu_range mine, const part *p) {
   if (!p->bias || !p->bias->source || b->status != DT_OK) return;
   float *v = malloc((size_t)p->bias->rows * sizeof *v);
@@ -55,7 +54,7 @@ static void add_bias(builder *b, const cpu_matrix *m, cpu_range mine, const part
   free(v);
 }
 
-/* The format that holds rows of this type as they are, or f32. */
+/* The format that keeps rows of this type as they are; f32 if there is none. */
 static const cpu_format *format_taking(const builder *b, dt_dtype dtype) {
   const cpu_format *const *formats = b->w->backend->kernels->format;
   for (int i = 0; i < CPU_FORMATS; i++) {
@@ -65,14 +64,15 @@ static const cpu_format *format_taking(const builder *b, dt_dtype dtype) {
   return formats[0];
 }
 
-/* What is rounded has rows of whole blocks, and fewer bytes afterwards. */
+/* Whether parts are rounded to a type: their rows must be whole blocks of it, and smaller afterwards. */
 static bool is_rounded(const dt_type *to, const dt_type *from, const part *parts, int count) {
   for (int i = 0; i < count; i++)
     if (parts[i].weights->cols % to->numbers) return false;
   return to->bytes * from->numbers < from->bytes * to->numbers;
 }
 
-/* The format of a matrix of these parts: what holds them all as they are, or f32; or what was asked for. */
+/* The format of a matrix of these parts: the rounded type that the user chose, if it applies; else the format that
+ * keeps all parts as they are, or f32. */
 static const cpu_format *format_of(const builder *b, const part *parts, int count) {
   const cpu_format *widened = b->w->backend->kernels->format[0], *f = format_taking(b, parts[0].weights->dtype);
   for (int i = 1; i < count; i++)
@@ -81,7 +81,7 @@ static const cpu_format *format_of(const builder *b, const part *parts, int coun
   return b->asked && is_rounded(dt_type_of(b->asked->takes), dt_type_of(f->takes), parts, count) ? b->asked : f;
 }
 
-/* These of the outputs that all parts make together. */
+/* Builds a matrix of these outputs, counted over all outputs that the parts make together. */
 static cpu_matrix build(builder *b, cpu_range outputs, int k, const part *parts, int count) {
   dt_weights *w = b->w;
   cpu_matrix m = {
@@ -221,7 +221,7 @@ static void build_scratch(dt_weights *w) {
   int keys = round_up(w->mine.kv_heads.count * w->dim, CPU_PANEL);
   w->keys_at = round_up(w->mine.heads.count * w->dim, CPU_PANEL);
   w->values_at = w->keys_at + keys;
-  /* Sixteen numbers more, lest all rows of a power of two share the same few sets of the L1 cache. */
+  /* Sixteen numbers more, so that rows whose length is a power of two do not share a few sets of the L1 cache. */
   w->ldx = (size_t)round_up(s->hidden, CPU_PANEL) + 16;
   w->ldqkv = (size_t)(w->values_at + keys);
   w->ldcat = (size_t)(s->heads * s->head_dim + round_up(s->inter, CPU_PANEL)) + 16;
@@ -254,12 +254,12 @@ static void build_scratch(dt_weights *w) {
   w->wire_bytes = cpu_take(a, 2 * (size_t)w->ranks->count * sizeof *w->wire_bytes);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static dt_status fill(builder *b) {
   dt_weights *w = b->w;
   dt_backend *backend = w->backend;
-  build_model(b); /* measures */
+  build_model(b); /* measures the memory */
   build_scratch(w);
   dt_status status = cpu_arena_open(&w->weights_arena, "the weights", backend->team, &backend->memory.weights, b->err);
   if (status == DT_OK)
@@ -277,14 +277,14 @@ static const struct {
 } asked_for[] = {CPU_ASKED_LIST(ASKED)};
 enum { ASKED_FOR = sizeof asked_for / sizeof *asked_for };
 
-/* What its caches keep of rows from now on. A norm may read a sixteen more. */
+/* Makes caches created from now on keep these streams. A norm may read sixteen numbers past the end. */
 static void keep_streams(dt_weights *w, const int *tap, int taps) {
   memcpy(w->tap, tap, (size_t)taps * sizeof *tap);
   w->taps = taps;
   w->ldfeature = (size_t)round_up(taps * w->shape.hidden, 16) + 16;
 }
 
-/* What is checked. */
+/* Uploads a model or a head that was checked. */
 static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target,
                         const dt_holding *how, dt_weights **out, dt_error *err) {
   const char *dtype = how ? how->dtype : NULL;

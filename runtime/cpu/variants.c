@@ -1,4 +1,4 @@
-/* Which variants were compiled in, and which of them this machine can run. */
+/* The variants that were compiled, and those of them that this machine can run. */
 #include "cpu.h"
 #include "kernels.h"
 
@@ -14,12 +14,12 @@ extern const cpu_kernels cpu_kernels_scalar;
 #ifdef __x86_64__
 extern const cpu_kernels cpu_kernels_avx2, cpu_kernels_avx512, cpu_kernels_avx512vnni, cpu_kernels_amx;
 
-static bool supports_f16c(void) { /* clang 14 does not know it as a name for __builtin_cpu_supports */
+static bool supports_f16c(void) { /* clang 14's __builtin_cpu_supports does not know f16c */
   unsigned a, b, c, d;
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
-/* Linux saves a thread's tile registers only after the process has asked for them. */
+/* Linux saves a thread's tile registers only after the process has requested it. */
 static bool supports_amx(void) {
   enum { REQUEST = 0x1023, TILE_DATA = 18, TILES = 1 << 24, INT8 = 1 << 25 }; /* arch_prctl(2), leaf 7 of cpuid */
   unsigned a, b, c, d;
@@ -32,7 +32,7 @@ const cpu_kernels *cpu_variant(int i) {
   const cpu_kernels *have[6] = {&cpu_kernels_scalar};
   int n = 1;
 #ifdef __x86_64__
-  /* Each variant uses the instructions of all before it. */
+  /* Each variant needs all instructions of the variants before it. */
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && supports_f16c();
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");

@@ -1,15 +1,16 @@
-/* exp, ln, erf and the activations on sixteen lanes: polynomials with explicit fma, minimax fits whose coefficients were
- * rounded to f32 one by one. Errors against libm in double are stated and tested in tests/unit/test_cpu_kernels.c. */
+/* exp, ln, erf and the activations on sixteen lanes: polynomials with explicit fma. They are minimax fits whose
+ * coefficients were rounded to f32 one by one. tests/unit/test_cpu_kernels.c states and tests their errors against libm
+ * in double. */
 #ifndef DT_CPU_VMATH_H
 #define DT_CPU_VMATH_H
 
 #include "simd.h"
 
-#define VMATH_EXP_MIN -87.3f /* smaller arguments count as this: 2^-126, the smallest normal number, is a safe zero */
+#define VMATH_EXP_MIN -87.3f /* smaller arguments count as this: exp gives 2^-126, the smallest normal number */
 #define VMATH_EXP_MAX 88.0f
 
-/* exp(x) of an x between the two, at most 1.1 ulp off; of NaN anything. x = n ln 2 + r: adding 1.5 * 2^23 rounds x / ln 2 to
- * the integer n and leaves it in the low mantissa bits. */
+/* exp(x) for VMATH_EXP_MIN <= x <= VMATH_EXP_MAX, at most 1.1 ulp off; undefined for NaN. x = n ln 2 + r: adding 1.5 *
+ * 2^23 rounds x / ln 2 to the integer n and leaves it in the low mantissa bits. */
 VI v16 v_exp_within(v16 x) {
   const v16 magic = v_set1(12582912.0f);
   v16 t = v_fma(x, v_set1(1.44269504f), magic);
@@ -25,12 +26,12 @@ VI v16 v_exp_within(v16 x) {
   return v_scale2(v_add(p, v_set1(1.0f)), t);
 }
 
-/* exp(x), of smaller and larger x that of the two. NaN gives NaN. */
+/* exp(x); an x outside the bounds counts as the nearer bound. NaN gives NaN. */
 VI v16 v_exp(v16 x) {
   return v_keep_nan(x, v_exp_within(v_min(v_set1(VMATH_EXP_MAX), v_max(v_set1(VMATH_EXP_MIN), x))));
 }
 
-/* ln(x) of a positive normal number, at most 1.1 ulp off. x = m 2^n with m near 1; the fit is of ln m. */
+/* ln(x) of a positive normal number, at most 1.1 ulp off. x = m 2^n with m near 1; the polynomial fits ln m. */
 VI v16 v_log(v16 x) {
   v16 m, n = v_split2(x, &m);
   v16 f = v_sub(m, v_set1(1.0f)), s = v_mul(f, f);
@@ -47,7 +48,7 @@ VI v16 v_log(v16 x) {
   return v_fma(n, v_set1(0.693145752f), v_add(f, high));
 }
 
-/* erf(x), at most 1.5 ulp off: an odd polynomial near 0, and 1 - exp(-(t + t Q(t))) of t = |x| beyond. */
+/* erf(x), at most 1.5 ulp off: an odd polynomial near 0; further out 1 - exp(-(t + t Q(t))) of t = |x|. */
 VI v16 v_erf(v16 x) {
   v16 t = v_abs(x), s = v_mul(x, x);
   v16 p = v_set1(-5.959501723e-04f);
@@ -68,7 +69,7 @@ VI v16 v_erf(v16 x) {
   q = v_fma(q, u, v_set1(1.286542118e-01f));
   v16 h = v_fma(q, u, u);
   v16 far = v_copysign(v_sub(v_set1(1.0f), v_exp(v_sub(v_set1(0.0f), h))), x);
-  return v_if_gt(t, v_set1(0.93f), far, near); /* NaN takes the near side and stays */
+  return v_if_gt(t, v_set1(0.93f), far, near); /* NaN takes the near side and stays NaN */
 }
 
 VI v16 v_gelu_erf(v16 x) { /* x/2 (1 + erf(x / sqrt 2)) */
