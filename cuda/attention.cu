@@ -1,29 +1,31 @@
-/* Tree attention. The keys of a row are taken by logical position, whatever slots they lie in, in parts of SPLIT positions
- * that begin at multiples of SPLIT; a part's 4 warps take 32 positions each. Every part of every row goes through the same
- * operations: scores by the tensor core over the head's dimensions in order, one maximum and one sum of the part, values
- * summed by the tensor core over 16 positions at a time, the 4 warps' sums added in order, at last the parts in order. So a
- * row's result does not depend on which rows share its unit: a row of a tensor core's product does not depend on the others.
+/* Tree attention. The keys of a row are taken in logical order, whatever slots they lie in, in parts of SPLIT positions
+ * that begin at multiples of SPLIT. A part's 4 warps take 32 positions each. Every part of every row goes through the
+ * same operations: scores by the tensor core over the head's dimensions in order; one maximum and one sum for the part;
+ * values summed by the tensor core over 16 positions at a time; the 4 warps' sums added in order; at last the parts
+ * added in order. A row of a tensor core's product does not depend on the other rows, so a row's result does not depend
+ * on the rows that share its unit.
  *
- * A unit of work is one part of up to GROUP rows of a sequence. They have its positions in common (in their prefix, or as
- * rows of one text, where the last row has the most keys), so that keys and values are read once for all; or, up to OWN rows
- * of a tree, only the first `own` of them: then what is left is computed row by row, the rows shared out among the warps.
- * Rows are the M side of the products. The weight of a key that a row has not is zero: of the later rows of its text it
- * would meet a NaN or an infinity only, and such a text is lost anyway. A key that a window hides from a row is one that it has
- * not, too. The block that finishes the last part of a row adds the row's parts up. */
+ * A unit of work is one part for up to GROUP rows of a sequence. Either the rows have all its positions in common (in
+ * their prefix, or as rows of one text, whose last row has the most keys), so that keys and values are read once for
+ * all rows. Or up to OWN rows of a tree have only the first `own` positions in common; the other positions are computed
+ * row by row, and the warps share the rows out. Rows are the M side of the products. A key that a row does not have, or
+ * that a window hides from it, has the weight zero. Only a NaN or an infinity in the later rows of a text could pass
+ * that weight, and such a text is lost anyway. The block that finishes the last part of a row adds up the row's
+ * parts. */
 #include "attention.cuh"
 #include "launch.cuh"
 
 constexpr int WARPS = 4, KEYS = SPLIT / WARPS, TILES = KEYS / 8;
 
-/* Shared memory of a block, behind each other. */
+/* Shared memory of a block; the arrays lie one after the other. */
 struct room {
-  int *slot;        /* [SPLIT] of the keys that the rows have in common */
+  int *slot;        /* [SPLIT] slots of the keys that the rows have in common */
   float *most;      /* [WARPS][GROUP] largest score */
-  float *sums;      /* [WARPS][GROUP] of exponentials */
-  int *last;        /* [GROUP] whether this was the row's last part */
-  int *own_slot;    /* [OWN][SPLIT] of the other keys */
-  float *own_score; /* [OWN][SPLIT] then their exponentials */
-  /* [WARPS] first the values, [KEYS][PITCH] of 2 bytes, then [GROUP][PITCH] their sums, as place_of orders them */
+  float *sums;      /* [WARPS][GROUP] sum of exponentials */
+  int *last;        /* [GROUP] whether this part was the row's last */
+  int *own_slot;    /* [OWN][SPLIT] slots of the other keys */
+  float *own_score; /* [OWN][SPLIT] scores of these, then their exponentials */
+  /* [WARPS]: first the values, [KEYS][PITCH] of 2 bytes; then [GROUP][PITCH] their sums, in the order of place_of */
   float *values_of;
 };
 static __device__ __forceinline__ room rooms(int *slot) {
@@ -38,14 +40,14 @@ static __device__ __forceinline__ room rooms(int *slot) {
   return s;
 }
 template <int DIM>
-constexpr int PITCH = DIM + 8; /* a warp's rows meet in no bank; nor, of half that size, its values */
+constexpr int PITCH = DIM + 8; /* a warp's rows have no bank in common; nor have its values, of half that size */
 static_assert(KEYS * sizeof(uint16_t) == GROUP * sizeof(float), "values lie where their sums will");
 static_assert(OWN <= 8, "a lane of score_own has one row");
 template <int DIM>
 constexpr int SHARED = sizeof(int) * (SPLIT + GROUP + OWN * SPLIT) +
                        sizeof(float) * (2 * WARPS * GROUP + OWN * SPLIT + WARPS * GROUP * PITCH<DIM>);
 
-/* Scores of N times 8 keys: a lane takes dimensions d + 4 t .. + 3 of a row and of a key as its k of the product. */
+/* Scores of N times 8 keys. As its k of the product, a lane takes dimensions d + 4 t .. + 3 of a row and of a key. */
 template <number TYPE, int DIM, int N>
 static __device__ __forceinline__ void multiply_keys(const uint16_t *lower, const uint16_t *upper,
                                                      const uint16_t *const (&key_of)[N], float (&score)[N][4]) {
@@ -62,13 +64,13 @@ static __device__ __forceinline__ void multiply_keys(const uint16_t *lower, cons
   }
 }
 
-/* Of a key's values a lane takes DIM / 8 dimensions: 8 that lie together at a time, and what is left. As column g of block j
- * of 8 columns it has: */
+/* A lane takes DIM / 8 dimensions of a key's values: 8 consecutive ones at a time, then the rest. This is its dimension
+ * in column g of block j of 8 columns. */
 template <int DIM> static __device__ __forceinline__ constexpr int dimension_of(int g, int j) {
   constexpr int WHOLE = DIM / 64 * 8;
   return j < WHOLE ? j / 8 * 64 + 8 * g + j % 8 : 8 * WHOLE + (DIM / 8 - WHOLE) * g + j - WHOLE;
 }
-/* Where that stands among sums: block by block. */
+/* The place of a dimension among the sums, block by block. */
 template <int DIM> static __device__ __forceinline__ int place_of(int dimension) {
   constexpr int WHOLE = DIM / 64 * 8, REST = DIM / 8 - WHOLE;
   int left = dimension - 8 * WHOLE;
@@ -76,7 +78,7 @@ template <int DIM> static __device__ __forceinline__ int place_of(int dimension)
     if (left >= 0) return 8 * (WHOLE + left % REST) + left / REST;
   return 8 * (dimension / 64 * 8 + dimension % 8) + dimension % 64 / 8;
 }
-template <int DIM> struct lane_values { unsigned two[DIM / 16]; /* of blocks 2 c and 2 c + 1 */ };
+template <int DIM> struct lane_values { unsigned two[DIM / 16]; /* blocks 2 c and 2 c + 1 */ };
 template <int DIM> static __device__ __forceinline__ lane_values<DIM> load_values(const uint16_t *value, int g) {
   lane_values<DIM> v;
 #pragma unroll
@@ -84,7 +86,7 @@ template <int DIM> static __device__ __forceinline__ lane_values<DIM> load_value
     uint4 eight = *reinterpret_cast<const uint4 *>(value + dimension_of<DIM>(g, 8 * p));
     v.two[4 * p] = eight.x, v.two[4 * p + 1] = eight.y, v.two[4 * p + 2] = eight.z, v.two[4 * p + 3] = eight.w;
   }
-  constexpr int LEFT = DIM / 64 * 4; /* none, 2 or 4 numbers */
+  constexpr int LEFT = DIM / 64 * 4; /* 0, 2 or 4 numbers */
   const uint16_t *last = value + dimension_of<DIM>(g, 2 * LEFT);
   if constexpr (DIM % 64 == 16) v.two[LEFT] = *reinterpret_cast<const unsigned *>(last);
   if constexpr (DIM % 64 == 32) {
@@ -94,10 +96,10 @@ template <int DIM> static __device__ __forceinline__ lane_values<DIM> load_value
   return v;
 }
 
-/* Of 16 keys a lane has keys 2 t, 2 t + 1, 2 t + 8 and 2 t + 9: of the i-th of them. */
+/* The i-th of the four keys that a lane has among 16: keys 2 t, 2 t + 1, 2 t + 8 and 2 t + 9. */
 static __device__ __forceinline__ int key_of_lane(int i) { return 2 * (int)(threadIdx.x % 4) + i % 2 + i / 2 * 8; }
 
-/* Blocks 2 c and 2 c + 1 of 8 dimensions of 16 keys' values. */
+/* Adds the values of 16 keys, blocks 2 c and 2 c + 1 of 8 dimensions. */
 template <number TYPE, int DIM>
 static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], const lane_values<DIM> (&v)[4], int c,
                                                   float (&even)[4], float (&odd)[4]) {
@@ -108,7 +110,7 @@ static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], 
   mma<TYPE>(odd, weights, second);
 }
 
-/* Row r's parts in order: out = sum of parts / sum of exponentials. */
+/* Adds row r's parts in order: out = sum of parts / sum of exponentials. */
 template <number TYPE, int DIM> static __device__ void combine(const attention &a, int r, int head) {
   size_t first = ((size_t)r * a.heads + head) * a.splits;
   int count = a.rows.position[r] / SPLIT + 1;
@@ -125,29 +127,29 @@ template <number TYPE, int DIM> static __device__ void combine(const attention &
   }
 }
 
-/* A unit of work of one head, and where its keys and values are. */
+/* A unit of work of one head, and the places of its keys and values. */
 struct work {
   int row0, rows, part, own, head;
   const uint16_t *k, *v;
 };
 
-/* How many keys row r of the unit has in its part. */
+/* The number of keys that row r of the unit has in its part. */
 static __device__ __forceinline__ int count_of(const attention &a, const work &u, int r) {
   int left = a.rows.position[u.row0 + r] + 1 - u.part * SPLIT;
   return left < SPLIT ? left : SPLIT;
 }
 
-/* Slot of key i of row r in its part; past the end any key of the row, whose weight is zero. */
+/* The slot of key i of row r in its part; past the end any key of the row, since its weight is zero. */
 static __device__ __forceinline__ int slot_of(const attention &a, const work &u, int r, int i, int count) {
   int row = u.row0 + r, position = u.part * SPLIT + (i < count ? i : count - 1), prefix = a.rows.prefix[row];
   return position < prefix ? position : a.rows.path[a.rows.path_at[row] + position - prefix];
 }
 
-/* Of rows lower and upper, the scores of keys from `first` of the part on: those that the pass's window hides come to nothing. */
+/* Hides the scores, in rows lower and upper, of keys outside the pass's window; keys begin at `first` of the part. */
 static __device__ __forceinline__ void hide(const attention &a, const work &u, int first, int lower, int upper,
                                             float (&score)[TILES][4]) {
   dt_window window = a.rows.header->window;
-  int at = u.part * SPLIT + first, begin[2]; /* where each row's last keys begin: see window.h */
+  int at = u.part * SPLIT + first, begin[2]; /* where the window of each row begins: see window.h */
   for (int h = 0; h < 2; h++) begin[h] = a.rows.position[u.row0 + (h ? upper : lower)] + 1 - window.last;
 #pragma unroll
   for (int j = 0; j < TILES; j++)
@@ -157,11 +159,11 @@ static __device__ __forceinline__ void hide(const attention &a, const work &u, i
     }
 }
 
-/* The scores of the keys that each row has for itself: eights of keys, of any rows, two of them in flight. All rows are
- * multiplied with each, and only its own row's scores are kept. */
+/* Scores of the keys that rows do not have in common: eight keys at a time, of any rows, two such groups in flight. The
+ * product multiplies all rows with each key; only the score of the key's own row is kept. */
 template <number TYPE, int DIM>
 static __device__ __forceinline__ void score_own(const attention &a, const work &u, const room &s) {
-  constexpr int TOGETHER = 2; /* more would not fit in the registers */
+  constexpr int TOGETHER = 2; /* more would not fit the registers */
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
   int first = u.own / 8, end = first;
   for (int r = 0; r < u.rows; r++) {
@@ -188,8 +190,8 @@ static __device__ __forceinline__ void score_own(const attention &a, const work 
   }
 }
 
-/* The values of these keys, and of those that share 16 positions with them, onto the sums of the others: a row's positions of
- * one of the warps above at a time, which if it has some keys went through all. */
+/* Adds the values of these keys, and of common keys among the same 16 positions, to the sums of the other keys. An item
+ * is the positions of one row that belong to one warp. */
 template <number TYPE, int DIM>
 static __device__ __forceinline__ void add_own(const attention &a, const work &u, const room &s) {
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
@@ -216,7 +218,7 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
   }
 }
 
-/* On a multiprocessor at once: what registers and shared memory allow without spilling. */
+/* Blocks on a multiprocessor at once: as many as registers and shared memory allow without spilling. */
 template <int DIM> constexpr int BLOCKS = DIM <= 80 ? 6 : DIM <= 128 ? 4 : 2;
 
 template <number TYPE, int DIM>
@@ -231,7 +233,7 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
   size_t head_rows = (a.rows.sequence[u.row0] * a.sequence_stride + u.head / (a.heads / a.kv_heads)) * a.slots;
   u.k = a.keys + head_rows * DIM, u.v = a.values + head_rows * DIM;
   bool apart = u.own < SPLIT;
-  /* keys that the rows have in common, but for the last ones of a text */
+  /* keys that the rows have in common; the last row of a text has the most */
   int common = apart ? u.own : count_of(a, u, u.rows - 1);
   for (int i = threadIdx.x; i < SPLIT && common; i += WARPS * WARP) s.slot[i] = slot_of(a, u, u.rows - 1, i, common);
   if (apart)
@@ -245,7 +247,7 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
   dependency_wait();
   __syncthreads();
 
-  /* Values are on their way while the scores are computed: of 16 positions that all rows have in common, each step. */
+  /* Loads values while the scores are computed: each step 16 positions that all rows have in common. */
   constexpr int STEPS = KEYS / 16, PIECES = DIM / 8;
   int steps = !apart ? (mine > 0 ? STEPS : 0) : mine < 0 ? 0 : mine / 16 < STEPS ? mine / 16 : STEPS;
   float *sums_of = s.values_of + warp * GROUP * PITCH<DIM>;
@@ -266,9 +268,9 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
                              a.q + ((size_t)(u.row0 + upper) * a.heads + u.head) * DIM + 4 * t, key_of, score);
   }
   if (apart) score_own<TYPE, DIM>(a, u, s);
-  if (apart) __syncthreads(); /* for other warps' scores */
+  if (apart) __syncthreads(); /* for the scores of other warps */
 
-  /* Of rows g and g + 8: the largest score, exponentials in powers of two, their sum. */
+  /* For rows g and g + 8: the largest score, exponentials as powers of two, their sum. */
   float scale = a.scale * 1.44269504f, largest[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f};
 #pragma unroll
   for (int j = 0; j < TILES; j++)
@@ -290,7 +292,7 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
   for (int h = 0; h < 2; h++)
     for (int w = 0; w < WARPS; w++) largest[h] = fmaxf(largest[h], s.most[w * GROUP + g + 8 * h]);
   for (int h = 0; h < 2; h++)
-    largest[h] = fmaxf(largest[h], -3.40282347e38f); /* all may be hidden: their weights are zero */
+    largest[h] = fmaxf(largest[h], -3.40282347e38f); /* if all keys are hidden, their weights are zero */
 #pragma unroll
   for (int j = 0; j < TILES; j++)
     for (int i = 0; i < 4; i++) {
@@ -362,7 +364,7 @@ template <number TYPE, int DIM> static cudaError_t prepare() {
   return cudaFuncSetAttribute(k_attention<TYPE, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED<DIM>);
 }
 
-/* The widths are those of padded_head() in upload.cu. */
+/* The widths of padded_head() in upload.cu. */
 #define FOR_WIDTH(TYPE, CALL)                                                                                          \
   switch (dim) {                                                                                                       \
   case 32: return CALL(TYPE, 32);                                                                                      \

@@ -9,18 +9,18 @@ struct attention {
   int heads, kv_heads, head_dim;
   float scale;
   const uint16_t *q; /* [ROWS][heads][dim] */
-  /* of the layer: sequence s, head g, slot p at ((s * sequence_stride + g) * slots + p) * dim */
+  /* of the layer; key or value of sequence s, head g, slot p at ((s * sequence_stride + g) * slots + p) * dim */
   const uint16_t *keys, *values;
   size_t sequence_stride;
   int slots, splits;
   float *part;    /* [ROWS][heads][splits][dim] */
   float2 *weight; /* [ROWS][heads][splits] */
-  unsigned *done; /* [ROWS][heads] all zero before and after */
+  unsigned *done; /* [ROWS][heads] all zero before and after a pass */
   operand out;    /* head h at column h * head_dim */
 };
 
-/* `dim` is the padded width of a head, `units` at least what rows.header says. */
+/* `dim` is the padded width of a head; `units` is at least rows.header's. */
 cudaError_t attend(cudaStream_t, number type, int dim, const attention &, int units);
-cudaError_t attention_prepare(number type, int dim); /* once per device, before the first of this width */
+cudaError_t attention_prepare(number type, int dim); /* once per device, before the first call for this width */
 
 #endif

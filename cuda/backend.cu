@@ -1,4 +1,4 @@
-/* Opening and closing a device, its memory, its errors, and the vtable of the CUDA backend. */
+/* Opens and closes a device; its memory, its errors, and the vtable of the CUDA backend. */
 #include "internal.cuh"
 
 #include <new>
@@ -22,7 +22,7 @@ dt_status arena_open(dt_backend *b, arena *a, const char *what, size_t *account,
   cudaError_t e = cudaMalloc(&p, a->size);
   if (e == cudaErrorMemoryAllocation) {
     size_t left = 0, total = 0;
-    cudaGetLastError(); /* it is dealt with */
+    cudaGetLastError(); /* clears the error, which is reported here */
     cudaMemGetInfo(&left, &total);
     return dt_fail(err, DT_ENOMEM,
                    "out of GPU memory: %s needs %.1f MB, %.1f of %.1f MB are free (--backend cpu uses the host's)",
@@ -63,7 +63,7 @@ static bool cuda_present(void) {
   return there;
 }
 
-/* F16 or BF16, as the model's weights. */
+/* F16 or BF16, the type of the model's weights. */
 static const char *const CACHE_DTYPES[] = {"16-bit", nullptr};
 static const char *const WEIGHT_DTYPES[] = {nullptr}, *const ACTIVATIONS[] = {nullptr};
 
@@ -86,10 +86,10 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   if (!b) return dt_fail_memory(err, "the CUDA backend", sizeof *b);
   b->memory.on_device = true;
   snprintf(b->description, sizeof b->description, "cuda:%s", device.name);
-  cudaSetDeviceFlags(cudaDeviceScheduleSpin); /* a wish: too late where the process uses the device already */
+  cudaSetDeviceFlags(cudaDeviceScheduleSpin); /* may fail: too late if the process already uses the device */
   cudaGetLastError();
   e = cudaSetDevice(b->device);
-  b->overlaps = major >= 9 && !getenv("DTRUN_NO_PDL"); /* devices before Hopper know no dependent launch */
+  b->overlaps = major >= 9 && !getenv("DTRUN_NO_PDL"); /* devices before Hopper have no dependent launch */
   b->graphs = !getenv("DTRUN_NO_GRAPH");
   if (e == cudaSuccess) e = stream_open(b, false);
   dt_status status = cuda_check(b, e, "opening", err);
@@ -119,7 +119,7 @@ static const char *cuda_weight_dtype(const dt_weights *w) { return w->activation
 
 static const char *cuda_weight_activations(const dt_weights *w) {
   (void)w;
-  return nullptr; /* none of its matrices is quantized */
+  return nullptr; /* matrices are never quantized */
 }
 
 static dt_memory cuda_memory(const dt_backend *b) { return b->memory; }

@@ -1,5 +1,5 @@
-/* Keys and values: create, move, copy out and in. A head's keys lie slot by slot, so that a prefix streams. With a cache
- * come the buffers of its passes. */
+/* Keys and values: creating, moving, saving and restoring them. The keys of one head lie slot by slot, so that
+ * attention reads a prefix in one stream. A cache also has the buffers of its passes. */
 #include "launch.cuh"
 
 #include <new>
@@ -15,7 +15,7 @@ static dt_limits limits_of(const dt_cache *c) {
   return {c->weights->shape.vocab, c->weights->shape.context, c->sequences, c->slots};
 }
 
-/* Bytes of one slot of one head, of all slots, and where a sequence begins. */
+/* Bytes of one slot of one head; bytes of all slots of one head; the begin of a sequence. */
 static size_t width(const dt_cache *c) { return (size_t)c->weights->dim * sizeof(uint16_t); }
 static size_t pitch(const dt_cache *c) { return (size_t)c->slots * width(c); }
 static uint16_t *sequence_rows(const dt_cache *c, int sequence) {
@@ -28,10 +28,10 @@ static float *sequence_features(const dt_cache *c, int sequence) {
   return c->kept.at + (size_t)sequence * (size_t)c->slots * (size_t)c->kept.width;
 }
 
-/* Bytes of one slot, all heads and the feature. */
+/* Bytes of one slot: all heads, and the feature. */
 static size_t slot_bytes(const dt_cache *c) { return width(c) * cache_heads(*c->weights) + feature_bytes(c); }
 
-/* The arrays of a pass from `base` on, on the host or on the device. */
+/* Lays out the arrays of a pass from `base` on, on the host or on the device. */
 static pass_rows lay_rows(char *base) {
   dt_sampling *sampling = reinterpret_cast<dt_sampling *>(base + ROWS_HEADER);
   int32_t *p = reinterpret_cast<int32_t *>(sampling + ROWS);
@@ -67,7 +67,7 @@ static void layout(dt_cache *c) {
   for (pass_rows &rows : c->rows) rows = lay_rows(take<char>(&c->scratch_arena, rows_bytes(c)));
 }
 
-/* Rows and results in memory of the host that the device reads and writes directly. */
+/* Takes memory of the host for rows and results, which the device reads and writes directly. */
 static dt_status open_host(dt_cache *c, dt_error *err) {
   size_t bytes = sizeof(int32_t) * ROWS * (3 + 3 * CHECK_TOP);
   for (size_t i = 0; i < sizeof c->staged / sizeof *c->staged; i++) bytes += rows_bytes(c);
@@ -116,11 +116,11 @@ void cuda_free_cache(dt_cache *c) {
 }
 
 constexpr int MOVES = 256, THREADS = 128;
-struct move_plan { /* travels as an argument: no copy to wait for */
+struct move_plan { /* a kernel argument: no copy to wait for */
   int n, from[MOVES], to[MOVES];
 };
 
-/* Thread i of a head's threads, or of the features', moves 16 bytes of every slot, in order. */
+/* Thread i of a head's threads, or of the features' threads, moves 16 bytes of every slot, in order. */
 static __global__ void k_move(uint4 *rows, int heads, int slots, int each, uint4 *kept, int wide, move_plan plan) {
   dependency_release();
   dependency_wait();
@@ -150,8 +150,8 @@ dt_status cuda_move(dt_cache *c, int sequence, const int32_t *from, const int32_
   return status;
 }
 
-/* Slots first..first+n-1 of a sequence between its cache and memory where they lie close together, heads and then features:
- * out of the cache (to != null), or into it. */
+/* Copies slots first..first+n-1 of a sequence, heads and then features, between the cache and contiguous memory: out of
+ * the cache if `to` is not null, else into it. */
 static dt_status copy_slots(const dt_cache *c, int sequence, int first, int n, void *to, const void *from,
                             cudaMemcpyKind kind, dt_error *err) {
   dt_backend *b = c->weights->backend;

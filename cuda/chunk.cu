@@ -1,16 +1,17 @@
-/* Products of a chunk of a prompt: the tensor cores' own speed matters here, not the memory's, and that is the library's
- * business. It wants a matrix row by row, so a piece of it at a time is unpacked to where the second-level cache may keep
- * it, multiplied, and, where it is not summed up by the next norm, spread.
+/* Products of a chunk of a prompt. These are limited by the speed of the tensor cores, not of memory, so the library
+ * computes them. It needs a matrix row by row: a piece of the matrix at a time is unpacked to a place that fits the
+ * second-level cache, multiplied and, unless the next norm sums it, spread.
  *
- * A prompt's chunks begin at multiples of CHUNK and are whole; what is left of it are rows like any others. So how a row is
- * summed depends on its position and on the prompt's length, under every policy alike. */
+ * A prompt's chunks begin at multiples of CHUNK and are whole; the rest of the prompt goes through a pass like any
+ * other rows. So the summation of a row depends on its position and on the prompt's length only, under every policy
+ * alike. */
 #include "chunk.cuh"
 #include "gemm.cuh"
 #include "launch.cuh"
 #include "pack.cuh"
 #include "spread.cuh"
 
-/* Outputs of tiles tile.. of the matrix, at most `outputs`, to columns of `out`. */
+/* Computes the outputs of `tiles` tiles from `tile` on, at most `outputs`, into columns of `out`. */
 static cudaError_t piece(const dt_weights *w, const matrix &m, int tile, int tiles, int outputs, const operand &input,
                          float *out, int out_ld, cudaStream_t stream) {
   cudaError_t e = unpack(stream, m, tile, tiles, w->plain);
@@ -22,14 +23,14 @@ cudaError_t chunk_store(const enqueuer *q, const matrix &m, const operand &input
   const dt_weights *w = q->w;
   for (int tile = 0; tile < m.tiles; tile += PIECE / 16) {
     int tiles = m.tiles - tile < PIECE / 16 ? m.tiles - tile : PIECE / 16, left = w->shape.hidden - 16 * tile;
-    int outputs = left < 16 * tiles ? left : 16 * tiles; /* behind the last one there is padding */
+    int outputs = left < 16 * tiles ? left : 16 * tiles; /* past the last output is padding */
     cudaError_t e = piece(w, m, tile, tiles, outputs, input, w->partial + 16 * tile, w->shape.hidden, q->stream);
     if (e) return e;
   }
   return cudaSuccess;
 }
 
-/* Thread i of a row has pair first_pair + i. */
+/* Thread i of a row takes pair first_pair + i. */
 template <number TYPE> static __global__ void k_spread(spread s, const float *sums, int ld, int first_pair, int pairs) {
   dependency_release();
   int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), row = (int)blockIdx.y;
@@ -53,7 +54,7 @@ cudaError_t chunk_spread(const enqueuer *q, int index, const matrix &m, int end,
   cudaError_t e = cudaSuccess;
   int inner_tile = inner_from / 8;
   for (int tile = 0, tiles; tile < end && !e; tile += tiles) {
-    bool inner = tile >= inner_tile; /* reads the second norm: no piece has tiles of both kinds */
+    bool inner = tile >= inner_tile; /* reads the second norm; a piece has tiles of one kind only */
     int stop = !inner && inner_tile < end ? inner_tile : end;
     tiles = stop - tile < PIECE / 16 ? stop - tile : PIECE / 16;
     e = piece(w, m, tile, tiles, 16 * tiles, inner ? w->chunk.normed2 : w->chunk.normed1, w->sums, PIECE, q->stream);

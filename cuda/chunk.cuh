@@ -4,7 +4,7 @@
 
 #include "steps.cuh"
 
-/* cudaErrorNotSupported: the library has no way to compute them. Tiles below `end` are spread, the others of no use. */
+/* cudaErrorNotSupported: the library cannot compute the product. chunk_spread computes tiles below `end` only. */
 cudaError_t chunk_store(const enqueuer *, const matrix &, const operand &input); /* to `partial`, as one sum */
 cudaError_t chunk_spread(const enqueuer *, int index, const matrix &, int end, int inner_from);
 

@@ -1,5 +1,5 @@
 /* The CUDA backend: f16 or bf16 weights, products by tensor cores with f32 sums, an f32 residual stream, 16-bit caches.
- * Exact as backend.h asks: README.md beside this says how. */
+ * It is exact as backend.h demands; README.md in this folder says how. */
 #ifndef DT_CUDA_H
 #define DT_CUDA_H
 

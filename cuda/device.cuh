@@ -1,8 +1,8 @@
-/* What the kernels use of the machine, and for each thing its twin in the emulation (tests/cuda_emu): the only file that
- * knows which of the two it is compiled for. 16-bit numbers are kept as their bits; TYPE says which kind they are.
+/* The instructions of the device that the kernels use, each with its twin for the emulation (tests/cuda_emu). Only this
+ * file knows for which of the two it is compiled. 16-bit numbers are kept as their bits; TYPE is their type.
  *
- * No sum may depend on how the compiler contracts a * b + c: the sources are compiled with -fmad=false, and where one
- * rounding is wanted fmaf says so. */
+ * No sum may depend on how the compiler contracts a * b + c: the sources are compiled with -fmad=false, and fmaf is
+ * written where a single rounding is needed. */
 #ifndef DT_CUDA_DEVICE_CUH
 #define DT_CUDA_DEVICE_CUH
 
@@ -29,7 +29,7 @@ template <number TYPE> inline float widen(uint16_t bits) {
   return __uint_as_float(sign | ((magnitude << 13) + (magnitude < 0x7c00 ? 112u << 23 : 224u << 23)));
 }
 
-/* To the nearest, ties to even. */
+/* Rounds to the nearest, ties to even. */
 template <number TYPE> inline uint16_t narrow(float x) {
   unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return 0x7fff;
@@ -52,7 +52,7 @@ inline unsigned add_one_for_block(unsigned *p) {
   return atomicAdd(p, 1u);
 }
 
-/* d[16][8] += a[16][16] b[16][8]; the fragments lie as in the instruction below. */
+/* d[16][8] += a[16][16] b[16][8]; the fragments are laid out as in the instruction below. */
 struct mma_argument {
   float *d;
   const unsigned *a, *b;
@@ -86,7 +86,7 @@ template <number TYPE> inline void mma(float *d, const unsigned *a, const unsign
 #include <cuda_fp16.h>
 #include <dlfcn.h>
 
-/* A library of the toolkit, and what is in it; null: it is not here. */
+/* A library of the toolkit and its functions; null: it is not installed. */
 inline void *library_open(const char *name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); }
 inline void *library_function(void *library, const char *name) { return dlsym(library, name); }
 inline void library_close(void *library) {
@@ -97,7 +97,8 @@ inline void library_close(void *library) {
   extern __shared__ __align__(16) unsigned char dynamic_shared_[];                                                     \
   type *name = reinterpret_cast<type *>(dynamic_shared_)
 
-/* Of so many bytes, a constant: the PTX then names a register by them, where tests/sass finds what the machine code does not say. */
+/* Shared memory of a constant size. The PTX names a register after the size, so that tests/sass can read it: the
+ * machine code does not have it. */
 #define DYNAMIC_SHARED_OF(type, name, bytes)                                                                           \
   DYNAMIC_SHARED(type, name);                                                                                          \
   asm volatile("{ .reg .b32 dynamic_shared_%0; }" ::"n"(bytes))
@@ -116,7 +117,7 @@ template <number TYPE> __host__ __device__ __forceinline__ uint16_t narrow(float
     return __half_as_ushort(__float2half_rn(x));
 }
 
-/* Weights are read once: past the first-level cache, which is the activations'. */
+/* Loads weights, which are read once, past the L1 cache, which is kept for activations. */
 __device__ __forceinline__ uint4 load_stream(const uint4 *p) {
   uint4 v;
   asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -125,9 +126,10 @@ __device__ __forceinline__ uint4 load_stream(const uint4 *p) {
   return v;
 }
 
-/* 16 bytes on their way to shared memory while the thread goes on: past the first-level cache, or through it, for what other
- * blocks of the multiprocessor read too. What was begun since the last commit is a group; a wait leaves the last LEFT groups
- * under way. Then the thread itself sees what it copied; others do after a barrier. */
+/* Copies 16 bytes to shared memory while the thread goes on: past the L1 cache or, for data that other blocks of the
+ * multiprocessor read too, through it. The copies begun since the last commit form a group. copies_wait<LEFT> waits
+ * until at most LEFT groups are under way. Then the thread itself sees its copies; other threads see them after a
+ * barrier. */
 __device__ __forceinline__ void copy_stream(uint4 *to, const uint4 *from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
                : "memory");
@@ -141,19 +143,20 @@ template <int LEFT> __device__ __forceinline__ void copies_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 }
 
-/* Asks for `bytes` (a multiple of 16) to come to the second-level cache. One thread asks for all. */
+/* Prefetches `bytes` (a multiple of 16) into the second-level cache. One thread does so for all. */
 __device__ __forceinline__ void prefetch(const void *p, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes) : "memory");
 #endif
 }
 
-/* Programmatic dependent launch: a kernel may begin while the one before it still runs, as soon as all blocks of that one
- * have begun and called dependency_release(), which they do at once: what multiprocessors have room for at the end of a
- * kernel then asks for the weights of the next ones. Every thread of every kernel calls dependency_wait() before it reads
- * what a kernel of its pass writes, or writes anything: before that it may read weights and the pass's rows, which were copied
- * up before its first kernel began, so that the latency of these loads passes while it waits anyway. When the wait is over
- * the kernel before it has ended, and with it, since that one waited too, all before that, and their writes are seen. */
+/* Programmatic dependent launch: a kernel may begin while the kernel before it still runs, as soon as all blocks of
+ * that one have begun and called dependency_release(), which they do at once. So multiprocessors that are free at the
+ * end of a kernel already request the weights of the next one. Every thread of every kernel calls dependency_wait()
+ * before it writes anything, or reads data that a kernel of its pass writes. Before that call it may read weights and
+ * the pass's rows, which were copied before the pass's first kernel; the latency of these loads then overlaps with the
+ * wait. After the wait the kernel before it has ended and so, since that one waited too, have all earlier kernels;
+ * their writes are visible. */
 __device__ __forceinline__ void dependency_wait() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -165,8 +168,8 @@ __device__ __forceinline__ void dependency_release() {
 #endif
 }
 
-/* Adds one and says what was there. What this thread's block wrote before its last barrier is seen by blocks that add after
- * it; what the blocks before it wrote, by this one's threads behind their next barrier. */
+/* Adds one and returns the value before. Blocks that add later see all that this thread's block wrote before its last
+ * barrier. This block's threads see the writes of blocks that added earlier after their next barrier. */
 __device__ __forceinline__ unsigned add_one_for_block(unsigned *p) {
   unsigned before;
   asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(p) : "memory");
@@ -195,7 +198,7 @@ template <number TYPE> __device__ __forceinline__ unsigned narrow2(float low, fl
   return (unsigned)narrow<TYPE>(low) | (unsigned)narrow<TYPE>(high) << 16;
 }
 
-/* Over the lanes of a warp, the same in every lane. */
+/* The sum over the lanes of a warp, the same in every lane. */
 __device__ __forceinline__ float warp_sum(float x) {
   for (int bits = WARP / 2; bits; bits /= 2) x += __shfl_xor_sync(0xffffffffu, x, bits);
   return x;

@@ -1,12 +1,12 @@
-/* What a draft head makes of tokens and features before its layer runs, which is a model's: dt_head_desc says what. A row's feature
- * is the target's, in the cache that the pass names, or what the head itself made of the row before. */
+/* The steps of a draft head before its layer, which is like a model's: see dt_head_desc. A row's feature is the
+ * target's, in the cache that the pass names, or the one that the head computed for the row before. */
 #include "draft_head.cuh"
 
 static void run(enqueuer *q, const norm_job &a, int streams) {
   must(q, normalize(q->stream, q->w->activations, a, q->shape.rows, streams));
 }
 
-/* What enters is no x, and goes to columns of `to`, normed or not. */
+/* The job that writes what enters to columns of `to`, with or without a norm, and leaves x alone. */
 static norm_job job_beside_x(const enqueuer *q, entering kind, const float *weight, const operand &to, int column) {
   norm_job a = step_job(q, 0, {kind, 0, nullptr, false, false}, false);
   a.x = nullptr;
@@ -17,7 +17,7 @@ static norm_job job_beside_x(const enqueuer *q, entering kind, const float *weig
 
 static bool reads_target(const enqueuer *q) { return q->shape.given.at; }
 
-/* fc of the target's streams is to be x, or x is what the head made. */
+/* x becomes fc of the target's streams, or the feature that the head computed. */
 static entry begin_feature(enqueuer *q) {
   const draft_head &h = q->w->head;
   if (!reads_target(q)) return {BEFORE, 0, nullptr, false, false};
@@ -30,7 +30,7 @@ static entry begin_feature(enqueuer *q) {
   return made;
 }
 
-/* x is the feature, and what q, k and v read its norm beside the embedding's. */
+/* x is the feature; q, k and v read its norm beside the embedding's norm. */
 static void begin_eagle3(enqueuer *q) {
   const draft_head &h = q->w->head;
   run(q, job_beside_x(q, TOKEN, h.token_norm, h.pair, 0), 1);
@@ -41,7 +41,7 @@ static void begin_eagle3(enqueuer *q) {
   run(q, a, 1);
 }
 
-/* x = fc(embedding and feature side by side), which q, k and v read as it is. */
+/* x = fc(embedding and feature side by side); q, k and v read x without a norm. */
 static void begin_eagle(enqueuer *q) {
   const draft_head &h = q->w->head;
   run(q, job_beside_x(q, TOKEN, nullptr, h.pair, 0), 1);
@@ -51,7 +51,7 @@ static void begin_eagle(enqueuer *q) {
   step_norms(q, UNKEPT, made, false, nullptr, nullptr, q->w->pass.normed1, nullptr, nullptr);
 }
 
-/* x is the feature, and takes up the blocks of the pass's distance. */
+/* x is the feature; the blocks of the pass's distance are added to it. */
 static entry run_medusa(enqueuer *q) {
   const draft_head &h = q->w->head;
   entry made = {GIVEN, 0, nullptr, false, false};

@@ -1,7 +1,7 @@
-/* Tokens drawn from a part of the ids: draw.h says which part. One block per row. The ids stand in the order of their keys
- * (scores.cuh), and the allowed ones end at a key, which is found digit by digit from the highest down, each by one look at
- * the logits that share those before it, as the CPU backend does. Probabilities are summed as whole numbers, so that no sum
- * has an order. */
+/* Draws tokens among the allowed ids: draw.h defines these. One block per row. The ids are ordered by their keys
+ * (scores.cuh), and the allowed ids end at some key. Its digits are found from the highest down; each digit takes one
+ * pass over the logits that share the digits before it, as on the CPU. Probabilities are summed as whole numbers, so
+ * that the order of summation does not matter. */
 #include "launch.cuh"
 #include "logits.cuh"
 #include "scores.cuh"
@@ -9,7 +9,7 @@
 constexpr int THREADS = 1024, WARPS = THREADS / WARP, DIGIT = 11, VALUES = 1 << DIGIT;
 static_assert(VALUES == 2 * THREADS, "a thread sums two values");
 
-/* f(logit, id) for the thread's ids; loads are in flight together. */
+/* Calls f(logit, id) for the thread's ids; several loads are in flight at once. */
 template <class F> static __device__ __forceinline__ void for_ids(const float *logits, int n, F f) {
   constexpr int TOGETHER = 8;
   for (int first = threadIdx.x; first < n; first += TOGETHER * THREADS) {
@@ -23,14 +23,15 @@ template <class F> static __device__ __forceinline__ void for_ids(const float *l
 }
 
 struct bins {
-  unsigned low[VALUES], high[VALUES]; /* what the ids of each value of the digit count */
+  unsigned low[VALUES], high[VALUES]; /* summed weights of the ids with each value of the digit */
   unsigned long long of_warp[WARPS], ahead;
   uint64_t best[WARPS];
   float largest[WARPS], nans[WARPS];
   int value;
 };
 
-/* By halves: shared memory adds 32 bits by itself, and 64 in a loop that tries until nobody else has come between. */
+/* Adds in two halves: shared memory adds 32 bits in one instruction, but 64 bits in a loop that retries until no other
+ * thread interferes. */
 static __device__ __forceinline__ void add(bins *b, unsigned value, unsigned counts) {
   unsigned before = atomicAdd(&b->low[value], counts);
   if (before + counts < before) atomicAdd(&b->high[value], 1u);
@@ -39,7 +40,7 @@ static __device__ __forceinline__ unsigned long long sum_of(const bins *b, int v
   return (unsigned long long)b->high[value] << 32 | b->low[value];
 }
 
-/* The sum of x over the block's threads; *before: over those before this one. */
+/* The sum of x over the block's threads; *before: over the threads before this one. */
 static __device__ unsigned long long scan(bins *b, unsigned long long x, unsigned long long *before) {
   int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   unsigned long long upto = x, total = 0;
@@ -57,13 +58,14 @@ static __device__ unsigned long long scan(bins *b, unsigned long long x, unsigne
   return total;
 }
 
-/* The key of the first id, largest first, at which the sum of count(logit, id) reaches need(the sum over all). */
+/* Walks the ids from the largest key down until the sum of count(logit, id) reaches need(the sum over all ids); returns
+ * the key reached. */
 template <class COUNT, class NEED>
 static __device__ uint64_t reach(const float *logits, int n, bins *b, COUNT count, NEED need) {
   constexpr int HIGHEST = 64 / DIGIT * DIGIT;
-  int upper = VALUES - 1 - 2 * (int)threadIdx.x; /* the thread's values: this and the one below */
-  uint64_t low = 0;                              /* of the keys that share the digits so far */
-  unsigned long long ahead = 0, needed = 0;      /* ahead: what larger ones count */
+  int upper = VALUES - 1 - 2 * (int)threadIdx.x; /* the thread's two values: this one and the one below */
+  uint64_t low = 0;                              /* the least key that has the digits found so far */
+  unsigned long long ahead = 0, needed = 0;      /* ahead: the weights of larger keys */
   for (int shift = HIGHEST; shift >= 0; shift -= DIGIT) {
     for (int v = threadIdx.x; v < VALUES; v += THREADS) b->low[v] = b->high[v] = 0;
     __syncthreads();
@@ -94,7 +96,7 @@ static __device__ __forceinline__ unsigned weight_of(float logit, float largest,
   return (unsigned)(expf(fmaxf(d, -87.0f)) * 0x1p30f);
 }
 
-/* The key from which on ids are in the top k, and of these in the top p. */
+/* The least key that is in the top k and, among these, in the top p. */
 static __device__ uint64_t last_allowed(const dt_sampling &s, const float *logits, int n, float largest, bins *b) {
   uint64_t cut = 0;
   float scale = 1.0f / s.temp;
@@ -114,7 +116,7 @@ static __device__ uint64_t last_allowed(const dt_sampling &s, const float *logit
   return cut;
 }
 
-/* The largest logit of a row, and whether one is NaN, from the parts of reduce_logits: the same in every thread. */
+/* The largest logit of a row, and whether a logit is NaN, from the parts of reduce_logits; the same in every thread. */
 static __device__ float largest_of(const reduction &a, int j, bins *b, bool *nan) {
   int blocks = (a.outputs + LOGIT_BLOCK - 1) / LOGIT_BLOCK;
   float largest = -INFINITY, nans = 0.0f;
@@ -130,7 +132,7 @@ static __device__ float largest_of(const reduction &a, int j, bins *b, bool *nan
   return fminf(largest, 3.40282347e38f);
 }
 
-/* Of the allowed ids that with the largest score. */
+/* The allowed id with the largest score. */
 static __device__ int best_allowed(const dt_sampling &s, int position, const float *logits, int n, float largest,
                                    uint64_t cut, bins *b) {
   float scale = 1.0f / s.temp, least = s.min_p > 0.0f ? logf(s.min_p) : -INFINITY;

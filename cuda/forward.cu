@@ -1,7 +1,7 @@
-/* A pass: rows to the device, its kernels as one graph, results back: one round trip. Rows are padded to a bucket and
- * kernels leave what lies behind the last row alone, so one graph serves all passes of a bucket; how many rows, units and
- * keys there are, the kernels read from the device's memory. Whole chunks of a prompt go through the same steps without a
- * graph: there are too many kernels' worth of work for launches to matter. */
+/* A pass: rows to the device, its kernels as one graph, results back, in one round trip. Rows are padded to a bucket,
+ * and kernels ignore rows past the last, so one graph serves all passes of a bucket. The kernels read the number of
+ * rows, units and keys from the device's memory. Whole chunks of a prompt go through the same steps without a graph:
+ * their kernels take so long that launches do not matter. */
 #include "chunk.cuh"
 #include "draft_head.cuh"
 #include "gemm.cuh"
@@ -29,9 +29,10 @@ static int bucket(int n) {
   return n == 0 ? 0 : n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : n <= 64 ? 64 : round_up(n, WIDE_ROWS);
 }
 
-/* ---- the kernels of a pass ---- */
+/* ---- the kernels of a pass --------------------------------------------------------------------------------------- */
 
-/* q, k, v from what `input` holds, and from pair inner_from on the MLP's inner row from the second norm: tiles below `end`. */
+/* Computes tiles below `end`: q, k and v from `input` and, from pair inner_from on, the MLP's inner row from the second
+ * norm. */
 static void spread_out(enqueuer *q, int index, const matrix &m, const operand &input, int end, int inner_from) {
   if (q->chunk) return must(q, chunk_spread(q, index, m, end, inner_from));
   product p = step_product(q, m, input);
@@ -66,14 +67,14 @@ static void logits(enqueuer *q, int layer, const entry &enters) {
 
 static void enqueue(enqueuer *q) {
   const dt_weights *w = q->w;
-  entry enters = {}; /* into x, next: the embeddings, or: */
+  entry enters = {}; /* enters x next: the embeddings, or: */
   if (w->head.target) enters = head_begin(q);
   int attention_end = attention_tiles(w), layers = w->shape.layers;
   bool ends = keeps_ends(*w);
   const operands &rows = operands_of(q);
   for (int i = 0; i < layers; i++) {
     const layer &l = w->layers_of[i];
-    /* nobody asks for the last layer's result: its keys and values are all */
+    /* without wanted results, the last layer needs its keys and values only */
     bool last = i == layers - 1 && q->shape.wanted == 0 && !ends;
     if (!w->head.target)
       step_norms(q, i, enters, false, l.norm1, l.norm1_bias, rows.normed1,
@@ -91,12 +92,12 @@ static void enqueue(enqueuer *q) {
   }
   if (ends) {
     step_norms(q, layers, enters, false, w->final_norm, w->final_norm_bias, rows.normed1, nullptr, nullptr);
-    enters = {SUM, 0, nullptr, false, false}; /* x has all */
+    enters = {SUM, 0, nullptr, false, false}; /* x is complete */
   }
   if (q->shape.wanted) logits(q, ends ? (int)UNKEPT : layers, enters);
 }
 
-/* The graph of a shape: found, or captured and kept with the cache. */
+/* Finds the graph of a shape, or captures it and keeps it with the cache. */
 static cudaError_t graph_of(const dt_weights *w, dt_cache *c, pass_shape shape, cudaGraphExec_t *exec) {
   for (const graph_list *g = c->graphs; g; g = g->next)
     if (g->shape == shape) return *exec = g->exec, cudaSuccess;
@@ -119,9 +120,9 @@ static cudaError_t graph_of(const dt_weights *w, dt_cache *c, pass_shape shape, 
   return q.failed;
 }
 
-/* ---- running it ---- */
+/* ---- running it -------------------------------------------------------------------------------------------------- */
 
-/* The kernels of a pass, whose rows are on their way to the device. */
+/* Starts the kernels of a pass whose rows are on their way to the device. */
 static cudaError_t start(const dt_weights *w, dt_cache *c, pass_shape shape) {
   const dt_backend *b = w->backend;
   if (!b->graphs) {
@@ -134,7 +135,7 @@ static cudaError_t start(const dt_weights *w, dt_cache *c, pass_shape shape) {
   return e ? e : cudaGraphLaunch(exec, b->stream);
 }
 
-/* Results [from, from + n) of `out` are those of this pass. */
+/* Copies the results of this pass to results [from, from + n) of `out`. */
 static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out *out, int from, int n) {
   const pass_results &r = c->results;
   switch (out->want) {
@@ -166,14 +167,14 @@ static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out 
   return cudaSuccess;
 }
 
-/* How many of its outputs are of ids below `vocab`. */
+/* The number of outputs whose ids are below `vocab`. */
 static int outputs_below(const dt_weights *w, int vocab) {
   int n = w->ids_here ? w->outputs : vocab;
   while (w->ids_here && n > 0 && w->ids_here[n - 1] >= vocab) n--;
   return n;
 }
 
-/* Rows from `first` on, as many as fit; results from *wanted on. */
+/* Runs as many rows as fit, from `first` on; their results begin at *wanted. */
 static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *rows, const dt_out *out, int *first,
                             int *wanted) {
   size_t bytes;
@@ -205,7 +206,7 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
   return e;
 }
 
-/* CHUNK rows of a prompt. cudaErrorNotSupported: not for this model. */
+/* Runs CHUNK rows of a prompt. cudaErrorNotSupported: the library cannot do so for this model. */
 static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_rows *rows, int first) {
   enqueuer q = {w, c, true, {CHUNK_GROUP, 0, 0, DT_WANT_NOTHING, false, {}, 0}, w->backend->stream, cudaSuccess};
   for (int group = 0; group < groups(&q); group++) {
@@ -213,20 +214,20 @@ static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_ro
     size_t bytes;
     int staged_rows = stage_rows(c, staged, rows, first + group * CHUNK_GROUP, CHUNK_GROUP, &bytes);
     if (staged_rows < CHUNK_GROUP)
-      return cudaErrorInvalidValue; /* not for a text, whose paths are single slots: see check.c */
+      return cudaErrorInvalidValue; /* cannot happen for a text, whose paths are single slots: see check.c */
     if (staged.header->units > q.shape.units) q.shape.units = staged.header->units;
     must(&q, cudaMemcpyAsync(c->rows[group].header, staged.header, bytes, cudaMemcpyHostToDevice, q.stream));
   }
   enqueue(&q);
-  must(&q, cudaStreamSynchronize(q.stream)); /* `staged` will be written again */
+  must(&q, cudaStreamSynchronize(q.stream)); /* `staged` is written again afterwards */
   return q.failed;
 }
 
-/* The whole chunks of a prompt; returns how many rows these were. */
+/* Runs the whole chunks of a prompt; returns their number of rows. */
 static int run_chunks(dt_weights *w, const dt_cache *c, const dt_rows *rows, cudaError_t *e) {
   int first = 0;
   if (rows->n >= CHUNK && !w->gemms && !w->no_chunks) *e = gemms_open(&w->gemms);
-  if (*e == cudaErrorNotSupported) w->no_chunks = true, *e = cudaSuccess; /* there is none: our own kernels do it */
+  if (*e == cudaErrorNotSupported) w->no_chunks = true, *e = cudaSuccess; /* no library: our own kernels compute them */
   while (!w->no_chunks && *e == cudaSuccess && first + CHUNK <= rows->n) {
     *e = run_chunk(w, c, rows, first);
     if (*e == cudaErrorNotSupported)
@@ -237,9 +238,9 @@ static int run_chunks(dt_weights *w, const dt_cache *c, const dt_rows *rows, cud
   return first;
 }
 
-/* ---- the first kernels ---- */
+/* ---- the first kernels ------------------------------------------------------------------------------------------- */
 
-/* All that passes of this model take, over no rows. */
+/* Runs all kernels that passes of this model can need, over no rows. */
 static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
   cudaError_t e = cudaSuccess;
   for (int rows : {8, 16, 32, 64, WIDE_ROWS})
@@ -247,17 +248,18 @@ static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
   return e == cudaSuccess ? cudaStreamSynchronize(w->backend->stream) : e;
 }
 
-/* What a driver may refuse, or a tool not bear: dependent launches, then graphs. False: nothing is left to do without. */
+/* Gives up a feature that a driver may refuse or a tool may not support: first dependent launches, then graphs. False:
+ * none is left to give up. */
 static bool do_without(dt_backend *b) {
   cudaGetLastError();
-  if (cudaStreamSynchronize(b->stream) != cudaSuccess) return false; /* that is another matter */
+  if (cudaStreamSynchronize(b->stream) != cudaSuccess) return false; /* an error of another kind */
   bool *least = b->overlaps ? &b->overlaps : &b->graphs, had = *least;
   *least = false;
   return had;
 }
 
-/* Kernels are loaded when they are first launched: not in a pass that someone waits for, or measures. The stream is from now on
- * that of passes. */
+/* Launches every kernel once, since the first launch loads it: this must not happen in a pass that a user waits for or
+ * measures. Also opens the stream that all passes use. */
 dt_status cuda_warm_up(dt_weights *w, dt_error *err) {
   dt_cache *c = nullptr;
   dt_status status = cuda_create_cache(w, 1, 1, &c, err);

@@ -1,21 +1,22 @@
-/* cuBLASLt as this backend uses it. It is looked for when the first prompt is long enough for it: nothing else needs it. Which of its algorithms serves a shape is asked once, and that one always taken. None
- * that splits the sum over k is admitted, and none that needs memory: what is free must not decide. */
+/* cuBLASLt as this backend uses it. It is opened for the first prompt that is long enough; nothing else needs it. For
+ * each shape it is asked once for an algorithm, which is then always used. Algorithms that split the sum over k, or
+ * that need memory, are excluded: the amount of free memory must not decide. */
 #include "gemm.cuh"
 
 #include <cublasLt.h>
 #include <new>
 
-constexpr int MOST_GEMMS = 16; /* shapes of the products of a model */
+constexpr int MOST_GEMMS = 16; /* shapes of the products of a model, at most */
 constexpr uint32_t ALIGNED = 16;
 
 struct gemm_plan {
   gemm shape;
   cublasLtMatmulDescOpaque_t product;
-  cublasLtMatrixLayoutOpaque_t weights, input, out; /* by column, as BLAS wants it: ours by row, transposed */
+  cublasLtMatrixLayoutOpaque_t weights, input, out; /* transposed: BLAS reads by column, ours lie by row */
   cublasLtMatmulAlgo_t algorithm;
 };
 
-/* Those of its functions that are used. */
+/* The functions of the library that are used. */
 #define FOR_FUNCTIONS(F)                                                                                               \
   F(cublasLtCreate)                                                                                                    \
   F(cublasLtDestroy)                                                                                                   \
@@ -29,7 +30,7 @@ struct gemm_plan {
 #define MEMBER(NAME) decltype(&::NAME) NAME;
 #define FIND(NAME) (l->NAME = reinterpret_cast<decltype(l->NAME)>(library_function(l->library, #NAME))) &&
 #define TEXT_OF(NUMBER) #NUMBER
-#define LIBRARY(VERSION) "libcublasLt.so." TEXT_OF(VERSION) /* the one that the header is of */
+#define LIBRARY(VERSION) "libcublasLt.so." TEXT_OF(VERSION) /* the version of the header */
 
 struct gemm_library {
   void *library;
@@ -69,7 +70,7 @@ void gemms_free(gemm_library *l) {
   delete l;
 }
 
-/* Keeps the first thing that went wrong. */
+/* Keeps the first failure. */
 static void must(cublasStatus_t *status, cublasStatus_t next) {
   if (*status == CUBLAS_STATUS_SUCCESS) *status = next;
 }

@@ -4,7 +4,8 @@
 
 #include "internal.cuh"
 
-/* out[row][output] = the sum over k of input[row][k] weights[output][k], for CHUNK rows, in one order for each shape. */
+/* out[row][output] = the sum over k of input[row][k] * weights[output][k], for CHUNK rows, in one order for each
+ * shape. */
 struct gemm {
   number type;
   int outputs, k;          /* weights: [outputs][k] */
@@ -12,9 +13,9 @@ struct gemm {
   bool operator==(const gemm &) const = default;
 };
 
-cudaError_t gemms_open(gemm_library **); /* cudaErrorNotSupported: there is no cuBLASLt here */
-void gemms_free(gemm_library *);         /* null is allowed */
-/* cudaErrorNotSupported: the library has no way to compute it. */
+cudaError_t gemms_open(gemm_library **); /* cudaErrorNotSupported: cuBLASLt is not installed */
+void gemms_free(gemm_library *);         /* null: does nothing */
+/* cudaErrorNotSupported: the library cannot compute it. */
 cudaError_t multiply(gemm_library *, const gemm &, const uint16_t *weights, const uint16_t *input, float *out,
                      cudaStream_t);
 

@@ -1,6 +1,6 @@
-/* The RMS norm of every query and key, then its rotation: one warp per head and row, so that nothing depends on what is beside
- * it. A lane has pairs lane, lane + 32, .. of outputs: the sum of squares in this order, then over the warp. What the product
- * left was rounded to the weights' type. */
+/* The RMS norm of every query and key, then its rotation: one warp per head and row, so that nothing depends on other
+ * rows and heads. A lane has pairs lane, lane + 32, .. of outputs: it sums their squares in this order, then the warp
+ * adds up its lanes' sums. The product had rounded its results to the weights' type. */
 #include "heads.cuh"
 #include "launch.cuh"
 #include "spread.cuh"

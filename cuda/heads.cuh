@@ -1,4 +1,4 @@
-/* Queries and keys that are normalized before they rotate: see heads.cu. */
+/* Queries and keys that have norms before their rotation: see heads.cu. */
 #ifndef DT_CUDA_HEADS_CUH
 #define DT_CUDA_HEADS_CUH
 
@@ -10,7 +10,7 @@ struct head_norms {
   float eps;
 };
 
-/* Queries and keys lie where the spread, which did not rotate them, has put them; and are left there. */
+/* Normalizes and rotates queries and keys in place, where the spread has written them without rotating them. */
 cudaError_t normalize_heads(cudaStream_t, number type, spread, const head_norms &, int rows);
 
 #endif

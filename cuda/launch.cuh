@@ -1,13 +1,13 @@
-/* How every kernel is launched: on the backend's stream, as a dependent of the kernel before it (see dependency_wait in
- * device.cuh) if the stream is one for that, also while a graph is captured; and all with one division of a multiprocessor's
- * memory, since kernels that want different ones do not run beside each other. As much of it as can be is shared memory:
- * the products' rings and the attention's sums are what fills a multiprocessor. */
+/* The launch of every kernel: on the backend's stream; dependent on the kernel before it (see dependency_wait in
+ * device.cuh) if the stream is made for that, also while a graph is captured. All kernels divide a multiprocessor's
+ * memory in the same way, since kernels with different divisions cannot run side by side. As much of it as possible is
+ * shared memory, since the products' rings and the attention's sums fill a multiprocessor. */
 #ifndef DT_CUDA_LAUNCH_CUH
 #define DT_CUDA_LAUNCH_CUH
 
 #include "internal.cuh"
 
-/* A stream for dependent launches waits for no other stream either: see stream_open. */
+/* A stream for dependent launches also waits for no other stream: see stream_open. */
 static inline bool can_overlap(cudaStream_t stream) {
   unsigned flags = 0;
   return cudaStreamGetFlags(stream, &flags) == cudaSuccess && flags == cudaStreamNonBlocking;

@@ -1,6 +1,7 @@
-/* Logits to a few numbers per row. First blocks of LOGIT_BLOCK ids: the largest scores, by lists that warps sort and merge in
- * registers; the parts of the softmax sums (each thread its ids in order, then the tree of a warp, then the warps in order).
- * Then one block per row merges the lists, and its first warp adds the parts up and writes to the host. */
+/* Reduces logits to a few numbers per row. First, blocks of LOGIT_BLOCK ids: the largest scores, by lists that warps
+ * sort and merge in registers, and the parts of the softmax sums (each thread sums its ids in order, then the tree of a
+ * warp, then the warps in order). Then one block per row merges the lists; its first warp adds up the parts and writes
+ * to the host. */
 #include "launch.cuh"
 #include "logits.cuh"
 #include "scores.cuh"
@@ -9,7 +10,7 @@ constexpr int THREADS = LOGIT_BLOCK / SHARING, WARPS = THREADS / WARP;
 
 static_assert(CHECK_TOP == WARP, "candidates are a list");
 
-/* The largest of the lists of all warps, in the first one; `lists` has room for them. */
+/* Merges the lists of all warps; the first warp has the result. `lists` has room for all lists. */
 static __device__ uint64_t merged_of_block(uint64_t mine, uint64_t *lists) {
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
   lists[threadIdx.x] = mine;
@@ -27,7 +28,7 @@ static __device__ uint64_t merged_of_block(uint64_t mine, uint64_t *lists) {
 }
 
 static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
-  DYNAMIC_SHARED(uint64_t, lists); /* [THREADS], then of each warp: the best key, three numbers */
+  DYNAMIC_SHARED(uint64_t, lists); /* [THREADS]; then for each warp the best key and three numbers */
   uint64_t *best = lists + THREADS;
   float *number = reinterpret_cast<float *>(best + WARPS), *second = number + WARPS, *third = second + WARPS;
   dependency_release();
@@ -40,7 +41,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
   unsigned counter = (unsigned)block * THREADS + threadIdx.x;
   int first = first_of(counter), nan = 0;
   float logit[SHARING], score[SHARING];
-  float largest = -3.40282347e38f, own_largest = largest; /* of infinities no differences */
+  float largest = -3.40282347e38f, own_largest = largest; /* finite, since differences of infinities are NaN */
   for (int i = 0; i < SHARING; i++) {
     int id = first + 16 * i;
     score[i] = logit[i] = id < ids ? a.logits[(size_t)j * a.outputs + id] : -INFINITY;
@@ -92,7 +93,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_blocks(reduction a) {
   if (threadIdx.x == 0) a.parts[at] = logit_part{largest, sum, weighted, own_largest, own_sum, nans > 0.0f};
 }
 
-/* Candidate i of a row, of which there are `count`, by lane i. */
+/* Lane i writes candidate i of a row, of `count` candidates. */
 static __device__ void put_candidate(const reduction &a, int j, int count, uint64_t key, double log_sum,
                                      double own_log_sum, bool usable) {
   int i = threadIdx.x;
@@ -134,7 +135,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
   nans = warp_sum(nans), best = warp_best(best);
   if (!a.top) {
     if (threadIdx.x == 0) a.results.argmax[j] = nans > 0.0f ? -1 : id_of(best);
-    return; /* draw_filtered overwrites what it draws */
+    return; /* draw_filtered overwrites the rows that it draws */
   }
   float sum = 0.0f, weighted = 0.0f, own_sum = 0.0f;
   for (int b = threadIdx.x; b < blocks; b += WARP) {

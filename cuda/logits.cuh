@@ -1,4 +1,4 @@
-/* What is kept of the logits: see logits.cu, and draw.cu for tokens that are drawn from a part of the ids. */
+/* Reduces logits to results: see logits.cu, and draw.cu for tokens drawn among the allowed ids. */
 #ifndef DT_CUDA_LOGITS_CUH
 #define DT_CUDA_LOGITS_CUH
 
@@ -7,10 +7,10 @@
 struct reduction {
   pass_rows rows;
   bool top;   /* candidates and the softmax; else the argmax over all ids */
-  bool quiet; /* of the logits, whoever samples */
+  bool quiet; /* candidates of the logits, without noise even if the row is sampled */
   int outputs;
-  int ahead;           /* how many positions behind a model's is the token that the rows guess: 0 but for a head */
-  const int32_t *ids;  /* [outputs] whose logits they are; null: those of their numbers */
+  int ahead;           /* positions from a model's next token to the token that a row guesses: 0 but for a head */
+  const int32_t *ids;  /* [outputs] ids of the logits; null: 0, 1, .. */
   const float *logits; /* [ROWS][outputs] */
   logit_part *parts;   /* [ROWS][blocks of ids] */
   uint64_t *best;      /* [ROWS][blocks of ids][CHECK_TOP] */
@@ -22,6 +22,6 @@ static __device__ __forceinline__ int position_of(const reduction &a, int j) {
 }
 
 cudaError_t reduce_logits(cudaStream_t, const reduction &, int rows);
-cudaError_t draw_filtered(cudaStream_t, const reduction &, int rows); /* after that: it takes up the parts */
+cudaError_t draw_filtered(cudaStream_t, const reduction &, int rows); /* after reduce_logits, whose parts it reads */
 
 #endif

@@ -1,36 +1,39 @@
-/* y = W x for any number of rows of a pass: the weights are the M side of the tensor cores' m16n8k16, rows the N side.
+/* y = W x for any number of rows of a pass: the weights are the M side of the tensor cores' m16n8k16, the rows the N
+ * side.
  *
- * One order of summation per shape, whatever the number of rows: k is cut into `splits` parts (blocks, summed by whoever
- * reads them), each part into 4 slices; a slice is summed by the tensor core step by step, the slices are added in order.
- * Up to 16 rows, a block has 16 outputs and its 4 warps take a slice each; from 17 on, 144 outputs of 32, 64 or WIDE_ROWS
- * rows, each warp 48 outputs of some of the rows, all slices in turn. A column of a tensor core's product does not depend on
- * the columns beside it.
+ * There is one order of summation per shape, whatever the number of rows. k is cut into `splits` parts (blocks; the
+ * reader of y sums them), and each part into 4 slices. The tensor core sums a slice step by step; the slices are added
+ * in order. Up to 16 rows, a block has 16 outputs, and each of its 4 warps takes a slice. From 17 rows on, a block has
+ * 144 outputs of 32, 64 or WIDE_ROWS rows; each warp has 48 outputs of some of the rows and takes all slices in turn. A
+ * column of a tensor core's product does not depend on the columns beside it.
  *
- * Weights and activations come through a ring in shared memory, copied DEPTH steps of 32 k before they are used (cp.async,
- * which is the same from Ampere on). Loads to registers would do in principle; but the compiler moves what was loaded from
- * one register to another as soon as the loop has a branch, and waits for it there: tests/sass reads the machine code for it.
- * With few rows a lane copies what it alone reads, and no barrier is needed. With many, all warps of the block share a step.
+ * Weights and activations come through a ring in shared memory, copied DEPTH steps of 32 k before they are used
+ * (cp.async, which is the same from Ampere on). Loads to registers would do in principle; but if the loop has a branch,
+ * the compiler moves loaded values from one register to another and waits for them there: tests/sass checks the machine
+ * code for it. With few rows a lane copies only what it reads itself, and needs no barrier. With many rows, all warps
+ * of the block share a step.
  *
- * Memory: at 8 rows 9 blocks fit a multiprocessor, of 4 warps with 4 steps of 1 KiB of weights under way: 144 KiB, against
- * the about 30 KiB that 4.8 TB/s at 0.8 us over 132 multiprocessors need; and the 2.8B shape's 1120 blocks are all in place
- * at once. The first steps, and the rest of the block's weights into the second-level cache, are asked for before the kernel
- * waits for the one before it, whose time is thus spent reading too.
+ * Memory: at 8 rows a multiprocessor holds 9 blocks of 4 warps, with 4 steps of 1 KiB of weights under way: 144 KiB,
+ * while 4.8 TB/s at 0.8 us over 132 multiprocessors need about 30 KiB; and all 1120 blocks of the 2.8B shape are in
+ * place at once. Before the kernel waits for the kernel before it, it requests the first steps, and prefetches the rest
+ * of the block's weights into the second-level cache; so it also reads during that kernel's time.
  *
- * From 17 rows on what counts is what passes between the second-level cache and the multiprocessors: of P bytes of weights,
- * with n rows in blocks of M outputs and N rows, P (n / N + n / M); and whether the blocks are gone through in whole waves.
- * With 9 tiles of 16 outputs the 2.8B shape's products are 126 blocks, which 132 multiprocessors take at once, with N = 144
- * too. A product of so few outputs that blocks of 3 tiles do that (q, k and v of a Llama, whose sum over k cannot be split, since
- * what becomes of it needs all of it) takes these, for up to 64 rows. tests/bench/reckon.lua prints what follows. */
+ * From 17 rows on, two things limit the speed: the traffic between the second-level cache and the multiprocessors,
+ * which for P bytes of weights and n rows, in blocks of M outputs and N rows, is P (n / N + n / M); and whether the
+ * blocks run in whole waves. With 9 tiles of 16 outputs the 2.8B shape's products are 126 blocks, which 132
+ * multiprocessors run at once, also with N = 144. A product with so few outputs that blocks of 3 tiles run at once
+ * takes these, for up to 64 rows (q, k and v of a Llama, whose sum over k cannot be split, since the next step needs
+ * the whole sum). tests/bench/reckon.lua prints the resulting numbers. */
 #include "launch.cuh"
 #include "spread.cuh"
 
 constexpr int WARPS = 4, SLICES = 4, DEPTH = 4, PREFETCH = 32 << 10;
-constexpr int PITCH = 20; /* of 16 sums in shared memory: no two lanes of a warp write to the same bank */
+constexpr int PITCH = 20; /* pitch of 16 sums in shared memory: no two lanes of a warp write to the same bank */
 
 template <number TYPE, class FINISH> using spot_type = decltype(spot_of<TYPE>(FINISH{}, 0, 0, 0));
 
-/* A pair of sums for each of tiles and rows, that lie `stride` apart where slices are still to be added. `mine`: null, or the
- * spot of each thread's only pair. */
+/* Finishes a pair of sums for each of tiles and rows. Slices that are still to be added lie `stride` apart. `mine`:
+ * null, or the spot of each thread's only pair. */
 template <number TYPE, class FINISH>
 static __device__ __forceinline__ void finish_block(const FINISH &f, const float *sums, int slices, int stride,
                                                     int rows, int first_tile, int tiles, int part, int row0, int n,
@@ -48,24 +51,26 @@ static __device__ __forceinline__ void finish_block(const FINISH &f, const float
   }
 }
 
-/* Four sums of a lane, of columns 2 t and 2 t + 1 and outputs g and g + 8, to where finish_block reads them. */
+/* Writes four sums of a lane, of columns 2 t and 2 t + 1 and outputs g and g + 8, to the place that finish_block
+ * reads. */
 static __device__ __forceinline__ void put_sums(float *to, const float (&sum)[4]) {
   int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
 #pragma unroll
   for (int i = 0; i < 4; i++) to[(2 * t + i % 2) * PITCH + g + i / 2 * 8] = sum[i];
 }
 
-/* Of 16 outputs and 8 rows, 16 of a step's 32 k. */
+/* Multiplies 16 outputs and 8 rows, for 16 of a step's 32 k. */
 template <number TYPE>
 static __device__ __forceinline__ void multiply_half(float (&sum)[4], const uint4 &a, const uint4 &x, int half) {
   unsigned outputs[4] = {a.x, a.y, a.z, a.w}, k_of[2] = {half ? x.z : x.x, half ? x.w : x.y};
   mma<TYPE>(sum, outputs, k_of);
 }
 
-/* Few rows, NT blocks of 8: all that there are. A warp's ring: [DEEP][2 of weights, NT of activations], a lane's column of it. */
+/* Few rows, NT blocks of 8: one block takes all rows. A warp's ring is [DEEP][2 of weights, NT of activations]; each
+ * lane has a column of it. */
 template <int NT, int DEEP> struct few {
   static constexpr int STAGE = (2 + NT) * WARP, RING = DEEP * STAGE, SHARED = WARPS * RING * (int)sizeof(uint4);
-  static constexpr int BLOCKS = NT == 1 ? 9 : 6; /* on a multiprocessor at once */
+  static constexpr int BLOCKS = NT == 1 ? 9 : 6; /* blocks on a multiprocessor at once */
 };
 
 template <number TYPE, int NT, int DEEP, class FINISH>
@@ -100,7 +105,7 @@ static __global__ __launch_bounds__(WARPS *WARP, few<NT, DEEP>::BLOCKS) void k_m
     for (int j = 0; j < NT; j++) copy_cached(stage + (2 + j) * WARP, input + j * p.input.ld + at * WARP);
   };
 #pragma unroll
-  for (int i = 0; i < DEEP; i++) { /* the first group has all the weights above */
+  for (int i = 0; i < DEEP; i++) { /* the first group also has the weights requested above */
     if (step + i < end) copy_rows(step + i, ring + i * of::STAGE);
     copies_commit();
   }
@@ -122,17 +127,17 @@ static __global__ __launch_bounds__(WARPS *WARP, few<NT, DEEP>::BLOCKS) void k_m
 
   constexpr int STRIDE = of::RING * (int)(sizeof(uint4) / sizeof(float)); /* from one warp's ring to the next */
   float *sums = reinterpret_cast<float *>(shared);
-  __syncwarp(); /* the ring is empty, and now read */
+  __syncwarp(); /* all of the ring has been read */
 #pragma unroll
   for (int j = 0; j < NT; j++) put_sums(sums + warp * STRIDE + 8 * j * PITCH, sum[j]);
   __syncthreads();
   finish_block<TYPE>(f, sums, SLICES, STRIDE, 8 * NT, tile, 1, part, 0, n, &spot);
 }
 
-/* Many rows, 8 NT ROW_WARPS of them in a block: a warp has WARP_TILES tiles of 8 NT rows. The ring: [DEEP + 1][tiles, then
- * blocks of 8 rows]; the one stage more is what the last step was read from, when the next copy begins. What the slices so far
- * came to is kept in registers, or in shared memory, 16 bytes of a thread beside those of the next. Tiles before second_from and
- * those behind are not mixed in a block. */
+/* Many rows: a block has 8 NT ROW_WARPS of them, a warp WARP_TILES tiles of 8 NT rows. The ring is [DEEP + 1][tiles,
+ * then blocks of 8 rows]; the extra stage is the one that the last step read, when the next copy begins. The sums of
+ * the slices so far are kept in registers or in shared memory, 16 bytes of a thread beside those of the next. A block
+ * has tiles before second_from or behind it, never both. */
 constexpr int TILE_WARPS = 3, AHEAD = 8;
 
 template <int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
@@ -140,10 +145,10 @@ template <int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
                        ROWS = 8 * ROWS8;
   static constexpr int STAGE = (2 * TILES + ROWS8) * WARP, RING = (DEEP + 1) * STAGE;
   static constexpr int EACH = WARP_TILES * NT,
-                       TOTALS = EACH > 12 ? EACH *WARPS *WARP : 0; /* in shared memory, or in registers */
+                       TOTALS = EACH > 12 ? EACH *WARPS *WARP : 0; /* in shared memory; 0: in registers */
   static constexpr int SUMS = TILES * ROWS * PITCH / 4,
                        SHARED = (RING + TOTALS > SUMS ? RING + TOTALS : SUMS) * (int)sizeof(uint4);
-  static constexpr int WEIGHTS = 2 * TILES / WARPS, INPUTS = (ROWS8 + WARPS - 1) / WARPS; /* that a warp copies */
+  static constexpr int WEIGHTS = 2 * TILES / WARPS, INPUTS = (ROWS8 + WARPS - 1) / WARPS; /* a warp's copies */
   static_assert(2 * TILES % WARPS == 0, "warps share the weights' copies evenly");
 };
 
@@ -169,7 +174,7 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
 #pragma unroll
   for (int i = 0; i < of::WEIGHTS; i++) {
     int half = warp + i * of::WARPS,
-        tile = half / 2 < tiles ? half / 2 : tiles - 1; /* behind the last: its sums are not used */
+        tile = half / 2 < tiles ? half / 2 : tiles - 1; /* past the last tile: its sums are not used */
     weights[i] = p.m.data + (size_t)(block_tile + tile) * p.m.steps * 64 + half % 2 * WARP + lane;
     if (lane == 0 && end > first + DEEP)
       prefetch(weights[i] + (size_t)(first + DEEP) * 64,
@@ -184,7 +189,7 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
   for (int i = 0; i < DEEP; i++)
     if (first + i < end) copy_weights(first + i, ring + i * of::STAGE);
   int n = *p.n,
-      rows8 = (n - row0 + 7) / 8 < of::ROWS8 ? (n - row0 + 7) / 8 : of::ROWS8; /* blocks of 8 rows that there are */
+      rows8 = (n - row0 + 7) / 8 < of::ROWS8 ? (n - row0 + 7) / 8 : of::ROWS8; /* the block's blocks of 8 rows */
   dependency_wait();
 
   const uint4 *input =
@@ -197,7 +202,7 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
     }
   };
 #pragma unroll
-  for (int i = 0; i < DEEP; i++) { /* the first group has all the weights above */
+  for (int i = 0; i < DEEP; i++) { /* the first group also has the weights requested above */
     if (first + i < end) copy_rows(first + i, ring + i * of::STAGE);
     copies_commit();
   }
@@ -216,7 +221,7 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
 #pragma unroll 1
     for (; step < slice_end; step++) {
       copies_wait<DEEP - 1>();
-      __syncthreads(); /* this step is there, and nobody reads the one before it any more */
+      __syncthreads(); /* this step has arrived, and no warp reads the step before it any more */
       if (step + DEEP < end)
         copy_weights(step + DEEP, ring + filled * of::STAGE), copy_rows(step + DEEP, ring + filled * of::STAGE);
       copies_commit();
@@ -248,7 +253,7 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
       }
   }
   float *sums = reinterpret_cast<float *>(shared); /* [TILES][ROWS][PITCH] */
-  __syncthreads();                                 /* all is read */
+  __syncthreads();                                 /* all has been read */
 #pragma unroll
   for (int m = 0; m < WARP_TILES; m++)
 #pragma unroll
@@ -263,7 +268,7 @@ static cudaError_t start(cudaStream_t stream, const product &p, const FINISH &f)
   return launch(stream, grid, WARPS * WARP, few<NT, DEPTH>::SHARED, k_matmul<TYPE, NT, DEPTH, FINISH>, p, f);
 }
 
-/* Blocks of so many tiles. */
+/* Number of blocks of so many tiles. */
 static int columns_of(const product &p, int tiles) {
   int middle = p.second_from < p.end_tile ? p.second_from : p.end_tile;
   return blocks_of(middle - p.first_tile, tiles) + blocks_of(p.end_tile - middle, tiles);
@@ -277,7 +282,7 @@ static cudaError_t start_tiles(cudaStream_t stream, const product &p, const FINI
                 f);
 }
 
-/* However many tiles a block has, a tile's sums are the same. Of fewer more steps must be under way. */
+/* A tile's sums are the same, whatever the number of tiles of its block. Smaller blocks need more steps under way. */
 template <number TYPE, int NT>
 static cudaError_t start_wide(cudaStream_t stream, const product &p, const store &f, int rows) {
   return start_tiles<TYPE, BLOCK_TILES, NT, 2, 5>(stream, p, f, rows);
@@ -289,7 +294,8 @@ static cudaError_t start_wide(cudaStream_t stream, const product &p, const sprea
   return start_tiles<TYPE, BLOCK_TILES, NT, 2, 5>(stream, p, f, rows);
 }
 
-/* An A100, H100 or the like has; on others the rows are taken by 64, which comes to the same bits. */
+/* Whether a block may have so much shared memory, as on an A100 or H100; other devices take 64 rows at a time, which
+ * gives the same bits. */
 static bool has_room(int bytes) {
   int device = 0, most = 0;
   return cudaGetDevice(&device) == cudaSuccess &&

@@ -1,16 +1,16 @@
-/* Embedding, feature or residual sum, and the norms that read it: one block per row, so that nothing depends on the rows beside
- * it. What passes here is the residual stream as it enters a layer: it is where a cache's features are taken.
- * Sums along the row: each thread its columns in order, then the fixed tree of a warp, then the warps in order. */
+/* Embedding, feature or residual sum, and the norms that read it: one block per row, so that nothing depends on other
+ * rows. This is the place where the residual stream enters a layer, so a cache's features are taken here. Sums along
+ * the row: each thread sums its columns in order, then the fixed tree of a warp, then the warps in order. */
 #include "launch.cuh"
 #include "norm.cuh"
 #include "spread.cuh"
 
 constexpr int THREADS = 512, WARPS = THREADS / WARP, MOST_EACH = MAX_HIDDEN / THREADS;
 
-/* The sum over all threads, the same in each; `shared` has room for WARPS. */
+/* The sum over all threads, the same in each; `shared` has room for WARPS numbers. */
 static __device__ __forceinline__ float block_sum(float v, float *shared) {
   v = warp_sum(v);
-  __syncthreads(); /* whoever still reads the sums before */
+  __syncthreads(); /* other threads may still read the sums before */
   if (threadIdx.x % WARP == 0) shared[threadIdx.x / WARP] = v;
   __syncthreads();
   float sum = 0.0f;
@@ -18,8 +18,8 @@ static __device__ __forceinline__ float block_sum(float v, float *shared) {
   return sum;
 }
 
-/* Of a thread's columns, c = threadIdx.x + e * THREADS for e below EACH: in registers, so that all loads are on their way
- * at once; those of the norms' weights before the wait. */
+/* A thread's columns, c = threadIdx.x + e * THREADS for e below EACH: in registers, so that all loads are in flight at
+ * once; the weights of norms are loaded before the wait. */
 template <int EACH> struct columns { float v[EACH]; };
 template <int EACH> static __device__ __forceinline__ columns<EACH> load(const float *from, int hidden) {
   columns<EACH> to;
@@ -31,7 +31,7 @@ template <int EACH> static __device__ __forceinline__ columns<EACH> load(const f
   return to;
 }
 
-/* Column c of the streams that are tapped, of a row's feature. */
+/* Keeps column c of a row's feature for the tapped streams. */
 static __device__ __forceinline__ void keep(float *feature, unsigned taps, int hidden, int c, float v) {
   for (int t = 0; t < DT_TAPS; t++)
     if (taps >> t & 1) feature[t * hidden + c] = v;
@@ -41,7 +41,7 @@ static __device__ __forceinline__ float *feature_of(const features &f, const pas
   return f.at + ((size_t)rows.sequence[r] * f.slots + slot) * f.width;
 }
 
-/* The slot of the row before this one: on its path, or the last of its prefix. */
+/* The slot of the row before this one: on its path, or the last slot of its prefix. */
 static __device__ __forceinline__ int slot_before(const pass_rows &rows, int r) {
   int above = rows.position[r] - rows.prefix[r];
   return above ? rows.path[rows.path_at[r] + above - 1] : rows.prefix[r] - 1;
@@ -95,7 +95,7 @@ template <number TYPE, int EACH> static __global__ __launch_bounds__(THREADS) vo
   }
   uint16_t *y1 = a.y1.at + a.y1.place(i, a.column + stream + (int)threadIdx.x),
            *y2 = a.y2.at + a.y2.place(i, threadIdx.x);
-  int next = (int)a.y1.place(0, THREADS); /* in both */
+  int next = (int)a.y1.place(0, THREADS); /* distance to the thread's next column in y1 and y2 */
   float scale = 1.0f / sqrtf(block_sum(squares, sums) / (float)(a.norm_over ? a.norm_over : a.hidden) + a.eps);
 #pragma unroll
   for (int e = 0; e < EACH; e++) {

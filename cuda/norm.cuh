@@ -1,25 +1,25 @@
-/* What stands between the products: see norm.cu. */
+/* The steps between products: see norm.cu. */
 #ifndef DT_CUDA_NORM_CUH
 #define DT_CUDA_NORM_CUH
 
 #include "internal.cuh"
 
-/* What x becomes before it is normalized. */
+/* The numbers that x becomes before it is normalized. */
 enum entering {
   TOKEN,  /* the embedding of the row's token */
-  GIVEN,  /* the row's feature, or streams of it, each a block's */
+  GIVEN,  /* the row's feature, or streams of it, one block each */
   BEFORE, /* the feature of the row before it */
-  SUM     /* the parts of a product and its bias; and what x was, or not */
+  SUM     /* the sum of a product's parts, its bias and, unless `fresh`, the old x */
 };
 
-/* For row i of the pass, or (wanted given) for row wanted[i]: what enters becomes x; then up to two norms of x are written as
- * row i of y1 and y2, in the weights' type. */
+/* For row i of the pass, or (wanted not null) for row wanted[i]: computes x, then writes up to two norms of x as row i
+ * of y1 and y2, in the weights' type. */
 struct norm_job {
   const int *n;          /* on the device */
   const int32_t *wanted; /* null: all */
   pass_rows rows;
   int hidden;
-  float *x; /* [ROWS][hidden]; null: it is not kept */
+  float *x; /* [ROWS][hidden]; null: x is not kept */
   entering kind;
   const uint16_t *embed;
   features from;
@@ -27,21 +27,21 @@ struct norm_job {
   int count;
   size_t part_stride;
   const float *bias;
-  bool fresh;     /* without what x was */
-  bool activates; /* the sum, before x takes it up */
+  bool fresh;     /* without the old x */
+  bool activates; /* applies the activation to the sum, before adding the old x */
   dt_act_kind act;
   dt_norm_kind norm;
   float eps;
-  const float *weight1, *bias1, *weight2, *bias2; /* weight1 null: y1 is x as it is; weight2 null: there is no y2 */
-  int norm_over;   /* of GIVEN: numbers of the feature whose mean square the norm takes; 0: those of the stream */
-  bool keeps_norm; /* x goes on as the first norm has left it */
+  const float *weight1, *bias1, *weight2, *bias2; /* weight1 null: y1 is x without a norm; weight2 null: no y2 */
+  int norm_over;   /* of GIVEN: numbers of the feature in the norm's mean square; 0: those of the stream */
+  bool keeps_norm; /* x becomes the result of the first norm */
   operand y1, y2;
-  int column;               /* of y1, the first */
-  features kept;            /* where the rows leave their features, of streams of x: */
-  unsigned taps, norm_taps; /* bits: which are x, and which its first norm */
+  int column;               /* first column of y1 */
+  features kept;            /* place of the rows' features, which are streams of x: */
+  unsigned taps, norm_taps; /* bits: streams that are x, streams that are its first norm */
 };
 
-/* `streams`: of GIVEN, side by side; else 1. */
+/* `streams`: with GIVEN, streams side by side; else 1. */
 cudaError_t normalize(cudaStream_t, number type, const norm_job &, int rows, int streams);
 
 #endif

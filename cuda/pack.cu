@@ -1,9 +1,9 @@
-/* Weights into the fragments of the tensor cores' m16n8k16, so that a lane loads with 16 bytes what it needs of 16 outputs
- * and 16 k, a warp 512 bytes that lie together, and the part of k that a warp sums is one stretch of memory.
+/* Packs weights into the fragments of the tensor cores' m16n8k16, so that a lane loads with 16 bytes all it needs of 16
+ * outputs and 16 k, a warp loads 512 consecutive bytes, and the part of k that a warp sums is contiguous.
  *
- * Of step s of tile i (8 pairs of outputs, 32 k), half h, lane 4 g + t: four registers of two k each. Register `half + 2 w`
- * is that half of pair 8 i + g at k = 32 s + 8 t + 4 h + 2 w and the one behind it: a sum may take its k in any order, and
- * in this one the activations of a lane, k = 32 s + 8 t .. + 7, lie together too. */
+ * Step s of tile i (8 pairs of outputs, 32 k), half h, lane 4 g + t has four registers of two k each. Register `half +
+ * 2 w` is that half of pair 8 i + g at k = 32 s + 8 t + 4 h + 2 w and the next k. A sum may take its k in any order; in
+ * this order the activations of a lane, k = 32 s + 8 t .. + 7, are also contiguous. */
 #include "launch.cuh"
 #include "pack.cuh"
 
@@ -27,7 +27,7 @@ cudaError_t pack(cudaStream_t stream, const matrix &to, pair_map map, const uint
                 reinterpret_cast<uint16_t *>(to.data), to.steps, map, source, row, cols, k0);
 }
 
-/* A thread has the numbers of a lane: 8 k of two outputs. */
+/* A thread unpacks the numbers of one lane: 8 k of two outputs. */
 static __global__ void k_unpack(const uint4 *data, int steps, uint4 *to) {
   dependency_release();
   dependency_wait();
@@ -35,7 +35,7 @@ static __global__ void k_unpack(const uint4 *data, int steps, uint4 *to) {
   if (step >= steps) return;
   const uint4 *from = data + ((size_t)blockIdx.y * steps + step) * 64 + lane;
   uint4 low = load_stream(from), high = load_stream(from + 32);
-  size_t row = (size_t)steps * 4; /* of 16 bytes */
+  size_t row = (size_t)steps * 4; /* in units of 16 bytes */
   uint4 *at = to + ((size_t)blockIdx.y * 16 + lane / 4 * 2) * row + step * 4 + lane % 4;
   at[0] = make_uint4(low.x, low.z, high.x, high.z);
   at[row] = make_uint4(low.y, low.w, high.y, high.w);

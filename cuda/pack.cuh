@@ -1,17 +1,17 @@
-/* Weights in the order in which tensor cores take them. */
+/* Weights in the order that tensor cores need. */
 #ifndef DT_CUDA_PACK_CUH
 #define DT_CUDA_PACK_CUH
 
 #include "internal.cuh"
 
-/* Where the rows of a source matrix go. The two outputs of a pair are computed by the same lane, so that what mixes them
- * (rotation, a gate) needs no exchange: dimensions j and j + rotary / 2 of a head that rotates, a gate and what it gates,
- * else neighbours. */
+/* The places of the rows of a source matrix. One lane computes the two outputs of a pair, so that operations on both
+ * (rotation, a gate) need no exchange: dimensions j and j + rotary / 2 of a head that rotates; a gate and the output it
+ * multiplies; else neighbours. */
 struct pair_map {
-  int first;  /* pair of the first row */
-  int head;   /* rows of a head; `rows` where there are none */
+  int first;  /* the pair of the first row */
+  int head;   /* rows of a head; `rows` if there are no heads */
   int rotary; /* dimensions of a head that rotate */
-  int half;   /* 0, 1: every row is this half of a pair of its own; -1: rows make the pairs among themselves */
+  int half;   /* 0, 1: every row is this half of a pair of its own; -1: two rows make a pair */
 };
 
 struct place {
@@ -24,10 +24,11 @@ __host__ __device__ inline place place_of(pair_map m, int row) {
   return {pair + d / 2, d % 2}; /* rotary is even */
 }
 
-/* Rows row.. of a source, [rows][cols] on the device, become outputs of `to`; column 0 is k = k0. */
+/* Packs `rows` rows of a source, [rows][cols] on the device, from `row` on, as outputs of `to`; column 0 is k = k0. */
 cudaError_t pack(cudaStream_t, const matrix &to, pair_map, const uint16_t *source, int row, int rows, int cols, int k0);
 
-/* Tiles tile.. of a matrix, row by row: output 2 p + h of pair p in row 2 p + h, [tiles * 16][steps * 32]. */
+/* Unpacks tiles of a matrix from `tile` on, row by row: output 2 p + h of pair p in row 2 p + h, [tiles * 16][steps *
+ * 32]. */
 cudaError_t unpack(cudaStream_t, const matrix &from, int tile, int tiles, uint16_t *to);
 
 #endif

@@ -16,7 +16,7 @@ static __global__ void k_read(const uint4 *data, size_t count, unsigned *sink) {
 #pragma unroll
     for (int j = 0; j < UNROLL; j++) sum += v[j].x + v[j].y + v[j].z + v[j].w;
   }
-  if (sum == 1) *sink = sum; /* so that it is not optimized away */
+  if (sum == 1) *sink = sum; /* so that the sum is not optimized away */
 }
 
 double cuda_read_bandwidth(dt_backend *b) {

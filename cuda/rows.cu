@@ -1,4 +1,4 @@
-/* The rows of a pass as the device reads them, with the work of their attention. */
+/* Writes the rows of a pass as the device reads them, and the units of their attention. */
 #include "internal.cuh"
 
 /* Whether n rows of one sequence follow each other in its text, each in the slot of its position. */
@@ -10,7 +10,7 @@ static bool is_text(const dt_rows *rows, int first, int n) {
   return true;
 }
 
-/* Rows of a text see the same keys up to each one's own: of a part, all rows that have keys there. */
+/* Rows of a text see the same keys, each up to its own: the unit of a part is all rows that have keys there. */
 static int add_text_units(const pass_rows &to, int first, int n, int units) {
   for (int part = 0; part <= to.position[first + n - 1] / SPLIT; part++) {
     int before = part * SPLIT - to.position[first], skipped = before > 0 ? before : 0;
@@ -19,8 +19,8 @@ static int add_text_units(const pass_rows &to, int first, int n, int units) {
   return units;
 }
 
-/* Rows of a tree: the parts that lie in the prefix of all; the part where that ends, together or each row by itself; and
- * what is left of each row. */
+/* Rows of a tree: the parts within the prefix of all rows; the part where that prefix ends, for all rows together or
+ * each row separately; and the remaining parts of each row. */
 static int add_tree_units(const pass_rows &to, int first, int n, int together, int units) {
   int common = to.prefix[first];
   for (int i = 1; i < n; i++) common = to.prefix[first + i] < common ? to.prefix[first + i] : common;
@@ -47,13 +47,13 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
     to.prefix[n] = rows->prefix[first + n];
     paths += (size_t)rows->path_len[first + n];
   }
-  int units = 0, together = n * c->weights->shape.heads > PLACES ? OWN : 1; /* either way the same bits */
+  int units = 0, together = n * c->weights->shape.heads > PLACES ? OWN : 1; /* both give the same bits */
   for (int i = 0, same; i < n; i += same) {
     for (same = 1; same < GROUP && i + same < n && to.sequence[i + same] == to.sequence[i];) same++;
     units = is_text(rows, first + i, same) ? add_text_units(to, i, same, units)
                                            : add_tree_units(to, i, same, together, units);
   }
-  int at = 4 * units; /* paths lie behind the units */
+  int at = 4 * units; /* paths lie after the units */
   for (int i = 0; i < n; i++) {
     const int32_t *path = rows->path + (size_t)(first + i) * (size_t)rows->path_stride;
     to.path_at[i] = at;

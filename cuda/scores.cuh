@@ -1,13 +1,13 @@
-/* The score of an id: its logit, or with the noise of draw.h, and the order of ids by their scores. */
+/* The score of an id, its logit or the logit with the noise of draw.h, and the order of ids by score. */
 #ifndef DT_CUDA_SCORES_CUH
 #define DT_CUDA_SCORES_CUH
 
 #include "internal.cuh"
 
-/* The order is that of a 64-bit key: the score, as an integer that sorts like it, above the complement of the id, so that
- * of equal scores the lower id comes first. No id has key 0. */
+/* The order of ids is that of a 64-bit key: the score, as an integer that sorts like it, above the complement of the
+ * id, so that among equal scores the lower id comes first. No id has key 0. */
 static __device__ __forceinline__ uint64_t key_of(float score, int id) {
-  unsigned bits = __float_as_uint(score + 0.0f); /* -0 is 0 */
+  unsigned bits = __float_as_uint(score + 0.0f); /* -0 becomes 0 */
   bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
   return (uint64_t)bits << 32 | ~(unsigned)id;
 }
@@ -17,7 +17,7 @@ static __device__ __forceinline__ float score_of(uint64_t key) {
   return __uint_as_float(bits & 0x80000000u ? bits & 0x7fffffffu : ~bits);
 }
 
-/* The largest over the lanes of a warp, in every lane. */
+/* The largest key over the lanes of a warp, in every lane. */
 static __device__ __forceinline__ uint64_t warp_best(uint64_t key) {
   for (int bits = WARP / 2; bits; bits /= 2) {
     uint64_t other = __shfl_xor_sync(0xffffffffu, key, bits);
@@ -26,8 +26,8 @@ static __device__ __forceinline__ uint64_t warp_best(uint64_t key) {
   return key;
 }
 
-/* A list: lane i of a warp has the i-th largest of WARP keys. Steps of Batcher's networks: of two lanes that are so far apart
- * one keeps the larger key. */
+/* A list: lane i of a warp has the i-th largest of WARP keys. This is a step of Batcher's sorting networks: of two
+ * lanes `apart` from each other, one keeps the larger key. */
 static __device__ __forceinline__ uint64_t exchange(uint64_t key, int apart, bool larger) {
   uint64_t other = __shfl_xor_sync(0xffffffffu, key, apart);
   return (other > key) == larger ? other : key;
@@ -40,7 +40,7 @@ static __device__ __forceinline__ uint64_t sorted(uint64_t key) {
     for (int apart = size / 2; apart; apart /= 2) key = exchange(key, apart, !(lane & apart) == !(lane & size));
   return key;
 }
-/* The largest of two lists. */
+/* The WARP largest keys of two lists. */
 static __device__ __forceinline__ uint64_t merged(uint64_t a, uint64_t b) {
   int lane = threadIdx.x % WARP;
   b = __shfl_xor_sync(0xffffffffu, b, WARP - 1);
@@ -50,7 +50,7 @@ static __device__ __forceinline__ uint64_t merged(uint64_t a, uint64_t b) {
   return a;
 }
 
-/* Ids id, id + 16, id + 32, id + 48 share counter c of the noise: a thread takes them together. */
+/* Ids id, id + 16, id + 32, id + 48 share counter c of the noise, so a thread takes them together. */
 constexpr int SHARING = 4;
 static __device__ __forceinline__ int first_of(unsigned counter) { return (int)(counter / 16 * 64 + counter % 16); }
 
@@ -59,7 +59,7 @@ static __device__ __forceinline__ float with_word(const dt_sampling &s, uint32_t
   return fmaf(logit, 1.0f / s.temp, -logf(-log1pf(-u)));
 }
 
-/* Their logits become logit / temp + G. */
+/* Turns their logits into logit / temp + G. */
 static __device__ __forceinline__ void add_noise(const dt_sampling &s, int position, unsigned counter, float *score) {
   uint32_t word[SHARING];
   draw_words(s.seed, position, counter, word);

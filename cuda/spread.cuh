@@ -1,4 +1,4 @@
-/* What becomes of the sums of a product: stored as they are, or spread to where a layer's attention and MLP read them. */
+/* The ends of products: sums stored unchanged, or spread to the places that a layer's attention and MLP read. */
 #ifndef DT_CUDA_SPREAD_CUH
 #define DT_CUDA_SPREAD_CUH
 
@@ -13,11 +13,11 @@ static __device__ __forceinline__ float activate(dt_act_kind act, float x) {
   return x;
 }
 
-/* Where the sums of a pair of outputs go, and what they meet there: nothing that a kernel of the pass writes, so that a kernel
- * may ask for it before it waits. */
+/* The place of a pair of outputs, and the numbers that change its sums. No kernel of the pass writes these numbers, so
+ * a kernel may load them before it waits. */
 struct store_spot {
   float *to;
-  int count; /* of the outputs, 0 to 2 */
+  int count; /* number of outputs, 0 to 2 */
 };
 struct spread_spot {
   float2 bias;

@@ -35,7 +35,7 @@ norm_job step_job(const enqueuer *q, int group, const entry &enters, bool wanted
   return a;
 }
 
-/* Which of them are this one. */
+/* Bits of the taps that are this layer. */
 static unsigned taps_of(const enqueuer *q, int layer) {
   const dt_weights *w = q->w;
   unsigned taps = 0;

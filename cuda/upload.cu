@@ -1,4 +1,4 @@
-/* A model onto the device. The layout code runs twice: once to measure, once to take the memory and fill it. */
+/* Loads a model onto the device. The layout code runs twice: once to measure, once to take the memory and fill it. */
 #include "attention.cuh"
 #include "format.cuh"
 #include "gemm.cuh"
@@ -11,17 +11,17 @@
 
 constexpr int STAGING = 32 << 20, LEAST_STEPS = 8;
 
-/* What an upload works with besides its result. The first failure is kept and makes what follows do nothing. */
+/* The state of an upload. It keeps the first failure, after which nothing more is done. */
 struct builder {
   dt_weights *w;
   const dt_model_desc *desc;
-  const dt_head_desc *head; /* null: it is none */
+  const dt_head_desc *head; /* null: the model is not a head */
   dt_error *err;
   dt_status status;
-  uint16_t *rows;    /* STAGING bytes on the host, or a row if that is longer, */
-  char *raw;         /* as many as they are read, */
-  float *wide;       /* a row of them, */
-  uint16_t *staging; /* and as many as `rows` on the device */
+  uint16_t *rows;    /* on the host: STAGING bytes, or a longer row */
+  char *raw;         /* as many rows as the file has them */
+  float *wide;       /* one row of floats */
+  uint16_t *staging; /* on the device: as many bytes as `rows` */
   cudaError_t failed;
   bool filling;
 };
@@ -32,7 +32,7 @@ static void must(builder *b, cudaError_t e) {
 
 static bool going(const builder *b) { return b->status == DT_OK && !b->failed; }
 
-/* All of a vector, widened; null after a failure. To be freed with delete[]. */
+/* Reads a whole vector as floats; null after a failure. The caller frees it with delete[]. */
 static float *read_vector(builder *b, const dt_matrix *source) {
   float *wide = new (std::nothrow) float[(size_t)source->rows];
   if (!wide) must(b, cudaErrorMemoryAllocation);
@@ -44,7 +44,7 @@ static float *read_vector(builder *b, const dt_matrix *source) {
 
 static void copy_up(builder *b, void *to, const void *from, size_t bytes) {
   must(b, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, b->w->backend->stream));
-  must(b, cudaStreamSynchronize(b->w->backend->stream)); /* `from` may go */
+  must(b, cudaStreamSynchronize(b->w->backend->stream)); /* the caller may free `from` */
 }
 
 static float *take_vector(builder *b, const dt_matrix *source) {
@@ -57,12 +57,12 @@ static float *take_vector(builder *b, const dt_matrix *source) {
   return v;
 }
 
-/* Room for `pairs` pairs of outputs of k inputs, all zero. `apart`: the sum over k may be taken in parts, so many that all
- * blocks of a pass of more than 16 rows are in place at once. */
+/* Takes room for `pairs` pairs of outputs of k inputs, all zero. `apart`: the sum over k may be split, into as many
+ * parts as keep all blocks of a pass of more than 16 rows in place at once. */
 static matrix take_matrix(builder *b, int pairs, int k, bool apart) {
   matrix m = {};
   m.format =
-      b->w->activations; /* both of a product are of one type: check_supported lets no others through, and heads are rounded */
+      b->w->activations; /* both operands have one type: check_supported rejects other types, and heads are rounded */
   m.tiles = blocks_of(pairs, 8);
   m.steps = blocks_of(k, 32);
   m.splits = apart ? MULTIPROCESSORS / blocks_of(m.tiles, BLOCK_TILES) : 1;
@@ -74,13 +74,13 @@ static matrix take_matrix(builder *b, int pairs, int k, bool apart) {
   return m;
 }
 
-/* As many rows at once as the staging memory takes. */
+/* The number of rows that fit the staging memory. */
 static int rows_at_once(const dt_matrix *source) {
   size_t rows = STAGING / ((size_t)source->cols * 2);
   return rows > 1 ? (int)rows : 1;
 }
 
-/* Rows row.. of a source, or (only given) of those, into b->rows; how many. */
+/* Reads rows of a source into b->rows, from `row` on, or (only not null) the rows it lists; returns their number. */
 static int read_rows(builder *b, const dt_matrix *source, const int32_t *only, int row) {
   int most = rows_at_once(source), rows = source->rows - row < most ? source->rows - row : most;
   size_t bytes = dt_row_bytes(source->dtype, (size_t)source->cols);
@@ -101,11 +101,11 @@ static void put(builder *b, const matrix &m, pair_map map, const dt_matrix *sour
     if (!going(b)) return;
     must(b, cudaMemcpyAsync(b->staging, b->rows, (size_t)rows * source->cols * 2, cudaMemcpyHostToDevice, stream));
     must(b, pack(stream, m, map, b->staging, row, rows, source->cols, k0));
-    must(b, cudaStreamSynchronize(stream)); /* the next rows come to the same place */
+    must(b, cudaStreamSynchronize(stream)); /* the next rows reuse the memory */
   }
 }
 
-/* Adds the vector to the biases of the outputs where `map` puts its matrix's rows. */
+/* Adds a bias to the outputs that `map` makes of its matrix's rows. */
 static void add_bias(builder *b, const pair_map &map, const dt_matrix *source, float2 *bias) {
   float *wide = source->source ? read_vector(b, source) : nullptr;
   for (int r = 0; wide && r < source->rows; r++) {
@@ -115,7 +115,7 @@ static void add_bias(builder *b, const pair_map &map, const dt_matrix *source, f
   delete[] wide;
 }
 
-/* A norm of the heads, in the order of their pairs. */
+/* Reads a norm of heads, in the order of their pairs. */
 static float2 *take_head_norm(builder *b, const dt_matrix *source) {
   if (!source->source) return nullptr;
   size_t pairs = (size_t)b->w->shape.head_dim / 2;
@@ -134,7 +134,7 @@ struct part {
   const dt_matrix *weights, *bias;
   pair_map map;
   int k0;
-  const int32_t *only; /* in which order its rows are taken; null: as they stand */
+  const int32_t *only; /* the rows to take, in this order; null: all */
 };
 static const dt_matrix NONE = {};
 
@@ -189,13 +189,13 @@ static layer build_layer(builder *b, const dt_layer *l) {
   return built;
 }
 
-/* A matrix as it stands, row by row. */
+/* Builds a whole matrix, row by row. */
 static matrix build_whole(builder *b, const dt_matrix *source, const dt_matrix *bias, bool apart, const int32_t *only) {
   part all = {source, bias, {0, source->rows, 0, -1}, 0, only};
   return build(b, blocks_of(source->rows, 2), source->cols, apart, &all, 1);
 }
 
-/* The norms of a target's streams, one behind the other. */
+/* Reads the norms of a target's streams, one after the other. */
 static float *take_stream_norms(builder *b, const dt_head_desc *d, int width) {
   if (!d->stream_norm[0].source) return nullptr;
   float *v = take<float>(&b->w->weights_arena, (size_t)d->taps * (size_t)width);
@@ -223,7 +223,7 @@ static void build_head(builder *b) {
   h->feature_norm = take_vector(b, &d->feature_norm);
 }
 
-/* The output's rows, or some of them; a head may have the target's. */
+/* Builds the output matrix, or some rows of it; a head may use the target's. */
 static void build_unembed(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
@@ -279,9 +279,9 @@ static void build_model(builder *b) {
   free(table);
 }
 
-/* Of the largest piece of a matrix that a chunk of a prompt is multiplied with. */
+/* Numbers of the largest piece of a matrix that a chunk of a prompt is multiplied with. */
 static size_t plain_numbers(const dt_weights *w) {
-  const layer &l = w->layers_of[0]; /* all have the same shapes */
+  const layer &l = w->layers_of[0]; /* all layers have the same shapes */
   size_t most = 0;
   for (const matrix *m : {&l.in, &l.up, &l.out, &l.down}) {
     size_t outputs = (size_t)(m->tiles * 16 < PIECE ? m->tiles * 16 : PIECE), numbers = outputs * (size_t)m->steps * 32;
@@ -325,7 +325,7 @@ static void build_scratch(dt_weights *w) {
   w->best = take<uint64_t>(a, ROWS * blocks * CHECK_TOP);
 }
 
-/* The widths of a head that the attention is compiled for. */
+/* The narrowest width at least head_dim that attention is compiled for. */
 static int padded_head(int head_dim) {
   const int widths[] = {32, 64, 80, 96, 128, MAX_HEAD};
   for (int width : widths)
@@ -370,11 +370,10 @@ static dt_status check_supported(const dt_model_desc *d, number *format, dt_erro
 static dt_status fill(builder *b, dt_error *err) {
   dt_weights *w = b->w;
   dt_backend *device = w->backend;
-  build_model(b); /* measures */
+  build_model(b); /* measures the memory */
   build_scratch(w);
   arena staging = {nullptr, STAGING, 0};
-  int widest =
-      w->shape.hidden + w->ldcat + w->head.given.ld + w->head.pair.ld; /* no row of a matrix has more numbers */
+  int widest = w->shape.hidden + w->ldcat + w->head.given.ld + w->head.pair.ld; /* no row of a matrix is longer */
   if ((size_t)widest * 2 > STAGING) staging.used = (size_t)widest * 2;
   size_t passing = 0;
   dt_status status = arena_open(device, &w->weights_arena, "the weights", &device->memory.weights, err);
@@ -385,7 +384,7 @@ static dt_status fill(builder *b, dt_error *err) {
     must(b, multiply_prepare(w->activations));
     b->staging = reinterpret_cast<uint16_t *>(staging.base);
     b->rows = new (std::nothrow) uint16_t[staging.size / 2];
-    b->raw = new (std::nothrow) char[2 * staging.size]; /* a head's numbers may have 32 bits */
+    b->raw = new (std::nothrow) char[2 * staging.size]; /* numbers of a head may have 32 bits */
     b->wide = new (std::nothrow) float[(size_t)widest];
     if (!b->rows || !b->raw || !b->wide) must(b, cudaErrorMemoryAllocation);
     b->filling = true;
@@ -404,7 +403,7 @@ static dt_status fill(builder *b, dt_error *err) {
   return status;
 }
 
-/* What is checked. */
+/* Uploads a model or a head that was checked. */
 static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_head_desc *head, const dt_weights *target,
                         number format, dt_weights **out, dt_error *err) {
   dt_weights *w = new (std::nothrow) dt_weights();
@@ -453,7 +452,7 @@ dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const dt_hold
   return status == DT_OK ? upload(backend, d, nullptr, nullptr, format, out, err) : status;
 }
 
-/* Its weights become what its target's are. */
+/* The head's weights take the format of its target's weights. */
 dt_status cuda_upload_head(dt_backend *backend, const dt_head_desc *head, const char *dtype, dt_weights *target,
                            dt_weights **out, dt_error *err) {
   dt_status status = check_asked(dtype, err);
