@@ -65,6 +65,22 @@ it_survives_several_texts() {
   tries "several texts" linear --prompts prompts.jsonl -np 2 -n 4 -t 1 -q
 }
 
+# Each text that fails has its line. That costs cannot be kept beside that is nothing to tell.
+it_tells_of_nothing_else_where_a_batch_has_no_memory() {
+  local all at batch=(rate --prompts prompts.jsonl -np 2 -n 4 -t 1 -q)
+  local XDG_CACHE_HOME=$PWD/prompts.jsonl # a file: nothing can be kept in it
+  printf '{"prompt": "%s"}\n' 'The ship' 'It was' 'A third' >prompts.jsonl
+  all=$(allocations "${batch[@]}")
+  grep -q 'costs cannot be kept' stderr || fail 'a batch that ends well does not tell that costs cannot be kept'
+  for ((at = all - 2000; at < all; at += ${step:-100})); do
+    status=0
+    with_faults all,$at "${batch[@]}" || status=$?
+    [ $status -le 1 ] || fail "batch, all of $at: exit status $status"
+    [ $status -eq 0 ] || ! grep -v '^dtrun: .*out of memory' stderr || fail "batch, all of $at: something else is told"
+    [ "$(wc -l <stderr)" -eq "$(sort -u stderr | wc -l)" ] || fail "batch, all of $at: a line is there twice"
+  done
+}
+
 # An answer that fails is told, and the next question is asked.
 it_survives_a_conversation() {
   local all every at mode talk=(chat --template chatml -n 2 -t 1 -q)
