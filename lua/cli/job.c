@@ -188,7 +188,7 @@ static int complete_prompts(cli_options *o) {
   return 0;
 }
 
-/* Fills in the policy if the command line names none: rate needs no parameters and no draft model. False: one was named. */
+/* Chooses a policy if the command line names none: rate needs no parameters and no draft model. Returns whether it chose. */
 static bool complete_policy(cli_options *o) {
   if (o->policy) return false;
   o->policy = "rate";
@@ -212,11 +212,12 @@ int job_open(cli_options *o, job *j) {
   if (!status && o->json && json_check_path(o->json, &err)) status = complain_of(&err);
   if (!status) say_what_it_means(o);
   if (!status) status = check_logprobs(o);
-  if (!status && complete_policy(o) && !o->quiet) say("no policy named: rate; dtrun --list names all");
+  bool chosen = complete_policy(o);
   if (!status) status = open_policies(j);
   if (!status) status = read_prompts(j);
   dtl_need need = draft_of(j->policy), other = draft_of(j->other);
   if (!status) status = open_models(j, need > other ? need : other);
+  if (!status && chosen && !o->quiet) say("no policy named: rate; dtrun --list names all");
   if (!status) status = open_tuned(j);
   if (!status) status = open_memory(j);
   if (!status && (o->chat || o->template || o->system)) status = wrap_prompts(j);

@@ -68,6 +68,7 @@ it_answers_each_with_a_way_on() {
     [ "$status" -eq "$wanted" ] || fail "dtrun $arguments: exit status $status, expected $wanted"
     cat stdout stderr | grep -qE -e "$pattern" || fail "dtrun $arguments: nothing like '$pattern'"
     [ "$wanted" -eq 0 ] || [ ! -s stdout ] || fail "dtrun $arguments: something on standard output"
+    [ "$wanted" -eq 0 ] || [ "$(wc -l <stderr)" -eq 1 ] || fail "dtrun $arguments: more lines than that of the mistake"
   done || exit 1
 }
 
