@@ -269,7 +269,7 @@ typedef enum {
   DTL_CORRECTED /* the target's own token at a place where all guesses were wrong */
 } dtl_origin;
 
-/* A file with every iteration of a request's runs, in schema dtrun.trace/1 (policies/README.md). */
+/* A file with every iteration of a request's runs, in schema dtrun.trace/1 (policies/TRACES.md). */
 typedef struct dtl_trace dtl_trace;
 
 dt_status dtl_trace_open(const char *path, dtl_trace **out, dt_error *err); /* DT_EINPUT: the file cannot be written */

@@ -17,7 +17,10 @@ With --draft-vocab FILE a draft model guesses these alone: its passes read that 
 local HERE = arg[0]:match "^(.*/)" or "./"
 
 local function our_texts()
-  local paths = { HERE .. "../policies/README.md" }
+  local paths = {} -- pages of the guide first: the list of lua/models/draft_vocab.c
+  for _, page in ipairs { "README", "REFERENCE", "SOURCES", "SAMPLING", "COSTS", "TRACES" } do
+    paths[#paths + 1] = ("%s../policies/%s.md"):format(HERE, page)
+  end
   for _, folder in ipairs { "novels", "wikitext2" } do
     for i = 1, 20 do paths[#paths + 1] = ("%sprompts/%s/%02d.txt"):format(HERE, folder, i) end
   end

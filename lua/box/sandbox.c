@@ -224,7 +224,7 @@ static int undefined(lua_State *L) {
   for (const char *const *other = absent; *other; other++)
     if (!strcmp(*other, name))
       return luaL_error(
-          L, "undefined variable '%s': it is not in the box, which has only what policies/README.md lists", name);
+          L, "undefined variable '%s': it is not in the box, which has only what policies/REFERENCE.md lists", name);
   return luaL_error(L, "undefined variable '%s'", name);
 }
 

@@ -1,4 +1,4 @@
-/* Writes runs' iterations as JSON lines of schema dtrun.trace/1 (policies/README.md). None of these calls fails: dtl_trace_close
+/* Writes runs' iterations as JSON lines of schema dtrun.trace/1 (policies/TRACES.md). None of these calls fails: dtl_trace_close
  * reports the first failure, after which nothing more is written. */
 #ifndef DTL_TRACE_H
 #define DTL_TRACE_H

@@ -41,14 +41,29 @@ static dt_status read_ids(const char *path, dt_draft_vocab *out, dt_error *err) 
   return status;
 }
 
-/* The guide's tokens are kept too: the lowest ids lack marks of Markdown and of programs, and the guide has them. */
-static dt_status read_guide(dt_draft_vocab *out, dt_error *err) {
+/* The tokens of the guide to policies are kept too: the lowest ids lack marks of Markdown and of programs, and the guide has
+ * them. scripts/vocab.lua has the same list. */
+static const char *const GUIDE[] = {"policies/README.md",   "policies/REFERENCE.md", "policies/SOURCES.md",
+                                    "policies/SAMPLING.md", "policies/COSTS.md",     "policies/TRACES.md"};
+
+/* Appends the page behind the text that is there; a page that is not installed is nothing. */
+static dt_status add_page(dt_draft_vocab *out, const char *page, dt_error *err) {
   char *path, *text = NULL;
-  size_t len;
-  dt_status status = dt_find("policies/README.md", &path, err);
+  size_t len = 0;
+  dt_status status = dt_find(page, &path, err);
   if (!status && path) status = dtl_read_file("guide", path, FILE_MAX, &text, &len, err);
-  out->text = text;
   free(path);
+  if (status || !text) return status;
+  size_t before = out->text ? strlen(out->text) : 0;
+  char *both = realloc((char *)out->text, before + len + 1);
+  if (both) memcpy(both + before, text, len + 1), out->text = both;
+  free(text);
+  return both ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the guide");
+}
+
+static dt_status read_guide(dt_draft_vocab *out, dt_error *err) {
+  dt_status status = DT_OK;
+  for (size_t i = 0; !status && i < sizeof GUIDE / sizeof *GUIDE; i++) status = add_page(out, GUIDE[i], err);
   return status;
 }
 

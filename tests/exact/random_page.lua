@@ -1,4 +1,4 @@
--- A policy page made at random from a seed. It calls the whole API of policies/README.md, with arguments good and bad:
+-- A policy page made at random from a seed. It calls all of policies/REFERENCE.md, with arguments good and bad:
 --
 --   local random_page = dofile "random_page.lua"
 --   local source = random_page(7, 50)   -- the page of the seed 7, for a pair with 50 tokens

@@ -1,4 +1,5 @@
--- The bounds of the box as the guide states them, one below and one above; and a page that overwrites all it can reach.
+-- The bounds of the box as policies/REFERENCE.md states them, one below and one above; and a page that overwrites
+-- all it can reach.
 local dt = require "dt"
 local lu = require "luaunit"
 

@@ -6,7 +6,7 @@
 --   a:budget(plain) -> ms    an iteration begins: what may be lost in it, where a pass over the root takes `plain` ms
 --   a:spend(ms, plain, accepted)   it ends: its ms in all, and nodes that were accepted
 -- Where drafts only are counted, as in cast:
---   a:rests(), a:affords(context[, sequences]), a:owes(), a:pass(rows), a:close(rows, accepted): policies/README.md
+--   a:rests(), a:affords(context[, sequences]), a:owes(), a:pass(rows), a:close(rows, accepted): policies/COSTS.md
 local ceil, min, setmetatable = math.ceil, math.min, setmetatable
 
 local FREE, LOAN, SAVED = 0.004, 2, 16

@@ -1,4 +1,4 @@
--- Reading traces of runs (schema dtrun.trace/1, policies/README.md).
+-- Reading traces of runs (schema dtrun.trace/1, policies/TRACES.md).
 local json = require "dt.json"
 
 local trace = {}
