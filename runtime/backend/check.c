@@ -1,4 +1,4 @@
-/* What every backend checks before it believes its caller: see check.h. */
+/* Checks that every backend makes of its caller's arguments: see check.h. */
 #include "backend/check.h"
 
 #include <stdio.h>
@@ -106,7 +106,7 @@ static dt_status check_all(const expectation *all, size_t n, int layer, dt_error
   return status;
 }
 
-/* `in`: the width that q, k and v read; `normed`: it has a first norm. */
+/* `in`: width of the input of q, k and v; `normed`: the layer has a first norm. */
 static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed, dt_error *err) {
   const dt_shape *s = &d->shape;
   const dt_layer *l = &d->layer[i];
@@ -152,7 +152,7 @@ static dt_status check_shape(const dt_shape *s, dt_error *err) {
   return DT_OK;
 }
 
-/* Both embeddings and the norm before the second; a draft head may lack them. */
+/* Checks both embeddings and the final norm; a draft head may lack them. */
 static dt_status check_ends(const dt_model_desc *d, bool head, dt_error *err) {
   const dt_shape *s = &d->shape;
   int outputs = d->id_rows ? d->n_ids : s->vocab;

@@ -1,6 +1,6 @@
-/* A Medusa head as a drafter: see draft.h. It keeps nothing of a text: all of its guesses are made of one feature of the target's, that of
- * the row before the last token, and what it says after a node depends on the node's depth alone. The guess at a distance is made
- * when the first node of that depth is asked for, and serves until the tree is committed. */
+/* A Medusa head as a drafter: see draft.h. It keeps no rows of a text. All its guesses come from one feature of the
+ * target, that of the row before the last token, and a guess after a node depends on the node's depth only. A guess is
+ * computed when the first node of its depth is drafted, and serves until the tree is committed. */
 #include "backend/pass.h"
 #include "draft/draft.h"
 #include "draft/results.h"
@@ -15,17 +15,17 @@ typedef struct {
 typedef struct {
   drafter base;
   dt_pair *pair;
-  dt_cache *cache; /* of no layers: where the backend looks rows up */
+  dt_cache *cache; /* without layers: the backend finds rows by it */
   int sequences, context, vocab;
-  const dt_cache *features;    /* the target's */
+  const dt_cache *features;    /* the target's cache */
   const dt_sampling *sampling; /* [sequences] */
   guesses *seq;                /* [sequences] */
-  pass rows;                   /* one a sequence, */
-  int32_t *wanted;             /* [sequences] in their order */
+  pass rows;                   /* one row per sequence */
+  int32_t *wanted;             /* [sequences] rows, in this order */
   draft_results results;
 } draft_medusa;
 
-/* ---- texts leave nothing behind ---------------------------------------------------------------------------------------- */
+/* ---- texts leave nothing behind ---------------------------------------------------------------------------------- */
 
 static void medusa_start(drafter *base, int seq, int n, int same) { (void)base, (void)seq, (void)n, (void)same; }
 
@@ -57,7 +57,7 @@ static dt_status medusa_keep(drafter *base, int seq, int before, const int32_t *
   return DT_OK;
 }
 
-/* ---- a tree ------------------------------------------------------------------------------------------------------------ */
+/* ---- a tree ------------------------------------------------------------------------------------------------------ */
 
 static void medusa_begin(drafter *base, int seq, int length) {
   (void)length;
@@ -65,12 +65,12 @@ static void medusa_begin(drafter *base, int seq, int length) {
   for (int i = 0; i < DT_DISTANCES; i++) d->seq[seq].known[i] = false;
 }
 
-/* The last token but one has a feature, if there is one, and the guess a place in the target's context. */
+/* Whether the token before the last has a feature, and the guess a position in the target's context. */
 static bool can_guess(const draft_medusa *d, const draft_text *text, int distance) {
   return text->length >= 2 && text->length + distance <= d->context;
 }
 
-/* One pass for the guesses at a distance that are lacking of the nodes' sequences. */
+/* Computes, in one pass, the missing guesses at a distance for the nodes' sequences. */
 static dt_status guess(draft_medusa *d, const draft_text *texts, const dt_node_ref *nodes, int n, int distance,
                        dt_error *err) {
   double start = dt_clock_ms();
@@ -126,7 +126,7 @@ static dt_status medusa_step(drafter *base, const draft_text *texts, const dt_no
   return DT_OK;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 static void medusa_close(drafter *base) {
   draft_medusa *d = (draft_medusa *)base;

@@ -1,9 +1,10 @@
-/* A draft model of its own, with the target's tokenizer, or a draft head: see draft.h. Row i of the committed text lies in slot i
- * of its cache, the rows of the tree behind the text.
+/* A draft model of its own, with the target's tokenizer, or a draft head: see draft.h. Row i of the committed text lies
+ * in slot i of its cache; the rows of the tree lie after the text.
  *
- * A head's text lags by one: its row i is token i + 1, beside which it reads the target's feature of row i; so the text that it
- * sees begins with the second token, and its last row, like a model's, is the root's. Rows of a tree read what the head made
- * of their parents, in passes of their own, level by level; none of them is kept, since their features were guessed. */
+ * A head's text lags by one: its row i is token i + 1, read beside the target's feature of row i. So the text that a
+ * head sees begins with the second token; its last row is the root's, as in a model. A row of a tree reads the head's
+ * own output for its parent, so each level of the tree takes a pass of its own. None of these rows is kept, since their
+ * features were guessed. */
 #include "backend/kv.h"
 #include "backend/pass.h"
 #include "draft/draft.h"
@@ -14,20 +15,20 @@
 
 #define NODES (1 + DT_TREE_ENTRIES)
 
-/* Committed tokens that may ride along with a step; more of them get a pass of their own first, so that the rows of a step,
- * whose paths can be long, stay few. */
+/* Committed tokens that join a step's pass, at most. More of them first get a pass of their own, so that a step has few
+ * rows: their paths can be long. */
 #define RIDE_ALONG 64
-#define SEQUENCE_ROWS (DT_TREE_DRAFTS + RIDE_ALONG) /* most rows of a sequence in one step */
+#define SEQUENCE_ROWS (DT_TREE_DRAFTS + RIDE_ALONG) /* rows of a sequence in one step, at most */
 
-/* A pass has room for the rows of this many sequences that draft from as many nodes as they may: more of them take several
- * passes. So has it for paths as long as they can be of one sequence, or of many with shorter ones. */
+/* A pass has room for the rows of so many sequences that each draft from as many nodes as allowed; more sequences take
+ * several passes. It also has room for the longest paths of one sequence, or for shorter paths of many. */
 #define PASS_SEQUENCES 8
 
 typedef struct {
   kv_slots kv;
-  int prompt;    /* rows 0..prompt-1 are the prompt's */
-  int32_t *slot; /* [NODES] the row of each node; -1: none */
-  int nodes;     /* no node from here on has one */
+  int prompt;    /* rows 0..prompt-1 belong to the prompt */
+  int32_t *slot; /* [NODES] row of each node; -1: none */
+  int nodes;     /* no node from here on has a row */
 } rows_of;
 
 typedef struct {
@@ -36,14 +37,14 @@ typedef struct {
   dt_cache *cache;
   int sequences, context;
   int vocab;                   /* ids below it are in both models */
-  int lag;                     /* tokens of a text that it does not see: a head's first one */
-  const dt_cache *features;    /* that a head reads: the target's; NULL: it is a model */
+  int lag;                     /* tokens at the text's beginning that it does not see: 1 for a head */
+  const dt_cache *features;    /* the target's cache, which a head reads; NULL: a model */
   const dt_sampling *sampling; /* [sequences] */
   rows_of *seq;                /* [sequences] */
   pass rows;
-  int most; /* rows of a step's pass */
+  int most; /* rows of a step's pass, at most */
   struct {
-    int32_t seq, node; /* whose row; node -1: a committed token that rides along */
+    int32_t seq, node; /* owner of a row; node -1: a committed token that joins the step */
   } * owner;           /* [most] */
   int32_t *wanted;     /* [most] */
   draft_results results;
@@ -61,21 +62,21 @@ static int max(int a, int b) { return a > b ? a : b; }
 static int context_of(const dt_pair *pair, int context) { return min(context, pair->draft_info.context); }
 static int slots_of(int context) { return context + DT_TREE_DRAFTS; }
 
-/* It cannot embed a token past its vocabulary (the target's padding): any other stands in for it, since a draft only
- * guesses. */
+/* A draft cannot embed a token past its vocabulary (the target's padding). Another token replaces it, since a draft
+ * only guesses. */
 static int32_t map_token(const draft_model *d, int32_t token) { return token < d->vocab ? token : 0; }
 
-/* A text of n tokens as it sees it. */
+/* The length of a text of n tokens as the draft sees it. */
 static int seen(const draft_model *d, int n) { return max(n - d->lag, 0); }
 
-/* How many rows of a prompt of n tokens that it sees it gets: none where it could never draft. */
+/* The number of rows that the visible n tokens of a prompt get: none if the draft could never draft after them. */
 static int prompt_rows(const draft_model *d, int n) { return n <= d->context ? max(n - 1, 0) : 0; }
 
 static void add_text(draft_model *d, int seq, const int32_t *tokens, int first, int last) {
   for (int i = first; i < last; i++) *pass_row(&d->rows, seq, map_token(d, tokens[i]), i, i, 1) = i;
 }
 
-/* Runs the rows that are together, for the cache only. */
+/* Runs the collected rows, for the cache only. */
 static dt_status run_text(draft_model *d, bool prompt, dt_error *err) {
   d->rows.features = d->features;
   dt_rows rows = pass_rows(&d->rows);
@@ -83,10 +84,10 @@ static dt_status run_text(draft_model *d, bool prompt, dt_error *err) {
   return rows.n ? d->pair->ops->forward(d->pair->draft, d->cache, &rows, NULL, err) : DT_OK;
 }
 
-/* ---- prompts ----------------------------------------------------------------------------------------------------------- */
+/* ---- prompts ----------------------------------------------------------------------------------------------------- */
 
 static draft_text text_seen(const draft_model *d, draft_text text) {
-  if (text.tokens) text.tokens += d->lag; /* a sequence that takes no part may have none */
+  if (text.tokens) text.tokens += d->lag; /* a sequence that takes no part may have no text */
   text.length = seen(d, text.length);
   return text;
 }
@@ -139,7 +140,7 @@ static dt_status draft_save(const drafter *base, int seq, draft_saved **out, dt_
 static dt_status draft_restore(drafter *base, int seq, const draft_saved *saved, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
   kv_slots *kv = &d->seq[seq].kv;
-  draft_start(base, seq, n, 0); /* what is not restored is made up at the first step */
+  draft_start(base, seq, n, 0); /* rows that are not restored are computed at the first step */
   if (!saved->rows || !d->seq[seq].prompt) return DT_OK;
   dt_status status = d->pair->ops->restore(d->cache, seq, saved->rows, err);
   if (!status) kv->rows = saved->n;
@@ -151,7 +152,7 @@ static void draft_forget(draft_saved *saved) {
   free(saved);
 }
 
-/* ---- a tree ------------------------------------------------------------------------------------------------------------ */
+/* ---- a tree ------------------------------------------------------------------------------------------------------ */
 
 static void draft_begin(drafter *base, int seq, int length) {
   draft_model *d = (draft_model *)base;
@@ -161,7 +162,7 @@ static void draft_begin(drafter *base, int seq, int length) {
   kv_begin(&q->kv, seen(d, length));
 }
 
-/* Committed tokens that lack a row: all but the last RIDE_ALONG in a pass of their own. */
+/* Computes the missing rows of committed tokens, all but the last RIDE_ALONG, in a pass of their own. */
 static dt_status catch_up(draft_model *d, int seq, const draft_text *text, dt_error *err) {
   kv_slots *kv = &d->seq[seq].kv;
   int last = text->length - RIDE_ALONG;
@@ -181,8 +182,8 @@ static void own(draft_model *d, int seq, int node) {
   d->owner[d->rows.n - 1].node = node;
 }
 
-/* The last committed tokens that lack a row ride along; the root's row is the tree's when it is asked for. Whether it is
- * among them, and the root gets a result. */
+/* Adds missing rows of the last committed tokens to the pass. The root's row belongs to the tree if it is wanted: then
+ * it gets a result, and the call returns true. */
 static bool add_ends(draft_model *d, int seq, const draft_text *text, bool with_root) {
   int first = d->seq[seq].kv.rows;
   if (with_root && first > text->length - 1) first = text->length - 1;
@@ -193,8 +194,8 @@ static bool add_ends(draft_model *d, int seq, const draft_text *text, bool with_
   return first < text->length;
 }
 
-/* A row for node u and, before it, for its ancestors that have none: where more than `room` would be needed, or positions
- * that the model lacks, none at all. Returns how many. */
+/* Adds a row for node u and, before it, rows for its ancestors that have none. Adds no row at all if it needs more than
+ * `room` rows, or positions that the model does not have. Returns the number of rows. */
 static int add_node(draft_model *d, int seq, const draft_text *text, int u, int room) {
   rows_of *q = &d->seq[seq];
   const dt_tree *t = text->tree;
@@ -215,7 +216,7 @@ static int add_node(draft_model *d, int seq, const draft_text *text, int u, int 
 
 enum { ALL_LEVELS = -1 };
 
-/* The node at this level on the way to u that has no result yet, -1: there is none. */
+/* The node at this level on the path to u that has no result yet; -1: none. */
 static int wanted_node(const dt_tree *t, int u, int level) {
   if (level != ALL_LEVELS) {
     if (t->depth[u] < level) return -1;
@@ -224,7 +225,7 @@ static int wanted_node(const dt_tree *t, int u, int level) {
   return t->draft[u] < 0 ? u : -1;
 }
 
-/* One sequence's share of the pass: rows for its nodes among those named, of a level of the tree or of all. */
+/* Adds a sequence's rows to the pass: for its nodes in the list, at one level of the tree or all levels. */
 static void add_nodes(draft_model *d, int seq, const draft_text *text, const dt_node_ref *nodes, int n, int level) {
   bool any = false, root = false;
   for (int i = 0; i < n; i++) {
@@ -240,7 +241,7 @@ static void add_nodes(draft_model *d, int seq, const draft_text *text, const dt_
   }
 }
 
-/* What the pass said after node u. */
+/* Stores the result of the pass after node u. */
 static void take_result(const draft_model *d, dt_tree *t, int u, int result) {
   dt_tree_draft *to = t->draft[u] < 0 ? dt_tree_new_draft(t, u) : NULL;
   if (!to) return;
@@ -248,7 +249,7 @@ static void take_result(const draft_model *d, dt_tree *t, int u, int result) {
   dt_tree_sharpen_draft(t, to);
 }
 
-/* The nodes' rows are as if they had never been there. */
+/* Takes the rows of nodes back, as if they had never been added. */
 static void take_back(draft_model *d) {
   for (int i = 0; i < d->rows.n; i++) {
     rows_of *q = &d->seq[d->owner[i].seq];
@@ -258,7 +259,7 @@ static void take_back(draft_model *d) {
   }
 }
 
-/* Runs the rows that are together. The time since *start is theirs. */
+/* Runs the collected rows, and counts the time since *start for their sequences. */
 static dt_status run_step(draft_model *d, const draft_text *texts, double *start, dt_error *err) {
   dt_out out = draft_results_out(&d->results, d->wanted, d->sampling, d->vocab);
   if (d->rows.n == 0) return DT_OK;
@@ -274,7 +275,7 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
   for (int j = 0; j < out.n; j++)
     take_result(d, texts[d->owner[d->wanted[j]].seq].tree, d->owner[d->wanted[j]].node, j);
   double now = dt_clock_ms();
-  for (int i = 0; i < rows.n; i++) { /* rows of a sequence lie together */
+  for (int i = 0; i < rows.n; i++) { /* rows of a sequence are adjacent */
     int seq = d->owner[i].seq;
     dt_stats *stats = texts[seq].stats;
     stats->draft_rows++;
@@ -288,13 +289,12 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
   return DT_OK;
 }
 
-/* Passes for nodes of a level of the trees, or of all. */
+/* Runs passes for nodes at one level of the trees, or at all levels. */
 static dt_status step_level(draft_model *d, const draft_text *texts, const dt_node_ref *nodes, int n, int level,
                             double *start, dt_error *err) {
   int longest = 1;
   for (int i = 0; i < n; i++) longest = max(longest, texts[nodes[i].seq].tree->deepest);
-  pass_begin(&d->rows,
-             min(longest, DT_TREE_DRAFTS)); /* a deeper row would need more rows before it than there may be */
+  pass_begin(&d->rows, min(longest, DT_TREE_DRAFTS)); /* a deeper row would need too many rows before it */
   dt_status status = DT_OK;
   for (int seq = 0; seq < d->sequences && !status; seq++) {
     bool fits = d->rows.n + SEQUENCE_ROWS <= d->most && pass_fits(&d->rows, SEQUENCE_ROWS);
@@ -313,7 +313,7 @@ static int deepest_of(const draft_text *texts, const dt_node_ref *nodes, int n) 
   return depth;
 }
 
-/* Does the node get its guesses from a pass? */
+/* Whether the node gets its guesses from a pass. */
 static bool wants_pass(const draft_model *d, const draft_text *texts, dt_node_ref node) {
   const draft_text *text = &texts[node.seq];
   return text->tree->draft[node.node] < 0 && seen(d, text->length) <= d->context;
@@ -339,7 +339,8 @@ static dt_status draft_step(drafter *base, const draft_text *texts, const dt_nod
   return status;
 }
 
-/* The leading run of the nodes that have rows, if the text before them has; of a head's none. */
+/* Keeps the longest run of nodes from the path's beginning that have rows, if the text before them has rows too. A head
+ * keeps none. */
 static dt_status draft_keep(drafter *base, int seq, int before, const int32_t *path, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
   rows_of *q = &d->seq[seq];
@@ -351,7 +352,7 @@ static dt_status draft_keep(drafter *base, int seq, int before, const int32_t *p
   return moves ? d->pair->ops->move(d->cache, seq, from, to, moves, err) : DT_OK;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 static void draft_close(drafter *base) {
   draft_model *d = (draft_model *)base;
@@ -386,7 +387,7 @@ static dt_status open_sequences(draft_model *d, dt_error *err) {
   return room ? DT_OK : dt_fail_memory(err, "a draft model's sequences", NODES * sizeof *d->seq->slot);
 }
 
-/* As many rows as a text may have, or as some sequences that draft. */
+/* Opens room for the rows of a whole text, or of some sequences that draft. */
 static dt_status open_rows(draft_model *d, dt_error *err) {
   d->most = min(d->sequences, PASS_SEQUENCES) * SEQUENCE_ROWS;
   int rows = max(d->most, d->context);

@@ -15,7 +15,7 @@ typedef struct {
   int context_len, count;
 } rule;
 
-/* An id and what it is ranked by. */
+/* An id and the number that ranks it. */
 typedef struct {
   float x;
   int32_t id;
@@ -26,8 +26,8 @@ struct dt_weights {
   int vocab, n_rules;
   bool draft;
   rule *rules;
-  float *p;       /* [vocab] the distribution being looked at */
-  float *shifted; /* [vocab] the same with a row's shifts; does not sum to 1 */
+  float *p;       /* [vocab] the current distribution */
+  float *shifted; /* [vocab] the same with a row's shifts; it does not sum to 1 */
   ranked *order;  /* [vocab] */
 };
 
@@ -148,7 +148,7 @@ static void fake_free_cache(dt_cache *c) {
   free(c);
 }
 
-/* The token `back` places before the end of row i's text (0: its own). */
+/* The token `back` positions before the end of row i's text (0: the row's own token). */
 static int32_t text_at(const dt_cache *c, const dt_rows *r, int i, int back) {
   const int32_t *slots = c->token + (size_t)r->sequence[i] * (size_t)c->slots;
   int at = r->position[i] - back;
@@ -161,8 +161,8 @@ static uint64_t mix(uint64_t h) { /* the finalizer of splitmix64 */
   return h ^ (h >> 31);
 }
 
-/* Where no rule matches: four favourites from a hash of the whole text, in one of two shapes. The target's first choice is
- * the draft's first seven times in ten, its second twice. */
+/* The distribution if no rule matches: four favourites from a hash of the whole text, in one of two shapes. The
+ * target's first choice is the draft's first choice seven times in ten, its second choice twice. */
 static void hashed(const dt_weights *w, const dt_cache *c, const dt_rows *r, int i, float *p) {
   static const float shape[2][4] = {{0.875f, 0.0625f, 0.03125f, 0.015625f}, {0.375f, 0.25f, 0.125f, 0.125f}};
   uint64_t h = 0;
@@ -175,7 +175,7 @@ static void hashed(const dt_weights *w, const dt_cache *c, const dt_rows *r, int
     p[(h / 16 + (uint64_t)((k + turn) % favourites)) % (uint64_t)w->vocab] = shape[(h >> 60) & 1][k];
 }
 
-/* The distribution after row i, in w->p. */
+/* Computes the distribution after row i, into w->p. */
 static void distribution(dt_weights *w, const dt_cache *c, const dt_rows *r, int i) {
   const rule *best = NULL;
   for (const rule *q = w->rules; q < w->rules + w->n_rules; q++) {
@@ -184,7 +184,7 @@ static void distribution(dt_weights *w, const dt_cache *c, const dt_rows *r, int
     while (k < q->context_len && q->context[q->context_len - 1 - k] == text_at(c, r, i, k)) k++;
     if (k == q->context_len) best = q;
   }
-  for (int id = 0; id < w->vocab; id++) w->p[id] = -1; /* not named by the rule */
+  for (int id = 0; id < w->vocab; id++) w->p[id] = -1; /* ids that the rule does not name */
   if (best)
     for (int k = 0; k < best->count; k++) w->p[best->token[k]] = best->p[k];
   else
@@ -207,7 +207,7 @@ static int32_t likeliest(const float *p, int vocab) {
   return best;
 }
 
-/* By falling x, ties by lower id. */
+/* Orders by falling x; ties by lower id. */
 static int compare(const void *a, const void *b) {
   const ranked *l = a, *r = b;
   return l->x != r->x ? (l->x < r->x) - (l->x > r->x) : (l->id > r->id) - (l->id < r->id);
@@ -219,7 +219,7 @@ static float noisy(float p, const dt_sampling *s, int position, int32_t id) {
   return (float)(log((double)p) / (double)s->temp - log(-log1p(-u)));
 }
 
-/* The token drawn: the ids in falling order, from the likeliest on, as far as they are allowed. */
+/* Draws a token: walks the ids from the likeliest on, as long as they are allowed. */
 static int32_t draw(const dt_weights *w, const float *p, const dt_sampling *s, int position) {
   int top_k = s->top_k > 0 && s->top_k < w->vocab ? s->top_k : w->vocab;
   double power = 1 / (double)s->temp, sum = 0, ahead = 0, first = 0;
@@ -250,7 +250,8 @@ static double log_sum_exp(const dt_weights *w, int n) {
   return largest + log(sum);
 }
 
-/* The candidates after row j: by p, or by the scores of who draws, and then the softmax is theirs. */
+/* Writes the candidates after row j, ranked by p or, if a token is drawn, by scores; then the softmax is that of the
+ * scores. */
 static void rank(const dt_weights *w, const float *p, const dt_sampling *s, int position, const dt_out *out, int j) {
   int vocab = out->want == DT_WANT_BOTH ? w->vocab : out->vocab;
   for (int32_t id = 0; id < vocab; id++) w->order[id] = (ranked){s ? noisy(p[id], s, position, id) : p[id], id};

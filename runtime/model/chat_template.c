@@ -1,4 +1,4 @@
-/* Finding a model's chat template: see chat_template.h. */
+/* Finds a model's chat template: see chat_template.h. */
 #include "model/chat_template.h"
 
 #include "model/gguf.h"
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST (1u << 20) /* bytes of a file that holds a template alone */
+#define MOST (1u << 20) /* bytes of a file that has only a template */
 
 static dt_status read_jinja(const char *path, char **out, dt_error *err) {
   FILE *f = fopen(path, "rb");
@@ -34,7 +34,7 @@ static dt_status read_jinja(const char *path, char **out, dt_error *err) {
   return DT_OK;
 }
 
-/* A text, or a list of {"name", "template"}, of which the one called default counts. */
+/* A text, or a list of {"name", "template"}: then the one called default. */
 static const char *choose(const cJSON *value) {
   const cJSON *entry;
   if (cJSON_IsString(value)) return value->valuestring;

@@ -1,4 +1,4 @@
-/* The formats of checkpoints are told apart here and nowhere else: see checkpoint.h. */
+/* Tells the formats of checkpoints apart, which no other file does: see checkpoint.h. */
 #include "model/checkpoint.h"
 
 #include "model/gguf_keys.h"
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether the model is a folder's; else it is a file's. */
+/* Whether the model is a folder; otherwise it is a file. */
 static dt_status look(const char *path, bool *folder, dt_error *err) {
   struct stat info;
   if (stat(path, &info) != 0) {
@@ -23,7 +23,7 @@ static dt_status look(const char *path, bool *folder, dt_error *err) {
   return DT_OK;
 }
 
-/* A file of the folder's into *json; where there is none, *path is NULL. */
+/* Reads a file of the folder into *json; without such a file, *path is NULL. */
 static dt_status read_json(const char *folder, const char *name, char **path, cJSON **json, dt_error *err) {
   if (asprintf(path, "%s/%s", folder, name) < 0) {
     *path = NULL;
@@ -79,7 +79,7 @@ keys checkpoint_keys(const checkpoint *c, dt_error *err) {
   return (keys){c->keys_path, c->json, c->generation, c->gguf != NULL, err};
 }
 
-/* A tensor of either format: of one dimension or two, rows first. */
+/* A tensor of either format, with one or two dimensions, rows first. */
 typedef struct {
   const dt_source *source;
   uint64_t offset;
@@ -102,7 +102,7 @@ static bool find_safetensor(const st *weights, const char *name, tensor *out) {
   return true;
 }
 
-/* GGUF has the length of a row first. */
+/* GGUF lists the length of a row first. */
 static bool find_in_gguf(const gguf *file, const char *name, tensor *out) {
   const gguf_tensor *t = gguf_find_tensor(file, name);
   if (!t) return false;
@@ -122,7 +122,7 @@ bool find_is_there(const finder *f, const char *hf, const char *in_gguf) {
   return find_tensor(f, name_of(f, hf, in_gguf, name), &t);
 }
 
-/* In safetensors files types of blocks are nobody's: their sizes are not checked there. */
+/* In safetensors files quantized types are rejected, since their sizes are not checked there. */
 static dt_dtype type_of(const finder *f, const tensor *t) {
   dt_dtype dtype = dt_type_named(t->type);
   return !f->from->gguf && dtype != DT_TYPES && dt_type_of(dtype)->numbers > 1 ? DT_TYPES : dtype;
@@ -141,7 +141,7 @@ uint64_t find_columns(const finder *f, const char *hf, const char *in_gguf) {
   return !there || t.rank < 1 ? 0 : t.rank < 2 ? 1 : t.shape[1];
 }
 
-/* The tensor, if it is there and of that shape. */
+/* Finds a tensor of that shape; false: it is missing, or has another shape. */
 static bool found(finder *f, int rank, const uint64_t *want, const char *hf, const char *in_gguf, char name[160],
                   tensor *t) {
   if (f->status != DT_OK) return false;

@@ -1,11 +1,12 @@
-/* Reading keys: see config.h. */
+/* Reads keys: see config.h. */
 #include "model/config.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Null is "absent": Hugging Face takes both for the default. A name may lead through objects, or have dots of its own. */
+/* Null counts as absent: Hugging Face uses the default for both. Dots in a name lead through objects, unless a key has
+ * the dots itself. */
 static const cJSON *get(const cJSON *json, const char *name) {
   const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, name);
   const char *dot = strchr(name, '.');
@@ -19,12 +20,12 @@ static const cJSON *get(const cJSON *json, const char *name) {
 
 enum { MOST_SPELLINGS = 4, SPELLING = 64 };
 
-/* A key of this file, in all spellings that are there. */
+/* A key of this file, in all spellings that occur. */
 typedef struct {
   char name[MOST_SPELLINGS][SPELLING];
   const cJSON *item[MOST_SPELLINGS];
   int n;
-  char first[SPELLING]; /* the spelling to name where there is none */
+  char first[SPELLING]; /* the spelling for messages if the key is absent */
 } found;
 
 static found find_key(const keys *k, const char *hf, const char *gguf) {
@@ -104,13 +105,13 @@ dt_status config_act(const keys *k, const char *hf, const char *gguf, const char
                  k->path, f.name[0], name);
 }
 
-/* A text, "" where it is absent. */
+/* A text; "" if it is absent. */
 static const char *config_text(const keys *k, const char *hf, const char *gguf) {
   found f = find_key(k, hf, gguf);
   return !f.n ? "" : cJSON_IsString(f.item[0]) ? f.item[0]->valuestring : "(not a string)";
 }
 
-/* The type of the rotation, "" where none is named, and the key that names it: Hugging Face does in one of two objects. */
+/* The type of the rotation, "" if none is named, and the key that names it: Hugging Face uses one of two objects. */
 static dt_status rotation_type(const keys *k, const char **type, const char **where) {
   static const char *const key[] = {"rope_scaling", "rope_parameters"};
   *type = config_text(k, NULL, "rope.scaling.type"), *where = "rope.scaling";
@@ -129,7 +130,7 @@ static dt_status rotation_type(const keys *k, const char **type, const char **wh
   return DT_OK;
 }
 
-/* What a type that is not supported does. */
+/* Explains a rotation type that is not supported. */
 static const char *explain_rotation(const char *type) {
   static const struct {
     const char *type, *what;
@@ -142,7 +143,7 @@ static const char *explain_rotation(const char *type) {
   return "";
 }
 
-/* A number of the rotation's object that must be there. */
+/* Reads a required number of the rotation's object. */
 static dt_status rotation_number(const keys *k, const char *name, const char *gguf, double min, double max,
                                  double *out) {
   char hf[2 * SPELLING];

@@ -1,4 +1,4 @@
-/* The list of families: a new one is its own file and a line here. */
+/* The list of families: a new family is a file of its own and a line here. */
 #include "model/family.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ FAMILIES(DECLARE)
 static const family *const families[] = {FAMILIES(LIST)};
 enum { COUNT = sizeof families / sizeof *families };
 
-/* "gpt_neox" (GPTNeoXForCausalLM), .. */
+/* Lists them: "gpt_neox" (GPTNeoXForCausalLM), .. */
 static const char *supported(char text[256]) {
   size_t used = 0;
   for (int i = 0; i < COUNT && used < 256; i++)

@@ -1,5 +1,5 @@
-/* The format: "GGUF", u32 version, u64 count of tensors, u64 count of keys, the keys with their values, the tensors' infos,
- * then from a multiple of the alignment on the data, tensor by tensor, each from a multiple of the alignment. See gguf.h. */
+/* The format: "GGUF", u32 version, u64 number of tensors, u64 number of keys, the keys with their values, the tensors'
+ * infos, then the data, tensor by tensor; the data and each tensor begin at multiples of the alignment. See gguf.h. */
 #include "model/gguf.h"
 
 #include <inttypes.h>
@@ -8,35 +8,35 @@
 #include <string.h>
 
 #define FIRST_READ (4u << 20)      /* the headers of most files are shorter */
-#define MAX_HEADER (256u << 20)    /* 262,144 tokens with their merges take some 15 MB */
-#define MAX_ENTRIES (1u << 20)     /* keys, and tensors */
+#define MAX_HEADER (256u << 20)    /* 262,144 tokens with their merges take about 15 MB */
+#define MAX_ENTRIES (1u << 20)     /* of keys, and of tensors */
 #define MIN_KEY (8 + 4 + 1)        /* bytes of the shortest key with its value */
-#define MIN_TENSOR (8 + 4 + 8 + 4) /* and of the shortest info of a tensor */
+#define MIN_TENSOR (8 + 4 + 8 + 4) /* bytes of the shortest info of a tensor */
 #define DEFAULT_ALIGNMENT 32
 
 struct gguf {
   char *path;
-  dt_source source;     /* called by the path */
-  const uint8_t *bytes; /* its beginning, the whole header in it */
-  uint8_t *owned;       /* NULL: bytes are the caller's */
-  gguf_value *value;    /* sorted by key once opening is done */
+  dt_source source;     /* named by the path */
+  const uint8_t *bytes; /* the beginning of the file, with the whole header */
+  uint8_t *owned;       /* NULL: the caller owns bytes */
+  gguf_value *value;    /* sorted by key after opening */
   size_t n_values;
-  gguf_tensor *tensor; /* sorted by name then */
+  gguf_tensor *tensor; /* sorted by name after opening */
   size_t n_tensors;
 };
 
-/* ---- the header's bytes ---------------------------------------------------------------------------------------------- */
+/* ---- the bytes of the header ------------------------------------------------------------------------------------- */
 
-/* A failure is kept in status and makes later calls do nothing. */
+/* Reads the header's bytes. It keeps the first failure in status; later calls do nothing. */
 typedef struct {
   const gguf *g;
-  size_t have, at; /* bytes in memory; those that were read */
-  bool more;       /* failed because the header goes on behind what is in memory */
+  size_t have, at; /* bytes in memory; bytes that were read */
+  bool more;       /* it failed because the header is longer than the bytes in memory */
   dt_error *err;
   dt_status status;
 } reader;
 
-/* The next n bytes, which are part of `what`; NULL: the file ends before them. */
+/* The next n bytes, which are part of `what`; NULL: the file ends before. */
 static const uint8_t *take(reader *r, uint64_t n, const char *what) {
   if (r->status != DT_OK) return NULL;
   if (n <= r->have - r->at) {
@@ -81,9 +81,9 @@ static const char *take_name(reader *r, uint64_t max, size_t *len, const char *w
   return (const char *)p;
 }
 
-/* ---- metadata -------------------------------------------------------------------------------------------------------- */
+/* ---- metadata ---------------------------------------------------------------------------------------------------- */
 
-/* Bytes of an element; 0: it is a string. */
+/* Bytes of an element; 0: a string. */
 static size_t size_of(gguf_type type) {
   static const uint8_t size[GGUF_TYPES] = {
       [GGUF_U8] = 1,  [GGUF_I8] = 1,   [GGUF_U16] = 2,    [GGUF_I16] = 2, [GGUF_U32] = 4, [GGUF_I32] = 4,
@@ -91,7 +91,7 @@ static size_t size_of(gguf_type type) {
   return size[type];
 }
 
-/* Strings are found again by where they start. */
+/* Records where the strings begin, for later look-ups. */
 static void take_strings(reader *r, gguf_value *v, const char *what) {
   if (v->count > (r->g->source.size - r->at) / 8) {
     take(r, UINT64_MAX, what);
@@ -226,9 +226,9 @@ const char *gguf_string(const gguf_value *v, uint64_t i, size_t *len) {
   return (const char *)p;
 }
 
-/* ---- tensors --------------------------------------------------------------------------------------------------------- */
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
-/* The types that exist and are not read here, for a message that names them. */
+/* Names of types that exist but are not supported, for messages. */
 static const char *foreign_type(uint32_t ggml) {
   static const struct {
     uint32_t ggml;
@@ -314,8 +314,8 @@ static dt_status read_alignment(const gguf *g, uint64_t *out, dt_error *err) {
   return DT_OK;
 }
 
-/* Data lie in the order of the infos, without holes; offsets of the file count from its data, in a gguf_tensor from the
- * file's beginning. */
+/* Checks that data lie in the order of the infos, without holes. Offsets in the file count from its data, in a
+ * gguf_tensor from the file's beginning. */
 static dt_status place_tensors(gguf *g, uint64_t header, dt_error *err) {
   uint64_t alignment = 0, data, at = 0;
   dt_status status = read_alignment(g, &alignment, err);
@@ -365,7 +365,7 @@ const char *gguf_tensor_at(const gguf *g, uint64_t offset) {
   return NULL;
 }
 
-/* ---- the file -------------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 static void check_version(reader *r) {
   const uint8_t *magic = take(r, 4, "its first bytes");
@@ -394,7 +394,7 @@ static void forget_header(gguf *g) {
   g->n_values = g->n_tensors = 0;
 }
 
-/* Reads the header from the `have` bytes in memory. *more: they are too few. */
+/* Reads the header from the `have` bytes in memory. *more: it needs more bytes. */
 static dt_status read_header(gguf *g, size_t have, bool *more, dt_error *err) {
   reader r = {.g = g, .have = have, .err = err, .status = DT_OK};
   check_version(&r);
@@ -416,7 +416,7 @@ static dt_status read_header(gguf *g, size_t have, bool *more, dt_error *err) {
   return r.status;
 }
 
-/* A file's first part, more of it as long as the header goes on. */
+/* Reads the beginning of a file, and more of it as long as the header goes on. */
 static dt_status read_first_part(gguf *g, dt_error *err) {
   uint64_t most = g->source.size < MAX_HEADER ? g->source.size : MAX_HEADER;
   size_t have = most < FIRST_READ ? (size_t)most : FIRST_READ;

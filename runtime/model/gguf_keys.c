@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST_KEY = 128, LONGEST_TEXT = 256 }; /* longer ones are nobody's here, or cut */
+enum { LONGEST_KEY = 128, LONGEST_TEXT = 256 }; /* no key that we read is longer; longer texts are cut */
 
-/* A number, or an array of one number again and again. */
+/* A number, or an array that repeats one number. */
 static bool is_number(const gguf_value *v, double *number) {
   double other;
   if (!gguf_number(v, 0, number)) return false;
@@ -29,7 +29,7 @@ static cJSON *item_of(const gguf_value *v) {
   return cJSON_CreateString(text);
 }
 
-/* The architecture and a dot, with which its keys begin. */
+/* The prefix of its keys: the architecture and a dot. */
 static dt_status read_prefix(const gguf *g, char prefix[LONGEST_KEY], dt_error *err) {
   size_t len;
   const char *name = gguf_string(gguf_find(g, "general.architecture"), 0, &len);

@@ -1,7 +1,8 @@
-/* GPT-NeoX: Pythia and its kin. A parallel residual (or, on request, a sequential one), LayerNorm, one matrix for q, k and v. */
+/* GPT-NeoX: Pythia and its relatives. A parallel residual (or, if configured, a sequential one), LayerNorm, one matrix
+ * for q, k and v. */
 #include "model/family.h"
 
-/* Keys and defaults: facts of transformers' GPTNeoXConfig, all versions. */
+/* Keys and defaults are those of transformers' GPTNeoXConfig, in all versions. */
 static dt_status read_config(const keys *k, config *c) {
   dt_shape *s = &c->shape;
   double part = 0, eps = 0;
@@ -39,7 +40,8 @@ static dt_status read_config(const keys *k, config *c) {
   return DT_OK;
 }
 
-/* Of q, k and v in one matrix: by heads in Hugging Face's files, one after another in GGUF's. */
+/* One of q, k and v, which share a matrix: Hugging Face's files interleave them by heads, GGUF's have them one after
+ * the other. */
 static dt_matrix third(const finder *f, dt_matrix fused, int part, int head_dim) {
   return f->from->gguf ? dt_part_of_rows(fused, 3, part) : dt_part_of_heads(fused, 3, part, head_dim);
 }

@@ -1,4 +1,4 @@
-/* From a head's files to its description: see head.h. */
+/* Reads a head's files into its description: see head.h. */
 #include "model/head.h"
 
 #include "model/family.h"
@@ -16,19 +16,19 @@ struct head {
   char said[112];
 };
 
-/* ---- which folders are heads' ------------------------------------------------------------------------------------------ */
+/* ---- folders that are heads -------------------------------------------------------------------------------------- */
 
 static const cJSON *item_of(const checkpoint *c, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(c->json, name);
 }
 
-/* A GGUF file's architecture, llama.cpp's name for EAGLE-3. */
+/* Whether a GGUF file is a head: its architecture has llama.cpp's name for EAGLE-3. */
 static bool is_gguf_head(const checkpoint *c) {
   const char *name = cJSON_GetStringValue(item_of(c, "general.architecture"));
   return c->gguf && name && !strcmp(name, "eagle3");
 }
 
-/* Whether its architecture, where one is named, has this in its name. */
+/* Whether its architecture, if one is named, has this in its name. */
 static bool is_called(const checkpoint *c, const char *part) {
   const cJSON *list = item_of(c, "architectures"), *first = cJSON_IsArray(list) ? list->child : NULL;
   return cJSON_IsString(first) && strstr(first->valuestring, part);
@@ -56,9 +56,9 @@ dt_status head_is(const char *path, bool *is, dt_error *err) {
   return status == DT_ENOMEM ? dt_fail(err, status, "%s", why.message) : DT_OK;
 }
 
-/* ---- what it says of itself -------------------------------------------------------------------------------------------- */
+/* ---- its configuration ------------------------------------------------------------------------------------------- */
 
-/* The keys of its layer: speculators has them in an object of their own. */
+/* The keys of its layer: speculators keeps them in an object of their own. */
 static keys keys_of_layer(const checkpoint *c, dt_error *err) {
   keys k = checkpoint_keys(c, err);
   const cJSON *inner = item_of(c, "transformer_layer_config");
@@ -66,7 +66,7 @@ static keys keys_of_layer(const checkpoint *c, dt_error *err) {
   return k;
 }
 
-/* A GGUF file without an embedding need not say how many ids there are: the target does. */
+/* A GGUF file without an embedding may omit the number of ids: it is the target's. */
 static dt_status read_config(const checkpoint *files, const dt_shape *target, config *c, dt_error *err) {
   keys k = keys_of_layer(files, err);
   if (files->gguf && !item_of(files, "vocab_size") &&
@@ -79,7 +79,7 @@ static dt_status read_config(const checkpoint *files, const dt_shape *target, co
   return status;
 }
 
-/* ---- which streams it reads -------------------------------------------------------------------------------------------- */
+/* ---- the streams that it reads ----------------------------------------------------------------------------------- */
 
 static dt_status wrong_layers(const head *h, const dt_shape *target, const char *where, dt_error *err) {
   return dt_fail(err, DT_EINPUT,
@@ -100,7 +100,7 @@ static dt_status read_given(head *h, const dt_shape *target, const char *layers,
   return h->desc.taps ? DT_OK : wrong_layers(h, target, "--head-layers", err);
 }
 
-/* What the files list, up to one more than there may be, with -1 for what is no whole number. */
+/* The layers that the files list, up to one more than allowed; -1 replaces anything but a whole number. */
 typedef struct {
   const char *where;
   int n, layer[DT_TAPS + 1];
@@ -119,7 +119,7 @@ static layer_list listed_in_gguf(const gguf *file) {
   return list;
 }
 
-/* The key may be null, which is as if it were not there. */
+/* A null key counts as absent. */
 static layer_list listed(const checkpoint *files) {
   layer_list list = {.where = "eagle_aux_hidden_state_layer_ids"};
   const cJSON *item = item_of(files, list.where);
@@ -132,7 +132,8 @@ static layer_list listed(const checkpoint *files) {
   return list;
 }
 
-/* Two conventions share one key: a list that begins with 1 names layers whose output is read, any other those whose input is. */
+/* Two conventions share one key: a list that begins with 1 names layers whose output is read; any other list names
+ * layers whose input is read. */
 static dt_status read_list(head *h, const dt_shape *target, const layer_list *list, dt_error *err) {
   int behind = list->layer[0] == 1;
   for (int i = 0; i < list->n; i++) {
@@ -163,9 +164,9 @@ static void name_taps(head *h) {
     used += (size_t)snprintf(h->said + used, sizeof h->said - used, "%s%d", i ? "," : "", h->desc.tap[i]);
 }
 
-/* ---- the draft vocabulary ---------------------------------------------------------------------------------------------- */
+/* ---- the draft vocabulary ---------------------------------------------------------------------------------------- */
 
-/* Whether ids d2t[i] + step * i are n different ones of a target's and, where `drafted` says which are, these. */
+/* Whether d2t[i] + step * i are n different ids of the target and, if `drafted` lists the ids, exactly these. */
 static bool serve(const int64_t *d2t, int n, int step, int vocab, const int64_t *drafted, bool *seen) {
   memset(seen, 0, (size_t)vocab * sizeof *seen);
   for (int i = 0; i < n; i++) {
@@ -198,8 +199,8 @@ static dt_status sort_ids(head *h, const int64_t *d2t, int n, int step, dt_error
   return status;
 }
 
-/* d2t has, for each row of the output, the target's id less the row's number, or the id itself. t2d says which ids these are.
- * Without it: offsets are alike wherever ids follow each other, ids never are. */
+/* For each row of the output, d2t has the target's id minus the row's number, or the id itself. t2d, if it is there,
+ * tells which. Without it: offsets repeat where ids are consecutive, ids never repeat. */
 static void read_ids(finder *f, head *h, int n, int vocab) {
   int64_t *d2t = malloc((size_t)n * sizeof *d2t), *t2d = calloc((size_t)vocab, sizeof *t2d);
   bool *seen = malloc((size_t)vocab * sizeof *seen), told = find_is_there(f, "t2d", NULL);
@@ -218,19 +219,19 @@ static void read_ids(finder *f, head *h, int n, int vocab) {
   free(d2t), free(t2d), free(seen);
 }
 
-/* ---- its tensors ------------------------------------------------------------------------------------------------------- */
+/* ---- its tensors ------------------------------------------------------------------------------------------------- */
 
 static dt_matrix find_some(finder *f, int n, const char *name) {
   return find_is_there(f, name, NULL) ? find_vector(f, n, name, NULL) : (dt_matrix){0};
 }
 
-/* Queries' or keys' rows, which llama.cpp's converter zips. */
+/* Rows of queries or keys, which llama.cpp's converter zips. */
 static dt_matrix find_heads(finder *f, const dt_shape *s, int heads, int in, const char *hf, const char *in_gguf) {
   dt_matrix m = find_matrix(f, heads * s->head_dim, in, hf, in_gguf);
   return m.source && f->from->gguf ? dt_zipped_heads(m, s->head_dim) : m;
 }
 
-/* The layer, all but what stands before its heads; `in`: what these read. */
+/* Finds the layer, without the steps before its heads; `in`: the width of the heads' input. */
 static void find_layer(finder *f, const dt_shape *s, int in, dt_layer *l) {
   int H = s->hidden, I = s->inter, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
   l->q = find_heads(f, s, s->heads, in, "self_attn.q_proj.weight", "blk.0.attn_q.weight");
@@ -249,7 +250,7 @@ static void find_layer(finder *f, const dt_shape *s, int in, dt_layer *l) {
   l->down = find_matrix(f, H, I, "mlp.down_proj.weight", "blk.0.ffn_down.weight");
 }
 
-/* Norms before fc, as the config says or, where it does not, if they are there. */
+/* Finds norms before fc: those that the config names; if it names none, those that are there. */
 static void find_feature_norms(finder *f, head *h, int width) {
   keys k = checkpoint_keys(&h->files, f->err);
   bool all, each;
@@ -289,7 +290,7 @@ static void find_eagle3(finder *f, head *h, int width) {
   f->prefix = "";
 }
 
-/* With a bias unless the config says otherwise; published ones leave the key out and have it, or say false. */
+/* fc has a bias unless the config says otherwise: published configs omit the key and have a bias, or say false. */
 static void find_eagle(finder *f, head *h) {
   dt_head_desc *d = &h->desc;
   int H = d->model.shape.hidden;
@@ -304,8 +305,8 @@ static void find_eagle(finder *f, head *h) {
   f->prefix = "";
 }
 
-/* As many distances as there are outputs, whatever medusa_num_heads says: published configs are wrong. A block that has no tensors
- * is the first one again, which is how they came to be: as one module, repeated. */
+/* Finds as many distances as there are outputs; medusa_num_heads is ignored, since published configs are wrong. A block
+ * without tensors repeats the first block: such heads were saved from one module that they repeat. */
 static void find_medusa(finder *f, head *h, int blocks) {
   dt_head_desc *d = &h->desc;
   int H = d->model.shape.hidden, vocab = d->model.shape.vocab;
@@ -330,7 +331,7 @@ static void find_medusa(finder *f, head *h, int blocks) {
   }
 }
 
-/* Its own embedding and output, or else the target's. */
+/* Finds its own embedding and output; without them the target's are used. */
 static void find_ends(finder *f, head *h, const dt_shape *target) {
   dt_model_desc *d = &h->desc.model;
   int vocab = d->shape.vocab, H = d->shape.hidden;
@@ -360,7 +361,7 @@ static void find_ends(finder *f, head *h, const dt_shape *target) {
   if (cut && f->status == DT_OK) read_ids(f, h, drafted, vocab);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static dt_status no_layers(const head *h, const char *kind, dt_error *err) {
   return dt_fail(err, DT_EINPUT, "--head-layers: %s is %s head, which reads what lies behind the final norm",

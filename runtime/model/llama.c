@@ -1,8 +1,8 @@
-/* Llama and its kin: Mistral, Qwen2, Qwen3. A sequential residual, RMS norms, a gated MLP, grouped heads; they differ in
- * biases, norms of the heads, windows and a default or two. */
+/* Llama and its relatives Mistral, Qwen2, Qwen3: a sequential residual, RMS norms, a gated MLP, grouped heads. They
+ * differ in biases, norms of the heads, windows and one or two defaults. */
 #include "model/family.h"
 
-/* A head has hidden / heads numbers, where nothing else is said. */
+/* A head has hidden / heads numbers, unless a key says otherwise. */
 static dt_status read_heads(const keys *k, int usual_head_dim, dt_shape *s) {
   int values = 0;
   dt_status status = config_int(k, "num_attention_heads", "attention.head_count", CONFIG_MAX_SIZE, &s->heads);
@@ -24,7 +24,7 @@ static dt_status read_heads(const keys *k, int usual_head_dim, dt_shape *s) {
   return DT_OK;
 }
 
-/* The keys that all four have, and default to the same. */
+/* Reads the keys that all four have, with the same defaults. */
 static dt_status read_common(const keys *k, int usual_head_dim, config *c) {
   dt_shape *s = &c->shape;
   double part = 0, eps = 0;
@@ -80,7 +80,7 @@ static dt_status read_qwen3(const keys *k, config *c) {
   return status ? status : config_window(k, "use_sliding_window", true, c);
 }
 
-/* A vector that only some models have; a GGUF file says so by having it. */
+/* A vector that only some models have; a GGUF file has it or not. */
 static dt_matrix find_some(finder *f, bool wanted, int n, const char *hf, const char *in_gguf) {
   if (f->from->gguf) wanted = find_is_there(f, hf, in_gguf);
   return wanted ? find_vector(f, n, hf, in_gguf) : (dt_matrix){0};

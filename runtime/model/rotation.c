@@ -1,5 +1,5 @@
-/* As transformers computes it, in f32: see rotation.h. Powers are taken in double and rounded once, which is the same f32
- * with any libm. */
+/* Computed as transformers does, in f32: see rotation.h. Powers are computed in double and rounded once, which gives
+ * the same f32 with any libm. */
 #include "model/rotation.h"
 
 #include <math.h>

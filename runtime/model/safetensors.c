@@ -1,5 +1,5 @@
-/* The format: u64 length of the header, the header (a JSON object: name -> dtype, shape, data_offsets), then the data,
- * which the tensors must tile exactly: no holes, no overlap, nothing after the last. See safetensors.h. */
+/* The format: u64 length of the header; the header, a JSON object: name -> dtype, shape, data_offsets; then the data.
+ * The tensors must tile the data exactly: no holes, no overlap, nothing after the last. See safetensors.h. */
 #include "model/safetensors.h"
 
 #include "system/json_file.h"
@@ -17,19 +17,19 @@
 #define MAX_WHOLE 9007199254740992.0 /* 2^53: JSON numbers are read as doubles, exact up to here */
 
 #define SINGLE "model.safetensors"
-#define MEDUSA "medusa_lm_head.safetensors" /* that of a draft head of this kind */
+#define MEDUSA "medusa_lm_head.safetensors" /* the name for a draft head of this kind */
 #define INDEX "model.safetensors.index.json"
 
 struct st {
-  st_tensor **tensor; /* sorted by name once opening is done; each one block with its shape and name behind it */
+  st_tensor **tensor; /* sorted by name after opening; each is one block with its shape and name */
   size_t n, capacity;
-  dt_source *file; /* each with a name of its own, malloc'd */
+  dt_source *file; /* each has a malloc'd name */
   size_t n_files;
 };
 
-/* ---- one header ------------------------------------------------------------------------------------------------------ */
+/* ---- one header -------------------------------------------------------------------------------------------------- */
 
-/* Bytes per element, 0 for a type not known here: then only its place in the file can be checked. */
+/* Bytes per element; 0: an unknown type, for which only the place in the file can be checked. */
 static unsigned dtype_size(const char *dtype) {
   static const struct {
     const char *name;
@@ -81,8 +81,8 @@ static dt_status add_slot(st *s, dt_error *err) {
   return DT_OK;
 }
 
-/* One entry of the header -> one more tensor of s, its place behind byte `data` of the file checked to lie inside the file and to have the size that
- * shape and dtype call for. */
+/* Adds a tensor to s for one entry of the header. Checks that it lies inside the file, whose data begin at byte `data`,
+ * and that its size matches shape and dtype. */
 static dt_status add_tensor(st *s, const dt_source *file, const cJSON *entry, uint64_t data, dt_error *err) {
   const char *name = entry->string, *path = file->name;
   uint64_t data_size = file->size - data;
@@ -158,7 +158,8 @@ static int by_place(const void *a, const void *b) {
   return x->size < y->size ? -1 : x->size > y->size;
 }
 
-/* Tensors first..n-1 of s are those of this file: sorts them by place and checks that they tile what follows byte `data`. */
+/* Tensors first..n-1 of s belong to this file: sorts them by place, and checks that they tile the file from byte `data`
+ * on. */
 static dt_status check_tiling(st *s, size_t first, const dt_source *file, uint64_t data, dt_error *err) {
   if (s->n > first) qsort(s->tensor + first, s->n - first, sizeof *s->tensor, by_place);
   uint64_t at = 0, data_size = file->size - data;
@@ -178,7 +179,7 @@ static dt_status check_tiling(st *s, size_t first, const dt_source *file, uint64
   return DT_OK;
 }
 
-/* Adds the tensors that a header lists. Data begins behind it. */
+/* Adds the tensors that a header lists. The data begin after the header. */
 static dt_status add_tensors(st *s, const dt_source *file, const char *header, uint64_t length, dt_error *err) {
   if (!is_utf8((const uint8_t *)header, length))
     return dt_fail(err, DT_EINPUT, "%s: the header is not valid UTF-8", file->name);
@@ -196,7 +197,7 @@ static dt_status add_tensors(st *s, const dt_source *file, const char *header, u
   return status == DT_OK ? check_tiling(s, first, file, data, err) : status;
 }
 
-/* Adds the tensors of one file to s; on failure those added so far remain, for st_close. */
+/* Adds the tensors of one file to s. After a failure the tensors added so far remain, for st_close. */
 static dt_status add_file(st *s, const dt_source *file, dt_error *err) {
   uint8_t bytes[8];
   if (file->size < sizeof bytes)
@@ -221,7 +222,7 @@ static dt_status add_file(st *s, const dt_source *file, dt_error *err) {
   return status;
 }
 
-/* ---- all files ------------------------------------------------------------------------------------------------------- */
+/* ---- all files --------------------------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b) {
   return strcmp((*(st_tensor *const *)a)->name, (*(st_tensor *const *)b)->name);
@@ -275,7 +276,7 @@ const char *st_tensor_at(const st *s, const char *file, uint64_t offset) {
   return NULL;
 }
 
-/* The one more file that s has from now on. */
+/* Counts one more file of s, and adds its tensors. */
 static dt_status check_file(st *s, dt_error *err) { return add_file(s, &s->file[s->n_files++], err); }
 
 dt_status st_open_bytes(const char *name, const void *bytes, size_t size, st **out, dt_error *err) {
@@ -297,7 +298,7 @@ dt_status st_open_bytes(const char *name, const void *bytes, size_t size, st **o
   return DT_OK;
 }
 
-/* FOLDER/NAME as one more file of s. */
+/* Opens FOLDER/NAME as one more file of s. */
 static dt_status open_file(st *s, const char *folder, const char *name, dt_error *err) {
   char *path;
   if (asprintf(&path, "%s/%s", folder, name) < 0)
@@ -310,7 +311,7 @@ static dt_status open_file(st *s, const char *folder, const char *name, dt_error
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* The distinct file names of a weight_map, sorted, into name[]; each must be a plain name inside the folder. */
+/* Lists the distinct file names of a weight_map, sorted, in name[]; each must be a plain name inside the folder. */
 static dt_status shard_names(const char *index, const cJSON *weight_map, const char **name, size_t *n, dt_error *err) {
   *n = 0;
   for (const cJSON *item = weight_map->child; item; item = item->next) {
@@ -332,7 +333,7 @@ static dt_status shard_names(const char *index, const cJSON *weight_map, const c
   return DT_OK;
 }
 
-/* Every tensor of the weight_map must be in the file that it names. */
+/* Checks that every tensor of the weight_map is in the file that it names. */
 static dt_status check_index(const st *s, const char *index, const cJSON *weight_map, dt_error *err) {
   for (const cJSON *item = weight_map->child; item; item = item->next) {
     const st_tensor *t = st_find(s, item->string);

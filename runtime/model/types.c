@@ -1,4 +1,4 @@
-/* The table of types, and the plain ones: see types.h. */
+/* The table of types, and the types that are not quantized: see types.h. */
 #include "model/types_decode.h"
 
 void type_f32(const void *blocks, size_t n, float *out) { memcpy(out, blocks, n * sizeof *out); }

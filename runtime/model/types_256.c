@@ -1,10 +1,11 @@
-/* Blocks of 256 numbers whose parts have scales of their own: see types_decode.h. Q2_K, Q3_K and Q6_K keep their bits in
- * two halves of 128 numbers, each of four quarters of 32: a byte holds bits of the same number of all four quarters. */
+/* Blocks of 256 numbers whose parts have scales of their own: see types_decode.h. Q2_K, Q3_K and Q6_K keep their bits
+ * in two halves of 128 numbers, each of four quarters of 32: a byte has bits of the same number in all four
+ * quarters. */
 #include "model/types_decode.h"
 
 enum { NUMBERS = 256 };
 
-/* Where number e lies: half, quarter of the half, number of the quarter. */
+/* The place of number e: half, quarter of the half, number in the quarter. */
 typedef struct {
   int half, quarter, i;
 } place;
@@ -52,7 +53,7 @@ static void q4_scales(const uint8_t *s, int g, int *scale, int *min) {
   }
 }
 
-/* Q4_K and Q5_K: d, dmin, scales, with the fifth bits (NULL: there are none) and the other four. */
+/* Decodes Q4_K and Q5_K: d, dmin, scales, the fifth bits (NULL: none) and the lower four bits. */
 static void decode_q45(const uint8_t *b, const uint8_t *fifth, const uint8_t *q, float *out) {
   float d = type_half(b), dmin = type_half(b + 2);
   for (int g = 0; g < 8; g++) {

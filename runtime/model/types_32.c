@@ -1,5 +1,5 @@
-/* Blocks of 32 numbers with one scale: see types_decode.h. A byte's low half is of the block's first sixteen numbers, its
- * high half of the last sixteen. */
+/* Blocks of 32 numbers with one scale: see types_decode.h. The low halves of the bytes are the block's first sixteen
+ * numbers, the high halves the last sixteen. */
 #include "model/types_decode.h"
 
 #include <math.h>
@@ -49,19 +49,19 @@ void type_iq4_nl(const void *blocks, size_t n, float *out) {
     for (int j = 0; j < NUMBERS; j++) out[j] = type_half(b) * (float)type_iq4_values[code(b + 2, 0, j)];
 }
 
-/* ---- rounding ---------------------------------------------------------------------------------------------------------- */
+/* ---- rounding ---------------------------------------------------------------------------------------------------- */
 
-/* 0; NaN where one of a block's numbers is not finite, so that its scale says so. */
+/* 0, or NaN if a number of the block is not finite: added to the scale, it marks the block. */
 static float doubt(const float *x) {
   float sum = 0.0f;
   for (int j = 0; j < NUMBERS; j++) sum += x[j] * 0.0f;
   return sum;
 }
 
-/* 1 / d; 0 where that is not finite or d is 0 or NaN. */
+/* 1 / d; 0 if that is not finite, or if d is 0 or NaN. */
 static float inverse(float d) { return d > 0.0f && isfinite(1.0f / d) ? 1.0f / d : 0.0f; }
 
-/* x as a whole number from least to most; the least for NaN. */
+/* x as a whole number between least and most; least for NaN. */
 static int whole(float x, float least, float most) { return (int)fminf(fmaxf(x, least), most); }
 
 /* d = largest |x| / 127; halves away from zero. */
@@ -75,7 +75,7 @@ void type_round_q8_0(const float *x, size_t n, void *blocks) {
   }
 }
 
-/* The least number is the minimum, the largest has the code 15; d = their distance / 15. */
+/* The minimum is the least number, code 15 the largest; d = their distance / 15. */
 void type_round_q4_1(const float *x, size_t n, void *blocks) {
   for (uint8_t *b = blocks; n > 0; b += 20, x += NUMBERS, n -= NUMBERS) {
     float least = x[0], most = x[0];

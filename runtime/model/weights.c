@@ -1,17 +1,18 @@
-/* Where the rows of a view lie: see weights.h. */
+/* The rows of views: see weights.h. */
 #include "model/weights.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The row of its source, counted from the view's first, that row r is. */
+/* The row of the source that is row r of the view, counted from the view's first row. */
 static uint64_t place_of(const dt_matrix *m, int r) {
   int within = r % m->group, half = m->group / 2;
   if (m->zipped) within = within < half ? 2 * within : 2 * (within - half) + 1;
   return (uint64_t)(r / m->group) * (uint64_t)m->stride + (uint64_t)within;
 }
 
-/* `run` rows, every other one of their source: by one read with those between, which are of the same head. */
+/* Reads `run` rows, every other row of their source, with one read that includes the rows between them, which belong to
+ * the same head. */
 static dt_status read_zipped(const dt_source *source, uint64_t offset, size_t row, int run, char *to, dt_error *err) {
   size_t bytes = (2 * (size_t)run - 1) * row;
   char *all = malloc(bytes);

@@ -1,4 +1,4 @@
-/* The backends compiled in: see backends.h. */
+/* The backends that were compiled: see backends.h. */
 #include "pair/backends.h"
 #include "cpu/cpu.h"
 #include "ranks/join.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* The fastest first. */
+/* The fastest is first. */
 static const dt_backend_ops *const BACKENDS[] = {
 #if defined(DTRUN_CUDA)
     &dt_cuda_ops,

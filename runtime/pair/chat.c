@@ -1,4 +1,4 @@
-/* How to converse with a pair's target: see dt_pair_chat. */
+/* The chat template of a pair's target: see dt_pair_chat. */
 #include "model/chat_template.h"
 #include "pair/pair.h"
 #include "system/need.h"

@@ -1,4 +1,4 @@
-/* Which drafts belong to a target, by what their files say: see dt_draft_fits in dtrun.h. */
+/* Decides from their files which drafts belong to a target: see dt_draft_fits in dtrun.h. */
 #include "dtrun.h"
 #include "model/checkpoint.h"
 #include "model/head.h"
@@ -13,11 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Hashes decide only which draft belongs to a target. A file made to have another's hash costs speed, no token. */
+/* Hashes decide only which draft belongs to a target. A file forged to have another's hash costs speed, but changes no
+ * token. */
 
-/* ---- a model ------------------------------------------------------------------------------------------------------------ */
+/* ---- a model ----------------------------------------------------------------------------------------------------- */
 
-/* Two bytes a number: what is left of it in bfloat16, rounded to even. Norms stay as they are where a model is quantized. */
+/* Hashes a norm in bfloat16, rounded to even, two bytes a number: quantized models keep their norms unchanged. */
 static dt_status hash_norm(const dt_matrix *norm, uint64_t *out, dt_error *err) {
   float *numbers = malloc(sizeof *numbers * (size_t)norm->rows);
   if (!numbers) return dt_fail_memory(err, "a norm", sizeof *numbers * (size_t)norm->rows);
@@ -42,7 +43,7 @@ static uint64_t hash_texts(uint64_t hash, const gguf_value *v) {
   return hash;
 }
 
-/* 0: no file has it. */
+/* 0: there is no such file. */
 static uint64_t hash_file(const char *folder, const char *name) {
   char *path, bytes[4096];
   if (asprintf(&path, "%s/%s", folder, name) < 0) return 0;
@@ -64,7 +65,7 @@ static uint64_t hash_tokenizer(const char *path, const gguf *file) {
   return hash;
 }
 
-/* Of the file, or of the folder's safetensors. */
+/* Bytes of the file, or of the folder's safetensors. */
 static uint64_t count_bytes(const char *path, bool is_file) {
   struct stat info;
   uint64_t bytes = 0;
@@ -79,7 +80,7 @@ static uint64_t count_bytes(const char *path, bool is_file) {
   return bytes;
 }
 
-/* The type that most numbers of the layers are in. */
+/* The type of most numbers in the layers. */
 static const char *count_types(const dt_model_desc *d) {
   uint64_t numbers[DT_TYPES] = {0};
   int most = 0;
@@ -109,9 +110,9 @@ dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err) 
   return s;
 }
 
-/* ---- what may guess for it ---------------------------------------------------------------------------------------------- */
+/* ---- drafts that fit it ------------------------------------------------------------------------------------------ */
 
-/* Whether the folder's config.json says that it is a head of a target with this norm. */
+/* Whether the folder's config.json names it as a head of a target with this norm. */
 static bool is_head_of(const char *folder, uint64_t norm) {
   checkpoint c;
   char name[17];
@@ -127,7 +128,8 @@ static bool is_head_of(const char *folder, uint64_t norm) {
 
 static bool is_small(const dt_model_facts *target, uint64_t bytes) { return bytes > 0 && bytes <= target->bytes / 2; }
 
-/* Of the target's family and tokenizer, in at most half of its bytes, and not the target itself in fewer bits. */
+/* A draft fits if it has the target's family and tokenizer, at most half of its bytes, and is not the target itself in
+ * fewer bits. */
 bool dt_model_fits(const dt_model_facts *target, const dt_model_facts *draft) {
   return target && draft && is_small(target, draft->bytes) && draft->family == target->family &&
          draft->norm != target->norm && draft->tokenizer == target->tokenizer && draft->tokenizer;

@@ -1,4 +1,4 @@
-/* Whether all weights are finite: see numbers.h. */
+/* Checks that all weights are finite: see numbers.h. */
 #include "pair/numbers.h"
 
 #include "model/model.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { AT_ONCE = 1 << 18 }; /* numbers; a row at least */
+enum { AT_ONCE = 1 << 18 }; /* numbers read at once, but at least a row */
 
 static dt_status check_matrix(const model *m, const dt_matrix *w, dt_error *err) {
   int some = w->cols < AT_ONCE ? AT_ONCE / w->cols : 1;

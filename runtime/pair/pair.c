@@ -17,14 +17,14 @@
 
 int dt_processors(void) { return processors_usable(""); }
 
-/* Whether a list of names that ends in NULL has this one. */
+/* Whether a list of names, which ends with NULL, has this name. */
 static bool is_among(const char *const *names, const char *name) {
   while (*names && strcmp(*names, name)) names++;
   return *names != NULL;
 }
 
 typedef struct {
-  char text[64]; /* "f32 or f16" */
+  char text[64]; /* such as "f32 or f16" */
 } name_list;
 
 static name_list list_of(const char *const *names) {
@@ -42,7 +42,7 @@ static dt_status fail_unknown(const dt_pair *p, const char *what, const char *as
                  list_of(names).text);
 }
 
-/* The backend's first where none was asked for. */
+/* The backend's first type is the default. */
 static dt_status set_cache_dtype(dt_pair *p, const char *dtype, dt_error *err) {
   const char *const *t = p->ops->cache_dtypes;
   if (dtype && !is_among(t, dtype)) return fail_unknown(p, "cache dtype", dtype, t, err);
@@ -69,7 +69,7 @@ static dt_status open_device(dt_pair *p, const dt_pair_options *o, dt_error *err
   return p->ops->open(&options, &p->backend, err);
 }
 
-/* int8 is an older name of q8. What weights are asked to be made, the backend must know how to make. */
+/* int8 is an older name of q8. The backend must be able to round weights to the chosen type. */
 static dt_status find_weights(const dt_pair *p, const char *what, const char *asked, const char **found,
                               dt_error *err) {
   if (asked && !strcmp(asked, "int8")) asked = "q8";
@@ -80,7 +80,7 @@ static dt_status find_weights(const dt_pair *p, const char *what, const char *as
                  asked, p->ops->name);
 }
 
-/* A GGUF file's own, or that of the folder. */
+/* Opens the tokenizer of a GGUF file, or of the folder. */
 static dt_status open_tokenizer(const model *m, const char *path, tok **tokenizer, dt_error *err) {
   char file[4096];
   if (model_gguf(m)) return tok_open_gguf(model_gguf(m), tokenizer, err);
@@ -88,7 +88,8 @@ static dt_status open_tokenizer(const model *m, const char *path, tok **tokenize
   return tok_open(file, tokenizer, err);
 }
 
-/* The tokenizer's ends of a text count for a GGUF file, which names one, and where a folder's files name none. */
+/* Adds the tokenizer's ends of a text: for a GGUF file, which names only one itself, and for a folder whose files name
+ * none. */
 static void add_ends(const model *m, const tok *tokenizer, int32_t *eos, int *n_eos) {
   int n, known = *n_eos;
   const int32_t *ends = tok_ends(tokenizer, &n);
@@ -109,7 +110,7 @@ static dt_status mark_text(const dt_pair *p, const dt_message *text, bool *marke
   return s;
 }
 
-/* The ids that are to have rows in the draft's output, rising, malloc'd: of those that both models have. */
+/* Chooses the ids that get rows in the draft's output, among the ids that both models have; rising, malloc'd. */
 static dt_status find_draft_ids(const dt_pair *p, const dt_draft_vocab *v, int vocab, int32_t **ids, int *n,
                                 dt_error *err) {
   if (v->lowest > vocab)
@@ -134,7 +135,7 @@ static dt_status find_draft_ids(const dt_pair *p, const dt_draft_vocab *v, int v
   return s;
 }
 
-/* One model: its files are opened, uploaded and closed again. The end-of-text ids and the tokenizer are handed out. */
+/* Loads one model: opens its files, uploads it, and closes the files. Returns the end-of-text ids and the tokenizer. */
 static dt_status load(dt_pair *p, const char *path, const dt_holding *how, const dt_draft_vocab *vocab,
                       dt_weights **weights, dt_model_info *info, int32_t *eos, int *n_eos, tok **tokenizer,
                       dt_error *err) {
@@ -158,7 +159,7 @@ static dt_status load(dt_pair *p, const char *path, const dt_holding *how, const
     if ((s = find_draft_ids(p, vocab, shared, &ids, &cut.n_ids, err))) goto done;
     cut.ids = ids;
   }
-  if (weights == &p->target) cut.path = path; /* ranks share it */
+  if (weights == &p->target) cut.path = path; /* marks the model as one that ranks share */
   s = p->ops->upload(p->backend, d, how, weights, err);
 done:
   free(ids);
@@ -166,7 +167,7 @@ done:
   return s;
 }
 
-/* A draft head: it has no tokenizer, and its ids are the target's. */
+/* Loads a draft head: it has no tokenizer, and its ids are the target's. */
 static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
   if (!p->ops->upload_head)
     return dt_fail(err, DT_EINPUT, "%s is a draft head, which the backend %s does not run: use --backend cpu", o->draft,
@@ -194,7 +195,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
   return s;
 }
 
-/* A draft model with the target's tokenizer. */
+/* Loads a draft model with the target's tokenizer. */
 static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;
@@ -211,7 +212,7 @@ static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dt
   return s;
 }
 
-/* The pair without the draft that it was to have. */
+/* Opens the pair without its draft, which cannot be used; *why is kept. */
 static dt_status leave_out(dt_pair *p, const dt_error *why, dt_error *err) {
   if (p->draft) p->ops->free_weights(p->draft);
   p->draft = NULL;
@@ -234,7 +235,7 @@ static dt_status load_drafter(dt_pair *p, const dt_pair_options *o, const char *
   return s;
 }
 
-/* What is held of a model, beside what the pair held before it. */
+/* Measures the memory of a model, without the memory that the pair had taken before it. */
 static void measure(const dt_pair *p, const dt_weights *weights, size_t before, dt_model_info *info) {
   enum { SLOTS = 1024 };
   info->weight_bytes = p->ops->memory(p->backend).weights - before;
@@ -402,14 +403,14 @@ dt_status pair_gave_nan(dt_pair *p, int position, dt_error *err) {
     snprintf(caches, sizeof caches, ": if keys or values are too large for caches in %s, --cache-dtype f32 holds them",
              p->cache_dtype);
   if (!p->searched && p->tokenizer && numbers_check(p->target_path, &why) == DT_EINPUT) p->flaw = strdup(why.message);
-  p->searched = true; /* a scripted pair has no files */
+  p->searched = true; /* a scripted pair has no files to search */
   return dt_fail(err, p->flaw ? DT_EWEIGHTS : DT_EDEVICE, "the target model %s returned NaN at position %d%s%s",
                  p->target_info.path, position, p->flaw ? ": " : "", p->flaw ? p->flaw : caches);
 }
 
 double dt_pair_bandwidth(dt_pair *p) { return p ? p->ops->read_bandwidth(p->backend) : 0; }
 
-/* A scripted pair's text: ids in decimal, blanks between them. */
+/* Encodes a scripted pair's text: ids in decimal, separated by blanks. */
 static dt_status encode_ids(const dt_pair *p, const char *text, size_t len, int32_t **ids, int *n, dt_error *err) {
   char *copy = strndup(text, len), *at = copy, *end;
   int32_t *list = malloc((len / 2 + 1) * sizeof *list);

@@ -1,4 +1,5 @@
-/* See bring.h. A blob is known by its hash, so that what is here of it is good for any server; the whole is checked at the end. */
+/* See bring.h. A blob is named by its hash, so its first part is valid for any server; the whole is checked at the
+ * end. */
 #include "pull/bring.h"
 
 #include "pull/shown.h"
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STEP = 1000000 }; /* bytes that make it worth to begin again */
+enum { STEP = 1000000 }; /* bytes of progress that justify another attempt */
 
 dt_status bring_status(long status, const char *what, dt_error *err) {
   switch (status) {
@@ -43,17 +44,18 @@ dt_status bring_facts(http *h, wanted_file *f, dt_error *err) {
   return DT_OK;
 }
 
-/* ---- the bytes ---------------------------------------------------------------------------------------------------------- */
+/* ---- the bytes --------------------------------------------------------------------------------------------------- */
 
 typedef struct {
   const wanted_file *f;
   int fd;
   int64_t have;
-  bool begun; /* the answer at hand was looked at */
+  bool begun; /* the current answer was checked */
   shown bar;
 } transfer;
 
-/* Whether the answer goes on where we are; a server that knows no ranges begins anew, and so do we. */
+/* Checks whether the answer continues at our place. A server without ranges sends the file from its beginning, and we
+ * begin again too. */
 static dt_status begin(transfer *t, const http_head *head, dt_error *err) {
   t->begun = true;
   if (head->status == 200 && t->have > 0) {
@@ -85,7 +87,7 @@ static dt_status take(void *user, const http_head *head, const char *bytes, size
   return DT_OK;
 }
 
-/* All that is missing. */
+/* Fetches all missing bytes. */
 static dt_status fetch(http *h, transfer *t, dt_error *err) {
   const http_sink sink = {take, t};
   for (int64_t best = t->have; t->have < t->f->size;) {
@@ -96,7 +98,7 @@ static dt_status fetch(http *h, transfer *t, dt_error *err) {
       best = t->have;
       continue;
     }
-    if (outcome == HTTP_DONE && head.status == 416 && t->have > 0) { /* it knows of no such bytes */
+    if (outcome == HTTP_DONE && head.status == 416 && t->have > 0) { /* the server does not have these bytes */
       if (ftruncate(t->fd, 0)) return dt_fail(err, DT_EIO, "%s: %s", t->f->name, strerror(errno));
       t->have = 0;
       continue;

@@ -17,7 +17,7 @@ enum { LONG_PATH = PATH_MAX + 1200 };
 
 static dt_status fail(dt_error *err, const char *path) { return dt_fail(err, DT_EIO, "%s: %s", path, strerror(errno)); }
 
-/* The folders before the last '/' of a path. */
+/* Makes all folders before the last '/' of a path. */
 static bool make_folders(const char *path) {
   char folder[LONG_PATH];
   snprintf(folder, sizeof folder, "%s", path);
@@ -69,7 +69,7 @@ int64_t cache_have(const cache *c, const char *hash, int64_t size) {
 
 dt_status cache_check_room(const cache *c, int64_t bytes, dt_error *err) {
   struct statvfs info;
-  if (statvfs(c->folder, &info)) return DT_OK; /* writing will tell */
+  if (statvfs(c->folder, &info)) return DT_OK; /* if there is no room, writing reports it */
   char all[SIZE_TEXT], free_bytes[SIZE_TEXT];
   int64_t room = (int64_t)info.f_bavail * (int64_t)info.f_frsize;
   if (room >= bytes) return DT_OK;
@@ -77,7 +77,7 @@ dt_status cache_check_room(const cache *c, int64_t bytes, dt_error *err) {
                  size_text(room, free_bytes));
 }
 
-/* ---- one at a time ------------------------------------------------------------------------------------------------------ */
+/* ---- one process at a time --------------------------------------------------------------------------------------- */
 
 dt_status cache_lock(const cache *c, const char *hash, void (*waits)(void *user), void *user, int *lock,
                      dt_error *err) {
@@ -95,7 +95,7 @@ dt_status cache_lock(const cache *c, const char *hash, void (*waits)(void *user)
 
 void cache_unlock(int lock) { close(lock); }
 
-/* ---- blobs -------------------------------------------------------------------------------------------------------------- */
+/* ---- blobs ------------------------------------------------------------------------------------------------------- */
 
 dt_status cache_begin(const cache *c, const char *hash, int *fd, dt_error *err) {
   char path[LONG_PATH];
@@ -117,7 +117,7 @@ void cache_drop(const cache *c, const char *hash) {
   unlink(path);
 }
 
-/* ---- names -------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 dt_status cache_link(const cache *c, const char *name, const char *hash, dt_error *err) {
   char path[LONG_PATH], fresh[LONG_PATH + 32], target[1200] = "../../", seen[1200];

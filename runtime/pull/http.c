@@ -1,4 +1,4 @@
-/* See http.h. libcurl follows no redirect by itself: we do, so that we decide who sees the token. */
+/* See http.h. libcurl does not follow redirects here: we do, so that we decide which servers see the token. */
 #include "pull/http.h"
 
 #include <curl/curl.h>
@@ -8,10 +8,10 @@
 #include <strings.h>
 
 enum {
-  MOST_HEADERS = 64 * 1024, /* bytes of an answer's */
+  MOST_HEADERS = 64 * 1024, /* bytes of an answer's headers, at most */
   MOST_REDIRECTS = 10,
-  SLOWEST = 1024,  /* bytes a second */
-  SHORT_STALLS = 5 /* what has no body that is stored may take so many times the patience */
+  SLOWEST = 1024,  /* bytes a second; slower counts as stalled */
+  SHORT_STALLS = 5 /* answers whose body is not stored may take so many times the patience */
 };
 
 struct http {
@@ -19,19 +19,20 @@ struct http {
   CURL *curl;
   CURLU *own; /* the endpoint */
   struct curl_slist *with_token;
-  char why[CURL_ERROR_SIZE]; /* curl's word */
-  /* of the request at hand */
+  char why[CURL_ERROR_SIZE]; /* curl's message */
+  /* of the current request */
   http_head *head;
   const http_sink *sink;
   char location[HTTP_URL];
   size_t header_bytes;
-  bool too_many_headers, refused; /* refused: the sink's error is in *err */
+  bool too_many_headers, refused; /* refused: the sink failed, and *err says why */
   dt_error *err;
 };
 
-/* ---- headers ------------------------------------------------------------------------------------------------------------ */
+/* ---- headers ----------------------------------------------------------------------------------------------------- */
 
-/* The value of a header called `name` (in small letters, with its colon), copied; false: it is another, or too long. */
+/* Copies the value of a header named `name` (in lower case, with its colon); false: it is another header, or the value
+ * is too long. */
 static bool value_of(const char *line, size_t n, const char *name, char *out, size_t size) {
   size_t length = strlen(name);
   if (n < length || strncasecmp(line, name, length) != 0) return false;
@@ -95,7 +96,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *user) {
   long status = 0;
   curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
   h->head->status = status;
-  if (status != 200 && status != 206) return 0; /* its body is for people who read HTML */
+  if (status != 200 && status != 206) return 0; /* the body of an error is HTML for people */
   h->refused = h->sink->take(h->sink->user, h->head, bytes, n * size, h->err);
   return h->refused ? 0 : n * size;
 }
@@ -105,7 +106,7 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
   return *((http *)user)->options.interrupt;
 }
 
-/* ---- one request -------------------------------------------------------------------------------------------------------- */
+/* ---- one request ------------------------------------------------------------------------------------------------- */
 
 static bool part(CURLU *u, CURLUPart which, char *out, size_t size) {
   char *text;
@@ -115,7 +116,7 @@ static bool part(CURLU *u, CURLUPart which, char *out, size_t size) {
   return fits;
 }
 
-/* Whether an address has scheme, host and port of the endpoint. */
+/* Whether an address has the endpoint's scheme, host and port. */
 static bool is_own(const http *h, CURLU *address) {
   static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
   for (int i = 0; i < 3; i++) {
@@ -177,14 +178,14 @@ static http_outcome request(http *h, CURLU *address, int64_t from) {
   return code == CURLE_OK || body_left ? HTTP_DONE : failure(h, code, address);
 }
 
-/* ---- redirects ---------------------------------------------------------------------------------------------------------- */
+/* ---- redirects --------------------------------------------------------------------------------------------------- */
 
 static bool is_redirect(const http *h) {
   long s = h->head->status;
   return (s == 301 || s == 302 || s == 303 || s == 307 || s == 308) && *h->location;
 }
 
-/* The address becomes the one that the answer names. */
+/* Replaces the address by the one that the answer names. */
 static bool follow(http *h, CURLU *address) {
   char before[16] = "", after[16] = "";
   part(address, CURLUPART_SCHEME, before, sizeof before);
@@ -218,7 +219,7 @@ http_outcome http_get(http *h, const char *url, int64_t from, const http_sink *s
   return outcome;
 }
 
-/* ---- a whole body ------------------------------------------------------------------------------------------------------- */
+/* ---- a whole body ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
   char *bytes;
@@ -250,7 +251,7 @@ http_outcome http_read(http *h, const char *url, size_t most, char **bytes, size
   return outcome;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------------ */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static dt_status set_up(http *h, dt_error *err) {
   const http_options *o = &h->options;

@@ -11,7 +11,7 @@
 
 #define LONGEST_PART 255
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 bool listing_is_id(const char *id) {
   static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
@@ -20,7 +20,8 @@ bool listing_is_id(const char *id) {
          !strstr(id, "--");
 }
 
-/* Whether a path stays below its folder and is fit for one line: no empty part, no "." or "..", no backslash, no control. */
+/* Whether a path stays below its folder and fits one line: no empty part, no "." or "..", no backslash, no control
+ * character. */
 static bool is_safe(const char *path) {
   for (const char *c = path; *c; c++)
     if ((unsigned char)*c < ' ' || *c == 0x7f || *c == '\\') return false;
@@ -75,19 +76,19 @@ void listing_free(listing *l) {
   free(l->names), free(l->wanted);
 }
 
-/* ---- choosing ----------------------------------------------------------------------------------------------------------- */
+/* ---- choosing ---------------------------------------------------------------------------------------------------- */
 
 static bool ends(const char *name, const char *end) {
   size_t n = strlen(name), k = strlen(end);
   return n >= k && strcmp(name + n - k, end) == 0;
 }
 
-/* A GGUF file that is a model: others go beside one. */
+/* Whether a GGUF file is a model; others may lie beside one. */
 static bool is_gguf_model(const char *name) {
   return gguf_is_name(name) && !strcasestr(name, "mmproj") && !strcasestr(name, "imatrix");
 }
 
-/* One of several files that make a model: model-00001-of-00003.gguf. */
+/* Whether it is one of several files that make a model, such as model-00001-of-00003.gguf. */
 static bool is_part(const char *name) {
   const char *of = strstr(name, "-of-");
   return of && of - name >= 6 && of[-6] == '-' && strcmp(of + 4, "00001.gguf") != 0;
@@ -99,7 +100,7 @@ static bool has(const listing *l, const char *name) {
   return false;
 }
 
-/* What a model in safetensors is made of; weights that another program has in the same folder are left out. */
+/* Whether a file belongs to a model in safetensors; weights of other programs in the same folder do not. */
 static bool belongs(const char *name, bool named_model) {
   if (strchr(name, '/')) return false;
   if (ends(name, ".safetensors")) return !named_model || strncmp(name, "model", 5) == 0;
@@ -108,7 +109,7 @@ static bool belongs(const char *name, bool named_model) {
          (strncmp(name, "tokenizer", 9) == 0 && ends(name, ".json"));
 }
 
-/* Whether there is such a model; then its files are wanted. */
+/* Whether there is such a model; if so, marks its files as wanted. */
 static bool choose_safetensors(listing *l) {
   bool named_model = has(l, "model.safetensors") || has(l, "model.safetensors.index.json"), weights = false;
   if (!has(l, "config.json")) return false;
@@ -118,7 +119,7 @@ static bool choose_safetensors(listing *l) {
   return weights;
 }
 
-/* Names of .gguf files, as long as they fit into a message. */
+/* Lists names of .gguf files, as many as fit a message. */
 static void list(const listing *l, char *out, size_t size) {
   size_t n = 0;
   *out = '\0';
@@ -132,7 +133,7 @@ static void list(const listing *l, char *out, size_t size) {
   }
 }
 
-/* How many .gguf files are meant (spec NULL: any); the last one in *at. */
+/* Counts the .gguf files that spec means (NULL: all); *at is the last of them. */
 static int count(const listing *l, const char *spec, int *at) {
   int n = 0;
   for (int i = 0; i < l->n; i++)

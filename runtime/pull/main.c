@@ -1,5 +1,6 @@
-/* dtrun-pull CACHE ORG/NAME[:SPEC]: brings a model from Hugging Face into its cache, over HTTPS. dtrun pull runs it; it is a program
- * of its own so that dtrun starts without a library for networks. Prints the model's path. Exit status as dtrun's. */
+/* dtrun-pull CACHE ORG/NAME[:SPEC]: downloads a model from Hugging Face into its cache, over HTTPS. `dtrun pull` runs
+ * it. It is a program of its own, so that dtrun starts without a library for networks. It prints the model's path; its
+ * exit status is as dtrun's. */
 #include "pull/bring.h"
 #include "pull/listing.h"
 #include "pull/shown.h"
@@ -20,13 +21,13 @@ static void on_signal(int number) {
   interrupted = 1;
 }
 
-/* A wait for a lock ends too. */
+/* The handler interrupts waiting for a lock too. */
 static void catch_signals(void) {
   struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN};
   sigaction(SIGINT, &stop, NULL);
   sigaction(SIGTERM, &stop, NULL);
   sigaction(SIGPIPE, &ignore, NULL);
-  sigaction(SIGXFSZ, &ignore, NULL); /* writing then says so */
+  sigaction(SIGXFSZ, &ignore, NULL); /* then writing fails with an error */
 }
 
 typedef struct {
@@ -94,7 +95,7 @@ static dt_status ask_for_facts(pull *p, dt_error *err) {
   return DT_OK;
 }
 
-/* A size may be anything: sums have a bound. */
+/* Sizes come from the server and may be any number, so the sum is bounded. */
 static dt_status check_room(const pull *p, dt_error *err) {
   int64_t missing = 0;
   for (int i = 0; i < p->n; i++) {

@@ -1,4 +1,4 @@
-/* Making the calls that ranks make together: see call.h. */
+/* Executes the calls that ranks make together: see call.h. */
 #include "ranks/call.h"
 #include "cpu/cpu.h"
 #include "model/model.h"
@@ -12,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- all alike --------------------------------------------------------------------------------------------------------- */
+/* ---- agreement --------------------------------------------------------------------------------------------------- */
 
 typedef struct {
   dt_error error;
   char host[64];
 } outcome;
 
-/* How a step went here, and everywhere: the first failure there was. */
+/* Exchanges the outcomes of a step, and returns the first failure on any rank. */
 static dt_status agree(const call_site *site, const dt_error *here, dt_error *err) {
   const dt_ranks *ranks = site->ranks;
   outcome all[DT_RANKS], *mine = &all[ranks->rank];
@@ -34,7 +34,7 @@ static dt_status agree(const call_site *site, const dt_error *here, dt_error *er
   return dt_fail(err, all[i].error.status, "rank %d on %s: %.400s", i, all[i].host, all[i].error.message);
 }
 
-/* ---- what was made ----------------------------------------------------------------------------------------------------- */
+/* ---- objects ----------------------------------------------------------------------------------------------------- */
 
 int call_number(const call_site *site, const void *made) {
   int i = 0;
@@ -46,7 +46,7 @@ static void *at(const call_site *site, int number) {
   return number >= 0 && number < site->n ? site->made[number] : NULL;
 }
 
-/* Room for one thing more. */
+/* Makes room for one more object. */
 static dt_status make_room(call_site *site, dt_error *err) {
   int free_one = 0;
   while (free_one < site->n && site->made[free_one]) free_one++;
@@ -71,7 +71,7 @@ static void *take(call_site *site, int number) {
   return made;
 }
 
-/* ---- the calls --------------------------------------------------------------------------------------------------------- */
+/* ---- the calls --------------------------------------------------------------------------------------------------- */
 
 static dt_status open_backend(call_site *site, const call *c, void **made, dt_error *err) {
   dt_backend_options o = {.variant = c->variant, .threads = c->n, .cache_dtype = c->cache_dtype, .ranks = site->ranks};
@@ -93,7 +93,7 @@ uint64_t call_signature(const dt_model_desc *d) {
   return hash;
 }
 
-/* What the other ranks do first: their own copy of the model, described. */
+/* The other ranks first open their own copy of the model. */
 static dt_status look_up(const call *c, model **m, dt_model_desc *desc, dt_error *err) {
   dt_status status = model_open(c->path, m, err);
   if (status) return status;
@@ -103,7 +103,7 @@ static dt_status look_up(const call *c, model **m, dt_model_desc *desc, dt_error
   return dt_fail(err, DT_EINPUT, "%s is another model here than it is for rank 0", c->path);
 }
 
-/* All ranks go through all steps together, as far as none fails. */
+/* Uploads a model. All ranks take each step together, as long as none fails. */
 static dt_status upload(const call_site *site, const call *c, void **made, dt_error *err) {
   model *m = NULL;
   same *s = NULL;
@@ -133,7 +133,7 @@ static dt_status upload(const call_site *site, const call *c, void **made, dt_er
   return status;
 }
 
-/* Calls that make something. */
+/* Calls that make an object. */
 static dt_status make(call_site *site, const call *c, void **made, dt_error *err) {
   switch ((call_kind)c->kind) {
   case CALL_OPEN: return open_backend(site, c, made, err);
@@ -175,7 +175,7 @@ dt_status call_make(call_site *site, const call *c, int *number, dt_error *err) 
   case CALL_UPLOAD:
   case CALL_CREATE_CACHE:
   case CALL_SNAPSHOT: return make_everywhere(site, c, number, err);
-  /* These fail for what they are asked, on all ranks alike. */
+  /* These fail because of their arguments, on all ranks alike. */
   case CALL_FORWARD:
     return dt_cpu_ops.forward(at(site, c->on), at(site, c->with), &c->rows, c->wants ? &c->out : NULL, err);
   case CALL_MOVE: return dt_cpu_ops.move(at(site, c->on), c->sequence, c->from, c->to, c->n, err);

@@ -1,5 +1,6 @@
-/* Joining: rank 0 goes on with what it was started for, and its CPU backend is that of all ranks; the others make the calls that
- * it tells them. A process is in MPI's world or is not, once for all: the one thing here that a file keeps. */
+/* Joins the ranks. Rank 0 goes on with its program, with a CPU backend that stands for all ranks. The other ranks
+ * execute the calls that rank 0 sends. A process joins MPI's world once or never, so this file keeps that state in
+ * static variables. */
 #include "ranks/join.h"
 #include "cpu/cpu.h"
 #include "ranks/call.h"
@@ -14,12 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static call_site here; /* ranks NULL: alone */
+static call_site here; /* ranks NULL: this process is not one of several */
 static dt_backend_ops everywhere;
 
-/* ---- rank 0 ------------------------------------------------------------------------------------------------------------ */
+/* ---- rank 0 ------------------------------------------------------------------------------------------------------ */
 
-/* Tells the others, and does the same. */
+/* Sends a call to the other ranks, and executes it too. */
 static dt_status make(const call *c, void **made, dt_error *err) {
   size_t bytes;
   int number;
@@ -78,7 +79,7 @@ static dt_status restore(dt_cache *cache, int sequence, const dt_snapshot *s, dt
   return make(&(call){.kind = CALL_RESTORE, .on = on, .with = call_number(&here, s), .sequence = sequence}, NULL, err);
 }
 
-/* Frees what all have, or what is here only. */
+/* Frees an object on all ranks; false: only this process has it. */
 static bool freed_everywhere(call_kind kind, const void *made) {
   int on = call_number(&here, made);
   if (on >= 0) make(&(call){.kind = kind, .on = on}, NULL, NULL);
@@ -124,10 +125,10 @@ static void lead(void) {
   everywhere.create_cache = create_cache, everywhere.free_cache = free_cache;
   everywhere.forward = forward, everywhere.move = move;
   everywhere.snapshot = snapshot, everywhere.restore = restore, everywhere.free_snapshot = free_snapshot;
-  atexit(leave); /* the others wait for it, however the program ends */
+  atexit(leave); /* the other ranks wait for rank 0, however its program ends */
 }
 
-/* ---- the others -------------------------------------------------------------------------------------------------------- */
+/* ---- the other ranks --------------------------------------------------------------------------------------------- */
 
 static dt_status serve(dt_error *err) {
   for (;;) {
@@ -137,7 +138,7 @@ static dt_status serve(dt_error *err) {
     void *message = here.ranks->listen(here.ranks, &bytes);
     if (!message) return dt_fail_memory(err, "a message of rank 0", bytes);
     bool more = call_unpack(message, bytes, &c);
-    if (more) call_make(&here, &c, &number, NULL); /* rank 0 tells how it went */
+    if (more) call_make(&here, &c, &number, NULL); /* rank 0 reports the outcome */
     free(message);
     if (!more) break;
   }
@@ -145,15 +146,15 @@ static dt_status serve(dt_error *err) {
   return DT_OK;
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------------------- */
+/* ---- all ranks --------------------------------------------------------------------------------------------------- */
 
-/* What mpirun tells the processes that it starts. */
+/* A variable that mpirun sets for the processes that it starts; 0: it is not set. */
 static int told(const char *name) {
   const char *value = getenv(name);
   return value ? atoi(value) : 0;
 }
 
-/* The module lies beside the program, or where it is installed. */
+/* Opens the MPI module, beside the program or where it is installed. */
 static void *module(void) {
   static const char *const places[] = {"", "../lib/dtrun/"};
   char path[PATH_MAX + 64];
@@ -175,13 +176,13 @@ bool dt_ranks_possible(void) {
 
 enum { PATIENCE = 20, APART = 5 }; /* seconds */
 
-/* How long programs may take to come. */
+/* Seconds that ranks may take to arrive. */
 static dt_status patience(int *seconds, dt_error *err) {
   const char *value = getenv("DTRUN_JOIN_SECONDS");
   *seconds = PATIENCE;
   if (!value || !*value) return DT_OK;
   size_t digits = strspn(value, "0123456789");
-  long said = value[digits] ? 0 : strtol(value, NULL, 10); /* what is too large for it is its largest */
+  long said = value[digits] ? 0 : strtol(value, NULL, 10); /* at most the largest long */
   if (said < 1 || said > DT_RANKS_PATIENCE)
     return dt_fail(err, DT_EINPUT, "DTRUN_JOIN_SECONDS: '%.40s', expected a whole number of seconds, 1 to %d", value,
                    DT_RANKS_PATIENCE);
@@ -189,8 +190,8 @@ static dt_status patience(int *seconds, dt_error *err) {
   return DT_OK;
 }
 
-/* Begins MPI, if need be under a limit. One line is enough: each rank waits longer than the one before it by more than
- * mpirun needs to end all others once one has ended. */
+/* Begins MPI, with a time limit if necessary. So that only one rank prints a line, each rank waits longer than the rank
+ * before it, by more than mpirun needs to end all ranks after one has ended. */
 static dt_status begin(dt_mpi_join_fn *join, int rank, int count, dt_ranks_late late, dt_error *err) {
   late_watch watch = {.call = late, .ranks = count};
   dt_status status = patience(&watch.seconds, rank ? NULL : err);
@@ -202,7 +203,7 @@ static dt_status begin(dt_mpi_join_fn *join, int rank, int count, dt_ranks_late 
   return here.ranks ? DT_OK : dt_fail(err, DT_EDEVICE, "mpirun: MPI does not begin");
 }
 
-/* Rank 0 speaks for all. */
+/* Only rank 0 reports failures. */
 static dt_status join_all(int rank, int count, dt_ranks_late late, dt_error *err) {
   void *loaded = count <= DT_RANKS ? module() : NULL;
   if (rank && !loaded) return DT_OK;
@@ -216,7 +217,7 @@ static dt_status join_all(int rank, int count, dt_ranks_late late, dt_error *err
   if (!join) return dt_fail(err, DT_EDEVICE, "mpirun: MPI does not begin");
   dt_status status = begin(join, rank, count, late, err);
   if (status) return status;
-  unsetenv("OMPI_COMM_WORLD_SIZE"); /* what we start ourselves is none of the ranks */
+  unsetenv("OMPI_COMM_WORLD_SIZE"); /* programs that we start are not ranks */
   if (here.ranks->rank) return serve(err);
   lead();
   return DT_OK;

@@ -1,4 +1,4 @@
-/* XXH3 by AVX2, where this is compiled for x86-64: see keyed.h. */
+/* XXH3 with AVX2, compiled on x86-64 only: see keyed.h. */
 #include "ranks/keyed.h"
 
 #define XXH_INLINE_ALL

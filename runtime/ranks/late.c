@@ -1,4 +1,4 @@
-/* Waiting no longer than a limit: see late.h. */
+/* Waits no longer than a limit: see late.h. */
 #include "ranks/late.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Second by second: however long all programs were suspended, that is one. */
+/* Counts seconds one by one: if all programs are suspended for a while, that counts as one second. */
 static void *watch(void *context) {
   late_watch *w = context;
   pthread_mutex_lock(&w->lock);
@@ -31,7 +31,7 @@ dt_status late_begin(late_watch *w, dt_error *err) {
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_cond_init(&w->changed, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  sigfillset(&all); /* signals are the caller's */
+  sigfillset(&all); /* the caller's threads handle signals */
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int failed = pthread_create(&w->thread, NULL, watch, w);
   pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -1,4 +1,5 @@
-/* Calls as bytes. One function walks over a call's fields, to write them or to read them, so that the two agree. */
+/* Packs calls into bytes. One function visits a call's fields, both to write and to read them, so that the two
+ * agree. */
 #include "ranks/call.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 enum { ALIGN = 8 };
 
 typedef struct {
-  char *bytes; /* NULL: they are only counted */
+  char *bytes; /* NULL: only counts them */
   size_t at, size;
   bool reading, short_of;
 } tape;
@@ -26,7 +27,7 @@ static void value(tape *t, void *x, size_t n) {
   if (here) memcpy(t->reading ? x : here, t->reading ? here : x, n);
 }
 
-/* n bytes that a call points to. */
+/* n bytes to which a call points. */
 static void block(tape *t, const void **p, size_t n) {
   char *here = next(t, n);
   if (t->reading)

@@ -1,5 +1,5 @@
-/* Ranks over MPI: a module of its own (dtrun-mpi.so), which join.c loads where mpirun started us, so that the program needs no
- * MPI library elsewhere. */
+/* Ranks over MPI. This is a module of its own (dtrun-mpi.so), which join.c loads only when mpirun started us, so that
+ * the program does not need an MPI library otherwise. */
 #include "ranks/mpi.h"
 
 #include <mpi.h>
@@ -10,7 +10,7 @@
 
 enum { MICROSECOND = 1000, MILLISECOND = 1000 * MICROSECOND };
 enum {
-  PATIENCE = 2 * MILLISECOND, /* so long a rank looks for the next message without a nap */
+  PATIENCE = 2 * MILLISECOND, /* a rank polls so long for the next message before it naps */
   LONGEST_NAP = 2 * MILLISECOND
 };
 
@@ -29,8 +29,8 @@ static int64_t now(void) {
   return (int64_t)t.tv_sec * 1000 * MILLISECOND + t.tv_nsec;
 }
 
-/* MPI itself would keep a processor busy for as long as rank 0 drafts, or its user thinks: naps of a twentieth of what was
- * waited already delay a pass by as little. */
+/* MPI itself would keep a processor busy while rank 0 drafts or its user thinks. Naps are a twentieth of the time
+ * waited already, and so delay a pass by a twentieth at most. */
 static void *listen(dt_ranks *ranks, size_t *bytes) {
   (void)ranks;
   MPI_Message message;
@@ -62,7 +62,7 @@ static dt_ranks world = {.gather = gather, .tell = tell, .listen = listen, .leav
 
 dt_ranks *dt_mpi_join(void) {
   int given;
-  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0); /* whoever waits within a pass leaves the processor to who needs it */
+  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0); /* a rank that waits in a pass yields its processor */
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given)) return NULL;
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world.count);

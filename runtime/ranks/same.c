@@ -1,4 +1,4 @@
-/* Comparing copies of a model: see same.h. */
+/* Compares the ranks' copies of a model: see same.h. */
 #include "ranks/same.h"
 
 #include "dtrun_ranks.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIECE ((size_t)WITNESS_MOST) /* is still in a cache when it is hashed */
+#define PIECE ((size_t)WITNESS_MOST) /* so small that it is still in a cache when it is hashed */
 enum { MOST_THREADS = 16 };
 
 static const char *const in_folder[] = {"config.json",         "generation_config.json",
@@ -23,10 +23,10 @@ static const char *const in_folder[] = {"config.json",         "generation_confi
                                         "chat_template.jinja", "model.safetensors.index.json"};
 enum { IN_FOLDER = sizeof in_folder / sizeof *in_folder, PROGRAM = IN_FOLDER, HEADERS, ROTATION, ITEMS };
 
-/* What ranks tell each other first. */
+/* The first exchange between ranks. */
 typedef struct {
-  unsigned char key[KEYED_KEY]; /* rank 0's is all ranks' */
-  char files[DIGEST_TEXT];      /* the same for two ranks: they have the very same files */
+  unsigned char key[KEYED_KEY]; /* all ranks use the key of rank 0 */
+  char files[DIGEST_TEXT];      /* equal texts of two ranks: they read the very same files */
   char host[64];
 } greeting;
 
@@ -43,7 +43,7 @@ static const char *path_in(const same *s, const char *name, char path[4096]) {
   return path;
 }
 
-/* ---- the very same files -------------------------------------------------------------------------------------------------- */
+/* ---- the very same files ----------------------------------------------------------------------------------------- */
 
 static void add_stat(digest *d, const struct stat *info) {
   uint64_t of[] = {
@@ -52,8 +52,8 @@ static void add_stat(digest *d, const struct stat *info) {
   digest_add(d, of, sizeof of);
 }
 
-/* Device and inode mean one file as long as one kernel runs, which its boot's id tells; where anything is not known, the digest
- * is nobody else's. */
+/* Device and inode identify a file as long as one kernel runs, and the boot id identifies that. If any of the three is
+ * unknown, the digest is unique. */
 static void identify(const same *s, char text[DIGEST_TEXT]) {
   digest d;
   char boot[64] = "", path[4096];
@@ -79,10 +79,10 @@ static void identify(const same *s, char text[DIGEST_TEXT]) {
   digest_end(&d, text);
 }
 
-/* Whether a rank's files are the very same that rank 0 has: such ranks compare, the others are compared with them. */
+/* Whether a rank reads the very same files as rank 0. Such ranks compare; other ranks are compared with them. */
 static bool has_those_of_0(const same *s, int rank) { return !strcmp(s->of[rank].files, s->of[0].files); }
 
-/* How many such ranks there are among the first so many. */
+/* Counts such ranks among the first `first` ranks. */
 static int with_those_of_0(const same *s, int first) {
   int n = 0;
   for (int i = 0; i < first; i++) n += has_those_of_0(s, i);
@@ -110,9 +110,9 @@ void same_close(same *s) {
 
 const dt_model_desc *same_desc(const same *s) { return &s->seen.desc; }
 
-/* ---- configuration and tokenizer --------------------------------------------------------------------------------------- */
+/* ---- configuration and tokenizer --------------------------------------------------------------------------------- */
 
-/* The first n bytes of a source. */
+/* Hashes the first n bytes of a source. */
 static dt_status hash_source(const same *s, const dt_source *source, uint64_t n, keyed_hash *out, dt_error *err) {
   char *piece = malloc(PIECE);
   dt_status status = piece ? DT_OK : dt_fail_memory(err, "what ranks compare", PIECE);
@@ -127,7 +127,7 @@ static dt_status hash_source(const same *s, const dt_source *source, uint64_t n,
 
 static dt_status hash_file(const same *s, const char *path, keyed_hash *out, dt_error *err) {
   dt_source source;
-  if (access(path, F_OK)) return DT_OK; /* no file, no hash */
+  if (access(path, F_OK)) return DT_OK; /* no file: no hash */
   dt_status status = source_open(path, &source, err);
   if (status) return status;
   *out = keyed_of(s->of[0].key, &source.size, sizeof source.size);
@@ -136,7 +136,7 @@ static dt_status hash_file(const same *s, const char *path, keyed_hash *out, dt_
   return status;
 }
 
-/* What lies before the first matrix: of a GGUF file, configuration and tokenizer. */
+/* Bytes before the first matrix: in a GGUF file, configuration and tokenizer. */
 static uint64_t header_bytes(const same *s, int source) {
   uint64_t least = s->seen.source[source].size;
   for (int i = 0; i < witness_matrices(&s->seen.desc); i++) {
@@ -191,13 +191,13 @@ dt_status same_files(same *s, dt_error *err) {
   return status;
 }
 
-/* ---- weights ------------------------------------------------------------------------------------------------------------ */
+/* ---- weights ----------------------------------------------------------------------------------------------------- */
 
 dt_status same_was_seen(const same *s, dt_error *err) {
   return s->seen.lost ? dt_fail_memory(err, "what ranks compare", s->seen.room * sizeof(witness_record)) : DT_OK;
 }
 
-/* A record, and whose. */
+/* A record, and the rank that read it. */
 typedef struct {
   witness_record of;
   int rank;
@@ -209,18 +209,18 @@ static int by_place(const void *a, const void *b) {
   return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* What threads share. */
+/* State that the comparing threads share. */
 typedef struct {
   const same *s;
-  const claim *claim; /* by place; up to end are this rank's to compare */
+  const claim *claim; /* by place; this rank compares those before end */
   size_t end;
   atomic_size_t next;
-  atomic_size_t wrong; /* the first one that is found to be; end: none */
+  atomic_size_t wrong; /* the first claim found wrong; end: none */
   pthread_mutex_t lock;
   dt_error failure;
 } comparison;
 
-/* As many claims as lie in a piece of their source: one read. */
+/* Takes as many claims as lie in one piece of their source, for one read. */
 static size_t claims_from(const comparison *c, size_t first, size_t *bytes) {
   const witness_record *a = &c->claim[first].of;
   size_t i = first;
@@ -243,7 +243,7 @@ static void compare_some(comparison *c, size_t first, size_t last, const char *p
   }
 }
 
-/* The claims that are next; which they are, all threads find alike. */
+/* Compares the next claims until none is left. The outcome does not depend on the threads. */
 static void *compare(void *context) {
   comparison *c = context;
   dt_error err = {.status = DT_OK};
@@ -281,11 +281,11 @@ static dt_status fail_claim(const same *s, const claim *wrong, dt_error *err) {
                  s->of[wrong->rank].host, what);
 }
 
-/* Compares this rank's share of what ranks with other files have read with the same places here. *wrong: the first of
- * them that is, or n. */
+/* Compares this rank's share of the reads of ranks with other files to the same places here. *wrong: the first of them
+ * that differs, or n. */
 static dt_status compare_share(const same *s, const claim *claims, size_t n, uint64_t *wrong, dt_error *err) {
   size_t shares = (size_t)with_those_of_0(s, s->ranks->count), mine = (size_t)with_those_of_0(s, s->ranks->rank);
-  if (shares == 0) shares = 1; /* rank 0 has them */
+  if (shares == 0) shares = 1; /* rank 0 has the files */
   comparison c = {.s = s, .claim = claims, .end = n * (mine + 1) / shares, .lock = PTHREAD_MUTEX_INITIALIZER};
   atomic_init(&c.next, n * mine / shares), atomic_init(&c.wrong, c.end);
   pthread_t thread[MOST_THREADS];
@@ -299,7 +299,8 @@ static dt_status compare_share(const same *s, const claim *claims, size_t n, uin
   return c.failure.status;
 }
 
-/* All ranks' records, and how many each has; malloc'd. All get NULL where one has no memory for it. */
+/* Gathers the records of all ranks, and their numbers; malloc'd. If one rank has no memory for them, all ranks get
+ * NULL. */
 static witness_record *gather_records(const same *s, uint64_t count[DT_RANKS]) {
   int bytes[DT_RANKS], offset[DT_RANKS], all = 1;
   int32_t able[DT_RANKS];

@@ -1,4 +1,4 @@
-/* Reads, noted: see witness.h. */
+/* Records reads: see witness.h. */
 #include "ranks/witness.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void look(void *context, const dt_source *source, uint64_t offset, const 
   }
 }
 
-/* The copy of a source that is watched. */
+/* The copy of a source that records its reads. */
 static const dt_source *watched(witness *w, const dt_source *given, const dt_source **known) {
   int i = 0;
   while (i < w->sources && known[i] != given) i++;
@@ -55,7 +55,7 @@ dt_status witness_open(const dt_model_desc *d, witness *out, dt_error *err) {
     if (layers) memcpy(out->layer, d->layer, layers * sizeof *out->layer);
     out->desc.layer = out->layer;
     for (size_t i = 0; i < n; i++) {
-      dt_matrix *m = (dt_matrix *)witness_matrix(&out->desc, (int)i); /* of the copies, which are ours */
+      dt_matrix *m = (dt_matrix *)witness_matrix(&out->desc, (int)i); /* a matrix of the copies, which are ours */
       if (m->source) m->source = watched(out, m->source, known);
     }
   }

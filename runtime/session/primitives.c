@@ -1,5 +1,5 @@
-/* The four primitives: draft_step, verify_tree, commit, rollback, over any number of sequences at once. A call checks
- * everything first; what fails in a check has changed nothing. */
+/* The four primitives: draft_step, verify_tree, commit, rollback, for any number of sequences at once. A call first
+ * checks everything; if a check fails, nothing has changed. */
 #include "session/session.h"
 #include "system/need.h"
 #include "tree/accept.h"
@@ -9,7 +9,7 @@
 
 static int max(int a, int b) { return a > b ? a : b; }
 
-/* Sequences that are named and still run, each in a phase between `from` and `to`. */
+/* Checks that the sequence exists, is running, and is in a phase between `from` and `to`. */
 static dt_status check_running(const dt_session *s, int seq, dt_tree_phase from, dt_tree_phase to, const char *call,
                                dt_error *err) {
   dt_status status = session_check(s, seq, err);
@@ -25,7 +25,7 @@ static dt_status check_running(const dt_session *s, int seq, dt_tree_phase from,
                                           : "the tree is not verified; verify_tree comes first");
 }
 
-/* The same for a list of sequences, none of which may stand in it twice. */
+/* The same for a list of sequences, each listed once. */
 static dt_status check_list(dt_session *s, const int *seqs, int n, dt_tree_phase from, dt_tree_phase to,
                             const char *call, dt_error *err) {
   dt_status status = DT_OK;
@@ -41,7 +41,7 @@ static dt_status check_list(dt_session *s, const int *seqs, int n, dt_tree_phase
   return status;
 }
 
-/* ---- draft_step -------------------------------------------------------------------------------------------------------- */
+/* ---- draft_step -------------------------------------------------------------------------------------------------- */
 
 dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error *err) {
   NEED(s, "session");
@@ -61,9 +61,9 @@ dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error
   return s->draft->ops->step(s->draft, s->text, nodes, n, err);
 }
 
-/* ---- verify_tree ------------------------------------------------------------------------------------------------------- */
+/* ---- verify_tree ------------------------------------------------------------------------------------------------- */
 
-/* The row that is about to be added is that of node v, whose parent's is `above` rows before it. */
+/* Adds the shifts of the next row, which is node v's; its parent's row is `above` rows before it. */
 static void add_shifts(dt_session *s, const sequence *q, int v, int above) {
   dt_row_shifts *row = &s->shifts[s->rows.n];
   if (!q->shifted)
@@ -74,7 +74,7 @@ static void add_shifts(dt_session *s, const sequence *q, int v, int above) {
     *row = shifts_child(&q->shifts, &s->paths, row - above, q->tree->token[v], q->tree->depth[v]);
 }
 
-/* Rows for the root and every kept node. */
+/* Adds rows for the root and every kept node. */
 static void add_tree(dt_session *s, int seq) {
   sequence *q = &s->seq[seq];
   const dt_tree *t = q->tree;
@@ -91,13 +91,13 @@ static void add_tree(dt_session *s, int seq) {
   }
 }
 
-/* Tokens that the sequence wants to know of a row. */
+/* The number of candidates that the sequence needs of a row. */
 static int row_top(const sequence *q) {
   int logs = q->logs.asked.wanted ? max(q->logs.asked.top, 1) : 0;
   return max(q->candidates, logs);
 }
 
-/* Each sequence gets what it asked for of its rows, which lie together. */
+/* Gives each sequence the candidates of its rows, which are adjacent. */
 static void take_candidates(dt_session *s, const dt_rows *rows, int k) {
   for (int i = 0, row = 0; i < rows->n; i++, row++) {
     if (i > 0 && rows->sequence[i] != rows->sequence[i - 1]) row = 0;
@@ -110,7 +110,7 @@ static void take_candidates(dt_session *s, const dt_rows *rows, int k) {
   }
 }
 
-/* Runs the rows that are together: the target's tokens after them go to *choice, which moves behind them. */
+/* Runs the collected rows. Writes the target's tokens after them to *choice, and moves *choice past them. */
 static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
   dt_rows rows = pass_rows(&s->rows);
   int k = 0;
@@ -177,7 +177,7 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
     v->path = q->path;
     v->bonus = q->bonus;
     v->drafted = q->tree->n_kept;
-    if (v->bonus < 0) { /* elsewhere in the tree a NaN is harmless: plain decoding would not have seen it */
+    if (v->bonus < 0) { /* a NaN elsewhere in the tree is harmless: plain decoding would not have computed it */
       status = pair_gave_nan(s->pair, q->length - 1 + v->accepted, err);
       continue;
     }
@@ -212,9 +212,9 @@ dt_status dt_seq_candidates(const dt_session *s, int seq, int node, const int32_
   return DT_OK;
 }
 
-/* ---- commit ------------------------------------------------------------------------------------------------------------ */
+/* ---- commit ------------------------------------------------------------------------------------------------------ */
 
-/* Did the target pass over guesses behind the last accepted node? */
+/* Whether the target rejected all guesses after the last accepted node. */
 static bool guessed_wrong(const sequence *q) {
   const dt_tree *t = q->tree;
   for (int v = t->first_child[q->accepted ? q->path[q->accepted - 1] : 0]; v >= 0; v = t->next_sibling[v])
@@ -222,7 +222,7 @@ static bool guessed_wrong(const sequence *q) {
   return false;
 }
 
-/* The i-th token of the block that would be committed: accepted ones, then the bonus token. */
+/* The i-th token of the block to commit: the accepted tokens, then the bonus token. */
 static int32_t block_token(const sequence *q, int i) { return i < q->accepted ? q->tree->token[q->path[i]] : q->bonus; }
 
 static dt_status reserve_text(const dt_session *s, sequence *q, dt_error *err) {
@@ -233,7 +233,7 @@ static dt_status reserve_text(const dt_session *s, sequence *q, dt_error *err) {
   return text_reserve(&q->text, total, err);
 }
 
-/* Appends accepted tokens and bonus token up to where the text ends. */
+/* Appends accepted tokens and the bonus token, up to the end of the text. */
 static void append_block(dt_session *s, sequence *q, dt_committed *block) {
   char buffer[16];
   int begin = q->length;
@@ -247,7 +247,7 @@ static void append_block(dt_session *s, sequence *q, dt_committed *block) {
                    q->candidate_logp + (size_t)row * ROW_TOP);
     if (q->shifted) shifts_token(&q->shifts, token);
     bool eos = !q->ignore_eos && pair_is_eos(s->pair, token);
-    if (!eos) text_push(&q->text, bytes, len, NULL); /* the end-of-text that ends is not shown; there is room */
+    if (!eos) text_push(&q->text, bytes, len, NULL); /* the token that ends the text is not shown; there is room */
     q->text_end[q->length] = q->text.len;
     q->tokens[q->length++] = token;
     q->finish = eos                     ? DT_FINISH_EOS
@@ -263,7 +263,7 @@ static void append_block(dt_session *s, sequence *q, dt_committed *block) {
   block->finish = q->finish;
 }
 
-/* Keeps the rows of the old root and of the accepted nodes that stand before the new root. */
+/* Keeps the cache rows of the old root and of the accepted nodes before the new root. */
 static dt_status keep_target(dt_session *s, int seq, int nodes, dt_error *err) {
   sequence *q = &s->seq[seq];
   s->keep[0] = q->slot[0];
@@ -272,14 +272,15 @@ static dt_status keep_target(dt_session *s, int seq, int nodes, dt_error *err) {
   return moves ? s->pair->ops->move(s->target, seq, s->from, s->to, moves, err) : DT_OK;
 }
 
-/* Runs the rows that are together again. */
+/* Runs the collected rows once more. */
 static dt_status run_rebuild(dt_session *s, dt_error *err) {
   dt_rows rows = pass_rows(&s->rows);
   pass_begin(&s->rows, 1);
   return rows.n ? s->pair->ops->forward(s->pair->target, s->target, &rows, NULL, err) : DT_OK;
 }
 
-/* The rows of one committed block, by moving them or, with rebuild, by adding them to the pass that computes them again. */
+/* Keeps the rows of one committed block: moves them or, with rebuild, adds them to the pass that computes them
+ * again. */
 static dt_status commit_rows(dt_session *s, int seq, int before, int nodes, bool rebuild, dt_error *err) {
   sequence *q = &s->seq[seq];
   dt_status status = DT_OK;
@@ -328,7 +329,7 @@ dt_status dt_commit(dt_session *s, const int *seqs, int n, unsigned flags, dt_co
   return DT_OK;
 }
 
-/* ---- rollback ---------------------------------------------------------------------------------------------------------- */
+/* ---- rollback ---------------------------------------------------------------------------------------------------- */
 
 dt_status dt_rollback(dt_session *s, int seq, dt_error *err) {
   NEED(s, "session");
@@ -336,6 +337,6 @@ dt_status dt_rollback(dt_session *s, int seq, dt_error *err) {
   if (status) return status;
   sequence *q = &s->seq[seq];
   if (q->finish != DT_RUNNING) return dt_fail(err, DT_ESTATE, "rollback: the text of sequence %d is finished", seq);
-  session_begin_tree(s, seq); /* the rows of the tree are forgotten with it */
+  session_begin_tree(s, seq); /* the tree's rows are dropped with it */
   return DT_OK;
 }

@@ -1,5 +1,5 @@
-/* Sequences of a session: opening, the prompt pass, prefixes, what can be asked of them. Their iterations are in
- * primitives.c. All memory is taken when the session opens. */
+/* Sequences of a session: opening, the prompt pass, prefixes, queries. primitives.c has their iterations. All memory is
+ * taken when the session opens. */
 #include "session/session.h"
 #include "system/need.h"
 
@@ -18,7 +18,8 @@ static dt_status open_sequence(sequence *q, int context, dt_error *err) {
   return q->tokens && q->text_end && q->slot ? DT_OK : dt_fail_memory(err, "a sequence", (size_t)context * 4);
 }
 
-/* As many rows as a text may have, or as some sequences with the largest trees; of these paths as long as one's can be. */
+/* Opens room for the rows of a whole text, or of some sequences with the largest trees, and for the longest paths of
+ * one sequence. */
 static dt_status open_rows(dt_session *s, dt_error *err) {
   int tree = 1 + DT_TREE_VERIFY, most = min(s->sequences, PASS_SEQUENCES) * tree, rows = max(most, s->context);
   dt_status status = pass_open(&s->rows, rows, (size_t)max(rows, tree * DT_TREE_VERIFY), err);
@@ -63,7 +64,7 @@ static void free_session(dt_session *s) {
   free(s);
 }
 
-/* The pair's idle session if it can serve as what is asked for; else it is freed, before more memory is taken. */
+/* Returns the pair's idle session if it suits the request; otherwise frees it, before more memory is taken. */
 static dt_session *take_idle(dt_pair *pair, int sequences, int context, bool use_draft) {
   dt_session *s = pair->idle;
   pair->idle = NULL;
@@ -76,10 +77,10 @@ static dt_session *take_idle(dt_pair *pair, int sequences, int context, bool use
   return s;
 }
 
-/* A sequence's in the target's cache: its context, and the largest tree with its root. */
+/* Slots of a sequence in the target's cache: its context, and the largest tree with its root. */
 static int target_slots(int context) { return context + 1 + DT_TREE_VERIFY; }
 
-/* Of one sequence, in both caches. */
+/* Bytes of one sequence in both caches. */
 static size_t cache_bytes(const dt_pair *pair, int context, bool use_draft) {
   size_t bytes = pair->ops->cache_bytes(pair->target, target_slots(context));
   return use_draft ? bytes + draft_model_bytes(pair, context) : bytes;
@@ -98,7 +99,7 @@ static int largest_context(const dt_pair *pair, int below, bool use_draft, size_
   return fits;
 }
 
-/* Whether the caches fit in what memory is left. */
+/* Checks that the caches fit the memory that is left. */
 static dt_status check_room(const dt_pair *pair, int sequences, int context, bool use_draft, dt_error *err) {
   size_t each = cache_bytes(pair, context, use_draft);
   size_t left = pair->ops->bytes_free(pair->backend), most = each ? left / each : SIZE_MAX;
@@ -175,8 +176,8 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   return DT_OK;
 }
 
-/* Keeps the session's memory in pair->idle, so that the next session of its shape opens without allocating. The one kept before
- * is freed, and dt_pair_close frees the last. */
+/* Keeps the session's memory in pair->idle, so that the next session of its shape opens without allocating. Frees the
+ * session kept before; dt_pair_close frees the last one. */
 void dt_session_close(dt_session *s) {
   if (!s) return;
   free_session(s->pair->idle);
@@ -196,7 +197,8 @@ dt_status session_check(const dt_session *s, int seq, dt_error *err) {
 
 draft_text session_text(sequence *q) { return (draft_text){q->tokens, q->length, q->tree, &q->stats}; }
 
-/* A node deeper than the tokens still wanted minus one would be cut away: the token after its parent ends the text. */
+/* A node deeper than the number of tokens still wanted, minus one, would be useless: the token after its parent ends
+ * the text. */
 void session_begin_tree(dt_session *s, int seq) {
   sequence *q = &s->seq[seq];
   int left = q->limit - q->length;
@@ -251,7 +253,7 @@ static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt
   return status ? status : check_sampling(&o->sampling, err);
 }
 
-/* Room for what is told of `rows` rows, unless it is there. */
+/* Takes room for the candidates of `rows` rows, unless there is room. */
 static bool room_for_rows(int32_t **id, float **logp, float **choice, int rows) {
   size_t n = (size_t)rows;
   if (!*id) *id = malloc(n * ROW_TOP * sizeof **id);
@@ -260,7 +262,7 @@ static bool room_for_rows(int32_t **id, float **logp, float **choice, int rows) 
   return *id && *logp && *choice;
 }
 
-/* The same for the shifts of a pass: each row has at most the tokens of its path and the ends of a text. */
+/* The same for the shifts of a pass: a row has at most the tokens of its path and the ends of a text. */
 static bool room_for_shifts(dt_session *s) {
   size_t rows = (size_t)s->rows.capacity, paths = s->rows.path_capacity + rows * MODEL_MAX_EOS;
   if (!s->shifts) s->shifts = malloc(rows * sizeof *s->shifts);
@@ -269,7 +271,7 @@ static bool room_for_shifts(dt_session *s) {
   return s->shifts && s->paths.shift && s->paths.more;
 }
 
-/* Everything of a start but the rows. */
+/* Prepares a start, except for its rows. */
 static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
   sequence *q = &s->seq[seq];
   text_stream text = {0};
@@ -296,7 +298,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   q->shifted = shifted;
   if (shifted) shifts_prompt(&q->shifts, prompt, n);
   q->start_ms = dt_clock_ms();
-  q->started = false; /* until its rows are there */
+  q->started = false; /* until its rows are computed */
   q->finish = DT_RUNNING;
   q->length = q->prompt = n;
   memcpy(q->tokens, prompt, (size_t)n * sizeof(int32_t));
@@ -317,7 +319,8 @@ static void ready(dt_session *s, int seq) {
   session_begin_tree(s, seq);
 }
 
-/* The rows of the prompt that the target's cache lacks, up to row n-1. Log-probabilities of the prompt are those of all its rows. */
+/* Computes the rows of the prompt that the target's cache lacks, up to row n-1. Log-probabilities of the prompt need
+ * all of its rows. */
 static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
   sequence *q = &s->seq[seq];
   int first = q->target.rows, top = q->logs.asked.top;
@@ -344,7 +347,7 @@ static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
   return DT_OK;
 }
 
-/* Starts after the check. The first `same` tokens are those that the sequence had before. */
+/* Starts a sequence whose arguments were checked. The first `same` tokens are the same as before. */
 static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, int same,
                        dt_error *err) {
   sequence *q = &s->seq[seq];
@@ -386,7 +389,7 @@ dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *s
   dt_seq_options options = {.max_tokens = -1, .ignore_eos = true};
   NEED(s, "session");
   if (sampling) options.sampling = *sampling;
-  int32_t *zeros = calloc(n > 0 && n < s->context ? (size_t)n : 1, sizeof *zeros); /* others are refused unread */
+  int32_t *zeros = calloc(n > 0 && n < s->context ? (size_t)n : 1, sizeof *zeros); /* other lengths are refused later */
   if (!zeros) return dt_fail_memory(err, "a blank text", (size_t)n * sizeof *zeros);
   dt_status status = check_start(s, seq, zeros, n, &options, err);
   if (!status) status = begin(s, seq, zeros, n, &options, err);
@@ -476,7 +479,7 @@ const int32_t *dt_prefix_tokens(const dt_prefix *p, int *n) {
 
 double dt_prefix_ms(const dt_prefix *p) { return p ? p->target_ms + p->draft_ms : 0; }
 
-/* NULL: there is none. */
+/* NULL: no such sequence. */
 static const sequence *find(const dt_session *s, int seq) {
   return s && seq >= 0 && seq < s->sequences ? &s->seq[seq] : NULL;
 }

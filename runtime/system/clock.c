@@ -1,4 +1,4 @@
-/* The clock of everything that is timed. */
+/* The clock of all timings. */
 #include "system/clock.h"
 
 #include <time.h>

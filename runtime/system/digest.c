@@ -14,7 +14,7 @@ static crypto_generichash_state *state_of(digest *d) { return (crypto_generichas
 
 void digest_begin(digest *d, const char *kind) {
   static const unsigned char no_key[1];
-  if (sodium_init() < 0) (void)0; /* then it has no random numbers, which no digest needs */
+  if (sodium_init() < 0) (void)0; /* it fails without random numbers, which digests do not need */
   crypto_generichash_init(state_of(d), no_key, 0, BYTES);
   digest_add_text(d, kind);
 }

@@ -9,7 +9,7 @@
 
 #define MAX_FILE (64u << 20)
 
-/* The first NUL character, written as a byte or as \u0000, where cJSON would cut a text; len: there is none. */
+/* The place of the first NUL character, as a byte or as \u0000, where cJSON would cut a text; len: none. */
 static size_t find_nul(const char *bytes, size_t len) {
   for (size_t i = 0; i < len; i++) {
     if (!bytes[i] || (bytes[i] == '\\' && len - i >= 6 && memcmp(bytes + i + 1, "u0000", 5) == 0)) return i;
@@ -26,7 +26,7 @@ dt_status json_parse_object(const char *name, const char *bytes, size_t len, cJS
   const char *end = NULL;
   errno = 0;
   cJSON *json = cJSON_ParseWithLengthOpts(bytes, len, &end, 0);
-  if (!json && errno == ENOMEM) return dt_fail_memory(err, name, len); /* cJSON itself does not tell */
+  if (!json && errno == ENOMEM) return dt_fail_memory(err, name, len); /* cJSON itself does not report this */
   if (!json) {
     size_t at = end && end > bytes && end <= bytes + len ? (size_t)(end - bytes) : 0;
     return dt_fail(err, DT_EINPUT, "%s: not valid JSON (near byte %zu)", name, at);

@@ -1,4 +1,4 @@
-/* The files that come with dtrun (policies, models, drivers): where they may lie, the likeliest first. */
+/* The files that come with dtrun (policies, models, drivers): their possible places, the likeliest first. */
 #include "system/paths.h"
 
 #include "system/need.h"
@@ -16,15 +16,15 @@
 #define MAX_HOMES 2
 #define LEVELS 4 /* build/asan/tests/test_tree, lib/x86_64-linux-gnu/libdtrun.so */
 
-/* The file that this code was loaded from, in path[PATH_MAX]: the library, or else the program, whose name is not known well
- * enough by the loader. */
+/* The file from which this code was loaded, in path[PATH_MAX]: the library, or the program, for which the loader's name
+ * is not reliable. */
 static bool own_file(char *path) {
   static const char here;
   Dl_info mine, program;
   if (dladdr((void *)getauxval(AT_PHDR), &program) && dladdr(&here, &mine) && mine.dli_fbase != program.dli_fbase)
     return realpath(mine.dli_fname, path) != NULL;
   ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-  if (n <= 0) return dladdr(&here, &mine) && realpath(mine.dli_fname, path); /* a root without /proc */
+  if (n <= 0) return dladdr(&here, &mine) && realpath(mine.dli_fname, path); /* in a root without /proc */
   path[n] = '\0';
   return true;
 }
@@ -34,7 +34,7 @@ static bool is_folder(const char *path) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Whether folder/below holds the folder `mark`; its path is then in home[PATH_MAX]. */
+/* Whether folder/below has the folder `mark`; if so, its path is in home[PATH_MAX]. */
 static bool is_home(char *home, const char *folder, const char *below, const char *mark) {
   char inside[PATH_MAX + 16];
   if (snprintf(home, PATH_MAX, "%s%s", folder, below) >= PATH_MAX) return false;
@@ -42,8 +42,8 @@ static bool is_home(char *home, const char *folder, const char *below, const cha
   return is_folder(inside);
 }
 
-/* What this code was installed with or built from: share/dtrun beside its file or above it, or a source tree around it. Both
- * may have been moved. */
+/* The place where this code was installed or built: share/dtrun beside its file or above it, or a source tree around
+ * it. Both may have been moved. */
 static bool own_home(char *home) {
   char folder[PATH_MAX];
   if (!own_file(folder)) return false;

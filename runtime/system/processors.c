@@ -9,7 +9,7 @@
 
 enum { PATH = 4096 };
 
-/* The numbers at the start of a file; how many of them there are. */
+/* Reads up to two numbers at the beginning of a file; returns how many it has. */
 static int read_numbers(const char *path, double *a, double *b) {
   FILE *f = fopen(path, "r");
   if (!f) return 0;
@@ -26,7 +26,7 @@ static int read_number(const char *root, const char *format, int cpu) {
   return read_numbers(path, &value, &more) ? (int)value : -1;
 }
 
-/* Of one group in one hierarchy. "max" in version 2 and -1 in version 1: none. */
+/* The quota of one group in one hierarchy. "max" in version 2, and -1 in version 1, mean none. */
 static double quota_in(const char *root, const char *hierarchy, const char *group) {
   char path[3 * PATH];
   double quota, period, more;
@@ -38,7 +38,8 @@ static double quota_in(const char *root, const char *hierarchy, const char *grou
   return read_numbers(path, &period, &more) && period > 0 ? quota / period : INFINITY;
 }
 
-/* In a container the path may be that of the machine outside: then only its last ancestor, the root, is there. */
+/* The least quota of a group and its ancestors. In a container the path may be the one outside; then only its last
+ * ancestor, the root, exists. */
 static double quota_above(const char *root, const char *hierarchy, char *group) {
   double least = INFINITY;
   for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
@@ -75,7 +76,7 @@ double processors_quota(const char *root) {
   return least;
 }
 
-/* Half a processor's worth of time more does not feed a thread more. */
+/* Rounds the quota: less than half of a processor's time does not justify another thread. */
 static int within_quota(const char *root, int n) {
   double quota = floor(processors_quota(root) + 0.5);
   return quota >= n ? n : quota > 1 ? (int)quota : 1;

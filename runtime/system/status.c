@@ -9,7 +9,7 @@ void dt_clean(char *text) {
   unsigned char last = 0;
   for (unsigned char *c = (unsigned char *)text; *c; last = *c++) {
     if (*c < 0x20 || *c == 0x7F) *c = '?';
-    if (last == 0xC2 && *c >= 0x80 && *c < 0xA0) c[-1] = *c = '?'; /* U+0080..U+009F, terminals obey these too */
+    if (last == 0xC2 && *c >= 0x80 && *c < 0xA0) c[-1] = *c = '?'; /* U+0080..U+009F, which terminals also obey */
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* The child of this node (-1: the table of first bytes) for a byte, made when it is not there; 0 when out of memory. */
+/* The child of a node (-1: the table of first bytes) for a byte; makes it if there is none. 0: out of memory. */
 static int32_t child_of(added_tokens *set, int32_t parent, unsigned char byte) {
   int32_t head = parent < 0 ? set->first[byte] : set->nodes[parent].child;
   for (int32_t i = head; i; i = set->nodes[i].sibling)
@@ -42,7 +42,7 @@ void added_free(added_tokens *set) {
   *set = (added_tokens){0};
 }
 
-/* The longest token that begins at s; 0: none. */
+/* The length of the longest token that begins at s; 0: none. */
 static size_t longest_at(const added_tokens *set, const char *s, size_t n, added_token *token) {
   size_t longest = 0;
   int32_t node = set->first[(unsigned char)s[0]];

@@ -1,6 +1,6 @@
-/* Byte-pair encoding: see bpe.h. A word is a linked list of symbols and a heap of candidate merges; an entry of the heap is
- * rank << 32 | place, so that the smallest is the next merge. An entry is stale, and skipped, when the pair that now begins
- * at its place has another rank. */
+/* Byte-pair encoding: see bpe.h. A word is a linked list of symbols and a heap of candidate merges. An entry of the
+ * heap is rank << 32 | place, so that the smallest is the next merge. An entry is stale, and skipped, if the pair that
+ * now begins at its place has another rank. */
 #include "text/bpe.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #define NONE (-1)
 
 struct bpe_symbol {
-  int32_t id; /* NONE: merged into the one before */
+  int32_t id; /* NONE: merged into the symbol before */
   int32_t prev, next;
-  int32_t rank, merged; /* of the pair with the next symbol; rank NONE: no such merge */
+  int32_t rank, merged; /* of the pair with the next symbol; rank NONE: no merge */
 };
 
 static uint32_t place_of(const bpe *b, uint64_t pair) {
@@ -53,7 +53,7 @@ static dt_status reserve(bpe_scratch *scratch, size_t n, dt_error *err) {
   size_t capacity = n < 64 ? 64 : n + n / 2;
   bpe_scratch_free(scratch);
   scratch->symbols = malloc(capacity * sizeof *scratch->symbols);
-  /* n - 1 pairs at first; each of at most n - 1 merges takes one entry and adds two */
+  /* n - 1 pairs at first; each of at most n - 1 merges removes one entry and adds two */
   scratch->heap = malloc(2 * capacity * sizeof *scratch->heap);
   if (!scratch->symbols || !scratch->heap) {
     bpe_scratch_free(scratch);

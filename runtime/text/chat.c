@@ -14,14 +14,16 @@
 typedef enum { OWN_TURN, FIRST_TURN, LAST_TURN, NOWHERE } system_place;
 typedef enum { AS_IT_IS, TRIM_ANSWERS, TRIM_ALL } trimming;
 
-/* Marks: all of `marks` are in the template, `without` is not; a newline in them stands for one written "\n" too. */
+/* A template has this layout if it has all of `marks`, and not `without`; a newline in a mark also matches one written
+ * as "
+ * ". */
 typedef struct {
   const char *name, *marks[3], *without;
-  const char *begin; /* of the whole text, where the template names the token */
+  const char *begin; /* of the whole text, if the template names that token */
   system_place place;
   const char *system[2], *user[2], *answer[2]; /* around each; an answer to come begins with `open` */
   const char *open, *end;
-  const char *usual; /* the system text where nobody gives one; NULL: what the template has, or none */
+  const char *usual; /* the system text if none is given; NULL: the template's, or none */
   trimming trim;
 } layout;
 
@@ -30,7 +32,7 @@ typedef struct {
 #define VICUNA_MARK "A chat between a curious user and an artificial intelligence assistant."
 #define VICUNA_SYSTEM VICUNA_MARK " The assistant gives helpful, detailed, and polite answers to the user's questions."
 
-/* The first that fits is taken. */
+/* The first layout that matches is used. */
 static const layout layouts[] = {
     {"chatml",
      {"<|im_start|>"},
@@ -218,15 +220,15 @@ enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 struct dt_chat {
   const layout *layout;
   bool begins;        /* the text begins with layout->begin */
-  bool dates, today;  /* the system text begins with a date; with today's */
-  bool cuts_thoughts; /* an answer of the past is what follows "</think>" */
+  bool dates, today;  /* the system text begins with a date; with the date of today */
+  bool cuts_thoughts; /* past answers are shown from after "</think>" on */
   bool thinks;        /* an answer begins within "<think>" */
-  char *system;       /* what stands for a system text that nobody gave, or NULL */
+  char *system;       /* the system text if none is given, or NULL */
 };
 
-/* ---- recognizing ------------------------------------------------------------------------------------------------------ */
+/* ---- recognition ------------------------------------------------------------------------------------------------- */
 
-/* The length of `mark` at the beginning of `text`, 0: it is not there. */
+/* The length of `mark` at the beginning of `text`; 0: it is not there. */
 static size_t match(const char *text, const char *mark) {
   const char *at = text;
   for (; *mark; mark++) {
@@ -238,7 +240,7 @@ static size_t match(const char *text, const char *mark) {
   return (size_t)(at - text);
 }
 
-/* Where the first `mark` ends in `text`, or NULL. */
+/* The end of the first `mark` in `text`, or NULL. */
 static const char *find(const char *text, const char *mark) {
   for (; *text; text++) {
     size_t n = match(text, mark);
@@ -260,7 +262,7 @@ static const layout *choose(const char *name, const char *template) {
   return NULL;
 }
 
-/* A system text that stands in the template from `at` to the layout's mark, as one literal: malloc'd, or NULL. */
+/* A system text that the template has between `at` and the layout's mark, as one literal: malloc'd, or NULL. */
 static char *literal(const char *at, const char *mark) {
   char *text = malloc(strlen(at) + 1), *to = text;
   for (; text && *at && !match(at, mark); at++) {
@@ -282,7 +284,8 @@ static char *default_system(const layout *l, const char *template) {
   return text;
 }
 
-/* Whether a template ends with the beginning of a thought; a layout by its name is that of its newest models. */
+/* Whether an answer begins within a thought: the template ends so; without a template, as in the newest models of the
+ * layout. */
 static bool begins_thinking(const layout *l, const char *template) {
   char opened[128];
   snprintf(opened, sizeof opened, "%s<think>\n", l->open);
@@ -327,12 +330,12 @@ void dt_chat_close(dt_chat *c) {
 const char *dt_chat_name(const dt_chat *c) { return c ? c->layout->name : NULL; }
 const char *dt_chat_end(const dt_chat *c) { return c ? c->layout->end : NULL; }
 
-/* ---- the text ----------------------------------------------------------------------------------------------------------- */
+/* ---- the text ---------------------------------------------------------------------------------------------------- */
 
 static void put(FILE *out, const char *text) { fputs(text, out); }
 static void put_message(FILE *out, dt_message m) { fwrite(m.text, 1, m.len, out); }
 
-/* The white space that begins a text, by Python's str.strip: how many bytes, 0: none. */
+/* The bytes of the white space that begins a text, as in Python's str.strip; 0: none. */
 static size_t space(const char *s, size_t n) {
   size_t len;
   if (n == 0 || utf8_next(s, n, &len) != UTF8_GOOD) return 0;
@@ -357,7 +360,7 @@ static dt_message trim(dt_message m) {
   return trim_end(m);
 }
 
-/* What is left of an answer of the past: what it was before the last "</think>" is not told again. */
+/* A past answer as it is shown again: without all before the last "</think>". */
 static dt_message without_thoughts(const dt_chat *c, dt_message m) {
   static const char end[] = "</think>";
   const size_t n = sizeof end - 1;
@@ -423,7 +426,7 @@ dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_mess
   }
   put(f, l->open);
   if (c->thinks) put(f, "<think>\n");
-  if (fclose(f) == 0 && errno != ENOMEM) return DT_OK; /* when the last realloc fails fclose does not tell */
+  if (fclose(f) == 0 && errno != ENOMEM) return DT_OK; /* fclose does not report a failure of its last realloc */
   free(*out);
   return dt_fail_memory(err, "a conversation", 1);
 }

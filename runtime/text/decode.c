@@ -1,4 +1,4 @@
-/* What tokens stand for: see decode.h. */
+/* The text of tokens: see decode.h. */
 #include "text/decode.h"
 
 #include "text/alphabet.h"
@@ -15,14 +15,14 @@ static int hex_digit(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte of "<0xNN>"; -1: s is no such thing. */
+/* The byte of "<0xNN>"; -1: s is not such a token. */
 static int byte_token(const char *s, size_t n) {
   if (n != 6 || memcmp(s, "<0x", 3) != 0 || s[5] != '>') return -1;
   int high = hex_digit(s[3]), low = hex_digit(s[4]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* A token on its way: `text`, and room for the next step's. */
+/* A token between two steps: its text, and room for the next step's text. */
 typedef struct {
   byte_buffer text, spare;
   bool first, added, is_byte;

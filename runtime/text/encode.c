@@ -1,5 +1,5 @@
-/* Encoding: cut out raw added tokens, normalize what lies between, cut out the normalized added tokens, split the rest into
- * words, and encode each word by BPE. See tokenizer.h. */
+/* Encoding: cuts out raw added tokens, normalizes the text between them, cuts out normalized added tokens, splits the
+ * rest into words, and encodes each word by BPE. See tokenizer.h. */
 #include "text/text.h"
 #include "text/tokenizer_parts.h"
 #include "text/utf8.h"
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_TEXT ((size_t)1 << 28) /* bytes: ids are ints, and repairing or normalizing makes a text longer */
+#define MOST_TEXT ((size_t)1 << 28) /* bytes: ids are ints, and repairing or normalizing lengthens a text */
 
-/* Words met before in this text. A place is taken by whichever word came last. */
+/* Words seen before in this text. A place keeps the word that came last. */
 enum { CACHED_WORD = 27, MOST_CACHED = 1 << 14 };
 typedef struct {
   uint32_t at; /* its ids are ids[at..at+count) of the encoder */
@@ -72,15 +72,15 @@ static dt_status encode_word(void *user, const char *word, size_t n) {
   return DT_OK;
 }
 
-/* A stretch of the text that is not empty; `first`: it is the text's beginning. */
+/* Encodes a part of the text that is not empty; `first`: it is the text's beginning. */
 typedef dt_status (*encode_stretch)(encoder *e, const char *s, size_t n, bool first);
 
-/* Text between added tokens, normalized. */
+/* Encodes normalized text between added tokens. */
 static dt_status encode_plain(encoder *e, const char *s, size_t n, bool first) {
   return split_text(&e->split, s, n, first);
 }
 
-/* Cuts the set's tokens out of s and gives each stretch between them to `rest`. */
+/* Cuts the set's tokens out of s, and gives each part between them to `rest`. */
 static dt_status cut_out(encoder *e, const added_tokens *set, const char *s, size_t n, bool first,
                          encode_stretch rest) {
   size_t done = 0;
@@ -93,7 +93,7 @@ static dt_status cut_out(encoder *e, const added_tokens *set, const char *s, siz
   return !status && done < n ? rest(e, s + done, n - done, first && done == 0) : status;
 }
 
-/* Text between raw added tokens, as given. */
+/* Encodes text between raw added tokens, before normalization. */
 static dt_status encode_raw(encoder *e, const char *s, size_t n, bool first) {
   char *changed;
   dt_status status = normalize_text(e->t->normalize, e->t->n_normalize, s, n, &changed, &n, e->err);
@@ -110,7 +110,7 @@ static dt_status open_encoder(encoder *e, size_t len) {
   uint32_t places = 1;
   while (places < MOST_CACHED && places < len / 8) places *= 2;
   e->cache_mask = places - 1;
-  if (places > 16) e->cache = calloc(places, sizeof *e->cache); /* without it, it is only slower */
+  if (places > 16) e->cache = calloc(places, sizeof *e->cache); /* without a cache it is only slower */
   return status;
 }
 
@@ -120,7 +120,7 @@ static void close_encoder(encoder *e) {
   free(e->cache);
 }
 
-/* Puts the tokens that begin every text before the ids, unless they are there. */
+/* Puts the tokens that begin every text before the ids, unless they are already there. */
 static dt_status add_beginning(encoder *e) {
   size_t n = (size_t)e->t->n_before, bytes = n * sizeof *e->ids;
   if (n == 0 || (e->n >= n && memcmp(e->ids, e->t->before, bytes) == 0)) return DT_OK;

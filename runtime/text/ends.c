@@ -1,4 +1,4 @@
-/* Tokens that are known to end a text: see ends.h. The list is llama.cpp's, as far as families are read here. */
+/* Tokens known to end a text: see ends.h. The list is llama.cpp's, for the families that we read. */
 #include "text/ends.h"
 
 #include "text/steps.h"

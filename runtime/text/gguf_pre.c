@@ -1,5 +1,5 @@
-/* Pre-tokenizers of GGUF files: see gguf_pre.h. The patterns are those of the models' tokenizer.json; llama.cpp's differ for
- * rare characters (U+017F after an apostrophe). */
+/* Pre-tokenizers of GGUF files: see gguf_pre.h. The patterns are those of the models' tokenizer.json; llama.cpp's
+ * patterns differ for rare characters (U+017F after an apostrophe). */
 #include "text/gguf_pre.h"
 
 #include "text/pattern.h"
@@ -23,7 +23,7 @@ static const char *const deepseek_coder[] = {
 
 static const gguf_pre known[] = {
     {.name = "gpt-2", .patterns = gpt2},
-    {.name = "olmo", .patterns = gpt2, .nfc = true}, /* GPT-NeoX and Pythia too */
+    {.name = "olmo", .patterns = gpt2, .nfc = true}, /* also GPT-NeoX and Pythia */
     {.name = "mpt", .patterns = gpt2, .nfc = true},
     {.name = "smollm", .patterns = digits},
     {.name = "starcoder", .patterns = digits},

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define KEY "tokenizer.ggml."
-#define MARK "\u2581" /* what a space is in SentencePiece's vocabularies */
+#define MARK "\u2581" /* replaces a space in SentencePiece's vocabularies */
 #define MOST_TOKENS (1 << 22)
 
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 }; /* types of tokens */
@@ -39,7 +39,7 @@ static dt_status get_flag(const loader *l, const char *key, bool *value) {
   return !v || gguf_bool(v, 0, value) ? DT_OK : refuse(l, key, "expected true or false");
 }
 
-/* An id of the vocabulary, or what it was where there is no key. */
+/* An id of the vocabulary; without the key, *id stays. */
 static dt_status get_id(const loader *l, const char *key, int32_t *id) {
   const gguf_value *v = find(l, key);
   int64_t value;
@@ -50,9 +50,9 @@ static dt_status get_id(const loader *l, const char *key, int32_t *id) {
   return DT_OK;
 }
 
-/* ---- strings ---- */
+/* ---- strings ----------------------------------------------------------------------------------------------------- */
 
-/* Rows that only fill up the vocabulary. */
+/* Whether a row only pads the vocabulary. */
 static bool is_padding(const char *string, size_t len, int id) {
   char padding[32];
   int n = snprintf(padding, sizeof padding, "[PAD%d]", id);
@@ -70,7 +70,8 @@ static dt_status check_strings(loader *l, size_t *bytes) {
   return DT_OK;
 }
 
-/* Files the tokens; those that are cut out of the text as they stand (control, user-defined, unknown) are added tokens. */
+/* Records the tokens. Tokens that are cut out of the text unchanged (control, user-defined, unknown) become added
+ * tokens. */
 static dt_status load_strings(loader *l) {
   const gguf_value *types = find(l, "token_type");
   vocab *v = &l->t->strings;
@@ -103,9 +104,9 @@ static dt_status load_strings(loader *l) {
   return status;
 }
 
-/* ---- merges ---- */
+/* ---- merges ------------------------------------------------------------------------------------------------------ */
 
-/* model "gpt2": "left right", the first has rank 0. */
+/* model "gpt2": "left right"; the first merge has rank 0. */
 static dt_status load_merges(loader *l) {
   const gguf_value *merges = find(l, "merges");
   const vocab *v = &l->t->strings;
@@ -139,7 +140,7 @@ static int by_score(const void *a, const void *b) {
   return x->score > y->score ? -1 : x->score < y->score ? 1 : (x->id > y->id) - (x->id < y->id);
 }
 
-/* Every pair of tokens that makes this one; without `merges` it only counts them. */
+/* Finds every pair of tokens that makes this token; without `merges` it only counts them. */
 static size_t find_halves(const vocab *v, const scored *whole, bpe *merges) {
   size_t len, count = 0, step;
   const char *s = vocab_string(v, whole->id, &len);
@@ -154,7 +155,7 @@ static size_t find_halves(const vocab *v, const scored *whole, bpe *merges) {
   return count;
 }
 
-/* model "llama": two tokens are merged if they make a token, the one of the highest score first. */
+/* model "llama": two tokens merge if they make a token; the token of the highest score comes first. */
 static dt_status load_scores(loader *l) {
   const gguf_value *scores = find(l, "scores");
   const vocab *v = &l->t->strings;
@@ -180,7 +181,7 @@ static dt_status load_scores(loader *l) {
   return status;
 }
 
-/* ---- the two models ---- */
+/* ---- the two models ---------------------------------------------------------------------------------------------- */
 
 static dt_status load_gpt2(loader *l, bool *begin) {
   size_t len;

@@ -1,5 +1,5 @@
-/* tok_open: reads and checks a tokenizer.json. Whatever would change the ids and is not supported is refused by name; a
- * tokenizer that opens encodes as Hugging Face does. */
+/* tok_open: reads and checks a tokenizer.json. It refuses, by name, all settings that would change the ids and are not
+ * supported. So a tokenizer that opens encodes as Hugging Face does. */
 #include "text/load_json.h"
 
 #include "system/json_file.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A key or value of the file that becomes a token's string. */
+/* Checks a key or value of the file that becomes a token's string. */
 static dt_status check_utf8(const json_loader *l, const char *string) {
   size_t len = strlen(string), valid = utf8_valid_prefix(string, len);
   if (valid == len) return DT_OK;
@@ -49,7 +49,7 @@ static dt_status measure_strings(const json_loader *l, const cJSON *vocabulary, 
   return DT_OK;
 }
 
-/* Files a string under its id. An added token may be one of the vocabulary's; then both must agree. */
+/* Records a string under its id. An added token may be in the vocabulary too; then both must agree. */
 static dt_status file_string(json_loader *l, const char *string, int32_t id, int of) {
   vocab *v = &l->t->strings;
   char text[64], other[64];
@@ -80,7 +80,7 @@ static dt_status file_string(json_loader *l, const char *string, int32_t id, int
   return DT_OK;
 }
 
-/* What steps made too much of is the file's fault. */
+/* Names the file in the message of a step that failed because of its size. */
 static dt_status blame_file(json_loader *l, dt_status status) {
   if (status != DT_EINPUT) return status;
   dt_error said = *l->err;
@@ -179,7 +179,7 @@ static dt_status load_merges(json_loader *l, const cJSON *merges) {
   return DT_OK;
 }
 
-/* What decides, besides vocabulary and merges, how a word is encoded. */
+/* Checks the settings, besides vocabulary and merges, that affect how a word is encoded. */
 static dt_status check_model_object(const json_loader *l, const cJSON *model) {
   static const char *const empty[] = {"continuing_subword_prefix", "end_of_word_suffix"};
   char key[64];
@@ -200,7 +200,7 @@ static dt_status check_model_object(const json_loader *l, const cJSON *model) {
   return DT_OK;
 }
 
-/* What becomes of a symbol that is no token. */
+/* Reads the setting for symbols that are not tokens. */
 static dt_status load_unknown(json_loader *l, const cJSON *model) {
   word_model *words = &l->t->words;
   dt_status status = json_flag(l, model, "ignore_merges", &words->whole);
@@ -215,7 +215,7 @@ static dt_status load_unknown(json_loader *l, const cJSON *model) {
   return json_unsupported(l, "model.unk_token", unknown, "null or a token of model.vocab");
 }
 
-/* The tokens before every text are only known by their ids until the vocabulary is there. */
+/* The ids of tokens before every text can be checked only when the vocabulary is loaded. */
 static dt_status check_beginning(const json_loader *l) {
   for (int i = 0; i < l->t->n_before; i++) {
     int32_t id = l->t->before[i];

@@ -1,4 +1,4 @@
-/* Values of a tokenizer.json, and how a message shows them: see load_json.h. */
+/* Values of a tokenizer.json, and their form in messages: see load_json.h. */
 #include "text/load_json.h"
 
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* The steps of a tokenizer.json around its model: normalizer, pre_tokenizer, post_processor, decoder. An element that is not
- * listed here is refused by name. */
+/* The steps of a tokenizer.json around its model: normalizer, pre_tokenizer, post_processor, decoder. An element that
+ * is not listed here is refused by name. */
 #include "text/load_json.h"
 #include "text/steps.h"
 #include "text/utf8.h"
 
 #include <string.h>
 
-/* A string of an object, which must be there and, if so wanted, not empty; "" after a failure. */
+/* Reads a required string of an object, which may be empty only if may_be_empty; "" after a failure. */
 static dt_status get_string(const json_loader *l, const cJSON *object, const char *key, bool may_be_empty,
                             const char **out) {
   const cJSON *v = json_get(object, key);
@@ -20,7 +20,7 @@ static dt_status get_string(const json_loader *l, const cJSON *object, const cha
   return DT_OK;
 }
 
-/* pattern: {"KIND": "..."} of an element. */
+/* Reads pattern: {"KIND": "..."} of an element. */
 static dt_status get_pattern(const json_loader *l, const cJSON *object, const char *kind, const char **out) {
   const cJSON *pattern = json_get(object, "pattern");
   if (json_get(pattern, kind)) return get_string(l, pattern, kind, false, out);
@@ -40,7 +40,7 @@ static dt_status each(json_loader *l, const cJSON *sequence, const char *key,
   return DT_OK;
 }
 
-/* ---- normalizer ---- */
+/* ---- normalizer -------------------------------------------------------------------------------------------------- */
 
 static dt_status load_normalizer(json_loader *l, const cJSON *v) {
   const char *from, *to;
@@ -60,9 +60,9 @@ static dt_status load_normalizer(json_loader *l, const cJSON *v) {
   return json_unsupported(l, "normalizer", v, "NFC, Prepend, Replace, Sequence, null");
 }
 
-/* ---- pre_tokenizer ---- */
+/* ---- pre_tokenizer ----------------------------------------------------------------------------------------------- */
 
-/* A pattern's own message names no file. */
+/* Adds the file's name, which a pattern's own message lacks. */
 static dt_status split_by(json_loader *l, const char *pattern, bool keep_matches, bool keep_between) {
   dt_error why;
   dt_status status = add_pattern(l->t, pattern, keep_matches, keep_between, &why);
@@ -92,7 +92,7 @@ static dt_status load_byte_level(json_loader *l, const cJSON *v) {
   return status;
 }
 
-/* The one character of `replacement`, which stands for a space. */
+/* Reads `replacement`, the one character that replaces a space. */
 static dt_status get_mark(const json_loader *l, const cJSON *v, const char **mark) {
   dt_status status = get_string(l, v, "replacement", false, mark);
   if (status != DT_OK) return status;
@@ -149,7 +149,7 @@ static dt_status load_pre_tokenizer(json_loader *l, const cJSON *v) {
   return json_unsupported(l, "pre_tokenizer", v, "ByteLevel, Split, Digits, Metaspace, Sequence, null");
 }
 
-/* ---- post_processor ---- */
+/* ---- post_processor ---------------------------------------------------------------------------------------------- */
 
 static dt_status load_before(json_loader *l, const cJSON *template, const cJSON *piece) {
   const char *name;
@@ -166,7 +166,7 @@ static dt_status load_before(json_loader *l, const cJSON *template, const cJSON 
   return DT_OK;
 }
 
-/* [token ..., the text]: what comes after the text would only be in the way of what is generated. */
+/* Reads [token ..., the text]. Tokens after the text are ignored: the generated text follows there. */
 static dt_status load_template(json_loader *l, const cJSON *template) {
   const cJSON *single = json_get(template, "single"), *piece;
   bool text = false;
@@ -193,9 +193,9 @@ static dt_status load_post_processor(json_loader *l, const cJSON *v) {
   return json_unsupported(l, "post_processor", v, "ByteLevel, TemplateProcessing, Sequence, null");
 }
 
-/* ---- decoder ---- */
+/* ---- decoder ----------------------------------------------------------------------------------------------------- */
 
-/* Of the whole text: that is what Fuse before it makes of the tokens. */
+/* Strip applies to the whole text, which the Fuse before it makes of the tokens. */
 static dt_status load_strip(json_loader *l, const cJSON *v) {
   const cJSON *start = json_get(v, "start"), *stop = json_get(v, "stop");
   const char *content;

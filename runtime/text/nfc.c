@@ -1,7 +1,7 @@
-/* NFC: see nfc.h. Only the stretches that need it are normalized: nothing below U+0300 changes unless a character from there
- * upwards follows, and nothing composes across the start of an ASCII character. Decomposition is done character by
- * character and marks are put in order by a counting sort, since utf8proc's own ordering takes quadratic time on long
- * runs of marks. */
+/* NFC: see nfc.h. Only parts that need it are normalized: characters below U+0300 change only before a character from
+ * there upwards, and nothing composes across the start of an ASCII character. Decomposition goes character by
+ * character, and a counting sort orders the marks, since utf8proc's own ordering takes quadratic time on long runs of
+ * marks. */
 #include "text/nfc.h"
 
 #include "text/utf8.h"
@@ -11,19 +11,19 @@
 #include <utf8proc.h>
 
 #define FIRST_MARK_BYTE 0xCC /* U+0300 is CC 80 */
-#define HANGUL_T_BASE 0x11A7 /* utf8proc 2.8 takes it for a trailing consonant and drops it; it composes with nothing */
+#define HANGUL_T_BASE 0x11A7 /* utf8proc 2.8 drops it as a trailing consonant; it composes with no character */
 #define COMPOSE (UTF8PROC_STABLE | UTF8PROC_COMPOSE)
-enum { MOST_PARTS = 32 }; /* more than any character decomposes into */
+enum { MOST_PARTS = 32 }; /* more than the parts of any character */
 
 typedef struct {
   char *out;
   size_t n, capacity;
-  utf8proc_int32_t *chars, *spare; /* one stretch, decomposed; scratch of the sort */
+  utf8proc_int32_t *chars, *spare; /* one part, decomposed; scratch of the sort */
   size_t n_chars, chars_capacity, spare_capacity;
   dt_error *err;
 } normalizer;
 
-/* Room for `more` items in a buffer that holds n; the buffer is kept when there is no memory. */
+/* Makes room for `more` items in a buffer of n; without memory the buffer stays. */
 static dt_status reserve(void **buffer, size_t n, size_t more, size_t *capacity, size_t item, dt_error *err) {
   if (more <= *capacity - n) return DT_OK;
   size_t grown = (n + more) + (n + more) / 2;
@@ -45,7 +45,7 @@ static dt_status append(normalizer *z, const char *s, size_t n) {
 
 static unsigned class_of(utf8proc_int32_t c) { return (unsigned)utf8proc_get_property(c)->combining_class; }
 
-/* Puts n marks into canonical order: by combining class, equal ones as they were. */
+/* Puts n marks into canonical order: by combining class; equal ones keep their order. */
 static dt_status order_marks(normalizer *z, utf8proc_int32_t *marks, size_t n) {
   size_t count[256] = {0}, sum = 0;
   dt_status status = reserve((void **)&z->spare, 0, n, &z->spare_capacity, sizeof *z->spare, z->err);
@@ -61,7 +61,7 @@ static dt_status order_marks(normalizer *z, utf8proc_int32_t *marks, size_t n) {
   return DT_OK;
 }
 
-/* Appends n decomposed, ordered characters, composed. */
+/* Composes n decomposed, ordered characters, and appends them. */
 static dt_status append_composed(normalizer *z, utf8proc_int32_t *chars, size_t n) {
   utf8proc_ssize_t composed = utf8proc_normalize_utf32(chars, (utf8proc_ssize_t)n, COMPOSE);
   dt_status status = reserve((void **)&z->out, z->n, (size_t)composed * 4, &z->capacity, 1, z->err);
@@ -72,7 +72,7 @@ static dt_status append_composed(normalizer *z, utf8proc_int32_t *chars, size_t 
 }
 
 static dt_status normalize_stretch(normalizer *z, const char *s, size_t n) {
-  size_t len, marks = 0; /* how many of the last characters are marks */
+  size_t len, marks = 0; /* number of marks at the end */
   int boundary = 0;
   dt_status status;
   z->n_chars = 0;

@@ -1,5 +1,5 @@
-/* Regular expressions: see pattern.h. The translation lets through what both engines read alike: literals, groups with and
- * without (?i:), look-ahead, classes without classes inside, \p{..}, bounded and possessive repeats. */
+/* Regular expressions: see pattern.h. The translation accepts what both engines read alike: literals, groups with and
+ * without (?i:), look-ahead, classes without nested classes, \p{..}, bounded and possessive repeats. */
 #include "text/pattern.h"
 
 #include "text/buffer.h"
@@ -75,7 +75,7 @@ static dt_status translate_group(translator *t) {
   return begins(t, "(?") || begins(t, "(*") ? refuse(t, "this kind of group") : copy(t, 1);
 }
 
-/* {n}, {n,} or {n,m}: Oniguruma reads {,m} and {n}+ in its own way. */
+/* Accepts {n}, {n,} or {n,m}: Oniguruma reads {,m} and {n}+ in its own way. */
 static dt_status translate_repeat(translator *t) {
   const char *at = t->at + 1;
   while (at < t->end && isdigit((unsigned char)*at)) at++;
@@ -121,7 +121,7 @@ static dt_status compile(const byte_buffer *translated, pcre2_code **out, dt_err
     pcre2_code_free(made);
     return dt_fail(err, DT_EINPUT, "the pattern matches an empty text");
   }
-  pcre2_jit_compile(made, PCRE2_JIT_COMPLETE); /* where it fails, matching is interpreted */
+  pcre2_jit_compile(made, PCRE2_JIT_COMPLETE); /* if it fails, matching is interpreted */
   *out = made;
   return DT_OK;
 }

@@ -1,4 +1,4 @@
-/* Cutting a text into words: see split.h. */
+/* Splits a text into words: see split.h. */
 #include "text/split.h"
 
 #include "text/buffer.h"
@@ -12,7 +12,7 @@ static dt_status next(const splitter *p, int step, const char *s, size_t n, bool
   return n > 0 ? run(p, step + 1, s, n, first) : DT_OK;
 }
 
-/* The first match from `from` on; without one, an empty match at the end. */
+/* The first match at or after `from`; if there is none, an empty match at the end. */
 static dt_status find(const splitter *p, const pcre2_code *pattern, const char *s, size_t n, size_t from, size_t *begin,
                       size_t *end) {
   int rc = pcre2_match(pattern, (PCRE2_SPTR)s, n, from, PCRE2_NO_UTF_CHECK, p->match, p->context);
@@ -81,7 +81,8 @@ static dt_status run(const splitter *p, int step, const char *s, size_t n, bool 
   }
 }
 
-/* A long run of blanks is walked back over, once for every alternative; a pattern that tries far more than that is given up. */
+/* Matching goes back over a long run of blanks once for every alternative; a pattern that tries far more than that is
+ * abandoned. */
 static uint32_t most_tries(size_t n) { return n < UINT32_MAX / 128 ? 10000000 + 64 * (uint32_t)n : UINT32_MAX; }
 
 dt_status split_text(const splitter *p, const char *s, size_t n, bool first) {

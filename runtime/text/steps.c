@@ -1,4 +1,4 @@
-/* Putting a tokenizer together: see steps.h. */
+/* Builds a tokenizer: see steps.h. */
 #include "text/steps.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 static const char WHAT[] = "a step of the tokenizer";
 
-/* The list, which has n items, with room for one more, zeroed, at its end; NULL: out of memory, the list is as it was. */
+/* Returns the list of n items with one more, zeroed, at its end; NULL: out of memory, and the list is unchanged. */
 static void *grow(void *list, int n, size_t item, dt_error *err) {
   char *grown = realloc(list, ((size_t)n + 1) * item);
   if (!grown) {

@@ -1,5 +1,5 @@
-/* The text stream: see text.h. Invariants: shown <= len <= capacity; no stop string lies in bytes[0..len); what is shown
- * never reaches into a suffix that may still grow into a stop string. */
+/* The text stream: see text.h. Invariants: shown <= len <= capacity; no stop string lies in bytes[0..len); the shown
+ * bytes never include an end that may still grow into a stop string. */
 #include "text/text.h"
 
 #include "text/utf8.h"
@@ -69,7 +69,7 @@ dt_status text_push(text_stream *t, const char *bytes, size_t len, dt_error *err
 
   size_t cut = t->len;
   for (int i = 0; i < t->n_stop; i++) {
-    /* only a match that ends in the new bytes is news */
+    /* only a match that ends in the new bytes is new */
     size_t from = old_len >= t->stop_len[i] - 1 ? old_len - (t->stop_len[i] - 1) : 0;
     const char *hit = memmem(t->bytes + from, t->len - from, t->stop[i], t->stop_len[i]);
     if (!hit) continue;
@@ -80,7 +80,7 @@ dt_status text_push(text_stream *t, const char *bytes, size_t len, dt_error *err
   return DT_OK;
 }
 
-/* The longest end of the n bytes that is the beginning of a stop string, but not all of one. */
+/* The length of the longest end of the n bytes that begins a stop string, but is not all of one. */
 static size_t possible_stop(const text_stream *t, const char *bytes, size_t n) {
   size_t longest = 0;
   for (int i = 0; i < t->n_stop; i++) {
@@ -91,7 +91,7 @@ static size_t possible_stop(const text_stream *t, const char *bytes, size_t n) {
   return longest;
 }
 
-/* How many of the n bytes at the end are an unfinished character: 0..3. */
+/* The number of bytes at the end that are an unfinished character: 0..3. */
 static size_t unfinished_character(const char *bytes, size_t n) {
   for (size_t k = 1; k <= 3 && k <= n; k++) {
     size_t len;

@@ -1,11 +1,11 @@
-/* A tokenizer's own things: what is made once when it is loaded, what is asked of it later. See tokenizer.h and tokenizer_parts.h. */
+/* A tokenizer itself: values computed once on loading, and queries. See tokenizer.h and tokenizer_parts.h. */
 #include "text/tokenizer_parts.h"
 
 #include <stdlib.h>
 
-/* Of the ids that have an entry, and their bytes. FNV-1a 64 does not withstand a tokenizer that is made to have another's
- * hash. It need not: it only decides whether a draft is taken for a target, whose own tokenizer writes the text and whose
- * own pass decides each token. A wrong draft costs speed. */
+/* Hashes the ids that have an entry, and their bytes. FNV-1a 64 does not resist a tokenizer forged to have another's
+ * hash, and need not. It only decides whether a draft is used for a target; the target's own tokenizer writes the text,
+ * and its own pass decides each token. A wrong draft costs speed. */
 static uint64_t hash_tokens(const tok *t) {
   uint64_t h = UINT64_C(0xCBF29CE484222325);
   for (int32_t id = 0; id < t->strings.size; id++) {

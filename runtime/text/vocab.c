@@ -31,7 +31,7 @@ static uint64_t hash_bytes(uint64_t h, const char *s, size_t n) { /* FNV-1a */
   return h;
 }
 
-/* The place of the string a followed by b: its own, or the empty one where it belongs. */
+/* The place of the string a followed by b: its own, or the empty place where it belongs. */
 static size_t place_of(const vocab *v, const char *a, size_t a_len, const char *b, size_t b_len) {
   uint64_t h = hash_bytes(hash_bytes(UINT64_C(0xCBF29CE484222325), a, a_len), b, b_len);
   for (size_t i = (h ^ h >> 32) & v->mask;; i = (i + 1) & v->mask) {

@@ -21,7 +21,7 @@ void word_scratch_free(word_scratch *scratch) {
   *scratch = (word_scratch){0};
 }
 
-/* The token that is the whole word; -1: none. */
+/* Finds the token that is the whole word; -1: none. */
 static dt_status find_whole(const word_model *m, const vocab *v, word_scratch *scratch, const char *word, size_t n,
                             int32_t *id, dt_error *err) {
   if (m->bytes) {
@@ -41,7 +41,7 @@ static dt_status find_whole(const word_model *m, const vocab *v, word_scratch *s
   return DT_OK;
 }
 
-/* The ids of a character's bytes, where all have one; else 0. */
+/* Finds the ids of a character's bytes; 0: some byte has none. */
 static size_t by_bytes(const word_model *m, const char *s, size_t n, int32_t *ids) {
   for (size_t i = 0; i < n; i++) {
     ids[i] = m->byte_id[(unsigned char)s[i]];
@@ -50,7 +50,7 @@ static size_t by_bytes(const word_model *m, const char *s, size_t n, int32_t *id
   return n;
 }
 
-/* The next symbol and its id; -1: it is no token. */
+/* The next symbol and its id; -1: it is not a token. */
 static int32_t next_symbol(const word_model *m, const vocab *v, const char *s, size_t n, size_t *len) {
   if (m->bytes) {
     *len = 1;
@@ -60,7 +60,7 @@ static int32_t next_symbol(const word_model *m, const vocab *v, const char *s, s
   return vocab_model_id(v, s, *len);
 }
 
-/* As Hugging Face has it: an unknown symbol waits for the next known one, and bytes may overtake it. */
+/* As in Hugging Face: an unknown symbol waits for the next known one, and byte tokens may come before it. */
 static size_t find_symbols(const word_model *m, const vocab *v, const char *word, size_t n, int32_t *ids) {
   size_t count = 0, len;
   bool waiting = false;

@@ -1,20 +1,21 @@
-/* Learns the numbers of dt_tree_sharpen while text is generated: see tree.h. Each is an online regression: a step is the error over
- * the evidence so far (leans, slopes, shifts, shares). The constants below are evidence that each begins with. */
+/* Learns the numbers of dt_tree_sharpen while text is generated: see tree.h. Each number is an online regression: a
+ * step is the error divided by the evidence so far (leans, slopes, shifts, shares). The constants below are the
+ * evidence at the beginning. */
 #include "system/need.h"
 #include "tree/tree.h"
 
 #include <math.h>
 
-#define SCALE 0.6 /* targets are larger than drafts, and surer */
+#define SCALE 0.6 /* targets are larger than drafts, and more certain */
 #define LEAN 10   /* for lean 0 */
 #define SLOPE 20  /* for slope 1, or DRAWN */
 #define SHIFT 4   /* for shift 0 */
 #define SHARE 1   /* for share 1 */
-#define DRAWN 0.7 /* slope of guesses that know the noise */
-#define AMONG 8   /* candidates that are compared for lean, and for share */
+#define DRAWN 0.7 /* slope of guesses made with the noise */
+#define AMONG 8   /* candidates compared for lean, and for share */
 #define LEAST_SHARE 0.05
 #define SUREST (1 - 1e-6)
-#define LEAST_OWN -100.0 /* a candidate's own word below that is none */
+#define LEAST_OWN -100.0 /* the draft's own log-probability: a lower one says nothing */
 
 static double clip(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
@@ -32,16 +33,16 @@ dt_tree_learner dt_tree_learner_new(bool share) {
 
 dt_status dt_tree_sharpen_learned(dt_tree_learner *l, dt_tree *t, bool coupled, dt_error *err) {
   NEED(l, "learner");
-  if (l->slopes == SLOPE && coupled) l->slope = DRAWN; /* nothing is known yet */
+  if (l->slopes == SLOPE && coupled) l->slope = DRAWN; /* as long as nothing is learned */
   l->said_slope = l->slope, l->said_shift = l->shift, l->said_share = l->share;
   return dt_tree_sharpen(t, (dt_tree_sharpness){SCALE, l->lean, l->slope, l->shift, l->share}, err);
 }
 
-/* The likeliest candidate had probability p, and was the next token or was not (came). Moves slope and shift by one step of a
+/* The likeliest candidate had probability p; `came`: it was the next token. Moves slope and shift by one step of a
  * logistic regression on its log-odds before sharpening. */
 static void learn_odds(dt_tree_learner *l, double p, bool came) {
   p = clip(p, 1 - SUREST, SUREST);
-  double odds = (log(p / (1 - p)) - l->said_shift) / l->said_slope; /* as they were */
+  double odds = (log(p / (1 - p)) - l->said_shift) / l->said_slope; /* before sharpening */
   double wrong = (came ? 1 : 0) - p, known = p * (1 - p);
   l->slopes += known * odds * odds;
   l->shifts += known;
@@ -49,8 +50,8 @@ static void learn_odds(dt_tree_learner *l, double p, bool came) {
   l->shift = clip(l->shift + wrong / l->shifts, -6, 6);
 }
 
-/* The next token was not the likeliest candidate: it was candidate i, or none (i == d->count). The others were given `left` of
- * the probability; share is the part of it that came true, weighted by the probability of each. */
+/* The next token was not the likeliest candidate but candidate i, or none (i == d->count). The other candidates had
+ * probability `left` together; share is the part of it that came true, weighted by each candidate's probability. */
 static void learn_share(dt_tree_learner *l, const dt_tree_draft *d, int i) {
   double left = (1 - exp((double)d->logp[0])) * l->said_share;
   for (int j = 1; j < AMONG && j < d->count && left > 0; j++) {
@@ -61,8 +62,8 @@ static void learn_share(dt_tree_learner *l, const dt_tree_draft *d, int i) {
   l->share = clip(l->came / l->shares, LEAST_SHARE, 1);
 }
 
-/* The next token was candidate i. Lean is right if the draft's log-probability of that candidate (own) equals the mean of all
- * candidates, weighted by their probabilities: the gradient of the log-likelihood in lean is the difference. */
+/* The next token was candidate i. Lean is right if the draft's log-probability of that candidate (own) equals the mean
+ * of all candidates, weighted by their probabilities: the difference is the gradient of the log-likelihood in lean. */
 static void learn_lean(dt_tree_learner *l, const dt_tree_draft *d, int i) {
   double sum = 0, mean = 0, square = 0;
   int j = 0;

@@ -1,4 +1,4 @@
-/* What the draft model said is made to mean what it says: see tree.h. */
+/* Calibrates the draft's probabilities: see tree.h. */
 #include "tree/tree.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ dt_status dt_tree_sharpen(dt_tree *t, dt_tree_sharpness sharp, dt_error *err) {
   return s;
 }
 
-/* Puts candidate i, whose score is x, where it belongs among those before it, by falling score; ties stay as they are. */
+/* Sorts candidate i, of score x, into those before it, by falling score; ties keep their order. */
 static void sort_in(dt_tree_draft *d, double *score, int i, double x) {
   int32_t token = d->token[i];
   float own = d->own[i];
@@ -43,27 +43,27 @@ void dt_tree_sharpen_draft(const dt_tree *t, dt_tree_draft *d) {
     left -= exp(logp);
     sort_in(d, score, i, logp > -INFINITY ? (logp + s->lean * (double)d->own[i]) / s->scale : -INFINITY);
   }
-  /* Weights beside the first, whose own is 1. */
+  /* Weights relative to the first candidate, whose weight is 1. */
   double first = score[0], others = 0, weighted = 0;
   for (int i = 1; i <= n; i++) {
     double x = i < n ? score[i] - first : score[n - 1] - first - log(10.0) / s->scale;
     double weight = exp(x);
-    if (i == n) weight *= left > 0 && last > -INFINITY ? left / exp(last - log(10.0)) : 0; /* so many other ids */
+    if (i == n) weight *= left > 0 && last > -INFINITY ? left / exp(last - log(10.0)) : 0; /* number of other ids */
     others += weight;
     if (weight > 0) weighted += weight * x;
   }
-  if (!(others > 0)) { /* nothing else can be */
+  if (!(others > 0)) { /* no other id is possible */
     for (int i = 0; i < n; i++) d->logp[i] = i ? -INFINITY : 0;
     d->confidence = 1, d->entropy = 0;
     return;
   }
   double second = n > 1 ? exp(score[1] - first) : 0;
   double odds = fmin(fmax(exp(s->shift - s->slope * log(others)), s->share * second / others), 1e12);
-  double rest = log1p(odds), logp = -log1p(1 / odds); /* -log of what the first one leaves, log of its own */
-  double shared = rest - log(s->share);               /* -log of what the others share */
+  double rest = log1p(odds), logp = -log1p(1 / odds); /* -log of what is left after the first, log of its own */
+  double shared = rest - log(s->share);               /* -log of the probability of all others together */
   for (int i = 0; i < n; i++) d->logp[i] = (float)(i ? score[i] - first - log(others) - shared : logp);
   d->confidence = (float)exp(logp);
   double entropy = exp(-shared) * (shared + log(others) - weighted / others) - exp(logp) * logp;
-  double nobody = exp(-rest) * (1 - s->share); /* counted as one thing that may come */
+  double nobody = exp(-rest) * (1 - s->share); /* counts as one more outcome */
   d->entropy = (float)(nobody > 0 ? entropy - nobody * log(nobody) : entropy);
 }

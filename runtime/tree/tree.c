@@ -178,14 +178,15 @@ dt_status dt_tree_branch(dt_tree *t, int u, int b, int *first, int *last, dt_err
   return DT_OK;
 }
 
-/* Moves *next to the first candidate of u from *next on that is not its child yet; false: there is none. */
+/* Moves *next to the first candidate of u, from *next on, that is not a child of u yet; false: none. */
 static bool seek_candidate(const dt_tree *t, int u, int32_t *next) {
   const dt_tree_draft *d = dt_tree_draft_of(t, u);
   while (*next < d->count && dt_tree_child(t, u, d->token[*next]) >= 0) ++*next;
   return *next < d->count;
 }
 
-/* The place in `open`, nodes each with its next candidate, of the one that makes the likeliest path. */
+/* The place in `open`, a list of nodes with their next candidates, of the node whose candidate makes the likeliest
+ * path. */
 static int likeliest(const dt_tree *t, const int32_t *open, int n, const int32_t *next) {
   int best = -1;
   double best_cumlogp = 0;
@@ -204,7 +205,7 @@ dt_status dt_tree_branch_best(dt_tree *t, const int32_t *ids, int n, int k, int 
   for (int i = 0; i < n && !s; i++) s = check_branch(t, ids[i], err);
   if (s) return s;
   int32_t *open = t->scratch;            /* nodes that can get a child, each once */
-  int32_t *next = t->scratch + CAPACITY; /* [node] its first candidate that is no child; -1: not named */
+  int32_t *next = t->scratch + CAPACITY; /* [node] its first candidate that is not a child; -1: node not listed */
   int n_open = 0;
   memset(next, 0xff, (size_t)t->nodes * sizeof *next);
   for (int i = 0; i < n; i++) {
@@ -241,7 +242,7 @@ static void sift(const dt_tree *t, int32_t *heap, int i, int n) {
 int dt_tree_best(const dt_tree *t, int k, int first, int last, int32_t *out) {
   int n = 0;
   if (k <= 0 || !out || !has_node(t, first) || !has_node(t, last)) return 0;
-  for (int v = first; v <= last; v++) { /* out is a heap of the k best so far, the worst on top */
+  for (int v = first; v <= last; v++) { /* out is a heap of the k best so far, the worst at its root */
     if (n < k) {
       out[n++] = v;
       if (n == k || v == last)
@@ -251,7 +252,7 @@ int dt_tree_best(const dt_tree *t, int k, int first, int last, int32_t *out) {
       sift(t, out, 0, n);
     }
   }
-  for (int left = n - 1; left > 0; left--) { /* take the worst away to the back, one by one */
+  for (int left = n - 1; left > 0; left--) { /* moves the worst to the back, one after the other */
     int32_t worst = out[0];
     out[0] = out[left], out[left] = worst;
     sift(t, out, 0, left);
