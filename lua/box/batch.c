@@ -12,7 +12,7 @@ typedef struct {
   run_group *group;
 } batch_handle;
 
-enum { TREES = 1, SEQS, OUTS }; /* user values: lists in the group's order */
+enum { TREES = 1, SEQS, OUTS }; /* user values: lists in the order of the group */
 
 static run_group *check_batch(lua_State *L, const char *who) {
   batch_handle *handle = lua_touserdata(L, 1);
@@ -22,7 +22,7 @@ static run_group *check_batch(lua_State *L, const char *who) {
   return handle->group;
 }
 
-/* batch[i] is a tree; what is no integer names a method (upvalue 1). */
+/* batch[i] is a tree; any key but an integer names a method (upvalue 1). */
 static int batch_index(lua_State *L) {
   check_batch(L, "batch");
   if (lua_isinteger(L, 2)) {
@@ -40,7 +40,7 @@ static int batch_len(lua_State *L) {
   return 1;
 }
 
-/* (lists of nodes, or nil, by tree[, n: as many of each, at most]) */
+/* (lists of nodes, or nil, by tree[, n: use at most n nodes of each list]) */
 static int batch_draft_step(lua_State *L) {
   static const char who[] = "batch:draft_step";
   run_group *group = check_batch(L, who);
@@ -83,7 +83,7 @@ static int batch_verify_tree(lua_State *L) {
     lua_rawseti(L, 3, i + 1);
     lua_settop(L, 3);
   }
-  for (lua_Unsigned i = lua_rawlen(L, 3); i > (lua_Unsigned)group->n; i--) { /* of sequences that have ended */
+  for (lua_Unsigned i = lua_rawlen(L, 3); i > (lua_Unsigned)group->n; i--) { /* entries of sequences that have ended */
     lua_pushnil(L);
     lua_rawseti(L, 3, (lua_Integer)i);
   }
@@ -154,6 +154,6 @@ static void remove_entry(lua_State *L, int batch, int value, int n, int i) {
 }
 
 void box_batch_remove(lua_State *L, int batch, const run_group *group, int i) {
-  remove_entry(L, batch, TREES, group->n, i); /* no policy has seen these two tables: setting what is there */
+  remove_entry(L, batch, TREES, group->n, i); /* no policy has seen these two tables, so setting fields that exist */
   remove_entry(L, batch, SEQS, group->n, i);  /* allocates nothing */
 }

@@ -1,4 +1,4 @@
-/* Memory, watch and calls of the box: see box.h. The functions in it are sandbox.c. */
+/* Memory, watch and calls of the box: see box.h. sandbox.c has the functions in it. */
 #include "box/box.h"
 
 #include <lauxlib.h>
@@ -9,15 +9,15 @@
 #include <time.h>
 
 #define HOST_RESERVE (1u << 20)
-#define WATCH_EVERY 64  /* instructions */
-#define FIRST_LOOK 10.0 /* ms: a call that is over sooner, as nearly all are, never has its processor time read */
+#define WATCH_EVERY 64  /* instructions between two looks of the watch */
+#define FIRST_LOOK 10.0 /* ms: shorter calls, nearly all, never read the processor's clock */
 #define MESSAGE_MAX 300 /* bytes of a policy's own error message */
 
 #if LUA_VERSION_NUM != 504
 #error "the sizes below and forget_metamethods in sandbox.c are those of Lua 5.4"
 #endif
-/* Lua 5.4 with pointers of 8 bytes allocates 24 bytes before a string's text and one after it (TString), and 24 for each key of a
- * table (Node). A larger block breaks the box's bound on strings or tables. */
+/* Lua 5.4 with pointers of 8 bytes allocates 24 bytes before a string's text and one after it (TString), and 24 bytes
+ * for each key of a table (Node). A larger block breaks the box's bound on strings or tables. */
 #define STRING_BLOCK (BOX_STRING + 25)
 #define KEYS_BLOCK (BOX_KEYS * 24)
 #define LARGE_BLOCK (16u << 10)
@@ -30,10 +30,10 @@ static void watch_every(dtl_box *box, int instructions) {
   if (box->co) lua_sethook(box->co, watch, LUA_MASKCOUNT, instructions);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Refuses an allocation. Lua then collects all garbage and asks again. A second refusal before the watch has looked ends the
- * call; otherwise every further allocation would cost a full collection. */
+/* Refuses an allocation. Lua then collects all garbage and tries again. A second refusal before the next look of the
+ * watch ends the call; otherwise every further allocation would cost a full collection. */
 static void *refuse(dtl_box *box, box_state why) {
   if (box->refused && box->state == BOX_ALIVE) box->state = why;
   box->refused = why;
@@ -41,8 +41,8 @@ static void *refuse(dtl_box *box, box_state why) {
   return NULL;
 }
 
-/* Of a new block Lua says if it is a string's. Else a large one is for a table's keys (putting them there takes the square of
- * their number, where all have one hash) or for a stack: lists grow in place. */
+/* For a new block Lua tells whether it is a string. Any other large block has a table's keys (inserting keys of one
+ * hash takes time in the square of their number) or is a stack: lists grow in place. */
 static bool too_large(const dtl_box *box, size_t tag, size_t size, box_state *why) {
   *why = tag == LUA_TSTRING ? BOX_LONG_STRING : BOX_LARGE_TABLE;
   return !box->hosting && size > (tag == LUA_TSTRING ? STRING_BLOCK : KEYS_BLOCK);
@@ -59,18 +59,18 @@ static void *allocate(void *ud, void *ptr, size_t old_size, size_t new_size) {
     return NULL;
   }
   if (new_size > old_size) {
-    if (box->state != BOX_ALIVE) return NULL; /* what it could still make takes the call's end longer */
+    if (box->state != BOX_ALIVE) return NULL; /* more objects would delay the end of the call */
     if (!ptr && too_large(box, tag, new_size, &why)) return refuse(box, why);
     if (box->used - old_size + new_size > BOX_MEMORY + (box->hosting ? HOST_RESERVE : 0)) return refuse(box, BOX_FULL);
   }
   void *p = realloc(ptr, new_size);
   if (!p) return refuse(box, BOX_STARVED);
-  if (new_size > old_size && new_size - old_size >= LARGE_BLOCK) watch_every(box, 1); /* it took work to fill */
+  if (new_size > old_size && new_size - old_size >= LARGE_BLOCK) watch_every(box, 1); /* the block took work to fill */
   box->used += new_size - old_size;
   return p;
 }
 
-/* ---- time -------------------------------------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 static double read_clock(clockid_t id) {
   struct timespec now;
@@ -80,9 +80,9 @@ static double read_clock(clockid_t id) {
 
 static double cpu_ms(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
-/* A call has had its time when both clocks say so: the wall's without the engine, and this thread's processor's, which counts
- * from the first look on. For what becomes of a policy must not hang on what else the machine does; and the second clock, a
- * system call, is only read when the first one, a cheap and coarse one, allows it. */
+/* A call is over its time when two clocks say so: the wall clock, without time in the engine, and the processor's clock
+ * of this thread, from the first look on. So other load on the machine does not decide about a policy. The second clock
+ * takes a system call, so it is read only if the first, which is cheap and coarse, is over. */
 static bool is_over(dtl_box *box) {
   if (box->state != BOX_ALIVE) return true;
   if (box->interrupt && *box->interrupt) {
@@ -100,8 +100,9 @@ static bool is_over(dtl_box *box) {
   return box->state != BOX_ALIVE;
 }
 
-/* From a hook this returns, and Lua yields then. Where yielding is impossible, within a C function that called back into Lua
- * (a comparator, a metamethod), it raises to unwind to where it is; nothing is allocated. */
+/* Ends the call. In a hook this returns, and Lua then yields. Where yielding is impossible, inside a C function that
+ * called back into Lua (a comparator, a metamethod), it raises an error to unwind to a place where it is possible; it
+ * allocates nothing. */
 static int end_call(lua_State *L) {
   if (lua_isyieldable(L)) return lua_yield(L, 0);
   watch_every(box_of(L), 1);
@@ -137,9 +138,9 @@ void box_exclude(lua_State *L, double ms) {
   box->engine_ms += ms;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-/* The line of the innermost frame of the policy's own file, 0 where there is none. The failed thread's stack still stands. */
+/* The line of the innermost frame in the policy's own file; 0: none. The failed thread still has its stack. */
 static int failing_line(dtl_box *box) {
   lua_Debug ar;
   for (int level = 0; lua_getstack(box->co, level, &ar) && level < 200; level++)
@@ -148,9 +149,9 @@ static int failing_line(dtl_box *box) {
   return 0;
 }
 
-#define MOST_CALLS 10 /* of a traceback, innermost first */
+#define MOST_CALLS 10 /* calls of a traceback, innermost first */
 
-/* The calls that the failed thread stands in. Nothing is allocated: the box may be full. */
+/* Lists the calls on the failed thread's stack. It allocates nothing, since the box may be full. */
 static void trace_back(const dtl_box *box, char *out, size_t size) {
   lua_Debug ar;
   size_t used = 0;
@@ -175,7 +176,7 @@ static void trace_back(const dtl_box *box, char *out, size_t size) {
   }
 }
 
-/* Splits "chunk:LINE: rest" off the message where Lua put it there; *line is 0 otherwise. */
+/* Splits "chunk:LINE: rest" off the message if Lua put it there; otherwise *line is 0. */
 static const char *split_position(const dtl_box *box, const char *message, int *line) {
   size_t n = strlen(box->chunk);
   *line = 0;
@@ -187,9 +188,9 @@ static const char *split_position(const dtl_box *box, const char *message, int *
   return end[1] == ' ' ? end + 2 : end + 1;
 }
 
-/* What the policy raised. */
+/* Quotes the error that the policy raised. */
 static void quote(const dtl_box *box, char *said, size_t size, int *line) {
-  if (lua_type(box->co, -1) == LUA_TSTRING) { /* never a metamethod of an error object */
+  if (lua_type(box->co, -1) == LUA_TSTRING) { /* calls no metamethod of an error object */
     size_t len;
     const char *message = lua_tolstring(box->co, -1, &len);
     dtl_clean(said, size, message, len);
@@ -226,7 +227,7 @@ static dt_status fail_as_policy(dtl_box *box, dt_error *err) {
     dtl_fail(err, DT_EPOLICY, "%s:%d: %s", box->path, line, said);
   else
     dtl_fail(err, DT_EPOLICY, "%s: %s", box->path, said);
-  if (err) { /* and the place, which dt_fail leaves empty */
+  if (err) { /* dt_fail leaves the place empty */
     dtl_clean(err->file, sizeof err->file, box->path, strlen(box->path));
     err->line = line;
     trace_back(box, err->traceback, sizeof err->traceback);
@@ -234,7 +235,8 @@ static dt_status fail_as_policy(dtl_box *box, dt_error *err) {
   return DT_EPOLICY;
 }
 
-/* Buffers of the library ask once and raise a message of their own: hence the look at what was refused. */
+/* Describes the failure. The library's buffers try an allocation once and raise a message of their own, so box->refused
+ * counts too. */
 static dt_status describe(dtl_box *box, dt_error *err) {
   if (box->state == BOX_ALIVE) box->state = box->refused;
   switch (box->state) {
@@ -245,7 +247,7 @@ static dt_status describe(dtl_box *box, dt_error *err) {
   }
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 dt_status box_host(dtl_box *box, lua_CFunction work, void *data, int nresults, dt_error *err) {
   box->hosting = true;
@@ -280,7 +282,7 @@ void box_close(dtl_box *box) {
   box->L = box->co = NULL;
 }
 
-/* The box's life ends. */
+/* Closes the box after a failure. */
 static dt_status die(dtl_box *box, dt_error *err) {
   dt_status status = describe(box, err);
   box_close(box);
@@ -297,7 +299,7 @@ int box_wait(lua_State *L, lua_KContext context, lua_KFunction then) {
   return lua_yieldk(L, 0, context, then);
 }
 
-/* Hands control to the call on co, at the time `now`. */
+/* Resumes the call on co at the time `now`. */
 static dt_status run(dtl_box *box, int nargs, double now, dt_error *err) {
   int nresults;
   box->engine_ms = 0;

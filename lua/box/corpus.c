@@ -1,11 +1,11 @@
-/* self.corpus of a policy that declares uses.corpus: where the end of a sequence's text stands, in the text itself and in the
- * rest: the policy's earlier outputs and the files of --corpus.
+/* self.corpus of a policy that declares uses.corpus: finds the end of a sequence's text again, in the text itself (where
+ * = "text") or in the rest ("rest"): the policy's earlier outputs and the files of --corpus.
  *
- *   corpus:longest(seq, where[, most]) -> m               how many of the last tokens stand together there
- *   corpus:places(seq, where, m[, most]) -> places, n     where the last m do: at most `most` of n places, a list
- *   corpus:token(seq, place) -> token | nil               what stands there; nil: that text has ended
+ *   corpus:longest(seq, where[, most]) -> m               the most last tokens that occur together there
+ *   corpus:places(seq, where, m[, most]) -> places, n     at most `most` of the n places where the last m occur, a list
+ *   corpus:token(seq, place) -> token | nil               the token at a place; nil: that text has ended
  *
- * A place is an integer, and the next one in its text is one more. Those of the text are as in seq:token. */
+ * A place is an integer; the next place in its text is one more. Places of the text are those of seq:token. */
 #include "box/corpus.h"
 #include "box/handle.h"
 #include "box/object.h"
@@ -15,9 +15,9 @@
 #include <string.h>
 
 #define CORPUS_TYPE "corpus"
-#define PLACES 64        /* told if nobody says how many */
-#define PLACES_MOST 1024 /* of one call */
-#define PART_SHIFT 32    /* a place of the rest: its part, from 1, and where in that, from 0 */
+#define PLACES 64        /* places of a call without `most` */
+#define PLACES_MOST 1024 /* places of one call, at most */
+#define PART_SHIFT 32    /* a place in the rest: its part, from 1, and the index in the part, from 0 */
 
 typedef struct {
   const dtl_corpus *files; /* or NULL */
@@ -27,11 +27,11 @@ typedef struct {
 typedef struct {
   const corpus_object *corpus;
   const int32_t *text;
-  int length; /* of the text */
-  bool own;   /* it is looked for in the text, not in the rest */
+  int length; /* tokens of the text */
+  bool own;   /* search in the text, not in the rest */
 } question;
 
-/* The i-th of the rest: the files, then earlier outputs. */
+/* Part i of the rest: first the files, then earlier outputs. */
 static const suffixes *part_of(const corpus_object *c, int i) {
   if (i == 0) return c->files ? &c->files->index : NULL;
   return i <= c->earlier->n ? &c->earlier->part[i - 1] : NULL;
@@ -75,7 +75,7 @@ static int corpus_longest(lua_State *L) {
   return 1;
 }
 
-/* Of the text, the latest first; its end is one of them. */
+/* Lists places in the text, the latest first; its own end is one of them. */
 static lua_Integer own_places(lua_State *L, const question *q, int m, int most) {
   lua_Integer n = 0;
   for (int place = q->length - 1; place >= m - 1; place--) {
@@ -87,7 +87,7 @@ static lua_Integer own_places(lua_State *L, const question *q, int m, int most) 
   return n;
 }
 
-/* Of the rest: where there are too many, some at equal distances, as they are sorted. */
+/* Lists places in the rest. If there are too many, it lists some of them at equal distances in sorted order. */
 static lua_Integer other_places(lua_State *L, const question *q, int m, int most) {
   suffixes_match match[1 + CORPUS_PARTS] = {0};
   lua_Integer n = 0, listed = 0, seen = 0;

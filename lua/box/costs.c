@@ -1,7 +1,7 @@
-/* Costs as Lua sees them, in the box and in drivers: costs:target(rows, context[, batch]) and costs:draft(..) -> ms of a
- * pass with so many rows of each of `batch` sequences: if not told, as many as run at once, which costs:sequences() tells.
- * costs:first(context[, batch]) is the draft pass of the roots that an iteration begins with. costs:revision() is another number
- * once these times are others, which a table's never are. */
+/* Costs for Lua, in the box and in drivers: costs:target(rows, context[, batch]) and costs:draft(..) -> ms of a pass
+ * with so many rows of each of `batch` sequences; the default is costs:sequences(), the number that run at once.
+ * costs:first(context[, batch]) is the draft pass over the roots, with which an iteration begins. costs:revision()
+ * changes whenever these times change; those of a table never do. */
 #include "box/costs.h"
 
 #include <lauxlib.h>
@@ -10,17 +10,17 @@
 
 typedef struct {
   const dtl_costs *costs;
-  const int *revision; /* NULL: they stay */
-  dtl_costs table;     /* costs, unless they are learned */
+  const int *revision; /* NULL: the costs never change */
+  dtl_costs table;     /* a copy of the costs, unless they are learned */
   int places;
-  double target_draw, draft_draw; /* ms for each row of all */
+  double target_draw, draft_draw; /* ms for each row of all sequences */
 } costs_object;
 
 static const dtl_costs *check_costs(lua_State *L, int i) {
   return ((const costs_object *)luaL_checkudata(L, i, COSTS_TYPE))->costs;
 }
 
-static const costs_object *object_of(lua_State *L) { return lua_touserdata(L, 1); } /* checked before */
+static const costs_object *object_of(lua_State *L) { return lua_touserdata(L, 1); } /* its type was checked */
 
 static int argument(lua_State *L, int i, const char *who, const char *what, lua_Integer least) {
   int exact;

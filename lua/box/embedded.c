@@ -1,5 +1,5 @@
-/* Compiles the box's modules once in a process, since every run opens a box anew. The bytecode is made here and not
- * when the program is built: so it is always that of the Lua library that reads it. */
+/* Compiles the box's modules once in a process, since every run opens a new box. The bytecode is made here and not when
+ * the program is built, so that it always suits the Lua library that reads it. */
 #include "box/embedded.h"
 
 #include <lauxlib.h>
@@ -18,7 +18,7 @@ static const char *const box_modules[] = {"dt.policy.account", "dt.policy.copies
                                           "dt.policy.prices",  "dt.policy"}; /* in order of loading */
 enum { N_BOX_MODULES = sizeof box_modules / sizeof *box_modules };
 
-/* Without bytes where memory did not suffice: then the text is read each time. */
+/* NULL bytes: memory was short, so the text is compiled each time. */
 static bytecode compiled[N_BOX_MODULES];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -1,6 +1,6 @@
-/* self.memory of a policy that declares uses.memory: memory:get(key) -> value, memory:set(key, value) -> whether there was
- * room, memory:room() -> bytes. Plain data only: keys are integers or strings; values are numbers, strings, booleans or lists
- * of numbers, all of them copied. */
+/* self.memory of a policy that declares uses.memory: memory:get(key) -> value, memory:set(key, value) -> whether there
+ * was room, memory:room() -> bytes. Plain data only: keys are integers or strings; values are numbers, strings,
+ * booleans or lists of numbers. All are copied. */
 #include "box/memory.h"
 #include "box/box.h"
 #include "box/object.h"
@@ -10,7 +10,8 @@
 
 #define MEMORY_TYPE "memory"
 
-/* What a value becomes: a letter for its type, and its bytes; of a list those of its numbers, each with its letter. */
+/* The bytes of a value: a letter for its type, and its own bytes; in a list those of each number, each with its
+ * letter. */
 
 static memory_table *check(lua_State *L, const char *who) {
   memory_table **object = luaL_testudata(L, 1, MEMORY_TYPE);
@@ -37,7 +38,7 @@ static const unsigned char *push_number(lua_State *L, const unsigned char *from)
   return from + 9;
 }
 
-/* The list at index i into to. */
+/* Writes the list at index i. */
 static size_t put_list(lua_State *L, int i, unsigned char *to) {
   lua_Unsigned n = lua_rawlen(L, i), keys = 0;
   if (lua_getmetatable(L, i)) return (size_t)luaL_error(L, "memory:set: value: a table with a metatable");
@@ -54,7 +55,7 @@ static size_t put_list(lua_State *L, int i, unsigned char *to) {
   return 1 + 9 * (size_t)n;
 }
 
-/* The string at index i, in a userdata that stays on the stack. */
+/* The bytes of the string at index i, in a userdata that stays on the stack. */
 static memory_bytes put_string(lua_State *L, int i) {
   size_t len;
   const char *text = lua_tolstring(L, i, &len);

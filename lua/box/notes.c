@@ -1,10 +1,10 @@
-/* Tags and logged numbers: see notes.h. There are few of them, so that a list is searched. */
+/* Tags and logged numbers: see notes.h. They are few, so looking one up walks a list. */
 #include "box/notes.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Names are written into JSON and tables as they are. */
+/* Names are written into JSON and tables unchanged. */
 static const char *check_name(lua_State *L, int i, const char *who) {
   size_t len = 0;
   const char *name = lua_type(L, i) == LUA_TSTRING ? lua_tolstring(L, i, &len) : "";

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many letters must be put in, taken out or changed to make b of a; more than `most` is any number above it. */
+/* The number of letters to insert, delete or change to turn a into b; above `most` the result is any larger number. */
 static int distance(const char *a, const char *b, int most) {
   enum { LONGEST = 24 };
   int n = (int)strlen(a), m = (int)strlen(b), row[LONGEST + 1];
@@ -16,7 +16,7 @@ static int distance(const char *a, const char *b, int most) {
     int diagonal = row[0];
     row[0] = i;
     for (int j = 1; j <= m; j++) {
-      int change = diagonal + ((a[i - 1] | 32) != (b[j - 1] | 32)); /* capitals are no difference */
+      int change = diagonal + ((a[i - 1] | 32) != (b[j - 1] | 32)); /* ignores case */
       diagonal = row[j];
       int other = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
       row[j] = change < other ? change : other;
@@ -26,12 +26,12 @@ static int distance(const char *a, const char *b, int most) {
 }
 
 int object_no_field(lua_State *L, const char *kind, const char *const *names, int n) {
-  static const char *const helpers[] = {"expand", "sharpen", NULL}; /* of dt.policy, which take a tree or are for one */
+  static const char *const helpers[] = {"expand", "sharpen", NULL}; /* of dt.policy: they take a tree or serve one */
   const char *nearest = NULL;
   box_look(L);
   if (lua_type(L, 2) != LUA_TSTRING) return luaL_error(L, "%s has no field [%s]", kind, luaL_typename(L, 2));
   const char *name = lua_tostring(L, 2);
-  int best = strlen(name) > 4 ? 3 : 2; /* that is too far */
+  int best = strlen(name) > 4 ? 3 : 2; /* this distance is too far */
   for (int i = 0; i < n; i++) {
     int d = distance(name, names[i], best);
     bool first = d == best && nearest && strcmp(names[i], nearest) < 0; /* names may come in any order */
@@ -45,7 +45,7 @@ int object_no_field(lua_State *L, const char *kind, const char *const *names, in
 
 #define MOST_METHODS 64
 
-/* (methods, name) of the kind in upvalue 1. */
+/* (methods, name), for the kind in upvalue 1. */
 static int unknown_method(lua_State *L) {
   const char *names[MOST_METHODS];
   int n = 0;

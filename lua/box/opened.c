@@ -1,4 +1,4 @@
-/* Opening a policy's object: see opened.h. The rules for parameters are in lua/dt/policy/. */
+/* Opens a policy's object: see opened.h. lua/dt/policy/ has the rules for parameters. */
 #include "box/opened.h"
 
 #include "box/sandbox.h"
@@ -19,7 +19,7 @@ typedef struct {
   int status;
 } compiling;
 
-/* Compiles the text onto co: on failure the message is there. */
+/* Compiles the text onto co; after a failure the message is there. */
 static int load_chunk(lua_State *L) {
   compiling *c = lua_touserdata(L, 1);
   const dtl_policy *policy = c->o->policy;
@@ -28,7 +28,7 @@ static int load_chunk(lua_State *L) {
   const char *text = policy->text;
   size_t len = policy->len;
   if (len >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) text += 3, len -= 3;
-  if (len > 0 && text[0] == '#') /* the line of an interpreter; its end is kept, so that lines count right */
+  if (len > 0 && text[0] == '#') /* the first line names an interpreter; keep its end, so that line numbers are right */
     while (len > 0 && *text != '\n') text++, len--;
   if (luaL_loadbufferx(L, "", 0, name, "t")) lua_error(L);
   lua_Debug ar;
@@ -77,12 +77,12 @@ static void push_settings(lua_State *L, const dtl_setting *settings, int n) {
 void opened_push_call(lua_State *L, lua_State *co, const char *name) {
   sandbox_push_host(L);
   lua_getfield(L, -1, name);
-  lua_settop(co, 1); /* a file without a value: nil */
+  lua_settop(co, 1); /* nil if the file returned nothing */
   lua_pushvalue(co, 1);
   lua_xmove(co, L, 1);
 }
 
-/* co: the file's value -> host.open, that value, preset (its name, or settings), settings. */
+/* co: the file's value -> host.open, that value, preset (a name, or settings), settings. */
 static int prepare(lua_State *L) {
   const opened *o = lua_touserdata(L, 1);
   const dtl_policy *policy = o->policy;

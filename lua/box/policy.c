@@ -1,4 +1,4 @@
-/* Reading policies: an object is made from the text once, to describe it and to refuse a bad one, and goes again. */
+/* Reads policies: makes an object of the text once, to describe it and to refuse a bad text, and frees it. */
 #include "box/policy.h"
 
 #include "box/opened.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Registers p, which may be NULL, to be freed with the policy. NULL when out of memory. */
+/* Registers p, which may be NULL, to be freed with the policy. NULL: out of memory. */
 static void *own(dtl_policy *policy, void *p) {
   char **grown = p ? realloc(policy->owned, (size_t)(policy->n_owned + 1) * sizeof *grown) : NULL;
   if (!grown) {
@@ -41,7 +41,7 @@ typedef struct {
   opened object;
 } opening;
 
-/* The need of a draft on top: true, false or "optional". */
+/* The need of a draft, on top of the stack: true, false or "optional". */
 static dtl_need take_need(lua_State *L) {
   dtl_need need = lua_isstring(L, -1) ? DTL_ANY_DRAFT : lua_toboolean(L, -1) ? DTL_NEEDS_DRAFT : DTL_NO_DRAFT;
   lua_pop(L, 1);
@@ -57,21 +57,21 @@ static int read_need(lua_State *L) {
   return 0;
 }
 
-/* The string on top, copied. */
+/* Copies the string on top. */
 static char *copy_text(lua_State *L, dtl_policy *policy) {
   char *copy = own(policy, strdup(luaL_checkstring(L, -1)));
   if (!copy) luaL_error(L, "out of memory");
   return copy;
 }
 
-/* The string field `key` of the table on top, copied; NULL where there is none. */
+/* Copies the string field `key` of the table on top; NULL: no such field. */
 static char *field(lua_State *L, dtl_policy *policy, const char *key) {
   char *copy = lua_getfield(L, -1, key) == LUA_TNIL ? NULL : copy_text(L, policy);
   lua_pop(L, 1);
   return copy;
 }
 
-/* One that is only shown. */
+/* A field that is only shown: control characters are replaced. */
 static const char *clean_field(lua_State *L, dtl_policy *policy, const char *key) {
   char *copy = field(L, policy, key);
   if (copy) dtl_clean(copy, strlen(copy) + 1, copy, strlen(copy));
@@ -93,7 +93,7 @@ static void *field_array(lua_State *L, dtl_policy *policy, const char *key, size
   return array; /* the table stays on the stack */
 }
 
-/* The list of strings at `key`, copied. */
+/* Copies the list of strings at `key`. */
 static const char *const *field_texts(lua_State *L, dtl_policy *policy, const char *key, int *n) {
   const char **texts = field_array(L, policy, key, sizeof *texts, n);
   for (int i = 0; i < *n; i++) {
@@ -105,7 +105,7 @@ static const char *const *field_texts(lua_State *L, dtl_policy *policy, const ch
   return texts;
 }
 
-/* co: object, description, which is copied: host.open made it, so its fields are what they should be. */
+/* co: object, description. Copies the description; host.open made it, so its fields have the right types. */
 static int take_description(lua_State *L) {
   opening *o = lua_touserdata(L, 1);
   dtl_policy *policy = o->policy;
@@ -162,7 +162,7 @@ static dt_status out_of_memory(const opening *o, dt_error *err) {
   return dtl_fail(err, DT_ENOMEM, "out of memory: policy %s", o->options->policy);
 }
 
-/* What the preset "tuned" stands for, if that is asked for. */
+/* Reads the settings of the preset "tuned", if it is wanted. */
 static dt_status find_tuned(const opening *o, dt_error *err) {
   const dtl_policy_options *options = o->options;
   if (!options->pair || !options->preset || strcmp(options->preset, DTL_TUNED)) return DT_OK;
@@ -208,7 +208,7 @@ static dt_status read_text(const opening *o, dt_error *err) {
   return (p->text = own(p, text)) ? DT_OK : out_of_memory(o, err);
 }
 
-/* A copy that the policy owns; NULL: out of memory, or there is none. */
+/* A copy that the policy owns. NULL: out of memory, or text is NULL. */
 static char *own_text(dtl_policy *policy, const char *text) { return text ? own(policy, strdup(text)) : NULL; }
 
 static dt_status copy_options(const opening *o, dt_error *err) {

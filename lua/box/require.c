@@ -1,6 +1,6 @@
-/* Modules of a policy: require "name" is the file name.lua beside the policy's own, run in the same box and on the account of
- * the same call, while the policy's file itself runs. Compiling is not watched, so all files together have no more bytes than
- * one may have; what fails to compile counts, too. */
+/* Modules of a policy: require "name" runs the file name.lua beside the policy's own file, in the same box and in the
+ * time of the same call, while the policy's file itself runs. The watch does not see compiling, so all files together
+ * have at most the bytes that one file may have; a file that does not compile counts too. */
 #include "box/require.h"
 
 #include "box/box.h"
@@ -19,7 +19,7 @@ static bool is_name(const char *name, size_t len) {
          strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
 }
 
-/* What the file gave is on top. */
+/* The module's value is on top. */
 static int end_require(lua_State *L, int status, lua_KContext context) {
   (void)status, (void)context;
   if (lua_isnil(L, -1)) lua_pushboolean(L, true);
@@ -35,7 +35,7 @@ static const struct box_module *find(const box_modules *modules, const char *pat
   return NULL;
 }
 
-/* Takes text over. NULL: out of memory. */
+/* Takes over text. NULL: out of memory. */
 static const struct box_module *add(box_modules *modules, const char *path, char *text, size_t len) {
   struct box_module *grown = realloc(modules->list, sizeof *grown * (size_t)(modules->n + 1));
   char *copy = strdup(path);
@@ -48,7 +48,7 @@ static const struct box_module *add(box_modules *modules, const char *path, char
   return &grown[modules->n++];
 }
 
-/* The module's text, counted: as it was when the policy was opened. */
+/* The module's text, counted; it stays the same once the policy is open. */
 static const struct box_module *read_module(lua_State *L, dtl_box *box, const char *path) {
   dt_error err;
   size_t len;
@@ -80,7 +80,7 @@ int box_require_file(lua_State *L) {
     return luaL_error(L, "require: '%s': the path is too long", name);
   snprintf(chunk, sizeof chunk, "@%s", path);
   lua_pushvalue(L, 1);
-  lua_pushboolean(L, false); /* until it is there: who requires it again goes in a circle */
+  lua_pushboolean(L, false); /* until it is loaded: a module that requires it meanwhile makes a circle */
   lua_rawset(L, lua_upvalueindex(1));
   const struct box_module *m = read_module(L, box, path);
   int status = luaL_loadbufferx(L, m->text, m->len, chunk, "t");

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RIDING 4 /* rows of a sequence in its first draft pass that are usual: committed tokens ride along */
+#define RIDING 4 /* rows of a sequence in its first draft pass that are usual: committed tokens join it */
 
-/* ---- passes ------------------------------------------------------------------------------------------------------------ */
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
 
 dt_status run_begin(dtl_run *run, dt_error *err) {
   run->phase = RUN_DRAFT;
@@ -18,7 +18,7 @@ dt_status run_begin(dtl_run *run, dt_error *err) {
   return dt_rollback(run->session, run->seq, err);
 }
 
-/* When a shared pass is refused, something was wrong with one of the runs: each then goes alone and gets its own answer. */
+/* If a shared pass is refused, one of the runs was wrong: each run then goes alone and gets its own answer. */
 static bool refused(const dt_error *failure, int n) {
   return n > 1 && (failure->status == DT_EINPUT || failure->status == DT_ECONTEXT || failure->status == DT_ESTATE);
 }
@@ -28,7 +28,7 @@ static void settle(dtl_run *run, const dt_error *failure) {
   if (failure->status) run->failure = *failure;
 }
 
-/* The refs of all runs in one list: malloc'd, or that of the only run. */
+/* Lists the refs of all runs: malloc'd, or the list of the only run. */
 static dt_node_ref *join_refs(dtl_run *const *runs, int n, int *n_refs) {
   *n_refs = 0;
   for (int i = 0; i < n; i++) *n_refs += runs[i]->n_refs;
@@ -41,7 +41,7 @@ static dt_node_ref *join_refs(dtl_run *const *runs, int n, int *n_refs) {
   return all;
 }
 
-/* Tokens before a pass, on average. */
+/* The average number of tokens before a pass. */
 static int context_of(dtl_run *const *runs, int n) {
   long all = 0;
   for (int i = 0; i < n; i++) all += dt_seq_length(runs[i]->session, runs[i]->seq);
@@ -63,8 +63,8 @@ static draft_count count_drafts(dtl_run *const *runs, int n) {
   return count;
 }
 
-/* A draft step that was one pass, and of all sequences the first of their iterations or of none. One that made up for many
- * committed tokens is no example. */
+/* Learns the cost of a draft step that was one pass, and the first step of their iterations for all sequences or for
+ * none. A step that also computed many committed tokens is no example. */
 static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_count after, double ms) {
   long rows = after.rows - before.rows;
   int begun = 0;
@@ -74,7 +74,8 @@ static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_c
     learn_pass(runs[0]->course, begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), ms);
 }
 
-/* A pass over the roots alone is plain decoding's only where no draft came before it. */
+/* Learns the cost of a verify pass. A pass over the roots only counts as plain decoding's only if no draft came before
+ * it. */
 static void learn_verify(dtl_run *const *runs, int n, double ms) {
   int rows = 0, drafted = 0;
   if (!runs[0]->course) return;
@@ -85,7 +86,7 @@ static void learn_verify(dtl_run *const *runs, int n, double ms) {
   if (rows > n || !drafted) learn_pass(runs[0]->course, LEARNED_TARGET, rows, context_of(runs, n), ms);
 }
 
-/* The same times for all runs of a pass over so many rows, by the costs that they count with. */
+/* Advances the clocks of all runs of a pass over so many rows by the same time, from the costs that they use. */
 static void clock_draft(dtl_run *const *runs, int n, int rows) {
   const run_clock *clock = &runs[0]->clock;
   if (!clock->costs) return;
@@ -110,7 +111,7 @@ double run_draft(dtl_run *const *runs, int n) {
   draft_count before = count_drafts(runs, n);
   dt_node_ref *refs = join_refs(runs, n, &n_refs);
   dt_error failure;
-  failure.status = DT_ESTATE; /* without memory for the list each goes alone, too */
+  failure.status = DT_ESTATE; /* if there is no memory for the list, each run goes alone too */
   double start = dt_clock_ms();
   if (refs) failure.status = dt_draft_step(runs[0]->session, refs, n_refs, &failure);
   double ms = dt_clock_ms() - start;
@@ -120,7 +121,7 @@ double run_draft(dtl_run *const *runs, int n) {
     return ms;
   }
   draft_count after = count_drafts(runs, n);
-  double step_ms = ms - (after.prompt_ms - before.prompt_ms); /* a first step runs the prompt, too */
+  double step_ms = ms - (after.prompt_ms - before.prompt_ms); /* a sequence's first step also runs its prompt */
   if (!failure.status) {
     learn_draft(runs, n, before, after, step_ms);
     clock_draft(runs, n, n_refs);
@@ -138,7 +139,7 @@ double run_verify(dtl_run *const *runs, int n) {
   dt_error failure;
   for (int i = 0; i < n; i++) {
     seqs[i] = runs[i]->seq;
-    verdicts[i].bonus = -1; /* as long as there is none */
+    verdicts[i].bonus = -1; /* until it gets one */
   }
   double start = dt_clock_ms();
   failure.status = dt_verify_tree(runs[0]->session, seqs, n, verdicts, &failure);
@@ -151,7 +152,7 @@ double run_verify(dtl_run *const *runs, int n) {
     dtl_run *run = runs[i];
     settle(run, &failure);
     if (failure.status && verdicts[i].bonus < 0) continue;
-    run->failure.status = DT_OK; /* NaN was in another one's rows */
+    run->failure.status = DT_OK; /* the NaN was in rows of another run */
     run->verdict = verdicts[i];
     run->verify_ms += ms;
     run->phase = RUN_VERIFIED;
@@ -195,7 +196,7 @@ int run_await(lua_State *L, dtl_run *run, run_pass pass, lua_KContext context, l
   return then(L, LUA_OK, context);
 }
 
-/* ---- messages ---------------------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 int run_fail(lua_State *L, const dt_error *err, const char *who) {
   if (err->status == DT_ESTATE || err->status == DT_EINPUT || err->status == DT_ECONTEXT) {

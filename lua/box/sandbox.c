@@ -1,5 +1,5 @@
-/* The globals of the box. Functions are listed, never libraries: what is not named here does not exist in the state. Those
- * that could run for long inside C, or reach what is not theirs, are replaced by checked ones. */
+/* The globals of the box. Functions are listed, never whole libraries: a function that is not named here does not exist
+ * in the state. Functions that could run for long in C, or reach data outside the box, are replaced by checked ones. */
 #include "box/sandbox.h"
 
 #include "box/box.h"
@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define ARGUMENTS_MAX 255   /* of a function that may take any number: each may be a long numeral */
-#define TABLE_MAX (1 << 20) /* more elements than the memory holds: such a length is a trick */
+#define ARGUMENTS_MAX 255   /* of a function that takes any number of arguments, each of which may be a long numeral */
+#define TABLE_MAX (1 << 20) /* more elements than the memory holds: a table of that length tries to cheat */
 #define PRINT_CALL 4096
 #define PRINT_RUN 65536
-#define MOST_NAMES 64 /* of a library, for a message */
+#define MOST_NAMES 64 /* names of a library in a message, at most */
 #define LONGEST_NAME 40
 
 static const char *const base_names[] = {"assert",   "error",  "getmetatable", "ipairs", "next",   "pcall",
@@ -33,10 +33,10 @@ static const char *const utf8_names[] = {"char", "charpattern", "codepoint", "co
 
 static char seed_key, host_key; /* their addresses are keys of the registry */
 
-/* ---- functions that look first ------------------------------------------------------------------------------------------- */
+/* ---- checked functions ------------------------------------------------------------------------------------------- */
 
-/* A function of the library is upvalue 1 of one that looks whether the call has had its time, and runs in its frame, so its
- * messages name function and place as ever. */
+/* Upvalue 1 is a function of the library. The checked function looks whether the call has time left, and runs it in its
+ * own frame, so that its messages name function and place as usual. */
 static int original(lua_State *L) { return lua_tocfunction(L, lua_upvalueindex(1))(L); }
 
 static int watched(lua_State *L) {
@@ -58,7 +58,7 @@ static int plain_table(lua_State *L) {
   return original(L);
 }
 
-/* A comparator is called by one in Lua, which counts instructions whatever is compared how: upvalue 2 makes it. */
+/* A Lua function calls the comparator, so that every comparison counts instructions; upvalue 2 makes it. */
 static int sort(lua_State *L) {
   lua_settop(L, 2);
   if (!lua_isnil(L, 2)) luaL_checktype(L, 2, LUA_TFUNCTION);
@@ -68,7 +68,7 @@ static int sort(lua_State *L) {
   return plain_table(L);
 }
 
-/* Of an empty string without a separator, the library's counts to any n. */
+/* For an empty string without a separator, the library's function counts up to any n. */
 static int rep(lua_State *L) {
   size_t len, sep_len;
   box_look(L);
@@ -84,7 +84,7 @@ static int rep(lua_State *L) {
   return original(L);
 }
 
-/* Upvalue 1: the watched next. */
+/* Upvalue 1: the checked `next`. */
 static int pairs(lua_State *L) {
   box_look(L);
   luaL_checkany(L, 1);
@@ -99,18 +99,19 @@ static int pairs(lua_State *L) {
   return 3;
 }
 
-/* ---- functions of our own ------------------------------------------------------------------------------------------------ */
+/* ---- functions of our own ---------------------------------------------------------------------------------------- */
 
-/* Metamethods that do not exist in the box: Lua calls finalizers unwatched, converges weak tables and shifts the arguments of
- * chained __call in the square of their number within one instruction, and calls __close while it unwinds. */
+/* Metamethods that do not exist in the box. Lua calls finalizers unwatched; it converges weak tables, and shifts the
+ * arguments of chained __call, in the square of their number within one instruction; it calls __close while it
+ * unwinds. */
 static const char *const no_metamethods[] = {"__call", "__close", "__gc", "__mode", NULL};
 
-/* Takes these metamethods out of one Lua state. Lua 5.4 creates the names once per state and finds a metamethod by the address of
- * its name; a short string (up to 40 bytes) exists once, so lua_pushstring returns that very string. Random bytes overwrite it:
- * when a page writes "__gc", Lua makes a new string at another address and never looks for it. tests/lua/bad/ tries them; box.c
- * does not compile with another Lua than 5.4. */
+/* Removes these metamethods from one Lua state. Lua 5.4 creates the names once per state and finds a metamethod by the
+ * address of its name. A short string (up to 40 bytes) exists once, so lua_pushstring returns that very string, and
+ * random bytes overwrite it. When a page writes "__gc", Lua makes a new string at another address and never looks for
+ * it. tests/lua/bad/ tries them; box.c does not compile with any Lua but 5.4. */
 static void forget_metamethods(lua_State *L) {
-  luaL_Buffer large; /* the first one makes the metatable of all, which has __gc and __close: before they are gone */
+  luaL_Buffer large; /* the first buffer makes the metatable of all, which needs __gc and __close: before they go */
   luaL_buffinitsize(L, &large, 2 * LUAL_BUFFERSIZE);
   luaL_pushresultsize(&large, 0);
   lua_pop(L, 1);
@@ -168,7 +169,7 @@ static int require(lua_State *L) {
   return box_require_file(L);
 }
 
-/* Pushes the keys of the table on top that are texts, sorted, with ", " between: bounded, like what the box makes. */
+/* Pushes the text keys of the table on top, sorted, separated by ", "; at most MOST_NAMES of them. */
 static void push_names(lua_State *L) {
   const char *names[MOST_NAMES];
   int n = 0, table = lua_gettop(L);
@@ -193,7 +194,7 @@ static void push_names(lua_State *L) {
   luaL_pushresult(&list);
 }
 
-/* (library, name): upvalue 1 is what the library is called. */
+/* (library, name); upvalue 1 is the library's name. */
 static int missing(lua_State *L) {
   box_look(L);
   const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : luaL_typename(L, 2);
@@ -204,7 +205,7 @@ static int missing(lua_State *L) {
                     lua_tostring(L, lua_upvalueindex(1)), lua_tostring(L, -1));
 }
 
-/* Gives the library on top an error for what is not in it. */
+/* Makes the library on top raise an error for names that it does not have. */
 static void name_missing(lua_State *L, const char *name) {
   lua_createtable(L, 0, 2);
   lua_pushstring(L, name);
@@ -215,7 +216,7 @@ static void name_missing(lua_State *L, const char *name) {
   lua_setmetatable(L, -2);
 }
 
-/* What Lua has as variables, or had, and the box has not. */
+/* Variables that Lua has, or had, and the box does not have. */
 static const char *const absent[] = {"io",     "os",     "debug",          "package", "coroutine",  "load", "loadfile",
                                      "dofile", "xpcall", "collectgarbage", "warn",    "loadstring", NULL};
 
@@ -228,16 +229,16 @@ static int undefined(lua_State *L) {
   return luaL_error(L, "undefined variable '%s'", name);
 }
 
-/* ---- libraries ----------------------------------------------------------------------------------------------------------- */
+/* ---- libraries --------------------------------------------------------------------------------------------------- */
 
-/* Stack: library, selection. Puts closure f over the library's function into the selection. */
+/* Stack: library, selection. Puts closure f, over the library's function, into the selection. */
 static void check_field(lua_State *L, const char *name, lua_CFunction f) {
   lua_getfield(L, -2, name);
   lua_pushcclosure(L, f, 1);
   lua_setfield(L, -2, name);
 }
 
-/* Opens a library: library, a selection with what is named of it, each function as a closure of f. */
+/* Opens a library and pushes it, then a selection with the named functions, each as a closure of f. */
 static void open_library(lua_State *L, lua_CFunction open, const char *const *names, lua_CFunction f) {
   lua_pushcfunction(L, open);
   lua_call(L, 0, 1);
@@ -287,7 +288,7 @@ static void push_table(lua_State *L) {
 
 static void push_math(lua_State *L) {
   open_library(L, luaopen_math, math_names, few_arguments);
-  lua_getfield(L, -2, "random"); /* as it is, since it has its state in an upvalue; it takes two arguments */
+  lua_getfield(L, -2, "random"); /* unchanged, since its state is in an upvalue; it takes two arguments */
   lua_setfield(L, -2, "random");
   lua_getfield(L, -2, "randomseed");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &seed_key);
@@ -299,8 +300,8 @@ static void push_utf8(lua_State *L) {
   lua_remove(L, -2);
 }
 
-/* Runs the embedded modules; stack: globals, modules. Each is there for those after it, and dt.policy, the last, for
- * policies. */
+/* Runs the embedded modules; stack: globals, modules. Each module can require those before it; policies can require
+ * dt.policy, the last. */
 static void load_modules(lua_State *L) {
   const char *name, *last = "";
   for (int i = 0; (name = embedded_load_for_box(L, i)); i++) {
@@ -343,7 +344,7 @@ void sandbox_install(lua_State *L) {
   lua_pushcclosure(L, require, 1);
   lua_setfield(L, -3, "require");
   lua_pushvalue(L, -2);
-  lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS); /* the full libraries are garbage from here on */
+  lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS); /* from here on the full libraries are garbage */
   load_modules(L);
   lua_pop(L, 1);
   lua_newtable(L); /* globals, metatable */

@@ -1,4 +1,5 @@
-/* The policy's `seq`: the four primitives, guarded by phase. What the engine itself fails with ends the call for good. */
+/* The policy's `seq`: the four primitives, each checked for its phase. A failure of the engine itself ends the call for
+ * good. */
 #include "box/seq.h"
 
 #include "box/handle.h"
@@ -66,10 +67,10 @@ static int seq_draft_step(lua_State *L) {
   return box_tree_draft_step(L, check_seq(L, "seq:draft_step"), "seq:draft_step");
 }
 
-/* ---- the table of results: one per sequence, reused by every iteration --------------------------------------------------- */
+/* ---- the table of results: one per sequence, reused by every iteration ------------------------------------------- */
 
-/* User values of the sequence: the table, that of its path, and the keys of the table, since making a string of a name
- * means to look for it among all strings. */
+/* User values of the sequence: the table of results, the table of its path, and the table's keys, since making a string
+ * of a name searches all strings. */
 enum { OUT = 1, PATH, DRAFTED, DEPTH, ACCEPTED, BONUS, COMMITTED, DRAFT_MS, VERIFY_MS, COMMIT_MS, PATH_KEY };
 static const char *const keys[] = {"drafted",  "depth",     "accepted",  "bonus", "committed",
                                    "draft_ms", "verify_ms", "commit_ms", "path",  "candidates"};
@@ -87,7 +88,7 @@ static void set_number(lua_State *L, int seq, int table, int key, double value) 
   lua_rawset(L, table);
 }
 
-/* (out, node, i) -> token, logp; nil: there are fewer. Upvalue 1: the sequence. */
+/* (out, node, i) -> token, logp; nil: fewer candidates. Upvalue 1: the sequence. */
 static int out_candidates(lua_State *L) {
   static const char who[] = "out:candidates";
   const dtl_run *run = ((run_handle *)lua_touserdata(L, lua_upvalueindex(1)))->run;
@@ -116,7 +117,7 @@ static int out_candidates(lua_State *L) {
 
 static int out_unknown(lua_State *L) { return object_no_field(L, "out", keys, N_KEYS); }
 
-/* Gives the table of results on top its one function, and an error for what is not in it. */
+/* Gives the table of results on top its only function, and an error for fields that it does not have. */
 static void finish_out(lua_State *L, int seq) {
   lua_pushvalue(L, seq);
   lua_pushcclosure(L, out_candidates, 1);
@@ -165,7 +166,7 @@ void box_seq_committed(lua_State *L, int seq, const dtl_run *run) {
   lua_pop(L, 1);
 }
 
-/* ---- verify, commit, rollback -------------------------------------------------------------------------------------------- */
+/* ---- verify, commit, rollback ------------------------------------------------------------------------------------ */
 
 static int end_verify_tree(lua_State *L, int status, lua_KContext context) {
   (void)status, (void)context;

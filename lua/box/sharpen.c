@@ -1,7 +1,8 @@
-/* policy.sharpen([share=false]) -> an object that learns what tree:sharpen takes (tree.h: dt_tree_learner), `share` if told.
+/* policy.sharpen([share=false]) -> an object that learns the arguments of tree:sharpen (tree.h: dt_tree_learner);
+ * `share` only if true.
  *
- *   s:apply(tree)     before an iteration's first draft_step: sharpens it by what was learned so far
- *   s:observe(tree)   after its commit: learns from what came after every accepted node that was drafted from */
+ *   s:apply(tree)     before an iteration's first draft_step: sharpens the tree with the numbers learned so far
+ *   s:observe(tree)   after its commit: learns from the token after every accepted node that was drafted from */
 #include "box/sharpen.h"
 
 #include "box/handle.h"
@@ -51,7 +52,7 @@ static sharpener *push(lua_State *L, bool share) {
   return s;
 }
 
-/* Upvalue 1: an object, whose metatable is that of all. */
+/* Upvalue 1: an object whose metatable all objects share. */
 static int make_sharpener(lua_State *L) {
   box_look(L);
   if (!lua_isnoneornil(L, 1) && !lua_isboolean(L, 1))

@@ -1,4 +1,4 @@
-/* The policy's `tree`: tree.h with its mistakes raised at the caller's line. Every call is a few checks and array reads. */
+/* The policy's `tree`: tree.h, with errors raised at the caller's line. Every call is a few checks and array reads. */
 #include "box/tree.h"
 
 #include "box/handle.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* Integers beyond int's range become its ends: every bound lies far within. */
+/* Clips integers beyond int's range to values that are far outside every bound. */
 static int clip_int(lua_Integer value) {
   return value > 1 << 30 ? 1 << 30 : value < -(1 << 30) ? -(1 << 30) : (int)value;
 }
@@ -73,7 +73,7 @@ static int tree_method_add(lua_State *L) {
   return 1;
 }
 
-/* Puts n ids into the table at index t, and nil behind them as far as an older list went. */
+/* Puts n ids into the table at index t, and nil after them as far as an older list reached. */
 static void fill_list(lua_State *L, int t, const int32_t *ids, int n) {
   for (int i = 0; i < n; i++) {
     lua_pushinteger(L, ids[i]);
@@ -124,7 +124,8 @@ static int read_list(lua_State *L, dtl_run *run, int i, lua_Integer n, const cha
   return (int)n;
 }
 
-/* The nodes at index i, a list of which the number at index n_index (nil: all) are meant, or one node; into run->ids. */
+/* Reads nodes into run->ids: at index i is one node, or a list of which the number at index n_index (nil: all) are
+ * used. */
 static int read_nodes(lua_State *L, dtl_run *run, int i, int n_index, const char *who) {
   if (!lua_istable(L, i)) {
     run->ids[0] = check_node(L, run, i, who, "nodes");
@@ -148,13 +149,13 @@ void box_tree_read_refs(lua_State *L, dtl_run *run, int i, int n_index, const ch
 
 void box_tree_drop_drafted(dtl_run *run) {
   int n = 0;
-  if (run->tree->phase != TREE_OPEN) return; /* the engine says so */
+  if (run->tree->phase != TREE_OPEN) return; /* the engine reports it */
   for (int i = 0; i < run->n_refs; i++)
     if (!dt_tree_draft_of(run->tree, run->refs[i].node)) run->refs[n++] = run->refs[i];
   run->n_refs = n;
 }
 
-/* context: how the method is called in messages. */
+/* context: the method's name in messages. */
 static int end_draft_step(lua_State *L, int status, lua_KContext context) {
   (void)status;
   run_check_pass(L, ((run_handle *)lua_touserdata(L, 1))->run, (const char *)context);
@@ -244,7 +245,7 @@ static int tree_method_depth(lua_State *L) {
   return 1;
 }
 
-static int tree_method_parent(lua_State *L) { /* nil: the root */
+static int tree_method_parent(lua_State *L) { /* nil: u is the root */
   dtl_run *run = check_tree(L, "tree:parent");
   int parent = run->tree->parent[check_node(L, run, 2, "tree:parent", "u")];
   if (parent < 0)
@@ -283,7 +284,7 @@ static int tree_method_entropy(lua_State *L) {
   return 1;
 }
 
-static int tree_method_candidate(lua_State *L) { /* nil: there are fewer */
+static int tree_method_candidate(lua_State *L) { /* nil: fewer candidates */
   const dt_tree_draft *draft = check_draft(L, check_tree(L, "tree:candidate"), "tree:candidate");
   lua_Integer i = object_integer(L, 3, "tree:candidate", "i");
   if (i < 1) luaL_error(L, "tree:candidate: i = %I is below 1", (LUAI_UACINT)i);
@@ -297,7 +298,7 @@ static int tree_method_candidate(lua_State *L) { /* nil: there are fewer */
   return 3;
 }
 
-static int tree_method_rank(lua_State *L) { /* nil: u was not drafted from */
+static int tree_method_rank(lua_State *L) { /* nil: u has no draft */
   const dtl_run *run = check_tree(L, "tree:rank");
   const dt_tree_draft *draft = dt_tree_draft_of(run->tree, check_node(L, run, 2, "tree:rank", "u"));
   lua_Integer token = object_integer(L, 3, "tree:rank", "token");

@@ -7,30 +7,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEWEST_TOKENS 16   /* of a run that says something */
-#define SLOWER 0.98        /* of plain decoding's speed: nearer to it is the same */
-#define LOW_ACCEPTANCE 0.4 /* of first guesses: no tree makes up for these */
-#define PASSES 5           /* over one row are measured, */
-#define PATIENCE 0.03      /* but no longer than this part of the run, after the first two */
+#define FEWEST_TOKENS 16   /* a shorter run gives no advice */
+#define SLOWER 0.98        /* of plain decoding's speed: a smaller difference is none */
+#define LOW_ACCEPTANCE 0.4 /* of first guesses: below it, no tree pays */
+#define PASSES 5           /* passes over one row that are measured, */
+#define PATIENCE 0.03      /* in at most this part of the run's time, after the first two */
 
-/* Milliseconds of an iteration, by what they went to. */
+/* Milliseconds of an iteration, by their use. */
 typedef struct {
   double draft, verify, rest; /* rest: commit, the policy itself, the loop */
-  double rows, committed;     /* of an iteration */
-  double plain;               /* a token by plain decoding: a pass over one row */
-  double speed;               /* tokens per millisecond over plain decoding's */
-  const char *counts;         /* whether the prompt is in these times */
-  bool busy;                  /* the machine, while it ran; of no matter where both ran in turns */
+  double rows, committed;     /* rows and committed tokens of an iteration */
+  double plain;               /* a token of plain decoding: a pass over one row */
+  double speed;               /* tokens per millisecond / that of plain decoding */
+  const char *counts;         /* says whether these times include the prompt */
+  bool busy;                  /* the machine was busy while it ran; this does not matter if both ran in turns */
   char why[DTL_WHY];
 } account;
 
 typedef enum { BUSY, GUESSES, DRAFTING, ROWS, POLICY } cause;
 
-/* The median time of a few passes over one row after as many tokens as the run ended with; 0: they failed. */
+/* The median time of a few passes over one row, with as many tokens before it as the run had at its end; 0: they
+ * failed. */
 static double measure_plain(const job *j, const dtl_result *r) {
   const dt_stats *s = &r->stats;
   double ms[PASSES], start = dt_clock_ms();
-  int n = -1, seq = 0; /* the first one pays for cold caches */
+  int n = -1, seq = 0; /* the first pass pays for cold caches */
   dt_session_options options = {.sequences = 1, .context = j->options->context};
   dt_session *session;
   dt_verdict verdict;
@@ -96,16 +97,16 @@ static void tell_cause(char *out, size_t size, cause c, const dt_stats *s, const
   }
 }
 
-/* What to try against it, which is not what was tried. */
+/* The policy to try instead; never the one that ran. */
 static const char *find_remedy(const job *j, cause c) {
   const dtl_policy_info *policy = dtl_policy_describe(j->policy);
   bool rates = strcmp(policy->name, "rate") == 0, copies = strcmp(policy->name, "prompt_lookup") == 0;
   if (c == BUSY) return j->options->policy;
   if (c == GUESSES) return copies ? "ar" : "prompt_lookup";
-  return rates ? "ar" : "rate"; /* rate weighs what its guesses bring against what passes cost */
+  return rates ? "ar" : "rate"; /* rate compares the gain of its guesses with the cost of passes */
 }
 
-/* As it may be typed in a shell; what a line cannot show is left to the reader. */
+/* Appends a word as a shell needs it; a word that one line cannot show becomes a placeholder. */
 static void append_word(char *line, size_t size, const char *word) {
   static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
   size_t n = strlen(line), len = strlen(word);
@@ -120,7 +121,7 @@ static void append_word(char *line, size_t size, const char *word) {
   sprintf(line + n, "'");
 }
 
-/* How the policy that ran was set. */
+/* Appends the settings of the policy that ran. */
 static void append_settings(char *line, size_t size, const cli_options *o) {
   char setting[256];
   if (o->preset) append_word(line, size, "--preset"), append_word(line, size, o->preset);
@@ -130,7 +131,7 @@ static void append_settings(char *line, size_t size, const cli_options *o) {
   }
 }
 
-/* The user's own command, under this policy. */
+/* Writes the user's own command, with this policy. */
 static void write_command(char *line, size_t size, const cli_options *o, const char *policy) {
   snprintf(line, size, "%s", program_invocation_name);
   append_word(line, size, policy);

@@ -1,4 +1,4 @@
-/* A conversation at the terminal: see chat.h. What is typed becomes questions and commands here. */
+/* A conversation at the terminal: see chat.h. Turns typed lines into questions and commands. */
 #include "cli/chat.h"
 
 #include "cli/complain.h"
@@ -12,9 +12,9 @@
 #define QUOTES "\"\"\"" /* around a question of several lines */
 
 typedef struct {
-  char *text; /* [n], and a NUL */
+  char *text; /* [n], then a NUL */
   size_t n;
-  bool quoted; /* it is no command, whatever it begins with */
+  bool quoted; /* never a command, whatever it begins with */
 } message;
 
 static bool add(message *m, const char *text, size_t n) {
@@ -34,8 +34,8 @@ static size_t without_blanks(const char *line, size_t n) {
   return n;
 }
 
-/* Adds one typed line to the message. A message between """ and """, or whose line ends in a backslash, has further lines: *more
- * is then true. False: the message must be dropped; the user has been told why. */
+/* Adds one typed line to the message. A message between """ and """, or whose line ends in a backslash, has further
+ * lines: *more is then true. False: the message must be dropped; the user has been told why. */
 static bool take_line(talk *t, message *m, const char *line, size_t n, bool *more) {
   if (memchr(line, '\0', n)) {
     complain(0, "a line with a NUL character, which no text has: it is dropped");
@@ -52,8 +52,8 @@ static bool take_line(talk *t, message *m, const char *line, size_t n, bool *mor
   return add(m, line, closes ? end - 3 : continues ? end - 1 : n) && (!*more || add(m, "\n", 1));
 }
 
-/* Reads the next question or command; its text is malloc'd and has no blanks around it. NULL text: Ctrl-C, end of input, or a
- * message that was dropped. */
+/* Reads the next question or command; its text is malloc'd, without blanks around it. NULL text: Ctrl-C, end of input,
+ * or a message that was dropped. */
 static message read_message(talk *t) {
   message m = {0};
   bool more = true, first = true;
@@ -63,7 +63,7 @@ static message read_message(talk *t) {
     bool ends = !line && !interrupted;
     if (ends && m.quoted) complain(0, "%s has no end: the question is dropped", QUOTES);
     if (ends) t->over = true;
-    if (ends && m.text && !m.quoted) break; /* a last line that would go on */
+    if (ends && m.text && !m.quoted) break; /* the input ends inside a message */
     if (!line || !take_line(t, &m, line, n, &more)) {
       free(m.text);
       return (message){0};

@@ -1,4 +1,4 @@
-/* What a line that begins with '/' does: see talk.h. */
+/* Commands, lines that begin with '/': see talk.h. */
 #include "cli/complain.h"
 #include "cli/interrupt.h"
 #include "cli/replace.h"
@@ -60,7 +60,7 @@ static void set(talk *t, const char *argument) {
 
 static void set_temp(talk *t, const char *argument) { talk_set(t, "temp", argument); }
 
-/* ---- saving ------------------------------------------------------------------------------------------------------------- */
+/* ---- saving ------------------------------------------------------------------------------------------------------ */
 
 static bool add_message(cJSON *list, const char *role, const char *text, size_t len) {
   char *valid = dt_utf8(text, len, NULL);
@@ -86,14 +86,14 @@ static char *conversation(const talk *t) {
   return text;
 }
 
-/* Whether the user says yes. */
+/* Asks the user; true: yes. */
 static bool agrees(talk *t, const char *path) {
   char question[400];
   size_t n;
   snprintf(question, sizeof question, "%.300s is there: replace it? [y/N] ", path);
   dt_clean(question);
   char *line = line_next(t->lines, question, &n);
-  interrupted = 0; /* Ctrl-C says no */
+  interrupted = 0; /* Ctrl-C means no */
   return line && (*line == 'y' || *line == 'Y');
 }
 
@@ -111,7 +111,7 @@ static void save(talk *t, const char *path) {
   }
 }
 
-/* ---- all of them -------------------------------------------------------------------------------------------------------- */
+/* ---- all commands ------------------------------------------------------------------------------------------------ */
 
 static void quit(talk *t, const char *argument) {
   (void)argument;

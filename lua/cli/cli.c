@@ -1,4 +1,4 @@
-/* Parsing of the command line: see cli.h. */
+/* Parses the command line: see cli.h. */
 #include "cli/cli.h"
 
 #include "cli/options.h"
@@ -71,7 +71,7 @@ static dt_status parse_seed(const char *name, const char *value, uint64_t *out, 
   return DT_OK;
 }
 
-/* Stores the value of an option (NULL for a flag) that was given under `name`. */
+/* Stores the value of an option (NULL for a flag) that was given as `name`. */
 static dt_status store(const option *o, const char *name, char *value, cli_options *out, dt_error *err) {
   void *field = (char *)out + o->field;
   switch (o->kind) {
@@ -111,7 +111,7 @@ static dt_status store(const option *o, const char *name, char *value, cli_optio
   return DT_OK;
 }
 
-/* Whether an option is as good with another policy, and not about what is told or written of this run. */
+/* Whether an option suits other policies too, and does not concern the outputs of this run. */
 static bool suits_others(const option *o) {
   static const size_t own[] = {FIELD(preset), FIELD(compare), FIELD(rounds),  FIELD(json),
                                FIELD(trace),  FIELD(quiet),   FIELD(verbose), FIELD(explain)};
@@ -120,7 +120,7 @@ static bool suits_others(const option *o) {
   return o->kind != SETTING;
 }
 
-/* One option and its value, which may be the next argument: *used arguments in all. */
+/* Parses one option and its value, which may be the next argument; *used counts the arguments. */
 static dt_status parse_option(char **argv, int left, cli_options *out, int *used, dt_error *err) {
   char *arg = argv[0], *equals = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
   size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
@@ -153,7 +153,7 @@ bool cli_is_model(const char *argument) {
 
 dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
   *out = (cli_options){0};
-  out->settings = calloc((size_t)argc + 1, sizeof *out->settings); /* argc bounds how often an option can be repeated */
+  out->settings = calloc((size_t)argc + 1, sizeof *out->settings); /* argc bounds the repetitions of an option */
   out->stop = calloc((size_t)argc + 1, sizeof *out->stop);
   out->biases = calloc((size_t)argc + 1, sizeof *out->biases);
   out->files = calloc((size_t)argc + 1, sizeof *out->files);
@@ -188,7 +188,7 @@ dt_status cli_parse(int argc, char **argv, cli_options *out, dt_error *err) {
   return DT_OK;
 }
 
-/* ---- between runs ------------------------------------------------------------------------------------------------------- */
+/* ---- between runs ------------------------------------------------------------------------------------------------ */
 
 static const struct {
   const char *name;
@@ -206,7 +206,7 @@ static const struct {
 
 const char *cli_settable(int i) { return i < (int)N_SETTABLE ? settable[i].name : NULL; }
 
-/* The option that is called so, by any of its names; NULL: none, or it is not to be set. */
+/* The option with this name, whichever of its names it is; NULL: none, or it cannot be set. */
 static const option *settable_option(const char *name) {
   char arg[40];
   int n = snprintf(arg, sizeof arg, "--%s", name);

@@ -1,4 +1,4 @@
-/* Comparing two policies: see compare.h. */
+/* Compares two policies: see compare.h. */
 #include "cli/compare.h"
 
 #include "cli/complain.h"
@@ -8,15 +8,15 @@
 
 #define ROUNDS 3
 #define MOST_ROUNDS 64
-#define ENOUGH_MS 2000.0   /* of undisturbed rounds */
-#define PATIENCE_MS 6000.0 /* with a busy machine */
+#define ENOUGH_MS 2000.0   /* time of undisturbed rounds that is enough */
+#define PATIENCE_MS 6000.0 /* limit if the machine is busy */
 
 typedef struct {
   double speed, other, ms;
   bool disturbed;
 } round_speeds;
 
-/* DT_EDEVICE unless both have the same tokens; a policy is only a proposal, so that is the engine's fault. */
+/* DT_EDEVICE unless both have the same tokens. A policy only proposes, so a difference is the engine's fault. */
 static dt_status check_same(const job *j, int prompt, const dtl_result *a, const dtl_result *b, dt_error *err) {
   int n = a->n_tokens < b->n_tokens ? a->n_tokens : b->n_tokens, same = 0;
   while (same < n && a->tokens[same] == b->tokens[same]) same++;
@@ -35,7 +35,7 @@ static dt_status check_all(const job *j, const outcome *a, const outcome *b, dt_
   return DT_OK;
 }
 
-/* Both, in the order of this round. */
+/* Runs both, in the order of this round. */
 static int run_round(const job *j, bool other_first, const outcome *mine, outcome *other, comparison *c,
                      round_speeds *r) {
   outcome again = {0};
@@ -66,7 +66,7 @@ double median(double *list, int n) {
   return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
 }
 
-/* The undisturbed rounds, and how long they took together. */
+/* Counts the undisturbed rounds; *ms is their total time. */
 static int count_quiet(const round_speeds *all, int n, double *ms) {
   int quiet = 0;
   *ms = 0;
@@ -75,8 +75,8 @@ static int count_quiet(const round_speeds *all, int n, double *ms) {
   return quiet;
 }
 
-/* Medians of the undisturbed rounds; of all where those are too few, or few and short: a median of many rounds, each of
- * which measures both, is nearer to the truth than one of three. */
+/* Medians of the undisturbed rounds; of all rounds if the undisturbed are too few, or few and short: each round
+ * measures both, so the median of many rounds is nearer to the truth than that of three. */
 static void sum_up(const round_speeds *all, int n, int wanted, comparison *c) {
   double speed[MOST_ROUNDS], other[MOST_ROUNDS], ratio[MOST_ROUNDS], ms;
   int quiet = count_quiet(all, n, &ms);
@@ -92,8 +92,8 @@ static void sum_up(const round_speeds *all, int n, int wanted, comparison *c) {
   c->ratio = median(ratio, c->rounds);
 }
 
-/* Whether no more rounds are needed: those asked for, or else as many as make enough time, were undisturbed, or too many
- * were not. */
+/* Whether enough rounds ran: the requested number (or, without one, enough time) was undisturbed, or too many were
+ * disturbed. */
 static bool is_enough(const round_speeds *all, int n, int wanted, bool asked, double lasted) {
   double ms;
   bool quiet = count_quiet(all, n, &ms) >= wanted;

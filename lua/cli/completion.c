@@ -1,4 +1,4 @@
-/* What a shell may complete: see completion.h. */
+/* Completion for shells: see completion.h. */
 #include "cli/completion.h"
 
 #include "cli/complain.h"
@@ -10,12 +10,12 @@
 #include <string.h>
 
 typedef struct {
-  char **words; /* [n] before the one to complete */
+  char **words; /* [n] words before the one to complete */
   int n;
   const char *typed;
 } asked;
 
-/* A candidate, if it begins as what was typed does. */
+/* Prints a candidate if it begins with the typed text. */
 static void offer(const asked *a, const char *word, const char *help) {
   char clean[256];
   if (strncmp(word, a->typed, strlen(a->typed)) != 0) return;
@@ -43,14 +43,14 @@ static void offer_installed(const asked *a, const char *folder) {
   free(names);
 }
 
-/* The option that the word before waits for the value of, or NULL. */
+/* The option whose value comes next, or NULL. */
 static const option *open_option(const asked *a) {
   const char *last = a->n ? a->words[a->n - 1] : "";
   const option *o = *last == '-' ? option_find(last, strlen(last)) : NULL;
   return o && o->argument ? o : NULL;
 }
 
-/* The policy on the line, opened; NULL: none, or none that opens. */
+/* Opens the policy on the line; NULL: there is none, or it does not open. */
 static dtl_policy *named_policy(const asked *a) {
   dtl_policy *policy;
   dt_error err;
@@ -63,7 +63,7 @@ static dtl_policy *named_policy(const asked *a) {
   return NULL;
 }
 
-/* NAME= of its parameters; behind it the values, where there are few. */
+/* Offers NAME= for the policy's parameters, followed by the values if there are few. */
 static void offer_settings(const asked *a) {
   static const char *const truths[] = {"true", "false"};
   dtl_policy *policy = named_policy(a);
@@ -138,7 +138,7 @@ static void offer_commands(const asked *a) {
   offer(a, "doctor", "what it finds on this machine");
 }
 
-/* Behind pull, ls and rm. False: the first word is none of them. */
+/* Offers words after pull, ls and rm. False: the first word is none of these. */
 static bool offer_of_models(const asked *a) {
   const char *word = a->n ? a->words[0] : "";
   dt_error err;

@@ -1,4 +1,4 @@
-/* The table of what other programs call otherwise: see foreign.h. */
+/* Options of other programs and their names here: see foreign.h. */
 #include "cli/foreign.h"
 
 #include <string.h>

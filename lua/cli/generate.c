@@ -1,4 +1,4 @@
-/* Generating from the command line: see generate.h. */
+/* Generates from the command line: see generate.h. */
 #include "cli/generate.h"
 
 #include "cli/advice.h"

@@ -74,7 +74,7 @@ void print_help(void) {
   printf("\n%s\nExample: %s\n", defaults, example);
 }
 
-/* Text in the language of man: what it would take for a command or a typographic sign is escaped. */
+/* Prints text for man: escapes characters that man would read as a command or a typographic sign. */
 static void roff(const char *text) {
   for (const char *c = text; *c; c++) {
     bool begins = c == text || c[-1] == '\n';

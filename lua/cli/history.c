@@ -1,4 +1,4 @@
-/* The history: see history.h. It is a convenience: what cannot be read or written is passed over. */
+/* The history of typed lines: see history.h. It is a convenience, so failures to read or write it are ignored. */
 #include "cli/history.h"
 
 #include "cli/replace.h"
@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_BYTES (4 << 20) /* a file that has more is cut */
+#define MOST_BYTES (4 << 20) /* a larger file is cut */
 
-/* Opened, and for the user's eyes only; -1: it cannot be. A pipe of that name makes nobody wait. */
+/* Opens the file, readable by the user only; -1: that failed. It does not wait if the file is a pipe. */
 static int open_file(const char *path, int flags) {
   int fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0600);
   struct stat info;
@@ -22,7 +22,7 @@ static int open_file(const char *path, int flags) {
   return -1;
 }
 
-/* All of the file, or its last MOST_BYTES; NULL: nothing to read. */
+/* The whole file, or its last MOST_BYTES; NULL: nothing to read. */
 static char *read_end(const char *path) {
   int fd = open_file(path, O_RDONLY);
   off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END), from = size > MOST_BYTES ? size - MOST_BYTES : 0;
@@ -35,11 +35,11 @@ static char *read_end(const char *path) {
   return NULL;
 }
 
-/* The last HISTORY_MOST lines of it; *long_before: so much stands before them that the file is better cut. */
+/* The last HISTORY_MOST lines; *long_before: so many bytes come before them that the file should be cut. */
 static char *last_lines(char *text, bool *long_before) {
   char *at = text + strlen(text);
   int n = 0;
-  if (at > text) at--; /* the end of the last one */
+  if (at > text) at--; /* the end of the last line */
   for (; at > text; at--)
     if (at[-1] == '\n' && ++n == HISTORY_MOST) break;
   *long_before = at - text > MOST_BYTES / 16;
@@ -61,7 +61,7 @@ void history_add(const char *line) {
   int fd = path && dtl_make_folders(path) ? open_file(path, O_WRONLY | O_APPEND | O_CREAT) : -1;
   int n = fd >= 0 ? asprintf(&entry, "%s\n", line) : -1;
   if (n >= 0) {
-    ssize_t written = write(fd, entry, (size_t)n); /* at once: lines of two chats do not mix */
+    ssize_t written = write(fd, entry, (size_t)n); /* one write, so that lines of two chats do not mix */
     (void)written;
     free(entry);
   }

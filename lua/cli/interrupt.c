@@ -11,7 +11,7 @@ static void on_interrupt(int signal) {
   interrupted = 1;
 }
 
-/* mpirun ends its processes so. */
+/* mpirun ends its processes with this signal. */
 static void on_end(int signal) {
   static const char line[] =
       "dtrun: mpirun has ended the run: one of its ranks died (it says which), or it was told to\n";

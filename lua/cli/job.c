@@ -1,4 +1,4 @@
-/* Preparing what the command line is to do: see job.h. */
+/* Prepares the work that the command line asks for: see job.h. */
 #include "cli/job.h"
 
 #include "cli/complain.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PLACES 8 /* of --parallel */
+#define PLACES 8 /* default of --parallel */
 #define TOKENS 128
 
 static int max(int a, int b) { return a > b ? a : b; }
@@ -70,7 +70,7 @@ static void warn_of_threads(const cli_options *o) {
              most == 1 ? "" : "s");
 }
 
-/* Biases of tokens by their texts are those of the pair's tokenizer. */
+/* Biases of tokens given as texts need the pair's tokenizer. */
 static int read_biases(job *j) {
   const cli_options *o = j->options;
   dt_error err;
@@ -81,7 +81,7 @@ static int read_biases(job *j) {
   return 0;
 }
 
-/* The pair, whose draft may guess what is in the prompts whatever else it may not. */
+/* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. */
 static int open_models(job *j, dtl_need need) {
   const cli_options *o = j->options;
   dt_error err;
@@ -112,7 +112,7 @@ static int open_models(job *j, dtl_need need) {
   return read_biases(j);
 }
 
-/* The preset that was found for the pair, now that there is one. */
+/* Opens the policy again with the preset found for the pair, which is open now. */
 static int open_tuned(job *j) {
   dt_error err;
   if (!wants_tuned(j->options)) return 0;
@@ -122,7 +122,7 @@ static int open_tuned(job *j) {
   return dtl_policy_open(&how, &j->policy, &err) ? complain_of(&err) : 0;
 }
 
-/* What outlives a run, and the files to look things up in, if there is a policy that would. */
+/* Opens the memory that outlives a run, and the corpus, if a policy uses them. */
 static int open_memory(job *j) {
   const cli_options *o = j->options;
   dt_error err;
@@ -135,7 +135,7 @@ static int open_memory(job *j) {
   return dtl_corpus_open(j->pair, o->corpus, o->n_corpus, &j->corpus, &err) ? complain_of(&err) : 0;
 }
 
-/* The layout of conversations; what ends an answer is a stop string like others. */
+/* Opens the layout of conversations; its end of an answer becomes a stop string. */
 static int open_chat(job *j) {
   const cli_options *o = j->options;
   dt_error err;
@@ -153,7 +153,7 @@ dt_status job_conversation(const job *j, const dt_message *turns, int n, char **
   return dtl_conversation(j->chat, system ? &message : NULL, turns, n, NULL, text, len, err);
 }
 
-/* Each prompt becomes a conversation of one question. */
+/* Makes each prompt a conversation of one question. */
 static int wrap_prompts(job *j) {
   dt_error err;
   int status = open_chat(j);
@@ -168,7 +168,7 @@ static int wrap_prompts(job *j) {
   return status;
 }
 
-/* Tells how options were understood that a user may have meant otherwise. */
+/* Tells how options were understood, if the user may have meant something else. */
 static void say_what_it_means(const cli_options *o) {
   const dt_sampling *s = &o->sampling;
   const char *sampler = s->top_p ? "--top-p" : s->top_k ? "--top-k" : s->min_p ? "--min-p" : NULL;
@@ -177,7 +177,7 @@ static void say_what_it_means(const cli_options *o) {
   if (sampler && !s->temp) say("%s has no effect at temperature 0: give --temp", sampler);
 }
 
-/* Fills in the prompt if the command line names none: standard input. At a terminal that is an error. */
+/* Fills in the prompt if the command line names none: standard input; an error at a terminal. */
 static int complete_prompts(cli_options *o) {
   if (o->n_files && o->n_texts) return complain(EXIT_USAGE, "two prompts: give --prompt or --text, not both");
   if (o->n_files || o->n_texts || o->prompts) return 0;
@@ -188,14 +188,15 @@ static int complete_prompts(cli_options *o) {
   return 0;
 }
 
-/* Chooses a policy if the command line names none: rate needs no parameters and no draft model. Returns whether it chose. */
+/* Fills in the policy if the command line names none: rate needs no parameters and no draft model. False: one was
+ * named. */
 static bool complete_policy(cli_options *o) {
   if (o->policy) return false;
   o->policy = "rate";
   return true;
 }
 
-/* Log-probabilities are told in results only. */
+/* Log-probabilities are in results only. */
 static int check_logprobs(const cli_options *o) {
   if (o->echo && !o->logprobs)
     return complain(EXIT_USAGE, "--echo adds the prompt's tokens to --logprobs: give that too");
@@ -225,7 +226,7 @@ int job_open(cli_options *o, job *j) {
   return status;
 }
 
-/* What a conversation has no use for. */
+/* Names options that a conversation cannot use. */
 static const char *misplaced(const cli_options *o) {
   return o->n_files || o->n_texts || o->prompts ? "--prompt, --text and --prompts"
          : o->compare                           ? "--compare"
@@ -278,7 +279,7 @@ dtl_request job_request(const job *j) {
       .answers = j->answers,
       .context = o->context,
       .window = o->window,
-      .costs = j->costs.batch ? &j->costs : NULL, /* 0: none was measured */
+      .costs = j->costs.batch ? &j->costs : NULL, /* 0: no costs were measured */
       .learned = j->learned,
       .memory = j->memory,
       .corpus = j->corpus,

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN 200 /* bytes of a name or value */
+#define SHOWN 200 /* bytes of a name or value, at most */
 
-/* A page may give them any bytes. */
+/* Replaces control characters, since a page may use any bytes. */
 static const char *clean(char *out, const char *text) {
   dtl_clean(out, SHOWN, text, strlen(text));
   return out;
@@ -40,7 +40,7 @@ int print_policy_help(const cli_options *o) {
   return finish_output(0);
 }
 
-/* Each line is one file; what is wrong with a policy stands in its own. */
+/* Prints one line for one file; an error in a policy is shown in its own line. */
 static dt_status print_policy_line(const char *name, int width, dt_error *err) {
   dtl_policy *policy;
   dt_status status = dtl_policy_open(&(dtl_policy_options){.policy = name}, &policy, err);
@@ -54,7 +54,7 @@ static dt_status print_policy_line(const char *name, int width, dt_error *err) {
   return DT_OK;
 }
 
-/* A driver's description is the comment that opens it. */
+/* Prints a driver's line; its description is the comment at its beginning. */
 static dt_status print_driver_line(const char *name, int width, dt_error *err) {
   char line[256] = "", relative[300], *path;
   snprintf(relative, sizeof relative, "scripts/%s.lua", name);

@@ -1,4 +1,4 @@
-/* The command line: generates under a policy, runs a driver, lists what is installed. Standard output carries generated
+/* The command line: generates under a policy, runs a driver, lists what is installed. Standard output has generated
  * bytes only; every message is one line on standard error. Exit status: 0 done, 1 engine or device or disk, 2 usage or
  * input, 3 the policy, 130 Ctrl-C. */
 #include "cli/chat.h"
@@ -24,7 +24,7 @@ static int run_driver(int argc, char **argv) {
   return finish_output(dtl_run_driver(argv[0], argc - 1, argv + 1, &interrupted));
 }
 
-/* A program that is not dtrun never joins. */
+/* Called if ranks are missing: a program that is not dtrun never joins. */
 static void late(int ranks, int seconds) {
   _exit(
       complain(EXIT_USAGE,
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
   dt_error err;
   int rank, ranks, status = dt_ranks_join(&rank, &ranks, late, &err);
   if (status) return complain_of(&err);
-  if (rank) return 0; /* rank 0's program has ended */
+  if (rank) return 0; /* the program of rank 0 has ended */
   if (ranks > 1) catch_end();
   if ((status = limits_check())) return status;
   if (argc > 1 && strcmp(argv[1], "run") == 0) return run_driver(argc - 2, argv + 2);

@@ -1,4 +1,4 @@
-/* Listing and removing models: see models.h. */
+/* Lists and removes models: see models.h. */
 #include "cli/models.h"
 
 #include "cli/complain.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHOWN 4096 /* bytes of a name or path */
+#define SHOWN 4096 /* bytes of a name or path, at most */
 
 static const char *clean(char *out, const char *text) {
   dtl_clean(out, SHOWN, text, strlen(text));
@@ -94,7 +94,7 @@ static int take_away(int argc, char **argv) {
   return 0;
 }
 
-/* ---- the words ---------------------------------------------------------------------------------------------------------- */
+/* ---- the commands ------------------------------------------------------------------------------------------------ */
 
 typedef struct {
   const char *word, *usage;

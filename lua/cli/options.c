@@ -1,4 +1,4 @@
-/* The table of options, and finding them: see options.h. */
+/* The table of options, and looking them up: see options.h. */
 #include "cli/options.h"
 
 #include "cli/foreign.h"
@@ -204,8 +204,8 @@ const option *option_find(const char *arg, size_t n) {
   return other && other->ours ? option_find(other->ours, strlen(other->ours)) : NULL;
 }
 
-/* The long option that the n characters of `arg` were probably meant to be, or NULL. It begins with the same letter: what is
- * like another option but for that is some other program's. */
+/* The long option that the n characters of `arg` probably mean, or NULL. It has the same first letter: a name that
+ * differs there is probably another program's option. */
 static const char *suggestion(const char *arg, size_t n) {
   const char *names[N_OPTIONS * MOST_NAMES], *near[1];
   int count = 0;

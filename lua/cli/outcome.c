@@ -1,4 +1,4 @@
-/* Running a policy over the prompts of a job: see outcome.h. */
+/* Runs a policy over the prompts of a job: see outcome.h. */
 #include "cli/outcome.h"
 
 #include "cli/complain.h"
@@ -12,12 +12,12 @@
 #define WARM_UP_TOKENS 16
 
 typedef struct {
-  shown out; /* first: it is what the text is shown with */
+  shown out; /* must be first: callbacks that show text take it */
   const job *job;
   outcome *gave;
   bool silent;
-  FILE *lines; /* results of several; NULL: none are wanted */
-  int next;    /* of several: those before it are shown */
+  FILE *lines; /* results of several texts; NULL: not wanted */
+  int next;    /* of several texts: those before it are shown */
   int status;
 } run;
 
@@ -27,7 +27,7 @@ static void fail(run *r, int status) {
 
 static bool json_is_output(const job *j) { return j->options->json && strcmp(j->options->json, "-") == 0; }
 
-/* ---- several texts, as they end --------------------------------------------------------------------------------------- */
+/* ---- several texts, shown when they end -------------------------------------------------------------------------- */
 
 static void write_line(run *r, const dtl_result *result) {
   char *line = dtl_result_json(result, DTL_JSON_LINE);
@@ -51,7 +51,7 @@ static void show_result(run *r, int prompt) {
   if (!result->text_len || result->text[result->text_len - 1] != '\n') shown_text(r, "\n", 1);
 }
 
-/* Those in turn that have ended; with `all` also those behind one that never did. */
+/* Shows ended results in the prompts' order; with `all` also those after one that never ended. */
 static void show_results(run *r, bool all) {
   for (; r->next < job_texts(r->job) && (all || r->gave->ended[r->next]); r->next++)
     if (r->gave->ended[r->next] && !r->out.lost) show_result(r, r->next);
@@ -75,7 +75,7 @@ static bool on_done(void *user, int prompt, dtl_result *result) {
   return true;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 /* The first n prompts of the job. */
 static dtl_prompt *list_prompts(const job *j, int n) {
@@ -96,7 +96,7 @@ static void close_lines(run *r) {
   if (r->lines && r->lines != stdout && fclose(r->lines) != 0) shown_fail(&r->out, r->job->options->json, stdout);
 }
 
-/* Every round begins with nothing remembered: what one left would be the next one's answer. */
+/* Every round begins with an empty memory: otherwise one round's output would answer the next. */
 int outcome_run(const job *j, const dtl_policy *policy, bool silent, outcome *out) {
   run r = {.job = j, .gave = out, .silent = silent};
   size_t n = (size_t)job_texts(j);
@@ -121,7 +121,7 @@ int outcome_run(const job *j, const dtl_policy *policy, bool silent, outcome *ou
     dt_status status = dtl_generate(j->pair, policy, &request, out->results, &err);
     if (!silent && j->several) show_results(&r, true);
     close_lines(&r);
-    if (status && !out->n_failed) fail(&r, complain_of(&err)); /* else it was told with its sequence */
+    if (status && !out->n_failed) fail(&r, complain_of(&err)); /* a failed sequence was reported before */
     if (r.out.lost) fail(&r, EXIT_ENGINE);
   }
   out->ms = dt_clock_ms() - start;

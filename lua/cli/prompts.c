@@ -1,4 +1,4 @@
-/* Reading prompts: see prompts.h. */
+/* Reads prompts: see prompts.h. */
 #include "cli/prompts.h"
 
 #include "system/json_file.h"
@@ -15,7 +15,7 @@
 
 static bool is_standard(const char *path) { return strcmp(path, "-") == 0; }
 
-/* All of a file, malloc'd, with a NUL behind it. */
+/* Reads a whole file; malloc'd, with a NUL at its end. */
 static dt_status read_all(const char *path, size_t most, char **out, size_t *len, dt_error *err) {
   const char *name = is_standard(path) ? "standard input" : path;
   FILE *file = is_standard(path) ? stdin : fopen(path, "rb");
@@ -54,7 +54,7 @@ static dt_status read_all(const char *path, size_t most, char **out, size_t *len
   return DT_OK;
 }
 
-/* Takes text, which is freed where there is no memory; copies name. */
+/* Takes over text, which it frees if there is no memory; copies name. */
 static dt_status add(prompt_list *p, const char *name, char *text, size_t len, dt_error *err) {
   prompt_text *grown = text ? realloc(p->list, (size_t)(p->n + 1) * sizeof *grown) : NULL;
   char *named = strdup(name);

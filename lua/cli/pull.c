@@ -1,4 +1,4 @@
-/* dtrun pull: see models.h. Other programs do it, so that this one starts without a library for networks. */
+/* dtrun pull: see models.h. Other programs do the work, so that this one starts without a library for networks. */
 #include "cli/models.h"
 
 #include "cli/complain.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A model that a package carries, by its name. */
+/* Downloads a model that models/pull.txt names. */
 static int pull_named(const char *name) {
   char *script, *folder, *names;
   dt_error err;
@@ -28,7 +28,7 @@ static int pull_named(const char *name) {
   return status;
 }
 
-/* Where the program that pulls lies: beside this one, or where it is installed. False: it is not there. */
+/* The place of the program that pulls: beside this one, or where it is installed. False: it is not there. */
 static bool find_program(char *path) {
   static const char *const places[] = {"", "../lib/dtrun/"};
   ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
@@ -58,7 +58,7 @@ static int pull_from_hub(const char *id) {
   return status;
 }
 
-/* Behind a page's address, as it is pasted, stands the id. */
+/* The id in a page's address, which users paste. */
 static const char *without_host(const char *name) {
   static const char *const hosts[] = {"https://huggingface.co/", "https://hf.co/", "huggingface.co/", "hf.co/"};
   for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define FEWEST 16 /* tokens of a text whose gain is told */
+#define FEWEST 16 /* tokens; the gain of a shorter text is not shown */
 
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
@@ -38,7 +38,7 @@ void report_gain(const dtl_result *r, double plain, char *out, size_t size) {
     snprintf(out + n, size - (size_t)n, ", %.1fx", plain * (r->stats.generated - 1) / ms);
 }
 
-/* What a summary says of a draft that nobody named. */
+/* Says in the summary that a draft was found by itself. */
 static const char *tell_found(const job *j, char text[300]) {
   *text = '\0';
   if (j->found && j->draft) snprintf(text, 300, "; draft: %s, found", j->draft);
@@ -64,7 +64,7 @@ static void detail(const dtl_result *r) {
       (double)r->weight_bytes / 1e6, (double)r->cache_bytes / 1e6, device, dtl_output_hash(r->tokens, r->n_tokens));
 }
 
-/* What each of the ranks that share the target holds. */
+/* Reports the memory of each rank that shares the target. */
 static void report_ranks(const dt_pair *pair) {
   dt_rank_info info[DT_RANKS];
   int ranks = dt_pair_ranks(pair, info);

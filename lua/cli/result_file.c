@@ -49,7 +49,7 @@ static char *result_text(const dtl_result *result, const dtl_result *other, cons
   char *text = dtl_result_json(result, 0);
   if (!text || !other) return text;
   char *compare = compare_text(other, compared), *joined = NULL, *end = strrchr(text, '}');
-  if (compare) { /* before the last brace, as text: numbers stay as the host wrote them */
+  if (compare) { /* inserted as text before the last brace, so that numbers stay as the host wrote them */
     while (end[-1] == ' ' || end[-1] == '\n') end--;
     *end = '\0';
     if (asprintf(&joined, "%s,\n\t\"compare\":\t%s\n}\n", text, compare) < 0) joined = NULL;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOKENS 512 /* of an answer */
+#define TOKENS 512 /* tokens of an answer, by default */
 
-/* ---- turns -------------------------------------------------------------------------------------------------------------- */
+/* ---- turns ------------------------------------------------------------------------------------------------------- */
 
 static bool add_turn(talk *t, const char *text, size_t len) {
   dt_message *grown = realloc(t->turns, (size_t)(t->n + 1) * sizeof *grown);
@@ -32,10 +32,10 @@ static void drop_turns(talk *t, int left) {
 
 void talk_forget(talk *t) { drop_turns(t, 0); }
 
-/* ---- an answer ---------------------------------------------------------------------------------------------------------- */
+/* ---- an answer --------------------------------------------------------------------------------------------------- */
 
-/* The gain is beside plain decoding's passes as they were learned. Others at the processor would make it a loss: it is not told
- * then. */
+/* The gain is relative to plain decoding's learned passes. It is not shown if other programs used the processor, which
+ * would make it look like a loss. */
 static void say_speed(const talk *t, const dtl_result *r, const dtl_usage *before) {
   char why[DTL_WHY], line[80];
   dtl_usage after = dtl_usage_now(false);
@@ -57,7 +57,7 @@ static void count(talk *t, const dtl_result *r, const dtl_usage *before) {
     say_speed(t, r, before);
 }
 
-/* Runs the policy on the conversation, which ends with a question; shows the answer. */
+/* Runs the policy on the conversation, whose last turn is a question; shows the answer. */
 static void generate_answer(talk *t, const char *text, size_t len, dtl_result *result) {
   dt_error err;
   words out = {0};
@@ -78,7 +78,7 @@ static void generate_answer(talk *t, const char *text, size_t len, dtl_result *r
     complain_of(&err);
 }
 
-/* Answers the question that the turns end with. One that was cut short stays as far as it came; false: there is none. */
+/* Answers the last turn, a question. An interrupted answer stays as far as it came; false: there is no answer. */
 static bool answer(talk *t) {
   char *text;
   size_t len;
@@ -114,10 +114,10 @@ void talk_again(talk *t) {
   if (answer(t))
     free((char *)before.text);
   else
-    t->turns[t->n++] = before; /* there is room: it stood there */
+    t->turns[t->n++] = before; /* there is room: the turn was there before */
 }
 
-/* ---- the system text ---------------------------------------------------------------------------------------------------- */
+/* ---- the system text --------------------------------------------------------------------------------------------- */
 
 void talk_system(talk *t, const char *text) {
   const char *before = t->options.system;
@@ -133,7 +133,7 @@ void talk_system(talk *t, const char *text) {
   t->options.system = copy;
   if (!copy) {
     complain(EXIT_ENGINE, "out of memory: the system text");
-  } else if (!job_conversation(&t->j, &(dt_message){"?", 1}, 1, &whole, &len, &err)) { /* not all templates take one */
+  } else if (!job_conversation(&t->j, &(dt_message){"?", 1}, 1, &whole, &len, &err)) { /* some templates take none */
     free(whole), free(t->system);
     t->system = copy;
     return;
@@ -144,14 +144,14 @@ void talk_system(talk *t, const char *text) {
   t->options.system = before;
 }
 
-/* ---- the policy --------------------------------------------------------------------------------------------------------- */
+/* ---- the policy -------------------------------------------------------------------------------------------------- */
 
 static void free_settings(dtl_setting *settings, int n) {
   for (int i = 0; i < n; i++) free((char *)settings[i].name), free((char *)settings[i].value);
   free(settings);
 }
 
-/* A copy with room for one more; NULL: out of memory. */
+/* A copy with room for one more setting; NULL: out of memory. */
 static dtl_setting *copy_settings(const dtl_setting *from, int n) {
   dtl_setting *copy = calloc((size_t)n + 1, sizeof *copy);
   for (int i = 0; copy && i < n; i++) {
@@ -163,7 +163,7 @@ static dtl_setting *copy_settings(const dtl_setting *from, int n) {
   return copy;
 }
 
-/* Answers come under the policy opened with `how`, if it opens and can serve this pair; else an exit status. */
+/* Uses the policy opened with `how` for answers, if it opens and suits this pair; otherwise returns an exit status. */
 static int set_policy(talk *t, const dtl_policy_options *how) {
   dtl_policy *opened, *before = t->j.policy;
   dt_error err;
@@ -194,7 +194,7 @@ void talk_policy(talk *t, const char *name) {
   free(copy);
 }
 
-/* ---- settings ----------------------------------------------------------------------------------------------------------- */
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
 
 static bool is_parameter(const dtl_policy_info *info, const char *name) {
   for (int i = 0; i < info->n_params; i++)
@@ -202,7 +202,7 @@ static bool is_parameter(const dtl_policy_info *info, const char *name) {
   return false;
 }
 
-/* One more setting of the policy, which is opened with it. */
+/* Adds a setting to the policy and opens it again. */
 static void set_parameter(talk *t, const char *name, const char *value) {
   int n = t->how.n_settings, at = 0;
   dtl_setting *settings = copy_settings(t->how.settings, n);
@@ -271,7 +271,7 @@ void talk_list_settings(const talk *t) {
   }
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 void talk_close(talk *t) {
   drop_turns(t, 0);

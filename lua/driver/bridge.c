@@ -6,17 +6,17 @@
 #include <string.h>
 
 struct dtl_bridge {
-  lua_State *L; /* on its stack: the function of dt/bridge.lua */
+  lua_State *L; /* its stack has the function of dt/bridge.lua */
   volatile sig_atomic_t interrupted;
-  bool busy;                      /* a call is at hand: */
-  const char *function, *options; /* which, */
-  dtl_listener listener;          /* and who follows it */
+  bool busy;                      /* a call is running: */
+  const char *function, *options; /* its name and options, */
+  dtl_listener listener;          /* and the functions that follow it */
   void *user;
 };
 
-/* The one signal that interrupts a bridge: a handler is the process's. */
+/* The signal that interrupts a bridge; there is one, since a process has one handler. */
 static struct {
-  dtl_bridge *bridge; /* NULL: none is caught */
+  dtl_bridge *bridge; /* NULL: no signal is caught */
   int number;
   struct sigaction before;
 } caught;
@@ -45,7 +45,7 @@ bool dtl_bridge_catch(dtl_bridge *bridge, int number) {
   return false;
 }
 
-/* (text): whether more is wanted */
+/* (text) -> whether the caller wants more */
 static int tell_listener(lua_State *L) {
   const dtl_bridge *bridge = lua_touserdata(L, lua_upvalueindex(1));
   size_t len;
@@ -81,7 +81,7 @@ void dtl_bridge_close(dtl_bridge *bridge) {
   free(bridge);
 }
 
-/* (bridge, the module's function) -> answer. Only for want of memory does it fail. */
+/* (bridge, the module's function) -> answer. It fails only without memory. */
 static int call(lua_State *L) {
   const dtl_bridge *bridge = lua_touserdata(L, 1);
   lua_pushstring(L, bridge->function);
@@ -92,7 +92,7 @@ static int call(lua_State *L) {
   return 1;
 }
 
-/* An answer without asking Lua. */
+/* An answer that needs no Lua. */
 static char *refusal(const char *message) {
   char *answer;
   return asprintf(&answer, "{\"error\": {\"kind\": \"input\", \"message\": \"%s\"}}", message) < 0 ? NULL : answer;

@@ -1,15 +1,15 @@
-/* Conversations in drivers: lists of turns as the texts of prompts. */
+/* Conversations in drivers: makes prompts of lists of turns. */
 #include "driver/driver.h"
 
 #include <stdlib.h>
 
-/* The conversation on top, {turn, .., system =}, all of them texts, becomes the text of a prompt. */
+/* Makes the text of a prompt from the conversation on top, {turn, .., system =}; all of these are texts. */
 static dt_status make_text(lua_State *L, const dt_chat *chat, const char *date, dt_error *err) {
   int table = lua_gettop(L), n = (int)lua_rawlen(L, table);
   dt_message *turns = lua_newuserdatauv(L, sizeof *turns * (size_t)(n + 1), 0), system;
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, table, i + 1);
-    turns[i].text = lua_tolstring(L, -1, &turns[i].len); /* the table keeps it */
+    turns[i].text = lua_tolstring(L, -1, &turns[i].len); /* the table keeps the text alive */
     lua_pop(L, 1);
   }
   lua_getfield(L, table, "system");

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WATCH_EVERY 10000 /* instructions between looks at the interrupt flag */
+#define WATCH_EVERY 10000 /* instructions between two looks at the interrupt flag */
 
 typedef struct {
   const char *path;
@@ -21,12 +21,12 @@ static void watch(lua_State *L, lua_Debug *ar) {
   (void)ar;
   const volatile sig_atomic_t *interrupt = driver_interrupt(L);
   if (!interrupt || !*interrupt) return;
-  int count = lua_gethookcount(L); /* raised again, and sooner, where pcall has caught it: no loop outlasts that */
+  int count = lua_gethookcount(L); /* raise it again, sooner each time pcall catches it, so that no loop outlasts it */
   lua_sethook(L, watch, LUA_MASKCOUNT, count > 1 ? count / 2 : 1);
   driver_check_interrupt(L);
 }
 
-/* Loader of an embedded module: upvalue 1 is its place in dtl_embedded. */
+/* Loads an embedded module; upvalue 1 is its index in dtl_embedded. */
 static int load_embedded(lua_State *L) {
   const dtl_module *m = &dtl_embedded[lua_tointeger(L, lua_upvalueindex(1))];
   lua_settop(L, 2);
@@ -49,7 +49,7 @@ void driver_open_libraries(lua_State *L) {
   lua_pop(L, 1);
 }
 
-/* The one line for whatever was raised: a string, or a table of dt with a message. */
+/* Makes one line of any error: a string, or a table of dt with a message. */
 static int one_line(lua_State *L) {
   if (lua_istable(L, 1)) {
     lua_getfield(L, 1, "message");
@@ -71,7 +71,7 @@ static int run(lua_State *L) {
     lua_rawseti(L, -2, i + 1);
   }
   lua_setglobal(L, "arg");
-  lua_pushcfunction(L, one_line); /* errors become strings where they are raised */
+  lua_pushcfunction(L, one_line); /* errors become strings at the place where they are raised */
   if (luaL_loadfilex(L, d->path, "t")) return lua_error(L);
   luaL_checkstack(L, d->argc + 1, "too many arguments");
   for (int i = 0; i < d->argc; i++) lua_pushstring(L, d->argv[i]);

@@ -1,4 +1,4 @@
-/* dt.core: what dt/init.lua cannot do in Lua. */
+/* dt.core: the functions of dt/init.lua that Lua cannot provide. */
 #include "driver/driver.h"
 #include "dtrun_ranks.h"
 
@@ -20,7 +20,7 @@ static int clock_ms(lua_State *L) {
   return 1;
 }
 
-/* Is standard error a terminal? */
+/* -> whether standard error is a terminal */
 static int is_terminal(lua_State *L) {
   lua_pushboolean(L, isatty(STDERR_FILENO));
   return 1;
@@ -34,7 +34,8 @@ static int io_failure(lua_State *L, const char *path, int fd) {
   return 2;
 }
 
-/* (path, line): one write of the whole line, on disk when it returns. Where the disk is full, none of it stays. */
+/* (path, line): writes the whole line at once; it is on disk when this returns. If the disk is full, nothing of the
+ * line stays. */
 static int append(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   luaL_checkstring(L, 2);
@@ -55,14 +56,14 @@ static int append(lua_State *L) {
     errno = code;
     return io_failure(L, path, fd);
   }
-  if (fsync(fd) && errno != EINVAL && errno != EROFS) return io_failure(L, path, fd); /* pipes cannot */
+  if (fsync(fd) && errno != EINVAL && errno != EROFS) return io_failure(L, path, fd); /* pipes do not support it */
   if (close(fd)) return io_failure(L, path, -1);
   lua_pushboolean(L, true);
   return 1;
 }
 
-/* Locks an open file until this process ends, which also closes it; false: another process has. What cannot be locked (a
- * device, a file system without locks) is let pass. */
+/* Locks an open file until this process ends, which also closes it; false: another process has the lock. A file that
+ * cannot be locked (a device, a file system without locks) counts as locked. */
 static bool lock_file(lua_State *L, int fd) {
   struct stat file;
   if (fstat(fd, &file) || !S_ISREG(file.st_mode)) return close(fd) == 0;
@@ -81,8 +82,8 @@ static bool lock_file(lua_State *L, int fd) {
   return true;
 }
 
-/* (path): true, and no other process can lock the file until this one ends. A file that cannot be made is let pass: what is
- * wrong with it shows when it is written. */
+/* (path): true, and no other process can lock the file until this one ends. A file that cannot be created counts as
+ * locked: writing reports the error. */
 static int lock(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
@@ -94,7 +95,7 @@ static int lock(lua_State *L) {
   return 2;
 }
 
-/* (path, length): cuts what is behind. */
+/* (path, length): cuts the file to that length. */
 static int truncate_file(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   if (truncate(path, (off_t)luaL_checkinteger(L, 2))) return io_failure(L, path, -1);
@@ -102,7 +103,7 @@ static int truncate_file(lua_State *L) {
   return 1;
 }
 
-/* The folders with dtrun's files, in the order in which they are looked through. */
+/* -> the folders with dtrun's files, in the order of the search. */
 static int homes(lua_State *L) {
   char **list;
   int n;
@@ -137,7 +138,7 @@ static int digest_of(lua_State *L) {
   return 1;
 }
 
-/* (path): what a model's files say of it, without loading it; hashes as 16 hexadecimal digits. */
+/* (path): facts about a model from its files, without loading it; hashes as 16 hexadecimal digits. */
 static int look(lua_State *L) {
   dt_model_facts facts;
   dt_error err;
@@ -162,7 +163,7 @@ static int mpi(lua_State *L) {
   return 1;
 }
 
-/* A list of the names in DT_PAIR_FACTS. */
+/* Pushes a list of the names in DT_PAIR_FACTS. */
 static void push_facts(lua_State *L) {
 #define NAME(name, of_draft) #name,
   static const char *const names[] = {DT_PAIR_FACTS(NAME)};

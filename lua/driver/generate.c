@@ -1,5 +1,5 @@
-/* Generating in drivers, behind pair:generate and pair:generate_batch. All options are read before anything is opened, since
- * reading may raise. */
+/* Generating in drivers, for pair:generate and pair:generate_batch. All options are read before anything is opened,
+ * since reading may raise an error. */
 #include "driver/driver.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A driver's functions, called from within the engine's loop: the first error waits on the stack until the run, which it ends, is
- * over. */
+/* The driver's functions, called inside the engine's loop. The first error ends the run, and waits on the stack until
+ * it is over. */
 typedef struct {
   lua_State *L;
   int on_text, on_logprobs, on_done; /* stack indices */
@@ -17,7 +17,7 @@ typedef struct {
   bool brief;
 } listener;
 
-/* What it is called with: as `push` puts it on the stack. */
+/* The arguments of such a function; `push` puts them on the stack. */
 typedef struct {
   void (*push)(lua_State *L, const void *what);
   const void *what;
@@ -30,7 +30,7 @@ static int call_function(lua_State *L) {
   return 1;
 }
 
-/* False: it failed, or gave false, which says that it has enough. */
+/* Calls the function; false: it failed, or returned false to end the run. */
 static bool tell(listener *to, int function, void (*push)(lua_State *L, const void *what), const void *what) {
   message m = {push, what};
   if (to->failed) return false;
@@ -44,12 +44,12 @@ static bool tell(listener *to, int function, void (*push)(lua_State *L, const vo
   return more;
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static float real_option(lua_State *L, const char *key) {
   lua_getfield(L, 2, key);
   double value = luaL_optnumber(L, -1, 0);
-  if (value > 0 && value < (double)FLT_MIN) /* as a float it may be 0, which means something else */
+  if (value > 0 && value < (double)FLT_MIN) /* as a float it may be 0, which has another meaning */
     luaL_error(L, "generate: %s = %f is not 0, but less than %f", key, value, (double)FLT_MIN);
   lua_pop(L, 1);
   return (float)value;
@@ -75,7 +75,7 @@ static void read_stop(lua_State *L, dt_seq_options *seq) {
   seq->stop = stop;
 }
 
-/* A list of {id or text, bias}, where false bans. */
+/* Reads a list of {id or text, bias}; false as bias bans the token. */
 static void read_biases(lua_State *L, const pair_object *pair, dt_shifts *shifts) {
   dt_error err;
   lua_getfield(L, 2, "logit_bias");
@@ -98,7 +98,7 @@ static void read_biases(lua_State *L, const pair_object *pair, dt_shifts *shifts
   shifts->bias = bias, shifts->n_bias = n;
 }
 
-/* A whole number, or one as text, as results have it: Lua's integers end at 2^63 - 1. */
+/* A whole number, or one as text, as in results: Lua's integers end at 2^63 - 1. */
 static uint64_t seed_option(lua_State *L) {
   uint64_t seed;
   if (lua_getfield(L, 2, "seed") == LUA_TSTRING) {
@@ -115,7 +115,7 @@ static uint64_t seed_option(lua_State *L) {
   return seed;
 }
 
-/* All but the prompt; what it points to stays on the stack. */
+/* Reads all options but the prompt; the values they point to stay on the stack. */
 static dtl_request read_request(lua_State *L, const pair_object *pair) {
   dtl_request request = {.context = pair->context,
                          .memory = pair->memory,
@@ -142,7 +142,7 @@ static dtl_request read_request(lua_State *L, const pair_object *pair) {
   return request;
 }
 
-/* A list of token ids on top: a userdata in its place. */
+/* Replaces a list of token ids on top by a userdata. */
 static void read_ids(lua_State *L, dtl_prompt *prompt) {
   prompt->n_ids = (int)luaL_len(L, -1);
   int32_t *ids = lua_newuserdatauv(L, sizeof *ids * (size_t)(prompt->n_ids + 1), 0);
@@ -163,7 +163,8 @@ static bool is_ids(lua_State *L) {
   return is;
 }
 
-/* The value on top: text, a prefix, ids, or {text}, a text that says everything itself, of which the text is left there. */
+/* Reads the value on top: text, a prefix, ids, or {text}, a text that needs no tokens before it; then the text is left
+ * there. */
 static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
   dtl_prompt prompt = {0};
   prefix_object *prefix = luaL_testudata(L, -1, PREFIX_TYPE);
@@ -184,7 +185,7 @@ static dtl_prompt read_prompt(lua_State *L, const pair_object *pair) {
   return prompt;
 }
 
-/* The list of prompts, in a userdata that stays on the stack. */
+/* Reads the list of prompts into a userdata that stays on the stack. */
 static const dtl_prompt *read_prompts(lua_State *L, const pair_object *pair, int *n) {
   lua_getfield(L, 2, "prompts");
   int list = lua_gettop(L);
@@ -193,17 +194,17 @@ static const dtl_prompt *read_prompts(lua_State *L, const pair_object *pair, int
   for (int i = 0; i < *n; i++) {
     lua_rawgeti(L, list, i + 1);
     prompts[i] = read_prompt(L, pair);
-    lua_rawseti(L, list, i + 1); /* the list holds it, a number as the text that it became */
+    lua_rawseti(L, list, i + 1); /* the list keeps it alive, and a number as the text that it became */
   }
   return prompts;
 }
 
-/* The stack index of the function at `key`, which stays there; 0: there is none. */
+/* The stack index of the function at `key`, which stays there; 0: no function. */
 static int read_function(lua_State *L, const char *key) {
   return lua_getfield(L, 2, key) == LUA_TNIL ? 0 : lua_gettop(L);
 }
 
-/* ---- what is told while it runs ------------------------------------------------------------------------------------------ */
+/* ---- calls while it runs ----------------------------------------------------------------------------------------- */
 
 typedef struct {
   const char *bytes;
@@ -226,7 +227,7 @@ typedef struct {
   int n;
 } block_logprobs;
 
-/* As results have them: {{id =, logprob =, top = {{id, logprob}, ..}}, ..} */
+/* As in results: {{id =, logprob =, top = {{id, logprob}, ..}}, ..} */
 static void push_logprobs(lua_State *L, const void *what) {
   const block_logprobs *b = what;
   lua_createtable(L, b->n, 0);
@@ -261,7 +262,7 @@ typedef struct {
   bool brief;
 } ending;
 
-/* The prompt's number, the result, and what driver_policy_failure says if it failed. */
+/* Pushes the prompt's number, the result, and driver_policy_failure's value if it failed. */
 static void push_ending(lua_State *L, const void *what) {
   const ending *e = what;
   lua_pushinteger(L, e->prompt + 1);
@@ -275,13 +276,13 @@ static void push_ending(lua_State *L, const void *what) {
 static bool on_done(void *user, int prompt, dtl_result *result) {
   listener *listen = user;
   bool more = tell(listen, listen->on_done, push_ending, &(ending){prompt, result, listen->brief});
-  dtl_result_free(result); /* the driver has all of it */
+  dtl_result_free(result); /* the driver has copies of everything */
   return more;
 }
 
-/* ---- generate ----------------------------------------------------------------------------------------------------------- */
+/* ---- generate ---------------------------------------------------------------------------------------------------- */
 
-/* What passes cost: of "table" a table where the policy asks for one, else what is learned. */
+/* Finds the costs of passes: with "table" a table, if the policy uses costs; otherwise learned costs. */
 static dt_status find_costs(lua_State *L, pair_object *pair, const dtl_policy *policy, const char *counts,
                             dtl_request *request, dt_error *err) {
   if (counts && strcmp(counts, "table") == 0) {
@@ -294,7 +295,7 @@ static dt_status find_costs(lua_State *L, pair_object *pair, const dtl_policy *p
   return request->learned ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
 }
 
-/* With the policy open: the costs it asks for, the trace, the run. */
+/* Opens costs and trace for an open policy, and generates. */
 static dt_status generate_prompts(lua_State *L, pair_object *pair, const dtl_policy *policy, dtl_request *request,
                                   const char *counts, const char *trace, dtl_result *results, dt_error *err) {
   dt_status status = find_costs(L, pair, policy, counts, request, err);

@@ -1,9 +1,9 @@
-/* dt.core: what a measurement was made with, and whether it was disturbed. */
+/* dt.core: the conditions of a measurement, and whether it was disturbed. */
 #include "driver/driver.h"
 #include "files/identity.h"
 
 static void set_digest(lua_State *L, const char *key, const char *text) {
-  if (!*text) return; /* of a scripted model */
+  if (!*text) return; /* a scripted model has none */
   lua_pushstring(L, text);
   lua_setfield(L, -2, key);
 }

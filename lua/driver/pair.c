@@ -1,4 +1,4 @@
-/* Pairs and prefixes in drivers: userdata that own their engine object, freed by close, __close or the collector. */
+/* Pairs and prefixes in drivers: userdata that own their engine object, which close, __close or the collector frees. */
 #include "driver/driver.h"
 #include "dtrun_fake.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The userdata comes first, then what it owns. */
+/* The userdata is made first, then the object that it owns. */
 static pair_object *push_pair(lua_State *L, int context) {
   pair_object *p = lua_newuserdatauv(L, sizeof *p, 0);
   *p = (pair_object){.context = context};
@@ -48,7 +48,7 @@ int driver_pair_bandwidth(lua_State *L) {
   return 1;
 }
 
-/* A driver is a program, and may talk of what lasts; another language's library is not. */
+/* A driver is a program, so it may report progress; a library of another language may not. */
 int driver_pair_open(lua_State *L) {
   driver_check_interrupt(L);
   const char *target_option = luaL_optstring(L, 1, NULL);
@@ -79,7 +79,7 @@ int driver_pair_read(lua_State *L) {
   luaL_checkstack(L, n + 8, "files");
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, 2, i + 1);
-    files[i] = luaL_checkstring(L, -1); /* on the stack */
+    files[i] = luaL_checkstring(L, -1); /* stays on the stack */
   }
   dtl_corpus *corpus;
   dt_error err;
@@ -95,7 +95,8 @@ int driver_pair_forget(lua_State *L) {
   return 0;
 }
 
-/* Rules at index i: a list of {context = {ids}, token = {ids}, p = {numbers}}; its arrays are userdata left on the stack. */
+/* Reads rules at index i: a list of {context = {ids}, token = {ids}, p = {numbers}}; its arrays are userdata that stay
+ * on the stack. */
 static const dt_fake_rule *fake_rules(lua_State *L, int i, int *n) {
   luaL_checktype(L, i, LUA_TTABLE);
   *n = (int)lua_rawlen(L, i);
@@ -137,7 +138,7 @@ int driver_pair_fake(lua_State *L) {
   options.target = fake_rules(L, 5, &options.n_target);
   options.no_draft = lua_isboolean(L, 6);
   if (!options.no_draft) options.draft = fake_rules(L, 6, &options.n_draft);
-  pair_object *p = push_pair(L, options.context); /* all of it, since it was asked for */
+  pair_object *p = push_pair(L, options.context); /* no smaller context: it was given */
   dt_error engine;
   return dt_pair_open_fake(&options, &p->pair, &engine) ? driver_failure(L, &engine) : 1;
 }

@@ -1,4 +1,4 @@
-/* What all functions for drivers share: the state's flag, arguments, failures. See driver.h. */
+/* Shared by all functions for drivers: the state's flag, arguments, failures. See driver.h. */
 #include "driver/driver.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* Messages: see fail.h. What a policy says ends up on a terminal, so control characters never pass. */
+/* Messages: see fail.h. A policy's messages appear on a terminal, so control characters are replaced. */
 #include "files/fail.h"
 
 #include <stdarg.h>

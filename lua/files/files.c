@@ -1,4 +1,4 @@
-/* Finding and reading Lua files: see files.h. */
+/* Finds and reads Lua files: see files.h. */
 #include "files/files.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@ static bool ends_in_lua(const char *name, size_t n) { return n > 4 && !strcmp(na
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Adds `name` where it is not there yet; it is the list's then. */
+/* Adds `name` unless the list has it; the list owns it from then on. */
 static bool add_name(char ***names, int *n, char *name) {
   for (int i = 0; i < *n; i++)
     if (!strcmp((*names)[i], name)) {
@@ -30,7 +30,7 @@ static bool add_name(char ***names, int *n, char *name) {
   return true;
 }
 
-/* Adds the folder's names, without .lua. */
+/* Adds the names of a folder's files, without .lua. */
 static bool add_folder(char ***names, int *n, const char *path) {
   errno = 0;
   DIR *dir = opendir(path);
@@ -84,7 +84,7 @@ static bool is_in(char **names, int n, const char *name) {
   return false;
 }
 
-/* names[n] joined: "a, b or c" with `last` before the last one. */
+/* Joins names[n]: "a, b or c", with `last` before the last name. */
 static void join(char *out, size_t size, const char *const *names, int n, const char *last) {
   size_t used = 0;
   *out = 0;
@@ -126,7 +126,7 @@ static dt_status fail_unknown(const char *what, const char *folder, const char *
   return status;
 }
 
-/* *path: malloc'd; NULL: there is none. False: out of memory. */
+/* *path: malloc'd; NULL: not found. False: out of memory. */
 static bool find(const char *folder, const char *name, char **path) {
   char relative[300];
   if (strchr(name, '/') || ends_in_lua(name, strlen(name))) {
@@ -142,7 +142,7 @@ dt_status dtl_locate(const char *what, const char *folder, const char *name, cha
   return *path ? DT_OK : fail_unknown(what, folder, name, err);
 }
 
-/* The open file's bytes; errno says why it could not be opened. */
+/* Reads all bytes of an open file; if f is NULL, errno says why it could not be opened. */
 static dt_status read_all(const char *what, const char *path, FILE *f, size_t most, char **text, size_t *len,
                           dt_error *err) {
   struct stat st;

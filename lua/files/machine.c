@@ -1,4 +1,4 @@
-/* The machine's name, for files that hold measurements. */
+/* The machine's name, for files of measurements. */
 #include "files/machine.h"
 
 #include <sched.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The processor's name from /proc/cpuinfo into name; unchanged where it says nothing. */
+/* Reads the processor's name from /proc/cpuinfo; without one, name stays. */
 static void read_model(char *name, size_t size) {
   FILE *file = fopen("/proc/cpuinfo", "r");
   char line[256];

@@ -1,12 +1,12 @@
-/* What a mistyped name was probably meant to be: see dtl_near. */
+/* Guesses the name that a mistyped one means: see dtl_near. */
 #include "host.h"
 
 #include <limits.h>
 #include <string.h>
 
-#define LONGEST 40 /* of names that are compared letter by letter */
+#define LONGEST 40 /* letters; longer names are not compared letter by letter */
 
-/* Levenshtein distance of a[0..n-1] and b; INT_MAX when either is too long to be a name. */
+/* Levenshtein distance of a[0..n-1] and b; INT_MAX if either is too long for a name. */
 static int distance(const char *a, size_t n, const char *b) {
   int row[LONGEST + 1];
   size_t m = strlen(b);
@@ -26,7 +26,8 @@ static int distance(const char *a, size_t n, const char *b) {
   return row[m];
 }
 
-/* How far a name is from what was typed: its beginning, a part of it, or like it but for a third of the letters. */
+/* The distance of a name: 0 if it begins with the typed text, 1 if it contains that; else the letters that differ, at
+ * most a third. */
 static int far_from(const char *typed, size_t n, const char *name) {
   if (n >= 2 && strncmp(name, typed, n) == 0) return 0;
   if (n >= 3 && n <= strlen(name) && memmem(name, strlen(name), typed, n)) return 1;

@@ -1,4 +1,4 @@
-/* Biases as users write them: see dtl_bias and dtl_token in host.h. */
+/* Biases as users give them: see dtl_bias and dtl_token in host.h. */
 #include "files/fail.h"
 #include "host.h"
 
@@ -26,7 +26,7 @@ dt_status dtl_token(const dt_pair *pair, const char *text, size_t len, int32_t *
   return status;
 }
 
-/* The number, all of it: -inf, too. */
+/* Reads a number, the whole text; -inf too. */
 static bool read_bias(const char *text, float *bias) {
   char *end;
   errno = 0;

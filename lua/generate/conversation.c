@@ -1,4 +1,4 @@
-/* A conversation as the text of a prompt, with today's date. */
+/* Makes the text of a prompt from a conversation, with today's date. */
 #include "host.h"
 
 #include <time.h>

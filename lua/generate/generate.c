@@ -1,6 +1,6 @@
-/* Generating from one prompt or many: see dtl_generate. Where more than one policy object is at work, their calls go on
- * until each waits for a pass: then the drafts that are asked for run as one, and when all wait for the target, one verify
- * pass serves them all. A policy object that is alone calls its passes itself. */
+/* Generates from one prompt or many: see dtl_generate. If several policy objects are at work, each runs until it waits
+ * for a pass. Then the requested draft steps run as one; when all wait for the target, one verify pass serves them all.
+ * A single policy object makes its passes itself. */
 #include "generate/stepper.h"
 #include "measure/costs.h"
 
@@ -19,25 +19,26 @@ typedef struct {
   dt_pair *pair;
   const dtl_policy *policy;
   const dtl_request *request;
-  int n;               /* answers to all prompts */
+  int n;               /* number of answers to all prompts */
   dtl_result *results; /* [n] */
-  /* [request->n] of prompts with several answers, from its first answer to its last; NULL: no prompt has several */
+  /* [request->n] prefixes of prompts with several answers, from the first answer to the last; NULL: no prompt has
+   * several */
   dt_prefix **shared;
   dt_session *session;
-  dtl_learned *learned; /* the request's, or own: of this request only */
+  dtl_learned *learned; /* the request's, or one for this request only */
   bool owns_learned;
-  course *course; /* what its passes teach; NULL: nobody learns */
+  course *course; /* learns from its passes; NULL: nothing learns */
   int n_places, n_steppers;
   place *places;      /* [n_places] */
-  stepper *steppers;  /* one for each place, or one for all */
-  int next;           /* prompt to begin */
-  bool over, stopped; /* the policy that served all has failed; done said so */
+  stepper *steppers;  /* one per place, or one for all places */
+  int next;           /* next prompt to begin */
+  bool over, stopped; /* over: the policy that served all sequences failed; stopped: on_done said so */
   dt_error failure;
 } work;
 
-/* ---- a sequence's beginning and end ------------------------------------------------------------------------------------ */
+/* ---- begin and end of a sequence --------------------------------------------------------------------------------- */
 
-/* Its result is told, and the place free. */
+/* Reports a sequence's result, and frees its place. */
 static void leave(work *w, place *p, const dt_error *failure) {
   const dtl_request *r = w->request;
   dtl_result *result = &w->results[p->prompt];
@@ -58,7 +59,7 @@ static void end(work *w, place *p, const dt_error *failure) {
   leave(w, p, failure);
 }
 
-/* Ends all sequences that this stepper serves. */
+/* Ends all sequences of this stepper. */
 static void fail(work *w, stepper *s, const dt_error *failure) {
   for (int i = 0; i < w->n_places; i++)
     if (w->places[i].taken && w->places[i].s == s) end(w, &w->places[i], failure);
@@ -67,7 +68,7 @@ static void fail(work *w, stepper *s, const dt_error *failure) {
   w->failure = *failure;
 }
 
-/* Gives the sequence of this place its stepper: the one of all, or the one with the place's own index. */
+/* Gives the sequence of this place its stepper: the only one, or the one with the place's index. */
 static dt_status find_stepper(work *w, place *p, dt_error *err) {
   const ptrdiff_t index = p - w->places;
   p->s = &w->steppers[w->n_steppers > 1 ? index : 0];
@@ -75,7 +76,7 @@ static dt_status find_stepper(work *w, place *p, dt_error *err) {
   return w->policy->info.batch ? DT_OK : stepper_open(p->s, w->policy, seed, w->request, err);
 }
 
-/* What it finds of earlier runs. */
+/* Records how much it finds from earlier runs. */
 static void note_memory(const work *w, const place *p, dtl_result *result) {
   const dtl_policy_info *info = &w->policy->info;
   result->uses_memory = info->uses_memory, result->uses_corpus = info->uses_corpus;
@@ -87,7 +88,7 @@ static void note_memory(const work *w, const place *p, dtl_result *result) {
   }
 }
 
-/* Learned costs have the drawing of tokens in them. */
+/* Learned costs already include drawing tokens. */
 static void set_clock(const work *w, dtl_run *run) {
   const dtl_costs *table = w->request->costs;
   const int *revision;
@@ -121,7 +122,7 @@ static dt_status start(work *w, place *p, dt_error *err) {
   return status;
 }
 
-/* The next prompt takes this place. */
+/* Starts the next prompt at this place. */
 static void begin(work *w, place *p) {
   dt_error err, lost;
   *p = (place){.taken = true, .prompt = w->next++};
@@ -139,8 +140,8 @@ static bool interrupted(const work *w) {
   return w->stopped || (interrupt && *interrupt);
 }
 
-/* Waiting prompts take the free places; the first does so even when interrupted, so that its result says what was to run.
- * False: none is taken any more. */
+/* Starts waiting prompts at the free places. The first starts even after an interrupt, so that its result describes the
+ * run. False: no place is taken any more. */
 static bool fill(work *w) {
   bool any = false;
   for (int i = 0; i < w->n_places; i++) {
@@ -151,9 +152,9 @@ static bool fill(work *w) {
   return any;
 }
 
-/* ---- turns --------------------------------------------------------------------------------------------------------------- */
+/* ---- turns ------------------------------------------------------------------------------------------------------- */
 
-/* A policy has had control: sequences that are complete leave. */
+/* After a policy had control: complete sequences leave. */
 static void settle(work *w, stepper *s, dt_status status, const dt_error *err) {
   if (status) {
     fail(w, s, err);
@@ -165,7 +166,7 @@ static void settle(work *w, stepper *s, dt_status status, const dt_error *err) {
   }
 }
 
-/* Iterations begin, and go on until they are over or wait for a pass. */
+/* Begins iterations, and runs each until it is over or waits for a pass. */
 static void step_all(work *w) {
   dt_error err;
   for (int i = 0; i < w->n_steppers; i++) {
@@ -174,7 +175,7 @@ static void step_all(work *w) {
   }
 }
 
-/* Those that wait for this pass. */
+/* Lists the steppers that wait for this pass. */
 static int collect(work *w, run_pass pass, stepper **waiting, dtl_run **runs) {
   int n = 0;
   for (int i = 0; i < w->n_steppers; i++) {
@@ -200,9 +201,9 @@ static void share_pass(work *w) {
   for (int i = 0; i < n; i++) settle(w, waiting[i], stepper_resume(waiting[i], &err), &err);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Who learns from the passes. A policy that counts with costs does so with what is learned, unless there is a table. */
+/* Chooses who learns from the passes. A policy that uses costs gets learned ones, unless there is a table. */
 static dt_status open_course(work *w, dt_error *err) {
   const dtl_request *r = w->request;
   bool counts = w->policy->info.uses_costs && !r->costs;

@@ -1,5 +1,5 @@
-/* One sequence, from its prompt to its result: see generation.h. Whatever happens, the result says what was committed
- * until then, and all of it has been handed to on_text. */
+/* One sequence, from its prompt to its result: see generation.h. Whatever happens, the result has all that was
+ * committed, and on_text has received all of it. */
 #include "generate/generation.h"
 
 #include "box/notes.h"
@@ -16,7 +16,7 @@ static dt_status out_of_memory(dt_error *err) {
 
 static char *copy(const char *text) { return text ? strdup(text) : NULL; }
 
-/* What can be said before anything runs. */
+/* Fills the parts of the result that are known before the run. */
 static dt_status fill_head(const generation *g, const dtl_policy *policy, const dt_pair_info *pair, dt_error *err) {
   dtl_result *r = g->result;
   const char *draft = policy->info.draft == DTL_NO_DRAFT ? NULL : pair->draft.path;
@@ -58,7 +58,7 @@ static dtl_logprob logprob_at(const generation *g, int at) {
   return l;
 }
 
-/* Of tokens first..last-1 of the text, in what there is room for. */
+/* Copies the log-probabilities of tokens first..last-1 of the text, into the room there is. */
 static dtl_logprob *copy_logprobs(const generation *g, int first, int last, size_t *used) {
   dtl_result *r = g->result;
   dtl_logprob *list = malloc(sizeof *list * (size_t)(last - first + 1));
@@ -86,7 +86,7 @@ static dt_status fill_logprobs(const generation *g, dt_error *err) {
   return r->logprobs && (r->prompt_logprobs || !asked->prompt) ? DT_OK : out_of_memory(err);
 }
 
-/* What was generated. Tokens and text as far as memory allows: a failed copy is a failed run. */
+/* Fills the generated parts of the result, tokens and text as far as memory allows: a failed copy is a failed run. */
 static dt_status fill_tail(const generation *g, dt_error *err) {
   dtl_result *r = g->result;
   const dt_session *session = g->run->session;
@@ -120,8 +120,8 @@ static dt_status fill_tail(const generation *g, dt_error *err) {
   return DT_OK;
 }
 
-/* How many of the len bytes to emit next have one origin, which is announced. A character that tokens share is of the
- * first one's. */
+/* The number of the len bytes to emit next that have one origin, which it announces. A character that several tokens
+ * share belongs to the first. */
 static size_t announce_origin(generation *g, const char *bytes, size_t len) {
   const size_t *end = dt_seq_text_ends(g->run->session, g->run->seq);
   while (end[g->at] <= g->emitted) g->at++;
@@ -161,7 +161,7 @@ static const char *finish_name(dt_finish finish) {
   }
 }
 
-/* malloc'd */
+/* *ids: malloc'd. */
 static dt_status prompt_ids(const generation *g, int32_t **ids, int *n, dt_error *err) {
   const dtl_prompt *p = g->prompt;
   if (!p->ids) return (p->whole ? dt_encode_whole : dt_encode)(g->pair, p->text, p->len, ids, n, err);

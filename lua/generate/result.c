@@ -46,7 +46,7 @@ static void add_ids(cJSON *object, const char *key, const int32_t *ids, int n) {
   cJSON_AddItemToObject(object, key, ids && n > 0 ? cJSON_CreateIntArray(ids, n) : cJSON_CreateArray());
 }
 
-/* A measured or averaged number, to a millionth. */
+/* Adds a measured or averaged number, rounded to a millionth. */
 static void add_real(cJSON *object, const char *key, double value) {
   cJSON_AddNumberToObject(object, key, round(value * 1e6) / 1e6);
 }
@@ -69,7 +69,7 @@ static void add_depths(cJSON *stats, const dt_stats *s) {
   }
 }
 
-/* What the policy said of its own: objects by name, {} where it said nothing. */
+/* Adds the policy's tags and logged numbers: objects by name; {} if there are none. */
 static void add_notes(cJSON *stats, const dtl_notes *notes) {
   cJSON *tags = cJSON_AddObjectToObject(stats, "tags"), *log = cJSON_AddObjectToObject(stats, "log");
   for (int i = 0; i < notes->n_tags; i++) {
@@ -133,7 +133,7 @@ static void add_stats(cJSON *root, const dtl_result *r) {
   cJSON_AddStringToObject(stats, "output_hash", hash);
 }
 
-/* null: each token is the likeliest one. A filter that lets all pass is null too. */
+/* null: each token is the likeliest one. A filter that allows all tokens is null too. */
 static void add_sampling(cJSON *root, const dtl_result *r) {
   const dt_sampling *p = &r->sampling;
   if (p->temp == 0) {
@@ -148,7 +148,7 @@ static void add_sampling(cJSON *root, const dtl_result *r) {
   cJSON_AddBoolToObject(sampling, "coupled", r->coupled);
 }
 
-/* null: the logits were taken as they are. A ban is false. */
+/* null: the logits were not changed. A ban is false. */
 static void add_shifts(cJSON *root, const dtl_result *r) {
   const dt_shifts *s = &r->shifts;
   bool repeats = s->repeat != 0 && s->repeat != 1;
@@ -171,14 +171,15 @@ static void add_shifts(cJSON *root, const dtl_result *r) {
   cJSON_AddNumberToObject(shifts, "min_tokens", s->min_tokens);
 }
 
-/* A float to its last bit; null: it is no number. */
+/* Writes a float to its last bit; null: it is not finite. */
 static void put_float(json_text *out, float x) {
   char text[32];
   snprintf(text, sizeof text, "%.9g", (double)x);
   json_raw(out, isfinite(x) ? text : "null");
 }
 
-/* [{"id":, "logprob":, "top": [[id, logprob], ..]}, ..], null for a token of which nothing is known; null: nobody asked. */
+/* [{"id":, "logprob":, "top": [[id, logprob], ..]}, ..], with null for a token without log-probabilities; null instead
+ * of the list: they were not wanted. */
 static void add_logprobs(cJSON *root, const char *key, const dtl_logprob *list, const int32_t *ids, int n) {
   json_text out = {0};
   json_raw(&out, list ? "[" : "null");
@@ -210,7 +211,7 @@ static void add_logprobs(cJSON *root, const char *key, const dtl_logprob *list, 
   free(text);
 }
 
-/* null: it was generated alone. */
+/* null: the text was generated alone. */
 static void add_batch(cJSON *root, const dtl_result *r) {
   if (!r->places) {
     cJSON_AddNullToObject(root, "batch");
@@ -222,7 +223,7 @@ static void add_batch(cJSON *root, const dtl_result *r) {
   cJSON_AddNumberToObject(batch, "prompt", r->prompt);
 }
 
-/* null: the target saw all of the text. */
+/* null: the target saw the whole text. */
 static void add_window(cJSON *root, const dtl_result *r) {
   if (!r->window.last) {
     cJSON_AddNullToObject(root, "window");
@@ -233,7 +234,7 @@ static void add_window(cJSON *root, const dtl_result *r) {
   cJSON_AddNumberToObject(window, "sinks", r->window.sinks);
 }
 
-/* null: the policy looked at nothing that outlives its run. */
+/* null: the policy used nothing that outlives its run. */
 static void add_memory_found(cJSON *root, const dtl_result *r) {
   if (r->uses_memory)
     cJSON_AddNumberToObject(root, "memory", (double)r->remembered);
@@ -254,7 +255,7 @@ static void add_memory_found(cJSON *root, const dtl_result *r) {
 
 char *dtl_result_json(const dtl_result *r, unsigned flags) {
   if (!r || flags & ~(DTL_JSON_BRIEF | DTL_JSON_LINE)) return NULL;
-  errno = 0; /* cJSON leaves out what it has no memory for, and does not tell */
+  errno = 0; /* if memory runs out, cJSON leaves members out without an error */
   cJSON *root = cJSON_CreateObject();
   char seed[24];
   snprintf(seed, sizeof seed, "%" PRIu64, r->seed);

@@ -11,7 +11,7 @@
 
 #include <lauxlib.h>
 
-#define GENERATOR 1 /* of random numbers: a policy object has one, whatever it serves */
+#define GENERATOR 1 /* of random numbers: one for each policy object */
 
 static bool remembers(const dtl_policy *policy) { return policy->info.uses_memory || policy->info.uses_corpus; }
 
@@ -39,7 +39,8 @@ static const dtl_policy_info *info_of(const stepper *s) { return &s->object.poli
 
 bool stepper_waits(const stepper *s) { return s->object.box.L && s->object.box.waits; }
 
-/* The policy has control until box_call or box_resume returns `status`; its own time is told. An interrupt is nothing wrong. */
+/* After the policy had control until box_call or box_resume returned `status`: adds its time. An interrupt is not a
+ * failure. */
 static dt_status account(stepper *s, dt_status status) {
   const dtl_box *box = &s->object.box;
   s->step_ms += box->policy_ms;
@@ -47,12 +48,13 @@ static dt_status account(stepper *s, dt_status status) {
   return box->state == BOX_INTERRUPTED ? DT_OK : status;
 }
 
-/* Calls host.METHOD(object, seq or batch, costs, memory, corpus), at first as `entry`; allowance: see box_call. */
+/* Calls host.METHOD(object, seq or batch, costs, memory, corpus), the first time as `entry`; allowance: see
+ * box_call. */
 static dt_status call_policy(stepper *s, const char *method, const char *entry, int allowance, dt_error *err) {
   dtl_box *box = &s->object.box;
   lua_State *L = box->L;
   lua_settop(box->co, 0);
-  lua_getfield(L, OPENED_HOST, method); /* host is a plain table, and method is a key in it: nothing is allocated */
+  lua_getfield(L, OPENED_HOST, method); /* host is a plain table with the key `method`: nothing is allocated */
   lua_pushvalue(L, OPENED_OBJECT);
   lua_pushvalue(L, OPENED_SEQ);
   lua_pushvalue(L, OPENED_COSTS);
@@ -62,18 +64,19 @@ static dt_status call_policy(stepper *s, const char *method, const char *entry, 
   return account(s, box_call(box, entry, allowance, 5, err));
 }
 
-/* Main thread: object, host -> object, host, seq or batch, costs, memory, corpus; out of the box's sight until a call hands them in. */
+/* Main thread: object, host -> object, host, seq or batch, costs, memory, corpus. The box does not see them until a
+ * call passes them. */
 static int make_objects(lua_State *L) {
   stepper *s = lua_touserdata(L, 1);
   sandbox_seed(L, s->object.seed, GENERATOR);
   if (info_of(s)->batch) {
     box_batch_push(L, &s->group);
     lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &s->group); /* where add_member finds it */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &s->group); /* add_member finds it there */
   } else {
     box_seq_push(L, s->group.run[0]);
   }
-  const dtl_run *run = s->group.run[0]; /* all sequences of a request draw, or none */
+  const dtl_run *run = s->group.run[0]; /* all sequences of a request are sampled, or none */
   int places = s->request->places ? s->request->places : 1;
   if (info_of(s)->uses_costs && s->request->costs)
     box_costs_push(L, s->request->costs, places, run->temp > 0, dt_seq_is_coupled(run->session, run->seq));
@@ -99,7 +102,7 @@ static int add_member(lua_State *L) {
   return 0;
 }
 
-/* The objects that stand for the newest member. */
+/* Makes the objects of the newest member. */
 static dt_status represent(stepper *s, dt_error *err) {
   dtl_box *box = &s->object.box;
   if (s->joined == 1) {
@@ -130,7 +133,7 @@ void stepper_leave(stepper *s, generation *g) {
   run_group *group = &s->group;
   int i = 0;
   while (s->member[i] != g) i++;
-  if (s->object.box.L) { /* a box that died took its objects along */
+  if (s->object.box.L) { /* a closed box took its objects with it */
     handle_detach(g->run);
     if (s->has_batch) box_batch_remove(s->object.box.L, OPENED_SEQ, group, i);
   }
@@ -140,12 +143,12 @@ void stepper_leave(stepper *s, generation *g) {
   }
 }
 
-/* After the policy has had control: what each member committed is told, and must be something. */
+/* After the policy had control: reports what each member committed; each must have committed. */
 static dt_status end_step(stepper *s, dt_status status, dt_error *err) {
   for (int i = 0; i < s->group.n; i++) {
     if (s->group.run[i]->phase == RUN_COMMITTED)
       generation_committed(s->member[i], s->step_ms);
-    else if (!status && s->object.box.L) /* else it was interrupted */
+    else if (!status && s->object.box.L) /* otherwise it was interrupted */
       status = dtl_fail(err, DT_EPOLICY, "%s: step returned without a commit", info_of(s)->path);
   }
   return status;
@@ -153,7 +156,7 @@ static dt_status end_step(stepper *s, dt_status status, dt_error *err) {
 
 dt_status stepper_step(stepper *s, dt_error *err) {
   dt_status status = DT_OK;
-  if (!s->object.box.L) return DT_OK; /* interrupted in init */
+  if (!s->object.box.L) return DT_OK; /* it was interrupted in init */
   for (int i = 0; i < s->group.n && !status; i++) status = run_begin(s->group.run[i], err);
   if (status) return status;
   if (s->group.run[0]->course) learn_look(s->group.run[0]->course);

@@ -1,4 +1,4 @@
-/* The writer of traces: see trace.h. One line is put together in memory and written whole. */
+/* Writes traces: see trace.h. Each line is built in memory and written at once. */
 #include "generate/trace.h"
 
 #include "box/notes.h"
@@ -15,10 +15,10 @@
 struct dtl_trace {
   FILE *file;
   char *path;
-  const dt_pair *pair; /* whose tokens these are */
-  json_text line;      /* of this moment; its memory is used again */
-  long iterations;     /* written, of all sequences */
-  int failure;         /* errno of the first failed write, 0: none */
+  const dt_pair *pair; /* the pair whose tokens are written */
+  json_text line;      /* the current line; its memory is used again */
+  long iterations;     /* number written, of all sequences */
+  int failure;         /* errno of the first failed write; 0: none */
 };
 
 dt_status dtl_trace_open(const char *path, dtl_trace **out, dt_error *err) {
@@ -55,7 +55,7 @@ dt_status dtl_trace_close(dtl_trace *trace, dt_error *err) {
   return status;
 }
 
-/* ---- pieces of a line ------------------------------------------------------------------------------------------------ */
+/* ---- pieces of a line -------------------------------------------------------------------------------------------- */
 
 static void put(dtl_trace *trace, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void put(dtl_trace *trace, const char *format, ...) {
@@ -80,7 +80,7 @@ static void put_name(dtl_trace *trace, const char *key, const char *text) {
   put(trace, ",");
 }
 
-/* The text of n tokens, whatever characters they end in. `first`: it begins with them. */
+/* Writes the text of n tokens, even if it ends inside a character. `first`: they begin the text. */
 static void put_tokens(dtl_trace *trace, const char *key, const int32_t *ids, int n, bool first) {
   size_t len = 0;
   char *text = dt_decode(trace->pair, ids, n, first, &len);
@@ -97,9 +97,9 @@ static void write_line(dtl_trace *trace) {
   line->len = 0;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
-/* Of several sequences each line says whose it is. */
+/* With several sequences, each line names its own. */
 static void put_sequence(dtl_trace *trace, const trace_state *state) {
   if (state->sequence) put(trace, "\"sequence\":%d,", state->sequence);
 }
@@ -126,7 +126,7 @@ void trace_begin(dtl_trace *trace, trace_state *state, const dt_pair *pair, cons
   write_line(trace);
 }
 
-/* Whether v stands for no candidate of what the draft model said after its parent: the policy added it on its own. */
+/* Whether v is not a candidate of its parent's draft: the policy added it on its own. */
 static bool is_copied(const dt_tree *t, int v) {
   const dt_tree_draft *d = dt_tree_draft_of(t, t->parent[v]);
   for (int i = 0; d && i < d->count; i++)
@@ -153,7 +153,8 @@ static void put_node(dtl_trace *trace, const dtl_run *run, int v) {
   put(trace, "}");
 }
 
-/* `at` or, where it cuts a character, the beginning of that: a character is said with the token that completes it. */
+/* `at` or, if it lies inside a character, that character's beginning: a character belongs to the token that completes
+ * it. */
 static size_t whole_characters(const char *text, size_t at) {
   for (size_t back = 1; back <= 3 && back <= at; back++) {
     unsigned char c = (unsigned char)text[at - back];
@@ -184,7 +185,7 @@ static void put_committed(dtl_trace *trace, trace_state *state, const dtl_run *r
   put(trace, "]");
 }
 
-/* The numbers that the policy logged in this iteration, the last of each name. */
+/* Writes the numbers that the policy logged in this iteration, the last one of each name. */
 static void put_logged(dtl_trace *trace, const dtl_run *run) {
   const dtl_notes *notes = run->notes;
   bool any = false;

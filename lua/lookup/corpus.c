@@ -1,4 +1,4 @@
-/* Reading and gathering texts: see corpus.h. */
+/* Reads and gathers texts: see corpus.h. */
 #include "lookup/corpus.h"
 
 #include "files/files.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MAX (1u << 30) /* bytes */
+#define FILE_MAX (1u << 30) /* bytes of a file, at most */
 
 typedef struct {
   int32_t *token;
@@ -77,7 +77,7 @@ void dtl_corpus_close(dtl_corpus *corpus) {
   free(corpus);
 }
 
-/* The last two parts as one; a part that there is no memory for is lost. */
+/* Joins the last two parts; a part without memory for it is lost. */
 static void join(corpus_outputs *o) {
   suffixes *a = &o->part[o->n - 2], *b = &o->part[o->n - 1];
   int32_t *both = malloc(((size_t)a->n + b->n) * sizeof *both);

@@ -1,4 +1,4 @@
-/* What runs with a pair leave: see memory.h. */
+/* The data that runs with a pair leave: see memory.h. */
 #include "lookup/memory.h"
 
 #include <malloc.h>
@@ -11,7 +11,7 @@ struct dtl_memory {
   long turn;
 };
 
-/* Whether anything was kept. */
+/* Forgets all; returns whether there was anything. */
 static bool forget(policy_memory *p) {
   bool kept = memory_forget(&p->table) || p->outputs.n > 0;
   corpus_forget(&p->outputs);
@@ -19,7 +19,7 @@ static bool forget(policy_memory *p) {
   return kept;
 }
 
-/* What was freed goes back to the system, which the allocator does by itself only at the end of its heap. */
+/* Returns freed memory to the system; the allocator itself does so only at the end of its heap. */
 static void return_freed(void) { malloc_trim(0); }
 
 dtl_memory *dtl_memory_open(void) { return calloc(1, sizeof(dtl_memory)); }

@@ -1,6 +1,6 @@
-/* A table that outlives a run, see memory.h. Its entries lie one behind the other in a space of its own, so what it takes of the
- * process is bounded whatever a page does to it, and goes back at once. Entries that are taken out leave holes; where the last
- * one reaches the end of the space, those that are there move together. */
+/* A table that outlives a run, see memory.h. Its entries lie one after the other in a space of its own, so that its
+ * memory is bounded whatever a page does, and is returned at once. Removed entries leave holes; when the last entry
+ * reaches the end of the space, the remaining entries move together. */
 #include "lookup/memory.h"
 #include "system/hash.h"
 
@@ -15,14 +15,14 @@
 
 typedef struct {
   uint64_t hash;
-  uint32_t next; /* the place of the next one in its chain, or NOWHERE; GONE: it is a hole */
+  uint32_t next; /* place of the next entry in its chain, or NOWHERE; GONE: a hole */
   uint32_t key_len, value_len;
   unsigned char bytes[]; /* the key, then the value */
 } entry;
 
 static entry *entry_at(const memory_table *t, uint32_t place) { return (entry *)(t->space + place * UNIT); }
 
-/* What the page is told that an entry takes, which is more than it takes here. */
+/* The size of an entry that the page sees; it is more than the entry takes here. */
 static size_t cost(size_t key_len, size_t value_len) { return MEMORY_ENTRY + key_len + value_len; }
 
 static size_t size_of(size_t key_len, size_t value_len) {
@@ -34,7 +34,7 @@ static uint64_t hash_of(const memory_table *t, memory_bytes key) {
   return hash ^ hash >> 29;
 }
 
-/* Where the place of the entry with that key stands, or would. */
+/* The link that has the place of the entry with that key, or would have it. */
 static uint32_t *find(const memory_table *t, memory_bytes key, uint64_t hash) {
   uint32_t *link = &t->slot[hash & (t->slots - 1)];
   for (entry *e; *link != NOWHERE; link = &e->next) {
@@ -44,7 +44,7 @@ static uint32_t *find(const memory_table *t, memory_bytes key, uint64_t hash) {
   return link;
 }
 
-/* Moves all entries together, into chains made anew. */
+/* Moves all entries together and builds the chains anew. */
 static void gather(memory_table *t) {
   size_t to = 0;
   memset(t->slot, 0xff, t->slots * sizeof *t->slot); /* NOWHERE */
@@ -61,7 +61,7 @@ static void gather(memory_table *t) {
   t->end = to;
 }
 
-/* Room for one more without long chains. False: out of memory. */
+/* Makes room for one more entry without long chains. False: out of memory. */
 static bool widen(memory_table *t) {
   if (t->n < t->slots) return true;
   if (!t->space) {

@@ -24,11 +24,11 @@ void bench_close(bench *b) {
 
 int bench_longest(const bench *b, int context, int n) {
   int longest = context - 1;
-  for (int width = 1; width <= n; width *= b->vocab > 1 ? b->vocab : 2) longest--; /* a level of the tree */
+  for (int width = 1; width <= n; width *= b->vocab > 1 ? b->vocab : 2) longest--; /* one level of the tree */
   return longest;
 }
 
-/* An empty tree of each sequence. */
+/* Empties the tree of each sequence. */
 static dt_status empty(const bench *b, dt_error *err) {
   dt_status status = DT_OK;
   for (int seq = 0; seq < b->batch && !status; seq++) {
@@ -38,7 +38,7 @@ static dt_status empty(const bench *b, dt_error *err) {
   return status;
 }
 
-/* Trees of n nodes, as wide as the vocabulary allows. */
+/* Grows trees of n nodes, as wide as the vocabulary allows. */
 static dt_status grow(const bench *b, int n, dt_error *err) {
   dt_status status = DT_OK;
   dt_node_ref *node = b->nodes;
@@ -53,7 +53,7 @@ static dt_status grow(const bench *b, int n, dt_error *err) {
   return status;
 }
 
-/* A draft step of the roots, and one of n nodes of each tree. */
+/* Runs a draft step of the roots, and one of n nodes of each tree. */
 static dt_status draft(bench *b, int n, dt_error *err) {
   double start = dt_clock_ms();
   dt_status status = b->draft ? dt_draft_step(b->session, b->nodes, b->batch, err) : DT_OK;
@@ -65,7 +65,7 @@ static dt_status draft(bench *b, int n, dt_error *err) {
   return status;
 }
 
-/* A timed pass over n rows of each tree. */
+/* Times a pass over n rows of each tree. */
 static dt_status verify(bench *b, int n, dt_error *err) {
   dt_verdict verdicts[DTL_PLACES];
   int seqs[DTL_PLACES];
@@ -80,7 +80,7 @@ static dt_status verify(bench *b, int n, dt_error *err) {
   return status;
 }
 
-/* One iteration over trees of n nodes, or BENCH_PLAIN. */
+/* Runs one iteration over trees of n nodes, or BENCH_PLAIN. */
 dt_status bench_sample(bench *b, int n, dt_error *err) {
   dt_status status = empty(b, err);
   b->first_ms = b->draft_ms = 0;
@@ -88,7 +88,7 @@ dt_status bench_sample(bench *b, int n, dt_error *err) {
   return status ? status : verify(b, n == BENCH_PLAIN ? 1 : n, err);
 }
 
-/* All sequences after so many tokens. */
+/* Starts all sequences after so many tokens. */
 dt_status bench_start(const bench *b, int context, const dt_sampling *sampling, dt_error *err) {
   dt_status status = DT_OK;
   for (int seq = 0; seq < b->batch && !status; seq++)

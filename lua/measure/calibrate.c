@@ -1,9 +1,9 @@
-/* Measures what the passes of a pair cost on this machine: see dtl_calibrate. Each sample is an iteration as the policies
- * make them, over the engine's own primitives: a draft step of the roots, one of n nodes, and a verify pass of n rows, of
- * each of the sequences that are to run at once; or plain decoding's, a verify pass of one row after another such. The
- * sizes take turns, so that a slow moment falls on all of them; of each the median counts. A turn begins with a sample that
- * does not count: after passes of another size a pass finds other things in the processor's caches than in a run. What
- * drawing adds is the difference between turns with and without it, for each row of a pass of some. */
+/* Measures the costs of a pair's passes on this machine: see dtl_calibrate. Each sample is an iteration as policies
+ * make it, with the engine's own primitives: a draft step of the roots, one of n nodes, and a verify pass of n rows,
+ * for each of the sequences that are to run at once; or plain decoding, one verify pass of one row after the other. The
+ * sizes take turns, so that a slow moment affects all of them; the median of each size counts. A turn begins with a
+ * sample that does not count, since after passes of another size the processor's caches have other contents than in a
+ * run. The cost of drawing is the difference between turns with and without it, for each row of a pass of some rows. */
 #include "measure/bench.h"
 #include "measure/costs.h"
 
@@ -16,16 +16,16 @@
 #define DISTURBED 1.2
 #define TRIES 2
 #define MOST_SAMPLES 40
-#ifdef __SANITIZE_ADDRESS__ /* a pass takes many times as long, and its time means nothing */
+#ifdef __SANITIZE_ADDRESS__ /* passes take much longer, and their times have no meaning */
 #define LEAST_SAMPLES 1
 #define POINT_MS 1.0
 #else
 #define LEAST_SAMPLES 3
-#define POINT_MS 80.0 /* after this long a size has samples enough */
+#define POINT_MS 80.0 /* a size has enough samples after this time */
 #endif
 #define TURN_MS 3.0
 
-#define DRAWCOSTS_ROWS 8 /* of passes with and without drawing */
+#define DRAWCOSTS_ROWS 8 /* rows of passes with and without drawing */
 
 static void note(const dtl_calibration *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void note(const dtl_calibration *how, const char *format, ...) {
@@ -49,7 +49,7 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The median of the undisturbed times: those of less than DISTURBED times the fastest. Counts the others. */
+/* The median of the undisturbed times, which are below DISTURBED times the fastest. Counts the other times. */
 static double undisturbed_median(double *list, int n, int *disturbed) {
   qsort(list, (size_t)n, sizeof *list, by_size);
   for (; list[n - 1] > DISTURBED * list[0]; n--) ++*disturbed;
@@ -58,7 +58,7 @@ static double undisturbed_median(double *list, int n, int *disturbed) {
 
 static bool enough(const samples *s) { return s->n == MOST_SAMPLES || (s->n >= LEAST_SAMPLES && s->spent >= POINT_MS); }
 
-/* One turn of a size. A first sample that alone takes long counts: caches matter little to it. */
+/* One turn of a size. A first sample that is long enough by itself counts, since caches matter little to it. */
 static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
   double spent = 0;
   for (bool first = true; !enough(s) && spent < TURN_MS; first = false) {
@@ -74,11 +74,11 @@ static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
   return DT_OK;
 }
 
-/* What is measured at each context: plain decoding, then each number of rows. */
+/* The points measured at each context: plain decoding, then each number of rows. */
 static int points(const dtl_costs *c) { return 1 + c->n_rows; }
 static int rows_at(const dtl_costs *c, int point) { return point ? c->rows[point - 1] : BENCH_PLAIN; }
 
-/* One round: a turn of each point at each context that still lacks samples. Counts them in *left. */
+/* One round: a turn of each point, at each context, that still lacks samples. Counts these in *left. */
 static dt_status take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_calibration *how, const dtl_costs *c,
                             int *left, dt_error *err) {
   for (int k = 0; k < c->n_contexts; k++) {
@@ -99,7 +99,7 @@ static dt_status take_round(bench *b, samples of[][1 + COSTS_ROWS], const dtl_ca
   return DT_OK;
 }
 
-/* Turns with and without drawing. */
+/* Measures turns with and without drawing. */
 static dt_status measure_draws(bench *b, const dtl_calibration *how, dtl_costs *c, dt_error *err) {
   static const dt_sampling drawn = {.temp = 1};
   samples of[2] = {{.n = 0}};
@@ -122,17 +122,17 @@ static dt_status measure_draws(bench *b, const dtl_calibration *how, dtl_costs *
   return DT_OK;
 }
 
-/* The medians of all points. */
+/* Computes the medians of all points. */
 static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *disturbed) {
   for (int k = 0; k < c->n_contexts; k++) {
     samples *plain = of[k], *s = plain + 1;
     for (int i = 0; i < c->n_rows; i++) {
-      samples *target = i ? &s[i] : plain; /* after a draft pass a pass of one row is of no use */
+      samples *target = i ? &s[i] : plain; /* a pass of one row after a draft pass is not used */
       *all += 2 * s[i].n;
       c->target[k][i] = undisturbed_median(target->target, target->n, disturbed);
       c->draft[k][i] = undisturbed_median(s[i].draft, s[i].n, disturbed);
     }
-    samples *usual = &s[c->n_rows > 1]; /* after a pass over a guess */
+    samples *usual = &s[c->n_rows > 1]; /* after a pass over one guess */
     c->first[k] = undisturbed_median(usual->first, usual->n, disturbed);
   }
   costs_straighten(c, c->target);
@@ -140,11 +140,11 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
   for (int k = 0; k < c->n_contexts; k++) c->first[k] = fmax(c->first[k], c->draft[k][0]);
 }
 
-/* why[DTL_WHY]: of a disturbed measurement. */
+/* why[DTL_WHY]: filled if the measurement was disturbed. */
 static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail(err, DT_ENOMEM, "out of memory: times of passes");
-  dt_status status = measure_draws(b, how, c, err); /* first: progress is told of what follows */
+  dt_status status = measure_draws(b, how, c, err); /* first, since progress is reported for the rest */
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && !status) status = take_round(b, of, how, c, &left, err);
   if (!status) sum_up(of, c, &all, &disturbed);
@@ -156,7 +156,7 @@ static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, cha
   return status;
 }
 
-/* The lengths to measure at: the last is as far as the tree of the largest size still fits. */
+/* Chooses the lengths to measure at: the last is the longest at which the largest tree fits. */
 static void choose_contexts(dtl_costs *c, int longest) {
   const int lengths[] = {COSTS_STEP, 4 * COSTS_STEP};
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
@@ -164,7 +164,7 @@ static void choose_contexts(dtl_costs *c, int longest) {
   c->context[c->n_contexts++] = longest;
 }
 
-/* Measures; once more where the machine was busy. */
+/* Measures, and once more if the machine was busy. */
 static dt_status measure_quietly(bench *b, const dt_pair_info *info, const dtl_calibration *how, dtl_costs *c,
                                  dt_error *err) {
   dtl_usage (*usage)(bool) = how->usage ? how->usage : dtl_usage_now;

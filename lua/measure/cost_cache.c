@@ -1,5 +1,5 @@
-/* Where costs are kept between runs, and what they depend on: machine, models and how these are run, not who asks. So program
- * and library share them, and another build finds them. */
+/* The place where costs are kept between runs, and the key that they depend on: machine, models and their settings, but
+ * not the program. So program and library share them, and another build finds them. */
 #include "files/files.h"
 #include "files/identity.h"
 #include "files/machine.h"
@@ -18,10 +18,9 @@
 #include <unistd.h>
 
 #define FILE_MAX (1u << 20)
-#define DISTURBED_SECONDS                                                                                              \
-  600 /* so long a table of a busy machine serves: not for ever, nor measured by each of many runs */
+#define DISTURBED_SECONDS 600 /* a table of a busy machine serves so long: not for ever, but for many runs */
 
-/* Everything that times depend on but what `also` says: malloc'd; NULL: out of memory. */
+/* Describes everything that times depend on, except for `also`: malloc'd; NULL: out of memory. */
 static char *describe(const dt_pair_info *info, const char *also, int batch, const char *target, const char *draft) {
   struct utsname machine;
   char processor[MACHINE_NAME], *what;
@@ -52,8 +51,7 @@ dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, 
   what = describe(&info, also, batch, target ? target : "-", draft ? draft : "-");
   identity_model(target, files[0]), identity_model(draft, files[1]);
   bool ok = what && asprintf(&place->key, "%s, %s %s", what, files[0], files[1]) >= 0;
-  if (ok && target)
-    place->path = path_of("costs", what); /* a scripted pair has no files and is measured anew each time */
+  if (ok && target) place->path = path_of("costs", what); /* a scripted pair has no files, and is measured each time */
   free(what), free(target), free(draft);
   return ok ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the place of a table of costs");
 }

@@ -1,4 +1,4 @@
-/* Tables of what passes cost: lookup, and their JSON. See costs.h. */
+/* Tables of the costs of passes: lookup, and their JSON. See costs.h. */
 #include "measure/costs.h"
 
 #include <cJSON.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define SCHEMA "dtrun.costs/1"
-#define LEAST_STEP 1e-6 /* of a time: how much more one row costs at least */
-#define LEAST_MS 1e-6   /* of a pass. Between these, whatever is counted with times stays a finite number */
+#define LEAST_STEP 1e-6 /* of a time: the least cost of one more row */
+#define LEAST_MS 1e-6   /* ms of a pass. Between these bounds all results with times stay finite */
 #define MOST_MS 1e9
 
 #define TIMES "a list per context, of a time per row, increasing, from 1e-6 to 1e9 ms"
@@ -29,7 +29,7 @@ void costs_choose_rows(dtl_costs *c) {
     c->rows[c->n_rows] = ROWS[c->n_rows];
 }
 
-/* The first of two neighbours in the ascending at[n] between which x lies, or which are nearest to it. */
+/* The first of two neighbours in the ascending at[n] that x lies between, or the nearest two. */
 static int bracket(const int *at, int n, double x) {
   int i = 0;
   while (i + 2 < n && at[i + 1] <= x) i++;
@@ -38,7 +38,8 @@ static int bracket(const int *at, int n, double x) {
 
 static double between(int x0, double y0, int x1, double y1, double x) { return y0 + (y1 - y0) * (x - x0) / (x1 - x0); }
 
-/* Below the first number of rows a straight line may reach 0, but a row in a small pass costs no less than in a large one. */
+/* Below the first number of rows a straight line may reach 0, but a row costs no less in a small pass than in a large
+ * one. */
 static double in_rows(const dtl_costs *c, const double *ms, double rows) {
   if (c->n_rows == 1) return ms[0] * (1 + LEAST_STEP * (rows - c->rows[0]));
   int i = bracket(c->rows, c->n_rows, rows);
@@ -46,7 +47,7 @@ static double in_rows(const dtl_costs *c, const double *ms, double rows) {
   return rows < c->rows[0] && share > line ? share : line;
 }
 
-/* The two measured contexts that one counts between, the same twice outside of all; *context: as it counts. */
+/* The two measured contexts around one, twice the same outside of all; *context: rounded as costs are. */
 static void contexts_about(const dtl_costs *c, int *context, int *below, int *above) {
   int last = c->n_contexts - 1;
   if (*context > c->context[last]) *context = c->context[last];
@@ -84,7 +85,7 @@ void costs_straighten(const dtl_costs *c, costs_of ms) {
       if (ms[k][i] < ms[k][i - 1] * (1 + LEAST_STEP)) ms[k][i] = ms[k][i - 1] * (1 + LEAST_STEP);
 }
 
-/* ---- what a table must be ------------------------------------------------------------------------------------------------ */
+/* ---- checks of a table ------------------------------------------------------------------------------------------- */
 
 static bool ascends(const int *at, int n, int most) {
   if (n < 1 || n > most || at[0] < 1) return false;
@@ -93,7 +94,7 @@ static bool ascends(const int *at, int n, int most) {
   return true;
 }
 
-static bool is_time(double ms, double least) { return ms >= least && ms <= MOST_MS; } /* NaN is none */
+static bool is_time(double ms, double least) { return ms >= least && ms <= MOST_MS; } /* false for NaN */
 
 static bool are_times(const dtl_costs *c, const costs_of ms) {
   for (int k = 0; k < c->n_contexts; k++)
@@ -116,7 +117,7 @@ const char *costs_wrong(const dtl_costs *c) {
   return NULL;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static void add_times(cJSON *root, const char *name, const dtl_costs *c, const costs_of ms) {
   cJSON *lists = cJSON_AddArrayToObject(root, name);
@@ -124,7 +125,7 @@ static void add_times(cJSON *root, const char *name, const dtl_costs *c, const c
 }
 
 char *costs_json(const dtl_costs *c, const char *key) {
-  errno = 0; /* cJSON leaves out what it has no memory for, and does not tell */
+  errno = 0; /* if memory runs out, cJSON leaves members out without an error */
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "schema", SCHEMA);
   if (key) cJSON_AddStringToObject(root, "key", key);
@@ -171,7 +172,7 @@ static bool take_times(const cJSON *lists, const dtl_costs *c, costs_of ms) {
   return true;
 }
 
-/* Without a list: as later passes. */
+/* Without a list: the times of later passes. */
 static bool take_first(const cJSON *list, dtl_costs *c) {
   for (int i = 0; i < c->n_contexts; i++) c->first[i] = c->draft[i][0];
   return !list || take_list(list, c->n_contexts, c->first);
@@ -210,7 +211,7 @@ const char COSTS_STARVED[] = "out of memory";
 const char *costs_parse_object(const char *json, cJSON **object) {
   errno = 0;
   *object = cJSON_Parse(json);
-  if (!*object && errno == ENOMEM) return COSTS_STARVED; /* cJSON itself does not tell */
+  if (!*object && errno == ENOMEM) return COSTS_STARVED; /* cJSON itself does not report this */
   return cJSON_IsObject(*object) ? NULL : "it is no JSON object";
 }
 

@@ -1,4 +1,4 @@
-/* Whether others had the processors while something was measured: see host.h. */
+/* Whether other programs had the processors during a measurement: see host.h. */
 #include "host.h"
 
 #include <stdio.h>
@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #define LEAST_CPU 0.9       /* of the wall time: at any moment at least one of our threads computes */
-#define MOST_SWITCHES 25.0  /* a second of a busy processor: a process beside us takes it some hundred times */
-#define FEWEST_SWITCHES 2   /* happen in the shortest run */
-#define MOST_STEAL 0.02     /* of all processors' time */
+#define MOST_SWITCHES 25.0  /* a second of a busy processor: a competing process causes some hundred */
+#define FEWEST_SWITCHES 2   /* happen even in the shortest run */
+#define MOST_STEAL 0.02     /* of the time of all processors */
 #define LEAST_STEAL_MS 25.0 /* it is counted in hundredths of a second */
 
-/* What other machines on the same hardware took from this one's processors; 0 where nobody counts. */
+/* Time that other machines on the same hardware took from this one's processors; 0 if it is not counted. */
 static double steal_ms(void) {
   FILE *file = fopen("/proc/stat", "r");
   unsigned long long ticks = 0;

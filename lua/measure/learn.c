@@ -1,4 +1,4 @@
-/* Learning what passes cost, from run to run: see learn.h. */
+/* Learns the costs of passes from run to run: see learn.h. */
 #include "measure/learn.h"
 
 #include "measure/bench.h"
@@ -8,25 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CPU_SPEED 2e7    /* bytes a millisecond that a pass is taken to read, */
-#define DEVICE_SPEED 1e9 /* until passes were seen */
-#define CPU_ROW 0.06     /* what a further row is taken to cost: little, since who tries it sees */
+#define CPU_SPEED 2e7    /* assumed bytes a millisecond that a pass reads, */
+#define DEVICE_SPEED 1e9 /* until passes have been measured */
+#define CPU_ROW 0.06     /* assumed cost of another row: low, since trying it shows the truth */
 #define DEVICE_ROW 0.003
-#define LOOK_MS 250.0    /* for a first look, */
-#define LONG_MS 60.0     /* and none where a pass may take so long */
-#define LOOK_CONTEXT 512 /* of its session */
+#define LOOK_MS 250.0    /* time for a first look, */
+#define LONG_MS 60.0     /* which is left out if a pass may take so long */
+#define LOOK_CONTEXT 512 /* context of its session */
 #define LOOK_ROUNDS 8
-#define CACHED_MS 10.0 /* a pass that takes longer finds little in the caches anyhow */
-#define MUCH 512       /* passes that are worth writing a file for before the end */
+#define CACHED_MS 10.0 /* the caches matter little to a longer pass */
+#define MUCH 512       /* passes that justify writing the file before the end */
 
 struct course {
   course *next;
   int batch;
   bool draws, coupled;
-  bool failed;              /* the latest run */
-  bool seen[LEARNED_KINDS]; /* passes of the run at hand */
-  long kept;                /* passes that the file knows; -1: there is none */
-  dtl_usage since;          /* when the file was written, or read */
+  bool failed;              /* the latest run failed */
+  bool seen[LEARNED_KINDS]; /* passes of the current run */
+  long kept;                /* passes that the file has; -1: no file */
+  dtl_usage since;          /* when the file was last written or read */
   costs_place place;
   lessons l;
 };
@@ -56,7 +56,7 @@ static void note(const dtl_learned *learned, const char *format, ...) {
   learned->how.note(learned->how.user, line);
 }
 
-/* ---- how costs begin ---------------------------------------------------------------------------------------------------- */
+/* ---- the first costs --------------------------------------------------------------------------------------------- */
 
 static void reckon(const dtl_learned *learned, course *c) {
   dt_pair_info info;
@@ -75,7 +75,7 @@ static void reckon(const dtl_learned *learned, course *c) {
 
 static bool interrupted(const dtl_learned *learned) { return learned->how.interrupt && *learned->how.interrupt; }
 
-/* Iterations of trees of a few sizes, one after the other, until there are enough or the time is over. */
+/* Runs iterations of trees of a few sizes in turns, until there are enough or the time is over. */
 static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int context) {
   static const int sizes[] = {BENCH_PLAIN, 4, 16, 2, 8};
   double end = dt_clock_ms() + LOOK_MS;
@@ -83,7 +83,7 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
       int n = sizes[i], rows = n == BENCH_PLAIN ? 1 : n;
       if (interrupted(learned) || dt_clock_ms() > end || bench_sample(b, n, NULL)) return;
-      /* in runs passes of a size follow each other: the first one after another size takes longer and is left out */
+      /* in runs, passes of a size follow each other: the first pass after another size takes longer and is left out */
       if ((n == BENCH_PLAIN || b->target_ms < CACHED_MS) && bench_sample(b, n, NULL)) return;
       learned_pass(&c->l, LEARNED_TARGET, rows, context, b->target_ms);
       if (n == BENCH_PLAIN || !b->draft) continue;
@@ -92,7 +92,7 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
     }
 }
 
-/* A few passes, where they do not take long. What fails in them fails in the run, too, and is told there. */
+/* Runs a few passes, if they are short. A failure in them fails the run too, and is reported there. */
 static void look_first(const dtl_learned *learned, course *c) {
   dt_pair_info info;
   dt_pair_describe(learned->pair, &info);
@@ -106,7 +106,7 @@ static void look_first(const dtl_learned *learned, course *c) {
   bench_close(&b);
 }
 
-/* A table that was measured serves as what passes taught. */
+/* Uses a measured table as if passes had taught it. */
 static void take_table(const dtl_learned *learned, course *c) {
   dt_pair_info info;
   dt_pair_describe(learned->pair, &info);
@@ -124,7 +124,7 @@ static void take_table(const dtl_learned *learned, course *c) {
   free(t);
 }
 
-/* Fails where memory was out: what the file knows must not be written over with less. */
+/* Fails if memory ran out: the file must not be overwritten with less than it has. */
 static dt_status read_file(const dtl_learned *learned, course *c, dt_error *err) {
   char *text;
   dt_status status = costs_read(&c->place, &text, NULL);
@@ -175,10 +175,10 @@ dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *op
   return DT_OK;
 }
 
-/* ---- passes of runs ----------------------------------------------------------------------------------------------------- */
+/* ---- passes of runs ---------------------------------------------------------------------------------------------- */
 
 void learn_pass(course *c, learned_kind kind, int rows, int context, double ms) {
-  bool cold = !c->seen[kind]; /* a run's first pass finds nothing in the caches */
+  bool cold = !c->seen[kind]; /* a run's first pass finds empty caches */
   c->seen[kind] = true;
   if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, ms);
 }
@@ -198,9 +198,9 @@ double dtl_learned_plain(const dtl_learned *learned, int context) {
   return known ? costs_pass(&c->l.shown, c->l.shown.target, 1, context) / c->batch : 0;
 }
 
-/* ---- keeping ------------------------------------------------------------------------------------------------------------ */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* What a busy machine taught is kept only where there is nothing better. */
+/* Keeps costs from a busy machine only if there is nothing better. */
 static void keep(const dtl_learned *learned, course *c) {
   char why[DTL_WHY];
   dtl_usage now = dtl_usage_now(false);

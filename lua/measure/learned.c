@@ -1,4 +1,4 @@
-/* Learning what passes cost: see learned.h. */
+/* Learns the costs of passes: see learned.h. */
 #include "measure/learned.h"
 
 #include "measure/shape.h"
@@ -10,16 +10,16 @@
 #include <string.h>
 
 #define SCHEMA "dtrun.learned/1"
-#define LEAST_MS 1e-6 /* of a time that is taken in, and */
-#define MOST_MS 1e8   /* of one that is shown: costs_straighten adds a little */
-#define FIRST 1.25    /* times a later draft pass: the draft's weights are in no near cache (reckoned) */
-#define ATTENTION 2.0 /* times the bytes of keys and values: their arithmetic (reckoned) */
-#define OVERHEAD 0.01 /* ms of a pass beside its bytes (reckoned) */
-#define SURE 4        /* times from which on a first pass is believed; before that only in part */
-#define MOVED 0.03    /* of a cost: enough to be told */
-#define EAGER 64      /* passes that are looked at one by one; later as many at once as an eighth of all, */
-#define SELDOM 128    /* up to so many: looking takes as long as small passes do */
-#define TRUSTED 8     /* times that one of a file stands for, at most */
+#define LEAST_MS 1e-6 /* least time that is accepted, */
+#define MOST_MS 1e8   /* largest time that is reported: costs_straighten adds a little */
+#define FIRST 1.25    /* times a later draft pass: the draft's weights are in no near cache (estimated) */
+#define ATTENTION 2.0 /* times the bytes of keys and values: their arithmetic (estimated) */
+#define OVERHEAD 0.01 /* ms of a pass beside its bytes (estimated) */
+#define SURE 4        /* times from which on a first pass is trusted; fewer count in part */
+#define MOVED 0.03    /* relative change of a cost that is reported */
+#define EAGER 64      /* passes looked at one by one; later, an eighth of all passes at a time, */
+#define SELDOM 128    /* up to so many: a look takes as long as small passes */
+#define TRUSTED 8     /* times that a time of a file counts for, at most */
 
 static const int CONTEXTS[] = {COSTS_STEP,      2 * COSTS_STEP,  4 * COSTS_STEP,   8 * COSTS_STEP,
                                16 * COSTS_STEP, 32 * COSTS_STEP, 128 * COSTS_STEP, 1024 * COSTS_STEP};
@@ -28,7 +28,7 @@ _Static_assert(N_CONTEXTS <= DTL_COST_CONTEXTS, "tables have room");
 
 static double clamp(double x, double low, double high) { return x > low ? x < high ? x : high : low; }
 
-/* ---- the reckoning ------------------------------------------------------------------------------------------------------ */
+/* ---- the estimate ------------------------------------------------------------------------------------------------ */
 
 static void reckon(dtl_costs *c, costs_of ms, const learned_guess *g, double bytes, double token) {
   for (int k = 0; k < c->n_contexts; k++)
@@ -55,23 +55,23 @@ void learned_begin(lessons *l, const learned_guess *g) {
   l->shown = *c;
 }
 
-/* ---- passes ------------------------------------------------------------------------------------------------------------- */
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
 
-/* The one of the ascending at[n] that x is nearest to, as a ratio. */
+/* The index in the ascending at[n] whose value is nearest to x, as a ratio. */
 static int nearest(const int *at, int n, double x) {
   int i = 0;
   while (i + 1 < n && x * x > (double)at[i] * at[i + 1]) i++;
   return i;
 }
 
-/* By the reckoning. A first pass has more rows than one where committed tokens ride along. */
+/* The estimate. A first pass with committed tokens has more rows. */
 static double reckoned(const dtl_costs *c, learned_kind kind, double rows, int context) {
   if (kind == LEARNED_TARGET) return costs_pass(c, c->target, rows, context);
   double ms = costs_pass(c, c->draft, rows, context);
   return kind == LEARNED_DRAFT ? ms : ms + costs_first(c, c->batch, context) - costs_pass(c, c->draft, 1, context);
 }
 
-/* A pass that was made so many times. */
+/* Counts a pass that ran so many times. */
 static void seed(lessons *l, learned_kind kind, double rows, int context, double ms, int times) {
   const dtl_costs *c = &l->reckoned;
   bool sound = ms >= LEAST_MS && ms <= MOST_MS && rows > 0 && rows <= 1e6 && context >= 0 && context <= 1 << 30;
@@ -106,9 +106,10 @@ void learned_table(lessons *l, const dtl_costs *t, bool draws, bool coupled) {
   }
 }
 
-/* ---- what is made of them ----------------------------------------------------------------------------------------------- */
+/* ---- from times to costs ----------------------------------------------------------------------------------------- */
 
-/* No context is cheaper than a shorter one. Of two that say so, the one nearer to the last pass is right: it is the newer. */
+/* No context is cheaper than a shorter one. If two contexts disagree, the one nearer to the last pass is right: it is
+ * newer. */
 static void order_contexts(const dtl_costs *c, costs_of ms, int at) {
   for (int i = 0; i < c->n_rows; i++) {
     for (int k = at + 1; k < c->n_contexts; k++) ms[k][i] = fmax(ms[k][i], ms[k - 1][i]);
@@ -127,7 +128,7 @@ static void correct(lessons *l, learned_kind kind, const costs_of reckoned, cost
 
 static double belief(int n) { return n >= SURE ? 1 : (n + 1) / (SURE + 1.0); }
 
-/* A first pass of which there is no time costs as much more than a later one as was reckoned. */
+/* A first pass without times costs more than a later pass by the estimated amount. */
 static void correct_first(lessons *l, dtl_costs *out) {
   const dtl_costs *c = &l->reckoned;
   int best = -1;
@@ -171,11 +172,11 @@ bool learned_look(lessons *l) {
   return true;
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static const char *const NAMES[LEARNED_KINDS] = {"target", "draft", "first"};
 
-/* [rows, context, ms, how many times it stands for] */
+/* [rows, context, ms, the number of times it counts for] */
 static void add_place(cJSON *list, lessons *l, learned_kind kind, int k, int i) {
   const dtl_costs *c = &l->reckoned;
   learned_place *p = &l->place[kind][k][i];
@@ -186,7 +187,7 @@ static void add_place(cJSON *list, lessons *l, learned_kind kind, int k, int i) 
 }
 
 char *learned_json(lessons *l, const char *key) {
-  errno = 0; /* cJSON leaves out what it has no memory for, and does not tell */
+  errno = 0; /* if memory runs out, cJSON leaves members out without an error */
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "schema", SCHEMA);
   cJSON_AddStringToObject(root, "key", key);

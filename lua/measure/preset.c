@@ -1,4 +1,4 @@
-/* Reading the bytes of a preset: see preset.h. */
+/* Reads the bytes of a preset: see preset.h. */
 #include "measure/preset.h"
 
 #include <cJSON.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A value as --set takes it: malloc'd; NULL where it is none. */
+/* A value as --set takes it: malloc'd; NULL: it is not a value. */
 static char *value_text(const cJSON *value) {
   if (cJSON_IsString(value)) return strdup(value->valuestring);
   bool is_number = cJSON_IsNumber(value) && isfinite(value->valuedouble);
@@ -34,7 +34,7 @@ static const char *take(const cJSON *root, preset *out) {
   return take_params(cJSON_GetObjectItemCaseSensitive(root, "params"), out);
 }
 
-/* One object and nothing behind it; nor a NUL, at which a text would be cut. */
+/* Parses one object with nothing behind it, and without a NUL, at which a text would be cut. */
 static cJSON *parse_object(const char *bytes, size_t size) {
   const char *end, *last = bytes + size;
   if (memchr(bytes, '\0', size) || memmem(bytes, size, "\\u0000", 6)) return NULL;

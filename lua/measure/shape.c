@@ -1,4 +1,4 @@
-/* From places to costs: see shape.h. */
+/* From measured times to costs: see shape.h. */
 #include "measure/shape.h"
 
 #include <math.h>
@@ -6,16 +6,14 @@
 #include <string.h>
 
 #define QUANTILE 0.35
-#define DOUBT                                                                                                          \
-  0.5 /* in log rows: as near as this to a known row one time is believed by half. A pass of a size that is seldom
-                     seen takes some 10 % longer (measured): little that it needs lies in the caches */
-#define ANCHOR 2 /* times that hold a context's level at 0 */
-#define OWN 16   /* times of which half is taken for a place's own, beside shape and level */
+#define DOUBT 0.5 /* log rows: a single time so near to a known row counts half (a rare size takes 10 % longer) */
+#define ANCHOR 2  /* virtual times that hold a context's level at 0 */
+#define OWN 16    /* with so many times, half of a place's own value counts beside shape and level */
 
 typedef struct {
-  double mean[COSTS_ROWS], times[COSTS_ROWS]; /* of a row's ratios, less their contexts' levels; how many */
+  double mean[COSTS_ROWS], times[COSTS_ROWS]; /* of a row's ratios, without their contexts' levels; their number */
   double shape[COSTS_ROWS];                   /* ms at the first context */
-  bool known[COSTS_ROWS];                     /* of shape */
+  bool known[COSTS_ROWS];                     /* whether shape is known */
   double level[DTL_COST_CONTEXTS];            /* logarithms */
 } fit;
 
@@ -34,16 +32,17 @@ double shape_counted(learned_place *p) {
   return (double)p->counts;
 }
 
-/* ---- the shape ---------------------------------------------------------------------------------------------------------- */
+/* ---- the shape --------------------------------------------------------------------------------------------------- */
 
-/* The next known row from i in a direction; -1, n_rows: there is none. */
+/* The next known row from i in a direction; -1 or n_rows: none. */
 static int next_known(const fit *f, int n_rows, int i, int step) {
   do i += step;
   while (i >= 0 && i < n_rows && !f->known[i]);
   return i;
 }
 
-/* What the known rows say of row i: the straight line between its neighbours; beyond the largest, that of the last two. */
+/* The value of row i by the known rows: on the straight line between its neighbours, or of the last two beyond the
+ * largest. */
 static double predicted(const dtl_costs *c, const double *reckoned, const fit *f, int i) {
   int below = next_known(f, c->n_rows, i, -1), above = next_known(f, c->n_rows, i, 1);
   if (below < 0) return above == c->n_rows ? reckoned[i] : reckoned[i] * f->shape[above] / reckoned[above];
@@ -53,7 +52,7 @@ static double predicted(const dtl_costs *c, const double *reckoned, const fit *f
   return f->shape[below] + fmax(slope, 0) * (c->rows[i] - c->rows[below]);
 }
 
-/* How much of row i's own mean is believed: less of one that was seldom seen and lies near a known one. */
+/* The weight of row i's own mean: less if it was seldom seen and lies near a known row. */
 static double belief(const lessons *l, const fit *f, int i) {
   double gap = INFINITY;
   for (int j = 0; j < l->reckoned.n_rows; j++)
@@ -61,7 +60,8 @@ static double belief(const lessons *l, const fit *f, int i) {
   return isinf(gap) ? 1 : gap * gap / (gap * gap + DOUBT * DOUBT / f->times[i]);
 }
 
-/* Of the contexts from first to last. Rows are taken in one after the other, the one that was seen most before the others. */
+/* Finds the shape of the contexts from first to last. Rows are added one after the other, the row seen most often
+ * first. */
 static void find_shape(lessons *l, learned_kind kind, const double *reckoned, int first, int last, fit *f) {
   const dtl_costs *c = &l->reckoned;
   for (int i = 0; i < c->n_rows; i++) {
@@ -85,9 +85,10 @@ static void find_shape(lessons *l, learned_kind kind, const double *reckoned, in
     if (!f->known[i]) f->shape[i] = predicted(c, reckoned, f, i);
 }
 
-/* ---- levels ------------------------------------------------------------------------------------------------------------- */
+/* ---- levels ------------------------------------------------------------------------------------------------------ */
 
-/* What the context's times are beside the shape; contexts without take the one before, or the first that has some. */
+/* Finds each context's level, its times relative to the shape; a context without times takes the level before, or the
+ * first one known. */
 static void find_levels(lessons *l, learned_kind kind, const double *reckoned, fit *f) {
   const dtl_costs *c = &l->reckoned;
   int first = -1;
@@ -103,7 +104,7 @@ static void find_levels(lessons *l, learned_kind kind, const double *reckoned, f
   for (int k = 0; k < first; k++) f->level[k] = f->level[first];
 }
 
-/* The context that knows most sizes of passes. */
+/* The context with times of the most sizes of passes. */
 static int richest(lessons *l, learned_kind kind) {
   const dtl_costs *c = &l->reckoned;
   int best = 0, most = 0;
@@ -119,8 +120,7 @@ void shape_costs(lessons *l, learned_kind kind, const costs_of reckoned, costs_o
   const dtl_costs *c = &l->reckoned;
   fit f = {0};
   int rich = richest(l, kind);
-  find_shape(l, kind, reckoned[0], rich, rich,
-             &f); /* then levels are compared where rows are, and rows where levels are known */
+  find_shape(l, kind, reckoned[0], rich, rich, &f); /* then levels are known for rows, and rows for levels */
   find_levels(l, kind, reckoned[0], &f);
   find_shape(l, kind, reckoned[0], 0, c->n_contexts - 1, &f);
   find_levels(l, kind, reckoned[0], &f);

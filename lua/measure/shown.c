@@ -1,4 +1,4 @@
-/* What measuring and learning tell on standard error: for dtl_calibration_shown, dtl_learning_shown. */
+/* Messages of measuring and learning on standard error: for dtl_calibration_shown, dtl_learning_shown. */
 #include "host.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Finding and reading the preset `tuned`: see tuned.h. */
+/* Finds and reads the preset `tuned`: see tuned.h. */
 #include "measure/tuned.h"
 
 #include "files/fail.h"
@@ -19,7 +19,7 @@
 
 static void add_model(digest *d, const dt_model_info *model) {
   char files[DIGEST_TEXT], shape[64 + DIGEST_TEXT];
-  identity_model(model->path, files); /* "": scripted, or none */
+  identity_model(model->path, files); /* "": scripted, or no model */
   snprintf(shape, sizeof shape, "%s %d %d %d %d", files, model->vocab, model->context, model->layers, model->hidden);
   digest_add_text(d, shape);
 }
@@ -56,7 +56,7 @@ char *tuned_path(const dt_pair *pair, const char *policy, dtl_need draft) {
   return user_path("XDG_CONFIG_HOME", ".config", relative);
 }
 
-/* Whether there is one of an earlier dtrun, whose name ends in an FNV-1a 64 of 16 digits. */
+/* Whether an earlier dtrun left a preset, whose name ends in an FNV-1a 64 of 16 digits. */
 static bool is_old(const char *path) {
   char pattern[PATH_MAX];
   const char *digits = strrchr(path, '-');
@@ -69,7 +69,7 @@ static bool is_old(const char *path) {
   return there;
 }
 
-/* DT_EINPUT where it is none, or one of another text of the policy. */
+/* DT_EINPUT: the file is not a preset, or is for another text of the policy. */
 static dt_status read_preset(const char *path, const char *policy, const char *source, preset *out, dt_error *err) {
   size_t size;
   char *text;

@@ -1,4 +1,4 @@
-/* Which ids the draft may guess, as a user says it: so many, or a file with an id on each line. */
+/* The ids that the draft may guess, as users give them: a number, or a file with an id on each line. */
 #include "files/fail.h"
 #include "files/files.h"
 #include "system/digest.h"
@@ -11,7 +11,7 @@
 
 #define FILE_MAX (16u << 20)
 
-/* The number that fills the text up to `end`, from least to INT_MAX; else -1. */
+/* The number that is the whole text up to `end`, from least to INT_MAX; -1: it is not such a number. */
 static int number(const char *text, const char *end, int least) {
   char *after;
   errno = 0;
@@ -41,8 +41,7 @@ static dt_status read_ids(const char *path, dt_draft_vocab *out, dt_error *err) 
   return status;
 }
 
-/* The tokens of the guide to policies are kept too: the lowest ids lack marks of Markdown and of programs, and the guide has
- * them. scripts/vocab.lua has the same list. */
+/* The tokens of the guide also get rows: the lowest ids lack marks of Markdown and of programs, which the guide has. */
 static const char *const GUIDE[] = {"policies/README.md",   "policies/REFERENCE.md", "policies/SOURCES.md",
                                     "policies/SAMPLING.md", "policies/COSTS.md",     "policies/TRACES.md"};
 

@@ -1,4 +1,4 @@
-/* Looking for the draft that belongs to a target: see found.h. */
+/* Finds the draft that belongs to a target: see found.h. */
 #include "models/found.h"
 
 #include "models/hub.h"
@@ -15,11 +15,11 @@
 typedef struct {
   dt_model_facts target;
   found_kind kind;
-  int looked; /* candidates */
+  int looked; /* number of candidates */
   char *path; /* the best so far, or NULL */
   dt_fit fit;
   uint64_t bytes;
-  struct stat seen[MOST_FOLDERS]; /* folders that were looked through */
+  struct stat seen[MOST_FOLDERS]; /* folders that were searched */
   int n_seen;
 } search;
 
@@ -35,7 +35,7 @@ static void consider(search *s, const char *path) {
   s->path = copy, s->fit = fit, s->bytes = bytes;
 }
 
-/* Whether it is a folder that was not looked through before. */
+/* Whether it is a folder that was not searched yet. */
 static bool is_new(search *s, const char *folder) {
   struct stat info;
   if (stat(folder, &info)) return false;
@@ -56,7 +56,7 @@ static void look_through(search *s, const char *folder) {
   models_in_free(names, n);
 }
 
-/* The folder that a path lies in, as it is written: models are often links. */
+/* Searches the folder of a path, as it is written: models are often links. */
 static void look_beside(search *s, const char *path) {
   char folder[PATH_MAX];
   size_t n = strlen(path);

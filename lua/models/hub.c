@@ -20,7 +20,7 @@ static const char *set(const char *variable) {
   return value && *value ? value : NULL;
 }
 
-/* printf into a malloc'd string; NULL when out of memory. */
+/* printf into a malloc'd string; NULL: out of memory. */
 static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static char *text(const char *format, ...) {
   char *out;
@@ -31,7 +31,7 @@ static char *text(const char *format, ...) {
   return out;
 }
 
-/* As huggingface_hub finds it. */
+/* The cache's folder, found as huggingface_hub finds it. */
 char *hub_cache(void) {
   if (set("HF_HUB_CACHE")) return text("%s", set("HF_HUB_CACHE"));
   if (set("HF_HOME")) return text("%s/hub", set("HF_HOME"));
@@ -41,7 +41,7 @@ char *hub_cache(void) {
 
 char *dtl_hub_folder(void) { return hub_cache(); }
 
-/* The length of the part of an id that begins here; 0: it is none. */
+/* The length of the part of an id that begins here; 0: it is not a part. */
 static size_t part_length(const char *part) {
   size_t n = strspn(part, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.");
   return part[0] != '.' && (part[n] == '/' || part[n] == ':' || !part[n]) ? n : 0;
@@ -64,7 +64,7 @@ static bool is_folder(const char *path) {
   return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* A path whose first folder is there is meant as a path. */
+/* Whether a name is a path: its first folder exists. */
 static bool is_meant_as_path(const char *name) {
   char *first = strndup(name, strcspn(name, "/"));
   bool path = first && is_folder(first);
@@ -72,7 +72,7 @@ static bool is_meant_as_path(const char *name) {
   return path;
 }
 
-/* ---- the cache ---------------------------------------------------------------------------------------------------------- */
+/* ---- the cache --------------------------------------------------------------------------------------------------- */
 
 char *hub_folder(const char *id) {
   char *cache = hub_cache();
@@ -82,7 +82,7 @@ char *hub_folder(const char *id) {
   return folder;
 }
 
-/* refs/main is a word. */
+/* refs/main has one word. */
 char *hub_snapshot(const char *folder) {
   char *path = text("%s/refs/main", folder), commit[128];
   FILE *file = path ? fopen(path, "r") : NULL;
@@ -94,7 +94,7 @@ char *hub_snapshot(const char *folder) {
   return ok ? text("%s/snapshots/%s", folder, commit) : NULL;
 }
 
-/* Adds ", PREFIXNAME" to a list that ends in "..." where it is full. */
+/* Adds ", PREFIXNAME" to a list, which ends in "..." once it is full. */
 static void list(char *out, size_t size, const char *prefix, const char *name) {
   size_t n = strlen(out);
   if (n + strlen(prefix) + strlen(name) + 8 < size)
@@ -127,7 +127,7 @@ dt_status hub_gguf(const char *snapshot, const char *id, const char *spec, char 
   return DT_OK;
 }
 
-/* What an id means. DT_EINPUT says what is missing. */
+/* Finds the model of an id. DT_EINPUT says what is missing. */
 static dt_status cached(const char *name, const hub_id *id, char **path, dt_error *err) {
   char *folder = hub_folder(id->id), *snapshot = folder ? hub_snapshot(folder) : NULL, *file = NULL;
   char *config = snapshot ? text("%s/config.json", snapshot) : NULL, *cache = hub_cache();
@@ -150,9 +150,10 @@ static dt_status cached(const char *name, const hub_id *id, char **path, dt_erro
   return status;
 }
 
-/* ---- names -------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* The model in a folder without config.json: the folder itself where it holds none. Takes folder over; *path NULL: out of memory. */
+/* The model in a folder without config.json; the folder itself if it has no model. Takes over folder; *path NULL: out
+ * of memory. */
 static dt_status inside(char *folder, char **path, dt_error *err) {
   char *config = text("%s/config.json", folder), listed[300] = "", prefix[300];
   int n;
@@ -178,7 +179,7 @@ static dt_status inside(char *folder, char **path, dt_error *err) {
   return status;
 }
 
-/* A word that names nothing here. */
+/* Reports a word that names no model here. */
 static dt_status unknown(const char *name, dt_error *err) {
   int n;
   named_model *all = named_all(&n);

@@ -1,4 +1,4 @@
-/* Opening the pair that a user named: see dtl_load. */
+/* Opens the pair that a user named: see dtl_load. */
 #include "models/load.h"
 
 #include "files/fail.h"
@@ -16,7 +16,7 @@ bool load_took(double ms, char *text, size_t size) {
   return *text;
 }
 
-/* On a terminal a line stands there while it lasts. */
+/* On a terminal a line shows that it is loading. */
 static void tell_begin(const char *target) {
   if (isatty(STDERR_FILENO)) fprintf(stderr, "dtrun: loading %s ...", target), fflush(stderr);
 }

@@ -1,4 +1,4 @@
-/* Which models to load: see dtl_resolve_models. */
+/* Decides which models to load: see dtl_resolve_models. */
 #include "models/models.h"
 
 #include "models/hub.h"
@@ -11,7 +11,7 @@ static const char *from_environment(const char *name) {
   return value && *value ? value : NULL;
 }
 
-/* A model of the pair that comes with us. */
+/* Finds a model of the bundled pair. */
 static dt_status bundled(const char *folder, char **path, dt_error *err) {
   dt_status status = dt_find(folder, path, err);
   if (status || *path) return status;
@@ -19,7 +19,7 @@ static dt_status bundled(const char *folder, char **path, dt_error *err) {
                   "the bundled pair is not found (set DTRUN_HOME): name a model folder with --target DIR");
 }
 
-/* The draft for that target: named, the bundled target's own, or found; NULL: there is none to be found. */
+/* The draft for that target: the named one, the bundled target's own, or one found; NULL: none was found. */
 static dt_status choose_draft(const char *target_option, const char *target, const char *named, found_kind kind,
                               char **draft, bool *found, dt_error *err) {
   if (named) return hub_path(named, draft, err);

@@ -1,4 +1,5 @@
-/* See named.h. A line of models/pull.txt: name, package, file, bytes, digest; scripts/get-model reads the rest of it. */
+/* See named.h. A line of models/pull.txt: name, package, file, bytes, digest; scripts/get-model reads the rest of the
+ * line. */
 #include "models/named.h"
 
 #include "files/user_files.h"
@@ -32,7 +33,7 @@ named_model *named_all(int *n) {
 
 char *named_home(void) { return user_path("XDG_DATA_HOME", ".local/share", "models"); }
 
-/* folder/name if it is there. */
+/* folder/name, if that exists. */
 static char *there(const char *folder, const char *name) {
   char *path;
   if (!folder || asprintf(&path, "%s/%s", folder, name) < 0) return NULL;

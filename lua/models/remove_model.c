@@ -1,4 +1,4 @@
-/* Removing what was pulled: see dtl_remove_model in host.h. Links are removed, never followed. */
+/* Removes pulled models: see dtl_remove_model in host.h. Links are removed, never followed. */
 #include "models/hub.h"
 #include "models/models_in.h"
 #include "models/named.h"
@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OPEN_FOLDERS 16 /* of nftw */
+#define OPEN_FOLDERS 16 /* folders that nftw keeps open */
 
-/* nftw has no argument for its function: bytes that lie there. */
+/* Bytes counted by nftw, which passes no argument to its function. */
 static _Thread_local uint64_t counted;
 
 static int count(const char *path, const struct stat *info, int kind, struct FTW *at) {
@@ -34,7 +34,7 @@ static uint64_t bytes_below(const char *path) {
   return counted;
 }
 
-/* A file or folder, and a second one (NULL: none) that goes with it where it is there. */
+/* Removes a file or folder, and a second one (NULL: none) if that exists. */
 static dt_status take(const char *path, const char *second, dt_error *err) {
   if (nftw(path, take_away, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT | FTW_DEPTH))
     return dtl_fail(err, DT_EDEVICE, "%s: not all of it can be removed: %s", path, strerror(errno));
@@ -62,7 +62,7 @@ static char *locks_of(const char *folder) {
   return asprintf(&locks, "%.*s/.locks%s", (int)(slash - folder), folder, slash) < 0 ? NULL : locks;
 }
 
-/* The file in folder/blobs that a link means, in blob[PATH_MAX]; false: it means none there. */
+/* Finds the file in folder/blobs to which a link points, in blob[PATH_MAX]; false: there is none. */
 static bool find_blob(const char *folder, const char *link, char *blob) {
   char blobs[PATH_MAX + 8], real[PATH_MAX];
   if (!realpath(folder, real) || !realpath(link, blob)) return false;
@@ -70,7 +70,7 @@ static bool find_blob(const char *folder, const char *link, char *blob) {
   return strncmp(blob, blobs, (size_t)n) == 0;
 }
 
-/* The last file takes all else along. */
+/* Whether it is the last file: then everything else is removed with it. */
 static bool is_alone(const char *snapshot) {
   int n;
   char config[PATH_MAX], **names = models_in(snapshot, HUB_LEVELS, &n);
