@@ -1,7 +1,7 @@
--- SGLang's --speculative-adaptive (0.5.23): a chain whose length is one of a few. After `warmup` iterations, at every
--- `every`-th, a running mean of the tokens accepted moves it: down while the mean is at most half a token below the
--- next shorter length (less `down`), else up while it is more than half a token below the present one (plus `up`). A
--- length of 0 is plain decoding; the next time the length above it is tried again.
+-- SGLang's --speculative-adaptive (0.5.23): a chain that has one of a few lengths. After `warmup` iterations, at every
+-- `every`-th, a running mean of accepted tokens changes the length: down while the mean is at most half a token below
+-- the next shorter length (minus `down`), otherwise up while it is more than half a token below the present length
+-- (plus `up`). Length 0 is plain decoding; the next time, the length above it is tried again.
 local policy = require "dt.policy"
 
 local Adaptive = policy.define {

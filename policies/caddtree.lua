@@ -1,8 +1,8 @@
--- CaDDTree (2026): structure and size of each tree are those of the most expected tokens per time of drafting and
--- verifying. The n likeliest nodes together are expected to bring 1 + the sum of their p; where a verify pass costs
--- ever more per row, tokens over time rises with n up to one place and falls from there on, so the first fall ends the
--- search. Theirs has the guesses of all levels from one pass; a draft model pays for each, so levels are searched in
--- the same way.
+-- CaDDTree (2026): chooses the structure and size of each tree for the most expected tokens per time of drafting and
+-- verifying. The n likeliest nodes together are expected to bring 1 + the sum of their p. If each further row makes a
+-- verify pass dearer by more, tokens over time rise with n up to one place and fall from there on, so the first fall
+-- ends the search. The paper gets the guesses of all levels from one pass; a draft model pays for each level, so levels
+-- are searched in the same way.
 local policy = require "dt.policy"
 
 local CaDDTree = policy.define {
@@ -20,13 +20,13 @@ local CaDDTree = policy.define {
 
 function CaDDTree:init() self.level, self.best, self.account = {}, {}, policy.account(self.costs) end
 
--- The most tokens per millisecond that the tree can bring after `spent` ones of drafting, and of how many nodes.
+-- The most tokens per millisecond that the tree can bring after `spent` ms of drafting, and its number of nodes.
 function CaDDTree:search(tree, spent)
   local context, best = tree.seq:length(), tree:best(self.total, 1, tree:size(), self.best)
   local tokens, most, size = 1, 1 / (spent + self.costs:target(1, context)), 0
   for n = 1, #best do
     tokens = tokens + tree:p(best[n])
-    local rate = tokens / (spent + self.costs:target(n + 1, context)) -- the root is a row, too
+    local rate = tokens / (spent + self.costs:target(n + 1, context)) -- the root is a row too
     if rate < most then break end
     most, size = rate, n
   end
@@ -43,7 +43,7 @@ function CaDDTree:draft(tree)
   local most = self:search(tree, 0)
   level[1] = tree.root
   for _ = 1, depth do
-    -- what the level cannot bring: not even if all of its nodes' children were right for certain
+    -- ends if the level would not pay even with right guesses after all of its nodes
     local sum, ms = 0, self.costs:draft(n, tree.seq:length())
     for i = 1, n do sum = sum + tree:p(level[i]) end
     if sum < most * ms then break end

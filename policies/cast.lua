@@ -1,10 +1,9 @@
--- CAST (Cost-Aware Speculative Tree, 2025): EAGLE-2's tree, with breadth, depth and the number of verified nodes
--- chosen by what passes cost on this machine, for all sequences of a batch together.
+-- CAST (Cost-Aware Speculative Tree, 2025): EAGLE-2's tree, whose breadth, depth and number of verified nodes follow
+-- from the costs of passes on this machine, for all sequences of a batch together.
 --
--- u[k] is the sum of the k largest p of a layer's nodes, its mean over the batch; c[k] what k of them in each tree
--- cost, as a share of a target pass over the roots. The paper's select(u, c, C) is the largest j with
--- (u[j]-u[i]) / (c[j]-c[i]) >= C for every i < j; c being strictly increasing, that is the last j at which
--- u[j] - C c[j] is largest.
+-- u[k] is the sum of the k largest p in a layer's nodes, averaged over the batch; c[k] is the cost of k of them in each
+-- tree, relative to a target pass over the roots. The paper's select(u, c, C) is the largest j with (u[j]-u[i]) /
+-- (c[j]-c[i]) >= C for every i < j. Since c increases strictly, that is the last j at which u[j] - C c[j] is largest.
 local policy = require "dt.policy"
 
 local Cast = policy.define {
@@ -34,7 +33,7 @@ local Cast = policy.define {
 }
 
 function Cast:init()
-  self.level, self.best = {}, {} -- by tree: the nodes to expand, the best of all
+  self.level, self.best = {}, {} -- by tree: nodes to expand; the best of all nodes
   self.account = policy.account(self.costs)
   self.ratios = {} -- [i] u of layer i + 1 over u of layer i, in recent iterations
   for i = 0, self.max_depth do
@@ -43,8 +42,8 @@ function Cast:init()
   end
 end
 
--- select over the nodes lists[b][1..n] of the batch's trees: how many of each, their u and their c. cost(k) is the c of
--- k.
+-- select over the nodes lists[b][1..n] of the batch's trees: the number chosen in each, their u and their c. cost(k) is
+-- the c of k.
 local function select(batch, lists, n, cost, C, allow_empty)
   local u, most, j, u_j, c_j = 0, -math.huge, 0, 0, 0
   if allow_empty then most, c_j = -C * cost(0), cost(0) end
@@ -59,7 +58,8 @@ local function select(batch, lists, n, cost, C, allow_empty)
   return j, u_j, c_j
 end
 
--- Drafts n nodes of each tree's level and makes the best of their children the next level: the largest one's size.
+-- Drafts n nodes of each tree's level, and makes the best of their children the next level; returns the largest level's
+-- size.
 local function expand(batch, level, n, top_k)
   local most = 0
   batch:draft_step(level, n)
@@ -87,17 +87,17 @@ function Cast:draft(batch)
   if account:owes() and self.allow_empty then layers = math.min(layers, 1) end
   local once = costs:target(1, context, B)
   local function draft_cost(k) return k > 0 and costs:draft(k, context, B) / once or 0 end
-  local function target_cost(k) return costs:target(k + 1, context, B) / once end -- the root's row is in the pass
+  local function target_cost(k) return costs:target(k + 1, context, B) / once end -- the pass includes the root's row
   local n, u, c = 1, 1, draft_cost(1)
   for i = 0, math.min(self.max_depth, layers) - 1 do
     local asked = self.depth and (i > 0 or self.allow_empty)
     if n == 0 or (asked and self.ratios[i]:mean() * u < (self.C2 or self.C) * c) then
-      if i == 0 then self.ratios[0]:push(1) end -- who drafts nothing learns nothing: try again some time
+      if i == 0 then self.ratios[0]:push(1) end -- without drafts nothing is learned: try again some time
       break
     end
     account:pass(n)
     local candidates, below = expand(batch, level, n, top_k), u
-    if candidates == 0 then break end -- the draft model's context has ended
+    if candidates == 0 then break end -- the draft model's context is full
     local C1 = self.breadth and (self.C1 or self.C) or 0
     n, u, c = select(batch, level, candidates, draft_cost, C1, self.breadth and self.allow_empty)
     self.ratios[i]:push(u / below)
@@ -106,7 +106,7 @@ function Cast:draft(batch)
   for b = 1, B do most = math.max(most, #batch[b]:best(self.total, 1, batch[b]:size(), best[b])) end
   if self.rerank then
     local C3 = self.C3 or self.C
-    -- what drafts are worth is seen if they are verified
+    -- only verified drafts show their worth
     if account:owes() and self.allow_empty then C3 = math.min(C3, 1) end
     most = select(batch, best, most, target_cost, C3, self.allow_empty)
   end

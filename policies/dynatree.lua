@@ -1,9 +1,9 @@
 -- DynaTree (Chen, Liu, Li 2026): a tree that is narrow where the draft model is confident (breadth), deep along likely
--- paths (depth), and re-tuned after every iteration by how much of it was accepted (history). Each of the three has its
--- switch; with all of them off this is fixed_tree with B = B_mid and D = D0.
+-- paths (depth), and tuned after every iteration by the part of it that was accepted (history). Each of the three has a
+-- switch; without all three this is fixed_tree with B = B_mid and D = D0.
 --
--- Depths are counted as the paper does, from the first drafted token: d(u) is tree:depth(u) - 1, the root has d = -1.
--- p(u) is the probability of the path to u under the draft model, c(u) the confidence after u.
+-- Depths count as in the paper, from the first drafted token: d(u) is tree:depth(u) - 1, the root has d = -1. p(u) is
+-- the probability of the path to u under the draft model, c(u) the confidence after u.
 local policy = require "dt.policy"
 local clip, round = policy.clip, policy.round
 
@@ -41,7 +41,7 @@ local DynaTree = policy.define {
   },
   presets = {
     as_published = { root_branch = 1, rebuild = true },
-    narrow = { B_mid = 1, B_max = 2, rho_stop = 0.3 }, -- picked on the bundled pair, in cache, where a row more is dear
+    narrow = { B_mid = 1, B_max = 2, rho_stop = 0.3 }, -- chosen on the bundled pair, in cache, where more rows are dear
   },
   check   = function(p)
     if p.B_min > p.B_mid or p.B_mid > p.B_max then return "B_min <= B_mid <= B_max is required" end
@@ -53,7 +53,7 @@ local DynaTree = policy.define {
 }
 
 function DynaTree:init()
-  self.level, self.below = {}, {} -- the nodes of a level that are to be expanded, and those of the next
+  self.level, self.below = {}, {} -- nodes of a level to expand, and those of the next level
   self.recent = policy.window(self.W)
 end
 
@@ -63,13 +63,13 @@ function DynaTree:draft(tree)
   local D0, rho_deep = round(self.D0), self.rho_deep
   local deepest = depth and self.D_max or D0
   local floor = depth and math.max(self.rho_stop, tau) or tau -- nodes below it are not expanded
-  local fewest = breadth and B_min or B_mid                   -- children that every expanded node wants
+  local fewest = breadth and B_min or B_mid                   -- children that every expanded node gets at least
   local level, below = self.level, self.below
   tree:limit(self.N_max)
   level[1] = tree.root
   local n, d, branch = 1, -1, self.root_branch
   while n > 0 and tree:room() > 0 and tree:depth_room() > 0 do
-    n = math.min(n, (tree:room() + fewest - 1) // fewest) -- the budget ends here: the rest of this level are leaves
+    n = math.min(n, (tree:room() + fewest - 1) // fewest) -- the budget ends here: the rest of this level stay leaves
     tree:draft_step(level, n)
     d = d + 1
     local m, deep = 0, depth and d >= D0

@@ -1,5 +1,5 @@
 -- DySpec (Xiong et al. 2024): the tree grows best first. Each draft pass expands the likeliest leaves, wherever they
--- stand, until the budget is used. Depth and breadth follow from the probabilities alone.
+-- are, until the budget is used. Depth and breadth follow from the probabilities alone.
 --
 -- The paper expands one leaf at a time and samples; here a pass expands m leaves, each into its B likeliest children.
 local policy = require "dt.policy"
@@ -19,8 +19,8 @@ function DySpec:init()
   self.ranked, self.leaves = {}, {}
 end
 
--- The m likeliest nodes that can be expanded, into self.leaves; how many. `inner` counts the nodes that cannot: so many
--- at most stand before the m-th leaf.
+-- The m likeliest nodes that can be expanded, in self.leaves; returns their number. `inner` counts the nodes that
+-- cannot: at most so many come before the m-th leaf.
 function DySpec:best_leaves(tree, m, closed, inner)
   local ranked, leaves, n = tree:best(inner + m, 1, tree:size(), self.ranked), self.leaves, 0
   for i = 1, #ranked do

@@ -1,7 +1,7 @@
--- ECHO (2026): the trees of a batch are one tree with one budget. At a few levels, the gates, each sequence shows how
--- sure it is: where even its likeliest path is unlikely, it goes no deeper, and what that saves others get as breadth;
--- where it is sure, one node a level is enough. In the end the likeliest nodes of all trees are verified, as many as
--- the budget has, whoever they belong to. Gates and their values are ours.
+-- ECHO (2026): the trees of a batch are one tree with one budget. At a few levels, the gates, each sequence shows its
+-- certainty. If even its likeliest path is unlikely, it grows no deeper, and its share of the budget widens other
+-- trees. If it is certain, one node a level is enough. In the end the likeliest nodes of all trees are verified, as
+-- many as the budget allows, whatever sequence they belong to. Gates and their values are ours.
 local policy = require "dt.policy"
 
 local Echo = policy.define {
@@ -24,7 +24,7 @@ function Echo:init()
   for _, depth in ipairs(self.gates) do self.is_gate[depth] = true end
 end
 
--- After a gate: who stops, who is narrow, and how many nodes a level the others then have.
+-- After a gate: decides which trees stop, which are narrow, and how many nodes a level the others then have.
 function Echo:weigh(batch)
   local level, width_of, free, wide = self.level, self.width_of, 0, 0
   for b = 1, #batch do
@@ -40,7 +40,8 @@ function Echo:weigh(batch)
   for b = 1, #batch do width_of[b] = width_of[b] or math.min(32, self.width + free // wide) end
 end
 
--- Keeps the likeliest nodes of all trees together; of equals the earlier sequence's, and of a tree the older.
+-- Keeps the likeliest nodes of all trees together; among equal nodes those of the earlier sequence, and in a tree the
+-- older.
 local function keep(batch, budget)
   local lists, at, n = {}, {}, 0
   for b = 1, #batch do

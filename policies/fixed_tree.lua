@@ -1,7 +1,7 @@
 -- A tree of fixed depth D and branching B, pruned by path probability: the tuned baseline of the DynaTree paper.
 --
--- Depths are counted as the paper does, from the first drafted token: d(u) is tree:depth(u) - 1, the root has d = -1.
--- So D = 8 puts up to 9 drafted tokens on a path.
+-- Depths count as in the paper, from the first drafted token: d(u) is tree:depth(u) - 1, the root has d = -1. So D = 8
+-- puts up to 9 drafted tokens on a path.
 local policy = require "dt.policy"
 
 local FixedTree = policy.define {
@@ -21,7 +21,7 @@ local FixedTree = policy.define {
 }
 
 function FixedTree:init()
-  self.level, self.below = {}, {} -- the nodes of a level that are to be expanded, and those of the next
+  self.level, self.below = {}, {} -- nodes of a level to expand, and those of the next level
 end
 
 function FixedTree:draft(tree)
@@ -31,7 +31,7 @@ function FixedTree:draft(tree)
   level[1] = tree.root
   local n, d, branch = 1, -1, self.root_branch or B
   while n > 0 and tree:room() > 0 and tree:depth_room() > 0 do
-    n = math.min(n, (tree:room() + B - 1) // B) -- the budget ends here: the rest of this level are leaves
+    n = math.min(n, (tree:room() + B - 1) // B) -- the budget ends here: the rest of this level stay leaves
     tree:draft_step(level, n)
     d = d + 1
     local m = 0

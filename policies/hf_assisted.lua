@@ -1,5 +1,5 @@
--- Assisted generation as in Hugging Face transformers (its "heuristic" schedule): a chain whose length K follows what
--- was accepted, and which ends early where the draft model is unsure. A baseline of the DynaTree paper.
+-- Assisted generation as in Hugging Face transformers (its "heuristic" schedule): a chain whose length K follows the
+-- number of accepted tokens, and which ends early where the draft model is uncertain. A baseline of the DynaTree paper.
 local policy = require "dt.policy"
 local clip = policy.clip
 

@@ -1,8 +1,8 @@
 -- Lookahead decoding (Fu et al. 2024): no draft model. A window of guesses for the next W tokens runs through every
--- verify pass as a chain; after it each guess is what the target says after the guesses before it (Jacobi's
--- iteration), which need not be right to be good words together. n-grams of what was said, in the window or elsewhere
--- in the tree, go into a pool; those that begin with the last token are the guesses proper. Here the window is one
--- level deep, where theirs keeps N - 1.
+-- verify pass as a chain. After the pass, each guess becomes the target's token after the guesses before it (Jacobi's
+-- iteration); even wrong guesses can form good n-grams. The n-grams that the target gave, in the window or elsewhere in
+-- the tree, enter a pool; those that begin with the last token are the real guesses. Here the window is one level deep;
+-- the paper's keeps N - 1 levels.
 local policy = require "dt.policy"
 
 local Lookahead = policy.define {
@@ -16,17 +16,17 @@ local Lookahead = policy.define {
   },
 }
 
-local MOST = 20000 -- n-grams kept: then the pool begins anew
+local MOST = 20000 -- n-grams kept, at most: then the pool is emptied
 
 function Lookahead:init()
-  self.pool, self.kept = {}, 0 -- first token -> n-grams' other tokens, the newest last
+  self.pool, self.kept = {}, 0 -- first token -> other tokens of its n-grams, the newest last
   self.window, self.chain = {}, {}
 end
 
 function Lookahead:draft(tree)
   local seq, window, chain = tree.seq, self.window, self.chain
   local length = seq:length()
-  for i = #window + 1, self.W do window[i] = seq:token(i * 17 % length + 1) end -- some words of the text
+  for i = #window + 1, self.W do window[i] = seq:token(i * 17 % length + 1) end -- some tokens of the text
   for _, ngram in ipairs(self.pool[tree:token(0)] or {}) do
     local node = 0
     for i = 1, #ngram do
@@ -63,7 +63,7 @@ end
 
 function Lookahead:observe(tree, out)
   if self.kept > MOST then self.pool, self.kept = {}, 0 end
-  for u = 0, tree:size() do -- the N - 1 tokens up to u, and the target's after them
+  for u = 0, tree:size() do -- the N - 1 tokens up to u, and the target's token after them
     local rest, first = { (out:candidates(u, 1)) }, u
     while #rest < self.N - 1 and first > 0 do
       table.insert(rest, 1, tree:token(first))
@@ -72,7 +72,7 @@ function Lookahead:observe(tree, out)
     if #rest == self.N - 1 and rest[#rest] then remember(self, tree:token(first), rest) end
   end
   local window, chain, n = self.window, self.chain, 0
-  for i = out.committed, self.W do -- what is said after the chain's i-th node is for i + 1 tokens behind the old root
+  for i = out.committed, self.W do -- the token after the chain's i-th node is i + 1 tokens after the old root
     local node = i == 0 and 0 or chain[i]
     if not node then break end
     n = n + 1

@@ -1,5 +1,5 @@
--- OPT-Tree (Wang et al. 2025): layer by layer, as long as another layer raises the number of tokens that the n best
--- nodes are expected to bring: the sum of their path probabilities.
+-- OPT-Tree (Wang et al. 2025): grows layer by layer, as long as another layer raises the expected tokens of the n best
+-- nodes: the sum of their path probabilities.
 local policy = require "dt.policy"
 
 local OptTree = policy.define {
@@ -18,7 +18,7 @@ function OptTree:init()
   self.layer, self.ranked = {}, {}
 end
 
--- The path probabilities of the n best nodes, summed.
+-- The sum of the path probabilities of the n best nodes.
 function OptTree:weight(tree)
   local sum, ranked = 0.0, tree:best(self.n, 1, tree:size(), self.ranked)
   for i = 1, #ranked do sum = sum + tree:p(ranked[i]) end
@@ -28,7 +28,7 @@ end
 function OptTree:draft(tree)
   local layer, n, weight = self.layer, 1, 0.0
   layer[1] = tree.root
-  tree:limit(4096) -- more than one pass verifies: keep chooses
+  tree:limit(4096) -- more than one pass can verify: keep chooses
   for _ = 1, math.min(self.max_depth, tree:depth_room()) do
     tree:draft_step(layer, n)
     local first, last = tree:branch_best(layer, self.n, n)

@@ -1,5 +1,5 @@
--- Prompt lookup decoding (Saxena 2023): no draft model. Where the last n tokens stand earlier in the text, what
--- followed them is proposed again. Longer matches come first, and of equally long ones the latest.
+-- Prompt lookup decoding (Saxena 2023): no draft model. If the last n tokens occur earlier in the text, the tokens
+-- after them are proposed again. Longer matches come first; among equally long ones, the latest.
 local policy = require "dt.policy"
 
 local Lookup = policy.define {

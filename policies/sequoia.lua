@@ -1,7 +1,6 @@
--- Sequoia (Chen et al. 2024): the fixed tree of `total` nodes and at most `depth` levels of which most tokens are
--- expected to be accepted, when the draft model's i-th guess is right with probability accepts[i], wherever it stands.
--- Their dynamic program finds what the nodes of the largest products are. `measured`: the probabilities are those of
--- this text so far.
+-- Sequoia (Chen et al. 2024): the fixed tree of `total` nodes and at most `depth` levels with the most expected
+-- accepted tokens, if the draft model's i-th guess is right with probability accepts[i] everywhere. The paper's dynamic
+-- program finds the nodes with the largest products. `measured`: the probabilities are those of this text so far.
 local policy = require "dt.policy"
 
 local Sequoia = policy.define {
@@ -18,7 +17,7 @@ local Sequoia = policy.define {
   },
 }
 
-local PRIOR = 20 -- guesses that what is given counts for
+local PRIOR = 20 -- number of guesses that the given probabilities count for
 
 function Sequoia:init()
   self.right, self.tried, self.n = {}, {}, 0

@@ -16,7 +16,7 @@ function SpecInfer:draft(tree)
   level[1] = tree.root
   for i = 1, math.min(#self.widths, tree:depth_room()) do
     local width = self.widths[i]
-    n = math.min(n, (tree:room() + width - 1) // width) -- the room ends here: the rest of this level are leaves
+    n = math.min(n, (tree:room() + width - 1) // width) -- the room ends here: the rest of this level stay leaves
     local first, last = policy.expand(tree, level, n, width)
     n = 0
     for v = first, last do

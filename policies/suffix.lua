@@ -1,10 +1,10 @@
 -- SuffixDecoding (Oliaro et al. 2024; as in Snowflake's ArcticInference): no draft model. For every length m of the
--- text's end, the places where the last m tokens stood before tell what follows: a node is as likely as its share of
--- these places. They are looked for in the text itself, and apart from that in the outputs of earlier runs and the
--- files of --corpus. Of the trees of all m that of the largest sum of probabilities is taken, the longer m of two
--- equals. A tree has at most factor * m + offset nodes, likeliest first, none below min_p. Here the places are looked
--- up anew at each iteration, where theirs keeps two suffix trees: it is the same tree of guesses, but for the order of
--- equals (in the text the latest place first) and where there are more than 400 places.
+-- text's end, the earlier places of the last m tokens predict the next: a node's probability is its share of these
+-- places. The text itself is searched and, separately, the outputs of earlier runs with the files of --corpus. Of the
+-- trees of all m, the one with the largest sum of probabilities is used; of two equal ones, that of the longer m. A
+-- tree has at most factor * m + offset nodes, the likeliest first, none below min_p. Here places are searched anew at
+-- each iteration, while the paper keeps two suffix trees. The guesses are the same, except for the order of equals (in
+-- the text the latest place first) and if there are more than 400 places.
 local policy = require "dt.policy"
 
 local Suffix = policy.define {
@@ -20,9 +20,9 @@ local Suffix = policy.define {
   },
 }
 
-local PLACES = 400 -- looked at, of those of one m
+local PLACES = 400 -- of one m that are used, at most
 
--- The tokens behind `places`, each with its places: the most places first, of equals the one that came first.
+-- The tokens after `places`, each with its places: the most places first; among equals the token that came first.
 function Suffix:followers(seq, places)
   local list, of = {}, {}
   for i = 1, #places do
@@ -44,7 +44,7 @@ function Suffix:followers(seq, places)
   return list
 end
 
--- A list of {token =, parent = its place in the list or 0, share = of its parent's places, p =}, and the sum of p.
+-- A list of {token =, parent = its index in the list or 0, share = of its parent's places, p =}, and the sum of p.
 function Suffix:speculate(seq, places, most)
   local list, sum, open = {}, 0, { { p = 1.0, places = places, parent = 0 } }
   while #list < most and #open > 0 do

@@ -1,7 +1,7 @@
--- TALON (Liu et al. 2026): a budget of nodes, spent layer by layer. The first layer has top_k nodes; of those that
--- could follow in a further one, it takes all that are at least `mu` times as likely as the likeliest. So the tree is
--- deep and narrow where the draft model is sure, and shallow and wide where it is not. That is how we read it; the
--- value of mu is ours.
+-- TALON (Liu et al. 2026): a budget of nodes, spent layer by layer. The first layer has top_k nodes; each later layer
+-- takes all possible next nodes that are at least `mu` times as likely as the likeliest. So the tree is deep and narrow
+-- where the draft model is certain, and shallow and wide where it is not. This is our reading of the paper; the value
+-- of mu is ours.
 local policy = require "dt.policy"
 
 local Talon = policy.define {
@@ -18,7 +18,7 @@ local Talon = policy.define {
 
 function Talon:init() self.layer = {} end
 
--- How many of the candidates after layer[1..n] are likely enough.
+-- The number of candidates after layer[1..n] that are likely enough.
 local function passing(tree, layer, n, mu)
   local most, count = 0, 0
   for i = 1, n do

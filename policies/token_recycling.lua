@@ -1,7 +1,7 @@
--- Token Recycling (Luo et al. 2025): no draft model. A matrix keeps for each token the `k` that the target last found
--- likeliest after it, wherever it was verified, rejected guesses too; the tree is the matrix read from the last token
--- on, in a fixed shape that gives likely ranks more nodes. The shape is that of policy.shape: their own is not
--- printed.
+-- Token Recycling (Luo et al. 2025): no draft model. A matrix keeps, for each token, the `k` tokens that the target
+-- last found likeliest after it, wherever it was verified, rejected guesses included. The tree is the matrix read from
+-- the last token on, in a fixed shape that gives likely ranks more nodes. The shape is policy.shape's, since the paper
+-- does not print its own.
 local policy = require "dt.policy"
 
 local Recycling = policy.define {
@@ -19,7 +19,7 @@ local Recycling = policy.define {
 
 function Recycling:init()
   self.next = {} -- token -> the k tokens after it
-  self.node = { [0] = 0 } -- of the tree, by the shape's
+  self.node = { [0] = 0 } -- nodes of the tree by the shape's nodes
   local accepts = {}
   for i = 1, math.min(self.k, #self.accepts) do accepts[i] = self.accepts[i] end
   self.shape = policy.shape(accepts, self.total, self.depth)

@@ -1,5 +1,5 @@
-/* self.corpus of a policy that declares uses.corpus: finds the end of a sequence's text again, in the text itself (where
- * = "text") or in the rest ("rest"): the policy's earlier outputs and the files of --corpus.
+/* self.corpus of a policy that declares uses.corpus: finds the end of a sequence's text again, in the text itself
+ * (where = "text") or in the rest ("rest"): the policy's earlier outputs and the files of --corpus.
  *
  *   corpus:longest(seq, where[, most]) -> m               the most last tokens that occur together there
  *   corpus:places(seq, where, m[, most]) -> places, n     at most `most` of the n places where the last m occur, a list

@@ -1,5 +1,5 @@
--- What programs in other languages may call (dtl_bridge_call in host.h): functions of an object of options, from JSON
--- to JSON. What they take and give is what drivers have, with a number for a pair.
+-- Functions for programs in other languages (dtl_bridge_call in host.h): each takes an object of options and returns a
+-- value, both as JSON. They are the drivers' functions, with a number for a pair.
 local core = require "dt.core"
 local dt = require "dt"
 local json = dt.json
@@ -25,7 +25,7 @@ function bridge.load(options)
   return about
 end
 
--- {path =} -> what the model's files say of it
+-- {path =} -> facts from the model's files
 function bridge.look(options) return dt.look(options.path) end
 
 function bridge.close(options)
@@ -35,13 +35,13 @@ function bridge.close(options)
   return true
 end
 
--- A policy that is left out is the command line's.
+-- Fills in a missing policy as the command line does.
 local function chosen(pair, options)
   if options.policy == nil and options.source == nil then options.policy = pair.draft and "rate" or "ar" end
   return options
 end
 
--- Raises where the value is nothing that can be a text or a list: Lua would take a number for a text.
+-- Raises if the value can be neither a text nor a list: Lua would accept a number as a text.
 local function check_prompt(what, value)
   local kind = type(value)
   if kind == "number" or kind == "boolean" then
@@ -50,7 +50,7 @@ local function check_prompt(what, value)
 end
 
 
--- Options of pair:generate -> a result; the listener is told each piece of the text.
+-- Options of pair:generate -> a result; the listener receives each piece of the text.
 function bridge.generate(options, tell)
   local pair = pair_of(options)
   check_prompt("generate: prompt", options.prompt)
@@ -58,7 +58,7 @@ function bridge.generate(options, tell)
   return pair:generate(chosen(pair, options))
 end
 
--- Options of pair:generate_batch -> true; the listener is told {prompt =, value =, error =} as each ends.
+-- Options of pair:generate_batch -> true; the listener receives {prompt =, value =, error =} as each text ends.
 function bridge.generate_batch(options, tell)
   local pair = pair_of(options)
   if type(options.prompts) == "table" then
@@ -88,7 +88,7 @@ end
 
 function bridge.version() return dt.version end
 
--- The answer to a call, as JSON. A mistake in the options raises, and is told like other failures.
+-- The answer to a call, as JSON. A mistake in the options raises, and is reported like other failures.
 return function(name, text, tell)
   local ok, value, failure = pcall(function()
     local options, wrong = json.decode(text)

@@ -1,5 +1,5 @@
--- The drivers' module: local dt = require "dt". Loads pairs, generates, and has what a measuring script needs beside.
--- A failure that is not the driver's own mistake is nil and a table {kind=, message=}; mistakes raise.
+-- The drivers' module: local dt = require "dt". Loads pairs, generates, and has other tools of a measuring script.
+-- Failures return nil and a table {kind=, message=}; a driver's own mistakes raise.
 local chat = require "dt.api.chat"
 local complain = require "dt.complain"
 local core = require "dt.core"
@@ -13,16 +13,16 @@ local dt = {
   clock = core.clock,   -- milliseconds, monotonic
   append = core.append, -- (path, line): true, or nil and a message; on disk when it returns
   version = core.version,
-  machine = core.machine, -- its processor, and how many of its threads may be used
-  processors = core.processors, -- that may be kept busy: of the affinity mask, within the quota
-  homes = core.homes, -- (): the folders with policies, drivers and models, in the order they are looked through
-  mpi = core.mpi, -- (): whether MPI is there, so that mpirun can share a target among processes
+  machine = core.machine, -- its processor, and the number of its threads that may be used
+  processors = core.processors, -- number that may be kept busy: of the affinity mask, within the quota
+  homes = core.homes, -- (): the folders with policies, drivers and models, in the order of the search
+  mpi = core.mpi, -- (): whether MPI is installed, so that mpirun can share a target among processes
 }
 
 local STATUS = { policy = 3, input = 2, context = 2, device = 1 }
 
--- value; or, where that is nil, the end of the program: one line, and the exit status of that kind of failure. For what
--- a user may get wrong: dt.check(dt.load(opts.load)).
+-- Returns value; if it is nil, ends the program with one line and the exit status of that kind of failure. For mistakes
+-- of the user: dt.check(dt.load(opts.load)).
 function dt.check(value, failure, kind)
   if value ~= nil then return value end
   local message = failure
@@ -38,7 +38,7 @@ local function failed(kind, message, file, line)
   return setmetatable({ kind = kind, message = message, file = file, line = line }, Failure)
 end
 
--- first, or nil and a failure from what the core returned.
+-- first, or nil and a failure from the core's values.
 local function checked(first, ...)
   if first == nil then return nil, failed(...) end
   return first
@@ -47,7 +47,7 @@ end
 -- C's texts end at a NUL.
 local function is_name(x) return type(x) == "string" and not x:find("\0", 1, true) end
 
--- What a model's files say of it, without loading it: {family=, norm=, tokenizer=, bytes=}; norm names it in heads
+-- Facts from a model's files, without loading it: {family=, norm=, tokenizer=, bytes=}; norm names it in heads
 -- (models/README.md).
 function dt.look(path)
   if not is_name(path) then error("look: a path is expected", 2) end
@@ -60,11 +60,11 @@ local function options_table(t, known, what)
   return t
 end
 
-local MOST = 2 ^ 31 - 1 | 0 -- of what the engine counts
+local MOST = 2 ^ 31 - 1 | 0 -- limit of the engine's integers
 
 local function is_flag(x) return type(x) == "boolean" end
 
--- A list of what fits says.
+-- Whether x is a list whose values all pass `fits`.
 local function is_list(x, fits)
   if type(x) ~= "table" then return false end
   for key in next, x do
@@ -76,7 +76,7 @@ local function is_list(x, fits)
   return true
 end
 
--- A value on one line of a message, and no more of it than helps.
+-- A value on one line of a message, cut to a useful length.
 local function shown(value)
   if type(value) == "table" then return next(value) == nil and "{}" or "{..}" end
   if type(value) ~= "string" then return tostring(value) end
@@ -90,7 +90,7 @@ local function check_integer(what, value, most)
   error(("%s = %s is not an integer from 1 to %d"):format(what, shown(value), most), 3)
 end
 
--- {name, whether a value will do, what is expected instead}; raises for the caller's caller's caller.
+-- {name, function that checks a value, description of the expected value}; raises for the caller's caller's caller.
 local function check_options(t, checks, what, level)
   for _, option in ipairs(checks) do
     local name, fits, expected = table.unpack(option)
@@ -100,7 +100,7 @@ local function check_options(t, checks, what, level)
   end
 end
 
--- The pair, with what its passes cost and files to look things up in where the options say so, or nil and a failure.
+-- The pair, with costs of passes and a corpus if the options name them; or nil and a failure.
 local function opened(t, first, ...)
   if first == nil then return nil, failed(...) end
   if t.costs then core.set_costs(first, type(t.costs) == "table" and dt.json.encode(t.costs) or t.costs) end
@@ -127,10 +127,10 @@ for _, name in ipairs { "target", "backend", "weights", "draft_weights", "draft_
   LOADED[#LOADED + 1] = { name, function(x) return is_name(x) or math.type(x) == "integer" end, "a text without NUL" }
 end
 
--- Without options the bundled pair; with only a target the draft that is found to belong to it, if there is one
--- (models/README.md); draft = false: none. costs: what policies count with: "learn" (what runs taught; the
--- default), "table" (measured when it is first needed) or a table as dt.calibrate gives.
--- corpus: a file, or a list of files, for policies that look things up.
+-- Without options the bundled pair; with only a target, the draft that is found to belong to it, if there is one
+-- (models/README.md); draft = false: none. costs, for policies: "learn" (learned from runs; the default), "table"
+-- (measured when first needed) or a table from dt.calibrate. corpus: a file, or a list of files, for policies that look
+-- texts up.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   check_options(t, LOADED, "dt.load", 2)
@@ -175,10 +175,10 @@ end
 
 local CALIBRATE = { fresh = true, batch = true }
 
--- What the pair's passes cost on this machine, measured once and kept in the user's cache folder: an object with the
--- methods target(rows, context) and draft(rows, context), in milliseconds, and the table behind it:
--- {batch=, contexts=, rows=, target={{ms, ..}, ..}, draft=}. fresh = true measures anew; batch = N (1): passes over N
--- sequences at once, each with so many rows.
+-- The costs of the pair's passes on this machine, measured once and kept in the user's cache folder: an object with the
+-- methods target(rows, context) and draft(rows, context), in milliseconds, and the table behind it: {batch=, contexts=,
+-- rows=, target={{ms, ..}, ..}, draft=}. fresh = true measures anew; batch = N (1): passes over N sequences at once,
+-- each with so many rows.
 function dt.calibrate(self, t)
   t = options_table(t or {}, CALIBRATE, "dt.calibrate")
   local batch = t.batch or 1
@@ -198,21 +198,21 @@ function pair:encode(text) return checked(core.encode(self, text)) end
 
 pair.decode = core.decode
 
--- Takes away what policies remember of their earlier runs: the next ones are independent of them.
+-- Forgets what policies remember of earlier runs, so that later runs do not depend on them.
 pair.forget = core.forget
 
--- What the pair was loaded from, and by which program: {commit=, build=, target_hash=, draft_hash=}, texts; those that
--- there are. lua/files/identity.h says what is hashed.
+-- The files of the pair and the program: {commit=, build=, target_hash=, draft_hash=}, texts; a missing one is left
+-- out. lua/files/identity.h defines the hashes.
 pair.identity = core.identity
 
--- Bytes that its threads read from memory in a second, measured now.
+-- Bytes a second that its threads read from memory, measured now.
 pair.bandwidth = core.bandwidth
 
 local PREFIX = { window = true, sinks = true, template = true, date = true }
-local ends = setmetatable({}, { __mode = "k" }) -- prefix of a conversation -> what ends an answer
+local ends = setmetatable({}, { __mode = "k" }) -- prefix of a conversation -> the text that ends an answer
 
--- The prompt pass, done once, as a prompt for any number of generate calls: those with the same window and sinks. text:
--- also a list of messages, as for generate, with template and date.
+-- The prompt pass, done once, as a prompt of any number of generate calls with the same window and sinks. text may be a
+-- list of messages, as for generate, with template and date.
 function pair:prefix(text, t)
   t = options_table(t or {}, PREFIX, "prefix")
   check_integer("prefix: window", t.window, MOST)
@@ -301,9 +301,9 @@ end
 
 local POLICY = { policy = true, source = true, params = true, preset = true }
 
--- What a policy is with these parameters: {name=, doc=, path=, source = digest of its text, needs_draft=, uses_draft=,
--- presets = {names}, params = {{name=, doc=, type=, value=, range=, min=, max=, one_of=, tune = list or false}, ...}}
--- (dt.policy.params says what these are); or nil and a failure. Nothing is generated.
+-- The description of a policy with these parameters: {name=, doc=, path=, source = digest of its text, needs_draft=,
+-- uses_draft=, presets = {names}, params = {{name=, doc=, type=, value=, range=, min=, max=, one_of=, tune = list or
+-- false}, ...}} (dt.policy.params defines these); or nil and a failure. Nothing is generated.
 function pair:policy(t)
   t = options_table(t, POLICY, "policy")
   if not t.policy and not t.source then error("policy: policy is missing", 2) end
@@ -315,10 +315,11 @@ function pair:policy(t)
   return info
 end
 
--- What the core refers to while it runs: callbacks may change the caller's own.
+-- A copy of a list for the core, which refers to it while it runs: callbacks may change the caller's own.
 local function copied(list) return table.move(list, 1, #list, 1, {}) end
 
--- Prompts for the core, which ends answers to lists of messages as their template does: asked, or nil and a failure.
+-- Calls `asked` with prompts in the core's form, and with the ends of answers that a template defines; or returns nil
+-- and a failure.
 local function with_prompts(asked, self, prompts, t)
   local list, last, message = chat.prompts(self, prompts, t, "generate", 3)
   if not list then return nil, failed(last, message) end
@@ -327,7 +328,7 @@ local function with_prompts(asked, self, prompts, t)
   return asked
 end
 
--- What the core wants to know of the options that all generating shares; raises for the caller's caller.
+-- The core's request, from the options that all generating shares; raises for the caller's caller.
 local function request(t)
   if not t.policy and not t.source then error("generate: policy is missing", 3) end
   local tokens = t.tokens
@@ -351,9 +352,9 @@ local function request(t)
 end
 
 -- The result (as in the JSON that --json writes; brief: without prompt_ids, tokens and text), or nil and a failure
--- {kind=, message=, file=, line=, partial=}. prompt: a text, token ids, a prefix, or a list of messages, also called
--- messages: { {role = "user", content = ".."}, .. } (dt.api.chat), laid out as template says (nil: the model's own)
--- with date (nil: today's) where it tells that; then the text ends where the answer does.
+-- {kind=, message=, file=, line=, partial=}. prompt: a text, token ids, a prefix, or a list of messages, also named
+-- messages: { {role = "user", content = ".."}, .. } (dt.api.chat). template (nil: the model's own) lays messages out,
+-- with date (nil: today's) if it shows one; then the text ends where the answer ends.
 function pair:generate(t)
   t = options_table(t, GENERATE, "generate")
   if t.messages ~= nil and (t.prompt ~= nil or type(t.messages) ~= "table") then
@@ -379,11 +380,12 @@ for name in pairs(GENERATE) do BATCH[name] = true end
 BATCH.prompt, BATCH.messages, BATCH.on_text, BATCH.on_logprobs = nil, nil, nil, nil
 
 -- Generates from a list of prompts (texts or prefixes, or lists of messages), `places` of them at a time (default 8),
--- which share their passes; each is what it would be alone, prompt i with seed + i - 1. answers = N: so many of each
--- prompt, one behind the other, which share its pass; answer i then has seed + i - 1. Gives the list of results and a
--- table of failures {[i] = {kind=, message=, ..}}: what failed has a result up to there. With on_done = function(i,
--- result, failure), called as each sequence ends, the results are not kept: it gives true (and none begins any more
--- where that function gives false). nil and a failure: nothing could be begun, or a policy of scope "batch" failed.
+-- which share their passes. Each text is the same as alone; prompt i has seed + i - 1. answers = N: N answers to each
+-- prompt, one after the other, which share its pass; answer i then has seed + i - 1. Returns the list of results and a
+-- table of failures {[i] = {kind=, message=, ..}}; a failed text has a result up to its failure. With on_done =
+-- function(i, result, failure), called as each sequence ends, the results are not kept: then it returns true (and no
+-- sequence begins any more once that function returns false). nil and a failure: no sequence could begin, or a policy
+-- of scope "batch" failed.
 function pair:generate_batch(t)
   t = options_table(t, BATCH, "generate_batch")
   if type(t.prompts) ~= "table" or #t.prompts == 0 then error("generate_batch: prompts is no list of prompts", 2) end
@@ -406,7 +408,7 @@ function pair:generate_batch(t)
   return t.on_done and true or results, failures
 end
 
--- Methods, and what describes the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), target_dtype,
+-- Methods, and facts about the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), target_dtype,
 -- draft_dtype, draft_vocab, draft_head, cache_dtype, activations, backend, threads, load_ms, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]

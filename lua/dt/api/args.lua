@@ -1,13 +1,13 @@
--- A driver's command line: options declared as parameters are (dt.policy.params), and those that every driver shares.
+-- A driver's command line: options declared like parameters (dt.policy.params), and those that all drivers share.
 --
 --   local opts = dt.args {
 --     doc = "what the driver does",
 --     options = { { "tokens", 128, short = "n", min = 1, doc = "new tokens" }, { "quick", false },
---                 { "prompt", many = "FILE" },     -- takes all that follows up to the next option: a list of texts
---                 { "temp", value = "T", read = f } }, -- f(text) gives the value, or nil and what was expected
---     rest = "FILE",                       -- name of further arguments; without it none are taken
---     models = false,                      -- a driver that loads none takes no options for them
---     costs = "table",                     -- what policies count with unless --costs says so: runs can be compared
+--                 { "prompt", many = "FILE" },     -- takes all arguments up to the next option: a list of texts
+--                 { "temp", value = "T", read = f } }, -- f(text) returns the value, or nil and what is expected
+--     rest = "FILE",                       -- name of further arguments; without it there are none
+--     models = false,                      -- the driver loads none, so it has no options for them
+--     costs = "table",                     -- costs that policies use unless --costs is given: runs can be compared
 --   }
 --   local pair = assert(dt.load(opts.load)); print(opts.tokens, opts.quick, opts.rest[1])
 local complain = require "dt.complain"
@@ -38,7 +38,7 @@ local SHARED = {
   { "backend", nil, type = "string", doc = "auto, cpu or cuda" },
 }
 
--- What an option has that no parameter has.
+-- Fields of an option that parameters do not have.
 local OWN = { short = true, also = true, many = true, value = true, read = true }
 
 local function spelling(name) return (name:gsub("_", "-")) end
@@ -69,7 +69,7 @@ local function declare(spec)
   return declared, by_name
 end
 
--- One option at argv[i]: the declaration, its text (nil: none given), and the index after it.
+-- Reads the option at argv[i]: its declaration, its text (nil: none), and the index after it.
 local function take(by_name, argv, i)
   local name, text = argv[i]:match "^(%-%-[^=]+)=(.*)$"
   local p = by_name[name or argv[i]]
@@ -82,7 +82,7 @@ local function take(by_name, argv, i)
   return p, text or "true", i + 1
 end
 
--- Adds text, and the arguments from i on up to the next option, to the list of an option; the index after them.
+-- Adds text, and the arguments from i on up to the next option, to an option's list; returns the index after them.
 local function take_many(list, text, argv, i)
   list[#list + 1] = text
   while i <= #argv and argv[i]:sub(1, 1) ~= "-" do
@@ -92,7 +92,7 @@ local function take_many(list, text, argv, i)
   return i
 end
 
--- The value of an option's text; or nil and what is wrong with it. given: as it was called.
+-- The value of an option's text; or nil and the mistake. given: the name that was used.
 local function read(p, given, text)
   local value, message
   if p.read then
@@ -103,7 +103,7 @@ local function read(p, given, text)
   return value, message and "--" .. spelling(p.name) .. message:sub(#p.name + 1)
 end
 
--- The options set by argv; nil and a message for bad usage; nil alone when help is asked for.
+-- The options that argv sets; nil and a message for bad usage; nil alone if help is wanted.
 function args.parse(spec, argv)
   params.check_keys(spec, SPEC, "dt.args", 3)
   local declared, by_name = declare(spec)
@@ -140,7 +140,7 @@ function args.parse(spec, argv)
   return opts
 end
 
--- What a driver is called on the command line: an installed one by its name.
+-- The name of a driver on the command line: an installed driver goes by its own name.
 function args.called(path)
   for _, home in ipairs(core.homes()) do
     local name = path:sub(#home + 1):match "^/scripts/([^/]+)%.lua$"
@@ -169,7 +169,7 @@ function args.help(spec, program)
   return table.concat(lines, "\n")
 end
 
--- For the program's own arguments: --help prints and ends it, bad usage ends it with exit status 2.
+-- Reads the program's own arguments: --help prints and ends the program, bad usage ends it with exit status 2.
 function args.args(spec)
   local opts, message = args.parse(spec, arg)
   if opts then return opts end

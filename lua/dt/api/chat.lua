@@ -1,5 +1,5 @@
--- Lists of messages as prompts: { {role = "system", content = ".."}, {role = "user", content = ".."}, ... }, as other
--- programs take them. Roles: system, at most once and first; then user and assistant in turns, user last.
+-- Lists of messages as prompts: { {role = "system", content = ".."}, {role = "user", content = ".."}, ... }, as in
+-- other programs. Roles: system, at most once and first; then user and assistant in turns, user last.
 local core = require "dt.core"
 local params = require "dt.policy.params"
 
@@ -8,7 +8,7 @@ local chat = {}
 local MESSAGE = { role = true, content = true }
 local ROLES = { system = true, user = true, assistant = true }
 
--- One list as the core takes it: { turn, .., system = text }. Raises, `level` functions up.
+-- One list in the core's form: { turn, .., system = text }. Raises, `level` functions up.
 local function conversation(messages, what, level)
   local turns = {}
   local function refuse(i, ...) error(("%s: message %d: %s"):format(what, i, string.format(...)), level + 2) end
@@ -31,7 +31,7 @@ local function conversation(messages, what, level)
   return turns
 end
 
--- Whether it is a list of token ids, a prompt as well; raises, `level` functions up, where only its beginning is.
+-- Whether a prompt is a list of token ids; raises, `level` functions up, if only its beginning is.
 local function is_ids(prompt, what, level)
   if math.type(prompt[1]) ~= "integer" then return false end
   for i = 1, #prompt do
@@ -42,10 +42,10 @@ local function is_ids(prompt, what, level)
   return true
 end
 
--- Prompts as the core takes them, from texts, lists of ids, prefixes and lists of messages; and what ends an answer,
--- nil where there are no messages. t: {template = NAME, date = TEXT}, which such lists are laid out with (nil: the
--- model's own, today's). nil, kind, message: the model has no template. Raises, `level` functions up, where a prompt is
--- none, and where some are messages and some not.
+-- Prompts in the core's form, from texts, lists of ids, prefixes and lists of messages; and the text that ends an
+-- answer, nil without messages. t: {template = NAME, date = TEXT}, the layout of such lists (nil: the model's own,
+-- today's). nil, kind, message: the model has no template. Raises, `level` functions up, for a value that is not a
+-- prompt, and if only some prompts are messages.
 function chat.prompts(pair, prompts, t, what, level)
   local list, lists = {}, {}
   for i, prompt in ipairs(prompts) do
@@ -65,8 +65,8 @@ function chat.prompts(pair, prompts, t, what, level)
   return list, ends
 end
 
--- The name of the layout that questions get; or nil, a failure's kind and its message. t: template
--- (nil: the model's own), system (nil: none).
+-- The name of the layout of questions; or nil, a failure's kind and its message. t: template (nil: the model's own),
+-- system (nil: none).
 function chat.layout(pair, t)
   local texts, ends, name = core.conversations(pair, { { "?", system = t.system } }, t.template)
   if not texts then return nil, ends, name end

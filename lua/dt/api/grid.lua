@@ -1,5 +1,5 @@
--- All combinations of the values per key: {K = {4, 8}, tau = {from = 0.1, to = 0.3, step = 0.1}} gives a list of
--- tables. Keys are sorted; the last varies fastest.
+-- All combinations of the values per key: {K = {4, 8}, tau = {from = 0.1, to = 0.3, step = 0.1}} returns a list
+-- of tables. Keys are sorted; the last varies fastest.
 
 local function values_of(key, given)
   if type(given) ~= "table" then

@@ -10,7 +10,7 @@ local Array = {}
 -- Marks a table, empty or not, as an array.
 function json.array(t) return setmetatable(t or {}, Array) end
 
--- Is a table that decode gave, or json.array, an array? An empty table of a program's own is an object.
+-- Whether a table from decode, or from json.array, is an array. An empty table that a program made is an object.
 function json.is_array(t) return t[1] ~= nil or getmetatable(t) == Array end
 
 local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }

@@ -1,8 +1,8 @@
--- One line on standard error that says how far a long run is and how long it will still take; nothing where that is no
+-- One line on standard error that shows how far a long run is and how long the rest will take; nothing if that is not a
 -- terminal: local p = dt.progress(total); p:step().
 --
--- Where steps are of different length, dt.progress(total, work) and p:step(1, work) say how much work there is and how
--- much of it a step was. p:skip(n, work): these need not be done; they are counted and took no time.
+-- If steps differ in length, dt.progress(total, work) and p:step(1, work) give the amount of work, in all and of a
+-- step. p:skip(n, work): these steps need not be done; they count, and took no time.
 local core = require "dt.core"
 
 local Progress = {}
@@ -20,12 +20,12 @@ function Progress:skip(n, work)
   self.left = self.left - (work or n)
 end
 
--- Ends the line, where fewer steps were needed than expected.
+-- Ends the line if fewer steps were needed than expected.
 function Progress:finish()
   if self.shown and self.done < self.total then io.stderr:write "\n" end
 end
 
--- n more are done.
+-- Counts n more steps.
 function Progress:step(n, work)
   n = n or 1
   self:skip(n, work)

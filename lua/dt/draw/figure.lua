@@ -1,29 +1,29 @@
--- Figures, drawn with gnuplot as SVG and PNG. A figure is a table of data; what it looks like is decided here.
+-- Figures, drawn with gnuplot as SVG and PNG. A figure is a table of data; this file decides about its looks.
 --
 -- All have name (of the files), title, xlabel. By kind:
 --   bars    series = {"wikitext2", ..}, rows = { {label = "ar", {y =, low =, high =, text =}, ..one per series} }, mark
 --   stack   series = {"draft", ..}, rows = { {label = "ar", 0.1, ..one number per series} }
 --   lines   ylabel, series = { {label =, points = { {x =, y =, low =, high =}, .. }} }, mark; of = the arm or policy
---           that it is about where the label says something else, faint = true for the less important of two
---   heat    ylabel, zlabel, xs, ys (sorted values), cells[iy][ix] = a ratio or nil; the colours part at 1
--- low and high, the ends of an error bar, may be nil. mark is a value to draw a line at: 1 where nothing is gained.
+--           that a series shows if its label differs, faint = true for the less important of two
+--   heat    ylabel, zlabel, xs, ys (sorted values), cells[iy][ix] = a ratio or nil; colours change at 1
+-- low and high, the ends of an error bar, may be nil. mark is a value at which a line is drawn: 1 means no gain.
 -- Rows of bars and series of lines are arms, with plain = true for plain decoding: an arm has one colour and shape in
--- all figures of a script, and a series of bars a shade of it.
--- Numbers stand beside the bars' axes and the key above them, where no line goes.
+-- all figures of a script, and a series of bars has a shade of it.
+-- Numbers are beside the bars, and the key is above them, where no line passes.
 local gnuplot = require "dt.gnuplot"
 local palette = require "dt.draw.palette"
 local visible = require "dt.draw.visible"
 
 local figure = {}
 
--- A page's column is a little wider than this, a sheet of A4 three quarters: there letters have 11 pixels.
+-- A page's column is a little wider than this, a sheet of A4 three quarters of it: there letters have 11 pixels.
 local WIDTH, FONT = 960, 15
-local MOST_TICS = 12 -- where there are more values, gnuplot chooses the marks
-local LETTER, SAMPLE, ROW = 9.2, 62, 22 -- pixels: of a label's letter, a key's colour, a key's row
+local MOST_TICS = 12 -- with more values, gnuplot chooses the marks
+local LETTER, SAMPLE, ROW = 9.2, 62, 22 -- pixels: a letter of a label, a colour of the key, a row of the key
 local POINTS = { 7, 5, 9, 13, 11, 6, 4, 8, 12, 10, 1, 2 }
 
--- Whose colour and shape is whose: label -> number. Arms and policies have them in all figures; what else is told apart
--- has shades of these.
+-- Assigns colours and shapes: label -> number. Arms and policies keep theirs in all figures; anything else has shades
+-- of them.
 local function styles_new()
   local known, n = {}, 0
   return function(label)
@@ -35,31 +35,31 @@ end
 
 local function colour(number) return palette.SERIES[(number - 1) % #palette.SERIES + 1] end
 
-local FAINTEST = 0.55 -- how transparent: shades are lighter on white and darker on black
+local FAINTEST = 0.55 -- transparency: shades are lighter on white and darker on black
 
--- The k-th of n shades of a colour, which is the first; the others are "#aarrggbb".
+-- The k-th of n shades of a colour, the first of which is the colour itself; the others are "#aarrggbb".
 local function shade(of, k, n)
   if k == 1 then return of end
   return ("#%02x%s"):format(math.floor(255 * FAINTEST * (k - 1) / (n - 1) + 0.5), of:sub(2))
 end
 
--- There is one shape more than colours: it tells two labels of one colour apart.
+-- There is one more shape than colours, so that two labels of one colour differ.
 local function shape(number) return POINTS[(number - 1) % #POINTS + 1] end
 
-local MOST_NAME, MOST_TEXT = 44, 90 -- characters of a name, of a title or of what an axis says
+local MOST_NAME, MOST_TEXT = 44, 90 -- characters of a name; of a title or an axis label
 
--- A name as figures show it.
+-- A name in the form that figures show.
 local function shown(text) return visible.cut(visible.line(text), MOST_NAME) end
 
--- A text for gnuplot, on one line.
+-- A text as one line for gnuplot.
 local function quote(text) return gnuplot.text(visible.cut(visible.line(text), MOST_TEXT)) end
 
--- A name at a mark of an axis: there % begins a format.
+-- A name at a mark of an axis, where % begins a format.
 local function tic(name, at) return ("%s %d"):format(gnuplot.text((shown(name):gsub("%%", "%%%%"))), at) end
 
 local function number(x) return ("%.10g"):format(x) end
 
--- A number's text within a data block, where nothing can be escaped.
+-- A text inside a data block, where nothing can be escaped.
 local function label(text) return '"' .. text:gsub('["%c\\]', " ") .. '"' end
 
 local function add(out, form, ...) out[#out + 1] = select("#", ...) > 0 and form:format(...) or form end
@@ -76,14 +76,16 @@ local function longest(labels)
   return most
 end
 
--- A key of as many columns as fit beside each other in so many pixels; by how much it is higher than a single row.
+-- Adds a key with as many columns as fit side by side in `width` pixels; returns how many pixels it is higher than one
+-- row.
 local function add_key(out, f, labels, width)
   local columns = math.max(1, math.floor(width / (SAMPLE + LETTER * longest(labels))))
   add(out, "set key tmargin center horizontal Left reverse samplen 2 maxcols %d title %s", columns, quote(f.title))
   return ROW * ((#labels - 1) // columns)
 end
 
--- What lying bars have in common; `most` is the end of the axis. The pixels that labels leave for the bars.
+-- Adds the parts that all horizontal bars share; `most` is the end of the axis. Returns the pixels that labels leave
+-- for bars.
 local function add_rows(out, rows, most)
   local tics, labels = {}, {}
   for i, row in ipairs(rows) do
@@ -98,8 +100,8 @@ end
 
 local KINDS = {}
 
--- Bars lie, so that long labels have room; the first row is on top. Their numbers are a column at the right. Bars have
--- the colours of their rows, of which several series have shades.
+-- Bars are horizontal, so that long labels have room; the first row is on top. Their numbers are a column at the right.
+-- Bars have the colours of their rows; several series have shades of these.
 function KINDS.bars(f, out, plots, styles)
   local n, height, most, texts, colours = #f.series, 0.8 / #f.series, f.mark or 0, {}, {}
   for i, row in ipairs(f.rows) do
@@ -127,7 +129,7 @@ function KINDS.bars(f, out, plots, styles)
       block(out, "bars" .. k, bars)
       add(plots, "$bars%d using 1:2:3:4:5:6:9 with boxxyerror fillcolor rgb variable notitle", k)
       add(plots, "$bars%d using 7:2:8 with labels left offset char 1,0 notitle", k)
-      if n > 1 then -- in the key
+      if n > 1 then -- an entry of the key
         add(plots, "NaN with boxes fillcolor rgb '%s' title %s", shade(palette.PLAIN, k, n), quote(shown(f.series[k])))
       end
     end
@@ -163,14 +165,14 @@ function KINDS.stack(f, out, plots)
   return 146 + math.max(#f.rows * 34, 75) + add_key(out, f, f.series, width)
 end
 
--- The numbers from low to high, and a little more on both sides.
+-- The range of the numbers from low to high, with a small margin on both sides.
 local function range(axis, low, high, share)
   local margin = math.max(high - low, math.abs(high) * 0.02, 1e-9) * share
   local start = low >= 0 and math.max(0, low - margin) or low - margin
   return ("set %srange [%s:%s]"):format(axis, number(axis == "x" and low - margin or start), number(high + margin))
 end
 
--- Whether most curves have most of their points in the first quarter of the axis, a few with a long tail the rest.
+-- Whether most curves have most of their points in the first quarter of the axis, since a few have a long tail.
 local function is_cramped(series, low, high)
   local cramped = 0
   for _, one in ipairs(series) do
@@ -181,7 +183,7 @@ local function is_cramped(series, low, high)
   return low > 0 and high >= 8 * low and cramped > #series / 2
 end
 
--- Of each curve how many of those after it coincide with it, wherever both have a point.
+-- For each curve, the number of later curves that coincide with it wherever both have a point.
 local function coincidences(series, reach)
   local above = {}
   for i, one in ipairs(series) do
@@ -200,7 +202,7 @@ local function coincidences(series, reach)
   return above
 end
 
--- What lines cover: from left to right, low to high, at which x (as texts), and how many curves have intervals.
+-- The extent of lines: left to right, low to high, the x values (as texts), and how many curves have intervals.
 local function extent(f)
   local xs, ys, tics, known, intervals = {}, { f.mark }, {}, {}, 0
   for _, series in ipairs(f.series) do
@@ -233,12 +235,12 @@ local function add_axes(out, f, all, logarithmic)
   add(out, "set grid")
 end
 
--- Curves that coincide lie on one another like ribbons, the last the narrowest. Intervals at one x stand side by side.
+-- Curves that coincide lie on one another like ribbons, the last the narrowest. Intervals at one x are side by side.
 function KINDS.lines(f, out, plots, styles)
   local all, labels = extent(f), {}
   local logarithmic, above = is_cramped(f.series, all.left, all.right), coincidences(f.series,
     0.015 * (all.high - all.low))
-  local aside = all.intervals > 1 and 0.008 or 0 -- of the axis, from one curve to the next
+  local aside = all.intervals > 1 and 0.008 or 0 -- share of the axis between two curves
   for k, series in ipairs(f.series) do
     local points, errors, shift = {}, {}, aside * (k - (#f.series + 1) / 2)
     local number_of = styles(series.of or series.label)
@@ -264,7 +266,7 @@ function KINDS.lines(f, out, plots, styles)
   return 500 + add_key(out, f, labels, WIDTH - 100)
 end
 
--- Cells are side by side whatever the distance of the values, each with its number; those that were not run stay empty.
+-- Cells are side by side whatever the distance of the values, each with its number; cells without a run stay empty.
 function KINDS.heat(f, out, plots)
   local cells, low, high = {}, math.huge, -math.huge
   for iy in ipairs(f.ys) do
@@ -276,7 +278,7 @@ function KINDS.heat(f, out, plots)
       end
     end
   end
-  local reach = math.max(math.abs(high - 1), math.abs(low - 1), 0.05) -- of the colours on both sides of 1
+  local reach = math.max(math.abs(high - 1), math.abs(low - 1), 0.05) -- range of the colours on both sides of 1
   for i, c in ipairs(cells) do
     local ink = math.abs(c.z - 1) / reach > 0.6 and 0xffffff or 0x111111
     cells[i] = { c.ix, c.iy, c.ix - 0.5, c.ix + 0.5, c.iy - 0.5, c.iy + 0.5, number(c.z),
@@ -300,7 +302,7 @@ end
 local SVG = "set terminal svg noenhanced size %d,%d name '%s' background '#ffffff' font 'sans-serif,%d'"
 local PNG = "set terminal pngcairo noenhanced size %d,%d background '#ffffff' font 'sans,%g' fontscale 1.5"
 
--- One figure's commands.
+-- The commands of one figure.
 local function commands(f, styles)
   local plots, title = {}, quote(f.title)
   local out = {
@@ -313,12 +315,12 @@ local function commands(f, styles)
   local plot = "plot " .. table.concat(plots, ", \\\n  ")
   add(out, SVG, WIDTH, height, (f.name:gsub("%W", "_")), FONT)
   add(out, "set output %s\n%s", gnuplot.file(f.name .. ".svg"), plot)
-  add(out, PNG, WIDTH * 3 // 2, height * 3 // 2, 0.8 * FONT) -- points
+  add(out, PNG, WIDTH * 3 // 2, height * 3 // 2, 0.8 * FONT) -- size in points
   add(out, "set output %s\n%s\nset output", gnuplot.file(f.name .. ".png"), plot)
   return table.concat(out, "\n") .. "\n"
 end
 
--- The gnuplot script that draws the figures into the folder it is run in.
+-- The gnuplot script that draws the figures into the folder where it runs.
 function figure.script(figures)
   local all, styles = {}, styles_new()
   for i, f in ipairs(figures) do all[i] = commands(f, styles) end
@@ -335,8 +337,8 @@ local function whole(path, ending)
   return tail and tail:find(ending, 1, true) ~= nil
 end
 
--- Draws the figures into folder as NAME.svg and NAME.png and leaves the script there: true; false and one line where
--- gnuplot is missing or refuses; or nil and a message where the folder cannot be written.
+-- Draws the figures into folder as NAME.svg and NAME.png, and leaves the script there: true; false and one line if
+-- gnuplot is missing or fails; or nil and a message if the folder cannot be written.
 function figure.draw(figures, folder)
   local path = folder .. "/" .. SCRIPT
   local file, message = io.open(path, "wb")

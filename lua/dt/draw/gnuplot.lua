@@ -1,17 +1,17 @@
--- Programs for gnuplot: texts within them, and running them.
+-- Programs for gnuplot: quotes texts in them, and runs them.
 local shell = require "dt.shell"
 
 local gnuplot = {}
 
--- A text as gnuplot reads it, whatever bytes it holds: those that could mean something to gnuplot are numbers.
+-- A text as gnuplot reads it, whatever its bytes: bytes with a meaning for gnuplot are written as numbers.
 function gnuplot.text(text)
   return '"' .. text:gsub("[^%w ,.:;()=+/-]", function(c) return ("\\%03o"):format(c:byte()) end) .. '"'
 end
 
--- A file to write to, as gnuplot reads it: one that begins with | would be a command.
+-- A file to write to, as gnuplot reads it: a name that begins with | would be a command.
 function gnuplot.file(path) return gnuplot.text(path:find "^/" and path or "./" .. path) end
 
-local NOT_FOUND = 127 -- the shell's exit status where there is no such command
+local NOT_FOUND = 127 -- the shell's exit status without such a command
 
 -- Runs a program, a file in folder: true, or false and one line.
 function gnuplot.run(folder, name)

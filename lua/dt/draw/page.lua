@@ -2,19 +2,19 @@
 --
 --   { title =, { heading = "Speed" }, { text = "..." }, { table = {...} }, { figure = {...} }, .. }
 --
--- A heading may have link, what the links to it are called, and folded: on the page what follows it opens by a click.
--- A text that ends in a colon is the heading of the table behind it.
+-- A heading may have link, the text of links to it, and folded: on the page a click opens its section. A text that ends
+-- in a colon is the heading of the table after it.
 local tables = require "dt.draw.tables"
 local visible = require "dt.draw.visible"
 
 local page = {}
 
--- Text of a paragraph of Markdown: what it begins with makes neither a heading nor a list.
+-- Text of a Markdown paragraph, whose beginning makes neither a heading nor a list.
 local function paragraph(text)
   return (tables.markdown_text(text):gsub("^%s+", ""):gsub("^[#+=~[-]", "\\%0"):gsub("^(%d+)([.)])", "%1\\%2"))
 end
 
--- figures: whether their files are there, in the same folder.
+-- figures: whether their files are in the same folder.
 function page.markdown(document, figures)
   local escape = tables.markdown_text
   local out = { "# " .. escape(document.title) .. "\n" }
@@ -32,7 +32,7 @@ function page.markdown(document, figures)
   return table.concat(out, "\n")
 end
 
--- The tables, each behind the text before it, to be put into a paper (\\usepackage{booktabs}).
+-- The tables, each after the text before it, for a paper (\\usepackage{booktabs}).
 function page.latex(document)
   local out, before = {}, document.title
   for _, item in ipairs(document) do
@@ -44,7 +44,7 @@ function page.latex(document)
   return table.concat(out, "\n")
 end
 
--- What gnuplot paints follows the theme: letters, axes, the grid, whiskers; not the numbers within cells of a map.
+-- Parts that gnuplot paints follow the theme: letters, axes, the grid, whiskers; but not the numbers in cells of a map.
 local STYLE = [[
 :root { color-scheme: light dark; --ink: #1c2024; --dim: #5b6570; --paper: #fff; --line: #d8dde3; --hover: #f4f7fa;
   --link: #0060a0; }
@@ -109,14 +109,14 @@ figure svg path[stroke="rgb( 51,  51,  51)"], figure svg path[stroke="black"] { 
 
 local function anchor(n) return "part" .. n end
 
--- A link that saves a text as a file of this name: the text is in the link.
+-- A link that saves a text as a file of this name; the link contains the text.
 local function download(name, text)
   local encoded = text:gsub("[^%w.,_-]", function(c) return ("%%%02X"):format(c:byte()) end)
   return ('<a download="%s" href="data:text/plain;charset=utf-8,%s">%s</a>'):format(name, encoded, name)
 end
 
--- drawing(figure) gives a figure's SVG, or nil where there is none; files: { { name, text }, .. } to be saved from the
--- page.
+-- drawing(figure) returns a figure's SVG, or nil if there is none; files: { { name, text }, .. } that the page can
+-- save.
 function page.html(document, drawing, files)
   local escape = tables.escape
   local links, out, n, open = {}, {}, 0, false

@@ -1,8 +1,8 @@
--- The colours of pages and figures: the same thing has one colour everywhere. They are told apart also by the
--- colour-blind (after Okabe and Ito 2008), and stand out on white and on near black.
+-- The colours of pages and figures: a thing has the same colour everywhere. The colour-blind can tell them apart (after
+-- Okabe and Ito 2008), and they stand out on white and on near black.
 local palette = {}
 
--- Of what a run's time goes to (time_ms), in that order.
+-- The parts of a run's time (time_ms), in this order.
 palette.PHASES = { prompt = "#56b4e9", draft = "#0072b2", verify = "#d55e00", commit = "#e69f00", policy = "#009e73",
                    other = "#b0b0b0" }
 palette.PLAIN = "#7f7f7f" -- plain decoding

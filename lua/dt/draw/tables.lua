@@ -1,5 +1,5 @@
--- Tables of a report, as Markdown and as HTML: { columns = {"arm", "tokens/s"}, rows = {{"ar", "100.0"}, ..} }.
--- Cells are texts; the first column is read as words, the others as numbers, which stand to the right.
+-- Tables of a report, as Markdown and as HTML: { columns = {"arm", "tokens/s"}, rows = {{"ar", "100.0"}, ..} }. Cells
+-- are texts; the first column has words, the others numbers, which are aligned to the right.
 local visible = require "dt.draw.visible"
 
 local tables = {}
@@ -9,7 +9,7 @@ local function length(text) return utf8.len(text) or #text end
 local function line(cells, width)
   local padded = {}
   for c, cell in ipairs(cells) do
-    local space = (" "):rep(width[c] - length(cell)) -- none where a cell is wider
+    local space = (" "):rep(width[c] - length(cell)) -- none if a cell is wider
     padded[c] = c == 1 and cell .. space or space .. cell
   end
   return "| " .. table.concat(padded, " | ") .. " |\n"
@@ -17,15 +17,15 @@ end
 
 local ENTITIES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
 
--- Text as Markdown shows it, on one line: no tags, links, emphasis or code but the document's own.
+-- Text on one line, escaped for Markdown: it makes no tags, links, emphasis or code.
 function tables.markdown_text(text)
   text = visible.line(text):gsub("[\\`*|]", "\\%0"):gsub("[&<>]", ENTITIES):gsub("%]([%[(])", "]\\%1")
   return (text:gsub("%f[%w_]_+", function(run) return ("\\_"):rep(#run) end))
 end
 
-local WIDEST = 60 -- characters that a column is padded to
+local WIDEST = 60 -- characters to which a column is padded, at most
 
--- Columns are padded to one width, so that the text reads well as it is.
+-- Pads columns to one width, so that the text is readable as it is.
 function tables.markdown(t)
   local rows, width = {}, {}
   for i = 0, #t.rows do
@@ -44,10 +44,10 @@ function tables.markdown(t)
   return table.concat(lines)
 end
 
--- Text as HTML and SVG show it, within elements and "attributes".
+-- Text escaped for HTML and SVG, in elements and "attributes".
 function tables.escape(text) return (visible.lines(text):gsub('[&<>"]', ENTITIES)) end
 
--- A heading may be broken behind a slash.
+-- A heading may break after a slash.
 local function heading(text) return (tables.escape(text):gsub("/", "/<wbr>")) end
 
 function tables.html(t)

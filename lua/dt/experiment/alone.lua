@@ -1,5 +1,5 @@
--- Experiments in which every run has a process of its own: what the process needs at most is then the run's own, and a
--- policy without a draft model loads none. Slower to start, so its speeds are those of cold caches.
+-- Experiments in which every run has a process of its own, so that the process's peak memory is the run's own, and a
+-- policy without a draft model loads none. Each run starts slowly and with cold caches, so speeds are lower.
 local experiment = require "dt.experiment"
 local json = require "dt.json"
 local params = require "dt.policy.params"
@@ -9,7 +9,7 @@ local shell = require "dt.shell"
 
 local alone = {}
 
--- What the command line calls the options of dt.load.
+-- The command line's names of dt.load's options.
 local LOAD = { target = "--target", draft = "--draft", weights = "--weights", draft_weights = "--draft-weights",
                draft_vocab = "--draft-vocab", head_layers = "--head-layers",
                cache_dtype = "--cache-dtype", activations = "--activations", backend = "--backend",
@@ -24,7 +24,7 @@ local function command(exe, arm, load, generate, tokens, prompt_file, result_fil
   for name, option in pairs(LOAD) do
     if load[name] ~= nil then add(option, tostring(load[name])) end
   end
-  add("--costs", load.costs == "learn" and "learn" or "table") -- as experiments do
+  add("--costs", load.costs == "learn" and "learn" or "table") -- the default of experiments
   if generate.ignore_eos then add "--ignore-eos" end
   return words
 end
@@ -35,7 +35,7 @@ local function write(path, text)
   assert(file:close())
 end
 
-local KINDS = { [2] = "input", [3] = "policy" } -- of failures, by exit status
+local KINDS = { [2] = "input", [3] = "policy" } -- kinds of failures, by exit status
 
 -- The result of one run; or nil, a message and its kind.
 local function result_of(exe, arm, load, generate, tokens, text)
@@ -66,8 +66,8 @@ local function run_one(t, load, exe, arm, prompt, tokens, file)
   return ok, failed, "device"
 end
 
--- t: as for experiment.run, with one repeat and no warm-up; its pair is closed. load: the options of dt.load. What it
--- gives is what experiment.run does.
+-- t: as for experiment.run, with one repeat and no warm-up; its pair is closed. load: the options of dt.load. Returns
+-- the values of experiment.run.
 function alone.run(t, load)
   local file, arms, kind = experiment.open(t)
   if not file then return nil, arms, kind end

@@ -1,5 +1,5 @@
--- How drivers ask for texts: the command line's options for chats, sampling and several texts at once, with its bounds
--- and its words for what is wrong.
+-- Drivers' options for texts: those of the command line for chats, sampling and several texts at once, with the same
+-- bounds and messages.
 --
 --   local opts = dt.args { options = { .., table.unpack(asking.OPTIONS) } }
 --   local how = dt.check(asking.chosen(opts))
@@ -16,9 +16,9 @@ local asking = {}
 
 local function as_float(x) return (string.unpack("f", string.pack("f", x))) end
 
-local SMALLEST = 2.0 ^ -126 -- of a float, without those that lose digits
+local SMALLEST = 2.0 ^ -126 -- the smallest float with full precision
 
--- Readers of an option's text: its value; or nil and what is expected.
+-- Readers of an option's text: each returns its value, or nil and the values that are expected.
 
 local function whole(most)
   return function(text)
@@ -71,7 +71,7 @@ asking.OPTIONS = {
 local Asked = {}
 Asked.__index = Asked
 
-local SAMPLERS = { "top_p", "top_k", "min_p" } -- in the order in which the command line tells of them
+local SAMPLERS = { "top_p", "top_k", "min_p" } -- in the order of the command line's messages
 
 local function wanted_of(how)
   local list, sampling = {}, how.sampling
@@ -85,7 +85,7 @@ local function wanted_of(how)
   return list[1] and table.concat(list, ", ")
 end
 
--- What was asked for; nil and a message: not so.
+-- The chosen options; nil and a message if they contradict each other.
 function asking.chosen(opts)
   local temp = opts.temp or 0.0
   if temp > 0 and as_float(temp) < as_float(0.001) then
@@ -106,20 +106,20 @@ function asking.chosen(opts)
   return how
 end
 
--- These options of pair:generate, and those of sampling.
+-- These options of pair:generate, with those of sampling added.
 function Asked:options(options)
   for name, value in pairs(self.sampling) do options[name] = value end
   return options
 end
 
--- This protocol of an experiment, and what is asked for that neither options nor chats say.
+-- This protocol of an experiment, with the choices added that neither options nor chats have.
 function Asked:noted(protocol)
   protocol.seed, protocol.parallel = self.seed, self.parallel
   return protocol
 end
 
--- Prompts as dt.experiment takes them, the i-th with the i-th seed; with --parallel batches of as many, of which the
--- last may have fewer. before: how many prompts of the experiment, and batches of these, come earlier (none).
+-- Prompts in the form of dt.experiment, the i-th with the i-th seed; with --parallel batches of that size, of which the
+-- last may be smaller. before: numbers of prompts of the experiment, and of batches, that come earlier (none).
 function Asked:deal(prompts, before)
   local first, list = before and before.prompts or 0, {}
   if self.parallel and prompts[1] then

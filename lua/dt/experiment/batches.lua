@@ -1,20 +1,20 @@
--- Batches in experiments: several sequences generated at once are one run, and what is noted down of it.
+-- Batches in experiments: several sequences generated at once are one run, with one record.
 --
---   local list = batches.of(prompts, 8)           -- prompts in dt.experiment's sense that hold 8 prompts each
+--   local list = batches.of(prompts, 8)           -- prompts for dt.experiment, of 8 prompts each
 --   local prefixes <close> = batches.open(pair, list[1].texts)
 --   local hash = batches.alone(pair, prefixes, options)   -- of each sequence by itself, under plain decoding
 --   local result = batches.generate(pair, prefixes, options)
 --
--- A batch's throughput is all its tokens over its wall time, from the beginning of the sequence that takes longest to
--- its last token; prompt passes are shared by all runs and are no part of it. Where sequences end at different times,
--- the last are in passes of fewer rows: that is in the wall time.
+-- A batch's throughput is the number of its tokens / its wall time, from the begin of the longest sequence to its last
+-- token, without prompt passes, which all runs share. If sequences end at different times, the last ones run in passes
+-- of fewer rows; the wall time includes these.
 local seeds = require "dt.seeds"
 
 local batches = {}
 
--- The prompts as batches of `size`, in their order; those that fill no batch are left out, or with rest = true are one
--- more. before: how many batches come earlier, for their numbers. The set of each is that of the prompts, "mixed" where
--- these are of several.
+-- The prompts as batches of `size`, in their order; prompts that do not fill a batch are left out or, with rest = true,
+-- make one more. before: the number of batches that come earlier, for their numbers. The set of each is that of the
+-- prompts; "mixed" if they have several.
 function batches.of(prompts, size, how)
   local list, set, before = {}, prompts[1].set, how and how.before or 0
   for _, prompt in ipairs(prompts) do set = prompt.set == set and set or "mixed" end
@@ -27,7 +27,7 @@ function batches.of(prompts, size, how)
   return list
 end
 
--- The texts of a prompt: those of a batch, or its only one.
+-- The texts of a prompt: those of a batch, or its only text.
 function batches.texts(prompt) return prompt.texts or { prompt.text } end
 
 local Prefixes = {}
@@ -36,7 +36,7 @@ function Prefixes.__close(list)
   for _, prefix in ipairs(list) do getmetatable(prefix).__close(prefix) end
 end
 
--- The prompt passes of several prompts, as pair:prefix takes them and the options `how`; or nil and a failure.
+-- The prompt passes of several prompts, for pair:prefix with the options `how`; or nil and a failure.
 function batches.open(pair, prompts, how)
   local list = setmetatable({}, Prefixes)
   for i, prompt in ipairs(prompts) do
@@ -50,8 +50,8 @@ function batches.open(pair, prompts, how)
   return list
 end
 
--- The counts of sequences generated together as those of one run, their tokens, and the wall time in milliseconds.
--- TPOT is what a reader of one of them waits for a token.
+-- The counts of sequences generated together, as of one run; the number of their tokens, and the wall time in
+-- milliseconds. TPOT is the time that a reader of one of them waits for a token.
 local function counts(results)
   local stats = { iterations = 0, drafted = 0, accepted = 0, accepted_by_depth = {} }
   local tokens, wall, depths, tpot = 0, 0, 0, 0
@@ -78,8 +78,8 @@ local function counts(results)
   return stats, tokens, wall
 end
 
--- One run of all the prompts at once with these options of pair:generate: a result as of a single sequence; or nil and
--- a failure, that of a sequence too. Its output_hash are those of the sequences, with spaces between.
+-- Generates all prompts at once, with these options of pair:generate: a result as of a single sequence; or nil and a
+-- failure, also that of a single sequence. Its output_hash has those of the sequences, separated by spaces.
 function batches.generate(pair, prompts, options)
   local results, hashes, failed = {}, {}, nil
   local request = { prompts = prompts, places = #prompts, brief = true }
@@ -98,8 +98,8 @@ function batches.generate(pair, prompts, options)
            finish_reason = next(reasons, next(reasons)) and "several" or next(reasons) }
 end
 
--- The output_hash that a batch of these prompts must have: that of each generated alone by plain decoding, prompt i
--- with the seed that it has in a batch; or nil and a failure.
+-- The output_hash that a batch of these prompts must have: each generated alone by plain decoding, prompt i with its
+-- seed in a batch; or nil and a failure.
 function batches.alone(pair, prompts, options)
   local hashes = {}
   for i, prompt in ipairs(prompts) do

@@ -1,4 +1,4 @@
--- Experiments: arms (a policy and how it is set) over prompts, lengths and repeats, all compared with plain decoding.
+-- Experiments: arms (a policy and its setting) over prompts, lengths and repeats, all compared with plain decoding.
 --
 --   local experiment = require "dt.experiment"
 --   local prompts = assert(experiment.prompts { files = { "novels/01.txt" }, sets = { "gsm8k.jsonl" }, chars = 800 })
@@ -6,33 +6,32 @@
 --     name = "paper main",
 --     pair = pair,                             -- from dt.load
 --     arms = { { policy = "linear", params = { K = 3 } }, { label = "narrow", policy = "dynatree", preset = "narrow",
---              axes = { depth = 5 } } },       -- without plain decoding, which always runs, as the arm "ar"; with
---                                              -- window = N, sinks = M another text: all such arms must give the same
---     prompts = prompts,                       -- { { set =, name =, text =, axes =, generate = }, ... }; no name twice
---                                              -- in a set; with texts = {..} for text it is a batch (dt.batches)
+--              axes = { depth = 5 } } },       -- without plain decoding, which always runs, as the arm "ar"; window =
+--                                              -- N, sinks = M change the text: such arms must all give the same one
+--     prompts = prompts,                       -- { { set =, name =, text =, axes =, generate = }, ... }; unique
+--                                              -- names in a set; texts = {..} instead of text: a batch (dt.batches)
 --     tokens = { 100, 300 }, repeats = 3, warmup = 2,
 --     generate = { ignore_eos = true },        -- further options of pair:generate
 --     chat = { template = "chatml", system = "Be brief." },   -- each text is a question to a chat model (nil: it is
 --                                              -- continued), on a fixed day; template = nil: the model's own
---     protocol = { chars = 800 },              -- what else to note down in the head
+--     protocol = { chars = 800 },              -- further fields of the head
 --     out = "main.jsonl",                      -- nil: in memory only
 --     shard = "3/4",                           -- only the arms dealt to it, and plain decoding (dt.shard); nil: all
---     least = 1,                               -- runs that each arm will have at least (nil: all that are asked for)
---     go_on = true,                            -- a policy's error ends its run only, and is noted down (dt.record)
---     retry = true,                            -- what failed so before, under this text of the policy, is run again
---     settings = { label = 4 },                -- further arms that are dealt to shards: how many runs each will have
---     bar = bar,                               -- a dt.progress that counts this too; nil: one of its own
+--     least = 1,                               -- runs that each arm will have at least (nil: all of these)
+--     go_on = true,                            -- a policy's error ends its run only, and is recorded (dt.record)
+--     retry = true,                            -- runs again what failed so before, under this text of the policy
+--     settings = { label = 4 },                -- further arms that are dealt to shards, with their numbers of runs
+--     bar = bar,                               -- a dt.progress that counts this too; nil: its own
 --   })
---   done.head, done.runs, done.failures        -- as record.read gives them, those of an earlier call included
+--   done.head, done.runs, done.failures        -- as from record.read, with those of an earlier call
 --
--- A prompt's pass is computed once for all its runs. All arms and plain decoding run a text before the next text comes,
--- in an order that begins elsewhere each time, so that a slow minute of the machine favours none. Every run's output
--- must be that of the others of its text and length. Each finished run is a line of `out`, on disk before the next
--- begins; called again, run goes on where it was stopped. A run that others disturbed (dtl_disturbed in lua/host.h) is
--- made again, three times at most. Policies count with a measured table of costs, unless the pair was loaded with
--- costs = "learn". Warm-up runs (plain decoding, the first arm;
--- at most 32 tokens) do not count. A batch is one run: its sequences are generated at once, and each must be what plain
--- decoding makes of it alone.
+-- A prompt's pass is computed once for all its runs. All arms and plain decoding run a text before the next text, in an
+-- order that begins elsewhere each time, so that a slow minute of the machine favours no arm. All runs of a text and
+-- length must have the same output. Each finished run is a line of `out`, on disk before the next run begins; called
+-- again, run goes on where it was stopped. A run that other programs disturbed (dtl_disturbed in lua/host.h) is
+-- repeated, three times at most. Policies use a measured table of costs, unless the pair was loaded with costs =
+-- "learn". Warm-up runs (plain decoding, the first arm; at most 32 tokens) do not count. A batch is one run: its
+-- sequences are generated at once, and each must equal the text that plain decoding gives it alone.
 local batches = require "dt.batches"
 local chat = require "dt.api.chat"
 local core = require "dt.core"
@@ -48,9 +47,9 @@ local experiment = { prompts = prompts.read, cut = prompts.cut }
 local RUN = { name = true, pair = true, arms = true, prompts = true, tokens = true, repeats = true, warmup = true,
               generate = true, protocol = true, out = true, bar = true, shard = true, least = true, settings = true,
               go_on = true, retry = true, chat = true }
-local DATE = "26 Jul 2024" -- of all chats, where a template tells it: runs of another day are of the same texts
+local DATE = "26 Jul 2024" -- of all chats whose template shows it: runs of other days have the same texts
 local WARM = 32 -- tokens of a warm-up run, at most
-local TRIES = 3 -- of a run that others disturb
+local TRIES = 3 -- of a run that is disturbed
 local ARM = { label = true, policy = true, preset = true, params = true, axes = true, window = true, sinks = true }
 
 local function merged(...)
@@ -73,10 +72,10 @@ function experiment.label(arm)
   return table.concat(parts, " ")
 end
 
-local checked = setmetatable({}, { __mode = "k" }) -- arm -> what its policy is
+local checked = setmetatable({}, { __mode = "k" }) -- arm -> description of its policy
 
--- Whether the policy allows the arm's settings: what it is, as pair:policy says; or nil and a message. An arm is asked
--- for once.
+-- Checks that the policy allows the arm's settings: its description, from pair:policy; or nil and a message. Each arm
+-- is checked once.
 function experiment.check(pair, arm)
   if checked[arm] then return checked[arm] end
   local info, failure = pair:policy { policy = arm.policy, preset = arm.preset, params = arm.params }
@@ -85,8 +84,8 @@ function experiment.check(pair, arm)
   return info
 end
 
--- Plain decoding and the arms given, all checked, each with the source that its policy has now; and the sources, as
--- record.open takes them. Or nil and a message.
+-- Plain decoding and the given arms, all checked, each with the present source of its policy; and the sources in the
+-- form of record.open. Or nil and a message.
 function experiment.arms(pair, given)
   local arms, known, sources = {}, {}, {}
   for i, arm in ipairs { { label = record.BASELINE, policy = "ar" }, table.unpack(given) } do
@@ -102,7 +101,7 @@ function experiment.arms(pair, given)
   return arms, sources
 end
 
--- Whether the policy is still what it was when the experiment began: true, or nil, a message and a kind.
+-- Checks that the policy's text has not changed since the experiment began: true, or nil, a message and a kind.
 function experiment.check_source(arm, result)
   if result.source == arm.source then return true end
   return nil, ("%s: the policy's file was changed while the experiment ran: %s"):format(arm.label, record.ANEW), "input"
@@ -110,7 +109,7 @@ end
 
 -- ---- running -------------------------------------------------------------------------------------------------------
 
--- Which texts they are, for the head.
+-- A digest of the texts, for the head.
 local function fingerprint(list)
   local all = {}
   for _, prompt in ipairs(list) do
@@ -121,7 +120,7 @@ local function fingerprint(list)
   return core.digest(all)
 end
 
--- What an experiment notes down of its chats, for which the layout must be there; or nil, a message and a kind.
+-- The facts about chats in the head, which need a layout; or nil, a message and a kind.
 local function chat_of(t)
   if not t.chat then return {} end
   local name, kind, message = chat.layout(t.pair, t.chat)
@@ -129,7 +128,7 @@ local function chat_of(t)
   return { chat = name, system = t.chat.system, date = DATE }
 end
 
--- The head of an experiment's file; t as for run, with nothing left out but out and protocol.
+-- The head of an experiment's file; t as for run, with all fields except out and protocol filled in.
 local function head_of(t, chats)
   local pair = t.pair
   local protocol = { tokens = t.tokens, repeats = t.repeats, warmup = t.warmup, prompts = #t.prompts,
@@ -141,7 +140,7 @@ local function head_of(t, chats)
                   began = os.date "!%Y-%m-%d %H:%M:%S UTC", corpus = pair.corpus }, record.facts(pair), pair:identity())
 end
 
--- What a prompt's runs of this length are generated with; start: its prompt pass, or those of a batch.
+-- Options for generating a prompt's runs of this length.
 local function options_of(t, prompt, tokens) return merged(t.generate, prompt.generate or {}, { tokens = tokens }) end
 
 -- Texts as prompts: themselves, or questions.
@@ -155,17 +154,17 @@ local function asked(t, texts)
   return list
 end
 
--- How questions are laid out, as pair:prefix and pair:generate take it.
+-- The layout of questions for pair:prefix and pair:generate.
 local function layout(t) return t.chat and { template = t.chat.template, date = DATE } or {} end
 
--- What policies remember of the runs before is taken away first: a run is the same whatever order they are made in.
+-- First forgets what policies remember of earlier runs, so that the order of runs does not matter.
 local function generate(t, arm, prompt, start, tokens)
   t.pair:forget()
   local options = merged(options_of(t, prompt, tokens), layout(t),
                          { policy = arm.policy, preset = arm.preset, params = arm.params, window = arm.window,
                            sinks = arm.sinks, costs = t.pair.costs or "table" })
   local result, failure
-  if arm.window then -- a prompt pass is of one window
+  if arm.window then -- a prompt pass belongs to one window
     start = asked(t, batches.texts(prompt))
     start = prompt.texts and start or start[1]
   end
@@ -178,9 +177,9 @@ local function generate(t, arm, prompt, start, tokens)
   return result
 end
 
--- A result, how often it was made until nothing disturbed it, and what disturbed even the last time; or nil, a message
--- and a kind, as make() gives them. children: it is made by processes of their own, which also load files; else a CPU
--- backend is expected to compute all the time. Of disturbed results the fastest stays: what disturbs only slows.
+-- A result, the number of tries until nothing disturbed it, and what disturbed even the last try; or nil, a message and
+-- a kind from make(). children: processes of their own make it, which also load files; otherwise a CPU backend must
+-- compute all the time. Among disturbed results the fastest stays: a disturbance only slows.
 function experiment.measured(pair, children, make)
   local computes, best, why = not children and pair.backend:find "^cpu" ~= nil, nil, nil
   for try = 1, TRIES do
@@ -194,10 +193,10 @@ function experiment.measured(pair, children, make)
   return best, TRIES, why
 end
 
--- "1020+4": what the target sees, where that is not all.
+-- "1020+4": the part of the text that the target sees; nil: all.
 local function window_of(arm) return arm.window and ("%d+%d"):format(arm.window, arm.sinks or 0) end
 
--- What is noted down of one run.
+-- The record of one run.
 function experiment.run_of(arm, prompt, tokens, number, result)
   local run = { arm = arm.label, policy = result.policy, source = result.source, preset = arm.preset,
                 window = window_of(arm), params = arm.params or {},
@@ -209,8 +208,8 @@ end
 
 local function size_of(prompt) return #batches.texts(prompt) end
 
--- The arms that have not run this, in the order in which they are to do so. done: record.key -> the nodes on which it
--- was run. Plain decoding is run again beside others that are left, where it was on other nodes only.
+-- The arms that have not run this, in the order in which they run. done: record.key -> the nodes where it ran. If plain
+-- decoding ran on other nodes only, it runs again beside arms that are left.
 local function left_of(arms, first, run, done, node)
   local left, others = {}, false
   for i = 0, #arms - 1 do
@@ -223,15 +222,15 @@ local function left_of(arms, first, run, done, node)
   return others and left or {}
 end
 
--- The runs that are left, prompt by prompt, in the order in which they are made; how many these are, how many are done,
--- and the work that is left.
+-- The runs that are left, prompt by prompt, in their order; their number, the number of finished runs, and the work
+-- that is left.
 local function plan(t, arms, done)
   local todo, round, count, made, work, node = {}, 0, 0, 0, 0, place.here().node
   for _, prompt in ipairs(t.prompts) do
     local group = { prompt = prompt }
     for _, tokens in ipairs(t.tokens) do
       for number = t.first, t.first + t.repeats - 1 do
-        local first = math.floor(round * 0.618034 * #arms) -- golden ratio: any few rounds begin far from one another
+        local first = math.floor(round * 0.618034 * #arms) -- golden ratio: any few rounds begin far apart
         round = round + 1
         local run = { set = prompt.set, prompt = prompt.name, tokens = tokens, ["repeat"] = number }
         local left = left_of(arms, first, run, done, node)
@@ -244,7 +243,7 @@ local function plan(t, arms, done)
   return todo, count, made, work
 end
 
--- What the sequences of a batch are alone is what its runs are compared with.
+-- The runs of a batch are compared with its sequences generated alone.
 local function check_alone(t, prompt, start, tokens, hashes)
   local hash, failure = batches.alone(t.pair, start, options_of(t, prompt, tokens))
   if not hash then return nil, failure.message, failure.kind end
@@ -252,7 +251,7 @@ local function check_alone(t, prompt, start, tokens, hashes)
                                        tokens = tokens, stats = { output_hash = hash } })
 end
 
--- Whether the others go on after an arm's failure. Without plain decoding there is nothing to compare with.
+-- Whether the experiment goes on after an arm's failure. Without plain decoding there is nothing to compare with.
 local function goes_on(t, arm, kind) return t.go_on and kind == "policy" and arm.label ~= record.BASELINE end
 
 local function run_one(t, todo, prompt, start, file, hashes)
@@ -276,7 +275,7 @@ local function run_one(t, todo, prompt, start, file, hashes)
   return file:append(run)
 end
 
--- Discarded: the first runs of a process pay for cold caches, pages and threads.
+-- Warm-up runs, whose results are dropped: the first runs of a process pay for cold caches, pages and threads.
 local function warm_up(t, arms, prompt, start)
   for i = 1, t.warmup * 2 do
     local arm = arms[(i - 1) % math.min(2, #arms) + 1]
@@ -288,7 +287,7 @@ local function warm_up(t, arms, prompt, start)
   return true
 end
 
--- The prompt pass that all of a prompt's runs share, those of a batch; or nil and a failure.
+-- The prompt pass that all runs of a prompt or a batch share; or nil and a failure.
 local function opened(t, prompt)
   local list = asked(t, batches.texts(prompt))
   if prompt.texts then return batches.open(t.pair, list, layout(t)) end
@@ -315,8 +314,8 @@ end
 
 local function filled(t) return merged({ repeats = 1, first = 1, warmup = 1, generate = {} }, t) end
 
--- The file that an experiment's runs are added to (record.open), and the arms that are to be run, plain decoding first:
--- all, or those of its shard. nil, a message and a kind where that cannot be.
+-- The file that an experiment's runs are added to (record.open), and the arms to run, plain decoding first: all, or
+-- those of its shard. nil, a message and a kind if that is impossible.
 function experiment.open(t)
   t = filled(t)
   if #t.prompts == 0 then return nil, "no prompts: give a file of text or a set of prompts" end
@@ -340,8 +339,8 @@ function experiment.open(t)
   return file, dealt
 end
 
--- Makes the runs of arms (from experiment.arms) that the file has not; t: as for run, and first: the number of the
--- first repeat (1). true; or nil, a message and a kind, and what was finished is in the file.
+-- Makes the runs of arms (from experiment.arms) that the file does not have; t: as for run, and first: the number of
+-- the first repeat (1). true; or nil, a message and a kind, with the finished runs in the file.
 function experiment.add(file, arms, t)
   t = filled(t)
   local done, hashes, ok, message, kind = {}, {}, true, nil, nil
@@ -367,8 +366,7 @@ function experiment.add(file, arms, t)
   return ok, message, kind
 end
 
--- { head =, runs =, failures = }; or nil, a message and a kind as dt.check takes them, and what was finished is in the
--- file.
+-- { head =, runs =, failures = }; or nil, a message and a kind as for dt.check, with the finished runs in the file.
 function experiment.run(t)
   params.check_keys(t, RUN, "experiment.run", 2)
   local file, arms, kind = experiment.open(t)

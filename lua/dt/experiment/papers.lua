@@ -1,23 +1,22 @@
--- The papers' experiments as data: what `dtrun run paper NAME` runs. Every one has plain decoding beside its arms.
+-- The papers' experiments as data, for `dtrun run paper NAME`. Each has plain decoding beside its arms.
 --
 --   doc        one line
 --   sets       folders and JSON-lines files of the prompts (scripts/prompts)
---   arms       policies and how they are set: see dt.experiment
+--   arms       policies and their settings: see dt.experiment
 --   tokens     lengths to generate
---   chars      prompt lengths in characters; each prompt is cut to each of them, and the report shows them as a scale
+--   chars      prompt lengths in characters; each prompt is cut to each length; the report shows them as a scale
 --   prompts    of each set (default 10)
---   stops      end-of-text ends a run (default: it is generated like any token)
---   reference  an arm that the report compares all others with
---   alone      every run in a process of its own: its peak memory is then its own
---   batches    how many sequences are generated at once, one run each (dt.batches); the report shows them as a scale
+--   stops      end-of-text ends a run (default: it counts like any token)
+--   reference  an arm with which the report compares all others
+--   alone      every run has a process of its own, and so its own peak memory
+--   batches    numbers of sequences generated at once, one run each (dt.batches); the report shows them as a scale
 --   mixed      prompts of the sets in turn, in batches that have some of each
---   sampling   at what temperature, and how drafted: { label =, generate = options of pair:generate }; the first prompt
---              has seed 1, each the next one
---   also       another experiment that is run after it, into a file of its own, and is in its report
---   traced     an arm whose trees are looked into: accepted length against summed probability
+--   sampling   temperatures and ways of drafting: { label =, generate = options of pair:generate }; prompt i has seed i
+--   also       another experiment that runs after it, with its own file, and is in its report
+--   traced     an arm whose trees are examined: accepted length by summed probability
 --
 -- Sources: "DynaTree" (tables 1 to 5, figures 4 to 9, and the sweep of its first text) and "CAST" (tables 1 to 3,
--- figures 3 to 5). Their PG-19 is our novels; EAGLE's draft is any draft model here: only the tree's shape is EAGLE's.
+-- figures 3 to 5). Our novels replace PG-19, and any draft model replaces EAGLE's: only the tree's shape is EAGLE's.
 local grid = require "dt.api.grid"
 
 local LENGTH = 1500
@@ -25,7 +24,7 @@ local LENGTHS = { 100, 200, 300, 500, 750, 1000, LENGTH }
 local BOTH = { "wikitext2", "novels" }
 local TASKS = { "mt_bench", "humaneval", "gsm8k", "alpaca", "sum", "qa" }
 
--- The paper uses K = 8 on WikiText-2 and 5 on PG-19, D_max = 8 and 9; here every set has both.
+-- The paper uses K = 8 on WikiText-2 and K = 5 on PG-19, D_max = 8 and 9; here every set has both.
 local linear8 = { policy = "linear", params = { K = 8 } }
 local linear5 = { policy = "linear", params = { K = 5 } }
 local fixed = { policy = "fixed_tree", params = { D = 8, B = 3, tau = 0.1 } }
@@ -37,7 +36,7 @@ local eagle3 = { policy = "eagle2", preset = "eagle3" }
 local cast = { policy = "cast" }
 local cast_paper = { policy = "cast", preset = "paper" }
 
--- Their cache of 1024: the target says another text than it would, so plain decoding with that window stands beside it.
+-- Their cache of 1024: the target's text differs under a window, so plain decoding with that window runs beside it.
 local streaming = { label = "StreamingLLM linear", policy = "linear", params = { K = 6 }, window = 1020, sinks = 4 }
 local streaming_ar = { label = "StreamingLLM ar", policy = "ar", window = 1020, sinks = 4 }
 
@@ -88,7 +87,7 @@ local function every(policy, preset, points)
   return arms
 end
 
--- cast with some of its three rules on eagle3's numbers, and without any.
+-- cast with some of its three rules, on eagle3's numbers; and without any.
 local function cast_rules(label, rerank, depth, breadth)
   return { label = label, policy = "cast", preset = "paper",
            params = { rerank = rerank, depth = depth, breadth = breadth } }

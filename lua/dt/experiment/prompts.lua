@@ -6,7 +6,7 @@ local prompts = {}
 
 local KEYS = { files = true, sets = true, chars = true }
 
--- The first n characters of a text, or nil and what is wrong with it.
+-- The first n characters of a text, or nil and the mistake in it.
 function prompts.cut(text, n)
   local length, bad = utf8.len(text)
   if not length then return nil, ("invalid UTF-8 at byte %d"):format(bad) end
@@ -30,7 +30,7 @@ local function names_of(path)
   return set, set .. "/" .. (name:match "^(.+)%.[^.]*$" or name)
 end
 
--- Adds a prompt that was found at `where`; nil and a message where there is one of its name.
+-- Adds a prompt that was found at `where`; nil and a message if its name is taken.
 local function add(list, where, prompt)
   local other = list.known[prompt.name]
   if other then return nil, ("%s: the prompt is called %s, as that of %s"):format(where, prompt.name, other) end
@@ -38,8 +38,8 @@ local function add(list, where, prompt)
   return true
 end
 
--- The prompts of a JSON-lines file of {"id": .., "prompt": ..}; one without id goes by its line's number.
--- Other keys are left alone.
+-- The prompts of a JSON-lines file of {"id": .., "prompt": ..}; without id the name is the line's number. Other keys
+-- are ignored.
 local function add_set(list, path, chars)
   local text, message = read_file(path)
   if not text then return nil, message end
@@ -67,7 +67,7 @@ end
 -- The texts of prompt files and of JSON-lines sets, each cut to its first `chars` characters; or nil and a message.
 function prompts.read(t)
   params.check_keys(t, KEYS, "experiment.prompts", 2)
-  local list = { known = {} } -- name -> where it was found
+  local list = { known = {} } -- name -> the place where it was found
   for _, path in ipairs(t.files or {}) do
     local text, message = read_file(path)
     if not text then return nil, message end

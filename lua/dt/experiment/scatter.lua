@@ -1,4 +1,4 @@
--- How long a path is accepted, by the summed probability of the nodes verified: CAST's figure 3, from traces.
+-- Accepted length by the summed probability of the verified nodes: CAST's figure 3, from traces.
 local experiment = require "dt.experiment"
 local json = require "dt.json"
 local record = require "dt.record"
@@ -6,7 +6,7 @@ local shard = require "dt.shard"
 
 local scatter = {}
 
-local WIDTH = 0.5 -- of the bins of the sum
+local WIDTH = 0.5 -- width of the sum's bins
 
 -- Adds a trace's iterations to bins[k] = { n =, accepted = }, k = floor(sum / WIDTH).
 local function add_trace(bins, path)
@@ -33,7 +33,7 @@ local function sorted(bins)
   return list
 end
 
--- The label of its runs: writing the trace takes time, so that they are an arm of their own.
+-- The label of traced runs: writing the trace takes time, so they are an arm of their own.
 function scatter.label(arm) return "traced " .. experiment.label(arm) end
 
 local function run_one(t, arm, prompt, file)
@@ -53,7 +53,7 @@ local function run_one(t, arm, prompt, file)
 end
 
 -- Runs arm once per prompt with a trace and adds the runs, each with its bins as `probability`, to the experiment
--- t.out, unless they are dealt to another shard. t: what experiment.run got; head: what it gave.
+-- t.out, unless another shard has them. t: the argument of experiment.run; head: the head it returned.
 function scatter.run(t, head, arm)
   local file, message, kind = record.open(t.out, head)
   if not file then return nil, message, kind end

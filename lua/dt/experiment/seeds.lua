@@ -1,4 +1,4 @@
--- Seeds from 0 to 2^64 - 1: integers as long as experiments' files hold these, else their digits.
+-- Seeds from 0 to 2^64 - 1: integers as far as experiments' files can hold them, otherwise their digits.
 local seeds = {}
 
 local MOST = "18446744073709551615"
@@ -12,18 +12,18 @@ end
 
 local function seed_of(bits)
   if bits >= 0 and bits <= 10 ^ 15 then return bits end
-  local tenth = (bits >> 1) // 5 -- as of a number without sign
+  local tenth = (bits >> 1) // 5 -- unsigned division
   return ("%d%d"):format(tenth, bits - tenth * 10)
 end
 
--- The seed that a text says; nil: it says none.
+-- The seed in a text; nil: it has none.
 function seeds.parse(text)
   local digits = text:match "^0*(%d+)$"
   if not digits or #digits > #MOST or #digits == #MOST and digits > MOST then return nil end
   return seed_of(seeds.bits(digits))
 end
 
--- The n-th seed after one; after the last comes 0.
+-- The n-th seed after one; 0 follows the last.
 function seeds.after(seed, n) return seed_of(seeds.bits(seed) + n) end
 
 return seeds

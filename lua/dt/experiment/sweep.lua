@@ -1,4 +1,4 @@
--- What dtrun run sweep is made of: grids as they are typed, the arms they stand for, and the table of the best.
+-- The parts of `dtrun run sweep`: grids as users type them, the arms of a grid, and the table of the best.
 local experiment = require "dt.experiment"
 local grid = require "dt.api.grid"
 local params = require "dt.policy.params"
@@ -8,7 +8,7 @@ local sweep = {}
 
 -- ---- grids ---------------------------------------------------------------------------------------------------------
 
--- "3" or "1..10" or "0.1..0.5:0.1" added to the list of texts; nil and a message where it is no range.
+-- Adds the values of "3" or "1..10" or "0.1..0.5:0.1" to the list of texts; nil and a message if it is not a range.
 local function add_values(list, item, numeric)
   local from, rest = item:match "^(.-)%.%.(.+)$"
   if not (from and numeric) then
@@ -26,7 +26,7 @@ local function add_values(list, item, numeric)
   return true
 end
 
--- The values that "4,8..10" stands for, checked against the declaration; or nil and a message.
+-- The values of "4,8..10", checked against the declaration; or nil and a message.
 function sweep.values(declared, text)
   local texts, values = {}, {}
   for item in (text .. ","):gmatch "([^,]*)," do
@@ -42,7 +42,7 @@ function sweep.values(declared, text)
 end
 
 -- The settings of one policy: all combinations of the values in `sets` ({ {name, text}, ... }) whose names it declares.
--- A combination that the policy's check refuses is left out and counted. Returns arms and that count, or nil and a
+-- Combinations that the policy's check refuses are left out and counted. Returns arms and that count, or nil and a
 -- message.
 local function arms_of(pair, policy, preset, sets)
   local info, failure = pair:policy { policy = policy, preset = preset }
@@ -67,9 +67,9 @@ local function arms_of(pair, policy, preset, sets)
   return arms, left_out
 end
 
--- The arms of policies over the grids given as "NAME=VALUES"; each policy takes those whose names it declares. Also how
--- many combinations were left out, because the policy says that they contradict each other. nil and a message for a
--- name that no policy has and a value out of range.
+-- The arms of policies over the grids given as "NAME=VALUES"; each policy takes the names that it declares. Also the
+-- number of combinations left out because the policy refuses them. nil and a message for a name that no policy has or a
+-- value out of range.
 function sweep.arms(pair, policies, preset, grids)
   local sets, known, arms, left_out = {}, {}, {}, 0
   for i, text in ipairs(grids) do

@@ -1,5 +1,6 @@
--- What dtrun run tune is made of: which settings to try, and successive halving (Jamieson and Talwalkar 2016): all of
--- them run one prompt, the better half runs the next two, the better half of those four more, until the prompts end.
+-- The parts of `dtrun run tune`: the choice of settings, and successive halving (Jamieson and Talwalkar 2016). All
+-- settings run one prompt, the better half runs the next two, the better half of those four more, until the prompts
+-- end.
 local core = require "dt.core"
 local json = require "dt.json"
 local params = require "dt.policy.params"
@@ -9,7 +10,7 @@ local tune = {}
 
 -- ---- settings ------------------------------------------------------------------------------------------------------
 
--- A source of numbers in [0, 1) that is the same on every machine: xorshift64*, of which 0 is no state.
+-- A source of numbers in [0, 1) that is the same on every machine: xorshift64*, whose state is never 0.
 function tune.random(seed)
   local state = seed ~= 0 and seed or 0x9e3779b97f4a7c15
   return function()
@@ -20,8 +21,8 @@ function tune.random(seed)
   end
 end
 
--- A value between low and high. Where they are more than a factor of 8 apart it is drawn on a logarithmic scale: 1..64
--- is six doublings.
+-- A value between low and high; on a logarithmic scale if they are more than a factor of 8 apart: 1..64 is six
+-- doublings.
 local function between(low, high, integer, random)
   local x
   if low > 0 and high / low > 8 then
@@ -34,7 +35,7 @@ local function between(low, high, integer, random)
   return integer and math.floor(x + 0.5) or tonumber(("%.2g"):format(x)) + 0.0
 end
 
--- A value of one parameter; near: not far from that one.
+-- A value of one parameter; with `near`, a value close to that one.
 local function draw(p, random, near)
   local space = p.tune
   if p.type ~= "integer" and p.type ~= "number" or p.one_of then
@@ -52,7 +53,7 @@ local function draw(p, random, near)
   return between(low, high, p.type == "integer", random)
 end
 
--- The parameters that may be searched: a list of declarations.
+-- The parameters that can be searched: a list of declarations.
 function tune.space(info)
   local list = {}
   for _, p in ipairs(info.params) do
@@ -68,7 +69,7 @@ local function key_of(setting)
   return table.concat(parts, " ")
 end
 
--- What a policy's parameters in `space` are: a setting.
+-- The setting of a policy: its values of the parameters in `space`.
 local function setting_of(info, space)
   local setting = {}
   for _, p in ipairs(space) do
@@ -79,9 +80,9 @@ local function setting_of(info, space)
   return setting
 end
 
-local TRIES = 200 -- per setting wanted; a policy's check may refuse most
+local TRIES = 200 -- per wanted setting; a policy's check may refuse most
 
--- A setting near another: one to three of its parameters are drawn again, not far from where they were.
+-- A setting near another: one to three of its parameters are drawn again, close to their values.
 local function neighbour(space, near, random)
   local setting = {}
   for name, value in pairs(near) do setting[name] = value end
@@ -98,8 +99,8 @@ local function anywhere(space, random)
   return setting
 end
 
--- Up to n settings that `allowed` accepts and that are not in `known`, a set of keys, to which they are added: from all
--- of the space, or near one of a list of settings.
+-- Up to n settings that `allowed` accepts and that are not in `known`, a set of keys, to which they are added: from the
+-- whole space, or near one of a list of settings.
 function tune.draw(space, n, random, allowed, known, near)
   local list = {}
   for try = 1, n * TRIES do
@@ -114,9 +115,9 @@ function tune.draw(space, n, random, allowed, known, near)
   return list
 end
 
--- The settings that a search begins with: the defaults, what each preset makes of them, then drawn ones, n in all. Also
--- the space, and the function that says whether the policy allows a setting. nil and a message: there is no policy, or
--- nothing to tune.
+-- The first settings of a search: the defaults, those of each preset, then drawn ones, n in all. Also the space, and
+-- the function that tells whether the policy allows a setting. nil and a message: there is no policy, or nothing to
+-- tune.
 function tune.first(pair, policy, n, random, known)
   local info, failure = pair:policy { policy = policy }
   if not info then return nil, failure.message end
@@ -151,8 +152,8 @@ function tune.rounds(n, prompts)
   return rounds
 end
 
--- The settings in the order of their scores, best first; those of later rounds before those of earlier ones.
--- measure(settings, i) gives each setting's score on prompt i as a list, higher is better, or nil and what failed.
+-- The settings by score, best first; settings of later rounds come before those of earlier ones. measure(settings, i)
+-- returns each setting's score on prompt i as a list, higher is better, or nil and the failure.
 function tune.halve(settings, prompts, measure)
   local alive, list = {}, {}
   for i, setting in ipairs(settings) do alive[i] = { setting = setting, score = 0 } end
@@ -173,17 +174,17 @@ end
 
 -- ---- scores --------------------------------------------------------------------------------------------------------
 
--- How fast a run decoded; its prompt pass is the same for all settings, and no part of a batch's speed.
+-- The speed of a run's decoding. The prompt pass is the same for all settings, and is not in a batch's speed.
 local function decoding_speed(run)
   local stats = run.stats
   local tokens, times = stats.tokens_per_iteration * stats.iterations, stats.time_ms
   return tokens / (tokens / stats.tokens_per_second - (times and times.prompt or 0) / 1000)
 end
 
--- The arms that have run all of these texts so many times from the repeat `first` on, each with its speed-up of
--- decoding, mean over texts: { { arm =, shard =, setting =, mean = }, ... }, in the order in which they were run. Of
--- repeated runs the fastest counts, of plain decoding too: what disturbs a run only slows it. A run is compared with
--- plain decoding of its own shard and node.
+-- The arms that have run all of these texts `repeats` times from the repeat `first` on, each with its speed-up of
+-- decoding, mean over texts: { { arm =, shard =, setting =, mean = }, ... }, in the order in which they ran. Of
+-- repeated runs the fastest counts, for plain decoding too, since a disturbance only slows a run. A run is compared
+-- with plain decoding of its own shard and node.
 function tune.scores(runs, texts, first, repeats)
   local wanted, plain, arms, of = {}, {}, {}, {}
   for _, text in ipairs(texts) do wanted[text.name] = true end
@@ -220,8 +221,8 @@ end
 
 -- ---- the preset ----------------------------------------------------------------------------------------------------
 
--- nil, or what is faster than the setting found, as text. found: speed-ups of decoding on texts that the search did not
--- see, { tuned =, defaults = }.
+-- nil, or the setups that are faster than the setting found, as text. found: speed-ups of decoding on texts that the
+-- search did not see, { tuned =, defaults = }.
 function tune.faster(found)
   local list = {}
   if found.tuned < found.defaults then list[1] = "the defaults" end
@@ -229,8 +230,8 @@ function tune.faster(found)
   return list[1] and table.concat(list, " and ")
 end
 
--- Writes the preset `tuned` of a policy for this pair and machine. wanted: what was asked for beside plain texts, as
--- text, or nil. The file's path, or nil, a message and "device".
+-- Writes the preset `tuned` of a policy for this pair and machine. wanted: options beside plain texts, as text, or nil.
+-- Returns the file's path, or nil, a message and "device".
 function tune.save(pair, policy, setting, found, wanted)
   local identity, info = pair:identity(), pair:policy { policy = policy }
   local preset = { schema = "dtrun.preset/1", policy = policy, source = info.source, preset = "tuned", params = setting,

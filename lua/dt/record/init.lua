@@ -1,27 +1,28 @@
--- Experiment files: JSON lines, the first of which says what was run, each further one a finished run. Lines are only
--- ever added, each on disk before the next run begins; a last line without its end was torn by a kill and counts as
+-- Experiment files: JSON lines. The first line describes the experiment; each further line is a finished run. Lines are
+-- only added, each on disk before the next run begins; a last line without its end was torn by a kill and counts as
 -- absent.
 --
 -- The head
---   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {what all runs share}, machine, backend,
+--   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {settings of all runs}, machine, backend,
 --   threads, target, target_dtype, draft, draft_dtype, draft_vocab and draft_head (none: left out), cache_dtype,
---   activations, corpus (how many tokens, and a digest of them; none: left out), version, commit
+--   activations, corpus (number of tokens, and a digest of them; none: left out), version, commit
 --   (none: left out), build, target_hash, draft_hash (digests of the program and of samples of the models' files, see
---   lua/files/identity.h), began (when, in UTC; the one thing in which a file may differ from who goes on with
---   it); of a shard's file (dt.shard) also shard ("3/4") and settings {label of each arm of all shards = its runs}
+--   lua/files/identity.h), began (time, in UTC; the only key in which a file may differ from the program that
+--   continues it); of a shard's file (dt.shard) also shard ("3/4") and settings {label of each arm of all shards =
+--   its runs}
 -- A run
 --   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, source (a digest of the
---   policy's text), preset (none: left out), window ("1020+4": how many of the last tokens the target sees, and of
---   the first; left out: all), params {as given}, axes {what arm and prompt stand for in tables and figures:
+--   policy's text), preset (none: left out), window ("1020+4": numbers of last and first tokens that the target sees;
+--   left out: all), params {as given}, axes {values of arm and prompt on the axes of tables and figures:
 --   {chars = 200}}, set, prompt (both together name one text), tokens (wanted), repeat (1..), finish_reason,
---   prompt_tokens, costs (what the policy counted with: "table", "learn"; left out: nothing), stats (those of the
---   result), tries (how often it was made, for being disturbed), disturbed (what by,
---   the last time too), probability (of runs with a trace: what dt.scatter gives), node, job and cores (where it was
---   made: dt.record.place; job: left out where there was none), shard (in merged files: of which it was)
+--   prompt_tokens, costs (that the policy used: "table", "learn"; left out: none), stats (those of the
+--   result), tries (number of tries, if it was disturbed), disturbed (the cause, if even the last try was),
+--   probability (of runs with a trace: from dt.scatter), node, job and cores (its place: dt.record.place; without a
+--   job, job is left out), shard (in merged files: its shard)
 --
 -- A failure
 --   schema "dtrun.failure/1": a run that its policy's error ended; arm, policy, source, set, prompt, tokens, repeat,
---   node, job, cores and shard as of a run, and error (the message). It counts until there is that run.
+--   node, job, cores and shard as in a run, and error (the message). It counts until that run exists.
 --
 --   local file = assert(record.read "sweep.jsonl")        -- { head = {...}, runs = { {...}, ... }, failures = {...} }
 --   local plain = record.baseline(file.runs)
@@ -32,7 +33,7 @@ local schema = require "dt.record.schema"
 
 local record = { BASELINE = "ar", ANEW = "begin anew with --out and another file" }
 
--- The text of a file, or nil, a message and a code. A device has none.
+-- The text of a file, or nil, a message and a code. A device has no text.
 local function contents(path)
   local file, message, code = io.open(path, "rb")
   if not file then return nil, message, code end
@@ -49,7 +50,7 @@ end
 
 local ENOENT = 2
 
--- What a head says of the pair.
+-- The facts about a pair in a head.
 function record.facts(pair)
   local facts = { backend = pair.backend, threads = pair.threads, target = pair.target.path,
                   draft = pair.draft and pair.draft.path or nil }
@@ -57,14 +58,14 @@ function record.facts(pair)
   return facts
 end
 
--- What a run is compared with plain decoding by: the same text and length.
+-- The text and length of a run: it is compared with plain decoding of the same.
 function record.case(run) return ("%s\0%s\0%d"):format(run.set, run.prompt, run.tokens) end
 
--- What a run is, whoever makes it.
+-- The name of a run, whoever makes it.
 function record.key(run) return ("%s\0%s\0%d"):format(record.case(run), run.arm, run["repeat"]) end
 
--- What tells a run from all others of its file: plain decoding is run in each shard, and again where that goes on on
--- another node.
+-- The name that tells a run from all others in its file: plain decoding runs in each shard, and again if that goes on
+-- on another node.
 function record.identity(run)
   return ("%s\0%s\0%s"):format(record.key(run), run.shard or "", run.arm == record.BASELINE and run.node or "")
 end
@@ -74,9 +75,9 @@ local function doubled(path, number, first, run)
     .. "delete one of the lines"):format(path, number, first, run.arm, run.prompt, run.tokens, run["repeat"])
 end
 
--- The failures that count: of each run that was not made since, the last.
+-- The failures that count: for each run that was not made since, the last.
 local function standing(failures, runs)
-  if #failures == 0 then return failures end -- the usual case, at every run of a long file
+  if #failures == 0 then return failures end -- the usual case, for every run of a long file
   local last, list = {}, {}
   for _, failure in ipairs(failures) do last[record.key(failure)] = failure end
   for _, run in ipairs(runs) do last[record.key(run)] = nil end
@@ -86,8 +87,8 @@ local function standing(failures, runs)
   return list
 end
 
--- The whole lines of a text, each with where the next begins. A pattern would look at what is torn once for each of its
--- bytes.
+-- The whole lines of a text, each with the place where the next begins. A pattern would scan a torn line once for each
+-- of its bytes.
 local function each_line(text)
   local at = 1
   return function()
@@ -132,13 +133,13 @@ function record.read(path)
   return file, message
 end
 
--- What no option brings back.
+-- Facts that no option can restore.
 local PROGRAM = { commit = true, build = true, version = true, target_hash = true, draft_hash = true }
 
--- Told last: null or not as target_dtype says.
+-- Reported last: target_dtype determines whether it is null.
 local FOLLOWS = "activations"
 
--- nil, or the key in which two heads differ, and both values as texts; protocol and settings are compared by keys.
+-- nil, or the key in which two heads differ, and both values as texts; protocol and settings are compared key by key.
 function record.difference(a, b, ignored)
   local all = {}
   for key in pairs(a) do all[key] = true end
@@ -159,7 +160,7 @@ function record.difference(a, b, ignored)
   end
 end
 
--- nil, or why a file with the head `old` is not gone on with by who would write `new`, and what to do about it.
+-- nil, or the reason why a file with the head `old` cannot continue with the head `new`, and the remedy.
 local function other_head(old, new)
   if old.shard and not new.shard then
     return ("shard %s itself: give the same --shard to go on with it, or another file"):format(old.shard)
@@ -169,7 +170,7 @@ local function other_head(old, new)
     or "give the same options to go on with it, or another file")
 end
 
--- nil, or which run is of another text of its policy than those to be added; sources: policy -> { [source] = true }.
+-- nil, or a run whose policy has another text than the runs to be added; sources: policy -> { [source] = true }.
 local function other_source(runs, sources)
   for _, run in ipairs(runs) do
     local known = sources[run.policy]
@@ -183,13 +184,14 @@ end
 local File = {}
 File.__index = File
 
--- Adds a finished run. It is on disk when this returns true; else nil, a message, "device", and the file is as it was.
+-- Adds a finished run. It is on disk when this returns true; otherwise nil, a message, "device", and the file is
+-- unchanged.
 function File:append(run) return self:append_all { run } end
 
--- The same of several, all of them or none.
+-- The same for several runs, all of them or none.
 function File:append_all(runs) return self:add(self.runs, runs, schema.RUN) end
 
--- The same of failures.
+-- The same for failures.
 function File:append_failures(failures) return self:add(self.failures, failures, schema.FAILURE) end
 
 function File:add(list, runs, name)
@@ -209,11 +211,11 @@ function File:add(list, runs, name)
   return true
 end
 
--- The file at path to add runs to: a new one, or one with the same head, whose torn line is cut off. With path = nil
--- the runs are kept in memory only. nil and a message where the file cannot be gone on with, also because another
--- process does; with "device" behind them where the disk takes no more. The file is this process's until that ends,
--- however it does. sources, or nil: of which texts the policies are whose runs will be added, policy ->
--- { [source] = true }; a file with runs of others is refused.
+-- Opens the file at path to add runs: a new file, or one with the same head, whose torn line is cut off. With path =
+-- nil the runs are kept in memory only. nil and a message if the file cannot be continued, also because another process
+-- does so; followed by "device" if the disk is full. The file belongs to this process until it ends in any way.
+-- sources, or nil: texts of the policies whose runs will be added, policy -> { [source] = true }; a file with runs of
+-- other texts is refused.
 function record.open(path, head, sources)
   head.schema = schema.HEAD
   local message = schema.mistake(head, true)
@@ -239,7 +241,7 @@ function record.open(path, head, sources)
 end
 
 -- A function from a run to the plain run that it is compared with, of the same text and length: of the same shard and
--- node where there is one, else of the same shard, else any; of these the same repeat, else the first. nil where plain
+-- node if there is one, else of the same shard, else any; among these the same repeat, else the first. nil if plain
 -- decoding is missing.
 function record.baseline(runs, arm)
   local plain = {}
@@ -264,7 +266,7 @@ function record.baseline(runs, arm)
   end
 end
 
--- Whether a run's output is that of the first of its text, length and window, which is kept in `first`: true, or nil, a
+-- Whether a run's output equals that of the first run of its text, length and window, kept in `first`: true, or nil, a
 -- message and "device".
 function record.check_output(first, run)
   local case = record.case(run) .. "\0" .. (run.window or "")
@@ -275,7 +277,7 @@ function record.check_output(first, run)
     run.arm, run.prompt, run.tokens, run.stats.output_hash, other.arm, other.stats.output_hash), "device"
 end
 
--- The runs that count: of an arm on a text and length those that nothing disturbed; where there is none, all.
+-- The runs that count: for an arm on a text and length, the undisturbed runs; without any, all.
 function record.counting(runs)
   local quiet, counting = {}, {}
   local function key(run) return record.case(run) .. "\0" .. run.arm end
@@ -286,7 +288,7 @@ function record.counting(runs)
   return counting
 end
 
--- What is to be said of runs that others disturbed, or nil.
+-- A sentence about disturbed runs, or nil.
 function record.disturbance(runs)
   local again, still, why, count = 0, 0, nil, 0
   for _, run in ipairs(runs) do
@@ -301,7 +303,7 @@ function record.disturbance(runs)
     or "all of them succeeded undisturbed")
 end
 
--- What is to be said of failures: a line for each arm that has some.
+-- A line about failures for each arm that has some.
 function record.failed(failures)
   local of, lines = {}, {}
   for _, failure in ipairs(failures) do
@@ -320,7 +322,7 @@ function record.failed(failures)
   return lines
 end
 
--- How many times as fast as plain decoding; nil where there is none to compare with.
+-- The speed relative to plain decoding; nil without plain decoding.
 function record.speedup(run, plain)
   return plain and run.stats.tokens_per_second / plain.stats.tokens_per_second
 end

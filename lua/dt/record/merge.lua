@@ -1,20 +1,20 @@
--- One experiment of the files of its shards (dt.shard).
+-- Merges the files of an experiment's shards (dt.shard).
 --
 --   local whole = assert(merge.together({ record.read "s-1of2.jsonl", record.read "s-2of2.jsonl" }, paths))
---   whole.head, whole.runs                       -- as record.read gives them; every run says of which shard it is
---   merge.missing(whole.shards, whole.runs)      -- nil, or what no file holds, as text
+--   whole.head, whole.runs                       -- as from record.read; every run names its shard
+--   merge.missing(whole.shards, whole.runs)      -- nil, or what no file has, as text
 --
--- Shards fit together when one program made them, of the same models, policies, options and kind of machine, as the
--- hashes and names in their heads and runs say, and when each text has one output. A run that is in several files, of
--- one shard copied or begun twice, is taken once: the first.
+-- Shards fit together if the hashes and names in their heads and runs show the same program, models, policies, options
+-- and kind of machine, and if each text has one output. A run in several files, since a shard was copied or begun
+-- twice, counts once: the first.
 local record = require "dt.record"
 local shard = require "dt.shard"
 
 local merge = {}
 
-local MOST_NAMED = 12 -- settings of which runs are missing
+local MOST_NAMED = 12 -- settings with missing runs that a message names
 
--- What shards may differ in. Where models are is their machine's affair: what they are, their hashes say.
+-- The keys in which shards may differ. Paths of models may differ between machines; their hashes identify them.
 local function ignored(a, b)
   return { began = true, shard = true, target = a.target_hash ~= nil and b.target_hash ~= nil,
            draft = a.draft_hash ~= nil and b.draft_hash ~= nil }
@@ -25,7 +25,7 @@ local function unfit(path, key, value, first, other)
     first, other)
 end
 
--- nil, or how the head of the file at `path` does not fit to that of the first.
+-- nil, or the mismatch between the head of the file at `path` and that of the first.
 local function head_mistake(path, head, first_path, first)
   local part, other = shard.parse(head.shard or "-"), shard.parse(first.shard or "-")
   if not part or not part.name or not head.settings then
@@ -36,7 +36,7 @@ local function head_mistake(path, head, first_path, first)
   return key and unfit(path, key, a, first_path, b)
 end
 
--- nil, or which policy is of another text in the file at `path`; known: policy -> { source =, path = }.
+-- nil, or a policy that has another text in the file at `path`; known: policy -> { source =, path = }.
 local function source_mistake(path, runs, known)
   for _, run in ipairs(runs) do
     local first = known[run.policy]
@@ -48,7 +48,7 @@ local function source_mistake(path, runs, known)
   end
 end
 
--- { head =, runs =, failures =, shards = what merge.missing wants to know }, or nil and a message.
+-- { head =, runs =, failures =, shards = the argument of merge.missing }, or nil and a message.
 function merge.together(files, paths)
   local first, sources, outputs, known = files[1].head, {}, {}, {}
   local whole = { head = {}, runs = {}, failures = {}, shards = { settings = first.settings, given = {} } }
@@ -81,8 +81,8 @@ local function lacking(label, count, wanted, number)
   return ("%s (%d of %d runs, shard %d)"):format(label, count, wanted, number)
 end
 
--- nil, or what of the shards' settings no run is there, as text: shards of which there is nothing, and settings of the
--- others. What failed was run. shards: { settings =, of =, given = { [number] = true } }
+-- nil, or the settings of the shards that lack runs, as text: shards without any run, and settings of the other shards.
+-- Failed runs count as made. shards: { settings =, of =, given = { [number] = true } }
 function merge.missing(shards, runs, failures)
   runs = table.move(failures or {}, 1, #(failures or {}), #runs + 1, table.move(runs, 1, #runs, 1, {}))
   local counts, plain, there, seen = {}, {}, {}, {}
@@ -91,7 +91,7 @@ function merge.missing(shards, runs, failures)
     local part, key = run.shard and shard.parse(run.shard), record.key(run)
     if part then
       there[part.number] = true
-      local own = part.number .. "\0" .. key -- once, on however many nodes
+      local own = part.number .. "\0" .. key -- counted once, on however many nodes
       if run.arm == record.BASELINE and not seen[own] then
         seen[own], plain[part.number] = true, (plain[part.number] or 0) + 1
       end
@@ -127,8 +127,8 @@ function merge.missing(shards, runs, failures)
   return parts[1] and table.concat(parts, "; ")
 end
 
--- Adds the runs of shards to the experiment file `out`, new or merged from others of these shards before. How many runs
--- it now has, and what is missing (nil: nothing); or nil, a message and a kind.
+-- Adds the runs of shards to the experiment file `out`, which is new or was merged from other shards of the same
+-- experiment. Returns the number of runs it has now, and what is missing (nil: nothing); or nil, a message and a kind.
 function merge.write(out, files, paths)
   local whole, unfitting = merge.together(files, paths)
   if not whole then return nil, unfitting end
@@ -161,8 +161,8 @@ function merge.write(out, files, paths)
   return #file.runs, merge.missing(whole.shards, file.runs, file.failures)
 end
 
--- Of experiments those that are shards of one another together, as their files' names say, for a report: files and the
--- paths to call them by. nil and a message where they do not fit.
+-- Groups experiments for a report, shards of one experiment together, as their files' names tell: files, and the paths
+-- to name them by. nil and a message if shards do not fit.
 function merge.grouped(files, paths)
   local groups, of = {}, {}
   local function bare(path) return (path:gsub("%-%d+of%d+(%.jsonl)$", "%1")) end

@@ -1,4 +1,4 @@
--- Where a run was made: node, job and cores, noted down with each; and what that means to who reads a report.
+-- The place where a run was made: node, job and cores, recorded with each run; and its meaning for readers of a report.
 local record = require "dt.record"
 
 local place = {}
@@ -12,8 +12,8 @@ local function first_line(path, pattern)
   return found
 end
 
--- { node = this machine's name, that of Slurm in its jobs; job = Slurm's number of the job, and of the task of an array
--- ("12_3"; nil: no job); cores = those that may be used ("0-3,8") }
+-- { node = this machine's name, or Slurm's name of it in its jobs; job = Slurm's number of the job, and of the task of
+-- an array ("12_3"; nil: no job); cores = those that may be used ("0-3,8") }
 function place.here(getenv)
   getenv = getenv or os.getenv
   local array, job = getenv "SLURM_ARRAY_JOB_ID", getenv "SLURM_JOB_ID"
@@ -24,7 +24,7 @@ end
 
 local MOST_NAMED = 12
 
--- Nodes with how many runs each has made, "n1: 20, n2: 22", and how many nodes there are.
+-- Nodes with the number of their runs, "n1: 20, n2: 22", and the number of nodes.
 local function nodes_of(runs)
   local count, names, list = {}, {}, {}
   for _, run in ipairs(runs) do
@@ -38,7 +38,7 @@ local function nodes_of(runs)
   return table.concat(list, ", ", 1, math.min(#list, MOST_NAMED)) .. more, #names
 end
 
--- What may not be compared where runs were made in several places; nil where they were not.
+-- A sentence about runs that cannot be compared because they were made in several places; nil: all can.
 function place.told(runs)
   local shards, several, plain, strangers = {}, 0, record.baseline(runs), 0
   for _, run in ipairs(runs) do

@@ -1,10 +1,10 @@
--- What a line of an experiment's file must have; dt.record says what it means.
+-- The fields of a line in an experiment's file; dt.record documents their meaning.
 local core = require "dt.core"
 local json = require "dt.json"
 
 local schema = { HEAD = "dtrun.runs/1", RUN = "dtrun.run/1", FAILURE = "dtrun.failure/1" }
 
--- Numbers lie within MOST, and what is divided by is not below LEAST: sums, squares and ratios of such are finite.
+-- Numbers lie within MOST, and divisors are at least LEAST, so that sums, squares and ratios of them are finite.
 local MOST, LEAST = 1e15, 1e-9
 
 local function is_number(x) return math.type(x) and x >= -MOST and x <= MOST end
@@ -22,7 +22,7 @@ local function is_list(fits)
   return function(x) return type(x) == "table" and (next(x) == nil or json.is_array(x)) and every(x, fits) end
 end
 
--- What a field may be: kind -> what a message calls it, and whether a value is one.
+-- Kinds of fields: kind -> its name in messages, and a function that tells whether a value is of that kind.
 local KINDS = {
   string = { "a string", function(x) return type(x) == "string" end },
   integer = { "an integer from 1 to 1e15", function(x) return math.type(x) == "integer" and x >= 1 and x <= MOST end },
@@ -61,7 +61,7 @@ local function sorted_keys(t)
   return keys
 end
 
--- What a line must have, from name -> kind ("?": may be absent); as a list by name, made once and not for each line.
+-- The fields of a line from name -> kind ("?": may be absent), as a list by name; computed once, not for each line.
 local function fields(kinds)
   local list = {}
   for i, name in ipairs(sorted_keys(kinds)) do
@@ -103,7 +103,7 @@ local FAILURE = fields {
   ["repeat"] = "integer", error = "string", node = "string?", job = "string?", cores = "string?", shard = "string?",
 }
 
--- nil, or what is wrong with the fields of t, which messages call `name` ("stats." or "").
+-- nil, or the mistake in the fields of t, which messages name `name` ("stats." or "").
 local function mistake(t, list, name)
   if not is_object(t) then return ("%s is not an object"):format(name:sub(1, -2)) end
   for _, field in ipairs(list) do
@@ -118,7 +118,7 @@ local function stats_mistake(stats)
     or stats.peak_memory_bytes and mistake(stats.peak_memory_bytes, MEMORY, "stats.peak_memory_bytes.") or nil
 end
 
--- nil, or what is wrong with a decoded line.
+-- nil, or the mistake in a decoded line.
 function schema.mistake(t, is_head)
   if type(t) == "table" and t.schema == schema.FAILURE and not is_head then return mistake(t, FAILURE, "") end
   local expected = is_head and schema.HEAD or schema.RUN

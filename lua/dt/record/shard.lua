@@ -1,21 +1,22 @@
--- Shards: an experiment in n parts that never talk to one another, each a process with a file of its own, wherever it
--- runs. dt.merge makes one experiment of their files.
+-- Shards: an experiment in n parts that do not communicate; each is a process with a file of its own, on any machine.
+-- dt.merge makes one experiment of their files.
 --
---   local part = assert(shard.chosen("3/4", "sweep.jsonl"))   -- or, with nil for "3/4", what Slurm says of this task
---   part.name                                    -- "3/4"; nil: no shard but all of it
---   part:file "sweep.jsonl"                      -- "sweep-3of4.jsonl": no two shards have the same
+--   local part = assert(shard.chosen("3/4", "sweep.jsonl"))   -- or, with nil for "3/4", this task's part in Slurm
+--   part.name                                    -- "3/4"; nil: the whole experiment
+--   part:file "sweep.jsonl"                      -- "sweep-3of4.jsonl": each shard has its own
 --   shard.own({ shard = "3/4", settings = { ["linear K=3"] = 12 } })["linear K=3"]   -- whether this shard runs it
 --
--- Settings are dealt as cards are, one to each shard in turn, in the order of a hash of their labels: every process
--- deals alike, no two shares differ by more than one, and neighbours in a grid, which take alike long, are spread.
--- Plain decoding is every shard's own, on each node where it runs: a speed-up is a ratio of two speeds of one machine.
+-- Settings are dealt like cards, one to each shard in turn, in the order of a hash of their labels: every process deals
+-- in the same way, shares differ by at most one setting, and neighbours in a grid, which take similar times, are
+-- spread. Every shard runs plain decoding itself, on each of its nodes: a speed-up is a ratio of two speeds of one
+-- machine.
 local record = require "dt.record"
 
 local shard = {}
 
 local MOST = 1000000 -- shards
 
--- What a driver declares in its options.
+-- A driver's declaration of the option.
 shard.OPTION = { "shard", nil, type = "string",
   doc = "i/n: of n parts only the i-th, into FILE-iofn.jsonl (in an array of Slurm's by itself)" }
 
@@ -26,14 +27,14 @@ local function part_of(number, of)
   return setmetatable({ number = number, of = of, name = of > 1 and ("%d/%d"):format(number, of) or nil }, Part)
 end
 
--- The file of this part where `path` is that of the whole; nil where that is nil.
+-- The file of this part if `path` is that of the whole; nil if path is nil.
 function Part:file(path)
   if not self.name or not path then return path end
   local bare, ending = path:match "^(.*[^/])(%.jsonl)$"
   return ("%s-%dof%d%s"):format(bare or path, self.number, self.of, ending or "")
 end
 
--- "3/4" as a part; or nil and what is wrong with it.
+-- "3/4" as a part; or nil and the mistake.
 function shard.parse(text)
   local number, of = text:match "^(%d+)/(%d+)$"
   number, of = math.tointeger(tonumber(number)), math.tointeger(tonumber(of))
@@ -41,7 +42,7 @@ function shard.parse(text)
   return nil, ("'%s' is no shard: expected i/n with i from 1 to n and n at most %d, as in 3/4"):format(text, MOST)
 end
 
--- What Slurm says of a task of an array: the place of its number among those of all tasks. Elsewhere: all.
+-- The part of a task in a Slurm array: the rank of its number among those of all tasks. Elsewhere: the whole.
 local function slurm_part(getenv)
   local function number(name) return math.tointeger(tonumber(getenv("SLURM_ARRAY_TASK_" .. name))) end
   local id = getenv "SLURM_ARRAY_TASK_ID"
@@ -59,8 +60,8 @@ local function slurm_part(getenv)
     .. "--array=1-4: or give --shard i/n"):format(id, MOST)
 end
 
--- The part that --shard asks for (nil: Slurm's word, else all), whose results belong into `out`; or nil and a message.
--- getenv: os.getenv where nothing is given.
+-- The part that --shard names (nil: Slurm's, else the whole), whose results go into `out`; or nil and a message.
+-- getenv: os.getenv by default.
 function shard.chosen(text, out, getenv)
   local part, message
   if text then part, message = shard.parse(text) else part, message = slurm_part(getenv or os.getenv) end
@@ -71,14 +72,15 @@ function shard.chosen(text, out, getenv)
   return part
 end
 
--- FNV-1a 64 of a text, the halves mixed: the lowest bits alone follow the last letters. It deals; it is nobody's key.
+-- FNV-1a 64 of a text, with its halves mixed, since the lowest bits alone follow the last letters. It only deals; it
+-- identifies nothing.
 local function hash(text)
   local h = 0xcbf29ce484222325
   for i = 1, #text do h = (h ~ text:byte(i)) * 0x100000001b3 end
   return (h ~ h >> 32) * 0x9e3779b97f4a7c15
 end
 
--- label -> the number of the shard of n that it is dealt to, for the labels that are keys of `settings`.
+-- label -> the number of the shard, of n, that it is dealt to, for the labels that are keys of `settings`.
 function shard.deal(settings, n)
   local labels, hashes, dealt = {}, {}, {}
   for label in pairs(settings) do
@@ -94,8 +96,8 @@ end
 
 local EVERY = setmetatable({}, { __index = function() return true end })
 
--- A table that says of each label whether the file with this head is to have its runs; plain decoding only where there
--- is something to compare it with.
+-- A table that tells for each label whether the file with this head has its runs; plain decoding only if there is
+-- something to compare with it.
 function shard.own(head)
   if not head.shard then return EVERY end
   local part, own = assert(shard.parse(head.shard)), {}

@@ -1,10 +1,10 @@
--- The figures of a report: from what a summary says to the data that dt.draw.figure draws. Each takes a table with
--- what its caller knows (name, title, labels), fills in the rest and returns it, or nil where there is nothing to draw.
+-- The figures of a report: makes data for dt.draw.figure from a summary. Each function takes a table with the fields
+-- that its caller knows (name, title, labels), fills in the rest and returns it, or nil if there is nothing to draw.
 local summary = require "dt.report.summary"
 
 local charts = {}
 
--- An arm's value of a setting where that is a number.
+-- An arm's value of a setting, if it is a number.
 local function numeric(arm, setting)
   local value = arm.settings[setting.name]
   return math.type(value) and value or nil
@@ -18,7 +18,7 @@ local function mean_of(cells, n)
   return count > 0 and sum / count or 0
 end
 
--- A bar for each set, or for each way of sampling where there are several; the longest on top.
+-- A bar for each set, or for each way of sampling if there are several; the longest on top.
 function charts.bars(s, arms, metric, options)
   local by = #s.samplings > 1 and "sampling" or "set"
   options.kind, options.series, options.rows = "bars", by == "set" and s.sets or s.samplings, {}
@@ -26,7 +26,7 @@ function charts.bars(s, arms, metric, options)
     local row = { label = arm.label, plain = arm.plain }
     for k, value in ipairs(options.series) do
       local d = s:describe(metric, { arm = arm.label, [by] = value })
-      if d and metric == "speed" then -- its spread, not how well the mean is known
+      if d and metric == "speed" then -- its spread, not the uncertainty of the mean
         row[k] = { y = d.mean, low = d.deviation and d.mean - d.deviation, high = d.deviation and d.mean + d.deviation }
       elseif d then
         row[k] = { y = d.mean, low = d.low, high = d.high }
@@ -56,9 +56,9 @@ function charts.scale_lines(s, arms, where, scale, metric, options)
   return #options.series > 0 and options or nil
 end
 
-local RARE = 0.002 -- of the iterations: tokens accepted more rarely are not drawn
+local RARE = 0.002 -- share of the iterations: rarer depths are not drawn
 
--- How often an iteration accepts a token at each depth.
+-- The share of iterations that accept a token at each depth.
 function charts.depth_lines(s, arms, options)
   options.kind, options.series = "lines", {}
   for _, arm in ipairs(arms) do
@@ -77,7 +77,7 @@ function charts.depth_lines(s, arms, options)
   return #options.series > 0 and options or nil
 end
 
--- The least time on top.
+-- The least time is on top.
 function charts.time_stack(s, arms, options)
   options.kind, options.series, options.rows = "stack", summary.PARTS, {}
   local sum = {}
@@ -95,8 +95,7 @@ function charts.time_stack(s, arms, options)
   return options
 end
 
--- Speed-up (merit[arm], as described) against one setting: at each of its values the best of the other settings, and
--- their mean.
+-- Speed-up (merit[arm], as described) by one setting: at each value the best of the other settings, and their mean.
 function charts.setting_lines(merit, arms, setting, options)
   local of = summary.kind(arms[1])
   local best = { label = "best of the other settings", of = of, points = {} }
@@ -116,7 +115,7 @@ function charts.setting_lines(merit, arms, setting, options)
   return options
 end
 
--- A metric against the one setting in which arms differ.
+-- A metric by the one setting in which arms differ.
 function charts.arm_lines(s, arms, setting, metric, options)
   local points = {}
   for _, arm in ipairs(arms) do
@@ -129,7 +128,7 @@ function charts.arm_lines(s, arms, setting, metric, options)
   return #points > 0 and options or nil
 end
 
-local FEWEST = 5 -- iterations that make a mean worth showing
+local FEWEST = 5 -- iterations needed to show a mean
 
 -- Mean accepted length by the summed probability of the verified nodes, over the traced runs of each arm.
 function charts.probability(s, options)
@@ -151,8 +150,8 @@ function charts.probability(s, options)
   return #options.series > 0 and options or nil
 end
 
--- The speed-up at each two values of two settings, where others vary too the best of these, and the title says so; nil
--- where too few were run to make a map.
+-- The speed-up at each pair of values of two settings; if others vary too, the best of these, as the title says. nil if
+-- too few were run to make a map.
 function charts.heat_map(merit, arms, x, y, options)
   options.kind, options.xlabel, options.ylabel, options.zlabel = "heat", x.name, y.name, "speed-up"
   options.xs, options.ys, options.cells = x.values, y.values, {}
@@ -170,7 +169,7 @@ function charts.heat_map(merit, arms, x, y, options)
     end
   end
   if several then options.title = options.title .. ", best of the other settings" end
-  return filled > math.max(#x.values, #y.values) and options or nil -- no mere diagonal
+  return filled > math.max(#x.values, #y.values) and options or nil -- more than a diagonal
 end
 
 return charts

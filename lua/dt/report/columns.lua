@@ -1,5 +1,5 @@
--- The columns of a report's tables, each { heading, metric (dt.report.summary), how a number of it is written }, and
--- the tables that are made of them.
+-- The columns of a report's tables, each { heading, metric (dt.report.summary), format of its numbers }, and the tables
+-- made of them.
 local params = require "dt.policy.params"
 local summary = require "dt.report.summary"
 
@@ -23,7 +23,7 @@ local function ratio(d)
   return d.low and ("%.2fx [%.2f, %.2f]"):format(d.mean, d.low, d.high) or ("%.2fx"):format(d.mean)
 end
 
-local INCLUDED = " (prompt included)" -- in the heading of a speed, and of a ratio of speeds
+local INCLUDED = " (prompt included)" -- in the heading of a speed, or of a ratio of speeds
 columns.plain, columns.ratio, columns.INCLUDED = plain, ratio, INCLUDED
 
 columns.SPEED = {
@@ -55,7 +55,7 @@ function columns.rows(arms)
   return t
 end
 
--- Adds a column to a table of these arms, unless there is nothing in it.
+-- Adds a column to a table of these arms, unless it is empty.
 function columns.add(t, s, arms, where, column, reference)
   local cells, any = {}, false
   for i, arm in ipairs(arms) do
@@ -74,8 +74,8 @@ function columns.by_metric(s, arms, where, list, reference)
   return t
 end
 
--- What policies said of their own (tree:tag, seq:log): a row for each arm and tag, or name of a number; nil where no
--- policy said any.
+-- The policies' own tags and numbers (tree:tag, seq:log): a row for each arm and tag, or name of a number; nil if there
+-- are none.
 function columns.tags(s, arms)
   local t = { columns = { "", "tag", "verified", "decided", "expected of these", "accepted" }, rows = {} }
   for _, arm in ipairs(arms) do

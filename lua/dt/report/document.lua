@@ -1,4 +1,4 @@
--- The document of a report: which tables and figures there are follows from which sets, scales and settings vary.
+-- The document of a report: its tables and figures follow from the sets, scales and settings that vary.
 local charts = require "dt.report.charts"
 local columns = require "dt.report.columns"
 local core = require "dt.core"
@@ -8,19 +8,19 @@ local summary = require "dt.report.summary"
 
 local plain, ratio, INCLUDED = columns.plain, columns.ratio, columns.INCLUDED
 
-local MOST_ROWS = 24  -- of a table; where there are more arms, the fastest are shown
-local MOST_BARS = 12  -- of a figure; where there are more arms, some of the fastest of each kind are shown
+local MOST_ROWS = 24  -- of a table; if there are more arms, the fastest are shown
+local MOST_BARS = 12  -- of a figure; if there are more arms, some of the fastest of each kind are shown
 local EACH_KIND = 3
 local MOST_HEAT_MAPS = 6
 local MOST_PAIRS = 6  -- arms of a table of pairs
-local MOST_NAMED = 12 -- arms that are said not to be shown
-local MOST_FOUND = 8  -- rows of the table that a report begins with
--- What the axes are called.
+local MOST_NAMED = 12 -- arms that a note names as left out
+local MOST_FOUND = 8  -- rows of the first table of a report
+-- The labels of the axes.
 local SCALES = { tokens = "tokens generated", chars = "characters of prompt", batch = "sequences at once" }
 
 local function base(path) return path:match "[^/]*$" end
 
--- What it ran on, in a line.
+-- A line about the machine and the models.
 local function place_of(head)
   return ("On %s, %s, %d threads; target %s%s."):format(head.machine, head.backend, head.threads, base(head.target),
     head.draft and ", draft " .. base(head.draft) or "")
@@ -30,7 +30,7 @@ local function facts(head)
   local t = { facts = true, columns = { "", "" }, rows = {} }
   local order = { "began", "machine", "backend", "threads" }
   for _, name in ipairs(core.facts) do
-    local model = name:match "^(.*)_dtype$" -- the model itself stands before its type
+    local model = name:match "^(.*)_dtype$" -- the model itself comes before its type
     if head[model] ~= nil then order[#order + 1] = model end
     order[#order + 1] = name
   end
@@ -59,8 +59,7 @@ local function add(document, kind, item)
   if item then document[#document + 1] = { [kind] = item } end
 end
 
--- The parts of the runs that get tables of their own: each way of sampling; up to two sets, one each; more sets, all
--- together.
+-- The groups of runs with tables of their own: each way of sampling; up to two sets, one each; more sets, all together.
 local function views_of(s)
   if #s.samplings > 1 then
     local views = {}
@@ -73,11 +72,11 @@ local function views_of(s)
   return views
 end
 
--- Whether a ratio is told from 1: its interval does not hold it.
+-- Whether a ratio differs from 1 with confidence: its interval does not include 1.
 local function is_told(d) return d and d.low and (d.low > 1 or d.high < 1) end
 
--- The fastest arm, where it is told from the next on the same texts and from plain decoding; else what is not told
--- apart.
+-- A sentence about the fastest arm, if it differs with confidence from the next on the same texts and from plain
+-- decoding; otherwise about the arms that do not differ.
 local function headline(s, view)
   local ranked = s:ranked(s.arms, view.where)
   local best, second = ranked[1], ranked[2]
@@ -94,7 +93,7 @@ local function headline(s, view)
     ratio(speedup(best)), ratio(lead), second.label)
 end
 
--- The fastest arms and plain decoding, the fastest first: the speed-up of each view, and what it comes from.
+-- The fastest arms and plain decoding, the fastest first: the speed-up of each view, and its causes.
 local function found_table(s, views)
   local arms = s:ranked(s:few(s.arms, MOST_FOUND))
   local t = columns.rows(arms)
@@ -183,7 +182,7 @@ local function speed_section(document, s, stem, views, rows)
   speed_tables(document, s, views, rows)
 end
 
--- Each arm's speed over each other's; of texts, those that both have run.
+-- Each arm's speed relative to each other's, over the texts that both have run.
 local function pair_section(document, s, views)
   if #s.arms < 3 or not s.arms[1].plain then return end
   add(document, "heading", "Pairs")
@@ -234,7 +233,7 @@ local function time_section(document, s, stem, rows, shown)
   add(document, "table", columns.by_metric(s, rows, {}, columns.TIME))
 end
 
--- Lines and maps of what settings do, for arms of one kind.
+-- Lines and maps of the settings' effects, for arms of one kind.
 local function setting_figures(s, arms, stem)
   local figures, maps, merit = {}, {}, {}
   local settings, kind = summary.varying(arms), summary.kind(arms[1])
@@ -281,7 +280,7 @@ local function settings_section(document, s, stem)
   end
 end
 
--- Which arms are not in figures of arms.
+-- Names the arms that figures of arms leave out.
 local function say_left_out(document, s, shown)
   local is_shown, left_out = {}, {}
   for _, arm in ipairs(shown) do is_shown[arm] = true end
@@ -336,9 +335,9 @@ local function add_experiment(document, file, stem)
   add(document, "table", facts(file.head))
 end
 
-local MOST_NAME = 100 -- of characters, before what tells two figures apart
+local MOST_NAME = 100 -- characters of a name, before the part that tells figures apart
 
--- Figures are files: whatever sets and settings are called, each has a name that may be one, and its own.
+-- Figures are files: each gets a name that is valid and unique, whatever the names of sets and settings.
 local function name_figures(document)
   local taken = {}
   for _, item in ipairs(document) do
@@ -354,8 +353,8 @@ local function name_figures(document)
   end
 end
 
--- files: a list of what record.read gives, with missing: what is not there, if anything (dt.merge); names: one of each,
--- that figures' names begin with.
+-- files: a list from record.read, with missing: what is missing, if anything (dt.merge); names: one for each, with
+-- which figures' names begin.
 return function(files, names)
   local titles = {}
   for i, file in ipairs(files) do titles[i] = file.head.experiment end

@@ -1,19 +1,18 @@
--- Means, deviations and bootstrap intervals of short lists of numbers. No randomness from outside: the same list gives
--- the same interval.
+-- Means, deviations and bootstrap intervals of short lists of numbers. The same list always gives the same interval.
 local statistics = {}
 
 local RESAMPLES = 2000
 local COVERAGE = 0.95
-local FEWEST = 3 -- numbers that make an interval
+local FEWEST = 3 -- numbers needed for an interval
 
--- nil for an empty list.
+-- The mean; nil for an empty list.
 function statistics.mean(list)
   local sum = 0.0
   for _, x in ipairs(list) do sum = sum + x end
   if #list > 0 then return sum / #list end
 end
 
--- The deviation of the sample (n - 1); nil below two numbers.
+-- The deviation of the sample (n - 1); nil for fewer than two numbers.
 function statistics.deviation(list)
   if #list < 2 then return nil end
   local mean, sum = statistics.mean(list), 0.0
@@ -29,7 +28,7 @@ function statistics.quantile(sorted, q)
   return at == below and x or x + (sorted[below + 1] - x) * (at - below)
 end
 
--- By how much Student's interval of a mean is wider than the normal law's, n numbers: Cornish and Fisher's expansion.
+-- The ratio of Student's interval of a mean of n numbers to the normal law's: Cornish and Fisher's expansion.
 local function widening(n)
   local z, v = 1.959964, n - 1
   local t = z + (z ^ 3 + z) / (4 * v) + (5 * z ^ 5 + 16 * z ^ 3 + 3 * z) / (96 * v ^ 2)
@@ -37,12 +36,12 @@ local function widening(n)
   return t / z * math.sqrt(n / v)
 end
 
--- The 95 % interval of the mean: low and high; nil below three numbers. The percentile bootstrap (Efron 1979), whose
--- ends are moved away from the mean as far as few numbers want (Hesterberg 2015: by itself it is too narrow for them).
+-- The 95 % interval of the mean: low and high; nil for fewer than three numbers. It is the percentile bootstrap (Efron
+-- 1979), widened for short lists, for which it is too narrow (Hesterberg 2015).
 function statistics.interval(list)
   local n = #list
   if n < FEWEST then return nil end
-  local state, means = 1, {} -- Knuth's MMIX generator, from a fixed seed; its high bits are the good ones
+  local state, means = 1, {} -- Knuth's MMIX generator, with a fixed seed; its high bits are the good ones
   for r = 1, RESAMPLES do
     local sum = 0.0
     for _ = 1, n do
@@ -54,11 +53,11 @@ function statistics.interval(list)
   table.sort(means)
   local mean, wider = statistics.mean(list), widening(n)
   local low, high = statistics.quantile(means, (1 - COVERAGE) / 2), statistics.quantile(means, (1 + COVERAGE) / 2)
-  if low > 0 then return mean * (low / mean) ^ wider, mean * (high / mean) ^ wider end -- speeds, ratios: none below 0
+  if low > 0 then return mean * (low / mean) ^ wider, mean * (high / mean) ^ wider end -- speeds and ratios stay above 0
   return mean - (mean - low) * wider, mean + (high - mean) * wider
 end
 
--- { n =, mean =, deviation =, low =, high = } of a list; nil for an empty one.
+-- { n =, mean =, deviation =, low =, high = } of a list; nil for an empty list.
 function statistics.describe(list)
   if #list == 0 then return nil end
   local low, high = statistics.interval(list)

@@ -1,6 +1,6 @@
--- What an experiment's runs say, arm by arm. Which variables there are follows from the runs: settings belong to an arm
--- (its parameters, and axes that never change within it), scales to the text (the length wanted, and axes that change).
--- A setting called "study" tells groups of arms apart that are to be looked at one by one.
+-- Summarizes an experiment's runs, arm by arm. The variables follow from the runs: settings belong to an arm (its
+-- parameters, and axes that never change within it), scales to the text (the wanted length, and axes that change). A
+-- setting called "study" divides arms into groups that are reported one by one.
 --
 --   local s = summary.new(record.read "main.jsonl")
 --   for _, arm in ipairs(s.arms) do print(arm.label, s:describe("speedup", { arm = arm.label }).mean) end
@@ -9,16 +9,16 @@ local statistics = require "dt.statistics"
 
 local summary = {}
 
--- What the texts' acceptance rate divides the tokens per iteration by: the most that the paper's tree can commit.
+-- The divisor of tokens per iteration in the papers' acceptance rate: the most tokens that the paper's tree can commit.
 local PAPER_DEPTH = {
   linear = function(p) return math.tointeger(p.K) end,
   fixed_tree = function(p) return math.tointeger(p.D) and p.D + 2 end,
   dynatree = function(p) return math.tointeger(p.D0) and p.D0 + 2 end,
 }
 
-summary.PARTS = { "prompt", "draft", "verify", "commit", "policy", "other" } -- of time_ms
+summary.PARTS = { "prompt", "draft", "verify", "commit", "policy", "other" } -- parts of time_ms
 
--- What is measured of a run; nil where it means nothing.
+-- The metrics of a run; nil if a run has none.
 local METRICS = {
   speed = function(run) return run.stats.tokens_per_second end,
   ttft = function(run) return run.stats.ttft_ms end,
@@ -46,7 +46,7 @@ for _, part in ipairs(summary.PARTS) do -- milliseconds per token
   end
 end
 
--- Where the models are: on the device, or in the process.
+-- Memory where the models are: on the device, or in the process.
 local function used(run)
   local bytes = run.stats.peak_memory_bytes
   return bytes and (bytes.device or bytes.host)
@@ -55,7 +55,7 @@ end
 local Summary = {}
 Summary.__index = Summary
 
--- Adds value to a short list unless it is there.
+-- Adds value to a short list unless the list has it.
 local function remember(list, value)
   for _, known in ipairs(list) do
     if known == value then return end
@@ -106,10 +106,10 @@ local function add_scales(s, changing)
   table.sort(s.scales, function(a, b) return a.name < b.name end)
 end
 
--- file: what record.read gives. Arms, sets, samplings and scales are in s.arms ({label, policy, preset, settings,
--- plain}; plain decoding comes first), s.sets and s.samplings (names; the latter from the axis "sampling") and s.scales
--- ({name, values}). Runs with a trace, whose times are not those of others, are in s.traced only; those that others
--- disturbed are nowhere, unless there are no others (record.counting).
+-- file: from record.read. Arms, sets, samplings and scales are in s.arms ({label, policy, preset, settings, plain};
+-- plain decoding comes first), s.sets and s.samplings (names; the latter from the axis "sampling") and s.scales ({name,
+-- values}). Runs with a trace are in s.traced only, since their times differ; disturbed runs are left out, unless there
+-- are no others (record.counting).
 function summary.new(file)
   local runs = record.counting(file.runs)
   local s = { head = file.head, runs = {}, traced = {}, plain = record.baseline(runs),
@@ -129,7 +129,7 @@ function summary.new(file)
   return setmetatable(s, Summary)
 end
 
--- What the runs of an arm say at stats[key], by name: added up by add(sum, entry), the sums in the order of the names.
+-- Adds up stats[key] over the runs of an arm, by name, with add(sum, entry); the sums are in the order of the names.
 local function added(s, arm, key, add)
   local list, of = {}, {}
   for _, run in ipairs(s.of_arm[arm.label]) do
@@ -186,7 +186,7 @@ function Summary:select(where)
   return found
 end
 
--- One number per text and length, the mean of its repeats, of f(run); where f gives nil there is none.
+-- One number per text and length: the mean of f(run) over its repeats; none if f returns nil.
 local function per_case(runs, f)
   local list, of = {}, {}
   for _, run in ipairs(runs) do
@@ -205,8 +205,8 @@ local function per_case(runs, f)
 end
 
 -- The statistics over texts of a metric by name, or nil. "speedup" is the mean of the ratios to plain decoding of the
--- same text; "against" that to the arm called `reference` (of another shard or node: the ratio of both speed-ups);
--- "memory" is the peak's ratio to plain decoding's.
+-- same text; "against" that of the ratios to the arm `reference` (in another shard or node: the ratio of both
+-- speed-ups); "memory" is the peak's ratio to plain decoding's.
 function Summary:describe(metric, where, reference)
   local f = METRICS[metric]
   if metric == "speedup" then
@@ -225,7 +225,7 @@ function Summary:describe(metric, where, reference)
   return statistics.describe(per_case(self:select(where), f))
 end
 
--- What arms are ranked by: the speed-up, or the speed where plain decoding was not run.
+-- The measure that ranks arms: the speed-up, or the speed if plain decoding did not run.
 function Summary:merit(arm, where)
   where = summary.with(where, { arm = arm.label })
   return self:describe("speedup", where) or self:describe("speed", where) or { mean = 0 }
@@ -239,10 +239,10 @@ function Summary:ranked(arms, where)
   return sorted
 end
 
--- What arms differ from only by settings: "dynatree narrow".
+-- The kind of arms that differ only in settings: "dynatree narrow".
 function summary.kind(arm) return arm.policy .. (arm.preset and " " .. arm.preset or "") end
 
--- At most n arms as they are; of more, plain decoding and the fastest others, at most `each` of a kind, n in all.
+-- At most n arms, unchanged; of more arms, plain decoding and the fastest others, at most `each` of a kind, n in all.
 function Summary:few(arms, n, each)
   if #arms <= n then return arms end
   local chosen, of_kind = {}, {}
@@ -257,7 +257,7 @@ function Summary:few(arms, n, each)
   return chosen
 end
 
--- Things by what key(thing) is, in order of appearance: { { key =, things.. }, .. }; those with no key are left out.
+-- Groups things by key(thing), in order of appearance: { { key =, things.. }, .. }; things without a key are left out.
 function summary.grouped(things, key)
   local groups, of = {}, {}
   for _, thing in ipairs(things) do
@@ -273,7 +273,7 @@ function summary.grouped(things, key)
   return groups
 end
 
--- The arms by study, those of none (plain decoding) in each; one group without a key where there are no studies.
+-- The arms by study; arms without one (plain decoding) are in each. One group without a key if there are no studies.
 function Summary:studies()
   local groups = summary.grouped(self.arms, function(arm) return arm.settings.study end)
   if #groups == 0 then return { self.arms } end

@@ -1,4 +1,4 @@
--- Reading traces of runs (schema dtrun.trace/1, policies/TRACES.md).
+-- Reads traces of runs (schema dtrun.trace/1, policies/README.md).
 local json = require "dt.json"
 
 local trace = {}
@@ -25,7 +25,7 @@ end
 
 local function is_token(t) return type(t) == "table" and is_text(t.text) and math.type(t.token) == "integer" end
 
--- What is wrong with a line about an iteration, or nil.
+-- The mistake in a line about an iteration, or nil.
 local function flaw(entry)
   if type(entry.nodes) ~= "table" or #entry.nodes == 0 then return "no nodes" end
   for i, node in ipairs(entry.nodes) do
@@ -61,7 +61,7 @@ local function flaw(entry)
   end
 end
 
--- Adds a line's entry to what was found of the sequence it is of; what is wrong with it, or nil.
+-- Adds a line's entry to its sequence in `found`; returns the mistake in it, or nil.
 local function take(found, entry)
   if not is_optional(entry.sequence, "integer") then return "its sequence is no whole number" end
   if entry.schema then
@@ -78,9 +78,9 @@ local function take(found, entry)
   end
 end
 
--- Of a trace of several sequences the one of this number, or the first: {head =, iterations = {..}, ending = or nil,
--- sequence = its number, sequences = {numbers}: none of a sequence alone}, and a message if lines had to be left out;
--- or nil and a message.
+-- Reads one sequence of a trace, that of this number or the first: {head =, iterations = {..}, ending = or nil,
+-- sequence = its number, sequences = {numbers}; a sequence alone has no numbers}, and a message if lines had to be left
+-- out; or nil and a message.
 function trace.read(path, sequence)
   local file, message = io.open(path, "rb")
   if not file then return nil, message end

@@ -306,7 +306,7 @@ show(parseInt(location.hash.slice(1)) - 1 || 0);
 
 local STAYS = { ["\n"] = true, ["\t"] = true }
 
--- A text as it stands, but for what does not show.
+-- A text unchanged, except for characters that do not show.
 local function shown(text) return visible.pictures(text, STAYS) end
 
 -- The colours of the parts of an iteration's time.
@@ -318,7 +318,7 @@ local function phases()
   return table.concat(rules)
 end
 
--- What the page's program needs of an iteration.
+-- The data of an iteration for the page's program.
 local function summary(iteration, svg)
   local depth, one = { [0] = 0 }, {
     number = iteration.iteration, rollbacks = iteration.rollbacks, ms = iteration.ms, svg = svg,
@@ -355,7 +355,7 @@ local function description(trace)
   return table.concat(parts, " · ")
 end
 
--- The page of a trace (of dt.trace's read) and the drawings of its iterations.
+-- The page of a trace (from dt.trace's read) with the drawings of its iterations.
 return function(trace, drawings)
   local iterations = {}
   for i, iteration in ipairs(trace.iterations) do iterations[i] = summary(iteration, drawings[i]) end

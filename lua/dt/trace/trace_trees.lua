@@ -1,12 +1,13 @@
--- Drawings of the trees of a trace, as SVG: each iteration becomes a graph, whose boxes are placed by Graphviz, or
--- plainly where there is none, and then painted.
+-- Drawings of the trees of a trace, as SVG: each iteration becomes a graph. Graphviz places its boxes; without it they
+-- get plain places. Then they are painted.
 local shell = require "dt.shell"
 local tables = require "dt.draw.tables"
 local visible = require "dt.draw.visible"
 
 local trees = {}
 
--- ---- what is drawn --------------------------------------------------------------------------------------------------
+-- ---- graphs
+-- ----------------------------------------------------------------------------------------------------------
 
 local MOST_SHOWN = 24 -- characters of a token
 local PICTURES = { ["\n"] = "⏎", ["\t"] = "⇥" }
@@ -44,7 +45,8 @@ local function classes(node)
   return table.concat(list, " ")
 end
 
--- What was drafted and not verified is one box at the last verified node above it: {[id] = {count =, best = nodes}}.
+-- Nodes that were drafted but not verified are one box at the last verified node above: {[id] = {count =, best =
+-- nodes}}.
 local function unverified(nodes)
   local above, rest = {}, {}
   for i = 2, #nodes do
@@ -65,7 +67,7 @@ local function unverified(nodes)
 end
 
 -- One iteration's tree, parents before children: {nodes = {{name=, text=, p=, class=, tip=}, ..}, edges = {{from=, to=,
--- class=}, ..}}; from and to are places in nodes.
+-- class=}, ..}}; from and to are indices in nodes.
 local function graph_of(iteration)
   local nodes, edges, place, last = {}, {}, {}, 1
   local function add(name, node, parent, class)
@@ -78,7 +80,7 @@ local function graph_of(iteration)
     if v.kept or v.id == 0 then
       local node = { text = word(v.text), p = v.parent and short(v.p), class = classes(v), tip = details(v),
         copied = v.copied }
-      local parent = v.parent and (place[v.parent] or 1) -- a file may say anything
+      local parent = v.parent and (place[v.parent] or 1) -- a file may have any number there
       place[v.id] = add("n" .. v.id, node, parent, v.accepted and "accepted" or "kept")
       if v.accepted then last = place[v.id] end
     end
@@ -99,11 +101,12 @@ local function graph_of(iteration)
   return { nodes = nodes, edges = edges }
 end
 
--- ---- where it stands ------------------------------------------------------------------------------------------------
--- places: width and height of all, and of each node left and right, top and bottom, and `out`, from where its edges may
--- turn. In points of 1/72 inch.
+-- ---- places
+-- ----------------------------------------------------------------------------------------------------------
+-- places: width and height of the drawing; for each node left and right, top and bottom, and `out`, from where its
+-- edges may turn. In points of 1/72 inch.
 
-local EDGE = 4 -- beside, above and below all nodes: a frame is not cut
+local EDGE = 4 -- margin around all nodes, so that no frame is cut
 
 local GRAPH = [[
 graph { rankdir=LR ordering=out nodesep=0.09 ranksep=0.32 splines=line
@@ -125,7 +128,7 @@ local function dot_source(graph)
   return table.concat(out)
 end
 
--- The places in what dot -Tplain says of one graph: inches, from below, of middles.
+-- The places from the output of dot -Tplain for one graph: in inches, from below, of the nodes' middles.
 local function dot_places(plain, graph)
   local width, height = plain:match "^graph %S+ (%S+) (%S+)"
   local at, places = {}, { width = 72 * width + 2 * EDGE, height = 72 * height + 2 * EDGE }
@@ -137,14 +140,14 @@ local function dot_places(plain, graph)
   return places
 end
 
--- The places of all graphs by one run of dot; nil: there is no dot, or it did not do it.
+-- The places of all graphs from one run of dot; nil: dot is missing, or failed.
 local function by_dot(graphs)
   local sources, all = {}, {}
   for i, graph in ipairs(graphs) do sources[i] = dot_source(graph) end
   local source, target = os.tmpname(), os.tmpname()
   local file = assert(io.open(source, "wb"))
   file:write(table.concat(sources))
-  file:close() -- on a full disk dot finds a part, and its graphs are too few
+  file:close() -- on a full disk dot reads a part, and returns too few graphs
   shell("dot -Tplain %s >%s", source, target)
   file = assert(io.open(target, "rb"))
   for plain in file:read "a":gmatch "graph .-\nstop" do all[#all + 1] = dot_places(plain, graphs[#all + 1]) end
@@ -158,7 +161,7 @@ local LETTER, MARGIN, HEIGHT, ROW, GAP = 6.7, 5, 18.7, 25.2, 23
 
 local function width_of(node) return utf8.len(label(node)) * LETTER + 2 * MARGIN end
 
--- Columns by depth, a row for each leaf, and each parent at the middle of its children.
+-- Places columns by depth, a row for each leaf, and each parent at the middle of its children.
 local function plainly(graph)
   local depth, columns, children, places = { 0 }, {}, {}, {}
   for i in ipairs(graph.nodes) do children[i] = {} end
@@ -198,16 +201,16 @@ end
 local NODE = "<g class='%s'><title>%s</title><rect x='%.6g' y='%.6g' width='%.6g' height='%.6g' rx='%d'/>"
   .. "<text x='%.6g' y='%.6g'>%s</text></g>"
 
-local ROUND = 6 -- corners of what was drafted; copied tokens have square ones
+local ROUND = 6 -- round corners of drafted tokens; copied tokens have square ones
 
--- The probability behind the token is in a style of its own.
+-- The probability after the token has a style of its own.
 local function painted_node(node, at)
   local text = tables.escape(node.text) .. (node.p and ("<tspan> %s</tspan>"):format(node.p) or "")
   return NODE:format(node.class, tables.escape(node.tip), at.left, at.top, at.right - at.left, at.bottom - at.top,
     node.copied and 0 or ROUND, (at.left + at.right) / 2, (at.top + at.bottom) / 2 + 3.7, text)
 end
 
--- A curve that leaves and arrives level.
+-- A curve whose ends are horizontal.
 local function painted_edge(class, from, to)
   local y1, y2, middle = (from.top + from.bottom) / 2, (to.top + to.bottom) / 2, (from.out + to.left) / 2
   return ("<path class='%s' d='M%.6g,%.6gH%.6gC%.6g,%.6g %.6g,%.6g %.6g,%.6g'/>"):format(class, from.right, y1,
@@ -224,7 +227,7 @@ local function painted(graph, places)
   return table.concat(out)
 end
 
--- The drawings of all iterations; with_dot = false: without a look for dot.
+-- The drawings of all iterations; with_dot = false: dot is not used.
 function trees.draw(iterations, with_dot)
   local graphs, drawings = {}, {}
   for i, iteration in ipairs(iterations) do graphs[i] = graph_of(iteration) end
