@@ -6,7 +6,7 @@ static void run(enqueuer *q, const norm_job &a, int streams) {
   must(q, normalize(q->stream, q->w->activations, a, q->shape.rows, streams));
 }
 
-/* The job that writes what enters to columns of `to`, with or without a norm, and leaves x alone. */
+/* The job that writes an entering stream to columns of `to`, with or without a norm, and leaves x alone. */
 static norm_job job_beside_x(const enqueuer *q, entering kind, const float *weight, const operand &to, int column) {
   norm_job a = step_job(q, 0, {kind, 0, nullptr, false, false}, false);
   a.x = nullptr;

@@ -4,7 +4,7 @@
 
 #include "steps.cuh"
 
-/* Runs all steps before q, k and v. Returns what x takes up next: in a head without a layer, its last step. */
+/* Runs all steps before q, k and v. Returns the entry that x takes up next; a head without a layer ends with it. */
 entry head_begin(enqueuer *);
 const operand &head_reads(const dt_weights *);
 

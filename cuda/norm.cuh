@@ -23,7 +23,7 @@ struct norm_job {
   entering kind;
   const uint16_t *embed;
   features from;
-  const float *parts; /* [count][part_stride], of which [ROWS][hidden] */
+  const float *parts; /* [count][part_stride]; a part is [ROWS][hidden] */
   int count;
   size_t part_stride;
   const float *bias;

@@ -124,8 +124,8 @@ static int read_list(lua_State *L, dtl_run *run, int i, lua_Integer n, const cha
   return (int)n;
 }
 
-/* Reads nodes into run->ids: at index i is one node, or a list of which the number at index n_index (nil: all) are
- * used. */
+/* Reads nodes into run->ids. Index i has one node, or a list; the number at n_index limits the list (nil: all of
+ * it). */
 static int read_nodes(lua_State *L, dtl_run *run, int i, int n_index, const char *who) {
   if (!lua_istable(L, i)) {
     run->ids[0] = check_node(L, run, i, who, "nodes");

@@ -38,7 +38,7 @@ void report_gain(const dtl_result *r, double plain, char *out, size_t size) {
     snprintf(out + n, size - (size_t)n, ", %.1fx", plain * (r->stats.generated - 1) / ms);
 }
 
-/* Says in the summary that a draft was found by itself. */
+/* Says in the summary that the draft was found, not named. */
 static const char *tell_found(const job *j, char text[300]) {
   *text = '\0';
   if (j->found && j->draft) snprintf(text, 300, "; draft: %s, found", j->draft);

@@ -198,7 +198,7 @@ function pair:encode(text) return checked(core.encode(self, text)) end
 
 pair.decode = core.decode
 
--- Forgets what policies remember of earlier runs, so that later runs do not depend on them.
+-- Forgets the policies' memory of earlier runs, so that later runs do not depend on it.
 pair.forget = core.forget
 
 -- The files of the pair and the program: {commit=, build=, target_hash=, draft_hash=}, texts; a missing one is left

@@ -203,7 +203,7 @@ static void share_pass(work *w) {
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Chooses who learns from the passes. A policy that uses costs gets learned ones, unless there is a table. */
+/* Chooses the costs that learn from the passes. A policy that uses costs gets learned ones, unless there is a table. */
 static dt_status open_course(work *w, dt_error *err) {
   const dtl_request *r = w->request;
   bool counts = w->policy->info.uses_costs && !r->costs;

@@ -45,7 +45,7 @@ static dt_status read_ids(const char *path, dt_draft_vocab *out, dt_error *err) 
 static const char *const GUIDE[] = {"policies/README.md",   "policies/REFERENCE.md", "policies/SOURCES.md",
                                     "policies/SAMPLING.md", "policies/COSTS.md",     "policies/TRACES.md"};
 
-/* Appends the page behind the text that is there; a page that is not installed is nothing. */
+/* Appends the page to the text; a page that is not installed adds nothing. */
 static dt_status add_page(dt_draft_vocab *out, const char *page, dt_error *err) {
   char *path, *text = NULL;
   size_t len = 0;

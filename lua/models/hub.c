@@ -127,7 +127,7 @@ dt_status hub_gguf(const char *snapshot, const char *id, const char *spec, char 
   return DT_OK;
 }
 
-/* Finds the model of an id. DT_EINPUT says what is missing. */
+/* Finds the model of an id. DT_EINPUT names the missing part. */
 static dt_status cached(const char *name, const hub_id *id, char **path, dt_error *err) {
   char *folder = hub_folder(id->id), *snapshot = folder ? hub_snapshot(folder) : NULL, *file = NULL;
   char *config = snapshot ? text("%s/config.json", snapshot) : NULL, *cache = hub_cache();

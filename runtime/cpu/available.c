@@ -1,5 +1,5 @@
-/* How much memory may still be taken: what the system says is available, but no more than the process's control group
- * allows. */
+/* How much memory may still be taken: the memory that the system has available, within the limit of the process's
+ * control group. */
 #include "internal.h"
 
 #include <stdint.h>

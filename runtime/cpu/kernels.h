@@ -12,7 +12,7 @@ enum {
   CPU_ATTENTION_ROWS = 32 /* rows whose attention is computed together: their prefix is read once */
 };
 
-/* What `finish` does with a panel's sums, after adding the bias. */
+/* The last step of a product, by `finish`: the place of a panel's sums, after adding the bias. */
 typedef enum {
   CPU_STORE,    /* out[row][32 p + j] = sum */
   CPU_ADD,      /* out[row][32 p + j] += sum: the residual stream */

@@ -2,9 +2,9 @@
  * their sums in registers while a part of a strip is read. */
 #include "product_one.h"
 
-/* Rows, and strips of a panel, that share what is loaded; the number of registers limits them. All rows share the
- * unpacked codes. Two strips share the fours of x, since the processor computes only as many dot products in a cycle as
- * it loads. */
+/* Rows, and strips of a panel, that share loaded data; the number of registers limits them. All rows share the unpacked
+ * codes. Two strips share the fours of x, since the processor computes only as many dot products in a cycle as it
+ * loads. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 6, TILE_STRIPS = 2 };
 #elif defined(__AVX2__)

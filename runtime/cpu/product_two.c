@@ -2,7 +2,7 @@
  * their sums in registers while a part of a panel is read, short enough to stay in the L1 cache for all of them. */
 #include "product_two.h"
 
-/* Rows, and strips of a panel, that share what is loaded; the number of registers limits them. */
+/* Rows, and strips of a panel, that share loaded data; the number of registers limits them. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 4, TILE_STRIPS = 2 };
 #elif defined(__AVX2__)

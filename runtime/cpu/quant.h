@@ -33,7 +33,7 @@
  *   QUANT_WHOLE_MIN                                          the same, then
  *                                                            acc = fma(sum of minimum * (sum of q), dmin * -sx, acc)
  *
- * A number of x that is not finite makes its sx NaN and its q 0. */
+ * If a number of x is not finite, sx of its block (two digits: its cell) is NaN, and every q there is 0. */
 #ifndef DT_CPU_QUANT_H
 #define DT_CPU_QUANT_H
 
@@ -52,9 +52,9 @@ enum {
 
 typedef enum { QUANT_F16, QUANT_F16_MIN, QUANT_WHOLE, QUANT_WHOLE_MIN } quant_scales;
 
-/* For two digits, q is (high << shift) + low, two signed bytes. The shift is as large as shifted codes stay bytes, so
- * that the products of both digits add up in one accumulator. Codes of 8 bits have no room to be shifted: the sums of
- * their digits are added afterwards. With the limit 1016 a sum of 32 fits 16 bits. */
+/* For two digits, q is (high << shift) + low, two signed bytes. The shift is the largest at which shifted codes still
+ * fit bytes, so that the products of both digits add up in one accumulator. Codes of 8 bits have no room to be shifted:
+ * the sums of their digits are added afterwards. With the limit 1016 a sum of 32 fits 16 bits. */
 typedef struct {
   dt_dtype dtype;
   int bits; /* bits of a code: 4; 5 (4, and a plane of fifth bits); 6 (4, and two planes of 2 bits); 8 */

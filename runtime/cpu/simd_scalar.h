@@ -81,7 +81,7 @@ VI v16 v_split2(v16 a, v16 *m) {
   return n;
 }
 
-/* Bit i of v_gt_mask: a > b in lane i; of the next function: a is NaN in lane i. */
+/* Bit i of v_gt_mask: a > b in lane i. Bit i of v_nan_mask: a is NaN in lane i. */
 VI unsigned v_gt_mask(v16 a, v16 b) {
   unsigned m = 0;
   for (int i = 0; i < 16; i++) m |= (unsigned)(a.f[i] > b.f[i]) << i;

@@ -107,7 +107,7 @@ static bool arrive(const cpu_member *member, int phase) {
   return true;
 }
 
-/* Waits at a barrier. Returns what wait_while returns. */
+/* Waits at a barrier; returns the time as wait_while does. */
 static int64_t wait_for_all(const cpu_member *member) {
   if (member->threads == 1) return 0;
   cpu_team *t = member->team;

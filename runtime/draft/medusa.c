@@ -25,7 +25,7 @@ typedef struct {
   draft_results results;
 } draft_medusa;
 
-/* ---- texts leave nothing behind ---------------------------------------------------------------------------------- */
+/* ---- texts have no rows ------------------------------------------------------------------------------------------ */
 
 static void medusa_start(drafter *base, int seq, int n, int same) { (void)base, (void)seq, (void)n, (void)same; }
 

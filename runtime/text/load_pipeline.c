@@ -166,7 +166,7 @@ static dt_status load_before(json_loader *l, const cJSON *template, const cJSON 
   return DT_OK;
 }
 
-/* Reads [token ..., the text]. Tokens after the text are ignored: the generated text follows there. */
+/* Reads [token ..., the text]. Tokens after the text are refused: they would separate it from the generated text. */
 static dt_status load_template(json_loader *l, const cJSON *template) {
   const cJSON *single = json_get(template, "single"), *piece;
   bool text = false;

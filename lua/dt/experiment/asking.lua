@@ -118,8 +118,8 @@ function Asked:noted(protocol)
   return protocol
 end
 
--- Prompts in the form of dt.experiment, the i-th with the i-th seed; with --parallel batches of that size, of which the
--- last may be smaller. before: numbers of prompts of the experiment, and of batches, that come earlier (none).
+-- Prompts in the form of dt.experiment, the i-th with the i-th seed; with --parallel batches of that size, the last one
+-- possibly smaller. before: numbers of prompts of the experiment, and of batches, that come earlier (none).
 function Asked:deal(prompts, before)
   local first, list = before and before.prompts or 0, {}
   if self.parallel and prompts[1] then

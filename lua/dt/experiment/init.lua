@@ -157,7 +157,7 @@ end
 -- The layout of questions for pair:prefix and pair:generate.
 local function layout(t) return t.chat and { template = t.chat.template, date = DATE } or {} end
 
--- First forgets what policies remember of earlier runs, so that the order of runs does not matter.
+-- First forgets the memory of earlier runs, so that the order of runs does not matter.
 local function generate(t, arm, prompt, start, tokens)
   t.pair:forget()
   local options = merged(options_of(t, prompt, tokens), layout(t),
@@ -177,9 +177,9 @@ local function generate(t, arm, prompt, start, tokens)
   return result
 end
 
--- A result, the number of tries until nothing disturbed it, and what disturbed even the last try; or nil, a message and
--- a kind from make(). children: processes of their own make it, which also load files; otherwise a CPU backend must
--- compute all the time. Among disturbed results the fastest stays: a disturbance only slows.
+-- A result, the number of tries until nothing disturbed it, and the cause if even the last try was disturbed; or nil, a
+-- message and a kind from make(). children: processes of their own make it, which also load files; otherwise a CPU
+-- backend must compute all the time. Among disturbed results the fastest stays: a disturbance only slows.
 function experiment.measured(pair, children, make)
   local computes, best, why = not children and pair.backend:find "^cpu" ~= nil, nil, nil
   for try = 1, TRIES do

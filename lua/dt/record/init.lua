@@ -61,7 +61,7 @@ end
 -- The text and length of a run: it is compared with plain decoding of the same.
 function record.case(run) return ("%s\0%s\0%d"):format(run.set, run.prompt, run.tokens) end
 
--- The name of a run, whoever makes it.
+-- Identifies a run by its text, length, arm and repeat.
 function record.key(run) return ("%s\0%s\0%d"):format(record.case(run), run.arm, run["repeat"]) end
 
 -- The name that tells a run from all others in its file: plain decoding runs in each shard, and again if that goes on

@@ -128,7 +128,8 @@ function merge.missing(shards, runs, failures)
 end
 
 -- Adds the runs of shards to the experiment file `out`, which is new or was merged from other shards of the same
--- experiment. Returns the number of runs it has now, and what is missing (nil: nothing); or nil, a message and a kind.
+-- experiment. Returns the number of runs it has now, and a text about missing runs (nil: none); or nil, a message and a
+-- kind.
 function merge.write(out, files, paths)
   local whole, unfitting = merge.together(files, paths)
   if not whole then return nil, unfitting end

@@ -353,7 +353,7 @@ local function name_figures(document)
   end
 end
 
--- files: a list from record.read, with missing: what is missing, if anything (dt.merge); names: one for each, with
+-- files: a list from record.read, with missing: a text about missing runs, if any (dt.merge); names: one for each, with
 -- which figures' names begin.
 return function(files, names)
   local titles = {}
