@@ -7,7 +7,8 @@ Prints exp(mean of -log p) over tokens of FILE (-: standard input). p is the tar
 before it in its window.
 Without --stride the text is cut into windows of -c tokens (512), and the second half of each counts, as llama.cpp's
 llama-perplexity has it. With --stride N windows of c + N/2 tokens begin N tokens apart, and the last N of each count,
-as its --ppl-stride N. Where the model wants a token before every text, each window without --stride begins with it.]],
+as its --ppl-stride N (llama.cpp also rounds its windows up to a multiple of 256). Where the model wants a token before
+every text, each window without --stride begins with it.]],
   rest = "FILE",
   options = {
     { "stride", nil, type = "integer", min = 1, max = 1000000, doc = "tokens between windows" },
