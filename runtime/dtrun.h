@@ -218,7 +218,8 @@ typedef struct {
  *   repeat      an id that the prompt or the generated text holds: a logit above 0 is divided by it, one below multiplied (Hugging
  *               Face's repetition_penalty)
  *   presence, frequency   an id that is c > 0 times in the generated text: presence + frequency * c is subtracted (OpenAI's)
- * llama.cpp counts all three over the last 64 tokens, the prompt's among them. Backends that cannot refuse all but zeros. */
+ * llama.cpp counts all three over the last 64 tokens, the prompt's among them. The draft's logits are shifted likewise before its guesses
+ * are ranked (a Medusa head's by the text alone). Backends that cannot refuse all but zeros. */
 typedef struct {
   float repeat;              /* 0.01..100; 0 and 1: none */
   float presence, frequency; /* -100..100 */

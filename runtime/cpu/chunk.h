@@ -96,9 +96,10 @@ char *cpu_prepared_row(const dt_weights *w, int product, int row);
 
 /* ---- shift.c ----------------------------------------------------------------------------------------------------- */
 
-/* Whether any of ids from..from+count-1 is shifted; and adding the shifts of these ids to their logits. */
-bool cpu_is_shifted(const dt_row_shifts *s, int32_t from, int count);
-void cpu_shift(const dt_row_shifts *s, int32_t from, int count, float *logits);
+/* Whether any of ids from..from+count-1 is shifted; and adding the shifts of these ids to their logits. With `ids`, a list of
+ * rising ids, these are its elements from..from+count-1. */
+bool cpu_is_shifted(const dt_row_shifts *s, const int32_t *ids, int from, int count);
+void cpu_shift(const dt_row_shifts *s, const int32_t *ids, int from, int count, float *logits);
 
 /* ---- results.c --------------------------------------------------------------------------------------------------- */
 

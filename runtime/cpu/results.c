@@ -72,7 +72,7 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
     float *all = out->want == DT_WANT_LOGITS ? out->logits + (size_t)(c->wanted + j) * (size_t)w->shape.vocab
                                              : w->logits + (size_t)j * w->ldlogits;
     if (all + from != logits) memcpy(all + from, logits, (size_t)count * sizeof *logits);
-    if (shifts && out->want == DT_WANT_LOGITS) cpu_shift(shifts, from, count, all + from);
+    if (shifts && out->want == DT_WANT_LOGITS) cpu_shift(shifts, w->ids, from, count, all + from);
   }
   cpu_softmax_part *own = part_of(w, from / CPU_LOGIT_BLOCK, OF_LOGITS, j);
   if (out->want == DT_WANT_BOTH) {
@@ -91,9 +91,9 @@ static void reduce_block(const cpu_chunk *c, int j, float *logits, int from, int
   if (w->head.target) position += 1 + c->p->rows->distance;
   float shifted[CPU_LOGIT_BLOCK];
   const float *told = logits; /* the logits to report beside scores; drafted candidates report shifted ones */
-  if (shifts && cpu_is_shifted(shifts, from, count)) {
+  if (shifts && cpu_is_shifted(shifts, w->ids, from, count)) {
     logits = memcpy(shifted, logits, (size_t)count * sizeof *logits);
-    cpu_shift(shifts, from, count, shifted);
+    cpu_shift(shifts, w->ids, from, count, shifted);
     if (out->want == DT_WANT_TOPK) told = shifted;
   }
   if (s && out->want != DT_WANT_TOPK) {
@@ -240,7 +240,7 @@ static int32_t draw_filtered(const cpu_chunk *c, int j, const dt_sampling *s, fl
   if (shifts) {
     logits = w->shifted + (size_t)c->me->thread * w->ldlogits;
     memcpy(logits, stored, (size_t)vocab * sizeof *logits);
-    cpu_shift(shifts, 0, vocab, logits);
+    cpu_shift(shifts, NULL, 0, vocab, logits);
   }
   int32_t position = c->p->rows->position[c->p->out->row[c->wanted + j]];
   int32_t id = w->backend->kernels->draw(s, position, logits, vocab, w->weight + (size_t)c->me->thread * w->ldlogits);

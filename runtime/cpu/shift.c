@@ -1,23 +1,32 @@
 /* Shifts of a row's logits: see backend/shift.h. */
 #include "chunk.h"
 
-static bool any_of(const dt_shift *list, int n, int32_t from, int count) {
-  int at = shift_place(list, n, from);
-  return at < n && list[at].id < from + count;
+/* The first id of a block, and the one behind its last. */
+static int32_t first_id(const int32_t *ids, int from) { return ids ? ids[from] : from; }
+static int32_t end_id(const int32_t *ids, int from, int count) { return first_id(ids, from + count - 1) + 1; }
+
+static bool any_of(const dt_shift *list, int n, int32_t first, int32_t end) {
+  int at = shift_place(list, n, first);
+  return at < n && list[at].id < end;
 }
 
-bool cpu_is_shifted(const dt_row_shifts *s, int32_t from, int count) {
-  return any_of(s->text, s->n_text, from, count) || any_of(s->path, s->n_path, from, count);
+bool cpu_is_shifted(const dt_row_shifts *s, const int32_t *ids, int from, int count) {
+  int32_t first = first_id(ids, from), end = end_id(ids, from, count);
+  return any_of(s->text, s->n_text, first, end) || any_of(s->path, s->n_path, first, end);
 }
 
-void cpu_shift(const dt_row_shifts *s, int32_t from, int count, float *logits) {
-  const dt_shift *text = s->text + shift_place(s->text, s->n_text, from), *text_end = s->text + s->n_text;
-  const dt_shift *path = s->path + shift_place(s->path, s->n_path, from), *path_end = s->path + s->n_path;
+void cpu_shift(const dt_row_shifts *s, const int32_t *ids, int from, int count, float *logits) {
+  int32_t first = first_id(ids, from), end = end_id(ids, from, count);
+  const dt_shift *text = s->text + shift_place(s->text, s->n_text, first), *text_end = s->text + s->n_text;
+  const dt_shift *path = s->path + shift_place(s->path, s->n_path, first), *path_end = s->path + s->n_path;
+  int place = 0;
   while (text < text_end || path < path_end) {
     bool is_path = path < path_end && (text == text_end || path->id <= text->id);
     const dt_shift *next = is_path ? path : text;
-    if (next->id >= from + count) return;
-    logits[next->id - from] = shift_logit(next, logits[next->id - from]);
+    if (next->id >= end) return;
+    if (!ids) place = next->id - from;
+    while (ids && ids[from + place] < next->id) place++; /* the block's last id is not below */
+    if (first_id(ids, from + place) == next->id) logits[place] = shift_logit(next, logits[place]);
     if (text < text_end && text->id == next->id) text++;
     if (is_path) path++;
   }

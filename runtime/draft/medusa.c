@@ -1,6 +1,7 @@
 /* A Medusa head as a drafter: see draft.h. It keeps no rows of a text. All its guesses come from one feature of the
  * target, that of the row before the last token, and a guess after a node depends on the node's depth only. A guess is
- * computed when the first node of its depth is drafted, and serves until the tree is committed. */
+ * computed when the first node of its depth is drafted, with the shifts of the text alone, and serves until the tree is
+ * committed. */
 #include "backend/pass.h"
 #include "draft/draft.h"
 #include "draft/results.h"
@@ -88,7 +89,10 @@ static dt_status guess(draft_medusa *d, const draft_text *texts, const dt_node_r
   rows.features = d->features;
   rows.distance = distance;
   dt_out out = draft_results_out(&d->results, d->wanted, d->sampling, d->vocab);
-  out.n = rows.n;
+  for (int i = 0; i < rows.n; i++) {
+    const draft_text *text = &texts[rows.sequence[i]];
+    draft_results_want(&d->results, &out, text->shifts, text->tree, 0);
+  }
   dt_status status = d->pair->ops->forward(d->pair->draft, d->cache, &rows, &out, err);
   double spent = dt_clock_ms() - start;
   for (int i = 0; i < rows.n && !status; i++) {
@@ -164,7 +168,7 @@ dt_status draft_medusa_open(dt_pair *pair, int sequences, int context, const dt_
   dt_status status = d->seq && d->wanted ? DT_OK : dt_fail_memory(err, "a head's guesses", sizeof *d->seq);
   for (int i = 0; i < sequences && !status; i++) d->wanted[i] = i;
   if (!status) status = pass_open(&d->rows, sequences, (size_t)sequences, err);
-  if (!status) status = draft_results_open(&d->results, sequences, err);
+  if (!status) status = draft_results_open(&d->results, sequences, 0, err);
   if (!status) status = pair->ops->create_cache(pair->draft, sequences, context, &d->cache, err);
   if (status)
     medusa_close(&d->base);

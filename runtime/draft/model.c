@@ -266,7 +266,11 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
   d->rows.features = d->owner[d->rows.n - 1].node <= 0 ? d->features : NULL;
   dt_rows rows = pass_rows(&d->rows);
   for (int i = 0; i < rows.n; i++)
-    if (d->owner[i].node >= 0) d->wanted[out.n++] = i;
+    if (d->owner[i].node >= 0) {
+      const draft_text *text = &texts[d->owner[i].seq];
+      d->wanted[out.n] = i;
+      draft_results_want(&d->results, &out, text->shifts, text->tree, d->owner[i].node);
+    }
   dt_status status = d->pair->ops->forward(d->pair->draft, d->cache, &rows, &out, err);
   if (status) {
     take_back(d);
@@ -397,7 +401,7 @@ static dt_status open_rows(draft_model *d, dt_error *err) {
   d->owner = malloc(n * sizeof *d->owner);
   d->wanted = malloc(n * sizeof *d->wanted);
   if (!d->owner || !d->wanted) return dt_fail_memory(err, "the rows of a draft step", n * sizeof *d->owner);
-  return draft_results_open(&d->results, d->most, err);
+  return draft_results_open(&d->results, d->most, d->rows.path_capacity, err);
 }
 
 dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,

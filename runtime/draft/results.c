@@ -1,10 +1,10 @@
-/* Results of draft passes: see draft_results.h. */
+/* Results of draft passes: see results.h. */
 #include "draft/results.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-dt_status draft_results_open(draft_results *r, int most, dt_error *err) {
+dt_status draft_results_open(draft_results *r, int most, size_t guesses, dt_error *err) {
   size_t n = (size_t)most;
   *r = (draft_results){.top_id = malloc(n * DT_CANDIDATES * sizeof *r->top_id),
                        .top_logp = malloc(n * DT_CANDIDATES * sizeof *r->top_logp),
@@ -12,15 +12,17 @@ dt_status draft_results_open(draft_results *r, int most, dt_error *err) {
                        .confidence = malloc(n * sizeof *r->confidence),
                        .entropy = malloc(n * sizeof *r->entropy)};
   return r->top_id && r->top_logp && r->top_own && r->confidence && r->entropy
-             ? DT_OK
+             ? row_shifts_open(&r->shifts, most, guesses, err)
              : dt_fail_memory(err, "the results of a draft step", n * DT_CANDIDATES * 12);
 }
 
 void draft_results_close(draft_results *r) {
   free(r->top_id), free(r->top_logp), free(r->top_own), free(r->confidence), free(r->entropy);
+  row_shifts_close(&r->shifts);
 }
 
 dt_out draft_results_out(draft_results *r, const int32_t *rows, const dt_sampling *sampling, int vocab) {
+  row_shifts_begin(&r->shifts);
   return (dt_out){.want = DT_WANT_TOPK,
                   .row = rows,
                   .sampling = sampling,
@@ -31,6 +33,11 @@ dt_out draft_results_out(draft_results *r, const int32_t *rows, const dt_samplin
                   .top_own = r->top_own,
                   .confidence = r->confidence,
                   .entropy = r->entropy};
+}
+
+void draft_results_want(draft_results *r, dt_out *out, const shifts *s, const dt_tree *t, int node) {
+  row_shifts_put(&r->shifts, out->n++, s, t, node);
+  if (s) out->shifts = r->shifts.row;
 }
 
 void draft_results_read(const draft_results *r, int i, dt_tree_draft *to) {

@@ -63,29 +63,23 @@ dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error
 
 /* ---- verify_tree ------------------------------------------------------------------------------------------------- */
 
-/* Adds the shifts of the next row, which is node v's; its parent's row is `above` rows before it. */
-static void add_shifts(dt_session *s, const sequence *q, int v, int above) {
-  dt_row_shifts *row = &s->shifts[s->rows.n];
-  if (!q->shifted)
-    *row = (dt_row_shifts){0};
-  else if (v == 0)
-    *row = shifts_root(&q->shifts);
-  else
-    *row = shifts_child(&q->shifts, &s->paths, row - above, q->tree->token[v], q->tree->depth[v]);
+/* Adds the shifts of the next row, which is node v's. */
+static void add_shifts(dt_session *s, const sequence *q, int v) {
+  row_shifts_put(&s->shifts, s->rows.n, q->shifted ? &q->shifts : NULL, q->tree, v);
 }
 
 /* Adds rows for the root and every kept node. */
 static void add_tree(dt_session *s, int seq) {
   sequence *q = &s->seq[seq];
   const dt_tree *t = q->tree;
-  if (s->shifts) add_shifts(s, q, 0, 0);
+  add_shifts(s, q, 0);
   kv_begin(&q->target, q->length - 1);
   q->slot[0] = kv_reserve(&q->target);
   *pass_row(&s->rows, seq, t->token[0], q->slot[0], q->length - 1, 1) = q->slot[0];
   for (int i = 0; i < t->n_kept; i++) {
     int v = t->kept_node[i];
     q->slot[v] = kv_reserve(&q->target);
-    if (s->shifts) add_shifts(s, q, v, 1 + i - dt_tree_row(t, t->parent[v]));
+    add_shifts(s, q, v);
     int32_t *path = pass_row(&s->rows, seq, t->token[v], q->slot[v], q->length, t->depth[v]);
     for (int a = v; a > 0; a = t->parent[a]) path[t->depth[a] - 1] = q->slot[a];
   }
@@ -123,7 +117,7 @@ static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
                 .n = rows.n,
                 .row = s->wanted,
                 .sampling = s->sampling,
-                .shifts = shifted ? s->shifts : NULL,
+                .shifts = shifted ? s->shifts.row : NULL,
                 .argmax = *choice,
                 .logp = k && s->pair->ops->shifts ? s->choice_logp : NULL,
                 .k = k,
@@ -131,7 +125,7 @@ static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
                 .top_logp = s->candidate_logp};
   *choice += rows.n;
   pass_begin(&s->rows, s->rows.path_stride);
-  s->paths.n = 0;
+  row_shifts_begin(&s->shifts);
   dt_status status = s->pair->ops->forward(s->pair->target, s->target, &rows, &out, err);
   if (!status && k) take_candidates(s, &rows, k);
   return status;

@@ -27,7 +27,8 @@ static dt_status open_rows(dt_session *s, dt_error *err) {
   size_t all = (size_t)s->sequences * (size_t)tree;
   s->wanted = malloc((size_t)rows * sizeof(int32_t));
   s->choice = malloc(all * sizeof(int32_t));
-  return s->wanted && s->choice ? DT_OK : dt_fail_memory(err, "the rows of a session", all * sizeof(int32_t));
+  if (!s->wanted || !s->choice) return dt_fail_memory(err, "the rows of a session", all * sizeof(int32_t));
+  return row_shifts_open(&s->shifts, s->rows.capacity, s->rows.path_capacity, err);
 }
 
 /* Brings a sequence back to its state in a new session. */
@@ -60,7 +61,7 @@ static void free_session(dt_session *s) {
   pass_close(&s->rows);
   free(s->seq), free(s->text), free(s->sampling), free(s->draft_sampling), free(s->wanted), free(s->choice);
   free(s->candidate), free(s->candidate_logp), free(s->choice_logp);
-  free(s->shifts), free(s->paths.shift), free(s->paths.more);
+  row_shifts_close(&s->shifts);
   free(s);
 }
 
@@ -195,7 +196,9 @@ dt_status session_check(const dt_session *s, int seq, dt_error *err) {
   return DT_OK;
 }
 
-draft_text session_text(sequence *q) { return (draft_text){q->tokens, q->length, q->tree, &q->stats}; }
+draft_text session_text(sequence *q) {
+  return (draft_text){q->tokens, q->length, q->tree, q->shifted ? &q->shifts : NULL, &q->stats};
+}
 
 /* A node deeper than the number of tokens still wanted, minus one, would be useless: the token after its parent ends
  * the text. */
@@ -262,15 +265,6 @@ static bool room_for_rows(int32_t **id, float **logp, float **choice, int rows) 
   return *id && *logp && *choice;
 }
 
-/* The same for the shifts of a pass: a row has at most the tokens of its path and the ends of a text. */
-static bool room_for_shifts(dt_session *s) {
-  size_t rows = (size_t)s->rows.capacity, paths = s->rows.path_capacity + rows * MODEL_MAX_EOS;
-  if (!s->shifts) s->shifts = malloc(rows * sizeof *s->shifts);
-  if (!s->paths.shift) s->paths.shift = malloc(paths * sizeof *s->paths.shift);
-  if (!s->paths.more) s->paths.more = malloc(paths * sizeof *s->paths.more);
-  return s->shifts && s->paths.shift && s->paths.more;
-}
-
 /* Prepares a start, except for its rows. */
 static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
   sequence *q = &s->seq[seq];
@@ -281,8 +275,6 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   if (told && !(room_for_rows(&s->candidate, &s->candidate_logp, &s->choice_logp, s->rows.capacity) &&
                 room_for_rows(&q->candidate, &q->candidate_logp, &q->choice_logp, 1 + DT_TREE_VERIFY)))
     return dt_fail_memory(err, "the candidates of a pass", (size_t)s->rows.capacity * ROW_TOP * 8);
-  if (shifted && !room_for_shifts(s))
-    return dt_fail_memory(err, "the shifts of a pass", s->rows.path_capacity * sizeof *s->paths.shift);
   dt_status status = text_init(&text, o->stop, o->n_stop, err);
   if (!status && shifted) status = shifts_open(&shift, &o->shifts, s->context, s->pair->eos, s->pair->n_eos, err);
   if (!status) status = logprobs_open(&logs, &o->logprobs, s->context, err);

@@ -6,8 +6,8 @@
 #include "backend/kv.h"
 #include "backend/pass.h"
 #include "draft/draft.h"
+#include "draft/shifts.h"
 #include "session/logprobs.h"
-#include "session/shifts.h"
 #include "text/text.h"
 
 /* A verify pass has room for this many sequences with the largest trees; more sequences take several passes. */
@@ -59,8 +59,7 @@ struct dt_session {
   int32_t *candidate;                     /* [rows.capacity][ROW_TOP] of a pass; NULL: never wanted */
   float *candidate_logp;                  /* the same */
   float *choice_logp;                     /* [rows.capacity] */
-  dt_row_shifts *shifts;                  /* [rows.capacity] of a pass; NULL: never wanted */
-  shifts_paths paths;                     /* of its rows */
+  row_shifts shifts;                      /* of its rows */
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
 };
 

@@ -13,6 +13,25 @@ it_shifts_in_every_policy_alike() {
   succeeds ar -p "$prompt" -n 24 --repetition_penalty 1.4 --presence_penalty=0.5 --frequency-penalty -0.1 --logit-bias 300+1.5 -q
   same_text stdout shifted
 }
+# The target as its own draft, which knows its shifts: every guess comes true.
+it_lets_drafts_know_the_shifts() {
+  cat >chain.lua <<'END'
+local Chain = require "dt.policy".define { name = "chain", params = {} }
+function Chain:draft(tree)
+  local node = tree.root
+  for _ = 1, math.min(6, tree:depth_room()) do
+    tree:draft_step(node)
+    node = tree:branch(node, 1)
+  end
+end
+return Chain
+END
+  for temp in 0 1; do
+    succeeds ./chain.lua -md "$source_dir/models/mini-target" -p "$prompt" -n 60 --temp $temp --top-p 1 --min-p 0 --repeat-penalty 1.3 --presence-penalty 0.3 --frequency-penalty 0.2 \
+      --logit-bias 300+1.5 --logit-bias ' the=-inf' --min-tokens 30 --json - -q
+    tr -d ' \t\n' <stdout | grep -q '"acceptance_rate":1,' || fail "a guess was wrong at temperature $temp"
+  done
+}
 it_bans_by_id_and_by_text() {
   succeeds ar -p "$prompt" -n 40 -q
   grep -q ' the ' stdout || fail 'the text has no the: another prompt is needed'

@@ -4,10 +4,10 @@
 #include "rig.h"
 
 #include "cpu.h"
+#include "draft/shifts.h"
 #include "draw_definition.h"
 #include "kernels.h"
 #include "random_model.h"
-#include "session/shifts.h"
 
 static float number_of(const cJSON *object, const char *key) {
   const cJSON *x = cJSON_GetObjectItem(object, key);
@@ -16,6 +16,8 @@ static float number_of(const cJSON *object, const char *key) {
 
 /* null is -inf */
 static float shown(const cJSON *x) { return cJSON_IsNull(x) ? -INFINITY : (float)x->valuedouble; }
+
+static dt_row_shifts of_text(const shifts *s) { return (dt_row_shifts){.text = s->text, .n_text = s->n}; }
 
 static void shifts_are_those_of_transformers_and_llama_cpp(void **state) {
   (void)state;
@@ -44,7 +46,7 @@ static void shifts_are_those_of_transformers_and_llama_cpp(void **state) {
     ok(shifts_open(&s, &asked, n_prompt + n_generated, end, n_ends, &err));
     shifts_prompt(&s, prompt, n_prompt);
     for (int i = 0; i < n_generated; i++) shifts_token(&s, generated[i]);
-    dt_row_shifts row = shifts_root(&s);
+    dt_row_shifts row = of_text(&s);
     float logits[MOST];
     int n = 0, at = 0;
     for (const cJSON *x = cJSON_GetObjectItem(c, "before")->child; x; x = x->next) logits[n++] = shown(x);
@@ -90,8 +92,11 @@ static void a_path_is_shifted_as_the_text_that_it_makes(void **state) {
   (void)state;
   enum { NODES = 40 };
   static const int32_t ends[] = {3, 17};
-  dt_shift shift[NODES * (NODES + 2)];
-  int more[NODES * (NODES + 2)], unlike = 0;
+  row_shifts rows;
+  dt_tree *tree;
+  int unlike = 0;
+  ok(row_shifts_open(&rows, NODES, NODES * NODES, &err));
+  ok(dt_tree_open(&tree, &err));
   for (uint64_t seed = 1; seed <= 300; seed++) {
     uint64_t r = seed;
     const dt_bias bias[] = {{5, 1.5f}, {(int32_t)(random_next(&r) % IDS), -INFINITY}, {5, 0.25f}};
@@ -101,35 +106,34 @@ static void a_path_is_shifted_as_the_text_that_it_makes(void **state) {
                        .bias = bias,
                        .n_bias = (int)(random_next(&r) % 4),
                        .min_tokens = (int)(random_next(&r) % 12)};
-    int32_t text[CONTEXT], token[NODES];
-    int prompt = 1 + (int)(random_next(&r) % 10), length = prompt + (int)(random_next(&r) % 10), parent[NODES],
-        depth[NODES];
+    int32_t text[CONTEXT];
+    int prompt = 1 + (int)(random_next(&r) % 10), length = prompt + (int)(random_next(&r) % 10);
     for (int i = 0; i < length; i++) text[i] = (int32_t)(random_next(&r) % IDS);
     shifts s;
-    shifts_paths paths = {.capacity = NODES * (NODES + 2), .shift = shift, .more = more};
     ok(shifts_open(&s, &asked, CONTEXT, ends, 2, &err));
     shifts_prompt(&s, text, prompt);
     for (int i = prompt; i < length; i++) shifts_token(&s, text[i]);
-    dt_row_shifts row[NODES] = {shifts_root(&s)};
-    depth[0] = 0;
-    for (int v = 1; v < NODES; v++) {
-      parent[v] = seed % 3 ? (int)(random_next(&r) % (uint32_t)v) : v - 1;
-      depth[v] = depth[parent[v]] + 1, token[v] = (int32_t)(random_next(&r) % IDS);
-      row[v] = shifts_child(&s, &paths, &row[parent[v]], token[v], depth[v]);
-      assert_true(rises(row[v].text, row[v].n_text) && rises(row[v].path, row[v].n_path));
-      assert_true(row[v].n_path <= depth[v] + 2);
+    dt_tree_reset(tree, text[length - 1], NODES, IDS);
+    row_shifts_begin(&rows);
+    for (int v = 0, node; v < NODES; v++) {
+      int parent = v && seed % 3 ? (int)(random_next(&r) % (uint32_t)v) : v - 1;
+      while (tree->nodes <= v) /* its parent may have that child */
+        ok(dt_tree_add(tree, parent, (int32_t)(random_next(&r) % IDS), -1, &node, &err));
+      row_shifts_put(&rows, v, &s, tree, v);
+      assert_true(rises(rows.row[v].text, rows.row[v].n_text) && rises(rows.row[v].path, rows.row[v].n_path));
+      assert_true(rows.row[v].n_path <= tree->depth[v] + 2);
     }
-    for (int v = 0; v < NODES; v++) {
+    for (int v = 0; v < tree->nodes; v++) {
       shifts alone;
       int32_t path[NODES];
       ok(shifts_open(&alone, &asked, CONTEXT, ends, 2, &err));
       shifts_prompt(&alone, text, prompt);
       for (int i = prompt; i < length; i++) shifts_token(&alone, text[i]);
-      for (int u = v; u > 0; u = parent[u]) path[depth[u] - 1] = token[u];
-      for (int d = 0; d < depth[v]; d++) shifts_token(&alone, path[d]);
-      dt_row_shifts should = shifts_root(&alone);
+      for (int u = v; u > 0; u = tree->parent[u]) path[tree->depth[u] - 1] = tree->token[u];
+      for (int d = 0; d < tree->depth[v]; d++) shifts_token(&alone, path[d]);
+      dt_row_shifts should = of_text(&alone);
       for (int32_t id = 0; id < IDS; id++) {
-        dt_shift is = entry_of(&row[v], id), expected = entry_of(&should, id), root = entry_of(&row[0], id);
+        dt_shift is = entry_of(&rows.row[v], id), expected = entry_of(&should, id), root = entry_of(&rows.row[0], id);
         assert_true(is.bias == expected.bias && is.repeat == expected.repeat && is.minus == expected.minus);
         unlike += is.bias != root.bias || is.repeat != root.repeat || is.minus != root.minus;
       }
@@ -138,6 +142,8 @@ static void a_path_is_shifted_as_the_text_that_it_makes(void **state) {
     shifts_close(&s);
   }
   assert_true(unlike > 20000);
+  row_shifts_close(&rows);
+  dt_tree_close(tree);
 }
 
 /* ---- what is refused -------------------------------------------------------------------------------------------------------- */
@@ -192,7 +198,7 @@ static int token_of(const dt_sampling *s, const float *logits, int n) {
 /* The j-th row has its own shifts, the first none; what is asked of it shows them and nothing else. */
 static void check_pass(rig *r, row_list *l) {
   dt_shift text[ROWS][4], path[ROWS][2];
-  dt_row_shifts row_shifts[ROWS];
+  dt_row_shifts row_has[ROWS];
   dt_sampling sampling[ROWS];
   int32_t index[ROWS], given[ROWS];
   float *plain = rig_run(r, l, true), *shifted = malloc(sizeof *shifted * (size_t)ROWS * (size_t)r->vocab);
@@ -214,15 +220,15 @@ static void check_pass(rig *r, row_list *l) {
       path[j][0] = (dt_shift){.id = 20, .bias = 1, .repeat = 0.5f};
     }
     path[j][1] = (dt_shift){.id = third, .bias = 1.5f, .repeat = 1.1f};
-    row_shifts[j] = j ? (dt_row_shifts){text[j], path[j], 4, j % 4 ? 2 : 0} : (dt_row_shifts){0};
+    row_has[j] = j ? (dt_row_shifts){text[j], path[j], 4, j % 4 ? 2 : 0} : (dt_row_shifts){0};
     sampling[j] = (dt_sampling){(uint64_t)j, 0.5f * (float)(j % 3), j % 2 ? 7 : 0, 0, 0};
     index[j] = j, given[j] = (7 * j + 1) % r->vocab;
   }
-  dt_out out = {.want = DT_WANT_LOGITS, .n = ROWS, .row = index, .shifts = row_shifts, .logits = shifted};
+  dt_out out = {.want = DT_WANT_LOGITS, .n = ROWS, .row = index, .shifts = row_has, .logits = shifted};
   ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
   for (int j = 0; j < ROWS; j++)
     for (int32_t v = 0; v < r->vocab; v++) {
-      dt_shift s = entry_of(&row_shifts[j], v);
+      dt_shift s = entry_of(&row_has[j], v);
       bool named = s.bias != 0 || s.repeat != 1 || s.minus != 0;
       float is = shifted[j * r->vocab + v], was = plain[j * r->vocab + v];
       assert_true(is == (named ? shift_logit(&s, was) : was));
@@ -239,7 +245,7 @@ static void check_pass(rig *r, row_list *l) {
                  .top_id = quiet.id[0],
                  .top_logp = quiet.top[0]};
   ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
-  out.shifts = row_shifts, out.argmax = moved.argmax, out.logp = moved.logp, out.top_id = moved.id[0],
+  out.shifts = row_has, out.argmax = moved.argmax, out.logp = moved.logp, out.top_id = moved.id[0],
   out.top_logp = moved.top[0];
   ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
   assert_memory_equal(quiet.id, moved.id, sizeof quiet.id);
@@ -250,7 +256,7 @@ static void check_pass(rig *r, row_list *l) {
   assert_memory_equal(quiet.id, of_given.id, sizeof quiet.id);
   int32_t alone[ROWS];
   out = (dt_out){
-      .want = DT_WANT_ARGMAX, .n = ROWS, .row = index, .sampling = sampling, .shifts = row_shifts, .argmax = alone};
+      .want = DT_WANT_ARGMAX, .n = ROWS, .row = index, .sampling = sampling, .shifts = row_has, .argmax = alone};
   ok(r->ops->forward(r->weights, r->cache, &rows, &out, &err));
   assert_memory_equal(alone, moved.argmax, sizeof alone);
   for (int j = 0; j < ROWS; j++) {

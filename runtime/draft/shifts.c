@@ -1,5 +1,7 @@
 /* What a text says of the logits behind it: see shifts.h. */
-#include "session/shifts.h"
+#include "draft/shifts.h"
+
+#include "pair/pair.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -125,35 +127,45 @@ void shifts_token(shifts *s, int32_t token) {
     if (s->known[i].ends) renew(s, i);
 }
 
-/* ---- paths ----------------------------------------------------------------------------------------------------------------- */
+/* ---- rows of a pass -------------------------------------------------------------------------------------------------------- */
 
-dt_row_shifts shifts_root(const shifts *s) { return (dt_row_shifts){.text = s->text, .n_text = s->n}; }
-
-/* The id's entry in the list of a path at the end of `paths`, `more` times more often on it. */
-static void put(const shifts *s, shifts_paths *paths, int first, int32_t id, int more, int generated) {
-  int n = paths->n - first, at = first + shift_place(paths->shift + first, n, id);
-  if (at == paths->n || paths->shift[at].id != id) {
-    size_t behind = (size_t)(paths->n++ - at);
-    memmove(paths->shift + at + 1, paths->shift + at, behind * sizeof *paths->shift);
-    memmove(paths->more + at + 1, paths->more + at, behind * sizeof *paths->more);
-    paths->more[at] = 0;
-  }
-  paths->more[at] += more;
-  paths->shift[at] = shift_of(s, id, known_of(s, id), paths->more[at], generated);
+dt_status row_shifts_open(row_shifts *r, int rows, size_t guesses, dt_error *err) {
+  size_t entries = guesses + (size_t)rows * MODEL_MAX_EOS; /* a path may be where the text may end at last */
+  *r = (row_shifts){.row = malloc((size_t)rows * sizeof *r->row),
+                    .shift = malloc(entries * sizeof *r->shift),
+                    .more = malloc(entries * sizeof *r->more)};
+  if (r->row && r->shift && r->more) return DT_OK;
+  row_shifts_close(r);
+  return dt_fail_memory(err, "the shifts of a pass", entries * (sizeof *r->shift + sizeof *r->more));
 }
 
-dt_row_shifts shifts_child(const shifts *s, shifts_paths *paths, const dt_row_shifts *parent, int32_t token,
-                           int depth) {
-  int first = paths->n, generated = s->generated + depth;
-  if (parent->n_path) {
-    size_t from = (size_t)(parent->path - paths->shift), n = (size_t)parent->n_path;
-    memcpy(paths->shift + first, paths->shift + from, n * sizeof *paths->shift);
-    memcpy(paths->more + first, paths->more + from, n * sizeof *paths->more);
-    paths->n += parent->n_path;
+void row_shifts_close(row_shifts *r) {
+  free(r->row), free(r->shift), free(r->more);
+  *r = (row_shifts){0};
+}
+
+void row_shifts_begin(row_shifts *r) { r->n = 0; }
+
+/* The id is `more` times more often on the path whose list begins at `first`. */
+static void count_on_path(row_shifts *r, int first, int32_t id, int more) {
+  int at = first + shift_place(r->shift + first, r->n - first, id);
+  if (at == r->n || r->shift[at].id != id) {
+    size_t behind = (size_t)(r->n++ - at);
+    memmove(r->shift + at + 1, r->shift + at, behind * sizeof *r->shift);
+    memmove(r->more + at + 1, r->more + at, behind * sizeof *r->more);
+    r->shift[at].id = id, r->more[at] = 0;
   }
-  if (s->counts) put(s, paths, first, token, 1, generated);
-  if (ends_banned(s, generated - 1) && !ends_banned(s, generated))
-    for (int i = 0; i < s->n; i++)
-      if (s->known[i].ends) put(s, paths, first, s->text[i].id, 0, generated);
-  return (dt_row_shifts){.text = s->text, .path = paths->shift + first, .n_text = s->n, .n_path = paths->n - first};
+  r->more[at] += more;
+}
+
+void row_shifts_put(row_shifts *r, int i, const shifts *s, const dt_tree *t, int node) {
+  r->row[i] = (dt_row_shifts){0};
+  if (!s) return;
+  int first = r->n, generated = s->generated + t->depth[node];
+  for (int u = node; u > 0 && s->counts; u = t->parent[u]) count_on_path(r, first, t->token[u], 1);
+  for (int k = 0; k < s->n && ends_banned(s, s->generated) && !ends_banned(s, generated); k++)
+    if (s->known[k].ends) count_on_path(r, first, s->text[k].id, 0);
+  for (int k = first; k < r->n; k++)
+    r->shift[k] = shift_of(s, r->shift[k].id, known_of(s, r->shift[k].id), r->more[k], generated);
+  r->row[i] = (dt_row_shifts){.text = s->text, .path = r->shift + first, .n_text = s->n, .n_path = r->n - first};
 }

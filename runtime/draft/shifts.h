@@ -1,10 +1,11 @@
 /* What a sequence's text says of the logits behind it (backend/shift.h): of the text's own tokens, kept up as it grows, and of each
- * path of guesses behind it. */
+ * path of guesses behind it. The rows of the target and of its draft are shifted alike. */
 #ifndef DT_SHIFTS_H
 #define DT_SHIFTS_H
 
 #include "backend/shift.h"
 #include "dtrun.h"
+#include "tree/tree.h"
 
 /* What is known of an id that some shift may be of. */
 typedef struct {
@@ -22,12 +23,13 @@ typedef struct {
   shifts_known *known; /* [n] of the same ids */
 } shifts;
 
-/* Lists of paths, one behind the other: room for a pass is taken once. */
+/* The shifts of a pass's rows; the lists of their paths lie one behind the other. */
 typedef struct {
-  int n, capacity;
-  dt_shift *shift; /* [n] */
-  int *more;       /* [n] how often the id is on the path */
-} shifts_paths;
+  dt_row_shifts *row; /* [rows] */
+  dt_shift *shift;    /* [entries] */
+  int *more;          /* [entries] how often the id is on the path */
+  int n;              /* entries in use */
+} row_shifts;
 
 /* Whether any shift is asked for. */
 bool shifts_wanted(const dt_shifts *asked);
@@ -43,10 +45,11 @@ void shifts_close(shifts *s); /* zeros are allowed */
 void shifts_prompt(shifts *s, const int32_t *tokens, int n);
 void shifts_token(shifts *s, int32_t token);
 
-/* Of the row of the text's last token. */
-dt_row_shifts shifts_root(const shifts *s);
-/* Of the row of a guess, `token`, at this depth, given those of its parent; the lists of its path go behind those in `paths`, in
- * which there is room for `depth` and all ends. */
-dt_row_shifts shifts_child(const shifts *s, shifts_paths *paths, const dt_row_shifts *parent, int32_t token, int depth);
+/* For passes of so many rows, with so many guesses on all their paths. */
+dt_status row_shifts_open(row_shifts *r, int rows, size_t guesses, dt_error *err);
+void row_shifts_close(row_shifts *r); /* zeros are allowed */
+void row_shifts_begin(row_shifts *r); /* a pass begins */
+/* What row i gets: the text's shifts as they are behind this node of the tree over its last token. NULL: none. */
+void row_shifts_put(row_shifts *r, int i, const shifts *s, const dt_tree *t, int node);
 
 #endif
