@@ -194,6 +194,12 @@ it_draws_a_map_of_files_that_are_there() {
 it_keeps_guides_short_and_their_links_whole() {
   "$dtrun" run "$source_dir/tests/guide/check_guides.lua" "$source_dir" || fail 'guides'
 }
+it_counts_ids_for_draft_vocabularies_in_the_same_pages_everywhere() {
+  cd "$source_dir" || exit 1
+  diff <(grep -oE 'policies/[A-Z]+\.md' lua/models/draft_vocab.c | sort) \
+    <(sed -n 's/.*ipairs { \(.*"README".*\) } do/\1/p' scripts/vocab.lua | grep -oE '[A-Z]+' | sed 's|.*|policies/&.md|' | sort) |
+    none 'scripts/vocab.lua has another list of pages than lua/models/draft_vocab.c'
+}
 it_keeps_files_short() {
   cd "$source_dir" || exit 1
   sources \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.lua' -o -name '*.sh' -o -name '*.py' \) -exec wc -l {} + |
