@@ -1,5 +1,6 @@
 """Make logits/mini-target/sampling.json: the exact probabilities with which Hugging Face transformers (f32, CPU, eager attention)
-would draw the next two tokens after a few texts, with its own processors in its own order. Run it from anywhere:
+would draw the next two tokens after a few texts, with its own processors in its own order, and OpenAI's formula of presence and frequency,
+which it lacks. Run it from anywhere:
 
     python tests/golden/make_sampling.py
 
@@ -23,14 +24,30 @@ SETTINGS = [
     {"temp": 0.5, "top_p": 0.9}, {"temp": 1.0, "top_p": 0.9}, {"temp": 1.5, "top_p": 0.9},
     {"temp": 1.5, "top_k": 40}, {"temp": 1.0, "min_p": 0.05}, {"temp": 1.5, "top_k": 100, "top_p": 0.8, "min_p": 0.04},
     {"temp": 1.0, "repeat": 1.5}, {"temp": 0.8, "repeat": 1.2, "bias": [[264, 2.0], [260, None], [13, -1.5]]},
+    {"temp": 1.0, "presence": -1.5, "frequency": -2.5}, {"temp": 1.2, "repeat": 1.1, "presence": -4.0, "frequency": 0.5, "top_p": 0.9},
 ]
 
 
-def processors(model, setting):
+class Counted:
+    """OpenAI's penalties: presence + frequency * c is taken from a token that was generated c > 0 times behind n tokens of prompt."""
+
+    def __init__(self, setting, n): self.presence, self.frequency, self.n = setting.get("presence", 0), setting.get("frequency", 0), n
+
+    def __call__(self, ids, scores):
+        counts = torch.bincount(ids[0, self.n:], minlength=scores.shape[1])[None]
+        return scores - self.presence * (counts > 0) - self.frequency * counts
+
+
+def processors(model, setting, n):
     config = transformers.GenerationConfig(do_sample=True, temperature=setting["temp"], top_k=setting.get("top_k", 0),
                                            top_p=setting.get("top_p", 1.0), min_p=setting.get("min_p"), repetition_penalty=setting.get("repeat"),
                                            sequence_bias=[[[i], float("-inf") if b is None else b] for i, b in setting["bias"]] if "bias" in setting else None)
-    return model._get_logits_processor(generation_config=config, input_ids_seq_length=1, device="cpu")
+    listed = model._get_logits_processor(generation_config=config, input_ids_seq_length=1, device="cpu")
+    if "presence" in setting:  # in front of the temperature, which is left out where it is 1
+        filters = (transformers.TemperatureLogitsWarper, transformers.TopPLogitsWarper)
+        at = next((i for i, p in enumerate(listed) if isinstance(p, filters)), len(listed))
+        listed.insert(at, Counted(setting, n))
+    return listed
 
 
 def law(logits, ids, process):
@@ -55,7 +72,7 @@ def laws(model, ids):
     logits = [model(torch.tensor([ids + tokens])).logits[0, -1] for tokens in after]
     settings = []
     for setting in SETTINGS:
-        process = processors(model, setting)
+        process = processors(model, setting, len(ids))
         found = [law(x, ids + tokens, process) for x, tokens in zip(logits, after)]
         if None in found: return None
         settings.append({**setting, "after": [{"tokens": t, **f} for t, f in zip(after, found)]})
