@@ -20,7 +20,7 @@ static void help(talk *t, const char *argument) {
       "/policy NAME     answer under that policy from now on\n"
       "/regen, /retry   answer the last question again, with the next seed\n"
       "/clear, /reset   forget the conversation\n"
-      "/stats [on|off]  what was generated so far; on: a line after each answer\n"
+      "/stats [on|off]  answers, tokens and speed so far; on: a line after each answer\n"
       "/save FILE       write the conversation, as JSON\n"
       "/help, /?        these lines\n"
       "/exit, /bye      or /quit, or Ctrl-D; Ctrl-C ends an answer\n"

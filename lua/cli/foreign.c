@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define LINES "dtrun chat takes several lines between \"\"\"; --chat asks one question"
-#define CHAT "a conversation is dtrun chat, its /help lists what it knows; --chat asks one question"
+#define CHAT "a conversation is dtrun chat, its /help lists its commands; --chat asks one question"
 #define DRAFTED                                                                                                        \
   "the policy decides how much is drafted, as in linear --set K=8; dtrun POLICY --help lists its parameters"
 #define NOT_YET "not here yet: "
@@ -23,7 +23,7 @@
 #define PROMPT_KEPT NOT_YET "in a driver, pair:prefix computes a prompt once for many runs"
 #define IN_MEMORY "weights are read into memory once and stay there"
 #define PASSES "a prompt is cut into passes that suit the machine"
-#define AROUND "--template NAME says what stands around a question"
+#define AROUND "--template NAME chooses the marks around a question"
 #define SHELL "the shell does it: -p $'one\\ntwo'"
 #define LOG "messages are lines on standard error: 2>FILE keeps them, -q leaves the summary out"
 #define SERVER NOT_YET "there is no server; drivers, Python and C call the same engine"
@@ -114,7 +114,7 @@ static const foreign_option foreign[] = {
     {"--host --port --api-key --served-model-name --keepalive", NULL, SERVER},
     {"--log-file --log-disable --log-verbosity -lv --log-prefix --log-timestamps --no-perf", NULL, LOG},
     {"--verbose-prompt", NULL, "--json FILE holds the prompt's ids"},
-    {"--list-devices", NULL, "dtrun doctor tells what it finds on this machine"},
+    {"--list-devices", NULL, "dtrun doctor reports on this machine"},
     {"--nowordwrap", NULL, "lines are not wrapped"},
 };
 
