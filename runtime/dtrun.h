@@ -218,14 +218,16 @@ typedef struct {
  *   repeat      an id that the prompt or the generated text holds: a logit above 0 is divided by it, one below multiplied (Hugging
  *               Face's repetition_penalty)
  *   presence, frequency   an id that is c > 0 times in the generated text: presence + frequency * c is subtracted (OpenAI's)
+ *   grammar     a token that its rules do not allow behind the text never comes; the text ends where they allow it
  * llama.cpp counts all three over the last 64 tokens, the prompt's among them. The draft's logits are shifted likewise before its guesses
- * are ranked (a Medusa head's by the text alone). Backends that cannot refuse all but zeros. */
+ * are ranked (a Medusa head's by the text alone, and without the grammar). Backends that cannot refuse all but zeros. */
 typedef struct {
   float repeat;              /* 0.01..100; 0 and 1: none */
   float presence, frequency; /* -100..100 */
   const dt_bias *bias;       /* [n_bias] copied */
   int n_bias;
   int min_tokens;
+  const char *grammar; /* the text's, in llama.cpp's language (GBNF); copied; NULL: none */
 } dt_shifts;
 
 #define DT_LOGPROBS 20

@@ -32,7 +32,7 @@ it_keeps_the_engine_ignorant_of_who_uses_it() {
   includes '((cli|driver|generate|box|measure|lookup|models|files)/.*|host\.h)' runtime cuda | none 'the engine knows who uses it'
 }
 # From the ground up: each may include what stands before it. A header in the list is what rooms give to those above.
-floors='runtime/system runtime/model runtime/text runtime/backend runtime/tree runtime/dtrun.h runtime/fake runtime/dtrun_fake.h
+floors='runtime/system runtime/model runtime/text runtime/grammar runtime/backend runtime/tree runtime/dtrun.h runtime/fake runtime/dtrun_fake.h
   runtime/dtrun_ranks.h runtime/cpu runtime/ranks runtime/pair runtime/draft runtime/session lua/host.h lua/files lua/models lua/lookup
   lua/measure lua/box lua/generate lua/driver lua/cli'
 it_includes_downwards_only() {
@@ -105,7 +105,7 @@ it_tells_families_apart_in_their_own_files_only() {
   local names
   names=$(sed -nE 's/^#define FAMILIES\(F\) *//p' runtime/model/families.c | grep -oE '\([a-z0-9_]+\)' | tr -d '()' | paste -sd '|')
   [ -n "$names" ] || fail 'no list of families in runtime/model/families.c'
-  code "\\b($names|gptneox)\\b([^-]|$)" runtime/*.[ch] runtime/{system,backend,tree,pair,draft,session,cpu,fake,pull}/*.[ch] cuda/*.cu* lua/*/*.[ch] \
+  code "\\b($names|gptneox)\\b([^-]|$)" runtime/*.[ch] runtime/{system,grammar,backend,tree,pair,draft,session,cpu,fake,pull}/*.[ch] cuda/*.cu* lua/*/*.[ch] \
     $(grep -LE '^const family ' runtime/model/*.[ch]) | grep -vE '^runtime/model/families\.c:[0-9]+:#define FAMILIES' | none 'a family is told apart outside its own file'
 }
 it_tells_weight_types_apart_in_their_table_and_the_formats_only() {
@@ -113,12 +113,12 @@ it_tells_weight_types_apart_in_their_table_and_the_formats_only() {
   local names
   names=$(sed -nE 's/^ *T\(([A-Z0-9_]+),.*/DT_\1/p' runtime/model/types.h | paste -sd '|')
   [ -n "$names" ] || fail 'no list of types in runtime/model/types.h'
-  code "\\b($names)\\b" runtime/*.[ch] runtime/{system,backend,tree,pair,draft,session,fake,text}/*.[ch] lua/*/*.[ch] $(find runtime/model -name '*.[ch]' -not -name 'types*') \
+  code "\\b($names)\\b" runtime/*.[ch] runtime/{system,grammar,backend,tree,pair,draft,session,fake,text}/*.[ch] lua/*/*.[ch] $(find runtime/model -name '*.[ch]' -not -name 'types*') \
     $(find runtime/cpu -name '*.[ch]' -not -name 'product_*' -not -name 'quant*') $(find cuda -name '*.cu*' -not -name 'format*') | none 'a weight type is told apart outside its table and the formats'
 }
 it_keeps_the_library_from_printing_and_aborting() {
   cd "$source_dir" || exit 1
-  grep -nE '\b(printf|puts|putchar|perror|abort|exit) *\(|fprintf *\(std' runtime/*.[ch] runtime/{system,backend,tree,pair,draft,session,cpu,fake,model,ranks,text}/*.[ch] |
+  grep -nE '\b(printf|puts|putchar|perror|abort|exit) *\(|fprintf *\(std' runtime/*.[ch] runtime/{system,grammar,backend,tree,pair,draft,session,cpu,fake,model,ranks,text}/*.[ch] |
     grep -vE '^[^:]*:[0-9]*: *(/?\*|//)' | none 'the library prints or ends the process'
 }
 # A call that can fail returns a dt_status. Beside these: what http_get does with a connection, keys whose reading fails later, and

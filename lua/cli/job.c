@@ -81,6 +81,14 @@ static int read_biases(job *j) {
   return 0;
 }
 
+static int read_grammar(job *j) {
+  const cli_options *o = j->options;
+  dt_error err;
+  if (!o->grammar_file) return 0;
+  if (o->shifts.grammar) return complain(EXIT_USAGE, "--grammar and --grammar-file: give one of them");
+  return dtl_read_grammar(o->grammar_file, &j->grammar, &err) ? complain_of(&err) : 0;
+}
+
 /* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. */
 static int open_models(job *j, dtl_need need) {
   const cli_options *o = j->options;
@@ -213,6 +221,7 @@ int job_open(cli_options *o, job *j) {
   if (!status && o->json && json_check_path(o->json, &err)) status = complain_of(&err);
   if (!status) say_what_it_means(o);
   if (!status) status = check_logprobs(o);
+  if (!status) status = read_grammar(j);
   bool chosen = complete_policy(o);
   if (!status) status = open_policies(j);
   if (!status) status = read_prompts(j);
@@ -242,7 +251,8 @@ int job_open_chat(cli_options *o, job *j) {
   if (misplaced(o)) return complain(EXIT_USAGE, "chat: no place for %s: the questions are typed", misplaced(o));
   say_what_it_means(o);
   complete_policy(o);
-  int status = open_policies(j);
+  int status = read_grammar(j);
+  if (!status) status = open_policies(j);
   if (!status) status = open_models(j, draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT);
   if (!status && j->found && j->draft && !o->quiet) say("draft: %s, found (--draft none: without)", j->draft);
   if (!status) status = open_tuned(j);
@@ -274,6 +284,7 @@ dtl_request job_request(const job *j) {
   const cli_options *o = j->options;
   dt_shifts shifts = o->shifts;
   shifts.bias = j->biases, shifts.n_bias = o->n_biases;
+  if (j->grammar) shifts.grammar = j->grammar;
   return (dtl_request){
       .places = j->places,
       .answers = j->answers,
@@ -306,6 +317,6 @@ int job_close(job *j) {
   dtl_policy_close(j->policy);
   dtl_policy_close(j->other);
   prompts_free(&j->prompts);
-  free(j->stop), free(j->biases);
+  free(j->stop), free(j->biases), free(j->grammar);
   return status;
 }

@@ -139,6 +139,8 @@ static dtl_request read_request(lua_State *L, const pair_object *pair) {
   request.answers = driver_integer(L, "answers", 0);
   read_stop(L, &request.seq);
   read_biases(L, pair, &request.seq.shifts);
+  lua_getfield(L, 2, "grammar");
+  request.seq.shifts.grammar = lua_tostring(L, -1);
   return request;
 }
 

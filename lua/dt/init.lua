@@ -230,7 +230,8 @@ local GENERATE = { policy = true, source = true, params = true, preset = true, p
                    temp = true, top_k = true, top_p = true, min_p = true, coupled = true, policy_seconds = true,
                    window = true, sinks = true, costs = true, messages = true, template = true, date = true,
                    repeat_penalty = true, presence_penalty = true, frequency_penalty = true, logit_bias = true,
-                   min_tokens = true, logprobs = true, echo = true, on_logprobs = true }
+                   min_tokens = true, logprobs = true, echo = true, on_logprobs = true,
+                   grammar = true }
 
 local CHOICE = {
   { "policy", is_name, "a policy's name or path" },
@@ -258,6 +259,7 @@ local CHECKED = {
     "a list of {token's id or text, bias from -1000 to 1000 or false, which bans it}" },
   { "min_tokens", function(x) return math.type(x) == "integer" and x >= 1 and x <= MOST end,
     "an integer from 1 to " .. MOST },
+  { "grammar", is_name, "a grammar's text without NUL" },
   { "logprobs", function(x) return math.type(x) == "integer" and x >= 0 and x <= 20 end, "an integer from 0 to 20" },
   { "echo", is_flag, "true or false" },
   { "seed", function(x)
@@ -347,7 +349,7 @@ local function request(t)
     policy_seconds = t.policy_seconds, window = t.window, sinks = t.sinks,
     costs = t.costs, repeat_penalty = t.repeat_penalty, presence_penalty = t.presence_penalty,
     frequency_penalty = t.frequency_penalty, logit_bias = copied(t.logit_bias or {}), min_tokens = t.min_tokens,
-    logprobs = t.logprobs, echo = t.echo,
+    logprobs = t.logprobs, echo = t.echo, grammar = t.grammar,
   }
 end
 

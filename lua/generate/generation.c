@@ -30,6 +30,7 @@ static dt_status fill_head(const generation *g, const dtl_policy *policy, const 
   r->window = g->request->window;
   r->shifts = g->options.shifts;
   r->shifts.bias = NULL;
+  r->shifts.grammar = copy(g->options.shifts.grammar);
   if (r->shifts.n_bias > 0) {
     size_t bytes = sizeof(dt_bias) * (size_t)r->shifts.n_bias;
     dt_bias *bias = malloc(bytes);
@@ -47,6 +48,7 @@ static dt_status fill_head(const generation *g, const dtl_policy *policy, const 
   r->backend = copy(pair->backend);
   r->threads = pair->threads;
   r->load_ms = pair->load_ms;
+  if (g->options.shifts.grammar && !r->shifts.grammar) whole = false;
   if (!whole || !r->policy || !r->params || !r->target || !r->backend || (draft && !r->draft))
     return out_of_memory(err);
   return DT_OK;
@@ -273,7 +275,8 @@ void dtl_result_free(dtl_result *result) {
   free(result->tokens), free(result->prompt_ids);
   free(result->text), free(result->policy), free(result->params);
   free(result->target), free(result->draft), free(result->backend);
-  free((dt_bias *)result->shifts.bias), free(result->logprobs), free(result->prompt_logprobs);
+  free((dt_bias *)result->shifts.bias), free((char *)result->shifts.grammar), free(result->logprobs),
+      free(result->prompt_logprobs);
   free(result->top_ids), free(result->top_logps);
 #define FREE(name, of_draft) free(result->name);
   DT_PAIR_FACTS(FREE)

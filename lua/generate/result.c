@@ -152,7 +152,7 @@ static void add_sampling(cJSON *root, const dtl_result *r) {
 static void add_shifts(cJSON *root, const dtl_result *r) {
   const dt_shifts *s = &r->shifts;
   bool repeats = s->repeat != 0 && s->repeat != 1;
-  if (!repeats && s->presence == 0 && s->frequency == 0 && !s->n_bias && !s->min_tokens) {
+  if (!repeats && s->presence == 0 && s->frequency == 0 && !s->n_bias && !s->min_tokens && !s->grammar) {
     cJSON_AddNullToObject(root, "shifts");
     return;
   }
@@ -169,6 +169,10 @@ static void add_shifts(cJSON *root, const dtl_result *r) {
     cJSON_AddItemToArray(list, pair);
   }
   cJSON_AddNumberToObject(shifts, "min_tokens", s->min_tokens);
+  if (s->grammar)
+    cJSON_AddStringToObject(shifts, "grammar", s->grammar);
+  else
+    cJSON_AddNullToObject(shifts, "grammar");
 }
 
 /* Writes a float to its last bit; null: it is not finite. */

@@ -1,6 +1,6 @@
 /* Shifts: what is added to and taken from some ids' logits before the likeliest is taken or one is drawn. The caller says for each
  * row which ids and how (a penalty of what the text before the row holds, a bias, a ban), so a row's result depends on nothing else.
- * An id that no list names keeps its logit, to the bit. Log-probabilities that are asked for are of the logits before shifts. */
+ * A row may also allow some ids only. An id that no list names and that is allowed keeps its logit, to the bit. Log-probabilities that are asked for are of the logits before shifts. */
 #ifndef DT_SHIFT_H
 #define DT_SHIFT_H
 
@@ -20,7 +20,12 @@ typedef struct {
 typedef struct {
   const dt_shift *text, *path;
   int n_text, n_path;
+  const uint64_t *allowed; /* bit id % 64 of allowed[id / 64]: whether the id may come; NULL: all may */
 } dt_row_shifts;
+
+DRAW_FUNCTION bool shift_allows(const dt_row_shifts *s, int32_t id) {
+  return !s->allowed || (s->allowed[id / 64] >> (id % 64) & 1);
+}
 
 /* The first place in a list of rising ids whose id is at least this; n: there is none. */
 DRAW_FUNCTION int shift_place(const dt_shift *list, int n, int32_t id) {

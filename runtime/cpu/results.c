@@ -25,7 +25,7 @@ static const dt_sampling *sampling_of(const cpu_chunk *c, int j) {
 /* The shifts of the j-th wanted row's logits; NULL: none. */
 static const dt_row_shifts *shifts_of(const cpu_chunk *c, int j) {
   const dt_row_shifts *all = c->p->out->shifts, *s = all ? &all[c->wanted + j] : NULL;
-  return s && s->n_text + s->n_path > 0 ? s : NULL;
+  return s && (s->allowed || s->n_text + s->n_path > 0) ? s : NULL;
 }
 
 /* Whether some ids are not allowed; then the filter needs all logits. */

@@ -1,6 +1,8 @@
 /* Shifts of a row's logits: see backend/shift.h. */
 #include "chunk.h"
 
+#include <math.h>
+
 /* The first id of a block, and the one behind its last. */
 static int32_t first_id(const int32_t *ids, int from) { return ids ? ids[from] : from; }
 static int32_t end_id(const int32_t *ids, int from, int count) { return first_id(ids, from + count - 1) + 1; }
@@ -12,10 +14,21 @@ static bool any_of(const dt_shift *list, int n, int32_t first, int32_t end) {
 
 bool cpu_is_shifted(const dt_row_shifts *s, const int32_t *ids, int from, int count) {
   int32_t first = first_id(ids, from), end = end_id(ids, from, count);
-  return any_of(s->text, s->n_text, first, end) || any_of(s->path, s->n_path, first, end);
+  return s->allowed || any_of(s->text, s->n_text, first, end) || any_of(s->path, s->n_path, first, end);
 }
 
-void cpu_shift(const dt_row_shifts *s, const int32_t *ids, int from, int count, float *logits) {
+static void ban(const dt_row_shifts *s, const int32_t *ids, int from, int count, float *logits) {
+  for (int i = 0, n; i < count; i += n) {
+    int32_t id = first_id(ids, from + i);
+    uint64_t word = s->allowed[id / 64];
+    n = ids ? 1 : 64 - id % 64 < count - i ? 64 - id % 64 : count - i;
+    if (word == UINT64_MAX) continue;
+    for (int j = 0; j < n; j++)
+      if (!(word >> ((id + j) % 64) & 1)) logits[i + j] = -INFINITY;
+  }
+}
+
+static void add(const dt_row_shifts *s, const int32_t *ids, int from, int count, float *logits) {
   int32_t first = first_id(ids, from), end = end_id(ids, from, count);
   const dt_shift *text = s->text + shift_place(s->text, s->n_text, first), *text_end = s->text + s->n_text;
   const dt_shift *path = s->path + shift_place(s->path, s->n_path, first), *path_end = s->path + s->n_path;
@@ -30,4 +43,9 @@ void cpu_shift(const dt_row_shifts *s, const int32_t *ids, int from, int count, 
     if (text < text_end && text->id == next->id) text++;
     if (is_path) path++;
   }
+}
+
+void cpu_shift(const dt_row_shifts *s, const int32_t *ids, int from, int count, float *logits) {
+  add(s, ids, from, count, logits);
+  if (s->allowed) ban(s, ids, from, count, logits);
 }

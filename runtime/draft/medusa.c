@@ -92,6 +92,7 @@ static dt_status guess(draft_medusa *d, const draft_text *texts, const dt_node_r
   for (int i = 0; i < rows.n; i++) {
     const draft_text *text = &texts[rows.sequence[i]];
     draft_results_want(&d->results, &out, text->shifts, text->tree, 0);
+    d->results.shifts.row[i].allowed = NULL; /* the text between is not known */
   }
   dt_status status = d->pair->ops->forward(d->pair->draft, d->cache, &rows, &out, err);
   double spent = dt_clock_ms() - start;

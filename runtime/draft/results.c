@@ -1,6 +1,7 @@
 /* Results of draft passes: see results.h. */
 #include "draft/results.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,9 +43,10 @@ void draft_results_want(draft_results *r, dt_out *out, const shifts *s, const dt
 
 void draft_results_read(const draft_results *r, int i, dt_tree_draft *to) {
   const int32_t *id = r->top_id + (size_t)i * DT_CANDIDATES;
-  for (to->count = 0; to->count < DT_CANDIDATES && id[to->count] >= 0;) to->count++;
+  const float *logp = r->top_logp + (size_t)i * DT_CANDIDATES;
+  for (to->count = 0; to->count < DT_CANDIDATES && id[to->count] >= 0 && logp[to->count] > -INFINITY;) to->count++;
   memcpy(to->token, id, sizeof to->token);
-  memcpy(to->logp, r->top_logp + (size_t)i * DT_CANDIDATES, sizeof to->logp);
+  memcpy(to->logp, logp, sizeof to->logp);
   memcpy(to->own, r->top_own + (size_t)i * DT_CANDIDATES, sizeof to->own);
   to->confidence = r->confidence[i];
   to->entropy = r->entropy[i];

@@ -10,7 +10,7 @@
 static bool repeats(const dt_shifts *a) { return a->repeat != 0 && a->repeat != 1; }
 
 bool shifts_wanted(const dt_shifts *a) {
-  return repeats(a) || a->presence != 0 || a->frequency != 0 || a->n_bias > 0 || a->min_tokens > 0;
+  return repeats(a) || a->presence != 0 || a->frequency != 0 || a->n_bias > 0 || a->min_tokens > 0 || a->grammar;
 }
 
 static bool is_end(const int32_t *ends, int n_ends, int32_t id) {
@@ -48,6 +48,11 @@ dt_status shifts_check(const dt_shifts *a, int vocab, const dt_seq_options *o, c
     return dt_fail(err, DT_EINPUT, "min_tokens with ignore_eos: no end-of-text stops the text: give one of them");
   if (o->max_tokens > 0 && a->min_tokens > o->max_tokens)
     return dt_fail(err, DT_EINPUT, "min_tokens: %d is more than the %d tokens wanted", a->min_tokens, o->max_tokens);
+  if (a->grammar && o->ignore_eos)
+    return dt_fail(err, DT_EINPUT, "grammar with ignore_eos: no end-of-text stops the text: give one of them");
+  if (a->grammar && a->min_tokens)
+    return dt_fail(err, DT_EINPUT,
+                   "grammar with min_tokens: the grammar says where the text may end: give one of them");
   return check_bans(a, vocab, ends, n_ends, err);
 }
 
@@ -85,13 +90,15 @@ static int find(shifts *s, int32_t id) {
 
 static void renew(shifts *s, int at) { s->text[at] = shift_of(s, s->text[at].id, &s->known[at], 0, s->generated); }
 
-dt_status shifts_open(shifts *s, const dt_shifts *asked, int context, const int32_t *ends, int n_ends, dt_error *err) {
-  *s = (shifts){.asked = *asked, .capacity = context + asked->n_bias + n_ends};
-  s->asked.bias = NULL;
+dt_status shifts_open(shifts *s, const dt_shifts *asked, masks *of, int context, const int32_t *ends, int n_ends,
+                      dt_error *err) {
+  *s = (shifts){.asked = *asked, .place = -1, .capacity = context + asked->n_bias + n_ends};
+  s->asked.bias = NULL, s->asked.grammar = NULL;
   s->counts = repeats(asked) || asked->presence != 0 || asked->frequency != 0;
   s->text = calloc((size_t)s->capacity, sizeof *s->text);
   s->known = calloc((size_t)s->capacity, sizeof *s->known);
-  if (!s->text || !s->known) {
+  if (of) s->masks = masks_hold(of), s->place = masks_enter(of);
+  if (!s->text || !s->known || (of && s->place < 0)) {
     shifts_close(s);
     return dt_fail_memory(err, "shifts of logits", (size_t)s->capacity * (sizeof *s->text + sizeof *s->known));
   }
@@ -102,6 +109,8 @@ dt_status shifts_open(shifts *s, const dt_shifts *asked, int context, const int3
 }
 
 void shifts_close(shifts *s) {
+  if (s->masks && s->place >= 0) masks_leave(s->masks, s->place);
+  masks_release(s->masks);
   free(s->text), free(s->known);
   *s = (shifts){0};
 }
@@ -116,6 +125,9 @@ void shifts_prompt(shifts *s, const int32_t *tokens, int n) {
 }
 
 void shifts_token(shifts *s, int32_t token) {
+  if (s->masks)
+    masks_move(s->masks, s->place, masks_step(s->masks, masks_state(s->masks, s->place), token, !s->generated));
+  if (s->masks) masks_tidy(s->masks); /* no pass runs */
   bool were_banned = ends_banned(s, s->generated++);
   if (s->counts) {
     int at = find(s, token);
@@ -125,6 +137,29 @@ void shifts_token(shifts *s, int32_t token) {
   }
   for (int i = 0; i < s->n && were_banned && !ends_banned(s, s->generated); i++)
     if (s->known[i].ends) renew(s, i);
+}
+
+/* The grammar's state behind a node of the tree. */
+static int32_t state_behind(const shifts *s, const dt_tree *t, int node) {
+  int32_t path[DT_TREE_ENTRIES + 1], state = masks_state(s->masks, s->place);
+  int n = 0;
+  for (int u = node; u > 0; u = t->parent[u]) path[n++] = t->token[u];
+  for (int i = n - 1; i >= 0; i--) state = masks_step(s->masks, state, path[i], !s->generated && i == n - 1);
+  return state;
+}
+
+bool shifts_allow(const shifts *s, const dt_tree *t, int node) {
+  if (!s->masks) return true;
+  bool first = !s->generated && t->parent[node] == 0;
+  return masks_allow(s->masks, state_behind(s, t, t->parent[node]), t->token[node], first);
+}
+
+bool shifts_are_stuck(const shifts *s) {
+  if (!s->masks) return false;
+  dt_row_shifts row = {.allowed = masks_of(s->masks, masks_state(s->masks, s->place), !s->generated)};
+  for (int32_t id = 0; id < masks_ids(s->masks); id++)
+    if (shift_allows(&row, id) && !isinf(known_of(s, id)->bias)) return false;
+  return true;
 }
 
 /* ---- rows of a pass -------------------------------------------------------------------------------------------------------- */
@@ -168,4 +203,5 @@ void row_shifts_put(row_shifts *r, int i, const shifts *s, const dt_tree *t, int
   for (int k = first; k < r->n; k++)
     r->shift[k] = shift_of(s, r->shift[k].id, known_of(s, r->shift[k].id), r->more[k], generated);
   r->row[i] = (dt_row_shifts){.text = s->text, .path = r->shift + first, .n_text = s->n, .n_path = r->n - first};
+  if (s->masks) r->row[i].allowed = masks_of(s->masks, state_behind(s, t, node), !generated);
 }

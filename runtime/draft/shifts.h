@@ -5,6 +5,7 @@
 
 #include "backend/shift.h"
 #include "dtrun.h"
+#include "grammar/masks.h"
 #include "tree/tree.h"
 
 /* What is known of an id that some shift may be of. */
@@ -15,9 +16,11 @@ typedef struct {
 } shifts_known;
 
 typedef struct {
-  dt_shifts asked; /* its list of biases: NULL */
+  dt_shifts asked; /* its list of biases, its grammar: NULL */
   bool counts;     /* a penalty is asked for: what the text holds matters */
   int generated;
+  masks *masks; /* the grammar's; NULL: none */
+  int place;    /* of the text in them */
   int n, capacity;
   dt_shift *text;      /* [n] by rising id */
   shifts_known *known; /* [n] of the same ids */
@@ -37,13 +40,21 @@ bool shifts_wanted(const dt_shifts *asked);
 dt_status shifts_check(const dt_shifts *asked, int vocab, const dt_seq_options *options, const int32_t *ends,
                        int n_ends, dt_error *err);
 
-/* For texts of up to `context` tokens; the ids that end one are not to come before the least number of tokens. */
-dt_status shifts_open(shifts *s, const dt_shifts *asked, int context, const int32_t *ends, int n_ends, dt_error *err);
+/* For texts of up to `context` tokens; the ids that end one are not to come before the least number of tokens. `of`: the grammar's
+ * masks, one use of which is the shifts' then; NULL: none. */
+dt_status shifts_open(shifts *s, const dt_shifts *asked, masks *of, int context, const int32_t *ends, int n_ends,
+                      dt_error *err);
 void shifts_close(shifts *s); /* zeros are allowed */
 
 /* The text goes on. */
 void shifts_prompt(shifts *s, const int32_t *tokens, int n);
 void shifts_token(shifts *s, int32_t token);
+
+/* Whether the token of a node of the tree over the text's last token may come there. */
+bool shifts_allow(const shifts *s, const dt_tree *t, int node);
+
+/* Whether no token may follow the text. */
+bool shifts_are_stuck(const shifts *s);
 
 /* For passes of so many rows, with so many guesses on all their paths. */
 dt_status row_shifts_open(row_shifts *r, int rows, size_t guesses, dt_error *err);

@@ -276,6 +276,8 @@ static const float *with_shifts(const dt_weights *w, const dt_row_shifts *s) {
     w->shifted[s->text[i].id] = expf(shift_logit(&s->text[i], logf(w->p[s->text[i].id])));
   for (int i = 0; i < s->n_path; i++)
     w->shifted[s->path[i].id] = expf(shift_logit(&s->path[i], logf(w->p[s->path[i].id])));
+  for (int32_t id = 0; id < w->vocab; id++)
+    if (!shift_allows(s, id)) w->shifted[id] = 0;
   return w->shifted;
 }
 

@@ -357,6 +357,7 @@ void dt_pair_close(dt_pair *p) {
   if (p->draft) p->ops->free_weights(p->draft);
   if (p->target) p->ops->free_weights(p->target);
   if (p->backend) p->ops->close(p->backend);
+  vocabulary_close(p->vocabulary);
   tok_close(p->tokenizer);
   free(p->target_path);
   free(p->draft_path);
@@ -470,6 +471,17 @@ const char *pair_token_bytes(const dt_pair *p, int32_t id, bool first, char buff
 }
 
 int pair_context(const dt_pair *p) { return p->target_info.context < DT_CONTEXT ? p->target_info.context : DT_CONTEXT; }
+
+static const char *text_of(const void *pair, int32_t id, bool first, char buffer[16], size_t *len) {
+  return pair_token_bytes(pair, id, first, buffer, len);
+}
+
+dt_status pair_vocabulary(dt_pair *p, const vocabulary **out, dt_error *err) {
+  dt_status status = DT_OK;
+  if (!p->vocabulary) status = vocabulary_open(p->target_info.vocab, text_of, p, p->eos, p->n_eos, &p->vocabulary, err);
+  *out = p->vocabulary;
+  return status;
+}
 
 bool pair_is_eos(const dt_pair *p, int32_t id) {
   for (int i = 0; i < p->n_eos; i++)

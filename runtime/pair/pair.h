@@ -4,6 +4,7 @@
 
 #include "backend/backend.h"
 #include "dtrun.h"
+#include "grammar/vocabulary.h"
 #include "model/model.h"
 #include "text/tokenizer.h"
 
@@ -19,8 +20,9 @@ struct dt_pair {
   char *left_out;          /* why an optional draft was not loaded, or NULL */
   int distances;           /* how many tokens ahead a Medusa head guesses; 0: no Medusa head */
   int threads;
-  double load_ms; /* time of dt_pair_open */
-  tok *tokenizer; /* NULL: a scripted pair, whose text is its ids */
+  double load_ms;         /* time of dt_pair_open */
+  tok *tokenizer;         /* NULL: a scripted pair, whose text is its ids */
+  vocabulary *vocabulary; /* of the tokenizer; NULL: no grammar was asked for */
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;
   bool searched;    /* the target's weights were searched for numbers that are not finite */
@@ -31,6 +33,9 @@ struct dt_pair {
 
 /* The bytes of one token, as the first of a text or as a later one; a scripted pair writes them to `buffer` (room for 16). */
 const char *pair_token_bytes(const dt_pair *pair, int32_t id, bool first, char buffer[16], size_t *len);
+
+/* The vocabulary as grammars need it, read when it is first asked for. */
+dt_status pair_vocabulary(dt_pair *pair, const vocabulary **out, dt_error *err);
 
 int pair_context(const dt_pair *pair); /* of a session that names none */
 

@@ -104,6 +104,18 @@ static void take_candidates(dt_session *s, const dt_rows *rows, int k) {
   }
 }
 
+/* Takes back tokens after rows behind which the grammar allows none. */
+static dt_status take_back_forbidden(const dt_session *s, const dt_rows *rows, int32_t *choice, dt_error *err) {
+  for (int i = 0; i < rows->n; i++) {
+    const sequence *q = &s->seq[rows->sequence[i]];
+    if (!q->shifted || !q->shifts.masks) continue;
+    dt_status status = masks_failure(q->shifts.masks, err);
+    if (status) return status;
+    if (choice[i] >= 0 && !shift_allows(&s->shifts.row[i], choice[i])) choice[i] = -1;
+  }
+  return DT_OK;
+}
+
 /* Runs the collected rows. Writes the target's tokens after them to *choice, and moves *choice past them. */
 static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
   dt_rows rows = pass_rows(&s->rows);
@@ -123,12 +135,26 @@ static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
                 .k = k,
                 .top_id = s->candidate,
                 .top_logp = s->candidate_logp};
+  dt_status status = s->pair->ops->forward(s->pair->target, s->target, &rows, &out, err);
+  if (!status && shifted) status = take_back_forbidden(s, &rows, *choice, err);
+  if (!status && k) take_candidates(s, &rows, k);
   *choice += rows.n;
   pass_begin(&s->rows, s->rows.path_stride);
   row_shifts_begin(&s->shifts);
-  dt_status status = s->pair->ops->forward(s->pair->target, s->target, &rows, &out, err);
-  if (!status && k) take_candidates(s, &rows, k);
   return status;
+}
+
+/* Leaves guesses out of the pass that the grammar forbids. */
+static void drop_forbidden(const sequence *q) {
+  if (!q->shifted || !q->shifts.masks) return;
+  dt_tree *t = q->tree;
+  int n = 0;
+  for (int i = 0; i < t->n_kept; i++) {
+    int32_t v = t->kept_node[i];
+    t->kept[v] = shifts_allow(&q->shifts, t, v);
+    if (t->kept[v]) t->kept_node[n++] = v;
+  }
+  t->n_kept = n;
 }
 
 static int deepest_kept(const dt_tree *t) {
@@ -136,6 +162,12 @@ static int deepest_kept(const dt_tree *t) {
   for (int i = 0; i < t->n_kept; i++)
     if (t->depth[t->kept_node[i]] > depth) depth = t->depth[t->kept_node[i]];
   return depth;
+}
+
+/* The failure of a row on the text's own path. */
+static dt_status gave_nothing(const dt_session *s, const sequence *q, int accepted, dt_error *err) {
+  if (q->shifted && shifts_are_stuck(&q->shifts)) return masks_are_stuck(q->shifts.masks, err);
+  return pair_gave_nan(s->pair, q->length - 1 + accepted, err);
 }
 
 dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verdicts, dt_error *err) {
@@ -150,6 +182,7 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
   for (int i = 0; i < n; i++) {
     dt_tree *t = s->seq[seqs[i]].tree;
     dt_tree_seal(t, NULL);
+    drop_forbidden(&s->seq[seqs[i]]);
     verdicts[i] = (dt_verdict){.seq = seqs[i], .depth = deepest_kept(t), .bonus = -1};
     longest = max(longest, verdicts[i].depth);
   }
@@ -172,7 +205,7 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
     v->bonus = q->bonus;
     v->drafted = q->tree->n_kept;
     if (v->bonus < 0) { /* a NaN elsewhere in the tree is harmless: plain decoding would not have computed it */
-      status = pair_gave_nan(s->pair, q->length - 1 + v->accepted, err);
+      status = gave_nothing(s, q, v->accepted, err);
       continue;
     }
     q->fresh = false;

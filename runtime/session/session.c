@@ -62,6 +62,7 @@ static void free_session(dt_session *s) {
   free(s->seq), free(s->text), free(s->sampling), free(s->draft_sampling), free(s->wanted), free(s->choice);
   free(s->candidate), free(s->candidate_logp), free(s->choice_logp);
   row_shifts_close(&s->shifts);
+  masks_release(s->masks);
   free(s);
 }
 
@@ -223,7 +224,7 @@ static dt_status check_sampling(const dt_sampling *p, dt_error *err) {
 }
 
 static dt_status check_backend(const dt_backend_ops *ops, const dt_seq_options *o, dt_error *err) {
-  const char *what = shifts_wanted(&o->shifts) ? "penalties, biases and min_tokens"
+  const char *what = shifts_wanted(&o->shifts) ? "penalties, biases, grammars and min_tokens"
                      : o->logprobs.wanted      ? "logprobs"
                                                : NULL;
   if (!what || ops->shifts) return DT_OK;
@@ -265,6 +266,19 @@ static bool room_for_rows(int32_t **id, float **logp, float **choice, int rows) 
   return *id && *logp && *choice;
 }
 
+/* The masks of a grammar: those of the last text that had one, if it is the same. */
+static dt_status find_masks(dt_session *s, const char *grammar, dt_error *err) {
+  const vocabulary *v;
+  masks *m;
+  if (s->masks && !strcmp(masks_grammar(s->masks), grammar)) return DT_OK;
+  dt_status status = pair_vocabulary(s->pair, &v, err);
+  if (!status) status = masks_open(v, grammar, &m, err);
+  if (status) return status;
+  masks_release(s->masks);
+  s->masks = m;
+  return DT_OK;
+}
+
 /* Prepares a start, except for its rows. */
 static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
   sequence *q = &s->seq[seq];
@@ -276,7 +290,10 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
                 room_for_rows(&q->candidate, &q->candidate_logp, &q->choice_logp, 1 + DT_TREE_VERIFY)))
     return dt_fail_memory(err, "the candidates of a pass", (size_t)s->rows.capacity * ROW_TOP * 8);
   dt_status status = text_init(&text, o->stop, o->n_stop, err);
-  if (!status && shifted) status = shifts_open(&shift, &o->shifts, s->context, s->pair->eos, s->pair->n_eos, err);
+  if (!status && o->shifts.grammar) status = find_masks(s, o->shifts.grammar, err);
+  if (!status && shifted)
+    status = shifts_open(&shift, &o->shifts, o->shifts.grammar ? s->masks : NULL, s->context, s->pair->eos,
+                         s->pair->n_eos, err);
   if (!status) status = logprobs_open(&logs, &o->logprobs, s->context, err);
   if (status) {
     text_free(&text);

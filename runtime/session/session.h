@@ -59,6 +59,7 @@ struct dt_session {
   int32_t *candidate;                     /* [rows.capacity][ROW_TOP] of a pass; NULL: never wanted */
   float *candidate_logp;                  /* the same */
   float *choice_logp;                     /* [rows.capacity] */
+  masks *masks;                           /* of the grammar asked for last, or NULL: the next text may have it too */
   row_shifts shifts;                      /* of its rows */
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
 };

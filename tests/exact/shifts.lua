@@ -1,6 +1,6 @@
--- Shifts are exact: with penalties, biases, bans and a least length drawn at random, sampled or not, every policy gives
--- the tokens of plain decoding and their log-probabilities to the bit; alone, in batches of others, with a window, and
--- with a head that drafts.
+-- Shifts are exact: with penalties, biases, bans, a least length and grammars drawn at random, sampled or not, every
+-- policy gives the tokens of plain decoding and their log-probabilities to the bit; alone, in batches of others, with a
+-- window, and with a head that drafts.
 -- dtrun run tests/exact/shifts.lua [--settings 200] [--tokens 24]
 local dt = require "dt"
 
@@ -25,6 +25,12 @@ for i = 1, 4 do
   file:close()
 end
 
+local GRAMMARS = {
+  'root ::= ([a-z ]{1,9} [,.;])+ "!"', 'root ::= ([0-9]+ " "? [a-z]* "\\n"?)+', 'root ::= [^\\n"]{8,40} ("\\n" root)?',
+  [[root ::= "{" pair (", " pair)* "}"
+    pair ::= "\"" [a-zA-Z ]+ "\": " (root | "[" [0-9 ,]* "]" | "true" | "null")]],
+}
+
 local function pick(list) return list[math.random(#list)] end
 
 -- What the i-th setting asks for; nil: not that.
@@ -35,7 +41,7 @@ local function setting_of(i, vocab)
     bias[k] = { math.random(0, math.min(vocab - 1, 600)), pick { false, 3, -2.5, 0.5 } }
   end
   local tokens = opts.tokens
-  return {
+  local setting = {
     repeat_penalty = pick { 1.3, 1.1, 0.8, false } or nil, presence_penalty = pick { 0.5, -0.3, false } or nil,
     frequency_penalty = pick { 0.2, 1.5, -0.1, false } or nil, logit_bias = bias,
     min_tokens = pick { math.random(tokens), false, false } or nil,
@@ -43,6 +49,8 @@ local function setting_of(i, vocab)
     min_p = pick { 0.03, false, false, false } or nil, seed = i, tokens = tokens, logprobs = pick { 0, 3, 20 },
     window = pick { 24, false, false } or nil, stop = pick { { "\n", " the" }, false, false } or nil,
   }
+  if not setting.min_tokens then setting.grammar = pick { GRAMMARS[i % #GRAMMARS + 1], false } or nil end
+  return setting
 end
 
 local runs, mistakes, accepted, shifted = 0, 0, 0, 0

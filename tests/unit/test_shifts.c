@@ -43,7 +43,7 @@ static void shifts_are_those_of_transformers_and_llama_cpp(void **state) {
     for (const cJSON *b = list ? list->child : NULL; b; b = b->next)
       bias[asked.n_bias++] = (dt_bias){cJSON_GetArrayItem(b, 0)->valueint, shown(cJSON_GetArrayItem(b, 1))};
     shifts s;
-    ok(shifts_open(&s, &asked, n_prompt + n_generated, end, n_ends, &err));
+    ok(shifts_open(&s, &asked, NULL, n_prompt + n_generated, end, n_ends, &err));
     shifts_prompt(&s, prompt, n_prompt);
     for (int i = 0; i < n_generated; i++) shifts_token(&s, generated[i]);
     dt_row_shifts row = of_text(&s);
@@ -110,7 +110,7 @@ static void a_path_is_shifted_as_the_text_that_it_makes(void **state) {
     int prompt = 1 + (int)(random_next(&r) % 10), length = prompt + (int)(random_next(&r) % 10);
     for (int i = 0; i < length; i++) text[i] = (int32_t)(random_next(&r) % IDS);
     shifts s;
-    ok(shifts_open(&s, &asked, CONTEXT, ends, 2, &err));
+    ok(shifts_open(&s, &asked, NULL, CONTEXT, ends, 2, &err));
     shifts_prompt(&s, text, prompt);
     for (int i = prompt; i < length; i++) shifts_token(&s, text[i]);
     dt_tree_reset(tree, text[length - 1], NODES, IDS);
@@ -126,7 +126,7 @@ static void a_path_is_shifted_as_the_text_that_it_makes(void **state) {
     for (int v = 0; v < tree->nodes; v++) {
       shifts alone;
       int32_t path[NODES];
-      ok(shifts_open(&alone, &asked, CONTEXT, ends, 2, &err));
+      ok(shifts_open(&alone, &asked, NULL, CONTEXT, ends, 2, &err));
       shifts_prompt(&alone, text, prompt);
       for (int i = prompt; i < length; i++) shifts_token(&alone, text[i]);
       for (int u = v; u > 0; u = tree->parent[u]) path[tree->depth[u] - 1] = tree->token[u];
@@ -198,6 +198,8 @@ static int token_of(const dt_sampling *s, const float *logits, int n) {
 /* The j-th row has its own shifts, the first none; what is asked of it shows them and nothing else. */
 static void check_pass(rig *r, row_list *l) {
   dt_shift text[ROWS][4], path[ROWS][2];
+  size_t words = (size_t)(r->vocab + 63) / 64;
+  uint64_t *allowed = malloc(ROWS * words * sizeof *allowed), bits = 5;
   dt_row_shifts row_has[ROWS];
   dt_sampling sampling[ROWS];
   int32_t index[ROWS], given[ROWS];
@@ -220,7 +222,12 @@ static void check_pass(rig *r, row_list *l) {
       path[j][0] = (dt_shift){.id = 20, .bias = 1, .repeat = 0.5f};
     }
     path[j][1] = (dt_shift){.id = third, .bias = 1.5f, .repeat = 1.1f};
-    row_has[j] = j ? (dt_row_shifts){text[j], path[j], 4, j % 4 ? 2 : 0} : (dt_row_shifts){0};
+    for (size_t k = 0; k < words; k++) /* whole words of each kind too */
+      allowed[(size_t)j * words + k] = k % 3 == 1   ? UINT64_MAX
+                                       : k % 3 == 2 ? 0
+                                                    : (uint64_t)random_next(&bits) << 32 | 1;
+    row_has[j] = j ? (dt_row_shifts){text[j], path[j], 4, j % 4 ? 2 : 0, j % 3 ? NULL : allowed + (size_t)j * words}
+                   : (dt_row_shifts){0};
     sampling[j] = (dt_sampling){(uint64_t)j, 0.5f * (float)(j % 3), j % 2 ? 7 : 0, 0, 0};
     index[j] = j, given[j] = (7 * j + 1) % r->vocab;
   }
@@ -231,7 +238,7 @@ static void check_pass(rig *r, row_list *l) {
       dt_shift s = entry_of(&row_has[j], v);
       bool named = s.bias != 0 || s.repeat != 1 || s.minus != 0;
       float is = shifted[j * r->vocab + v], was = plain[j * r->vocab + v];
-      assert_true(is == (named ? shift_logit(&s, was) : was));
+      assert_true(is == (!shift_allows(&row_has[j], v) ? -INFINITY : named ? shift_logit(&s, was) : was));
       different += is != was;
     }
   assert_true(different > 3 * (ROWS - 1));
@@ -281,7 +288,7 @@ static void check_pass(rig *r, row_list *l) {
                  .top_id = quiet.id[0],
                  .top_logp = quiet.top[0]};
   fails(r->ops->forward(r->weights, r->cache, &rows, &out, &err), DT_EINPUT, "result 2 is wanted of id");
-  free(plain), free(shifted);
+  free(plain), free(allowed), free(shifted);
 }
 
 static void a_pass_shifts_what_it_takes_and_not_what_it_tells(void **state) {

@@ -66,7 +66,7 @@ class Pair:
         policy: a name or a path; source: its text instead. on_text is called with each piece; where it gives False the
         text ends; it cannot ask the pair. options: params, preset, tokens, stop, ignore_eos, seed, temp, top_k, top_p,
         min_p, repeat_penalty, presence_penalty, frequency_penalty, logit_bias ({id or text: bias, or False to ban}),
-        min_tokens, logprobs, echo, coupled, policy_seconds, trace, template; temperature, max_new_tokens and such are
+        min_tokens, grammar, logprobs, echo, coupled, policy_seconds, trace, template; temperature, max_new_tokens and such are
         taken too."""
         tell = on_text and (lambda text: on_text(text.decode(errors="replace")))
         return self._call("generate", dict(options, prompt=prompt, policy=policy), tell)

@@ -1,0 +1,389 @@
+/* The automaton of a grammar, and its masks: see masks.h. */
+#include "grammar/masks.h"
+#include "grammar/gbnf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NONE = -1, UNKNOWN = -2, FREE = -3 };
+static const size_t TIDY = 64u << 20,
+                    MOST = 128u << 20; /* bytes: when states are dropped, and when none can be added */
+
+/* The top of a stack: a node, and the frame below it (NONE: none). Equal stacks are one frame. */
+typedef struct {
+  int32_t node, below;
+} frame;
+
+typedef struct {
+  size_t first; /* of its frames in `list` */
+  int n;
+  bool ends;
+  uint64_t *mask[2]; /* of the text's first token, and of later ones; NULL: not computed yet */
+} state;
+
+typedef struct {
+  int32_t *slot; /* [size] of a hash table; NONE: free */
+  int size, used;
+} table;
+
+/* All that is computed; dropped as a whole. */
+typedef struct {
+  frame *frame;  /* [frames] */
+  int32_t *mark; /* [frames] the last round that reached it */
+  int frames, frame_room, round;
+  state *state; /* [states] */
+  int32_t *to;  /* [states][classes] */
+  int states, state_room;
+  int32_t *list; /* [listed] */
+  size_t listed, list_room;
+  int32_t *todo, *found; /* [frames] while a state is made */
+  table frame_index, state_index;
+  size_t bytes;
+} store;
+
+struct masks {
+  rules rules;
+  const vocabulary *vocabulary;
+  char *grammar;
+  int users;
+  store s;
+  uint64_t *nothing; /* a mask without bits */
+  int32_t *path;     /* [deepest + 1] states on the way to a node of the vocabulary */
+  int32_t *live;     /* [places]; FREE */
+  int places;
+  bool too_many; /* a text had more than MASKS_STACKS */
+  dt_error failure;
+};
+
+int masks_ids(const masks *m) { return m->vocabulary->ids; }
+static size_t words(const masks *m) { return ((size_t)m->vocabulary->ids + 63) / 64; }
+
+/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+
+static bool grow(masks *m, void *list, size_t n, size_t size) {
+  void *old, *grown;
+  memcpy(&old, list, sizeof old);
+  grown = m->s.bytes > MOST ? NULL : realloc(old, n * size);
+  if (grown)
+    memcpy(list, &grown, sizeof grown);
+  else
+    dt_fail(&m->failure, DT_EDEVICE, "grammar: more than %zu MiB for its states: let fewer rules match the same text",
+            MOST >> 20);
+  return grown != NULL;
+}
+
+static void close_store(store *s) {
+  for (int i = 0; i < s->states; i++) free(s->state[i].mask[0]), free(s->state[i].mask[1]);
+  free(s->frame), free(s->mark), free(s->state), free(s->to), free(s->list), free(s->todo), free(s->found);
+  free(s->frame_index.slot), free(s->state_index.slot);
+  *s = (store){0};
+}
+
+static uint32_t mix(uint32_t h, int32_t x) {
+  h = (h ^ (uint32_t)x) * 0x9E3779B1u;
+  return h ^ h >> 15;
+}
+
+/* Makes room in a table for one more. hash_of gives the hash of what is there already. */
+static bool index_room(masks *m, table *t, uint32_t (*hash_of)(const store *, int32_t)) {
+  if (2 * (t->used + 1) < t->size) return true;
+  int size = t->size ? 2 * t->size : 256;
+  int32_t *slot = NULL;
+  if (!grow(m, &slot, (size_t)size, sizeof *slot)) return false;
+  memset(slot, 0xff, (size_t)size * sizeof *slot);
+  for (int i = 0; i < t->used; i++) { /* the first `used` numbers are in it */
+    uint32_t at = hash_of(&m->s, i) & (uint32_t)(size - 1);
+    while (slot[at] != NONE) at = (at + 1) & (uint32_t)(size - 1);
+    slot[at] = i;
+  }
+  free(t->slot);
+  t->slot = slot, t->size = size;
+  m->s.bytes += (size_t)size * sizeof *slot / 2;
+  return true;
+}
+
+/* ---- frames and states ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t hash_frame(const store *s, int32_t i) { return mix(mix(7, s->frame[i].node), s->frame[i].below); }
+
+/* The number of a frame; NONE: no room. */
+static int32_t frame_of(masks *m, frame f) {
+  store *s = &m->s;
+  if (!index_room(m, &s->frame_index, hash_frame)) return NONE;
+  uint32_t mask = (uint32_t)s->frame_index.size - 1, at = mix(mix(7, f.node), f.below) & mask;
+  for (int32_t is; (is = s->frame_index.slot[at]) != NONE; at = (at + 1) & mask)
+    if (s->frame[is].node == f.node && s->frame[is].below == f.below) return is;
+  if (s->frames == s->frame_room) {
+    size_t room = s->frame_room ? 2 * (size_t)s->frame_room : 256;
+    if (!grow(m, &s->frame, room, sizeof *s->frame) || !grow(m, &s->mark, room, sizeof *s->mark) ||
+        !grow(m, &s->todo, room, sizeof *s->todo) || !grow(m, &s->found, room, sizeof *s->found))
+      return NONE;
+    s->frame_room = (int)room;
+    s->bytes += room / 2 * (sizeof *s->frame + 3 * sizeof *s->mark);
+  }
+  s->frame[s->frames] = f;
+  s->mark[s->frames] = 0;
+  s->frame_index.used++;
+  return s->frame_index.slot[at] = s->frames++;
+}
+
+static void push(masks *m, int32_t node, int32_t below, int *n_todo) {
+  int32_t f = frame_of(m, (frame){node, below});
+  if (f == NONE || m->s.mark[f] == m->s.round) return;
+  m->s.mark[f] = m->s.round;
+  m->s.todo[(*n_todo)++] = f;
+}
+
+/* Adds to `found` all stacks that are reached from a node, over some more, before the next byte. */
+static int reach(masks *m, int32_t node, int32_t below, int n_found) {
+  int n_todo = 0;
+  push(m, node, below, &n_todo);
+  while (n_todo) {
+    int32_t at = m->s.todo[--n_todo];
+    frame f = m->s.frame[at];
+    const rules_node *n = &m->rules.node[f.node];
+    switch ((node_kind)n->kind) {
+    case NODE_END:
+    case NODE_BYTES: m->s.found[n_found++] = at; break;
+    case NODE_EMPTY: push(m, n->next, f.below, &n_todo); break;
+    case NODE_SPLIT:
+      push(m, n->next, f.below, &n_todo);
+      push(m, n->other, f.below, &n_todo);
+      break;
+    case NODE_CALL: {
+      int32_t back = n->next == RULES_TAIL ? f.below : frame_of(m, (frame){n->next, f.below});
+      if (n->next == RULES_TAIL || back != NONE) push(m, n->other, back, &n_todo);
+      break;
+    }
+    case NODE_RETURN:
+      if (f.below == NONE)
+        push(m, 0, NONE, &n_todo);
+      else
+        push(m, m->s.frame[f.below].node, m->s.frame[f.below].below, &n_todo);
+      break;
+    }
+  }
+  return n_found;
+}
+
+static uint32_t hash_list(const int32_t *list, int n) {
+  uint32_t h = 11;
+  for (int i = 0; i < n; i++) h = mix(h, list[i]);
+  return h;
+}
+
+static uint32_t hash_state(const store *s, int32_t i) { return hash_list(s->list + s->state[i].first, s->state[i].n); }
+
+static int by_number(const void *a, const void *b) {
+  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
+}
+
+static bool room_for_state(masks *m, int n) {
+  store *s = &m->s;
+  size_t classes = (size_t)m->rules.classes;
+  if (s->states == s->state_room) {
+    size_t room = s->state_room ? 2 * (size_t)s->state_room : 64;
+    if (!grow(m, &s->state, room, sizeof *s->state) || !grow(m, &s->to, room * classes, sizeof *s->to)) return false;
+    s->state_room = (int)room;
+    s->bytes += room / 2 * (sizeof *s->state + classes * sizeof *s->to);
+  }
+  if (s->listed + (size_t)n > s->list_room) {
+    size_t room = 2 * (s->listed + (size_t)n);
+    if (!grow(m, &s->list, room, sizeof *s->list)) return false;
+    s->bytes += (room - s->list_room) * sizeof *s->list;
+    s->list_room = room;
+  }
+  return true;
+}
+
+/* The state of the n stacks in `found`. */
+static int32_t state_of(masks *m, int n) {
+  store *s = &m->s;
+  if (!n || m->failure.status) return MASKS_NOWHERE;
+  if (n > MASKS_STACKS) {
+    m->too_many = true;
+    return MASKS_NOWHERE;
+  }
+  qsort(s->found, (size_t)n, sizeof *s->found, by_number);
+  if (!index_room(m, &s->state_index, hash_state) || !room_for_state(m, n)) return MASKS_NOWHERE;
+  uint32_t mask = (uint32_t)s->state_index.size - 1, at = hash_list(s->found, n) & mask;
+  for (int32_t is; (is = s->state_index.slot[at]) != NONE; at = (at + 1) & mask)
+    if (s->state[is].n == n && !memcmp(s->list + s->state[is].first, s->found, (size_t)n * sizeof *s->found)) return is;
+  state *new = &s->state[s->states];
+  *new = (state){.first = s->listed, .n = n};
+  for (int i = 0; i < n; i++) new->ends |= s->frame[s->found[i]].node == 0;
+  memcpy(s->list + s->listed, s->found, (size_t)n * sizeof *s->found);
+  s->listed += (size_t)n;
+  int32_t *to = s->to + (size_t)s->states * (size_t)m->rules.classes;
+  for (int c = 0; c < m->rules.classes; c++) to[c] = UNKNOWN;
+  s->state_index.used++;
+  return s->state_index.slot[at] = s->states++;
+}
+
+static int32_t begin_state(masks *m) {
+  m->s.round++;
+  return state_of(m, reach(m, m->rules.root, NONE, 0));
+}
+
+static int32_t step_byte(masks *m, int32_t from, uint8_t byte) {
+  store *s = &m->s;
+  if (from == MASKS_NOWHERE) return from;
+  size_t at = (size_t)from * (size_t)m->rules.classes + m->rules.class_of[byte];
+  if (s->to[at] != UNKNOWN) return s->to[at];
+  int n = 0;
+  s->round++;
+  for (int i = 0; i < s->state[from].n; i++) {
+    frame f = s->frame[s->list[s->state[from].first + (size_t)i]];
+    const rules_node *node = &m->rules.node[f.node];
+    if (node->kind == NODE_BYTES && node->low <= byte && byte <= node->high) n = reach(m, node->next, f.below, n);
+  }
+  int32_t to = state_of(m, n);
+  return s->to[at] = to;
+}
+
+/* ---- masks ----------------------------------------------------------------------------------------------------------------- */
+
+int32_t masks_step(masks *m, int32_t from, int32_t token, bool first) {
+  const vocabulary_tree *t = vocabulary_of(m->vocabulary, first);
+  size_t begin = t->offset[token], end = t->offset[token + 1];
+  if (begin == end) return MASKS_NOWHERE;
+  for (size_t i = begin; i < end; i++) from = step_byte(m, from, (uint8_t)t->bytes[i]);
+  return from;
+}
+
+bool masks_allow(masks *m, int32_t from, int32_t token, bool first) {
+  if (from == MASKS_NOWHERE) return false;
+  return m->vocabulary->is_end[token] ? m->s.state[from].ends : masks_step(m, from, token, first) != MASKS_NOWHERE;
+}
+
+static void set(uint64_t *mask, int32_t id) { mask[id / 64] |= UINT64_C(1) << id % 64; }
+
+static void fill(masks *m, int32_t from, bool first, uint64_t *mask) {
+  const vocabulary_tree *t = vocabulary_of(m->vocabulary, first);
+  m->path[0] = from;
+  for (int i = 0; i < t->n;) {
+    const vocabulary_node *n = &t->node[i];
+    int32_t to = m->path[n->depth] = step_byte(m, m->path[n->depth - 1], n->byte);
+    if (to == MASKS_NOWHERE) {
+      i = n->skip;
+      continue;
+    }
+    for (int32_t id = n->token; id >= 0; id = t->twin[id]) set(mask, id);
+    i++;
+  }
+  for (int32_t id = 0; id < m->vocabulary->ids && m->s.state[from].ends; id++)
+    if (m->vocabulary->is_end[id]) set(mask, id);
+}
+
+const uint64_t *masks_of(masks *m, int32_t of, bool first) {
+  if (of == MASKS_NOWHERE) return m->nothing;
+  first = first && m->vocabulary->differ;
+  uint64_t *mask = m->s.state[of].mask[first];
+  if (mask) return mask;
+  if (!grow(m, &mask, words(m), sizeof *mask)) return m->nothing;
+  memset(mask, 0, words(m) * sizeof *mask);
+  m->s.bytes += words(m) * sizeof *mask;
+  fill(m, of, first, mask);
+  return m->s.state[of].mask[first] = mask;
+}
+
+dt_status masks_failure(const masks *m, dt_error *err) {
+  return m->failure.status ? dt_fail(err, m->failure.status, "%s", m->failure.message) : DT_OK;
+}
+
+dt_status masks_are_stuck(const masks *m, dt_error *err) {
+  if (m->failure.status) return masks_failure(m, err);
+  if (m->too_many)
+    return dt_fail(err, DT_EINPUT,
+                   "grammar: a text can be read in more than %d ways: let fewer rules match the same text",
+                   MASKS_STACKS);
+  return dt_fail(err, DT_EDEVICE,
+                 "grammar: no token can follow the text: none is spelled so, or logit_bias bans those that are");
+}
+
+/* ---- places ---------------------------------------------------------------------------------------------------------------- */
+
+int masks_enter(masks *m) {
+  int place = 0;
+  while (place < m->places && m->live[place] != FREE) place++;
+  if (place == m->places) {
+    int32_t *grown = realloc(m->live, ((size_t)m->places + 1) * sizeof *grown);
+    if (!grown) return -1;
+    m->live = grown;
+    m->places++;
+  }
+  m->live[place] = begin_state(m);
+  return place;
+}
+
+void masks_leave(masks *m, int place) { m->live[place] = FREE; }
+int32_t masks_state(const masks *m, int place) { return m->live[place]; }
+void masks_move(masks *m, int place, int32_t to) { m->live[place] = to; }
+
+/* The frames of another store in the present one; those that are not `wanted` stay out. A frame is behind the one below it. */
+static void bring_frames(masks *m, const store *old, int32_t *wanted) {
+  for (int32_t i = old->frames - 1; i >= 0; i--)
+    if (wanted[i] && old->frame[i].below != NONE) wanted[old->frame[i].below] = 1;
+  for (int32_t i = 0; i < old->frames; i++) {
+    frame f = old->frame[i];
+    if (wanted[i]) wanted[i] = frame_of(m, (frame){f.node, f.below == NONE ? NONE : wanted[f.below]});
+  }
+}
+
+void masks_tidy(masks *m) {
+  if (m->s.bytes < TIDY) return;
+  store old = m->s;
+  m->s = (store){0};
+  int32_t *brought = NULL;
+  if (!grow(m, &brought, (size_t)old.frames, sizeof *brought)) brought = NULL;
+  if (brought) memset(brought, 0, (size_t)old.frames * sizeof *brought);
+  for (int p = 0; p < m->places && brought; p++)
+    for (int i = 0; m->live[p] >= 0 && i < old.state[m->live[p]].n; i++)
+      brought[old.list[old.state[m->live[p]].first + (size_t)i]] = 1;
+  if (brought) bring_frames(m, &old, brought);
+  for (int p = 0; p < m->places; p++) {
+    if (m->live[p] < 0) continue;
+    const state *was = &old.state[m->live[p]];
+    for (int i = 0; i < was->n && !m->failure.status; i++) m->s.found[i] = brought[old.list[was->first + (size_t)i]];
+    m->live[p] = state_of(m, was->n);
+  }
+  free(brought);
+  close_store(&old);
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------------------------- */
+
+dt_status masks_open(const vocabulary *v, const char *gbnf, masks **out, dt_error *err) {
+  masks *m = calloc(1, sizeof *m);
+  if (!m) return dt_fail_memory(err, "a grammar", sizeof *m);
+  m->users = 1;
+  m->vocabulary = v;
+  int deepest = v->first.deepest > v->later.deepest ? v->first.deepest : v->later.deepest;
+  m->nothing = calloc(words(m) + 1, sizeof *m->nothing);
+  m->path = malloc(((size_t)deepest + 1) * sizeof *m->path);
+  m->grammar = strdup(gbnf);
+  dt_status status = m->nothing && m->path && m->grammar ? gbnf_read(gbnf, strlen(gbnf), &m->rules, err)
+                                                         : dt_fail_memory(err, "a grammar", words(m) * 8);
+  if (status) {
+    masks_release(m);
+    return status;
+  }
+  *out = m;
+  return DT_OK;
+}
+
+masks *masks_hold(masks *m) {
+  m->users++;
+  return m;
+}
+
+void masks_release(masks *m) {
+  if (!m || --m->users) return;
+  close_store(&m->s);
+  rules_free(&m->rules);
+  free(m->grammar), free(m->nothing), free(m->path), free(m->live);
+  free(m);
+}
+
+const char *masks_grammar(const masks *m) { return m->grammar; }

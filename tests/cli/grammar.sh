@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Texts that a grammar holds: the same under every policy, ended where the grammar allows it, told in the result; and refusals.
+. "$(dirname "$0")/helpers.sh"
+answer='root ::= ("yes" | "no") (", " [a-z]{2,7}){2,3} "."'
+
+it_holds_the_text_in_every_policy_alike() {
+  local policy temp
+  for temp in 0 1; do
+    rm -f plain
+    for policy in ar linear dynatree rate "$source_dir/tests/exact/hostile/random_trees.lua"; do
+      succeeds "$policy" -p 'Is it dark? ' -n 60 --temp $temp -s 5 --grammar "$answer" --json r.json -q
+      grep -qxE '(yes|no)(, [a-z]{2,7}){2,3}\.' stdout || fail "$policy: $(cat stdout)"
+      grep -q '"finish_reason":[[:space:]]*"eos"' r.json || fail "$policy: not ended"
+      [ -e plain ] || cp stdout plain
+      same_text plain stdout
+    done
+  done
+  grep -q '"grammar":' r.json || fail 'the result does not name the grammar'
+}
+it_reads_a_file_and_shares_masks_in_a_batch() {
+  printf '# ten digits\nroot ::= [0-9]{10}\n' >digits.gbnf
+  printf '{"prompt":"%s"}\n' 'The number is' 'It was' 'Call' >prompts.jsonl
+  succeeds linear --prompts prompts.jsonl -n 40 --temp 1 --parallel 3 --grammar-file digits.gbnf --json r.jsonl -q
+  [ "$(grep -oE '"text":[[:space:]]*"[0-9]{10}"' r.jsonl | wc -l)" = 3 ] || fail "$(cat r.jsonl)"
+  succeeds linear -p 'The number is' -n 40 --answers 4 --temp 1 --grammar-file digits.gbnf --json r.jsonl -q
+  [ "$(grep -oE '"text":[[:space:]]*"[0-9]{10}"' r.jsonl | sort -u | wc -l)" -gt 1 ] || fail 'all answers are the same'
+}
+it_verifies_no_guess_that_the_grammar_forbids() {
+  cat >wrong.lua <<'END'
+local Wrong = require "dt.policy".define { name = "wrong", params = {} }
+function Wrong:draft(tree)
+  for id = 300, 330 do tree:add(tree.root, id) end
+end
+return Wrong
+END
+  succeeds ./wrong.lua -p 'It' -n 8 --grammar 'root ::= "#"{8}' --json - -q
+  tr -d ' \t\n' <stdout | grep -q '"drafted":0,' || fail "$(cat stdout)"
+}
+it_refuses_what_has_no_meaning() {
+  local how
+  refuses 2 'grammar, line 1, column 10: there is no rule x' ar -p hello --grammar 'root ::= x'
+  refuses 2 'rule root begins with itself' ar -p hello --grammar 'root ::= root "a" | "b"'
+  refuses 2 'grammar with ignore_eos' ar -p hello --grammar 'root ::= "a"' --ignore-eos
+  refuses 2 'grammar with min_tokens' ar -p hello --grammar 'root ::= "a"' --min-tokens 2
+  refuses 2 '--grammar and --grammar-file: give one of them' ar -p hello --grammar 'root ::= "a"' --grammar-file x
+  refuses 2 'no.gbnf: cannot read the grammar: No such file' ar -p hello --grammar-file no.gbnf
+  for how in '--temp 0' '--temp 1' '--temp 1 --top-p 0.9' '--logprobs 3 --json r.json'; do
+    # shellcheck disable=SC2086 # words
+    refuses 1 'no token can follow the text' linear -p hello --grammar 'root ::= "#"' --logit-bias '#=-inf' $how
+  done
+}
+run_tests

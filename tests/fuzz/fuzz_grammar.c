@@ -1,0 +1,42 @@
+/* The reader of grammars, and the masks of a small vocabulary along a text: bytes before a NUL are the grammar, those behind it the text. */
+#include "fuzz.h"
+
+#include "grammar/masks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const words[] = {"",  "a",  "b",    "ab",   " ", "\"", "{", "}", "0",
+                                    "1", "\n", "\xc3", "\xa9", "x", ",",  "(", ")"};
+enum { WORDS = sizeof words / sizeof *words, STEPS = 64 };
+
+static const char *word_of(const void *of, int32_t id, bool first, char buffer[16], size_t *len) {
+  (void)of, (void)first, (void)buffer;
+  *len = strlen(words[id]);
+  return words[id];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static vocabulary *v;
+  masks *m;
+  if (!v && vocabulary_open(WORDS, word_of, NULL, &(int32_t){0}, 1, &v, NULL)) abort();
+  char *text = malloc(size + 1);
+  if (!text) return 0;
+  memcpy(text, data, size);
+  text[size] = '\0';
+  size_t n = strlen(text);
+  if (!masks_open(v, text, &m, NULL)) {
+    int place = masks_enter(m);
+    for (size_t i = n + 1; i < size && i - n <= STEPS && masks_state(m, place) != MASKS_NOWHERE; i++) {
+      const uint64_t *mask = masks_of(m, masks_state(m, place), false);
+      int32_t id = data[i] % WORDS;
+      bool allowed = masks_allow(m, masks_state(m, place), id, false);
+      if (allowed != (mask[0] >> id & 1)) abort();
+      if (id) masks_move(m, place, masks_step(m, masks_state(m, place), id, false));
+      masks_tidy(m);
+    }
+    masks_release(m);
+  }
+  free(text);
+  return 0;
+}
