@@ -50,11 +50,16 @@ local function check_prompt(what, value)
 end
 
 
--- Options of pair:generate -> a result; the listener receives each piece of the text.
+-- Options of pair:generate -> a result; the listener receives each piece of the text. With on_logprobs = true it receives
+-- JSON instead: {logprobs =} of the tokens of each iteration, then {text =}.
 function bridge.generate(options, tell)
   local pair = pair_of(options)
   check_prompt("generate: prompt", options.prompt)
   options.on_text = tell
+  if options.on_logprobs then
+    options.on_logprobs = function(list) return tell(json.encode { logprobs = list }) end
+    options.on_text = function(text) return tell(json.encode { text = text }) end
+  end
   return pair:generate(chosen(pair, options))
 end
 

@@ -105,6 +105,14 @@ with dtrun.load(threads=1) as pair:
     shifted = pair.generate(PROMPT, policy="linear", tokens=9, repetition_penalty=1.5, logit_bias={" the": False, 300: 2}, logprobs=2)
     assert shifted["shifts"]["repeat_penalty"] == 1.5 and shifted["shifts"]["logit_bias"][1] == [300, 2], shifted["shifts"]
     assert len(shifted["logprobs"]) == 9 and len(shifted["logprobs"][0]["top"]) == 2
+    told, pieces = [], []
+    result = pair.generate(PROMPT, policy="linear", tokens=9, logprobs=2, on_logprobs=told.extend, on_text=pieces.append)
+    def rounded(list): return [[t["id"], f'{t["logprob"]:.6g}', [[id, f"{p:.6g}"] for id, p in t["top"]]] for t in list]
+    assert rounded(told) == rounded(result["logprobs"]) and len(told) == 9, (told, result["logprobs"])
+    assert "".join(pieces) == result["text"] and len(pieces) > 1, pieces
+    few = []
+    stopped = pair.generate(PROMPT, policy="ar", tokens=9, logprobs=0, on_logprobs=few.extend, on_text=lambda _: len(few) < 3)
+    assert len(few) == len(stopped["tokens"]) == 3, stopped
     assert len(pair.generate_batch([PROMPT], policy="ar", tokens=3, temp=1.0, answers=3)) == 3
     assert "unknown key 'colour'" in refused(pair.generate, PROMPT, colour=1)
     with dtrun.load(model=pathlib.Path(pair.target["path"]), n_ctx=64, n_threads=1) as other:

@@ -61,14 +61,23 @@ class Pair:
     def __exit__(self, *_):
         self.close()
 
-    def generate(self, prompt=None, policy=None, on_text=None, **options):
+    def generate(self, prompt=None, policy=None, on_text=None, on_logprobs=None, **options):
         """The result of one prompt, a dict. prompt: a text, or a list of messages [{"role": "user", "content": ".."}].
         policy: a name or a path; source: its text instead. on_text is called with each piece; where it gives False the
-        text ends; it cannot ask the pair. options: params, preset, tokens, stop, ignore_eos, seed, temp, top_k, top_p,
+        text ends; it cannot ask the pair. on_logprobs is called with the "logprobs" of each iteration's tokens, before
+        on_text gets their text. options: params, preset, tokens, stop, ignore_eos, seed, temp, top_k, top_p,
         min_p, repeat_penalty, presence_penalty, frequency_penalty, logit_bias ({id or text: bias, or False to ban}),
         min_tokens, grammar, logprobs, echo, coupled, policy_seconds, trace, template; temperature, max_new_tokens and such are
         taken too."""
         tell = on_text and (lambda text: on_text(text.decode(errors="replace")))
+        if on_logprobs:
+            options["on_logprobs"] = True
+
+            def tell(told):
+                told = json.loads(told.decode(errors="replace"))
+                if "logprobs" in told:
+                    return on_logprobs(told["logprobs"])
+                return on_text and on_text(told["text"])
         return self._call("generate", dict(options, prompt=prompt, policy=policy), tell)
 
     def stream(self, prompt=None, **options):
