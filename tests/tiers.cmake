@@ -12,7 +12,7 @@ set(FULL
   "gpu\\..*" "cuda\\..*" "unit\\.test_cuda_(exact|prompt)" unit.test_lua_worst "exact\\.(crowd|quantized|sampling_part)" exact.real)
 # What takes the sanitizers minutes; release has it in scripts/test ...
 set(FULL_SANITIZED "cli\\..*" "lua\\.test_(asking|driver|experiment|memory|papers|policies|policy_.*|report|shard|statistics|sweep|trace|tune|window)"
-  "unit\\.test_(cpu_isa|cpu_logits_hash|cuda_generation|cuda_heads|golden_.*|ranks_same)" exact.pages exact.part)
+  "unit\\.test_(cpu_isa|cpu_logits_hash|cuda_generation|cuda_heads|golden_.*|ranks_same)" exact.pages exact.part "exact\\.shifts_.*")
 # ... and these, which have it there under the sanitizers too.
 set(CHECKED_SANITIZED "cli\\.(bad_input|box|names|limits)")
 

@@ -50,8 +50,8 @@ local function check_prompt(what, value)
 end
 
 
--- Options of pair:generate -> a result; the listener receives each piece of the text. With on_logprobs = true it receives
--- JSON instead: {logprobs =} of the tokens of each iteration, then {text =}.
+-- Options of pair:generate -> a result; the listener receives each piece of the text. With on_logprobs = true it
+-- receives JSON: {logprobs =} of the tokens of each iteration, then {text =}.
 function bridge.generate(options, tell)
   local pair = pair_of(options)
   check_prompt("generate: prompt", options.prompt)

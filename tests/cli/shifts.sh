@@ -85,6 +85,27 @@ it_refuses_what_makes_no_sense() {
   refuses 2 'logit_bias: 1001 of token 3 is out of range' ar -p a --logit-bias 3+1001 -q
   refuses 2 '--color shows one text: give one prompt, and no --answers' ar -p a --temp 1 --answers 2 --color -q
 }
+# Each option with each of these: done, or refused in the line that the table has.
+it_does_or_refuses_each_combination() {
+  local option with
+  for option in '--logprobs 2' '--logprobs 2 --echo' '--answers 2' '--repeat-penalty 1.2' '--logit-bias 5-inf' '--min-tokens 3'; do
+    for with in '--compare ar' '--trace t.html' '-p Once' '--window 16' "-md $source_dir/models/mini-head" '-md none' '--color' '--cache-dtype q8' '--ignore-eos' '--uncoupled' chat; do
+      case "$option $with" in
+      *--logprobs*chat) set -- 'chat: no place for --logprobs and --echo' ;;
+      *--answers*chat) set -- 'chat: no place for --answers' ;;
+      *--answers*--color) set -- '--color shows one text: give one prompt, and no --answers' ;;
+      *--min-tokens*--ignore-eos) set -- 'min_tokens with ignore_eos: no end-of-text stops the text' ;;
+      *) set -- ;;
+      esac
+      local run=(linear -p 'It was' --json r.json)
+      [ "$with" != chat ] || run=("$with" linear --template chatml)
+      [[ "$with" != *none ]] || run[0]='ar'
+      # shellcheck disable=SC2206 # words
+      run+=(-n 4 --temp 1 -q $option ${with#chat})
+      if [ $# -eq 1 ]; then refuses 2 "$1" "${run[@]}"; else succeeds "${run[@]}" </dev/null; fi
+    done
+  done
+}
 it_sets_penalties_in_a_chat() {
   printf '%s\n' '/set repeat_penalty 1.5' '/set frequency_penalty -0.5' /set | "$dtrun" chat ar --template chatml -q >out 2>&1
   grep -qE '^repeat_penalty +1.5$' out && grep -qE '^frequency_penalty +-0.5$' out || fail 'not set'
