@@ -3,8 +3,8 @@
  * sixteen partial sums over positions (position modulo 16). Values: one accumulator per dimension, fma over positions
  * in order.
  *
- * An attention_*.c includes this for one type of cache, after it has defined CACHE, the type's name; LINES, lines of 64 bytes in a
- * quarter of sixteen numbers of sixteen slots, which is how far ahead keys are asked for; and three functions: row_bytes, write_row
+ * An attention_*.c includes this for one type of cache, after it has defined CACHE, the type's name; LINES, lines of 64 bytes in
+ * four times sixteen numbers; and three functions: row_bytes, write_row
  * (both as in cpu_cache_type) and load_sixteen, which widens numbers d..d+15 of a row without error. */
 #include "vmath.h"
 
@@ -17,10 +17,13 @@ enum { GROUP_ROWS = 1 };
 #endif
 enum { SPAN = 64 };
 
-/* scores[r * ld + i]: row r's score of key i of sixteen. If `asks`, the sixteen behind these are asked for as it goes. */
+/* One group, which memory must keep up with, asks for keys and values so many bytes in advance. */
+enum { AHEAD = 8192 };
+
+/* scores[r * ld + i]: row r's score of key i of sixteen. If `asks`, keys AHEAD of these are asked for as it goes. */
 VI void dots(const int n, const bool asks, const cpu_attention_row *rows, const char *const key[16], int dim,
              float *scores, size_t ld) {
-  const char *next = key[0] + 16 * row_bytes(dim);
+  const char *next = key[0] + AHEAD;
   v16 group[GROUP_ROWS][4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; j++) {
@@ -75,18 +78,20 @@ VI float softmax(float *scores, int keys) {
 }
 
 /* Columns first..first + 16 width - 1 of the outputs of n rows: positions from..to-1, which are the same slots for all, are
- * added to what those before gave; `last`: then each row's further positions, and the sum is finished. */
+ * added to what those before gave; `last`: then each row's further positions, and the sum is finished. `asks`: as in dots. */
 VI void weigh(const int n, const int width, const char *values, int dim, int first, const cpu_attention_row *rows,
-              int from, int to, bool last, const float *scores, size_t ld, const float *scale) {
+              int from, int to, bool last, bool asks, const float *scores, size_t ld, const float *scale) {
   v16 acc[GROUP_ROWS][4];
 #pragma GCC unroll 6
   for (int r = 0; r < n; r++)
 #pragma GCC unroll 4
     for (int c = 0; c < width; c++) acc[r][c] = from ? v_load(rows[r].out + first + 16 * c) : v_set1(0.0f);
   const size_t step = row_bytes(dim);
+  const int lines = asks && first == 0 ? (int)(step + 63) / 64 : 0;
   const char *value = values + (size_t)from * step;
   for (int p = from; p < to; p++, value += step) {
     v16 v[4];
+    for (int i = 0; i < lines; i++) __builtin_prefetch(value + AHEAD + 64 * i, 0, 3);
 #pragma GCC unroll 4
     for (int c = 0; c < width; c++) v[c] = load_sixteen(value, dim, first + 16 * c);
 #pragma GCC unroll 6
@@ -119,16 +124,18 @@ VI void weigh(const int n, const int width, const char *values, int dim, int fir
     dots(N, true, rows, key, dim, scores, ld);                                                                         \
   }                                                                                                                    \
   static void weigh##N(const char *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,        \
-                       const float *scores, size_t ld, const float *scale) {                                           \
+                       bool asks, const float *scores, size_t ld, const float *scale) {                                \
     int first = 0;                                                                                                     \
-    for (; first + 64 <= dim; first += 64) weigh(N, 4, values, dim, first, rows, from, to, last, scores, ld, scale);   \
-    for (; first + 32 <= dim; first += 32) weigh(N, 2, values, dim, first, rows, from, to, last, scores, ld, scale);   \
-    for (; first < dim; first += 16) weigh(N, 1, values, dim, first, rows, from, to, last, scores, ld, scale);         \
+    for (; first + 64 <= dim; first += 64)                                                                             \
+      weigh(N, 4, values, dim, first, rows, from, to, last, asks, scores, ld, scale);                                  \
+    for (; first + 32 <= dim; first += 32)                                                                             \
+      weigh(N, 2, values, dim, first, rows, from, to, last, asks, scores, ld, scale);                                  \
+    for (; first < dim; first += 16) weigh(N, 1, values, dim, first, rows, from, to, last, asks, scores, ld, scale);   \
   }
 
 typedef void dots_fn(const cpu_attention_row *rows, const char *const key[16], int dim, float *scores, size_t ld);
 typedef void weigh_fn(const char *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,
-                      const float *scores, size_t ld, const float *scale);
+                      bool asks, const float *scores, size_t ld, const float *scale);
 
 DEFINE_ROWS(1)
 #if defined(__AVX512F__)
@@ -165,7 +172,7 @@ static void hide(const cpu_attention_row *row, float *scores, float score) {
 }
 
 /* Of several groups, asks for the g-th part of the sixteen keys after the next, and of the values of these: so many rows keep
- * the arithmetic busy meanwhile. One group asks for the next sixteen keys as it goes. */
+ * the arithmetic busy meanwhile. */
 static void fetch_ahead(const char *keys, const char *values, int p, int dim, int g, int groups) {
   const int lines = (int)(row_bytes(dim) / 4);
   const size_t next = (size_t)(p + 32) * row_bytes(dim), same = (size_t)p * row_bytes(dim);
@@ -199,6 +206,8 @@ static void attend(const char *keys, const char *values, int dim, const cpu_atte
                                                           ld);
     }
   }
+  for (int i = 0; groups == 1 && i < AHEAD; i += 64)
+    __builtin_prefetch(values + i, 0, 2); /* the softmax needs no memory */
   float scale[CPU_ATTENTION_ROWS];
   for (int g = 0; g < groups; g++)
     for (int r = begin[g]; r < begin[g + 1]; r++) {
@@ -213,7 +222,7 @@ static void attend(const char *keys, const char *values, int dim, const cpu_atte
       bool last = common[g] <= from + SPAN;
       if (from == 0 || from < common[g])
         weigh_of[begin[g + 1] - begin[g] - 1](values, dim, rows + begin[g], from, last ? common[g] : from + SPAN, last,
-                                              scores + (size_t)begin[g] * ld, ld, scale + begin[g]);
+                                              groups == 1, scores + (size_t)begin[g] * ld, ld, scale + begin[g]);
     }
 }
 
