@@ -1,9 +1,10 @@
 /* What a model says after every token of some texts, for kl.py.
  *
- * bench_logits MODEL [WEIGHTS [BACKEND]] <ids >logits
+ * bench_logits MODEL [WEIGHTS [BACKEND [ACTIVATIONS [CACHE]]]] <ids >logits
  *
  * Each line of ids is a text; its logits, [tokens][vocab] in f32, follow each other on the standard output. The prompt is computed
- * as a tree's rows are: 64 at a time at most. WEIGHTS: as --weights takes them, '-': as they are. */
+ * as a tree's rows are: 64 at a time at most. WEIGHTS, ACTIVATIONS and CACHE: as --weights, --activations and --cache-dtype take
+ * them; weights '-': as they are. */
 #include "model/model.h"
 #include "pair/backends.h"
 
@@ -36,7 +37,7 @@ static int read_text(char *line, int32_t ids[MOST]) {
 }
 
 int main(int argc, char **argv) {
-  check(argc > 1, "usage: bench_logits MODEL [WEIGHTS [BACKEND [ACTIVATIONS]]] <ids >logits");
+  check(argc > 1, "usage: bench_logits MODEL [WEIGHTS [BACKEND [ACTIVATIONS [CACHE]]]] <ids >logits");
   static int32_t ids[MOST], at[MOST], one[MOST], zero[MOST], row[ROWS];
   const char *variant = NULL;
   const dt_holding how = {argc > 2 && strcmp(argv[2], "-") ? argv[2] : NULL, argc > 4 ? argv[4] : NULL};
@@ -47,7 +48,8 @@ int main(int argc, char **argv) {
   dt_cache *cache;
   const dt_backend_ops *ops = backend_find(argc > 3 ? argv[3] : "cpu", &variant, &err);
   must(ops ? DT_OK : DT_EINPUT, &err);
-  must(ops->open(&(dt_backend_options){.variant = variant, .threads = 2}, &backend, &err), &err);
+  dt_backend_options options = {.variant = variant, .threads = 2, .cache_dtype = argc > 5 ? argv[5] : NULL};
+  must(ops->open(&options, &backend, &err), &err);
   must(model_open(argv[1], &m, &err), &err);
   size_t vocab = (size_t)model_desc(m)->shape.vocab;
   must(ops->upload(backend, model_desc(m), &how, &weights, &err), &err);

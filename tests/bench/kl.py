@@ -4,7 +4,7 @@
 
 needs torch, transformers, gguf, numpy and llama-cpp-python. The oracle is transformers on the file's blocks, widened to f32. After each
 token of the texts (novels, articles and tasks of scripts/prompts in turn) distributions are compared with the oracle's: dtrun's with
-weights as they are held (or --weights) and activations of 8 and of 16 bits, and llama.cpp's on the same file. Printed are the mean
+weights as they are held (or --weights), by activations and caches, and llama.cpp's on the same file, whose caches are in f16. Printed are the mean
 divergence KL(oracle || it) in nats, the largest difference of two logits' distance from the oracle's (how far apart a logit may be
 pushed from the oracle's best one), how many of the likeliest tokens differ, and the largest margin of the oracle where one does. Exit
 status 1 where a mean of dtrun's is above llama.cpp's, or a token differs where the margin is above what the logits moved by.
@@ -16,6 +16,8 @@ import torch
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/golden"))
 from widen_gguf import widened
+
+ARMS = [("8", "f16"), ("8", "f32"), ("8", "q8"), ("16", "f32")]  # bits of activations, type of caches; the first is the default
 
 
 def texts(n):
@@ -45,9 +47,10 @@ class LlamaCpp:
 
 
 class Dtrun:
-    def __init__(self, options, vocab, activations):
+    def __init__(self, options, vocab, activations, cache):
         self.vocab = vocab
-        self.process = subprocess.Popen([options.logits, options.model, options.weights or "-", "cpu", activations], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        command = [options.logits, options.model, options.weights or "-", "cpu", activations, cache]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def logits(self, ids):
         self.process.stdin.write((" ".join(map(str, ids)) + "\n").encode())
@@ -78,7 +81,7 @@ class Account:
         if wrong.any(): self.margin = max(self.margin, float(margins[wrong].max()))
 
     def show(self, name):
-        print(f"{name:10} mean KL {np.mean(self.kl):.3e}, median {np.median(self.kl):.3e}, largest {np.max(self.kl):.3e}; a logit moved by up to "
+        print(f"{name:13} mean KL {np.mean(self.kl):.3e}, median {np.median(self.kl):.3e}, largest {np.max(self.kl):.3e}; a logit moved by up to "
               f"{self.moved:.3f}; {self.differ} of {len(self.kl)} likeliest tokens differ, at margins up to {self.margin:.4f}")
         return np.mean(self.kl)
 
@@ -94,20 +97,20 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(2)
     peer, oracle = LlamaCpp(options.model), widened(options.model).eval()
-    engines = {bits: Dtrun(options, oracle.config.vocab_size, bits) for bits in ("8", "16")}
-    ours, theirs = {bits: Account() for bits in engines}, Account()
+    engines = {arm: Dtrun(options, oracle.config.vocab_size, *arm) for arm in ARMS}
+    ours, theirs = {arm: Account() for arm in ARMS}, Account()
     for text in texts(options.texts):
         ids = peer.ids(text, options.tokens)
         expected = oracle(input_ids=torch.tensor([ids]), use_cache=False).logits[0].float()
-        for bits, engine in engines.items():
-            ours[bits].add(expected, engine.logits(ids))
+        for arm, engine in engines.items():
+            ours[arm].add(expected, engine.logits(ids))
         theirs.add(expected, peer.logits(ids)[:, : expected.shape[1]])
     print(f"{options.model}, weights {options.weights or 'as they are'}: {options.texts} texts, {len(theirs.kl)} tokens")
     other = theirs.show("llama.cpp")
-    means = {bits: account.show(f"dtrun, {bits}") for bits, account in ours.items()}
-    for bits, mean in means.items():
-        print(f"dtrun with activations of {bits} bits / llama.cpp: {mean / other:.3f}")
-    sys.exit(any(mean > other or ours[bits].margin > ours[bits].moved for bits, mean in means.items()))
+    means = {arm: account.show("dtrun, " + " ".join(arm)) for arm, account in ours.items()}
+    for arm, mean in means.items():
+        print(f"dtrun with activations of {arm[0]} bits and caches in {arm[1]} / llama.cpp: {mean / other:.3f}")
+    sys.exit(any(mean > other or ours[arm].margin > ours[arm].moved for arm, mean in means.items()))
 
 
 main()
