@@ -1,15 +1,15 @@
-/* Attention of a few rows with the keys of one head. Positions are logical: a row's keys are taken in the order 0, 1, ..
- * whatever slots they lie in. Scores: sixteen partial sums over the dimensions, combined in the order of v_sum. Softmax:
- * sixteen partial sums over positions (position modulo 16). Values: one accumulator per dimension, fma over positions
- * in order.
+/* Attention of a few rows over the keys of one head. Positions are logical: a row takes its keys in the order 0, 1, ..
+ * whatever slots hold them. A score is sixteen partial sums over the dimensions, added in the order of v_sum. The softmax's
+ * sum is sixteen partial sums over positions (position modulo 16). An output is one accumulator per dimension, fma over
+ * positions in order.
  *
- * An attention_*.c includes this for one type of cache, after it has defined CACHE, the type's name; LINES, lines of 64 bytes in
- * four times sixteen numbers; and three functions: row_bytes, write_row
- * (both as in cpu_cache_type) and load_sixteen, which widens numbers d..d+15 of a row without error. */
+ * Each attention_*.c includes this for one type of cache. Before, it defines CACHE, the type's name; LINES, the lines of 64
+ * bytes in four times sixteen numbers; row_bytes and write_row, as in cpu_cache_type; and load_sixteen, which widens numbers
+ * d..d+15 of a row without error. */
 #include "vmath.h"
 
-/* Rows are taken in groups, as many as there are registers for. Sixteen keys, or the values of SPAN positions, are taken by
- * all groups before the next, so that they come from the L1 cache to all but the first. */
+/* A group is as many rows as the registers hold. All groups read sixteen keys, or the values of SPAN positions, before any
+ * group reads the next ones, so that all groups but the first find them in the L1 cache. */
 #if defined(__AVX512F__)
 enum { GROUP_ROWS = 6 };
 #else
@@ -17,10 +17,10 @@ enum { GROUP_ROWS = 1 };
 #endif
 enum { SPAN = 64 };
 
-/* One group, which memory must keep up with, asks for keys and values so many bytes in advance. */
+/* One group alone computes as fast as memory delivers, so it prefetches keys and values this many bytes ahead. */
 enum { AHEAD = 8192 };
 
-/* scores[r * ld + i]: row r's score of key i of sixteen. If `asks`, keys AHEAD of these are asked for as it goes. */
+/* scores[r * ld + i] becomes row r's score of key i of sixteen. With `asks` it prefetches the keys AHEAD of these. */
 VI void dots(const int n, const bool asks, const cpu_attention_row *rows, const char *const key[16], int dim,
              float *scores, size_t ld) {
   const char *next = key[0] + AHEAD;
@@ -57,7 +57,7 @@ VI int slot_of(const cpu_attention_row *row, int position) {
 
 VI int keys_of(const cpu_attention_row *row) { return row->prefix + row->path_len; }
 
-/* scores[0..keys-1] = exp(score - largest); returns 1 / their sum. */
+/* Replaces scores[0..keys-1] by exp(score - largest) and returns 1 / their sum. */
 VI float softmax(float *scores, int keys) {
   int whole = keys & ~15;
   for (int i = keys; i & 15; i++) scores[i] = -INFINITY;
@@ -77,8 +77,9 @@ VI float softmax(float *scores, int keys) {
   return 1.0f / v_sum(sum);
 }
 
-/* Columns first..first + 16 width - 1 of the outputs of n rows: positions from..to-1, which are the same slots for all, are
- * added to what those before gave; `last`: then each row's further positions, and the sum is finished. `asks`: as in dots. */
+/* Computes columns first..first + 16 width - 1 of the outputs of n rows. It adds positions from..to-1, which are the same
+ * slots for all rows, to the sums of the positions before. With `last` it adds each row's further positions, too, and
+ * multiplies the sums by `scale`. `asks`: as in dots. */
 VI void weigh(const int n, const int width, const char *values, int dim, int first, const cpu_attention_row *rows,
               int from, int to, bool last, bool asks, const float *scores, size_t ld, const float *scale) {
   v16 acc[GROUP_ROWS][4];
@@ -153,12 +154,12 @@ static dots_fn *const dots_of[2][GROUP_ROWS] = {{dots1}, {asking_dots1}};
 static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1};
 #endif
 
-/* The scores of keys first.. of one row, whatever slots they lie in, for a `first` that is a multiple of 16. */
+/* Computes one row's scores of its keys from `first`, a multiple of 16, on. The keys may lie in any slots. */
 static void score_rest(const char *keys, int dim, const cpu_attention_row *row, int first, float *scores) {
   const char *key[16];
   int count = keys_of(row);
   for (int p = first; p < count; p += 16) {
-    for (int i = 0; i < 16; i++) { /* past the end: any key, its score is not used */
+    for (int i = 0; i < 16; i++) { /* past the end it takes the last key and ignores the score */
       int position = p + i < count ? p + i : count - 1;
       key[i] = keys + (size_t)slot_of(row, position) * row_bytes(dim);
     }
@@ -166,13 +167,13 @@ static void score_rest(const char *keys, int dim, const cpu_attention_row *row, 
   }
 }
 
-/* Gives the positions that a row does not see this score. */
+/* Sets the scores of the positions that the window hides from the row. */
 static void hide(const cpu_attention_row *row, float *scores, float score) {
   for (int p = row->hidden; p < row->seen; p++) scores[p] = score;
 }
 
-/* Of several groups, asks for the g-th part of the sixteen keys after the next, and of the values of these: so many rows keep
- * the arithmetic busy meanwhile. */
+/* With several groups the arithmetic takes longer than the memory. Group g of `groups` prefetches its part of the sixteen
+ * keys after the next sixteen, and its part of the values of these sixteen positions. */
 static void fetch_ahead(const char *keys, const char *values, int p, int dim, int g, int groups) {
   const int lines = (int)(row_bytes(dim) / 4);
   const size_t next = (size_t)(p + 32) * row_bytes(dim), same = (size_t)p * row_bytes(dim);
@@ -207,7 +208,7 @@ static void attend(const char *keys, const char *values, int dim, const cpu_atte
     }
   }
   for (int i = 0; groups == 1 && i < AHEAD; i += 64)
-    __builtin_prefetch(values + i, 0, 2); /* the softmax needs no memory */
+    __builtin_prefetch(values + i, 0, 2); /* the memory is idle during the softmax */
   float scale[CPU_ATTENTION_ROWS];
   for (int g = 0; g < groups; g++)
     for (int r = begin[g]; r < begin[g + 1]; r++) {
@@ -215,7 +216,7 @@ static void attend(const char *keys, const char *values, int dim, const cpu_atte
       score_rest(keys, dim, rows + r, common[g] & ~15, score);
       hide(rows + r, score, -INFINITY);
       scale[r] = softmax(score, keys_of(&rows[r]));
-      hide(rows + r, score, 0); /* what the softmax made of it is not nothing */
+      hide(rows + r, score, 0); /* the softmax of minus infinity is not zero */
     }
   for (int from = 0; from == 0 || from < longest; from += SPAN)
     for (int g = 0; g < groups; g++) {

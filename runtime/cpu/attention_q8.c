@@ -1,4 +1,4 @@
-/* Attention over caches of 8 bits: a row is its codes, then a scale in f16 for each 32 of them (of the last there may be 16). A
+/* Attention over caches of 8 bits. A row is its codes, then a scale in f16 for each 32 of them; the last scale may be for 16. A
  * number is code * scale, which f32 holds exactly. */
 #include "variant.h"
 
@@ -7,7 +7,7 @@ enum { LINES = 1, GROUP = 32, MOST = 127 };
 
 static size_t row_bytes(int dim) { return (size_t)dim + (size_t)((dim + GROUP - 1) / GROUP) * sizeof(uint16_t); }
 
-/* The least f16 whose MOST-fold is not below this number, and in *wide the same: at least 2^-24. */
+/* Returns the least f16, at least 2^-24, that times MOST is not below `largest`; *wide is the same number in f32. */
 static uint16_t scale_for(float largest, float *wide) {
   uint16_t half[16];
   float back[16];
@@ -19,7 +19,7 @@ static uint16_t scale_for(float largest, float *wide) {
   return half[0];
 }
 
-/* The nearest codes. A group that f16 has no scale for, or with a NaN, is NaN. */
+/* Writes the nearest codes. A group becomes NaN if it holds a NaN or if its scale is too large for f16. */
 static void write_row(const float *x, int dim, char *row) {
   char *scale = row + dim;
   for (int d = 0; d < dim; d += GROUP, scale += sizeof(uint16_t)) {
