@@ -1,0 +1,84 @@
+"""A GGUF file of Q4_K_M's kinds of weights, all random, in the shape of Qwen2.5-7B: for times and memory of a size of which no file is here.
+
+    python tests/bench/random_gguf.py FROM.gguf TO.gguf [--hidden 3584 --inter 18944 --layers 28 --heads 28 --kv-heads 4]
+
+needs numpy and gguf. Tokenizer and other metadata are FROM's, a qwen2 file. Its text means nothing, so no speed-up of a draft is measured with it.
+As in Q4_K_M files output, half of the value matrices and of the down projections are Q6_K. Numbers have the size that keeps activations near 1.
+"""
+import argparse
+import numpy as np
+from gguf import GGMLQuantizationType as Type, GGUFReader, GGUFValueType, GGUFWriter
+
+BLOCK = 256
+SHAPE = {"hidden": 3584, "inter": 18944, "layers": 28, "heads": 28, "kv_heads": 4}
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("source")
+    parser.add_argument("out")
+    for name, value in SHAPE.items(): parser.add_argument("--" + name.replace("_", "-"), type=int, default=value)
+    options = parser.parse_args()
+    if options.hidden % BLOCK or options.inter % BLOCK or options.hidden % options.heads: parser.error("hidden and inter must divide by 256, hidden by heads")
+    return options
+
+
+def f16(x): return np.frombuffer(np.float16(x).tobytes(), np.uint8)
+
+
+def blocks(rng, kind, n, size):
+    """n blocks of 256 numbers of some `size`; layouts as in ggml-common.h: Q4_K d, dmin, 12 bytes of scales, 128 of codes; Q6_K 128 and 64
+    bytes of codes, 16 scales, d."""
+    if kind == Type.Q4_K:
+        block = rng.integers(0, 256, (n, 144), np.uint8)
+        block[:, 0:2], block[:, 2:4] = f16(size / 150), f16(size / 20)
+        return block
+    block = rng.integers(0, 256, (n, 210), np.uint8)
+    block[:, 208:210] = f16(size / 1200)
+    return block
+
+
+def main():
+    options = parse()
+    source, rng = GGUFReader(options.source), np.random.default_rng(1)
+    head = options.hidden // options.heads
+    writer = GGUFWriter(options.out, "qwen2")
+    own = {"qwen2.block_count": options.layers, "qwen2.embedding_length": options.hidden, "qwen2.feed_forward_length": options.inter,
+           "qwen2.attention.head_count": options.heads, "qwen2.attention.head_count_kv": options.kv_heads, "general.name": "random"}
+    for name, field in source.fields.items():
+        if name.startswith("GGUF.") or name == "general.architecture": continue
+        value, kind = own.get(name, field.contents()), field.types[0]
+        writer.add_key_value(name, value, kind, sub_type=field.types[-1] if kind == GGUFValueType.ARRAY else None)
+
+    vocab = next(t for t in source.tensors if t.name == "token_embd.weight").shape[1]
+    more = lambda i: i < options.layers // 8 or i >= 7 * options.layers // 8 or (i - options.layers // 8) % 3 == 2  # llama.cpp's choice of Q6_K
+
+    def matrix(name, rows, cols, kind=Type.Q4_K):
+        pool = blocks(rng, kind, 4096, cols**-0.5)  # repeated: drawing five thousand million numbers takes minutes
+        data = np.resize(pool, (int(rows) * cols // BLOCK, pool.shape[1])).reshape(int(rows), -1)
+        writer.add_tensor(name, data, raw_dtype=kind)
+
+    def vector(name, n, value): writer.add_tensor(name, np.full(n, value, np.float32))
+
+    matrix("token_embd.weight", vocab, options.hidden)
+    for i in range(options.layers):
+        at, kind = f"blk.{i}.", Type.Q6_K if more(i) else Type.Q4_K
+        kv = options.kv_heads * head
+        vector(at + "attn_norm.weight", options.hidden, 1)
+        vector(at + "ffn_norm.weight", options.hidden, 1)
+        for part, rows in ("q", options.hidden), ("k", kv), ("v", kv):
+            matrix(f"{at}attn_{part}.weight", rows, options.hidden, kind if part == "v" else Type.Q4_K)
+            vector(f"{at}attn_{part}.bias", rows, 0)
+        matrix(at + "attn_output.weight", options.hidden, options.hidden)
+        matrix(at + "ffn_gate.weight", options.inter, options.hidden)
+        matrix(at + "ffn_up.weight", options.inter, options.hidden)
+        matrix(at + "ffn_down.weight", options.hidden, options.inter, kind)
+    vector("output_norm.weight", options.hidden, 1)
+    matrix("output.weight", vocab, options.hidden, Type.Q6_K)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+main()
