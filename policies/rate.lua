@@ -7,8 +7,8 @@
 -- came true has calibrated; alpha(v), the estimated probability that v is accepted, is alpha of its parent times that.
 -- Where both were asked they share: other tokens get what the copy leaves.
 --
--- What trying has cost is kept in an account (policy.account): by the costs, no text takes longer than by plain
--- decoding but for LOAN target passes and 0.4 %.
+-- What trying has cost is kept in an account (policy.account): by the costs, a text of 200 tokens or more takes at most
+-- 1 % longer than by plain decoding.
 local policy = require "dt.policy"
 local exp, log, max = math.exp, math.log, math.max
 
@@ -20,11 +20,10 @@ local Rate = policy.define {
 
 local WIDEST, MOST = 6, 64 -- drafted children of a node; nodes of a tree
 local START = 3            -- tokens per target pass taken to be reached at first, lest first trees are lavish
-local LOAN = 4             -- target passes: with two, one sampled text of twenty that would gain gives up too early
 local KEEP = 0.98          -- of what is known of the rate, in each iteration
 
 function Rate:init(seq)
-  self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs, LOAN)
+  self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs)
   self.copies, self.guesses = policy.copies(seq), policy.guesses(self.prices, seq)
   self.alpha = { [0] = 1 }                            -- by node
   self.level, self.below, self.best = {}, {}, {}      -- nodes
@@ -95,11 +94,14 @@ end
 
 function Rate:draft(tree)
   local seq, prices, copies, guesses = tree.seq, self.prices, self.copies, self.guesses
+  self.spent = nil
+  if self.account:rests() then return end -- nor does it take the page's time to look
   self.ms = self.ms * prices:follow(seq)
-  local plain, R = prices.verify[1], max(self.tokens / self.ms, 1 / prices.verify[1]) -- which is always to be had
-  local budget = self.account:budget(plain)
-  self.spent, self.rests = plain - prices.page, budget < (self.rests and prices.try or prices.row[0])
-  if self.rests then return end -- until there is enough for a guess; nor does it take the page's time to look
+  local plain, page = prices.verify[1], prices.page
+  local budget = self.account:budget(plain - page, page + prices.row[0])
+  if not budget then return end
+  budget = budget - page
+  local R = max(self.tokens / self.ms, 1 / plain) -- which is always to be had
   local n, open, room = 1, 1, tree:depth_room()
   self.n, self.level[1] = 0, tree.root
   guesses:begin(budget)
@@ -120,6 +122,7 @@ function Rate:draft(tree)
 end
 
 function Rate:observe(tree, out)
+  if not self.spent then return end
   self.tokens, self.ms = KEEP * self.tokens + out.committed, KEEP * self.ms + self.spent
   self.account:spend(self.spent, self.prices.verify[1] - self.prices.page, out.accepted)
   self.copies:observe(tree)

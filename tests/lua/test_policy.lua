@@ -31,7 +31,8 @@ end
 
 TestAccount = {}
 
-local LOAN, FREE, SAVED, STEP = 2, 0.004, 16, 0.05
+local LOSS, SHORT, SAVED, STEP = 0.01, 200, 16, 0.05
+local LOAN = LOSS * SHORT -- what may be lost at the beginning
 
 -- Of straight lines: the first pass, each further row; a draft pass that begins an iteration costs 0.05 more.
 local function account(target_row, draft, draft_row, sequences)
@@ -57,35 +58,39 @@ local function try(a, iterations, rows, accepted)
   return tries, balances
 end
 
-function TestAccount.test_useless_drafts_cost_the_loan_and_a_share_of_each_iteration()
+function TestAccount.test_useless_drafts_cost_a_share_of_a_text_and_of_a_short_one_no_more_than_of_a_longer()
   for _, rows in ipairs { 1, 4 } do
     local price, row = 0.15 + 0.05 + STEP, 0.01
     local tries, balances = try(account(row, 0.15, 0), 2000, rows, 0)
     local took = #tries * (price + row * (rows - 1))
-    for i, balance in ipairs(balances) do lu.assertTrue(balance >= -LOAN - row * (rows - 1) - 1e-9, i) end
-    lu.assertTrue(took <= LOAN + FREE * 2000 + row * (rows - 1) and took > LOAN + FREE * 2000 - 2 * price, took)
-    lu.assertEquals(tries[7], 7) -- at once, as long as the loan lasts
-    lu.assertTrue(tries[9] - tries[8] > 30, tries[9])
+    for i, balance in ipairs(balances) do
+      lu.assertTrue(balance >= -LOSS * math.max(SHORT, i) - row * (rows - 1) - 1e-9, i)
+    end
+    lu.assertTrue(took <= LOSS * 2000 + row * (rows - 1) and took > LOSS * 2000 - 2 * price, took)
+    lu.assertEquals(tries[7], 7) -- at once, as long as anything is left
+    lu.assertTrue(tries[9] > SHORT, tries[9])
+    lu.assertTrue(tries[10] - tries[9] >= 25, tries[10])
   end
 end
 
 function TestAccount.test_what_the_draft_model_missed_has_its_price()
-  local cheap, dear = try(account(0, 0.15, 0), 2000, 1, 0), try(account(0, 0.15, FREE), 2000, 1, 0)
+  local cheap, dear = try(account(0, 0.15, 0), 2000, 1, 0), try(account(0, 0.15, LOSS), 2000, 1, 0)
   lu.assertEquals(cheap[8], dear[8])
   lu.assertEquals({ #cheap > 30, #dear }, { true, 8 }) -- the price rises as fast as the balance
 end
 
 function TestAccount.test_the_first_pass_must_be_affordable()
   local function first(draft) return #try(account(0, draft, 0), 1, 1, 0) end
-  lu.assertEquals({ first(LOAN + FREE - 0.05 - STEP - 1e-9), first(LOAN + FREE - 0.05 - STEP + 1e-9) }, { 1, 0 })
-  lu.assertEquals(#try(account(0, LOAN + 6 * FREE - 0.05 - STEP - 1e-9, 0), 6, 1, 0), 1) -- five iterations later
+  lu.assertEquals({ first(LOAN - 0.05 - STEP - 1e-9), first(LOAN - 0.05 - STEP + 1e-9) }, { 1, 0 })
+  local dear = account(0, LOAN + 6 * LOSS - 0.05 - STEP - 1e-9, 0) -- there is more after SHORT tokens
+  lu.assertEquals({ #try(dear, SHORT + 5, 1, 0), #try(dear, 1, 1, 0) }, { 0, 1 })
 end
 
 function TestAccount.test_good_times_leave_so_much_and_no_more()
   local a = account(0, 0.15, 0)
   try(a, 100, 1, 5)
   lu.assertEquals(a.balance, SAVED)
-  lu.assertEquals(#try(a, 71, 1, 0), 71) -- (16 + 2) / 0.25
+  lu.assertEquals(#try(a, 91, 1, 0), 91) -- 91 * 0.25 <= 16 + 0.01 * (600 + 91)
   lu.assertEquals(#try(a, 20, 1, 0) < 5, true)
 end
 

@@ -220,7 +220,7 @@ function TestAccount.test_drafts_that_never_come_true_are_tried_with_one_level_a
       tries, missed = tries + (n > 0 and 1 or 0), n > 0 and 0 or missed + 1
     end
     lu.assertTrue(tries >= 6, policy) -- the loan is used, and
-    lu.assertTrue(took > 2 and took <= 2 + 600 * 0.004, policy .. took)
+    lu.assertTrue(took > 2 and took <= 600 * 0.01, policy .. took)
     lu.assertEquals(list[#list - 1] + list[#list], 0, policy)
   end
 end
@@ -302,14 +302,15 @@ local function straight(p)
 end
 
 function TestRate.test_learns_what_becomes_of_the_draft_models_guesses()
-  -- every guess of a half is wrong: they are worth less and less, until none is made but now and then one, to see
+  -- guesses of a half are right up to 25; from there every one is wrong. They stop long before the gain is lost
   local draft, target = straight(0.5)
-  local pair = fake(draft, target, { vocab = 200, costs = line(1.0, 0.05, 0.1, 0.05) })
-  local n = sizes(probe.tree(pair, "rate", nil, 180))
+  for t = 1, 25 do draft[t] = { [t + 1] = 0.5 } end
+  local pair = fake(draft, target, { vocab = 200, costs = line(1.0, 0.2, 0.2, 0.05) })
+  local n = sizes(probe.tree(pair, "rate", nil, 170))
   local late = 0
-  for i = 141, 180 do late = late + n[i] end
-  lu.assertTrue(n[1] > 0)
-  lu.assertTrue(late >= 1 and late <= 4)
+  for i = 21, 170 do late = late + n[i] end
+  lu.assertTrue(n[6] > 5)
+  lu.assertEquals(late, 0)
 end
 
 function TestRate.test_copies_what_followed_the_last_three_tokens_before_and_needs_no_draft_pass_for_it()
@@ -394,29 +395,28 @@ function TestRate.test_loses_no_more_than_its_account_allows()
     local costs = line(1.0, row, draft, 0.01)
     local options = { policy = "rate", prompt = " 1", tokens = 195, ignore_eos = true }
     local took = passes(fake(wrong, target, { vocab = 200, costs = costs }), costs, options)
-    lu.assertTrue(took <= 195 * 1.004 + 4)
+    lu.assertTrue(took <= 197)
     lu.assertEquals(took > 195, draft < 0.5) -- where it tries
     local pair <close> = assert(require "dt".fake { vocab = 200, target = loops, costs = costs })
-    lu.assertTrue(passes(pair, costs, options) <= 195 * 1.004 + 4)
+    lu.assertTrue(passes(pair, costs, options) <= 197)
   end
 end
 
 function TestRate.test_rests_where_its_own_time_has_used_up_the_account()
-  -- 1 .. 98, then 1 .. 98 again: the first copy comes after 1 2 3 at once, or at most 8 iterations later
+  -- 1 .. 98, then 1 .. 98 again: the first copy comes after 1 2 3 at once, or when there is enough for it again
   local target = {}
   for t = 1, 98 do target[t] = t % 98 + 1 end
   local function first_copy(ms)
     local pair = fake(nil, target, { vocab = 100, context = 400, costs = line(ms, ms / 100, 50 * ms, ms / 100) })
-    local options = { policy = "rate", prompt = " 1", tokens = 120, ignore_eos = true }
+    local options = { policy = "rate", prompt = " 1", tokens = 300, ignore_eos = true }
     local all = assert(pair:generate(options)).stats.iterations
     for i, n in ipairs(sizes(probe.tree(pair, "rate", nil, all, options))) do
       if n > 0 then return i end
     end
   end
-  local at_once = first_copy(0.5) -- in 100 iterations its 5 us are one pass
+  lu.assertEquals(first_copy(1.0), 101) -- in 100 iterations its 5 us are half a pass
   local late = first_copy(0.1) -- five
-  lu.assertEquals(at_once, 101)
-  lu.assertTrue(late > at_once and late <= at_once + 8)
+  lu.assertTrue(late > 200 and late < 220, late)
 end
 
 function TestRate.test_learns_what_becomes_of_copies()

@@ -1,31 +1,53 @@
--- policy.account(costs[, loan]): what trying has cost and brought, in target passes over the root alone. It gets FREE
--- at each iteration and may be overdrawn by the loan; what good times brought, up to SAVED, is there for bad ones. So
--- guesses that never come true cost FREE of plain decoding's time and the loan in all, by the costs.
+-- policy.account(costs): what drafts have gained so far, in target passes over the root alone. They may lose LOSS of
+-- plain decoding's time over a text of SHORT tokens or more, all of it at the beginning; what good times gain, SAVED at
+-- most, is there for bad ones. So by the costs no such text takes longer than 1 + LOSS times plain decoding.
 --
+--   a:rests()                an iteration begins: whether it must not draft. Then nothing else is called
 -- Where an iteration's whole time is known, as to rate:
---   a:budget(plain) -> ms    an iteration begins: what may be lost in it, where a pass over the root takes `plain` ms
+--   a:budget(plain, least) -> ms   what the iteration may lose, where a pass over the root takes `plain` ms: a part of
+--                            what is left, `least` or more; nil: that is not left
 --   a:spend(ms, plain, accepted)   it ends: its ms in all, and nodes that were accepted
 -- Where drafts only are counted, as in cast:
---   a:rests(), a:affords(context[, sequences]), a:owes(), a:pass(rows), a:close(rows, accepted): policies/COSTS.md
-local ceil, min, setmetatable = math.ceil, math.min, setmetatable
+--   a:affords(context[, sequences]), a:owes(), a:pass(rows), a:close(rows, accepted): policies/COSTS.md
+local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 
-local FREE, LOAN, SAVED = 0.004, 2, 16
+local LOSS, SHORT, SAVED = 0.01, 200, 16
+local PART = 0.5 -- of what is left, for one iteration of rate
 local STEP = 0.05 -- ms of a page for each draft pass and sequence
 local Account = {}
 Account.__index = Account
 
-function Account:budget(plain)
-  self.balance = min(self.balance + FREE, SAVED)
-  return (self.balance + self.loan) * plain
+function Account:rests()
+  self.rest, self.missed, self.tokens, self.took = self.rest - 1, self.missed + 1, self.tokens + 1, 0
+  return self.rest >= 0
 end
 
-function Account:spend(ms, plain, accepted) self.balance = min(self.balance + accepted - ms / plain + 1, SAVED) end
+-- How many passes may be lost. The token that each iteration brings is among self.tokens already.
+function Account:left() return self.balance + LOSS * max(self.tokens, SHORT) end
 
--- An iteration begins: whether it is one to rest. Else affords must follow.
-function Account:rests()
-  self.balance = min(self.balance + FREE, SAVED)
-  self.rest, self.missed, self.took = self.rest - 1, self.missed + 1, 0
-  return self.rest >= 0
+-- Whether so many passes may be lost; if not, it rests until they may.
+function Account:covers(passes)
+  local covers = passes <= self:left()
+  if not covers then self.rest = ceil((passes - self.balance) / LOSS - self.tokens) - 1 end
+  return covers
+end
+
+function Account:budget(plain, least)
+  return self:covers(least / plain) and max(least, PART * self:left() * plain) or nil
+end
+
+-- In debt, after losses in two iterations, it rests in one: what is left lasts longer. A look that costs less than LOSS
+-- is no loss.
+function Account:spend(ms, plain, accepted)
+  local lost = ms / plain - 1
+  self:earn(accepted, lost)
+  local lost_before = self.lost
+  self.lost = self:owes() and accepted == 0 and lost > LOSS
+  if self.lost and lost_before then self.rest = 1 end
+end
+
+function Account:earn(accepted, lost)
+  self.tokens, self.balance = self.tokens + accepted, min(self.balance + accepted - lost, SAVED)
 end
 
 -- Whether there is enough for a first draft pass, in which the draft model sees what it missed; sequences: as of costs.
@@ -35,13 +57,11 @@ function Account:affords(context, sequences)
   self.once = costs:target(1, context, self.sequences)
   self.first = costs:first(context, self.sequences) + costs:draft(self.missed, context, self.sequences)
     - costs:draft(1, context, self.sequences)
-  local short = (self.first + STEP * self.sequences) / self.once - self.balance - self.loan
-  if short > 0 then self.rest = ceil(short / FREE) - 1 end -- who wakes gets FREE, too
-  return short <= 0
+  return self:covers((self.first + STEP * self.sequences) / self.once)
 end
 
 -- Whether drafts have brought less so far than they cost.
-function Account:owes() return self.balance <= 0 end
+function Account:owes() return self.balance < 0 end
 
 -- A draft pass over so many rows.
 function Account:pass(rows)
@@ -52,10 +72,9 @@ end
 -- An iteration ends in which so many rows were verified, and so many nodes accepted.
 function Account:close(rows, accepted)
   if self.took == 0 then return end
-  local took = self.took + self.costs:target(rows, self.context, self.sequences) / self.once - 1
-  self.balance = min(self.balance + accepted - took, SAVED)
+  self:earn(accepted, self.took + self.costs:target(rows, self.context, self.sequences) / self.once - 1)
 end
 
-return function(costs, loan)
-  return setmetatable({ costs = costs, loan = loan or LOAN, balance = 0, rest = 0, missed = 0, took = 0 }, Account)
+return function(costs)
+  return setmetatable({ costs = costs, balance = 0, tokens = 0, rest = 0, missed = 0, took = 0 }, Account)
 end

@@ -4,7 +4,6 @@
 --   p.verify[n]     a target pass over n rows, the root's among them; p.verify[1] is plain decoding's
 --   p.row[n]        one row more, after n nodes
 --   p.first         the draft pass over the root that begins an iteration; huge where there is no draft model
---   p.try           a first draft pass, unless that costs more than it can bring, and a row
 --   p.draft[n]      another draft pass over n nodes
 --   p:follow(seq)   as an iteration begins: asks anew where costs have changed. What a pass takes now, in what it took
 --                   before, where learned costs differ; else 1
@@ -36,7 +35,6 @@ function Prices:ask(seq)
   self.row = asked(function(n) return (verify[n + 1 + AHEAD] - verify[n + 1]) / AHEAD end)
   self.draft = asked(function(n) return costs:draft(n, context) + STEP * sequences end)
   self.first = seq.drafts and costs:first(context) + STEP * sequences or huge
-  self.try = self.row[0] + (self.first < verify[1] and self.first or 0)
 end
 
 function Prices:follow(seq)
