@@ -146,8 +146,8 @@ bool dtl_make_folders(char *path);
 dt_status dtl_token(const dt_pair *pair, const char *text, size_t len, int32_t *id, dt_error *err);
 /* Reads a bias as llama.cpp does, "15043+1", "15043-2.5", "15043-inf", or with the token's text, " the=-2". DT_EINPUT: neither. */
 dt_status dtl_bias(const dt_pair *pair, const char *given, dt_bias *out, dt_error *err);
-/* The text of a grammar's file, for dt_shifts; malloc'd. DT_EINPUT: it cannot be read, or holds a NUL byte. */
-dt_status dtl_read_grammar(const char *path, char **text, dt_error *err);
+/* The text of a grammar's or a schema's file (`what`); malloc'd. DT_EINPUT: it cannot be read, or holds a NUL byte. */
+dt_status dtl_read_grammar(const char *what, const char *path, char **text, dt_error *err);
 
 /* Reads --draft-vocab: a number of ids (the lowest ids, and those of a text that comes with dtrun), or a file with an id on each
  * line. Freed with dtl_draft_vocab_close. DT_EINPUT names file and line. */

@@ -230,6 +230,10 @@ typedef struct {
   const char *grammar; /* the text's, in llama.cpp's language (GBNF); copied; NULL: none */
 } dt_shifts;
 
+/* The grammar of the JSON texts that a JSON schema takes, malloc'd. lua/cli/OPTIONS.md lists the keywords. DT_EINPUT: not JSON, or
+ * another keyword. */
+dt_status dt_schema_grammar(const char *json, char **grammar, dt_error *err);
+
 #define DT_LOGPROBS 20
 
 /* Log-probabilities of tokens: of the target's logits at temperature 1, before shifts and filters. */

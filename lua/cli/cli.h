@@ -15,7 +15,7 @@ typedef struct {
       *backend;
   const char *costs; /* "table", "learn"; NULL: not given */
   const char *preset, *compare, *json, *trace;
-  const char *grammar_file;
+  const char *grammar_file, *schema, *schema_file;
   const char *system, *template; /* of a chat */
   int tokens;                    /* 0: not given */
   int context, threads, parallel, rounds;

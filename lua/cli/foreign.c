@@ -10,7 +10,7 @@
 #define NOT_YET "not here yet: "
 #define NGRAMS NOT_YET "penalties are of single tokens: --repeat-penalty, --presence-penalty, --frequency-penalty"
 #define SAMPLERS NOT_YET "sampling knows --temp, --top-k, --top-p and --min-p"
-#define GRAMMAR NOT_YET "--grammar TEXT takes a grammar (GBNF), not a schema or an expression"
+#define GRAMMAR "--json-schema TEXT takes a schema, --grammar TEXT a grammar (GBNF)"
 #define DEVICE "--backend cpu or cuda says where all layers are"
 #define SPLIT "one GPU serves a process; mpirun -n R dtrun shares the target among R processes"
 #define PLACED "taskset, numactl and nice do this for any program; -t says how many threads"
@@ -75,7 +75,7 @@ static const foreign_option foreign[] = {
      NULL, SAMPLERS},
     {"--samplers --sampling-seq --sampler-seq", NULL, "the order is temperature, --top-k, --top-p, --min-p"},
     {"--bad-words --suppress-tokens", NULL, "--logit-bias ID-inf bans a token"},
-    {"-j --json-schema --json-schema-file --format --guided-json --guided-regex", NULL, GRAMMAR},
+    {"--format --guided-json --guided-regex", NULL, GRAMMAR},
     {"--do-sample", NULL, "--temp T above 0 samples"},
     {"--greedy", NULL, "without --temp the likeliest token is taken"},
     {"--num-beams --best-of", NULL, NOT_YET "--answers N samples several answers"},

@@ -81,12 +81,19 @@ static int read_biases(job *j) {
   return 0;
 }
 
+/* The grammar, unless it is on the command line itself. */
 static int read_grammar(job *j) {
   const cli_options *o = j->options;
   dt_error err;
-  if (!o->grammar_file) return 0;
-  if (o->shifts.grammar) return complain(EXIT_USAGE, "--grammar and --grammar-file: give one of them");
-  return dtl_read_grammar(o->grammar_file, &j->grammar, &err) ? complain_of(&err) : 0;
+  char *schema = NULL;
+  if (!!o->shifts.grammar + !!o->grammar_file + !!o->schema + !!o->schema_file > 1)
+    return complain(EXIT_USAGE, "--grammar, --grammar-file, --json-schema and --json-schema-file: give one of them");
+  dt_status status = DT_OK;
+  if (o->grammar_file) status = dtl_read_grammar("grammar", o->grammar_file, &j->grammar, &err);
+  if (o->schema_file) status = dtl_read_grammar("JSON schema", o->schema_file, &schema, &err);
+  if (!status && (schema || o->schema)) status = dt_schema_grammar(schema ? schema : o->schema, &j->grammar, &err);
+  free(schema);
+  return status ? complain_of(&err) : 0;
 }
 
 /* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. */

@@ -18,7 +18,7 @@ typedef struct {
   const char **stop;          /* [n_stop] the options', and the end of an answer */
   int n_stop;
   dt_bias *biases;      /* [options->n_biases] */
-  char *grammar;        /* of --grammar-file, or NULL */
+  char *grammar;        /* of a file or a schema, or NULL */
   int answers;          /* to each prompt */
   dtl_trace *trace;     /* or NULL */
   dtl_costs costs;      /* with --costs table, if a policy uses costs */

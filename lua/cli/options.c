@@ -159,6 +159,8 @@ static const option options[] = {
      0,
      "the text's grammar, in GBNF: 'root ::= \"yes\" | \"no\"'"},
     {{"--grammar-file"}, "FILE", STRING, FIELD(grammar_file), 0, 0, "the same, from a file"},
+    {{"-j", "--json-schema"}, "TEXT", STRING, FIELD(schema), 0, 0, "the text is JSON that this schema takes"},
+    {{"--json-schema-file"}, "FILE", STRING, FIELD(schema_file), 0, 0, "the same, from a file"},
     {{"-s", "--seed"}, "N", SEED, DRAWN(seed), 0, 0, "of sampling and of the policy's random numbers (0)"},
     {{"--answers"},
      "N",

@@ -98,6 +98,21 @@ static void read_biases(lua_State *L, const pair_object *pair, dt_shifts *shifts
   shifts->bias = bias, shifts->n_bias = n;
 }
 
+/* The grammar, or that of a schema; NULL: none. It stays on the stack. */
+static const char *read_grammar(lua_State *L) {
+  dt_error err;
+  char *made;
+  lua_getfield(L, 2, "grammar");
+  lua_getfield(L, 2, "json_schema");
+  const char *grammar = lua_tostring(L, -2), *schema = lua_tostring(L, -1);
+  if (!schema) return grammar;
+  if (grammar) luaL_error(L, "generate: grammar and json_schema: give one of them");
+  if (dt_schema_grammar(schema, &made, &err)) luaL_error(L, "generate: %s", err.message);
+  grammar = lua_pushstring(L, made);
+  free(made);
+  return grammar;
+}
+
 /* A whole number, or one as text, as in results: Lua's integers end at 2^63 - 1. */
 static uint64_t seed_option(lua_State *L) {
   uint64_t seed;
@@ -139,8 +154,7 @@ static dtl_request read_request(lua_State *L, const pair_object *pair) {
   request.answers = driver_integer(L, "answers", 0);
   read_stop(L, &request.seq);
   read_biases(L, pair, &request.seq.shifts);
-  lua_getfield(L, 2, "grammar");
-  request.seq.shifts.grammar = lua_tostring(L, -1);
+  request.seq.shifts.grammar = read_grammar(L);
   return request;
 }
 

@@ -1,4 +1,4 @@
-/* Grammars that users keep in files: see dtl_read_grammar in host.h. */
+/* Grammars and schemas that users keep in files: see dtl_read_grammar in host.h. */
 #include "host.h"
 
 #include "files/files.h"
@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-dt_status dtl_read_grammar(const char *path, char **text, dt_error *err) {
+dt_status dtl_read_grammar(const char *what, const char *path, char **text, dt_error *err) {
   enum { MOST = 1 << 20 }; /* more than any grammar may have */
   size_t len;
-  dt_status status = dtl_read_file("grammar", path, MOST, text, &len, err);
+  dt_status status = dtl_read_file(what, path, MOST, text, &len, err);
   if (status || strlen(*text) == len) return status;
-  status = dt_fail(err, DT_EINPUT, "grammar %s: a NUL byte at %zu", path, strlen(*text));
+  status = dt_fail(err, DT_EINPUT, "%s %s: a NUL byte at %zu", what, path, strlen(*text));
   free(*text);
   *text = NULL;
   return status;

@@ -36,13 +36,29 @@ END
   succeeds ./wrong.lua -p 'It' -n 8 --grammar 'root ::= "#"{8}' --json - -q
   tr -d ' \t\n' <stdout | grep -q '"drafted":0,' || fail "$(cat stdout)"
 }
+it_holds_the_text_to_a_schema() {
+  local policy
+  cat >person.json <<'END'
+{"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}, "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 2},
+  "next": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}}, "required": ["name", "next"]}
+END
+  rm -f plain
+  for policy in ar linear rate; do
+    succeeds "$policy" -p 'A person: ' -n 400 --temp 1 -s 2 --json-schema-file person.json -q
+    [ -e plain ] || cp stdout plain
+    same_text plain stdout
+  done
+  tr -d ' \n' <plain | grep -qE '^\{"name":"[^"]*",("tags":\[[^]]*\],)?"next":(null|\{.*\})\}$' || fail "$(cat plain)"
+  refuses 2 'the keyword pattern is not known' ar -p hello -j '{"type": "string", "pattern": "a"}'
+  refuses 2 'give one of them' ar -p hello -j '{}' --grammar 'root ::= "a"'
+}
 it_refuses_what_has_no_meaning() {
   local how
   refuses 2 'grammar, line 1, column 10: there is no rule x' ar -p hello --grammar 'root ::= x'
   refuses 2 'rule root begins with itself' ar -p hello --grammar 'root ::= root "a" | "b"'
   refuses 2 'grammar with ignore_eos' ar -p hello --grammar 'root ::= "a"' --ignore-eos
   refuses 2 'grammar with min_tokens' ar -p hello --grammar 'root ::= "a"' --min-tokens 2
-  refuses 2 '--grammar and --grammar-file: give one of them' ar -p hello --grammar 'root ::= "a"' --grammar-file x
+  refuses 2 '--grammar, --grammar-file, .*: give one of them' ar -p hello --grammar 'root ::= "a"' --grammar-file x
   refuses 2 'no.gbnf: cannot read the grammar: No such file' ar -p hello --grammar-file no.gbnf
   for how in '--temp 0' '--temp 1' '--temp 1 --top-p 0.9' '--logprobs 3 --json r.json'; do
     # shellcheck disable=SC2086 # words

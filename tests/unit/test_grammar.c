@@ -3,6 +3,7 @@
 
 #include "grammar/gbnf.h"
 #include "grammar/masks.h"
+#include "grammar/schema.h"
 
 #include <regex.h>
 #include <stdio.h>
@@ -267,12 +268,91 @@ static void mistakes_and_bounds_are_one_line(void **state) {
   reads(repeated("root ::= \"a\"", " | \"a\"", 16000, ""), NULL);
 }
 
+static void texts_of_a_schema_are_those_that_it_takes(void **state) {
+  (void)state;
+  static const struct {
+    const char *schema, *yes[4], *no[4];
+  } of[] = {
+      {"true", {"1", "[]", "{\"a\":[1,null]}", "\"\\u00e9\""}, {"", "01", "[1,]", "\"\\ud800\""}},
+      {"{\"type\":\"integer\"}", {"0", "-12"}, {"1.5", "1e3", "01", "true"}},
+      {"{\"type\":[\"number\",\"null\"]}", {"1.5e-3", "null", "7"}, {"\"7\"", ".5", "1."}},
+      {"{\"type\":\"string\",\"minLength\":1,\"maxLength\":2}",
+       {"\"a\"", "\"\xc3\xa9z\"", "\"\\n\""},
+       {"\"\"", "\"abc\"", "\"\n\""}},
+      {"{\"enum\":[\"a\\\"b\",1,null],\"type\":[\"string\",\"integer\"]}", {"\"a\\\"b\"", "1"}, {"null", "\"a\""}},
+      {"{\"const\":{\"k\":[true]}}", {"{\"k\":[true]}"}, {"{}", "true"}},
+      {"{\"type\":\"array\",\"items\":{\"type\":\"boolean\"},\"minItems\":2,\"maxItems\":3}",
+       {"[true, false]", "[true,true,true]"},
+       {"[true]", "[1,2]", "[true,true,true,true]"}},
+      {"{\"type\":\"array\",\"maxItems\":0}", {"[]", "[ ]"}, {"[1]"}},
+      {"{\"type\":\"array\",\"minItems\":1}", {"[1]", "[[],{}]"}, {"[]"}},
+      {"{\"properties\":{\"a\":{\"type\":\"null\"},\"b\":true,\"c\":{\"type\":\"null\"}},\"required\":[\"b\"]}",
+       {"{\"b\":1}", "{\"a\":null,\"b\": 2}", "{\"b\":{},\"c\":null}", "{\"a\":null,\"b\":\"\",\"c\":null}"},
+       {"{}", "{\"a\":null}", "{\"c\":null,\"b\":1}", "{\"b\":1,\"d\":1}"}},
+      {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"null\"},\"b\":{\"type\":\"null\"}}}",
+       {"{}", "{\"b\":null}", "{\"a\":null}", "{\"a\":null,\"b\":null}"},
+       {"{,}", "{\"b\":null,}"}},
+      {"{\"type\":\"object\",\"additionalProperties\":false}", {"{}"}, {"{\"a\":1}"}},
+      {"{\"type\":\"object\"}", {"{}", "{\"a\":1,\"b\":[]}"}, {"[]", "{a:1}"}},
+      {"{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}]}",
+       {"null", "[null,[null]]"},
+       {"[1]", "{}"}},
+      {"{\"$ref\":\"#/$defs/n\",\"$defs\":{\"x\":true,\"n\":{\"type\":\"null\",\"title\":\"t\"}}}", {"null"}, {"1"}},
+  };
+  static const char *const bad[][2] = {
+      {"", "not JSON"},
+      {"{} x", "not JSON"},
+      {"{\"const\":\"\xff\"}", "byte 10 is not UTF-8"},
+      {"{\"const\":\"a\\u0000\"}", "no text in it may have \\u0000"},
+      {"{\"$ref\":\"#/$defs/a\",\"$defs\":[true]}", "$defs: expected an object"},
+      {"3", "a schema is an object or true"},
+      {"false", "false takes nothing"},
+      {"{\"type\":\"string\",\"pattern\":\"a\"}", "the keyword pattern is not known"},
+      {"{\"items\":{\"oneOf\":[]}}", "the keyword oneOf is not known"},
+      {"{\"type\":\"text\"}", "type: string, integer"},
+      {"{\"type\":\"string\",\"minItems\":1}", "minItems is not of the type"},
+      {"{\"minLength\":1,\"minItems\":1}", "keywords of several types"},
+      {"{\"minLength\":-1}", "minLength: expected a whole number"},
+      {"{\"minLength\":1.5}", "minLength: expected a whole number"},
+      {"{\"minLength\":2,\"maxLength\":1}", "maxLength is less than minLength"},
+      {"{\"minItems\":2,\"maxItems\":1}", "maxItems is less than minItems"},
+      {"{\"required\":[\"a\"]}", "there is no property a"},
+      {"{\"properties\":{},\"additionalProperties\":true}", "only false is known"},
+      {"{\"enum\":[1],\"type\":\"string\"}", "enum: a list of values of the type"},
+      {"{\"const\":1,\"type\":\"integer\"}", "const with type: give one of them"},
+      {"{\"anyOf\":[]}", "anyOf: a list of schemas"},
+      {"{\"$ref\":\"#/x\"}", "$ref: there is no #/x"},
+  };
+  vocabulary *v = bytes();
+  char *gbnf;
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+    ok(schema_to_gbnf(of[i].schema, &gbnf, &err));
+    masks *m = read_grammar(v, gbnf);
+    for (int k = 0; k < 4 && of[i].yes[k]; k++)
+      if (!takes(m, of[i].yes[k])) fail_msg("%s: refuses '%s'", of[i].schema, of[i].yes[k]);
+    for (int k = 0; k < 4 && of[i].no[k]; k++)
+      if (takes(m, of[i].no[k])) fail_msg("%s: takes '%s'", of[i].schema, of[i].no[k]);
+    masks_release(m);
+    free(gbnf);
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    fails(schema_to_gbnf(bad[i][0], &gbnf, &err), DT_EINPUT, bad[i][1]);
+  char *deep = repeated("", "{\"items\":", SCHEMA_DEPTH - 1, "true"), *last = repeated(deep, "}", SCHEMA_DEPTH - 1, "");
+  ok(schema_to_gbnf(last, &gbnf, &err));
+  free(gbnf), free(deep), free(last);
+  deep = repeated("", "{\"items\":", SCHEMA_DEPTH + 1, "true"), last = repeated(deep, "}", SCHEMA_DEPTH + 1, "");
+  fails(schema_to_gbnf(last, &gbnf, &err), DT_EINPUT, "more than 100 schemas in each other");
+  free(deep), free(last);
+  vocabulary_close(v);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(it_reads_what_llama_cpp_writes),
       cmocka_unit_test(regular_grammars_take_what_regular_expressions_match),
       cmocka_unit_test(a_mask_has_the_tokens_that_are_allowed_one_by_one),
       cmocka_unit_test(states_are_dropped_and_texts_go_on),
+      cmocka_unit_test(texts_of_a_schema_are_those_that_it_takes),
       cmocka_unit_test(mistakes_and_bounds_are_one_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

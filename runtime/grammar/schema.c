@@ -1,0 +1,357 @@
+/* From a JSON schema to a grammar: see schema.h. */
+#include "grammar/schema.h"
+#include "grammar/gbnf.h"
+#include "text/utf8.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* RFC 8259; numbers are short enough for a double. Escapes of surrogates are left out: each stands for half a character. */
+static const char common[] = "ws ::= | \" \" | \"\\n\" [ ]{0,20}\n"
+                             "char ::= [^\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" ([\"\\\\/bfnrt] | \"u\" ([0-9a-cA-CefEF] "
+                             "hex{3} | [dD] [0-7] hex{2}))\n"
+                             "hex ::= [0-9a-fA-F]\n"
+                             "string ::= \"\\\"\" char* \"\\\"\"\n"
+                             "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,14})\n"
+                             "number ::= integer (\".\" [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?\n"
+                             "boolean ::= \"true\" | \"false\"\n"
+                             "null ::= \"null\"\n"
+                             "array ::= \"[\" ws (value ws (\",\" ws value ws)*)? \"]\"\n"
+                             "object ::= \"{\" ws (member (\",\" ws member)*)? \"}\"\n"
+                             "member ::= string \":\" ws value ws\n"
+                             "value ::= object | array | string | number | boolean | null\n";
+
+typedef enum { STRING, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT, NULLS, TYPES } type;
+static const char *const type_name[TYPES] = {"string", "integer", "number", "boolean", "array", "object", "null"};
+
+#define ANY ((1u << TYPES) - 1)
+#define WITH(t) (1u << (t))
+
+/* Keywords: what they are of; 0: they say nothing. */
+static const struct {
+  const char *name;
+  unsigned of; /* types */
+} keyword[] = {{"type", ANY},
+               {"properties", WITH(OBJECT)},
+               {"required", WITH(OBJECT)},
+               {"additionalProperties", WITH(OBJECT)},
+               {"items", WITH(ARRAY)},
+               {"minItems", WITH(ARRAY)},
+               {"maxItems", WITH(ARRAY)},
+               {"minLength", WITH(STRING)},
+               {"maxLength", WITH(STRING)},
+               {"enum", ANY},
+               {"const", ANY},
+               {"anyOf", ANY},
+               {"$ref", ANY},
+               {"$defs", 0},
+               {"title", 0},
+               {"description", 0},
+               {"default", 0},
+               {"examples", 0},
+               {"$schema", 0},
+               {"$id", 0},
+               {"$comment", 0}};
+
+typedef struct {
+  const cJSON *root;
+  FILE *rules; /* finished ones */
+  char *text;  /* theirs, when the file is closed */
+  size_t len;
+  int made, depth; /* made: rules with a number for a name */
+  dt_status status;
+  dt_error *err;
+} compiler;
+
+__attribute__((format(printf, 2, 3))) static void refuse(compiler *c, const char *format, ...) {
+  if (c->status) return;
+  char why[200];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(why, sizeof why, format, list);
+  va_end(list);
+  c->status = dt_fail(c->err, DT_EINPUT, "JSON schema: %s", why);
+}
+
+/* A value as a text in quotes. */
+static void put_literal(FILE *out, const cJSON *value) {
+  char *text = cJSON_PrintUnformatted(value);
+  putc('"', out);
+  for (const char *at = text; at && *at; at++) {
+    if (*at == '"' || *at == '\\') putc('\\', out);
+    putc(*at, out);
+  }
+  fputs("\" ", out);
+  free(text);
+}
+
+/* A count that a keyword gives; `without`: it is not there. */
+static int count_of(compiler *c, const cJSON *schema, const char *name, int without) {
+  const cJSON *n = cJSON_GetObjectItemCaseSensitive(schema, name);
+  if (!n) return without;
+  if (cJSON_IsNumber(n) && n->valuedouble >= 0 && n->valuedouble <= RULES_NODES && n->valuedouble == n->valueint)
+    return n->valueint;
+  refuse(c, "%s: expected a whole number from 0 to %d", name, RULES_NODES);
+  return 0;
+}
+
+static void put_times(FILE *out, int least, int most) {
+  if (most < 0)
+    fprintf(out, "{%d,} ", least);
+  else
+    fprintf(out, "{%d,%d} ", least, most);
+}
+
+static void check_order(compiler *c, const char *what, int least, int most) {
+  if (most >= 0 && most < least) refuse(c, "max%s is less than min%s", what, what);
+}
+
+static void put_schema(compiler *c, const cJSON *schema, FILE *out);
+
+/* Writes the schema as a rule of its own; gives the rule's number. */
+static int rule_of(compiler *c, const cJSON *schema) {
+  char *text = NULL;
+  size_t len;
+  FILE *rule = open_memstream(&text, &len);
+  int number = c->made++;
+  if (!rule) return c->status = dt_fail_memory(c->err, "a JSON schema", 4096), 0;
+  put_schema(c, schema, rule);
+  fclose(rule);
+  fprintf(c->rules, "r%d ::= %s\n", number, text);
+  free(text);
+  if (ftell(c->rules) > GBNF_BYTES) refuse(c, "its grammar has more than %d bytes", GBNF_BYTES);
+  return number;
+}
+
+static void put_string(compiler *c, const cJSON *schema, FILE *out) {
+  int least = count_of(c, schema, "minLength", 0), most = count_of(c, schema, "maxLength", -1);
+  check_order(c, "Length", least, most);
+  fputs("\"\\\"\" char", out);
+  put_times(out, least, most);
+  fputs("\"\\\"\" ", out);
+}
+
+static void put_array(compiler *c, const cJSON *schema, FILE *out) {
+  const cJSON *items = cJSON_GetObjectItemCaseSensitive(schema, "items");
+  int least = count_of(c, schema, "minItems", 0), most = count_of(c, schema, "maxItems", -1);
+  char item[16] = "value";
+  check_order(c, "Items", least, most);
+  if (items) snprintf(item, sizeof item, "r%d", rule_of(c, items));
+  fputs("\"[\" ws ", out);
+  if (most) {
+    fprintf(out, "(%s ws (\",\" ws %s ws)", item, item);
+    put_times(out, least ? least - 1 : 0, most < 0 ? -1 : most - 1);
+    fputs(least ? ") " : ")? ", out);
+  }
+  fputs("\"]\" ", out);
+}
+
+static bool is_required(const cJSON *required, const char *name) {
+  const cJSON *r;
+  cJSON_ArrayForEach(r, required) if (cJSON_IsString(r) && !strcmp(r->valuestring, name)) return true;
+  return false;
+}
+
+/* A rule for what may come from each property on: oN-K behind another property, oN-nK as the first. */
+static void put_object(compiler *c, const cJSON *schema, FILE *out) {
+  const cJSON *properties = cJSON_GetObjectItemCaseSensitive(schema, "properties"),
+              *required = cJSON_GetObjectItemCaseSensitive(schema, "required"),
+              *more = cJSON_GetObjectItemCaseSensitive(schema, "additionalProperties"), *p;
+  if (properties && !cJSON_IsObject(properties)) refuse(c, "properties: expected an object");
+  if (required && !cJSON_IsArray(required)) refuse(c, "required: expected a list");
+  if (more && !cJSON_IsFalse(more) && (properties || !cJSON_IsTrue(more)))
+    refuse(c, "additionalProperties: only false is known");
+  cJSON_ArrayForEach(p, required) {
+    if (!cJSON_IsString(p))
+      refuse(c, "required: expected names");
+    else if (!cJSON_GetObjectItemCaseSensitive(properties, p->valuestring))
+      refuse(c, "required: there is no property %.60s", p->valuestring);
+  }
+  if (c->status) return;
+  if (!properties && !cJSON_IsFalse(more)) {
+    fputs("object ", out);
+    return;
+  }
+  int number = c->made++, k = 0;
+  cJSON_ArrayForEach(p, properties) {
+    int value = rule_of(c, p);
+    bool must = is_required(required, p->string);
+    cJSON name = {.type = cJSON_String, .valuestring = p->string};
+    fprintf(c->rules, "o%d-m%d ::= ", number, k);
+    put_literal(c->rules, &name);
+    fprintf(c->rules, "\":\" ws r%d ws\n", value);
+    fprintf(c->rules, "o%d-n%d ::= o%d-m%d o%d-%d%s", number, k, number, k, number, k + 1, must ? "\n" : " | ");
+    if (!must) fprintf(c->rules, "o%d-n%d\n", number, k + 1);
+    fprintf(c->rules, "o%d-%d ::= (\",\" ws o%d-m%d)%s o%d-%d\n", number, k, number, k, must ? "" : "?", number, k + 1);
+    k++;
+  }
+  fprintf(c->rules, "o%d-n%d ::= \"\"\no%d-%d ::= \"\"\n", number, k, number, k);
+  fprintf(out, "\"{\" ws o%d-n0 \"}\" ", number);
+}
+
+static bool is_of(const cJSON *value, unsigned types) {
+  return (types & WITH(STRING) && cJSON_IsString(value)) || (types & WITH(NUMBER) && cJSON_IsNumber(value)) ||
+         (types & WITH(INTEGER) && cJSON_IsNumber(value) && value->valuedouble == (double)(long)value->valuedouble) ||
+         (types & WITH(BOOLEAN) && cJSON_IsBool(value)) || (types & WITH(NULLS) && cJSON_IsNull(value)) ||
+         (types & WITH(ARRAY) && cJSON_IsArray(value)) || (types & WITH(OBJECT) && cJSON_IsObject(value));
+}
+
+static void put_values(compiler *c, const cJSON *list, unsigned types, FILE *out) {
+  const cJSON *value;
+  int n = 0;
+  cJSON_ArrayForEach(value, list) if (is_of(value, types)) {
+    if (n++) fputs("| ", out);
+    put_literal(out, value);
+  }
+  if (!n) refuse(c, "enum: a list of values of the type is expected");
+}
+
+static void put_choice(compiler *c, const cJSON *list, FILE *out) {
+  const cJSON *one;
+  if (!cJSON_IsArray(list) || !list->child) refuse(c, "anyOf: a list of schemas is expected");
+  cJSON_ArrayForEach(one, list) fprintf(out, "%sr%d ", one == list->child ? "" : "| ", rule_of(c, one));
+}
+
+static void put_reference(compiler *c, const cJSON *ref, FILE *out) {
+  const char *to = cJSON_IsString(ref) ? ref->valuestring : "";
+  const cJSON *defs = cJSON_GetObjectItemCaseSensitive(c->root, "$defs"), *def;
+  int k = 0;
+  if (!strcmp(to, "#")) {
+    fputs("root ", out);
+    return;
+  }
+  cJSON_ArrayForEach(def, defs) {
+    if (!strncmp(to, "#/$defs/", 8) && !strcmp(to + 8, def->string)) {
+      fprintf(out, "d%d ", k);
+      return;
+    }
+    k++;
+  }
+  refuse(c, "$ref: there is no %.80s: # and #/$defs/NAME are known", to);
+}
+
+static unsigned type_of(compiler *c, const cJSON *name) {
+  for (int t = 0; t < TYPES; t++)
+    if (cJSON_IsString(name) && !strcmp(name->valuestring, type_name[t])) return WITH(t);
+  refuse(c, "type: string, integer, number, boolean, array, object and null are known");
+  return 0;
+}
+
+/* The types that the schema takes; with no type, those of its keywords. */
+static unsigned types_of(compiler *c, const cJSON *schema) {
+  const cJSON *named = cJSON_GetObjectItemCaseSensitive(schema, "type"), *k;
+  unsigned types = 0, implied = ANY;
+  if (cJSON_IsArray(named))
+    cJSON_ArrayForEach(k, named) types |= type_of(c, k);
+  else if (named)
+    types = type_of(c, named);
+  cJSON_ArrayForEach(k, schema) {
+    size_t i = 0, n = sizeof keyword / sizeof *keyword;
+    while (i < n && strcmp(k->string, keyword[i].name)) i++;
+    if (i == n)
+      refuse(c, "the keyword %.60s is not known", k->string);
+    else if (keyword[i].of)
+      implied &= keyword[i].of;
+    if (i < n && named && keyword[i].of && !(keyword[i].of & types)) refuse(c, "%s is not of the type", k->string);
+  }
+  if (!implied && !named) refuse(c, "keywords of several types: give a type");
+  return named ? types : implied;
+}
+
+/* Keywords beside this one that say something, but for one. */
+static void check_alone(compiler *c, const cJSON *schema, const char *name, const char *but) {
+  const cJSON *k;
+  cJSON_ArrayForEach(k, schema) {
+    if (!strcmp(k->string, name) || (but && !strcmp(k->string, but))) continue;
+    for (size_t i = 0; i < sizeof keyword / sizeof *keyword; i++)
+      if (keyword[i].of && !strcmp(k->string, keyword[i].name))
+        refuse(c, "%s with %s: give one of them", name, k->string);
+  }
+}
+
+static void put_types(compiler *c, const cJSON *schema, unsigned types, FILE *out) {
+  if (types == ANY) {
+    fputs("value ", out);
+    return;
+  }
+  if (types & WITH(NUMBER)) types &= ~WITH(INTEGER);
+  for (int t = 0, n = 0; t < TYPES; t++) {
+    if (!(types & WITH(t))) continue;
+    if (n++) fputs("| ", out);
+    if (t == STRING)
+      put_string(c, schema, out);
+    else if (t == ARRAY)
+      put_array(c, schema, out);
+    else if (t == OBJECT)
+      put_object(c, schema, out);
+    else
+      fprintf(out, "%s ", type_name[t]);
+  }
+}
+
+static void put_schema(compiler *c, const cJSON *schema, FILE *out) {
+  static const char *const whole[] = {"$ref", "anyOf", "const", "enum"};
+  if (cJSON_IsTrue(schema)) {
+    fputs("value ", out);
+    return;
+  }
+  if (!cJSON_IsObject(schema))
+    refuse(c, cJSON_IsFalse(schema) ? "false takes nothing" : "a schema is an object or true");
+  if (c->depth >= SCHEMA_DEPTH) refuse(c, "more than %d schemas in each other", SCHEMA_DEPTH);
+  if (c->status) return;
+  c->depth++;
+  unsigned types = types_of(c, schema);
+  const cJSON *is[4];
+  for (int i = 0; i < 4; i++) {
+    is[i] = cJSON_GetObjectItemCaseSensitive(schema, whole[i]);
+    if (is[i]) check_alone(c, schema, whole[i], i < 3 ? NULL : "type");
+  }
+  if (is[0])
+    put_reference(c, is[0], out);
+  else if (is[1])
+    put_choice(c, is[1], out);
+  else if (is[2])
+    put_literal(out, is[2]);
+  else if (is[3])
+    put_values(c, is[3], types, out);
+  else
+    put_types(c, schema, types, out);
+  c->depth--;
+}
+
+dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err) {
+  size_t len = strlen(json);
+  if (len > GBNF_BYTES) return dt_fail(err, DT_EINPUT, "JSON schema: %zu bytes, at most %d", len, GBNF_BYTES);
+  size_t good = utf8_valid_prefix(json, len);
+  if (good < len) return dt_fail(err, DT_EINPUT, "JSON schema: byte %zu is not UTF-8", good);
+  if (strstr(json, "\\u0000")) return dt_fail(err, DT_EINPUT, "JSON schema: no text in it may have \\u0000");
+  cJSON *root = cJSON_ParseWithOpts(json, NULL, true);
+  if (!root) return dt_fail(err, DT_EINPUT, "JSON schema: not JSON, or too many brackets in each other");
+  compiler c = {.root = root, .err = err};
+  c.rules = open_memstream(&c.text, &c.len);
+  if (!c.rules) {
+    cJSON_Delete(root);
+    return dt_fail_memory(err, "a JSON schema", 4096);
+  }
+  const cJSON *def;
+  const cJSON *defs = cJSON_GetObjectItemCaseSensitive(root, "$defs");
+  if (defs && !cJSON_IsObject(defs)) refuse(&c, "$defs: expected an object");
+  fputs(common, c.rules);
+  int top = rule_of(&c, root), k = 0;
+  fprintf(c.rules, "root ::= r%d\n", top);
+  cJSON_ArrayForEach(def, defs) {
+    int rule = rule_of(&c, def);
+    fprintf(c.rules, "d%d ::= r%d\n", k++, rule);
+  }
+  fclose(c.rules);
+  cJSON_Delete(root);
+  if (c.status)
+    free(c.text);
+  else
+    *gbnf = c.text;
+  return c.status;
+}

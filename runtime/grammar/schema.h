@@ -1,0 +1,17 @@
+/* JSON schemas as grammars: the texts of the grammar are JSON that the schema takes.
+ *
+ *   type (one or a list), enum, const, anyOf, $ref (# and #/$defs/NAME), $defs
+ *   properties, required, additionalProperties (false; it is so without it too), items, minItems, maxItems, minLength, maxLength
+ *
+ * Properties come in the schema's order. title, description, default, examples, $schema, $id and $comment say nothing. */
+#ifndef DT_SCHEMA_H
+#define DT_SCHEMA_H
+
+#include "system/status.h"
+
+#define SCHEMA_DEPTH 100 /* schemas in schemas */
+
+/* *gbnf is malloc'd. DT_EINPUT: not JSON, another keyword, too large. */
+dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err);
+
+#endif

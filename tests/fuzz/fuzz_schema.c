@@ -1,0 +1,26 @@
+/* The compiler of JSON schemas: a grammar that it makes is one that the reader of grammars takes, or too large for it. */
+#include "fuzz.h"
+
+#include "grammar/gbnf.h"
+#include "grammar/schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char *text = malloc(size + 1), *gbnf;
+  rules r;
+  dt_error err;
+  if (!text) return 0;
+  memcpy(text, data, size);
+  text[size] = '\0';
+  if (!schema_to_gbnf(text, &gbnf, NULL)) {
+    if (gbnf_read(gbnf, strlen(gbnf), &r, &err) && !strstr(err.message, "more than") &&
+        !strstr(err.message, "at most") && !strstr(err.message, "begins with itself"))
+      abort();
+    rules_free(&r);
+    free(gbnf);
+  }
+  free(text);
+  return 0;
+}
