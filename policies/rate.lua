@@ -55,8 +55,7 @@ end
 -- all others. drafted: whether the draft model was asked. How many are to be drafted from, and the sum of their alpha.
 function Rate:extend(tree, n, copied, drafted, R)
   local alpha, copies, level, below, tip = self.alpha, self.copies, self.level, self.below, self.level[n]
-  local m, sum, copy, q, left = 0, 0, nil, copies.q, 1
-  if copied and drafted then q, left = copies:compare(tree, tip) end
+  local m, sum, copy, q, left = 0, 0, nil, copies:compare(tree, tip)
   if copied and alpha[tip] * q >= R * self.prices.row[self.n] then
     copy, self.n = copies:add(tree, tip), self.n + 1
     alpha[copy], self.guesses.pass[copy] = alpha[tip] * q, 0
@@ -79,34 +78,23 @@ function Rate:extend(tree, n, copied, drafted, R)
   return m, sum
 end
 
--- Keeps as many of the likeliest nodes as are worth their rows: how many.
-function Rate:choose(tree, R, budget)
-  local verify, alpha, best, n, sum, most, k = self.prices.verify, self.alpha, self.best, self.n, 0, 0, 0
-  tree:best(n, 1, n, best)
-  for i = 1, n do
-    local ms = verify[i + 1] - verify[1]
-    sum = sum + alpha[best[i]]
-    if ms <= budget and sum - R * ms > most then most, k = sum - R * ms, i end
-  end
-  if k < n then tree:keep(k) end
-  return k
+-- An iteration begins: R, and the ms that passes and rows may take; nil: it rests, nor takes the page's time to look.
+function Rate:begin(seq)
+  self.spent, self.n, self.level[1] = nil, 0, 0
+  if self.account:rests() then return nil end
+  self.ms = self.ms * self.prices:follow(seq)
+  local plain, page = self.prices.verify[1], self.prices.page
+  local budget = self.account:budget(plain - page, page + self.prices.row[0])
+  return budget and max(self.tokens / self.ms, 1 / plain), budget and budget - page -- 1 / plain is always to be had
 end
 
 function Rate:draft(tree)
-  local seq, prices, copies, guesses = tree.seq, self.prices, self.copies, self.guesses
-  self.spent = nil
-  if self.account:rests() then return end -- nor does it take the page's time to look
-  self.ms = self.ms * prices:follow(seq)
-  local plain, page = prices.verify[1], prices.page
-  local budget = self.account:budget(plain - page, page + prices.row[0])
-  if not budget then return end
-  budget = budget - page
-  local R = max(self.tokens / self.ms, 1 / plain) -- which is always to be had
-  local n, open, room = 1, 1, tree:depth_room()
-  self.n, self.level[1] = 0, tree.root
+  local copies, guesses, R, budget = self.copies, self.guesses, self:begin(tree.seq)
+  if not R then return end
+  local n, open = 1, 1
   guesses:begin(budget)
-  copies:find(seq)
-  for depth = 0, room - 1 do
+  copies:find(tree.seq)
+  for depth = 0, tree:depth_room() - 1 do
     local tip = self.level[n]
     local copied, q = copies:next(tree)
     local rest = copied and open - self.alpha[tip] * q or open -- what the copy leaves to the draft model
@@ -116,9 +104,9 @@ function Rate:draft(tree)
     n, open = self:extend(tree, n, copied, drafts, R)
     if n == 0 or self.n >= MOST then break end
   end
-  local k = self.n > 0 and self:choose(tree, R, budget - guesses.ms) or 0
-  guesses:settle(R, self.alpha, self.best, k, prices.verify[k + 1] - plain)
-  self.spent = guesses.ms + prices.verify[k + 1]
+  local k, ms = self.prices:choose(tree, self.n, self.alpha, R, budget - guesses.ms, self.best)
+  guesses:settle(R, self.alpha, self.best, k, ms)
+  self.spent = guesses.ms + self.prices.verify[1] + ms
 end
 
 function Rate:observe(tree, out)

@@ -138,6 +138,10 @@ if opts.policy then
   end
   os.remove(trace)
   table.sort(names)
+  if #names == 0 then
+    print(("%s, %d texts, %d tokens each, temperature %g: it guessed nothing"):format(opts.policy, #list, opts.tokens,
+      opts.temp))
+  end
   for _, name in ipairs(names) do
     print(("%s, %d texts, %d tokens each, temperature %g: %s"):format(opts.policy, #list, opts.tokens, opts.temp, name))
     print "bin        guesses   said   true  error"

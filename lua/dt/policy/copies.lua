@@ -4,7 +4,7 @@
 --
 --   c:find(seq)              an iteration begins: looks for such a place
 --   c:next(tree) -> token, q what is copied behind the root or the last copy; nil: nothing
---   c:compare(tree, u) -> q, left   u, whose next token that is, was drafted from: q as it is now, and the share of
+--   c:compare(tree, u) -> q, left   of u, whose next token that is: q as it is if u was drafted from, and the share of
 --                            what the draft model gives to other tokens that is left to them
 --   c:add(tree, u) -> node   makes it a node, behind which copying goes on
 --   c:stop()                 it is not worth a node: nothing is copied behind it
@@ -47,6 +47,7 @@ function Copies:next(tree)
 end
 
 function Copies:compare(tree, u)
+  if not self.at or not tree:drafted(u) then return self.q, 1 end
   local rank = tree:rank(u, self.token) or 0
   local p = rank > 0 and exp((select(2, tree:candidate(u, rank)))) or 0
   local kind = self.kind + (rank == 1 and AGREES or DIFFERS)

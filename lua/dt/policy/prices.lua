@@ -7,6 +7,8 @@
 --   p.draft[n]      another draft pass over n nodes
 --   p:follow(seq)   as an iteration begins: asks anew where costs have changed. What a pass takes now, in what it took
 --                   before, where learned costs differ; else 1
+--   p:choose(tree, n, alpha, R, budget, best) -> k, ms   of nodes 1..n, as likely as alpha says, keeps as many of the
+--                   likeliest as add most tokens, less R for each ms of their rows, in `budget` ms: they are best[1..k]
 local ceil, huge, setmetatable = math.ceil, math.huge, setmetatable
 
 local PAGE, STEP = 0.005, 0.01 -- ms of a page for each sequence: in an iteration; beside a draft pass
@@ -43,6 +45,18 @@ function Prices:follow(seq)
   local before = self.verify[1]
   self:ask(seq)
   return learned and self.verify[1] / before or 1
+end
+
+function Prices:choose(tree, n, alpha, R, budget, best)
+  local verify, sum, most, k = self.verify, 0, 0, 0
+  if n > 0 then tree:best(n, 1, n, best) end
+  for i = 1, n do
+    local ms = verify[i + 1] - verify[1]
+    sum = sum + alpha[best[i]]
+    if ms <= budget and sum - R * ms > most then most, k = sum - R * ms, i end
+  end
+  if k < n then tree:keep(k) end
+  return k, verify[k + 1] - verify[1]
 end
 
 return function(costs, seq)
