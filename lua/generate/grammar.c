@@ -1,6 +1,5 @@
 /* Grammars and schemas that users keep in files: see dtl_read_grammar in host.h. */
-#include "host.h"
-
+#include "files/fail.h"
 #include "files/files.h"
 
 #include <stdlib.h>
@@ -9,9 +8,12 @@
 dt_status dtl_read_grammar(const char *what, const char *path, char **text, dt_error *err) {
   enum { MOST = 1 << 20 }; /* more than any grammar may have */
   size_t len;
+  NEED(what, "what");
+  NEED(path, "path");
+  NEED(text, "text");
   dt_status status = dtl_read_file(what, path, MOST, text, &len, err);
   if (status || strlen(*text) == len) return status;
-  status = dt_fail(err, DT_EINPUT, "%s %s: a NUL byte at %zu", what, path, strlen(*text));
+  status = dtl_fail(err, DT_EINPUT, "%s %s: a NUL byte at %zu", what, path, strlen(*text));
   free(*text);
   *text = NULL;
   return status;

@@ -75,8 +75,12 @@ static void texts_and_names(void **unused) {
 static void files_of_the_user(void **unused) {
   (void)unused;
   char empty[] = "", root[] = "/", nowhere[] = "/dev/null/folder/file";
-  char **names;
+  char **names, *text;
   int n;
+  NULL_REFUSED(dtl_read_grammar(NULL, "grammar.gbnf", &text, err));
+  NULL_REFUSED(dtl_read_grammar("grammar", NULL, &text, err));
+  NULL_REFUSED(dtl_read_grammar("grammar", "grammar.gbnf", NULL, err));
+  REFUSED(dtl_read_grammar("grammar", nowhere, &text, err), "/dev/null/folder/file");
   assert_null(dtl_state_file(NULL));
   errno = 0;
   assert_false(dtl_make_folders(NULL));

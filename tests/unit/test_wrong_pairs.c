@@ -201,7 +201,9 @@ static void conversations_refuse_wrong_turns(void **unused) {
 static void the_rest(void **unused) {
   (void)unused;
   int rank, ranks, n;
-  char *path, **homes;
+  char *path, **homes, *grammar;
+  NULL_REFUSED(dt_schema_grammar(NULL, &grammar, &err));
+  NULL_REFUSED(dt_schema_grammar("{}", NULL, &err));
   NULL_REFUSED(dt_ranks_join(NULL, &ranks, NULL, &err));
   NULL_REFUSED(dt_ranks_join(&rank, NULL, NULL, &err));
   NULL_REFUSED(dt_find(NULL, &path, &err));
