@@ -23,7 +23,8 @@ it_has_caches_of_16_bits_and_no_others() {
   refuses 2 "draft weights: 'q4' was asked for, but the backend cuda takes them only as they are" \
     linear --backend cuda --draft-weights q4 "${prompt[@]}"
   refuses 2 "draft vocabulary: a GPU's output matrices are whole: use --backend cpu" linear --backend cuda --draft-vocab 600 "${prompt[@]}"
-  refuses 2 'penalties, biases and min_tokens: the backend cuda has none: --backend cpu does' ar --backend cuda --repeat-penalty 1.2 "${prompt[@]}"
+  refuses 2 'penalties, biases, grammars and min_tokens: the backend cuda has none: --backend cpu does' ar --backend cuda --repeat-penalty 1.2 "${prompt[@]}"
+  refuses 2 'grammars and min_tokens: the backend cuda has none: --backend cpu does' ar --backend cuda --grammar 'root ::= "a"' "${prompt[@]}"
   refuses 2 'logprobs: the backend cuda has none: --backend cpu does' ar --backend cuda --logprobs 1 --json r.json "${prompt[@]}"
   refuses 2 "'f16' is unknown to the backend cuda: 16-bit" ar --backend cuda --cache-dtype f16 "${prompt[@]}"
 }
