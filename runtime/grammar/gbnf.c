@@ -107,7 +107,7 @@ static int32_t read_hex(reader *g, int digits) {
   return 0;
 }
 
-/* One character of a text or class; *bytes and *len (may be NULL): as they are in a text. */
+/* Reads one character of a text or class and returns its code point. */
 static int32_t read_character(reader *g) {
   if (peek(g) != '\\') {
     size_t len = 0;

@@ -4,7 +4,7 @@
 #include "text/utf8.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,9 +77,14 @@ __attribute__((format(printf, 2, 3))) static void refuse(compiler *c, const char
   c->status = dt_fail(c->err, DT_EINPUT, "JSON schema: %s", why);
 }
 
+static void fail_memory(compiler *c) {
+  if (!c->status) c->status = dt_fail_memory(c->err, "a JSON schema", 4096);
+}
+
 /* A value as a text in quotes. */
-static void put_literal(FILE *out, const cJSON *value) {
+static void put_literal(compiler *c, FILE *out, const cJSON *value) {
   char *text = cJSON_PrintUnformatted(value);
+  if (!text) fail_memory(c);
   putc('"', out);
   for (const char *at = text; at && *at; at++) {
     if (*at == '"' || *at == '\\') putc('\\', out);
@@ -118,9 +123,9 @@ static int rule_of(compiler *c, const cJSON *schema) {
   size_t len;
   FILE *rule = open_memstream(&text, &len);
   int number = c->made++;
-  if (!rule) return c->status = dt_fail_memory(c->err, "a JSON schema", 4096), 0;
+  if (!rule) return fail_memory(c), 0;
   put_schema(c, schema, rule);
-  fclose(rule);
+  if (fclose(rule)) fail_memory(c);
   fprintf(c->rules, "r%d ::= %s\n", number, text);
   free(text);
   if (ftell(c->rules) > GBNF_BYTES) refuse(c, "its grammar has more than %d bytes", GBNF_BYTES);
@@ -182,7 +187,7 @@ static void put_object(compiler *c, const cJSON *schema, FILE *out) {
     bool must = is_required(required, p->string);
     cJSON name = {.type = cJSON_String, .valuestring = p->string};
     fprintf(c->rules, "o%d-m%d ::= ", number, k);
-    put_literal(c->rules, &name);
+    put_literal(c, c->rules, &name);
     fprintf(c->rules, "\":\" ws r%d ws\n", value);
     fprintf(c->rules, "o%d-n%d ::= o%d-m%d o%d-%d%s", number, k, number, k, number, k + 1, must ? "\n" : " | ");
     if (!must) fprintf(c->rules, "o%d-n%d\n", number, k + 1);
@@ -195,7 +200,7 @@ static void put_object(compiler *c, const cJSON *schema, FILE *out) {
 
 static bool is_of(const cJSON *value, unsigned types) {
   return (types & WITH(STRING) && cJSON_IsString(value)) || (types & WITH(NUMBER) && cJSON_IsNumber(value)) ||
-         (types & WITH(INTEGER) && cJSON_IsNumber(value) && value->valuedouble == (double)(long)value->valuedouble) ||
+         (types & WITH(INTEGER) && cJSON_IsNumber(value) && value->valuedouble == trunc(value->valuedouble)) ||
          (types & WITH(BOOLEAN) && cJSON_IsBool(value)) || (types & WITH(NULLS) && cJSON_IsNull(value)) ||
          (types & WITH(ARRAY) && cJSON_IsArray(value)) || (types & WITH(OBJECT) && cJSON_IsObject(value));
 }
@@ -205,7 +210,7 @@ static void put_values(compiler *c, const cJSON *list, unsigned types, FILE *out
   int n = 0;
   cJSON_ArrayForEach(value, list) if (is_of(value, types)) {
     if (n++) fputs("| ", out);
-    put_literal(out, value);
+    put_literal(c, out, value);
   }
   if (!n) refuse(c, "enum: a list of values of the type is expected");
 }
@@ -315,7 +320,7 @@ static void put_schema(compiler *c, const cJSON *schema, FILE *out) {
   else if (is[1])
     put_choice(c, is[1], out);
   else if (is[2])
-    put_literal(out, is[2]);
+    put_literal(c, out, is[2]);
   else if (is[3])
     put_values(c, is[3], types, out);
   else
@@ -347,7 +352,7 @@ dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err) {
     int rule = rule_of(&c, def);
     fprintf(c.rules, "d%d ::= r%d\n", k++, rule);
   }
-  fclose(c.rules);
+  if (fclose(c.rules)) fail_memory(&c);
   cJSON_Delete(root);
   if (c.status)
     free(c.text);
