@@ -74,8 +74,9 @@ typedef struct {
   char source[DTL_DIGEST];       /* a digest of its text */
   dtl_need draft;
   bool uses_costs, uses_memory, uses_corpus;
-  int candidates; /* how many of the target's it wants after every verified row */
-  bool batch;     /* scope "batch": one object serves all sequences of a batch */
+  bool corpus_optional; /* uses_corpus only if the request has a corpus */
+  int candidates;       /* how many of the target's it wants after every verified row */
+  bool batch;           /* scope "batch": one object serves all sequences of a batch */
   const dtl_param *params;
   int n_params;
   const char *const *presets;

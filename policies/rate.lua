@@ -2,20 +2,19 @@
 -- with R the rate reached so far, a thing is worth doing iff the tokens it is expected to add are at least R times the
 -- time it costs. Times are those of self.costs (policy.prices).
 --
--- Guesses have two sources: the text itself (policy.copies), which costs no pass, and the draft model, if there is one
--- (policy.guesses), which costs a pass for each level. Each offers tokens after a node with probabilities that what
--- came true has calibrated; alpha(v), the estimated probability that v is accepted, is alpha of its parent times that.
--- Where both were asked they share: other tokens get what the copy leaves.
+-- Copies of the text and of a corpus (policy.sources) cost no pass, guesses of the draft model, if there is one
+-- (policy.guesses), a pass for each level. Each offers tokens after a node with probabilities that what came true has
+-- calibrated; alpha(v), the estimated probability that v is accepted, is alpha of its parent times that. Where both
+-- were asked they share: other tokens get what the copy leaves.
 --
--- What trying has cost is kept in an account (policy.account): by the costs, a text of 200 tokens or more takes at most
--- 1 % longer than by plain decoding.
+-- An account (policy.account) limits losses: by the costs, 200 tokens or more take at most 1 % longer than plain ones.
 local policy = require "dt.policy"
 local exp, log, max = math.exp, math.log, math.max
 
 local Rate = policy.define {
   name = "rate",
   doc  = "guesses what adds more tokens per millisecond than were reached so far; nothing to tune",
-  uses = { costs = true, draft = "optional" },
+  uses = { costs = true, draft = "optional", corpus = "optional" },
 }
 
 local WIDEST, MOST = 6, 64 -- drafted children of a node; nodes of a tree
@@ -24,7 +23,8 @@ local KEEP = 0.98          -- of what is known of the rate, in each iteration
 
 function Rate:init(seq)
   self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs)
-  self.copies, self.guesses = policy.copies(seq), policy.guesses(self.prices, seq)
+  self.sources = policy.sources { policy.copies(seq), self.corpus and policy.copies(seq, self.corpus) }
+  self.guesses = policy.guesses(self.prices, seq)
   self.alpha = { [0] = 1 }                            -- by node
   self.level, self.below, self.best = {}, {}, {}      -- nodes
   self.tokens, self.ms = START, self.prices.verify[1] -- their ratio is the rate reached so far
@@ -54,13 +54,13 @@ end
 -- The next level: the children of this one's n nodes that are worth their rows, the copy after the last node behind
 -- all others. drafted: whether the draft model was asked. How many are to be drafted from, and the sum of their alpha.
 function Rate:extend(tree, n, copied, drafted, R)
-  local alpha, copies, level, below, tip = self.alpha, self.copies, self.level, self.below, self.level[n]
-  local m, sum, copy, q, left = 0, 0, nil, copies:compare(tree, tip)
+  local alpha, sources, level, below, tip = self.alpha, self.sources, self.level, self.below, self.level[n]
+  local m, sum, copy, q, left = 0, 0, nil, sources:compare(tree, tip)
   if copied and alpha[tip] * q >= R * self.prices.row[self.n] then
-    copy, self.n = copies:add(tree, tip), self.n + 1
+    copy, self.n = sources:add(tree, tip), self.n + 1
     alpha[copy], self.guesses.pass[copy] = alpha[tip] * q, 0
   else
-    copies:stop()
+    sources:stop()
   end
   if drafted then
     local least = self.guesses:least(R)
@@ -89,14 +89,14 @@ function Rate:begin(seq)
 end
 
 function Rate:draft(tree)
-  local copies, guesses, R, budget = self.copies, self.guesses, self:begin(tree.seq)
+  local sources, guesses, R, budget = self.sources, self.guesses, self:begin(tree.seq)
   if not R then return end
   local n, open = 1, 1
   guesses:begin(budget)
-  copies:find(tree.seq)
+  sources:find(tree.seq)
   for depth = 0, tree:depth_room() - 1 do
     local tip = self.level[n]
-    local copied, q = copies:next(tree)
+    local copied, q = sources:next(tree)
     local rest = copied and open - self.alpha[tip] * q or open -- what the copy leaves to the draft model
     local drafts = guesses:worth(R, rest, n, depth)
     if not (drafts or copied) then break end
@@ -113,7 +113,7 @@ function Rate:observe(tree, out)
   if not self.spent then return end
   self.tokens, self.ms = KEEP * self.tokens + out.committed, KEEP * self.ms + self.spent
   self.account:spend(self.spent, self.prices.verify[1] - self.prices.page, out.accepted)
-  self.copies:observe(tree)
+  self.sources:observe(tree, out)
   self.guesses:observe(tree, out)
 end
 

@@ -116,6 +116,7 @@ static int take_description(lua_State *L) {
   info->uses_costs = is_set(L, "costs");
   info->uses_memory = is_set(L, "memory");
   info->uses_corpus = is_set(L, "corpus");
+  info->corpus_optional = is_set(L, "corpus_optional");
   info->batch = is_set(L, "batch");
   lua_getfield(L, -1, "target");
   info->candidates = (int)lua_tointeger(L, -1);

@@ -79,10 +79,10 @@ static dt_status find_stepper(work *w, place *p, dt_error *err) {
 /* Records how much it finds from earlier runs. */
 static void note_memory(const work *w, const place *p, dtl_result *result) {
   const dtl_policy_info *info = &w->policy->info;
-  result->uses_memory = info->uses_memory, result->uses_corpus = info->uses_corpus;
+  result->uses_memory = info->uses_memory, result->uses_corpus = p->s->looks_up;
   if (info->uses_memory) result->remembered = (long)p->s->memory->table.n;
-  if (info->uses_corpus) result->earlier_tokens = (long)p->s->memory->outputs.tokens;
-  if (info->uses_corpus && w->request->corpus) {
+  if (result->uses_corpus) result->earlier_tokens = (long)p->s->memory->outputs.tokens;
+  if (result->uses_corpus && w->request->corpus) {
     result->corpus_tokens = w->request->corpus->index.n;
     memcpy(result->corpus, w->request->corpus->hash, sizeof result->corpus);
   }

@@ -13,21 +13,28 @@
 
 #define GENERATOR 1 /* of random numbers: one for each policy object */
 
-static bool remembers(const dtl_policy *policy) { return policy->info.uses_memory || policy->info.uses_corpus; }
+static bool looks_up(const dtl_policy_info *info, const dtl_request *request) {
+  return info->uses_corpus && (request->corpus || !info->corpus_optional);
+}
+
+static bool remembers(const dtl_policy_info *info, const dtl_request *request) {
+  return info->uses_memory || looks_up(info, request);
+}
 
 dt_status stepper_check(const dtl_policy *policy, const dt_pair *pair, const dtl_request *request, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   if (policy->info.draft == DTL_NEEDS_DRAFT && !info.draft.path)
     return dtl_fail(err, DT_EINPUT, "%s needs a draft model: give --draft DIR", policy->info.name);
-  if (remembers(policy) && !request->memory)
+  if (remembers(&policy->info, request) && !request->memory)
     return dtl_fail(err, DT_EINPUT, "%s needs a memory, which outlives its runs", policy->info.name);
   return DT_OK;
 }
 
 dt_status stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, const dtl_request *request, dt_error *err) {
   s->request = request;
-  s->memory = remembers(policy) ? memory_of(request->memory, policy->info.source) : NULL;
+  s->looks_up = looks_up(&policy->info, request);
+  s->memory = remembers(&policy->info, request) ? memory_of(request->memory, policy->info.source) : NULL;
   s->group.n = s->joined = 0;
   s->has_batch = false;
   return opened_open(&s->object, policy, seed, err);
@@ -88,7 +95,7 @@ static int make_objects(lua_State *L) {
     box_memory_push(L, &s->memory->table);
   else
     lua_pushnil(L);
-  if (info_of(s)->uses_corpus)
+  if (s->looks_up)
     box_corpus_push(L, s->request->corpus, &s->memory->outputs);
   else
     lua_pushnil(L);

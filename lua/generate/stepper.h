@@ -12,6 +12,7 @@ typedef struct {
   opened object;
   const dtl_request *request;
   policy_memory *memory; /* NULL: it uses none */
+  bool looks_up;         /* it has a corpus, or its earlier outputs at least */
   run_group group;       /* the runs of its members */
   generation *member[DTL_PLACES];
   int joined;     /* so far */

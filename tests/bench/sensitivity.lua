@@ -20,7 +20,7 @@ local opts = dt.args {
     { "cost_table", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
   },
 }
-local PARTS = { "account", "copies", "prices", "guesses" }
+local PARTS = { "account", "copies", "sources", "prices", "guesses" }
 
 local function read(path)
   local file <close> = assert(io.open(HERE .. "../../" .. path, "rb"))

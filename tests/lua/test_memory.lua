@@ -375,6 +375,20 @@ function TestCorpus.test_without_files_there_are_the_text_and_earlier_outputs()
   lu.assertEquals(run(pair, LOOKUP).corpus.earlier, 4) -- its own outputs, not another policy's
 end
 
+function TestCorpus.test_an_optional_one_is_there_only_with_files()
+  local page = "local P = policy.define { name = 'test', uses = { draft = false, corpus = 'optional' } }\n"
+    .. "function P:init() self.has = self.corpus ~= nil if self.has ~= %s then error('has') end end"
+  local pair <close> = pair_of()
+  for _ = 1, 2 do lu.assertNil(run(pair, page:format(false)).corpus) end
+  with_files({ { 1, 2, 3 } }, function(of_files)
+    lu.assertEquals(run(of_files, page:format(true)).corpus.earlier, 0)
+    lu.assertEquals(run(of_files, page:format(true)).corpus.earlier, 4)
+  end)
+  local _, failure = pair:generate { policy = "x", prompt = " 1", source = HEAD
+    .. "return policy.define { name = 'x', uses = { corpus = 'always' } }" }
+  lu.assertStrContains(failure.message, 'policy.define: x: uses.corpus is not true, false or "optional"')
+end
+
 function TestCorpus.test_a_file_that_cannot_be_read_is_named()
   local pair, failure = dt.fake { vocab = 12, corpus = "/no/such/file" }
   lu.assertNil(pair)

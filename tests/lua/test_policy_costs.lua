@@ -434,6 +434,52 @@ function TestRate.test_learns_what_becomes_of_copies()
   lu.assertEquals(late, 0)
 end
 
+function TestRate.test_copies_from_a_corpus_too_where_files_are_given()
+  -- 1 .. 20: nothing of it stood in the text before
+  local _, target = probe.circle()
+  local path, ids = os.tmpname(), {}
+  for t = 1, 20 do ids[t] = " " .. t end
+  local file <close> = assert(io.open(path, "w"))
+  file:write(table.concat(ids))
+  file:close()
+  local more = { draft = false, costs = line(1.0, 0.1, 1.0, 1.0) }
+  lu.assertEquals(probe.tree(fake(nil, target, more), "rate", nil, 2), "|")
+  more.corpus = { path }
+  lu.assertStrMatches(probe.tree(fake(nil, target, more), "rate", nil, 2), "0>2.*|.+")
+  local _, result = probe.trace(fake(nil, target, more), "rate", nil, 1, { tokens = 12 })
+  lu.assertEquals(result.corpus.tokens, 21) -- and the text's end
+  lu.assertTrue(result.stats.tags.corpus.accepted > 5)
+  os.remove(path)
+end
+
+-- Two sources of the page's own: `wrong` is thought better, `right` is.
+local SOURCES = [[
+local policy = require "dt.policy"
+local Two = policy.define { name = "two", uses = { draft = false } }
+local function source(tag, q, step)
+  local function follow(_, tree, u) return (tree:token(u) - 1 + step) % 20 + 1, 1 end
+  return { tag = tag, estimates = { q }, find = function() end, follow = follow }
+end
+function Two:init() self.sources = policy.sources { source("wrong", 0.9, 2), source("right", 0.5, 1) } end
+function Two:draft(tree)
+  self.sources:find(tree.seq)
+  local u = 0
+  for _ = 1, math.min(3, tree:depth_room()) do
+    local token, q = self.sources:next(tree)
+    assert(token and q > 0 and q < 1)
+    u = self.sources:add(tree, u)
+  end
+end
+function Two:observe(tree, out) self.sources:observe(tree, out) end
+return Two]]
+
+function TestRate.test_of_several_sources_the_one_that_comes_true_is_taken()
+  local _, target = probe.circle()
+  local shapes = probe.tree(fake(nil, target, { draft = false }), "two.lua", nil, 4, { source = SOURCES })
+  -- 0.9 of 2, then of 3 the same 1.8: 0.6, and 0.45 after another one
+  lu.assertEquals(shapes, "0>3 1>5 2>7|0>4 1>6 2>8|0>4 1>5 2>6|0>8 1>9 2>10")
+end
+
 function TestRate.test_a_run_repeats_given_the_same_table()
   local pair = fake(nil, nil, { vocab = 100, costs = line(1.0, 0.05, 0.1, 0.02) })
   lu.assertEquals(probe.tree(pair, "rate", nil, 20), probe.tree(pair, "rate", nil, 20))

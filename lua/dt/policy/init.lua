@@ -7,6 +7,7 @@ local copies = require "dt.policy.copies"
 local guesses = require "dt.policy.guesses"
 local params = require "dt.policy.params"
 local prices = require "dt.policy.prices"
+local sources = require "dt.policy.sources"
 
 -- A page may overwrite every table it sees: what is called here is taken once, when this is loaded. What a page gives
 -- is read once, and without its metamethods.
@@ -19,7 +20,7 @@ local policy = {}
 local specs = {} -- policy -> what it was defined with
 
 local KEYS = { name = true, doc = true, scope = true, uses = true, params = true, presets = true, check = true }
-local USES = { draft = "draft", costs = "boolean", sharpen = "boolean", memory = "boolean", corpus = "boolean",
+local USES = { draft = "optional", costs = "boolean", sharpen = "boolean", memory = "boolean", corpus = "optional",
                target = "integer" }
 local MOST_NODES = 256 -- of a verify pass: DT_TREE_VERIFY
 local MOST_CANDIDATES = 32 -- of a verified row: DT_TARGET_CANDIDATES
@@ -127,8 +128,8 @@ function policy.define(t)
     if type(t.uses) ~= "table" then error(what .. ": uses is not a table", 2) end
     params.check_keys(t.uses, USES, what .. ": uses", 2)
     for key, value in next, t.uses do
-      if USES[key] == "draft" and type(value) ~= "boolean" and value ~= "optional" then
-        error(format('%s: uses.draft is not true, false or "optional"', what), 2)
+      if USES[key] == "optional" and type(value) ~= "boolean" and value ~= "optional" then
+        error(format('%s: uses.%s is not true, false or "optional"', what, key), 2)
       end
       if USES[key] == "boolean" and type(value) ~= "boolean" then
         error(format("%s: uses.%s is not true or false", what, key), 2)
@@ -251,7 +252,7 @@ function Window:mean()
 end
 
 -- Parts of policies, each in a file of its own.
-policy.account, policy.copies, policy.prices = account, copies, prices
+policy.account, policy.copies, policy.prices, policy.sources = account, copies, prices, sources
 function policy.guesses(p, seq) return guesses(p, seq, policy.sharpen(true)) end
 
 local host = {}
@@ -319,6 +320,7 @@ function host.open(P, preset, settings)
   end
   local description = { name = spec.name, doc = spec.doc, costs = spec.uses.costs,
                         memory = spec.uses.memory, corpus = spec.uses.corpus,
+                        corpus_optional = spec.uses.corpus == "optional",
                         target = tointeger(spec.uses.target), batch = spec.batch, presets = preset_names(spec) }
   description.params = {}
   for i, p in ipairs(spec.params) do

@@ -1,0 +1,108 @@
+-- policy.sources(list): guesses that cost no pass, one behind another, of several sources. Behind the root and each of
+-- their guesses every source is asked, and the likeliest token is offered. A token is as likely as those of its source
+-- and kind came true; where the draft model was asked, kinds are apart by whether it finds the same token likeliest.
+--
+--   c:find(seq)              an iteration begins
+--   c:next(tree) -> token, q what is offered behind the root or the last guess; nil: nothing
+--   c:compare(tree, u) -> q, left   of u, whose next token that is: q as it is if u was drafted from, and the share of
+--                            what the draft model gives to other tokens that is left to them
+--   c:add(tree, u) -> node   makes it a node, behind which sources are asked again
+--   c:stop()                 it is not worth a node: nothing is offered behind it
+--   c:observe(tree, out)     learns which came true
+--
+-- A source: policy.copies or a table of the policy's own:
+--
+--   s.tag                    the name of its nodes in traces (tree:tag)
+--   s.estimates              a list: the probability of each of its kinds before any was seen
+--   s:find(seq)              an iteration begins
+--   s:follow(tree, u) -> token, kind   its guess behind u, the root or the node that was added last, and the guess's
+--                            kind, 1..#estimates; nil: none
+--   s:observe(tree, out)     if there is one: an iteration ends
+local exp, log, min = math.exp, math.log, math.min
+local ipairs, select, setmetatable = ipairs, select, setmetatable
+
+local DOUBT = 2 -- guesses that the estimate of a kind counts as
+local AGREES, DIFFERS = 1, 2 -- kinds behind those that stand alone, in so many times kinds
+
+local Sources = {}
+Sources.__index = Sources
+
+function Sources:find(seq)
+  self.n, self.tip, self.open = 0, 0, true
+  for i = 1, #self do self[i]:find(seq) end
+end
+
+-- Where kinds of a source are counted: those that stand alone, behind them those with which the draft model agrees, and
+-- then the others.
+local function first_estimates(self, source, base)
+  local right, seen = self.right, self.seen
+  local kinds = #source.estimates
+  for kind, q in ipairs(source.estimates) do
+    local alone = base + kind
+    local agrees, differs = alone + AGREES * kinds, alone + DIFFERS * kinds
+    right[alone], right[agrees], right[differs] = DOUBT * q, DOUBT * (1 + q) / 2, DOUBT * q / 2
+    seen[alone], seen[agrees], seen[differs] = DOUBT, DOUBT, DOUBT
+  end
+  return base + 3 * kinds
+end
+
+function Sources:next(tree)
+  if not self.open then return nil end
+  local right, seen, best, most = self.right, self.seen, nil, 0
+  for i = 1, #self do
+    local token, kind = self[i]:follow(tree, self.tip)
+    if token then
+      kind = self.base[i] + kind
+      local q = right[kind] / seen[kind]
+      if q > most then best, most, self.token, self.kind = i, q, token, kind end
+    end
+  end
+  if not best then
+    self.open = false
+    return nil
+  end
+  self.from, self.q = self[best], most
+  return self.token, most
+end
+
+function Sources:compare(tree, u)
+  if not self.open or not tree:drafted(u) then return self.q, 1 end
+  local rank = tree:rank(u, self.token) or 0
+  local p = rank > 0 and exp((select(2, tree:candidate(u, rank)))) or 0
+  local kind = self.kind + (rank == 1 and AGREES or DIFFERS) * #self.from.estimates
+  self.kind, self.q = kind, self.right[kind] / self.seen[kind]
+  return self.q, min(1, (1 - self.q) / (1 - p))
+end
+
+function Sources:add(tree, u)
+  local v, n = tree:add(u, self.token, log(self.q)), self.n + 1
+  tree:tag(v, self.from.tag)
+  self.n, self.node[n], self.kind_of[n], self.tip = n, v, self.kind, v
+  return v
+end
+
+function Sources:stop() self.open = false end
+
+function Sources:observe(tree, out)
+  for i = 1, self.n do
+    local accepted, kind = tree:accepted(self.node[i]), self.kind_of[i]
+    if accepted ~= nil then -- its parent was accepted
+      self.seen[kind] = self.seen[kind] + 1
+      if accepted then self.right[kind] = self.right[kind] + 1 end
+    end
+  end
+  self.n = 0
+  for i = 1, #self do
+    local source = self[i]
+    if source.observe then source:observe(tree, out) end
+  end
+end
+
+return function(list)
+  local self, base = { right = {}, seen = {}, node = {}, kind_of = {}, base = {}, n = 0 }, 0
+  for i = 1, #list do
+    self[i], self.base[i] = list[i], base
+    base = first_estimates(self, list[i], base)
+  end
+  return setmetatable(self, Sources)
+end
