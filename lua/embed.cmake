@@ -4,7 +4,7 @@ cmake_minimum_required(VERSION 3.25)
 set(FACES
   api/complain api/json api/shell
   draw/gnuplot
-  experiment/alone experiment/asking experiment/batches experiment/papers experiment/scatter experiment/seeds experiment/sweep
+  experiment/alone experiment/asking experiment/batches experiment/bound experiment/papers experiment/scatter experiment/seeds experiment/sweep
   experiment/tune
   record/merge record/shard
   report/statistics

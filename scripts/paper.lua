@@ -4,6 +4,7 @@
 -- is of what dtrun run merge makes of all.
 local alone = require "dt.alone"
 local batches = require "dt.batches"
+local bound = require "dt.bound"
 local complain = require "dt.complain"
 local dt = require "dt"
 local experiment = require "dt.experiment"
@@ -164,13 +165,22 @@ local function announce(t, pair)
     t.name, #t.prompts, arms, tokens, duration))
 end
 
--- The arms that this backend can run, and a line where there are others.
+-- Whether the pair can run an arm. In a fitting experiment that depends on its draft model and its tuned presets.
+local function can_run(pair, paper, arm)
+  if arm.window and not pair.backend:find "^cpu" then return false end
+  if not paper.fitting then return true end
+  local info, failure = pair:policy { policy = arm.policy, preset = arm.preset, params = arm.params }
+  if arm.preset ~= "tuned" then dt.check(info, failure) end
+  return info and (pair.draft or not info.needs_draft)
+end
+
+-- The arms that can run, and a line where there are others.
 local function arms_that_run(pair, paper)
   local arms = {}
   for _, arm in ipairs(paper.arms) do
-    if not arm.window or pair.backend:find "^cpu" then arms[#arms + 1] = arm end
+    if can_run(pair, paper, arm) then arms[#arms + 1] = arm end
   end
-  if #arms == #paper.arms then return arms end
+  if paper.fitting or #arms == #paper.arms then return arms end
   return arms, ("StreamingLLM is left out: the backend %s has no windows"):format(pair.backend)
 end
 
@@ -195,7 +205,9 @@ local function run(pair, experiment_name, paper, out)
     protocol = { reference = paper.reference, note = note, alone = paper.alone, sampling = sampling_of(paper) },
     out = out, shard = part.name,
     settings = paper.traced and { [scatter.label(paper.traced)] = #prompts },
+    chat = paper.chat and experiment.has_layout(pair) and {} or nil,
   }
+  if paper.bounds then t.settings = bound.settings(t) end
   announce(t, pair)
   local done
   if paper.alone then
@@ -203,6 +215,11 @@ local function run(pair, experiment_name, paper, out)
     done = dt.check(alone.run(t, opts.load))
   else
     done = dt.check(experiment.run(t))
+  end
+  if paper.bounds then
+    local costs, times = dt.calibrate(pair) -- or a failure
+    dt.check(costs, times)
+    return dt.check(bound.run(t, done.head, costs, times))
   end
   return paper.traced and dt.check(scatter.run(t, done.head, paper.traced)) or done
 end

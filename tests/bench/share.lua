@@ -4,11 +4,8 @@
 --   dtrun run tests/bench/share.lua [--temp 0.8] [--arms "rate, linear K=2, dynatree narrow"] [--prompts 20]
 --     [--sets scripts/prompts/tasks/*.jsonl] [--questions FILE.jsonl] [--cost-table FILE] [-m TARGET -md DRAFT]
 --
--- The first arm is the one that counts; the best of the others is said beside it. The bounds: at each place of the text
--- the draft model is led along the tokens that come, which tells how deep its likeliest guess (a chain) or one of its
--- candidates (a tree) stays right, and so does a copy of what followed the end of the text before, which costs no pass.
--- The bound is the cheapest way through the text in iterations of right guesses only, found by dynamic programming: no
--- such policy can be faster, but for costs that the table lacks.
+-- The first arm is the one that counts; the best of the others is said beside it. The bounds are those of dt.bound.
+local bound = require "dt.bound"
 local dt = require "dt"
 local by_table = dofile((arg[0]:match "^(.*/)" or "./") .. "by_table.lua")
 
@@ -27,70 +24,10 @@ local opts = dt.args {
     { "cost_table", nil, type = "string", doc = "a table of costs (calibrate --json) instead of a measured one" },
   },
 }
-local DEEPEST, CANDIDATES = 12, 32 -- guesses of an iteration; ranks of the tree's bound
-
 local pair = by_table.load(opts)
 local costs, times = dt.calibrate(pair) -- or a failure
 dt.check(costs, times)
 local file = os.tmpname()
-
--- What follows is known: it leads the draft model along. Told at each place: r1, r2, ..: the rank of the token that
--- comes among the candidates, 0: none; and how many tokens a copy would have right.
-local LEAD = [[
-local policy = require "dt.policy"
-local Lead = policy.define { name = "lead", uses = { draft = "optional" } }
-local TEXT <const> = { %s }
-function Lead:draft(tree)
-  local seq, u = tree.seq, 0
-  self.first = self.first or seq:length()
-  local at, right = seq:match(), 0
-  local done = seq:length() - self.first
-  local function comes(i) return TEXT[done + i] end
-  while at and right < %d and comes(right + 1) do
-    local i = at + right + 1
-    local copied = i <= seq:length() and seq:token(i) or comes(i - seq:length())
-    if copied ~= comes(right + 1) then break end
-    right = right + 1
-  end
-  seq:log("copy", right)
-  for depth = 1, seq.drafts and math.min(%d, tree:depth_room()) or 0 do
-    if not comes(depth) then break end
-    tree:draft_step(u)
-    local rank = tree:rank(u, comes(depth)) or 0
-    seq:log("r" .. depth, rank)
-    if rank == 0 then break end
-    u = tree:add(u, comes(depth))
-  end
-  if tree:size() > 0 then tree:keep(0) end
-end
-return Lead]]
-
-local function draw(temp, each) return temp > 0 and each or 0 end
-
--- The least milliseconds to say n tokens after `before`, where at[i] tells of the place before token i.
-local function bound(at, n, before, most_rank)
-  local least = { [n + 1] = 0 }
-  for i = n, 1, -1 do
-    local context, log, ms = before + i - 1, at[i] or {}, 0
-    local best, drafted = math.huge, 0
-    for depth = 0, math.min(DEEPEST, n - i) do
-      if depth > 0 then
-        local rank = log["r" .. depth] or 0
-        if depth > (log.copy or 0) then
-          if rank == 0 or rank > most_rank then break end
-          ms = ms + (drafted == 0 and costs:first(context) or costs:draft(1, context))
-            + draw(opts.temp, times.draft_draw)
-          drafted = drafted + 1
-        end
-      end
-      local rows = depth + 1
-      local whole = ms + costs:target(rows, context) + rows * draw(opts.temp, times.target_draw)
-      best = math.min(best, whole + least[i + rows])
-    end
-    least[i] = best
-  end
-  return least[1]
-end
 
 local arms = by_table.arms("ar, " .. opts.arms)
 for _, arm in ipairs(arms) do arm.ms, arm.least, arm.iterations = 0, math.huge, 0 end
@@ -116,13 +53,9 @@ for p, text in ipairs(texts) do
     arm.least = math.min(arm.least, plain_ms / ms)
   end
   if not opts.no_bounds then
-    local source = LEAD:format(table.concat(plain.tokens, ","), DEEPEST, DEEPEST)
-    local _, _, iterations = run({ policy = "lead.lua", source = source }, prefix, p)
-    local at, before = {}, plain.prompt_tokens
-    for i, iteration in ipairs(iterations) do at[i] = iteration.log end
-    assert(#at == #plain.tokens, "the text that was led along is another")
-    chain = chain + bound(at, #at, before, 1)
-    tree = tree + bound(at, #at, before, CANDIDATES)
+    local request = { prompt = prefix, tokens = opts.tokens, ignore_eos = true, temp = opts.temp, seed = p }
+    local of = dt.check(bound.of(pair, request, plain, costs, times))
+    chain, tree = chain + of.chain.ms, tree + of.tree.ms
   end
 end
 os.remove(file)

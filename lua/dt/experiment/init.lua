@@ -120,6 +120,9 @@ local function fingerprint(list)
   return core.digest(all)
 end
 
+-- Whether the target has a layout of chats of its own.
+function experiment.has_layout(pair) return chat.layout(pair, {}) ~= nil end
+
 -- The facts about chats in the head, which need a layout; or nil, a message and a kind.
 local function chat_of(t)
   if not t.chat then return {} end
@@ -139,6 +142,8 @@ local function head_of(t, chats)
   return merged({ experiment = t.name, protocol = protocol, machine = core.machine, version = core.version,
                   began = os.date "!%Y-%m-%d %H:%M:%S UTC", corpus = pair.corpus }, record.facts(pair), pair:identity())
 end
+
+local function filled(t) return merged({ repeats = 1, first = 1, warmup = 1, generate = {} }, t) end
 
 -- Options for generating a prompt's runs of this length.
 local function options_of(t, prompt, tokens) return merged(t.generate, prompt.generate or {}, { tokens = tokens }) end
@@ -287,6 +292,12 @@ local function warm_up(t, arms, prompt, start)
   return true
 end
 
+-- The options of pair:generate with which plain decoding makes the text of a prompt.
+function experiment.request(t, prompt, tokens)
+  return merged(options_of(filled(t), prompt, tokens), layout(t),
+                { policy = "ar", prompt = asked(t, { prompt.text })[1] })
+end
+
 -- The prompt pass that all runs of a prompt or a batch share; or nil and a failure.
 local function opened(t, prompt)
   local list = asked(t, batches.texts(prompt))
@@ -311,8 +322,6 @@ local function run_group(t, group, warm, file, hashes, bar)
   end
   return ok, message, kind
 end
-
-local function filled(t) return merged({ repeats = 1, first = 1, warmup = 1, generate = {} }, t) end
 
 -- The file that an experiment's runs are added to (record.open), and the arms to run, plain decoding first: all, or
 -- those of its shard. nil, a message and a kind if that is impossible.

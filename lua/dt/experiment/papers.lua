@@ -13,6 +13,9 @@
 --   mixed      prompts of the sets in turn, in batches that have some of each
 --   sampling   temperatures and ways of drafting: { label =, generate = options of pair:generate }; prompt i has seed i
 --   also       another experiment that runs after it, with its own file, and is in its report
+--   chat       texts are questions to targets that have a layout of chats
+--   fitting    arms that the pair cannot run (it has no draft model, or was not tuned) are left out
+--   bounds     two further arms: the most that chains and trees could reach (dt.bound)
 --   traced     an arm whose trees are examined: accepted length by summed probability
 --
 -- Sources: "DynaTree" (tables 1 to 5, figures 4 to 9, and the sweep of its first text) and "CAST" (tables 1 to 3,
@@ -44,6 +47,7 @@ local cast_batch = { policy = "cast", preset = "paper_batch8" }
 
 local GREEDY = { label = "T = 0", generate = { temp = 0 } }
 local SAMPLED = { label = "T = 1", generate = { temp = 1 } }
+local WARM = { label = "T = 0.8", generate = { temp = 0.8 } }
 local UNCOUPLED = { label = "T = 1, uncoupled", generate = { temp = 1, coupled = false } }
 
 -- dynatree with some of its mechanisms, on the tree of D = 5, B = 2.
@@ -77,6 +81,21 @@ local function sensitivity()
     study("thresholds", "tau_h", "tau_l", thresholds),
   } do
     table.move(list, 1, #list, #arms + 1, arms)
+  end
+  return arms
+end
+
+-- All policies as they come, with settings for cheap trees, and tuned.
+local function all_policies()
+  local arms = {
+    rate, { policy = "linear", params = { K = 1 } }, { policy = "linear", params = { K = 2 } },
+    { policy = "dynatree", preset = "narrow" }, { policy = "prompt_lookup", params = { n = 3, K = 3 } },
+  }
+  for _, name in ipairs { "adaptive", "caddtree", "cast", "dynatree", "dyspec", "eagle2", "echo", "fixed_tree",
+                          "hf_assisted", "linear", "lookahead", "opt_tree", "prompt_lookup", "sequoia", "specinfer",
+                          "suffix", "talon", "token_recycling" } do
+    arms[#arms + 1] = { policy = name }
+    arms[#arms + 1] = { policy = name, preset = "tuned" }
   end
   return arms
 end
@@ -173,6 +192,11 @@ return {
     doc = "speed-up on six tasks, eight sequences at once (CAST, table 2)",
     sets = TASKS, tokens = { 1024 }, stops = true, batches = { 8 }, prompts = 8, sampling = { GREEDY, SAMPLED },
     arms = { eagle2, eagle3, dynatree, cast_batch, cast },
+  },
+  spec = {
+    doc = "all policies on six tasks, T = 0 and 0.8, tuned and not, and their share of a bound (after Spec-Bench)",
+    sets = TASKS, tokens = { 128 }, prompts = 4, stops = true, chat = true, fitting = true, bounds = true,
+    sampling = { GREEDY, WARM }, arms = all_policies(),
   },
   temperature = {
     doc = "speed-up on six tasks at temperatures 0 and 1, drafts coupled to the noise and not (CAST, table 1)",

@@ -25,6 +25,7 @@ end
 -- Kinds of fields: kind -> its name in messages, and a function that tells whether a value is of that kind.
 local KINDS = {
   string = { "a string", function(x) return type(x) == "string" end },
+  boolean = { "true or false", function(x) return type(x) == "boolean" end },
   integer = { "an integer from 1 to 1e15", function(x) return math.type(x) == "integer" and x >= 1 and x <= MOST end },
   number = { "a number from -1e15 to 1e15", is_number },
   positive = { "a number from 1e-9 to 1e15", function(x) return is_number(x) and x >= LEAST end },
@@ -94,8 +95,8 @@ local RUN = fields {
   arm = "string", policy = "string", source = "string?", preset = "string?", window = "string?", params = "settings",
   axes = "settings", set = "string", prompt = "string", tokens = "integer", ["repeat"] = "integer",
   finish_reason = "string", prompt_tokens = "integer", costs = "string?", stats = "object", tries = "integer?",
-  disturbed = "string?", probability = "bins?", node = "string?", job = "string?", cores = "string?",
-  shard = "string?",
+  disturbed = "string?", probability = "bins?", bound = "boolean?", node = "string?", job = "string?",
+  cores = "string?", shard = "string?",
 }
 local AXES = fields { sampling = "string?", study = "string?" }
 local FAILURE = fields {

@@ -23,6 +23,13 @@ local function ratio(d)
   return d.low and ("%.2fx [%.2f, %.2f]"):format(d.mean, d.low, d.high) or ("%.2fx"):format(d.mean)
 end
 
+-- A ratio as a percentage.
+function columns.share(d)
+  if not d then return ABSENT end
+  return d.low and ("%.0f %% [%.0f, %.0f]"):format(100 * d.mean, 100 * d.low, 100 * d.high)
+    or ("%.0f %%"):format(100 * d.mean)
+end
+
 local INCLUDED = " (prompt included)" -- in the heading of a speed, or of a ratio of speeds
 columns.plain, columns.ratio, columns.INCLUDED = plain, ratio, INCLUDED
 

@@ -128,6 +128,7 @@ end
 local function speed_tables(document, s, views, rows)
   local list, reference = { table.unpack(columns.SPEED) }, s.head.protocol.reference
   if reference then table.insert(list, 3, { "against " .. reference .. INCLUDED, "against", ratio }) end
+  rows = table.move(s.bounds, 1, #s.bounds, #rows + 1, table.move(rows, 1, #rows, 1, {}))
   for _, view in ipairs(views) do
     add(document, "text", view.label .. ":")
     add(document, "table", columns.by_metric(s, rows, view.where, list, reference))
@@ -139,7 +140,13 @@ local function speed_tables(document, s, views, rows)
   if #s.sets <= 2 then return end
   for _, view in ipairs(#s.samplings > 1 and views or { { where = {} } }) do
     add(document, "text", ("%sSpeed-up by set%s:"):format(view.label and view.label .. ": " or "", INCLUDED))
-    add(document, "table", columns.by_value(s, rows, view.where, "set", s.sets, "speedup", ratio))
+    local t = columns.by_value(s, rows, view.where, "set", s.sets, "speedup", ratio)
+    columns.add(t, s, rows, view.where, { "all", "speedup", ratio })
+    columns.add(t, s, rows, view.where, { "tokens/iteration", "tokens_per_iteration", plain "%.2f" })
+    for _, bound in ipairs(s.bounds) do
+      columns.add(t, s, rows, view.where, { "share of " .. bound.label, "against", columns.share }, bound.label)
+    end
+    add(document, "table", t)
   end
 end
 

@@ -85,7 +85,8 @@ local function add_arm(s, run, changing)
   end
   local arm = { label = run.arm, policy = run.policy, preset = run.preset, settings = settings,
                 plain = run.arm == record.BASELINE }
-  s.arms[#s.arms + 1], s.of_arm[run.arm] = arm, {}
+  table.insert(run.bound and s.bounds or s.arms, arm)
+  s.of_arm[run.arm] = {}
 end
 
 local function add_scales(s, changing)
@@ -107,13 +108,13 @@ local function add_scales(s, changing)
 end
 
 -- file: from record.read. Arms, sets, samplings and scales are in s.arms ({label, policy, preset, settings, plain};
--- plain decoding comes first), s.sets and s.samplings (names; the latter from the axis "sampling") and s.scales ({name,
--- values}). Runs with a trace are in s.traced only, since their times differ; disturbed runs are left out, unless there
--- are no others (record.counting).
+-- plain decoding comes first), the bounds of dt.bound in s.bounds, s.sets and s.samplings (names; the latter from the
+-- axis "sampling") and s.scales ({name, values}). Runs with a trace are in s.traced only, since their times differ;
+-- disturbed runs are left out, unless there are no others (record.counting).
 function summary.new(file)
   local runs = record.counting(file.runs)
   local s = { head = file.head, runs = {}, traced = {}, plain = record.baseline(runs),
-              arms = {}, of_arm = {}, sets = {}, samplings = {}, scales = {} }
+              arms = {}, bounds = {}, of_arm = {}, sets = {}, samplings = {}, scales = {} }
   for _, run in ipairs(runs) do table.insert(run.probability and s.traced or s.runs, run) end
   local changing = axes_of_texts(s.runs)
   for _, run in ipairs(s.runs) do
