@@ -1,5 +1,6 @@
-"""Make policies.json: the trees that token_recycling, sequoia, caddtree, talon, adaptive, lookahead, suffix and echo grow on scripted
-pairs, each from its paper's rule written anew and as plainly as possible. Run it from anywhere:
+"""Make policies.json: the trees that token_recycling, sequoia, caddtree, talon, adaptive, lookahead, suffix, echo and rate grow on
+scripted pairs, each from its rule written anew and as plainly as possible: the papers', and of rate that of policies/rate.lua and
+its parts. Run it from anywhere:
 
     python tests/golden/make_policies.py
 
@@ -343,6 +344,226 @@ class Echo:
             t.kept = sorted(u for _, of, u in every if of == b)
 
 
+# ---- rate: the formula of policies/rate.lua and its parts, with the learning of runtime/tree/learn.c, at temperature 0 ----
+
+class Sharpener:
+    """Sharpens the draft model's candidates, and learns slope, shift and share from the tokens that come."""
+
+    def __init__(self):
+        self.slope, self.shift, self.share = 1.0, 0.0, 1.0
+        self.slopes, self.shifts, self.came, self.shares = 20.0, 4.0, 1.0, 1.0
+
+    def sharpen(self, candidates):
+        p = np.array([x for _, x in candidates])
+        weight = (p / p[0]) ** (1 / 0.6)
+        others = weight[1:].sum()
+        odds = min(max(math.exp(self.shift - self.slope * math.log(others)), self.share * weight[1] / others), 1e12)
+        first = odds / (1 + odds)
+        return [(t, first if i == 0 else self.share * (1 - first) * w / others)
+                for i, ((t, _), w) in enumerate(zip(candidates, weight))]
+
+    def learn(self, candidates, token, slope, shift, share):
+        """slope, shift, share: those that the candidates were sharpened with."""
+        tokens, p = [t for t, _ in candidates], [x for _, x in candidates]
+        i, first = tokens.index(token), min(max(p[0], 1e-6), 1 - 1e-6)
+        odds = (math.log(first / (1 - first)) - shift) / slope
+        wrong, known = (i == 0) - first, first * (1 - first)
+        self.slopes, self.shifts = self.slopes + known * odds ** 2, self.shifts + known
+        self.slope = min(max(self.slope + wrong * odds / self.slopes, 0.1), 3)
+        self.shift = min(max(self.shift + wrong / self.shifts, -6), 6)
+        left = (1 - p[0]) * share
+        if i > 0 and left > 0:
+            for j in range(1, 8):
+                self.shares += (p[j] / left) ** 2
+                self.came += p[j] / left if j == i else 0
+            self.share = min(max(self.came / self.shares, 0.05), 1)
+
+
+class Account:
+    """What drafts have gained so far, in target passes: at least -1 % of the text's tokens, or of 200."""
+
+    def __init__(self):
+        self.balance, self.tokens, self.rest, self.lost = 0.0, 0, 0, False
+
+    def left(self):
+        return self.balance + 0.01 * max(self.tokens, 200)
+
+    def budget(self, plain, least):
+        """Milliseconds that this iteration may lose; None: it rests."""
+        self.rest, self.tokens = self.rest - 1, self.tokens + 1
+        if self.rest >= 0:
+            return None
+        if least / plain > self.left():
+            self.rest = math.ceil((least / plain - self.balance) / 0.01 - self.tokens) - 1
+            return None
+        return max(least, 0.5 * self.left() * plain)
+
+    def spend(self, ms, plain, accepted):
+        lost = ms / plain - 1
+        self.tokens, self.balance = self.tokens + accepted, min(self.balance + accepted - lost, 16)
+        before, self.lost = self.lost, self.balance < 0 and accepted == 0 and lost > 0.01
+        if self.lost and before:
+            self.rest = 1
+
+
+class Copies:
+    """Tokens that followed the text's last tokens before; right[kind] / seen[kind] is how often those of a kind came true."""
+
+    def __init__(self):
+        self.right, self.seen = {}, {}
+        for equal in range(1, 17):
+            q = equal / (equal + 2)
+            for kind, x in [("alone", q), ("agrees", (1 + q) / 2), ("differs", q / 2)]:
+                self.right[kind, equal], self.seen[kind, equal] = 2 * x, 2.0
+
+    def q(self, kind):
+        return self.right[kind] / self.seen[kind]
+
+    def find(self, text):
+        def equal(place):
+            n = 0
+            while n < 16 and n <= place and text[place - n] == text[-1 - n]:
+                n += 1
+            return n
+        place = max(range(len(text) - 1), key=lambda i: (equal(i), i))
+        self.equal = equal(place)
+        self.text, self.place = list(text), place if self.equal >= 3 else None
+        self.nodes = []  # (node, kind) of this iteration's copies
+
+    def offer(self):
+        """The token that is copied next, and its place among copies; what it copies may be copies."""
+        if self.place is None:
+            return None, None
+        self.place += 1
+        self.text.append(self.text[self.place])
+        return self.text[-1], min(self.equal + len(self.nodes), 16)
+
+    def observe(self, tree, accepted):
+        for v, kind in self.nodes:
+            if v in tree.kept and tree.parent[v] in [0] + accepted:
+                self.seen[kind] += 1
+                self.right[kind] += v in accepted
+
+
+class Rate:
+    def __init__(self):
+        target, draft, page, step = COSTS["target"], COSTS["draft"], 0.005, 0.01
+        span = COSTS["rows"][1] - COSTS["rows"][0]
+        self.verify = lambda n: target[0] + (n - 1) * (target[1] - target[0]) / span + page
+        self.pass_ms = lambda n: draft[0] + (n - 1) * (draft[1] - draft[0]) / span + step
+        self.row, self.page = (target[1] - target[0]) / span, page
+        self.account, self.copies, self.sharpener = Account(), Copies(), Sharpener()
+        worth = (1 - self.row / self.verify(1)) ** 2
+        self.promise = 0.8 * worth
+        self.brings, self.asked, self.idle, self.pause, self.reach = [0.8 * worth, 0.65 * worth], 20, 0, 4, 0.0
+        self.tokens, self.ms = 3.0, self.verify(1)
+
+    def is_worth(self, R, rest, n, depth, budget):
+        ms = self.pass_ms(n)
+        if self.drafted_ms + ms + self.row > budget:
+            return False
+        if self.passes:
+            return depth < 2 + self.reach and self.brings[1] * rest >= R * ms
+        return self.brings[0] * rest >= R * ms or self.idle >= self.pause and self.promise * rest >= R * ms
+
+    def grow(self, tree):
+        self.spent, self.passes, self.drafted_ms, tree.kept = None, [], 0.0, []
+        budget = self.account.budget(self.verify(1) - self.page, self.page + self.row)
+        if budget is None:
+            return
+        R, budget = max(self.tokens / self.ms, 1 / self.verify(1)), budget - self.page
+        self.says, alpha, of_pass, level, open_, depth = {}, {0: 1.0}, {}, [0], 1.0, 0
+        self.copies.find(tree.text)
+        while True:
+            tip = level[-1]
+            token, equal = self.copies.offer()
+            rest = open_ - alpha[tip] * self.copies.q(("alone", equal)) if token is not None else open_
+            drafts = self.is_worth(R, rest, len(level), depth, budget)
+            if not drafts and token is None:
+                break
+            if drafts:
+                if not self.passes:
+                    self.said = self.sharpener.slope, self.sharpener.shift, self.sharpener.share
+                for u in level:
+                    self.says[u] = self.sharpener.sharpen(tree.candidates(u))
+                ms = self.pass_ms(len(level))
+                self.drafted_ms += ms
+                self.passes.append({"open": rest, "net": 0.0, "ms": ms})
+            below, copy, left = [], None, 1.0
+            if token is not None:
+                kind = "alone", equal
+                if drafts:
+                    rank = [t for t, _ in self.says[tip]].index(token)
+                    kind = "differs" if rank else "agrees", equal
+                    left = min(1.0, (1 - self.copies.q(kind)) / (1 - self.says[tip][rank][1]))
+                q = self.copies.q(kind)
+                if alpha[tip] * q >= R * self.row:
+                    copy = tree.add(tip, token, q)
+                    self.copies.nodes.append((copy, kind))
+                    alpha[copy] = alpha[tip] * q
+            if copy is None:
+                self.copies.place = None
+            for i, u in enumerate(level if drafts else []):
+                shared = token is not None and i == len(level) - 1
+                for t, p in self.says[u][:6]:
+                    if shared and t == token:
+                        continue
+                    value = alpha[u] * (left if shared else 1) * p
+                    if len(tree.token) > 64 or value < R * self.row:
+                        break
+                    v = tree.add(u, t, value / alpha[u])
+                    alpha[v], of_pass[v] = value, len(self.passes) - 1
+                    if value >= R * (self.pass_ms(2) - self.pass_ms(1)) / max(self.brings[1], 0.01):
+                        below.append(v)
+            level = below + ([copy] if copy is not None else [])
+            open_, depth = sum(alpha[v] for v in level), depth + 1
+            if not level or len(tree.token) > 64:
+                break
+        self.choose(tree, alpha, of_pass, R, budget - self.drafted_ms)
+
+    def choose(self, tree, alpha, of_pass, R, budget):
+        """Verifies as many of the likeliest nodes as add most tokens, less R for each ms of their rows."""
+        order, most, k, total = sorted(list(alpha)[1:], key=lambda v: (-alpha[v], v)), 0.0, 0, 0.0
+        for i, v in enumerate(order, 1):
+            total += alpha[v]
+            if i * self.row <= budget and total - R * i * self.row > most:
+                most, k = total - R * i * self.row, i
+        tree.kept = sorted(order[:k])
+        self.spent = self.drafted_ms + self.verify(1) + k * self.row
+        self.settle(alpha, of_pass, R, tree.kept)
+
+    def settle(self, alpha, of_pass, R, kept):
+        """What passes have brought: the tokens of their nodes less what rows cost, and of the first less the passes below."""
+        if not self.passes:
+            self.idle += 1
+            return
+        for v in kept:
+            if v in of_pass:
+                self.passes[of_pass[v]]["net"] += alpha[v] - R * self.row
+        self.asked += 1
+        step, below = 0.01 + 1 / self.asked, 0.0
+        for one in reversed(self.passes[1:]):
+            self.brings[1] += step * (one["net"] / one["open"] - self.brings[1])
+            below += one["net"] - R * one["ms"]
+        first = self.passes[0]
+        if len(self.passes) == 1:
+            self.brings[1] += step * (first["net"] / first["open"] - self.brings[1])
+        self.brings[0] += step * ((first["net"] + below) / first["open"] - self.brings[0])
+        self.idle = 0
+        self.pause = min(2 * self.pause, 64) if self.brings[0] < R * first["ms"] else 4
+
+    def observe(self, tree, accepted, bonus):
+        if self.spent is None:
+            return
+        self.tokens, self.ms = 0.98 * self.tokens + len(accepted) + 1, 0.98 * self.ms + self.spent
+        self.account.spend(self.spent, self.verify(1) - self.page, len(accepted))
+        self.copies.observe(tree, accepted)
+        self.reach = max(0.9 * self.reach, len(accepted))
+        for u, token in zip([0] + accepted, [tree.token[v] for v in accepted] + [bonus]):
+            if u in self.says:
+                self.sharpener.learn(self.says[u], token, *self.said)
+
+
 def described(tree):
     shape = " ".join(f"{tree.parent[v]}>{tree.token[v]}" for v in range(1, len(tree.token)))
     kept = " ".join(str(v) for v in (range(1, len(tree.token)) if tree.kept is None else tree.kept))
@@ -401,6 +622,8 @@ def main():
             Echo(**params).grow_all(trees)
             cases.append({"policy": "echo", "pair": pair, "params": params, "prompts": prompts,
                           "first": [described(t) for t in trees]})
+    for _ in range(5):
+        case("rate", Rate, {}, 16)
     out = {"vocab": VOCAB, "costs": COSTS, "pairs": pairs, "cases": cases}
     path = pathlib.Path(__file__).parent / "policies.json"
     path.write_text(json.dumps(out, separators=(",", ":")).replace('{"policy"', '\n{"policy"') + "\n")

@@ -1,5 +1,5 @@
--- token_recycling, sequoia, caddtree, talon, adaptive, lookahead, suffix and echo, node for node against references in
--- Python that were written from the papers: tests/golden/make_policies.py.
+-- token_recycling, sequoia, caddtree, talon, adaptive, lookahead, suffix, echo and rate, node for node against references
+-- in Python that were written from the papers, and of rate from its formula: tests/golden/make_policies.py.
 local lu = require "luaunit"
 local dt = require "dt"
 local probe = dofile(arg[0]:match "^(.*/)" .. "probe.lua")
@@ -43,8 +43,10 @@ local function described(nodes)
   return { tree = table.concat(shape, " "), kept = table.concat(kept, " ") }
 end
 
+local LONG = { suffix = 700, rate = 1900 } -- tokens of long chains, and of many iterations
+
 local function check_alone(case, what)
-  local prompt = { prompt = text_of(case.prompt), tokens = case.policy == "suffix" and 700 or 300 } -- long chains
+  local prompt = { prompt = text_of(case.prompt), tokens = LONG[case.policy] or 300 }
   pairs_of[case.pair]:forget()
   local list = probe.trace(pairs_of[case.pair], case.policy, case.params, #case.iterations, prompt)
   for i, expected in ipairs(case.iterations) do
