@@ -1,5 +1,5 @@
--- token_recycling, sequoia, caddtree, talon, adaptive, lookahead, suffix, echo and rate, node for node against references
--- in Python that were written from the papers, and of rate from its formula: tests/golden/make_policies.py.
+-- token_recycling, sequoia, caddtree, talon, adaptive, lookahead, suffix, echo and rate, node for node against
+-- references in Python that were written from the papers, and of rate from its formula: tests/golden/make_policies.py.
 local lu = require "luaunit"
 local dt = require "dt"
 local probe = dofile(arg[0]:match "^(.*/)" .. "probe.lua")
