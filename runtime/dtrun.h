@@ -295,6 +295,19 @@ const char *dt_seq_text(const dt_session *session, int seq, size_t *len);
 /* [length] for each generated token the length of that text after it; the prompt's entries are undefined. */
 const size_t *dt_seq_text_ends(const dt_session *session, int seq);
 
+/* Whether a grammar holds the text. */
+bool dt_seq_has_grammar(const dt_session *session, int seq);
+/* Whether the grammar allows the token behind a node of the tree; true without a grammar. A guess that it forbids is not verified.
+ * DT_ESTATE: no such node, token or tree, as after a commit. */
+dt_status dt_seq_allowed(const dt_session *session, int seq, int node, int32_t token, bool *allowed, dt_error *err);
+
+#define DT_FORCED 64
+
+/* The first token of the text that the grammar forces behind a node of the tree, as the tokenizer splits that text alone; other
+ * tokens may spell it, too. *left: the bytes that it forces behind that token, of DT_FORCED that are looked at. *token: -1 if
+ * several bytes may follow, or the text may end, and 0 is left. */
+dt_status dt_seq_forced(const dt_session *session, int seq, int node, int32_t *token, int *left, dt_error *err);
+
 /* The log-probability of the token at position `at` (0..length-1) of the text, and the likeliest tokens there by falling
  * log-probability: *token and *top are the session's, *n of them as asked for, or all there are. DT_ESTATE: it is not known, as of
  * the text's first token and where it was not asked for. */

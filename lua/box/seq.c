@@ -260,6 +260,8 @@ void box_seq_push(lua_State *L, dtl_run *run) {
   lua_setfield(L, -2, "drafts");
   lua_pushboolean(L, dt_seq_is_coupled(run->session, run->seq));
   lua_setfield(L, -2, "coupled");
+  lua_pushboolean(L, dt_seq_has_grammar(run->session, run->seq));
+  lua_setfield(L, -2, "grammar");
   lua_pop(L, 1);
   lua_replace(L, -3);
   lua_pop(L, 1); /* seq */

@@ -312,6 +312,29 @@ static int tree_method_rank(lua_State *L) { /* nil: u has no draft */
   return 1;
 }
 
+static int tree_method_allowed(lua_State *L) {
+  dtl_run *run = check_tree(L, "tree:allowed");
+  int u = check_node(L, run, 2, "tree:allowed", "u");
+  int token = clip_int(object_integer(L, 3, "tree:allowed", "token"));
+  bool allowed;
+  dt_error err;
+  if (dt_seq_allowed(run->session, run->seq, u, token, &allowed, &err)) return run_fail(L, &err, "tree:allowed");
+  lua_pushboolean(L, allowed);
+  return 1;
+}
+
+static int tree_method_forced(lua_State *L) { /* nil: no text is forced */
+  dtl_run *run = check_tree(L, "tree:forced");
+  int u = check_node(L, run, 2, "tree:forced", "u"), left;
+  int32_t token;
+  dt_error err;
+  if (dt_seq_forced(run->session, run->seq, u, &token, &left, &err)) return run_fail(L, &err, "tree:forced");
+  if (token < 0) return lua_pushnil(L), 1;
+  lua_pushinteger(L, token);
+  lua_pushinteger(L, left);
+  return 2;
+}
+
 static int tree_method_accepted(lua_State *L) {
   dtl_run *run = check_tree(L, "tree:accepted");
   int u = check_node(L, run, 2, "tree:accepted", "u");
@@ -356,6 +379,8 @@ static const luaL_Reg methods[] = {{"size", tree_method_size},
                                    {"entropy", tree_method_entropy},
                                    {"candidate", tree_method_candidate},
                                    {"rank", tree_method_rank},
+                                   {"allowed", tree_method_allowed},
+                                   {"forced", tree_method_forced},
                                    {"accepted", tree_method_accepted},
                                    {"tag", tree_method_tag},
                                    {NULL, NULL}};

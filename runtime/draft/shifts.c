@@ -125,9 +125,7 @@ void shifts_prompt(shifts *s, const int32_t *tokens, int n) {
 }
 
 void shifts_token(shifts *s, int32_t token) {
-  if (s->masks)
-    masks_move(s->masks, s->place, masks_step(s->masks, masks_state(s->masks, s->place), token, !s->generated));
-  if (s->masks) masks_tidy(s->masks); /* no pass runs */
+  if (s->masks) masks_take(s->masks, s->place, token, !s->generated); /* no pass runs */
   bool were_banned = ends_banned(s, s->generated++);
   if (s->counts) {
     int at = find(s, token);
@@ -148,15 +146,26 @@ static int32_t state_behind(const shifts *s, const dt_tree *t, int node) {
   return state;
 }
 
-bool shifts_allow(const shifts *s, const dt_tree *t, int node) {
-  if (!s->masks) return true;
-  bool first = !s->generated && t->parent[node] == 0;
-  return masks_allow(s->masks, state_behind(s, t, t->parent[node]), t->token[node], first);
+/* Whether a child of the node is the first generated token. */
+static bool is_first(const shifts *s, int node) { return !s->generated && node == 0; }
+
+bool shifts_allow(const shifts *s, const dt_tree *t, int node, int32_t token) {
+  return !s->masks || masks_allow(s->masks, state_behind(s, t, node), token, is_first(s, node));
+}
+
+int shifts_forced(const shifts *s, const dt_tree *t, int node, char *bytes, int most, bool *first) {
+  *first = is_first(s, node);
+  return s->masks ? masks_forced(s->masks, state_behind(s, t, node), bytes, most) : 0;
+}
+
+static const uint64_t *mask_behind(const shifts *s, const dt_tree *t, int node) {
+  return node ? masks_of(s->masks, state_behind(s, t, node), false)
+              : masks_of_text(s->masks, s->place, is_first(s, node));
 }
 
 bool shifts_are_stuck(const shifts *s) {
   if (!s->masks) return false;
-  dt_row_shifts row = {.allowed = masks_of(s->masks, masks_state(s->masks, s->place), !s->generated)};
+  dt_row_shifts row = {.allowed = masks_of_text(s->masks, s->place, !s->generated)};
   for (int32_t id = 0; id < masks_ids(s->masks); id++)
     if (shift_allows(&row, id) && !isinf(known_of(s, id)->bias)) return false;
   return true;
@@ -203,5 +212,5 @@ void row_shifts_put(row_shifts *r, int i, const shifts *s, const dt_tree *t, int
   for (int k = first; k < r->n; k++)
     r->shift[k] = shift_of(s, r->shift[k].id, known_of(s, r->shift[k].id), r->more[k], generated);
   r->row[i] = (dt_row_shifts){.text = s->text, .path = r->shift + first, .n_text = s->n, .n_path = r->n - first};
-  if (s->masks) r->row[i].allowed = masks_of(s->masks, state_behind(s, t, node), !generated);
+  if (s->masks) r->row[i].allowed = mask_behind(s, t, node);
 }

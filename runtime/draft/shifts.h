@@ -50,8 +50,10 @@ void shifts_close(shifts *s); /* zeros are allowed */
 void shifts_prompt(shifts *s, const int32_t *tokens, int n);
 void shifts_token(shifts *s, int32_t token);
 
-/* Whether the token of a node of the tree over the text's last token may come there. */
-bool shifts_allow(const shifts *s, const dt_tree *t, int node);
+/* Whether the grammar allows the token behind a node of the tree over the text's last token. */
+bool shifts_allow(const shifts *s, const dt_tree *t, int node, int32_t token);
+/* The bytes that every text has there, as masks_forced. *first: the text's first. */
+int shifts_forced(const shifts *s, const dt_tree *t, int node, char *bytes, int most, bool *first);
 
 /* Whether no token may follow the text. */
 bool shifts_are_stuck(const shifts *s);

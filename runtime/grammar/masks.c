@@ -6,8 +6,7 @@
 #include <string.h>
 
 enum { NONE = -1, UNKNOWN = -2, FREE = -3 };
-static const size_t TIDY = 64u << 20,
-                    MOST = 128u << 20; /* bytes: when states are dropped, and when none can be added */
+static const size_t MOST = 128u << 20; /* bytes of states; above half of it they are dropped */
 
 /* The top of a stack: a node, and the frame below it (NONE: none). Equal stacks are one frame. */
 typedef struct {
@@ -39,6 +38,7 @@ typedef struct {
   int32_t *todo, *found; /* [frames] while a state is made */
   table frame_index, state_index;
   size_t bytes;
+  bool full; /* there was no room for the state that was asked for last */
 } store;
 
 struct masks {
@@ -51,6 +51,7 @@ struct masks {
   int32_t *path;     /* [deepest + 1] states on the way to a node of the vocabulary */
   int32_t *live;     /* [places]; FREE */
   int places;
+  size_t most;   /* bytes of a store */
   bool too_many; /* a text had more than MASKS_STACKS */
   dt_error failure;
 };
@@ -63,12 +64,13 @@ static size_t words(const masks *m) { return ((size_t)m->vocabulary->ids + 63) /
 static bool grow(masks *m, void *list, size_t n, size_t size) {
   void *old, *grown;
   memcpy(&old, list, sizeof old);
-  grown = m->s.bytes > MOST ? NULL : realloc(old, n * size);
+  m->s.full = m->s.full || m->s.bytes > m->most;
+  if (m->s.full) return false;
+  grown = realloc(old, n * size);
   if (grown)
     memcpy(list, &grown, sizeof grown);
   else
-    dt_fail(&m->failure, DT_EDEVICE, "grammar: more than %zu MiB for its states: let fewer rules match the same text",
-            MOST >> 20);
+    dt_fail_memory(&m->failure, "the states of a grammar", n * size);
   return grown != NULL;
 }
 
@@ -200,7 +202,7 @@ static bool room_for_state(masks *m, int n) {
 /* The state of the n stacks in `found`. */
 static int32_t state_of(masks *m, int n) {
   store *s = &m->s;
-  if (!n || m->failure.status) return MASKS_NOWHERE;
+  if (!n || s->full || m->failure.status) return MASKS_NOWHERE;
   if (n > MASKS_STACKS) {
     m->too_many = true;
     return MASKS_NOWHERE;
@@ -239,7 +241,8 @@ static int32_t step_byte(masks *m, int32_t from, uint8_t byte) {
     if (node->kind == NODE_BYTES && node->low <= byte && byte <= node->high) n = reach(m, node->next, f.below, n);
   }
   int32_t to = state_of(m, n);
-  return s->to[at] = to;
+  if (!s->full) s->to[at] = to;
+  return to;
 }
 
 /* ---- masks ----------------------------------------------------------------------------------------------------------------- */
@@ -247,6 +250,7 @@ static int32_t step_byte(masks *m, int32_t from, uint8_t byte) {
 int32_t masks_step(masks *m, int32_t from, int32_t token, bool first) {
   const vocabulary_tree *t = vocabulary_of(m->vocabulary, first);
   size_t begin = t->offset[token], end = t->offset[token + 1];
+  m->s.full = false;
   if (begin == end) return MASKS_NOWHERE;
   for (size_t i = begin; i < end; i++) from = step_byte(m, from, (uint8_t)t->bytes[i]);
   return from;
@@ -257,15 +261,39 @@ bool masks_allow(masks *m, int32_t from, int32_t token, bool first) {
   return m->vocabulary->is_end[token] ? m->s.state[from].ends : masks_step(m, from, token, first) != MASKS_NOWHERE;
 }
 
+/* The byte that all stacks of a state take next; -1: they differ, or the text may end. */
+static int only_byte(const masks *m, int32_t of) {
+  const state *s = &m->s.state[of];
+  int byte = -1;
+  for (int i = 0; i < s->n; i++) {
+    const rules_node *node = &m->rules.node[m->s.frame[m->s.list[s->first + (size_t)i]].node];
+    if (node->kind != NODE_BYTES || node->low != node->high || (byte >= 0 && byte != node->low)) return -1;
+    byte = node->low;
+  }
+  return byte;
+}
+
+int masks_forced(masks *m, int32_t from, char *bytes, int most) {
+  int n = 0;
+  m->s.full = false;
+  for (int byte; n < most && from != MASKS_NOWHERE && (byte = only_byte(m, from)) >= 0; n++) {
+    bytes[n] = (char)byte;
+    from = step_byte(m, from, (uint8_t)byte);
+  }
+  return n;
+}
+
 static void set(uint64_t *mask, int32_t id) { mask[id / 64] |= UINT64_C(1) << id % 64; }
 
-static void fill(masks *m, int32_t from, bool first, uint64_t *mask) {
+/* false: no room for a state on the way. */
+static bool fill(masks *m, int32_t from, bool first, uint64_t *mask) {
   const vocabulary_tree *t = vocabulary_of(m->vocabulary, first);
   m->path[0] = from;
   for (int i = 0; i < t->n;) {
     const vocabulary_node *n = &t->node[i];
     int32_t to = m->path[n->depth] = step_byte(m, m->path[n->depth - 1], n->byte);
     if (to == MASKS_NOWHERE) {
+      if (m->s.full || m->failure.status) return false;
       i = n->skip;
       continue;
     }
@@ -274,6 +302,7 @@ static void fill(masks *m, int32_t from, bool first, uint64_t *mask) {
   }
   for (int32_t id = 0; id < m->vocabulary->ids && m->s.state[from].ends; id++)
     if (m->vocabulary->is_end[id]) set(mask, id);
+  return true;
 }
 
 const uint64_t *masks_of(masks *m, int32_t of, bool first) {
@@ -281,10 +310,14 @@ const uint64_t *masks_of(masks *m, int32_t of, bool first) {
   first = first && m->vocabulary->differ;
   uint64_t *mask = m->s.state[of].mask[first];
   if (mask) return mask;
+  m->s.full = false;
   if (!grow(m, &mask, words(m), sizeof *mask)) return m->nothing;
   memset(mask, 0, words(m) * sizeof *mask);
+  if (!fill(m, of, first, mask)) {
+    free(mask);
+    return m->nothing;
+  }
   m->s.bytes += words(m) * sizeof *mask;
-  fill(m, of, first, mask);
   return m->s.state[of].mask[first] = mask;
 }
 
@@ -302,6 +335,60 @@ dt_status masks_are_stuck(const masks *m, dt_error *err) {
                  "grammar: no token can follow the text: none is spelled so, or logit_bias bans those that are");
 }
 
+/* ---- from store to store ---------------------------------------------------------------------------------------------------- */
+
+/* Makes n states of another store states of the present one, whatever room they take. */
+static void bring(masks *m, const store *old, int32_t *of, int n) {
+  int32_t *brought = calloc((size_t)old->frames + 1, sizeof *brought); /* whether a frame is wanted; then its number */
+  size_t most = m->most;
+  if (!brought) dt_fail_memory(&m->failure, "the states of a grammar", (size_t)old->frames * sizeof *brought);
+  m->most = SIZE_MAX, m->s.full = false;
+  for (int k = 0; k < n && brought; k++)
+    for (int i = 0; of[k] >= 0 && i < old->state[of[k]].n; i++)
+      brought[old->list[old->state[of[k]].first + (size_t)i]] = 1;
+  for (int32_t i = old->frames - 1; i >= 0 && brought; i--)
+    if (brought[i] && old->frame[i].below != NONE) brought[old->frame[i].below] = 1;
+  for (int32_t i = 0; i < old->frames && brought; i++) { /* a frame is behind the one below it */
+    frame f = old->frame[i];
+    if (brought[i]) brought[i] = frame_of(m, (frame){f.node, f.below == NONE ? NONE : brought[f.below]});
+  }
+  for (int k = 0; k < n; k++) {
+    if (of[k] < 0) continue;
+    const state *was = &old->state[of[k]];
+    for (int i = 0; i < was->n && !m->failure.status; i++) m->s.found[i] = brought[old->list[was->first + (size_t)i]];
+    of[k] = state_of(m, was->n);
+  }
+  m->most = most;
+  free(brought);
+}
+
+/* Leaves all states in the store that is returned. The present one has one of them only, so that what a text needs is measured
+ * alike whatever was computed before. */
+static store set_aside(masks *m, int32_t *but) {
+  store all = m->s;
+  m->s = (store){0};
+  bring(m, &all, but, 1);
+  return all;
+}
+
+static void take_back(masks *m, store all, int32_t *of) {
+  store alone = m->s;
+  if (alone.full)
+    dt_fail(&m->failure, DT_EDEVICE, "grammar: more than %zu MiB for its states: let fewer rules match the same text",
+            m->most >> 20);
+  m->s = all;
+  bring(m, &alone, of, 1);
+  close_store(&alone);
+}
+
+static void tidy(masks *m) {
+  if (m->s.bytes < m->most / 2) return;
+  store old = m->s;
+  m->s = (store){0};
+  bring(m, &old, m->live, m->places);
+  close_store(&old);
+}
+
 /* ---- places ---------------------------------------------------------------------------------------------------------------- */
 
 int masks_enter(masks *m) {
@@ -311,45 +398,47 @@ int masks_enter(masks *m) {
     int32_t *grown = realloc(m->live, ((size_t)m->places + 1) * sizeof *grown);
     if (!grown) return -1;
     m->live = grown;
-    m->places++;
+    m->live[m->places++] = FREE;
   }
+  tidy(m);
+  m->s.full = false;
   m->live[place] = begin_state(m);
+  if (m->s.full) {
+    int32_t none = MASKS_NOWHERE;
+    store all = set_aside(m, &none);
+    m->live[place] = begin_state(m);
+    take_back(m, all, &m->live[place]);
+  }
   return place;
 }
 
 void masks_leave(masks *m, int place) { m->live[place] = FREE; }
 int32_t masks_state(const masks *m, int place) { return m->live[place]; }
-void masks_move(masks *m, int place, int32_t to) { m->live[place] = to; }
 
-/* The frames of another store in the present one; those that are not `wanted` stay out. A frame is behind the one below it. */
-static void bring_frames(masks *m, const store *old, int32_t *wanted) {
-  for (int32_t i = old->frames - 1; i >= 0; i--)
-    if (wanted[i] && old->frame[i].below != NONE) wanted[old->frame[i].below] = 1;
-  for (int32_t i = 0; i < old->frames; i++) {
-    frame f = old->frame[i];
-    if (wanted[i]) wanted[i] = frame_of(m, (frame){f.node, f.below == NONE ? NONE : wanted[f.below]});
+void masks_take(masks *m, int place, int32_t token, bool first) {
+  int32_t from = m->live[place];
+  m->live[place] = masks_step(m, from, token, first);
+  if (m->s.full) {
+    store all = set_aside(m, &from);
+    m->live[place] = masks_step(m, from, token, first);
+    take_back(m, all, &m->live[place]);
   }
+  tidy(m);
 }
 
-void masks_tidy(masks *m) {
-  if (m->s.bytes < TIDY) return;
-  store old = m->s;
-  m->s = (store){0};
-  int32_t *brought = NULL;
-  if (!grow(m, &brought, (size_t)old.frames, sizeof *brought)) brought = NULL;
-  if (brought) memset(brought, 0, (size_t)old.frames * sizeof *brought);
-  for (int p = 0; p < m->places && brought; p++)
-    for (int i = 0; m->live[p] >= 0 && i < old.state[m->live[p]].n; i++)
-      brought[old.list[old.state[m->live[p]].first + (size_t)i]] = 1;
-  if (brought) bring_frames(m, &old, brought);
-  for (int p = 0; p < m->places; p++) {
-    if (m->live[p] < 0) continue;
-    const state *was = &old.state[m->live[p]];
-    for (int i = 0; i < was->n && !m->failure.status; i++) m->s.found[i] = brought[old.list[was->first + (size_t)i]];
-    m->live[p] = state_of(m, was->n);
-  }
-  free(brought);
-  close_store(&old);
+const uint64_t *masks_of_text(masks *m, int place, bool first) {
+  const uint64_t *mask = masks_of(m, m->live[place], first);
+  if (!m->s.full) return mask;
+  int32_t at = m->live[place], none = MASKS_NOWHERE;
+  first = first && m->vocabulary->differ;
+  store all = set_aside(m, &at);
+  if (at >= 0) masks_of(m, at, first);
+  uint64_t **alone = at >= 0 ? &m->s.state[at].mask[first] : NULL, *kept = alone ? *alone : NULL;
+  if (alone) *alone = NULL;
+  take_back(m, all, &none);
+  if (!kept) return m->nothing;
+  m->s.bytes += words(m) * sizeof *kept;
+  return m->s.state[m->live[place]].mask[first] = kept;
 }
 
 /* ---- opening --------------------------------------------------------------------------------------------------------------- */
@@ -359,6 +448,7 @@ dt_status masks_open(const vocabulary *v, const char *gbnf, masks **out, dt_erro
   if (!m) return dt_fail_memory(err, "a grammar", sizeof *m);
   m->users = 1;
   m->vocabulary = v;
+  m->most = MOST;
   int deepest = v->first.deepest > v->later.deepest ? v->first.deepest : v->later.deepest;
   m->nothing = calloc(words(m) + 1, sizeof *m->nothing);
   m->path = malloc(((size_t)deepest + 1) * sizeof *m->path);
@@ -386,4 +476,5 @@ void masks_release(masks *m) {
   free(m);
 }
 
+void masks_limit(masks *m, size_t most) { m->most = most; }
 const char *masks_grammar(const masks *m) { return m->grammar; }

@@ -151,7 +151,7 @@ static void drop_forbidden(const sequence *q) {
   int n = 0;
   for (int i = 0; i < t->n_kept; i++) {
     int32_t v = t->kept_node[i];
-    t->kept[v] = shifts_allow(&q->shifts, t, v);
+    t->kept[v] = shifts_allow(&q->shifts, t, t->parent[v], t->token[v]);
     if (t->kept[v]) t->kept_node[n++] = v;
   }
   t->n_kept = n;

@@ -36,6 +36,57 @@ END
   succeeds ./wrong.lua -p 'It' -n 8 --grammar 'root ::= "#"{8}' --json - -q
   tr -d ' \t\n' <stdout | grep -q '"drafted":0,' || fail "$(cat stdout)"
 }
+it_tells_policies_what_is_allowed_and_forced() {
+  cat >told.lua <<'END'
+local Told = require "dt.policy".define { name = "told", uses = { draft = false }, params = {} }
+function Told:draft(tree)
+  local node, left = tree.root, nil
+  while node do
+    local token, behind = tree:forced(node)
+    if not token then break end
+    assert(tree:allowed(node, token) and tree.seq.grammar)
+    assert(not left or behind < left)
+    node, left = tree:add(node, token), behind
+  end
+end
+return Told
+END
+  local policy
+  for policy in told.lua ar; do
+    succeeds "$([ $policy = ar ] || echo ./)$policy" -p 'Is it dark? ' -n 60 --temp 1 -s 3 \
+      --grammar 'root ::= ("It was a dark night, and " | "The old man went down to ") ("the house." | "her house.")' --json $policy.json -q
+    mv stdout $policy.txt
+  done
+  same_text ar.txt told.lua.txt
+  grep -qE '(night, and|down to) (the|her) house\.$' ar.txt || fail "$(cat ar.txt)"
+  [ "$(tr -d ' \t\n' <told.lua.json | sed 's/.*"accepted":\([0-9]*\),.*/\1/')" -ge 5 ] || fail "$(cat told.lua.json)"
+}
+# Each different text of letters is a state of its own, and the states of a large tree find no room.
+it_goes_on_where_the_states_of_guesses_find_no_room() {
+  local rules='root ::= [a-z ]* (' at letter
+  for at in {0..25}; do
+    letter=$(printf "\\x$(printf %x $((97 + at)))")
+    rules+="\"$letter\" [a-z ]{$((300 + at))} | "
+  done
+  printf '%s "!")\n' "$rules" >letters.gbnf
+  cat >wide.lua <<'END'
+local Wide = require "dt.policy".define { name = "wide", params = {} }
+function Wide:draft(tree)
+  local level = { tree.root }
+  for _ = 1, 3 do
+    tree:draft_step(level)
+    local first, last = tree:branch_best(level, 80)
+    level = {}
+    for v = first, last do level[#level + 1] = v end
+  end
+end
+return Wide
+END
+  succeeds ar -p 'It was a dark night' -n 6 --grammar-file letters.gbnf -q
+  cp stdout plain
+  succeeds ./wide.lua -p 'It was a dark night' -n 6 --grammar-file letters.gbnf --policy-seconds 100 -q
+  same_text plain stdout
+}
 it_holds_the_text_to_a_schema() {
   local policy
   cat >person.json <<'END'

@@ -45,7 +45,7 @@ local KEYS = { "1", "math.random(0, 99)", "-7", "'key'", "('k'):rep(math.random(
 local VALUES = { "1", "2.5", "true", "nil", "'text'", "('v'):rep(60000)", "{ 1, 2.5 }", "all(t)", "{}", "math.huge" }
 local NAMES = { "'a'", "'x.y-z_9'", "('n'):rep(math.random(40))", "'n' .. math.random(20)" }
 local READS = { "p", "logp", "cumlogp", "depth", "parent", "token", "confidence", "entropy", "accepted",
-                "drafted" }
+                "drafted", "forced" }
 
 -- Available to every page; what is `kept` survives an iteration, so that stale objects are used.
 local HEAD = [[
@@ -98,6 +98,7 @@ local CALLS = {
   function(b) return ("t:tag(%s, %s)"):format(node(b), argument(NAMES, b)) end,
   function(b) return ("t.seq:log(%s, %s)"):format(argument(NAMES, b), argument({ "t:size()", "0.5" }, b)) end,
   function(b) return ("t:candidate(%s, %s)"):format(node(b), integer(b)) end,
+  function(b) return ("t:allowed(%s, %s)"):format(node(b), integer(b)) end,
   function(b) return ("policy.expand(t, %s, %s, %s)"):format(list(b), integer(b), integer(b)) end,
   function(b) return ("if kept.out then kept.out:candidates(%s, %s) end"):format(node(b), integer(b)) end,
   function(b) return ("t.seq:token(%s)"):format(argument({ "1", "t.seq:length()" }, b)) end,

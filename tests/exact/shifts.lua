@@ -15,6 +15,7 @@ local opts = dt.args {
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
 local POLICIES = { "linear", "dynatree", "rate", HERE .. "hostile/random_trees.lua", HERE .. "hostile/keep_random.lua",
+                   HERE .. "hostile/forced.lua",
                    "suffix" }
 
 local texts = {}

@@ -88,6 +88,43 @@ function TestTree.test_rank_is_the_candidate_that_a_token_is()
     raises("tree:rank: u: there is no node 1 (the tree has 0..0)", tree.rank, tree, 1, 1) ]], 9)
 end
 
+-- A token's text is a space and its number.
+function TestTree.test_what_a_grammar_allows_and_forces_behind_a_node()
+  local checked = run([[
+    function P:draft(tree)
+      if tree.seq:length() > 2 then return end
+      eq(tree.seq.grammar, true)
+      local token, left = tree:forced(0)
+      eq(token, 4) eq(left, 5) -- a space is forced, too
+      local u = tree:add(0, 4)
+      token, left = tree:forced(u)
+      eq(token, 5) eq(left, 3)
+      local v = tree:add(u, 5)
+      eq((tree:forced(v)), 6)
+      eq(tree:forced(tree:add(v, 6)), nil, "several may follow:")
+      eq(tree:forced(tree:add(0, 3)), nil, "forbidden:")
+      eq(tree:allowed(0, 4), true) eq(tree:allowed(0, 3), false) eq(tree:allowed(u, 5), true)
+      eq(tree:allowed(u, 4), false) eq(tree:allowed(3, 7), true) eq(tree:allowed(3, 8), true)
+      eq(tree:allowed(4, 4), false, "behind a forbidden one:")
+      raises("tree:allowed: u: there is no node 5 (the tree has 0..4)", tree.allowed, tree, 5, 1)
+      raises("tree:allowed: token: 9 is out of range: 0..8", tree.allowed, tree, 0, 9)
+      raises("tree:allowed: token: -1 is out of range: 0..8", tree.allowed, tree, 0, -1)
+      raises("tree:allowed: token must be an integer, not nil", tree.allowed, tree, 0, nil)
+      raises("tree:forced: u: there is no node -1 (the tree has 0..4)", tree.forced, tree, -1)
+      raises("tree:forced: u must be an integer, not nil", tree.forced, tree, nil)
+    end
+    function P:observe(tree, out)
+      if tree.seq:length() > 6 then return end
+      eq(out.accepted, 3) eq(out.drafted, 3) -- the forbidden one was left out
+      local message = "the iteration is committed; the next draft starts an empty tree"
+      raises("tree:allowed: " .. message, tree.allowed, tree, 0, 4)
+      raises("tree:forced: " .. message, tree.forced, tree, 0)
+    end ]], 8, { eos = 2 }, { grammar = 'root ::= " 4 5 6" (" 7" | " 8")' })
+  lu.assertEquals({ table.unpack(checked.tokens, 1, 3) }, { 4, 5, 6 })
+  draft([[
+    eq(tree.seq.grammar, false) eq(tree:forced(0), nil) eq(tree:allowed(0, 3), true) ]])
+end
+
 function TestTree.test_a_sharpener_says_what_is_wrong_with_a_call()
   run([[
     local frozen = "the tree cannot change any more: its iteration is committed; the next draft starts an empty one"

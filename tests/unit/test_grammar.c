@@ -189,9 +189,8 @@ static void states_are_dropped_and_texts_go_on(void **state) {
   int place = masks_enter(m), other = masks_enter(m), dropped = 0;
   int32_t start = masks_state(m, other), last = start;
   for (int i = 0; i < 2 * DEEP + 1; i++) {
-    masks_move(m, place, masks_step(m, masks_state(m, place), i < DEEP ? '(' : i > DEEP ? ')' : 'c', false));
+    masks_take(m, place, i < DEEP ? '(' : i > DEEP ? ')' : 'c', false);
     assert_true(masks_state(m, place) != MASKS_NOWHERE);
-    masks_tidy(m);
     dropped += masks_state(m, place) < last;
     last = masks_state(m, place);
   }
@@ -199,6 +198,70 @@ static void states_are_dropped_and_texts_go_on(void **state) {
   assert_true(masks_allow(m, masks_state(m, place), END, false) && !masks_allow(m, masks_state(m, place), ')', false));
   assert_true(masks_allow(m, masks_state(m, other), '(', false) && !masks_allow(m, masks_state(m, other), END, false));
   masks_release(m);
+  vocabulary_close(v);
+}
+
+static void forced_text_is_all_that_may_follow(void **state) {
+  (void)state;
+  static const struct {
+    const char *grammar, *text, *forced;
+  } of[] = {
+      {"root ::= \"abc\"", "", "abc"},
+      {"root ::= \"abc\"", "ab", "c"},
+      {"root ::= \"abc\"", "abc", ""},
+      {"root ::= \"abc\"", "b", ""},
+      {"root ::= \"ab\" \"c\"?", "", "ab"},
+      {"root ::= \"abcd\" | \"abce\"", "", "abc"},
+      {"root ::= x \",\" x\nx ::= [a-b] \"\xc3\xa9.\"", "a", "\xc3\xa9.,"},
+      {"root ::= [a-a] [b-c]", "", "a"},
+      {"root ::= \"(\" root \")\" | \"x\"", "((x", "))"},
+      {"root ::= \"a\"{200}", "a", "aaaaaaaaaaaaaaaa"},
+  };
+  vocabulary *v = bytes();
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+    masks *m = read_grammar(v, of[i].grammar);
+    int place = masks_enter(m);
+    char forced[17] = "";
+    for (const char *at = of[i].text; *at; at++) masks_take(m, place, (uint8_t)*at, false);
+    forced[masks_forced(m, masks_state(m, place), forced, 16)] = '\0';
+    assert_string_equal(forced, of[i].forced);
+    masks_release(m);
+  }
+  vocabulary_close(v);
+}
+
+/* A state for each set of places of the last a's. */
+static const char many_states[] = "root ::= [ab]* \"a\" [ab]{13} \"!\"";
+
+static void a_text_goes_on_where_guesses_find_no_room(void **state) {
+  (void)state;
+  enum { LIMIT = 1 << 17, LENGTH = 300, GUESSES = 14, MASK = (END + 64) / 64 };
+  vocabulary *v = bytes();
+  masks *small = read_grammar(v, many_states), *large = read_grammar(v, many_states);
+  int of_small = masks_enter(small), of_large = masks_enter(large), refused = 0;
+  masks_limit(small, LIMIT);
+  uint64_t r = {3};
+  for (int i = 0; i < LENGTH; i++) {
+    for (int guess = 0; guess < 300; guess++) {
+      int32_t at = masks_state(small, of_small);
+      for (int k = 0; k < GUESSES && at != MASKS_NOWHERE; k++)
+        at = masks_step(small, at, "ab"[random_next(&r) % 2], false);
+      refused += at == MASKS_NOWHERE; /* the grammar allows all of them */
+    }
+    assert_memory_equal(masks_of_text(small, of_small, false), masks_of_text(large, of_large, false), MASK * 8);
+    int32_t next = "ab"[random_next(&r) % 2];
+    masks_take(small, of_small, next, false);
+    masks_take(large, of_large, next, false);
+    assert_true(masks_state(small, of_small) != MASKS_NOWHERE);
+    ok(masks_failure(small, &err));
+  }
+  assert_true(refused > LENGTH);
+  masks_limit(small, 1);
+  masks_take(small, of_small, 'b', false);
+  assert_false(masks_of_text(small, of_small, false)['b' / 64] >> 'b' % 64 & 1);
+  fails(masks_failure(small, &err), DT_EDEVICE, "more than 0 MiB for its states");
+  masks_release(small);
+  masks_release(large);
   vocabulary_close(v);
 }
 
@@ -352,6 +415,8 @@ int main(void) {
       cmocka_unit_test(regular_grammars_take_what_regular_expressions_match),
       cmocka_unit_test(a_mask_has_the_tokens_that_are_allowed_one_by_one),
       cmocka_unit_test(states_are_dropped_and_texts_go_on),
+      cmocka_unit_test(forced_text_is_all_that_may_follow),
+      cmocka_unit_test(a_text_goes_on_where_guesses_find_no_room),
       cmocka_unit_test(texts_of_a_schema_are_those_that_it_takes),
       cmocka_unit_test(mistakes_and_bounds_are_one_line),
   };

@@ -272,6 +272,8 @@ static void primitives_refuse_wrong_lists(void **unused) {
   (void)unused;
   const dt_node_ref node = {RUNNING, 0};
   int seq = RUNNING, twice[] = {RUNNING, RUNNING};
+  bool is;
+  int32_t id;
   dt_verdict v[2];
   dt_committed c[2];
   const int32_t *token;
@@ -303,8 +305,29 @@ static void primitives_refuse_wrong_lists(void **unused) {
       REFUSED(dt_commit(session, s, 1, 0, c, &err), DT_ESTATE, "no sequence");
       REFUSED(dt_rollback(session, *s, &err), DT_ESTATE, "no sequence");
       REFUSED(dt_seq_candidates(session, *s, 0, &token, &logp, &count, &err), DT_ESTATE, "no sequence");
+      REFUSED(dt_seq_allowed(session, *s, 0, 1, &is, &err), DT_ESTATE, "no sequence");
+      REFUSED(dt_seq_forced(session, *s, 0, &id, &count, &err), DT_ESTATE, "no sequence");
+      assert_false(dt_seq_has_grammar(session, *s));
     }
   REFUSED(dt_verify_tree(session, twice, 2, v, &err), DT_ESTATE, "named twice");
+  NULL_REFUSED(dt_seq_allowed(NULL, RUNNING, 0, 1, &is, &err));
+  NULL_REFUSED(dt_seq_allowed(session, RUNNING, 0, 1, NULL, &err));
+  NULL_REFUSED(dt_seq_forced(NULL, RUNNING, 0, &id, &count, &err));
+  NULL_REFUSED(dt_seq_forced(session, RUNNING, 0, NULL, &count, &err));
+  NULL_REFUSED(dt_seq_forced(session, RUNNING, 0, &id, NULL, &err));
+  for
+    EACH(u, NO_NODE) {
+      REFUSED(dt_seq_allowed(session, RUNNING, *u, 1, &is, &err), DT_ESTATE, "no node");
+      REFUSED(dt_seq_forced(session, RUNNING, *u, &id, &count, &err), DT_ESTATE, "no node");
+    }
+  static const int32_t NO_TOKEN[] = {INT32_MIN, -1, VOCAB, INT32_MAX};
+  for
+    EACH(t, NO_TOKEN)
+  REFUSED(dt_seq_allowed(session, RUNNING, 0, *t, &is, &err), DT_ESTATE, "token: ");
+  assert_false(dt_seq_has_grammar(NULL, RUNNING) || dt_seq_has_grammar(session, RUNNING));
+  ok(dt_seq_allowed(session, RUNNING, 0, 1, &is, &err));
+  ok(dt_seq_forced(session, RUNNING, 0, &id, &count, &err));
+  assert_true(is && id == -1 && count == 0);
   verify(RUNNING);
   NULL_REFUSED(dt_commit(NULL, &seq, 1, 0, c, &err));
   NULL_REFUSED(dt_commit(session, NULL, 1, 0, c, &err));
