@@ -23,7 +23,8 @@ local KEEP = 0.98          -- of what is known of the rate, in each iteration
 
 function Rate:init(seq)
   self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs)
-  self.sources = policy.sources { policy.copies(seq), self.corpus and policy.copies(seq, self.corpus) }
+  self.sources = policy.sources { policy.copies(seq), seq.grammar and policy.forced(seq),
+                                  self.corpus and policy.copies(seq, self.corpus) }
   self.guesses = policy.guesses(self.prices, seq)
   self.alpha = { [0] = 1 }                            -- by node
   self.level, self.below, self.best = {}, {}, {}      -- nodes

@@ -1,54 +1,149 @@
-"""Checks texts held to random JSON schemas with jsonschema, which is not ours, and that every policy gives the same text.
-python3 tests/golden/check_schemas.py [SCHEMAS] [DTRUN] [further arguments of dtrun, as -m MODEL]     needs: jsonschema"""
-import json, random, subprocess, sys
-import jsonschema
+#!/usr/bin/env python3
+"""Random JSON schemas and grammars: every text that ends is taken by a checker that others wrote (python-jsonschema; the module
+regex for grammars, which are written as both), and tests/exact/schemas.lua compares the texts of policies and batches.
 
-def schema(rng, depth, defs):
-    kind = rng.choice(["string", "integer", "number", "boolean", "null", "enum", "const"] + (["object"] * 4 + ["array"] * 2 + ["anyOf", "types", "$ref"]) * (depth > 0))
-    value = lambda: rng.choice(["a", "é\n\"", 3, -1.5, True, None, [1, "x"], {"k": 2}])
-    if kind == "enum": return {"enum": [value() for _ in range(rng.randrange(1, 4))]}
-    if kind == "const": return {"const": value()}
-    if kind == "$ref": return {"$ref": "#/$defs/" + rng.choice(defs)}
-    if kind == "anyOf": return {"anyOf": [schema(rng, depth - 1, defs) for _ in range(rng.randrange(1, 4))]}
-    if kind == "types": return {"type": rng.sample(["string", "integer", "boolean", "null"], 2)}
-    if kind == "array":
-        least = rng.randrange(3)
-        return {"type": "array", "items": schema(rng, depth - 1, defs), "minItems": least, "maxItems": least + rng.randrange(3)}
-    if kind == "object":
-        names = rng.sample(["name", "age", "is it", "tags", "é", "a\"b"], rng.randrange(1, 5))
-        return {"type": "object", "properties": {n: schema(rng, depth - 1, defs) for n in names}, "additionalProperties": False,
-                "required": rng.sample(names, rng.randrange(len(names) + 1))}
-    if kind == "string":
-        least = rng.randrange(4)
-        return {"type": "string", "minLength": least, "maxLength": least + rng.randrange(12)}
-    return {"type": kind}
+    pip install jsonschema regex
+    tests/golden/check_schemas.py build/dtrun [--schemas 200] [--grammars 50] [--stride 1] [-m MODEL] [-md DRAFT]
+"""
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import jsonschema
+import regex
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORDS = ("name age city tags id count price status note items owner email first_name date_of_birth is_open colour "
+         "größe 名前 street_address x").split()
+PROMPTS = ("A record as JSON: ", "The answer is ", "Here is the list:\n", "An entry of the table: ", "It was ")
+
+
+def scalar(r):
+    kind = r.randrange(9)
+    if kind == 0:
+        return {"type": "integer"}
+    if kind == 1:
+        return {"type": "number"}
+    if kind == 2:
+        return {"type": "boolean"}
+    if kind == 3:
+        return {"enum": r.sample(["red", "green", "a \"b\"", "é", 1, 2.5, None, True, [1], {"k": "v"}], r.randint(1, 4))}
+    if kind == 4:
+        return {"const": r.choice(["fixed text of some length", 12, None, {"a": [1, "b"]}, "日本"])}
+    if kind == 5:
+        return {"type": ["string", "null"], "maxLength": r.randint(1, 12)}
+    if kind == 6:
+        return {"type": "string"} if r.random() < 0.2 else {"type": "string", "maxLength": r.randint(0, 30)}
+    least = r.randint(0, 4)
+    return {"type": "string", "minLength": least, "maxLength": least + r.randint(0, 8)}
+
+
+def schema(r, depth, refs=()):
+    kind = r.random()
+    if depth == 0 or kind < 0.3:
+        return scalar(r)
+    if kind < 0.4:
+        return {"anyOf": [schema(r, depth - 1, refs) for _ in range(r.randint(1, 3))]}
+    if kind < 0.6:
+        array = {"type": "array", "items": schema(r, depth - 1, refs), "maxItems": r.randint(0, 4)}
+        if r.random() < 0.5:
+            array["minItems"] = r.randint(0, array["maxItems"])
+        return array
+    if refs and kind < 0.7:
+        return {"anyOf": [{"type": "null"}, {"$ref": r.choice(refs)}]}
+    names = r.sample(WORDS, r.randint(0, 5))
+    made = {"type": "object", "properties": {n: schema(r, depth - 1, refs) for n in names}, "additionalProperties": False}
+    if names and r.random() < 0.8:
+        made["required"] = r.sample(names, r.randint(0, len(names)))
+    return made
+
+
+def random_schema(r):
+    if r.random() < 0.25:
+        made = schema(r, 2, ("#/$defs/a",))
+        made["$defs"] = {"a": {"type": "object", "properties": {"v": scalar(r), "next": {"anyOf": [
+            {"type": "null"}, {"$ref": "#/$defs/a"}]}}, "required": ["next"], "additionalProperties": False}}
+        return made
+    return schema(r, r.randint(0, 3))
+
+
+def expression(r, depth):
+    """The same in both languages."""
+    kind = r.randrange(7) if depth else r.randrange(3)
+    if kind == 0:
+        text = r.choice(["yes", "no", "the ", "42", "a.b", "(x)", "é", "日本", "line\n", "- "])
+        return '"%s"' % text.replace("\n", "\\n"), regex.escape(text)
+    if kind == 1:
+        name = r.choice(["a-z", "0-9", "A-Za-z ", "^\\n\"", "à-ÿ", "^a-y"])
+        return "[%s]" % name, "[%s]" % name
+    if kind == 2:
+        name, most = r.choice(["a-z", "0-9a-f", "a-z ,"]), r.randint(1, 20)
+        return "[%s]{1,%d}" % (name, most), "[%s]{1,%d}" % (name, most)
+    parts = [expression(r, depth - 1) for _ in range(r.randint(2, 3))]
+    if kind < 5:
+        return " ".join(p[0] for p in parts), "".join(p[1] for p in parts)
+    if kind == 5:
+        return "(%s)" % " | ".join(p[0] for p in parts), "(?:%s)" % "|".join(p[1] for p in parts)
+    least = r.randint(0, 2)
+    times = r.choice(["?", "{%d,%d}" % (least, least + r.randint(0, 3))])
+    return "(%s)%s" % (parts[0][0], times), "(?:%s)%s" % (parts[0][1], times)
+
+
+def random_grammar(r):
+    a, b = expression(r, 2), expression(r, 1)
+    if r.random() < 0.3:  # rules within themselves
+        return ('root ::= x "." \nx ::= "(" x ")" | %s\n' % b[0], r"(?P<x>\((?&x)\)|%s)\." % b[1])
+    return "root ::= %s y \".\"\ny ::= %s\n" % (a[0], b[0]), a[1] + "(?:" + b[1] + ")\\."
+
 
 def main():
-    count, dtrun = int((sys.argv[1:] or ["200"])[0]), (sys.argv[2:] or ["build/dtrun"])[0]
-    finished = wrong = runs = 0
-    for i in range(count):
-        rng = random.Random(i)
-        top = schema(rng, 3, ["x", "y"])
-        top["$defs"] = {"x": schema(rng, 0, []), "y": schema(rng, 0, [])}
-        temp, texts = str(i % 3), {}
-        for policy in ["ar", "linear", "dynatree", "rate"]:
-            done = subprocess.run([dtrun, policy, "-p", "JSON: ", "-n", "400", "--temp", temp, "-s", str(i), "-q", "--json", "-", "--json-schema", json.dumps(top)] + sys.argv[3:],
-                                  capture_output=True)
-            if done.returncode: sys.exit(f"schema {i}: {done.stderr.decode()}")
-            result = json.loads(done.stdout)
-            texts[policy] = result["text"]
-            if policy != "ar": continue
-            runs += 1
-            if result["finish_reason"] != "eos": continue
-            finished += 1
-            try: jsonschema.validate(json.loads(result["text"]), top)
-            except (ValueError, jsonschema.ValidationError) as e:
-                wrong += 1
-                print(f"schema {i}: {result['text']!r}: {e}")
-        if len(set(texts.values())) > 1:
-            wrong += 1
-            print(f"schema {i}: the texts differ: {texts}")
-    print(f"{runs} schemas, {finished} finished, {wrong} wrong")
-    sys.exit(wrong > 0 or finished < 0.9 * runs)
+    p = argparse.ArgumentParser()
+    p.add_argument("dtrun")
+    p.add_argument("--schemas", type=int, default=200)
+    p.add_argument("--grammars", type=int, default=50)
+    p.add_argument("--stride", default="1")
+    p.add_argument("--seed", type=int, default=1)
+    args, rest = p.parse_known_args()
+    r = random.Random(args.seed)
+    cases, check = [], []
+    while len(check) < args.schemas:
+        made = random_schema(r)
+        jsonschema.Draft202012Validator.check_schema(made)
+        check.append(jsonschema.Draft202012Validator(made))
+        cases.append({"prompt": r.choice(PROMPTS), "json_schema": json.dumps(made, ensure_ascii=r.random() < 0.5)})
+    for _ in range(args.grammars):
+        gbnf, expr = random_grammar(r)
+        check.append(regex.compile(expr, regex.DOTALL))
+        cases.append({"prompt": r.choice(PROMPTS), "grammar": gbnf})
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/cases", "w", encoding="utf-8") as out:
+            out.writelines(json.dumps(c) + "\n" for c in cases)
+        failed = subprocess.run([args.dtrun, "run", HERE + "/../exact/schemas.lua", "--cases", folder + "/cases", "--texts",
+                                 folder + "/texts", "--stride", args.stride, *rest]).returncode
+        ended = refused = 0
+        with open(folder + "/texts", encoding="utf-8", errors="strict") as lines:
+            for line in lines:
+                text = json.loads(line)
+                if not text["ended"]:
+                    continue
+                ended += 1
+                checker, wrong = check[text["case"] - 1], None
+                if isinstance(checker, jsonschema.Draft202012Validator):
+                    try:
+                        wrong = next(iter(checker.iter_errors(json.loads(text["text"]))), None)
+                    except ValueError as error:
+                        wrong = error
+                elif not checker.fullmatch(text["text"]):
+                    wrong = "no match of " + checker.pattern
+                if wrong:
+                    refused += 1
+                    print("WRONG: case %d, temperature %g: %r: %s" % (text["case"], text["temp"], text["text"], wrong))
+        print("%d texts that ended, %d refused by the checkers" % (ended, refused))
+    sys.exit(1 if failed or refused or not ended else 0)
+
 
 main()

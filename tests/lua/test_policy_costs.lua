@@ -473,6 +473,18 @@ end
 function Two:observe(tree, out) self.sources:observe(tree, out) end
 return Two]]
 
+-- Ten tokens are forced, then one of two comes.
+function TestRate.test_guesses_what_a_grammar_forces()
+  local _, target = straight(1)
+  local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 1.0, 1.25 } } }
+  local pair = fake(nil, target, { vocab = 200, draft = false, costs = costs, eos = 0 })
+  local rules = 'root ::= (" 4 5 6 7 8 9 10 11 12 13" (" 14" | " 20"))'
+  local result = assert(pair:generate { policy = "rate", prompt = " 3", tokens = 11, grammar = rules })
+  lu.assertEquals(result.tokens, { 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 })
+  lu.assertTrue(result.stats.iterations <= 4)
+  lu.assertTrue(result.stats.accepted >= 8)
+end
+
 function TestRate.test_of_several_sources_the_one_that_comes_true_is_taken()
   local _, target = probe.circle()
   local shapes = probe.tree(fake(nil, target, { draft = false }), "two.lua", nil, 4, { source = SOURCES })

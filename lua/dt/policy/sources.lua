@@ -10,7 +10,7 @@
 --   c:stop()                 it is not worth a node: nothing is offered behind it
 --   c:observe(tree, out)     learns which came true
 --
--- A source: policy.copies or a table of the policy's own:
+-- A source: policy.copies, policy.forced, false for none, or a table of the policy's own:
 --
 --   s.tag                    the name of its nodes in traces (tree:tag)
 --   s.estimates              a list: the probability of each of its kinds before any was seen
@@ -28,7 +28,7 @@ local Sources = {}
 Sources.__index = Sources
 
 function Sources:find(seq)
-  self.n, self.tip, self.open = 0, 0, true
+  self.n, self.tip, self.open, self.held = 0, 0, true, seq.grammar
   for i = 1, #self do self[i]:find(seq) end
 end
 
@@ -51,7 +51,7 @@ function Sources:next(tree)
   local right, seen, best, most = self.right, self.seen, nil, 0
   for i = 1, #self do
     local token, kind = self[i]:follow(tree, self.tip)
-    if token then
+    if token and (not self.held or tree:allowed(self.tip, token)) then
       kind = self.base[i] + kind
       local q = right[kind] / seen[kind]
       if q > most then best, most, self.token, self.kind = i, q, token, kind end
@@ -101,8 +101,11 @@ end
 return function(list)
   local self, base = { right = {}, seen = {}, node = {}, kind_of = {}, base = {}, n = 0 }, 0
   for i = 1, #list do
-    self[i], self.base[i] = list[i], base
-    base = first_estimates(self, list[i], base)
+    local source, n = list[i], #self + 1
+    if source then
+      self[n], self.base[n] = source, base
+      base = first_estimates(self, source, base)
+    end
   end
   return setmetatable(self, Sources)
 end
