@@ -233,6 +233,10 @@ typedef struct {
 /* The grammar of the JSON texts that a JSON schema takes, malloc'd. lua/cli/OPTIONS.md lists the keywords. DT_EINPUT: not JSON, or
  * another keyword. */
 dt_status dt_schema_grammar(const char *json, char **grammar, dt_error *err);
+/* The same of the texts that a regular expression matches as a whole. DT_EINPUT: the fault and its column. */
+dt_status dt_regex_grammar(const char *regex, char **grammar, dt_error *err);
+/* Whether a text can be held to a grammar. DT_EINPUT: the fault, with line and column. */
+dt_status dt_check_grammar(const char *grammar, dt_error *err);
 
 #define DT_LOGPROBS 20
 

@@ -15,7 +15,9 @@ static void help(talk *t, const char *argument) {
   puts(
       "/system TEXT     give the model that system text from now on; without TEXT: show it\n"
       "/set NAME VALUE  temp, top_k, top_p, min_p, seed, tokens, repeat_penalty, presence_penalty, frequency_penalty,\n"
-      "                 or a parameter of the policy; alone: list them\n"
+      "                 grammar, json_schema, regex (one of them; grammar none: any text), or a parameter of the "
+      "policy;\n"
+      "                 alone: list them\n"
       "/temp X          as /set temp X: 0 takes the likeliest token, above 0 samples\n"
       "/policy NAME     answer under that policy from now on\n"
       "/regen, /retry   answer the last question again, with the next seed\n"

@@ -15,14 +15,14 @@ typedef struct {
       *backend;
   const char *costs; /* "table", "learn"; NULL: not given */
   const char *preset, *compare, *json, *trace;
-  const char *grammar_file, *schema, *schema_file;
+  const char *grammar, *grammar_file, *schema, *schema_file, *regex;
   const char *system, *template; /* of a chat */
   int tokens;                    /* 0: not given */
   int context, threads, parallel, rounds;
   float policy_seconds; /* 0: any time */
   dt_sampling sampling; /* as requests and sessions take them: */
   dt_window window;
-  dt_shifts shifts;      /* but for its biases: */
+  dt_shifts shifts;      /* but for its grammar, and its biases: */
   const char **biases;   /* [n_biases] as typed */
   int logprobs;          /* 1 more than how many; 0: not said */
   int answers;           /* 0: not said */

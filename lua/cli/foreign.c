@@ -10,7 +10,7 @@
 #define NOT_YET "not here yet: "
 #define NGRAMS NOT_YET "penalties are of single tokens: --repeat-penalty, --presence-penalty, --frequency-penalty"
 #define SAMPLERS NOT_YET "sampling knows --temp, --top-k, --top-p and --min-p"
-#define GRAMMAR "--json-schema TEXT takes a schema, --grammar TEXT a grammar (GBNF)"
+#define GRAMMAR "--json-schema TEXT takes a schema, --grammar TEXT a grammar (GBNF), --regex TEXT a regular expression"
 #define DEVICE "--backend cpu or cuda says where all layers are"
 #define SPLIT "one GPU serves a process; mpirun -n R dtrun shares the target among R processes"
 #define PLACED "taskset, numactl and nice do this for any program; -t says how many threads"
@@ -47,6 +47,7 @@ static const foreign_option foreign[] = {
     {"--min-new-tokens", "--min-tokens", NULL},
     {"--num-return-sequences", "--answers", NULL},
     {"--top-logprobs --n-probs", "--logprobs", NULL},
+    {"--guided-regex", "--regex", NULL},
     {"--usage", "--help", NULL},
 
     {"-i --interactive -if --interactive-first -cnv --conversation --simple-io", NULL, CHAT},
@@ -75,7 +76,7 @@ static const foreign_option foreign[] = {
      NULL, SAMPLERS},
     {"--samplers --sampling-seq --sampler-seq", NULL, "the order is temperature, --top-k, --top-p, --min-p"},
     {"--bad-words --suppress-tokens", NULL, "--logit-bias ID-inf bans a token"},
-    {"--format --guided-json --guided-regex", NULL, GRAMMAR},
+    {"--format --guided-json", NULL, GRAMMAR},
     {"--do-sample", NULL, "--temp T above 0 samples"},
     {"--greedy", NULL, "without --temp the likeliest token is taken"},
     {"--num-beams --best-of", NULL, NOT_YET "--answers N samples several answers"},

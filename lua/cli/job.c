@@ -81,19 +81,54 @@ static int read_biases(job *j) {
   return 0;
 }
 
-/* The grammar, unless it is on the command line itself. */
+/* ---- the grammar ------------------------------------------------------------------------------------------------------ */
+
+static dt_status copy_grammar(const char *text, char **grammar, dt_error *err) {
+  *grammar = strdup(text);
+  return *grammar ? DT_OK : dt_fail_memory(err, "a grammar", strlen(text));
+}
+
+static const struct {
+  const char *name;
+  dt_status (*read)(const char *text, char **grammar, dt_error *err);
+} forms[] = {{"grammar", copy_grammar}, {"json_schema", dt_schema_grammar}, {"regex", dt_regex_grammar}};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+const char *job_form(int i) { return i < FORMS ? forms[i].name : NULL; }
+
+dt_status job_hold(job *j, const char *form, const char *text, dt_error *err) {
+  char *made = NULL;
+  int i = 0;
+  while (i < FORMS - 1 && strcmp(forms[i].name, form) != 0) i++;
+  dt_status status = forms[i].read(text, &made, err);
+  if (!status && (status = dt_check_grammar(made, err))) free(made);
+  if (status) return status;
+  free(j->grammar);
+  j->grammar = made;
+  return DT_OK;
+}
+
 static int read_grammar(job *j) {
   const cli_options *o = j->options;
-  dt_error err;
-  char *schema = NULL;
-  if (!!o->shifts.grammar + !!o->grammar_file + !!o->schema + !!o->schema_file > 1)
-    return complain(EXIT_USAGE, "--grammar, --grammar-file, --json-schema and --json-schema-file: give one of them");
-  dt_status status = DT_OK;
-  if (o->grammar_file) status = dtl_read_grammar("grammar", o->grammar_file, &j->grammar, &err);
-  if (o->schema_file) status = dtl_read_grammar("JSON schema", o->schema_file, &schema, &err);
-  if (!status && (schema || o->schema)) status = dt_schema_grammar(schema ? schema : o->schema, &j->grammar, &err);
-  free(schema);
-  return status ? complain_of(&err) : 0;
+  const struct {
+    const char *form, *what, *text, *file;
+  } of[] = {{"grammar", "grammar", o->grammar, o->grammar_file},
+            {"json_schema", "JSON schema", o->schema, o->schema_file},
+            {"regex", NULL, o->regex, NULL}};
+  int given = 0;
+  for (int i = 0; i < 3; i++) given += !!of[i].text + !!of[i].file;
+  if (given > 1)
+    return complain(EXIT_USAGE, "--grammar, --grammar-file, --json-schema, --json-schema-file, --regex: give one");
+  for (int i = 0; i < 3; i++) {
+    dt_error err;
+    char *text = NULL;
+    if (!of[i].text && !of[i].file) continue;
+    dt_status status = of[i].file ? dtl_read_grammar(of[i].what, of[i].file, &text, &err) : DT_OK;
+    if (!status) status = job_hold(j, of[i].form, text ? text : of[i].text, &err);
+    free(text);
+    if (status) return complain_of(&err);
+  }
+  return 0;
 }
 
 /* Opens the pair. A limited draft vocabulary also has the tokens of the prompts. */
@@ -291,7 +326,7 @@ dtl_request job_request(const job *j) {
   const cli_options *o = j->options;
   dt_shifts shifts = o->shifts;
   shifts.bias = j->biases, shifts.n_bias = o->n_biases;
-  if (j->grammar) shifts.grammar = j->grammar;
+  shifts.grammar = j->grammar;
   return (dtl_request){
       .places = j->places,
       .answers = j->answers,

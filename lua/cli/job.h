@@ -18,7 +18,7 @@ typedef struct {
   const char **stop;          /* [n_stop] the options', and the end of an answer */
   int n_stop;
   dt_bias *biases;      /* [options->n_biases] */
-  char *grammar;        /* of a file or a schema, or NULL */
+  char *grammar;        /* of all texts, or NULL */
   int answers;          /* to each prompt */
   dtl_trace *trace;     /* or NULL */
   dtl_costs costs;      /* with --costs table, if a policy uses costs */
@@ -33,6 +33,12 @@ int job_open(cli_options *options, job *out);
 int job_open_chat(cli_options *options, job *out); /* without prompts, for a conversation; any draft model is loaded */
 int job_calibrate(job *j); /* costs, if a policy uses them: measured with --costs table, else learned */
 int job_close(job *j);     /* returns an exit status too: writing the trace may fail */
+
+/* A form of a grammar, by its name in drivers; NULL: there are no more. */
+const char *job_form(int i);
+/* Holds later texts to a grammar that is given in a form: itself, a JSON schema, a regular expression. DT_EINPUT: a mistake in it;
+ * nothing changes then. */
+dt_status job_hold(job *j, const char *form, const char *text, dt_error *err);
 
 /* The options to open the command line's policy again under other settings. The preset DTL_TUNED needs a pair: without one, the
  * policy opens with its defaults, to tell what it uses. */

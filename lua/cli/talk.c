@@ -222,10 +222,25 @@ static void set_parameter(talk *t, const char *name, const char *value) {
   }
 }
 
+static bool is_form(const char *name) {
+  int i = 0;
+  while (job_form(i) && strcmp(job_form(i), name) != 0) i++;
+  return job_form(i) != NULL;
+}
+
+static void set_grammar(talk *t, const char *form, const char *text) {
+  dt_error err;
+  if (strcmp(text, "none") == 0 && strcmp(form, "grammar") == 0)
+    free(t->j.grammar), t->j.grammar = NULL;
+  else if (job_hold(&t->j, form, text, &err))
+    complain(0, "/set %s: %s", form, err.message);
+}
+
 static void fail_unknown(const dtl_policy_info *info, const char *name) {
   const char *names[100], *near[1];
   int n = 0;
   for (; cli_settable(n); n++) names[n] = cli_settable(n);
+  for (int i = 0; job_form(i); i++) names[n++] = job_form(i);
   for (int i = 0; i < info->n_params && n < 100; i++) names[n++] = info->params[i].name;
   if (dtl_near(name, strlen(name), names, n, near, 1))
     complain(0, "/set: no '%.60s': did you mean %s? /set lists all", name, near[0]);
@@ -241,6 +256,8 @@ void talk_set(talk *t, const char *name, const char *value) {
     complain(0, "/set %.60s: expected a value, as in /set temp 0.8", name);
   else if (is_parameter(info, name))
     set_parameter(t, name, value);
+  else if (is_form(name))
+    set_grammar(t, name, value);
   else if (!cli_can_set(name))
     fail_unknown(info, name);
   else if (cli_set(&t->options, name, value, &err))
@@ -261,6 +278,9 @@ void talk_list_settings(const talk *t) {
   printf("presence_penalty  %g\n", (double)t->options.shifts.presence);
   printf("frequency_penalty %g\n", (double)t->options.shifts.frequency);
   printf("tokens  %d\n", t->options.tokens ? t->options.tokens : TOKENS);
+  char grammar[72];
+  dtl_clean(grammar, sizeof grammar, t->j.grammar ? t->j.grammar : "none", t->j.grammar ? strlen(t->j.grammar) : 4);
+  printf("grammar %s\n", grammar);
   if (info->n_params) printf("and of the policy %s:\n", info->name);
   for (int i = 0; i < info->n_params; i++) {
     char value[200], doc[200];

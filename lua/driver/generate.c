@@ -98,18 +98,24 @@ static void read_biases(lua_State *L, const pair_object *pair, dt_shifts *shifts
   shifts->bias = bias, shifts->n_bias = n;
 }
 
-/* The grammar, or that of a schema; NULL: none. It stays on the stack. */
+/* The grammar, or that of a schema or regular expression; NULL: none. It stays on the stack. */
 static const char *read_grammar(lua_State *L) {
-  dt_error err;
-  char *made;
-  lua_getfield(L, 2, "grammar");
-  lua_getfield(L, 2, "json_schema");
-  const char *grammar = lua_tostring(L, -2), *schema = lua_tostring(L, -1);
-  if (!schema) return grammar;
-  if (grammar) luaL_error(L, "generate: grammar and json_schema: give one of them");
-  if (dt_schema_grammar(schema, &made, &err)) luaL_error(L, "generate: %s", err.message);
-  grammar = lua_pushstring(L, made);
-  free(made);
+  static const struct {
+    const char *name;
+    dt_status (*read)(const char *text, char **grammar, dt_error *err); /* NULL: it is one */
+  } form[] = {{"grammar", NULL}, {"json_schema", dt_schema_grammar}, {"regex", dt_regex_grammar}};
+  const char *grammar = NULL;
+  for (int i = 0; i < 3; i++) {
+    dt_error err;
+    char *made;
+    if (lua_getfield(L, 2, form[i].name) == LUA_TNIL) continue;
+    if (grammar) luaL_error(L, "generate: grammar, json_schema and regex: give one of them");
+    grammar = lua_tostring(L, -1);
+    if (!form[i].read) continue;
+    if (form[i].read(grammar, &made, &err)) luaL_error(L, "generate: %s", err.message);
+    grammar = lua_pushstring(L, made);
+    free(made);
+  }
   return grammar;
 }
 

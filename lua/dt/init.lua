@@ -231,7 +231,7 @@ local GENERATE = { policy = true, source = true, params = true, preset = true, p
                    window = true, sinks = true, costs = true, messages = true, template = true, date = true,
                    repeat_penalty = true, presence_penalty = true, frequency_penalty = true, logit_bias = true,
                    min_tokens = true, logprobs = true, echo = true, on_logprobs = true,
-                   grammar = true, json_schema = true }
+                   grammar = true, json_schema = true, regex = true }
 
 local CHOICE = {
   { "policy", is_name, "a policy's name or path" },
@@ -261,6 +261,7 @@ local CHECKED = {
     "an integer from 1 to " .. MOST },
   { "grammar", is_name, "a grammar's text without NUL" },
   { "json_schema", is_name, "a JSON schema's text" },
+  { "regex", is_name, "a regular expression's text" },
   { "logprobs", function(x) return math.type(x) == "integer" and x >= 0 and x <= 20 end, "an integer from 0 to 20" },
   { "echo", is_flag, "true or false" },
   { "seed", function(x)
@@ -351,7 +352,7 @@ local function request(t)
     costs = t.costs, repeat_penalty = t.repeat_penalty, presence_penalty = t.presence_penalty,
     frequency_penalty = t.frequency_penalty, logit_bias = copied(t.logit_bias or {}), min_tokens = t.min_tokens,
     logprobs = t.logprobs, echo = t.echo, grammar = t.grammar,
-    json_schema = t.json_schema,
+    json_schema = t.json_schema, regex = t.regex,
   }
 end
 

@@ -163,7 +163,7 @@ static rules_way read_class(reader *g) {
     g->range[n++] = (rules_range){low, high};
   }
   rules_way all = rules_character(g->r, g->range, n, others);
-  if (!all.last && g->r->n < RULES_NODES) {
+  if (!all.last && rules_have_room(g->r)) {
     g->at = from;
     fail_here(g, "no character is in this class");
   }
@@ -219,7 +219,7 @@ static rules_way read_item(reader *g) {
     }
     skip(g, true);
     item = read_choices(g, true);
-    if (!g->status && !take(g, ")")) fail_here(g, "expected )");
+    if (!g->status && rules_have_room(g->r) && !take(g, ")")) fail_here(g, "expected )");
     g->depth--;
   } else {
     const named *rule = read_name(g);
@@ -245,7 +245,7 @@ static rules_way read_items(reader *g, bool nested) {
       skip(g, nested);
     }
     all = rules_join(g->r, all, item);
-    if (g->r->n >= RULES_NODES) break;
+    if (!rules_have_room(g->r)) break;
   }
   return all;
 }
@@ -274,7 +274,7 @@ static void read_rule(reader *g) {
   skip(g, true);
   int32_t first = rule->first; /* names may move */
   rules_way all = read_choices(g, false);
-  if (g->r->n >= RULES_NODES || g->status) return;
+  if (!rules_have_room(g->r) || g->status) return;
   if (g->at < g->end && peek(g) != '\n' && peek(g) != '\r') fail_here(g, "expected the end of the line");
   int32_t back = rules_add(g->r, (rules_node){.kind = NODE_RETURN});
   rules_join(g->r, (rules_way){first, first}, rules_join(g->r, all, (rules_way){back, back}));
@@ -317,8 +317,8 @@ dt_status gbnf_read(const char *text, size_t len, rules *out, dt_error *err) {
   if (!g.name || !g.next || !g.range || !g.bucket)
     g.status = dt_fail_memory(err, "a grammar", (len + 1) * (sizeof *g.name + sizeof *g.range));
   if (!g.status) skip(&g, true);
-  while (!g.status && g.at < g.end && out->n < RULES_NODES) read_rule(&g);
-  if (out->n < RULES_NODES) check_names(&g);
+  while (!g.status && g.at < g.end && rules_have_room(out)) read_rule(&g);
+  if (rules_have_room(out)) check_names(&g);
   if (!g.status) g.status = rules_finish(out, name_of, &g, err);
   free(g.name), free(g.next), free(g.range), free(g.bucket);
   return g.status;

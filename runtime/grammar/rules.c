@@ -5,14 +5,16 @@
 #include <string.h>
 
 int32_t rules_add(rules *r, rules_node node) {
-  if (r->n == r->capacity && r->n < RULES_NODES) {
+  r->full |= r->n > RULES_NODES;
+  if (r->n == r->capacity && rules_have_room(r)) {
     int capacity = r->capacity ? 2 * r->capacity : 64;
+    if (capacity > RULES_NODES) capacity = RULES_NODES + 1;
     rules_node *grown = realloc(r->node, (size_t)capacity * sizeof *grown);
     if (grown) r->node = grown, r->capacity = capacity;
     r->no_memory = !grown;
     if (!r->n && grown) r->node[r->n++] = (rules_node){.kind = NODE_END};
   }
-  if (r->n == r->capacity || r->no_memory) return 0;
+  if (!rules_have_room(r)) return 0;
   r->node[r->n] = node;
   return r->n++;
 }
@@ -49,7 +51,7 @@ rules_way rules_either(rules *r, rules_way a, rules_way b) {
 
 rules_way rules_text(rules *r, const char *bytes, size_t len) {
   rules_way all = nothing(r);
-  for (size_t i = 0; i < len && r->n < RULES_NODES; i++) {
+  for (size_t i = 0; i < len && rules_have_room(r); i++) {
     uint8_t byte = (uint8_t)bytes[i];
     all = rules_join(r, all, way_of(r, (rules_node){.kind = NODE_BYTES, .low = byte, .high = byte}));
   }
@@ -75,10 +77,10 @@ rules_way rules_repeat(rules *r, rules_way a, int least, int most) {
   int32_t rule = rules_add(r, (rules_node){.kind = NODE_EMPTY, .next = a.first});
   go_on(r, a.last, rules_add(r, (rules_node){.kind = NODE_RETURN}));
   rules_way all = nothing(r);
-  for (int i = 0; i < least && r->n < RULES_NODES; i++) all = rules_join(r, all, call(r, rule));
+  for (int i = 0; i < least && rules_have_room(r); i++) all = rules_join(r, all, call(r, rule));
   if (most < 0) return rules_join(r, all, star(r, call(r, rule)));
   rules_way end = nothing(r);
-  for (int i = least; i < most && r->n < RULES_NODES; i++) {
+  for (int i = least; i < most && rules_have_room(r); i++) {
     rules_way once = call(r, rule);
     int32_t split = rules_add(r, (rules_node){.kind = NODE_SPLIT, .next = once.first, .other = end.first});
     all = rules_join(r, all, (rules_way){split, once.last});
@@ -146,7 +148,7 @@ rules_way rules_character(rules *r, rules_range *range, int n, bool others) {
   if (n) qsort(range, (size_t)n, sizeof *range, by_low);
   rules_way all = {0, 0};
   int32_t free = 0; /* the first character that no range before has */
-  for (int i = 0; i < n && r->n < RULES_NODES; i++) {
+  for (int i = 0; i < n && rules_have_room(r); i++) {
     if (range[i].high < free) continue;
     int32_t low = range[i].low > free ? range[i].low : free;
     if (others && low > free) add_range(r, &all, free, low - 1);
@@ -242,8 +244,7 @@ static void classify(rules *r) {
 }
 
 dt_status rules_finish(rules *r, const char *(*name)(const void *of, int32_t node), const void *of, dt_error *err) {
-  if (r->n >= RULES_NODES)
-    return dt_fail(err, DT_EINPUT, "grammar: more than %d parts: shorten it, or repeat less", RULES_NODES);
+  if (r->full) return dt_fail(err, DT_EINPUT, "grammar: more than %d parts: shorten it, or repeat less", RULES_NODES);
   if (r->no_memory) return dt_fail_memory(err, "a grammar", 2ull * (size_t)r->n * sizeof *r->node);
   size_t n = (size_t)r->n;
   search s = {.r = r, .mark = calloc(n, 1), .todo = malloc(3 * n * sizeof *s.todo), .open = malloc(n * sizeof *s.open)};

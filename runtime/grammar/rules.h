@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RULES_NODES (1 << 18) /* at most: 3 MiB */
+#define RULES_NODES (1 << 18) /* at most, node 0 not counted: 3 MiB */
 #define RULES_TAIL (-1)
 
 typedef enum { NODE_END, NODE_EMPTY, NODE_SPLIT, NODE_BYTES, NODE_CALL, NODE_RETURN } node_kind;
@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
   rules_node *node; /* [n] */
   int n, capacity;
-  bool no_memory;
+  bool full, no_memory; /* a node had no place: RULES_NODES are there, or memory has ended */
   int32_t root;
   int classes;                         /* of bytes that no node tells apart */
   uint8_t class_of[256], byte_of[256]; /* byte_of: one of each class */
@@ -44,6 +44,7 @@ typedef struct {
   int32_t low, high; /* code points, both included */
 } rules_range;
 
+static inline bool rules_have_room(const rules *r) { return !r->full && !r->no_memory; }
 /* A new node; 0: there is no room for it. Node 0 may then be changed: rules_finish gives the failure. */
 int32_t rules_add(rules *r, rules_node node);
 void rules_free(rules *r); /* zeros are allowed */

@@ -1,29 +1,39 @@
 /* From a JSON schema to a grammar: see schema.h. */
 #include "grammar/schema.h"
+#include "grammar/characters.h"
+#include "grammar/exact_json.h"
 #include "grammar/gbnf.h"
+#include "grammar/integers.h"
+#include "grammar/regex.h"
+#include "grammar/written.h"
 #include "text/utf8.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* RFC 8259; numbers are short enough for a double. Escapes of surrogates are left out: each stands for half a character. */
-static const char common[] = "ws ::= | \" \" | \"\\n\" [ ]{0,20}\n"
-                             "char ::= [^\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" ([\"\\\\/bfnrt] | \"u\" ([0-9a-cA-CefEF] "
-                             "hex{3} | [dD] [0-7] hex{2}))\n"
-                             "hex ::= [0-9a-fA-F]\n"
-                             "string ::= \"\\\"\" char* \"\\\"\"\n"
-                             "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,14})\n"
-                             "number ::= integer (\".\" [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?\n"
-                             "boolean ::= \"true\" | \"false\"\n"
-                             "null ::= \"null\"\n"
-                             "array ::= \"[\" ws (value ws (\",\" ws value ws)*)? \"]\"\n"
-                             "object ::= \"{\" ws (member (\",\" ws member)*)? \"}\"\n"
-                             "member ::= string \":\" ws value ws\n"
-                             "value ::= object | array | string | number | boolean | null\n";
+/* RFC 8259; numbers are short enough for a double. Escapes of surrogates are left out: each stands for half a character. `plain` is a
+ * character in one spelling, so that a text can be told from others. */
+static const char common[] =
+    "ws ::= | \" \" | \"\\n\" [ ]{0,20}\n"
+    "char ::= [^\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" ([\"\\\\/bfnrt] | \"u\" ([0-9a-cA-CefEF] "
+    "hex{3} | [dD] [0-7] hex{2}))\n"
+    "plain ::= [^\"\\\\\\x00-\\x1F\\x7F] | \"\\\\\" ([\"\\\\bfnrt] | \"u00\" (\"0\" [0-7bef] | \"1\" "
+    "[0-9a-f] | \"7f\"))\n"
+    "rest ::= plain* \"\\\"\"\n"
+    "hex ::= [0-9a-fA-F]\n"
+    "string ::= \"\\\"\" char* \"\\\"\"\n"
+    "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,14})\n"
+    "number ::= integer (\".\" [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?\n"
+    "boolean ::= \"true\" | \"false\"\n"
+    "null ::= \"null\"\n"
+    "array ::= \"[\" ws (value ws (\",\" ws value ws)*)? \"]\"\n"
+    "object ::= \"{\" ws (member (\",\" ws member)*)? \"}\"\n"
+    "member ::= string \":\" ws value ws\n"
+    "value ::= object | array | string | number | boolean | null\n";
+
+#define TOO_LONG "its grammar has more than %d bytes"
 
 typedef enum { STRING, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT, NULLS, TYPES } type;
 static const char *const type_name[TYPES] = {"string", "integer", "number", "boolean", "array", "object", "null"};
@@ -44,6 +54,11 @@ static const struct {
                {"maxItems", WITH(ARRAY)},
                {"minLength", WITH(STRING)},
                {"maxLength", WITH(STRING)},
+               {"pattern", WITH(STRING)},
+               {"minimum", WITH(INTEGER)},
+               {"maximum", WITH(INTEGER)},
+               {"exclusiveMinimum", WITH(INTEGER)},
+               {"exclusiveMaximum", WITH(INTEGER)},
                {"enum", ANY},
                {"const", ANY},
                {"anyOf", ANY},
@@ -98,7 +113,7 @@ static void put_literal(compiler *c, FILE *out, const cJSON *value) {
 static int count_of(compiler *c, const cJSON *schema, const char *name, int without) {
   const cJSON *n = cJSON_GetObjectItemCaseSensitive(schema, name);
   if (!n) return without;
-  if (cJSON_IsNumber(n) && n->valuedouble >= 0 && n->valuedouble <= RULES_NODES && n->valuedouble == n->valueint)
+  if (cJSON_IsRaw(n) && n->valuedouble >= 0 && n->valuedouble <= RULES_NODES && n->valuedouble == n->valueint)
     return n->valueint;
   refuse(c, "%s: expected a whole number from 0 to %d", name, RULES_NODES);
   return 0;
@@ -125,19 +140,56 @@ static int rule_of(compiler *c, const cJSON *schema) {
   int number = c->made++;
   if (!rule) return fail_memory(c), 0;
   put_schema(c, schema, rule);
-  if (fclose(rule)) fail_memory(c);
-  fprintf(c->rules, "r%d ::= %s\n", number, text);
+  if (!is_written(rule, &text)) fail_memory(c);
+  fprintf(c->rules, "r%d ::= %s\n", number, text ? text : "");
   free(text);
-  if (ftell(c->rules) > GBNF_BYTES) refuse(c, "its grammar has more than %d bytes", GBNF_BYTES);
+  if (ftell(c->rules) > GBNF_BYTES) refuse(c, TOO_LONG, GBNF_BYTES);
   return number;
 }
 
 static void put_string(compiler *c, const cJSON *schema, FILE *out) {
+  static const char *const length[] = {"minLength", "maxLength"};
+  const cJSON *pattern = cJSON_GetObjectItemCaseSensitive(schema, "pattern");
+  if (pattern) {
+    if (!cJSON_IsString(pattern)) refuse(c, "pattern: expected a regular expression");
+    for (int i = 0; i < 2; i++)
+      if (cJSON_GetObjectItemCaseSensitive(schema, length[i]))
+        refuse(c, "pattern with %s: give one of them", length[i]);
+    if (c->status) return;
+    fputs("\"\\\"\" (", out);
+    c->status = regex_put(pattern->valuestring, true, "JSON schema: pattern", out, c->err);
+    fputs(") \"\\\"\" ", out);
+    return;
+  }
   int least = count_of(c, schema, "minLength", 0), most = count_of(c, schema, "maxLength", -1);
   check_order(c, "Length", least, most);
   fputs("\"\\\"\" char", out);
   put_times(out, least, most);
   fputs("\"\\\"\" ", out);
+}
+
+static void put_integer(compiler *c, const cJSON *schema, FILE *out) {
+  static const struct {
+    const char *name;
+    bool (*narrow)(integers *, const char *, bool);
+    bool exclusive;
+  } of[] = {{"minimum", integers_from, false},
+            {"maximum", integers_to, false},
+            {"exclusiveMinimum", integers_from, true},
+            {"exclusiveMaximum", integers_to, true}};
+  integers between = {0};
+  for (int i = 0; i < 4; i++) {
+    const cJSON *n = cJSON_GetObjectItemCaseSensitive(schema, of[i].name);
+    if (n && !cJSON_IsRaw(n)) refuse(c, "%s: expected a number", of[i].name);
+    if (n && !c->status && !of[i].narrow(&between, n->valuestring, of[i].exclusive))
+      refuse(c, "%s: more than %d digits", of[i].name, INTEGERS_DIGITS);
+  }
+  if (integers_empty(&between)) refuse(c, "no integer is between minimum and maximum");
+  if (c->status) return;
+  if (between.has_low || between.has_high)
+    integers_put(&between, out);
+  else
+    fputs("integer ", out);
 }
 
 static void put_array(compiler *c, const cJSON *schema, FILE *out) {
@@ -161,6 +213,72 @@ static bool is_required(const cJSON *required, const char *name) {
   return false;
 }
 
+/* ---- names that are none of some, in order ---------------------------------------------------------------------------------- */
+
+static int32_t next_character(const char *text, size_t *len) {
+  utf8_next(text, strlen(text), len);
+  return utf8_code_point(text, *len);
+}
+
+/* The end of the names that have the same next character behind `at` bytes as name i, and its length. */
+static int same_next(char *const *name, int i, int n, size_t at, size_t *len) {
+  int k = i + 1;
+  next_character(name[i] + at, len);
+  while (k < n && !strncmp(name[k] + at, name[i] + at, *len)) k++;
+  return k;
+}
+
+/* The rule oN-xI-A: the rest of a name whose first A bytes are those of names i to n, which share them, and which is none of them. */
+static void put_unlike(compiler *c, int number, char *const *name, int i, int n, size_t at) {
+  characters other = {0};
+  size_t len;
+  bool is_name = i < n && !name[i][at];
+  fprintf(c->rules, "o%d-x%d-%zu ::= %s", number, i, at, is_name ? "" : "\"\\\"\" | ");
+  while (i < n && !name[i][at]) i++;
+  for (int k = i; k < n; k = same_next(name, k, n, at, &len)) {
+    int32_t next = next_character(name[k] + at, &len);
+    characters_put(&(characters){.range = &(rules_range){next, next}, .n = 1}, true, c->rules);
+    fprintf(c->rules, "o%d-x%d-%zu | ", number, k, at + len);
+    characters_add(&other, next, next);
+  }
+  characters_tidy(&other);
+  characters_invert(&other);
+  if (other.no_memory) fail_memory(c);
+  characters_put(&other, true, c->rules);
+  fputs("rest\n", c->rules);
+  characters_free(&other);
+  if (ftell(c->rules) > GBNF_BYTES) refuse(c, TOO_LONG, GBNF_BYTES);
+}
+
+/* That rule and those that it needs. The stack grows where names part, not with their length. */
+static void put_all_unlike(compiler *c, int number, char *const *name, int i, int n, size_t at) {
+  while (!c->status) {
+    put_unlike(c, number, name, i, n, at);
+    while (i < n && !name[i][at]) i++;
+    if (i == n) return;
+    size_t len;
+    for (int end; (end = same_next(name, i, n, at, &len)) < n && !c->status; i = end)
+      put_all_unlike(c, number, name, i, end, at + len);
+    at += len;
+  }
+}
+
+static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static void put_other_names(compiler *c, int number, const cJSON *properties) {
+  int n = 0, most = properties ? cJSON_GetArraySize(properties) : 0;
+  char **name = malloc(((size_t)most + 1) * sizeof *name);
+  const cJSON *p;
+  if (!name) {
+    fail_memory(c);
+    return;
+  }
+  cJSON_ArrayForEach(p, properties) name[n++] = p->string;
+  qsort(name, (size_t)n, sizeof *name, by_bytes);
+  put_all_unlike(c, number, name, 0, n, 0);
+  free(name);
+}
+
 /* A rule for what may come from each property on: oN-K behind another property, oN-nK as the first. */
 static void put_object(compiler *c, const cJSON *schema, FILE *out) {
   const cJSON *properties = cJSON_GetObjectItemCaseSensitive(schema, "properties"),
@@ -168,8 +286,6 @@ static void put_object(compiler *c, const cJSON *schema, FILE *out) {
               *more = cJSON_GetObjectItemCaseSensitive(schema, "additionalProperties"), *p;
   if (properties && !cJSON_IsObject(properties)) refuse(c, "properties: expected an object");
   if (required && !cJSON_IsArray(required)) refuse(c, "required: expected a list");
-  if (more && !cJSON_IsFalse(more) && (properties || !cJSON_IsTrue(more)))
-    refuse(c, "additionalProperties: only false is known");
   cJSON_ArrayForEach(p, required) {
     if (!cJSON_IsString(p))
       refuse(c, "required: expected names");
@@ -177,7 +293,7 @@ static void put_object(compiler *c, const cJSON *schema, FILE *out) {
       refuse(c, "required: there is no property %.60s", p->valuestring);
   }
   if (c->status) return;
-  if (!properties && !cJSON_IsFalse(more)) {
+  if (!properties && (!more || cJSON_IsTrue(more))) {
     fputs("object ", out);
     return;
   }
@@ -194,15 +310,27 @@ static void put_object(compiler *c, const cJSON *schema, FILE *out) {
     fprintf(c->rules, "o%d-%d ::= (\",\" ws o%d-m%d)%s o%d-%d\n", number, k, number, k, must ? "" : "?", number, k + 1);
     k++;
   }
-  fprintf(c->rules, "o%d-n%d ::= \"\"\no%d-%d ::= \"\"\n", number, k, number, k);
+  if (more && !cJSON_IsFalse(more)) {
+    int value = rule_of(c, more);
+    put_other_names(c, number, properties);
+    fprintf(c->rules, "o%d-x ::= \"\\\"\" o%d-x0-0 \":\" ws r%d ws\n", number, number, value);
+    fprintf(c->rules, "o%d-n%d ::= (o%d-x o%d-%d)?\n", number, k, number, number, k);
+    fprintf(c->rules, "o%d-%d ::= (\",\" ws o%d-x)*\n", number, k, number);
+  } else
+    fprintf(c->rules, "o%d-n%d ::= \"\"\no%d-%d ::= \"\"\n", number, k, number, k);
   fprintf(out, "\"{\" ws o%d-n0 \"}\" ", number);
 }
 
 static bool is_of(const cJSON *value, unsigned types) {
-  return (types & WITH(STRING) && cJSON_IsString(value)) || (types & WITH(NUMBER) && cJSON_IsNumber(value)) ||
-         (types & WITH(INTEGER) && cJSON_IsNumber(value) && value->valuedouble == trunc(value->valuedouble)) ||
+  return (types & WITH(STRING) && cJSON_IsString(value)) || (types & WITH(NUMBER) && cJSON_IsRaw(value)) ||
+         (types & WITH(INTEGER) && cJSON_IsRaw(value) && value->valuedouble == trunc(value->valuedouble)) ||
          (types & WITH(BOOLEAN) && cJSON_IsBool(value)) || (types & WITH(NULLS) && cJSON_IsNull(value)) ||
          (types & WITH(ARRAY) && cJSON_IsArray(value)) || (types & WITH(OBJECT) && cJSON_IsObject(value));
+}
+
+static void put_constant(compiler *c, const cJSON *value, unsigned types, FILE *out) {
+  if (!is_of(value, types)) refuse(c, "const: a value of the type is expected");
+  put_literal(c, out, value);
 }
 
 static void put_values(compiler *c, const cJSON *list, unsigned types, FILE *out) {
@@ -261,6 +389,8 @@ static unsigned types_of(compiler *c, const cJSON *schema) {
       refuse(c, "the keyword %.60s is not known", k->string);
     else if (keyword[i].of)
       implied &= keyword[i].of;
+    if (i < n && keyword[i].of == WITH(INTEGER) && types & WITH(NUMBER))
+      refuse(c, "%s: bounds are read of integers only, not of type number", k->string);
     if (i < n && named && keyword[i].of && !(keyword[i].of & types)) refuse(c, "%s is not of the type", k->string);
   }
   if (!implied && !named) refuse(c, "keywords of several types: give a type");
@@ -293,6 +423,8 @@ static void put_types(compiler *c, const cJSON *schema, unsigned types, FILE *ou
       put_array(c, schema, out);
     else if (t == OBJECT)
       put_object(c, schema, out);
+    else if (t == INTEGER)
+      put_integer(c, schema, out);
     else
       fprintf(out, "%s ", type_name[t]);
   }
@@ -313,14 +445,14 @@ static void put_schema(compiler *c, const cJSON *schema, FILE *out) {
   const cJSON *is[4];
   for (int i = 0; i < 4; i++) {
     is[i] = cJSON_GetObjectItemCaseSensitive(schema, whole[i]);
-    if (is[i]) check_alone(c, schema, whole[i], i < 3 ? NULL : "type");
+    if (is[i]) check_alone(c, schema, whole[i], i < 2 ? NULL : "type");
   }
   if (is[0])
     put_reference(c, is[0], out);
   else if (is[1])
     put_choice(c, is[1], out);
   else if (is[2])
-    put_literal(c, out, is[2]);
+    put_constant(c, is[2], types, out);
   else if (is[3])
     put_values(c, is[3], types, out);
   else
@@ -329,13 +461,9 @@ static void put_schema(compiler *c, const cJSON *schema, FILE *out) {
 }
 
 dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err) {
-  size_t len = strlen(json);
-  if (len > GBNF_BYTES) return dt_fail(err, DT_EINPUT, "JSON schema: %zu bytes, at most %d", len, GBNF_BYTES);
-  size_t good = utf8_valid_prefix(json, len);
-  if (good < len) return dt_fail(err, DT_EINPUT, "JSON schema: byte %zu is not UTF-8", good);
-  if (strstr(json, "\\u0000")) return dt_fail(err, DT_EINPUT, "JSON schema: no text in it may have \\u0000");
-  cJSON *root = cJSON_ParseWithOpts(json, NULL, true);
-  if (!root) return dt_fail(err, DT_EINPUT, "JSON schema: not JSON, or too many brackets in each other");
+  cJSON *root;
+  dt_status status = exact_json_read("JSON schema", json, GBNF_BYTES, &root, err);
+  if (status) return status;
   compiler c = {.root = root, .err = err};
   c.rules = open_memstream(&c.text, &c.len);
   if (!c.rules) {
@@ -352,7 +480,7 @@ dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err) {
     int rule = rule_of(&c, def);
     fprintf(c.rules, "d%d ::= r%d\n", k++, rule);
   }
-  if (fclose(c.rules)) fail_memory(&c);
+  if (!is_written(c.rules, &c.text)) fail_memory(&c);
   cJSON_Delete(root);
   if (c.status)
     free(c.text);

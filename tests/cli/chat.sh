@@ -133,6 +133,22 @@ it_sets_what_samples_and_what_the_policy_has() {
   tells '/nonsense' 'no command /nonsense: /help lists them'
   tells '/save' '/save: expected a file name'
 }
+it_holds_answers_to_a_grammar() {
+  local schema='{"type": "object", "properties": {"a": {"maximum": 3, "minimum": 1}}, "required": ["a"]}'
+  printf '%s\n' '/temp 1' '/set grammar root ::= a "!" \' 'a ::= [xy]{3}' 'Hello' '/set regex \d{2,3}' 'Hello' "/set json_schema $schema" 'Hello' '/save a.json' |
+    succeeds chat linear --template chatml -q -n 60 --regex z
+  answers a.json 2 | grep -qxE '[xy]{3}!' && answers a.json 4 | grep -qxE '[0-9]{2,3}' || fail "$(cat stdout)"
+  answers a.json 6 | tr -d ' \n' | grep -qxE '\{"a":[123]\}' || fail "$(cat stdout)"
+  printf '%s\n' '/set grammar none' /set 'Hello there' '/save b.json' | succeeds chat linear --template chatml -n 12 -q --regex z
+  grep -qx 'grammar none' stdout || fail "$(cat stdout)"
+  printf '%s\n' 'Hello there' '/save c.json' | succeeds chat linear --template chatml -n 12 -q
+  [ "$(answers b.json 2)" = "$(answers c.json 2)" ] || fail 'a grammar that was taken away'
+  printf '%s\n' '/set regex z+' '/set grammar root ::= (' '/set json_schema {"minimum": "1"}' '/set regex (' Hello '/save d.json' |
+    succeeds chat linear --template chatml -n 3 -q --temp 1
+  grep -qF '/set grammar: grammar, line 1, column 11: expected )' stderr && grep -qF '/set json_schema: JSON schema: minimum: expected a number' stderr &&
+    grep -qF '/set regex: regular expression, column 1: this parenthesis is not closed' stderr || fail "$(cat stderr)"
+  [ "$(answers d.json 2 | tr -d z)" = '' ] || fail 'a mistake changes nothing'
+}
 it_takes_another_system_text() {
   printf '%s\n' '/system Be brief.' 'Hello there' /system '/save c.json' | succeeds chat ar --template chatml -n 9 -q
   [ "$(tail -1 stdout)" = 'Be brief.' ] || fail 'the system text is not shown'

@@ -46,5 +46,37 @@ it_says_that_a_file_may_grow_no_further() {
   [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
   says_in_one_line 'standard output: File too large'
 }
+# An input that asks for too much: one line, soon, and without much memory.
+it_refuses_grammars_that_ask_for_too_much() {
+  local memory=(-v 262144)
+  grep -q __asan_init "$dtrun" && memory=(-c 0) # the sanitizer maps terabytes
+  many() { yes "$2" | head -n "$1" | tr -d '\n'; } # many N TEXT
+  tells() { # tells MESSAGE OPTION FILE: the file's text, or its name, as the option's value
+    run timeout 60 bash -c 'ulimit "$@"' - "${memory[@]}" # the limit can be set
+    [ "$status" -eq 0 ] || fail "no limit ${memory[*]}"
+    run under "${memory[@]}" -s 1024 -- ar -p hello -n 4 -q "$2" "$3"
+    [ "$status" -eq 2 ] || fail "$2 of ${#3} bytes: exit status $status, expected 2"
+    says_in_one_line "$1" "$2"
+  }
+  nested() { many "$1" '{"items":' && printf true && many "$1" '}'; }
+  nested 400 >deep.json && tells 'more than 100 schemas in each other' --json-schema-file deep.json
+  nested 1001 >deep.json && tells 'too many brackets in each other' --json-schema-file deep.json
+  { printf '{"enum":[' && many 49000 '1,' && printf '1]}'; } >values.json && tells 'more than 100000 bytes' --json-schema-file values.json
+  { printf '{"enum":[' && many 500000 '1,' && printf '1]}'; } >values.json && tells 'at most 100000' --json-schema-file values.json
+  { printf '{"enum":[' && many 1000000 '1,' && printf '1]}'; } >values.json && tells 'more than 1048576' --json-schema-file values.json
+  { printf '{"anyOf":[' && many 7500 '{"const":1},' && printf '{}]}'; } >choices.json && tells 'more than 100000 bytes' --json-schema-file choices.json
+  { printf '{"properties":{"' && many 90000 x && printf '":{}},"additionalProperties":{}}'; } >name.json && tells 'more than 100000 bytes' --json-schema-file name.json
+  { printf '{"minimum":' && many 400 9 && printf '}'; } >digits.json && tells 'more than 40 digits' --json-schema-file digits.json
+  { printf '{"pattern":"' && many 99000 '(' && printf '"}'; } >groups.json && tells 'more than 200 parentheses' --json-schema-file groups.json
+  { printf 'root ::= "a"' && many 1000000 '|"b"'; } >choices.gbnf && tells 'more than 1048576' --grammar-file choices.gbnf
+  { printf 'root ::= ' && many 49000 '('; } >open.gbnf && tells 'more than 256 parentheses' --grammar-file open.gbnf
+  tells 'more than 262144 repetitions' --regex 'a{1000000}'
+  tells 'more than 262144 parts' --regex '(a{200000}){100000}'
+  tells 'more than 200 parentheses' --regex "$(many 100000 '(')"
+  tells 'more than 100000 bytes' --regex "$(many 25000 '[a-]')"
+  tells '100001 bytes, at most 100000' --regex "$(many 100001 a)"
+  tells 'more than 100000 bytes' --regex "$(many 33000 'a|b')"
+  tells 'nothing stands before this' --regex "$(many 50000 '*')"
+}
 
 run_tests

@@ -1,4 +1,5 @@
 """Every option of the Python module with every wrong value: one line, none of Lua's own. And options as others call them."""
+import json
 import pathlib
 
 import dtrun
@@ -40,7 +41,8 @@ with dtrun.load(threads=1) as pair:
         return said
 
     OPTIONS = ("policy source preset params tokens stop ignore_eos seed temp top_k top_p min_p coupled policy_seconds trace window "
-               "sinks brief template date messages repeat_penalty presence_penalty frequency_penalty logit_bias min_tokens logprobs echo").split()
+               "sinks brief template date messages repeat_penalty presence_penalty frequency_penalty logit_bias min_tokens logprobs echo grammar json_schema "
+               "regex").split()
     for value in WRONG:
         for name in OPTIONS:
             given = {"policy": "linear", "tokens": 1, **{name: value}}
@@ -68,6 +70,18 @@ with dtrun.load(threads=1) as pair:
     assert refused(pair.generate, PROMPT, policy="linear\0x") == "generate: policy = 'linear?x' is not a policy's name or path"
     assert refused(pair.generate, 123) == "generate: prompt is a number, a text or a list of messages is expected"
     assert refused(pair.generate_batch, PROMPT) == "generate_batch: prompts is one prompt: expected a list of them"
+
+    # texts that are held to something
+    held = {"policy": "linear", "tokens": 40, "temp": 1}
+    schema = {"type": "object", "properties": {"é": {"enum": [1, 2]}}, "required": ["é"]}
+    assert json.loads(pair.generate(PROMPT, json_schema=schema, **held)["text"])["é"] in (1, 2)
+    assert json.loads(pair.generate(PROMPT, guided_json=json.dumps(schema), **held)["text"])["é"] in (1, 2)
+    assert pair.generate(PROMPT, regex="a{3}", **held)["text"] == pair.generate(PROMPT, grammar='root ::= "aaa"', **held)["text"] == "aaa"
+    assert [r["text"] for r in pair.generate_batch([PROMPT, PROMPT], guided_regex="b{2}", **held)] == ["bb", "bb"]
+    assert refused(pair.generate, PROMPT, regex="a", grammar='root ::= "a"') == "generate: grammar, json_schema and regex: give one of them"
+    assert "regular expression, column 2: this parenthesis" in refused(pair.generate, PROMPT, regex="a(")
+    assert "json_schema is not JSON" in refused(pair.generate, PROMPT, json_schema={"a": {1}})
+    assert "json_schema=, grammar= (GBNF) or regex=" in refused(pair.generate, PROMPT, response_format={})
 
     # conversations
     talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who are you?"}]

@@ -1,42 +1,10 @@
 /* Grammars: against the C library's regular expressions, which are another automaton; masks against single tokens; bounds and messages. */
-#include "rig.h"
+#include "byte_grammar.h"
 
 #include "grammar/gbnf.h"
-#include "grammar/masks.h"
-#include "grammar/schema.h"
 
 #include <regex.h>
 #include <stdio.h>
-
-enum { END = 256 }; /* ids below are bytes */
-
-static const char *byte_of(const void *of, int32_t id, bool first, char buffer[16], size_t *len) {
-  (void)of, (void)first;
-  *len = id != END;
-  buffer[0] = (char)id;
-  return buffer;
-}
-
-static vocabulary *bytes(void) {
-  vocabulary *v;
-  ok(vocabulary_open(END + 1, byte_of, NULL, &(int32_t){END}, 1, &v, &err));
-  return v;
-}
-
-static masks *read_grammar(const vocabulary *v, const char *gbnf) {
-  masks *m;
-  ok(masks_open(v, gbnf, &m, &err));
-  return m;
-}
-
-/* Whether the grammar takes all of the text. */
-static bool takes(masks *m, const char *text) {
-  int place = masks_enter(m);
-  int32_t at = masks_state(m, place);
-  for (; *text; text++) at = masks_step(m, at, (uint8_t)*text, false);
-  masks_leave(m, place);
-  return masks_allow(m, at, END, false);
-}
 
 static void it_reads_what_llama_cpp_writes(void **state) {
   (void)state;
@@ -265,17 +233,6 @@ static void a_text_goes_on_where_guesses_find_no_room(void **state) {
   vocabulary_close(v);
 }
 
-/* head, n times middle, tail */
-static char *repeated(const char *head, const char *middle, int n, const char *tail) {
-  size_t each = strlen(middle);
-  char *text = malloc(strlen(head) + each * (size_t)n + strlen(tail) + 1);
-  assert_non_null(text);
-  char *at = stpcpy(text, head);
-  for (int i = 0; i < n; i++) at = stpcpy(at, middle);
-  strcpy(at, tail);
-  return text;
-}
-
 static void reads(char *gbnf, const char *message) {
   rules r;
   if (message)
@@ -327,86 +284,30 @@ static void mistakes_and_bounds_are_one_line(void **state) {
   reads(repeated("root ::= ", "(", GBNF_DEPTH + 1, more), "more than 256 parentheses");
   free(closed), free(more);
   reads(strdup("root ::= \"a\"{0,131080}"), "more than 262144 parts");
+  reads(strdup("root ::= (\"a\"{0,131080} \"b\")"), "more than 262144 parts");
   reads(strdup("root ::= \"a\"{0,100000}"), NULL);
   reads(repeated("root ::= \"a\"", " | \"a\"", 16000, ""), NULL);
 }
 
-static void texts_of_a_schema_are_those_that_it_takes(void **state) {
+/* A grammar with so many parts: of one item repeated often, and empty texts. */
+static void parts_are_counted_exactly(void **state) {
   (void)state;
-  static const struct {
-    const char *schema, *yes[4], *no[4];
-  } of[] = {
-      {"true", {"1", "[]", "{\"a\":[1,null]}", "\"\\u00e9\""}, {"", "01", "[1,]", "\"\\ud800\""}},
-      {"{\"type\":\"integer\"}", {"0", "-12"}, {"1.5", "1e3", "01", "true"}},
-      {"{\"type\":[\"number\",\"null\"]}", {"1.5e-3", "null", "7"}, {"\"7\"", ".5", "1."}},
-      {"{\"type\":\"string\",\"minLength\":1,\"maxLength\":2}",
-       {"\"a\"", "\"\xc3\xa9z\"", "\"\\n\""},
-       {"\"\"", "\"abc\"", "\"\n\""}},
-      {"{\"enum\":[\"a\\\"b\",1,null],\"type\":[\"string\",\"integer\"]}", {"\"a\\\"b\"", "1"}, {"null", "\"a\""}},
-      {"{\"const\":{\"k\":[true]}}", {"{\"k\":[true]}"}, {"{}", "true"}},
-      {"{\"type\":\"array\",\"items\":{\"type\":\"boolean\"},\"minItems\":2,\"maxItems\":3}",
-       {"[true, false]", "[true,true,true]"},
-       {"[true]", "[1,2]", "[true,true,true,true]"}},
-      {"{\"type\":\"array\",\"maxItems\":0}", {"[]", "[ ]"}, {"[1]"}},
-      {"{\"type\":\"array\",\"minItems\":1}", {"[1]", "[[],{}]"}, {"[]"}},
-      {"{\"properties\":{\"a\":{\"type\":\"null\"},\"b\":true,\"c\":{\"type\":\"null\"}},\"required\":[\"b\"]}",
-       {"{\"b\":1}", "{\"a\":null,\"b\": 2}", "{\"b\":{},\"c\":null}", "{\"a\":null,\"b\":\"\",\"c\":null}"},
-       {"{}", "{\"a\":null}", "{\"c\":null,\"b\":1}", "{\"b\":1,\"d\":1}"}},
-      {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"null\"},\"b\":{\"type\":\"null\"}}}",
-       {"{}", "{\"b\":null}", "{\"a\":null}", "{\"a\":null,\"b\":null}"},
-       {"{,}", "{\"b\":null,}"}},
-      {"{\"type\":\"object\",\"additionalProperties\":false}", {"{}"}, {"{\"a\":1}"}},
-      {"{\"type\":\"object\"}", {"{}", "{\"a\":1,\"b\":[]}"}, {"[]", "{a:1}"}},
-      {"{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}]}",
-       {"null", "[null,[null]]"},
-       {"[1]", "{}"}},
-      {"{\"$ref\":\"#/$defs/n\",\"$defs\":{\"x\":true,\"n\":{\"type\":\"null\",\"title\":\"t\"}}}", {"null"}, {"1"}},
-  };
-  static const char *const bad[][2] = {
-      {"", "not JSON"},
-      {"{} x", "not JSON"},
-      {"{\"const\":\"\xff\"}", "byte 10 is not UTF-8"},
-      {"{\"const\":\"a\\u0000\"}", "no text in it may have \\u0000"},
-      {"{\"$ref\":\"#/$defs/a\",\"$defs\":[true]}", "$defs: expected an object"},
-      {"3", "a schema is an object or true"},
-      {"false", "false takes nothing"},
-      {"{\"type\":\"string\",\"pattern\":\"a\"}", "the keyword pattern is not known"},
-      {"{\"items\":{\"oneOf\":[]}}", "the keyword oneOf is not known"},
-      {"{\"type\":\"text\"}", "type: string, integer"},
-      {"{\"type\":\"string\",\"minItems\":1}", "minItems is not of the type"},
-      {"{\"minLength\":1,\"minItems\":1}", "keywords of several types"},
-      {"{\"minLength\":-1}", "minLength: expected a whole number"},
-      {"{\"minLength\":1.5}", "minLength: expected a whole number"},
-      {"{\"minLength\":2,\"maxLength\":1}", "maxLength is less than minLength"},
-      {"{\"minItems\":2,\"maxItems\":1}", "maxItems is less than minItems"},
-      {"{\"required\":[\"a\"]}", "there is no property a"},
-      {"{\"properties\":{},\"additionalProperties\":true}", "only false is known"},
-      {"{\"enum\":[1],\"type\":\"string\"}", "enum: a list of values of the type"},
-      {"{\"const\":1,\"type\":\"integer\"}", "const with type: give one of them"},
-      {"{\"anyOf\":[]}", "anyOf: a list of schemas"},
-      {"{\"$ref\":\"#/x\"}", "$ref: there is no #/x"},
-  };
-  vocabulary *v = bytes();
-  char *gbnf;
-  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-    ok(schema_to_gbnf(of[i].schema, &gbnf, &err));
-    masks *m = read_grammar(v, gbnf);
-    for (int k = 0; k < 4 && of[i].yes[k]; k++)
-      if (!takes(m, of[i].yes[k])) fail_msg("%s: refuses '%s'", of[i].schema, of[i].yes[k]);
-    for (int k = 0; k < 4 && of[i].no[k]; k++)
-      if (takes(m, of[i].no[k])) fail_msg("%s: takes '%s'", of[i].schema, of[i].no[k]);
-    masks_release(m);
+  rules r;
+  const char *most = "root ::= \"a\"{0,131000}";
+  ok(gbnf_read(most, strlen(most), &r, &err));
+  int missing = RULES_NODES - (r.n - 1);
+  rules_free(&r);
+  assert_in_range(missing, 1, 1000);
+  for (int more = -1; more <= 1; more++) {
+    char *gbnf = repeated(most, " \"\"", missing + more, "");
+    if (more > 0)
+      fails(gbnf_read(gbnf, strlen(gbnf), &r, &err), DT_EINPUT, "more than 262144 parts");
+    else
+      ok(gbnf_read(gbnf, strlen(gbnf), &r, &err));
+    assert_int_equal(r.n - 1, more > 0 ? RULES_NODES : RULES_NODES + more);
+    rules_free(&r);
     free(gbnf);
   }
-  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-    fails(schema_to_gbnf(bad[i][0], &gbnf, &err), DT_EINPUT, bad[i][1]);
-  char *deep = repeated("", "{\"items\":", SCHEMA_DEPTH - 1, "true"), *last = repeated(deep, "}", SCHEMA_DEPTH - 1, "");
-  ok(schema_to_gbnf(last, &gbnf, &err));
-  free(gbnf), free(deep), free(last);
-  deep = repeated("", "{\"items\":", SCHEMA_DEPTH + 1, "true"), last = repeated(deep, "}", SCHEMA_DEPTH + 1, "");
-  fails(schema_to_gbnf(last, &gbnf, &err), DT_EINPUT, "more than 100 schemas in each other");
-  free(deep), free(last);
-  vocabulary_close(v);
 }
 
 int main(void) {
@@ -417,8 +318,8 @@ int main(void) {
       cmocka_unit_test(states_are_dropped_and_texts_go_on),
       cmocka_unit_test(forced_text_is_all_that_may_follow),
       cmocka_unit_test(a_text_goes_on_where_guesses_find_no_room),
-      cmocka_unit_test(texts_of_a_schema_are_those_that_it_takes),
       cmocka_unit_test(mistakes_and_bounds_are_one_line),
+      cmocka_unit_test(parts_are_counted_exactly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

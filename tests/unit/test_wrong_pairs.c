@@ -204,6 +204,9 @@ static void the_rest(void **unused) {
   char *path, **homes, *grammar;
   NULL_REFUSED(dt_schema_grammar(NULL, &grammar, &err));
   NULL_REFUSED(dt_schema_grammar("{}", NULL, &err));
+  NULL_REFUSED(dt_regex_grammar(NULL, &grammar, &err));
+  NULL_REFUSED(dt_regex_grammar("a", NULL, &err));
+  NULL_REFUSED(dt_check_grammar(NULL, &err));
   NULL_REFUSED(dt_ranks_join(NULL, &ranks, NULL, &err));
   NULL_REFUSED(dt_ranks_join(&rank, NULL, NULL, &err));
   NULL_REFUSED(dt_find(NULL, &path, &err));

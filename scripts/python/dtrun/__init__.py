@@ -67,8 +67,8 @@ class Pair:
         text ends; it cannot ask the pair. on_logprobs is called with the "logprobs" of each iteration's tokens, before
         on_text gets their text. options: params, preset, tokens, stop, ignore_eos, seed, temp, top_k, top_p,
         min_p, repeat_penalty, presence_penalty, frequency_penalty, logit_bias ({id or text: bias, or False to ban}),
-        min_tokens, grammar, json_schema, logprobs, echo, coupled, policy_seconds, trace, template; temperature, max_new_tokens and such are
-        taken too."""
+        min_tokens, grammar, json_schema (a text or a dict), regex, logprobs, echo, coupled, policy_seconds, trace,
+        template; temperature, max_new_tokens and such are taken too."""
         tell = on_text and (lambda text: on_text(text.decode(errors="replace")))
         if on_logprobs:
             options["on_logprobs"] = True

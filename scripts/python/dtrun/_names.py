@@ -1,4 +1,6 @@
 """What options are called elsewhere (transformers, vLLM, llama-cpp-python, ollama): those that mean the same are taken."""
+import json
+
 from ._bridge import wrong
 
 LOAD = {"model": "target", "model_path": "target", "pretrained_model_name_or_path": "target", "draft_model": "draft",
@@ -7,7 +9,8 @@ LOAD = {"model": "target", "model_path": "target", "pretrained_model_name_or_pat
 
 GENERATE = {"temperature": "temp", "max_new_tokens": "tokens", "max_tokens": "tokens", "n_predict": "tokens",
             "num_predict": "tokens", "stop_strings": "stop", "random_seed": "seed", "chat_template": "template",
-            "repetition_penalty": "repeat_penalty", "min_new_tokens": "min_tokens", "top_logprobs": "logprobs"}
+            "repetition_penalty": "repeat_penalty", "min_new_tokens": "min_tokens", "top_logprobs": "logprobs",
+            "guided_json": "json_schema", "guided_regex": "regex"}
 
 # Names without an option of the same meaning, and what is here instead.
 _ANSWERS = [
@@ -20,7 +23,7 @@ _ANSWERS = [
     ("return_full_text", "the prompt is no part of the text"),
     ("eos_token_id stop_token_ids", "the model's own end of text ends it; stop= adds texts, ignore_eos=True goes on"),
     ("bad_words bad_words_ids suppress_tokens", "logit_bias={ID: False} bans a token"),
-    ("grammar json_schema guided_json response_format", "the text is not held to a grammar"),
+    ("response_format guided_grammar guided_choice", "json_schema=, grammar= (GBNF) or regex= holds the text to one"),
     ("num_assistant_tokens num_speculative_tokens draft_max draft_min",
      "guesses are the policy's: policy='linear', params={'K': 4}"),
     ("torch_dtype dtype quantization", "weights='q8' or 'q4' rounds the target's on a CPU, draft_weights the draft's"),
@@ -45,6 +48,11 @@ def ours(function, options, same):
     bias = named.get("logit_bias")
     if isinstance(bias, dict):
         named["logit_bias"] = [[token, False if value == float("-inf") else value] for token, value in bias.items()]
+    if isinstance(named.get("json_schema"), (dict, bool)):
+        try:
+            named["json_schema"] = json.dumps(named["json_schema"], ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):
+            raise wrong(f"{function}: json_schema is not JSON") from None
     if named.get("top_k") in (0, -1):  # elsewhere: all
         del named["top_k"]
     return named

@@ -1,0 +1,90 @@
+/* Reading JSON with all digits: see exact_json.h. */
+#include "grammar/exact_json.h"
+#include "text/utf8.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char number_bytes[] = "+-.0123456789Ee";
+
+static size_t digits(const char *text) { return strspn(text, "0123456789"); }
+
+/* RFC 8259, section 6; cJSON takes more. */
+static bool is_number(const char *text, size_t len) {
+  const char *at = text + (*text == '-');
+  size_t n = digits(at);
+  if (!n || (*at == '0' && n > 1)) return false;
+  at += n;
+  if (*at == '.') {
+    if (!(n = digits(at + 1))) return false;
+    at += 1 + n;
+  }
+  if (*at == 'e' || *at == 'E') {
+    at += 1 + (at[1] == '+' || at[1] == '-');
+    if (!(n = digits(at))) return false;
+    at += n;
+  }
+  return at == text + len;
+}
+
+/* The next number outside of texts; NULL: there is none. A text with an escaped NUL is refused. */
+static const char *next_number(const char *at, bool *has_nul) {
+  bool in_text = false;
+  for (; *at; at++) {
+    if (*at == '"')
+      in_text = !in_text;
+    else if (in_text && *at == '\\' && at[1]) {
+      at++;
+      *has_nul |= !strncmp(at, "u0000", 5);
+    } else if (!in_text && strchr(number_bytes, *at) && *at != 'e' && *at != 'E')
+      return at;
+  }
+  return NULL;
+}
+
+static dt_status check_numbers(const char *what, const char *json, dt_error *err) {
+  bool has_nul = false;
+  for (const char *at = json; (at = next_number(at, &has_nul));) {
+    size_t len = strspn(at, number_bytes);
+    if (len > EXACT_JSON_DIGITS)
+      return dt_fail(err, DT_EINPUT, "%s: a number of more than %d digits at byte %zu", what, EXACT_JSON_DIGITS,
+                     (size_t)(at - json));
+    if (!is_number(at, len)) return dt_fail(err, DT_EINPUT, "%s: %.*s is not a number of JSON", what, (int)len, at);
+    at += len;
+  }
+  return has_nul ? dt_fail(err, DT_EINPUT, "%s: no text in it may have \\u0000", what) : DT_OK;
+}
+
+/* Gives its digits to each number, in the order of the text. False: no memory. */
+static bool keep_digits(cJSON *item, const char **at) {
+  bool has_nul = false; /* it was looked for before */
+  for (; item; item = item->next) {
+    if (!keep_digits(item->child, at)) return false;
+    if (!cJSON_IsNumber(item)) continue;
+    *at = next_number(*at, &has_nul);
+    size_t len = strspn(*at, number_bytes);
+    item->valuestring = strndup(*at, len);
+    if (!item->valuestring) return false;
+    item->type = cJSON_Raw;
+    *at += len;
+  }
+  return true;
+}
+
+dt_status exact_json_read(const char *what, const char *json, size_t most, cJSON **root, dt_error *err) {
+  size_t len = strlen(json);
+  if (len > most) return dt_fail(err, DT_EINPUT, "%s: %zu bytes, at most %zu", what, len, most);
+  size_t good = utf8_valid_prefix(json, len);
+  if (good < len) return dt_fail(err, DT_EINPUT, "%s: byte %zu is not UTF-8", what, good);
+  dt_status status = check_numbers(what, json, err);
+  if (status) return status;
+  errno = 0;
+  *root = cJSON_ParseWithOpts(json, NULL, true);
+  if (!*root && errno == ENOMEM) return dt_fail_memory(err, what, len); /* cJSON itself does not report this */
+  if (!*root) return dt_fail(err, DT_EINPUT, "%s: not JSON, or too many brackets in each other", what);
+  if (keep_digits(*root, &json)) return DT_OK;
+  cJSON_Delete(*root);
+  return dt_fail_memory(err, what, len);
+}

@@ -1,0 +1,133 @@
+/* JSON schemas as grammars: texts that they take, bounds and messages. */
+#include "byte_grammar.h"
+
+#include "grammar/schema.h"
+
+static void texts_of_a_schema_are_those_that_it_takes(void **state) {
+  (void)state;
+  static const struct {
+    const char *schema, *yes[4], *no[4];
+  } of[] = {
+      {"true", {"1", "[]", "{\"a\":[1,null]}", "\"\\u00e9\""}, {"", "01", "[1,]", "\"\\ud800\""}},
+      {"{\"type\":\"integer\"}", {"0", "-12"}, {"1.5", "1e3", "01", "true"}},
+      {"{\"type\":[\"number\",\"null\"]}", {"1.5e-3", "null", "7"}, {"\"7\"", ".5", "1."}},
+      {"{\"type\":\"string\",\"minLength\":1,\"maxLength\":2}",
+       {"\"a\"", "\"\xc3\xa9z\"", "\"\\n\""},
+       {"\"\"", "\"abc\"", "\"\n\""}},
+      {"{\"enum\":[\"a\\\"b\",1,null],\"type\":[\"string\",\"integer\"]}", {"\"a\\\"b\"", "1"}, {"null", "\"a\""}},
+      {"{\"const\":{\"k\":[true]}}", {"{\"k\":[true]}"}, {"{}", "true"}},
+      {"{\"type\":\"array\",\"items\":{\"type\":\"boolean\"},\"minItems\":2,\"maxItems\":3}",
+       {"[true, false]", "[true,true,true]"},
+       {"[true]", "[1,2]", "[true,true,true,true]"}},
+      {"{\"type\":\"array\",\"maxItems\":0}", {"[]", "[ ]"}, {"[1]"}},
+      {"{\"type\":\"array\",\"minItems\":1}", {"[1]", "[[],{}]"}, {"[]"}},
+      {"{\"properties\":{\"a\":{\"type\":\"null\"},\"b\":true,\"c\":{\"type\":\"null\"}},\"required\":[\"b\"]}",
+       {"{\"b\":1}", "{\"a\":null,\"b\": 2}", "{\"b\":{},\"c\":null}", "{\"a\":null,\"b\":\"\",\"c\":null}"},
+       {"{}", "{\"a\":null}", "{\"c\":null,\"b\":1}", "{\"b\":1,\"d\":1}"}},
+      {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"null\"},\"b\":{\"type\":\"null\"}}}",
+       {"{}", "{\"b\":null}", "{\"a\":null}", "{\"a\":null,\"b\":null}"},
+       {"{,}", "{\"b\":null,}"}},
+      {"{\"type\":\"object\",\"additionalProperties\":false}", {"{}"}, {"{\"a\":1}"}},
+      {"{\"properties\":{\"ab\":{\"type\":\"null\"},\"\":true,\"a\\\"\":true},\"required\":[\"ab\"],"
+       "\"additionalProperties\":{\"type\":\"integer\"}}",
+       {"{\"ab\":null}", "{\"ab\":null,\"a\":1,\"abc\":2}", "{\"ab\":null,\"\":[],\"b\":1,\"\\u001f\":3}",
+        "{\"ab\":null,\"a\\\"\":true,\"a\\\\\": 4}"},
+       {"{\"ab\":1}", "{\"ab\":null,\"ab\":1}", "{\"ab\":null,\"b\":1,\"a\\\"\":1}", "{\"ab\":null,\"a\\u0062\":1}"}},
+      {"{\"properties\":{\"a\":true},\"additionalProperties\":true}",
+       {"{}", "{\"b\":[]}", "{\"a\":1,\"b\":1}"},
+       {"{\"b\":1,\"a\":1}", "{,\"b\":1}"}},
+      {"{\"additionalProperties\":{\"type\":\"null\"}}", {"{}", "{\"a\":null, \"\":null}"}, {"{\"a\":1}"}},
+      {"{\"const\":12345678901234567890,\"type\":[\"integer\"]}",
+       {"12345678901234567890"},
+       {"12345678901234567000", "1.2345678901234567e19"}},
+      {"{\"type\":[\"string\",\"integer\"],\"pattern\":\"^a$\",\"minimum\":7}", {"7", "\"a\""}, {"6", "\"b\""}},
+      {"{\"enum\":[1.50,{\"a\":-0}]}", {"1.50", "{\"a\":-0}"}, {"1.5"}},
+      {"{\"minimum\":-0.5,\"exclusiveMaximum\":2.5e0}", {"0", "1", "2"}, {"-1", "3", "-0", "00"}},
+      {"{\"minimum\":999999999999999999999999999999}",
+       {"999999999999999999999999999999"},
+       {"999999999999999999999999999998", "1000000000000000000000000000000"}},
+      {"{\"exclusiveMaximum\":-999999999999999999999999999999}",
+       {"-1000000000000000000000000000000"},
+       {"-999999999999999999999999999999"}},
+      {"{\"exclusiveMinimum\":0.00001e-999999,\"maximum\":1e2}", {"1", "100"}, {"0", "101"}},
+      {"{\"type\":[\"integer\",\"null\"],\"minimum\":5}",
+       {"5", "999999999999999", "null"},
+       {"4", "-5", "1000000000000000"}},
+      {"{\"maximum\":5}", {"5", "0", "-999999999999999"}, {"6", "-1000000000000000"}},
+      {"{\"pattern\":\"^[\\\\\\\\\\\"a-z]{2}$\"}",
+       {"\"ab\"", "\"\\\\\\\"\""},
+       {"\"a\"", "\"abc\"", "\"\\u0061b\"", "\"A\""}},
+      {"{\"pattern\":\"b|^[^\\\\u0000-\\\\u001e]$\"}",
+       {"\"abc\"", "\"\\u001f\"", "\"\\n\\u0001b\""},
+       {"\"\\u001e\"", "\"ac\"", "\"b"}},
+      {"{\"type\":\"object\"}", {"{}", "{\"a\":1,\"b\":[]}"}, {"[]", "{a:1}"}},
+      {"{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}]}",
+       {"null", "[null,[null]]"},
+       {"[1]", "{}"}},
+      {"{\"$ref\":\"#/$defs/n\",\"$defs\":{\"x\":true,\"n\":{\"type\":\"null\",\"title\":\"t\"}}}", {"null"}, {"1"}},
+  };
+  static const char *const bad[][2] = {
+      {"", "not JSON"},
+      {"{} x", "not JSON"},
+      {"{\"const\":\"\xff\"}", "byte 10 is not UTF-8"},
+      {"{\"const\":\"a\\u0000\"}", "no text in it may have \\u0000"},
+      {"{\"$ref\":\"#/$defs/a\",\"$defs\":[true]}", "$defs: expected an object"},
+      {"3", "a schema is an object or true"},
+      {"false", "false takes nothing"},
+      {"{\"items\":{\"oneOf\":[]}}", "the keyword oneOf is not known"},
+      {"{\"type\":\"text\"}", "type: string, integer"},
+      {"{\"type\":\"string\",\"minItems\":1}", "minItems is not of the type"},
+      {"{\"minLength\":1,\"minItems\":1}", "keywords of several types"},
+      {"{\"minLength\":-1}", "minLength: expected a whole number"},
+      {"{\"minLength\":1.5}", "minLength: expected a whole number"},
+      {"{\"minLength\":2,\"maxLength\":1}", "maxLength is less than minLength"},
+      {"{\"minItems\":2,\"maxItems\":1}", "maxItems is less than minItems"},
+      {"{\"required\":[\"a\"]}", "there is no property a"},
+      {"{\"enum\":[1],\"type\":\"string\"}", "enum: a list of values of the type"},
+      {"{\"const\":1,\"type\":\"string\"}", "const: a value of the type"},
+      {"{\"const\":01}", "01 is not a number of JSON"},
+      {"[1.]", "1. is not a number of JSON"},
+      {"{\"pattern\":\"a(\"}", "pattern, column 2: this parenthesis is not closed"},
+      {"{\"pattern\":1}", "pattern: expected a regular expression"},
+      {"{\"pattern\":\"a\",\"maxLength\":3}", "pattern with maxLength: give one of them"},
+      {"{\"pattern\":\"a\",\"type\":\"integer\"}", "pattern is not of the type"},
+      {"{\"minimum\":1,\"type\":\"number\"}", "minimum: bounds are read of integers only"},
+      {"{\"exclusiveMaximum\":1,\"type\":[\"integer\",\"number\"]}",
+       "exclusiveMaximum: bounds are read of integers only"},
+      {"{\"minimum\":\"1\"}", "minimum: expected a number"},
+      {"{\"minimum\":2,\"maximum\":1}", "no integer is between minimum and maximum"},
+      {"{\"exclusiveMinimum\":2,\"exclusiveMaximum\":3}", "no integer is between"},
+      {"{\"minimum\":1e30}", "minimum: more than 30 digits"},
+      {"{\"minimum\":1e999999999999}", "minimum: more than 30 digits"},
+      {"{\"anyOf\":[]}", "anyOf: a list of schemas"},
+      {"{\"$ref\":\"#/x\"}", "$ref: there is no #/x"},
+  };
+  vocabulary *v = bytes();
+  char *gbnf;
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+    ok(schema_to_gbnf(of[i].schema, &gbnf, &err));
+    masks *m = read_grammar(v, gbnf);
+    for (int k = 0; k < 4 && of[i].yes[k]; k++)
+      if (!takes(m, of[i].yes[k])) fail_msg("%s: refuses '%s'", of[i].schema, of[i].yes[k]);
+    for (int k = 0; k < 4 && of[i].no[k]; k++)
+      if (takes(m, of[i].no[k])) fail_msg("%s: takes '%s'", of[i].schema, of[i].no[k]);
+    masks_release(m);
+    free(gbnf);
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    fails(schema_to_gbnf(bad[i][0], &gbnf, &err), DT_EINPUT, bad[i][1]);
+  char *deep = repeated("", "{\"items\":", SCHEMA_DEPTH - 1, "true"), *last = repeated(deep, "}", SCHEMA_DEPTH - 1, "");
+  ok(schema_to_gbnf(last, &gbnf, &err));
+  free(gbnf), free(deep), free(last);
+  deep = repeated("", "{\"items\":", SCHEMA_DEPTH + 1, "true"), last = repeated(deep, "}", SCHEMA_DEPTH + 1, "");
+  fails(schema_to_gbnf(last, &gbnf, &err), DT_EINPUT, "more than 100 schemas in each other");
+  free(deep), free(last);
+  vocabulary_close(v);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(texts_of_a_schema_are_those_that_it_takes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
