@@ -26,6 +26,16 @@ generate(pair, PAIR, "bundled pair", 32)
 local batch = dt.check(pair:generate_batch { policy = "linear", prompts = { PROMPT, "Call me", "The sea" }, tokens = 24,
   places = 2 })
 for i = 1, 3 do print("batch", i, batch[i].stats.output_hash) end
+local SCHEMA = [[{"type": "object", "properties": {"name": {"type": "string", "maxLength": 8},
+  "at": {"pattern": "^[a-z]{2,5}$"}},
+  "required": ["name", "at"]}]]
+for _, policy in ipairs { "ar", "dynatree" } do
+  for temp = 0, 1 do
+    local held = dt.check(pair:generate { policy = policy, prompt = PROMPT, tokens = 60, temp = temp, seed = 2,
+      json_schema = SCHEMA })
+    print("held to a schema", policy, temp, held.finish_reason, held.text)
+  end
+end
 pair:close()
 for _, caches in ipairs { "q8", "f32" } do
   pair = dt.check(dt.load { threads = 2, cache_dtype = caches, weights = "q8" }) -- a second pair in the process

@@ -50,9 +50,13 @@ static void ask(rig *r, const row_list *l, outcome *o) {
   out.sampling = filtered;
   const dt_shift shift[] = {{2, -INFINITY, 1, 0}, {40, 4, 1.3f, 0.5f}, {90, 2, 0.5f, -1}};
   dt_row_shifts shifts[NODES];
-  for (int i = 0; i < NODES; i++) shifts[i] = (dt_row_shifts){.text = shift, .n_text = i % 4};
+  uint64_t *allowed = malloc(((size_t)r->vocab + 63) / 64 * sizeof *allowed);
+  for (int w = 0; w < (r->vocab + 63) / 64; w++) allowed[w] = UINT64_C(0x8421084210842108) >> w;
+  for (int i = 0; i < NODES; i++)
+    shifts[i] = (dt_row_shifts){.text = shift, .n_text = i % 4, .allowed = i % 2 ? allowed : NULL};
   out.shifts = shifts, out.argmax = o->shifted, out.logp = o->shifted_logp;
   must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
+  free(allowed);
   out.shifts = NULL, out.logp = NULL;
   out.want = DT_WANT_ARGMAX, out.argmax = o->drawn;
   must(r->ops->forward(r->weights, r->cache, &rows, &out, &e), &e);
