@@ -16,11 +16,11 @@ ARMS = {
     },
     "ik_llama": {
         "plain": "-rtr",
-        "draft": "-rtr -md {draft}",
-        "draft tuned": "-rtr -md {draft} --spec-autotune",
+        "draft": "-rtr -md {draft} --spec-type draft",
+        "draft tuned": "-rtr -md {draft} --spec-type draft --spec-autotune",
         "n-grams": "-rtr --spec-type ngram-simple",
-        "n-grams 3 to 8": "-rtr --spec-type ngram-simple --spec-ngram-size-n 3 --spec-ngram-size-m 8",
-        "lookup": "-rtr --spec-type ngram-cache --draft-max 8",
+        "n-grams 3 to 8": "-rtr --spec-type ngram-simple:ngram_size_n=3,ngram_size_m=8",
+        "lookup": "-rtr --spec-type ngram-cache:n_max=8",
     },
 }
 
