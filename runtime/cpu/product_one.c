@@ -15,58 +15,116 @@ enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
 
 /* ---- rows of x --------------------------------------------------------------------------------------------------- */
 
-/* Rounds block b of a row; returns the sum that its minimum is multiplied with. */
-VI float round_block(const quant_format *f, const float *x, int b, quant_one *to) {
-  const int halves = QUANT_BLOCK / 16, per_block = QUANT_BLOCK / f->group;
-  float most;
-  bool finite = quant_largest(x, QUANT_BLOCK, &most);
-  float mean = v_sum(v_add(v_abs(v_load(x)), v_abs(v_load(x + 16)))) * (1.0f / QUANT_BLOCK);
-  bool fine = finite && most > QUANT_FAR * mean;
-  v16 inverse = v_set1(quant_inverse(most, QUANT_LIMIT)), finer = v_set1(1 << QUANT_FINER);
-  int32_t sum = 0, finer_sum = 0;
-  for (int i = 0; i < halves; i++) {
-    const int at = QUANT_BLOCK * b + 16 * i, group = b * per_block + (per_block == 2 ? i : 0);
-    v16 scaled = v_mul(v_load(x + 16 * i), inverse);
-    i16 q = finite ? i_nearest(scaled) : i_set1(0);
-    i_store_i8(to->digit + at, q);
-    int32_t of_q = i_sum(q), of_finer = 0;
-    if (fine) {
-      i16 r = i_nearest(v_mul(v_sub(scaled, i_to_float(q)), finer));
-      i_store_i8(to->finer + at, r);
-      of_finer = i_sum(r);
-    }
-    if (f->zero) to->extra[group] -= f->zero * of_q, to->finer_extra[group] -= f->zero * of_finer;
-    sum += of_q, finer_sum += of_finer;
+/* Of the blocks of a cell, block b in lane b. Lanes past the last block are zero. */
+typedef struct {
+  v16 scale, inverse;
+  unsigned finite, fine; /* a bit for each block */
+} block_scales;
+
+/* The sum, or the largest number, of each of sixteen vectors. */
+#define OF_SIXTEEN(four, sixteen, v)                                                                                   \
+  sixteen(four(v[0], v[4], v[8], v[12]), four(v[1], v[5], v[9], v[13]), four(v[2], v[6], v[10], v[14]),                \
+          four(v[3], v[7], v[11], v[15]))
+
+VI block_scales scales_of(const float *x, const int blocks) {
+  const v16 zero = v_set1(0.0f), limit = v_set1(QUANT_LIMIT);
+  v16 largest[16], total[16];
+  block_scales s = {.finite = 0};
+#pragma GCC unroll 16
+  for (int b = 0; b < 16; b++) largest[b] = total[b] = zero;
+#pragma GCC unroll 8
+  for (int b = 0; b < blocks; b++) {
+    v16 first = v_load(x + QUANT_BLOCK * b), second = v_load(x + QUANT_BLOCK * b + 16);
+    largest[b] = v_max(v_abs(first), v_abs(second)), total[b] = v_add(v_abs(first), v_abs(second));
+    bool finite = !v_nan_mask(v_fma(second, zero, v_mul(first, zero))); /* infinity times zero is NaN, too */
+    s.finite |= (unsigned)finite << b;
   }
-  to->scale[b] = finite ? most / (float)QUANT_LIMIT : NAN;
-  to->finer_scale[b] = to->scale[b] * (1.0f / (1 << QUANT_FINER));
-  if (fine) to->fine |= 1u << b;
-  float all = to->scale[b] * (float)sum;
-  return fine ? all + to->finer_scale[b] * (float)finer_sum : all;
+  v16 most = OF_SIXTEEN(v_largest4, v_largest16, largest);
+  v16 mean = v_mul(OF_SIXTEEN(v_sums4, v_sums16, total), v_set1(1.0f / QUANT_BLOCK));
+  s.scale = v_div(most, limit);
+  s.inverse = v_if_gt(most, zero, v_min(v_div(limit, most), v_set1(0x1p126f)), zero);
+  s.fine = v_gt_mask(most, v_mul(mean, v_set1(QUANT_FAR))) & s.finite;
+  if (s.finite == (1u << blocks) - 1) return s;
+  float scale[16];
+  v_store(scale, s.scale);
+  for (int b = 0; b < blocks; b++)
+    if (!(s.finite >> b & 1)) scale[b] = NAN;
+  s.scale = v_load(scale);
+  return s;
+}
+
+/* Rounds what a first digit leaves of sixteen numbers; returns the sum of the finer digits. */
+VI int32_t round_finer(const quant_format *f, v16 left, int at, quant_one *to) {
+  i16 r = i_nearest(v_mul(left, v_set1(1 << QUANT_FINER)));
+  i_store_i8(to->finer + at, r);
+  int32_t sum = i_sum(r);
+  to->finer_extra[at / f->group] -= f->zero * sum;
+  return sum;
 }
 
 /* Rounds the sums of a cell's groups to 16 bits with one scale. */
-VI void round_sums(const float sum[16], quant_one *to) {
-  float most;
+VI void round_sums(v16 sums, quant_one *to) {
+  float most = v_hmax(v_abs(sums));
   int32_t whole[16] = {0};
-  if (!quant_largest(sum, 16, &most)) {
+  if (v_nan_mask(v_mul(sums, v_set1(0.0f)))) {
     to->sums = NAN;
     return;
   }
   to->sums = most / (float)QUANT_SUM_LIMIT;
-  i_store(whole, i_nearest(v_mul(v_load(sum), v_set1(quant_inverse(most, QUANT_SUM_LIMIT)))));
+  i_store(whole, i_nearest(v_mul(sums, v_set1(quant_inverse(most, QUANT_SUM_LIMIT)))));
   for (int i = 0; i < QUANT_BLOCKS / 2; i++) to->extra[i] = quant_pair(whole[2 * i], whole[2 * i + 1]);
 }
 
-VI void round_cell(const quant_format *f, const float *x, int groups, quant_one *to) {
-  float sums[16] = {0};
-  memset(to->extra, 0, sizeof to->extra), memset(to->finer_extra, 0, sizeof to->finer_extra);
-  to->sums = 0.0f, to->fine = 0;
-  for (int b = 0; b < groups * f->group / QUANT_BLOCK; b++) {
-    sums[b] = round_block(f, x + QUANT_BLOCK * b, b, to);
-    if (f->scales == QUANT_F16_MIN) to->extra[b] = quant_bits_of(sums[b]);
+/* All sums over lanes are taken at once, in registers. */
+VI void round_blocks(const quant_format *f, const float *x, const int blocks, quant_one *to) {
+  const int halves = QUANT_BLOCK / 16, per_block = QUANT_BLOCK / f->group;
+  const block_scales s = scales_of(x, blocks);
+  float scale[16], inverse[16], finer_sums[16] = {0};
+  v16 digits[16]; /* of a group, added to sixteen numbers */
+  v_store(scale, s.scale), v_store(inverse, s.inverse);
+  memcpy(to->scale, scale, sizeof to->scale);
+  memset(to->extra, 0, sizeof to->extra);
+  to->sums = 0.0f, to->fine = s.fine;
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) digits[i] = v_set1(0.0f);
+#pragma GCC unroll 8
+  for (int b = 0; b < blocks; b++) {
+    v16 by = v_set1(inverse[b]);
+    i16 q[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < halves; i++) {
+      v16 scaled = v_mul(v_load(x + QUANT_BLOCK * b + 16 * i), by);
+      q[i] = s.finite >> b & 1 ? i_nearest(scaled) : i_set1(0);
+      i_store_i8(to->digit + QUANT_BLOCK * b + 16 * i, q[i]);
+    }
+    if (per_block == 1) digits[b] = i_to_float(i_add(q[0], q[1]));
+    if (per_block == 2) digits[2 * b] = i_to_float(q[0]), digits[2 * b + 1] = i_to_float(q[1]);
   }
+  if (s.fine) {
+    memset(to->finer_extra, 0, sizeof to->finer_extra);
+    for (int i = 0; i < blocks * halves; i++) {
+      const int at = 16 * i, b = i / halves;
+      v16 scaled = v_mul(v_load(x + at), v_set1(inverse[b]));
+      if (s.fine >> b & 1) finer_sums[b] += (float)round_finer(f, v_sub(scaled, i_to_float(i_nearest(scaled))), at, to);
+    }
+    for (int b = 0; b < blocks; b++) to->finer_scale[b] = scale[b] * (1.0f / (1 << QUANT_FINER));
+    for (int b = 0; b < blocks; b++) finer_sums[b] *= to->finer_scale[b];
+  }
+  v16 sums = OF_SIXTEEN(v_sums4, v_sums16, digits);
+  if (f->zero) i_store(to->extra, i_nearest(v_mul(sums, v_set1((float)-f->zero))));
+  if (f->scales != QUANT_F16_MIN && f->scales != QUANT_WHOLE_MIN) return;
+  sums = v_mul(sums, s.scale);
+  if (s.fine) sums = v_add(sums, v_load(finer_sums));
+  if (f->scales == QUANT_F16_MIN) i_store(to->extra, i_bits(sums));
   if (f->scales == QUANT_WHOLE_MIN) round_sums(sums, to);
+}
+
+VI void round_cell(const quant_format *f, const float *x, int groups, quant_one *to) {
+  const int blocks = groups * f->group / QUANT_BLOCK;
+  if (blocks == QUANT_BLOCKS)
+    round_blocks(f, x, QUANT_BLOCKS, to);
+  else
+    round_blocks(f, x, blocks, to);
 }
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */

@@ -89,19 +89,23 @@ VI float v_hmax(v16 a) {
   __m128 s2 = _mm_max_ps(s4, _mm_movehl_ps(s4, s4));
   return _mm_cvtss_f32(_mm_max_ss(s2, _mm_movehdup_ps(s2)));
 }
-VI __m256 simd_sums2(v16 a, v16 b) {
-  __m256 a8 = _mm256_add_ps(a.lo, a.hi), b8 = _mm256_add_ps(b.lo, b.hi);
-  return _mm256_add_ps(_mm256_permute2f128_ps(a8, b8, 0x20), _mm256_permute2f128_ps(a8, b8, 0x31));
-}
-VI v16 v_sums4(v16 a, v16 b, v16 c, v16 d) { SIMD_BOTH(simd_sums2(a, b), simd_sums2(c, d)); }
-VI __m256 simd_sums8(__m256 g0, __m256 g1, __m256 g2, __m256 g3) {
-  __m256 e = _mm256_add_ps(_mm256_shuffle_ps(g0, g1, 0x44), _mm256_shuffle_ps(g0, g1, 0xee));
-  __m256 f = _mm256_add_ps(_mm256_shuffle_ps(g2, g3, 0x44), _mm256_shuffle_ps(g2, g3, 0xee));
-  return _mm256_add_ps(_mm256_shuffle_ps(e, f, 0x88), _mm256_shuffle_ps(e, f, 0xdd));
-}
-VI v16 v_sums16(v16 g0, v16 g1, v16 g2, v16 g3) {
-  SIMD_BOTH(simd_sums8(g0.lo, g1.lo, g2.lo, g3.lo), simd_sums8(g0.hi, g1.hi, g2.hi, g3.hi));
-}
+#define SIMD_SIXTEEN(four, sixteen, op)                                                                                \
+  VI __m256 four##_half(v16 a, v16 b) {                                                                                \
+    __m256 a8 = op(a.lo, a.hi), b8 = op(b.lo, b.hi);                                                                   \
+    return op(_mm256_permute2f128_ps(a8, b8, 0x20), _mm256_permute2f128_ps(a8, b8, 0x31));                             \
+  }                                                                                                                    \
+  VI v16 four(v16 a, v16 b, v16 c, v16 d) { SIMD_BOTH(four##_half(a, b), four##_half(c, d)); }                         \
+  VI __m256 sixteen##_half(__m256 g0, __m256 g1, __m256 g2, __m256 g3) {                                               \
+    __m256 e = op(_mm256_shuffle_ps(g0, g1, 0x44), _mm256_shuffle_ps(g0, g1, 0xee));                                   \
+    __m256 f = op(_mm256_shuffle_ps(g2, g3, 0x44), _mm256_shuffle_ps(g2, g3, 0xee));                                   \
+    return op(_mm256_shuffle_ps(e, f, 0x88), _mm256_shuffle_ps(e, f, 0xdd));                                           \
+  }                                                                                                                    \
+  VI v16 sixteen(v16 g0, v16 g1, v16 g2, v16 g3) {                                                                     \
+    SIMD_BOTH(sixteen##_half(g0.lo, g1.lo, g2.lo, g3.lo), sixteen##_half(g0.hi, g1.hi, g2.hi, g3.hi));                 \
+  }
+SIMD_SIXTEEN(v_sums4, v_sums16, _mm256_add_ps)
+SIMD_SIXTEEN(v_largest4, v_largest16, _mm256_max_ps)
+#undef SIMD_SIXTEEN
 
 typedef struct {
   __m256i lo, hi;

@@ -54,16 +54,20 @@ VI float v_hmax(v16 a) {
   __m128 s2 = _mm_max_ps(s4, _mm_movehl_ps(s4, s4));
   return _mm_cvtss_f32(_mm_max_ss(s2, _mm_movehdup_ps(s2)));
 }
-VI v16 v_sums4(v16 a, v16 b, v16 c, v16 d) {
-  __m512 ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
-  __m512 cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
-  return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
-}
-VI v16 v_sums16(v16 g0, v16 g1, v16 g2, v16 g3) {
-  __m512 e = _mm512_add_ps(_mm512_shuffle_ps(g0, g1, 0x44), _mm512_shuffle_ps(g0, g1, 0xee));
-  __m512 f = _mm512_add_ps(_mm512_shuffle_ps(g2, g3, 0x44), _mm512_shuffle_ps(g2, g3, 0xee));
-  return _mm512_add_ps(_mm512_shuffle_ps(e, f, 0x88), _mm512_shuffle_ps(e, f, 0xdd));
-}
+#define SIMD_SIXTEEN(four, sixteen, op)                                                                                \
+  VI v16 four(v16 a, v16 b, v16 c, v16 d) {                                                                            \
+    __m512 ab = op(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));                                \
+    __m512 cd = op(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));                                \
+    return op(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));                                 \
+  }                                                                                                                    \
+  VI v16 sixteen(v16 g0, v16 g1, v16 g2, v16 g3) {                                                                     \
+    __m512 e = op(_mm512_shuffle_ps(g0, g1, 0x44), _mm512_shuffle_ps(g0, g1, 0xee));                                   \
+    __m512 f = op(_mm512_shuffle_ps(g2, g3, 0x44), _mm512_shuffle_ps(g2, g3, 0xee));                                   \
+    return op(_mm512_shuffle_ps(e, f, 0x88), _mm512_shuffle_ps(e, f, 0xdd));                                           \
+  }
+SIMD_SIXTEEN(v_sums4, v_sums16, _mm512_add_ps)
+SIMD_SIXTEEN(v_largest4, v_largest16, _mm512_max_ps)
+#undef SIMD_SIXTEEN
 
 typedef __m512i i16;
 

@@ -106,27 +106,33 @@ VI float v_hmax(v16 a) {
 }
 
 /* Sixteen v_sum at once: v_sums16(g0..g3) with gj = v_sums4 of vectors j, 4 + j, 8 + j, 12 + j gives the sums of
- * vectors 0..15. */
-VI v16 v_sums4(v16 a, v16 b, v16 c, v16 d) {
-  v16 r;
-  for (int i = 0; i < 4; i++) {
-    r.f[i] = (a.f[i] + a.f[i + 8]) + (a.f[i + 4] + a.f[i + 12]);
-    r.f[4 + i] = (b.f[i] + b.f[i + 8]) + (b.f[i + 4] + b.f[i + 12]);
-    r.f[8 + i] = (c.f[i] + c.f[i + 8]) + (c.f[i + 4] + c.f[i + 12]);
-    r.f[12 + i] = (d.f[i] + d.f[i + 8]) + (d.f[i + 4] + d.f[i + 12]);
+ * vectors 0..15. v_largest4 and v_largest16 give their v_hmax. */
+#define SIMD_SIXTEEN(four, sixteen, op)                                                                                \
+  VI v16 four(v16 a, v16 b, v16 c, v16 d) {                                                                            \
+    v16 r;                                                                                                             \
+    for (int i = 0; i < 4; i++) {                                                                                      \
+      r.f[i] = op(op(a.f[i], a.f[i + 8]), op(a.f[i + 4], a.f[i + 12]));                                                \
+      r.f[4 + i] = op(op(b.f[i], b.f[i + 8]), op(b.f[i + 4], b.f[i + 12]));                                            \
+      r.f[8 + i] = op(op(c.f[i], c.f[i + 8]), op(c.f[i + 4], c.f[i + 12]));                                            \
+      r.f[12 + i] = op(op(d.f[i], d.f[i + 8]), op(d.f[i + 4], d.f[i + 12]));                                           \
+    }                                                                                                                  \
+    return r;                                                                                                          \
+  }                                                                                                                    \
+  VI v16 sixteen(v16 g0, v16 g1, v16 g2, v16 g3) {                                                                     \
+    v16 r;                                                                                                             \
+    const v16 *g[4] = {&g0, &g1, &g2, &g3};                                                                            \
+    for (int j = 0; j < 4; j++)                                                                                        \
+      for (int b = 0; b < 4; b++) {                                                                                    \
+        const float *s = g[j]->f + 4 * b;                                                                              \
+        r.f[4 * b + j] = op(op(s[0], s[2]), op(s[1], s[3]));                                                           \
+      }                                                                                                                \
+    return r;                                                                                                          \
   }
-  return r;
-}
-VI v16 v_sums16(v16 g0, v16 g1, v16 g2, v16 g3) {
-  v16 r;
-  const v16 *g[4] = {&g0, &g1, &g2, &g3};
-  for (int j = 0; j < 4; j++)
-    for (int b = 0; b < 4; b++) {
-      const float *s = g[j]->f + 4 * b;
-      r.f[4 * b + j] = (s[0] + s[2]) + (s[1] + s[3]);
-    }
-  return r;
-}
+VI float simd_add(float a, float b) { return a + b; }
+VI float simd_larger(float a, float b) { return a > b ? a : b; }
+SIMD_SIXTEEN(v_sums4, v_sums16, simd_add)
+SIMD_SIXTEEN(v_largest4, v_largest16, simd_larger)
+#undef SIMD_SIXTEEN
 
 /* Sixteen int32. Where weights are loaded, each is four bytes. */
 typedef struct {
