@@ -257,6 +257,7 @@ typedef struct {
   int candidates;       /* how many dt_seq_candidates gives for each verified row: 0..DT_TARGET_CANDIDATES */
   dt_shifts shifts;     /* zeros: none */
   dt_logprobs logprobs; /* zeros: none */
+  int piece; /* rows of the prompt that the start runs, at most; dt_seq_prompt then runs the others. 0: all at once */
 } dt_seq_options;
 
 #define DT_TARGET_CANDIDATES 32
@@ -273,6 +274,11 @@ dt_status dt_seq_start(dt_session *session, int seq, const int32_t *prompt, int 
  * dt_seq_start's, under every policy alike. */
 dt_status dt_seq_continue(dt_session *session, int seq, const int32_t *prompt, int n, const dt_seq_options *options,
                           dt_error *err);
+
+/* Runs at most `rows` more rows of a prompt whose start ran a piece of it, so that passes of other sequences fit in between. *left:
+ * rows that are still to run; while there are any, the sequence takes no part in the primitives. A GPU sums long prompts in another
+ * order, so pieces may there differ from a whole prompt in the last bits. DT_ESTATE: no such sequence, or it never started. */
+dt_status dt_seq_prompt(dt_session *session, int seq, int rows, int *left, dt_error *err);
 
 /* Starts `seq` for measurements: n meaningless tokens, without a prompt pass. Its passes cost as much as after any n tokens.
  * `sampling`: NULL takes the likeliest tokens. */

@@ -237,6 +237,7 @@ static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt
   if (seq < 0 || seq >= s->sequences)
     return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
   if (n < 1) return dt_fail(err, DT_EINPUT, "the prompt is empty: give at least one token");
+  if (o->piece < 0) return dt_fail(err, DT_EINPUT, "piece: %d is out of range: at least 1 row, or 0 for all", o->piece);
   if (o->max_tokens < 1 && o->max_tokens != -1)
     return dt_fail(err, DT_EINPUT, "tokens: %d is out of range: at least 1, or -1 for as many as the context holds",
                    o->max_tokens);
@@ -307,7 +308,7 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   q->shifted = shifted;
   if (shifted) shifts_prompt(&q->shifts, prompt, n);
   q->start_ms = dt_clock_ms();
-  q->started = false; /* until its rows are computed */
+  q->started = q->begun = false; /* until its rows are computed */
   q->finish = DT_RUNNING;
   q->length = q->prompt = n;
   memcpy(q->tokens, prompt, (size_t)n * sizeof(int32_t));
@@ -356,6 +357,19 @@ static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
   return DT_OK;
 }
 
+/* Runs at most `most` rows of the prompt. After the last one the sequence has started. */
+static dt_status run_piece(dt_session *s, int seq, int most, dt_error *err) {
+  sequence *q = &s->seq[seq];
+  int left = q->prompt - 1 - q->target.rows;
+  double start = dt_clock_ms();
+  dt_status status = prompt_rows(s, seq, q->target.rows + min(most, left), err);
+  q->begun = !status && left > most;
+  if (status) return status;
+  q->target_prompt_ms = q->stats.prompt_ms += dt_clock_ms() - start;
+  if (!q->begun) ready(s, seq);
+  return DT_OK;
+}
+
 /* Starts a sequence whose arguments were checked. The first `same` tokens are the same as before. */
 static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, int same,
                        dt_error *err) {
@@ -365,11 +379,17 @@ static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, con
   if (status) return status;
   q->target.rows = q->stats.kept_tokens = kept;
   if (s->draft) s->draft->ops->start(s->draft, seq, n, same);
-  status = prompt_rows(s, seq, n - 1, err);
-  if (status) return status;
-  q->stats.prompt_ms = q->target_prompt_ms = dt_clock_ms() - q->start_ms;
-  ready(s, seq);
-  return DT_OK;
+  return run_piece(s, seq, o->piece ? o->piece : n, err);
+}
+
+dt_status dt_seq_prompt(dt_session *s, int seq, int rows, int *left, dt_error *err) {
+  NEED(s, "session");
+  NEED(left, "left");
+  if (rows < 0) return dt_fail(err, DT_EINPUT, "prompt: %d rows are out of range: at least 0", rows);
+  sequence *q = seq >= 0 && seq < s->sequences ? &s->seq[seq] : NULL;
+  dt_status status = !q || !q->begun ? session_check(s, seq, err) : rows ? run_piece(s, seq, rows, err) : DT_OK;
+  if (!status) *left = q->begun ? q->prompt - 1 - q->target.rows : 0;
+  return status;
 }
 
 dt_status dt_seq_start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {

@@ -19,6 +19,7 @@ _Static_assert(DT_LOGPROBS <= ROW_TOP, "both get theirs from the same list");
 
 typedef struct {
   bool started, fresh;        /* fresh: nothing ran since the start */
+  bool begun;                 /* some rows of its prompt have run, and some are left */
   bool named;                 /* the call that is being checked has named it */
   dt_finish finish, at_limit; /* at_limit: why the text ends when it reaches `limit` */
   int32_t *tokens;            /* [context] */

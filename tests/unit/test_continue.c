@@ -4,6 +4,7 @@
 #include "dtrun.h"
 #include "dtrun_fake.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 enum { CONTEXT = 400 };
@@ -54,13 +55,26 @@ static void run(dt_session *s, uint64_t *seed, int iterations, int deepest) {
 static int32_t *plain(dt_pair *pair, const int32_t *prompt, int n_prompt, const dt_seq_options *options, int *n) {
   dt_session *s = session(pair, false);
   uint64_t seed = 0;
-  ok(dt_seq_start(s, 0, prompt, n_prompt, options, &err));
+  dt_seq_options whole = *options;
+  whole.piece = 0;
+  ok(dt_seq_start(s, 0, prompt, n_prompt, &whole, &err));
   while (dt_seq_finish(s, 0) == DT_RUNNING) iterate(s, &seed, 0);
   *n = dt_seq_length(s, 0);
   int32_t *tokens = malloc((size_t)*n * sizeof *tokens);
   memcpy(tokens, dt_seq_tokens(s, 0), (size_t)*n * sizeof *tokens);
   dt_session_close(s);
   return tokens;
+}
+
+/* Runs what a start in pieces left of the prompt. */
+static void run_prompt(dt_session *s, uint64_t *seed) {
+  int left;
+  ok(dt_seq_prompt(s, 0, 0, &left, &err));
+  while (left) {
+    int before = left, rows = 1 + (int)(random_next(seed) % 9);
+    ok(dt_seq_prompt(s, 0, rows, &left, &err));
+    assert_int_equal(left, before > rows ? before - rows : 0);
+  }
 }
 
 /* Turns of one conversation: part of the text so far, and a few tokens more. */
@@ -71,6 +85,7 @@ static void converse(dt_pair *pair, bool draft, uint64_t seed, int turns, int vo
   for (int turn = 0; turn < turns; turn++) {
     dt_seq_options options = {
         .max_tokens = 30, .ignore_eos = true, .sampling = {.seed = seed, .temp = random_next(&seed) % 2 ? 0.8f : 0}};
+    options.piece = (int)(random_next(&seed) % 12);
     int length = turn ? dt_seq_length(s, 0) : 0, expected = 0;
     if (turn) { /* it keeps what is left of the old text, but for the last token, which never had a row */
       n = 1 + (int)(random_next(&seed) % (uint32_t)length);
@@ -80,6 +95,7 @@ static void converse(dt_pair *pair, bool draft, uint64_t seed, int turns, int vo
       for (int i = 0; i < more; i++) prompt[n++] = (int32_t)(random_next(&seed) % (uint32_t)vocab);
     }
     ok(dt_seq_continue(s, 0, prompt, n, &options, &err));
+    run_prompt(s, &seed);
     dt_stats st;
     dt_seq_stats(s, 0, &st);
     assert_int_equal(st.prompt_tokens, n);
@@ -130,10 +146,63 @@ static void a_prompt_that_does_not_fit_leaves_the_sequence_as_it_was(void **stat
   dt_pair_close(pair);
 }
 
+static void a_prompt_in_pieces_takes_no_part_until_it_is_whole(void **state) {
+  (void)state;
+  static const int32_t prompt[] = {3, 1, 4, 1, 5, 9, 2, 6};
+  enum { N = 8 };
+  int seq = 0, left;
+  dt_verdict v;
+  dt_pair *pair = scripted();
+  dt_session *s = session(pair, true);
+  fails(dt_seq_prompt(s, 0, 1, &left, &err), DT_ESTATE, "sequence 0 is not started");
+  fails(dt_seq_prompt(s, 1, 1, &left, &err), DT_ESTATE, "no sequence 1");
+  for (int piece = 1; piece <= N; piece++) { /* N - 1 rows are needed */
+    ok(dt_seq_start(s, 0, prompt, N, &(dt_seq_options){.max_tokens = 9, .piece = piece}, &err));
+    ok(dt_seq_prompt(s, 0, 0, &left, &err));
+    assert_int_equal(left, piece < N - 1 ? N - 1 - piece : 0);
+    if (left) fails(dt_verify_tree(s, &seq, 1, &v, &err), DT_ESTATE, "sequence 0 is not started");
+    ok(dt_seq_prompt(s, 0, INT_MAX, &left, &err));
+    assert_int_equal(left, 0);
+    ok(dt_verify_tree(s, &seq, 1, &v, &err));
+    ok(dt_seq_prompt(s, 0, 5, &left, &err)); /* nothing is left to run */
+    assert_int_equal(left, 0);
+  }
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+static void the_pieces_of_a_prompt_tell_its_log_probabilities(void **state) {
+  (void)state;
+  static const int32_t prompt[] = {3, 1, 4, 1, 5, 9, 2, 6};
+  enum { N = 8 };
+  float whole[N], logp;
+  const int32_t *token;
+  const float *top;
+  int left, n;
+  dt_pair *pair = bundled();
+  dt_session *s = session(pair, false);
+  dt_seq_options options = {.max_tokens = 9, .logprobs = {.wanted = true, .top = 3, .prompt = true}};
+  for (int piece = 0; piece < N; piece++) {
+    options.piece = piece;
+    ok(dt_seq_start(s, 0, prompt, N, &options, &err));
+    do ok(dt_seq_prompt(s, 0, piece, &left, &err));
+    while (left);
+    for (int i = 1; i < N; i++) {
+      ok(dt_seq_logprobs(s, 0, i, piece ? &logp : &whole[i], &token, &top, &n, &err));
+      assert_int_equal(n, 3);
+      if (piece) assert_memory_equal(&logp, &whole[i], sizeof logp);
+    }
+  }
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(it_gives_what_one_run_on_the_whole_text_gives),
       cmocka_unit_test(a_prompt_that_does_not_fit_leaves_the_sequence_as_it_was),
+      cmocka_unit_test(a_prompt_in_pieces_takes_no_part_until_it_is_whole),
+      cmocka_unit_test(the_pieces_of_a_prompt_tell_its_log_probabilities),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

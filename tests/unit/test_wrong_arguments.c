@@ -176,6 +176,8 @@ static void starts_refuse_wrong_options(void **unused) {
       {{.max_tokens = 1, .candidates = DT_TARGET_CANDIDATES + 1}, "candidates: 33"},
       {{.max_tokens = 1, .candidates = INT_MIN}, "candidates"},
       {{.max_tokens = 1, .candidates = INT_MAX}, "candidates"},
+      {{.max_tokens = 1, .piece = -1}, "piece: -1"},
+      {{.max_tokens = 1, .piece = INT_MIN}, "piece"},
       {{.max_tokens = 1, .sampling = {.temp = NAN}}, "temp"},
       {{.max_tokens = 1, .sampling = {.temp = -1}}, "temp"},
       {{.max_tokens = 1, .sampling = {.temp = INFINITY}}, "temp"},
@@ -220,6 +222,13 @@ static void starts_refuse_wrong_options(void **unused) {
   NULL_REFUSED(dt_seq_start_from(session, RUNNING, prefix, NULL, &err));
   for
     EACH(seq, NO_SEQUENCE) REFUSED(dt_seq_start_from(session, *seq, prefix, &fine, &err), DT_ESTATE, "no sequence");
+  int left;
+  NULL_REFUSED(dt_seq_prompt(NULL, RUNNING, 1, &left, &err));
+  NULL_REFUSED(dt_seq_prompt(session, RUNNING, 1, NULL, &err));
+  for
+    EACH(seq, NO_SEQUENCE) REFUSED(dt_seq_prompt(session, *seq, 1, &left, &err), DT_ESTATE, "no sequence");
+  for
+    EACH(n, NEGATIVE) REFUSED(dt_seq_prompt(session, RUNNING, *n, &left, &err), DT_EINPUT, "at least 0");
   NULL_REFUSED(dt_seq_start_blank(NULL, RUNNING, 5, NULL, &err));
   for
     EACH(seq, NO_SEQUENCE) REFUSED(dt_seq_start_blank(session, *seq, 5, NULL, &err), DT_ESTATE, "no sequence");
