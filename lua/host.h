@@ -398,6 +398,35 @@ dt_status dtl_generate(dt_pair *pair, const dtl_policy *policy, const dtl_reques
                        dt_error *err);
 void dtl_result_free(dtl_result *result);
 
+/* ---- requests that come and go ------------------------------------------------------------------------------------------ */
+
+/* Serves requests in one session of a pair. Each has a policy of its own; it begins between two iterations of the others, shares
+ * their passes, and leaves when its text ends. Its text is the one that dtl_generate gives it alone. A long prompt runs in pieces,
+ * one between two iterations of the others. Of a prompt that begins as the prompt or text of an earlier request does, and whose
+ * rows are still there, only the other rows run. One thread at a time uses an engine, its pair and what its requests share. */
+typedef struct dtl_engine dtl_engine;
+
+typedef struct {
+  int places;           /* requests at once: 1..DTL_PLACES */
+  int context;          /* of each; 0: the target's */
+  double piece_ms;      /* how long a piece of a prompt may keep the others waiting, about; 0: 100 */
+  dtl_learned *learned; /* as in dtl_request */
+} dtl_engine_options;
+
+/* It measures a few passes, if nothing is known of them. The pair must outlive the engine. */
+dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *options, dtl_engine **out, dt_error *err);
+void dtl_engine_close(dtl_engine *engine); /* ends what runs as "interrupted"; NULL is allowed */
+
+/* Takes a request of one prompt and one answer, whose places, costs, learned, context, window and session are zeros. The policy and
+ * all that the request points to, but for its prompt, must last until its `done` was called, with prompt = 0; the result is freed
+ * behind that call, whose answer is ignored. If on_text returns false or *interrupt is not zero, only this request ends. What is
+ * wrong with its prompt or its options is in its result. DT_ESTATE: no place is free. After a failure `done` is not called. */
+dt_status dtl_engine_begin(dtl_engine *engine, const dtl_policy *policy, const dtl_request *request, dt_error *err);
+
+/* Runs one iteration of every request, and a piece of one prompt, if any waits. Returns how many requests there are still. */
+int dtl_engine_step(dtl_engine *engine);
+int dtl_engine_room(const dtl_engine *engine); /* places that are free */
+
 #define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */
 #define DTL_JSON_LINE 2u  /* on one line */
 

@@ -9,15 +9,16 @@
 #define COSTS_TYPE "costs"
 
 typedef struct {
-  const dtl_costs *costs;
-  const int *revision; /* NULL: the costs never change */
-  dtl_costs table;     /* a copy of the costs, unless they are learned */
+  const learned_view *view; /* NULL: the costs are a table, and never change */
+  dtl_costs table;          /* a copy */
   int places;
   double target_draw, draft_draw; /* ms for each row of all sequences */
 } costs_object;
 
 static const dtl_costs *check_costs(lua_State *L, int i) {
-  return ((const costs_object *)luaL_checkudata(L, i, COSTS_TYPE))->costs;
+  const costs_object *object = luaL_checkudata(L, i, COSTS_TYPE);
+  const int *revision;
+  return object->view ? learn_costs(object->view->course, &revision) : &object->table;
 }
 
 static const costs_object *object_of(lua_State *L) { return lua_touserdata(L, 1); } /* its type was checked */
@@ -30,8 +31,10 @@ static int argument(lua_State *L, int i, const char *who, const char *what, lua_
   return (int)value;
 }
 
+static int at_once(const costs_object *object) { return object->view ? object->view->sequences : object->places; }
+
 static int sequences_of(lua_State *L, int i, const char *who) {
-  if (lua_isnoneornil(L, i)) return object_of(L)->places;
+  if (lua_isnoneornil(L, i)) return at_once(object_of(L));
   return argument(L, i, who, "batch", 1);
 }
 
@@ -68,22 +71,25 @@ static int costs_first_pass(lua_State *L) {
 
 static int costs_sequences(lua_State *L) {
   check_costs(L, 1);
-  lua_pushinteger(L, object_of(L)->places);
+  lua_pushinteger(L, at_once(object_of(L)));
   return 1;
 }
 
 static int costs_revision(lua_State *L) {
   check_costs(L, 1);
-  lua_pushinteger(L, object_of(L)->revision ? *object_of(L)->revision : 0);
+  const learned_view *view = object_of(L)->view;
+  const int *revision = NULL;
+  if (view) learn_costs(view->course, &revision);
+  lua_pushinteger(L, revision ? *revision : 0);
   return 1;
 }
 
-static costs_object *push(lua_State *L, int places) {
+static costs_object *push(lua_State *L) {
   static const luaL_Reg methods[] = {{"target", costs_target},     {"draft", costs_draft},
                                      {"first", costs_first_pass},  {"sequences", costs_sequences},
                                      {"revision", costs_revision}, {NULL, NULL}};
   costs_object *object = lua_newuserdatauv(L, sizeof *object, 0);
-  *object = (costs_object){.places = places};
+  *object = (costs_object){0};
   if (luaL_newmetatable(L, COSTS_TYPE)) {
     luaL_newlib(L, methods);
     lua_setfield(L, -2, "__index");
@@ -95,14 +101,11 @@ static costs_object *push(lua_State *L, int places) {
 }
 
 void box_costs_push(lua_State *L, const dtl_costs *costs, int places, bool draws, bool coupled) {
-  costs_object *object = push(L, places);
+  costs_object *object = push(L);
   object->table = *costs;
-  object->costs = &object->table;
+  object->places = places;
   object->target_draw = draws ? costs->target_draw : 0;
   object->draft_draw = coupled ? costs->draft_draw : 0;
 }
 
-void box_costs_push_learned(lua_State *L, const course *c, int places) {
-  costs_object *object = push(L, places);
-  object->costs = learn_costs(c, &object->revision);
-}
+void box_costs_push_learned(lua_State *L, const learned_view *view) { push(L)->view = view; }

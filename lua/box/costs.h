@@ -10,7 +10,13 @@
  * sampled; coupled: the draft uses their noise. It holds a copy. Raises. */
 void box_costs_push(lua_State *L, const dtl_costs *costs, int places, bool draws, bool coupled);
 
-/* The same for learned costs, always the latest; the course must outlive the object's use. */
-void box_costs_push_learned(lua_State *L, const course *c, int places);
+/* Learned costs, as those who count with them see them now. */
+typedef struct {
+  course *course;
+  int sequences; /* at once */
+} learned_view;
+
+/* The same for learned costs, always the latest; *view, which may change between calls, must outlive the object's use. */
+void box_costs_push_learned(lua_State *L, const learned_view *view);
 
 #endif

@@ -63,47 +63,58 @@ static draft_count count_drafts(dtl_run *const *runs, int n) {
   return count;
 }
 
+/* What learns from a pass of these runs; NULL: they count in different ways. */
+static course *course_of(dtl_run *const *runs, int n) {
+  for (int i = 1; i < n; i++)
+    if (runs[i]->course != runs[0]->course) return NULL;
+  return runs[0]->course;
+}
+
 /* Learns the cost of a draft step that was one pass, and the first step of their iterations for all sequences or for
  * none. A step that also computed many committed tokens is no example. */
 static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_count after, double ms) {
   long rows = after.rows - before.rows;
   int begun = 0;
   for (int i = 0; i < n; i++) begun += runs[i]->draft_ms > 0;
-  if (!runs[0]->course || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
+  if (!course_of(runs, n) || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
   if (begun || rows <= RIDING * n)
-    learn_pass(runs[0]->course, begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), ms);
+    learn_pass(course_of(runs, n), begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), ms);
 }
 
 /* Learns the cost of a verify pass. A pass over the roots only counts as plain decoding's only if no draft came before
  * it. */
 static void learn_verify(dtl_run *const *runs, int n, double ms) {
   int rows = 0, drafted = 0;
-  if (!runs[0]->course) return;
+  if (!course_of(runs, n)) return;
   for (int i = 0; i < n; i++) {
     rows += 1 + runs[i]->verdict.drafted;
     drafted += runs[i]->draft_ms > 0;
   }
-  if (rows > n || !drafted) learn_pass(runs[0]->course, LEARNED_TARGET, rows, context_of(runs, n), ms);
+  if (rows > n || !drafted) learn_pass(course_of(runs, n), LEARNED_TARGET, rows, context_of(runs, n), ms);
 }
 
-/* Advances the clocks of all runs of a pass over so many rows by the same time, from the costs that they use. */
+/* Advances the clock of each run by the time of a pass over so many rows, from the costs that it uses. */
 static void clock_draft(dtl_run *const *runs, int n, int rows) {
-  const run_clock *clock = &runs[0]->clock;
-  if (!clock->costs) return;
   int context = context_of(runs, n);
-  double ms = runs[0]->draft_ms > 0
-                  ? costs_pass(clock->costs, clock->costs->draft, (double)rows / clock->costs->batch, context)
-                  : costs_first(clock->costs, n, context);
-  for (int i = 0; i < n; i++) runs[i]->clock.ms += ms + rows * clock->draft_draw;
+  for (int i = 0; i < n; i++) {
+    run_clock *clock = &runs[i]->clock;
+    const dtl_costs *costs = clock->costs;
+    if (!costs) continue;
+    clock->ms += rows * clock->draft_draw + (runs[i]->draft_ms > 0
+                                                 ? costs_pass(costs, costs->draft, (double)rows / costs->batch, context)
+                                                 : costs_first(costs, n, context));
+  }
 }
 
 static void clock_verify(dtl_run *const *runs, int n) {
-  const run_clock *clock = &runs[0]->clock;
-  int rows = 0;
-  if (!clock->costs) return;
+  int rows = 0, context = context_of(runs, n);
   for (int i = 0; i < n; i++) rows += 1 + runs[i]->verdict.drafted;
-  double ms = costs_pass(clock->costs, clock->costs->target, (double)rows / clock->costs->batch, context_of(runs, n));
-  for (int i = 0; i < n; i++) runs[i]->clock.ms += ms + rows * clock->target_draw;
+  for (int i = 0; i < n; i++) {
+    run_clock *clock = &runs[i]->clock;
+    const dtl_costs *costs = clock->costs;
+    if (costs)
+      clock->ms += rows * clock->target_draw + costs_pass(costs, costs->target, (double)rows / costs->batch, context);
+  }
 }
 
 double run_draft(dtl_run *const *runs, int n) {

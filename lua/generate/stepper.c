@@ -2,7 +2,6 @@
 #include "generate/stepper.h"
 
 #include "box/corpus.h"
-#include "box/costs.h"
 #include "box/handle.h"
 #include "box/memory.h"
 #include "box/sandbox.h"
@@ -88,7 +87,7 @@ static int make_objects(lua_State *L) {
   if (info_of(s)->uses_costs && s->request->costs)
     box_costs_push(L, s->request->costs, places, run->temp > 0, dt_seq_is_coupled(run->session, run->seq));
   else if (info_of(s)->uses_costs)
-    box_costs_push_learned(L, run->course, places);
+    box_costs_push_learned(L, &s->costs);
   else
     lua_pushnil(L);
   if (info_of(s)->uses_memory)

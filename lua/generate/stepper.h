@@ -4,6 +4,7 @@
 #define DTL_STEPPER_H
 
 #include "box/batch.h"
+#include "box/costs.h"
 #include "box/opened.h"
 #include "generate/generation.h"
 #include "lookup/memory.h"
@@ -13,6 +14,7 @@ typedef struct {
   const dtl_request *request;
   policy_memory *memory; /* NULL: it uses none */
   bool looks_up;         /* it has a corpus, or its earlier outputs at least */
+  learned_view costs;    /* unless the request has a table, or nothing learns */
   run_group group;       /* the runs of its members */
   generation *member[DTL_PLACES];
   int joined;     /* so far */

@@ -16,8 +16,9 @@
 #define LONG_MS 60.0     /* which is left out if a pass may take so long */
 #define LOOK_CONTEXT 512 /* context of its session */
 #define LOOK_ROUNDS 8
-#define CACHED_MS 10.0 /* the caches matter little to a longer pass */
-#define MUCH 512       /* passes that justify writing the file before the end */
+#define CACHED_MS 10.0      /* the caches matter little to a longer pass */
+#define MUCH 512            /* passes that justify writing the file before the end */
+#define REVISIONS (1 << 20) /* more than a course has: courses of other numbers of sequences have other ones */
 
 struct course {
   course *next;
@@ -145,6 +146,7 @@ static dt_status begin(dtl_learned *learned, course *c, dt_error *err) {
   if (status) return status;
   c->kept = -1;
   reckon(learned, c);
+  c->l.revision = (c->batch - 1) * REVISIONS;
   if ((status = read_file(learned, c, err))) return costs_leave(&c->place), status;
   if (c->kept < 0) take_table(learned, c);
   c->since = dtl_usage_now(false);

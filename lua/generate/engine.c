@@ -1,0 +1,280 @@
+/* Requests that come and go: see dtl_engine in host.h. Each has a seat. Its prompt runs in pieces, one piece of one prompt between
+ * two iterations of the others; then it joins them. A seat's rows stay in the cache until another request takes it, and a
+ * prompt that begins as they do keeps them. */
+#include "generate/places.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_MS 100.0
+#define FIRST_PIECE 32 /* rows, while their time is unknown */
+#define LEAST_PIECE 16
+#define MOST_PIECE 4096
+#define ALONE 4 /* a piece may be so many times as long if it keeps nobody waiting */
+#define MUCH 4  /* a prompt takes the seat with its beginning if that is 1 / MUCH of it */
+#define KINDS 3 /* of drawing tokens, each with costs of its own */
+
+typedef enum { FREE, QUEUED, PROMPT, RUNNING } seat_state;
+
+typedef struct {
+  seat_state state;
+  long turn; /* of its last piece, or of its end */
+  const dtl_policy *policy;
+  dtl_request request;
+  dtl_prompt prompt;
+  int32_t *ids; /* the prompt's */
+  dtl_result result;
+} seat;
+
+struct dtl_engine {
+  dt_pair *pair;
+  bool in_pieces; /* prompts run in pieces, and rows are kept for other prompts: neither changes a bit of them */
+  places places;
+  seat *seat; /* [places.n] */
+  int busy;   /* seats that are not free */
+  long turn;
+  double piece_ms;
+  int piece; /* rows that take about as long */
+  dtl_learned *learned;
+  bool owns_learned;
+  course *course[DTL_PLACES + 1][KINDS]; /* by sequences at once; NULL: not used yet */
+};
+
+/* ---- costs ------------------------------------------------------------------------------------------------------- */
+
+static int kind_of(const dt_seq_options *o) { return !(o->sampling.temp > 0) ? 0 : o->uncoupled ? 1 : 2; }
+
+static dt_status find_course(dtl_engine *e, int n, const dt_seq_options *o, bool first, course **out, dt_error *err) {
+  course **known = &e->course[n][kind_of(o)];
+  dt_status status = *known ? DT_OK : learn_course(e->learned, n, o, first, known, err);
+  *out = *known;
+  return status;
+}
+
+/* Policies count with what passes cost of as many sequences as run now. */
+static void count(dtl_engine *e) {
+  int n = 0;
+  for (int i = 0; i < e->places.n; i++) n += e->seat[i].state == RUNNING;
+  for (int i = 0; i < e->places.n; i++) {
+    learned_view view = {.sequences = n};
+    const seat *s = &e->seat[i];
+    if (s->state == RUNNING && !find_course(e, n, &s->request.seq, false, &view.course, NULL))
+      places_count(&e->places.place[i], &view);
+  }
+}
+
+/* ---- begin and end ------------------------------------------------------------------------------------------------ */
+
+static void left(void *user, place *p) {
+  dtl_engine *e = user;
+  seat *s = &e->seat[p - e->places.place];
+  if (p->g.run && p->g.run->course) learn_keep(e->learned, p->g.run->course, p->result->failed);
+  if (s->request.done) s->request.done(s->request.user, 0, p->result);
+  dtl_result_free(p->result);
+  free(s->ids);
+  s->ids = NULL;
+  s->state = FREE;
+  s->turn = ++e->turn;
+  e->busy--;
+}
+
+/* How many tokens of a prompt the seat's rows begin with. */
+static int common(const dtl_engine *e, int i, const int32_t *ids, int n) {
+  const int32_t *tokens = dt_seq_tokens(e->places.session, i);
+  int length = dt_seq_length(e->places.session, i), same = 0;
+  while (same < n && same < length && tokens[same] == ids[same]) same++;
+  return same;
+}
+
+/* The free seat with much of the prompt, unless much of its own prompt would be lost; else the one that has been free
+ * for longest; -1: none is free. */
+static int choose(const dtl_engine *e, const int32_t *ids, int n) {
+  int oldest = -1, best = -1, most = n / MUCH;
+  for (int i = 0; i < e->places.n; i++) {
+    if (e->seat[i].state != FREE) continue;
+    int same = e->in_pieces ? common(e, i, ids, n) : 0;
+    if (oldest < 0 || e->seat[i].turn < e->seat[oldest].turn) oldest = i;
+    if (same > most && same >= e->seat[i].prompt.n_ids / 2) best = i, most = same;
+  }
+  return best < 0 ? oldest : best;
+}
+
+static dt_status check_request(const dtl_engine *e, const dtl_policy *policy, const dtl_request *r, dt_error *err) {
+  NEED(policy, "policy");
+  NEED(r, "request");
+  NEED_LIST(r->prompts, r->n, "prompts");
+  NEED_LIST(r->seq.stop, r->seq.n_stop, "stop");
+  if (r->n != 1 || r->answers > 1) return dtl_fail(err, DT_EINPUT, "engine: a request is of one prompt and one answer");
+  if (r->prompts->prefix || r->session || r->learned || r->costs || r->context || r->window.last || r->window.sinks ||
+      r->places)
+    return dtl_fail(
+        err, DT_EINPUT,
+        "engine: prefix, session, places, costs, learned, context and window are the engine's, not a request's");
+  if (!r->prompts->ids && r->prompts->len) NEED(r->prompts->text, "the prompt's text");
+  return stepper_check(policy, e->pair, r, err);
+}
+
+static dt_status take_ids(const dtl_engine *e, const dtl_prompt *p, int32_t **ids, int *n, dt_error *err) {
+  if (!p->ids) return (p->whole ? dt_encode_whole : dt_encode)(e->pair, p->text, p->len, ids, n, err);
+  if (p->n_ids < 0) return dtl_fail(err, DT_EINPUT, "prompt: %d ids, expected 0 or more", p->n_ids);
+  size_t bytes = sizeof **ids * (size_t)(*n = p->n_ids);
+  *ids = malloc(bytes + 1);
+  if (!*ids) return dtl_fail(err, DT_ENOMEM, "out of memory: a prompt of %d ids", p->n_ids);
+  memcpy(*ids, p->ids, bytes);
+  return DT_OK;
+}
+
+dt_status dtl_engine_begin(dtl_engine *e, const dtl_policy *policy, const dtl_request *request, dt_error *err) {
+  int32_t *ids;
+  int n;
+  NEED(e, "engine");
+  dt_status status = check_request(e, policy, request, err);
+  if (status) return status;
+  if (e->busy == e->places.n) return dtl_fail(err, DT_ESTATE, "engine: all %d places are taken", e->places.n);
+  if ((status = take_ids(e, request->prompts, &ids, &n, err))) return status;
+  seat *s = &e->seat[choose(e, ids, n)];
+  *s = (seat){.state = QUEUED, .policy = policy, .request = *request, .ids = ids, .turn = ++e->turn};
+  s->prompt = (dtl_prompt){.ids = ids, .n_ids = n};
+  s->request.prompts = &s->prompt;
+  if (e->in_pieces) s->request.session = e->places.session;
+  s->result = (dtl_result){.finish_reason = "error"};
+  e->busy++;
+  return DT_OK;
+}
+
+/* ---- prompts ----------------------------------------------------------------------------------------------------- */
+
+static bool interrupted(const seat *s) { return s->request.interrupt && *s->request.interrupt; }
+
+/* The prompt that waits for a piece, and has waited longest; -1: none. */
+static int next_prompt(const dtl_engine *e) {
+  int next = -1;
+  for (int i = 0; i < e->places.n; i++) {
+    const seat *s = &e->seat[i];
+    if ((s->state == QUEUED || s->state == PROMPT) && (next < 0 || s->turn < e->seat[next].turn)) next = i;
+  }
+  return next;
+}
+
+/* Begins a request with a piece of `rows` rows; false: it has failed, and left. */
+static bool begin(dtl_engine *e, int i, int rows) {
+  seat *s = &e->seat[i];
+  place *p = &e->places.place[i];
+  learned_view view = {.sequences = 1};
+  if (find_course(e, 1, &s->request.seq, false, &view.course, NULL)) view.course = e->course[1][0];
+  s->request.seq.piece = e->in_pieces ? rows : 0;
+  *p = (place){.policy = s->policy, .request = &s->request, .result = &s->result};
+  s->state = PROMPT;
+  return !places_begin(&e->places, p, e->pair, &view, NULL);
+}
+
+static void learn_piece(dtl_engine *e, int rows, double ms) {
+  double fits = ms > 0 ? rows * e->piece_ms / ms : MOST_PIECE;
+  e->piece = fits < LEAST_PIECE ? LEAST_PIECE : fits > MOST_PIECE ? MOST_PIECE : (int)fits;
+}
+
+/* Runs a piece of one prompt. `alone`: nobody waits for its end. */
+static void run_piece(dtl_engine *e, bool alone) {
+  int i = next_prompt(e), before, left_rows;
+  if (i < 0) return;
+  seat *s = &e->seat[i];
+  place *p = &e->places.place[i];
+  dt_error err;
+  int rows = alone ? e->piece * ALONE : e->piece;
+  double start = dt_clock_ms();
+  s->turn = ++e->turn;
+  bool begins = s->state == QUEUED;
+  if (begins && !begin(e, i, rows)) return;
+  dt_status status = dt_seq_prompt(e->places.session, i, 0, &before, &err);
+  left_rows = before;
+  if (!status && before && !begins) status = dt_seq_prompt(e->places.session, i, rows, &left_rows, &err);
+  if (!status && left_rows) learn_piece(e, rows, dt_clock_ms() - start); /* of a whole piece */
+  if (status) {
+    places_end(&e->places, p, &err);
+  } else if (interrupted(s)) {
+    places_end(&e->places, p, NULL);
+  } else if (!left_rows) {
+    s->state = RUNNING;
+    places_join(&e->places, p);
+  }
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+int dtl_engine_step(dtl_engine *e) {
+  bool alone = true;
+  if (!e) return 0;
+  count(e);
+  while (places_turn(&e->places)) {}
+  for (int i = 0; i < e->places.n; i++) alone &= e->seat[i].state != RUNNING;
+  run_piece(e, alone);
+  return e->busy;
+}
+
+int dtl_engine_room(const dtl_engine *e) { return e ? e->places.n - e->busy : 0; }
+
+/* Measures a few passes now, rather than while somebody waits. */
+static dt_status begin_courses(dtl_engine *e, const dtl_engine_options *o, dt_error *err) {
+  const dt_seq_options drawn = {.sampling = {.temp = 1}}, *kinds[] = {&(dt_seq_options){0}, &drawn};
+  course *found;
+  dt_status status = DT_OK;
+  e->learned = o->learned ? o->learned : dtl_learned_open(e->pair, &(dtl_learning){0});
+  e->owns_learned = !o->learned;
+  if (!e->learned) return dtl_fail(err, DT_ENOMEM, "out of memory: what passes cost");
+  for (int i = 0; i < 2 && !status; i++) status = find_course(e, 1, kinds[i], true, &found, err);
+  return status;
+}
+
+static dt_status open_engine(dtl_engine *e, const dtl_engine_options *o, dt_error *err) {
+  dt_pair_info info;
+  dt_pair_describe(e->pair, &info);
+  e->in_pieces = !info.on_device;
+  dt_session_options session = {.sequences = o->places, .context = o->context, .use_draft = info.draft.path};
+  dt_status status = places_open(&e->places, o->places, false, err);
+  e->seat = calloc((size_t)o->places, sizeof *e->seat);
+  if (!status && !e->seat) status = dtl_fail(err, DT_ENOMEM, "out of memory: an engine");
+  if (!status) status = begin_courses(e, o, err);
+  return status ? status : dt_session_open(e->pair, &session, &e->places.session, err);
+}
+
+dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *o, dtl_engine **out, dt_error *err) {
+  NEED(pair, "pair");
+  NEED(o, "options");
+  NEED(out, "out");
+  if (o->places < 1 || o->places > DTL_PLACES)
+    return dtl_fail(err, DT_EINPUT, "engine: %d places are out of range: 1..%d", o->places, DTL_PLACES);
+  if (!(o->piece_ms >= 0 && o->piece_ms <= 1e6))
+    return dtl_fail(err, DT_EINPUT, "engine: pieces of %g ms are out of range: 0 to 1e6", o->piece_ms);
+  if (o->learned && learn_pair(o->learned) != pair) return dtl_fail(err, DT_EINPUT, "learned: it is of another pair");
+  dtl_engine *e = calloc(1, sizeof *e);
+  if (!e) return dtl_fail(err, DT_ENOMEM, "out of memory: an engine");
+  e->pair = pair;
+  e->piece = FIRST_PIECE;
+  e->piece_ms = o->piece_ms > 0 ? o->piece_ms : PIECE_MS;
+  e->places.left = left, e->places.user = e;
+  dt_status status = open_engine(e, o, err);
+  if (status)
+    dtl_engine_close(e);
+  else
+    *out = e;
+  return status;
+}
+
+void dtl_engine_close(dtl_engine *e) {
+  if (!e) return;
+  for (int i = 0; i < e->places.n && e->seat; i++) {
+    if (e->seat[i].state == QUEUED) {
+      place *p = &e->places.place[i];
+      *p = (place){.policy = e->seat[i].policy, .request = &e->seat[i].request, .result = &e->seat[i].result};
+      p->result->finish_reason = "interrupted";
+      left(e, p);
+    } else if (e->seat[i].state != FREE) {
+      places_end(&e->places, &e->places.place[i], NULL);
+    }
+  }
+  dt_session_close(e->places.session);
+  if (e->owns_learned) dtl_learned_close(e->learned);
+  places_close(&e->places);
+  free(e->seat);
+  free(e);
+}
