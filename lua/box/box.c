@@ -93,8 +93,7 @@ static bool is_over(dtl_box *box) {
     double now = cpu_ms();
     if (box->cpu_start < 0) box->cpu_start = now;
     double used = now - box->cpu_start;
-    if (used >= box->limit_ms)
-      box->state = box->limit_ms < BOX_MILLISECONDS * box->allowance ? BOX_SPENT : BOX_OVERTIME;
+    if (used >= box->limit_ms) box->state = box->limit_ms < box->call_ms * box->allowance ? BOX_SPENT : BOX_OVERTIME;
     box->look_at = dt_clock_ms() + box->limit_ms - used;
   }
   return box->state != BOX_ALIVE;
@@ -207,7 +206,7 @@ static dt_status fail_as_policy(dtl_box *box, dt_error *err) {
   switch (box->state) {
   case BOX_OVERTIME:
     snprintf(said, sizeof said, "policy ran longer than %g s (or %ld million instructions) in %s",
-             BOX_MILLISECONDS * box->allowance / 1000, BOX_INSTRUCTIONS * box->allowance / 1000000, box->entry);
+             box->call_ms * box->allowance / 1000, BOX_INSTRUCTIONS * box->allowance / 1000000, box->entry);
     break;
   case BOX_SPENT: snprintf(said, sizeof said, "policy used up its seconds of the whole run in %s", box->entry); break;
   case BOX_FULL:
@@ -268,7 +267,8 @@ static int install(lua_State *L) {
 }
 
 dt_status box_open(dtl_box *box, const char *path, double seconds, dt_error *err) {
-  *box = (dtl_box){.hosting = true, .path = path, .left_ms = seconds > 0 ? seconds * 1e3 : INFINITY};
+  *box = (dtl_box){
+      .hosting = true, .path = path, .call_ms = BOX_MILLISECONDS, .left_ms = seconds > 0 ? seconds * 1e3 : INFINITY};
   box->L = lua_newstate(allocate, box);
   if (!box->L) return dtl_fail(err, DT_ENOMEM, "out of memory: a Lua state");
   *(dtl_box **)lua_getextraspace(box->L) = box;
@@ -319,7 +319,7 @@ dt_status box_call(dtl_box *box, const char *entry, int allowance, int nargs, dt
   box->allowance = allowance;
   box->instructions = 0;
   box->refused = BOX_ALIVE;
-  box->limit_ms = fmin(BOX_MILLISECONDS * allowance, box->left_ms);
+  box->limit_ms = fmin(box->call_ms * allowance, box->left_ms);
   box->start = dt_clock_ms();
   box->cpu_start = -1;
   box->look_at = box->start + fmin(FIRST_LOOK, box->limit_ms);

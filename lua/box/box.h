@@ -53,6 +53,7 @@ typedef struct {
   int allowance;              /* of this call: a multiple of a usual call's limits */
   double start;               /* of this call, ms, without the time inside the engine */
   double cpu_start;           /* processor time, ms, at the watch's first look; negative: it has not looked yet */
+  double call_ms;             /* limit of a usual call */
   double limit_ms;            /* of this call */
   double look_at;             /* ms: the earliest moment at which the limit can be reached */
   double left_ms;             /* of all calls together, from this one on */

@@ -48,7 +48,8 @@ dt_status opened_run_file(opened *o, const dtl_policy *policy, uint64_t seed, co
   box->interrupt = interrupt;
   box->modules = &policy->modules;
   box->reads = reads;
-  box->quiet = !reads;
+  box->call_ms = policy->call_ms;
+  box->quiet = !reads || policy->quiet;
   status = box_host(box, fill_box, o, 0, err);
   if (!status) status = box_host(box, load_chunk, &c, 0, err);
   if (status) return status;
@@ -120,7 +121,7 @@ dt_status opened_open(opened *o, const dtl_policy *policy, uint64_t seed, dt_err
   dt_status status = opened_run_file(o, policy, seed, NULL, NULL, err);
   if (!status) status = opened_make_object(o, err);
   if (!status) status = box_host(&o->box, take_object, o, 2, err);
-  o->box.quiet = false;
+  o->box.quiet = policy->quiet;
   if (status) opened_close(o);
   return status;
 }

@@ -224,6 +224,8 @@ static dt_status copy_options(const opening *o, dt_error *err) {
   }
   p->settings = settings, p->n_settings = options->n_settings;
   p->seconds = options->seconds;
+  p->call_ms = options->call_seconds > 0 ? options->call_seconds * 1e3 : BOX_MILLISECONDS;
+  p->quiet = options->quiet;
   p->preset = own_text(p, options->preset);
   return ok && (p->preset || !options->preset) ? DT_OK : out_of_memory(o, err);
 }
@@ -238,6 +240,9 @@ static dt_status check_options(const dtl_policy_options *options, dt_error *err)
   }
   if (!(options->seconds >= 0))
     return dtl_fail(err, DT_EINPUT, "policy: %g seconds, expected 0 (any time) or more", options->seconds);
+  if (!(options->call_seconds >= 0))
+    return dtl_fail(err, DT_EINPUT, "policy: %g seconds for a call, expected 0 (the default) or more",
+                    options->call_seconds);
   return DT_OK;
 }
 

@@ -20,6 +20,8 @@ struct dtl_policy {
   dtl_setting *settings;
   int n_settings;
   double seconds; /* limit of all calls into one object; 0: none */
+  double call_ms; /* limit of each call */
+  bool quiet;     /* its print writes nothing */
   char **owned;   /* every string and array of info, preset, settings */
   int n_owned;
 };

@@ -6,7 +6,8 @@
 dt_status dtl_conversation(const dt_chat *chat, const dt_message *system, const dt_message *turns, int n,
                            const char *date, char **text, size_t *len, dt_error *err) {
   char today[32];
+  struct tm day;
   time_t now = time(NULL);
-  strftime(today, sizeof today, "%d %b %Y", localtime(&now));
+  strftime(today, sizeof today, "%d %b %Y", localtime_r(&now, &day));
   return dt_chat_text(chat, system, turns, n, date ? date : today, text, len, err);
 }

@@ -1,11 +1,14 @@
 /* Requests that come and go in an engine: each gets the text that it gets alone, whatever comes, goes and fails beside it. */
-#include "unit.h"
+#include "wrong_arguments.h"
 
 #include "dtrun_fake.h"
 #include "host.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#define REFUSED(call, part) HOST_REFUSES(call, DT_EINPUT, part)
+#define NULL_REFUSED(call) REFUSED(call, "is NULL")
 
 enum { REQUESTS = 48, PLACES = 5, CONTEXT = 300 };
 
@@ -280,12 +283,68 @@ static void a_failure_is_in_its_result_and_a_close_ends_all(void **state) {
   dt_pair_close(pair);
 }
 
+static void it_refuses_wrong_arguments(void **state) {
+  (void)state;
+  static const int WRONG_PLACES[] = {INT_MIN, -1, 0, DTL_PLACES + 1, INT_MAX};
+  static const double PIECES[] = {NAN, -1, INFINITY};
+  const dtl_prompt prompt = {.ids = prompt_ids, .n_ids = 3};
+  const dtl_request asked = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 6}};
+  dt_pair *pair = scripted();
+  dtl_engine *engine = NULL;
+  dtl_policy *policy;
+  NULL_REFUSED(dtl_engine_open(NULL, &(dtl_engine_options){.places = 1}, &engine, err));
+  NULL_REFUSED(dtl_engine_open(pair, NULL, &engine, err));
+  NULL_REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1}, NULL, err));
+  for
+    EACH(n, WRONG_PLACES) REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = *n}, &engine, err), "places");
+  for (int i = 0; i < 3; i++)
+    REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1, .piece_ms = PIECES[i]}, &engine, err), "pieces");
+  REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1, .context = -1}, &engine, err), "context");
+  assert_null(engine);
+  dtl_engine_close(NULL);
+  assert_int_equal(dtl_engine_step(NULL), 0);
+  assert_int_equal(dtl_engine_room(NULL), 0);
+
+  assert_int_equal(dtl_engine_open(pair, &(dtl_engine_options){.places = 1}, &engine, NULL), DT_OK);
+  assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL), DT_OK);
+  dtl_request r = asked;
+  NULL_REFUSED(dtl_engine_begin(NULL, policy, &r, err));
+  NULL_REFUSED(dtl_engine_begin(engine, NULL, &r, err));
+  NULL_REFUSED(dtl_engine_begin(engine, policy, NULL, err));
+  r.n = 2;
+  REFUSED(dtl_engine_begin(engine, policy, &r, err), "one prompt");
+  r = asked, r.answers = 2;
+  REFUSED(dtl_engine_begin(engine, policy, &r, err), "one answer");
+  r = asked, r.prompts = NULL;
+  NULL_REFUSED(dtl_engine_begin(engine, policy, &r, err));
+  r = asked, r.seq.n_stop = 1;
+  NULL_REFUSED(dtl_engine_begin(engine, policy, &r, err));
+  r = asked, r.places = 1;
+  REFUSED(dtl_engine_begin(engine, policy, &r, err), "are the engine's");
+  r = asked, r.context = 9;
+  REFUSED(dtl_engine_begin(engine, policy, &r, err), "are the engine's");
+  r = asked, r.window.last = 9;
+  REFUSED(dtl_engine_begin(engine, policy, &r, err), "are the engine's");
+  const dtl_prompt bad[] = {{.len = 1}, {.ids = &(int32_t){1}, .n_ids = -1}};
+  for (int i = 0; i < 2; i++) {
+    r = asked, r.prompts = &bad[i];
+    REFUSED(dtl_engine_begin(engine, policy, &r, err), "prompt");
+  }
+  assert_int_equal(dtl_engine_room(engine), 1);
+  assert_int_equal(dtl_engine_begin(engine, policy, &asked, NULL), DT_OK);
+  assert_int_equal(dtl_engine_room(engine), 0);
+  dtl_engine_close(engine); /* with a request that never ran, and nobody to tell */
+  dtl_policy_close(policy);
+  dt_pair_close(pair);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_gets_the_text_that_it_gets_alone),
       cmocka_unit_test(a_prompt_keeps_the_rows_of_an_earlier_one),
       cmocka_unit_test(a_long_prompt_lets_others_go_on),
       cmocka_unit_test(a_failure_is_in_its_result_and_a_close_ends_all),
+      cmocka_unit_test(it_refuses_wrong_arguments),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

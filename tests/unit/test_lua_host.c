@@ -110,6 +110,24 @@ static void a_policy_describes_itself(void **state) {
   dtl_policy_close(policy);
 }
 
+static void a_call_may_have_less_time_than_usual(void **state) {
+  (void)state;
+  dt_pair *pair = fake_pair();
+  dtl_policy_options options = from(HEAD "{name = 'slow', doc = 'd', uses = {draft = false}}\n"
+                                         "function P:draft() while true do end end\nreturn P");
+  dtl_request request = {
+      .prompts = &(dtl_prompt){.text = PROMPT, .len = strlen(PROMPT)}, .n = 1, .seq = {.max_tokens = 20}};
+  dtl_result result;
+  dt_error err;
+  options.call_seconds = 0.02;
+  dtl_policy *policy = opened(&options);
+  assert_false(generate(pair, policy, &request, &result, &err));
+  assert_non_null(strstr(err.message, "policy ran longer than 0.02 s"));
+  dtl_result_free(&result);
+  dtl_policy_close(policy);
+  dt_pair_close(pair);
+}
+
 static void settings_override_the_preset_and_the_preset_the_defaults(void **state) {
   (void)state;
   dtl_setting settings[] = {{"n", "4"}, {"maybe", "0x10"}, {"on", "false"}, {"mode", "b"}};
@@ -553,6 +571,7 @@ static void ctrl_c_ends_a_driver_with_130(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_policy_describes_itself),
+      cmocka_unit_test(a_call_may_have_less_time_than_usual),
       cmocka_unit_test(settings_override_the_preset_and_the_preset_the_defaults),
       cmocka_unit_test(a_bad_setting_is_bad_usage_and_says_what_is_right),
       cmocka_unit_test(a_wrong_definition_is_the_policys_error_at_its_line),

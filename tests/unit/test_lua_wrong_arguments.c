@@ -127,6 +127,8 @@ static void policies(void **unused) {
   for (size_t i = 0; i < sizeof NO_SECONDS / sizeof *NO_SECONDS; i++) {
     o = (dtl_policy_options){.policy = "linear", .seconds = NO_SECONDS[i]};
     REFUSED(dtl_policy_open(&o, &p, err), "seconds, expected 0");
+    o = (dtl_policy_options){.policy = "linear", .call_seconds = NO_SECONDS[i]};
+    REFUSED(dtl_policy_open(&o, &p, err), "seconds for a call");
   }
   assert_null(p);
   o = (dtl_policy_options){.policy = "linear", .seconds = INFINITY};
@@ -589,60 +591,9 @@ static void bridges(void **unused) {
 
 static void no_function_is_forgotten(void **unused) {
   (void)unused;
-  static const char *const tests[] = {"tests/unit/test_lua_wrong_arguments.c", "tests/unit/test_lua_models.c", NULL};
+  static const char *const tests[] = {"tests/unit/test_lua_wrong_arguments.c", "tests/unit/test_lua_models.c",
+                                      "tests/unit/test_lua_engine.c", NULL};
   assert_true(check_tested("lua/host.h", "dtl_", tests) >= 46);
-}
-
-static void engines(void **unused) {
-  (void)unused;
-  static const int PLACES[] = {INT_MIN, -1, 0, DTL_PLACES + 1, INT_MAX};
-  static const double PIECES[] = {NAN, -1, INFINITY};
-  dtl_engine *engine = NULL;
-  dtl_policy *policy;
-  NULL_REFUSED(dtl_engine_open(NULL, &(dtl_engine_options){.places = 1}, &engine, err));
-  NULL_REFUSED(dtl_engine_open(pair, NULL, &engine, err));
-  NULL_REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1}, NULL, err));
-  for
-    EACH(n, PLACES) REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = *n}, &engine, err), "places");
-  for (int i = 0; i < 3; i++)
-    REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1, .piece_ms = PIECES[i]}, &engine, err), "pieces");
-  REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1, .context = -1}, &engine, err), "context");
-  assert_null(engine);
-  dtl_engine_close(NULL);
-  assert_int_equal(dtl_engine_step(NULL), 0);
-  assert_int_equal(dtl_engine_room(NULL), 0);
-
-  assert_int_equal(dtl_engine_open(pair, &(dtl_engine_options){.places = 1}, &engine, NULL), DT_OK);
-  assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL), DT_OK);
-  const dtl_request asked = fine();
-  dtl_request r = asked;
-  NULL_REFUSED(dtl_engine_begin(NULL, policy, &r, err));
-  NULL_REFUSED(dtl_engine_begin(engine, NULL, &r, err));
-  NULL_REFUSED(dtl_engine_begin(engine, policy, NULL, err));
-  r.n = 2;
-  REFUSED(dtl_engine_begin(engine, policy, &r, err), "one prompt");
-  r = asked, r.answers = 2;
-  REFUSED(dtl_engine_begin(engine, policy, &r, err), "one answer");
-  r = asked, r.prompts = NULL;
-  NULL_REFUSED(dtl_engine_begin(engine, policy, &r, err));
-  r = asked, r.seq.n_stop = 1;
-  NULL_REFUSED(dtl_engine_begin(engine, policy, &r, err));
-  r = asked, r.places = 1;
-  REFUSED(dtl_engine_begin(engine, policy, &r, err), "are the engine's");
-  r = asked, r.context = 9;
-  REFUSED(dtl_engine_begin(engine, policy, &r, err), "are the engine's");
-  r = asked, r.window.last = 9;
-  REFUSED(dtl_engine_begin(engine, policy, &r, err), "are the engine's");
-  const dtl_prompt bad[] = {{.len = 1}, {.ids = &(int32_t){1}, .n_ids = -1}};
-  for (int i = 0; i < 2; i++) {
-    r = asked, r.prompts = &bad[i];
-    REFUSED(dtl_engine_begin(engine, policy, &r, err), "prompt");
-  }
-  assert_int_equal(dtl_engine_room(engine), 1);
-  assert_int_equal(dtl_engine_begin(engine, policy, &asked, NULL), DT_OK);
-  assert_int_equal(dtl_engine_room(engine), 0);
-  dtl_engine_close(engine); /* with a request that never ran, and nobody to tell */
-  dtl_policy_close(policy);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -661,7 +612,6 @@ int main(void) {
       TEST(memories_corpora_and_traces),
       TEST(requests),
       TEST(several_prompts),
-      TEST(engines),
       TEST(things_of_another_pair),
       TEST(tables_of_costs),
       TEST(results_of_nothing),
