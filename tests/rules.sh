@@ -25,16 +25,21 @@ it_lets_lua_know_only_the_public_header_and_the_tree() {
 }
 it_lets_the_command_line_know_only_the_host_and_the_public_header() {
   cd "$source_dir" || exit 1
-  includes '.*' lua/cli | grep -vE '"(cli/[a-z_]+|host|dtrun|dtrun_ranks|system/json_file|text/utf8)\.h"|<' | none 'the command line looks into the engine'
+  includes '.*' lua/cli | grep -vE '"(cli/[a-z_]+|host|dtrun|dtrun_ranks|serve/serve|system/json_file|text/utf8)\.h"|<' | none 'the command line looks into the engine'
+}
+it_lets_the_server_know_only_the_host() {
+  cd "$source_dir" || exit 1
+  includes '.*' lua/serve | grep -vE '"(serve/[a-z_]+|host|files/json_text)\.h"|<' | none 'the server looks into the host' || exit 1
+  includes 'microhttpd\.h' runtime lua cuda | grep -v '^lua/serve/http\.c' | none 'something beside lua/serve/http.c knows of HTTP'
 }
 it_keeps_the_engine_ignorant_of_who_uses_it() {
   cd "$source_dir" || exit 1
-  includes '((cli|driver|generate|box|measure|lookup|models|files)/.*|host\.h)' runtime cuda | none 'the engine knows who uses it'
+  includes '((cli|serve|driver|generate|box|measure|lookup|models|files)/.*|host\.h)' runtime cuda | none 'the engine knows who uses it'
 }
 # From the ground up: each may include what stands before it. A header in the list is what rooms give to those above.
 floors='runtime/system runtime/model runtime/text runtime/grammar runtime/backend runtime/tree runtime/dtrun.h runtime/fake runtime/dtrun_fake.h
   runtime/dtrun_ranks.h runtime/cpu runtime/ranks runtime/pair runtime/draft runtime/session lua/host.h lua/files lua/models lua/lookup
-  lua/measure lua/box lua/generate lua/driver lua/cli'
+  lua/measure lua/box lua/generate lua/driver lua/serve lua/cli'
 it_includes_downwards_only() {
   cd "$source_dir" || exit 1
   local floor other above
@@ -57,7 +62,7 @@ it_includes_downwards_only() {
 symbols() {
   local build objects
   build=$(dirname "$dtrun")
-  mapfile -t objects < <(cd "$build" && find CMakeFiles/dtrun_{runtime,cli}.dir lua/CMakeFiles runtime/cpu/CMakeFiles -name '*.c.o' | while read -r object; do
+  mapfile -t objects < <(cd "$build" && find CMakeFiles/dtrun_{runtime,cli}.dir CMakeFiles/dtrun_serve.dir/lua/serve lua/CMakeFiles runtime/cpu/CMakeFiles -name '*.c.o' | while read -r object; do
     file=${object/lua\/CMakeFiles\/dtrun_lua.dir/lua}
     file=$(sed -E 's#CMakeFiles/dtrun_[a-z0-9_]*\.dir/?##' <<<"$file")
     [ -e "$source_dir/${file%.o}" ] && echo "$object"

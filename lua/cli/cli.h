@@ -16,8 +16,11 @@ typedef struct {
   const char *costs; /* "table", "learn"; NULL: not given */
   const char *preset, *compare, *json, *trace;
   const char *grammar, *grammar_file, *schema, *schema_file, *regex;
-  const char *system, *template; /* of a chat */
-  int tokens;                    /* 0: not given */
+  const char *system, *template;      /* of a chat */
+  const char *host, *key, *port_file; /* of a server */
+  int port;                           /* 1 more; 0: not said */
+  int queue, timeout;                 /* 0: not said */
+  int tokens;                         /* 0: not given */
   int context, threads, parallel, rounds;
   float policy_seconds; /* 0: any time */
   dt_sampling sampling; /* as requests and sessions take them: */

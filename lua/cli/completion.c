@@ -57,7 +57,7 @@ static dtl_policy *named_policy(const asked *a) {
   for (int i = 0; i < a->n; i++) {
     const option *o = *a->words[i] == '-' ? option_find(a->words[i], strlen(a->words[i])) : NULL;
     if (o && o->argument) i++;
-    if (*a->words[i] == '-' || o || strcmp(a->words[i], "chat") == 0) continue;
+    if (*a->words[i] == '-' || o || strcmp(a->words[i], "chat") == 0 || strcmp(a->words[i], "serve") == 0) continue;
     return dtl_policy_open(&(dtl_policy_options){.policy = a->words[i]}, &policy, &err) ? NULL : policy;
   }
   return NULL;
@@ -131,6 +131,7 @@ static void offer_options(const asked *a) {
 
 static void offer_commands(const asked *a) {
   offer(a, "chat", "a conversation at the terminal");
+  offer(a, "serve", "an address where other programs expect a model");
   offer(a, "run", "run a driver");
   offer(a, "pull", "bring a model");
   offer(a, "ls", "models that are here");
@@ -161,7 +162,8 @@ static bool offer_of_models(const asked *a) {
 int complete(int n, char **words) {
   asked a = {.words = words, .n = n > 0 ? n - 1 : 0, .typed = n > 0 ? words[n - 1] : ""};
   if (offer_of_models(&a)) return finish_output(0);
-  bool runs = a.n > 0 && strcmp(words[0], "run") == 0, talks = a.n > 0 && strcmp(words[0], "chat") == 0;
+  bool runs = a.n > 0 && strcmp(words[0], "run") == 0,
+       talks = a.n > 0 && (strcmp(words[0], "chat") == 0 || strcmp(words[0], "serve") == 0);
   const option *open = runs ? NULL : open_option(&a);
   dtl_policy *named = runs || open ? NULL : named_policy(&a);
   if (runs && a.n == 1)

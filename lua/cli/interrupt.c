@@ -29,4 +29,12 @@ static void catch_with(int flags) {
 void catch_interrupt(void) { catch_with((int)SA_RESETHAND | SA_RESTART); }
 void catch_interrupts(bool cut_reads) { catch_with(cut_reads ? 0 : SA_RESTART); }
 
+void catch_stop(void) {
+  struct sigaction action = {.sa_handler = on_interrupt};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+  signal(SIGPIPE, SIG_IGN);
+}
+
 void catch_end(void) { signal(SIGTERM, on_end); }

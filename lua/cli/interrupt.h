@@ -14,6 +14,9 @@ void catch_interrupt(void);
 /* From now on every Ctrl-C sets it and none kills; with cut_reads it also ends a wait for a line at the terminal. */
 void catch_interrupts(bool cut_reads);
 
+/* From now on Ctrl-C and a termination set it, as often as they come, and a client that has gone kills nobody. */
+void catch_stop(void);
+
 /* From now on a termination by mpirun ends the process with a line. */
 void catch_end(void);
 

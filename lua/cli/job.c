@@ -256,10 +256,23 @@ static int check_logprobs(const cli_options *o) {
   return 0;
 }
 
+/* Options of a server alone. */
+static int check_server_options(const cli_options *o) {
+  const char *name = o->host        ? "--host"
+                     : o->port      ? "--port"
+                     : o->port_file ? "--port-file"
+                     : o->key       ? "--api-key"
+                     : o->queue     ? "--queue"
+                     : o->timeout   ? "--timeout"
+                                    : NULL;
+  return name ? complain(EXIT_USAGE, "%s is an option of dtrun serve", name) : 0;
+}
+
 int job_open(cli_options *o, job *j) {
   *j = (job){.options = o};
   dt_error err;
-  int status = complete_prompts(o);
+  int status = check_server_options(o);
+  if (!status) status = complete_prompts(o);
   if (!status && o->json && json_check_path(o->json, &err)) status = complain_of(&err);
   if (!status) say_what_it_means(o);
   if (!status) status = check_logprobs(o);
@@ -291,6 +304,7 @@ static const char *misplaced(const cli_options *o) {
 int job_open_chat(cli_options *o, job *j) {
   *j = (job){.options = o};
   if (misplaced(o)) return complain(EXIT_USAGE, "chat: no place for %s: the questions are typed", misplaced(o));
+  if (check_server_options(o)) return EXIT_USAGE;
   say_what_it_means(o);
   complete_policy(o);
   int status = read_grammar(j);
@@ -300,6 +314,18 @@ int job_open_chat(cli_options *o, job *j) {
   if (!status) status = open_tuned(j);
   if (!status) status = open_memory(j);
   return status ? status : open_chat(j);
+}
+
+int job_open_server(cli_options *o, job *j) {
+  *j = (job){.options = o};
+  say_what_it_means(o);
+  complete_policy(o);
+  int status = open_policies(j);
+  if (!status) status = open_models(j, draft_of(j->policy) == DTL_NEEDS_DRAFT ? DTL_NEEDS_DRAFT : DTL_ANY_DRAFT);
+  if (!status && j->found && j->draft && !o->quiet) say("draft: %s, found (--draft none: without)", j->draft);
+  if (!status) status = open_tuned(j);
+  if (!status) status = open_memory(j);
+  return status ? status : job_calibrate(j);
 }
 
 static bool wants_table(const cli_options *o) { return o->costs && strcmp(o->costs, "table") == 0; }

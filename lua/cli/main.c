@@ -10,6 +10,7 @@
 #include "cli/limits.h"
 #include "cli/lists.h"
 #include "cli/models.h"
+#include "cli/program.h"
 #include "dtrun_ranks.h"
 
 #include <string.h>
@@ -44,6 +45,9 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "doctor") == 0) return run_driver(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "complete") == 0) return complete(argc - 2, argv + 2);
   if (models_meant(argc - 1, argv + 1)) return models_run(argc - 1, argv + 1);
+  if (argc > 1 && strcmp(argv[1], "serve") == 0)
+    return program_run("dtrun-serve", argv + 1,
+                       "this dtrun was built without serve: install libmicrohttpd-dev and build it again");
   if (argc == 2 && strcmp(argv[1], "help") == 0) argv[1] = "--help";
   bool talks = argc > 1 && strcmp(argv[1], "chat") == 0;
   cli_options o;

@@ -2,9 +2,9 @@
 #include "cli/models.h"
 
 #include "cli/complain.h"
+#include "cli/program.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,32 +28,12 @@ static int pull_named(const char *name) {
   return status;
 }
 
-/* The place of the program that pulls: beside this one, or where it is installed. False: it is not there. */
-static bool find_program(char *path) {
-  static const char *const places[] = {"", "../lib/dtrun/"};
-  ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
-  while (n > 0 && path[n - 1] != '/') n--;
-  for (int i = 0; i < 2 && n > 0; i++) {
-    snprintf(path + n, PATH_MAX, "%sdtrun-pull", places[i]);
-    if (access(path, X_OK) == 0) return true;
-  }
-  return false;
-}
-
 static int pull_from_hub(const char *id) {
-  char path[2 * PATH_MAX], *cache = dtl_hub_folder();
-  int status = EXIT_ENGINE;
-  if (!cache)
-    complain(0, "out of memory: a path");
-  else if (!find_program(path))
-    complain(0,
-             "this dtrun was built without pull: install libcurl4-openssl-dev and libssl-dev and build it again, or hf "
-             "download %s",
-             id);
-  else {
-    execl(path, path, cache, id, (char *)NULL);
-    complain(0, "%s does not start: %s", path, strerror(errno));
-  }
+  char *cache = dtl_hub_folder(), *argv[] = {NULL, cache, (char *)id, NULL};
+  int status = cache ? program_run("dtrun-pull", argv,
+                                   "this dtrun was built without pull: install libcurl4-openssl-dev and libssl-dev and "
+                                   "build it again, or hf download brings a model")
+                     : complain(EXIT_ENGINE, "out of memory: a path");
   free(cache);
   return status;
 }

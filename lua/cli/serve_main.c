@@ -1,0 +1,120 @@
+/* The program dtrun-serve, which dtrun serve becomes: the models of a command line behind an address. */
+#include "cli/complain.h"
+#include "cli/help.h"
+#include "cli/interrupt.h"
+#include "cli/job.h"
+#include "cli/limits.h"
+#include "serve/serve.h"
+
+#include <string.h>
+
+#define HOST "127.0.0.1"
+#define PORT 8080
+#define PLACES 8
+#define QUEUE 64
+
+/* Names an option that requests have, or that a server cannot use. */
+static const char *misplaced(const cli_options *o) {
+  return o->n_files || o->n_texts || o->prompts                                ? "--prompt, --text and --prompts"
+         : o->compare                                                          ? "--compare"
+         : o->json                                                             ? "--json"
+         : o->trace                                                            ? "--trace"
+         : o->logprobs || o->echo                                              ? "--logprobs and --echo"
+         : o->answers                                                          ? "--answers"
+         : o->n_stop                                                           ? "--stop"
+         : o->n_biases                                                         ? "--logit-bias"
+         : o->shifts.grammar || o->grammar_file || o->schema || o->schema_file ? "grammars and schemas"
+         : o->system || o->chat                                                ? "--chat and --system"
+         : o->window.last                                                      ? "--window"
+         : o->costs && strcmp(o->costs, "table") == 0                          ? "--costs table"
+                                                                               : NULL;
+}
+
+/* The model's name for clients: what -m says, or the last part of its path. */
+static const char *name_of(const job *j) {
+  const char *path = j->options->target ? j->options->target : j->target, *slash = strrchr(path, '/');
+  return slash && slash[1] ? slash + 1 : path;
+}
+
+typedef struct {
+  const job *job;
+  const server *server;
+  const serve_options *options;
+} announcement;
+
+static void announce(void *user) {
+  const announcement *a = user;
+  const char *host = a->options->host;
+  bool v6 = strchr(host, ':');
+  if (!a->job->options->quiet)
+    say("serving %s under %s at http://%s%s%s:%d/v1, %d texts at once; Ctrl-C ends", name_of(a->job),
+        dtl_policy_describe(a->job->policy)->name, v6 ? "[" : "", host, v6 ? "]" : "", serve_port(a->server),
+        a->options->places);
+}
+
+/* The port that was found: for programs that asked for any. */
+static int write_port(const cli_options *o, const server *s) {
+  FILE *file = o->port_file ? fopen(o->port_file, "w") : NULL;
+  if (!o->port_file) return 0;
+  bool written = file && fprintf(file, "%d\n", serve_port(s)) > 0;
+  if (file && fclose(file)) written = false;
+  return written ? 0 : complain(EXIT_ENGINE, "--port-file %s cannot be written", o->port_file);
+}
+
+static int run(const job *j, server *s, const serve_options *options) {
+  const cli_options *o = j->options;
+  dt_pair_info info;
+  dt_error err;
+  dt_pair_describe(j->pair, &info);
+  dtl_request defaults = {.memory = j->memory, .corpus = j->corpus, .begin_line = begin_line};
+  defaults.seq = job_request(j).seq;
+  defaults.seq.n_stop = 0, defaults.seq.stop = NULL;
+  if (!o->tokens) defaults.seq.max_tokens = -1;
+  serve_pair what = {.pair = j->pair,
+                     .model = name_of(j),
+                     .chat = o->template,
+                     .policy = j->policy,
+                     .defaults = defaults,
+                     .context = o->context ? o->context : info.context,
+                     .learned = j->learned};
+  announcement a = {j, s, options};
+  return serve_run(s, &what, &interrupted, announce, &a, &err) ? complain_of(&err) : 0;
+}
+
+static int serve(cli_options *o) {
+  serve_options options = {.host = o->host ? o->host : HOST,
+                           .port = o->port ? o->port - 1 : PORT,
+                           .key = o->key,
+                           .places = o->parallel ? o->parallel : PLACES,
+                           .queue = o->queue ? o->queue : QUEUE,
+                           .seconds = o->timeout};
+  server *s;
+  job j;
+  dt_error err;
+  if (misplaced(o)) return complain(EXIT_USAGE, "serve: no place for %s: requests have them, if any", misplaced(o));
+  if (serve_open(&options, &s, &err)) return complain_of(&err);
+  int status = write_port(o, s);
+  if (!status) status = job_open_server(o, &j);
+  if (!status) status = run(&j, s, &options);
+  serve_close(s);
+  int closed = job_close(&j);
+  return status ? status : closed;
+}
+
+int main(int argc, char **argv) {
+  cli_options o;
+  dt_error err;
+  int status = limits_check();
+  if (status) return status;
+  catch_stop();
+  if (cli_parse(argc - 1, argv + 1, &o, &err)) {
+    status = complain_of(&err);
+  } else if (o.help) {
+    print_help();
+    status = finish_output(0);
+  } else {
+    status = serve(&o);
+  }
+  cli_free(&o);
+  return status;
+}

@@ -1,0 +1,331 @@
+/* Writes answers: see answer.h. */
+#include "serve/answer.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void answer_put(json_text *out, const char *format, ...) {
+  char piece[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(piece, sizeof piece, format, args);
+  va_end(args);
+  json_raw(out, piece);
+}
+
+static void put_text(json_text *out, const char *key, const char *text) {
+  answer_put(out, "\"%s\":", key);
+  json_string(out, text, strlen(text));
+}
+
+/* ---- log-probabilities -------------------------------------------------------------------------------------------- */
+
+bool answer_keep(answer_logprobs *kept, const int32_t *ids, const dtl_logprob *list, int n) {
+  if (kept->n + n > kept->room) {
+    int room = 2 * (kept->n + n);
+    int32_t *more_ids = realloc(kept->ids, sizeof *more_ids * (size_t)room);
+    if (more_ids) kept->ids = more_ids;
+    dtl_logprob *more = realloc(kept->list, sizeof *more * (size_t)room);
+    if (more) kept->list = more;
+    int32_t *top_id = realloc(kept->top_id, sizeof *top_id * (size_t)room * DT_LOGPROBS);
+    if (top_id) kept->top_id = top_id;
+    float *top_logp = realloc(kept->top_logp, sizeof *top_logp * (size_t)room * DT_LOGPROBS);
+    if (top_logp) kept->top_logp = top_logp;
+    if (!more_ids || !more || !top_id || !top_logp) return false;
+    kept->room = room;
+  }
+  for (int i = 0; i < n; i++) {
+    size_t at = (size_t)kept->n * DT_LOGPROBS, bytes = (size_t)list[i].n;
+    kept->ids[kept->n] = ids[i];
+    kept->list[kept->n++] = list[i];
+    if (!bytes) continue;
+    memcpy(kept->top_id + at, list[i].id, bytes * sizeof *kept->top_id);
+    memcpy(kept->top_logp + at, list[i].logps, bytes * sizeof *kept->top_logp);
+  }
+  for (int i = 0; i < kept->n; i++) /* the arrays may have moved */
+    kept->list[i].id = kept->top_id + (size_t)i * DT_LOGPROBS,
+    kept->list[i].logps = kept->top_logp + (size_t)i * DT_LOGPROBS;
+  return true;
+}
+
+void answer_drop(answer_logprobs *kept) {
+  free(kept->ids), free(kept->list), free(kept->top_id), free(kept->top_logp);
+  *kept = (answer_logprobs){0};
+}
+
+/* A token's text: the bytes of a part of a character are told as U+FFFD. */
+static void put_token(json_text *out, const dt_pair *pair, int32_t id, size_t *len) {
+  char *text = dt_decode(pair, &id, 1, false, len);
+  if (!text) out->failed = true;
+  json_string(out, text ? text : "", text ? *len : 0);
+  free(text);
+}
+
+static void put_bytes(json_text *out, const dt_pair *pair, int32_t id) {
+  size_t len = 0;
+  char *text = dt_decode(pair, &id, 1, false, &len);
+  json_raw(out, "[");
+  for (size_t i = 0; text && i < len; i++) answer_put(out, i ? ",%d" : "%d", (unsigned char)text[i]);
+  json_raw(out, "]");
+  free(text);
+}
+
+/* JSON has no infinity. */
+static void put_logp(json_text *out, float logp) {
+  if (isnan(logp))
+    json_raw(out, "null");
+  else
+    answer_put(out, "%.9g", isinf(logp) ? -9999.0 : (double)logp);
+}
+
+static void put_chat_token(json_text *out, const dt_pair *pair, int32_t id, float logp) {
+  size_t len;
+  json_raw(out, "{\"token\":");
+  put_token(out, pair, id, &len);
+  json_raw(out, ",\"logprob\":");
+  put_logp(out, logp);
+  json_raw(out, ",\"bytes\":");
+  put_bytes(out, pair, id);
+}
+
+static void put_chat_logprobs(json_text *out, const dt_pair *pair, const int32_t *ids, const dtl_logprob *list, int n) {
+  json_raw(out, "{\"content\":[");
+  for (int i = 0; i < n; i++) {
+    if (i) json_raw(out, ",");
+    put_chat_token(out, pair, ids[i], list[i].logp);
+    json_raw(out, ",\"top_logprobs\":[");
+    for (int k = 0; k < list[i].n; k++) {
+      if (k) json_raw(out, ",");
+      put_chat_token(out, pair, list[i].id[k], list[i].logps[k]);
+      json_raw(out, "}");
+    }
+    json_raw(out, "]}");
+  }
+  json_raw(out, "],\"refusal\":null}");
+}
+
+typedef struct {
+  const int32_t *ids;
+  const dtl_logprob *list;
+  int n;
+} told; /* tokens of a prompt, and those behind it */
+
+static void put_text_logprobs(json_text *out, const dt_pair *pair, const told parts[2], size_t *offset) {
+  static const char *const columns[] = {"\"tokens\":[", "],\"token_logprobs\":[", "],\"top_logprobs\":[",
+                                        "],\"text_offset\":["};
+  json_raw(out, "{");
+  for (int column = 0; column < 4; column++) {
+    bool first = true;
+    json_raw(out, columns[column]);
+    for (int part = 0; part < 2; part++)
+      for (int i = 0; i < parts[part].n; i++, first = false) {
+        const dtl_logprob *l = &parts[part].list[i];
+        size_t len;
+        if (!first) json_raw(out, ",");
+        if (column == 0) {
+          put_token(out, pair, parts[part].ids[i], &len);
+        } else if (column == 1) {
+          put_logp(out, l->logp);
+        } else if (column == 2 && isnan(l->logp)) {
+          json_raw(out, "null");
+        } else if (column == 2) {
+          json_raw(out, "{");
+          for (int k = 0; k < l->n; k++) {
+            if (k) json_raw(out, ",");
+            put_token(out, pair, l->id[k], &len);
+            json_raw(out, ":");
+            put_logp(out, l->logps[k]);
+          }
+          json_raw(out, "}");
+        } else {
+          free(dt_decode(pair, &parts[part].ids[i], 1, false, &len));
+          answer_put(out, "%zu", *offset);
+          *offset += len;
+        }
+      }
+  }
+  json_raw(out, "]}");
+}
+
+/* "logprobs": of what was generated, behind those of the prompt, if they are told. */
+static void put_logprobs(json_text *out, const answer_head *head, told prompt, told text, size_t *offset) {
+  const dt_pair *pair = head->server->pair;
+  json_raw(out, ",\"logprobs\":");
+  if (!head->ask->logprobs)
+    json_raw(out, "null");
+  else if (head->ask->is_chat)
+    put_chat_logprobs(out, pair, text.ids, text.list, text.n);
+  else
+    put_text_logprobs(out, pair, (told[]){prompt, text}, offset);
+}
+
+/* ---- parts of answers --------------------------------------------------------------------------------------------- */
+
+static const char *finish_of(const dtl_result *r) {
+  return strcmp(r->finish_reason, "eos") == 0 || strcmp(r->finish_reason, "stop") == 0 ? "stop" : "length";
+}
+
+/* {"id":..., up to its choices */
+static void put_head(json_text *out, const answer_head *head, const char *object) {
+  answer_put(out, "{\"id\":\"%s\",\"object\":\"%s\",\"created\":%ld,", head->id, object, head->created);
+  put_text(out, "model", head->server->model);
+  answer_put(out, ",\"system_fingerprint\":\"dtrun-%s\",", dt_version());
+}
+
+static void put_usage(json_text *out, const answer_head *head, const dtl_result *results, int n) {
+  long prompt = 0, cached = 0, text = 0;
+  for (int i = 0; i < n; i++) {
+    if (i % head->ask->answers == 0) prompt += results[i].n_prompt, cached += results[i].stats.kept_tokens;
+    text += head->ask->no_tokens ? 0 : results[i].n_tokens;
+  }
+  answer_put(out,
+             "\"usage\":{\"prompt_tokens\":%ld,\"completion_tokens\":%ld,\"total_tokens\":%ld,"
+             "\"prompt_tokens_details\":{\"cached_tokens\":%ld}}",
+             prompt, text, prompt + text, cached);
+}
+
+static double per_second(double n, double ms) { return ms > 0 ? n / ms * 1e3 : 0; }
+
+static void put_timings(json_text *out, const dtl_result *results, int n) {
+  double prompt_ms = 0, text_ms = 0;
+  long prompt = 0, cached = 0, text = 0, drafted = 0, accepted = 0;
+  for (int i = 0; i < n; i++) {
+    const dt_stats *s = &results[i].stats;
+    prompt += s->prompt_tokens - s->kept_tokens, cached += s->kept_tokens, text += s->generated;
+    drafted += s->drafted, accepted += s->accepted;
+    prompt_ms += s->prompt_ms, text_ms += s->total_ms > s->prompt_ms ? s->total_ms - s->prompt_ms : 0;
+  }
+  answer_put(
+      out,
+      ",\"timings\":{\"prompt_n\":%ld,\"prompt_ms\":%.3f,\"prompt_per_second\":%.3f,\"predicted_n\":%ld,"
+      "\"predicted_ms\":%.3f,\"predicted_per_second\":%.3f,\"cache_n\":%ld,\"draft_n\":%ld,\"draft_n_accepted\":%ld}",
+      prompt, prompt_ms, per_second((double)prompt, prompt_ms), text, text_ms, per_second((double)text, text_ms),
+      cached, drafted, accepted);
+}
+
+static void put_statistics(json_text *out, const answer_head *head, const dtl_result *r) {
+  if (!head->ask->tells) return;
+  char *json = dtl_result_json(r, DTL_JSON_BRIEF | DTL_JSON_LINE);
+  if (!json) {
+    out->failed = true;
+    return;
+  }
+  json[strcspn(json, "\n")] = 0;
+  json_raw(out, ",\"dtrun\":");
+  json_raw(out, json);
+  free(json);
+}
+
+/* ---- streams ------------------------------------------------------------------------------------------------------- */
+
+static void begin_chunk(json_text *out, const answer_head *head, int index) {
+  json_raw(out, "data: ");
+  put_head(out, head, head->ask->is_chat ? "chat.completion.chunk" : "text_completion");
+  answer_put(out, "\"choices\":[{\"index\":%d,", index);
+}
+
+static void end_chunk(json_text *out) { json_raw(out, "}]}\n\n"); }
+
+void answer_begins(json_text *out, const answer_head *head, int index) {
+  if (!head->ask->is_chat) return;
+  begin_chunk(out, head, index);
+  json_raw(out, "\"delta\":{\"role\":\"assistant\",\"content\":null},\"logprobs\":null,\"finish_reason\":null");
+  end_chunk(out);
+}
+
+static void put_piece(json_text *out, const answer_head *head, const char *text, size_t len) {
+  json_raw(out, head->ask->is_chat ? "\"delta\":{\"content\":" : "\"text\":");
+  json_string(out, text, len);
+  if (head->ask->is_chat) json_raw(out, "}");
+}
+
+static void put_kept(json_text *out, const answer_head *head, answer_logprobs *kept, size_t *offset) {
+  put_logprobs(out, head, (told){0}, (told){kept->ids, kept->list, kept->n}, offset);
+  kept->n = 0;
+}
+
+void answer_piece(json_text *out, const answer_head *head, int index, const char *text, size_t len,
+                  answer_logprobs *kept, size_t *offset) {
+  begin_chunk(out, head, index);
+  put_piece(out, head, text, len);
+  put_kept(out, head, kept, offset);
+  json_raw(out, ",\"finish_reason\":null");
+  end_chunk(out);
+}
+
+void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, answer_logprobs *kept,
+                 size_t *offset) {
+  begin_chunk(out, head, index);
+  if (head->ask->is_chat)
+    json_raw(out, "\"delta\":{}");
+  else
+    put_piece(out, head, "", 0);
+  put_kept(out, head, kept, offset);
+  answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r));
+  put_statistics(out, head, r);
+  json_raw(out, "}]");
+  put_timings(out, r, 1);
+  json_raw(out, "}\n\n");
+}
+
+void answer_closes(json_text *out, const answer_head *head, const dtl_result *results, int n) {
+  if (head->ask->usage) {
+    json_raw(out, "data: ");
+    put_head(out, head, head->ask->is_chat ? "chat.completion.chunk" : "text_completion");
+    json_raw(out, "\"choices\":[],");
+    put_usage(out, head, results, n);
+    put_timings(out, results, n);
+    json_raw(out, "}\n\n");
+  }
+  json_raw(out, "data: [DONE]\n\n");
+}
+
+/* ---- whole answers -------------------------------------------------------------------------------------------------- */
+
+/* The text of a choice: with echo, the prompt's before it. */
+static void put_whole_text(json_text *out, const answer_head *head, const dtl_result *r) {
+  size_t n = 0, len = head->ask->no_tokens ? 0 : r->text_len;
+  char *prompt = head->ask->echo ? dt_decode(head->server->pair, r->prompt_ids, r->n_prompt, true, &n) : NULL;
+  char *text = malloc(n + len + 1);
+  if (!text || (head->ask->echo && !prompt)) {
+    out->failed = true;
+  } else {
+    if (n) memcpy(text, prompt, n);
+    if (len) memcpy(text + n, r->text, len);
+    json_string(out, text, n + len);
+  }
+  free(prompt), free(text);
+}
+
+static void put_choice(json_text *out, const answer_head *head, int index, const dtl_result *r) {
+  told prompt = {r->prompt_ids, r->prompt_logprobs, r->prompt_logprobs ? r->n_prompt : 0};
+  told text = {r->tokens, r->logprobs, r->logprobs && !head->ask->no_tokens ? r->n_tokens : 0};
+  size_t offset = 0;
+  answer_put(out, "%s{\"index\":%d,", index ? "," : "", index);
+  json_raw(out, head->ask->is_chat ? "\"message\":{\"role\":\"assistant\",\"content\":" : "\"text\":");
+  put_whole_text(out, head, r);
+  if (head->ask->is_chat) json_raw(out, "}");
+  put_logprobs(out, head, prompt, text, &offset);
+  answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r));
+  put_statistics(out, head, r);
+  json_raw(out, "}");
+}
+
+void answer_whole(json_text *out, const answer_head *head, const dtl_result *results, int n) {
+  put_head(out, head, head->ask->is_chat ? "chat.completion" : "text_completion");
+  json_raw(out, "\"choices\":[");
+  for (int i = 0; i < n; i++) put_choice(out, head, i, &results[i]);
+  json_raw(out, "],");
+  put_usage(out, head, results, n);
+  put_timings(out, results, n);
+  json_raw(out, "}\n");
+}
+
+void answer_refusal(json_text *out, const refusal *why) {
+  answer_put(out, "{\"error\":{\"code\":%d,", why->status);
+  put_text(out, "message", why->message);
+  answer_put(out, ",\"type\":\"%s\"}}", why->type);
+}

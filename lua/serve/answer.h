@@ -1,0 +1,45 @@
+/* Answers as JSON: whole ones, and the chunks of streams, as OpenAI's clients read them. */
+#ifndef SERVE_ANSWER_H
+#define SERVE_ANSWER_H
+
+#include "files/json_text.h"
+#include "serve/ask.h"
+
+typedef struct {
+  const ask_server *server;
+  const ask *ask;
+  char id[40];
+  long created;
+} answer_head;
+
+/* Log-probabilities of tokens that no chunk has told yet. */
+typedef struct {
+  int n, room;
+  int32_t *ids;
+  dtl_logprob *list; /* its arrays point into `top_id` and `top_logp`, DT_LOGPROBS for each */
+  int32_t *top_id;
+  float *top_logp;
+} answer_logprobs;
+
+/* False: out of memory. */
+bool answer_keep(answer_logprobs *kept, const int32_t *ids, const dtl_logprob *list, int n);
+void answer_drop(answer_logprobs *kept); /* frees it; zeros are allowed */
+
+/* Chunks of the text `index`, as events. `offset` counts the characters that log-probabilities were told of. */
+void answer_begins(json_text *out, const answer_head *head, int index);
+void answer_piece(json_text *out, const answer_head *head, int index, const char *text, size_t len,
+                  answer_logprobs *kept, size_t *offset);
+void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, answer_logprobs *kept,
+                 size_t *offset);
+/* The end of a stream of n texts: usage, if it was asked for, and the last event. */
+void answer_closes(json_text *out, const answer_head *head, const dtl_result *results, int n);
+
+/* The whole answer: n = prompts * answers results. */
+void answer_whole(json_text *out, const answer_head *head, const dtl_result *results, int n);
+
+void answer_refusal(json_text *out, const refusal *why);
+
+/* Raw JSON by a format without texts of others. */
+void answer_put(json_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

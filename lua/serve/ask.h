@@ -1,0 +1,59 @@
+/* A request's body, read: fields of OpenAI's completions and chats, of llama.cpp's and vLLM's servers, and dtrun's own. */
+#ifndef SERVE_ASK_H
+#define SERVE_ASK_H
+
+#include "host.h"
+
+#include <cJSON.h>
+
+/* What the server was started with; it does not change. */
+typedef struct {
+  dt_pair *pair;
+  const dt_chat *chat;      /* the layout of conversations; NULL: */
+  const char *no_chat;      /* why there is none */
+  const dtl_policy *policy; /* for requests that name none */
+  dtl_request defaults;     /* of requests: options of sequences, memory, corpus */
+  const char *model;        /* its name for clients */
+  int context;              /* of a sequence */
+  long started;             /* seconds since 1970 */
+} ask_server;
+
+#define ASK_TEXTS 128 /* most answers to one request, those to all its prompts together */
+
+typedef struct {
+  bool is_chat, stream, usage, echo, tells; /* usage: in a last chunk; tells: of its policy and statistics */
+  bool no_tokens;                           /* only the prompt's log-probabilities are wanted */
+  int logprobs;                             /* 1 more than the likeliest tokens of each; 0: none */
+  int answers;                              /* to each prompt */
+  int n_prompts;
+  struct ask_prompt {
+    int32_t *ids;
+    int n;
+  } * prompts;
+  dt_seq_options seq;
+  bool seeded;
+  char *grammar;
+  char **stop; /* [seq.n_stop] */
+  dt_bias *bias;
+  dtl_policy *own; /* it named a policy; NULL: the server's */
+  bool is_page;    /* it sent a policy's text */
+} ask;
+
+/* How a request is refused. */
+typedef struct {
+  int status;       /* 400, 401, 404, 501, 503, .. */
+  const char *type; /* "invalid_request_error", ..; static */
+  char message[512];
+} refusal;
+
+refusal refusal_of(const dt_error *err); /* by the kind of the failure */
+refusal refuse(int status, const char *type, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Reads a body. False: *why says what is wrong; free it all the same. */
+bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *out, refusal *why);
+void ask_free(ask *a);
+
+/* The conversation of a request's `messages`, as text up to the beginning of the answer: malloc'd. */
+bool ask_conversation(const ask_server *server, const cJSON *messages, char **text, size_t *len, refusal *why);
+
+#endif

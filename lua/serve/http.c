@@ -1,0 +1,299 @@
+/* HTTP by libmicrohttpd: see serve.h. Each connection has a thread, which may wait; routes.c answers. A client of a stream
+ * that has left is noticed when the next piece or ping is written; others by looking at their connections while they wait. */
+#include "serve/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_BODY (8u << 20)  /* bytes */
+#define MOST_CONNECTIONS 1024 /* beside those that wait in the queue, others may ask for /health */
+#define IDLE_SECONDS 30       /* that a client may take between two bytes of a request */
+#define PING_MS 1000.0
+#define LOOK_MS 200.0
+#define GRACE_MS 10000.0
+
+struct server {
+  const serve_options *options;
+  struct MHD_Daemon *daemon;
+  int port;
+  pthread_rwlock_t lock; /* of what is behind it, which requests read */
+  routes *routes;        /* NULL: it loads */
+};
+
+/* One request while its body comes. */
+typedef struct {
+  char *body;
+  size_t len, room;
+  bool too_long;
+} incoming;
+
+/* ---- answers -------------------------------------------------------------------------------------------------------- */
+
+static enum MHD_Result respond(struct MHD_Connection *c, int status, const char *type, char *text, size_t len) {
+  struct MHD_Response *r = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
+  if (!r) {
+    free(text);
+    return MHD_NO;
+  }
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+  if (status == 401) MHD_add_response_header(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+  if (status == 503) MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+  enum MHD_Result sent = MHD_queue_response(c, (unsigned)status, r);
+  MHD_destroy_response(r);
+  return sent;
+}
+
+static enum MHD_Result respond_json(struct MHD_Connection *c, int status, const char *type, json_text *out) {
+  size_t len = out->len;
+  char *text = json_finish(out);
+  return text ? respond(c, status, type, text, len) : MHD_NO; /* out of memory: the connection is closed */
+}
+
+static enum MHD_Result respond_refusal(struct MHD_Connection *c, const refusal *why) {
+  json_text out = {0};
+  answer_refusal(&out, why);
+  return respond_json(c, why->status, "application/json", &out);
+}
+
+/* ---- tickets --------------------------------------------------------------------------------------------------------- */
+
+static bool has_left(struct MHD_Connection *c) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+  struct pollfd fd = {.fd = info ? info->connect_fd : -1, .events = POLLRDHUP};
+  return !info || (poll(&fd, 1, 0) > 0 && fd.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+static ssize_t read_stream(void *user, uint64_t at, char *bytes, size_t size) {
+  static const char ping[] = ": ping\n\n";
+  (void)at;
+  long n = ticket_read(user, bytes, size, PING_MS);
+  if (n < 0) return MHD_CONTENT_READER_END_OF_STREAM;
+  if (n > 0) return n;
+  if (size < sizeof ping) return 0;
+  memcpy(bytes, ping, sizeof ping - 1);
+  return sizeof ping - 1;
+}
+
+static void leave(void *user) { ticket_leave(user); }
+
+static enum MHD_Result respond_stream(struct MHD_Connection *c, ticket *t) {
+  struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_stream, t, leave);
+  if (!r) {
+    ticket_leave(t);
+    return MHD_NO;
+  }
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+  enum MHD_Result sent = MHD_queue_response(c, 200, r);
+  MHD_destroy_response(r); /* which leaves the ticket, once it is sent */
+  return sent;
+}
+
+static enum MHD_Result respond_ticket(struct MHD_Connection *c, ticket *t) {
+  refusal why;
+  json_text out = {0};
+  ticket_state state;
+  while ((state = ticket_wait(t, LOOK_MS, &why)) == TICKET_WAITS)
+    if (has_left(c)) {
+      ticket_leave(t);
+      return MHD_NO;
+    }
+  if (state == TICKET_GOES && ticket_ask(t)->stream) return respond_stream(c, t);
+  if (state == TICKET_GOES) ticket_answer(t, &out);
+  ticket_leave(t);
+  return state == TICKET_GOES ? respond_json(c, 200, "application/json", &out) : respond_refusal(c, &why);
+}
+
+/* ---- who may ask ------------------------------------------------------------------------------------------------------- */
+
+static bool is_one_of(const char *text, size_t n, const char *const *names) {
+  for (; *names; names++)
+    if (strlen(*names) == n && strncasecmp(text, *names, n) == 0) return true;
+  return false;
+}
+
+/* Whether a header's host is this server: a page of another site, whose name its owner made mean this machine, has its own. */
+static bool is_own_host(const server *s, const char *host) {
+  const char *const own[] = {"localhost", "127.0.0.1", "[::1]", s->options->host, NULL};
+  const char *end = *host == '[' ? strchr(host, ']') : NULL;
+  size_t n = end ? (size_t)(end + 1 - host) : strcspn(host, ":/");
+  return is_one_of(host, n, own);
+}
+
+static bool is_local(const server *s) {
+  static const char *const local[] = {"localhost", "127.0.0.1", "::1", NULL};
+  return is_one_of(s->options->host, strlen(s->options->host), local);
+}
+
+/* A page of another site sends its Origin; without a key any page could else use this server. */
+static bool is_foreign(const server *s, struct MHD_Connection *c) {
+  const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+  const char *origin = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Origin");
+  const char *at = origin ? strstr(origin, "://") : NULL;
+  if (is_local(s) && host && !is_own_host(s, host)) return true;
+  if (!origin) return false;
+  if (!at) return true;
+  return !is_own_host(s, at + 3) && !(host && !is_local(s) && strcmp(at + 3, host) == 0);
+}
+
+/* Takes the same time wherever the two differ. */
+static bool is_key(const char *key, const char *given) {
+  size_t n = strlen(key), m = strlen(given);
+  unsigned char differs = n != m;
+  for (size_t i = 0; i < n; i++) differs |= (unsigned char)(key[i] ^ given[m ? i % m : 0]);
+  return !differs;
+}
+
+static bool has_key(const server *s, struct MHD_Connection *c) {
+  static const char bearer[] = "Bearer ";
+  const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
+  const char *other = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "X-Api-Key");
+  if (!s->options->key) return true;
+  if (given && strncasecmp(given, bearer, sizeof bearer - 1) == 0)
+    return is_key(s->options->key, given + sizeof bearer - 1);
+  return other && is_key(s->options->key, other);
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------------------ */
+
+static enum MHD_Result answer(server *s, struct MHD_Connection *c, const char *method, const char *url,
+                              const incoming *in) {
+  refusal why;
+  route_answer out = {.status = 200, .type = "application/json"};
+  const route *r = route_find(method, url, &why);
+  if (is_foreign(s, c)) {
+    why = refuse(403, "invalid_request_error", "a foreign Host or Origin: this server answers its own address only");
+    return respond_refusal(c, &why);
+  }
+  if (r && !route_is_public(r) && !has_key(s, c)) {
+    why = refuse(401, "authentication_error", "no key, or a wrong one: Authorization: Bearer KEY");
+    return respond_refusal(c, &why);
+  }
+  if (!r) return respond_refusal(c, &why);
+  if (in->too_long) {
+    why = refuse(413, "invalid_request_error", "the body is longer than 8 MiB");
+    return respond_refusal(c, &why);
+  }
+  pthread_rwlock_rdlock(&s->lock);
+  bool loads = !s->routes;
+  bool fine = !loads && route_run(r, s->routes, in->body ? in->body : "", in->len, &out, &why);
+  pthread_rwlock_unlock(&s->lock);
+  if (loads) why = refuse(503, "unavailable_error", "the model is loading");
+  if (!fine) {
+    free(json_finish(&out.text));
+    return respond_refusal(c, &why);
+  }
+  return out.ticket ? respond_ticket(c, out.ticket) : respond_json(c, out.status, out.type, &out.text);
+}
+
+static bool add_body(incoming *in, const char *bytes, size_t n) {
+  if (in->too_long || n > MOST_BODY - in->len) {
+    in->too_long = true;
+    return true;
+  }
+  if (in->len + n + 1 > in->room) {
+    size_t room = 2 * (in->len + n) + 1;
+    char *grown = realloc(in->body, room);
+    if (!grown) return false;
+    in->body = grown, in->room = room;
+  }
+  memcpy(in->body + in->len, bytes, n);
+  in->len += n;
+  in->body[in->len] = 0;
+  return true;
+}
+
+static enum MHD_Result take(void *user, struct MHD_Connection *c, const char *url, const char *method,
+                            const char *version, const char *bytes, size_t *n, void **state) {
+  (void)version;
+  if (!*state) {
+    *state = calloc(1, sizeof(incoming));
+    return *state ? MHD_YES : MHD_NO;
+  }
+  if (*n) {
+    bool fine = add_body(*state, bytes, *n);
+    *n = 0;
+    return fine ? MHD_YES : MHD_NO;
+  }
+  return answer(user, c, method, url, *state);
+}
+
+static void forget(void *user, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why) {
+  incoming *in = *state;
+  (void)user, (void)c, (void)why;
+  if (in) free(in->body);
+  free(in);
+  *state = NULL;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+
+dt_status serve_open(const serve_options *o, server **out, dt_error *err) {
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
+  char port[16];
+  snprintf(port, sizeof port, "%d", o->port);
+  int lost = getaddrinfo(o->host, port, &hints, &found);
+  if (lost) return dt_fail(err, DT_EINPUT, "--host %.100s: %s", o->host, gai_strerror(lost));
+  server *s = calloc(1, sizeof *s);
+  if (!s) {
+    freeaddrinfo(found);
+    return dt_fail_memory(err, "a server", sizeof *s);
+  }
+  s->options = o;
+  pthread_rwlock_init(&s->lock, NULL);
+  unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL;
+  if (found->ai_family == AF_INET6) flags |= MHD_USE_IPv6;
+  s->daemon = MHD_start_daemon(flags, (uint16_t)o->port, NULL, NULL, take, s, MHD_OPTION_SOCK_ADDR, found->ai_addr,
+                               MHD_OPTION_NOTIFY_COMPLETED, forget, NULL, MHD_OPTION_CONNECTION_LIMIT,
+                               (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+                               MHD_OPTION_END);
+  int reason = errno;
+  freeaddrinfo(found);
+  if (!s->daemon) {
+    serve_close(s);
+    return dt_fail(err, DT_EINPUT, "cannot listen at %.100s, port %d: %s", o->host, o->port, strerror(reason));
+  }
+  const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
+  s->port = info && info->port ? info->port : o->port;
+  *out = s;
+  return DT_OK;
+}
+
+int serve_port(const server *s) { return s->port; }
+
+static void set_routes(server *s, routes *r) {
+  pthread_rwlock_wrlock(&s->lock);
+  s->routes = r;
+  pthread_rwlock_unlock(&s->lock);
+}
+
+dt_status serve_run(server *s, const serve_pair *what, const volatile sig_atomic_t *stop, void (*ready)(void *user),
+                    void *user, dt_error *err) {
+  routes *r;
+  dt_status status = routes_open(s->options, what, &r, err);
+  if (status) return status;
+  set_routes(s, r);
+  ready(user);
+  while (!*stop) poll(NULL, 0, 100); /* a signal ends it at once */
+  routes_stop(r, GRACE_MS);
+  MHD_stop_daemon(s->daemon); /* waits for all connections, which have their answers now */
+  s->daemon = NULL;
+  set_routes(s, NULL);
+  routes_close(r);
+  return DT_OK;
+}
+
+void serve_close(server *s) {
+  if (!s) return;
+  if (s->daemon) MHD_stop_daemon(s->daemon);
+  pthread_rwlock_destroy(&s->lock);
+  free(s);
+}

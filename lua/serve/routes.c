@@ -1,0 +1,294 @@
+/* The routes: one table. See http.h. */
+#include "serve/http.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define INVALID "invalid_request_error"
+
+struct routes {
+  ask_server server;
+  dt_chat *chat;
+  char no_chat[256];
+  work *work;
+  int places;
+};
+
+dt_status routes_open(const serve_options *o, const serve_pair *what, routes **out, dt_error *err) {
+  routes *r = calloc(1, sizeof *r);
+  dt_error no_chat;
+  if (!r) return dt_fail_memory(err, "the routes", sizeof *r);
+  if (dt_pair_chat(what->pair, what->chat, &r->chat, &no_chat))
+    memcpy(r->no_chat, no_chat.message, sizeof r->no_chat - 1);
+  r->server = (ask_server){.pair = what->pair,
+                           .chat = r->chat,
+                           .no_chat = r->no_chat,
+                           .policy = what->policy,
+                           .defaults = what->defaults,
+                           .model = what->model,
+                           .context = what->context,
+                           .started = (long)time(NULL)};
+  r->places = o->places;
+  work_options how = {&r->server, o->places, o->queue, o->seconds, what->learned};
+  dt_status status = what->chat && !r->chat ? dt_fail(err, DT_EINPUT, "%s", no_chat.message) : DT_OK;
+  if (!status) status = work_open(&how, &r->work, err);
+  if (status)
+    routes_close(r);
+  else
+    *out = r;
+  return status;
+}
+
+void routes_stop(routes *r, double grace_ms) { work_stop(r->work, grace_ms); }
+
+void routes_close(routes *r) {
+  work_close(r->work);
+  dt_chat_close(r->chat);
+  free(r);
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------------------------ */
+
+static bool complete(routes *r, bool is_chat, const char *body, size_t len, route_answer *out, refusal *why) {
+  ask a;
+  if (!ask_read(&r->server, is_chat, body, len, &a, why)) {
+    ask_free(&a);
+    return false;
+  }
+  out->ticket = work_submit(r->work, &a, why);
+  return out->ticket != NULL;
+}
+
+static bool run_completion(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  return complete(r, false, body, len, out, why);
+}
+
+static bool run_chat(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  return complete(r, true, body, len, out, why);
+}
+
+/* ---- the server ------------------------------------------------------------------------------------------------------- */
+
+static bool run_health(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  (void)r, (void)body, (void)len, (void)why;
+  json_raw(&out->text, "{\"status\":\"ok\"}");
+  return true;
+}
+
+static void put_member(json_text *out, const char *before, const char *text) {
+  json_raw(out, before);
+  json_string(out, text ? text : "", text ? strlen(text) : 0);
+}
+
+static bool run_models(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  (void)body, (void)len, (void)why;
+  put_member(&out->text, "{\"object\":\"list\",\"data\":[{\"id\":", r->server.model);
+  answer_put(&out->text, ",\"object\":\"model\",\"created\":%ld,\"owned_by\":\"dtrun\",\"max_model_len\":%d}]}",
+             r->server.started, r->server.context);
+  return true;
+}
+
+static bool run_props(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  dt_pair_info info;
+  (void)body, (void)len, (void)why;
+  dt_pair_describe(r->server.pair, &info);
+  answer_put(&out->text, "{\"default_generation_settings\":{\"n_ctx\":%d,\"temperature\":%g},\"total_slots\":%d,",
+             r->server.context, (double)r->server.defaults.seq.sampling.temp, r->places);
+  put_member(&out->text, "\"model_alias\":", r->server.model);
+  put_member(&out->text, ",\"build_info\":", dt_version());
+  put_member(&out->text, ",\"chat_template\":", r->chat ? dt_chat_name(r->chat) : NULL);
+  put_member(&out->text, ",\"dtrun\":{\"policy\":", dtl_policy_describe(r->server.policy)->name);
+  put_member(&out->text, ",\"backend\":", info.backend);
+  answer_put(&out->text, ",\"draft\":%s,\"threads\":%d}}", info.draft.path ? "true" : "false", info.threads);
+  return true;
+}
+
+static void put_count(json_text *out, const char *name, const char *type, const char *help, double value) {
+  answer_put(out, "# HELP %s %s\n# TYPE %s %s\n%s %.17g\n", name, help, name, type, name, value);
+}
+
+static bool run_metrics(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  work_counts c = work_count(r->work);
+  json_text *t = &out->text;
+  (void)body, (void)len, (void)why;
+  out->type = "text/plain; version=0.0.4";
+  put_count(t, "llamacpp:prompt_tokens_total", "counter", "Tokens of prompts that ran.", (double)c.prompt_tokens);
+  put_count(t, "llamacpp:prompt_seconds_total", "counter", "Time of prompts.", c.prompt_ms / 1e3);
+  put_count(t, "llamacpp:tokens_predicted_total", "counter", "Generated tokens.", (double)c.tokens);
+  put_count(t, "llamacpp:tokens_predicted_seconds_total", "counter", "Time of generation.", c.text_ms / 1e3);
+  put_count(t, "llamacpp:requests_processing", "gauge", "Texts that run.", c.processing);
+  put_count(t, "llamacpp:requests_deferred", "gauge", "Requests that wait.", c.deferred);
+  put_count(t, "vllm:spec_decode_num_drafts_total", "counter", "Verify passes.", (double)c.drafts);
+  put_count(t, "vllm:spec_decode_num_draft_tokens_total", "counter", "Verified guesses.", (double)c.drafted);
+  put_count(t, "vllm:spec_decode_num_accepted_tokens_total", "counter", "Accepted guesses.", (double)c.accepted);
+  json_raw(t, "# HELP vllm:spec_decode_num_accepted_tokens_per_pos_total Accepted guesses by depth.\n"
+              "# TYPE vllm:spec_decode_num_accepted_tokens_per_pos_total counter\n");
+  for (int i = 1; i <= DT_TREE_VERIFY && (i == 1 || c.accepted_at[i]); i++)
+    answer_put(t, "vllm:spec_decode_num_accepted_tokens_per_pos_total{position=\"%d\"} %ld\n", i - 1, c.accepted_at[i]);
+  put_count(t, "dtrun:requests_total", "counter", "Requests that ended.", (double)c.requests);
+  put_count(t, "dtrun:prompt_tokens_cached_total", "counter", "Tokens of prompts whose rows were there.",
+            (double)c.cached_tokens);
+  return true;
+}
+
+/* ---- tokens ------------------------------------------------------------------------------------------------------------ */
+
+/* The object of a small body; NULL: it is none, and *why says so. */
+static cJSON *object_of(const char *body, size_t len, refusal *why) {
+  cJSON *root = cJSON_ParseWithLength(body, len);
+  if (cJSON_IsObject(root)) return root;
+  cJSON_Delete(root);
+  *why = refuse(400, INVALID, "the body is not a JSON object");
+  return NULL;
+}
+
+static bool run_tokenize(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  cJSON *root = object_of(body, len, why);
+  const cJSON *content = cJSON_GetObjectItemCaseSensitive(root, "content");
+  bool begin = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "add_special")), fine = false;
+  int32_t *ids;
+  int n;
+  dt_error err;
+  if (!root) return false;
+  if (!cJSON_IsString(content)) {
+    *why = refuse(400, INVALID, "content: expected a text");
+  } else if ((begin ? dt_encode : dt_encode_whole)(r->server.pair, content->valuestring, strlen(content->valuestring),
+                                                   &ids, &n, &err)) {
+    *why = refusal_of(&err);
+  } else {
+    json_raw(&out->text, "{\"tokens\":[");
+    for (int i = 0; i < n; i++) answer_put(&out->text, i ? ",%d" : "%d", ids[i]);
+    json_raw(&out->text, "]}");
+    free(ids);
+    fine = true;
+  }
+  cJSON_Delete(root);
+  return fine;
+}
+
+static bool run_detokenize(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  cJSON *root = object_of(body, len, why);
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "tokens"), *id;
+  int n = 0;
+  size_t text_len;
+  if (!root) return false;
+  int32_t *ids = malloc(sizeof *ids * ((size_t)cJSON_GetArraySize(list) + 1));
+  bool fine = cJSON_IsArray(list) && ids;
+  cJSON_ArrayForEach(id, list) {
+    fine = fine && cJSON_IsNumber(id) && id->valuedouble >= 0 && id->valuedouble <= INT32_MAX;
+    if (ids) ids[n++] = fine ? (int32_t)id->valuedouble : 0;
+  }
+  char *text = fine ? dt_decode(r->server.pair, ids, n, true, &text_len) : NULL;
+  if (text) {
+    json_raw(&out->text, "{\"content\":");
+    json_string(&out->text, text, text_len);
+    json_raw(&out->text, "}");
+  } else {
+    *why = refuse(400, INVALID, "tokens: expected a list of ids");
+  }
+  free(ids), free(text);
+  cJSON_Delete(root);
+  return text != NULL;
+}
+
+static bool run_template(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  cJSON *root = object_of(body, len, why);
+  char *text;
+  size_t text_len;
+  bool fine =
+      root && ask_conversation(&r->server, cJSON_GetObjectItemCaseSensitive(root, "messages"), &text, &text_len, why);
+  cJSON_Delete(root);
+  if (!fine) return false;
+  json_raw(&out->text, "{\"prompt\":");
+  json_string(&out->text, text, text_len);
+  json_raw(&out->text, "}");
+  free(text);
+  return true;
+}
+
+/* ---- policies ------------------------------------------------------------------------------------------------------------ */
+
+static void put_policy(json_text *out, const dtl_policy_info *info) {
+  put_member(out, "{\"name\":", info->name);
+  put_member(out, ",\"doc\":", info->doc);
+  json_raw(out, ",\"params\":[");
+  for (int i = 0; i < info->n_params; i++) {
+    const dtl_param *p = &info->params[i];
+    put_member(out, i ? ",{\"name\":" : "{\"name\":", p->name);
+    put_member(out, ",\"type\":", p->type);
+    put_member(out, ",\"value\":", p->value);
+    put_member(out, ",\"range\":", p->range);
+    put_member(out, ",\"doc\":", p->doc);
+    json_raw(out, "}");
+  }
+  json_raw(out, "]}");
+}
+
+/* Compiles a page in the box: its description, or the line of its mistake. */
+static bool run_check(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  cJSON *root = object_of(body, len, why);
+  const cJSON *source = cJSON_GetObjectItemCaseSensitive(root, "source");
+  dtl_policy *policy;
+  dt_error err;
+  (void)r;
+  bool fine = cJSON_IsString(source);
+  if (root && !fine) *why = refuse(400, INVALID, "source: expected the text of a policy");
+  if (fine) {
+    dtl_policy_options how = {.policy = "page.lua",
+                              .source = source->valuestring,
+                              .source_len = strlen(source->valuestring),
+                              .call_seconds = 0.02,
+                              .quiet = true};
+    if (dtl_policy_open(&how, &policy, &err)) {
+      put_member(&out->text, "{\"error\":{\"message\":", err.message);
+      answer_put(&out->text, ",\"line\":%d}}", err.status == DT_EPOLICY ? err.line : 0);
+    } else {
+      put_policy(&out->text, dtl_policy_describe(policy));
+      dtl_policy_close(policy);
+    }
+  }
+  cJSON_Delete(root);
+  return fine;
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------------------ */
+
+struct route {
+  const char *method, *url; /* url: also without /v1 */
+  bool is_public;
+  bool (*run)(routes *r, const char *body, size_t len, route_answer *out, refusal *why);
+};
+
+static const route all[] = {
+    {"GET", "/health", true, run_health},
+    {"GET", "/v1/models", true, run_models},
+    {"POST", "/v1/completions", false, run_completion},
+    {"POST", "/v1/chat/completions", false, run_chat},
+    {"POST", "/v1/policies/check", false, run_check},
+    {"GET", "/metrics", false, run_metrics},
+    {"GET", "/props", false, run_props},
+    {"POST", "/tokenize", false, run_tokenize},
+    {"POST", "/detokenize", false, run_detokenize},
+    {"POST", "/apply-template", false, run_template},
+};
+
+static bool is_at(const route *r, const char *url) {
+  return strcmp(r->url, url) == 0 || (strncmp(r->url, "/v1", 3) == 0 && strcmp(r->url + 3, url) == 0);
+}
+
+const route *route_find(const char *method, const char *url, refusal *why) {
+  *why = refuse(404, "not_found_error", "no such address: %.100s", url);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (!is_at(&all[i], url)) continue;
+    if (strcmp(all[i].method, method) == 0) return &all[i];
+    *why = refuse(405, INVALID, "%.100s takes %s", url, all[i].method);
+  }
+  return NULL;
+}
+
+bool route_is_public(const route *r) { return r->is_public; }
+
+bool route_run(const route *r, routes *state, const char *body, size_t len, route_answer *out, refusal *why) {
+  return r->run(state, body, len, out, why);
+}

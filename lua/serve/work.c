@@ -1,0 +1,390 @@
+/* The queue and the engine's thread: see work.h. One lock guards all tickets; the engine's passes run without it. */
+#include "serve/work.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+typedef struct {
+  ticket *of;
+  int index;
+  dtl_prompt prompt;
+  volatile sig_atomic_t interrupt;
+  bool begun;
+  answer_logprobs kept; /* of a stream, not told yet */
+  size_t offset;
+} text;
+
+struct ticket {
+  work *work;
+  ticket *next; /* of all that have not ended, by their age */
+  ask ask;
+  answer_head head;
+  dtl_memory *memory; /* of its own page; NULL: the server's */
+  text *texts;        /* [n] */
+  dtl_result *results;
+  int n, begun, ended;
+  bool held;     /* somebody waits for it */
+  bool fails;    /* `why` says why */
+  bool opened;   /* a part of its stream may have been sent */
+  json_text out; /* of a stream, */
+  size_t taken;  /* bytes of it that were read */
+  refusal why;
+  double deadline; /* ms; 0: none */
+};
+
+struct work {
+  work_options how;
+  dtl_engine *engine;
+  pthread_t thread;
+  bool has_thread;
+  pthread_mutex_t lock;
+  pthread_cond_t asked, told; /* there is work; a ticket has changed */
+  ticket *first;
+  bool stopping;
+  double end; /* ms: when what runs ends, once it stops */
+  unsigned long numbers;
+  work_counts counts;
+};
+
+static void free_ticket(ticket *t) {
+  for (int i = 0; i < t->n; i++) {
+    answer_drop(&t->texts[i].kept);
+    dtl_result_free(&t->results[i]);
+  }
+  ask_free(&t->ask);
+  dtl_memory_close(t->memory);
+  free(json_finish(&t->out));
+  free(t->texts), free(t->results), free(t);
+}
+
+/* Waits for a change, at most ms. */
+static void wait_told(pthread_cond_t *what, pthread_mutex_t *lock, double ms) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  long long at = until.tv_nsec + (long long)(ms * 1e6);
+  until.tv_sec += at / 1000000000, until.tv_nsec = at % 1000000000;
+  pthread_cond_timedwait(what, lock, &until);
+}
+
+/* ---- in the engine's thread: what texts say ------------------------------------------------------------------------- */
+
+static void fail_ticket(ticket *t, const refusal *why) {
+  if (!t->fails && t->ask.stream && t->opened) {
+    json_raw(&t->out, "data: ");
+    answer_refusal(&t->out, why);
+    json_raw(&t->out, "\n\n");
+  }
+  if (!t->fails) t->why = *why;
+  t->fails = true;
+  for (int i = 0; i < t->n; i++) t->texts[i].interrupt = 1; /* the other texts are of no use */
+}
+
+static void open_stream(ticket *t) {
+  for (int i = 0; i < t->n && !t->opened; i++) answer_begins(&t->out, &t->head, i);
+  t->opened = true;
+}
+
+static bool on_text(void *user, const char *bytes, size_t len) {
+  text *x = user;
+  ticket *t = x->of;
+  pthread_mutex_lock(&t->work->lock);
+  if (t->ask.stream && t->held) {
+    open_stream(t);
+    answer_piece(&t->out, &t->head, x->index, bytes, len, &x->kept, &x->offset);
+    pthread_cond_broadcast(&t->work->told);
+  }
+  pthread_mutex_unlock(&t->work->lock);
+  return !x->interrupt;
+}
+
+static void on_logprobs(void *user, const int32_t *ids, const dtl_logprob *list, int n) {
+  text *x = user;
+  pthread_mutex_lock(&x->of->work->lock);
+  if (!answer_keep(&x->kept, ids, list, n)) x->of->out.failed = true;
+  pthread_mutex_unlock(&x->of->work->lock);
+}
+
+static void count(work_counts *c, const dtl_result *r) {
+  const dt_stats *s = &r->stats;
+  c->prompt_tokens += s->prompt_tokens - s->kept_tokens, c->cached_tokens += s->kept_tokens;
+  c->tokens += s->generated, c->drafts += s->iterations, c->drafted += s->drafted, c->accepted += s->accepted;
+  for (int i = 1; i <= DT_TREE_VERIFY && s->verified_at[i]; i++) c->accepted_at[i] += s->accepted_at[i];
+  c->prompt_ms += s->prompt_ms, c->text_ms += s->total_ms > s->prompt_ms ? s->total_ms - s->prompt_ms : 0;
+}
+
+/* A text has ended; with the last one its ticket leaves the list. The lock is held. */
+static void end_text(text *x, const refusal *why) {
+  ticket *t = x->of;
+  work *w = t->work;
+  if (why) fail_ticket(t, why);
+  if (!why && !t->fails && t->ask.stream) {
+    open_stream(t);
+    answer_ends(&t->out, &t->head, x->index, &t->results[x->index], &x->kept, &x->offset);
+  }
+  pthread_cond_broadcast(&w->told);
+  if (++t->ended < t->n) return;
+  ticket **at = &w->first;
+  while (*at != t) at = &(*at)->next;
+  *at = t->next;
+  w->counts.requests++;
+  if (t->ask.stream && t->opened && !t->fails) answer_closes(&t->out, &t->head, t->results, t->n);
+  if (!t->held) free_ticket(t);
+}
+
+static bool done(void *user, int prompt, dtl_result *r) {
+  text *x = user;
+  work *w = x->of->work;
+  refusal why;
+  (void)prompt;
+  pthread_mutex_lock(&w->lock);
+  w->counts.processing--;
+  count(&w->counts, r);
+  if (r->failed) why = refusal_of(&r->failure);
+  bool failed = r->failed;
+  x->of->results[x->index] = *r;
+  *r = (dtl_result){0}; /* it is ours now */
+  end_text(x, failed ? &why : NULL);
+  pthread_mutex_unlock(&w->lock);
+  return true;
+}
+
+/* ---- in the engine's thread: the queue ------------------------------------------------------------------------------- */
+
+/* The oldest text that has not begun; NULL: there is none. The lock is held. */
+static text *next_text(const work *w) {
+  for (ticket *t = w->first; t; t = t->next)
+    if (t->begun < t->n) return &t->texts[t->begun];
+  return NULL;
+}
+
+static dtl_request request_of(const work *w, text *x) {
+  const ticket *t = x->of;
+  dtl_request r = w->how.server->defaults;
+  int answer = x->index % t->ask.answers;
+  struct ask_prompt *prompt = &t->ask.prompts[x->index / t->ask.answers];
+  x->prompt = (dtl_prompt){.ids = prompt->ids, .n_ids = prompt->n};
+  r.prompts = &x->prompt, r.n = 1;
+  r.seq = t->ask.seq;
+  r.seq.sampling.seed += (uint64_t)answer;
+  if (t->memory) r.memory = t->memory, r.corpus = NULL;
+  r.on_text = on_text;
+  if (t->ask.stream && t->ask.logprobs) r.on_logprobs = on_logprobs;
+  r.done = done;
+  r.user = x;
+  r.interrupt = &x->interrupt;
+  return r;
+}
+
+/* Begins what there is room for. The lock is held, and given up meanwhile. */
+static void begin_texts(work *w) {
+  text *x;
+  while (dtl_engine_room(w->engine) && (x = next_text(w))) {
+    ticket *t = x->of;
+    const dtl_policy *policy = t->ask.own ? t->ask.own : w->how.server->policy;
+    dt_error err;
+    t->begun++;
+    if (t->fails || !t->held) {
+      refusal gone = refuse(499, "cancelled", "the client has left");
+      end_text(x, &gone);
+      continue;
+    }
+    dtl_request request = request_of(w, x);
+    w->counts.processing++;
+    pthread_mutex_unlock(&w->lock);
+    dt_status status = dtl_engine_begin(w->engine, policy, &request, &err);
+    pthread_mutex_lock(&w->lock);
+    if (!status) continue;
+    w->counts.processing--;
+    refusal why = refusal_of(&err);
+    end_text(x, &why);
+  }
+}
+
+/* Ends texts whose time is over, and all of them when the server stops. The lock is held. */
+static void end_late(work *w) {
+  double now = dt_clock_ms();
+  refusal stops = refuse(503, "unavailable_error", "the server stops");
+  for (ticket *t = w->first, *next; t; t = next) {
+    next = t->next;
+    if ((t->deadline && now > t->deadline) || (w->stopping && now > w->end))
+      for (int i = 0; i < t->n; i++) t->texts[i].interrupt = 1;
+    while (w->stopping && t->begun < t->n) {
+      bool last = t->ended + 1 == t->n;
+      end_text(&t->texts[t->begun++], &stops);
+      if (last) break; /* the ticket has left */
+    }
+  }
+}
+
+static void *serve(void *user) {
+  work *w = user;
+  int busy = 0;
+  pthread_mutex_lock(&w->lock);
+  for (;;) {
+    while (!busy && !w->first && !w->stopping) pthread_cond_wait(&w->asked, &w->lock);
+    end_late(w);
+    begin_texts(w);
+    if (w->stopping && !w->first) break;
+    pthread_mutex_unlock(&w->lock);
+    busy = dtl_engine_step(w->engine);
+    pthread_mutex_lock(&w->lock);
+  }
+  pthread_mutex_unlock(&w->lock);
+  return NULL;
+}
+
+/* ---- for all threads --------------------------------------------------------------------------------------------------- */
+
+dt_status work_open(const work_options *o, work **out, dt_error *err) {
+  work *w = calloc(1, sizeof *w);
+  pthread_condattr_t clock;
+  if (!w) return dt_fail_memory(err, "the queue", sizeof *w);
+  w->how = *o;
+  pthread_condattr_init(&clock);
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+  pthread_mutex_init(&w->lock, NULL);
+  pthread_cond_init(&w->asked, &clock);
+  pthread_cond_init(&w->told, &clock);
+  pthread_condattr_destroy(&clock);
+  dtl_engine_options engine = {.places = o->places, .context = o->server->context, .learned = o->learned};
+  dt_status status = dtl_engine_open(o->server->pair, &engine, &w->engine, err);
+  if (!status) w->has_thread = pthread_create(&w->thread, NULL, serve, w) == 0;
+  if (!status && !w->has_thread) status = dt_fail(err, DT_EDEVICE, "no thread for the engine: %s", strerror(errno));
+  if (status)
+    work_close(w);
+  else
+    *out = w;
+  return status;
+}
+
+void work_stop(work *w, double grace_ms) {
+  pthread_mutex_lock(&w->lock);
+  w->stopping = true;
+  w->end = dt_clock_ms() + grace_ms;
+  pthread_cond_broadcast(&w->asked);
+  pthread_mutex_unlock(&w->lock);
+  if (w->has_thread) pthread_join(w->thread, NULL);
+  w->has_thread = false;
+}
+
+void work_close(work *w) {
+  if (!w) return;
+  dtl_engine_close(w->engine);
+  pthread_cond_destroy(&w->asked), pthread_cond_destroy(&w->told);
+  pthread_mutex_destroy(&w->lock);
+  free(w);
+}
+
+work_counts work_count(work *w) {
+  pthread_mutex_lock(&w->lock);
+  work_counts counts = w->counts;
+  for (const ticket *t = w->first; t; t = t->next) counts.deferred += t->begun == 0;
+  pthread_mutex_unlock(&w->lock);
+  return counts;
+}
+
+/* Makes a ticket of *a, which it takes over. NULL: out of memory. */
+static ticket *make_ticket(work *w, ask *a) {
+  ticket *t = calloc(1, sizeof *t);
+  if (!t) {
+    ask_free(a);
+    return NULL;
+  }
+  t->work = w, t->ask = *a, t->held = true;
+  t->n = a->n_prompts * a->answers;
+  t->texts = calloc((size_t)t->n, sizeof *t->texts);
+  t->results = calloc((size_t)t->n, sizeof *t->results);
+  if (a->is_page) t->memory = dtl_memory_open();
+  if (!t->texts || !t->results || (a->is_page && !t->memory)) {
+    t->n = 0;
+    free_ticket(t);
+    return NULL;
+  }
+  for (int i = 0; i < t->n; i++) t->texts[i].of = t, t->texts[i].index = i;
+  t->head = (answer_head){.server = w->how.server, .ask = &t->ask, .created = (long)time(NULL)};
+  t->deadline = w->how.seconds ? dt_clock_ms() + w->how.seconds * 1e3 : 0;
+  return t;
+}
+
+/* A seed that nobody chose: below 2^53, so that any client can send it back. */
+static void choose_seed(ask *a) {
+  uint64_t seed = 0;
+  if (a->seeded || !(a->seq.sampling.temp > 0) || getrandom(&seed, sizeof seed, 0) != sizeof seed) return;
+  a->seq.sampling.seed = seed >> 11;
+}
+
+ticket *work_submit(work *w, ask *a, refusal *why) {
+  int waiting = 0;
+  choose_seed(a);
+  ticket *t = make_ticket(w, a);
+  if (!t) {
+    *why = refuse(500, "server_error", "out of memory: the request");
+    return NULL;
+  }
+  pthread_mutex_lock(&w->lock);
+  ticket **last = &w->first;
+  for (; *last; last = &(*last)->next) waiting += (*last)->begun < (*last)->n;
+  bool full = waiting >= w->how.queue, stops = w->stopping;
+  if (!full && !stops) {
+    snprintf(t->head.id, sizeof t->head.id, "%s-%lx-%lu", t->ask.is_chat ? "chatcmpl" : "cmpl", w->how.server->started,
+             ++w->numbers);
+    *last = t;
+    pthread_cond_broadcast(&w->asked);
+  }
+  pthread_mutex_unlock(&w->lock);
+  if (!full && !stops) return t;
+  *why = stops ? refuse(503, "unavailable_error", "the server stops")
+               : refuse(503, "unavailable_error", "%d requests wait already: try again", waiting);
+  free_ticket(t);
+  return NULL;
+}
+
+const ask *ticket_ask(const ticket *t) { return &t->ask; }
+
+/* Whether its stream or its whole answer can be read now. The lock is held. */
+static bool goes(const ticket *t) { return t->fails || (t->ask.stream && t->opened) || t->ended == t->n; }
+
+ticket_state ticket_wait(ticket *t, double ms, refusal *why) {
+  work *w = t->work;
+  pthread_mutex_lock(&w->lock);
+  if (!goes(t)) wait_told(&w->told, &w->lock, ms);
+  bool failed = t->fails && !(t->ask.stream && t->opened);
+  ticket_state state = failed ? TICKET_FAILED : goes(t) ? TICKET_GOES : TICKET_WAITS;
+  if (failed) *why = t->why;
+  pthread_mutex_unlock(&w->lock);
+  return state;
+}
+
+long ticket_read(ticket *t, char *bytes, size_t size, double ms) {
+  work *w = t->work;
+  pthread_mutex_lock(&w->lock);
+  if (t->taken == t->out.len && !t->out.failed && t->ended < t->n) wait_told(&w->told, &w->lock, ms);
+  long n = (long)(t->out.len - t->taken);
+  if (t->out.failed || (!n && (t->ended == t->n || t->fails))) {
+    n = -1;
+  } else if (n) {
+    if ((size_t)n > size) n = (long)size;
+    memcpy(bytes, t->out.bytes + t->taken, (size_t)n);
+    t->taken += (size_t)n;
+    if (t->taken == t->out.len) t->taken = t->out.len = 0;
+  }
+  pthread_mutex_unlock(&w->lock);
+  return n;
+}
+
+void ticket_answer(ticket *t, json_text *out) { answer_whole(out, &t->head, t->results, t->n); }
+
+void ticket_leave(ticket *t) {
+  work *w = t->work;
+  pthread_mutex_lock(&w->lock);
+  t->held = false;
+  for (int i = 0; i < t->n; i++) t->texts[i].interrupt = 1;
+  bool over = t->ended == t->n;
+  pthread_mutex_unlock(&w->lock);
+  if (over) free_ticket(t);
+}

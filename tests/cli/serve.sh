@@ -1,0 +1,267 @@
+#!/usr/bin/env bash
+# dtrun serve, by curl: texts are those of the command line; refusals, keys, clients that leave, pages of Lua, ends.
+. "$(dirname "$0")/helpers.sh"
+[ -x "$(dirname "$dtrun")/dtrun-serve" ] || { echo 'skipped: built without libmicrohttpd (libmicrohttpd-dev)'; exit 77; }
+command -v curl >/dev/null || { echo 'skipped: no curl'; exit 77; }
+dark='It was a dark night, and'
+
+# serve ARGUMENTS...: a server in the background, at $url
+serve() {
+  [ -z "${server:-}" ] || kill "$server"
+  rm -f port
+  "$dtrun" serve --port 0 --port-file port -t 1 "$@" >served 2>server.log &
+  server=$!
+  trap 'kill $server 2>/dev/null; wait $server 2>/dev/null' EXIT
+  wait_for -s port
+  url=http://127.0.0.1:$(<port)
+  for _ in $(seq 1500); do
+    [ "$(curl -s -o /dev/null -w '%{http_code}' "$url/health")" = 200 ] && return
+    sleep 0.02
+  done
+  fail "no server: $(<server.log)"
+}
+wait_for() {
+  for _ in $(seq 1500); do
+    test "$@" && return
+    sleep 0.02
+  done
+  fail "waited in vain for: $*"
+}
+# post ROUTE BODY [CURL'S ARGUMENTS]: the answer in `answer`, its status in $code
+post() {
+  code=$(curl -sN -o answer -w '%{http_code}' "$url$1" -d "$2" "${@:3}")
+}
+gets() {
+  post "$@"
+  [ "$code" = 200 ] || fail "$2: status $code, $(<answer)"
+}
+# value EXPRESSION: of the answer a, in Lua
+value() {
+  cat >value.lua <<'LUA'
+local dt = require "dt"
+local a = dt.json.decode(assert(io.open("answer")):read "a")
+io.write(tostring(load("local a = ... return " .. arg[1])(a)))
+LUA
+  "$dtrun" run ./value.lua "$1"
+}
+# joined: the text of a stream's events in `answer`
+joined() {
+  cat >joined.lua <<'LUA'
+local dt = require "dt"
+for line in io.lines "answer" do
+  local json = line:match "^data: ({.*)"
+  local choice = json and dt.json.decode(json).choices[1]
+  local text = choice and (choice.text or choice.delta and choice.delta.content)
+  if type(text) == "string" then io.write(text) end
+end
+LUA
+  "$dtrun" run ./joined.lua
+}
+count() { curl -s "$url/metrics" | sed -n "s/^$1 //p"; }
+
+it_gives_the_texts_of_the_command_line() {
+  serve
+  local policy
+  for policy in ar linear rate cast suffix; do
+    gets /v1/completions '{"prompt": "'"$dark"'", "max_tokens": 30, "dtrun": {"policy": "'$policy'"}}'
+    value a.choices[1].text >here
+    "$dtrun" $policy -q -t 1 -p "$dark" -n 30 >there
+    same_text here there
+    gets /v1/completions '{"prompt": "'"$dark"'", "max_tokens": 30, "temperature": 0.8, "seed": 7, "presence_penalty": 1, "stream": true,
+      "dtrun": {"policy": "'$policy'"}}'
+    joined >here
+    "$dtrun" $policy -q -t 1 -p "$dark" -n 30 --temp 0.8 -s 7 --presence-penalty 1 >there
+    same_text here there
+    tail -n 2 answer | grep -qx 'data: \[DONE\]' || fail 'no last event'
+  done
+}
+it_gives_the_answers_of_a_chat() {
+  serve --template chatml
+  gets /v1/chat/completions '{"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "The dog?"}]}],
+    "max_completion_tokens": 25, "model": "any", "user": "me", "top_p": 1, "stop": null}'
+  value a.choices[1].message.content >here
+  "$dtrun" -q -t 1 --chat --template chatml --system 'Be brief.' -p 'The dog?' -n 25 >there
+  same_text here there
+  [ "$(value a.choices[1].message.role,a.object)" = assistant ] || fail 'role'
+  gets /chat/completions '{"messages": [{"role": "user", "content": "The dog?"}], "max_tokens": 5, "stream": true, "stream_options": {"include_usage": true}}'
+  head -n 1 answer | grep -q '"delta":{"role":"assistant","content":null}' || fail 'the first delta'
+  grep -q '"choices":\[\],"usage":{"prompt_tokens":' answer || fail 'usage'
+  grep -q '"delta":{},"logprobs":null,"finish_reason":"length"' answer || fail 'the last delta'
+}
+it_tells_log_probabilities() {
+  serve
+  gets /v1/completions '{"prompt": "'"$dark"'", "max_tokens": 3, "logprobs": 2, "echo": true}'
+  "$dtrun" -q -t 1 -p "$dark" -n 3 --logprobs 2 --echo --json there >/dev/null
+  cat >same.lua <<'LUA'
+local dt = require "dt"
+local function read(name) return dt.json.decode(assert(io.open(name)):read "a") end
+local here, there = read "answer".choices[1].logprobs, read "there"
+local n, told = 0, there.prompt_logprobs
+for _, l in ipairs(there.logprobs) do told[#told + 1] = l end
+for i = 2, #told do
+  assert(math.abs(here.token_logprobs[i] - told[i].logprob) < 1e-6, i)
+  n = n + 1
+end
+assert(n == there.prompt_tokens - 1 + 3 and here.text_offset[1] == 0)
+LUA
+  "$dtrun" run ./same.lua || fail 'other log-probabilities'
+  serve --template chatml
+  gets /v1/chat/completions '{"messages": [{"role": "user", "content": "A"}], "max_tokens": 2, "logprobs": true, "top_logprobs": 3}'
+  [ "$(value '#a.choices[1].logprobs.content[2].top_logprobs')" = 3 ] || fail 'top_logprobs'
+}
+it_holds_texts_to_what_requests_say() {
+  serve
+  gets /v1/completions '{"prompt": ["A", "B"], "n": 3, "temperature": 1, "max_tokens": 4, "seed": 1}'
+  [ "$(value '#a.choices, a.usage.completion_tokens')" = 6 ] || fail 'n'
+  [ "$(value 'a.choices[1].text == a.choices[2].text')" = false ] || fail 'answers are the same'
+  gets /v1/completions '{"prompt": "'"$dark"'", "max_tokens": 40, "stop": [" little"]}'
+  [ "$(value 'a.choices[1].finish_reason')$(value 'a.choices[1].text')" = 'stop it was a' ] || fail 'stop'
+  gets /v1/completions '{"prompt": "'"$dark"'", "max_tokens": 4, "logit_bias": [[" it", false], [" was", -50]]}'
+  [[ "$(value 'a.choices[1].text')" != *' it'* ]] || fail 'logit_bias'
+  gets /v1/completions '{"prompt": "A", "max_tokens": 60, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema":
+    {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}}}, "dtrun": {"policy": "linear"}}'
+  [[ "$(value 'a.choices[1].text')" =~ ^\{ ]] || fail 'schema'
+  gets /v1/completions '{"prompt": [72, 101], "max_tokens": 2}'
+  [ "$(value a.usage.prompt_tokens)" = 2 ] || fail 'ids'
+  gets /tokenize '{"content": "hello world"}'
+  gets /detokenize "{\"tokens\": $(sed 's/.*\(\[.*\]\).*/\1/' answer)}"
+  [ "$(value a.content)" = 'hello world' ] || fail 'tokens'
+}
+# refused STATUS TYPE PATTERN BODY [ROUTE]
+refused() {
+  post "${5:-/v1/completions}" "$4"
+  [ "$code" = "$1" ] || fail "$4: status $code, expected $1: $(<answer)"
+  [ "$(value a.error.type)" = "$2" ] || fail "$4: $(<answer)"
+  [[ "$(value a.error.message)" =~ $3 ]] || fail "$4: $(<answer)"
+}
+it_refuses_with_the_reason() {
+  serve -c 64
+  local bad=invalid_request_error
+  refused 400 $bad 'not a JSON object' '[1]'
+  refused 400 $bad 'not a JSON object' '{"prompt": "a"'
+  refused 400 $bad '^prompt: expected one' '{}'
+  refused 400 $bad 'nonsense: no such field' '{"prompt": "a", "nonsense": 1}'
+  refused 400 $bad 'messages: no such field' '{"prompt": "a", "messages": []}'
+  refused 400 $bad '^temperature: expected a number from 0 to 100' '{"prompt": "a", "temperature": "warm"}'
+  refused 400 $bad '^temp: ' '{"prompt": "a", "temperature": 0.0001}'
+  refused 400 $bad '^top_p: expected a number above 0, at most 1' '{"prompt": "a", "top_p": 0}'
+  refused 400 $bad '^n: expected a whole number from 1 to 128' '{"prompt": "a", "n": 129}'
+  refused 400 $bad '^max_tokens: expected at least 1' '{"prompt": "a", "max_tokens": 0}'
+  refused 400 $bad '^max_tokens: ' '{"prompt": "a", "max_tokens": 1.5}'
+  refused 400 $bad '^stop: expected texts that are not empty' '{"prompt": "a", "stop": ""}'
+  refused 400 $bad '^logit_bias' '{"prompt": "a", "logit_bias": {"no such token": 1}}'
+  refused 400 $bad 'grammar' '{"prompt": "a", "grammar": "root ::= ("}'
+  refused 400 $bad 'give one of them' '{"prompt": "a", "grammar": "root ::= [a]", "response_format": {"type": "json_object"}}'
+  refused 400 $bad 'frob' '{"prompt": "a", "json_schema": {"frob": 1}}'
+  refused 400 exceed_context_size_error 'at most 63 leave room' "{\"prompt\": [$(seq -s, 1 64)]}"
+  refused 400 $bad 'range' '{"prompt": [99999999]}'
+  refused 400 $bad 'no chat template' '{"messages": [{"role": "user", "content": "a"}]}' /v1/chat/completions
+  refused 501 not_supported_error '^suffix' '{"prompt": "a", "suffix": "b"}'
+  refused 404 not_found_error '/v1/nothing' '{}' /v1/nothing
+  refused 405 $bad 'takes GET' '{}' /v1/models
+  refused 400 $bad "no policy 'nonsense'" '{"prompt": "a", "dtrun": {"policy": "nonsense"}}'
+  refused 400 $bad 'name of an installed policy' '{"prompt": "a", "dtrun": {"policy": "/etc/passwd"}}'
+  refused 400 $bad 'name of an installed policy' '{"prompt": "a", "dtrun": {"policy": "x.lua"}}'
+  refused 400 $bad 'K = 99999' '{"prompt": "a", "dtrun": {"policy": "linear", "params": {"K": 99999}}}'
+  refused 400 $bad 'expected policy' '{"prompt": "a", "dtrun": {"polcy": "linear"}}'
+  head -c 8388609 /dev/zero | tr '\0' ' ' >long
+  post /v1/completions @long
+  [ "$code" = 413 ] || fail "a body of 8 MiB and a byte: $code"
+  post /v1/completions '{"prompt": "a", "max_tokens": 1}'
+  [ "$code" = 200 ] || fail 'it goes on'
+}
+it_runs_a_page_of_Lua() {
+  serve
+  page() { echo 'local P = require(\"dt.policy\").define {name = \"mine\", doc = \"d\"} function P:draft(tree) '"$1"' end return P'; }
+  with() { echo '{"prompt": "'"$dark"'", "max_tokens": 20, "dtrun": {"source": "'"$(page "$1")"'"}}'; }
+  gets /v1/completions "$(with 'tree:draft_step(tree.root) tree:branch(tree.root, 2)')"
+  value a.choices[1].text >here
+  [ "$(value a.choices[1].dtrun.policy)" = mine ] || fail "not told: $(<answer)"
+  "$dtrun" ar -q -t 1 -p "$dark" -n 20 >there
+  same_text here there
+  refused 400 invalid_request_error 'page.lua:1: oops' "$(with 'error(\"oops\")')"
+  refused 400 invalid_request_error 'ran longer than 0.02 s' "$(with 'while true do end')"
+  refused 400 invalid_request_error 'io' "$(with 'io.open(\"/etc/passwd\")')"
+  gets /v1/policies/check '{"source": "return 1 +"}'
+  [ "$(value a.error.line)" = 1 ] || fail "$(<answer)"
+  gets /v1/policies/check "{\"source\": \"$(page '')\"}"
+  [ "$(value a.name)" = mine ] || fail "$(<answer)"
+  [ "$(grep -cv serving server.log)" = 0 ] || fail "it prints: $(<server.log)"
+}
+it_asks_for_its_key() {
+  serve --api-key secret
+  local route
+  [ "$(curl -s -o answer -w '%{http_code}' "$url/v1/models")" = 200 ] || fail 'models are public'
+  for route in /v1/completions /v1/chat/completions /tokenize /detokenize /apply-template /v1/policies/check; do
+    refused 401 authentication_error 'no key' '{"prompt": "a"}' $route
+  done
+  for route in /metrics /props; do
+    [ "$(curl -s -o answer -w '%{http_code}' "$url$route")" = 401 ] || fail "$route without a key"
+  done
+  post /v1/completions '{"prompt": "a", "max_tokens": 1}' -H 'Authorization: Bearer secre'
+  [ "$code" = 401 ] || fail 'a part of the key'
+  post /v1/completions '{"prompt": "a", "max_tokens": 1}' -H 'Authorization: Bearer secretsecret'
+  [ "$code" = 401 ] || fail 'the key twice'
+  gets /v1/completions '{"prompt": "a", "max_tokens": 1}' -H 'Authorization: Bearer secret'
+  gets /v1/completions '{"prompt": "a", "max_tokens": 1}' -H 'X-Api-Key: secret'
+}
+it_refuses_pages_of_other_sites() {
+  serve
+  post /v1/completions '{"prompt": "a", "max_tokens": 1}' -H 'Origin: http://evil.example'
+  [ "$code" = 403 ] || fail "a foreign Origin: $code"
+  post /v1/completions '{"prompt": "a", "max_tokens": 1}' -H 'Host: evil.example'
+  [ "$code" = 403 ] || fail "a foreign Host: $code"
+  post /v1/completions '{"prompt": "a", "max_tokens": 1}' -H 'Host: localhost.evil.example'
+  [ "$code" = 403 ] || fail "a foreign Host that begins well: $code"
+  gets /v1/completions '{"prompt": "a", "max_tokens": 1}' -H "Host: localhost:$(<port)" -H "Origin: http://localhost:$(<port)"
+}
+long='{"prompt": "'$dark'", "max_tokens": 2000, "ignore_eos": true, "n": 64, "temperature": 1'
+it_refuses_what_its_queue_has_no_room_for() {
+  serve -np 1 --queue 1
+  curl -s -o first "$url/v1/completions" -d "$long}" &
+  local first=$!
+  for _ in $(seq 500); do [ "$(count llamacpp:requests_processing)" = 1 ] && break; sleep 0.01; done
+  refused 503 unavailable_error '1 requests wait already' '{"prompt": "a", "max_tokens": 1}'
+  kill $first
+  for _ in $(seq 500); do [ "$(count dtrun:requests_total)" = 1 ] && break; sleep 0.01; done
+  gets /v1/completions '{"prompt": "a", "max_tokens": 1}'
+}
+it_notices_clients_that_have_left() {
+  serve -np 2
+  local stream
+  for stream in true false; do
+    curl -s -m 0.5 -o /dev/null "$url/v1/completions" -d "$long, \"stream\": $stream}"
+    for _ in $(seq 150); do [ "$(count llamacpp:requests_processing)" = 0 ] && break; sleep 0.02; done
+    [ "$(count llamacpp:requests_processing)" = 0 ] || fail "stream $stream: nobody noticed in 3 s"
+  done
+}
+it_ends_texts_that_take_too_long() {
+  serve -np 1 --timeout 1
+  gets /v1/completions "$long}"
+  [ "$(value 'a.usage.completion_tokens < 64 * 2000 and #a.choices')" = 64 ] || fail "$(value a.usage.completion_tokens) tokens"
+}
+it_finishes_what_runs_when_it_is_told_to_end() {
+  serve
+  curl -sN -o answer "$url/v1/completions" -d '{"prompt": "'"$dark"'", "max_tokens": 2000, "ignore_eos": true, "stream": true}' &
+  wait_for -s answer
+  kill -TERM $server
+  wait $server || fail "exit status $?"
+  grep -q '"finish_reason":"length"' answer || fail 'the text was cut'
+  tail -n 2 answer | grep -qx 'data: \[DONE\]' || fail 'no last event'
+}
+it_says_why_it_does_not_begin() {
+  refuses 2 'serve: no place for --prompt' serve -p x
+  refuses 2 'serve: no place for --window' serve --window 5
+  refuses 2 '--port is an option of dtrun serve' --port 80 -p x
+  refuses 2 '--host .*nowhere' serve --host nowhere.invalid
+  refuses 2 "--port '65536': expected a whole number from 0 to 65535" serve --port 65536
+  refuses 2 '/nowhere' serve --port 0 -m /nowhere
+  serve
+  refuses 2 "cannot listen at 127.0.0.1, port $(<port): Address already in use" serve --port "$(<port)"
+  cp "$dtrun" alone
+  run ./alone serve
+  [ "$status" -eq 1 ] || fail "exit status $status"
+  says_in_one_line 'install libmicrohttpd-dev'
+}
+
+run_tests
