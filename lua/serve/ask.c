@@ -13,7 +13,7 @@
 
 #define INVALID "invalid_request_error"
 
-refusal refuse(int status, const char *type, const char *format, ...) {
+refusal refusal_say(int status, const char *type, const char *format, ...) {
   char line[sizeof((refusal *)0)->message];
   refusal why = {.status = status, .type = type};
   va_list args;
@@ -27,9 +27,9 @@ refusal refuse(int status, const char *type, const char *format, ...) {
 refusal refusal_of(const dt_error *err) {
   switch (err->status) {
   case DT_EINPUT:
-  case DT_EPOLICY: return refuse(400, INVALID, "%s", err->message);
-  case DT_ECONTEXT: return refuse(400, "exceed_context_size_error", "%s", err->message);
-  default: return refuse(500, "server_error", "%s", err->message);
+  case DT_EPOLICY: return refusal_say(400, INVALID, "%s", err->message);
+  case DT_ECONTEXT: return refusal_say(400, "exceed_context_size_error", "%s", err->message);
+  default: return refusal_say(500, "server_error", "%s", err->message);
   }
 }
 
@@ -42,7 +42,7 @@ typedef struct {
 } reading;
 
 static bool wrong(reading *r, const char *expected) {
-  *r->why = refuse(400, INVALID, "%s: expected %s", r->name, expected);
+  *r->why = refusal_say(400, INVALID, "%s: expected %s", r->name, expected);
   return false;
 }
 
@@ -52,7 +52,7 @@ static bool failed(reading *r, const dt_error *err) {
 }
 
 static bool starved(reading *r) {
-  *r->why = refuse(500, "server_error", "out of memory: the request");
+  *r->why = refusal_say(500, "server_error", "out of memory: the request");
   return false;
 }
 
@@ -152,13 +152,13 @@ static bool read_turns(reading *r, const cJSON *list, bool has_system, dt_messag
     char *text = content_of(message);
     if (text) texts[i] = (dt_message){text, strlen(text)};
     if (!system && !is_role(message, user ? "user" : "assistant")) {
-      *r->why =
-          refuse(400, INVALID, "messages[%d]: expected role %s: user and assistant take turns, after a system text", i,
-                 user ? "user" : "assistant");
+      *r->why = refusal_say(400, INVALID,
+                            "messages[%d]: expected role %s: user and assistant take turns, after a system text", i,
+                            user ? "user" : "assistant");
       return false;
     }
     if (!text) {
-      *r->why = refuse(400, INVALID, "messages[%d]: expected content, a text or parts of type text", i);
+      *r->why = refusal_say(400, INVALID, "messages[%d]: expected content, a text or parts of type text", i);
       return false;
     }
     i++;
@@ -174,7 +174,7 @@ bool ask_conversation(const ask_server *server, const cJSON *messages, char **te
   bool has_system = is_role(first, "system") || is_role(first, "developer");
   dt_error err;
   if (!server->chat) {
-    *why = refuse(400, INVALID, "%s", server->no_chat);
+    *why = refusal_say(400, INVALID, "%s", server->no_chat);
     return false;
   }
   if (!cJSON_IsArray(messages) || !first) return wrong(&r, "a list of {role, content}");
@@ -296,7 +296,7 @@ static bool take_grammar(reading *r, char *grammar) {
   if (!grammar) return starved(r);
   if (r->a->grammar) {
     free(grammar);
-    *r->why = refuse(400, INVALID, "grammar, json_schema and response_format: give one of them");
+    *r->why = refusal_say(400, INVALID, "grammar, json_schema and response_format: give one of them");
     return false;
   }
   r->a->seq.shifts.grammar = r->a->grammar = grammar;
@@ -382,8 +382,8 @@ static bool read_dtrun(reading *r, const cJSON *v) {
         settings[how.n_settings++] = (dtl_setting){param->string, text};
       }
     } else if (!cJSON_IsNull(one)) {
-      *r->why = refuse(400, INVALID, "dtrun.%s: expected policy, source or preset, a text, or params, an object",
-                       one->string);
+      *r->why = refusal_say(400, INVALID, "dtrun.%s: expected policy, source or preset, a text, or params, an object",
+                            one->string);
       return false;
     }
   }
@@ -484,7 +484,7 @@ static bool read_field(reading *r, const field *f, const cJSON *v) {
     *(bool *)at = cJSON_IsTrue(v);
     return true;
   case READ: return f->read(r, v);
-  case UNSUPPORTED: *r->why = refuse(501, "not_supported_error", "%s: not supported here", f->name); return false;
+  case UNSUPPORTED: *r->why = refusal_say(501, "not_supported_error", "%s: not supported here", f->name); return false;
   case IGNORED: break;
   }
   return true;
@@ -502,7 +502,7 @@ static bool read_fields(reading *r, const cJSON *root) {
     const field *f = find(v->string, r->a->is_chat);
     if (cJSON_IsNull(v)) continue;
     if (!f) {
-      *r->why = refuse(400, INVALID, "%.100s: no such field here", v->string);
+      *r->why = refusal_say(400, INVALID, "%.100s: no such field here", v->string);
       return false;
     }
     if (!read_field(r, f, v)) return false;
@@ -511,7 +511,7 @@ static bool read_fields(reading *r, const cJSON *root) {
 }
 
 /* What concerns several fields. */
-static bool complete(reading *r) {
+static bool check_all(reading *r) {
   ask *a = r->a;
   r->name = a->is_chat ? "messages" : "prompt";
   if (!a->n_prompts) return wrong(r, "one: it is missing");
@@ -519,9 +519,9 @@ static bool complete(reading *r) {
   for (int i = 0; i < a->n_prompts; i++) {
     if (a->prompts[i].n == 0) return wrong(r, "at least one token");
     if (a->prompts[i].n < r->server->context) continue;
-    *r->why = refuse(400, "exceed_context_size_error",
-                     "the prompt has %d tokens and the context %d: at most %d leave room for one more", a->prompts[i].n,
-                     r->server->context, r->server->context - 1);
+    *r->why = refusal_say(400, "exceed_context_size_error",
+                          "the prompt has %d tokens and the context %d: at most %d leave room for one more",
+                          a->prompts[i].n, r->server->context, r->server->context - 1);
     return false;
   }
   r->name = "max_tokens";
@@ -540,11 +540,11 @@ bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t l
   reading r = {.server = server, .a = a, .why = why};
   cJSON *root = cJSON_ParseWithLength(body, len);
   if (!cJSON_IsObject(root)) {
-    *why = refuse(400, INVALID, "the body is not a JSON object");
+    *why = refusal_say(400, INVALID, "the body is not a JSON object");
     cJSON_Delete(root);
     return false;
   }
-  bool fine = read_fields(&r, root) && complete(&r);
+  bool fine = read_fields(&r, root) && check_all(&r);
   cJSON_Delete(root);
   return fine;
 }

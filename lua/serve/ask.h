@@ -47,7 +47,7 @@ typedef struct {
 } refusal;
 
 refusal refusal_of(const dt_error *err); /* by the kind of the failure */
-refusal refuse(int status, const char *type, const char *format, ...) __attribute__((format(printf, 3, 4)));
+refusal refusal_say(int status, const char *type, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Reads a body. False: *why says what is wrong; free it all the same. */
 bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *out, refusal *why);

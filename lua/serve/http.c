@@ -170,23 +170,24 @@ static enum MHD_Result answer(server *s, struct MHD_Connection *c, const char *m
   route_answer out = {.status = 200, .type = "application/json"};
   const route *r = route_find(method, url, &why);
   if (is_foreign(s, c)) {
-    why = refuse(403, "invalid_request_error", "a foreign Host or Origin: this server answers its own address only");
+    why =
+        refusal_say(403, "invalid_request_error", "a foreign Host or Origin: this server answers its own address only");
     return respond_refusal(c, &why);
   }
   if (r && !route_is_public(r) && !has_key(s, c)) {
-    why = refuse(401, "authentication_error", "no key, or a wrong one: Authorization: Bearer KEY");
+    why = refusal_say(401, "authentication_error", "no key, or a wrong one: Authorization: Bearer KEY");
     return respond_refusal(c, &why);
   }
   if (!r) return respond_refusal(c, &why);
   if (in->too_long) {
-    why = refuse(413, "invalid_request_error", "the body is longer than 8 MiB");
+    why = refusal_say(413, "invalid_request_error", "the body is longer than 8 MiB");
     return respond_refusal(c, &why);
   }
   pthread_rwlock_rdlock(&s->lock);
   bool loads = !s->routes;
   bool fine = !loads && route_run(r, s->routes, in->body ? in->body : "", in->len, &out, &why);
   pthread_rwlock_unlock(&s->lock);
-  if (loads) why = refuse(503, "unavailable_error", "the model is loading");
+  if (loads) why = refusal_say(503, "unavailable_error", "the model is loading");
   if (!fine) {
     free(json_finish(&out.text));
     return respond_refusal(c, &why);

@@ -50,7 +50,7 @@ void routes_close(routes *r) {
 
 /* ---- texts ------------------------------------------------------------------------------------------------------------ */
 
-static bool complete(routes *r, bool is_chat, const char *body, size_t len, route_answer *out, refusal *why) {
+static bool begin_text(routes *r, bool is_chat, const char *body, size_t len, route_answer *out, refusal *why) {
   ask a;
   if (!ask_read(&r->server, is_chat, body, len, &a, why)) {
     ask_free(&a);
@@ -61,11 +61,11 @@ static bool complete(routes *r, bool is_chat, const char *body, size_t len, rout
 }
 
 static bool run_completion(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  return complete(r, false, body, len, out, why);
+  return begin_text(r, false, body, len, out, why);
 }
 
 static bool run_chat(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
-  return complete(r, true, body, len, out, why);
+  return begin_text(r, true, body, len, out, why);
 }
 
 /* ---- the server ------------------------------------------------------------------------------------------------------- */
@@ -139,7 +139,7 @@ static cJSON *object_of(const char *body, size_t len, refusal *why) {
   cJSON *root = cJSON_ParseWithLength(body, len);
   if (cJSON_IsObject(root)) return root;
   cJSON_Delete(root);
-  *why = refuse(400, INVALID, "the body is not a JSON object");
+  *why = refusal_say(400, INVALID, "the body is not a JSON object");
   return NULL;
 }
 
@@ -152,7 +152,7 @@ static bool run_tokenize(routes *r, const char *body, size_t len, route_answer *
   dt_error err;
   if (!root) return false;
   if (!cJSON_IsString(content)) {
-    *why = refuse(400, INVALID, "content: expected a text");
+    *why = refusal_say(400, INVALID, "content: expected a text");
   } else if ((begin ? dt_encode : dt_encode_whole)(r->server.pair, content->valuestring, strlen(content->valuestring),
                                                    &ids, &n, &err)) {
     *why = refusal_of(&err);
@@ -185,7 +185,7 @@ static bool run_detokenize(routes *r, const char *body, size_t len, route_answer
     json_string(&out->text, text, text_len);
     json_raw(&out->text, "}");
   } else {
-    *why = refuse(400, INVALID, "tokens: expected a list of ids");
+    *why = refusal_say(400, INVALID, "tokens: expected a list of ids");
   }
   free(ids), free(text);
   cJSON_Delete(root);
@@ -233,7 +233,7 @@ static bool run_check(routes *r, const char *body, size_t len, route_answer *out
   dt_error err;
   (void)r;
   bool fine = cJSON_IsString(source);
-  if (root && !fine) *why = refuse(400, INVALID, "source: expected the text of a policy");
+  if (root && !fine) *why = refusal_say(400, INVALID, "source: expected the text of a policy");
   if (fine) {
     dtl_policy_options how = {.policy = "page.lua",
                               .source = source->valuestring,
@@ -278,11 +278,11 @@ static bool is_at(const route *r, const char *url) {
 }
 
 const route *route_find(const char *method, const char *url, refusal *why) {
-  *why = refuse(404, "not_found_error", "no such address: %.100s", url);
+  *why = refusal_say(404, "not_found_error", "no such address: %.100s", url);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (!is_at(&all[i], url)) continue;
     if (strcmp(all[i].method, method) == 0) return &all[i];
-    *why = refuse(405, INVALID, "%.100s takes %s", url, all[i].method);
+    *why = refusal_say(405, INVALID, "%.100s takes %s", url, all[i].method);
   }
   return NULL;
 }

@@ -189,7 +189,7 @@ static void begin_texts(work *w) {
     dt_error err;
     t->begun++;
     if (t->fails || !t->held) {
-      refusal gone = refuse(499, "cancelled", "the client has left");
+      refusal gone = refusal_say(499, "cancelled", "the client has left");
       end_text(x, &gone);
       continue;
     }
@@ -208,7 +208,7 @@ static void begin_texts(work *w) {
 /* Ends texts whose time is over, and all of them when the server stops. The lock is held. */
 static void end_late(work *w) {
   double now = dt_clock_ms();
-  refusal stops = refuse(503, "unavailable_error", "the server stops");
+  refusal stops = refusal_say(503, "unavailable_error", "the server stops");
   for (ticket *t = w->first, *next; t; t = next) {
     next = t->next;
     if ((t->deadline && now > t->deadline) || (w->stopping && now > w->end))
@@ -323,7 +323,7 @@ ticket *work_submit(work *w, ask *a, refusal *why) {
   choose_seed(a);
   ticket *t = make_ticket(w, a);
   if (!t) {
-    *why = refuse(500, "server_error", "out of memory: the request");
+    *why = refusal_say(500, "server_error", "out of memory: the request");
     return NULL;
   }
   pthread_mutex_lock(&w->lock);
@@ -338,8 +338,8 @@ ticket *work_submit(work *w, ask *a, refusal *why) {
   }
   pthread_mutex_unlock(&w->lock);
   if (!full && !stops) return t;
-  *why = stops ? refuse(503, "unavailable_error", "the server stops")
-               : refuse(503, "unavailable_error", "%d requests wait already: try again", waiting);
+  *why = stops ? refusal_say(503, "unavailable_error", "the server stops")
+               : refusal_say(503, "unavailable_error", "%d requests wait already: try again", waiting);
   free_ticket(t);
   return NULL;
 }

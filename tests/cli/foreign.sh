@@ -80,7 +80,7 @@ it_means_the_same_by_another_name() {
 }
 it_suggests_nothing_that_misleads() {
   refuses 2 "no option --dtype: .*--weights q8 or q4 rounds them" --dtype bfloat16
-  for name in --session --type --layers --vocabulary --ports; do refuses 2 "unknown option '$name', see dtrun --help" $name; done
+  for name in --session --type --layers --vocabulary --plugins; do refuses 2 "unknown option '$name', see dtrun --help" $name; done
   refuses 2 "'--temprature' \(did you mean '--temperature'\?\)" --temprature
   refuses 2 "'--treads' \(did you mean '--threads'\?\)" --treads
 }

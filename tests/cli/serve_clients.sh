@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# dtrun serve, by programs in Python: mixed requests alone and at once, the package openai: serve_clients.sh DTRUN SOURCE [REQUESTS]
+requests=${3:-60}
+. "$(dirname "$0")/helpers.sh"
+[ -x "$(dirname "$dtrun")/dtrun-serve" ] || { echo 'skipped: built without libmicrohttpd (libmicrohttpd-dev)'; exit 77; }
+python=${DTRUN_PYTHON:-python3} # with the package openai, if there is one
+
+# serve ARGUMENTS...: a server in the background, at $url
+serve() {
+  "$dtrun" serve --port 0 --port-file port -q -t 1 "$@" >served 2>server.log &
+  server=$!
+  trap 'kill $server 2>/dev/null; wait $server 2>/dev/null' EXIT
+  for _ in $(seq 1500); do
+    [ -s port ] && curl -sf -o /dev/null "http://127.0.0.1:$(<port)/health" && break
+    sleep 0.02
+  done
+  url=http://127.0.0.1:$(<port)
+}
+
+it_gives_each_of_many_requests_its_text() {
+  serve
+  "$python" "$source_dir/tests/serve/many.py" "$url" "$requests" >many || fail "$(<many)"
+  kill $server
+  wait $server || fail "exit status $?: $(<server.log)"
+  [ ! -s server.log ] || fail "$(<server.log)"
+}
+it_serves_the_package_openai() {
+  "$python" -c 'import openai' 2>/dev/null || { echo '  skipped: no package openai for Python (DTRUN_PYTHON names one that has it)'; return 0; }
+  serve --template chatml --api-key secret
+  "$python" "$source_dir/tests/serve/openai_client.py" "$url" secret >said 2>&1 || fail "$(tail -n 5 said)"
+}
+
+run_tests
