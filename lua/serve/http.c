@@ -19,6 +19,7 @@
 #define PING_MS 1000.0
 #define LOOK_MS 200.0
 #define GRACE_MS 10000.0
+#define LAST_MS 1000.0 /* for the last bytes of answers */
 
 struct server {
   const serve_options *options;
@@ -33,6 +34,7 @@ typedef struct {
   char *body;
   size_t len, room;
   bool too_long;
+  bool refused; /* by its headers: the body is not kept */
 } incoming;
 
 /* ---- answers -------------------------------------------------------------------------------------------------------- */
@@ -164,21 +166,24 @@ static bool has_key(const server *s, struct MHD_Connection *c) {
 
 /* ---- requests ------------------------------------------------------------------------------------------------------------ */
 
+/* Whether a request is refused by its headers. */
+static bool is_refused(const server *s, struct MHD_Connection *c, const route *r, refusal *why) {
+  if (is_foreign(s, c))
+    *why =
+        refusal_say(403, "invalid_request_error", "a foreign Host or Origin: this server answers its own address only");
+  else if (r && !route_is_public(r) && !has_key(s, c))
+    *why = refusal_say(401, "authentication_error", "no key, or a wrong one: Authorization: Bearer KEY");
+  else
+    return !r; /* of which route_find has said why */
+  return true;
+}
+
 static enum MHD_Result answer(server *s, struct MHD_Connection *c, const char *method, const char *url,
                               const incoming *in) {
   refusal why;
   route_answer out = {.status = 200, .type = "application/json"};
   const route *r = route_find(method, url, &why);
-  if (is_foreign(s, c)) {
-    why =
-        refusal_say(403, "invalid_request_error", "a foreign Host or Origin: this server answers its own address only");
-    return respond_refusal(c, &why);
-  }
-  if (r && !route_is_public(r) && !has_key(s, c)) {
-    why = refusal_say(401, "authentication_error", "no key, or a wrong one: Authorization: Bearer KEY");
-    return respond_refusal(c, &why);
-  }
-  if (!r) return respond_refusal(c, &why);
+  if (is_refused(s, c, r, &why)) return respond_refusal(c, &why);
   if (in->too_long) {
     why = refusal_say(413, "invalid_request_error", "the body is longer than 8 MiB");
     return respond_refusal(c, &why);
@@ -196,6 +201,7 @@ static enum MHD_Result answer(server *s, struct MHD_Connection *c, const char *m
 }
 
 static bool add_body(incoming *in, const char *bytes, size_t n) {
+  if (in->refused) return true;
   if (in->too_long || n > MOST_BODY - in->len) {
     in->too_long = true;
     return true;
@@ -216,8 +222,10 @@ static enum MHD_Result take(void *user, struct MHD_Connection *c, const char *ur
                             const char *version, const char *bytes, size_t *n, void **state) {
   (void)version;
   if (!*state) {
-    *state = calloc(1, sizeof(incoming));
-    return *state ? MHD_YES : MHD_NO;
+    refusal why;
+    incoming *in = *state = calloc(1, sizeof *in);
+    if (in) in->refused = is_refused(user, c, route_find(method, url, &why), &why);
+    return in ? MHD_YES : MHD_NO;
   }
   if (*n) {
     bool fine = add_body(*state, bytes, *n);
@@ -276,6 +284,11 @@ static void set_routes(server *s, routes *r) {
   pthread_rwlock_unlock(&s->lock);
 }
 
+static unsigned connections(const server *s) {
+  const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+  return info ? info->num_connections : 0;
+}
+
 dt_status serve_run(server *s, const serve_pair *what, const volatile sig_atomic_t *stop, void (*ready)(void *user),
                     void *user, dt_error *err) {
   routes *r;
@@ -285,6 +298,7 @@ dt_status serve_run(server *s, const serve_pair *what, const volatile sig_atomic
   ready(user);
   while (!*stop) poll(NULL, 0, 100); /* a signal ends it at once */
   routes_stop(r, GRACE_MS);
+  for (double until = dt_clock_ms() + LAST_MS; dt_clock_ms() < until && connections(s);) poll(NULL, 0, 10);
   MHD_stop_daemon(s->daemon); /* waits for all connections, which have their answers now */
   s->daemon = NULL;
   set_routes(s, NULL);

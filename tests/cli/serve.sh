@@ -204,6 +204,9 @@ it_asks_for_its_key() {
   [ "$code" = 401 ] || fail 'the key twice'
   gets /v1/completions '{"prompt": "a", "max_tokens": 1}' -H 'Authorization: Bearer secret'
   gets /v1/completions '{"prompt": "a", "max_tokens": 1}' -H 'X-Api-Key: secret'
+  head -c 8388609 /dev/zero >long
+  post /v1/completions @long
+  [ "$code" = 401 ] || fail "a long body without a key: $code"
 }
 it_refuses_pages_of_other_sites() {
   serve
