@@ -1,6 +1,7 @@
 /* Shifts: what is added to and taken from some ids' logits before the likeliest is taken or one is drawn. The caller says for each
  * row which ids and how (a penalty of what the text before the row holds, a bias, a ban), so a row's result depends on nothing else.
- * A row may also allow some ids only. An id that no list names and that is allowed keeps its logit, to the bit. Log-probabilities that are asked for are of the logits before shifts. */
+ * A row may also allow some ids only. An id that no list names and that is allowed keeps its logit, to the bit. Log-probabilities
+ * that are asked for are of the logits before shifts. */
 #ifndef DT_SHIFT_H
 #define DT_SHIFT_H
 

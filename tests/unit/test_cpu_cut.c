@@ -18,7 +18,7 @@ typedef struct {
 static const dt_shift text_shifts[] = {{0, 2, 1, 0}, {1, -INFINITY, 1, 0}, {4, 1, 1.5f, 0.5f}, {700, 0.5f, 1, 0}},
                       path_shifts[] = {{2, -1, 1, 0.25f}, {4, 3, 1, 0}};
 static dt_row_shifts shifts_of(int row) {
-  return row < 3 ? (dt_row_shifts){0} : (dt_row_shifts){text_shifts, path_shifts, 4, row < 5 ? 0 : 2};
+  return row < 3 ? (dt_row_shifts){0} : (dt_row_shifts){text_shifts, path_shifts, 4, row < 5 ? 0 : 2, NULL};
 }
 
 static double shifted(int row, int32_t id, float logit) {
