@@ -386,10 +386,12 @@ dt_status dt_seq_prompt(dt_session *s, int seq, int rows, int *left, dt_error *e
   NEED(s, "session");
   NEED(left, "left");
   if (rows < 0) return dt_fail(err, DT_EINPUT, "prompt: %d rows are out of range: at least 0", rows);
-  sequence *q = seq >= 0 && seq < s->sequences ? &s->seq[seq] : NULL;
-  dt_status status = !q || !q->begun ? session_check(s, seq, err) : rows ? run_piece(s, seq, rows, err) : DT_OK;
-  if (!status) *left = q->begun ? q->prompt - 1 - q->target.rows : 0;
-  return status;
+  bool begun = seq >= 0 && seq < s->sequences && s->seq[seq].begun;
+  dt_status status = !begun ? session_check(s, seq, err) : rows ? run_piece(s, seq, rows, err) : DT_OK;
+  if (status) return status;
+  const sequence *q = &s->seq[seq];
+  *left = q->begun ? q->prompt - 1 - q->target.rows : 0;
+  return DT_OK;
 }
 
 dt_status dt_seq_start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
