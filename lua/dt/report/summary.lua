@@ -126,6 +126,7 @@ function summary.new(file)
   for i, arm in ipairs(s.arms) do
     if arm.plain then table.insert(s.arms, 1, table.remove(s.arms, i)) end
   end
+  table.sort(s.bounds, function(a, b) return a.label < b.label end)
   add_scales(s, changing)
   return setmetatable(s, Summary)
 end
