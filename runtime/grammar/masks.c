@@ -136,11 +136,12 @@ static void push(masks *m, int32_t node, int32_t below, int *n_todo) {
   m->s.todo[(*n_todo)++] = f;
 }
 
-/* Adds to `found` all stacks that are reached from a node, over some more, before the next byte. */
+/* Adds to `found` all stacks that are reached from a node, over some more, before the next byte; it ends early with more of them
+ * than a state may have. */
 static int reach(masks *m, int32_t node, int32_t below, int n_found) {
   int n_todo = 0;
   push(m, node, below, &n_todo);
-  while (n_todo) {
+  while (n_todo && n_found <= MASKS_STACKS) {
     int32_t at = m->s.todo[--n_todo];
     frame f = m->s.frame[at];
     const rules_node *n = &m->rules.node[f.node];

@@ -77,6 +77,9 @@ it_refuses_grammars_that_ask_for_too_much() {
   tells '100001 bytes, at most 100000' --regex "$(many 100001 a)"
   tells 'more than 100000 bytes' --regex "$(many 33000 'a|b')"
   tells 'nothing stands before this' --regex "$(many 50000 '*')"
+  run under "${memory[@]}" -s 1024 -- ar -p hello -n 4 -q --regex '((a{0,1000}){0,1000}){0,1000}' # read, then too much to follow
+  [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
+  says_in_one_line 'more than 4096 ways'
 }
 
 run_tests
