@@ -76,21 +76,23 @@ static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_c
   long rows = after.rows - before.rows;
   int begun = 0;
   for (int i = 0; i < n; i++) begun += runs[i]->draft_ms > 0;
-  if (!course_of(runs, n) || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
+  course *c = course_of(runs, n);
+  if (!c || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
   if (begun || rows <= RIDING * n)
-    learn_pass(course_of(runs, n), begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), ms);
+    learn_pass(c, begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), ms);
 }
 
 /* Learns the cost of a verify pass. A pass over the roots only counts as plain decoding's only if no draft came before
  * it. */
 static void learn_verify(dtl_run *const *runs, int n, double ms) {
   int rows = 0, drafted = 0;
-  if (!course_of(runs, n)) return;
+  course *c = course_of(runs, n);
+  if (!c) return;
   for (int i = 0; i < n; i++) {
     rows += 1 + runs[i]->verdict.drafted;
     drafted += runs[i]->draft_ms > 0;
   }
-  if (rows > n || !drafted) learn_pass(course_of(runs, n), LEARNED_TARGET, rows, context_of(runs, n), ms);
+  if (rows > n || !drafted) learn_pass(c, LEARNED_TARGET, rows, context_of(runs, n), ms);
 }
 
 /* Advances the clock of each run by the time of a pass over so many rows, from the costs that it uses. */

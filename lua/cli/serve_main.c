@@ -15,19 +15,19 @@
 
 /* Names an option that requests have, or that a server cannot use. */
 static const char *misplaced(const cli_options *o) {
-  return o->n_files || o->n_texts || o->prompts                                ? "--prompt, --text and --prompts"
-         : o->compare                                                          ? "--compare"
-         : o->json                                                             ? "--json"
-         : o->trace                                                            ? "--trace"
-         : o->logprobs || o->echo                                              ? "--logprobs and --echo"
-         : o->answers                                                          ? "--answers"
-         : o->n_stop                                                           ? "--stop"
-         : o->n_biases                                                         ? "--logit-bias"
-         : o->shifts.grammar || o->grammar_file || o->schema || o->schema_file ? "grammars and schemas"
-         : o->system || o->chat                                                ? "--chat and --system"
-         : o->window.last                                                      ? "--window"
-         : o->costs && strcmp(o->costs, "table") == 0                          ? "--costs table"
-                                                                               : NULL;
+  return o->n_files || o->n_texts || o->prompts                                     ? "--prompt, --text and --prompts"
+         : o->compare                                                               ? "--compare"
+         : o->json                                                                  ? "--json"
+         : o->trace                                                                 ? "--trace"
+         : o->logprobs || o->echo                                                   ? "--logprobs and --echo"
+         : o->answers                                                               ? "--answers"
+         : o->n_stop                                                                ? "--stop"
+         : o->n_biases                                                              ? "--logit-bias"
+         : o->grammar || o->grammar_file || o->schema || o->schema_file || o->regex ? "grammars and schemas"
+         : o->system || o->chat                                                     ? "--chat and --system"
+         : o->window.last                                                           ? "--window"
+         : o->costs && strcmp(o->costs, "table") == 0                               ? "--costs table"
+                                                                                    : NULL;
 }
 
 /* The model's name for clients: what -m says, or the last part of its path. */

@@ -1,5 +1,6 @@
 /* Reads requests: see ask.h. One table has the fields. */
 #include "serve/ask.h"
+#include "serve/raw.h"
 
 #include <errno.h>
 #include <float.h>
@@ -39,6 +40,7 @@ typedef struct {
   ask *a;
   refusal *why;
   const char *name; /* the field's */
+  raw_json body;
 } reading;
 
 static bool wrong(reading *r, const char *expected) {
@@ -307,28 +309,33 @@ static bool read_grammar(reading *r, const cJSON *v) {
   return cJSON_IsString(v) ? take_grammar(r, strdup(v->valuestring)) : wrong(r, "a text in GBNF");
 }
 
-static bool read_schema(reading *r, const cJSON *v) {
-  char *grammar, *json = cJSON_PrintUnformatted(v);
+/* With the digits of its numbers. */
+static bool take_schema(reading *r, raw_json schema) {
+  char *grammar, *json = strndup(schema.at ? schema.at : "", schema.len);
   dt_error err;
   if (!json) return starved(r);
   dt_status status = dt_schema_grammar(json, &grammar, &err);
-  cJSON_free(json);
+  free(json);
   return status ? failed(r, &err) : take_grammar(r, grammar);
 }
 
+static bool read_schema(reading *r, const cJSON *v) {
+  (void)v;
+  return take_schema(r, raw_member(r->body, r->name));
+}
+
 static bool read_format(reading *r, const cJSON *v) {
-  const cJSON *type = cJSON_GetObjectItemCaseSensitive(v, "type"),
-              *named = cJSON_GetObjectItemCaseSensitive(v, "json_schema"),
-              *schema = cJSON_GetObjectItemCaseSensitive(named ? named : v, "schema");
+  static const char any_object[] = "{\"type\":\"object\"}";
+  const cJSON *type = cJSON_GetObjectItemCaseSensitive(v, "type");
   const char *name = cJSON_IsString(type) ? type->valuestring : "";
   bool is_schema = strcmp(name, "json_schema") == 0, is_object = strcmp(name, "json_object") == 0;
+  raw_json format = raw_member(r->body, r->name), named = {NULL, 0}, schema = {NULL, 0};
+  if (is_schema || is_object) named = raw_member(format, "json_schema");
+  if (is_schema || is_object) schema = raw_member(named.at ? named : format, "schema");
   if (strcmp(name, "text") == 0) return true;
-  if (schema && (is_schema || is_object)) return read_schema(r, schema);
-  if (!is_object) return wrong(r, "type text, json_object, or json_schema with json_schema.schema");
-  cJSON *object = cJSON_Parse("{\"type\":\"object\"}");
-  bool fine = object ? read_schema(r, object) : starved(r);
-  cJSON_Delete(object);
-  return fine;
+  if (schema.at) return take_schema(r, schema);
+  if (is_object) return take_schema(r, (raw_json){any_object, sizeof any_object - 1});
+  return wrong(r, "type text, json_object, or json_schema with json_schema.schema");
 }
 
 static bool read_stream_options(reading *r, const cJSON *v) {
@@ -382,8 +389,9 @@ static bool read_dtrun(reading *r, const cJSON *v) {
         settings[how.n_settings++] = (dtl_setting){param->string, text};
       }
     } else if (!cJSON_IsNull(one)) {
-      *r->why = refusal_say(400, INVALID, "dtrun.%s: expected policy, source or preset, a text, or params, an object",
-                            one->string);
+      *r->why = refusal_say(400, INVALID,
+                            "dtrun.%s: expected policy, source or preset, a text, or params, an object of at most %d",
+                            one->string, MOST_PARAMS);
       return false;
     }
   }
@@ -537,7 +545,7 @@ static bool check_all(reading *r) {
 
 bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *a, refusal *why) {
   *a = (ask){.is_chat = is_chat, .answers = 1, .seq = server->defaults.seq};
-  reading r = {.server = server, .a = a, .why = why};
+  reading r = {.server = server, .a = a, .why = why, .body = {body, len}};
   cJSON *root = cJSON_ParseWithLength(body, len);
   if (!cJSON_IsObject(root)) {
     *why = refusal_say(400, INVALID, "the body is not a JSON object");

@@ -174,7 +174,7 @@ static bool is_refused(const server *s, struct MHD_Connection *c, const route *r
   else if (r && !route_is_public(r) && !has_key(s, c))
     *why = refusal_say(401, "authentication_error", "no key, or a wrong one: Authorization: Bearer KEY");
   else
-    return !r; /* of which route_find has said why */
+    return !r; /* route_find has said why */
   return true;
 }
 

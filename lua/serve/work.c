@@ -21,7 +21,8 @@ typedef struct {
 
 struct ticket {
   work *work;
-  ticket *next; /* of all that have not ended, by their age */
+  pthread_cond_t told; /* it has changed */
+  ticket *next;        /* of all that have not ended, by their age */
   ask ask;
   answer_head head;
   dtl_memory *memory; /* of its own page; NULL: the server's */
@@ -43,7 +44,7 @@ struct work {
   pthread_t thread;
   bool has_thread;
   pthread_mutex_t lock;
-  pthread_cond_t asked, told; /* there is work; a ticket has changed */
+  pthread_cond_t asked; /* there is work */
   ticket *first;
   bool stopping;
   double end; /* ms: when what runs ends, once it stops */
@@ -58,17 +59,18 @@ static void free_ticket(ticket *t) {
   }
   ask_free(&t->ask);
   dtl_memory_close(t->memory);
+  pthread_cond_destroy(&t->told);
   free(json_finish(&t->out));
   free(t->texts), free(t->results), free(t);
 }
 
-/* Waits for a change, at most ms. */
-static void wait_told(pthread_cond_t *what, pthread_mutex_t *lock, double ms) {
+/* Waits for a change, at most ms. The lock is held. */
+static void wait_told(ticket *t, double ms) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
   long long at = until.tv_nsec + (long long)(ms * 1e6);
   until.tv_sec += at / 1000000000, until.tv_nsec = at % 1000000000;
-  pthread_cond_timedwait(what, lock, &until);
+  pthread_cond_timedwait(&t->told, &t->work->lock, &until);
 }
 
 /* ---- in the engine's thread: what texts say ------------------------------------------------------------------------- */
@@ -96,7 +98,7 @@ static bool on_text(void *user, const char *bytes, size_t len) {
   if (t->ask.stream && t->held) {
     open_stream(t);
     answer_piece(&t->out, &t->head, x->index, bytes, len, &x->kept, &x->offset);
-    pthread_cond_broadcast(&t->work->told);
+    pthread_cond_signal(&t->told);
   }
   pthread_mutex_unlock(&t->work->lock);
   return !x->interrupt;
@@ -126,7 +128,7 @@ static void end_text(text *x, const refusal *why) {
     open_stream(t);
     answer_ends(&t->out, &t->head, x->index, &t->results[x->index], &x->kept, &x->offset);
   }
-  pthread_cond_broadcast(&w->told);
+  pthread_cond_signal(&t->told);
   if (++t->ended < t->n) return;
   ticket **at = &w->first;
   while (*at != t) at = &(*at)->next;
@@ -242,15 +244,10 @@ static void *serve(void *user) {
 
 dt_status work_open(const work_options *o, work **out, dt_error *err) {
   work *w = calloc(1, sizeof *w);
-  pthread_condattr_t clock;
   if (!w) return dt_fail_memory(err, "the queue", sizeof *w);
   w->how = *o;
-  pthread_condattr_init(&clock);
-  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
   pthread_mutex_init(&w->lock, NULL);
-  pthread_cond_init(&w->asked, &clock);
-  pthread_cond_init(&w->told, &clock);
-  pthread_condattr_destroy(&clock);
+  pthread_cond_init(&w->asked, NULL);
   dtl_engine_options engine = {.places = o->places, .context = o->server->context, .learned = o->learned};
   dt_status status = dtl_engine_open(o->server->pair, &engine, &w->engine, err);
   if (!status) w->has_thread = pthread_create(&w->thread, NULL, serve, w) == 0;
@@ -275,7 +272,7 @@ void work_stop(work *w, double grace_ms) {
 void work_close(work *w) {
   if (!w) return;
   dtl_engine_close(w->engine);
-  pthread_cond_destroy(&w->asked), pthread_cond_destroy(&w->told);
+  pthread_cond_destroy(&w->asked);
   pthread_mutex_destroy(&w->lock);
   free(w);
 }
@@ -295,6 +292,11 @@ static ticket *make_ticket(work *w, ask *a) {
     ask_free(a);
     return NULL;
   }
+  pthread_condattr_t clock;
+  pthread_condattr_init(&clock);
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+  pthread_cond_init(&t->told, &clock);
+  pthread_condattr_destroy(&clock);
   t->work = w, t->ask = *a, t->held = true;
   t->n = a->n_prompts * a->answers;
   t->texts = calloc((size_t)t->n, sizeof *t->texts);
@@ -352,7 +354,7 @@ static bool goes(const ticket *t) { return t->fails || (t->ask.stream && t->open
 ticket_state ticket_wait(ticket *t, double ms, refusal *why) {
   work *w = t->work;
   pthread_mutex_lock(&w->lock);
-  if (!goes(t)) wait_told(&w->told, &w->lock, ms);
+  if (!goes(t)) wait_told(t, ms);
   bool failed = t->fails && !(t->ask.stream && t->opened);
   ticket_state state = failed ? TICKET_FAILED : goes(t) ? TICKET_GOES : TICKET_WAITS;
   if (failed) *why = t->why;
@@ -363,7 +365,7 @@ ticket_state ticket_wait(ticket *t, double ms, refusal *why) {
 long ticket_read(ticket *t, char *bytes, size_t size, double ms) {
   work *w = t->work;
   pthread_mutex_lock(&w->lock);
-  if (t->taken == t->out.len && !t->out.failed && t->ended < t->n) wait_told(&w->told, &w->lock, ms);
+  if (t->taken == t->out.len && !t->out.failed && t->ended < t->n) wait_told(t, ms);
   long n = (long)(t->out.len - t->taken);
   if (t->out.failed || (!n && (t->ended == t->n || t->fails))) {
     n = -1;

@@ -224,7 +224,7 @@ static void put_group(reader *x) {
     if (!take(x, ">")) fail_here(x, "the name of this group does not end");
   } else if (x->at[-1] == '<' || (peek(x) == '?' && !take(x, "?:"))) {
     x->at = from;
-    fail_here(x, "of what begins with (? only (?: ) and (?<name> ) are read");
+    fail_here(x, "only (?: ) and (?<name> ) of the groups with (? are read");
   }
   if (++x->depth > REGEX_DEPTH) {
     x->at = from;

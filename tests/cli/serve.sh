@@ -58,6 +58,14 @@ LUA
   "$dtrun" run ./joined.lua
 }
 count() { curl -s "$url/metrics" | sed -n "s/^$1 //p"; }
+# reaches COUNTER NUMBER: it does so within some seconds
+reaches() {
+  for _ in $(seq 250); do
+    [ "$(count "$1")" = "$2" ] && return
+    sleep 0.02
+  done
+  fail "$1 is $(count "$1"), expected $2"
+}
 
 it_gives_the_texts_of_the_command_line() {
   serve
@@ -121,6 +129,11 @@ it_holds_texts_to_what_requests_say() {
   gets /v1/completions '{"prompt": "A", "max_tokens": 60, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema":
     {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}}}, "dtrun": {"policy": "linear"}}'
   [[ "$(value 'a.choices[1].text')" =~ ^\{ ]] || fail 'schema'
+  local digits='{"const": [12345678901234567891, 0.10]}' text='[12345678901234567891,0.10]'
+  gets /v1/completions '{"prompt": "A", "max_tokens": 60, "json_schema": '"$digits"'}'
+  [ "$(value 'a.choices[1].text')" = "$text" ] || fail "digits: $(<answer)"
+  gets /v1/completions '{"max_tokens": 60, "response_format": {"json_schema": {"schema" : '"$digits"', "name": "x"}, "type": "json_schema"}, "prompt": "A"}'
+  [ "$(value 'a.choices[1].text')" = "$text" ] || fail "digits: $(<answer)"
   gets /v1/completions '{"prompt": [72, 101], "max_tokens": 2}'
   [ "$(value a.usage.prompt_tokens)" = 2 ] || fail 'ids'
   gets /tokenize '{"content": "hello world"}'
@@ -145,7 +158,6 @@ it_refuses_with_the_reason() {
   refused 400 $bad '^temperature: expected a number from 0 to 100' '{"prompt": "a", "temperature": "warm"}'
   refused 400 $bad '^temp: ' '{"prompt": "a", "temperature": 0.0001}'
   refused 400 $bad '^top_p: expected a number above 0, at most 1' '{"prompt": "a", "top_p": 0}'
-  refused 400 $bad '^n: expected a whole number from 1 to 128' '{"prompt": "a", "n": 129}'
   refused 400 $bad '^max_tokens: expected at least 1' '{"prompt": "a", "max_tokens": 0}'
   refused 400 $bad '^max_tokens: ' '{"prompt": "a", "max_tokens": 1.5}'
   refused 400 $bad '^stop: expected texts that are not empty' '{"prompt": "a", "stop": ""}'
@@ -164,11 +176,41 @@ it_refuses_with_the_reason() {
   refused 400 $bad 'name of an installed policy' '{"prompt": "a", "dtrun": {"policy": "x.lua"}}'
   refused 400 $bad 'K = 99999' '{"prompt": "a", "dtrun": {"policy": "linear", "params": {"K": 99999}}}'
   refused 400 $bad 'expected policy' '{"prompt": "a", "dtrun": {"polcy": "linear"}}'
-  head -c 8388609 /dev/zero | tr '\0' ' ' >long
-  post /v1/completions @long
-  [ "$code" = 413 ] || fail "a body of 8 MiB and a byte: $code"
   post /v1/completions '{"prompt": "a", "max_tokens": 1}'
   [ "$code" = 200 ] || fail 'it goes on'
+}
+# bound FIELD VALUE REASON VALUE..: the first value is refused with the reason, the others are not
+bound() {
+  local begin='{"max_tokens": 1, "temperature": 1, "'$1'": '
+  [ "$1" = prompt ] || begin='{"prompt": "a", '${begin#?}
+  refused 400 invalid_request_error "$3" "$begin$2}"
+  for _ in "${@:4}"; do
+    gets /v1/completions "$begin$4}"
+    shift
+  done
+}
+list() { printf '[%s]' "$(seq -s, "$1" | sed "s/[0-9]\+/$2/g")"; } # list N ITEM
+it_has_the_bounds_that_it_states() {
+  serve
+  local params=' "policy": "linear", "params": '
+  bound n 129 'from 1 to 128' 128 127
+  bound prompt "$(list 129 '"a"')" 'at most 128 prompts' "$(list 128 '"a"')" "$(list 127 '"a"')"
+  refused 400 invalid_request_error 'at most 128 answers' '{"prompt": ["a", "b", "c"], "n": 43, "temperature": 1, "max_tokens": 1}'
+  gets /v1/completions '{"prompt": ["a", "b"], "n": 64, "temperature": 1, "max_tokens": 1}'
+  bound stop "$(list 65 '"q"')" 'at most 64' "$(list 64 '"q"')" "$(list 63 '"q"')"
+  bound logprobs 21 'from 0 to 20' 20 19
+  bound seed 9007199254740994 'at most 2.53' 9007199254740992 9007199254740991
+  refused 400 invalid_request_error 'an object of at most 64' "{\"prompt\": \"a\", \"dtrun\": {$params{$(seq -s, 65 | sed 's/[0-9]\+/"p&": 1/g')}}}"
+  refused 400 invalid_request_error "no parameter 'p1'" "{\"prompt\": \"a\", \"dtrun\": {$params{$(seq -s, 64 | sed 's/[0-9]\+/"p&": 1/g')}}}"
+  { printf '{"prompt": "a", "max_tokens": 1}' && head -c 8388575 /dev/zero | tr '\0' ' '; } >long
+  [ "$(wc -c <long)" -eq 8388607 ] || fail 'the body has another length'
+  for _ in 1 2; do
+    post /v1/completions @long
+    [ "$code" = 200 ] || fail "a body of $(wc -c <long) bytes: $code"
+    printf ' ' >>long
+  done
+  post /v1/completions @long
+  [ "$code" = 413 ] || fail "a body of 8 MiB and a byte: $code"
 }
 it_runs_a_page_of_Lua() {
   serve
@@ -223,10 +265,10 @@ it_refuses_what_its_queue_has_no_room_for() {
   serve -np 1 --queue 1
   curl -s -o first "$url/v1/completions" -d "$long}" &
   local first=$!
-  for _ in $(seq 500); do [ "$(count llamacpp:requests_processing)" = 1 ] && break; sleep 0.01; done
+  reaches llamacpp:requests_processing 1
   refused 503 unavailable_error '1 requests wait already' '{"prompt": "a", "max_tokens": 1}'
   kill $first
-  for _ in $(seq 500); do [ "$(count dtrun:requests_total)" = 1 ] && break; sleep 0.01; done
+  reaches dtrun:requests_total 1
   gets /v1/completions '{"prompt": "a", "max_tokens": 1}'
 }
 it_notices_clients_that_have_left() {
@@ -234,8 +276,7 @@ it_notices_clients_that_have_left() {
   local stream
   for stream in true false; do
     curl -s -m 0.5 -o /dev/null "$url/v1/completions" -d "$long, \"stream\": $stream}"
-    for _ in $(seq 150); do [ "$(count llamacpp:requests_processing)" = 0 ] && break; sleep 0.02; done
-    [ "$(count llamacpp:requests_processing)" = 0 ] || fail "stream $stream: nobody noticed in 3 s"
+    reaches llamacpp:requests_processing 0
   done
 }
 it_ends_texts_that_take_too_long() {
@@ -255,6 +296,8 @@ it_finishes_what_runs_when_it_is_told_to_end() {
 it_says_why_it_does_not_begin() {
   refuses 2 'serve: no place for --prompt' serve -p x
   refuses 2 'serve: no place for --window' serve --window 5
+  refuses 2 'serve: no place for grammars' serve --grammar 'root ::= "a"'
+  refuses 2 'serve: no place for grammars' serve --regex a
   refuses 2 '--port is an option of dtrun serve' --port 80 -p x
   refuses 2 '--host .*nowhere' serve --host nowhere.invalid
   refuses 2 "--port '65536': expected a whole number from 0 to 65535" serve --port 65536

@@ -88,6 +88,16 @@ function TestTree.test_rank_is_the_candidate_that_a_token_is()
     raises("tree:rank: u: there is no node 1 (the tree has 0..0)", tree.rank, tree, 1, 1) ]], 9)
 end
 
+function TestTree.test_how_far_forced_text_is_looked_at()
+  for _, case in ipairs { { 31, 61 }, { 32, 62, true }, { 32, 62 } } do -- of 63, 64 and 65 bytes
+    local times, left, whole = table.unpack(case)
+    local grammar = ('root ::= " 4"{%d} %s'):format(times, whole and '(" 4" | "\\n")' or '" " ("4" | "5")')
+    run(("function P:draft(tree) if tree.seq:length() > 2 then return end\n"
+      .. "local token, left = tree:forced(0) eq(token, 4) eq(left, %d) end"):format(left), 3, nil,
+      { grammar = grammar })
+  end
+end
+
 -- A token's text is a space and its number.
 function TestTree.test_what_a_grammar_allows_and_forces_behind_a_node()
   local checked = run([[

@@ -286,7 +286,8 @@ static void a_failure_is_in_its_result_and_a_close_ends_all(void **state) {
 static void it_refuses_wrong_arguments(void **state) {
   (void)state;
   static const int WRONG_PLACES[] = {INT_MIN, -1, 0, DTL_PLACES + 1, INT_MAX};
-  static const double PIECES[] = {NAN, -1, INFINITY};
+  static const double PIECES[] = {NAN, -1, 1e6 + 1, INFINITY}, GOOD_PIECES[] = {0, 1e6 - 1, 1e6};
+  static const int GOOD_PLACES[] = {1, DTL_PLACES - 1, DTL_PLACES};
   const dtl_prompt prompt = {.ids = prompt_ids, .n_ids = 3};
   const dtl_request asked = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 6}};
   dt_pair *pair = scripted();
@@ -297,10 +298,15 @@ static void it_refuses_wrong_arguments(void **state) {
   NULL_REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1}, NULL, err));
   for
     EACH(n, WRONG_PLACES) REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = *n}, &engine, err), "places");
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 4; i++)
     REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1, .piece_ms = PIECES[i]}, &engine, err), "pieces");
   REFUSED(dtl_engine_open(pair, &(dtl_engine_options){.places = 1, .context = -1}, &engine, err), "context");
   assert_null(engine);
+  for (int i = 0; i < 3; i++) {
+    dtl_engine_options good = {.places = GOOD_PLACES[i], .context = 64, .piece_ms = GOOD_PIECES[i]};
+    ok(dtl_engine_open(pair, &good, &engine, &err));
+    dtl_engine_close(engine);
+  }
   dtl_engine_close(NULL);
   assert_int_equal(dtl_engine_step(NULL), 0);
   assert_int_equal(dtl_engine_room(NULL), 0);

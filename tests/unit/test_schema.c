@@ -1,6 +1,7 @@
 /* JSON schemas as grammars: texts that they take, bounds and messages. */
 #include "byte_grammar.h"
 
+#include "grammar/exact_json.h"
 #include "grammar/schema.h"
 
 static void texts_of_a_schema_are_those_that_it_takes(void **state) {
@@ -116,12 +117,26 @@ static void texts_of_a_schema_are_those_that_it_takes(void **state) {
   }
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     fails(schema_to_gbnf(bad[i][0], &gbnf, &err), DT_EINPUT, bad[i][1]);
-  char *deep = repeated("", "{\"items\":", SCHEMA_DEPTH - 1, "true"), *last = repeated(deep, "}", SCHEMA_DEPTH - 1, "");
-  ok(schema_to_gbnf(last, &gbnf, &err));
-  free(gbnf), free(deep), free(last);
-  deep = repeated("", "{\"items\":", SCHEMA_DEPTH + 1, "true"), last = repeated(deep, "}", SCHEMA_DEPTH + 1, "");
-  fails(schema_to_gbnf(last, &gbnf, &err), DT_EINPUT, "more than 100 schemas in each other");
-  free(deep), free(last);
+  for (int depth = SCHEMA_DEPTH - 1; depth <= SCHEMA_DEPTH + 1; depth++) {
+    char *deep = repeated("", "{\"items\":", depth, "true"), *last = repeated(deep, "}", depth, "");
+    if (depth > SCHEMA_DEPTH) {
+      fails(schema_to_gbnf(last, &gbnf, &err), DT_EINPUT, "more than 100 schemas in each other");
+    } else {
+      ok(schema_to_gbnf(last, &gbnf, &err));
+      free(gbnf);
+    }
+    free(deep), free(last);
+  }
+  for (int digits = EXACT_JSON_DIGITS - 1; digits <= EXACT_JSON_DIGITS + 1; digits++) {
+    char *number = repeated("{\"const\":", "7", digits, "}");
+    if (digits > EXACT_JSON_DIGITS) {
+      fails(schema_to_gbnf(number, &gbnf, &err), DT_EINPUT, "a number of more than 40 digits at byte 9");
+    } else {
+      ok(schema_to_gbnf(number, &gbnf, &err));
+      free(gbnf);
+    }
+    free(number);
+  }
   vocabulary_close(v);
 }
 
