@@ -89,6 +89,7 @@ typedef struct {
 dt_status dtl_policy_open(const dtl_policy_options *options, dtl_policy **out, dt_error *err);
 void dtl_policy_close(dtl_policy *policy); /* NULL is allowed */
 const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy);
+const char *dtl_policy_text(const dtl_policy *policy, size_t *len); /* of its file */
 
 /* The names of the Lua files in an installed folder ("policies", "scripts"), sorted, without .lua: *n malloc'd strings in a
  * malloc'd array. */
@@ -278,6 +279,8 @@ typedef enum {
 typedef struct dtl_trace dtl_trace;
 
 dt_status dtl_trace_open(const char *path, dtl_trace **out, dt_error *err); /* DT_EINPUT: the file cannot be written */
+/* Instead of a file, `tell` gets each line, without its newline. */
+dt_status dtl_trace_open_lines(void (*tell)(void *user, const char *line), void *user, dtl_trace **out, dt_error *err);
 /* DT_EDEVICE: the file is incomplete; the run is unaffected. NULL is allowed. */
 dt_status dtl_trace_close(dtl_trace *trace, dt_error *err);
 

@@ -35,6 +35,11 @@ void dtl_policy_close(dtl_policy *policy) {
 
 const dtl_policy_info *dtl_policy_describe(const dtl_policy *policy) { return policy ? &policy->info : NULL; }
 
+const char *dtl_policy_text(const dtl_policy *policy, size_t *len) {
+  if (len) *len = policy ? policy->len : 0;
+  return policy ? policy->text : NULL;
+}
+
 typedef struct {
   dtl_policy *policy;
   const dtl_policy_options *options;

@@ -13,8 +13,10 @@
 #include <string.h>
 
 struct dtl_trace {
-  FILE *file;
+  FILE *file; /* NULL: lines go to `tell` */
   char *path;
+  void (*tell)(void *user, const char *line);
+  void *user;
   const dt_pair *pair; /* the pair whose tokens are written */
   json_text line;      /* the current line; its memory is used again */
   long iterations;     /* number written, of all sequences */
@@ -42,13 +44,23 @@ dt_status dtl_trace_open(const char *path, dtl_trace **out, dt_error *err) {
   return DT_OK;
 }
 
+dt_status dtl_trace_open_lines(void (*tell)(void *user, const char *line), void *user, dtl_trace **out, dt_error *err) {
+  NEED(tell, "tell");
+  NEED(out, "out");
+  dtl_trace *trace = calloc(1, sizeof *trace);
+  if (!trace) return dtl_fail(err, DT_ENOMEM, "out of memory: the trace");
+  trace->tell = tell, trace->user = user;
+  *out = trace;
+  return DT_OK;
+}
+
 dt_status dtl_trace_close(dtl_trace *trace, dt_error *err) {
   dt_status status = DT_OK;
   if (!trace) return DT_OK;
   if (trace->file && fclose(trace->file) && !trace->failure) trace->failure = errno;
   if (trace->failure)
-    status = dtl_fail(err, DT_EDEVICE, "trace %s: %s; it is cut after about %ld iterations", trace->path,
-                      strerror(trace->failure), trace->iterations);
+    status = dtl_fail(err, DT_EDEVICE, "trace %s: %s; it is cut after about %ld iterations",
+                      trace->path ? trace->path : "of a request", strerror(trace->failure), trace->iterations);
   free(json_finish(&trace->line));
   free(trace->path);
   free(trace);
@@ -90,10 +102,12 @@ static void put_tokens(dtl_trace *trace, const char *key, const int32_t *ids, in
 }
 
 static void write_line(dtl_trace *trace) {
-  put(trace, "\n");
   json_text *line = &trace->line;
+  if (trace->file) put(trace, "\n");
   if (line->failed && !trace->failure) trace->failure = ENOMEM;
-  if (!trace->failure && fwrite(line->bytes, 1, line->len, trace->file) != line->len) trace->failure = errno;
+  if (trace->tell && !trace->failure) trace->tell(trace->user, line->bytes);
+  if (trace->file && !trace->failure && fwrite(line->bytes, 1, line->len, trace->file) != line->len)
+    trace->failure = errno;
   line->len = 0;
 }
 

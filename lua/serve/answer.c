@@ -16,9 +16,9 @@ void answer_put(json_text *out, const char *format, ...) {
   json_raw(out, piece);
 }
 
-static void put_text(json_text *out, const char *key, const char *text) {
-  answer_put(out, "\"%s\":", key);
-  json_string(out, text, strlen(text));
+void answer_text(json_text *out, const char *before, const char *text) {
+  json_raw(out, before);
+  json_string(out, text ? text : "", text ? strlen(text) : 0);
 }
 
 /* ---- log-probabilities -------------------------------------------------------------------------------------------- */
@@ -171,7 +171,7 @@ static const char *finish_of(const dtl_result *r) {
 /* {"id":..., up to its choices */
 static void put_head(json_text *out, const answer_head *head, const char *object) {
   answer_put(out, "{\"id\":\"%s\",\"object\":\"%s\",\"created\":%ld,", head->id, object, head->created);
-  put_text(out, "model", head->server->model);
+  answer_text(out, "\"model\":", head->server->model);
   answer_put(out, ",\"system_fingerprint\":\"dtrun-%s\",", dt_version());
 }
 
@@ -206,7 +206,8 @@ static void put_timings(json_text *out, const dtl_result *results, int n) {
       cached, drafted, accepted);
 }
 
-static void put_statistics(json_text *out, const answer_head *head, const dtl_result *r) {
+/* trace: NULL: a stream's, which was sent line by line. */
+static void put_statistics(json_text *out, const answer_head *head, const dtl_result *r, const json_text *trace) {
   if (!head->ask->tells) return;
   char *json = dtl_result_json(r, DTL_JSON_BRIEF | DTL_JSON_LINE);
   if (!json) {
@@ -215,7 +216,16 @@ static void put_statistics(json_text *out, const answer_head *head, const dtl_re
   }
   json[strcspn(json, "\n")] = 0;
   json_raw(out, ",\"dtrun\":");
-  json_raw(out, json);
+  if (head->ask->trace && trace) {
+    if (trace->failed) out->failed = true;
+    json[strlen(json) - 1] = 0; /* the closing brace */
+    json_raw(out, json);
+    json_raw(out, ",\"trace\":[");
+    json_raw(out, trace->bytes ? trace->bytes : "");
+    json_raw(out, "]}");
+  } else {
+    json_raw(out, json);
+  }
   free(json);
 }
 
@@ -256,6 +266,15 @@ void answer_piece(json_text *out, const answer_head *head, int index, const char
   end_chunk(out);
 }
 
+void answer_traced(json_text *out, const answer_head *head, int index, const char *line) {
+  begin_chunk(out, head, index);
+  json_raw(out, head->ask->is_chat ? "\"delta\":{}" : "\"text\":\"\"");
+  json_raw(out, ",\"logprobs\":null,\"finish_reason\":null,\"dtrun\":{\"trace\":[");
+  json_raw(out, line);
+  json_raw(out, "]}");
+  end_chunk(out);
+}
+
 void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, answer_logprobs *kept,
                  size_t *offset) {
   begin_chunk(out, head, index);
@@ -265,7 +284,7 @@ void answer_ends(json_text *out, const answer_head *head, int index, const dtl_r
     put_piece(out, head, "", 0);
   put_kept(out, head, kept, offset);
   answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r));
-  put_statistics(out, head, r);
+  put_statistics(out, head, r, NULL);
   json_raw(out, "}]");
   put_timings(out, r, 1);
   json_raw(out, "}\n\n");
@@ -300,7 +319,8 @@ static void put_whole_text(json_text *out, const answer_head *head, const dtl_re
   free(prompt), free(text);
 }
 
-static void put_choice(json_text *out, const answer_head *head, int index, const dtl_result *r) {
+static void put_choice(json_text *out, const answer_head *head, int index, const dtl_result *r,
+                       const json_text *trace) {
   told prompt = {r->prompt_ids, r->prompt_logprobs, r->prompt_logprobs ? r->n_prompt : 0};
   told text = {r->tokens, r->logprobs, r->logprobs && !head->ask->no_tokens ? r->n_tokens : 0};
   size_t offset = 0;
@@ -310,14 +330,14 @@ static void put_choice(json_text *out, const answer_head *head, int index, const
   if (head->ask->is_chat) json_raw(out, "}");
   put_logprobs(out, head, prompt, text, &offset);
   answer_put(out, ",\"finish_reason\":\"%s\"", finish_of(r));
-  put_statistics(out, head, r);
+  put_statistics(out, head, r, trace);
   json_raw(out, "}");
 }
 
-void answer_whole(json_text *out, const answer_head *head, const dtl_result *results, int n) {
+void answer_whole(json_text *out, const answer_head *head, const dtl_result *results, const json_text *traces, int n) {
   put_head(out, head, head->ask->is_chat ? "chat.completion" : "text_completion");
   json_raw(out, "\"choices\":[");
-  for (int i = 0; i < n; i++) put_choice(out, head, i, &results[i]);
+  for (int i = 0; i < n; i++) put_choice(out, head, i, &results[i], &traces[i]);
   json_raw(out, "],");
   put_usage(out, head, results, n);
   put_timings(out, results, n);
@@ -325,7 +345,7 @@ void answer_whole(json_text *out, const answer_head *head, const dtl_result *res
 }
 
 void answer_refusal(json_text *out, const refusal *why) {
-  answer_put(out, "{\"error\":{\"code\":%d,", why->status);
-  put_text(out, "message", why->message);
+  answer_put(out, "{\"error\":{\"code\":%d", why->status);
+  answer_text(out, ",\"message\":", why->message);
   answer_put(out, ",\"type\":\"%s\"}}", why->type);
 }

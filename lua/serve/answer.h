@@ -25,21 +25,26 @@ typedef struct {
 bool answer_keep(answer_logprobs *kept, const int32_t *ids, const dtl_logprob *list, int n);
 void answer_drop(answer_logprobs *kept); /* frees it; zeros are allowed */
 
+#define ANSWER_TRACE (32u << 20) /* most bytes of a trace that nobody has read: iterations beyond are left out */
+
 /* Chunks of the text `index`, as events. `offset` counts the characters that log-probabilities were told of. */
 void answer_begins(json_text *out, const answer_head *head, int index);
 void answer_piece(json_text *out, const answer_head *head, int index, const char *text, size_t len,
                   answer_logprobs *kept, size_t *offset);
+void answer_traced(json_text *out, const answer_head *head, int index, const char *line);
 void answer_ends(json_text *out, const answer_head *head, int index, const dtl_result *r, answer_logprobs *kept,
                  size_t *offset);
 /* The end of a stream of n texts: usage, if it was asked for, and the last event. */
 void answer_closes(json_text *out, const answer_head *head, const dtl_result *results, int n);
 
-/* The whole answer: n = prompts * answers results. */
-void answer_whole(json_text *out, const answer_head *head, const dtl_result *results, int n);
+/* The whole answer: n = prompts * answers results. traces: [n] of each the lines of its trace, with commas between. */
+void answer_whole(json_text *out, const answer_head *head, const dtl_result *results, const json_text *traces, int n);
 
 void answer_refusal(json_text *out, const refusal *why);
 
 /* Raw JSON by a format without texts of others. */
 void answer_put(json_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Raw JSON, and a text behind it, in quotes; NULL is an empty one. */
+void answer_text(json_text *out, const char *before, const char *text);
 
 #endif

@@ -1,5 +1,6 @@
 /* Reads requests: see ask.h. One table has the fields. */
 #include "serve/ask.h"
+#include "serve/policies.h"
 #include "serve/raw.h"
 
 #include <errno.h>
@@ -370,7 +371,7 @@ static bool read_dtrun(reading *r, const cJSON *v) {
   dtl_setting settings[MOST_PARAMS];
   char numbers[MOST_PARAMS][32];
   const char *name = NULL, *source = NULL;
-  dtl_policy_options how = {.settings = settings, .call_seconds = 0.02, .quiet = true};
+  dtl_policy_options how = {.settings = settings, .call_seconds = PAGE_SECONDS, .quiet = true};
   const cJSON *one, *param;
   dt_error err;
   if (!cJSON_IsObject(v)) return wrong(r, "an object");
@@ -382,6 +383,8 @@ static bool read_dtrun(reading *r, const cJSON *v) {
       source = one->valuestring;
     } else if (strcmp(one->string, "preset") == 0 && cJSON_IsString(one)) {
       how.preset = one->valuestring;
+    } else if (strcmp(one->string, "trace") == 0 && cJSON_IsBool(one)) {
+      r->a->trace = cJSON_IsTrue(one);
     } else if (strcmp(one->string, "params") == 0 && cJSON_IsObject(one) && cJSON_GetArraySize(one) <= MOST_PARAMS) {
       cJSON_ArrayForEach(param, one) {
         const char *text = param_text(param, numbers[how.n_settings], sizeof *numbers);
@@ -390,7 +393,8 @@ static bool read_dtrun(reading *r, const cJSON *v) {
       }
     } else if (!cJSON_IsNull(one)) {
       *r->why = refusal_say(400, INVALID,
-                            "dtrun.%s: expected policy, source or preset, a text, or params, an object of at most %d",
+                            "dtrun.%.100s: expected policy, source or preset, a text, params, an object of at most %d, "
+                            "or trace, true or false",
                             one->string, MOST_PARAMS);
       return false;
     }
@@ -400,7 +404,7 @@ static bool read_dtrun(reading *r, const cJSON *v) {
     return true;
   }
   if (name && !is_name(name) && !source) return wrong(r, "the name of an installed policy");
-  how.policy = source ? "page.lua" : name;
+  how.policy = source ? PAGE_NAME : name;
   how.source = source, how.source_len = source ? strlen(source) : 0;
   r->a->is_page = source != NULL;
   return !dtl_policy_open(&how, &r->a->own, &err) || failed(r, &err);

@@ -1,5 +1,6 @@
 /* The routes: one table. See http.h. */
 #include "serve/http.h"
+#include "serve/policies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,14 +77,9 @@ static bool run_health(routes *r, const char *body, size_t len, route_answer *ou
   return true;
 }
 
-static void put_member(json_text *out, const char *before, const char *text) {
-  json_raw(out, before);
-  json_string(out, text ? text : "", text ? strlen(text) : 0);
-}
-
 static bool run_models(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
   (void)body, (void)len, (void)why;
-  put_member(&out->text, "{\"object\":\"list\",\"data\":[{\"id\":", r->server.model);
+  answer_text(&out->text, "{\"object\":\"list\",\"data\":[{\"id\":", r->server.model);
   answer_put(&out->text, ",\"object\":\"model\",\"created\":%ld,\"owned_by\":\"dtrun\",\"max_model_len\":%d}]}",
              r->server.started, r->server.context);
   return true;
@@ -95,11 +91,11 @@ static bool run_props(routes *r, const char *body, size_t len, route_answer *out
   dt_pair_describe(r->server.pair, &info);
   answer_put(&out->text, "{\"default_generation_settings\":{\"n_ctx\":%d,\"temperature\":%g},\"total_slots\":%d,",
              r->server.context, (double)r->server.defaults.seq.sampling.temp, r->places);
-  put_member(&out->text, "\"model_alias\":", r->server.model);
-  put_member(&out->text, ",\"build_info\":", dt_version());
-  put_member(&out->text, ",\"chat_template\":", r->chat ? dt_chat_name(r->chat) : NULL);
-  put_member(&out->text, ",\"dtrun\":{\"policy\":", dtl_policy_describe(r->server.policy)->name);
-  put_member(&out->text, ",\"backend\":", info.backend);
+  answer_text(&out->text, "\"model_alias\":", r->server.model);
+  answer_text(&out->text, ",\"build_info\":", dt_version());
+  answer_text(&out->text, ",\"chat_template\":", r->chat ? dt_chat_name(r->chat) : NULL);
+  answer_text(&out->text, ",\"dtrun\":{\"policy\":", dtl_policy_describe(r->server.policy)->name);
+  answer_text(&out->text, ",\"backend\":", info.backend);
   answer_put(&out->text, ",\"draft\":%s,\"threads\":%d}}", info.draft.path ? "true" : "false", info.threads);
   return true;
 }
@@ -207,47 +203,20 @@ static bool run_template(routes *r, const char *body, size_t len, route_answer *
   return true;
 }
 
-/* ---- policies ------------------------------------------------------------------------------------------------------------ */
+/* ---- policies ---------------------------------------------------------------------------------------------------------- */
 
-static void put_policy(json_text *out, const dtl_policy_info *info) {
-  put_member(out, "{\"name\":", info->name);
-  put_member(out, ",\"doc\":", info->doc);
-  json_raw(out, ",\"params\":[");
-  for (int i = 0; i < info->n_params; i++) {
-    const dtl_param *p = &info->params[i];
-    put_member(out, i ? ",{\"name\":" : "{\"name\":", p->name);
-    put_member(out, ",\"type\":", p->type);
-    put_member(out, ",\"value\":", p->value);
-    put_member(out, ",\"range\":", p->range);
-    put_member(out, ",\"doc\":", p->doc);
-    json_raw(out, "}");
-  }
-  json_raw(out, "]}");
+static bool run_policies(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  (void)r, (void)body, (void)len;
+  return policies_list(&out->text, why);
 }
 
-/* Compiles a page in the box: its description, or the line of its mistake. */
 static bool run_check(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
   cJSON *root = object_of(body, len, why);
   const cJSON *source = cJSON_GetObjectItemCaseSensitive(root, "source");
-  dtl_policy *policy;
-  dt_error err;
-  (void)r;
   bool fine = cJSON_IsString(source);
+  (void)r;
   if (root && !fine) *why = refusal_say(400, INVALID, "source: expected the text of a policy");
-  if (fine) {
-    dtl_policy_options how = {.policy = "page.lua",
-                              .source = source->valuestring,
-                              .source_len = strlen(source->valuestring),
-                              .call_seconds = 0.02,
-                              .quiet = true};
-    if (dtl_policy_open(&how, &policy, &err)) {
-      put_member(&out->text, "{\"error\":{\"message\":", err.message);
-      answer_put(&out->text, ",\"line\":%d}}", err.status == DT_EPOLICY ? err.line : 0);
-    } else {
-      put_policy(&out->text, dtl_policy_describe(policy));
-      dtl_policy_close(policy);
-    }
-  }
+  if (fine) policies_check(&out->text, source->valuestring);
   cJSON_Delete(root);
   return fine;
 }
@@ -265,6 +234,7 @@ static const route all[] = {
     {"GET", "/v1/models", true, run_models},
     {"POST", "/v1/completions", false, run_completion},
     {"POST", "/v1/chat/completions", false, run_chat},
+    {"GET", "/v1/policies", false, run_policies},
     {"POST", "/v1/policies/check", false, run_check},
     {"GET", "/metrics", false, run_metrics},
     {"GET", "/props", false, run_props},

@@ -14,8 +14,8 @@ typedef struct {
   int index;
   dtl_prompt prompt;
   volatile sig_atomic_t interrupt;
-  bool begun;
   answer_logprobs kept; /* of a stream, not told yet */
+  dtl_trace *trace;     /* NULL: not asked for */
   size_t offset;
 } text;
 
@@ -28,6 +28,8 @@ struct ticket {
   dtl_memory *memory; /* of its own page; NULL: the server's */
   text *texts;        /* [n] */
   dtl_result *results;
+  json_text *traces; /* [n] of a whole answer, their lines with commas between */
+  size_t traced;     /* bytes of them */
   int n, begun, ended;
   bool held;     /* somebody waits for it */
   bool fails;    /* `why` says why */
@@ -55,13 +57,15 @@ struct work {
 static void free_ticket(ticket *t) {
   for (int i = 0; i < t->n; i++) {
     answer_drop(&t->texts[i].kept);
+    dtl_trace_close(t->texts[i].trace, NULL);
     dtl_result_free(&t->results[i]);
+    free(json_finish(&t->traces[i]));
   }
   ask_free(&t->ask);
   dtl_memory_close(t->memory);
   pthread_cond_destroy(&t->told);
   free(json_finish(&t->out));
-  free(t->texts), free(t->results), free(t);
+  free(t->texts), free(t->results), free(t->traces), free(t);
 }
 
 /* Waits for a change, at most ms. The lock is held. */
@@ -109,6 +113,26 @@ static void on_logprobs(void *user, const int32_t *ids, const dtl_logprob *list,
   pthread_mutex_lock(&x->of->work->lock);
   if (!answer_keep(&x->kept, ids, list, n)) x->of->out.failed = true;
   pthread_mutex_unlock(&x->of->work->lock);
+}
+
+/* A line of a trace. */
+static void on_trace(void *user, const char *line) {
+  text *x = user;
+  ticket *t = x->of;
+  json_text *whole = &t->traces[x->index];
+  pthread_mutex_lock(&t->work->lock);
+  if (t->held && (t->ask.stream ? t->out.len - t->taken : t->traced) + strlen(line) < ANSWER_TRACE) {
+    if (t->ask.stream) {
+      open_stream(t);
+      answer_traced(&t->out, &t->head, x->index, line);
+      pthread_cond_signal(&t->told);
+    } else {
+      if (whole->len) json_raw(whole, ",");
+      json_raw(whole, line);
+      t->traced += strlen(line);
+    }
+  }
+  pthread_mutex_unlock(&t->work->lock);
 }
 
 static void count(work_counts *c, const dtl_result *r) {
@@ -174,6 +198,7 @@ static dtl_request request_of(const work *w, text *x) {
   r.seq = t->ask.seq;
   r.seq.sampling.seed += (uint64_t)answer;
   if (t->memory) r.memory = t->memory, r.corpus = NULL;
+  r.trace = x->trace;
   r.on_text = on_text;
   if (t->ask.stream && t->ask.logprobs) r.on_logprobs = on_logprobs;
   r.done = done;
@@ -301,13 +326,18 @@ static ticket *make_ticket(work *w, ask *a) {
   t->n = a->n_prompts * a->answers;
   t->texts = calloc((size_t)t->n, sizeof *t->texts);
   t->results = calloc((size_t)t->n, sizeof *t->results);
+  t->traces = calloc((size_t)t->n, sizeof *t->traces);
   if (a->is_page) t->memory = dtl_memory_open();
-  if (!t->texts || !t->results || (a->is_page && !t->memory)) {
-    t->n = 0;
+  bool whole = t->texts && t->results && t->traces && (t->memory || !a->is_page);
+  if (!whole) t->n = 0;
+  for (int i = 0; i < t->n; i++) {
+    t->texts[i].of = t, t->texts[i].index = i;
+    if (a->trace && dtl_trace_open_lines(on_trace, &t->texts[i], &t->texts[i].trace, NULL)) whole = false;
+  }
+  if (!whole) {
     free_ticket(t);
     return NULL;
   }
-  for (int i = 0; i < t->n; i++) t->texts[i].of = t, t->texts[i].index = i;
   t->head = (answer_head){.server = w->how.server, .ask = &t->ask, .created = (long)time(NULL)};
   t->deadline = w->how.seconds ? dt_clock_ms() + w->how.seconds * 1e3 : 0;
   return t;
@@ -379,7 +409,7 @@ long ticket_read(ticket *t, char *bytes, size_t size, double ms) {
   return n;
 }
 
-void ticket_answer(ticket *t, json_text *out) { answer_whole(out, &t->head, t->results, t->n); }
+void ticket_answer(ticket *t, json_text *out) { answer_whole(out, &t->head, t->results, t->traces, t->n); }
 
 void ticket_leave(ticket *t) {
   work *w = t->work;

@@ -176,6 +176,7 @@ it_refuses_with_the_reason() {
   refused 400 $bad 'name of an installed policy' '{"prompt": "a", "dtrun": {"policy": "x.lua"}}'
   refused 400 $bad 'K = 99999' '{"prompt": "a", "dtrun": {"policy": "linear", "params": {"K": 99999}}}'
   refused 400 $bad 'expected policy' '{"prompt": "a", "dtrun": {"polcy": "linear"}}'
+  refused 400 $bad '^dtrun.trace: expected' '{"prompt": "a", "dtrun": {"trace": 1}}'
   post /v1/completions '{"prompt": "a", "max_tokens": 1}'
   [ "$code" = 200 ] || fail 'it goes on'
 }
@@ -230,6 +231,50 @@ it_runs_a_page_of_Lua() {
   [ "$(value a.name)" = mine ] || fail "$(<answer)"
   [ "$(grep -cv serving server.log)" = 0 ] || fail "it prints: $(<server.log)"
 }
+it_traces_iterations_as_a_file_of_the_command_line_does() {
+  serve
+  "$dtrun" linear -q -t 1 -p "$dark" -n 20 --trace there.jsonl >/dev/null
+  cat >same.lua <<'LUA'
+local dt = require "dt"
+local function plain(line)
+  line.ms, line.total_ms = nil, nil
+  return dt.json.encode(line)
+end
+local there, here = {}, {}
+for line in io.lines "there.jsonl" do there[#there + 1] = plain(dt.json.decode(line)) end
+for line in io.lines "answer" do
+  local json = line:match "^data: ({.*)" or line:match "^{.*"
+  local choice = json and dt.json.decode(json).choices[1]
+  for _, l in ipairs(choice and choice.dtrun and choice.dtrun.trace or {}) do here[#here + 1] = plain(l) end
+end
+assert(#there > 5 and #here == #there, #here)
+for i, line in ipairs(there) do assert(here[i] == line, here[i]) end
+LUA
+  local stream
+  for stream in true false; do
+    gets /v1/completions '{"prompt": "'"$dark"'", "max_tokens": 20, "dtrun": {"policy": "linear", "trace": true}, "stream": '$stream'}'
+    "$dtrun" run ./same.lua || fail "another trace, stream $stream"
+  done
+  gets /v1/completions '{"prompt": ["A", "B"], "max_tokens": 4, "dtrun": {"trace": true}}'
+  [ "$(value '#a.choices[1].dtrun.trace > 2 and a.choices[2].dtrun.trace[1].prompt')" = B ] || fail "$(<answer)"
+}
+it_lists_policies() {
+  serve
+  code=$(curl -s -o answer -w '%{http_code}' "$url/v1/policies")
+  cat >told.lua <<'LUA'
+local dt = require "dt"
+local n = 0
+for _, p in ipairs(dt.json.decode(assert(io.open "answer"):read "a").policies) do
+  assert(not p.error and #p.doc > 0 and #p.source > 100, p.name)
+  n = n + 1
+  if p.name == "linear" then assert(p.draft == "needed" and p.params[1].name == "K" and p.params[1].min == "1") end
+  if p.name == "ar" then assert(p.draft == "none") end
+  if p.name == "dynatree" then assert(p.presets[1]) end
+end
+assert(n == tonumber(arg[1]), n)
+LUA
+  "$dtrun" run ./told.lua "$(find "$source_dir/policies" -maxdepth 1 -name "*.lua" | wc -l)" || fail 'another list'
+}
 it_asks_for_its_key() {
   serve --api-key secret
   local route
@@ -237,7 +282,7 @@ it_asks_for_its_key() {
   for route in /v1/completions /v1/chat/completions /tokenize /detokenize /apply-template /v1/policies/check; do
     refused 401 authentication_error 'no key' '{"prompt": "a"}' $route
   done
-  for route in /metrics /props; do
+  for route in /metrics /props /v1/policies; do
     [ "$(curl -s -o answer -w '%{http_code}' "$url$route")" = 401 ] || fail "$route without a key"
   done
   post /v1/completions '{"prompt": "a", "max_tokens": 1}' -H 'Authorization: Bearer secre'
