@@ -35,6 +35,7 @@ typedef struct dtl_run {
   run_phase phase;
   run_pass awaits;                       /* the pass that a waiting call waits for */
   int rollbacks;                         /* of this step */
+  int rest;                              /* iterations to come that are plain: the policy is not called */
   double draft_ms, verify_ms, commit_ms; /* of this iteration */
   dt_verdict verdict;
   dt_committed block;                  /* valid in RUN_COMMITTED */

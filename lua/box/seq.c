@@ -8,6 +8,7 @@
 #include "box/tree.h"
 #include "lookup/match.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -61,6 +62,14 @@ static int seq_clock(lua_State *L) {
   if (!run->clock.costs) luaL_error(L, "seq:clock: this policy did not declare uses = {costs = true}");
   lua_pushnumber(L, run->clock.ms);
   return 1;
+}
+
+static int seq_rest(lua_State *L) {
+  dtl_run *run = check_seq(L, "seq:rest");
+  lua_Integer n = object_integer(L, 2, "seq:rest", "n");
+  if (n < 0) luaL_error(L, "seq:rest: n = %I is below 0", (LUAI_UACINT)n);
+  run->rest = n > INT_MAX ? INT_MAX : (int)n;
+  return 0;
 }
 
 static int seq_draft_step(lua_State *L) {
@@ -229,6 +238,7 @@ static const luaL_Reg methods[] = {{"length", seq_length},
                                    {"match", seq_match},
                                    {"log", seq_log},
                                    {"clock", seq_clock},
+                                   {"rest", seq_rest},
                                    {"draft_step", seq_draft_step},
                                    {"verify_tree", seq_verify_tree},
                                    {"commit", seq_commit},

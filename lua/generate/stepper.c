@@ -35,7 +35,7 @@ dt_status stepper_open(stepper *s, const dtl_policy *policy, uint64_t seed, cons
   s->looks_up = looks_up(&policy->info, request);
   s->memory = remembers(&policy->info, request) ? memory_of(request->memory, policy->info.source) : NULL;
   s->group.n = s->joined = 0;
-  s->has_batch = false;
+  s->has_batch = s->rests = false;
   return opened_open(&s->object, policy, seed, err);
 }
 
@@ -43,7 +43,7 @@ void stepper_close(stepper *s) { opened_close(&s->object); }
 
 static const dtl_policy_info *info_of(const stepper *s) { return &s->object.policy->info; }
 
-bool stepper_waits(const stepper *s) { return s->object.box.L && s->object.box.waits; }
+bool stepper_waits(const stepper *s) { return s->rests || (s->object.box.L && s->object.box.waits); }
 
 /* After the policy had control until box_call or box_resume returned `status`: adds its time. An interrupt is not a
  * failure. */
@@ -160,6 +160,31 @@ static dt_status end_step(stepper *s, dt_status status, dt_error *err) {
   return status;
 }
 
+/* Counts an iteration of each member's rest: whether all of them rest in it. */
+static bool take_rest(const run_group *group) {
+  bool all = true;
+  for (int i = 0; i < group->n; i++) {
+    dtl_run *run = group->run[i];
+    all = all && run->rest > 0;
+    if (run->rest > 0) run->rest--;
+  }
+  return all;
+}
+
+/* Commits the targets' own tokens after the pass of a plain iteration. */
+static dt_status end_rest(stepper *s, dt_error *err) {
+  run_group *group = &s->group;
+  s->rests = false;
+  for (int pass = 0; pass < 2; pass++) {
+    if (pass) run_commit(group->run, group->n, 0);
+    for (int i = 0; i < group->n; i++) {
+      const dt_error *failure = &group->run[i]->failure;
+      if (failure->status) return dtl_fail(err, failure->status, "%s", failure->message);
+    }
+  }
+  return end_step(s, DT_OK, err);
+}
+
 dt_status stepper_step(stepper *s, dt_error *err) {
   dt_status status = DT_OK;
   if (!s->object.box.L) return DT_OK; /* it was interrupted in init */
@@ -167,11 +192,19 @@ dt_status stepper_step(stepper *s, dt_error *err) {
   if (status) return status;
   if (s->group.run[0]->course) learn_look(s->group.run[0]->course);
   s->step_ms = 0;
+  if (take_rest(&s->group)) {
+    s->rests = s->group.run[0]->lockstep;
+    s->group.run[0]->awaits = RUN_VERIFY_PASS;
+    if (s->rests) return DT_OK;
+    run_verify(s->group.run, s->group.n);
+    return end_rest(s, err);
+  }
   status = call_policy(s, "step", "draft", 1, err);
   return stepper_waits(s) ? DT_OK : end_step(s, status, err);
 }
 
 dt_status stepper_resume(stepper *s, dt_error *err) {
+  if (s->rests) return end_rest(s, err);
   dt_status status = account(s, box_resume(&s->object.box, err));
   return stepper_waits(s) ? DT_OK : end_step(s, status, err);
 }

@@ -160,6 +160,64 @@ function TestBatch.test_a_policy_that_fails_ends_its_own_text_only()
   end
 end
 
+-- A policy that drafts, and then rests for some iterations: what it saw of each call, and its own time.
+local RESTS = [[
+  function P:draft(tree)
+    tree:draft_step(0)
+    tree:branch(0, 1)
+    self.calls = (self.calls or 0) + 1
+    tree.seq:log("calls", self.calls)
+    tree.seq:rest(%s)
+  end]]
+
+function TestBatch.test_while_a_policy_rests_iterations_are_plain_and_it_is_not_called()
+  local pair, list = fake(), prompts(7)
+  local options = { tokens = 30, ignore_eos = true }
+  local expected = alone(pair, list, options)
+  for rest, most in pairs { ["0"] = 30, ["1"] = 15, ["4"] = 6, ["1 << 62"] = 1 } do
+    local text = source(RESTS:format(rest))
+    for _, places in ipairs { 1, 3 } do
+      local results, failures = pair:generate_batch(merged(options, { source = text, prompts = list, places = places }))
+      lu.assertEquals(failures, {})
+      assert_same(results, expected, "rest")
+      for _, result in ipairs(results) do
+        local stats, calls = result.stats, result.stats.log.calls.last
+        lu.assertTrue(calls <= most)
+        lu.assertTrue(stats.iterations >= calls + (calls - 1) * math.min(tonumber(rest) or 30, 30))
+      end
+    end
+  end
+end
+
+function TestBatch.test_rests_are_counted_from_0()
+  local pair = fake()
+  local function fails(text)
+    local request = { policy = "p.lua", prompt = " 1", tokens = 3, source = source(RESTS:format(text)) }
+    return select(2, pair:generate(request)).message
+  end
+  lu.assertStrContains(fails "-1", "seq:rest: n = -1 is below 0")
+  lu.assertStrContains(fails "0.5", "seq:rest: n")
+end
+
+-- All sequences of a policy of scope "batch" rest together, as long as the least of them wants to.
+function TestBatch.test_a_batch_rests_while_all_of_its_sequences_do()
+  local pair, list = fake(), prompts(3)
+  local options = { tokens = 30, ignore_eos = true }
+  local results = assert(pair:generate_batch(merged(options, { prompts = list, places = 3, policy = "p.lua", source = [[
+    local policy = require "dt.policy"
+    local P = policy.define { name = "p", scope = "batch", uses = { draft = false } }
+    function P:draft(batch)
+      self.calls = (self.calls or 0) + 1
+      for b = 1, #batch do
+        batch[b].seq:log("calls", self.calls)
+        batch[b].seq:rest(b + 1)
+      end
+    end
+    return P]] })))
+  assert_same(results, alone(pair, list, options), "a batch rests")
+  lu.assertEquals(results[1].stats.log.calls.last, 10)
+end
+
 -- A pass that is asked for where a policy cannot wait (inside a comparator) is made at once, for that sequence alone.
 function TestBatch.test_a_pass_within_a_sort()
   local pair, list = fake(), prompts(4)
