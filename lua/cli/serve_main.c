@@ -47,9 +47,10 @@ static void announce(void *user) {
   const char *host = a->options->host;
   bool v6 = strchr(host, ':');
   if (!a->job->options->quiet)
-    say("serving %s under %s at http://%s%s%s:%d/v1, %d texts at once; Ctrl-C ends", name_of(a->job),
-        dtl_policy_describe(a->job->policy)->name, v6 ? "[" : "", host, v6 ? "]" : "", serve_port(a->server),
-        a->options->places);
+    say("serving %s under %s at http://%s%s%s:%d (a page for browsers; /v1 for programs), %d texts at once; Ctrl-C "
+        "ends",
+        name_of(a->job), dtl_policy_describe(a->job->policy)->name, v6 ? "[" : "", host, v6 ? "]" : "",
+        serve_port(a->server), a->options->places);
 }
 
 /* The port that was found: for programs that asked for any. */

@@ -1,6 +1,7 @@
 /* HTTP by libmicrohttpd: see serve.h. Each connection has a thread, which may wait; routes.c answers. A client of a stream
  * that has left is noticed when the next piece or ping is written; others by looking at their connections while they wait. */
 #include "serve/http.h"
+#include "serve/page.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -63,6 +64,24 @@ static enum MHD_Result respond_refusal(struct MHD_Connection *c, const refusal *
   json_text out = {0};
   answer_refusal(&out, why);
   return respond_json(c, why->status, "application/json", &out);
+}
+
+/* A file of the page; 304: the browser has it. */
+static enum MHD_Result respond_page(struct MHD_Connection *c, const page_file *f) {
+  const char *has = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
+  bool known = has && strstr(has, f->tag);
+  struct MHD_Response *r =
+      MHD_create_response_from_buffer(known ? 0 : f->len, (void *)(uintptr_t)f->bytes, MHD_RESPMEM_PERSISTENT);
+  if (!r) return MHD_NO;
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, f->type);
+  MHD_add_response_header(r, MHD_HTTP_HEADER_ETAG, f->tag);
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+  MHD_add_response_header(r, "Content-Security-Policy", page_policy);
+  MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+  MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+  enum MHD_Result sent = MHD_queue_response(c, known ? 304 : 200, r);
+  MHD_destroy_response(r);
+  return sent;
 }
 
 /* ---- tickets --------------------------------------------------------------------------------------------------------- */
@@ -183,6 +202,8 @@ static enum MHD_Result answer(server *s, struct MHD_Connection *c, const char *m
   refusal why;
   route_answer out = {.status = 200, .type = "application/json"};
   const route *r = route_find(method, url, &why);
+  const page_file *page = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 ? page_find(url) : NULL;
+  if (page && !is_foreign(s, c)) return respond_page(c, page);
   if (is_refused(s, c, r, &why)) return respond_refusal(c, &why);
   if (in->too_long) {
     why = refusal_say(413, "invalid_request_error", "the body is longer than 8 MiB");

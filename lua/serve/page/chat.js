@@ -1,0 +1,206 @@
+// The chat: turns of a conversation, or, for a model without a chat template, texts that it continues.
+import { byId, copy, make, tell } from "./dom.js";
+import { markdown } from "./markdown.js";
+import { chooser } from "./policy.js";
+import { stream } from "./server.js";
+import { line, numbersOf } from "./statistics.js";
+
+const log = byId("log"), message = byId("message");
+let server, policy, turns = [], running = null; // running: what stops the present answer
+
+// ---- what is asked for
+
+// Fields of a request, or null: one of them is wrong, and the page says so.
+function settings() {
+  const fields = { temperature: Number(byId("temperature").value), max_tokens: Number(byId("tokens").value) || -1, dtrun: policy.request() };
+  const seed = byId("seed").value, schema = byId("schema").value.trim();
+  if (seed) fields.seed = Number(seed);
+  tell(byId("schema-error"), "");
+  if (!schema) return fields;
+  try {
+    fields.response_format = { type: "json_schema", json_schema: { name: "answer", schema: JSON.parse(schema) } };
+    return fields;
+  } catch (error) {
+    byId("settings").open = true;
+    tell(byId("schema-error"), "The schema is not JSON: " + error.message);
+    byId("schema").focus();
+    return null;
+  }
+}
+
+function conversation(until) {
+  const messages = byId("system").value.trim() ? [{ role: "system", content: byId("system").value }] : [];
+  for (const turn of turns.slice(0, until)) {
+    messages.push({ role: "user", content: turn.asked });
+    if (turn.answer) messages.push({ role: "assistant", content: turn.answer });
+    else messages.pop(); // it failed: roles take turns
+  }
+  return messages;
+}
+
+// ---- turns
+
+const nearEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+
+// The answer as far as it is there. A continuation is no Markdown: it belongs to the text before it.
+function paint(turn) {
+  const follow = nearEnd();
+  if (server.chat) turn.place.replaceChildren(markdown(turn.answer));
+  else turn.place.textContent = turn.answer;
+  if (follow) log.scrollTop = log.scrollHeight;
+}
+
+function paintLater(turn) {
+  turn.waits ||= requestAnimationFrame(() => { turn.waits = 0; paint(turn); });
+}
+
+function act(text, run, title) {
+  return make("button", { type: "button", class: "quiet", onclick: event => run(event.currentTarget), title }, text);
+}
+
+function finish(turn, note) {
+  const follow = nearEnd();
+  paint(turn);
+  const last = turns.at(-1) === turn;
+  for (const other of turns) other.again?.remove();
+  turn.again = last ? act("retry", () => retry(turn), "the same once more, with the settings as they are now") : undefined;
+  turn.foot.replaceChildren(...[
+    turn.numbers ? line(turn.numbers) : note ? make("p", { class: "numbers" }, note) : undefined,
+    make("div", { class: "acts" }, ...[
+      act("edit", () => edit(turn), "take your text back into the box; what follows it goes"),
+      turn.answer ? act("copy", button => copy(server.chat ? turn.answer : turn.asked + turn.answer, button)) : undefined,
+      turn.again,
+      turn.answer && !server.chat ? act("go on", () => begin(turn.asked + turn.answer), "continue the whole text") : undefined,
+    ].filter(Boolean)),
+  ].filter(Boolean));
+  if (follow) log.scrollTop = log.scrollHeight;
+}
+
+function edit(turn) {
+  stop();
+  const at = turns.indexOf(turn);
+  for (const later of turns.slice(at)) later.element.remove();
+  turns = turns.slice(0, at);
+  message.value = turn.asked;
+  showWelcome();
+  grow();
+  message.focus();
+}
+
+function retry(turn) {
+  turns.pop();
+  turn.element.remove();
+  begin(turn.asked);
+}
+
+async function begin(asked) {
+  const fields = settings();
+  if (!fields || running) return;
+  tell(byId("chat-error"), "");
+  const turn = { asked, answer: "" };
+  turn.place = make(server.chat ? "div" : "span", { class: "words" });
+  turn.foot = make("footer");
+  turn.element = server.chat
+    ? make("article", { class: "turn" }, make("div", { class: "said" }, asked), turn.place, turn.foot)
+    : make("article", { class: "turn continued" }, make("div", { class: "text" }, make("span", { class: "given" }, asked), turn.place), turn.foot);
+  byId("welcome")?.remove();
+  log.append(turn.element);
+  turns.push(turn);
+  log.scrollTop = log.scrollHeight;
+  await run(turn, fields);
+}
+
+async function run(turn, fields) {
+  const stopper = running = new AbortController();
+  setBusy(true);
+  turn.element.classList.add("busy");
+  let note = "";
+  try {
+    const body = server.chat ? { ...fields, messages: [...conversation(turns.length - 1), { role: "user", content: turn.asked }] }
+      : { ...fields, prompt: turn.asked };
+    await stream(server.chat ? "/v1/chat/completions" : "/v1/completions", body, stopper.signal, event => {
+      const choice = event.choices[0];
+      if (!choice) return;
+      turn.answer += choice.delta?.content ?? choice.text ?? "";
+      if (choice.dtrun?.stats) turn.numbers = numbersOf(choice.dtrun, event.timings);
+      paintLater(turn);
+    });
+  } catch (error) {
+    note = error.name === "AbortError" ? "stopped" : "";
+    if (!note) tell(byId("chat-error"), error.message);
+  }
+  running = null;
+  turn.element.classList.remove("busy");
+  setBusy(false);
+  if (turns.includes(turn)) finish(turn, note || "no answer");
+}
+
+function stop() {
+  running?.abort();
+}
+
+// ---- the box below
+
+function setBusy(busy) {
+  log.setAttribute("aria-busy", busy);
+  byId("stop").hidden = !busy;
+  byId("send").hidden = busy;
+  byId("new").hidden = busy || !turns.length;
+}
+
+function grow() {
+  message.style.height = "auto";
+  message.style.height = Math.min(message.scrollHeight + 2, innerHeight * 0.4) + "px";
+}
+
+function send() {
+  if (running || !message.value.trim()) return;
+  const text = message.value;
+  message.value = "";
+  grow();
+  begin(text);
+}
+
+// ---- the beginning
+
+const TOY = "mini-target", IDEAS = {
+  chat: ["Why is the sky blue?", "Write a haiku about a compiler.", "List three uses of a paper clip."],
+  text: ["It was a dark night, and", "The little girl saw a big dog and", "Once upon a time there was"],
+};
+
+function showWelcome() {
+  if (turns.length || byId("welcome")) return;
+  const parts = [make("h1", {}, server.chat ? "Ask the model" : "Begin a text")];
+  if (!server.chat)
+    parts.push(make("p", {}, "This model has no chat template: it was not trained to answer. It continues a text instead. Write a beginning, and it goes on."));
+  if (server.model === TOY)
+    parts.push(make("p", {}, "It is the toy that comes with dtrun: it knows some words of children's stories, and repeats itself. For a model that answers, run"),
+      make("pre", { tabindex: 0 }, "dtrun pull smollm2\ndtrun serve -m smollm2"));
+  parts.push(make("div", { class: "ideas" }, ...IDEAS[server.chat ? "chat" : "text"].map(idea => make("button", { type: "button", onclick: () => begin(idea) }, idea))));
+  log.append(make("div", { id: "welcome" }, ...parts));
+}
+
+// about: {chat: whether it answers, model, policy, hasDraft, context}
+export async function openChat(about) {
+  server = about;
+  policy = await chooser(byId("chat-policy"), "policy", about.policy, about.hasDraft);
+  byId("system-field").hidden = !server.chat;
+  message.placeholder = server.chat ? "Ask something" : "The beginning of a text";
+  byId("send").textContent = server.chat ? "Send" : "Continue";
+  byId("tokens").max = about.context;
+  showWelcome();
+}
+
+byId("composer").onsubmit = event => { event.preventDefault(); send(); };
+byId("stop").onclick = stop;
+byId("new").onclick = () => { turns = []; log.replaceChildren(); setBusy(false); showWelcome(); message.focus(); };
+message.oninput = grow;
+message.onkeydown = event => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); send(); }
+};
+byId("chat").addEventListener("keydown", event => {
+  if (event.key === "Escape" && running) { event.preventDefault(); stop(); message.focus(); }
+});
+const wide = matchMedia("(min-width: 64rem)");
+wide.onchange = () => { byId("settings").open = wide.matches; };
+wide.onchange();

@@ -1,0 +1,61 @@
+// Opens the page: what the server is, its key if it asks for one, and the views.
+import { openChat } from "./chat.js";
+import { byId, tell } from "./dom.js";
+import { get, isReady, key, whenKeyIsNeeded } from "./server.js";
+
+const views = ["chat", "playground"];
+
+function showView() {
+  const named = location.hash.slice(1).split("=")[0], view = views.includes(named) ? named : views[0];
+  for (const name of views) {
+    byId(name).hidden = name !== view;
+    if (name === view) byId("to-" + name).setAttribute("aria-current", "page");
+    else byId("to-" + name).removeAttribute("aria-current");
+  }
+  document.title = view === "chat" ? "dtrun" : "dtrun: playground";
+}
+
+let asking = null; // one question at a time
+function askForKey() {
+  tell(byId("key-error"), key.get() ? "The server refused this key." : "");
+  byId("key-text").value = "";
+  byId("key").showModal();
+  asking ||= new Promise(done => {
+    byId("key").onclose = () => {
+      asking = null;
+      key.set(byId("key").returnValue && byId("key-text").value);
+      byId("key-text").value = "";
+      done(!!key.get());
+    };
+  });
+  return asking;
+}
+
+async function open() {
+  const model = byId("model");
+  for (let wait = 300; !await isReady(); wait = Math.min(2000, 2 * wait)) {
+    model.textContent = "the model is loading";
+    await new Promise(done => setTimeout(done, wait));
+  }
+  try {
+    const props = await get("/props"), about = {
+      chat: !!props.chat_template,
+      model: props.model_alias,
+      policy: props.dtrun.policy,
+      hasDraft: props.dtrun.draft,
+      context: props.default_generation_settings.n_ctx,
+    };
+    await openChat(about);
+    model.textContent = about.model;
+    model.title = `${props.dtrun.backend}, ${props.dtrun.threads} threads, context ${about.context}, ${props.total_slots} texts at once`;
+    document.body.classList.add("open");
+  } catch (error) {
+    model.textContent = error.message;
+    model.classList.add("error");
+  }
+}
+
+whenKeyIsNeeded(askForKey);
+addEventListener("hashchange", showView);
+showView();
+open();
