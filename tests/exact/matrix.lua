@@ -53,6 +53,8 @@ local VARIANTS = {
   { backend = "cpu:avx512", window = 24, sinks = 4, threads = 2, policies = POLICIES, prompts = 4, tokens = 64 },
   { backend = "cpu:avx2", window = 3, sinks = 40, cache_dtype = "q8", threads = 1, policies = SMALL, prompts = 4,
     tokens = 64 },
+  { backend = "cpu:avx512vnni", window = 9, sinks = 2, cache_dtype = "f32", threads = 2, policies = SMALL, prompts = 4,
+    tokens = 64 },
   { backend = "cpu:scalar", threads = 2, policies = SMALL, prompts = 4, tokens = 64 },
   { backend = "cuda", threads = 1, policies = SMALL },
   { backend = "cuda", window = 9, sinks = 2, threads = 1, policies = SMALL },
