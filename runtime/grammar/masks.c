@@ -1,11 +1,13 @@
 /* The automaton of a grammar, and its masks: see masks.h. */
 #include "grammar/masks.h"
+#include "grammar/alike.h"
 #include "grammar/gbnf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { NONE = -1, UNKNOWN = -2, FREE = -3 };
+enum { ALIKES = 4, ALIKE_LEAST = 16 }; /* sets that are kept; bytes of one */
 static const size_t MOST = 128u << 20; /* bytes of states; above half of it they are dropped */
 
 /* The top of a stack: a node, and the frame below it (NONE: none). Equal stacks are one frame. */
@@ -49,7 +51,9 @@ struct masks {
   store s;
   uint64_t *nothing; /* a mask without bits */
   int32_t *path;     /* [deepest + 1] states on the way to a node of the vocabulary */
-  int32_t *live;     /* [places]; FREE */
+  alike alike[ALIKES];
+  int next_alike; /* the place of the next set */
+  int32_t *live;  /* [places]; FREE */
   int places;
   size_t most;   /* bytes of a store */
   bool too_many; /* a text had more than MASKS_STACKS */
@@ -234,15 +238,22 @@ static int32_t step_byte(masks *m, int32_t from, uint8_t byte) {
   if (from == MASKS_NOWHERE) return from;
   size_t at = (size_t)from * (size_t)m->rules.classes + m->rules.class_of[byte];
   if (s->to[at] != UNKNOWN) return s->to[at];
-  int n = 0;
+  int n = 0, low = 0, high = 255; /* bytes that the same nodes take */
   s->round++;
   for (int i = 0; i < s->state[from].n; i++) {
     frame f = s->frame[s->list[s->state[from].first + (size_t)i]];
     const rules_node *node = &m->rules.node[f.node];
-    if (node->kind == NODE_BYTES && node->low <= byte && byte <= node->high) n = reach(m, node->next, f.below, n);
+    if (node->kind != NODE_BYTES) continue;
+    bool takes = node->low <= byte && byte <= node->high;
+    int from_here = takes ? node->low : node->high < byte ? node->high + 1 : 0;
+    int to_here = takes ? node->high : node->low > byte ? node->low - 1 : 255;
+    if (from_here > low) low = from_here;
+    if (to_here < high) high = to_here;
+    if (takes) n = reach(m, node->next, f.below, n);
   }
   int32_t to = state_of(m, n);
-  if (!s->full) s->to[at] = to;
+  size_t first = at - m->rules.class_of[byte] + m->rules.class_of[low];
+  for (int c = m->rules.class_of[low]; c <= m->rules.class_of[high] && !s->full; c++) s->to[first++] = to;
   return to;
 }
 
@@ -286,12 +297,66 @@ int masks_forced(masks *m, int32_t from, char *bytes, int most) {
 
 static void set(uint64_t *mask, int32_t id) { mask[id / 64] |= UINT64_C(1) << id % 64; }
 
+/* The set of bytes that lead to the state to which most bytes lead. False: it is small. */
+static bool find_set(masks *m, int32_t from, bool has[ALIKE_BYTES]) {
+  int32_t to[ALIKE_BYTES], best = MASKS_NOWHERE;
+  int most = 0;
+  for (int b = 0; b < ALIKE_BYTES; b++) to[b] = step_byte(m, from, (uint8_t)b);
+  for (int b = 0; b < ALIKE_BYTES; b++) {
+    int n = 0;
+    if (to[b] == MASKS_NOWHERE || to[b] == best) continue;
+    for (int c = b; c < ALIKE_BYTES; c++) n += to[c] == to[b];
+    if (n > most) most = n, best = to[b];
+  }
+  for (int b = 0; b < ALIKE_BYTES; b++) has[b] = to[b] == best;
+  return most >= ALIKE_LEAST;
+}
+
+/* The tokens of a set, parted when it is needed first; NULL: no memory. */
+static const alike *tokens_of(masks *m, const bool has[ALIKE_BYTES]) {
+  for (int i = 0; i < ALIKES; i++)
+    if (m->alike[i].rest && !memcmp(m->alike[i].has, has, sizeof m->alike[i].has)) return &m->alike[i];
+  alike *a = &m->alike[m->next_alike];
+  m->next_alike = (m->next_alike + 1) % ALIKES;
+  alike_close(a);
+  if (alike_open(a, m->vocabulary, has)) return a;
+  dt_fail_memory(&m->failure, "the masks of a grammar", words(m) * ALIKE_LONGEST * sizeof(uint64_t));
+  return NULL;
+}
+
+/* The tokens of a set of which those of *length bytes at most are allowed behind a state, and no longer ones. NULL: none is so. */
+static const alike *alike_behind(masks *m, int32_t from, int *length) {
+  bool has[ALIKE_BYTES];
+  const alike *a = find_set(m, from, has) && !m->s.full ? tokens_of(m, has) : NULL;
+  int32_t at = from;
+  for (*length = 0; a && *length < a->longest; ++*length) {
+    int32_t to = UNKNOWN;
+    for (int b = 0; b < ALIKE_BYTES; b++) {
+      if (!has[b]) continue;
+      int32_t goes = step_byte(m, at, (uint8_t)b);
+      if (to != UNKNOWN && goes != to) return NULL;
+      to = goes;
+    }
+    if (to == MASKS_NOWHERE) break;
+    at = to;
+  }
+  return a;
+}
+
 /* false: no room for a state on the way. */
 static bool fill(masks *m, int32_t from, bool first, uint64_t *mask) {
   const vocabulary_tree *t = vocabulary_of(m->vocabulary, first);
+  int length, left = t->n;
+  const alike *a = t == &m->vocabulary->later ? alike_behind(m, from, &length) : NULL;
+  const vocabulary_node *node = t->node;
+  if (m->s.full || m->failure.status) return false;
+  if (a) {
+    memcpy(mask, a->up_to + (size_t)length * words(m), words(m) * sizeof *mask);
+    node = a->rest, left = a->n;
+  }
   m->path[0] = from;
-  for (int i = 0; i < t->n;) {
-    const vocabulary_node *n = &t->node[i];
+  for (int i = 0; i < left;) {
+    const vocabulary_node *n = &node[i];
     int32_t to = m->path[n->depth] = step_byte(m, m->path[n->depth - 1], n->byte);
     if (to == MASKS_NOWHERE) {
       if (m->s.full || m->failure.status) return false;
@@ -473,6 +538,7 @@ void masks_release(masks *m) {
   if (!m || --m->users) return;
   close_store(&m->s);
   rules_free(&m->rules);
+  for (int i = 0; i < ALIKES; i++) alike_close(&m->alike[i]);
   free(m->grammar), free(m->nothing), free(m->path), free(m->live);
   free(m);
 }

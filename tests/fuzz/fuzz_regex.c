@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 16 };
+enum { STEPS = 16, LIMIT = 1 << 18 };
 
 static const char *byte_of(const void *of, int32_t id, bool first, char buffer[16], size_t *len) {
   (void)of, (void)first;
@@ -34,6 +34,7 @@ static void follow(const char *gbnf, const uint8_t *text, size_t n) {
     if (!strstr(err.message, "more than") && !strstr(err.message, "at most")) abort();
     return;
   }
+  masks_limit(m, LIMIT);
   int32_t at = masks_state(m, masks_enter(m));
   for (size_t i = 0; i < n && i < STEPS && at != MASKS_NOWHERE; i++) at = masks_step(m, at, text[i], false);
   masks_release(m);

@@ -12,7 +12,7 @@ for name in "$@"; do
   found=build/fuzz/found/$name longest=8192
   case $name in # what is longer only takes longer
   tokenizer_text) longest=256 ;; # any text is valid
-  regex | schema) longest=512 ;; # so many choices, groups, properties
+  regex | schema | grammar) longest=512 ;; # so many choices, groups, properties, rules
   trace) longest=2048 ;;         # a head, three iterations, an end
   merge) longest=4096 ;;         # a head and four runs
   preset) longest=1024 ;;        # a source and all settings that a policy may have

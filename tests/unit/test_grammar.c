@@ -103,7 +103,7 @@ static void regular_grammars_take_what_regular_expressions_match(void **state) {
 
 enum { WORDS = 400 };
 typedef struct {
-  char text[WORDS][8];
+  char text[WORDS][40];
 } words;
 
 static const char *word_of(const void *of, int32_t id, bool first, char buffer[16], size_t *len) {
@@ -114,20 +114,18 @@ static const char *word_of(const void *of, int32_t id, bool first, char buffer[1
   return text;
 }
 
-static void a_mask_has_the_tokens_that_are_allowed_one_by_one(void **state) {
-  (void)state;
-  uint64_t r = {11};
-  words w = {0};
-  for (int i = 0; i < WORDS; i++)
-    for (int k = 0, n = (int)(random_next(&r) % 6); k < n; k++) w.text[i][k] = "ab ,\"x"[random_next(&r) % 6];
+static vocabulary *read_words(const words *w) {
   vocabulary *v;
-  int32_t ends[] = {3, WORDS - 1};
-  ok(vocabulary_open(WORDS, word_of, &w, ends, 2, &v, &err));
-  assert_true(v->differ);
-  masks *m =
-      read_grammar(v, "root ::= item (\",\" item)*\nitem ::= \"a\"+ | \"\\\"\" [ab ]* \"\\\"\" | \" \" item \"x\"");
+  ok(vocabulary_open(WORDS, word_of, w, (int32_t[]){3, WORDS - 1}, 2, &v, &err));
+  return v;
+}
+
+/* Along random texts. */
+static void masks_have_single_tokens(const vocabulary *v, const char *gbnf, int turns) {
+  uint64_t r = {11};
+  masks *m = read_grammar(v, gbnf);
   int place = masks_enter(m), allowed = 0, refused = 0;
-  for (int turn = 0; turn < 300; turn++) {
+  for (int turn = 0; turn < turns; turn++) {
     int32_t at = masks_state(m, place);
     for (int n = 0; at != MASKS_NOWHERE && n < 30; n++) {
       const uint64_t *mask = masks_of(m, at, n == 0);
@@ -135,7 +133,7 @@ static void a_mask_has_the_tokens_that_are_allowed_one_by_one(void **state) {
       int some = 0;
       for (int32_t id = 0; id < WORDS; id++) {
         bool may = masks_allow(m, at, id, n == 0);
-        assert_int_equal(mask[id / 64] >> id % 64 & 1, may);
+        if ((mask[id / 64] >> id % 64 & 1) != may) fail_msg("%s: token %d after %d others", gbnf, id, n);
         allowed += may, refused += !may;
         if (may && random_next(&r) % (unsigned)++some == 0) next = masks_step(m, at, id, n == 0);
       }
@@ -146,6 +144,42 @@ static void a_mask_has_the_tokens_that_are_allowed_one_by_one(void **state) {
   for (int i = 0; i < (masks_ids(m) + 63) / 64; i++) assert_int_equal(masks_of(m, MASKS_NOWHERE, false)[i], 0);
   masks_leave(m, place);
   masks_release(m);
+}
+
+static void a_mask_has_the_tokens_that_are_allowed_one_by_one(void **state) {
+  (void)state;
+  uint64_t r = {11};
+  words w = {0};
+  for (int i = 0; i < WORDS; i++)
+    for (int k = 0, n = (int)(random_next(&r) % 6); k < n; k++) w.text[i][k] = "ab ,\"x"[random_next(&r) % 6];
+  vocabulary *v = read_words(&w);
+  assert_true(v->differ);
+  masks_have_single_tokens(
+      v, "root ::= item (\",\" item)*\nitem ::= \"a\"+ | \"\\\"\" [ab ]* \"\\\"\" | \" \" item \"x\"", 300);
+  vocabulary_close(v);
+}
+
+/* Letters that a grammar takes alike, in tokens up to and above the length at which they count as such, and others. */
+static void masks_of_letters_depend_on_the_room_left(void **state) {
+  (void)state;
+  static const char *const of[] = {
+      "root ::= \"!\" | [^!\\x00-\\x1F]{0,70} \"!\"",        /* a bounded string */
+      "root ::= [^!]* \"!\"",                                /* an endless one */
+      "root ::= ([e-t]{3} [e-o] | [e-t]{3} [e-f0!])* \"!\"", /* where places differ behind some letters */
+      "root ::= [e-s]{0,40} \"!\" root",                     /* 15 letters, 16 and 17 */
+      "root ::= [e-t]{0,40} \"!\" root",
+      "root ::= [e-u]{0,40} \"!\" root",
+      "root ::= [d-z]{0,9} x [b-x]{0,9} x [c-w]{0,9} x [a-v]{0,9} x [e-u]{0,40} x root\nx ::= [!0]", /* many sets */
+  };
+  uint64_t r = {13};
+  words w = {0};
+  for (int i = 0; i < WORDS; i++) {
+    int n = (int)(i % 4 ? random_next(&r) % 10 : random_next(&r) % 38); /* few are long */
+    for (int k = 0; k < n; k++) w.text[i][k] = "efghijklmnop"[random_next(&r) % 12];
+    if (n && random_next(&r) % 3 == 0) w.text[i][random_next(&r) % (unsigned)n] = "!0z\n\xc3\xa9"[random_next(&r) % 6];
+  }
+  vocabulary *v = read_words(&w);
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) masks_have_single_tokens(v, of[i], 20);
   vocabulary_close(v);
 }
 
@@ -315,6 +349,7 @@ int main(void) {
       cmocka_unit_test(it_reads_what_llama_cpp_writes),
       cmocka_unit_test(regular_grammars_take_what_regular_expressions_match),
       cmocka_unit_test(a_mask_has_the_tokens_that_are_allowed_one_by_one),
+      cmocka_unit_test(masks_of_letters_depend_on_the_room_left),
       cmocka_unit_test(states_are_dropped_and_texts_go_on),
       cmocka_unit_test(forced_text_is_all_that_may_follow),
       cmocka_unit_test(a_text_goes_on_where_guesses_find_no_room),
