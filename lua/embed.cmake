@@ -1,5 +1,6 @@
 # Writes OUT, a C file with every Lua module of FILES as bytes: dtl_embedded[] = {name, text, length}. The file dt/A/B.lua is the module
 # dt.A.B, which only lua/dt itself and its tests require; dt/A/init.lua is dt.A, and a FACE, dt/A/B.lua, is dt.B: these are for drivers.
+# A file A/B.css or A/B.js is the module dt.A.B_css or dt.A.B_js, which is its text.
 cmake_minimum_required(VERSION 3.25)
 set(FACES
   api/complain api/json api/shell
@@ -15,6 +16,7 @@ set(names "")
 foreach(file ${FILES})
   file(RELATIVE_PATH path ${CMAKE_CURRENT_LIST_DIR}/dt ${file})
   string(REGEX REPLACE "\\.lua$" "" path ${path})
+  string(REGEX REPLACE "\\.(css|js)$" "_\\1" path ${path})
   if(path IN_LIST FACES)
     list(REMOVE_ITEM FACES ${path})
     get_filename_component(path ${path} NAME)
@@ -27,6 +29,11 @@ foreach(file ${FILES})
   list(APPEND names ${name})
   string(MAKE_C_IDENTIFIER ${name} text)
   file(READ ${file} hex HEX)
+  if(name MATCHES "_(css|js)$")
+    string(HEX "return [==[\n" begin)
+    string(HEX "]==]" end)
+    string(CONCAT hex ${begin} ${hex} ${end})
+  endif()
   string(LENGTH "${hex}" digits)
   math(EXPR length "${digits} / 2")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")

@@ -155,6 +155,7 @@ folder_of() {
   case $1 in
     dt | dt.bridge) echo dt ;;
     dt.core) echo core ;;
+    dt.*.*_css | dt.*.*_js) file=lua/${1//.//}; [ -e "${file%_*}.${file##*_}" ] && basename "$(dirname "$file")" ;;
     dt.*.*) file=lua/${1//.//}.lua; [ -e "$file" ] && basename "$(dirname "$file")" ;;
     dt.*) for file in lua/dt/"${1#dt.}"/init.lua lua/dt/*/"${1#dt.}".lua; do [ -e "$file" ] && basename "$(dirname "$file")"; done ;;
   esac

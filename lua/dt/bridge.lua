@@ -3,6 +3,8 @@
 local core = require "dt.core"
 local dt = require "dt"
 local json = dt.json
+local trace = require "dt.trace"
+local trees = require "dt.trace_trees"
 
 local bridge, loaded, count = {}, {}, 0
 
@@ -89,6 +91,16 @@ function bridge.decode(options)
     if math.type(id) ~= "integer" then error(("decode: ids: number %d is not a token id"):format(i), 0) end
   end
   return pair_of(options):decode(ids)
+end
+
+-- {iterations = lines of a trace} -> the drawing of each, as SVG
+function bridge.draw(options)
+  local list = options.iterations
+  for i, iteration in ipairs(type(list) == "table" and list or error("draw: iterations is no list", 0)) do
+    local wrong = trace.flaw(iteration)
+    if wrong then error(("draw: iteration %d: %s"):format(i, wrong), 0) end
+  end
+  return json.array(trees.draw(list, false))
 end
 
 function bridge.version() return dt.version end

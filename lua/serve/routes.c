@@ -1,4 +1,5 @@
 /* The routes: one table. See http.h. */
+#include "serve/drawing.h"
 #include "serve/http.h"
 #include "serve/policies.h"
 
@@ -13,6 +14,7 @@ struct routes {
   dt_chat *chat;
   char no_chat[256];
   work *work;
+  drawing *drawing;
   int places;
 };
 
@@ -33,6 +35,7 @@ dt_status routes_open(const serve_options *o, const serve_pair *what, routes **o
   r->places = o->places;
   work_options how = {&r->server, o->places, o->queue, o->seconds, what->learned};
   dt_status status = what->chat && !r->chat ? dt_fail(err, DT_EINPUT, "%s", no_chat.message) : DT_OK;
+  if (!status && !(r->drawing = drawing_open())) status = dt_fail_memory(err, "the drawing of traces", 0);
   if (!status) status = work_open(&how, &r->work, err);
   if (status)
     routes_close(r);
@@ -45,6 +48,7 @@ void routes_stop(routes *r, double grace_ms) { work_stop(r->work, grace_ms); }
 
 void routes_close(routes *r) {
   work_close(r->work);
+  drawing_close(r->drawing);
   dt_chat_close(r->chat);
   free(r);
 }
@@ -221,6 +225,10 @@ static bool run_check(routes *r, const char *body, size_t len, route_answer *out
   return fine;
 }
 
+static bool run_draw(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  return drawing_run(r->drawing, body, len, &out->text, why);
+}
+
 /* ---- the table ------------------------------------------------------------------------------------------------------------ */
 
 struct route {
@@ -236,6 +244,7 @@ static const route all[] = {
     {"POST", "/v1/chat/completions", false, run_chat},
     {"GET", "/v1/policies", false, run_policies},
     {"POST", "/v1/policies/check", false, run_check},
+    {"POST", "/v1/traces/draw", false, run_draw},
     {"GET", "/metrics", false, run_metrics},
     {"GET", "/props", false, run_props},
     {"POST", "/tokenize", false, run_tokenize},

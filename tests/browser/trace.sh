@@ -61,9 +61,9 @@ it_opens_a_wide_tree_with_the_accepted_path_in_sight_where_there_is_room() {
   asks t.html "$sight"'let rooms = 0;
 for (let i = 0; i < all.length; i++) {
   show(i);
-  const path = union(pathOf().map(g => g.getBoundingClientRect()));
+  const path = union(view.path().map(g => g.getBoundingClientRect()));
   const room = path.right - path.left + 24 <= panel.clientWidth && path.bottom - path.top + 24 <= panel.clientHeight;
-  say(pathInSight() || !room && inSight(accepted()) ? "in sight" : "out of sight " + i);
+  say(pathInSight() || !room && inSight(view.end()) ? "in sight" : "out of sight " + i);
   if (room) rooms++;
 }
 say(rooms > 0 ? "room" : "no room");
@@ -84,7 +84,7 @@ for (let i = 0; i < all.length; i++) {
   const drawing = panel.querySelector("svg").getBoundingClientRect();
   large += drawing.height > panel.clientHeight || drawing.width > panel.clientWidth;
   const letters = [...panel.querySelectorAll("text")].map(t => t.getScreenCTM().a * parseFloat(getComputedStyle(t).fontSize));
-  say((Math.min(...letters) >= 10.99 ? "letters" : "small " + Math.min(...letters)) + (inSight(accepted()) ? " path" : " lost " + i));
+  say((Math.min(...letters) >= 10.99 ? "letters" : "small " + Math.min(...letters)) + (inSight(view.end()) ? " path" : " lost " + i));
 }
 byId("fit").click();
 say(large && inSight(panel.querySelector("svg")) ? "large" : "small " + large);' --window-size=$size
@@ -122,9 +122,9 @@ for (let i = 0; i < 99; i++) press("-");
 say_if("least", width() >= 20);
 press("0");
 for (let i = 0; i < 4; i++) press("+");
-const chosen = scale;
-for (let i = 1; i < all.length; i++) { show(i); if (!inSight(accepted())) say("lost " + i); }
-say_if("kept", scale === chosen);'
+const chosen = view.scale;
+for (let i = 1; i < all.length; i++) { show(i); if (!inSight(view.end())) say("lost " + i); }
+say_if("kept", view.scale === chosen);'
   grep -vE ' yes$' log && fail 'zoom'
   [ "$(wc -l <log)" -eq 11 ] || fail "$(cat log)"
 }

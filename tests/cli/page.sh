@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# The page of dtrun serve, without a browser: its files are served as they lie in lua/serve/page, and hold nothing of elsewhere.
+# The page of dtrun serve, without a browser: its files are served as they lie in the source, and hold nothing of elsewhere; drawings.
 . "$(dirname "$0")/helpers.sh"
 [ -x "$(dirname "$dtrun")/dtrun-serve" ] || { echo 'skipped: built without libmicrohttpd (libmicrohttpd-dev)'; exit 77; }
 command -v curl >/dev/null || { echo 'skipped: no curl'; exit 77; }
 page=$source_dir/lua/serve/page
+files=("$page"/* "$source_dir"/lua/dt/trace/tree.{css,js})
 
 # serve ARGUMENTS...: a server in the background, at $url
 serve() {
+  [ -z "${server:-}" ] || kill "$server"
+  rm -f port
   "$dtrun" serve --port 0 --port-file port -q -t 1 "$@" >served 2>server.log &
   server=$!
   trap 'kill $server 2>/dev/null; wait $server 2>/dev/null' EXIT
@@ -22,7 +25,7 @@ has_header() { grep -qiE "^$1"$'\r?$' headers || fail "no header $1: $(<headers)
 it_serves_each_file_to_all_with_a_policy_that_lets_nothing_else_in() {
   serve --api-key secret
   local file name code
-  for file in "$page"/*; do
+  for file in "${files[@]}"; do
     name=${file##*/}
     code=$(curl -s -D headers -o got -w '%{http_code}' "$url/${name#index.html}")
     [ "$code" = 200 ] || fail "$name: $code"
@@ -49,9 +52,9 @@ it_serves_each_file_to_all_with_a_policy_that_lets_nothing_else_in() {
   [ "$(curl -s -o got -w '%{http_code}' "$url/v1/policies")" = 401 ] || fail 'policies without the key'
 }
 it_takes_nothing_from_elsewhere() {
-  grep -nE '(https?:)?//[a-zA-Z0-9]|@import|url\(' "$page"/*.{html,css,js} | grep -vE '://www\.w3\.org/2000/svg"' && fail 'an address of elsewhere'
+  grep -nE '(https?:)?//[a-zA-Z0-9]|@import|url\(' "${files[@]}" | grep -vE '://www\.w3\.org/2000/svg"' && fail 'an address of elsewhere'
   grep -nE ' on[a-z]+=| style=|<script>|javascript:' "$page"/*.html && fail 'script or style inside the page'
-  grep -nE 'innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|localStorage' "$page"/*.js && fail 'markup of texts, or a store that stays'
+  grep -nE 'innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|localStorage' "${files[@]}" && fail 'markup of texts, or a store that stays'
   return 0
 }
 it_names_only_what_is_there() {
@@ -61,7 +64,50 @@ it_names_only_what_is_there() {
     grep -qE "id(=|: )\"$name\"" "$page"/*.{html,js} || fail "no element has the id $name"
   done
   for name in $(grep -ohE '(href|src)="/[^"]+"' "$page"/index.html | sed 's/.*"\/\(.*\)"/\1/') $(grep -ohE 'from "\./[^"]+"' "$page"/*.js | sed 's/.*\/\(.*\)"/\1/'); do
-    [ -e "$page/$name" ] || fail "no file $name"
+    [ -e "$page/$name" ] || [ -e "$source_dir/lua/dt/trace/$name" ] || fail "no file $name"
   done
+}
+it_has_the_colours_of_other_pages_for_the_parts_of_the_time() {
+  local part colour
+  sed -n '/PHASES/,/}/p' "$source_dir/lua/dt/draw/palette.lua" | grep -oE '[a-z]+ = "#[0-9a-f]+"' | tr -d '="' | while read -r part colour; do
+    grep -qE "\.$part \{ background: $colour; \}" "$page/page.css" || fail "$part is not $colour"
+  done
+}
+# draws STATUS BODY: the route's answer is in the file got
+draws() {
+  local code
+  code=$(curl -s -o got -w '%{http_code}' "$url/v1/traces/draw" --data-binary "$2" "${@:3}")
+  [ "$code" = "$1" ] || fail "$2: $code, expected $1: $(head -c 300 got)"
+}
+it_draws_as_run_trace_does() {
+  serve
+  "$dtrun" dynatree -q -t 1 -p 'It was a dark night, and' -n 20 --trace t.jsonl >/dev/null
+  grep '"iteration"' t.jsonl | paste -sd, | sed 's/.*/{"iterations": [&]}/' >body
+  draws 200 @body
+  cat >same.lua <<'LUA'
+local dt = require "dt"
+local here = dt.json.decode(assert(io.open "got"):read "a").value
+local there = require "dt.trace_trees".draw(require "dt.trace".read("t.jsonl").iterations, false)
+assert(#here == #there and #here > 2, #here)
+for i, svg in ipairs(there) do assert(here[i] == svg, i) end
+LUA
+  "$dtrun" run ./same.lua || fail 'another drawing'
+  draws 200 '{"iterations": []}'
+  [ "$(<got)" = '{"value": []}' ] || fail "none: $(<got)"
+  draws 200 '{"iterations": [{"nodes": [{"id": 0, "token": 1, "text": "<b>&"}], "bonus": {"token": 1, "text": "x"}, "committed": [], "ms": {"draft": 0,
+    "verify": 0, "commit": 0, "policy": 0}}]}'
+  grep -q '&lt;b&gt;&amp;' got || fail "markup: $(<got)"
+  draws 400 '{"iterations": 1}'
+  draws 400 '[]'
+  draws 400 '{"iterations": [1]}'
+  draws 400 '{"iterations": [{"nodes": []}]}'
+  grep -q 'draw: iteration 1: no nodes' got || fail "$(<got)"
+  { printf '{"iterations": []}' && head -c $((1048576 - 18)) /dev/zero | tr '\0' ' '; } >body
+  draws 200 @body
+  printf ' ' >>body
+  draws 413 @body
+  serve --api-key secret
+  draws 401 '{"iterations": []}'
+  draws 200 '{"iterations": []}' -H 'Authorization: Bearer secret'
 }
 run_tests

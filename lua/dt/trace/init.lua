@@ -26,7 +26,8 @@ end
 local function is_token(t) return type(t) == "table" and is_text(t.text) and math.type(t.token) == "integer" end
 
 -- The mistake in a line about an iteration, or nil.
-local function flaw(entry)
+function trace.flaw(entry)
+  if type(entry) ~= "table" then return "no object" end
   if type(entry.nodes) ~= "table" or #entry.nodes == 0 then return "no nodes" end
   for i, node in ipairs(entry.nodes) do
     local parent = type(node) == "table" and node.parent
@@ -72,7 +73,7 @@ local function take(found, entry)
     if not is_ending(entry) then return "an end without tokens, total_ms or finish_reason" end
     if entry.sequence == found.sequence then found.ending = entry end
   else
-    local wrong = flaw(entry)
+    local wrong = trace.flaw(entry)
     if wrong then return wrong end
     if entry.sequence == found.sequence then table.insert(found.iterations, entry) end
   end

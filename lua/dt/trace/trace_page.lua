@@ -5,16 +5,11 @@ local json = require "dt.json"
 local palette = require "dt.draw.palette"
 local params = require "dt.policy.params"
 local tables = require "dt.draw.tables"
+local tree_css = require "dt.trace.tree_css"
+local tree_js = require "dt.trace.tree_js"
 local visible = require "dt.draw.visible"
 
 local STYLE = [[
-:root { color-scheme: light dark; --paper: #fff; --ink: #1c2024; --faint: #69737d; --line: #d8dde3; --panel: #f6f8fa;
-  --accent: #0060a0; --kept: #fff; --edge: #aab4be; --good: #0b7a3b; --good-fill: #d9f2e1; --bonus: #00718a;
-  --bonus-fill: #d5f0f6; --wrong: #9a6200; --wrong-fill: #fdebc8; --mark: #e8f1f8; }
-@media screen and (prefers-color-scheme: dark) { :root {
-  --paper: #15181b; --ink: #e4e8ec; --faint: #98a3ad; --line: #343b42; --panel: #1d2126; --accent: #6db6ec;
-  --kept: #1d2126; --edge: #5b6670; --good: #58c98a; --good-fill: #123a25;
-  --bonus: #56c4dc; --bonus-fill: #0f3640; --wrong: #e3ae4c; --wrong-fill: #44320d; --mark: #223140; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 90rem; padding: 1.2rem 1.2rem 3rem; background: var(--paper); color: var(--ink);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; font-variant-numeric: tabular-nums; }
@@ -27,41 +22,12 @@ nav button { font: inherit; color: var(--ink); background: var(--panel); border:
   border-radius: 6px; min-width: 2.5rem; padding: .2rem .55rem; cursor: pointer; }
 nav button:hover:enabled { border-color: var(--accent); color: var(--accent); }
 nav button:disabled { opacity: .4; cursor: default; }
-nav button:focus-visible, #tree:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+nav button:focus-visible, .tree:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 nav input { flex: 1 1 12rem; min-width: 5rem; accent-color: var(--accent); }
 #place { white-space: nowrap; margin: 0 .4rem; min-width: 11ch; text-align: center; }
 #bars { display: block; width: 100%; height: 40px; margin: .5rem 0 .9rem; cursor: pointer; }
 #bars rect { fill: var(--edge); }
 #bars rect.now { fill: var(--accent); }
-#tree { overflow: auto; touch-action: pan-x pan-y; min-height: 15rem; border: 1px solid var(--line); border-radius: 8px;
-  padding: .6rem; }
-#tree svg { display: block; }
-#tree text { font: 11px "DejaVu Sans Mono", ui-monospace, monospace; text-anchor: middle;
-  fill: var(--ink); white-space: pre; }
-#tree tspan { fill: var(--faint); }
-#tree path { fill: none; stroke: var(--edge); }
-#tree rect { fill: var(--kept); stroke: var(--edge); }
-#tree .expanded rect, #tree .root rect { stroke: var(--ink); }
-#tree .root rect { fill: var(--panel); }
-#tree .accepted rect { fill: var(--good-fill); stroke: var(--good); stroke-width: 1.6; }
-#tree path.accepted { stroke: var(--good); stroke-width: 2.4; }
-#tree .bonus rect { fill: var(--bonus-fill); stroke: var(--bonus); stroke-width: 1.6; }
-#tree path.bonus { stroke: var(--bonus); stroke-width: 2.4; stroke-dasharray: 4 3; }
-#tree .corrected rect { fill: var(--wrong-fill); stroke: var(--wrong); stroke-width: 1.6; }
-#tree path.corrected { stroke: var(--wrong); stroke-width: 2.4; stroke-dasharray: 4 3; }
-#tree .unverified rect { fill: none; stroke-dasharray: 2 2; }
-#tree .unverified text { fill: var(--faint); }
-#tree path.unverified { stroke-dasharray: 2 2; }
-#legend { display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; margin: .5rem 0 1rem; color: var(--faint);
-  font-size: .82rem; }
-#legend i { display: inline-block; width: 1.1rem; height: .75rem; border: 1.5px solid var(--edge); border-radius: 3px;
-  margin-right: .35rem; vertical-align: -1px; }
-#legend .s { border-radius: 0; }
-#legend .x { border-color: var(--ink); }
-#legend .a { border-color: var(--good); background: var(--good-fill); }
-#legend .b { border-color: var(--bonus); background: var(--bonus-fill); }
-#legend .c { border-color: var(--wrong); background: var(--wrong-fill); }
-#legend .u { border-style: dashed; }
 main { display: grid; grid-template-columns: minmax(0, 1fr) 17rem; gap: 1.2rem; }
 @media (max-width: 50rem) { main { grid-template-columns: minmax(0, 1fr); } }
 #text { white-space: pre-wrap; overflow-wrap: anywhere; height: 15rem; overflow: auto; margin: 0; padding: .7rem .9rem;
@@ -104,21 +70,14 @@ local BODY = [[
 </nav>
 <svg id="bars" preserveAspectRatio="none"><title>tokens committed by each iteration: click to go there</title></svg>
 <main>
-<div id="tree" tabindex="0" aria-label="the tree of this iteration"></div>
+<div id="tree" class="tree" tabindex="0" aria-label="the tree of this iteration"></div>
 <div><div id="split"></div><table id="numbers"></table></div>
 </main>
-<div id="legend">
-<span><i class="x"></i>expanded (drafted from)</span><span><i></i>leaf</span><span><i class="a"></i>accepted</span>
-<span><i class="b"></i>bonus token</span><span><i class="c"></i>correction</span>
-<span><i class="u"></i>drafted, not verified</span>
-<span><i class="s"></i>square: copied by the policy from the text or its memory</span>
-<span>the number is the path probability p; · is a blank; point at a node for more</span>
-</div>
+<div id="legend" class="legend"></div>
 <pre id="text"></pre>
 ]]
 
 local PROGRAM = [==[
-"use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const all = data.iterations, byId = id => document.getElementById(id);
 const make = (parent, tag, text, name) => {
@@ -173,80 +132,10 @@ function numbers(i) {
   }
 }
 
-function centre(panel, element) {
-  const inner = element.getBoundingClientRect(), outer = panel.getBoundingClientRect();
-  panel.scrollTop += inner.top + inner.height / 2 - outer.top - outer.height / 2;
-  panel.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
-}
-
-const union = boxes => ({ left: Math.min(...boxes.map(b => b.left)), right: Math.max(...boxes.map(b => b.right)),
-  top: Math.min(...boxes.map(b => b.top)), bottom: Math.max(...boxes.map(b => b.bottom)) });
-
-// Scrolls such that these are in view, and the last of them in any case.
-function look(panel, path) {
-  const outer = panel.getBoundingClientRect(), edge = 12;
-  const back = (low, high, from, to) => Math.min(0, low - from - edge) + Math.max(0, high - to + edge);
-  const end = path[path.length - 1];
-  centre(panel, end);
-  for (const elements of [path, [end]]) {
-    const inner = union(elements.map(element => element.getBoundingClientRect()));
-    panel.scrollTop += back(inner.top, inner.bottom, outer.top, outer.bottom);
-    panel.scrollLeft += back(inner.left, inner.right, outer.left, outer.right);
-  }
-}
-
-// Of dot's points in pixels: what a tree opens at, at least (letters have 11 pixels there) and at most; the limits.
-const LETTERS = 1, SCALE = 1.3, LEAST = 0.05, MOST = 6, STEP = 1.25, PADDING = 24;
-const tree = byId("tree");
+const tree = byId("tree"), view = treeView(tree);
+treeLegend(byId("legend"));
 const tallest = Math.max(...all.map(iteration => Number(iteration.svg.match(/viewBox='[^']* ([0-9.]+)'/)[1])));
-tree.style.height = `min(54vh, ${tallest * SCALE + PADDING}px)`;
-
-let zoom = "open", scale = 1; // zoom: open (letters readable), whole (the tree in sight) or what the reader chose
-const within = (width, height) =>
-  Math.min((tree.clientWidth - PADDING) / width, (tree.clientHeight - PADDING) / height);
-const pathOf = () => [...tree.querySelectorAll("g.root, g.accepted, g.bonus, g.corrected")];
-const accepted = () => tree.querySelector("g.bonus, g.corrected");
-function draw(to) {
-  const box = tree.firstElementChild.viewBox.baseVal;
-  scale = Math.max(LEAST, Math.min(MOST, to));
-  tree.firstElementChild.setAttribute("width", box.width * scale);
-  tree.firstElementChild.setAttribute("height", box.height * scale);
-}
-
-function arrange() {
-  const box = tree.firstElementChild.viewBox.baseVal, whole = Math.min(SCALE, within(box.width, box.height));
-  draw(zoom === "open" ? Math.max(LETTERS, whole) : zoom === "whole" ? whole : zoom);
-  look(tree, pathOf());
-}
-
-// Larger or smaller about a point of the window, that of the path's end where none is given.
-function zoomBy(factor, x, y) {
-  const end = accepted().getBoundingClientRect();
-  x ??= end.left + end.width / 2;
-  y ??= end.top + end.height / 2;
-  const old = tree.firstElementChild.getBoundingClientRect();
-  draw(scale * factor);
-  zoom = scale;
-  const now = tree.firstElementChild.getBoundingClientRect();
-  tree.scrollLeft += now.left + (x - old.left) / old.width * now.width - x;
-  tree.scrollTop += now.top + (y - old.top) / old.height * now.height - y;
-}
-
-tree.addEventListener("wheel", event => { // a pinch on a touchpad is one with Ctrl too
-  if (!event.ctrlKey) return;
-  event.preventDefault();
-  zoomBy(Math.exp(-Math.max(-50, Math.min(50, event.deltaY)) / 150), event.clientX, event.clientY);
-}, { passive: false });
-let spread = 0; // between two fingers
-const fingers = ([a, b]) => Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
-tree.addEventListener("touchstart", event => { if (event.touches.length === 2) spread = fingers(event.touches); });
-tree.addEventListener("touchmove", event => {
-  if (event.touches.length !== 2) return;
-  event.preventDefault();
-  const [a, b] = event.touches, now = fingers(event.touches);
-  if (spread && now) zoomBy(now / spread, (a.clientX + b.clientX) / 2, (a.clientY + b.clientY) / 2);
-  spread = now;
-}, { passive: false });
+tree.style.height = view.heightFor(tallest);
 
 let at = -1;
 function show(i) {
@@ -261,8 +150,7 @@ function show(i) {
   byId("slider").value = at + 1;
   for (const id of ["first", "back"]) byId(id).disabled = at === 0;
   for (const id of ["last", "next"]) byId(id).disabled = at === all.length - 1;
-  tree.innerHTML = all[at].svg;
-  arrange();
+  view.show(all[at].svg);
   centre(byId("text"), blocks[at]);
   numbers(at);
   history.replaceState(null, "", "#" + (at + 1));
@@ -282,10 +170,9 @@ byId("play").onclick = () => {
   if (!timer && at === all.length - 1) show(0);
   play(!timer);
 };
-byId("in").onclick = () => zoomBy(STEP);
-byId("out").onclick = () => zoomBy(1 / STEP);
-byId("fit").onclick = () => { zoom = "whole"; arrange(); };
-addEventListener("resize", arrange);
+byId("in").onclick = view.larger;
+byId("out").onclick = view.smaller;
+byId("fit").onclick = view.fit;
 byId("slider").oninput = event => show(event.target.value - 1);
 byId("bars").onclick = event => {
   const bounds = byId("bars").getBoundingClientRect();
@@ -364,9 +251,9 @@ return function(trace, drawings)
   return table.concat {
     '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
     '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
-    "<title>", title, "</title>\n<style>\n", STYLE, phases(),
+    "<title>", title, "</title>\n<style>\n", tree_css, STYLE, phases(),
     "</style>\n</head>\n<body>\n<h1>", title, '</h1>\n<p id="run">',
     tables.escape(description(trace)), "</p>\n", BODY, '<script type="application/json" id="data">', data,
-    "</script>\n<script>\n", PROGRAM, "</script>\n</body>\n</html>\n",
+    "</script>\n<script>\n", tree_js, PROGRAM, "</script>\n</body>\n</html>\n",
   }
 end

@@ -1,6 +1,7 @@
 // Opens the page: what the server is, its key if it asks for one, and the views.
 import { openChat } from "./chat.js";
 import { byId, tell } from "./dom.js";
+import { openPlayground } from "./playground.js";
 import { get, isReady, key, whenKeyIsNeeded } from "./server.js";
 
 const views = ["chat", "playground"];
@@ -19,6 +20,7 @@ let asking = null; // one question at a time
 function askForKey() {
   tell(byId("key-error"), key.get() ? "The server refused this key." : "");
   byId("key-text").value = "";
+  byId("key").returnValue = "";
   byId("key").showModal();
   asking ||= new Promise(done => {
     byId("key").onclose = () => {
@@ -46,6 +48,7 @@ async function open() {
       context: props.default_generation_settings.n_ctx,
     };
     await openChat(about);
+    await openPlayground(about);
     model.textContent = about.model;
     model.title = `${props.dtrun.backend}, ${props.dtrun.threads} threads, context ${about.context}, ${props.total_slots} texts at once`;
     document.body.classList.add("open");
@@ -55,6 +58,7 @@ async function open() {
   }
 }
 
+byId("no-key").onclick = () => byId("key").close("");
 whenKeyIsNeeded(askForKey);
 addEventListener("hashchange", showView);
 showView();

@@ -1,0 +1,228 @@
+// The playground: one text under two policies, one after the other, so that each has the machine alone; then its trees, pass by pass.
+/* global treeLegend */
+import { byId, copy, count, tell } from "./dom.js";
+import { check, mark, openEditor, setText } from "./editor.js";
+import { Lane } from "./lane.js";
+import { chooser, own, OWN } from "./policy.js";
+import { Refusal, stream } from "./server.js";
+
+const PLAIN = "ar", STEP_MS = 700, SHORT_S = 0.5, AGAIN = 5; // AGAIN: odd, for the median
+const narrow = matchMedia("(max-width: 64rem)");
+let server, first, second, lanes = [], running = null, at = 0, follows = false, timer = 0;
+
+// ---- stepping
+
+const most = () => Math.max(1, ...lanes.map(lane => lane.passes));
+
+function show(i) {
+  at = Math.max(0, Math.min(most() - 1, i));
+  for (const lane of lanes) lane.show(at);
+  byId("place").textContent = `pass ${at + 1} of ${most()}`;
+  byId("slider").max = most();
+  byId("slider").value = at + 1;
+  for (const id of ["to-first", "to-back"]) byId(id).disabled = at === 0;
+  for (const id of ["to-last", "to-next"]) byId(id).disabled = at === most() - 1;
+}
+
+function play(on) {
+  clearInterval(timer);
+  timer = on && setInterval(() => at < most() - 1 ? show(at + 1) : play(false), STEP_MS);
+  byId("to-play").textContent = on ? "pause" : "play";
+}
+
+function go(i) {
+  follows = false;
+  play(false);
+  show(i);
+}
+
+const steps = { "to-first": () => 0, "to-back": () => at - 1, "to-next": () => at + 1, "to-last": () => most() - 1 };
+for (const id in steps) byId(id).onclick = () => go(steps[id]());
+byId("to-play").onclick = () => {
+  follows = false;
+  if (!timer && at === most() - 1) show(0);
+  play(!timer);
+};
+byId("slider").oninput = event => go(event.target.value - 1);
+const keys = { ArrowLeft: "to-back", ArrowRight: "to-next", Home: "to-first", End: "to-last", p: "to-play" };
+addEventListener("keydown", event => {
+  if (byId("playground").hidden || byId("key").open) return;
+  if (event.key === "Escape" && running) { event.preventDefault(); running.abort(); return; }
+  if (event.key === "Enter" && event.ctrlKey) { event.preventDefault(); run(); return; }
+  const id = keys[event.key];
+  if (!id || byId("stepper").hidden || event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select")) return;
+  event.preventDefault();
+  byId(id).click();
+});
+
+// ---- running
+
+function request() {
+  const prompt = byId("prompt").value;
+  return {
+    ...(server.chat ? { messages: [{ role: "user", content: prompt }] } : { prompt }),
+    temperature: Number(byId("play-temperature").value),
+    seed: Number(byId("play-seed").value) || 0,
+    max_tokens: Number(byId("play-tokens").value) || 60,
+  };
+}
+
+const route = () => server.chat ? "/v1/chat/completions" : "/v1/completions";
+
+async function plainText(signal) {
+  let text = "";
+  await stream(route(), { ...request(), dtrun: { policy: PLAIN } }, signal, event => {
+    text += event.choices[0]?.delta?.content ?? event.choices[0]?.text ?? "";
+  });
+  return text;
+}
+
+// The speed of each lane's policy. Times of short texts are not to be trusted, the first ones least: these run again, in turns.
+async function speeds(chosen, signal) {
+  const runs = lanes.map(lane => [lane.numbers.speed]);
+  if (lanes.some(lane => lane.numbers.tokens / lane.numbers.speed > SHORT_S)) return runs.map(([speed]) => speed);
+  for (let turn = 0; turn < AGAIN; turn++)
+    for (const [i, one] of chosen.entries())
+      await stream(route(), { ...request(), dtrun: one.request() }, signal, event => {
+        if (event.timings) runs[i].push(event.timings.predicted_per_second);
+      });
+  return runs.map(([, ...again]) => again.sort((a, b) => a - b)[(AGAIN - 1) / 2]);
+}
+
+// Whether all texts are plain decoding's: the promise, held against a run of its own.
+function judge(plain, [fast, slow]) {
+  const [one, two] = lanes, wrong = lanes.find(lane => lane.text !== plain);
+  const verdict = byId("verdict");
+  verdict.className = wrong ? "error" : "good";
+  if (wrong) {
+    let i = 0;
+    while (wrong.text[i] === plain[i]) i++;
+    tell(verdict, `${wrong.numbers.policy}: another text than plain decoding's, from character ${i + 1} on. Please report it.`);
+    return;
+  }
+  const equal = "Equal to plain decoding: all " + count(one.numbers.tokens, "token");
+  tell(verdict, `${equal}. ${one.numbers.policy} took ${count(one.passes, "pass", "passes")}, ${two.numbers.policy} ${two.passes}: ` +
+    `${(fast / slow).toFixed(2)} times the speed.`);
+}
+
+function setBusy(busy) {
+  byId("run").hidden = busy;
+  byId("play-stop").hidden = !busy;
+  byId("results").setAttribute("aria-busy", busy);
+}
+
+// Trees of both lanes have the height of the tallest.
+function fit() {
+  const tallest = Math.max(...lanes.map(lane => lane.tallest));
+  for (const lane of lanes) lane.setHeight(tallest);
+}
+
+// One lane's text. It shows each pass as it comes, until the reader takes the slider.
+async function runLane(lane, chosen, signal) {
+  let waits = false;
+  await lane.run(route(), { ...request(), dtrun: chosen.request() }, signal, () => {
+    if (waits) return;
+    waits = true;
+    requestAnimationFrame(async () => {
+      waits = false;
+      if (follows) show(lane.passes - 1);
+      await lane.draw(fit).catch(() => {}); // the last call of it says why
+    });
+  });
+  await lane.draw(fit);
+}
+
+async function run() {
+  if (running) return;
+  const stopper = running = new AbortController(), chosen = [first, second];
+  setBusy(true);
+  play(false);
+  follows = true;
+  tell(byId("play-error"), "");
+  tell(byId("verdict"), "");
+  byId("about").hidden = true;
+  byId("stepper").hidden = byId("legend").hidden = false;
+  if (!lanes.length) lanes = [new Lane(byId("lanes")), new Lane(byId("lanes"))];
+  lanes.forEach((lane, i) => lane.clear(chosen[i].name()));
+  show(0);
+  if (narrow.matches) byId("results").scrollIntoView();
+  try {
+    if (chosen.some(one => one.select.value === OWN)) await check();
+    for (const [i, lane] of lanes.entries()) await runLane(lane, chosen[i], stopper.signal);
+    const plain = lanes.find((lane, i) => chosen[i].select.value === PLAIN);
+    const text = plain ? plain.text : await plainText(stopper.signal);
+    const told = await speeds(chosen, stopper.signal);
+    lanes.forEach((lane, i) => lane.setSpeed(told[i]));
+    judge(text, told);
+    if (follows) {
+      show(0);
+      play(most() > 1 && !matchMedia("(prefers-reduced-motion: reduce)").matches);
+    }
+  } catch (error) {
+    if (error.name !== "AbortError") fail(error);
+    else tell(byId("play-error"), "Stopped.");
+  }
+  running = null;
+  setBusy(false);
+}
+
+// An error of one's own page is told at its line, too.
+function fail(error) {
+  tell(byId("play-error"), error.message);
+  if (!(error instanceof Refusal) || !/^(policy )?page\.lua|page\.lua:\d+:/.test(error.message)) return;
+  mark(error.message);
+  byId("own").scrollIntoView({ block: "nearest" });
+}
+
+// ---- links
+
+const toText = bytes => btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+const toBytes = text => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), c => c.charCodeAt(0));
+
+function link() {
+  const state = {
+    prompt: byId("prompt").value, temperature: byId("play-temperature").value, seed: byId("play-seed").value, tokens: byId("play-tokens").value,
+    policies: [first.state(), second.state()], page: usesOwn() ? own.text : undefined,
+  };
+  return location.origin + "/#playground=" + toText(new TextEncoder().encode(JSON.stringify(state)));
+}
+
+// What a link holds. Nothing of it runs before the reader says so.
+async function openLink() {
+  const held = /^#playground=([\w-]+)$/.exec(location.hash);
+  if (!held) return;
+  try {
+    const state = JSON.parse(new TextDecoder().decode(toBytes(held[1])));
+    for (const [id, name] of [["prompt", "prompt"], ["play-temperature", "temperature"], ["play-seed", "seed"], ["play-tokens", "tokens"]])
+      byId(id).value = String(state[name] ?? byId(id).value);
+    if (typeof state.page === "string") await setText(state.page);
+    first.choose(state.policies[0]);
+    second.choose(state.policies[1]);
+  } catch {
+    tell(byId("play-error"), "The link is not whole.");
+  }
+}
+
+// ---- the beginning
+
+const usesOwn = () => [first, second].some(one => one.select.value === OWN);
+
+export async function openPlayground(about) {
+  server = about;
+  byId("prompt-label").textContent = server.chat ? "a question" : "a text to go on from";
+  if (server.chat) byId("prompt").value = "Why is the sky blue?";
+  treeLegend(byId("legend"));
+  first = await chooser(byId("first-policy"), "policy", about.policy === PLAIN ? "rate" : about.policy, about.hasDraft);
+  second = await chooser(byId("second-policy"), "beside it (ar is plain decoding)", PLAIN, about.hasDraft);
+  const change = () => { byId("own").hidden = !usesOwn(); };
+  first.onChange(change);
+  second.onChange(change);
+  await openEditor();
+  await openLink();
+  change();
+}
+
+byId("setup").onsubmit = event => { event.preventDefault(); run(); };
+byId("play-stop").onclick = () => running?.abort();
+byId("share").onclick = event => copy(link(), event.currentTarget);
+addEventListener("hashchange", openLink);

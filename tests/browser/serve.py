@@ -1,0 +1,252 @@
+"""The page of dtrun serve in Chromium, used as a person does: serve.py URL WHAT [KEY]; WHAT is the name of a function below."""
+import sys
+import tempfile
+
+from chromium import Browser, Failure
+
+url, what = sys.argv[1], sys.argv[2]
+
+
+def check(fine, *why):
+    if not fine:
+        raise Failure(" ".join(str(part) for part in why))
+
+
+def opened(b, view=""):
+    b.go(url + "/" + view)
+    b.until("document.body.classList.contains('open')")
+
+
+def text(b, selector):
+    return b.value(f"document.querySelector({selector!r})?.textContent ?? ''")
+
+
+def choose(b, place, policy):
+    b.value(f"(() => {{ const s = document.querySelector('#{place} select'); s.value = {policy!r}; s.onchange(); }})()")
+
+
+def write_page(b, old, new):
+    b.value(f"(() => {{ const t = document.getElementById('own-text'); t.value = t.value.replace({old!r}, {new!r}); t.oninput(); }})()")
+
+
+def run(b):
+    b.value("document.getElementById('run').click()")
+    b.until("!document.getElementById('run').hidden && document.getElementById('run').offsetParent")
+
+
+def chat_answers(b):
+    """A question is answered, with its numbers; the next answer may have another policy; retry, edit and new."""
+    opened(b)
+    b.value("document.getElementById('message').focus()")
+    b.type("The dog?")
+    b.press("Enter")
+    b.until("document.querySelector('.turn .numbers b')")
+    check(text(b, ".said") == "The dog?", "the question", text(b, ".said"))
+    answer = text(b, ".turn .words")
+    check(len(answer) > 10, "no answer")
+    numbers = text(b, ".turn .numbers")
+    check("rate" in numbers and "tokens per pass" in numbers and "tokens/s" in numbers and "accepted" in numbers, numbers)
+    choose(b, "chat-policy", "linear")
+    b.value("[...document.querySelectorAll('.acts button')].find(b => b.textContent === 'retry').click()")
+    b.until("document.querySelector('.turn .numbers b')?.textContent === 'linear'")
+    check(text(b, ".turn .words") == answer, "another policy gives another text")
+    b.value("document.getElementById('message').value = 'And the cat?'")
+    b.value("document.getElementById('composer').requestSubmit()")
+    b.until("document.querySelectorAll('.turn .numbers b').length === 2")
+    b.value("[...document.querySelectorAll('.acts button')].find(b => b.textContent === 'edit').click()")
+    check(b.value("document.querySelectorAll('.turn').length") == 0, "turns stay after an edit")
+    check(b.value("document.getElementById('message').value") == "The dog?", "the text to edit")
+
+
+def chat_stops(b):
+    """A long answer stops by Escape, and the part that is there stays."""
+    opened(b)
+    b.value("document.getElementById('tokens').value = ''")
+    b.value("document.getElementById('schema').value = '{\"type\": \"array\", \"items\": {\"const\": 1}, \"minItems\": 1000}'")
+    b.value("document.getElementById('message').focus()")
+    b.type("Count.")
+    b.press("Enter")
+    b.until("document.querySelector('.turn .words')?.textContent.length > 20 && !document.getElementById('stop').hidden")
+    b.press("Escape")
+    b.until("document.getElementById('stop').hidden")
+    check("stopped" in text(b, ".turn footer"), text(b, ".turn footer"))
+    check(len(text(b, ".turn .words")) > 20, "the part is lost")
+    b.value("document.getElementById('schema').value = '{\"type\": '")
+    b.type("Again.")
+    b.press("Enter")
+    b.until("!document.getElementById('schema-error').hidden")
+
+
+def chat_is_plain_text(b):
+    """Markup in what a person or a model says stays text."""
+    opened(b)
+    evil = '<img src=x onerror="document.title=1"><script>document.title=1</script> **bold** `code`'
+    found = b.value(f"""import('/markdown.js').then(({{ markdown }}) => {{
+      const place = document.createElement('div');
+      place.append(markdown({evil!r} + '\\n\\n# Head\\n\\n- one\\n- two\\n\\n```c\\n<b>x</b>\\n```\\n\\n[link](javascript:1)'));
+      document.body.append(place);
+      return [place.querySelectorAll('img, script, b, a').length, ...['strong', 'code', 'h3', 'ul li', 'pre'].map(t => place.querySelectorAll(t).length)];
+    }})""")
+    check(found == [0, 1, 2, 1, 2, 1], "elements", found)
+    b.value(f"document.getElementById('message').value = {evil!r}")
+    b.value("document.getElementById('composer').requestSubmit()")
+    b.until("document.querySelector('.turn .numbers b')")
+    check(b.value("document.querySelectorAll('.turn img, .turn script').length") == 0, "markup became elements")
+    check(b.value("document.title") == "dtrun", "a script ran")
+
+
+def base_model_continues(b):
+    """Without a chat template: the page says so, and continues a text."""
+    opened(b)
+    check("no chat template" in text(b, "#welcome") and "dtrun pull" in text(b, "#welcome"), text(b, "#welcome"))
+    b.value("document.querySelector('.ideas button').click()")
+    b.until("document.querySelector('.turn .numbers b')")
+    check(text(b, ".turn .given") == "It was a dark night, and", "the beginning")
+    check(text(b, ".turn .words").startswith(" it was a little"), text(b, ".turn .words"))
+
+
+def playground_draws(b):
+    """Two policies, one text; a tree at each pass; slider and arrow keys; a link that holds it all."""
+    opened(b, "#playground")
+    choose(b, "first-policy", "dynatree")
+    run(b)
+    check("Equal to plain decoding: all 60 tokens" in text(b, "#verdict"), text(b, "#verdict"), text(b, "#play-error"))
+    b.press("Home")
+    b.until("document.querySelectorAll('.lane .tree svg').length === 2")
+    marks = b.value("['root', 'accepted', 'bonus', 'corrected'].map(c => document.querySelectorAll('.lane:first-child g.' + c).length)")
+    check(marks[0] == 1 and marks[2] + marks[3] == 1, "marks", marks)
+    check(b.value("/\\.\\d+/.test(document.querySelector('.lane:first-child g.kept tspan').textContent)"), "no probability")
+    check(text(b, "#place").startswith("pass 1 of "), text(b, "#place"))
+    first = b.value("document.querySelector('.lane:first-child .tree').innerHTML")
+    b.press("ArrowRight")
+    check(text(b, "#place").startswith("pass 2 of "), text(b, "#place"))
+    check(b.value("document.querySelector('.lane:first-child .tree').innerHTML") != first, "the same tree")
+    b.press("ArrowLeft")
+    check(b.value("document.querySelector('.lane:first-child .tree').innerHTML") == first, "another tree")
+    b.press("End")
+    texts = b.value("[...document.querySelectorAll('.lane .words')].map(e => e.textContent)")
+    check(texts[0] == texts[1] and len(texts[0]) > 100, "texts at the end", texts)
+    b.value("(() => { const s = document.getElementById('slider'); s.value = 3; s.dispatchEvent(new Event('input')); })()")
+    check(text(b, "#place").startswith("pass 3 of "), "the slider")
+    b.value("navigator.clipboard.writeText = async text => { window.copied = text; }")
+    b.value("document.getElementById('share').click()")
+    link = b.until("window.copied")
+    b.go("about:blank")
+    b.go(link)
+    b.until("document.body.classList.contains('open')")
+    check(b.value("document.querySelector('#first-policy select').value") == "dynatree", "the link's policy")
+    check(b.value("document.getElementById('lanes').children.length") == 0, "a link runs by itself")
+
+
+def playground_marks_mistakes(b):
+    """A page with an error shows its line: while one types, and where it fails in a run."""
+    opened(b, "#playground")
+    choose(b, "first-policy", "your page")
+    run(b)
+    check("hedge took" in text(b, "#verdict"), text(b, "#verdict"), text(b, "#play-error"))
+    write_page(b, "tree:draft_step", "tree:draft_stp")
+    run(b)
+    check("page.lua:9:" in text(b, "#play-error") and "draft_step" in text(b, "#play-error"), text(b, "#play-error"))
+    check(text(b, "#gutter .wrong").strip() == "9", "line", text(b, "#gutter .wrong"))
+    b.value("document.getElementById('jump').click()")
+    check("draft_stp" in b.value("(t => t.value.slice(t.selectionStart, t.selectionEnd))(document.getElementById('own-text'))"), "the line is not selected")
+    write_page(b, "for _", "fr _")
+    b.until("document.querySelector('#gutter .wrong')?.textContent.trim() === '8'")
+    write_page(b, "fr _", "while true do end for _")
+    write_page(b, "tree:draft_stp", "tree:draft_step")
+    b.until("!document.querySelector('#gutter .wrong')")
+    run(b)
+    check("0.02 s" in text(b, "#play-error"), text(b, "#play-error"))
+
+
+def works_by_keyboard(b):
+    """Nothing but keys, from the address to a tree: each thing that has the focus shows it."""
+    opened(b)
+    names = []
+    for _ in range(40):
+        b.press("Tab")
+        names.append(b.value("(e => e.id || e.localName)(document.activeElement)"))
+        if names[-1] == "message":
+            break
+        outline = b.value("getComputedStyle(document.activeElement).outlineStyle")
+        check(outline != "none", "no mark of the focus on", names[-1])
+    check("to-playground" in names and names[-1] == "message", names)
+    b.type("The cat")
+    b.press("Enter")
+    b.until("document.querySelector('.turn .numbers b')")
+    b.value("document.activeElement.blur()")
+    while b.value("document.activeElement.id") != "to-playground":
+        b.press("Tab")
+    b.press("Enter")
+    b.until("!document.getElementById('playground').hidden")
+    b.press("Enter", modifiers=2)
+    b.until("!document.getElementById('verdict').hidden")
+    b.value("document.activeElement.blur()")
+    b.press("End")
+    b.press("ArrowLeft")
+    at = [int(word) for word in text(b, "#place").split() if word.isdigit()]
+    check(at[0] == at[1] - 1, text(b, "#place"))
+
+
+def is_readable_everywhere(b):
+    """Light, dark, and 360 pixels: nothing is wider than the page, letters stand out from what is behind them."""
+    contrast = """(() => {
+      const light = c => { const [r, g, b] = c.map(x => (x /= 255) <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+      const rgb = text => text.match(/[\\d.]+/g).map(Number);
+      const behind = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c[3] !== 0) return c; } return [255, 255, 255]; };
+      const low = [];
+      for (const e of document.querySelectorAll('main:not([hidden]) *, header *')) {
+        if (!e.offsetParent || e.closest('svg, [disabled], .lane.done') || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+        const a = light(rgb(getComputedStyle(e).color).slice(0, 3)), b = light(behind(e).slice(0, 3)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) low.push(e.textContent.slice(0, 30) + ' ' + ratio.toFixed(2));
+      }
+      return low;
+    })()"""
+    for view in ("", "#playground"):
+        opened(b, view)
+        if view:
+            choose(b, "first-policy", "your page")
+            run(b)
+        else:
+            b.value("document.querySelector('.ideas button').click()")
+            b.until("document.querySelector('.turn .numbers b')")
+        for dark in (False, True):
+            for width in (None, 360):
+                b.show(width, dark)
+                needed, there = b.value("[document.documentElement.scrollWidth, innerWidth]")
+                check(needed <= there, view, "width", width, needed, there)
+                wide = b.value("[...document.querySelectorAll('main:not([hidden]) *')].filter(e => e.offsetParent && !e.closest('svg, .tree, pre, #editor')"
+                               " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.id || e.className)")
+                check(not wide, view, "wide", width, wide)
+                low = b.value(contrast)
+                check(not low, view, "dark" if dark else "light", "contrast", low)
+        ground = b.value("getComputedStyle(document.body).backgroundColor")
+        check(ground == "rgb(21, 24, 27)", "dark", ground)
+        b.show(None, False)
+
+
+def asks_for_the_key(b):
+    """With a key: the page asks, says when it is wrong, and keeps it in the tab only."""
+    b.go(url + "/")
+    b.until("document.getElementById('key').open")
+    b.type("wrong")
+    b.press("Enter")
+    b.until("!document.getElementById('key-error').hidden && document.getElementById('key').open")
+    b.type(sys.argv[3])
+    b.press("Enter")
+    b.until("document.body.classList.contains('open')")
+    check(b.value("localStorage.length") == 0, "the key is stored")
+    b.errors[:] = [error for error in b.errors if "401" not in error]
+    opened(b)
+
+
+browser = Browser(tempfile.mkdtemp(dir="."))
+try:
+    globals()[what](browser)
+    check(not browser.errors, "the console:", browser.errors)
+    foreign = [asked for asked in browser.asked if not asked.startswith((url, "about:", "blob:", "data:"))]
+    check(not foreign, "asked elsewhere:", foreign)
+except Failure as failure:
+    sys.exit(str(failure))
+finally:
+    browser.close()
