@@ -3,7 +3,7 @@
 regex for grammars, which are written as both), and tests/exact/schemas.lua compares the texts of policies and batches.
 
     pip install jsonschema regex
-    tests/golden/check_schemas.py build/dtrun [--schemas 200] [--grammars 50] [--stride 1] [-m MODEL] [-md DRAFT]
+    tests/golden/check_schemas.py build/dtrun [--schemas 200] [--grammars 50] [--stride 1] [--part 1/1] [-m MODEL] [-md DRAFT]
 """
 import argparse
 import json
@@ -107,6 +107,7 @@ def main():
     p.add_argument("--grammars", type=int, default=50)
     p.add_argument("--stride", default="1")
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--part", default="1/1", help="K/N: every N-th case only, from the K-th on")
     args, rest = p.parse_known_args()
     r = random.Random(args.seed)
     cases, check = [], []
@@ -119,6 +120,8 @@ def main():
         gbnf, expr = random_grammar(r)
         check.append(regex.compile(expr, regex.DOTALL))
         cases.append({"prompt": r.choice(PROMPTS), "grammar": gbnf})
+    part, parts = map(int, args.part.split("/"))
+    cases, check = cases[part - 1::parts], check[part - 1::parts]
     with tempfile.TemporaryDirectory() as folder:
         with open(folder + "/cases", "w", encoding="utf-8") as out:
             out.writelines(json.dumps(c) + "\n" for c in cases)
