@@ -9,7 +9,7 @@
 
 static const char *const words[] = {"",  "a",  "b",    "ab",   " ", "\"", "{", "}", "0",
                                     "1", "\n", "\xc3", "\xa9", "x", ",",  "(", ")"};
-enum { WORDS = sizeof words / sizeof *words, STEPS = 64, LIMIT = 1 << 18 };
+enum { WORDS = sizeof words / sizeof *words, STEPS = 32, LIMIT = 1 << 15 };
 
 static const char *word_of(const void *of, int32_t id, bool first, char buffer[16], size_t *len) {
   (void)of, (void)first, (void)buffer;
