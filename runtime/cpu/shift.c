@@ -17,14 +17,15 @@ bool cpu_is_shifted(const dt_row_shifts *s, const int32_t *ids, int from, int co
   return s->allowed || any_of(s->text, s->n_text, first, end) || any_of(s->path, s->n_path, first, end);
 }
 
+/* A word bans all of its ids, or mostly few. */
 static void ban(const dt_row_shifts *s, const int32_t *ids, int from, int count, float *logits) {
   for (int i = 0, n; i < count; i += n) {
     int32_t id = first_id(ids, from + i);
-    uint64_t word = s->allowed[id / 64];
     n = ids ? 1 : 64 - id % 64 < count - i ? 64 - id % 64 : count - i;
-    if (word == UINT64_MAX) continue;
-    for (int j = 0; j < n; j++)
-      if (!(word >> ((id + j) % 64) & 1)) logits[i + j] = -INFINITY;
+    uint64_t banned = ~s->allowed[id / 64] >> id % 64;
+    if (n < 64) banned &= (UINT64_C(1) << n) - 1;
+    for (int j = 0; j < n && banned == UINT64_MAX; j++) logits[i + j] = -INFINITY;
+    for (; banned && banned != UINT64_MAX; banned &= banned - 1) logits[i + __builtin_ctzll(banned)] = -INFINITY;
   }
 }
 
