@@ -12,7 +12,7 @@ let server, policy, turns = [], running = null; // running: what stops the prese
 
 // Fields of a request, or null: one of them is wrong, and the page says so.
 function settings() {
-  const fields = { temperature: Number(byId("temperature").value), max_tokens: Number(byId("tokens").value) || -1, dtrun: policy.request() };
+  const fields = { temperature: Number(byId("temperature").value), max_tokens: Number(byId("tokens").value) || -1, dtrun: { ...policy.request(), trace: byId("origins").checked } };
   const seed = byId("seed").value, schema = byId("schema").value.trim();
   if (seed) fields.seed = Number(seed);
   tell(byId("schema-error"), "");
@@ -42,10 +42,13 @@ function conversation(until) {
 
 const nearEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 80;
 
-// The answer as far as it is there. A continuation is no Markdown: it belongs to the text before it.
+const ORIGINS = { drafted: "guessed", bonus: "the target's own, after the last guess", corrected: "the target's own: all guesses were wrong" };
+
+// The answer as far as it is there; coloured by the origin of its tokens, it is no Markdown. Nor is a continuation, which belongs to the text before it.
 function paint(turn) {
   const follow = nearEnd();
-  if (server.chat) turn.place.replaceChildren(markdown(turn.answer));
+  if (turn.tokens) turn.place.replaceChildren(...turn.tokens.map(token => make("span", { class: token.origin, title: ORIGINS[token.origin] }, token.text)));
+  else if (server.chat) turn.place.replaceChildren(markdown(turn.answer));
   else turn.place.textContent = turn.answer;
   if (follow) log.scrollTop = log.scrollHeight;
 }
@@ -116,12 +119,15 @@ async function run(turn, fields) {
   turn.element.classList.add("busy");
   let note = "";
   try {
+    if (fields.dtrun.trace) turn.tokens = [];
+    turn.place.classList.toggle("plain", fields.dtrun.trace);
     const body = server.chat ? { ...fields, messages: [...conversation(turns.length - 1), { role: "user", content: turn.asked }] }
       : { ...fields, prompt: turn.asked };
     await stream(server.chat ? "/v1/chat/completions" : "/v1/completions", body, stopper.signal, event => {
       const choice = event.choices[0];
       if (!choice) return;
       turn.answer += choice.delta?.content ?? choice.text ?? "";
+      for (const line of choice.dtrun?.trace || []) turn.tokens.push(...line.committed || []);
       if (choice.dtrun?.stats) turn.numbers = numbersOf(choice.dtrun, event.timings);
       paintLater(turn);
     });
@@ -189,6 +195,7 @@ export async function openChat(about) {
   byId("send").textContent = server.chat ? "Send" : "Continue";
   byId("tokens").max = about.context;
   showWelcome();
+  if (wide.matches && document.activeElement === document.body) message.focus();
 }
 
 byId("composer").onsubmit = event => { event.preventDefault(); send(); };

@@ -95,8 +95,9 @@ export class Lane {
     this.panel.style.height = this.view.heightFor(tallest);
   }
 
+  // The tree of the pass that is shown; while it is being drawn, the last one stays.
   showTree() {
-    this.view.show(this.drawings[this.at] || "");
+    if (this.drawings[this.at]) this.view.show(this.drawings[this.at]);
   }
 
   // The state after pass i, from 0; after its last pass the lane waits.

@@ -4,7 +4,7 @@ import { byId, copy, count, tell } from "./dom.js";
 import { check, mark, openEditor, setText } from "./editor.js";
 import { Lane } from "./lane.js";
 import { chooser, own, OWN } from "./policy.js";
-import { Refusal, stream } from "./server.js";
+import { post, Refusal, stream } from "./server.js";
 
 const PLAIN = "ar", STEP_MS = 700, SHORT_S = 0.5, AGAIN = 5; // AGAIN: odd, for the median
 const narrow = matchMedia("(max-width: 64rem)");
@@ -78,15 +78,13 @@ async function plainText(signal) {
 }
 
 // The speed of each lane's policy. Times of short texts are not to be trusted, the first ones least: these run again, in turns.
-async function speeds(chosen, signal) {
-  const runs = lanes.map(lane => [lane.numbers.speed]);
-  if (lanes.some(lane => lane.numbers.tokens / lane.numbers.speed > SHORT_S)) return runs.map(([speed]) => speed);
+async function speeds(chosen) {
+  if (lanes.some(lane => lane.numbers.tokens / lane.numbers.speed > SHORT_S)) return lanes.map(lane => lane.numbers.speed);
+  const runs = lanes.map(() => []);
   for (let turn = 0; turn < AGAIN; turn++)
     for (const [i, one] of chosen.entries())
-      await stream(route(), { ...request(), dtrun: one.request() }, signal, event => {
-        if (event.timings) runs[i].push(event.timings.predicted_per_second);
-      });
-  return runs.map(([, ...again]) => again.sort((a, b) => a - b)[(AGAIN - 1) / 2]);
+      runs[i].push((await post(route(), { ...request(), dtrun: one.request() })).timings.predicted_per_second);
+  return runs.map(list => list.sort((a, b) => a - b)[(AGAIN - 1) / 2]);
 }
 
 // Whether all texts are plain decoding's: the promise, held against a run of its own.
@@ -151,7 +149,7 @@ async function run() {
     for (const [i, lane] of lanes.entries()) await runLane(lane, chosen[i], stopper.signal);
     const plain = lanes.find((lane, i) => chosen[i].select.value === PLAIN);
     const text = plain ? plain.text : await plainText(stopper.signal);
-    const told = await speeds(chosen, stopper.signal);
+    const told = await speeds(chosen);
     lanes.forEach((lane, i) => lane.setSpeed(told[i]));
     judge(text, told);
     if (follows) {
