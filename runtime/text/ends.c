@@ -5,24 +5,37 @@
 
 #include <string.h>
 
+/* `unless`: a token with which the same string means something else. */
+static const struct {
+  const char *string, *unless;
+} known[] = {{"<|eot_id|>", NULL},
+             {"<|im_end|>", NULL},
+             {"<|end|>", "<|return|>"}, /* gpt-oss: the end of one message of several */
+             {"<|return|>", NULL},
+             {"<|call|>", NULL},
+             {"<|endoftext|>", NULL},
+             {"<|end_of_text|>", NULL},
+             {"<|eom_id|>", NULL},
+             {"</s>", "<eos>"}, /* Gemma: a tag of HTML */
+             {"<eos>", NULL},
+             {"<EOT>", NULL},
+             {"[EOS]", NULL},
+             {"[EOT]", NULL},
+             {"<end_of_turn>", NULL},
+             {"<turn|>", NULL},
+             {"<\uFF5Cend\u2581of\u2581sentence\uFF5C>", NULL}};
+
+/* The id of an added token; -1: there is none. */
+static int32_t find(const tok *t, const char *string) {
+  int32_t id = vocab_find(&t->strings, string, strlen(string), "", 0);
+  return id >= 0 && t->strings.entry[id].of & VOCAB_ADDED ? id : -1;
+}
+
 dt_status add_known_ends(tok *t, dt_error *err) {
-  static const char *const known[] = {"<|eot_id|>",
-                                      "<|im_end|>",
-                                      "<|end|>",
-                                      "<|endoftext|>",
-                                      "<|end_of_text|>",
-                                      "<|eom_id|>",
-                                      "</s>",
-                                      "<eos>",
-                                      "<EOT>",
-                                      "[EOS]",
-                                      "[EOT]",
-                                      "<end_of_turn>",
-                                      "<\uFF5Cend\u2581of\u2581sentence\uFF5C>"};
   dt_status status = DT_OK;
   for (size_t i = 0; status == DT_OK && i < sizeof known / sizeof *known; i++) {
-    int32_t id = vocab_find(&t->strings, known[i], strlen(known[i]), "", 0);
-    if (id >= 0 && t->strings.entry[id].of & VOCAB_ADDED) status = add_end(t, id, err);
+    int32_t id = find(t, known[i].string);
+    if (id >= 0 && !(known[i].unless && find(t, known[i].unless) >= 0)) status = add_end(t, id, err);
   }
   return status;
 }

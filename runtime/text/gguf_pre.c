@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)|"
+#define ENDING "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 #define SYMBOLS_AND_SPACE " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
@@ -18,6 +19,14 @@ static const char *const qwen2[] = {CONTRACTION "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\
 static const char *const tekken[] = {"[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER
                                      "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
                                      NULL};
+static const char *const qwen35[] = {
+    CONTRACTION "[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|"
+                "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    NULL};
+static const char *const o200k[] = {"[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" ENDING "|[^\\r\\n\\p{L}\\p{N}]?" UPPER
+                                    "+" LOWER "*" ENDING
+                                    "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+                                    NULL};
 static const char *const deepseek_coder[] = {
     "[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+", "\\p{N}", NULL};
 
@@ -32,9 +41,12 @@ static const gguf_pre known[] = {
     {.name = "llama-bpe", .patterns = llama3, .whole = true, .begin = true},
     {.name = "llama3", .patterns = llama3, .whole = true, .begin = true},
     {.name = "llama-v3", .patterns = llama3, .whole = true, .begin = true},
-    {.name = "smaug-bpe", .patterns = llama3},
+    {.name = "smaug-bpe", .patterns = llama3}, /* also SmolLM3 */
+    {.name = "dbrx", .patterns = llama3},      /* cl100k: Phi-4, OLMo 2, Granite 4 */
+    {.name = "gpt-4o", .patterns = o200k},     /* Phi-4-mini, gpt-oss */
     {.name = "qwen2", .patterns = qwen2, .nfc = true},
     {.name = "deepseek-r1-qwen", .patterns = qwen2, .nfc = true},
+    {.name = "qwen35", .patterns = qwen35, .nfc = true},
     {.name = "tekken", .patterns = tekken, .whole = true, .begin = true},
     {.name = "deepseek-coder", .patterns = deepseek_coder},
 };

@@ -1,6 +1,7 @@
 /* tok_open_gguf: reads and checks the tokenizer's keys of a GGUF file. */
 #include "text/load_gguf.h"
 
+#include "text/buffer.h"
 #include "text/ends.h"
 #include "text/gguf_pre.h"
 #include "text/steps.h"
@@ -21,6 +22,8 @@ typedef struct {
   tok *t;
   const gguf_value *tokens;
   int n;
+  bool characters; /* the vocabulary has marks for spaces */
+  bool phi3;       /* a Phi-3 with a vocabulary of SentencePiece's */
   dt_error *err;
 } loader;
 
@@ -59,19 +62,56 @@ static bool is_padding(const char *string, size_t len, int id) {
   return len == 0 || (len == (size_t)n && memcmp(string, padding, len) == 0);
 }
 
+/* Whether a token is a run of marks, as Gemma has them: such files have spaces in their place. */
+static bool is_marks(const loader *l, const char *string, size_t len, int64_t type) {
+  for (size_t i = 0; i < len; i++)
+    if (string[i] != ' ') return false;
+  return l->characters && type == USER_DEFINED;
+}
+
 static dt_status check_strings(loader *l, size_t *bytes) {
   for (int id = 0; id < l->n; id++) {
     size_t len;
     const char *string = gguf_string(l->tokens, (uint64_t)id, &len);
     if (utf8_valid_prefix(string, len) < len)
       return dt_fail(l->err, DT_EINPUT, "%s: " KEY "tokens: token %d is not UTF-8", gguf_path(l->g), id);
-    *bytes += len;
+    *bytes += len * (len > 0 && string[0] == ' ' ? strlen(MARK) : 1); /* room for a run of marks */
   }
   return DT_OK;
 }
 
-/* Records the tokens. Tokens that are cut out of the text unchanged (control, user-defined, unknown) become added
- * tokens. */
+/* Whether the white space behind an added token goes with it: in Phi-3's tokenizer.json, which the file does not say. */
+static bool strips(const loader *l, const char *string, size_t len) {
+  static const char *const plain[] = {"<unk>", "<s>", "<|endoftext|>"};
+  for (size_t i = 0; l->phi3 && i < sizeof plain / sizeof *plain; i++)
+    if (strlen(plain[i]) == len && memcmp(plain[i], string, len) == 0) return false;
+  return l->phi3;
+}
+
+/* Records a token. Those that are cut out of the text unchanged (control, user-defined, unknown) become added tokens. */
+static dt_status file_string(loader *l, int id, const char *string, size_t len, int64_t type) {
+  vocab *v = &l->t->strings;
+  int32_t other = vocab_find(v, string, len, "", 0);
+  if (other >= 0)
+    return dt_fail(l->err, DT_EINPUT, "%s: " KEY "tokens: tokens %d and %d are the same string: a token has one id",
+                   gguf_path(l->g), (int)other, id);
+  bool added = type == UNKNOWN || type == CONTROL || type == USER_DEFINED;
+  vocab_put(v, id, string, len, VOCAB_MODEL | (added ? VOCAB_ADDED : 0));
+  v->size = id + 1;
+  added_token token = {.id = id, .rstrip = strips(l, string, len)};
+  return added ? added_insert(&l->t->raw, string, len, token, l->err) : DT_OK;
+}
+
+/* Records a run of n marks: found in the text as it is, and where spaces have become marks. */
+static dt_status file_marks(loader *l, int id, const char *spaces, size_t n) {
+  byte_buffer marks = {0};
+  dt_status status = buffer_add_replaced(&marks, spaces, n, " ", 1, MARK, strlen(MARK), "a token", l->err);
+  if (status == DT_OK) status = file_string(l, id, marks.bytes, marks.n, USER_DEFINED);
+  if (status == DT_OK) status = added_insert(&l->t->normalized, marks.bytes, marks.n, (added_token){.id = id}, l->err);
+  free(marks.bytes);
+  return status;
+}
+
 static dt_status load_strings(loader *l) {
   const gguf_value *types = find(l, "token_type");
   vocab *v = &l->t->strings;
@@ -92,21 +132,14 @@ static dt_status load_strings(loader *l) {
       return dt_fail(l->err, DT_EINPUT, "%s: " KEY "token_type: token %d: expected a number from 1 to 6",
                      gguf_path(l->g), id);
     if (is_padding(string, len, id)) continue;
-    int32_t other = vocab_find(v, string, len, "", 0);
-    if (other >= 0)
-      return dt_fail(l->err, DT_EINPUT, "%s: " KEY "tokens: tokens %d and %d are the same string: a token has one id",
-                     gguf_path(l->g), (int)other, id);
-    bool added = type == UNKNOWN || type == CONTROL || type == USER_DEFINED;
-    vocab_put(v, id, string, len, VOCAB_MODEL | (added ? VOCAB_ADDED : 0));
-    v->size = id + 1;
-    if (added) status = added_insert(&l->t->raw, string, len, (added_token){.id = id}, l->err);
+    status = is_marks(l, string, len, type) ? file_marks(l, id, string, len) : file_string(l, id, string, len, type);
   }
   return status;
 }
 
 /* ---- merges ------------------------------------------------------------------------------------------------------ */
 
-/* model "gpt2": "left right"; the first merge has rank 0. */
+/* models "gpt2" and "gemma4": "left right"; the first merge has rank 0. */
 static dt_status load_merges(loader *l) {
   const gguf_value *merges = find(l, "merges");
   const vocab *v = &l->t->strings;
@@ -181,7 +214,7 @@ static dt_status load_scores(loader *l) {
   return status;
 }
 
-/* ---- the two models ---------------------------------------------------------------------------------------------- */
+/* ---- the models -------------------------------------------------------------------------------------------------- */
 
 static dt_status load_gpt2(loader *l, bool *begin) {
   size_t len;
@@ -196,14 +229,14 @@ static dt_status load_gpt2(loader *l, bool *begin) {
   l->t->words.whole = pre->whole;
   dt_status status = pre->nfc ? add_normalize(l->t, NORMALIZE_NFC, NULL, NULL, l->err) : DT_OK;
   for (int i = 0; status == DT_OK && pre->patterns[i]; i++)
-    status = add_pattern(l->t, pre->patterns[i], true, true, l->err);
+    status = add_pattern(l->t, pre->patterns[i], KEEP_ALL, l->err);
   if (status == DT_OK) status = add_decode(l->t, DECODE_ALPHABET, NULL, NULL, NULL, l->err);
   return status == DT_OK ? load_merges(l) : status;
 }
 
-static dt_status load_llama(loader *l, bool *begin) {
-  bool space = true;
-  *begin = true;
+/* The steps of a vocabulary of characters: spaces become marks, what is no token becomes bytes. `space`: one goes before
+ * every text, unless the file says otherwise. */
+static dt_status load_characters(loader *l, bool space) {
   l->t->words.fallback = l->t->words.fuse_unknown = true;
   dt_status status = get_flag(l, "add_space_prefix", &space);
   if (status == DT_OK) status = get_id(l, "unknown_token_id", &l->t->words.unknown);
@@ -212,7 +245,19 @@ static dt_status load_llama(loader *l, bool *begin) {
   if (status == DT_OK) status = add_decode(l->t, DECODE_REPLACE, MARK, " ", " ", l->err);
   if (status == DT_OK) status = add_decode(l->t, DECODE_BYTE, NULL, NULL, NULL, l->err);
   if (status == DT_OK && space) status = add_decode(l->t, DECODE_STRIP, " ", NULL, NULL, l->err);
+  return status;
+}
+
+static dt_status load_llama(loader *l, bool *begin) {
+  *begin = true;
+  dt_status status = load_characters(l, true);
   return status == DT_OK ? load_scores(l) : status;
+}
+
+static dt_status load_gemma4(loader *l, bool *begin) {
+  *begin = true;
+  dt_status status = load_characters(l, false);
+  return status == DT_OK ? load_merges(l) : status;
 }
 
 static dt_status load_begin(loader *l, bool begin) {
@@ -238,16 +283,33 @@ static dt_status load_ends(loader *l) {
   return status == DT_OK ? add_known_ends(l->t, l->err) : status;
 }
 
-static dt_status load(loader *l) {
+static bool says(const gguf_value *v, const char *string) {
   size_t len;
-  const char *model = gguf_string(find(l, "model"), 0, &len);
-  bool llama = model && len == 5 && memcmp(model, "llama", 5) == 0, begin = false;
-  if (!llama && !(model && len == 4 && memcmp(model, "gpt2", 4) == 0))
-    return dt_fail(l->err, DT_EINPUT, "%s: " KEY "model: found '%.*s'; supported: gpt2 and llama", gguf_path(l->g),
-                   model ? len < 40 ? (int)len : 40 : 0, model ? model : "");
+  const char *found = gguf_string(v, 0, &len);
+  return found && len == strlen(string) && memcmp(found, string, len) == 0;
+}
+
+static dt_status fail_model(const loader *l) {
+  size_t len = 0;
+  const char *found = gguf_string(find(l, "model"), 0, &len);
+  return dt_fail(l->err, DT_EINPUT, "%s: " KEY "model: found '%.*s'; supported: gpt2, llama and gemma4",
+                 gguf_path(l->g), found ? len < 40 ? (int)len : 40 : 0, found ? found : "");
+}
+
+static dt_status load(loader *l) {
+  static const struct {
+    const char *name;
+    dt_status (*load)(loader *, bool *begin);
+  } models[] = {{"gpt2", load_gpt2}, {"llama", load_llama}, {"gemma4", load_gemma4}};
+  size_t i = 0, n = sizeof models / sizeof *models;
+  bool begin = false;
+  while (i < n && !says(find(l, "model"), models[i].name)) i++;
+  if (i == n) return fail_model(l);
+  l->characters = models[i].load != load_gpt2;
+  l->phi3 = models[i].load == load_llama && says(gguf_find(l->g, "general.architecture"), "phi3");
   l->t->words.unknown = -1;
   dt_status status = load_strings(l);
-  if (status == DT_OK) status = llama ? load_llama(l, &begin) : load_gpt2(l, &begin);
+  if (status == DT_OK) status = models[i].load(l, &begin);
   if (status == DT_OK) status = load_begin(l, begin);
   if (status == DT_OK) status = tok_complete(l->t, l->err);
   return status == DT_OK ? load_ends(l) : status;

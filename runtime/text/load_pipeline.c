@@ -4,6 +4,8 @@
 #include "text/steps.h"
 #include "text/utf8.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Reads a required string of an object, which may be empty only if may_be_empty; "" after a failure. */
@@ -63,23 +65,59 @@ static dt_status load_normalizer(json_loader *l, const cJSON *v) {
 /* ---- pre_tokenizer ----------------------------------------------------------------------------------------------- */
 
 /* Adds the file's name, which a pattern's own message lacks. */
-static dt_status split_by(json_loader *l, const char *pattern, bool keep_matches, bool keep_between) {
+static dt_status split_by(json_loader *l, const char *pattern, split_keep keep) {
   dt_error why;
-  dt_status status = add_pattern(l->t, pattern, keep_matches, keep_between, &why);
+  dt_status status = add_pattern(l->t, pattern, keep, &why);
   return status == DT_OK ? DT_OK : dt_fail(l->err, status, "%s: pre_tokenizer: %s", l->path, why.message);
 }
 
-static dt_status load_split(json_loader *l, const cJSON *v) {
-  const char *pattern, *behavior;
+/* Reads the pieces that a Split keeps. */
+static dt_status get_keep(const json_loader *l, const cJSON *v, split_keep *keep) {
+  static const struct {
+    const char *behavior;
+    bool invert; /* what the pattern does not match counts as its matches */
+    split_keep keep;
+  } known[] = {{"Isolated", false, KEEP_ALL},
+               {"Isolated", true, KEEP_ALL},
+               {"Removed", false, KEEP_BETWEEN},
+               {"Removed", true, KEEP_MATCHES},
+               {"MergedWithPrevious", false, KEEP_JOINED}};
+  const char *behavior;
   bool invert = false;
-  dt_status status = get_pattern(l, v, "Regex", &pattern);
-  if (status == DT_OK) status = get_string(l, v, "behavior", false, &behavior);
+  dt_status status = get_string(l, v, "behavior", false, &behavior);
   if (status == DT_OK) status = json_flag(l, v, "invert", &invert);
   if (status != DT_OK) return status;
-  bool removed = strcmp(behavior, "Removed") == 0;
-  if (!removed && strcmp(behavior, "Isolated") != 0)
-    return json_unsupported(l, "pre_tokenizer: behavior", json_get(v, "behavior"), "\"Isolated\" and \"Removed\"");
-  return split_by(l, pattern, !removed || invert, !removed || !invert);
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (known[i].invert == invert && strcmp(known[i].behavior, behavior) == 0) {
+      *keep = known[i].keep;
+      return DT_OK;
+    }
+  return json_unsupported(l, "pre_tokenizer: behavior", json_get(v, "behavior"),
+                          "\"Isolated\", \"Removed\", and \"MergedWithPrevious\" without invert");
+}
+
+/* A regular expression that matches a string as it is: malloc'd, or NULL. */
+static char *quoted(const char *string) {
+  char *out = malloc(2 * strlen(string) + 1), *to = out;
+  for (; to && *string; *to++ = *string++)
+    if (ispunct((unsigned char)*string)) *to++ = '\\';
+  if (to) *to = '\0';
+  return out;
+}
+
+static dt_status load_split(json_loader *l, const cJSON *v) {
+  const char *pattern;
+  split_keep keep = KEEP_ALL;
+  bool literal = json_get(json_get(v, "pattern"), "String");
+  dt_status status = get_pattern(l, v, literal ? "String" : "Regex", &pattern);
+  if (status == DT_OK) status = get_keep(l, v, &keep);
+  if (status != DT_OK) return status;
+  if (!literal) return split_by(l, pattern, keep);
+  char *regex = quoted(pattern);
+  if (!regex) return dt_fail_memory(l->err, "a pattern", 2 * strlen(pattern) + 1);
+  status = split_by(l, regex, keep);
+  free(regex);
+  return status;
 }
 
 static dt_status load_byte_level(json_loader *l, const cJSON *v) {
@@ -87,7 +125,7 @@ static dt_status load_byte_level(json_loader *l, const cJSON *v) {
   dt_status status = json_flag(l, v, "add_prefix_space", &space);
   if (status == DT_OK) status = json_flag(l, v, "use_regex", &split);
   if (status == DT_OK && space) status = add_split(l->t, (split_step){.kind = SPLIT_SPACE}, l->err);
-  if (status == DT_OK && split) status = split_by(l, PATTERN_GPT2, true, true);
+  if (status == DT_OK && split) status = split_by(l, PATTERN_GPT2, KEEP_ALL);
   l->t->words.bytes = true;
   return status;
 }
@@ -144,7 +182,7 @@ static dt_status load_pre_tokenizer(json_loader *l, const cJSON *v) {
   if (json_has_type(v, "Digits")) {
     bool alone = false;
     dt_status status = json_flag(l, v, "individual_digits", &alone);
-    return status == DT_OK ? split_by(l, alone ? "\\p{N}" : "\\p{N}+", true, true) : status;
+    return status == DT_OK ? split_by(l, alone ? "\\p{N}" : "\\p{N}+", KEEP_ALL) : status;
   }
   return json_unsupported(l, "pre_tokenizer", v, "ByteLevel, Split, Digits, Metaspace, Sequence, null");
 }

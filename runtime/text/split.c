@@ -35,8 +35,9 @@ static dt_status by_pattern(const splitter *p, int step, const char *s, size_t n
   for (size_t at = 0; at < n;) {
     size_t begin, end;
     dt_status status = find(p, t->pattern, s, n, at, &begin, &end);
-    if (!status && t->keep_between) status = next(p, step, s + at, begin - at, first && at == 0);
-    if (!status && t->keep_matches) status = next(p, step, s + begin, end - begin, first && begin == 0);
+    if (t->keep == KEEP_JOINED) begin = end;
+    if (!status && t->keep != KEEP_MATCHES) status = next(p, step, s + at, begin - at, first && at == 0);
+    if (!status && t->keep != KEEP_BETWEEN) status = next(p, step, s + begin, end - begin, first && begin == 0);
     if (status) return status;
     at = end;
   }

@@ -7,18 +7,25 @@
 #include <stdbool.h>
 
 typedef enum {
-  SPLIT_PATTERN,  /* a piece becomes the matches of `pattern` and the texts between them */
+  SPLIT_PATTERN,  /* a piece is cut at the matches of `pattern` */
   SPLIT_SPACE,    /* a piece that does not begin with a space gets one */
   SPLIT_METASPACE /* spaces become the mark, the piece gets one in front, and is cut before each */
 } split_kind;
 
 typedef enum { MARK_NEVER, MARK_FIRST, MARK_ALWAYS } split_mark; /* first: a piece at the beginning of the whole text */
 
+typedef enum {
+  KEEP_ALL, /* matches and the texts between them, each by itself */
+  KEEP_MATCHES,
+  KEEP_BETWEEN,
+  KEEP_JOINED /* a match ends the text before it */
+} split_keep;
+
 typedef struct {
   split_kind kind;
   pcre2_code *pattern;
-  bool keep_matches, keep_between; /* of a pattern */
-  char mark[8];                    /* of metaspace: one character, NUL-terminated */
+  split_keep keep; /* of a pattern */
+  char mark[8];    /* of metaspace: one character, NUL-terminated */
   split_mark in_front;
   bool cut;
 } split_step;

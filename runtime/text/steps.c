@@ -57,8 +57,8 @@ dt_status add_split(tok *t, split_step step, dt_error *err) {
   return DT_OK;
 }
 
-dt_status add_pattern(tok *t, const char *pattern, bool keep_matches, bool keep_between, dt_error *err) {
-  split_step step = {.kind = SPLIT_PATTERN, .keep_matches = keep_matches, .keep_between = keep_between};
+dt_status add_pattern(tok *t, const char *pattern, split_keep keep, dt_error *err) {
+  split_step step = {.kind = SPLIT_PATTERN, .keep = keep};
   dt_status status = pattern_compile(pattern, strlen(pattern), &step.pattern, err);
   return status == DT_OK ? add_split(t, step, err) : status;
 }

@@ -9,7 +9,7 @@ dt_status add_normalize(tok *t, normalize_kind kind, const char *from, const cha
 dt_status add_decode(tok *t, decode_kind kind, const char *from, const char *to, const char *to_first, dt_error *err);
 
 dt_status add_split(tok *t, split_step step, dt_error *err); /* takes the step's pattern over, when it fails too */
-dt_status add_pattern(tok *t, const char *pattern, bool keep_matches, bool keep_between, dt_error *err);
+dt_status add_pattern(tok *t, const char *pattern, split_keep keep, dt_error *err);
 
 dt_status add_before(tok *t, int32_t id, dt_error *err);
 dt_status add_end(tok *t, int32_t id, dt_error *err); /* unless it is there */

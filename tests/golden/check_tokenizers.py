@@ -20,7 +20,7 @@ import unicodedata
 import gguf
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from tokenizer_kinds import LLAMA3, QWEN2, TEKKEN, begun_by, by_regex, merges_of
+from tokenizer_kinds import LLAMA3, O200K, QWEN2, QWEN35, TEKKEN, begun_by, by_regex, merges_of
 from tokenizer_texts import NFC, cases, kind_cases, words_of_prompts
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
@@ -33,7 +33,8 @@ CODER = pre_tokenizers.Sequence([*(pre_tokenizers.Split(Regex(r), "isolated") fo
 KNOWN = {"gpt-2": (GPT2, False, False), "mpt": (GPT2, True, False), "olmo": (GPT2, True, False), "smollm": (DIGITS, False, False),
          "starcoder": (DIGITS, False, False), "refact": (DIGITS, False, False), "command-r": (DIGITS, True, False),
          "llama-bpe": (by_regex(LLAMA3), False, True), "qwen2": (by_regex(QWEN2), True, False), "tekken": (by_regex(TEKKEN), False, True),
-         "deepseek-coder": (CODER, False, False)}
+         "qwen35": (by_regex(QWEN35), True, False), "smaug-bpe": (by_regex(LLAMA3), False, False), "dbrx": (by_regex(LLAMA3), False, False),
+         "gpt-4o": (by_regex(O200K), False, False), "deepseek-coder": (CODER, False, False)}
 
 
 def generated(n):
@@ -41,7 +42,7 @@ def generated(n):
     draw = random.Random(11)
     assigned = [chr(c) for c in range(1, 0x32000) if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Co")]
     words = words_of_prompts()
-    pieces = [" ", "  ", "\n", "\r\n", "\t", "'s", "'LL", "1", "2024", ".", "...", "!?", "_", "://", "<|im_end|>", "<|endoftext|>", "</s>", "<s>",
+    pieces = [" ", "  ", "\n", "\r\n", "\t", "'s", "'LL", "1", "2024", ".", "...", "!?", "_", "://", "<|im_end|>", "<|endoftext|>", "<|user|>", "<|end|>", "</s>", "<s>",
               "\u00a0", "\u2581", "\U0001f600", "e\u0301", "\u0130", "\u017f", "\u200d", "\uac00", "\u1100\u1161"]
     for _ in range(n):
         parts = []
@@ -81,7 +82,9 @@ def rebuilt(fields):
     get = lambda key, default=None: fields["tokenizer.ggml." + key].contents() if "tokenizer.ggml." + key in fields else default
     tokens, types = get("tokens"), get("token_type")
     rows = [(i, t, kind) for i, (t, kind) in enumerate(zip(tokens, types)) if t != f"[PAD{i}]"]
-    added = [AddedToken(t, special=kind != USER_DEFINED, normalized=False) for _, t, kind in rows if kind in (UNKNOWN, CONTROL, USER_DEFINED)]
+    phi3 = get("model") == "llama" and fields["general.architecture"].contents() == "phi3"  # its white space goes with them
+    added = [AddedToken(t, special=kind != USER_DEFINED, normalized=False, rstrip=phi3 and t not in ("<unk>", "<s>", "<|endoftext|>"))
+             for _, t, kind in rows if kind in (UNKNOWN, CONTROL, USER_DEFINED)]
     vocab = {t: i for i, t, _ in rows}
     if get("model") == "gpt2":
         split, nfc, whole = KNOWN[get("pre")]
@@ -90,12 +93,17 @@ def rebuilt(fields):
             t.normalizer = normalizers.NFC()
         t.pre_tokenizer, t.decoder = split, decoders.ByteLevel()
     else:
-        scores = dict(zip(tokens, enumerate(get("scores"))))
-        t = Tokenizer(models.BPE(vocab, merges_of(scores), unk_token="<unk>", fuse_unk=True, byte_fallback=True))
-        t.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
-        t.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+        by_score = get("model") == "llama"
+        merges = merges_of(dict(zip(tokens, enumerate(get("scores"))))) if by_score else [tuple(m.split(" ", 1)) for m in get("merges")]
+        t = Tokenizer(models.BPE(vocab, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+        marks, shown = [normalizers.Replace(" ", "\u2581")], [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()]
+        if get("add_space_prefix", by_score):
+            marks, shown = [normalizers.Prepend("\u2581"), *marks], [*shown, decoders.Strip(" ", 1, 0)]
+        else:
+            t.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")  # as Gemma's has it
+        t.normalizer, t.decoder = normalizers.Sequence(marks), decoders.Sequence(shown)
     t.add_tokens(added)
-    if get("add_bos_token", get("model") == "llama" or get("pre") in ("llama-bpe", "tekken")):
+    if get("add_bos_token", get("model") in ("llama", "gemma4") or get("pre") in ("llama-bpe", "tekken")):
         t.post_processor = begun_by(t, tokens[get("bos_token_id")])
     return t
 
@@ -136,7 +144,7 @@ def check(program, path):
             # a run of byte tokens that is no UTF-8 is shown otherwise: as its good characters and U+FFFD for the rest
             same = [i for i, (_, text) in enumerate(expected) if "\ufffd" not in text]
             good &= compare(f"texts, {kind}", [given[i] for i in same], [expected[i][1] for i in same], [found[i][1] for i in same])
-            begun = [text for text in given if not text.startswith(("<s>", "<|begin_of_text|>"))]  # these get no second one
+            begun = [text for text in given if not text.startswith(("<s>", "<bos>", "<|begin_of_text|>"))]  # these get no second one
             good &= compare(f"with what begins a text, {kind}", begun, [t.encode(text).ids for text in begun],
                             [ids for ids, _ in ours(program, file, begun, begin=True)[1]])
             if found_head[2] != head[2]:

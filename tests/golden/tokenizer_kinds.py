@@ -2,7 +2,7 @@
 
 make() returns {name: json object}. Byte-level ones: llama3, qwen2, smollm, tekken. Of characters, as SentencePiece makes them: llama2 (a space
 put before every section), metaspace_first, _always, _never and _cut (other ways to do so), unknown (bytes that are missing), spm (merges
-by score)."""
+by score), phi3, gemma. joined: pieces that end with what parts them."""
 import copy
 import json
 import random
@@ -13,6 +13,10 @@ LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+"
           r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+UPPER, LOWER, ENDING = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]", r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+O200K = (rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{ENDING}|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{ENDING}"
+         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+QWEN35 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 # What the prompts lack, so that characters of more than one byte meet in merges.
 MORE = ["\u00e9t\u00e9 na\u00efve caf\u00e9 \u00fcber " * 8, "\u4f60\u597d\u4e16\u754c " * 8, "\u043f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440 " * 8,
         "\U0001f600\U0001f680 " * 8, "don't I'll we've it's 1234 5678 2024 " * 8, "int main() {\n    return 0;\n}\n" * 8,
@@ -88,6 +92,66 @@ def tekken(texts):
     return plain(t)
 
 
+def o200k(texts):
+    t = byte_level(texts, by_regex(O200K))
+    t.add_special_tokens([special("<|endoftext|>"), special("<|return|>"), special("<|end|>"), special("<|call|>"), special("<|user|>")])
+    return plain(t)
+
+
+def cl100k(texts):
+    """A split that throws away what its pattern does not match: nothing."""
+    t = byte_level(texts, pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(LLAMA3), "removed", invert=True),
+                                                   pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]))
+    t.add_special_tokens([special("<|endoftext|>"), special("<|im_start|>"), special("<|im_sep|>"), special("<|im_end|>")])
+    return plain(t)
+
+
+def joined(texts):
+    """Strings as patterns, one of which a regular expression would read otherwise."""
+    t = byte_level(texts, pre_tokenizers.Sequence([pre_tokenizers.Split(" ", "merged_with_previous"), pre_tokenizers.Split("...", "isolated"),
+                                                   pre_tokenizers.Split(Regex("[.!\n]"), "merged_with_previous"),
+                                                   pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]))
+    return plain(t)
+
+
+def characters(texts, specials):
+    """Tokens of characters, of which the first are the specials and a token for each byte. The later a token, the lower its score."""
+    t = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never", split=True)
+    specials = specials + [f"<0x{b:02X}>" for b in range(256)]
+    t.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=900, limit_alphabet=100, special_tokens=specials, show_progress=False))
+    made = plain(t)
+    made["added_tokens"] = []
+    made["model"]["merges"] = merges_of({token: (i, -i) for token, i in made["model"]["vocab"].items()})
+    return Tokenizer.from_str(json.dumps(made))
+
+
+def phi3(texts):
+    """Llama 2's, with tokens that take the white space behind them."""
+    plain_ones, others = ["<unk>", "<s>", "<|endoftext|>"], ["<|assistant|>", "<|system|>", "<|end|>", "<|user|>"]
+    t = characters(texts, [*plain_ones, "</s>", *others])
+    t.pre_tokenizer = None
+    t.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    t.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    t.add_special_tokens([*map(special, plain_ones), *(special(token, rstrip=True) for token in others)])
+    t.add_tokens([AddedToken("</s>", rstrip=True, normalized=False, special=False)])
+    return plain(t)
+
+
+def gemma(texts):
+    """No space before a text; runs of white space are tokens, the longest first."""
+    controls = ["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>", "<|turn>", "<turn|>"]
+    runs = [blank * n for blank in "\n\u2581\t" for n in (7, 6, 5, 4, 3, 2)]
+    t = characters(texts, [*controls, *runs])
+    t.normalizer = normalizers.Replace(" ", "\u2581")
+    t.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    t.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
+    t.add_special_tokens([special(token) for token in controls])
+    t.add_tokens([AddedToken(run, normalized=False, special=False) for run in runs])
+    t.post_processor = begun_by(t, "<bos>")
+    return plain(t)
+
+
 def llama2(texts):
     """Characters and 256 byte tokens; an unusual one of every kind of added token."""
     t = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
@@ -151,4 +215,4 @@ def make(texts):
     return {"llama3": llama3(texts), "qwen2": qwen2(texts), "smollm": smollm(texts), "tekken": tekken(texts), "llama2": base,
             "metaspace_first": metaspace(base, "first"), "metaspace_always": metaspace(base, "always"),
             "metaspace_never": metaspace(base, "never"), "metaspace_cut": metaspace(base, "first", cut=True), "unknown": unknown(base),
-            "spm": spm(base)}
+            "spm": spm(base), "o200k": o200k(texts), "cl100k": cl100k(texts), "joined": joined(texts), "phi3": phi3(texts), "gemma": gemma(texts)}

@@ -107,6 +107,9 @@ def kind_cases(words):
                  "e\u0301\u4f60", "\u00e9\u4f60!", "xe\u0301\u4f60 \u00e9\u4f60", "cafe\u0301 na\u0131\u0308ve", "\u4f60\u597d\u4f60\u4f60\u597d", "\u4f60 \u4f60\U0001f600\u4f60",
                  "<0x41>", "<0x0A>\n", "\x01\x02", "a\tb\r\nc", "\r\n\r\n", "\n\n\nx", "  \n  x", "x\n  ", "\U0001f468\u200d\U0001f469", "\U0001f1e9\U0001f1ea \u2764\ufe0f",
                  "\u00a0\u00a0x\u00a0", "\u3000\u3000", "\u180e\x1c \x85", "1\U00011f50\U00011f51 \U0001e4f0x \U0001d2c0", "snake_case camelCase HTTPServer \u01c5x \u02b0a", "a/b//c\n/", "(\n)\n\n",
+                 "<bos>hi", "<start_of_turn>user\nHi <end_of_turn>\n<start_of_turn>model\n", "<|turn>user\n\n\n a<turn|> \n", "x     y  \u2581 z\u2581\u2581\u2581  w",
+                 "<|user|>\n Hi  <|end|> \n\n<|assistant|>\nSo</s> \n.<|endoftext|> x<unk> y", "<|im_start|>user<|im_sep|> \nHi<|im_end|>", "wait... so. it ends!  .  ..",
+                 "it'S DON'T we'Ll O'Reilly's O'\u017f", "aBcDe ABC'd FOOBar \u01c5a\u0300B", "a/b//\n/ c\r\n/", "1 22 333 4444 55555", "\t\t\tx\t \t", "\n" * 9 + "x" + "\n" * 3,
                  "int main() {\n    return 0;\n}\n", "\ud55c\uad6d\uc5b4 \u0e17\u0e22 \u0939\u093f\u0928\u094d\u0926\u0940 \u0627\u0644\u0639\u0631\u0628\u064a\u0629"]:
         yield text
     for n in (1, 2, 3, 7, 16, 40):

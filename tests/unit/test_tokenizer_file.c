@@ -42,10 +42,17 @@ static void what_is_not_implemented_is_refused_by_name(void **state) {
        "pre_tokenizer: found type \"Whitespace\"; supported: ByteLevel, Split, Digits, Metaspace, Sequence, null"},
       {"{\"type\":\"ByteLevel\"", SEQUENCE("{\"type\":\"ByteLevel\"},{\"type\":\"Digits\"}"),
        "pre_tokenizer: a step after ByteLevel; supported: ByteLevel as the last"},
-      {"{\"type\":\"ByteLevel\"", SPLIT("\"String\":\"x\"", "\"Isolated\""),
+      {"{\"type\":\"ByteLevel\"", SPLIT("\"Glob\":\"x\"", "\"Isolated\""),
        "Split: its pattern is no \"Regex\"; supported: {\"Regex\": ...}"},
       {"{\"type\":\"ByteLevel\"", SPLIT("\"Regex\":\"x\"", "\"MergedWithNext\""),
-       "pre_tokenizer: behavior: found \"MergedWithNext\"; supported: \"Isolated\" and \"Removed\""},
+       "pre_tokenizer: behavior: found \"MergedWithNext\"; supported: \"Isolated\", \"Removed\", and "
+       "\"MergedWithPrevious\" "
+       "without invert"},
+      {"{\"type\":\"ByteLevel\"", SPLIT("\"String\":\" \"", "\"MergedWithPrevious\",\"invert\":true"),
+       "pre_tokenizer: behavior: found \"MergedWithPrevious\"; supported: \"Isolated\", \"Removed\", and "
+       "\"MergedWithPrevious\" without invert"},
+      {"{\"type\":\"ByteLevel\"", SPLIT("\"String\":\"\"", "\"Isolated\""),
+       "String: found \"\"; supported: a string of at least one character"},
       {"{\"type\":\"ByteLevel\"", "{\"type\":\"Metaspace\",\"replacement\":\"__\"",
        "replacement: found \"__\"; supported: one character"},
       {"{\"type\":\"ByteLevel\"", "{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"last\"",

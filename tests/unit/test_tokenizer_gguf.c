@@ -3,7 +3,7 @@
 #include "text/load_gguf.h"
 #include "tokenizer_golden.h"
 
-enum { MOST = 1100, PADDING = 3 };
+enum { MOST = 1100, MOST_MERGES = 2048, PADDING = 3 };
 
 typedef struct {
   const char *string;
@@ -13,7 +13,7 @@ typedef struct {
 
 /* A file of the tokenizer's keys; NULL leaves a key out. */
 typedef struct {
-  const char *model, *pre, **merges;
+  const char *architecture, *model, *pre, **merges;
   const token *tokens;
   int n_tokens, n_types, n_scores, n_merges;
   int64_t bos, eos, unknown; /* -1: no key */
@@ -36,6 +36,7 @@ static void put_id(gguf_file *f, const char *key, int64_t id, uint64_t *n) {
 static dt_status open_keys(const keys *k, tok **t, dt_error *err) {
   gguf_file body = {0}, f = {0};
   uint64_t n = 0;
+  if (k->architecture) file_key_string(&body, "general.architecture", k->architecture), n++;
   if (k->model) file_key_string(&body, "tokenizer.ggml.model", k->model), n++;
   if (k->pre) file_key_string(&body, "tokenizer.ggml.pre", k->pre), n++;
   if (k->n_tokens >= 0) {
@@ -73,9 +74,20 @@ static dt_status open_keys(const keys *k, tok **t, dt_error *err) {
 
 typedef struct {
   token tokens[MOST];
-  const char *merges[MOST];
-  char text[1 << 16];
+  const char *merges[MOST_MERGES];
+  char text[1 << 17];
 } tables;
+
+/* Writes a run of marks as converters do: as spaces. Other strings stay. Returns the end of what it wrote. */
+static char *as_in_a_file(const char **string, char *to) {
+  const char *at = *string;
+  char *begin = to;
+  for (; strncmp(at, "\xE2\x96\x81", 3) == 0; at += 3) *to++ = ' ';
+  *to++ = '\0';
+  if (*at || at == *string) return begin;
+  *string = begin;
+  return to;
+}
 
 static keys tables_of(const cJSON *json, const char *model, const char *pre, tables *out) {
   const cJSON *inner = cJSON_GetObjectItem(json, "model"), *v;
@@ -90,7 +102,9 @@ static keys tables_of(const cJSON *json, const char *model, const char *pre, tab
   cJSON_ArrayForEach(v, cJSON_GetObjectItem(json, "added_tokens")) {
     int id = cJSON_GetObjectItem(v, "id")->valueint;
     bool special = cJSON_IsTrue(cJSON_GetObjectItem(v, "special"));
-    out->tokens[id] = (token){.string = cJSON_GetObjectItem(v, "content")->valuestring, .type = special ? 3 : 4};
+    out->tokens[id] =
+        (token){.string = cJSON_GetObjectItem(v, "content")->valuestring, .score = -(float)id, .type = special ? 3 : 4};
+    if (!special) at = as_in_a_file(&out->tokens[id].string, at);
     if (id >= k.n_tokens) k.n_tokens = id + 1;
   }
   for (int i = 0; i < PADDING; i++) {
@@ -98,7 +112,7 @@ static keys tables_of(const cJSON *json, const char *model, const char *pre, tab
     at += sprintf(at, "[PAD%d]", k.n_tokens++) + 1;
   }
   cJSON_ArrayForEach(v, cJSON_GetObjectItem(inner, "merges")) {
-    if (k.n_merges >= MOST) break; /* those of scores: the file has none */
+    assert_true(k.n_merges < MOST_MERGES);
     out->merges[k.n_merges++] = at;
     at += sprintf(at, "%s %s", v->child->valuestring, v->child->next->valuestring) + 1;
   }
@@ -109,11 +123,17 @@ static keys tables_of(const cJSON *json, const char *model, const char *pre, tab
 static void the_two_formats_of_a_tokenizer_are_one(void **state) {
   (void)state;
   static const struct {
-    const char *kind, *pre, *bos, *eos;
-  } cases[] = {{"llama3", "llama-bpe", "<|begin_of_text|>", "<|eot_id|>"},
-               {"smollm", "smollm", NULL, "<|im_end|>"},
-               {"tekken", "tekken", "<s>", "</s>"},
-               {"spm", NULL, "<s>", "</s>"}};
+    const char *kind, *model, *pre, *bos, *eos;
+  } cases[] = {{"llama3", "gpt2", "llama-bpe", "<|begin_of_text|>", "<|eot_id|>"},
+               {"smollm", "gpt2", "smollm", NULL, "<|im_end|>"},
+               {"smollm", "gpt2", "refact", NULL, "<|im_end|>"},
+               {"tekken", "gpt2", "tekken", "<s>", "</s>"},
+               {"o200k", "gpt2", "gpt-4o", NULL, "<|return|>"},
+               {"cl100k", "gpt2", "dbrx", NULL, "<|im_end|>"},
+               {"spm", "llama", NULL, "<s>", "</s>"},
+               {"phi3", "llama", "phi3", NULL, "<|endoftext|>"},
+               {"gemma", "llama", "gemma", "<bos>", "<eos>"},
+               {"gemma", "gemma4", "gemma", "<bos>", "<eos>"}};
   cJSON *golden = read_golden("kinds");
   static tables space;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -121,7 +141,10 @@ static void the_two_formats_of_a_tokenizer_are_one(void **state) {
     snprintf(name, sizeof name, "kinds/%s", cases[i].kind);
     cJSON *json = read_golden(name);
     memset(&space, 0, sizeof space);
-    keys k = tables_of(json, cases[i].pre ? "gpt2" : "llama", cases[i].pre, &space);
+    keys k = tables_of(json, cases[i].model, cases[i].pre, &space);
+    if (strcmp(cases[i].model, "gpt2") != 0) k.architecture = cases[i].pre;
+    if (!cases[i].bos) k.flag = "tokenizer.ggml.add_bos_token", k.flag_off = true;
+    if (strcmp(cases[i].kind, "gemma") == 0) k.flag = "tokenizer.ggml.add_space_prefix", k.flag_off = true;
     for (int id = 0; id < k.n_tokens; id++) {
       if (cases[i].bos && strcmp(space.tokens[id].string, cases[i].bos) == 0) k.bos = id;
       if (strcmp(space.tokens[id].string, cases[i].eos) == 0) k.eos = id;
@@ -223,6 +246,53 @@ static void a_normalization_that_the_file_does_not_say_goes_by_its_pre(void **st
   tok_close(t);
 }
 
+static const token GEMMA[] = {{"<bos>", 0, 3},
+                              {"<eos>", 0, 3},
+                              {"<unk>", 0, 3},
+                              {"</s>", 0, 4},
+                              {"<turn|>", 0, 3},
+                              {"\xE2\x96\x81", 0, 1},
+                              {"  ", -1000, 4},
+                              {"a", 0, 1},
+                              {"\xE2\x96\x81"
+                               "a",
+                               0, 1},
+                              {" x", 0, 4}};
+#define GEMMA_KEYS                                                                                                     \
+  .model = "gemma4", .tokens = GEMMA, .n_tokens = 10, .n_types = 10, .n_scores = -1, .merges = GEMMA_MERGES,           \
+  .n_merges = 1, .bos = 0, .eos = 1, .unknown = 2
+static const char *GEMMA_MERGES[] = {"\xE2\x96\x81 a"};
+
+static void a_run_of_spaces_is_a_run_of_marks(void **state) {
+  (void)state;
+  tok *t = open_good(&(keys){GEMMA_KEYS});
+  size_t len;
+  EXPECT_IDS(t, "a  a", 7, 6, 7);
+  EXPECT_IDS(t, "a   a", 7, 6, 8);
+  EXPECT_IDS(t, "\xE2\x96\x81\xE2\x96\x81", 6);
+  EXPECT_IDS(t, " \xE2\x96\x81", 6);
+  EXPECT_IDS(t, " x", 9); /* no run */
+  assert_memory_equal(tok_bytes(t, 6, true, &len), "  ", 2);
+  assert_int_equal(len, 2);
+  int n;
+  const int32_t *ends = tok_ends(t, &n); /* </s> is a tag of HTML here */
+  assert_int_equal(n, 2);
+  assert_int_equal(ends[0], 1);
+  assert_int_equal(ends[1], 4);
+  tok_close(t);
+}
+
+static void phi3_takes_the_white_space_behind_its_tokens(void **state) {
+  (void)state;
+  tok *t = open_good(&(keys){SPM_KEYS});
+  EXPECT_IDS(t, "b<x y> \n b", 9, 10, 4, 4, 0, 9);
+  tok_close(t);
+  t = open_good(&(keys){SPM_KEYS, .architecture = "phi3"});
+  EXPECT_IDS(t, "b<x y> \n b", 9, 10, 9);
+  EXPECT_IDS(t, "b<s> b", 9, 1, 4, 9);
+  tok_close(t);
+}
+
 static void what_cannot_be_read_is_refused_by_key(void **state) {
   (void)state;
   static const char *three[] = {"a b", "a c"}, *one[] = {"ab"};
@@ -236,8 +306,8 @@ static void what_cannot_be_read_is_refused_by_key(void **state) {
   keys k[17];
   for (size_t i = 0; i < sizeof k / sizeof *k; i++) k[i] = i < 12 ? base : spm;
   static const char *const messages[] = {
-      "model: found ''; supported: gpt2 and llama",
-      "model: found 'bert'; supported: gpt2 and llama",
+      "model: found ''; supported: gpt2, llama and gemma4",
+      "model: found 'bert'; supported: gpt2, llama and gemma4",
       "pre: missing, as in files of before May 2024: convert the model again",
       "pre: 'falcon' is not known",
       "tokens: expected at most 4194304 strings",
@@ -287,6 +357,8 @@ int main(void) {
       cmocka_unit_test(tokens_are_merged_by_score_and_equal_ones_from_the_left),
       cmocka_unit_test(a_space_and_what_begins_a_text_are_added_unless_the_file_says_not),
       cmocka_unit_test(a_normalization_that_the_file_does_not_say_goes_by_its_pre),
+      cmocka_unit_test(a_run_of_spaces_is_a_run_of_marks),
+      cmocka_unit_test(phi3_takes_the_white_space_behind_its_tokens),
       cmocka_unit_test(what_cannot_be_read_is_refused_by_key),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

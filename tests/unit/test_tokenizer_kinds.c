@@ -30,7 +30,7 @@ static void ids_are_those_of_hugging_face(void **state) {
     tok_close(t);
     count++;
   }
-  assert_int_equal(count, 11);
+  assert_int_equal(count, 16);
   cJSON_Delete(golden);
 }
 
