@@ -33,13 +33,15 @@ function askForKey() {
   return asking;
 }
 
+// Until the page is open, a strip says what it waits for.
 async function open() {
-  const model = byId("model");
-  for (let wait = 300; !await isReady(); wait = Math.min(2000, 2 * wait)) {
-    model.textContent = "the model is loading";
-    await new Promise(done => setTimeout(done, wait));
-  }
+  const waits = byId("waits-for"), model = byId("model");
+  byId("again").hidden = true;
   try {
+    for (let wait = 300; !await isReady(); wait = Math.min(2000, 2 * wait)) {
+      waits.textContent = "The model is loading.";
+      await new Promise(done => setTimeout(done, wait));
+    }
     const props = await get("/props"), about = {
       chat: !!props.chat_template,
       model: props.model_alias,
@@ -47,17 +49,20 @@ async function open() {
       hasDraft: props.dtrun.draft,
       context: props.default_generation_settings.n_ctx,
     };
-    await openChat(about);
-    await openPlayground(about);
     model.textContent = about.model;
     model.title = `${props.dtrun.backend}, ${props.dtrun.threads} threads, context ${about.context}, ${props.total_slots} texts at once`;
+    for (const view of views) byId(view).inert = false;
+    await openChat(about);
+    await openPlayground(about);
+    byId("waits").hidden = true;
     document.body.classList.add("open");
   } catch (error) {
-    model.textContent = error.message;
-    model.classList.add("error");
+    waits.textContent = error.status === 401 ? "This server asks for its key." : error.message;
+    byId("again").hidden = false;
   }
 }
 
+byId("again").onclick = open;
 byId("no-key").onclick = () => byId("key").close("");
 whenKeyIsNeeded(askForKey);
 addEventListener("hashchange", showView);

@@ -209,6 +209,7 @@ export async function openPlayground(about) {
   server = about;
   byId("prompt-label").textContent = server.chat ? "a question" : "a text to go on from";
   if (server.chat) byId("prompt").value = "Why is the sky blue?";
+  byId("legend").replaceChildren();
   treeLegend(byId("legend"));
   first = await chooser(byId("first-policy"), "policy", about.policy === PLAIN ? "rate" : about.policy, about.hasDraft);
   second = await chooser(byId("second-policy"), "beside it (ar is plain decoding)", PLAIN, about.hasDraft);

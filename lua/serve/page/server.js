@@ -49,13 +49,7 @@ export const get = async path => (await ask(path)).json();
 export const post = async (path, body) => (await ask(path, body)).json();
 
 // Whether the model is loaded.
-export async function isReady() {
-  try {
-    return (await send("/health")).ok;
-  } catch {
-    return false;
-  }
-}
+export const isReady = async () => (await send("/health")).ok;
 
 // The lines of a stream of bytes.
 async function* linesOf(body) {
