@@ -348,7 +348,8 @@ typedef struct {
   void (*begin_line)(void); /* or NULL; called before a policy prints a line on standard error */
   void (*on_origin)(void *user, dtl_origin origin); /* or NULL; before each on_text, whose bytes then have one origin */
   void *user;
-  dtl_trace *trace;                       /* or NULL; of all prompts, for one request */
+  dtl_trace *trace; /* or NULL; of all prompts, for one request */
+  bool alone;       /* of an engine's: it keeps no rows of earlier prompts, and leaves none for later ones */
   const volatile sig_atomic_t *interrupt; /* or NULL; nonzero ends the run as "interrupted", also within policy calls */
 } dtl_request;
 
@@ -407,8 +408,9 @@ void dtl_result_free(dtl_result *result);
 
 /* Serves requests in one session of a pair. Each has a policy of its own; it begins between two iterations of the others, shares
  * their passes, and leaves when its text ends. Its text is the one that dtl_generate gives it alone. A long prompt runs in pieces,
- * one between two iterations of the others. Of a prompt that begins as the prompt or text of an earlier request does, and whose
- * rows are still there, only the other rows run. One thread at a time uses an engine, its pair and what its requests share. */
+ * one between two iterations of the others. Of a prompt that begins as the prompt or text of another request does, only the rows
+ * that are not there run: a place has those of its last text, and beside that the rows of texts that others displaced are kept, the
+ * least recently used ones not. On a device prompts run as a whole, and nothing is kept. One thread at a time uses an engine, its pair and what its requests share. */
 typedef struct dtl_engine dtl_engine;
 
 typedef struct {
@@ -416,6 +418,7 @@ typedef struct {
   int context;          /* of each; 0: the target's */
   double piece_ms;      /* how long a piece of a prompt may keep the others waiting, about; 0: 100 */
   dtl_learned *learned; /* as in dtl_request */
+  size_t kept_bytes;    /* of displaced rows, at most */
 } dtl_engine_options;
 
 /* It measures a few passes, if nothing is known of them. The pair must outlive the engine. */
@@ -430,7 +433,8 @@ dt_status dtl_engine_begin(dtl_engine *engine, const dtl_policy *policy, const d
 
 /* Runs one iteration of every request, and a piece of one prompt, if any waits. Returns how many requests there are still. */
 int dtl_engine_step(dtl_engine *engine);
-int dtl_engine_room(const dtl_engine *engine); /* places that are free */
+int dtl_engine_room(const dtl_engine *engine);    /* places that are free */
+size_t dtl_engine_kept(const dtl_engine *engine); /* bytes of displaced rows */
 
 #define DTL_JSON_BRIEF 1u /* without prompt_ids, tokens and text */
 #define DTL_JSON_LINE 2u  /* on one line */

@@ -257,7 +257,8 @@ typedef struct {
   int candidates;       /* how many dt_seq_candidates gives for each verified row: 0..DT_TARGET_CANDIDATES */
   dt_shifts shifts;     /* zeros: none */
   dt_logprobs logprobs; /* zeros: none */
-  int piece; /* rows of the prompt that the start runs, at most; dt_seq_prompt then runs the others. 0: all at once */
+  int piece;   /* rows of the prompt that the start runs, at most; dt_seq_prompt then runs the others. 0: all at once */
+  bool drafts; /* with pieces: those of the draft model follow, which else its first dt_draft_step runs as one */
 } dt_seq_options;
 
 #define DT_TARGET_CANDIDATES 32
@@ -290,6 +291,15 @@ dt_status dt_prefix_take(dt_session *session, int seq, dt_prefix **out, dt_error
 dt_status dt_seq_start_from(dt_session *session, int seq, const dt_prefix *prefix, const dt_seq_options *options,
                             dt_error *err);
 void dt_prefix_free(dt_prefix *prefix); /* NULL is allowed */
+
+/* Copies the rows of the first n tokens of a sequence's text, or of as many as have rows, in both models: in any state, between two
+ * calls. DT_EINPUT: fewer than 1. DT_ESTATE: it has no rows. */
+dt_status dt_prefix_save(dt_session *session, int seq, int n, dt_prefix **out, dt_error *err);
+/* Gives a sequence a prefix's rows instead of its own, for a dt_seq_continue that keeps them. Until then it has not started. */
+dt_status dt_seq_adopt(dt_session *session, int seq, const dt_prefix *prefix, dt_error *err);
+int dt_seq_rows(const dt_session *session, int seq);    /* how many tokens of its text have rows */
+size_t dt_prefix_bytes(const dt_prefix *prefix);        /* of its rows, on the host or on the device, */
+size_t dt_rows_bytes(const dt_session *session, int n); /* which is this for n tokens */
 const int32_t *dt_prefix_tokens(const dt_prefix *prefix, int *n);
 double dt_prefix_ms(const dt_prefix *prefix); /* time of its prompt pass, in both models */
 

@@ -20,6 +20,7 @@ typedef struct {
   const char *host, *key, *port_file; /* of a server */
   int port;                           /* 1 more; 0: not said */
   int queue, timeout;                 /* 0: not said */
+  int cache_ram;                      /* 1 more; 0: not said */
   int tokens;                         /* 0: not given */
   int context, threads, parallel, rounds;
   float policy_seconds; /* 0: any time */

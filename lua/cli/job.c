@@ -264,6 +264,7 @@ static int check_server_options(const cli_options *o) {
                      : o->key       ? "--api-key"
                      : o->queue     ? "--queue"
                      : o->timeout   ? "--timeout"
+                     : o->cache_ram ? "--cache-ram"
                                     : NULL;
   return name ? complain(EXIT_USAGE, "%s is an option of dtrun serve", name) : 0;
 }

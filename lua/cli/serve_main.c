@@ -12,6 +12,7 @@
 #define PORT 8080
 #define PLACES 8
 #define QUEUE 64
+#define CACHE_MIB 1024
 
 /* Names an option that requests have, or that a server cannot use. */
 static const char *misplaced(const cli_options *o) {
@@ -88,7 +89,8 @@ static int serve(cli_options *o) {
                            .key = o->key,
                            .places = o->parallel ? o->parallel : PLACES,
                            .queue = o->queue ? o->queue : QUEUE,
-                           .seconds = o->timeout};
+                           .seconds = o->timeout,
+                           .kept_bytes = (size_t)(o->cache_ram ? o->cache_ram - 1 : CACHE_MIB) << 20};
   server *s;
   job j;
   dt_error err;

@@ -2,6 +2,7 @@
  * two iterations of the others; then it joins them. A seat's rows stay in the cache until another request takes it, and a
  * prompt that begins as they do keeps them. */
 #include "generate/places.h"
+#include "generate/prefixes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,10 @@
 #define FIRST_PIECE 32 /* rows, while their time is unknown */
 #define LEAST_PIECE 16
 #define MOST_PIECE 4096
-#define ALONE 4 /* a piece may be so many times as long if it keeps nobody waiting */
-#define MUCH 4  /* a prompt takes the seat with its beginning if that is 1 / MUCH of it */
-#define KINDS 3 /* of drawing tokens, each with costs of its own */
+#define ALONE 4  /* a piece may be so many times as long if it keeps nobody waiting */
+#define MUCH 4   /* a prompt takes the seat with its beginning if that is 1 / MUCH of it */
+#define WORTH 32 /* rows: fewer run sooner than they are copied */
+#define KINDS 3  /* of drawing tokens, each with costs of its own */
 
 typedef enum { FREE, QUEUED, PROMPT, RUNNING } seat_state;
 
@@ -23,6 +25,7 @@ typedef struct {
   dtl_request request;
   dtl_prompt prompt;
   int32_t *ids; /* the prompt's */
+  bool alone;   /* its rows are for nobody else */
   dtl_result result;
 } seat;
 
@@ -33,6 +36,7 @@ struct dtl_engine {
   seat *seat; /* [places.n] */
   int busy;   /* seats that are not free */
   long turn;
+  prefixes prefixes;
   double piece_ms;
   int piece; /* rows that take about as long */
   dtl_learned *learned;
@@ -78,12 +82,11 @@ static void left(void *user, place *p) {
   e->busy--;
 }
 
-/* How many tokens of a prompt the seat's rows begin with. */
-static int common(const dtl_engine *e, int i, const int32_t *ids, int n) {
-  const int32_t *tokens = dt_seq_tokens(e->places.session, i);
-  int length = dt_seq_length(e->places.session, i), same = 0;
-  while (same < n && same < length && tokens[same] == ids[same]) same++;
-  return same;
+/* How many tokens of a prompt a seat has rows of. */
+static int rows_of(const dtl_engine *e, int i, const int32_t *ids, int n) {
+  const dt_session *session = e->places.session;
+  if (e->seat[i].alone) return 0;
+  return prefixes_common(dt_seq_tokens(session, i), dt_seq_rows(session, i), ids, n);
 }
 
 /* The free seat with much of the prompt, unless much of its own prompt would be lost; else the one that has been free
@@ -92,11 +95,68 @@ static int choose(const dtl_engine *e, const int32_t *ids, int n) {
   int oldest = -1, best = -1, most = n / MUCH;
   for (int i = 0; i < e->places.n; i++) {
     if (e->seat[i].state != FREE) continue;
-    int same = e->in_pieces ? common(e, i, ids, n) : 0;
+    int same = e->in_pieces ? rows_of(e, i, ids, n) : 0;
     if (oldest < 0 || e->seat[i].turn < e->seat[oldest].turn) oldest = i;
     if (same > most && same >= e->seat[i].prompt.n_ids / 2) best = i, most = same;
   }
   return best < 0 ? oldest : best;
+}
+
+/* ---- rows of other prompts ---------------------------------------------------------------------------------------- */
+
+/* Whether a request looks for rows. Log-probabilities of a prompt need all of its own. */
+static bool looks(const dtl_engine *e, const seat *s) {
+  return e->in_pieces && !s->request.alone && !s->request.seq.logprobs.prompt;
+}
+
+/* The other seat with most rows of seat i's prompt. */
+static int best_other(const dtl_engine *e, int i, int *same) {
+  const dtl_prompt *p = &e->seat[i].prompt;
+  int best = -1;
+  *same = 0;
+  for (int j = 0; j < e->places.n; j++) {
+    int is = j == i ? 0 : rows_of(e, j, p->ids, p->n_ids - 1);
+    if (is > *same) best = j, *same = is;
+  }
+  return best;
+}
+
+/* Whether a prompt that runs now will have rows that this one lacks. */
+static bool waits(dtl_engine *e, int i) {
+  const seat *s = &e->seat[i];
+  const int32_t *ids = s->prompt.ids;
+  int n = s->prompt.n_ids - 1, coming = 0, kept, others;
+  if (!looks(e, s)) return false;
+  for (int j = 0; j < e->places.n; j++) {
+    const seat *other = &e->seat[j];
+    int is = other->state == PROMPT && !other->alone
+                 ? prefixes_common(other->prompt.ids, other->prompt.n_ids - 1, ids, n)
+                 : 0;
+    if (is > coming) coming = is;
+  }
+  if (coming < WORTH) return false;
+  int own = rows_of(e, i, ids, n);
+  best_other(e, i, &others);
+  prefixes_find(&e->prefixes, ids, n, &kept);
+  return coming >= WORTH + (own > others ? own : others) && coming >= WORTH + kept;
+}
+
+/* Keeps the rows that seat i's prompt displaces, and gives it those of another text if that has more of it. */
+static void take_rows(dtl_engine *e, int i) {
+  dt_session *session = e->places.session;
+  seat *s = &e->seat[i];
+  const int32_t *ids = s->prompt.ids;
+  int n = s->prompt.n_ids - 1, rows = s->alone ? 0 : dt_seq_rows(session, i), same = 0, kept = 0;
+  int own = looks(e, s) ? rows_of(e, i, ids, n) : 0, other = looks(e, s) ? best_other(e, i, &same) : -1;
+  if (looks(e, s)) prefixes_find(&e->prefixes, ids, n, &kept);
+  bool moves = (same > kept ? same : kept) >= own + WORTH;
+  if (rows - (moves ? 0 : own) >= WORTH) prefixes_keep(&e->prefixes, session, i, rows);
+  if (!moves) return;
+  if (same > kept) prefixes_keep(&e->prefixes, session, other, same);
+  const dt_prefix *found = prefixes_find(&e->prefixes, ids, n, &kept);
+  if (kept < own + WORTH) return;
+  dt_seq_adopt(session, i, found, NULL); /* else all rows run */
+  s->alone = false;
 }
 
 static dt_status check_request(const dtl_engine *e, const dtl_policy *policy, const dtl_request *r, dt_error *err) {
@@ -133,10 +193,10 @@ dt_status dtl_engine_begin(dtl_engine *e, const dtl_policy *policy, const dtl_re
   if (e->busy == e->places.n) return dtl_fail(err, DT_ESTATE, "engine: all %d places are taken", e->places.n);
   if ((status = take_ids(e, request->prompts, &ids, &n, err))) return status;
   seat *s = &e->seat[choose(e, ids, n)];
-  *s = (seat){.state = QUEUED, .policy = policy, .request = *request, .ids = ids, .turn = ++e->turn};
+  bool alone = s->alone; /* the rows that are still there */
+  *s = (seat){.state = QUEUED, .policy = policy, .request = *request, .ids = ids, .alone = alone, .turn = ++e->turn};
   s->prompt = (dtl_prompt){.ids = ids, .n_ids = n};
   s->request.prompts = &s->prompt;
-  if (e->in_pieces) s->request.session = e->places.session;
   s->result = (dtl_result){.finish_reason = "error"};
   e->busy++;
   return DT_OK;
@@ -147,11 +207,12 @@ dt_status dtl_engine_begin(dtl_engine *e, const dtl_policy *policy, const dtl_re
 static bool interrupted(const seat *s) { return s->request.interrupt && *s->request.interrupt; }
 
 /* The prompt that waits for a piece, and has waited longest; -1: none. */
-static int next_prompt(const dtl_engine *e) {
+static int next_prompt(dtl_engine *e) {
   int next = -1;
   for (int i = 0; i < e->places.n; i++) {
     const seat *s = &e->seat[i];
-    if ((s->state == QUEUED || s->state == PROMPT) && (next < 0 || s->turn < e->seat[next].turn)) next = i;
+    bool asks = s->state == PROMPT || (s->state == QUEUED && !waits(e, i));
+    if (asks && (next < 0 || s->turn < e->seat[next].turn)) next = i;
   }
   return next;
 }
@@ -163,6 +224,10 @@ static bool begin(dtl_engine *e, int i, int rows) {
   learned_view view = {.sequences = 1};
   if (find_course(e, 1, &s->request.seq, false, &view.course, NULL)) view.course = e->course[1][0];
   s->request.seq.piece = e->in_pieces ? rows : 0;
+  s->request.seq.drafts = dtl_policy_describe(s->policy)->draft != DTL_NO_DRAFT;
+  take_rows(e, i);
+  if (looks(e, s) && !s->alone) s->request.session = e->places.session; /* it keeps the rows that are there */
+  s->alone = s->request.alone;
   *p = (place){.policy = s->policy, .request = &s->request, .result = &s->result};
   s->state = PROMPT;
   return !places_begin(&e->places, p, e->pair, &view, NULL);
@@ -173,6 +238,13 @@ static void learn_piece(dtl_engine *e, int rows, double ms) {
   e->piece = fits < LEAST_PIECE ? LEAST_PIECE : fits > MOST_PIECE ? MOST_PIECE : (int)fits;
 }
 
+/* The rows of the target that a piece of seat i's prompt ran. */
+static int has_run(const dtl_engine *e, int i, bool begins, int first) {
+  dt_stats stats;
+  dt_seq_stats(e->places.session, i, &stats);
+  return dt_seq_rows(e->places.session, i) - (begins ? stats.kept_tokens : first);
+}
+
 /* Runs a piece of one prompt. `alone`: nobody waits for its end. */
 static void run_piece(dtl_engine *e, bool alone) {
   int i = next_prompt(e), before, left_rows;
@@ -180,7 +252,7 @@ static void run_piece(dtl_engine *e, bool alone) {
   seat *s = &e->seat[i];
   place *p = &e->places.place[i];
   dt_error err;
-  int rows = alone ? e->piece * ALONE : e->piece;
+  int rows = alone ? e->piece * ALONE : e->piece, first = dt_seq_rows(e->places.session, i);
   double start = dt_clock_ms();
   s->turn = ++e->turn;
   bool begins = s->state == QUEUED;
@@ -188,7 +260,7 @@ static void run_piece(dtl_engine *e, bool alone) {
   dt_status status = dt_seq_prompt(e->places.session, i, 0, &before, &err);
   left_rows = before;
   if (!status && before && !begins) status = dt_seq_prompt(e->places.session, i, rows, &left_rows, &err);
-  if (!status && left_rows) learn_piece(e, rows, dt_clock_ms() - start); /* of a whole piece */
+  if (!status && left_rows && has_run(e, i, begins, first) == rows) learn_piece(e, rows, dt_clock_ms() - start);
   if (status) {
     places_end(&e->places, p, &err);
   } else if (interrupted(s)) {
@@ -210,6 +282,8 @@ int dtl_engine_step(dtl_engine *e) {
   run_piece(e, alone);
   return e->busy;
 }
+
+size_t dtl_engine_kept(const dtl_engine *e) { return e ? e->prefixes.bytes : 0; }
 
 int dtl_engine_room(const dtl_engine *e) { return e ? e->places.n - e->busy : 0; }
 
@@ -250,6 +324,7 @@ dt_status dtl_engine_open(dt_pair *pair, const dtl_engine_options *o, dtl_engine
   if (!e) return dtl_fail(err, DT_ENOMEM, "out of memory: an engine");
   e->pair = pair;
   e->piece = FIRST_PIECE;
+  e->prefixes.most = o->kept_bytes;
   e->piece_ms = o->piece_ms > 0 ? o->piece_ms : PIECE_MS;
   e->places.left = left, e->places.user = e;
   dt_status status = open_engine(e, o, err);
@@ -272,6 +347,7 @@ void dtl_engine_close(dtl_engine *e) {
       places_end(&e->places, &e->places.place[i], NULL);
     }
   }
+  prefixes_close(&e->prefixes);
   dt_session_close(e->places.session);
   if (e->owns_learned) dtl_learned_close(e->learned);
   places_close(&e->places);

@@ -49,6 +49,11 @@ static bool wrong(reading *r, const char *expected) {
   return false;
 }
 
+static bool twice(reading *r, const char *name) {
+  *r->why = refusal_say(400, INVALID, "%.100s: it is given twice", name);
+  return false;
+}
+
 static bool failed(reading *r, const dt_error *err) {
   *r->why = refusal_of(err);
   return false;
@@ -377,6 +382,8 @@ static bool read_dtrun(reading *r, const cJSON *v) {
   if (!cJSON_IsObject(v)) return wrong(r, "an object");
   r->a->tells = true;
   cJSON_ArrayForEach(one, v) {
+    if (cJSON_IsNull(one)) continue;
+    if (cJSON_GetObjectItemCaseSensitive(v, one->string) != one) return twice(r, one->string);
     if (strcmp(one->string, "policy") == 0 && cJSON_IsString(one)) {
       name = one->valuestring;
     } else if (strcmp(one->string, "source") == 0 && cJSON_IsString(one)) {
@@ -387,11 +394,12 @@ static bool read_dtrun(reading *r, const cJSON *v) {
       r->a->trace = cJSON_IsTrue(one);
     } else if (strcmp(one->string, "params") == 0 && cJSON_IsObject(one) && cJSON_GetArraySize(one) <= MOST_PARAMS) {
       cJSON_ArrayForEach(param, one) {
+        if (cJSON_GetObjectItemCaseSensitive(one, param->string) != param) return twice(r, param->string);
         const char *text = param_text(param, numbers[how.n_settings], sizeof *numbers);
         if (!text) return wrong(r, "params of numbers, texts, true and false");
         settings[how.n_settings++] = (dtl_setting){param->string, text};
       }
-    } else if (!cJSON_IsNull(one)) {
+    } else {
       *r->why = refusal_say(400, INVALID,
                             "dtrun.%.100s: expected policy, source or preset, a text, params, an object of at most %d, "
                             "or trace, true or false",
@@ -453,12 +461,12 @@ static const field fields[] = {
     {"grammar", BOTH, READ, 0, 0, 0, read_grammar},
     {"json_schema", BOTH, READ, 0, 0, 0, read_schema},
     {"response_format", BOTH, READ, 0, 0, 0, read_format},
+    {"cache_prompt", BOTH, FLAG, AT(cached), 0, 0, NULL},
     {"stream", BOTH, FLAG, AT(stream), 0, 0, NULL},
     {"stream_options", BOTH, READ, 0, 0, 0, read_stream_options},
     {"dtrun", BOTH, READ, 0, 0, 0, read_dtrun},
-    /* They change no text here: the model is the server's, rows of earlier prompts are always kept, the others are notes. */
+    /* They change no text here: the model is the server's, the others are notes. */
     {"model", BOTH, IGNORED, 0, 0, 0, NULL},
-    {"cache_prompt", BOTH, IGNORED, 0, 0, 0, NULL},
     {"continuous_usage_stats", BOTH, IGNORED, 0, 0, 0, NULL},
     {"user", BOTH, IGNORED, 0, 0, 0, NULL},
     {"metadata", BOTH, IGNORED, 0, 0, 0, NULL},
@@ -509,9 +517,12 @@ static const field *find(const char *name, bool is_chat) {
 }
 
 static bool read_fields(reading *r, const cJSON *root) {
+  bool seen[sizeof fields / sizeof *fields] = {false};
   const cJSON *v;
   cJSON_ArrayForEach(v, root) {
     const field *f = find(v->string, r->a->is_chat);
+    if (f && seen[f - fields]) return twice(r, v->string);
+    if (f) seen[f - fields] = true;
     if (cJSON_IsNull(v)) continue;
     if (!f) {
       *r->why = refusal_say(400, INVALID, "%.100s: no such field here", v->string);
@@ -548,7 +559,7 @@ static bool check_all(reading *r) {
 }
 
 bool ask_read(const ask_server *server, bool is_chat, const char *body, size_t len, ask *a, refusal *why) {
-  *a = (ask){.is_chat = is_chat, .answers = 1, .seq = server->defaults.seq};
+  *a = (ask){.is_chat = is_chat, .answers = 1, .cached = true, .seq = server->defaults.seq};
   reading r = {.server = server, .a = a, .why = why, .body = {body, len}};
   cJSON *root = cJSON_ParseWithLength(body, len);
   if (!cJSON_IsObject(root)) {

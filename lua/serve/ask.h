@@ -22,6 +22,7 @@ typedef struct {
 
 typedef struct {
   bool is_chat, stream, usage, echo, tells; /* usage: in a last chunk; tells: of its policy and statistics */
+  bool cached;                              /* it takes rows of earlier prompts, and leaves its own */
   bool trace;                               /* of each iteration */
   bool no_tokens;                           /* only the prompt's log-probabilities are wanted */
   int logprobs;                             /* 1 more than the likeliest tokens of each; 0: none */

@@ -196,6 +196,7 @@ static dtl_request request_of(const work *w, text *x) {
   x->prompt = (dtl_prompt){.ids = prompt->ids, .n_ids = prompt->n};
   r.prompts = &x->prompt, r.n = 1;
   r.seq = t->ask.seq;
+  r.alone = !t->ask.cached;
   r.seq.sampling.seed += (uint64_t)answer;
   if (t->memory) r.memory = t->memory, r.corpus = NULL;
   r.trace = x->trace;
@@ -260,6 +261,7 @@ static void *serve(void *user) {
     pthread_mutex_unlock(&w->lock);
     busy = dtl_engine_step(w->engine);
     pthread_mutex_lock(&w->lock);
+    w->counts.kept_bytes = dtl_engine_kept(w->engine);
   }
   pthread_mutex_unlock(&w->lock);
   return NULL;
@@ -274,6 +276,7 @@ dt_status work_open(const work_options *o, work **out, dt_error *err) {
   pthread_mutex_init(&w->lock, NULL);
   pthread_cond_init(&w->asked, NULL);
   dtl_engine_options engine = {.places = o->places, .context = o->server->context, .learned = o->learned};
+  engine.kept_bytes = o->kept_bytes;
   dt_status status = dtl_engine_open(o->server->pair, &engine, &w->engine, err);
   if (!status) w->has_thread = pthread_create(&w->thread, NULL, serve, w) == 0;
   if (!status && !w->has_thread) status = dt_fail(err, DT_EDEVICE, "no thread for the engine: %s", strerror(errno));

@@ -10,6 +10,7 @@ typedef struct {
   int queue;   /* most requests that wait */
   int seconds; /* most that a request may take, its wait included; 0: any time */
   dtl_learned *learned;
+  size_t kept_bytes; /* of an engine's displaced rows */
 } work_options;
 
 typedef struct work work;
@@ -20,6 +21,7 @@ typedef struct {
   long requests, prompt_tokens, cached_tokens, tokens, drafts, drafted, accepted, accepted_at[DT_TREE_VERIFY + 1];
   double prompt_ms, text_ms;
   int processing, deferred; /* texts that run, requests that wait */
+  size_t kept_bytes;
 } work_counts;
 
 dt_status work_open(const work_options *options, work **out, dt_error *err); /* starts the thread */

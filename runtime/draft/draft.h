@@ -25,12 +25,13 @@ typedef struct {
   /* A sequence begins over n prompt tokens, the first `same` of which are those it began with before. Nothing runs: a text may
    * never ask for a guess. */
   void (*start)(drafter *, int seq, int n, int same);
-  /* The rows of the prompt that are lacking, in a pass of their own, which prompt_ms counts. A first step does so itself. */
-  dt_status (*prompt)(drafter *, int seq, const draft_text *, dt_error *);
+  /* At most `most` of the rows of the prompt that are lacking, in a pass of their own, which prompt_ms counts. *left: those that
+   * still are. A first step runs them all. */
+  dt_status (*prompt)(drafter *, int seq, const draft_text *, int most, int *left, dt_error *);
   /* A sequence over any n tokens, for measuring: without the time that a prompt takes. */
   dt_status (*blank)(drafter *, int seq, int n, dt_error *);
-  /* Copies a sequence's rows after a prompt of n tokens, and begins another sequence of the pair with them. */
-  dt_status (*save)(const drafter *, int seq, draft_saved **, dt_error *);
+  /* Copies a sequence's rows of the first n tokens, as many as there are, and begins another sequence of the pair with them. */
+  dt_status (*save)(const drafter *, int seq, int n, draft_saved **, dt_error *);
   dt_status (*restore)(drafter *, int seq, const draft_saved *, int n, dt_error *);
   void (*forget)(draft_saved *); /* NULL is allowed */
 

@@ -30,8 +30,9 @@ typedef struct {
 
 static void medusa_start(drafter *base, int seq, int n, int same) { (void)base, (void)seq, (void)n, (void)same; }
 
-static dt_status medusa_prompt(drafter *base, int seq, const draft_text *text, dt_error *err) {
-  (void)base, (void)seq, (void)text, (void)err;
+static dt_status medusa_prompt(drafter *base, int seq, const draft_text *text, int most, int *left, dt_error *err) {
+  (void)base, (void)seq, (void)text, (void)most, (void)err;
+  *left = 0;
   return DT_OK;
 }
 
@@ -40,8 +41,8 @@ static dt_status medusa_blank(drafter *base, int seq, int n, dt_error *err) {
   return DT_OK;
 }
 
-static dt_status medusa_save(const drafter *base, int seq, draft_saved **out, dt_error *err) {
-  (void)base, (void)seq, (void)err;
+static dt_status medusa_save(const drafter *base, int seq, int n, draft_saved **out, dt_error *err) {
+  (void)base, (void)seq, (void)n, (void)err;
   *out = NULL;
   return DT_OK;
 }

@@ -10,6 +10,7 @@
 #include "draft/draft.h"
 #include "draft/results.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,17 +100,18 @@ static void draft_start(drafter *base, int seq, int n, int same) {
   q->kv.rows = min(min(seen(d, same), q->kv.rows), q->prompt);
 }
 
-static dt_status draft_prompt(drafter *base, int seq, const draft_text *text, dt_error *err) {
+static dt_status draft_prompt(drafter *base, int seq, const draft_text *text, int most, int *left, dt_error *err) {
   draft_model *d = (draft_model *)base;
   rows_of *q = &d->seq[seq];
-  if (q->kv.rows >= q->prompt) return DT_OK;
+  int n = min(most, max(q->prompt - q->kv.rows, 0));
   double start = dt_clock_ms();
   pass_begin(&d->rows, 1);
-  add_text(d, seq, text->tokens + d->lag, q->kv.rows, q->prompt);
-  dt_status status = run_text(d, q->kv.rows == 0, err);
+  add_text(d, seq, text->tokens + d->lag, q->kv.rows, q->kv.rows + n);
+  dt_status status = n ? run_text(d, q->kv.rows == 0, err) : DT_OK;
   if (status) return status;
-  q->kv.rows = q->prompt;
-  text->stats->prompt_ms += dt_clock_ms() - start;
+  q->kv.rows += n;
+  *left = max(q->prompt - q->kv.rows, 0);
+  if (n) text->stats->prompt_ms += dt_clock_ms() - start;
   return DT_OK;
 }
 
@@ -124,11 +126,11 @@ static dt_status draft_blank(drafter *base, int seq, int n, dt_error *err) {
   return status;
 }
 
-static dt_status draft_save(const drafter *base, int seq, draft_saved **out, dt_error *err) {
+static dt_status draft_save(const drafter *base, int seq, int n, draft_saved **out, dt_error *err) {
   const draft_model *d = (const draft_model *)base;
   draft_saved *saved = calloc(1, sizeof *saved);
   if (!saved) return dt_fail_memory(err, "a prefix", sizeof *saved);
-  *saved = (draft_saved){.pair = d->pair, .n = d->seq[seq].kv.rows};
+  *saved = (draft_saved){.pair = d->pair, .n = min(d->seq[seq].kv.rows, prompt_rows(d, seen(d, n)))};
   dt_status status = saved->n ? d->pair->ops->snapshot(d->cache, seq, saved->n, &saved->rows, err) : DT_OK;
   if (status)
     free(saved);
@@ -143,7 +145,7 @@ static dt_status draft_restore(drafter *base, int seq, const draft_saved *saved,
   draft_start(base, seq, n, 0); /* rows that are not restored are computed at the first step */
   if (!saved->rows || !d->seq[seq].prompt) return DT_OK;
   dt_status status = d->pair->ops->restore(d->cache, seq, saved->rows, err);
-  if (!status) kv->rows = saved->n;
+  if (!status) kv->rows = min(saved->n, d->seq[seq].prompt);
   return status;
 }
 
@@ -326,8 +328,10 @@ static bool wants_pass(const draft_model *d, const draft_text *texts, dt_node_re
 static dt_status draft_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
   dt_status status = DT_OK;
+  int left;
   for (int i = 0; i < n && !status; i++)
-    if (wants_pass(d, texts, nodes[i])) status = draft_prompt(base, nodes[i].seq, &texts[nodes[i].seq], err);
+    if (wants_pass(d, texts, nodes[i]))
+      status = draft_prompt(base, nodes[i].seq, &texts[nodes[i].seq], INT_MAX, &left, err);
   double start = dt_clock_ms();
   for (int i = 0; i < n && !status; i++) {
     draft_text text = text_seen(d, texts[nodes[i].seq]);

@@ -1,5 +1,5 @@
-/* Sequences of a session: opening, the prompt pass, prefixes, queries. primitives.c has their iterations. All memory is
- * taken when the session opens. */
+/* Sequences of a session: opening, the prompt pass, prefixes. primitives.c has their iterations, queries.c what
+ * can be asked of them. All memory is taken when the session opens. */
 #include "session/session.h"
 #include "system/need.h"
 
@@ -231,11 +231,15 @@ static dt_status check_backend(const dt_backend_ops *ops, const dt_seq_options *
   return dt_fail(err, DT_EINPUT, "%s: the backend %s has none: --backend cpu does", what, ops->name);
 }
 
+static dt_status check_place(const dt_session *s, int seq, dt_error *err) {
+  if (seq >= 0 && seq < s->sequences) return DT_OK;
+  return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
+}
+
 static dt_status check_start(const dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o,
                              dt_error *err) {
   int vocab = s->pair->target_info.vocab;
-  if (seq < 0 || seq >= s->sequences)
-    return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
+  if (check_place(s, seq, err)) return DT_ESTATE;
   if (n < 1) return dt_fail(err, DT_EINPUT, "the prompt is empty: give at least one token");
   if (o->piece < 0) return dt_fail(err, DT_EINPUT, "piece: %d is out of range: at least 1 row, or 0 for all", o->piece);
   if (o->max_tokens < 1 && o->max_tokens != -1)
@@ -357,15 +361,25 @@ static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
   return DT_OK;
 }
 
+/* Runs at most `most` rows of the prompt that the draft model lacks, if that was asked for. *left: those that it lacks then. */
+static dt_status draft_rows(dt_session *s, int seq, int most, int *left, dt_error *err) {
+  draft_text text = session_text(&s->seq[seq]);
+  *left = 0;
+  if (!s->seq[seq].drafts || !s->draft) return DT_OK;
+  return s->draft->ops->prompt(s->draft, seq, &text, most, left, err);
+}
+
 /* Runs at most `most` rows of the prompt. After the last one the sequence has started. */
 static dt_status run_piece(dt_session *s, int seq, int most, dt_error *err) {
   sequence *q = &s->seq[seq];
-  int left = q->prompt - 1 - q->target.rows;
+  int n = min(most, q->prompt - 1 - q->target.rows), left;
   double start = dt_clock_ms();
-  dt_status status = prompt_rows(s, seq, q->target.rows + min(most, left), err);
-  q->begun = !status && left > most;
+  q->begun = false;
+  dt_status status = prompt_rows(s, seq, q->target.rows + n, err);
   if (status) return status;
-  q->target_prompt_ms = q->stats.prompt_ms += dt_clock_ms() - start;
+  q->target_prompt_ms = q->stats.prompt_ms += n ? dt_clock_ms() - start : 0;
+  if ((status = draft_rows(s, seq, n ? 0 : most, &left, err))) return status;
+  q->begun = left || q->target.rows < q->prompt - 1;
   if (!q->begun) ready(s, seq);
   return DT_OK;
 }
@@ -378,6 +392,7 @@ static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, con
   dt_status status = begin(s, seq, prompt, n, o, err);
   if (status) return status;
   q->target.rows = q->stats.kept_tokens = kept;
+  q->drafts = o->drafts && o->piece;
   if (s->draft) s->draft->ops->start(s->draft, seq, n, same);
   return run_piece(s, seq, o->piece ? o->piece : n, err);
 }
@@ -390,8 +405,10 @@ dt_status dt_seq_prompt(dt_session *s, int seq, int rows, int *left, dt_error *e
   dt_status status = !begun ? session_check(s, seq, err) : rows ? run_piece(s, seq, rows, err) : DT_OK;
   if (status) return status;
   const sequence *q = &s->seq[seq];
-  *left = q->begun ? q->prompt - 1 - q->target.rows : 0;
-  return DT_OK;
+  *left = 0;
+  if (q->begun) status = draft_rows(s, seq, 0, left, err);
+  if (q->begun) *left += q->prompt - 1 - q->target.rows;
+  return status;
 }
 
 dt_status dt_seq_start(dt_session *s, int seq, const int32_t *prompt, int n, const dt_seq_options *o, dt_error *err) {
@@ -411,8 +428,7 @@ dt_status dt_seq_continue(dt_session *s, int seq, const int32_t *prompt, int n, 
   if (status) return status;
   const sequence *q = &s->seq[seq];
   int same = 0;
-  while (q->started && !o->logprobs.prompt && same < n - 1 && same < q->length && q->tokens[same] == prompt[same])
-    same++;
+  while (!o->logprobs.prompt && same < n - 1 && same < q->length && q->tokens[same] == prompt[same]) same++;
   return start(s, seq, prompt, n, o, same, err);
 }
 
@@ -434,6 +450,31 @@ dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *s
   return status;
 }
 
+/* A prefix of the first n tokens and `rows` rows of a sequence, in the target alone. */
+static dt_status copy_rows(const dt_session *s, int seq, int n, int rows, dt_prefix **out, dt_error *err) {
+  dt_prefix *p = calloc(1, sizeof *p);
+  int32_t *tokens = malloc((size_t)n * sizeof(int32_t));
+  if (!p || !tokens) {
+    free(p), free(tokens);
+    return dt_fail_memory(err, "a prefix", (size_t)n * sizeof(int32_t));
+  }
+  memcpy(tokens, s->seq[seq].tokens, (size_t)n * sizeof(int32_t));
+  *p = (dt_prefix){.pair = s->pair, .window = s->rows.window, .tokens = tokens, .n = n, .rows = rows};
+  p->bytes = dt_rows_bytes(s, rows);
+  dt_status status = rows ? s->pair->ops->snapshot(s->target, seq, rows, &p->target, err) : DT_OK;
+  if (status)
+    dt_prefix_free(p);
+  else
+    *out = p;
+  return status;
+}
+
+/* Adds the drafter's rows. */
+static dt_status copy_draft(const dt_session *s, int seq, dt_prefix *p, dt_error *err) {
+  p->draft_ops = s->draft->ops;
+  return p->draft_ops->save(s->draft, seq, p->n, &p->draft, err);
+}
+
 dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err) {
   NEED(s, "session");
   NEED(out, "out");
@@ -443,21 +484,14 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
   if (!q->fresh)
     return dt_fail(err, DT_ESTATE,
                    "sequence %d has gone on since its prompt pass: take the prefix right after the start", seq);
-  dt_prefix *p = calloc(1, sizeof *p);
-  int32_t *tokens = malloc((size_t)q->length * sizeof(int32_t));
-  if (!p || !tokens) {
-    free(p), free(tokens);
-    return dt_fail_memory(err, "a prefix", (size_t)q->length * sizeof(int32_t));
-  }
-  memcpy(tokens, q->tokens, (size_t)q->length * sizeof(int32_t));
-  *p = (dt_prefix){
-      .pair = s->pair, .window = s->rows.window, .tokens = tokens, .n = q->length, .target_ms = q->target_prompt_ms};
-  if (q->target.rows) status = s->pair->ops->snapshot(s->target, seq, q->target.rows, &p->target, err);
-  if (!status && s->draft) {
-    p->draft_ops = s->draft->ops;
+  dt_prefix *p;
+  if ((status = copy_rows(s, seq, q->length, q->target.rows, &p, err))) return status;
+  p->target_ms = q->target_prompt_ms;
+  if (s->draft) {
     draft_text text = session_text(q);
-    status = p->draft_ops->prompt(s->draft, seq, &text, err);
-    if (!status) status = p->draft_ops->save(s->draft, seq, &p->draft, err);
+    int left;
+    status = s->draft->ops->prompt(s->draft, seq, &text, q->length, &left, err);
+    if (!status) status = copy_draft(s, seq, p, err);
     p->draft_ms = q->stats.prompt_ms - q->target_prompt_ms;
   }
   if (status) {
@@ -468,25 +502,72 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
   return DT_OK;
 }
 
-dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt_seq_options *o, dt_error *err) {
+dt_status dt_prefix_save(dt_session *s, int seq, int n, dt_prefix **out, dt_error *err) {
+  dt_prefix *p;
   NEED(s, "session");
-  NEED(p, "prefix");
-  NEED(o, "options");
+  NEED(out, "out");
+  if (n < 1) return dt_fail(err, DT_EINPUT, "prefix: %d tokens are out of range: at least 1", n);
+  int rows = min(n, dt_seq_rows(s, seq));
+  if (rows < 1) return dt_fail(err, DT_ESTATE, "sequence %d has no rows", seq);
+  dt_status status = copy_rows(s, seq, rows, rows, &p, err);
+  if (status) return status;
+  if (s->draft) status = copy_draft(s, seq, p, err);
+  if (status)
+    dt_prefix_free(p);
+  else
+    *out = p;
+  return status;
+}
+
+static dt_status check_prefix(const dt_session *s, const dt_prefix *p, dt_error *err) {
   if (p->pair != s->pair) return dt_fail(err, DT_EINPUT, "the prefix was made with another pair");
   if (p->window.last != s->rows.window.last || p->window.sinks != s->rows.window.sinks)
     return dt_fail(err, DT_EINPUT, "the prefix was made with another window: %d and %d sinks", p->window.last,
                    p->window.sinks);
-  if (o->logprobs.prompt)
-    return dt_fail(err, DT_EINPUT, "echo: the pass of a prefix is over: give its text to have log-probabilities of it");
-  dt_status status = check_start(s, seq, p->tokens, p->n, o, err);
-  if (!status) status = begin(s, seq, p->tokens, p->n, o, err);
-  if (status) return status;
-  sequence *q = &s->seq[seq];
-  if (p->target) status = s->pair->ops->restore(s->target, seq, p->target, err);
+  return DT_OK;
+}
+
+/* Copies a prefix's rows into a sequence, whose text begins with its tokens. */
+static dt_status restore_rows(dt_session *s, int seq, const dt_prefix *p, dt_error *err) {
+  dt_status status = p->target ? s->pair->ops->restore(s->target, seq, p->target, err) : DT_OK;
   if (s->draft && !p->draft_ops) s->draft->ops->start(s->draft, seq, p->n, 0);
   if (!status && s->draft && p->draft_ops) status = s->draft->ops->restore(s->draft, seq, p->draft, p->n, err);
+  if (!status) s->seq[seq].target.rows = min(p->rows, p->n - 1);
+  return status;
+}
+
+dt_status dt_seq_adopt(dt_session *s, int seq, const dt_prefix *p, dt_error *err) {
+  NEED(s, "session");
+  NEED(p, "prefix");
+  dt_status status = check_prefix(s, p, err);
+  if (!status) status = check_place(s, seq, err);
   if (status) return status;
-  q->target.rows = p->n - 1;
+  if (p->n > s->context)
+    return dt_fail(err, DT_ECONTEXT, "the prefix has %d tokens and the context %d", p->n, s->context);
+  sequence *q = &s->seq[seq];
+  q->started = q->begun = false;
+  q->length = 0; /* until its rows are there */
+  kv_init(&q->target, target_slots(s->context));
+  if ((status = restore_rows(s, seq, p, err))) return status;
+  memcpy(q->tokens, p->tokens, (size_t)p->n * sizeof(int32_t));
+  q->length = p->n;
+  q->target.rows = p->rows;
+  return DT_OK;
+}
+
+dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt_seq_options *o, dt_error *err) {
+  NEED(s, "session");
+  NEED(p, "prefix");
+  NEED(o, "options");
+  dt_status status = check_prefix(s, p, err);
+  if (status) return status;
+  if (o->logprobs.prompt)
+    return dt_fail(err, DT_EINPUT, "echo: the pass of a prefix is over: give its text to have log-probabilities of it");
+  status = check_start(s, seq, p->tokens, p->n, o, err);
+  if (!status) status = begin(s, seq, p->tokens, p->n, o, err);
+  if (!status) status = restore_rows(s, seq, p, err);
+  if (status) return status;
+  sequence *q = &s->seq[seq];
   q->target_prompt_ms = p->target_ms;
   q->stats.prompt_ms = p->target_ms + (s->draft ? p->draft_ms : 0);
   q->stats.shared_prefix = true;
@@ -508,55 +589,12 @@ const int32_t *dt_prefix_tokens(const dt_prefix *p, int *n) {
   return p ? p->tokens : NULL;
 }
 
+size_t dt_rows_bytes(const dt_session *s, int n) {
+  if (!s || n < 1) return 0;
+  size_t target = s->pair->ops->cache_bytes(s->pair->target, n);
+  return target + (s->draft ? s->pair->ops->cache_bytes(s->pair->draft, n) : 0);
+}
+
+size_t dt_prefix_bytes(const dt_prefix *p) { return p ? p->bytes : 0; }
+
 double dt_prefix_ms(const dt_prefix *p) { return p ? p->target_ms + p->draft_ms : 0; }
-
-/* NULL: no such sequence. */
-static const sequence *find(const dt_session *s, int seq) {
-  return s && seq >= 0 && seq < s->sequences ? &s->seq[seq] : NULL;
-}
-
-dt_tree *dt_seq_tree(dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].tree : NULL; }
-
-int dt_seq_length(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].length : 0; }
-
-const int32_t *dt_seq_tokens(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].tokens : NULL; }
-
-int dt_seq_left(const dt_session *s, int seq) {
-  const sequence *q = find(s, seq);
-  return q && q->finish == DT_RUNNING ? q->limit - q->length : 0;
-}
-
-bool dt_seq_is_coupled(const dt_session *s, int seq) { return find(s, seq) && s->draft_sampling[seq].temp > 0; }
-
-dt_finish dt_seq_finish(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].finish : DT_NO_SEQUENCE; }
-
-const char *dt_seq_text(const dt_session *s, int seq, size_t *len) {
-  const sequence *q = find(s, seq);
-  if (len) *len = q ? q->text.len : 0;
-  return q ? q->text.bytes : NULL;
-}
-
-const size_t *dt_seq_text_ends(const dt_session *s, int seq) { return find(s, seq) ? s->seq[seq].text_end : NULL; }
-
-dt_status dt_seq_logprobs(const dt_session *s, int seq, int at, float *logp, const int32_t **token, const float **top,
-                          int *n, dt_error *err) {
-  NEED(s, "session");
-  NEED(logp, "logp");
-  NEED(token, "token");
-  NEED(top, "top");
-  NEED(n, "n");
-  const sequence *q = find(s, seq);
-  if (!q) return dt_fail(err, DT_ESTATE, "there is no sequence %d (the session has 0..%d)", seq, s->sequences - 1);
-  const logprobs *l = &q->logs;
-  if (at < 0 || at >= q->length || !l->there || !l->there[at])
-    return dt_fail(err, DT_ESTATE, "logprobs: nothing is known of token %d of sequence %d", at, seq);
-  *logp = l->logp[at];
-  *token = l->top_id + (ptrdiff_t)at * l->asked.top, *top = l->top_logp + (ptrdiff_t)at * l->asked.top;
-  for (*n = 0; *n < l->asked.top && (*token)[*n] >= 0;) ++*n;
-  return DT_OK;
-}
-
-void dt_seq_stats(const dt_session *s, int seq, dt_stats *stats) {
-  const sequence *q = find(s, seq);
-  if (stats) *stats = q ? q->stats : (dt_stats){0};
-}

@@ -19,7 +19,8 @@ _Static_assert(DT_LOGPROBS <= ROW_TOP, "both get theirs from the same list");
 
 typedef struct {
   bool started, fresh;        /* fresh: nothing ran since the start */
-  bool begun;                 /* some rows of its prompt have run, and some are left */
+  bool begun;                 /* some rows of its prompt have run, and some are left, */
+  bool drafts;                /* the draft model's among them, if so */
   bool named;                 /* the call that is being checked has named it */
   dt_finish finish, at_limit; /* at_limit: why the text ends when it reaches `limit` */
   int32_t *tokens;            /* [context] */
@@ -68,7 +69,8 @@ struct dt_session {
 struct dt_prefix {
   dt_pair *pair;
   int32_t *tokens;
-  int n;
+  int n, rows;
+  size_t bytes; /* of the rows */
   dt_window window;
   dt_snapshot *target;        /* NULL: no rows */
   draft_saved *draft;         /* NULL: it was made without a drafter */

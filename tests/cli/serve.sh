@@ -169,6 +169,11 @@ it_refuses_with_the_reason() {
   refused 400 $bad 'range' '{"prompt": [99999999]}'
   refused 400 $bad 'no chat template' '{"messages": [{"role": "user", "content": "a"}]}' /v1/chat/completions
   refused 501 not_supported_error '^suffix' '{"prompt": "a", "suffix": "b"}'
+  refused 400 $bad '^stop: it is given twice' '{"prompt": "a", "stop": "x", "n": 1, "stop": null}'
+  refused 400 $bad '^prompt: it is given twice' '{"prompt": "a", "prompt": "a"}'
+  refused 400 $bad '^policy: it is given twice' '{"prompt": "a", "dtrun": {"policy": "ar", "policy": "ar"}}'
+  refused 400 $bad '^K: it is given twice' '{"prompt": "a", "dtrun": {"policy": "linear", "params": {"K": 1, "K": 1}}}'
+  refused 400 $bad '^cache_prompt: expected true or false' '{"prompt": "a", "cache_prompt": 1}'
   refused 404 not_found_error '/v1/nothing' '{}' /v1/nothing
   refused 405 $bad 'takes GET' '{}' /v1/models
   refused 400 $bad "no policy 'nonsense'" '{"prompt": "a", "dtrun": {"policy": "nonsense"}}'
@@ -193,7 +198,7 @@ bound() {
 list() { printf '[%s]' "$(seq -s, "$1" | sed "s/[0-9]\+/$2/g")"; } # list N ITEM
 it_has_the_bounds_that_it_states() {
   serve
-  local params=' "policy": "linear", "params": '
+  local params
   bound n 129 'from 1 to 128' 128 127
   bound prompt "$(list 129 '"a"')" 'at most 128 prompts' "$(list 128 '"a"')" "$(list 127 '"a"')"
   refused 400 invalid_request_error 'at most 128 answers' '{"prompt": ["a", "b", "c"], "n": 43, "temperature": 1, "max_tokens": 1}'
@@ -201,8 +206,10 @@ it_has_the_bounds_that_it_states() {
   bound stop "$(list 65 '"q"')" 'at most 64' "$(list 64 '"q"')" "$(list 63 '"q"')"
   bound logprobs 21 'from 0 to 20' 20 19
   bound seed 9007199254740994 'at most 2.53' 9007199254740992 9007199254740991
-  refused 400 invalid_request_error 'an object of at most 64' "{\"prompt\": \"a\", \"dtrun\": {$params{$(seq -s, 65 | sed 's/[0-9]\+/"p&": 1/g')}}}"
-  refused 400 invalid_request_error "no parameter 'p1'" "{\"prompt\": \"a\", \"dtrun\": {$params{$(seq -s, 64 | sed 's/[0-9]\+/"p&": 1/g')}}}"
+  params='{"source": "local P = require(\"dt.policy\").define {name = \"mine\", doc = \"d\", params = {'
+  params+=$(seq -s, 64 | sed 's/[0-9]\+/{[[p&]], 1, min = 0, max = 9, doc = [[d]]}/g')'}} function P:draft() end return P", "params": '
+  bound dtrun "$params{$(seq -s, 65 | sed 's/[0-9]\+/"p&": 2/g')}}" 'an object of at most 64' \
+    "$params{$(seq -s, 64 | sed 's/[0-9]\+/"p&": 2/g')}}" "$params{$(seq -s, 63 | sed 's/[0-9]\+/"p&": 2/g')}}"
   { printf '{"prompt": "a", "max_tokens": 1}' && head -c 8388575 /dev/zero | tr '\0' ' '; } >long
   [ "$(wc -c <long)" -eq 8388607 ] || fail 'the body has another length'
   for _ in 1 2; do
@@ -274,6 +281,35 @@ end
 assert(n == tonumber(arg[1]), n)
 LUA
   "$dtrun" run ./told.lua "$(find "$source_dir/policies" -maxdepth 1 -name "*.lua" | wc -l)" || fail 'another list'
+}
+it_keeps_rows_of_prompts() {
+  local a b cached=a.usage.prompt_tokens_details.cached_tokens
+  a=$(printf 'The sun was over the hill and the dog was in the water. %.0s' $(seq 8))
+  b=$(printf 'Once there was a girl who had a red ball and a blue one. %.0s' $(seq 8))
+  body() { echo '{"prompt": "'"$1"'", "max_tokens": 12, "temperature": 0.9, "seed": 3'"${2:-}"'}'; }
+  # texts CACHED..: of prompts a, b, a; the last one without rows of others
+  texts() {
+    local expected n=0
+    for expected in "$@"; do
+      n=$((n + 1))
+      gets /v1/completions "$(body "$([ $n = 2 ] && echo "$b" || echo "$a")" "$([ $n = 4 ] && echo ', "cache_prompt": false')")"
+      [ "$(value "$cached > 50")" = "$expected" ] || fail "prompt $n: $(value "$cached") cached"
+      [ "$(value 'a.usage.prompt_tokens == a.timings.cache_n + a.timings.prompt_n')" = true ] || fail "$(<answer)"
+      value a.choices[1].text >text$n
+    done
+    same_text text1 text3
+    same_text text1 text4
+  }
+  serve -np 1
+  texts false false true false true
+  [ "$(count dtrun:prompt_cache_bytes)" -gt 100000 ] && [ "$(count dtrun:prompt_tokens_cached_total)" -gt 100 ] || fail 'not counted'
+  serve -np 1 --cache-ram 0
+  texts false false false false
+  [ "$(count dtrun:prompt_cache_bytes)" = 0 ] || fail "it keeps $(count dtrun:prompt_cache_bytes) bytes"
+  gets /v1/completions "$(body "$a")"
+  [ "$(value $cached)" = 0 ] || fail 'rows of a request that leaves none'
+  gets /v1/completions "$(body "$a and")"
+  [ "$(value "$cached > 50")" = true ] || fail 'rows of its own place'
 }
 it_asks_for_its_key() {
   serve --api-key secret

@@ -21,6 +21,8 @@ TEXTS = [
     "The cat sat on the mat. The cat sat on the mat. The cat",
     "A",
 ] + [("The sun was over the hill and the man went down to the river to see the boat. " * k)[: 70 * k] for k in (3, 8, 14)]
+LONG = "Once there was a girl who had a red ball and a blue one, and she took them to the river. " * 6
+TEXTS += [LONG + end for end in ("The ball", "The girl", "And then she saw a dog that")]  # which begin alike
 POLICIES = ["ar", "linear", "rate", "dynatree", "cast", "suffix", "prompt_lookup", "eagle2", "opt_tree"]
 PAGE = """local P = require("dt.policy").define { name = "mine", doc = "d" }
 function P:draft(tree)
@@ -49,6 +51,8 @@ def request(r):
         body["logit_bias"] = [[261, 3], [300, False]]
     if r.random() < 0.15:
         body["logprobs"] = 2
+    if r.random() < 0.1:
+        body["cache_prompt"] = False
     if r.random() < 0.15:
         body["response_format"] = {"type": "json_object"}
     if r.random() < 0.8:
@@ -137,4 +141,8 @@ if None in alone:
     sys.exit("a request alone was refused")
 print(f"1 at once: {N} requests")
 good = [at_once(bodies, alone, clients, r) for clients in (8, 32)]
-sys.exit(0 if all(good) else 1)
+c = http.client.HTTPConnection(URL.hostname, URL.port, timeout=300)
+c.request("GET", "/metrics")
+hits = [line for line in c.getresponse().read().decode().split("\n") if line.startswith("dtrun:prompt_tokens_cached_total")]
+print(*hits)
+sys.exit(0 if all(good) and float(hits[0].split()[1]) > 50 * N else 1)

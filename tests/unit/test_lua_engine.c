@@ -15,11 +15,18 @@ enum { REQUESTS = 48, PLACES = 5, CONTEXT = 300 };
 static const char *const POLICIES[] = {"ar", "linear", "rate", "dynatree", "cast", "suffix", "prompt_lookup", "echo"};
 enum { N_POLICIES = sizeof POLICIES / sizeof *POLICIES };
 
+#define LONG                                                                                                           \
+  "The sun was over the hill and the man went down to the river to see the boat. The boat was old and red, and the "   \
+  "man had a little dog that ran in the water. The sun was over the hill and in the boat was"
+
 static const char *const TEXTS[] = {"It was a dark night, and the wind was in the trees, and the dog was in the house.",
                                     "It was a dark night, and the wind was in the trees, but",
                                     "It was a dark night, and",
                                     "Once upon a time there was a little girl who had a red ball and a blue ball.",
                                     "The cat sat on the mat. The cat sat on the mat. The cat",
+                                    LONG " a bird",
+                                    LONG " a ship that",
+                                    LONG " the dog was a",
                                     "A"};
 
 static dt_pair *bundled(void) {
@@ -123,7 +130,8 @@ static void run_alone(dt_pair *pair, dtl_policy *const *policies, order *o, dtl_
 }
 
 /* Each of the requests, which come in random order and at random times, beside others. */
-static void come_and_go(dt_pair *pair, dtl_policy *const *policies, uint64_t seed, double piece_ms, int places) {
+static void come_and_go(dt_pair *pair, dtl_policy *const *policies, uint64_t seed, double piece_ms, int places,
+                        size_t kept) {
   order orders[REQUESTS], alone[REQUESTS];
   dtl_memory *memory = dtl_memory_open();
   dtl_engine *engine;
@@ -133,8 +141,9 @@ static void come_and_go(dt_pair *pair, dtl_policy *const *policies, uint64_t see
     run_alone(pair, policies, &alone[i], memory);
     assert_false(alone[i].failed);
   }
-  ok(dtl_engine_open(pair, &(dtl_engine_options){.places = places, .context = CONTEXT, .piece_ms = piece_ms}, &engine,
-                     &err));
+  ok(dtl_engine_open(
+      pair, &(dtl_engine_options){.places = places, .context = CONTEXT, .piece_ms = piece_ms, .kept_bytes = kept},
+      &engine, &err));
   for (int begun = 0, busy = 0; begun < REQUESTS || busy;) {
     while (begun < REQUESTS && dtl_engine_room(engine) && random_next(&seed) % 3) {
       dtl_prompt prompt;
@@ -169,9 +178,9 @@ static void each_gets_the_text_that_it_gets_alone(void **state) {
   dt_pair *pair = bundled();
   dtl_policy *policies[N_POLICIES];
   for (int i = 0; i < N_POLICIES; i++) policies[i] = opened(POLICIES[i]);
-  come_and_go(pair, policies, 1, 0, PLACES);
-  come_and_go(pair, policies, 2, 1e-6, PLACES); /* the shortest pieces */
-  come_and_go(pair, policies, 3, 0, 1);
+  come_and_go(pair, policies, 1, 0, PLACES, SIZE_MAX);
+  come_and_go(pair, policies, 2, 1e-6, PLACES, 1 << 20); /* the shortest pieces */
+  come_and_go(pair, policies, 3, 0, 1, 0);
   for (int i = 0; i < N_POLICIES; i++) dtl_policy_close(policies[i]);
   dt_pair_close(pair);
 }
@@ -228,6 +237,70 @@ static void a_prompt_keeps_the_rows_of_an_earlier_one(void **state) {
   while (dtl_engine_step(engine)) {}
   assert_int_equal(b.kept, 100);
   assert_int_equal(b.n_tokens, 6);
+  dtl_engine_close(engine);
+  dtl_policy_close(policy);
+  dt_pair_close(pair);
+}
+
+/* A text of 100 ids, then one of 60 others in its place, then the first again: rows that it keeps. */
+static int kept_of_a_displaced(dt_pair *pair, size_t kept_bytes, bool alone, size_t *bytes) {
+  outcome o = {0};
+  dtl_policy *policy = opened("linear");
+  dtl_engine *engine;
+  ok(dtl_engine_open(pair, &(dtl_engine_options){.places = 1, .kept_bytes = kept_bytes}, &engine, &err));
+  for (int turn = 0; turn < 3; turn++) {
+    int32_t ids[100];
+    for (int i = 0; i < 100; i++) ids[i] = turn == 1 ? 2 + i % 7 : 1 + i % 40;
+    dtl_prompt prompt = {.ids = ids, .n_ids = turn == 1 ? 60 : 100};
+    dtl_request request = {.prompts = &prompt, .n = 1, .seq = {.max_tokens = 6}, .done = note, .user = &o};
+    request.alone = alone && turn != 1;
+    ok(dtl_engine_begin(engine, policy, &request, &err));
+    while (dtl_engine_step(engine)) {}
+    assert_int_equal(o.failure, DT_OK);
+    if (turn == 1) *bytes = dtl_engine_kept(engine);
+    assert_true(dtl_engine_kept(engine) <= kept_bytes);
+  }
+  dtl_engine_close(engine);
+  dtl_policy_close(policy);
+  return o.kept;
+}
+
+static void displaced_rows_are_kept_within_a_bound(void **state) {
+  (void)state;
+  size_t bytes, same;
+  dt_pair *pair = bundled();
+  assert_int_equal(kept_of_a_displaced(pair, SIZE_MAX, false, &bytes), 99);
+  assert_true(bytes > 0);
+  assert_int_equal(kept_of_a_displaced(pair, bytes + 1, false, &same), 99);
+  assert_int_equal(same, bytes);
+  assert_int_equal(kept_of_a_displaced(pair, bytes, false, &same), 99);
+  assert_int_equal(same, bytes);
+  assert_int_equal(kept_of_a_displaced(pair, bytes - 1, false, &same), 0);
+  assert_int_equal(same, 0);
+  assert_int_equal(kept_of_a_displaced(pair, 0, false, &same), 0);
+  assert_int_equal(kept_of_a_displaced(pair, SIZE_MAX, true, &same), 0); /* it leaves none, and takes none */
+  assert_int_equal(same, 0);
+  dt_pair_close(pair);
+}
+
+/* The rows of a text that still runs serve one that begins so; of two that come at once, the second waits for them. */
+static void rows_of_a_running_text_serve_others(void **state) {
+  (void)state;
+  outcome a = {0}, b = {0}, c = {0};
+  dt_pair *pair = scripted();
+  dtl_policy *policy = opened("linear");
+  dtl_engine *engine;
+  ok(dtl_engine_open(pair, &(dtl_engine_options){.places = 3, .piece_ms = 1e-6, .kept_bytes = SIZE_MAX}, &engine,
+                     &err));
+  begin(engine, policy, 100, &a);
+  begin(engine, policy, 120, &b);
+  while (!a.ended) dtl_engine_step(engine);
+  begin(engine, policy, 200, &c);
+  while (dtl_engine_step(engine)) {}
+  assert_int_equal(a.kept, 0);
+  assert_in_range(b.kept, 32, 99);
+  assert_in_range(c.kept, 100, 119);
+  assert_int_equal(b.n_tokens + c.n_tokens, 12);
   dtl_engine_close(engine);
   dtl_policy_close(policy);
   dt_pair_close(pair);
@@ -310,6 +383,7 @@ static void it_refuses_wrong_arguments(void **state) {
   dtl_engine_close(NULL);
   assert_int_equal(dtl_engine_step(NULL), 0);
   assert_int_equal(dtl_engine_room(NULL), 0);
+  assert_int_equal(dtl_engine_kept(NULL), 0);
 
   assert_int_equal(dtl_engine_open(pair, &(dtl_engine_options){.places = 1}, &engine, NULL), DT_OK);
   assert_int_equal(dtl_policy_open(&(dtl_policy_options){.policy = "ar"}, &policy, NULL), DT_OK);
@@ -348,6 +422,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_gets_the_text_that_it_gets_alone),
       cmocka_unit_test(a_prompt_keeps_the_rows_of_an_earlier_one),
+      cmocka_unit_test(displaced_rows_are_kept_within_a_bound),
+      cmocka_unit_test(rows_of_a_running_text_serve_others),
       cmocka_unit_test(a_long_prompt_lets_others_go_on),
       cmocka_unit_test(a_failure_is_in_its_result_and_a_close_ends_all),
       cmocka_unit_test(it_refuses_wrong_arguments),

@@ -136,6 +136,10 @@ static void policies(void **unused) {
   dtl_policy_close(p);
   dtl_policy_close(NULL);
   assert_null(dtl_policy_describe(NULL));
+  size_t len = 9;
+  assert_null(dtl_policy_text(NULL, &len));
+  assert_int_equal(len, 0);
+  assert_null(dtl_policy_text(NULL, NULL));
 }
 
 static void models(void **unused) {
@@ -294,6 +298,8 @@ static void learning(void **unused) {
 
 /* ---- what lies between runs ----------------------------------------------------------------------------------------------- */
 
+static void no_line(void *user, const char *line) { (void)user, (void)line; }
+
 static void memories_corpora_and_traces(void **unused) {
   (void)unused;
   static const char *const none[] = {NULL}, *const nowhere[] = {"/nowhere"}, *const folder[] = {"/tmp"},
@@ -318,6 +324,8 @@ static void memories_corpora_and_traces(void **unused) {
   assert_null(corpus);
   dtl_corpus_close(NULL);
   NULL_REFUSED(dtl_trace_open(NULL, &trace, err));
+  NULL_REFUSED(dtl_trace_open_lines(NULL, NULL, &trace, err));
+  NULL_REFUSED(dtl_trace_open_lines(no_line, NULL, NULL, err));
   NULL_REFUSED(dtl_trace_open("/tmp", NULL, err));
   REFUSED(dtl_trace_open("", &trace, err), "expected a file name");
   REFUSED(dtl_trace_open("/tmp", &trace, err), "trace /tmp: ");

@@ -1,58 +1,11 @@
 /* The state machine and the four primitives, on a scripted pair whose models read their text back from cache slots: a wrong
  * slot, prefix, path or move changes what comes out. */
-#include "unit.h"
+#include "scripted.h"
 
-#include "dtrun.h"
-#include "dtrun_fake.h"
 #include "pair/pair.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-enum { VOCAB = 50 };
-
-static dt_pair *fake(dt_fake_options o) {
-  dt_pair *pair;
-  if (!o.vocab) o.vocab = VOCAB;
-  if (!o.context) o.context = 300;
-  if (!o.eos) o.eos = -1;
-  ok(dt_pair_open_fake(&o, &pair, &err));
-  return pair;
-}
-
-static dt_session *session(dt_pair *pair, int sequences, bool draft) {
-  dt_session *s;
-  ok(dt_session_open(pair, &(dt_session_options){.sequences = sequences, .use_draft = draft}, &s, &err));
-  return s;
-}
-
-static const int32_t PROMPT[] = {3, 1, 4, 1, 5, 9, 2, 6};
-
-static void start(dt_session *s, int seq, int tokens) {
-  ok(dt_seq_start(s, seq, PROMPT, 8, &(dt_seq_options){.max_tokens = tokens}, &err));
-}
-
-/* One iteration without a tree. */
-static void plain_iteration(dt_session *s, int seq) {
-  dt_verdict v;
-  dt_committed c;
-  ok(dt_rollback(s, seq, &err));
-  ok(dt_verify_tree(s, &seq, 1, &v, &err));
-  ok(dt_commit(s, &seq, 1, 0, &c, &err));
-  assert_int_equal(c.n, 1);
-}
-
-/* The tokens of plain decoding, prompt included: malloc'd. */
-static int32_t *plain(dt_pair *pair, int tokens, int *n) {
-  dt_session *s = session(pair, 1, false);
-  start(s, 0, tokens);
-  while (dt_seq_finish(s, 0) == DT_RUNNING) plain_iteration(s, 0);
-  *n = dt_seq_length(s, 0);
-  int32_t *all = malloc((size_t)*n * sizeof *all);
-  memcpy(all, dt_seq_tokens(s, 0), (size_t)*n * sizeof *all);
-  dt_session_close(s);
-  return all;
-}
 
 /* Draft steps from random nodes, branches, added tokens, duplicates. */
 static void grow_at_random(dt_session *s, int seq, uint64_t *seed) {
@@ -371,44 +324,6 @@ static void a_draft_with_fewer_positions_stops_drafting_and_never_ends_the_run(v
   dt_pair_close(pair);
 }
 
-static void a_prefix_starts_any_number_of_sequences(void **state) {
-  (void)state;
-  int n;
-  dt_prefix *prefix;
-  dt_pair *pair = fake((dt_fake_options){0});
-  int32_t *want = plain(pair, 30, &n);
-  dt_session *maker = session(pair, 1, true), *s = session(pair, 2, true);
-  start(maker, 0, 1);
-  ok(dt_prefix_take(maker, 0, &prefix, &err));
-  plain_iteration(maker, 0);
-  fails(dt_prefix_take(maker, 0, &prefix, &err), DT_ESTATE, "right after the start");
-  for (int i = 0; i < 2; i++) {
-    dt_stats st;
-    ok(dt_seq_start_from(s, i, prefix, &(dt_seq_options){.max_tokens = 30}, &err));
-    while (dt_seq_finish(s, i) == DT_RUNNING) plain_iteration(s, i);
-    assert_memory_equal(dt_seq_tokens(s, i), want, (size_t)n * sizeof *want);
-    dt_seq_stats(s, i, &st);
-    assert_true(st.shared_prefix);
-  }
-  dt_prefix_free(prefix);
-  dt_session_close(maker);
-
-  maker = session(pair, 1, false); /* which has nothing for a drafter: it reads the prompt itself */
-  start(maker, 0, 1);
-  ok(dt_prefix_take(maker, 0, &prefix, &err));
-  ok(dt_seq_start_from(s, 0, prefix, &(dt_seq_options){.max_tokens = 30}, &err));
-  ok(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err));
-  ok(dt_seq_start(s, 1, PROMPT, 8, &(dt_seq_options){.max_tokens = 30}, &err));
-  ok(dt_draft_step(s, &(dt_node_ref){1, 0}, 1, &err));
-  const dt_tree_draft *a = dt_tree_draft_of(dt_seq_tree(s, 0), 0), *b = dt_tree_draft_of(dt_seq_tree(s, 1), 0);
-  assert_memory_equal(a->token, b->token, sizeof a->token);
-  dt_prefix_free(prefix);
-  dt_session_close(maker);
-  dt_session_close(s);
-  free(want);
-  dt_pair_close(pair);
-}
-
 static void a_closed_session_serves_the_next_of_its_shape_as_if_new(void **state) {
   (void)state;
   dt_node_ref root = {0};
@@ -621,7 +536,6 @@ int main(void) {
       cmocka_unit_test(the_text_ends_inside_an_accepted_block),
       cmocka_unit_test(a_block_says_where_its_tokens_come_from),
       cmocka_unit_test(a_draft_with_fewer_positions_stops_drafting_and_never_ends_the_run),
-      cmocka_unit_test(a_prefix_starts_any_number_of_sequences),
       cmocka_unit_test(a_closed_session_serves_the_next_of_its_shape_as_if_new),
       cmocka_unit_test(a_prompt_must_fit),
       cmocka_unit_test(each_sequence_has_the_candidates_that_it_asked_for),

@@ -241,6 +241,25 @@ static void starts_refuse_wrong_options(void **unused) {
   NULL_REFUSED(dt_prefix_take(session, OTHER, NULL, &err));
   for
     EACH(seq, NO_SEQUENCE) REFUSED(dt_prefix_take(session, *seq, &prefix, &err), DT_ESTATE, "no sequence");
+  dt_prefix *saved;
+  NULL_REFUSED(dt_prefix_save(NULL, OTHER, 1, &saved, &err));
+  NULL_REFUSED(dt_prefix_save(session, OTHER, 1, NULL, &err));
+  REFUSED(dt_prefix_save(session, OTHER, 0, &saved, &err), DT_EINPUT, "at least 1");
+  for
+    EACH(n, NEGATIVE) REFUSED(dt_prefix_save(session, OTHER, *n, &saved, &err), DT_EINPUT, "at least 1");
+  for
+    EACH(seq, NO_SEQUENCE) REFUSED(dt_prefix_save(session, *seq, 1, &saved, &err), DT_ESTATE, "no rows");
+  NULL_REFUSED(dt_seq_adopt(NULL, OTHER, prefix, &err));
+  NULL_REFUSED(dt_seq_adopt(session, OTHER, NULL, &err));
+  for
+    EACH(seq, NO_SEQUENCE) REFUSED(dt_seq_adopt(session, *seq, prefix, &err), DT_ESTATE, "no sequence");
+  for
+    EACH(seq, NO_SEQUENCE) assert_int_equal(dt_seq_rows(session, *seq), 0);
+  assert_int_equal(dt_seq_rows(NULL, 0), 0);
+  assert_int_equal(dt_prefix_bytes(NULL), 0);
+  assert_int_equal(dt_rows_bytes(NULL, 5), 0);
+  for
+    EACH(n, NEGATIVE) assert_int_equal(dt_rows_bytes(session, *n), 0);
   int n = 9;
   assert_null(dt_prefix_tokens(NULL, &n));
   assert_int_equal(n, 0);

@@ -234,7 +234,7 @@ static void no_function_is_forgotten(void **unused) {
   static const struct {
     const char *header;
     int functions;
-  } headers[] = {{"runtime/dtrun.h", 38},         {"runtime/dtrun_fake.h", 1},    {"runtime/dtrun_ranks.h", 3},
+  } headers[] = {{"runtime/dtrun.h", 43},         {"runtime/dtrun_fake.h", 1},    {"runtime/dtrun_ranks.h", 3},
                  {"runtime/tree/tree.h", 28},     {"runtime/system/status.h", 3}, {"runtime/text/chat.h", 5},
                  {"runtime/system/version.h", 1}, {"runtime/system/paths.h", 2},  {"runtime/system/clock.h", 1}};
   for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
