@@ -1,18 +1,12 @@
 #!/usr/bin/env bash
 # The page of `dtrun serve` in a real browser: serve.py uses it as a person would.
 . "$(dirname "$0")/../cli/helpers.sh"
-[ -x "$(dirname "$dtrun")/dtrun-serve" ] || { echo 'skipped: built without libmicrohttpd (libmicrohttpd-dev)'; exit 77; }
+. "$(dirname "$0")/../cli/server.sh"
 
 # uses WHAT ARGUMENTS...: that function of serve.py, with a server of these arguments
 uses() {
-  "$dtrun" serve --port 0 --port-file port -q -t 1 "${@:2}" >served 2>server.log &
-  server=$!
-  trap 'kill $server 2>/dev/null; wait $server 2>/dev/null' EXIT
-  for _ in $(seq 1500); do
-    [ -s port ] && break
-    sleep 0.02
-  done
-  PYTHONDONTWRITEBYTECODE=1 timeout 300 python3 "$source_dir/tests/browser/serve.py" "http://127.0.0.1:$(<port)" "$1" secret 2>said || fail "$(tail -n 3 said)"
+  serve "${@:2}"
+  PYTHONDONTWRITEBYTECODE=1 timeout 300 python3 "$source_dir/tests/browser/serve.py" "$url" "$1" secret 2>said || fail "$(tail -n 3 said)"
 }
 it_answers_in_a_chat() { uses chat_answers --template chatml; }
 it_stops_an_answer() { uses chat_stops --template chatml; }

@@ -1,24 +1,11 @@
 #!/usr/bin/env bash
 # The page of dtrun serve, without a browser: its files are served as they lie in the source, and hold nothing of elsewhere; drawings.
 . "$(dirname "$0")/helpers.sh"
-[ -x "$(dirname "$dtrun")/dtrun-serve" ] || { echo 'skipped: built without libmicrohttpd (libmicrohttpd-dev)'; exit 77; }
+. "$(dirname "$0")/server.sh"
 command -v curl >/dev/null || { echo 'skipped: no curl'; exit 77; }
 page=$source_dir/lua/serve/page
 files=("$page"/* "$source_dir"/lua/dt/trace/tree.{css,js})
 
-# serve ARGUMENTS...: a server in the background, at $url
-serve() {
-  [ -z "${server:-}" ] || kill "$server"
-  rm -f port
-  "$dtrun" serve --port 0 --port-file port -q -t 1 "$@" >served 2>server.log &
-  server=$!
-  trap 'kill $server 2>/dev/null; wait $server 2>/dev/null' EXIT
-  for _ in $(seq 1500); do
-    [ -s port ] && curl -sf -o /dev/null "http://127.0.0.1:$(<port)/health" && break
-    sleep 0.02
-  done
-  url=http://127.0.0.1:$(<port)
-}
 # has_header PATTERN: among those of the last answer
 has_header() { grep -qiE "^$1"$'\r?$' headers || fail "no header $1: $(<headers)"; }
 

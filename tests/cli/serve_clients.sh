@@ -2,20 +2,8 @@
 # dtrun serve, by programs in Python: mixed requests alone and at once, the package openai: serve_clients.sh DTRUN SOURCE [REQUESTS]
 requests=${3:-60}
 . "$(dirname "$0")/helpers.sh"
-[ -x "$(dirname "$dtrun")/dtrun-serve" ] || { echo 'skipped: built without libmicrohttpd (libmicrohttpd-dev)'; exit 77; }
+. "$(dirname "$0")/server.sh"
 python=${DTRUN_PYTHON:-python3} # with the package openai, if there is one
-
-# serve ARGUMENTS...: a server in the background, at $url
-serve() {
-  "$dtrun" serve --port 0 --port-file port -q -t 1 "$@" >served 2>server.log &
-  server=$!
-  trap 'kill $server 2>/dev/null; wait $server 2>/dev/null' EXIT
-  for _ in $(seq 1500); do
-    [ -s port ] && curl -sf -o /dev/null "http://127.0.0.1:$(<port)/health" && break
-    sleep 0.02
-  done
-  url=http://127.0.0.1:$(<port)
-}
 
 it_gives_each_of_many_requests_its_text() {
   serve --cache-ram 8 # room for some prompts' rows, not for all
