@@ -447,6 +447,7 @@ dt_status cuda_upload(dt_backend *backend, const dt_model_desc *d, const dt_hold
   if (status == DT_OK && d->ids)
     status = dt_fail(err, DT_EINPUT, "draft vocabulary: a GPU's output matrices are whole: use --backend cpu");
   if (status == DT_OK) status = check_model(d, err);
+  if (status == DT_OK) status = check_plain(d, "a GPU", err);
   number format;
   if (status == DT_OK) status = check_supported(d, &format, err);
   return status == DT_OK ? upload(backend, d, nullptr, nullptr, format, out, err) : status;
@@ -457,6 +458,7 @@ dt_status cuda_upload_head(dt_backend *backend, const dt_head_desc *head, const 
                            dt_weights **out, dt_error *err) {
   dt_status status = check_asked(dtype, err);
   if (status == DT_OK) status = check_head(head, &target->shape, err);
+  if (status == DT_OK) status = check_plain(&head->model, "a GPU", err);
   if (status == DT_OK) status = check_sizes(&head->model.shape, "draft head", err);
   if (status == DT_OK) status = upload(backend, &head->model, head, target, target->activations, out, err);
   if (status != DT_OK) return status;

@@ -108,10 +108,10 @@ code() { grep -snE "$1" "${@:2}" | grep -vE '^[^:]*:[0-9]+: *(/\*|\*|//)' | sed 
 it_tells_families_apart_in_their_own_files_only() {
   cd "$source_dir" || exit 1
   local names
-  names=$(sed -nE 's/^#define FAMILIES\(F\) *//p' runtime/model/families.c | grep -oE '\([a-z0-9_]+\)' | tr -d '()' | paste -sd '|')
+  names=$(sed -E ':a; /\\$/ { N; s/\\\n//; ta }' runtime/model/families.c | sed -nE 's/^#define FAMILIES\(F\) *//p' | grep -oE '\([a-z0-9_]+\)' | tr -d '()' | paste -sd '|')
   [ -n "$names" ] || fail 'no list of families in runtime/model/families.c'
   code "\\b($names|gptneox)\\b([^-]|$)" runtime/*.[ch] runtime/{system,grammar,backend,tree,pair,draft,session,cpu,fake,pull}/*.[ch] cuda/*.cu* lua/*/*.[ch] \
-    $(grep -LE '^const family ' runtime/model/*.[ch]) | grep -vE '^runtime/model/families\.c:[0-9]+:#define FAMILIES' | none 'a family is told apart outside its own file'
+    $(grep -LE '^const family ' runtime/model/*.[ch]) | grep -vE '^runtime/model/families\.c:[0-9]+:(#define FAMILIES| *F\()' | none 'a family is told apart outside its own file'
 }
 it_tells_weight_types_apart_in_their_table_and_the_formats_only() {
   cd "$source_dir" || exit 1

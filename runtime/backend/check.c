@@ -112,18 +112,20 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
   const dt_layer *l = &d->layer[i];
   int attention = s->heads * s->head_dim, keys = s->kv_heads * s->head_dim;
   const expectation all[] = {
-      {&l->norm1, s->hidden, 1, !normed, "norm1"},
+      {&l->norm1, s->hidden, 1, !normed || l->o_norm.source, "norm1"},
       {&l->norm1_bias, s->hidden, 1, true, "norm1 bias"},
-      {&l->norm2, s->hidden, 1, false, "norm2"},
+      {&l->norm2, s->hidden, 1, l->down_norm.source != NULL, "norm2"},
       {&l->norm2_bias, s->hidden, 1, true, "norm2 bias"},
+      {&l->o_norm, s->hidden, 1, true, "norm behind o"},
+      {&l->down_norm, s->hidden, 1, true, "norm behind down"},
       {&l->q, attention, in, false, "q"},
       {&l->q_bias, attention, 1, true, "q bias"},
       {&l->k, keys, in, false, "k"},
       {&l->k_bias, keys, 1, true, "k bias"},
       {&l->v, keys, in, false, "v"},
       {&l->v_bias, keys, 1, true, "v bias"},
-      {&l->q_norm, s->head_dim, 1, true, "q norm"},
-      {&l->k_norm, s->head_dim, 1, true, "k norm"},
+      {&l->q_norm, s->wide_norms ? attention : s->head_dim, 1, true, "q norm"},
+      {&l->k_norm, s->wide_norms ? keys : s->head_dim, 1, true, "k norm"},
       {&l->o, s->hidden, attention, false, "o"},
       {&l->o_bias, s->hidden, 1, true, "o bias"},
       {&l->up, s->inter, s->hidden, false, "up"},
@@ -135,6 +137,10 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
   };
   if (s->gated != (l->gate.source != NULL))
     return dt_fail(err, DT_EINPUT, "model: layer %d: %s gate", i, s->gated ? "no" : "an unexpected");
+  if (l->window < 0)
+    return dt_fail(err, DT_EINPUT, "model: layer %d: a window of %d, expected at least 1, or 0 for none", i, l->window);
+  if (s->parallel_residual && (l->o_norm.source || l->down_norm.source))
+    return dt_fail(err, DT_EINPUT, "model: layer %d: norms behind a parallel residual", i);
   if (!l->q_norm.source != !l->k_norm.source)
     return dt_fail(err, DT_EINPUT, "model: layer %d: norms of queries and keys, expected both or none", i);
   return check_all(all, sizeof all / sizeof *all, i, err);
@@ -174,6 +180,25 @@ dt_status check_model(const dt_model_desc *d, dt_error *err) {
   if (status == DT_OK) status = check_ends(d, false, err);
   for (int i = 0; status == DT_OK && i < d->shape.layers; i++) status = check_layer(d, i, d->shape.hidden, true, err);
   return status;
+}
+
+dt_status check_plain(const dt_model_desc *d, const char *backend, dt_error *err) {
+  const dt_shape *s = &d->shape;
+  const char *part = s->wide_norms ? "norms of all heads together"
+                     : s->embed_scale != 0 || s->residual_scale != 0 || s->logit_scale != 0 ? "scales of the stream"
+                     : s->attention_scale != 0                ? "an attention scale of its own"
+                     : s->turn_scale != 0 || d->local_freq    ? "two rotations or a scaled one"
+                     : s->score_cap != 0 || s->logit_cap != 0 ? "caps"
+                                                              : NULL;
+  for (int i = 0; i < s->layers && !part; i++) {
+    const dt_layer *l = &d->layer[i];
+    part = l->o_norm.source || l->down_norm.source ? "norms behind its blocks"
+           : l->window                             ? "layers with a window"
+           : l->still                              ? "layers without rotation"
+                                                   : NULL;
+  }
+  if (!part) return DT_OK;
+  return dt_fail(err, DT_EINPUT, "model: it has %s, which %s does not compute: use --backend cpu", part, backend);
 }
 
 static dt_status check_medusa(const dt_head_desc *h, const dt_shape *target, dt_error *err) {

@@ -12,6 +12,8 @@ typedef struct {
 } dt_limits;
 
 dt_status check_model(const dt_model_desc *desc, dt_error *err);
+/* DT_EINPUT where the model or head has a part that `backend`, which computes plain layers only, lacks. */
+dt_status check_plain(const dt_model_desc *desc, const char *backend, dt_error *err);
 dt_status check_head(const dt_head_desc *head, const dt_shape *target, dt_error *err);
 dt_status check_pass(const dt_rows *rows, const dt_out *out, dt_limits limits, dt_error *err); /* out may be NULL */
 /* A draft head's pass: each row has a feature to read, in the target's cache (`given`: its bounds) or, where `given` is NULL, in

@@ -57,14 +57,17 @@ VI int slot_of(const cpu_attention_row *row, int position) {
 
 VI int keys_of(const cpu_attention_row *row) { return row->prefix + row->path_len; }
 
-/* Replaces scores[0..keys-1] by exp(score - largest) and returns 1 / their sum. */
-VI float softmax(float *scores, int keys) {
+/* The first position of the sixteen that a row begins in. */
+VI int begin_of(const cpu_attention_row *row) { return row->begin & ~15; }
+
+/* Replaces scores[first..keys-1] by exp(score - largest) and returns 1 / their sum; first is a multiple of 16. */
+VI float softmax(float *scores, int first, int keys) {
   int whole = keys & ~15;
   for (int i = keys; i & 15; i++) scores[i] = -INFINITY;
   v16 largest = v_set1(-INFINITY), sum = v_set1(0.0f);
-  for (int i = 0; i < keys; i += 16) largest = v_max(v_load(scores + i), largest);
+  for (int i = first; i < keys; i += 16) largest = v_max(v_load(scores + i), largest);
   largest = v_set1(v_hmax(largest));
-  for (int i = 0; i < whole; i += 16) {
+  for (int i = first; i < whole; i += 16) {
     v16 e = v_exp(v_sub(v_load(scores + i), largest));
     v_store(scores + i, e);
     sum = v_add(sum, e);
@@ -77,16 +80,39 @@ VI float softmax(float *scores, int keys) {
   return 1.0f / v_sum(sum);
 }
 
-/* Computes columns first..first + 16 width - 1 of the outputs of n rows. It adds positions from..to-1, which are the same
- * slots for all rows, to the sums of the positions before. With `last` it adds each row's further positions, too, and
- * multiplies the sums by `scale`. `asks`: as in dots. */
+/* A span of positions that rows of a group share, and its place: with `fresh` each row's own positions come before, with
+ * `last` come after. */
+typedef struct {
+  int from, to;
+  bool fresh, last;
+} span;
+
+/* Adds the values of a row's positions from..to-1, in any slots. */
+VI void weigh_own(const int width, const char *values, int dim, int first, const cpu_attention_row *row, int from,
+                  int to, const float *scores, v16 acc[4]) {
+  for (int p = from; p < to; p++) {
+    v16 e = v_set1(scores[p]);
+    const char *value = values + (size_t)slot_of(row, p) * row_bytes(dim);
+#pragma GCC unroll 4
+    for (int c = 0; c < width; c++) acc[c] = v_fma(e, load_sixteen(value, dim, first + 16 * c), acc[c]);
+  }
+}
+
+/* Computes columns first..first + 16 width - 1 of the outputs of n rows. It adds the positions of a span, which are the same
+ * slots for all rows, to the sums of the positions before. At the end it multiplies the sums by `scale`. `asks`: as in
+ * dots. */
 VI void weigh(const int n, const int width, const char *values, int dim, int first, const cpu_attention_row *rows,
-              int from, int to, bool last, bool asks, const float *scores, size_t ld, const float *scale) {
+              const span *s, bool asks, const float *scores, size_t ld, const float *scale) {
+  const int from = s->from, to = s->to;
+  const bool last = s->last;
   v16 acc[GROUP_ROWS][4];
 #pragma GCC unroll 6
-  for (int r = 0; r < n; r++)
+  for (int r = 0; r < n; r++) {
 #pragma GCC unroll 4
-    for (int c = 0; c < width; c++) acc[r][c] = from ? v_load(rows[r].out + first + 16 * c) : v_set1(0.0f);
+    for (int c = 0; c < width; c++) acc[r][c] = s->fresh ? v_set1(0.0f) : v_load(rows[r].out + first + 16 * c);
+    if (s->fresh && rows[r].begin < from)
+      weigh_own(width, values, dim, first, rows + r, rows[r].begin, from, scores + (size_t)r * ld, acc[r]);
+  }
   const size_t step = row_bytes(dim);
   const int lines = asks && first == 0 ? (int)(step + 63) / 64 : 0;
   const char *value = values + (size_t)from * step;
@@ -104,12 +130,8 @@ VI void weigh(const int n, const int width, const char *values, int dim, int fir
   }
 #pragma GCC unroll 6
   for (int r = 0; r < n; r++) {
-    for (int p = to; last && p < keys_of(&rows[r]); p++) {
-      v16 e = v_set1(scores[(size_t)r * ld + (size_t)p]);
-      value = values + (size_t)slot_of(&rows[r], p) * step;
-#pragma GCC unroll 4
-      for (int c = 0; c < width; c++) acc[r][c] = v_fma(e, load_sixteen(value, dim, first + 16 * c), acc[r][c]);
-    }
+    int after = to > rows[r].begin ? to : rows[r].begin;
+    if (last) weigh_own(width, values, dim, first, rows + r, after, keys_of(&rows[r]), scores + (size_t)r * ld, acc[r]);
     v16 factor = v_set1(last ? scale[r] : 1.0f);
 #pragma GCC unroll 4
     for (int c = 0; c < width; c++) v_store(rows[r].out + first + 16 * c, v_mul(acc[r][c], factor));
@@ -124,19 +146,17 @@ VI void weigh(const int n, const int width, const char *values, int dim, int fir
                              size_t ld) {                                                                              \
     dots(N, true, rows, key, dim, scores, ld);                                                                         \
   }                                                                                                                    \
-  static void weigh##N(const char *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,        \
-                       bool asks, const float *scores, size_t ld, const float *scale) {                                \
+  static void weigh##N(const char *values, int dim, const cpu_attention_row *rows, const span *s, bool asks,           \
+                       const float *scores, size_t ld, const float *scale) {                                           \
     int first = 0;                                                                                                     \
-    for (; first + 64 <= dim; first += 64)                                                                             \
-      weigh(N, 4, values, dim, first, rows, from, to, last, asks, scores, ld, scale);                                  \
-    for (; first + 32 <= dim; first += 32)                                                                             \
-      weigh(N, 2, values, dim, first, rows, from, to, last, asks, scores, ld, scale);                                  \
-    for (; first < dim; first += 16) weigh(N, 1, values, dim, first, rows, from, to, last, asks, scores, ld, scale);   \
+    for (; first + 64 <= dim; first += 64) weigh(N, 4, values, dim, first, rows, s, asks, scores, ld, scale);          \
+    for (; first + 32 <= dim; first += 32) weigh(N, 2, values, dim, first, rows, s, asks, scores, ld, scale);          \
+    for (; first < dim; first += 16) weigh(N, 1, values, dim, first, rows, s, asks, scores, ld, scale);                \
   }
 
 typedef void dots_fn(const cpu_attention_row *rows, const char *const key[16], int dim, float *scores, size_t ld);
-typedef void weigh_fn(const char *values, int dim, const cpu_attention_row *rows, int from, int to, bool last,
-                      bool asks, const float *scores, size_t ld, const float *scale);
+typedef void weigh_fn(const char *values, int dim, const cpu_attention_row *rows, const span *s, bool asks,
+                      const float *scores, size_t ld, const float *scale);
 
 DEFINE_ROWS(1)
 #if defined(__AVX512F__)
@@ -154,11 +174,11 @@ static dots_fn *const dots_of[2][GROUP_ROWS] = {{dots1}, {asking_dots1}};
 static weigh_fn *const weigh_of[GROUP_ROWS] = {weigh1};
 #endif
 
-/* Computes one row's scores of its keys from `first`, a multiple of 16, on. The keys may lie in any slots. */
-static void score_rest(const char *keys, int dim, const cpu_attention_row *row, int first, float *scores) {
+/* Computes one row's scores of its keys first..last-1; first is a multiple of 16. The keys may lie in any slots. */
+static void score_own(const char *keys, int dim, const cpu_attention_row *row, int first, int last, float *scores) {
   const char *key[16];
   int count = keys_of(row);
-  for (int p = first; p < count; p += 16) {
+  for (int p = first; p < last; p += 16) {
     for (int i = 0; i < 16; i++) { /* past the end it takes the last key and ignores the score */
       int position = p + i < count ? p + i : count - 1;
       key[i] = keys + (size_t)slot_of(row, position) * row_bytes(dim);
@@ -167,9 +187,31 @@ static void score_rest(const char *keys, int dim, const cpu_attention_row *row, 
   }
 }
 
-/* Sets the scores of the positions that the window hides from the row. */
+/* Sets the scores of the positions that the window hides from the row, and of those before it begins. */
 static void hide(const cpu_attention_row *row, float *scores, float score) {
   for (int p = row->hidden; p < row->seen; p++) scores[p] = score;
+  for (int p = begin_of(row); p < row->begin; p++) scores[p] = score;
+}
+
+static void cap_scores(const cpu_attention_row *row, float *scores) {
+  for (int p = begin_of(row); row->cap != 0 && p < keys_of(row); p += 16)
+    v_store(scores + p, v_cap(v_load(scores + p), row->cap));
+}
+
+/* The positions first..common-1 that are the same slots for all rows of a group, none before a row's begin; first is a multiple
+ * of 16. */
+typedef struct {
+  int first, common;
+} shared;
+
+static shared shared_by(const cpu_attention_row *rows, int n) {
+  shared s = {rows[0].begin, rows[0].prefix};
+  for (int r = 1; r < n; r++) {
+    if (rows[r].begin > s.first) s.first = rows[r].begin;
+    if (rows[r].prefix < s.common) s.common = rows[r].prefix;
+  }
+  s.first = (s.first + 15) & ~15;
+  return s.first <= s.common ? s : (shared){0, 0};
 }
 
 /* With several groups the arithmetic takes longer than the memory. Group g of `groups` prefetches its part of the sixteen
@@ -186,23 +228,24 @@ static void fetch_ahead(const char *keys, const char *values, int p, int dim, in
 static void attend(const char *keys, const char *values, int dim, const cpu_attention_row *rows, int n, float *scores,
                    size_t ld) {
   enum { GROUPS = (CPU_ATTENTION_ROWS + GROUP_ROWS - 1) / GROUP_ROWS };
-  int groups = (n + GROUP_ROWS - 1) / GROUP_ROWS, longest = 0;
+  int groups = (n + GROUP_ROWS - 1) / GROUP_ROWS, longest = 0, lowest = 0, highest = 0;
   int begin[GROUPS + 1]; /* group g is of rows begin[g]..begin[g+1]-1, as many in each as can be */
-  int common[GROUPS];    /* positions 0..common-1 are the same slots for all rows of a group */
+  shared of[GROUPS];
   for (int g = 0; g <= groups; g++) begin[g] = n * g / groups;
   for (int g = 0; g < groups; g++) {
-    common[g] = rows[begin[g]].prefix;
-    for (int r = begin[g] + 1; r < begin[g + 1]; r++)
-      common[g] = rows[r].prefix < common[g] ? rows[r].prefix : common[g];
-    longest = common[g] > longest ? common[g] : longest;
+    of[g] = shared_by(rows + begin[g], begin[g + 1] - begin[g]);
+    int length = of[g].common - of[g].first;
+    longest = length > longest ? length : longest;
+    lowest = g == 0 || of[g].first < lowest ? of[g].first : lowest;
+    highest = of[g].common > highest ? of[g].common : highest;
   }
 
-  for (int p = 0; p + 16 <= longest; p += 16) {
+  for (int p = lowest; p + 16 <= highest; p += 16) {
     const char *key[16];
     for (int i = 0; i < 16; i++) key[i] = keys + (size_t)(p + i) * row_bytes(dim);
     for (int g = 0; g < groups; g++) {
       if (groups > 1) fetch_ahead(keys, values, p, dim, g, groups);
-      if (p + 16 <= common[g])
+      if (p >= of[g].first && p + 16 <= of[g].common)
         dots_of[groups == 1][begin[g + 1] - begin[g] - 1](rows + begin[g], key, dim, scores + (size_t)begin[g] * ld + p,
                                                           ld);
     }
@@ -213,17 +256,21 @@ static void attend(const char *keys, const char *values, int dim, const cpu_atte
   for (int g = 0; g < groups; g++)
     for (int r = begin[g]; r < begin[g + 1]; r++) {
       float *score = scores + (size_t)r * ld;
-      score_rest(keys, dim, rows + r, common[g] & ~15, score);
+      int after = of[g].common & ~15, first = begin_of(rows + r);
+      score_own(keys, dim, rows + r, first, of[g].first, score);
+      score_own(keys, dim, rows + r, after > first ? after : first, keys_of(rows + r), score);
+      cap_scores(rows + r, score);
       hide(rows + r, score, -INFINITY);
-      scale[r] = softmax(score, keys_of(&rows[r]));
+      scale[r] = softmax(score, first, keys_of(rows + r));
       hide(rows + r, score, 0); /* the softmax of minus infinity is not zero */
     }
-  for (int from = 0; from == 0 || from < longest; from += SPAN)
+  for (int done = 0; done == 0 || done < longest; done += SPAN)
     for (int g = 0; g < groups; g++) {
-      bool last = common[g] <= from + SPAN;
-      if (from == 0 || from < common[g])
-        weigh_of[begin[g + 1] - begin[g] - 1](values, dim, rows + begin[g], from, last ? common[g] : from + SPAN, last,
-                                              groups == 1, scores + (size_t)begin[g] * ld, ld, scale + begin[g]);
+      int from = of[g].first + done, left = of[g].common - from;
+      if (done > 0 && left <= 0) continue;
+      const span s = {from, left > SPAN ? from + SPAN : of[g].common, done == 0, left <= SPAN};
+      weigh_of[begin[g + 1] - begin[g] - 1](values, dim, rows + begin[g], &s, groups == 1,
+                                            scores + (size_t)begin[g] * ld, ld, scale + begin[g]);
     }
 }
 

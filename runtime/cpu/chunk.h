@@ -44,6 +44,9 @@ typedef enum {
   CPU_ATTENDED, /* cat: attention output, by heads */
   CPU_INNER,    /* cat, after the attention output: the MLP's inner row */
   CPU_STREAM,   /* x */
+  CPU_ADDED,    /* normed: what a norm precedes that is added to x */
+  CPU_QUERIES,  /* wide */
+  CPU_KEYS,     /* wide, after the queries */
   CPU_LOGITS    /* w->logits of the wanted rows */
 } cpu_gathered;
 

@@ -42,6 +42,10 @@ static table table_of(const cpu_chunk *c, cpu_gathered what) {
   case CPU_ATTENDED: return (table){w->cat, w->ldcat, c->n, s->heads * s->head_dim};
   case CPU_INNER: return (table){cpu_inner_of(w), w->ldcat, c->n, s->inter};
   case CPU_LOGITS: return (table){w->logits, w->ldlogits, c->wanted_n, s->vocab};
+  case CPU_QUERIES: return (table){w->wide, w->ldwide, c->n, s->heads * s->head_dim};
+  /* Ranks may share key heads: together they have no more of them than query heads. */
+  case CPU_KEYS: return (table){w->wide + w->wide_keys_at, w->ldwide, c->n, s->heads * s->head_dim};
+  case CPU_ADDED: return (table){w->normed, w->ldx, c->n, s->hidden};
   case CPU_EMBEDDED:
   case CPU_STREAM: break;
   }
@@ -52,9 +56,12 @@ static cpu_range columns_of(const cpu_chunk *c, cpu_gathered what, const cpu_min
   const dt_shape *s = &c->p->w->shape;
   switch (what) {
   case CPU_EMBEDDED: return (cpu_range){0, cpu_has_id(its, c->p->rows->token[c->first + r]) ? s->hidden : 0};
-  case CPU_ATTENDED: return (cpu_range){its->heads.first * s->head_dim, its->heads.count * s->head_dim};
+  case CPU_ATTENDED:
+  case CPU_QUERIES: return (cpu_range){its->heads.first * s->head_dim, its->heads.count * s->head_dim};
+  case CPU_KEYS: return (cpu_range){its->kv_heads.first * s->head_dim, its->kv_heads.count * s->head_dim};
   case CPU_INNER: return its->inter;
   case CPU_LOGITS: return its->ids;
+  case CPU_ADDED:
   case CPU_STREAM: break;
   }
   return its->hidden;

@@ -4,31 +4,38 @@
 #include <math.h>
 #include <string.h>
 
-/* The cosines of the chunk's row r; its sines lie behind them. Two buffers take turns, since a thread may still rotate
- * rows of one chunk when another thread begins the next. */
-static float *angles(const cpu_chunk *c, int r) {
+/* The cosines of the chunk's row r, by inv_freq or local_freq; its sines lie behind them. Two buffers take turns, since a
+ * thread may still rotate rows of one chunk when another thread begins the next. */
+static float *angles(const cpu_chunk *c, bool local, int r) {
   const dt_weights *w = c->p->w;
   int turn = c->first / CPU_ROWS % 2;
-  return w->angles + (size_t)(turn * CPU_ROWS + r) * (size_t)w->shape.rotary_dims;
+  return w->angles + (size_t)((turn * CPU_ROWS + r) * 2 + local) * (size_t)w->shape.rotary_dims;
+}
+
+static void find_angles(const cpu_chunk *c, bool local, int r) {
+  const dt_weights *w = c->p->w;
+  int pairs = w->shape.rotary_dims / 2;
+  const float *freq = local ? w->local_freq : w->inv_freq;
+  double scale = local || w->shape.turn_scale == 0 ? 1.0 : (double)w->shape.turn_scale;
+  float *cosine = angles(c, local, r), *sine = cosine + pairs;
+  for (int j = 0; j < pairs; j++) {
+    double angle = (double)c->p->rows->position[c->first + r] * (double)freq[j];
+    cosine[j] = (float)(cos(angle) * scale), sine[j] = (float)(sin(angle) * scale);
+  }
 }
 
 void cpu_find_angles(const cpu_chunk *c, int first, int last) {
-  const dt_weights *w = c->p->w;
-  int pairs = w->shape.rotary_dims / 2;
   for (int r = first; r < last; r++) {
-    float *cosine = angles(c, r), *sine = cosine + pairs;
-    for (int j = 0; j < pairs; j++) {
-      double angle = (double)c->p->rows->position[c->first + r] * (double)w->inv_freq[j];
-      cosine[j] = (float)cos(angle), sine[j] = (float)sin(angle);
-    }
+    find_angles(c, false, r);
+    if (c->p->w->local_freq) find_angles(c, true, r);
   }
 }
 
 /* Rotates the first rotary_dims numbers of a head of row r. Pairs are split halves: number j with number j +
  * rotary_dims / 2. */
-static void rotate(const cpu_chunk *c, int r, float *head) {
+static void rotate(const cpu_chunk *c, bool local, int r, float *head) {
   int pairs = c->p->w->shape.rotary_dims / 2;
-  const float *cosine = angles(c, r), *sine = cosine + pairs;
+  const float *cosine = angles(c, local, r), *sine = cosine + pairs;
   for (int j = 0; j < pairs; j++) {
     float a = head[j], b = head[j + pairs];
     head[j] = a * cosine[j] - b * sine[j];
@@ -37,10 +44,11 @@ static void rotate(const cpu_chunk *c, int r, float *head) {
 }
 
 /* Prepares a query or a key for attention: the norm, if the model has one, then the rotation. */
-static void turn(const cpu_chunk *c, const float *norm, int r, float *head) {
+static void turn(const cpu_chunk *c, const cpu_layer *l, const float *norm, int r, float *head) {
   const dt_weights *w = c->p->w;
-  if (norm) w->backend->kernels->norm(DT_NORM_RMS, head, norm, NULL, w->shape.head_dim, w->shape.norm_eps, head);
-  rotate(c, r, head);
+  if (norm && !w->shape.wide_norms)
+    w->backend->kernels->norm(DT_NORM_RMS, head, norm, NULL, w->shape.head_dim, w->shape.norm_eps, head);
+  if (!l->still) rotate(c, l->window > 0 && w->local_freq, r, head);
 }
 
 static void write_cache(const cpu_chunk *c, int layer, int r, int head) {
@@ -49,7 +57,7 @@ static void write_cache(const cpu_chunk *c, int layer, int r, int head) {
   int row = c->first + r;
   size_t dim = (size_t)w->dim, at = (size_t)rows->slot[row] * cpu_row_bytes(w);
   float *in = w->qkv + (size_t)r * w->ldqkv + (size_t)head * dim;
-  turn(c, w->layer[layer].k_norm, r, in + w->keys_at);
+  turn(c, &w->layer[layer], w->layer[layer].k_norm, r, in + w->keys_at);
   for (int part = 0; part < 2; part++) {
     const float *from = in + (part ? w->values_at : w->keys_at);
     char *to = cpu_rows_of(c->p->cache, rows->sequence[row], layer, part, head) + at;
@@ -69,6 +77,7 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   const dt_weights *w = c->p->w;
   const dt_cache *cache = c->p->cache;
   const dt_rows *rows = c->p->rows;
+  const cpu_layer *l = &w->layer[a.layer];
   cpu_attention_row row[CPU_ATTENTION_ROWS];
   float *result[CPU_ATTENTION_ROWS];
   size_t dim = (size_t)w->dim, head_dim = (size_t)w->shape.head_dim;
@@ -78,7 +87,7 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
     int r = (i + n) / a.heads, head = a.first + (i + n) % a.heads, at = c->first + r;
     if (rows->sequence[at] != sequence) break;
     float *q = w->qkv + (size_t)r * w->ldqkv + (size_t)head * dim;
-    turn(c, w->layer[a.layer].q_norm, r, q);
+    turn(c, l, l->q_norm, r, q);
     for (size_t d = 0; d < dim; d++) q[d] *= w->scale;
     result[n] = w->cat + (size_t)r * w->ldcat + (size_t)(w->mine.heads.first + head) * head_dim;
     row[n] = (cpu_attention_row){q,
@@ -87,7 +96,9 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
                                  rows->prefix[at],
                                  rows->path_len[at],
                                  rows->window.sinks,
-                                 dt_window_begin(rows->window, rows->position[at])};
+                                 dt_window_begin(rows->window, rows->position[at]),
+                                 l->window ? dt_window_begin((dt_window){l->window, 0}, rows->position[at]) : 0,
+                                 w->shape.score_cap};
   }
   w->backend->cache_type->attend(
       cpu_rows_of(cache, sequence, a.layer, 0, a.kv_head), cpu_rows_of(cache, sequence, a.layer, 1, a.kv_head), w->dim,

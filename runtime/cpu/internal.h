@@ -32,11 +32,14 @@ void cpu_arena_close(cpu_arena *arena, size_t *account);
 
 typedef struct {
   float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; biases may be NULL; a draft head has no norm1 */
-  float *q_norm, *k_norm;                         /* [head_dim], or NULL */
+  float *o_norm, *down_norm;                      /* [hidden], or NULL */
+  float *q_norm, *k_norm;                         /* [head_dim], or [heads * head_dim] of all together, or NULL */
   cpu_matrix q, k, v;                             /* outputs: heads, each padded to `dim` */
   cpu_matrix up;   /* with a gate: a panel is 16 gates and the 16 outputs they multiply */
   cpu_matrix o;    /* parallel residual: its input is attention output and inner row */
   cpu_matrix down; /* sequential residual only */
+  int window;      /* these two as in dt_layer */
+  bool still;
 } cpu_layer;
 
 /* The weights of a draft head beside those of a model: see dt_head_desc. */
@@ -76,8 +79,9 @@ struct dt_weights {
   dt_ranks *ranks; /* ranks that share the model; NULL: it is whole here */
   cpu_mine mine;
   void (*run_layer)(const cpu_chunk *, int layer); /* cpu_parallel_layer or cpu_sequential_layer */
-  int dim;          /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
-  float scale;      /* head_dim^-0.5 */
+  int dim;     /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
+  float scale; /* of scores */
+  float residual_scale;
   cpu_layer *layer; /* [layers] */
   float *final_norm, *final_norm_bias;
   void *embed; /* [mine.ids][hidden] as in the file; NULL: unembed has exact copies of these rows */
@@ -91,15 +95,19 @@ struct dt_weights {
   const char *stored;     /* name of its matrices' format; "mixed": several */
   int activations;        /* bits to which quantized matrices round x: 8 or 16; 0: none is quantized */
   float *inv_freq;        /* [rotary_dims / 2] */
+  float *local_freq;      /* the same for layers with a window; NULL: they turn as the others */
 
   /* Scratch of a chunk of at most CPU_ROWS rows; leading dimensions are in numbers. */
-  size_t ldx, ldqkv, ldcat;
-  int keys_at, values_at;  /* columns of qkv */
-  float *x;                /* [CPU_ROWS][ldx] the residual stream */
-  float *normed;           /* [2][CPU_ROWS][ldx] */
-  float *own;              /* [threads][2][CPU_OWN_ROWS][ldx] norms that each thread computes for itself */
-  float *qkv;              /* [CPU_ROWS][ldqkv] */
-  float *angles;           /* [2][CPU_ROWS][rotary_dims] cosines, then sines; two chunks in turn */
+  size_t ldx, ldqkv, ldcat, ldwide;
+  int keys_at, values_at; /* columns of qkv */
+  int wide_keys_at;       /* of wide */
+  float *x;               /* [CPU_ROWS][ldx] the residual stream */
+  float *normed;          /* [2][CPU_ROWS][ldx] */
+  float *own;             /* [threads][2][CPU_OWN_ROWS][ldx] norms that each thread computes for itself */
+  float *qkv;             /* [CPU_ROWS][ldqkv] */
+  float *
+      angles; /* [2][CPU_ROWS][2][rotary_dims] cosines, then sines, of inv_freq and of local_freq; two chunks in turn */
+  float *wide;             /* [CPU_ROWS][ldwide] queries, then keys of all heads, for wide norms */
   float *cat;              /* [CPU_ROWS][ldcat] attention output, then the MLP's inner row */
   float *sums;             /* [threads][CPU_ROWS][CPU_LOGIT_BLOCK] */
   cpu_top *top;            /* [threads][CPU_ROWS][2] by score, by logit */

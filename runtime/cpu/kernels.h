@@ -15,7 +15,7 @@ enum {
 /* The last step of a product, by `finish`: the place of a panel's sums, after adding the bias. */
 typedef enum {
   CPU_STORE,    /* out[row][32 p + j] = sum */
-  CPU_ADD,      /* out[row][32 p + j] += sum: the residual stream */
+  CPU_ADD,      /* out[row][32 p + j] += scale * sum: the residual stream */
   CPU_ACTIVATE, /* out[row][32 p + j] = act(sum) */
   CPU_GATE      /* panels of 16 gates and the 16 outputs they multiply: out[row][16 p + j] = act(gate) * up */
 } cpu_finish;
@@ -23,11 +23,13 @@ typedef enum {
 /* One row and one head: a query and the slots of its keys. Positions 0..prefix-1 lie in the slots of the same
  * numbers. */
 typedef struct {
-  const float *q;      /* [dim], scaled by head_dim^-0.5 */
+  const float *q;      /* [dim], scaled: a score is its product with a key */
   float *out;          /* [dim] the attention output */
   const int32_t *path; /* [path_len] slots of positions prefix, prefix + 1, .. */
   int prefix, path_len;
   int hidden, seen; /* the window hides positions hidden..seen-1 */
+  int begin;        /* positions below are not read */
+  float cap;        /* a score x becomes cap * tanh(x / cap); 0: it stays */
 } cpu_attention_row;
 
 /* The types of caches: the layout of dim numbers (a multiple of 16), keys or values of one head, in a slot. Each is an
@@ -70,8 +72,10 @@ typedef struct {
 typedef struct {
   const char *name;
   const cpu_format *format[CPU_FORMATS]; /* in the order of CPU_FORMAT_LIST */
-  void (*finish)(cpu_finish how, dt_act_kind act, const cpu_matrix *m, int first, int count, const float *sums,
-                 size_t ld, int n, float *out, size_t ldo);
+  void (*finish)(cpu_finish how, dt_act_kind act, float scale, const cpu_matrix *m, int first, int count,
+                 const float *sums, size_t ld, int n, float *out, size_t ldo);
+  /* x = cap * tanh(scale * x / cap), or with cap 0 scale * x; may write up to 15 numbers behind the count. */
+  void (*bound)(float scale, float cap, float *x, int count);
   /* y = norm(x) * weight + bias (bias may be NULL), over `hidden` numbers; y may be x. */
   void (*norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
                float *y);

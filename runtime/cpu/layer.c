@@ -2,6 +2,8 @@
  * share the model exchange their parts. */
 #include "chunk.h"
 
+#include <string.h>
+
 /* The norm of the rows of x. Few rows: each thread computes all for itself; else they are shared out. */
 static const float *normalize(const cpu_chunk *c, int which, const float *weight, const float *bias) {
   const dt_weights *w = c->p->w;
@@ -29,8 +31,24 @@ static cpu_product to_inner(const dt_weights *w, const cpu_layer *l, const float
       &l->up, x, w->ldx, w->shape.gated ? CPU_GATE : CPU_ACTIVATE, cpu_inner_of(w) + w->mine.inter.first, w->ldcat};
 }
 
-static cpu_product to_residual(const dt_weights *w, const cpu_matrix *m, const float *x) {
-  return (cpu_product){m, x, w->ldcat, CPU_ADD, w->x + w->mine.hidden.first, w->ldx};
+/* The product whose result is added to the residual stream: at once or, where a norm stands between, by end_residual. */
+static cpu_product to_residual(const dt_weights *w, const cpu_matrix *m, const float *x, const float *norm) {
+  float *to = norm ? w->normed : w->x;
+  return (cpu_product){m, x, w->ldcat, norm ? CPU_STORE : CPU_ADD, to + w->mine.hidden.first, w->ldx};
+}
+
+static void end_residual(const cpu_chunk *c, const float *norm) {
+  const dt_weights *w = c->p->w;
+  int first, last;
+  cpu_gather(c, norm ? CPU_ADDED : CPU_STREAM);
+  if (!norm) return;
+  cpu_share(c->me, c->n, &first, &last);
+  for (int r = first; r < last; r++) {
+    float *x = w->x + (size_t)r * w->ldx, *added = w->normed + (size_t)r * w->ldx;
+    w->backend->kernels->norm(w->shape.norm, added, norm, NULL, w->shape.hidden, w->shape.norm_eps, added);
+    for (int i = 0; i < w->shape.hidden; i++) x[i] += w->residual_scale * added[i];
+  }
+  cpu_wait(c->me);
 }
 
 /* x += o(attention(norm1(x))) + down(act(up(norm2(x)))); one product computes o and down together. */
@@ -46,12 +64,44 @@ void cpu_parallel_layer(const cpu_chunk *c, int layer) {
   cpu_gather(c, CPU_INNER);
   cpu_attend(c, layer, false);
   cpu_gather(c, CPU_ATTENDED);
-  const cpu_product out = to_residual(w, &l->o, w->cat);
+  const cpu_product out = to_residual(w, &l->o, w->cat, NULL);
   cpu_multiply(c, &out, 1);
-  cpu_gather(c, CPU_STREAM);
+  end_residual(c, NULL);
 }
 
-/* Multiplies q, k and v with the first norm of x, or with the rows that a draft head prepared. */
+/* Copies this rank's heads of row r between qkv, where each is padded, and wide. */
+static void carry_heads(const dt_weights *w, int r, cpu_range heads, int at, int wide_at, bool back) {
+  size_t n = (size_t)w->shape.head_dim;
+  for (int h = 0; h < heads.count; h++) {
+    float *in = w->qkv + (size_t)r * w->ldqkv + (size_t)at + (size_t)h * (size_t)w->dim;
+    float *wide = w->wide + (size_t)r * w->ldwide + (size_t)wide_at + (size_t)(heads.first + h) * n;
+    memcpy(back ? in : wide, back ? wide : in, n * sizeof *in);
+  }
+}
+
+/* Normalizes the queries, and the keys, of all heads together. */
+static void normalize_wide(const cpu_chunk *c, const cpu_layer *l) {
+  const dt_weights *w = c->p->w;
+  const dt_shape *s = &w->shape;
+  int first, last;
+  cpu_share(c->me, c->n, &first, &last);
+  for (int r = first; r < last; r++) {
+    carry_heads(w, r, w->mine.heads, 0, 0, false);
+    carry_heads(w, r, w->mine.kv_heads, w->keys_at, w->wide_keys_at, false);
+  }
+  cpu_gather(c, CPU_QUERIES);
+  cpu_gather(c, CPU_KEYS);
+  for (int r = first; r < last; r++) {
+    float *q = w->wide + (size_t)r * w->ldwide, *k = q + w->wide_keys_at;
+    w->backend->kernels->norm(DT_NORM_RMS, q, l->q_norm, NULL, s->heads * s->head_dim, s->norm_eps, q);
+    w->backend->kernels->norm(DT_NORM_RMS, k, l->k_norm, NULL, s->kv_heads * s->head_dim, s->norm_eps, k);
+    carry_heads(w, r, w->mine.heads, 0, 0, true);
+    carry_heads(w, r, w->mine.kv_heads, w->keys_at, w->wide_keys_at, true);
+  }
+  cpu_wait(c->me);
+}
+
+/* Multiplies q, k and v with the first norm of x, or with x, or with the rows that a draft head prepared. */
 static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
   bool paired = w->head.target && w->head.kind == DT_HEAD_EAGLE3;
@@ -65,25 +115,29 @@ static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
                             to_heads(w, &l->v, x1, ld, w->values_at)};
   cpu_multiply(c, in, 3);
   cpu_wait(c->me);
+  if (w->shape.wide_norms) normalize_wide(c, l);
 }
 
-/* x += o(attention(norm1(x))), x += down(act(up(norm2(x)))) */
+/* x += o(attention(norm1(x))), x += down(act(up(norm2(x)))); each norm may be absent, and each block end in one */
 void cpu_sequential_layer(const cpu_chunk *c, int layer) {
   const dt_weights *w = c->p->w;
   const cpu_layer *l = &w->layer[layer];
   multiply_heads(c, l);
   cpu_attend(c, layer, false);
   cpu_gather(c, CPU_ATTENDED);
-  const cpu_product o = to_residual(w, &l->o, w->cat);
+  const cpu_product o = to_residual(w, &l->o, w->cat, l->o_norm);
   cpu_multiply(c, &o, 1);
-  cpu_gather(c, CPU_STREAM);
-  const float *x2 = normalize(c, 1, l->norm2, l->norm2_bias);
-  wait_for_norms(c);
-  const cpu_product up = to_inner(w, l, x2), down = to_residual(w, &l->down, cpu_inner_of(w));
+  end_residual(c, l->o_norm);
+  const float *x2 = w->x;
+  if (l->norm2) {
+    x2 = normalize(c, 1, l->norm2, l->norm2_bias);
+    wait_for_norms(c);
+  }
+  const cpu_product up = to_inner(w, l, x2), down = to_residual(w, &l->down, cpu_inner_of(w), l->down_norm);
   cpu_multiply(c, &up, 1);
   cpu_gather(c, CPU_INNER);
   cpu_multiply(c, &down, 1);
-  cpu_gather(c, CPU_STREAM);
+  end_residual(c, l->down_norm);
 }
 
 void cpu_keys_and_values(const cpu_chunk *c, int layer) {

@@ -55,7 +55,8 @@ void cpu_multiply(const cpu_chunk *c, const cpu_product *products, int count) {
       int group = to - panel < CPU_GROUP ? to - panel : CPU_GROUP;
       size_t ld = CPU_GROUP * CPU_PANEL;
       p->matrix->format->multiply(p->matrix, panel, group, in[i].at, in[i].step, c->n, c->sums, ld);
-      w->backend->kernels->finish(p->how, w->shape.act, p->matrix, panel, group, c->sums, ld, c->n, p->out, p->ldo);
+      w->backend->kernels->finish(p->how, w->shape.act, w->residual_scale, p->matrix, panel, group, c->sums, ld, c->n,
+                                  p->out, p->ldo);
     }
   }
 }

@@ -128,6 +128,8 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
   const dt_out *out = c->p->out;
   const cpu_kernels *k = w->backend->kernels;
   const cpu_format *f = c->p->unembed->format;
+  const float scale = w->shape.logit_scale != 0 ? w->shape.logit_scale : 1.0f;
+  const bool bounded = scale != 1.0f || w->shape.logit_cap != 0;
   int first, last, n = c->wanted_n;
   cpu_share(c->me, n, &first, &last);
   for (int j = first; j < last; j++) {
@@ -161,6 +163,7 @@ static void reduce_logits(const cpu_chunk *c, int ids) {
                   CPU_LOGIT_BLOCK);
     for (int j = 0; j < n; j++) {
       float *logits = c->sums + (size_t)j * CPU_LOGIT_BLOCK;
+      if (bounded) k->bound(scale, w->shape.logit_cap, logits, count);
       if (w->ranks)
         memcpy(w->logits + (size_t)j * w->ldlogits + from, logits, (size_t)count * sizeof *logits);
       else

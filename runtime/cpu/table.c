@@ -12,6 +12,7 @@ const cpu_kernels V(cpu_kernels) = {
     .name = NAME(VARIANT),
     .format = {CPU_FORMAT_LIST(FORMAT)},
     .finish = V(cpu_finish_panels),
+    .bound = V(cpu_bound),
     .norm = V(cpu_norm),
     .cache = {CPU_CACHE_LIST(CACHE)},
     .largest = V(cpu_largest),

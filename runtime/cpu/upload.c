@@ -126,6 +126,10 @@ static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
                      .norm1_bias = take_vector(b, &l->norm1_bias),
                      .norm2 = take_vector(b, &l->norm2),
                      .norm2_bias = take_vector(b, &l->norm2_bias),
+                     .o_norm = take_vector(b, &l->o_norm),
+                     .down_norm = take_vector(b, &l->down_norm),
+                     .window = l->window,
+                     .still = l->still,
                      .q_norm = take_vector(b, &l->q_norm),
                      .k_norm = take_vector(b, &l->k_norm),
                      .q = build_heads(b, mine->heads, &l->q, &l->q_bias),
@@ -195,6 +199,13 @@ static void build_head(builder *b) {
   h->feature_norm = take_vector(b, &d->feature_norm);
 }
 
+static float *take_angles(builder *b, const float *freq) {
+  size_t pairs = (size_t)b->w->shape.rotary_dims / 2;
+  float *taken = freq ? cpu_take(&b->w->weights_arena, pairs * sizeof *taken) : NULL;
+  if (taken) memcpy(taken, freq, pairs * sizeof *taken);
+  return taken;
+}
+
 static void build_model(builder *b) {
   dt_weights *w = b->w;
   const dt_model_desc *d = b->desc;
@@ -209,9 +220,8 @@ static void build_model(builder *b) {
   build_unembed(b);
   build_embed(b);
   if (b->head) build_head(b);
-  size_t pairs = (size_t)w->shape.rotary_dims / 2;
-  w->inv_freq = cpu_take(&w->weights_arena, pairs * sizeof *w->inv_freq);
-  if (w->inv_freq) memcpy(w->inv_freq, d->inv_freq, pairs * sizeof *w->inv_freq);
+  w->inv_freq = take_angles(b, d->inv_freq);
+  w->local_freq = take_angles(b, d->local_freq);
 }
 
 static void build_scratch(dt_weights *w) {
@@ -225,6 +235,8 @@ static void build_scratch(dt_weights *w) {
   w->ldx = (size_t)round_up(s->hidden, CPU_PANEL) + 16;
   w->ldqkv = (size_t)(w->values_at + keys);
   w->ldcat = (size_t)(s->heads * s->head_dim + round_up(s->inter, CPU_PANEL)) + 16;
+  w->wide_keys_at = round_up(s->heads * s->head_dim, 16);
+  w->ldwide = (size_t)(w->wide_keys_at + round_up(s->kv_heads * s->head_dim, 16));
   int blocks = (s->vocab + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK;
   w->x = cpu_take(a, CPU_ROWS * w->ldx * sizeof(float));
   w->normed = cpu_take(a, 2 * CPU_ROWS * w->ldx * sizeof(float));
@@ -235,7 +247,8 @@ static void build_scratch(dt_weights *w) {
   w->sums = cpu_take(a, threads * CPU_ROWS * CPU_LOGIT_BLOCK * sizeof(float));
   w->top = cpu_take(a, threads * CPU_ROWS * 2 * sizeof(cpu_top));
   w->parts = cpu_take(a, (size_t)blocks * 2 * CPU_ROWS * sizeof *w->parts);
-  w->angles = cpu_take(a, 2 * CPU_ROWS * (size_t)s->rotary_dims * sizeof(float));
+  w->angles = cpu_take(a, 2 * CPU_ROWS * 2 * (size_t)s->rotary_dims * sizeof(float));
+  if (s->wide_norms) w->wide = cpu_take(a, CPU_ROWS * w->ldwide * sizeof(float));
   w->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * w->prepared_bytes);
   w->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * w->prepared_bytes);
   w->ldlogits = (size_t)round_up(s->vocab, 16);
@@ -299,7 +312,10 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   w->mine = cpu_mine_of(&d->shape, w->ranks ? w->ranks->rank : 0, w->ranks ? w->ranks->count : 1);
   w->run_layer = d->shape.parallel_residual ? cpu_parallel_layer : cpu_sequential_layer;
   w->dim = round_up(d->shape.head_dim, 16);
-  w->scale = d->shape.head_dim ? (float)(1.0 / sqrt((double)d->shape.head_dim)) : 0.0f;
+  w->scale = d->shape.attention_scale != 0 ? d->shape.attention_scale
+             : d->shape.head_dim           ? (float)(1.0 / sqrt((double)d->shape.head_dim))
+                                           : 0.0f;
+  w->residual_scale = d->shape.residual_scale != 0 ? d->shape.residual_scale : 1.0f;
   if (head) {
     w->head = (cpu_head){.target = target,
                          .kind = head->kind,

@@ -10,8 +10,9 @@ CPU_FORMAT_LIST(CPU_DECLARE)
 #define CPU_DECLARE_CACHE(name) extern const cpu_cache_type V(cpu_cache_##name);
 CPU_CACHE_LIST(CPU_DECLARE_CACHE)
 
-void V(cpu_finish_panels)(cpu_finish how, dt_act_kind act, const cpu_matrix *m, int first, int count, const float *sums,
-                          size_t ld, int n, float *out, size_t ldo);
+void V(cpu_finish_panels)(cpu_finish how, dt_act_kind act, float scale, const cpu_matrix *m, int first, int count,
+                          const float *sums, size_t ld, int n, float *out, size_t ldo);
+void V(cpu_bound)(float scale, float cap, float *x, int count);
 void V(cpu_norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
                  float *y);
 float V(cpu_largest)(float *logits, int count);

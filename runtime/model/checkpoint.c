@@ -169,7 +169,7 @@ static dt_matrix find(finder *f, int rank, const uint64_t *want, const char *hf,
     return none;
   }
   int rows = (int)want[0], cols = rank > 1 ? (int)want[1] : 1;
-  return (dt_matrix){t.source, t.offset, dtype, rows, cols, rows, rows, false};
+  return (dt_matrix){t.source, t.offset, dtype, rows, cols, rows, rows, false, 0};
 }
 
 dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char *in_gguf) {
@@ -182,6 +182,12 @@ dt_matrix find_vector(finder *f, int n, const char *hf, const char *in_gguf) {
 
 void find_stretch(finder *f, int pairs, float *inv_freq) {
   const char *name = "rope_freqs.weight";
+  if (f->status == DT_OK && find_is_there(f, NULL, "rope_factors_long.weight"))
+    f->status =
+        dt_fail(f->err, DT_EINPUT,
+                "%s: tensor rope_factors_long.weight: a rotation of type \"longrope\" (what was computed before turns "
+                "with the length of the text) is not supported",
+                f->from->path);
   if (!find_is_there(f, NULL, name)) return;
   dt_matrix m = find_vector(f, pairs, NULL, name);
   float *by = calloc((size_t)pairs + 1, sizeof *by);

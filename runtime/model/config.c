@@ -18,7 +18,7 @@ static const cJSON *get(const cJSON *json, const char *name) {
   return cJSON_IsNull(item) ? NULL : item;
 }
 
-enum { MOST_SPELLINGS = 4, SPELLING = 64 };
+enum { MOST_SPELLINGS = 4, SPELLING = 96 };
 
 /* A key of this file, in all spellings that occur. */
 typedef struct {
@@ -111,17 +111,27 @@ static const char *config_text(const keys *k, const char *hf, const char *gguf) 
   return !f.n ? "" : cJSON_IsString(f.item[0]) ? f.item[0]->valuestring : "(not a string)";
 }
 
-/* The type of the rotation, "" if none is named, and the key that names it: Hugging Face uses one of two objects. */
-static dt_status rotation_type(const keys *k, const char **type, const char **where) {
-  static const char *const key[] = {"rope_scaling", "rope_parameters"};
-  *type = config_text(k, NULL, "rope.scaling.type"), *where = "rope.scaling";
-  for (int i = 0; i < 2 && !k->gguf; i++) {
+/* The objects that a rotation's keys are in: all of Hugging Face's. A GGUF file has one set of keys, of the first of these. */
+typedef const char *const rotation_objects[4];
+static rotation_objects global_objects = {"rope_scaling", "rope_parameters", "rope_parameters.full_attention", NULL};
+static rotation_objects local_objects = {"rope_parameters.sliding_attention", NULL};
+
+/* Whether the object has one object for each kind of layer instead of keys. */
+static bool is_of_kinds(const cJSON *rope) {
+  return cJSON_IsObject(get(rope, "full_attention")) || cJSON_IsObject(get(rope, "sliding_attention"));
+}
+
+/* The type of the rotation, "" if none is named, and the key that names it. */
+static dt_status rotation_type(const keys *k, rotation_objects key, const char **type, const char **where) {
+  *type = key == global_objects ? config_text(k, NULL, "rope.scaling.type") : "", *where = "rope.scaling";
+  for (int i = 0; key[i] && !k->gguf; i++) {
     const cJSON *rope = get(k->json, key[i]);
-    if (!rope) continue;
+    if (!rope || is_of_kinds(rope)) continue;
     if (!cJSON_IsObject(rope)) return dt_fail(k->err, DT_EINPUT, "%s: %s: expected an object or null", k->path, key[i]);
     const cJSON *item = get(rope, "rope_type");
     if (!item) item = get(rope, "type");
-    const char *name = cJSON_IsString(item) ? item->valuestring : item || i == 0 ? "(none)" : "default";
+    bool old = !strcmp(key[i], "rope_scaling"); /* it has a type, if it is there */
+    const char *name = cJSON_IsString(item) ? item->valuestring : item || old ? "(none)" : "default";
     if (**type && strcmp(*type, name))
       return dt_fail(k->err, DT_EINPUT, "%s: %s of type \"%.60s\" but %s of \"%.60s\", expected the same", k->path,
                      *where, *type, key[i], name);
@@ -134,8 +144,7 @@ static dt_status rotation_type(const keys *k, const char **type, const char **wh
 static const char *explain_rotation(const char *type) {
   static const struct {
     const char *type, *what;
-  } known[] = {{"yarn", " (positions stretched beyond those that the model was trained for)"},
-               {"dynamic", " (what was computed before turns with the length of the text)"},
+  } known[] = {{"dynamic", " (what was computed before turns with the length of the text)"},
                {"longrope", " (what was computed before turns with the length of the text)"},
                {"mrope", " (positions in pictures)"}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -143,41 +152,153 @@ static const char *explain_rotation(const char *type) {
   return "";
 }
 
-/* Reads a required number of the rotation's object. */
-static dt_status rotation_number(const keys *k, const char *name, const char *gguf, double min, double max,
-                                 double *out) {
-  char hf[2 * SPELLING];
-  snprintf(hf, sizeof hf, "rope_scaling.%s|rope_parameters.%s", name, name);
-  if (!find_key(k, hf, gguf).n)
-    return dt_fail(k->err, DT_EINPUT, "%s: %s is missing", k->path, find_key(k, hf, gguf).first);
-  return config_number(k, hf, gguf, 0, min, max, out);
+/* The spellings of a key in each of the objects. */
+typedef struct {
+  char text[4 * SPELLING];
+} spellings;
+
+static spellings in_objects(rotation_objects objects, const char *name) {
+  spellings s = {""};
+  for (size_t i = 0, used = 0; objects[i] && used < sizeof s.text; i++)
+    used += (size_t)snprintf(s.text + used, sizeof s.text - used, "%s%s.%s", i ? "|" : "", objects[i], name);
+  return s;
 }
 
-static dt_status read_llama3(const keys *k, rotation *r) {
-  dt_status status = rotation_number(k, "low_freq_factor", NULL, 1e-3, 1e6, &r->low);
-  if (!status) status = rotation_number(k, "high_freq_factor", NULL, 1e-3, 1e6, &r->high);
-  if (!status) status = rotation_number(k, "original_max_position_embeddings", NULL, 1, CONFIG_MAX_SIZE, &r->original);
+/* Reads a required number of the rotation's objects. */
+static dt_status rotation_number(const keys *k, rotation_objects objects, const char *name, const char *gguf,
+                                 double min, double max, double *out) {
+  spellings hf = in_objects(objects, name);
+  found f = find_key(k, hf.text, gguf);
+  if (!f.n) return dt_fail(k->err, DT_EINPUT, "%s: %s is missing", k->path, f.first);
+  return config_number(k, hf.text, gguf, 0, min, max, out);
+}
+
+static dt_status read_llama3(const keys *k, rotation_objects in, rotation *r) {
+  dt_status status = rotation_number(k, in, "low_freq_factor", NULL, 1e-3, 1e6, &r->low);
+  if (!status) status = rotation_number(k, in, "high_freq_factor", NULL, 1e-3, 1e6, &r->high);
+  if (!status)
+    status = rotation_number(k, in, "original_max_position_embeddings", NULL, 1, CONFIG_MAX_SIZE, &r->original);
   if (!status && r->low >= r->high)
     status = dt_fail(k->err, DT_EINPUT, "%s: low_freq_factor %g, expected less than high_freq_factor %g", k->path,
                      r->low, r->high);
   return status;
 }
 
-dt_status config_rotation(const keys *k, const char *base, rotation *out) {
-  rotation r = {.factor = 1};
-  const char *type = "", *where = "";
-  dt_status status = config_number(k, base, "rope.freq_base", 10000, 1e-3, 1e30, &r.base);
-  if (!status) status = rotation_type(k, &type, &where);
-  if (status) return status;
-  bool plain = !*type || !strcmp(type, k->gguf ? "none" : "default");
-  bool linear = !strcmp(type, "linear"), llama3 = !k->gguf && !strcmp(type, "llama3");
-  if (!plain && !linear && !llama3)
-    return dt_fail(k->err, DT_EINPUT, "%s: %s of type \"%.60s\"%s is not supported; supported: %s", k->path, where,
-                   type, explain_rotation(type), k->gguf ? "none, linear" : "default, linear, llama3, or null");
-  if (!plain) status = rotation_number(k, "factor", "rope.scaling.factor", 1, 1e6, &r.factor);
-  if (!status && llama3) status = read_llama3(k, &r);
-  *out = r;
+static double growth(double factor, double by) { return 0.1 * by * log(factor) + 1; }
+
+/* Defaults, and the scale of cosines and sines, as in transformers. */
+static dt_status read_yarn(const keys *k, rotation_objects in, rotation *r) {
+  double by = 0, by_all = 0;
+  dt_status status = rotation_number(k, in, "original_max_position_embeddings", "rope.scaling.original_context_length",
+                                     1, CONFIG_MAX_SIZE, &r->original);
+  if (!status)
+    status = config_number(k, in_objects(in, "beta_slow").text, "rope.scaling.yarn_beta_slow", 1, 1e-3, 1e6, &r->low);
+  if (!status)
+    status = config_number(k, in_objects(in, "beta_fast").text, "rope.scaling.yarn_beta_fast", 32, 1e-3, 1e6, &r->high);
+  if (!status) status = config_bool(k, in_objects(in, "truncate").text, NULL, true, &r->whole);
+  if (!status) status = config_number(k, in_objects(in, "mscale").text, NULL, 0, 0, 1e6, &by);
+  if (!status) status = config_number(k, in_objects(in, "mscale_all_dim").text, NULL, 0, 0, 1e6, &by_all);
+  double usual = by > 0 && by_all > 0 ? growth(r->factor, by) / growth(r->factor, by_all) : growth(r->factor, 1);
+  if (!status)
+    status = config_number(k, in_objects(in, "attention_factor").text, "rope.scaling.yarn_attn_factor", usual, 1e-3,
+                           1e6, &r->scale);
+  if (!status && r->low > r->high)
+    status = dt_fail(k->err, DT_EINPUT, "%s: beta_slow %g, expected at most beta_fast %g", k->path, r->low, r->high);
+  if (!status && r->base <= 1)
+    status =
+        dt_fail(k->err, DT_EINPUT, "%s: a rotation's base of %g, expected more than 1 with yarn", k->path, r->base);
+  r->yarn = true;
   return status;
+}
+
+static dt_status read_rotation(const keys *k, rotation_objects in, rotation *r) {
+  const char *type = "", *where = "";
+  dt_status status = rotation_type(k, in, &type, &where);
+  if (status) return status;
+  bool plain = !*type || !strcmp(type, k->gguf ? "none" : "default"), yarn = !strcmp(type, "yarn");
+  bool linear = !strcmp(type, "linear"), llama3 = !k->gguf && !strcmp(type, "llama3");
+  if (!plain && !linear && !llama3 && !yarn)
+    return dt_fail(k->err, DT_EINPUT, "%s: %s of type \"%.60s\"%s is not supported; supported: %s", k->path, where,
+                   type, explain_rotation(type),
+                   k->gguf ? "none, linear, yarn" : "default, linear, llama3, yarn, or null");
+  if (!plain) status = rotation_number(k, in, "factor", "rope.scaling.factor", 1, 1e6, &r->factor);
+  if (!status && llama3) status = read_llama3(k, in, r);
+  if (!status && yarn) status = read_yarn(k, in, r);
+  return status;
+}
+
+dt_status config_rotation(const keys *k, const char *base, double usual, rotation *out) {
+  *out = (rotation){.factor = 1};
+  dt_status status = config_number(k, base, "rope.freq_base", usual, 1e-3, 1e30, &out->base);
+  return status ? status : read_rotation(k, global_objects, out);
+}
+
+dt_status config_local_rotation(const keys *k, const char *base, double usual, rotation *out) {
+  *out = (rotation){.factor = 1};
+  dt_status status = config_number(k, base, "rope.freq_base_swa", usual, 1e-3, 1e30, &out->base);
+  return status ? status : read_rotation(k, local_objects, out);
+}
+
+/* Whether an element of a list of layers says that this one is of the kind; false: it is none of the words for yes and no. */
+typedef bool says(const cJSON *item, bool *yes);
+
+static bool says_local(const cJSON *item, bool *yes) {
+  const char *text = cJSON_IsString(item) ? item->valuestring : "";
+  *yes = !strcmp(text, "sliding_attention") || cJSON_IsTrue(item);
+  return *yes || !strcmp(text, "full_attention") || cJSON_IsFalse(item);
+}
+
+static bool says_still(const cJSON *item, bool *yes) { /* the list says which layers rotate */
+  *yes = cJSON_IsNumber(item) && item->valuedouble == 0;
+  return *yes || (cJSON_IsNumber(item) && item->valuedouble == 1);
+}
+
+static dt_status read_layers(const keys *k, const char *name, const cJSON *list, const char *expected, says *of,
+                             const config *c, bool *out) {
+  int i = 0;
+  for (const cJSON *item = list->child; item && i < c->shape.layers; item = item->next, i++)
+    if (!of(item, &out[i]))
+      return dt_fail(k->err, DT_EINPUT, "%s: %s: layer %d: expected %s", k->path, name, i, expected);
+  int listed = cJSON_GetArraySize(list);
+  return listed == c->shape.layers
+             ? DT_OK
+             : dt_fail(k->err, DT_EINPUT, "%s: %s: found %d elements, expected one for each of %d layers", k->path,
+                       name, listed, c->shape.layers);
+}
+
+dt_status config_local(const keys *k, int usual_window, int each, config *c) {
+  double window = 0;
+  dt_status status =
+      config_number(k, "sliding_window", "attention.sliding_window", usual_window, 0, CONFIG_MAX_SIZE, &window);
+  const char *name = k->gguf ? "attention.sliding_window_pattern" : "layer_types";
+  const cJSON *list = get(k->json, name);
+  c->window = (int)window;
+  if (status || c->window == 0) return status;
+  if (cJSON_IsArray(list))
+    return read_layers(k, name, list, k->gguf ? "true or false" : "\"sliding_attention\" or \"full_attention\"",
+                       says_local, c, c->local);
+  status = config_int_or(k, "sliding_window_pattern", name, each, CONFIG_MAX_LAYERS, &each);
+  for (int i = 0; i < c->shape.layers; i++) c->local[i] = each == 0 || (i + 1) % each != 0;
+  return status;
+}
+
+dt_status config_still(const keys *k, int each, config *c) {
+  const cJSON *list = k->gguf ? NULL : get(k->json, "no_rope_layers");
+  if (cJSON_IsArray(list))
+    return read_layers(k, "no_rope_layers", list, "1 (it rotates) or 0", says_still, c, c->still);
+  dt_status status = config_int_or(k, "no_rope_layer_interval", NULL, each, CONFIG_MAX_LAYERS, &each);
+  for (int i = 0; i < c->shape.layers; i++) c->still[i] = (i + 1) % each == 0;
+  return status;
+}
+
+dt_status config_cap(const keys *k, const char *name, double absent, float *out) {
+  double cap = 0;
+  if (!cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(k->json, name))) {
+    dt_status status = config_number(k, name, name, absent, 0, 1e9, &cap);
+    if (status) return status;
+  }
+  *out = (float)cap;
+  return DT_OK;
 }
 
 dt_status config_window(const keys *k, const char *use, bool windowed, config *c) {
@@ -194,7 +315,15 @@ dt_status config_window(const keys *k, const char *use, bool windowed, config *c
   return status;
 }
 
-dt_status config_refuse_others(const keys *k) {
+/* Whether a word is one of those of a list with spaces between. */
+static bool is_among(const char *word, const char *list) {
+  size_t len = strlen(word);
+  for (const char *at = list; (at = strstr(at, word)); at += len)
+    if ((at == list || at[-1] == ' ') && (at[len] == ' ' || !at[len])) return true;
+  return false;
+}
+
+dt_status config_refuse_others(const keys *k, const char *takes) {
   static const struct {
     const char *hf, *gguf;
     double neutral;
@@ -206,7 +335,9 @@ dt_status config_refuse_others(const keys *k) {
                 {NULL, "residual_scale", 1, "a scale of the residual"},
                 {NULL, "embedding_scale", 1, "a scale of embeddings"},
                 {NULL, "attention.scale", 0, "an attention scale of its own"},
-                {NULL, "rope.scaling.attn_factor", 1, "a scale of the rotation"}};
+                {NULL, "rope.scaling.attn_factor", 1, "a scale of the rotation"},
+                {NULL, "rope.scaling.yarn_ext_factor", 1, "an extrapolation of its own"},
+                {NULL, "rope.scaling.yarn_log_multiplier", 0, "a scale of the rotation"}};
   if (get(k->json, "quantization_config"))
     return dt_fail(
         k->err, DT_EINPUT,
@@ -218,7 +349,8 @@ dt_status config_refuse_others(const keys *k) {
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     found f = find_key(k, others[i].hf, others[i].gguf);
     for (int j = 0; j < f.n; j++)
-      if (!cJSON_IsNumber(f.item[j]) || (f.item[j]->valuedouble != others[i].neutral && f.item[j]->valuedouble != 0))
+      if (!is_among(f.name[j], takes) &&
+          (!cJSON_IsNumber(f.item[j]) || (f.item[j]->valuedouble != others[i].neutral && f.item[j]->valuedouble != 0)))
         return dt_fail(k->err, DT_EINPUT, "%s: %s: %s is not supported", k->path, f.name[j], others[i].what);
   }
   return DT_OK;

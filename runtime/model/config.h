@@ -16,11 +16,19 @@
 typedef struct {
   dt_shape shape;
   rotation rotation;
+  rotation local_rotation; /* of layers with a window, where two_rotations */
+  bool two_rotations;
   bool attention_bias; /* o has a bias (GPT-NeoX: q, k and v too) */
   bool qkv_bias, mlp_bias;
   bool normed_heads; /* queries and keys have norms */
   bool zipped_heads; /* rows of q and k lie as llama.cpp's converter has put them: see dt_matrix */
-  bool tied;         /* the embedding may serve as unembedding */
+  bool fused;        /* q, k and v are one matrix, gate and up another */
+  bool norms_behind; /* blocks end in a norm .. */
+  bool norms_before; /* .. and begin with one; without norms_behind they always do */
+  float norm_plus;   /* added to the weights of all norms */
+  int window;        /* of local layers; 0: they see all */
+  bool local[CONFIG_MAX_LAYERS], still[CONFIG_MAX_LAYERS]; /* layers with the window, without rotation */
+  bool tied;                                               /* the embedding may serve as unembedding */
   int32_t eos[CONFIG_MAX_EOS];
   int n_eos;
 } config;
@@ -44,15 +52,26 @@ dt_status config_number(const keys *k, const char *hf, const char *gguf, double 
                         double *out);
 dt_status config_act(const keys *k, const char *hf, const char *gguf, const char *absent, dt_act_kind *out);
 
-/* How heads rotate; `base` are Hugging Face's spellings of the base. */
-dt_status config_rotation(const keys *k, const char *base, rotation *out);
+/* How heads rotate; `base` are Hugging Face's spellings of the base, which is `usual` where it is absent. */
+dt_status config_rotation(const keys *k, const char *base, double usual, rotation *out);
+/* The same of layers with a window, where they have a rotation of their own. */
+dt_status config_local_rotation(const keys *k, const char *base, double usual, rotation *out);
+
+/* Which layers have a window, and its width. Unless the keys list them: of `each` layers all but the last; each = 0: all. */
+dt_status config_local(const keys *k, int usual_window, int each, config *c);
+/* Which layers do not rotate. Unless the keys list them: of `each` layers the last. */
+dt_status config_still(const keys *k, int each, config *c);
+
+/* A cap: a number above 0, or null for none, which is 0. */
+dt_status config_cap(const keys *k, const char *name, double absent, float *out);
 
 /* A window of positions, which c's shape then keeps to: all results are the same up to there. `windowed`: the family has
  * one; `use`: if this key says so (NULL: always). layer_types, where they are there, say it instead. */
 dt_status config_window(const keys *k, const char *use, bool windowed, config *c);
 
-/* Refuses keys that no family here computes: weights of other tools, experts, caps, scales. */
-dt_status config_refuse_others(const keys *k);
+/* Refuses keys that the family does not compute: weights of other tools, experts, caps, scales. `takes`: those that it does, with
+ * a space between. */
+dt_status config_refuse_others(const keys *k, const char *takes);
 
 /* eos_token_id: a token id, a list of them, or null. GGUF files say more of it: see the tokenizer. */
 dt_status config_eos(const keys *k, config *c);

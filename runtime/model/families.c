@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FAMILIES(F) F(gpt_neox) F(llama) F(mistral) F(qwen2) F(qwen3)
+#define FAMILIES(F)                                                                                                    \
+  F(gpt_neox) F(llama) F(mistral) F(qwen2) F(qwen3) F(smollm3) F(granite) F(olmo2) F(olmo3) F(phi3) F(gemma2) F(gemma3)
 
 #define DECLARE(name) extern const family name;
 FAMILIES(DECLARE)
@@ -12,11 +13,15 @@ FAMILIES(DECLARE)
 static const family *const families[] = {FAMILIES(LIST)};
 enum { COUNT = sizeof families / sizeof *families };
 
+const family *family_at(int i) { return i < COUNT ? families[i] : NULL; }
+
+enum { LIST_BYTES = 640 };
+
 /* Lists them: "gpt_neox" (GPTNeoXForCausalLM), .. */
-static const char *supported(char text[256]) {
+static const char *supported(char text[LIST_BYTES]) {
   size_t used = 0;
-  for (int i = 0; i < COUNT && used < 256; i++)
-    used += (size_t)snprintf(text + used, 256 - used, "%s\"%s\" (%s)", i ? ", " : "", families[i]->model_type,
+  for (int i = 0; i < COUNT && used < LIST_BYTES; i++)
+    used += (size_t)snprintf(text + used, LIST_BYTES - used, "%s\"%s\" (%s)", i ? ", " : "", families[i]->model_type,
                              families[i]->architecture);
   return text;
 }
@@ -24,10 +29,10 @@ static const char *supported(char text[256]) {
 static dt_status find_architecture(const keys *k, const family **out) {
   const cJSON *item = cJSON_GetObjectItemCaseSensitive(k->json, "general.architecture");
   const char *name = cJSON_IsString(item) ? item->valuestring : "";
-  char text[256] = "";
+  char text[LIST_BYTES] = "";
   for (int i = 0; i < COUNT; i++) {
     if (!families[i]->gguf) continue;
-    if (!strcmp(name, families[i]->gguf)) return *out = families[i], config_refuse_others(k);
+    if (!strcmp(name, families[i]->gguf)) return *out = families[i], config_refuse_others(k, families[i]->takes);
     size_t used = strlen(text);
     snprintf(text + used, sizeof text - used, "%s\"%s\"", used ? ", " : "", families[i]->gguf);
   }
@@ -41,7 +46,7 @@ dt_status family_find(const keys *k, const family **out) {
   const cJSON *first = cJSON_IsArray(list) ? list->child : NULL;
   const char *a = cJSON_IsString(first) ? first->valuestring : NULL;
   const char *t = cJSON_IsString(type) ? type->valuestring : NULL;
-  char text[256];
+  char text[LIST_BYTES];
   if (!t && !a) return dt_fail(k->err, DT_EINPUT, "%s: model_type is missing; supported: %s", k->path, supported(text));
   int i = 0;
   while (i < COUNT && strcmp(t ? t : a, t ? families[i]->model_type : families[i]->architecture)) i++;
@@ -52,7 +57,7 @@ dt_status family_find(const keys *k, const family **out) {
     return dt_fail(k->err, DT_EINPUT, "%s: architecture \"%.60s\" is not supported; supported: %s", k->path, a,
                    supported(text));
   *out = families[i];
-  return config_refuse_others(k);
+  return config_refuse_others(k, families[i]->takes);
 }
 
 const family *family_of_head(const keys *k) {

@@ -8,6 +8,7 @@
 typedef struct {
   const char *model_type, *architecture;       /* in config.json */
   const char *gguf;                            /* general.architecture of GGUF files; NULL: the family has none */
+  const char *takes;                           /* of the keys that most families lack: see config_refuse_others */
   dt_status (*read)(const keys *k, config *c); /* into a zeroed c */
   /* Views of all its tensors into d and layers[c->shape.layers], which are zeroed; f keeps a failure. */
   void (*find)(finder *f, const config *c, dt_model_desc *d, dt_layer *layers);
@@ -16,6 +17,9 @@ typedef struct {
 /* The family that the keys name, in a GGUF file by the architecture, else by model_type, or where that is absent by architectures[0]; when both are there they must
  * agree. DT_EINPUT says what is supported; also where the keys speak of what no family has. */
 dt_status family_find(const keys *k, const family **out);
+
+/* Family i of all; NULL past the last. */
+const family *family_at(int i);
 
 /* The family of a draft head's layer: by its model_type, else Llama. */
 const family *family_of_head(const keys *k);

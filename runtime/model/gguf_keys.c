@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST_KEY = 128, LONGEST_TEXT = 256 }; /* no key that we read is longer; longer texts are cut */
+enum {
+  LONGEST_KEY = 128,
+  LONGEST_TEXT = 256,
+  LONGEST_LIST = 4096
+}; /* no key that we read is longer; longer texts are cut */
 
 /* A number, or an array that repeats one number. */
 static bool is_number(const gguf_value *v, double *number) {
@@ -15,6 +19,17 @@ static bool is_number(const gguf_value *v, double *number) {
   return true;
 }
 
+static cJSON *list_of_truths(const gguf_value *v) {
+  bool truth;
+  cJSON *list = cJSON_CreateArray();
+  for (uint64_t i = 0; list && i < v->count && gguf_bool(v, i, &truth); i++)
+    if (!cJSON_AddItemToArray(list, cJSON_CreateBool(truth))) {
+      cJSON_Delete(list);
+      list = NULL;
+    }
+  return list;
+}
+
 /* NULL: out of memory. */
 static cJSON *item_of(const gguf_value *v) {
   bool truth;
@@ -22,6 +37,7 @@ static cJSON *item_of(const gguf_value *v) {
   double number;
   char text[LONGEST_TEXT];
   if (is_number(v, &number)) return cJSON_CreateNumber(number);
+  if (v->array && v->count <= LONGEST_LIST && gguf_bool(v, 0, &truth)) return list_of_truths(v);
   if (v->array) return cJSON_CreateString("(an array)");
   if (gguf_bool(v, 0, &truth)) return cJSON_CreateBool(truth);
   const char *bytes = gguf_string(v, 0, &len);

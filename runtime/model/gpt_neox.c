@@ -16,7 +16,8 @@ static dt_status read_config(const keys *k, config *c) {
   if (!status) status = config_int(k, "max_position_embeddings", "context_length", CONFIG_MAX_SIZE, &s->context);
   if (!status) status = config_act(k, "hidden_act", NULL, "gelu", &s->act);
   if (!status) status = config_number(k, "layer_norm_eps", "attention.layer_norm_epsilon", 1e-5, 0, 1, &eps);
-  if (!status) status = config_rotation(k, "rotary_emb_base|rope_theta|rope_parameters.rope_theta", &c->rotation);
+  if (!status)
+    status = config_rotation(k, "rotary_emb_base|rope_theta|rope_parameters.rope_theta", 10000, &c->rotation);
   if (!status)
     status = config_number(k, "rotary_pct|partial_rotary_factor|rope_parameters.partial_rotary_factor", NULL, 0.25, 0,
                            1, &part);
@@ -85,4 +86,4 @@ static void find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers)
 }
 
 extern const family gpt_neox;
-const family gpt_neox = {"gpt_neox", "GPTNeoXForCausalLM", "gptneox", read_config, find};
+const family gpt_neox = {"gpt_neox", "GPTNeoXForCausalLM", "gptneox", "", read_config, find};

@@ -76,6 +76,7 @@ static dt_status read_config(const checkpoint *files, const dt_shape *target, co
   if (!status && c->shape.layers != 1)
     status = dt_fail(err, DT_EINPUT, "%s: num_hidden_layers is %d: draft heads of one layer are supported", k.path,
                      c->shape.layers);
+  c->shape.turn_scale = (float)c->rotation.scale;
   return status;
 }
 

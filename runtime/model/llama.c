@@ -1,6 +1,17 @@
-/* Llama and its relatives Mistral, Qwen2, Qwen3: a sequential residual, RMS norms, a gated MLP, grouped heads. They
- * differ in biases, norms of the heads, windows and one or two defaults. */
+/* Llama and its relatives: a sequential residual, RMS norms, a gated MLP, grouped heads. They differ in biases, norms, windows,
+ * rotations, scales, and in defaults. */
 #include "model/family.h"
+
+#include <math.h>
+
+/* Defaults of keys that a file may lack, and spellings; 0 and NULL: Llama's. */
+typedef struct {
+  int head_dim;
+  double eps, base;
+  bool tied;
+  const char *act_key, *act;
+  const char *base_key;
+} defaults;
 
 /* A head has hidden / heads numbers, unless a key says otherwise. */
 static dt_status read_heads(const keys *k, int usual_head_dim, dt_shape *s) {
@@ -24,8 +35,8 @@ static dt_status read_heads(const keys *k, int usual_head_dim, dt_shape *s) {
   return DT_OK;
 }
 
-/* Reads the keys that all four have, with the same defaults. */
-static dt_status read_common(const keys *k, int usual_head_dim, config *c) {
+/* Reads the keys that all have. */
+static dt_status read_common(const keys *k, const defaults *usual, config *c) {
   dt_shape *s = &c->shape;
   double part = 0, eps = 0;
   s->norm = DT_NORM_RMS;
@@ -35,15 +46,21 @@ static dt_status read_common(const keys *k, int usual_head_dim, config *c) {
   if (!status) status = config_int(k, "num_hidden_layers", "block_count", CONFIG_MAX_LAYERS, &s->layers);
   if (!status) status = config_int(k, "intermediate_size", "feed_forward_length", CONFIG_MAX_SIZE, &s->inter);
   if (!status) status = config_int(k, "max_position_embeddings", "context_length", CONFIG_MAX_SIZE, &s->context);
-  if (!status) status = read_heads(k, usual_head_dim, s);
-  if (!status) status = config_act(k, "hidden_act", NULL, "silu", &s->act);
-  if (!status) status = config_number(k, "rms_norm_eps", "attention.layer_norm_rms_epsilon", 1e-6, 0, 1, &eps);
-  if (!status) status = config_rotation(k, "rope_theta|rope_parameters.rope_theta", &c->rotation);
+  if (!status) status = read_heads(k, k->gguf ? 0 : usual->head_dim, s);
+  if (!status)
+    status =
+        config_act(k, usual->act_key ? usual->act_key : "hidden_act", NULL, usual->act ? usual->act : "silu", &s->act);
+  if (!status)
+    status = config_number(k, "rms_norm_eps", "attention.layer_norm_rms_epsilon", usual->eps > 0 ? usual->eps : 1e-6, 0,
+                           1, &eps);
+  if (!status)
+    status = config_rotation(k, "rope_theta|rope_parameters.rope_theta|rope_parameters.full_attention.rope_theta",
+                             usual->base > 0 ? usual->base : 10000, &c->rotation);
   if (!status)
     status = config_number(k, "partial_rotary_factor|rope_parameters.partial_rotary_factor", NULL, 1, 0, 1, &part);
   if (!status)
     status = config_int_or(k, NULL, "rope.dimension_count", (int)(s->head_dim * part), s->head_dim, &s->rotary_dims);
-  if (!status) status = config_bool(k, "tie_word_embeddings", NULL, k->gguf, &c->tied);
+  if (!status) status = config_bool(k, "tie_word_embeddings", NULL, k->gguf || usual->tied, &c->tied);
   if (!status) status = config_eos(k, c);
   s->norm_eps = (float)eps;
   if (!status && s->rotary_dims % 2)
@@ -52,32 +69,138 @@ static dt_status read_common(const keys *k, int usual_head_dim, config *c) {
   return status;
 }
 
-static dt_status read_llama(const keys *k, config *c) {
-  dt_status status = read_common(k, 0, c);
-  if (!status) status = config_bool(k, "attention_bias", NULL, false, &c->attention_bias);
+static dt_status read_biases(const keys *k, config *c) {
+  dt_status status = config_bool(k, "attention_bias", NULL, false, &c->attention_bias);
   if (!status) status = config_bool(k, "mlp_bias", NULL, false, &c->mlp_bias);
   c->qkv_bias = c->attention_bias;
+  return status;
+}
+
+static dt_status read_llama(const keys *k, config *c) {
+  dt_status status = read_common(k, &(defaults){0}, c);
+  if (!status) status = read_biases(k, c);
   c->zipped_heads = k->gguf;
   return status ? status : config_window(k, NULL, false, c);
 }
 
 static dt_status read_mistral(const keys *k, config *c) {
-  dt_status status = read_common(k, 0, c);
+  dt_status status = read_common(k, &(defaults){0}, c);
   return status ? status : config_window(k, NULL, true, c);
 }
 
 static dt_status read_qwen2(const keys *k, config *c) {
   c->qkv_bias = true;
-  dt_status status = read_common(k, 0, c);
+  dt_status status = read_common(k, &(defaults){0}, c);
   return status ? status : config_window(k, "use_sliding_window", true, c);
 }
 
 static dt_status read_qwen3(const keys *k, config *c) {
   c->normed_heads = true;
-  dt_status status = read_common(k, k->gguf ? 0 : 128, c);
+  dt_status status = read_common(k, &(defaults){.head_dim = 128}, c);
   if (!status) status = config_bool(k, "attention_bias", NULL, false, &c->attention_bias);
   c->qkv_bias = c->attention_bias;
   return status ? status : config_window(k, "use_sliding_window", true, c);
+}
+
+static dt_status read_smollm3(const keys *k, config *c) {
+  bool windows = false;
+  dt_status status = read_common(k, &(defaults){.base = 2e6, .tied = true}, c);
+  if (!status) status = read_biases(k, c);
+  if (!status) status = config_still(k, 4, c);
+  if (!status) status = config_bool(k, "use_sliding_window", NULL, false, &windows);
+  if (!status && windows) status = config_local(k, 0, 0, c);
+  c->zipped_heads = k->gguf;
+  return status;
+}
+
+/* A factor, which is `absent` if it is not there. */
+static dt_status read_factor(const keys *k, const char *hf, const char *in_gguf, double absent, float *out) {
+  double factor = 0;
+  dt_status status = config_number(k, hf, in_gguf, absent, 0, 1e6, &factor);
+  *out = (float)factor;
+  return status;
+}
+
+static dt_status read_granite(const keys *k, config *c) {
+  dt_shape *s = &c->shape;
+  float divisor = 1;
+  dt_status status = read_common(k, &(defaults){0}, c);
+  if (!status) status = read_biases(k, c);
+  if (!status) status = read_factor(k, "embedding_multiplier", "embedding_scale", 1, &s->embed_scale);
+  if (!status) status = read_factor(k, "residual_multiplier", "residual_scale", 1, &s->residual_scale);
+  if (!status) status = read_factor(k, "attention_multiplier", "attention.scale", k->gguf ? 0 : 1, &s->attention_scale);
+  if (!status) status = read_factor(k, "logits_scaling", "logit_scale", 1, &divisor);
+  s->logit_scale = divisor > 0 ? 1 / divisor : 1;
+  c->zipped_heads = k->gguf;
+  return status;
+}
+
+/* OLMo 2 and 3: norms only behind the blocks, and of all heads together. GGUF files call both olmo2. */
+static dt_status read_olmo(const keys *k, double base, int window, config *c) {
+  c->normed_heads = c->shape.wide_norms = c->norms_behind = true;
+  dt_status status = read_common(k, &(defaults){.eps = 1e-5, .base = base}, c);
+  if (!status) status = read_biases(k, c);
+  if (!status && (k->gguf || window)) status = config_local(k, k->gguf ? 0 : window, 4, c);
+  if (!status && c->window)
+    status =
+        config_local_rotation(k, "rope_theta|rope_parameters.rope_theta|rope_parameters.sliding_attention.rope_theta",
+                              c->rotation.base, &c->local_rotation);
+  c->two_rotations = c->window > 0;
+  return status;
+}
+
+static dt_status read_olmo2(const keys *k, config *c) { return read_olmo(k, 10000, 0, c); }
+static dt_status read_olmo3(const keys *k, config *c) { return read_olmo(k, 500000, 4096, c); }
+
+static dt_status read_phi3(const keys *k, config *c) {
+  c->fused = true;
+  dt_status status = read_common(k, &(defaults){.eps = 1e-5}, c);
+  if (!status && c->rotation.yarn)
+    status =
+        dt_fail(k->err, DT_EINPUT,
+                "%s: a rotation of type \"yarn\", which means \"longrope\" in this family, is not supported", k->path);
+  return status ? status : config_local(k, 0, 0, c);
+}
+
+/* Norms before and behind the blocks, with 1 added to their weights, which GGUF files have already; the last of each
+ * `each` layers sees all. In the largest model a score's scale is of hidden / heads numbers, which a GGUF file does not say. */
+static dt_status read_gemma(const keys *k, const defaults *usual, int each, int largest, config *c) {
+  dt_shape *s = &c->shape;
+  double scalar = 256;
+  bool both_ways = false;
+  c->norms_before = c->norms_behind = true;
+  c->norm_plus = k->gguf ? 0 : 1;
+  dt_status status = read_common(k, usual, c);
+  if (!status) status = config_local(k, k->gguf && each == 6 ? 0 : 4096, each, c);
+  if (!status) status = config_number(k, "query_pre_attn_scalar", NULL, scalar, 1e-3, 1e9, &scalar);
+  if (!status) status = config_bool(k, "use_bidirectional_attention", NULL, false, &both_ways);
+  if (!status) status = read_biases(k, c);
+  if (status) return status;
+  if (both_ways)
+    return dt_fail(k->err, DT_EINPUT,
+                   "%s: use_bidirectional_attention: only rows that see what lies before them are supported", k->path);
+  if (k->gguf) scalar = s->layers == largest ? s->hidden / s->heads : s->head_dim;
+  s->attention_scale = (float)(1 / sqrt(scalar));
+  s->embed_scale = (float)sqrt(s->hidden);
+  return DT_OK;
+}
+
+static dt_status read_gemma2(const keys *k, config *c) {
+  const defaults usual = {.head_dim = 256, .tied = true, .act_key = "hidden_activation", .act = "gelu_pytorch_tanh"};
+  dt_status status = read_gemma(k, &usual, 2, 46, c);
+  if (!status) status = config_cap(k, "attn_logit_softcapping", 50, &c->shape.score_cap);
+  return status ? status : config_cap(k, "final_logit_softcapping", 30, &c->shape.logit_cap);
+}
+
+static dt_status read_gemma3(const keys *k, config *c) {
+  const defaults usual = {
+      .head_dim = 256, .tied = true, .base = 1e6, .act_key = "hidden_activation", .act = "gelu_pytorch_tanh"};
+  c->normed_heads = c->two_rotations = true;
+  dt_status status = read_gemma(k, &usual, 6, 62, c);
+  if (!status)
+    status = config_local_rotation(k, "rope_local_base_freq|rope_parameters.sliding_attention.rope_theta", 10000,
+                                   &c->local_rotation);
+  return status ? status : config_cap(k, "final_logit_softcapping", 0, &c->shape.logit_cap);
 }
 
 /* A vector that only some models have; a GGUF file has it or not. */
@@ -91,28 +214,71 @@ static dt_matrix of_heads(const config *c, dt_matrix m) {
   return m.source && c->zipped_heads ? dt_zipped_heads(m, c->shape.head_dim) : m;
 }
 
-static void find_layer(finder *f, const config *c, dt_layer *l) {
+static dt_matrix find_norm(finder *f, const config *c, int n, const char *hf, const char *in_gguf) {
+  dt_matrix m = find_vector(f, n, hf, in_gguf);
+  m.plus = c->norm_plus;
+  return m;
+}
+
+/* The norms around both blocks. Behind them they have the name that Llama has before the second. */
+static void find_norms(finder *f, const config *c, dt_layer *l) {
+  int H = c->shape.hidden;
+  const char *second =
+      c->norms_behind ? "layers.%d.pre_feedforward_layernorm.weight" : "layers.%d.post_attention_layernorm.weight";
+  if (c->norms_before || !c->norms_behind) {
+    l->norm1 = find_norm(f, c, H, "layers.%d.input_layernorm.weight", "blk.%d.attn_norm.weight");
+    l->norm2 = find_norm(f, c, H, second, "blk.%d.ffn_norm.weight");
+  }
+  if (!c->norms_behind) return;
+  l->o_norm = find_norm(f, c, H, "layers.%d.post_attention_layernorm.weight", "blk.%d.post_attention_norm.weight");
+  l->down_norm = find_norm(f, c, H, "layers.%d.post_feedforward_layernorm.weight", "blk.%d.post_ffw_norm.weight");
+}
+
+/* q, k and v in one matrix, gate and up in another. */
+static void find_fused(finder *f, const config *c, dt_layer *l) {
   const dt_shape *s = &c->shape;
-  int H = s->hidden, I = s->inter, hd = s->head_dim, A = s->heads * hd, G = s->kv_heads * hd;
-  l->norm1 = find_vector(f, H, "layers.%d.input_layernorm.weight", "blk.%d.attn_norm.weight");
+  int H = s->hidden, I = s->inter, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
+  dt_matrix qkv = find_matrix(f, A + 2 * G, H, "layers.%d.self_attn.qkv_proj.weight", "blk.%d.attn_qkv.weight");
+  l->q = dt_some_rows(qkv, 0, A);
+  l->k = dt_some_rows(qkv, A, G);
+  l->v = dt_some_rows(qkv, A + G, G);
+  dt_matrix both = find_matrix(f, 2 * I, H, "layers.%d.mlp.gate_up_proj.weight", "blk.%d.ffn_up.weight");
+  l->gate = dt_part_of_rows(both, 2, 0);
+  l->up = dt_part_of_rows(both, 2, 1);
+}
+
+static void find_apart(finder *f, const config *c, dt_layer *l) {
+  const dt_shape *s = &c->shape;
+  int H = s->hidden, I = s->inter, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
   l->q = of_heads(c, find_matrix(f, A, H, "layers.%d.self_attn.q_proj.weight", "blk.%d.attn_q.weight"));
   l->k = of_heads(c, find_matrix(f, G, H, "layers.%d.self_attn.k_proj.weight", "blk.%d.attn_k.weight"));
   l->v = find_matrix(f, G, H, "layers.%d.self_attn.v_proj.weight", "blk.%d.attn_v.weight");
   l->q_bias = of_heads(c, find_some(f, c->qkv_bias, A, "layers.%d.self_attn.q_proj.bias", "blk.%d.attn_q.bias"));
   l->k_bias = of_heads(c, find_some(f, c->qkv_bias, G, "layers.%d.self_attn.k_proj.bias", "blk.%d.attn_k.bias"));
   l->v_bias = find_some(f, c->qkv_bias, G, "layers.%d.self_attn.v_proj.bias", "blk.%d.attn_v.bias");
+  l->gate = find_matrix(f, I, H, "layers.%d.mlp.gate_proj.weight", "blk.%d.ffn_gate.weight");
+  l->up = find_matrix(f, I, H, "layers.%d.mlp.up_proj.weight", "blk.%d.ffn_up.weight");
+  l->gate_bias = find_some(f, c->mlp_bias, I, "layers.%d.mlp.gate_proj.bias", "blk.%d.ffn_gate.bias");
+  l->up_bias = find_some(f, c->mlp_bias, I, "layers.%d.mlp.up_proj.bias", "blk.%d.ffn_up.bias");
+}
+
+static void find_layer(finder *f, const config *c, dt_layer *l) {
+  const dt_shape *s = &c->shape;
+  int H = s->hidden, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
+  find_norms(f, c, l);
+  if (c->fused)
+    find_fused(f, c, l);
+  else
+    find_apart(f, c, l);
   if (c->normed_heads) {
-    l->q_norm = find_vector(f, hd, "layers.%d.self_attn.q_norm.weight", "blk.%d.attn_q_norm.weight");
-    l->k_norm = find_vector(f, hd, "layers.%d.self_attn.k_norm.weight", "blk.%d.attn_k_norm.weight");
+    l->q_norm = find_norm(f, c, s->wide_norms ? A : s->head_dim, "layers.%d.self_attn.q_norm.weight",
+                          "blk.%d.attn_q_norm.weight");
+    l->k_norm = find_norm(f, c, s->wide_norms ? G : s->head_dim, "layers.%d.self_attn.k_norm.weight",
+                          "blk.%d.attn_k_norm.weight");
   }
   l->o = find_matrix(f, H, A, "layers.%d.self_attn.o_proj.weight", "blk.%d.attn_output.weight");
   l->o_bias = find_some(f, c->attention_bias, H, "layers.%d.self_attn.o_proj.bias", "blk.%d.attn_output.bias");
-  l->norm2 = find_vector(f, H, "layers.%d.post_attention_layernorm.weight", "blk.%d.ffn_norm.weight");
-  l->gate = find_matrix(f, I, H, "layers.%d.mlp.gate_proj.weight", "blk.%d.ffn_gate.weight");
-  l->up = find_matrix(f, I, H, "layers.%d.mlp.up_proj.weight", "blk.%d.ffn_up.weight");
-  l->down = find_matrix(f, H, I, "layers.%d.mlp.down_proj.weight", "blk.%d.ffn_down.weight");
-  l->gate_bias = find_some(f, c->mlp_bias, I, "layers.%d.mlp.gate_proj.bias", "blk.%d.ffn_gate.bias");
-  l->up_bias = find_some(f, c->mlp_bias, I, "layers.%d.mlp.up_proj.bias", "blk.%d.ffn_up.bias");
+  l->down = find_matrix(f, H, s->inter, "layers.%d.mlp.down_proj.weight", "blk.%d.ffn_down.weight");
   l->down_bias = find_some(f, c->mlp_bias, H, "layers.%d.mlp.down_proj.bias", "blk.%d.ffn_down.bias");
 }
 
@@ -121,15 +287,24 @@ static void find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers)
   if (!find_is_there(f, "embed_tokens.weight", "token_embd.weight")) f->prefix = "model.";
   d->embed = find_matrix(f, V, H, "embed_tokens.weight", "token_embd.weight");
   for (f->layer = 0; f->layer < c->shape.layers && f->status == DT_OK; f->layer++) find_layer(f, c, &layers[f->layer]);
-  d->final_norm = find_vector(f, H, "norm.weight", "output_norm.weight");
+  d->final_norm = find_norm(f, c, H, "norm.weight", "output_norm.weight");
   f->prefix = "";
   bool own = !c->tied || find_is_there(f, "lm_head.weight", "output.weight");
   d->unembed = own ? find_matrix(f, V, H, "lm_head.weight", "output.weight") : d->embed;
 }
 
-/* A Mistral model is called llama in a GGUF file. */
-extern const family llama, mistral, qwen2, qwen3;
-const family llama = {"llama", "LlamaForCausalLM", "llama", read_llama, find};
-const family mistral = {"mistral", "MistralForCausalLM", NULL, read_mistral, find};
-const family qwen2 = {"qwen2", "Qwen2ForCausalLM", "qwen2", read_qwen2, find};
-const family qwen3 = {"qwen3", "Qwen3ForCausalLM", "qwen3", read_qwen3, find};
+/* A Mistral model is called llama in a GGUF file, and one of OLMo 3 olmo2. */
+#define SCALES "embedding_scale residual_scale attention.scale logit_scale"
+#define CAP "final_logit_softcapping"
+extern const family llama, mistral, qwen2, qwen3, smollm3, granite, olmo2, olmo3, phi3, gemma2, gemma3;
+const family llama = {"llama", "LlamaForCausalLM", "llama", "", read_llama, find};
+const family mistral = {"mistral", "MistralForCausalLM", NULL, "", read_mistral, find};
+const family qwen2 = {"qwen2", "Qwen2ForCausalLM", "qwen2", "", read_qwen2, find};
+const family qwen3 = {"qwen3", "Qwen3ForCausalLM", "qwen3", "", read_qwen3, find};
+const family smollm3 = {"smollm3", "SmolLM3ForCausalLM", "smollm3", "", read_smollm3, find};
+const family granite = {"granite", "GraniteForCausalLM", "granite", SCALES, read_granite, find};
+const family olmo2 = {"olmo2", "Olmo2ForCausalLM", "olmo2", "", read_olmo2, find};
+const family olmo3 = {"olmo3", "Olmo3ForCausalLM", NULL, "", read_olmo3, find};
+const family phi3 = {"phi3", "Phi3ForCausalLM", "phi3", "", read_phi3, find};
+const family gemma2 = {"gemma2", "Gemma2ForCausalLM", "gemma2", "attn_logit_softcapping " CAP, read_gemma2, find};
+const family gemma3 = {"gemma3_text", "Gemma3ForCausalLM", "gemma3", CAP, read_gemma3, find};

@@ -9,7 +9,7 @@
 struct model {
   dt_model_desc desc;
   dt_layer *layer;
-  float *inv_freq;
+  float *inv_freq, *local_freq;
   checkpoint files;
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;
@@ -17,6 +17,22 @@ struct model {
 };
 
 _Static_assert(MODEL_MAX_EOS == CONFIG_MAX_EOS, "config's list is copied whole");
+
+/* What the configuration says of single layers and of their rotations. */
+static dt_status fill_layers(model *m, const config *c, dt_error *err) {
+  int dims = c->shape.rotary_dims;
+  size_t bytes = ((size_t)dims / 2 + 1) * sizeof *m->inv_freq;
+  m->inv_freq = malloc(bytes);
+  if (c->two_rotations) m->local_freq = malloc(bytes);
+  if (!m->inv_freq || (c->two_rotations && !m->local_freq)) return dt_fail_memory(err, "a model's rotation", bytes);
+  rotation_fill(&c->rotation, dims, m->inv_freq);
+  if (m->local_freq) rotation_fill(&c->local_rotation, dims, m->local_freq);
+  for (int i = 0; i < c->shape.layers; i++) {
+    m->layer[i].window = c->local[i] ? c->window : 0;
+    m->layer[i].still = c->still[i];
+  }
+  return DT_OK;
+}
 
 static dt_status fill(model *m, dt_error *err) {
   const family *kin;
@@ -27,11 +43,10 @@ static dt_status fill(model *m, dt_error *err) {
   if (status == DT_OK) status = checkpoint_open_tensors(&m->files, err);
   if (status != DT_OK) return status;
   m->layer = calloc((size_t)c.shape.layers, sizeof *m->layer);
-  m->inv_freq = calloc((size_t)c.shape.rotary_dims / 2 + 1, sizeof *m->inv_freq);
-  if (!m->layer || !m->inv_freq)
-    return dt_fail_memory(err, "a model's layers", (size_t)c.shape.layers * sizeof *m->layer);
-  rotation_fill(&c.rotation, c.shape.rotary_dims, m->inv_freq);
-  m->desc = (dt_model_desc){.shape = c.shape, .inv_freq = m->inv_freq, .layer = m->layer};
+  if (!m->layer) return dt_fail_memory(err, "a model's layers", (size_t)c.shape.layers * sizeof *m->layer);
+  if ((status = fill_layers(m, &c, err))) return status;
+  c.shape.turn_scale = (float)c.rotation.scale;
+  m->desc = (dt_model_desc){.shape = c.shape, .inv_freq = m->inv_freq, .local_freq = m->local_freq, .layer = m->layer};
   memcpy(m->eos, c.eos, sizeof m->eos);
   m->n_eos = c.n_eos;
   m->family = kin->model_type;
@@ -60,7 +75,7 @@ dt_status model_open(const char *path, model **out, dt_error *err) {
 void model_close(model *m) {
   if (!m) return;
   checkpoint_close(&m->files);
-  free(m->inv_freq);
+  free(m->inv_freq), free(m->local_freq);
   free(m->layer);
   free(m);
 }

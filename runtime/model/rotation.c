@@ -4,6 +4,24 @@
 
 #include <math.h>
 
+/* The pair, a fraction of one, that turns so many times in `original` positions. */
+static double pair_of(const rotation *r, int dims, double turns) {
+  return dims * log(r->original / (turns * 2 * 3.14159265358979323846)) / (2 * log(r->base));
+}
+
+static void fill_yarn(const rotation *r, int dims, float *inv_freq) {
+  double first = pair_of(r, dims, r->high), last = pair_of(r, dims, r->low);
+  if (r->whole) first = floor(first), last = ceil(last);
+  first = first > 0 ? first : 0, last = last < dims - 1 ? last : dims - 1;
+  if (first == last) last += 0.001;
+  for (int j = 0; j < dims / 2; j++) {
+    float speed = (float)pow((float)r->base, (float)(2 * j) / (float)dims);
+    float part = ((float)j - (float)first) / (float)(last - first);
+    float keeps = 1.0f - (part < 0 ? 0 : part > 1 ? 1 : part);
+    inv_freq[j] = 1.0f / ((float)r->factor * speed) * (1.0f - keeps) + 1.0f / speed * keeps;
+  }
+}
+
 static float stretch(const rotation *r, float freq) {
   float factor = (float)r->factor;
   if (r->original == 0) return freq / factor;
@@ -15,6 +33,10 @@ static float stretch(const rotation *r, float freq) {
 }
 
 void rotation_fill(const rotation *r, int dims, float *inv_freq) {
+  if (r->yarn) {
+    fill_yarn(r, dims, inv_freq);
+    return;
+  }
   for (int j = 0; j < dims / 2; j++)
     inv_freq[j] = stretch(r, 1.0f / (float)pow((float)r->base, (float)(2 * j) / (float)dims));
 }

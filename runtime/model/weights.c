@@ -43,6 +43,7 @@ dt_status dt_read_vector(const dt_matrix *m, float *out, dt_error *err) {
   if (!raw) return dt_fail_memory(err, "a vector", bytes);
   dt_status status = dt_read_rows(m, 0, m->rows, raw, err);
   if (status == DT_OK) dt_type_of(m->dtype)->decode(raw, (size_t)m->rows, out);
+  for (int i = 0; m->plus != 0 && status == DT_OK && i < m->rows; i++) out[i] += m->plus;
   free(raw);
   return status;
 }
@@ -57,9 +58,12 @@ dt_matrix dt_part_of_heads(dt_matrix fused, int parts, int part, int head_dim) {
 }
 
 dt_matrix dt_part_of_rows(dt_matrix fused, int parts, int part) {
-  int rows = fused.rows / parts;
+  return dt_some_rows(fused, fused.rows / parts * part, fused.rows / parts);
+}
+
+dt_matrix dt_some_rows(dt_matrix fused, int first, int rows) {
   if (!fused.source) return fused;
-  fused.offset += (uint64_t)part * (uint64_t)rows * dt_row_bytes(fused.dtype, (size_t)fused.cols);
+  fused.offset += (uint64_t)first * dt_row_bytes(fused.dtype, (size_t)fused.cols);
   fused.rows = fused.group = fused.stride = rows;
   return fused;
 }

@@ -11,7 +11,8 @@
 /* A view of weights in a source, which is not owned; little endian. `group` rows at a time are taken out of every `stride`
  * of the source's rows (q, k and v interleaved by head; an ordinary matrix has group = stride = rows). `zipped`: the two
  * halves of a group lie row by row in turn, as GGUF has llama's q and k, so that row i of the first half is row 2 i there and
- * of the second 2 i + 1. A vector is rows x 1. source == NULL: the model has none of these. */
+ * of the second 2 i + 1. A vector is rows x 1; `plus` is added to each of its numbers. source == NULL: the model has none of
+ * these. */
 typedef struct {
   const dt_source *source;
   uint64_t offset; /* bytes before the view's first row */
@@ -19,17 +20,19 @@ typedef struct {
   int rows, cols;
   int group, stride;
   bool zipped;
+  float plus;
 } dt_matrix;
 
 /* Copies rows first..first+count-1, one behind the other, dt_row_bytes(dtype, cols) each. Fails as source_read does. */
 dt_status dt_read_rows(const dt_matrix *m, int first, int count, void *to, dt_error *err);
-/* All numbers of a vector, widened. */
+/* All numbers of a vector, widened, with `plus`. */
 dt_status dt_read_vector(const dt_matrix *m, float *out, dt_error *err);
 
 /* Part `part` of `parts` of a fused matrix whose rows go [head][part][head_dim]. */
 dt_matrix dt_part_of_heads(dt_matrix fused, int parts, int part, int head_dim);
-/* The same of one whose rows go [part][row]. */
+/* The same of one whose rows go [part][row]; and any rows of such a one. */
 dt_matrix dt_part_of_rows(dt_matrix fused, int parts, int part);
+dt_matrix dt_some_rows(dt_matrix fused, int first, int rows);
 /* Rows of queries or keys that are zipped head by head. */
 dt_matrix dt_zipped_heads(dt_matrix zipped, int head_dim);
 
@@ -39,16 +42,23 @@ typedef enum { DT_ACT_GELU_ERF, DT_ACT_GELU_TANH, DT_ACT_SILU } dt_act_kind;
 /* One decoder layer. H = hidden, A = heads * head_dim, G = kv_heads * head_dim, I = inter.
  * parallel residual:   x += o(attn(norm1(x))) + down(act(up(norm2(x))))       (both norms read the layer's input)
  * sequential residual: x += o(attn(norm1(x)));  x += down(act(up(norm2(x))))
- * with a gate: down(act(gate(n)) * up(n)). Biases are optional. */
+ * with a gate: down(act(gate(n)) * up(n)). Biases are optional, and so are the norms of a sequential residual: without norm1 or
+ * norm2, x itself is read; with o_norm or down_norm, x += o_norm(o(..)), x += down_norm(down(..)). */
 typedef struct {
   dt_matrix norm1, norm1_bias, norm2, norm2_bias; /* [H] */
+  dt_matrix o_norm, down_norm;                    /* [H] */
   dt_matrix q, k, v;                              /* [A,H] [G,H] [G,H] */
   dt_matrix q_bias, k_bias, v_bias;               /* [A] [G] [G] */
-  dt_matrix q_norm, k_norm;               /* [head_dim] RMS norms of every head, before it rotates; both or none */
+  dt_matrix q_norm,
+      k_norm; /* [head_dim] RMS norms of every head, before it rotates; [A] [G]: of all heads together; both or none */
   dt_matrix o, o_bias;                    /* [H,A] [H] */
   dt_matrix up, up_bias, gate, gate_bias; /* [I,H] [I] */
   dt_matrix down, down_bias;              /* [H,I] [H] */
+  int window;                             /* its rows see this many tokens, their own the last; 0: all */
+  bool still;                             /* its heads do not rotate */
 } dt_layer;
+
+enum { DT_LAYER_MATRICES = offsetof(dt_layer, window) / sizeof(dt_matrix) }; /* it begins with these */
 
 /* A model's numbers, held by value wherever they are needed. */
 typedef struct {
@@ -59,13 +69,20 @@ typedef struct {
   dt_norm_kind norm;
   dt_act_kind act;
   bool parallel_residual;
-  bool gated; /* the MLP has a gate */
+  bool gated;      /* the MLP has a gate */
+  bool wide_norms; /* q_norm and k_norm are of all heads together */
+  /* Factors, each 0 where a model has none. */
+  float embed_scale, residual_scale, logit_scale; /* of embeddings, of what layers add to the stream, of logits */
+  float attention_scale;                          /* of scores; 0: head_dim^-0.5 */
+  float turn_scale;                               /* of the cosines and sines of inv_freq */
+  float score_cap, logit_cap;                     /* a score, a logit x becomes cap * tanh(x / cap) */
 } dt_shape;
 
 typedef struct {
   dt_shape shape;
-  const float *inv_freq; /* [rotary_dims / 2] the angle of pair j at position p is (double)p * inv_freq[j] */
-  dt_matrix embed;       /* [vocab,H] */
+  const float *inv_freq;   /* [rotary_dims / 2] the angle of pair j at position p is (double)p * inv_freq[j] */
+  const float *local_freq; /* the same for layers with a window; NULL: they turn as the others */
+  dt_matrix embed;         /* [vocab,H] */
   dt_matrix final_norm, final_norm_bias;
   dt_matrix unembed;  /* [vocab,H] no bias */
   const int32_t *ids; /* [n_ids] those whose rows of unembed are wanted, rising; NULL: all. Such a model only drafts */

@@ -4,13 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN_LAYER = sizeof(dt_layer) / sizeof(dt_matrix), BESIDE = 4 };
+enum { BESIDE = 4 };
 
-int witness_matrices(const dt_model_desc *d) { return d->shape.layers * IN_LAYER + BESIDE; }
+int witness_matrices(const dt_model_desc *d) { return d->shape.layers * DT_LAYER_MATRICES + BESIDE; }
 
 const dt_matrix *witness_matrix(const dt_model_desc *d, int i) {
   const dt_matrix *beside[BESIDE] = {&d->embed, &d->final_norm, &d->final_norm_bias, &d->unembed};
-  return i < BESIDE ? beside[i] : (const dt_matrix *)&d->layer[(i - BESIDE) / IN_LAYER] + (i - BESIDE) % IN_LAYER;
+  int in_layers = i - BESIDE;
+  return in_layers < 0 ? beside[i]
+                       : (const dt_matrix *)&d->layer[in_layers / DT_LAYER_MATRICES] + in_layers % DT_LAYER_MATRICES;
 }
 
 static void note(witness *w, witness_record record) {

@@ -2,9 +2,10 @@
 -- policies, a model's tokens have one hash.
 --   dtrun run tests/exact/quantized.lua [--prompts 1] [-n 12] [--long]
 -- Models: the bundled pair's target with its weights rounded to Q8_0 and to Q4_1, a tiny one whose matrices are of all
--- types in turn (Q4_K, Q6_K and twelve others), and what is there of SmolLM2 (Q4_1; scripts/get-model brings it) and,
--- with --long, Qwen2.5-Coder 0.5B (a mixture of Q4_K, Q6_K, Q5_0 and Q8_0). A model drafts for itself, so that deep
--- trees are accepted; a large one on a slow variant runs two policies only, with two threads.
+-- types in turn (Q4_K, Q6_K and twelve others), a tiny one of each further family of GGUF files, and what is there of
+-- SmolLM2 (Q4_1; scripts/get-model brings it) and, with --long, Qwen2.5-Coder 0.5B (a mixture of Q4_K, Q6_K, Q5_0 and
+-- Q8_0). A model drafts for itself, so that deep trees are accepted; a large one on a slow variant runs two policies
+-- only, with two threads.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -17,10 +18,18 @@ local opts = dt.args {
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
 local FOLDER = HERE .. "../../models/"
+local GOLDEN = HERE .. "../golden/logits/"
 local MODELS = {
   { label = "bundled in Q8_0", path = FOLDER .. "mini-target", weights = "q8" },
   { label = "bundled in Q4_1", path = FOLDER .. "mini-target", weights = "q4" },
-  { label = "tiny, all types", path = HERE .. "../golden/logits/gguf_llama/model.gguf", ctx = 128 },
+  { label = "tiny, all types", path = GOLDEN .. "gguf_llama/model.gguf", ctx = 128 },
+  { label = "smollm3", path = GOLDEN .. "gguf_smollm3/model.gguf", ctx = 128 },
+  { label = "granite", path = GOLDEN .. "gguf_granite/model.gguf", ctx = 128 },
+  { label = "olmo2", path = GOLDEN .. "gguf_olmo2/model.gguf", ctx = 128 },
+  { label = "olmo3", path = GOLDEN .. "gguf_olmo3/model.gguf", ctx = 128 },
+  { label = "phi3", path = GOLDEN .. "gguf_phi3/model.gguf", ctx = 128 },
+  { label = "gemma2", path = GOLDEN .. "gguf_gemma2/model.gguf", ctx = 128 },
+  { label = "gemma3", path = GOLDEN .. "gguf_gemma3/model.gguf", ctx = 128 },
   { label = "SmolLM2 Q4_1", path = FOLDER .. "SmolLM2-135M-Instruct.Q4_1.gguf", large = true },
   { label = "Qwen 0.5B Q4_K_M", path = FOLDER .. "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", large = true, long = true },
 }

@@ -19,7 +19,7 @@ import torch
 import transformers
 from gguf import GGMLQuantizationType as T
 from make_logits import OUT, ROOT, make, random_cases
-from widen_gguf import restored
+from widen_gguf import ZIPPED, restored
 
 COMMON = {"hidden_act": "silu", "num_hidden_layers": 2}
 # config.json as it is written, in the spellings in use; "_": how the files are laid out
@@ -50,6 +50,97 @@ FOLDERS = {
         "hidden_size": 84, "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 32, "intermediate_size": 100,
         "vocab_size": 211, "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "max_position_embeddings": 160,
         "rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 4.0}, "eos_token_id": 3},
+    "qwen2_yarn": {
+        "_": {"dtype": "F16", "lengths": [3, 47]}, "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2",
+        "hidden_size": 72, "num_attention_heads": 6, "num_key_value_heads": 2, "intermediate_size": 88, "vocab_size": 101,
+        "rms_norm_eps": 1e-06, "tie_word_embeddings": True, "max_position_embeddings": 128, "rope_theta": 10000.0,
+        "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}, "eos_token_id": 3},
+    "llama_yarn": {
+        "_": {"dtype": "F32", "lengths": [2, 44]}, "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+        "hidden_size": 80, "num_attention_heads": 5, "num_key_value_heads": 5, "intermediate_size": 72, "vocab_size": 97,
+        "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "max_position_embeddings": 256,
+        "rope_parameters": {"rope_type": "yarn", "rope_theta": 5000.0, "factor": 8.0, "original_max_position_embeddings": 32,
+                            "beta_fast": 16.0, "beta_slow": 0.5, "mscale": 0.8, "mscale_all_dim": 0.4, "truncate": False},
+        "eos_token_id": 2},
+    "smollm3": {
+        "_": {"dtype": "BF16", "lengths": [3, 41]}, "architectures": ["SmolLM3ForCausalLM"], "model_type": "smollm3",
+        "num_hidden_layers": 5, "hidden_size": 60, "num_attention_heads": 6, "num_key_value_heads": 2, "intermediate_size": 84,
+        "vocab_size": 107, "rms_norm_eps": 1e-06, "tie_word_embeddings": True, "max_position_embeddings": 128,
+        "rope_theta": 50000.0, "eos_token_id": 2, "pad_token_id": 1},
+    "smollm3_biases": {
+        "_": {"dtype": "F16", "lengths": [1, 39]}, "architectures": ["SmolLM3ForCausalLM"], "model_type": "smollm3",
+        "num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3, "num_key_value_heads": 1, "intermediate_size": 50,
+        "vocab_size": 83, "rms_norm_eps": 1e-05, "tie_word_embeddings": False, "max_position_embeddings": 96, "attention_bias": True,
+        "mlp_bias": True, "no_rope_layers": [0, 1, 0], "use_sliding_window": True, "sliding_window": 7,
+        "layer_types": ["full_attention", "sliding_attention", "sliding_attention"], "rope_theta": 2000000.0, "eos_token_id": 2,
+        "pad_token_id": 1},
+    "granite": {
+        "_": {"dtype": "F16", "lengths": [3, 41]}, "architectures": ["GraniteForCausalLM"], "model_type": "granite",
+        "num_hidden_layers": 3, "hidden_size": 84, "num_attention_heads": 6, "num_key_value_heads": 2, "intermediate_size": 92,
+        "vocab_size": 103, "rms_norm_eps": 1e-05, "tie_word_embeddings": True, "max_position_embeddings": 96, "rope_theta": 10000.0,
+        "embedding_multiplier": 12.0, "attention_multiplier": 0.125, "residual_multiplier": 0.22, "logits_scaling": 3.0,
+        "eos_token_id": 0},
+    "granite_biases": {
+        "_": {"dtype": "BF16", "lengths": [2, 35]}, "architectures": ["GraniteForCausalLM"], "model_type": "granite",
+        "num_hidden_layers": 2, "hidden_size": 40, "num_attention_heads": 5, "num_key_value_heads": 5, "intermediate_size": 50,
+        "vocab_size": 71, "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "max_position_embeddings": 64, "attention_bias": True,
+        "mlp_bias": True, "embedding_multiplier": 2.0, "attention_multiplier": 0.3, "residual_multiplier": 0.7,
+        "logits_scaling": 0.5, "eos_token_id": 0},
+    "olmo2": {
+        "_": {"dtype": "BF16", "lengths": [3, 41]}, "architectures": ["Olmo2ForCausalLM"], "model_type": "olmo2",
+        "num_hidden_layers": 3, "hidden_size": 60, "num_attention_heads": 5, "num_key_value_heads": 1, "intermediate_size": 70,
+        "vocab_size": 109, "tie_word_embeddings": False, "max_position_embeddings": 96, "rope_theta": 500000.0, "eos_token_id": 2},
+    "olmo2_heads": {
+        "_": {"dtype": "F16", "lengths": [1, 70]}, "architectures": ["Olmo2ForCausalLM"], "model_type": "olmo2",
+        "num_hidden_layers": 2, "hidden_size": 96, "num_attention_heads": 6, "num_key_value_heads": 3, "intermediate_size": 64,
+        "vocab_size": 89, "rms_norm_eps": 1e-06, "tie_word_embeddings": True, "attention_bias": True,
+        "max_position_embeddings": 128, "eos_token_id": 2},
+    "olmo3": {
+        "_": {"dtype": "F16", "lengths": [3, 53]}, "architectures": ["Olmo3ForCausalLM"], "model_type": "olmo3",
+        "num_hidden_layers": 5, "hidden_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 60,
+        "vocab_size": 101, "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "max_position_embeddings": 128, "sliding_window": 9,
+        "rope_theta": 500000, "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 16,
+                                               "attention_factor": 1.2079441541679836, "beta_fast": 32, "beta_slow": 1},
+        "eos_token_id": 2},
+    "phi3": {
+        "_": {"dtype": "BF16", "lengths": [3, 60]}, "architectures": ["Phi3ForCausalLM"], "model_type": "phi3",
+        "num_hidden_layers": 2, "hidden_size": 96, "num_attention_heads": 3, "num_key_value_heads": 3, "intermediate_size": 70,
+        "vocab_size": 113, "rms_norm_eps": 1e-05, "tie_word_embeddings": False, "max_position_embeddings": 128,
+        "original_max_position_embeddings": 128, "sliding_window": 17, "rope_theta": 10000.0, "rope_scaling": None,
+        "eos_token_id": 2, "pad_token_id": 1},
+    "phi4": {
+        "_": {"dtype": "F16", "lengths": [2, 43]}, "architectures": ["Phi3ForCausalLM"], "model_type": "phi3",
+        "num_hidden_layers": 3, "hidden_size": 80, "num_attention_heads": 5, "num_key_value_heads": 1, "intermediate_size": 62,
+        "vocab_size": 97, "rms_norm_eps": 1e-05, "tie_word_embeddings": True, "max_position_embeddings": 96,
+        "original_max_position_embeddings": 96, "sliding_window": None, "partial_rotary_factor": 0.75, "rope_theta": 250000.0,
+        "eos_token_id": 2, "pad_token_id": 1},
+    "gemma2": {
+        "_": {"dtype": "BF16", "lengths": [3, 57]}, "architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2",
+        "num_hidden_layers": 4, "hidden_size": 60, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 24,
+        "intermediate_size": 70, "vocab_size": 107, "rms_norm_eps": 1e-06, "tie_word_embeddings": True,
+        "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 128, "sliding_window": 8, "query_pre_attn_scalar": 20,
+        "attn_logit_softcapping": 5.0, "final_logit_softcapping": 8.0, "rope_theta": 10000.0, "eos_token_id": 1},
+    "gemma2_open": {
+        "_": {"dtype": "F16", "lengths": [1, 35]}, "architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2",
+        "num_hidden_layers": 3, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+        "intermediate_size": 50, "vocab_size": 91, "rms_norm_eps": 1e-06, "tie_word_embeddings": True,
+        "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 64, "sliding_window": 64, "query_pre_attn_scalar": 16,
+        "attn_logit_softcapping": None, "final_logit_softcapping": None, "rope_theta": 10000.0, "eos_token_id": [1, 4]},
+    "gemma3": {
+        "_": {"dtype": "BF16", "lengths": [3, 61]}, "architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text",
+        "num_hidden_layers": 7, "hidden_size": 40, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 20,
+        "intermediate_size": 50, "vocab_size": 103, "rms_norm_eps": 1e-06, "tie_word_embeddings": True,
+        "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 128, "sliding_window": 11, "query_pre_attn_scalar": 18,
+        "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+        "eos_token_id": [1, 3]},
+    "gemma3_listed": {
+        "_": {"dtype": "F16", "lengths": [2, 50]}, "architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text",
+        "num_hidden_layers": 3, "hidden_size": 54, "num_attention_heads": 3, "num_key_value_heads": 3, "head_dim": 16,
+        "intermediate_size": 44, "vocab_size": 87, "rms_norm_eps": 1e-06, "tie_word_embeddings": True,
+        "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 96, "sliding_window": 5, "query_pre_attn_scalar": 16,
+        "layer_types": ["full_attention", "sliding_attention", "full_attention"], "final_logit_softcapping": 6.0,
+        "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 500000.0},
+                            "sliding_attention": {"rope_type": "default", "rope_theta": 7000.0}}, "eos_token_id": 1},
 }
 # tensor types in turn; a "+" quantizes random numbers with gguf-py, otherwise blocks are random; "bytes": a tokenizer whose
 # tokens are the 256 bytes, "th" and an end
@@ -76,6 +167,47 @@ FILES = {
         "model_type": "gpt_neox", "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 128, "vocab_size": 101,
         "hidden_act": "gelu", "rotary_pct": 0.25, "use_parallel_residual": True, "tie_word_embeddings": False,
         "layer_norm_eps": 1e-05, "max_position_embeddings": 64},
+    "gguf_smollm3": {
+        "_": {"types": ["Q8_0+", "F16+", "Q4_0+"], "lengths": [3, 41], "bytes": True},
+        "model_type": "smollm3", "num_hidden_layers": 5, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "intermediate_size": 64, "vocab_size": 258, "rms_norm_eps": 1e-06, "tie_word_embeddings": True, "max_position_embeddings": 256,
+        "rope_theta": 50000.0, "pad_token_id": 1},
+    "gguf_granite": {
+        "_": {"types": ["Q8_0+", "Q4_1+", "F32+"], "lengths": [3, 38], "bytes": True},
+        "model_type": "granite", "num_hidden_layers": 3, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "intermediate_size": 96, "vocab_size": 258, "rms_norm_eps": 1e-05, "tie_word_embeddings": False, "max_position_embeddings": 256,
+        "rope_theta": 10000.0, "embedding_multiplier": 6.0, "attention_multiplier": 0.125, "residual_multiplier": 0.3,
+        "logits_scaling": 2.0},
+    "gguf_olmo2": {
+        "_": {"types": ["Q8_0+", "F16+"], "lengths": [3, 40], "bytes": True},
+        "model_type": "olmo2", "num_hidden_layers": 3, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "intermediate_size": 64, "vocab_size": 258, "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "max_position_embeddings": 256,
+        "rope_theta": 500000.0},
+    "gguf_olmo3": {
+        "_": {"types": ["Q8_0+", "Q5_0+"], "lengths": [3, 53], "bytes": True},
+        "model_type": "olmo3", "num_hidden_layers": 5, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4,
+        "intermediate_size": 64, "vocab_size": 258, "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "max_position_embeddings": 256,
+        "sliding_window": 9, "rope_theta": 500000.0,
+        "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 16,
+                         "attention_factor": 1.2079441541679836, "beta_fast": 32.0, "beta_slow": 1.0}},
+    "gguf_phi3": {
+        "_": {"types": ["Q8_0+", "Q4_0+", "F16+"], "lengths": [2, 60], "bytes": True},
+        "model_type": "phi3", "num_hidden_layers": 3, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "intermediate_size": 64, "vocab_size": 258, "rms_norm_eps": 1e-05, "tie_word_embeddings": False, "max_position_embeddings": 256,
+        "original_max_position_embeddings": 256, "sliding_window": 20, "partial_rotary_factor": 0.75, "rope_theta": 10000.0,
+        "pad_token_id": 1},
+    "gguf_gemma2": {
+        "_": {"types": ["Q8_0+", "F16+", "Q4_0+"], "lengths": [3, 57], "bytes": True},
+        "model_type": "gemma2", "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 32,
+        "intermediate_size": 64, "vocab_size": 258, "rms_norm_eps": 1e-06, "tie_word_embeddings": True, "max_position_embeddings": 256,
+        "hidden_activation": "gelu_pytorch_tanh", "sliding_window": 8, "query_pre_attn_scalar": 32, "attn_logit_softcapping": 5.0,
+        "final_logit_softcapping": 8.0, "rope_theta": 10000.0},
+    "gguf_gemma3": {
+        "_": {"types": ["Q8_0+", "Q4_1+"], "lengths": [3, 61], "bytes": True},
+        "model_type": "gemma3_text", "num_hidden_layers": 7, "hidden_size": 64, "num_attention_heads": 2, "num_key_value_heads": 1,
+        "head_dim": 32, "intermediate_size": 64, "vocab_size": 258, "rms_norm_eps": 1e-06, "tie_word_embeddings": True,
+        "max_position_embeddings": 256, "hidden_activation": "gelu_pytorch_tanh", "sliding_window": 11, "query_pre_attn_scalar": 32,
+        "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
 }
 
 
@@ -111,12 +243,16 @@ def formula(name, shape, a, base, e):
     return ((k.astype(np.int64) - a + base) * 2.0 ** -e).astype(np.float32).reshape(shape)
 
 
-def numbers_of(name, shape, tied):
+def is_gemma(spec): return spec["model_type"].startswith("gemma")  # 1 is added to its norms' weights
+
+
+def numbers_of(name, shape, tied, gemma):
     """a, base, e: of a scale at which every part of a layer moves the logits, which spread over several units."""
-    if "norm" in name and name.endswith("weight"): return 63, 128, 7
+    if "norm" in name and name.endswith("weight"): return 63, 0 if gemma else 128, 7
     if name.endswith("bias"): return 127, 0, 8
     if "embed_tokens" in name and not tied: return 127, 0, 6
     size = 3 if is_head(name) or tied and "embed_tokens" in name else 1.5
+    if gemma and "embed_tokens" in name: size = 0.4  # it is scaled: it must not outweigh the layers
     return 127, 0, round(np.log2(73 * shape[1] ** 0.5 / size))
 
 
@@ -126,7 +262,7 @@ def make_folder(seed, name, spec):
     model = model_of(spec)
     tensors, listed = {}, []
     for key, p in model.named_parameters():
-        how = numbers_of(key, list(p.shape), spec["tie_word_embeddings"])
+        how = numbers_of(key, list(p.shape), spec["tie_word_embeddings"], is_gemma(spec))
         tensors[key] = formula(key, list(p.shape), *how)
         listed.append([key, layout["dtype"], list(p.shape), *how])
     set_weights(model, tensors)
@@ -168,7 +304,7 @@ def parts_apart(qkv, heads):
 def rearranged(spec, name, weights):
     heads = spec["num_attention_heads"]
     if "query_key_value" in name: return parts_apart(weights, heads)
-    if spec["model_type"] != "llama" or not ("q_proj" in name or "k_proj" in name): return weights
+    if spec["model_type"] not in ZIPPED or not ("q_proj" in name or "k_proj" in name): return weights
     return permuted(weights, spec["num_key_value_heads"] if "k_proj" in name else heads)
 
 
@@ -188,6 +324,16 @@ def write_keys(writer, spec):
     writer.add_head_count_kv(spec["num_key_value_heads"])
     writer.add_layer_norm_rms_eps(spec["rms_norm_eps"])
     writer.add_rope_freq_base(spec["rope_theta"])
+    add = {"embedding_multiplier": writer.add_embedding_scale, "residual_multiplier": writer.add_residual_scale,
+           "attention_multiplier": writer.add_attention_scale, "logits_scaling": writer.add_logit_scale,
+           "attn_logit_softcapping": writer.add_attn_logit_softcapping, "sliding_window": writer.add_sliding_window,
+           "final_logit_softcapping": writer.add_final_logit_softcapping}
+    for key in add:
+        if key in spec: add[key](spec[key])
+    if spec["model_type"] == "olmo3":
+        writer.add_sliding_window_pattern([(i + 1) % 4 != 0 for i in range(spec["num_hidden_layers"])])
+    if "partial_rotary_factor" in spec:
+        writer.add_rope_dimension_count(int(spec["partial_rotary_factor"] * spec["hidden_size"]) // spec["num_attention_heads"])
     if "head_dim" in spec:
         writer.add_key_length(spec["head_dim"])
         writer.add_value_length(spec["head_dim"])
@@ -195,6 +341,13 @@ def write_keys(writer, spec):
     if scaling and scaling["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         writer.add_rope_scaling_factor(scaling["factor"])
+    if scaling and scaling["rope_type"] == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(scaling["factor"])
+        writer.add_rope_scaling_orig_ctx_len(scaling["original_max_position_embeddings"])
+        writer.add_rope_scaling_yarn_attn_factor(scaling["attention_factor"])
+        writer.add_rope_scaling_yarn_beta_fast(scaling["beta_fast"])
+        writer.add_rope_scaling_yarn_beta_slow(scaling["beta_slow"])
 
 
 def write_bytes(writer):
@@ -226,7 +379,7 @@ def rope_factors(spec):
 def make_file(seed, name, spec):
     spec = {**COMMON, **spec}
     layout = spec.pop("_")
-    arch = {"gpt_neox": "gptneox"}.get(spec["model_type"], spec["model_type"])
+    arch = {"gpt_neox": "gptneox", "olmo3": "olmo2", "gemma3_text": "gemma3"}.get(spec["model_type"], spec["model_type"])
     names = gguf.get_tensor_name_map(next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == arch), spec["num_hidden_layers"])
     rng, model, tensors = np.random.default_rng(seed), model_of(spec), {}
     (OUT / name).mkdir(exist_ok=True)
@@ -240,11 +393,12 @@ def make_file(seed, name, spec):
         if p.ndim == 1:
             x = rng.standard_normal(p.shape).astype(np.float32) * (0.2 if "norm" in key else 0.3) + (1 if "norm" in key and key.endswith("weight") else 0)
             writer.add_tensor(where, rearranged(spec, key, x.astype(np.float32)))
-            tensors[key] = x.astype(np.float32)
+            tensors[key] = x.astype(np.float32) - (is_gemma(spec) and "norm" in key)  # the converter has added it
             continue
         rows, cols = p.shape
         embedding = "embed" in key and not is_head(key)
         deviation = 1 if embedding and not spec["tie_word_embeddings"] else (3 if embedding or is_head(key) else 1.5) / cols ** 0.5
+        if is_gemma(spec) and embedding: deviation /= 8
         kind = layout["types"][matrices % len(layout["types"])]
         matrices += 1
         if kind.endswith("+"):

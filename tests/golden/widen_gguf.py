@@ -6,6 +6,9 @@ import torch
 import transformers
 
 
+ZIPPED = ["llama", "granite", "smollm3"]
+
+
 def put_back(weights, heads):
     """llama.cpp's converter zips the halves of every head of architecture llama's queries and keys."""
     return weights.reshape(heads, weights.shape[0] // heads // 2, 2, *weights.shape[1:]).swapaxes(1, 2).reshape(weights.shape)
@@ -18,7 +21,7 @@ def parts_together(qkv, heads):
 
 def restored(model_type, name, weights, heads, kv_heads):
     if "query_key_value" in name: return parts_together(weights, heads)
-    if model_type != "llama" or not ("q_proj" in name or "k_proj" in name): return weights
+    if model_type not in ZIPPED or not ("q_proj" in name or "k_proj" in name): return weights
     return put_back(weights, kv_heads if "k_proj" in name else heads)
 
 

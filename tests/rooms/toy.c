@@ -7,7 +7,7 @@ static dt_status read(const keys *k, config *c) {
   if (!status) status = config_int(k, "n_embd", NULL, CONFIG_MAX_SIZE, &s->hidden);
   if (!status) status = config_int(k, "n_layer", NULL, CONFIG_MAX_LAYERS, &s->layers);
   if (!status) status = config_int(k, "n_head", NULL, CONFIG_MAX_SIZE, &s->heads);
-  if (!status) status = config_rotation(k, "theta", &c->rotation);
+  if (!status) status = config_rotation(k, "theta", 10000, &c->rotation);
   s->kv_heads = s->heads;
   s->head_dim = s->rotary_dims = status ? 0 : s->hidden / s->heads;
   s->inter = 2 * s->hidden;
@@ -34,4 +34,4 @@ static void find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers)
 }
 
 extern const family toy;
-const family toy = {"toy", "ToyForCausalLM", NULL, read, find};
+const family toy = {"toy", "ToyForCausalLM", NULL, "", read, find};

@@ -90,7 +90,7 @@ static inline dt_matrix random_in(random_model *m, dt_dtype dtype, int rows, int
   }
   dt_source *source = &m->owned[m->count++];
   *source = source_of_memory("random", data, bytes);
-  return (dt_matrix){source, 0, dtype, rows, cols, rows, rows, false};
+  return (dt_matrix){source, 0, dtype, rows, cols, rows, rows, false, 0};
 }
 
 /* Of a quantized model vectors have 32 bits. */

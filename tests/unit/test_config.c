@@ -124,11 +124,14 @@ static void stretched_positions_are_read(void **state) {
 
 static void what_turns_with_the_length_of_the_text_is_refused(void **state) {
   (void)state;
-  fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\"}}",
-        "rope_scaling of type \"yarn\" (positions stretched beyond those that the model was trained for) is not "
-        "supported; "
-        "supported: default, linear, llama3, or null");
-  fails("{" NEOX ",\"rope_scaling\":{\"factor\":2.0}}", "rope_scaling of type \"(none)\" is not supported");
+  fails("{" NEOX ",\"rope_scaling\":{\"factor\":2.0}}",
+        "rope_scaling of type \"(none)\" is not supported; supported: default, linear, llama3, yarn, or null");
+  fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\"}}", "rope_scaling.factor is missing");
+  fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4}}",
+        "rope_scaling.original_max_position_embeddings is missing");
+  fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4,\"original_max_position_embeddings\":32,"
+        "\"beta_fast\":1,\"beta_slow\":2}}",
+        "beta_slow 2, expected at most beta_fast 1");
   fails("{" NEOX ",\"rope_parameters\":{\"rope_type\":\"dynamic\"}}", "rope_parameters of type \"dynamic\" (what was");
   fails("{" NEOX ",\"rope_scaling\":{\"type\":\"longrope\"}}", "rope_scaling of type \"longrope\" (what was computed");
   fails("{" NEOX
@@ -143,6 +146,73 @@ static void what_turns_with_the_length_of_the_text_is_refused(void **state) {
 #define QWEN(n)                                                                                                        \
   "\"model_type\":\"qwen" n "\",\"vocab_size\":32000,\"hidden_size\":96,\"num_hidden_layers\":2,"                      \
   "\"num_attention_heads\":6,\"intermediate_size\":130,\"max_position_embeddings\":32768"
+
+static void scales_of_yarn_are_those_of_transformers(void **state) {
+  (void)state;
+#define YARN "\"rope_type\":\"yarn\",\"factor\":4,\"original_max_position_embeddings\":32"
+  config c = reads("{" NEOX ",\"rope_scaling\":{" YARN "}}");
+  assert_true(c.rotation.yarn && c.rotation.whole && c.rotation.low == 1 && c.rotation.high == 32);
+  assert_true(fabs(c.rotation.scale - 1.1386294361119891) < 1e-12);
+  c = reads("{" NEOX ",\"rope_scaling\":{" YARN ",\"mscale\":1,\"mscale_all_dim\":1,\"truncate\":false}}");
+  assert_true(c.rotation.scale == 1 && !c.rotation.whole);
+  c = reads("{" NEOX ",\"rope_scaling\":{" YARN ",\"attention_factor\":0.5}}");
+  assert_true(c.rotation.scale == 0.5);
+}
+
+#define OF(type)                                                                                                       \
+  "\"model_type\":\"" type "\",\"vocab_size\":100,\"hidden_size\":96,\"num_hidden_layers\":6,"                         \
+  "\"num_attention_heads\":6,\"intermediate_size\":130,\"max_position_embeddings\":512"
+
+static void layers_with_a_window_are_read(void **state) {
+  (void)state;
+  config c = reads("{" OF("gemma3_text") ",\"sliding_window\":7}");
+  for (int i = 0; i < 6; i++) assert_true(c.local[i] == (i < 5));
+  assert_true(c.window == 7 && c.shape.context == 512 && c.shape.window == 0 && c.two_rotations);
+  assert_true(c.rotation.base == 1e6 && c.local_rotation.base == 10000 && c.norm_plus == 1 && c.tied);
+  c = reads("{" OF("gemma2") "}");
+  for (int i = 0; i < 6; i++) assert_true(c.local[i] == (i % 2 == 0));
+  assert_true(c.window == 4096 && c.shape.score_cap == 50 && c.shape.logit_cap == 30 && c.shape.head_dim == 256);
+  c = reads("{" OF("gemma2") ",\"attn_logit_softcapping\":null,\"final_logit_softcapping\":null}");
+  assert_true(c.shape.score_cap == 0 && c.shape.logit_cap == 0);
+  c = reads("{" OF("olmo3") ",\"sliding_window\":7,\"layer_types\":[\"full_attention\",\"sliding_attention\","
+                            "\"full_attention\",\"full_attention\",\"full_attention\",\"sliding_attention\"]}");
+  for (int i = 0; i < 6; i++) assert_true(c.local[i] == (i == 1 || i == 5));
+  c = reads("{" OF("olmo2") "}");
+  assert_true(c.window == 0 && !c.two_rotations && c.shape.wide_norms);
+  c = reads("{" OF("phi3") ",\"sliding_window\":9}");
+  for (int i = 0; i < 6; i++) assert_true(c.local[i]);
+  c = reads("{" OF("smollm3") ",\"sliding_window\":9}");
+  for (int i = 0; i < 6; i++) assert_true(c.still[i] == (i == 3) && !c.local[i]);
+}
+
+static void mistakes_in_lists_of_layers_are_named(void **state) {
+  (void)state;
+  fails("{" OF("olmo3") ",\"layer_types\":[\"full_attention\"]}",
+        "layer_types: found 1 elements, expected one for each of 6");
+  fails("{" OF("gemma3_text") ",\"layer_types\":[\"chunked_attention\"]}",
+        "layer_types: layer 0: expected \"sliding_attention\" or \"full_attention\"");
+  fails("{" OF("gemma2") ",\"layer_types\":[7]}", "layer_types: layer 0: expected");
+  fails("{" OF("smollm3") ",\"no_rope_layers\":[1,1,1,1,1,1,1]}", "no_rope_layers: found 7 elements");
+  fails("{" OF("smollm3") ",\"no_rope_layers\":[1,2]}", "no_rope_layers: layer 1: expected 1 (it rotates) or 0");
+  fails("{" OF("smollm3") ",\"no_rope_layer_interval\":0}", "no_rope_layer_interval: expected a whole number from 1");
+  fails("{" OF("gemma2") ",\"sliding_window\":-1}", "sliding_window: expected a number from 0");
+  fails("{" OF("gemma2") ",\"attn_logit_softcapping\":-2}", "attn_logit_softcapping: expected a number from 0");
+  fails("{" OF("gemma3_text") ",\"attn_logit_softcapping\":50}",
+        "attn_logit_softcapping: a cap on attention is not supported");
+  fails("{" OF("gemma2") ",\"query_pre_attn_scalar\":0}", "query_pre_attn_scalar: expected a number");
+  fails("{" OF("gemma3_text") ",\"use_bidirectional_attention\":true}", "use_bidirectional_attention: only rows that");
+  fails("{" OF("gemma3_text") ",\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"dynamic\"}}}",
+        "rope_parameters.full_attention of type \"dynamic\"");
+  fails("{" OF("gemma3_text") ",\"rope_parameters\":{\"sliding_attention\":{\"rope_type\":\"linear\"}}}",
+        "rope_parameters.sliding_attention.factor is missing");
+  fails("{" OF("phi3") ",\"rope_scaling\":{\"type\":\"longrope\"}}",
+        "rope_scaling of type \"longrope\" (what was computed");
+  fails("{" OF("phi3") ",\"rope_scaling\":{" YARN "}}", "type \"yarn\", which means \"longrope\" in this family");
+  fails("{" OF("granite") ",\"embedding_multiplier\":\"twelve\"}", "embedding_multiplier: expected a number");
+  fails("{" OF("granite") ",\"num_local_experts\":4}", "num_local_experts: a mixture of experts is not supported");
+  fails("{" OF("llama") ",\"final_logit_softcapping\":30}",
+        "final_logit_softcapping: a cap on logits is not supported");
+}
 
 static void heads_are_grouped_and_of_a_size_of_their_own(void **state) {
   (void)state;
@@ -274,6 +344,9 @@ int main(void) {
       cmocka_unit_test(spellings_that_disagree_are_refused),
       cmocka_unit_test(stretched_positions_are_read),
       cmocka_unit_test(what_turns_with_the_length_of_the_text_is_refused),
+      cmocka_unit_test(scales_of_yarn_are_those_of_transformers),
+      cmocka_unit_test(layers_with_a_window_are_read),
+      cmocka_unit_test(mistakes_in_lists_of_layers_are_named),
       cmocka_unit_test(heads_are_grouped_and_of_a_size_of_their_own),
       cmocka_unit_test(a_window_is_the_most_that_a_context_may_be),
       cmocka_unit_test(what_nobody_computes_is_refused_by_name),

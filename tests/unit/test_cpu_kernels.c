@@ -330,7 +330,7 @@ static void check_attention(int type) {
         cpu_attention_row rows[CPU_ATTENTION_ROWS];
         for (int r = 0; r < n; r++) {
           for (int d = 0; d < DIM; d++) q[r][d] = uniform(&seed);
-          rows[r] = (cpu_attention_row){q[r], out[r], path, prefix + r, 1 + r % 4, 0, 0};
+          rows[r] = (cpu_attention_row){q[r], out[r], path, prefix + r, 1 + r % 4, 0, 0, 0, 0};
         }
         f32->attend((char *)keys, (char *)values, DIM, rows, n, scores, LD);
         for (int r = 0; r < n; r++) {

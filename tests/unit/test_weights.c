@@ -65,12 +65,12 @@ static void a_view_may_end_where_its_source_does_and_not_behind(void **state) {
   (void)state;
   uint16_t numbers[6] = {0}, got[6];
   dt_source source = source_of_memory("six numbers", numbers, sizeof numbers);
-  dt_matrix m = {&source, 0, DT_F16, 2, 3, 2, 2, false};
+  dt_matrix m = {&source, 0, DT_F16, 2, 3, 2, 2, false, 0};
   ok(dt_read_rows(&m, 0, 2, got, &err));
   m.offset = 1;
   fails(dt_read_rows(&m, 0, 2, got, &err), DT_EINPUT,
         "six numbers: found 12 bytes, expected at least 13: it was cut short while it was read");
-  dt_matrix zipped = {&source, 0, DT_F16, 6, 1, 6, 6, true}; /* its first half ends before the source's last row */
+  dt_matrix zipped = {&source, 0, DT_F16, 6, 1, 6, 6, true, 0}; /* its first half ends before the source's last row */
   ok(dt_read_rows(&zipped, 0, 6, got, &err));
   zipped.offset = 3;
   ok(dt_read_rows(&zipped, 0, 2, got, &err));
