@@ -80,6 +80,28 @@ it_generates_what_plain_decoding_does_with_a_medusa_head() {
   sed -i 's/"0.1.weight"/"3.1.weight"/' head/medusa_lm_head.safetensors
   is_refused 'tensor 0.1.weight is missing'
 }
+it_drafts_nothing_with_a_medusa_head_that_a_grammar_forbids() {
+  make_medusa
+  cat >wide.lua <<'END'
+local Wide = require "dt.policy".define { name = "wide", params = {} }
+function Wide:draft(tree)
+  local level = { tree.root }
+  for _ = 1, 3 do
+    tree:draft_step(level)
+    local first, last = tree:branch_best(level, 20)
+    level = {}
+    for v = first, last do
+      assert(tree:allowed(tree:parent(v), tree:token(v)), "a forbidden guess")
+      level[#level + 1] = v
+    end
+    if #level == 0 then return end
+  end
+end
+return Wide
+END
+  with_head ./wide.lua -p 'The old man' -n 30 -q --grammar 'root ::= ([a-m ]{1,3} [n-z ]{1,3}){4,40}' --compare ar --rounds 1 --json r.json
+  grep -qE '"drafted":[[:space:]]*[0-9]{3}' r.json || fail "$(cat r.json)"
+}
 it_takes_medusa_heads_of_sixteen_distances_and_four_blocks() {
   make_medusa 16 4
   with_head linear --set K=17 --text 'The old man' -n 16 -q --compare ar --rounds 1
