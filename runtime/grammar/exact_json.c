@@ -73,6 +73,15 @@ static bool keep_digits(cJSON *item, const char **at) {
   return true;
 }
 
+static dt_status fail_at(const char *what, const char *json, const char *at, dt_error *err) {
+  int line = 1;
+  const char *begin = json;
+  for (const char *c = json; at && c < at; c++)
+    if (*c == '\n') line++, begin = c + 1;
+  return dt_fail(err, DT_EINPUT, "%s, line %d, column %d: not JSON, or too many brackets in each other", what, line,
+                 at ? (int)(at - begin) + 1 : 1);
+}
+
 dt_status exact_json_read(const char *what, const char *json, size_t most, cJSON **root, dt_error *err) {
   size_t len = strlen(json);
   if (len > most) return dt_fail(err, DT_EINPUT, "%s: %zu bytes, at most %zu", what, len, most);
@@ -81,9 +90,10 @@ dt_status exact_json_read(const char *what, const char *json, size_t most, cJSON
   dt_status status = check_numbers(what, json, err);
   if (status) return status;
   errno = 0;
-  *root = cJSON_ParseWithOpts(json, NULL, true);
+  const char *end = NULL;
+  *root = cJSON_ParseWithOpts(json, &end, true);
   if (!*root && errno == ENOMEM) return dt_fail_memory(err, what, len); /* cJSON itself does not report this */
-  if (!*root) return dt_fail(err, DT_EINPUT, "%s: not JSON, or too many brackets in each other", what);
+  if (!*root) return fail_at(what, json, end, err);
   if (keep_digits(*root, &json)) return DT_OK;
   cJSON_Delete(*root);
   return dt_fail_memory(err, what, len);

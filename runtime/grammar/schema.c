@@ -73,23 +73,50 @@ static const struct {
                {"$comment", 0}};
 
 typedef struct {
-  const cJSON *root;
-  FILE *rules; /* finished ones */
-  char *text;  /* theirs, when the file is closed */
+  const cJSON *root, *at; /* the schema that is being read */
+  FILE *rules;            /* finished ones */
+  char *text;             /* theirs, when the file is closed */
   size_t len;
   int made, depth; /* made: rules with a number for a name */
   dt_status status;
   dt_error *err;
 } compiler;
 
+enum { PLACE = 140 }; /* bytes of a place in a message */
+
+/* Adds the way to a schema to `place`: a JSON pointer, cut short if it is long. */
+static bool find_place(const cJSON *in, const cJSON *schema, char place[PLACE]) {
+  const cJSON *child;
+  size_t len = strlen(place);
+  int k = 0;
+  if (in == schema) return true;
+  cJSON_ArrayForEach(child, in) {
+    if (child->string)
+      snprintf(place + len, PLACE - len, "/%s", child->string);
+    else
+      snprintf(place + len, PLACE - len, "/%d", k++);
+    if (find_place(child, schema, place)) return true;
+  }
+  place[len] = '\0';
+  return false;
+}
+
+/* Where a mistake is, for its message. */
+static void name_place(const compiler *c, char place[PLACE]) {
+  strcpy(place, "JSON schema, #");
+  if (c->at == c->root || !c->at || !find_place(c->root, c->at, place)) strcpy(place, "JSON schema");
+  place[utf8_valid_prefix(place, strlen(place))] = '\0';
+}
+
 __attribute__((format(printf, 2, 3))) static void refuse(compiler *c, const char *format, ...) {
   if (c->status) return;
-  char why[200];
+  char why[200], place[PLACE];
   va_list list;
   va_start(list, format);
   vsnprintf(why, sizeof why, format, list);
   va_end(list);
-  c->status = dt_fail(c->err, DT_EINPUT, "JSON schema: %s", why);
+  name_place(c, place);
+  c->status = dt_fail(c->err, DT_EINPUT, "%s: %s", place, why);
 }
 
 static void fail_memory(compiler *c) {
@@ -156,8 +183,11 @@ static void put_string(compiler *c, const cJSON *schema, FILE *out) {
       if (cJSON_GetObjectItemCaseSensitive(schema, length[i]))
         refuse(c, "pattern with %s: give one of them", length[i]);
     if (c->status) return;
+    char place[PLACE], what[PLACE + 10];
+    name_place(c, place);
+    snprintf(what, sizeof what, "%s: pattern", place);
     fputs("\"\\\"\" (", out);
-    c->status = regex_put(pattern->valuestring, true, "JSON schema: pattern", out, c->err);
+    c->status = regex_put(pattern->valuestring, true, what, out, c->err);
     fputs(") \"\\\"\" ", out);
     return;
   }
@@ -370,7 +400,8 @@ static void put_reference(compiler *c, const cJSON *ref, FILE *out) {
 static unsigned type_of(compiler *c, const cJSON *name) {
   for (int t = 0; t < TYPES; t++)
     if (cJSON_IsString(name) && !strcmp(name->valuestring, type_name[t])) return WITH(t);
-  refuse(c, "type: string, integer, number, boolean, array, object and null are known");
+  refuse(c, "type: %.60s%sstring, integer, number, boolean, array, object and null are known",
+         cJSON_IsString(name) ? name->valuestring : "", cJSON_IsString(name) ? " is not known: " : "");
   return 0;
 }
 
@@ -436,6 +467,8 @@ static void put_schema(compiler *c, const cJSON *schema, FILE *out) {
     fputs("value ", out);
     return;
   }
+  const cJSON *around = c->at;
+  c->at = schema;
   if (!cJSON_IsObject(schema))
     refuse(c, cJSON_IsFalse(schema) ? "false takes nothing" : "a schema is an object or true");
   if (c->depth >= SCHEMA_DEPTH) refuse(c, "more than %d schemas in each other", SCHEMA_DEPTH);
@@ -458,6 +491,7 @@ static void put_schema(compiler *c, const cJSON *schema, FILE *out) {
   else
     put_types(c, schema, types, out);
   c->depth--;
+  c->at = around;
 }
 
 dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err) {

@@ -3,6 +3,7 @@
 
 #include "grammar/exact_json.h"
 #include "grammar/schema.h"
+#include "text/utf8.h"
 
 static void texts_of_a_schema_are_those_that_it_takes(void **state) {
   (void)state;
@@ -69,14 +70,21 @@ static void texts_of_a_schema_are_those_that_it_takes(void **state) {
   };
   static const char *const bad[][2] = {
       {"", "not JSON"},
-      {"{} x", "not JSON"},
+      {"{} x", "JSON schema, line 1, column 4: not JSON"},
+      {"{\"a\":\n\n 1 2}", "JSON schema, line 3, column 4: not JSON"},
       {"{\"const\":\"\xff\"}", "byte 10 is not UTF-8"},
       {"{\"const\":\"a\\u0000\"}", "no text in it may have \\u0000"},
       {"{\"$ref\":\"#/$defs/a\",\"$defs\":[true]}", "$defs: expected an object"},
       {"3", "a schema is an object or true"},
       {"false", "false takes nothing"},
-      {"{\"items\":{\"oneOf\":[]}}", "the keyword oneOf is not known"},
-      {"{\"type\":\"text\"}", "type: string, integer"},
+      {"{\"oneOf\":[]}", "JSON schema: the keyword oneOf is not known"},
+      {"{\"items\":{\"oneOf\":[]}}", "JSON schema, #/items: the keyword oneOf is not known"},
+      {"{\"type\":\"text\"}", "type: text is not known: string, integer"},
+      {"{\"type\":3}", "JSON schema: type: string, integer"},
+      {"{\"properties\":{\"a\":true,\"b\":{\"anyOf\":[true,{\"pattern\":\"a(\"}]}}}",
+       "JSON schema, #/properties/b/anyOf/1: pattern, column 2: this parenthesis"},
+      {"{\"items\":{\"items\":true},\"minItems\":-1}", "JSON schema: minItems: expected"},
+      {"{\"$defs\":{\"x\":{\"minLength\":-1}}}", "JSON schema, #/$defs/x: minLength: expected"},
       {"{\"type\":\"string\",\"minItems\":1}", "minItems is not of the type"},
       {"{\"minLength\":1,\"minItems\":1}", "keywords of several types"},
       {"{\"minLength\":-1}", "minLength: expected a whole number"},
@@ -117,6 +125,13 @@ static void texts_of_a_schema_are_those_that_it_takes(void **state) {
   }
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     fails(schema_to_gbnf(bad[i][0], &gbnf, &err), DT_EINPUT, bad[i][1]);
+  char *named = repeated("{\"properties\":{\"", "\xc3\xa9", 200, "\":3}}"); /* a long place is cut between characters */
+  dt_error why;
+  assert_int_equal(schema_to_gbnf(named, &gbnf, &why), DT_EINPUT);
+  assert_non_null(strstr(why.message, "JSON schema, #/properties/\xc3\xa9"));
+  assert_non_null(strstr(why.message, "\xc3\xa9: a schema is an object or true"));
+  assert_int_equal(utf8_valid_prefix(why.message, strlen(why.message)), strlen(why.message));
+  free(named);
   for (int depth = SCHEMA_DEPTH - 1; depth <= SCHEMA_DEPTH + 1; depth++) {
     char *deep = repeated("", "{\"items\":", depth, "true"), *last = repeated(deep, "}", depth, "");
     if (depth > SCHEMA_DEPTH) {
