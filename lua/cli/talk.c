@@ -230,7 +230,7 @@ static bool is_form(const char *name) {
 
 static void set_grammar(talk *t, const char *form, const char *text) {
   dt_error err;
-  if (strcmp(text, "none") == 0 && strcmp(form, "grammar") == 0)
+  if (strcmp(text, "none") == 0 && strcmp(form, "regex") != 0) /* which alone reads it as a text */
     free(t->j.grammar), t->j.grammar = NULL;
   else if (job_hold(&t->j, form, text, &err))
     complain(0, "/set %s: %s", form, err.message);

@@ -139,8 +139,9 @@ it_holds_answers_to_a_grammar() {
     succeeds chat linear --template chatml -q -n 60 --regex z
   answers a.json 2 | grep -qxE '[xy]{3}!' && answers a.json 4 | grep -qxE '[0-9]{2,3}' || fail "$(cat stdout)"
   answers a.json 6 | tr -d ' \n' | grep -qxE '\{"a":[123]\}' || fail "$(cat stdout)"
-  printf '%s\n' '/set grammar none' /set 'Hello there' '/save b.json' | succeeds chat linear --template chatml -n 12 -q --regex z
-  grep -qx 'grammar none' stdout || fail "$(cat stdout)"
+  printf '%s\n' '/set grammar none' /set '/set json_schema true' '/set json_schema none' /set 'Hello there' '/save b.json' |
+    succeeds chat linear --template chatml -n 12 -q --regex z
+  [ "$(grep -cx 'grammar none' stdout)" = 2 ] || fail "$(cat stdout)"
   printf '%s\n' 'Hello there' '/save c.json' | succeeds chat linear --template chatml -n 12 -q
   [ "$(answers b.json 2)" = "$(answers c.json 2)" ] || fail 'a grammar that was taken away'
   printf '%s\n' '/set regex z+' '/set grammar root ::= (' '/set json_schema {"minimum": "1"}' '/set regex (' Hello '/save d.json' |
