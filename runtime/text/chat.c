@@ -2,6 +2,8 @@
 #include "text/chat.h"
 #include "system/need.h"
 
+#include "text/buffer.h"
+#include "text/chat_layouts.h"
 #include "text/utf8.h"
 
 #include <errno.h>
@@ -11,224 +13,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { OWN_TURN, FIRST_TURN, LAST_TURN, NOWHERE } system_place;
-typedef enum { AS_IT_IS, TRIM_ANSWERS, TRIM_ALL } trimming;
-
-/* A template has this layout if it has all of `marks`, and not `without`; a newline in a mark also matches one written
- * as "
- * ". */
-typedef struct {
-  const char *name, *marks[3], *without;
-  const char *begin; /* of the whole text, if the template names that token */
-  system_place place;
-  const char *system[2], *user[2], *answer[2]; /* around each; an answer to come begins with `open` */
-  const char *open, *end;
-  const char *usual; /* the system text if none is given; NULL: the template's, or none */
-  trimming trim;
-} layout;
-
-#define HEADER(role) "<|start_header_id|>" role "<|end_header_id|>\n\n"
-#define KNOWLEDGE_DATE "Cutting Knowledge Date: December 2023\n"
-#define VICUNA_MARK "A chat between a curious user and an artificial intelligence assistant."
-#define VICUNA_SYSTEM VICUNA_MARK " The assistant gives helpful, detailed, and polite answers to the user's questions."
-
-/* The first layout that matches is used. */
-static const layout layouts[] = {
-    {"chatml",
-     {"<|im_start|>"},
-     "<|im_sep|>",
-     "",
-     OWN_TURN,
-     {"<|im_start|>system\n", "<|im_end|>\n"},
-     {"<|im_start|>user\n", "<|im_end|>\n"},
-     {"<|im_start|>assistant\n", "<|im_end|>\n"},
-     "<|im_start|>assistant\n",
-     "<|im_end|>",
-     NULL,
-     AS_IT_IS},
-    {"llama2",
-     {"[INST]", "<<SYS>>", "bos_token + '[INST]"},
-     NULL,
-     "",
-     FIRST_TURN,
-     {"<<SYS>>\n", "\n<</SYS>>\n\n"},
-     {"<s>[INST] ", " [/INST]"},
-     {" ", " </s>"},
-     "",
-     "</s>",
-     NULL,
-     TRIM_ALL},
-    {"llama3.1",
-     {"<|start_header_id|>", KNOWLEDGE_DATE},
-     NULL,
-     "<|begin_of_text|>",
-     OWN_TURN,
-     {HEADER("system"), "<|eot_id|>"},
-     {HEADER("user"), "<|eot_id|>"},
-     {HEADER("assistant"), "<|eot_id|>"},
-     HEADER("assistant"),
-     "<|eot_id|>",
-     "",
-     TRIM_ALL},
-    {"llama3",
-     {"<|start_header_id|>"},
-     NULL,
-     "<|begin_of_text|>",
-     OWN_TURN,
-     {HEADER("system"), "<|eot_id|>"},
-     {HEADER("user"), "<|eot_id|>"},
-     {HEADER("assistant"), "<|eot_id|>"},
-     HEADER("assistant"),
-     "<|eot_id|>",
-     NULL,
-     TRIM_ALL},
-    {"mistral",
-     {"'[INST] '", "content'] + eos_token}"},
-     "<<SYS>>",
-     "<s>",
-     NOWHERE,
-     {NULL},
-     {"[INST] ", " [/INST]"},
-     {"", "</s>"},
-     "",
-     "</s>",
-     NULL,
-     AS_IT_IS},
-    {"mistral-v0.1",
-     {"'[INST] '", "eos_token + ' '"},
-     "<<SYS>>",
-     "<s>",
-     NOWHERE,
-     {NULL},
-     {"[INST] ", " [/INST]"},
-     {"", "</s> "},
-     "",
-     "</s>",
-     NULL,
-     AS_IT_IS},
-    {"mistral-v1",
-     {"' [INST] '"},
-     NULL,
-     "<s>",
-     FIRST_TURN,
-     {"", "\n\n"},
-     {" [INST] ", " [/INST]"},
-     {" ", "</s>"},
-     "",
-     "</s>",
-     NULL,
-     AS_IT_IS},
-    {"mistral-v3",
-     {"[AVAILABLE_TOOLS]", "\"[INST] \""},
-     NULL,
-     "<s>",
-     LAST_TURN,
-     {"", "\n\n"},
-     {"[INST] ", "[/INST]"},
-     {" ", "</s>"},
-     "",
-     "</s>",
-     NULL,
-     TRIM_ANSWERS},
-    {"mistral-v3-tekken",
-     {"[AVAILABLE_TOOLS]", "\"[INST]\""},
-     NULL,
-     "<s>",
-     LAST_TURN,
-     {"", "\n\n"},
-     {"[INST]", "[/INST]"},
-     {"", "</s>"},
-     "",
-     "</s>",
-     NULL,
-     AS_IT_IS},
-    {"mistral-v7",
-     {"'[SYSTEM_PROMPT] '"},
-     NULL,
-     "<s>",
-     OWN_TURN,
-     {"[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]"},
-     {"[INST] ", "[/INST]"},
-     {" ", "</s>"},
-     "",
-     "</s>",
-     NULL,
-     AS_IT_IS},
-    {"vicuna-lines",
-     {"'USER: ' + message['content'].strip() + '\n'", "eos_token + '\n'"},
-     NULL,
-     "<s>",
-     OWN_TURN,
-     {"", "\n\n"},
-     {"USER: ", "\n"},
-     {"ASSISTANT: ", "</s>\n"},
-     "ASSISTANT:",
-     "</s>",
-     NULL,
-     TRIM_ALL},
-    {"vicuna-spaces",
-     {VICUNA_MARK, "' USER: '", "' ASSISTANT: '"},
-     NULL,
-     "<s>",
-     OWN_TURN,
-     {"", ""},
-     {" USER: ", ""},
-     {" ASSISTANT: ", "</s>"},
-     " ASSISTANT:",
-     "</s>",
-     VICUNA_SYSTEM,
-     AS_IT_IS},
-    {"vicuna",
-     {VICUNA_MARK, "'USER: '", "'ASSISTANT: '"},
-     NULL,
-     "<s>",
-     OWN_TURN,
-     {"", " "},
-     {"USER: ", " "},
-     {"ASSISTANT: ", "</s>"},
-     "ASSISTANT:",
-     "</s>",
-     VICUNA_SYSTEM,
-     AS_IT_IS},
-    {"zephyr",
-     {"'<|user|>\n'", "'<|assistant|>\n'", "eos_token"},
-     NULL,
-     "",
-     OWN_TURN,
-     {"<|system|>\n", "</s>\n"},
-     {"<|user|>\n", "</s>\n"},
-     {"<|assistant|>\n", "</s>\n"},
-     "<|assistant|>\n",
-     "</s>",
-     NULL,
-     AS_IT_IS},
-    {"deepseek-r1",
-     {"'<｜User｜>'", "'<｜Assistant｜>'", "'</think>'"},
-     NULL,
-     "<｜begin▁of▁sentence｜>",
-     OWN_TURN,
-     {"", ""},
-     {"<｜User｜>", ""},
-     {"<｜Assistant｜>", "<｜end▁of▁sentence｜>"},
-     "<｜Assistant｜>",
-     "<｜end▁of▁sentence｜>",
-     NULL,
-     AS_IT_IS},
-};
-enum { LAYOUTS = sizeof layouts / sizeof *layouts };
-
 struct dt_chat {
-  const layout *layout;
-  bool begins;        /* the text begins with layout->begin */
-  bool dates, today;  /* the system text begins with a date; with the date of today */
-  bool cuts_thoughts; /* past answers are shown from after "</think>" on */
-  bool thinks;        /* an answer begins within "<think>" */
-  char *system;       /* the system text if none is given, or NULL */
+  const chat_layout *layout;
+  bool begins;            /* the text begins with layout->begin */
+  bool dates, today;      /* the system text begins with a date; with the date of today */
+  bool cuts_thoughts;     /* past answers are shown from after "</think>" on */
+  bool channels;          /* past answers are shown without what stands between "<|channel>" and "<channel|>" */
+  bool modes;             /* the system text is SmolLM3's: it says whether answers begin with thoughts */
+  bool overrides, closes; /* of SmolLM3's: "/system_override" is known; "<|im_end|>" stands behind it */
+  const char *lead;       /* begins an answer to come, behind layout->open; or NULL */
+  char *system;           /* the system text if none is given, or NULL; DATE in it stands for the date */
 };
+
+#define DATE '\1'
+#define CHANNEL "<|channel>"
+#define CHANNEL_END "<channel|>"
+#define NO_CHANNEL CHANNEL "thought\n" CHANNEL_END
+#define NO_THOUGHTS "<think>\n\n</think>\n"
+#define SMOLLM "You are a helpful AI assistant named SmolLM, trained by Hugging Face."
 
 /* ---- recognition ------------------------------------------------------------------------------------------------- */
 
-/* The length of `mark` at the beginning of `text`; 0: it is not there. */
+/* The length of `mark` at the beginning of `text`; 0: it is not there. A newline of the mark may be written as \ and n. */
 static size_t match(const char *text, const char *mark) {
   const char *at = text;
   for (; *mark; mark++) {
@@ -249,24 +55,24 @@ static const char *find(const char *text, const char *mark) {
   return NULL;
 }
 
-static bool fits(const layout *l, const char *template) {
+static bool fits(const chat_layout *l, const char *template) {
   if (l->without && find(template, l->without)) return false;
   for (int i = 0; i < 3 && l->marks[i]; i++)
     if (!find(template, l->marks[i])) return false;
   return true;
 }
 
-static const layout *choose(const char *name, const char *template) {
-  for (int i = 0; i < LAYOUTS; i++)
-    if (name ? strcmp(layouts[i].name, name) == 0 : fits(&layouts[i], template)) return &layouts[i];
+static const chat_layout *choose(const char *name, const char *template) {
+  for (int i = 0; i < chat_n_layouts; i++)
+    if (name ? strcmp(chat_layouts[i].name, name) == 0 : fits(&chat_layouts[i], template)) return &chat_layouts[i];
   return NULL;
 }
 
-/* A system text that the template has between `at` and the layout's mark, as one literal: malloc'd, or NULL. */
-static char *literal(const char *at, const char *mark) {
+/* A text that the template has between `at` and the mark, as one literal without `stops`: malloc'd, or NULL. */
+static char *literal(const char *at, const char *mark, const char *stops) {
   char *text = malloc(strlen(at) + 1), *to = text;
   for (; text && *at && !match(at, mark); at++) {
-    if (*at == '\'' || *at == '"') break;
+    if (strchr(stops, *at)) break;
     if (*at == '\\' && at[1]) at++;
     *to++ = at[-1] == '\\' && *at == 'n' ? '\n' : *at;
   }
@@ -276,27 +82,56 @@ static char *literal(const char *at, const char *mark) {
   return NULL;
 }
 
-static char *default_system(const layout *l, const char *template) {
+/* Granite's: one literal (4.0), or two around the date (3.x). */
+static char *granite_system(const char *template) {
+  const char *at = find(template, "set system_message = \""),
+             *dated = at ? find(at, "strftime_now('%B %d, %Y') + \"") : NULL,
+             *tail = find(template, "system_message + \" You are a helpful AI assistant.\"");
+  if (!at) return (at = find(template, "default_system_message = '")) ? literal(at, "'", "") : NULL;
+  char *begin = literal(at, "\"", ""), *end = dated ? literal(dated, "\"", "") : strdup(""), *whole = NULL;
+  if (begin && end &&
+      asprintf(&whole, "%s%s%s%s", begin, dated ? (char[]){DATE, '\0'} : "", end,
+               tail ? " You are a helpful AI assistant." : "") < 0)
+    whole = NULL;
+  free(begin);
+  free(end);
+  return whole;
+}
+
+/* SmolLM3's instructions for answers with thoughts. */
+static char *smollm3_system(const char *template) {
+  const char *at = find(template, SMOLLM " Your");
+  char *rest = at ? literal(at, "\n\n", "") : NULL, *whole = NULL;
+  if (rest && asprintf(&whole, SMOLLM " Your%s", rest) < 0) whole = NULL;
+  free(rest);
+  return whole;
+}
+
+static char *default_system(const chat_layout *l, const char *template) {
+  if (template && strcmp(l->name, "granite") == 0) return granite_system(template);
+  if (template && strcmp(l->name, "smollm3") == 0) return smollm3_system(template);
   if (l->usual) return strdup(l->usual);
   if (!template || l->place != OWN_TURN || !*l->system[0]) return NULL;
   char *text = NULL;
-  for (const char *at = template; !text && (at = find(at, l->system[0]));) text = literal(at, l->system[1]);
+  for (const char *at = template; !text && (at = find(at, l->system[0]));) text = literal(at, l->system[1], "'\"");
   return text;
 }
 
-/* Whether an answer begins within a thought: the template ends so; without a template, as in the newest models of the
+/* The text that begins an answer to come: the template ends so; without a template, as in the newest models of the
  * layout. */
-static bool begins_thinking(const layout *l, const char *template) {
+static const char *lead_of(const chat_layout *l, const char *template) {
   char opened[128];
   snprintf(opened, sizeof opened, "%s<think>\n", l->open);
-  return template ? *l->open && find(template, opened) : strcmp(l->name, "deepseek-r1") == 0;
+  if (strcmp(l->name, "gemma4") == 0) return !template || find(template, NO_CHANNEL) ? NO_CHANNEL : NULL;
+  if (template ? *l->open && find(template, opened) : strcmp(l->name, "deepseek-r1") == 0) return "<think>\n";
+  return NULL;
 }
 
 static dt_status fail_unknown(const char *name, dt_error *err) {
-  char known[256] = "";
-  for (int i = 0; i < LAYOUTS; i++) {
+  char known[320] = "";
+  for (int i = 0; i < chat_n_layouts; i++) {
     size_t used = strlen(known);
-    snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", layouts[i].name);
+    snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", chat_layouts[i].name);
   }
   if (name) return dt_fail(err, DT_EINPUT, "no chat template '%.40s': %s", name, known);
   return dt_fail(err, DT_EINPUT, "its chat template is none that is known: give --template NAME (%s)", known);
@@ -305,7 +140,7 @@ static dt_status fail_unknown(const char *name, dt_error *err) {
 dt_status dt_chat_open(const char *name, const char *template, dt_chat **out, dt_error *err) {
   NEED(out, "out");
   NEED(name || template, "name, and the layout too,");
-  const layout *l = choose(name, template);
+  const chat_layout *l = choose(name, template);
   if (!l) return fail_unknown(name, err);
   if (name) template = NULL;
   dt_chat *c = calloc(1, sizeof *c);
@@ -314,8 +149,13 @@ dt_status dt_chat_open(const char *name, const char *template, dt_chat **out, dt
                  .begins = !template || find(template, "bos_token"),
                  .dates = strcmp(l->name, "llama3.1") == 0,
                  .today = template && find(template, "strftime_now"),
-                 .cuts_thoughts = template ? find(template, "</think>") != NULL : strcmp(l->name, "deepseek-r1") == 0,
-                 .thinks = begins_thinking(l, template),
+                 .cuts_thoughts =
+                     template ? find(template, "split('</think>')") != NULL : strcmp(l->name, "deepseek-r1") == 0,
+                 .channels = strcmp(l->name, "gemma4") == 0,
+                 .modes = strcmp(l->name, "smollm3") == 0,
+                 .overrides = !template || find(template, "/system_override"),
+                 .closes = template && find(template, "{{- \"<|im_end|>\n\" -}}\n{# ───── main loop"),
+                 .lead = lead_of(l, template),
                  .system = default_system(l, template)};
   *out = c;
   return DT_OK;
@@ -373,27 +213,109 @@ static dt_message without_thoughts(const dt_chat *c, dt_message m) {
   return m;
 }
 
+/* Writes "05 Aug 2025" with the month's whole name, the month or the day first. */
+static void put_date(FILE *out, const char *today, bool month_first) {
+  static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
+                                       "July",    "August",   "September", "October", "November", "December"};
+  int i = 0;
+  while (i < 12 && (strlen(today) < 8 || strncmp(today + 3, months[i], 3) != 0)) i++;
+  if (i == 12)
+    put(out, today);
+  else if (month_first)
+    fprintf(out, "%s %.2s, %s", months[i], today, today + 7);
+  else
+    fprintf(out, "%.3s%s%s", today, months[i], today + 6);
+}
+
 static void put_system(FILE *out, const dt_chat *c, dt_message system, const char *today) {
+  const char *date = system.text == c->system ? strchr(c->system, DATE) : NULL;
   put(out, c->layout->system[0]);
   if (c->dates) fprintf(out, KNOWLEDGE_DATE "Today Date: %s\n\n", c->today && today ? today : "26 Jul 2024");
-  put_message(out, c->layout->trim == TRIM_ALL && c->layout->place == OWN_TURN ? trim(system) : system);
+  if (date) {
+    put_message(out, (dt_message){system.text, (size_t)(date - system.text)});
+    put_date(out, today ? today : "26 Jul 2024", true);
+    put(out, date + 1);
+  } else {
+    put_message(out, c->layout->trim == TRIM_ALL && c->layout->place == OWN_TURN ? trim(system) : system);
+  }
   put(out, c->layout->system[1]);
 }
 
+static bool has(dt_message m, const char *word) { return m.len > 0 && memmem(m.text, m.len, word, strlen(word)); }
+
+/* Takes a word out of a text, whose bytes are b's from then on, and the white space at its end. */
+static dt_status remove_word(dt_message *m, byte_buffer *b, const char *word, dt_error *err) {
+  byte_buffer rest = {0};
+  dt_status status = buffer_reserve(&rest, m->len + 1, "a system text", err);
+  if (status == DT_OK && m->len > 0)
+    status = buffer_add_replaced(&rest, m->text, m->len, word, strlen(word), "", 0, "a system text", err);
+  free(b->bytes);
+  *b = rest;
+  if (status == DT_OK) *m = trim_end((dt_message){rest.bytes, rest.n});
+  return status;
+}
+
+/* The system turn of SmolLM3, with or without a system text: "/no_think" in it wants answers without thoughts, and
+ * "/system_override" leaves out all but the text. */
+static dt_status put_modes(FILE *out, const dt_chat *c, const dt_message *system, bool thinks, const char *today,
+                           dt_error *err) {
+  dt_message text = system ? *system : (dt_message){0};
+  byte_buffer bytes = {0};
+  bool alone = c->overrides && has(text, "/system_override");
+  dt_status status = remove_word(&text, &bytes, "/no_think", err);
+  if (status == DT_OK) status = remove_word(&text, &bytes, "/think", err);
+  if (status == DT_OK && alone) status = remove_word(&text, &bytes, "/system_override", err);
+  if (alone) {
+    put(out, "<|im_start|>system\n");
+    put_message(out, text);
+    put(out, "<|im_end|>\n");
+  } else {
+    put(out, c->layout->system[0]);
+    if (c->today) put(out, "Today Date: "), put_date(out, today ? today : "26 Jul 2024", false), put(out, "\n");
+    fprintf(out, "Reasoning Mode: /%s\n\n## Custom Instructions\n\n", thinks ? "think" : "no_think");
+    if (text.len > 0)
+      put_message(out, text);
+    else
+      put(out, thinks && c->system ? c->system : SMOLLM);
+    put(out, c->closes ? "\n\n<|im_end|>\n" : "\n\n");
+  }
+  free(bytes.bytes);
+  return status;
+}
+
 static void put_turn(FILE *out, const dt_chat *c, const dt_message *system, dt_message m, const char *today) {
-  const layout *l = c->layout;
+  const chat_layout *l = c->layout;
   put(out, l->user[0]);
   if (system) put_system(out, c, *system, today);
-  if (l->trim == TRIM_ALL) m = system ? trim_end(m) : trim(m);
+  if (l->trim == TRIM_TURNS || l->trim == TRIM_ALL) m = system && l->trim == TRIM_ALL ? trim_end(m) : trim(m);
   put_message(out, m);
   put(out, l->user[1]);
 }
 
-static void put_answer(FILE *out, const dt_chat *c, dt_message m) {
-  m = without_thoughts(c, m);
+/* Takes what stands between CHANNEL and CHANNEL_END out of an answer, into `to`, which has room for all of it. */
+static dt_message without_channels(dt_message m, char *to) {
+  size_t n = 0;
+  while (m.len > 0) {
+    const char *end = memmem(m.text, m.len, CHANNEL_END, strlen(CHANNEL_END));
+    size_t part = end ? (size_t)(end - m.text) : m.len, skip = part + (end ? strlen(CHANNEL_END) : 0);
+    const char *begin = memmem(m.text, part, CHANNEL, strlen(CHANNEL));
+    size_t keep = begin ? (size_t)(begin - m.text) : part;
+    memcpy(to + n, m.text, keep);
+    n += keep;
+    m = (dt_message){m.text + skip, m.len - skip};
+  }
+  return (dt_message){to, n};
+}
+
+static void put_answer(FILE *out, const dt_chat *c, dt_message m, bool thinks) {
+  char *shorter = c->channels && has(m, CHANNEL) ? malloc(m.len) : NULL; /* a failure is errno's */
+  m = shorter ? without_channels(m, shorter) : without_thoughts(c, m);
   put(out, c->layout->answer[0]);
+  if (!thinks) put(out, NO_THOUGHTS);
+  for (; c->modes && m.len > 0 && *m.text == '\n'; m.len--) m.text++;
   put_message(out, c->layout->trim != AS_IT_IS ? trim(m) : m);
   put(out, c->layout->answer[1]);
+  free(shorter);
 }
 
 dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_message *turns, int n, const char *today,
@@ -406,27 +328,32 @@ dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_mess
     return dt_fail(err, DT_EINPUT, "a conversation of %d turns: it ends with the user's, of an odd number", n);
   if (system) NEED_TEXT(system->text, system->len, "system");
   for (int i = 0; i < n; i++) NEED_TEXT(turns[i].text, turns[i].len, "a turn");
-  const layout *l = c->layout;
+  const chat_layout *l = c->layout;
   dt_message usual = {c->system, c->system ? strlen(c->system) : 0};
   if (system && l->place == NOWHERE)
     return dt_fail(err, DT_EINPUT, "the chat template %s takes no system text", l->name);
-  if (!system && c->system) system = &usual;
+  bool thinks = !(c->modes && system && has(*system, "/no_think"));
+  if (!system && c->system && !c->modes) system = &usual;
   *out = NULL;
   errno = 0;
   FILE *f = open_memstream(out, len);
   if (!f) return dt_fail_memory(err, "a conversation", 1);
   if (c->begins) put(f, l->begin);
-  if (system && l->place == OWN_TURN) put_system(f, c, *system, today);
+  dt_status status = c->modes ? put_modes(f, c, system, thinks, today, err) : DT_OK;
+  if (system && l->place == OWN_TURN && !c->modes) put_system(f, c, *system, today);
   for (int i = 0; i < n; i++) {
     bool here = (l->place == FIRST_TURN && i == 0) || (l->place == LAST_TURN && i == n - 1);
     if (i % 2)
-      put_answer(f, c, turns[i]);
+      put_answer(f, c, turns[i], thinks);
     else
       put_turn(f, c, here ? system : NULL, turns[i], today);
   }
   put(f, l->open);
-  if (c->thinks) put(f, "<think>\n");
-  if (fclose(f) == 0 && errno != ENOMEM) return DT_OK; /* fclose does not report a failure of its last realloc */
+  if (c->lead) put(f, c->lead);
+  if (!thinks) put(f, NO_THOUGHTS);
+  bool written = fclose(f) == 0 && errno != ENOMEM; /* fclose does not report a failure of its last realloc */
+  if (written && status == DT_OK) return DT_OK;
   free(*out);
+  if (status != DT_OK) return status;
   return dt_fail_memory(err, "a conversation", 1);
 }

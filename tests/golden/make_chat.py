@@ -8,7 +8,7 @@ that has the template's own tokens added; of SmolLM2's also those with the token
 The templates below say what the published ones say of system, user and assistant, in the same words where a layout is
 recognized by them; what those say of tools is left out. Needs transformers, torch, gguf and jinja2.
 """
-import json, pathlib, sys
+import datetime, json, pathlib, sys
 
 from tokenizers import AddedToken, Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
@@ -78,6 +78,81 @@ LLAMA31 = r"""{{- bos_token }}
     {{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}
 {%- endif %}"""
 
+SMOLLM3 = r"""{%- set reasoning_mode = "/think" -%}
+{{- "<|im_start|>system\n" -}}
+{%- if messages[0].role == "system" -%}
+  {%- set system_message = messages[0].content -%}
+  {%- if "/no_think" in system_message -%}{%- set reasoning_mode = "/no_think" -%}{%- endif -%}
+  {%- set custom_instructions = system_message.replace("/no_think", "").replace("/think", "").rstrip() -%}
+{%- endif -%}
+{%- if "/system_override" in system_message -%}
+  {{- custom_instructions.replace("/system_override", "").rstrip() -}}
+  {{- "<|im_end|>\n" -}}
+{%- else -%}
+  {{- "## Metadata\n\n" -}}
+  {{- "Knowledge Cutoff Date: June 2025\n" -}}
+  {%- set today = strftime_now("%d %B %Y") -%}
+  {{- "Today Date: " ~ today ~ "\n" -}}
+  {{- "Reasoning Mode: " + reasoning_mode + "\n\n" -}}
+  {{- "## Custom Instructions\n\n" -}}
+  {%- if custom_instructions -%}
+    {{- custom_instructions + "\n\n" -}}
+  {%- elif reasoning_mode == "/think" -%}
+    {{- "You are a helpful AI assistant named SmolLM, trained by Hugging Face. Your role is to think, and then to answer.\n\n" -}}
+  {%- else -%}
+    {{- "You are a helpful AI assistant named SmolLM, trained by Hugging Face.\n\n" -}}
+  {%- endif -%}
+{%- endif -%}
+{# ───── main loop ───── #}
+{%- for message in messages -%}
+  {%- if message.role == "user" -%}
+    {{ "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>\n" }}
+  {%- elif message.role == "assistant" -%}
+    {%- if reasoning_mode == "/think" -%}
+      {{ "<|im_start|>assistant\n" + message.content.lstrip("\n") + "<|im_end|>\n" }}
+    {%- else -%}
+      {{ "<|im_start|>assistant\n" + "<think>\n\n</think>\n" + message.content.lstrip("\n") + "<|im_end|>\n" }}
+    {%- endif -%}
+  {%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+  {%- if reasoning_mode == "/think" -%}{{ "<|im_start|>assistant\n" }}{%- else -%}{{ "<|im_start|>assistant\n" + "<think>\n\n</think>\n" }}{%- endif -%}
+{%- endif -%}"""
+SMOLLM3_CLOSED = (SMOLLM3.replace('{%- endif -%}\n{# ───── main', '{%- endif -%}\n{{- "<|im_end|>\\n" -}}\n{# ───── main').replace("/system_override", "/never")
+                  .replace('  {%- set today = strftime_now("%d %B %Y") -%}\n  {{- "Today Date: " ~ today ~ "\\n" -}}\n', ""))
+PHI3 = ("{{ bos_token }}{% for message in messages %}{% if message['role'] == 'user' %}{{'<|user|>' + '\n' + message['content'] + '<|end|>' + '\n' + '<|assistant|>' + '\n'}}"
+        "{% elif message['role'] == 'assistant' %}{{message['content'] + '<|end|>' + '\n'}}{% else %}{{ raise_exception('system') }}{% endif %}{% endfor %}")
+PHI35 = ("{% for message in messages %}{% if message['role'] == 'system' and message['content'] %}{{'<|system|>\n' + message['content'] + '<|end|>\n'}}"
+         "{% elif message['role'] == 'user' %}{{'<|user|>\n' + message['content'] + '<|end|>\n'}}{% elif message['role'] == 'assistant' %}"
+         "{{'<|assistant|>\n' + message['content'] + '<|end|>\n'}}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% else %}{{ eos_token }}{% endif %}")
+PHI4_MINI = ("{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}{% endfor %}"
+             "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% else %}{{ eos_token }}{% endif %}")
+PHI4 = ("{% for message in messages %}{% if (message['role'] == 'system') %}{{'<|im_start|>system<|im_sep|>' + message['content'] + '<|im_end|>'}}"
+        "{% elif (message['role'] == 'user') %}{{'<|im_start|>user<|im_sep|>' + message['content'] + '<|im_end|>'}}{% elif (message['role'] == 'assistant') %}"
+        "{{'<|im_start|>assistant<|im_sep|>' + message['content'] + '<|im_end|>'}}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant<|im_sep|>' }}{% endif %}")
+# Gemma's, in our own words
+GEMMA = ("{{ bos_token }}{% set ns = namespace(first='') %}{% for m in messages %}{% if m.role == 'system' %}SYSTEM{% else %}"
+         "{{ '<start_of_turn>' + ('user' if m.role == 'user' else 'model') + '\n' + ns.first + m.content|trim + '<end_of_turn>\n' }}{% set ns.first = '' %}"
+         "{% endif %}{% endfor %}{{ '<start_of_turn>model\n' }}")
+GEMMA2, GEMMA3 = (GEMMA.replace("SYSTEM", how) for how in ("{{ raise_exception('System role not supported') }}", "{% set ns.first = m.content + '\n\n' %}"))
+GEMMA4 = (r"{%- macro shown(text) -%}{%- set ns = namespace(all='') -%}{%- for part in text.split('<channel|>') -%}{%- set ns.all = ns.all + part.split('<|channel>')[0] -%}"
+          r"{%- endfor -%}{{- ns.all|trim -}}{%- endmacro -%}{{- bos_token -}}{%- for m in messages -%}{{- '<|turn>' + ('model' if m.role == 'assistant' else m.role) + '\n' -}}"
+          r"{%- if m.role == 'assistant' -%}{{- shown(m.content) -}}{%- else -%}{{- m.content|trim -}}{%- endif -%}{{- '<turn|>\n' -}}{%- endfor -%}{{- '<|turn>model\n' -}}")
+GRANITE = (r"{%- if messages[0]['role'] == 'system' %}{%- set system_message = messages[0]['content'] %}{%- set loop_messages = messages[1:] %}{%- else %}DEFAULT"
+           r"{%- set loop_messages = messages %}{%- endif %}{%- if system_message %}{{- '<|start_of_role|>system<|end_of_role|>' + system_message + '<|end_of_text|>\n' }}{%- endif %}"
+           r"{%- for message in loop_messages %}{{- '<|start_of_role|>' + message['role'] + '<|end_of_role|>' + message['content'] + '<|end_of_text|>\n' }}"
+           r"{%- if loop.last and add_generation_prompt %}{{- '<|start_of_role|>assistant' }}{{- '<|end_of_role|>' }}{%- endif %}{%- endfor %}")
+GRANITE30, GRANITE33, GRANITE40 = (GRANITE.replace("DEFAULT", how) for how in (
+    "{%- set system_message = '' %}",
+    """{%- set system_message = "Knowledge Cutoff Date: April 2024. Today's Date: " + strftime_now('%B %d, %Y') + ". You are Granite, developed by IBM." %}"""
+    """{%- set system_message = system_message + " You are a helpful AI assistant." %}""",
+    "{%- set g4_default_system_message = 'You are a helpful assistant. Please ensure responses are professional, accurate, and safe.' %}"
+    "{%- set system_message = g4_default_system_message %}"))
+GRANITE31 = GRANITE33.replace("strftime_now('%B %d, %Y')", '"December 12, 2024"').replace("2024. Today's", r"2024.\nToday's").replace('". You', r'".\nYou').replace('Date: " + "', "Date: ").replace('2024" + "', "2024")
+OLMO2 = ("{{ bos_token }}{% for message in messages %}{% if message['role'] == 'system' %}{{ '<|system|>\n' + message['content'] + '\n' }}{% elif message['role'] == 'user' %}"
+         "{{ '<|user|>\n' + message['content'] + '\n' }}{% elif message['role'] == 'assistant' %}{{ '<|assistant|>\n'  + message['content'] + eos_token + '\n' }}{% endif %}"
+         "{% if loop.last and add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}{% endfor %}")
+
 # name of the model -> what it is recognized as, its template, its tokens
 TEMPLATES = {
     "smollm2": ("chatml", "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful AI assistant named "
@@ -122,6 +197,13 @@ TEMPLATES = {
                "{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}", "<s>", "</s>"),
     "deepseek-r1": ("deepseek-r1", DEEPSEEK + "{% if add_generation_prompt %}{{'<｜Assistant｜><think>\\n'}}{% endif %}", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
     "deepseek-r1-first": ("deepseek-r1", DEEPSEEK + "{% if add_generation_prompt %}{{'<｜Assistant｜>'}}{% endif %}", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
+    "smollm3": ("smollm3", SMOLLM3, "", ""), "smollm3-closed": ("smollm3", SMOLLM3_CLOSED, "", ""),
+    "phi3": ("phi3-no-system", PHI3, "<s>", "<|endoftext|>"), "phi3.5": ("phi3", PHI35, "", "<|endoftext|>"),
+    "phi4": ("phi4", PHI4, "", "<|im_end|>"), "phi4-mini": ("phi4-mini", PHI4_MINI, "", "<|endoftext|>"),
+    "gemma2": ("gemma2", GEMMA2, "<bos>", "<eos>"), "gemma3": ("gemma3", GEMMA3, "<bos>", "<eos>"), "gemma4": ("gemma4", GEMMA4, "<bos>", "<eos>"),
+    "gemma4-thoughtless": ("gemma4", GEMMA4 + r"{{- '<|channel>thought\n<channel|>' -}}", "<bos>", "<eos>"),
+    "granite3.0": ("granite", GRANITE30, "", ""), "granite3.1": ("granite", GRANITE31, "", ""), "granite3.3": ("granite", GRANITE33, "", ""),
+    "granite4.0": ("granite", GRANITE40, "", ""), "olmo2": ("olmo2", OLMO2, "<|endoftext|>", "<|endoftext|>"),
 }
 # layout -> the kind of tokenizer that models with it have, and what such a model adds to it
 CHATML, SENTENCEPIECE = ["<|im_start|>", "<|im_end|>"], ["<s>", "</s>"]
@@ -134,6 +216,9 @@ TOKENIZERS = {
     "mistral-v7": ("llama2", SENTENCEPIECE + MARKS + SYSTEM_MARKS), "vicuna-lines": ("llama2", SENTENCEPIECE),
     "vicuna-spaces": ("llama2", SENTENCEPIECE), "vicuna": ("llama2", SENTENCEPIECE), "zephyr": ("llama2", SENTENCEPIECE),
     "deepseek-r1": ("llama3", ["<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "<think>", "</think>"]),
+    "smollm3": ("llama3", [*CHATML, "<think>", "</think>"]), "phi3": ("phi3", []), "phi3-no-system": ("phi3", []), "phi4": ("cl100k", []),
+    "phi4-mini": ("o200k", ["<|system|>", "<|assistant|>"]), "gemma2": ("gemma", []), "gemma3": ("gemma", []), "gemma4": ("gemma", ["<|channel>", "<channel|>"]),
+    "granite": ("smollm", ["<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"]), "olmo2": ("cl100k", []),
 }
 CONVERSATIONS = [
     (None, ["Hello!"]),
@@ -141,6 +226,9 @@ CONVERSATIONS = [
     (None, ["Who wrote Faust?", "Goethe did.", "When?", "In 1808 and 1832.", "Thanks."]),
     ("  You are terse.\n", ["  two  words \n", " an answer \u00a0", "\u3000más\n\nlines\t", "", "ok"]),
     (None, ["Think!", "<think>\nhm </think> no\n</think>\n\nSo it is.", "More."]),
+    ("Be brief. /no_think ", ["Hi", "\n\n<|channel>thought\nhm <channel|> Yes.<|channel>more\n<channel|>\nNo <|channel>.", "More."]),
+    ("/no_think", ["Hi"]),
+    ("/system_override Talk like a pirate. /think \n", ["Hi"]),
 ]
 DATE = "05 Aug 2025"
 
@@ -150,9 +238,13 @@ def messages_of(system, turns):
     return messages + [{"role": "assistant" if i % 2 else "user", "content": text} for i, text in enumerate(turns)]
 
 
+def strftime_now(form):
+    return datetime.datetime.strptime(DATE, "%d %b %Y").strftime(form)
+
+
 def render(template, system, turns, bos, eos):
     compiled = _compile_jinja_template(template)
-    compiled.globals["strftime_now"] = lambda form: DATE
+    compiled.globals["strftime_now"] = strftime_now
     try:
         return compiled.render(messages=messages_of(system, turns), add_generation_prompt=True, bos_token=bos, eos_token=eos)
     except Exception as failure:  # a template may refuse a system text
@@ -179,7 +271,7 @@ def describe(model, layout, template, bos, eos):
     for system, turns in CONVERSATIONS:
         case = {"system": system, "turns": turns, "text": render(template, system, turns, bos, eos)}
         if layout and case["text"] is not None:
-            how = {"add_generation_prompt": True, **({"date_string": DATE} if "strftime_now(" in template else {})}
+            how = {"add_generation_prompt": True}  # the compiled template is that of render(), with its date
             assert tokenizer.apply_chat_template(messages_of(system, turns), tokenize=False, **how) == case["text"], model
             ids = tokenizer.apply_chat_template(messages_of(system, turns), return_dict=False, **how)
             case["small_ids"] = " ".join(map(str, ids))
@@ -198,7 +290,7 @@ here = pathlib.Path(__file__).parent
 if len(sys.argv) > 1:
     tokens = {"llama-2": ("<s>", "</s>"), "llama2": ("<s>", "</s>"), "llama-3": ("<|begin_of_text|>", "<|eot_id|>"), "llama3": ("<|begin_of_text|>", "<|eot_id|>"),
               "mistral": ("<s>", "</s>"), "vicuna": ("<s>", "</s>"), "zephyr": ("<s>", "</s>"), "tinyllama": ("<s>", "</s>"),
-              "deepseek": ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>")}
+              "deepseek": ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"), "gemma": ("<bos>", "<eos>"), "olmo-2": ("<|endoftext|>", "<|endoftext|>")}
     files = sorted(pathlib.Path(sys.argv[1]).glob("*.jinja"))
     write(pathlib.Path(sys.argv[1]) / "golden.json", {
         f.stem: (None, f.read_text(), *next((t for name, t in tokens.items() if name in f.stem), ("", ""))) for f in files})

@@ -129,7 +129,7 @@ static void conversations_are_what_transformers_writes(void **state) {
     templates++;
   }
   assert_true(templates >= (published ? 1 : 20));
-  assert_true(published || encoded >= 95);
+  assert_true(published || encoded >= 250);
   cJSON_Delete(golden);
 }
 
@@ -152,6 +152,12 @@ static void a_layout_can_be_named(void **state) {
   says("llama3", "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|>"
                  "<|start_header_id|>assistant<|end_header_id|>\n\n");
   says("mistral", "<s>[INST] hi [/INST]");
+  says("phi4", "<|im_start|>user<|im_sep|>hi<|im_end|><|im_start|>assistant<|im_sep|>");
+  says("gemma3", "<bos><start_of_turn>user\nhi<end_of_turn>\n<start_of_turn>model\n");
+  says("gemma4", "<bos><|turn>user\nhi<turn|>\n<|turn>model\n<|channel>thought\n<channel|>");
+  says("smollm3", "<|im_start|>system\n## Metadata\n\nKnowledge Cutoff Date: June 2025\nReasoning Mode: /think\n\n"
+                  "## Custom Instructions\n\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face.\n\n"
+                  "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
   says("zephyr", "<|user|>\nhi</s>\n<|assistant|>\n");
   says("deepseek-r1", "<｜begin▁of▁sentence｜><｜User｜>hi<｜Assistant｜><think>\n");
 }
@@ -175,12 +181,10 @@ static void what_is_not_known_is_refused(void **state) {
   (void)state;
   dt_chat *chat;
   fails(dt_chat_open("alpaca", NULL, &chat, &err), DT_EINPUT,
-        "no chat template 'alpaca': chatml, llama2, llama3.1, llama3, ");
-  const char *const templates[] = {"", "{{ '<start_of_turn>' + role }}", "<|im_start|>user<|im_sep|>",
-                                   "{{ '[INST] ' }}"};
+        "no chat template 'alpaca': phi4, smollm3, chatml, llama2, llama3.1, ");
+  const char *const templates[] = {"", "{{ '<start_of_role>' + role }}", "<|user|>", "{{ '[INST] ' }}"};
   for (int i = 0; i < 4; i++)
-    fails(dt_chat_open(NULL, templates[i], &chat, &err), DT_EINPUT,
-          "none that is known: give --template NAME (chatml, ");
+    fails(dt_chat_open(NULL, templates[i], &chat, &err), DT_EINPUT, "none that is known: give --template NAME (phi4, ");
 }
 
 int main(int argc, char **argv) {

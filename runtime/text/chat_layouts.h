@@ -1,0 +1,30 @@
+/* The layouts of conversations that are built in. */
+#ifndef DT_CHAT_LAYOUTS_H
+#define DT_CHAT_LAYOUTS_H
+
+typedef enum { OWN_TURN, FIRST_TURN, LAST_TURN, NOWHERE } system_place;
+typedef enum {
+  AS_IT_IS,
+  TRIM_ANSWERS,
+  TRIM_TURNS, /* answers and the user's messages */
+  TRIM_ALL    /* every turn, with the system text that stands in it */
+} trimming;
+
+/* A template has this layout if it has all of `marks`, and not `without`. */
+typedef struct {
+  const char *name, *marks[3], *without;
+  const char *begin; /* of the whole text, if the template names that token */
+  system_place place;
+  const char *system[2], *user[2], *answer[2]; /* around each; an answer to come begins with `open` */
+  const char *open, *end;
+  const char *usual; /* the system text if none is given; NULL: the template's, or none */
+  trimming trim;
+} chat_layout;
+
+#define KNOWLEDGE_DATE "Cutting Knowledge Date: December 2023\n"
+
+/* The first that a template has is used. */
+extern const chat_layout chat_layouts[];
+extern const int chat_n_layouts;
+
+#endif
