@@ -4,7 +4,7 @@
 #include "text/load_gguf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-  static const char text[] = "a bc  abc\n<|end|>\xC3\xA9 12's \xE4\xB8\xAD\xF0\x9F\x98\x80\xFF";
+  static const char text[] = "a bc  abc\n<|end|>\xC3\xA9 12's \xE2\x96\x81 \xE4\xB8\xAD\xF0\x9F\x98\x80\xFF";
   gguf *g;
   tok *t;
   dt_error err;

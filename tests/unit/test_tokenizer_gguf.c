@@ -302,9 +302,12 @@ static void what_cannot_be_read_is_refused_by_key(void **state) {
   token nan_score[13];
   memcpy(nan_score, SPM, sizeof nan_score);
   nan_score[5].score = 0.0f / 0.0f;
-  const keys base = {BPE_KEYS}, spm = {SPM_KEYS};
-  keys k[17];
-  for (size_t i = 0; i < sizeof k / sizeof *k; i++) k[i] = i < 12 ? base : spm;
+  token both[10];
+  memcpy(both, GEMMA, sizeof both);
+  both[9] = (token){"\xE2\x96\x81\xE2\x96\x81", 0, 1};
+  const keys base = {BPE_KEYS}, spm = {SPM_KEYS}, gemma = {GEMMA_KEYS};
+  keys k[21];
+  for (size_t i = 0; i < sizeof k / sizeof *k; i++) k[i] = i < 12 ? base : i < 17 ? spm : gemma;
   static const char *const messages[] = {
       "model: found ''; supported: gpt2, llama and gemma4",
       "model: found 'bert'; supported: gpt2, llama and gemma4",
@@ -323,6 +326,10 @@ static void what_cannot_be_read_is_refused_by_key(void **state) {
       "scores: expected a number for every token",
       "scores: expected a number for every token",
       "add_eos_token: true is not supported: what comes after a text would end it",
+      "merges: expected a list of strings",
+      "merges: merge 0 is not two tokens, a space between, that make a third",
+      "bos_token_id: missing, but it begins every text",
+      "tokens: tokens 6 and 9 are the same string: a token has one id",
   };
   k[0].model = NULL;
   k[1].model = "bert";
@@ -341,6 +348,10 @@ static void what_cannot_be_read_is_refused_by_key(void **state) {
   k[14].n_scores = 12;
   k[15].tokens = nan_score;
   k[16].flag = "tokenizer.ggml.add_eos_token";
+  k[17].merges = NULL;
+  k[18].merges = one;
+  k[19].bos = -1;
+  k[20].tokens = both;
   for (size_t i = 0; i < sizeof k / sizeof *k; i++) {
     tok *t;
     dt_error err;
