@@ -29,7 +29,7 @@ it_reads_the_template_of_the_model() {
   succeeds ar --chat -m model -p hi -n 20 -q
   same_text expected stdout
   echo '{{ unknown }}' >model/chat_template.jinja # goes before the other file
-  refuses 2 'model: its chat template is none that is known: give --template NAME \(chatml, ' ar --chat -m model -p hi
+  refuses 2 'model: its chat template is none that is known: give --template NAME \(phi4, ' ar --chat -m model -p hi
   echo "{{'<|im_start|>'}}" >model/chat_template.jinja
   succeeds ar --chat -m model -p hi -n 20 -q
   same_text expected stdout
