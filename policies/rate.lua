@@ -22,7 +22,7 @@ local START = 3            -- tokens per target pass taken to be reached at firs
 local KEEP = 0.98          -- of what is known of the rate, in each iteration
 
 function Rate:init(seq)
-  self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs)
+  self.prices, self.account = policy.prices(self.costs, seq), policy.account(self.costs, seq)
   self.sources = policy.sources { policy.copies(seq), seq.grammar and policy.forced(seq),
                                   self.corpus and policy.copies(seq, self.corpus) }
   self.guesses = policy.guesses(self.prices, seq)
@@ -84,8 +84,10 @@ function Rate:begin(seq)
   self.spent, self.n, self.level[1] = nil, 0, 0
   if self.account:rests() then return nil end
   self.ms = self.ms * self.prices:follow(seq)
-  local plain, page = self.prices.verify[1], self.prices.page
-  local budget = self.account:budget(plain - page, page + self.prices.row[0])
+  local prices = self.prices
+  local plain, page = prices.verify[1] - prices.page, prices.page
+  local least = page + prices.row[0]
+  local budget = self.account:budget(plain, least, least + prices.first)
   return budget and max(self.tokens / self.ms, 1 / plain), budget and budget - page -- 1 / plain is always to be had
 end
 

@@ -380,30 +380,37 @@ class Sharpener:
 
 
 class Account:
-    """What drafts have gained so far, in target passes: at least -1 % of the text's tokens, or of 200."""
+    """What drafts have gained so far, in target passes: at least -1 % of the text's tokens, or of 200, and the page's
+    time (1 us) that plain decoding takes and an iteration at rest does not."""
 
     def __init__(self):
-        self.balance, self.tokens, self.rest, self.lost = 0.0, 0, 0, False
+        self.balance, self.tokens, self.rest, self.losses, self.cold = 0.0, 0, 0, 0, True
 
     def left(self):
-        return self.balance + 0.01 * max(self.tokens, 200)
+        return self.balance + self.loss * max(self.tokens, 200)
 
-    def budget(self, plain, least):
+    def budget(self, plain, look, draft):
         """Milliseconds that this iteration may lose; None: it rests."""
-        self.rest, self.tokens = self.rest - 1, self.tokens + 1
-        if self.rest >= 0:
+        self.tokens += 1
+        if self.rest > 0:
+            self.rest, self.cold = self.rest - 1, True
             return None
-        if least / plain > self.left():
-            self.rest = math.ceil((least / plain - self.balance) / 0.01 - self.tokens) - 1
+        self.loss = 0.01 + 0.001 / plain
+        wake = 0.015 / plain
+        if self.cold:
+            self.balance, self.cold = self.balance - wake, False
+        if look / plain > self.left():
+            self.rest = math.ceil((look / plain + wake - self.balance) / self.loss - self.tokens) - 1
             return None
-        return max(least, 0.5 * self.left() * plain)
+        left = self.left() * plain
+        return max(0.25 * left, min(left, draft))
 
     def spend(self, ms, plain, accepted):
         lost = ms / plain - 1
         self.tokens, self.balance = self.tokens + accepted, min(self.balance + accepted - lost, 16)
-        before, self.lost = self.lost, self.balance < 0 and accepted == 0 and lost > 0.01
-        if self.lost and before:
-            self.rest = 1
+        self.losses = self.losses + 1 if self.balance < 0 and accepted == 0 and lost > 0.01 else 0
+        if self.losses > 1:
+            self.rest = min(self.losses - 1, 16)
 
 
 class Copies:
@@ -447,11 +454,11 @@ class Copies:
 
 class Rate:
     def __init__(self):
-        target, draft, page, step = COSTS["target"], COSTS["draft"], 0.005, 0.01
+        target, draft, page, step, node = COSTS["target"], COSTS["draft"], 0.004, 0.003, 0.003
         span = COSTS["rows"][1] - COSTS["rows"][0]
-        self.verify = lambda n: target[0] + (n - 1) * (target[1] - target[0]) / span + page
+        self.verify = lambda n: target[0] + (n - 1) * self.row + page
         self.pass_ms = lambda n: draft[0] + (n - 1) * (draft[1] - draft[0]) / span + step
-        self.row, self.page = (target[1] - target[0]) / span, page
+        self.row, self.page = (target[1] - target[0]) / span + node, page
         self.account, self.copies, self.sharpener = Account(), Copies(), Sharpener()
         worth = (1 - self.row / self.verify(1)) ** 2
         self.promise = 0.8 * worth
@@ -468,10 +475,11 @@ class Rate:
 
     def grow(self, tree):
         self.spent, self.passes, self.drafted_ms, tree.kept = None, [], 0.0, []
-        budget = self.account.budget(self.verify(1) - self.page, self.page + self.row)
+        least = self.page + self.row
+        budget = self.account.budget(self.verify(1) - self.page, least, least + self.pass_ms(1))
         if budget is None:
             return
-        R, budget = max(self.tokens / self.ms, 1 / self.verify(1)), budget - self.page
+        R, budget = max(self.tokens / self.ms, 1 / (self.verify(1) - self.page)), budget - self.page
         self.says, alpha, of_pass, level, open_, depth = {}, {0: 1.0}, {}, [0], 1.0, 0
         self.copies.find(tree.text)
         while True:

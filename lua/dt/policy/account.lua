@@ -1,49 +1,72 @@
--- policy.account(costs): what drafts have gained so far, in target passes over the root alone. They may lose LOSS of
--- plain decoding's time over a text of SHORT tokens or more, all of it at the beginning; what good times gain, SAVED at
--- most, is there for bad ones. So by the costs no such text takes longer than 1 + LOSS times plain decoding.
+-- policy.account(costs[, seq]): what drafts have gained so far, in target passes over the root alone. They may lose
+-- LOSS of plain decoding's time over a text of SHORT tokens or more, all of it at the beginning; what good times gain,
+-- SAVED at most, is there for bad ones. So by the costs no such text takes longer than 1 + LOSS times plain decoding.
+-- With a sequence the host makes the iterations in which it rests (seq:rest), without calling the policy.
 --
 --   a:rests()                an iteration begins: whether it must not draft. Then nothing else is called
 -- Where an iteration's whole time is known, as to rate:
---   a:budget(plain, least) -> ms   what the iteration may lose, where a pass over the root takes `plain` ms: a part of
---                            what is left, `least` or more; nil: that is not left
+--   a:budget(plain, look, draft) -> ms   what the iteration may lose, where a pass over the root takes `plain` ms: a
+--                            part of what is left, but enough for a first draft (`draft`) if that is left, else all;
+--                            nil: not even a look (`look`) is left
 --   a:spend(ms, plain, accepted)   it ends: its ms in all, and nodes that were accepted
 -- Where drafts only are counted, as in cast:
 --   a:affords(context[, sequences]), a:owes(), a:pass(rows), a:close(rows, accepted): policies/COSTS.md
 local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 
 local LOSS, SHORT, SAVED = 0.01, 200, 16
-local PART = 0.5 -- of what is left, for one iteration of rate
+local PAGE = 0.001 -- ms of plain decoding's page for each iteration and sequence, which one that rests does not take
+local PART = 0.25 -- of what is left, for one iteration of rate: first tries are many and small
+local COLD = 0.015 -- ms more of a page that the processor's caches have forgotten: at first, and after a rest
+local LONGEST = 16 -- iterations of a rest after losses
 local STEP = 0.05 -- ms of a page for each draft pass and sequence
 local Account = {}
 Account.__index = Account
 
 function Account:rests()
-  self.rest, self.missed, self.tokens, self.took = self.rest - 1, self.missed + 1, self.tokens + 1, 0
+  local iterations = 1 + self.slept
+  self.wakes = self.wakes or self.slept > 0
+  self.missed, self.tokens = self.missed + iterations, self.tokens + iterations
+  self.rest, self.slept, self.took = self.rest - 1, 0, 0
   return self.rest >= 0
 end
 
+-- The next n iterations are plain ones.
+function Account:sleep(n)
+  if self.seq then
+    self.seq:rest(n)
+    self.slept = n
+  else
+    self.rest = n
+  end
+end
+
 -- How many passes may be lost. The token that each iteration brings is among self.tokens already.
-function Account:left() return self.balance + LOSS * max(self.tokens, SHORT) end
+function Account:left() return self.balance + self.loss * max(self.tokens, SHORT) end
 
 -- Whether so many passes may be lost; if not, it rests until they may.
 function Account:covers(passes)
   local covers = passes <= self:left()
-  if not covers then self.rest = ceil((passes - self.balance) / LOSS - self.tokens) - 1 end
+  if not covers then self:sleep(ceil((passes + self.cold - self.balance) / self.loss - self.tokens) - 1) end
   return covers
 end
 
-function Account:budget(plain, least)
-  return self:covers(least / plain) and max(least, PART * self:left() * plain) or nil
+function Account:budget(plain, look, draft)
+  local sequences = self.costs:sequences()
+  self.loss = LOSS + PAGE * sequences / plain
+  self.cold = COLD * sequences / plain
+  if self.wakes then self.balance, self.wakes = self.balance - self.cold, false end
+  if not self:covers(look / plain) then return nil end
+  local left = self:left() * plain
+  return max(PART * left, min(left, draft))
 end
 
--- In debt, after losses in two iterations, it rests in one: what is left lasts longer. A look that costs less than LOSS
--- is no loss.
+-- In debt, it rests after each further loss in turn for an iteration more: what is left lasts longer. A look that costs
+-- less than LOSS is no loss.
 function Account:spend(ms, plain, accepted)
   local lost = ms / plain - 1
   self:earn(accepted, lost)
-  local lost_before = self.lost
-  self.lost = self:owes() and accepted == 0 and lost > LOSS
-  if self.lost and lost_before then self.rest = 1 end
+  self.losses = self:owes() and accepted == 0 and lost > LOSS and self.losses + 1 or 0
+  if self.losses > 1 then self:sleep(min(self.losses - 1, LONGEST)) end
 end
 
 function Account:earn(accepted, lost)
@@ -75,6 +98,7 @@ function Account:close(rows, accepted)
   self:earn(accepted, self.took + self.costs:target(rows, self.context, self.sequences) / self.once - 1)
 end
 
-return function(costs)
-  return setmetatable({ costs = costs, balance = 0, tokens = 0, rest = 0, missed = 0, took = 0 }, Account)
+return function(costs, seq)
+  return setmetatable({ costs = costs, seq = seq, loss = LOSS, cold = 0, wakes = true, balance = 0, losses = 0,
+                        tokens = 0, rest = 0, slept = 0, missed = 0, took = 0 }, Account)
 end
