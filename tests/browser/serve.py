@@ -77,6 +77,9 @@ def chat_stops(b):
     b.type("Again.")
     b.press("Enter")
     b.until("!document.getElementById('schema-error').hidden")
+    check(b.value("document.getElementById('message').value") == "Again.", "the text is lost")
+    b.value("[...document.querySelectorAll('.acts button')].find(b => b.textContent === 'retry').click()")
+    check(b.value("document.querySelectorAll('.turn').length") == 1, "the turn is lost")
 
 
 def chat_is_plain_text(b):

@@ -13,7 +13,8 @@ const union = boxes => ({ left: Math.min(...boxes.map(b => b.left)), right: Math
 
 // Scrolls such that these are in view, and the last of them in any case.
 function look(panel, path) {
-  const outer = panel.getBoundingClientRect(), edge = 12;
+  const { left, top } = panel.getBoundingClientRect(), edge = 12;
+  const outer = { left, top, right: left + panel.clientWidth, bottom: top + panel.clientHeight }; // without the bars
   const back = (low, high, from, to) => Math.min(0, low - from - edge) + Math.max(0, high - to + edge);
   const end = path[path.length - 1];
   centre(panel, end);

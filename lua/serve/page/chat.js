@@ -91,13 +91,14 @@ function edit(turn) {
 }
 
 function retry(turn) {
+  const fields = settings();
+  if (!fields || running) return;
   turns.pop();
   turn.element.remove();
-  begin(turn.asked);
+  begin(turn.asked, fields);
 }
 
-async function begin(asked) {
-  const fields = settings();
+async function begin(asked, fields = settings()) {
   if (!fields || running) return;
   tell(byId("chat-error"), "");
   const turn = { asked, answer: "" };
@@ -160,11 +161,11 @@ function grow() {
 }
 
 function send() {
-  if (running || !message.value.trim()) return;
-  const text = message.value;
+  const text = message.value, fields = !running && text.trim() ? settings() : null;
+  if (!fields) return;
   message.value = "";
   grow();
-  begin(text);
+  begin(text, fields);
 }
 
 // ---- the beginning

@@ -119,7 +119,6 @@ export async function chooser(place, label, first, hasDraft) {
     choose,
     select,
     state: () => ({ policy: select.value, preset: preset.value, params: params() }),
-    text: () => all[select.value]?.source,
     onChange: f => { changed = f; },
     name: () => select.value === OWN ? own.about?.name || OWN : select.value,
     // the field "dtrun" of a request
