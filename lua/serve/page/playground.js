@@ -57,6 +57,7 @@ addEventListener("keydown", event => {
 
 // ---- running
 
+// What all runs of one press of Run have in common.
 function request() {
   const prompt = byId("prompt").value;
   return {
@@ -69,21 +70,20 @@ function request() {
 
 const route = () => server.chat ? "/v1/chat/completions" : "/v1/completions";
 
-async function plainText(signal) {
+async function plainText(asked, signal) {
   let text = "";
-  await stream(route(), { ...request(), dtrun: { policy: PLAIN } }, signal, event => {
+  await stream(route(), { ...asked, dtrun: { policy: PLAIN } }, signal, event => {
     text += event.choices[0]?.delta?.content ?? event.choices[0]?.text ?? "";
   });
   return text;
 }
 
 // The speed of each lane's policy. Times of short texts are not to be trusted, the first ones least: these run again, in turns.
-async function speeds(chosen) {
+async function speeds(requests) {
   if (lanes.some(lane => lane.numbers.tokens / lane.numbers.speed > SHORT_S)) return lanes.map(lane => lane.numbers.speed);
   const runs = lanes.map(() => []);
   for (let turn = 0; turn < AGAIN; turn++)
-    for (const [i, one] of chosen.entries())
-      runs[i].push((await post(route(), { ...request(), dtrun: one.request() })).timings.predicted_per_second);
+    for (const [i, body] of requests.entries()) runs[i].push((await post(route(), body)).timings.predicted_per_second);
   return runs.map(list => list.sort((a, b) => a - b)[(AGAIN - 1) / 2]);
 }
 
@@ -116,9 +116,9 @@ function fit() {
 }
 
 // One lane's text. It shows each pass as it comes, until the reader takes the slider.
-async function runLane(lane, chosen, signal) {
+async function runLane(lane, body, signal) {
   let waits = false;
-  await lane.run(route(), { ...request(), dtrun: chosen.request() }, signal, () => {
+  await lane.run(route(), body, signal, () => {
     if (waits) return;
     waits = true;
     requestAnimationFrame(async () => {
@@ -132,7 +132,8 @@ async function runLane(lane, chosen, signal) {
 
 async function run() {
   if (running) return;
-  const stopper = running = new AbortController(), chosen = [first, second];
+  const stopper = running = new AbortController(), chosen = [first, second], asked = request();
+  const requests = chosen.map(one => ({ ...asked, dtrun: one.request() })); // the reader may change the settings meanwhile
   setBusy(true);
   play(false);
   follows = true;
@@ -146,10 +147,10 @@ async function run() {
   if (narrow.matches) byId("results").scrollIntoView();
   try {
     if (chosen.some(one => one.select.value === OWN)) await check();
-    for (const [i, lane] of lanes.entries()) await runLane(lane, chosen[i], stopper.signal);
-    const plain = lanes.find((lane, i) => chosen[i].select.value === PLAIN);
-    const text = plain ? plain.text : await plainText(stopper.signal);
-    const told = await speeds(chosen);
+    for (const [i, lane] of lanes.entries()) await runLane(lane, requests[i], stopper.signal);
+    const plain = lanes.find((lane, i) => requests[i].dtrun.policy === PLAIN);
+    const text = plain ? plain.text : await plainText(asked, stopper.signal);
+    const told = await speeds(requests);
     lanes.forEach((lane, i) => lane.setSpeed(told[i]));
     judge(text, told);
     if (follows) {
@@ -174,7 +175,7 @@ function fail(error) {
 
 // ---- links
 
-const toText = bytes => btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+const toText = bytes => btoa(Array.from(bytes, b => String.fromCharCode(b)).join("")).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 const toBytes = text => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), c => c.charCodeAt(0));
 
 function link() {
@@ -188,7 +189,7 @@ function link() {
 // What a link holds. Nothing of it runs before the reader says so.
 async function openLink() {
   const held = /^#playground=([\w-]+)$/.exec(location.hash);
-  if (!held) return;
+  if (!held || !second) return;
   try {
     const state = JSON.parse(new TextDecoder().decode(toBytes(held[1])));
     for (const [id, name] of [["prompt", "prompt"], ["play-temperature", "temperature"], ["play-seed", "seed"], ["play-tokens", "tokens"]])
