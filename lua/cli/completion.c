@@ -131,7 +131,7 @@ static void offer_options(const asked *a) {
 
 static void offer_commands(const asked *a) {
   offer(a, "chat", "a conversation at the terminal");
-  offer(a, "serve", "an address where other programs expect a model");
+  offer(a, "serve", "an address for programs, a page for browsers");
   offer(a, "run", "run a driver");
   offer(a, "pull", "bring a model");
   offer(a, "ls", "models that are here");

@@ -17,7 +17,7 @@ typedef struct {
 static const line commands[] = {
     {"dtrun [POLICY] [options]", "generate under a policy: an installed name or a path (with a '/' or .lua)"},
     {"dtrun chat [POLICY] [options]", "a conversation at the terminal; /help there lists its commands"},
-    {"dtrun serve [POLICY] [options]", "an address where other programs expect a model, as OpenAI's clients do"},
+    {"dtrun serve [POLICY] [options]", "an address for OpenAI's clients, and a page for browsers"},
     {"dtrun run SCRIPT [arguments]", "run a driver; everything after SCRIPT is its own"},
     {"mpirun -n R dtrun ...", "the same, the target shared by R processes on one machine or several"},
     {"dtrun pull NAME", "bring smollm2, or OWNER/NAME[:Q4_K_M] of Hugging Face; -m NAME then takes it"},
