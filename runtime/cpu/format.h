@@ -18,17 +18,27 @@
   F(q5_0)                                                                                                              \
   F(q5_1)                                                                                                              \
   F(q8_0)                                                                                                              \
+  F(q2_k)                                                                                                              \
+  F(q3_k)                                                                                                              \
   F(q4_k)                                                                                                              \
   F(q5_k)                                                                                                              \
   F(q6_k)                                                                                                              \
+  F(iq4_nl)                                                                                                            \
+  F(iq4_xs)                                                                                                            \
+  F(mxfp4)                                                                                                             \
   F(q4_0_two)                                                                                                          \
   F(q4_1_two)                                                                                                          \
   F(q5_0_two)                                                                                                          \
   F(q5_1_two)                                                                                                          \
   F(q8_0_two)                                                                                                          \
+  F(q2_k_two)                                                                                                          \
+  F(q3_k_two)                                                                                                          \
   F(q4_k_two)                                                                                                          \
   F(q5_k_two)                                                                                                          \
-  F(q6_k_two)
+  F(q6_k_two)                                                                                                          \
+  F(iq4_nl_two)                                                                                                        \
+  F(iq4_xs_two)                                                                                                        \
+  F(mxfp4_two)
 
 /* Types to which weights can be rounded on load, with the names that users give: A(name, type). */
 #define CPU_ASKED_LIST(A) A(f32, F32) A(q4, Q4_1) A(q8, Q8_0)

@@ -72,7 +72,7 @@ VI void round_sums(v16 sums, quant_one *to) {
   }
   to->sums = most / (float)QUANT_SUM_LIMIT;
   i_store(whole, i_nearest(v_mul(sums, v_set1(quant_inverse(most, QUANT_SUM_LIMIT)))));
-  for (int i = 0; i < QUANT_BLOCKS / 2; i++) to->extra[i] = quant_pair(whole[2 * i], whole[2 * i + 1]);
+  for (int i = 0; i < QUANT_BLOCKS; i++) to->extra[i] = quant_pair(whole[2 * i], whole[2 * i + 1]);
 }
 
 /* All sums over lanes are taken at once, in registers. */
@@ -105,18 +105,21 @@ VI void round_blocks(const quant_format *f, const float *x, const int blocks, qu
     for (int i = 0; i < blocks * halves; i++) {
       const int at = 16 * i, b = i / halves;
       v16 scaled = v_mul(v_load(x + at), v_set1(inverse[b]));
-      if (s.fine >> b & 1) finer_sums[b] += (float)round_finer(f, v_sub(scaled, i_to_float(i_nearest(scaled))), at, to);
+      if (s.fine >> b & 1)
+        finer_sums[at / f->group] += (float)round_finer(f, v_sub(scaled, i_to_float(i_nearest(scaled))), at, to);
     }
     for (int b = 0; b < blocks; b++) to->finer_scale[b] = scale[b] * (1.0f / (1 << QUANT_FINER));
-    for (int b = 0; b < blocks; b++) finer_sums[b] *= to->finer_scale[b];
+    for (int g = 0; g < blocks * per_block; g++) finer_sums[g] *= to->finer_scale[g / per_block];
   }
   v16 sums = OF_SIXTEEN(v_sums4, v_sums16, digits);
   if (f->zero) i_store(to->extra, i_nearest(v_mul(sums, v_set1((float)-f->zero))));
-  if (f->scales != QUANT_F16_MIN && f->scales != QUANT_WHOLE_MIN) return;
-  sums = v_mul(sums, s.scale);
+  if (f->scales != QUANT_F16_MIN && !quant_has_whole_minima(f)) return;
+  float by_group[16];
+  for (int g = 0; g < 16; g++) by_group[g] = scale[g / per_block];
+  sums = v_mul(sums, per_block == 1 ? s.scale : v_load(by_group));
   if (s.fine) sums = v_add(sums, v_load(finer_sums));
   if (f->scales == QUANT_F16_MIN) i_store(to->extra, i_bits(sums));
-  if (f->scales == QUANT_WHOLE_MIN) round_sums(sums, to);
+  if (quant_has_whole_minima(f)) round_sums(sums, to);
 }
 
 VI void round_cell(const quant_format *f, const float *x, int groups, quant_one *to) {
@@ -144,7 +147,7 @@ VI void sum_block(const int rows, const int strips, const quant_format *f, const
   const int per_block = QUANT_BLOCK / f->group;
 #pragma GCC unroll 2
   for (int i = 0; i < per_block; i++)
-    EACH_ROW EACH_STRIP sum[i][r][s] = i_set1(f->zero ? x[r]->extra[b * per_block + i] : quant_begin(f));
+    EACH_ROW EACH_STRIP sum[i][r][s] = i_set1(quant_begin(f) + (f->zero ? x[r]->extra[b * per_block + i] : 0));
 #pragma GCC unroll 4
   for (int line = 0; line < 4; line++) {
 #pragma GCC unroll 2
@@ -154,7 +157,7 @@ VI void sum_block(const int rows, const int strips, const quant_format *f, const
       EACH_STRIP code[s] = quant_code(f, block[s], four);
       EACH_ROW {
         int32_t digits = quant_four_at(x[r]->digit + QUANT_BLOCK * b + 4 * four);
-        EACH_STRIP sum[i][r][s] = (f->bits == 8 ? i_dot4 : i_dot4_small)(sum[i][r][s], code[s], digits);
+        EACH_STRIP sum[i][r][s] = (quant_is_small(f) ? i_dot4_small : i_dot4)(sum[i][r][s], code[s], digits);
       }
     }
   }
@@ -171,7 +174,7 @@ VI void add_block(const int rows, const int strips, const quant_format *f, const
     if (!quant_is_whole(f)) {
       v16 scale = quant_scale(f, &c[s], b);
       EACH_ROW t[r][s] = v_fma(i_to_float(sum[0][r][s]), v_mul(scale, v_set1(x[r]->scale[b])), t[r][s]);
-      if (f->scales == QUANT_F16) continue;
+      if (f->scales != QUANT_F16_MIN) continue;
       v16 minimum = quant_minimum(&c[s], b);
       EACH_ROW t[r][s] = v_fma(minimum, quant_float_at(&x[r]->extra[b]), t[r][s]);
     } else if (f->group == QUANT_BLOCK) {

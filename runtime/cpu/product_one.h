@@ -42,7 +42,7 @@ typedef v16 one_finer(const quant_cell *c, const quant_one *x, v16 t);
 
 VI void one_end_cell(const quant_format *f, const quant_factors *of, const quant_one *x, v16 t, float *acc) {
   if (quant_is_whole(f)) t = v_fma(t, of->d, v_load(acc));
-  if (f->scales == QUANT_WHOLE_MIN) t = v_fma(quant_whole_minima(of, x->extra), v_mul(of->dmin, v_set1(-x->sums)), t);
+  if (quant_has_whole_minima(f)) t = v_fma(quant_whole_minima(f, of, x->extra), v_mul(of->dmin, v_set1(-x->sums)), t);
   v_store(acc, t);
 }
 

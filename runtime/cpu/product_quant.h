@@ -14,18 +14,30 @@
 /* Unpacks four `four` (0..7) of a block, for sixteen outputs. */
 VI i16 quant_code(const quant_format *f, const uint8_t *block, const int four) {
   if (f->bits == 8) return i_load(block + QUANT_LINE * four);
-  i16 line = i_load(block + QUANT_LINE * (four % 4));
-  i16 low = i_and(four < 4 ? line : i_right(line, 4), 0x0f0f0f0f);
-  if (f->bits == 4) return low;
-  i16 plane = i_load(block + QUANT_LINE * (f->bits == 5 ? 4 : 4 + four / 4));
-  const int from = f->bits == 5 ? four : four % 4 * 2; /* position of the upper bits, which move to bit 4 */
-  i16 high = from < 4 ? i_left(plane, 4 - from) : i_right(plane, from - 4);
-  return i_or(low, i_and(high, f->bits == 5 ? 0x10101010 : 0x30303030));
+  const int lines = f->bits < 4 ? 2 : 4, upper = f->bits - lines; /* lower bits, in as many lines; bits in a plane */
+  i16 line = i_load(block + QUANT_LINE * (four % lines));
+  i16 low = i_and(four < lines ? line : i_right(line, four / lines * lines), lines == 2 ? 0x03030303 : 0x0f0f0f0f);
+  if (f->values != QUANT_ITSELF) return i_look_up(quant_table(f), low);
+  if (upper == 0) return low;
+  i16 plane = i_load(block + QUANT_LINE * (upper == 1 ? lines : lines + four / 4));
+  const int from = upper == 1 ? four : four % 4 * 2; /* position of the upper bits, which move above the lower */
+  i16 high = from < lines ? i_left(plane, lines - from) : i_right(plane, from - lines);
+  return i_or(low, i_and(high, (upper == 1 ? 0x01010101 : 0x03030303) << lines));
 }
+
+/* Whether codes are below 128. */
+VI bool quant_is_small(const quant_format *f) { return f->bits < 8 && f->values != QUANT_IQ4; }
 
 VI v16 quant_scale(const quant_format *f, const quant_cell *c, int group) {
   const size_t at = (size_t)QUANT_OUTPUTS * (size_t)group;
-  return quant_is_whole(f) ? v_load_i8((const int8_t *)c->scales + at) : v_load_f16((const uint16_t *)c->scales + at);
+  switch (f->scales) {
+  case QUANT_F16:
+  case QUANT_F16_MIN: return v_load_f16((const uint16_t *)c->scales + at);
+  case QUANT_E8M0: return v_load_half_power(c->scales + at);
+  case QUANT_HALVES_MIN:
+    return i_to_float(i_and(i_right(i_load_pairs(c->scales + at / 32 * 32), group % 2 * 16), 0x0f));
+  default: return v_load_i8((const int8_t *)c->scales + at);
+  }
 }
 
 VI v16 quant_minimum(const quant_cell *c, int group) {
@@ -34,7 +46,7 @@ VI v16 quant_minimum(const quant_cell *c, int group) {
 
 /* isum * scale in one step, if a block has one whole scale. The integer sum begins with the bits of the float 1.5 *
  * 2^23, so that its bits are the float 1.5 * 2^23 + isum; `less` is -1.5 * 2^23 * scale. All of it is exact. */
-VI int32_t quant_begin(const quant_format *f) { return f->scales == QUANT_WHOLE_MIN ? 0x4b400000 : 0; }
+VI int32_t quant_begin(const quant_format *f) { return quant_is_whole(f) && f->group == QUANT_BLOCK ? 0x4b400000 : 0; }
 
 VI v16 quant_less(v16 scale) { return v_mul(scale, v_set1(-0x1.8p23f)); }
 
@@ -42,29 +54,36 @@ VI v16 quant_scaled(i16 sum, v16 scale, v16 less) { return v_fma(i_as_float(sum)
 
 VI v16 quant_f16(const uint8_t *line) { return v_load_f16((const uint16_t *)line); }
 
-/* The factors at the end of a cell of whole scales, the same for all rows: d and, for QUANT_WHOLE_MIN, dmin and the
- * minima of groups 2i and 2i + 1, 16 bits each. */
+/* The factors at the end of a cell of whole scales, the same for all rows: d and, with whole minima, dmin and the minima
+ * of groups 2i and 2i + 1, 16 bits each. */
 typedef struct {
   v16 d, dmin;
-  i16 minima[QUANT_BLOCKS / 2];
+  i16 minima[QUANT_BLOCKS];
 } quant_factors;
+
+/* Pairs of groups in a cell. */
+VI int quant_pairs(const quant_format *f) { return QUANT_CELL / f->group / 2; }
 
 VI quant_factors quant_factors_of(const quant_format *f, const quant_cell *c) {
   quant_factors of = {.d = v_set1(0.0f)};
   if (quant_is_whole(f)) of.d = quant_f16(c->d);
-  if (f->scales != QUANT_WHOLE_MIN) return of;
+  if (!quant_has_whole_minima(f)) return of;
+  const bool halves = f->scales == QUANT_HALVES_MIN;
   of.dmin = quant_f16(c->dmin);
-#pragma GCC unroll 4
-  for (int i = 0; i < QUANT_BLOCKS / 2; i++)
-    of.minima[i] = i < c->groups / 2 ? i_load_pairs(c->minima + 2 * QUANT_OUTPUTS * i) : i_set1(0);
+#pragma GCC unroll 8
+  for (int i = 0; i < quant_pairs(f); i++) {
+    of.minima[i] =
+        i < c->groups / 2 ? i_load_pairs((halves ? c->scales : c->minima) + 2 * QUANT_OUTPUTS * i) : i_set1(0);
+    if (halves) of.minima[i] = i_and(i_right(of.minima[i], 4), 0x000f000f);
+  }
   return of;
 }
 
 /* The sum over a cell's groups of a whole minimum times a sum of 16 bits; `pairs` has two sums each. */
-VI v16 quant_whole_minima(const quant_factors *of, const int32_t *pairs) {
+VI v16 quant_whole_minima(const quant_format *f, const quant_factors *of, const int32_t *pairs) {
   i16 sum = i_set1(0);
-#pragma GCC unroll 4
-  for (int i = 0; i < QUANT_BLOCKS / 2; i++) sum = i_dot2(sum, of->minima[i], pairs[i]);
+#pragma GCC unroll 8
+  for (int i = 0; i < quant_pairs(f); i++) sum = i_dot2(sum, of->minima[i], pairs[i]);
   return i_to_float(sum);
 }
 

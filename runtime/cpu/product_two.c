@@ -42,6 +42,7 @@ VI void round_cell(const quant_format *f, const float *x, int groups, quant_two 
     switch (f->scales) {
     case QUANT_F16_MIN: to->extra[g] = quant_bits_of((float)sum); break;
     case QUANT_WHOLE_MIN:
+    case QUANT_HALVES_MIN:
       if (g % 2) to->extra[g / 2] = quant_pair(before, sum);
       before = sum;
       break;

@@ -10,7 +10,7 @@ VI v16 two_end_cell(const quant_format *f, const quant_factors *of, v16 acc, v16
   if (!quant_is_whole(f)) return v_fma(t, sx, acc);
   acc = v_fma(t, v_mul(of->d, sx), acc);
   if (f->scales == QUANT_WHOLE) return acc;
-  return v_fma(quant_whole_minima(of, x->extra), v_mul(of->dmin, v_set1(-x->scale)), acc);
+  return v_fma(quant_whole_minima(f, of, x->extra), v_mul(of->dmin, v_set1(-x->scale)), acc);
 }
 
 /* Number of rows above which AMX tiles are faster: a tile takes as long for few rows as for sixteen. Measured with

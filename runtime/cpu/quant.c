@@ -2,14 +2,18 @@
  * quant.h. */
 #include "quant.h"
 
+#include "model/types_decode.h"
+
+#include <stdbool.h>
 #include <string.h>
 
 /* The part of one output in a cell, whatever its type. */
 typedef struct {
   uint8_t code[QUANT_CELL];
-  uint16_t scale[QUANT_BLOCKS], minimum[QUANT_BLOCKS];  /* f16, one per group */
-  uint8_t whole_scale[16], whole_minimum[QUANT_BLOCKS]; /* whole numbers; a scale may be a signed byte */
-  uint16_t d, dmin;                                     /* f16 */
+  uint16_t scale[QUANT_BLOCKS], minimum[QUANT_BLOCKS]; /* f16, one per group */
+  /* One per group: whole numbers, a scale perhaps signed; QUANT_E8M0: exponents; QUANT_HALVES_MIN: scales have both. */
+  uint8_t byte_scale[16], byte_minimum[QUANT_BLOCKS];
+  uint16_t d, dmin; /* f16 */
 } share;
 
 static uint16_t u16_at(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
@@ -27,8 +31,8 @@ static void fifth_bits(const uint8_t *h, uint8_t *code) {
 /* Unpacks eight scales and eight minima of six bits each. */
 static void k_scales(const uint8_t *s, share *to) {
   for (int g = 0; g < 8; g++) {
-    to->whole_scale[g] = g < 4 ? s[g] & 63 : (uint8_t)((s[g + 4] & 15) | (s[g - 4] >> 6) << 4);
-    to->whole_minimum[g] = g < 4 ? s[g + 4] & 63 : (uint8_t)(s[g + 4] >> 4 | (s[g] >> 6) << 4);
+    to->byte_scale[g] = g < 4 ? s[g] & 63 : (uint8_t)((s[g + 4] & 15) | (s[g - 4] >> 6) << 4);
+    to->byte_minimum[g] = g < 4 ? s[g + 4] & 63 : (uint8_t)(s[g + 4] >> 4 | (s[g] >> 6) << 4);
   }
 }
 
@@ -51,6 +55,32 @@ static void q6_codes(const uint8_t *low, const uint8_t *high, uint8_t *code) {
     }
 }
 
+/* Unpacks 128 codes from 32 bytes of two bits each. */
+static void two_bits(const uint8_t *q, uint8_t *code) {
+  for (int n = 0; n < 2; n++, q += 32)
+    for (int quarter = 0; quarter < 4; quarter++)
+      for (int i = 0; i < 32; i++) *code++ = q[i] >> 2 * quarter & 3;
+}
+
+/* Adds the third bits: bit g of byte i is that of number i of block g. */
+static void third_bits(const uint8_t *h, uint8_t *code) {
+  for (int g = 0; g < QUANT_BLOCKS; g++)
+    for (int i = 0; i < QUANT_BLOCK; i++) *code++ |= (uint8_t)((h[i] >> g & 1) << 2);
+}
+
+/* Unpacks sixteen signed scales of six bits each. */
+static void q3_scales(const uint8_t *s, uint8_t *scale) {
+  for (int g = 0; g < 16; g++) {
+    int low = g < 8 ? s[g] & 15 : s[g - 8] >> 4;
+    scale[g] = (uint8_t)((low | (s[8 + g % 4] >> 2 * (g / 4) & 3) << 4) - 32);
+  }
+}
+
+/* Unpacks eight signed scales of six bits each: the lower four, and the upper two. */
+static void iq4_scales(const uint8_t *low, int high, uint8_t *scale) {
+  for (int g = 0; g < 8; g++) scale[g] = (uint8_t)((low[g / 2] >> 4 * (g % 2) & 15 | (high >> 2 * g & 3) << 4) - 32);
+}
+
 static void take_apart(dt_dtype dtype, const uint8_t *b, int blocks, share *to) {
   size_t bytes = (size_t)dt_type_of(dtype)->bytes;
   switch (dtype) {
@@ -65,8 +95,23 @@ static void take_apart(dt_dtype dtype, const uint8_t *b, int blocks, share *to) 
     return;
   case DT_Q6_K:
     to->d = u16_at(b + 208);
-    memcpy(to->whole_scale, b + 192, 16);
+    memcpy(to->byte_scale, b + 192, 16);
     q6_codes(b, b + 128, to->code);
+    return;
+  case DT_Q2_K:
+    to->d = u16_at(b + 80), to->dmin = u16_at(b + 82);
+    memcpy(to->byte_scale, b, 16);
+    two_bits(b + 16, to->code);
+    return;
+  case DT_Q3_K:
+    to->d = u16_at(b + 108);
+    q3_scales(b + 96, to->byte_scale);
+    two_bits(b + 32, to->code), third_bits(b, to->code);
+    return;
+  case DT_IQ4_XS:
+    to->d = u16_at(b);
+    iq4_scales(b + 4, u16_at(b + 2), to->byte_scale);
+    for (int g = 0; g < QUANT_BLOCKS; g++) nibbles(b + 8 + 16 * g, to->code + QUANT_BLOCK * g);
     return;
   default: break;
   }
@@ -74,7 +119,9 @@ static void take_apart(dt_dtype dtype, const uint8_t *b, int blocks, share *to) 
     uint8_t *code = to->code + QUANT_BLOCK * i;
     to->scale[i] = u16_at(b), to->minimum[i] = u16_at(b + 2);
     switch (dtype) {
-    case DT_Q4_0: nibbles(b + 2, code); break;
+    case DT_MXFP4: to->byte_scale[i] = b[0], nibbles(b + 1, code); break;
+    case DT_Q4_0:
+    case DT_IQ4_NL: nibbles(b + 2, code); break;
     case DT_Q4_1: nibbles(b + 4, code); break;
     case DT_Q5_0: nibbles(b + 6, code), fifth_bits(b + 2, code); break;
     case DT_Q5_1: nibbles(b + 8, code), fifth_bits(b + 4, code); break;
@@ -88,25 +135,30 @@ static void take_apart(dt_dtype dtype, const uint8_t *b, int blocks, share *to) 
 
 static void put_four(uint8_t *line, int output, uint32_t four) { memcpy(line + 4 * output, &four, sizeof four); }
 
+/* Lower bits of a code, in as many lines; and bits in a plane. */
+static int lower(int bits) { return bits < 4 ? 2 : 4; }
+
 /* Writes four codes at a time, as the bytes of a word: no shift carries a bit from one byte into the next. */
 static void put_codes(int bits, const uint8_t *code, int output, uint8_t *to) {
-  const uint32_t low = 0x0f0f0f0f, fifth = 0x01010101, upper = 0x03030303;
-  uint32_t four[8], more[2] = {0, 0};
+  const int lines = lower(bits), upper = bits - lines;
+  uint32_t four[8], line[8] = {0};
   memcpy(four, code, sizeof four);
-  for (int t = 0; bits == 8 && t < 8; t++) put_four(to + 64 * t, output, four[t]);
-  for (int i = 0; bits < 8 && i < 4; i++) put_four(to + 64 * i, output, (four[i] & low) | (four[i + 4] & low) << 4);
-  for (int t = 0; bits == 5 && t < 8; t++) more[0] |= (four[t] >> 4 & fifth) << t;
-  for (int t = 0; bits == 6 && t < 8; t++) more[t / 4] |= (four[t] >> 4 & upper) << 2 * (t % 4);
-  for (int i = 0; bits < 8 && i < bits - 4; i++) put_four(to + 64 * (4 + i), output, more[i]);
+  if (bits == 8) memcpy(line, four, sizeof line);
+  for (int t = 0; bits < 8 && t < 8; t++) {
+    line[t % lines] |= (four[t] & (lines == 2 ? 0x03030303 : 0x0f0f0f0f)) << t / lines * lines;
+    if (upper == 1) line[lines] |= (four[t] >> lines & 0x01010101) << t;
+    if (upper == 2) line[lines + t / 4] |= (four[t] >> lines & 0x03030303) << 2 * (t % 4);
+  }
+  for (int i = 0; i < bits; i++) put_four(to + 64 * i, output, line[i]);
 }
 
 static uint8_t get_code(int bits, const uint8_t *from, int k, int output) {
-  int four = k / 4, lane = 4 * output + k % 4;
+  const int four = k / 4, lane = 4 * output + k % 4, lines = lower(bits), upper = bits - lines;
   if (bits == 8) return from[64 * four + lane];
-  int low = from[64 * (four % 4) + lane] >> (four < 4 ? 0 : 4) & 15;
-  if (bits == 5) return (uint8_t)(low | (from[256 + lane] >> four & 1) << 4);
-  if (bits == 6) return (uint8_t)(low | (from[64 * (4 + four / 4) + lane] >> 2 * (four % 4) & 3) << 4);
-  return (uint8_t)low;
+  int code = from[64 * (four % lines) + lane] >> four / lines * lines & ((1 << lines) - 1);
+  if (upper == 1) code |= (from[64 * lines + lane] >> four & 1) << lines;
+  if (upper == 2) code |= (from[64 * (lines + four / 4) + lane] >> 2 * (four % 4) & 3) << lines;
+  return (uint8_t)code;
 }
 
 static void put_u16(const uint8_t *line, int output, uint16_t x) { memcpy((uint8_t *)line + 2 * output, &x, 2); }
@@ -117,22 +169,26 @@ static float f16_at(const uint8_t *line, int output) {
   return x;
 }
 
-/* Place of a whole minimum: those of groups 2 i and 2 i + 1 lie side by side. */
-static size_t whole_minimum(int group, int output) { return (size_t)(32 * (group / 2) + 2 * output + group % 2); }
+/* Place of a byte of two groups: those of groups 2 i and 2 i + 1 lie side by side. */
+static size_t side_by_side(int group, int output) { return (size_t)(32 * (group / 2) + 2 * output + group % 2); }
+
+static size_t byte_scale(const quant_format *f, int group, int output) {
+  return f->scales == QUANT_HALVES_MIN ? side_by_side(group, output) : (size_t)(16 * group + output);
+}
 
 static void put_share(const quant_format *f, const share *from, const quant_cell *c, int output) {
   for (int b = 0; b < c->blocks; b++)
     put_codes(f->bits, from->code + QUANT_BLOCK * b, output, (uint8_t *)c->codes + (size_t)b * quant_block_bytes(f));
   for (int g = 0; g < c->groups; g++) {
-    if (quant_is_whole(f))
-      ((uint8_t *)c->scales)[16 * g + output] = from->whole_scale[g];
+    if (quant_scale_bytes(f) == 1)
+      ((uint8_t *)c->scales)[byte_scale(f, g, output)] = from->byte_scale[g];
     else
       put_u16(c->scales + 32 * g, output, from->scale[g]);
     if (f->scales == QUANT_F16_MIN) put_u16(c->minima + 32 * g, output, from->minimum[g]);
-    if (f->scales == QUANT_WHOLE_MIN) ((uint8_t *)c->minima)[whole_minimum(g, output)] = from->whole_minimum[g];
+    if (f->scales == QUANT_WHOLE_MIN) ((uint8_t *)c->minima)[side_by_side(g, output)] = from->byte_minimum[g];
   }
   if (quant_is_whole(f)) put_u16(c->d, output, from->d);
-  if (f->scales == QUANT_WHOLE_MIN) put_u16(c->dmin, output, from->dmin);
+  if (quant_has_whole_minima(f)) put_u16(c->dmin, output, from->dmin);
 }
 
 void quant_pack(const quant_format *f, const void *blocks, int k, int output, uint8_t *strip) {
@@ -154,13 +210,18 @@ typedef struct {
 } group_scale;
 
 static group_scale scale_of(const quant_format *f, const quant_cell *c, int g, int output) {
-  if (quant_is_whole(f)) {
-    float scale = f16_at(c->d, output) * (float)(int8_t)c->scales[16 * g + output];
-    if (f->scales == QUANT_WHOLE) return (group_scale){scale, -0.0f};
-    return (group_scale){scale, -(f16_at(c->dmin, output) * (float)c->minima[whole_minimum(g, output)])};
+  const uint8_t byte = c->scales[byte_scale(f, g, output)];
+  switch (f->scales) {
+  case QUANT_E8M0: return (group_scale){type_half_power(byte), -0.0f};
+  case QUANT_F16: return (group_scale){f16_at(c->scales + 32 * g, output), -0.0f};
+  case QUANT_F16_MIN: return (group_scale){f16_at(c->scales + 32 * g, output), f16_at(c->minima + 32 * g, output)};
+  default: break;
   }
-  float scale = f16_at(c->scales + 32 * g, output);
-  return (group_scale){scale, f->scales == QUANT_F16_MIN ? f16_at(c->minima + 32 * g, output) : -0.0f};
+  const float d = f16_at(c->d, output);
+  if (f->scales == QUANT_WHOLE) return (group_scale){d * (float)(int8_t)byte, -0.0f};
+  const bool halves = f->scales == QUANT_HALVES_MIN;
+  const int scale = halves ? byte & 15 : byte, minimum = halves ? byte >> 4 : c->minima[side_by_side(g, output)];
+  return (group_scale){d * (float)scale, -(f16_at(c->dmin, output) * (float)minimum)};
 }
 
 void quant_unpack(const quant_format *f, const uint8_t *strip, int k, int output, float *out) {
@@ -170,8 +231,11 @@ void quant_unpack(const quant_format *f, const uint8_t *strip, int k, int output
       group_scale s = scale_of(f, &c, g, output);
       int first = g * f->group;
       const uint8_t *block = c.codes + (size_t)(first / QUANT_BLOCK) * quant_block_bytes(f);
-      for (int i = first; i < first + f->group; i++)
-        out[at + i] = s.scale * (float)(get_code(f->bits, block, i % QUANT_BLOCK, output) - f->zero) + s.minimum;
+      for (int i = first; i < first + f->group; i++) {
+        int code = get_code(f->bits, block, i % QUANT_BLOCK, output);
+        if (f->values != QUANT_ITSELF) code = quant_table(f)[code];
+        out[at + i] = s.scale * (float)(code - f->zero) + s.minimum;
+      }
     }
     strip += c.bytes;
   }

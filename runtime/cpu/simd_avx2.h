@@ -128,6 +128,19 @@ VI v16 v_load_i8(const int8_t *p) {
   SIMD_BOTH(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b)),
             _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(b, 8))));
 }
+VI i16 i_look_up(const uint8_t table[16], i16 a) {
+  __m256i t = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
+  return simd_ipair(_mm256_shuffle_epi8(t, a.lo), _mm256_shuffle_epi8(t, a.hi));
+}
+VI __m256 simd_half_power(__m128i bytes) {
+  __m256i e = _mm256_cvtepu8_epi32(bytes), one = _mm256_set1_epi32(1);
+  return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_slli_epi32(_mm256_sub_epi32(e, one), 23),
+                                              _mm256_slli_epi32(_mm256_add_epi32(e, one), 21)));
+}
+VI v16 v_load_half_power(const uint8_t *p) {
+  __m128i b = _mm_loadu_si128((const __m128i *)p);
+  SIMD_BOTH(simd_half_power(b), simd_half_power(_mm_srli_si128(b, 8)));
+}
 VI i16 i_and(i16 a, int32_t mask) {
   __m256i m = _mm256_set1_epi32(mask);
   return simd_ipair(_mm256_and_si256(a.lo, m), _mm256_and_si256(a.hi, m));

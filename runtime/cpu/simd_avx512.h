@@ -77,6 +77,14 @@ VI i16 i_load_pairs(const uint8_t *p) { return _mm512_cvtepu8_epi16(_mm256_loadu
 VI v16 v_load_i8(const int8_t *p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
 }
+VI i16 i_look_up(const uint8_t table[16], i16 a) {
+  return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)), a);
+}
+VI v16 v_load_half_power(const uint8_t *p) {
+  __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)), one = _mm512_set1_epi32(1);
+  return _mm512_castsi512_ps(_mm512_max_epi32(_mm512_slli_epi32(_mm512_sub_epi32(e, one), 23),
+                                              _mm512_slli_epi32(_mm512_add_epi32(e, one), 21)));
+}
 VI i16 i_and(i16 a, int32_t mask) { return _mm512_and_si512(a, _mm512_set1_epi32(mask)); }
 VI i16 i_or(i16 a, i16 b) { return _mm512_or_si512(a, b); }
 VI i16 i_left(i16 a, int n) { return _mm512_slli_epi32(a, (unsigned)n); }

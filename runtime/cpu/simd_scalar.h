@@ -156,6 +156,23 @@ VI i16 i_load_pairs(const uint8_t *p) {
   return r;
 }
 VI v16 v_load_i8(const int8_t *p) { SIMD_EACH((float)p[i]); }
+/* The bytes of a, all below 16, as places in a table. */
+VI i16 i_look_up(const uint8_t table[16], i16 a) {
+  uint8_t u[64];
+  memcpy(u, a.i, sizeof u);
+  for (int i = 0; i < 64; i++) u[i] = table[u[i]];
+  memcpy(a.i, u, sizeof u);
+  return a;
+}
+/* Half of 2^(byte - 127), exactly. Below 2^-126 the bits (byte + 1) << 21 are right, and above the larger: type_half_power. */
+VI v16 v_load_half_power(const uint8_t *p) {
+  v16 r;
+  for (int i = 0; i < 16; i++) {
+    int32_t normal = (p[i] - 1) * (1 << 23), small = (p[i] + 1) << 21, bits = normal > small ? normal : small;
+    memcpy(&r.f[i], &bits, sizeof bits);
+  }
+  return r;
+}
 VI i16 i_and(i16 a, int32_t mask) {
   for (int i = 0; i < 16; i++) a.i[i] &= mask;
   return a;

@@ -49,7 +49,7 @@ VI void finish_block(const int rows, const quant_format *f, const tile *w, int b
       v16 sum = i_to_float(_mm512_load_si512(first + QUANT_OUTPUTS * r));
       t[r] = v_fma(sum, v_mul(scale, v_set1(sx[r])), t[r]);
     }
-    if (f->scales == QUANT_F16) return;
+    if (f->scales != QUANT_F16_MIN) return;
     v16 minimum = quant_minimum(&w->cell, b);
     EACH_ROW t[r] = v_fma(minimum, v_set1(w->scales->minimum[b][r]), t[r]);
     return;

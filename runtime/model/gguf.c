@@ -235,7 +235,7 @@ static const char *foreign_type(uint32_t ggml) {
     const char *name;
   } foreign[] = {{9, "Q8_1"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"},
                  {21, "IQ3_S"}, {22, "IQ2_S"}, {24, "I8"},      {25, "I16"},    {28, "F64"},     {29, "IQ1_M"},
-                 {34, "TQ1_0"}, {35, "TQ2_0"}, {39, "MXFP4"},   {40, "NVFP4"},  {41, "Q1_0"}};
+                 {34, "TQ1_0"}, {35, "TQ2_0"}, {40, "NVFP4"},   {41, "Q1_0"}};
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
     if (foreign[i].ggml == ggml) return foreign[i].name;
   return "unknown";

@@ -23,7 +23,8 @@
   T(Q5_K, q5_k, 13, 256, 176)                                                                                          \
   T(Q6_K, q6_k, 14, 256, 210)                                                                                          \
   T(IQ4_NL, iq4_nl, 20, 32, 18)                                                                                        \
-  T(IQ4_XS, iq4_xs, 23, 256, 136)
+  T(IQ4_XS, iq4_xs, 23, 256, 136)                                                                                      \
+  T(MXFP4, mxfp4, 39, 32, 17)
 
 #define DT_TYPE_NAME(name, decoder, ggml, numbers, bytes) DT_##name,
 typedef enum { DT_TYPE_LIST(DT_TYPE_NAME) DT_TYPES } dt_dtype;

@@ -46,6 +46,14 @@ static inline void type_put_half(float x, uint8_t *p) {
   p[0] = (uint8_t)half, p[1] = (uint8_t)(half >> 8);
 }
 
+/* Half of 2^(exponent - 127), the scale of MXFP4: values of its codes are twice their numbers. */
+static inline float type_half_power(uint8_t exponent) {
+  uint32_t bits = exponent < 2 ? 0x00200000u << exponent : (uint32_t)(exponent - 1) << 23;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
 /* The values that the four-bit codes of IQ4_NL and IQ4_XS stand for. */
 extern const int8_t type_iq4_values[16];
 

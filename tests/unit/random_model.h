@@ -40,6 +40,12 @@ static const model_shape random_shapes[] = {
      false, true, false},
     {"neox q8_0, parallel", 200, 96, 2, 3, 3, 32, 160, 8, DT_Q8_0, DT_NORM_LAYER, DT_ACT_GELU_ERF, true, false, true,
      false, false, false},
+    {"llama iq4_xs and q3_k", 300, 512, 2, 8, 2, 64, 768, 64, DT_IQ4_XS, DT_NORM_RMS, DT_ACT_SILU, false, true, false,
+     false, false, false},
+    {"llama mxfp4 and iq4_nl", 130, 320, 2, 5, 1, 64, 576, 64, DT_MXFP4, DT_NORM_RMS, DT_ACT_SILU, false, true, false,
+     false, false, false},
+    {"qwen2 q2_k", 300, 256, 2, 4, 2, 64, 512, 64, DT_Q2_K, DT_NORM_RMS, DT_ACT_SILU, false, true, false, false, true,
+     false},
 };
 enum { RANDOM_SHAPES = sizeof random_shapes / sizeof *random_shapes, PLAIN_SHAPES = 6 /* the others are quantized */ };
 
@@ -67,14 +73,30 @@ static inline void put_random(dt_dtype dtype, float x, char *to) {
     memcpy(to, &half, 2);
 }
 
-/* Any bytes make a block; its f16 scales and minima are such that its numbers are about as large as `size`, and normal. */
+/* How far from zero the numbers of a block with the scale 1 are, and where its f16 scale and minimum lie; -1: none. */
+typedef struct {
+  dt_dtype dtype;
+  float steps;
+  int scale, minimum;
+} block_kind;
+
+static inline block_kind block_kind_of(dt_dtype dtype) {
+  static const block_kind kinds[] = {{DT_Q8_0, 128, 0, -1},       {DT_Q4_1, 8, 0, 2},       {DT_Q4_K, 8 * 32, 0, 2},
+                                     {DT_Q6_K, 32 * 32, 208, -1}, {DT_Q2_K, 2 * 8, 80, 82}, {DT_Q3_K, 4 * 16, 108, -1},
+                                     {DT_IQ4_XS, 64 * 16, 0, -1}, {DT_IQ4_NL, 64, 0, -1}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (kinds[i].dtype == dtype) return kinds[i];
+  return (block_kind){dtype, 12, -1, -1}; /* MXFP4 */
+}
+
+/* Any bytes make a block; its scales and minima are such that its numbers are about as large as `size`, and normal. */
 static inline void put_random_block(random_model *m, dt_dtype dtype, float size, char *block) {
-  const dt_type *t = dt_type_of(dtype);
-  float steps = dtype == DT_Q8_0 ? 128 : dtype == DT_Q4_1 ? 8 : dtype == DT_Q4_K ? 8 * 32 : 32 * 32; /* Q6_K */
-  for (int i = 0; i < t->bytes; i++) block[i] = (char)random_next(&m->state);
-  put_random(DT_F16, size / steps, dtype == DT_Q6_K ? block + 208 : block);
-  if (dtype == DT_Q4_1) put_random(DT_F16, -size, block + 2);
-  if (dtype == DT_Q4_K) put_random(DT_F16, size / 32, block + 2);
+  const block_kind kind = block_kind_of(dtype);
+  for (int i = 0; i < dt_type_of(dtype)->bytes; i++) block[i] = (char)random_next(&m->state);
+  if (kind.scale >= 0) put_random(DT_F16, size / kind.steps, block + kind.scale);
+  if (kind.minimum >= 0)
+    put_random(DT_F16, dtype == DT_Q4_1 ? -size : size / (dtype == DT_Q2_K ? 8 : 32), block + kind.minimum);
+  if (dtype == DT_MXFP4) block[0] = (char)(128 + ilogbf(size / kind.steps));
 }
 
 static inline dt_matrix random_in(random_model *m, dt_dtype dtype, int rows, int cols, float size, float offset) {
@@ -99,9 +121,11 @@ static inline dt_matrix random_matrix(random_model *m, int rows, int cols, float
   return random_in(m, quantized && cols == 1 ? DT_F32 : m->dtype, rows, cols, size, offset);
 }
 
-/* One of those for which files of Q4_K take Q6_K. */
+/* One of those for which files of Q4_K take Q6_K; other mixtures are ours. */
 static inline dt_matrix random_finer(random_model *m, int rows, int cols, float size) {
-  return random_in(m, m->dtype == DT_Q4_K ? DT_Q6_K : m->dtype, rows, cols, size, 0.0f);
+  dt_dtype of = m->dtype;
+  dt_dtype finer = of == DT_Q4_K ? DT_Q6_K : of == DT_IQ4_XS ? DT_Q3_K : of == DT_MXFP4 ? DT_IQ4_NL : of;
+  return random_in(m, finer, rows, cols, size, 0.0f);
 }
 
 static inline random_model *random_model_new(const model_shape *s, uint64_t seed) {

@@ -297,7 +297,7 @@ static void tensor_fails(const char *name, uint32_t ggml, uint64_t ne0, uint64_t
 
 static void bad_tensors_are_refused(void **state) {
   (void)state;
-  tensor_fails("w", 39, 32, 0, 0, "tensor w: type 39 (MXFP4) is not supported; supported: F32, F16, BF16, Q4_0, ");
+  tensor_fails("w", 40, 32, 0, 0, "tensor w: type 40 (NVFP4) is not supported; supported: F32, F16, BF16, Q4_0, ");
   tensor_fails("w", 16, 256, 0, 0, "type 16 (IQ2_XXS) is not supported");
   tensor_fails("w", 4, 32, 0, 0, "type 4 (unknown) is not supported");
   tensor_fails("w", 0, 0, 0, 0, "tensor w: dimension 0 is 0, expected at least 1");
