@@ -78,7 +78,7 @@ static void q3_scales(const uint8_t *s, uint8_t *scale) {
 
 /* Unpacks eight signed scales of six bits each: the lower four, and the upper two. */
 static void iq4_scales(const uint8_t *low, int high, uint8_t *scale) {
-  for (int g = 0; g < 8; g++) scale[g] = (uint8_t)((low[g / 2] >> 4 * (g % 2) & 15 | (high >> 2 * g & 3) << 4) - 32);
+  for (int g = 0; g < 8; g++) scale[g] = (uint8_t)(((low[g / 2] >> 4 * (g % 2) & 15) | (high >> 2 * g & 3) << 4) - 32);
 }
 
 static void take_apart(dt_dtype dtype, const uint8_t *b, int blocks, share *to) {
