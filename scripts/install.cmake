@@ -8,6 +8,8 @@ if(TARGET dtrun_pull)
 endif()
 if(TARGET dtrun_serve)
   install(TARGETS dtrun_serve DESTINATION lib/dtrun)
+  install(FILES scripts/dtrun-serve.service DESTINATION lib/systemd/system)
+  install(FILES scripts/dtrun-serve.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
 # Not in the Debian package, which would bring MPI to all who install it.
 if(TARGET dtrun_mpi)

@@ -35,6 +35,17 @@ it_takes_nothing_from_the_build_folder_that_the_target_product_does_not_make() {
   grep -oE ' -o tests/[^ ]*' commands >tests && fail "product makes a test: $(head -1 tests)"
   true
 }
+it_brings_a_unit_and_a_manual_of_the_server() {
+  [ -x "$build_dir/dtrun-serve" ] || { echo '  skipped: built without libmicrohttpd'; return 0; }
+  install_here
+  local unit=here/lib/systemd/system/dtrun-serve.service
+  grep -qx '.so man1/dtrun.1' here/share/man/man1/dtrun-serve.1 || fail 'no manual of dtrun-serve'
+  grep -qE 'cache.{1,2}ram' here/share/man/man1/dtrun.1 || fail 'the manual lacks its options'
+  grep -qx 'ExecStart=dtrun serve $DTRUN_SERVE_OPTIONS' $unit || fail 'no unit'
+  command -v systemd-analyze >/dev/null || { echo '  skipped: no systemd-analyze'; return 0; }
+  sed "s:=dtrun :=$PWD/here/bin/dtrun :" $unit >dtrun-serve.service
+  systemd-analyze verify ./dtrun-serve.service >said 2>&1 || fail "$(<said)"
+}
 it_brings_documents() {
   install_here
   same_text "$source_dir/README.md" here/share/doc/dtrun/README.md

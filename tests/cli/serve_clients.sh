@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # dtrun serve, by programs in Python: mixed requests alone and at once, the package openai: serve_clients.sh DTRUN SOURCE [REQUESTS]
-requests=${3:-60}
+# [SECONDS of random clients]
+requests=${3:-60} seconds=${4:-60}
 . "$(dirname "$0")/helpers.sh"
 . "$(dirname "$0")/server.sh"
 python=${DTRUN_PYTHON:-python3} # with the package openai, if there is one
@@ -16,6 +17,24 @@ it_serves_the_package_openai() {
   "$python" -c 'import openai' 2>/dev/null || { echo '  skipped: no package openai for Python (DTRUN_PYTHON names one that has it)'; return 0; }
   serve --template chatml --api-key secret
   "$python" "$source_dir/tests/serve/openai_client.py" "$url" secret >said 2>&1 || fail "$(tail -n 5 said)"
+}
+
+it_answers_the_shapes_of_benchmarks() {
+  serve --template chatml
+  "$python" "$source_dir/tests/serve/shapes.py" "$url" >said 2>&1 || fail "$(tail -n 5 said)"
+}
+it_bears_random_clients() {
+  grep -q __asan_init "$dtrun" && seconds=10 # whose memory is the sanitizer's
+  serve -np 4 -c 1024 --cache-ram 8
+  "$python" "$source_dir/tests/serve/soak.py" "$url" "$(grep -q __asan_init "$dtrun" && echo 0 || echo $server)" "$seconds" >said 2>&1 || fail "$(tail -n 5 said)"
+  kill $server
+  wait $server || fail "exit status $?: $(<server.log)"
+  [ ! -s server.log ] || fail "$(<server.log)"
+}
+it_gives_lm_eval_the_likelihoods_of_transformers() {
+  "$python" -c 'import lm_eval, torch, transformers, accelerate' 2>/dev/null || { echo '  skipped: no package lm_eval for Python (DTRUN_PYTHON names one that has it)'; return 0; }
+  serve --cache-dtype f32
+  HF_HOME=$PWD/hf "$python" "$source_dir/tests/serve/likelihoods.py" "$url" "$source_dir/models/mini-target" >said 2>&1 || fail "$(tail -n 5 said)"
 }
 
 run_tests
