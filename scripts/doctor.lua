@@ -133,6 +133,17 @@ local function models()
   end
 end
 
+-- Parts of dtrun that are programs of their own lie beside it, or in lib/dtrun of an installation.
+local function parts()
+  local _, own = shell "readlink /proc/$PPID/exe"
+  local folder = own and own:match "^(/.*)/" or "/nowhere"
+  for _, part in ipairs { { "serve", "libmicrohttpd-dev" }, { "pull", "libcurl4-openssl-dev" } } do
+    local name = "/dtrun-" .. part[1]
+    local is_there = is_file(folder .. name) or is_file(folder .. "/../lib/dtrun" .. name)
+    line(part[1], is_there and "dtrun %s is there" or "none: it is built where there is %s", part[is_there and 1 or 2])
+  end
+end
+
 local function programs()
   for _, program in ipairs { { "gnuplot", "gnuplot --version" }, { "Graphviz", "dot -V" } } do
     local status, output = shell(program[2])
@@ -151,4 +162,5 @@ machine()
 engine()
 models()
 programs()
+parts()
 kept()

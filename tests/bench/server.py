@@ -1,22 +1,37 @@
-"""dtrun serve beside dtrun --prompts, in turns; and what a long prompt does to texts that stream: server.py DTRUN MODEL PROMPTS.jsonl.
+"""dtrun serve beside dtrun --prompts and llama.cpp's server, in turns; what a long prompt does to texts that stream; and what kept rows save.
 
-Speed: the same chats, 64 tokens each, at 1, 4 and 8 at once, two rounds of each side, the better one counts; loading is left out of both.
-Each prompt begins with a number that no other has, so that no rows are kept between them but those of the template's beginning. Stall: the longest wait
-between two pieces of four streams while a prompt of N tokens runs, and without it. Python's own modules only.
+    server.py DTRUN MODEL PROMPTS.jsonl [--peer LLAMA_SERVER]   speed
+    server.py DTRUN MODEL PROMPTS.jsonl --stall N | --prefix N
+
+Speed: the same chats, 64 tokens each, at 1, 4 and 8 at once, three rounds of each side in turns, of which the median counts; loading is left out.
+Each prompt begins with a number that no other has, so that no rows are kept between them but those of the template's beginning. The peer has the same
+file and two threads, and decodes plainly. Stall: the longest wait between two pieces of four streams while a prompt of N tokens runs, and without it.
+Prefix: the time to the first token of a prompt of N + 8 tokens whose first N are kept, in its place or displaced by another text, beside the
+time without. Python's own modules only.
 """
 
+import argparse
 import http.client
 import json
 import os
 import re
+import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-DTRUN, MODEL, PROMPTS = sys.argv[1:4]
-TOKENS, CLIENTS, ROUNDS = 64, (1, 4, 8), 2
+parser = argparse.ArgumentParser()
+for name in ("dtrun", "model", "prompts"):
+    parser.add_argument(name)
+parser.add_argument("--peer")
+parser.add_argument("--stall", type=int)
+parser.add_argument("--prefix", type=int)
+options = parser.parse_args()
+DTRUN, MODEL, PROMPTS = options.dtrun, options.model, options.prompts
+TOKENS, CLIENTS, ROUNDS = 64, (1, 4, 8), 3
 prompts = [json.loads(line)["prompt"] for line in open(PROMPTS)]
 
 
@@ -26,20 +41,33 @@ def post(port, route, body):
     return c, c.getresponse()
 
 
-def start(places):
-    folder = tempfile.mkdtemp()
-    path = os.path.join(folder, "port")
-    p = subprocess.Popen([DTRUN, "serve", "-q", "-m", MODEL, "-np", str(places), "--port", "0", "--port-file", path])
+def ready(p, port):
+    """Waits until it answers; port() fails with ValueError or OSError while there is none."""
     for _ in range(600):
         time.sleep(0.1)
         try:
-            c = http.client.HTTPConnection("127.0.0.1", int(open(path).read()), timeout=5)
+            c = http.client.HTTPConnection("127.0.0.1", port(), timeout=5)
             c.request("GET", "/health")
             if c.getresponse().status == 200:
-                return p, int(open(path).read())
+                return p, port()
         except (OSError, ValueError):
             pass
     sys.exit("no server")
+
+
+def start(places):
+    path = os.path.join(tempfile.mkdtemp(), "port")
+    p = subprocess.Popen([DTRUN, "serve", "-q", "-m", MODEL, "-np", str(places), "--port", "0", "--port-file", path])
+    return ready(p, lambda: int(open(path).read()))
+
+
+def start_peer(places):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    command = [options.peer, "-m", MODEL, "-np", str(places), "-c", str(4096 * places), "-t", "2", "--cache-ram", "0", "--host", "127.0.0.1"]
+    p = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return ready(p, lambda: port)
 
 
 def stream(port, body, route="/v1/chat/completions"):
@@ -72,7 +100,7 @@ def served(port, clients):
                     return
                 prompt = f"{next(numbers)}. {left.pop(0)}"
             begun = time.time()
-            times, n = stream(port, {"messages": [{"role": "user", "content": prompt}], "max_tokens": TOKENS})
+            times, n = stream(port, {"messages": [{"role": "user", "content": prompt}], "max_tokens": TOKENS, "temperature": 0})
             with lock:
                 total[0] += n
                 if times:
@@ -122,19 +150,56 @@ def stall(long_prompt):
           f"{during * 1e3:.0f} ms, before it {before * 1e3:.0f} ms")
 
 
-if len(sys.argv) > 4:
-    stall([1000 + i % 5000 for i in range(int(sys.argv[4]))])
-    sys.exit()
-for clients in CLIENTS:
-    p, port = start(clients)
-    served(port, clients)  # costs of passes are learned
-    here, there = [], []
-    for _ in range(ROUNDS):
-        here.append(served(port, clients))
-        p.send_signal(19)  # stopped
-        there.append(alone(clients))
-        p.send_signal(18)
+def prefix(n):
+    """Each time in turns, with tokens of its own."""
+    p, port = start(1)
+
+    def first(body):
+        begun = time.time()
+        times, _ = stream(port, {"prompt": body, "max_tokens": 4, "ignore_eos": True}, "/v1/completions")
+        return times[0] - begun
+
+    cold, placed, displaced = [], [], []
+    for turn in range(ROUNDS + 1):
+        ids = [1000 + (i * 7 + turn) % 5000 for i in range(n)]
+        cold.append(first(ids + [2000 + turn] * 8))
+        placed.append(first(ids + [3000 + turn] * 8))
+        first([4000 + turn] * 40)  # it takes the only place
+        displaced.append(first(ids + [3500 + turn] * 8))
     p.terminate()
     p.wait()
-    speed, first = max(here)
-    print(f"{clients} at once: {speed:.1f} tokens/s, first token after {first:.0f} ms; --prompts {max(there):.1f} tokens/s: {speed / max(there):.3f}")
+    cold, placed, displaced = (statistics.median(times[1:]) * 1e3 for times in (cold, placed, displaced))  # the first ones learn costs
+    print(f"a prefix of {n} tokens: first token after {cold:.0f} ms; with its rows in place {placed:.1f} ms ({100 * placed / cold:.2f} %), "
+          f"displaced {displaced:.1f} ms ({100 * displaced / cold:.2f} %)")
+
+
+def speeds():
+    for clients in CLIENTS:
+        servers = [start(clients)] + ([start_peer(clients)] if options.peer else [])
+        for p, port in servers:
+            served(port, clients)  # costs of passes are learned
+            p.send_signal(19)  # stopped
+        runs, there = [[] for _ in servers], []
+        for _ in range(ROUNDS):
+            for (p, port), times in zip(servers, runs):
+                p.send_signal(18)
+                times.append(served(port, clients))
+                p.send_signal(19)
+            there.append(alone(clients))
+        for p, _ in servers:
+            p.send_signal(18)
+            p.terminate()
+            p.wait()
+        (speed, first), *peers = [[statistics.median(column) for column in zip(*times)] for times in runs]
+        there = statistics.median(there)
+        print(f"{clients} at once: {speed:.1f} tokens/s, first token after {first:.0f} ms; --prompts {there:.1f} tokens/s: {speed / there:.3f}")
+        for other, its_first in peers:
+            print(f"  llama.cpp's server: {other:.1f} tokens/s, first token after {its_first:.0f} ms: {speed / other:.2f}x")
+
+
+if options.stall:
+    stall([1000 + i % 5000 for i in range(options.stall)])
+elif options.prefix:
+    prefix(options.prefix)
+else:
+    speeds()

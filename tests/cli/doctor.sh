@@ -21,6 +21,8 @@ it_says_what_it_finds() {
   says 'bundled pair: ar [0-9]+, linear [0-9]+ tokens/s, prompt included, the same tokens$'
   says 'GPU: +(none: .*|cuda works)$'
   says 'MPI: +(mpirun -n R dtrun .*|none: .*)$'
+  says 'serve: +(dtrun serve is there|none: it is built where there is libmicrohttpd-dev)$'
+  [ -x "$(dirname "$dtrun")/dtrun-serve" ] && says 'serve: +dtrun serve is there$'
   says "model: +.*/models/mini-target$"
   says "model: +some-org/mini in $PWD/hf$"
   says "caches: +[23] files of costs in $PWD/cache/dtrun$"
@@ -43,6 +45,7 @@ it_says_what_is_missing() {
   says 'backend: +none: .*/nowhere/model'
   says 'gnuplot: +not installed$'
   says 'Graphviz: +not installed$'
+  says 'serve: +none: '
   says 'DTRUN_TARGET: /nowhere/model$'
   says 'caches: +0 files'
 }
