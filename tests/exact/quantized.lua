@@ -1,5 +1,5 @@
 -- Quantized weights: one text for all. On every variant of the CPU, with one thread and two, under plain decoding and
--- policies, a model's tokens have one hash.
+-- policies, a model's tokens have one hash, greedy and at temperature 0.8.
 --   dtrun run tests/exact/quantized.lua [--prompts 1] [-n 12] [--long]
 -- Models: the bundled pair's target with its weights rounded to Q8_0 and to Q4_1, a tiny one whose matrices are of all
 -- types in turn (Q4_K, Q6_K and twelve others), a tiny one of each further family of GGUF files, and what is there of
@@ -54,11 +54,12 @@ end
 local mistakes, absent = 0, {}
 
 -- The text of a prompt under all policies; `hash` is what they must have, nil: the first one's.
-local function run_prompt(pair, where, prefix, tokens, policies, hash)
+local function run_prompt(pair, where, prefix, tokens, temp, policies, hash)
   for i = 1, policies do
     local case = POLICIES[i]
     local result, failure = pair:generate { policy = case.policy, params = case.params, prompt = prefix,
-                                            tokens = tokens, ignore_eos = true, seed = 7 }
+                                            tokens = tokens, temp = temp, ignore_eos = true,
+                                            seed = 7 }
     hash = hash or result and result.stats.output_hash
     if not result or result.stats.output_hash ~= hash then
       mistakes = mistakes + 1
@@ -81,7 +82,10 @@ local function run_model(model)
       if pair then
         for p = 1, opts.prompts do
           local prefix = dt.check(pair:prefix(read_prompt(p, (model.large or model.ctx) and 60 or 300)))
-          hashes[p] = run_prompt(pair, where, prefix, opts.tokens, slow and 2 or #POLICIES, hashes[p])
+          for _, temp in ipairs { 0, 0.8 } do
+            local key, policies = temp * 1000 + p, slow and 2 or #POLICIES
+            hashes[key] = run_prompt(pair, where, prefix, opts.tokens, temp, policies, hashes[key])
+          end
         end
         pair:close()
         ran[#ran + 1] = ("%s %d"):format(variant, threads)

@@ -3,7 +3,7 @@
 #include "cpu.h"
 #include "kernels.h"
 #include "model/model.h"
-#include "random_model.h"
+#include "random_parts.h"
 #include "rig.h"
 #include "tree_case.h"
 static const dt_holding as_it_is = {0};
@@ -45,6 +45,18 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
     check_model(&m->desc, s % 2 ? "f16" : "q8", as_it_is, prefixes, 1);
     const dt_holding rounded = {s % 4 == 1 ? "q8" : "q4", s % 8 > 4 ? "16" : "8"};
     if (s % 2 == 1) check_model(&m->desc, NULL, rounded, prefixes, 1);
+    random_model_free(m);
+  }
+}
+
+static void so_it_has_with_windows_caps_and_norms_of_all_kinds(void **state) {
+  (void)state;
+  const int prefixes[] = {16, 300, 1, 37};
+  for (int part = 0; part < RANDOM_PARTS; part++) {
+    random_model *m = random_parts_new(part, 7);
+    check_model(&m->desc, "f32", as_it_is, prefixes, (int)(sizeof prefixes / sizeof *prefixes));
+    check_model(&m->desc, part ? "f16" : "q8", as_it_is, prefixes, 2);
+    check_model(&m->desc, NULL, (dt_holding){"q8", "8"}, prefixes, 1);
     random_model_free(m);
   }
 }
@@ -335,6 +347,7 @@ static void bad_rows_and_options_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
+      cmocka_unit_test(so_it_has_with_windows_caps_and_norms_of_all_kinds),
       cmocka_unit_test(so_it_has_on_the_bundled_pair),
       cmocka_unit_test(rows_in_other_types_are_those_in_f32_rounded),
       cmocka_unit_test(a_prompt_pass_has_the_bits_of_plain_decoding),

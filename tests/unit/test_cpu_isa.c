@@ -2,7 +2,7 @@
 #include "cpu.h"
 #include "kernels.h"
 #include "model/model.h"
-#include "random_model.h"
+#include "random_parts.h"
 #include "rig.h"
 
 static const dt_holding as_it_is = {0};
@@ -104,6 +104,17 @@ static void all_variants_give_the_same_bits_on_every_kind_of_layer(void **state)
   }
 }
 
+static void all_variants_give_the_same_bits_with_windows_caps_and_norms_of_all_kinds(void **state) {
+  (void)state;
+  for (int part = 0; part < RANDOM_PARTS; part++) {
+    random_model *m = random_parts_new(part, 3);
+    for (int i = 0; dt_cpu_ops.cache_dtypes[i]; i++)
+      compare_variants(&m->desc, dt_cpu_ops.cache_dtypes[i], as_it_is, part ? "as OLMo" : "as Gemma");
+    compare_variants(&m->desc, "f32", (dt_holding){.dtype = "q8"}, part ? "as OLMo" : "as Gemma");
+    random_model_free(m);
+  }
+}
+
 static void all_variants_give_the_same_bits_on_the_bundled_pair(void **state) {
   (void)state;
   const char *folders[] = {SOURCE_DIR "/models/mini-draft", SOURCE_DIR "/models/mini-target"};
@@ -119,6 +130,7 @@ static void all_variants_give_the_same_bits_on_the_bundled_pair(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_variants_give_the_same_bits_on_every_kind_of_layer),
+      cmocka_unit_test(all_variants_give_the_same_bits_with_windows_caps_and_norms_of_all_kinds),
       cmocka_unit_test(all_variants_give_the_same_bits_on_the_bundled_pair),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* Ranks that share a model compute what one alone computes, to the bit: whatever the shape, their number and their threads. */
 #include "cpu.h"
 #include "model/model.h"
-#include "random_model.h"
+#include "random_parts.h"
 #include "ranks/call.h"
 #include "ranks/late.h"
 #include "rig.h"
@@ -139,6 +139,15 @@ static void ranks_give_the_bits_of_one(void **state) {
     random_model *m = random_model_new(&random_shapes[s], 11);
     check((trial){&m->desc, NULL, NULL, 1 + s % 3, NULL}, s < 2 ? MOST_RANKS : 4);
     if (s == 1) check((trial){&m->desc, "q8", "f16", 2, NULL}, 3);
+    random_model_free(m);
+  }
+}
+
+static void so_do_they_with_windows_caps_and_norms_of_all_kinds(void **state) {
+  (void)state;
+  for (int part = 0; part < RANDOM_PARTS; part++) {
+    random_model *m = random_parts_new(part, 11);
+    for (int threads = 1; threads <= 2; threads++) check((trial){&m->desc, NULL, NULL, threads, NULL}, 4);
     random_model_free(m);
   }
 }
@@ -333,10 +342,14 @@ static void who_was_suspended_is_not_late(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(ranks_give_the_bits_of_one),    cmocka_unit_test(so_do_they_with_the_bundled_pair),
-      cmocka_unit_test(a_call_arrives_as_it_was_said), cmocka_unit_test(a_failure_of_one_is_that_of_all),
-      cmocka_unit_test(each_holds_its_part),           cmocka_unit_test(what_is_not_shared_is_whole),
-      cmocka_unit_test(who_is_late_is_told_once),      cmocka_unit_test(who_was_suspended_is_not_late)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(ranks_give_the_bits_of_one),
+                                     cmocka_unit_test(so_do_they_with_windows_caps_and_norms_of_all_kinds),
+                                     cmocka_unit_test(so_do_they_with_the_bundled_pair),
+                                     cmocka_unit_test(a_call_arrives_as_it_was_said),
+                                     cmocka_unit_test(a_failure_of_one_is_that_of_all),
+                                     cmocka_unit_test(each_holds_its_part),
+                                     cmocka_unit_test(what_is_not_shared_is_whole),
+                                     cmocka_unit_test(who_is_late_is_told_once),
+                                     cmocka_unit_test(who_was_suspended_is_not_late)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,47 @@
+/* Random models with every part of a layer that most families lack: windows, norms behind the blocks, scales, caps. */
+#ifndef RANDOM_PARTS_H
+#define RANDOM_PARTS_H
+
+#include "random_model.h"
+
+static inline void random_norms_behind(random_model *m, dt_layer *l) {
+  int h = m->desc.shape.hidden;
+  l->o_norm = random_matrix(m, h, 1, 0.3f, 1.0f), l->down_norm = random_matrix(m, h, 1, 0.3f, 1.0f);
+}
+
+/* As Gemma has them: norms on both sides of a block, two rotations, caps, one layer of two with a window. */
+static inline void random_gemma(random_model *m) {
+  static const float local_freq[64] = {1, 0.7f, 0.4f, 0.2f, 0.1f};
+  dt_shape *s = &m->desc.shape;
+  m->desc.local_freq = local_freq;
+  s->embed_scale = 3, s->attention_scale = 0.3f, s->turn_scale = 1.1f, s->score_cap = 2, s->logit_cap = 1.5f;
+  for (int i = 0; i < s->layers; i++) random_norms_behind(m, &m->layer[i]);
+  m->layer[0].window = 7;
+}
+
+/* As OLMo has them, norms only behind the blocks and of all heads together; with Granite's scales, a layer without rotation, and
+ * a window longer than a block of sixteen keys. */
+static inline void random_olmo(random_model *m) {
+  dt_shape *s = &m->desc.shape;
+  s->wide_norms = true, s->residual_scale = 0.5f, s->logit_scale = 0.25f;
+  for (int i = 0; i < s->layers; i++) {
+    dt_layer *l = &m->layer[i];
+    random_norms_behind(m, l);
+    l->norm1 = l->norm2 = (dt_matrix){0};
+    l->q_norm = random_matrix(m, s->heads * s->head_dim, 1, 0.3f, 1.0f);
+    l->k_norm = random_matrix(m, s->kv_heads * s->head_dim, 1, 0.3f, 1.0f);
+  }
+  m->layer[0].window = 37, m->layer[1].still = true;
+}
+
+enum { RANDOM_PARTS = 2 };
+static inline random_model *random_parts_new(int which, uint64_t seed) {
+  random_model *m = random_model_new(&random_shapes[5], seed);
+  if (which == 0)
+    random_gemma(m);
+  else
+    random_olmo(m);
+  return m;
+}
+
+#endif
