@@ -60,9 +60,16 @@ dt_status family_find(const keys *k, const family **out) {
   return config_refuse_others(k, families[i]->takes);
 }
 
-const family *family_of_head(const keys *k) {
+dt_status family_of_head(const keys *k, const family **out) {
+  static const family *const heads[] = {&gpt_neox, &llama, &mistral, &qwen2, &qwen3};
   const cJSON *type = cJSON_GetObjectItemCaseSensitive(k->json, "model_type");
-  for (int i = 0; cJSON_IsString(type) && i < COUNT; i++)
-    if (!strcmp(type->valuestring, families[i]->model_type)) return families[i];
-  return &llama;
+  const char *name = cJSON_IsString(type) ? type->valuestring : "";
+  *out = &llama;
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+    if (!strcmp(name, heads[i]->model_type)) return *out = heads[i], DT_OK;
+  for (int i = 0; i < COUNT; i++)
+    if (!strcmp(name, families[i]->model_type))
+      return dt_fail(k->err, DT_EINPUT, "%s: model_type \"%s\": a draft head's layer is one of Llama, Mistral or Qwen",
+                     k->path, name);
+  return DT_OK;
 }

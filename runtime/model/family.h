@@ -21,7 +21,7 @@ dt_status family_find(const keys *k, const family **out);
 /* Family i of all; NULL past the last. */
 const family *family_at(int i);
 
-/* The family of a draft head's layer: by its model_type, else Llama. */
-const family *family_of_head(const keys *k);
+/* The family of a draft head's layer: by its model_type, else Llama. Families that add parts to a layer are refused. */
+dt_status family_of_head(const keys *k, const family **out);
 
 #endif

@@ -72,7 +72,9 @@ static dt_status read_config(const checkpoint *files, const dt_shape *target, co
   if (files->gguf && !item_of(files, "vocab_size") &&
       !cJSON_AddNumberToObject(files->json, "vocab_size", target->vocab))
     return dt_fail_memory(err, "a head's keys", sizeof *files->json);
-  dt_status status = family_of_head(&k)->read(&k, c);
+  const family *of = NULL;
+  dt_status status = family_of_head(&k, &of);
+  if (!status) status = of->read(&k, c);
   if (!status && c->shape.layers != 1)
     status = dt_fail(err, DT_EINPUT, "%s: num_hidden_layers is %d: draft heads of one layer are supported", k.path,
                      c->shape.layers);

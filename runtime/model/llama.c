@@ -113,10 +113,10 @@ static dt_status read_smollm3(const keys *k, config *c) {
   return status;
 }
 
-/* A factor, which is `absent` if it is not there. */
+/* A factor, which is `absent` if it is not there. In a GGUF file 0 means absent, too. */
 static dt_status read_factor(const keys *k, const char *hf, const char *in_gguf, double absent, float *out) {
   double factor = 0;
-  dt_status status = config_number(k, hf, in_gguf, absent, 0, 1e6, &factor);
+  dt_status status = config_number(k, hf, in_gguf, absent, k->gguf ? 0 : 1e-6, 1e6, &factor);
   *out = (float)factor;
   return status;
 }

@@ -205,6 +205,7 @@ it_says_what_is_wrong_with_a_head() {
     is_refused "$pattern"
   done <<'END'
 "num_hidden_layers": 1|"num_hidden_layers": 2|num_hidden_layers is 2: draft heads of one layer
+"model_type": "llama"|"model_type": "gemma2"|model_type "gemma2": a draft head.s layer is one of Llama, Mistral or Qwen
 \[1, 2, 4\]|[1, 2, 6]|eagle_aux_hidden_state_layer_ids: expected up to 8 numbers of layers from 0 to 6
 \[1, 2, 4\]|[]|eagle_aux_hidden_state_layer_ids: expected up to 8 numbers
 \[1, 2, 4\]|"1"|eagle_aux_hidden_state_layer_ids: expected up to 8 numbers

@@ -209,6 +209,7 @@ static void mistakes_in_lists_of_layers_are_named(void **state) {
         "rope_scaling of type \"longrope\" (what was computed");
   fails("{" OF("phi3") ",\"rope_scaling\":{" YARN "}}", "type \"yarn\", which means \"longrope\" in this family");
   fails("{" OF("granite") ",\"embedding_multiplier\":\"twelve\"}", "embedding_multiplier: expected a number");
+  fails("{" OF("granite") ",\"residual_multiplier\":0}", "residual_multiplier: expected a number from 1e-06 to 1e+06");
   fails("{" OF("granite") ",\"num_local_experts\":4}", "num_local_experts: a mixture of experts is not supported");
   fails("{" OF("llama") ",\"final_logit_softcapping\":30}",
         "final_logit_softcapping: a cap on logits is not supported");
