@@ -195,7 +195,7 @@ static const option options[] = {
      FIELD(cache_ram),
      0,
      1000000,
-     "memory for rows of prompts in dtrun serve, beside those of its texts (1024)"},
+     "memory of dtrun serve for rows of prompts, beside its texts (1024)"},
     {{"--timeout"}, "S", NUMBER, FIELD(timeout), 0, 1000000, "seconds that a request to dtrun serve may take (any)"},
     {{"--stats"}, NULL, FLAG, FIELD(stats), 0, 0, "in a chat: a line of statistics after each answer"},
     {{"--compare"}, "POLICY", STRING, FIELD(compare), 0, 0, "run both in turns and print the ratio"},

@@ -23,7 +23,7 @@
 #define LAST_MS 1000.0 /* for the last bytes of answers */
 
 struct server {
-  const serve_options *options;
+  serve_options options;
   struct MHD_Daemon *daemon;
   int port;
   pthread_rwlock_t lock; /* of what is behind it, which requests read */
@@ -143,7 +143,7 @@ static bool is_one_of(const char *text, size_t n, const char *const *names) {
 
 /* Whether a header's host is this server: a page of another site, whose name its owner made mean this machine, has its own. */
 static bool is_own_host(const server *s, const char *host) {
-  const char *const own[] = {"localhost", "127.0.0.1", "[::1]", s->options->host, NULL};
+  const char *const own[] = {"localhost", "127.0.0.1", "[::1]", s->options.host, NULL};
   const char *end = *host == '[' ? strchr(host, ']') : NULL;
   size_t n = end ? (size_t)(end + 1 - host) : strcspn(host, ":/");
   return is_one_of(host, n, own);
@@ -151,7 +151,7 @@ static bool is_own_host(const server *s, const char *host) {
 
 static bool is_local(const server *s) {
   static const char *const local[] = {"localhost", "127.0.0.1", "::1", NULL};
-  return is_one_of(s->options->host, strlen(s->options->host), local);
+  return is_one_of(s->options.host, strlen(s->options.host), local);
 }
 
 /* A page of another site sends its Origin; without a key any page could else use this server. */
@@ -177,10 +177,10 @@ static bool has_key(const server *s, struct MHD_Connection *c) {
   static const char bearer[] = "Bearer ";
   const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
   const char *other = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "X-Api-Key");
-  if (!s->options->key) return true;
+  if (!s->options.key) return true;
   if (given && strncasecmp(given, bearer, sizeof bearer - 1) == 0)
-    return is_key(s->options->key, given + sizeof bearer - 1);
-  return other && is_key(s->options->key, other);
+    return is_key(s->options.key, given + sizeof bearer - 1);
+  return other && is_key(s->options.key, other);
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------------------------ */
@@ -277,7 +277,7 @@ dt_status serve_open(const serve_options *o, server **out, dt_error *err) {
     freeaddrinfo(found);
     return dt_fail_memory(err, "a server", sizeof *s);
   }
-  s->options = o;
+  s->options = *o;
   pthread_rwlock_init(&s->lock, NULL);
   unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL;
   if (found->ai_family == AF_INET6) flags |= MHD_USE_IPv6;
@@ -313,7 +313,7 @@ static unsigned connections(const server *s) {
 dt_status serve_run(server *s, const serve_pair *what, const volatile sig_atomic_t *stop, void (*ready)(void *user),
                     void *user, dt_error *err) {
   routes *r;
-  dt_status status = routes_open(s->options, what, &r, err);
+  dt_status status = routes_open(&s->options, what, &r, err);
   if (status) return status;
   set_routes(s, r);
   ready(user);

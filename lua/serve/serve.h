@@ -28,7 +28,7 @@ typedef struct {
 
 typedef struct server server;
 
-/* Listens, and answers "loading" until serve_run. Options must last until serve_close. DT_EINPUT: the address cannot be had. */
+/* Listens, and answers "loading" until serve_run. The texts of options must last until serve_close. DT_EINPUT: the address cannot be had. */
 dt_status serve_open(const serve_options *options, server **out, dt_error *err);
 int serve_port(const server *s);
 

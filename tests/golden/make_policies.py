@@ -403,14 +403,14 @@ class Account:
             self.rest = math.ceil((look / plain + wake - self.balance) / self.loss - self.tokens) - 1
             return None
         left = self.left() * plain
-        return max(0.25 * left, min(left, draft))
+        return max(0.5 * left, min(left, draft))
 
     def spend(self, ms, plain, accepted):
         lost = ms / plain - 1
         self.tokens, self.balance = self.tokens + accepted, min(self.balance + accepted - lost, 16)
         self.losses = self.losses + 1 if self.balance < 0 and accepted == 0 and lost > 0.01 else 0
         if self.losses > 1:
-            self.rest = min(self.losses - 1, 16)
+            self.rest = min(self.losses - 1, 8)
 
 
 class Copies:

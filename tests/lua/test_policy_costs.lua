@@ -308,8 +308,8 @@ function TestRate.test_learns_what_becomes_of_the_draft_models_guesses()
   local pair = fake(draft, target, { vocab = 200, costs = line(1.0, 0.2, 0.2, 0.05) })
   local n = sizes(probe.tree(pair, "rate", nil, 170))
   local late = 0
-  for i = 31, 170 do late = late + n[i] end
-  lu.assertEquals({ n[2], n[11] }, { 1, 5 }) -- first tries are small
+  for i = 21, 170 do late = late + n[i] end
+  lu.assertTrue(n[6] > 5)
   lu.assertEquals(late, 0)
 end
 
@@ -389,16 +389,16 @@ end
 function TestRate.test_loses_no_more_than_its_account_allows()
   -- guesses are never right, however sure; of copies every third is
   local wrong, target = straight(0.95)
-  local loops = {}
+  local loops, most = {}, 195 + 0.011 * 200 -- 1 %, and the page of plain decoding that rests save: 1 us of a pass of 1 ms
   for t = 1, 197 do loops[tostring(t)] = { [t % 7 + (t % 3 == 0 and t // 9 or 0) + 1] = 1.0 } end
   for row, draft in pairs { [0.01] = 0.05, [0.05] = 0.3, [0.2] = 0.02, [0.4] = 0.5 } do
     local costs = line(1.0, row, draft, 0.01)
     local options = { policy = "rate", prompt = " 1", tokens = 195, ignore_eos = true }
     local took = passes(fake(wrong, target, { vocab = 200, costs = costs }), costs, options)
-    lu.assertTrue(took <= 197)
+    lu.assertTrue(took <= most)
     lu.assertEquals(took > 195, draft < 0.5) -- where it tries
     local pair <close> = assert(require "dt".fake { vocab = 200, target = loops, costs = costs })
-    lu.assertTrue(passes(pair, costs, options) <= 197)
+    lu.assertTrue(passes(pair, costs, options) <= most)
   end
 end
 
@@ -415,8 +415,8 @@ function TestRate.test_rests_where_its_own_time_has_used_up_the_account()
     end
   end
   lu.assertEquals(first_copy(1.0), 101) -- a look takes less than 1 % of a pass
-  local late = first_copy(0.1) -- 4 %, and 19 % after a rest, which takes at most 16 iterations
-  lu.assertTrue(late > 101 and late <= 101 + 16, late)
+  local late = first_copy(0.1) -- 4 %, and 19 % after a rest, which takes at most 8 iterations
+  lu.assertTrue(late > 101 and late <= 101 + 8, late)
   local last = first_copy(0.02) -- nearly a pass: what is left ends before the copy, and comes back from 200 tokens on
   lu.assertTrue(last > 200 and last < 240, last)
 end

@@ -15,9 +15,9 @@ local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 
 local LOSS, SHORT, SAVED = 0.01, 200, 16
 local PAGE = 0.001 -- ms of plain decoding's page for each iteration and sequence, which one that rests does not take
-local PART = 0.25 -- of what is left, for one iteration of rate: first tries are many and small
+local PART = 0.5 -- of what is left, for one iteration of rate
 local COLD = 0.015 -- ms more of a page that the processor's caches have forgotten: at first, and after a rest
-local LONGEST = 16 -- iterations of a rest after losses
+local LONGEST = 8 -- iterations of a rest after losses
 local STEP = 0.05 -- ms of a page for each draft pass and sequence
 local Account = {}
 Account.__index = Account
