@@ -389,7 +389,7 @@ end
 function TestRate.test_loses_no_more_than_its_account_allows()
   -- guesses are never right, however sure; of copies every third is
   local wrong, target = straight(0.95)
-  local loops, most = {}, 195 + 0.011 * 200 -- 1 %, and the page of plain decoding that rests save: 1 us of a pass of 1 ms
+  local loops, most = {}, 195 + 0.011 * 200 -- 1 %, and 1 us of each pass that rests save
   for t = 1, 197 do loops[tostring(t)] = { [t % 7 + (t % 3 == 0 and t // 9 or 0) + 1] = 1.0 } end
   for row, draft in pairs { [0.01] = 0.05, [0.05] = 0.3, [0.2] = 0.02, [0.4] = 0.5 } do
     local costs = line(1.0, row, draft, 0.01)
