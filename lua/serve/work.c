@@ -104,8 +104,9 @@ static bool on_text(void *user, const char *bytes, size_t len) {
     answer_piece(&t->out, &t->head, x->index, bytes, len, &x->kept, &x->offset);
     pthread_cond_signal(&t->told);
   }
+  const bool goes_on = !x->interrupt;
   pthread_mutex_unlock(&t->work->lock);
-  return !x->interrupt;
+  return goes_on;
 }
 
 static void on_logprobs(void *user, const int32_t *ids, const dtl_logprob *list, int n) {
