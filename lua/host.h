@@ -408,9 +408,10 @@ void dtl_result_free(dtl_result *result);
 
 /* Serves requests in one session of a pair. Each has a policy of its own; it begins between two iterations of the others, shares
  * their passes, and leaves when its text ends. Its text is the one that dtl_generate gives it alone. A long prompt runs in pieces,
- * one between two iterations of the others. Of a prompt that begins as the prompt or text of another request does, only the rows
- * that are not there run: a place has those of its last text, and beside that the rows of texts that others displaced are kept, the
- * least recently used ones not. On a device prompts run as a whole, and nothing is kept. One thread at a time uses an engine, its pair and what its requests share. */
+ * one between two iterations of the others; short ones that end in the time of a piece begin together. Of a prompt that begins as
+ * the prompt or text of another request does, only the rows that are not there run: a place has those of its last text, and beside
+ * that the rows of texts that others displaced are kept, the least recently used ones not. On a device prompts run as a whole, and
+ * nothing is kept. One thread at a time uses an engine, its pair and what its requests share. */
 typedef struct dtl_engine dtl_engine;
 
 typedef struct {
@@ -431,7 +432,8 @@ void dtl_engine_close(dtl_engine *engine); /* ends what runs as "interrupted"; N
  * wrong with its prompt or its options is in its result. DT_ESTATE: no place is free. After a failure `done` is not called. */
 dt_status dtl_engine_begin(dtl_engine *engine, const dtl_policy *policy, const dtl_request *request, dt_error *err);
 
-/* Runs one iteration of every request, and a piece of one prompt, if any waits. Returns how many requests there are still. */
+/* Runs one iteration of every request, and a piece of one prompt, or some short ones, if any wait. Returns how many requests there
+ * are still. */
 int dtl_engine_step(dtl_engine *engine);
 int dtl_engine_room(const dtl_engine *engine);    /* places that are free */
 size_t dtl_engine_kept(const dtl_engine *engine); /* bytes of displaced rows */

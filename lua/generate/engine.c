@@ -1,5 +1,5 @@
-/* Requests that come and go: see dtl_engine in host.h. Each has a seat. Its prompt runs in pieces, one piece of one prompt between
- * two iterations of the others; then it joins them. A seat's rows stay in the cache until another request takes it, and a
+/* Requests that come and go: see dtl_engine in host.h. Each has a seat. Its prompt runs in pieces, one between two iterations of the
+ * others, or several prompts that are as short together; then it joins them. A seat's rows stay in the cache until another request takes it, and a
  * prompt that begins as they do keeps them. */
 #include "generate/places.h"
 #include "generate/prefixes.h"
@@ -245,14 +245,12 @@ static int has_run(const dtl_engine *e, int i, bool begins, int first) {
   return dt_seq_rows(e->places.session, i) - (begins ? stats.kept_tokens : first);
 }
 
-/* Runs a piece of one prompt. `alone`: nobody waits for its end. */
-static void run_piece(dtl_engine *e, bool alone) {
-  int i = next_prompt(e), before, left_rows;
-  if (i < 0) return;
+/* Runs a piece of at most `rows` rows of seat i's prompt. */
+static void run_piece(dtl_engine *e, int i, int rows) {
   seat *s = &e->seat[i];
   place *p = &e->places.place[i];
   dt_error err;
-  int rows = alone ? e->piece * ALONE : e->piece, first = dt_seq_rows(e->places.session, i);
+  int before, left_rows, first = dt_seq_rows(e->places.session, i);
   double start = dt_clock_ms();
   s->turn = ++e->turn;
   bool begins = s->state == QUEUED;
@@ -271,6 +269,23 @@ static void run_piece(dtl_engine *e, bool alone) {
   }
 }
 
+/* Whether the rest of seat i's prompt takes at most `ms`, by the time of a usual piece. */
+static bool fits(const dtl_engine *e, int i, double ms) {
+  const seat *s = &e->seat[i];
+  int rows = s->prompt.n_ids - (s->state == PROMPT ? dt_seq_rows(e->places.session, i) : 0);
+  return rows * e->piece_ms <= ms * e->piece;
+}
+
+/* Runs a piece of one prompt, and behind it those prompts that end in the rest of its time: texts that begin together share
+ * more passes. `alone`: no text waits for the end of it. */
+static void run_prompts(dtl_engine *e, bool alone) {
+  const int times = alone ? ALONE : 1;
+  const double end = dt_clock_ms() + e->piece_ms * times;
+  int i = next_prompt(e);
+  if (i >= 0) run_piece(e, i, e->piece * times);
+  while ((i = next_prompt(e)) >= 0 && fits(e, i, end - dt_clock_ms())) run_piece(e, i, e->piece * times);
+}
+
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 int dtl_engine_step(dtl_engine *e) {
@@ -279,7 +294,7 @@ int dtl_engine_step(dtl_engine *e) {
   count(e);
   while (places_turn(&e->places)) {}
   for (int i = 0; i < e->places.n; i++) alone &= e->seat[i].state != RUNNING;
-  run_piece(e, alone);
+  run_prompts(e, alone);
   return e->busy;
 }
 

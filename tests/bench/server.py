@@ -4,8 +4,8 @@
     server.py DTRUN MODEL PROMPTS.jsonl --stall N | --prefix N
 
 Speed: the same chats, 64 tokens each, at 1, 4 and 8 at once, three rounds of each side in turns, of which the median counts; loading is left out.
-Each prompt begins with a number that no other has, so that no rows are kept between them but those of the template's beginning. The peer has the same
-file and two threads, and decodes plainly. Stall: the longest wait between two pieces of four streams while a prompt of N tokens runs, and without it.
+Each prompt of a round begins with a number that no other round has, so that no rows are kept between them but those of the template's beginning; all
+sides of a round have the same ones. The peer has two threads, and decodes plainly. Stall: the longest wait between two pieces of four streams while a prompt of N tokens runs, and without it.
 Prefix: the time to the first token of a prompt of N + 8 tokens whose first N are kept, in its place or displaced by another text, beside the
 time without. Python's own modules only.
 """
@@ -27,11 +27,12 @@ parser = argparse.ArgumentParser()
 for name in ("dtrun", "model", "prompts"):
     parser.add_argument(name)
 parser.add_argument("--peer")
+parser.add_argument("--clients", type=int, nargs="+", default=[1, 4, 8])
 parser.add_argument("--stall", type=int)
 parser.add_argument("--prefix", type=int)
 options = parser.parse_args()
 DTRUN, MODEL, PROMPTS = options.dtrun, options.model, options.prompts
-TOKENS, CLIENTS, ROUNDS = 64, (1, 4, 8), 3
+TOKENS, ROUNDS = 64, 3
 prompts = [json.loads(line)["prompt"] for line in open(PROMPTS)]
 
 
@@ -90,15 +91,19 @@ def stream(port, body, route="/v1/chat/completions"):
 numbers = iter(range(10**6, 10**7))
 
 
-def served(port, clients):
-    left, first, total, lock = list(prompts), [], [0], threading.Lock()
+def numbered():
+    return [f"{next(numbers)}. {prompt}" for prompt in prompts]
+
+
+def served(port, clients, asked):
+    left, first, total, lock = list(asked), [], [0], threading.Lock()
 
     def client():
         while True:
             with lock:
                 if not left:
                     return
-                prompt = f"{next(numbers)}. {left.pop(0)}"
+                prompt = left.pop(0)
             begun = time.time()
             times, n = stream(port, {"messages": [{"role": "user", "content": prompt}], "max_tokens": TOKENS, "temperature": 0})
             with lock:
@@ -116,13 +121,16 @@ def served(port, clients):
     return total[0] / (time.time() - begun), first[len(first) // 2] * 1e3
 
 
-def alone(clients):
-    said = subprocess.run(
-        [DTRUN, "-m", MODEL, "--chat", "--prompts", PROMPTS, "-np", str(clients), "-n", str(TOKENS)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ).stderr
+def alone(clients, asked):
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+        file.writelines(json.dumps({"prompt": prompt}) + "\n" for prompt in asked)
+        file.flush()
+        said = subprocess.run(
+            [DTRUN, "-m", MODEL, "--chat", "--prompts", file.name, "-np", str(clients), "-n", str(TOKENS)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ).stderr
     return float(re.findall(r"([0-9.]+) tokens/s", said)[-1])
 
 
@@ -174,19 +182,20 @@ def prefix(n):
 
 
 def speeds():
-    for clients in CLIENTS:
+    for clients in options.clients:
         servers = [start(clients)] + ([start_peer(clients)] if options.peer else [])
         for p, port in servers:
-            served(port, clients)  # costs of passes are learned
+            served(port, clients, numbered())  # costs of passes are learned
             p.send_signal(19)  # stopped
         runs, there = [[] for _ in servers], []
         for _ in range(ROUNDS):
+            asked = numbered()
             for (p, port), times in zip(servers, runs):
                 p.send_signal(18)
-                times.append(served(port, clients))
+                times.append(served(port, clients, asked))
                 p.send_signal(19)
-            alone(clients)  # after a pause a virtual machine gives a new process its memory slowly: not counted
-            there.append(alone(clients))
+            alone(clients, asked)  # after a pause a virtual machine gives a new process its memory slowly: not counted
+            there.append(alone(clients, asked))
         for p, _ in servers:
             p.send_signal(18)
             p.terminate()

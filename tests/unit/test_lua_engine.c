@@ -324,6 +324,27 @@ static void a_long_prompt_lets_others_go_on(void **state) {
   dt_pair_close(pair);
 }
 
+/* Those that end in the time of a piece; a long one waits for the next. */
+static void short_prompts_begin_together(void **state) {
+  (void)state;
+  outcome a = {0}, b = {0}, long_one = {0};
+  dt_pair *pair = scripted();
+  dtl_policy *policy = opened("ar");
+  dtl_engine *engine;
+  ok(dtl_engine_open(pair, &(dtl_engine_options){.places = 3, .piece_ms = 1e4}, &engine, &err)); /* some 128 rows */
+  begin(engine, policy, 3, &a);
+  begin(engine, policy, 30, &b);
+  begin(engine, policy, 290, &long_one);
+  while (!a.ended) assert_in_range(dtl_engine_step(engine), 1, 3);
+  assert_int_equal(b.ended, 1);
+  assert_int_equal(long_one.ended, 0);
+  while (dtl_engine_step(engine)) {}
+  assert_int_equal(long_one.n_tokens, 6);
+  dtl_engine_close(engine);
+  dtl_policy_close(policy);
+  dt_pair_close(pair);
+}
+
 static void a_failure_is_in_its_result_and_a_close_ends_all(void **state) {
   (void)state;
   outcome long_one = {0}, waits = {0}, runs = {0}, bad = {0};
@@ -425,6 +446,7 @@ int main(void) {
       cmocka_unit_test(displaced_rows_are_kept_within_a_bound),
       cmocka_unit_test(rows_of_a_running_text_serve_others),
       cmocka_unit_test(a_long_prompt_lets_others_go_on),
+      cmocka_unit_test(short_prompts_begin_together),
       cmocka_unit_test(a_failure_is_in_its_result_and_a_close_ends_all),
       cmocka_unit_test(it_refuses_wrong_arguments),
   };
