@@ -6,7 +6,8 @@
 --
 -- The drafts to try are a pair's own, a useless one (random weights), and the target itself (-md TARGET). With --out
 -- each line is kept in a file, and the same command goes on where it was stopped. By the clock the fastest of the
--- repeats counts, for both. Eight at once have no time by the table: their passes are shared.
+-- repeats counts, for both. "the clock's error" is that ratio of plain decoding beside itself, from runs in the same
+-- turns: a ratio within it says nothing. Eight at once have no time by the table: their passes are shared.
 local batches = require "dt.batches"
 local dt = require "dt"
 local by_table = dofile((arg[0]:match "^(.*/)" or "./") .. "by_table.lua")
@@ -72,18 +73,19 @@ local function several(policy, prefixes, temp, seed, places)
   return result.stats.output_hash and 1 / result.stats.tokens_per_second, result.stats.output_hash
 end
 
--- The ratios of plain decoding's time to the policy's: the fastest of the repeats of both, in turns. run(policy) -> ms,
--- hash.
-local function ratio_of(run, number)
-  local best, first = {}, nil
-  for i = 1, 2 * opts.repeats do
-    local policy = (i + number + (i - 1) // 2) % 2 == 0 and "ar" or POLICY
-    local ms, hash = run(policy)
+-- Plain decoding's time over the policy's and over its own: the fastest of the repeats of each, in turns that each
+-- begin with another. run(policy) -> ms, hash.
+local ARMS = { "ar", POLICY, "ar" }
+local function ratios_of(run, number)
+  local best, first = { math.huge, math.huge, math.huge }, nil
+  for i = 0, #ARMS * opts.repeats - 1 do
+    local arm = (i + i // #ARMS + number) % #ARMS + 1
+    local ms, hash = run(ARMS[arm])
     first = first or hash
     assert(hash == first, POLICY .. " changed the output")
-    best[policy] = math.min(best[policy] or math.huge, ms)
+    best[arm] = math.min(best[arm], ms)
   end
-  return best.ar / best[POLICY]
+  return best[1] / best[2], best[1] / best[3]
 end
 
 local function cell(list)
@@ -93,28 +95,33 @@ local function cell(list)
 end
 
 local function line(temp, places)
-  local by_clock, by_costs = {}, {}
+  local by_clock, error_of, by_costs = {}, {}, {}
   for first = 1, #texts - places + 1, places do
     local seed, some = first, table.move(texts, first, first + places - 1, 1, {})
     local prefixes = dt.check(batches.open(pair, some))
     local number = math.max(#by_clock, #by_costs)
     if places > 1 then
-      by_clock[number + 1] = ratio_of(function(policy) return several(policy, prefixes, temp, seed, places) end, number)
+      by_clock[number + 1], error_of[number + 1] = ratios_of(function(policy)
+        return several(policy, prefixes, temp, seed, places)
+      end, number)
     else
       local prefix = prefixes[1]
       single(POLICY, prefix, temp, seed) -- warms up
       if not opts.by_table then
-        by_clock[number + 1] = ratio_of(function(policy) return single(policy, prefix, temp, seed) end, number)
+        by_clock[number + 1], error_of[number + 1] = ratios_of(function(policy)
+          return single(policy, prefix, temp, seed)
+        end, number)
       end
       by_costs[number + 1] = by_costs_of("ar", prefix, temp, seed) / by_costs_of(POLICY, prefix, temp, seed)
     end
   end
-  return ("%d | %s | %s |"):format(math.max(#by_clock, #by_costs), cell(by_clock), cell(by_costs))
+  return ("%d | %s | %s | %s |"):format(math.max(#by_clock, #by_costs), cell(by_clock), cell(error_of), cell(by_costs))
 end
 
 print(("%s beside plain decoding, %d tokens, %s, %d threads: the least and the median of texts (of batches)"):format(
   POLICY, opts.tokens, pair.backend, pair.threads))
-print "| pair | temperature | at once | texts | by the clock | by the table |\n|---|---|---|---|---|---|"
+print "| pair | temperature | at once | texts | by the clock | the clock's error | by the table |"
+print "|---|---|---|---|---|---|---|"
 for _, places in ipairs(numbers(opts.places)) do
   places = math.tointeger(places)
   for _, temp in ipairs(numbers(opts.temps)) do

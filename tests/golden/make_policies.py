@@ -454,7 +454,7 @@ class Copies:
 
 class Rate:
     def __init__(self):
-        target, draft, page, step, node = COSTS["target"], COSTS["draft"], 0.004, 0.003, 0.003
+        target, draft, page, step, node = COSTS["target"], COSTS["draft"], 0.007, 0.003, 0.003
         span = COSTS["rows"][1] - COSTS["rows"][0]
         self.verify = lambda n: target[0] + (n - 1) * self.row + page
         self.pass_ms = lambda n: draft[0] + (n - 1) * (draft[1] - draft[0]) / span + step

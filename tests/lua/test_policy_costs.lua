@@ -259,13 +259,13 @@ function TestRate.test_drafts_nothing_where_drafting_costs_more_than_it_brings()
 end
 
 function TestRate.test_counts_its_own_time()
-  -- a draft pass that costs nothing beside a target pass of a hundredth of a millisecond, and beside one of one
+  -- a draft pass that costs nothing beside a target pass of a thousandth of a millisecond, and beside one of one
   local draft, target = probe.circle()
   local function first(ms)
     local pair = fake(draft, target, { costs = line(ms, ms / 100, ms / 1000, ms / 1000) })
     return sizes(probe.tree(pair, "rate", nil, 4))[1]
   end
-  lu.assertEquals(first(0.01), 0)
+  lu.assertEquals(first(0.001), 0)
   lu.assertTrue(first(1.0) > 0)
 end
 
