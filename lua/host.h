@@ -49,7 +49,7 @@ typedef struct {
   const char *preset;                     /* or NULL */
   const dt_pair *pair;                    /* the pair that the preset DTL_TUNED must belong to */
   double seconds;                         /* limit for all calls into one object together; 0: none */
-  double call_seconds;                    /* limit for each call into an object; 50 times as much for its init; 0: 2 */
+  double call_seconds;                    /* limit for each call into an object; 0: 2, and 100 for its init */
   bool quiet;                             /* its print writes nothing */
   const volatile sig_atomic_t *interrupt; /* or NULL; nonzero ends the opening */
 } dtl_policy_options;

@@ -20,7 +20,7 @@
 #define BOX_KEYS (16u << 10)       /* keys of a table, beside its list 1..n: Lua sizes tables by powers of two */
 #define BOX_INSTRUCTIONS 20000000L /* per call */
 #define BOX_MILLISECONDS 2000.0    /* per call, without the time inside the engine */
-#define BOX_INIT 50                /* init may take as many times as much of both */
+#define BOX_INIT 50                /* init may take as many times as much of both, if a policy has the usual time */
 
 typedef enum {
   BOX_ALIVE,

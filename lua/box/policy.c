@@ -230,6 +230,7 @@ static dt_status copy_options(const opening *o, dt_error *err) {
   p->settings = settings, p->n_settings = options->n_settings;
   p->seconds = options->seconds;
   p->call_ms = options->call_seconds > 0 ? options->call_seconds * 1e3 : BOX_MILLISECONDS;
+  p->init_times = options->call_seconds > 0 ? 1 : BOX_INIT;
   p->quiet = options->quiet;
   p->preset = own_text(p, options->preset);
   return ok && (p->preset || !options->preset) ? DT_OK : out_of_memory(o, err);

@@ -21,6 +21,7 @@ struct dtl_policy {
   int n_settings;
   double seconds; /* limit of all calls into one object; 0: none */
   double call_ms; /* limit of each call */
+  int init_times; /* init may take so many times as much, in instructions too */
   bool quiet;     /* its print writes nothing */
   char **owned;   /* every string and array of info, preset, settings */
   int n_owned;

@@ -129,7 +129,7 @@ dt_status stepper_join(stepper *s, generation *g, dt_error *err) {
   dt_status status = represent(s, err);
   if (!status && s->joined == 1) {
     run->phase = RUN_INIT;
-    status = call_policy(s, "init", "init", BOX_INIT, err);
+    status = call_policy(s, "init", "init", s->object.policy->init_times, err);
   }
   if (status) stepper_leave(s, g);
   return status;

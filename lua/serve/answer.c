@@ -162,6 +162,10 @@ static void put_logprobs(json_text *out, const answer_head *head, told prompt, t
     put_text_logprobs(out, pair, (told[]){prompt, text}, offset);
 }
 
+/* ---- traces -------------------------------------------------------------------------------------------------------- */
+
+bool answer_has_room(size_t waiting, size_t len) { return waiting <= ANSWER_TRACE && len <= ANSWER_TRACE - waiting; }
+
 /* ---- parts of answers --------------------------------------------------------------------------------------------- */
 
 static const char *finish_of(const dtl_result *r) {

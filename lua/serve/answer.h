@@ -27,6 +27,9 @@ void answer_drop(answer_logprobs *kept); /* frees it; zeros are allowed */
 
 #define ANSWER_TRACE (32u << 20) /* most bytes of a trace that nobody has read: iterations beyond are left out */
 
+/* Whether a trace's line of `len` bytes has room behind `waiting` bytes. */
+bool answer_has_room(size_t waiting, size_t len);
+
 /* Chunks of the text `index`, as events. `offset` counts the characters that log-probabilities were told of. */
 void answer_begins(json_text *out, const answer_head *head, int index);
 void answer_piece(json_text *out, const answer_head *head, int index, const char *text, size_t len,

@@ -25,7 +25,7 @@ struct ticket {
   ticket *next;        /* of all that have not ended, by their age */
   ask ask;
   answer_head head;
-  dtl_memory *memory; /* of its own page; NULL: the server's */
+  dtl_memory *memory; /* its own; NULL: the server's, which has other requests' texts */
   text *texts;        /* [n] */
   dtl_result *results;
   json_text *traces; /* [n] of a whole answer, their lines with commas between */
@@ -122,7 +122,7 @@ static void on_trace(void *user, const char *line) {
   ticket *t = x->of;
   json_text *whole = &t->traces[x->index];
   pthread_mutex_lock(&t->work->lock);
-  if (t->held && (t->ask.stream ? t->out.len - t->taken : t->traced) + strlen(line) < ANSWER_TRACE) {
+  if (t->held && answer_has_room(t->ask.stream ? t->out.len - t->taken : t->traced, strlen(line))) {
     if (t->ask.stream) {
       open_stream(t);
       answer_traced(&t->out, &t->head, x->index, line);
@@ -331,8 +331,9 @@ static ticket *make_ticket(work *w, ask *a) {
   t->texts = calloc((size_t)t->n, sizeof *t->texts);
   t->results = calloc((size_t)t->n, sizeof *t->results);
   t->traces = calloc((size_t)t->n, sizeof *t->traces);
-  if (a->is_page) t->memory = dtl_memory_open();
-  bool whole = t->texts && t->results && t->traces && (t->memory || !a->is_page);
+  const bool shows = a->is_page || a->trace; /* what its policy finds */
+  if (shows) t->memory = dtl_memory_open();
+  bool whole = t->texts && t->results && t->traces && (t->memory || !shows);
   if (!whole) t->n = 0;
   for (int i = 0; i < t->n; i++) {
     t->texts[i].of = t, t->texts[i].index = i;

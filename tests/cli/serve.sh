@@ -187,8 +187,9 @@ it_refuses_with_the_reason() {
 }
 # bound FIELD VALUE REASON VALUE..: the first value is refused with the reason, the others are not
 bound() {
-  local begin='{"max_tokens": 1, "temperature": 1, "'$1'": '
+  local begin='{"max_tokens": 1, "'$1'": '
   [ "$1" = prompt ] || begin='{"prompt": "a", '${begin#?}
+  [ "$1" = temperature ] || begin='{"temperature": 1, '${begin#?}
   refused 400 invalid_request_error "$3" "$begin$2}"
   for _ in "${@:4}"; do
     gets /v1/completions "$begin$4}"
@@ -206,6 +207,18 @@ it_has_the_bounds_that_it_states() {
   bound stop "$(list 65 '"q"')" 'at most 64' "$(list 64 '"q"')" "$(list 63 '"q"')"
   bound logprobs 21 'from 0 to 20' 20 19
   bound seed 9007199254740994 'at most 2.53' 9007199254740992 9007199254740991
+  bound temperature 100.001 'from 0 to 100' 100 99.999
+  bound temperature -0.001 'from 0 to 100' 0 0.5
+  bound top_p 1.001 'above 0, at most 1' 1 0.999
+  bound min_p 1.001 'from 0 to 1' 1 0.999
+  bound min_p -0.001 'from 0 to 1' 0 0.001
+  for params in presence_penalty frequency_penalty; do
+    bound $params 100.001 'from -100 to 100' 100 99.999
+    bound $params -100.001 'from -100 to 100' -100 -99.999
+  done
+  bound repetition_penalty 100.001 'from 0.01 to 100' 100 99.999
+  bound repetition_penalty 0.0099 'from 0.01 to 100' 0.01 0.011
+  bound min_tokens -1 'whole number from 0' 0 1
   params='{"source": "local P = require(\"dt.policy\").define {name = \"mine\", doc = \"d\", params = {'
   params+=$(seq -s, 64 | sed 's/[0-9]\+/{[[p&]], 1, min = 0, max = 9, doc = [[d]]}/g')'}} function P:draft() end return P", "params": '
   bound dtrun "$params{$(seq -s, 65 | sed 's/[0-9]\+/"p&": 2/g')}}" 'an object of at most 64' \
@@ -231,6 +244,7 @@ it_runs_a_page_of_Lua() {
   same_text here there
   refused 400 invalid_request_error 'page.lua:1: oops' "$(with 'error(\"oops\")')"
   refused 400 invalid_request_error 'ran longer than 0.02 s' "$(with 'while true do end')"
+  refused 400 invalid_request_error 'ran longer than 0.02 s' "$(with 'end function P:init() while true do end')"
   refused 400 invalid_request_error 'io' "$(with 'io.open(\"/etc/passwd\")')"
   gets /v1/policies/check '{"source": "return 1 +"}'
   [ "$(value a.error.line)" = 1 ] || fail "$(<answer)"
@@ -383,6 +397,11 @@ it_says_why_it_does_not_begin() {
   refuses 2 '--host .*nowhere' serve --host nowhere.invalid
   refuses 2 "--port '65536': expected a whole number from 0 to 65535" serve --port 65536
   refuses 2 '/nowhere' serve --port 0 -m /nowhere
+  refuses 2 "--queue '100001'.*to 100000" serve --queue 100001
+  refuses 2 "--timeout '1000001'.*to 1000000" serve --timeout 1000001
+  refuses 2 "--cache-ram '1000001'.*to 1000000" serve --cache-ram 1000001
+  serve --queue 100000 --timeout 1000000 --cache-ram 1000000
+  serve --queue 99999 --timeout 999999 --cache-ram 999999
   serve
   refuses 2 "cannot listen at 127.0.0.1, port $(<port): Address already in use" serve --port "$(<port)"
   cp "$dtrun" alone

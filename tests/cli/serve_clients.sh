@@ -23,6 +23,14 @@ it_answers_the_shapes_of_benchmarks() {
   serve --template chatml
   "$python" "$source_dir/tests/serve/shapes.py" "$url" >said 2>&1 || fail "$(tail -n 5 said)"
 }
+it_keeps_requests_from_hostile_pages() {
+  serve -np 4
+  "$python" "$source_dir/tests/serve/hostile.py" "$url" >said 2>&1 || fail "$(tail -n 5 said)"
+}
+it_bounds_the_trace_of_an_answer() {
+  serve
+  "$python" "$source_dir/tests/serve/long_trace.py" "$url" >said 2>&1 || fail "$(tail -n 5 said)"
+}
 it_bears_random_clients() {
   grep -q __asan_init "$dtrun" && seconds=10 # whose memory is the sanitizer's
   serve -np 4 -c 1024 --cache-ram 8
