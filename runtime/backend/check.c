@@ -106,6 +106,26 @@ static dt_status check_all(const expectation *all, size_t n, int layer, dt_error
   return status;
 }
 
+static dt_status check_experts(const dt_shape *s, const dt_layer *l, int layer, dt_error *err) {
+  if (s->parallel_residual || !s->gated || s->chosen < 1 || s->chosen > s->experts || s->experts > DT_EXPERTS ||
+      s->expert_inter < 1)
+    return dt_fail(err, DT_EINPUT,
+                   "model: layer %d: %d of %d experts of %d numbers a row; expected some of 1 to %d, with gates and a "
+                   "sequential residual",
+                   layer, s->chosen, s->experts, s->expert_inter, DT_EXPERTS);
+  if (l->up.source || l->gate.source || l->down.source)
+    return dt_fail(err, DT_EINPUT, "model: layer %d: experts beside an MLP", layer);
+  dt_status status = DT_OK;
+  for (int i = 0; status == DT_OK && i < s->experts; i++) {
+    const dt_expert *e = &l->expert[i];
+    const expectation all[] = {{&e->gate, s->expert_inter, s->hidden, false, "expert's gate"},
+                               {&e->up, s->expert_inter, s->hidden, false, "expert's up"},
+                               {&e->down, s->hidden, s->expert_inter, false, "expert's down"}};
+    status = check_all(all, sizeof all / sizeof *all, layer, err);
+  }
+  return status;
+}
+
 /* `in`: width of the input of q, k and v; `normed`: the layer has a first norm. */
 static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed, dt_error *err) {
   const dt_shape *s = &d->shape;
@@ -128,14 +148,18 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->k_norm, s->wide_norms ? keys : s->head_dim, 1, true, "k norm"},
       {&l->o, s->hidden, attention, false, "o"},
       {&l->o_bias, s->hidden, 1, true, "o bias"},
-      {&l->up, s->inter, s->hidden, false, "up"},
+      {&l->router, s->experts, s->hidden, !l->expert, "router"},
+      {&l->up, s->inter, s->hidden, l->expert != NULL, "up"},
       {&l->up_bias, s->inter, 1, true, "up bias"},
       {&l->gate, s->inter, s->hidden, true, "gate"},
       {&l->gate_bias, s->inter, 1, true, "gate bias"},
-      {&l->down, s->hidden, s->inter, false, "down"},
+      {&l->down, s->hidden, s->inter, l->expert != NULL, "down"},
       {&l->down_bias, s->hidden, 1, true, "down bias"},
   };
-  if (s->gated != (l->gate.source != NULL))
+  if (l->expert) {
+    dt_status status = check_experts(s, l, i, err);
+    if (status) return status;
+  } else if (s->gated != (l->gate.source != NULL))
     return dt_fail(err, DT_EINPUT, "model: layer %d: %s gate", i, s->gated ? "no" : "an unexpected");
   if (l->window < 0)
     return dt_fail(err, DT_EINPUT, "model: layer %d: a window of %d, expected at least 1, or 0 for none", i, l->window);
@@ -195,6 +219,7 @@ dt_status check_plain(const dt_model_desc *d, const char *backend, dt_error *err
     part = l->o_norm.source || l->down_norm.source ? "norms behind its blocks"
            : l->window                             ? "layers with a window"
            : l->still                              ? "layers without rotation"
+           : l->expert                             ? "experts"
                                                    : NULL;
   }
   if (!part) return DT_OK;

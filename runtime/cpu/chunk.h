@@ -71,6 +71,12 @@ void cpu_sequential_layer(const cpu_chunk *c, int layer);
 /* For a last layer whose output is not needed: writes its keys and values only. */
 void cpu_keys_and_values(const cpu_chunk *c, int layer);
 
+/* ---- experts.c --------------------------------------------------------------------------------------------------- */
+
+/* Adds the layer's experts of the rows x, w->ldx apart, to the residual stream or, if a norm stands between, writes their sums to
+ * w->normed. The caller waits for the other threads. */
+void cpu_run_experts(const cpu_chunk *c, const cpu_layer *l, const float *x);
+
 /* ---- heads.c ----------------------------------------------------------------------------------------------------- */
 
 /* Computes cosines and sines for the positions of rows first..last-1; all heads and layers share them. */
@@ -93,6 +99,16 @@ typedef struct {
 
 /* Computes `count` products, at most CPU_PRODUCTS, in one phase: all their panels are shared out among the threads. */
 void cpu_multiply(const cpu_chunk *c, const cpu_product *products, int count);
+
+/* Prepared rows. */
+typedef struct {
+  const char *at;
+  size_t step; /* bytes */
+  int n;
+} cpu_input;
+
+/* Any number of products with these rows in the place of their x. */
+void cpu_multiply_prepared(const cpu_chunk *c, const cpu_product *products, const cpu_input *in, int count);
 
 /* The place in w->prepared of a row that all threads use, prepared for a product's format. */
 char *cpu_prepared_row(const dt_weights *w, int product, int row);

@@ -31,14 +31,20 @@ dt_status cpu_arena_open(cpu_arena *arena, const char *what, cpu_team *, size_t 
 void cpu_arena_close(cpu_arena *arena, size_t *account);
 
 typedef struct {
+  cpu_matrix up, down; /* as in cpu_layer */
+} cpu_expert;
+
+typedef struct {
   float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; biases may be NULL; a draft head has no norm1 */
   float *o_norm, *down_norm;                      /* [hidden], or NULL */
   float *q_norm, *k_norm;                         /* [head_dim], or [heads * head_dim] of all together, or NULL */
   cpu_matrix q, k, v;                             /* outputs: heads, each padded to `dim` */
-  cpu_matrix up;   /* with a gate: a panel is 16 gates and the 16 outputs they multiply */
-  cpu_matrix o;    /* parallel residual: its input is attention output and inner row */
-  cpu_matrix down; /* sequential residual only */
-  int window;      /* these two as in dt_layer */
+  cpu_matrix up;      /* with a gate: a panel is 16 gates and the 16 outputs they multiply */
+  cpu_matrix o;       /* parallel residual: its input is attention output and inner row */
+  cpu_matrix down;    /* sequential residual only */
+  cpu_matrix router;  /* these two in the place of up and down; NULL: the layer has no experts */
+  cpu_expert *expert; /* [experts] */
+  int window;         /* these two as in dt_layer */
   bool still;
 } cpu_layer;
 
@@ -73,6 +79,20 @@ typedef struct {
   cpu_range ids;    /* outputs of unembed, and rows of embed */
 } cpu_mine;
 
+/* Scratch of a chunk's experts. A pair is a row and one of the experts that it chose; places are those of the pairs by rising
+ * expert. */
+typedef struct {
+  size_t ldlogits, ldinner;
+  size_t step;   /* bytes between rows of pairs */
+  float *logits; /* [CPU_ROWS][ldlogits] the router's */
+  int32_t *id;   /* [CPU_ROWS][chosen], rising */
+  float *weight; /* [CPU_ROWS][chosen] */
+  int *place;    /* [threads][CPU_ROWS * chosen] */
+  char *rows;    /* [CPU_ROWS * chosen] at their places, as the products take them */
+  float *inner;  /* [CPU_ROWS * chosen][ldinner] at their places */
+  float *out;    /* [CPU_ROWS * chosen][ldx] at their places */
+} cpu_routes;
+
 struct dt_weights {
   dt_backend *backend;
   dt_shape shape;
@@ -90,6 +110,7 @@ struct dt_weights {
   int32_t *ids; /* [n_ids], rising: the ids of unembed's rows; NULL: all */
   int n_ids;
   cpu_head head;
+  cpu_routes routes;
   int taps, tap[DT_TAPS]; /* streams that caches keep, as in dt_head_desc */
   size_t ldfeature;       /* numbers of a cache's feature; 0: none is kept */
   const char *stored;     /* name of its matrices' format; "mixed": several */

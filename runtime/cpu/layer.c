@@ -118,7 +118,8 @@ static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
   if (w->shape.wide_norms) normalize_wide(c, l);
 }
 
-/* x += o(attention(norm1(x))), x += down(act(up(norm2(x)))); each norm may be absent, and each block end in one */
+/* x += o(attention(norm1(x))), x += down(act(up(norm2(x)))) or the sum of experts; each norm may be absent, and each block end in
+ * one */
 void cpu_sequential_layer(const cpu_chunk *c, int layer) {
   const dt_weights *w = c->p->w;
   const cpu_layer *l = &w->layer[layer];
@@ -133,10 +134,14 @@ void cpu_sequential_layer(const cpu_chunk *c, int layer) {
     x2 = normalize(c, 1, l->norm2, l->norm2_bias);
     wait_for_norms(c);
   }
-  const cpu_product up = to_inner(w, l, x2), down = to_residual(w, &l->down, cpu_inner_of(w), l->down_norm);
-  cpu_multiply(c, &up, 1);
-  cpu_gather(c, CPU_INNER);
-  cpu_multiply(c, &down, 1);
+  if (l->expert) {
+    cpu_run_experts(c, l, x2);
+  } else {
+    const cpu_product up = to_inner(w, l, x2), down = to_residual(w, &l->down, cpu_inner_of(w), l->down_norm);
+    cpu_multiply(c, &up, 1);
+    cpu_gather(c, CPU_INNER);
+    cpu_multiply(c, &down, 1);
+  }
   end_residual(c, l->down_norm);
 }
 

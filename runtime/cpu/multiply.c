@@ -5,18 +5,12 @@ char *cpu_prepared_row(const dt_weights *w, int product, int row) {
   return w->prepared + ((size_t)product * CPU_ROWS + (size_t)row) * w->prepared_bytes;
 }
 
-/* Rows as a matrix's format takes them. */
-typedef struct {
-  const char *at;
-  size_t step; /* bytes */
-} input;
-
 /* Prepares the rows of a product. Few rows: each thread prepares all for itself. Else they are shared out, and *shared
  * becomes true: the caller must wait for the other threads. */
-static input prepare(const cpu_chunk *c, int index, const cpu_product *p, bool *shared) {
+static cpu_input prepare(const cpu_chunk *c, int index, const cpu_product *p, bool *shared) {
   const dt_weights *w = c->p->w;
   const cpu_format *f = p->matrix->format;
-  if (!f->prepare) return (input){(const char *)p->x, p->ldx * sizeof(float)};
+  if (!f->prepare) return (cpu_input){(const char *)p->x, p->ldx * sizeof(float), c->n};
   bool own = c->n <= CPU_OWN_ROWS;
   size_t mine = ((size_t)c->me->thread * CPU_PRODUCTS + (size_t)index) * CPU_OWN_ROWS * w->prepared_bytes;
   char *to = own ? w->own_prepared + mine : cpu_prepared_row(w, index, 0);
@@ -24,11 +18,11 @@ static input prepare(const cpu_chunk *c, int index, const cpu_product *p, bool *
   if (!own) cpu_share(c->me, c->n, &first, &last), *shared = true;
   for (int r = first; r < last; r++)
     f->prepare(p->x + (size_t)r * p->ldx, p->matrix->k, to + (size_t)r * w->prepared_bytes);
-  return (input){to, w->prepared_bytes};
+  return (cpu_input){to, w->prepared_bytes, c->n};
 }
 
 /* Prepares the rows of all products. Products with the same rows and the same preparation share the result. */
-static void prepare_all(const cpu_chunk *c, const cpu_product *products, int count, input *in) {
+static void prepare_all(const cpu_chunk *c, const cpu_product *products, int count, cpu_input *in) {
   bool shared = false;
   for (int i = 0; i < count; i++) {
     int same = 0;
@@ -41,10 +35,14 @@ static void prepare_all(const cpu_chunk *c, const cpu_product *products, int cou
 }
 
 void cpu_multiply(const cpu_chunk *c, const cpu_product *products, int count) {
-  const dt_weights *w = c->p->w;
-  input in[CPU_PRODUCTS];
-  int total = 0, first, last, base = 0;
+  cpu_input in[CPU_PRODUCTS];
   prepare_all(c, products, count, in);
+  cpu_multiply_prepared(c, products, in, count);
+}
+
+void cpu_multiply_prepared(const cpu_chunk *c, const cpu_product *products, const cpu_input *in, int count) {
+  const dt_weights *w = c->p->w;
+  int total = 0, first, last, base = 0;
   for (int i = 0; i < count; i++) total += products[i].matrix->panels;
   cpu_share(c->me, total, &first, &last);
   for (int i = 0; i < count; base += products[i++].matrix->panels) {
@@ -54,9 +52,9 @@ void cpu_multiply(const cpu_chunk *c, const cpu_product *products, int count) {
     for (int panel = from; panel < to; panel += CPU_GROUP) {
       int group = to - panel < CPU_GROUP ? to - panel : CPU_GROUP;
       size_t ld = CPU_GROUP * CPU_PANEL;
-      p->matrix->format->multiply(p->matrix, panel, group, in[i].at, in[i].step, c->n, c->sums, ld);
-      w->backend->kernels->finish(p->how, w->shape.act, w->residual_scale, p->matrix, panel, group, c->sums, ld, c->n,
-                                  p->out, p->ldo);
+      p->matrix->format->multiply(p->matrix, panel, group, in[i].at, in[i].step, in[i].n, c->sums, ld);
+      w->backend->kernels->finish(p->how, w->shape.act, w->residual_scale, p->matrix, panel, group, c->sums, ld,
+                                  in[i].n, p->out, p->ldo);
     }
   }
 }

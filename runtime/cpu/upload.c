@@ -108,13 +108,35 @@ static cpu_matrix build_heads(builder *b, cpu_range heads, const dt_matrix *weig
                &(part){weights, bias, {0, head_dim, dim}, 0, NULL}, 1);
 }
 
+/* `mine` of the gates, with the outputs that they multiply; a bias may be NULL. */
+static cpu_matrix build_gated(builder *b, cpu_range mine, const dt_matrix *gate, const dt_matrix *gate_bias,
+                              const dt_matrix *up, const dt_matrix *up_bias) {
+  const part parts[] = {{gate, gate_bias, {0, 16, CPU_PANEL}, 0, NULL}, {up, up_bias, {16, 16, CPU_PANEL}, 0, NULL}};
+  return build(b, (cpu_range){2 * mine.first, 2 * round_up(mine.count, 16)}, up->cols, parts, 2);
+}
+
 static cpu_matrix build_up(builder *b, const dt_layer *l) {
-  const part gated[] = {{&l->gate, &l->gate_bias, {0, 16, CPU_PANEL}, 0, NULL},
-                        {&l->up, &l->up_bias, {16, 16, CPU_PANEL}, 0, NULL}};
   cpu_range mine = b->w->mine.inter;
-  if (b->w->shape.gated)
-    return build(b, (cpu_range){2 * mine.first, 2 * round_up(mine.count, 16)}, l->up.cols, gated, 2);
+  if (b->w->shape.gated) return build_gated(b, mine, &l->gate, &l->gate_bias, &l->up, &l->up_bias);
   return build(b, mine, l->up.cols, &(part){&l->up, &l->up_bias, whole(&l->up), 0, NULL}, 1);
+}
+
+/* The router is held in f32, however the other matrices are. */
+static void build_experts(builder *b, const dt_layer *l, cpu_layer *out) {
+  const dt_shape *s = &b->w->shape;
+  const cpu_format *asked = b->asked;
+  b->asked = b->w->backend->kernels->format[0];
+  out->router =
+      build(b, (cpu_range){0, s->experts}, s->hidden, &(part){&l->router, NULL, whole(&l->router), 0, NULL}, 1);
+  b->asked = asked;
+  out->expert = cpu_take(&b->w->weights_arena, (size_t)s->experts * sizeof *out->expert);
+  for (int i = 0; i < s->experts; i++) {
+    const dt_expert *from = &l->expert[i];
+    const part down = {&from->down, NULL, whole(&from->down), 0, NULL};
+    cpu_expert e = {build_gated(b, (cpu_range){0, s->expert_inter}, &from->gate, NULL, &from->up, NULL),
+                    build(b, (cpu_range){0, s->hidden}, s->expert_inter, &down, 1)};
+    if (out->expert) out->expert[i] = e;
+  }
 }
 
 static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
@@ -134,14 +156,17 @@ static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
                      .k_norm = take_vector(b, &l->k_norm),
                      .q = build_heads(b, mine->heads, &l->q, &l->q_bias),
                      .k = build_heads(b, mine->kv_heads, &l->k, &l->k_bias),
-                     .v = build_heads(b, mine->kv_heads, &l->v, &l->v_bias),
-                     .up = build_up(b, l)};
+                     .v = build_heads(b, mine->kv_heads, &l->v, &l->v_bias)};
+  if (l->expert)
+    build_experts(b, l, &built);
+  else
+    built.up = build_up(b, l);
   if (s->parallel_residual) {
     down.k0 = l->o.cols;
     built.o = build(b, mine->hidden, l->o.cols + s->inter, (const part[]){o, down}, 2);
   } else {
     built.o = build(b, mine->hidden, l->o.cols, &o, 1);
-    built.down = build(b, mine->hidden, s->inter, &down, 1);
+    if (!l->expert) built.down = build(b, mine->hidden, s->inter, &down, 1);
   }
   if (out) *out = built;
 }
@@ -224,6 +249,24 @@ static void build_model(builder *b) {
   w->local_freq = take_angles(b, d->local_freq);
 }
 
+static void build_routes(dt_weights *w) {
+  cpu_arena *a = &w->scratch_arena;
+  const dt_shape *s = &w->shape;
+  cpu_routes *r = &w->routes;
+  size_t pairs = CPU_ROWS * (size_t)s->chosen;
+  r->ldlogits = (size_t)round_up(s->experts, CPU_PANEL);
+  r->ldinner = (size_t)round_up(s->expert_inter, CPU_PANEL) + 16;
+  r->step = (r->ldinner > w->ldx ? r->ldinner : w->ldx) * sizeof(float);
+  if (w->prepared_bytes > r->step) r->step = w->prepared_bytes;
+  r->logits = cpu_take(a, CPU_ROWS * r->ldlogits * sizeof(float));
+  r->id = cpu_take(a, pairs * sizeof *r->id);
+  r->weight = cpu_take(a, pairs * sizeof *r->weight);
+  r->place = cpu_take(a, (size_t)w->backend->threads * pairs * sizeof *r->place);
+  r->rows = cpu_take(a, pairs * r->step);
+  r->inner = cpu_take(a, pairs * r->ldinner * sizeof(float));
+  r->out = cpu_take(a, pairs * w->ldx * sizeof(float));
+}
+
 static void build_scratch(dt_weights *w) {
   cpu_arena *a = &w->scratch_arena;
   const dt_shape *s = &w->shape;
@@ -249,6 +292,7 @@ static void build_scratch(dt_weights *w) {
   w->parts = cpu_take(a, (size_t)blocks * 2 * CPU_ROWS * sizeof *w->parts);
   w->angles = cpu_take(a, 2 * CPU_ROWS * 2 * (size_t)s->rotary_dims * sizeof(float));
   if (s->wide_norms) w->wide = cpu_take(a, CPU_ROWS * w->ldwide * sizeof(float));
+  if (s->experts) build_routes(w);
   w->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * w->prepared_bytes);
   w->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * w->prepared_bytes);
   w->ldlogits = (size_t)round_up(s->vocab, 16);
@@ -339,6 +383,8 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
 dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const dt_holding *how, dt_weights **out,
                      dt_error *err) {
   dt_status status = check_model(d, err);
+  if (status == DT_OK && d->shape.experts && d->path && backend->ranks)
+    status = dt_fail(err, DT_EINPUT, "model: it has experts, which ranks do not share: run it without mpirun");
   return status ? status : upload(backend, d, NULL, NULL, how, out, err);
 }
 

@@ -79,7 +79,7 @@ keys checkpoint_keys(const checkpoint *c, dt_error *err) {
   return (keys){c->keys_path, c->json, c->generation, c->gguf != NULL, err};
 }
 
-/* A tensor of either format, with one or two dimensions, rows first. */
+/* A tensor of either format, rows first. */
 typedef struct {
   const dt_source *source;
   uint64_t offset;
@@ -168,12 +168,16 @@ static dt_matrix find(finder *f, int rank, const uint64_t *want, const char *hf,
                         name, t.type);
     return none;
   }
-  int rows = (int)want[0], cols = rank > 1 ? (int)want[1] : 1;
+  int rows = (int)(rank > 2 ? want[0] * want[1] : want[0]), cols = rank > 1 ? (int)want[rank - 1] : 1;
   return (dt_matrix){t.source, t.offset, dtype, rows, cols, rows, rows, false, 0};
 }
 
 dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char *in_gguf) {
   return find(f, 2, (uint64_t[]){(uint64_t)rows, (uint64_t)cols}, hf, in_gguf);
+}
+
+dt_matrix find_matrices(finder *f, int n, int rows, int cols, const char *hf, const char *in_gguf) {
+  return find(f, 3, (uint64_t[]){(uint64_t)n, (uint64_t)rows, (uint64_t)cols}, hf, in_gguf);
 }
 
 dt_matrix find_vector(finder *f, int n, const char *hf, const char *in_gguf) {

@@ -37,6 +37,8 @@ typedef struct {
  * that it is missing, of another shape or of a type not known. */
 dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char *gguf);
 dt_matrix find_vector(finder *f, int n, const char *hf, const char *gguf);
+/* A tensor of n matrices, as one matrix whose rows go [matrix][row]; n * rows fits an int. */
+dt_matrix find_matrices(finder *f, int n, int rows, int cols, const char *hf, const char *gguf);
 
 bool find_is_there(const finder *f, const char *hf, const char *gguf);
 

@@ -291,6 +291,23 @@ dt_status config_still(const keys *k, int each, config *c) {
   return status;
 }
 
+dt_status config_dense(const keys *k, config *c) {
+  int step = 1, layers = c->shape.layers;
+  const cJSON *list = k->gguf ? NULL : get(k->json, "mlp_only_layers");
+  dt_status status = config_int_or(k, "decoder_sparse_step", NULL, 1, CONFIG_MAX_LAYERS, &step);
+  if (status) return status;
+  if (list && !cJSON_IsArray(list))
+    return dt_fail(k->err, DT_EINPUT, "%s: mlp_only_layers: expected a list of layers", k->path);
+  for (int i = 0; i < layers; i++) c->dense[i] = (i + 1) % step != 0;
+  for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
+    double layer = cJSON_IsNumber(item) ? item->valuedouble : -1;
+    if (!(layer >= 0 && layer < layers) || layer != floor(layer))
+      return dt_fail(k->err, DT_EINPUT, "%s: mlp_only_layers: expected layers from 0 to %d", k->path, layers - 1);
+    c->dense[(int)layer] = true;
+  }
+  return DT_OK;
+}
+
 dt_status config_cap(const keys *k, const char *name, double absent, float *out) {
   double cap = 0;
   if (!cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(k->json, name))) {
@@ -329,6 +346,10 @@ dt_status config_refuse_others(const keys *k, const char *takes) {
     double neutral;
     const char *what;
   } others[] = {{"num_local_experts|num_experts|n_routed_experts", "expert_count", 0, "a mixture of experts"},
+                {"n_shared_experts|shared_expert_intermediate_size",
+                 "expert_shared_count|expert_shared_feed_forward_length", 0, "an expert that all rows share"},
+                {NULL, "expert_weights_scale", 1, "a scale of experts"},
+                {NULL, "expert_gating_func", 1, "another choice of experts than by softmax"},
                 {"attn_logit_softcapping", "attn_logit_softcapping", 0, "a cap on attention"},
                 {"final_logit_softcapping", "final_logit_softcapping", 0, "a cap on logits"},
                 {NULL, "logit_scale", 1, "a scale of logits"},

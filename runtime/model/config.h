@@ -28,6 +28,7 @@ typedef struct {
   float norm_plus;   /* added to the weights of all norms */
   int window;        /* of local layers; 0: they see all */
   bool local[CONFIG_MAX_LAYERS], still[CONFIG_MAX_LAYERS]; /* layers with the window, without rotation */
+  bool dense[CONFIG_MAX_LAYERS];                           /* layers without experts, where shape has some */
   bool tied;                                               /* the embedding may serve as unembedding */
   int32_t eos[CONFIG_MAX_EOS];
   int n_eos;
@@ -68,6 +69,9 @@ dt_status config_cap(const keys *k, const char *name, double absent, float *out)
 /* A window of positions, which c's shape then keeps to: all results are the same up to there. `windowed`: the family has
  * one; `use`: if this key says so (NULL: always). layer_types, where they are there, say it instead. */
 dt_status config_window(const keys *k, const char *use, bool windowed, config *c);
+
+/* Layers without experts: all but each n-th of decoder_sparse_step = n, and those that mlp_only_layers lists. */
+dt_status config_dense(const keys *k, config *c);
 
 /* Refuses keys that the family does not compute: weights of other tools, experts, caps, scales. `takes`: those that it does, with
  * a space between. */

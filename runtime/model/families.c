@@ -5,7 +5,10 @@
 #include <string.h>
 
 #define FAMILIES(F)                                                                                                    \
-  F(gpt_neox) F(llama) F(mistral) F(qwen2) F(qwen3) F(smollm3) F(granite) F(olmo2) F(olmo3) F(phi3) F(gemma2) F(gemma3)
+  F(gpt_neox)                                                                                                          \
+  F(llama)                                                                                                             \
+  F(mistral)                                                                                                           \
+  F(qwen2) F(qwen3) F(smollm3) F(granite) F(olmo2) F(olmo3) F(phi3) F(gemma2) F(gemma3) F(qwen3moe) F(mixtral)
 
 #define DECLARE(name) extern const family name;
 FAMILIES(DECLARE)

@@ -1,5 +1,6 @@
-/* Llama and its relatives: a sequential residual, RMS norms, a gated MLP, grouped heads. They differ in biases, norms, windows,
- * rotations, scales, and in defaults. */
+/* Llama and its relatives: a sequential residual, RMS norms, a gated MLP or experts, grouped heads. They differ in biases, norms,
+ * windows, rotations, scales, and in defaults. */
+#include "model/experts.h"
 #include "model/family.h"
 
 #include <math.h>
@@ -79,8 +80,15 @@ static dt_status read_biases(const keys *k, config *c) {
 static dt_status read_llama(const keys *k, config *c) {
   dt_status status = read_common(k, &(defaults){0}, c);
   if (!status) status = read_biases(k, c);
+  if (!status && k->gguf) status = experts_read(k, true, c); /* Mixtral */
   c->zipped_heads = k->gguf;
   return status ? status : config_window(k, NULL, false, c);
+}
+
+static dt_status read_mixtral(const keys *k, config *c) {
+  dt_status status = read_common(k, &(defaults){.eps = 1e-5, .base = 1e6}, c);
+  if (!status) status = experts_read(k, false, c);
+  return status ? status : config_window(k, NULL, true, c);
 }
 
 static dt_status read_mistral(const keys *k, config *c) {
@@ -94,12 +102,21 @@ static dt_status read_qwen2(const keys *k, config *c) {
   return status ? status : config_window(k, "use_sliding_window", true, c);
 }
 
-static dt_status read_qwen3(const keys *k, config *c) {
+static dt_status read_normed_qwen(const keys *k, int head_dim, config *c) {
   c->normed_heads = true;
-  dt_status status = read_common(k, &(defaults){.head_dim = 128}, c);
+  dt_status status = read_common(k, &(defaults){.head_dim = head_dim}, c);
   if (!status) status = config_bool(k, "attention_bias", NULL, false, &c->attention_bias);
   c->qkv_bias = c->attention_bias;
   return status ? status : config_window(k, "use_sliding_window", true, c);
+}
+
+static dt_status read_qwen3(const keys *k, config *c) { return read_normed_qwen(k, 128, c); }
+
+static dt_status read_qwen3moe(const keys *k, config *c) {
+  dt_status status = read_normed_qwen(k, 0, c);
+  if (!status) status = experts_read(k, false, c);
+  if (!status) status = config_dense(k, c);
+  return status ? status : config_bool(k, "norm_topk_prob", NULL, k->gguf, &c->shape.chosen_only);
 }
 
 static dt_status read_smollm3(const keys *k, config *c) {
@@ -234,32 +251,42 @@ static void find_norms(finder *f, const config *c, dt_layer *l) {
   l->down_norm = find_norm(f, c, H, "layers.%d.post_feedforward_layernorm.weight", "blk.%d.post_ffw_norm.weight");
 }
 
-/* q, k and v in one matrix, gate and up in another. */
+/* q, k and v in one matrix. */
 static void find_fused(finder *f, const config *c, dt_layer *l) {
   const dt_shape *s = &c->shape;
-  int H = s->hidden, I = s->inter, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
+  int H = s->hidden, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
   dt_matrix qkv = find_matrix(f, A + 2 * G, H, "layers.%d.self_attn.qkv_proj.weight", "blk.%d.attn_qkv.weight");
   l->q = dt_some_rows(qkv, 0, A);
   l->k = dt_some_rows(qkv, A, G);
   l->v = dt_some_rows(qkv, A + G, G);
-  dt_matrix both = find_matrix(f, 2 * I, H, "layers.%d.mlp.gate_up_proj.weight", "blk.%d.ffn_up.weight");
-  l->gate = dt_part_of_rows(both, 2, 0);
-  l->up = dt_part_of_rows(both, 2, 1);
 }
 
 static void find_apart(finder *f, const config *c, dt_layer *l) {
   const dt_shape *s = &c->shape;
-  int H = s->hidden, I = s->inter, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
+  int H = s->hidden, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
   l->q = of_heads(c, find_matrix(f, A, H, "layers.%d.self_attn.q_proj.weight", "blk.%d.attn_q.weight"));
   l->k = of_heads(c, find_matrix(f, G, H, "layers.%d.self_attn.k_proj.weight", "blk.%d.attn_k.weight"));
   l->v = find_matrix(f, G, H, "layers.%d.self_attn.v_proj.weight", "blk.%d.attn_v.weight");
   l->q_bias = of_heads(c, find_some(f, c->qkv_bias, A, "layers.%d.self_attn.q_proj.bias", "blk.%d.attn_q.bias"));
   l->k_bias = of_heads(c, find_some(f, c->qkv_bias, G, "layers.%d.self_attn.k_proj.bias", "blk.%d.attn_k.bias"));
   l->v_bias = find_some(f, c->qkv_bias, G, "layers.%d.self_attn.v_proj.bias", "blk.%d.attn_v.bias");
-  l->gate = find_matrix(f, I, H, "layers.%d.mlp.gate_proj.weight", "blk.%d.ffn_gate.weight");
-  l->up = find_matrix(f, I, H, "layers.%d.mlp.up_proj.weight", "blk.%d.ffn_up.weight");
+}
+
+/* The MLP; gate and up may be in one matrix. */
+static void find_mlp(finder *f, const config *c, dt_layer *l) {
+  int H = c->shape.hidden, I = c->shape.inter;
+  if (c->fused) {
+    dt_matrix both = find_matrix(f, 2 * I, H, "layers.%d.mlp.gate_up_proj.weight", "blk.%d.ffn_up.weight");
+    l->gate = dt_part_of_rows(both, 2, 0);
+    l->up = dt_part_of_rows(both, 2, 1);
+  } else {
+    l->gate = find_matrix(f, I, H, "layers.%d.mlp.gate_proj.weight", "blk.%d.ffn_gate.weight");
+    l->up = find_matrix(f, I, H, "layers.%d.mlp.up_proj.weight", "blk.%d.ffn_up.weight");
+  }
   l->gate_bias = find_some(f, c->mlp_bias, I, "layers.%d.mlp.gate_proj.bias", "blk.%d.ffn_gate.bias");
   l->up_bias = find_some(f, c->mlp_bias, I, "layers.%d.mlp.up_proj.bias", "blk.%d.ffn_up.bias");
+  l->down = find_matrix(f, H, I, "layers.%d.mlp.down_proj.weight", "blk.%d.ffn_down.weight");
+  l->down_bias = find_some(f, c->mlp_bias, H, "layers.%d.mlp.down_proj.bias", "blk.%d.ffn_down.bias");
 }
 
 static void find_layer(finder *f, const config *c, dt_layer *l) {
@@ -278,8 +305,10 @@ static void find_layer(finder *f, const config *c, dt_layer *l) {
   }
   l->o = find_matrix(f, H, A, "layers.%d.self_attn.o_proj.weight", "blk.%d.attn_output.weight");
   l->o_bias = find_some(f, c->attention_bias, H, "layers.%d.self_attn.o_proj.bias", "blk.%d.attn_output.bias");
-  l->down = find_matrix(f, H, s->inter, "layers.%d.mlp.down_proj.weight", "blk.%d.ffn_down.weight");
-  l->down_bias = find_some(f, c->mlp_bias, H, "layers.%d.mlp.down_proj.bias", "blk.%d.ffn_down.bias");
+  if (l->expert)
+    experts_find(f, s, l);
+  else
+    find_mlp(f, c, l);
 }
 
 static void find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers) {
@@ -293,14 +322,18 @@ static void find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers)
   d->unembed = own ? find_matrix(f, V, H, "lm_head.weight", "output.weight") : d->embed;
 }
 
-/* A Mistral model is called llama in a GGUF file, and one of OLMo 3 olmo2. */
+/* Mistral's and Mixtral's models are called llama in a GGUF file, and OLMo 3's olmo2. */
 #define SCALES "embedding_scale residual_scale attention.scale logit_scale"
 #define CAP "final_logit_softcapping"
-extern const family llama, mistral, qwen2, qwen3, smollm3, granite, olmo2, olmo3, phi3, gemma2, gemma3;
-const family llama = {"llama", "LlamaForCausalLM", "llama", "", read_llama, find};
+#define EXPERTS "num_experts num_local_experts expert_count"
+extern const family llama, mistral, mixtral, qwen2, qwen3, qwen3moe, smollm3, granite, olmo2, olmo3, phi3, gemma2,
+    gemma3;
+const family llama = {"llama", "LlamaForCausalLM", "llama", "expert_count", read_llama, find};
 const family mistral = {"mistral", "MistralForCausalLM", NULL, "", read_mistral, find};
+const family mixtral = {"mixtral", "MixtralForCausalLM", NULL, EXPERTS, read_mixtral, find};
 const family qwen2 = {"qwen2", "Qwen2ForCausalLM", "qwen2", "", read_qwen2, find};
 const family qwen3 = {"qwen3", "Qwen3ForCausalLM", "qwen3", "", read_qwen3, find};
+const family qwen3moe = {"qwen3_moe", "Qwen3MoeForCausalLM", "qwen3moe", EXPERTS, read_qwen3moe, find};
 const family smollm3 = {"smollm3", "SmolLM3ForCausalLM", "smollm3", "", read_smollm3, find};
 const family granite = {"granite", "GraniteForCausalLM", "granite", SCALES, read_granite, find};
 const family olmo2 = {"olmo2", "Olmo2ForCausalLM", "olmo2", "", read_olmo2, find};

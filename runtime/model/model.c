@@ -9,6 +9,7 @@
 struct model {
   dt_model_desc desc;
   dt_layer *layer;
+  dt_expert *expert; /* of all layers that have some; NULL: none has */
   float *inv_freq, *local_freq;
   checkpoint files;
   int32_t eos[MODEL_MAX_EOS];
@@ -27,9 +28,13 @@ static dt_status fill_layers(model *m, const config *c, dt_error *err) {
   if (!m->inv_freq || (c->two_rotations && !m->local_freq)) return dt_fail_memory(err, "a model's rotation", bytes);
   rotation_fill(&c->rotation, dims, m->inv_freq);
   if (m->local_freq) rotation_fill(&c->local_rotation, dims, m->local_freq);
+  size_t experts = (size_t)c->shape.layers * (size_t)c->shape.experts;
+  if (experts && !(m->expert = calloc(experts, sizeof *m->expert)))
+    return dt_fail_memory(err, "a model's experts", experts * sizeof *m->expert);
   for (int i = 0; i < c->shape.layers; i++) {
     m->layer[i].window = c->local[i] ? c->window : 0;
     m->layer[i].still = c->still[i];
+    if (experts && !c->dense[i]) m->layer[i].expert = m->expert + (size_t)i * (size_t)c->shape.experts;
   }
   return DT_OK;
 }
@@ -76,7 +81,7 @@ void model_close(model *m) {
   if (!m) return;
   checkpoint_close(&m->files);
   free(m->inv_freq), free(m->local_freq);
-  free(m->layer);
+  free(m->layer), free(m->expert);
   free(m);
 }
 

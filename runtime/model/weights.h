@@ -39,11 +39,21 @@ dt_matrix dt_zipped_heads(dt_matrix zipped, int head_dim);
 typedef enum { DT_NORM_LAYER, DT_NORM_RMS } dt_norm_kind;
 typedef enum { DT_ACT_GELU_ERF, DT_ACT_GELU_TANH, DT_ACT_SILU } dt_act_kind;
 
+/* One of a layer's experts. E = expert_inter: down(act(gate(n)) * up(n)). */
+typedef struct {
+  dt_matrix gate, up, down; /* [E,H] [E,H] [H,E] */
+} dt_expert;
+
+#define DT_EXPERTS 512 /* most experts of a layer */
+
 /* One decoder layer. H = hidden, A = heads * head_dim, G = kv_heads * head_dim, I = inter.
  * parallel residual:   x += o(attn(norm1(x))) + down(act(up(norm2(x))))       (both norms read the layer's input)
  * sequential residual: x += o(attn(norm1(x)));  x += down(act(up(norm2(x))))
  * with a gate: down(act(gate(n)) * up(n)). Biases are optional, and so are the norms of a sequential residual: without norm1 or
- * norm2, x itself is read; with o_norm or down_norm, x += o_norm(o(..)), x += down_norm(down(..)). */
+ * norm2, x itself is read; with o_norm or down_norm, x += o_norm(o(..)), x += down_norm(down(..)).
+ * with experts, in the place of down(..): the sum of w_e expert_e(n) over the `chosen` experts of the row, by rising e: those with
+ * the largest of the numbers r = router(n), ties by lower e. w_e = exp(r_e) over the sum of exp(r) of all experts or, with
+ * `chosen_only`, of the chosen ones. */
 typedef struct {
   dt_matrix norm1, norm1_bias, norm2, norm2_bias; /* [H] */
   dt_matrix o_norm, down_norm;                    /* [H] */
@@ -54,8 +64,10 @@ typedef struct {
   dt_matrix o, o_bias;                    /* [H,A] [H] */
   dt_matrix up, up_bias, gate, gate_bias; /* [I,H] [I] */
   dt_matrix down, down_bias;              /* [H,I] [H] */
+  dt_matrix router;                       /* [experts,H]; a layer with experts has no up, gate and down */
   int window;                             /* its rows see this many tokens, their own the last; 0: all */
   bool still;                             /* its heads do not rotate */
+  dt_expert *expert;                      /* [experts]; NULL: it has none */
 } dt_layer;
 
 enum { DT_LAYER_MATRICES = offsetof(dt_layer, window) / sizeof(dt_matrix) }; /* it begins with these */
@@ -69,8 +81,10 @@ typedef struct {
   dt_norm_kind norm;
   dt_act_kind act;
   bool parallel_residual;
-  bool gated;      /* the MLP has a gate */
-  bool wide_norms; /* q_norm and k_norm are of all heads together */
+  bool gated;                        /* the MLP has a gate */
+  bool wide_norms;                   /* q_norm and k_norm are of all heads together */
+  int experts, chosen, expert_inter; /* of a layer with experts; those that a row takes; their width. 0: none */
+  bool chosen_only;                  /* see dt_layer */
   /* Factors, each 0 where a model has none. */
   float embed_scale, residual_scale, logit_scale; /* of embeddings, of what layers add to the stream, of logits */
   float attention_scale;                          /* of scores; 0: head_dim^-0.5 */

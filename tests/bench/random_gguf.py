@@ -1,6 +1,10 @@
 """A GGUF file of Q4_K_M's kinds of weights, all random, in the shape of Qwen2.5-7B: for times and memory of a size of which no file is here.
 
     python tests/bench/random_gguf.py FROM.gguf TO.gguf [--hidden 3584 --inter 18944 --layers 28 --heads 28 --kv-heads 4]
+    python tests/bench/random_gguf.py FROM.gguf TO.gguf --experts 128 --chosen 8 --hidden 2048 --inter 768 --layers 48 --heads 32 --kv-heads 4 --head 128
+
+With --experts it is a Qwen3-MoE, here in the shape of Qwen3-30B-A3B; fewer layers fit where memory is short. Its routers are normal and
+independent, so rows choose almost as if by lot: real ones choose more alike.
 
 needs numpy and gguf. Tokenizer and other metadata are FROM's, a qwen2 file. Its text means nothing, so no speed-up of a draft is measured with it.
 Tokens that are not plain letters have zeros in the output matrix and so never come: llama.cpp's server fails on text that is not UTF-8.
@@ -11,7 +15,7 @@ import numpy as np
 from gguf import GGMLQuantizationType as Type, GGUFReader, GGUFValueType, GGUFWriter
 
 BLOCK = 256
-SHAPE = {"hidden": 3584, "inter": 18944, "layers": 28, "heads": 28, "kv_heads": 4}
+SHAPE = {"hidden": 3584, "inter": 18944, "layers": 28, "heads": 28, "kv_heads": 4, "head": 0, "experts": 0, "chosen": 0}
 
 
 def parse():
@@ -21,6 +25,7 @@ def parse():
     for name, value in SHAPE.items(): parser.add_argument("--" + name.replace("_", "-"), type=int, default=value)
     options = parser.parse_args()
     if options.hidden % BLOCK or options.inter % BLOCK or options.hidden % options.heads: parser.error("hidden and inter must divide by 256, hidden by heads")
+    if not options.head: options.head = options.hidden // options.heads
     return options
 
 
@@ -42,25 +47,29 @@ def blocks(rng, kind, n, size):
 def main():
     options = parse()
     source, rng = GGUFReader(options.source), np.random.default_rng(1)
-    head = options.hidden // options.heads
-    writer = GGUFWriter(options.out, "qwen2")
+    head, kin = options.head, "qwen3moe" if options.experts else "qwen2"
+    writer = GGUFWriter(options.out, kin)
     own = {"qwen2.block_count": options.layers, "qwen2.embedding_length": options.hidden, "qwen2.feed_forward_length": options.inter,
            "qwen2.attention.head_count": options.heads, "qwen2.attention.head_count_kv": options.kv_heads, "general.name": "random"}
     for name, field in source.fields.items():
         if name.startswith("GGUF.") or name == "general.architecture": continue
         value, kind = own.get(name, field.contents()), field.types[0]
-        writer.add_key_value(name, value, kind, sub_type=field.types[-1] if kind == GGUFValueType.ARRAY else None)
+        writer.add_key_value(name.replace("qwen2.", kin + ".") if name.startswith("qwen2.") else name, value, kind, sub_type=field.types[-1] if kind == GGUFValueType.ARRAY else None)
+    if options.experts:
+        writer.add_expert_count(options.experts), writer.add_expert_used_count(options.chosen), writer.add_expert_feed_forward_length(options.inter)
+        writer.add_key_length(head), writer.add_value_length(head)
 
     vocab = next(t for t in source.tensors if t.name == "token_embd.weight").shape[1]
     tokens = source.fields["tokenizer.ggml.tokens"].contents()
     plain = np.array([i < len(tokens) and tokens[i].isascii() and tokens[i].isalpha() for i in range(vocab)])
     more = lambda i: i < options.layers // 8 or i >= 7 * options.layers // 8 or (i - options.layers // 8) % 3 == 2  # llama.cpp's choice of Q6_K
 
-    def matrix(name, rows, cols, kind=Type.Q4_K, kept=None):
+    def matrix(name, rows, cols, kind=Type.Q4_K, kept=None, experts=None):
         pool = blocks(rng, kind, 4096, cols**-0.5)  # repeated: drawing five thousand million numbers takes minutes
-        data = np.resize(pool, (int(rows) * cols // BLOCK, pool.shape[1])).reshape(int(rows), -1)
+        rows = int(rows) * (experts or 1)
+        data = np.resize(pool, (rows * cols // BLOCK, pool.shape[1])).reshape(rows, -1)
         if kept is not None: data[~kept] = 0
-        writer.add_tensor(name, data, raw_dtype=kind)
+        writer.add_tensor(name, data.reshape(experts, rows // experts, -1) if experts else data, raw_dtype=kind)
 
     def vector(name, n, value): writer.add_tensor(name, np.full(n, value, np.float32))
 
@@ -70,13 +79,16 @@ def main():
         kv = options.kv_heads * head
         vector(at + "attn_norm.weight", options.hidden, 1)
         vector(at + "ffn_norm.weight", options.hidden, 1)
-        for part, rows in ("q", options.hidden), ("k", kv), ("v", kv):
+        for part, rows in ("q", options.heads * head), ("k", kv), ("v", kv):
             matrix(f"{at}attn_{part}.weight", rows, options.hidden, kind if part == "v" else Type.Q4_K)
-            vector(f"{at}attn_{part}.bias", rows, 0)
-        matrix(at + "attn_output.weight", options.hidden, options.hidden)
-        matrix(at + "ffn_gate.weight", options.inter, options.hidden)
-        matrix(at + "ffn_up.weight", options.inter, options.hidden)
-        matrix(at + "ffn_down.weight", options.hidden, options.inter, kind)
+            if not options.experts: vector(f"{at}attn_{part}.bias", rows, 0)
+            elif part != "v": vector(f"{at}attn_{part}_norm.weight", head, 1)
+        matrix(at + "attn_output.weight", options.hidden, options.heads * head)
+        if options.experts: writer.add_tensor(at + "ffn_gate_inp.weight", rng.standard_normal((options.experts, options.hidden)).astype(np.float32) * options.hidden**-0.5)
+        tail, experts = ("_exps.weight", options.experts) if options.experts else (".weight", None)
+        matrix(at + "ffn_gate" + tail, options.inter, options.hidden, experts=experts)
+        matrix(at + "ffn_up" + tail, options.inter, options.hidden, experts=experts)
+        matrix(at + "ffn_down" + tail, options.hidden, options.inter, kind, experts=experts)
     vector("output_norm.weight", options.hidden, 1)
     matrix("output.weight", vocab, options.hidden, Type.Q6_K, kept=plain)
     writer.write_header_to_file()

@@ -141,6 +141,29 @@ FOLDERS = {
         "layer_types": ["full_attention", "sliding_attention", "full_attention"], "final_logit_softcapping": 6.0,
         "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 500000.0},
                             "sliding_attention": {"rope_type": "default", "rope_theta": 7000.0}}, "eos_token_id": 1},
+    "qwen3_moe": {
+        "_": {"dtype": "BF16", "lengths": [3, 61]}, "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe",
+        "num_hidden_layers": 3, "hidden_size": 72, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 20,
+        "intermediate_size": 90, "vocab_size": 107, "rms_norm_eps": 1e-06, "tie_word_embeddings": False,
+        "max_position_embeddings": 128, "rope_theta": 1000000.0, "num_experts": 11, "num_experts_per_tok": 4,
+        "moe_intermediate_size": 27, "norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": [1],
+        "use_sliding_window": False, "eos_token_id": 3},
+    "qwen3_moe_one": {
+        "_": {"dtype": "F16", "lengths": [1, 40], "merged": True}, "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe",
+        "num_hidden_layers": 4, "hidden_size": 48, "num_attention_heads": 3, "num_key_value_heads": 3, "intermediate_size": 50,
+        "vocab_size": 89, "rms_norm_eps": 1e-06, "tie_word_embeddings": True, "max_position_embeddings": 96, "attention_bias": True,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}, "num_local_experts": 5, "num_experts_per_tok": 1,
+        "moe_intermediate_size": 33, "norm_topk_prob": False, "decoder_sparse_step": 2, "mlp_only_layers": [], "eos_token_id": 3},
+    "mixtral": {
+        "_": {"dtype": "F32", "lengths": [2, 70], "shards": 2}, "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
+        "num_hidden_layers": 2, "hidden_size": 60, "num_attention_heads": 5, "num_key_value_heads": 1, "intermediate_size": 44,
+        "vocab_size": 97, "rms_norm_eps": 1e-05, "sliding_window": None, "tie_word_embeddings": False,
+        "max_position_embeddings": 128, "rope_theta": 1000000.0, "num_local_experts": 8, "num_experts_per_tok": 2, "eos_token_id": 2},
+    "mixtral_all": {
+        "_": {"dtype": "BF16", "lengths": [3, 37], "merged": True}, "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
+        "num_hidden_layers": 3, "hidden_size": 40, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 30,
+        "vocab_size": 83, "rms_norm_eps": 1e-06, "sliding_window": None, "tie_word_embeddings": True, "max_position_embeddings": 64,
+        "rope_theta": 10000.0, "num_local_experts": 3, "num_experts_per_tok": 3, "eos_token_id": 2},
 }
 # tensor types in turn; a "+" quantizes random numbers with gguf-py, otherwise blocks are random; "bytes": a tokenizer whose
 # tokens are the 256 bytes, "th" and an end
@@ -208,12 +231,23 @@ FILES = {
         "head_dim": 32, "intermediate_size": 64, "vocab_size": 258, "rms_norm_eps": 1e-06, "tie_word_embeddings": True,
         "max_position_embeddings": 256, "hidden_activation": "gelu_pytorch_tanh", "sliding_window": 11, "query_pre_attn_scalar": 32,
         "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
+    "gguf_qwen3moe": {
+        "_": {"types": ["Q8_0+", "Q4_0+", "F16+"], "lengths": [3, 45], "bytes": True},
+        "model_type": "qwen3_moe", "num_hidden_layers": 3, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "head_dim": 32, "intermediate_size": 96, "vocab_size": 258, "rms_norm_eps": 1e-06, "tie_word_embeddings": False,
+        "max_position_embeddings": 256, "rope_theta": 1000000.0, "num_experts": 9, "num_experts_per_tok": 3,
+        "moe_intermediate_size": 32, "norm_topk_prob": True},
+    "gguf_mixtral": {
+        "_": {"types": ["Q4_K", "Q6_K", "Q8_0", "Q3_K", "F16", "IQ4_XS", "Q5_0"], "lengths": [2, 40], "bytes": True, "merged": True},
+        "model_type": "mixtral", "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 256,
+        "vocab_size": 258, "rms_norm_eps": 1e-05, "sliding_window": None, "tie_word_embeddings": True, "max_position_embeddings": 256,
+        "rope_theta": 1000000.0, "num_local_experts": 4, "num_experts_per_tok": 2},
 }
 
 
 def model_of(spec):
     config = transformers.AutoConfig.for_model(**{**COMMON, **spec})
-    return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
+    return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager", dtype=torch.float32).eval()
 
 
 def is_head(name): return name in ("lm_head.weight", "embed_out.weight")
@@ -253,7 +287,18 @@ def numbers_of(name, shape, tied, gemma):
     if "embed_tokens" in name and not tied: return 127, 0, 6
     size = 3 if is_head(name) or tied and "embed_tokens" in name else 1.5
     if gemma and "embed_tokens" in name: size = 0.4  # it is scaled: it must not outweigh the layers
-    return 127, 0, round(np.log2(73 * shape[1] ** 0.5 / size))
+    return 127, 0, round(np.log2(73 * shape[-1] ** 0.5 / size))
+
+
+def as_files_have(spec, merged, name, shape):
+    """The tensors that a parameter is in Hugging Face's files, each with the part of the parameter that it is: one, but for experts,
+    which transformers merges when it reads them. It also writes them merged if it is told to save what it holds."""
+    if spec["model_type"] == "mixtral" and not merged: name = name.replace(".mlp.", ".block_sparse_moe.")
+    if len(shape) < 3 or merged: return [(name, list(shape), ())]
+    gate, up, down = ("w1", "w3", "w2") if spec["model_type"] == "mixtral" else ("gate_proj", "up_proj", "down_proj")
+    before, half = name.rpartition(".")[0], shape[1] // 2
+    parts = [(down, slice(None))] if name.endswith("down_proj") else [(gate, slice(0, half)), (up, slice(half, None))]
+    return [(f"{before}.{i}.{part}.weight", [shape[1] // len(parts), shape[2]], (i, rows)) for i in range(shape[0]) for part, rows in parts]
 
 
 def make_folder(seed, name, spec):
@@ -262,9 +307,11 @@ def make_folder(seed, name, spec):
     model = model_of(spec)
     tensors, listed = {}, []
     for key, p in model.named_parameters():
-        how = numbers_of(key, list(p.shape), spec["tie_word_embeddings"], is_gemma(spec))
-        tensors[key] = formula(key, list(p.shape), *how)
-        listed.append([key, layout["dtype"], list(p.shape), *how])
+        tensors[key] = np.empty(p.shape, np.float32)
+        for name_there, shape, part in as_files_have(spec, layout.get("merged"), key, p.shape):
+            how = numbers_of(key, shape, spec["tie_word_embeddings"], is_gemma(spec))
+            tensors[key][part] = formula(name_there, shape, *how)
+            listed.append([name_there, layout["dtype"], shape, *how])
     set_weights(model, tensors)
     make(name, model, random_cases(seed, spec["vocab_size"], layout["lengths"]), 24, config=spec,
          shards=layout.get("shards", 1), tensors=listed)
@@ -327,9 +374,11 @@ def write_keys(writer, spec):
     add = {"embedding_multiplier": writer.add_embedding_scale, "residual_multiplier": writer.add_residual_scale,
            "attention_multiplier": writer.add_attention_scale, "logits_scaling": writer.add_logit_scale,
            "attn_logit_softcapping": writer.add_attn_logit_softcapping, "sliding_window": writer.add_sliding_window,
-           "final_logit_softcapping": writer.add_final_logit_softcapping}
+           "final_logit_softcapping": writer.add_final_logit_softcapping, "num_experts": writer.add_expert_count,
+           "num_local_experts": writer.add_expert_count, "num_experts_per_tok": writer.add_expert_used_count,
+           "moe_intermediate_size": writer.add_expert_feed_forward_length}
     for key in add:
-        if key in spec: add[key](spec[key])
+        if spec.get(key) is not None: add[key](spec[key])
     if spec["model_type"] == "olmo3":
         writer.add_sliding_window_pattern([(i + 1) % 4 != 0 for i in range(spec["num_hidden_layers"])])
     if "partial_rotary_factor" in spec:
@@ -379,7 +428,7 @@ def rope_factors(spec):
 def make_file(seed, name, spec):
     spec = {**COMMON, **spec}
     layout = spec.pop("_")
-    arch = {"gpt_neox": "gptneox", "olmo3": "olmo2", "gemma3_text": "gemma3"}.get(spec["model_type"], spec["model_type"])
+    arch = {"gpt_neox": "gptneox", "olmo3": "olmo2", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe", "mixtral": "llama"}.get(spec["model_type"], spec["model_type"])
     names = gguf.get_tensor_name_map(next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == arch), spec["num_hidden_layers"])
     rng, model, tensors = np.random.default_rng(seed), model_of(spec), {}
     (OUT / name).mkdir(exist_ok=True)
@@ -388,27 +437,42 @@ def make_file(seed, name, spec):
     if layout.get("bytes"): write_bytes(writer)
     if spec.get("rope_scaling", {}).get("rope_type") == "llama3": writer.add_tensor("rope_freqs.weight", rope_factors(spec))
     matrices = 0
-    for key, p in model.named_parameters():
-        where = names.get_name(key, try_suffixes=(".weight", ".bias"))
-        if p.ndim == 1:
-            x = rng.standard_normal(p.shape).astype(np.float32) * (0.2 if "norm" in key else 0.3) + (1 if "norm" in key and key.endswith("weight") else 0)
-            writer.add_tensor(where, rearranged(spec, key, x.astype(np.float32)))
-            tensors[key] = x.astype(np.float32) - (is_gemma(spec) and "norm" in key)  # the converter has added it
-            continue
-        rows, cols = p.shape
+
+    def add_matrix(key, where, shape):
+        """A random one; returns its numbers as the model has them."""
+        nonlocal matrices
+        cols = shape[-1]
         embedding = "embed" in key and not is_head(key)
         deviation = 1 if embedding and not spec["tie_word_embeddings"] else (3 if embedding or is_head(key) else 1.5) / cols ** 0.5
         if is_gemma(spec) and embedding: deviation /= 8
-        kind = layout["types"][matrices % len(layout["types"])]
-        matrices += 1
+        kind = "F32+" if ".gate." in key else layout["types"][matrices % len(layout["types"])]  # the converter keeps routers in F32
+        matrices += ".gate." not in key
+        rows = int(np.prod(shape[:-1]))
         if kind.endswith("+"):
             kind = kind[:-1]
             x = rearranged(spec, key, (rng.standard_normal((rows, cols)) * deviation).astype(np.float32))
             data = gguf.quants.quantize(np.ascontiguousarray(x), T[kind])
         else:
             data = random_blocks(rng, kind, rows, cols, deviation)
-        writer.add_tensor(where, data, raw_dtype=T[kind])
-        tensors[key] = np.ascontiguousarray(restored(spec["model_type"], key, gguf.quants.dequantize(data, T[kind]), spec["num_attention_heads"], spec.get("num_key_value_heads")))
+        writer.add_tensor(where, data.reshape(*shape[:-1], -1), raw_dtype=T[kind])
+        numbers = gguf.quants.dequantize(data, T[kind]).reshape(shape)
+        return np.ascontiguousarray(restored(spec["model_type"], key, numbers, spec["num_attention_heads"], spec.get("num_key_value_heads")))
+
+    def place_of(key):
+        return names.get_name(key, try_suffixes=(".weight", ".bias")) or f"blk.{key.split('.')[2]}.ffn_gate_up_exps"
+
+    for key, p in model.named_parameters():
+        where = place_of(key)
+        if p.ndim == 1:
+            x = rng.standard_normal(p.shape).astype(np.float32) * (0.2 if "norm" in key else 0.3) + (1 if "norm" in key and key.endswith("weight") else 0)
+            writer.add_tensor(where, rearranged(spec, key, x.astype(np.float32)))
+            tensors[key] = x.astype(np.float32) - (is_gemma(spec) and "norm" in key)  # the converter has added it
+        elif key.endswith("gate_up_proj") and p.ndim == 3 and not layout.get("merged"):
+            half = [p.shape[0], p.shape[1] // 2, p.shape[2]]
+            parts = [add_matrix(key, place_of(key.replace("gate_up", part)) + ".weight", half) for part in ("gate", "up")]
+            tensors[key] = np.concatenate(parts, 1)
+        else:
+            tensors[key] = add_matrix(key, where + (".weight" if p.ndim == 3 else ""), list(p.shape))
     writer.write_header_to_file(), writer.write_kv_data_to_file(), writer.write_tensors_to_file(), writer.close()
     set_weights(model, tensors)
     make(name, model, random_cases(seed, spec["vocab_size"], layout["lengths"]), 24,

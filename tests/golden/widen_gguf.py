@@ -6,7 +6,7 @@ import torch
 import transformers
 
 
-ZIPPED = ["llama", "granite", "smollm3"]
+ZIPPED = ["llama", "mixtral", "granite", "smollm3"]
 
 
 def put_back(weights, heads):

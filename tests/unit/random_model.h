@@ -18,7 +18,7 @@ typedef struct {
   bool biased_qkv, normed_heads;
 } model_shape;
 
-enum { RANDOM_CONTEXT = 1024, RANDOM_LAYERS = 4 };
+enum { RANDOM_CONTEXT = 1024, RANDOM_LAYERS = 4, RANDOM_EXPERTS = 7 };
 
 /* Awkward on purpose: nothing is a multiple of what it is cut into, and every switch of the layer is used. */
 static const model_shape random_shapes[] = {
@@ -52,6 +52,7 @@ enum { RANDOM_SHAPES = sizeof random_shapes / sizeof *random_shapes, PLAIN_SHAPE
 typedef struct {
   dt_model_desc desc;
   dt_layer layer[RANDOM_LAYERS];
+  dt_expert expert[RANDOM_LAYERS][RANDOM_EXPERTS];
   float inv_freq[64];
   dt_source owned[RANDOM_LAYERS * 24 + 8]; /* each the numbers of one matrix */
   int count;

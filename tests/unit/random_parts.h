@@ -1,4 +1,4 @@
-/* Random models with every part of a layer that most families lack: windows, norms behind the blocks, scales, caps. */
+/* Random models with every part of a layer that most families lack: windows, norms behind the blocks, scales, caps, experts. */
 #ifndef RANDOM_PARTS_H
 #define RANDOM_PARTS_H
 
@@ -34,13 +34,35 @@ static inline void random_olmo(random_model *m) {
   m->layer[0].window = 37, m->layer[1].still = true;
 }
 
-enum { RANDOM_PARTS = 2 };
+/* Experts of `inter` numbers, three for a row, in the place of the MLPs of layers first, first + 1, .. */
+static inline void random_experts(random_model *m, int first, int inter, bool chosen_only) {
+  dt_shape *s = &m->desc.shape;
+  const int n = RANDOM_EXPERTS, h = s->hidden;
+  s->experts = n, s->chosen = 3, s->expert_inter = inter, s->chosen_only = chosen_only;
+  for (int i = first; i < s->layers; i++) {
+    dt_layer *l = &m->layer[i];
+    dt_matrix gate = random_matrix(m, n * inter, h, 0.1f, 0.0f), up = random_matrix(m, n * inter, h, 0.1f, 0.0f);
+    dt_matrix down = random_finer(m, n * h, inter, 0.1f);
+    l->router = random_in(m, DT_F32, n, h, 0.2f, 0.0f);
+    l->gate = l->up = l->down = (dt_matrix){0};
+    l->expert = m->expert[i];
+    for (int e = 0; e < n; e++)
+      l->expert[e] = (dt_expert){dt_some_rows(gate, e * inter, inter), dt_some_rows(up, e * inter, inter),
+                                 dt_some_rows(down, e * h, h)};
+  }
+}
+
+enum { RANDOM_SHARED = 2, RANDOM_PARTS = 4 }; /* those that ranks share come first */
+static const char *const random_part_names[RANDOM_PARTS] = {"as Gemma", "as OLMo", "experts behind a dense layer",
+                                                            "quantized experts"};
 static inline random_model *random_parts_new(int which, uint64_t seed) {
-  random_model *m = random_model_new(&random_shapes[5], seed);
-  if (which == 0)
-    random_gemma(m);
-  else
-    random_olmo(m);
+  random_model *m = random_model_new(&random_shapes[which == 3 ? 7 : 5], seed);
+  switch (which) {
+  case 0: random_gemma(m); break;
+  case 1: random_olmo(m); break;
+  case 2: random_experts(m, 1, 27, false); break;
+  default: random_experts(m, 0, 256, true);
+  }
   return m;
 }
 

@@ -215,6 +215,52 @@ static void mistakes_in_lists_of_layers_are_named(void **state) {
         "final_logit_softcapping: a cap on logits is not supported");
 }
 
+#define MOE(more)                                                                                                      \
+  "{" OF("qwen3_moe") ",\"num_experts\":8,\"num_experts_per_tok\":2,\"moe_intermediate_size\":20" more "}"
+#define MIXTRAL(more) "{" OF("mixtral") more "}"
+
+static void experts_are_read(void **state) {
+  (void)state;
+  config c = reads(MOE(""));
+  assert_true(c.shape.experts == 8 && c.shape.chosen == 2 && c.shape.expert_inter == 20 && c.shape.inter == 130);
+  assert_true(!c.shape.chosen_only && c.normed_heads && c.shape.head_dim == 16);
+  for (int i = 0; i < 6; i++) assert_false(c.dense[i]);
+  c = reads(MOE(",\"norm_topk_prob\":true,\"decoder_sparse_step\":2,\"mlp_only_layers\":[5,0]"));
+  for (int i = 0; i < 6; i++) assert_true(c.dense[i] == (i % 2 == 0 || i == 5));
+  assert_true(c.shape.chosen_only);
+  c = reads(MIXTRAL(",\"num_local_experts\":512,\"num_experts_per_tok\":512"));
+  assert_true(c.shape.experts == 512 && c.shape.chosen == 512 && c.shape.expert_inter == 130 && c.shape.chosen_only);
+  assert_true(c.rotation.base == 1e6 && c.shape.norm_eps == 1e-5f && !c.normed_heads);
+  assert_int_equal(reads(MIXTRAL(",\"num_local_experts\":1,\"num_experts_per_tok\":1")).shape.experts, 1);
+}
+
+static void mistakes_in_experts_are_named(void **state) {
+  (void)state;
+  fails(MIXTRAL(",\"num_experts_per_tok\":2"), "num_experts is missing");
+  fails(MIXTRAL(",\"num_local_experts\":8"), "num_experts_per_tok is missing");
+  fails(MIXTRAL(",\"num_local_experts\":0,\"num_experts_per_tok\":2"),
+        "num_local_experts: expected a whole number from 1 to 512");
+  fails(MIXTRAL(",\"num_local_experts\":513,\"num_experts_per_tok\":2"),
+        "num_local_experts: expected a whole number from 1 to 512");
+  fails(MIXTRAL(",\"num_local_experts\":8,\"num_experts_per_tok\":0"),
+        "num_experts_per_tok: expected a whole number from 1 to 8");
+  fails(MIXTRAL(",\"num_local_experts\":8,\"num_experts_per_tok\":9"),
+        "num_experts_per_tok: expected a whole number from 1 to 8");
+  fails(MIXTRAL(",\"num_local_experts\":8,\"num_experts_per_tok\":1.5"),
+        "num_experts_per_tok: expected a whole number from 1 to 8");
+  fails("{" OF("qwen3_moe") ",\"num_experts\":512,\"num_experts_per_tok\":2,\"moe_intermediate_size\":524289}",
+        "512 experts of 524289 numbers, expected at most 268435456 numbers of all together");
+  reads("{" OF("qwen3_moe") ",\"num_experts\":512,\"num_experts_per_tok\":2,\"moe_intermediate_size\":524288}");
+  fails(MOE(",\"norm_topk_prob\":1"), "norm_topk_prob: expected true or false");
+  fails(MOE(",\"decoder_sparse_step\":0"), "decoder_sparse_step: expected a whole number from 1");
+  fails(MOE(",\"mlp_only_layers\":3"), "mlp_only_layers: expected a list of layers");
+  fails(MOE(",\"mlp_only_layers\":[6]"), "mlp_only_layers: expected layers from 0 to 5");
+  fails(MOE(",\"mlp_only_layers\":[-1]"), "mlp_only_layers: expected layers from 0 to 5");
+  fails(MOE(",\"mlp_only_layers\":[1.5]"), "mlp_only_layers: expected layers from 0 to 5");
+  fails(MOE(",\"mlp_only_layers\":[\"0\"]"), "mlp_only_layers: expected layers from 0 to 5");
+  fails(MOE(",\"n_shared_experts\":1"), "n_shared_experts: an expert that all rows share is not supported");
+}
+
 static void heads_are_grouped_and_of_a_size_of_their_own(void **state) {
   (void)state;
   dt_shape s = reads("{" MISTRAL "}").shape;
@@ -348,6 +394,8 @@ int main(void) {
       cmocka_unit_test(scales_of_yarn_are_those_of_transformers),
       cmocka_unit_test(layers_with_a_window_are_read),
       cmocka_unit_test(mistakes_in_lists_of_layers_are_named),
+      cmocka_unit_test(experts_are_read),
+      cmocka_unit_test(mistakes_in_experts_are_named),
       cmocka_unit_test(heads_are_grouped_and_of_a_size_of_their_own),
       cmocka_unit_test(a_window_is_the_most_that_a_context_may_be),
       cmocka_unit_test(what_nobody_computes_is_refused_by_name),

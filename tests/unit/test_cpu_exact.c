@@ -49,7 +49,7 @@ static void a_row_has_the_bits_of_plain_decoding_in_every_batch(void **state) {
   }
 }
 
-static void so_it_has_with_windows_caps_and_norms_of_all_kinds(void **state) {
+static void so_it_has_with_windows_caps_norms_of_all_kinds_and_experts(void **state) {
   (void)state;
   const int prefixes[] = {16, 300, 1, 37};
   for (int part = 0; part < RANDOM_PARTS; part++) {
@@ -347,7 +347,7 @@ static void bad_rows_and_options_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_row_has_the_bits_of_plain_decoding_in_every_batch),
-      cmocka_unit_test(so_it_has_with_windows_caps_and_norms_of_all_kinds),
+      cmocka_unit_test(so_it_has_with_windows_caps_norms_of_all_kinds_and_experts),
       cmocka_unit_test(so_it_has_on_the_bundled_pair),
       cmocka_unit_test(rows_in_other_types_are_those_in_f32_rounded),
       cmocka_unit_test(a_prompt_pass_has_the_bits_of_plain_decoding),

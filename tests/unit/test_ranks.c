@@ -145,7 +145,7 @@ static void ranks_give_the_bits_of_one(void **state) {
 
 static void so_do_they_with_windows_caps_and_norms_of_all_kinds(void **state) {
   (void)state;
-  for (int part = 0; part < RANDOM_PARTS; part++) {
+  for (int part = 0; part < RANDOM_SHARED; part++) {
     random_model *m = random_parts_new(part, 11);
     for (int threads = 1; threads <= 2; threads++) check((trial){&m->desc, NULL, NULL, threads, NULL}, 4);
     random_model_free(m);

@@ -1,0 +1,128 @@
+/* A layer's experts. A row and an expert that it chose are a pair. The pairs of an expert lie together, so that its weights are
+ * read once for all of them and not at all where no row chose it; a product gives a row the same bits whoever is beside it. */
+#include "chunk.h"
+
+#include <string.h>
+
+/* Pairs first..first+n-1 are of this expert. */
+typedef struct {
+  int expert, first, n;
+} group;
+
+/* The experts that a row takes and their weights, by rising id: see dt_layer. */
+static void choose(const dt_weights *w, const float *logits, int32_t *id, float *weight) {
+  const int n = w->shape.experts, chosen = w->shape.chosen;
+  bool taken[DT_EXPERTS] = {false};
+  float p[DT_EXPERTS] = {0}, sum = 0, largest = 0;
+  for (int j = 0; j < chosen; j++) {
+    int best = -1;
+    for (int e = 0; e < n; e++)
+      if (!taken[e] && (best < 0 || logits[e] > logits[best])) best = e;
+    taken[best] = true;
+    if (j == 0) largest = logits[best];
+  }
+  for (int e = 0; e < n; e++) p[e] = logits[e] - largest;
+  w->backend->kernels->exp(p, (size_t)(n + 15) / 16 * 16, p);
+  for (int e = 0, j = 0; e < n; e++) {
+    if (taken[e] || !w->shape.chosen_only) sum += p[e];
+    if (taken[e]) id[j++] = e;
+  }
+  for (int j = 0; j < chosen; j++) weight[j] = p[id[j]] / sum;
+}
+
+/* Sorts the pairs by expert: pair i of all rows' lists goes to place[i]. Returns the number of groups. */
+static int group_pairs(const cpu_chunk *c, group groups[DT_EXPERTS], int *place) {
+  const dt_weights *w = c->p->w;
+  int next[DT_EXPERTS] = {0}, pairs = c->n * w->shape.chosen, count = 0, first = 0;
+  for (int i = 0; i < pairs; i++) next[w->routes.id[i]]++;
+  for (int e = 0; e < w->shape.experts; e++) {
+    int n = next[e];
+    next[e] = first;
+    if (n) groups[count++] = (group){e, first, n};
+    first += n;
+  }
+  for (int i = 0; i < pairs; i++) place[i] = next[w->routes.id[i]]++;
+  return count;
+}
+
+/* Writes this thread's share of the pairs' rows to their places, prepared for the products. */
+static void put_rows(const cpu_chunk *c, const cpu_layer *l, const int *place, const float *x, bool inner) {
+  const dt_weights *w = c->p->w;
+  const cpu_routes *routes = &w->routes;
+  int first, last;
+  cpu_share(c->me, c->n * w->shape.chosen, &first, &last);
+  for (int i = first; i < last; i++) {
+    const cpu_expert *e = &l->expert[routes->id[i]];
+    const cpu_matrix *m = inner ? &e->down : &e->up;
+    const float *row =
+        inner ? routes->inner + (size_t)place[i] * routes->ldinner : x + (size_t)(i / w->shape.chosen) * w->ldx;
+    char *to = routes->rows + (size_t)place[i] * routes->step;
+    if (m->format->prepare)
+      m->format->prepare(row, m->k, to);
+    else
+      memcpy(to, row, (size_t)m->k * sizeof *row);
+  }
+  cpu_wait(c->me);
+}
+
+/* Multiplies the rows at their places: with gates and ups to inner rows, or with downs to `out`. */
+static void multiply_groups(const cpu_chunk *c, const cpu_layer *l, const group *groups, int count, bool inner) {
+  const cpu_routes *routes = &c->p->w->routes;
+  const size_t ldx = c->p->w->ldx;
+  cpu_product products[DT_EXPERTS];
+  cpu_input in[DT_EXPERTS];
+  for (int i = 0; i < count; i++) {
+    const cpu_expert *e = &l->expert[groups[i].expert];
+    size_t first = (size_t)groups[i].first;
+    in[i] = (cpu_input){routes->rows + first * routes->step, routes->step, groups[i].n};
+    products[i] = (cpu_product){.matrix = inner ? &e->up : &e->down,
+                                .how = inner ? CPU_GATE : CPU_STORE,
+                                .out = inner ? routes->inner + first * routes->ldinner : routes->out + first * ldx,
+                                .ldo = inner ? routes->ldinner : ldx};
+  }
+  cpu_multiply_prepared(c, products, in, count);
+  cpu_wait(c->me);
+}
+
+/* Adds up the pairs of each row, by rising id, in this thread's share of the columns. */
+static void add_pairs(const cpu_chunk *c, const cpu_layer *l, const int *place) {
+  const dt_weights *w = c->p->w;
+  const int chosen = w->shape.chosen, hidden = w->shape.hidden;
+  int first, last;
+  cpu_share(c->me, (hidden + 15) / 16, &first, &last);
+  first *= 16, last = last * 16 < hidden ? last * 16 : hidden;
+  for (int r = 0; r < c->n; r++) {
+    const float *weight = w->routes.weight + (size_t)r * (size_t)chosen;
+    float *sum = w->routes.out + (size_t)place[r * chosen] * w->ldx, *x = w->x + (size_t)r * w->ldx;
+    for (int i = first; i < last; i++) sum[i] *= weight[0];
+    for (int j = 1; j < chosen; j++) {
+      const float *more = w->routes.out + (size_t)place[r * chosen + j] * w->ldx;
+      for (int i = first; i < last; i++) sum[i] += weight[j] * more[i];
+    }
+    if (l->down_norm)
+      memcpy(w->normed + (size_t)r * w->ldx + first, sum + first, (size_t)(last - first) * sizeof *sum);
+    else
+      for (int i = first; i < last; i++) x[i] += w->residual_scale * sum[i];
+  }
+}
+
+void cpu_run_experts(const cpu_chunk *c, const cpu_layer *l, const float *x) {
+  const dt_weights *w = c->p->w;
+  const cpu_routes *routes = &w->routes;
+  const size_t chosen = (size_t)w->shape.chosen;
+  group groups[DT_EXPERTS];
+  int first, last, *place = routes->place + (size_t)c->me->thread * CPU_ROWS * chosen;
+  cpu_multiply(c, &(cpu_product){&l->router, x, w->ldx, CPU_STORE, routes->logits, routes->ldlogits}, 1);
+  cpu_wait(c->me);
+  cpu_share(c->me, c->n, &first, &last);
+  for (int r = first; r < last; r++)
+    choose(w, routes->logits + (size_t)r * routes->ldlogits, routes->id + (size_t)r * chosen,
+           routes->weight + (size_t)r * chosen);
+  cpu_wait(c->me);
+  int count = group_pairs(c, groups, place);
+  put_rows(c, l, place, x, false);
+  multiply_groups(c, l, groups, count, true);
+  put_rows(c, l, place, NULL, true);
+  multiply_groups(c, l, groups, count, false);
+  add_pairs(c, l, place);
+}
