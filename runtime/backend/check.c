@@ -126,10 +126,44 @@ static dt_status check_experts(const dt_shape *s, const dt_layer *l, int layer, 
   return status;
 }
 
+static dt_status check_heads(const dt_shape *s, dt_error *err) {
+  if (s->heads % s->kv_heads)
+    return dt_fail(err, DT_EINPUT, "model: %d heads cannot share %d key heads", s->heads, s->kv_heads);
+  if (s->rotary_dims < 0 || s->rotary_dims > s->head_dim || s->rotary_dims % 2)
+    return dt_fail(err, DT_EINPUT, "model: %d rotary dimensions, expected an even number up to %d", s->rotary_dims,
+                   s->head_dim);
+  return DT_OK;
+}
+
+/* Checks what layer i has of its own, beside its matrices. */
+static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, dt_error *err) {
+  const dt_layer *l = &d->layer[i];
+  if (l->kv_heads < 0 || l->head_dim < 0 || l->inter < 0 || s->kv_heads > d->shape.kv_heads ||
+      s->head_dim > d->shape.head_dim || s->inter > d->shape.inter)
+    return dt_fail(err, DT_EINPUT, "model: layer %d: more heads or numbers than the shape has", i);
+  if (l->keys_of < 0 || l->keys_of > i || (l->keys_of && d->layer[l->keys_of - 1].keys_of))
+    return dt_fail(err, DT_EINPUT, "model: layer %d: it cannot read the keys of layer %d", i, l->keys_of - 1);
+  if (l->keys_of) {
+    const dt_shape of = dt_shape_of(&d->shape, &d->layer[l->keys_of - 1]);
+    if (of.head_dim != s->head_dim || of.kv_heads != s->kv_heads)
+      return dt_fail(err, DT_EINPUT, "model: layer %d: the keys of layer %d have another shape", i, l->keys_of - 1);
+  }
+  if (l->window < 0)
+    return dt_fail(err, DT_EINPUT, "model: layer %d: a window of %d, expected at least 1, or 0 for none", i, l->window);
+  if (s->parallel_residual && (l->o_norm.source || l->down_norm.source))
+    return dt_fail(err, DT_EINPUT, "model: layer %d: norms behind a parallel residual", i);
+  if (s->parallel_residual && (l->kv_heads || l->head_dim || l->inter || l->keys_of || s->inputs || l->scale.source))
+    return dt_fail(err, DT_EINPUT, "model: layer %d: sizes, keys, inputs or a scale with a parallel residual", i);
+  if (s->wide_norms && l->keys_of)
+    return dt_fail(err, DT_EINPUT, "model: layer %d: norms of all heads together, but no keys", i);
+  return check_heads(s, err);
+}
+
 /* `in`: width of the input of q, k and v; `normed`: the layer has a first norm. */
 static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed, dt_error *err) {
-  const dt_shape *s = &d->shape;
+  const dt_shape own = dt_shape_of(&d->shape, &d->layer[i]), *s = &own;
   const dt_layer *l = &d->layer[i];
+  bool reads = l->keys_of != 0;
   int attention = s->heads * s->head_dim, keys = s->kv_heads * s->head_dim;
   const expectation all[] = {
       {&l->norm1, s->hidden, 1, !normed || l->o_norm.source, "norm1"},
@@ -140,9 +174,9 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->down_norm, s->hidden, 1, true, "norm behind down"},
       {&l->q, attention, in, false, "q"},
       {&l->q_bias, attention, 1, true, "q bias"},
-      {&l->k, keys, in, false, "k"},
+      {&l->k, keys, in, reads, "k"},
       {&l->k_bias, keys, 1, true, "k bias"},
-      {&l->v, keys, in, false, "v"},
+      {&l->v, keys, in, reads, "v"},
       {&l->v_bias, keys, 1, true, "v bias"},
       {&l->q_norm, s->wide_norms ? attention : s->head_dim, 1, true, "q norm"},
       {&l->k_norm, s->wide_norms ? keys : s->head_dim, 1, true, "k norm"},
@@ -155,31 +189,37 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->gate_bias, s->inter, 1, true, "gate bias"},
       {&l->down, s->hidden, s->inter, l->expert != NULL, "down"},
       {&l->down_bias, s->hidden, 1, true, "down bias"},
+      {&l->input_gate, s->inputs, s->hidden, !s->inputs, "input gate"},
+      {&l->input_out, s->hidden, s->inputs, !s->inputs, "input out"},
+      {&l->input_norm, s->hidden, 1, !s->inputs, "input norm"},
+      {&l->scale, 1, 1, true, "scale"},
   };
+  dt_status status = check_own(d, i, s, err);
+  if (status) return status;
   if (l->expert) {
-    dt_status status = check_experts(s, l, i, err);
+    status = check_experts(s, l, i, err);
     if (status) return status;
   } else if (s->gated != (l->gate.source != NULL))
     return dt_fail(err, DT_EINPUT, "model: layer %d: %s gate", i, s->gated ? "no" : "an unexpected");
-  if (l->window < 0)
-    return dt_fail(err, DT_EINPUT, "model: layer %d: a window of %d, expected at least 1, or 0 for none", i, l->window);
-  if (s->parallel_residual && (l->o_norm.source || l->down_norm.source))
-    return dt_fail(err, DT_EINPUT, "model: layer %d: norms behind a parallel residual", i);
-  if (!l->q_norm.source != !l->k_norm.source)
+  if (reads && (l->k.source || l->v.source || l->k_bias.source || l->v_bias.source || l->k_norm.source))
+    return dt_fail(err, DT_EINPUT, "model: layer %d: keys or values, although it reads those of layer %d", i,
+                   l->keys_of - 1);
+  if (!reads && !l->q_norm.source != !l->k_norm.source)
     return dt_fail(err, DT_EINPUT, "model: layer %d: norms of queries and keys, expected both or none", i);
   return check_all(all, sizeof all / sizeof *all, i, err);
 }
+
+/* Numbers of a token that all layers read. */
+#define CHECK_MOST_INPUTS (1 << 24)
 
 static dt_status check_shape(const dt_shape *s, dt_error *err) {
   if (s->vocab < 1 || s->hidden < 1 || s->layers < 1 || s->heads < 1 || s->kv_heads < 1 || s->head_dim < 1 ||
       s->inter < 1 || s->context < 1)
     return dt_fail(err, DT_EINPUT, "model: every dimension must be at least 1");
-  if (s->heads % s->kv_heads)
-    return dt_fail(err, DT_EINPUT, "model: %d heads cannot share %d key heads", s->heads, s->kv_heads);
-  if (s->rotary_dims < 0 || s->rotary_dims > s->head_dim || s->rotary_dims % 2)
-    return dt_fail(err, DT_EINPUT, "model: %d rotary dimensions, expected an even number up to %d", s->rotary_dims,
-                   s->head_dim);
-  return DT_OK;
+  if (s->inputs < 0 || (long long)s->inputs * s->layers > CHECK_MOST_INPUTS || s->local_dims < 0)
+    return dt_fail(err, DT_EINPUT, "model: %d inputs of a layer, %d rotary dimensions of one with a window", s->inputs,
+                   s->local_dims);
+  return check_heads(s, err);
 }
 
 /* Checks both embeddings and the final norm; a draft head may lack them. */
@@ -195,6 +235,10 @@ static dt_status check_ends(const dt_model_desc *d, bool head, dt_error *err) {
     if (d->id_rows && (d->id_rows[i] < 0 || d->id_rows[i] >= outputs))
       return dt_fail(err, DT_EINPUT, "model: id %d has row %d of its output, of %d", d->ids[i], d->id_rows[i], outputs);
   }
+  const expectation inputs[] = {{&d->inputs_embed, s->vocab, s->layers * s->inputs, !s->inputs, "embedding of inputs"},
+                                {&d->inputs_proj, s->layers * s->inputs, s->hidden, !s->inputs, "projection of inputs"},
+                                {&d->inputs_norm, s->inputs, 1, !s->inputs, "norm of inputs"}};
+  if (status == DT_OK) status = check_all(inputs, sizeof inputs / sizeof *inputs, -1, err);
   if (status == DT_OK) status = check_matrix(&d->final_norm, s->hidden, 1, head, "final norm", -1, err);
   return status ? status : check_matrix(&d->final_norm_bias, s->hidden, 1, true, "final norm bias", -1, err);
 }
@@ -213,14 +257,19 @@ dt_status check_plain(const dt_model_desc *d, const char *backend, dt_error *err
                      : s->attention_scale != 0                ? "an attention scale of its own"
                      : s->turn_scale != 0 || d->local_freq    ? "two rotations or a scaled one"
                      : s->score_cap != 0 || s->logit_cap != 0 ? "caps"
+                     : s->normed_values                       ? "norms of values"
+                     : s->inputs                              ? "inputs of its layers"
                                                               : NULL;
   for (int i = 0; i < s->layers && !part; i++) {
     const dt_layer *l = &d->layer[i];
-    part = l->o_norm.source || l->down_norm.source ? "norms behind its blocks"
-           : l->window                             ? "layers with a window"
-           : l->still                              ? "layers without rotation"
-           : l->expert                             ? "experts"
-                                                   : NULL;
+    part = l->o_norm.source || l->down_norm.source  ? "norms behind its blocks"
+           : l->window                              ? "layers with a window"
+           : l->still                               ? "layers without rotation"
+           : l->expert                              ? "experts"
+           : l->keys_of                             ? "layers that read the keys of others"
+           : l->scale.source                        ? "scales of its layers"
+           : l->kv_heads || l->head_dim || l->inter ? "layers of several sizes"
+                                                    : NULL;
   }
   if (!part) return DT_OK;
   return dt_fail(err, DT_EINPUT, "model: it has %s, which %s does not compute: use --backend cpu", part, backend);

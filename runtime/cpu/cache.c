@@ -6,12 +6,11 @@
 #include <string.h>
 
 struct dt_snapshot {
-  int layers, kv_heads, n;
-  size_t row;     /* bytes of the keys, or values, of one head in one slot */
-  size_t feature; /* bytes of a row's feature */
-  size_t bytes;   /* of data */
+  int layers, n;
+  size_t keys, feature; /* bytes of a slot's keys and values, and of its feature */
+  size_t bytes;         /* of data */
   size_t *account;
-  char data[]; /* [layers][2][kv_heads][n] rows, [n] features */
+  char data[]; /* as `carry` lays them out */
 };
 
 /* The system clears a page when it is first written. A cache larger than this may never be filled. A smaller one is
@@ -20,17 +19,11 @@ struct dt_snapshot {
 
 static size_t feature_bytes(const dt_weights *w) { return w->ldfeature * sizeof(float); }
 
-static size_t key_bytes(const dt_weights *w, int slots) {
-  return (size_t)w->shape.layers * 2 * (size_t)w->mine.kv_heads.count * (size_t)slots * cpu_row_bytes(w);
-}
-
-size_t cpu_cache_bytes(const dt_weights *w, int slots) {
-  return key_bytes(w, slots) + (size_t)slots * feature_bytes(w);
-}
+size_t cpu_cache_bytes(const dt_weights *w, int slots) { return (size_t)slots * (w->slot_bytes + feature_bytes(w)); }
 
 static void layout(dt_cache *c) {
   const dt_weights *w = c->weights;
-  c->data = cpu_take(&c->cache_arena, (size_t)c->sequences * key_bytes(w, c->slots));
+  c->data = cpu_take(&c->cache_arena, (size_t)c->sequences * (size_t)c->slots * w->slot_bytes);
   c->features = cpu_take(&c->cache_arena, (size_t)c->sequences * (size_t)c->slots * feature_bytes(w));
   c->scores =
       cpu_take(&c->scratch_arena, (size_t)w->backend->threads * CPU_ATTENTION_ROWS * c->ldscores * sizeof(float));
@@ -66,23 +59,42 @@ void cpu_free_cache(dt_cache *c) {
   free(c);
 }
 
-/* The number of lists of rows that a sequence has, keys and values of all layers and heads; they lie one after the
- * other. */
-static int heads_of(const dt_cache *c) { return c->weights->shape.layers * 2 * c->weights->mine.kv_heads.count; }
+/* The number of lists of rows that a layer has, keys and values of all its heads; they lie one after the other. */
+static int lists_of(const dt_weights *w, int layer) {
+  const cpu_layer *l = &w->layer[layer];
+  return l->keys_of == layer ? 2 * l->mine.kv_heads.count : 0;
+}
 
 dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {
   dt_status status = check_slots("move", sequence, from, n, cpu_limits(c), err);
   if (status == DT_OK) status = check_slots("move", sequence, to, n, cpu_limits(c), err);
   if (status != DT_OK) return status;
-  size_t row = cpu_row_bytes(c->weights), stride = (size_t)c->slots * row;
-  char *rows = cpu_rows_of(c, sequence, 0, 0, 0);
-  for (int h = 0; h < heads_of(c); h++, rows += stride)
-    for (int i = 0; i < n; i++)
-      if (from[i] != to[i]) memcpy(rows + (size_t)to[i] * row, rows + (size_t)from[i] * row, row);
-  for (int i = 0; feature_bytes(c->weights) && i < n; i++)
+  const dt_weights *w = c->weights;
+  for (int layer = 0; layer < w->shape.layers; layer++) {
+    size_t row = cpu_row_bytes(w, layer), stride = (size_t)c->slots * row;
+    char *rows = cpu_rows_of(c, sequence, layer, 0, 0);
+    for (int h = 0; h < lists_of(w, layer); h++, rows += stride)
+      for (int i = 0; i < n; i++)
+        if (from[i] != to[i]) memcpy(rows + (size_t)to[i] * row, rows + (size_t)from[i] * row, row);
+  }
+  for (int i = 0; feature_bytes(w) && i < n; i++)
     if (from[i] != to[i])
-      memcpy(cpu_feature_of(c, sequence, to[i]), cpu_feature_of(c, sequence, from[i]), feature_bytes(c->weights));
+      memcpy(cpu_feature_of(c, sequence, to[i]), cpu_feature_of(c, sequence, from[i]), feature_bytes(w));
   return DT_OK;
+}
+
+/* Copies n slots from `first` on to `out` or, if `back`, from it: all lists of rows, one after the other, then features. */
+static void carry(const dt_cache *c, int sequence, int first, int n, char *out, bool back) {
+  const dt_weights *w = c->weights;
+  for (int layer = 0; layer < w->shape.layers; layer++) {
+    size_t row = cpu_row_bytes(w, layer), part = (size_t)n * row, stride = (size_t)c->slots * row;
+    char *rows = cpu_rows_of(c, sequence, layer, 0, 0) + (size_t)first * row;
+    for (int h = 0; h < lists_of(w, layer); h++, rows += stride, out += part)
+      memcpy(back ? rows : out, back ? out : rows, part);
+  }
+  size_t features = (size_t)n * feature_bytes(w);
+  float *feature = cpu_feature_of(c, sequence, first);
+  if (features) memcpy(back ? (char *)feature : out, back ? out : (char *)feature, features);
 }
 
 dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out, dt_error *err) {
@@ -90,15 +102,11 @@ dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out
   if (status != DT_OK) return status;
   if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
   const dt_weights *w = c->weights;
-  size_t row = cpu_row_bytes(w), part = (size_t)n * row, stride = (size_t)c->slots * row;
-  size_t features = (size_t)n * feature_bytes(w), bytes = (size_t)heads_of(c) * part + features;
+  size_t bytes = cpu_cache_bytes(w, n);
   dt_snapshot *s = malloc(sizeof *s + bytes);
   if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s + bytes);
-  *s = (dt_snapshot){w->shape.layers, w->mine.kv_heads.count,    n, row, feature_bytes(w),
-                     bytes,           &w->backend->memory.caches};
-  const char *rows = cpu_rows_of(c, sequence, 0, 0, 0);
-  for (int h = 0; h < heads_of(c); h++) memcpy(s->data + (size_t)h * part, rows + (size_t)h * stride, part);
-  if (features) memcpy(s->data + bytes - features, cpu_feature_of(c, sequence, 0), features);
+  *s = (dt_snapshot){w->shape.layers, n, w->slot_bytes, feature_bytes(w), bytes, &w->backend->memory.caches};
+  carry(c, sequence, 0, n, s->data, false);
   *s->account += bytes;
   *out = s;
   return DT_OK;
@@ -108,14 +116,10 @@ dt_status cpu_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error 
   dt_status status = check_slots("restore", sequence, NULL, 0, cpu_limits(c), err);
   if (status != DT_OK) return status;
   const dt_weights *w = c->weights;
-  if (s->layers != w->shape.layers || s->kv_heads != w->mine.kv_heads.count || s->row != cpu_row_bytes(w) ||
-      s->feature != feature_bytes(w))
+  if (s->layers != w->shape.layers || s->keys != w->slot_bytes || s->feature != feature_bytes(w))
     return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
   if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
-  size_t part = (size_t)s->n * s->row, stride = (size_t)c->slots * s->row, features = (size_t)s->n * s->feature;
-  char *rows = cpu_rows_of(c, sequence, 0, 0, 0);
-  for (int h = 0; h < heads_of(c); h++) memcpy(rows + (size_t)h * stride, s->data + (size_t)h * part, part);
-  if (features) memcpy(cpu_feature_of(c, sequence, 0), s->data + s->bytes - features, features);
+  carry(c, sequence, 0, s->n, (char *)s->data, true);
   return DT_OK;
 }
 
@@ -128,14 +132,10 @@ void cpu_free_snapshot(dt_snapshot *s) {
 dt_status cpu_read_slot(const dt_cache *c, int sequence, int slot, void **bytes, size_t *len, dt_error *err) {
   dt_status status = check_slots("read_slot", sequence, &slot, 1, cpu_limits(c), err);
   if (status != DT_OK) return status;
-  size_t row = cpu_row_bytes(c->weights), stride = (size_t)c->slots * row;
-  size_t keys = (size_t)heads_of(c) * row, feature = feature_bytes(c->weights);
-  *len = keys + feature;
+  *len = cpu_cache_bytes(c->weights, 1);
   char *copy = malloc(*len);
   if (!copy) return dt_fail_memory(err, "a slot", *len);
-  const char *rows = cpu_rows_of(c, sequence, 0, 0, 0) + (size_t)slot * row;
-  for (int h = 0; h < heads_of(c); h++) memcpy(copy + (size_t)h * row, rows + (size_t)h * stride, row);
-  if (feature) memcpy(copy + keys, cpu_feature_of(c, sequence, slot), feature);
+  carry(c, sequence, slot, 1, copy, false);
   *bytes = copy;
   return DT_OK;
 }

@@ -17,15 +17,18 @@ typedef struct {
 struct cpu_chunk {
   const cpu_pass *p;
   const cpu_member *me;
-  int first, n;         /* rows first..first+n-1 of the pass */
-  int wanted, wanted_n; /* results wanted..wanted+wanted_n-1 are of these rows */
-  float *sums;          /* [CPU_ROWS][CPU_LOGIT_BLOCK] of this thread */
+  int first, n;           /* rows first..first+n-1 of the pass */
+  int wanted, wanted_n;   /* results wanted..wanted+wanted_n-1 are of these rows */
+  const cpu_layer *layer; /* that runs; NULL: none yet */
+  float *sums;            /* [CPU_ROWS][CPU_LOGIT_BLOCK] of this thread */
 };
 
 /* ---- embed.c ----------------------------------------------------------------------------------------------------- */
 
 /* Writes a token's row of the embedding to x; this rank must have the row (cpu_has_id). */
 void cpu_embed(const dt_weights *w, int token, float *x);
+/* Computes what the layers read of each token beside x; x must be complete. */
+void cpu_find_inputs(const cpu_chunk *c);
 
 /* ---- draft_head.c ------------------------------------------------------------------------------------------------ */
 

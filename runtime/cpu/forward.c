@@ -12,29 +12,31 @@ static void begin(const cpu_chunk *c) {
   }
   cpu_find_angles(c, first, last);
   cpu_gather(c, CPU_EMBEDDED);
+  if (w->shape.inputs) cpu_find_inputs(c);
 }
 
-/* Whether the cache keeps the stream after the last layer even for rows without wanted results. A head's own stream is
- * not needed there. */
+/* Whether the cache keeps streams behind the last layer with keys even for rows without wanted results. A head's own
+ * stream is not needed there. */
 static bool keeps_ends(const dt_weights *w) {
   bool any = false;
-  for (int t = 0; t < w->taps; t++) any |= w->tap[t] >= w->shape.layers;
+  for (int t = 0; t < w->taps; t++) any |= w->tap[t] >= w->writing;
   return any && !w->head.target;
 }
 
-/* Runs all layers; of the last one keys and values only, if nothing else is needed. */
-static void run_layers(const cpu_chunk *c) {
+/* Runs all layers; if nothing else is needed, only up to the last one with keys, and of that keys and values only. */
+static void run_layers(cpu_chunk *c) {
   const dt_weights *w = c->p->w;
-  int layers = w->shape.layers;
-  bool ends = keeps_ends(w);
+  bool ends = keeps_ends(w), whole = c->wanted_n > 0 || ends;
+  int layers = whole ? w->shape.layers : w->writing;
   for (int layer = 0; layer < layers; layer++) {
+    c->layer = &w->layer[layer];
     cpu_tap(c, layer);
-    if (layer < layers - 1 || c->wanted_n > 0 || ends)
+    if (whole || layer < layers - 1)
       w->run_layer(c, layer);
     else
       cpu_keys_and_values(c, layer);
   }
-  if (c->wanted_n > 0 || ends) cpu_tap(c, layers), cpu_tap(c, layers + 1);
+  if (whole) cpu_tap(c, layers), cpu_tap(c, layers + 1);
   if (c->wanted_n == 0 && ends) cpu_wait(c->me); /* x belongs to the next chunk from here on */
 }
 

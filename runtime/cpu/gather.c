@@ -35,9 +35,12 @@ typedef struct {
   int n, width; /* numbers of a whole row */
 } table;
 
+/* The shape of the layer that runs; before the first, what ranks exchange has the same width in all. */
+static const dt_shape *shape_of(const cpu_chunk *c) { return c->layer ? &c->layer->shape : &c->p->w->shape; }
+
 static table table_of(const cpu_chunk *c, cpu_gathered what) {
   const dt_weights *w = c->p->w;
-  const dt_shape *s = &w->shape;
+  const dt_shape *s = shape_of(c);
   switch (what) {
   case CPU_ATTENDED: return (table){w->cat, w->ldcat, c->n, s->heads * s->head_dim};
   case CPU_INNER: return (table){cpu_inner_of(w), w->ldcat, c->n, s->inter};
@@ -53,7 +56,7 @@ static table table_of(const cpu_chunk *c, cpu_gathered what) {
 }
 
 static cpu_range columns_of(const cpu_chunk *c, cpu_gathered what, const cpu_mine *its, int r) {
-  const dt_shape *s = &c->p->w->shape;
+  const dt_shape *s = shape_of(c);
   switch (what) {
   case CPU_EMBEDDED: return (cpu_range){0, cpu_has_id(its, c->p->rows->token[c->first + r]) ? s->hidden : 0};
   case CPU_ATTENDED:
@@ -71,7 +74,7 @@ static cpu_range columns_of(const cpu_chunk *c, cpu_gathered what, const cpu_min
  * of numbers. */
 static size_t carry(const cpu_chunk *c, cpu_gathered what, const table *t, int rank, cpu_range rows, float *wire,
                     bool back) {
-  cpu_mine its = cpu_mine_of(&c->p->w->shape, rank, c->p->w->ranks->count);
+  cpu_mine its = cpu_mine_of(shape_of(c), rank, c->p->w->ranks->count);
   size_t at = 0;
   for (int r = rows.first; r < rows.first + rows.count; r++) {
     cpu_range columns = columns_of(c, what, &its, r);

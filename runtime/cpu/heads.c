@@ -9,12 +9,12 @@
 static float *angles(const cpu_chunk *c, bool local, int r) {
   const dt_weights *w = c->p->w;
   int turn = c->first / CPU_ROWS % 2;
-  return w->angles + (size_t)((turn * CPU_ROWS + r) * 2 + local) * (size_t)w->shape.rotary_dims;
+  return w->angles + (size_t)((turn * CPU_ROWS + r) * 2 + local) * w->ldangles;
 }
 
 static void find_angles(const cpu_chunk *c, bool local, int r) {
   const dt_weights *w = c->p->w;
-  int pairs = w->shape.rotary_dims / 2;
+  int pairs = (local && w->shape.local_dims ? w->shape.local_dims : w->shape.rotary_dims) / 2;
   const float *freq = local ? w->local_freq : w->inv_freq;
   double scale = local || w->shape.turn_scale == 0 ? 1.0 : (double)w->shape.turn_scale;
   float *cosine = angles(c, local, r), *sine = cosine + pairs;
@@ -33,8 +33,9 @@ void cpu_find_angles(const cpu_chunk *c, int first, int last) {
 
 /* Rotates the first rotary_dims numbers of a head of row r. Pairs are split halves: number j with number j +
  * rotary_dims / 2. */
-static void rotate(const cpu_chunk *c, bool local, int r, float *head) {
-  int pairs = c->p->w->shape.rotary_dims / 2;
+static void rotate(const cpu_chunk *c, const cpu_layer *l, int r, float *head) {
+  bool local = l->window > 0 && c->p->w->local_freq;
+  int pairs = l->shape.rotary_dims / 2;
   const float *cosine = angles(c, local, r), *sine = cosine + pairs;
   for (int j = 0; j < pairs; j++) {
     float a = head[j], b = head[j + pairs];
@@ -43,25 +44,30 @@ static void rotate(const cpu_chunk *c, bool local, int r, float *head) {
   }
 }
 
+static void normalize(const cpu_chunk *c, const cpu_layer *l, const float *norm, float *head) {
+  const cpu_kernels *k = c->p->w->backend->kernels;
+  if (norm) k->norm(DT_NORM_RMS, head, norm, NULL, l->shape.head_dim, l->shape.norm_eps, head);
+}
+
 /* Prepares a query or a key for attention: the norm, if the model has one, then the rotation. */
 static void turn(const cpu_chunk *c, const cpu_layer *l, const float *norm, int r, float *head) {
-  const dt_weights *w = c->p->w;
-  if (norm && !w->shape.wide_norms)
-    w->backend->kernels->norm(DT_NORM_RMS, head, norm, NULL, w->shape.head_dim, w->shape.norm_eps, head);
-  if (!l->still) rotate(c, l->window > 0 && w->local_freq, r, head);
+  if (!l->shape.wide_norms) normalize(c, l, norm, head);
+  if (!l->still) rotate(c, l, r, head);
 }
 
 static void write_cache(const cpu_chunk *c, int layer, int r, int head) {
   const dt_weights *w = c->p->w;
   const dt_rows *rows = c->p->rows;
+  const cpu_layer *l = &w->layer[layer];
   int row = c->first + r;
-  size_t dim = (size_t)w->dim, at = (size_t)rows->slot[row] * cpu_row_bytes(w);
+  size_t dim = (size_t)l->dim, at = (size_t)rows->slot[row] * cpu_row_bytes(w, layer);
   float *in = w->qkv + (size_t)r * w->ldqkv + (size_t)head * dim;
-  turn(c, &w->layer[layer], w->layer[layer].k_norm, r, in + w->keys_at);
+  turn(c, l, l->k_norm, r, in + w->keys_at);
+  normalize(c, l, l->v_norm, in + w->values_at);
   for (int part = 0; part < 2; part++) {
     const float *from = in + (part ? w->values_at : w->keys_at);
     char *to = cpu_rows_of(c->p->cache, rows->sequence[row], layer, part, head) + at;
-    w->backend->cache_type->write(from, w->dim, to);
+    w->backend->cache_type->write(from, l->dim, to);
   }
 }
 
@@ -80,7 +86,7 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   const cpu_layer *l = &w->layer[a.layer];
   cpu_attention_row row[CPU_ATTENTION_ROWS];
   float *result[CPU_ATTENTION_ROWS];
-  size_t dim = (size_t)w->dim, head_dim = (size_t)w->shape.head_dim;
+  size_t dim = (size_t)l->dim, head_dim = (size_t)l->shape.head_dim;
   float *padded = w->heads + (size_t)c->me->thread * CPU_ATTENTION_ROWS * dim;
   int sequence = rows->sequence[c->first + i / a.heads], n = 0;
   for (; n < CPU_ATTENTION_ROWS && i + n < last; n++) {
@@ -89,7 +95,7 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
     float *q = w->qkv + (size_t)r * w->ldqkv + (size_t)head * dim;
     turn(c, l, l->q_norm, r, q);
     for (size_t d = 0; d < dim; d++) q[d] *= w->scale;
-    result[n] = w->cat + (size_t)r * w->ldcat + (size_t)(w->mine.heads.first + head) * head_dim;
+    result[n] = w->cat + (size_t)r * w->ldcat + (size_t)(l->mine.heads.first + head) * head_dim;
     row[n] = (cpu_attention_row){q,
                                  dim == head_dim ? result[n] : padded + (size_t)n * dim,
                                  rows->path + (size_t)at * (size_t)rows->path_stride,
@@ -101,8 +107,8 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
                                  w->shape.score_cap};
   }
   w->backend->cache_type->attend(
-      cpu_rows_of(cache, sequence, a.layer, 0, a.kv_head), cpu_rows_of(cache, sequence, a.layer, 1, a.kv_head), w->dim,
-      row, n, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
+      cpu_rows_of(cache, sequence, l->keys_of, 0, a.kv_head), cpu_rows_of(cache, sequence, l->keys_of, 1, a.kv_head),
+      l->dim, row, n, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
   for (int j = 0; dim > head_dim && j < n; j++) /* cat has heads without padding, as the columns of o */
     memcpy(result[j], row[j].out, head_dim * sizeof *result[j]);
   return n;
@@ -110,31 +116,31 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
 
 /* Computes pairs first..last-1; all pairs of one key head come before those of the next. */
 static void attend(const cpu_chunk *c, int layer, int first, int last) {
-  const dt_weights *w = c->p->w;
-  int group = w->shape.heads / w->shape.kv_heads, end = w->mine.heads.first + w->mine.heads.count;
-  for (int head = w->mine.heads.first; head < end;) {
+  const cpu_layer *l = &c->p->w->layer[layer];
+  int group = l->shape.heads / l->shape.kv_heads, end = l->mine.heads.first + l->mine.heads.count;
+  for (int head = l->mine.heads.first; head < end;) {
     int kv_head = head / group, next = (kv_head + 1) * group < end ? (kv_head + 1) * group : end;
-    pairs_of a = {layer, kv_head - w->mine.kv_heads.first, head - w->mine.heads.first, next - head};
+    pairs_of a = {layer, kv_head - l->mine.kv_heads.first, head - l->mine.heads.first, next - head};
     int before = a.first * c->n, to = (last < before + a.heads * c->n ? last : before + a.heads * c->n) - before;
     for (int i = first > before ? first - before : 0; i < to;) i += attend_some(c, a, i, to);
     head = next;
   }
 }
 
-/* Writes keys and values, then computes attention. If key heads can be shared out evenly, each thread takes whole key
+/* Writes the layer's own keys and values, then computes attention. If key heads can be shared out evenly, each thread takes whole key
  * heads with all heads that share them, and reads only what it wrote itself. Otherwise pairs of rows and heads are
  * shared out, after a barrier. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only) {
-  const dt_weights *w = c->p->w;
-  int first, last;
-  int heads = w->mine.heads.count, kv_heads = w->mine.kv_heads.count, group = w->shape.heads / w->shape.kv_heads;
+  const cpu_layer *l = &c->p->w->layer[layer];
+  int first, last, rows = l->keys_of == layer ? c->n : 0; /* to write */
+  int heads = l->mine.heads.count, kv_heads = l->mine.kv_heads.count, group = l->shape.heads / l->shape.kv_heads;
   if (kv_heads % c->me->threads == 0 && heads == kv_heads * group) {
     cpu_share(c->me, kv_heads, &first, &last);
     for (int h = first; h < last; h++)
-      for (int r = 0; r < c->n; r++) write_cache(c, layer, r, h);
+      for (int r = 0; r < rows; r++) write_cache(c, layer, r, h);
     first *= group * c->n, last *= group * c->n;
   } else {
-    cpu_share(c->me, c->n * kv_heads, &first, &last);
+    cpu_share(c->me, rows * kv_heads, &first, &last);
     for (int i = first; i < last; i++) write_cache(c, layer, i / kv_heads, i % kv_heads);
     if (!write_only) cpu_wait(c->me);
     cpu_share(c->me, heads * c->n, &first, &last);

@@ -31,6 +31,19 @@ dt_status cpu_arena_open(cpu_arena *arena, const char *what, cpu_team *, size_t 
 void cpu_arena_close(cpu_arena *arena, size_t *account);
 
 typedef struct {
+  int first, count;
+} cpu_range;
+
+/* The part of a model that this rank computes; the whole model without ranks. If heads of two ranks share a key head,
+ * both have it. */
+typedef struct {
+  cpu_range heads, kv_heads;
+  cpu_range inter;  /* numbers of an MLP's inner row: outputs of up (and gate) */
+  cpu_range hidden; /* numbers of the residual stream: outputs of o and down */
+  cpu_range ids;    /* outputs of unembed, and rows of embed */
+} cpu_mine;
+
+typedef struct {
   cpu_matrix up, down; /* as in cpu_layer */
 } cpu_expert;
 
@@ -38,14 +51,23 @@ typedef struct {
   float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; biases may be NULL; a draft head has no norm1 */
   float *o_norm, *down_norm;                      /* [hidden], or NULL */
   float *q_norm, *k_norm;                         /* [head_dim], or [heads * head_dim] of all together, or NULL */
-  cpu_matrix q, k, v;                             /* outputs: heads, each padded to `dim` */
-  cpu_matrix up;      /* with a gate: a panel is 16 gates and the 16 outputs they multiply */
-  cpu_matrix o;       /* parallel residual: its input is attention output and inner row */
-  cpu_matrix down;    /* sequential residual only */
-  cpu_matrix router;  /* these two in the place of up and down; NULL: the layer has no experts */
-  cpu_expert *expert; /* [experts] */
-  int window;         /* these two as in dt_layer */
+  float *v_norm;                                  /* [head_dim] ones, or NULL */
+  cpu_matrix q, k, v;                             /* outputs: heads, each padded to `dim`; k, v: if it has keys */
+  cpu_matrix up;                    /* with a gate: a panel is 16 gates and the 16 outputs they multiply */
+  cpu_matrix o;                     /* parallel residual: its input is attention output and inner row */
+  cpu_matrix down;                  /* sequential residual only */
+  cpu_matrix router;                /* these two in the place of up and down; NULL: the layer has no experts */
+  cpu_expert *expert;               /* [experts] */
+  cpu_matrix input_gate, input_out; /* with inputs */
+  float *input_norm;
+  float *scale; /* of the stream behind it, or NULL */
+  int window;   /* these two as in dt_layer */
   bool still;
+  dt_shape shape; /* the model's with this layer's numbers */
+  cpu_mine mine;
+  int dim;         /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
+  int keys_of;     /* the layer whose keys and values it reads: its own number, or an earlier one */
+  size_t cache_at; /* bytes of a slot before its keys */
 } cpu_layer;
 
 /* The weights of a draft head beside those of a model: see dt_head_desc. */
@@ -65,19 +87,6 @@ typedef struct {
 } cpu_head;
 
 typedef struct cpu_chunk cpu_chunk; /* chunk.h */
-
-typedef struct {
-  int first, count;
-} cpu_range;
-
-/* The part of a model that this rank computes; the whole model without ranks. If heads of two ranks share a key head,
- * both have it. */
-typedef struct {
-  cpu_range heads, kv_heads;
-  cpu_range inter;  /* numbers of an MLP's inner row: outputs of up (and gate) */
-  cpu_range hidden; /* numbers of the residual stream: outputs of o and down */
-  cpu_range ids;    /* outputs of unembed, and rows of embed */
-} cpu_mine;
 
 /* Scratch of a chunk's experts. A pair is a row and one of the experts that it chose; places are those of the pairs by rising
  * expert. */
@@ -99,15 +108,22 @@ struct dt_weights {
   dt_ranks *ranks; /* ranks that share the model; NULL: it is whole here */
   cpu_mine mine;
   void (*run_layer)(const cpu_chunk *, int layer); /* cpu_parallel_layer or cpu_sequential_layer */
-  int dim;     /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
-  float scale; /* of scores */
+  float scale;                                     /* of scores */
   float residual_scale;
-  cpu_layer *layer; /* [layers] */
+  cpu_layer *layer;  /* [layers] */
+  int writing;       /* layers up to the last one with keys of its own */
+  size_t slot_bytes; /* keys and values of all layers in one slot */
+  float *ones;       /* [head_dim] */
   float *final_norm, *final_norm_bias;
   void *embed; /* [mine.ids][hidden] as in the file; NULL: unembed has exact copies of these rows */
   dt_dtype embed_dtype;
   cpu_matrix unembed;
-  int32_t *ids; /* [n_ids], rising: the ids of unembed's rows; NULL: all */
+  void *inputs_embed; /* [vocab][layers * inputs] as in the file */
+  dt_dtype inputs_dtype;
+  cpu_matrix inputs_proj; /* outputs: layers, each padded to `inputs_dim` */
+  float *inputs_norm;
+  int inputs_dim; /* shape.inputs rounded up to 16 */
+  int32_t *ids;   /* [n_ids], rising: the ids of unembed's rows; NULL: all */
   int n_ids;
   cpu_head head;
   cpu_routes routes;
@@ -116,24 +132,25 @@ struct dt_weights {
   const char *stored;     /* name of its matrices' format; "mixed": several */
   int activations;        /* bits to which quantized matrices round x: 8 or 16; 0: none is quantized */
   float *inv_freq;        /* [rotary_dims / 2] */
-  float *local_freq;      /* the same for layers with a window; NULL: they turn as the others */
+  float *local_freq;      /* [local_dims / 2] the same for layers with a window; NULL: they turn as the others */
 
   /* Scratch of a chunk of at most CPU_ROWS rows; leading dimensions are in numbers. */
-  size_t ldx, ldqkv, ldcat, ldwide;
+  size_t ldx, ldqkv, ldcat, ldwide, ldangles, ldinputs;
   int keys_at, values_at; /* columns of qkv */
   int wide_keys_at;       /* of wide */
   float *x;               /* [CPU_ROWS][ldx] the residual stream */
   float *normed;          /* [2][CPU_ROWS][ldx] */
   float *own;             /* [threads][2][CPU_OWN_ROWS][ldx] norms that each thread computes for itself */
   float *qkv;             /* [CPU_ROWS][ldqkv] */
-  float *
-      angles; /* [2][CPU_ROWS][2][rotary_dims] cosines, then sines, of inv_freq and of local_freq; two chunks in turn */
+  float *angles; /* [2][CPU_ROWS][2][ldangles] cosines, then sines, of inv_freq and of local_freq; two chunks in turn */
+  float *inputs; /* [CPU_ROWS][ldinputs] */
+  float *own_inputs;       /* [threads][layers * inputs] a token's row of inputs_embed */
   float *wide;             /* [CPU_ROWS][ldwide] queries, then keys of all heads, for wide norms */
   float *cat;              /* [CPU_ROWS][ldcat] attention output, then the MLP's inner row */
   float *sums;             /* [threads][CPU_ROWS][CPU_LOGIT_BLOCK] */
   cpu_top *top;            /* [threads][CPU_ROWS][2] by score, by logit */
   cpu_softmax_part *parts; /* [blocks][2][CPU_ROWS] of the softmax of scores, of logits */
-  float *heads;            /* [threads][CPU_ATTENTION_ROWS][dim] attention output with padded heads */
+  float *heads;            /* [threads][CPU_ATTENTION_ROWS][widest dim] attention output with padded heads */
   /* Rows of x prepared for formats, prepared_bytes each, for up to CPU_PRODUCTS products at once. */
   char *prepared;     /* [CPU_PRODUCTS][CPU_ROWS] */
   char *own_prepared; /* [threads][CPU_PRODUCTS][CPU_OWN_ROWS] */
@@ -153,12 +170,12 @@ enum {
   CPU_PRODUCTS = 4  /* products in one phase, at most */
 };
 
-/* Keys, or values, of one head, layer and sequence are [slots] rows of the cache's type, at cpu_rows_of(). After all of
- * these lie the features, at cpu_feature_of(). */
+/* Keys, or values, of one head, layer and sequence are [slots] rows of the cache's type, at cpu_rows_of(); a layer that
+ * reads the keys of another has none. After all of these lie the features, at cpu_feature_of(). */
 struct dt_cache {
   dt_weights *weights;
   int sequences, slots;
-  char *data;      /* [sequences][layers][2][mine.kv_heads][slots] rows */
+  char *data;      /* [sequences][layers with keys][2][kv_heads][slots] rows */
   float *features; /* [sequences][slots][ldfeature] */
   float *scores;   /* [threads][CPU_ATTENTION_ROWS][ldscores] */
   size_t ldscores;
@@ -169,16 +186,18 @@ static inline dt_limits cpu_limits(const dt_cache *c) {
   return (dt_limits){c->weights->shape.vocab, c->weights->shape.context, c->sequences, c->slots};
 }
 
-/* Bytes of the keys, or values, of one head in one slot. */
-static inline size_t cpu_row_bytes(const dt_weights *w) { return w->backend->cache_type->row_bytes(w->dim); }
+/* Bytes of the keys, or values, of one head of a layer in one slot. */
+static inline size_t cpu_row_bytes(const dt_weights *w, int layer) {
+  return w->backend->cache_type->row_bytes(w->layer[layer].dim);
+}
 
 /* part 0: keys; 1: values. head: counted within this rank's part. */
 static inline char *cpu_rows_of(const dt_cache *c, int sequence, int layer, int part, int head) {
   const dt_weights *w = c->weights;
-  size_t index = (((size_t)sequence * (size_t)w->shape.layers + (size_t)layer) * 2 + (size_t)part) *
-                     (size_t)w->mine.kv_heads.count +
-                 (size_t)head;
-  return c->data + index * (size_t)c->slots * cpu_row_bytes(w);
+  const cpu_layer *l = &w->layer[layer];
+  size_t rows = (size_t)part * (size_t)l->mine.kv_heads.count + (size_t)head;
+  size_t before = (size_t)sequence * w->slot_bytes + l->cache_at + rows * cpu_row_bytes(w, layer);
+  return c->data + before * (size_t)c->slots;
 }
 
 static inline float *cpu_feature_of(const dt_cache *c, int sequence, int slot) {

@@ -28,7 +28,7 @@ static cpu_product to_heads(const dt_weights *w, const cpu_matrix *m, const floa
 
 static cpu_product to_inner(const dt_weights *w, const cpu_layer *l, const float *x) {
   return (cpu_product){
-      &l->up, x, w->ldx, w->shape.gated ? CPU_GATE : CPU_ACTIVATE, cpu_inner_of(w) + w->mine.inter.first, w->ldcat};
+      &l->up, x, w->ldx, w->shape.gated ? CPU_GATE : CPU_ACTIVATE, cpu_inner_of(w) + l->mine.inter.first, w->ldcat};
 }
 
 /* The product whose result is added to the residual stream: at once or, where a norm stands between, by end_residual. */
@@ -70,10 +70,11 @@ void cpu_parallel_layer(const cpu_chunk *c, int layer) {
 }
 
 /* Copies this rank's heads of row r between qkv, where each is padded, and wide. */
-static void carry_heads(const dt_weights *w, int r, cpu_range heads, int at, int wide_at, bool back) {
-  size_t n = (size_t)w->shape.head_dim;
+static void carry_heads(const dt_weights *w, const cpu_layer *l, int r, cpu_range heads, int at, int wide_at,
+                        bool back) {
+  size_t n = (size_t)l->shape.head_dim;
   for (int h = 0; h < heads.count; h++) {
-    float *in = w->qkv + (size_t)r * w->ldqkv + (size_t)at + (size_t)h * (size_t)w->dim;
+    float *in = w->qkv + (size_t)r * w->ldqkv + (size_t)at + (size_t)h * (size_t)l->dim;
     float *wide = w->wide + (size_t)r * w->ldwide + (size_t)wide_at + (size_t)(heads.first + h) * n;
     memcpy(back ? in : wide, back ? wide : in, n * sizeof *in);
   }
@@ -82,12 +83,12 @@ static void carry_heads(const dt_weights *w, int r, cpu_range heads, int at, int
 /* Normalizes the queries, and the keys, of all heads together. */
 static void normalize_wide(const cpu_chunk *c, const cpu_layer *l) {
   const dt_weights *w = c->p->w;
-  const dt_shape *s = &w->shape;
+  const dt_shape *s = &l->shape;
   int first, last;
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++) {
-    carry_heads(w, r, w->mine.heads, 0, 0, false);
-    carry_heads(w, r, w->mine.kv_heads, w->keys_at, w->wide_keys_at, false);
+    carry_heads(w, l, r, l->mine.heads, 0, 0, false);
+    carry_heads(w, l, r, l->mine.kv_heads, w->keys_at, w->wide_keys_at, false);
   }
   cpu_gather(c, CPU_QUERIES);
   cpu_gather(c, CPU_KEYS);
@@ -95,8 +96,8 @@ static void normalize_wide(const cpu_chunk *c, const cpu_layer *l) {
     float *q = w->wide + (size_t)r * w->ldwide, *k = q + w->wide_keys_at;
     w->backend->kernels->norm(DT_NORM_RMS, q, l->q_norm, NULL, s->heads * s->head_dim, s->norm_eps, q);
     w->backend->kernels->norm(DT_NORM_RMS, k, l->k_norm, NULL, s->kv_heads * s->head_dim, s->norm_eps, k);
-    carry_heads(w, r, w->mine.heads, 0, 0, true);
-    carry_heads(w, r, w->mine.kv_heads, w->keys_at, w->wide_keys_at, true);
+    carry_heads(w, l, r, l->mine.heads, 0, 0, true);
+    carry_heads(w, l, r, l->mine.kv_heads, w->keys_at, w->wide_keys_at, true);
   }
   cpu_wait(c->me);
 }
@@ -113,13 +114,40 @@ static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
   }
   const cpu_product in[] = {to_heads(w, &l->q, x1, ld, 0), to_heads(w, &l->k, x1, ld, w->keys_at),
                             to_heads(w, &l->v, x1, ld, w->values_at)};
-  cpu_multiply(c, in, 3);
+  cpu_multiply(c, in, l->k.data ? 3 : 1);
   cpu_wait(c->me);
   if (w->shape.wide_norms) normalize_wide(c, l);
 }
 
+/* x += norm(out(act(gate(x)) * inputs)); each rank computes all of the gate's few numbers */
+static void add_inputs(const cpu_chunk *c, const cpu_layer *l, int layer) {
+  const dt_weights *w = c->p->w;
+  const cpu_product gate = {&l->input_gate, w->x, w->ldx, CPU_ACTIVATE, w->cat, w->ldcat};
+  int first, last;
+  cpu_multiply(c, &gate, 1);
+  cpu_wait(c->me);
+  cpu_share(c->me, c->n, &first, &last);
+  for (int r = first; r < last; r++) {
+    const float *in = w->inputs + (size_t)r * w->ldinputs + (size_t)layer * (size_t)w->inputs_dim;
+    for (int i = 0; i < w->shape.inputs; i++) w->cat[(size_t)r * w->ldcat + (size_t)i] *= in[i];
+  }
+  cpu_wait(c->me);
+  const cpu_product out = to_residual(w, &l->input_out, w->cat, l->input_norm);
+  cpu_multiply(c, &out, 1);
+  end_residual(c, l->input_norm);
+}
+
+static void scale_stream(const cpu_chunk *c, float scale) {
+  const dt_weights *w = c->p->w;
+  int first, last;
+  cpu_share(c->me, c->n, &first, &last);
+  for (int r = first; r < last; r++)
+    for (int i = 0; i < w->shape.hidden; i++) w->x[(size_t)r * w->ldx + (size_t)i] *= scale;
+  cpu_wait(c->me);
+}
+
 /* x += o(attention(norm1(x))), x += down(act(up(norm2(x)))) or the sum of experts; each norm may be absent, and each block end in
- * one */
+ * one; then inputs and a scale, if the layer has them */
 void cpu_sequential_layer(const cpu_chunk *c, int layer) {
   const dt_weights *w = c->p->w;
   const cpu_layer *l = &w->layer[layer];
@@ -143,6 +171,8 @@ void cpu_sequential_layer(const cpu_chunk *c, int layer) {
     cpu_multiply(c, &down, 1);
   }
   end_residual(c, l->down_norm);
+  if (w->shape.inputs) add_inputs(c, l, layer);
+  if (l->scale) scale_stream(c, *l->scale);
 }
 
 void cpu_keys_and_values(const cpu_chunk *c, int layer) {

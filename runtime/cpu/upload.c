@@ -102,8 +102,11 @@ static cpu_matrix build(builder *b, cpu_range outputs, int k, const part *parts,
   return m;
 }
 
-static cpu_matrix build_heads(builder *b, cpu_range heads, const dt_matrix *weights, const dt_matrix *bias) {
-  int head_dim = b->w->shape.head_dim, dim = b->w->dim;
+/* A matrix whose outputs are heads, each padded; none if the layer has none. */
+static cpu_matrix build_heads(builder *b, int head_dim, cpu_range heads, const dt_matrix *weights,
+                              const dt_matrix *bias) {
+  int dim = round_up(head_dim, 16);
+  if (!weights->source) return (cpu_matrix){0};
   return build(b, (cpu_range){heads.first * dim, heads.count * dim}, weights->cols,
                &(part){weights, bias, {0, head_dim, dim}, 0, NULL}, 1);
 }
@@ -115,8 +118,12 @@ static cpu_matrix build_gated(builder *b, cpu_range mine, const dt_matrix *gate,
   return build(b, (cpu_range){2 * mine.first, 2 * round_up(mine.count, 16)}, up->cols, parts, 2);
 }
 
-static cpu_matrix build_up(builder *b, const dt_layer *l) {
-  cpu_range mine = b->w->mine.inter;
+static cpu_matrix build_whole(builder *b, const dt_matrix *m) {
+  if (!m->source) return (cpu_matrix){0};
+  return build(b, (cpu_range){0, m->rows}, m->cols, &(part){m, NULL, whole(m), 0, NULL}, 1);
+}
+
+static cpu_matrix build_up(builder *b, const dt_layer *l, cpu_range mine) {
   if (b->w->shape.gated) return build_gated(b, mine, &l->gate, &l->gate_bias, &l->up, &l->up_bias);
   return build(b, mine, l->up.cols, &(part){&l->up, &l->up_bias, whole(&l->up), 0, NULL}, 1);
 }
@@ -139,9 +146,15 @@ static void build_experts(builder *b, const dt_layer *l, cpu_layer *out) {
   }
 }
 
-static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
-  const dt_shape *s = &b->w->shape;
-  const cpu_mine *mine = &b->w->mine;
+/* Which ranks have which part of a model, or of a layer, of this shape. */
+static cpu_mine mine_of(const dt_weights *w, const dt_shape *s) {
+  return cpu_mine_of(s, w->ranks ? w->ranks->rank : 0, w->ranks ? w->ranks->count : 1);
+}
+
+static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out) {
+  dt_weights *w = b->w;
+  const dt_shape own = dt_shape_of(&w->shape, l), *s = &own;
+  const cpu_mine part_of = mine_of(w, s), *mine = &part_of;
   const part o = {&l->o, &l->o_bias, whole(&l->o), 0, NULL};
   part down = {&l->down, &l->down_bias, whole(&l->down), 0, NULL};
   cpu_layer built = {.norm1 = take_vector(b, &l->norm1),
@@ -152,15 +165,33 @@ static void build_layer(builder *b, const dt_layer *l, cpu_layer *out) {
                      .down_norm = take_vector(b, &l->down_norm),
                      .window = l->window,
                      .still = l->still,
+                     .shape = own,
+                     .mine = part_of,
+                     .dim = round_up(s->head_dim, 16),
+                     .keys_of = l->keys_of ? l->keys_of - 1 : index,
+                     .cache_at = w->slot_bytes,
                      .q_norm = take_vector(b, &l->q_norm),
                      .k_norm = take_vector(b, &l->k_norm),
-                     .q = build_heads(b, mine->heads, &l->q, &l->q_bias),
-                     .k = build_heads(b, mine->kv_heads, &l->k, &l->k_bias),
-                     .v = build_heads(b, mine->kv_heads, &l->v, &l->v_bias)};
+                     .v_norm = s->normed_values ? w->ones : NULL,
+                     .q = build_heads(b, s->head_dim, mine->heads, &l->q, &l->q_bias),
+                     .k = build_heads(b, s->head_dim, mine->kv_heads, &l->k, &l->k_bias),
+                     .v = build_heads(b, s->head_dim, mine->kv_heads, &l->v, &l->v_bias),
+                     .input_gate = build_whole(b, &l->input_gate),
+                     .input_norm = take_vector(b, &l->input_norm),
+                     .scale = take_vector(b, &l->scale)};
   if (l->expert)
     build_experts(b, l, &built);
   else
-    built.up = build_up(b, l);
+    built.up = build_up(b, l, mine->inter);
+  if (l->input_out.source) {
+    const part input = {&l->input_out, NULL, whole(&l->input_out), 0, NULL};
+    built.input_out = build(b, mine->hidden, s->inputs, &input, 1);
+  }
+  if (!l->keys_of) {
+    size_t row = w->backend->cache_type->row_bytes(built.dim);
+    w->slot_bytes += 2 * (size_t)mine->kv_heads.count * row;
+    w->writing = index + 1;
+  }
   if (s->parallel_residual) {
     down.k0 = l->o.cols;
     built.o = build(b, mine->hidden, l->o.cols + s->inter, (const part[]){o, down}, 2);
@@ -201,6 +232,21 @@ static void build_embed(builder *b) {
   if (is_filling(b)) b->status = cpu_copy_rows(w->backend, &d->embed, w->mine.ids, w->embed, b->err);
 }
 
+static void build_inputs(builder *b) {
+  dt_weights *w = b->w;
+  const dt_model_desc *d = b->desc;
+  const dt_matrix *table = &d->inputs_embed, *proj = &d->inputs_proj;
+  int n = w->shape.inputs;
+  if (!n) return;
+  w->inputs_dim = round_up(n, 16);
+  w->inputs_dtype = table->dtype;
+  w->inputs_embed = cpu_take(&w->weights_arena, (size_t)table->rows * dt_row_bytes(table->dtype, (size_t)table->cols));
+  if (is_filling(b)) b->status = cpu_copy_rows(w->backend, table, (cpu_range){0, table->rows}, w->inputs_embed, b->err);
+  w->inputs_proj = build(b, (cpu_range){0, w->shape.layers * w->inputs_dim}, proj->cols,
+                         &(part){proj, NULL, {0, n, w->inputs_dim}, 0, NULL}, 1);
+  w->inputs_norm = take_vector(b, &d->inputs_norm);
+}
+
 static void build_medusa(builder *b) {
   const dt_head_desc *d = b->head;
   cpu_head *h = &b->w->head;
@@ -224,8 +270,8 @@ static void build_head(builder *b) {
   h->feature_norm = take_vector(b, &d->feature_norm);
 }
 
-static float *take_angles(builder *b, const float *freq) {
-  size_t pairs = (size_t)b->w->shape.rotary_dims / 2;
+static float *take_angles(builder *b, int dims, const float *freq) {
+  size_t pairs = (size_t)dims / 2;
   float *taken = freq ? cpu_take(&b->w->weights_arena, pairs * sizeof *taken) : NULL;
   if (taken) memcpy(taken, freq, pairs * sizeof *taken);
   return taken;
@@ -238,15 +284,20 @@ static void build_model(builder *b) {
     build_medusa(b);
     return;
   }
-  w->layer = cpu_take(&w->weights_arena, (size_t)w->shape.layers * sizeof *w->layer);
-  for (int i = 0; i < w->shape.layers; i++) build_layer(b, &d->layer[i], w->layer ? &w->layer[i] : NULL);
+  const dt_shape *s = &w->shape;
+  w->layer = cpu_take(&w->weights_arena, (size_t)s->layers * sizeof *w->layer);
+  w->ones = cpu_take(&w->weights_arena, (size_t)round_up(s->head_dim, 16) * sizeof *w->ones);
+  for (int i = 0; w->ones && i < s->head_dim; i++) w->ones[i] = 1;
+  w->slot_bytes = 0;
+  for (int i = 0; i < s->layers; i++) build_layer(b, &d->layer[i], i, w->layer ? &w->layer[i] : NULL);
   w->final_norm = take_vector(b, &d->final_norm);
   w->final_norm_bias = take_vector(b, &d->final_norm_bias);
   build_unembed(b);
   build_embed(b);
+  build_inputs(b);
   if (b->head) build_head(b);
-  w->inv_freq = take_angles(b, d->inv_freq);
-  w->local_freq = take_angles(b, d->local_freq);
+  w->inv_freq = take_angles(b, s->rotary_dims, d->inv_freq);
+  w->local_freq = take_angles(b, s->local_dims ? s->local_dims : s->rotary_dims, d->local_freq);
 }
 
 static void build_routes(dt_weights *w) {
@@ -271,13 +322,16 @@ static void build_scratch(dt_weights *w) {
   cpu_arena *a = &w->scratch_arena;
   const dt_shape *s = &w->shape;
   size_t threads = (size_t)w->backend->threads;
-  int keys = round_up(w->mine.kv_heads.count * w->dim, CPU_PANEL);
-  w->keys_at = round_up(w->mine.heads.count * w->dim, CPU_PANEL);
+  int dim = round_up(s->head_dim, 16), keys = round_up(w->mine.kv_heads.count * dim, CPU_PANEL);
+  w->keys_at = round_up(w->mine.heads.count * dim, CPU_PANEL);
   w->values_at = w->keys_at + keys;
   /* Sixteen numbers more, so that rows whose length is a power of two do not share a few sets of the L1 cache. */
   w->ldx = (size_t)round_up(s->hidden, CPU_PANEL) + 16;
   w->ldqkv = (size_t)(w->values_at + keys);
-  w->ldcat = (size_t)(s->heads * s->head_dim + round_up(s->inter, CPU_PANEL)) + 16;
+  int inner = s->heads * s->head_dim + round_up(s->inter, CPU_PANEL), inputs = round_up(s->inputs, CPU_PANEL);
+  w->ldcat = (size_t)(inner > inputs ? inner : inputs) + 16;
+  w->ldangles = (size_t)(s->rotary_dims > s->local_dims ? s->rotary_dims : s->local_dims);
+  w->ldinputs = (size_t)round_up(s->layers * w->inputs_dim, CPU_PANEL) + 16;
   w->wide_keys_at = round_up(s->heads * s->head_dim, 16);
   w->ldwide = (size_t)(w->wide_keys_at + round_up(s->kv_heads * s->head_dim, 16));
   int blocks = (s->vocab + CPU_LOGIT_BLOCK - 1) / CPU_LOGIT_BLOCK;
@@ -286,11 +340,15 @@ static void build_scratch(dt_weights *w) {
   w->own = cpu_take(a, threads * 2 * CPU_OWN_ROWS * w->ldx * sizeof(float));
   w->qkv = cpu_take(a, CPU_ROWS * w->ldqkv * sizeof(float));
   w->cat = cpu_take(a, CPU_ROWS * w->ldcat * sizeof(float));
-  w->heads = cpu_take(a, threads * CPU_ATTENTION_ROWS * (size_t)w->dim * sizeof(float));
+  w->heads = cpu_take(a, threads * CPU_ATTENTION_ROWS * (size_t)dim * sizeof(float));
   w->sums = cpu_take(a, threads * CPU_ROWS * CPU_LOGIT_BLOCK * sizeof(float));
   w->top = cpu_take(a, threads * CPU_ROWS * 2 * sizeof(cpu_top));
   w->parts = cpu_take(a, (size_t)blocks * 2 * CPU_ROWS * sizeof *w->parts);
-  w->angles = cpu_take(a, 2 * CPU_ROWS * 2 * (size_t)s->rotary_dims * sizeof(float));
+  w->angles = cpu_take(a, 2 * CPU_ROWS * 2 * w->ldangles * sizeof(float));
+  if (s->inputs) {
+    w->inputs = cpu_take(a, CPU_ROWS * w->ldinputs * sizeof(float));
+    w->own_inputs = cpu_take(a, threads * (size_t)s->layers * (size_t)s->inputs * sizeof(float));
+  }
   if (s->wide_norms) w->wide = cpu_take(a, CPU_ROWS * w->ldwide * sizeof(float));
   if (s->experts) build_routes(w);
   w->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * w->prepared_bytes);
@@ -353,9 +411,8 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   w->backend = backend;
   w->shape = d->shape;
   w->ranks = d->path ? backend->ranks : NULL;
-  w->mine = cpu_mine_of(&d->shape, w->ranks ? w->ranks->rank : 0, w->ranks ? w->ranks->count : 1);
+  w->mine = mine_of(w, &d->shape);
   w->run_layer = d->shape.parallel_residual ? cpu_parallel_layer : cpu_sequential_layer;
-  w->dim = round_up(d->shape.head_dim, 16);
   w->scale = d->shape.attention_scale != 0 ? d->shape.attention_scale
              : d->shape.head_dim           ? (float)(1.0 / sqrt((double)d->shape.head_dim))
                                            : 0.0f;

@@ -73,3 +73,12 @@ dt_matrix dt_zipped_heads(dt_matrix zipped, int head_dim) {
   zipped.zipped = true;
   return zipped;
 }
+
+dt_shape dt_shape_of(const dt_shape *s, const dt_layer *l) {
+  dt_shape own = *s;
+  if (l->kv_heads) own.kv_heads = l->kv_heads;
+  if (l->head_dim) own.head_dim = l->head_dim;
+  if (l->inter) own.inter = l->inter;
+  if (l->window && s->local_dims) own.rotary_dims = s->local_dims;
+  return own;
+}

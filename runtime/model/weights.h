@@ -50,7 +50,8 @@ typedef struct {
  * parallel residual:   x += o(attn(norm1(x))) + down(act(up(norm2(x))))       (both norms read the layer's input)
  * sequential residual: x += o(attn(norm1(x)));  x += down(act(up(norm2(x))))
  * with a gate: down(act(gate(n)) * up(n)). Biases are optional, and so are the norms of a sequential residual: without norm1 or
- * norm2, x itself is read; with o_norm or down_norm, x += o_norm(o(..)), x += down_norm(down(..)).
+ * norm2, x itself is read; with o_norm or down_norm, x += o_norm(o(..)), x += down_norm(down(..)). Behind both blocks, where the
+ * model has inputs (dt_model_desc): x += input_norm(input_out(act(input_gate(x)) * inputs)); and with a scale: x *= scale.
  * with experts, in the place of down(..): the sum of w_e expert_e(n) over the `chosen` experts of the row, by rising e: those with
  * the largest of the numbers r = router(n), ties by lower e. w_e = exp(r_e) over the sum of exp(r) of all experts or, with
  * `chosen_only`, of the chosen ones. */
@@ -61,13 +62,17 @@ typedef struct {
   dt_matrix q_bias, k_bias, v_bias;               /* [A] [G] [G] */
   dt_matrix q_norm,
       k_norm; /* [head_dim] RMS norms of every head, before it rotates; [A] [G]: of all heads together; both or none */
-  dt_matrix o, o_bias;                    /* [H,A] [H] */
-  dt_matrix up, up_bias, gate, gate_bias; /* [I,H] [I] */
-  dt_matrix down, down_bias;              /* [H,I] [H] */
-  dt_matrix router;                       /* [experts,H]; a layer with experts has no up, gate and down */
-  int window;                             /* its rows see this many tokens, their own the last; 0: all */
-  bool still;                             /* its heads do not rotate */
-  dt_expert *expert;                      /* [experts]; NULL: it has none */
+  dt_matrix o, o_bias;                         /* [H,A] [H] */
+  dt_matrix up, up_bias, gate, gate_bias;      /* [I,H] [I] */
+  dt_matrix down, down_bias;                   /* [H,I] [H] */
+  dt_matrix input_gate, input_out, input_norm; /* [P,H] [H,P] [H], P = shape.inputs */
+  dt_matrix scale;                             /* [1] */
+  dt_matrix router;                            /* [experts,H]; a layer with experts has no up, gate and down */
+  int window;                                  /* its rows see this many tokens, their own the last; 0: all */
+  bool still;                                  /* its heads do not rotate */
+  int kv_heads, head_dim, inter;               /* at most the shape's; 0: as many as these */
+  dt_expert *expert;                           /* [experts]; NULL: it has none */
+  int keys_of; /* counted from 1, an earlier layer whose keys and values its heads read: it has no k and v; 0: its own */
 } dt_layer;
 
 enum { DT_LAYER_MATRICES = offsetof(dt_layer, window) / sizeof(dt_matrix) }; /* it begins with these */
@@ -77,12 +82,15 @@ typedef struct {
   int vocab, hidden, layers, heads, kv_heads, head_dim, inter, context;
   int window;      /* its layers see this many tokens, and context is cut to it; 0: they see all positions */
   int rotary_dims; /* the first rotary_dims of a head rotate, as split halves; even */
+  int local_dims;  /* the same of layers with a window, where the model has local_freq; 0: as many */
+  int inputs;      /* numbers of a token that each layer reads behind its blocks; 0: none */
   float norm_eps;
   dt_norm_kind norm;
   dt_act_kind act;
   bool parallel_residual;
   bool gated;                        /* the MLP has a gate */
   bool wide_norms;                   /* q_norm and k_norm are of all heads together */
+  bool normed_values;                /* each head's values are RMS normalized, without weights */
   int experts, chosen, expert_inter; /* of a layer with experts; those that a row takes; their width. 0: none */
   bool chosen_only;                  /* see dt_layer */
   /* Factors, each 0 where a model has none. */
@@ -92,11 +100,17 @@ typedef struct {
   float score_cap, logit_cap;                     /* a score, a logit x becomes cap * tanh(x / cap) */
 } dt_shape;
 
+/* The shape with this layer's numbers in the place of those that the layer has of its own. */
+dt_shape dt_shape_of(const dt_shape *s, const dt_layer *l);
+
+/* With inputs, P numbers for each of L layers: e the token's scaled embedding, for each layer's part of P
+ * inputs = (inputs_norm(H^-0.5 inputs_proj(e)) + P^0.5 inputs_embed[token]) * 2^-0.5, as in Gemma 3n and 4. */
 typedef struct {
   dt_shape shape;
   const float *inv_freq;   /* [rotary_dims / 2] the angle of pair j at position p is (double)p * inv_freq[j] */
-  const float *local_freq; /* the same for layers with a window; NULL: they turn as the others */
+  const float *local_freq; /* [local_dims / 2] the same for layers with a window; NULL: they turn as the others */
   dt_matrix embed;         /* [vocab,H] */
+  dt_matrix inputs_embed, inputs_proj, inputs_norm; /* [vocab,L P] [L P,H] [P] */
   dt_matrix final_norm, final_norm_bias;
   dt_matrix unembed;  /* [vocab,H] no bias */
   const int32_t *ids; /* [n_ids] those whose rows of unembed are wanted, rising; NULL: all. Such a model only drafts */

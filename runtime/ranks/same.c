@@ -152,9 +152,10 @@ static dt_status hash_item(const same *s, int item, keyed_hash *out, dt_error *e
   if (item < IN_FOLDER) return hash_file(s, path_in(s, in_folder[item], path), out, err);
   if (item == PROGRAM) return hash_file(s, "/proc/self/exe", out, err);
   if (item == ROTATION) {
-    size_t bytes = (size_t)(d->shape.rotary_dims / 2) * sizeof *d->inv_freq;
-    *out = keyed_of(s->of[0].key, d->inv_freq, bytes);
-    if (d->local_freq) *out = keyed_more(s->of[0].key, *out, d->local_freq, bytes);
+    size_t pairs = (size_t)d->shape.rotary_dims / 2;
+    size_t local = d->shape.local_dims ? (size_t)d->shape.local_dims / 2 : pairs;
+    *out = keyed_of(s->of[0].key, d->inv_freq, pairs * sizeof *d->inv_freq);
+    if (d->local_freq) *out = keyed_more(s->of[0].key, *out, d->local_freq, local * sizeof *d->local_freq);
     return DT_OK;
   }
   dt_status status = DT_OK;

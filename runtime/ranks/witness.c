@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BESIDE = 4 };
+enum { BESIDE = 7 };
 
 int witness_matrices(const dt_model_desc *d) { return d->shape.layers * DT_LAYER_MATRICES + BESIDE; }
 
 const dt_matrix *witness_matrix(const dt_model_desc *d, int i) {
-  const dt_matrix *beside[BESIDE] = {&d->embed, &d->final_norm, &d->final_norm_bias, &d->unembed};
+  const dt_matrix *beside[BESIDE] = {&d->embed,        &d->final_norm,  &d->final_norm_bias, &d->unembed,
+                                     &d->inputs_embed, &d->inputs_proj, &d->inputs_norm};
   int in_layers = i - BESIDE;
   return in_layers < 0 ? beside[i]
                        : (const dt_matrix *)&d->layer[in_layers / DT_LAYER_MATRICES] + in_layers % DT_LAYER_MATRICES;

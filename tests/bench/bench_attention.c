@@ -135,22 +135,22 @@ static void stream(const cpu_member *me, void *context) {
     for (int part = 0; part < 2; part++)
       for (int head = 0; head < w->mine.kv_heads.count; head++)
         sink = w->backend->kernels->stream((const float *)(const void *)(cpu_rows_of(s->cache, 0, layer, part, head) +
-                                                                         (size_t)first * cpu_row_bytes(w)),
-                                           (size_t)(last - first) * cpu_row_bytes(w) / sizeof(float));
+                                                                         (size_t)first * cpu_row_bytes(w, 0)),
+                                           (size_t)(last - first) * cpu_row_bytes(w, 0) / sizeof(float));
 }
 
 /* Keys and values of about 2^-7; the queries of up to a half. */
 static void fill(subject *s) {
   const dt_weights *w = s->w;
   uint64_t state = 1;
-  size_t bytes = cpu_cache_bytes(w, s->cache->slots), row = cpu_row_bytes(w);
+  size_t bytes = cpu_cache_bytes(w, s->cache->slots), row = cpu_row_bytes(w, 0);
   float numbers[MOST_DIM];
   for (size_t at = 0; at < bytes; at += row) {
-    for (int d = 0; d < w->dim; d++) {
+    for (int d = 0; d < w->layer[0].dim; d++) {
       state = state * 6364136223846793005u + 1442695040888963407u;
       numbers[d] = (state >> 40 & 1 ? 0x1p-7f : -0x1p-7f) * (float)(state >> 41 & 0xff) / 256;
     }
-    w->backend->cache_type->write(numbers, w->dim, s->cache->data + at);
+    w->backend->cache_type->write(numbers, w->layer[0].dim, s->cache->data + at);
   }
   for (size_t i = 0; i < CPU_ROWS * w->ldqkv; i++) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -173,7 +173,7 @@ static void measure(const char *name, subject *s, const char *type, int count, d
     if (i >= 0) streamed[i] = middle - start, took[i] = now() - middle;
   }
   double time = 1e3 * median(took, rounds), bytes = 1e3 * median(streamed, rounds);
-  double numbers = 2.0 * w->shape.layers * w->shape.heads * w->dim * (s->context + 1) * count;
+  double numbers = 2.0 * w->shape.layers * w->shape.heads * w->layer[0].dim * (s->context + 1) * count;
   double products = rate > 0 ? 1e3 * numbers / rate : 0;
   printf("%s,%s,%d,%d,%.3f,%.3f,%.3f,%.2f\n", name, type, s->context, count, time, bytes, products,
          time / (bytes > products ? bytes : products));

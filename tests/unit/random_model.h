@@ -54,7 +54,7 @@ typedef struct {
   dt_layer layer[RANDOM_LAYERS];
   dt_expert expert[RANDOM_LAYERS][RANDOM_EXPERTS];
   float inv_freq[64];
-  dt_source owned[RANDOM_LAYERS * 24 + 8]; /* each the numbers of one matrix */
+  dt_source owned[RANDOM_LAYERS * 32 + 8]; /* each the numbers of one matrix */
   int count;
   uint64_t state;
   dt_dtype dtype;

@@ -34,6 +34,53 @@ static inline void random_olmo(random_model *m) {
   m->layer[0].window = 37, m->layer[1].still = true;
 }
 
+/* Gives a layer sizes of its own; keys of its own if `keys_of` is 0. */
+static inline void random_sizes(random_model *m, dt_layer *l, int kv_heads, int head_dim, int inter, int keys_of) {
+  l->kv_heads = kv_heads, l->head_dim = head_dim, l->inter = inter, l->keys_of = keys_of;
+  const dt_shape s = dt_shape_of(&m->desc.shape, l);
+  int h = s.hidden, keys = s.kv_heads * s.head_dim;
+  l->q = random_matrix(m, s.heads * s.head_dim, h, 0.2f, 0.0f),
+  l->o = random_matrix(m, h, s.heads * s.head_dim, 0.1f, 0);
+  l->k = l->v = l->k_norm = (dt_matrix){0};
+  if (!keys_of) {
+    l->k = random_matrix(m, keys, h, 0.2f, 0.0f), l->v = random_matrix(m, keys, h, 0.2f, 0.0f);
+    l->k_norm = random_matrix(m, s.head_dim, 1, 0.3f, 1.0f);
+  }
+  l->q_norm = random_matrix(m, s.head_dim, 1, 0.3f, 1.0f);
+  l->gate = random_matrix(m, s.inter, h, 0.1f, 0.0f), l->up = random_matrix(m, s.inter, h, 0.1f, 0.0f);
+  l->down = random_matrix(m, h, s.inter, 0.1f, 0.0f);
+}
+
+/* As Gemma 4 has them: layers with heads and MLPs of several sizes, two that read keys of others, values normed, keys that are
+ * values, and inputs and a scale of every layer. */
+static inline random_model *random_gemma4(uint64_t seed) {
+  enum { INPUTS = 20 };
+  static const float local_freq[12] = {1, 0.7f, 0.4f, 0.2f, 0.1f};
+  model_shape shape = random_shapes[5];
+  shape.layers = RANDOM_LAYERS;
+  random_model *m = random_model_new(&shape, seed);
+  dt_shape *s = &m->desc.shape;
+  m->desc.local_freq = local_freq;
+  s->local_dims = 24, s->normed_values = true, s->attention_scale = 0.3f, s->inputs = INPUTS;
+  m->layer[0].window = 7, m->layer[2].window = 37;
+  random_sizes(m, &m->layer[0], 1, 24, 0, 0);
+  m->layer[1].v = m->layer[1].k;
+  random_sizes(m, &m->layer[2], 1, 24, 33, 1);
+  random_sizes(m, &m->layer[3], 0, 0, 0, 2);
+  for (int i = 0; i < s->layers; i++) {
+    dt_layer *l = &m->layer[i];
+    random_norms_behind(m, l);
+    l->input_gate = random_matrix(m, INPUTS, s->hidden, 0.2f, 0.0f);
+    l->input_out = random_matrix(m, s->hidden, INPUTS, 0.2f, 0.0f);
+    l->input_norm = random_matrix(m, s->hidden, 1, 0.3f, 1.0f);
+    l->scale = random_matrix(m, 1, 1, 0.3f, 1.0f);
+  }
+  m->desc.inputs_embed = random_matrix(m, s->vocab, s->layers * INPUTS, 0.3f, 0.0f);
+  m->desc.inputs_proj = random_matrix(m, s->layers * INPUTS, s->hidden, 0.2f, 0.0f);
+  m->desc.inputs_norm = random_matrix(m, INPUTS, 1, 0.3f, 1.0f);
+  return m;
+}
+
 /* Experts of `inter` numbers, three for a row, in the place of the MLPs of layers first, first + 1, .. */
 static inline void random_experts(random_model *m, int first, int inter, bool chosen_only) {
   dt_shape *s = &m->desc.shape;
@@ -52,15 +99,16 @@ static inline void random_experts(random_model *m, int first, int inter, bool ch
   }
 }
 
-enum { RANDOM_SHARED = 2, RANDOM_PARTS = 4 }; /* those that ranks share come first */
-static const char *const random_part_names[RANDOM_PARTS] = {"as Gemma", "as OLMo", "experts behind a dense layer",
-                                                            "quantized experts"};
+enum { RANDOM_SHARED = 3, RANDOM_PARTS = 5 }; /* those that ranks share come first */
+static const char *const random_part_names[RANDOM_PARTS] = {"as Gemma", "as OLMo", "as Gemma 4",
+                                                            "experts behind a dense layer", "quantized experts"};
 static inline random_model *random_parts_new(int which, uint64_t seed) {
-  random_model *m = random_model_new(&random_shapes[which == 3 ? 7 : 5], seed);
+  if (which == 2) return random_gemma4(seed);
+  random_model *m = random_model_new(&random_shapes[which == 4 ? 7 : 5], seed);
   switch (which) {
   case 0: random_gemma(m); break;
   case 1: random_olmo(m); break;
-  case 2: random_experts(m, 1, 27, false); break;
+  case 3: random_experts(m, 1, 27, false); break;
   default: random_experts(m, 0, 256, true);
   }
   return m;

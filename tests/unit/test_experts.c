@@ -37,7 +37,7 @@ static bool changes(random_model *m, int expert, const float *before) {
 
 static void ties_go_to_the_lowest_ids(void **state) {
   (void)state;
-  random_model *m = random_parts_new(2, 5);
+  random_model *m = random_parts_new(3, 5);
   const dt_matrix *router = &m->layer[1].router;
   memset((void *)router->source->bytes, 0, (size_t)router->rows * (size_t)router->cols * 4);
   float *before = logits_of(m);
@@ -49,7 +49,7 @@ static void ties_go_to_the_lowest_ids(void **state) {
 /* The last expert's number is above the others', which are equal, in some rows and below in others. */
 static void a_row_takes_the_largest(void **state) {
   (void)state;
-  random_model *m = random_parts_new(2, 5);
+  random_model *m = random_parts_new(3, 5);
   const dt_matrix *router = &m->layer[1].router;
   float *numbers = (float *)router->source->bytes, *last = numbers + (RANDOM_EXPERTS - 1) * router->cols;
   memset(numbers, 0, (size_t)router->rows * (size_t)router->cols * 4);
@@ -92,7 +92,7 @@ static void narrow(changed *c) { c->layer[1].expert[4].down.cols--; }
 
 static void models_that_are_none_are_refused(void **state) {
   (void)state;
-  random_model *m = random_parts_new(2, 5);
+  random_model *m = random_parts_new(3, 5);
   check_changed(m, nothing, NULL);
   check_changed(m, all_chosen, NULL);
   check_changed(m, none_chosen, "model: layer 1: 0 of 7 experts of 27 numbers a row; expected some of 1 to 512");
@@ -114,7 +114,7 @@ static void nobody_gathers(dt_ranks *ranks, void *numbers, const int *bytes, con
 
 static void a_gpu_and_ranks_refuse_them_in_one_line(void **state) {
   (void)state;
-  random_model *m = random_parts_new(2, 5);
+  random_model *m = random_parts_new(3, 5);
   fails(check_plain(&m->desc, "a GPU", &err), DT_EINPUT,
         "model: it has experts, which a GPU does not compute: use --backend cpu");
   dt_ranks ranks = {.rank = 0, .count = 2, .gather = nobody_gathers};
