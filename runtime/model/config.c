@@ -56,6 +56,28 @@ dt_status config_int_or(const keys *k, const char *hf, const char *gguf, int abs
   return DT_OK;
 }
 
+dt_status config_each(const keys *k, const char *hf, const char *gguf, int absent, int max, int layers, int *out) {
+  found f = find_key(k, hf, gguf);
+  int all = absent;
+  if (!f.n || !k->gguf || !cJSON_IsArray(f.item[0])) {
+    dt_status status = absent ? config_int_or(k, hf, gguf, absent, max, &all) : config_int(k, hf, gguf, max, &all);
+    for (int i = 0; i < layers; i++) out[i] = all;
+    return status;
+  }
+  int listed = cJSON_GetArraySize(f.item[0]), i = 0;
+  if (listed != layers)
+    return dt_fail(k->err, DT_EINPUT, "%s: %s: found %d elements, expected one for each of %d layers", k->path,
+                   f.name[0], listed, layers);
+  for (const cJSON *item = f.item[0]->child; item; item = item->next) {
+    double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
+    if (!(value >= 1 && value <= max) || value != floor(value))
+      return dt_fail(k->err, DT_EINPUT, "%s: %s: layer %d: expected a whole number from 1 to %d", k->path, f.name[0], i,
+                     max);
+    out[i++] = (int)value;
+  }
+  return DT_OK;
+}
+
 dt_status config_bool(const keys *k, const char *hf, const char *gguf, bool absent, bool *out) {
   found f = find_key(k, hf, gguf);
   if (f.n && !cJSON_IsBool(f.item[0]))
@@ -105,8 +127,7 @@ dt_status config_act(const keys *k, const char *hf, const char *gguf, const char
                  k->path, f.name[0], name);
 }
 
-/* A text; "" if it is absent. */
-static const char *config_text(const keys *k, const char *hf, const char *gguf) {
+const char *config_text(const keys *k, const char *hf, const char *gguf) {
   found f = find_key(k, hf, gguf);
   return !f.n ? "" : cJSON_IsString(f.item[0]) ? f.item[0]->valuestring : "(not a string)";
 }
@@ -211,16 +232,23 @@ static dt_status read_yarn(const keys *k, rotation_objects in, rotation *r) {
   return status;
 }
 
+static dt_status read_proportional(const keys *k, rotation_objects in, rotation *r) {
+  dt_status status = config_number(k, in_objects(in, "factor").text, NULL, 1, 1, 1e6, &r->factor);
+  return status ? status : config_number(k, in_objects(in, "partial_rotary_factor").text, NULL, 1, 0, 1, &r->part);
+}
+
 static dt_status read_rotation(const keys *k, rotation_objects in, rotation *r) {
   const char *type = "", *where = "";
   dt_status status = rotation_type(k, in, &type, &where);
   if (status) return status;
   bool plain = !*type || !strcmp(type, k->gguf ? "none" : "default"), yarn = !strcmp(type, "yarn");
   bool linear = !strcmp(type, "linear"), llama3 = !k->gguf && !strcmp(type, "llama3");
-  if (!plain && !linear && !llama3 && !yarn)
+  bool proportional = !k->gguf && !strcmp(type, "proportional");
+  if (!plain && !linear && !llama3 && !yarn && !proportional)
     return dt_fail(k->err, DT_EINPUT, "%s: %s of type \"%.60s\"%s is not supported; supported: %s", k->path, where,
                    type, explain_rotation(type),
-                   k->gguf ? "none, linear, yarn" : "default, linear, llama3, yarn, or null");
+                   k->gguf ? "none, linear, yarn" : "default, linear, llama3, yarn, proportional, or null");
+  if (proportional) return read_proportional(k, in, r);
   if (!plain) status = rotation_number(k, in, "factor", "rope.scaling.factor", 1, 1e6, &r->factor);
   if (!status && llama3) status = read_llama3(k, in, r);
   if (!status && yarn) status = read_yarn(k, in, r);
@@ -228,13 +256,13 @@ static dt_status read_rotation(const keys *k, rotation_objects in, rotation *r) 
 }
 
 dt_status config_rotation(const keys *k, const char *base, double usual, rotation *out) {
-  *out = (rotation){.factor = 1};
+  *out = (rotation){.factor = 1, .part = 1};
   dt_status status = config_number(k, base, "rope.freq_base", usual, 1e-3, 1e30, &out->base);
   return status ? status : read_rotation(k, global_objects, out);
 }
 
 dt_status config_local_rotation(const keys *k, const char *base, double usual, rotation *out) {
-  *out = (rotation){.factor = 1};
+  *out = (rotation){.factor = 1, .part = 1};
   dt_status status = config_number(k, base, "rope.freq_base_swa", usual, 1e-3, 1e30, &out->base);
   return status ? status : read_rotation(k, local_objects, out);
 }
@@ -365,7 +393,7 @@ dt_status config_refuse_others(const keys *k, const char *takes) {
         "%s: quantization_config: weights in another tool's format are not supported; supported: F32, F16 and "
         "BF16 weights, or a GGUF file",
         k->path);
-  if (get(k->json, "vision_config"))
+  if (get(k->json, "vision_config") && !is_among("vision_config", takes))
     return dt_fail(k->err, DT_EINPUT, "%s: vision_config: a model of pictures is not supported, only of text", k->path);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     found f = find_key(k, others[i].hf, others[i].gguf);

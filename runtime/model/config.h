@@ -29,7 +29,11 @@ typedef struct {
   int window;        /* of local layers; 0: they see all */
   bool local[CONFIG_MAX_LAYERS], still[CONFIG_MAX_LAYERS]; /* layers with the window, without rotation */
   bool dense[CONFIG_MAX_LAYERS];                           /* layers without experts, where shape has some */
-  bool tied;                                               /* the embedding may serve as unembedding */
+  /* Of each layer, as in dt_layer. */
+  int kv_heads[CONFIG_MAX_LAYERS], head_dim[CONFIG_MAX_LAYERS], inter[CONFIG_MAX_LAYERS], keys_of[CONFIG_MAX_LAYERS];
+  bool values_are_keys; /* in layers without a window: the projections of keys, before their norm, are the values */
+  bool scaled_layers;   /* the stream has a factor behind each layer */
+  bool tied;            /* the embedding may serve as unembedding */
   int32_t eos[CONFIG_MAX_EOS];
   int n_eos;
 } config;
@@ -48,6 +52,10 @@ typedef struct {
  * supported. */
 dt_status config_int(const keys *k, const char *hf, const char *gguf, int max, int *out); /* 1..max; must be there */
 dt_status config_int_or(const keys *k, const char *hf, const char *gguf, int absent, int max, int *out);
+/* The same of each of `layers`: a number for all or, in a GGUF file, a list. absent = 0: it must be there. */
+dt_status config_each(const keys *k, const char *hf, const char *gguf, int absent, int max, int layers, int *out);
+/* A text; "" if it is absent. */
+const char *config_text(const keys *k, const char *hf, const char *gguf);
 dt_status config_bool(const keys *k, const char *hf, const char *gguf, bool absent, bool *out);
 dt_status config_number(const keys *k, const char *hf, const char *gguf, double absent, double min, double max,
                         double *out);

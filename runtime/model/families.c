@@ -8,7 +8,9 @@
   F(gpt_neox)                                                                                                          \
   F(llama)                                                                                                             \
   F(mistral)                                                                                                           \
-  F(qwen2) F(qwen3) F(smollm3) F(granite) F(olmo2) F(olmo3) F(phi3) F(gemma2) F(gemma3) F(qwen3moe) F(mixtral)
+  F(qwen2)                                                                                                             \
+  F(qwen3)                                                                                                             \
+  F(smollm3) F(granite) F(olmo2) F(olmo3) F(phi3) F(gemma2) F(gemma3) F(gemma4) F(gemma4_whole) F(qwen3moe) F(mixtral)
 
 #define DECLARE(name) extern const family name;
 FAMILIES(DECLARE)
@@ -18,7 +20,7 @@ enum { COUNT = sizeof families / sizeof *families };
 
 const family *family_at(int i) { return i < COUNT ? families[i] : NULL; }
 
-enum { LIST_BYTES = 640 };
+enum { LIST_BYTES = 768 };
 
 /* Lists them: "gpt_neox" (GPTNeoXForCausalLM), .. */
 static const char *supported(char text[LIST_BYTES]) {

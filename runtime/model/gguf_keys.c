@@ -19,11 +19,13 @@ static bool is_number(const gguf_value *v, double *number) {
   return true;
 }
 
-static cJSON *list_of_truths(const gguf_value *v) {
+/* A list of truths or of numbers. */
+static cJSON *list_of(const gguf_value *v) {
   bool truth;
+  double number;
   cJSON *list = cJSON_CreateArray();
-  for (uint64_t i = 0; list && i < v->count && gguf_bool(v, i, &truth); i++)
-    if (!cJSON_AddItemToArray(list, cJSON_CreateBool(truth))) {
+  for (uint64_t i = 0; list && i < v->count && (gguf_bool(v, i, &truth) || gguf_number(v, i, &number)); i++)
+    if (!cJSON_AddItemToArray(list, gguf_bool(v, i, &truth) ? cJSON_CreateBool(truth) : cJSON_CreateNumber(number))) {
       cJSON_Delete(list);
       list = NULL;
     }
@@ -37,7 +39,8 @@ static cJSON *item_of(const gguf_value *v) {
   double number;
   char text[LONGEST_TEXT];
   if (is_number(v, &number)) return cJSON_CreateNumber(number);
-  if (v->array && v->count <= LONGEST_LIST && gguf_bool(v, 0, &truth)) return list_of_truths(v);
+  if (v->array && v->count <= LONGEST_LIST && (gguf_bool(v, 0, &truth) || gguf_number(v, 0, &number)))
+    return list_of(v);
   if (v->array) return cJSON_CreateString("(an array)");
   if (gguf_bool(v, 0, &truth)) return cJSON_CreateBool(truth);
   const char *bytes = gguf_string(v, 0, &len);

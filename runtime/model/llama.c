@@ -1,18 +1,11 @@
 /* Llama and its relatives: a sequential residual, RMS norms, a gated MLP or experts, grouped heads. They differ in biases, norms,
  * windows, rotations, scales, and in defaults. */
+#include "model/llama.h"
 #include "model/experts.h"
-#include "model/family.h"
 
 #include <math.h>
 
-/* Defaults of keys that a file may lack, and spellings; 0 and NULL: Llama's. */
-typedef struct {
-  int head_dim;
-  double eps, base;
-  bool tied;
-  const char *act_key, *act;
-  const char *base_key;
-} defaults;
+typedef llama_defaults defaults;
 
 /* A head has hidden / heads numbers, unless a key says otherwise. */
 static dt_status read_heads(const keys *k, int usual_head_dim, dt_shape *s) {
@@ -36,34 +29,41 @@ static dt_status read_heads(const keys *k, int usual_head_dim, dt_shape *s) {
   return DT_OK;
 }
 
-/* Reads the keys that all have. */
-static dt_status read_common(const keys *k, const defaults *usual, config *c) {
+dt_status llama_read_basics(const keys *k, const defaults *usual, config *c) {
   dt_shape *s = &c->shape;
-  double part = 0, eps = 0;
+  double eps = 0;
   s->norm = DT_NORM_RMS;
   s->gated = true;
   dt_status status = config_int(k, "vocab_size", "vocab_size", CONFIG_MAX_SIZE, &s->vocab);
   if (!status) status = config_int(k, "hidden_size", "embedding_length", CONFIG_MAX_SIZE, &s->hidden);
   if (!status) status = config_int(k, "num_hidden_layers", "block_count", CONFIG_MAX_LAYERS, &s->layers);
-  if (!status) status = config_int(k, "intermediate_size", "feed_forward_length", CONFIG_MAX_SIZE, &s->inter);
   if (!status) status = config_int(k, "max_position_embeddings", "context_length", CONFIG_MAX_SIZE, &s->context);
-  if (!status) status = read_heads(k, k->gguf ? 0 : usual->head_dim, s);
   if (!status)
     status =
         config_act(k, usual->act_key ? usual->act_key : "hidden_act", NULL, usual->act ? usual->act : "silu", &s->act);
   if (!status)
     status = config_number(k, "rms_norm_eps", "attention.layer_norm_rms_epsilon", usual->eps > 0 ? usual->eps : 1e-6, 0,
                            1, &eps);
+  if (!status) status = config_bool(k, "tie_word_embeddings", NULL, k->gguf || usual->tied, &c->tied);
+  s->norm_eps = (float)eps;
+  return status ? status : config_eos(k, c);
+}
+
+/* Reads the keys that all have. */
+static dt_status read_common(const keys *k, const defaults *usual, config *c) {
+  dt_shape *s = &c->shape;
+  double part = 0;
+  dt_status status = llama_read_basics(k, usual, c);
+  if (!status) status = config_int(k, "intermediate_size", "feed_forward_length", CONFIG_MAX_SIZE, &s->inter);
+  if (!status) status = read_heads(k, k->gguf ? 0 : usual->head_dim, s);
   if (!status)
     status = config_rotation(k, "rope_theta|rope_parameters.rope_theta|rope_parameters.full_attention.rope_theta",
                              usual->base > 0 ? usual->base : 10000, &c->rotation);
   if (!status)
     status = config_number(k, "partial_rotary_factor|rope_parameters.partial_rotary_factor", NULL, 1, 0, 1, &part);
+  if (c->rotation.part < 1) part = 1; /* it says itself which pairs turn */
   if (!status)
     status = config_int_or(k, NULL, "rope.dimension_count", (int)(s->head_dim * part), s->head_dim, &s->rotary_dims);
-  if (!status) status = config_bool(k, "tie_word_embeddings", NULL, k->gguf || usual->tied, &c->tied);
-  if (!status) status = config_eos(k, c);
-  s->norm_eps = (float)eps;
   if (!status && s->rotary_dims % 2)
     status = dt_fail(k->err, DT_EINPUT, "%s: %d rotary dimensions of %d, expected an even number", k->path,
                      s->rotary_dims, s->head_dim);
@@ -231,6 +231,11 @@ static dt_matrix of_heads(const config *c, dt_matrix m) {
   return m.source && c->zipped_heads ? dt_zipped_heads(m, c->shape.head_dim) : m;
 }
 
+/* Whether a layer's values are what its keys are made of. */
+static bool has_no_values(const finder *f, const config *c, const dt_layer *l) {
+  return c->values_are_keys && !l->window && !find_is_there(f, NULL, "blk.%d.attn_v.weight");
+}
+
 static dt_matrix find_norm(finder *f, const config *c, int n, const char *hf, const char *in_gguf) {
   dt_matrix m = find_vector(f, n, hf, in_gguf);
   m.plus = c->norm_plus;
@@ -261,20 +266,30 @@ static void find_fused(finder *f, const config *c, dt_layer *l) {
   l->v = dt_some_rows(qkv, A + G, G);
 }
 
-static void find_apart(finder *f, const config *c, dt_layer *l) {
-  const dt_shape *s = &c->shape;
-  int H = s->hidden, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
-  l->q = of_heads(c, find_matrix(f, A, H, "layers.%d.self_attn.q_proj.weight", "blk.%d.attn_q.weight"));
+/* Keys and values; none if the layer reads those of another. */
+static void find_keys(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
+  int H = s->hidden, G = s->kv_heads * s->head_dim;
+  if (l->keys_of) return;
   l->k = of_heads(c, find_matrix(f, G, H, "layers.%d.self_attn.k_proj.weight", "blk.%d.attn_k.weight"));
-  l->v = find_matrix(f, G, H, "layers.%d.self_attn.v_proj.weight", "blk.%d.attn_v.weight");
-  l->q_bias = of_heads(c, find_some(f, c->qkv_bias, A, "layers.%d.self_attn.q_proj.bias", "blk.%d.attn_q.bias"));
   l->k_bias = of_heads(c, find_some(f, c->qkv_bias, G, "layers.%d.self_attn.k_proj.bias", "blk.%d.attn_k.bias"));
+  if (has_no_values(f, c, l)) {
+    l->v = l->k, l->v_bias = l->k_bias;
+    return;
+  }
+  l->v = find_matrix(f, G, H, "layers.%d.self_attn.v_proj.weight", "blk.%d.attn_v.weight");
   l->v_bias = find_some(f, c->qkv_bias, G, "layers.%d.self_attn.v_proj.bias", "blk.%d.attn_v.bias");
 }
 
+static void find_apart(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
+  int H = s->hidden, A = s->heads * s->head_dim;
+  l->q = of_heads(c, find_matrix(f, A, H, "layers.%d.self_attn.q_proj.weight", "blk.%d.attn_q.weight"));
+  l->q_bias = of_heads(c, find_some(f, c->qkv_bias, A, "layers.%d.self_attn.q_proj.bias", "blk.%d.attn_q.bias"));
+  find_keys(f, c, s, l);
+}
+
 /* The MLP; gate and up may be in one matrix. */
-static void find_mlp(finder *f, const config *c, dt_layer *l) {
-  int H = c->shape.hidden, I = c->shape.inter;
+static void find_mlp(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
+  int H = s->hidden, I = s->inter;
   if (c->fused) {
     dt_matrix both = find_matrix(f, 2 * I, H, "layers.%d.mlp.gate_up_proj.weight", "blk.%d.ffn_up.weight");
     l->gate = dt_part_of_rows(both, 2, 0);
@@ -289,33 +304,52 @@ static void find_mlp(finder *f, const config *c, dt_layer *l) {
   l->down_bias = find_some(f, c->mlp_bias, H, "layers.%d.mlp.down_proj.bias", "blk.%d.ffn_down.bias");
 }
 
+static void find_head_norms(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
+  int queries = s->wide_norms ? s->heads * s->head_dim : s->head_dim;
+  int of_keys = s->wide_norms ? s->kv_heads * s->head_dim : s->head_dim;
+  l->q_norm = find_norm(f, c, queries, "layers.%d.self_attn.q_norm.weight", "blk.%d.attn_q_norm.weight");
+  if (!l->keys_of)
+    l->k_norm = find_norm(f, c, of_keys, "layers.%d.self_attn.k_norm.weight", "blk.%d.attn_k_norm.weight");
+}
+
+/* What a layer reads of each token beside the stream. */
+static void find_inputs(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
+  int H = s->hidden, P = s->inputs;
+  l->input_gate = find_matrix(f, P, H, "layers.%d.per_layer_input_gate.weight", "blk.%d.inp_gate.weight");
+  l->input_out = find_matrix(f, H, P, "layers.%d.per_layer_projection.weight", "blk.%d.proj.weight");
+  l->input_norm = find_norm(f, c, H, "layers.%d.post_per_layer_input_norm.weight", "blk.%d.post_norm.weight");
+}
+
 static void find_layer(finder *f, const config *c, dt_layer *l) {
-  const dt_shape *s = &c->shape;
-  int H = s->hidden, A = s->heads * s->head_dim, G = s->kv_heads * s->head_dim;
+  const dt_shape own = dt_shape_of(&c->shape, l), *s = &own;
+  int H = s->hidden, A = s->heads * s->head_dim;
   find_norms(f, c, l);
   if (c->fused)
     find_fused(f, c, l);
   else
-    find_apart(f, c, l);
-  if (c->normed_heads) {
-    l->q_norm = find_norm(f, c, s->wide_norms ? A : s->head_dim, "layers.%d.self_attn.q_norm.weight",
-                          "blk.%d.attn_q_norm.weight");
-    l->k_norm = find_norm(f, c, s->wide_norms ? G : s->head_dim, "layers.%d.self_attn.k_norm.weight",
-                          "blk.%d.attn_k_norm.weight");
-  }
+    find_apart(f, c, s, l);
+  if (c->normed_heads) find_head_norms(f, c, s, l);
   l->o = find_matrix(f, H, A, "layers.%d.self_attn.o_proj.weight", "blk.%d.attn_output.weight");
   l->o_bias = find_some(f, c->attention_bias, H, "layers.%d.self_attn.o_proj.bias", "blk.%d.attn_output.bias");
   if (l->expert)
     experts_find(f, s, l);
   else
-    find_mlp(f, c, l);
+    find_mlp(f, c, s, l);
+  if (s->inputs) find_inputs(f, c, s, l);
+  if (c->scaled_layers) l->scale = find_vector(f, 1, "layers.%d.layer_scalar", "blk.%d.layer_output_scale.weight");
 }
 
-static void find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers) {
-  int V = c->shape.vocab, H = c->shape.hidden;
-  if (!find_is_there(f, "embed_tokens.weight", "token_embd.weight")) f->prefix = "model.";
+void llama_find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers) {
+  int V = c->shape.vocab, H = c->shape.hidden, L = c->shape.layers, P = c->shape.inputs;
+  static const char *const prefixes[] = {"", "model.language_model.", "model."};
+  for (int i = 0; i < 3 && !find_is_there(f, "embed_tokens.weight", "token_embd.weight"); i++) f->prefix = prefixes[i];
   d->embed = find_matrix(f, V, H, "embed_tokens.weight", "token_embd.weight");
-  for (f->layer = 0; f->layer < c->shape.layers && f->status == DT_OK; f->layer++) find_layer(f, c, &layers[f->layer]);
+  if (P) {
+    d->inputs_embed = find_matrix(f, V, L * P, "embed_tokens_per_layer.weight", "per_layer_token_embd.weight");
+    d->inputs_proj = find_matrix(f, L * P, H, "per_layer_model_projection.weight", "per_layer_model_proj.weight");
+    d->inputs_norm = find_norm(f, c, P, "per_layer_projection_norm.weight", "per_layer_proj_norm.weight");
+  }
+  for (f->layer = 0; f->layer < L && f->status == DT_OK; f->layer++) find_layer(f, c, &layers[f->layer]);
   d->final_norm = find_norm(f, c, H, "norm.weight", "output_norm.weight");
   f->prefix = "";
   bool own = !c->tied || find_is_there(f, "lm_head.weight", "output.weight");
@@ -328,16 +362,16 @@ static void find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers)
 #define EXPERTS "num_experts num_local_experts expert_count"
 extern const family llama, mistral, mixtral, qwen2, qwen3, qwen3moe, smollm3, granite, olmo2, olmo3, phi3, gemma2,
     gemma3;
-const family llama = {"llama", "LlamaForCausalLM", "llama", "expert_count", read_llama, find};
-const family mistral = {"mistral", "MistralForCausalLM", NULL, "", read_mistral, find};
-const family mixtral = {"mixtral", "MixtralForCausalLM", NULL, EXPERTS, read_mixtral, find};
-const family qwen2 = {"qwen2", "Qwen2ForCausalLM", "qwen2", "", read_qwen2, find};
-const family qwen3 = {"qwen3", "Qwen3ForCausalLM", "qwen3", "", read_qwen3, find};
-const family qwen3moe = {"qwen3_moe", "Qwen3MoeForCausalLM", "qwen3moe", EXPERTS, read_qwen3moe, find};
-const family smollm3 = {"smollm3", "SmolLM3ForCausalLM", "smollm3", "", read_smollm3, find};
-const family granite = {"granite", "GraniteForCausalLM", "granite", SCALES, read_granite, find};
-const family olmo2 = {"olmo2", "Olmo2ForCausalLM", "olmo2", "", read_olmo2, find};
-const family olmo3 = {"olmo3", "Olmo3ForCausalLM", NULL, "", read_olmo3, find};
-const family phi3 = {"phi3", "Phi3ForCausalLM", "phi3", "", read_phi3, find};
-const family gemma2 = {"gemma2", "Gemma2ForCausalLM", "gemma2", "attn_logit_softcapping " CAP, read_gemma2, find};
-const family gemma3 = {"gemma3_text", "Gemma3ForCausalLM", "gemma3", CAP, read_gemma3, find};
+const family llama = {"llama", "LlamaForCausalLM", "llama", "expert_count", read_llama, llama_find};
+const family mistral = {"mistral", "MistralForCausalLM", NULL, "", read_mistral, llama_find};
+const family mixtral = {"mixtral", "MixtralForCausalLM", NULL, EXPERTS, read_mixtral, llama_find};
+const family qwen2 = {"qwen2", "Qwen2ForCausalLM", "qwen2", "", read_qwen2, llama_find};
+const family qwen3 = {"qwen3", "Qwen3ForCausalLM", "qwen3", "", read_qwen3, llama_find};
+const family qwen3moe = {"qwen3_moe", "Qwen3MoeForCausalLM", "qwen3moe", EXPERTS, read_qwen3moe, llama_find};
+const family smollm3 = {"smollm3", "SmolLM3ForCausalLM", "smollm3", "", read_smollm3, llama_find};
+const family granite = {"granite", "GraniteForCausalLM", "granite", SCALES, read_granite, llama_find};
+const family olmo2 = {"olmo2", "Olmo2ForCausalLM", "olmo2", "", read_olmo2, llama_find};
+const family olmo3 = {"olmo3", "Olmo3ForCausalLM", NULL, "", read_olmo3, llama_find};
+const family phi3 = {"phi3", "Phi3ForCausalLM", "phi3", "", read_phi3, llama_find};
+const family gemma2 = {"gemma2", "Gemma2ForCausalLM", "gemma2", "attn_logit_softcapping " CAP, read_gemma2, llama_find};
+const family gemma3 = {"gemma3_text", "Gemma3ForCausalLM", "gemma3", CAP, read_gemma3, llama_find};

@@ -21,13 +21,13 @@ _Static_assert(MODEL_MAX_EOS == CONFIG_MAX_EOS, "config's list is copied whole")
 
 /* What the configuration says of single layers and of their rotations. */
 static dt_status fill_layers(model *m, const config *c, dt_error *err) {
-  int dims = c->shape.rotary_dims;
-  size_t bytes = ((size_t)dims / 2 + 1) * sizeof *m->inv_freq;
+  int dims = c->shape.rotary_dims, local_dims = c->shape.local_dims ? c->shape.local_dims : dims;
+  size_t bytes = ((size_t)(dims > local_dims ? dims : local_dims) / 2 + 1) * sizeof *m->inv_freq;
   m->inv_freq = malloc(bytes);
   if (c->two_rotations) m->local_freq = malloc(bytes);
   if (!m->inv_freq || (c->two_rotations && !m->local_freq)) return dt_fail_memory(err, "a model's rotation", bytes);
   rotation_fill(&c->rotation, dims, m->inv_freq);
-  if (m->local_freq) rotation_fill(&c->local_rotation, dims, m->local_freq);
+  if (m->local_freq) rotation_fill(&c->local_rotation, local_dims, m->local_freq);
   size_t experts = (size_t)c->shape.layers * (size_t)c->shape.experts;
   if (experts && !(m->expert = calloc(experts, sizeof *m->expert)))
     return dt_fail_memory(err, "a model's experts", experts * sizeof *m->expert);
@@ -35,6 +35,8 @@ static dt_status fill_layers(model *m, const config *c, dt_error *err) {
     m->layer[i].window = c->local[i] ? c->window : 0;
     m->layer[i].still = c->still[i];
     if (experts && !c->dense[i]) m->layer[i].expert = m->expert + (size_t)i * (size_t)c->shape.experts;
+    m->layer[i].kv_heads = c->kv_heads[i], m->layer[i].head_dim = c->head_dim[i], m->layer[i].inter = c->inter[i];
+    m->layer[i].keys_of = c->keys_of[i];
   }
   return DT_OK;
 }

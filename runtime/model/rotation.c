@@ -37,6 +37,7 @@ void rotation_fill(const rotation *r, int dims, float *inv_freq) {
     fill_yarn(r, dims, inv_freq);
     return;
   }
+  int turning = (int)(r->part * dims / 2);
   for (int j = 0; j < dims / 2; j++)
-    inv_freq[j] = stretch(r, 1.0f / (float)pow((float)r->base, (float)(2 * j) / (float)dims));
+    inv_freq[j] = j < turning ? stretch(r, 1.0f / (float)pow((float)r->base, (float)(2 * j) / (float)dims)) : 0;
 }

@@ -7,6 +7,7 @@
 typedef struct {
   double base;
   double factor; /* stretches positions; 1: no stretching */
+  double part;   /* of all pairs, the first that turn; 1: all */
   /* Pairs that turn `high` times or more in `original` positions keep their speed, pairs that turn `low` times or less are
    * stretched by the whole factor, others by a part of it. original = 0: all are stretched alike. */
   double low, high, original;

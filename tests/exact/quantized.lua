@@ -32,6 +32,8 @@ local MODELS = {
   { label = "gemma3", path = GOLDEN .. "gguf_gemma3/model.gguf", ctx = 128 },
   { label = "qwen3moe", path = GOLDEN .. "gguf_qwen3moe/model.gguf", ctx = 128 },
   { label = "mixtral", path = GOLDEN .. "gguf_mixtral/model.gguf", ctx = 128 },
+  { label = "gemma4", path = GOLDEN .. "gguf_gemma4/model.gguf", ctx = 128 },
+  { label = "gemma4, inputs", path = GOLDEN .. "gguf_gemma4_inputs/model.gguf", ctx = 128 },
   { label = "SmolLM2 Q4_1", path = FOLDER .. "SmolLM2-135M-Instruct.Q4_1.gguf", large = true },
   { label = "Qwen 0.5B Q4_K_M", path = FOLDER .. "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", large = true, long = true },
 }

@@ -164,7 +164,52 @@ FOLDERS = {
         "num_hidden_layers": 3, "hidden_size": 40, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 30,
         "vocab_size": 83, "rms_norm_eps": 1e-06, "sliding_window": None, "tie_word_embeddings": True, "max_position_embeddings": 64,
         "rope_theta": 10000.0, "num_local_experts": 3, "num_experts_per_tok": 3, "eos_token_id": 2},
+    "llama_parts": {
+        "_": {"dtype": "F32", "lengths": [2, 35]}, "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+        "hidden_size": 48, "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 50, "vocab_size": 71,
+        "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "max_position_embeddings": 64,
+        "rope_parameters": {"rope_type": "proportional", "rope_theta": 3000.0, "partial_rotary_factor": 0.4, "factor": 2.0},
+        "eos_token_id": 2},
+    "gemma4": {
+        "_": {"dtype": "BF16", "lengths": [3, 57]}, "architectures": ["Gemma4ForCausalLM"], "model_type": "gemma4_text",
+        "num_hidden_layers": 8, "hidden_size": 60, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 20,
+        "global_head_dim": 32, "num_global_key_value_heads": 1, "attention_k_eq_v": True, "intermediate_size": 70, "vocab_size": 107,
+        "rms_norm_eps": 1e-06, "tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 128,
+        "sliding_window": 8, "final_logit_softcapping": 8.0, "hidden_size_per_layer_input": 0, "num_kv_shared_layers": 0,
+        "use_bidirectional_attention": "vision", "eos_token_id": [1, 3]},
+    "gemma4_inputs": {
+        "_": {"dtype": "F16", "lengths": [2, 50]}, "architectures": ["Gemma4ForCausalLM"], "model_type": "gemma4_text",
+        "num_hidden_layers": 9, "hidden_size": 52, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 40,
+        "global_head_dim": 24, "intermediate_size": 50, "vocab_size": 93, "vocab_size_per_layer_input": 93, "rms_norm_eps": 1e-05,
+        "tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 96, "sliding_window": 5,
+        "hidden_size_per_layer_input": 12, "num_kv_shared_layers": 5, "use_double_wide_mlp": True,
+        "layer_types": ["sliding_attention", "full_attention", "full_attention", "sliding_attention", "sliding_attention",
+                        "full_attention", "sliding_attention", "full_attention", "full_attention"],
+        "rope_parameters": {"full_attention": {"rope_type": "proportional", "rope_theta": 50000.0, "partial_rotary_factor": 0.6},
+                            "sliding_attention": {"rope_type": "default", "rope_theta": 7000.0}}, "eos_token_id": 1},
+    "gemma4_listed": {
+        "_": {"dtype": "F32", "lengths": [1, 70], "shards": 2}, "architectures": ["Gemma4ForCausalLM"], "model_type": "gemma4_text",
+        "num_hidden_layers": 5, "hidden_size": 36, "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 16,
+        "per_layer_config": {"1": {"head_dim": 22, "num_key_value_heads": 2}, "4": {"head_dim": 22, "num_key_value_heads": 2}},
+        "attention_k_eq_v": True, "attention_bias": True, "intermediate_size": 40, "vocab_size": 81,
+        "vocab_size_per_layer_input": 81, "rms_norm_eps": 1e-06, "tie_word_embeddings": False,
+        "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 128, "sliding_window": 17,
+        "hidden_size_per_layer_input": 16, "num_kv_shared_layers": 1, "use_double_wide_mlp": False,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention", "full_attention"],
+        "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 20000.0},
+                            "sliding_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 10000.0}}, "eos_token_id": 1},
+    "gemma4_whole": {
+        "_": {"dtype": "BF16", "lengths": [2, 41]}, "architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4",
+        "vision_config": None, "audio_config": None, "tie_word_embeddings": True,
+        "text_config": {
+            "model_type": "gemma4_text", "num_hidden_layers": 4, "hidden_size": 44, "num_attention_heads": 2, "num_key_value_heads": 2,
+            "head_dim": 18, "global_head_dim": 26, "intermediate_size": 34, "vocab_size": 77, "vocab_size_per_layer_input": 77,
+            "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 64, "sliding_window": 9,
+            "hidden_size_per_layer_input": 10, "num_kv_shared_layers": 2, "final_logit_softcapping": 20.0, "eos_token_id": [1, 5],
+            "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]}},
 }
+GEMMA4_ROTATIONS = {"full_attention": {"rope_type": "proportional", "rope_theta": 1000000.0, "partial_rotary_factor": 0.25},
+                    "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}
 # tensor types in turn; a "+" quantizes random numbers with gguf-py, otherwise blocks are random; "bytes": a tokenizer whose
 # tokens are the 256 bytes, "th" and an end
 FILES = {
@@ -242,21 +287,44 @@ FILES = {
         "model_type": "mixtral", "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 256,
         "vocab_size": 258, "rms_norm_eps": 1e-05, "sliding_window": None, "tie_word_embeddings": True, "max_position_embeddings": 256,
         "rope_theta": 1000000.0, "num_local_experts": 4, "num_experts_per_tok": 2},
+    "gguf_gemma4": {
+        "_": {"types": ["Q8_0+", "F16+", "Q4_0+"], "lengths": [3, 57], "bytes": True},
+        "model_type": "gemma4_text", "num_hidden_layers": 6, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "head_dim": 16, "global_head_dim": 32, "num_global_key_value_heads": 1, "attention_k_eq_v": True, "intermediate_size": 96,
+        "vocab_size": 258, "rms_norm_eps": 1e-06, "tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh",
+        "max_position_embeddings": 256, "sliding_window": 8, "final_logit_softcapping": 8.0, "hidden_size_per_layer_input": 0,
+        "num_kv_shared_layers": 0, "rope_parameters": GEMMA4_ROTATIONS},
+    "gguf_gemma4_inputs": {
+        "_": {"types": ["Q8_0+", "Q4_1+"], "lengths": [2, 61], "bytes": True},
+        "model_type": "gemma4_text", "num_hidden_layers": 7, "hidden_size": 64, "num_attention_heads": 2, "num_key_value_heads": 1,
+        "head_dim": 32, "global_head_dim": 64, "intermediate_size": 64, "vocab_size": 258, "vocab_size_per_layer_input": 258,
+        "rms_norm_eps": 1e-06, "tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "max_position_embeddings": 256,
+        "sliding_window": 11, "hidden_size_per_layer_input": 32, "num_kv_shared_layers": 4, "use_double_wide_mlp": True,
+        "layer_types": ["sliding_attention", "sliding_attention", "full_attention"] * 2 + ["full_attention"],
+        "rope_parameters": GEMMA4_ROTATIONS},
 }
 
 
+def text_of(spec): return spec.get("text_config", spec)
+
+
 def model_of(spec):
-    config = transformers.AutoConfig.for_model(**{**COMMON, **spec})
+    config = transformers.AutoConfig.for_model(**(spec if "text_config" in spec else {**COMMON, **spec}))
     return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager", dtype=torch.float32).eval()
 
 
 def is_head(name): return name in ("lm_head.weight", "embed_out.weight")
 
 
+def weights_of(model):
+    """What a checkpoint has: parameters, and buffers of one number that are weights too."""
+    return [*model.named_parameters(), *((n, b) for n, b in model.named_buffers() if n.endswith("layer_scalar"))]
+
+
 def set_weights(model, tensors):
     left = set(tensors)
     with torch.no_grad():
-        for name, p in model.named_parameters():
+        for name, p in weights_of(model):
             p.copy_(torch.from_numpy(tensors[name]))
             left.discard(name)
     assert not left, left
@@ -277,16 +345,18 @@ def formula(name, shape, a, base, e):
     return ((k.astype(np.int64) - a + base) * 2.0 ** -e).astype(np.float32).reshape(shape)
 
 
-def is_gemma(spec): return spec["model_type"].startswith("gemma")  # 1 is added to its norms' weights
+def is_gemma(spec): return spec["model_type"].startswith("gemma")
+def adds_one(spec): return spec["model_type"] in ("gemma2", "gemma3_text")  # to its norms' weights
 
 
-def numbers_of(name, shape, tied, gemma):
+def numbers_of(name, shape, tied, gemma, plus):
     """a, base, e: of a scale at which every part of a layer moves the logits, which spread over several units."""
-    if "norm" in name and name.endswith("weight"): return 63, 0 if gemma else 128, 7
+    if "norm" in name and name.endswith("weight"): return 63, 0 if plus else 128, 7
+    if name.endswith("layer_scalar"): return 40, 100, 7
     if name.endswith("bias"): return 127, 0, 8
-    if "embed_tokens" in name and not tied: return 127, 0, 6
+    if "embed_tokens" in name and not tied and not gemma: return 127, 0, 6
     size = 3 if is_head(name) or tied and "embed_tokens" in name else 1.5
-    if gemma and "embed_tokens" in name: size = 0.4  # it is scaled: it must not outweigh the layers
+    if gemma and "embed_tokens." in name: size = 0.4  # it is scaled: it must not outweigh the layers
     return 127, 0, round(np.log2(73 * shape[-1] ** 0.5 / size))
 
 
@@ -302,18 +372,18 @@ def as_files_have(spec, merged, name, shape):
 
 
 def make_folder(seed, name, spec):
-    spec = {**COMMON, **spec}
+    spec = spec if "text_config" in spec else {**COMMON, **spec}
     layout = spec.pop("_")
     model = model_of(spec)
     tensors, listed = {}, []
-    for key, p in model.named_parameters():
+    for key, p in weights_of(model):
         tensors[key] = np.empty(p.shape, np.float32)
         for name_there, shape, part in as_files_have(spec, layout.get("merged"), key, p.shape):
-            how = numbers_of(key, shape, spec["tie_word_embeddings"], is_gemma(spec))
+            how = numbers_of(key, shape, spec["tie_word_embeddings"], is_gemma(spec), adds_one(spec))
             tensors[key][part] = formula(name_there, shape, *how)
             listed.append([name_there, layout["dtype"], shape, *how])
     set_weights(model, tensors)
-    make(name, model, random_cases(seed, spec["vocab_size"], layout["lengths"]), 24, config=spec,
+    make(name, model, random_cases(seed, text_of(spec)["vocab_size"], layout["lengths"]), 24, config=spec,
          shards=layout.get("shards", 1), tensors=listed)
 
 
@@ -358,6 +428,7 @@ def rearranged(spec, name, weights):
 def write_keys(writer, spec):
     neox = spec["model_type"] == "gpt_neox"
     heads, hidden = spec["num_attention_heads"], spec["hidden_size"]
+    if spec["model_type"] == "gemma4_text": return write_gemma4(writer, spec)
     writer.add_context_length(spec["max_position_embeddings"])
     writer.add_embedding_length(hidden)
     writer.add_block_count(spec["num_hidden_layers"])
@@ -399,6 +470,35 @@ def write_keys(writer, spec):
         writer.add_rope_scaling_yarn_beta_slow(scaling["beta_slow"])
 
 
+def write_gemma4(writer, spec):
+    """As the converter has it: sizes of layers without a window have the usual names, those of the others end in "swa"."""
+    config = model_of(spec).config
+    layers, shared = spec["num_hidden_layers"], spec["num_kv_shared_layers"]
+    local = [t == "sliding_attention" for t in config.layer_types]
+    writer.add_context_length(spec["max_position_embeddings"])
+    writer.add_embedding_length(spec["hidden_size"])
+    writer.add_block_count(layers)
+    wide = [2 if spec.get("use_double_wide_mlp") and i >= layers - shared else 1 for i in range(layers)]
+    writer.add_feed_forward_length([n * spec["intermediate_size"] for n in wide] if max(wide) > 1 else spec["intermediate_size"])
+    writer.add_head_count(spec["num_attention_heads"])
+    few = spec.get("num_global_key_value_heads")
+    writer.add_head_count_kv([spec["num_key_value_heads"] if l else few for l in local] if few else spec["num_key_value_heads"])
+    writer.add_layer_norm_rms_eps(spec["rms_norm_eps"])
+    writer.add_rope_freq_base(spec["rope_parameters"]["full_attention"]["rope_theta"])
+    writer.add_float32("gemma4.rope.freq_base_swa", spec["rope_parameters"]["sliding_attention"]["rope_theta"])
+    writer.add_sliding_window(spec["sliding_window"])
+    writer.add_sliding_window_pattern(local)
+    if "final_logit_softcapping" in spec: writer.add_final_logit_softcapping(spec["final_logit_softcapping"])
+    for name, n in {"attention.shared_kv_layers": shared, "embedding_length_per_layer_input": spec["hidden_size_per_layer_input"],
+                    "attention.key_length": spec["global_head_dim"], "attention.value_length": spec["global_head_dim"],
+                    "attention.key_length_swa": spec["head_dim"], "attention.value_length_swa": spec["head_dim"],
+                    "rope.dimension_count": spec["global_head_dim"], "rope.dimension_count_swa": spec["head_dim"]}.items():
+        writer.add_uint32(f"gemma4.{name}", n)
+    turning = int(spec["global_head_dim"] * spec["rope_parameters"]["full_attention"]["partial_rotary_factor"] / 2)
+    factors = [1.0] * turning + [1e30] * (spec["global_head_dim"] // 2 - turning)
+    writer.add_tensor("rope_freqs.weight", np.array(factors, np.float32))
+
+
 def write_bytes(writer):
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [b for b in range(256) if b not in printable]  # GPT-2 shows the n-th of them as the character 256 + n
@@ -428,7 +528,7 @@ def rope_factors(spec):
 def make_file(seed, name, spec):
     spec = {**COMMON, **spec}
     layout = spec.pop("_")
-    arch = {"gpt_neox": "gptneox", "olmo3": "olmo2", "gemma3_text": "gemma3", "qwen3_moe": "qwen3moe", "mixtral": "llama"}.get(spec["model_type"], spec["model_type"])
+    arch = {"gpt_neox": "gptneox", "olmo3": "olmo2", "gemma3_text": "gemma3", "gemma4_text": "gemma4", "qwen3_moe": "qwen3moe", "mixtral": "llama"}.get(spec["model_type"], spec["model_type"])
     names = gguf.get_tensor_name_map(next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == arch), spec["num_hidden_layers"])
     rng, model, tensors = np.random.default_rng(seed), model_of(spec), {}
     (OUT / name).mkdir(exist_ok=True)
@@ -444,7 +544,7 @@ def make_file(seed, name, spec):
         cols = shape[-1]
         embedding = "embed" in key and not is_head(key)
         deviation = 1 if embedding and not spec["tie_word_embeddings"] else (3 if embedding or is_head(key) else 1.5) / cols ** 0.5
-        if is_gemma(spec) and embedding: deviation /= 8
+        if is_gemma(spec) and embedding and "per_layer" not in key: deviation /= 8
         kind = "F32+" if ".gate." in key else layout["types"][matrices % len(layout["types"])]  # the converter keeps routers in F32
         matrices += ".gate." not in key
         rows = int(np.prod(shape[:-1]))
@@ -461,12 +561,13 @@ def make_file(seed, name, spec):
     def place_of(key):
         return names.get_name(key, try_suffixes=(".weight", ".bias")) or f"blk.{key.split('.')[2]}.ffn_gate_up_exps"
 
-    for key, p in model.named_parameters():
+    for key, p in weights_of(model):
         where = place_of(key)
         if p.ndim == 1:
             x = rng.standard_normal(p.shape).astype(np.float32) * (0.2 if "norm" in key else 0.3) + (1 if "norm" in key and key.endswith("weight") else 0)
+            if key.endswith("layer_scalar"): where, x = where + ".weight", x * 0.3 + 0.8
             writer.add_tensor(where, rearranged(spec, key, x.astype(np.float32)))
-            tensors[key] = x.astype(np.float32) - (is_gemma(spec) and "norm" in key)  # the converter has added it
+            tensors[key] = x.astype(np.float32) - (adds_one(spec) and "norm" in key)  # the converter has added it
         elif key.endswith("gate_up_proj") and p.ndim == 3 and not layout.get("merged"):
             half = [p.shape[0], p.shape[1] // 2, p.shape[2]]
             parts = [add_matrix(key, place_of(key.replace("gate_up", part)) + ".weight", half) for part in ("gate", "up")]

@@ -124,8 +124,8 @@ static void stretched_positions_are_read(void **state) {
 
 static void what_turns_with_the_length_of_the_text_is_refused(void **state) {
   (void)state;
-  fails("{" NEOX ",\"rope_scaling\":{\"factor\":2.0}}",
-        "rope_scaling of type \"(none)\" is not supported; supported: default, linear, llama3, yarn, or null");
+  fails("{" NEOX ",\"rope_scaling\":{\"factor\":2.0}}", "rope_scaling of type \"(none)\" is not supported; supported: "
+                                                        "default, linear, llama3, yarn, proportional, or null");
   fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\"}}", "rope_scaling.factor is missing");
   fails("{" NEOX ",\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4}}",
         "rope_scaling.original_max_position_embeddings is missing");
@@ -259,6 +259,74 @@ static void mistakes_in_experts_are_named(void **state) {
   fails(MOE(",\"mlp_only_layers\":[1.5]"), "mlp_only_layers: expected layers from 0 to 5");
   fails(MOE(",\"mlp_only_layers\":[\"0\"]"), "mlp_only_layers: expected layers from 0 to 5");
   fails(MOE(",\"n_shared_experts\":1"), "n_shared_experts: an expert that all rows share is not supported");
+}
+
+#define GEMMA4 OF("gemma4_text") ",\"hidden_size_per_layer_input\":0,\"num_key_value_heads\":2"
+/* Six layers: the default's, five with a window and one without, and two of three each. */
+#define HALVES                                                                                                         \
+  ",\"layer_types\":[\"sliding_attention\",\"full_attention\",\"sliding_attention\",\"full_attention\","               \
+  "\"sliding_attention\",\"full_attention\"]"
+
+static void layers_of_gemma_4_have_sizes_of_their_own(void **state) {
+  (void)state;
+  config c = reads("{" GEMMA4 "}");
+  for (int i = 0; i < 6; i++)
+    assert_true(c.local[i] == (i < 5) && c.head_dim[i] == (i < 5 ? 256 : 512) && c.kv_heads[i] == 2 && !c.keys_of[i] &&
+                c.inter[i] == 130);
+  assert_true(c.shape.head_dim == 512 && c.shape.rotary_dims == 512 && c.shape.local_dims == 256 && !c.shape.inputs);
+  assert_true(c.rotation.base == 1e6 && c.rotation.part == 0.25 && c.local_rotation.base == 10000 && c.window == 512);
+  assert_true(c.shape.normed_values && c.shape.attention_scale == 1 && c.norm_plus == 0 && !c.values_are_keys);
+  assert_int_equal(reads("{" OF("gemma4_text") ",\"num_key_value_heads\":3}").shape.inputs, 256);
+  assert_int_equal(
+      reads("{" OF("gemma4_text") ",\"num_key_value_heads\":3,\"hidden_size_per_layer_input\":null}").shape.inputs, 0);
+}
+
+static void last_layers_of_gemma_4_read_keys_of_their_kind(void **state) {
+  (void)state;
+  config c = reads("{" GEMMA4 HALVES ",\"num_kv_shared_layers\":3,\"use_double_wide_mlp\":true}");
+  const int of[6] = {0, 0, 0, 2, 3, 2};
+  for (int i = 0; i < 6; i++) assert_true(c.keys_of[i] == of[i] && c.inter[i] == (i < 3 ? 130 : 260));
+  assert_int_equal(c.shape.inter, 260);
+  c = reads("{" GEMMA4 HALVES ",\"attention_k_eq_v\":true,\"num_global_key_value_heads\":1,\"global_head_dim\":32}");
+  for (int i = 0; i < 6; i++) assert_true(c.kv_heads[i] == 2 - i % 2 && c.head_dim[i] == (i % 2 ? 32 : 256));
+  c = reads("{" GEMMA4 HALVES ",\"num_global_key_value_heads\":1}");
+  assert_int_equal(c.kv_heads[1], 2); /* without attention_k_eq_v the key says nothing */
+  c = reads("{" GEMMA4 HALVES
+            ",\"per_layer_config\":{\"1\":{\"head_dim\":8},\"3\":{\"head_dim\":8},\"5\":{\"head_dim\":8,"
+            "\"num_key_value_heads\":1}}}");
+  assert_true(c.head_dim[0] == 256 && c.head_dim[5] == 8 && c.kv_heads[3] == 2 && c.kv_heads[5] == 1);
+}
+
+static void mistakes_in_a_gemma_4_are_named(void **state) {
+  (void)state;
+  fails("{" GEMMA4 ",\"enable_moe_block\":true}", "enable_moe_block: Gemma 4 with experts (A4B) is not supported");
+  fails("{" GEMMA4 ",\"num_experts\":128}", "num_experts: a mixture of experts is not supported");
+  fails("{" GEMMA4 ",\"use_bidirectional_attention\":\"all\"}", "use_bidirectional_attention: only rows that");
+  fails("{\"model_type\":\"gemma4\",\"vision_config\":{}}", "text_config: expected an object");
+  fails("{\"model_type\":\"gemma4\",\"text_config\":{" GEMMA4 ",\"num_experts\":128}}",
+        "num_experts: a mixture of experts is not supported");
+  fails("{\"model_type\":\"gemma4\",\"text_config\":{}}", "vocab_size is missing");
+  fails("{" GEMMA4 ",\"vision_config\":{}}", "vision_config: a model of pictures is not supported");
+  fails("{" GEMMA4 ",\"sliding_window\":0}", "sliding_window: expected at least 1");
+  fails("{" GEMMA4 ",\"num_kv_shared_layers\":6}", "num_kv_shared_layers: expected a number from 0 to 5");
+  fails("{" GEMMA4 ",\"num_kv_shared_layers\":1}", "layer 5 reads keys of a layer of its kind, but none has its own");
+  fails("{" GEMMA4 ",\"num_kv_shared_layers\":-1}", "num_kv_shared_layers: expected a number from 0 to 5");
+  fails("{" GEMMA4 ",\"num_kv_shared_layers\":1.5}", "num_kv_shared_layers: expected a whole number");
+  fails("{" OF("gemma4_text") ",\"hidden_size_per_layer_input\":1.5}",
+        "hidden_size_per_layer_input: expected a whole number");
+  fails("{" GEMMA4 ",\"head_dim\":15}", "heads of 15 numbers, expected an even number");
+  fails("{" GEMMA4 ",\"global_head_dim\":17}", "heads of 17 numbers, expected an even number");
+  fails("{" OF("gemma4_text") ",\"num_key_value_heads\":4}", "6 heads of layer 0 cannot share 4 key heads");
+  fails("{" OF("gemma4_text") ",\"num_key_value_heads\":[2]}", "num_key_value_heads: expected a whole number");
+  fails("{" GEMMA4 HALVES ",\"per_layer_config\":{\"1\":{\"head_dim\":8}}}",
+        "layer 3: heads of 256 numbers, another layer of its kind has 8");
+  fails("{" GEMMA4 HALVES ",\"num_kv_shared_layers\":2,\"per_layer_config\":{\"5\":{\"num_key_value_heads\":1}}}",
+        "layer 5 has 1 key heads, but reads the 2 of layer 3");
+  fails("{" OF("gemma4_text") ",\"num_key_value_heads\":2,\"vocab_size_per_layer_input\":99}",
+        "vocab_size_per_layer_input is 99, expected vocab_size, 100");
+  fails("{" GEMMA4 ",\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"proportional\",\"factor\":0}}}",
+        "rope_parameters.full_attention.factor: expected a number");
+  fails("{" GEMMA4 ",\"hidden_activation\":\"relu\"}", "hidden_activation \"relu\" is not supported");
 }
 
 static void heads_are_grouped_and_of_a_size_of_their_own(void **state) {
@@ -396,6 +464,9 @@ int main(void) {
       cmocka_unit_test(mistakes_in_lists_of_layers_are_named),
       cmocka_unit_test(experts_are_read),
       cmocka_unit_test(mistakes_in_experts_are_named),
+      cmocka_unit_test(layers_of_gemma_4_have_sizes_of_their_own),
+      cmocka_unit_test(last_layers_of_gemma_4_read_keys_of_their_kind),
+      cmocka_unit_test(mistakes_in_a_gemma_4_are_named),
       cmocka_unit_test(heads_are_grouped_and_of_a_size_of_their_own),
       cmocka_unit_test(a_window_is_the_most_that_a_context_may_be),
       cmocka_unit_test(what_nobody_computes_is_refused_by_name),

@@ -192,6 +192,13 @@ int main(int argc, char **argv) {
       GOLDEN_AS("gguf_qwen3moe", "cpu", NULL, "16", CODES),
       GOLDEN_IN("gguf_mixtral", "cpu", "f32", TOLERANCE),
       GOLDEN_AS("gguf_mixtral", "cpu", NULL, "16", CODES),
+      GOLDEN("llama_parts", "cpu"),
+      GOLDEN("gemma4", "cpu"),
+      GOLDEN("gemma4_inputs", "cpu"),
+      GOLDEN("gemma4_listed", "cpu"),
+      GOLDEN("gemma4_whole", "cpu"),
+      GOLDEN("gemma4_inputs", "cpu:scalar"),
+      GOLDEN("gemma4_listed", "cpu:scalar"),
       GOLDEN("olmo3", "cpu:scalar"),
       GOLDEN("gemma2", "cpu:scalar"),
       GOLDEN("gemma3", "cpu:scalar"),
@@ -209,6 +216,10 @@ int main(int argc, char **argv) {
       GOLDEN_AS("gguf_gemma2", "cpu", NULL, "16", CODES),
       GOLDEN_IN("gguf_gemma3", "cpu", "f32", TOLERANCE),
       GOLDEN_AS("gguf_gemma3", "cpu", NULL, "16", CODES),
+      GOLDEN_IN("gguf_gemma4", "cpu", "f32", TOLERANCE),
+      GOLDEN_AS("gguf_gemma4", "cpu", NULL, "16", CODES),
+      GOLDEN_IN("gguf_gemma4_inputs", "cpu", "f32", TOLERANCE),
+      GOLDEN_AS("gguf_gemma4_inputs", "cpu", NULL, "16", CODES),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

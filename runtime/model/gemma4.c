@@ -1,0 +1,197 @@
+/* Gemma 4, dense: layers of two kinds, with a window and without, which have heads and rotations of their own; the last layers
+ * read keys and values of earlier ones; each layer may read inputs of its own. */
+#include "model/llama.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Refuses what the family has beside dense layers of text. */
+static dt_status refuse_others(const keys *k, const config *c) {
+  bool experts = false;
+  int inputs_vocab = 0;
+  dt_status status = config_bool(k, "enable_moe_block", NULL, false, &experts);
+  if (!status)
+    status = config_int_or(k, "vocab_size_per_layer_input", NULL, c->shape.vocab, CONFIG_MAX_SIZE, &inputs_vocab);
+  if (status) return status;
+  if (experts)
+    return dt_fail(k->err, DT_EINPUT,
+                   "%s: enable_moe_block: Gemma 4 with experts (A4B) is not supported, only its dense models", k->path);
+  if (!strcmp(config_text(k, "use_bidirectional_attention", NULL), "all"))
+    return dt_fail(k->err, DT_EINPUT,
+                   "%s: use_bidirectional_attention: only rows that see what lies before them are supported", k->path);
+  if (c->shape.inputs && inputs_vocab != c->shape.vocab)
+    return dt_fail(k->err, DT_EINPUT, "%s: vocab_size_per_layer_input is %d, expected vocab_size, %d", k->path,
+                   inputs_vocab, c->shape.vocab);
+  return DT_OK;
+}
+
+/* Which layers have a window; the last one never has. */
+static dt_status read_windows(const keys *k, config *c) {
+  dt_status status = config_local(k, k->gguf ? 0 : 512, 6, c);
+  if (!status && c->window == 0)
+    status = dt_fail(k->err, DT_EINPUT, "%s: %s: expected at least 1", k->path,
+                     k->gguf ? "attention.sliding_window" : "sliding_window");
+  c->local[c->shape.layers - 1] = false;
+  return status;
+}
+
+/* A size of layer i that Hugging Face's newer files list layer by layer; without the list all is as it was read. */
+static dt_status read_own(const keys *k, int i, const char *name, int *size) {
+  char key[96];
+  snprintf(key, sizeof key, "per_layer_config.%d.%s", i, name);
+  return config_int_or(k, key, NULL, *size, CONFIG_MAX_SIZE, size);
+}
+
+/* A GGUF file must have it. */
+static dt_status read_head_dim(const keys *k, const char *hf, const char *in_gguf, int absent, int *out) {
+  return k->gguf ? config_int(k, NULL, in_gguf, CONFIG_MAX_SIZE, out)
+                 : config_int_or(k, hf, NULL, absent, CONFIG_MAX_SIZE, out);
+}
+
+/* The sizes of heads: those of layers with a window and, under other names, without. */
+static dt_status read_heads(const keys *k, config *c) {
+  dt_shape *s = &c->shape;
+  int local = 0, global = 0, global_kv = 0, values = 0, local_values = 0;
+  bool listed = !k->gguf && cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(k->json, "per_layer_config"));
+  dt_status status = config_int(k, "num_attention_heads", "attention.head_count", CONFIG_MAX_SIZE, &s->heads);
+  if (!status) status = config_bool(k, "attention_k_eq_v", NULL, k->gguf, &c->values_are_keys);
+  if (!status)
+    status = config_each(k, "num_key_value_heads", "attention.head_count_kv", k->gguf ? s->heads : 4, CONFIG_MAX_SIZE,
+                         s->layers, c->kv_heads);
+  if (!status) status = read_head_dim(k, "head_dim", "attention.key_length_swa", 256, &local);
+  if (!status) status = read_head_dim(k, "global_head_dim", "attention.key_length", 512, &global);
+  if (!status) status = config_int_or(k, NULL, "attention.value_length", global, CONFIG_MAX_SIZE, &values);
+  if (!status) status = config_int_or(k, NULL, "attention.value_length_swa", local, CONFIG_MAX_SIZE, &local_values);
+  if (!status) status = config_int_or(k, "num_global_key_value_heads", NULL, 0, CONFIG_MAX_SIZE, &global_kv);
+  if (!status && (values != global || local_values != local))
+    status = dt_fail(k->err, DT_EINPUT, "%s: keys of %d and %d numbers but values of %d and %d, expected the same",
+                     k->path, local, global, local_values, values);
+  for (int i = 0; i < s->layers && !status; i++) {
+    bool other = !c->local[i] && !listed;
+    c->head_dim[i] = other ? global : local;
+    if (other && global_kv && c->values_are_keys) c->kv_heads[i] = global_kv;
+    status = read_own(k, i, "head_dim", &c->head_dim[i]);
+    if (!status) status = read_own(k, i, "num_key_value_heads", &c->kv_heads[i]);
+    if (!status && s->heads % c->kv_heads[i])
+      status = dt_fail(k->err, DT_EINPUT, "%s: %d heads of layer %d cannot share %d key heads", k->path, s->heads, i,
+                       c->kv_heads[i]);
+    if (!status && c->head_dim[i] % 2)
+      status = dt_fail(k->err, DT_EINPUT, "%s: heads of %d numbers, expected an even number", k->path, c->head_dim[i]);
+  }
+  return status;
+}
+
+/* Layers of one kind rotate alike, so their heads are alike. All pairs rotate, some of them by nothing. */
+static dt_status read_rotations(const keys *k, config *c) {
+  dt_shape *s = &c->shape;
+  int all = 0, local = 0;
+  for (int i = 0; i < s->layers; i++) {
+    int *dims = c->local[i] ? &s->local_dims : &s->rotary_dims;
+    if (*dims && *dims != c->head_dim[i])
+      return dt_fail(k->err, DT_EINPUT, "%s: layer %d: heads of %d numbers, another layer of its kind has %d", k->path,
+                     i, c->head_dim[i], *dims);
+    *dims = c->head_dim[i];
+  }
+  dt_status status = config_int_or(k, NULL, "rope.dimension_count", s->rotary_dims, CONFIG_MAX_SIZE, &all);
+  if (!status) status = config_int_or(k, NULL, "rope.dimension_count_swa", s->local_dims, CONFIG_MAX_SIZE, &local);
+  if (!status && (all != s->rotary_dims || local != s->local_dims))
+    status = dt_fail(k->err, DT_EINPUT, "%s: %d and %d rotary dimensions, expected those of heads, %d and %d", k->path,
+                     local, all, s->local_dims, s->rotary_dims);
+  if (!status) status = config_rotation(k, "rope_parameters.full_attention.rope_theta", 1e6, &c->rotation);
+  if (!status)
+    status = config_local_rotation(k, "rope_parameters.sliding_attention.rope_theta", 10000, &c->local_rotation);
+  if (!k->gguf && !cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(k->json, "rope_parameters")))
+    c->rotation.part = 0.25;
+  c->two_rotations = true;
+  return status;
+}
+
+/* A whole number from 0 on. */
+static dt_status read_count(const keys *k, const char *hf, const char *in_gguf, int absent, int max, int *out) {
+  double count = 0;
+  dt_status status = config_number(k, hf, in_gguf, absent, 0, max, &count);
+  *out = (int)count;
+  if (!status && *out != count)
+    status = dt_fail(k->err, DT_EINPUT, "%s: %s: expected a whole number", k->path, k->gguf ? in_gguf : hf);
+  return status;
+}
+
+/* The last layers read the keys and values of the last layer of their kind that has its own. */
+static dt_status read_shared(const keys *k, config *c) {
+  int count = 0, layers = c->shape.layers, end = 0;
+  dt_status status = read_count(k, "num_kv_shared_layers", "attention.shared_kv_layers", 0, layers - 1, &count);
+  end = layers - count;
+  for (int i = end; i < layers && !status; i++) {
+    int of = end;
+    while (of > 0 && c->local[of - 1] != c->local[i]) of--;
+    c->keys_of[i] = of;
+    if (!of)
+      status = dt_fail(k->err, DT_EINPUT, "%s: layer %d reads keys of a layer of its kind, but none has its own",
+                       k->path, i);
+    else if (c->kv_heads[of - 1] != c->kv_heads[i])
+      status = dt_fail(k->err, DT_EINPUT, "%s: layer %d has %d key heads, but reads the %d of layer %d", k->path, i,
+                       c->kv_heads[i], c->kv_heads[of - 1], of - 1);
+  }
+  return status;
+}
+
+/* Layers that read the keys of others may have an MLP twice as wide. */
+static dt_status read_widths(const keys *k, config *c) {
+  bool wide = false;
+  dt_status status = config_each(k, "intermediate_size", "feed_forward_length", k->gguf ? 0 : 9216, CONFIG_MAX_SIZE / 2,
+                                 c->shape.layers, c->inter);
+  if (!status) status = config_bool(k, "use_double_wide_mlp", NULL, false, &wide);
+  for (int i = 0; wide && i < c->shape.layers; i++)
+    if (c->keys_of[i]) c->inter[i] *= 2;
+  return status;
+}
+
+/* The shape has the largest of its layers' numbers. */
+static void fill_shape(config *c) {
+  dt_shape *s = &c->shape;
+  for (int i = 0; i < s->layers; i++) {
+    if (c->kv_heads[i] > s->kv_heads) s->kv_heads = c->kv_heads[i];
+    if (c->head_dim[i] > s->head_dim) s->head_dim = c->head_dim[i];
+    if (c->inter[i] > s->inter) s->inter = c->inter[i];
+  }
+}
+
+static dt_status read_gemma4(const keys *k, config *c) {
+  const llama_defaults usual = {.tied = true, .act_key = "hidden_activation", .act = "gelu_pytorch_tanh"};
+  dt_shape *s = &c->shape;
+  bool none = k->gguf || cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(k->json, "hidden_size_per_layer_input"));
+  c->norms_before = c->norms_behind = c->normed_heads = c->scaled_layers = s->normed_values = true;
+  dt_status status = llama_read_basics(k, &usual, c);
+  if (!status)
+    status = read_count(k, "hidden_size_per_layer_input", "embedding_length_per_layer_input", none ? 0 : 256,
+                        CONFIG_MAX_SIZE / s->layers, &s->inputs);
+  if (!status) status = refuse_others(k, c);
+  if (!status) status = read_windows(k, c);
+  if (!status) status = read_heads(k, c);
+  if (!status) status = read_rotations(k, c);
+  if (!status) status = read_shared(k, c);
+  if (!status) status = read_widths(k, c);
+  if (!status) status = config_bool(k, "attention_bias", NULL, false, &c->attention_bias);
+  if (!status) status = config_cap(k, "final_logit_softcapping", 0, &s->logit_cap);
+  c->qkv_bias = c->attention_bias;
+  s->attention_scale = 1;
+  s->embed_scale = (float)sqrt(s->hidden);
+  fill_shape(c);
+  return status;
+}
+
+#define CAP "final_logit_softcapping"
+
+/* The text part of a model that reads pictures and sound too: their parts are left out. */
+static dt_status read_whole(const keys *k, config *c) {
+  keys text = *k;
+  text.json = cJSON_GetObjectItemCaseSensitive(k->json, "text_config");
+  if (!cJSON_IsObject(text.json)) return dt_fail(k->err, DT_EINPUT, "%s: text_config: expected an object", k->path);
+  dt_status status = config_refuse_others(&text, CAP);
+  return status ? status : read_gemma4(&text, c);
+}
+
+extern const family gemma4, gemma4_whole;
+const family gemma4 = {"gemma4_text", "Gemma4ForCausalLM", "gemma4", CAP, read_gemma4, llama_find};
+const family gemma4_whole = {"gemma4", "Gemma4ForConditionalGeneration", NULL, "vision_config", read_whole, llama_find};

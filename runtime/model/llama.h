@@ -1,0 +1,21 @@
+/* What Llama's relatives have in common, for those with a file of their own. */
+#ifndef DT_LLAMA_H
+#define DT_LLAMA_H
+
+#include "model/family.h"
+
+/* Defaults of keys that a file may lack, and spellings; 0 and NULL: Llama's. */
+typedef struct {
+  int head_dim;
+  double eps, base;
+  bool tied;
+  const char *act_key, *act;
+} llama_defaults;
+
+/* Reads all but heads, the MLP's width, and rotations. */
+dt_status llama_read_basics(const keys *k, const llama_defaults *usual, config *c);
+
+/* Finds the tensors that the configuration speaks of; layers have their own sizes already. As in family. */
+void llama_find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers);
+
+#endif
