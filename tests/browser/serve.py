@@ -144,6 +144,25 @@ def playground_draws(b):
     check(b.value("document.getElementById('lanes').children.length") == 0, "a link runs by itself")
 
 
+def playground_stops(b):
+    """A run stops by Escape, and by its button: the passes that came stay, its place is free, and another run begins."""
+    opened(b, "#playground")
+    choose(b, "first-policy", "your page")
+    write_page(b, "Hedge:draft(tree)", "Hedge:draft(tree) for _ = 1, 500000 do end")  # some milliseconds for each pass
+    for stop in (lambda: b.press("Escape"), lambda: b.value("document.getElementById('play-stop').click()")):
+        b.value("document.getElementById('play-tokens').value = 1000")
+        b.value("document.getElementById('run').click()")
+        b.until("document.querySelector('.lane .words')?.textContent.length > 60 && !document.getElementById('play-stop').hidden")
+        stop()
+        b.until("document.getElementById('play-stop').hidden")
+        check(text(b, "#play-error") == "Stopped.", text(b, "#play-error"), text(b, "#verdict"))
+        check(len(text(b, ".lane .words")) > 60, "the passes are lost")
+        b.until("fetch('/metrics').then(r => r.text()).then(t => /^llamacpp:requests_processing 0$/m.test(t))")
+        b.value("document.getElementById('play-tokens').value = 20")
+        run(b)
+        check("all 20 tokens" in text(b, "#verdict"), text(b, "#verdict"), text(b, "#play-error"))
+
+
 def playground_marks_mistakes(b):
     """A page with an error shows its line: while one types, and where it fails in a run."""
     opened(b, "#playground")

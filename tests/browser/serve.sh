@@ -13,6 +13,7 @@ it_stops_an_answer() { uses chat_stops --template chatml; }
 it_keeps_markup_of_texts_as_text() { uses chat_is_plain_text --template chatml; }
 it_continues_a_text_of_a_base_model() { uses base_model_continues; }
 it_draws_trees_of_two_policies() { uses playground_draws; }
+it_stops_a_run_of_the_playground() { uses playground_stops; }
 it_marks_the_line_of_a_mistake() { uses playground_marks_mistakes; }
 it_works_by_keyboard() { uses works_by_keyboard; }
 it_is_readable_light_dark_and_narrow() { uses is_readable_everywhere; }

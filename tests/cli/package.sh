@@ -171,6 +171,13 @@ it_is_a_debian_package_that_runs_with_what_it_depends_on_and_nothing_else() {
   package=$(ls pack/*.deb)
   depends=$(dpkg-deb -f "$package" Depends)
   grep -q 'liblua5.4-0' <<<"$depends" || fail "depends on $depends"
+  dpkg-deb -c "$package" | awk '{ print $6 }' >files
+  for file in bin/dtrun share/man/man1/dtrun.1; do grep -qx "./usr/$file" files || fail "the package lacks $file"; done
+  if [ -x "$build_dir/dtrun-serve" ]; then
+    for file in lib/dtrun/dtrun-serve lib/systemd/system/dtrun-serve.service share/man/man1/dtrun-serve.1; do
+      grep -qx "./usr/$file" files || fail "the package lacks $file"
+    done
+  fi
   mkdir -p root/var/lib/dpkg/{info,updates} root/usr/{lib,lib64,bin,sbin} root/dev root/etc
   touch root/var/lib/dpkg/status root/dev/null
   for folder in lib lib64 bin sbin; do ln -s usr/$folder root/$folder; done

@@ -32,9 +32,9 @@ export class Lane {
     for (const part of [this.sum, this.step, this.words, this.time]) part.replaceChildren();
   }
 
-  // Runs a request. grew() is called with each new iteration.
+  // Runs a request with a trace. grew() is called with each new iteration.
   async run(route, body, signal, grew) {
-    await stream(route, { ...body, dtrun: { ...body.dtrun, trace: true } }, signal, event => {
+    await stream(route, body, signal, event => {
       const choice = event.choices[0];
       if (!choice) return;
       this.text += choice.delta?.content ?? choice.text ?? "";

@@ -78,12 +78,13 @@ async function plainText(asked, signal) {
   return text;
 }
 
-// The speed of each lane's policy. Times of short texts are not to be trusted, the first ones least: these run again, in turns.
-async function speeds(requests) {
+// The speed of each lane's policy. Times of short texts are not to be trusted, the first ones least: these run again, in turns. With a trace
+// no policy finds the text of the run before.
+async function speeds(requests, signal) {
   if (lanes.some(lane => lane.numbers.tokens / lane.numbers.speed > SHORT_S)) return lanes.map(lane => lane.numbers.speed);
   const runs = lanes.map(() => []);
   for (let turn = 0; turn < AGAIN; turn++)
-    for (const [i, body] of requests.entries()) runs[i].push((await post(route(), body)).timings.predicted_per_second);
+    for (const [i, body] of requests.entries()) runs[i].push((await post(route(), body, signal)).timings.predicted_per_second);
   return runs.map(list => list.sort((a, b) => a - b)[(AGAIN - 1) / 2]);
 }
 
@@ -133,7 +134,7 @@ async function runLane(lane, body, signal) {
 async function run() {
   if (running) return;
   const stopper = running = new AbortController(), chosen = [first, second], asked = request();
-  const requests = chosen.map(one => ({ ...asked, dtrun: one.request() })); // the reader may change the settings meanwhile
+  const requests = chosen.map(one => ({ ...asked, dtrun: { ...one.request(), trace: true } })); // the reader may change the settings meanwhile
   setBusy(true);
   play(false);
   follows = true;
@@ -150,7 +151,7 @@ async function run() {
     for (const [i, lane] of lanes.entries()) await runLane(lane, requests[i], stopper.signal);
     const plain = lanes.find((lane, i) => requests[i].dtrun.policy === PLAIN);
     const text = plain ? plain.text : await plainText(asked, stopper.signal);
-    const told = await speeds(requests);
+    const told = await speeds(requests, stopper.signal);
     lanes.forEach((lane, i) => lane.setSpeed(told[i]));
     judge(text, told);
     if (follows) {

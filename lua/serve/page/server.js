@@ -46,7 +46,7 @@ async function ask(path, body, signal) {
 }
 
 export const get = async path => (await ask(path)).json();
-export const post = async (path, body) => (await ask(path, body)).json();
+export const post = async (path, body, signal) => (await ask(path, body, signal)).json();
 
 // Whether the model is loaded.
 export const isReady = async () => (await send("/health")).ok;
