@@ -473,6 +473,7 @@ static const field fields[] = {
     {"metadata", BOTH, IGNORED, 0, 0, 0, NULL},
     {"store", BOTH, IGNORED, 0, 0, 0, NULL},
     {"service_tier", BOTH, IGNORED, 0, 0, 0, NULL},
+    {"parallel_tool_calls", CHAT, IGNORED, 0, 0, 0, NULL},
     {"tools", CHAT, UNSUPPORTED, 0, 0, 0, NULL},
     {"tool_choice", CHAT, UNSUPPORTED, 0, 0, 0, NULL},
     {"functions", CHAT, UNSUPPORTED, 0, 0, 0, NULL},
@@ -494,6 +495,13 @@ static bool read_real(reading *r, const field *f, const cJSON *v) {
   return wrong(r, expected);
 }
 
+/* Whether a field that is not supported asks for nothing: clients send an empty list of tools, and "none" or "auto" beside it. */
+static bool asks_nothing(const cJSON *v) {
+  const char *text = cJSON_GetStringValue(v);
+  if (cJSON_IsArray(v)) return cJSON_GetArraySize(v) == 0;
+  return text && (!*text || strcmp(text, "none") == 0 || strcmp(text, "auto") == 0);
+}
+
 static bool read_field(reading *r, const field *f, const cJSON *v) {
   void *at = (char *)r->a + f->at;
   r->name = f->name;
@@ -505,7 +513,10 @@ static bool read_field(reading *r, const field *f, const cJSON *v) {
     *(bool *)at = cJSON_IsTrue(v);
     return true;
   case READ: return f->read(r, v);
-  case UNSUPPORTED: *r->why = refusal_say(501, "not_supported_error", "%s: not supported here", f->name); return false;
+  case UNSUPPORTED:
+    if (asks_nothing(v)) return true;
+    *r->why = refusal_say(501, "not_supported_error", "%s: not supported here", f->name);
+    return false;
   case IGNORED: break;
   }
   return true;

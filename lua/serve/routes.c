@@ -81,11 +81,24 @@ static bool run_health(routes *r, const char *body, size_t len, route_answer *ou
   return true;
 }
 
+static void put_model(const routes *r, json_text *out) {
+  answer_text(out, "{\"id\":", r->server.model);
+  answer_put(out, ",\"object\":\"model\",\"created\":%ld,\"owned_by\":\"dtrun\",\"max_model_len\":%d}",
+             r->server.started, r->server.context);
+}
+
 static bool run_models(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
   (void)body, (void)len, (void)why;
-  answer_text(&out->text, "{\"object\":\"list\",\"data\":[{\"id\":", r->server.model);
-  answer_put(&out->text, ",\"object\":\"model\",\"created\":%ld,\"owned_by\":\"dtrun\",\"max_model_len\":%d}]}",
-             r->server.started, r->server.context);
+  json_raw(&out->text, "{\"object\":\"list\",\"data\":[");
+  put_model(r, &out->text);
+  json_raw(&out->text, "]}");
+  return true;
+}
+
+/* By any name, as requests take it. */
+static bool run_model(routes *r, const char *body, size_t len, route_answer *out, refusal *why) {
+  (void)body, (void)len, (void)why;
+  put_model(r, &out->text);
   return true;
 }
 
@@ -233,7 +246,7 @@ static bool run_draw(routes *r, const char *body, size_t len, route_answer *out,
 /* ---- the table ------------------------------------------------------------------------------------------------------------ */
 
 struct route {
-  const char *method, *url; /* url: also without /v1 */
+  const char *method, *url; /* url: also without /v1; one that ends in a slash: with a name behind it */
   bool is_public;
   bool (*run)(routes *r, const char *body, size_t len, route_answer *out, refusal *why);
 };
@@ -241,6 +254,7 @@ struct route {
 static const route all[] = {
     {"GET", "/health", true, run_health},
     {"GET", "/v1/models", true, run_models},
+    {"GET", "/v1/models/", true, run_model},
     {"POST", "/v1/completions", false, run_completion},
     {"POST", "/v1/chat/completions", false, run_chat},
     {"GET", "/v1/policies", false, run_policies},
@@ -253,8 +267,13 @@ static const route all[] = {
     {"POST", "/apply-template", false, run_template},
 };
 
+static bool is_url(const char *is, const char *url) {
+  size_t n = strlen(is);
+  return is[n - 1] == '/' ? strncmp(is, url, n) == 0 && url[n] : strcmp(is, url) == 0;
+}
+
 static bool is_at(const route *r, const char *url) {
-  return strcmp(r->url, url) == 0 || (strncmp(r->url, "/v1", 3) == 0 && strcmp(r->url + 3, url) == 0);
+  return is_url(r->url, url) || (strncmp(r->url, "/v1", 3) == 0 && is_url(r->url + 3, url));
 }
 
 const route *route_find(const char *method, const char *url, refusal *why) {

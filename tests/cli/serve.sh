@@ -91,6 +91,9 @@ it_gives_the_answers_of_a_chat() {
   "$dtrun" -q -t 1 --chat --template chatml --system 'Be brief.' -p 'The dog?' -n 25 >there
   same_text here there
   [ "$(value a.choices[1].message.role,a.object)" = assistant ] || fail 'role'
+  gets /v1/chat/completions '{"messages": [{"role": "user", "content": "The dog?"}], "max_tokens": 5, "tools": [], "tool_choice": "auto", "parallel_tool_calls": true}'
+  refused 501 not_supported_error '^tools' '{"messages": [{"role": "user", "content": "a"}], "tools": [{}]}' /v1/chat/completions
+  refused 501 not_supported_error '^tool_choice' '{"messages": [{"role": "user", "content": "a"}], "tool_choice": "required"}' /v1/chat/completions
   gets /chat/completions '{"messages": [{"role": "user", "content": "The dog?"}], "max_tokens": 5, "stream": true, "stream_options": {"include_usage": true}}'
   head -n 1 answer | grep -q '"delta":{"role":"assistant","content":null}' || fail 'the first delta'
   grep -q '"choices":\[\],"usage":{"prompt_tokens":' answer || fail 'usage'
@@ -169,6 +172,7 @@ it_refuses_with_the_reason() {
   refused 400 $bad 'range' '{"prompt": [99999999]}'
   refused 400 $bad 'no chat template' '{"messages": [{"role": "user", "content": "a"}]}' /v1/chat/completions
   refused 501 not_supported_error '^suffix' '{"prompt": "a", "suffix": "b"}'
+  gets /v1/completions '{"prompt": "a", "suffix": "", "max_tokens": 1}'
   refused 400 $bad '^stop: it is given twice' '{"prompt": "a", "stop": "x", "n": 1, "stop": null}'
   refused 400 $bad '^prompt: it is given twice' '{"prompt": "a", "prompt": "a"}'
   refused 400 $bad '^policy: it is given twice' '{"prompt": "a", "dtrun": {"policy": "ar", "policy": "ar"}}'
@@ -278,6 +282,15 @@ LUA
   done
   gets /v1/completions '{"prompt": ["A", "B"], "max_tokens": 4, "dtrun": {"trace": true}}'
   [ "$(value '#a.choices[1].dtrun.trace > 2 and a.choices[2].dtrun.trace[1].prompt')" = B ] || fail "$(<answer)"
+}
+it_names_its_model() {
+  serve
+  local address
+  for address in /v1/models/mini-target /models/any/name; do
+    [ "$(curl -s -o answer -w '%{http_code}' "$url$address")" = 200 ] || fail "$address: $(<answer)"
+    [ "$(value 'a.id .. " " .. a.object')" = 'mini-target model' ] || fail "$address: $(<answer)"
+  done
+  [ "$(curl -s -o answer -w '%{http_code}' "$url/v1/models/")" = 404 ] || fail 'a model without a name'
 }
 it_lists_policies() {
   serve

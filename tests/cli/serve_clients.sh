@@ -39,6 +39,13 @@ it_bears_random_clients() {
   wait $server || fail "exit status $?: $(<server.log)"
   [ ! -s server.log ] || fail "$(<server.log)"
 }
+it_notices_memory_that_grows() {
+  serve
+  "$python" -c 'import time
+kept = [bytearray(400000) for _ in range(400) if not time.sleep(0.02)]' &
+  "$python" "$source_dir/tests/serve/soak.py" "$url" $! 6 >said 2>&1 && fail "$(<said)"
+  grep -q '^its memory grows' said || fail "$(tail -n 5 said)"
+}
 it_gives_lm_eval_the_likelihoods_of_transformers() {
   "$python" -c 'import lm_eval, torch, transformers, accelerate' 2>/dev/null || { echo '  skipped: no package lm_eval for Python (DTRUN_PYTHON names one that has it)'; return 0; }
   serve --cache-dtype f32

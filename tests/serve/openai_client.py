@@ -8,6 +8,7 @@ from openai import OpenAI
 url, key = sys.argv[1:]
 client = OpenAI(base_url=url + "/v1", api_key=key, max_retries=0)
 MODEL = client.models.list().data[0].id
+assert client.models.retrieve(MODEL).id == MODEL
 DARK = "It was a dark night, and"
 HELLO = [{"role": "user", "content": "Where is the dog?"}]
 
