@@ -20,14 +20,13 @@ enum { COUNT = sizeof families / sizeof *families };
 
 const family *family_at(int i) { return i < COUNT ? families[i] : NULL; }
 
-enum { LIST_BYTES = 768 };
+enum { LIST_BYTES = 320 }; /* with a path it must fit a message */
 
-/* Lists them: "gpt_neox" (GPTNeoXForCausalLM), .. */
+/* Lists them: "gpt_neox", "llama", .. */
 static const char *supported(char text[LIST_BYTES]) {
   size_t used = 0;
   for (int i = 0; i < COUNT && used < LIST_BYTES; i++)
-    used += (size_t)snprintf(text + used, LIST_BYTES - used, "%s\"%s\" (%s)", i ? ", " : "", families[i]->model_type,
-                             families[i]->architecture);
+    used += (size_t)snprintf(text + used, LIST_BYTES - used, "%s\"%s\"", i ? ", " : "", families[i]->model_type);
   return text;
 }
 

@@ -409,12 +409,12 @@ static void end_of_text_is_an_id_or_a_list_of_ids(void **state) {
 
 static void other_architectures_are_named_and_refused(void **state) {
   (void)state;
-  fails("{\"model_type\":\"opt\"}",
-        "model_type \"opt\" is not supported; supported: \"gpt_neox\" (GPTNeoXForCausalLM)");
+  fails("{\"model_type\":\"opt\"}", "model_type \"opt\" is not supported; supported: \"gpt_neox\", \"llama\"");
   fails("{\"architectures\":[\"OPTForCausalLM\"]}", "architecture \"OPTForCausalLM\" is not supported");
   fails("{\"architectures\":[\"GPTNeoXForTokenClassification\"],\"model_type\":\"gpt_neox\"," SIZES "}",
         "architecture \"GPTNeoXForTokenClassification\" is not supported; supported: \"gpt_neox\"");
   fails("{" SIZES "}", "model_type is missing; supported: \"gpt_neox\"");
+  fails("{" SIZES "}", "\"qwen3_moe\", \"mixtral\""); /* the list ends whole */
   reads("{\"model_type\":\"gpt_neox\"," SIZES "}");
   reads("{\"architectures\":[\"GPTNeoXForCausalLM\"]," SIZES "}");
 }
