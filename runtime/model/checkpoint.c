@@ -197,7 +197,12 @@ void find_stretch(finder *f, int pairs, float *inv_freq) {
   float *by = calloc((size_t)pairs + 1, sizeof *by);
   if (!by) f->status = dt_fail_memory(f->err, "a rotation", (size_t)pairs * sizeof *by);
   if (f->status == DT_OK) f->status = dt_read_vector(&m, by, f->err);
-  for (int j = 0; f->status == DT_OK && j < pairs; j++) inv_freq[j] /= by[j];
+  for (int j = 0; f->status == DT_OK && j < pairs; j++) {
+    if (!(by[j] >= 1e-6f && by[j] <= 1e38f))
+      f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s: element %d is %g, expected a factor from 1e-06 to 1e+38",
+                          f->from->path, name, j, by[j]);
+    inv_freq[j] /= by[j];
+  }
   free(by);
 }
 

@@ -40,14 +40,18 @@ static found find_key(const keys *k, const char *hf, const char *gguf) {
   return f;
 }
 
+static dt_status read_int(const keys *k, const found *f, int min, int max, int *out) {
+  double value = cJSON_IsNumber(f->item[0]) ? f->item[0]->valuedouble : min - 1;
+  if (!(value >= min && value <= max) || value != floor(value))
+    return dt_fail(k->err, DT_EINPUT, "%s: %s: expected a whole number from %d to %d", k->path, f->name[0], min, max);
+  *out = (int)value;
+  return DT_OK;
+}
+
 dt_status config_int(const keys *k, const char *hf, const char *gguf, int max, int *out) {
   found f = find_key(k, hf, gguf);
   if (f.n == 0) return dt_fail(k->err, DT_EINPUT, "%s: %s is missing", k->path, f.first);
-  double value = cJSON_IsNumber(f.item[0]) ? f.item[0]->valuedouble : 0;
-  if (!(value >= 1 && value <= max) || value != floor(value))
-    return dt_fail(k->err, DT_EINPUT, "%s: %s: expected a whole number from 1 to %d", k->path, f.name[0], max);
-  *out = (int)value;
-  return DT_OK;
+  return read_int(k, &f, 1, max, out);
 }
 
 dt_status config_int_or(const keys *k, const char *hf, const char *gguf, int absent, int max, int *out) {
@@ -294,14 +298,20 @@ static dt_status read_layers(const keys *k, const char *name, const cJSON *list,
                        name, listed, c->shape.layers);
 }
 
+/* The width of a window, 0: none. */
+static dt_status read_window(const keys *k, int usual, int *window) {
+  found f = find_key(k, "sliding_window", "attention.sliding_window");
+  *window = usual;
+  return f.n ? read_int(k, &f, 0, CONFIG_MAX_SIZE, window) : DT_OK;
+}
+
 dt_status config_local(const keys *k, int usual_window, int each, config *c) {
-  double window = 0;
-  dt_status status =
-      config_number(k, "sliding_window", "attention.sliding_window", usual_window, 0, CONFIG_MAX_SIZE, &window);
+  dt_status status = read_window(k, usual_window, &c->window);
   const char *name = k->gguf ? "attention.sliding_window_pattern" : "layer_types";
   const cJSON *list = get(k->json, name);
-  c->window = (int)window;
   if (status || c->window == 0) return status;
+  if (list && !k->gguf && !cJSON_IsArray(list))
+    return dt_fail(k->err, DT_EINPUT, "%s: %s: expected a list of words, one for each layer", k->path, name);
   if (cJSON_IsArray(list))
     return read_layers(k, name, list, k->gguf ? "true or false" : "\"sliding_attention\" or \"full_attention\"",
                        says_local, c, c->local);
@@ -312,8 +322,9 @@ dt_status config_local(const keys *k, int usual_window, int each, config *c) {
 
 dt_status config_still(const keys *k, int each, config *c) {
   const cJSON *list = k->gguf ? NULL : get(k->json, "no_rope_layers");
-  if (cJSON_IsArray(list))
-    return read_layers(k, "no_rope_layers", list, "1 (it rotates) or 0", says_still, c, c->still);
+  if (list && !cJSON_IsArray(list))
+    return dt_fail(k->err, DT_EINPUT, "%s: no_rope_layers: expected a list of 1 and 0, one for each layer", k->path);
+  if (list) return read_layers(k, "no_rope_layers", list, "1 (it rotates) or 0", says_still, c, c->still);
   dt_status status = config_int_or(k, "no_rope_layer_interval", NULL, each, CONFIG_MAX_LAYERS, &each);
   for (int i = 0; i < c->shape.layers; i++) c->still[i] = (i + 1) % each == 0;
   return status;
@@ -348,15 +359,14 @@ dt_status config_cap(const keys *k, const char *name, double absent, float *out)
 
 dt_status config_window(const keys *k, const char *use, bool windowed, config *c) {
   bool active = windowed || k->gguf;
-  double window = 0;
+  int window = 0;
   dt_status status = use && !k->gguf ? config_bool(k, use, NULL, false, &active) : DT_OK;
   const cJSON *types = get(k->json, "layer_types");
   if (cJSON_IsArray(types)) active = false;
   for (const cJSON *item = cJSON_IsArray(types) ? types->child : NULL; item; item = item->next)
     active |= cJSON_IsString(item) && !strcmp(item->valuestring, "sliding_attention");
-  if (!status && active)
-    status = config_number(k, "sliding_window", "attention.sliding_window", 0, 0, CONFIG_MAX_SIZE, &window);
-  if (!status && window >= 1 && window < c->shape.context) c->shape.window = c->shape.context = (int)window;
+  if (!status && active) status = read_window(k, 0, &window);
+  if (!status && window >= 1 && window < c->shape.context) c->shape.window = c->shape.context = window;
   return status;
 }
 

@@ -1,11 +1,11 @@
--- Quantized weights: one text for all. On every variant of the CPU, with one thread and two, under plain decoding and
--- policies, a model's tokens have one hash, greedy and at temperature 0.8.
+-- Quantized weights and further families: one text for all. On every variant of the CPU, with one thread and two, under
+-- plain decoding and policies, a model's tokens have one hash, greedy and at temperature 0.8.
 --   dtrun run tests/exact/quantized.lua [--prompts 1] [-n 12] [--long]
 -- Models: the bundled pair's target with its weights rounded to Q8_0 and to Q4_1, a tiny one whose matrices are of all
--- types in turn (Q4_K, Q6_K and twelve others), a tiny one of each further family of GGUF files, and what is there of
--- SmolLM2 (Q4_1; scripts/get-model brings it) and, with --long, Qwen2.5-Coder 0.5B (a mixture of Q4_K, Q6_K, Q5_0 and
--- Q8_0). A model drafts for itself, so that deep trees are accepted; a large one on a slow variant runs two policies
--- only, with two threads.
+-- types in turn (Q4_K, Q6_K and twelve others), a tiny one of each further family of GGUF files (under every policy of
+-- the matrix, and in batches too), and what is there of SmolLM2 (Q4_1; scripts/get-model brings it) and, with --long,
+-- Qwen2.5-Coder 0.5B (a mixture of Q4_K, Q6_K, Q5_0 and Q8_0). A model drafts for itself, so that deep trees are
+-- accepted; a large one on a slow variant runs two policies only, with two threads.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -23,17 +23,17 @@ local MODELS = {
   { label = "bundled in Q8_0", path = FOLDER .. "mini-target", weights = "q8" },
   { label = "bundled in Q4_1", path = FOLDER .. "mini-target", weights = "q4" },
   { label = "tiny, all types", path = GOLDEN .. "gguf_llama/model.gguf", ctx = 128 },
-  { label = "smollm3", path = GOLDEN .. "gguf_smollm3/model.gguf", ctx = 128 },
-  { label = "granite", path = GOLDEN .. "gguf_granite/model.gguf", ctx = 128 },
-  { label = "olmo2", path = GOLDEN .. "gguf_olmo2/model.gguf", ctx = 128 },
-  { label = "olmo3", path = GOLDEN .. "gguf_olmo3/model.gguf", ctx = 128 },
-  { label = "phi3", path = GOLDEN .. "gguf_phi3/model.gguf", ctx = 128 },
-  { label = "gemma2", path = GOLDEN .. "gguf_gemma2/model.gguf", ctx = 128 },
-  { label = "gemma3", path = GOLDEN .. "gguf_gemma3/model.gguf", ctx = 128 },
-  { label = "qwen3moe", path = GOLDEN .. "gguf_qwen3moe/model.gguf", ctx = 128 },
-  { label = "mixtral", path = GOLDEN .. "gguf_mixtral/model.gguf", ctx = 128 },
-  { label = "gemma4", path = GOLDEN .. "gguf_gemma4/model.gguf", ctx = 128 },
-  { label = "gemma4, inputs", path = GOLDEN .. "gguf_gemma4_inputs/model.gguf", ctx = 128 },
+  { label = "smollm3", path = GOLDEN .. "gguf_smollm3/model.gguf", ctx = 128, family = true },
+  { label = "granite", path = GOLDEN .. "gguf_granite/model.gguf", ctx = 128, family = true },
+  { label = "olmo2", path = GOLDEN .. "gguf_olmo2/model.gguf", ctx = 128, family = true },
+  { label = "olmo3", path = GOLDEN .. "gguf_olmo3/model.gguf", ctx = 128, family = true },
+  { label = "phi3", path = GOLDEN .. "gguf_phi3/model.gguf", ctx = 128, family = true },
+  { label = "gemma2", path = GOLDEN .. "gguf_gemma2/model.gguf", ctx = 128, family = true },
+  { label = "gemma3", path = GOLDEN .. "gguf_gemma3/model.gguf", ctx = 128, family = true },
+  { label = "qwen3moe", path = GOLDEN .. "gguf_qwen3moe/model.gguf", ctx = 128, family = true },
+  { label = "mixtral", path = GOLDEN .. "gguf_mixtral/model.gguf", ctx = 128, family = true },
+  { label = "gemma4", path = GOLDEN .. "gguf_gemma4/model.gguf", ctx = 128, family = true },
+  { label = "gemma4, inputs", path = GOLDEN .. "gguf_gemma4_inputs/model.gguf", ctx = 128, family = true },
   { label = "SmolLM2 Q4_1", path = FOLDER .. "SmolLM2-135M-Instruct.Q4_1.gguf", large = true },
   { label = "Qwen 0.5B Q4_K_M", path = FOLDER .. "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", large = true, long = true },
 }
@@ -46,6 +46,12 @@ local POLICIES = {
   { policy = HERE .. "hostile/rollbacks.lua" },
 }
 local COSTS = dofile(HERE .. "costs.lua")
+local EVERY_POLICY = {}
+for _, case in ipairs(dofile(HERE .. "policies.lua")) do -- the families' models have few ids, for blind guesses too
+  if case.policy:find "random_trees" then case.params = { vocab = 256 } end
+  if not case.policy:find "one_level" then EVERY_POLICY[#EVERY_POLICY + 1] = case end
+end
+local BATCH, PLACES, SEED = 3, 2, 7 -- texts of a batch, so many at once; the first one's seed
 
 local function read_prompt(i, chars)
   local file = dt.check(io.open(("%s../../scripts/prompts/%s/%02d.txt"):format(HERE,
@@ -57,21 +63,34 @@ end
 
 local mistakes, absent = 0, {}
 
--- The text of a prompt under all policies; `hash` is what they must have, nil: the first one's.
-local function run_prompt(pair, where, prefix, tokens, temp, policies, hash)
-  for i = 1, policies do
-    local case = POLICIES[i]
-    local result, failure = pair:generate { policy = case.policy, params = case.params, prompt = prefix,
-                                            tokens = tokens, temp = temp, ignore_eos = true,
-                                            seed = 7 }
-    hash = hash or result and result.stats.output_hash
-    if not result or result.stats.output_hash ~= hash then
-      mistakes = mistakes + 1
-      print(("  WRONG: %s, %s: %s, not %s"):format(where, case.policy, result and result.stats.output_hash
-        or failure.message, hash))
-    end
+-- Compares a result's hash with that of its text and temperature, which the first result sets.
+local function check(hashes, key, result, where, label, how)
+  local found = type(result) == "table" and result.stats.output_hash or tostring(result)
+  hashes[key] = hashes[key] or found
+  if found ~= hashes[key] then
+    mistakes = mistakes + 1
+    print(("  WRONG: %s, %s%s: %s, not %s"):format(where, label, how, found, hashes[key]))
   end
-  return hash
+end
+
+-- All texts under a policy, each alone, and of a family all at once.
+local function run_case(pair, model, where, prefixes, case, temp, hashes)
+  local function asked(t)
+    t.policy, t.preset, t.params, t.tokens = case.policy, case.preset, case.params, opts.tokens
+    t.temp, t.ignore_eos = temp, true
+    return t
+  end
+  local label = case.label or case.policy
+  for p, prefix in ipairs(prefixes) do
+    local result, failure = pair:generate(asked { prompt = prefix, seed = SEED + p - 1 })
+    check(hashes, temp * 1000 + p, result or failure.message, where, label, "")
+  end
+  if not model.family then return end
+  local results, failures = pair:generate_batch(asked { prompts = prefixes, places = PLACES, seed = SEED })
+  for p in ipairs(prefixes) do
+    check(hashes, temp * 1000 + p, results and (results[p] or failures[p]) or failures.message, where, label,
+      ", in a batch")
+  end
 end
 
 local function run_model(model)
@@ -84,12 +103,12 @@ local function run_model(model)
                                       draft_weights = model.weights, ctx = model.ctx or 512,
                                       backend = "cpu:" .. variant, threads = threads, costs = COSTS }
       if pair then
-        for p = 1, opts.prompts do
-          local prefix = dt.check(pair:prefix(read_prompt(p, (model.large or model.ctx) and 60 or 300)))
-          for _, temp in ipairs { 0, 0.8 } do
-            local key, policies = temp * 1000 + p, slow and 2 or #POLICIES
-            hashes[key] = run_prompt(pair, where, prefix, opts.tokens, temp, policies, hashes[key])
-          end
+        local prefixes, cases = {}, model.family and EVERY_POLICY or POLICIES
+        for p = 1, model.family and math.max(opts.prompts, BATCH) or opts.prompts do
+          prefixes[p] = dt.check(pair:prefix(read_prompt(p, (model.large or model.ctx) and 60 or 300)))
+        end
+        for _, temp in ipairs { 0, 0.8 } do
+          for i = 1, slow and 2 or #cases do run_case(pair, model, where, prefixes, cases[i], temp, hashes) end
         end
         pair:close()
         ran[#ran + 1] = ("%s %d"):format(variant, threads)

@@ -4,6 +4,29 @@
 #include "model/family.h"
 #include "system/json_file.h"
 
+#include <math.h>
+
+static void check_rotation(const rotation *r, int dims) {
+  float freq[256];
+  if (dims > 512) return; /* takes long, and is computed alike */
+  rotation_fill(r, dims, freq);
+  for (int j = 0; j < dims / 2; j++)
+    if (!isfinite(freq[j]) || freq[j] < 0) abort();
+}
+
+static void check(const config *c) {
+  const dt_shape *s = &c->shape;
+  if (s->heads % s->kv_heads || s->rotary_dims < 0 || s->rotary_dims > s->head_dim || c->n_eos > CONFIG_MAX_EOS)
+    abort();
+  if (c->window < 0 || s->window < 0 || (s->window && s->context > s->window)) abort();
+  const float numbers[] = {s->norm_eps,        s->embed_scale, s->residual_scale, s->logit_scale,
+                           s->attention_scale, s->score_cap,   s->logit_cap};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (!isfinite(numbers[i]) || numbers[i] < 0) abort();
+  check_rotation(&c->rotation, s->rotary_dims);
+  if (c->two_rotations) check_rotation(&c->local_rotation, s->rotary_dims);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   const char *path = fuzz_file(bytes, size);
   config c = {0};
@@ -14,11 +37,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   keys k = {.path = path, .json = json, .err = &err};
   if (!status) status = family_find(&k, &kin);
   if (!status) status = kin->read(&k, &c);
-  const dt_shape *s = &c.shape;
   if (status)
     fuzz_check_failure(status, &err, path);
-  else if (s->heads % s->kv_heads || s->rotary_dims < 0 || s->rotary_dims > s->head_dim || c.n_eos > CONFIG_MAX_EOS)
-    abort();
+  else
+    check(&c);
   cJSON_Delete(json);
   return 0;
 }

@@ -1,7 +1,10 @@
-/* Any bytes as a GGUF file: what is accepted must lie inside of it. */
+/* Any bytes as a GGUF file, and as a model in one: what is accepted must lie inside of it. */
 #include "fuzz.h"
 
 #include "model/gguf.h"
+#include "model/model.h"
+
+#include <math.h>
 
 static volatile char byte; /* reading is what may crash */
 
@@ -20,6 +23,37 @@ static void read_values(const gguf *g) {
   }
 }
 
+static void read_rows(const dt_matrix *m) {
+  dt_error err;
+  if (!m->source) return;
+  void *rows = malloc((size_t)m->rows * dt_row_bytes(m->dtype, (size_t)m->cols) + 1);
+  if (!rows || dt_read_rows(m, 0, m->rows, rows, &err)) abort();
+  free(rows);
+}
+
+static void read_model(const dt_model_desc *d) {
+  read_rows(&d->embed), read_rows(&d->unembed), read_rows(&d->final_norm);
+  for (int i = 0; i < d->shape.layers; i++) {
+    const dt_matrix *m = &d->layer[i].norm1; /* a layer begins with its matrices */
+    for (int j = 0; j < DT_LAYER_MATRICES; j++) read_rows(m + j);
+    if (d->layer[i].window < 0) abort();
+  }
+  for (int j = 0; j < d->shape.rotary_dims / 2; j++)
+    if (!isfinite(d->inv_freq[j]) || (d->local_freq && !isfinite(d->local_freq[j]))) abort();
+}
+
+static void open_model(const char *path) {
+  model *m;
+  dt_error err;
+  dt_status status = model_open(path, &m, &err);
+  if (status) {
+    fuzz_check_failure(status, &err, path);
+    return;
+  }
+  read_model(model_desc(m));
+  model_close(m);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   gguf *g;
   dt_error err;
@@ -34,5 +68,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   if (data && source_read(t->source, t->offset, data, t->size, &err) != DT_OK) abort();
   free(data);
   gguf_close(g);
+  open_model(fuzz_file(bytes, size));
   return 0;
 }

@@ -195,7 +195,7 @@ static void mistakes_in_lists_of_layers_are_named(void **state) {
   fails("{" OF("smollm3") ",\"no_rope_layers\":[1,1,1,1,1,1,1]}", "no_rope_layers: found 7 elements");
   fails("{" OF("smollm3") ",\"no_rope_layers\":[1,2]}", "no_rope_layers: layer 1: expected 1 (it rotates) or 0");
   fails("{" OF("smollm3") ",\"no_rope_layer_interval\":0}", "no_rope_layer_interval: expected a whole number from 1");
-  fails("{" OF("gemma2") ",\"sliding_window\":-1}", "sliding_window: expected a number from 0");
+  fails("{" OF("gemma2") ",\"sliding_window\":-1}", "sliding_window: expected a whole number from 0");
   fails("{" OF("gemma2") ",\"attn_logit_softcapping\":-2}", "attn_logit_softcapping: expected a number from 0");
   fails("{" OF("gemma3_text") ",\"attn_logit_softcapping\":50}",
         "attn_logit_softcapping: a cap on attention is not supported");
@@ -338,7 +338,7 @@ static void heads_are_grouped_and_of_a_size_of_their_own(void **state) {
   assert_int_equal(reads("{" QWEN("3") "}").shape.head_dim, 128);
   assert_true(reads("{" QWEN("3") "}").normed_heads && !reads("{" QWEN("3") "}").qkv_bias);
   assert_true(reads("{" QWEN("2") "}").qkv_bias && !reads("{" QWEN("2") "}").attention_bias);
-  fails("{" MISTRAL ",\"num_key_value_heads\":4}", "6 heads cannot share 4 key heads");
+  fails("{" MISTRAL ",\"num_key_value_heads\":4}", "6 heads, expected a multiple of 4 key heads");
   fails("{" MISTRAL ",\"head_dim\":15}", "heads of 15 numbers, expected an even number");
 }
 

@@ -50,6 +50,11 @@ static void map_tanh(const cpu_kernels *k, const float *x, size_t n, float *y) {
   k->activate(DT_ACT_GELU_TANH, x, n, y);
 }
 static void map_silu(const cpu_kernels *k, const float *x, size_t n, float *y) { k->activate(DT_ACT_SILU, x, n, y); }
+static void map_cap(const cpu_kernels *k, const float *x, size_t n, float *y) {
+  memcpy(y, x, n * sizeof *y);
+  k->bound(0.5f, 30.0f, y, (int)n);
+}
+static double true_cap(double x) { return 30 * tanh(x / 2 / 30); }
 static double true_gelu(double x) { return 0.5 * x * (1 + erf(x / sqrt(2.0))); }
 static double true_silu(double x) { return x / (1 + exp(-x)); }
 static double true_tanh(double x) {
@@ -72,6 +77,7 @@ static void functions_are_accurate(void **state) {
         {"gelu, negative (in ulps of 0.25)", worst(k, map_gelu, true_gelu, -10.0f, 0.0f, 0.25), 3.0},
         {"gelu by tanh", worst(k, map_tanh, true_tanh, -3.0f, 10.0f, 0x1p-10), 16.0},
         {"silu", worst(k, map_silu, true_silu, -80.0f, 80.0f, 0), 2.5},
+        {"cap of 30 (in ulps of it)", worst(k, map_cap, true_cap, -400.0f, 400.0f, 30.0), 1.76},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
       printf("%s %s: %.2f ulp\n", k->name, all[i].name, all[i].error);
@@ -94,6 +100,10 @@ static void functions_keep_nan_and_saturate(void **state) {
       k->activate((dt_act_kind)act, x, 16, y);
       assert_true(isnan(y[0]) && y[3] == 0.0f && fabsf(y[5]) < 1e-30f);
     }
+    memcpy(y, x, sizeof y), k->bound(1.0f, 30.0f, y, 16);
+    assert_true(isnan(y[0]) && y[1] == -30.0f && y[2] == 30.0f && y[3] == 0.0f && y[5] == -30.0f);
+    memcpy(y, x, sizeof y), k->bound(2.0f, 0.0f, y, 16);
+    assert_true(isnan(y[0]) && y[2] == INFINITY && y[5] == -2000.0f);
   }
 }
 

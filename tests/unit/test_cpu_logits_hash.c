@@ -1,12 +1,13 @@
 /* One golden hash serves every machine: the logits of every position of real prompts, and of the tokens that follow by
  * plain decoding, are the same bits on every variant of the CPU backend, and those of tests/golden/logits_hash.txt. Caches are in
  * f32, of the first prompts also in the other types ("/f16", "/q8"). Quantized weights are those of random models, their rows of x
- * rounded to one digit ("/8") and to two ("/16").
+ * rounded to one digit ("/8") and to two ("/16"); of the further families the golden models (tests/golden/logits) are computed.
  *
  *   test_cpu_logits_hash           4 prompts and 64 tokens; scalar, which is slow, and all under the sanitizers: 1 prompt
  *   test_cpu_logits_hash all       all 40 prompts and 200 tokens; scalar: 4 prompts and 64 tokens
  *   test_cpu_logits_hash print     prints what logits_hash.txt should hold */
 #include "cpu.h"
+#include "golden_logits.h"
 #include "kernels.h"
 #include "model/model.h"
 #include "random_model.h"
@@ -24,6 +25,11 @@ enum { SANITIZED = 0 };
 #endif
 
 static const char *const model_names[] = {"mini-draft", "mini-target"}, *const all_activations[] = {"8", "16"};
+static const char *const family_names[] = {
+    "smollm3",    "smollm3_biases", "granite",   "olmo2",         "olmo3",        "phi3",
+    "phi4",       "gemma2",         "gemma3",    "gemma3_listed", "gguf_smollm3", "gguf_granite",
+    "gguf_olmo2", "gguf_olmo3",     "gguf_phi3", "gguf_gemma2",   "gguf_gemma3"};
+enum { FAMILY_NAMES = sizeof family_names / sizeof *family_names, FAMILY_PROMPT = 31 };
 
 /* FNV-1a 64 of the logits so far: those of the prompt's positions, and with `few` and `many` tokens after it. */
 typedef struct {
@@ -101,11 +107,11 @@ static hashes golden_of(const char *model_name, const char *prompt) {
 typedef void result_fn(const char *variant, const char *model_name, const char *prompt, int tokens, hashes found);
 
 static void compare(const char *variant, const char *model_name, const char *prompt, int tokens, hashes found) {
-  hashes golden = golden_of(model_name, prompt);
-  if (found.prompt != golden.prompt) fail_msg("%s, %s, %s: other logits in the prompt", variant, model_name, prompt);
-  if (tokens >= FEW_TOKENS && found.few != golden.few)
+  hashes expected = golden_of(model_name, prompt);
+  if (found.prompt != expected.prompt) fail_msg("%s, %s, %s: other logits in the prompt", variant, model_name, prompt);
+  if (tokens >= FEW_TOKENS && found.few != expected.few)
     fail_msg("%s, %s, %s: other logits in %d tokens", variant, model_name, prompt, FEW_TOKENS);
-  if (tokens >= TOKENS && found.many != golden.many)
+  if (tokens >= TOKENS && found.many != expected.many)
     fail_msg("%s, %s, %s: other logits in %d tokens", variant, model_name, prompt, TOKENS);
 }
 
@@ -157,6 +163,22 @@ static void run_random_models(const char *variant, int threads, result_fn *resul
   }
 }
 
+static void run_families(const char *variant, int threads, result_fn *result) {
+  for (int i = 0; i < FAMILY_NAMES; i++) {
+    golden g = golden_read(family_names[i]);
+    model *m = NULL;
+    ok(model_open(g.model, &m, &err));
+    int32_t ids[FAMILY_PROMPT];
+    for (int j = 0; j < FAMILY_PROMPT; j++) ids[j] = j * 31 % g.vocab;
+    dt_backend_options options = {.variant = variant, .threads = threads, .cache_dtype = "f32"};
+    rig r = rig_open_with(&dt_cpu_ops, options, model_desc(m), 1, SLOTS);
+    result(variant, family_names[i], "numbers", FEW_TOKENS, run(&r, ids, FAMILY_PROMPT, FEW_TOKENS));
+    rig_close(&r);
+    model_close(m);
+    golden_free(&g);
+  }
+}
+
 typedef struct {
   const char *variant;
   int prompts, tokens;
@@ -170,6 +192,7 @@ static void run_all(const subject *s, int threads, result_fn *result) {
       run_model(s->variant, model_names[i], caches, i ? threads : 1, prompts, s->tokens, result);
     }
   run_random_models(s->variant, threads, result);
+  run_families(s->variant, threads, result);
 }
 
 static void logits_have_the_golden_hash(void **state) { run_all(*state, 2, compare); }

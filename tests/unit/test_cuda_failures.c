@@ -1,6 +1,8 @@
 /* What the CUDA backend says when it cannot do what is asked: one line each, the CPU backend offered by name, nothing left
  * behind. Devices that fail are emulated; what needs none of that also runs on a GPU. */
 #include "cuda_device.h"
+#include "golden_logits.h"
+#include "model/model.h"
 #include "rig.h"
 
 static void models_it_cannot_compute_are_refused(void **state) {
@@ -24,6 +26,49 @@ static void models_it_cannot_compute_are_refused(void **state) {
   dt_cuda_ops.close(b);
   fails(dt_cuda_ops.open(&(dt_backend_options){.variant = "fast", .threads = 1}, &b, &err), DT_EINPUT,
         "no variant 'fast'");
+}
+
+/* Golden models of every further family: what has no more parts than Llama is taken, the others are refused in one line. */
+static void families_that_it_does_not_compute_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *says;
+  } families[] = {{"smollm3", "it has layers without rotation"},
+                  {"gguf_smollm3", "it has layers without rotation"},
+                  {"granite", "it has scales of the stream"},
+                  {"gguf_granite", "it has scales of the stream"},
+                  {"olmo2", "it has norms of all heads together"},
+                  {"olmo3", "it has norms of all heads together"},
+                  {"gguf_olmo3", "it has norms of all heads together"},
+                  {"phi3", "it has layers with a window"},
+                  {"gguf_phi3", "it has layers with a window"},
+                  {"gemma2", "it has scales of the stream"},
+                  {"gguf_gemma2", "it has scales of the stream"},
+                  {"gemma3", "it has scales of the stream"},
+                  {"gguf_gemma3", "it has scales of the stream"},
+                  {"llama_yarn", "it has two rotations or a scaled one"},
+                  {"phi4", NULL},
+                  {"qwen3", NULL},
+                  {"llama_biases", NULL}};
+  dt_backend *b = NULL;
+  ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+    golden g = golden_read(families[i].name);
+    model *m = NULL;
+    dt_weights *w = NULL;
+    ok(model_open(g.model, &m, &err));
+    if (families[i].says) {
+      fails(dt_cuda_ops.upload(b, model_desc(m), NULL, &w, &err), DT_EINPUT, families[i].says);
+      fails(dt_cuda_ops.upload(b, model_desc(m), NULL, &w, &err), DT_EINPUT,
+            "which a GPU does not compute: use --backend cpu");
+    } else {
+      ok(dt_cuda_ops.upload(b, model_desc(m), NULL, &w, &err));
+      dt_cuda_ops.free_weights(w);
+    }
+    model_close(m);
+    golden_free(&g);
+  }
+  dt_cuda_ops.close(b);
 }
 
 #if defined(CUDA_EMU)
@@ -180,6 +225,7 @@ int main(void) {
   cuda_device_or_skip();
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_it_cannot_compute_are_refused),
+    cmocka_unit_test(families_that_it_does_not_compute_are_refused),
 #if defined(CUDA_EMU)
     cmocka_unit_test(no_device_is_said_at_once),
     cmocka_unit_test(a_full_device_fails_the_load_or_the_session),

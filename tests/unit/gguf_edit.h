@@ -1,0 +1,71 @@
+/* A GGUF file with one thing in it changed: a key, or what it says of a tensor. */
+#ifndef GGUF_EDIT_H
+#define GGUF_EDIT_H
+
+#include "gguf_file.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { GGUF_KEYS_BEGIN = 24, GGUF_COUNT_AT = 16, GGUF_ALIGNMENT = 32 };
+
+/* Where a text with its length before it begins, past both; NULL: it is not there. */
+static inline unsigned char *edit_find(gguf_file *f, const char *text) {
+  gguf_file wanted = {0};
+  file_string(&wanted, text);
+  unsigned char *at = memmem(f->bytes, f->size, wanted.bytes, wanted.size);
+  free(wanted.bytes);
+  return at ? at + 8 + strlen(text) : NULL;
+}
+
+/* "u32 7", "i32 -1", "f32 nan", "bool 1", "str text", "bools 101", "u32s 123": a type and a value, of lists a digit each. */
+static inline void edit_value(gguf_file *f, const char *key, const char *value) {
+  char type[8];
+  const char *text = strchr(value, ' ') + 1;
+  snprintf(type, sizeof type, "%.*s", (int)(text - value - 1), value);
+  uint32_t of = !strcmp(type, "i32") ? GGUF_I32 : GGUF_U32;
+  if (!strcmp(type, "str")) {
+    file_key_string(f, key, text);
+  } else if (!strcmp(type, "f32")) {
+    file_key_f32(f, key, strtof(text, NULL));
+  } else if (!strcmp(type, "bool")) {
+    file_key(f, key, GGUF_BOOL), file_put(f, &(char){(char)(*text - '0')}, 1);
+  } else if (strchr(type, 's')) {
+    file_key(f, key, GGUF_ARRAY), file_u32(f, *type == 'b' ? GGUF_BOOL : GGUF_U32), file_u64(f, strlen(text));
+    for (; *text; text++) file_put(f, &(uint32_t){(uint32_t)(*text - '0')}, *type == 'b' ? 1 : 4);
+  } else {
+    file_key(f, key, of), file_u32(f, (uint32_t)strtol(text, NULL, 10));
+  }
+}
+
+/* Gives the key this value; "-": takes the key out. It need not have been there. */
+static inline void edit_key(gguf_file *f, const char *key, const char *value) {
+  unsigned char *old = edit_find(f, key);
+  if (old) old[-1] = '~'; /* another name */
+  gguf_file added = {0};
+  if (*value != '-') edit_value(&added, key, value);
+  size_t filled = added.size + 8 + 1 + 4 + 8; /* and a key that fills it up, so that the tensors keep their alignment */
+  char rest[GGUF_ALIGNMENT + 1] = "";
+  memset(rest, ' ', (GGUF_ALIGNMENT - filled % GGUF_ALIGNMENT) % GGUF_ALIGNMENT);
+  file_key_string(&added, "~", rest);
+  f->bytes = realloc(f->bytes, f->size + added.size);
+  memmove(f->bytes + GGUF_KEYS_BEGIN + added.size, f->bytes + GGUF_KEYS_BEGIN, f->size - GGUF_KEYS_BEGIN);
+  memcpy(f->bytes + GGUF_KEYS_BEGIN, added.bytes, added.size);
+  f->size += added.size;
+  f->bytes[GGUF_COUNT_AT] = (unsigned char)(f->bytes[GGUF_COUNT_AT] + (*value != '-') + 1);
+  free(added.bytes);
+}
+
+/* "-": the tensor has another name; "swap": its two sizes are exchanged; "type 7": it has that type; "rank 3": so many sizes. */
+static inline bool edit_tensor(gguf_file *f, const char *name, const char *what) {
+  unsigned char *info = edit_find(f, name), size[8];
+  if (!info) return false;
+  uint32_t number = (uint32_t)strtoul(what + strcspn(what, " "), NULL, 10), rank = info[0];
+  if (*what == '-') info[-1] = '~';
+  if (!strncmp(what, "rank", 4)) memcpy(info, &number, 4);
+  if (!strncmp(what, "type", 4)) memcpy(info + 4 + 8 * rank, &number, 4);
+  if (!strcmp(what, "swap")) memcpy(size, info + 4, 8), memmove(info + 4, info + 12, 8), memcpy(info + 12, size, 8);
+  return true;
+}
+
+#endif
