@@ -1,5 +1,5 @@
 """A GGUF file as the transformers model (f32, CPU, eager attention) that it was converted from, its blocks widened by gguf-py:
-the oracle of check_checkpoint.py. Llama, Qwen2, Qwen3 and GPT-NeoX."""
+the oracle of check_checkpoint.py. Llama, Qwen2, Qwen3, GPT-NeoX, SmolLM3, Granite, OLMo 2 and 3, Phi-3, Gemma 2 and 3."""
 import gguf
 import numpy as np
 import torch
@@ -7,6 +7,7 @@ import transformers
 
 
 ZIPPED = ["llama", "mixtral", "granite", "smollm3"]
+LARGEST = {"gemma2": 46, "gemma3": 62}  # layers of the models whose attention scale is of hidden / heads numbers
 
 
 def put_back(weights, heads):
@@ -37,8 +38,35 @@ def config_of(key):
     spec |= {"num_key_value_heads": own("attention.head_count_kv", spec["num_attention_heads"]), "rope_theta": own("rope.freq_base", 10000.0),
              "rms_norm_eps": own("attention.layer_norm_rms_epsilon"), "hidden_act": "silu", "use_sliding_window": False}
     if own("attention.key_length"): spec["head_dim"] = own("attention.key_length")
-    if own("rope.scaling.type", "none") == "linear": spec["rope_scaling"] = {"rope_type": "linear", "factor": own("rope.scaling.factor")}
-    return arch, spec
+    scaling = own("rope.scaling.type", "none")
+    if scaling != "none": spec["rope_scaling"] = {"rope_type": scaling, "factor": own("rope.scaling.factor")}
+    if scaling == "yarn":
+        spec["rope_scaling"] |= {"original_max_position_embeddings": own("rope.scaling.original_context_length"),
+                                 "attention_factor": own("rope.scaling.yarn_attn_factor"), "beta_fast": own("rope.scaling.yarn_beta_fast", 32.0),
+                                 "beta_slow": own("rope.scaling.yarn_beta_slow", 1.0)}
+    return further(arch, spec, own)
+
+
+def further(arch, spec, own):
+    """What a family has beside the keys of all; its name in transformers."""
+    head = spec.get("head_dim", spec["hidden_size"] // spec["num_attention_heads"])
+    if arch in ("smollm3", "phi3"): spec["pad_token_id"] = 0  # theirs is beyond a small vocabulary
+    if arch == "granite":
+        spec |= {"embedding_multiplier": own("embedding_scale", 1.0), "residual_multiplier": own("residual_scale", 1.0),
+                 "attention_multiplier": own("attention.scale", 0.0) or head ** -0.5, "logits_scaling": own("logit_scale", 1.0)}
+    if arch in ("phi3", "olmo2", *LARGEST): spec["sliding_window"] = own("attention.sliding_window")
+    if arch == "phi3":
+        spec["partial_rotary_factor"] = own("rope.dimension_count", head) / head
+        spec["original_max_position_embeddings"] = own("rope.scaling.original_context_length", spec["max_position_embeddings"])
+    if arch in LARGEST:
+        scalar = spec["hidden_size"] // spec["num_attention_heads"] if spec["num_hidden_layers"] == LARGEST[arch] else head
+        spec |= {"query_pre_attn_scalar": scalar, "attn_logit_softcapping": own("attn_logit_softcapping"),
+                 "final_logit_softcapping": own("final_logit_softcapping")}
+    if arch == "gemma3": spec["rope_local_base_freq"] = own("rope.freq_base_swa", 10000.0)
+    pattern = own("attention.sliding_window_pattern")
+    if isinstance(pattern, list): spec["layer_types"] = ["sliding_attention" if local else "full_attention" for local in pattern]
+    if arch == "olmo2" and spec["sliding_window"]: arch = "olmo3"
+    return {"gemma3": "gemma3_text"}.get(arch, arch), spec
 
 
 @torch.no_grad()
@@ -55,9 +83,11 @@ def widened(path):
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     arch = next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == key("general.architecture"))
     names = gguf.get_tensor_name_map(arch, spec["num_hidden_layers"])
+    plus = 1 if model_type.startswith("gemma") else 0  # the converter has added it to the weights of norms
     for name, p in model.named_parameters():
         t = tensors.pop(names.get_name(name, try_suffixes=(".weight", ".bias")))
         x = restored(model_type, name, gguf.quants.dequantize(t.data, t.tensor_type), spec["num_attention_heads"], spec.get("num_key_value_heads"))
+        if "norm" in name: x = x - plus
         p.copy_(torch.from_numpy(np.ascontiguousarray(x, np.float32).reshape(p.shape)))
     factors = tensors.pop("rope_freqs.weight", None)
     if factors is not None: model.model.rotary_emb.inv_freq /= torch.from_numpy(np.array(factors.data))
