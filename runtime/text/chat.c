@@ -22,6 +22,7 @@ struct dt_chat {
   bool modes;             /* the system text is SmolLM3's: it says whether answers begin with thoughts */
   bool overrides, closes; /* of SmolLM3's: "/system_override" is known; "<|im_end|>" stands behind it */
   const char *lead;       /* begins an answer to come, behind layout->open; or NULL */
+  const char *tail;       /* stands behind a system text that is given; or NULL */
   char *system;           /* the system text if none is given, or NULL; DATE in it stands for the date */
 };
 
@@ -30,6 +31,7 @@ struct dt_chat {
 #define CHANNEL_END "<channel|>"
 #define NO_CHANNEL CHANNEL "thought\n" CHANNEL_END
 #define NO_THOUGHTS "<think>\n\n</think>\n"
+#define NO_FUNCTIONS "You do not currently have access to any functions. <functions></functions>" /* of OLMo 3 */
 #define SMOLLM "You are a helpful AI assistant named SmolLM, trained by Hugging Face."
 
 /* ---- recognition ------------------------------------------------------------------------------------------------- */
@@ -107,9 +109,20 @@ static char *smollm3_system(const char *template) {
   return whole;
 }
 
+/* OLMo 3's where it can be given functions: two literals. */
+static char *olmo3_system(const chat_layout *l, const char *template) {
+  const char *at = find(template, l->system[0]);
+  char *begin = at ? literal(at, "' -}}", "") : NULL, *whole = NULL;
+  if (begin && asprintf(&whole, "%s" NO_FUNCTIONS, begin) < 0) whole = NULL;
+  free(begin);
+  return whole;
+}
+
 static char *default_system(const chat_layout *l, const char *template) {
   if (template && strcmp(l->name, "granite") == 0) return granite_system(template);
   if (template && strcmp(l->name, "smollm3") == 0) return smollm3_system(template);
+  if (template && strcmp(l->name, "chatml") == 0 && find(template, "{{- '" NO_FUNCTIONS))
+    return olmo3_system(l, template);
   if (l->usual) return strdup(l->usual);
   if (!template || l->place != OWN_TURN || !*l->system[0]) return NULL;
   char *text = NULL;
@@ -120,9 +133,11 @@ static char *default_system(const chat_layout *l, const char *template) {
 /* The text that begins an answer to come: the template ends so; without a template, as in the newest models of the
  * layout. */
 static const char *lead_of(const chat_layout *l, const char *template) {
-  char opened[128];
+  char opened[128], closed[128];
   snprintf(opened, sizeof opened, "%s<think>\n", l->open);
+  snprintf(closed, sizeof closed, "%s<think>'", l->open);
   if (strcmp(l->name, "gemma4") == 0) return !template || find(template, NO_CHANNEL) ? NO_CHANNEL : NULL;
+  if (template && *l->open && find(template, closed)) return "<think>";
   if (template ? *l->open && find(template, opened) : strcmp(l->name, "deepseek-r1") == 0) return "<think>\n";
   return NULL;
 }
@@ -156,6 +171,7 @@ dt_status dt_chat_open(const char *name, const char *template, dt_chat **out, dt
                  .overrides = !template || find(template, "/system_override"),
                  .closes = template && find(template, "{{- \"<|im_end|>\n\" -}}\n{# ───── main loop"),
                  .lead = lead_of(l, template),
+                 .tail = template && find(template, "' " NO_FUNCTIONS "<|im_end|>\n") ? " " NO_FUNCTIONS : NULL,
                  .system = default_system(l, template)};
   *out = c;
   return DT_OK;
@@ -237,6 +253,7 @@ static void put_system(FILE *out, const dt_chat *c, dt_message system, const cha
     put(out, date + 1);
   } else {
     put_message(out, c->layout->trim == TRIM_ALL && c->layout->place == OWN_TURN ? trim(system) : system);
+    if (c->tail && system.text != c->system) put(out, c->tail);
   }
   put(out, c->layout->system[1]);
 }

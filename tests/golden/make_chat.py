@@ -153,6 +153,19 @@ OLMO2 = ("{{ bos_token }}{% for message in messages %}{% if message['role'] == '
          "{{ '<|user|>\n' + message['content'] + '\n' }}{% elif message['role'] == 'assistant' %}{{ '<|assistant|>\n'  + message['content'] + eos_token + '\n' }}{% endif %}"
          "{% if loop.last and add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}{% endfor %}")
 
+# text alone, without functions; of the instructed models the system text is two literals, and those that think end a given one
+OLMO3_BEGIN = "{%- set has_system = messages|selectattr('role', 'equalto', 'system')|list|length > 0 -%}{%- if not has_system -%}{{- '<|im_start|>system\n"
+OLMO3_TURNS = ("{%- elif message['role'] == 'user' -%}{{- '<|im_start|>user\n' + message['content'] + '<|im_end|>\n' -}}{%- elif message['role'] == 'assistant' -%}"
+               "{{- '<|im_start|>assistant\n' -}}{{- message['content'] -}}{%- if not loop.last -%}{{- '<|im_end|>' + '\n' -}}{%- else -%}{{- eos_token -}}{%- endif -%}"
+               "{%- endif -%}{%- if loop.last and add_generation_prompt -%}{{- '<|im_start|>assistant\n")
+NO_FUNCTIONS = "You do not currently have access to any functions. <functions></functions>"
+OLMO3 = (OLMO3_BEGIN + "You are a helpful function-calling AI assistant. ' -}}{%- if tools is none or (tools | length) == 0 -%}{{- '" + NO_FUNCTIONS + "<|im_end|>\n' -}}"
+         "{%- endif -%}{%- endif -%}{%- for message in messages -%}{%- if message['role'] == 'system' -%}{{- '<|im_start|>system\n' + message['content'] -}}"
+         "{{- '<|im_end|>\n' -}}" + OLMO3_TURNS + "' -}}{%- endif -%}{%- endfor -%}")
+OLMO3_THINK = (OLMO3_BEGIN + "You are OLMo, a helpful function-calling AI assistant built by Ai2. " + NO_FUNCTIONS + "<|im_end|>\n' }}{%- endif -%}"
+               "{%- for message in messages -%}{%- if message['role'] == 'system' -%}{{ '<|im_start|>system\n' + message['content'] }}{{ ' " + NO_FUNCTIONS + "<|im_end|>\n' }}"
+               + OLMO3_TURNS + "<think>' }}{%- endif -%}{%- endfor -%}")
+
 # name of the model -> what it is recognized as, its template, its tokens
 TEMPLATES = {
     "smollm2": ("chatml", "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful AI assistant named "
@@ -204,6 +217,7 @@ TEMPLATES = {
     "gemma4-thoughtless": ("gemma4", GEMMA4 + r"{{- '<|channel>thought\n<channel|>' -}}", "<bos>", "<eos>"),
     "granite3.0": ("granite", GRANITE30, "", ""), "granite3.1": ("granite", GRANITE31, "", ""), "granite3.3": ("granite", GRANITE33, "", ""),
     "granite4.0": ("granite", GRANITE40, "", ""), "olmo2": ("olmo2", OLMO2, "<|endoftext|>", "<|endoftext|>"),
+    "olmo3": ("chatml", OLMO3, "", "<|endoftext|>"), "olmo3-think": ("chatml", OLMO3_THINK, "", "<|endoftext|>"),
 }
 # layout -> the kind of tokenizer that models with it have, and what such a model adds to it
 CHATML, SENTENCEPIECE = ["<|im_start|>", "<|im_end|>"], ["<s>", "</s>"]
