@@ -3,8 +3,8 @@
     python tests/bench/random_gguf.py FROM.gguf TO.gguf [--hidden 3584 --inter 18944 --layers 28 --heads 28 --kv-heads 4]
     python tests/bench/random_gguf.py FROM.gguf TO.gguf --experts 128 --chosen 8 --hidden 2048 --inter 768 --layers 48 --heads 32 --kv-heads 4 --head 128
 
-With --experts it is a Qwen3-MoE, here in the shape of Qwen3-30B-A3B; fewer layers fit where memory is short. Its routers are normal and
-independent, so rows choose almost as if by lot: real ones choose more alike.
+With --experts it is a Qwen3-MoE, here in the shape of Qwen3-30B-A3B; fewer layers fit where memory is short. How alike its rows choose says
+nothing of real models: a time of several rows means little without the number of distinct experts.
 
 needs numpy and gguf. Tokenizer and other metadata are FROM's, a qwen2 file. Its text means nothing, so no speed-up of a draft is measured with it.
 Tokens that are not plain letters have zeros in the output matrix and so never come: llama.cpp's server fails on text that is not UTF-8.
