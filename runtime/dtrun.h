@@ -127,6 +127,7 @@ typedef struct {
   int window;          /* its layers see this many tokens, and context is cut to it; 0: they see all positions */
   size_t weight_bytes; /* in memory */
   size_t token_bytes;  /* keys and values of one token in a session */
+  int experts, chosen_experts; /* of a layer with experts, and those that a row takes; 0: no layer has any */
 } dt_model_info;
 
 typedef struct {
@@ -354,6 +355,7 @@ typedef struct {
   const int32_t
       *path; /* [accepted] nodes, from a child of the root down; owned by the session, until the next verify */
   int32_t bonus;
+  int experts_read; /* by the pass, whoever shared it: the distinct experts of each layer, of 64 rows at a time; 0: it has none */
 } dt_verdict;
 
 /* One target pass over root and kept nodes of every named sequence, and the accepted path of each; it seals an open tree.
@@ -368,6 +370,11 @@ dt_status dt_verify_tree(dt_session *session, const int *seqs, int n, dt_verdict
  * verified. */
 dt_status dt_seq_candidates(const dt_session *session, int seq, int node, const int32_t **token, const float **logp,
                             int *n, dt_error *err);
+
+/* The experts that the target took for the root or a verified node: *id is the session's, [layers][chosen_experts] of the target's
+ * dt_model_info, those of a layer rising, -1 in a layer without experts; NULL: the target has none. Valid, and fails, as
+ * dt_seq_candidates. */
+dt_status dt_seq_experts(const dt_session *session, int seq, int node, const int32_t **id, dt_error *err);
 
 #define DT_COMMIT_REBUILD 1u /* run root and accepted tokens through the target again instead of moving their rows */
 
@@ -400,6 +407,7 @@ typedef struct {
   long drafted, accepted; /* nodes verified; nodes committed */
   long depth_sum;         /* sum of the verified trees' depths */
   long draft_passes, draft_rows;
+  long experts_read;                                                     /* of all verify passes: see dt_verdict */
   long verified_at[DT_TREE_VERIFY + 1], accepted_at[DT_TREE_VERIFY + 1]; /* [depth] iterations */
   double prompt_ms, draft_ms, verify_ms, commit_ms;
   double ttft_ms;     /* start of the sequence to its first committed token */

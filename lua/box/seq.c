@@ -80,9 +80,22 @@ static int seq_draft_step(lua_State *L) {
 
 /* User values of the sequence: the table of results, the table of its path, and the table's keys, since making a string
  * of a name searches all strings. */
-enum { OUT = 1, PATH, DRAFTED, DEPTH, ACCEPTED, BONUS, COMMITTED, DRAFT_MS, VERIFY_MS, COMMIT_MS, PATH_KEY };
-static const char *const keys[] = {"drafted",  "depth",     "accepted",  "bonus", "committed",
-                                   "draft_ms", "verify_ms", "commit_ms", "path",  "candidates"};
+enum {
+  OUT = 1,
+  PATH,
+  DRAFTED,
+  DEPTH,
+  ACCEPTED,
+  BONUS,
+  COMMITTED,
+  EXPERTS_READ,
+  DRAFT_MS,
+  VERIFY_MS,
+  COMMIT_MS,
+  PATH_KEY
+};
+static const char *const keys[] = {"drafted",  "depth",     "accepted",  "bonus", "committed",  "experts_read",
+                                   "draft_ms", "verify_ms", "commit_ms", "path",  "candidates", "experts"};
 enum { N_KEYS = sizeof keys / sizeof *keys };
 
 static void set_integer(lua_State *L, int seq, int table, int key, lua_Integer value) {
@@ -124,13 +137,49 @@ static int out_candidates(lua_State *L) {
   return 2;
 }
 
+/* (out, node) -> a list with one list of ids for each layer, empty where it has no experts; nil: the target has none. Upvalue 1: the
+ * sequence. */
+static int out_experts(lua_State *L) {
+  static const char who[] = "out:experts";
+  const dtl_run *run = ((run_handle *)lua_touserdata(L, lua_upvalueindex(1)))->run;
+  box_look(L);
+  if (!lua_istable(L, 1)) luaL_error(L, "%s: not called as a method of out", who);
+  if (!run) luaL_error(L, "%s: the sequence of this out has ended", who);
+  lua_Integer node = object_integer(L, 2, who, "node");
+  if (node < 0 || node >= run->tree->nodes)
+    luaL_error(L, "%s: node: there is no node %I (the tree has 0..%d)", who, (LUAI_UACINT)node, run->tree->nodes - 1);
+  const int32_t *id;
+  dt_error err;
+  if (dt_seq_experts(run->session, run->seq, (int)node, &id, &err)) return run_fail(L, &err, who);
+  if (!id) {
+    lua_pushnil(L);
+    return 1;
+  }
+  dt_pair_info info;
+  dt_pair_describe(dt_session_pair(run->session), &info);
+  lua_createtable(L, info.target.layers, 0);
+  for (int layer = 0; layer < info.target.layers; layer++, id += info.target.chosen_experts) {
+    int n = *id < 0 ? 0 : info.target.chosen_experts;
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+      lua_pushinteger(L, id[i]);
+      lua_rawseti(L, -2, i + 1);
+    }
+    lua_rawseti(L, -2, layer + 1);
+  }
+  return 1;
+}
+
 static int out_unknown(lua_State *L) { return object_no_field(L, "out", keys, N_KEYS); }
 
-/* Gives the table of results on top its only function, and an error for fields that it does not have. */
+/* Gives the table of results on top its functions, and an error for fields that it does not have. */
 static void finish_out(lua_State *L, int seq) {
   lua_pushvalue(L, seq);
   lua_pushcclosure(L, out_candidates, 1);
   lua_setfield(L, -2, "candidates");
+  lua_pushvalue(L, seq);
+  lua_pushcclosure(L, out_experts, 1);
+  lua_setfield(L, -2, "experts");
   lua_createtable(L, 0, 2);
   lua_pushcfunction(L, out_unknown);
   lua_setfield(L, -2, "__index");
@@ -149,6 +198,7 @@ void box_seq_verified(lua_State *L, int seq, const dtl_run *run) {
   set_integer(L, seq, out, ACCEPTED, run->verdict.accepted);
   set_integer(L, seq, out, BONUS, run->verdict.bonus);
   set_integer(L, seq, out, COMMITTED, 0);
+  set_integer(L, seq, out, EXPERTS_READ, run->verdict.experts_read);
   set_number(L, seq, out, DRAFT_MS, run->draft_ms);
   set_number(L, seq, out, VERIFY_MS, run->verify_ms);
   set_number(L, seq, out, COMMIT_MS, 0);
@@ -252,7 +302,7 @@ void box_seq_push(lua_State *L, dtl_run *run) {
     lua_pushstring(L, keys[key - DRAFTED]);
     lua_setiuservalue(L, -2, key);
   }
-  lua_createtable(L, 0, 10);
+  lua_createtable(L, 0, N_KEYS);
   finish_out(L, lua_gettop(L) - 1);
   lua_setiuservalue(L, -2, OUT);
   lua_createtable(L, 8, 0);

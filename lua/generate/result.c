@@ -120,6 +120,7 @@ static void add_stats(cJSON *root, const dtl_result *r) {
   add_depths(stats, s);
   add_ratio(stats, "tree_nodes_mean", (double)s->drafted, (double)s->iterations);
   add_ratio(stats, "tree_depth_mean", (double)s->depth_sum, (double)s->iterations);
+  if (s->experts_read) add_ratio(stats, "experts_per_pass", (double)s->experts_read, (double)s->iterations);
   cJSON *time = cJSON_AddObjectToObject(stats, "time_ms");
   add_real(time, "prompt", s->prompt_ms);
   add_real(time, "draft", s->draft_ms);

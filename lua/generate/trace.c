@@ -225,6 +225,7 @@ void trace_iteration(dtl_trace *trace, trace_state *state, const dtl_run *run, d
   put(trace, "},");
   put_committed(trace, state, run);
   put_logged(trace, run);
+  if (run->verdict.experts_read) put(trace, ",\"experts_read\":%d", run->verdict.experts_read);
   put(trace, ",\"ms\":{\"draft\":%.6f,\"verify\":%.6f,\"commit\":%.6f,\"policy\":%.6f}}", run->draft_ms, run->verify_ms,
       run->commit_ms, policy_ms);
   write_line(trace);

@@ -73,6 +73,9 @@ typedef struct {
   float *confidence; /* [n] the largest probability of the scores' softmax; 0 if a logit is NaN */
   float *entropy;    /* [n] of it, in nats */
   float *logits;     /* [n][the model's vocab] */
+  /* Of a model with experts; NULL: not wanted. */
+  int32_t *experts;  /* [n][layers][chosen] those that each row took, rising; -1 in layers without */
+  int *experts_read; /* grows by the number of distinct experts of each layer; of a pass cut in parts, of each part */
 } dt_out;
 
 /* ---- the device ------------------------------------------------------------------------------------------------------ */

@@ -76,9 +76,9 @@ void cpu_keys_and_values(const cpu_chunk *c, int layer);
 
 /* ---- experts.c --------------------------------------------------------------------------------------------------- */
 
-/* Adds the layer's experts of the rows x, w->ldx apart, to the residual stream or, if a norm stands between, writes their sums to
+/* Adds a layer's experts of the rows x, w->ldx apart, to the residual stream or, if a norm stands between, writes their sums to
  * w->normed. The caller waits for the other threads. */
-void cpu_run_experts(const cpu_chunk *c, const cpu_layer *l, const float *x);
+void cpu_run_experts(const cpu_chunk *c, int layer, const float *x);
 
 /* ---- heads.c ----------------------------------------------------------------------------------------------------- */
 

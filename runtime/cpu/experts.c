@@ -106,8 +106,22 @@ static void add_pairs(const cpu_chunk *c, const cpu_layer *l, const int *place) 
   }
 }
 
-void cpu_run_experts(const cpu_chunk *c, const cpu_layer *l, const float *x) {
+/* Writes what the caller wants to know of the rows' experts. */
+static void tell(const cpu_chunk *c, int layer, int groups) {
   const dt_weights *w = c->p->w;
+  const dt_out *out = c->p->out;
+  const size_t chosen = (size_t)w->shape.chosen, layers = (size_t)w->shape.layers;
+  if (out->experts_read) *out->experts_read += groups;
+  for (int j = 0; out->experts && j < c->wanted_n; j++) {
+    size_t result = (size_t)(c->wanted + j), row = (size_t)(out->row[result] - c->first);
+    memcpy(out->experts + (result * layers + (size_t)layer) * chosen, w->routes.id + row * chosen,
+           chosen * sizeof *out->experts);
+  }
+}
+
+void cpu_run_experts(const cpu_chunk *c, int layer, const float *x) {
+  const dt_weights *w = c->p->w;
+  const cpu_layer *l = &w->layer[layer];
   const cpu_routes *routes = &w->routes;
   const size_t chosen = (size_t)w->shape.chosen;
   group groups[DT_EXPERTS];
@@ -120,6 +134,7 @@ void cpu_run_experts(const cpu_chunk *c, const cpu_layer *l, const float *x) {
            routes->weight + (size_t)r * chosen);
   cpu_wait(c->me);
   int count = group_pairs(c, groups, place);
+  if (c->p->out && c->me->thread == 0) tell(c, layer, count);
   put_rows(c, l, place, x, false);
   multiply_groups(c, l, groups, count, true);
   put_rows(c, l, place, NULL, true);

@@ -2,6 +2,8 @@
  * the outputs, heads or rows. A share never cuts a sum, so the number of threads cannot change a bit. */
 #include "chunk.h"
 
+#include <string.h>
+
 static void begin(const cpu_chunk *c) {
   const dt_weights *w = c->p->w;
   int first, last;
@@ -80,6 +82,8 @@ dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const
     status = dt_fail(err, DT_EINPUT, "forward: a model with %d of its output rows has candidates only", w->n_ids);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status != DT_OK) return status;
+  if (out && out->experts)
+    memset(out->experts, -1, (size_t)out->n * (size_t)w->shape.layers * (size_t)w->shape.chosen * sizeof *out->experts);
   cpu_pass p = {w, cache, rows, out, w->head.distances ? &w->head.output[rows->distance] : &w->unembed};
   cpu_team_run(w->backend->team, run_pass, &p);
   return DT_OK;

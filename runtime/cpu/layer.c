@@ -163,7 +163,7 @@ void cpu_sequential_layer(const cpu_chunk *c, int layer) {
     wait_for_norms(c);
   }
   if (l->expert) {
-    cpu_run_experts(c, l, x2);
+    cpu_run_experts(c, layer, x2);
   } else {
     const cpu_product up = to_inner(w, l, x2), down = to_residual(w, &l->down, cpu_inner_of(w), l->down_norm);
     cpu_multiply(c, &up, 1);

@@ -151,7 +151,9 @@ static dt_status load(dt_pair *p, const char *path, const dt_holding *how, const
                           .context = d->shape.context,
                           .window = d->shape.window,
                           .layers = d->shape.layers,
-                          .hidden = d->shape.hidden};
+                          .hidden = d->shape.hidden,
+                          .experts = d->shape.experts,
+                          .chosen_experts = d->shape.chosen};
   *n_eos = model_eos(m, eos);
   add_ends(m, *tokenizer, eos, n_eos);
   if (vocab) {

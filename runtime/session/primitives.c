@@ -1,5 +1,6 @@
 /* The four primitives: draft_step, verify_tree, commit, rollback, for any number of sequences at once. A call first
  * checks everything; if a check fails, nothing has changed. */
+#include "session/experts.h"
 #include "session/session.h"
 #include "system/need.h"
 #include "tree/accept.h"
@@ -134,10 +135,13 @@ static dt_status verify_rows(dt_session *s, int32_t **choice, dt_error *err) {
                 .logp = k && s->pair->ops->shifts ? s->choice_logp : NULL,
                 .k = k,
                 .top_id = s->candidate,
-                .top_logp = s->candidate_logp};
+                .top_logp = s->candidate_logp,
+                .experts = s->experts,
+                .experts_read = &s->experts_read};
   dt_status status = s->pair->ops->forward(s->pair->target, s->target, &rows, &out, err);
   if (!status && shifted) status = take_back_forbidden(s, &rows, *choice, err);
   if (!status && k) take_candidates(s, &rows, k);
+  if (!status) experts_take(s, &rows);
   *choice += rows.n;
   pass_begin(&s->rows, s->rows.path_stride);
   row_shifts_begin(&s->shifts);
@@ -187,6 +191,7 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
     longest = max(longest, verdicts[i].depth);
   }
   int32_t *choice = s->choice;
+  s->experts_read = 0;
   pass_begin(&s->rows, longest);
   for (int i = 0; i < n && !status; i++) {
     if (!pass_fits(&s->rows, 1 + s->seq[seqs[i]].tree->n_kept)) status = verify_rows(s, &choice, err);
@@ -204,6 +209,7 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
     v->path = q->path;
     v->bonus = q->bonus;
     v->drafted = q->tree->n_kept;
+    v->experts_read = s->experts_read;
     if (v->bonus < 0) { /* a NaN elsewhere in the tree is harmless: plain decoding would not have computed it */
       status = gave_nothing(s, q, v->accepted, err);
       continue;
@@ -213,8 +219,18 @@ dt_status dt_verify_tree(dt_session *s, const int *seqs, int n, dt_verdict *verd
     q->stats.drafted += v->drafted;
     q->stats.depth_sum += v->depth;
     q->stats.verify_ms += ms;
+    q->stats.experts_read += s->experts_read;
     for (int d = 1; d <= v->depth; d++) q->stats.verified_at[d]++;
   }
+  return status;
+}
+
+dt_status session_check_verified(const sequence *q, int node, const char *call, dt_error *err) {
+  dt_status status = dt_tree_check(q->tree, node, call, err);
+  if (!status && q->tree->phase < TREE_VERIFIED)
+    status = dt_fail(err, DT_ESTATE, "%s: the tree is not verified yet", call);
+  if (!status && !q->tree->kept[node])
+    status = dt_fail(err, DT_ESTATE, "%s: node %d was not verified: keep left it out", call, node);
   return status;
 }
 
@@ -225,11 +241,7 @@ dt_status dt_seq_candidates(const dt_session *s, int seq, int node, const int32_
   dt_status status = session_check(s, seq, err);
   if (status) return status;
   const sequence *q = &s->seq[seq];
-  status = dt_tree_check(q->tree, node, "candidates", err);
-  if (!status && q->tree->phase < TREE_VERIFIED)
-    status = dt_fail(err, DT_ESTATE, "candidates: the tree is not verified yet");
-  if (!status && !q->tree->kept[node])
-    status = dt_fail(err, DT_ESTATE, "candidates: node %d was not verified: keep left it out", node);
+  status = session_check_verified(q, node, "candidates", err);
   if (status) return status;
   *token = NULL, *logp = NULL, *n = 0;
   if (!q->candidates) return DT_OK;

@@ -1,6 +1,7 @@
 /* Sequences of a session: opening, the prompt pass, prefixes. primitives.c has their iterations, queries.c what
  * can be asked of them. All memory is taken when the session opens. */
 #include "session/session.h"
+#include "session/experts.h"
 #include "system/need.h"
 
 #include <stdlib.h>
@@ -42,7 +43,8 @@ static void reset_sequence(sequence *q) {
                   .slot = q->slot,
                   .candidate = q->candidate,
                   .candidate_logp = q->candidate_logp,
-                  .choice_logp = q->choice_logp};
+                  .choice_logp = q->choice_logp,
+                  .experts = q->experts};
 }
 
 static void free_session(dt_session *s) {
@@ -54,13 +56,13 @@ static void free_session(dt_session *s) {
     shifts_close(&q->shifts);
     logprobs_close(&q->logs);
     free(q->tokens), free(q->text_end), free(q->slot);
-    free(q->candidate), free(q->candidate_logp), free(q->choice_logp);
+    free(q->candidate), free(q->candidate_logp), free(q->choice_logp), free(q->experts);
   }
   if (s->target) s->pair->ops->free_cache(s->target);
   if (s->held) s->held->ops->close(s->held);
   pass_close(&s->rows);
   free(s->seq), free(s->text), free(s->sampling), free(s->draft_sampling), free(s->wanted), free(s->choice);
-  free(s->candidate), free(s->candidate_logp), free(s->choice_logp);
+  free(s->candidate), free(s->candidate_logp), free(s->choice_logp), free(s->experts);
   row_shifts_close(&s->shifts);
   masks_release(s->masks);
   free(s);
@@ -164,6 +166,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   bool room = s->seq && s->sampling && s->draft_sampling && s->text;
   status = room ? open_rows(s, err) : dt_fail_memory(err, "sequences", sizeof *s->seq);
   for (int i = 0; !status && i < s->sequences; i++) status = open_sequence(&s->seq[i], context, err);
+  if (!status) status = experts_open(s, err);
   if (!status) status = pair->ops->create_cache(pair->target, s->sequences, target_slots(context), &s->target, err);
   if (!status && o->use_draft)
     status = (pair->distances ? draft_medusa_open : draft_model_open)(pair, s->sequences, context, s->draft_sampling,

@@ -36,6 +36,7 @@ typedef struct {
   int32_t *candidate;    /* [1 + DT_TREE_VERIFY][ROW_TOP], by verified row; NULL: never wanted */
   float *candidate_logp; /* the same */
   float *choice_logp;    /* [1 + DT_TREE_VERIFY] of the target's token after each row */
+  int32_t *experts;      /* [1 + DT_TREE_VERIFY] rows' experts: see experts.h; NULL: the target has none */
   logprobs logs;
   bool shifted;
   shifts shifts; /* if so */
@@ -61,6 +62,8 @@ struct dt_session {
   int32_t *candidate;                     /* [rows.capacity][ROW_TOP] of a pass; NULL: never wanted */
   float *candidate_logp;                  /* the same */
   float *choice_logp;                     /* [rows.capacity] */
+  int32_t *experts;                       /* [rows.capacity] rows' experts; NULL: the target has none */
+  int experts_read;                       /* by the last verify pass */
   masks *masks;                           /* of the grammar asked for last, or NULL: the next text may have it too */
   row_shifts shifts;                      /* of its rows */
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
@@ -80,6 +83,8 @@ struct dt_prefix {
 
 /* Fails unless seq is a started sequence. */
 dt_status session_check(const dt_session *s, int seq, dt_error *err);
+/* DT_ESTATE: the node is none, or not verified; `call` names the caller. */
+dt_status session_check_verified(const sequence *q, int node, const char *call, dt_error *err);
 
 /* The sequence as its drafter sees it. */
 draft_text session_text(sequence *q);

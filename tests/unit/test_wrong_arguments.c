@@ -333,6 +333,7 @@ static void primitives_refuse_wrong_lists(void **unused) {
       REFUSED(dt_commit(session, s, 1, 0, c, &err), DT_ESTATE, "no sequence");
       REFUSED(dt_rollback(session, *s, &err), DT_ESTATE, "no sequence");
       REFUSED(dt_seq_candidates(session, *s, 0, &token, &logp, &count, &err), DT_ESTATE, "no sequence");
+      REFUSED(dt_seq_experts(session, *s, 0, &token, &err), DT_ESTATE, "no sequence");
       REFUSED(dt_seq_allowed(session, *s, 0, 1, &is, &err), DT_ESTATE, "no sequence");
       REFUSED(dt_seq_forced(session, *s, 0, &id, &count, &err), DT_ESTATE, "no sequence");
       assert_false(dt_seq_has_grammar(session, *s));
@@ -378,6 +379,13 @@ static void primitives_refuse_wrong_lists(void **unused) {
   for
     EACH(u, NO_NODE)
   REFUSED(dt_seq_candidates(session, RUNNING, *u, &token, &logp, &count, &err), DT_ESTATE, "no node");
+  NULL_REFUSED(dt_seq_experts(NULL, RUNNING, 0, &token, &err));
+  NULL_REFUSED(dt_seq_experts(session, RUNNING, 0, NULL, &err));
+  for
+    EACH(u, NO_NODE)
+  REFUSED(dt_seq_experts(session, RUNNING, *u, &token, &err), DT_ESTATE, "no node");
+  ok(dt_seq_experts(session, RUNNING, NODES, &token, &err));
+  assert_null(token); /* the target has none */
   ok(dt_seq_candidates(session, RUNNING, NODES, &token, &logp, &count, &err));
   assert_int_equal(count, 2);
 }
