@@ -283,7 +283,7 @@ int job_open(cli_options *o, job *j) {
   if (!status) status = read_prompts(j);
   dtl_need need = draft_of(j->policy), other = draft_of(j->other);
   if (!status) status = open_models(j, need > other ? need : other);
-  if (!status && chosen && !o->quiet) say("no policy named: rate; dtrun --list names all");
+  if (!status && chosen && !o->quiet) say("policy: rate, since none was named; dtrun --list names all");
   if (!status) status = open_tuned(j);
   if (!status) status = open_memory(j);
   if (!status && (o->chat || o->template || o->system)) status = wrap_prompts(j);

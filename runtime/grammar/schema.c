@@ -379,22 +379,28 @@ static void put_choice(compiler *c, const cJSON *list, FILE *out) {
   cJSON_ArrayForEach(one, list) fprintf(out, "%sr%d ", one == list->child ? "" : "| ", rule_of(c, one));
 }
 
-static void put_reference(compiler *c, const cJSON *ref, FILE *out) {
+/* The schema that a $ref names; its number: 0 for the root, then the $defs. NULL: there is none. */
+static const cJSON *target_of(const compiler *c, const cJSON *ref, int *number) {
   const char *to = cJSON_IsString(ref) ? ref->valuestring : "";
   const cJSON *defs = cJSON_GetObjectItemCaseSensitive(c->root, "$defs"), *def;
-  int k = 0;
-  if (!strcmp(to, "#")) {
-    fputs("root ", out);
-    return;
-  }
+  *number = 0;
+  if (!strcmp(to, "#")) return c->root;
+  if (strncmp(to, "#/$defs/", 8)) return NULL;
   cJSON_ArrayForEach(def, defs) {
-    if (!strncmp(to, "#/$defs/", 8) && !strcmp(to + 8, def->string)) {
-      fprintf(out, "d%d ", k);
-      return;
-    }
-    k++;
+    ++*number;
+    if (!strcmp(to + 8, def->string)) return def;
   }
-  refuse(c, "$ref: there is no %.80s: # and #/$defs/NAME are known", to);
+  return NULL;
+}
+
+static void put_reference(compiler *c, const cJSON *ref, FILE *out) {
+  int number;
+  if (!target_of(c, ref, &number))
+    refuse(c, "$ref: there is no %.80s: # and #/$defs/NAME are known", cJSON_IsString(ref) ? ref->valuestring : "");
+  else if (number)
+    fprintf(out, "d%d ", number - 1);
+  else
+    fputs("root ", out);
 }
 
 static unsigned type_of(compiler *c, const cJSON *name) {
@@ -494,6 +500,47 @@ static void put_schema(compiler *c, const cJSON *schema, FILE *out) {
   c->at = around;
 }
 
+/* ---- references that lead back to where they began ------------------------------------------------------------------------- */
+
+enum { UNSEEN, BEGUN, SEEN };
+
+static void find_circle(compiler *c, const cJSON *schema, char *mark);
+
+/* Follows schema `number`, which a $ref names or may name. */
+static void follow(compiler *c, const cJSON *schema, int number, char *mark) {
+  if (mark[number] != UNSEEN) return;
+  mark[number] = BEGUN;
+  find_circle(c, schema, mark);
+  mark[number] = SEEN;
+}
+
+/* Refuses a $ref to a schema whose text would begin with the very text of this one: only $ref and anyOf add nothing of their own. */
+static void find_circle(compiler *c, const cJSON *schema, char *mark) {
+  const cJSON *ref = cJSON_GetObjectItemCaseSensitive(schema, "$ref"), *option;
+  int number;
+  const cJSON *to = ref ? target_of(c, ref, &number) : NULL;
+  if (to && mark[number] == BEGUN) {
+    c->at = schema;
+    refuse(c, "$ref: %.80s leads back to itself: put a property or an item between", ref->valuestring);
+  } else if (to) {
+    follow(c, to, number, mark);
+  }
+  cJSON_ArrayForEach(option, cJSON_GetObjectItemCaseSensitive(schema, "anyOf")) find_circle(c, option, mark);
+}
+
+static void check_references(compiler *c, const cJSON *defs) {
+  const cJSON *def;
+  int number = 0;
+  char *mark = calloc((size_t)cJSON_GetArraySize(defs) + 1, 1);
+  if (!mark) {
+    fail_memory(c);
+    return;
+  }
+  follow(c, c->root, 0, mark);
+  cJSON_ArrayForEach(def, defs) follow(c, def, ++number, mark);
+  free(mark);
+}
+
 dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err) {
   cJSON *root;
   dt_status status = exact_json_read("JSON schema", json, GBNF_BYTES, &root, err);
@@ -515,6 +562,7 @@ dt_status schema_to_gbnf(const char *json, char **gbnf, dt_error *err) {
     fprintf(c.rules, "d%d ::= r%d\n", k++, rule);
   }
   if (!is_written(c.rules, &c.text)) fail_memory(&c);
+  if (!c.status) check_references(&c, defs);
   cJSON_Delete(root);
   if (c.status)
     free(c.text);

@@ -145,11 +145,11 @@ it_runs_rate_where_no_policy_is_named_with_a_draft_or_without_and_says_so() {
   mv stdout expected
   succeeds -n 20 -t 1 --json r.json <"$prompt"
   same_text expected stdout
-  grep -q '^dtrun: no policy named: rate; dtrun --list names all$' stderr || fail 'not said'
+  grep -q '^dtrun: policy: rate, since none was named; dtrun --list names all$' stderr || fail 'not said'
   check_result r.json policy=rate
   succeeds -n 20 --prompt "$prompt" -m "$models/mini-target" --draft none --json r.json
   same_text expected stdout
-  grep -q '^dtrun: no policy named: rate; dtrun --list names all$' stderr || fail 'not said'
+  grep -q '^dtrun: policy: rate, since none was named; dtrun --list names all$' stderr || fail 'not said'
   check_result r.json policy=rate
   grep -q '"draft":[[:space:]]*null' r.json || fail 'a draft model, though none was wanted'
   succeeds -n 2 --prompt "$prompt" -m "$models/mini-target" --draft none -q

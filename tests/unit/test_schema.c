@@ -110,6 +110,9 @@ static void texts_of_a_schema_are_those_that_it_takes(void **state) {
       {"{\"minimum\":1e999999999999}", "minimum: more than 30 digits"},
       {"{\"anyOf\":[]}", "anyOf: a list of schemas"},
       {"{\"$ref\":\"#/x\"}", "$ref: there is no #/x"},
+      {"{\"$ref\":\"#\"}", "JSON schema: $ref: # leads back to itself: put a property or an item between"},
+      {"{\"anyOf\":[true,{\"$ref\":\"#/$defs/a\"}],\"$defs\":{\"b\":{\"anyOf\":[{\"$ref\":\"#/$defs/a\"}]},\"a\":{\"$ref\":\"#/$defs/b\"}}}",
+       "#/$defs/b/anyOf/0: $ref: #/$defs/a leads back to itself"},
   };
   vocabulary *v = bytes();
   char *gbnf;
