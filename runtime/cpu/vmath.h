@@ -77,7 +77,7 @@ VI v16 v_gelu_erf(v16 x) { /* x/2 (1 + erf(x / sqrt 2)) */
   return v_mul(v_mul(x, v_set1(0.5f)), v_add(v_set1(1.0f), e));
 }
 
-/* cap * tanh(x / cap) = cap * (1 - 2 / (1 + exp(2x / cap))), at most 2e-7 cap off */
+/* cap * tanh(x / cap) = cap * (1 - 2 / (1 + exp(2x / cap))), at most 2.1e-7 cap off */
 VI v16 v_cap(v16 x, float cap) {
   v16 e = v_exp(v_mul(v_div(x, v_set1(cap)), v_set1(2.0f)));
   v16 tanh = v_sub(v_set1(1.0f), v_div(v_set1(2.0f), v_add(e, v_set1(1.0f))));
