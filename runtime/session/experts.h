@@ -4,6 +4,9 @@
 
 #include "session/session.h"
 
+/* Ids of one row; 0: the target has no experts. */
+size_t experts_of_row(const dt_session *s);
+
 /* Takes room for those of a pass and of every sequence's rows, if the target has experts. */
 dt_status experts_open(dt_session *s, dt_error *err);
 

@@ -251,6 +251,17 @@ dt_status dt_seq_candidates(const dt_session *s, int seq, int node, const int32_
   return DT_OK;
 }
 
+dt_status dt_seq_experts(const dt_session *s, int seq, int node, const int32_t **id, dt_error *err) {
+  NEED(s, "session");
+  NEED(id, "id");
+  dt_status status = session_check(s, seq, err);
+  if (!status) status = session_check_verified(&s->seq[seq], node, "experts", err);
+  if (status) return status;
+  const sequence *q = &s->seq[seq];
+  *id = q->experts ? q->experts + (size_t)dt_tree_row(q->tree, node) * experts_of_row(s) : NULL;
+  return DT_OK;
+}
+
 /* ---- commit ------------------------------------------------------------------------------------------------------ */
 
 /* Whether the target rejected all guesses after the last accepted node. */

@@ -111,7 +111,8 @@ static void texts_of_a_schema_are_those_that_it_takes(void **state) {
       {"{\"anyOf\":[]}", "anyOf: a list of schemas"},
       {"{\"$ref\":\"#/x\"}", "$ref: there is no #/x"},
       {"{\"$ref\":\"#\"}", "JSON schema: $ref: # leads back to itself: put a property or an item between"},
-      {"{\"anyOf\":[true,{\"$ref\":\"#/$defs/a\"}],\"$defs\":{\"b\":{\"anyOf\":[{\"$ref\":\"#/$defs/a\"}]},\"a\":{\"$ref\":\"#/$defs/b\"}}}",
+      {"{\"anyOf\":[true,{\"$ref\":\"#/$defs/a\"}],\"$defs\":{\"b\":{\"anyOf\":[{\"$ref\":\"#/$defs/"
+       "a\"}]},\"a\":{\"$ref\":\"#/$defs/b\"}}}",
        "#/$defs/b/anyOf/0: $ref: #/$defs/a leads back to itself"},
   };
   vocabulary *v = bytes();
