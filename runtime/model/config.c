@@ -40,12 +40,17 @@ static found find_key(const keys *k, const char *hf, const char *gguf) {
   return f;
 }
 
-static dt_status read_int(const keys *k, const found *f, int min, int max, int *out) {
-  double value = cJSON_IsNumber(f->item[0]) ? f->item[0]->valuedouble : min - 1;
-  if (!(value >= min && value <= max) || value != floor(value))
-    return dt_fail(k->err, DT_EINPUT, "%s: %s: expected a whole number from %d to %d", k->path, f->name[0], min, max);
+/* Whether the item is a whole number from min to max. */
+static bool is_int(const cJSON *item, int min, int max, int *out) {
+  double value = cJSON_IsNumber(item) ? item->valuedouble : min - 1.0;
+  if (!(value >= min && value <= max) || value != floor(value)) return false;
   *out = (int)value;
-  return DT_OK;
+  return true;
+}
+
+static dt_status read_int(const keys *k, const found *f, int min, int max, int *out) {
+  if (is_int(f->item[0], min, max, out)) return DT_OK;
+  return dt_fail(k->err, DT_EINPUT, "%s: %s: expected a whole number from %d to %d", k->path, f->name[0], min, max);
 }
 
 dt_status config_int(const keys *k, const char *hf, const char *gguf, int max, int *out) {
@@ -60,6 +65,12 @@ dt_status config_int_or(const keys *k, const char *hf, const char *gguf, int abs
   return DT_OK;
 }
 
+dt_status config_count(const keys *k, const char *hf, const char *gguf, int absent, int max, int *out) {
+  found f = find_key(k, hf, gguf);
+  *out = absent;
+  return f.n ? read_int(k, &f, 0, max, out) : DT_OK;
+}
+
 dt_status config_each(const keys *k, const char *hf, const char *gguf, int absent, int max, int layers, int *out) {
   found f = find_key(k, hf, gguf);
   int all = absent;
@@ -72,13 +83,21 @@ dt_status config_each(const keys *k, const char *hf, const char *gguf, int absen
   if (listed != layers)
     return dt_fail(k->err, DT_EINPUT, "%s: %s: found %d elements, expected one for each of %d layers", k->path,
                    f.name[0], listed, layers);
-  for (const cJSON *item = f.item[0]->child; item; item = item->next) {
-    double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
-    if (!(value >= 1 && value <= max) || value != floor(value))
+  for (const cJSON *item = f.item[0]->child; item; item = item->next, i++)
+    if (!is_int(item, 1, max, &out[i]))
       return dt_fail(k->err, DT_EINPUT, "%s: %s: layer %d: expected a whole number from 1 to %d", k->path, f.name[0], i,
                      max);
-    out[i++] = (int)value;
-  }
+  return DT_OK;
+}
+
+dt_status config_check_heads(const keys *k, int heads, int kv_heads, int head_dim) {
+  if (heads % kv_heads)
+    return dt_fail(k->err, DT_EINPUT, "%s: %d heads, expected a multiple of %d key heads", k->path, heads, kv_heads);
+  if (head_dim < 2 || head_dim % 2)
+    return dt_fail(k->err, DT_EINPUT, "%s: heads of %d numbers, expected an even number", k->path, head_dim);
+  if (head_dim > CONFIG_MAX_SIZE / heads)
+    return dt_fail(k->err, DT_EINPUT, "%s: %d heads of %d numbers, expected at most %d numbers of all together",
+                   k->path, heads, head_dim, CONFIG_MAX_SIZE);
   return DT_OK;
 }
 
@@ -300,9 +319,7 @@ static dt_status read_layers(const keys *k, const char *name, const cJSON *list,
 
 /* The width of a window, 0: none. */
 static dt_status read_window(const keys *k, int usual, int *window) {
-  found f = find_key(k, "sliding_window", "attention.sliding_window");
-  *window = usual;
-  return f.n ? read_int(k, &f, 0, CONFIG_MAX_SIZE, window) : DT_OK;
+  return config_count(k, "sliding_window", "attention.sliding_window", usual, CONFIG_MAX_SIZE, window);
 }
 
 dt_status config_local(const keys *k, int usual_window, int each, config *c) {
@@ -339,10 +356,10 @@ dt_status config_dense(const keys *k, config *c) {
     return dt_fail(k->err, DT_EINPUT, "%s: mlp_only_layers: expected a list of layers", k->path);
   for (int i = 0; i < layers; i++) c->dense[i] = (i + 1) % step != 0;
   for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
-    double layer = cJSON_IsNumber(item) ? item->valuedouble : -1;
-    if (!(layer >= 0 && layer < layers) || layer != floor(layer))
+    int layer;
+    if (!is_int(item, 0, layers - 1, &layer))
       return dt_fail(k->err, DT_EINPUT, "%s: mlp_only_layers: expected layers from 0 to %d", k->path, layers - 1);
-    c->dense[(int)layer] = true;
+    c->dense[layer] = true;
   }
   return DT_OK;
 }

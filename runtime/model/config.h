@@ -52,8 +52,12 @@ typedef struct {
  * supported. */
 dt_status config_int(const keys *k, const char *hf, const char *gguf, int max, int *out); /* 1..max; must be there */
 dt_status config_int_or(const keys *k, const char *hf, const char *gguf, int absent, int max, int *out);
-/* The same of each of `layers`: a number for all or, in a GGUF file, a list. absent = 0: it must be there. */
+dt_status config_count(const keys *k, const char *hf, const char *gguf, int absent, int max, int *out); /* 0..max */
+/* As config_int_or, of each of `layers`: a number for all or, in a GGUF file, a list. absent = 0: it must be there. */
 dt_status config_each(const keys *k, const char *hf, const char *gguf, int absent, int max, int layers, int *out);
+/* Fails unless a layer can have such heads: key heads divide heads, a head is even, and all heads together have at most
+ * CONFIG_MAX_SIZE numbers, so that products of theirs fit an int. */
+dt_status config_check_heads(const keys *k, int heads, int kv_heads, int head_dim);
 /* A text; "" if it is absent. */
 const char *config_text(const keys *k, const char *hf, const char *gguf);
 dt_status config_bool(const keys *k, const char *hf, const char *gguf, bool absent, bool *out);

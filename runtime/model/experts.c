@@ -7,9 +7,9 @@
 
 dt_status experts_read(const keys *k, bool optional, config *c) {
   dt_shape *s = &c->shape;
-  double any = 1;
-  dt_status status = optional ? config_number(k, NULL, "expert_count", 0, 0, DT_EXPERTS, &any) : DT_OK;
-  if (status || any == 0) return status;
+  int any = 1;
+  dt_status status = optional ? config_count(k, NULL, "expert_count", 0, DT_EXPERTS, &any) : DT_OK;
+  if (status || !any) return status;
   s->chosen_only = true;
   status = config_int(k, "num_experts|num_local_experts", "expert_count", DT_EXPERTS, &s->experts);
   if (!status) status = config_int(k, "num_experts_per_tok", "expert_used_count", s->experts, &s->chosen);

@@ -73,11 +73,7 @@ static dt_status read_heads(const keys *k, config *c) {
     if (other && global_kv && c->values_are_keys) c->kv_heads[i] = global_kv;
     status = read_own(k, i, "head_dim", &c->head_dim[i]);
     if (!status) status = read_own(k, i, "num_key_value_heads", &c->kv_heads[i]);
-    if (!status && s->heads % c->kv_heads[i])
-      status = dt_fail(k->err, DT_EINPUT, "%s: %d heads of layer %d cannot share %d key heads", k->path, s->heads, i,
-                       c->kv_heads[i]);
-    if (!status && c->head_dim[i] % 2)
-      status = dt_fail(k->err, DT_EINPUT, "%s: heads of %d numbers, expected an even number", k->path, c->head_dim[i]);
+    if (!status) status = config_check_heads(k, s->heads, c->kv_heads[i], c->head_dim[i]);
   }
   return status;
 }
@@ -89,8 +85,9 @@ static dt_status read_rotations(const keys *k, config *c) {
   for (int i = 0; i < s->layers; i++) {
     int *dims = c->local[i] ? &s->local_dims : &s->rotary_dims;
     if (*dims && *dims != c->head_dim[i])
-      return dt_fail(k->err, DT_EINPUT, "%s: layer %d: heads of %d numbers, another layer of its kind has %d", k->path,
-                     i, c->head_dim[i], *dims);
+      return dt_fail(k->err, DT_EINPUT,
+                     "%s: layer %d: heads of %d numbers, expected %d as in another layer of its kind", k->path, i,
+                     c->head_dim[i], *dims);
     *dims = c->head_dim[i];
   }
   dt_status status = config_int_or(k, NULL, "rope.dimension_count", s->rotary_dims, CONFIG_MAX_SIZE, &all);
@@ -107,31 +104,23 @@ static dt_status read_rotations(const keys *k, config *c) {
   return status;
 }
 
-/* A whole number from 0 on. */
-static dt_status read_count(const keys *k, const char *hf, const char *in_gguf, int absent, int max, int *out) {
-  double count = 0;
-  dt_status status = config_number(k, hf, in_gguf, absent, 0, max, &count);
-  *out = (int)count;
-  if (!status && *out != count)
-    status = dt_fail(k->err, DT_EINPUT, "%s: %s: expected a whole number", k->path, k->gguf ? in_gguf : hf);
-  return status;
-}
-
 /* The last layers read the keys and values of the last layer of their kind that has its own. */
 static dt_status read_shared(const keys *k, config *c) {
   int count = 0, layers = c->shape.layers, end = 0;
-  dt_status status = read_count(k, "num_kv_shared_layers", "attention.shared_kv_layers", 0, layers - 1, &count);
+  dt_status status = config_count(k, "num_kv_shared_layers", "attention.shared_kv_layers", 0, layers - 1, &count);
   end = layers - count;
   for (int i = end; i < layers && !status; i++) {
     int of = end;
     while (of > 0 && c->local[of - 1] != c->local[i]) of--;
     c->keys_of[i] = of;
     if (!of)
-      status = dt_fail(k->err, DT_EINPUT, "%s: layer %d reads keys of a layer of its kind, but none has its own",
+      status = dt_fail(k->err, DT_EINPUT,
+                       "%s: layer %d reads the keys of an earlier layer of its kind, expected one that has its own",
                        k->path, i);
     else if (c->kv_heads[of - 1] != c->kv_heads[i])
-      status = dt_fail(k->err, DT_EINPUT, "%s: layer %d has %d key heads, but reads the %d of layer %d", k->path, i,
-                       c->kv_heads[i], c->kv_heads[of - 1], of - 1);
+      status =
+          dt_fail(k->err, DT_EINPUT, "%s: layer %d has %d key heads, expected %d as in layer %d, whose keys it reads",
+                  k->path, i, c->kv_heads[i], c->kv_heads[of - 1], of - 1);
   }
   return status;
 }
@@ -164,8 +153,8 @@ static dt_status read_gemma4(const keys *k, config *c) {
   c->norms_before = c->norms_behind = c->normed_heads = c->scaled_layers = s->normed_values = true;
   dt_status status = llama_read_basics(k, &usual, c);
   if (!status)
-    status = read_count(k, "hidden_size_per_layer_input", "embedding_length_per_layer_input", none ? 0 : 256,
-                        CONFIG_MAX_SIZE / s->layers, &s->inputs);
+    status = config_count(k, "hidden_size_per_layer_input", "embedding_length_per_layer_input", none ? 0 : 256,
+                          CONFIG_MAX_SIZE / s->layers, &s->inputs);
   if (!status) status = refuse_others(k, c);
   if (!status) status = read_windows(k, c);
   if (!status) status = read_heads(k, c);

@@ -19,15 +19,10 @@ static dt_status read_heads(const keys *k, int usual_head_dim, dt_shape *s) {
   status = config_int_or(k, "head_dim", "attention.key_length", usual_head_dim, CONFIG_MAX_SIZE, &s->head_dim);
   if (!status) status = config_int_or(k, NULL, "attention.value_length", s->head_dim, CONFIG_MAX_SIZE, &values);
   if (status) return status;
-  if (s->heads % s->kv_heads)
-    return dt_fail(k->err, DT_EINPUT, "%s: %d heads, expected a multiple of %d key heads", k->path, s->heads,
-                   s->kv_heads);
-  if (s->head_dim % 2 || s->head_dim < 2)
-    return dt_fail(k->err, DT_EINPUT, "%s: heads of %d numbers, expected an even number", k->path, s->head_dim);
   if (values != s->head_dim)
     return dt_fail(k->err, DT_EINPUT, "%s: keys of %d numbers but values of %d, expected the same", k->path,
                    s->head_dim, values);
-  return DT_OK;
+  return config_check_heads(k, s->heads, s->kv_heads, s->head_dim);
 }
 
 dt_status llama_read_basics(const keys *k, const defaults *usual, config *c) {

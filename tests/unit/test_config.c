@@ -308,20 +308,24 @@ static void mistakes_in_a_gemma_4_are_named(void **state) {
   fails("{\"model_type\":\"gemma4\",\"text_config\":{}}", "vocab_size is missing");
   fails("{" GEMMA4 ",\"vision_config\":{}}", "vision_config: a model of pictures is not supported");
   fails("{" GEMMA4 ",\"sliding_window\":0}", "sliding_window: expected at least 1");
-  fails("{" GEMMA4 ",\"num_kv_shared_layers\":6}", "num_kv_shared_layers: expected a number from 0 to 5");
-  fails("{" GEMMA4 ",\"num_kv_shared_layers\":1}", "layer 5 reads keys of a layer of its kind, but none has its own");
-  fails("{" GEMMA4 ",\"num_kv_shared_layers\":-1}", "num_kv_shared_layers: expected a number from 0 to 5");
-  fails("{" GEMMA4 ",\"num_kv_shared_layers\":1.5}", "num_kv_shared_layers: expected a whole number");
+  fails("{" GEMMA4 ",\"num_kv_shared_layers\":6}", "num_kv_shared_layers: expected a whole number from 0 to 5");
+  fails("{" GEMMA4 ",\"num_kv_shared_layers\":1}",
+        "layer 5 reads the keys of an earlier layer of its kind, expected one that has its own");
+  fails("{" GEMMA4 ",\"num_kv_shared_layers\":-1}", "num_kv_shared_layers: expected a whole number from 0 to 5");
+  fails("{" GEMMA4 ",\"num_kv_shared_layers\":1.5}", "num_kv_shared_layers: expected a whole number from 0 to 5");
   fails("{" OF("gemma4_text") ",\"hidden_size_per_layer_input\":1.5}",
-        "hidden_size_per_layer_input: expected a whole number");
+        "hidden_size_per_layer_input: expected a whole number from 0 to");
+  fails("{" GEMMA4 ",\"global_head_dim\":2796204}",
+        "6 heads of 2796204 numbers, expected at most 16777216 numbers of all");
+  assert_int_equal(reads("{" GEMMA4 ",\"global_head_dim\":2796202}").shape.head_dim, 2796202);
   fails("{" GEMMA4 ",\"head_dim\":15}", "heads of 15 numbers, expected an even number");
   fails("{" GEMMA4 ",\"global_head_dim\":17}", "heads of 17 numbers, expected an even number");
-  fails("{" OF("gemma4_text") ",\"num_key_value_heads\":4}", "6 heads of layer 0 cannot share 4 key heads");
+  fails("{" OF("gemma4_text") ",\"num_key_value_heads\":4}", "6 heads, expected a multiple of 4 key heads");
   fails("{" OF("gemma4_text") ",\"num_key_value_heads\":[2]}", "num_key_value_heads: expected a whole number");
   fails("{" GEMMA4 HALVES ",\"per_layer_config\":{\"1\":{\"head_dim\":8}}}",
-        "layer 3: heads of 256 numbers, another layer of its kind has 8");
+        "layer 3: heads of 256 numbers, expected 8 as in another layer of its kind");
   fails("{" GEMMA4 HALVES ",\"num_kv_shared_layers\":2,\"per_layer_config\":{\"5\":{\"num_key_value_heads\":1}}}",
-        "layer 5 has 1 key heads, but reads the 2 of layer 3");
+        "layer 5 has 1 key heads, expected 2 as in layer 3, whose keys it reads");
   fails("{" OF("gemma4_text") ",\"num_key_value_heads\":2,\"vocab_size_per_layer_input\":99}",
         "vocab_size_per_layer_input is 99, expected vocab_size, 100");
   fails("{" GEMMA4 ",\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"proportional\",\"factor\":0}}}",
