@@ -18,23 +18,35 @@ static inline unsigned char *edit_find(gguf_file *f, const char *text) {
   return at ? at + 8 + strlen(text) : NULL;
 }
 
-/* "u32 7", "i32 -1", "f32 nan", "bool 1", "str text", "bools 101", "u32s 123": a type and a value, of lists a digit each. */
+/* The number that a text begins with, in the bytes of a type's name: "u32", "i32", "f32", "bool". */
+static inline void edit_number(gguf_file *f, const char *type, const char *text) {
+  if (*type == 'f')
+    file_put(f, &(float){strtof(text, NULL)}, 4);
+  else
+    file_put(f, &(uint32_t){(uint32_t)strtol(text, NULL, 10)}, *type == 'b' ? 1 : 4); /* little endian */
+}
+
+static inline gguf_type edit_type(const char *type) {
+  return *type == 'b' ? GGUF_BOOL : *type == 'f' ? GGUF_F32 : *type == 'i' ? GGUF_I32 : GGUF_U32;
+}
+
+/* "u32 7", "i32 -1", "f32 nan", "bool 1", "str text"; of a list "u32s 1,2,3", "bools 1,0" and so on, "strs text". */
 static inline void edit_value(gguf_file *f, const char *key, const char *value) {
-  char type[8];
   const char *text = strchr(value, ' ') + 1;
-  snprintf(type, sizeof type, "%.*s", (int)(text - value - 1), value);
-  uint32_t of = !strcmp(type, "i32") ? GGUF_I32 : GGUF_U32;
-  if (!strcmp(type, "str")) {
-    file_key_string(f, key, text);
-  } else if (!strcmp(type, "f32")) {
-    file_key_f32(f, key, strtof(text, NULL));
-  } else if (!strcmp(type, "bool")) {
-    file_key(f, key, GGUF_BOOL), file_put(f, &(char){(char)(*text - '0')}, 1);
-  } else if (strchr(type, 's')) {
-    file_key(f, key, GGUF_ARRAY), file_u32(f, *type == 'b' ? GGUF_BOOL : GGUF_U32), file_u64(f, strlen(text));
-    for (; *text; text++) file_put(f, &(uint32_t){(uint32_t)(*text - '0')}, *type == 'b' ? 1 : 4);
+  bool list = text[-2] == 's';
+  if (!strncmp(value, "str", 3)) {
+    if (list)
+      file_key_strings(f, key, &text, 1);
+    else
+      file_key_string(f, key, text);
+  } else if (list) {
+    uint64_t n = 1;
+    for (const char *at = text; (at = strchr(at, ',')); at++) n++;
+    file_key(f, key, GGUF_ARRAY), file_u32(f, edit_type(value)), file_u64(f, n);
+    for (uint64_t i = 0; i < n; i++, text += strcspn(text, ",") + 1) edit_number(f, value, text);
   } else {
-    file_key(f, key, of), file_u32(f, (uint32_t)strtol(text, NULL, 10));
+    file_key(f, key, edit_type(value));
+    edit_number(f, value, text);
   }
 }
 
