@@ -419,6 +419,17 @@ static bool read_dtrun(reading *r, const cJSON *v) {
   return !dtl_policy_open(&how, &r->a->own, &err) || failed(r, &err);
 }
 
+static bool unsupported(reading *r) {
+  *r->why = refusal_say(501, "not_supported_error", "%s: not supported here", r->name);
+  return false;
+}
+
+/* Clients send "none" or "auto" beside an empty list of tools. */
+static bool read_tool_choice(reading *r, const cJSON *v) {
+  const char *choice = cJSON_GetStringValue(v);
+  return (choice && (!strcmp(choice, "none") || !strcmp(choice, "auto"))) || unsupported(r);
+}
+
 /* ---- the table ---------------------------------------------------------------------------------------------------- */
 
 typedef enum { REAL, WHOLE, FLAG, READ, IGNORED, UNSUPPORTED } field_kind;
@@ -475,7 +486,7 @@ static const field fields[] = {
     {"service_tier", BOTH, IGNORED, 0, 0, 0, NULL},
     {"parallel_tool_calls", CHAT, IGNORED, 0, 0, 0, NULL},
     {"tools", CHAT, UNSUPPORTED, 0, 0, 0, NULL},
-    {"tool_choice", CHAT, UNSUPPORTED, 0, 0, 0, NULL},
+    {"tool_choice", CHAT, READ, 0, 0, 0, read_tool_choice},
     {"functions", CHAT, UNSUPPORTED, 0, 0, 0, NULL},
     {"audio", CHAT, UNSUPPORTED, 0, 0, 0, NULL},
     {"suffix", TEXT, UNSUPPORTED, 0, 0, 0, NULL},
@@ -495,11 +506,10 @@ static bool read_real(reading *r, const field *f, const cJSON *v) {
   return wrong(r, expected);
 }
 
-/* Whether a field that is not supported asks for nothing: clients send an empty list of tools, and "none" or "auto" beside it. */
+/* Whether a field that is not supported asks for nothing: an empty list of tools, an empty text. */
 static bool asks_nothing(const cJSON *v) {
   const char *text = cJSON_GetStringValue(v);
-  if (cJSON_IsArray(v)) return cJSON_GetArraySize(v) == 0;
-  return text && (!*text || strcmp(text, "none") == 0 || strcmp(text, "auto") == 0);
+  return cJSON_IsArray(v) ? cJSON_GetArraySize(v) == 0 : text && !*text;
 }
 
 static bool read_field(reading *r, const field *f, const cJSON *v) {
@@ -513,10 +523,7 @@ static bool read_field(reading *r, const field *f, const cJSON *v) {
     *(bool *)at = cJSON_IsTrue(v);
     return true;
   case READ: return f->read(r, v);
-  case UNSUPPORTED:
-    if (asks_nothing(v)) return true;
-    *r->why = refusal_say(501, "not_supported_error", "%s: not supported here", f->name);
-    return false;
+  case UNSUPPORTED: return asks_nothing(v) || unsupported(r);
   case IGNORED: break;
   }
   return true;

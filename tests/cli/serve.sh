@@ -172,6 +172,7 @@ it_refuses_with_the_reason() {
   refused 400 $bad 'range' '{"prompt": [99999999]}'
   refused 400 $bad 'no chat template' '{"messages": [{"role": "user", "content": "a"}]}' /v1/chat/completions
   refused 501 not_supported_error '^suffix' '{"prompt": "a", "suffix": "b"}'
+  refused 501 not_supported_error '^suffix' '{"prompt": "a", "suffix": "auto"}'
   gets /v1/completions '{"prompt": "a", "suffix": "", "max_tokens": 1}'
   refused 400 $bad '^stop: it is given twice' '{"prompt": "a", "stop": "x", "n": 1, "stop": null}'
   refused 400 $bad '^prompt: it is given twice' '{"prompt": "a", "prompt": "a"}'
