@@ -18,13 +18,16 @@ static void check(const config *c) {
   const dt_shape *s = &c->shape;
   if (s->heads % s->kv_heads || s->rotary_dims < 0 || s->rotary_dims > s->head_dim || c->n_eos > CONFIG_MAX_EOS)
     abort();
+  if (s->experts && (s->chosen < 1 || s->chosen > s->experts || s->experts > DT_EXPERTS || s->expert_inter < 1))
+    abort();
+  if (s->heads > CONFIG_MAX_SIZE / s->head_dim || s->inputs > CONFIG_MAX_SIZE / s->layers) abort();
   if (c->window < 0 || s->window < 0 || (s->window && s->context > s->window)) abort();
   const float numbers[] = {s->norm_eps,        s->embed_scale, s->residual_scale, s->logit_scale,
                            s->attention_scale, s->score_cap,   s->logit_cap};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (!isfinite(numbers[i]) || numbers[i] < 0) abort();
   check_rotation(&c->rotation, s->rotary_dims);
-  if (c->two_rotations) check_rotation(&c->local_rotation, s->rotary_dims);
+  if (c->two_rotations) check_rotation(&c->local_rotation, s->local_dims ? s->local_dims : s->rotary_dims);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

@@ -31,15 +31,25 @@ static void read_rows(const dt_matrix *m) {
   free(rows);
 }
 
+static void check_freq(const float *freq, int dims) {
+  for (int j = 0; freq && j < dims / 2; j++)
+    if (!isfinite(freq[j])) abort();
+}
+
 static void read_model(const dt_model_desc *d) {
+  const dt_shape *s = &d->shape;
   read_rows(&d->embed), read_rows(&d->unembed), read_rows(&d->final_norm);
-  for (int i = 0; i < d->shape.layers; i++) {
-    const dt_matrix *m = &d->layer[i].norm1; /* a layer begins with its matrices */
+  read_rows(&d->inputs_embed), read_rows(&d->inputs_proj), read_rows(&d->inputs_norm);
+  for (int i = 0; i < s->layers; i++) {
+    const dt_layer *l = &d->layer[i];
+    const dt_matrix *m = &l->norm1; /* a layer begins with its matrices */
     for (int j = 0; j < DT_LAYER_MATRICES; j++) read_rows(m + j);
-    if (d->layer[i].window < 0) abort();
+    for (int e = 0; l->expert && e < s->experts; e++)
+      read_rows(&l->expert[e].gate), read_rows(&l->expert[e].up), read_rows(&l->expert[e].down);
+    if (l->window < 0 || l->keys_of < 0 || l->keys_of > i) abort();
   }
-  for (int j = 0; j < d->shape.rotary_dims / 2; j++)
-    if (!isfinite(d->inv_freq[j]) || (d->local_freq && !isfinite(d->local_freq[j]))) abort();
+  check_freq(d->inv_freq, s->rotary_dims);
+  check_freq(d->local_freq, s->local_dims ? s->local_dims : s->rotary_dims);
 }
 
 static void open_model(const char *path) {
