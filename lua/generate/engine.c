@@ -1,6 +1,6 @@
-/* Requests that come and go: see dtl_engine in host.h. Each has a seat. Its prompt runs in pieces, one between two iterations of the
- * others, or several prompts that are as short together; then it joins them. A seat's rows stay in the cache until another request takes it, and a
- * prompt that begins as they do keeps them. */
+/* Requests that come and go: see dtl_engine in host.h. Each has a seat. Its prompt runs in pieces, then it joins the others. Between two
+ * iterations of the others runs one piece, or several prompts that take no longer together. A seat's rows stay in the cache until
+ * another request takes it, and a prompt that begins as they do keeps them. */
 #include "generate/places.h"
 #include "generate/prefixes.h"
 
@@ -276,8 +276,8 @@ static bool fits(const dtl_engine *e, int i, double ms) {
   return rows * e->piece_ms <= ms * e->piece;
 }
 
-/* Runs a piece of one prompt, and behind it those prompts that end in the rest of its time: texts that begin together share
- * more passes. `alone`: no text waits for the end of it. */
+/* Runs a piece of the prompt that has waited longest, then those prompts that should end in the rest of a piece's time: texts
+ * that begin together share more passes. `alone`: no text waits meanwhile. */
 static void run_prompts(dtl_engine *e, bool alone) {
   const int times = alone ? ALONE : 1;
   const double end = dt_clock_ms() + e->piece_ms * times;
