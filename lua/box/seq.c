@@ -110,24 +110,37 @@ static void set_number(lua_State *L, int seq, int table, int key, double value) 
   lua_rawset(L, table);
 }
 
-/* (out, node, i) -> token, logp; nil: fewer candidates. Upvalue 1: the sequence. */
-static int out_candidates(lua_State *L) {
-  static const char who[] = "out:candidates";
+/* The run of a method of out. Upvalue 1: the sequence. */
+static const dtl_run *run_of_out(lua_State *L, const char *who) {
   const dtl_run *run = ((run_handle *)lua_touserdata(L, lua_upvalueindex(1)))->run;
   box_look(L);
   if (!lua_istable(L, 1)) luaL_error(L, "%s: not called as a method of out", who);
   if (!run) luaL_error(L, "%s: the sequence of this out has ended", who);
-  if (!run->candidates) luaL_error(L, "%s: this policy did not declare uses = {target = k}", who);
-  lua_Integer node = object_integer(L, 2, who, "node"), i = object_integer(L, 3, who, "i");
+  return run;
+}
+
+/* Argument 2 of a method of out. */
+static int node_of_out(lua_State *L, const dtl_run *run, const char *who) {
+  lua_Integer node = object_integer(L, 2, who, "node");
   if (node < 0 || node >= run->tree->nodes)
     luaL_error(L, "%s: node: there is no node %I (the tree has 0..%d)", who, (LUAI_UACINT)node, run->tree->nodes - 1);
+  return (int)node;
+}
+
+/* (out, node, i) -> token, logp; nil: fewer candidates. */
+static int out_candidates(lua_State *L) {
+  static const char who[] = "out:candidates";
+  const dtl_run *run = run_of_out(L, who);
+  if (!run->candidates) luaL_error(L, "%s: this policy did not declare uses = {target = k}", who);
+  int node = node_of_out(L, run, who);
+  lua_Integer i = object_integer(L, 3, who, "i");
   if (i < 1 || i > run->candidates)
     luaL_error(L, "%s: i = %I is out of range: 1..%d, as uses.target says", who, (LUAI_UACINT)i, run->candidates);
   const int32_t *token;
   const float *logp;
   dt_error err;
   int n;
-  if (dt_seq_candidates(run->session, run->seq, (int)node, &token, &logp, &n, &err)) return run_fail(L, &err, who);
+  if (dt_seq_candidates(run->session, run->seq, node, &token, &logp, &n, &err)) return run_fail(L, &err, who);
   if (i > n) {
     lua_pushnil(L);
     return 1;
@@ -137,20 +150,14 @@ static int out_candidates(lua_State *L) {
   return 2;
 }
 
-/* (out, node) -> a list with one list of ids for each layer, empty where it has no experts; nil: the target has none. Upvalue 1: the
- * sequence. */
+/* (out, node) -> a list with one list of ids for each layer, empty where it has no experts; nil: the target has none. */
 static int out_experts(lua_State *L) {
   static const char who[] = "out:experts";
-  const dtl_run *run = ((run_handle *)lua_touserdata(L, lua_upvalueindex(1)))->run;
-  box_look(L);
-  if (!lua_istable(L, 1)) luaL_error(L, "%s: not called as a method of out", who);
-  if (!run) luaL_error(L, "%s: the sequence of this out has ended", who);
-  lua_Integer node = object_integer(L, 2, who, "node");
-  if (node < 0 || node >= run->tree->nodes)
-    luaL_error(L, "%s: node: there is no node %I (the tree has 0..%d)", who, (LUAI_UACINT)node, run->tree->nodes - 1);
+  const dtl_run *run = run_of_out(L, who);
+  int node = node_of_out(L, run, who);
   const int32_t *id;
   dt_error err;
-  if (dt_seq_experts(run->session, run->seq, (int)node, &id, &err)) return run_fail(L, &err, who);
+  if (dt_seq_experts(run->session, run->seq, node, &id, &err)) return run_fail(L, &err, who);
   if (!id) {
     lua_pushnil(L);
     return 1;
