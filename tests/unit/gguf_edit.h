@@ -80,4 +80,15 @@ static inline bool edit_tensor(gguf_file *f, const char *name, const char *what)
   return true;
 }
 
+/* "f32 7": the first number of the tensor's data, which is in 32 bits. */
+static inline bool edit_data(gguf_file *f, const char *name, const char *what) {
+  dt_error err;
+  gguf *g = NULL;
+  if (gguf_open_bytes("edited", f->bytes, f->size, &g, &err)) return false;
+  const gguf_tensor *t = gguf_find_tensor(g, name);
+  if (t) memcpy(f->bytes + t->offset, &(float){strtof(what + 4, NULL)}, 4);
+  gguf_close(g);
+  return t != NULL;
+}
+
 #endif

@@ -3,10 +3,11 @@
 #define MALFORMED_H
 
 typedef struct {
-  const char *base;  /* of tests/golden/logits */
-  const char *at;    /* a key of config.json or of the GGUF file, there without its architecture; or a tensor */
-  const char *value; /* "-": it is taken out; otherwise see change_key, change_tensor, edit_value, edit_tensor */
-  const char *says;  /* the message has this in it */
+  const char *base; /* of tests/golden/logits */
+  const char *at;   /* a key of config.json or of the GGUF file, there without its architecture; or a tensor */
+  const char
+      *value; /* "-": it is taken out; otherwise see change_key, change_tensor, edit_value, edit_tensor, edit_data */
+  const char *says; /* the message has this in it */
 } malformed;
 
 #define WHOLE "expected a whole number from 1 to"
@@ -269,6 +270,11 @@ static const malformed malformed_models[] = {
     {"gguf_gemma4", "embedding_length_per_layer_input", "i32 -1", "expected a whole number from 0 to 2796202"},
     {"gguf_gemma4", "expert_count", "u32 8", "expert_count: a mixture of experts is not supported"},
     {"gguf_gemma4", "blk.5.layer_output_scale.weight", "-", "tensor blk.5.layer_output_scale.weight is missing"},
+    {"gguf_gemma4", "rope_freqs.weight", "f32 9.9e-7", "element 0 is 9.9e-07, expected a factor from 1e-06 to 1e+38"},
+    {"gguf_gemma4", "rope_freqs.weight", "f32 1.01e38", "element 0 is 1.01e+38, expected a factor from 1e-06 to 1e+38"},
+    {"gguf_gemma4", "rope_freqs.weight", "f32 0", "element 0 is 0, expected a factor"},
+    {"gguf_gemma4", "rope_freqs.weight", "f32 -1", "element 0 is -1, expected a factor"},
+    {"gguf_gemma4", "rope_freqs.weight", "f32 nan", "element 0 is nan, expected a factor"},
     {"gguf_gemma4_inputs", "embedding_length_per_layer_input", "u32 16", "found shape [258, 224], expected [258, 112]"},
     {"gguf_gemma4_inputs", "attention.shared_kv_layers", "u32 3", "tensor blk.3.attn_k.weight is missing"},
     {"gguf_gemma4_inputs", "feed_forward_length", "u32s 64,64,64,64,128,128,128",

@@ -60,7 +60,7 @@ static void write_file(const malformed *m, const char *folder, const char *name)
   gguf_close(g);
   if (!is_tensor(m->at))
     edit_key(&f, strncmp(m->at, "general.", 8) ? key : m->at, m->value);
-  else if (!edit_tensor(&f, m->at, m->value))
+  else if (!(strncmp(m->value, "f32 ", 4) ? edit_tensor : edit_data)(&f, m->at, m->value))
     fail_msg("no tensor %s", m->at);
   temp_write(folder, name, f.bytes, f.size);
   free(f.bytes);
@@ -112,6 +112,20 @@ static void their_bases_are_accepted(void **state) {
   }
 }
 
+/* The numbers next to these are refused. */
+static void factors_at_their_bounds_are_accepted(void **state) {
+  (void)state;
+  static const malformed bounds[] = {{"gguf_gemma4", "rope_freqs.weight", "f32 1e-6", NULL},
+                                     {"gguf_gemma4", "rope_freqs.weight", "f32 1e38", NULL}};
+  char *folder = temp_folder();
+  for (int i = 0; i < 2; i++) {
+    model *m;
+    ok(model_open(write_one(&bounds[i], folder, i), &m, &err));
+    model_close(m);
+  }
+  temp_remove(folder);
+}
+
 static void write_all(const char *folder) {
   for (int i = 0; i < MALFORMED; i++) {
     char name[32];
@@ -124,6 +138,7 @@ static void write_all(const char *folder) {
 int main(int argc, char **argv) {
   if (argc == 3 && !strcmp(argv[1], "write")) return write_all(argv[2]), 0;
   const struct CMUnitTest tests[] = {cmocka_unit_test(their_bases_are_accepted),
-                                     cmocka_unit_test(each_is_refused_in_one_line)};
+                                     cmocka_unit_test(each_is_refused_in_one_line),
+                                     cmocka_unit_test(factors_at_their_bounds_are_accepted)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
