@@ -69,6 +69,21 @@ dt_status check_features(const dt_rows *rows, int distances, const dt_limits *gi
   return DT_OK;
 }
 
+dt_status check_reading(const dt_rows *rows, const dt_limits *given, dt_error *err) {
+  if (!given || rows->distance < 0)
+    return dt_fail(err, DT_EINPUT,
+                   "forward: rows of a reader see a cache of the target's, at a distance from 0 on, not %d",
+                   rows->distance);
+  for (int i = 0; i < rows->n; i++) {
+    if (rows->sequence[i] >= given->sequences || rows->position[i] < 1 || rows->position[i] > given->slots)
+      return dt_fail(err, DT_EINPUT, "forward: row %d sees %d rows of sequence %d of the target; there are %d of %d", i,
+                     rows->position[i], rows->sequence[i], given->sequences, given->slots);
+    if (rows->distance && rows->path_len[i] < 2)
+      return dt_fail(err, DT_EINPUT, "forward: row %d of a reader follows no row", i);
+  }
+  return DT_OK;
+}
+
 dt_status check_slots(const char *what, int sequence, const int32_t *slot, int n, dt_limits limits, dt_error *err) {
   if (sequence < 0 || sequence >= limits.sequences)
     return dt_fail(err, DT_EINPUT, "%s: sequence %d, the cache has 0 to %d", what, sequence, limits.sequences - 1);
@@ -136,14 +151,15 @@ static dt_status check_heads(const dt_shape *s, dt_error *err) {
 }
 
 /* Checks what layer i has of its own, beside its matrices. */
-static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, dt_error *err) {
+static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, bool reader, dt_error *err) {
   const dt_layer *l = &d->layer[i];
   if (l->kv_heads < 0 || l->head_dim < 0 || l->inter < 0 || s->kv_heads > d->shape.kv_heads ||
       s->head_dim > d->shape.head_dim || s->inter > d->shape.inter)
     return dt_fail(err, DT_EINPUT, "model: layer %d: more heads or numbers than the shape has", i);
-  if (l->keys_of < 0 || l->keys_of > i || (l->keys_of && d->layer[l->keys_of - 1].keys_of))
+  if (reader && !l->keys_of) return dt_fail(err, DT_EINPUT, "head: layer %d: expected no keys of its own", i);
+  if (!reader && (l->keys_of < 0 || l->keys_of > i || (l->keys_of && d->layer[l->keys_of - 1].keys_of)))
     return dt_fail(err, DT_EINPUT, "model: layer %d: it cannot read the keys of layer %d", i, l->keys_of - 1);
-  if (l->keys_of) {
+  if (l->keys_of && !reader) {
     const dt_shape of = dt_shape_of(&d->shape, &d->layer[l->keys_of - 1]);
     if (of.head_dim != s->head_dim || of.kv_heads != s->kv_heads)
       return dt_fail(err, DT_EINPUT, "model: layer %d: the keys of layer %d have another shape", i, l->keys_of - 1);
@@ -159,8 +175,8 @@ static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, dt_
   return check_heads(s, err);
 }
 
-/* `in`: width of the input of q, k and v; `normed`: the layer has a first norm. */
-static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed, dt_error *err) {
+/* `in`: width of the input of q, k and v; `normed`: the layer has a first norm; `reader`: it reads a target's keys. */
+static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed, bool reader, dt_error *err) {
   const dt_shape own = dt_shape_of(&d->shape, &d->layer[i]), *s = &own;
   const dt_layer *l = &d->layer[i];
   bool reads = l->keys_of != 0;
@@ -194,7 +210,7 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->input_norm, s->hidden, 1, !s->inputs, "input norm"},
       {&l->scale, 1, 1, true, "scale"},
   };
-  dt_status status = check_own(d, i, s, err);
+  dt_status status = check_own(d, i, s, reader, err);
   if (status) return status;
   if (l->expert) {
     status = check_experts(s, l, i, err);
@@ -246,7 +262,8 @@ static dt_status check_ends(const dt_model_desc *d, bool head, dt_error *err) {
 dt_status check_model(const dt_model_desc *d, dt_error *err) {
   dt_status status = check_shape(&d->shape, err);
   if (status == DT_OK) status = check_ends(d, false, err);
-  for (int i = 0; status == DT_OK && i < d->shape.layers; i++) status = check_layer(d, i, d->shape.hidden, true, err);
+  for (int i = 0; status == DT_OK && i < d->shape.layers; i++)
+    status = check_layer(d, i, d->shape.hidden, true, false, err);
   return status;
 }
 
@@ -294,6 +311,21 @@ static dt_status check_medusa(const dt_head_desc *h, const dt_shape *target, dt_
   return status;
 }
 
+static dt_status check_reader(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
+  const dt_shape *s = &h->model.shape;
+  if (h->taps != 1 || s->parallel_residual || s->inputs || s->experts || h->model.ids || h->model.embed.source)
+    return dt_fail(err, DT_EINPUT, "head: one stream, layers with an MLP, and no embedding of its own are expected");
+  if (s->vocab != target->vocab)
+    return dt_fail(err, DT_EINPUT, "head: it has %d ids, the target has %d", s->vocab, target->vocab);
+  dt_status status = check_ends(&h->model, true, err);
+  for (int i = 0; status == DT_OK && i < s->layers; i++) status = check_layer(&h->model, i, s->hidden, true, true, err);
+  const expectation all[] = {{&h->model.unembed, s->vocab, s->hidden, false, "output embedding"},
+                             {&h->fc, s->hidden, 2 * target->hidden, false, "fc"},
+                             {&h->fc_bias, s->hidden, 1, true, "fc bias"},
+                             {&h->post, target->hidden, s->hidden, false, "post"}};
+  return status ? status : check_all(all, sizeof all / sizeof *all, -1, err);
+}
+
 dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *err) {
   const dt_shape *s = &h->model.shape;
   bool third = h->kind == DT_HEAD_EAGLE3;
@@ -306,6 +338,7 @@ dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *er
       return dt_fail(err, DT_EINPUT, "head: it reads what enters layer %d, the target has %d", h->tap[i],
                      target->layers);
   if (h->kind == DT_HEAD_MEDUSA) return check_medusa(h, target, err);
+  if (h->kind == DT_HEAD_READER) return check_reader(h, target, err);
   int given = h->taps * target->hidden;
   if (s->layers != 1 || s->parallel_residual)
     return dt_fail(err, DT_EINPUT, "head: one layer with a sequential residual is expected");
@@ -316,7 +349,7 @@ dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *er
   if ((!h->model.embed.source || !h->model.unembed.source) && s->vocab != target->vocab)
     return dt_fail(err, DT_EINPUT, "head: it shares rows of %d ids, the target has %d", s->vocab, target->vocab);
   status = check_ends(&h->model, true, err);
-  if (status == DT_OK) status = check_layer(&h->model, 0, third ? 2 * s->hidden : s->hidden, false, err);
+  if (status == DT_OK) status = check_layer(&h->model, 0, third ? 2 * s->hidden : s->hidden, false, false, err);
   const expectation all[] = {
       {&h->fc, s->hidden, third ? given : 2 * s->hidden, false, "fc"},
       {&h->fc_bias, s->hidden, 1, true, "fc bias"},

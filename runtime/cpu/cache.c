@@ -62,7 +62,7 @@ void cpu_free_cache(dt_cache *c) {
 /* The number of lists of rows that a layer has, keys and values of all its heads; they lie one after the other. */
 static int lists_of(const dt_weights *w, int layer) {
   const cpu_layer *l = &w->layer[layer];
-  return l->keys_of == layer ? 2 * l->mine.kv_heads.count : 0;
+  return l->k.data ? 2 * l->mine.kv_heads.count : 0;
 }
 
 dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *err) {

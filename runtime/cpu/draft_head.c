@@ -97,6 +97,22 @@ static void begin_eagle(const cpu_chunk *c, int first, int last) {
   multiply(c, h->pair, h->ldpair);
 }
 
+/* x = fc(the target's embedding and the feature side by side) */
+static void begin_reader(const cpu_chunk *c, int first, int last) {
+  const cpu_head *h = &c->p->w->head;
+  const dt_rows *rows = c->p->rows;
+  size_t width = (size_t)h->given;
+  for (int r = first; r < last; r++) {
+    int i = c->first + r;
+    float *pair = row(h->pair, h->ldpair, r);
+    const float *feature = rows->distance ? own_feature(c->p, i)
+                                          : cpu_feature_of(rows->features, rows->sequence[i], rows->position[i] - 1);
+    embed(c, i, pair);
+    memcpy(pair + width, feature, width * sizeof *pair);
+  }
+  multiply(c, h->pair, h->ldpair);
+}
+
 /* x is the feature. The layer's heads read the norms of the embedding and of the feature side by side. */
 static void begin_eagle3(const cpu_chunk *c, int first, int last) {
   const dt_weights *w = c->p->w;
@@ -146,5 +162,23 @@ void cpu_begin_head(const cpu_chunk *c) {
   case DT_HEAD_EAGLE: begin_eagle(c, first, last); break;
   case DT_HEAD_EAGLE3: begin_eagle3(c, first, last); break;
   case DT_HEAD_MEDUSA: run_medusa(c, first, last); break;
+  case DT_HEAD_READER: begin_reader(c, first, last); break;
   }
+}
+
+void cpu_end_head(const cpu_chunk *c) {
+  const dt_weights *w = c->p->w;
+  const cpu_head *h = &w->head;
+  const dt_rows *rows = c->p->rows;
+  const cpu_product post = {&h->post, w->normed, w->ldx, CPU_STORE, h->features, h->ldgiven};
+  int first, last;
+  cpu_share(c->me, c->n, &first, &last);
+  for (int r = first; r < last; r++)
+    normalize(w, row(w->x, w->ldx, r), w->final_norm, w->shape.hidden, row(w->normed, w->ldx, r));
+  cpu_wait(c->me);
+  cpu_multiply(c, &post, 1);
+  cpu_wait(c->me);
+  for (int r = first; r < last; r++)
+    memcpy(cpu_feature_of(c->p->cache, rows->sequence[c->first + r], rows->slot[c->first + r]),
+           row(h->features, h->ldgiven, r), (size_t)h->given * sizeof *h->features);
 }

@@ -39,6 +39,7 @@ static void run_layers(cpu_chunk *c) {
       cpu_keys_and_values(c, layer);
   }
   if (whole) cpu_tap(c, layers), cpu_tap(c, layers + 1);
+  if (whole && w->head.post.data) cpu_end_head(c);
   if (c->wanted_n == 0 && ends) cpu_wait(c->me); /* x belongs to the next chunk from here on */
 }
 
@@ -71,6 +72,7 @@ static dt_status check_given(const dt_weights *w, const dt_rows *rows, dt_error 
   if (from && from->weights != w->head.target)
     return dt_fail(err, DT_EINPUT, "forward: features of another model than the head's target");
   dt_limits given = from ? cpu_limits(from) : (dt_limits){0};
+  if (w->head.kind == DT_HEAD_READER) return check_reading(rows, from ? &given : NULL, err);
   return check_features(rows, w->head.distances, from ? &given : NULL, err);
 }
 

@@ -81,9 +81,10 @@ typedef struct {
  * side. Returns their number. */
 static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   const dt_weights *w = c->p->w;
-  const dt_cache *cache = c->p->cache;
   const dt_rows *rows = c->p->rows;
   const cpu_layer *l = &w->layer[a.layer];
+  bool reader = w->head.target && w->head.kind == DT_HEAD_READER; /* it sees rows of the target's and no path */
+  const dt_cache *cache = c->p->cache, *seen = reader ? rows->features : cache;
   cpu_attention_row row[CPU_ATTENTION_ROWS];
   float *result[CPU_ATTENTION_ROWS];
   size_t dim = (size_t)l->dim, head_dim = (size_t)l->shape.head_dim;
@@ -99,15 +100,15 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
     row[n] = (cpu_attention_row){q,
                                  dim == head_dim ? result[n] : padded + (size_t)n * dim,
                                  rows->path + (size_t)at * (size_t)rows->path_stride,
-                                 rows->prefix[at],
-                                 rows->path_len[at],
+                                 reader ? rows->position[at] : rows->prefix[at],
+                                 reader ? 0 : rows->path_len[at],
                                  rows->window.sinks,
                                  dt_window_begin(rows->window, rows->position[at]),
                                  l->window ? dt_window_begin((dt_window){l->window, 0}, rows->position[at]) : 0,
                                  w->shape.score_cap};
   }
   w->backend->cache_type->attend(
-      cpu_rows_of(cache, sequence, l->keys_of, 0, a.kv_head), cpu_rows_of(cache, sequence, l->keys_of, 1, a.kv_head),
+      cpu_rows_of(seen, sequence, l->keys_of, 0, a.kv_head), cpu_rows_of(seen, sequence, l->keys_of, 1, a.kv_head),
       l->dim, row, n, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
   for (int j = 0; dim > head_dim && j < n; j++) /* cat has heads without padding, as the columns of o */
     memcpy(result[j], row[j].out, head_dim * sizeof *result[j]);
@@ -132,7 +133,7 @@ static void attend(const cpu_chunk *c, int layer, int first, int last) {
  * shared out, after a barrier. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only) {
   const cpu_layer *l = &c->p->w->layer[layer];
-  int first, last, rows = l->keys_of == layer ? c->n : 0; /* to write */
+  int first, last, rows = l->k.data ? c->n : 0; /* to write */
   int heads = l->mine.heads.count, kv_heads = l->mine.kv_heads.count, group = l->shape.heads / l->shape.kv_heads;
   if (kv_heads % c->me->threads == 0 && heads == kv_heads * group) {
     cpu_share(c->me, kv_heads, &first, &last);

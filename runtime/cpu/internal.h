@@ -65,8 +65,8 @@ typedef struct {
   bool still;
   dt_shape shape; /* the model's with this layer's numbers */
   cpu_mine mine;
-  int dim;         /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
-  int keys_of;     /* the layer whose keys and values it reads: its own number, or an earlier one */
+  int dim; /* head_dim rounded up to 16: the width of a head in q, k, v and the cache */
+  int keys_of; /* the layer whose keys and values it reads: its own number, an earlier one or, in a reader, one of the target's */
   size_t cache_at; /* bytes of a slot before its keys */
 } cpu_layer;
 
@@ -75,7 +75,7 @@ typedef struct {
   const dt_weights *target; /* NULL: not a head */
   dt_head_kind kind;
   bool norm_residual;
-  cpu_matrix fc;
+  cpu_matrix fc, post;
   float *all_norm, *stream_norm[DT_TAPS], *token_norm, *feature_norm; /* or NULL */
   int given;                                                          /* numbers of a feature of the target */
   int distances, blocks;                                              /* of a Medusa head */

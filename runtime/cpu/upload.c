@@ -29,6 +29,15 @@ static float *take_vector(builder *b, const dt_matrix *source) {
   return v;
 }
 
+static bool is_reader(const dt_head_desc *head) { return head && head->kind == DT_HEAD_READER; }
+
+/* The target's last layer with keys of its own that has a window, or none; -1: it has no such layer. */
+static int layer_read(const dt_weights *target, bool windowed) {
+  int of = target->shape.layers - 1;
+  while (of >= 0 && (!target->layer[of].k.data || (target->layer[of].window > 0) != windowed)) of--;
+  return of;
+}
+
 /* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
 /* A source, its bias (NULL: it has none), and their place in a matrix; or the rows to take of it (NULL: all). */
@@ -168,7 +177,9 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
                      .shape = own,
                      .mine = part_of,
                      .dim = round_up(s->head_dim, 16),
-                     .keys_of = l->keys_of ? l->keys_of - 1 : index,
+                     .keys_of = is_reader(b->head) ? layer_read(w->head.target, l->window > 0)
+                                : l->keys_of       ? l->keys_of - 1
+                                                   : index,
                      .cache_at = w->slot_bytes,
                      .q_norm = take_vector(b, &l->q_norm),
                      .k_norm = take_vector(b, &l->k_norm),
@@ -264,6 +275,7 @@ static void build_head(builder *b) {
   const dt_head_desc *d = b->head;
   cpu_head *h = &b->w->head;
   h->fc = build(b, (cpu_range){0, d->fc.rows}, d->fc.cols, &(part){&d->fc, &d->fc_bias, whole(&d->fc), 0, NULL}, 1);
+  if (d->post.source) h->post = build_whole(b, &d->post);
   h->all_norm = take_vector(b, &d->all_norm);
   for (int i = 0; i < d->taps; i++) h->stream_norm[i] = take_vector(b, &d->stream_norm[i]);
   h->token_norm = take_vector(b, &d->token_norm);
@@ -355,7 +367,7 @@ static void build_scratch(dt_weights *w) {
   w->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * w->prepared_bytes);
   w->ldlogits = (size_t)round_up(s->vocab, 16);
   w->head.ldgiven = (size_t)round_up(w->head.given, CPU_PANEL) + 16;
-  w->head.ldpair = (size_t)round_up(2 * s->hidden, CPU_PANEL) + 16;
+  w->head.ldpair = (size_t)round_up(2 * (w->head.kind == DT_HEAD_READER ? w->head.given : s->hidden), CPU_PANEL) + 16;
   if (w->head.target) {
     w->head.features = cpu_take(a, CPU_ROWS * w->head.ldgiven * sizeof(float));
     w->head.pair = cpu_take(a, CPU_ROWS * w->head.ldpair * sizeof(float));
@@ -392,11 +404,14 @@ static const struct {
 } asked_for[] = {CPU_ASKED_LIST(ASKED)};
 enum { ASKED_FOR = sizeof asked_for / sizeof *asked_for };
 
-/* Makes caches created from now on keep these streams. A norm may read sixteen numbers past the end. */
+/* Makes caches created from now on keep features of so many numbers. A norm may read sixteen numbers past the end. */
+static void keep_features(dt_weights *w, int numbers) { w->ldfeature = (size_t)round_up(numbers, 16) + 16; }
+
+/* The same of these streams. */
 static void keep_streams(dt_weights *w, const int *tap, int taps) {
   memcpy(w->tap, tap, (size_t)taps * sizeof *tap);
   w->taps = taps;
-  w->ldfeature = (size_t)round_up(taps * w->shape.hidden, 16) + 16;
+  keep_features(w, taps * w->shape.hidden);
 }
 
 /* Uploads a model or a head that was checked. */
@@ -424,7 +439,10 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
                          .given = head->taps * target->shape.hidden,
                          .distances = head->distances,
                          .blocks = head->blocks};
-    if (d->shape.layers) keep_streams(w, (const int[]){d->shape.layers + head->norm_output}, 1);
+    if (is_reader(head))
+      keep_features(w, w->head.given);
+    else if (d->shape.layers)
+      keep_streams(w, (const int[]){d->shape.layers + head->norm_output}, 1);
   }
   builder b = {.w = w, .desc = d, .head = head, .activations = 8, .err = err};
   if (how && how->activations) b.activations = atoi(how->activations);
@@ -445,6 +463,23 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const dt_holdi
   return status ? status : upload(backend, d, NULL, NULL, how, out, err);
 }
 
+/* Whether the target has the keys that a reader's layers read. */
+static dt_status check_read(const dt_head_desc *head, const dt_weights *target, dt_error *err) {
+  for (int i = 0; i < head->model.shape.layers; i++) {
+    const dt_shape own = dt_shape_of(&head->model.shape, &head->model.layer[i]);
+    int of = layer_read(target, head->model.layer[i].window > 0);
+    if (of < 0)
+      return dt_fail(err, DT_EINPUT, "head: layer %d reads a layer %s a window, and the target has none", i,
+                     head->model.layer[i].window ? "with" : "without");
+    const dt_shape *there = &target->layer[of].shape;
+    if (there->kv_heads != own.kv_heads || there->head_dim != own.head_dim)
+      return dt_fail(err, DT_EINPUT,
+                     "head: layer %d reads %d key heads of %d numbers, the target's layer %d has %d of %d", i,
+                     own.kv_heads, own.head_dim, of, there->kv_heads, there->head_dim);
+  }
+  return DT_OK;
+}
+
 dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const char *dtype, dt_weights *target,
                           dt_weights **out, dt_error *err) {
   dt_status status = check_head(head, &target->shape, err);
@@ -455,6 +490,7 @@ dt_status cpu_upload_head(dt_backend *backend, const dt_head_desc *head, const c
                      "head: it reads rows of its target's, of which %d ranks have a part each: run it without mpirun, "
                      "or give a draft model",
                      target->ranks->count);
+  if (status == DT_OK && is_reader(head)) status = check_read(head, target, err);
   if (status == DT_OK) status = upload(backend, &head->model, head, target, &(dt_holding){.dtype = dtype}, out, err);
   if (status == DT_OK) keep_streams(target, head->tap, head->taps);
   return status;

@@ -57,6 +57,9 @@ dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_s
 /* The same for a Medusa head, which has no cache rows. */
 dt_status draft_medusa_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                             const dt_cache *target, drafter **out, dt_error *err);
+/* The same for a reader, which has features of a tree's nodes, and no other rows. */
+dt_status draft_reader_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+                            const dt_cache *target, drafter **out, dt_error *err);
 /* Bytes of its cache for one sequence. */
 size_t draft_model_bytes(const dt_pair *pair, int context);
 

@@ -33,6 +33,7 @@ typedef struct {
   int kv_heads[CONFIG_MAX_LAYERS], head_dim[CONFIG_MAX_LAYERS], inter[CONFIG_MAX_LAYERS], keys_of[CONFIG_MAX_LAYERS];
   bool values_are_keys; /* in layers without a window: the projections of keys, before their norm, are the values */
   bool scaled_layers;   /* the stream has a factor behind each layer */
+  bool reader;          /* no layer has keys: all read another model's */
   bool tied;            /* the embedding may serve as unembedding */
   int32_t eos[CONFIG_MAX_EOS];
   int n_eos;
@@ -88,6 +89,9 @@ dt_status config_dense(const keys *k, config *c);
 /* Refuses keys that the family does not compute: weights of other tools, experts, caps, scales. `takes`: those that it does, with
  * a space between. */
 dt_status config_refuse_others(const keys *k, const char *takes);
+
+/* Layer i without its tensors and experts. */
+dt_layer config_layer(const config *c, int i);
 
 /* eos_token_id: a token id, a list of them, or null. GGUF files say more of it: see the tokenizer. */
 dt_status config_eos(const keys *k, config *c);

@@ -21,6 +21,9 @@ dt_status family_find(const keys *k, const family **out);
 /* Family i of all; NULL past the last. */
 const family *family_at(int i);
 
+/* Gemma 4's assistant, which is a draft head and in no list. */
+extern const family gemma4_assistant;
+
 /* The family of a draft head's layer: by its model_type, else Llama. Families that add parts to a layer are refused. */
 dt_status family_of_head(const keys *k, const family **out);
 

@@ -11,7 +11,7 @@ static dt_status refuse_others(const keys *k, const config *c) {
   bool experts = false;
   int inputs_vocab = 0;
   dt_status status = config_bool(k, "enable_moe_block", NULL, false, &experts);
-  if (!status)
+  if (!status && c->shape.inputs)
     status = config_int_or(k, "vocab_size_per_layer_input", NULL, c->shape.vocab, CONFIG_MAX_SIZE, &inputs_vocab);
   if (status) return status;
   if (experts)
@@ -104,11 +104,17 @@ static dt_status read_rotations(const keys *k, config *c) {
   return status;
 }
 
-/* The last layers read the keys and values of the last layer of their kind that has its own. */
+/* The last layers read the keys and values of the last layer of their kind that has its own; all of a reader's, those of another
+ * model. */
 static dt_status read_shared(const keys *k, config *c) {
   int count = 0, layers = c->shape.layers, end = 0;
-  dt_status status = config_count(k, "num_kv_shared_layers", "attention.shared_kv_layers", 0, layers - 1, &count);
-  end = layers - count;
+  dt_status status = config_count(k, "num_kv_shared_layers", "attention.shared_kv_layers", c->reader ? layers : 0,
+                                  layers - !c->reader, &count);
+  if (c->reader && !status && count && count < layers)
+    status =
+        dt_fail(k->err, DT_EINPUT, "%s: num_kv_shared_layers is %d, expected all %d layers", k->path, count, layers);
+  for (int i = 0; i < layers && c->reader; i++) c->keys_of[i] = 1;
+  end = c->reader ? layers : layers - count;
   for (int i = end; i < layers && !status; i++) {
     int of = end;
     while (of > 0 && c->local[of - 1] != c->local[i]) of--;
@@ -172,8 +178,8 @@ static dt_status read_gemma4(const keys *k, config *c) {
 
 #define CAP "final_logit_softcapping"
 
-/* The text part of a model that reads pictures and sound too: their parts are left out. */
-static dt_status read_whole(const keys *k, config *c) {
+/* The text part of a model: other parts, which read pictures and sound, are left out. */
+static dt_status read_part(const keys *k, config *c) {
   keys text = *k;
   text.json = cJSON_GetObjectItemCaseSensitive(k->json, "text_config");
   if (!cJSON_IsObject(text.json)) return dt_fail(k->err, DT_EINPUT, "%s: text_config: expected an object", k->path);
@@ -181,6 +187,26 @@ static dt_status read_whole(const keys *k, config *c) {
   return status ? status : read_gemma4(&text, c);
 }
 
+/* A draft head in several layers. Its logits have no cap. */
+static dt_status read_assistant(const keys *k, config *c) {
+  bool ordered = false;
+  c->reader = true;
+  dt_status status = config_bool(k, "use_ordered_embeddings", NULL, false, &ordered);
+  if (!status && ordered)
+    status =
+        dt_fail(k->err, DT_EINPUT,
+                "%s: use_ordered_embeddings: an assistant that looks at some clusters of its ids only is not supported",
+                k->path);
+  if (!status) status = read_part(k, c);
+  if (!status && c->shape.inputs)
+    status = dt_fail(k->err, DT_EINPUT, "%s: hidden_size_per_layer_input is %d, expected 0 in an assistant", k->path,
+                     c->shape.inputs);
+  c->shape.logit_cap = 0;
+  return status;
+}
+
 extern const family gemma4, gemma4_whole;
 const family gemma4 = {"gemma4_text", "Gemma4ForCausalLM", "gemma4", CAP, read_gemma4, llama_find};
-const family gemma4_whole = {"gemma4", "Gemma4ForConditionalGeneration", NULL, "vision_config", read_whole, llama_find};
+const family gemma4_whole = {"gemma4", "Gemma4ForConditionalGeneration", NULL, "vision_config", read_part, llama_find};
+const family gemma4_assistant = {"gemma4_assistant", "Gemma4AssistantForCausalLM", NULL, "", read_assistant,
+                                 llama_find};

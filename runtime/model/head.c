@@ -9,8 +9,8 @@
 
 struct head {
   dt_head_desc desc;
-  dt_layer layer;
-  float *inv_freq;
+  dt_layer layer, *layers; /* a reader has the latter */
+  float *inv_freq, *local_freq;
   int32_t *ids, *id_rows;
   checkpoint files;
   char said[112];
@@ -34,12 +34,17 @@ static bool is_called(const checkpoint *c, const char *part) {
   return cJSON_IsString(first) && strstr(first->valuestring, part);
 }
 
+static bool is_reader(const checkpoint *c) {
+  const char *type = cJSON_GetStringValue(item_of(c, "model_type"));
+  return type && !strcmp(type, gemma4_assistant.model_type);
+}
+
 static bool says_head(const checkpoint *c) {
   static const char *const keys_of_heads[] = {"draft_vocab_size", "eagle_config", "speculators_model_type",
                                               "medusa_num_heads"};
   for (size_t i = 0; i < sizeof keys_of_heads / sizeof *keys_of_heads; i++)
     if (item_of(c, keys_of_heads[i])) return true;
-  return is_called(c, "Eagle") || is_called(c, "EAGLE");
+  return is_reader(c) || is_called(c, "Eagle") || is_called(c, "EAGLE");
 }
 
 dt_status head_is(const char *path, bool *is, dt_error *err) {
@@ -398,6 +403,54 @@ static dt_status fill_medusa(head *h, const dt_shape *target, const char *layers
   return f.status;
 }
 
+/* What the configuration says of a reader's layers. The reference sees one row more than a window's width, all before its own
+ * position, at which there is none; a layer's window counts that position too. */
+static dt_status fill_layers(head *h, const config *c, dt_error *err) {
+  size_t n = (size_t)c->shape.layers, angles = (size_t)(c->shape.rotary_dims + c->shape.local_dims) / 2 + 1;
+  h->layers = calloc(n, sizeof *h->layers);
+  h->inv_freq = calloc(angles, sizeof *h->inv_freq), h->local_freq = calloc(angles, sizeof *h->local_freq);
+  if (!h->layers || !h->inv_freq || !h->local_freq)
+    return dt_fail_memory(err, "a head's layers", n * sizeof *h->layers);
+  rotation_fill(&c->rotation, c->shape.rotary_dims, h->inv_freq);
+  rotation_fill(&c->local_rotation, c->shape.local_dims, h->local_freq);
+  for (int i = 0; i < c->shape.layers; i++) {
+    h->layers[i] = config_layer(c, i);
+    if (h->layers[i].window) h->layers[i].window += 2;
+  }
+  return DT_OK;
+}
+
+static dt_status fill_reader(head *h, const dt_shape *target, const char *layers, dt_error *err) {
+  config c = {0};
+  dt_head_desc *d = &h->desc;
+  keys k = checkpoint_keys(&h->files, err);
+  int width = 0, T = target->hidden;
+  if (layers) return no_layers(h, "an assistant", err);
+  dt_status status = gemma4_assistant.read(&k, &c);
+  if (!status) status = config_int_or(&k, "backbone_hidden_size", NULL, 1536, CONFIG_MAX_SIZE, &width);
+  if (!status && width != T)
+    status =
+        dt_fail(err, DT_EINPUT, "%s: backbone_hidden_size is %d, the target has %d: it is the head of another model",
+                k.path, width, T);
+  if (!status && c.shape.vocab != target->vocab)
+    status = dt_fail(err, DT_EINPUT, "%s: vocab_size is %d, the target has %d: it is the head of another model", k.path,
+                     c.shape.vocab, target->vocab);
+  if (!status) status = checkpoint_open_tensors(&h->files, err);
+  if (!status) status = fill_layers(h, &c, err);
+  if (status) return status;
+  d->kind = DT_HEAD_READER;
+  c.shape.turn_scale = (float)c.rotation.scale;
+  d->model =
+      (dt_model_desc){.shape = c.shape, .inv_freq = h->inv_freq, .local_freq = h->local_freq, .layer = h->layers};
+  read_behind_the_norm(h, target, gemma4_assistant.model_type);
+  finder f = {.from = &h->files, .prefix = "", .err = err};
+  d->fc = find_matrix(&f, c.shape.hidden, 2 * T, "pre_projection.weight", NULL);
+  d->post = find_matrix(&f, T, c.shape.hidden, "post_projection.weight", NULL);
+  gemma4_assistant.find(&f, &c, &d->model, h->layers);
+  d->model.embed = (dt_matrix){0}; /* it is the output's; tokens come in the target's embedding */
+  return f.status;
+}
+
 static dt_status fill_eagle(head *h, const dt_shape *target, const char *layers, dt_error *err) {
   config c = {0};
   dt_head_desc *d = &h->desc;
@@ -438,8 +491,9 @@ dt_status head_open(const char *path, const dt_shape *target, const char *layers
     free(h);
     return status;
   }
-  status =
-      item_of(&h->files, "medusa_num_heads") ? fill_medusa(h, target, layers, err) : fill_eagle(h, target, layers, err);
+  status = is_reader(&h->files)                     ? fill_reader(h, target, layers, err)
+           : item_of(&h->files, "medusa_num_heads") ? fill_medusa(h, target, layers, err)
+                                                    : fill_eagle(h, target, layers, err);
   if (status == DT_OK)
     *out = h;
   else
@@ -450,7 +504,7 @@ dt_status head_open(const char *path, const dt_shape *target, const char *layers
 void head_close(head *h) {
   if (!h) return;
   checkpoint_close(&h->files);
-  free(h->inv_freq), free(h->ids), free(h->id_rows);
+  free(h->layers), free(h->inv_freq), free(h->local_freq), free(h->ids), free(h->id_rows);
   free(h);
 }
 

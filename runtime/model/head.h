@@ -1,5 +1,5 @@
 /* Reads a draft head's files into its canonical description. Folders (config.json, *.safetensors): EAGLE-3 in the layouts of
- * SafeAILab, SpecForge and speculators; EAGLE-1 and EAGLE-2, which share a layout; Medusa. GGUF files: EAGLE-3. */
+ * SafeAILab, SpecForge and speculators; EAGLE-1 and EAGLE-2, which share a layout; Medusa; Gemma 4's assistant. GGUF files: EAGLE-3. */
 #ifndef DT_HEAD_H
 #define DT_HEAD_H
 

@@ -32,11 +32,8 @@ static dt_status fill_layers(model *m, const config *c, dt_error *err) {
   if (experts && !(m->expert = calloc(experts, sizeof *m->expert)))
     return dt_fail_memory(err, "a model's experts", experts * sizeof *m->expert);
   for (int i = 0; i < c->shape.layers; i++) {
-    m->layer[i].window = c->local[i] ? c->window : 0;
-    m->layer[i].still = c->still[i];
+    m->layer[i] = config_layer(c, i);
     if (experts && !c->dense[i]) m->layer[i].expert = m->expert + (size_t)i * (size_t)c->shape.experts;
-    m->layer[i].kv_heads = c->kv_heads[i], m->layer[i].head_dim = c->head_dim[i], m->layer[i].inter = c->inter[i];
-    m->layer[i].keys_of = c->keys_of[i];
   }
   return DT_OK;
 }

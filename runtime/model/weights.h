@@ -72,7 +72,8 @@ typedef struct {
   bool still;                                  /* its heads do not rotate */
   int kv_heads, head_dim, inter;               /* at most the shape's; 0: as many as these */
   dt_expert *expert;                           /* [experts]; NULL: it has none */
-  int keys_of; /* counted from 1, an earlier layer whose keys and values its heads read: it has no k and v; 0: its own */
+  int keys_of; /* counted from 1, an earlier layer whose keys and values its heads read: it has no k and v; 0: its own. Not 0 in a
+                * reader (dt_head_kind): they are those of the target's last layer that has its own and a window, or none, as this one */
 } dt_layer;
 
 enum { DT_LAYER_MATRICES = offsetof(dt_layer, window) / sizeof(dt_matrix) }; /* it begins with these */
@@ -128,19 +129,25 @@ typedef struct {
  * EAGLE:   x = fc(e and f side by side) + bias, T = H; q, k and v read x, and no norm precedes the logits
  * Its output is x after the layer. Its row at position p predicts the token at position p + 2.
  * MEDUSA has no layer and reads no token. For distance d, counted from 0: x = f, the target's feature; x += act(W x + b) for each
- * block of d; then d's output matrix gives the logits. From the row at position p it predicts the token at p + 2 + d. */
-typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA } dt_head_kind;
+ * block of d; then d's output matrix gives the logits. From the row at position p it predicts the token at p + 2 + d.
+ * READER: some layers, which have no keys and read the target's. x = fc(e and f side by side), where e and f have T numbers each; its
+ * feature is post(x after the layers and the final norm). All rows of a tree are at the root's position p and see the target's rows 0 to
+ * p - 1, never each other; the row of a node of depth d predicts the token at p + 1 + d. This is Gemma 4's assistant, as
+ * Gemma4AssistantForCausalLM and SinglePositionMultiTokenCandidateGenerator of transformers 5 compute it. */
+typedef enum { DT_HEAD_EAGLE, DT_HEAD_EAGLE3, DT_HEAD_MEDUSA, DT_HEAD_READER } dt_head_kind;
 
 #define DT_TAPS 8       /* most streams that make a feature */
 #define DT_DISTANCES 16 /* most distances, */
 #define DT_BLOCKS 4     /* and blocks of each */
 
 typedef struct {
-  dt_model_desc model; /* one layer, whose norm1 none has; MEDUSA: none. No embed, no unembed: the target's */
+  dt_model_desc
+      model; /* one layer, whose norm1 none has; MEDUSA: none; READER: some. No embed, no unembed: the target's */
   dt_head_kind kind;
   int taps;
   int tap[DT_TAPS];      /* streams as they enter these layers; behind the last one; one more: behind the final norm */
-  dt_matrix fc, fc_bias; /* EAGLE-3: [H, taps T]; EAGLE: [H, 2H]; the bias may be absent */
+  dt_matrix fc, fc_bias; /* EAGLE-3: [H, taps T]; EAGLE: [H, 2H]; READER: [H, 2T]; the bias may be absent */
+  dt_matrix post;        /* READER only: [T, H] */
   /* EAGLE-3 only. Norms before fc, of all numbers or of each stream's, may be absent. */
   dt_matrix all_norm, stream_norm[DT_TAPS];
   dt_matrix token_norm, feature_norm; /* [H] of e, of x */

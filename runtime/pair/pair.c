@@ -192,6 +192,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
                                   .hidden = shape->hidden};
   snprintf(p->head, sizeof p->head, "%s", head_said(h));
   p->distances = head_desc(h)->distances;
+  p->reader = head_desc(h)->kind == DT_HEAD_READER;
   s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &p->draft, err);
   head_close(h);
   return s;
@@ -223,6 +224,7 @@ static dt_status leave_out(dt_pair *p, const dt_error *why, dt_error *err) {
   p->draft_info = (dt_model_info){0};
   *p->head = '\0';
   p->distances = 0;
+  p->reader = false;
   p->left_out = strdup(why->message);
   return p->left_out ? DT_OK : dt_fail_memory(err, "a message", strlen(why->message));
 }

@@ -19,6 +19,7 @@ struct dt_pair {
   char head[112];          /* the head's kind and its inputs from the target; "": the draft is a model */
   char *left_out;          /* why an optional draft was not loaded, or NULL */
   int distances;           /* how many tokens ahead a Medusa head guesses; 0: no Medusa head */
+  bool reader;             /* the head reads the target's keys and has none of its own */
   int threads;
   double load_ms;         /* time of dt_pair_open */
   tok *tokenizer;         /* NULL: a scripted pair, whose text is its ids */

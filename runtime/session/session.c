@@ -103,6 +103,15 @@ static int largest_context(const dt_pair *pair, int below, bool use_draft, size_
   return fits;
 }
 
+static dt_status open_drafter(dt_session *s, int context, dt_error *err) {
+  const dt_pair *pair = s->pair;
+  dt_status (*open)(dt_pair *, int, int, const dt_sampling *, const dt_cache *, drafter **, dt_error *) =
+      pair->distances ? draft_medusa_open
+      : pair->reader  ? draft_reader_open
+                      : draft_model_open;
+  return open(s->pair, s->sequences, context, s->draft_sampling, s->target, &s->held, err);
+}
+
 /* Checks that the caches fit the memory that is left. */
 static dt_status check_room(const dt_pair *pair, int sequences, int context, bool use_draft, dt_error *err) {
   size_t each = cache_bytes(pair, context, use_draft);
@@ -168,9 +177,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   for (int i = 0; !status && i < s->sequences; i++) status = open_sequence(&s->seq[i], context, err);
   if (!status) status = experts_open(s, err);
   if (!status) status = pair->ops->create_cache(pair->target, s->sequences, target_slots(context), &s->target, err);
-  if (!status && o->use_draft)
-    status = (pair->distances ? draft_medusa_open : draft_model_open)(pair, s->sequences, context, s->draft_sampling,
-                                                                      s->target, &s->held, err);
+  if (!status && o->use_draft) status = open_drafter(s, context, err);
   s->draft = s->held;
   s->rows.window = o->window;
   if (status) {

@@ -171,7 +171,7 @@ class Head:
 
     def make(self, name, shape):
         if "file" in self.layout: return self.make_for_file(name, shape)
-        a, base, e = numbers_of(name, shape, False)
+        a, base, e = numbers_of(name, shape, False, False, False)
         how = (a, base, e + (not self.third and len(shape) > 1))  # without norms features would grow from row to row
         self.t[name] = torch.from_numpy(formula(name, shape, *how))
         self.listed.append([name, self.layout["dtype"], shape, *how])
@@ -281,7 +281,7 @@ class Medusa:
         self.ids = list(range(V))
         for d in range(spec["distances"]):
             for name, shape in {f"{d}.0.linear.weight": [H, H], f"{d}.0.linear.bias": [H], f"{d}.{spec['blocks']}.weight": [V, H]}.items():
-                a, base, e = numbers_of(name, shape, False)
+                a, base, e = numbers_of(name, shape, False, False, False)
                 self.t[name] = torch.from_numpy(formula(name, shape, a, base, e))
                 self.listed.append([name, spec["_"]["dtype"], shape, a, base, e])
 
@@ -362,7 +362,10 @@ class MedusaTree(Tree):
         return self.head.guess(self.feature, distance) if distance < self.head.spec["distances"] else None
 
 
-def tree_over(head, streams, tokens): return (MedusaTree if isinstance(head, Medusa) else Tree)(head, streams, tokens)
+def tree_over(head, streams, tokens): return head.tree(head, streams, tokens)
+
+
+Head.tree, Medusa.tree = Tree, MedusaTree
 
 
 def eagle2(head, streams, tokens, top_k=3, depth=3, total=7):
@@ -418,7 +421,7 @@ def make(place, name, spec):
     config, tensors, listed = {**spec["target"]}, {}, []
     model = model_of(config)
     for key, p in model.named_parameters():
-        shape, how = list(p.shape), numbers_of(key, list(p.shape), False)
+        shape, how = list(p.shape), numbers_of(key, list(p.shape), False, False, False)
         tensors[key] = formula(key, shape, *how)
         listed.append([key, "F32", shape, *how])
     set_weights(model, tensors)

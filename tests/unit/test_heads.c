@@ -1,4 +1,4 @@
-/* Draft heads of every layout against PyTorch (tests/golden/make_heads.py): what they say after each node of a tree, over
+/* Draft heads of every layout against PyTorch (tests/golden/make_heads.py, make_readers.py): what they say after each node of a tree, over
  * iterations with accepted and rejected rows; the trees that EAGLE-2 grows; that the target's numbers stay what they are.
  *
  *   test_heads         on the CPU
@@ -498,6 +498,16 @@ static void guesses_know_the_noise_of_the_token_they_guess(void **state) {
     if (i) expect_noise(i); /* the first one's prompt is too short */
 }
 
+/* Gemma 4's assistants, whose targets run on CPUs only. */
+static void add_readers(void) {
+  size_t size;
+  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "readers.json", &size);
+  cJSON *readers = cJSON_Parse(text);
+  free(text);
+  while (cJSON_GetArraySize(readers)) cJSON_AddItemToArray(cases, cJSON_DetachItemFromArray(readers, 0));
+  cJSON_Delete(readers);
+}
+
 int main(int argc, char **argv) {
   size_t size;
   if (argc > 1) backend = argv[1], on_gpu = true, tolerance = 0.2;
@@ -505,6 +515,7 @@ int main(int argc, char **argv) {
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "golden.json", &size);
   cases = cJSON_Parse(text);
   free(text);
+  if (!on_gpu) add_readers();
   const struct CMUnitTest tests[] = {cmocka_unit_test(heads_say_what_pytorch_computes),
                                      cmocka_unit_test(a_layer_off_guesses_otherwise),
                                      cmocka_unit_test(a_target_with_a_head_computes_the_same_bits),

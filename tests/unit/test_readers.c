@@ -1,0 +1,141 @@
+/* Gemma 4's assistants that are no heads of their target, each with its line; and passes that a reader's rows cannot make. What assistants
+ * say: test_heads.c. */
+#include "dtrun.h"
+#include "golden_logits.h"
+#include "pair/pair.h"
+#include "rig.h"
+#include "small_tokenizer.h"
+
+static cJSON *wanted; /* the first of readers.json */
+static dt_error why;
+
+static char *folder_of(const cJSON *of) {
+  char *folder = temp_folder(), *tokenizer = small_json(NULL, NULL);
+  formula_checkpoint(folder, of);
+  temp_write(folder, "tokenizer.json", tokenizer, strlen(tokenizer));
+  free(tokenizer);
+  return folder;
+}
+
+static dt_status open_pair(const cJSON *head, const char *layers, dt_pair **pair) {
+  char *t = folder_of(cJSON_GetObjectItem(wanted, "target")), *h = folder_of(head);
+  dt_status status = dt_pair_open(
+      &(dt_pair_options){.target = t, .draft = h, .backend = "cpu", .threads = 1, .head_layers = layers}, pair, &why);
+  temp_remove(t), temp_remove(h);
+  return status;
+}
+
+static void expect_refused(const cJSON *head, const char *layers, const char *says) {
+  dt_pair *pair;
+  assert_int_equal(open_pair(head, layers, &pair), DT_EINPUT);
+  if (!strstr(why.message, says)) fail_msg("'%s' does not say '%s'", why.message, says);
+  assert_null(strchr(why.message, '\n'));
+}
+
+static void each_fault_has_its_line(void **state) {
+  (void)state;
+  static const struct {
+    bool of_text; /* in text_config */
+    const char *key, *value, *says;
+  } faults[] = {
+      {false, "use_ordered_embeddings", "true", "use_ordered_embeddings: an assistant that looks at some clusters"},
+      {false, "backbone_hidden_size", "59", "backbone_hidden_size is 59, the target has 60"},
+      {false, "backbone_hidden_size", "61", "backbone_hidden_size is 61, the target has 60"},
+      {false, "text_config", "3", "text_config: expected an object"},
+      {true, "vocab_size", "108", "vocab_size is 108, the target has 107"},
+      {true, "num_kv_shared_layers", "2", "num_kv_shared_layers is 2, expected all 3 layers"},
+      {true, "num_kv_shared_layers", "4", "num_kv_shared_layers"},
+      {true, "hidden_size_per_layer_input", "4", "layer_input"},
+      {true, "enable_moe_block", "true", "with experts"},
+      {true, "num_global_key_value_heads", "2",
+       "head: layer 2 reads 2 key heads of 32 numbers, the target's layer 5 has 1 of 32"},
+      {true, "num_hidden_layers", "0", "num_hidden_layers"},
+  };
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    cJSON *head = cJSON_Duplicate(cJSON_GetObjectItem(wanted, "head"), true), *of = cJSON_GetObjectItem(head, "config");
+    if (faults[i].of_text) of = cJSON_GetObjectItem(of, "text_config");
+    cJSON_ReplaceItemInObject(of, faults[i].key, cJSON_Parse(faults[i].value));
+    expect_refused(head, NULL, faults[i].says);
+    cJSON_Delete(head);
+  }
+  expect_refused(cJSON_GetObjectItem(wanted, "head"), "1,2",
+                 "assistant head, which reads what lies behind the final norm");
+}
+
+static void each_missing_tensor_has_its_line(void **state) {
+  (void)state;
+  const cJSON *whole = cJSON_GetObjectItem(wanted, "head");
+  int n = cJSON_GetArraySize(cJSON_GetObjectItem(whole, "tensors"));
+  assert_true(n > 30);
+  for (int i = 0; i < n; i++) {
+    cJSON *head = cJSON_Duplicate(whole, true), *tensors = cJSON_GetObjectItem(head, "tensors");
+    char name[128];
+    snprintf(name, sizeof name, "%s", cJSON_GetArrayItem(cJSON_GetArrayItem(tensors, i), 0)->valuestring);
+    cJSON_DeleteItemFromArray(tensors, i);
+    expect_refused(head, NULL, strncmp(name, "model.", 6) ? name : name + 6);
+    cJSON_Delete(head);
+  }
+}
+
+/* A pass of one row at `position` whose path is `length` slots long. */
+static dt_status pass_at(const dt_pair *pair, dt_cache *cache, const dt_cache *features, int position, int length,
+                         int distance) {
+  const int32_t token = 1, sequence = 0, slot = 12, prefix = position + 1 - length,
+                path[2] = {length > 1 ? 11 : 12, 12};
+  int32_t p = position, n = length, row = 0, id[4];
+  float logp[4], confidence, entropy;
+  const dt_rows rows = {
+      1, &token, &p, &sequence, &slot, &prefix, path, &n, 2, .features = features, .distance = distance};
+  const dt_out out = {.want = DT_WANT_TOPK,
+                      .n = 1,
+                      .row = &row,
+                      .k = 4,
+                      .vocab = 107,
+                      .top_id = id,
+                      .top_logp = logp,
+                      .confidence = &confidence,
+                      .entropy = &entropy};
+  return pair->ops->forward(pair->draft, cache, &rows, &out, &why);
+}
+
+static void a_pass_keeps_to_the_targets_rows(void **state) {
+  (void)state;
+  dt_pair *pair;
+  dt_cache *target, *cache;
+  enum { SLOTS = 8 };
+  assert_int_equal(open_pair(cJSON_GetObjectItem(wanted, "head"), NULL, &pair), DT_OK);
+  ok(pair->ops->create_cache(pair->target, 1, SLOTS, &target, &err));
+  ok(pair->ops->create_cache(pair->draft, 2, 16, &cache, &err));
+  assert_int_equal(pass_at(pair, cache, target, 1, 1, 0), DT_OK);
+  assert_int_equal(pass_at(pair, cache, target, SLOTS, 1, 0), DT_OK);
+  assert_int_equal(pass_at(pair, cache, target, SLOTS, 2, 1), DT_OK);
+  static const struct {
+    int position, length, distance;
+    const char *says;
+  } wrong[] = {{0, 1, 0, "sees 0 rows of sequence 0"},
+               {SLOTS + 1, 1, 0, "sees 9 rows of sequence 0 of the target; there are 1 of 8"},
+               {SLOTS, 1, 1, "follows no row"},
+               {SLOTS, 1, -1, "at a distance from 0 on, not -1"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    assert_int_equal(pass_at(pair, cache, target, wrong[i].position, wrong[i].length, wrong[i].distance), DT_EINPUT);
+    if (!strstr(why.message, wrong[i].says)) fail_msg("'%s' does not say '%s'", why.message, wrong[i].says);
+  }
+  assert_int_equal(pass_at(pair, cache, NULL, 4, 1, 0), DT_EINPUT);
+  assert_non_null(strstr(why.message, "rows of a reader see a cache of the target's"));
+  pair->ops->free_cache(cache), pair->ops->free_cache(target);
+  dt_pair_close(pair);
+}
+
+int main(void) {
+  size_t size;
+  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "readers.json", &size);
+  cJSON *cases = cJSON_Parse(text);
+  free(text);
+  wanted = cases->child;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault_has_its_line),
+                                     cmocka_unit_test(each_missing_tensor_has_its_line),
+                                     cmocka_unit_test(a_pass_keeps_to_the_targets_rows)};
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cJSON_Delete(cases);
+  return failed;
+}
