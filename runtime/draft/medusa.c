@@ -6,6 +6,7 @@
 #include "backend/pass.h"
 #include "draft/draft.h"
 #include "draft/results.h"
+#include "draft/rowless.h"
 
 #include <stdlib.h>
 
@@ -26,39 +27,6 @@ typedef struct {
   int32_t *wanted;             /* [sequences] rows, in this order */
   draft_results results;
 } draft_medusa;
-
-/* ---- texts have no rows ------------------------------------------------------------------------------------------ */
-
-static void medusa_start(drafter *base, int seq, int n, int same) { (void)base, (void)seq, (void)n, (void)same; }
-
-static dt_status medusa_prompt(drafter *base, int seq, const draft_text *text, int most, int *left, dt_error *err) {
-  (void)base, (void)seq, (void)text, (void)most, (void)err;
-  *left = 0;
-  return DT_OK;
-}
-
-static dt_status medusa_blank(drafter *base, int seq, int n, dt_error *err) {
-  (void)base, (void)seq, (void)n, (void)err;
-  return DT_OK;
-}
-
-static dt_status medusa_save(const drafter *base, int seq, int n, draft_saved **out, dt_error *err) {
-  (void)base, (void)seq, (void)n, (void)err;
-  *out = NULL;
-  return DT_OK;
-}
-
-static dt_status medusa_restore(drafter *base, int seq, const draft_saved *saved, int n, dt_error *err) {
-  (void)base, (void)seq, (void)saved, (void)n, (void)err;
-  return DT_OK;
-}
-
-static void medusa_forget(draft_saved *saved) { (void)saved; }
-
-static dt_status medusa_keep(drafter *base, int seq, int before, const int32_t *path, int n, dt_error *err) {
-  (void)base, (void)seq, (void)before, (void)path, (void)n, (void)err;
-  return DT_OK;
-}
 
 /* ---- a tree ------------------------------------------------------------------------------------------------------ */
 
@@ -156,15 +124,15 @@ static void medusa_close(drafter *base) {
 }
 
 static const draft_ops medusa_ops = {.close = medusa_close,
-                                     .start = medusa_start,
-                                     .prompt = medusa_prompt,
-                                     .blank = medusa_blank,
-                                     .save = medusa_save,
-                                     .restore = medusa_restore,
-                                     .forget = medusa_forget,
+                                     .start = rowless_start,
+                                     .prompt = rowless_prompt,
+                                     .blank = rowless_blank,
+                                     .save = rowless_save,
+                                     .restore = rowless_restore,
+                                     .forget = rowless_forget,
                                      .begin = medusa_begin,
                                      .step = medusa_step,
-                                     .keep = medusa_keep};
+                                     .keep = rowless_keep};
 
 dt_status draft_medusa_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
                             const dt_cache *target, drafter **out, dt_error *err) {

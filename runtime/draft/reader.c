@@ -4,6 +4,7 @@
 #include "backend/pass.h"
 #include "draft/draft.h"
 #include "draft/results.h"
+#include "draft/rowless.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,39 +32,6 @@ typedef struct {
   int32_t *wanted; /* [most] rows, in this order */
   draft_results results;
 } draft_reader;
-
-/* ---- texts have no rows ------------------------------------------------------------------------------------------ */
-
-static void reader_start(drafter *base, int seq, int n, int same) { (void)base, (void)seq, (void)n, (void)same; }
-
-static dt_status reader_prompt(drafter *base, int seq, const draft_text *text, int most, int *left, dt_error *err) {
-  (void)base, (void)seq, (void)text, (void)most, (void)err;
-  *left = 0;
-  return DT_OK;
-}
-
-static dt_status reader_blank(drafter *base, int seq, int n, dt_error *err) {
-  (void)base, (void)seq, (void)n, (void)err;
-  return DT_OK;
-}
-
-static dt_status reader_save(const drafter *base, int seq, int n, draft_saved **out, dt_error *err) {
-  (void)base, (void)seq, (void)n, (void)err;
-  *out = NULL;
-  return DT_OK;
-}
-
-static dt_status reader_restore(drafter *base, int seq, const draft_saved *saved, int n, dt_error *err) {
-  (void)base, (void)seq, (void)saved, (void)n, (void)err;
-  return DT_OK;
-}
-
-static void reader_forget(draft_saved *saved) { (void)saved; }
-
-static dt_status reader_keep(drafter *base, int seq, int before, const int32_t *path, int n, dt_error *err) {
-  (void)base, (void)seq, (void)before, (void)path, (void)n, (void)err;
-  return DT_OK;
-}
 
 /* ---- a tree ------------------------------------------------------------------------------------------------------ */
 
@@ -189,15 +157,15 @@ static void reader_close(drafter *base) {
 }
 
 static const draft_ops reader_ops = {.close = reader_close,
-                                     .start = reader_start,
-                                     .prompt = reader_prompt,
-                                     .blank = reader_blank,
-                                     .save = reader_save,
-                                     .restore = reader_restore,
-                                     .forget = reader_forget,
+                                     .start = rowless_start,
+                                     .prompt = rowless_prompt,
+                                     .blank = rowless_blank,
+                                     .save = rowless_save,
+                                     .restore = rowless_restore,
+                                     .forget = rowless_forget,
                                      .begin = reader_begin,
                                      .step = reader_step,
-                                     .keep = reader_keep};
+                                     .keep = rowless_keep};
 
 /* A row at level L has L guesses on its path, all drafted from: no more than DT_TREE_DRAFTS - L rows are there, so that a quarter of the
  * square of DT_TREE_DRAFTS is the most. */
