@@ -19,13 +19,20 @@ static bool is_number(const gguf_value *v, double *number) {
   return true;
 }
 
-/* A list of truths or of numbers. */
-static cJSON *list_of(const gguf_value *v) {
+/* The truth or the number at i of a value that holds such. NULL: out of memory. */
+static cJSON *plain_of(const gguf_value *v, uint64_t i) {
   bool truth;
-  double number;
+  double number = -1; /* beyond an int64: no key takes -1 */
+  if (gguf_bool(v, i, &truth)) return cJSON_CreateBool(truth);
+  gguf_number(v, i, &number);
+  return cJSON_CreateNumber(number);
+}
+
+/* A list of truths or of numbers. NULL: out of memory. */
+static cJSON *list_of(const gguf_value *v) {
   cJSON *list = cJSON_CreateArray();
-  for (uint64_t i = 0; list && i < v->count && (gguf_bool(v, i, &truth) || gguf_number(v, i, &number)); i++)
-    if (!cJSON_AddItemToArray(list, gguf_bool(v, i, &truth) ? cJSON_CreateBool(truth) : cJSON_CreateNumber(number))) {
+  for (uint64_t i = 0; list && i < v->count; i++)
+    if (!cJSON_AddItemToArray(list, plain_of(v, i))) {
       cJSON_Delete(list);
       list = NULL;
     }

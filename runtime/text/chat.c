@@ -244,7 +244,8 @@ static void put_date(FILE *out, const char *today, bool month_first) {
 }
 
 static void put_system(FILE *out, const dt_chat *c, dt_message system, const char *today) {
-  const char *date = system.text == c->system ? strchr(c->system, DATE) : NULL;
+  bool usual = c->system && system.text == c->system;
+  const char *date = usual ? strchr(c->system, DATE) : NULL;
   put(out, c->layout->system[0]);
   if (c->dates) fprintf(out, KNOWLEDGE_DATE "Today Date: %s\n\n", c->today && today ? today : "26 Jul 2024");
   if (date) {
@@ -253,7 +254,7 @@ static void put_system(FILE *out, const dt_chat *c, dt_message system, const cha
     put(out, date + 1);
   } else {
     put_message(out, c->layout->trim == TRIM_ALL && c->layout->place == OWN_TURN ? trim(system) : system);
-    if (c->tail && system.text != c->system) put(out, c->tail);
+    if (c->tail && !usual) put(out, c->tail);
   }
   put(out, c->layout->system[1]);
 }
@@ -268,7 +269,7 @@ static dt_status remove_word(dt_message *m, byte_buffer *b, const char *word, dt
     status = buffer_add_replaced(&rest, m->text, m->len, word, strlen(word), "", 0, "a system text", err);
   free(b->bytes);
   *b = rest;
-  if (status == DT_OK) *m = trim_end((dt_message){rest.bytes, rest.n});
+  *m = status == DT_OK ? trim_end((dt_message){rest.bytes, rest.n}) : (dt_message){0};
   return status;
 }
 

@@ -177,6 +177,19 @@ static void a_message_is_bytes(void **state) {
   dt_chat_close(chat);
 }
 
+static void a_system_text_may_have_no_bytes(void **state) {
+  (void)state;
+  dt_chat *chat;
+  char *text;
+  size_t len;
+  ok(dt_chat_open("chatml", NULL, &chat, &err));
+  dt_message turn = message("hi"), nothing = {NULL, 0};
+  ok(dt_chat_text(chat, &nothing, &turn, 1, NULL, &text, &len, &err));
+  assert_string_equal(text, "<|im_start|>system\n<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
+  free(text);
+  dt_chat_close(chat);
+}
+
 static void what_is_not_known_is_refused(void **state) {
   (void)state;
   dt_chat *chat;
@@ -193,6 +206,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(conversations_are_what_transformers_writes),
       cmocka_unit_test(a_layout_can_be_named),
       cmocka_unit_test(a_message_is_bytes),
+      cmocka_unit_test(a_system_text_may_have_no_bytes),
       cmocka_unit_test(what_is_not_known_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
