@@ -45,7 +45,7 @@ static void part(alike *a, const vocabulary_tree *t, size_t words, int32_t *path
 bool alike_open(alike *a, const vocabulary *v, const bool has[ALIKE_BYTES]) {
   const vocabulary_tree *t = &v->later;
   size_t words = ((size_t)v->ids + 63) / 64;
-  int32_t *path = malloc(((size_t)t->deepest + 1) * sizeof *path);
+  int32_t *path = calloc((size_t)t->deepest + 1, sizeof *path);
   *a = (alike){.up_to = calloc((ALIKE_LONGEST + 1) * words + 1, sizeof *a->up_to),
                .rest = malloc(((size_t)t->n + 1) * sizeof *a->rest)};
   memcpy(a->has, has, sizeof a->has);

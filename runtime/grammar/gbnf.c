@@ -310,7 +310,7 @@ dt_status gbnf_read(const char *text, size_t len, rules *out, dt_error *err) {
   if (memchr(text, 0, len)) return dt_fail(err, DT_EINPUT, "grammar: a NUL byte at %zu", strnlen(text, len));
   if (utf8_valid_prefix(text, len) < len)
     return dt_fail(err, DT_EINPUT, "grammar: byte %zu is not UTF-8", utf8_valid_prefix(text, len));
-  g.name = malloc((len + 1) * sizeof *g.name);
+  g.name = calloc(len + 1, sizeof *g.name);
   g.next = malloc((len + 1) * sizeof *g.next);
   g.range = malloc((len + 1) * sizeof *g.range);
   g.bucket = calloc(BUCKETS, sizeof *g.bucket);

@@ -68,7 +68,7 @@ bool integers_empty(const integers *i) { return i->has_low && i->has_high && i->
 enum { TEXT = 48 };
 
 /* The digits of a number that is not negative; gives how many. */
-static int write(big n, char text[TEXT]) {
+static int spell(big n, char text[TEXT]) {
   char reversed[TEXT];
   int len = 0;
   do reversed[len++] = (char)('0' + (int)(n % 10));
@@ -111,10 +111,10 @@ static void put_range(const char *low, const char *high, FILE *out) {
 /* Not negative; `sign` stands before each. */
 static void put_part(big low, big high, const char *sign, int *parts, FILE *out) {
   while (low <= high) { /* numbers of the same length */
-    char from[TEXT], to[TEXT];
-    int len = write(low, from);
+    char from[TEXT] = "", to[TEXT] = "";
+    int len = spell(low, from);
     big last = power(len) - 1 < high ? power(len) - 1 : high;
-    write(last, to);
+    spell(last, to);
     fprintf(out, "%s%s", (*parts)++ ? "| " : "", sign);
     put_range(from, to, out);
     low = last + 1;
@@ -126,7 +126,7 @@ void integers_put(const integers *i, FILE *out) {
   int digits = INTEGERS_FREE, parts = 0;
   big bounds[2] = {i->has_low ? i->low : 0, i->has_high ? i->high : 0};
   for (int k = 0; k < 2; k++) {
-    int n = write(bounds[k] < 0 ? -bounds[k] : bounds[k], text);
+    int n = spell(bounds[k] < 0 ? -bounds[k] : bounds[k], text);
     if (n > digits) digits = n;
   }
   big most = power(digits) - 1, low = i->has_low ? i->low : -most, high = i->has_high ? i->high : most;

@@ -36,7 +36,7 @@ static bool read_texts(const vocabulary *v, vocabulary_tree *t, vocabulary_text 
   t->offset = malloc(((size_t)v->ids + 1) * sizeof *t->offset);
   t->twin = malloc((size_t)v->ids * sizeof *t->twin);
   t->bytes = malloc(all + 1);
-  t->node = malloc((all + 1) * sizeof *t->node);
+  t->node = calloc(all + 1, sizeof *t->node);
   if (!t->offset || !t->twin || !t->bytes || !t->node) return false;
   all = 0;
   for (int32_t id = 0; id < v->ids; id++) {
@@ -80,7 +80,7 @@ static void grow_tree(vocabulary_tree *t, const entry *sorted, int n, int32_t *p
 static bool open_tree(const vocabulary *v, vocabulary_tree *t, vocabulary_text *text, const void *of, bool first) {
   if (!read_texts(v, t, text, of, first)) return false;
   entry *sorted = malloc((size_t)v->ids * sizeof *sorted);
-  int32_t *path = malloc((LONGEST + 1) * sizeof *path);
+  int32_t *path = calloc(LONGEST + 1, sizeof *path);
   int n = 0;
   for (int32_t id = 0; sorted && id < v->ids; id++) {
     size_t len = t->offset[id + 1] - t->offset[id];
