@@ -7,8 +7,10 @@
 #include <string.h>
 
 enum { NONE = -1, UNKNOWN = -2, FREE = -3 };
-enum { ALIKES = 4, ALIKE_LEAST = 16 }; /* sets that are kept; bytes of one */
-static const size_t MOST = 128u << 20; /* bytes of states; above half of it they are dropped */
+enum { ALIKES = 8, ALIKE_LEAST = 16 };    /* sets that are kept; bytes of one */
+enum { LATER, FIRST, SPACED, MASKS };     /* masks of a state; SPACED: behind the space of tokens that begin with one */
+enum { BEGUN_LEAST = 4, BEGUN_DEEP = 8 }; /* items left of a repetition, frames of a stack: see begun */
+static const size_t MOST = 128u << 20;    /* bytes of states; above half of it they are dropped */
 
 /* The top of a stack: a node, and the frame below it (NONE: none). Equal stacks are one frame. */
 typedef struct {
@@ -19,7 +21,7 @@ typedef struct {
   size_t first; /* of its frames in `list` */
   int n;
   bool ends;
-  uint64_t *mask[2]; /* of the text's first token, and of later ones; NULL: not computed yet */
+  uint64_t *mask[MASKS]; /* NULL: not computed yet */
 } state;
 
 typedef struct {
@@ -61,7 +63,7 @@ struct masks {
 };
 
 int masks_ids(const masks *m) { return m->vocabulary->ids; }
-static size_t words(const masks *m) { return ((size_t)m->vocabulary->ids + 63) / 64; }
+static size_t words(const masks *m) { return vocabulary_words(m->vocabulary); }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
 
@@ -79,7 +81,8 @@ static bool grow(masks *m, void *list, size_t n, size_t size) {
 }
 
 static void close_store(store *s) {
-  for (int i = 0; i < s->states; i++) free(s->state[i].mask[0]), free(s->state[i].mask[1]);
+  for (int i = 0; i < s->states; i++)
+    for (int of = 0; of < MASKS; of++) free(s->state[i].mask[of]);
   free(s->frame), free(s->mark), free(s->state), free(s->to), free(s->list), free(s->todo), free(s->found);
   free(s->frame_index.slot), free(s->state_index.slot);
   *s = (store){0};
@@ -152,7 +155,7 @@ static int reach(masks *m, int32_t node, int32_t below, int n_found) {
     switch ((node_kind)n->kind) {
     case NODE_END:
     case NODE_BYTES: m->s.found[n_found++] = at; break;
-    case NODE_EMPTY: push(m, n->next, f.below, &n_todo); break;
+    case NODE_EMPTY: break; /* none is left: rules_finish */
     case NODE_SPLIT:
       push(m, n->next, f.below, &n_todo);
       push(m, n->other, f.below, &n_todo);
@@ -313,23 +316,23 @@ static bool find_set(masks *m, int32_t from, bool has[ALIKE_BYTES]) {
 }
 
 /* The tokens of a set, parted when it is needed first; NULL: no memory. */
-static const alike *tokens_of(masks *m, const bool has[ALIKE_BYTES]) {
+static const alike *tokens_of(masks *m, const vocabulary_nodes *of, const bool has[ALIKE_BYTES]) {
   for (int i = 0; i < ALIKES; i++)
-    if (m->alike[i].rest && !memcmp(m->alike[i].has, has, sizeof m->alike[i].has)) return &m->alike[i];
+    if (m->alike[i].of == of && !memcmp(m->alike[i].has, has, sizeof m->alike[i].has)) return &m->alike[i];
   alike *a = &m->alike[m->next_alike];
   m->next_alike = (m->next_alike + 1) % ALIKES;
   alike_close(a);
-  if (alike_open(a, m->vocabulary, has)) return a;
-  dt_fail_memory(&m->failure, "the masks of a grammar", words(m) * ALIKE_LONGEST * sizeof(uint64_t));
+  if (alike_open(a, m->vocabulary, of, has)) return a;
+  dt_fail_memory(&m->failure, "the masks of a grammar", words(m) * VOCABULARY_SHORT * sizeof(uint64_t));
   return NULL;
 }
 
-/* The tokens of a set of which those of *length bytes at most are allowed behind a state, and no longer ones. NULL: none is so. */
-static const alike *alike_behind(masks *m, int32_t from, int *length) {
+/* The tokens of a set of which those down to depth *length are allowed behind a state, and no deeper ones. NULL: none is so. */
+static const alike *alike_behind(masks *m, int32_t from, const vocabulary_nodes *of, int *length) {
   bool has[ALIKE_BYTES];
-  const alike *a = find_set(m, from, has) && !m->s.full ? tokens_of(m, has) : NULL;
+  const alike *a = find_set(m, from, has) && !m->s.full ? tokens_of(m, of, has) : NULL;
   int32_t at = from;
-  for (*length = 0; a && *length < a->longest; ++*length) {
+  for (*length = of->above; a && *length < a->longest; ++*length) {
     int32_t to = UNKNOWN;
     for (int b = 0; b < ALIKE_BYTES; b++) {
       if (!has[b]) continue;
@@ -343,48 +346,124 @@ static const alike *alike_behind(masks *m, int32_t from, int *length) {
   return a;
 }
 
-/* false: no room for a state on the way. */
-static bool fill(masks *m, int32_t from, bool first, uint64_t *mask) {
-  const vocabulary_tree *t = vocabulary_of(m->vocabulary, first);
-  int length, left = t->n;
-  const alike *a = t == &m->vocabulary->later ? alike_behind(m, from, &length) : NULL;
-  const vocabulary_node *node = t->node;
-  if (m->s.full || m->failure.status) return false;
-  if (a) {
-    memcpy(mask, a->up_to + (size_t)length * words(m), words(m) * sizeof *mask);
-    node = a->rest, left = a->n;
+/* The stack with the repetitions of its upper frames, of which enough items are left, at their first. Lowers *left to the least. */
+static int32_t begun_stack(masks *m, int32_t f, int *left) {
+  frame up[BEGUN_DEEP];
+  int n = 0;
+  while (n < BEGUN_DEEP && f != NONE) up[n++] = m->s.frame[f], f = up[n - 1].below;
+  while (n-- > 0) {
+    const rules_node *node = &m->rules.node[up[n].node];
+    if (node->first && node->first != up[n].node && node->left >= BEGUN_LEAST) {
+      if (node->left < *left) *left = node->left;
+      up[n].node = node->first;
+    }
+    f = frame_of(m, (frame){up[n].node, f});
+    if (f == NONE) break;
   }
-  m->path[0] = from;
-  for (int i = 0; i < left;) {
-    const vocabulary_node *n = &node[i];
+  return f;
+}
+
+/* The state like this one whose repetitions are at their first items. Texts of up to *most bytes are allowed behind both or neither:
+ * the item that is open takes a byte at least, and so does each of those that are left. (Items that may be empty change nothing: a
+ * repetition of them may end at once.) It follows from this state alone, so a mask is the same whatever was computed before.
+ * MASKS_NOWHERE: there is no room. */
+static int32_t begun(masks *m, int32_t from, int *most) {
+  int n = 0, left = UINT8_MAX;
+  m->s.round++;
+  for (int i = 0; i < m->s.state[from].n; i++) {
+    int32_t f = begun_stack(m, m->s.list[m->s.state[from].first + (size_t)i], &left);
+    if (f == NONE) return MASKS_NOWHERE;
+    if (m->s.mark[f] == m->s.round) continue;
+    m->s.mark[f] = m->s.round;
+    m->s.found[n++] = f;
+  }
+  *most = left + 1;
+  return state_of(m, n);
+}
+
+/* Adds the bits of the tokens of a tree that are deeper than `least`, maybe of others too. false: no room for a state. */
+static bool walk(masks *m, int32_t from, const vocabulary_nodes *of, const int32_t *twin, int least, uint64_t *mask) {
+  m->path[of->above] = from;
+  for (int i = 0; i < of->n;) {
+    const vocabulary_node *n = &of->node[i];
+    if (n->deepest <= least) {
+      i = n->skip;
+      continue;
+    }
     int32_t to = m->path[n->depth] = step_byte(m, m->path[n->depth - 1], n->byte);
     if (to == MASKS_NOWHERE) {
       if (m->s.full || m->failure.status) return false;
       i = n->skip;
       continue;
     }
-    for (int32_t id = n->token; id >= 0; id = t->twin[id]) set(mask, id);
+    for (int32_t id = n->token; id >= 0; id = twin[id]) set(mask, id);
     i++;
   }
-  for (int32_t id = 0; id < m->vocabulary->ids && m->s.state[from].ends; id++)
-    if (m->vocabulary->is_end[id]) set(mask, id);
   return true;
 }
 
-const uint64_t *masks_of(masks *m, int32_t of, bool first) {
+static const uint64_t *mask_of(masks *m, int32_t of, int which);
+
+/* The bits of `among` only; NULL: all. */
+static void add_mask(const masks *m, const uint64_t *other, const uint64_t *among, uint64_t *mask) {
+  for (size_t i = 0; i < words(m); i++) mask[i] |= among ? other[i] & among[i] : other[i];
+}
+
+/* Adds the tokens of one of the vocabulary's trees. false: no room for a state, as below. */
+static bool add_tree(masks *m, int32_t from, int which, uint64_t *mask) {
+  const vocabulary *v = m->vocabulary;
+  const vocabulary_nodes *of = which == SPACED ? &v->spaced : &v->later.nodes;
+  int known = 0, most, length; /* tokens down to `known` are those of the other state */
+  int32_t like = begun(m, from, &most);
+  if (like != MASKS_NOWHERE && like != from) {
+    known = most + of->above < VOCABULARY_SHORT ? most + of->above : VOCABULARY_SHORT;
+    add_mask(m, mask_of(m, like, which), v->up_to + (size_t)known * words(m), mask);
+  }
+  const alike *a = known < VOCABULARY_SHORT && !m->s.full ? alike_behind(m, from, of, &length) : NULL;
+  if (m->s.full || m->failure.status) return false;
+  if (!a) return walk(m, from, of, v->later.twin, known, mask);
+  add_mask(m, a->up_to + (size_t)length * words(m), NULL, mask);
+  return walk(m, from, &a->rest, v->later.twin, known, mask);
+}
+
+static bool add_spaced(masks *m, int32_t from, uint64_t *mask) {
+  int32_t behind = m->vocabulary->spaced.n ? step_byte(m, from, ' ') : MASKS_NOWHERE;
+  add_mask(m, mask_of(m, behind, SPACED), NULL, mask);
+  return !m->s.full && !m->failure.status;
+}
+
+static void add_ends(const masks *m, uint64_t *mask) {
+  const uint8_t *is_end = m->vocabulary->is_end, *all = is_end + m->vocabulary->ids;
+  for (const uint8_t *at = is_end; (at = memchr(at, 1, (size_t)(all - at))); at++) set(mask, (int32_t)(at - is_end));
+}
+
+static bool fill(masks *m, int32_t from, int which, uint64_t *mask) {
+  const vocabulary_tree *first = &m->vocabulary->first;
+  if (which != SPACED && m->s.state[from].ends) add_ends(m, mask);
+  if (which == FIRST) return walk(m, from, &first->nodes, first->twin, 0, mask);
+  return add_tree(m, from, which, mask) && (which == SPACED || add_spaced(m, from, mask));
+}
+
+/* A mask of a state, computed when it is needed first; of none: no token, no room for it. */
+static const uint64_t *mask_of(masks *m, int32_t of, int which) {
   if (of == MASKS_NOWHERE) return m->nothing;
-  first = first && m->vocabulary->differ;
-  uint64_t *mask = m->s.state[of].mask[first];
+  uint64_t *mask = m->s.state[of].mask[which];
   if (mask) return mask;
-  m->s.full = false;
   if (!grow(m, &mask, words(m), sizeof *mask)) return m->nothing;
   memset(mask, 0, words(m) * sizeof *mask);
-  if (!fill(m, of, first, mask)) {
+  if (!fill(m, of, which, mask)) {
     free(mask);
     return m->nothing;
   }
   m->s.bytes += words(m) * sizeof *mask;
-  return m->s.state[of].mask[first] = mask;
+  return m->s.state[of].mask[which] = mask;
+}
+
+static int kind_of(const masks *m, bool first) { return first && m->vocabulary->differ ? FIRST : LATER; }
+
+const uint64_t *masks_of(masks *m, int32_t of, bool first) {
+  m->s.full = false;
+  return mask_of(m, of, kind_of(m, first));
 }
 
 dt_status masks_failure(const masks *m, dt_error *err) {
@@ -496,15 +575,15 @@ const uint64_t *masks_of_text(masks *m, int place, bool first) {
   const uint64_t *mask = masks_of(m, m->live[place], first);
   if (!m->s.full) return mask;
   int32_t at = m->live[place], none = MASKS_NOWHERE;
-  first = first && m->vocabulary->differ;
+  int which = kind_of(m, first);
   store all = set_aside(m, &at);
   if (at >= 0) masks_of(m, at, first);
-  uint64_t **alone = at >= 0 ? &m->s.state[at].mask[first] : NULL, *kept = alone ? *alone : NULL;
+  uint64_t **alone = at >= 0 ? &m->s.state[at].mask[which] : NULL, *kept = alone ? *alone : NULL;
   if (alone) *alone = NULL;
   take_back(m, all, &none);
   if (!kept) return m->nothing;
   m->s.bytes += words(m) * sizeof *kept;
-  return m->s.state[m->live[place]].mask[first] = kept;
+  return m->s.state[m->live[place]].mask[which] = kept;
 }
 
 /* ---- opening --------------------------------------------------------------------------------------------------------------- */

@@ -69,6 +69,13 @@ static rules_way star(rules *r, rules_way a) {
 
 static rules_way call(rules *r, int32_t rule) { return way_of(r, (rules_node){.kind = NODE_CALL, .other = rule}); }
 
+/* A node before an item: `first` is the first like it, 0 for itself. Returns the first. */
+static int32_t before_item(rules *r, int32_t at, int32_t first, int left) {
+  if (!first) first = at;
+  if (r->node) r->node[at].first = first, r->node[at].left = (uint8_t)(left < UINT8_MAX ? left : UINT8_MAX);
+  return first;
+}
+
 /* More than one copy is a rule of its own, called as often. */
 rules_way rules_repeat(rules *r, rules_way a, int least, int most) {
   if (least == 0 && most == 1) return rules_either(r, a, nothing(r));
@@ -77,12 +84,19 @@ rules_way rules_repeat(rules *r, rules_way a, int least, int most) {
   int32_t rule = rules_add(r, (rules_node){.kind = NODE_EMPTY, .next = a.first});
   go_on(r, a.last, rules_add(r, (rules_node){.kind = NODE_RETURN}));
   rules_way all = nothing(r);
-  for (int i = 0; i < least && rules_have_room(r); i++) all = rules_join(r, all, call(r, rule));
+  int32_t first = 0;
+  for (int i = 0; i < least && rules_have_room(r); i++) {
+    rules_way once = call(r, rule);
+    first = before_item(r, once.first, first, least - i);
+    all = rules_join(r, all, once);
+  }
   if (most < 0) return rules_join(r, all, star(r, call(r, rule)));
   rules_way end = nothing(r);
+  first = 0;
   for (int i = least; i < most && rules_have_room(r); i++) {
     rules_way once = call(r, rule);
     int32_t split = rules_add(r, (rules_node){.kind = NODE_SPLIT, .next = once.first, .other = end.first});
+    first = before_item(r, split, first, most - i);
     all = rules_join(r, all, (rules_way){split, once.last});
   }
   return rules_join(r, all, end);
@@ -223,13 +237,26 @@ static int32_t search_all(search *s) {
   return found;
 }
 
-static void mark_tails(rules *r) {
-  for (int i = 1; i < r->n; i++) {
-    int32_t at = r->node[i].next;
-    if (r->node[i].kind != NODE_CALL) continue;
-    for (int steps = 0; r->node[at].kind == NODE_EMPTY && steps < 64; steps++) at = r->node[at].next;
-    if (r->node[at].kind == NODE_RETURN) r->node[i].next = RULES_TAIL;
+/* The first node that is not empty; shortens the way to it. */
+static int32_t behind_empty(rules *r, int32_t at) {
+  while (r->node[at].kind == NODE_EMPTY) {
+    int32_t next = r->node[at].next;
+    if (r->node[next].kind == NODE_EMPTY) r->node[at].next = r->node[next].next;
+    at = next;
   }
+  return at;
+}
+
+/* Nothing leads to an empty node any more, and a call before a return is a tail. */
+static void shorten(rules *r) {
+  r->root = behind_empty(r, r->root);
+  for (int i = 1; i < r->n; i++) {
+    rules_node *n = &r->node[i];
+    n->next = behind_empty(r, n->next);
+    if (n->kind == NODE_SPLIT || n->kind == NODE_CALL) n->other = behind_empty(r, n->other);
+  }
+  for (int i = 1; i < r->n; i++)
+    if (r->node[i].kind == NODE_CALL && r->node[r->node[i].next].kind == NODE_RETURN) r->node[i].next = RULES_TAIL;
 }
 
 static void classify(rules *r) {
@@ -261,7 +288,7 @@ dt_status rules_finish(rules *r, const char *(*name)(const void *of, int32_t nod
     return dt_fail(err, DT_EINPUT,
                    "grammar: rule %s begins with itself: put what it begins with first, as in a ::= b (c)*",
                    which ? which : "?");
-  mark_tails(r);
+  shorten(r);
   classify(r);
   return DT_OK;
 }

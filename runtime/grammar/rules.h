@@ -6,7 +6,10 @@
  *   NODE_SPLIT   goes on at `next` or at `other`
  *   NODE_BYTES   takes a byte from `low` to `high`, then goes on at `next`
  *   NODE_CALL    goes through the rule that begins at `other`, then on at `next`; RULES_TAIL: the caller returns then
- *   NODE_RETURN  goes on behind the call */
+ *   NODE_RETURN  goes on behind the call
+ *
+ * The nodes before the items of a repetition differ in the number of items only that must follow, or may: each has the first of those
+ * like itself, and how many items are left from it on. */
 #ifndef DT_RULES_H
 #define DT_RULES_H
 
@@ -16,14 +19,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RULES_NODES (1 << 18) /* at most, node 0 not counted: 3 MiB */
+#define RULES_NODES (1 << 18) /* at most, node 0 not counted: 4 MiB */
 #define RULES_TAIL (-1)
 
 typedef enum { NODE_END, NODE_EMPTY, NODE_SPLIT, NODE_BYTES, NODE_CALL, NODE_RETURN } node_kind;
 
 typedef struct {
   uint8_t kind, low, high;
+  uint8_t left;        /* items of a repetition; 255: so many or more */
   int32_t next, other; /* 0: not known yet */
+  int32_t first;       /* of a repetition's nodes; 0: it is none of them */
 } rules_node;
 
 typedef struct {

@@ -6,12 +6,12 @@
 
 enum { LONGEST = 60000 }; /* a longer text is no token's */
 
-static void close_tree(vocabulary_tree *t) { free(t->node), free(t->twin), free(t->bytes), free(t->offset); }
+static void close_tree(vocabulary_tree *t) { free(t->nodes.node), free(t->twin), free(t->bytes), free(t->offset); }
 
 void vocabulary_close(vocabulary *v) {
   if (!v) return;
   close_tree(&v->later), close_tree(&v->first);
-  free(v->is_end);
+  free(v->is_end), free(v->up_to), free(v->spaced.node);
   free(v);
 }
 
@@ -36,8 +36,8 @@ static bool read_texts(const vocabulary *v, vocabulary_tree *t, vocabulary_text 
   t->offset = malloc(((size_t)v->ids + 1) * sizeof *t->offset);
   t->twin = malloc((size_t)v->ids * sizeof *t->twin);
   t->bytes = malloc(all + 1);
-  t->node = calloc(all + 1, sizeof *t->node);
-  if (!t->offset || !t->twin || !t->bytes || !t->node) return false;
+  t->nodes.node = calloc(all + 1, sizeof *t->nodes.node);
+  if (!t->offset || !t->twin || !t->bytes || !t->nodes.node) return false;
   all = 0;
   for (int32_t id = 0; id < v->ids; id++) {
     const char *bytes = text(of, id, first, buffer, &len);
@@ -59,22 +59,32 @@ static size_t common(const entry *a, const entry *b) {
 
 /* `path`: room for the nodes above one. */
 static void grow_tree(vocabulary_tree *t, const entry *sorted, int n, int32_t *path) {
+  vocabulary_nodes *to = &t->nodes;
   size_t depth = 0; /* of the path to the token before */
   for (int i = 0; i < n; i++) {
     const entry *e = &sorted[i];
     size_t shared = i ? common(&sorted[i - 1], e) : 0;
-    for (; depth > shared; depth--) t->node[path[depth - 1]].skip = t->n;
+    for (; depth > shared; depth--) to->node[path[depth - 1]].skip = to->n;
     for (; depth < e->len; depth++) {
-      path[depth] = t->n;
-      t->node[t->n++] =
+      path[depth] = to->n;
+      to->node[to->n++] =
           (vocabulary_node){.token = -1, .depth = (uint16_t)(depth + 1), .byte = (uint8_t)e->bytes[depth]};
     }
     if (e->len > (size_t)t->deepest) t->deepest = (int)e->len;
-    int32_t *end = &t->node[path[depth - 1]].token;
+    int32_t *end = &to->node[path[depth - 1]].token;
     t->twin[e->id] = *end;
     *end = e->id;
   }
-  for (; depth > 0; depth--) t->node[path[depth - 1]].skip = t->n;
+  for (; depth > 0; depth--) to->node[path[depth - 1]].skip = to->n;
+}
+
+void vocabulary_set_deepest(vocabulary_nodes *of) {
+  vocabulary_node *node = of->node;
+  for (int i = of->n - 1; i >= 0; i--) {
+    node[i].deepest = node[i].depth;
+    for (int below = i + 1; below < node[i].skip; below = node[below].skip)
+      if (node[below].deepest > node[i].deepest) node[i].deepest = node[below].deepest;
+  }
 }
 
 static bool open_tree(const vocabulary *v, vocabulary_tree *t, vocabulary_text *text, const void *of, bool first) {
@@ -90,8 +100,9 @@ static bool open_tree(const vocabulary *v, vocabulary_tree *t, vocabulary_text *
   if (room) {
     qsort(sorted, (size_t)n, sizeof *sorted, by_text);
     grow_tree(t, sorted, n, path);
-    vocabulary_node *fits = realloc(t->node, ((size_t)t->n + 1) * sizeof *fits);
-    if (fits) t->node = fits;
+    vocabulary_set_deepest(&t->nodes);
+    vocabulary_node *fits = realloc(t->nodes.node, ((size_t)t->nodes.n + 1) * sizeof *fits);
+    if (fits) t->nodes.node = fits;
   }
   free(sorted), free(path);
   return room;
@@ -102,6 +113,36 @@ static bool is_same(const vocabulary_tree *a, const vocabulary_tree *b, int ids)
          !memcmp(a->bytes, b->bytes, a->offset[ids]);
 }
 
+/* Moves the nodes below the space from `later` to `spaced`. */
+static bool part_spaced(vocabulary *v) {
+  vocabulary_nodes *of = &v->later.nodes, *to = &v->spaced;
+  int space = 0;
+  while (space < of->n && of->node[space].byte != ' ') space = of->node[space].skip;
+  if (space == of->n) return true;
+  vocabulary_node *begin = of->node + space + 1;
+  int n = of->node[space].skip - space - 1, behind = of->n - n - space - 1;
+  *to = (vocabulary_nodes){.node = malloc(((size_t)n + 1) * sizeof *to->node), .n = n, .above = 1};
+  if (!to->node) return false;
+  memcpy(to->node, begin, (size_t)n * sizeof *begin);
+  memmove(begin, begin + n, (size_t)behind * sizeof *begin);
+  of->n -= n;
+  of->node[space].deepest = 1;
+  for (int i = 0; i < n; i++) to->node[i].skip -= space + 1;
+  for (int i = space; i < of->n; i++) of->node[i].skip -= n;
+  return true;
+}
+
+static bool part_by_length(vocabulary *v) {
+  size_t words = vocabulary_words(v);
+  v->up_to = calloc((VOCABULARY_SHORT + 1) * words + 1, sizeof *v->up_to);
+  for (int32_t id = 0; id < v->ids && v->up_to; id++) {
+    size_t len = v->later.offset[id + 1] - v->later.offset[id];
+    if (len && len <= VOCABULARY_SHORT) v->up_to[len * words + (size_t)id / 64] |= UINT64_C(1) << id % 64;
+  }
+  for (size_t i = words; i < (VOCABULARY_SHORT + 1) * words && v->up_to; i++) v->up_to[i] |= v->up_to[i - words];
+  return v->up_to != NULL;
+}
+
 dt_status vocabulary_open(int ids, vocabulary_text *text, const void *of, const int32_t *ends, int n_ends,
                           vocabulary **out, dt_error *err) {
   vocabulary *v = calloc(1, sizeof *v);
@@ -109,7 +150,8 @@ dt_status vocabulary_open(int ids, vocabulary_text *text, const void *of, const 
   if (room) {
     v->ids = ids;
     for (int i = 0; i < n_ends; i++) v->is_end[ends[i]] = 1;
-    room = open_tree(v, &v->later, text, of, false) && open_tree(v, &v->first, text, of, true);
+    room = open_tree(v, &v->later, text, of, false) && open_tree(v, &v->first, text, of, true) && part_spaced(v) &&
+           part_by_length(v);
   }
   if (!room) {
     vocabulary_close(v);

@@ -34,7 +34,7 @@ function Forced:draft(tree)
   repeat
     token, q = sources:next(tree)
     p = p * (q or 0)
-    node = p > 0.4 and sources:add(tree, node)
+    node = p > 0.4 and tree:depth_room() > 0 and sources:add(tree, node)
   until not node
 end
 function Forced:observe(tree, out) self.sources:observe(tree, out) end

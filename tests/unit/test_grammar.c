@@ -183,6 +183,45 @@ static void masks_of_letters_depend_on_the_room_left(void **state) {
   vocabulary_close(v);
 }
 
+/* Places in repetitions, far from their ends and near, in each other and in recursion, in tokens shorter and longer than what is left. */
+static void masks_of_repetitions_depend_on_the_items_left(void **state) {
+  (void)state;
+  static const char *const of[] = {
+      "root ::= [e-p]{0,70} [!0]",
+      "root ::= [e-p]{45} \"!\" root",
+      "root ::= [e-p]{37,} [!0]",
+      "root ::= [e-p]{6} [e-h]{6} \"!\" root",
+      "root ::= ([e-p] [!0]?){3,60} \" \" root",
+      "root ::= ([e-p]? \"!\"?){40,60} \" \"", /* items that may be empty */
+      "root ::= ([e-p]? \"!\"?){5} (\" \" \"0\"?){0,5} \" \"",
+      "root ::= ([e-p] | [e-p] [e-p]){0,40} \"!\"", /* two ways to read most texts */
+      "root ::= ([e-h]{1,9} | \" \" [e-p]{2,12}){0,40} \"!\"",
+      "root ::= (\" \"? [e-p]{1,12} \"!\"){4,9} \"0\"",
+      "root ::= ([e-p]{0,5} (\" \" [e-p]{5,9}){0,7} \"!\"){0,6} \"0\"",
+      "root ::= [e-p]{0,12} (\" \" root){0,6} \"!\"",
+      "root ::= (((((((((\"!\"{0,9} \"e\"){1,9} \"f\"){1,9} \"g\"){1,9} \"h\"){1,9} \"i\"){1,9} \"j\"){1,9} "
+      "\"k\"){1,9} \"l\")"
+      "{1,9} \"m\"){0,9} \" \"",
+  };
+  uint64_t r = {17};
+  words w = {0};
+  for (int i = 0; i < WORDS; i++) {
+    int n = (int)(i % 3 ? random_next(&r) % 9 : random_next(&r) % 38);
+    for (int k = 0; k < n; k++) w.text[i][k] = "efghijklmnop"[random_next(&r) % 12];
+    for (int k = (int)(random_next(&r) % 3); n && k > 0; k--)
+      w.text[i][random_next(&r) % (unsigned)n] = "!0z !"[random_next(&r) % 5];
+    if (n && random_next(&r) % 3 == 0) w.text[i][0] = ' ';
+  }
+  static const char *const ordered[] = {
+      "!",    "0",   "z",   " ",     "e",      "f",      "g",       "h",       "i",    "j",   "k",
+      "l",    "m",   "!e",  "ee",    "ef",     "fe",     "efg",     "eefeg",   "!!ef", "gh",  "ghi",
+      "hijk", "jkl", "klm", "!!!!!", "e!!!ef", "fgefgh", "efghijk", "fghijke", "lm",   "lm ", "fghijklm "};
+  for (size_t i = 0; i < sizeof ordered / sizeof *ordered; i++) strcpy(w.text[100 + i], ordered[i]);
+  vocabulary *v = read_words(&w);
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) masks_have_single_tokens(v, of[i], 25);
+  vocabulary_close(v);
+}
+
 static void states_are_dropped_and_texts_go_on(void **state) {
   (void)state;
   enum { DEEP = 400000 };
@@ -350,6 +389,7 @@ int main(void) {
       cmocka_unit_test(regular_grammars_take_what_regular_expressions_match),
       cmocka_unit_test(a_mask_has_the_tokens_that_are_allowed_one_by_one),
       cmocka_unit_test(masks_of_letters_depend_on_the_room_left),
+      cmocka_unit_test(masks_of_repetitions_depend_on_the_items_left),
       cmocka_unit_test(states_are_dropped_and_texts_go_on),
       cmocka_unit_test(forced_text_is_all_that_may_follow),
       cmocka_unit_test(a_text_goes_on_where_guesses_find_no_room),

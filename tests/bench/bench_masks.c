@@ -1,0 +1,136 @@
+/* The cost of masks: bench_masks MODEL [times]. For each case, along a text under a schema, the microseconds of a token's mask and step:
+ * the mean and the most, each the least of so many runs (9). A run has no states of another. */
+#include "grammar/masks.h"
+#include "grammar/schema.h"
+#include "pair/pair.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { NAMES = 2000 };
+
+#define TEXT(name, longest) "\"" name "\": {\"type\": \"string\", \"maxLength\": " #longest "}, "
+#define KEYS                                                                                                           \
+  TEXT("customer_name", 24)                                                                                            \
+  TEXT("email_address", 30)                                                                                            \
+  TEXT("phone_number", 16)                                                                                             \
+  TEXT("date_of_birth", 12)                                                                                            \
+  TEXT("street_address", 30)                                                                                           \
+  TEXT("preferred_language", 10)                                                                                       \
+  "\"postal_code\": {\"type\": \"integer\"}, \"country_code\": {\"enum\": [\"AT\", \"BE\", \"CH\", \"DE\", \"FR\"]}, " \
+  "\"order_quantity\": {\"type\": \"integer\"}, \"is_returning_customer\": {\"type\": \"boolean\"}"
+#define NAMED                                                                                                          \
+  "\"customer_name\", \"email_address\", \"phone_number\", \"date_of_birth\", \"street_address\", "                    \
+  "\"preferred_language\", "                                                                                           \
+  "\"postal_code\", \"country_code\", \"order_quantity\", \"is_returning_customer\""
+
+static const struct {
+  const char *name, *schema, *text;
+} given[] = {
+    {"ten keys", "{\"type\": \"object\", \"properties\": {" KEYS "}, \"required\": [" NAMED "]}",
+     "{\"customer_name\": \"Maria Kowalska\", \"email_address\": \"maria.k@example.org\", \"phone_number\": \"+48 600 "
+     "123 456\", "
+     "\"date_of_birth\": \"1987-04-12\", \"street_address\": \"12 Garden Road, flat 4\", \"preferred_language\": "
+     "\"Polish\", "
+     "\"postal_code\": 30042, \"country_code\": \"AT\", \"order_quantity\": 6, \"is_returning_customer\": true}"},
+    {"a string of 400", "{\"type\": \"string\", \"maxLength\": 400}",
+     "\"She asked whether the chairs could be delivered before noon, because the house is empty in the afternoon; "
+     "caf\xc3\xa9 "
+     "\xe2\x82\xac 20, na\xc3\xafve, \\\"quoted\\\" and so on until the end of this long sentence, which nobody "
+     "reads.\""},
+    {"free strings, recursion",
+     "{\"$ref\": \"#/$defs/node\", \"$defs\": {\"node\": {\"type\": \"object\", \"properties\": {\"text\": {\"type\": "
+     "\"string\"}, "
+     "\"children\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/node\"}}}, \"required\": [\"text\", "
+     "\"children\"]}}}",
+     "{\"text\": \"The first of all of them, which has three others below\", \"children\": [{\"text\": \"the second "
+     "one\", \"children\": "
+     "[{\"text\": \"deeper still, and longer\", \"children\": []}]}, {\"text\": \"the last\", \"children\": []}]}"},
+    {"a pattern", "{\"type\": \"string\", \"pattern\": \"^[A-Z][a-z]{2,12}( [a-z]{1,12}){3,20}[.]$\"}",
+     "\"The quick brown fox jumps over the lazy dog and then sleeps for a while near the river.\""},
+};
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+static void must(dt_status status, const dt_error *err) {
+  if (status == DT_OK) return;
+  fprintf(stderr, "bench_masks: %s\n", err->message);
+  exit(1);
+}
+
+/* Masks along the ids. */
+static void along(const vocabulary *v, const char *gbnf, const int32_t *ids, int n, double *mean, double *most) {
+  dt_error err;
+  masks *m;
+  must(masks_open(v, gbnf, &m, &err), &err);
+  int place = masks_enter(m);
+  double all = 0, worst = 0;
+  for (int i = 0; i < n; i++) {
+    double start = now();
+    const uint64_t *mask = masks_of_text(m, place, i == 0);
+    bool allowed = mask[ids[i] / 64] >> ids[i] % 64 & 1;
+    masks_take(m, place, ids[i], i == 0);
+    double took = now() - start;
+    must(allowed ? DT_OK : dt_fail(&err, DT_EINPUT, "the schema does not allow token %d", i), &err);
+    all += took;
+    if (took > worst) worst = took;
+  }
+  masks_release(m);
+  if (all / n < *mean) *mean = all / n;
+  if (worst < *most) *most = worst;
+}
+
+static void measure(dt_pair *pair, const vocabulary *v, const char *name, const char *schema, const char *text,
+                    int times) {
+  dt_error err;
+  char *gbnf;
+  int32_t *ids;
+  int n;
+  must(schema_to_gbnf(schema, &gbnf, &err), &err);
+  must(dt_encode_whole(pair, text, strlen(text), &ids, &n, &err), &err);
+  double mean = 1e300, most = 1e300;
+  for (int i = 0; i < times; i++) along(v, gbnf, ids, n, &mean, &most);
+  printf("%s,%d,%.1f,%.1f\n", name, n, mean, most);
+  free(gbnf), free(ids);
+}
+
+/* A choice among names. */
+static char *enumeration(void) {
+  size_t len;
+  char *text;
+  FILE *out = open_memstream(&text, &len);
+  if (!out) abort();
+  fputs("{\"enum\": [", out);
+  for (int i = 0; i < NAMES; i++)
+    fprintf(out, "%s\"%c%cname of number %d\"", i ? ", " : "", 'a' + i % 26, 'a' + i / 26 % 26, i);
+  fputs("]}", out);
+  fclose(out);
+  return text;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    fprintf(stderr, "usage: bench_masks MODEL [times]\n");
+    return 2;
+  }
+  int times = argc > 2 ? atoi(argv[2]) : 9;
+  dt_error err;
+  dt_pair *pair;
+  const vocabulary *v;
+  must(dt_pair_open(&(dt_pair_options){.target = argv[1]}, &pair, &err), &err);
+  must(pair_vocabulary(pair, &v, &err), &err);
+  puts("case,tokens,us_of_a_token,most");
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+    measure(pair, v, given[i].name, given[i].schema, given[i].text, times);
+  char *names = enumeration();
+  measure(pair, v, "one of 2000 names", names, "\"cdname of number 80\"", times);
+  free(names);
+  dt_pair_close(pair);
+  return 0;
+}
