@@ -9,6 +9,7 @@ static __device__ __forceinline__ float activate(dt_act_kind act, float x) {
   case DT_ACT_GELU_ERF: return x * 0.5f * (1.0f + erff(x * 0.70710678f));
   case DT_ACT_GELU_TANH: return x / (1.0f + expf(x * fmaf(x * x, -0.0713548163f, -1.59576912f)));
   case DT_ACT_SILU: return x / (1.0f + expf(-x));
+  case DT_ACT_CLAMPED: break; /* refused */
   }
   return x;
 }

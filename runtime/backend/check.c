@@ -128,14 +128,22 @@ static dt_status check_experts(const dt_shape *s, const dt_layer *l, int layer, 
                    "model: layer %d: %d of %d experts of %d numbers a row; expected some of 1 to %d, with gates and a "
                    "sequential residual",
                    layer, s->chosen, s->experts, s->expert_inter, DT_EXPERTS);
-  if (l->up.source || l->gate.source || l->down.source)
-    return dt_fail(err, DT_EINPUT, "model: layer %d: experts beside an MLP", layer);
+  bool up = l->up.source, beside = l->mlp_norm.source || l->experts_norm.source;
+  if (up != (l->gate.source != NULL) || up != (l->down.source != NULL) || (beside && !up))
+    return dt_fail(err, DT_EINPUT, "model: layer %d: experts beside a part of an MLP, expected all of it or nothing",
+                   layer);
+  if (!l->expert_norm.source != !l->router_norm.source)
+    return dt_fail(err, DT_EINPUT, "model: layer %d: norms of experts and of their router, expected both or none",
+                   layer);
   dt_status status = DT_OK;
   for (int i = 0; status == DT_OK && i < s->experts; i++) {
     const dt_expert *e = &l->expert[i];
     const expectation all[] = {{&e->gate, s->expert_inter, s->hidden, false, "expert's gate"},
                                {&e->up, s->expert_inter, s->hidden, false, "expert's up"},
-                               {&e->down, s->hidden, s->expert_inter, false, "expert's down"}};
+                               {&e->down, s->hidden, s->expert_inter, false, "expert's down"},
+                               {&e->gate_bias, s->expert_inter, 1, true, "expert's gate bias"},
+                               {&e->up_bias, s->expert_inter, 1, true, "expert's up bias"},
+                               {&e->down_bias, s->hidden, 1, true, "expert's down bias"}};
     status = check_all(all, sizeof all / sizeof *all, layer, err);
   }
   return status;
@@ -198,7 +206,15 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->k_norm, s->wide_norms ? keys : s->head_dim, 1, true, "k norm"},
       {&l->o, s->hidden, attention, false, "o"},
       {&l->o_bias, s->hidden, 1, true, "o bias"},
+      {&l->sinks, s->heads, 1, true, "sinks"},
       {&l->router, s->experts, s->hidden, !l->expert, "router"},
+      {&l->router_bias, s->experts, 1, true, "router bias"},
+      {&l->router_correction, s->experts, 1, true, "router correction"},
+      {&l->expert_scale, s->experts, 1, true, "scale of experts"},
+      {&l->mlp_norm, s->hidden, 1, true, "norm behind the MLP"},
+      {&l->experts_norm, s->hidden, 1, true, "norm behind the experts"},
+      {&l->expert_norm, s->hidden, 1, true, "norm of experts"},
+      {&l->router_norm, s->hidden, 1, true, "norm of the router"},
       {&l->up, s->inter, s->hidden, l->expert != NULL, "up"},
       {&l->up_bias, s->inter, 1, true, "up bias"},
       {&l->gate, s->inter, s->hidden, true, "gate"},
@@ -232,6 +248,8 @@ static dt_status check_shape(const dt_shape *s, dt_error *err) {
   if (s->vocab < 1 || s->hidden < 1 || s->layers < 1 || s->heads < 1 || s->kv_heads < 1 || s->head_dim < 1 ||
       s->inter < 1 || s->context < 1)
     return dt_fail(err, DT_EINPUT, "model: every dimension must be at least 1");
+  if (s->act == DT_ACT_CLAMPED && !s->gated)
+    return dt_fail(err, DT_EINPUT, "model: a clamped activation without a gate");
   if (s->inputs < 0 || (long long)s->inputs * s->layers > CHECK_MOST_INPUTS || s->local_dims < 0)
     return dt_fail(err, DT_EINPUT, "model: %d inputs of a layer, %d rotary dimensions of one with a window", s->inputs,
                    s->local_dims);
@@ -276,6 +294,7 @@ dt_status check_plain(const dt_model_desc *d, const char *backend, dt_error *err
                      : s->score_cap != 0 || s->logit_cap != 0 ? "caps"
                      : s->normed_values                       ? "norms of values"
                      : s->inputs                              ? "inputs of its layers"
+                     : s->act == DT_ACT_CLAMPED               ? "a clamped activation"
                                                               : NULL;
   for (int i = 0; i < s->layers && !part; i++) {
     const dt_layer *l = &d->layer[i];
@@ -283,6 +302,7 @@ dt_status check_plain(const dt_model_desc *d, const char *backend, dt_error *err
            : l->window                              ? "layers with a window"
            : l->still                               ? "layers without rotation"
            : l->expert                              ? "experts"
+           : l->sinks.source                        ? "attention sinks"
            : l->keys_of                             ? "layers that read the keys of others"
            : l->scale.source                        ? "scales of its layers"
            : l->kv_heads || l->head_dim || l->inter ? "layers of several sizes"

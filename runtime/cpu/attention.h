@@ -60,12 +60,14 @@ VI int keys_of(const cpu_attention_row *row) { return row->prefix + row->path_le
 /* The first position of the sixteen that a row begins in. */
 VI int begin_of(const cpu_attention_row *row) { return row->begin & ~15; }
 
-/* Replaces scores[first..keys-1] by exp(score - largest) and returns 1 / their sum; first is a multiple of 16. */
-VI float softmax(float *scores, int first, int keys) {
+/* Replaces scores[first..keys-1] by exp(score - largest) and returns 1 / their sum; first is a multiple of 16. A sink counts among
+ * the scores, and is the last that is added. */
+VI float softmax(float *scores, int first, int keys, const float *sink) {
   int whole = keys & ~15;
   for (int i = keys; i & 15; i++) scores[i] = -INFINITY;
   v16 largest = v_set1(-INFINITY), sum = v_set1(0.0f);
   for (int i = first; i < keys; i += 16) largest = v_max(v_load(scores + i), largest);
+  if (sink) largest = v_max(v_set1(*sink), largest);
   largest = v_set1(v_hmax(largest));
   for (int i = first; i < whole; i += 16) {
     v16 e = v_exp(v_sub(v_load(scores + i), largest));
@@ -77,6 +79,7 @@ VI float softmax(float *scores, int first, int keys) {
     v_store(scores + whole, e);
     sum = v_add(sum, e);
   }
+  if (sink) sum = v_add(sum, v_first(v_exp(v_sub(v_set1(*sink), largest)), 1));
   return 1.0f / v_sum(sum);
 }
 
@@ -261,7 +264,7 @@ static void attend(const char *keys, const char *values, int dim, const cpu_atte
       score_own(keys, dim, rows + r, after > first ? after : first, keys_of(rows + r), score);
       cap_scores(rows + r, score);
       hide(rows + r, score, -INFINITY);
-      scale[r] = softmax(score, first, keys_of(rows + r));
+      scale[r] = softmax(score, first, keys_of(rows + r), rows[r].sink);
       hide(rows + r, score, 0); /* the softmax of minus infinity is not zero */
     }
   for (int done = 0; done == 0 || done < longest; done += SPAN)

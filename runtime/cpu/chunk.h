@@ -78,9 +78,9 @@ void cpu_keys_and_values(const cpu_chunk *c, int layer);
 
 /* ---- experts.c --------------------------------------------------------------------------------------------------- */
 
-/* Adds a layer's experts of the rows x, w->ldx apart, to the residual stream or, if a norm stands between, writes their sums to
- * w->normed. The caller waits for the other threads. */
-void cpu_run_experts(const cpu_chunk *c, int layer, const float *x);
+/* Adds a layer's experts of the rows x, w->ldx apart, to the residual stream or, if a norm or an MLP stands between, writes their
+ * sums to w->normed. The router reads the rows `by`. The caller waits for the other threads. */
+void cpu_run_experts(const cpu_chunk *c, int layer, const float *x, const float *by);
 
 /* ---- heads.c ----------------------------------------------------------------------------------------------------- */
 

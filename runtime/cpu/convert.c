@@ -35,5 +35,8 @@ void V(cpu_activate)(dt_act_kind act, const float *x, size_t n, float *y) {
   case DT_ACT_SILU:
     for (size_t i = 0; i < n; i += 16) v_store(y + i, v_silu(v_load(x + i)));
     break;
+  case DT_ACT_CLAMPED: /* of x and 0, which only a gate has */
+    for (size_t i = 0; i < n; i += 16) v_store(y + i, v_clamped(v_load(x + i), v_set1(0.0f)));
+    break;
   }
 }

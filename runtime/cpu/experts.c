@@ -9,25 +9,68 @@ typedef struct {
   int expert, first, n;
 } group;
 
-/* The experts that a row takes and their weights, by rising id: see dt_layer. */
-static void choose(const dt_weights *w, const float *logits, int32_t *id, float *weight) {
-  const int n = w->shape.experts, chosen = w->shape.chosen;
+/* The `chosen` largest of n numbers, by rising id; ties go to the lower id. Returns the largest. */
+static float take(const float *number, int n, int chosen, int32_t *id) {
   bool taken[DT_EXPERTS] = {false};
-  float p[DT_EXPERTS] = {0}, sum = 0, largest = 0;
+  float largest = 0;
   for (int j = 0; j < chosen; j++) {
     int best = -1;
     for (int e = 0; e < n; e++)
-      if (!taken[e] && (best < 0 || logits[e] > logits[best])) best = e;
+      if (!taken[e] && (best < 0 || number[e] > number[best])) best = e;
     taken[best] = true;
-    if (j == 0) largest = logits[best];
+    if (j == 0) largest = number[best];
   }
-  for (int e = 0; e < n; e++) p[e] = logits[e] - largest;
-  w->backend->kernels->exp(p, (size_t)(n + 15) / 16 * 16, p);
-  for (int e = 0, j = 0; e < n; e++) {
-    if (taken[e] || !w->shape.chosen_only) sum += p[e];
+  for (int e = 0, j = 0; e < n; e++)
     if (taken[e]) id[j++] = e;
+  return largest;
+}
+
+static void exp_all(const dt_weights *w, float p[DT_EXPERTS]) {
+  w->backend->kernels->exp(p, (size_t)(w->shape.experts + 15) / 16 * 16, p);
+}
+
+/* Takes the experts whose router gives the largest numbers; p is by softmax, but for its divisor, which is returned. */
+static float take_by_softmax(const dt_weights *w, const float *logits, int32_t *id, float p[DT_EXPERTS]) {
+  const int n = w->shape.experts;
+  float largest = take(logits, n, w->shape.chosen, id), sum = 0;
+  for (int e = 0; e < n; e++) p[e] = logits[e] - largest;
+  exp_all(w, p);
+  for (int e = 0; e < n; e++) sum += p[e];
+  return sum;
+}
+
+/* The same by sigmoids, which have no divisor. */
+static float take_by_sigmoid(const dt_weights *w, const cpu_layer *l, const float *logits, int32_t *id,
+                             float p[DT_EXPERTS]) {
+  const int n = w->shape.experts;
+  float corrected[DT_EXPERTS];
+  for (int e = 0; e < n; e++) p[e] = -logits[e];
+  exp_all(w, p);
+  for (int e = 0; e < n; e++) {
+    p[e] = 1 / (1 + p[e]);
+    corrected[e] = p[e] + (l->routing.correction ? l->routing.correction[e] : 0);
   }
-  for (int j = 0; j < chosen; j++) weight[j] = p[id[j]] / sum;
+  take(corrected, n, w->shape.chosen, id);
+  return 1;
+}
+
+/* The experts that a row takes and their weights, by rising id: see dt_layer. */
+static void choose(const dt_weights *w, const cpu_layer *l, const float *logits, int32_t *id, float *weight) {
+  const dt_shape *s = &w->shape;
+  float p[DT_EXPERTS] = {0}, scaled[DT_EXPERTS];
+  for (int e = 0; e < s->experts && s->router_scale != 0; e++) scaled[e] = logits[e] * s->router_scale;
+  if (s->router_scale != 0) logits = scaled;
+  float sum = s->router_sigmoid ? take_by_sigmoid(w, l, logits, id, p) : take_by_softmax(w, logits, id, p);
+  if (s->chosen_only) {
+    sum = 0;
+    for (int j = 0; j < s->chosen; j++) sum += p[id[j]];
+    if (s->router_sigmoid) sum += 1e-20f;
+  }
+  for (int j = 0; j < s->chosen; j++) {
+    weight[j] = p[id[j]] / sum;
+    if (l->routing.scale) weight[j] *= l->routing.scale[id[j]];
+    if (s->experts_scale != 0) weight[j] *= s->experts_scale;
+  }
 }
 
 /* Sorts the pairs by expert: pair i of all rows' lists goes to place[i]. Returns the number of groups. */
@@ -99,7 +142,7 @@ static void add_pairs(const cpu_chunk *c, const cpu_layer *l, const int *place) 
       const float *more = w->routes.out + (size_t)place[r * chosen + j] * w->ldx;
       for (int i = first; i < last; i++) sum[i] += weight[j] * more[i];
     }
-    if (l->down_norm)
+    if (l->down_norm || l->up.data)
       memcpy(w->normed + (size_t)r * w->ldx + first, sum + first, (size_t)(last - first) * sizeof *sum);
     else
       for (int i = first; i < last; i++) x[i] += w->residual_scale * sum[i];
@@ -119,18 +162,18 @@ static void tell(const cpu_chunk *c, int layer, int groups) {
   }
 }
 
-void cpu_run_experts(const cpu_chunk *c, int layer, const float *x) {
+void cpu_run_experts(const cpu_chunk *c, int layer, const float *x, const float *by) {
   const dt_weights *w = c->p->w;
   const cpu_layer *l = &w->layer[layer];
   const cpu_routes *routes = &w->routes;
   const size_t chosen = (size_t)w->shape.chosen;
   group groups[DT_EXPERTS];
   int first, last, *place = routes->place + (size_t)c->me->thread * CPU_ROWS * chosen;
-  cpu_multiply(c, &(cpu_product){&l->router, x, w->ldx, CPU_STORE, routes->logits, routes->ldlogits}, 1);
+  cpu_multiply(c, &(cpu_product){&l->router, by, w->ldx, CPU_STORE, routes->logits, routes->ldlogits}, 1);
   cpu_wait(c->me);
   cpu_share(c->me, c->n, &first, &last);
   for (int r = first; r < last; r++)
-    choose(w, routes->logits + (size_t)r * routes->ldlogits, routes->id + (size_t)r * chosen,
+    choose(w, l, routes->logits + (size_t)r * routes->ldlogits, routes->id + (size_t)r * chosen,
            routes->weight + (size_t)r * chosen);
   cpu_wait(c->me);
   int count = group_pairs(c, groups, place);

@@ -9,6 +9,10 @@ VI v16 activate(dt_act_kind act, v16 x) {
   return v_silu(x);
 }
 
+VI v16 gated(dt_act_kind act, v16 gate, v16 up) {
+  return act == DT_ACT_CLAMPED ? v_clamped(gate, up) : v_mul(activate(act, gate), up);
+}
+
 VI void finish(cpu_finish how, dt_act_kind act, float scale, const float *bias, const float *sums, float *out) {
   v16 a = v_add(v_load(sums), v_load(bias)), b = v_add(v_load(sums + 16), v_load(bias + 16));
   switch (how) {
@@ -18,7 +22,7 @@ VI void finish(cpu_finish how, dt_act_kind act, float scale, const float *bias, 
     v_store(out + 16, v_fma(b, v_set1(scale), v_load(out + 16)));
     break;
   case CPU_ACTIVATE: v_store(out, activate(act, a)), v_store(out + 16, activate(act, b)); break;
-  case CPU_GATE: v_store(out, v_mul(activate(act, a), b)); break;
+  case CPU_GATE: v_store(out, gated(act, a, b)); break;
   }
 }
 

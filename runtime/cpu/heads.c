@@ -105,7 +105,8 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
                                  rows->window.sinks,
                                  dt_window_begin(rows->window, rows->position[at]),
                                  l->window ? dt_window_begin((dt_window){l->window, 0}, rows->position[at]) : 0,
-                                 w->shape.score_cap};
+                                 w->shape.score_cap,
+                                 l->sinks ? l->sinks + l->mine.heads.first + head : NULL};
   }
   w->backend->cache_type->attend(
       cpu_rows_of(seen, sequence, l->keys_of, 0, a.kv_head), cpu_rows_of(seen, sequence, l->keys_of, 1, a.kv_head),

@@ -47,17 +47,25 @@ typedef struct {
   cpu_matrix up, down; /* as in cpu_layer */
 } cpu_expert;
 
+/* What a layer has beside its experts: see dt_layer. Each may be NULL. */
+typedef struct {
+  float *correction, *scale;                                  /* [experts] */
+  float *mlp_norm, *experts_norm, *expert_norm, *router_norm; /* [hidden] */
+} cpu_routing;
+
 typedef struct {
   float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; biases may be NULL; a draft head has no norm1 */
   float *o_norm, *down_norm;                      /* [hidden], or NULL */
   float *q_norm, *k_norm;                         /* [head_dim], or [heads * head_dim] of all together, or NULL */
   float *v_norm;                                  /* [head_dim] ones, or NULL */
   cpu_matrix q, k, v;                             /* outputs: heads, each padded to `dim`; k, v: if it has keys */
-  cpu_matrix up;                    /* with a gate: a panel is 16 gates and the 16 outputs they multiply */
-  cpu_matrix o;                     /* parallel residual: its input is attention output and inner row */
-  cpu_matrix down;                  /* sequential residual only */
-  cpu_matrix router;                /* these two in the place of up and down; NULL: the layer has no experts */
-  cpu_expert *expert;               /* [experts] */
+  cpu_matrix up;      /* with a gate: a panel is 16 gates and the 16 outputs they multiply */
+  cpu_matrix o;       /* parallel residual: its input is attention output and inner row */
+  cpu_matrix down;    /* sequential residual only */
+  float *sinks;       /* [heads], or NULL */
+  cpu_matrix router;  /* these three in the place of up and down, or beside them; NULL: the layer has no experts */
+  cpu_expert *expert; /* [experts] */
+  cpu_routing routing;
   cpu_matrix input_gate, input_out; /* with inputs */
   float *input_norm;
   float *scale; /* of the stream behind it, or NULL */
@@ -100,6 +108,7 @@ typedef struct {
   char *rows;    /* [CPU_ROWS * chosen] at their places, as the products take them */
   float *inner;  /* [CPU_ROWS * chosen][ldinner] at their places */
   float *out;    /* [CPU_ROWS * chosen][ldx] at their places */
+  float *beside; /* [CPU_ROWS][ldx] what the MLP beside them adds */
 } cpu_routes;
 
 struct dt_weights {

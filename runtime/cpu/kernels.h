@@ -17,7 +17,7 @@ typedef enum {
   CPU_STORE,    /* out[row][32 p + j] = sum */
   CPU_ADD,      /* out[row][32 p + j] += scale * sum: the residual stream */
   CPU_ACTIVATE, /* out[row][32 p + j] = act(sum) */
-  CPU_GATE      /* panels of 16 gates and the 16 outputs they multiply: out[row][16 p + j] = act(gate) * up */
+  CPU_GATE /* panels of 16 gates and the 16 outputs they multiply: out[row][16 p + j] = act(gate) * up, or see DT_ACT_CLAMPED */
 } cpu_finish;
 
 /* One row and one head: a query and the slots of its keys. Positions 0..prefix-1 lie in the slots of the same
@@ -27,9 +27,10 @@ typedef struct {
   float *out;          /* [dim] the attention output */
   const int32_t *path; /* [path_len] slots of positions prefix, prefix + 1, .. */
   int prefix, path_len;
-  int hidden, seen; /* the window hides positions hidden..seen-1 */
-  int begin;        /* positions below are not read */
-  float cap;        /* a score x becomes cap * tanh(x / cap); 0: it stays */
+  int hidden, seen;  /* the window hides positions hidden..seen-1 */
+  int begin;         /* positions below are not read */
+  float cap;         /* a score x becomes cap * tanh(x / cap); 0: it stays */
+  const float *sink; /* a score that only the softmax's sum has; NULL: none */
 } cpu_attention_row;
 
 /* The types of caches: the layout of dim numbers (a multiple of 16), keys or values of one head, in a slot. Each is an

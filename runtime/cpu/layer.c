@@ -146,7 +146,50 @@ static void scale_stream(const cpu_chunk *c, float scale) {
   cpu_wait(c->me);
 }
 
-/* x += o(attention(norm1(x))), x += down(act(up(norm2(x)))) or the sum of experts; each norm may be absent, and each block end in
+/* Stores what the MLP gives beside experts. */
+static void run_beside(const cpu_chunk *c, const cpu_layer *l, const float *x) {
+  const dt_weights *w = c->p->w;
+  const cpu_product up = to_inner(w, l, x),
+                    down = {&l->down, cpu_inner_of(w), w->ldcat, CPU_STORE, w->routes.beside, w->ldx};
+  cpu_multiply(c, &up, 1);
+  cpu_wait(c->me);
+  cpu_multiply(c, &down, 1);
+  cpu_wait(c->me);
+}
+
+/* Joins it with the sum of the experts: into normed or, if no norm follows, the stream. */
+static void join_beside(const cpu_chunk *c, const cpu_layer *l) {
+  const dt_weights *w = c->p->w;
+  const dt_shape *s = &w->shape;
+  const cpu_kernels *k = w->backend->kernels;
+  const float *norm[] = {l->routing.experts_norm, l->routing.mlp_norm};
+  int first, last;
+  cpu_wait(c->me);
+  cpu_share(c->me, c->n, &first, &last);
+  for (int r = first; r < last; r++) {
+    float *part[] = {w->normed + (size_t)r * w->ldx, w->routes.beside + (size_t)r * w->ldx};
+    float *x = w->x + (size_t)r * w->ldx;
+    for (int i = 0; i < 2; i++)
+      if (norm[i]) k->norm(s->norm, part[i], norm[i], NULL, s->hidden, s->norm_eps, part[i]);
+    for (int i = 0; i < s->hidden; i++) part[0][i] += part[1][i];
+    for (int i = 0; i < s->hidden && !l->down_norm; i++) x[i] += w->residual_scale * part[0][i];
+  }
+}
+
+/* Experts, beside an MLP or alone; x are the rows behind norm2. */
+static void run_experts(const cpu_chunk *c, const cpu_layer *l, int layer, const float *x) {
+  const cpu_routing *by = &l->routing;
+  const float *routed = x;
+  if (l->up.data) run_beside(c, l, x);
+  if (by->expert_norm) {
+    x = normalize(c, 1, by->expert_norm, NULL), routed = normalize(c, 0, by->router_norm, NULL);
+    wait_for_norms(c);
+  }
+  cpu_run_experts(c, layer, x, routed);
+  if (l->up.data) join_beside(c, l);
+}
+
+/* x += o(attention(norm1(x))), x += down(act(up(norm2(x)))) or experts; each norm may be absent, and each block end in
  * one; then inputs and a scale, if the layer has them */
 void cpu_sequential_layer(const cpu_chunk *c, int layer) {
   const dt_weights *w = c->p->w;
@@ -163,7 +206,7 @@ void cpu_sequential_layer(const cpu_chunk *c, int layer) {
     wait_for_norms(c);
   }
   if (l->expert) {
-    cpu_run_experts(c, layer, x2);
+    run_experts(c, l, layer, x2);
   } else {
     const cpu_product up = to_inner(w, l, x2), down = to_residual(w, &l->down, cpu_inner_of(w), l->down_norm);
     cpu_multiply(c, &up, 1);

@@ -142,17 +142,24 @@ static void build_experts(builder *b, const dt_layer *l, cpu_layer *out) {
   const dt_shape *s = &b->w->shape;
   const cpu_format *asked = b->asked;
   b->asked = b->w->backend->kernels->format[0];
-  out->router =
-      build(b, (cpu_range){0, s->experts}, s->hidden, &(part){&l->router, NULL, whole(&l->router), 0, NULL}, 1);
+  out->router = build(b, (cpu_range){0, s->experts}, s->hidden,
+                      &(part){&l->router, &l->router_bias, whole(&l->router), 0, NULL}, 1);
   b->asked = asked;
   out->expert = cpu_take(&b->w->weights_arena, (size_t)s->experts * sizeof *out->expert);
   for (int i = 0; i < s->experts; i++) {
     const dt_expert *from = &l->expert[i];
-    const part down = {&from->down, NULL, whole(&from->down), 0, NULL};
-    cpu_expert e = {build_gated(b, (cpu_range){0, s->expert_inter}, &from->gate, NULL, &from->up, NULL),
-                    build(b, (cpu_range){0, s->hidden}, s->expert_inter, &down, 1)};
+    const part down = {&from->down, &from->down_bias, whole(&from->down), 0, NULL};
+    cpu_expert e = {
+        build_gated(b, (cpu_range){0, s->expert_inter}, &from->gate, &from->gate_bias, &from->up, &from->up_bias),
+        build(b, (cpu_range){0, s->hidden}, s->expert_inter, &down, 1)};
     if (out->expert) out->expert[i] = e;
   }
+  out->routing = (cpu_routing){.correction = take_vector(b, &l->router_correction),
+                               .scale = take_vector(b, &l->expert_scale),
+                               .mlp_norm = take_vector(b, &l->mlp_norm),
+                               .experts_norm = take_vector(b, &l->experts_norm),
+                               .expert_norm = take_vector(b, &l->expert_norm),
+                               .router_norm = take_vector(b, &l->router_norm)};
 }
 
 /* Which ranks have which part of a model, or of a layer, of this shape. */
@@ -187,13 +194,12 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
                      .q = build_heads(b, s->head_dim, mine->heads, &l->q, &l->q_bias),
                      .k = build_heads(b, s->head_dim, mine->kv_heads, &l->k, &l->k_bias),
                      .v = build_heads(b, s->head_dim, mine->kv_heads, &l->v, &l->v_bias),
+                     .sinks = take_vector(b, &l->sinks),
                      .input_gate = build_whole(b, &l->input_gate),
                      .input_norm = take_vector(b, &l->input_norm),
                      .scale = take_vector(b, &l->scale)};
-  if (l->expert)
-    build_experts(b, l, &built);
-  else
-    built.up = build_up(b, l, mine->inter);
+  if (l->expert) build_experts(b, l, &built);
+  if (l->up.source) built.up = build_up(b, l, mine->inter);
   if (l->input_out.source) {
     const part input = {&l->input_out, NULL, whole(&l->input_out), 0, NULL};
     built.input_out = build(b, mine->hidden, s->inputs, &input, 1);
@@ -208,7 +214,7 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
     built.o = build(b, mine->hidden, l->o.cols + s->inter, (const part[]){o, down}, 2);
   } else {
     built.o = build(b, mine->hidden, l->o.cols, &o, 1);
-    if (!l->expert) built.down = build(b, mine->hidden, s->inter, &down, 1);
+    if (l->down.source) built.down = build(b, mine->hidden, s->inter, &down, 1);
   }
   if (out) *out = built;
 }
@@ -328,6 +334,7 @@ static void build_routes(dt_weights *w) {
   r->rows = cpu_take(a, pairs * r->step);
   r->inner = cpu_take(a, pairs * r->ldinner * sizeof(float));
   r->out = cpu_take(a, pairs * w->ldx * sizeof(float));
+  r->beside = cpu_take(a, CPU_ROWS * w->ldx * sizeof(float));
 }
 
 static void build_scratch(dt_weights *w) {

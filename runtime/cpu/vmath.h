@@ -88,6 +88,13 @@ VI v16 v_silu(v16 x) { /* x / (1 + exp(-x)) */
   return v_div(x, v_add(v_set1(1.0f), v_exp(v_sub(v_set1(0.0f), x))));
 }
 
+VI v16 v_clamped(v16 gate, v16 up) { /* (u + 1) g / (1 + exp(-1.702 g)) of g and u cut to 7: see DT_ACT_CLAMPED */
+  v16 limit = v_set1(7.0f), g = v_keep_nan(gate, v_min(limit, gate));
+  v16 u = v_keep_nan(up, v_min(limit, v_max(v_set1(-7.0f), up)));
+  v16 e = v_exp(v_mul(g, v_set1(-1.702f)));
+  return v_mul(v_add(u, v_set1(1.0f)), v_div(g, v_add(e, v_set1(1.0f))));
+}
+
 VI v16 v_gelu_tanh(v16 x) { /* x/2 (1 + tanh(u)) = x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3) */
   v16 minus_2u = v_mul(x, v_fma(v_mul(x, x), v_set1(-0.0713548163f), v_set1(-1.59576912f)));
   return v_div(x, v_add(v_set1(1.0f), v_exp(minus_2u)));

@@ -169,7 +169,13 @@ static dt_matrix find(finder *f, int rank, const uint64_t *want, const char *hf,
     return none;
   }
   int rows = (int)(rank > 2 ? want[0] * want[1] : want[0]), cols = rank > 1 ? (int)want[rank - 1] : 1;
-  return (dt_matrix){t.source, t.offset, dtype, rows, cols, rows, rows, false, 0};
+  return (dt_matrix){.source = t.source,
+                     .offset = t.offset,
+                     .dtype = dtype,
+                     .rows = rows,
+                     .cols = cols,
+                     .group = rows,
+                     .stride = rows};
 }
 
 dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char *in_gguf) {
@@ -178,6 +184,44 @@ dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char 
 
 dt_matrix find_matrices(finder *f, int n, int rows, int cols, const char *hf, const char *in_gguf) {
   return find(f, 3, (uint64_t[]){(uint64_t)n, (uint64_t)rows, (uint64_t)cols}, hf, in_gguf);
+}
+
+dt_matrix find_across(finder *f, int n, int rows, int cols, const char *hf) {
+  dt_matrix m = find(f, 3, (uint64_t[]){(uint64_t)n, (uint64_t)cols, (uint64_t)rows}, hf, NULL);
+  m.rows = m.group = m.stride = m.across = rows, m.cols = cols;
+  return m;
+}
+
+dt_matrix find_blocks(finder *f, int n, int rows, int cols, const char *blocks, const char *scales) {
+  const uint64_t want[] = {(uint64_t)n, (uint64_t)rows, (uint64_t)(cols / 32), 16};
+  char name[160];
+  tensor t[2];
+  if (f->status == DT_OK && cols % 32)
+    f->status = dt_fail(f->err, DT_EINPUT, "%s: tensor %s: rows of %d numbers, expected whole blocks of 32",
+                        f->from->path, name_of(f, blocks, NULL, name), cols);
+  for (int i = 0; i < 2; i++) {
+    if (!found(f, 4 - i, want, i ? scales : blocks, NULL, name, &t[i])) return (dt_matrix){0};
+    if (strcmp(t[i].type, "U8")) {
+      f->status =
+          dt_fail(f->err, DT_EINPUT, "%s: tensor %s: found type %s, expected U8", t[i].source->name, name, t[i].type);
+      return (dt_matrix){0};
+    }
+  }
+  return (dt_matrix){.source = t[0].source,
+                     .offset = t[0].offset,
+                     .dtype = dt_type_named("MXFP4"),
+                     .rows = n * rows,
+                     .cols = cols,
+                     .group = n * rows,
+                     .stride = n * rows,
+                     .scales = t[1].source,
+                     .scales_offset = t[1].offset};
+}
+
+dt_matrix find_vectors(finder *f, int n, int size, const char *hf, const char *in_gguf) {
+  dt_matrix m = find(f, 2, (uint64_t[]){(uint64_t)n, (uint64_t)size}, hf, in_gguf);
+  m.rows = m.group = m.stride = n * size, m.cols = 1;
+  return m;
 }
 
 dt_matrix find_vector(finder *f, int n, const char *hf, const char *in_gguf) {

@@ -37,8 +37,14 @@ typedef struct {
  * that it is missing, of another shape or of a type not known. */
 dt_matrix find_matrix(finder *f, int rows, int cols, const char *hf, const char *gguf);
 dt_matrix find_vector(finder *f, int n, const char *hf, const char *gguf);
+/* A tensor of n vectors, one behind the other. */
+dt_matrix find_vectors(finder *f, int n, int size, const char *hf, const char *gguf);
 /* A tensor of n matrices, as one matrix whose rows go [matrix][row]; n * rows fits an int. */
 dt_matrix find_matrices(finder *f, int n, int rows, int cols, const char *hf, const char *gguf);
+/* The same of one in Hugging Face's files in which they are transposed, and of two that have MXFP4 as `scales` of dt_matrix says.
+ * dt_one_of takes a matrix out. */
+dt_matrix find_across(finder *f, int n, int rows, int cols, const char *hf);
+dt_matrix find_blocks(finder *f, int n, int rows, int cols, const char *blocks, const char *scales);
 
 bool find_is_there(const finder *f, const char *hf, const char *gguf);
 

@@ -414,7 +414,8 @@ dt_status config_refuse_others(const keys *k, const char *takes) {
                 {NULL, "rope.scaling.attn_factor", 1, "a scale of the rotation"},
                 {NULL, "rope.scaling.yarn_ext_factor", 1, "an extrapolation of its own"},
                 {NULL, "rope.scaling.yarn_log_multiplier", 0, "a scale of the rotation"}};
-  if (get(k->json, "quantization_config"))
+  const char *method = config_text(k, "quantization_config.quant_method", NULL);
+  if (get(k->json, "quantization_config") && !(*method && is_among(method, takes)))
     return dt_fail(
         k->err, DT_EINPUT,
         "%s: quantization_config: weights in another tool's format are not supported; supported: F32, F16 and "

@@ -29,6 +29,10 @@ typedef struct {
   int window;        /* of local layers; 0: they see all */
   bool local[CONFIG_MAX_LAYERS], still[CONFIG_MAX_LAYERS]; /* layers with the window, without rotation */
   bool dense[CONFIG_MAX_LAYERS];                           /* layers without experts, where shape has some */
+  const char *router_name, *experts_name; /* of tensors in Hugging Face's files, where they are not the usual ones */
+  bool biased_experts;                    /* experts and their router have biases; in folders as gpt-oss has them */
+  bool sinks;                             /* heads have sinks */
+  bool post_named;                        /* GGUF files call the norm before the second block post_attention_norm */
   /* Of each layer, as in dt_layer. */
   int kv_heads[CONFIG_MAX_LAYERS], head_dim[CONFIG_MAX_LAYERS], inter[CONFIG_MAX_LAYERS], keys_of[CONFIG_MAX_LAYERS];
   bool values_are_keys; /* in layers without a window: the projections of keys, before their norm, are the values */

@@ -11,8 +11,8 @@ dt_status experts_read(const keys *k, bool optional, config *c) {
   dt_status status = optional ? config_count(k, NULL, "expert_count", 0, DT_EXPERTS, &any) : DT_OK;
   if (status || !any) return status;
   s->chosen_only = true;
-  status = config_int(k, "num_experts|num_local_experts", "expert_count", DT_EXPERTS, &s->experts);
-  if (!status) status = config_int(k, "num_experts_per_tok", "expert_used_count", s->experts, &s->chosen);
+  status = config_int(k, "num_experts|num_local_experts|n_routed_experts", "expert_count", DT_EXPERTS, &s->experts);
+  if (!status) status = config_int(k, "num_experts_per_tok|top_k_experts", "expert_used_count", s->experts, &s->chosen);
   if (!status)
     status = config_int_or(k, "moe_intermediate_size", "expert_feed_forward_length", s->inter, CONFIG_MAX_SIZE,
                            &s->expert_inter);
@@ -21,6 +21,12 @@ dt_status experts_read(const keys *k, bool optional, config *c) {
     status = dt_fail(k->err, DT_EINPUT, "%s: %d experts of %d numbers, expected at most %d numbers of all together",
                      k->path, s->experts, widest, MOST_ROWS);
   return status;
+}
+
+/* A name in a folder, with what is behind that of the experts; c may name them. */
+static const char *named(const config *c, const char *behind, char name[96]) {
+  snprintf(name, 96, "%s%s", c->experts_name ? c->experts_name : "layers.%d.mlp.experts", behind);
+  return name;
 }
 
 /* One matrix of an expert, in a folder. */
@@ -38,18 +44,19 @@ static void find_each(finder *f, const dt_shape *s, dt_layer *l, const char *in,
                                .down = find_one(f, H, E, in, i, part[2])};
 }
 
-static void find_all(finder *f, const dt_shape *s, dt_layer *l) {
-  const char *both = "layers.%d.mlp.experts.gate_up_proj", *both_in_gguf = "blk.%d.ffn_gate_up_exps.weight";
+static void find_all(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
+  char both[96], last[96];
+  const char *both_in_gguf = "blk.%d.ffn_gate_up_exps.weight";
   int n = s->experts, H = s->hidden, E = s->expert_inter;
-  bool together = !f->from->gguf || find_is_there(f, both, both_in_gguf);
+  bool together = !f->from->gguf || find_is_there(f, NULL, both_in_gguf);
   dt_matrix gate, up, down;
   if (together) {
-    gate = up = find_matrices(f, n, 2 * E, H, both, both_in_gguf);
+    gate = up = find_matrices(f, n, 2 * E, H, named(c, ".gate_up_proj", both), both_in_gguf);
   } else {
     gate = find_matrices(f, n, E, H, NULL, "blk.%d.ffn_gate_exps.weight");
     up = find_matrices(f, n, E, H, NULL, "blk.%d.ffn_up_exps.weight");
   }
-  down = find_matrices(f, n, H, E, "layers.%d.mlp.experts.down_proj", "blk.%d.ffn_down_exps.weight");
+  down = find_matrices(f, n, H, E, named(c, ".down_proj", last), "blk.%d.ffn_down_exps.weight");
   for (int i = 0; i < n; i++) {
     int first = together ? 2 * i * E : i * E;
     l->expert[i] = (dt_expert){.gate = dt_some_rows(gate, first, E),
@@ -58,14 +65,56 @@ static void find_all(finder *f, const dt_shape *s, dt_layer *l) {
   }
 }
 
-void experts_find(finder *f, const dt_shape *s, dt_layer *l) {
+/* gpt-oss's, in a folder: outputs last or, of MXFP4, scales and the rest apart. */
+static dt_matrix find_turned(finder *f, int n, int rows, int cols, const char *name) {
+  char blocks[96], scales[96];
+  snprintf(blocks, sizeof blocks, "%s_blocks", name), snprintf(scales, sizeof scales, "%s_scales", name);
+  return find_is_there(f, blocks, NULL) ? find_blocks(f, n, rows, cols, blocks, scales)
+                                        : find_across(f, n, rows, cols, name);
+}
+
+/* Of gpt-oss in a folder rows of gates and ups take turns. */
+static void find_in_turns(finder *f, const dt_shape *s, dt_layer *l) {
+  int n = s->experts, H = s->hidden, E = s->expert_inter;
+  dt_matrix both = find_turned(f, n, 2 * E, H, "layers.%d.mlp.experts.gate_up_proj");
+  dt_matrix down = find_turned(f, n, H, E, "layers.%d.mlp.experts.down_proj");
+  dt_matrix bias = find_vectors(f, n, 2 * E, "layers.%d.mlp.experts.gate_up_proj_bias", NULL);
+  dt_matrix down_bias = find_vectors(f, n, H, "layers.%d.mlp.experts.down_proj_bias", NULL);
+  for (int i = 0; i < n; i++) {
+    dt_matrix own = dt_one_of(both, i, 2 * E), own_bias = dt_one_of(bias, i, 2 * E);
+    l->expert[i] = (dt_expert){.gate = dt_part_of_heads(own, 2, 0, 1),
+                               .up = dt_part_of_heads(own, 2, 1, 1),
+                               .down = dt_one_of(down, i, H),
+                               .gate_bias = dt_part_of_heads(own_bias, 2, 0, 1),
+                               .up_bias = dt_part_of_heads(own_bias, 2, 1, 1),
+                               .down_bias = dt_one_of(down_bias, i, H)};
+  }
+}
+
+static void find_biases_in_gguf(finder *f, const dt_shape *s, dt_layer *l) {
+  int n = s->experts, H = s->hidden, E = s->expert_inter;
+  dt_matrix gate = find_vectors(f, n, E, NULL, "blk.%d.ffn_gate_exps.bias");
+  dt_matrix up = find_vectors(f, n, E, NULL, "blk.%d.ffn_up_exps.bias");
+  dt_matrix down = find_vectors(f, n, H, NULL, "blk.%d.ffn_down_exps.bias");
+  for (int i = 0; i < n; i++)
+    l->expert[i].gate_bias = dt_one_of(gate, i, E), l->expert[i].up_bias = dt_one_of(up, i, E),
+    l->expert[i].down_bias = dt_one_of(down, i, H);
+}
+
+void experts_find(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
   static const char *const usual[] = {"gate_proj", "up_proj", "down_proj"}, *const older[] = {"w1", "w3", "w2"};
   const char *old = "layers.%d.block_sparse_moe.gate.weight";
-  bool is_old = !f->from->gguf && find_is_there(f, old, NULL);
-  l->router =
-      find_matrix(f, s->experts, s->hidden, is_old ? old : "layers.%d.mlp.gate.weight", "blk.%d.ffn_gate_inp.weight");
-  if (f->from->gguf || find_is_there(f, "layers.%d.mlp.experts.gate_up_proj", NULL))
-    find_all(f, s, l);
+  char name[96];
+  bool in_gguf = f->from->gguf, is_old = find_is_there(f, old, NULL) && !in_gguf;
+  const char *router = is_old ? old : c->router_name ? c->router_name : "layers.%d.mlp.gate.weight";
+  l->router = find_matrix(f, s->experts, s->hidden, router, "blk.%d.ffn_gate_inp.weight");
+  if (c->biased_experts)
+    l->router_bias = find_vector(f, s->experts, "layers.%d.mlp.router.bias", "blk.%d.ffn_gate_inp.bias");
+  if (c->biased_experts && !in_gguf)
+    find_in_turns(f, s, l);
+  else if (in_gguf || find_is_there(f, named(c, ".gate_up_proj", name), NULL) || c->experts_name)
+    find_all(f, c, s, l);
   else
     find_each(f, s, l, is_old ? "block_sparse_moe" : "mlp", is_old ? older : usual);
+  if (c->biased_experts && in_gguf) find_biases_in_gguf(f, s, l);
 }

@@ -10,6 +10,6 @@ dt_status experts_read(const keys *k, bool optional, config *c);
 
 /* Finds the router and the experts of layer f->layer. Files have a tensor of each expert's matrix, or one of those of all
  * experts, gate and up perhaps together. */
-void experts_find(finder *f, const dt_shape *s, dt_layer *l);
+void experts_find(finder *f, const config *c, const dt_shape *s, dt_layer *l);
 
 #endif

@@ -45,8 +45,7 @@ dt_status llama_read_basics(const keys *k, const defaults *usual, config *c) {
   return status ? status : config_eos(k, c);
 }
 
-/* Reads the keys that all have. */
-static dt_status read_common(const keys *k, const defaults *usual, config *c) {
+dt_status llama_read(const keys *k, const defaults *usual, config *c) {
   dt_shape *s = &c->shape;
   double part = 0;
   dt_status status = llama_read_basics(k, usual, c);
@@ -74,7 +73,7 @@ static dt_status read_biases(const keys *k, config *c) {
 }
 
 static dt_status read_llama(const keys *k, config *c) {
-  dt_status status = read_common(k, &(defaults){0}, c);
+  dt_status status = llama_read(k, &(defaults){0}, c);
   if (!status) status = read_biases(k, c);
   if (!status && k->gguf) status = experts_read(k, true, c); /* Mixtral */
   c->zipped_heads = k->gguf;
@@ -82,25 +81,25 @@ static dt_status read_llama(const keys *k, config *c) {
 }
 
 static dt_status read_mixtral(const keys *k, config *c) {
-  dt_status status = read_common(k, &(defaults){.eps = 1e-5, .base = 1e6}, c);
+  dt_status status = llama_read(k, &(defaults){.eps = 1e-5, .base = 1e6}, c);
   if (!status) status = experts_read(k, false, c);
   return status ? status : config_window(k, NULL, true, c);
 }
 
 static dt_status read_mistral(const keys *k, config *c) {
-  dt_status status = read_common(k, &(defaults){0}, c);
+  dt_status status = llama_read(k, &(defaults){0}, c);
   return status ? status : config_window(k, NULL, true, c);
 }
 
 static dt_status read_qwen2(const keys *k, config *c) {
   c->qkv_bias = true;
-  dt_status status = read_common(k, &(defaults){0}, c);
+  dt_status status = llama_read(k, &(defaults){0}, c);
   return status ? status : config_window(k, "use_sliding_window", true, c);
 }
 
 static dt_status read_normed_qwen(const keys *k, int head_dim, config *c) {
   c->normed_heads = true;
-  dt_status status = read_common(k, &(defaults){.head_dim = head_dim}, c);
+  dt_status status = llama_read(k, &(defaults){.head_dim = head_dim}, c);
   if (!status) status = config_bool(k, "attention_bias", NULL, false, &c->attention_bias);
   c->qkv_bias = c->attention_bias;
   return status ? status : config_window(k, "use_sliding_window", true, c);
@@ -117,7 +116,7 @@ static dt_status read_qwen3moe(const keys *k, config *c) {
 
 static dt_status read_smollm3(const keys *k, config *c) {
   bool windows = false;
-  dt_status status = read_common(k, &(defaults){.base = 2e6, .tied = true}, c);
+  dt_status status = llama_read(k, &(defaults){.base = 2e6, .tied = true}, c);
   if (!status) status = read_biases(k, c);
   if (!status) status = config_still(k, 4, c);
   if (!status) status = config_bool(k, "use_sliding_window", NULL, false, &windows);
@@ -137,7 +136,7 @@ static dt_status read_factor(const keys *k, const char *hf, const char *in_gguf,
 static dt_status read_granite(const keys *k, config *c) {
   dt_shape *s = &c->shape;
   float divisor = 1;
-  dt_status status = read_common(k, &(defaults){0}, c);
+  dt_status status = llama_read(k, &(defaults){0}, c);
   if (!status) status = read_biases(k, c);
   if (!status) status = read_factor(k, "embedding_multiplier", "embedding_scale", 1, &s->embed_scale);
   if (!status) status = read_factor(k, "residual_multiplier", "residual_scale", 1, &s->residual_scale);
@@ -151,7 +150,7 @@ static dt_status read_granite(const keys *k, config *c) {
 /* OLMo 2 and 3: norms only behind the blocks, and of all heads together. GGUF files call both olmo2. */
 static dt_status read_olmo(const keys *k, double base, int window, config *c) {
   c->normed_heads = c->shape.wide_norms = c->norms_behind = true;
-  dt_status status = read_common(k, &(defaults){.eps = 1e-5, .base = base}, c);
+  dt_status status = llama_read(k, &(defaults){.eps = 1e-5, .base = base}, c);
   if (!status) status = read_biases(k, c);
   if (!status && (k->gguf || window)) status = config_local(k, k->gguf ? 0 : window, 4, c);
   if (!status && c->window)
@@ -167,7 +166,7 @@ static dt_status read_olmo3(const keys *k, config *c) { return read_olmo(k, 5000
 
 static dt_status read_phi3(const keys *k, config *c) {
   c->fused = true;
-  dt_status status = read_common(k, &(defaults){.eps = 1e-5}, c);
+  dt_status status = llama_read(k, &(defaults){.eps = 1e-5}, c);
   if (!status && c->rotation.yarn)
     status =
         dt_fail(k->err, DT_EINPUT,
@@ -183,7 +182,7 @@ static dt_status read_gemma(const keys *k, const defaults *usual, int each, int 
   bool both_ways = false;
   c->norms_before = c->norms_behind = true;
   c->norm_plus = k->gguf ? 0 : 1;
-  dt_status status = read_common(k, usual, c);
+  dt_status status = llama_read(k, usual, c);
   if (!status) status = config_local(k, k->gguf && each == 6 ? 0 : 4096, each, c);
   if (!status) status = config_number(k, "query_pre_attn_scalar", NULL, scalar, 1e-3, 1e9, &scalar);
   if (!status) status = config_bool(k, "use_bidirectional_attention", NULL, false, &both_ways);
@@ -245,7 +244,8 @@ static void find_norms(finder *f, const config *c, dt_layer *l) {
       c->norms_behind ? "layers.%d.pre_feedforward_layernorm.weight" : "layers.%d.post_attention_layernorm.weight";
   if (c->norms_before || !c->norms_behind) {
     l->norm1 = find_norm(f, c, H, "layers.%d.input_layernorm.weight", "blk.%d.attn_norm.weight");
-    l->norm2 = find_norm(f, c, H, second, "blk.%d.ffn_norm.weight");
+    l->norm2 =
+        find_norm(f, c, H, second, c->post_named ? "blk.%d.post_attention_norm.weight" : "blk.%d.ffn_norm.weight");
   }
   if (!c->norms_behind) return;
   l->o_norm = find_norm(f, c, H, "layers.%d.post_attention_layernorm.weight", "blk.%d.post_attention_norm.weight");
@@ -327,8 +327,9 @@ static void find_layer(finder *f, const config *c, dt_layer *l) {
   if (c->normed_heads) find_head_norms(f, c, s, l);
   l->o = find_matrix(f, H, A, "layers.%d.self_attn.o_proj.weight", "blk.%d.attn_output.weight");
   l->o_bias = find_some(f, c->attention_bias, H, "layers.%d.self_attn.o_proj.bias", "blk.%d.attn_output.bias");
+  if (c->sinks) l->sinks = find_vector(f, s->heads, "layers.%d.self_attn.sinks", "blk.%d.attn_sinks.weight");
   if (l->expert)
-    experts_find(f, s, l);
+    experts_find(f, c, s, l);
   else
     find_mlp(f, c, s, l);
   if (s->inputs) find_inputs(f, c, s, l);

@@ -15,6 +15,9 @@ typedef struct {
 /* Reads all but heads, the MLP's width, and rotations. */
 dt_status llama_read_basics(const keys *k, const llama_defaults *usual, config *c);
 
+/* Reads the keys that all but the newest have. */
+dt_status llama_read(const keys *k, const llama_defaults *usual, config *c);
+
 /* Finds the tensors that the configuration speaks of; layers have their own sizes already. As in family. */
 void llama_find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers);
 

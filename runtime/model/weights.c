@@ -23,6 +23,46 @@ static dt_status read_zipped(const dt_source *source, uint64_t offset, size_t ro
   return status;
 }
 
+/* Turns rows of blocks and rows of scales into blocks of MXFP4 as ggml has them: a scale, and then bytes of which j has numbers j and
+ * j + 16 of the block. */
+static void put_blocks(const uint8_t *codes, const uint8_t *scales, size_t blocks, uint8_t *to) {
+  for (; blocks > 0; blocks--, codes += 16, scales++, to += 17) {
+    to[0] = *scales;
+    for (int j = 0; j < 16; j++) {
+      int low = codes[j / 2] >> j % 2 * 4 & 15, high = codes[j / 2 + 8] >> j % 2 * 4 & 15;
+      to[1 + j] = (uint8_t)(low | high << 4);
+    }
+  }
+}
+
+/* Reads one row whose scales are apart. */
+static dt_status read_apart(const dt_matrix *m, uint64_t row, char *to, dt_error *err) {
+  size_t blocks = (size_t)m->cols / 32;
+  uint8_t *both = malloc(blocks * 17);
+  if (!both) return dt_fail_memory(err, "a row of blocks", blocks * 17);
+  dt_status status = source_read(m->source, m->offset + row * blocks * 16, both, blocks * 16, err);
+  if (!status) status = source_read(m->scales, m->scales_offset + row * blocks, both + blocks * 16, blocks, err);
+  if (!status) put_blocks(both, both + blocks * 16, blocks, (uint8_t *)to);
+  free(both);
+  return status;
+}
+
+/* Reads rows that are columns of the source, `step` apart, from number `at` of each on. */
+static dt_status read_across(const dt_matrix *m, uint64_t at, int run, uint64_t step, char *to, dt_error *err) {
+  size_t size = dt_row_bytes(m->dtype, 1), row = size * (size_t)m->cols, bytes = size * ((size_t)(run - 1) * step + 1);
+  char *part = malloc(bytes);
+  if (!part) return dt_fail_memory(err, "a part of a row", bytes);
+  dt_status status = DT_OK;
+  for (int c = 0; c < m->cols && !status; c++) {
+    uint64_t from = (uint64_t)c * (uint64_t)m->across + at;
+    status = source_read(m->source, m->offset + from * size, part, bytes, err);
+    for (int r = 0; r < run && !status; r++)
+      memcpy(to + (size_t)r * row + (size_t)c * size, part + (size_t)r * step * size, size);
+  }
+  free(part);
+  return status;
+}
+
 dt_status dt_read_rows(const dt_matrix *m, int first, int count, void *to, dt_error *err) {
   size_t row = dt_row_bytes(m->dtype, (size_t)m->cols);
   dt_status status = DT_OK;
@@ -31,8 +71,13 @@ dt_status dt_read_rows(const dt_matrix *m, int first, int count, void *to, dt_er
     uint64_t step = r + 1 < end && place_of(m, r + 1) == at + 2 ? 2 : 1;
     char *row_r = (char *)to + (size_t)(r - first) * row;
     for (run = 1; r + run < end && place_of(m, r + run) == at + step * (uint64_t)run;) run++;
-    status = step == 2 ? read_zipped(m->source, offset, row, run, row_r, err)
-                       : source_read(m->source, offset, row_r, (size_t)run * row, err);
+    if (m->scales)
+      run = 1, status = read_apart(m, at, row_r, err);
+    else if (m->across)
+      status = read_across(m, at, run, step, row_r, err);
+    else
+      status = step == 2 ? read_zipped(m->source, offset, row, run, row_r, err)
+                         : source_read(m->source, offset, row_r, (size_t)run * row, err);
   }
   return status;
 }
@@ -48,9 +93,15 @@ dt_status dt_read_vector(const dt_matrix *m, float *out, dt_error *err) {
   return status;
 }
 
+static void skip_rows(dt_matrix *m, uint64_t rows) {
+  size_t cols = (size_t)m->cols;
+  m->offset += rows * (m->scales ? cols / 2 : dt_row_bytes(m->dtype, m->across ? 1 : cols));
+  m->scales_offset += m->scales ? rows * (cols / 32) : 0;
+}
+
 dt_matrix dt_part_of_heads(dt_matrix fused, int parts, int part, int head_dim) {
   if (!fused.source) return fused;
-  fused.offset += (uint64_t)part * (uint64_t)head_dim * dt_row_bytes(fused.dtype, (size_t)fused.cols);
+  skip_rows(&fused, (uint64_t)part * (uint64_t)head_dim);
   fused.rows /= parts;
   fused.group = head_dim;
   fused.stride = parts * head_dim;
@@ -63,9 +114,15 @@ dt_matrix dt_part_of_rows(dt_matrix fused, int parts, int part) {
 
 dt_matrix dt_some_rows(dt_matrix fused, int first, int rows) {
   if (!fused.source) return fused;
-  fused.offset += (uint64_t)first * dt_row_bytes(fused.dtype, (size_t)fused.cols);
+  skip_rows(&fused, (uint64_t)first);
   fused.rows = fused.group = fused.stride = rows;
   return fused;
+}
+
+dt_matrix dt_one_of(dt_matrix all, int i, int rows) {
+  if (!all.across) return dt_some_rows(all, i * rows, rows);
+  all.offset += (uint64_t)i * (uint64_t)all.across * dt_row_bytes(all.dtype, (size_t)all.cols);
+  return all;
 }
 
 dt_matrix dt_zipped_heads(dt_matrix zipped, int head_dim) {

@@ -12,7 +12,10 @@
  * of the source's rows (q, k and v interleaved by head; an ordinary matrix has group = stride = rows). `zipped`: the two
  * halves of a group lie row by row in turn, as GGUF has llama's q and k, so that row i of the first half is row 2 i there and
  * of the second 2 i + 1. A vector is rows x 1; `plus` is added to each of its numbers. source == NULL: the model has none of
- * these. */
+ * these.
+ * `across`: the source has the view's columns as its rows, `across` numbers each, of which the view begins at `offset`.
+ * `scales`: the blocks of MXFP4 lie in two sources: there are their scales, a byte each, from scales_offset on, and in `source` the
+ * rest, where numbers 2 j and 2 j + 1 of a block have the low and the high half of byte j. */
 typedef struct {
   const dt_source *source;
   uint64_t offset; /* bytes before the view's first row */
@@ -21,6 +24,9 @@ typedef struct {
   int group, stride;
   bool zipped;
   float plus;
+  int across; /* 0: the rows are the source's */
+  const dt_source *scales;
+  uint64_t scales_offset;
 } dt_matrix;
 
 /* Copies rows first..first+count-1, one behind the other, dt_row_bytes(dtype, cols) each. Fails as source_read does. */
@@ -33,15 +39,20 @@ dt_matrix dt_part_of_heads(dt_matrix fused, int parts, int part, int head_dim);
 /* The same of one whose rows go [part][row]; and any rows of such a one. */
 dt_matrix dt_part_of_rows(dt_matrix fused, int parts, int part);
 dt_matrix dt_some_rows(dt_matrix fused, int first, int rows);
+/* Matrix, or vector, i of those of `rows` rows each that lie one behind the other. */
+dt_matrix dt_one_of(dt_matrix all, int i, int rows);
 /* Rows of queries or keys that are zipped head by head. */
 dt_matrix dt_zipped_heads(dt_matrix zipped, int head_dim);
 
 typedef enum { DT_NORM_LAYER, DT_NORM_RMS } dt_norm_kind;
-typedef enum { DT_ACT_GELU_ERF, DT_ACT_GELU_TANH, DT_ACT_SILU } dt_act_kind;
+/* DT_ACT_CLAMPED is gpt-oss's, only with a gate: for gate g and up u, both at most 7 and u at least -7,
+ * (u + 1) * g / (1 + exp(-1.702 g)) in the place of act(g) * u. */
+typedef enum { DT_ACT_GELU_ERF, DT_ACT_GELU_TANH, DT_ACT_SILU, DT_ACT_CLAMPED } dt_act_kind;
 
 /* One of a layer's experts. E = expert_inter: down(act(gate(n)) * up(n)). */
 typedef struct {
-  dt_matrix gate, up, down; /* [E,H] [E,H] [H,E] */
+  dt_matrix gate, up, down;                /* [E,H] [E,H] [H,E] */
+  dt_matrix gate_bias, up_bias, down_bias; /* [E] [E] [H] */
 } dt_expert;
 
 #define DT_EXPERTS 512 /* most experts of a layer */
@@ -53,8 +64,12 @@ typedef struct {
  * norm2, x itself is read; with o_norm or down_norm, x += o_norm(o(..)), x += down_norm(down(..)). Behind both blocks, where the
  * model has inputs (dt_model_desc): x += input_norm(input_out(act(input_gate(x)) * inputs)); and with a scale: x *= scale.
  * with experts, in the place of down(..): the sum of w_e expert_e(n) over the `chosen` experts of the row, by rising e: those with
- * the largest of the numbers r = router(n), ties by lower e. w_e = exp(r_e) over the sum of exp(r) of all experts or, with
- * `chosen_only`, of the chosen ones. */
+ * the largest of the numbers r = router_scale * router(n), ties by lower e. w_e = p_e or, with `chosen_only`, p_e over the sum of
+ * the chosen ones' p; p = exp(r) over the sum of exp(r) of all experts. With router_sigmoid p = 1 / (1 + exp(-r)), those with the largest
+ * p + router_correction are taken, and 1e-20 is added to the sum. w_e is then times expert_scale of e and experts_scale.
+ * with experts and an MLP: mlp_norm(down(..)) + experts_norm(that sum); each norm may be absent. With expert_norm and router_norm
+ * the experts read expert_norm(x) and the router router_norm(x), in the place of n.
+ * A head's sink is a score that its softmax's sum has beside the scores of the keys, and that gives no value. */
 typedef struct {
   dt_matrix norm1, norm1_bias, norm2, norm2_bias; /* [H] */
   dt_matrix o_norm, down_norm;                    /* [H] */
@@ -67,11 +82,14 @@ typedef struct {
   dt_matrix down, down_bias;                   /* [H,I] [H] */
   dt_matrix input_gate, input_out, input_norm; /* [P,H] [H,P] [H], P = shape.inputs */
   dt_matrix scale;                             /* [1] */
-  dt_matrix router;                            /* [experts,H]; a layer with experts has no up, gate and down */
-  int window;                                  /* its rows see this many tokens, their own the last; 0: all */
-  bool still;                                  /* its heads do not rotate */
-  int kv_heads, head_dim, inter;               /* at most the shape's; 0: as many as these */
-  dt_expert *expert;                           /* [experts]; NULL: it has none */
+  dt_matrix sinks;                             /* [heads] */
+  dt_matrix router, router_bias;               /* [experts,H] [experts]; a layer with experts has an MLP or none */
+  dt_matrix router_correction, expert_scale;   /* [experts] */
+  dt_matrix mlp_norm, experts_norm, expert_norm, router_norm; /* [H] */
+  int window;                    /* its rows see this many tokens, their own the last; 0: all */
+  bool still;                    /* its heads do not rotate */
+  int kv_heads, head_dim, inter; /* at most the shape's; 0: as many as these */
+  dt_expert *expert;             /* [experts]; NULL: it has none */
   int keys_of; /* counted from 1, an earlier layer whose keys and values its heads read: it has no k and v; 0: its own. Not 0 in a
                 * reader (dt_head_kind): they are those of the target's last layer that has its own and a window, or none, as this one */
 } dt_layer;
@@ -93,12 +111,13 @@ typedef struct {
   bool wide_norms;                   /* q_norm and k_norm are of all heads together */
   bool normed_values;                /* each head's values are RMS normalized, without weights */
   int experts, chosen, expert_inter; /* of a layer with experts; those that a row takes; their width. 0: none */
-  bool chosen_only;                  /* see dt_layer */
+  bool chosen_only, router_sigmoid;  /* see dt_layer */
   /* Factors, each 0 where a model has none. */
   float embed_scale, residual_scale, logit_scale; /* of embeddings, of what layers add to the stream, of logits */
   float attention_scale;                          /* of scores; 0: head_dim^-0.5 */
   float turn_scale;                               /* of the cosines and sines of inv_freq */
   float score_cap, logit_cap;                     /* a score, a logit x becomes cap * tanh(x / cap) */
+  float router_scale, experts_scale;              /* see dt_layer */
 } dt_shape;
 
 /* The shape with this layer's numbers in the place of those that the layer has of its own. */

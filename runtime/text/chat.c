@@ -19,6 +19,8 @@ struct dt_chat {
   bool dates, today;      /* the system text begins with a date; with the date of today */
   bool cuts_thoughts;     /* past answers are shown from after "</think>" on */
   bool channels;          /* past answers are shown without what stands between "<|channel>" and "<channel|>" */
+  bool harmony;           /* a message of the model's precedes all; of past answers the final message is shown */
+  bool lines;             /* a past answer that is not empty begins a line */
   bool modes;             /* the system text is SmolLM3's: it says whether answers begin with thoughts */
   bool overrides, closes; /* of SmolLM3's: "/system_override" is known; "<|im_end|>" stands behind it */
   const char *lead;       /* begins an answer to come, behind layout->open; or NULL */
@@ -30,6 +32,9 @@ struct dt_chat {
 #define CHANNEL "<|channel>"
 #define CHANNEL_END "<channel|>"
 #define NO_CHANNEL CHANNEL "thought\n" CHANNEL_END
+#define FINAL "<|channel|>final<|message|>"
+#define ANALYSIS "<|channel|>analysis<|message|>"
+#define GPT_OSS "You are ChatGPT, a large language model trained by OpenAI."
 #define NO_THOUGHTS "<think>\n\n</think>\n"
 #define NO_FUNCTIONS "You do not currently have access to any functions. <functions></functions>" /* of OLMo 3 */
 #define SMOLLM "You are a helpful AI assistant named SmolLM, trained by Hugging Face."
@@ -123,6 +128,10 @@ static char *default_system(const chat_layout *l, const char *template) {
   if (template && strcmp(l->name, "smollm3") == 0) return smollm3_system(template);
   if (template && strcmp(l->name, "chatml") == 0 && find(template, "{{- '" NO_FUNCTIONS))
     return olmo3_system(l, template);
+  if (template && strcmp(l->name, "harmony") == 0) {
+    const char *at = find(template, "set model_identity = \"");
+    return at ? literal(at, "\"", "") : NULL;
+  }
   if (l->usual) return strdup(l->usual);
   if (!template || l->place != OWN_TURN || !*l->system[0]) return NULL;
   char *text = NULL;
@@ -161,12 +170,14 @@ dt_status dt_chat_open(const char *name, const char *template, dt_chat **out, dt
   dt_chat *c = calloc(1, sizeof *c);
   if (!c) return dt_fail_memory(err, "a chat", sizeof *c);
   *c = (dt_chat){.layout = l,
-                 .begins = !template || find(template, "bos_token"),
+                 .begins = !template || find(template, strcmp(l->name, "glm4.5") == 0 ? l->begin : "bos_token"),
                  .dates = strcmp(l->name, "llama3.1") == 0,
                  .today = template && find(template, "strftime_now"),
-                 .cuts_thoughts =
-                     template ? find(template, "split('</think>')") != NULL : strcmp(l->name, "deepseek-r1") == 0,
+                 .cuts_thoughts = template ? find(template, "split('</think>')") != NULL
+                                           : strcmp(l->name, "deepseek-r1") == 0 || strcmp(l->name, "glm4.5") == 0,
                  .channels = strcmp(l->name, "gemma4") == 0,
+                 .harmony = strcmp(l->name, "harmony") == 0,
+                 .lines = strcmp(l->name, "glm4.5") == 0,
                  .modes = strcmp(l->name, "smollm3") == 0,
                  .overrides = !template || find(template, "/system_override"),
                  .closes = template && find(template, "{{- \"<|im_end|>\n\" -}}\n{# ───── main loop"),
@@ -229,15 +240,19 @@ static dt_message without_thoughts(const dt_chat *c, dt_message m) {
   return m;
 }
 
-/* Writes "05 Aug 2025" with the month's whole name, the month or the day first. */
-static void put_date(FILE *out, const char *today, bool month_first) {
+typedef enum { DAY_FIRST, MONTH_FIRST, DIGITS } date_form;
+
+/* Writes "05 Aug 2025" with the month's whole name, the month or the day first, or as 2025-08-05. */
+static void put_date(FILE *out, const char *today, date_form form) {
   static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
                                        "July",    "August",   "September", "October", "November", "December"};
   int i = 0;
   while (i < 12 && (strlen(today) < 8 || strncmp(today + 3, months[i], 3) != 0)) i++;
   if (i == 12)
     put(out, today);
-  else if (month_first)
+  else if (form == DIGITS)
+    fprintf(out, "%s-%02d-%.2s", today + 7, i + 1, today);
+  else if (form == MONTH_FIRST)
     fprintf(out, "%s %.2s, %s", months[i], today, today + 7);
   else
     fprintf(out, "%.3s%s%s", today, months[i], today + 6);
@@ -250,7 +265,7 @@ static void put_system(FILE *out, const dt_chat *c, dt_message system, const cha
   if (c->dates) fprintf(out, KNOWLEDGE_DATE "Today Date: %s\n\n", c->today && today ? today : "26 Jul 2024");
   if (date) {
     put_message(out, (dt_message){system.text, (size_t)(date - system.text)});
-    put_date(out, today ? today : "26 Jul 2024", true);
+    put_date(out, today ? today : "26 Jul 2024", MONTH_FIRST);
     put(out, date + 1);
   } else {
     put_message(out, c->layout->trim == TRIM_ALL && c->layout->place == OWN_TURN ? trim(system) : system);
@@ -289,7 +304,7 @@ static dt_status put_modes(FILE *out, const dt_chat *c, const dt_message *system
     put(out, "<|im_end|>\n");
   } else {
     put(out, c->layout->system[0]);
-    if (c->today) put(out, "Today Date: "), put_date(out, today ? today : "26 Jul 2024", false), put(out, "\n");
+    if (c->today) put(out, "Today Date: "), put_date(out, today ? today : "26 Jul 2024", DAY_FIRST), put(out, "\n");
     fprintf(out, "Reasoning Mode: /%s\n\n## Custom Instructions\n\n", thinks ? "think" : "no_think");
     if (text.len > 0)
       put_message(out, text);
@@ -299,6 +314,15 @@ static dt_status put_modes(FILE *out, const dt_chat *c, const dt_message *system
   }
   free(bytes.bytes);
   return status;
+}
+
+/* The message that gpt-oss's conversations begin with. */
+static void put_identity(FILE *out, const dt_chat *c, const char *today) {
+  fprintf(out,
+          "<|start|>system<|message|>%s\nKnowledge cutoff: 2024-06\nCurrent date: ", c->system ? c->system : GPT_OSS);
+  put_date(out, today ? today : "26 Jul 2024", DIGITS);
+  put(out, "\n\nReasoning: medium\n\n# Valid channels: analysis, commentary, final. Channel must be included for every "
+           "message.<|end|>");
 }
 
 static void put_turn(FILE *out, const dt_chat *c, const dt_message *system, dt_message m, const char *today) {
@@ -325,13 +349,27 @@ static dt_message without_channels(dt_message m, char *to) {
   return (dt_message){to, n};
 }
 
+/* The final message of an answer, which has no marks if it was written by hand; of one that ended before it, nothing. */
+static dt_message final_of(dt_message m) {
+  const char *at = NULL;
+  for (dt_message rest = m; has(rest, FINAL);) {
+    at = (const char *)memmem(rest.text, rest.len, FINAL, strlen(FINAL)) + strlen(FINAL);
+    rest = (dt_message){at, m.len - (size_t)(at - m.text)};
+  }
+  if (at) return (dt_message){at, m.len - (size_t)(at - m.text)};
+  return has(m, ANALYSIS) ? (dt_message){m.text, 0} : m;
+}
+
 static void put_answer(FILE *out, const dt_chat *c, dt_message m, bool thinks) {
   char *shorter = c->channels && has(m, CHANNEL) ? malloc(m.len) : NULL; /* a failure is errno's */
   m = shorter ? without_channels(m, shorter) : without_thoughts(c, m);
   put(out, c->layout->answer[0]);
   if (!thinks) put(out, NO_THOUGHTS);
   for (; c->modes && m.len > 0 && *m.text == '\n'; m.len--) m.text++;
-  put_message(out, c->layout->trim != AS_IT_IS ? trim(m) : m);
+  if (c->harmony) m = final_of(m);
+  if (c->layout->trim != AS_IT_IS) m = trim(m);
+  if (c->lines && m.len > 0) put(out, "\n");
+  put_message(out, m);
   put(out, c->layout->answer[1]);
   free(shorter);
 }
@@ -351,12 +389,14 @@ dt_status dt_chat_text(const dt_chat *c, const dt_message *system, const dt_mess
   if (system && l->place == NOWHERE)
     return dt_fail(err, DT_EINPUT, "the chat template %s takes no system text", l->name);
   bool thinks = !(c->modes && system && has(*system, "/no_think"));
-  if (!system && c->system && !c->modes) system = &usual;
+  if (!system && c->system && !c->modes && !c->harmony) system = &usual;
+  if (c->harmony && system && system->len == 0) system = NULL;
   *out = NULL;
   errno = 0;
   FILE *f = open_memstream(out, len);
   if (!f) return dt_fail_memory(err, "a conversation", 1);
   if (c->begins) put(f, l->begin);
+  if (c->harmony) put_identity(f, c, today);
   dt_status status = c->modes ? put_modes(f, c, system, thinks, today, err) : DT_OK;
   if (system && l->place == OWN_TURN && !c->modes) put_system(f, c, *system, today);
   for (int i = 0; i < n; i++) {

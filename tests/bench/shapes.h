@@ -30,7 +30,7 @@ typedef struct {
 } shape_model;
 
 static inline dt_matrix shape_matrix(const dt_source *source, int rows, int cols) {
-  return (dt_matrix){source, 0, DT_F16, rows, cols, rows, rows, false, 0};
+  return (dt_matrix){.source = source, .dtype = DT_F16, .rows = rows, .cols = cols, .group = rows, .stride = rows};
 }
 
 /* The model of that name, to be freed as a whole with its two arrays; NULL: there is no such shape, or no memory. */

@@ -166,6 +166,17 @@ OLMO3_THINK = (OLMO3_BEGIN + "You are OLMo, a helpful function-calling AI assist
                "{%- for message in messages -%}{%- if message['role'] == 'system' -%}{{ '<|im_start|>system\n' + message['content'] }}{{ ' " + NO_FUNCTIONS + "<|im_end|>\n' }}"
                + OLMO3_TURNS + "<think>' }}{%- endif -%}{%- endfor -%}")
 
+HARMONY = r"""{{- "<|start|>system<|message|>" }}{%- set model_identity = "You are ChatGPT, a large language model trained by OpenAI." %}
+{{- model_identity + "\nKnowledge cutoff: 2024-06\nCurrent date: " + strftime_now("%Y-%m-%d") + "\n\nReasoning: medium\n\n" }}
+{{- "# Valid channels: analysis, commentary, final. Channel must be included for every message.<|end|>" }}
+{%- for m in messages %}{%- if m.role == "system" and m.content %}{{- "<|start|>developer<|message|># Instructions\n\n" + m.content + "\n\n<|end|>" }}
+{%- elif m.role == "user" %}{{- "<|start|>user<|message|>" + m.content + "<|end|>" }}
+{%- elif m.role == "assistant" %}{{- "<|start|>assistant<|channel|>final<|message|>" + m.content + "<|end|>" }}{%- endif %}{%- endfor %}
+{%- if add_generation_prompt %}{{- "<|start|>assistant" }}{%- endif %}"""
+GLM45 = r"""[gMASK]<sop>{%- for m in messages %}{%- if m.role == "system" %}{{- "<|system|>\n" + m.content }}
+{%- elif m.role == "user" %}{{- "<|user|>\n" + m.content }}{%- elif m.role == "assistant" %}{%- set content = m.content.split('</think>')[-1].strip() %}
+{{- "<|assistant|>\n<think></think>" + ("\n" + content if content else "") }}{%- endif %}{%- endfor %}{%- if add_generation_prompt %}{{- "<|assistant|>" }}{%- endif %}"""
+
 # name of the model -> what it is recognized as, its template, its tokens
 TEMPLATES = {
     "smollm2": ("chatml", "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful AI assistant named "
@@ -217,6 +228,7 @@ TEMPLATES = {
     "gemma4-thoughtless": ("gemma4", GEMMA4 + r"{{- '<|channel>thought\n<channel|>' -}}", "<bos>", "<eos>"),
     "granite3.0": ("granite", GRANITE30, "", ""), "granite3.1": ("granite", GRANITE31, "", ""), "granite3.3": ("granite", GRANITE33, "", ""),
     "granite4.0": ("granite", GRANITE40, "", ""), "olmo2": ("olmo2", OLMO2, "<|endoftext|>", "<|endoftext|>"),
+    "gpt-oss": ("harmony", HARMONY, "", "<|return|>"), "glm4.5": ("glm4.5", GLM45, "", "<|endoftext|>"),
     "olmo3": ("chatml", OLMO3, "", "<|endoftext|>"), "olmo3-think": ("chatml", OLMO3_THINK, "", "<|endoftext|>"),
 }
 # layout -> the kind of tokenizer that models with it have, and what such a model adds to it
@@ -233,6 +245,8 @@ TOKENIZERS = {
     "smollm3": ("llama3", [*CHATML, "<think>", "</think>"]), "phi3": ("phi3", []), "phi3-no-system": ("phi3", []), "phi4": ("cl100k", []),
     "phi4-mini": ("o200k", ["<|system|>", "<|assistant|>"]), "gemma2": ("gemma", []), "gemma3": ("gemma", []), "gemma4": ("gemma", ["<|channel>", "<channel|>"]),
     "granite": ("smollm", ["<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"]), "olmo2": ("cl100k", []),
+    "harmony": ("o200k", ["<|start|>", "<|channel|>", "<|message|>", "<|return|>"]),
+    "glm4.5": ("cl100k", ["[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<think>", "</think>"]),
 }
 CONVERSATIONS = [
     (None, ["Hello!"]),

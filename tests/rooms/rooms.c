@@ -116,7 +116,8 @@ static dt_matrix encoded(const dt_matrix *m, dt_source *source) {
   free(narrow);
   free(numbers);
   *source = source_of_memory("toy", bytes, dt_row_bytes(DT_TOY, (size_t)n));
-  return (dt_matrix){source, 0, DT_TOY, m->rows, m->cols, m->rows, m->rows, false};
+  return (dt_matrix){
+      .source = source, .dtype = DT_TOY, .rows = m->rows, .cols = m->cols, .group = m->rows, .stride = m->rows};
 }
 
 static void the_type_is_held_as_it_is_and_rounded_to(void **state) {

@@ -15,7 +15,7 @@ it_takes_what_is_new_by_a_file_and_a_line_each() {
   cp "$rooms/toy.c" "$rooms/types_toy.c" runtime/model
   cp "$rooms/product_toy.c" runtime/cpu
   line runtime/model/families.c '^#define FAMILIES\(F\) .*' 'F(toy)'
-  line runtime/model/types.h 'T\(IQ4_XS, .*\)' 'T(TOY, toy, 99, 16, 20)'
+  line runtime/model/types.h 'T\(MXFP4, .*\)' 'T(TOY, toy, 99, 16, 20)'
   line runtime/model/types.h '^#define DT_ROUND_LIST\(R\) .*' 'R(TOY, toy)'
   line runtime/cpu/format.h '^  F\(q6_k_two\)' 'F(toy)'
   line runtime/cpu/format.h '^#define CPU_ASKED_LIST\(A\) .*' 'A(toy, TOY)'

@@ -24,6 +24,7 @@ static inline size_t formula_encode(const char *dtype, float x, unsigned char *t
   uint32_t bits;
   memcpy(&bits, &x, 4);
   uint16_t half = (uint16_t)(bits >> 16);
+  if (!strcmp(dtype, "U8")) return *to = (unsigned char)x, 1;
   if (!strcmp(dtype, "F32")) return memcpy(to, &bits, 4), 4;
   if (!strcmp(dtype, "F16"))
     half = x == 0 ? 0 : (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 13) & 0x3ffff) - 0x1c000));

@@ -113,7 +113,7 @@ static inline dt_matrix random_in(random_model *m, dt_dtype dtype, int rows, int
   }
   dt_source *source = &m->owned[m->count++];
   *source = source_of_memory("random", data, bytes);
-  return (dt_matrix){source, 0, dtype, rows, cols, rows, rows, false, 0};
+  return (dt_matrix){.source = source, .dtype = dtype, .rows = rows, .cols = cols, .group = rows, .stride = rows};
 }
 
 /* Of a quantized model vectors have 32 bits. */

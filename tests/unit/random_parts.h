@@ -81,8 +81,8 @@ static inline random_model *random_gemma4(uint64_t seed) {
   return m;
 }
 
-/* Experts of `inter` numbers, three for a row, in the place of the MLPs of layers first, first + 1, .. */
-static inline void random_experts(random_model *m, int first, int inter, bool chosen_only) {
+/* Experts of `inter` numbers, three for a row, in the place of the MLPs of layers first, first + 1, .. or beside them. */
+static inline void random_experts(random_model *m, int first, int inter, bool chosen_only, bool beside) {
   dt_shape *s = &m->desc.shape;
   const int n = RANDOM_EXPERTS, h = s->hidden;
   s->experts = n, s->chosen = 3, s->expert_inter = inter, s->chosen_only = chosen_only;
@@ -91,25 +91,71 @@ static inline void random_experts(random_model *m, int first, int inter, bool ch
     dt_matrix gate = random_matrix(m, n * inter, h, 0.1f, 0.0f), up = random_matrix(m, n * inter, h, 0.1f, 0.0f);
     dt_matrix down = random_finer(m, n * h, inter, 0.1f);
     l->router = random_in(m, DT_F32, n, h, 0.2f, 0.0f);
-    l->gate = l->up = l->down = (dt_matrix){0};
+    if (!beside) l->gate = l->up = l->down = (dt_matrix){0};
     l->expert = m->expert[i];
     for (int e = 0; e < n; e++)
-      l->expert[e] = (dt_expert){dt_some_rows(gate, e * inter, inter), dt_some_rows(up, e * inter, inter),
-                                 dt_some_rows(down, e * h, h)};
+      l->expert[e] =
+          (dt_expert){.gate = dt_one_of(gate, e, inter), .up = dt_one_of(up, e, inter), .down = dt_one_of(down, e, h)};
   }
 }
 
-enum { RANDOM_SHARED = 3, RANDOM_PARTS = 5 }; /* those that ranks share come first */
-static const char *const random_part_names[RANDOM_PARTS] = {"as Gemma", "as OLMo", "as Gemma 4",
-                                                            "experts behind a dense layer", "quantized experts"};
+/* As gpt-oss has them: experts with biases and a clamped activation, sinks, and a window of one layer in two. */
+static inline void random_gpt_oss(random_model *m) {
+  dt_shape *s = &m->desc.shape;
+  s->act = DT_ACT_CLAMPED;
+  random_experts(m, 0, 27, true, false);
+  m->layer[0].window = 24;
+  for (int i = 0; i < s->layers; i++) {
+    dt_layer *l = &m->layer[i];
+    l->sinks = random_matrix(m, s->heads, 1, 3.0f, 0.0f);
+    l->o_bias = random_matrix(m, s->hidden, 1, 0.2f, 0.0f);
+    l->router_bias = random_matrix(m, s->experts, 1, 0.2f, 0.0f);
+    dt_matrix bias = random_matrix(m, s->experts * s->hidden, 1, 2.0f, 0.0f);
+    for (int e = 0; e < s->experts; e++) {
+      l->expert[e].gate_bias = dt_part_of_heads(dt_some_rows(bias, e * s->hidden, 2 * 27), 2, 0, 1);
+      l->expert[e].up_bias = dt_part_of_heads(dt_some_rows(bias, e * s->hidden, 2 * 27), 2, 1, 1);
+      l->expert[e].down_bias = dt_one_of(bias, e, s->hidden);
+    }
+  }
+}
+
+/* As GLM-4.5 has them: behind a dense layer experts beside one that all rows share, chosen by sigmoids. */
+static inline void random_glm(random_model *m) {
+  dt_shape *s = &m->desc.shape;
+  random_experts(m, 1, 27, true, true);
+  s->router_sigmoid = true, s->experts_scale = 2.5f;
+  m->layer[1].router_correction = random_in(m, DT_F32, s->experts, 1, 0.3f, 0.0f);
+}
+
+/* As Gemma 4 has them: beside an MLP, with norms of their own, and a scale of each. */
+static inline void random_gemma4_experts(random_model *m) {
+  dt_shape *s = &m->desc.shape;
+  random_experts(m, 0, 27, true, true);
+  s->router_scale = 0.1f;
+  for (int i = 0; i < s->layers; i++) {
+    dt_layer *l = &m->layer[i];
+    dt_matrix *norm[] = {&l->mlp_norm, &l->experts_norm, &l->expert_norm, &l->router_norm};
+    for (int j = 0; j < 4; j++) *norm[j] = random_matrix(m, s->hidden, 1, 0.3f, 1.0f);
+    random_norms_behind(m, l);
+    l->expert_scale = random_matrix(m, s->experts, 1, 0.5f, 1.0f);
+  }
+}
+
+enum { RANDOM_SHARED = 3, RANDOM_PARTS = 8 }; /* those that ranks share come first */
+static const char *const random_part_names[RANDOM_PARTS] = {
+    "as Gemma",          "as OLMo",    "as Gemma 4", "experts behind a dense layer",
+    "quantized experts", "as gpt-oss", "as GLM-4.5", "as Gemma 4, experts"};
 static inline random_model *random_parts_new(int which, uint64_t seed) {
   if (which == 2) return random_gemma4(seed);
   random_model *m = random_model_new(&random_shapes[which == 4 ? 7 : 5], seed);
   switch (which) {
   case 0: random_gemma(m); break;
   case 1: random_olmo(m); break;
-  case 3: random_experts(m, 1, 27, false); break;
-  default: random_experts(m, 0, 256, true);
+  case 3: random_experts(m, 1, 27, false, false); break;
+  case 4: random_experts(m, 0, 256, true, false); break;
+  case 5: random_gpt_oss(m); break;
+  case 6: random_glm(m); break;
+  default: random_gemma4_experts(m);
   }
   return m;
 }

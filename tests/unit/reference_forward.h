@@ -63,6 +63,7 @@ static double reference_act(dt_act_kind act, double x) {
   case DT_ACT_GELU_ERF: return x * 0.5 * (1 + erf(x / sqrt(2)));
   case DT_ACT_GELU_TANH: return x * 0.5 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   case DT_ACT_SILU: return x / (1 + exp(-x));
+  case DT_ACT_CLAMPED: break; /* not of these models */
   }
   return NAN;
 }

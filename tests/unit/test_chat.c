@@ -159,7 +159,30 @@ static void a_layout_can_be_named(void **state) {
                   "## Custom Instructions\n\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face.\n\n"
                   "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
   says("zephyr", "<|user|>\nhi</s>\n<|assistant|>\n");
+  says("glm4.5", "[gMASK]<sop><|user|>\nhi<|assistant|>");
   says("deepseek-r1", "<｜begin▁of▁sentence｜><｜User｜>hi<｜Assistant｜><think>\n");
+}
+
+/* Of past answers of gpt-oss the final message is shown, and nothing of one that ended before it. */
+static void past_thoughts_of_harmony_are_left_out(void **state) {
+  (void)state;
+  dt_chat *chat;
+  char *text;
+  size_t len;
+  ok(dt_chat_open("harmony", NULL, &chat, &err));
+  const dt_message turns[] = {
+      message("a"), message("<|channel|>analysis<|message|>b<|end|><|start|>assistant<|channel|>final<|message|>c"),
+      message("d"), message("<|channel|>analysis<|message|>e"), message("f")};
+  ok(dt_chat_text(chat, NULL, turns, 5, "05 Aug 2025", &text, &len, &err));
+  const char *end =
+      "Current date: 2025-08-05\n\nReasoning: medium\n\n# Valid channels: analysis, commentary, final. Channel must be "
+      "included for every message.<|end|><|start|>user<|message|>a<|end|><|start|>assistant<|channel|>final"
+      "<|message|>c<|end|><|start|>user<|message|>d<|end|><|start|>assistant<|channel|>final<|message|><|end|>"
+      "<|start|>user<|message|>f<|end|><|start|>assistant";
+  assert_true(len > strlen(end));
+  assert_string_equal(text + len - strlen(end), end);
+  free(text);
+  dt_chat_close(chat);
 }
 
 static void a_message_is_bytes(void **state) {
@@ -205,6 +228,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(conversations_are_what_transformers_writes),
       cmocka_unit_test(a_layout_can_be_named),
+      cmocka_unit_test(past_thoughts_of_harmony_are_left_out),
       cmocka_unit_test(a_message_is_bytes),
       cmocka_unit_test(a_system_text_may_have_no_bytes),
       cmocka_unit_test(what_is_not_known_is_refused),

@@ -50,6 +50,9 @@ static void map_tanh(const cpu_kernels *k, const float *x, size_t n, float *y) {
   k->activate(DT_ACT_GELU_TANH, x, n, y);
 }
 static void map_silu(const cpu_kernels *k, const float *x, size_t n, float *y) { k->activate(DT_ACT_SILU, x, n, y); }
+static void map_clamped(const cpu_kernels *k, const float *x, size_t n, float *y) {
+  k->activate(DT_ACT_CLAMPED, x, n, y);
+}
 static void map_cap(const cpu_kernels *k, const float *x, size_t n, float *y) {
   memcpy(y, x, n * sizeof *y);
   k->bound(0.5f, 30.0f, y, (int)n);
@@ -57,6 +60,7 @@ static void map_cap(const cpu_kernels *k, const float *x, size_t n, float *y) {
 static double true_cap(double x) { return 30 * tanh(x / 2 / 30); }
 static double true_gelu(double x) { return 0.5 * x * (1 + erf(x / sqrt(2.0))); }
 static double true_silu(double x) { return x / (1 + exp(-x)); }
+static double true_clamped(double x) { return fmin(x, 7) / (1 + exp(-(double)1.702f * fmin(x, 7))); }
 static double true_tanh(double x) {
   return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
 }
@@ -77,6 +81,7 @@ static void functions_are_accurate(void **state) {
         {"gelu, negative (in ulps of 0.25)", worst(k, map_gelu, true_gelu, -10.0f, 0.0f, 0.25), 3.0},
         {"gelu by tanh", worst(k, map_tanh, true_tanh, -3.0f, 10.0f, 0x1p-10), 16.0},
         {"silu", worst(k, map_silu, true_silu, -80.0f, 80.0f, 0), 2.5},
+        {"clamped", worst(k, map_clamped, true_clamped, -4.0f, 20.0f, 0), 6.0},
         {"cap of 30 (in ulps of it)", worst(k, map_cap, true_cap, -400.0f, 400.0f, 30.0), 1.76},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -96,7 +101,7 @@ static void functions_keep_nan_and_saturate(void **state) {
     assert_true(isnan(y[0]) && y[1] >= 0 && y[1] < 2e-38f && y[3] == 1.0f && y[4] == 1.0f && y[5] < 2e-38f);
     k->erf(x, 16, y);
     assert_true(isnan(y[0]) && y[1] == -1.0f && y[2] == 1.0f && y[3] == 0.0f && y[5] == -1.0f);
-    for (int act = DT_ACT_GELU_ERF; act <= DT_ACT_SILU; act++) {
+    for (int act = DT_ACT_GELU_ERF; act <= DT_ACT_CLAMPED; act++) {
       k->activate((dt_act_kind)act, x, 16, y);
       assert_true(isnan(y[0]) && y[3] == 0.0f && fabsf(y[5]) < 1e-30f);
     }
@@ -337,10 +342,12 @@ static void check_attention(int type) {
       for (int prefix = 0; prefix < 80; prefix += 5) {
         float q[CPU_ATTENTION_ROWS][DIM], out[CPU_ATTENTION_ROWS][DIM], scores[CPU_ATTENTION_ROWS * LD];
         int32_t path[] = {131, 122, 139, 135};
+        const float sinks[] = {0, -2, 40};
         cpu_attention_row rows[CPU_ATTENTION_ROWS];
         for (int r = 0; r < n; r++) {
           for (int d = 0; d < DIM; d++) q[r][d] = uniform(&seed);
-          rows[r] = (cpu_attention_row){q[r], out[r], path, prefix + r, 1 + r % 4, 0, 0, 0, 0};
+          rows[r] =
+              (cpu_attention_row){q[r], out[r], path, prefix + r, 1 + r % 4, 0, 0, 0, 0, r % 3 ? &sinks[r % 3] : NULL};
         }
         f32->attend((char *)keys, (char *)values, DIM, rows, n, scores, LD);
         for (int r = 0; r < n; r++) {
@@ -352,6 +359,7 @@ static void check_attention(int type) {
             for (int d = 0; d < DIM; d++) dot += (double)q[r][d] * keys[slot * DIM + d];
             total += weight[p] = exp(dot);
           }
+          if (rows[r].sink) total += exp(*rows[r].sink);
           for (int p = 0; p < count; p++)
             for (int d = 0; d < DIM; d++)
               expected[d] += weight[p] / total * values[(p < rows[r].prefix ? p : path[p - rows[r].prefix]) * DIM + d];

@@ -38,7 +38,8 @@ static const char *const family_names[] = {"smollm3",       "smollm3_biases",
                                            "gguf_gemma4",   "gguf_gemma4_inputs",
                                            "qwen3_moe",     "qwen3_moe_one",
                                            "mixtral",       "gguf_qwen3moe",
-                                           "gguf_mixtral"};
+                                           "gguf_mixtral",  "gpt_oss",
+                                           "gpt_oss_plain", "gguf_gpt_oss"};
 enum { FAMILY_NAMES = sizeof family_names / sizeof *family_names, FAMILY_PROMPT = 31 };
 
 /* FNV-1a 64 of the logits so far: those of the prompt's positions, and with `few` and `many` tokens after it. */

@@ -38,7 +38,12 @@ static dt_matrix rounded(const dt_matrix *m, dt_dtype dtype) {
   dt_round_to(dtype)(wide, n, blocks);
   free(raw), free(wide);
   sources[used] = source_of_memory("rounded", blocks, dt_row_bytes(dtype, n));
-  return (dt_matrix){&sources[used++], 0, dtype, m->rows, m->cols, m->rows, m->rows, false, 0};
+  return (dt_matrix){.source = &sources[used++],
+                     .dtype = dtype,
+                     .rows = m->rows,
+                     .cols = m->cols,
+                     .group = m->rows,
+                     .stride = m->rows};
 }
 
 static void check_bundled(const char *folder, const char *dtype, dt_dtype type) {

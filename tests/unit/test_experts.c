@@ -58,6 +58,28 @@ static void a_row_takes_the_largest(void **state) {
   random_model_free(m);
 }
 
+/* A correction of GLM's router that lifts the last expert above the others lets every row take it, with the weight that it has
+ * without. */
+static void a_correction_only_chooses(void **state) {
+  (void)state;
+  random_model *m = random_parts_new(6, 5);
+  const dt_matrix *router = &m->layer[1].router, *correction = &m->layer[1].router_correction;
+  float *by = (float *)correction->source->bytes;
+  memset((void *)router->source->bytes, 0, (size_t)router->rows * (size_t)router->cols * 4);
+  memset(by, 0, RANDOM_EXPERTS * sizeof *by);
+  float *before = logits_of(m);
+  for (int e = 0; e < RANDOM_EXPERTS; e++) assert_true(changes(m, e, before) == (e < m->desc.shape.chosen));
+  free(before);
+  by[RANDOM_EXPERTS - 1] = 0.25f;
+  before = logits_of(m);
+  for (int e = 0; e < RANDOM_EXPERTS; e++) assert_true(changes(m, e, before) == (e < 2 || e == RANDOM_EXPERTS - 1));
+  by[RANDOM_EXPERTS - 1] = 0.5f;
+  float *after = logits_of(m);
+  assert_memory_equal(before, after, sizeof *after * ROWS * (size_t)m->desc.shape.vocab);
+  free(before), free(after);
+  random_model_free(m);
+}
+
 /* What a test changes of a model. */
 typedef struct {
   dt_model_desc desc;
@@ -85,7 +107,17 @@ static void parallel(changed *c) { c->desc.shape.parallel_residual = true; }
 static void no_gates(changed *c) { c->desc.shape.gated = false, c->layer[0].gate.source = NULL; }
 static void short_router(changed *c) { c->layer[1].router.rows--; }
 static void no_router(changed *c) { c->layer[1].router.source = NULL; }
-static void both(changed *c) { c->layer[1].up = c->layer[0].up; }
+static void half_an_mlp(changed *c) { c->layer[1].up = c->layer[0].up; }
+static void beside(changed *c) {
+  half_an_mlp(c), c->layer[1].gate = c->layer[0].gate, c->layer[1].down = c->layer[0].down;
+}
+static void norm_of_no_mlp(changed *c) { c->layer[1].mlp_norm = c->layer[1].norm2; }
+static void norm_of_no_router(changed *c) { c->layer[1].expert_norm = c->layer[1].norm2; }
+static void short_correction(changed *c) { c->layer[1].router_correction = c->layer[1].norm2; }
+static void short_sinks(changed *c) { c->layer[0].sinks = c->layer[1].norm2; }
+static void wide_bias(changed *c) { c->layer[1].expert[2].up_bias = c->layer[1].norm2; }
+static void clamped(changed *c) { c->desc.shape.act = DT_ACT_CLAMPED; }
+static void clamped_without_gates(changed *c) { clamped(c), no_gates(c); }
 static void narrow(changed *c) { c->layer[1].expert[4].down.cols--; }
 
 static void models_that_are_none_are_refused(void **state) {
@@ -101,8 +133,16 @@ static void models_that_are_none_are_refused(void **state) {
   check_changed(m, no_gates, "with gates and a sequential residual");
   check_changed(m, short_router, "layer 1: router is 6 x 100, expected 7 x 100");
   check_changed(m, no_router, "layer 1: no router");
-  check_changed(m, both, "layer 1: experts beside an MLP");
+  check_changed(m, half_an_mlp, "layer 1: experts beside a part of an MLP, expected all of it or nothing");
+  check_changed(m, beside, NULL);
+  check_changed(m, norm_of_no_mlp, "layer 1: experts beside a part of an MLP");
+  check_changed(m, norm_of_no_router, "layer 1: norms of experts and of their router, expected both or none");
+  check_changed(m, short_correction, "layer 1: router correction is 100 x 1, expected 7 x 1");
+  check_changed(m, short_sinks, "layer 0: sinks is 100 x 1, expected 9 x 1");
+  check_changed(m, clamped, NULL);
+  check_changed(m, clamped_without_gates, "model: a clamped activation without a gate");
   check_changed(m, narrow, "layer 1: expert's down is 100 x 26, expected 100 x 27");
+  check_changed(m, wide_bias, "layer 1: expert's up bias is 100 x 1, expected 27 x 1");
   random_model_free(m);
 }
 
@@ -123,6 +163,12 @@ static void a_gpu_and_ranks_refuse_them_in_one_line(void **state) {
   fails(dt_cpu_ops.upload(b, &m->desc, NULL, &w, &err), DT_EINPUT,
         "model: it has experts, which ranks do not share: run it without mpirun");
   dt_cpu_ops.close(b);
+  m->layer[1].expert = NULL, m->layer[1].sinks = m->layer[1].norm2;
+  fails(check_plain(&m->desc, "a GPU", &err), DT_EINPUT,
+        "model: it has attention sinks, which a GPU does not compute: use --backend cpu");
+  m->desc.shape.act = DT_ACT_CLAMPED;
+  fails(check_plain(&m->desc, "a GPU", &err), DT_EINPUT,
+        "model: it has a clamped activation, which a GPU does not compute: use --backend cpu");
   random_model_free(m);
 }
 
@@ -130,6 +176,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ties_go_to_the_lowest_ids),
       cmocka_unit_test(a_row_takes_the_largest),
+      cmocka_unit_test(a_correction_only_chooses),
       cmocka_unit_test(models_that_are_none_are_refused),
       cmocka_unit_test(a_gpu_and_ranks_refuse_them_in_one_line),
   };

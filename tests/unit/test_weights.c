@@ -34,6 +34,43 @@ static void rows_of_a_view_are_found_where_its_order_says(void **state) {
   reads((dt_matrix){.rows = 8, .group = 2, .stride = 2, .zipped = true}, 0, 8, (const int[]){0, 1, 2, 3, 4, 5, 6, 7});
 }
 
+/* Two blocks of MXFP4 in two sources, and what gguf has of them. */
+static void blocks_whose_scales_are_apart_become_blocks(void **state) {
+  (void)state;
+  uint8_t codes[64] = {0}, scales[4] = {1, 2, 3, 4}, got[34];
+  codes[32] = 0x21, codes[33] = 0x43, codes[40] = 0x65, codes[63] = 0xf0;
+  dt_source source = source_of_memory("codes", codes, sizeof codes), its = source_of_memory("scales", scales, 4);
+  const dt_matrix all = {
+      .source = &source, .dtype = DT_MXFP4, .rows = 2, .cols = 64, .group = 2, .stride = 2, .scales = &its};
+  const dt_matrix second = dt_some_rows(all, 1, 1);
+  ok(dt_read_rows(&second, 0, 1, got, &err));
+  assert_int_equal(got[0], 3);
+  assert_int_equal(got[17], 4);
+  /* numbers 0..3 are 1, 2, 3, 4; 16 and 17 are 5 and 6; of the second block the last is 15 */
+  const uint8_t first[] = {0x51, 0x62, 0x03, 0x04, 0};
+  assert_memory_equal(got + 1, first, sizeof first);
+  assert_int_equal(got[33], 0xf0);
+  its.size = 3; /* the file is cut short */
+  fails(dt_read_rows(&second, 0, 1, got, &err), DT_EINPUT, "scales: found 3 bytes, expected at least 4");
+}
+
+/* Of two matrices of 4 outputs and 3 inputs, inputs first: the second, and its odd outputs. */
+static void rows_that_are_columns_of_the_source_are_gathered(void **state) {
+  (void)state;
+  float numbers[24], got[12];
+  for (int i = 0; i < 24; i++) numbers[i] = (float)i;
+  dt_source source = source_of_memory("numbers", numbers, sizeof numbers);
+  const dt_matrix all = {
+      .source = &source, .dtype = DT_F32, .rows = 4, .cols = 3, .group = 4, .stride = 4, .across = 4};
+  const dt_matrix one = dt_one_of(all, 1, 4), odd = dt_part_of_heads(one, 2, 1, 1);
+  ok(dt_read_rows(&one, 1, 3, got, &err));
+  for (int r = 0; r < 3; r++)
+    for (int c = 0; c < 3; c++) assert_true(got[3 * r + c] == 12 + 4 * c + r + 1);
+  ok(dt_read_rows(&odd, 0, 2, got, &err));
+  for (int r = 0; r < 2; r++)
+    for (int c = 0; c < 3; c++) assert_true(got[3 * r + c] == 12 + 4 * c + 2 * r + 1);
+}
+
 static void count_read(void *reads, const dt_source *source, uint64_t offset, const void *bytes, size_t n) {
   (void)source, (void)offset, (void)bytes, (void)n;
   ++*(int *)reads;
@@ -65,12 +102,18 @@ static void a_view_may_end_where_its_source_does_and_not_behind(void **state) {
   (void)state;
   uint16_t numbers[6] = {0}, got[6];
   dt_source source = source_of_memory("six numbers", numbers, sizeof numbers);
-  dt_matrix m = {&source, 0, DT_F16, 2, 3, 2, 2, false, 0};
+  dt_matrix m = {.source = &source, .dtype = DT_F16, .rows = 2, .cols = 3, .group = 2, .stride = 2};
   ok(dt_read_rows(&m, 0, 2, got, &err));
   m.offset = 1;
   fails(dt_read_rows(&m, 0, 2, got, &err), DT_EINPUT,
         "six numbers: found 12 bytes, expected at least 13: it was cut short while it was read");
-  dt_matrix zipped = {&source, 0, DT_F16, 6, 1, 6, 6, true, 0}; /* its first half ends before the source's last row */
+  dt_matrix zipped = {.source = &source,
+                      .dtype = DT_F16,
+                      .rows = 6,
+                      .cols = 1,
+                      .group = 6,
+                      .stride = 6,
+                      .zipped = true}; /* its first half ends before the source's last row */
   ok(dt_read_rows(&zipped, 0, 6, got, &err));
   zipped.offset = 3;
   ok(dt_read_rows(&zipped, 0, 2, got, &err));
@@ -108,6 +151,8 @@ static void a_file_cut_short_before_its_upload_is_an_error_and_leaves_nothing(vo
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(blocks_whose_scales_are_apart_become_blocks),
+      cmocka_unit_test(rows_that_are_columns_of_the_source_are_gathered),
       cmocka_unit_test(rows_of_a_view_are_found_where_its_order_says),
       cmocka_unit_test(half_a_head_is_one_read),
       cmocka_unit_test(a_view_may_end_where_its_source_does_and_not_behind),
