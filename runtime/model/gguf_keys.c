@@ -10,10 +10,10 @@ enum {
   LONGEST_LIST = 4096
 }; /* no key that we read is longer; longer texts are cut */
 
-/* A number, or an array that repeats one number. */
-static bool is_number(const gguf_value *v, double *number) {
+/* A number, or an array that repeats one number for each layer. */
+static bool is_number(const gguf_value *v, double layers, double *number) {
   double other;
-  if (!gguf_number(v, 0, number)) return false;
+  if (!gguf_number(v, 0, number) || (v->array && (double)v->count != layers)) return false;
   for (uint64_t i = 1; i < v->count; i++)
     if (!gguf_number(v, i, &other) || other != *number) return false;
   return true;
@@ -40,12 +40,12 @@ static cJSON *list_of(const gguf_value *v) {
 }
 
 /* NULL: out of memory. */
-static cJSON *item_of(const gguf_value *v) {
+static cJSON *item_of(const gguf_value *v, double layers) {
   bool truth;
   size_t len;
   double number;
   char text[LONGEST_TEXT];
-  if (is_number(v, &number)) return cJSON_CreateNumber(number);
+  if (is_number(v, layers, &number)) return cJSON_CreateNumber(number);
   if (v->array && v->count <= LONGEST_LIST && (gguf_bool(v, 0, &truth) || gguf_number(v, 0, &number)))
     return list_of(v);
   if (v->array) return cJSON_CreateString("(an array)");
@@ -53,6 +53,14 @@ static cJSON *item_of(const gguf_value *v) {
   const char *bytes = gguf_string(v, 0, &len);
   snprintf(text, sizeof text, "%.*s", len < sizeof text ? (int)len : (int)sizeof text, bytes ? bytes : "");
   return cJSON_CreateString(text);
+}
+
+static double layers_of(const gguf *g, const char *prefix) {
+  char key[LONGEST_KEY + 16];
+  double layers = 0;
+  snprintf(key, sizeof key, "%sblock_count", prefix);
+  const gguf_value *v = gguf_find(g, key);
+  return v && !v->array && gguf_number(v, 0, &layers) ? layers : 0;
 }
 
 /* The prefix of its keys: the architecture and a dot. */
@@ -70,6 +78,7 @@ dt_status gguf_keys(const gguf *g, cJSON **out, dt_error *err) {
   char prefix[LONGEST_KEY];
   dt_status status = read_prefix(g, prefix, err);
   if (status != DT_OK) return status;
+  double layers = layers_of(g, prefix);
   cJSON *json = cJSON_CreateObject();
   bool made = json != NULL;
   for (size_t i = 0; made && i < gguf_count(g); i++) {
@@ -78,7 +87,7 @@ dt_status gguf_keys(const gguf *g, cJSON **out, dt_error *err) {
     if (v->key_len >= sizeof key) continue;
     snprintf(key, sizeof key, "%.*s", (int)v->key_len, v->key);
     bool own = strncmp(key, prefix, strlen(prefix)) == 0;
-    cJSON *item = item_of(v);
+    cJSON *item = item_of(v, layers);
     made = item && cJSON_AddItemToObject(json, own ? key + strlen(prefix) : key, item);
     if (!made) cJSON_Delete(item);
   }

@@ -112,13 +112,14 @@ static void their_bases_are_accepted(void **state) {
   }
 }
 
-/* The numbers next to these are refused. */
-static void factors_at_their_bounds_are_accepted(void **state) {
+/* The numbers next to these are refused, and lists of one number more or less. */
+static void values_at_their_bounds_are_accepted(void **state) {
   (void)state;
   static const malformed bounds[] = {{"gguf_gemma4", "rope_freqs.weight", "f32 1e-6", NULL},
-                                     {"gguf_gemma4", "rope_freqs.weight", "f32 1e38", NULL}};
+                                     {"gguf_gemma4", "rope_freqs.weight", "f32 1e38", NULL},
+                                     {"gguf_gemma2", "attention.head_count_kv", "u32s 1,1,1,1", NULL}};
   char *folder = temp_folder();
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < (int)(sizeof bounds / sizeof *bounds); i++) {
     model *m;
     ok(model_open(write_one(&bounds[i], folder, i), &m, &err));
     model_close(m);
@@ -139,6 +140,6 @@ int main(int argc, char **argv) {
   if (argc == 3 && !strcmp(argv[1], "write")) return write_all(argv[2]), 0;
   const struct CMUnitTest tests[] = {cmocka_unit_test(their_bases_are_accepted),
                                      cmocka_unit_test(each_is_refused_in_one_line),
-                                     cmocka_unit_test(factors_at_their_bounds_are_accepted)};
+                                     cmocka_unit_test(values_at_their_bounds_are_accepted)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
