@@ -200,7 +200,8 @@ bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool compute
 #define DTL_COST_CONTEXTS 8
 
 /* Milliseconds of a pass over `batch` sequences, by each sequence's rows and context. Other values are interpolated; few contexts
- * are enough, since attention's time is linear in the context. */
+ * are enough, since attention's time is linear in the context. Of a target with experts these are times of passes that read
+ * experts[] distinct ones, of all layers and sequences; one that reads e takes expert[] * (e - experts[]) longer. */
 typedef struct {
   int batch, n_contexts, n_rows;
   bool has_draft;
@@ -210,6 +211,8 @@ typedef struct {
   double draft[DTL_COST_CONTEXTS][DTL_COST_ROWS];      /* a draft pass right after another one */
   double first[DTL_COST_CONTEXTS]; /* a draft pass of one row right after a target pass: caches are cold */
   double target_draw, draft_draw;  /* added for each row of all sequences: sampling, and coupled drafting */
+  double experts[DTL_COST_ROWS];   /* by rows; zeros: the target has none, or nobody counted */
+  double expert[DTL_COST_ROWS];    /* ms of one more */
 } dtl_costs;
 
 typedef struct {

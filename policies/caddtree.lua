@@ -18,15 +18,20 @@ local CaDDTree = policy.define {
   presets = { paper = { pause = false } },
 }
 
-function CaDDTree:init() self.level, self.best, self.account = {}, {}, policy.account(self.costs) end
+function CaDDTree:init()
+  self.level, self.best = {}, {}
+  self.account, self.experts = policy.account(self.costs), policy.experts(self.costs)
+end
 
 -- The most tokens per millisecond that the tree can bring after `spent` ms of drafting, and its number of nodes.
 function CaDDTree:search(tree, spent)
   local context, best = tree.seq:length(), tree:best(self.total, 1, tree:size(), self.best)
-  local tokens, most, size = 1, 1 / (spent + self.costs:target(1, context)), 0
+  local costs, experts = self.costs, self.experts
+  local tokens, most, size = 1, 1 / (spent + costs:target(1, context)), 0
   for n = 1, #best do
     tokens = tokens + tree:p(best[n])
-    local rate = tokens / (spent + self.costs:target(n + 1, context)) -- the root is a row too
+    local ms = costs:target(n + 1, context, nil, experts:expected(n + 1)) -- the root is a row too
+    local rate = tokens / (spent + ms)
     if rate < most then break end
     most, size = rate, n
   end
@@ -61,6 +66,9 @@ function CaDDTree:draft(tree)
   tree:keep(size)
 end
 
-function CaDDTree:observe(_, out) self.account:close(out.drafted + 1, out.accepted) end
+function CaDDTree:observe(_, out)
+  self.account:close(out.drafted + 1, out.accepted, out.experts_read)
+  self.experts:observe(out.drafted + 1, out)
+end
 
 return CaDDTree

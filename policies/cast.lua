@@ -34,7 +34,7 @@ local Cast = policy.define {
 
 function Cast:init()
   self.level, self.best = {}, {} -- by tree: nodes to expand; the best of all nodes
-  self.account = policy.account(self.costs)
+  self.account, self.experts = policy.account(self.costs), policy.experts(self.costs)
   self.ratios = {} -- [i] u of layer i + 1 over u of layer i, in recent iterations
   for i = 0, self.max_depth do
     self.ratios[i] = policy.window(self.R)
@@ -83,11 +83,14 @@ function Cast:draft(batch)
     context, layers = math.max(context, tree.seq:length()), math.max(layers, tree:depth_room())
     level[b], best[b] = { tree.root }, best[b] or {}
   end
-  if not account:affords(context, B) and self.allow_empty then return end
+  local experts = self.experts
+  if not account:affords(context, B, experts:expected(1, B)) and self.allow_empty then return end
   if account:owes() and self.allow_empty then layers = math.min(layers, 1) end
-  local once = costs:target(1, context, B)
+  local once = costs:target(1, context, B, experts:expected(1, B))
   local function draft_cost(k) return k > 0 and costs:draft(k, context, B) / once or 0 end
-  local function target_cost(k) return costs:target(k + 1, context, B) / once end -- the pass includes the root's row
+  local function target_cost(k) -- the pass includes the root's row
+    return costs:target(k + 1, context, B, experts:expected(k + 1, B)) / once
+  end
   local n, u, c = 1, 1, draft_cost(1)
   for i = 0, math.min(self.max_depth, layers) - 1 do
     local asked = self.depth and (i > 0 or self.allow_empty)
@@ -114,11 +117,13 @@ function Cast:draft(batch)
 end
 
 function Cast:observe(_, outs)
-  local rows, accepted = 1, 0
-  for b = 1, #outs do
-    rows, accepted = math.max(rows, outs[b].drafted + 1), accepted + outs[b].accepted / #outs
+  local rows, all, accepted, B = 1, 0, 0, #outs
+  for b = 1, B do
+    local out = outs[b]
+    rows, all, accepted = math.max(rows, out.drafted + 1), all + out.drafted + 1, accepted + out.accepted / B
   end
-  self.account:close(rows, accepted)
+  self.account:close(rows, accepted, outs[1].experts_read)
+  self.experts:observe(all / B, outs[1], B)
 end
 
 return Cast

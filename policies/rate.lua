@@ -114,8 +114,9 @@ end
 
 function Rate:observe(tree, out)
   if not self.spent then return end
-  self.tokens, self.ms = KEEP * self.tokens + out.committed, KEEP * self.ms + self.spent
-  self.account:spend(self.spent, self.prices.verify[1] - self.prices.page, out.accepted)
+  local spent = self.spent + self.prices:observe(out)
+  self.tokens, self.ms = KEEP * self.tokens + out.committed, KEEP * self.ms + spent
+  self.account:spend(spent, self.prices.verify[1] - self.prices.page, out.accepted)
   self.sources:observe(tree, out)
   self.guesses:observe(tree, out)
 end

@@ -15,6 +15,10 @@ typedef struct {
   const dt_fake_rule *target, *draft; /* where no rule matches, a distribution made from a hash of the whole text */
   int n_target, n_draft;
   bool no_draft; /* a pair without a draft model */
+  /* The target has `layers` layers of `experts`, of which a row takes `chosen`; experts 0: none. It keeps each expert of the token before
+   * with the chance `kept`, from 0 to 1, and else takes one that depends on its token. */
+  int layers, experts, chosen;
+  float kept;
 } dt_fake_options;
 
 /* A pair whose text is its ids in decimal with a blank before each, and whose dt_encode reads such text. Rules are copied. */

@@ -26,18 +26,20 @@ local function write(path, text)
   if not (file and file:close() and written) then fail(1, "%s", message or path .. ": cannot be written") end
 end
 
--- One line per number of rows; one column per model and context.
+-- One line per number of rows; one column per model and context, two for a target's experts.
 local function print_table(t)
   local head = { "  rows" }
   for _, model in ipairs(MODELS) do
     for k in ipairs(t[model] or {}) do head[#head + 1] = ("%12s"):format(model .. "@" .. t.contexts[k]) end
   end
+  if t.experts then head[#head + 1] = "     experts    one more" end
   print(table.concat(head))
   for i, rows in ipairs(t.rows) do
     local line = { ("%6d"):format(rows) }
     for _, model in ipairs(MODELS) do
       for _, ms in ipairs(t[model] or {}) do line[#line + 1] = ("%12.4f"):format(ms[i]) end
     end
+    if t.experts then line[#line + 1] = ("%12d%12.4f"):format(t.experts[i], t.expert[i]) end
     print(table.concat(line))
   end
 end

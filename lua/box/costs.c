@@ -1,5 +1,6 @@
-/* Costs for Lua, in the box and in drivers: costs:target(rows, context[, batch]) and costs:draft(..) -> ms of a pass
- * with so many rows of each of `batch` sequences; the default is costs:sequences(), the number that run at once.
+/* Costs for Lua, in the box and in drivers: costs:target(rows, context[, batch[, experts]]) and costs:draft(rows, context[,
+ * batch]) -> ms of a pass with so many rows of each of `batch` sequences; the default is costs:sequences(), the number
+ * that run at once. experts: the distinct ones that it reads, of all layers and sequences; nil or 0: as many as usual.
  * costs:first(context[, batch]) is the draft pass over the roots, with which an iteration begins. costs:revision()
  * changes whenever these times change; those of a table never do. */
 #include "box/costs.h"
@@ -38,16 +39,30 @@ static int sequences_of(lua_State *L, int i, const char *who) {
   return argument(L, i, who, "batch", 1);
 }
 
-static int cost(lua_State *L, const char *who, const dtl_costs *costs, const costs_of ms, double draw) {
-  int rows = argument(L, 2, who, "rows", 1), context = argument(L, 3, who, "context", 0);
-  double all = (double)rows * sequences_of(L, 4, who);
-  lua_pushnumber(L, costs_pass(costs, ms, all / costs->batch, context) + all * draw);
-  return 1;
+/* The rows of all sequences. */
+static double rows_of(lua_State *L, const char *who, int *context) {
+  int rows = argument(L, 2, who, "rows", 1);
+  *context = argument(L, 3, who, "context", 0);
+  return (double)rows * sequences_of(L, 4, who);
 }
 
-static int costs_target(lua_State *L) {
+/* A fraction is an expected number. */
+static double experts_of(lua_State *L, int i, const char *who) {
+  if (lua_isnoneornil(L, i)) return 0;
+  int is_number;
+  double experts = lua_tonumberx(L, i, &is_number);
+  if (!is_number || !(experts >= 0 && experts <= COSTS_EXPERTS))
+    luaL_error(L, "%s: experts must be a number from 0 to 1e9", who);
+  return experts;
+}
+
+static int costs_of_target(lua_State *L) {
+  static const char who[] = "costs:target";
   const dtl_costs *costs = check_costs(L, 1);
-  return cost(L, "costs:target", costs, costs->target, object_of(L)->target_draw);
+  int context;
+  double rows = rows_of(L, who, &context), experts = experts_of(L, 5, who);
+  lua_pushnumber(L, costs_target(costs, rows / costs->batch, context, experts) + rows * object_of(L)->target_draw);
+  return 1;
 }
 
 static const dtl_costs *with_draft(lua_State *L, const char *who) {
@@ -56,9 +71,13 @@ static const dtl_costs *with_draft(lua_State *L, const char *who) {
   return costs;
 }
 
-static int costs_draft(lua_State *L) {
-  const dtl_costs *costs = with_draft(L, "costs:draft");
-  return cost(L, "costs:draft", costs, costs->draft, object_of(L)->draft_draw);
+static int costs_of_draft(lua_State *L) {
+  static const char who[] = "costs:draft";
+  const dtl_costs *costs = with_draft(L, who);
+  int context;
+  double rows = rows_of(L, who, &context);
+  lua_pushnumber(L, costs_pass(costs, costs->draft, rows / costs->batch, context) + rows * object_of(L)->draft_draw);
+  return 1;
 }
 
 static int costs_first_pass(lua_State *L) {
@@ -85,7 +104,7 @@ static int costs_revision(lua_State *L) {
 }
 
 static costs_object *push(lua_State *L) {
-  static const luaL_Reg methods[] = {{"target", costs_target},     {"draft", costs_draft},
+  static const luaL_Reg methods[] = {{"target", costs_of_target},  {"draft", costs_of_draft},
                                      {"first", costs_first_pass},  {"sequences", costs_sequences},
                                      {"revision", costs_revision}, {NULL, NULL}};
   costs_object *object = lua_newuserdatauv(L, sizeof *object, 0);

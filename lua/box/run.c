@@ -79,7 +79,7 @@ static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_c
   course *c = course_of(runs, n);
   if (!c || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
   if (begun || rows <= RIDING * n)
-    learn_pass(c, begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), ms);
+    learn_pass(c, begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), 0, ms);
 }
 
 /* Learns the cost of a verify pass. A pass over the roots only counts as plain decoding's only if no draft came before
@@ -92,7 +92,7 @@ static void learn_verify(dtl_run *const *runs, int n, double ms) {
     rows += 1 + runs[i]->verdict.drafted;
     drafted += runs[i]->draft_ms > 0;
   }
-  if (rows > n || !drafted) learn_pass(c, LEARNED_TARGET, rows, context_of(runs, n), ms);
+  if (rows > n || !drafted) learn_pass(c, LEARNED_TARGET, rows, context_of(runs, n), runs[0]->verdict.experts_read, ms);
 }
 
 /* Advances the clock of each run by the time of a pass over so many rows, from the costs that it uses. */
@@ -115,7 +115,8 @@ static void clock_verify(dtl_run *const *runs, int n) {
     run_clock *clock = &runs[i]->clock;
     const dtl_costs *costs = clock->costs;
     if (costs)
-      clock->ms += rows * clock->target_draw + costs_pass(costs, costs->target, (double)rows / costs->batch, context);
+      clock->ms += rows * clock->target_draw +
+                   costs_target(costs, (double)rows / costs->batch, context, runs[i]->verdict.experts_read);
   }
 }
 

@@ -134,7 +134,12 @@ int driver_pair_fake(lua_State *L) {
   dt_fake_options options = {.vocab = driver_int(L, 1, "vocab", 0),
                              .context = driver_int(L, 2, "context", 0),
                              .draft_context = driver_int(L, 3, "draft_context", 0),
-                             .eos = driver_int(L, 4, "eos", -1)};
+                             .eos = driver_int(L, 4, "eos", -1),
+                             .layers = driver_int(L, 7, "experts: layers", 0),
+                             .experts = driver_int(L, 8, "experts: of", 0),
+                             .chosen = driver_int(L, 9, "experts: chosen", 0),
+                             .kept = (float)luaL_optnumber(L, 10, 0)};
+  lua_settop(L, 6); /* rules follow */
   options.target = fake_rules(L, 5, &options.n_target);
   options.no_draft = lua_isboolean(L, 6);
   if (!options.no_draft) options.draft = fake_rules(L, 6, &options.n_draft);

@@ -141,7 +141,8 @@ function dt.load(t)
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
-               costs = true, corpus = true }
+               costs = true, corpus = true, experts = true }
+local EXPERTS = { layers = true, of = true, chosen = true, kept = true }
 
 -- {["1 2"] = {[5] = 0.5}, [""] = {...}} as a list of {context = {1, 2}, token = {5}, p = {0.5}}
 local function rules(t, what)
@@ -165,12 +166,15 @@ local function rules(t, what)
   return list
 end
 
--- A pair without files: tables of distributions.
+-- A pair without files: tables of distributions. experts = {layers=, of=, chosen=, kept=}: in so many layers a row of
+-- the target takes `chosen` of so many experts, and keeps each that the token before took with the chance `kept` (0).
 function dt.fake(t)
   t = options_table(t, FAKE, "dt.fake")
   local target = rules(t.target or {}, "target")
   local draft = t.draft ~= false and rules(t.draft or {}, "draft")
-  return opened(t, core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft))
+  local experts = options_table(t.experts or {}, EXPERTS, "dt.fake: experts")
+  return opened(t, core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft,
+                             experts.layers, experts.of, experts.chosen, experts.kept))
 end
 
 local CALIBRATE = { fresh = true, batch = true }

@@ -10,8 +10,10 @@ typedef struct {
   dt_session *session;
   bool draft;
   int vocab, batch;
-  dt_node_ref *nodes;                   /* [batch * (DT_TREE_VERIFY + 1)] */
+  dt_node_ref *nodes; /* [batch * (DT_TREE_VERIFY + 1)] */
+  bool alike;         /* trees are chains of the text's last token, whose rows take nearly the same experts */
   double target_ms, first_ms, draft_ms; /* of the last sample */
+  int experts;                          /* that its target pass read; 0: the target has none */
 } bench;
 
 /* Opens a bench of the pair's passes over `batch` sequences, with its draft if it has one. A failure leaves nothing to close. */

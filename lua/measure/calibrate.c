@@ -3,7 +3,8 @@
  * for each of the sequences that are to run at once; or plain decoding, one verify pass of one row after the other. The
  * sizes take turns, so that a slow moment affects all of them; the median of each size counts. A turn begins with a
  * sample that does not count, since after passes of another size the processor's caches have other contents than in a
- * run. The cost of drawing is the difference between turns with and without it, for each row of a pass of some rows. */
+ * run. The cost of drawing is the difference between turns with and without it, for each row of a pass of some rows. That
+ * of an expert is the difference between passes whose rows take few distinct ones and usual passes of as many rows. */
 #include "measure/bench.h"
 #include "measure/costs.h"
 
@@ -26,6 +27,8 @@
 #define TURN_MS 3.0
 
 #define DRAWCOSTS_ROWS 8 /* rows of passes with and without drawing */
+#define EXPERTS_ROWS                                                                                                   \
+  16 /* most rows of passes that read few experts: what one more costs changes little from there on */
 
 static void note(const dtl_calibration *how, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void note(const dtl_calibration *how, const char *format, ...) {
@@ -40,8 +43,8 @@ static void note(const dtl_calibration *how, const char *format, ...) {
 
 typedef struct {
   double target[MOST_SAMPLES], first[MOST_SAMPLES], draft[MOST_SAMPLES];
-  int n;
-  double spent; /* ms */
+  int n, experts; /* experts: that a pass read, the same each time */
+  double spent;   /* ms */
 } samples;
 
 static int by_size(const void *a, const void *b) {
@@ -66,6 +69,7 @@ static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
     if (status) return status;
     if (first && b->target_ms < POINT_MS) continue;
     s->target[s->n] = b->target_ms;
+    s->experts = b->experts;
     s->first[s->n] = b->first_ms;
     s->draft[s->n++] = b->draft_ms;
     s->spent += b->target_ms + b->draft_ms;
@@ -122,6 +126,31 @@ static dt_status measure_draws(bench *b, const dtl_calibration *how, dtl_costs *
   return DT_OK;
 }
 
+/* Measures passes whose rows take few experts, at the sizes that have several rows and whose chains fit. */
+static dt_status measure_few(bench *b, const dtl_calibration *how, const dtl_costs *c, samples few[COSTS_ROWS],
+                             dt_error *err) {
+  dt_status status = bench_start(b, c->context[0], NULL, err);
+  int room = dt_tree_depth_room(dt_seq_tree(b->session, 0));
+  b->alike = true;
+  for (int i = 1; i < c->n_rows && c->rows[i] <= EXPERTS_ROWS && c->rows[i] <= room && !status; i++)
+    while (!enough(&few[i]) && !status)
+      status = how->interrupt && *how->interrupt ? dtl_fail(err, DT_EDEVICE, "interrupted")
+                                                 : take_turn(b, &few[i], c->rows[i], err);
+  b->alike = false;
+  return status;
+}
+
+/* Prices experts by the passes of the first context and by those that read few. */
+static void price_experts(dtl_costs *c, const samples *usual, samples *few) {
+  int read[2][COSTS_ROWS], ignored = 0;
+  double ms[COSTS_ROWS] = {0};
+  for (int i = 0; i < c->n_rows; i++) {
+    read[0][i] = usual[i].experts, read[1][i] = few[i].experts;
+    if (few[i].n) ms[i] = undisturbed_median(few[i].target, few[i].n, &ignored);
+  }
+  costs_price_experts(c, read[0], read[1], ms);
+}
+
 /* Computes the medians of all points. */
 static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *disturbed) {
   for (int k = 0; k < c->n_contexts; k++) {
@@ -144,10 +173,13 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
 static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail(err, DT_ENOMEM, "out of memory: times of passes");
+  samples few[COSTS_ROWS] = {{.n = 0}};
   dt_status status = measure_draws(b, how, c, err); /* first, since progress is reported for the rest */
+  if (!status && b->experts) status = measure_few(b, how, c, few, err);
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && !status) status = take_round(b, of, how, c, &left, err);
   if (!status) sum_up(of, c, &all, &disturbed);
+  if (!status && b->experts) price_experts(c, &of[0][1], few);
   if (!status && all > 0 && disturbed > all / 3) {
     c->disturbed = true;
     snprintf(why, DTL_WHY, "%d %% of the passes took longer than others", 100 * disturbed / all);

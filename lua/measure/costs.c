@@ -18,8 +18,11 @@
 #define WRONG_ROWS "rows is no ascending list of at most 96 counts"
 #define WRONG_TARGET "target needs " TIMES
 #define WRONG_DRAFT "draft needs " TIMES
+#define WRONG_EXPERTS "experts needs a count per row, none falling, from 1 to 1e9"
+#define WRONG_EXPERT "expert needs a time per row, from 0 to 1e9 ms"
 #define WRONG_FIRST "first needs a time per context, none below the draft's of one row, to 1e9 ms"
 
+#define FEWER 0.9     /* times the usual experts: passes that read more do not tell what one costs */
 #define MOST_ROWS 512 /* of all sequences together */
 
 static const int ROWS[COSTS_ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
@@ -65,6 +68,19 @@ double costs_pass(const dtl_costs *c, const costs_of ms, double rows, int contex
   return k == l ? low : between(c->context[k], low, c->context[l], in_rows(c, ms[l], rows), context);
 }
 
+/* A value by rows: on straight lines between the measured numbers of rows, and the nearest one's beyond them. */
+static double by_rows(const dtl_costs *c, const double *value, double rows) {
+  int last = c->n_rows - 1, i = bracket(c->rows, c->n_rows, rows);
+  if (rows <= c->rows[0]) return value[0];
+  return rows >= c->rows[last] ? value[last] : between(c->rows[i], value[i], c->rows[i + 1], value[i + 1], rows);
+}
+
+double costs_target(const dtl_costs *c, double rows, int context, double experts) {
+  double ms = costs_pass(c, c->target, rows, context);
+  if (!(experts > 0) || !(c->experts[0] > 0)) return ms;
+  return fmax(LEAST_MS, ms + by_rows(c, c->expert, rows) * (experts - by_rows(c, c->experts, rows)));
+}
+
 double costs_first(const dtl_costs *c, int sequences, int context) {
   double later = costs_pass(c, c->draft, (double)sequences / c->batch, context);
   int k, l;
@@ -85,6 +101,19 @@ void costs_straighten(const dtl_costs *c, costs_of ms) {
       if (ms[k][i] < ms[k][i - 1] * (1 + LEAST_STEP)) ms[k][i] = ms[k][i - 1] * (1 + LEAST_STEP);
 }
 
+void costs_price_experts(dtl_costs *c, const int *usual, const int *few, const double *ms) {
+  c->experts[0] = usual[0], c->expert[0] = 0;
+  for (int i = 1; i < c->n_rows; i++) {
+    c->experts[i] = fmax(c->experts[i - 1], usual[i]);
+    bool tells = few[i] > 0 && few[i] < FEWER * c->experts[i], known = tells || c->expert[i - 1] == 0;
+    double fewer = tells ? few[i] : c->experts[0], time = tells ? ms[i] : c->target[0][0];
+    double each = c->expert[i - 1];
+    if (known && c->experts[i] > fewer) each = (c->target[0][i] - time) / (c->experts[i] - fewer);
+    c->expert[i] = fmin(fmax(each, 0), c->target[0][i] / c->experts[i]);
+  }
+  if (c->n_rows > 1) c->expert[0] = c->expert[1]; /* rows of several sequences */
+}
+
 /* ---- checks of a table ------------------------------------------------------------------------------------------- */
 
 static bool ascends(const int *at, int n, int most) {
@@ -103,6 +132,17 @@ static bool are_times(const dtl_costs *c, const costs_of ms) {
   return true;
 }
 
+/* All zeros: there are none. */
+static const char *wrong_experts(const dtl_costs *c) {
+  for (int i = 0; i < c->n_rows; i++) {
+    bool none = c->experts[0] == 0 && c->experts[i] == 0;
+    if (!none && !(c->experts[i] >= (i ? c->experts[i - 1] : 1) && c->experts[i] <= COSTS_EXPERTS))
+      return WRONG_EXPERTS;
+    if (!is_time(c->expert[i], 0)) return WRONG_EXPERT;
+  }
+  return NULL;
+}
+
 const char *costs_wrong(const dtl_costs *c) {
   if (c->batch < 1 || c->batch > DTL_PLACES) return WRONG_BATCH;
   if (!ascends(c->context, c->n_contexts, DTL_COST_CONTEXTS)) return WRONG_CONTEXTS;
@@ -114,7 +154,7 @@ const char *costs_wrong(const dtl_costs *c) {
     if (!is_time(c->first[k], c->draft[k][0])) return WRONG_FIRST;
   if (!is_time(c->target_draw, 0)) return "target_draw is no time from 0 to 1e9 ms";
   if (!is_time(c->draft_draw, 0)) return "draft_draw is no time from 0 to 1e9 ms";
-  return NULL;
+  return wrong_experts(c);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
@@ -140,6 +180,10 @@ char *costs_json(const dtl_costs *c, const char *key) {
     cJSON_AddNumberToObject(root, "draft_draw", c->draft_draw);
   }
   cJSON_AddNumberToObject(root, "target_draw", c->target_draw);
+  if (c->experts[0] > 0) {
+    cJSON_AddItemToObject(root, "experts", cJSON_CreateDoubleArray(c->experts, c->n_rows));
+    cJSON_AddItemToObject(root, "expert", cJSON_CreateDoubleArray(c->expert, c->n_rows));
+  }
   char *text = errno == ENOMEM ? NULL : cJSON_Print(root);
   cJSON_Delete(root);
   return text;
@@ -178,6 +222,17 @@ static bool take_first(const cJSON *list, dtl_costs *c) {
   return !list || take_list(list, c->n_contexts, c->first);
 }
 
+/* Without lists: no experts. */
+static const char *take_experts(const cJSON *root, dtl_costs *c) {
+  const cJSON *experts = cJSON_GetObjectItemCaseSensitive(root, "experts");
+  const cJSON *expert = cJSON_GetObjectItemCaseSensitive(root, "expert");
+  memset(c->experts, 0, sizeof c->experts);
+  memset(c->expert, 0, sizeof c->expert);
+  if (!experts && !expert) return NULL;
+  if (!take_list(experts, c->n_rows, c->experts) || !(c->experts[0] > 0)) return WRONG_EXPERTS;
+  return take_list(expert, c->n_rows, c->expert) ? NULL : WRONG_EXPERT;
+}
+
 static double number_or(const cJSON *item, double none) {
   return !item ? none : cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
@@ -203,7 +258,8 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   if (!take_times(cJSON_GetObjectItemCaseSensitive(root, "target"), c, c->target)) return WRONG_TARGET;
   if (draft && !take_times(draft, c, c->draft)) return WRONG_DRAFT;
   if (draft && !take_first(cJSON_GetObjectItemCaseSensitive(root, "first"), c)) return WRONG_FIRST;
-  return costs_wrong(c);
+  const char *wrong = take_experts(root, c);
+  return wrong ? wrong : costs_wrong(c);
 }
 
 const char COSTS_STARVED[] = "out of memory";

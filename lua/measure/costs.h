@@ -6,6 +6,8 @@
 
 #define COSTS_STEP 128 /* contexts are looked up at the next multiple of this */
 
+#define COSTS_EXPERTS 1e9 /* distinct ones of a pass, at most */
+
 #define COSTS_ROWS 19 /* numbers of rows that costs are known at, at most */
 
 typedef double costs_of[DTL_COST_CONTEXTS][DTL_COST_ROWS];
@@ -18,12 +20,21 @@ void costs_choose_rows(dtl_costs *costs);
  * nearest. rows may be a fraction, if fewer sequences take part in the pass. */
 double costs_pass(const dtl_costs *costs, const costs_of ms, double rows, int context);
 
+/* A pass of the target that reads so many distinct experts, of all layers and sequences; 0: as many as the measured passes. Not below
+ * a millionth of a millisecond; a number of rows beyond the measured ones has the experts of the nearest. */
+double costs_target(const dtl_costs *costs, double rows, int context, double experts);
+
 /* The first draft pass of an iteration: one row of each of so many sequences. */
 double costs_first(const dtl_costs *costs, int sequences, int context);
 
 /* Makes measured times increase strictly in rows, and not fall with the context. A disturbance only adds time, so this takes the
  * isotonic fit from below: the largest one that exceeds no time. Then it adds a little for each row. */
 void costs_straighten(const dtl_costs *costs, costs_of ms);
+
+/* Fills c->experts and c->expert by rows. usual: the distinct experts that passes like those of c->target[0] read; few, ms: those and the
+ * time of passes over as many rows that read fewer; few 0: not measured. Where they are hardly fewer and so tell nothing, one more
+ * costs as much as with fewer rows; before the first that tell, all that further rows cost is for their experts. */
+void costs_price_experts(dtl_costs *costs, const int *usual, const int *few, const double *ms);
 
 /* NULL, or why the numbers are no table of costs: static. */
 const char *costs_wrong(const dtl_costs *costs);

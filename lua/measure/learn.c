@@ -86,10 +86,10 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
       if (interrupted(learned) || dt_clock_ms() > end || bench_sample(b, n, NULL)) return;
       /* in runs, passes of a size follow each other: the first pass after another size takes longer and is left out */
       if ((n == BENCH_PLAIN || b->target_ms < CACHED_MS) && bench_sample(b, n, NULL)) return;
-      learned_pass(&c->l, LEARNED_TARGET, rows, context, b->target_ms);
+      learned_pass(&c->l, LEARNED_TARGET, rows, context, b->experts, b->target_ms);
       if (n == BENCH_PLAIN || !b->draft) continue;
-      learned_pass(&c->l, LEARNED_FIRST, 1, context, b->first_ms);
-      learned_pass(&c->l, LEARNED_DRAFT, rows, context, b->draft_ms);
+      learned_pass(&c->l, LEARNED_FIRST, 1, context, 0, b->first_ms);
+      learned_pass(&c->l, LEARNED_DRAFT, rows, context, 0, b->draft_ms);
     }
 }
 
@@ -179,10 +179,10 @@ dt_status learn_course(dtl_learned *learned, int batch, const dt_seq_options *op
 
 /* ---- passes of runs ---------------------------------------------------------------------------------------------- */
 
-void learn_pass(course *c, learned_kind kind, int rows, int context, double ms) {
+void learn_pass(course *c, learned_kind kind, int rows, int context, int experts, double ms) {
   bool cold = !c->seen[kind]; /* a run's first pass finds empty caches */
   c->seen[kind] = true;
-  if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, ms);
+  if (!cold) learned_pass(&c->l, kind, (double)rows / c->batch, context, experts, ms);
 }
 
 void learn_look(course *c) { learned_look(&c->l); }

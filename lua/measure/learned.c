@@ -72,7 +72,7 @@ static double reckoned(const dtl_costs *c, learned_kind kind, double rows, int c
 }
 
 /* Counts a pass that ran so many times. */
-static void seed(lessons *l, learned_kind kind, double rows, int context, double ms, int times) {
+static void seed(lessons *l, learned_kind kind, double rows, int context, double experts, double ms, int times) {
   const dtl_costs *c = &l->reckoned;
   bool sound = ms >= LEAST_MS && ms <= MOST_MS && rows > 0 && rows <= 1e6 && context >= 0 && context <= 1 << 30;
   if (!sound || (kind != LEARNED_TARGET && !c->has_draft)) return;
@@ -80,6 +80,7 @@ static void seed(lessons *l, learned_kind kind, double rows, int context, double
       i = kind == LEARNED_FIRST ? 0 : nearest(c->rows, c->n_rows, rows);
   learned_place *p = &l->place[kind][k][i];
   double ratio = log(ms / reckoned(c, kind, rows, context));
+  if (experts > 0) learned_count_pass(l, i, experts, p->n ? ratio - shape_counted(p) : 0, times);
   for (; times > 0; times--) {
     p->ratio[p->next] = (float)ratio;
     p->next = (p->next + 1) % LEARNED_KEPT;
@@ -90,8 +91,8 @@ static void seed(lessons *l, learned_kind kind, double rows, int context, double
   l->passes++, l->waiting++;
 }
 
-void learned_pass(lessons *l, learned_kind kind, double rows, int context, double ms) {
-  seed(l, kind, rows, context, ms, 1);
+void learned_pass(lessons *l, learned_kind kind, double rows, int context, int experts, double ms) {
+  seed(l, kind, rows, context, experts, ms, 1);
 }
 
 void learned_table(lessons *l, const dtl_costs *t, bool draws, bool coupled) {
@@ -99,10 +100,11 @@ void learned_table(lessons *l, const dtl_costs *t, bool draws, bool coupled) {
   if (t->batch != l->reckoned.batch || t->has_draft != l->reckoned.has_draft) return;
   for (int k = 0; k < t->n_contexts; k++) {
     for (int i = 0; i < t->n_rows; i++) {
-      seed(l, LEARNED_TARGET, t->rows[i], t->context[k], t->target[k][i] + target * t->rows[i], TRUSTED);
-      if (t->has_draft) seed(l, LEARNED_DRAFT, t->rows[i], t->context[k], t->draft[k][i] + draft * t->rows[i], TRUSTED);
+      seed(l, LEARNED_TARGET, t->rows[i], t->context[k], t->experts[i], t->target[k][i] + target * t->rows[i], TRUSTED);
+      if (t->has_draft)
+        seed(l, LEARNED_DRAFT, t->rows[i], t->context[k], 0, t->draft[k][i] + draft * t->rows[i], TRUSTED);
     }
-    if (t->has_draft) seed(l, LEARNED_FIRST, 1, t->context[k], t->first[k] + draft, TRUSTED);
+    if (t->has_draft) seed(l, LEARNED_FIRST, 1, t->context[k], 0, t->first[k] + draft, TRUSTED);
   }
 }
 
@@ -148,6 +150,8 @@ static void correct_first(lessons *l, dtl_costs *out) {
 static bool moved(double a, double b) { return fabs(a - b) > MOVED * b; }
 
 static bool has_moved(const dtl_costs *a, const dtl_costs *b) {
+  for (int i = 0; i < a->n_rows; i++)
+    if (moved(a->experts[i], b->experts[i]) || moved(a->expert[i], b->expert[i])) return true;
   for (int k = 0; k < a->n_contexts; k++) {
     if (a->has_draft && moved(a->first[k], b->first[k])) return true;
     for (int i = 0; i < a->n_rows; i++)
@@ -162,6 +166,7 @@ bool learned_look(lessons *l) {
   dtl_costs now = l->reckoned;
   l->waiting = 0;
   correct(l, LEARNED_TARGET, l->reckoned.target, now.target);
+  learned_count_costs(l, &now);
   if (now.has_draft) {
     correct(l, LEARNED_DRAFT, l->reckoned.draft, now.draft);
     correct_first(l, &now);
@@ -196,6 +201,7 @@ char *learned_json(lessons *l, const char *key) {
     for (int k = 0; k < l->reckoned.n_contexts; k++)
       for (int i = 0; i < l->reckoned.n_rows; i++) add_place(list, l, (learned_kind)kind, k, i);
   }
+  learned_count_json(l, root);
   char *text = errno == ENOMEM ? NULL : cJSON_PrintUnformatted(root);
   cJSON_Delete(root);
   return text;
@@ -212,7 +218,7 @@ static bool take_entry(lessons *l, learned_kind kind, const cJSON *entry) {
   }
   bool whole = x[1] >= 0 && x[1] <= 1 << 30 && x[3] >= 1 && x[3] <= LEARNED_KEPT;
   if (!whole || !(x[2] >= LEAST_MS && x[2] <= MOST_MS) || !(x[0] >= 1 && x[0] <= 1e6)) return false;
-  seed(l, kind, x[0], (int)x[1], x[2], x[3] < TRUSTED ? (int)x[3] : TRUSTED);
+  seed(l, kind, x[0], (int)x[1], 0, x[2], x[3] < TRUSTED ? (int)x[3] : TRUSTED);
   return true;
 }
 
@@ -232,7 +238,7 @@ static const char *take_all(lessons *l, const cJSON *root, const char *key) {
     if (!cJSON_IsArray(list)) return wrong[kind];
     cJSON_ArrayForEach(entry, list) if (!take_entry(l, (learned_kind)kind, entry)) return wrong[kind];
   }
-  return NULL;
+  return learned_count_parse(l, root) ? NULL : "experts is no list of [rows, mean, passes] with an expert of two sums";
 }
 
 const char *learned_parse(lessons *l, const char *json, const char *key) {

@@ -1,7 +1,8 @@
 /* Learns costs pass by pass. Costs begin as an estimate, a table that may be far off. Each measured time becomes a ratio to it,
  * kept in the entry with the nearest number of rows and context. An entry counts the 35th percentile of its last ratios: other
  * programs only add time, so with three in ten times disturbed that is the median of the undisturbed ones. shape.h derives the
- * ratios of other rows and contexts. Pure: reads no clock. */
+ * ratios of other rows and contexts. Of passes that read experts it keeps the mean number by rows (learned_experts.c). Pure: reads
+ * no clock. */
 #ifndef DTL_LEARNED_H
 #define DTL_LEARNED_H
 
@@ -23,6 +24,12 @@ typedef struct {
   bool stale;
 } learned_place;
 
+/* Of passes with about so many rows of a target with experts. */
+typedef struct {
+  double mean; /* distinct experts */
+  int n;       /* passes, LEARNED_KEPT at most: older ones fade */
+} learned_count;
+
 typedef struct {
   dtl_costs reckoned;
   double log_rows[COSTS_ROWS]; /* of reckoned.rows */
@@ -32,6 +39,8 @@ typedef struct {
   int waiting;           /* passes since the last learned_look */
   int at[LEARNED_KINDS]; /* the context of the last one */
   learned_place place[LEARNED_KINDS][DTL_COST_CONTEXTS][COSTS_ROWS];
+  learned_count count[COSTS_ROWS];
+  double slower, more; /* see learned_experts.c */
 } lessons;
 
 /* The numbers behind the first estimate. */
@@ -46,15 +55,24 @@ typedef struct {
 
 void learned_begin(lessons *l, const learned_guess *guess);
 
-/* Learns from one pass with `rows` rows of each of the table's sequences (a fraction if fewer took part) after `context` tokens.
- * It ignores a bad time (NaN, 0, or beyond a table's limit) and passes of a draft that the pair lacks. */
-void learned_pass(lessons *l, learned_kind kind, double rows, int context, double ms);
+/* Learns from one pass with `rows` rows of each of the table's sequences (a fraction if fewer took part) after `context` tokens,
+ * that read so many distinct experts (0: it has none). It ignores a bad time (NaN, 0, or beyond a table's limit) and passes of a
+ * draft that the pair lacks. */
+void learned_pass(lessons *l, learned_kind kind, double rows, int context, int experts, double ms);
 
 /* Learns from a measured table as from passes. `draws`, `coupled`: adds the time of sampling, of coupled drafting. */
 void learned_table(lessons *l, const dtl_costs *table, bool draws, bool coupled);
 
 /* If costs moved by more than a few percent since the last revision, makes a new one in `shown` and returns true. */
 bool learned_look(lessons *l);
+
+/* learned_experts.c: learns from passes with the row count i that read so many, and took exp(slower) times as long as usual; fills
+ * `experts` and `expert` of costs whose target's times are learned; and the same as members of a JSON object, which it returns false
+ * for if they are none. */
+void learned_count_pass(lessons *l, int i, double experts, double slower, int times);
+void learned_count_costs(const lessons *l, dtl_costs *out);
+void learned_count_json(const lessons *l, struct cJSON *root);
+bool learned_count_parse(lessons *l, const struct cJSON *root);
 
 /* As a JSON object of schema dtrun.learned/1 with its key: malloc'd; NULL: out of memory. It keeps each entry's percentile only. */
 char *learned_json(lessons *l, const char *key);

@@ -1,6 +1,8 @@
 /* The scripted backend: see fake.h. */
 #include "fake/fake.h"
 
+#include "fake/mix.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +31,9 @@ struct dt_weights {
   float *p;       /* [vocab] the current distribution */
   float *shifted; /* [vocab] the same with a row's shifts; it does not sum to 1 */
   ranked *order;  /* [vocab] */
+  fake_routes routes;
+  int32_t *expert; /* [layers][chosen] of a row */
+  bool *taken;     /* [layers][experts] by a pass */
 };
 
 struct dt_cache {
@@ -79,7 +84,7 @@ static void fake_free_weights(dt_weights *w) {
   for (int i = 0; w->rules && i < w->n_rules; i++)
     free(w->rules[i].context), free(w->rules[i].token), free(w->rules[i].p);
   free(w->rules);
-  free(w->p), free(w->shifted), free(w->order);
+  free(w->p), free(w->shifted), free(w->order), free(w->expert), free(w->taken);
   free(w);
 }
 
@@ -92,12 +97,18 @@ static void *copy(const void *from, size_t bytes) {
 dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights **out, dt_error *err) {
   dt_weights *w = calloc(1, sizeof *w);
   if (!w) return dt_fail_memory(err, "a scripted model", sizeof *w);
-  *w = (dt_weights){.backend = backend, .vocab = model->vocab, .n_rules = model->n_rules, .draft = model->draft};
+  *w = (dt_weights){.backend = backend,
+                    .vocab = model->vocab,
+                    .n_rules = model->n_rules,
+                    .draft = model->draft,
+                    .routes = model->routes};
   w->p = malloc((size_t)model->vocab * sizeof(float));
   w->shifted = malloc((size_t)model->vocab * sizeof(float));
   w->order = malloc((size_t)model->vocab * sizeof(ranked));
   w->rules = calloc((size_t)model->n_rules + 1, sizeof(rule));
-  bool ok = w->p && w->shifted && w->order && w->rules;
+  w->expert = malloc(((size_t)model->routes.layers * (size_t)model->routes.chosen + 1) * sizeof(int32_t));
+  w->taken = malloc((size_t)model->routes.layers * (size_t)model->routes.experts + 1);
+  bool ok = w->p && w->shifted && w->order && w->rules && w->expert && w->taken;
   for (int i = 0; ok && i < model->n_rules; i++) {
     const dt_fake_rule *from = &model->rules[i];
     rule *to = &w->rules[i];
@@ -155,19 +166,13 @@ static int32_t text_at(const dt_cache *c, const dt_rows *r, int i, int back) {
   return slots[at < r->prefix[i] ? at : r->path[(size_t)i * (size_t)r->path_stride + (size_t)(at - r->prefix[i])]];
 }
 
-static uint64_t mix(uint64_t h) { /* the finalizer of splitmix64 */
-  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-  h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-  return h ^ (h >> 31);
-}
-
 /* The distribution if no rule matches: four favourites from a hash of the whole text, in one of two shapes. The
  * target's first choice is the draft's first choice seven times in ten, its second choice twice. */
 static void hashed(const dt_weights *w, const dt_cache *c, const dt_rows *r, int i, float *p) {
   static const float shape[2][4] = {{0.875f, 0.0625f, 0.03125f, 0.015625f}, {0.375f, 0.25f, 0.125f, 0.125f}};
   uint64_t h = 0;
   for (int at = r->position[i]; at >= 0; at--)
-    h = mix(h ^ (uint64_t)(uint32_t)text_at(c, r, i, at)) + 0x9e3779b97f4a7c15u;
+    h = fake_mix(h ^ (uint64_t)(uint32_t)text_at(c, r, i, at)) + 0x9e3779b97f4a7c15u;
   int favourites = w->vocab < 4 ? w->vocab : 4;
   int turn = 0;
   if (!w->draft) turn = h % 10 < 7 ? 0 : h % 10 < 9 ? 1 : 2;
@@ -304,6 +309,34 @@ static void answer(const dt_weights *w, const dt_rows *r, const dt_out *out, int
   if (!nan) rank(w, both ? w->p : p, both ? NULL : s, position, out, j);
 }
 
+typedef struct {
+  const dt_cache *cache;
+  const dt_rows *rows;
+  int i;
+} text_row;
+
+static int32_t token_of(const void *row, int back) {
+  const text_row *r = row;
+  return text_at(r->cache, r->rows, r->i, back);
+}
+
+/* Counts the experts of the pass, and tells those of wanted rows. */
+static void take_experts(dt_weights *w, const dt_cache *c, const dt_rows *r, const dt_out *out) {
+  const size_t layers = (size_t)w->routes.layers, chosen = (size_t)w->routes.chosen, all = (size_t)w->routes.experts;
+  memset(w->taken, 0, layers * all);
+  for (int i = 0; i < r->n; i++) {
+    fake_route(&w->routes, token_of, &(text_row){c, r, i}, r->position[i] + 1, w->expert);
+    for (size_t k = 0; k < layers * chosen; k++) {
+      bool *taken = &w->taken[k / chosen * all + (size_t)w->expert[k]];
+      if (!*taken && out->experts_read) ++*out->experts_read;
+      *taken = true;
+    }
+    for (int j = 0; out->experts && j < out->n; j++)
+      if (out->row[j] == i)
+        memcpy(out->experts + (size_t)j * layers * chosen, w->expert, layers * chosen * sizeof *w->expert);
+  }
+}
+
 static dt_status fake_forward(dt_weights *w, dt_cache *c, const dt_rows *r, const dt_out *out, dt_error *err) {
   for (int i = 0; i < r->n; i++) {
     if (r->slot[i] < 0 || r->slot[i] >= c->slots || r->position[i] != r->prefix[i] + r->path_len[i] - 1 ||
@@ -313,6 +346,7 @@ static dt_status fake_forward(dt_weights *w, dt_cache *c, const dt_rows *r, cons
     c->token[(size_t)r->sequence[i] * (size_t)c->slots + (size_t)r->slot[i]] = r->token[i];
   }
   if (!out || out->want == DT_WANT_NOTHING) return DT_OK;
+  if (w->routes.experts) take_experts(w, c, r, out);
   for (int j = 0; j < out->n; j++) {
     distribution(w, c, r, out->row[j]);
     answer(w, r, out, j);

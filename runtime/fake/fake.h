@@ -4,6 +4,7 @@
 #define DT_FAKE_H
 
 #include "backend/backend.h"
+#include "fake/routes.h"
 #include "fake/rule.h"
 
 extern const dt_backend_ops dt_fake_ops; /* its upload slot fails: use fake_upload */
@@ -12,6 +13,7 @@ typedef struct {
   int vocab;
   const dt_fake_rule *rules; /* [n_rules] copied */
   int n_rules;
+  fake_routes routes;
   bool draft; /* where no rule matches, target and draft answer alike but not equally */
 } fake_model;
 

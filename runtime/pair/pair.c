@@ -328,6 +328,14 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
     return dt_fail(err, DT_EINPUT, "draft_context: %d is out of range: at least 0", o->draft_context);
   if (o->eos < -1 || o->eos >= o->vocab)
     return dt_fail(err, DT_EINPUT, "eos: %d is out of range: -1 to %d", o->eos, o->vocab - 1);
+  if (o->experts < 0 || o->experts > DT_EXPERTS)
+    return dt_fail(err, DT_EINPUT, "experts: %d is out of range: 0 to %d", o->experts, DT_EXPERTS);
+  if (o->experts && (o->chosen < 1 || o->chosen > o->experts))
+    return dt_fail(err, DT_EINPUT, "chosen: %d is out of range: 1 to %d", o->chosen, o->experts);
+  if (o->experts && (o->layers < 1 || o->layers > FAKE_LAYERS))
+    return dt_fail(err, DT_EINPUT, "layers: %d is out of range: 1 to %d", o->layers, FAKE_LAYERS);
+  if (o->experts && !(o->kept >= 0 && o->kept <= 1))
+    return dt_fail(err, DT_EINPUT, "kept: %g is out of range: 0 to 1", (double)o->kept);
   dt_status s = check_rules(o, o->target, o->n_target, "target", err);
   if (!s) s = check_rules(o, o->draft, o->n_draft, "draft", err);
   if (s) return s;
@@ -339,6 +347,7 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
   p->target_info = (dt_model_info){.path = "fake", .vocab = o->vocab, .context = o->context};
   if (o->eos >= 0) p->eos[p->n_eos++] = o->eos;
   fake_model target = {.vocab = o->vocab, .rules = o->target, .n_rules = o->n_target};
+  if (o->experts) target.routes = (fake_routes){o->layers, o->experts, o->chosen, o->kept};
   fake_model draft = {.vocab = o->vocab, .rules = o->draft, .n_rules = o->n_draft, .draft = true};
   s = p->ops->open(&(dt_backend_options){.threads = 1}, &p->backend, err);
   if (!s) s = fake_upload(p->backend, &target, &p->target, err);
@@ -347,6 +356,9 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
     if (o->draft_context) p->draft_info.context = o->draft_context;
     s = fake_upload(p->backend, &draft, &p->draft, err);
   }
+  p->target_info.layers = target.routes.layers;
+  p->target_info.experts = target.routes.experts;
+  p->target_info.chosen_experts = target.routes.chosen;
   if (s) {
     dt_pair_close(p);
     return s;

@@ -65,7 +65,7 @@ function by_table.ms(file, costs, times, temp)
     end
     local length = iteration.length
     if iteration.nodes then
-      ms = ms + costs:target(rows, length) + draws(rows, times.target_draw)
+      ms = ms + costs:target(rows, length, nil, iteration.experts_read) + draws(rows, times.target_draw)
       iterations[#iterations + 1] = iteration
     end
     for d, n in pairs(level) do

@@ -2,7 +2,7 @@
 
     python tests/bench/compare_peers.py [--target MODEL --draft MODEL|none] [--policy NAME[:PRESET|:PARAM=VALUE,...]]...
         [--llama-cpp PROGRAM] [--ik-llama PROGRAM] [--peers transformers llama_cpp]
-        [--chats CODE OTHERS | --prompts 4 | --contexts 512 3500] [--tokens 200] [--temp 0.8] [--threads 2] [--repeats 3]
+        [--chats CODE OTHERS | --prompts 4 | --contexts 512 3500 | --rows 1 2 4 8 16] [--tokens 200] [--temp 0.8] [--threads 2] [--repeats 3]
         [--arms draft n-grams] [--backend cuda] [--dtrun-options '...'] [--out FILE]
 
 PROGRAM is a llama-server, or one with flags of its own in quotes. Each of its arms is a process of its own on the loopback, with the flags
@@ -24,6 +24,9 @@ sample from the 40 likeliest tokens, every arm of a prompt with the same seed.
 With --contexts only plain decoding is measured: tokens/s of reading prompts of those lengths and of decoding after them, and seconds
 from the start of a process to its first token, the files being in the page cache.
 
+With --rows only the target's passes over so many rows are measured, as those that verify guesses, beside the library's: peers/rows.py. The
+library may be the one that build.sh builds: PYTHONPATH=FOLDER/llama_cpp_python-0.3.36 LLAMA_CPP_LIB_PATH=FOLDER/llama.cpp/bin.
+
 Every program tells its own time, from the start of the prompt pass to the last token. The machine and all flags are printed.
 
 ik_llama.cpp of ik-llama-cpp-python 0.1.5 reads prompts of Q4_1 wrongly, 32 tokens or more at a time: "PROGRAM -ub 31" for those files.
@@ -32,6 +35,7 @@ import argparse, importlib.util, pathlib, shlex, shutil, sys
 from peers import fail, prompts
 from peers.dtrun import Dtrun
 from peers.lengths import Lengths
+from peers.rows import Passes
 from peers.server import ARMS, Servers
 from peers.speculation import Rounds
 
@@ -51,6 +55,7 @@ def parse():
     parser.add_argument("--prompts", type=int, default=4, help="texts, taken in turn from both folders (4)")
     parser.add_argument("--chats", type=int, nargs=2, metavar=("CODE", "OTHERS"), help="instead: of humaneval, and of each of five other sets")
     parser.add_argument("--contexts", type=int, nargs="+", metavar="N", help="instead: plain decoding after so many tokens")
+    parser.add_argument("--rows", type=int, nargs="+", metavar="N", help="instead: passes over so many rows")
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--temp", type=float, default=0.0)
     parser.add_argument("--threads", type=int, default=2)
@@ -61,8 +66,9 @@ def parse():
     parser.add_argument("--out", type=pathlib.Path, help="a file to append a line of JSON per run to")
     options = parser.parse_args()
     options.root = ROOT
-    if options.contexts: options.arms = []
-    options.policy = [] if options.contexts else options.policy or ["rate", "dynatree", "linear:K=4"]
+    options.context = 128  # of passes by rows
+    if options.contexts or options.rows: options.arms = []
+    options.policy = [] if options.contexts or options.rows else options.policy or ["rate", "dynatree", "linear:K=4"]
     return options
 
 
@@ -88,7 +94,7 @@ def engines(options, context):
         from peers.library import Library
 
         yield Library(options, context)
-    if installed("transformers", options):
+    if not options.rows and installed("transformers", options):
         from peers.huggingface import HuggingFace
 
         yield HuggingFace(options, context)
@@ -103,8 +109,8 @@ def speculation(made, options):
     return rounds
 
 
-def lengths(made, options):
-    found = Lengths(made, options)
+def measured(made, options):
+    found = (Passes if options.rows else Lengths)(made, options)
     found.measure()
     return found
 
@@ -121,7 +127,7 @@ def main():
         synthetic = (pathlib.Path(options.target) / "synthetic.json").exists()
         print(f"{'SYNTHETIC ' if synthetic else ''}{options.target}, {options.draft}: {options.tokens} tokens, temperature {options.temp:g}, "
               f"{options.repeats} repeats")
-        (lengths if options.contexts else speculation)(made, options).show()
+        (measured if options.contexts or options.rows else speculation)(made, options).show()
     finally:
         for engine in made: engine.close()
 

@@ -119,6 +119,7 @@ local CALLS = {
     local who = pick { "target", "draft" }
     return ("self.costs:%s(%s, %s%s)"):format(who, integer(b), integer(b), optional(integer(b)))
   end,
+  function(b) return ("self.costs:target(1, 1, nil, %s)"):format(integer(b)) end,
   function(b) -- what a page finds is what earlier pages, or none, left: the pages run in one process
     return ("self.memory:set(%s, %s) self.memory:room()"):format(argument(KEYS, b), argument(VALUES, b))
   end,

@@ -17,6 +17,20 @@ static void check_times(const dtl_costs *c, const costs_of ms) {
   }
 }
 
+/* Whatever number of experts: a time that can be counted with, and with the usual number the usual one. */
+static void check_experts(const dtl_costs *c) {
+  static const double experts[] = {1e-9, 1, 8, 1000.5, 1e9};
+  for (double rows = 1; rows <= 4096; rows *= 2) {
+    double usual = costs_pass(c, c->target, rows / c->batch, 128);
+    if (costs_target(c, rows / c->batch, 128, 0) != usual) abort();
+    for (size_t i = 0; i < sizeof experts / sizeof *experts; i++) {
+      double ms = costs_target(c, rows / c->batch, 128, experts[i]), rate = 1 / ms;
+      if (!(ms > 0) || !isfinite(ms * 4096 * 256) || !isfinite(rate * 4096 * 256)) abort();
+      if (c->experts[0] == 0 && ms != usual) abort();
+    }
+  }
+}
+
 /* An iteration's first draft pass is none of the cheap ones, and drawing takes no time away. */
 static void check_rest(const dtl_costs *c) {
   static const int contexts[] = {0, 128, 100000, 1 << 30};
@@ -49,6 +63,7 @@ static void check_learned(const char *text) {
     check_times(&l->shown, l->shown.target);
     check_times(&l->shown, l->shown.draft);
     check_rest(&l->shown);
+    check_experts(&l->shown);
     char *json = learned_json(l, "key");
     learned_begin(l, &guess);
     if (!json || learned_parse(l, json, "key")) abort();
@@ -69,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     check_times(&costs, costs.target);
     if (costs.has_draft) check_times(&costs, costs.draft);
     check_rest(&costs);
+    check_experts(&costs);
     char *json = costs_json(&costs, "key");
     if (!json || costs_parse(json, "key", &back)) abort();
     free(json);

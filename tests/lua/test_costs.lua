@@ -44,6 +44,20 @@ function TestCosts.test_the_first_draft_pass_of_an_iteration_has_a_time_of_its_o
                        "costs:first: there is no draft model")
 end
 
+function TestCosts.test_a_pass_of_the_target_costs_more_the_more_experts_it_reads()
+  local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 1.0, 3.0 } }, draft = { { 0.125, 1.125 } },
+                  experts = { 8, 40 }, expert = { 0.125, 0.125 } }
+  local pair = fake { costs = costs }
+  for expression, ms in pairs {
+    ["5, 1"] = "2.0", ["5, 1, nil, 0"] = "2.0", ["5, 1, 1, 24"] = "2.0", -- as usual
+    ["5, 1, nil, 32"] = "3.0", ["5, 1, nil, 25.5"] = "2.1875", ["1, 1, 5, 32"] = "3.0", ["1, 1, nil, 1e-9"] = "1e-06",
+    ["9, 1, nil, 1e9"] = "124999998.0",
+  } do lu.assertStrContains(in_policy(pair, ("self.costs:target(%s)"):format(expression)), "<" .. ms .. ">") end
+  lu.assertStrContains(in_policy(fake(), "self.costs:target(5, 1, nil, 1000)"), "<2.0>") -- a table without experts
+  lu.assertErrorMsgContains("costs: experts needs a count per row", fake, { costs = {
+    contexts = { 128 }, rows = { 1 }, target = { { 1.0 } }, experts = { 0.5 }, expert = { 0 } } })
+end
+
 function TestCosts.test_rows_that_are_drawn_take_longer()
   local pair = fake { costs = DRAWN }
   local function cost(expression, options)
@@ -125,6 +139,10 @@ function TestCosts.test_bad_arguments_name_function_and_argument()
     ["self.costs:first()"] = "costs:first: context must be an integer of at least 0",
     ["self.costs:first(1, 0)"] = "costs:first: batch must be an integer of at least 1",
     ["self.costs.first({}, 1)"] = "costs expected, got table",
+    ["self.costs:target(1, 1, nil, -1)"] = "costs:target: experts must be a number from 0 to 1e9",
+    ["self.costs:target(1, 1, nil, 1e9 + 1)"] = "costs:target: experts must be a number from 0 to 1e9",
+    ["self.costs:target(1, 1, 1, 0/0)"] = "costs:target: experts must be a number from 0 to 1e9",
+    ["self.costs:target(1, 1, 1, 'a')"] = "costs:target: experts must be a number from 0 to 1e9",
     ["self.costs:draft(1)"] = "costs:draft: context must be an integer of at least 0",
     ["self.costs:draft(1, 1, 0)"] = "costs:draft: batch must be an integer of at least 1",
     ["self.costs.target({}, 1, 1)"] = "costs expected, got table",

@@ -505,4 +505,38 @@ function TestRate.test_takes_a_text_with_more_runs_than_a_table_of_the_box_has_k
   lu.assertEquals(#result.tokens, 4)
 end
 
+TestExperts = {}
+
+-- A target whose rows take 8 of 128 experts in each of two layers, few of them those of the row before. Its table was
+-- measured with rows that all took the same 16; one more takes `ms`.
+local function with_experts(draft, target, ms)
+  local costs = { contexts = { 128 }, rows = { 1, 64 }, target = { { 1.0, 1.5 } }, draft = { { 0.02, 0.03 } },
+                  experts = { 16, 16 }, expert = { ms, ms } }
+  return fake(draft, target, { costs = costs, experts = { layers = 2, of = 128, chosen = 8, kept = 0.1 } })
+end
+
+function TestExperts.test_where_a_row_wakes_others_trees_are_smaller_and_texts_the_same()
+  local draft, target = probe.circle()
+  for t = 1, 20 do draft[t] = { [t % 20 + 1] = 0.6, [t % 20 + 21] = 0.2 } end
+  for policy, params in pairs { rate = {}, caddtree = {}, cast = { C = 1.0 } } do
+    local options = { policy = policy, params = params, prompt = " 1", tokens = 120, ignore_eos = true }
+    local found, rows = {}, {}
+    for i, ms in ipairs { 0, 0.015, 1.0 } do
+      local pair <close> = with_experts(draft, target, ms)
+      found[i] = assert(pair:generate(options))
+      local list = probe.trace(with_experts(draft, target, ms), policy, params, found[i].stats.iterations, options)
+      local late = 0
+      for k = #list // 2 + 1, #list do
+        for _, node in ipairs(list[k].nodes) do late = late + (node.kept and 1 or 0) end
+      end
+      rows[i] = late / (#list - #list // 2)
+      local plain = assert(pair:generate(probe.with(options, { policy = "ar", params = {} })))
+      lu.assertEquals(found[i].tokens, plain.tokens)
+      lu.assertEquals(plain.stats.experts_per_pass, 16)
+    end
+    lu.assertTrue(rows[1] > 2 * rows[2] and rows[2] > 1)
+    lu.assertEquals(rows[3], 0) -- no guess is worth its experts
+  end
+end
+
 os.exit(lu.LuaUnit.run())

@@ -52,6 +52,61 @@ static void fewer_sequences_than_measured_are_parts_of_a_row(void **state) {
   assert_float_equal(costs_pass(&c, c.target, 1.5, 128), 4, 1e-12);
 }
 
+/* 8 distinct experts in a pass of one row, 14 in one of two; one more takes 0.125 ms, in passes of nine rows 0.0625. */
+static const char EXPERTS[] =
+    "{\"contexts\": [128], \"rows\": [1, 2, 9], \"target\": [[4, 5, 9]], \"experts\": [8, 14, 50],"
+    " \"expert\": [0.125, 0.125, 0.0625]}";
+
+static void a_pass_takes_longer_by_the_experts_that_it_reads(void **state) {
+  (void)state;
+  dtl_costs c = parsed(EXPERTS);
+  assert_float_equal(costs_target(&c, 2, 128, 0), 5, 1e-12); /* as many as usual */
+  assert_float_equal(costs_target(&c, 2, 128, 14), 5, 1e-12);
+  assert_float_equal(costs_target(&c, 2, 128, 16), 5.25, 1e-12);
+  assert_float_equal(costs_target(&c, 2, 128, 8), 4.25, 1e-12);
+  assert_float_equal(costs_target(&c, 1, 128, 9.5), 4.1875, 1e-12);
+  assert_float_equal(costs_target(&c, 5.5, 128, 33), 7 + 0.09375, 1e-12); /* halfway between 2 and 9 */
+  assert_float_equal(costs_target(&c, 0.5, 128, 12), 3.5 + 0.5, 1e-12);   /* below the first and */
+  assert_float_equal(costs_target(&c, 16, 128, 66), 9 + 4 + 1, 1e-12);    /* beyond the last: the nearest's */
+  assert_float_equal(costs_target(&c, 9, 128, 1e9), 9 + 0.0625 * (1e9 - 50), 1e-3);
+  c.expert[2] = 1e9;
+  assert_true(costs_target(&c, 9, 128, 1) == 1e-6); /* a table that makes no sense still gives a time */
+  c = parsed(TABLE);
+  assert_true(costs_target(&c, 2, 128, 1000) == costs_pass(&c, c.target, 2, 128));
+}
+
+static void an_expert_is_priced_by_passes_that_read_fewer(void **state) {
+  (void)state;
+  /* a row takes 1 ms, an expert 0.25; rows 4 were not measured with few, rows 16 read hardly fewer */
+  dtl_costs c = {.batch = 1, .n_contexts = 1, .n_rows = 5, .context = {128}, .rows = {1, 2, 4, 8, 16}};
+  const int usual[] = {8, 14, 28, 27, 60}, few[] = {0, 10, 0, 12, 55};
+  double ms[5] = {0};
+  for (int i = 0; i < 5; i++) {
+    c.target[0][i] = c.rows[i] + 0.25 * usual[i];
+    ms[i] = i == 4 ? 1 : c.rows[i] + 0.25 * few[i];
+  }
+  c.target[0][3] = 8 + 0.25 * 28;
+  costs_price_experts(&c, usual, few, ms);
+  const double experts[] = {8, 14, 28, 28, 60}; /* none falls */
+  for (int i = 0; i < 5; i++) {
+    assert_float_equal(c.experts[i], experts[i], 1e-12);
+    assert_float_equal(c.expert[i], 0.25, 1e-12);
+  }
+  assert_null(costs_wrong(&c));
+  const int none[5] = {0};
+  costs_price_experts(&c, usual, none, ms);
+  for (int i = 0; i < 5; i++) assert_float_equal(c.expert[i], 5.5 / 14, 1e-12); /* 2.5 / 6 is more than all of a pass */
+  c.target[0][1] = 5;
+  costs_price_experts(&c, usual, none, ms);
+  for (int i = 0; i < 5; i++) assert_float_equal(c.expert[i], 2.0 / 6, 1e-12); /* the second row's time, whole */
+  c.target[0][1] = 0.5; /* faster than a pass of one row, with noise */
+  costs_price_experts(&c, usual, none, ms);
+  assert_true(c.expert[0] == 0 && c.expert[1] == 0);
+  c.target[0][2] = 8;
+  costs_price_experts(&c, usual, none, ms);
+  assert_float_equal(c.expert[2], (8 - 3) / 20.0, 1e-12); /* the first that tells */
+}
+
 static void a_context_counts_as_the_next_multiple_of_128(void **state) {
   (void)state;
   dtl_costs c = parsed(TABLE);
@@ -77,6 +132,9 @@ static void disturbed_times_become_strictly_increasing_from_below(void **state) 
 
 #define TIMES "a list per context, of a time per row, increasing, from 1e-6 to 1e9 ms"
 #define FIRST "first needs a time per context, none below the draft's of one row, to 1e9 ms"
+#define COUNTS "experts needs a count per row, none falling, from 1 to 1e9"
+#define EXPERT "expert needs a time per row, from 0 to 1e9 ms"
+#define TWO_ROWS "{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[1, 2]]"
 #define ONE_ROW "{\"contexts\": [128], \"rows\": [1], \"target\": [[1]]"
 static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
   (void)state;
@@ -104,6 +162,18 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
       {ONE_ROW ", \"target_draw\": -1e-9}", "target_draw is no time from 0 to 1e9 ms"},
       {ONE_ROW ", \"target_draw\": 1000000000.0001}", "target_draw is no time from 0 to 1e9 ms"},
       {ONE_ROW ", \"draft_draw\": \"1\"}", "draft_draw is no time from 0 to 1e9 ms"},
+      {TWO_ROWS ", \"experts\": [1, 2]}", EXPERT},
+      {TWO_ROWS ", \"expert\": [1, 2]}", COUNTS},
+      {TWO_ROWS ", \"experts\": [8], \"expert\": [1, 1]}", COUNTS},
+      {TWO_ROWS ", \"experts\": [0, 0], \"expert\": [1, 1]}", COUNTS},
+      {TWO_ROWS ", \"experts\": [0.99, 2], \"expert\": [1, 1]}", COUNTS},
+      {TWO_ROWS ", \"experts\": [8, 7.99], \"expert\": [1, 1]}", COUNTS},
+      {TWO_ROWS ", \"experts\": [8, 1000000000.0001], \"expert\": [1, 1]}", COUNTS},
+      {TWO_ROWS ", \"experts\": [8, \"9\"], \"expert\": [1, 1]}", COUNTS},
+      {TWO_ROWS ", \"experts\": [8, 9], \"expert\": [1]}", EXPERT},
+      {TWO_ROWS ", \"experts\": [8, 9], \"expert\": [1, -1e-9]}", EXPERT},
+      {TWO_ROWS ", \"experts\": [8, 9], \"expert\": [1, 1000000000.0001]}", EXPERT},
+      {TWO_ROWS ", \"experts\": [8, 9], \"expert\": 1}", EXPERT},
       {"{\"contexts\": [128], \"rows\": [1], \"target\": [[1000000000.0001]]}", "target needs " TIMES},
       {"{\"contexts\": [128], \"rows\": [1], \"target\": [[0.000000999]]}", "target needs " TIMES},
   };
@@ -122,6 +192,10 @@ static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
   assert_float_equal(c.target[0][1], 1e9, 1e-12);
   c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1], \"target_draw\": 0, \"draft_draw\": 1e9}");
   assert_true(c.first[0] == 1 && c.target_draw == 0 && c.draft_draw == 1e9);
+  c = parsed(TWO_ROWS ", \"experts\": [1, 1e9], \"expert\": [0, 1e9]}");
+  assert_true(c.experts[0] == 1 && c.experts[1] == 1e9 && c.expert[0] == 0 && c.expert[1] == 1e9);
+  c = parsed(TWO_ROWS ", \"experts\": [8, 8], \"expert\": [1, 1]}"); /* all rows may share theirs */
+  assert_true(c.experts[1] == 8);
   c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1e9]}");
   assert_true(c.first[0] == 1e9 && c.draft_draw == 0);
 }
@@ -132,6 +206,7 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   snprintf(path, sizeof path, "%s/new/folders/costs.json", folder);
   costs_place place = {.key = "this machine", .path = path};
   dtl_costs c = parsed(TABLE), back;
+  const double experts[] = {8, 14.5, 50}, expert[] = {0.125, 1.0 / 3, 0};
   c.target_draw = 0.125, c.draft_draw = 0.25, c.first[1] = 0.375;
   assert_string_equal(costs_load(&place, &back), "");
   assert_null(costs_store(&place, &c));
@@ -141,6 +216,12 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   assert_memory_equal(back.target[1], c.target[1], sizeof(double) * 3);
   assert_true(back.first[0] == c.first[0] && back.first[1] == c.first[1]);
   assert_true(back.target_draw == 0.125 && back.draft_draw == 0.25);
+  assert_true(back.experts[0] == 0 && back.expert[2] == 0); /* as in files of versions that knew none */
+  memcpy(c.experts, experts, sizeof experts), memcpy(c.expert, expert, sizeof expert);
+  assert_null(costs_store(&place, &c));
+  assert_null(costs_load(&place, &back));
+  assert_memory_equal(back.experts, c.experts, sizeof experts);
+  assert_memory_equal(back.expert, c.expert, sizeof expert);
   place.key = "another machine";
   assert_string_equal(costs_load(&place, &back), "it was measured by an older version, or on another machine or model");
   temp_remove(folder);
@@ -259,7 +340,30 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
     assert_true(c.draft[0][i] > (i ? c.draft[0][i - 1] : 0));
   }
   assert_true(c.first[0] >= c.draft[0][0] && c.target_draw >= 0 && c.draft_draw >= 0);
+  assert_true(c.experts[0] == 0 && c.expert[0] == 0);
   dt_pair_close(pair);
+}
+
+static void measuring_counts_experts_and_prices_them(void **state) {
+  (void)state;
+  for (int room = 0; room < 2; room++) { /* without it no chain of equal rows fits */
+    dt_pair *pair;
+    dt_fake_options options = {
+        .vocab = 300, .context = room ? 40 : 3, .eos = -1, .layers = 3, .experts = 64, .chosen = 4};
+    ok(dt_pair_open_fake(&options, &pair, &err));
+    dtl_costs c;
+    dt_error why = {0};
+    if (dtl_calibrate(pair, &(dtl_calibration){.batch = 1}, &c, &why)) fail_msg("%s", why.message);
+    assert_true(c.experts[0] == 12);
+    for (int i = 1; i < c.n_rows; i++) {
+      double all = c.rows[i] < 16 ? 12 * c.rows[i] : 3 * 64;
+      assert_true(c.experts[i] >= c.experts[i - 1] && c.experts[i] <= all);
+      assert_true(c.expert[i] >= 0 && c.expert[i] * c.experts[i] <= c.target[0][i] * (1 + 1e-12));
+    }
+    assert_true(c.experts[1] > 16); /* unlike rows */
+    assert_null(costs_wrong(&c));
+    dt_pair_close(pair);
+  }
 }
 
 static int asked;
@@ -355,6 +459,8 @@ int main(void) {
       cmocka_unit_test(between_measured_rows_and_contexts_costs_are_straight_lines),
       cmocka_unit_test(the_first_draft_pass_costs_so_much_more_than_another),
       cmocka_unit_test(fewer_sequences_than_measured_are_parts_of_a_row),
+      cmocka_unit_test(a_pass_takes_longer_by_the_experts_that_it_reads),
+      cmocka_unit_test(an_expert_is_priced_by_passes_that_read_fewer),
       cmocka_unit_test(a_context_counts_as_the_next_multiple_of_128),
       cmocka_unit_test(disturbed_times_become_strictly_increasing_from_below),
       cmocka_unit_test(a_table_that_is_none_is_refused_with_the_reason),
@@ -366,6 +472,7 @@ int main(void) {
       cmocka_unit_test(the_key_changes_with_threads_context_and_the_models_files),
       cmocka_unit_test(several_sequences_are_measured_together),
       cmocka_unit_test(measuring_gives_a_time_for_every_size_and_tells_how_far_it_is),
+      cmocka_unit_test(measuring_counts_experts_and_prices_them),
       cmocka_unit_test(a_disturbed_table_is_measured_again_and_told_when_that_does_not_help),
       cmocka_unit_test(a_disturbed_table_serves_ten_minutes),
       cmocka_unit_test(measuring_can_be_interrupted_and_fails_with_what_the_engine_says),

@@ -109,6 +109,14 @@ static void scripted_pairs_refuse_wrong_rules(void **unused) {
       o[6].n_target = 1; /* no list */
       for (int i = 0; i < 7; i++) REFUSED(dt_pair_open_fake(&o[i], &p, &err), DT_EINPUT, "");
     }
+  for
+    EACH(n, NEGATIVE) {
+      dt_fake_options o = fine;
+      o.experts = 4, o.chosen = 2, o.layers = 1;
+      dt_fake_options wrong[] = {o, o, o, o};
+      wrong[0].experts = wrong[1].chosen = wrong[2].layers = *n, wrong[3].kept = (float)*n;
+      for (int i = 0; i < 4; i++) REFUSED(dt_pair_open_fake(&wrong[i], &p, &err), DT_EINPUT, "");
+    }
   assert_null(p);
 }
 

@@ -10,7 +10,8 @@
 --                            nil: not even a look (`look`) is left
 --   a:spend(ms, plain, accepted)   it ends: its ms in all, and nodes that were accepted
 -- Where drafts only are counted, as in cast:
---   a:affords(context[, sequences]), a:owes(), a:pass(rows), a:close(rows, accepted): policies/COSTS.md
+--   a:affords(context[, sequences[, experts]]), a:owes(), a:pass(rows), a:close(rows, accepted[, experts]):
+--                            policies/COSTS.md
 local ceil, max, min, setmetatable = math.ceil, math.max, math.min, setmetatable
 
 local LOSS, SHORT, SAVED = 0.01, 200, 16
@@ -73,11 +74,12 @@ function Account:earn(accepted, lost)
   self.tokens, self.balance = self.tokens + accepted, min(self.balance + accepted - lost, SAVED)
 end
 
--- Whether there is enough for a first draft pass, in which the draft model sees what it missed; sequences: as of costs.
-function Account:affords(context, sequences)
+-- Whether there is enough for a first draft pass, in which the draft model sees what it missed; sequences: as of costs;
+-- experts: of plain decoding's pass.
+function Account:affords(context, sequences, experts)
   local costs = self.costs
   self.context, self.sequences = context, sequences or costs:sequences()
-  self.once = costs:target(1, context, self.sequences)
+  self.once = costs:target(1, context, self.sequences, experts)
   self.first = costs:first(context, self.sequences) + costs:draft(self.missed, context, self.sequences)
     - costs:draft(1, context, self.sequences)
   return self:covers((self.first + STEP * self.sequences) / self.once)
@@ -92,10 +94,10 @@ function Account:pass(rows)
   self.took, self.missed = self.took + (ms + STEP * self.sequences) / self.once, 0
 end
 
--- An iteration ends in which so many rows were verified, and so many nodes accepted.
-function Account:close(rows, accepted)
+-- An iteration ends in which so many rows were verified, so many nodes accepted, and so many distinct experts read.
+function Account:close(rows, accepted, experts)
   if self.took == 0 then return end
-  self:earn(accepted, self.took + self.costs:target(rows, self.context, self.sequences) / self.once - 1)
+  self:earn(accepted, self.took + self.costs:target(rows, self.context, self.sequences, experts) / self.once - 1)
 end
 
 return function(costs, seq)

@@ -4,6 +4,7 @@
 -- there is policy.sharpen, too, which is C (lua/box/sharpen.c); a driver has no tree to sharpen.
 local account = require "dt.policy.account"
 local copies = require "dt.policy.copies"
+local experts = require "dt.policy.experts"
 local forced = require "dt.policy.forced"
 local guesses = require "dt.policy.guesses"
 local params = require "dt.policy.params"
@@ -253,7 +254,7 @@ function Window:mean()
 end
 
 -- Parts of policies, each in a file of its own.
-policy.account, policy.copies, policy.forced = account, copies, forced
+policy.account, policy.copies, policy.experts, policy.forced = account, copies, experts, forced
 policy.prices, policy.sources = prices, sources
 function policy.guesses(p, seq) return guesses(p, seq, policy.sharpen(true)) end
 

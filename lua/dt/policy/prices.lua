@@ -7,8 +7,11 @@
 --   p.draft[n]      another draft pass over n nodes
 --   p:follow(seq)   as an iteration begins: asks anew where costs have changed. What a pass takes now, in what it took
 --                   before, where learned costs differ; else 1
+--   p:observe(out) -> ms   an iteration ends: how much longer its target pass took than verify[n] says, for the experts
+--                   that it read; 0 where there are none
 --   p:choose(tree, n, alpha, R, budget, best) -> k, ms   of nodes 1..n, as likely as alpha says, keeps as many of the
 --                   likeliest as add most tokens, less R for each ms of their rows, in `budget` ms: they are best[1..k]
+local experts = require "dt.policy.experts"
 local ceil, huge, setmetatable = math.ceil, math.huge, setmetatable
 
 -- ms of a page for each sequence: in an iteration; beside a draft pass; for a node. From runs on a Zen 5: an iteration
@@ -29,12 +32,18 @@ local function asked(f)
   end })
 end
 
+-- Changes when costs do.
+function Prices:now() return self.costs:revision() + self.experts.revision end
+
 function Prices:ask(seq)
   local costs, context, sequences = self.costs, seq:length(), self.costs:sequences()
-  self.revision, self.until_length = costs:revision(), ceil(context / SAME) * SAME
+  local of = self.experts
+  self.revision, self.until_length = self:now(), ceil(context / SAME) * SAME
   self.page = PAGE * sequences
   local page, node = self.page, NODE * sequences
-  local verify = asked(function(n) return costs:target(n, context) + page + (n - 1) * node end)
+  local verify = asked(function(n)
+    return costs:target(n, context, sequences, of:expected(n, sequences)) + page + (n - 1) * node
+  end)
   self.verify = verify
   self.row = asked(function(n) return (verify[n + 1 + AHEAD] - verify[n + 1]) / AHEAD end)
   self.draft = asked(function(n) return costs:draft(n, context) + STEP * sequences end)
@@ -42,11 +51,19 @@ function Prices:ask(seq)
 end
 
 function Prices:follow(seq)
-  local learned = self.costs:revision() ~= self.revision
+  local learned = self:now() ~= self.revision
   if not learned and seq:length() <= self.until_length then return 1 end
   local before = self.verify[1]
   self:ask(seq)
   return learned and self.verify[1] / before or 1
+end
+
+function Prices:observe(out)
+  local rows, read = out.drafted + 1, out.experts_read
+  if read == 0 then return 0 end
+  local costs, context, expected = self.costs, self.until_length, self.experts:expected(rows)
+  self.experts:observe(rows, out)
+  return costs:target(rows, context, nil, read) - costs:target(rows, context, nil, expected)
 end
 
 function Prices:choose(tree, n, alpha, R, budget, best)
@@ -62,7 +79,7 @@ function Prices:choose(tree, n, alpha, R, budget, best)
 end
 
 return function(costs, seq)
-  local p = setmetatable({ costs = costs }, Prices)
+  local p = setmetatable({ costs = costs, experts = experts(costs) }, Prices)
   p:ask(seq)
   return p
 end

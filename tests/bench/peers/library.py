@@ -1,5 +1,5 @@
 """llama.cpp as a library, in this process: plain decoding, by its own timings, without the choice of the token."""
-import ctypes, os, pathlib, tempfile
+import ctypes, os, pathlib, tempfile, time
 import llama_cpp
 import numpy as np
 from . import fail
@@ -32,6 +32,29 @@ class Library:
     def decode(self, ids):
         array = (llama_cpp.llama_token * len(ids))(*ids)
         if llama_cpp.llama_decode(self.context, llama_cpp.llama_batch_get_one(array, len(ids))): fail("llama_decode failed")
+
+    def decode_rows(self, ids, position):
+        """One pass with the logits of all rows; their context goes on from `position`."""
+        batch = llama_cpp.llama_batch_init(len(ids), 0, 1)
+        batch.n_tokens = len(ids)
+        for i, token in enumerate(ids):
+            batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.seq_id[i][0], batch.logits[i] = token, position + i, 1, 0, True
+        if llama_cpp.llama_decode(self.context, batch): fail("llama_decode failed")
+        llama_cpp.llama_synchronize(self.context)
+        llama_cpp.llama_batch_free(batch)
+
+    def passes(self, ids, guesses, n):
+        """Mean milliseconds of n passes over the last token and guesses, of which none comes true."""
+        memory, last, ms = llama_cpp.llama_get_memory(self.context), ids[-1], 0
+        llama_cpp.llama_memory_clear(memory, True)
+        self.decode(ids[:-1])
+        for position in range(len(ids) - 1, len(ids) - 1 + n):
+            start = time.perf_counter()
+            self.decode_rows([last, *guesses], position)
+            ms += (time.perf_counter() - start) * 1e3
+            last = int(np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(self.context, 0), shape=(self.vocab,)).argmax())
+            llama_cpp.llama_memory_seq_rm(memory, 0, position + 1, -1)
+        return ms / n
 
     def run(self, arm, request):
         ids, n = request.ids, request.tokens

@@ -1,0 +1,102 @@
+/* Experts of the target's passes as they are learned: the mean number of distinct ones by rows, and the time of one more. The
+ * learned times are those of passes that read the mean. The time of one more is a share of the time that further rows take, at
+ * first all of it: their arithmetic is little beside the weights that they wake. Passes that read more or fewer than the mean
+ * correct the share, for all numbers of rows together, by a straight line through 0 (least squares): if such a pass would take
+ * x times a usual one's time longer by the whole share, and took y times longer, `more` is the sum of x x, `slower` of x y. */
+#include "measure/learned.h"
+
+#include <cJSON.h>
+#include <math.h>
+
+#define DOUBT 0.04 /* of `more`: the first share counts as 16 passes of x = 5 % */
+#define KNOWN 1.0  /* of `more`, at most: older passes fade */
+#define MOST_SHARE 1.5
+#define PUT_OFF 0.3  /* most of y that counts: other programs make some passes take many times as long */
+#define MOST_FILED 8 /* passes that a mean of a file counts for, at most */
+
+static double share(const lessons *l) { return fmin(fmax((DOUBT + l->slower) / (DOUBT + l->more), 0), MOST_SHARE); }
+
+/* Milliseconds of one more expert, if that is all that rows beside the first take. */
+static double whole(const dtl_costs *c, int i) {
+  double more = c->experts[i] - c->experts[0];
+  return more > 0 ? (c->target[0][i] - c->target[0][0]) / more : 0;
+}
+
+void learned_count_pass(lessons *l, int i, double experts, double slower, int times) {
+  learned_count *count = &l->count[i];
+  double more = experts - count->mean;
+  if (!(experts > 0)) return;
+  double expected = count->n ? whole(&l->shown, i) * more / l->shown.target[0][i] : 0;
+  l->slower += expected * fmin(fmax(slower, -PUT_OFF), PUT_OFF), l->more += expected * expected;
+  if (l->more > KNOWN) l->slower *= KNOWN / l->more, l->more = KNOWN;
+  count->n = count->n + times < LEARNED_KEPT ? count->n + times : LEARNED_KEPT;
+  count->mean += fmin((double)times / count->n, 1) * more;
+}
+
+/* The next row count from i in a direction whose passes were counted; -1 or n_rows: none. */
+static int next_counted(const lessons *l, int i, int step) {
+  do i += step;
+  while (i >= 0 && i < l->reckoned.n_rows && !l->count[i].n);
+  return i;
+}
+
+/* The number of row count i: between those counted a power of the rows; beyond them the power of the last two, or, if there is one
+ * alone, as if no two rows shared an expert. */
+static double counted(const lessons *l, int i) {
+  if (l->count[i].n) return l->count[i].mean;
+  int n = l->reckoned.n_rows, a = next_counted(l, i, -1), b = next_counted(l, i, 1);
+  if (a < 0) a = b, b = next_counted(l, b, 1);
+  if (b == n) b = a, a = next_counted(l, b, -1);
+  double power = a < 0 ? 1 : log(l->count[b].mean / l->count[a].mean) / (l->log_rows[b] - l->log_rows[a]);
+  return l->count[b].mean * exp(fmin(fmax(power, 0), 1) * (l->log_rows[i] - l->log_rows[b]));
+}
+
+void learned_count_costs(const lessons *l, dtl_costs *out) {
+  if (next_counted(l, -1, 1) == l->reckoned.n_rows) return;
+  for (int i = 0; i < out->n_rows; i++) out->experts[i] = fmax(counted(l, i), i ? out->experts[i - 1] : 1);
+  for (int i = 1; i < out->n_rows; i++)
+    out->expert[i] = fmin(share(l) * whole(out, i), out->target[0][i] / out->experts[i]);
+  out->expert[0] = out->n_rows > 1 ? out->expert[1] : 0;
+}
+
+/* [rows, mean, passes] each, and the two sums. */
+void learned_count_json(const lessons *l, cJSON *root) {
+  if (next_counted(l, -1, 1) == l->reckoned.n_rows) return;
+  cJSON *list = cJSON_AddArrayToObject(root, "experts");
+  for (int i = 0; i < l->reckoned.n_rows; i++) {
+    const double entry[] = {l->reckoned.rows[i], l->count[i].mean, l->count[i].n};
+    if (l->count[i].n) cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(entry, 3));
+  }
+  cJSON_AddItemToObject(root, "expert", cJSON_CreateDoubleArray((const double[]){l->slower, l->more}, 2));
+}
+
+static bool take_numbers(const cJSON *list, double *x, int n) {
+  const cJSON *item;
+  if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != n) return false;
+  cJSON_ArrayForEach(item, list) {
+    if (!cJSON_IsNumber(item)) return false;
+    *x++ = item->valuedouble;
+  }
+  return true;
+}
+
+static bool take_count(lessons *l, const cJSON *entry) {
+  double x[3] = {0};
+  if (!take_numbers(entry, x, 3)) return false;
+  if (!(x[1] >= 1 && x[1] <= COSTS_EXPERTS) || !(x[2] >= 1 && x[2] <= LEARNED_KEPT)) return false;
+  for (int i = 0; i < l->reckoned.n_rows; i++)
+    if (l->reckoned.rows[i] == x[0]) l->count[i] = (learned_count){x[1], x[2] < MOST_FILED ? (int)x[2] : MOST_FILED};
+  return true;
+}
+
+bool learned_count_parse(lessons *l, const cJSON *root) {
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "experts"), *entry;
+  const cJSON *sums = cJSON_GetObjectItemCaseSensitive(root, "expert");
+  double x[2] = {0};
+  if (!list && !sums) return true; /* written before they were counted, or there are none */
+  if (!cJSON_IsArray(list) || !take_numbers(sums, x, 2)) return false;
+  if (!(x[1] >= 0 && x[1] <= KNOWN) || !(fabs(x[0]) <= 1e9)) return false;
+  cJSON_ArrayForEach(entry, list) if (!take_count(l, entry)) return false;
+  l->slower = x[0], l->more = x[1];
+  return true;
+}
