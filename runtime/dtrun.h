@@ -70,7 +70,7 @@ typedef struct {
 typedef struct {
   const char *target; /* model folder (config.json, *.safetensors, tokenizer.json) */
   const char *draft;  /* folder of a model or of a head for this target; NULL: no draft */
-  /* "auto" (NULL), "cuda", "cpu", or one variant: "cpu:amx", "cpu:avx512vnni", "cpu:avx512", "cpu:avx2", "cpu:scalar" */
+  /* "auto" (NULL), "cuda", "cpu", or one variant: "cpu:amx", avx512vnni, avx512, avx2; i8mm, dotprod, neon; scalar */
   const char *backend;
   int threads; /* 0: one for each physical core of dt_processors() */
   /* NULL: the types of the files. "q8", "q4" (CPU): loading rounds matrices of more bits to Q8_0 or Q4_1. A rounded target is

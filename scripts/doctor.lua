@@ -40,10 +40,12 @@ end
 
 -- ---- the machine ----------------------------------------------------------------------------------------------------
 
-local FEATURES = { "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_int8" }
+local FEATURES = { "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_int8",
+  "asimd", "asimddp", "i8mm" }
 
 local function features()
-  local flags, found = " " .. field("/proc/cpuinfo", "\nflags%s*:([^\n]*)") .. " ", {}
+  local info, found = text_of "/proc/cpuinfo", {} -- of x86: flags; of ARM: Features
+  local flags = " " .. (info:match "\nflags%s*:([^\n]*)" or info:match "\nFeatures%s*:([^\n]*)" or "") .. " "
   for _, name in ipairs(FEATURES) do
     if flags:find(" " .. name .. " ", 1, true) then found[#found + 1] = name end
   end

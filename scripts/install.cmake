@@ -87,4 +87,9 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # asks dpkg-shlibdeps, of dpkg-dev
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gnuplot-nox, graphviz")
+if(CMAKE_CROSSCOMPILING) # for arm64, of which dpkg-shlibdeps must know, too
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+  set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_BINARY_DIR}/for_another_machine.cmake)
+  file(WRITE ${CPACK_PROJECT_CONFIG_FILE} "set(ENV{DEB_HOST_ARCH} arm64)\n")
+endif()
 include(CPack)

@@ -2,22 +2,33 @@
 #include "files/machine.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads the processor's name from /proc/cpuinfo; without one, name stays. */
-static void read_model(char *name, size_t size) {
+/* Reads a value of the first processor in /proc/cpuinfo; false: there is none of this name. */
+static bool read_value(const char *name, char *to, size_t size) {
   FILE *file = fopen("/proc/cpuinfo", "r");
   char line[256];
-  while (file && fgets(line, sizeof line, file)) {
-    const char *value = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
+  bool found = false;
+  while (file && !found && fgets(line, sizeof line, file)) {
+    const char *value = strncmp(line, name, strlen(name)) == 0 ? strchr(line, ':') : NULL;
     if (!value) continue;
     value += 1 + strspn(value + 1, " \t");
-    snprintf(name, size, "%.*s", (int)strcspn(value, "\n"), value);
-    break;
+    snprintf(to, size, "%.*s", (int)strcspn(value, "\n"), value);
+    found = true;
   }
   if (file) fclose(file);
+  return found;
+}
+
+/* The processor's name; ARM's have numbers instead. Without either, name stays. */
+static void read_model(char *name, size_t size) {
+  char maker[32], part[32];
+  if (read_value("model name", name, size)) return;
+  if (read_value("CPU implementer", maker, sizeof maker) && read_value("CPU part", part, sizeof part))
+    snprintf(name, size, "ARM processor, implementer %s, part %s", maker, part);
 }
 
 void machine_name(char *name, size_t size) {

@@ -12,7 +12,7 @@ enum { TILE_ROWS = 14 };
   X(1, 8, 3, T) X(1, 4, 2, T) X(1, 2, 1, T) X(2, 8, 3, T) X(2, 4, 2, T) X(2, 2, 1, T) X(3, 4, 2, T) X(3, 2, 1, T)      \
   X(4, 4, 2, T) X(4, 2, 1, T) X(5, 4, 2, T) X(5, 2, 1, T) X(6, 4, 2, T) X(6, 2, 1, T) X(7, 2, 1, T) X(8, 2, 1, T)      \
   X(9, 2, 1, T) X(10, 2, 1, T) X(11, 2, 1, T) X(12, 2, 1, T) X(13, 2, 1, T) X(14, 2, 1, T)
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) || defined(SIMD_NEON) /* as many numbers in registers */
 enum { TILE_ROWS = 6 };
 #define TILES(X, T)                                                                                                    \
   X(1, 4, 2, T) X(1, 2, 1, T) X(2, 2, 1, T) X(3, 1, 0, T) X(4, 1, 0, T) X(5, 1, 0, T) X(6, 1, 0, T)

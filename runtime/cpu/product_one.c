@@ -9,6 +9,8 @@
 enum { TILE_ROWS = 6, TILE_STRIPS = 2 };
 #elif defined(__AVX2__)
 enum { TILE_ROWS = 2, TILE_STRIPS = 1 };
+#elif defined(SIMD_NEON)
+enum { TILE_ROWS = 4, TILE_STRIPS = 1 };
 #else
 enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
 #endif
@@ -147,7 +149,7 @@ VI void sum_block(const int rows, const int strips, const quant_format *f, const
   const int per_block = QUANT_BLOCK / f->group;
 #pragma GCC unroll 2
   for (int i = 0; i < per_block; i++)
-    EACH_ROW EACH_STRIP sum[i][r][s] = i_set1(quant_begin(f) + (f->zero ? x[r]->extra[b * per_block + i] : 0));
+    EACH_ROW EACH_STRIP sum[i][r][s] = i_set1(quant_begin(f) + quant_extra(f, &x[r]->extra[b * per_block + i]));
 #pragma GCC unroll 4
   for (int line = 0; line < 4; line++) {
 #pragma GCC unroll 2
@@ -156,8 +158,8 @@ VI void sum_block(const int rows, const int strips, const quant_format *f, const
       i16 code[TILE_STRIPS];
       EACH_STRIP code[s] = quant_code(f, block[s], four);
       EACH_ROW {
-        int32_t digits = quant_four_at(x[r]->digit + QUANT_BLOCK * b + 4 * four);
-        EACH_STRIP sum[i][r][s] = (quant_is_small(f) ? i_dot4_small : i_dot4)(sum[i][r][s], code[s], digits);
+        i_fours digits = i_fours_at(x[r]->digit + QUANT_BLOCK * b + 16 * half);
+        EACH_STRIP sum[i][r][s] = (quant_is_small(f) ? i_dot4_small : i_dot4)(sum[i][r][s], code[s], digits, line);
       }
     }
   }
@@ -231,13 +233,17 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, one_fi
 #define KERNELS(name) KERNEL(name, 1, 1) KERNEL(name, 2, 1)
 #define TILES(name)                                                                                                    \
   { name##_1x1, name##_2x1 }
+#elif defined(SIMD_NEON) /* as with AVX-512 */
+#define KERNELS(name) KERNEL(name, 1, 1) KERNEL(name, 2, 1) KERNEL(name, 3, 1) KERNEL(name, 4, 1)
+#define TILES(name)                                                                                                    \
+  { NULL, name##_2x1, name##_3x1, name##_4x1 }
 #else
 #define KERNELS(name) KERNEL(name, 1, 1)
 #define TILES(name)                                                                                                    \
   { name##_1x1 }
 #endif
 
-#if defined(__AMX_INT8__)
+#if defined(__AMX_INT8__) || defined(__ARM_FEATURE_MATMUL_INT8)
 #define IN_TILES(name)                                                                                                 \
   if (n > one_most_by_vectors(&name)) {                                                                                \
     V(tiles_one_##name)(m, first, count, x, step, n, sums, ld);                                                        \

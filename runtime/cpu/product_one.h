@@ -1,4 +1,4 @@
-/* Shared by both kinds of products of one digit: a few rows at a time, and in AMX tiles. */
+/* Shared by all products of one digit: a few rows at a time, and more in AMX tiles or by SMMLA. */
 #ifndef DT_CPU_PRODUCT_ONE_H
 #define DT_CPU_PRODUCT_ONE_H
 
@@ -20,10 +20,10 @@ VI v16 one_add_finer(const quant_format *f, const quant_cell *c, const quant_one
 #pragma GCC unroll 2
     for (int i = 0; i < per_block; i++) {
       const int group = b * per_block + i, fours = f->group / 4;
-      i16 sum = i_set1(x->finer_extra[group]);
+      i16 sum = i_set1(quant_extra(f, &x->finer_extra[group]));
 #pragma GCC unroll 8
       for (int four = i * fours; four < (i + 1) * fours; four++)
-        sum = i_dot4(sum, quant_code(f, block, four), quant_four_at(x->finer + QUANT_BLOCK * b + 4 * four));
+        sum = i_dot4(sum, quant_code(f, block, four), i_fours_at(x->finer + QUANT_BLOCK * b + four / 4 * 16), four % 4);
       scale = quant_scale(f, c, group);
       u = quant_is_whole(f) ? v_fma(i_to_float(sum), scale, u) : i_to_float(sum);
     }
@@ -49,7 +49,11 @@ VI void one_end_cell(const quant_format *f, const quant_factors *of, const quant
 /* Number of rows above which AMX tiles are faster: 12, or 16 if a block has two groups, whose sums leave the tiles
  * separately. Microseconds on a Xeon (tests/bench/bench_products.c), by vectors and in tiles: Q4_K 12 rows 984 and 959,
  * 16 rows 1240 and 1000; Q6_K 16 rows 1395 and 1462, 32 rows 2600 and 2399. */
+#if !defined(SIMD_NEON)
 VI int one_most_by_vectors(const quant_format *f) { return f->group < QUANT_BLOCK ? 16 : 12; }
+#else /* SMMLA pays from the second tile by vectors on, by counts of instructions: no machine has measured it */
+VI int one_most_by_vectors(const quant_format *f) { return (void)f, 4; }
+#endif
 
 #define TILES_ONE_DECLARE(name, ...)                                                                                   \
   void V(tiles_one_##name)(const cpu_matrix *m, int first, int count, const char *x, size_t step, int n, float *sums,  \

@@ -1,5 +1,5 @@
-/* Shared by all products with quantized matrices, of one digit and of two, a few rows at a time and in AMX tiles: codes
- * and scales for vectors, and the loop over a matrix. */
+/* Shared by all products with quantized matrices, of one digit and of two, a few rows at a time, in AMX tiles and by
+ * SMMLA: codes and scales for vectors, and the loop over a matrix. */
 #ifndef DT_CPU_PRODUCT_QUANT_H
 #define DT_CPU_PRODUCT_QUANT_H
 
@@ -11,12 +11,21 @@
 
 /* ---- weights ----------------------------------------------------------------------------------------------------- */
 
+/* Whether codes are below 128. Others are minus 128, the zero of these formats, where dot products are signed. */
+VI bool quant_is_small(const quant_format *f) { return f->bits < 8 && f->values != QUANT_IQ4; }
+
+static const uint8_t quant_signed_iq4[16] = {129, 152, 173, 191, 207, 221, 234, 246, 1, 13, 25, 38, 53, 69, 89, 113};
+
 /* Unpacks four `four` (0..7) of a block, for sixteen outputs. */
 VI i16 quant_code(const quant_format *f, const uint8_t *block, const int four) {
-  if (f->bits == 8) return i_load(block + QUANT_LINE * four);
+  if (f->bits == 8) {
+    i16 code = i_load(block + QUANT_LINE * four);
+    return SIMD_SIGNED ? i_xor(code, i_set1((int32_t)0x80808080)) : code;
+  }
   const int lines = f->bits < 4 ? 2 : 4, upper = f->bits - lines; /* lower bits, in as many lines; bits in a plane */
   i16 line = i_load(block + QUANT_LINE * (four % lines));
   i16 low = i_and(four < lines ? line : i_right(line, four / lines * lines), lines == 2 ? 0x03030303 : 0x0f0f0f0f);
+  if (SIMD_SIGNED && f->values == QUANT_IQ4) return i_look_up(quant_signed_iq4, low);
   if (f->values != QUANT_ITSELF) return i_look_up(quant_table(f), low);
   if (upper == 0) return low;
   i16 plane = i_load(block + QUANT_LINE * (upper == 1 ? lines : lines + four / 4));
@@ -25,8 +34,10 @@ VI i16 quant_code(const quant_format *f, const uint8_t *block, const int four) {
   return i_or(low, i_and(high, (upper == 1 ? 0x01010101 : 0x03030303) << lines));
 }
 
-/* Whether codes are below 128. */
-VI bool quant_is_small(const quant_format *f) { return f->bits < 8 && f->values != QUANT_IQ4; }
+/* The number that a group's sum begins with, of a row's `extra`: -zero * (sum of q), unless the codes are minus zero. */
+VI int32_t quant_extra(const quant_format *f, const int32_t *extra) {
+  return f->zero && !(SIMD_SIGNED && !quant_is_small(f)) ? *extra : 0;
+}
 
 VI v16 quant_scale(const quant_format *f, const quant_cell *c, int group) {
   const size_t at = (size_t)QUANT_OUTPUTS * (size_t)group;
@@ -99,12 +110,6 @@ VI v16 quant_float_at(const int32_t *p) {
   float x;
   memcpy(&x, p, sizeof x);
   return v_set1(x);
-}
-
-VI int32_t quant_four_at(const int8_t *p) {
-  int32_t four;
-  memcpy(&four, p, sizeof four);
-  return four;
 }
 
 /* Two sums of 16 bits in one word, the first in the lower half. */

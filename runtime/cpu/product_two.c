@@ -5,7 +5,7 @@
 /* Rows, and strips of a panel, that share loaded data; the number of registers limits them. */
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 4, TILE_STRIPS = 2 };
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) || defined(SIMD_NEON)
 enum { TILE_ROWS = 2, TILE_STRIPS = 1 };
 #else
 enum { TILE_ROWS = 1, TILE_STRIPS = 1 };
@@ -66,7 +66,7 @@ VI void sum_group(const int rows, const int strips, const quant_format *f, const
                   const int within, int g, const tile_rows x, tile_sums sum) {
   const int fours = f->group / 4;
   tile_sums high;
-  EACH_ROW EACH_STRIP high[r][s] = i_set1(0), sum[r][s] = i_set1(f->zero ? x[r]->extra[g] : 0);
+  EACH_ROW EACH_STRIP high[r][s] = i_set1(0), sum[r][s] = i_set1(quant_extra(f, &x[r]->extra[g]));
 #pragma GCC unroll 4
   for (int line = 0; line < 4; line++) {
 #pragma GCC unroll 2
@@ -76,10 +76,10 @@ VI void sum_group(const int rows, const int strips, const quant_format *f, const
       i16 code[TILE_STRIPS];
       EACH_STRIP code[s] = quant_code(f, block[s], four);
       EACH_ROW {
-        const int8_t *digits = x[r]->digits + 2 * f->group * g + 4 * (four % fours);
-        int32_t high_four = quant_four_at(digits), low_four = quant_four_at(digits + f->group);
-        EACH_STRIP high[r][s] = i_dot4(high[r][s], code[s], high_four);
-        EACH_STRIP sum[r][s] = i_dot4(sum[r][s], code[s], low_four);
+        const int8_t *digits = x[r]->digits + 2 * f->group * g + four % fours / 4 * 16;
+        i_fours high_fours = i_fours_at(digits), low_fours = i_fours_at(digits + f->group);
+        EACH_STRIP high[r][s] = i_dot4(high[r][s], code[s], high_fours, line);
+        EACH_STRIP sum[r][s] = i_dot4(sum[r][s], code[s], low_fours, line);
       }
     }
   }
@@ -145,7 +145,7 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, const 
   KERNEL(name, 4, 2)
 #define TILES(name)                                                                                                    \
   { NULL, name##_2x2, name##_3x2, name##_4x2 }
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) || defined(SIMD_NEON)
 #define KERNELS(name) KERNEL(name, 1, 1) KERNEL(name, 2, 1)
 #define TILES(name)                                                                                                    \
   { name##_1x1, name##_2x1 }
@@ -155,7 +155,7 @@ VI void few_rows(const int rows, const int strips, const quant_format *f, const 
   { name##_1x1 }
 #endif
 
-#if defined(__AMX_INT8__)
+#if defined(__AMX_INT8__) || defined(__ARM_FEATURE_MATMUL_INT8)
 #define IN_TILES(name)                                                                                                 \
   if (n > TILES_TWO_FROM) {                                                                                            \
     V(tiles_two_##name)(m, first, count, x, step, n, sums, ld);                                                        \

@@ -1,4 +1,4 @@
-/* Shared by both kinds of products of two digits: a few rows at a time, and in AMX tiles. */
+/* Shared by all products of two digits: a few rows at a time, and more in AMX tiles or by SMMLA. */
 #ifndef DT_CPU_PRODUCT_TWO_H
 #define DT_CPU_PRODUCT_TWO_H
 
@@ -16,7 +16,11 @@ VI v16 two_end_cell(const quant_format *f, const quant_factors *of, v16 acc, v16
 /* Number of rows above which AMX tiles are faster: a tile takes as long for few rows as for sixteen. Measured with
  * `calibrate` on two cores of an Intel Xeon (1.5B, Q4_K and Q6_K): 8 rows take 66 ms by vectors and 92 ms in tiles, 14
  * rows 105 and 102 ms. */
+#if !defined(SIMD_NEON)
 enum { TILES_TWO_FROM = 12 };
+#else /* SMMLA pays from the second tile by vectors on, by counts of instructions: no machine has measured it */
+enum { TILES_TWO_FROM = 2 };
+#endif
 
 #define TILES_TWO_DECLARE(name, ...)                                                                                   \
   void V(tiles_two_##name)(const cpu_matrix *m, int first, int count, const char *x, size_t step, int n, float *sums,  \

@@ -1,7 +1,7 @@
-/* Sixteen f32 lanes, in three implementations. Every kernel is written once in these operations and compiled once per
- * variant (VARIANT is scalar, avx2, avx512, avx512vnni or amx). So all variants perform the same operations in the same
- * order and give the same bits. Three rules keep it so: each operation is IEEE-754 and rounds once; sums across lanes
- * have one fixed order (v_sum); nothing depends on the width of a register. */
+/* Sixteen f32 lanes, in four implementations. Every kernel is written once in these operations and compiled once per
+ * variant (VARIANT is scalar, avx2, avx512, avx512vnni, amx, neon, dotprod or i8mm). So all variants perform the same
+ * operations in the same order and give the same bits. Three rules keep it so: each operation is IEEE-754 and rounds
+ * once; sums across lanes have one fixed order (v_sum); nothing depends on the width of a register. */
 #ifndef DT_CPU_SIMD_H
 #define DT_CPU_SIMD_H
 
@@ -15,7 +15,16 @@
 #define V(name) SIMD_PASTE(name, VARIANT) /* the name of a function in this variant */
 #define VI static inline __attribute__((always_inline))
 
-#if defined(__AVX512F__)
+/* Whether i_dot4 takes the bytes of w as signed: then codes of weights are held minus 128 where they reach 128. */
+#if defined(SIMD_NEON) /* a flag of ours: AArch64 always has NEON, which the scalar variant must not use */
+#define SIMD_SIGNED 1
+#else
+#define SIMD_SIGNED 0
+#endif
+
+#if defined(SIMD_NEON)
+#include "simd_neon.h"
+#elif defined(__AVX512F__)
 #include "simd_avx512.h"
 #elif defined(__AVX2__)
 #include "simd_avx2.h"

@@ -101,21 +101,28 @@ VI void i_store_i8(int8_t *p, i16 a) { _mm_storeu_si128((__m128i *)p, _mm512_cvt
 VI int32_t i_sum(i16 a) { return _mm512_reduce_add_epi32(a); }
 VI i16 i_nearest(v16 a) { return _mm512_cvtps_epi32(a); }
 VI i16 i_add(i16 a, i16 b) { return _mm512_add_epi32(a, b); }
-VI i16 i_dot4(i16 a, i16 w, int32_t x) {
-  __m512i four = _mm512_set1_epi32(x);
+typedef const int8_t *i_fours;
+VI i_fours i_fours_at(const int8_t *p) { return p; }
+VI __m512i simd_four(i_fours x, const int four) {
+  int32_t digits;
+  memcpy(&digits, x + 4 * four, sizeof digits);
+  return _mm512_set1_epi32(digits);
+}
+VI i16 i_dot4(i16 a, i16 w, i_fours x, const int four) {
+  __m512i digits = simd_four(x, four);
 #if defined(__AVX512VNNI__)
-  return _mm512_dpbusd_epi32(a, w, four);
+  return _mm512_dpbusd_epi32(a, w, digits);
 #else /* bytes 0 and 2, then 1 and 3, as pairs of 16 bits: madd adds their products without saturation */
-  __m512i even = _mm512_srai_epi16(_mm512_slli_epi16(four, 8), 8), odd = _mm512_srai_epi16(four, 8);
+  __m512i even = _mm512_srai_epi16(_mm512_slli_epi16(digits, 8), 8), odd = _mm512_srai_epi16(digits, 8);
   a = _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_and_si512(w, _mm512_set1_epi32(0x00ff00ff)), even));
   return _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_srli_epi16(w, 8), odd));
 #endif
 }
-VI i16 i_dot4_small(i16 a, i16 w, int32_t x) {
+VI i16 i_dot4_small(i16 a, i16 w, i_fours x, const int four) {
 #if defined(__AVX512VNNI__)
-  return i_dot4(a, w, x);
+  return i_dot4(a, w, x, four);
 #else
-  __m512i pairs = _mm512_maddubs_epi16(w, _mm512_set1_epi32(x));
+  __m512i pairs = _mm512_maddubs_epi16(w, simd_four(x, four));
   return _mm512_add_epi32(a, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
 #endif
 }

@@ -1,4 +1,4 @@
-/* v16 in plain C: the definition, which the other two implementations must match to the bit. */
+/* v16 in plain C: the definition, which the other three implementations must match to the bit. */
 typedef struct {
   float f[16];
 } v16;
@@ -216,18 +216,19 @@ VI i16 i_add(i16 a, i16 b) {
   for (int i = 0; i < 16; i++) a.i[i] += b.i[i];
   return a;
 }
-/* a + the products of four unsigned bytes of w and the four signed bytes of x; exact, without saturation. */
-VI i16 i_dot4(i16 a, i16 w, int32_t x) {
+/* Four fours of a row of x: sixteen signed bytes. */
+typedef const int8_t *i_fours;
+VI i_fours i_fours_at(const int8_t *p) { return p; }
+/* a + the products of four unsigned bytes of w and the signed bytes of four 0..3 of x; exact, without saturation. */
+VI i16 i_dot4(i16 a, i16 w, i_fours x, const int four) {
   uint8_t u[64];
-  int8_t s[4];
   memcpy(u, w.i, sizeof u);
-  memcpy(s, &x, sizeof s);
   for (int i = 0; i < 16; i++)
-    for (int j = 0; j < 4; j++) a.i[i] += (int32_t)u[4 * i + j] * s[j];
+    for (int j = 0; j < 4; j++) a.i[i] += (int32_t)u[4 * i + j] * x[4 * four + j];
   return a;
 }
 /* The same for bytes of w below 128, whose pairs of products fit 16 bits. */
-VI i16 i_dot4_small(i16 a, i16 w, int32_t x) { return i_dot4(a, w, x); }
+VI i16 i_dot4_small(i16 a, i16 w, i_fours x, const int four) { return i_dot4(a, w, x, four); }
 VI i16 i_xor(i16 a, i16 b) {
   for (int i = 0; i < 16; i++) a.i[i] ^= b.i[i];
   return a;

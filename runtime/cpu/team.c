@@ -1,5 +1,11 @@
 /* The threads of a backend: see team.h. Each worker sleeps on a word of its own, so that a call wakes only the workers
- * it needs. A barrier is one counter, and one word on which all members wait. */
+ * it needs. A barrier is one counter, and one word on which all members wait.
+ *
+ * Memory may be ordered weakly (ARM). What a member wrote before a barrier is seen behind it: members arrive with
+ * acquire and release in a row, the last of them releases the word, and the others acquire it. That the counter is 0
+ * again is seen with the word. A worker acquires its turn, and with it what the caller wrote, `body` and the phase too,
+ * which the caller had seen itself: no relaxed load of the phase finds an older one. The caller reads what workers
+ * wrote (`waited`) behind the last barrier. */
 #include "team.h"
 
 #include <linux/futex.h>
@@ -72,8 +78,10 @@ static bool is_still(word *w, int value) { return atomic_load_explicit(&w->value
 static bool changes_soon(word *w, int value) {
   for (int i = 0; i < LOOKS; i++) {
     if (!is_still(w, value)) return true;
-#ifdef __x86_64__
+#if defined(__x86_64__)
     __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb"); /* rests about as long; "yield" does nothing on most of these processors */
 #endif
   }
   return false;
@@ -86,13 +94,15 @@ static int64_t wait_while(word *w, int value) {
   while (now() - start < SPIN)
     if (changes_soon(w, value)) return 0;
   atomic_fetch_add(&w->asleep, 1);
-  while (is_still(w, value)) syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+  while (atomic_load(&w->value) == value) /* sequentially consistent: see `change` */
+    syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
   atomic_fetch_sub(&w->asleep, 1);
   return now() - start;
 }
 
 static void change(word *w, int value) {
-  atomic_store(&w->value, value); /* sequentially consistent: either we see a sleeper, or it sees the new value */
+  atomic_store(&w->value, value); /* these two and the sleeper's are sequentially consistent: either we see it, or it
+                                     sees the new value */
   if (atomic_load(&w->asleep)) syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 

@@ -6,6 +6,10 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
 #endif
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +30,22 @@ static bool supports_amx(void) {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & TILES) && (d & INT8) &&
          syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
+#elif defined(__aarch64__)
+extern const cpu_kernels cpu_kernels_neon, cpu_kernels_dotprod, cpu_kernels_i8mm;
+
+#ifdef __APPLE__
+static bool has(const char *feature) {
+  int value = 0;
+  size_t size = sizeof value;
+  return sysctlbyname(feature, &value, &size, NULL, 0) == 0 && value;
+}
+
+static bool supports_dotprod(void) { return has("hw.optional.arm.FEAT_DotProd"); }
+static bool supports_i8mm(void) { return has("hw.optional.arm.FEAT_I8MM"); }
+#else /* bits of Linux's <asm/hwcap.h>, by number for older headers */
+static bool supports_dotprod(void) { return getauxval(AT_HWCAP) >> 20 & 1; }
+static bool supports_i8mm(void) { return getauxval(AT_HWCAP2) >> 13 & 1; }
+#endif
 #endif
 
 const cpu_kernels *cpu_variant(int i) {
@@ -41,6 +61,11 @@ const cpu_kernels *cpu_variant(int i) {
   if (avx512) have[n++] = &cpu_kernels_avx512;
   if (vnni) have[n++] = &cpu_kernels_avx512vnni;
   if (vnni && supports_amx()) have[n++] = &cpu_kernels_amx;
+#elif defined(__aarch64__)
+  have[n++] = &cpu_kernels_neon;
+  const bool dotprod = supports_dotprod();
+  if (dotprod) have[n++] = &cpu_kernels_dotprod;
+  if (dotprod && supports_i8mm()) have[n++] = &cpu_kernels_i8mm;
 #endif
   return i < n ? have[i] : NULL;
 }

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PATH = 4096 };
@@ -92,9 +93,20 @@ int processors_usable(const char *root) {
   return within_quota(root, allowed(&set));
 }
 
+static int falling(const void *a, const void *b) { return *(const int *)b - *(const int *)a; }
+
+int processors_worth(int *capacity, int n) {
+  int best = 1;
+  qsort(capacity, (size_t)n, sizeof *capacity, falling);
+  for (int k = 2; k <= n; k++)
+    if ((long long)k * capacity[k - 1] >= (long long)best * capacity[best - 1]) best = k;
+  return best;
+}
+
 int processors_cores(const char *root) {
+  enum { FASTEST = 1024 }; /* of Linux's capacities; where it tells none, all are as fast */
   cpu_set_t set;
-  int seen[CPU_SETSIZE][2], n = 0;
+  int seen[CPU_SETSIZE][2], capacity[CPU_SETSIZE] = {FASTEST}, n = 0;
   allowed(&set);
   for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
     if (!CPU_ISSET(cpu, &set)) continue;
@@ -102,7 +114,9 @@ int processors_cores(const char *root) {
     int package = read_number(root, "/sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
     int i = 0;
     while (i < n && (core < 0 || seen[i][0] != core || seen[i][1] != package)) i++;
-    if (i == n) seen[n][0] = core, seen[n][1] = package, n++;
+    if (i < n) continue;
+    int told = read_number(root, "/sys/devices/system/cpu/cpu%d/cpu_capacity", cpu);
+    seen[n][0] = core, seen[n][1] = package, capacity[n++] = told > 0 ? told : FASTEST;
   }
-  return within_quota(root, n ? n : 1);
+  return within_quota(root, processors_worth(capacity, n ? n : 1));
 }

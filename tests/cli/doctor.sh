@@ -30,7 +30,7 @@ it_says_what_it_finds() {
 }
 it_names_the_variants_of_this_machine() {
   local have=
-  for name in scalar avx2 avx512 avx512vnni amx; do
+  for name in scalar avx2 avx512 avx512vnni amx neon dotprod i8mm; do
     run "$dtrun" ar -p It -n 1 --backend cpu:$name && [ "$status" -eq 0 ] && have+="${have:+, }cpu:$name"
   done
   refuses 2 "no backend 'x' in this build, on this machine: auto, (cuda, )?cpu \($have\)$" ar -p It --backend x

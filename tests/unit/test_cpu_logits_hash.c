@@ -5,6 +5,7 @@
  *
  *   test_cpu_logits_hash           4 prompts and 64 tokens; scalar, which is slow, and all under the sanitizers: 1 prompt
  *   test_cpu_logits_hash all       all 40 prompts and 200 tokens; scalar: 4 prompts and 64 tokens
+ *   test_cpu_logits_hash quick V.. under an emulator: of the bundled models mini-draft alone, 1 prompt; of these variants
  *   test_cpu_logits_hash print     prints what logits_hash.txt should hold */
 #include "cpu.h"
 #include "golden_logits.h"
@@ -192,11 +193,11 @@ static void run_families(const char *variant, int threads, result_fn *result) {
 
 typedef struct {
   const char *variant;
-  int prompts, tokens;
+  int models, prompts, tokens; /* of the bundled models the first ones */
 } subject;
 
 static void run_all(const subject *s, int threads, result_fn *result) {
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < s->models; i++)
     for (int type = 0; dt_cpu_ops.cache_dtypes[type]; type++) {
       const char *caches = dt_cpu_ops.cache_dtypes[type];
       int prompts = strcmp(caches, "f32") && s->prompts > CACHE_PROMPTS ? CACHE_PROMPTS : s->prompts;
@@ -208,9 +209,15 @@ static void run_all(const subject *s, int threads, result_fn *result) {
 
 static void logits_have_the_golden_hash(void **state) { run_all(*state, 2, compare); }
 
+static bool is_among(const char *name, char **names, int n) {
+  for (int i = 0; i < n; i++)
+    if (strcmp(names[i], name) == 0) return true;
+  return false;
+}
+
 /* One test per variant; those that this machine lacks are named. */
-static int test_variants(bool all) {
-  const char *const known[] = {"scalar", "avx2", "avx512", "avx512vnni", "amx"};
+static int test_variants(bool all, char **only, int n_only) {
+  const char *const known[] = {"scalar", "avx2", "avx512", "avx512vnni", "amx", "neon", "dotprod", "i8mm"};
   enum { KNOWN = sizeof known / sizeof *known };
   struct CMUnitTest tests[KNOWN];
   subject subjects[KNOWN];
@@ -220,10 +227,10 @@ static int test_variants(bool all) {
     bool has = false;
     for (int j = 0; cpu_variant(j); j++) has |= strcmp(cpu_variant(j)->name, known[i]) == 0;
     if (!has) print_message("not on this machine: cpu:%s\n", known[i]);
-    if (!has) continue;
+    if (!has || (n_only && !is_among(known[i], only, n_only))) continue;
     bool slow = i == 0;
-    int quick = slow || SANITIZED ? 1 : FEW_PROMPTS;
-    subjects[n] = (subject){known[i], !all ? quick : slow ? FEW_PROMPTS : PROMPTS, all && !slow ? TOKENS : FEW_TOKENS};
+    int quick = slow || SANITIZED || n_only ? 1 : FEW_PROMPTS, prompts = !all ? quick : slow ? FEW_PROMPTS : PROMPTS;
+    subjects[n] = (subject){known[i], n_only ? 1 : 2, prompts, all && !slow ? TOKENS : FEW_TOKENS};
     snprintf(names[n], sizeof names[n], "logits_have_the_golden_hash: cpu:%s", known[i]);
     tests[n] = (struct CMUnitTest){names[n], logits_have_the_golden_hash, NULL, NULL, &subjects[n]};
     n++;
@@ -233,8 +240,9 @@ static int test_variants(bool all) {
 
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "print") == 0) {
-    run_all(&(subject){NULL, PROMPTS, TOKENS}, 1, print);
+    run_all(&(subject){NULL, 2, PROMPTS, TOKENS}, 1, print);
     return 0;
   }
-  return test_variants(argc == 2 && strcmp(argv[1], "all") == 0);
+  bool quick = argc > 2 && strcmp(argv[1], "quick") == 0;
+  return test_variants(argc == 2 && strcmp(argv[1], "all") == 0, argv + 2, quick ? argc - 2 : 0);
 }

@@ -188,7 +188,7 @@ static int compare_runs(const char *variant, const char *caches, const model_sha
 
 static void random_trees_give_plain_decodings_tokens(void **state) {
   (void)state;
-  static const char *const variants[] = {"scalar", "avx2", "avx512"};
+  static const char *const variants[] = {"scalar", "avx2", "avx512", "neon"};
   int accepted = 0;
   for (size_t v = 0; v < sizeof variants / sizeof *variants; v++)
     for (int shape = 0; shape < N_SHAPES; shape++)

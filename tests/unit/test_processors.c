@@ -98,6 +98,30 @@ static void processors_of_one_core_count_once(void **state) {
   temp_remove(root);
 }
 
+static void only_cores_that_keep_up_count(void **state) {
+  (void)state;
+#define WORTH(...) processors_worth((int[]){__VA_ARGS__}, (int)(sizeof(int[]){__VA_ARGS__} / sizeof(int)))
+  assert_int_equal(WORTH(1024), 1);
+  assert_int_equal(WORTH(1024, 1024, 1024, 1024), 4);
+  assert_int_equal(WORTH(446, 446, 446, 446, 1024, 1024, 1024, 1024), 4); /* four small before four large */
+  assert_int_equal(WORTH(1024, 870, 870, 870, 300, 300, 300, 300), 4);    /* one of them faster */
+  assert_int_equal(WORTH(1024, 511), 1); /* half as fast: two do as much in a time as one */
+  assert_int_equal(WORTH(1024, 512), 2);
+  assert_int_equal(WORTH(1024, 513), 2);
+  cpu_set_t set;
+  assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+  int first = 0, n = CPU_COUNT(&set);
+  while (!CPU_ISSET(first, &set)) first++;
+  char *root = temp_folder(), name[128];
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    snprintf(name, sizeof name, "sys/devices/system/cpu/cpu%d/cpu_capacity", cpu);
+    put(root, name, cpu == first ? "1024\n" : "1\n");
+  }
+  assert_int_equal(processors_cores(root), n <= 1024 ? 1 : n);
+  assert_int_equal(processors_usable(root), n);
+  temp_remove(root);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(without_groups_there_is_no_quota),
@@ -107,6 +131,7 @@ int main(void) {
       cmocka_unit_test(a_path_from_outside_a_container_means_its_root),
       cmocka_unit_test(threads_are_those_of_the_mask_within_the_quota),
       cmocka_unit_test(processors_of_one_core_count_once),
+      cmocka_unit_test(only_cores_that_keep_up_count),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

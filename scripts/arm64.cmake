@@ -1,0 +1,9 @@
+# Cross-compiles for AArch64 on Debian: the compiler of gcc-aarch64-linux-gnu, and libraries of arm64 beside this
+# machine's own ("scripts/packages arm" installs both). Programs run under qemu-user; QEMU_CPU chooses the processor.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64)
+set(ENV{PKG_CONFIG_LIBDIR} /usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig)

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# All that an ARM machine can say of dtrun, in one command and one archive:
+#
+#   tests/bench/arm.sh [PART]...     in a clone, on the machine (Debian installs what is missing); one part, or all:
+#     check     builds, the narrow tests, all hashes of logits, exactness on small models         (about 15 minutes)
+#     kernels   every variant: products and attention alone, passes of real and random models     (about 20 minutes)
+#     policies  plain decoding and policies: the bundled pair and SmolLM2 with its head           (about 5 minutes)
+#     peers     llama.cpp on the same model, by its own benchmark and beside dtrun as a server    (about 20 minutes)
+#
+# The archive is OUT/arm-DATE.tar.gz (the environment's OUT; else build/arm): what each part printed, the processor, the
+# commit. What a part cannot do here says SKIPPED or FAILED there, and the next part goes on. QUICK=1 is for a rehearsal:
+# it measures hardly anything. The minutes are guesses: no ARM machine has run it.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+parts=("$@")
+[ $# -gt 0 ] || parts=(check kernels policies peers)
+for part in "${parts[@]}"; do
+  [[ $part =~ ^(check|kernels|policies|peers)$ ]] || { echo "usage: tests/bench/arm.sh [check | kernels | policies | peers]..." >&2; exit 2; }
+done
+out=${OUT:-build/arm}
+results=$out/arm-$(date -u +%Y%m%d-%H%M%S)
+mkdir -p "$results"
+build=${BUILD:-build} # with EMULATOR (qemu-aarch64) and build/arm64: a rehearsal on another machine
+run() { ${EMULATOR:-} "$@"; }
+tokens=200 prompts=5 seconds=20
+[ -z "${QUICK:-}" ] || tokens=8 prompts=1 seconds=0.1
+model=models/SmolLM2-135M-Instruct.Q4_1.gguf
+
+try() { echo "## $*"; "$@" || echo "FAILED: $* (status $?)"; }
+there() { [ -e "$1" ] || { echo "SKIPPED: there is no $1"; return 1; }; }
+
+# The names of this machine's variants, the slowest first.
+variants() { run "$build/dtrun" ar -p It --backend none 2>&1 | grep -oE 'cpu:[a-z0-9]+' | cut -d: -f2; }
+
+check() {
+  if [ -z "${EMULATOR:-}" ]; then
+    try scripts/packages test
+    try cmake --preset release
+    try cmake --build build
+    try ctest --preset release -L check -j"$(nproc)"
+    try run "$build/tests/test_cpu_logits_hash" all
+    try run "$build/dtrun" run tests/exact/matrix.lua --prompts 2 -n 24
+    try run "$build/dtrun" run tests/exact/quantized.lua
+  fi
+  try run "$build/tests/test_team"
+  try run "$build/dtrun" doctor
+}
+
+kernels() {
+  for variant in $(variants); do
+    [ "$variant" = scalar ] && continue
+    try run "$build/tests/bench_products" 8960 1536 "$variant"
+    try run "$build/tests/bench_products" 896 256 "$variant"
+    try run "$build/tests/bench_attention" -v "$variant"
+    try run "$build/tests/bench_limit" -v "$variant" -s "$seconds" pythia-70m
+    there "$model" && try run "$build/tests/bench_limit" -v "$variant" -s "$seconds" -a "$model"
+  done
+}
+
+policies() {
+  try run "$build/dtrun" run tests/bench/policies.lua --prompts "$prompts" -n "$tokens"
+  there "$model" && try run "$build/dtrun" run tests/bench/rivals.lua --prompts 1 --tokens "$tokens" --template chatml -m "$model" -md models/smollm2-head
+}
+
+peers() {
+  there "$model" || return
+  [ -x build/peers/llama.cpp/bin/llama-server ] || try tests/bench/peers/build.sh build/peers llama.cpp
+  there build/peers/llama.cpp/bin/llama-server || return
+  cmake --build build/peers/llama.cpp --target llama-bench >/dev/null
+  try build/peers/llama.cpp/bin/llama-bench -m "$model" -p 128 -n 64
+  try python3 tests/bench/compare_peers.py --target "$model" --draft none --prompts "$prompts" --tokens "$tokens" --repeats 3 \
+    --threads "$(nproc)" --peers llama_cpp --llama-cpp build/peers/llama.cpp/bin/llama-server
+}
+
+{
+  git rev-parse HEAD
+  uname -a
+  lscpu
+  grep -E 'model name|CPU (implementer|part)|Features|flags' /proc/cpuinfo | sort | uniq -c
+  cat /sys/devices/system/cpu/cpu*/cpu_capacity
+  free -m
+} >"$results/machine.txt" 2>&1
+[ -e "$model" ] || scripts/get-model smollm2 >"$results/model.txt" 2>&1 || echo 'SKIPPED: the real model (scripts/get-model smollm2)'
+for part in "${parts[@]}"; do
+  echo "arm.sh: $part"
+  "$part" 2>&1 | tee "$results/$part.txt" | grep -E '^(##|FAILED|SKIPPED)'
+done
+tar -C "$out" -czf "$results.tar.gz" "$(basename "$results")" && echo "$results.tar.gz"
