@@ -29,7 +29,7 @@ function Echo:weigh(batch)
   local level, width_of, free, wide = self.level, self.width_of, 0, 0
   for b = 1, #batch do
     local p = level[b] and level[b][1] and batch[b]:p(level[b][1])
-    if p and p < self.stop then level[b] = nil end
+    if not p or p < self.stop then level[b] = nil end -- no p: the draft said nothing
     if level[b] and p < self.sure then
       width_of[b], wide = nil, wide + 1
     else

@@ -62,7 +62,7 @@ if(DTRUN_CUDA)
   return()
 endif()
 
-gpu_test(cli.cuda ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.sh $<TARGET_FILE:dtrun_emu> ${PROJECT_SOURCE_DIR})
+gpu_test(cli.cuda ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.sh $<TARGET_FILE:dtrun_emu> ${PROJECT_SOURCE_DIR} $<TARGET_FILE:test_readers>)
 
 # Kernels wait before they read and write what others do, and blocks fence what they tell each other: see cuda_emu/cuda_runtime.h.
 if(NOT DTRUN_SANITIZE)

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # What dtrun does when the GPU fails it: run with dtrun_emu, whose device fails as CUDA_EMU_FAULTS says (tests/cuda_emu/faults.h).
+# cuda.sh DTRUN_EMU SOURCE_DIR TEST_READERS
 . "$(dirname "$0")/helpers.sh"
+writer=$(realpath "$3")
 prompt=(-p 'The old man went down to the' -n 12)
 faults() { export CUDA_EMU_FAULTS=$1; }
 
@@ -37,6 +39,11 @@ it_runs_draft_heads() {
   refuses 2 "draft weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
   rm -r head && mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
   succeeds dynatree --compare ar --rounds 1 "${pair[@]}"
+}
+it_refuses_the_assistants_of_gemma_4() {
+  faults '1 1e12 -1'
+  "$writer" write . || fail 'they were not written'
+  refuses 2 'model: it has .*, which a GPU does not compute: use --backend cpu' linear --backend cuda -m target -md assistant --text FACE
 }
 it_says_what_did_not_fit_when_loading() {
   faults '1 4e6 -1'

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# A target that ranks share, under a real mpirun on this host, more ranks than processors: ranks.sh DTRUN SOURCE RANKS_LOGITS
+# A target that ranks share, under a real mpirun on this host, more ranks than processors:
+# ranks.sh DTRUN SOURCE RANKS_LOGITS TEST_READERS
 . "$(dirname "$0")/helpers.sh"
 logits=$(realpath "$3")
+writer=$(realpath "$4")
 module=$(dirname "$dtrun")/dtrun-mpi.so
 if [ ! -e "$module" ] || ! command -v mpirun >/dev/null; then
   echo 'skipped: no Open MPI here (openmpi-bin, libopenmpi-dev)'
@@ -109,6 +111,9 @@ it_refuses_draft_heads() {
   mkdir head
   succeeds run "$source_dir/tests/cli/make_head.lua" head
   ranks 2 "$dtrun" linear -p x -t 1 --draft head
+  says_one_line 2 "head: it reads rows of its target's, of which 2 ranks have a part each"
+  "$writer" write . || fail 'no assistant of Gemma 4'
+  ranks 2 "$dtrun" linear --text FACE -n 4 -t 1 -m target -md assistant
   says_one_line 2 "head: it reads rows of its target's, of which 2 ranks have a part each"
 }
 it_starts_programs_that_are_alone() {

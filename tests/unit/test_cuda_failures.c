@@ -2,6 +2,7 @@
  * behind. Devices that fail are emulated; what needs none of that also runs on a GPU. */
 #include "cuda_device.h"
 #include "golden_logits.h"
+#include "model/head.h"
 #include "model/model.h"
 #include "rig.h"
 
@@ -69,6 +70,33 @@ static void families_that_it_does_not_compute_are_refused(void **state) {
     golden_free(&g);
   }
   dt_cuda_ops.close(b);
+}
+
+/* Gemma 4's assistants, of a target that it computes. */
+static void heads_that_it_does_not_compute_are_refused(void **state) {
+  (void)state;
+  size_t size;
+  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "readers.json", &size), *folder = temp_folder();
+  cJSON *cases = cJSON_Parse(text);
+  model_shape shape = cuda_shape(2);
+  shape.hidden = 60, shape.vocab = 107;
+  random_model *m = random_model_new(&shape, 1);
+  dt_backend *b = NULL;
+  dt_weights *target = NULL, *w = NULL;
+  head *h = NULL;
+  formula_checkpoint(folder, cJSON_GetObjectItem(cases->child, "head"));
+  ok(head_open(folder, &m->desc.shape, NULL, &h, &err));
+  ok(dt_cuda_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
+  ok(dt_cuda_ops.upload(b, &m->desc, NULL, &target, &err));
+  fails(dt_cuda_ops.upload_head(b, head_desc(h), NULL, target, &w, &err), DT_EINPUT,
+        "which a GPU does not compute: use --backend cpu");
+  dt_cuda_ops.free_weights(target);
+  dt_cuda_ops.close(b);
+  head_close(h);
+  random_model_free(m);
+  temp_remove(folder);
+  cJSON_Delete(cases);
+  free(text);
 }
 
 #if defined(CUDA_EMU)
@@ -226,6 +254,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_it_cannot_compute_are_refused),
     cmocka_unit_test(families_that_it_does_not_compute_are_refused),
+    cmocka_unit_test(heads_that_it_does_not_compute_are_refused),
 #if defined(CUDA_EMU)
     cmocka_unit_test(no_device_is_said_at_once),
     cmocka_unit_test(a_full_device_fails_the_load_or_the_session),

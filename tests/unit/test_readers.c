@@ -1,19 +1,29 @@
 /* Gemma 4's assistants that are no heads of their target, each with its line; and passes that a reader's rows cannot make. What assistants
- * say: test_heads.c. */
+ * say: test_heads.c.
+ *
+ *   test_readers                 runs the tests
+ *   test_readers write FOLDER    writes an assistant and its target, for the command line: FOLDER/assistant/, FOLDER/target/ */
 #include "dtrun.h"
 #include "golden_logits.h"
 #include "pair/pair.h"
 #include "rig.h"
 #include "small_tokenizer.h"
 
+#include <sys/stat.h>
+
 static cJSON *wanted; /* the first of readers.json */
 static dt_error why;
 
-static char *folder_of(const cJSON *of) {
-  char *folder = temp_folder(), *tokenizer = small_json(NULL, NULL);
+static void write_into(const char *folder, const cJSON *of) {
+  char *tokenizer = small_json(NULL, NULL);
   formula_checkpoint(folder, of);
   temp_write(folder, "tokenizer.json", tokenizer, strlen(tokenizer));
   free(tokenizer);
+}
+
+static char *folder_of(const cJSON *of) {
+  char *folder = temp_folder();
+  write_into(folder, of);
   return folder;
 }
 
@@ -126,12 +136,23 @@ static void a_pass_keeps_to_the_targets_rows(void **state) {
   dt_pair_close(pair);
 }
 
-int main(void) {
+static void write_both(const char *folder) {
+  static const char *const names[][2] = {{"target", "target"}, {"head", "assistant"}};
+  for (int i = 0; i < 2; i++) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, names[i][1]);
+    mkdir(path, 0777);
+    write_into(path, cJSON_GetObjectItem(wanted, names[i][0]));
+  }
+}
+
+int main(int argc, char **argv) {
   size_t size;
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "readers.json", &size);
   cJSON *cases = cJSON_Parse(text);
   free(text);
   wanted = cases->child;
+  if (argc == 3 && !strcmp(argv[1], "write")) return write_both(argv[2]), cJSON_Delete(cases), 0;
   const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault_has_its_line),
                                      cmocka_unit_test(each_missing_tensor_has_its_line),
                                      cmocka_unit_test(a_pass_keeps_to_the_targets_rows)};

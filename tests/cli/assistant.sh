@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Gemma 4's assistant as a draft on the command line: a tiny random pair, whose guesses are taken now and then and change nothing.
+# assistant.sh DTRUN SOURCE_DIR TEST_READERS
+. "$(dirname "$0")/helpers.sh"
+writer=$(realpath "$3")
+pair=(-m target -md assistant --backend cpu -t 1)
+
+write_pair() { "$writer" write . || fail 'they were not written'; }
+# drafts POLICY OPTIONS...: the text of plain decoding with the same options, which lies in plain
+drafts() {
+  succeeds "$@" "${pair[@]}" --json r.json -q
+  same_text plain stdout
+}
+
+it_drafts_under_every_policy_and_changes_no_token() {
+  write_pair
+  local policies policy how drafted=0
+  policies=$("$dtrun" --list | sed -n 's/^  \([a-z0-9_]*\) .*/\1/p;/^drivers/q')
+  [ "$(wc -w <<<"$policies")" -ge 20 ] || fail "policies: $policies"
+  for how in '--temp 0' '--temp 0.8 --top-p 0.95 -s 7' '--temp 1 -s 5 --repeat-penalty 1.3'; do
+    succeeds ar "${pair[@]}" --text 'FACE A CAGE. ' -n 40 --ignore-eos $how -q
+    mv stdout plain
+    for policy in $policies; do
+      drafts "$policy" --text 'FACE A CAGE. ' -n 40 --ignore-eos $how
+      grep -qE '"drafted":[[:space:]]*[1-9]' r.json && drafted=$((drafted + 1))
+    done
+  done
+  [ $drafted -ge 45 ] || fail "only $drafted of $(($(wc -w <<<"$policies") * 3)) texts had guesses"
+}
+it_drafts_for_texts_at_once_each_of_its_own_length() {
+  write_pair
+  printf '{"prompt": "%s"}\n' 'FACE A CAGE. ' 'A' 'BID 30 OF 42, THEN HIDE; ADD A FEE?' >prompts.jsonl
+  succeeds ar "${pair[@]}" --prompts prompts.jsonl -n 30 --ignore-eos --temp 0.8 -s 3 -q
+  mv stdout plain
+  for policy in linear dynatree eagle2 echo cast; do
+    drafts $policy --prompts prompts.jsonl -n 30 --ignore-eos --temp 0.8 -s 3 --parallel 3
+  done
+}
+it_drafts_what_a_grammar_allows() {
+  write_pair
+  local grammar='root ::= [A-Z]{3,9} (" " [A-Z]{2,9}){3,12} "."'
+  succeeds ar "${pair[@]}" --text 'FACE A CAGE. ' -n 60 --temp 1 -s 3 --grammar "$grammar" -q
+  mv stdout plain
+  for policy in linear dynatree eagle2 rate; do
+    drafts $policy --text 'FACE A CAGE. ' -n 60 --temp 1 -s 3 --grammar "$grammar"
+  done
+  grep -qE '[A-Z]{3}' plain || fail 'no text'
+}
+it_names_the_assistant_and_takes_it_under_its_other_names() {
+  write_pair
+  succeeds linear "${pair[@]}" --text 'FACE' -n 8 --ignore-eos --json r.json -q
+  grep -q '"draft_head":[[:space:]]*"gemma4_assistant, final norm"' r.json || fail 'another head'
+  succeeds linear -m target --assistant-model assistant --text 'FACE' -n 8 --ignore-eos --json r.json -q
+  grep -q '"draft_head":[[:space:]]*"gemma4_assistant' r.json || fail 'another head'
+}
+it_refuses_what_it_does_not_do() {
+  write_pair
+  refuses 2 'draft vocabulary: assistant is a draft head, which brings its own' linear "${pair[@]}" --draft-vocab 60 --text FACE
+  refuses 2 'assistant head, which reads what lies behind the final norm' linear "${pair[@]}" --head-layers 1,2 --text FACE
+  refuses 2 'head: its |backbone_hidden_size is 60, the target has 256' linear -m "$models/mini-target" -md assistant --text FACE
+}
+run_tests
