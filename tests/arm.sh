@@ -15,7 +15,7 @@ for program in aarch64-linux-gnu-gcc qemu-aarch64; do
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-units=(team processors cpu_kernels cpu_quant cpu_isa cpu_exact cpu_logits_hash text tokenizer tokenizer_kinds types tree session sampling
+units=(team processors cpu_kernels cpu_quant cpu_isa cpu_exact cpu_logits_hash text tokenizer tokenizer_kinds types tree session
   grammar chat lua_box)
 cmake --preset arm64 -B "$build" >"$work/log" 2>&1 && cmake --build "$build" --target dtrun "${units[@]/#/test_}" >>"$work/log" 2>&1 ||
   { tail -30 "$work/log"; exit 1; }
@@ -46,7 +46,17 @@ emulated() {
 printf '#!/bin/sh\nexec qemu-aarch64 %s/dtrun "$@"\n' "$build" >"$work/dtrun"
 chmod +x "$work/dtrun"
 
-cli() { "tests/cli/$1.sh" "$work/dtrun" .; }
+# The Debian package, unpacked: its program, and its library in the guide's example for C. The wheel has the same library.
+packages() {
+  cmake --build "$build" --target product && (cd "$build" && cpack -G DEB -B "$work") && dpkg-deb -x "$work"/dtrun_*_arm64.deb "$work/there" || return
+  qemu-aarch64 "$work/there/usr/bin/dtrun" linear -p 'It was' -n 4 || return
+  awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' runtime/LIBRARY.md >"$work/hello.c"
+  aarch64-linux-gnu-gcc "$work/hello.c" -I"$work/there/usr/include" -L"$work/there/usr/lib" -ldtrun -o "$work/hello" || return
+  LD_LIBRARY_PATH=$work/there/usr/lib qemu-aarch64 "$work/hello" || return
+  scripts/wheel "$work" "$build" | grep 'linux_aarch64\.whl$'
+}
+# Without those in which a call must be longer than a signal takes and shorter than a page's seconds: emulated, it is not.
+cli() { LEAVE_OUT=interrupt "tests/cli/$1.sh" "$work/dtrun" .; }
 matrix() { emulated dtrun run tests/exact/matrix.lua --prompts 1 -n 8 --backend "cpu:$1"; }
 
 newest=max,sve=off
@@ -63,5 +73,6 @@ on $newest 'a part of the exactness matrix' matrix i8mm
 on $newest 'tokens of quantized models' emulated dtrun run tests/exact/quantized.lua -n 4
 on $newest 'random pages' emulated dtrun run tests/exact/random_pages.lua -t 1 --pages 300
 for unit in "${units[@]:7}"; do on $newest "test_$unit" emulated "tests/test_$unit"; done
+on $newest 'the Debian package and the wheel' packages
 for name in box first names bad_input; do on $newest "cli.$name" cli "$name"; done
 exit $failed

@@ -22,8 +22,8 @@ results=$out/arm-$(date -u +%Y%m%d-%H%M%S)
 mkdir -p "$results"
 build=${BUILD:-build} # with EMULATOR (qemu-aarch64) and build/arm64: a rehearsal on another machine
 run() { ${EMULATOR:-} "$@"; }
-tokens=200 prompts=5 seconds=20
-[ -z "${QUICK:-}" ] || tokens=8 prompts=1 seconds=0.1
+tokens=200 prompts=5 seconds=20 shapes=('8960 1536' '896 256') random=pythia-70m
+[ -z "${QUICK:-}" ] || tokens=8 prompts=1 seconds=0.1 shapes=('32 256') random=models/mini-draft
 model=models/SmolLM2-135M-Instruct.Q4_1.gguf
 
 try() { echo "## $*"; "$@" || echo "FAILED: $* (status $?)"; }
@@ -49,10 +49,10 @@ check() {
 kernels() {
   for variant in $(variants); do
     [ "$variant" = scalar ] && continue
-    try run "$build/tests/bench_products" 8960 1536 "$variant"
-    try run "$build/tests/bench_products" 896 256 "$variant"
-    try run "$build/tests/bench_attention" -v "$variant"
-    try run "$build/tests/bench_limit" -v "$variant" -s "$seconds" pythia-70m
+    # shellcheck disable=SC2086 # two words
+    for shape in "${shapes[@]}"; do try run "$build/tests/bench_products" $shape "$variant"; done
+    try run "$build/tests/bench_attention" -v "$variant" ${QUICK:+-r 1 -c 256 -n 4}
+    try run "$build/tests/bench_limit" -v "$variant" -s "$seconds" "$random"
     there "$model" && try run "$build/tests/bench_limit" -v "$variant" -s "$seconds" -a "$model"
   done
 }
