@@ -120,7 +120,7 @@ static int32_t frame_of(masks *m, frame f) {
   store *s = &m->s;
   if (!index_room(m, &s->frame_index, hash_frame)) return NONE;
   uint32_t mask = (uint32_t)s->frame_index.size - 1, at = mix(mix(7, f.node), f.below) & mask;
-  for (int32_t is; (is = s->frame_index.slot[at]) != NONE; at = (at + 1) & mask)
+  for (int32_t is; s->frames && (is = s->frame_index.slot[at]) != NONE; at = (at + 1) & mask)
     if (s->frame[is].node == f.node && s->frame[is].below == f.below) return is;
   if (s->frames == s->frame_room) {
     size_t room = s->frame_room ? 2 * (size_t)s->frame_room : 256;
@@ -500,8 +500,10 @@ static void bring(masks *m, const store *old, int32_t *of, int n) {
   for (int k = 0; k < n; k++) {
     if (of[k] < 0) continue;
     const state *was = &old->state[of[k]];
-    for (int i = 0; i < was->n && !m->failure.status; i++) m->s.found[i] = brought[old->list[was->first + (size_t)i]];
-    of[k] = state_of(m, was->n);
+    int found = 0; /* all, unless memory has ended */
+    for (; found < was->n && m->s.found && !m->failure.status; found++)
+      m->s.found[found] = brought[old->list[was->first + (size_t)found]];
+    of[k] = state_of(m, found);
   }
   m->most = most;
   free(brought);
