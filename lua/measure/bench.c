@@ -98,3 +98,13 @@ dt_status bench_start(const bench *b, int context, const dt_sampling *sampling, 
     status = dt_seq_start_blank(b->session, seq, context, sampling, err);
   return status;
 }
+
+dt_status bench_start_varied(const bench *b, int most, dt_error *err) {
+  const dt_seq_options options = {.max_tokens = -1, .ignore_eos = true};
+  int32_t tokens[BENCH_VARIED];
+  dt_status status = DT_OK;
+  for (int i = 0; i < BENCH_VARIED; i++) tokens[i] = (i * 7919 + 1) % b->vocab;
+  for (int seq = 0; seq < b->batch && !status; seq++)
+    status = dt_seq_start(b->session, seq, tokens, most < BENCH_VARIED ? most : BENCH_VARIED, &options, err);
+  return status;
+}

@@ -4,6 +4,7 @@
 
 #include "files/fail.h"
 
+#define BENCH_VARIED 32
 #define BENCH_PLAIN 0 /* instead of a number of rows: plain decoding's pass */
 
 typedef struct {
@@ -25,6 +26,10 @@ int bench_longest(const bench *b, int context, int n);
 
 /* Starts all sequences after `context` tokens. sampling: NULL takes the likeliest tokens. */
 dt_status bench_start(const bench *b, int context, const dt_sampling *sampling, dt_error *err);
+
+/* Starts all sequences after BENCH_VARIED tokens of all kinds, or `most`: after blank ones, which are all of one token, the rows of
+ * different tokens take nearly the same experts. */
+dt_status bench_start_varied(const bench *b, int most, dt_error *err);
 
 /* One iteration: a draft step of the roots, a draft step of n nodes of each tree, a target pass over n rows of each. With
  * BENCH_PLAIN: a target pass over the roots alone. */

@@ -4,7 +4,7 @@
  * sizes take turns, so that a slow moment affects all of them; the median of each size counts. A turn begins with a
  * sample that does not count, since after passes of another size the processor's caches have other contents than in a
  * run. The cost of drawing is the difference between turns with and without it, for each row of a pass of some rows. That
- * of an expert is the difference between passes whose rows take few distinct ones and usual passes of as many rows. */
+ * of an expert is the difference between passes whose rows take few distinct ones and passes of as many that take many. */
 #include "measure/bench.h"
 #include "measure/costs.h"
 
@@ -126,29 +126,35 @@ static dt_status measure_draws(bench *b, const dtl_calibration *how, dtl_costs *
   return DT_OK;
 }
 
-/* Measures passes whose rows take few experts, at the sizes that have several rows and whose chains fit. */
-static dt_status measure_few(bench *b, const dtl_calibration *how, const dtl_costs *c, samples few[COSTS_ROWS],
-                             dt_error *err) {
-  dt_status status = bench_start(b, c->context[0], NULL, err);
+/* Measures passes whose rows take few experts, and such that take many, at the sizes that have several rows and whose
+ * chains fit. */
+static dt_status measure_few_and_many(bench *b, const dtl_calibration *how, const dtl_costs *c,
+                                      samples of[2][COSTS_ROWS], dt_error *err) {
+  dt_status status = bench_start_varied(b, c->context[0], err);
   int room = dt_tree_depth_room(dt_seq_tree(b->session, 0));
-  b->alike = true;
-  for (int i = 1; i < c->n_rows && c->rows[i] <= EXPERTS_ROWS && c->rows[i] <= room && !status; i++)
-    while (!enough(&few[i]) && !status)
-      status = how->interrupt && *how->interrupt ? dtl_fail(err, DT_EDEVICE, "interrupted")
-                                                 : take_turn(b, &few[i], c->rows[i], err);
+  for (int i = 1; i < c->n_rows && c->rows[i] <= EXPERTS_ROWS && c->rows[i] <= room; i++)
+    while (!(enough(&of[0][i]) && enough(&of[1][i])) && !status)
+      for (int many = 0; many < 2 && !status; many++) {
+        b->alike = !many;
+        status = how->interrupt && *how->interrupt ? dtl_fail(err, DT_EDEVICE, "interrupted")
+                                                   : take_turn(b, &of[many][i], c->rows[i], err);
+      }
   b->alike = false;
   return status;
 }
 
-/* Prices experts by the passes of the first context and by those that read few. */
-static void price_experts(dtl_costs *c, const samples *usual, samples *few) {
-  int read[2][COSTS_ROWS], ignored = 0;
-  double ms[COSTS_ROWS] = {0};
+/* Prices experts by these passes. usual: those of the first context, by rows. */
+static void price_experts(dtl_costs *c, const samples *usual, samples of[2][COSTS_ROWS]) {
+  int read[COSTS_ROWS], more[COSTS_ROWS] = {0}, ignored = 0;
+  double longer[COSTS_ROWS] = {0};
   for (int i = 0; i < c->n_rows; i++) {
-    read[0][i] = usual[i].experts, read[1][i] = few[i].experts;
-    if (few[i].n) ms[i] = undisturbed_median(few[i].target, few[i].n, &ignored);
+    samples *few = &of[0][i], *many = &of[1][i];
+    read[i] = usual[i].experts;
+    if (!few->n || !many->n) continue;
+    more[i] = many->experts - few->experts;
+    longer[i] = undisturbed_median(many->target, many->n, &ignored) - undisturbed_median(few->target, few->n, &ignored);
   }
-  costs_price_experts(c, read[0], read[1], ms);
+  costs_price_experts(c, read, more, longer);
 }
 
 /* Computes the medians of all points. */
@@ -173,13 +179,13 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
 static dt_status measure(bench *b, const dtl_calibration *how, dtl_costs *c, char *why, dt_error *err) {
   samples(*of)[1 + COSTS_ROWS] = calloc((size_t)c->n_contexts, sizeof *of);
   if (!of) return dtl_fail(err, DT_ENOMEM, "out of memory: times of passes");
-  samples few[COSTS_ROWS] = {{.n = 0}};
+  samples priced[2][COSTS_ROWS] = {{{.n = 0}}};
   dt_status status = measure_draws(b, how, c, err); /* first, since progress is reported for the rest */
-  if (!status && b->experts) status = measure_few(b, how, c, few, err);
+  if (!status && b->experts) status = measure_few_and_many(b, how, c, priced, err);
   int left = c->n_contexts * points(c), all = 0, disturbed = 0;
   while (left > 0 && !status) status = take_round(b, of, how, c, &left, err);
   if (!status) sum_up(of, c, &all, &disturbed);
-  if (!status && b->experts) price_experts(c, &of[0][1], few);
+  if (!status && b->experts) price_experts(c, &of[0][1], priced);
   if (!status && all > 0 && disturbed > all / 3) {
     c->disturbed = true;
     snprintf(why, DTL_WHY, "%d %% of the passes took longer than others", 100 * disturbed / all);

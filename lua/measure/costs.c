@@ -22,7 +22,7 @@
 #define WRONG_EXPERT "expert needs a time per row, from 0 to 1e9 ms"
 #define WRONG_FIRST "first needs a time per context, none below the draft's of one row, to 1e9 ms"
 
-#define FEWER 0.9     /* times the usual experts: passes that read more do not tell what one costs */
+#define TELLS 0.1     /* times the usual experts: passes that read no more than that do not tell what one costs */
 #define MOST_ROWS 512 /* of all sequences together */
 
 static const int ROWS[COSTS_ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
@@ -101,17 +101,26 @@ void costs_straighten(const dtl_costs *c, costs_of ms) {
       if (ms[k][i] < ms[k][i - 1] * (1 + LEAST_STEP)) ms[k][i] = ms[k][i - 1] * (1 + LEAST_STEP);
 }
 
-void costs_price_experts(dtl_costs *c, const int *usual, const int *few, const double *ms) {
-  c->experts[0] = usual[0], c->expert[0] = 0;
-  for (int i = 1; i < c->n_rows; i++) {
-    c->experts[i] = fmax(c->experts[i - 1], usual[i]);
-    bool tells = few[i] > 0 && few[i] < FEWER * c->experts[i], known = tells || c->expert[i - 1] == 0;
-    double fewer = tells ? few[i] : c->experts[0], time = tells ? ms[i] : c->target[0][0];
-    double each = c->expert[i - 1];
-    if (known && c->experts[i] > fewer) each = (c->target[0][i] - time) / (c->experts[i] - fewer);
+/* The price at row count i, of its own passes and its neighbours' against noise; false: none of them tell. */
+static bool price_at(const dtl_costs *c, const int *more, const double *longer, int i, double *each) {
+  double experts = 0, ms = 0;
+  for (int j = i - 1; j <= i + 1; j++)
+    if (j > 0 && j < c->n_rows && more[j] > TELLS * c->experts[j]) experts += more[j], ms += longer[j];
+  if (experts > 0) *each = ms / experts;
+  return experts > 0;
+}
+
+void costs_price_experts(dtl_costs *c, const int *usual, const int *more, const double *longer) {
+  int last = c->n_rows - 1;
+  c->experts[0] = usual[0];
+  for (int i = 1; i <= last; i++) c->experts[i] = fmax(c->experts[i - 1], usual[i]);
+  double woken = c->experts[last] - c->experts[0],
+         each = woken > 0 ? (c->target[0][last] - c->target[0][0]) / woken : 0;
+  for (int i = last; i > 0; i--) price_at(c, more, longer, i, &each); /* leaves the first that is known */
+  for (int i = 0; i <= last; i++) {
+    price_at(c, more, longer, i, &each);
     c->expert[i] = fmin(fmax(each, 0), c->target[0][i] / c->experts[i]);
   }
-  if (c->n_rows > 1) c->expert[0] = c->expert[1]; /* rows of several sequences */
 }
 
 /* ---- checks of a table ------------------------------------------------------------------------------------------- */

@@ -31,10 +31,10 @@ double costs_first(const dtl_costs *costs, int sequences, int context);
  * isotonic fit from below: the largest one that exceeds no time. Then it adds a little for each row. */
 void costs_straighten(const dtl_costs *costs, costs_of ms);
 
-/* Fills c->experts and c->expert by rows. usual: the distinct experts that passes like those of c->target[0] read; few, ms: those and the
- * time of passes over as many rows that read fewer; few 0: not measured. Where they are hardly fewer and so tell nothing, one more
- * costs as much as with fewer rows; before the first that tell, all that further rows cost is for their experts. */
-void costs_price_experts(dtl_costs *costs, const int *usual, const int *few, const double *ms);
+/* Fills c->experts and c->expert by rows. usual: the distinct experts that passes like those of c->target[0] read; more, longer: how many
+ * more than others a pass over so many rows read, and how many ms longer it took; 0: not measured. Where they are hardly more and so tell
+ * nothing, one more costs as much as with fewer rows, or else with more; if none tell, all that rows beside the first cost is for theirs. */
+void costs_price_experts(dtl_costs *costs, const int *usual, const int *more, const double *longer);
 
 /* NULL, or why the numbers are no table of costs: static. */
 const char *costs_wrong(const dtl_costs *costs);

@@ -75,36 +75,35 @@ static void a_pass_takes_longer_by_the_experts_that_it_reads(void **state) {
   assert_true(costs_target(&c, 2, 128, 1000) == costs_pass(&c, c.target, 2, 128));
 }
 
-static void an_expert_is_priced_by_passes_that_read_fewer(void **state) {
+static void an_expert_is_priced_by_passes_that_read_more_and_fewer(void **state) {
   (void)state;
-  /* a row takes 1 ms, an expert 0.25; rows 4 were not measured with few, rows 16 read hardly fewer */
+  /* an expert takes 0.25 ms; 4 rows were not measured, and 16 read hardly more */
   dtl_costs c = {.batch = 1, .n_contexts = 1, .n_rows = 5, .context = {128}, .rows = {1, 2, 4, 8, 16}};
-  const int usual[] = {8, 14, 28, 27, 60}, few[] = {0, 10, 0, 12, 55};
-  double ms[5] = {0};
-  for (int i = 0; i < 5; i++) {
-    c.target[0][i] = c.rows[i] + 0.25 * usual[i];
-    ms[i] = i == 4 ? 1 : c.rows[i] + 0.25 * few[i];
-  }
-  c.target[0][3] = 8 + 0.25 * 28;
-  costs_price_experts(&c, usual, few, ms);
+  const int usual[] = {8, 14, 28, 27, 60}, more[] = {0, 4, 0, 30, 6};
+  const double longer[] = {0, 1, 0, 7.5, 9}, times[] = {3, 5.5, 11, 15, 31};
+  memcpy(c.target[0], times, sizeof times);
+  costs_price_experts(&c, usual, more, longer);
   const double experts[] = {8, 14, 28, 28, 60}; /* none falls */
   for (int i = 0; i < 5; i++) {
     assert_float_equal(c.experts[i], experts[i], 1e-12);
     assert_float_equal(c.expert[i], 0.25, 1e-12);
   }
   assert_null(costs_wrong(&c));
-  const int none[5] = {0};
-  costs_price_experts(&c, usual, none, ms);
-  for (int i = 0; i < 5; i++) assert_float_equal(c.expert[i], 5.5 / 14, 1e-12); /* 2.5 / 6 is more than all of a pass */
-  c.target[0][1] = 5;
-  costs_price_experts(&c, usual, none, ms);
-  for (int i = 0; i < 5; i++) assert_float_equal(c.expert[i], 2.0 / 6, 1e-12); /* the second row's time, whole */
-  c.target[0][1] = 0.5; /* faster than a pass of one row, with noise */
-  costs_price_experts(&c, usual, none, ms);
-  assert_true(c.expert[0] == 0 && c.expert[1] == 0);
-  c.target[0][2] = 8;
-  costs_price_experts(&c, usual, none, ms);
-  assert_float_equal(c.expert[2], (8 - 3) / 20.0, 1e-12); /* the first that tells */
+  const int just[] = {0, 4, 0, 30, 7}; /* a tenth more does tell, here with its neighbour */
+  costs_price_experts(&c, usual, just, longer);
+  assert_float_equal(c.expert[4], 16.5 / 37, 1e-12);
+  const int none[5] = {0}, late[] = {0, 0, 0, 30, 0};
+  costs_price_experts(&c, usual, late, longer);
+  assert_float_equal(c.expert[1], 0.25, 1e-12); /* known with more rows only */
+  costs_price_experts(&c, usual, none, longer);
+  const double whole[] = {3 / 8.0, 5.5 / 14, 11 / 28.0, 15 / 28.0, 31 / 60.0}; /* 28 / 52 is more than all of a pass */
+  for (int i = 0; i < 5; i++) assert_float_equal(c.expert[i], whole[i], 1e-12);
+  const int same[] = {8, 8, 8, 8, 8};
+  costs_price_experts(&c, same, none, longer);
+  for (int i = 0; i < 5; i++) assert_true(c.expert[i] == 0);
+  const double shorter[] = {0, -1, 0, -7.5, 0};
+  costs_price_experts(&c, usual, more, shorter);
+  for (int i = 0; i < 5; i++) assert_true(c.expert[i] == 0);
 }
 
 static void a_context_counts_as_the_next_multiple_of_128(void **state) {
@@ -460,7 +459,7 @@ int main(void) {
       cmocka_unit_test(the_first_draft_pass_costs_so_much_more_than_another),
       cmocka_unit_test(fewer_sequences_than_measured_are_parts_of_a_row),
       cmocka_unit_test(a_pass_takes_longer_by_the_experts_that_it_reads),
-      cmocka_unit_test(an_expert_is_priced_by_passes_that_read_fewer),
+      cmocka_unit_test(an_expert_is_priced_by_passes_that_read_more_and_fewer),
       cmocka_unit_test(a_context_counts_as_the_next_multiple_of_128),
       cmocka_unit_test(disturbed_times_become_strictly_increasing_from_below),
       cmocka_unit_test(a_table_that_is_none_is_refused_with_the_reason),
