@@ -20,19 +20,22 @@ typedef struct {
   bool two_rotations;
   bool attention_bias; /* o has a bias (GPT-NeoX: q, k and v too) */
   bool qkv_bias, mlp_bias;
-  bool normed_heads; /* queries and keys have norms */
-  bool zipped_heads; /* rows of q and k lie as llama.cpp's converter has put them: see dt_matrix */
-  bool fused;        /* q, k and v are one matrix, gate and up another */
-  bool norms_behind; /* blocks end in a norm .. */
-  bool norms_before; /* .. and begin with one; without norms_behind they always do */
-  float norm_plus;   /* added to the weights of all norms */
-  int window;        /* of local layers; 0: they see all */
+  bool normed_heads;   /* queries and keys have norms, */
+  bool perhaps_normed; /* those of a GGUF file in layers that have the tensors */
+  bool zipped_heads;   /* rows of q and k lie as llama.cpp's converter has put them: see dt_matrix */
+  bool fused;          /* q, k and v are one matrix, gate and up another */
+  bool norms_behind;   /* blocks end in a norm .. */
+  bool norms_before;   /* .. and begin with one; without norms_behind they always do */
+  float norm_plus;     /* added to the weights of all norms */
+  int window;          /* of local layers; 0: they see all */
   bool local[CONFIG_MAX_LAYERS], still[CONFIG_MAX_LAYERS]; /* layers with the window, without rotation */
   bool dense[CONFIG_MAX_LAYERS];                           /* layers without experts, where shape has some */
   const char *router_name, *experts_name; /* of tensors in Hugging Face's files, where they are not the usual ones */
-  bool biased_experts;                    /* experts and their router have biases; in folders as gpt-oss has them */
-  bool sinks;                             /* heads have sinks */
-  bool post_named;                        /* GGUF files call the norm before the second block post_attention_norm */
+  bool beside_experts; /* layers with experts have their MLP too, and norms around both, as Gemma 4 */
+  bool shared_expert;  /* layers with experts have one that all rows share */
+  bool biased_experts; /* experts and their router have biases; in folders as gpt-oss has them */
+  bool sinks;          /* heads have sinks */
+  bool post_named;     /* GGUF files call the norm before the second block post_attention_norm */
   /* Of each layer, as in dt_layer. */
   int kv_heads[CONFIG_MAX_LAYERS], head_dim[CONFIG_MAX_LAYERS], inter[CONFIG_MAX_LAYERS], keys_of[CONFIG_MAX_LAYERS];
   bool values_are_keys; /* in layers without a window: the projections of keys, before their norm, are the values */

@@ -101,6 +101,23 @@ static void find_biases_in_gguf(finder *f, const dt_shape *s, dt_layer *l) {
     l->expert[i].down_bias = dt_one_of(down, i, H);
 }
 
+static void find_shared(finder *f, const dt_shape *s, dt_layer *l) {
+  int H = s->hidden, I = s->inter;
+  l->gate = find_matrix(f, I, H, "layers.%d.mlp.shared_experts.gate_proj.weight", "blk.%d.ffn_gate_shexp.weight");
+  l->up = find_matrix(f, I, H, "layers.%d.mlp.shared_experts.up_proj.weight", "blk.%d.ffn_up_shexp.weight");
+  l->down = find_matrix(f, H, I, "layers.%d.mlp.shared_experts.down_proj.weight", "blk.%d.ffn_down_shexp.weight");
+}
+
+/* Norms and scales of Gemma 4's. */
+static void find_norms(finder *f, const dt_shape *s, dt_layer *l) {
+  int H = s->hidden;
+  l->expert_norm = find_vector(f, H, "layers.%d.pre_feedforward_layernorm_2.weight", "blk.%d.pre_ffw_norm_2.weight");
+  l->mlp_norm = find_vector(f, H, "layers.%d.post_feedforward_layernorm_1.weight", "blk.%d.post_ffw_norm_1.weight");
+  l->experts_norm = find_vector(f, H, "layers.%d.post_feedforward_layernorm_2.weight", "blk.%d.post_ffw_norm_2.weight");
+  l->router_norm = find_vector(f, H, "layers.%d.router.scale", "blk.%d.ffn_gate_inp.scale");
+  l->expert_scale = find_vector(f, s->experts, "layers.%d.router.per_expert_scale", "blk.%d.ffn_down_exps.scale");
+}
+
 void experts_find(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
   static const char *const usual[] = {"gate_proj", "up_proj", "down_proj"}, *const older[] = {"w1", "w3", "w2"};
   const char *old = "layers.%d.block_sparse_moe.gate.weight";
@@ -110,6 +127,11 @@ void experts_find(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
   l->router = find_matrix(f, s->experts, s->hidden, router, "blk.%d.ffn_gate_inp.weight");
   if (c->biased_experts)
     l->router_bias = find_vector(f, s->experts, "layers.%d.mlp.router.bias", "blk.%d.ffn_gate_inp.bias");
+  if (s->router_sigmoid)
+    l->router_correction =
+        find_vector(f, s->experts, "layers.%d.mlp.gate.e_score_correction_bias", "blk.%d.exp_probs_b.bias");
+  if (c->shared_expert) find_shared(f, s, l);
+  if (c->beside_experts) find_norms(f, s, l);
   if (c->biased_experts && !in_gguf)
     find_in_turns(f, s, l);
   else if (in_gguf || find_is_there(f, named(c, ".gate_up_proj", name), NULL) || c->experts_name)

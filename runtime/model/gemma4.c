@@ -1,22 +1,19 @@
-/* Gemma 4, dense: layers of two kinds, with a window and without, which have heads and rotations of their own; the last layers
- * read keys and values of earlier ones; each layer may read inputs of its own. */
+/* Gemma 4: layers of two kinds, with a window and without, which have heads and rotations of their own; the last layers
+ * read keys and values of earlier ones; each layer may read inputs of its own, and have experts beside its MLP. */
+#include "model/experts.h"
 #include "model/llama.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Refuses what the family has beside dense layers of text. */
+/* Refuses what the family has beside text. */
 static dt_status refuse_others(const keys *k, const config *c) {
-  bool experts = false;
   int inputs_vocab = 0;
-  dt_status status = config_bool(k, "enable_moe_block", NULL, false, &experts);
-  if (!status && c->shape.inputs)
+  dt_status status = DT_OK;
+  if (c->shape.inputs)
     status = config_int_or(k, "vocab_size_per_layer_input", NULL, c->shape.vocab, CONFIG_MAX_SIZE, &inputs_vocab);
   if (status) return status;
-  if (experts)
-    return dt_fail(k->err, DT_EINPUT,
-                   "%s: enable_moe_block: Gemma 4 with experts (A4B) is not supported, only its dense models", k->path);
   if (!strcmp(config_text(k, "use_bidirectional_attention", NULL), "all"))
     return dt_fail(k->err, DT_EINPUT,
                    "%s: use_bidirectional_attention: only rows that see what lies before them are supported", k->path);
@@ -152,6 +149,18 @@ static void fill_shape(config *c) {
   }
 }
 
+/* Experts beside the MLP of each layer, with norms of their own. A GGUF file has the keys, a folder also says that they count. */
+static dt_status read_experts(const keys *k, config *c) {
+  bool any = true;
+  dt_status status = k->gguf ? DT_OK : config_bool(k, "enable_moe_block", NULL, false, &any);
+  if (!status && any) status = experts_read(k, k->gguf, c);
+  if (status || !c->shape.experts) return status;
+  c->beside_experts = true;
+  c->router_name = "layers.%d.router.proj.weight", c->experts_name = "layers.%d.experts";
+  c->shape.router_scale = (float)(1 / sqrt(c->shape.hidden));
+  return DT_OK;
+}
+
 static dt_status read_gemma4(const keys *k, config *c) {
   const llama_defaults usual = {.tied = true, .act_key = "hidden_activation", .act = "gelu_pytorch_tanh"};
   dt_shape *s = &c->shape;
@@ -167,6 +176,7 @@ static dt_status read_gemma4(const keys *k, config *c) {
   if (!status) status = read_rotations(k, c);
   if (!status) status = read_shared(k, c);
   if (!status) status = read_widths(k, c);
+  if (!status) status = read_experts(k, c);
   if (!status) status = config_bool(k, "attention_bias", NULL, false, &c->attention_bias);
   if (!status) status = config_cap(k, "final_logit_softcapping", 0, &s->logit_cap);
   c->qkv_bias = c->attention_bias;
@@ -176,14 +186,14 @@ static dt_status read_gemma4(const keys *k, config *c) {
   return status;
 }
 
-#define CAP "final_logit_softcapping"
+#define TAKES "final_logit_softcapping num_experts expert_count"
 
 /* The text part of a model: other parts, which read pictures and sound, are left out. */
 static dt_status read_part(const keys *k, config *c) {
   keys text = *k;
   text.json = cJSON_GetObjectItemCaseSensitive(k->json, "text_config");
   if (!cJSON_IsObject(text.json)) return dt_fail(k->err, DT_EINPUT, "%s: text_config: expected an object", k->path);
-  dt_status status = config_refuse_others(&text, CAP);
+  dt_status status = config_refuse_others(&text, TAKES);
   return status ? status : read_gemma4(&text, c);
 }
 
@@ -201,12 +211,14 @@ static dt_status read_assistant(const keys *k, config *c) {
   if (!status && c->shape.inputs)
     status = dt_fail(k->err, DT_EINPUT, "%s: hidden_size_per_layer_input is %d, expected 0 in an assistant", k->path,
                      c->shape.inputs);
+  if (!status && c->shape.experts)
+    status = dt_fail(k->err, DT_EINPUT, "%s: enable_moe_block: an assistant with experts is not supported", k->path);
   c->shape.logit_cap = 0;
   return status;
 }
 
 extern const family gemma4, gemma4_whole;
-const family gemma4 = {"gemma4_text", "Gemma4ForCausalLM", "gemma4", CAP, read_gemma4, llama_find};
+const family gemma4 = {"gemma4_text", "Gemma4ForCausalLM", "gemma4", TAKES, read_gemma4, llama_find};
 const family gemma4_whole = {"gemma4", "Gemma4ForConditionalGeneration", NULL, "vision_config", read_part, llama_find};
 const family gemma4_assistant = {"gemma4_assistant", "Gemma4AssistantForCausalLM", NULL, "", read_assistant,
                                  llama_find};

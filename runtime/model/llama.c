@@ -55,7 +55,8 @@ dt_status llama_read(const keys *k, const defaults *usual, config *c) {
     status = config_rotation(k, "rope_theta|rope_parameters.rope_theta|rope_parameters.full_attention.rope_theta",
                              usual->base > 0 ? usual->base : 10000, &c->rotation);
   if (!status)
-    status = config_number(k, "partial_rotary_factor|rope_parameters.partial_rotary_factor", NULL, 1, 0, 1, &part);
+    status = config_number(k, "partial_rotary_factor|rope_parameters.partial_rotary_factor", NULL,
+                           usual->part > 0 ? usual->part : 1, 0, 1, &part);
   if (c->rotation.part < 1) part = 1; /* it says itself which pairs turn */
   if (!status)
     status = config_int_or(k, NULL, "rope.dimension_count", (int)(s->head_dim * part), s->head_dim, &s->rotary_dims);
@@ -324,14 +325,13 @@ static void find_layer(finder *f, const config *c, dt_layer *l) {
     find_fused(f, c, l);
   else
     find_apart(f, c, s, l);
-  if (c->normed_heads) find_head_norms(f, c, s, l);
+  if (c->normed_heads && (!c->perhaps_normed || find_is_there(f, NULL, "blk.%d.attn_q_norm.weight")))
+    find_head_norms(f, c, s, l);
   l->o = find_matrix(f, H, A, "layers.%d.self_attn.o_proj.weight", "blk.%d.attn_output.weight");
   l->o_bias = find_some(f, c->attention_bias, H, "layers.%d.self_attn.o_proj.bias", "blk.%d.attn_output.bias");
   if (c->sinks) l->sinks = find_vector(f, s->heads, "layers.%d.self_attn.sinks", "blk.%d.attn_sinks.weight");
-  if (l->expert)
-    experts_find(f, c, s, l);
-  else
-    find_mlp(f, c, s, l);
+  if (l->expert) experts_find(f, c, s, l);
+  if (!l->expert || c->beside_experts) find_mlp(f, c, s, l);
   if (s->inputs) find_inputs(f, c, s, l);
   if (c->scaled_layers) l->scale = find_vector(f, 1, "layers.%d.layer_scalar", "blk.%d.layer_output_scale.weight");
 }

@@ -7,7 +7,7 @@
 /* Defaults of keys that a file may lack, and spellings; 0 and NULL: Llama's. */
 typedef struct {
   int head_dim;
-  double eps, base;
+  double eps, base, part; /* part: of a head, the first that rotates */
   bool tied;
   const char *act_key, *act;
 } llama_defaults;

@@ -200,7 +200,9 @@ const char *dt_chat_end(const dt_chat *c) { return c ? c->layout->end : NULL; }
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
 
 static void put(FILE *out, const char *text) { fputs(text, out); }
-static void put_message(FILE *out, dt_message m) { fwrite(m.text, 1, m.len, out); }
+static void put_message(FILE *out, dt_message m) {
+  if (m.len > 0) fwrite(m.text, 1, m.len, out);
+}
 
 /* The bytes of the white space that begins a text, as in Python's str.strip; 0: none. */
 static size_t space(const char *s, size_t n) {

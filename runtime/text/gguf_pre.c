@@ -42,8 +42,10 @@ static const gguf_pre known[] = {
     {.name = "llama3", .patterns = llama3, .whole = true, .begin = true},
     {.name = "llama-v3", .patterns = llama3, .whole = true, .begin = true},
     {.name = "smaug-bpe", .patterns = llama3}, /* also SmolLM3 */
-    {.name = "dbrx", .patterns = llama3},      /* cl100k: Phi-4, OLMo 2, Granite 4 */
-    {.name = "gpt-4o", .patterns = o200k},     /* Phi-4-mini, gpt-oss */
+    {.name = "glm4", .patterns = llama3, .whole = true},
+    {.name = "chatglm-bpe", .patterns = llama3},
+    {.name = "dbrx", .patterns = llama3},  /* cl100k: Phi-4, OLMo 2, Granite 4 */
+    {.name = "gpt-4o", .patterns = o200k}, /* Phi-4-mini, gpt-oss */
     {.name = "qwen2", .patterns = qwen2, .nfc = true},
     {.name = "deepseek-r1-qwen", .patterns = qwen2, .nfc = true},
     {.name = "qwen35", .patterns = qwen35, .nfc = true},

@@ -34,6 +34,8 @@ local MODELS = {
   { label = "mixtral", path = GOLDEN .. "gguf_mixtral/model.gguf", ctx = 128, family = true },
   { label = "gpt-oss", path = GOLDEN .. "gguf_gpt_oss/model.gguf", ctx = 128, family = true },
   { label = "gpt-oss, top 1", path = GOLDEN .. "gguf_gpt_oss_one/model.gguf", ctx = 128, family = true },
+  { label = "glm-4.5", path = GOLDEN .. "gguf_glm4_moe/model.gguf", ctx = 128, family = true },
+  { label = "gemma4, experts", path = GOLDEN .. "gguf_gemma4_experts/model.gguf", ctx = 128, family = true },
   { label = "gemma4", path = GOLDEN .. "gguf_gemma4/model.gguf", ctx = 128, family = true },
   { label = "gemma4, inputs", path = GOLDEN .. "gguf_gemma4_inputs/model.gguf", ctx = 128, family = true },
   { label = "SmolLM2 Q4_1", path = FOLDER .. "SmolLM2-135M-Instruct.Q4_1.gguf", large = true },

@@ -14,10 +14,10 @@ it_takes_what_is_new_by_a_file_and_a_line_each() {
   cp -r "$source_dir"/{CMakeLists.txt,LICENSE,README.md,runtime,lua,scripts} . || exit 1
   cp "$rooms/toy.c" "$rooms/types_toy.c" runtime/model
   cp "$rooms/product_toy.c" runtime/cpu
-  line runtime/model/families.c '^#define FAMILIES\(F\) .*' 'F(toy)'
+  line runtime/model/families.c '^  F\(.* F\(gpt_oss\).*' 'F(toy)'
   line runtime/model/types.h 'T\(MXFP4, .*\)' 'T(TOY, toy, 99, 16, 20)'
   line runtime/model/types.h '^#define DT_ROUND_LIST\(R\) .*' 'R(TOY, toy)'
-  line runtime/cpu/format.h '^  F\(q6_k_two\)' 'F(toy)'
+  line runtime/cpu/format.h '^  F\(mxfp4_two\)' 'F(toy)'
   line runtime/cpu/format.h '^#define CPU_ASKED_LIST\(A\) .*' 'A(toy, TOY)'
   cat >>CMakeLists.txt <<CMAKE
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)

@@ -299,12 +299,13 @@ static void last_layers_of_gemma_4_read_keys_of_their_kind(void **state) {
 
 static void mistakes_in_a_gemma_4_are_named(void **state) {
   (void)state;
-  fails("{" GEMMA4 ",\"enable_moe_block\":true}", "enable_moe_block: Gemma 4 with experts (A4B) is not supported");
-  fails("{" GEMMA4 ",\"num_experts\":128}", "num_experts: a mixture of experts is not supported");
+  fails("{" GEMMA4 ",\"enable_moe_block\":true}", "num_experts is missing");
+  fails("{" GEMMA4 ",\"enable_moe_block\":true,\"num_experts\":513}",
+        "num_experts: expected a whole number from 1 to 512");
   fails("{" GEMMA4 ",\"use_bidirectional_attention\":\"all\"}", "use_bidirectional_attention: only rows that");
   fails("{\"model_type\":\"gemma4\",\"vision_config\":{}}", "text_config: expected an object");
-  fails("{\"model_type\":\"gemma4\",\"text_config\":{" GEMMA4 ",\"num_experts\":128}}",
-        "num_experts: a mixture of experts is not supported");
+  fails("{\"model_type\":\"gemma4\",\"text_config\":{" GEMMA4 ",\"enable_moe_block\":true,\"num_experts\":8}}",
+        "num_experts_per_tok is missing");
   fails("{\"model_type\":\"gemma4\",\"text_config\":{}}", "vocab_size is missing");
   fails("{" GEMMA4 ",\"vision_config\":{}}", "vision_config: a model of pictures is not supported");
   fails("{" GEMMA4 ",\"sliding_window\":0}", "sliding_window: expected at least 1");

@@ -11,7 +11,9 @@
 
 #include <sys/stat.h>
 
-static bool is_tensor(const char *at) { return strstr(at, ".weight") || strstr(at, ".bias") || strstr(at, ".layers."); }
+static bool is_tensor(const char *at) {
+  return strstr(at, ".weight") || strstr(at, ".bias") || strstr(at, ".layers.") || strstr(at, "blk.");
+}
 
 /* Into the tensor's row of golden.json: another shape or type, or no such row. */
 static void change_tensor(cJSON *tensors, const char *name, const char *value) {

@@ -130,6 +130,8 @@ static void the_two_formats_of_a_tokenizer_are_one(void **state) {
                {"tekken", "gpt2", "tekken", "<s>", "</s>"},
                {"o200k", "gpt2", "gpt-4o", NULL, "<|return|>"},
                {"cl100k", "gpt2", "dbrx", NULL, "<|im_end|>"},
+               {"cl100k", "gpt2", "chatglm-bpe", NULL, "<|im_end|>"},
+               {"llama3", "gpt2", "glm4", "<|begin_of_text|>", "<|eot_id|>"},
                {"spm", "llama", NULL, "<s>", "</s>"},
                {"phi3", "llama", "phi3", NULL, "<|endoftext|>"},
                {"gemma", "llama", "gemma", "<bos>", "<eos>"},
@@ -143,6 +145,8 @@ static void the_two_formats_of_a_tokenizer_are_one(void **state) {
     memset(&space, 0, sizeof space);
     keys k = tables_of(json, cases[i].model, cases[i].pre, &space);
     if (strcmp(cases[i].model, "gpt2") != 0) k.architecture = cases[i].pre;
+    if (k.pre && strcmp(k.pre, "glm4") == 0)
+      k.flag = "tokenizer.ggml.add_bos_token"; /* unlike llama-bpe it has none by itself */
     if (!cases[i].bos) k.flag = "tokenizer.ggml.add_bos_token", k.flag_off = true;
     if (strcmp(cases[i].kind, "gemma") == 0) k.flag = "tokenizer.ggml.add_space_prefix", k.flag_off = true;
     for (int id = 0; id < k.n_tokens; id++) {

@@ -1,0 +1,67 @@
+/* GLM-4.5: behind dense layers experts beside one that all rows share, chosen by sigmoids and a correction. */
+#include "model/experts.h"
+#include "model/llama.h"
+
+/* The layers that a GGUF file counts include those that predict tokens further on, which are left out; a folder's do not. */
+static dt_status read_layers(const keys *k, config *c) {
+  int further = 0, layers = c->shape.layers;
+  dt_status status = config_count(k, NULL, "nextn_predict_layers", 0, layers - 1, &further);
+  c->shape.layers = layers - further;
+  return status;
+}
+
+static dt_status check_routing(const keys *k) {
+  int gate = 0, groups = 0, taken = 0;
+  dt_status status = config_int_or(k, NULL, "expert_gating_func", 2, CONFIG_MAX_SIZE, &gate);
+  if (!status) status = config_int_or(k, "n_group", "expert_group_count", 1, DT_EXPERTS, &groups);
+  if (!status) status = config_int_or(k, "topk_group", "expert_group_used_count", 1, DT_EXPERTS, &taken);
+  if (status) return status;
+  if (gate != 2)
+    return dt_fail(k->err, DT_EINPUT, "%s: expert_gating_func is %d, expected 2, by sigmoid", k->path, gate);
+  if (groups != 1 || taken != 1)
+    return dt_fail(k->err, DT_EINPUT,
+                   "%s: %d of %d groups of experts, expected 1 of 1: groups of experts are not supported", k->path,
+                   taken, groups);
+  return DT_OK;
+}
+
+/* Widths of the dense layers' MLPs, and of the shared expert beside the others' experts. */
+static dt_status read_widths(const keys *k, config *c) {
+  dt_shape *s = &c->shape;
+  int shared = 0, dense = 0, inter = s->inter;
+  dt_status status = config_count(k, "n_shared_experts", "expert_shared_count", k->gguf ? 0 : 1,
+                                  CONFIG_MAX_SIZE / s->expert_inter, &shared);
+  if (!status)
+    status = config_count(k, "first_k_dense_replace", "leading_dense_block_count", k->gguf ? 0 : 1, s->layers, &dense);
+  c->shared_expert = shared > 0;
+  if (shared * s->expert_inter > s->inter) s->inter = shared * s->expert_inter;
+  for (int i = 0; i < s->layers; i++) {
+    c->dense[i] = i < dense;
+    c->inter[i] = c->dense[i] ? inter : shared * s->expert_inter;
+  }
+  return status;
+}
+
+static dt_status read_glm4_moe(const keys *k, config *c) {
+  dt_shape *s = &c->shape;
+  double scale = 1;
+  dt_status status = llama_read(k, &(llama_defaults){.eps = 1e-5, .part = 0.5}, c);
+  if (!status) status = read_layers(k, c);
+  if (!status) status = experts_read(k, false, c);
+  if (!status) status = check_routing(k);
+  if (!status) status = read_widths(k, c);
+  if (!status) status = config_bool(k, "norm_topk_prob", "expert_weights_norm", !k->gguf, &s->chosen_only);
+  if (!status)
+    status = config_number(k, "routed_scaling_factor", "expert_weights_scale", 1, k->gguf ? 0 : 1e-6, 1e6, &scale);
+  if (!status) status = config_bool(k, "use_qk_norm", NULL, k->gguf, &c->normed_heads);
+  if (!status) status = config_bool(k, "attention_bias", NULL, false, &c->qkv_bias);
+  s->experts_scale = (float)scale;
+  s->router_sigmoid = c->post_named = true;
+  c->perhaps_normed = k->gguf;
+  return status;
+}
+
+#define EXPERTS                                                                                                        \
+  "n_routed_experts n_shared_experts expert_count expert_shared_count expert_weights_scale expert_gating_func"
+extern const family glm4_moe;
+const family glm4_moe = {"glm4_moe", "Glm4MoeForCausalLM", "glm4moe", EXPERTS, read_glm4_moe, llama_find};
