@@ -146,6 +146,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .free_cache = cuda_free_cache,
     .forward = cuda_forward,
     .move = cuda_move,
+    .keep = nullptr,
     .snapshot = cuda_snapshot,
     .restore = cuda_restore,
     .free_snapshot = cuda_free_snapshot,

@@ -127,6 +127,7 @@ typedef struct {
   int window;          /* its layers see this many tokens, and context is cut to it; 0: they see all positions */
   size_t weight_bytes; /* in memory */
   size_t token_bytes;  /* keys and values of one token in a session */
+  int deepest;         /* levels of a tree, at most; 0: any number */
   int experts, chosen_experts; /* of a layer with experts, and those that a row takes; 0: no layer has any */
 } dt_model_info;
 

@@ -48,7 +48,10 @@ dt_status models_resolve(const char *target_option, const char *draft_option, dt
   *draft = NULL, *found = false;
   dt_status status = target_option ? hub_path(target_option, target, err) : bundled("models/mini-target", target, err);
   if (status) return status;
-  if (need != DTL_NO_DRAFT && !none)
+  if (need != DTL_NO_DRAFT && draft_option && !strcmp(draft_option, "mtp")) {
+    *draft = strdup(draft_option);
+    if (!*draft) status = dtl_fail(err, DT_ENOMEM, "no memory for a name");
+  } else if (need != DTL_NO_DRAFT && !none)
     status = choose_draft(target_option, *target, draft_option, kind, draft, found, err);
   if (!status && need == DTL_NEEDS_DRAFT && !*draft) status = needs_one(*target, none, err);
   if (!status) return DT_OK;

@@ -152,6 +152,10 @@ typedef struct {
   /* Copies slot from[i] to slot to[i], in order of i. Plans have to[i] <= from[i], both ascending. */
   dt_status (*move)(dt_cache *, int sequence, const int32_t *from, const int32_t *to, int n, dt_error *);
 
+  /* Says that a sequence's text goes on, perhaps otherwise than before, behind its first `rows` rows. Returns how many rows there are
+   * to go on from: all of these or, where a model keeps the end of a text only and that is gone, 0. NULL: always all. */
+  int (*keep)(dt_cache *, int sequence, int rows);
+
   dt_status (*snapshot)(const dt_cache *, int sequence, int n, dt_snapshot **, dt_error *);
   dt_status (*restore)(dt_cache *, int sequence, const dt_snapshot *, dt_error *);
   void (*free_snapshot)(dt_snapshot *);

@@ -172,6 +172,11 @@ static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, boo
     if (of.head_dim != s->head_dim || of.kv_heads != s->kv_heads)
       return dt_fail(err, DT_EINPUT, "model: layer %d: the keys of layer %d have another shape", i, l->keys_of - 1);
   }
+  if (l->delta && (s->delta_key_heads < 1 || s->delta_value_heads % s->delta_key_heads || s->delta_key_dim < 16 ||
+                   s->delta_key_dim % 16 || s->delta_value_dim < 16 || s->delta_value_dim % 16 || l->keys_of ||
+                   s->parallel_residual || reader))
+    return dt_fail(err, DT_EINPUT, "model: layer %d: %d delta heads of %d numbers over %d of %d", i,
+                   s->delta_value_heads, s->delta_value_dim, s->delta_key_heads, s->delta_key_dim);
   if (l->window < 0)
     return dt_fail(err, DT_EINPUT, "model: layer %d: a window of %d, expected at least 1, or 0 for none", i, l->window);
   if (s->parallel_residual && (l->o_norm.source || l->down_norm.source))
@@ -187,7 +192,9 @@ static dt_status check_own(const dt_model_desc *d, int i, const dt_shape *s, boo
 static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed, bool reader, dt_error *err) {
   const dt_shape own = dt_shape_of(&d->shape, &d->layer[i]), *s = &own;
   const dt_layer *l = &d->layer[i];
-  bool reads = l->keys_of != 0;
+  bool delta = l->delta, reads = l->keys_of != 0 || delta;
+  int values = s->delta_value_heads * s->delta_value_dim;
+  int mixed = 2 * s->delta_key_heads * s->delta_key_dim + values;
   int attention = s->heads * s->head_dim, keys = s->kv_heads * s->head_dim;
   const expectation all[] = {
       {&l->norm1, s->hidden, 1, !normed || l->o_norm.source, "norm1"},
@@ -196,7 +203,8 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->norm2_bias, s->hidden, 1, true, "norm2 bias"},
       {&l->o_norm, s->hidden, 1, true, "norm behind o"},
       {&l->down_norm, s->hidden, 1, true, "norm behind down"},
-      {&l->q, attention, in, false, "q"},
+      {&l->q, attention, in, delta, "q"},
+      {&l->q_gate, attention, in, true, "q gate"},
       {&l->q_bias, attention, 1, true, "q bias"},
       {&l->k, keys, in, reads, "k"},
       {&l->k_bias, keys, 1, true, "k bias"},
@@ -204,7 +212,15 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->v_bias, keys, 1, true, "v bias"},
       {&l->q_norm, s->wide_norms ? attention : s->head_dim, 1, true, "q norm"},
       {&l->k_norm, s->wide_norms ? keys : s->head_dim, 1, true, "k norm"},
-      {&l->o, s->hidden, attention, false, "o"},
+      {&l->o, s->hidden, delta ? values : attention, false, "o"},
+      {&l->delta_in, mixed, s->hidden, !delta, "delta's in"},
+      {&l->delta_z, values, s->hidden, !delta, "delta's z"},
+      {&l->delta_a, s->delta_value_heads, s->hidden, !delta, "delta's a"},
+      {&l->delta_b, s->delta_value_heads, s->hidden, !delta, "delta's b"},
+      {&l->delta_conv, mixed, DT_DELTA_TAPS, !delta, "delta's convolution"},
+      {&l->delta_decay, s->delta_value_heads, 1, !delta, "delta's decay"},
+      {&l->delta_shift, s->delta_value_heads, 1, !delta, "delta's shift"},
+      {&l->delta_norm, s->delta_value_dim, 1, !delta, "delta's norm"},
       {&l->o_bias, s->hidden, 1, true, "o bias"},
       {&l->sinks, s->heads, 1, true, "sinks"},
       {&l->router, s->experts, s->hidden, !l->expert, "router"},
@@ -304,6 +320,8 @@ dt_status check_plain(const dt_model_desc *d, const char *backend, dt_error *err
            : l->expert                              ? "experts"
            : l->sinks.source                        ? "attention sinks"
            : l->keys_of                             ? "layers that read the keys of others"
+           : l->delta                               ? "delta layers"
+           : l->q_gate.source                       ? "gates of its heads"
            : l->scale.source                        ? "scales of its layers"
            : l->kv_heads || l->head_dim || l->inter ? "layers of several sizes"
                                                     : NULL;
@@ -360,6 +378,8 @@ dt_status check_head(const dt_head_desc *h, const dt_shape *target, dt_error *er
   if (h->kind == DT_HEAD_MEDUSA) return check_medusa(h, target, err);
   if (h->kind == DT_HEAD_READER) return check_reader(h, target, err);
   int given = h->taps * target->hidden;
+  if (!h->token_norm.source != !h->feature_norm.source)
+    return dt_fail(err, DT_EINPUT, "head: norms of tokens and of features, expected both or none");
   if (s->layers != 1 || s->parallel_residual)
     return dt_fail(err, DT_EINPUT, "head: one layer with a sequential residual is expected");
   if ((!third && given != s->hidden) || (!h->model.embed.source && target->hidden != s->hidden) ||

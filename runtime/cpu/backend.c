@@ -130,6 +130,7 @@ const dt_backend_ops dt_cpu_ops = {
     .free_cache = cpu_free_cache,
     .forward = cpu_forward,
     .move = cpu_move,
+    .keep = cpu_keep,
     .snapshot = cpu_snapshot,
     .restore = cpu_restore,
     .free_snapshot = cpu_free_snapshot,

@@ -1,6 +1,6 @@
 /* Keys and values: creating, moving, saving and restoring them. The keys of one head lie slot by slot, so that
  * attention reads a prefix in one stream. */
-#include "internal.h"
+#include "delta.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,8 @@ struct dt_snapshot {
   int layers, n;
   size_t keys, feature; /* bytes of a slot's keys and values, and of its feature */
   size_t bytes;         /* of data */
+  size_t deltas;        /* of a row of delta layers; what these keep comes last in data */
+  int base;             /* of that: its base's position; -1: it cannot be gone on from */
   size_t *account;
   char data[]; /* as `carry` lays them out */
 };
@@ -19,12 +21,16 @@ struct dt_snapshot {
 
 static size_t feature_bytes(const dt_weights *w) { return w->ldfeature * sizeof(float); }
 
-size_t cpu_cache_bytes(const dt_weights *w, int slots) { return (size_t)slots * (w->slot_bytes + feature_bytes(w)); }
+size_t cpu_cache_bytes(const dt_weights *w, int slots) {
+  return (size_t)slots * (w->slot_bytes + feature_bytes(w)) + w->delta.all * sizeof(float);
+}
 
 static void layout(dt_cache *c) {
   const dt_weights *w = c->weights;
   c->data = cpu_take(&c->cache_arena, (size_t)c->sequences * (size_t)c->slots * w->slot_bytes);
   c->features = cpu_take(&c->cache_arena, (size_t)c->sequences * (size_t)c->slots * feature_bytes(w));
+  c->deltas = cpu_take(&c->cache_arena, (size_t)c->sequences * w->delta.all * sizeof *c->deltas);
+  c->since = cpu_take(&c->cache_arena, (size_t)c->sequences * sizeof *c->since);
   c->scores =
       cpu_take(&c->scratch_arena, (size_t)w->backend->threads * CPU_ATTENTION_ROWS * c->ldscores * sizeof(float));
 }
@@ -80,6 +86,7 @@ dt_status cpu_move(dt_cache *c, int sequence, const int32_t *from, const int32_t
   for (int i = 0; feature_bytes(w) && i < n; i++)
     if (from[i] != to[i])
       memcpy(cpu_feature_of(c, sequence, to[i]), cpu_feature_of(c, sequence, from[i]), feature_bytes(w));
+  delta_move(c, sequence, from, to, n);
   return DT_OK;
 }
 
@@ -102,11 +109,21 @@ dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out
   if (status != DT_OK) return status;
   if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
   const dt_weights *w = c->weights;
-  size_t bytes = cpu_cache_bytes(w, n);
+  size_t slots = (size_t)n * (w->slot_bytes + feature_bytes(w));
+  int base = delta_oldest(c, sequence, n);
+  size_t bytes = slots + delta_bytes(w, base, n);
   dt_snapshot *s = malloc(sizeof *s + bytes);
   if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s + bytes);
-  *s = (dt_snapshot){w->shape.layers, n, w->slot_bytes, feature_bytes(w), bytes, &w->backend->memory.caches};
+  *s = (dt_snapshot){.layers = w->shape.layers,
+                     .n = n,
+                     .keys = w->slot_bytes,
+                     .feature = feature_bytes(w),
+                     .bytes = bytes,
+                     .deltas = w->delta.row,
+                     .base = base,
+                     .account = &w->backend->memory.caches};
   carry(c, sequence, 0, n, s->data, false);
+  delta_carry(c, sequence, base, n, s->data + slots, false);
   *s->account += bytes;
   *out = s;
   return DT_OK;
@@ -116,10 +133,14 @@ dt_status cpu_restore(dt_cache *c, int sequence, const dt_snapshot *s, dt_error 
   dt_status status = check_slots("restore", sequence, NULL, 0, cpu_limits(c), err);
   if (status != DT_OK) return status;
   const dt_weights *w = c->weights;
-  if (s->layers != w->shape.layers || s->keys != w->slot_bytes || s->feature != feature_bytes(w))
+  if (s->layers != w->shape.layers || s->keys != w->slot_bytes || s->feature != feature_bytes(w) ||
+      s->deltas != w->delta.row)
     return dt_fail(err, DT_EINPUT, "restore: the snapshot is of another model");
   if (s->n > c->slots) return dt_fail(err, DT_EINPUT, "restore: %d slots, the cache has %d", s->n, c->slots);
+  size_t slots = (size_t)s->n * (w->slot_bytes + feature_bytes(w));
   carry(c, sequence, 0, s->n, (char *)s->data, true);
+  delta_restart(c, sequence, s->base);
+  delta_carry(c, sequence, s->base, s->n, (char *)s->data + slots, true);
   return DT_OK;
 }
 
@@ -132,7 +153,7 @@ void cpu_free_snapshot(dt_snapshot *s) {
 dt_status cpu_read_slot(const dt_cache *c, int sequence, int slot, void **bytes, size_t *len, dt_error *err) {
   dt_status status = check_slots("read_slot", sequence, &slot, 1, cpu_limits(c), err);
   if (status != DT_OK) return status;
-  *len = cpu_cache_bytes(c->weights, 1);
+  *len = c->weights->slot_bytes + feature_bytes(c->weights);
   char *copy = malloc(*len);
   if (!copy) return dt_fail_memory(err, "a slot", *len);
   carry(c, sequence, slot, 1, copy, false);

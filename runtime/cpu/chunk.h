@@ -90,6 +90,11 @@ void cpu_find_angles(const cpu_chunk *c, int first, int last);
 /* Rotates queries and keys, writes keys and values to the cache and, unless write_only, the attention output to cat. */
 void cpu_attend(const cpu_chunk *c, int layer, bool write_only);
 
+/* ---- delta.c: see delta.h ------------------------------------------------------------------------------------------- */
+
+/* Computes a delta layer of the rows that norm1 left in x: writes what enters o to cat. */
+void cpu_run_delta(const cpu_chunk *c, int layer, const float *x);
+
 /* ---- multiply.c -------------------------------------------------------------------------------------------------- */
 
 /* A product with `matrix`: rows of x in, rows of out out. */

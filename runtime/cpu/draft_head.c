@@ -91,8 +91,10 @@ static void begin_eagle(const cpu_chunk *c, int first, int last) {
     float *pair = row(h->pair, h->ldpair, r), *spare = spare_row(c);
     const float *feature = c->p->rows->features ? given_feature(c->p, i) : own_feature(c->p, i);
     embed(c, i, spare);
+    if (h->token_norm) normalize(w, spare, h->token_norm, w->shape.hidden, spare);
     memcpy(pair, spare, hidden * sizeof *pair);
-    memcpy(pair + hidden, feature, hidden * sizeof *pair);
+    if (h->feature_norm) normalize(w, feature, h->feature_norm, w->shape.hidden, spare);
+    memcpy(pair + hidden, h->feature_norm ? spare : feature, hidden * sizeof *pair);
   }
   multiply(c, h->pair, h->ldpair);
 }

@@ -1,6 +1,7 @@
 /* One pass. Every thread runs the same phases. Between phases the team waits; in a phase each thread takes a share of
  * the outputs, heads or rows. A share never cuts a sum, so the number of threads cannot change a bit. */
 #include "chunk.h"
+#include "delta.h"
 
 #include <string.h>
 
@@ -55,6 +56,7 @@ static void run_pass(const cpu_member *me, void *context) {
   for (; c.first < p->rows->n; c.first += c.n) {
     int left = p->rows->n - c.first;
     c.n = left < CPU_ROWS ? left : CPU_ROWS;
+    if (w->delta.all) c.n = delta_rows_together(p->rows, c.first, c.n);
     c.wanted += c.wanted_n, c.wanted_n = 0;
     while (p->out && c.wanted + c.wanted_n < p->out->n && p->out->row[c.wanted + c.wanted_n] < c.first + c.n)
       c.wanted_n++;
@@ -82,11 +84,13 @@ dt_status cpu_forward(dt_weights *w, dt_cache *cache, const dt_rows *rows, const
   if (status == DT_OK) status = check_pass(rows, out, cpu_limits(cache), err);
   if (status == DT_OK && out && w->ids && out->want != DT_WANT_TOPK)
     status = dt_fail(err, DT_EINPUT, "forward: a model with %d of its output rows has candidates only", w->n_ids);
+  if (status == DT_OK && w->delta.all) status = delta_check(rows, err);
   if (status == DT_OK && w->head.target) status = check_given(w, rows, err);
   if (status != DT_OK) return status;
   if (out && out->experts)
     memset(out->experts, -1, (size_t)out->n * (size_t)w->shape.layers * (size_t)w->shape.chosen * sizeof *out->experts);
   cpu_pass p = {w, cache, rows, out, w->head.distances ? &w->head.output[rows->distance] : &w->unembed};
   cpu_team_run(w->backend->team, run_pass, &p);
+  if (w->delta.all) delta_passed(cache, rows);
   return DT_OK;
 }

@@ -111,6 +111,10 @@ static int attend_some(const cpu_chunk *c, pairs_of a, int i, int last) {
   w->backend->cache_type->attend(
       cpu_rows_of(seen, sequence, l->keys_of, 0, a.kv_head), cpu_rows_of(seen, sequence, l->keys_of, 1, a.kv_head),
       l->dim, row, n, cache->scores + (size_t)c->me->thread * CPU_ATTENTION_ROWS * cache->ldscores, cache->ldscores);
+  for (int j = 0; l->q_gate.data && j < n; j++) {
+    int r = (i + j) / a.heads, head = a.first + (i + j) % a.heads;
+    w->backend->kernels->gate(w->gates + (size_t)r * w->ldgates + (size_t)head * dim, l->dim, row[j].out);
+  }
   for (int j = 0; dim > head_dim && j < n; j++) /* cat has heads without padding, as the columns of o */
     memcpy(result[j], row[j].out, head_dim * sizeof *result[j]);
   return n;

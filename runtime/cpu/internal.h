@@ -53,6 +53,14 @@ typedef struct {
   float *mlp_norm, *experts_norm, *expert_norm, *router_norm; /* [hidden] */
 } cpu_routing;
 
+/* In the place of a delta layer's heads: see delta.h. */
+typedef struct {
+  cpu_matrix in, z, a, b;
+  float *conv;                 /* [taps][ld] */
+  float *decay, *shift, *norm; /* [value_heads] twice, [value_dim] */
+  size_t at;                   /* numbers of a sequence's store before this layer's */
+} cpu_delta;
+
 typedef struct {
   float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; biases may be NULL; a draft head has no norm1 */
   float *o_norm, *down_norm;                      /* [hidden], or NULL */
@@ -66,6 +74,8 @@ typedef struct {
   cpu_matrix router;  /* these three in the place of up and down, or beside them; NULL: the layer has no experts */
   cpu_expert *expert; /* [experts] */
   cpu_routing routing;
+  cpu_matrix q_gate;                /* as q; none if its heads have no gate */
+  cpu_delta *delta;                 /* in the place of q, k and v; NULL: it has attention */
   cpu_matrix input_gate, input_out; /* with inputs */
   float *input_norm;
   float *scale; /* of the stream behind it, or NULL */
@@ -111,6 +121,20 @@ typedef struct {
   float *beside; /* [CPU_ROWS][ldx] what the MLP beside them adds */
 } cpu_routes;
 
+/* The numbers of all delta layers. A store is what a sequence keeps of a layer: rows in a ring, then bases, then their positions. */
+typedef struct {
+  int mixed;                             /* queries, keys and values of a row, 2K + U */
+  size_t row;                            /* numbers of a ring's row: mixed, keys, deltas, rates */
+  size_t keys_at, deltas_at, rates_at;   /* in such a row */
+  size_t base, bases_at, tags_at, store; /* numbers of a base; of a store before its bases, its positions; of a store */
+  size_t all;                            /* of all layers' stores: 0: the model has none */
+  /* Scratch of a chunk. */
+  size_t ldin, ldz, ldrates;
+  float *in;    /* [CPU_ROWS][ldin] */
+  float *z;     /* [CPU_ROWS][ldz] */
+  float *a, *b; /* [CPU_ROWS][ldrates] */
+} cpu_deltas;
+
 struct dt_weights {
   dt_backend *backend;
   dt_shape shape;
@@ -136,6 +160,10 @@ struct dt_weights {
   int n_ids;
   cpu_head head;
   cpu_routes routes;
+  cpu_deltas delta;
+  bool gated; /* heads of some layer have gates */
+  size_t ldgates;
+  float *gates;           /* [CPU_ROWS][ldgates] of heads that have them, each padded */
   int taps, tap[DT_TAPS]; /* streams that caches keep, as in dt_head_desc */
   size_t ldfeature;       /* numbers of a cache's feature; 0: none is kept */
   const char *stored;     /* name of its matrices' format; "mixed": several */
@@ -186,6 +214,8 @@ struct dt_cache {
   int sequences, slots;
   char *data;      /* [sequences][layers with keys][2][kv_heads][slots] rows */
   float *features; /* [sequences][slots][ldfeature] */
+  float *deltas;   /* [sequences][delta.all] */
+  int *since;      /* [sequences] the first slot whose row in the rings is its own */
   float *scores;   /* [threads][CPU_ATTENTION_ROWS][ldscores] */
   size_t ldscores;
   cpu_arena cache_arena, scratch_arena;
@@ -247,6 +277,7 @@ dt_status cpu_move(dt_cache *, int sequence, const int32_t *from, const int32_t 
 dt_status cpu_snapshot(const dt_cache *, int sequence, int n, dt_snapshot **, dt_error *);
 dt_status cpu_restore(dt_cache *, int sequence, const dt_snapshot *, dt_error *);
 void cpu_free_snapshot(dt_snapshot *);
+int cpu_keep(dt_cache *, int sequence, int rows);
 dt_status cpu_read_slot(const dt_cache *, int sequence, int slot, void **bytes, size_t *len, dt_error *);
 
 dt_status cpu_forward(dt_weights *, dt_cache *, const dt_rows *, const dt_out *, dt_error *);

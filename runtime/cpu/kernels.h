@@ -33,6 +33,28 @@ typedef struct {
   const float *sink; /* a score that only the softmax's sum has; NULL: none */
 } cpu_attention_row;
 
+/* One row and one value head of a delta layer: see delta.h. A ring's row has this head's key, delta and rate at these places. */
+typedef struct {
+  int key_dim, value_dim; /* multiples of 16 */
+  size_t key_at, delta_at, rate_at;
+} cpu_delta_head;
+
+typedef struct {
+  const float *q, *k, *v;  /* [key_dim] of length 1, q scaled; [value_dim] */
+  float strength;          /* beta */
+  const float *base;       /* [key_dim][value_dim]; NULL: the text's beginning */
+  const float *const *row; /* [n] rows of the ring from the base to the row before this one */
+  int n;                   /* at most CPU_DELTA_ROWS */
+  float *own;              /* this row's of the ring, which has its rate; its delta is written there */
+  float *y;                /* [value_dim] */
+} cpu_delta_row;
+
+enum {
+  CPU_DELTA_STEP = 32,                                /* positions between bases */
+  CPU_DELTA_LAG = DT_DELTA_LAG,                       /* at least so many rows lie between a base and a row */
+  CPU_DELTA_ROWS = CPU_DELTA_LAG + CPU_DELTA_STEP - 1 /* and at most so many */
+};
+
 /* The types of caches: the layout of dim numbers (a multiple of 16), keys or values of one head, in a slot. Each is an
  * attention_*.c, compiled once per variant; a new one is such a file and a name in this list. The first is the
  * default. */
@@ -80,6 +102,16 @@ typedef struct {
   /* y = norm(x) * weight + bias (bias may be NULL), over `hidden` numbers; y may be x. */
   void (*norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
                float *y);
+  /* Of n numbers, a multiple of 16: y *= sigmoid(x); y *= silu(x); x *= scale / sqrt(|x|^2 + 1e-6). */
+  void (*gate)(const float *x, int n, float *y);
+  void (*gate_silu)(const float *x, int n, float *y);
+  void (*unit)(float *x, int n, float scale);
+  /* The parts of a delta layer: see delta.h. tap[t]: [n] the row t - 3 before, NULL: none; weight: [taps][ld] */
+  void (*delta_mix)(const float *const tap[DT_DELTA_TAPS], const float *weight, size_t ld, int n, float *out);
+  /* rate = decay * softplus(a + shift); b = sigmoid(b) */
+  void (*delta_rates)(const float *a, const float *shift, const float *decay, int n, float *rate, float *b);
+  void (*delta_row)(const cpu_delta_head *h, const cpu_delta_row *r);
+  void (*delta_base)(const cpu_delta_head *h, const float *before, const float *const row[CPU_DELTA_STEP], float *base);
   const cpu_cache_type *cache[CPU_CACHES]; /* in the order of CPU_CACHE_LIST */
   /* In these five, logits and scores [0..count-1] belong to ids first, first + 1, .. ; they may read and write up to 15
    * numbers behind them. `largest` returns the largest logit, ignoring NaN; softmax_part and softmax_sum take it as an

@@ -112,11 +112,26 @@ static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
     x1 = normalize(c, 0, l->norm1, l->norm1_bias);
     wait_for_norms(c);
   }
-  const cpu_product in[] = {to_heads(w, &l->q, x1, ld, 0), to_heads(w, &l->k, x1, ld, w->keys_at),
-                            to_heads(w, &l->v, x1, ld, w->values_at)};
-  cpu_multiply(c, in, l->k.data ? 3 : 1);
+  cpu_product in[CPU_PRODUCTS] = {to_heads(w, &l->q, x1, ld, 0)};
+  int n = 1;
+  if (l->k.data) in[n++] = to_heads(w, &l->k, x1, ld, w->keys_at), in[n++] = to_heads(w, &l->v, x1, ld, w->values_at);
+  if (l->q_gate.data) in[n++] = (cpu_product){&l->q_gate, x1, ld, CPU_STORE, w->gates, w->ldgates};
+  cpu_multiply(c, in, n);
   cpu_wait(c->me);
   if (w->shape.wide_norms) normalize_wide(c, l);
+}
+
+/* Attention, or what a layer has in its place, whose rows need no less if only what it keeps is wanted. */
+static void attend(const cpu_chunk *c, int layer, bool write_only) {
+  const cpu_layer *l = &c->p->w->layer[layer];
+  if (l->delta) {
+    const float *x1 = normalize(c, 0, l->norm1, NULL);
+    wait_for_norms(c);
+    cpu_run_delta(c, layer, x1);
+    return;
+  }
+  multiply_heads(c, l);
+  cpu_attend(c, layer, write_only);
 }
 
 /* x += norm(out(act(gate(x)) * inputs)); each rank computes all of the gate's few numbers */
@@ -194,8 +209,7 @@ static void run_experts(const cpu_chunk *c, const cpu_layer *l, int layer, const
 void cpu_sequential_layer(const cpu_chunk *c, int layer) {
   const dt_weights *w = c->p->w;
   const cpu_layer *l = &w->layer[layer];
-  multiply_heads(c, l);
-  cpu_attend(c, layer, false);
+  attend(c, layer, false);
   cpu_gather(c, CPU_ATTENDED);
   const cpu_product o = to_residual(w, &l->o, w->cat, l->o_norm);
   cpu_multiply(c, &o, 1);
@@ -218,7 +232,4 @@ void cpu_sequential_layer(const cpu_chunk *c, int layer) {
   if (l->scale) scale_stream(c, *l->scale);
 }
 
-void cpu_keys_and_values(const cpu_chunk *c, int layer) {
-  multiply_heads(c, &c->p->w->layer[layer]);
-  cpu_attend(c, layer, true);
-}
+void cpu_keys_and_values(const cpu_chunk *c, int layer) { attend(c, layer, true); }

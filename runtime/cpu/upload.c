@@ -1,5 +1,6 @@
 /* Loads weights into panels. The layout code runs twice: once to measure, once to take the memory and fill it. */
 #include "chunk.h"
+#include "delta.h"
 #include "internal.h"
 
 #include <math.h>
@@ -162,6 +163,42 @@ static void build_experts(builder *b, const dt_layer *l, cpu_layer *out) {
                                .router_norm = take_vector(b, &l->router_norm)};
 }
 
+/* A convolution's weights, one row of taps after the other. */
+static float *take_taps(builder *b, const dt_matrix *source) {
+  size_t n = (size_t)source->rows, ld = b->w->delta.ldin;
+  float *taps = cpu_take(&b->w->weights_arena, DT_DELTA_TAPS * ld * sizeof *taps);
+  if (!is_filling(b)) return taps;
+  dt_matrix all = *source;
+  all.rows = all.group = all.stride = DT_DELTA_TAPS * source->rows, all.cols = 1;
+  float *read = malloc(DT_DELTA_TAPS * n * sizeof *read);
+  b->status =
+      read ? dt_read_vector(&all, read, b->err) : dt_fail_memory(b->err, "a convolution", DT_DELTA_TAPS * n * 4);
+  for (size_t i = 0; b->status == DT_OK && i < DT_DELTA_TAPS * n; i++)
+    taps[i % DT_DELTA_TAPS * ld + i / DT_DELTA_TAPS] = read[i];
+  free(read);
+  return taps;
+}
+
+static cpu_delta *build_delta(builder *b, const dt_layer *l) {
+  dt_weights *w = b->w;
+  const dt_shape *s = &w->shape;
+  cpu_delta *out = cpu_take(&w->weights_arena, sizeof *out);
+  cpu_delta built = {.in = build_whole(b, &l->delta_in),
+                     .z = build_whole(b, &l->delta_z),
+                     .a = build_whole(b, &l->delta_a),
+                     .b = build_whole(b, &l->delta_b),
+                     .conv = take_taps(b, &l->delta_conv),
+                     .decay = take_vector(b, &l->delta_decay),
+                     .shift = take_vector(b, &l->delta_shift),
+                     .norm = take_vector(b, &l->delta_norm),
+                     .at = w->delta.all};
+  for (int i = 0; s->delta_log && is_filling(b) && i < s->delta_value_heads; i++)
+    built.decay[i] = -expf(built.decay[i]);
+  w->delta.all += w->delta.store;
+  if (out) *out = built;
+  return out;
+}
+
 /* Which ranks have which part of a model, or of a layer, of this shape. */
 static cpu_mine mine_of(const dt_weights *w, const dt_shape *s) {
   return cpu_mine_of(s, w->ranks ? w->ranks->rank : 0, w->ranks ? w->ranks->count : 1);
@@ -195,6 +232,8 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
                      .k = build_heads(b, s->head_dim, mine->kv_heads, &l->k, &l->k_bias),
                      .v = build_heads(b, s->head_dim, mine->kv_heads, &l->v, &l->v_bias),
                      .sinks = take_vector(b, &l->sinks),
+                     .q_gate = build_heads(b, s->head_dim, mine->heads, &l->q_gate, NULL),
+                     .delta = l->delta ? build_delta(b, l) : NULL,
                      .input_gate = build_whole(b, &l->input_gate),
                      .input_norm = take_vector(b, &l->input_norm),
                      .scale = take_vector(b, &l->scale)};
@@ -204,7 +243,8 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
     const part input = {&l->input_out, NULL, whole(&l->input_out), 0, NULL};
     built.input_out = build(b, mine->hidden, s->inputs, &input, 1);
   }
-  if (!l->keys_of) {
+  if (l->delta) w->writing = index + 1;
+  if (!l->keys_of && !l->delta) {
     size_t row = w->backend->cache_type->row_bytes(built.dim);
     w->slot_bytes += 2 * (size_t)mine->kv_heads.count * row;
     w->writing = index + 1;
@@ -216,6 +256,7 @@ static void build_layer(builder *b, const dt_layer *l, int index, cpu_layer *out
     built.o = build(b, mine->hidden, l->o.cols, &o, 1);
     if (l->down.source) built.down = build(b, mine->hidden, s->inter, &down, 1);
   }
+  w->gated |= built.q_gate.panels > 0;
   if (out) *out = built;
 }
 
@@ -306,7 +347,7 @@ static void build_model(builder *b) {
   w->layer = cpu_take(&w->weights_arena, (size_t)s->layers * sizeof *w->layer);
   w->ones = cpu_take(&w->weights_arena, (size_t)round_up(s->head_dim, 16) * sizeof *w->ones);
   for (int i = 0; w->ones && i < s->head_dim; i++) w->ones[i] = 1;
-  w->slot_bytes = 0;
+  w->slot_bytes = w->delta.all = 0;
   for (int i = 0; i < s->layers; i++) build_layer(b, &d->layer[i], i, w->layer ? &w->layer[i] : NULL);
   w->final_norm = take_vector(b, &d->final_norm);
   w->final_norm_bias = take_vector(b, &d->final_norm_bias);
@@ -316,6 +357,34 @@ static void build_model(builder *b) {
   if (b->head) build_head(b);
   w->inv_freq = take_angles(b, s->rotary_dims, d->inv_freq);
   w->local_freq = take_angles(b, s->local_dims ? s->local_dims : s->rotary_dims, d->local_freq);
+}
+
+/* How the rows, bases and stores of delta layers are laid out, in numbers. */
+static void lay_out_deltas(dt_weights *w) {
+  const dt_shape *s = &w->shape;
+  cpu_deltas *d = &w->delta;
+  size_t keys = (size_t)s->delta_key_heads * (size_t)s->delta_key_dim, heads = (size_t)s->delta_value_heads;
+  size_t values = heads * (size_t)s->delta_value_dim;
+  *d = (cpu_deltas){.mixed = (int)(2 * keys + values), .keys_at = 2 * keys + values};
+  d->deltas_at = d->keys_at + keys;
+  d->rates_at = d->deltas_at + values;
+  d->ldrates = (size_t)round_up(s->delta_value_heads, CPU_PANEL);
+  d->row = d->rates_at + d->ldrates;
+  d->base = (size_t)s->delta_key_dim * (size_t)s->delta_value_dim;
+  d->bases_at = CPU_DELTA_RING * d->row;
+  d->tags_at = d->bases_at + heads * CPU_DELTA_BASES * d->base;
+  d->store = d->tags_at + (size_t)round_up(s->delta_value_heads * CPU_DELTA_BASES, 16);
+  d->ldin = (size_t)round_up(d->mixed, CPU_PANEL) + 16;
+  d->ldz = (size_t)round_up((int)values, CPU_PANEL) + 16;
+}
+
+static void build_delta_scratch(dt_weights *w) {
+  cpu_arena *a = &w->scratch_arena;
+  cpu_deltas *d = &w->delta;
+  d->in = cpu_take(a, CPU_ROWS * d->ldin * sizeof(float));
+  d->z = cpu_take(a, CPU_ROWS * d->ldz * sizeof(float));
+  d->a = cpu_take(a, CPU_ROWS * d->ldrates * sizeof(float));
+  d->b = cpu_take(a, CPU_ROWS * d->ldrates * sizeof(float));
 }
 
 static void build_routes(dt_weights *w) {
@@ -349,6 +418,8 @@ static void build_scratch(dt_weights *w) {
   w->ldqkv = (size_t)(w->values_at + keys);
   int inner = s->heads * s->head_dim + round_up(s->inter, CPU_PANEL), inputs = round_up(s->inputs, CPU_PANEL);
   w->ldcat = (size_t)(inner > inputs ? inner : inputs) + 16;
+  if (w->ldcat < w->delta.ldz) w->ldcat = w->delta.ldz;
+  w->ldgates = (size_t)w->keys_at;
   w->ldangles = (size_t)(s->rotary_dims > s->local_dims ? s->rotary_dims : s->local_dims);
   w->ldinputs = (size_t)round_up(s->layers * w->inputs_dim, CPU_PANEL) + 16;
   w->wide_keys_at = round_up(s->heads * s->head_dim, 16);
@@ -370,6 +441,8 @@ static void build_scratch(dt_weights *w) {
   }
   if (s->wide_norms) w->wide = cpu_take(a, CPU_ROWS * w->ldwide * sizeof(float));
   if (s->experts) build_routes(w);
+  if (w->delta.all) build_delta_scratch(w);
+  if (w->gated) w->gates = cpu_take(a, CPU_ROWS * w->ldgates * sizeof(float));
   w->prepared = cpu_take(a, CPU_PRODUCTS * CPU_ROWS * w->prepared_bytes);
   w->own_prepared = cpu_take(a, threads * CPU_PRODUCTS * CPU_OWN_ROWS * w->prepared_bytes);
   w->ldlogits = (size_t)round_up(s->vocab, 16);
@@ -434,6 +507,7 @@ static dt_status upload(dt_backend *backend, const dt_model_desc *d, const dt_he
   w->shape = d->shape;
   w->ranks = d->path ? backend->ranks : NULL;
   w->mine = mine_of(w, &d->shape);
+  if (d->shape.delta_value_heads) lay_out_deltas(w);
   w->run_layer = d->shape.parallel_residual ? cpu_parallel_layer : cpu_sequential_layer;
   w->scale = d->shape.attention_scale != 0 ? d->shape.attention_scale
              : d->shape.head_dim           ? (float)(1.0 / sqrt((double)d->shape.head_dim))
@@ -467,6 +541,8 @@ dt_status cpu_upload(dt_backend *backend, const dt_model_desc *d, const dt_holdi
   dt_status status = check_model(d, err);
   if (status == DT_OK && d->shape.experts && d->path && backend->ranks)
     status = dt_fail(err, DT_EINPUT, "model: it has experts, which ranks do not share: run it without mpirun");
+  if (status == DT_OK && d->shape.delta_value_heads && d->path && backend->ranks)
+    status = dt_fail(err, DT_EINPUT, "model: it has delta layers, which ranks do not share: run it without mpirun");
   return status ? status : upload(backend, d, NULL, NULL, how, out, err);
 }
 

@@ -15,6 +15,14 @@ void V(cpu_finish_panels)(cpu_finish how, dt_act_kind act, float scale, const cp
 void V(cpu_bound)(float scale, float cap, float *x, int count);
 void V(cpu_norm)(dt_norm_kind kind, const float *x, const float *weight, const float *bias, int hidden, float eps,
                  float *y);
+void V(cpu_gate)(const float *x, int n, float *y);
+void V(cpu_gate_silu)(const float *x, int n, float *y);
+void V(cpu_unit)(float *x, int n, float scale);
+void V(cpu_delta_mix)(const float *const tap[DT_DELTA_TAPS], const float *weight, size_t ld, int n, float *out);
+void V(cpu_delta_rates)(const float *a, const float *shift, const float *decay, int n, float *rate, float *b);
+void V(cpu_delta_one)(const cpu_delta_head *h, const cpu_delta_row *r);
+void V(cpu_delta_base)(const cpu_delta_head *h, const float *before, const float *const row[CPU_DELTA_STEP],
+                       float *base);
 float V(cpu_largest)(float *logits, int count);
 void V(cpu_softmax_part)(float *logits, int count, float largest, cpu_softmax_part *part);
 void V(cpu_softmax_sum)(float *logits, int count, float largest, cpu_softmax_part *part);

@@ -93,11 +93,16 @@ static draft_text text_seen(const draft_model *d, draft_text text) {
   return text;
 }
 
+/* Sets how many of the cache's rows a sequence goes on from: at most `rows`. */
+static void keep_rows(draft_model *d, int seq, int rows) {
+  d->seq[seq].kv.rows = d->pair->ops->keep ? d->pair->ops->keep(d->cache, seq, rows) : rows;
+}
+
 static void draft_start(drafter *base, int seq, int n, int same) {
   draft_model *d = (draft_model *)base;
   rows_of *q = &d->seq[seq];
   q->prompt = prompt_rows(d, seen(d, n));
-  q->kv.rows = min(min(seen(d, same), q->kv.rows), q->prompt);
+  keep_rows(d, seq, min(min(seen(d, same), q->kv.rows), q->prompt));
 }
 
 static dt_status draft_prompt(drafter *base, int seq, const draft_text *text, int most, int *left, dt_error *err) {
@@ -117,12 +122,12 @@ static dt_status draft_prompt(drafter *base, int seq, const draft_text *text, in
 
 static dt_status draft_blank(drafter *base, int seq, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
-  kv_slots *kv = &d->seq[seq].kv;
   n = prompt_rows(d, seen(d, n));
-  kv->rows = d->seq[seq].prompt = 0;
+  d->seq[seq].prompt = 0;
+  keep_rows(d, seq, 0);
   d->rows.features = d->features;
   dt_status status = n ? pass_blank(&d->rows, d->pair->ops, d->pair->draft, d->cache, seq, n, err) : DT_OK;
-  if (!status) kv->rows = n;
+  if (!status) d->seq[seq].kv.rows = n;
   return status;
 }
 
@@ -141,11 +146,10 @@ static dt_status draft_save(const drafter *base, int seq, int n, draft_saved **o
 
 static dt_status draft_restore(drafter *base, int seq, const draft_saved *saved, int n, dt_error *err) {
   draft_model *d = (draft_model *)base;
-  kv_slots *kv = &d->seq[seq].kv;
   draft_start(base, seq, n, 0); /* rows that are not restored are computed at the first step */
   if (!saved->rows || !d->seq[seq].prompt) return DT_OK;
   dt_status status = d->pair->ops->restore(d->cache, seq, saved->rows, err);
-  if (!status) kv->rows = min(saved->n, d->seq[seq].prompt);
+  if (!status) keep_rows(d, seq, min(saved->n, d->seq[seq].prompt));
   return status;
 }
 

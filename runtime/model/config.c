@@ -451,6 +451,7 @@ dt_status config_eos(const keys *k, config *c) {
 dt_layer config_layer(const config *c, int i) {
   return (dt_layer){.window = c->local[i] ? c->window : 0,
                     .still = c->still[i],
+                    .delta = c->delta[i],
                     .kv_heads = c->kv_heads[i],
                     .head_dim = c->head_dim[i],
                     .inter = c->inter[i],

@@ -23,12 +23,14 @@ typedef struct {
   bool normed_heads;   /* queries and keys have norms, */
   bool perhaps_normed; /* those of a GGUF file in layers that have the tensors */
   bool zipped_heads;   /* rows of q and k lie as llama.cpp's converter has put them: see dt_matrix */
+  bool gated_heads;    /* q has rows of queries and of gates, head by head in turn */
   bool fused;          /* q, k and v are one matrix, gate and up another */
   bool norms_behind;   /* blocks end in a norm .. */
   bool norms_before;   /* .. and begin with one; without norms_behind they always do */
   float norm_plus;     /* added to the weights of all norms */
   int window;          /* of local layers; 0: they see all */
   bool local[CONFIG_MAX_LAYERS], still[CONFIG_MAX_LAYERS]; /* layers with the window, without rotation */
+  bool delta[CONFIG_MAX_LAYERS];                           /* delta layers */
   bool dense[CONFIG_MAX_LAYERS];                           /* layers without experts, where shape has some */
   const char *router_name, *experts_name; /* of tensors in Hugging Face's files, where they are not the usual ones */
   bool beside_experts; /* layers with experts have their MLP too, and norms around both, as Gemma 4 */

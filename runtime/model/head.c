@@ -2,6 +2,7 @@
 #include "model/head.h"
 
 #include "model/family.h"
+#include "model/llama.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -494,6 +495,56 @@ dt_status head_open(const char *path, const dt_shape *target, const char *layers
   status = is_reader(&h->files)                     ? fill_reader(h, target, layers, err)
            : item_of(&h->files, "medusa_num_heads") ? fill_medusa(h, target, layers, err)
                                                     : fill_eagle(h, target, layers, err);
+  if (status == DT_OK)
+    *out = h;
+  else
+    head_close(h);
+  return status;
+}
+
+static dt_status fill_own(head *h, const dt_shape *target, dt_error *err) {
+  config c = {0};
+  dt_head_desc *d = &h->desc;
+  const family *of = NULL;
+  keys k = checkpoint_keys(&h->files, err);
+  dt_status status = family_find(&k, &of);
+  if (!status) status = of->read(&k, &c);
+  if (!status) status = checkpoint_open_tensors(&h->files, err);
+  if (status) return status;
+  finder f = {.from = &h->files, .prefix = "mtp.", .layer = h->files.gguf ? c.shape.layers : 0, .err = err};
+  if (!find_is_there(&f, "fc.weight", "blk.%d.nextn.eh_proj.weight"))
+    return dt_fail(err, DT_EINPUT, "--draft mtp: %s has no MTP layer: give another draft, or none", h->files.path);
+  int H = c.shape.hidden;
+  c.shape.layers = 1;
+  c.delta[0] = false;
+  c.shape.delta_value_heads = 0;
+  h->inv_freq = calloc((size_t)c.shape.rotary_dims / 2 + 1, sizeof *h->inv_freq);
+  if (!h->inv_freq) return dt_fail_memory(err, "a head's rotation", (size_t)c.shape.rotary_dims);
+  rotation_fill(&c.rotation, c.shape.rotary_dims, h->inv_freq);
+  c.shape.turn_scale = (float)c.rotation.scale;
+  h->layer = config_layer(&c, 0);
+  d->kind = DT_HEAD_EAGLE;
+  d->norm_output = true;
+  d->model = (dt_model_desc){.shape = c.shape, .inv_freq = h->inv_freq, .layer = &h->layer};
+  read_behind_the_norm(h, target, "mtp");
+  d->fc = find_matrix(&f, H, 2 * H, "fc.weight", "blk.%d.nextn.eh_proj.weight");
+  d->token_norm = find_vector(&f, H, "pre_fc_norm_embedding.weight", "blk.%d.nextn.enorm.weight");
+  d->feature_norm = find_vector(&f, H, "pre_fc_norm_hidden.weight", "blk.%d.nextn.hnorm.weight");
+  d->model.final_norm = find_vector(&f, H, "norm.weight", "blk.%d.nextn.shared_head_norm.weight");
+  d->token_norm.plus = d->feature_norm.plus = d->model.final_norm.plus = c.norm_plus;
+  llama_find_layer(&f, &c, &h->layer);
+  return f.status;
+}
+
+dt_status head_open_own(const char *target_path, const dt_shape *target, head **out, dt_error *err) {
+  head *h = calloc(1, sizeof *h);
+  if (!h) return dt_fail_memory(err, "a draft head", sizeof *h);
+  dt_status status = checkpoint_open(target_path, &h->files, err);
+  if (status != DT_OK) {
+    free(h);
+    return status;
+  }
+  status = fill_own(h, target, err);
   if (status == DT_OK)
     *out = h;
   else

@@ -1,6 +1,7 @@
 /* Llama and its relatives: a sequential residual, RMS norms, a gated MLP or experts, grouped heads. They differ in biases, norms,
  * windows, rotations, scales, and in defaults. */
 #include "model/llama.h"
+#include "model/delta.h"
 #include "model/experts.h"
 
 #include <math.h>
@@ -278,8 +279,10 @@ static void find_keys(finder *f, const config *c, const dt_shape *s, dt_layer *l
 }
 
 static void find_apart(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
-  int H = s->hidden, A = s->heads * s->head_dim;
-  l->q = of_heads(c, find_matrix(f, A, H, "layers.%d.self_attn.q_proj.weight", "blk.%d.attn_q.weight"));
+  int H = s->hidden, A = s->heads * s->head_dim, parts = c->gated_heads ? 2 : 1;
+  dt_matrix q = find_matrix(f, parts * A, H, "layers.%d.self_attn.q_proj.weight", "blk.%d.attn_q.weight");
+  l->q = parts == 2 ? dt_part_of_heads(q, 2, 0, s->head_dim) : of_heads(c, q);
+  if (parts == 2) l->q_gate = dt_part_of_heads(q, 2, 1, s->head_dim);
   l->q_bias = of_heads(c, find_some(f, c->qkv_bias, A, "layers.%d.self_attn.q_proj.bias", "blk.%d.attn_q.bias"));
   find_keys(f, c, s, l);
 }
@@ -317,10 +320,8 @@ static void find_inputs(finder *f, const config *c, const dt_shape *s, dt_layer 
   l->input_norm = find_norm(f, c, H, "layers.%d.post_per_layer_input_norm.weight", "blk.%d.post_norm.weight");
 }
 
-static void find_layer(finder *f, const config *c, dt_layer *l) {
-  const dt_shape own = dt_shape_of(&c->shape, l), *s = &own;
+static void find_attention(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
   int H = s->hidden, A = s->heads * s->head_dim;
-  find_norms(f, c, l);
   if (c->fused)
     find_fused(f, c, l);
   else
@@ -330,6 +331,15 @@ static void find_layer(finder *f, const config *c, dt_layer *l) {
   l->o = find_matrix(f, H, A, "layers.%d.self_attn.o_proj.weight", "blk.%d.attn_output.weight");
   l->o_bias = find_some(f, c->attention_bias, H, "layers.%d.self_attn.o_proj.bias", "blk.%d.attn_output.bias");
   if (c->sinks) l->sinks = find_vector(f, s->heads, "layers.%d.self_attn.sinks", "blk.%d.attn_sinks.weight");
+}
+
+void llama_find_layer(finder *f, const config *c, dt_layer *l) {
+  const dt_shape own = dt_shape_of(&c->shape, l), *s = &own;
+  find_norms(f, c, l);
+  if (l->delta)
+    delta_find(f, s, l);
+  else
+    find_attention(f, c, s, l);
   if (l->expert) experts_find(f, c, s, l);
   if (!l->expert || c->beside_experts) find_mlp(f, c, s, l);
   if (s->inputs) find_inputs(f, c, s, l);
@@ -346,7 +356,7 @@ void llama_find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers) 
     d->inputs_proj = find_matrix(f, L * P, H, "per_layer_model_projection.weight", "per_layer_model_proj.weight");
     d->inputs_norm = find_norm(f, c, P, "per_layer_projection_norm.weight", "per_layer_proj_norm.weight");
   }
-  for (f->layer = 0; f->layer < L && f->status == DT_OK; f->layer++) find_layer(f, c, &layers[f->layer]);
+  for (f->layer = 0; f->layer < L && f->status == DT_OK; f->layer++) llama_find_layer(f, c, &layers[f->layer]);
   d->final_norm = find_norm(f, c, H, "norm.weight", "output_norm.weight");
   f->prefix = "";
   bool own = !c->tied || find_is_there(f, "lm_head.weight", "output.weight");

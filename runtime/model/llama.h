@@ -18,6 +18,9 @@ dt_status llama_read_basics(const keys *k, const llama_defaults *usual, config *
 /* Reads the keys that all but the newest have. */
 dt_status llama_read(const keys *k, const llama_defaults *usual, config *c);
 
+/* Those of one layer, whose number is f->layer. */
+void llama_find_layer(finder *f, const config *c, dt_layer *l);
+
 /* Finds the tensors that the configuration speaks of; layers have their own sizes already. As in family. */
 void llama_find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers);
 

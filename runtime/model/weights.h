@@ -57,6 +57,17 @@ typedef struct {
 
 #define DT_EXPERTS 512 /* most experts of a layer */
 
+/* A delta layer has the gated delta rule (Yang, Kautz, Hatamizadeh: Gated Delta Networks, 2024) in the place of attention. With n
+ * the row after norm1, K = key_heads * key_dim, U = value_heads * value_dim, c the sigmoid's silu:
+ *   m = delta_in(n); queries [K], keys [K] and values [U] lie side by side in silu(sum over t of conv[.][t] m of the row taps - 1 - t before)
+ *   a query, a key is divided by sqrt(|.|^2 + 1e-6), a query by sqrt(key_dim); several values share a key (delta_tiled)
+ *   g = decay softplus(delta_a(n) + shift); b = sigmoid(delta_b(n)); of each value head
+ *   S = e^g S; u = b (v - S'k); S += k u'; y = S'q            S: [key_dim,value_dim], zero before the text
+ *   x += o(RMS norm of each head's y, times delta_norm, times silu(delta_z(n)))
+ * The sums that it is computed by are in cpu/delta.h. */
+#define DT_DELTA_TAPS 4
+#define DT_DELTA_LAG 64 /* levels that a tree may have in a model with delta layers: see cpu/delta.h */
+
 /* One decoder layer. H = hidden, A = heads * head_dim, G = kv_heads * head_dim, I = inter.
  * parallel residual:   x += o(attn(norm1(x))) + down(act(up(norm2(x))))       (both norms read the layer's input)
  * sequential residual: x += o(attn(norm1(x)));  x += down(act(up(norm2(x))))
@@ -86,8 +97,13 @@ typedef struct {
   dt_matrix router, router_bias;               /* [experts,H] [experts]; a layer with experts has an MLP or none */
   dt_matrix router_correction, expert_scale;   /* [experts] */
   dt_matrix mlp_norm, experts_norm, expert_norm, router_norm; /* [H] */
-  int window;                    /* its rows see this many tokens, their own the last; 0: all */
-  bool still;                    /* its heads do not rotate */
+  dt_matrix q_gate; /* [A,H] the attention output is multiplied by sigmoid(q_gate(n)) */
+  /* Of a delta layer, which has o [H,U] and no q, k and v. */
+  dt_matrix delta_in, delta_z, delta_a, delta_b;              /* [2K+U,H] [U,H] [value_heads,H] [value_heads,H] */
+  dt_matrix delta_conv, delta_decay, delta_shift, delta_norm; /* [2K+U,4] [value_heads] [value_heads] [value_dim] */
+  int window; /* its rows see this many tokens, their own the last; 0: all */
+  bool still; /* its heads do not rotate */
+  bool delta;
   int kv_heads, head_dim, inter; /* at most the shape's; 0: as many as these */
   dt_expert *expert;             /* [experts]; NULL: it has none */
   int keys_of; /* counted from 1, an earlier layer whose keys and values its heads read: it has no k and v; 0: its own. Not 0 in a
@@ -112,6 +128,9 @@ typedef struct {
   bool normed_values;                /* each head's values are RMS normalized, without weights */
   int experts, chosen, expert_inter; /* of a layer with experts; those that a row takes; their width. 0: none */
   bool chosen_only, router_sigmoid;  /* see dt_layer */
+  int delta_key_heads, delta_value_heads, delta_key_dim, delta_value_dim; /* of delta layers; 0: it has none */
+  bool delta_log;                                                         /* delta_decay holds ln(-decay) */
+  bool delta_tiled; /* value head h has key head h % key_heads; else h / (value_heads / key_heads) */
   /* Factors, each 0 where a model has none. */
   float embed_scale, residual_scale, logit_scale; /* of embeddings, of what layers add to the stream, of logits */
   float attention_scale;                          /* of scores; 0: head_dim^-0.5 */
@@ -146,6 +165,8 @@ typedef struct {
  * numbers. With e the token's embedding and f the feature:
  * EAGLE-3: x = fc(f) for a feature of the target, else x = f; q, k and v [.., 2H] read e and x side by side, each normalized
  * EAGLE:   x = fc(e and f side by side) + bias, T = H; q, k and v read x, and no norm precedes the logits
+ * MTP is an EAGLE head whose e and f are normalized, whose layer is a whole one of the target's kind, and that ends in a norm: the
+ * feature is what that leaves. Qwen3.5's files have one, which transformers leaves out; vLLM's qwen3_5_mtp.py computes it so.
  * Its output is x after the layer. Its row at position p predicts the token at position p + 2.
  * MEDUSA has no layer and reads no token. For distance d, counted from 0: x = f, the target's feature; x += act(W x + b) for each
  * block of d; then d's output matrix gives the logits. From the row at position p it predicts the token at p + 2 + d.
@@ -169,7 +190,7 @@ typedef struct {
   dt_matrix post;        /* READER only: [T, H] */
   /* EAGLE-3 only. Norms before fc, of all numbers or of each stream's, may be absent. */
   dt_matrix all_norm, stream_norm[DT_TAPS];
-  dt_matrix token_norm, feature_norm; /* [H] of e, of x */
+  dt_matrix token_norm, feature_norm; /* [H] of e, of x; in an EAGLE head of e, of f, and both or none */
   bool norm_residual;                 /* x goes on as its norm has left it */
   bool norm_output;                   /* its output is x after the final norm */
   /* MEDUSA only. */

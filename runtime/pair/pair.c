@@ -153,6 +153,7 @@ static dt_status load(dt_pair *p, const char *path, const dt_holding *how, const
                           .layers = d->shape.layers,
                           .hidden = d->shape.hidden,
                           .experts = d->shape.experts,
+                          .deepest = d->shape.delta_value_heads ? DT_DELTA_LAG : 0,
                           .chosen_experts = d->shape.chosen};
   *n_eos = model_eos(m, eos);
   add_ends(m, *tokenizer, eos, n_eos);
@@ -169,6 +170,9 @@ done:
   return s;
 }
 
+/* Whether a draft is the head that the target's own files have. */
+static bool is_own(const char *draft) { return !strcmp(draft, "mtp"); }
+
 /* Loads a draft head: it has no tokenizer, and its ids are the target's. */
 static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
   if (!p->ops->upload_head)
@@ -181,7 +185,11 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
                            .layers = p->target_info.layers,
                            .hidden = p->target_info.hidden,
                            .context = p->target_info.context};
-  dt_status s = head_open(o->draft, &target, o->head_layers, &h, err);
+  bool own = is_own(o->draft);
+  if (own && o->head_layers)
+    return dt_fail(err, DT_EINPUT, "--head-layers: the target's MTP layer reads what lies behind its final norm");
+  dt_status s =
+      own ? head_open_own(o->target, &target, &h, err) : head_open(o->draft, &target, o->head_layers, &h, err);
   if (s) return s;
   const dt_shape *shape = &head_desc(h)->model.shape;
   p->draft_info = (dt_model_info){.path = p->draft_path,
@@ -232,7 +240,11 @@ static dt_status leave_out(dt_pair *p, const dt_error *why, dt_error *err) {
 static dt_status load_drafter(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
   dt_error why;
   bool is_head;
-  dt_status s = head_is(o->draft, &is_head, &why);
+  dt_status s = DT_OK;
+  if (is_own(o->draft))
+    is_head = true;
+  else
+    s = head_is(o->draft, &is_head, &why);
   if (!s) s = is_head ? load_head(p, o, dtype, &why) : load_draft(p, o, dtype, &why);
   if (s && o->draft_optional) return leave_out(p, &why, err);
   if (s && err) *err = why;

@@ -215,8 +215,9 @@ draft_text session_text(sequence *q) {
  * the text. */
 void session_begin_tree(dt_session *s, int seq) {
   sequence *q = &s->seq[seq];
-  int left = q->limit - q->length;
-  dt_tree_reset(q->tree, q->tokens[q->length - 1], left > 0 ? left - 1 : 0, s->pair->target_info.vocab);
+  int left = q->limit - q->length, deepest = s->pair->target_info.deepest;
+  int room = left > 0 ? left - 1 : 0;
+  dt_tree_reset(q->tree, q->tokens[q->length - 1], deepest ? min(room, deepest) : room, s->pair->target_info.vocab);
   kv_begin(&q->target, q->length - 1);
   if (s->draft) s->draft->ops->begin(s->draft, seq, q->length);
   q->accepted = 0;
@@ -338,6 +339,12 @@ static dt_status begin(dt_session *s, int seq, const int32_t *prompt, int n, con
   return DT_OK;
 }
 
+/* Sets how many of the cache's rows a sequence goes on from: at most `rows`. */
+static void keep_rows(dt_session *s, int seq, int rows) {
+  const dt_backend_ops *ops = s->pair->ops;
+  s->seq[seq].target.rows = ops->keep ? ops->keep(s->target, seq, rows) : rows;
+}
+
 static void ready(dt_session *s, int seq) {
   s->seq[seq].started = s->seq[seq].fresh = true;
   session_begin_tree(s, seq);
@@ -401,7 +408,8 @@ static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, con
   int kept = min(same, q->target.rows);
   dt_status status = begin(s, seq, prompt, n, o, err);
   if (status) return status;
-  q->target.rows = q->stats.kept_tokens = kept;
+  keep_rows(s, seq, kept);
+  q->stats.kept_tokens = q->target.rows;
   q->drafts = o->drafts && o->piece;
   if (s->draft) s->draft->ops->start(s->draft, seq, n, same);
   return run_piece(s, seq, o->piece ? o->piece : n, err);
@@ -453,6 +461,7 @@ dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *s
   free(zeros);
   if (status) return status;
   sequence *q = &s->seq[seq];
+  keep_rows(s, seq, 0);
   if (n > 1) status = pass_blank(&s->rows, s->pair->ops, s->pair->target, s->target, seq, n - 1, err);
   q->target.rows = n - 1;
   if (!status && s->draft) status = s->draft->ops->blank(s->draft, seq, n, err);
@@ -542,7 +551,7 @@ static dt_status restore_rows(dt_session *s, int seq, const dt_prefix *p, dt_err
   dt_status status = p->target ? s->pair->ops->restore(s->target, seq, p->target, err) : DT_OK;
   if (s->draft && !p->draft_ops) s->draft->ops->start(s->draft, seq, p->n, 0);
   if (!status && s->draft && p->draft_ops) status = s->draft->ops->restore(s->draft, seq, p->draft, p->n, err);
-  if (!status) s->seq[seq].target.rows = min(p->rows, p->n - 1);
+  if (!status) keep_rows(s, seq, p->target ? min(p->rows, p->n - 1) : 0);
   return status;
 }
 
@@ -561,7 +570,7 @@ dt_status dt_seq_adopt(dt_session *s, int seq, const dt_prefix *p, dt_error *err
   if ((status = restore_rows(s, seq, p, err))) return status;
   memcpy(q->tokens, p->tokens, (size_t)p->n * sizeof(int32_t));
   q->length = p->n;
-  q->target.rows = p->rows;
+  keep_rows(s, seq, p->rows);
   return DT_OK;
 }
 

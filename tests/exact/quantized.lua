@@ -37,6 +37,7 @@ local MODELS = {
   { label = "glm-4.5", path = GOLDEN .. "gguf_glm4_moe/model.gguf", ctx = 128, family = true },
   { label = "gemma4, experts", path = GOLDEN .. "gguf_gemma4_experts/model.gguf", ctx = 128, family = true },
   { label = "gemma4", path = GOLDEN .. "gguf_gemma4/model.gguf", ctx = 128, family = true },
+  { label = "qwen35", path = GOLDEN .. "gguf_qwen35/model.gguf", ctx = 256, chars = 120, family = true },
   { label = "gemma4, inputs", path = GOLDEN .. "gguf_gemma4_inputs/model.gguf", ctx = 128, family = true },
   { label = "SmolLM2 Q4_1", path = FOLDER .. "SmolLM2-135M-Instruct.Q4_1.gguf", large = true },
   { label = "Qwen 0.5B Q4_K_M", path = FOLDER .. "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", large = true, long = true },
@@ -109,7 +110,7 @@ local function run_model(model)
       if pair then
         local prefixes, cases = {}, model.family and EVERY_POLICY or POLICIES
         for p = 1, model.family and math.max(opts.prompts, BATCH) or opts.prompts do
-          prefixes[p] = dt.check(pair:prefix(read_prompt(p, (model.large or model.ctx) and 60 or 300)))
+          prefixes[p] = dt.check(pair:prefix(read_prompt(p, model.chars or (model.large or model.ctx) and 60 or 300)))
         end
         for _, temp in ipairs { 0, 0.8 } do
           for i = 1, slow and 2 or #cases do run_case(pair, model, where, prefixes, cases[i], temp, hashes) end

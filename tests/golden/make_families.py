@@ -19,7 +19,7 @@ import torch
 import transformers
 from gguf import GGMLQuantizationType as T
 from make_logits import OUT, ROOT, make, random_cases
-from widen_gguf import ZIPPED, restored
+from widen_gguf import ZIPPED, restored, value_heads
 
 COMMON = {"hidden_act": "silu", "num_hidden_layers": 2}
 # config.json as it is written, in the spellings in use; "_": how the files are laid out
@@ -148,6 +148,22 @@ FOLDERS = {
         "max_position_embeddings": 128, "rope_theta": 1000000.0, "num_experts": 11, "num_experts_per_tok": 4,
         "moe_intermediate_size": 27, "norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": [1],
         "use_sliding_window": False, "eos_token_id": 3},
+    "qwen35": {
+        "_": {"dtype": "F32", "lengths": [1, 150, 300]}, "architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text",
+        "num_hidden_layers": 4, "hidden_size": 56, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 24,
+        "intermediate_size": 90, "vocab_size": 103, "rms_norm_eps": 1e-06, "tie_word_embeddings": False, "max_position_embeddings": 384,
+        "linear_key_head_dim": 16, "linear_value_head_dim": 32, "linear_num_key_heads": 2, "linear_num_value_heads": 6,
+        "linear_conv_kernel_dim": 4, "full_attention_interval": 4, "attn_output_gate": True,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}, "eos_token_id": 3},
+    "qwen35_whole": {
+        "_": {"dtype": "BF16", "lengths": [2, 102]}, "architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5",
+        "tie_word_embeddings": True, "vision_config": {"depth": 1, "hidden_size": 16, "num_heads": 1, "intermediate_size": 8, "out_hidden_size": 48},
+        "text_config": {
+            "model_type": "qwen3_5_text", "num_hidden_layers": 3, "hidden_size": 48, "num_attention_heads": 3, "num_key_value_heads": 1,
+            "head_dim": 16, "intermediate_size": 50, "vocab_size": 83, "max_position_embeddings": 128, "tie_word_embeddings": True,
+            "linear_key_head_dim": 32, "linear_value_head_dim": 16, "linear_num_key_heads": 3, "linear_num_value_heads": 3,
+            "linear_conv_kernel_dim": 4, "eos_token_id": [1, 5], "layer_types": ["linear_attention", "full_attention", "linear_attention"],
+            "rope_parameters": {"rope_type": "default", "rope_theta": 50000.0, "partial_rotary_factor": 0.5}}},
     "qwen3_moe_one": {
         "_": {"dtype": "F16", "lengths": [1, 40], "merged": True}, "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe",
         "num_hidden_layers": 4, "hidden_size": 48, "num_attention_heads": 3, "num_key_value_heads": 3, "intermediate_size": 50,
@@ -282,6 +298,13 @@ FILES = {
         "head_dim": 32, "intermediate_size": 96, "vocab_size": 258, "rms_norm_eps": 1e-06, "tie_word_embeddings": False,
         "max_position_embeddings": 256, "rope_theta": 1000000.0, "num_experts": 9, "num_experts_per_tok": 3,
         "moe_intermediate_size": 32, "norm_topk_prob": True},
+    "gguf_qwen35": {
+        "_": {"types": ["Q8_0+", "F16+", "Q4_0+"], "lengths": [3, 140], "bytes": True},
+        "model_type": "qwen3_5_text", "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "head_dim": 32, "intermediate_size": 96, "vocab_size": 258, "rms_norm_eps": 1e-06, "tie_word_embeddings": False,
+        "max_position_embeddings": 1024, "linear_key_head_dim": 16, "linear_value_head_dim": 32, "linear_num_key_heads": 2,
+        "linear_num_value_heads": 4, "linear_conv_kernel_dim": 4, "full_attention_interval": 4,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0, "partial_rotary_factor": 0.25}},
     "gguf_mixtral": {
         "_": {"types": ["Q4_K", "Q6_K", "Q8_0", "Q3_K", "F16", "IQ4_XS", "Q5_0"], "lengths": [2, 40], "bytes": True, "merged": True},
         "model_type": "mixtral", "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 256,
@@ -346,7 +369,8 @@ def formula(name, shape, a, base, e):
 
 
 def is_gemma(spec): return spec["model_type"].startswith("gemma")
-def adds_one(spec): return spec["model_type"] in ("gemma2", "gemma3_text")  # to its norms' weights
+def adds_one(spec, key):  # to its norms' weights
+    return spec["model_type"] in ("gemma2", "gemma3_text") or spec["model_type"] == "qwen3_5_text" and "linear_attn" not in key
 
 
 def numbers_of(name, shape, tied, gemma, plus):
@@ -354,6 +378,7 @@ def numbers_of(name, shape, tied, gemma, plus):
     if "norm" in name and name.endswith("weight"): return 63, 0 if plus else 128, 7
     if name.endswith("layer_scalar"): return 40, 100, 7
     if name.endswith("bias"): return 127, 0, 8
+    if name.endswith("A_log"): return 100, -150, 6
     if "embed_tokens" in name and not tied and not gemma: return 127, 0, 6
     size = 3 if is_head(name) or tied and "embed_tokens" in name else 1.5
     if gemma and "embed_tokens." in name: size = 0.4  # it is scaled: it must not outweigh the layers
@@ -364,7 +389,7 @@ def as_files_have(spec, merged, name, shape):
     """The tensors that a parameter is in Hugging Face's files, each with the part of the parameter that it is: one, but for experts,
     which transformers merges when it reads them. It also writes them merged if it is told to save what it holds."""
     if spec["model_type"] == "mixtral" and not merged: name = name.replace(".mlp.", ".block_sparse_moe.")
-    if len(shape) < 3 or merged: return [(name, list(shape), ())]
+    if len(shape) < 3 or merged or "conv1d" in name: return [(name, list(shape), ())]
     gate, up, down = ("w1", "w3", "w2") if spec["model_type"] == "mixtral" else ("gate_proj", "up_proj", "down_proj")
     before, half = name.rpartition(".")[0], shape[1] // 2
     parts = [(down, slice(None))] if name.endswith("down_proj") else [(gate, slice(0, half)), (up, slice(half, None))]
@@ -379,7 +404,7 @@ def make_folder(seed, name, spec):
     for key, p in weights_of(model):
         tensors[key] = np.empty(p.shape, np.float32)
         for name_there, shape, part in as_files_have(spec, layout.get("merged"), key, p.shape):
-            how = numbers_of(key, shape, spec["tie_word_embeddings"], is_gemma(spec), adds_one(spec))
+            how = numbers_of(key, shape, spec["tie_word_embeddings"], is_gemma(spec), adds_one(spec, key))
             tensors[key][part] = formula(name_there, shape, *how)
             listed.append([name_there, layout["dtype"], shape, *how])
     set_weights(model, tensors)
@@ -441,7 +466,8 @@ def write_keys(writer, spec):
         return
     writer.add_head_count_kv(spec["num_key_value_heads"])
     writer.add_layer_norm_rms_eps(spec["rms_norm_eps"])
-    writer.add_rope_freq_base(spec["rope_theta"])
+    writer.add_rope_freq_base(spec["rope_theta"] if "rope_theta" in spec else spec["rope_parameters"]["rope_theta"])
+    if spec["model_type"] == "qwen3_5_text": write_delta(writer, spec)
     add = {"embedding_multiplier": writer.add_embedding_scale, "residual_multiplier": writer.add_residual_scale,
            "attention_multiplier": writer.add_attention_scale, "logits_scaling": writer.add_logit_scale,
            "attn_logit_softcapping": writer.add_attn_logit_softcapping, "sliding_window": writer.add_sliding_window,
@@ -468,6 +494,16 @@ def write_keys(writer, spec):
         writer.add_rope_scaling_yarn_attn_factor(scaling["attention_factor"])
         writer.add_rope_scaling_yarn_beta_fast(scaling["beta_fast"])
         writer.add_rope_scaling_yarn_beta_slow(scaling["beta_slow"])
+
+
+def write_delta(writer, spec):
+    writer.add_rope_dimension_count(int(spec["head_dim"] * spec["rope_parameters"]["partial_rotary_factor"]))
+    writer.add_full_attention_interval(spec["full_attention_interval"])
+    writer.add_ssm_conv_kernel(spec["linear_conv_kernel_dim"])
+    writer.add_ssm_state_size(spec["linear_key_head_dim"])
+    writer.add_ssm_group_count(spec["linear_num_key_heads"])
+    writer.add_ssm_time_step_rank(spec["linear_num_value_heads"])
+    writer.add_ssm_inner_size(spec["linear_value_head_dim"] * spec["linear_num_value_heads"])
 
 
 def write_gemma4(writer, spec):
@@ -528,7 +564,7 @@ def rope_factors(spec):
 def make_file(seed, name, spec):
     spec = {**COMMON, **spec}
     layout = spec.pop("_")
-    arch = {"gpt_neox": "gptneox", "olmo3": "olmo2", "gemma3_text": "gemma3", "gemma4_text": "gemma4", "qwen3_moe": "qwen3moe", "mixtral": "llama"}.get(spec["model_type"], spec["model_type"])
+    arch = {"gpt_neox": "gptneox", "olmo3": "olmo2", "gemma3_text": "gemma3", "gemma4_text": "gemma4", "qwen3_moe": "qwen3moe", "qwen3_5_text": "qwen35", "mixtral": "llama"}.get(spec["model_type"], spec["model_type"])
     names = gguf.get_tensor_name_map(next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == arch), spec["num_hidden_layers"])
     rng, model, tensors = np.random.default_rng(seed), model_of(spec), {}
     (OUT / name).mkdir(exist_ok=True)
@@ -556,18 +592,26 @@ def make_file(seed, name, spec):
             data = random_blocks(rng, kind, rows, cols, deviation)
         writer.add_tensor(where, data.reshape(*shape[:-1], -1), raw_dtype=T[kind])
         numbers = gguf.quants.dequantize(data, T[kind]).reshape(shape)
+        if "linear_attn" in key: return np.ascontiguousarray(value_heads(spec, key, numbers, True))
         return np.ascontiguousarray(restored(spec["model_type"], key, numbers, spec["num_attention_heads"], spec.get("num_key_value_heads")))
 
     def place_of(key):
+        if key.endswith("dt_bias"): key = key.replace("dt_bias", "dt_proj.bias")
+        if key.endswith("A_log"): return names.get_name(key)
         return names.get_name(key, try_suffixes=(".weight", ".bias")) or f"blk.{key.split('.')[2]}.ffn_gate_up_exps"
 
     for key, p in weights_of(model):
         where = place_of(key)
         if p.ndim == 1:
             x = rng.standard_normal(p.shape).astype(np.float32) * (0.2 if "norm" in key else 0.3) + (1 if "norm" in key and key.endswith("weight") else 0)
+            if key.endswith("A_log"): x = x * 3 - 2.5
             if key.endswith("layer_scalar"): where, x = where + ".weight", x * 0.3 + 0.8
-            writer.add_tensor(where, rearranged(spec, key, x.astype(np.float32)))
-            tensors[key] = x.astype(np.float32) - (adds_one(spec) and "norm" in key)  # the converter has added it
+            there = value_heads(spec, key, -np.exp(x) if key.endswith("A_log") else x, False) if "linear_attn" in key else rearranged(spec, key, x.astype(np.float32))
+            writer.add_tensor(where, there.astype(np.float32))
+            tensors[key] = x.astype(np.float32) - (adds_one(spec, key) and "norm" in key)  # the converter has added it
+        elif "conv1d" in key:
+            tensors[key] = (rng.standard_normal(p.shape) * 0.6).astype(np.float32)
+            writer.add_tensor(where, value_heads(spec, key, tensors[key][:, 0], False))
         elif key.endswith("gate_up_proj") and p.ndim == 3 and not layout.get("merged"):
             half = [p.shape[0], p.shape[1] // 2, p.shape[2]]
             parts = [add_matrix(key, place_of(key.replace("gate_up", part)) + ".weight", half) for part in ("gate", "up")]

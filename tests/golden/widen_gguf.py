@@ -20,6 +20,18 @@ def parts_together(qkv, heads):
     return qkv.reshape(3, heads, -1, *qkv.shape[1:]).swapaxes(0, 1).reshape(qkv.shape)
 
 
+def value_heads(spec, name, x, back):
+    """llama.cpp's converter puts the value heads of linear attention that share a key head apart: the first of each, then the second."""
+    key_heads, heads = spec["linear_num_key_heads"], spec["linear_num_value_heads"]
+    if name.endswith("linear_attn.norm.weight"): return x
+    at = 2 * key_heads * spec["linear_key_head_dim"] if "in_proj_qkv" in name or "conv1d" in name else 0
+    axis = 1 if "out_proj" in name else 0
+    order = [heads // key_heads, key_heads] if back else [key_heads, heads // key_heads]
+    rest = np.moveaxis(x, axis, 0)[at:]
+    rest = rest.reshape(*order, -1, *rest.shape[1:]).swapaxes(0, 1).reshape(rest.shape)
+    return np.moveaxis(np.concatenate([np.moveaxis(x, axis, 0)[:at], rest]), 0, axis)
+
+
 def restored(model_type, name, weights, heads, kv_heads):
     if "query_key_value" in name: return parts_together(weights, heads)
     if model_type not in ZIPPED or not ("q_proj" in name or "k_proj" in name): return weights

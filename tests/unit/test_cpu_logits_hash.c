@@ -63,6 +63,23 @@ static const char *const family_names[] = {"smollm3",
                                            "gemma4_experts",
                                            "gemma4_experts_one",
                                            "gguf_gemma4_experts"};
+static const char *const family_names[] = {"smollm3",       "smollm3_biases",
+                                           "granite",       "olmo2",
+                                           "olmo3",         "phi3",
+                                           "phi4",          "gemma2",
+                                           "gemma3",        "gemma3_listed",
+                                           "gguf_smollm3",  "gguf_granite",
+                                           "gguf_olmo2",    "gguf_olmo3",
+                                           "gguf_phi3",     "gguf_gemma2",
+                                           "gguf_gemma3",   "gemma4",
+                                           "gemma4_inputs", "gemma4_listed",
+                                           "gguf_gemma4",   "gguf_gemma4_inputs",
+                                           "qwen3_moe",     "qwen3_moe_one",
+                                           "mixtral",       "gguf_qwen3moe",
+                                           "gguf_mixtral",  "gpt_oss",
+                                           "gpt_oss_plain", "gguf_gpt_oss",
+                                           "qwen35",        "qwen35_whole",
+                                           "gguf_qwen35"};
 enum { FAMILY_NAMES = sizeof family_names / sizeof *family_names, FAMILY_PROMPT = 31 };
 
 /* FNV-1a 64 of the logits so far: those of the prompt's positions, and with `few` and `many` tokens after it. */

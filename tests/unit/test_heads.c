@@ -59,14 +59,17 @@ static subject open_reading(int i, const char *layers, const char *dtype, const 
   subject s = {.wanted = cJSON_GetArrayItem(cases, i)};
   const cJSON *file = cJSON_GetObjectItem(s.wanted, "file");
   s.target = folder_of(get(s.wanted, "target"), dtype);
-  s.head = file ? temp_folder() : folder_of(get(s.wanted, "head"), NULL);
+  bool own = cJSON_HasObjectItem(s.wanted, "own"); /* the target's files have it */
+  s.head = file || own ? temp_folder() : folder_of(get(s.wanted, "head"), NULL);
   char path[256];
   snprintf(path, sizeof path, SOURCE_DIR "/tests/golden/heads/%s", file ? file->valuestring : "");
   char *tokenizer = small_json(NULL, NULL);
   temp_write(s.target, "tokenizer.json", tokenizer, strlen(tokenizer));
   free(tokenizer);
   ok(dt_pair_open(&(dt_pair_options){.target = s.target,
-                                     .draft = file ? path : s.head,
+                                     .draft = own    ? "mtp"
+                                              : file ? path
+                                                     : s.head,
                                      .draft_weights = weights,
                                      .backend = with,
                                      .threads = 2,
@@ -84,6 +87,9 @@ static subject open_held(int i, const char *dtype, const char *with, const char 
 static subject open_subject(int i, const char *cache_dtype) {
   return open_held(i, on_gpu ? i % 2 ? "BF16" : "F16" : NULL, backend, cache_dtype, NULL);
 }
+
+/* Positions of a session: past a base of delta layers in targets that have them. */
+static int context_of(const subject *s) { return cJSON_HasObjectItem(s->wanted, "own") ? 140 : 90; }
 
 static void close_subject(subject *s) {
   dt_pair_close(s->pair);
@@ -195,7 +201,8 @@ static void run_case(int i, const char *with) {
   dt_pair_describe(s.pair, &info);
   assert_string_equal(info.draft_head, get(s.wanted, "read")->valuestring);
   dt_session *session;
-  ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 3, .context = 90, .use_draft = true}, &session, &err));
+  ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 3, .context = context_of(&s), .use_draft = true},
+                     &session, &err));
   start(session, 1, s.wanted, -1);
   double worst = 0;
   for (const cJSON *it = get(s.wanted, "iterations")->child; it; it = it->next) {
@@ -233,7 +240,8 @@ static double right_guesses(int i, const char *layers, double *off) {
   dt_session *session;
   int right = 0, all = 0;
   *off = 0;
-  ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 1, .context = 90, .use_draft = true}, &session, &err));
+  ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 1, .context = context_of(&s), .use_draft = true},
+                     &session, &err));
   start(session, 0, s.wanted, -1);
   for (const cJSON *it = get(s.wanted, "iterations")->child; it; it = it->next) {
     ok(dt_rollback(session, 0, &err));
@@ -365,7 +373,8 @@ static void run_four(int i, const char *cache_dtype) {
   int32_t *prompt = golden_ints(get(s.wanted, "prompt"), &n), other[128];
   const dt_seq_options options = {
       .max_tokens = -1, .ignore_eos = true, .sampling = {.temp = i % 2 ? 0.7f : 0, .seed = 5}};
-  ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 4, .context = 90, .use_draft = true}, &session, &err));
+  ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 4, .context = context_of(&s), .use_draft = true},
+                     &session, &err));
   ok(dt_seq_start(session, 0, prompt, n, &options, &err));
   ok(dt_prefix_take(session, 0, &prefix, &err));
   ok(dt_seq_start_from(session, 1, prefix, &options, &err));
@@ -442,8 +451,8 @@ static void tokens_are_those_of_plain_decoding(void **state) {
     dt_session *session;
     int n;
     int32_t *prompt = golden_ints(get(s.wanted, "prompt"), &n);
-    ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 6, .context = 90, .use_draft = true}, &session,
-                       &err));
+    ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 6, .context = context_of(&s), .use_draft = true},
+                       &session, &err));
     for (int seq = 0; seq < 6; seq++)
       ok(dt_seq_start(session, seq, prompt, n,
                       &(dt_seq_options){.max_tokens = WANTED, .ignore_eos = true, .sampling = how[seq % 3]}, &err));
@@ -468,7 +477,8 @@ static void expect_noise(int place) {
   const dt_sampling sampling = {.temp = 0.7f, .seed = 11};
   subject s = open_subject(place, NULL);
   dt_session *session;
-  ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 1, .context = 90, .use_draft = true}, &session, &err));
+  ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 1, .context = context_of(&s), .use_draft = true},
+                     &session, &err));
   int n;
   int32_t *prompt = golden_ints(get(s.wanted, "prompt"), &n);
   ok(dt_seq_start(session, 0, prompt, n, &(dt_seq_options){.max_tokens = -1, .sampling = sampling}, &err));
@@ -498,10 +508,10 @@ static void guesses_know_the_noise_of_the_token_they_guess(void **state) {
     if (i) expect_noise(i); /* the first one's prompt is too short */
 }
 
-/* Gemma 4's assistants, whose targets run on CPUs only. */
-static void add_readers(void) {
+/* Heads whose targets run on CPUs only. */
+static void add_cases(const char *file) {
   size_t size;
-  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "readers.json", &size);
+  char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", file, &size);
   cJSON *readers = cJSON_Parse(text);
   free(text);
   while (cJSON_GetArraySize(readers)) cJSON_AddItemToArray(cases, cJSON_DetachItemFromArray(readers, 0));
@@ -515,7 +525,7 @@ int main(int argc, char **argv) {
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "golden.json", &size);
   cases = cJSON_Parse(text);
   free(text);
-  if (!on_gpu) add_readers();
+  if (!on_gpu) add_cases("readers.json"), add_cases("mtp.json");
   const struct CMUnitTest tests[] = {cmocka_unit_test(heads_say_what_pytorch_computes),
                                      cmocka_unit_test(a_layer_off_guesses_otherwise),
                                      cmocka_unit_test(a_target_with_a_head_computes_the_same_bits),

@@ -1,0 +1,28 @@
+/* Qwen3.5 and 3.6, dense: three delta layers for each one with attention, whose output has a gate and whose heads turn in part. */
+#include "model/delta.h"
+#include "model/llama.h"
+
+static dt_status read_qwen35(const keys *k, config *c) {
+  c->normed_heads = c->gated_heads = true;
+  c->norm_plus = k->gguf ? 0 : 1;
+  c->post_named = true;
+  int mtp = 0;
+  dt_status status = llama_read(k, &(llama_defaults){.head_dim = 256, .part = 0.25}, c);
+  if (!status) status = config_count(k, NULL, "nextn_predict_layers", 0, c->shape.layers - 1, &mtp);
+  c->shape.layers -= mtp; /* a GGUF file counts the layers that draft */
+  return status ? status : delta_read(k, c);
+}
+
+/* The text part of a model that reads pictures too. */
+static dt_status read_part(const keys *k, config *c) {
+  keys text = *k;
+  text.json = cJSON_GetObjectItemCaseSensitive(k->json, "text_config");
+  if (!cJSON_IsObject(text.json)) return dt_fail(k->err, DT_EINPUT, "%s: text_config: expected an object", k->path);
+  dt_status status = config_refuse_others(&text, "");
+  return status ? status : read_qwen35(&text, c);
+}
+
+extern const family qwen35, qwen35_whole;
+const family qwen35 = {"qwen3_5_text", "Qwen3_5ForCausalLM", "qwen35", "", read_qwen35, llama_find};
+const family qwen35_whole = {"qwen3_5", "Qwen3_5ForConditionalGeneration", NULL, "vision_config", read_part,
+                             llama_find};

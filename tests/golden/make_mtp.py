@@ -1,0 +1,110 @@
+"""Make heads/mtp.json: as make_heads.py makes golden.json, for the MTP layer that Qwen3.5's own files have. transformers leaves it out;
+it is computed here in PyTorch (f32) from vLLM's description (qwen3_5_mtp.py, qwen3_next_mtp.py). Run it from anywhere, with torch and
+transformers installed:
+
+    python tests/golden/make_mtp.py
+
+A case has no head's files: "own" says that they are the target's.
+"""
+import json
+import torch
+from make_families import formula, model_of, numbers_of, set_weights, adds_one
+from make_heads import NearTie, Tree, rms, run
+import make_heads
+
+OUT = make_heads.OUT.parent / "mtp.json"
+
+
+def target(**sizes):
+    return {"architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text", "hidden_act": "silu", "rms_norm_eps": 1e-06,
+            "max_position_embeddings": 160, "linear_conv_kernel_dim": 4, "full_attention_interval": 4, "attn_output_gate": True,
+            "mtp_num_hidden_layers": 1, "eos_token_id": 0, "tie_word_embeddings": False,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}, **sizes}
+
+
+CASES = {
+    "mtp": {"n": 40, "target": target(
+        hidden_size=48, num_attention_heads=4, num_key_value_heads=2, head_dim=16, num_hidden_layers=4, intermediate_size=60, vocab_size=89,
+        linear_key_head_dim=16, linear_value_head_dim=16, linear_num_key_heads=2, linear_num_value_heads=4)},
+    "mtp, past the first base": {"n": 94, "target": target(
+        hidden_size=40, num_attention_heads=2, num_key_value_heads=1, head_dim=24, num_hidden_layers=5, intermediate_size=52, vocab_size=71,
+        linear_key_head_dim=32, linear_value_head_dim=16, linear_num_key_heads=1, linear_num_value_heads=3)},
+}
+
+
+class Mtp:
+    tree = Tree
+
+    def __init__(self, spec, model):
+        self.c, self.target, self.t, self.listed = spec["target"], model, {}, []
+        self.spec = {}
+        c, H, I = self.c, self.c["hidden_size"], self.c["intermediate_size"]
+        self.D, self.ids = c["head_dim"], list(range(c["vocab_size"]))
+        A, G = c["num_attention_heads"] * self.D, c["num_key_value_heads"] * self.D
+        for name, shape in {"fc.weight": [H, 2 * H], "pre_fc_norm_embedding.weight": [H], "pre_fc_norm_hidden.weight": [H], "norm.weight": [H],
+                            "layers.0.input_layernorm.weight": [H], "layers.0.post_attention_layernorm.weight": [H],
+                            "layers.0.self_attn.q_proj.weight": [2 * A, H], "layers.0.self_attn.k_proj.weight": [G, H],
+                            "layers.0.self_attn.v_proj.weight": [G, H], "layers.0.self_attn.o_proj.weight": [H, A],
+                            "layers.0.self_attn.q_norm.weight": [self.D], "layers.0.self_attn.k_norm.weight": [self.D],
+                            "layers.0.mlp.gate_proj.weight": [I, H], "layers.0.mlp.up_proj.weight": [I, H],
+                            "layers.0.mlp.down_proj.weight": [H, I]}.items():
+            how = numbers_of("mtp." + name, shape, False, False, True)
+            self.t[name] = torch.from_numpy(formula("mtp." + name, shape, *how))
+            self.listed.append(["mtp." + name, "F32", shape, *how])
+
+    def from_target(self, streams): return streams[0]
+
+    def normed(self, x, name): return rms(x, 1 + self.t[name + ".weight"], self.c["rms_norm_eps"])
+
+    def rotated(self, x, position):
+        n = int(self.D * self.c["rope_parameters"]["partial_rotary_factor"])
+        angle = position / (self.c["rope_parameters"]["rope_theta"] ** (torch.arange(0, n, 2, dtype=torch.float64) / n))
+        cos, sin = torch.cat([angle.cos()] * 2).float(), torch.cat([angle.sin()] * 2).float()
+        a = x[..., :n]
+        return torch.cat([a * cos + torch.cat([-a[..., n // 2:], a[..., :n // 2]], -1) * sin, x[..., n:]], -1)
+
+    def row(self, f, token, position, keys):
+        t, c, layer = self.t, self.c, "layers.0."
+        e = self.target.get_input_embeddings().weight[token]
+        x = t["fc.weight"] @ torch.cat([self.normed(e, "pre_fc_norm_embedding"), self.normed(f, "pre_fc_norm_hidden")])
+        n = self.normed(x, layer + "input_layernorm")
+        q, gate = (t[layer + "self_attn.q_proj.weight"] @ n).view(c["num_attention_heads"], 2, self.D).unbind(1)
+        k = (t[layer + "self_attn.k_proj.weight"] @ n).view(-1, self.D)
+        v = (t[layer + "self_attn.v_proj.weight"] @ n).view(-1, self.D)
+        q = self.rotated(self.normed(q, layer + "self_attn.q_norm"), position)
+        k = self.rotated(self.normed(k, layer + "self_attn.k_norm"), position)
+        seen = keys + [(k, v)]
+        group = c["num_attention_heads"] // c["num_key_value_heads"]
+        K = torch.stack([s[0] for s in seen]).repeat_interleave(group, 1)
+        W = torch.stack([s[1] for s in seen]).repeat_interleave(group, 1)
+        p = torch.softmax(torch.einsum("hd,nhd->hn", q, K) * self.D ** -0.5, -1)
+        y = torch.einsum("hn,nhd->hd", p, W) * torch.sigmoid(gate)
+        x = x + t[layer + "self_attn.o_proj.weight"] @ y.reshape(-1)
+        n = self.normed(x, layer + "post_attention_layernorm")
+        x = x + t[layer + "mlp.down_proj.weight"] @ (torch.nn.functional.silu(t[layer + "mlp.gate_proj.weight"] @ n) * (t[layer + "mlp.up_proj.weight"] @ n))
+        out = self.normed(x, "norm")
+        return out, self.target.get_output_embeddings().weight @ out, (k, v)
+
+
+def make(name, spec):
+    config, tensors, listed = {**spec["target"]}, {}, []
+    model = model_of(config)
+    for key, p in model.named_parameters():
+        shape = list(p.shape)
+        how = numbers_of(key, shape, False, False, adds_one(config, key))
+        tensors[key] = formula(key, shape, *how)
+        listed.append([key, "F32", shape, *how])
+    set_weights(model, tensors)
+    head = Mtp(spec, model)
+    for seed in range(100):
+        try: prompt, iterations = run(spec, model, head, seed, spec["n"])
+        except NearTie: continue
+        break
+    print(name, len(prompt), seed)
+    return {"name": name, "target": {"config": config, "shards": 1, "tensors": listed + head.listed}, "own": True,
+            "read": "mtp, final norm", "prompt": prompt, "iterations": iterations}
+
+
+if __name__ == "__main__":
+    with torch.no_grad(): cases = [make(*case) for case in CASES.items()]
+    OUT.write_text("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases) + "\n]\n")

@@ -1,0 +1,133 @@
+/* Models with delta layers: what is refused, and how deep trees may be. What they compute is compared in test_golden_logits,
+ * test_heads, test_continue and exact.quantized. */
+#include "backend/check.h"
+#include "backend/ranks.h"
+#include "cpu.h"
+#include "model/model.h"
+#include "unit.h"
+
+#include "dtrun.h"
+
+#include <stdlib.h>
+
+#define FILE_OF SOURCE_DIR "/tests/golden/logits/gguf_qwen35/model.gguf"
+
+/* A description that a test may change. */
+typedef struct {
+  model *m;
+  dt_model_desc desc;
+  dt_layer *layer;
+} opened;
+
+static opened open_model(void) {
+  opened o;
+  ok(model_open(FILE_OF, &o.m, &err));
+  o.desc = *model_desc(o.m);
+  size_t bytes = (size_t)o.desc.shape.layers * sizeof *o.layer;
+  o.layer = malloc(bytes);
+  memcpy(o.layer, o.desc.layer, bytes);
+  o.desc.layer = o.layer;
+  return o;
+}
+
+static void close_model(opened *o) {
+  model_close(o->m);
+  free(o->layer);
+}
+
+static void layers_that_do_not_fit_are_refused(void **state) {
+  (void)state;
+  opened o = open_model();
+  dt_layer *l = o.layer;
+  dt_shape *s = &o.desc.shape;
+  ok(check_model(&o.desc, &err));
+#define WITH(place, value, part)                                                                                       \
+  do {                                                                                                                 \
+    __typeof__(place) before = place;                                                                                  \
+    place = value;                                                                                                     \
+    fails(check_model(&o.desc, &err), DT_EINPUT, part);                                                                \
+    place = before;                                                                                                    \
+  } while (0)
+  WITH(s->delta_key_heads, 0, "layer 0: 4 delta heads of 32 numbers over 0 of 16");
+  WITH(s->delta_key_heads, 3, "layer 0: 4 delta heads of 32 numbers over 3 of 16");
+  WITH(s->delta_key_dim, 8, "over 2 of 8");
+  WITH(s->delta_key_dim, 24, "over 2 of 24");
+  WITH(s->delta_value_dim, 0, "delta heads of 0 numbers");
+  WITH(s->delta_value_dim, 40, "delta heads of 40 numbers");
+  WITH(s->delta_value_dim, 16, "o is 64 x 128, expected 64 x 64");
+  WITH(l[0].keys_of, 1, "layer 0: it cannot read the keys of layer 0");
+  WITH(l[0].delta_conv, (dt_matrix){0}, "layer 0: no delta's convolution");
+  WITH(l[0].delta_decay, l[0].norm1, "delta's decay is 64 x 1, expected 4 x 1");
+  WITH(l[0].k, l[3].k, "layer 0: keys or values");
+  WITH(l[0].delta, false, "layer 0: no q");
+  WITH(l[3].delta, true, "layer 3: ");
+  WITH(l[3].q_gate, l[3].k, "layer 3: q gate is 64 x 64, expected 128 x 64");
+  close_model(&o);
+}
+
+static void nobody_gathers(dt_ranks *ranks, void *numbers, const int *bytes, const int *offset) {
+  (void)ranks, (void)numbers, (void)bytes, (void)offset;
+}
+
+static void a_gpu_and_ranks_refuse_them_in_one_line(void **state) {
+  (void)state;
+  opened o = open_model();
+  fails(check_plain(&o.desc, "a GPU", &err), DT_EINPUT,
+        "model: it has delta layers, which a GPU does not compute: use --backend cpu");
+  dt_ranks ranks = {.rank = 0, .count = 2, .gather = nobody_gathers};
+  dt_backend *b = NULL;
+  dt_weights *w = NULL;
+  ok(dt_cpu_ops.open(&(dt_backend_options){.threads = 1, .ranks = &ranks}, &b, &err));
+  o.desc.path = "model";
+  fails(dt_cpu_ops.upload(b, &o.desc, NULL, &w, &err), DT_EINPUT,
+        "model: it has delta layers, which ranks do not share: run it without mpirun");
+  dt_cpu_ops.close(b);
+  close_model(&o);
+}
+
+/* A chain of so many nodes is what there is room for. */
+static void expect_deepest(dt_session *s, int wanted, int deepest) {
+  static const int32_t prompt[] = {3, 1, 4};
+  int u = 0;
+  ok(dt_seq_start(s, 0, prompt, 3, &(dt_seq_options){.max_tokens = wanted, .ignore_eos = true}, &err));
+  for (int depth = 1; depth <= deepest; depth++) ok(dt_tree_add(dt_seq_tree(s, 0), u, 5, 0, &u, &err));
+  ok(dt_tree_add(dt_seq_tree(s, 0), u, 5, 0, &u, &err));
+  assert_int_equal(u, -1);
+}
+
+static void trees_have_64_levels_at_most(void **state) {
+  (void)state;
+  dt_pair *pair;
+  dt_session *s;
+  dt_pair_info info;
+  ok(dt_pair_open(&(dt_pair_options){.target = FILE_OF}, &pair, &err));
+  dt_pair_describe(pair, &info);
+  assert_int_equal(info.target.deepest, 64);
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 200}, &s, &err));
+  expect_deepest(s, 64, 63); /* a token less than are wanted */
+  expect_deepest(s, 65, 64);
+  expect_deepest(s, 66, 64);
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
+static void a_target_without_an_mtp_layer_says_so(void **state) {
+  (void)state;
+  dt_pair *pair;
+  fails(dt_pair_open(&(dt_pair_options){.target = FILE_OF, .draft = "mtp"}, &pair, &err), DT_EINPUT,
+        "model.gguf has no MTP layer: give another draft, or none");
+  fails(dt_pair_open(&(dt_pair_options){.target = SOURCE_DIR "/models/mini-target", .draft = "mtp"}, &pair, &err),
+        DT_EINPUT, "mini-target has no MTP layer: give another draft, or none");
+  fails(dt_pair_open(&(dt_pair_options){.target = FILE_OF, .draft = "mtp", .head_layers = "1"}, &pair, &err), DT_EINPUT,
+        "--head-layers: the target's MTP layer reads what lies behind its final norm");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(layers_that_do_not_fit_are_refused),
+      cmocka_unit_test(a_gpu_and_ranks_refuse_them_in_one_line),
+      cmocka_unit_test(trees_have_64_levels_at_most),
+      cmocka_unit_test(a_target_without_an_mtp_layer_says_so),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
