@@ -24,6 +24,10 @@ const family *family_at(int i);
 /* Gemma 4's assistant, which is a draft head and in no list. */
 extern const family gemma4_assistant;
 
+/* The MTP layer in Qwen3.5's own files, in no list either. It reads the configuration of the whole model, and finds the layer, whose
+ * number in the file is f->layer, and its last norm. */
+extern const family qwen35_mtp;
+
 /* The family of a draft head's layer: by its model_type, else Llama. Families that add parts to a layer are refused. */
 dt_status family_of_head(const keys *k, const family **out);
 

@@ -2,7 +2,6 @@
 #include "model/head.h"
 
 #include "model/family.h"
-#include "model/llama.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -505,15 +504,14 @@ dt_status head_open(const char *path, const dt_shape *target, const char *layers
 static dt_status fill_own(head *h, const dt_shape *target, dt_error *err) {
   config c = {0};
   dt_head_desc *d = &h->desc;
-  const family *of = NULL;
   keys k = checkpoint_keys(&h->files, err);
-  dt_status status = family_find(&k, &of);
-  if (!status) status = of->read(&k, &c);
-  if (!status) status = checkpoint_open_tensors(&h->files, err);
+  finder f = {.from = &h->files, .prefix = "mtp.", .err = err};
+  dt_status status = checkpoint_open_tensors(&h->files, err);
   if (status) return status;
-  finder f = {.from = &h->files, .prefix = "mtp.", .layer = h->files.gguf ? c.shape.layers : 0, .err = err};
-  if (!find_is_there(&f, "fc.weight", "blk.%d.nextn.eh_proj.weight"))
+  if (h->files.gguf ? !item_of(&h->files, "nextn_predict_layers") : !find_is_there(&f, "fc.weight", NULL))
     return dt_fail(err, DT_EINPUT, "--draft mtp: %s has no MTP layer: give another draft, or none", h->files.path);
+  if ((status = qwen35_mtp.read(&k, &c))) return status;
+  if (h->files.gguf) f.layer = c.shape.layers;
   int H = c.shape.hidden;
   c.shape.layers = 1;
   c.delta[0] = false;
@@ -530,9 +528,8 @@ static dt_status fill_own(head *h, const dt_shape *target, dt_error *err) {
   d->fc = find_matrix(&f, H, 2 * H, "fc.weight", "blk.%d.nextn.eh_proj.weight");
   d->token_norm = find_vector(&f, H, "pre_fc_norm_embedding.weight", "blk.%d.nextn.enorm.weight");
   d->feature_norm = find_vector(&f, H, "pre_fc_norm_hidden.weight", "blk.%d.nextn.hnorm.weight");
-  d->model.final_norm = find_vector(&f, H, "norm.weight", "blk.%d.nextn.shared_head_norm.weight");
-  d->token_norm.plus = d->feature_norm.plus = d->model.final_norm.plus = c.norm_plus;
-  llama_find_layer(&f, &c, &h->layer);
+  d->token_norm.plus = d->feature_norm.plus = c.norm_plus;
+  qwen35_mtp.find(&f, &c, &d->model, &h->layer);
   return f.status;
 }
 

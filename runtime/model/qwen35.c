@@ -22,7 +22,19 @@ static dt_status read_part(const keys *k, config *c) {
   return status ? status : read_qwen35(&text, c);
 }
 
+static dt_status read_mtp(const keys *k, config *c) {
+  bool whole = cJSON_HasObjectItem(k->json, "text_config");
+  return whole ? read_part(k, c) : read_qwen35(k, c);
+}
+
+static void find_mtp(finder *f, const config *c, dt_model_desc *d, dt_layer *layer) {
+  d->final_norm = find_vector(f, c->shape.hidden, "norm.weight", "blk.%d.nextn.shared_head_norm.weight");
+  d->final_norm.plus = c->norm_plus;
+  llama_find_layer(f, c, layer);
+}
+
 extern const family qwen35, qwen35_whole;
 const family qwen35 = {"qwen3_5_text", "Qwen3_5ForCausalLM", "qwen35", "", read_qwen35, llama_find};
 const family qwen35_whole = {"qwen3_5", "Qwen3_5ForConditionalGeneration", NULL, "vision_config", read_part,
                              llama_find};
+const family qwen35_mtp = {"qwen3_5_text", "Qwen3_5ForCausalLM", "qwen35", "", read_mtp, find_mtp};
