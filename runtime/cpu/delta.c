@@ -24,7 +24,7 @@ int delta_rows_together(const dt_rows *rows, int first, int most) {
 
 dt_status delta_check(const dt_rows *rows, dt_error *err) {
   for (int i = 0; i < rows->n; i++) {
-    int base = delta_base_of(rows->position[i]), of = 0;
+    int base = delta_base_of(rows->position[i]), of = rows->prefix[i] < base ? rows->prefix[i] : base;
     while (of < base && slot_of(rows, i, of) == of) of++;
     if (of < base || rows->slot[i] - base >= CPU_DELTA_RING)
       return dt_fail(

@@ -5,23 +5,34 @@
 
 #define MOST 4096 /* heads, and numbers of a head */
 
+/* Whether an item of the list of layers names a delta layer; neither: *wrong. */
+static bool is_delta(const keys *k, const cJSON *item, bool *wrong) {
+  const char *type = cJSON_IsString(item) ? item->valuestring : "";
+  bool delta = k->gguf ? cJSON_IsTrue(item) : !strcmp(type, "linear_attention");
+  *wrong = !delta && !(k->gguf ? cJSON_IsFalse(item) : !strcmp(type, "full_attention"));
+  return delta;
+}
+
+/* A GGUF file lists layers that draft, too. */
 static dt_status read_types(const keys *k, config *c) {
-  const cJSON *types = cJSON_GetObjectItemCaseSensitive(k->json, "layer_types"), *item;
-  int each = 0, i = 0;
+  const char *name = k->gguf ? "attention.recurrent_layers" : "layer_types";
+  const cJSON *types = cJSON_GetObjectItemCaseSensitive(k->json, name), *item;
+  int each = 0, i = 0, layers = c->shape.layers, listed = cJSON_GetArraySize(types);
+  bool wrong = false;
   dt_status status =
       config_int_or(k, "full_attention_interval", "full_attention_interval", 4, CONFIG_MAX_LAYERS, &each);
-  for (int j = 0; j < c->shape.layers && !status; j++) c->delta[j] = (j + 1) % each != 0;
-  if (status || !types) return status;
+  for (int j = 0; j < layers && !status; j++) c->delta[j] = (j + 1) % each != 0;
+  if (status || !types || cJSON_IsNull(types)) return status;
   cJSON_ArrayForEach(item, types) {
-    const char *type = cJSON_IsString(item) ? item->valuestring : "";
-    if (i < c->shape.layers && !(c->delta[i++] = !strcmp(type, "linear_attention")) && strcmp(type, "full_attention"))
-      return dt_fail(k->err, DT_EINPUT,
-                     "%s: layer_types: layer %d is \"%.40s\", expected linear_attention or full_attention", k->path,
-                     i - 1, type);
+    if (i == layers || wrong) break;
+    c->delta[i++] = is_delta(k, item, &wrong);
   }
-  if (i != c->shape.layers || cJSON_GetArraySize(types) != i)
-    return dt_fail(k->err, DT_EINPUT, "%s: layer_types: %d layers, expected %d", k->path, cJSON_GetArraySize(types),
-                   c->shape.layers);
+  if (wrong)
+    return dt_fail(k->err, DT_EINPUT, "%s: %s: layer %d: expected %s", k->path, name, i - 1,
+                   k->gguf ? "true or false" : "\"linear_attention\" or \"full_attention\"");
+  if (i < layers || (!k->gguf && listed > layers))
+    return dt_fail(k->err, DT_EINPUT, "%s: %s: found %d elements, expected one for each of %d layers", k->path, name,
+                   listed, layers);
   return DT_OK;
 }
 

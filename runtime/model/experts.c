@@ -13,9 +13,10 @@ dt_status experts_read(const keys *k, bool optional, config *c) {
   s->chosen_only = true;
   status = config_int(k, "num_experts|num_local_experts|n_routed_experts", "expert_count", DT_EXPERTS, &s->experts);
   if (!status) status = config_int(k, "num_experts_per_tok|top_k_experts", "expert_used_count", s->experts, &s->chosen);
+  const char *width = "moe_intermediate_size", *width_in_gguf = "expert_feed_forward_length";
   if (!status)
-    status = config_int_or(k, "moe_intermediate_size", "expert_feed_forward_length", s->inter, CONFIG_MAX_SIZE,
-                           &s->expert_inter);
+    status = s->inter ? config_int_or(k, width, width_in_gguf, s->inter, CONFIG_MAX_SIZE, &s->expert_inter)
+                      : config_int(k, width, width_in_gguf, CONFIG_MAX_SIZE, &s->expert_inter);
   int widest = s->expert_inter > s->hidden ? s->expert_inter : s->hidden;
   if (!status && widest > MOST_ROWS / s->experts)
     status = dt_fail(k->err, DT_EINPUT, "%s: %d experts of %d numbers, expected at most %d numbers of all together",

@@ -255,7 +255,7 @@ static dt_status load_drafter(dt_pair *p, const dt_pair_options *o, const char *
 static void measure(const dt_pair *p, const dt_weights *weights, size_t before, dt_model_info *info) {
   enum { SLOTS = 1024 };
   info->weight_bytes = p->ops->memory(p->backend).weights - before;
-  info->token_bytes = p->ops->cache_bytes(weights, SLOTS) / SLOTS;
+  info->token_bytes = (p->ops->cache_bytes(weights, 2 * SLOTS) - p->ops->cache_bytes(weights, SLOTS)) / SLOTS;
 }
 
 static dt_status check_draft_vocab(const dt_draft_vocab *v, dt_error *err) {

@@ -499,6 +499,7 @@ def write_keys(writer, spec):
 def write_delta(writer, spec):
     writer.add_rope_dimension_count(int(spec["head_dim"] * spec["rope_parameters"]["partial_rotary_factor"]))
     writer.add_full_attention_interval(spec["full_attention_interval"])
+    writer.add_array("qwen35.attention.recurrent_layers", [(i + 1) % spec["full_attention_interval"] != 0 for i in range(spec["num_hidden_layers"])])
     writer.add_ssm_conv_kernel(spec["linear_conv_kernel_dim"])
     writer.add_ssm_state_size(spec["linear_key_head_dim"])
     writer.add_ssm_group_count(spec["linear_num_key_heads"])
