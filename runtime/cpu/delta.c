@@ -26,7 +26,9 @@ dt_status delta_check(const dt_rows *rows, dt_error *err) {
   for (int i = 0; i < rows->n; i++) {
     int base = delta_base_of(rows->position[i]), of = rows->prefix[i] < base ? rows->prefix[i] : base;
     while (of < base && slot_of(rows, i, of) == of) of++;
-    if (of < base || rows->slot[i] - base >= CPU_DELTA_RING)
+    bool far = rows->position[i] > base &&
+               rows->slot[i] - base >= CPU_DELTA_RING; /* it would lie in the place of one that it reads */
+    if (of < base || far)
       return dt_fail(
           err, DT_EINPUT,
           "forward: row %d at position %d, slot %d: delta layers need the text's first %d rows in slots of the "

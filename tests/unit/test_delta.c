@@ -111,6 +111,24 @@ static void trees_have_64_levels_at_most(void **state) {
   dt_pair_close(pair);
 }
 
+/* A blank text's rows are made of one row, in a slot that the ring has another row's place for. */
+static void a_blank_text_may_be_longer_than_the_ring(void **state) {
+  (void)state;
+  dt_pair *pair;
+  dt_session *s;
+  ok(dt_pair_open(&(dt_pair_options){.target = FILE_OF}, &pair, &err));
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 1, .context = 900}, &s, &err));
+  for (int n = 511; n <= 800; n += n < 515 ? 1 : 285) {
+    int seq = 0;
+    dt_verdict v;
+    ok(dt_seq_start_blank(s, 0, n, NULL, &err));
+    ok(dt_verify_tree(s, &seq, 1, &v, &err));
+    assert_true(v.bonus >= 0);
+  }
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
 static void a_target_without_an_mtp_layer_says_so(void **state) {
   (void)state;
   dt_pair *pair;
@@ -127,6 +145,7 @@ int main(void) {
       cmocka_unit_test(layers_that_do_not_fit_are_refused),
       cmocka_unit_test(a_gpu_and_ranks_refuse_them_in_one_line),
       cmocka_unit_test(trees_have_64_levels_at_most),
+      cmocka_unit_test(a_blank_text_may_be_longer_than_the_ring),
       cmocka_unit_test(a_target_without_an_mtp_layer_says_so),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
