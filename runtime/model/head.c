@@ -483,24 +483,6 @@ static dt_status fill_eagle(head *h, const dt_shape *target, const char *layers,
   return f.status;
 }
 
-dt_status head_open(const char *path, const dt_shape *target, const char *layers, head **out, dt_error *err) {
-  head *h = calloc(1, sizeof *h);
-  if (!h) return dt_fail_memory(err, "a draft head", sizeof *h);
-  dt_status status = checkpoint_open(path, &h->files, err);
-  if (status != DT_OK) {
-    free(h);
-    return status;
-  }
-  status = is_reader(&h->files)                     ? fill_reader(h, target, layers, err)
-           : item_of(&h->files, "medusa_num_heads") ? fill_medusa(h, target, layers, err)
-                                                    : fill_eagle(h, target, layers, err);
-  if (status == DT_OK)
-    *out = h;
-  else
-    head_close(h);
-  return status;
-}
-
 static dt_status fill_own(head *h, const dt_shape *target, dt_error *err) {
   config c = {0};
   dt_head_desc *d = &h->desc;
@@ -533,20 +515,36 @@ static dt_status fill_own(head *h, const dt_shape *target, dt_error *err) {
   return f.status;
 }
 
-dt_status head_open_own(const char *target_path, const dt_shape *target, head **out, dt_error *err) {
+static dt_status fill(head *h, const dt_shape *target, const char *layers, dt_error *err) {
+  if (is_reader(&h->files)) return fill_reader(h, target, layers, err);
+  if (item_of(&h->files, "medusa_num_heads")) return fill_medusa(h, target, layers, err);
+  return fill_eagle(h, target, layers, err);
+}
+
+/* own: the head that is in a target's files. */
+static dt_status open_head(const char *path, bool own, const dt_shape *target, const char *layers, head **out,
+                           dt_error *err) {
   head *h = calloc(1, sizeof *h);
   if (!h) return dt_fail_memory(err, "a draft head", sizeof *h);
-  dt_status status = checkpoint_open(target_path, &h->files, err);
+  dt_status status = checkpoint_open(path, &h->files, err);
   if (status != DT_OK) {
     free(h);
     return status;
   }
-  status = fill_own(h, target, err);
+  status = own ? fill_own(h, target, err) : fill(h, target, layers, err);
   if (status == DT_OK)
     *out = h;
   else
     head_close(h);
   return status;
+}
+
+dt_status head_open(const char *path, const dt_shape *target, const char *layers, head **out, dt_error *err) {
+  return open_head(path, false, target, layers, out, err);
+}
+
+dt_status head_open_own(const char *target_path, const dt_shape *target, head **out, dt_error *err) {
+  return open_head(target_path, true, target, NULL, out, err);
 }
 
 void head_close(head *h) {

@@ -58,7 +58,7 @@ typedef struct {
 #define DT_EXPERTS 512 /* most experts of a layer */
 
 /* A delta layer has the gated delta rule (Yang, Kautz, Hatamizadeh: Gated Delta Networks, 2024) in the place of attention. With n
- * the row after norm1, K = key_heads * key_dim, U = value_heads * value_dim, c the sigmoid's silu:
+ * the row after norm1, K = key_heads * key_dim, U = value_heads * value_dim:
  *   m = delta_in(n); queries [K], keys [K] and values [U] lie side by side in silu(sum over t of conv[.][t] m of the row taps - 1 - t before)
  *   a query, a key is divided by sqrt(|.|^2 + 1e-6), a query by sqrt(key_dim); several values share a key (delta_tiled)
  *   g = decay softplus(delta_a(n) + shift); b = sigmoid(delta_b(n)); of each value head
