@@ -34,7 +34,7 @@ static const option options[] = {
      FIELD(draft),
      0,
      0,
-     "draft (the one made for the target, if it is found); mtp: the target's own layer; none: without"},
+     "draft (that of the target, if it is found); mtp: the target's own; none: without"},
     {{"--weights"},
      "TYPE",
      STRING,

@@ -56,7 +56,7 @@ static void each_fault_has_its_line(void **state) {
       {true, "num_kv_shared_layers", "2", "num_kv_shared_layers is 2, expected all 3 layers"},
       {true, "num_kv_shared_layers", "4", "num_kv_shared_layers"},
       {true, "hidden_size_per_layer_input", "4", "layer_input"},
-      {true, "enable_moe_block", "true", "with experts"},
+      {true, "enable_moe_block", "true", "num_experts is missing"},
       {true, "num_global_key_value_heads", "2",
        "head: layer 2 reads 2 key heads of 32 numbers, the target's layer 5 has 1 of 32"},
       {true, "num_hidden_layers", "0", "num_hidden_layers"},
