@@ -34,7 +34,7 @@ static const option options[] = {
      FIELD(draft),
      0,
      0,
-     "draft (that of the target, if it is found); mtp: the target's own; none: without"},
+     "draft (the target's, if it is found); mtp: its own layer; none: without"},
     {{"--weights"},
      "TYPE",
      STRING,
