@@ -155,13 +155,14 @@ it_goes_again() {
 }
 # Files of the libraries that a package depends on, and these in turn, as they lie on this machine.
 files_needed_by() {
-  local left=("$@") seen=' ' name
+  local left=("$@") seen=' ' name own
+  own=$(dpkg --print-architecture) # libraries of others may be installed beside, for `scripts/test arm`
   while [ ${#left[@]} -gt 0 ]; do
     name=${left[0]} left=("${left[@]:1}")
     [[ $seen == *" $name "* ]] && continue
     seen+="$name "
-    dpkg -L "$name" 2>/dev/null | grep -E '\.so(\.[0-9]+)*$'
-    mapfile -t -O "${#left[@]}" left < <(dpkg-query -W -f '${Depends}' "$name" 2>/dev/null | sed -E 's/\([^)]*\)//g; s/\|[^,]*//g; s/,/\n/g' | tr -d ' ' | grep .)
+    { dpkg -L "${name%:*}:$own" 2>/dev/null || dpkg -L "$name" 2>/dev/null; } | grep -E '\.so(\.[0-9]+)*$'
+    mapfile -t -O "${#left[@]}" left < <(dpkg-query -W -f '${Depends}' "${name%:*}:$own" 2>/dev/null | sed -E 's/\([^)]*\)//g; s/\|[^,]*//g; s/,/\n/g' | tr -d ' ' | grep .)
   done
 }
 it_is_a_debian_package_that_runs_with_what_it_depends_on_and_nothing_else() {
