@@ -591,8 +591,9 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
   q->stats.prompt_ms = p->target_ms + (s->draft ? p->draft_ms : 0);
   q->stats.shared_prefix = true;
   q->start_ms = dt_clock_ms() - q->stats.prompt_ms; /* as if the prompt pass had run now */
-  ready(s, seq);
-  return DT_OK;
+  status = prompt_rows(s, seq, p->n - 1, err);      /* none, but where the cache cannot go on from all that was saved */
+  if (!status) ready(s, seq);
+  return status;
 }
 
 void dt_prefix_free(dt_prefix *p) {

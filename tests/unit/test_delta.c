@@ -129,6 +129,44 @@ static void a_blank_text_may_be_longer_than_the_ring(void **state) {
   dt_pair_close(pair);
 }
 
+static void generate(dt_session *s, int seq, int32_t *tokens, int n) {
+  dt_verdict v;
+  dt_committed c;
+  while (dt_seq_finish(s, seq) == DT_RUNNING) {
+    ok(dt_rollback(s, seq, &err));
+    ok(dt_verify_tree(s, &seq, 1, &v, &err));
+    ok(dt_commit(s, &seq, 1, 0, &c, &err));
+  }
+  assert_int_equal(dt_seq_length(s, seq), n);
+  memcpy(tokens, dt_seq_tokens(s, seq), (size_t)n * sizeof *tokens);
+}
+
+/* Of a prefix far before a text's end the rings have lost the rows: they are computed anew. */
+static void a_prefix_starts_a_text_wherever_it_was_cut(void **state) {
+  (void)state;
+  enum { LENGTH = 700, MORE = 20 };
+  static int32_t prompt[LENGTH], plain[LENGTH], found[LENGTH];
+  const dt_seq_options options = {.max_tokens = MORE, .ignore_eos = true};
+  dt_pair *pair;
+  dt_session *s;
+  for (int i = 0; i < LENGTH; i++) prompt[i] = i * i % 251;
+  ok(dt_pair_open(&(dt_pair_options){.target = FILE_OF}, &pair, &err));
+  ok(dt_session_open(pair, &(dt_session_options){.sequences = 2, .context = 900}, &s, &err));
+  for (int n = 60; n < LENGTH; n += 157) {
+    dt_prefix *prefix;
+    ok(dt_seq_start(s, 0, prompt, n, &options, &err));
+    generate(s, 0, plain, n + MORE);
+    ok(dt_seq_start(s, 0, prompt, LENGTH, &options, &err));
+    ok(dt_prefix_save(s, 0, n, &prefix, &err));
+    ok(dt_seq_start_from(s, 1, prefix, &options, &err));
+    generate(s, 1, found, n + MORE);
+    assert_memory_equal(found, plain, (size_t)(n + MORE) * sizeof *plain);
+    dt_prefix_free(prefix);
+  }
+  dt_session_close(s);
+  dt_pair_close(pair);
+}
+
 static void a_target_without_an_mtp_layer_says_so(void **state) {
   (void)state;
   dt_pair *pair;
@@ -146,6 +184,7 @@ int main(void) {
       cmocka_unit_test(a_gpu_and_ranks_refuse_them_in_one_line),
       cmocka_unit_test(trees_have_64_levels_at_most),
       cmocka_unit_test(a_blank_text_may_be_longer_than_the_ring),
+      cmocka_unit_test(a_prefix_starts_a_text_wherever_it_was_cut),
       cmocka_unit_test(a_target_without_an_mtp_layer_says_so),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
