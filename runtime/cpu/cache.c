@@ -110,7 +110,7 @@ dt_status cpu_snapshot(const dt_cache *c, int sequence, int n, dt_snapshot **out
   if (n < 0 || n > c->slots) return dt_fail(err, DT_EINPUT, "snapshot: %d slots, the cache has %d", n, c->slots);
   const dt_weights *w = c->weights;
   size_t slots = (size_t)n * (w->slot_bytes + feature_bytes(w));
-  int base = delta_oldest(c, sequence, n);
+  int base = delta_newest(c, sequence, n);
   size_t bytes = slots + delta_bytes(w, base, n);
   dt_snapshot *s = malloc(sizeof *s + bytes);
   if (!s) return dt_fail_memory(err, "a snapshot", sizeof *s + bytes);

@@ -112,7 +112,7 @@ static void run_row(const cpu_chunk *c, const cpu_layer *l, const cpu_delta_head
   const float *in = w->delta.in + (size_t)r * w->delta.ldin, *seen[CPU_DELTA_ROWS];
   float *y = w->cat + (size_t)r * w->ldcat + values;
   for (int p = base; p < position; p++) seen[p - base] = delta_row(w, store, slot_of(rows, row, p));
-  w->backend->kernels->delta_row(
+  w->backend->kernels->delta_one(
       h, &(cpu_delta_row){.q = in + key,
                           .k = in + (size_t)s->delta_key_heads * (size_t)h->key_dim + key,
                           .v = in + 2 * (size_t)s->delta_key_heads * (size_t)h->key_dim + values,
@@ -196,7 +196,7 @@ static const cpu_layer *first_delta(const dt_weights *w) {
   return l;
 }
 
-int delta_oldest(const dt_cache *c, int sequence, int rows) {
+int delta_newest(const dt_cache *c, int sequence, int rows) {
   const dt_weights *w = c->weights;
   if (!w->delta.all) return 0;
   float *store = delta_store(c, sequence, first_delta(w));
@@ -222,7 +222,7 @@ static void forget_bases(dt_cache *c, int sequence, int but) {
 
 int cpu_keep(dt_cache *c, int sequence, int rows) {
   if (!c->weights->delta.all) return rows;
-  int base = rows > 0 ? delta_oldest(c, sequence, rows) : -1;
+  int base = rows > 0 ? delta_newest(c, sequence, rows) : -1;
   forget_bases(c, sequence, base < 0 ? 0 : base);
   if (base >= 0) return rows;
   c->since[sequence] = 0;

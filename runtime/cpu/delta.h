@@ -51,7 +51,7 @@ void delta_passed(dt_cache *c, const dt_rows *rows);
 
 /* The position of the newest base that is there and that row `rows` and all behind it can be made from; -1: none. 0, too, where the
  * model has no delta layers. */
-int delta_oldest(const dt_cache *c, int sequence, int rows);
+int delta_newest(const dt_cache *c, int sequence, int rows);
 /* Forgets all of a sequence but what delta_carry brings back: rows from this base on. */
 void delta_restart(dt_cache *c, int sequence, int base);
 /* Bytes of a base and the rows from it up to n, of all layers; base -1: 0. And copying them to `out` or, if `back`, from it. */

@@ -110,7 +110,7 @@ typedef struct {
   void (*delta_mix)(const float *const tap[DT_DELTA_TAPS], const float *weight, size_t ld, int n, float *out);
   /* rate = decay * softplus(a + shift); b = sigmoid(b) */
   void (*delta_rates)(const float *a, const float *shift, const float *decay, int n, float *rate, float *b);
-  void (*delta_row)(const cpu_delta_head *h, const cpu_delta_row *r);
+  void (*delta_one)(const cpu_delta_head *h, const cpu_delta_row *r);
   void (*delta_base)(const cpu_delta_head *h, const float *before, const float *const row[CPU_DELTA_STEP], float *base);
   const cpu_cache_type *cache[CPU_CACHES]; /* in the order of CPU_CACHE_LIST */
   /* In these five, logits and scores [0..count-1] belong to ids first, first + 1, .. ; they may read and write up to 15

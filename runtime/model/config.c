@@ -448,6 +448,20 @@ dt_status config_eos(const keys *k, config *c) {
   return DT_OK;
 }
 
+dt_status config_text_part(const keys *k, const char *takes, keys *text) {
+  *text = *k;
+  text->json = get(k->json, "text_config");
+  if (!cJSON_IsObject(text->json)) return dt_fail(k->err, DT_EINPUT, "%s: text_config: expected an object", k->path);
+  return config_refuse_others(text, takes);
+}
+
+dt_status config_leave_further(const keys *k, config *c) {
+  int further = 0;
+  dt_status status = config_count(k, NULL, "nextn_predict_layers", 0, c->shape.layers - 1, &further);
+  c->shape.layers -= further;
+  return status;
+}
+
 dt_layer config_layer(const config *c, int i) {
   return (dt_layer){.window = c->local[i] ? c->window : 0,
                     .still = c->still[i],

@@ -99,6 +99,12 @@ dt_status config_dense(const keys *k, config *c);
  * a space between. */
 dt_status config_refuse_others(const keys *k, const char *takes);
 
+/* The keys of the part of a model that reads text, where others read pictures and sound and are left out. takes: as below. */
+dt_status config_text_part(const keys *k, const char *takes, keys *text);
+
+/* Takes the layers that draft (MTP) from shape.layers: a GGUF file counts them, a folder does not. */
+dt_status config_leave_further(const keys *k, config *c);
+
 /* Layer i without its tensors and experts. */
 dt_layer config_layer(const config *c, int i);
 

@@ -190,10 +190,8 @@ static dt_status read_gemma4(const keys *k, config *c) {
 
 /* The text part of a model: other parts, which read pictures and sound, are left out. */
 static dt_status read_part(const keys *k, config *c) {
-  keys text = *k;
-  text.json = cJSON_GetObjectItemCaseSensitive(k->json, "text_config");
-  if (!cJSON_IsObject(text.json)) return dt_fail(k->err, DT_EINPUT, "%s: text_config: expected an object", k->path);
-  dt_status status = config_refuse_others(&text, TAKES);
+  keys text;
+  dt_status status = config_text_part(k, TAKES, &text);
   return status ? status : read_gemma4(&text, c);
 }
 

@@ -2,14 +2,6 @@
 #include "model/experts.h"
 #include "model/llama.h"
 
-/* The layers that a GGUF file counts include those that predict tokens further on, which are left out; a folder's do not. */
-static dt_status read_layers(const keys *k, config *c) {
-  int further = 0, layers = c->shape.layers;
-  dt_status status = config_count(k, NULL, "nextn_predict_layers", 0, layers - 1, &further);
-  c->shape.layers = layers - further;
-  return status;
-}
-
 static dt_status check_routing(const keys *k) {
   int gate = 0, groups = 0, taken = 0;
   dt_status status = config_int_or(k, NULL, "expert_gating_func", 2, CONFIG_MAX_SIZE, &gate);
@@ -46,7 +38,7 @@ static dt_status read_glm4_moe(const keys *k, config *c) {
   dt_shape *s = &c->shape;
   double scale = 1;
   dt_status status = llama_read(k, &(llama_defaults){.eps = 1e-5, .part = 0.5}, c);
-  if (!status) status = read_layers(k, c);
+  if (!status) status = config_leave_further(k, c);
   if (!status) status = experts_read(k, false, c);
   if (!status) status = check_routing(k);
   if (!status) status = read_widths(k, c);

@@ -6,19 +6,15 @@ static dt_status read_qwen35(const keys *k, config *c) {
   c->normed_heads = c->gated_heads = true;
   c->norm_plus = k->gguf ? 0 : 1;
   c->post_named = true;
-  int mtp = 0;
   dt_status status = llama_read(k, &(llama_defaults){.head_dim = 256, .part = 0.25}, c);
-  if (!status) status = config_count(k, NULL, "nextn_predict_layers", 0, c->shape.layers - 1, &mtp);
-  c->shape.layers -= mtp; /* a GGUF file counts the layers that draft */
+  if (!status) status = config_leave_further(k, c);
   return status ? status : delta_read(k, c);
 }
 
 /* The text part of a model that reads pictures too. */
 static dt_status read_part(const keys *k, config *c) {
-  keys text = *k;
-  text.json = cJSON_GetObjectItemCaseSensitive(k->json, "text_config");
-  if (!cJSON_IsObject(text.json)) return dt_fail(k->err, DT_EINPUT, "%s: text_config: expected an object", k->path);
-  dt_status status = config_refuse_others(&text, "");
+  keys text;
+  dt_status status = config_text_part(k, "", &text);
   return status ? status : read_qwen35(&text, c);
 }
 

@@ -3,6 +3,7 @@
 #include "backend/check.h"
 #include "backend/ranks.h"
 #include "cpu.h"
+#include "delta.h"
 #include "model/model.h"
 #include "unit.h"
 
@@ -63,6 +64,39 @@ static void layers_that_do_not_fit_are_refused(void **state) {
   WITH(l[3].delta, true, "layer 3: ");
   WITH(l[3].q_gate, l[3].k, "layer 3: q gate is 64 x 64, expected 128 x 64");
   close_model(&o);
+}
+
+/* Row 0 of a pass: at this position in this slot, behind a prefix of the text in its own slots, so that slots from the prefix on are its
+ * path's, which begins with `first`. */
+static dt_status check_row(int position, int slot, int prefix, int first, dt_error *err) {
+  int32_t token = 5, sequence = 0, path[128], length = position - prefix + 1;
+  for (int i = 0; i < length; i++) path[i] = first + i;
+  path[length - 1] = slot;
+  return delta_check(&(dt_rows){.n = 1,
+                                .token = &token,
+                                .position = &position,
+                                .sequence = &sequence,
+                                .slot = &slot,
+                                .prefix = &prefix,
+                                .path = path,
+                                .path_len = &length,
+                                .path_stride = length},
+                     err);
+}
+
+static void rows_that_reach_too_far_are_refused(void **state) {
+  (void)state;
+  assert_int_equal(delta_base_of(95), 0); /* bases are 64 to 95 positions before a row */
+  assert_int_equal(delta_base_of(96), 32);
+  assert_int_equal(delta_base_of(127), 32);
+  assert_int_equal(delta_base_of(128), 64);
+  ok(check_row(100, 32 + 511, 100, 0, &err));
+  fails(check_row(100, 32 + 512, 100, 0, &err), DT_EINPUT,
+        "at position 100, slot 544: delta layers need the text's first 32");
+  ok(check_row(0, 5000, 0, 0, &err)); /* it reads no other row */
+  ok(check_row(100, 100, 31, 31, &err));
+  ok(check_row(100, 100, 32, 200, &err));
+  fails(check_row(100, 100, 31, 200, &err), DT_EINPUT, "rows in slots of the same numbers");
 }
 
 static void nobody_gathers(dt_ranks *ranks, void *numbers, const int *bytes, const int *offset) {
@@ -181,6 +215,7 @@ static void a_target_without_an_mtp_layer_says_so(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layers_that_do_not_fit_are_refused),
+      cmocka_unit_test(rows_that_reach_too_far_are_refused),
       cmocka_unit_test(a_gpu_and_ranks_refuse_them_in_one_line),
       cmocka_unit_test(trees_have_64_levels_at_most),
       cmocka_unit_test(a_blank_text_may_be_longer_than_the_ring),
