@@ -4,11 +4,15 @@ transformers installed:
 
     python tests/golden/make_mtp.py
 
-A case has no head's files: "own" says that they are the target's.
+A case has no head's files: "own" says that they are the target's. With "file" these are a GGUF file beside mtp.json, as llama.cpp's
+converter writes it (the gguf package is needed too): the layer that drafts is behind the others and counted with them.
 """
 import json
+import gguf
+import numpy as np
 import torch
-from make_families import formula, model_of, numbers_of, set_weights, adds_one
+from make_families import formula, model_of, numbers_of, set_weights, adds_one, write_bytes, write_keys
+from widen_gguf import value_heads
 from make_heads import NearTie, Tree, rms, run
 import make_heads
 
@@ -29,7 +33,11 @@ CASES = {
     "mtp, past the first base": {"n": 94, "target": target(
         hidden_size=40, num_attention_heads=2, num_key_value_heads=1, head_dim=24, num_hidden_layers=5, intermediate_size=52, vocab_size=71,
         linear_key_head_dim=32, linear_value_head_dim=16, linear_num_key_heads=1, linear_num_value_heads=3)},
+    "mtp, GGUF": {"n": 30, "file": "mtp.gguf", "target": target(
+        hidden_size=32, num_attention_heads=2, num_key_value_heads=1, head_dim=16, num_hidden_layers=4, intermediate_size=40, vocab_size=258,
+        linear_key_head_dim=16, linear_value_head_dim=16, linear_num_key_heads=1, linear_num_value_heads=2)},
 }
+NEXTN = {"fc": "nextn.eh_proj", "pre_fc_norm_embedding": "nextn.enorm", "pre_fc_norm_hidden": "nextn.hnorm", "norm": "nextn.shared_head_norm"}
 
 
 class Mtp:
@@ -86,6 +94,28 @@ class Mtp:
         return out, self.target.get_output_embeddings().weight @ out, (k, v)
 
 
+def write(spec, tensors, head):
+    c, layers = spec["target"], spec["target"]["num_hidden_layers"]
+    writer = gguf.GGUFWriter(make_heads.OUT.parent / spec["file"], "qwen35")
+    write_keys(writer, {**c, "num_hidden_layers": layers + 1})
+    writer.add_nextn_predict_layers(1)
+    write_bytes(writer)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN35, layers + 1)
+    for key, x in {**tensors, **{"mtp." + k: v.numpy() for k, v in head.t.items()}}.items():
+        part = key.removeprefix("mtp.").removesuffix(".weight")
+        if key.startswith("mtp.") and part in NEXTN: where = f"blk.{layers}.{NEXTN[part]}.weight"
+        else:
+            key = key.replace("mtp.layers.0.", f"model.layers.{layers}.")
+            where = names.get_name(key.replace("dt_bias", "dt_proj.bias"), try_suffixes=(".weight", ".bias")) or names.get_name(key)
+        if key.endswith("A_log"): x = -np.exp(x)
+        if "norm" in key and adds_one(c, key): x = x + 1
+        if "conv1d" in key: x = x[:, 0]
+        if "linear_attn" in key: x = value_heads(c, key, x, False)
+        matrix = x.ndim > 1 and "conv1d" not in key
+        writer.add_tensor(where, np.ascontiguousarray(x).astype(np.float16 if matrix else np.float32))
+    writer.write_header_to_file(), writer.write_kv_data_to_file(), writer.write_tensors_to_file(), writer.close()
+
+
 def make(name, spec):
     config, tensors, listed = {**spec["target"]}, {}, []
     model = model_of(config)
@@ -101,7 +131,11 @@ def make(name, spec):
         except NearTie: continue
         break
     print(name, len(prompt), seed)
-    return {"name": name, "target": {"config": config, "shards": 1, "tensors": listed + head.listed}, "own": True,
+    files = {"target": {"config": config, "shards": 1, "tensors": listed + head.listed}}
+    if "file" in spec:
+        write(spec, tensors, head)
+        files = {"file": spec["file"]}
+    return {"name": name, **files, "own": True,
             "read": "mtp, final norm", "prompt": prompt, "iterations": iterations}
 
 

@@ -44,7 +44,8 @@ static char *folder_of(const cJSON *of, const char *dtype) {
 /* A case's target and head, opened. */
 typedef struct {
   const cJSON *wanted;
-  char *target, *head;
+  char *folder, *head;
+  char target[256]; /* the folder or, if the target's files are one, this */
   dt_pair *pair;
 } subject;
 
@@ -58,14 +59,15 @@ static subject open_reading(int i, const char *layers, const char *dtype, const 
                             const char *weights) {
   subject s = {.wanted = cJSON_GetArrayItem(cases, i)};
   const cJSON *file = cJSON_GetObjectItem(s.wanted, "file");
-  s.target = folder_of(get(s.wanted, "target"), dtype);
   bool own = cJSON_HasObjectItem(s.wanted, "own"); /* the target's files have it */
+  s.folder = own && file ? temp_folder() : folder_of(get(s.wanted, "target"), dtype);
   s.head = file || own ? temp_folder() : folder_of(get(s.wanted, "head"), NULL);
   char path[256];
   snprintf(path, sizeof path, SOURCE_DIR "/tests/golden/heads/%s", file ? file->valuestring : "");
   char *tokenizer = small_json(NULL, NULL);
-  temp_write(s.target, "tokenizer.json", tokenizer, strlen(tokenizer));
+  temp_write(s.folder, "tokenizer.json", tokenizer, strlen(tokenizer));
   free(tokenizer);
+  snprintf(s.target, sizeof s.target, "%s", own && file ? path : s.folder);
   ok(dt_pair_open(&(dt_pair_options){.target = s.target,
                                      .draft = own    ? "mtp"
                                               : file ? path
@@ -93,7 +95,7 @@ static int context_of(const subject *s) { return cJSON_HasObjectItem(s->wanted, 
 
 static void close_subject(subject *s) {
   dt_pair_close(s->pair);
-  temp_remove(s->target), temp_remove(s->head);
+  temp_remove(s->folder), temp_remove(s->head);
 }
 
 static void start(dt_session *session, int seq, const cJSON *wanted, int tokens) {
