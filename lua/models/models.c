@@ -50,7 +50,7 @@ dt_status models_resolve(const char *target_option, const char *draft_option, dt
   if (status) return status;
   if (need != DTL_NO_DRAFT && draft_option && !strcmp(draft_option, "mtp")) {
     *draft = strdup(draft_option);
-    if (!*draft) status = dtl_fail(err, DT_ENOMEM, "no memory for a name");
+    if (!*draft) status = dtl_fail(err, DT_ENOMEM, "out of memory: the draft's name");
   } else if (need != DTL_NO_DRAFT && !none)
     status = choose_draft(target_option, *target, draft_option, kind, draft, found, err);
   if (!status && need == DTL_NEEDS_DRAFT && !*draft) status = needs_one(*target, none, err);

@@ -121,7 +121,7 @@ static void multiply_heads(const cpu_chunk *c, const cpu_layer *l) {
   if (w->shape.wide_norms) normalize_wide(c, l);
 }
 
-/* Attention, or what a layer has in its place, whose rows need no less if only what it keeps is wanted. */
+/* Attention, or a delta layer's sums, all of which are needed for its rows in the ring, too. */
 static void attend(const cpu_chunk *c, int layer, bool write_only) {
   const cpu_layer *l = &c->p->w->layer[layer];
   if (l->delta) {
