@@ -179,7 +179,7 @@ static void generate(dt_session *s, int seq, int32_t *tokens, int n) {
 static void a_prefix_starts_a_text_wherever_it_was_cut(void **state) {
   (void)state;
   enum { LENGTH = 700, MORE = 20 };
-  static int32_t prompt[LENGTH], plain[LENGTH], found[LENGTH];
+  static int32_t prompt[LENGTH], plain[LENGTH + MORE], found[LENGTH + MORE];
   const dt_seq_options options = {.max_tokens = MORE, .ignore_eos = true};
   dt_pair *pair;
   dt_session *s;
