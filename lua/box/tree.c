@@ -172,6 +172,64 @@ static int tree_method_draft_step(lua_State *L) {
   return box_tree_draft_step(L, check_tree(L, "tree:draft_step"), "tree:draft_step");
 }
 
+enum { CHAIN_NODE = 2, CHAIN_LEFT, CHAIN_LEAST, CHAIN_FIRST }; /* a chain's values on the stack, behind the tree */
+
+static int extend_chain(lua_State *L, dtl_run *run, const char *who);
+
+/* context: as in end_draft_step. */
+static int end_chain_pass(lua_State *L, int status, lua_KContext context) {
+  (void)status;
+  dtl_run *run = ((run_handle *)lua_touserdata(L, 1))->run;
+  run_check_pass(L, run, (const char *)context);
+  return extend_chain(L, run, (const char *)context);
+}
+
+/* Drafts from the chain's last node, or returns the chain: no levels are left to add, or no room is. */
+static int draft_chain(lua_State *L, dtl_run *run, const char *who) {
+  const dt_tree *t = run->tree;
+  int u = (int)lua_tointeger(L, CHAIN_NODE);
+  if (lua_tointeger(L, CHAIN_LEFT) > 0 && t->depth[u] < t->max_depth && dt_tree_room(t) > 0) {
+    box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, who);
+    box_tree_drop_drafted(run);
+    if (!run->n_refs) return extend_chain(L, run, who);
+    return run_await(L, run, RUN_DRAFT_PASS, (lua_KContext)who, end_chain_pass);
+  }
+  lua_pushvalue(L, CHAIN_FIRST);
+  lua_pushinteger(L, t->nodes - 1);
+  return 2;
+}
+
+/* Adds a child to the chain's last node, which was drafted from, and goes on from it. */
+static int extend_chain(lua_State *L, dtl_run *run, const char *who) {
+  int u = (int)lua_tointeger(L, CHAIN_NODE), first, last;
+  dt_error err;
+  if (dt_tree_branch(run->tree, u, 1, &first, &last, &err)) return run_fail(L, &err, who);
+  bool sure = (lua_Number)dt_tree_draft_of(run->tree, u)->confidence >= lua_tonumber(L, CHAIN_LEAST);
+  lua_pushinteger(L, first);
+  lua_replace(L, CHAIN_NODE);
+  lua_pushinteger(L, last < first || !sure ? 0 : lua_tointeger(L, CHAIN_LEFT) - 1);
+  lua_replace(L, CHAIN_LEFT);
+  return draft_chain(L, run, who);
+}
+
+static int tree_method_draft_chain(lua_State *L) {
+  static const char who[] = "tree:draft_chain";
+  dtl_run *run = check_tree(L, who);
+  lua_settop(L, CHAIN_LEAST);
+  check_node(L, run, CHAIN_NODE, who, "u");
+  lua_Integer k = object_integer(L, CHAIN_LEFT, who, "k");
+  if (k < 0) luaL_error(L, "%s: k = %I is negative", who, (LUAI_UACINT)k);
+  if (lua_isnil(L, CHAIN_LEAST)) {
+    lua_pushinteger(L, 0);
+    lua_replace(L, CHAIN_LEAST);
+  }
+  if (lua_type(L, CHAIN_LEAST) != LUA_TNUMBER)
+    luaL_error(L, "%s: least must be a number, not %s", who, luaL_typename(L, CHAIN_LEAST));
+  box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, who); /* raises where nothing may be drafted */
+  lua_pushinteger(L, run->tree->nodes);
+  return draft_chain(L, run, who);
+}
+
 static int tree_method_branch_best(lua_State *L) {
   dtl_run *run = check_tree(L, "tree:branch_best");
   int k = clip_int(object_integer(L, 3, "tree:branch_best", "k")), first, last;
@@ -361,6 +419,7 @@ static const luaL_Reg methods[] = {{"size", tree_method_size},
                                    {"depth_room", tree_method_depth_room},
                                    {"limit", tree_method_limit},
                                    {"draft_step", tree_method_draft_step},
+                                   {"draft_chain", tree_method_draft_chain},
                                    {"branch", tree_method_branch},
                                    {"branch_best", tree_method_branch_best},
                                    {"add", tree_method_add},

@@ -87,6 +87,7 @@ local CALLS = {
   function(b) return ("t:draft_step(%s%s)"):format(list(b), optional(integer(b))) end,
   function(b) return ("t:draft_step(%s)"):format(chance(0.5) and "all(t)" or node(b)) end,
   function(b) return ("t.seq:draft_step(%s%s)"):format(list(b), optional(integer(b))) end,
+  function(b) return ("t:draft_chain(%s, %s%s)"):format(node(b), integer(b), optional(pick { "0.3", "1" })) end,
   function(b) return ("t:branch(%s, %s)"):format(node(b), integer(b)) end,
   function(b) return ("t:branch_best(%s, %s%s)"):format(list(b), integer(b), optional(integer(b))) end,
   function(b) return ("t:add(%s, %s%s)"):format(node(b), integer(b), optional(pick(LOGPS))) end,

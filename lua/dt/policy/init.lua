@@ -14,7 +14,7 @@ local sources = require "dt.policy.sources"
 -- A page may overwrite every table it sees: what is called here is taken once, when this is loaded. What a page gives
 -- is read once, and without its metamethods.
 local error, ipairs, next, setmetatable, type = error, ipairs, next, setmetatable, type
-local concat, floor, format, min = table.concat, math.floor, string.format, math.min
+local concat, floor, format = table.concat, math.floor, string.format
 local byte, lower, sub = string.byte, string.lower, string.sub
 local rawset, sort, tointeger = rawset, table.sort, math.tointeger
 
@@ -177,18 +177,8 @@ end
 -- The nearest integer; halves go up.
 function policy.round(x) return floor(x + 0.5) end
 
--- A chain of up to `length` tokens below the root, each the likeliest after the one before, a draft pass for each; one
--- whose probability is below `least` (0) is the last.
-function policy.chain(tree, length, least)
-  local node = tree.root
-  for _ = 1, min(length, tree:depth_room()) do
-    tree:draft_step(node)
-    local first, last = tree:branch(node, 1)
-    if last < first then return end -- the draft model's context has ended
-    if least and tree:confidence(node) < least then return end
-    node = first
-  end
-end
+-- A chain of up to `length` nodes below the root (tree:draft_chain).
+function policy.chain(tree, length, least) return tree:draft_chain(tree.root, length, least) end
 
 -- One draft pass over nodes[1..n] and b children for each: the new nodes are first..last; none: last = first - 1.
 function policy.expand(tree, nodes, n, b)
