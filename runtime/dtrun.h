@@ -69,7 +69,8 @@ typedef struct {
 
 typedef struct {
   const char *target; /* model folder (config.json, *.safetensors, tokenizer.json) */
-  const char *draft;  /* folder of a model or of a head for this target; NULL: no draft */
+  const char
+      *draft; /* folder of a model or of a head for this target, or a part of it (dt_draft_is_own); NULL: no draft */
   /* "auto" (NULL), "cuda", "cpu", or one variant: "cpu:amx", avx512vnni, avx512, avx2; i8mm, dotprod, neon; scalar */
   const char *backend;
   int threads; /* 0: one for each physical core of dt_processors() */
@@ -109,6 +110,10 @@ dt_status dt_model_look(const char *path, dt_model_facts *facts, dt_error *err);
 
 /* *is: the files at path are a draft head, for any target; false also if they cannot be read. *bytes: size of the weights' files. */
 dt_status dt_head_look(const char *path, bool *is, uint64_t *bytes, dt_error *err);
+
+/* Whether a draft's name is of a part of the target, and of no files: "mtp", the layer that it has for that; "exit:N", its first N
+ * layers, its final norm and its output, 1 <= N < all. False: NULL. */
+bool dt_draft_is_own(const char *draft);
 
 typedef enum { DT_FITS_NOT, DT_FITS_HEAD, DT_FITS_MODEL } dt_fit;
 

@@ -34,7 +34,7 @@ static const option options[] = {
      FIELD(draft),
      0,
      0,
-     "draft (the target's, if it is found); mtp: its own layer; none: without"},
+     "draft (if one is found); exit:N, mtp: the target's layers; none: without"},
     {{"--weights"},
      "TYPE",
      STRING,

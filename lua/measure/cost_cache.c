@@ -48,7 +48,10 @@ dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, 
   char also[32], files[2][DIGEST_TEXT], *what;
   snprintf(also, sizeof also, "context %d", context);
   *place = (costs_place){0};
-  what = describe(&info, also, batch, target ? target : "-", draft ? draft : "-");
+  what = describe(&info, also, batch, target ? target : "-",
+                  dt_draft_is_own(info.draft.path) ? info.draft.path
+                  : draft                          ? draft
+                                                   : "-");
   identity_model(target, files[0]), identity_model(draft, files[1]);
   bool ok = what && asprintf(&place->key, "%s, %s %s", what, files[0], files[1]) >= 0;
   if (ok && target) place->path = path_of("costs", what); /* a scripted pair has no files, and is measured each time */
@@ -63,7 +66,8 @@ dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_
   bool is_there = access(info.target.path, F_OK) == 0;
   identity_model(is_there ? info.target.path : NULL, target);
   identity_model(is_there ? info.draft.path : NULL, draft);
-  *place = (costs_place){.key = describe(&info, drawn, batch, target, draft)};
+  *place = (costs_place){
+      .key = describe(&info, drawn, batch, target, dt_draft_is_own(info.draft.path) ? info.draft.path : draft)};
   if (place->key && is_there) place->path = path_of("learned", place->key);
   return place->key ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the place of learned costs");
 }

@@ -48,7 +48,7 @@ dt_status models_resolve(const char *target_option, const char *draft_option, dt
   *draft = NULL, *found = false;
   dt_status status = target_option ? hub_path(target_option, target, err) : bundled("models/mini-target", target, err);
   if (status) return status;
-  if (need != DTL_NO_DRAFT && draft_option && !strcmp(draft_option, "mtp")) {
+  if (need != DTL_NO_DRAFT && dt_draft_is_own(draft_option)) {
     *draft = strdup(draft_option);
     if (!*draft) status = dtl_fail(err, DT_ENOMEM, "out of memory: the draft's name");
   } else if (need != DTL_NO_DRAFT && !none)

@@ -141,6 +141,11 @@ typedef struct {
   dt_status (*upload_head)(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
                            dt_error *);
 
+  /* An early exit: a model's first layers, its final norm and its output as a model of its own, which holds no weights: those of the
+   * whole model, which outlives it and never runs beside it. DT_EINPUT: not 1..layers-1, or a model that cannot. NULL: the backend has
+   * none. */
+  dt_status (*first_layers)(const dt_weights *, int layers, dt_weights **, dt_error *);
+
   /* Room for `sequences` times `slots` rows. */
   dt_status (*create_cache)(dt_weights *, int sequences, int slots, dt_cache **, dt_error *);
   void (*free_cache)(dt_cache *);

@@ -121,6 +121,7 @@ const dt_backend_ops dt_cpu_ops = {
     .describe = cpu_describe,
     .upload = cpu_upload,
     .upload_head = cpu_upload_head,
+    .first_layers = cpu_first_layers,
     .weight_dtype = cpu_weight_dtype,
     .weight_activations = cpu_weight_activations,
     .free_weights = cpu_free_weights,

@@ -267,6 +267,7 @@ cpu_mine cpu_mine_of(const dt_shape *, int rank, int ranks);
 dt_status cpu_upload(dt_backend *, const dt_model_desc *, const dt_holding *, dt_weights **, dt_error *);
 dt_status cpu_upload_head(dt_backend *, const dt_head_desc *, const char *dtype, dt_weights *target, dt_weights **,
                           dt_error *);
+dt_status cpu_first_layers(const dt_weights *whole, int layers, dt_weights **, dt_error *);
 void cpu_free_weights(dt_weights *);
 
 size_t cpu_cache_bytes(const dt_weights *, int slots);

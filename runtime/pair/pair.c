@@ -11,9 +11,12 @@
 #include "text/load_gguf.h"
 #include "text/text.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define EXIT "exit:"
 
 int dt_processors(void) { return processors_usable(""); }
 
@@ -171,7 +174,12 @@ done:
 }
 
 /* Whether a draft is the head that the target's own files have. */
-static bool is_own(const char *draft) { return !strcmp(draft, "mtp"); }
+static bool is_mtp(const char *draft) { return !strcmp(draft, "mtp"); }
+
+/* Whether it is some of the target's layers. */
+static bool is_exit(const char *draft) { return !strncmp(draft, EXIT, strlen(EXIT)); }
+
+bool dt_draft_is_own(const char *draft) { return draft && (is_mtp(draft) || is_exit(draft)); }
 
 /* Loads a draft head: it has no tokenizer, and its ids are the target's. */
 static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
@@ -185,7 +193,7 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
                            .layers = p->target_info.layers,
                            .hidden = p->target_info.hidden,
                            .context = p->target_info.context};
-  bool own = is_own(o->draft);
+  bool own = is_mtp(o->draft);
   if (own && o->head_layers)
     return dt_fail(err, DT_EINPUT, "--head-layers: the target's MTP layer reads what lies behind its final norm");
   dt_status s =
@@ -204,6 +212,28 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
   s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &p->draft, err);
   head_close(h);
   return s;
+}
+
+/* Makes the target's first layers the draft, with nothing of their own. */
+static dt_status load_exit(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+  const char *number = o->draft + strlen(EXIT);
+  int most = p->target_info.layers - 1;
+  size_t digits = strspn(number, "0123456789");
+  if (!p->ops->first_layers)
+    return dt_fail(err, DT_EINPUT, "draft: the backend %s has no %s: use --backend cpu", p->ops->name, o->draft);
+  if (!digits || number[digits])
+    return dt_fail(err, DT_EINPUT, "draft: %.40s: a number of layers is expected, as in exit:8", o->draft);
+  int layers = digits > 6 ? INT_MAX : atoi(number);
+  if (layers < 1 || layers > most)
+    return dt_fail(err, DT_EINPUT, "draft: %.40s is out of range: exit:1 to exit:%d (%s has %d layers)", o->draft, most,
+                   o->target, most + 1);
+  if (dtype) return dt_fail(err, DT_EINPUT, "draft weights: %s has the target's weights", o->draft);
+  if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft vocabulary: %s has the target's output", o->draft);
+  if (o->head_layers) return dt_fail(err, DT_EINPUT, "--head-layers: %s is no draft head", o->draft);
+  p->draft_info = p->target_info;
+  p->draft_info.path = p->draft_path;
+  p->draft_info.layers = layers;
+  return p->ops->first_layers(p->target, layers, &p->draft, err);
 }
 
 /* Loads a draft model with the target's tokenizer. */
@@ -239,13 +269,10 @@ static dt_status leave_out(dt_pair *p, const dt_error *why, dt_error *err) {
 
 static dt_status load_drafter(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
   dt_error why;
-  bool is_head;
-  dt_status s = DT_OK;
-  if (is_own(o->draft))
-    is_head = true;
-  else
-    s = head_is(o->draft, &is_head, &why);
-  if (!s) s = is_head ? load_head(p, o, dtype, &why) : load_draft(p, o, dtype, &why);
+  bool is_head = is_mtp(o->draft), exits = is_exit(o->draft);
+  dt_status s = dt_draft_is_own(o->draft) ? DT_OK : head_is(o->draft, &is_head, &why);
+  if (!s)
+    s = exits ? load_exit(p, o, dtype, &why) : is_head ? load_head(p, o, dtype, &why) : load_draft(p, o, dtype, &why);
   if (s && o->draft_optional) return leave_out(p, &why, err);
   if (s && err) *err = why;
   return s;

@@ -55,6 +55,11 @@ it_refuses_a_policy_with_drafts_without_a_draft_model() {
   refuses 2 'give --draft' dynatree --target "$models/mini-target" --draft none --text hello
 }
 
+it_refuses_an_exit_that_is_none() {
+  refuses 2 'draft: exit:6 is out of range: exit:1 to exit:5 \(.*mini-target has 6 layers\)' rate -m "$models/mini-target" -md exit:6 --text hello
+  refuses 2 'draft: exit:all: a number of layers is expected, as in exit:8' rate -m "$models/mini-target" -md exit:all --text hello
+}
+
 it_names_the_tensor_whose_numbers_are_not_finite() {
   # a type of two bytes: all bits of the exponent, with and without others
   refuses_damaged "returned NaN at position [0-9]+: damaged/model.safetensors: tensor $tensor holds NaN" poke $tensor 0 ffff

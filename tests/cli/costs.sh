@@ -31,6 +31,14 @@ it_minds_no_weights_that_the_text_never_meets() {
     --costs table --target odd --draft "$models/mini-draft"
   [ -z "$(find .cache -name 'costs-*')" ] || fail 'a table is kept'
 }
+it_tells_exits_apart() {
+  export HOME=$PWD
+  learn_run -md exit:2
+  learn_run -md exit:3
+  cost_run -md exit:2
+  cost_run -md exit:3
+  [ "$(find .cache -name 'learned-*.json' | wc -l)" -eq 2 ] && [ "$(find .cache -name 'costs-*.json' | wc -l)" -eq 2 ] || fail 'one table for both'
+}
 it_measures_nothing_unless_asked() {
   export HOME=$PWD
   learn_run

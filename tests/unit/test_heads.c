@@ -1,4 +1,5 @@
-/* Draft heads of every layout against PyTorch (tests/golden/make_heads.py, make_readers.py): what they say after each node of a tree, over
+/* Draft heads of every layout, and early exits, against PyTorch (tests/golden/make_heads.py, make_readers.py, make_mtp.py,
+ * make_exits.py): what they say after each node of a tree, over
  * iterations with accepted and rejected rows; the trees that EAGLE-2 grows; that the target's numbers stay what they are.
  *
  *   test_heads         on the CPU
@@ -44,6 +45,7 @@ static char *folder_of(const cJSON *of, const char *dtype) {
 /* A case's target and head, opened. */
 typedef struct {
   const cJSON *wanted;
+  int exit; /* layers of the target that draft; 0: a head does */
   char *folder, *head;
   char target[256]; /* the folder or, if the target's files are one, this */
   dt_pair *pair;
@@ -58,21 +60,24 @@ static const char *layers_of(const cJSON *wanted) {
 static subject open_reading(int i, const char *layers, const char *dtype, const char *with, const char *cache_dtype,
                             const char *weights) {
   subject s = {.wanted = cJSON_GetArrayItem(cases, i)};
-  const cJSON *file = cJSON_GetObjectItem(s.wanted, "file");
+  const cJSON *exits = cJSON_GetObjectItem(s.wanted, "exit"), *file = cJSON_GetObjectItem(s.wanted, "file");
   bool own = cJSON_HasObjectItem(s.wanted, "own"); /* the target's files have it */
   s.folder = own && file ? temp_folder() : folder_of(get(s.wanted, "target"), dtype);
-  s.head = file || own ? temp_folder() : folder_of(get(s.wanted, "head"), NULL);
-  char path[256];
+  if (exits) s.exit = exits->valueint;
+  s.head = file || own || exits ? temp_folder() : folder_of(get(s.wanted, "head"), NULL);
+  char path[256], name[16];
+  snprintf(name, sizeof name, "exit:%d", s.exit);
   snprintf(path, sizeof path, SOURCE_DIR "/tests/golden/heads/%s", file ? file->valuestring : "");
   char *tokenizer = small_json(NULL, NULL);
   temp_write(s.folder, "tokenizer.json", tokenizer, strlen(tokenizer));
   free(tokenizer);
   snprintf(s.target, sizeof s.target, "%s", own && file ? path : s.folder);
   ok(dt_pair_open(&(dt_pair_options){.target = s.target,
-                                     .draft = own    ? "mtp"
-                                              : file ? path
-                                                     : s.head,
-                                     .draft_weights = weights,
+                                     .draft = own      ? "mtp"
+                                              : s.exit ? name
+                                              : file   ? path
+                                                       : s.head,
+                                     .draft_weights = s.exit ? NULL : weights,
                                      .backend = with,
                                      .threads = 2,
                                      .cache_dtype = cache_dtype,
@@ -201,7 +206,10 @@ static void run_case(int i, const char *with) {
   const char *name = get(s.wanted, "name")->valuestring;
   dt_pair_info info;
   dt_pair_describe(s.pair, &info);
-  assert_string_equal(info.draft_head, get(s.wanted, "read")->valuestring);
+  if (s.exit)
+    assert_true(!info.draft_head && info.draft.layers == s.exit && info.draft.weight_bytes == 0);
+  else
+    assert_string_equal(info.draft_head, get(s.wanted, "read")->valuestring);
   dt_session *session;
   ok(dt_session_open(s.pair, &(dt_session_options){.sequences = 3, .context = context_of(&s), .use_draft = true},
                      &session, &err));
@@ -269,8 +277,9 @@ static void a_layer_off_guesses_otherwise(void **state) {
   if (on_gpu) skip(); /* the CPU shows which layers they are */
   for (int i = 0; i < cJSON_GetArraySize(cases); i++) {
     const cJSON *wanted = cJSON_GetArrayItem(cases, i);
-    const char *read = get(wanted, "read")->valuestring, *list = strstr(read, "layers ");
-    if (!list) continue; /* EAGLE-1 and Medusa read behind the final norm */
+    const cJSON *read = cJSON_GetObjectItem(wanted, "read");
+    const char *list = read ? strstr(read->valuestring, "layers ") : NULL;
+    if (!list) continue; /* EAGLE-1 and Medusa read behind the final norm; an exit reads no features */
     int layer[DT_TAPS], taps = 0, last = get(get(get(wanted, "target"), "config"), "num_hidden_layers")->valueint;
     for (const char *at = list + 6; at; at = strchr(at + 1, ',')) layer[taps++] = atoi(at + 1);
     double by_how_much;
@@ -335,7 +344,7 @@ static void a_target_with_a_head_computes_the_same_bits(void **state) {
     run_target(s.pair, with, slot, &len);
     run_target(plain, without, plain_slot, &plain_len);
     assert_memory_equal(with, without, n * sizeof *with);
-    assert_true(len > plain_len);
+    assert_true(s.exit ? len == plain_len : len > plain_len);
     for (int j = 0; j < TEXT; j++) {
       assert_memory_equal(slot[j], plain_slot[j], plain_len);
       free(slot[j]), free(plain_slot[j]);
@@ -527,7 +536,7 @@ int main(int argc, char **argv) {
   char *text = golden_bytes(SOURCE_DIR "/tests/golden/heads", "golden.json", &size);
   cases = cJSON_Parse(text);
   free(text);
-  if (!on_gpu) add_cases("readers.json"), add_cases("mtp.json");
+  if (!on_gpu) add_cases("readers.json"), add_cases("mtp.json"), add_cases("exits.json");
   const struct CMUnitTest tests[] = {cmocka_unit_test(heads_say_what_pytorch_computes),
                                      cmocka_unit_test(a_layer_off_guesses_otherwise),
                                      cmocka_unit_test(a_target_with_a_head_computes_the_same_bits),

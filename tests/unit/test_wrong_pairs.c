@@ -64,6 +64,7 @@ static void pairs_refuse_wrong_options(void **unused) {
   assert_int_equal(dt_draft_fits(&facts, NULL, &bytes), DT_FITS_NOT);
   assert_int_equal(dt_draft_fits(&facts, draft, NULL), DT_FITS_NOT);
   assert_int_equal(dt_draft_fits(&facts, "/nowhere", &bytes), DT_FITS_NOT);
+  assert_false(dt_draft_is_own(NULL));
   assert_false(dt_model_fits(NULL, &facts));
   assert_false(dt_model_fits(&facts, NULL));
   bool head = true;
