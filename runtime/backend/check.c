@@ -128,7 +128,7 @@ static dt_status check_experts(const dt_shape *s, const dt_layer *l, int layer, 
                    "model: layer %d: %d of %d experts of %d numbers a row; expected some of 1 to %d, with gates and a "
                    "sequential residual",
                    layer, s->chosen, s->experts, s->expert_inter, DT_EXPERTS);
-  bool up = l->up.source, beside = l->mlp_norm.source || l->experts_norm.source;
+  bool up = l->up.source, beside = l->mlp_norm.source || l->experts_norm.source || l->mlp_gate.source;
   if (up != (l->gate.source != NULL) || up != (l->down.source != NULL) || (beside && !up))
     return dt_fail(err, DT_EINPUT, "model: layer %d: experts beside a part of an MLP, expected all of it or nothing",
                    layer);
@@ -231,6 +231,7 @@ static dt_status check_layer(const dt_model_desc *d, int i, int in, bool normed,
       {&l->experts_norm, s->hidden, 1, true, "norm behind the experts"},
       {&l->expert_norm, s->hidden, 1, true, "norm of experts"},
       {&l->router_norm, s->hidden, 1, true, "norm of the router"},
+      {&l->mlp_gate, 1, s->hidden, true, "gate of the MLP"},
       {&l->up, s->inter, s->hidden, l->expert != NULL, "up"},
       {&l->up_bias, s->inter, 1, true, "up bias"},
       {&l->gate, s->inter, s->hidden, true, "gate"},

@@ -51,6 +51,7 @@ typedef struct {
 typedef struct {
   float *correction, *scale;                                  /* [experts] */
   float *mlp_norm, *experts_norm, *expert_norm, *router_norm; /* [hidden] */
+  cpu_matrix mlp_gate;                                        /* one output */
 } cpu_routing;
 
 /* In the place of a delta layer's heads: see delta.h. */
@@ -118,7 +119,8 @@ typedef struct {
   char *rows;    /* [CPU_ROWS * chosen] at their places, as the products take them */
   float *inner;  /* [CPU_ROWS * chosen][ldinner] at their places */
   float *out;    /* [CPU_ROWS * chosen][ldx] at their places */
-  float *beside; /* [CPU_ROWS][ldx] what the MLP beside them adds */
+  float *beside; /* [CPU_ROWS][ldx] what the MLP beside them adds, */
+  float *gate;   /* [CPU_ROWS][CPU_PANEL] and the first of each row: what its gate says */
 } cpu_routes;
 
 /* The numbers of all delta layers. A store is what a sequence keeps of a layer: rows in a ring, then bases, then their positions. */

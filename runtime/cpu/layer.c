@@ -164,12 +164,20 @@ static void scale_stream(const cpu_chunk *c, float scale) {
 /* Stores what the MLP gives beside experts. */
 static void run_beside(const cpu_chunk *c, const cpu_layer *l, const float *x) {
   const dt_weights *w = c->p->w;
-  const cpu_product up = to_inner(w, l, x),
+  const cpu_matrix *gate = &l->routing.mlp_gate;
+  const cpu_product in[] = {to_inner(w, l, x), {gate, x, w->ldx, CPU_STORE, w->routes.gate, CPU_PANEL}},
                     down = {&l->down, cpu_inner_of(w), w->ldcat, CPU_STORE, w->routes.beside, w->ldx};
-  cpu_multiply(c, &up, 1);
+  cpu_multiply(c, in, gate->data ? 2 : 1);
   cpu_wait(c->me);
   cpu_multiply(c, &down, 1);
   cpu_wait(c->me);
+}
+
+/* A row of it times the sigmoid of its gate. */
+static void gate_beside(const dt_weights *w, int r, float *beside) {
+  float e[16] = {-w->routes.gate[(size_t)r * CPU_PANEL]};
+  w->backend->kernels->exp(e, 16, e);
+  for (int i = 0; i < w->shape.hidden; i++) beside[i] *= 1 / (1 + e[0]);
 }
 
 /* Joins it with the sum of the experts: into normed or, if no norm follows, the stream. */
@@ -184,6 +192,7 @@ static void join_beside(const cpu_chunk *c, const cpu_layer *l) {
   for (int r = first; r < last; r++) {
     float *part[] = {w->normed + (size_t)r * w->ldx, w->routes.beside + (size_t)r * w->ldx};
     float *x = w->x + (size_t)r * w->ldx;
+    if (l->routing.mlp_gate.data) gate_beside(w, r, part[1]);
     for (int i = 0; i < 2; i++)
       if (norm[i]) k->norm(s->norm, part[i], norm[i], NULL, s->hidden, s->norm_eps, part[i]);
     for (int i = 0; i < s->hidden; i++) part[0][i] += part[1][i];

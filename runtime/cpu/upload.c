@@ -138,13 +138,14 @@ static cpu_matrix build_up(builder *b, const dt_layer *l, cpu_range mine) {
   return build(b, mine, l->up.cols, &(part){&l->up, &l->up_bias, whole(&l->up), 0, NULL}, 1);
 }
 
-/* The router is held in f32, however the other matrices are. */
+/* The router and the MLP's gate are held in f32, however the other matrices are. */
 static void build_experts(builder *b, const dt_layer *l, cpu_layer *out) {
   const dt_shape *s = &b->w->shape;
   const cpu_format *asked = b->asked;
   b->asked = b->w->backend->kernels->format[0];
   out->router = build(b, (cpu_range){0, s->experts}, s->hidden,
                       &(part){&l->router, &l->router_bias, whole(&l->router), 0, NULL}, 1);
+  const cpu_matrix mlp_gate = build_whole(b, &l->mlp_gate);
   b->asked = asked;
   out->expert = cpu_take(&b->w->weights_arena, (size_t)s->experts * sizeof *out->expert);
   for (int i = 0; i < s->experts; i++) {
@@ -160,7 +161,8 @@ static void build_experts(builder *b, const dt_layer *l, cpu_layer *out) {
                                .mlp_norm = take_vector(b, &l->mlp_norm),
                                .experts_norm = take_vector(b, &l->experts_norm),
                                .expert_norm = take_vector(b, &l->expert_norm),
-                               .router_norm = take_vector(b, &l->router_norm)};
+                               .router_norm = take_vector(b, &l->router_norm),
+                               .mlp_gate = mlp_gate};
 }
 
 /* A convolution's weights, one row of taps after the other. */
@@ -404,6 +406,7 @@ static void build_routes(dt_weights *w) {
   r->inner = cpu_take(a, pairs * r->ldinner * sizeof(float));
   r->out = cpu_take(a, pairs * w->ldx * sizeof(float));
   r->beside = cpu_take(a, CPU_ROWS * w->ldx * sizeof(float));
+  r->gate = cpu_take(a, CPU_ROWS * CPU_PANEL * sizeof(float));
 }
 
 static void build_scratch(dt_weights *w) {

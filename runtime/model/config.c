@@ -456,9 +456,10 @@ dt_status config_text_part(const keys *k, const char *takes, keys *text) {
 }
 
 dt_status config_leave_further(const keys *k, config *c) {
-  int further = 0;
-  dt_status status = config_count(k, NULL, "nextn_predict_layers", 0, c->shape.layers - 1, &further);
-  c->shape.layers -= further;
+  int most = k->gguf ? c->shape.layers - 1 : CONFIG_MAX_LAYERS;
+  dt_status status =
+      config_count(k, "mtp_num_hidden_layers|num_nextn_predict_layers", "nextn_predict_layers", 0, most, &c->further);
+  if (k->gguf) c->shape.layers -= c->further;
   return status;
 }
 

@@ -33,11 +33,12 @@ typedef struct {
   bool delta[CONFIG_MAX_LAYERS];                           /* delta layers */
   bool dense[CONFIG_MAX_LAYERS];                           /* layers without experts, where shape has some */
   const char *router_name, *experts_name; /* of tensors in Hugging Face's files, where they are not the usual ones */
-  bool beside_experts; /* layers with experts have their MLP too, and norms around both, as Gemma 4 */
-  bool shared_expert;  /* layers with experts have one that all rows share */
-  bool biased_experts; /* experts and their router have biases; in folders as gpt-oss has them */
-  bool sinks;          /* heads have sinks */
-  bool post_named;     /* GGUF files call the norm before the second block post_attention_norm */
+  bool beside_experts;     /* layers with experts have their MLP too, and norms around both, as Gemma 4 */
+  const char *shared_name; /* of the expert that all rows share, in folders; NULL: layers with experts have none */
+  bool gated_shared;       /* it has a gate, see mlp_gate of dt_layer */
+  bool biased_experts;     /* experts and their router have biases; in folders as gpt-oss has them */
+  bool sinks;              /* heads have sinks */
+  bool post_named;         /* GGUF files call the norm before the second block post_attention_norm */
   /* Of each layer, as in dt_layer. */
   int kv_heads[CONFIG_MAX_LAYERS], head_dim[CONFIG_MAX_LAYERS], inter[CONFIG_MAX_LAYERS], keys_of[CONFIG_MAX_LAYERS];
   bool values_are_keys; /* in layers without a window: the projections of keys, before their norm, are the values */
@@ -46,6 +47,7 @@ typedef struct {
   bool tied;            /* the embedding may serve as unembedding */
   int32_t eos[CONFIG_MAX_EOS];
   int n_eos;
+  int further; /* layers that draft (MTP), behind the others */
 } config;
 
 typedef struct {
@@ -102,7 +104,7 @@ dt_status config_refuse_others(const keys *k, const char *takes);
 /* The keys of the part of a model that reads text, where others read pictures and sound and are left out. takes: as below. */
 dt_status config_text_part(const keys *k, const char *takes, keys *text);
 
-/* Takes the layers that draft (MTP) from shape.layers: a GGUF file counts them, a folder does not. */
+/* Counts the layers that draft (MTP): c->further. A GGUF file has them among shape.layers, from which they are taken. */
 dt_status config_leave_further(const keys *k, config *c);
 
 /* Layer i without its tensors and experts. */

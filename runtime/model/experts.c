@@ -102,11 +102,24 @@ static void find_biases_in_gguf(finder *f, const dt_shape *s, dt_layer *l) {
     l->expert[i].down_bias = dt_one_of(down, i, H);
 }
 
-static void find_shared(finder *f, const dt_shape *s, dt_layer *l) {
+/* One row: a GGUF file has it as a matrix or as a vector. */
+static dt_matrix find_row(finder *f, int cols, const char *hf, const char *in_gguf) {
+  if (!f->from->gguf || find_columns(f, hf, in_gguf) != 1) return find_matrix(f, 1, cols, hf, in_gguf);
+  dt_matrix m = find_vector(f, cols, hf, in_gguf);
+  m.rows = m.group = m.stride = 1, m.cols = cols;
+  return m;
+}
+
+static void find_shared(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
+  static const char *const part[] = {"gate_proj", "up_proj", "down_proj"};
   int H = s->hidden, I = s->inter;
-  l->gate = find_matrix(f, I, H, "layers.%d.mlp.shared_experts.gate_proj.weight", "blk.%d.ffn_gate_shexp.weight");
-  l->up = find_matrix(f, I, H, "layers.%d.mlp.shared_experts.up_proj.weight", "blk.%d.ffn_up_shexp.weight");
-  l->down = find_matrix(f, H, I, "layers.%d.mlp.shared_experts.down_proj.weight", "blk.%d.ffn_down_shexp.weight");
+  char name[3][96];
+  for (int i = 0; i < 3; i++) snprintf(name[i], sizeof name[i], "%s.%s.weight", c->shared_name, part[i]);
+  l->gate = find_matrix(f, I, H, name[0], "blk.%d.ffn_gate_shexp.weight");
+  l->up = find_matrix(f, I, H, name[1], "blk.%d.ffn_up_shexp.weight");
+  l->down = find_matrix(f, H, I, name[2], "blk.%d.ffn_down_shexp.weight");
+  if (c->gated_shared)
+    l->mlp_gate = find_row(f, H, "layers.%d.mlp.shared_expert_gate.weight", "blk.%d.ffn_gate_inp_shexp.weight");
 }
 
 /* Norms and scales of Gemma 4's. */
@@ -131,7 +144,7 @@ void experts_find(finder *f, const config *c, const dt_shape *s, dt_layer *l) {
   if (s->router_sigmoid)
     l->router_correction =
         find_vector(f, s->experts, "layers.%d.mlp.gate.e_score_correction_bias", "blk.%d.exp_probs_b.bias");
-  if (c->shared_expert) find_shared(f, s, l);
+  if (c->shared_name) find_shared(f, c, s, l);
   if (c->beside_experts) find_norms(f, s, l);
   if (c->biased_experts && !in_gguf)
     find_in_turns(f, s, l);

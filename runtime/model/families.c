@@ -15,7 +15,11 @@
   F(olmo2)                                                                                                             \
   F(olmo3)                                                                                                             \
   F(phi3)                                                                                                              \
-  F(gemma2) F(gemma3) F(gemma4) F(gemma4_whole) F(qwen3moe) F(mixtral) F(gpt_oss) F(glm4_moe) F(qwen35) F(qwen35_whole)
+  F(gemma2)                                                                                                            \
+  F(gemma3)                                                                                                            \
+  F(gemma4)                                                                                                            \
+  F(gemma4_whole)                                                                                                      \
+  F(qwen3moe) F(mixtral) F(gpt_oss) F(glm4_moe) F(qwen35) F(qwen35_whole) F(qwen35moe) F(qwen35moe_whole)
 
 #define DECLARE(name) extern const family name;
 FAMILIES(DECLARE)

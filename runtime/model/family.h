@@ -12,6 +12,9 @@ typedef struct {
   dt_status (*read)(const keys *k, config *c); /* into a zeroed c */
   /* Views of all its tensors into d and layers[c->shape.layers], which are zeroed; f keeps a failure. */
   void (*find)(finder *f, const config *c, dt_model_desc *d, dt_layer *layers);
+  /* The first of the layers that draft (MTP) in a model's own files: views of its tensors, and of those before and behind it, into d and
+   * layer, which is as the model's last but never a delta layer. false: the files have none. NULL: no model of the family does. */
+  bool (*find_mtp)(finder *f, const config *c, dt_head_desc *d, dt_layer *layer);
 } family;
 
 /* The family that the keys name, in a GGUF file by the architecture, else by model_type, or where that is absent by architectures[0]; when both are there they must
@@ -23,10 +26,6 @@ const family *family_at(int i);
 
 /* Gemma 4's assistant, which is a draft head and in no list. */
 extern const family gemma4_assistant;
-
-/* The MTP layer in Qwen3.5's own files, in no list either. It reads the configuration of the whole model, and finds the layer, whose
- * number in the file is f->layer, and its last norm. */
-extern const family qwen35_mtp;
 
 /* The family of a draft head's layer: by its model_type, else Llama. Families that add parts to a layer are refused. */
 dt_status family_of_head(const keys *k, const family **out);

@@ -216,7 +216,8 @@ static dt_status read_assistant(const keys *k, config *c) {
 }
 
 extern const family gemma4, gemma4_whole;
-const family gemma4 = {"gemma4_text", "Gemma4ForCausalLM", "gemma4", TAKES, read_gemma4, llama_find};
-const family gemma4_whole = {"gemma4", "Gemma4ForConditionalGeneration", NULL, "vision_config", read_part, llama_find};
-const family gemma4_assistant = {"gemma4_assistant", "Gemma4AssistantForCausalLM", NULL, "", read_assistant,
-                                 llama_find};
+const family gemma4 = {"gemma4_text", "Gemma4ForCausalLM", "gemma4", TAKES, read_gemma4, llama_find, NULL};
+const family gemma4_whole = {"gemma4", "Gemma4ForConditionalGeneration", NULL, "vision_config", read_part, llama_find,
+                             NULL};
+const family gemma4_assistant = {
+    "gemma4_assistant", "Gemma4AssistantForCausalLM", NULL, "", read_assistant, llama_find, NULL};

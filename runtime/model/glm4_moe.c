@@ -25,7 +25,7 @@ static dt_status read_widths(const keys *k, config *c) {
                                   CONFIG_MAX_SIZE / s->expert_inter, &shared);
   if (!status)
     status = config_count(k, "first_k_dense_replace", "leading_dense_block_count", k->gguf ? 0 : 1, s->layers, &dense);
-  c->shared_expert = shared > 0;
+  if (shared) c->shared_name = "layers.%d.mlp.shared_experts";
   if (shared * s->expert_inter > s->inter) s->inter = shared * s->expert_inter;
   for (int i = 0; i < s->layers; i++) {
     c->dense[i] = i < dense;
@@ -56,4 +56,4 @@ static dt_status read_glm4_moe(const keys *k, config *c) {
 #define EXPERTS                                                                                                        \
   "n_routed_experts n_shared_experts expert_count expert_shared_count expert_weights_scale expert_gating_func"
 extern const family glm4_moe;
-const family glm4_moe = {"glm4_moe", "Glm4MoeForCausalLM", "glm4moe", EXPERTS, read_glm4_moe, llama_find};
+const family glm4_moe = {"glm4_moe", "Glm4MoeForCausalLM", "glm4moe", EXPERTS, read_glm4_moe, llama_find, NULL};

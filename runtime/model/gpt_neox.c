@@ -86,4 +86,4 @@ static void find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers)
 }
 
 extern const family gpt_neox;
-const family gpt_neox = {"gpt_neox", "GPTNeoXForCausalLM", "gptneox", "", read_config, find};
+const family gpt_neox = {"gpt_neox", "GPTNeoXForCausalLM", "gptneox", "", read_config, find, NULL};

@@ -43,6 +43,6 @@ static dt_status read_gpt_oss(const keys *k, config *c) {
 }
 
 extern const family gpt_oss;
-const family gpt_oss = {"gpt_oss",    "GptOssForCausalLM",
-                        "gpt-oss",    "num_experts num_local_experts expert_count mxfp4",
-                        read_gpt_oss, llama_find};
+const family gpt_oss = {
+    "gpt_oss",    "GptOssForCausalLM", "gpt-oss", "num_experts num_local_experts expert_count mxfp4",
+    read_gpt_oss, llama_find,          NULL};

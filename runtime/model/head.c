@@ -10,6 +10,7 @@
 struct head {
   dt_head_desc desc;
   dt_layer layer, *layers; /* a reader has the latter */
+  dt_expert *expert;       /* of the layer; NULL: it has none */
   float *inv_freq, *local_freq;
   int32_t *ids, *id_rows;
   checkpoint files;
@@ -483,35 +484,39 @@ static dt_status fill_eagle(head *h, const dt_shape *target, const char *layers,
   return f.status;
 }
 
+/* What the configuration says of a layer that is the model's last but for its place. */
+static dt_status fill_own_layer(head *h, const config *c, dt_error *err) {
+  int last = c->shape.layers - 1;
+  size_t experts = c->dense[last] ? 0 : (size_t)c->shape.experts;
+  h->inv_freq = calloc((size_t)c->shape.rotary_dims / 2 + 1, sizeof *h->inv_freq);
+  h->expert = calloc(experts + 1, sizeof *h->expert);
+  if (!h->inv_freq || !h->expert) return dt_fail_memory(err, "a head's layer", experts * sizeof *h->expert);
+  rotation_fill(&c->rotation, c->shape.rotary_dims, h->inv_freq);
+  h->layer = config_layer(c, last);
+  h->layer.delta = false;
+  if (experts) h->layer.expert = h->expert;
+  dt_shape shape = c->shape;
+  shape.layers = 1, shape.delta_value_heads = 0, shape.turn_scale = (float)c->rotation.scale;
+  h->desc.model = (dt_model_desc){.shape = shape, .inv_freq = h->inv_freq, .layer = &h->layer};
+  return DT_OK;
+}
+
 static dt_status fill_own(head *h, const dt_shape *target, dt_error *err) {
   config c = {0};
-  dt_head_desc *d = &h->desc;
+  char kind[48] = "mtp";
   keys k = checkpoint_keys(&h->files, err);
-  finder f = {.from = &h->files, .prefix = "mtp.", .err = err};
-  dt_status status = checkpoint_open_tensors(&h->files, err);
+  const family *kin;
+  finder f = {.from = &h->files, .prefix = "", .err = err};
+  dt_status status = family_find(&k, &kin);
+  if (!status) status = kin->read(&k, &c);
+  if (!status) status = checkpoint_open_tensors(&h->files, err);
+  if (!status) status = fill_own_layer(h, &c, err);
   if (status) return status;
-  if (h->files.gguf ? !item_of(&h->files, "nextn_predict_layers") : !find_is_there(&f, "fc.weight", NULL))
+  h->desc.kind = DT_HEAD_EAGLE;
+  if (!kin->find_mtp || !kin->find_mtp(&f, &c, &h->desc, &h->layer))
     return dt_fail(err, DT_EINPUT, "--draft mtp: %s has no MTP layer: give another draft, or none", h->files.path);
-  if ((status = qwen35_mtp.read(&k, &c))) return status;
-  if (h->files.gguf) f.layer = c.shape.layers;
-  int H = c.shape.hidden;
-  c.shape.layers = 1;
-  c.delta[0] = false;
-  c.shape.delta_value_heads = 0;
-  h->inv_freq = calloc((size_t)c.shape.rotary_dims / 2 + 1, sizeof *h->inv_freq);
-  if (!h->inv_freq) return dt_fail_memory(err, "a head's rotation", (size_t)c.shape.rotary_dims);
-  rotation_fill(&c.rotation, c.shape.rotary_dims, h->inv_freq);
-  c.shape.turn_scale = (float)c.rotation.scale;
-  h->layer = config_layer(&c, 0);
-  d->kind = DT_HEAD_EAGLE;
-  d->norm_output = true;
-  d->model = (dt_model_desc){.shape = c.shape, .inv_freq = h->inv_freq, .layer = &h->layer};
-  read_behind_the_norm(h, target, "mtp");
-  d->fc = find_matrix(&f, H, 2 * H, "fc.weight", "blk.%d.nextn.eh_proj.weight");
-  d->token_norm = find_vector(&f, H, "pre_fc_norm_embedding.weight", "blk.%d.nextn.enorm.weight");
-  d->feature_norm = find_vector(&f, H, "pre_fc_norm_hidden.weight", "blk.%d.nextn.hnorm.weight");
-  d->token_norm.plus = d->feature_norm.plus = c.norm_plus;
-  qwen35_mtp.find(&f, &c, &d->model, &h->layer);
+  if (c.further > 1) snprintf(kind, sizeof kind, "mtp, the first of %d layers", c.further);
+  read_behind_the_norm(h, target, kind);
   return f.status;
 }
 
@@ -550,7 +555,7 @@ dt_status head_open_own(const char *target_path, const dt_shape *target, head **
 void head_close(head *h) {
   if (!h) return;
   checkpoint_close(&h->files);
-  free(h->layers), free(h->inv_freq), free(h->local_freq), free(h->ids), free(h->id_rows);
+  free(h->layers), free(h->expert), free(h->inv_freq), free(h->local_freq), free(h->ids), free(h->id_rows);
   free(h);
 }
 

@@ -50,7 +50,8 @@ dt_status llama_read(const keys *k, const defaults *usual, config *c) {
   dt_shape *s = &c->shape;
   double part = 0;
   dt_status status = llama_read_basics(k, usual, c);
-  if (!status) status = config_int(k, "intermediate_size", "feed_forward_length", CONFIG_MAX_SIZE, &s->inter);
+  if (!status && !usual->no_mlp)
+    status = config_int(k, "intermediate_size", "feed_forward_length", CONFIG_MAX_SIZE, &s->inter);
   if (!status) status = read_heads(k, k->gguf ? 0 : usual->head_dim, s);
   if (!status)
     status = config_rotation(k, "rope_theta|rope_parameters.rope_theta|rope_parameters.full_attention.rope_theta",
@@ -369,16 +370,17 @@ void llama_find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers) 
 #define EXPERTS "num_experts num_local_experts expert_count"
 extern const family llama, mistral, mixtral, qwen2, qwen3, qwen3moe, smollm3, granite, olmo2, olmo3, phi3, gemma2,
     gemma3;
-const family llama = {"llama", "LlamaForCausalLM", "llama", "expert_count", read_llama, llama_find};
-const family mistral = {"mistral", "MistralForCausalLM", NULL, "", read_mistral, llama_find};
-const family mixtral = {"mixtral", "MixtralForCausalLM", NULL, EXPERTS, read_mixtral, llama_find};
-const family qwen2 = {"qwen2", "Qwen2ForCausalLM", "qwen2", "", read_qwen2, llama_find};
-const family qwen3 = {"qwen3", "Qwen3ForCausalLM", "qwen3", "", read_qwen3, llama_find};
-const family qwen3moe = {"qwen3_moe", "Qwen3MoeForCausalLM", "qwen3moe", EXPERTS, read_qwen3moe, llama_find};
-const family smollm3 = {"smollm3", "SmolLM3ForCausalLM", "smollm3", "", read_smollm3, llama_find};
-const family granite = {"granite", "GraniteForCausalLM", "granite", SCALES, read_granite, llama_find};
-const family olmo2 = {"olmo2", "Olmo2ForCausalLM", "olmo2", "", read_olmo2, llama_find};
-const family olmo3 = {"olmo3", "Olmo3ForCausalLM", NULL, "", read_olmo3, llama_find};
-const family phi3 = {"phi3", "Phi3ForCausalLM", "phi3", "", read_phi3, llama_find};
-const family gemma2 = {"gemma2", "Gemma2ForCausalLM", "gemma2", "attn_logit_softcapping " CAP, read_gemma2, llama_find};
-const family gemma3 = {"gemma3_text", "Gemma3ForCausalLM", "gemma3", CAP, read_gemma3, llama_find};
+const family llama = {"llama", "LlamaForCausalLM", "llama", "expert_count", read_llama, llama_find, NULL};
+const family mistral = {"mistral", "MistralForCausalLM", NULL, "", read_mistral, llama_find, NULL};
+const family mixtral = {"mixtral", "MixtralForCausalLM", NULL, EXPERTS, read_mixtral, llama_find, NULL};
+const family qwen2 = {"qwen2", "Qwen2ForCausalLM", "qwen2", "", read_qwen2, llama_find, NULL};
+const family qwen3 = {"qwen3", "Qwen3ForCausalLM", "qwen3", "", read_qwen3, llama_find, NULL};
+const family qwen3moe = {"qwen3_moe", "Qwen3MoeForCausalLM", "qwen3moe", EXPERTS, read_qwen3moe, llama_find, NULL};
+const family smollm3 = {"smollm3", "SmolLM3ForCausalLM", "smollm3", "", read_smollm3, llama_find, NULL};
+const family granite = {"granite", "GraniteForCausalLM", "granite", SCALES, read_granite, llama_find, NULL};
+const family olmo2 = {"olmo2", "Olmo2ForCausalLM", "olmo2", "", read_olmo2, llama_find, NULL};
+const family olmo3 = {"olmo3", "Olmo3ForCausalLM", NULL, "", read_olmo3, llama_find, NULL};
+const family phi3 = {"phi3", "Phi3ForCausalLM", "phi3", "", read_phi3, llama_find, NULL};
+const family gemma2 = {"gemma2",    "Gemma2ForCausalLM", "gemma2", "attn_logit_softcapping " CAP,
+                       read_gemma2, llama_find,          NULL};
+const family gemma3 = {"gemma3_text", "Gemma3ForCausalLM", "gemma3", CAP, read_gemma3, llama_find, NULL};

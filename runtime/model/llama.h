@@ -9,6 +9,7 @@ typedef struct {
   int head_dim;
   double eps, base, part; /* part: of a head, the first that rotates */
   bool tied;
+  bool no_mlp; /* no layer has an MLP of the usual key's width */
   const char *act_key, *act;
 } llama_defaults;
 

@@ -1,36 +1,67 @@
-/* Qwen3.5 and 3.6, dense: three delta layers for each one with attention, whose output has a gate and whose heads turn in part. */
+/* Qwen3.5 and 3.6: three delta layers for each one with attention, whose output has a gate and whose heads turn in part. Dense, or with
+ * experts in every layer beside one that all rows share. */
 #include "model/delta.h"
+#include "model/experts.h"
 #include "model/llama.h"
 
-static dt_status read_qwen35(const keys *k, config *c) {
+static dt_status read_layers(const keys *k, bool no_mlp, config *c) {
   c->normed_heads = c->gated_heads = true;
   c->norm_plus = k->gguf ? 0 : 1;
   c->post_named = true;
-  dt_status status = llama_read(k, &(llama_defaults){.head_dim = 256, .part = 0.25}, c);
+  dt_status status = llama_read(k, &(llama_defaults){.head_dim = 256, .part = 0.25, .no_mlp = no_mlp}, c);
   if (!status) status = config_leave_further(k, c);
   return status ? status : delta_read(k, c);
 }
 
+static dt_status read_dense(const keys *k, config *c) { return read_layers(k, false, c); }
+
+static dt_status read_moe(const keys *k, config *c) {
+  c->shared_name = "layers.%d.mlp.shared_expert";
+  c->gated_shared = true;
+  dt_status status = read_layers(k, true, c);
+  if (!status) status = experts_read(k, false, c);
+  return status ? status
+                : config_int(k, "shared_expert_intermediate_size", "expert_shared_feed_forward_length", CONFIG_MAX_SIZE,
+                             &c->shape.inter);
+}
+
 /* The text part of a model that reads pictures too. */
-static dt_status read_part(const keys *k, config *c) {
+static dt_status read_dense_part(const keys *k, config *c) {
   keys text;
   dt_status status = config_text_part(k, "", &text);
-  return status ? status : read_qwen35(&text, c);
+  return status ? status : read_dense(&text, c);
 }
 
-static dt_status read_mtp(const keys *k, config *c) {
-  bool whole = cJSON_HasObjectItem(k->json, "text_config");
-  return whole ? read_part(k, c) : read_qwen35(k, c);
+#define EXPERTS "num_experts shared_expert_intermediate_size expert_count expert_shared_feed_forward_length"
+
+static dt_status read_moe_part(const keys *k, config *c) {
+  keys text;
+  dt_status status = config_text_part(k, EXPERTS, &text);
+  return status ? status : read_moe(&text, c);
 }
 
-static void find_mtp(finder *f, const config *c, dt_model_desc *d, dt_layer *layer) {
-  d->final_norm = find_vector(f, c->shape.hidden, "norm.weight", "blk.%d.nextn.shared_head_norm.weight");
-  d->final_norm.plus = c->norm_plus;
+/* As vLLM's qwen3_5_mtp.py computes it. */
+static bool find_mtp(finder *f, const config *c, dt_head_desc *d, dt_layer *layer) {
+  int H = c->shape.hidden;
+  const char *fc = "fc.weight", *fc_in_gguf = "blk.%d.nextn.eh_proj.weight";
+  f->prefix = "mtp.";
+  f->layer = f->from->gguf ? c->shape.layers : 0;
+  if (!find_is_there(f, fc, fc_in_gguf)) return false;
+  d->fc = find_matrix(f, H, 2 * H, fc, fc_in_gguf);
+  d->token_norm = find_vector(f, H, "pre_fc_norm_embedding.weight", "blk.%d.nextn.enorm.weight");
+  d->feature_norm = find_vector(f, H, "pre_fc_norm_hidden.weight", "blk.%d.nextn.hnorm.weight");
+  d->model.final_norm = find_vector(f, H, "norm.weight", "blk.%d.nextn.shared_head_norm.weight");
+  d->token_norm.plus = d->feature_norm.plus = d->model.final_norm.plus = c->norm_plus;
+  d->norm_output = true;
   llama_find_layer(f, c, layer);
+  return true;
 }
 
-extern const family qwen35, qwen35_whole;
-const family qwen35 = {"qwen3_5_text", "Qwen3_5ForCausalLM", "qwen35", "", read_qwen35, llama_find};
-const family qwen35_whole = {"qwen3_5", "Qwen3_5ForConditionalGeneration", NULL, "vision_config", read_part,
-                             llama_find};
-const family qwen35_mtp = {"qwen3_5_text", "Qwen3_5ForCausalLM", "qwen35", "", read_mtp, find_mtp};
+#define WHOLE "ForConditionalGeneration"
+extern const family qwen35, qwen35_whole, qwen35moe, qwen35moe_whole;
+const family qwen35 = {"qwen3_5_text", "Qwen3_5ForCausalLM", "qwen35", "", read_dense, llama_find, find_mtp};
+const family qwen35_whole = {"qwen3_5", "Qwen3_5" WHOLE, NULL, "vision_config", read_dense_part, llama_find, find_mtp};
+const family qwen35moe = {
+    "qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", "qwen35moe", EXPERTS, read_moe, llama_find, find_mtp};
+const family qwen35moe_whole = {"qwen3_5_moe", "Qwen3_5Moe" WHOLE, NULL,    "vision_config",
+                                read_moe_part, llama_find,         find_mtp};

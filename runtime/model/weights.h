@@ -78,7 +78,8 @@ typedef struct {
  * the largest of the numbers r = router_scale * router(n), ties by lower e. w_e = p_e or, with `chosen_only`, p_e over the sum of
  * the chosen ones' p; p = exp(r) over the sum of exp(r) of all experts. With router_sigmoid p = 1 / (1 + exp(-r)), those with the largest
  * p + router_correction are taken, and 1e-20 is added to the sum. w_e is then times expert_scale of e and experts_scale.
- * with experts and an MLP: mlp_norm(down(..)) + experts_norm(that sum); each norm may be absent. With expert_norm and router_norm
+ * with experts and an MLP: mlp_norm(down(..)) + experts_norm(that sum); each norm may be absent. With mlp_gate down(..) is times
+ * sigmoid(mlp_gate(n)) there. With expert_norm and router_norm
  * the experts read expert_norm(x) and the router router_norm(x), in the place of n.
  * A head's sink is a score that its softmax's sum has beside the scores of the keys, and that gives no value. */
 typedef struct {
@@ -97,6 +98,7 @@ typedef struct {
   dt_matrix router, router_bias;               /* [experts,H] [experts]; a layer with experts has an MLP or none */
   dt_matrix router_correction, expert_scale;   /* [experts] */
   dt_matrix mlp_norm, experts_norm, expert_norm, router_norm; /* [H] */
+  dt_matrix mlp_gate;                                         /* [1,H] */
   dt_matrix q_gate; /* [A,H] the attention output is multiplied by sigmoid(q_gate(n)) */
   /* Of a delta layer, which has o [H,U] and no q, k and v. */
   dt_matrix delta_in, delta_z, delta_a, delta_b;              /* [2K+U,H] [U,H] [value_heads,H] [value_heads,H] */

@@ -38,6 +38,7 @@ local MODELS = {
   { label = "gemma4, experts", path = GOLDEN .. "gguf_gemma4_experts/model.gguf", ctx = 128, family = true },
   { label = "gemma4", path = GOLDEN .. "gguf_gemma4/model.gguf", ctx = 128, family = true },
   { label = "qwen35", path = GOLDEN .. "gguf_qwen35/model.gguf", ctx = 256, chars = 120, family = true },
+  { label = "qwen35moe", path = GOLDEN .. "gguf_qwen35moe/model.gguf", ctx = 256, chars = 120, family = true },
   { label = "gemma4, inputs", path = GOLDEN .. "gguf_gemma4_inputs/model.gguf", ctx = 128, family = true },
   { label = "SmolLM2 Q4_1", path = FOLDER .. "SmolLM2-135M-Instruct.Q4_1.gguf", large = true },
   { label = "Qwen 0.5B Q4_K_M", path = FOLDER .. "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", large = true, long = true },

@@ -20,6 +20,11 @@ static void check(const config *c) {
     abort();
   if (s->experts && (s->chosen < 1 || s->chosen > s->experts || s->experts > DT_EXPERTS || s->expert_inter < 1))
     abort();
+  if (s->delta_value_heads &&
+      (s->delta_key_heads < 1 || s->delta_value_heads % s->delta_key_heads || s->delta_key_dim < 16 ||
+       s->delta_key_dim % 16 || s->delta_value_dim < 16 || s->delta_value_dim % 16))
+    abort();
+  if (c->further < 0 || s->layers < 1 || s->inter < 1) abort();
   if (s->heads > CONFIG_MAX_SIZE / s->head_dim || s->inputs > CONFIG_MAX_SIZE / s->layers) abort();
   if (c->window < 0 || s->window < 0 || (s->window && s->context > s->window)) abort();
   const float numbers[] = {s->norm_eps,        s->embed_scale, s->residual_scale, s->logit_scale,

@@ -369,8 +369,9 @@ def formula(name, shape, a, base, e):
 
 
 def is_gemma(spec): return spec["model_type"].startswith("gemma")
+def has_delta(spec): return spec["model_type"] in ("qwen3_5_text", "qwen3_5_moe_text")
 def adds_one(spec, key):  # to its norms' weights
-    return spec["model_type"] in ("gemma2", "gemma3_text") or spec["model_type"] == "qwen3_5_text" and "linear_attn" not in key
+    return spec["model_type"] in ("gemma2", "gemma3_text") or has_delta(spec) and "linear_attn" not in key
 
 
 def numbers_of(name, shape, tied, gemma, plus):
@@ -457,7 +458,7 @@ def write_keys(writer, spec):
     writer.add_context_length(spec["max_position_embeddings"])
     writer.add_embedding_length(hidden)
     writer.add_block_count(spec["num_hidden_layers"])
-    writer.add_feed_forward_length(spec["intermediate_size"])
+    if "intermediate_size" in spec: writer.add_feed_forward_length(spec["intermediate_size"])
     writer.add_head_count(heads)
     if neox:
         writer.add_rope_dimension_count(int(spec["rotary_pct"] * hidden / heads))
@@ -467,13 +468,14 @@ def write_keys(writer, spec):
     writer.add_head_count_kv(spec["num_key_value_heads"])
     writer.add_layer_norm_rms_eps(spec["rms_norm_eps"])
     writer.add_rope_freq_base(spec["rope_theta"] if "rope_theta" in spec else spec["rope_parameters"]["rope_theta"])
-    if spec["model_type"] == "qwen3_5_text": write_delta(writer, spec)
+    if has_delta(spec): write_delta(writer, spec)
     add = {"embedding_multiplier": writer.add_embedding_scale, "residual_multiplier": writer.add_residual_scale,
            "attention_multiplier": writer.add_attention_scale, "logits_scaling": writer.add_logit_scale,
            "attn_logit_softcapping": writer.add_attn_logit_softcapping, "sliding_window": writer.add_sliding_window,
            "final_logit_softcapping": writer.add_final_logit_softcapping, "num_experts": writer.add_expert_count,
            "num_local_experts": writer.add_expert_count, "num_experts_per_tok": writer.add_expert_used_count,
-           "moe_intermediate_size": writer.add_expert_feed_forward_length}
+           "moe_intermediate_size": writer.add_expert_feed_forward_length,
+           "shared_expert_intermediate_size": writer.add_expert_shared_feed_forward_length}
     for key in add:
         if spec.get(key) is not None: add[key](spec[key])
     if spec["model_type"] == "olmo3":
@@ -499,7 +501,7 @@ def write_keys(writer, spec):
 def write_delta(writer, spec):
     writer.add_rope_dimension_count(int(spec["head_dim"] * spec["rope_parameters"]["partial_rotary_factor"]))
     writer.add_full_attention_interval(spec["full_attention_interval"])
-    writer.add_array("qwen35.attention.recurrent_layers", [(i + 1) % spec["full_attention_interval"] != 0 for i in range(spec["num_hidden_layers"])])
+    writer.add_array(f"{writer.arch}.attention.recurrent_layers", [(i + 1) % spec["full_attention_interval"] != 0 for i in range(spec["num_hidden_layers"])])
     writer.add_ssm_conv_kernel(spec["linear_conv_kernel_dim"])
     writer.add_ssm_state_size(spec["linear_key_head_dim"])
     writer.add_ssm_group_count(spec["linear_num_key_heads"])
@@ -565,7 +567,7 @@ def rope_factors(spec):
 def make_file(seed, name, spec):
     spec = {**COMMON, **spec}
     layout = spec.pop("_")
-    arch = {"gpt_neox": "gptneox", "olmo3": "olmo2", "gemma3_text": "gemma3", "gemma4_text": "gemma4", "qwen3_moe": "qwen3moe", "qwen3_5_text": "qwen35", "mixtral": "llama"}.get(spec["model_type"], spec["model_type"])
+    arch = {"gpt_neox": "gptneox", "olmo3": "olmo2", "gemma3_text": "gemma3", "gemma4_text": "gemma4", "qwen3_moe": "qwen3moe", "qwen3_5_text": "qwen35", "qwen3_5_moe_text": "qwen35moe", "mixtral": "llama"}.get(spec["model_type"], spec["model_type"])
     names = gguf.get_tensor_name_map(next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == arch), spec["num_hidden_layers"])
     rng, model, tensors = np.random.default_rng(seed), model_of(spec), {}
     (OUT / name).mkdir(exist_ok=True)
@@ -582,8 +584,9 @@ def make_file(seed, name, spec):
         embedding = "embed" in key and not is_head(key)
         deviation = 1 if embedding and not spec["tie_word_embeddings"] else (3 if embedding or is_head(key) else 1.5) / cols ** 0.5
         if is_gemma(spec) and embedding and "per_layer" not in key: deviation /= 8
-        kind = "F32+" if ".gate." in key else layout["types"][matrices % len(layout["types"])]  # the converter keeps routers in F32
-        matrices += ".gate." not in key
+        routes = ".gate." in key or "shared_expert_gate" in key  # the converter keeps these in F32
+        kind = "F32+" if routes else layout["types"][matrices % len(layout["types"])]
+        matrices += not routes
         rows = int(np.prod(shape[:-1]))
         if kind.endswith("+"):
             kind = kind[:-1]

@@ -20,7 +20,8 @@ OUT = make_heads.OUT.parent / "mtp.json"
 
 
 def target(**sizes):
-    return {"architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text", "hidden_act": "silu", "rms_norm_eps": 1e-06,
+    moe = "Moe" if "num_experts" in sizes else ""
+    return {"architectures": [f"Qwen3_5{moe}ForCausalLM"], "model_type": f"qwen3_5_{moe.lower()}{moe and '_'}text", "hidden_act": "silu", "rms_norm_eps": 1e-06,
             "max_position_embeddings": 160, "linear_conv_kernel_dim": 4, "full_attention_interval": 4, "attn_output_gate": True,
             "mtp_num_hidden_layers": 1, "eos_token_id": 0, "tie_word_embeddings": False,
             "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}, **sizes}
@@ -36,6 +37,14 @@ CASES = {
     "mtp, GGUF": {"n": 30, "file": "mtp.gguf", "target": target(
         hidden_size=32, num_attention_heads=2, num_key_value_heads=1, head_dim=16, num_hidden_layers=4, intermediate_size=40, vocab_size=258,
         linear_key_head_dim=16, linear_value_head_dim=16, linear_num_key_heads=1, linear_num_value_heads=2)},
+    "mtp, experts": {"n": 35, "target": target(
+        hidden_size=44, num_attention_heads=3, num_key_value_heads=1, head_dim=16, num_hidden_layers=4, vocab_size=83,
+        num_experts=7, num_experts_per_tok=3, moe_intermediate_size=18, shared_expert_intermediate_size=23,
+        linear_key_head_dim=16, linear_value_head_dim=16, linear_num_key_heads=2, linear_num_value_heads=2)},
+    "mtp, experts, GGUF": {"n": 30, "file": "mtp_moe.gguf", "target": target(
+        hidden_size=32, num_attention_heads=2, num_key_value_heads=1, head_dim=16, num_hidden_layers=4, vocab_size=258,
+        num_experts=5, num_experts_per_tok=2, moe_intermediate_size=16, shared_expert_intermediate_size=32,
+        linear_key_head_dim=16, linear_value_head_dim=16, linear_num_key_heads=1, linear_num_value_heads=2)},
 }
 NEXTN = {"fc": "nextn.eh_proj", "pre_fc_norm_embedding": "nextn.enorm", "pre_fc_norm_hidden": "nextn.hnorm", "norm": "nextn.shared_head_norm"}
 
@@ -46,19 +55,34 @@ class Mtp:
     def __init__(self, spec, model):
         self.c, self.target, self.t, self.listed = spec["target"], model, {}, []
         self.spec = {}
-        c, H, I = self.c, self.c["hidden_size"], self.c["intermediate_size"]
+        c, H = self.c, self.c["hidden_size"]
         self.D, self.ids = c["head_dim"], list(range(c["vocab_size"]))
         A, G = c["num_attention_heads"] * self.D, c["num_key_value_heads"] * self.D
         for name, shape in {"fc.weight": [H, 2 * H], "pre_fc_norm_embedding.weight": [H], "pre_fc_norm_hidden.weight": [H], "norm.weight": [H],
                             "layers.0.input_layernorm.weight": [H], "layers.0.post_attention_layernorm.weight": [H],
                             "layers.0.self_attn.q_proj.weight": [2 * A, H], "layers.0.self_attn.k_proj.weight": [G, H],
                             "layers.0.self_attn.v_proj.weight": [G, H], "layers.0.self_attn.o_proj.weight": [H, A],
-                            "layers.0.self_attn.q_norm.weight": [self.D], "layers.0.self_attn.k_norm.weight": [self.D],
-                            "layers.0.mlp.gate_proj.weight": [I, H], "layers.0.mlp.up_proj.weight": [I, H],
-                            "layers.0.mlp.down_proj.weight": [H, I]}.items():
+                            "layers.0.self_attn.q_norm.weight": [self.D], "layers.0.self_attn.k_norm.weight": [self.D], **self.mlp_shapes()}.items():
             how = numbers_of("mtp." + name, shape, False, False, True)
             self.t[name] = torch.from_numpy(formula("mtp." + name, shape, *how))
             self.listed.append(["mtp." + name, "F32", shape, *how])
+
+    def mlp_shapes(self):
+        c, H, mlp = self.c, self.c["hidden_size"], "layers.0.mlp."
+        def dense(name, I): return {f"{mlp}{name}gate_proj.weight": [I, H], f"{mlp}{name}up_proj.weight": [I, H], f"{mlp}{name}down_proj.weight": [H, I]}
+        if "num_experts" not in c: return dense("", c["intermediate_size"])
+        n, E = c["num_experts"], c["moe_intermediate_size"]
+        return {mlp + "gate.weight": [n, H], mlp + "experts.gate_up_proj": [n, 2 * E, H], mlp + "experts.down_proj": [n, H, E],
+                mlp + "shared_expert_gate.weight": [1, H], **dense("shared_expert.", c["shared_expert_intermediate_size"])}
+
+    def mlp(self, n):
+        t, c, name = self.t, self.c, "layers.0.mlp."
+        def gated(gate, up, down): return down @ (torch.nn.functional.silu(gate @ n) * (up @ n))
+        def dense(name): return gated(*(t[f"{name}{part}_proj.weight"] for part in ("gate", "up", "down")))
+        if "num_experts" not in c: return dense(name)
+        p, ids = torch.softmax(t[name + "gate.weight"] @ n, 0).topk(c["num_experts_per_tok"])
+        y = sum(w * gated(*t[name + "experts.gate_up_proj"][e].chunk(2), t[name + "experts.down_proj"][e]) for w, e in zip(p / p.sum(), ids))
+        return y + torch.sigmoid(t[name + "shared_expert_gate.weight"] @ n) * dense(name + "shared_expert.")
 
     def from_target(self, streams): return streams[0]
 
@@ -88,20 +112,27 @@ class Mtp:
         p = torch.softmax(torch.einsum("hd,nhd->hn", q, K) * self.D ** -0.5, -1)
         y = torch.einsum("hn,nhd->hd", p, W) * torch.sigmoid(gate)
         x = x + t[layer + "self_attn.o_proj.weight"] @ y.reshape(-1)
-        n = self.normed(x, layer + "post_attention_layernorm")
-        x = x + t[layer + "mlp.down_proj.weight"] @ (torch.nn.functional.silu(t[layer + "mlp.gate_proj.weight"] @ n) * (t[layer + "mlp.up_proj.weight"] @ n))
+        x = x + self.mlp(self.normed(x, layer + "post_attention_layernorm"))
         out = self.normed(x, "norm")
         return out, self.target.get_output_embeddings().weight @ out, (k, v)
 
 
+def apart(tensors):
+    """Experts' gates and ups apart, as the converter has them."""
+    for key, x in tensors.items():
+        if not key.endswith("gate_up_proj"): yield key + ".weight" * key.endswith("down_proj"), x
+        else: yield from ((key.replace("gate_up", part) + ".weight", half) for part, half in zip(("gate", "up"), np.split(x, 2, 1)))
+
+
 def write(spec, tensors, head):
     c, layers = spec["target"], spec["target"]["num_hidden_layers"]
-    writer = gguf.GGUFWriter(make_heads.OUT.parent / spec["file"], "qwen35")
+    arch = gguf.MODEL_ARCH.QWEN35MOE if "num_experts" in c else gguf.MODEL_ARCH.QWEN35
+    writer = gguf.GGUFWriter(make_heads.OUT.parent / spec["file"], gguf.MODEL_ARCH_NAMES[arch])
     write_keys(writer, {**c, "num_hidden_layers": layers + 1})
     writer.add_nextn_predict_layers(1)
     write_bytes(writer)
-    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN35, layers + 1)
-    for key, x in {**tensors, **{"mtp." + k: v.numpy() for k, v in head.t.items()}}.items():
+    names = gguf.get_tensor_name_map(arch, layers + 1)
+    for key, x in apart({**tensors, **{"mtp." + k: v.numpy() for k, v in head.t.items()}}):
         part = key.removeprefix("mtp.").removesuffix(".weight")
         if key.startswith("mtp.") and part in NEXTN: where = f"blk.{layers}.{NEXTN[part]}.weight"
         else:
@@ -110,8 +141,9 @@ def write(spec, tensors, head):
         if key.endswith("A_log"): x = -np.exp(x)
         if "norm" in key and adds_one(c, key): x = x + 1
         if "conv1d" in key: x = x[:, 0]
+        if "shared_expert_gate" in key: x = x[0]  # as llama-quantize leaves it
         if "linear_attn" in key: x = value_heads(c, key, x, False)
-        matrix = x.ndim > 1 and "conv1d" not in key
+        matrix = x.ndim > 1 and "conv1d" not in key and "mlp.gate." not in key
         writer.add_tensor(where, np.ascontiguousarray(x).astype(np.float16 if matrix else np.float32))
     writer.write_header_to_file(), writer.write_kv_data_to_file(), writer.write_tensors_to_file(), writer.close()
 

@@ -62,6 +62,7 @@ TestExperts = {}
 function TestExperts.test_rows_tell_their_experts_and_a_pass_those_that_it_read()
   run("gguf_qwen3moe", 3, 3, 9)
   run("gguf_mixtral", 2, 2, 4)
+  run("gguf_qwen35moe", 4, 3, 9)
 end
 
 function TestExperts.test_a_model_without_experts_tells_none()

@@ -34,4 +34,4 @@ static void find(finder *f, const config *c, dt_model_desc *d, dt_layer *layers)
 }
 
 extern const family toy;
-const family toy = {"toy", "ToyForCausalLM", NULL, "", read, find};
+const family toy = {"toy", "ToyForCausalLM", NULL, "", read, find, NULL};

@@ -127,6 +127,13 @@ static inline void random_glm(random_model *m) {
   m->layer[1].router_correction = random_in(m, DT_F32, s->experts, 1, 0.3f, 0.0f);
 }
 
+/* As Qwen3.5 has them: beside one that all rows share and that has a gate. */
+static inline void random_gated_experts(random_model *m) {
+  random_experts(m, 0, 27, true, true);
+  for (int i = 0; i < m->desc.shape.layers; i++)
+    m->layer[i].mlp_gate = random_matrix(m, 1, m->desc.shape.hidden, 0.3f, 0.0f);
+}
+
 /* As Gemma 4 has them: beside an MLP, with norms of their own, and a scale of each. */
 static inline void random_gemma4_experts(random_model *m) {
   dt_shape *s = &m->desc.shape;
@@ -141,10 +148,10 @@ static inline void random_gemma4_experts(random_model *m) {
   }
 }
 
-enum { RANDOM_SHARED = 3, RANDOM_PARTS = 8 }; /* those that ranks share come first */
+enum { RANDOM_SHARED = 3, RANDOM_PARTS = 9 }; /* those that ranks share come first */
 static const char *const random_part_names[RANDOM_PARTS] = {
-    "as Gemma",          "as OLMo",    "as Gemma 4", "experts behind a dense layer",
-    "quantized experts", "as gpt-oss", "as GLM-4.5", "as Gemma 4, experts"};
+    "as Gemma",   "as OLMo",    "as Gemma 4",          "experts behind a dense layer", "quantized experts",
+    "as gpt-oss", "as GLM-4.5", "as Gemma 4, experts", "as Qwen3.5, experts"};
 static inline random_model *random_parts_new(int which, uint64_t seed) {
   if (which == 2) return random_gemma4(seed);
   random_model *m = random_model_new(&random_shapes[which == 4 ? 7 : 5], seed);
@@ -155,7 +162,8 @@ static inline random_model *random_parts_new(int which, uint64_t seed) {
   case 4: random_experts(m, 0, 256, true, false); break;
   case 5: random_gpt_oss(m); break;
   case 6: random_glm(m); break;
-  default: random_gemma4_experts(m);
+  case 7: random_gemma4_experts(m); break;
+  default: random_gated_experts(m);
   }
   return m;
 }

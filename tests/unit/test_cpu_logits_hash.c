@@ -65,8 +65,15 @@ static const char *const family_names[] = {"smollm3",
                                            "gguf_gemma4_experts",
                                            "qwen35",
                                            "qwen35_whole",
-                                           "gguf_qwen35"};
-enum { FAMILY_NAMES = sizeof family_names / sizeof *family_names, FAMILY_PROMPT = 31 };
+                                           "gguf_qwen35",
+                                           "qwen35_moe",
+                                           "qwen35_moe_whole",
+                                           "gguf_qwen35moe"};
+enum {
+  FAMILY_NAMES = sizeof family_names / sizeof *family_names,
+  FAMILY_PROMPT = 31,
+  FAMILY_MOST = 170, /* of delta layers, too: from it on bases change at 96, 128, 160, and behind it at 192 and 224 */
+};
 
 /* FNV-1a 64 of the logits so far: those of the prompt's positions, and with `few` and `many` tokens after it. */
 typedef struct {
@@ -205,11 +212,14 @@ static void run_families(const char *variant, int threads, result_fn *result) {
     golden g = golden_read(family_names[i]);
     model *m = NULL;
     ok(model_open(g.model, &m, &err));
-    int32_t ids[FAMILY_PROMPT];
-    for (int j = 0; j < FAMILY_PROMPT; j++) ids[j] = j * 31 % g.vocab;
+    int32_t ids[FAMILY_MOST];
+    const dt_shape *s = &model_desc(m)->shape;
+    for (int j = 0; j < FAMILY_MOST; j++) ids[j] = j * 31 % g.vocab;
     dt_backend_options options = {.variant = variant, .threads = threads, .cache_dtype = "f32"};
     rig r = rig_open_with(&dt_cpu_ops, options, model_desc(m), 1, SLOTS);
     result(variant, family_names[i], "numbers", FEW_TOKENS, run(&r, ids, FAMILY_PROMPT, FEW_TOKENS));
+    if (s->delta_value_heads && s->context >= FAMILY_MOST + FEW_TOKENS)
+      result(variant, family_names[i], "more_numbers", FEW_TOKENS, run(&r, ids, FAMILY_MOST, FEW_TOKENS));
     rig_close(&r);
     model_close(m);
     golden_free(&g);

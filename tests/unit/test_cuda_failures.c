@@ -56,6 +56,8 @@ static void families_that_it_does_not_compute_are_refused(void **state) {
                   {"glm4_moe", "it has layers of several sizes"},
                   {"gguf_glm4_moe", "it has layers of several sizes"},
                   {"gemma4_experts", "it has scales of the stream"},
+                  {"gguf_qwen35", "it has delta layers"},
+                  {"qwen35_moe", "it has experts"},
                   {"phi4", NULL},
                   {"qwen3", NULL},
                   {"llama_biases", NULL}};

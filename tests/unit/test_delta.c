@@ -4,6 +4,8 @@
 #include "backend/ranks.h"
 #include "cpu.h"
 #include "delta.h"
+#include "gguf_edit.h"
+#include "golden_logits.h"
 #include "model/model.h"
 #include "unit.h"
 
@@ -212,6 +214,67 @@ static void a_target_without_an_mtp_layer_says_so(void **state) {
         "--head-layers: the target's MTP layer reads what lies behind its final norm");
 }
 
+/* A whole number's key without its architecture, or a tensor: see edit_tensor. */
+typedef struct {
+  const char *at, *value;
+} change;
+
+/* The file whose MTP layer has experts, with some things changed. */
+static dt_status open_changed(const change *changes, int n, dt_pair **pair, dt_error *err) {
+  gguf_file f = {0};
+  char *folder = temp_folder(), path[512], key[128];
+  f.bytes = (unsigned char *)golden_bytes(SOURCE_DIR "/tests/golden/heads", "mtp_moe.gguf", &f.size);
+  for (int i = 0; i < n; i++) {
+    snprintf(key, sizeof key, "qwen35moe.%s", changes[i].at);
+    unsigned char *info = edit_find(&f, key); /* a type and a number */
+    if (info)
+      memcpy(info + 4, &(uint32_t){(uint32_t)atoi(changes[i].value)}, 4);
+    else
+      assert_true(edit_tensor(&f, changes[i].at, changes[i].value));
+  }
+  snprintf(path, sizeof path, "%s/changed.gguf", folder);
+  temp_write(folder, "changed.gguf", f.bytes, f.size);
+  dt_status status = dt_pair_open(&(dt_pair_options){.target = path, .draft = "mtp"}, pair, err);
+  temp_remove(folder);
+  free(f.bytes);
+  return status;
+}
+
+static void an_mtp_layer_that_does_not_fit_is_refused(void **state) {
+  (void)state;
+  static const struct {
+    change change;
+    const char *says;
+  } wrong[] = {
+      {{"blk.4.nextn.eh_proj.weight", "-"}, "has no MTP layer: give another draft, or none"},
+      {{"blk.4.nextn.eh_proj.weight", "swap"}, "found shape [64, 32], expected [32, 64] by its keys"},
+      {{"blk.4.nextn.enorm.weight", "-"}, "tensor blk.4.nextn.enorm.weight is missing"},
+      {{"blk.4.nextn.shared_head_norm.weight", "-"}, "tensor blk.4.nextn.shared_head_norm.weight is missing"},
+      {{"blk.4.attn_k_norm.weight", "-"}, "tensor blk.4.attn_k_norm.weight is missing"},
+      {{"blk.4.ffn_gate_inp.weight", "-"}, "tensor blk.4.ffn_gate_inp.weight is missing"},
+      {{"blk.4.ffn_up_exps.weight", "-"}, "tensor blk.4.ffn_up_exps.weight is missing"},
+      {{"blk.4.ffn_gate_inp_shexp.weight", "-"}, "tensor blk.4.ffn_gate_inp_shexp.weight is missing"},
+      {{"nextn_predict_layers", "2"}, "has no MTP layer"}, /* blk.3 is not one */
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    dt_pair *pair;
+    fails(open_changed(&wrong[i].change, 1, &pair, &err), DT_EINPUT, wrong[i].says);
+  }
+}
+
+static void of_several_mtp_layers_the_first_drafts(void **state) {
+  (void)state;
+  const change more[] = {{"nextn_predict_layers", "2"}, {"block_count", "6"}};
+  for (int n = 0; n <= 2; n += 2) {
+    dt_pair *pair;
+    dt_pair_info info;
+    ok(open_changed(more, n, &pair, &err));
+    dt_pair_describe(pair, &info);
+    assert_string_equal(info.draft_head, n ? "mtp, the first of 2 layers, final norm" : "mtp, final norm");
+    dt_pair_close(pair);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layers_that_do_not_fit_are_refused),
@@ -221,6 +284,8 @@ int main(void) {
       cmocka_unit_test(a_blank_text_may_be_longer_than_the_ring),
       cmocka_unit_test(a_prefix_starts_a_text_wherever_it_was_cut),
       cmocka_unit_test(a_target_without_an_mtp_layer_says_so),
+      cmocka_unit_test(an_mtp_layer_that_does_not_fit_is_refused),
+      cmocka_unit_test(of_several_mtp_layers_the_first_drafts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,6 +112,9 @@ static void beside(changed *c) {
   half_an_mlp(c), c->layer[1].gate = c->layer[0].gate, c->layer[1].down = c->layer[0].down;
 }
 static void norm_of_no_mlp(changed *c) { c->layer[1].mlp_norm = c->layer[1].norm2; }
+static void gate_of_no_mlp(changed *c) { c->layer[1].mlp_gate = dt_some_rows(c->layer[1].router, 0, 1); }
+static void gated(changed *c) { beside(c), gate_of_no_mlp(c); }
+static void two_gates(changed *c) { gated(c), c->layer[1].mlp_gate = dt_some_rows(c->layer[1].router, 0, 2); }
 static void norm_of_no_router(changed *c) { c->layer[1].expert_norm = c->layer[1].norm2; }
 static void short_correction(changed *c) { c->layer[1].router_correction = c->layer[1].norm2; }
 static void short_sinks(changed *c) { c->layer[0].sinks = c->layer[1].norm2; }
@@ -136,6 +139,9 @@ static void models_that_are_none_are_refused(void **state) {
   check_changed(m, half_an_mlp, "layer 1: experts beside a part of an MLP, expected all of it or nothing");
   check_changed(m, beside, NULL);
   check_changed(m, norm_of_no_mlp, "layer 1: experts beside a part of an MLP");
+  check_changed(m, gate_of_no_mlp, "layer 1: experts beside a part of an MLP");
+  check_changed(m, gated, NULL);
+  check_changed(m, two_gates, "layer 1: gate of the MLP is 2 x 100, expected 1 x 100");
   check_changed(m, norm_of_no_router, "layer 1: norms of experts and of their router, expected both or none");
   check_changed(m, short_correction, "layer 1: router correction is 100 x 1, expected 7 x 1");
   check_changed(m, short_sinks, "layer 0: sinks is 100 x 1, expected 9 x 1");
