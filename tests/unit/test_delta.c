@@ -1,4 +1,4 @@
-/* Models with delta layers: what is refused, and how deep trees may be. What they compute is compared in test_golden_logits,
+/* Models with delta layers: what is refused, and how deep trees may be. What they compute is compared in test_delta_trees, test_golden_logits,
  * test_heads, test_continue and exact.quantized. */
 #include "backend/check.h"
 #include "backend/ranks.h"
