@@ -1,18 +1,19 @@
--- Two drafts of one target in turn, a small model and a head, say: speed over plain decoding and tokens per iteration
--- of each under some policies.
---   dtrun run tests/bench/drafts.lua [--other models/mini-head] [--temp 0.8] [--policies "linear dynatree"]
---     [-m TARGET -md DRAFT] [--questions FILE.jsonl]
+-- Drafts of one target in turn: a small model, a head, the target's own first layers, none (copies alone). Of each the
+-- price of a guess and, under some policies, speed over plain decoding and tokens per iteration.
+--   dtrun run tests/bench/drafts.lua [-m TARGET -md DRAFT] [--other DRAFT ...] [--policies "linear rate"] [--temp 0.8]
+--     [--questions FILE.jsonl]
 --
 -- Every arm runs a text before the next text comes, in an order that rotates; the prompt pass is left out. A text's
--- ratios stood side by side, and their median is shown. The texts are novels, or prompts as they stand in a file.
+-- ratios stood side by side, and their median is shown. The texts are novels, or prompts as they stand in a file. The
+-- price is that of a draft pass over one row in target passes over one, by a table of costs.
 local dt = require "dt"
 local statistics = require "dt.statistics"
 
 local opts = dt.args {
   costs = "table",
-  doc = "two drafts of one target under some policies, beside plain decoding",
+  doc = "drafts of one target under some policies, beside plain decoding",
   options = {
-    { "other", "models/mini-head", type = "string", doc = "the other draft" },
+    { "other", many = "DRAFT", doc = "other drafts: files, exit:N, or none (policies that need one are left out)" },
     { "policies", "linear eagle2 dynatree rate", type = "string", doc = "policies" },
     { "questions", nil, type = "string", doc = "a file of prompts (.jsonl) instead of novels" },
     { "prompts", 8, min = 1, max = 20, doc = "texts to go on with, each with its own seed" },
@@ -21,16 +22,25 @@ local opts = dt.args {
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
+local CONTEXT = 256 -- of the price
 
-local drafts, both = { opts.load.draft or "models/mini-draft", opts.other }, {}
-for i, draft in ipairs(drafts) do
-  opts.load.draft = draft
-  both[i] = dt.check(dt.load(opts.load))
+local drafts = { opts.load.draft or "models/mini-draft", table.unpack(opts.other) }
+
+local function price(pair)
+  if not pair.draft then return 0 end
+  local costs = dt.check(dt.calibrate(pair))
+  return costs:draft(1, CONTEXT) / costs:target(1, CONTEXT)
 end
 
-local arms = { { pair = both[1], policy = "ar", draft = "" } }
-for policy in opts.policies:gmatch "%S+" do
-  for i, draft in ipairs(drafts) do arms[#arms + 1] = { pair = both[i], policy = policy, draft = draft } end
+local arms = {}
+for _, draft in ipairs(drafts) do
+  opts.load.draft = draft ~= "none" and draft
+  local pair = dt.check(dt.load(opts.load))
+  if #arms == 0 then arms[1] = { pair = pair, policy = "ar", draft = "", price = 0 } end
+  for policy in opts.policies:gmatch "%S+" do
+    local arm = { pair = pair, policy = policy, draft = draft:match "[^/]*$", price = price(pair) }
+    if pair.draft or pair:generate { policy = policy, prompt = "a", tokens = 1 } then arms[#arms + 1] = arm end
+  end
 end
 for _, arm in ipairs(arms) do arm.ratios, arm.iterations = {}, 0 end
 
@@ -76,9 +86,10 @@ for p, text in ipairs(texts) do
 end
 
 print(("%d texts, %d tokens, temperature %g, %s, %d threads; outputs equal"):format(
-  #texts, opts.tokens, opts.temp, both[1].backend, both[1].threads))
+  #texts, opts.tokens, opts.temp, arms[1].pair.backend, arms[1].pair.threads))
 for _, arm in ipairs(arms) do
   table.sort(arm.ratios)
-  print(("%-10s %-24s %.3fx plain [%.3f, %.3f], %.2f tokens per iteration"):format(arm.policy, arm.draft,
-    statistics.quantile(arm.ratios, 0.5), arm.ratios[1], arm.ratios[#texts], #texts * opts.tokens / arm.iterations))
+  print(("%-10s %-24.24s price %.3f, %.3fx plain [%.3f, %.3f], %.2f tokens per iteration"):format(
+    arm.policy, arm.draft, arm.price, statistics.quantile(arm.ratios, 0.5), arm.ratios[1], arm.ratios[#texts],
+    #texts * opts.tokens / arm.iterations))
 end
