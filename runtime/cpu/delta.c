@@ -101,29 +101,45 @@ static int key_head_of(const dt_shape *s, int head) {
   return s->delta_tiled ? head % s->delta_key_heads : head / (s->delta_value_heads / s->delta_key_heads);
 }
 
-/* One value head of a row. */
-static void run_row(const cpu_chunk *c, const cpu_layer *l, const cpu_delta_head *h, int head, int r) {
+/* One value head of rows r..r+n-1, which have one base. */
+static void run_rows(const cpu_chunk *c, const cpu_layer *l, const cpu_delta_head *h, int head, int r, int n) {
   const dt_weights *w = c->p->w;
   const dt_shape *s = &w->shape;
   const dt_rows *rows = c->p->rows;
-  int row = c->first + r, position = rows->position[row], base = delta_base_of(position);
-  float *store = delta_store(c->p->cache, rows->sequence[row], l);
+  const int first = c->first + r, base = delta_base_of(rows->position[first]);
+  float *store = delta_store(c->p->cache, rows->sequence[first], l);
   size_t key = (size_t)key_head_of(s, head) * (size_t)h->key_dim, values = (size_t)head * (size_t)h->value_dim;
-  const float *in = w->delta.in + (size_t)r * w->delta.ldin, *seen[CPU_DELTA_ROWS];
-  float *y = w->cat + (size_t)r * w->ldcat + values;
-  for (int p = base; p < position; p++) seen[p - base] = delta_row(w, store, slot_of(rows, row, p));
-  w->backend->kernels->delta_one(
-      h, &(cpu_delta_row){.q = in + key,
-                          .k = in + (size_t)s->delta_key_heads * (size_t)h->key_dim + key,
-                          .v = in + 2 * (size_t)s->delta_key_heads * (size_t)h->key_dim + values,
-                          .strength = w->delta.b[(size_t)r * w->delta.ldrates + (size_t)head],
-                          .base = find_base(w, h, store, head, base),
-                          .row = seen,
-                          .n = position - base,
-                          .own = delta_row(w, store, rows->slot[row]),
-                          .y = y});
-  w->backend->kernels->norm(DT_NORM_RMS, y, l->delta->norm, NULL, h->value_dim, s->norm_eps, y);
-  w->backend->kernels->gate_silu(w->delta.z + (size_t)r * w->delta.ldz + values, h->value_dim, y);
+  const float *seen[CPU_DELTA_TOGETHER][CPU_DELTA_ROWS];
+  cpu_delta_row x[CPU_DELTA_TOGETHER];
+  for (int i = 0; i < n; i++) {
+    const float *in = w->delta.in + (size_t)(r + i) * w->delta.ldin;
+    for (int p = base; p < rows->position[first + i]; p++)
+      seen[i][p - base] = delta_row(w, store, slot_of(rows, first + i, p));
+    x[i] = (cpu_delta_row){.q = in + key,
+                           .k = in + (size_t)s->delta_key_heads * (size_t)h->key_dim + key,
+                           .v = in + 2 * (size_t)s->delta_key_heads * (size_t)h->key_dim + values,
+                           .strength = w->delta.b[(size_t)(r + i) * w->delta.ldrates + (size_t)head],
+                           .row = seen[i],
+                           .n = rows->position[first + i] - base,
+                           .own = delta_row(w, store, rows->slot[first + i]),
+                           .y = w->cat + (size_t)(r + i) * w->ldcat + values};
+  }
+  w->backend->kernels->delta_rows(h, find_base(w, h, store, head, base), x, n);
+  for (int i = 0; i < n; i++) {
+    w->backend->kernels->norm(DT_NORM_RMS, x[i].y, l->delta->norm, NULL, h->value_dim, s->norm_eps, x[i].y);
+    w->backend->kernels->gate_silu(w->delta.z + (size_t)(r + i) * w->delta.ldz + values, h->value_dim, x[i].y);
+  }
+}
+
+/* How many rows from r on have one base. */
+static int with_one_base(const cpu_chunk *c, int r) {
+  const dt_rows *rows = c->p->rows;
+  const int first = c->first + r, left = c->n - r, most = left < CPU_DELTA_TOGETHER ? left : CPU_DELTA_TOGETHER;
+  int n = 1;
+  while (n < most && rows->sequence[first + n] == rows->sequence[first] &&
+         delta_base_of(rows->position[first + n]) == delta_base_of(rows->position[first]))
+    n++;
+  return n;
 }
 
 /* The queries and keys of a key head, of all rows. */
@@ -154,7 +170,7 @@ static void run_heads(const cpu_chunk *c, const cpu_layer *l) {
       const cpu_delta_head h = {
           s->delta_key_dim, s->delta_value_dim, w->delta.keys_at + (size_t)key * (size_t)s->delta_key_dim,
           w->delta.deltas_at + (size_t)head * (size_t)s->delta_value_dim, w->delta.rates_at + (size_t)head};
-      for (int r = 0; r < c->n; r++) run_row(c, l, &h, head, r);
+      for (int r = 0, n; r < c->n; r += n) run_rows(c, l, &h, head, r, n = with_one_base(c, r));
     }
   }
 }

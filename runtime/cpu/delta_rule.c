@@ -58,64 +58,170 @@ VI void decays(const cpu_delta_head *h, const float *const *row, int n, float ow
   for (int j = 0; j < ROOM; j += 16) v_store(decay + j, v_exp(v_load(decay + j)));
 }
 
-/* 16 * `lanes` numbers of the delta and of y, from `at` on. */
-VI void columns(const cpu_delta_head *h, const cpu_delta_row *r, const float *by_k, const float *by_q, float decay,
-                float own, int at, const int lanes) {
-  v16 s[4], y[4];
-  for (int l = 0; l < lanes; l++) s[l] = y[l] = v_set1(0.0f);
-  if (r->base) {
-    for (int i = 0; i < h->key_dim; i++) {
-      const float *base = r->base + (size_t)i * (size_t)h->value_dim + (size_t)at;
-      v16 k = v_set1(r->k[i]), q = v_set1(r->q[i]);
-      for (int l = 0; l < lanes; l++) {
-        v16 b = v_load(base + 16 * l);
-        s[l] = v_fma(k, b, s[l]), y[l] = v_fma(q, b, y[l]);
+/* ---- rows --------------------------------------------------------------------------------------------------------- */
+
+/* Rows, and vectors of columns, whose sums stay in registers: the rows share what is loaded of the base and of ancestors. */
+#if defined(__AVX512F__)
+enum { TILE_ROWS = 4, MOST_LANES = 4 };
+#define LANES(rows) ((rows) > 2 ? 2 : 4)
+#elif defined(__AVX2__) || defined(SIMD_NEON)
+enum { TILE_ROWS = 2, MOST_LANES = 2 };
+#define LANES(rows) ((rows) > 1 ? 1 : 2)
+#else
+enum { TILE_ROWS = 1, MOST_LANES = 1 };
+#define LANES(rows) 1
+#endif
+#define EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < rows; r++)
+#define EACH_LANE _Pragma("GCC unroll 4") for (int l = 0; l < lanes; l++)
+
+/* What a row's sums take of each ancestor's delta, of the base (decay[n]) and of its own delta. */
+typedef struct {
+  float decay[ROOM], by_k[ROOM], by_q[ROOM], own;
+} row_factors;
+
+/* The factors of ancestors from..from+15: sixteen keys by k and q. */
+VI void find_factors(const cpu_delta_head *h, const cpu_delta_row *x, int from, row_factors *f) {
+  const float *key[16];
+  v16 by_k[4], by_q[4];
+  for (int i = 0; i < 16; i++) key[i] = x->row[from + i < x->n ? from + i : from] + h->key_at;
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; j++) {
+    v16 k[4], q[4];
+    for (int i = 0; i < 4; i++) k[i] = q[i] = v_set1(0.0f);
+    for (int d = 0; d < h->key_dim; d += 16) {
+      v16 own_k = v_load(x->k + d), own_q = v_load(x->q + d);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; i++) {
+        v16 of = v_load(key[j + 4 * i] + d);
+        k[i] = v_fma(of, own_k, k[i]), q[i] = v_fma(of, own_q, q[i]);
       }
     }
-    for (int l = 0; l < lanes; l++) s[l] = v_mul(s[l], v_set1(decay)), y[l] = v_mul(y[l], v_set1(decay));
+    by_k[j] = v_sums4(k[0], k[1], k[2], k[3]), by_q[j] = v_sums4(q[0], q[1], q[2], q[3]);
   }
-  for (int j = 0; j < r->n; j++) {
-    const float *u = r->row[j] + h->delta_at + at;
-    v16 k = v_set1(by_k[j]), q = v_set1(by_q[j]);
-    for (int l = 0; l < lanes; l++) {
-      v16 d = v_load(u + 16 * l);
-      s[l] = v_fma(k, d, s[l]), y[l] = v_fma(q, d, y[l]);
+  v16 decay = v_load(f->decay + from);
+  v_store(f->by_k + from, v_mul(decay, v_sums16(by_k[0], by_k[1], by_k[2], by_k[3])));
+  v_store(f->by_q + from, v_mul(decay, v_sums16(by_q[0], by_q[1], by_q[2], by_q[3])));
+}
+
+/* Sums of a row: s by its key, which its delta is made of, and y by its query. */
+typedef struct {
+  v16 s[MOST_LANES], y[MOST_LANES];
+} row_sums;
+
+VI void add(const int lanes, float k, float q, const v16 *of, row_sums *to) {
+  v16 by_k = v_set1(k), by_q = v_set1(q);
+  EACH_LANE to->s[l] = v_fma(by_k, of[l], to->s[l]), to->y[l] = v_fma(by_q, of[l], to->y[l]);
+}
+
+/* 16 * `lanes` numbers of the deltas and of y, from `at` on, of rows that share their first `shared` ancestors. A row may be an
+ * ancestor of one behind it. */
+VI void columns(const int rows, const int lanes, const cpu_delta_head *h, const float *base, const cpu_delta_row *x,
+                const row_factors *f, int shared, int at) {
+  v16 of[MOST_LANES];
+  row_sums sum[TILE_ROWS];
+  EACH_ROW EACH_LANE sum[r].s[l] = sum[r].y[l] = v_set1(0.0f);
+  if (base) {
+    for (int i = 0; i < h->key_dim; i++) {
+      EACH_LANE of[l] = v_load(base + (size_t)i * (size_t)h->value_dim + at + 16 * l);
+      EACH_ROW add(lanes, x[r].k[i], x[r].q[i], of, &sum[r]);
+    }
+    EACH_ROW {
+      v16 decay = v_set1(f[r].decay[x[r].n]);
+      EACH_LANE sum[r].s[l] = v_mul(sum[r].s[l], decay), sum[r].y[l] = v_mul(sum[r].y[l], decay);
     }
   }
-  for (int l = 0; l < lanes; l++) {
-    v16 u = v_mul(v_set1(r->strength), v_sub(v_load(r->v + at + 16 * l), s[l]));
-    v_store(r->own + h->delta_at + at + 16 * l, u);
-    v_store(r->y + at + 16 * l, v_fma(v_set1(own), u, y[l]));
+  for (int j = 0; j < shared; j++) {
+    EACH_LANE of[l] = v_load(x->row[j] + h->delta_at + at + 16 * l);
+    EACH_ROW add(lanes, f[r].by_k[j], f[r].by_q[j], of, &sum[r]);
+  }
+  EACH_ROW {
+    for (int j = shared; j < x[r].n; j++) {
+      EACH_LANE of[l] = v_load(x[r].row[j] + h->delta_at + at + 16 * l);
+      add(lanes, f[r].by_k[j], f[r].by_q[j], of, &sum[r]);
+    }
+    EACH_LANE {
+      v16 u = v_mul(v_set1(x[r].strength), v_sub(v_load(x[r].v + at + 16 * l), sum[r].s[l]));
+      v_store(x[r].own + h->delta_at + at + 16 * l, u);
+      v_store(x[r].y + at + 16 * l, v_fma(v_set1(f[r].own), u, sum[r].y[l]));
+    }
   }
 }
 
-void V(cpu_delta_one)(const cpu_delta_head *h, const cpu_delta_row *r) {
-  float decay[ROOM], by_k[ROOM], by_q[ROOM];
-  decays(h, r->row, r->n, r->own[h->rate_at], decay);
-  for (int j = 0; j < r->n; j++) {
-    const float *key = r->row[j] + h->key_at;
-    by_k[j] = decay[j] * dot(key, r->k, h->key_dim);
-    by_q[j] = decay[j] * dot(key, r->q, h->key_dim);
+/* The number of ancestors that all rows share. */
+static int shared_by(const cpu_delta_row *x, int rows) {
+  int n = x->n;
+  for (int r = 1; r < rows; r++) {
+    int same = 0;
+    while (same < n && same < x[r].n && x[r].row[same] == x->row[same]) same++;
+    n = same;
   }
-  float own = dot(r->k, r->q, h->key_dim);
+  return n;
+}
+
+VI void tile(const int rows, const cpu_delta_head *h, const float *base, const cpu_delta_row *x, const row_factors *f) {
+  const int wide = LANES(rows), shared = shared_by(x, rows);
   int at = 0;
-  for (; at + 64 <= h->value_dim; at += 64) columns(h, r, by_k, by_q, decay[r->n], own, at, 4);
-  for (; at < h->value_dim; at += 16) columns(h, r, by_k, by_q, decay[r->n], own, at, 1);
+  for (; at + 16 * wide <= h->value_dim; at += 16 * wide) columns(rows, wide, h, base, x, f, shared, at);
+  for (; at < h->value_dim; at += 16) columns(rows, 1, h, base, x, f, shared, at);
+}
+
+static void tile_of(int rows, const cpu_delta_head *h, const float *base, const cpu_delta_row *x,
+                    const row_factors *f) {
+  if (rows == 1) tile(1, h, base, x, f);
+  if (TILE_ROWS > 1 && rows == 2) tile(2, h, base, x, f);
+  if (TILE_ROWS > 2 && rows == 3) tile(3, h, base, x, f);
+  if (TILE_ROWS > 3 && rows == 4) tile(4, h, base, x, f);
+}
+
+/* Sixteen keys are read for all rows while they are in the L1 cache. */
+void V(cpu_delta_rows)(const cpu_delta_head *h, const float *base, const cpu_delta_row *x, int n) {
+  row_factors f[CPU_DELTA_TOGETHER];
+  int most = 0;
+  for (int r = 0; r < n; r++) {
+    decays(h, x[r].row, x[r].n, x[r].own[h->rate_at], f[r].decay);
+    f[r].own = dot(x[r].k, x[r].q, h->key_dim);
+    if (x[r].n > most) most = x[r].n;
+  }
+  for (int from = 0; from < most; from += 16)
+    for (int r = 0; r < n; r++)
+      if (from < x[r].n) find_factors(h, &x[r], from, &f[r]);
+  for (int r = 0; r < n; r += TILE_ROWS) tile_of(n - r < TILE_ROWS ? n - r : TILE_ROWS, h, base, x + r, f + r);
+}
+
+/* ---- bases -------------------------------------------------------------------------------------------------------- */
+
+enum { KEYS = 4 }; /* keys whose sums share what is loaded of a row's delta */
+
+/* Sixteen numbers of each of KEYS keys; by[j][key..]: what they take of row j's delta. */
+VI void move_base(const cpu_delta_head *h, const float *before, float decay, const float *const row[CPU_DELTA_STEP],
+                  int key, float (*by)[16], int at, float *base) {
+  v16 sum[KEYS];
+#pragma GCC unroll 4
+  for (int i = 0; i < KEYS; i++) {
+    size_t to = (size_t)i * (size_t)h->value_dim + (size_t)at;
+    sum[i] = before ? v_mul(v_set1(decay), v_load(before + to)) : v_set1(0.0f);
+  }
+  for (int j = 0; j < CPU_DELTA_STEP; j++) {
+    v16 u = v_load(row[j] + h->delta_at + at);
+#pragma GCC unroll 4
+    for (int i = 0; i < KEYS; i++) sum[i] = v_fma(v_set1(by[j][key + i]), u, sum[i]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < KEYS; i++) v_store(base + (size_t)i * (size_t)h->value_dim + (size_t)at, sum[i]);
 }
 
 void V(cpu_delta_base)(const cpu_delta_head *h, const float *before, const float *const row[CPU_DELTA_STEP],
                        float *base) {
-  float decay[ROOM];
+  float decay[ROOM], by[CPU_DELTA_STEP][16];
   const int last = CPU_DELTA_STEP - 1;
   decays(h, row, last, row[last][h->rate_at], decay);
   float of_base = decay[last];
   decay[last] = 1.0f; /* of the last row itself */
-  for (int i = 0; i < h->key_dim; i++)
-    for (int at = 0; at < h->value_dim; at += 16) {
-      size_t to = (size_t)i * (size_t)h->value_dim + (size_t)at;
-      v16 sum = before ? v_mul(v_set1(of_base), v_load(before + to)) : v_set1(0.0f);
-      for (int j = 0; j <= last; j++)
-        sum = v_fma(v_set1(decay[j] * row[j][h->key_at + (size_t)i]), v_load(row[j] + h->delta_at + at), sum);
-      v_store(base + to, sum);
-    }
+  for (int key = 0; key < h->key_dim; key += KEYS) {
+    if (key % 16 == 0)
+      for (int j = 0; j <= last; j++) v_store(by[j], v_mul(v_set1(decay[j]), v_load(row[j] + h->key_at + (size_t)key)));
+    size_t to = (size_t)key * (size_t)h->value_dim;
+    for (int at = 0; at < h->value_dim; at += 16)
+      move_base(h, before ? before + to : NULL, of_base, row, key % 16, by, at, base + to);
+  }
 }

@@ -42,7 +42,6 @@ typedef struct {
 typedef struct {
   const float *q, *k, *v;  /* [key_dim] of length 1, q scaled; [value_dim] */
   float strength;          /* beta */
-  const float *base;       /* [key_dim][value_dim]; NULL: the text's beginning */
   const float *const *row; /* [n] rows of the ring from the base to the row before this one */
   int n;                   /* at most CPU_DELTA_ROWS */
   float *own;              /* this row's of the ring, which has its rate; its delta is written there */
@@ -50,9 +49,10 @@ typedef struct {
 } cpu_delta_row;
 
 enum {
-  CPU_DELTA_STEP = 32,                                /* positions between bases */
-  CPU_DELTA_LAG = DT_DELTA_LAG,                       /* at least so many rows lie between a base and a row */
-  CPU_DELTA_ROWS = CPU_DELTA_LAG + CPU_DELTA_STEP - 1 /* and at most so many */
+  CPU_DELTA_STEP = 32,                                 /* positions between bases */
+  CPU_DELTA_LAG = DT_DELTA_LAG,                        /* at least so many rows lie between a base and a row */
+  CPU_DELTA_ROWS = CPU_DELTA_LAG + CPU_DELTA_STEP - 1, /* and at most so many */
+  CPU_DELTA_TOGETHER = 4                               /* rows of a call of delta_rows, at most */
 };
 
 /* The types of caches: the layout of dim numbers (a multiple of 16), keys or values of one head, in a slot. Each is an
@@ -110,7 +110,8 @@ typedef struct {
   void (*delta_mix)(const float *const tap[DT_DELTA_TAPS], const float *weight, size_t ld, int n, float *out);
   /* rate = decay * softplus(a + shift); b = sigmoid(b) */
   void (*delta_rates)(const float *a, const float *shift, const float *decay, int n, float *rate, float *b);
-  void (*delta_one)(const cpu_delta_head *h, const cpu_delta_row *r);
+  /* Some rows with one base, [key_dim][value_dim], NULL: the text's beginning. Of two, the ancestor comes first. */
+  void (*delta_rows)(const cpu_delta_head *h, const float *base, const cpu_delta_row *rows, int n);
   void (*delta_base)(const cpu_delta_head *h, const float *before, const float *const row[CPU_DELTA_STEP], float *base);
   const cpu_cache_type *cache[CPU_CACHES]; /* in the order of CPU_CACHE_LIST */
   /* In these five, logits and scores [0..count-1] belong to ids first, first + 1, .. ; they may read and write up to 15
