@@ -152,7 +152,7 @@ typedef void quant_kernel(const quant_part *p);
 enum {
   QUANT_TALLEST = 6,
   QUANT_STRIPS = CPU_PANEL / QUANT_OUTPUTS,
-  QUANT_PART_CELLS = 3, /* cells of a panel's strips that all rows take before the next cells: about 15 KB */
+  QUANT_PART_CELLS = 1, /* cells of a strip that all rows take before the next: three fill the L1 cache of a Zen 4 */
   /* A single row prefetches its weights so many bytes ahead, past the ends of cells and strips. Two threads of a Xeon
    * then read 33 GB/s (Q4_K), with 8192 bytes 25, with 1024 bytes 28. */
   QUANT_AHEAD = 2560
