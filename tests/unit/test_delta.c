@@ -203,6 +203,28 @@ static void a_prefix_starts_a_text_wherever_it_was_cut(void **state) {
   dt_pair_close(pair);
 }
 
+/* Sessions compare it with the memory that is free before they open. */
+static void what_their_rows_and_states_take_is_told_before(void **state) {
+  (void)state;
+  enum { SEQUENCES = 4, SLOTS = 300 };
+  opened o = open_model();
+  dt_backend *b;
+  dt_weights *w;
+  dt_cache *c;
+  ok(dt_cpu_ops.open(&(dt_backend_options){.threads = 1}, &b, &err));
+  ok(dt_cpu_ops.upload(b, &o.desc, &(dt_holding){0}, &w, &err));
+  size_t told = dt_cpu_ops.cache_bytes(w, SLOTS), without = dt_cpu_ops.cache_bytes(w, 0);
+  assert_true(without > 512 * 3 * 368 * sizeof(float)); /* three layers; 368 numbers of a row, and states */
+  ok(dt_cpu_ops.create_cache(w, SEQUENCES, SLOTS, &c, &err));
+  size_t takes = dt_cpu_ops.memory(b).caches;
+  assert_true(takes >= SEQUENCES * told);
+  assert_true(takes < SEQUENCES * told + ((size_t)2 << 20) + 4096); /* whole huge pages */
+  dt_cpu_ops.free_cache(c);
+  dt_cpu_ops.free_weights(w);
+  dt_cpu_ops.close(b);
+  close_model(&o);
+}
+
 static void a_target_without_an_mtp_layer_says_so(void **state) {
   (void)state;
   dt_pair *pair;
@@ -283,6 +305,7 @@ int main(void) {
       cmocka_unit_test(trees_have_64_levels_at_most),
       cmocka_unit_test(a_blank_text_may_be_longer_than_the_ring),
       cmocka_unit_test(a_prefix_starts_a_text_wherever_it_was_cut),
+      cmocka_unit_test(what_their_rows_and_states_take_is_told_before),
       cmocka_unit_test(a_target_without_an_mtp_layer_says_so),
       cmocka_unit_test(an_mtp_layer_that_does_not_fit_is_refused),
       cmocka_unit_test(of_several_mtp_layers_the_first_drafts),
