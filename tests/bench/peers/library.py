@@ -44,16 +44,18 @@ class Library:
         llama_cpp.llama_batch_free(batch)
 
     def passes(self, ids, guesses, n):
-        """Mean milliseconds of n passes over the last token and guesses, of which none comes true."""
+        """Mean milliseconds of n passes over the last token and guesses, of which none comes true. A recurrent state cannot be
+        taken back by some rows: there the guesses stay in the text."""
         memory, last, ms = llama_cpp.llama_get_memory(self.context), ids[-1], 0
         llama_cpp.llama_memory_clear(memory, True)
         self.decode(ids[:-1])
-        for position in range(len(ids) - 1, len(ids) - 1 + n):
+        position = len(ids) - 1
+        for _ in range(n):
             start = time.perf_counter()
             self.decode_rows([last, *guesses], position)
             ms += (time.perf_counter() - start) * 1e3
             last = int(np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(self.context, 0), shape=(self.vocab,)).argmax())
-            llama_cpp.llama_memory_seq_rm(memory, 0, position + 1, -1)
+            position += 1 if llama_cpp.llama_memory_seq_rm(memory, 0, position + 1, -1) else 1 + len(guesses)
         return ms / n
 
     def run(self, arm, request):
