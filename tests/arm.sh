@@ -1,38 +1,42 @@
 #!/usr/bin/env bash
 # The ARM build under emulation: it is compiled here, and its programs run on processors that qemu-user imitates. Their bits
-# must be those of x86: one file of hashes serves both.  arm.sh [BUILD_DIR]
+# must be those of x86: the same files of hashes serve both.  arm.sh [long]
 #   neoverse-n1     the newest variant is dotprod
 #   max,sve=off     i8mm
 #   cortex-a72      neon
 #   max             all that qemu knows
-# Emulation is 20 to 50 times slower, and its memory is ordered as that of the machine beneath: what weak ordering could break
-# is left to ThreadSanitizer (mutants/threads.sh) and to the reasons in runtime/cpu/team.c.
+# Emulation is 20 to 50 times slower, so most programs do a part of what they do elsewhere; `long` takes hours and leaves
+# less out. Memory is ordered as that of the machine beneath: what weak ordering could break is left to ThreadSanitizer
+# (mutants/threads.sh) and to the reasons in runtime/cpu/team.c.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-build=${1:-build/arm64}
 for program in aarch64-linux-gnu-gcc qemu-aarch64; do
   command -v "$program" >/dev/null || { echo "skipped: no $program (scripts/packages arm)"; exit 77; }
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-units=(team processors cpu_kernels cpu_quant cpu_isa cpu_exact cpu_logits_hash text tokenizer tokenizer_kinds types tree session
-  grammar chat lua_box)
-cmake --preset arm64 -B "$build" >"$work/log" 2>&1 && cmake --build "$build" --target dtrun "${units[@]/#/test_}" >>"$work/log" 2>&1 ||
-  { tail -30 "$work/log"; exit 1; }
-build=$(realpath "$build")
+if ! { cmake --preset arm64 && cmake --build build/arm64; } >"$work/log" 2>&1; then
+  tail -30 "$work/log"
+  exit 1
+fi
+build=$(realpath build/arm64)
 export XDG_CACHE_HOME=$work/cache
-failed=0
+count=0
 
-# on PROCESSOR NAME COMMAND...: a program of the build on that processor
+# on PROCESSOR NAME COMMAND...: a program of the build on that processor, beside others (JOBS at once; else one for each core)
 on() {
-  local processor=$1 name=$2 start=$SECONDS
-  shift 2
-  if QEMU_CPU=$processor "$@" >"$work/output" 2>&1; then
+  while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-$(nproc)}" ]; do wait -n; done
+  count=$((count + 1))
+  run_on "$count" "$@" &
+}
+run_on() {
+  local output=$work/output$1 processor=$2 name=$3 start=$SECONDS
+  shift 3
+  if QEMU_CPU=$processor "$@" >"$output" 2>&1; then
     echo "ok    $processor: $name ($((SECONDS - start)) s)"
   else
-    tail -30 "$work/output"
-    echo "FAIL  $processor: $name"
-    failed=1
+    printf '%s\n' "$(tail -30 "$output")" "FAIL  $processor: $name"
+    touch "$work/failed"
   fi
 }
 # emulated PROGRAM ARGUMENTS...
@@ -46,33 +50,55 @@ emulated() {
 printf '#!/bin/sh\nexec qemu-aarch64 %s/dtrun "$@"\n' "$build" >"$work/dtrun"
 chmod +x "$work/dtrun"
 
-# The Debian package, unpacked: its program, and its library in the guide's example for C. The wheel has the same library.
+# The Debian package and the wheel, unpacked: the package's program, and the library of both in the guide's example for C.
 packages() {
-  cmake --build "$build" --target product && (cd "$build" && cpack -G DEB -B "$work") && dpkg-deb -x "$work"/dtrun_*_arm64.deb "$work/there" || return
+  (cd "$build" && cpack -G DEB -B "$work") && dpkg-deb -x "$work"/dtrun_*_arm64.deb "$work/there" || return
   qemu-aarch64 "$work/there/usr/bin/dtrun" linear -p 'It was' -n 4 || return
+  scripts/wheel "$work" "$build" && python3 -m zipfile -e "$work"/dtrun-*-linux_aarch64.whl "$work/wheel" || return
   awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' runtime/LIBRARY.md >"$work/hello.c"
   aarch64-linux-gnu-gcc "$work/hello.c" -I"$work/there/usr/include" -L"$work/there/usr/lib" -ldtrun -o "$work/hello" || return
   LD_LIBRARY_PATH=$work/there/usr/lib qemu-aarch64 "$work/hello" || return
-  scripts/wheel "$work" "$build" | grep 'linux_aarch64\.whl$'
+  local libraries=$work/wheel/dtrun/needed # ctypes opens the wheel's own by its path; a program asks for its soname
+  cp "$work/wheel/dtrun/libdtrun.so" "$libraries/libdtrun.so.0" && LD_LIBRARY_PATH=$libraries qemu-aarch64 "$work/hello"
 }
 # Without those in which a call must be longer than a signal takes and shorter than a page's seconds: emulated, it is not.
 cli() { LEAVE_OUT=interrupt "tests/cli/$1.sh" "$work/dtrun" .; }
-matrix() { emulated dtrun run tests/exact/matrix.lua --prompts 1 -n 8 --backend "cpu:$1"; }
+matrix() { emulated dtrun run tests/exact/matrix.lua --backend "cpu:$1" "${@:2}"; }
+quantized() { emulated dtrun run tests/exact/quantized.lua "$@"; }
 
 newest=max,sve=off
-on $newest 'a team of 1 to 64 threads' emulated tests/test_team
-on $newest 'the number of fast cores' emulated tests/test_processors
-for unit in kernels quant isa; do on $newest "every variant beside scalar: test_cpu_$unit" emulated "tests/test_cpu_$unit"; done
-on $newest 'a row has its bits whatever rows share the pass' emulated tests/test_cpu_exact
-on cortex-a72 'hashes of logits' emulated tests/test_cpu_logits_hash quick neon
-on neoverse-n1 'hashes of logits' emulated tests/test_cpu_logits_hash quick dotprod
-on $newest 'hashes of logits' emulated tests/test_cpu_logits_hash quick i8mm
-on max 'hashes of logits' emulated tests/test_cpu_logits_hash quick scalar i8mm
-on neoverse-n1 'a part of the exactness matrix' matrix dotprod
-on $newest 'a part of the exactness matrix' matrix i8mm
-on $newest 'tokens of quantized models' emulated dtrun run tests/exact/quantized.lua -n 4
-on $newest 'random pages' emulated dtrun run tests/exact/random_pages.lua -t 1 --pages 300
-for unit in "${units[@]:7}"; do on $newest "test_$unit" emulated "tests/test_$unit"; done
-on $newest 'the Debian package and the wheel' packages
-for name in box first names bad_input; do on $newest "cli.$name" cli "$name"; done
-exit $failed
+part() {
+  on $newest 'every variant beside scalar: test_cpu_isa, a part' emulated tests/test_cpu_isa quick
+  on $newest 'every variant beside scalar: test_cpu_kernels' emulated tests/test_cpu_kernels
+  on $newest 'a row has its bits whatever rows share the pass, a part' emulated tests/test_cpu_exact quick
+  on cortex-a72 'hashes of logits' emulated tests/test_cpu_logits_hash quick neon
+  on neoverse-n1 'hashes of logits' emulated tests/test_cpu_logits_hash quick dotprod
+  on $newest 'hashes of logits' emulated tests/test_cpu_logits_hash quick i8mm
+  on max 'hashes of logits' emulated tests/test_cpu_logits_hash quick scalar i8mm
+  on neoverse-n1 'a part of the exactness matrix' matrix dotprod --prompts 1 -n 8
+  on $newest 'a part of the exactness matrix' matrix i8mm --prompts 1 -n 8
+  on $newest 'tokens of quantized models, a part' quantized --quick -n 4
+  on $newest 'random pages' emulated dtrun run tests/exact/random_pages.lua -t 1 --pages 300
+  on $newest 'every variant beside scalar: test_cpu_quant' emulated tests/test_cpu_quant
+  on $newest 'a team of 1 to 64 threads' emulated tests/test_team
+  for unit in processors text tokenizer tokenizer_kinds types tree session grammar chat lua_box; do
+    on $newest "test_$unit" emulated "tests/test_$unit"
+  done
+  on $newest 'the Debian package and the wheel' packages
+  for name in box first names bad_input; do on $newest "cli.$name" cli "$name"; done
+}
+long() {
+  on $newest 'every variant beside scalar: test_cpu_isa' emulated tests/test_cpu_isa
+  on $newest 'a row has its bits whatever rows share the pass' emulated tests/test_cpu_exact
+  for variant in scalar neon dotprod i8mm; do on $newest 'the exactness matrix' matrix $variant --prompts 2 -n 24; done
+  on $newest 'tokens of quantized models' quantized
+  on $newest 'hashes of logits' emulated tests/test_cpu_logits_hash
+}
+
+case "${1:-}" in
+  "") part ;;
+  long) long ;;
+  *) echo "usage: tests/arm.sh [long]" >&2; exit 2 ;;
+esac
+wait
+[ ! -e "$work/failed" ]

@@ -8,7 +8,7 @@ set(CHECK
 
 # Compiled inside the test, other programs' (packages, Slurm, browsers), faults by the hundred, the emulated device.
 set(FULL
-  arm sampling_mutants threads rooms tidy "faults\\..*" "cli\\.(advice|cuda|fresh|install|kills|package|paper|python|ranks|serve_clients|slurm)" "browser\\..*" "guide\\..*"
+  arm bench_arm sampling_mutants threads rooms tidy "faults\\..*" "cli\\.(advice|cuda|fresh|install|kills|package|paper|python|ranks|serve_clients|slurm)" "browser\\..*" "guide\\..*"
   "gpu\\..*" "cuda\\..*" "unit\\.test_cuda_(exact|prompt)" unit.test_lua_worst "exact\\.(crowd|exit_part|quantized|sampling_part)" exact.real)
 # What takes the sanitizers minutes; release has it in scripts/test ...
 set(FULL_SANITIZED "cli\\..*" "lua\\.test_(asking|driver|experiment|memory|papers|policies|policy_.*|report|shard|statistics|sweep|trace|tune|window)"

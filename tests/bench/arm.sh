@@ -5,11 +5,12 @@
 #     check     builds, the narrow tests, all hashes of logits, exactness on small models         (about 15 minutes)
 #     kernels   every variant: products and attention alone, passes of real and random models     (about 20 minutes)
 #     policies  plain decoding and policies: the bundled pair and SmolLM2 with its head           (about 5 minutes)
-#     peers     llama.cpp on the same model, by its own benchmark and beside dtrun as a server    (about 20 minutes)
+#     peers     llama.cpp, built from source, on the same model, by its own benchmark and beside dtrun as a server
+#               (about 20 minutes; it needs pip, which Debian has in python3-pip)
 #
 # The archive is OUT/arm-DATE.tar.gz (the environment's OUT; else build/arm): what each part printed, the processor, the
-# commit. What a part cannot do here says SKIPPED or FAILED there, and the next part goes on. QUICK=1 is for a rehearsal:
-# it measures hardly anything. The minutes are guesses: no ARM machine has run it.
+# commit. What a part cannot do here says SKIPPED or FAILED there, and the next part goes on. The minutes are guesses: no ARM
+# machine has run it. QUICK=1 is for a rehearsal (arm_rehearsal.sh): it measures hardly anything, on the bundled models.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 parts=("$@")
@@ -22,9 +23,12 @@ results=$out/arm-$(date -u +%Y%m%d-%H%M%S)
 mkdir -p "$results"
 build=${BUILD:-build} # with EMULATOR (qemu-aarch64) and build/arm64: a rehearsal on another machine
 run() { ${EMULATOR:-} "$@"; }
-tokens=200 prompts=5 seconds=20 shapes=('8960 1536' '896 256') random=pythia-70m
-[ -z "${QUICK:-}" ] || tokens=8 prompts=1 seconds=0.1 shapes=('32 256') random=models/mini-draft
-model=models/SmolLM2-135M-Instruct.Q4_1.gguf
+tokens=200 prompts=5 seconds=20 shapes=('8960 1536' '896 256') format=() random=pythia-70m
+model=models/SmolLM2-135M-Instruct.Q4_1.gguf pair=(-m "$model" -md models/smollm2-head --template chatml)
+if [ -n "${QUICK:-}" ]; then
+  tokens=8 prompts=1 seconds=0.1 shapes=('32 256') format=(q4_k) random=models/mini-draft model=models/mini-target pair=()
+fi
+llama=${LLAMA:-build/peers/llama.cpp}
 
 try() { echo "## $*"; "$@" || echo "FAILED: $* (status $?)"; }
 there() { [ -e "$1" ] || { echo "SKIPPED: there is no $1"; return 1; }; }
@@ -50,7 +54,7 @@ kernels() {
   for variant in $(variants); do
     [ "$variant" = scalar ] && continue
     # shellcheck disable=SC2086 # two words
-    for shape in "${shapes[@]}"; do try run "$build/tests/bench_products" $shape "$variant"; done
+    for shape in "${shapes[@]}"; do try run "$build/tests/bench_products" $shape "$variant" "${format[@]}"; done
     try run "$build/tests/bench_attention" -v "$variant" ${QUICK:+-r 1 -c 256 -n 4}
     try run "$build/tests/bench_limit" -v "$variant" -s "$seconds" "$random"
     there "$model" && try run "$build/tests/bench_limit" -v "$variant" -s "$seconds" -a "$model"
@@ -59,17 +63,17 @@ kernels() {
 
 policies() {
   try run "$build/dtrun" run tests/bench/policies.lua --prompts "$prompts" -n "$tokens"
-  there "$model" && try run "$build/dtrun" run tests/bench/rivals.lua --prompts 1 --tokens "$tokens" --template chatml -m "$model" -md models/smollm2-head
+  there "$model" && try run "$build/dtrun" run tests/bench/rivals.lua --prompts 1 --tokens "$tokens" "${pair[@]}"
 }
 
 peers() {
   there "$model" || return
-  [ -x build/peers/llama.cpp/bin/llama-server ] || try tests/bench/peers/build.sh build/peers llama.cpp
-  there build/peers/llama.cpp/bin/llama-server || return
-  cmake --build build/peers/llama.cpp --target llama-bench >/dev/null
-  try build/peers/llama.cpp/bin/llama-bench -m "$model" -p 128 -n 64
-  try python3 tests/bench/compare_peers.py --target "$model" --draft none --prompts "$prompts" --tokens "$tokens" --repeats 3 \
-    --threads "$(nproc)" --peers llama_cpp --llama-cpp build/peers/llama.cpp/bin/llama-server
+  [ -x "$llama/bin/llama-server" ] || try tests/bench/peers/build.sh "$(dirname "$llama")" llama.cpp
+  there "$llama/bin/llama-server" || return
+  [ -x "$llama/bin/llama-bench" ] || try cmake --build "$llama" --target llama-bench
+  try "$llama/bin/llama-bench" -m "$model" -p 128 -n 64
+  try python3 tests/bench/compare_peers.py --dtrun "$build/dtrun" --target "$model" --draft none --policy rate --prompts "$prompts" \
+    --tokens "$tokens" --repeats 3 --threads "$(nproc)" --peers --llama-cpp "$llama/bin/llama-server"
 }
 
 {

@@ -79,12 +79,12 @@ static void bench(const char *variant, const cpu_format *f, int outputs, int k, 
     for (int j = 0; j < CPU_PANEL; j++) of[j] = codes + row * (size_t)j;
     f->pack(m.data + panel * (size_t)p, k, of);
   }
-  printf("%-10s %s/%-2d  rounding %.0f ns", variant, f->name, f->activations,
+  printf("%-10s %s/%-2d  rounding %.1f ns", variant, f->name, f->activations,
          1e6 * time_of_rounding(f, x, k, rows, step));
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     double ms = time_of(&m, rows, step, counts[i], sums);
     double rate = (double)outputs * k * counts[i] / ms / 1e6;
-    printf("  %d: %.0f us %.0f", counts[i], 1e3 * ms, rate);
+    printf("  %d: %.2f us %.1f", counts[i], 1e3 * ms, rate);
     if (peak > 0) printf(" %.0f%%", 100 * rate / peak);
   }
   printf("\n");

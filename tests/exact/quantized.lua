@@ -1,11 +1,12 @@
 -- Quantized weights and further families: one text for all. On every variant of the CPU, with one thread and two, under
 -- plain decoding and policies, a model's tokens have one hash, greedy and at temperature 0.8.
---   dtrun run tests/exact/quantized.lua [--prompts 1] [-n 12] [--long]
+--   dtrun run tests/exact/quantized.lua [--prompts 1] [-n 12] [--quick | --long]
 -- Models: the bundled pair's target with its weights rounded to Q8_0 and to Q4_1, a tiny one whose matrices are of all
 -- types in turn (Q4_K, Q6_K and twelve others), a tiny one of each further family of GGUF files (under every policy of
 -- the matrix, and in batches too), and what is there of SmolLM2 (Q4_1; scripts/get-model brings it) and, with --long,
 -- Qwen2.5-Coder 0.5B (a mixture of Q4_K, Q6_K, Q5_0 and Q8_0). A model drafts for itself, so that deep trees are
--- accepted; a large one on a slow variant runs two policies only, with two threads.
+-- accepted; a large one on a slow variant runs two policies only, with two threads. With --quick, for an emulator, all
+-- others do so, too. The hashes of 4 and 12 tokens are in ../golden/quantized_hash.txt, the same for every machine.
 local dt = require "dt"
 
 local opts = dt.args {
@@ -13,6 +14,7 @@ local opts = dt.args {
   options = {
     { "prompts", 1, min = 1, max = 20, doc = "prompts" },
     { "tokens", 12, short = "n", min = 2, max = 400, doc = "tokens generated from each" },
+    { "quick", false, doc = "two policies and two threads; no large model" },
     { "long", false, doc = "the half billion parameters too" },
   },
 }
@@ -67,7 +69,11 @@ local function read_prompt(i, chars)
   return text
 end
 
-local mistakes, absent = 0, {}
+local mistakes, absent, golden = 0, {}, {}
+for line in io.lines(HERE .. "../golden/quantized_hash.txt") do
+  local label, tokens, greedy, sampled = line:match "^([^#]-)%s+(%d+) (%x+) (%x+)$"
+  if label then golden[label .. tokens] = { [1] = greedy, [801] = sampled } end -- by text and temperature
+end
 
 -- Compares a result's hash with that of its text and temperature, which the first result sets.
 local function check(hashes, key, result, where, label, how)
@@ -100,9 +106,9 @@ local function run_case(pair, model, where, prefixes, case, temp, hashes)
 end
 
 local function run_model(model)
-  local hashes, ran = {}, {}
+  local hashes, ran = golden[model.label .. opts.tokens] or {}, {}
   for v, variant in ipairs(VARIANTS) do
-    local slow = model.large and v > 3
+    local slow = opts.quick or model.large and v > 3
     for threads = slow and 2 or 1, 2 do
       local where = ("%s, cpu:%s, %d thread%s"):format(model.label, variant, threads, threads > 1 and "s" or "")
       local pair, failure = dt.load { target = model.path, draft = model.path, weights = model.weights,
@@ -125,16 +131,17 @@ local function run_model(model)
       end
     end
   end
-  print(("  %-16s %s  on %s"):format(model.label, hashes[1], table.concat(ran, ", ")))
+  print(("  %-16s %2d %s %s  on %s"):format(model.label, opts.tokens, hashes[1], hashes[801], table.concat(ran, ", ")))
 end
 
 for _, model in ipairs(MODELS) do
   local there = io.open(model.path .. (model.path:find "%.gguf$" and "" or "/config.json"), "rb")
   if there then there:close() end
-  if there and (opts.long or not model.long) then
+  if there and (opts.long or not model.long) and not (opts.quick and model.large) then
     run_model(model)
   else
-    print(("  %-16s left out: %s"):format(model.label, there and "give --long" or "it is not there"))
+    local why = not there and "it is not there" or opts.quick and "--quick" or "give --long"
+    print(("  %-16s left out: %s"):format(model.label, why))
   end
 end
 for name in pairs(absent) do print("  not on this machine: " .. name) end

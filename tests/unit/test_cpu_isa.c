@@ -1,4 +1,5 @@
-/* Every variant of the CPU backend that this machine can run gives the bits of the plain C one. */
+/* Every variant of the CPU backend that this machine can run gives the bits of the plain C one.
+ *   test_cpu_isa [quick]      quick: under an emulator; the types of caches and weights in turn, of the bundled pair the draft */
 #include "cpu.h"
 #include "kernels.h"
 #include "model/model.h"
@@ -6,6 +7,7 @@
 #include "rig.h"
 
 static const dt_holding as_it_is = {0};
+static bool quick;
 
 enum { PROMPT = 37, TREE = 21, K = 8 };
 
@@ -90,16 +92,20 @@ static void compare_variants(const dt_model_desc *desc, const char *cache_dtype,
   free_outcome(&plain);
 }
 
+/* With each type of caches, or the one whose turn it is. */
+static void compare_in_caches(const dt_model_desc *desc, int turn, const char *name) {
+  for (int i = 0; dt_cpu_ops.cache_dtypes[i]; i++)
+    if (!quick || turn % CPU_CACHES == i) compare_variants(desc, dt_cpu_ops.cache_dtypes[i], as_it_is, name);
+}
+
 static void all_variants_give_the_same_bits_on_every_kind_of_layer(void **state) {
   (void)state;
   for (int s = 0; s < RANDOM_SHAPES; s++) {
     random_model *m = random_model_new(&random_shapes[s], 3);
-    const dt_holding q8 = {.dtype = "q8"}, q4 = {.dtype = "q4"}, q8_16 = {"q8", "16"}, q4_16 = {"q4", "16"};
-    for (int i = 0; dt_cpu_ops.cache_dtypes[i]; i++)
-      compare_variants(&m->desc, dt_cpu_ops.cache_dtypes[i], as_it_is, random_shapes[s].name);
-    compare_variants(&m->desc, "f32", q8, random_shapes[s].name);
-    compare_variants(&m->desc, "f32", q4, random_shapes[s].name);
-    compare_variants(&m->desc, "f32", s % 2 ? q8_16 : q4_16, random_shapes[s].name);
+    const dt_holding rounded[] = {{s % 2 ? "q8" : "q4", "16"}, {.dtype = "q8"}, {.dtype = "q4"}};
+    compare_in_caches(&m->desc, s, random_shapes[s].name);
+    for (int i = 0; i < 3; i++)
+      if (!quick || s % 3 == i) compare_variants(&m->desc, "f32", rounded[i], random_shapes[s].name);
     random_model_free(m);
   }
 }
@@ -108,8 +114,7 @@ static void all_variants_give_the_same_bits_with_windows_caps_norms_of_all_kinds
   (void)state;
   for (int part = 0; part < RANDOM_PARTS; part++) {
     random_model *m = random_parts_new(part, 3);
-    for (int i = 0; dt_cpu_ops.cache_dtypes[i]; i++)
-      compare_variants(&m->desc, dt_cpu_ops.cache_dtypes[i], as_it_is, random_part_names[part]);
+    compare_in_caches(&m->desc, part, random_part_names[part]);
     compare_variants(&m->desc, "f32", (dt_holding){.dtype = "q8"}, random_part_names[part]);
     random_model_free(m);
   }
@@ -118,16 +123,16 @@ static void all_variants_give_the_same_bits_with_windows_caps_norms_of_all_kinds
 static void all_variants_give_the_same_bits_on_the_bundled_pair(void **state) {
   (void)state;
   const char *folders[] = {SOURCE_DIR "/models/mini-draft", SOURCE_DIR "/models/mini-target"};
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < (quick ? 1 : 2); i++) {
     model *m = NULL;
     ok(model_open(folders[i], &m, &err));
-    for (int type = 0; dt_cpu_ops.cache_dtypes[type]; type++)
-      compare_variants(model_desc(m), dt_cpu_ops.cache_dtypes[type], as_it_is, folders[i]);
+    compare_in_caches(model_desc(m), 0, folders[i]);
     model_close(m);
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  quick = argc > 1 && strcmp(argv[1], "quick") == 0;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_variants_give_the_same_bits_on_every_kind_of_layer),
       cmocka_unit_test(all_variants_give_the_same_bits_with_windows_caps_norms_of_all_kinds_and_experts),
