@@ -30,6 +30,7 @@ dt_status arena_open(dt_backend *b, arena *a, const char *what, size_t *account,
   }
   if (e == cudaSuccess) {
     a->base = static_cast<char *>(p);
+    a->guards = b->guards ? b : nullptr;
     *account += a->size;
     e = cudaMemsetAsync(p, 0, a->size, b->stream);
   }
@@ -37,8 +38,31 @@ dt_status arena_open(dt_backend *b, arena *a, const char *what, size_t *account,
   return cuda_check(b, e, "clearing memory", err);
 }
 
+struct guarded {
+  void *memory;
+  guarded *next;
+};
+
+void *arena_apart(arena *a, size_t bytes) {
+  void *p = nullptr;
+  cudaError_t e = cudaMalloc(&p, bytes ? bytes : 1);
+  if (e == cudaSuccess) e = cudaMemsetAsync(p, 0, bytes, a->guards->stream);
+  if (e == cudaSuccess) e = cudaStreamSynchronize(a->guards->stream);
+  if (e != cudaSuccess) {
+    fprintf(stderr, "DTRUN_GUARD: an array of %zu bytes: %s\n", bytes, cudaGetErrorString(e));
+    abort();
+  }
+  a->arrays = new guarded{p, a->arrays};
+  return p;
+}
+
 void arena_close(arena *a, size_t *account) {
   if (!a->base) return;
+  while (guarded *array = a->arrays) {
+    a->arrays = array->next;
+    cudaFree(array->memory);
+    delete array;
+  }
   cudaFree(a->base);
   *account -= a->size;
   *a = arena{};
@@ -48,6 +72,11 @@ cudaError_t stream_open(dt_backend *b, bool overlaps) {
   if (b->stream) cudaStreamSynchronize(b->stream), cudaStreamDestroy(b->stream);
   b->stream = nullptr;
   return cudaStreamCreateWithFlags(&b->stream, overlaps ? cudaStreamNonBlocking : cudaStreamDefault);
+}
+
+void describe_device(dt_backend *b) {
+  snprintf(b->description, sizeof b->description, "cuda:%s, %s graphs, %s overlap", b->name,
+           b->graphs ? "with" : "without", b->overlaps ? "with" : "without");
 }
 
 static cudaError_t count_devices(int *n) {
@@ -85,12 +114,14 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   dt_backend *b = new (std::nothrow) dt_backend();
   if (!b) return dt_fail_memory(err, "the CUDA backend", sizeof *b);
   b->memory.on_device = true;
-  snprintf(b->description, sizeof b->description, "cuda:%s", device.name);
+  snprintf(b->name, sizeof b->name, "%s", device.name);
   cudaSetDeviceFlags(cudaDeviceScheduleSpin); /* may fail: too late if the process already uses the device */
   cudaGetLastError();
   e = cudaSetDevice(b->device);
   b->overlaps = major >= 9 && !getenv("DTRUN_NO_PDL"); /* devices before Hopper have no dependent launch */
   b->graphs = !getenv("DTRUN_NO_GRAPH");
+  b->guards = getenv("DTRUN_GUARD");
+  describe_device(b);
   if (e == cudaSuccess) e = stream_open(b, false);
   dt_status status = cuda_check(b, e, "opening", err);
   if (status == DT_OK)

@@ -122,17 +122,18 @@ static cudaError_t graph_of(const dt_weights *w, dt_cache *c, pass_shape shape, 
 
 /* ---- running it -------------------------------------------------------------------------------------------------- */
 
+static cudaError_t start_one_by_one(const dt_weights *w, dt_cache *c, pass_shape shape) {
+  enqueuer q = {w, c, false, shape, w->backend->stream, cudaSuccess};
+  enqueue(&q);
+  return q.failed;
+}
+
 /* Starts the kernels of a pass whose rows are on their way to the device. */
 static cudaError_t start(const dt_weights *w, dt_cache *c, pass_shape shape) {
-  const dt_backend *b = w->backend;
-  if (!b->graphs) {
-    enqueuer q = {w, c, false, shape, b->stream, cudaSuccess};
-    enqueue(&q);
-    return q.failed;
-  }
+  if (!w->backend->graphs) return start_one_by_one(w, c, shape);
   cudaGraphExec_t exec = nullptr;
   cudaError_t e = graph_of(w, c, shape, &exec);
-  return e ? e : cudaGraphLaunch(exec, b->stream);
+  return e ? e : cudaGraphLaunch(exec, w->backend->stream);
 }
 
 /* Copies the results of this pass to results [from, from + n) of `out`. */
@@ -240,11 +241,13 @@ static int run_chunks(dt_weights *w, const dt_cache *c, const dt_rows *rows, cud
 
 /* ---- the first kernels ------------------------------------------------------------------------------------------- */
 
-/* Runs all kernels that passes of this model can need, over no rows. */
+/* Runs all kernels that passes of this model can need, over no rows: one by one, since a kernel's first launch loads it,
+ * which a driver may refuse while a graph is captured; then as passes do. */
 static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
   cudaError_t e = cudaSuccess;
-  for (int rows : {8, 16, 32, 64, WIDE_ROWS})
-    if (e == cudaSuccess) e = start(w, c, {rows, 8, rows, DT_WANT_BOTH, true, {}, 0});
+  for (auto begin : {start_one_by_one, start})
+    for (int rows : {8, 16, 32, 64, WIDE_ROWS})
+      if (e == cudaSuccess) e = begin(w, c, {rows, 8, rows, DT_WANT_BOTH, true, {}, 0});
   return e == cudaSuccess ? cudaStreamSynchronize(w->backend->stream) : e;
 }
 
@@ -270,6 +273,7 @@ dt_status cuda_warm_up(dt_weights *w, dt_error *err) {
     if (e == cudaSuccess) e = run_nothing(w, c);
   } while (e != cudaSuccess && do_without(w->backend));
   cuda_free_cache(c);
+  describe_device(w->backend);
   return cuda_check(w->backend, e, "running its first kernels", err);
 }
 

@@ -31,21 +31,29 @@ struct dt_backend {
   int device;
   cudaStream_t stream;
   bool overlaps, graphs; /* whether kernels of passes are dependent launches, and passes are graphs */
+  bool guards;           /* see arena */
   bool broken;           /* the device cannot recover from an error: every call fails from now on */
   dt_memory memory;
-  char description[300];
+  char name[256], description[300];
 };
 
-/* Device memory that the same code lays out twice: first with base null, to measure it, then with memory. */
+/* Device memory that the same code lays out twice: first with base null, to measure it, then with memory. With guards
+ * (DTRUN_GUARD=1 in the environment) each array has memory of its own, so that a tool that watches allocations sees an
+ * array that is left. */
 struct arena {
   char *base;
   size_t used, size;
+  dt_backend *guards; /* null: none */
+  struct guarded *arrays;
 };
+void *arena_apart(arena *, size_t bytes); /* zeroed; ends the program if there is no memory */
 template <class T> T *take(arena *a, size_t count) {
-  T *p = a->base ? reinterpret_cast<T *>(a->base + a->used) : nullptr;
-  a->used += (count * sizeof(T) + 255) & ~(size_t)255;
-  return p;
+  size_t at = a->used, bytes = count * sizeof(T);
+  a->used += (bytes + 255) & ~(size_t)255;
+  if (!a->base) return nullptr;
+  return static_cast<T *>(a->guards ? arena_apart(a, bytes) : a->base + at);
 }
+void describe_device(dt_backend *);                   /* again, after `overlaps` or `graphs` changed */
 cudaError_t stream_open(dt_backend *, bool overlaps); /* replaces the stream: see launch.cuh */
 dt_status arena_open(dt_backend *, arena *, const char *what, size_t *account, dt_error *); /* zeroed */
 void arena_close(arena *, size_t *account);

@@ -47,7 +47,38 @@ static __device__ __forceinline__ int slot_before(const pass_rows &rows, int r) 
   return above ? rows.path[rows.path_at[r] + above - 1] : rows.prefix[r] - 1;
 }
 
-template <number TYPE, int EACH> static __global__ __launch_bounds__(THREADS) void k_norm(norm_job a) {
+/* The numbers that a product's parts make of x. All loads of AT_ONCE columns are in flight together (so many that registers
+ * suffice), and zeros for parts that are not there: they change no sum, since a sum that begins with 0 is never -0. */
+template <int EACH>
+static __device__ __forceinline__ columns<EACH> sum_parts(const norm_job &a, const float *row, size_t at,
+                                                          const columns<EACH> &bias) {
+  constexpr int AT_ONCE = EACH > 8 ? 2 : 4;
+  columns<EACH> x = {};
+#pragma unroll
+  for (int first = 0; first < EACH; first += AT_ONCE) {
+    float part[AT_ONCE][PARTIALS], old[AT_ONCE];
+#pragma unroll
+    for (int e = 0; e < AT_ONCE && first + e < EACH; e++) {
+      int c = threadIdx.x + (first + e) * THREADS;
+      bool there = c < a.hidden;
+      old[e] = there && !a.fresh ? row[c] : 0.0f;
+#pragma unroll
+      for (int s = 0; s < PARTIALS; s++) part[e][s] = there && s < a.count ? a.parts[s * a.part_stride + at + c] : 0.0f;
+    }
+#pragma unroll
+    for (int e = 0; e < AT_ONCE && first + e < EACH; e++) {
+      float added = 0.0f;
+#pragma unroll
+      for (int s = 0; s < PARTIALS; s++) added += part[e][s];
+      added += bias.v[first + e];
+      if (a.activates) added = activate(a.act, added);
+      x.v[first + e] = a.fresh ? added : old[e] + added;
+    }
+  }
+  return x;
+}
+
+template <number TYPE, int EACH> static __global__ __launch_bounds__(THREADS, 1) void k_norm(norm_job a) {
   DYNAMIC_SHARED_OF(float, sums, (int)sizeof(float) * WARPS);
   dependency_release();
   int i = blockIdx.x;
@@ -65,22 +96,13 @@ template <number TYPE, int EACH> static __global__ __launch_bounds__(THREADS) vo
   dependency_wait();
 
   float *row = a.x ? a.x + (size_t)r * a.hidden : nullptr, sum = 0.0f;
+  if (a.kind == SUM) x = sum_parts<EACH>(a, row, (size_t)r * a.hidden, bias);
 #pragma unroll
   for (int e = 0; e < EACH; e++) {
     int c = threadIdx.x + e * THREADS;
     if (c >= a.hidden) break;
-    if (embed) {
-      x.v[e] = widen<TYPE>(embed[c]);
-    } else if (feature) {
-      x.v[e] = feature[stream + c];
-    } else {
-      float added = 0.0f;
-#pragma unroll 8
-      for (int s = 0; s < a.count; s++) added += a.parts[s * a.part_stride + (size_t)r * a.hidden + c];
-      added += bias.v[e];
-      if (a.activates) added = activate(a.act, added);
-      x.v[e] = a.fresh ? added : row[c] + added;
-    }
+    if (embed) x.v[e] = widen<TYPE>(embed[c]);
+    if (feature) x.v[e] = feature[stream + c];
     if (row) row[c] = x.v[e];
     if (a.taps) keep(kept, a.taps, a.hidden, c, x.v[e]);
     sum += x.v[e];

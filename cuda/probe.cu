@@ -24,7 +24,8 @@ double cuda_read_bandwidth(dt_backend *b) {
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, b->device);
   cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, b->device);
   size_t bytes = 16 * (size_t)l2, account = 0;
-  arena data = {nullptr, bytes + 256, 0};
+  arena data = {};
+  data.used = bytes + 256;
   cudaEvent_t from = nullptr, to = nullptr;
   double best = 0.0;
   cudaError_t e =

@@ -315,11 +315,13 @@ static void build_scratch(dt_weights *w) {
     w->logits = take<float>(a, ROWS * (size_t)w->outputs);
   } else {
     w->chunk = take_operands(a, w, CHUNK, false);
-    arena chunk = *a;
-    w->plain = take<uint16_t>(&chunk, plain_numbers(w));
-    w->sums = take<float>(&chunk, CHUNK * (size_t)PIECE);
-    w->logits = take<float>(a, ROWS * (size_t)w->outputs);
-    if (a->used < chunk.used) a->used = chunk.used;
+    /* A chunk's products lie where the logits do: a chunk needs none. */
+    size_t plain = (plain_numbers(w) + 255) & ~(size_t)255, sums = CHUNK * (size_t)PIECE,
+           logits = ROWS * (size_t)w->outputs;
+    size_t both = plain * sizeof *w->plain + sums * sizeof *w->sums, alone = logits * sizeof *w->logits;
+    w->plain = take<uint16_t>(a, (both > alone ? both : alone) / sizeof *w->plain);
+    w->logits = reinterpret_cast<float *>(w->plain);
+    w->sums = w->plain ? reinterpret_cast<float *>(w->plain + plain) : nullptr;
   }
   w->parts = take<logit_part>(a, ROWS * blocks);
   w->best = take<uint64_t>(a, ROWS * blocks * CHECK_TOP);
@@ -372,7 +374,8 @@ static dt_status fill(builder *b, dt_error *err) {
   dt_backend *device = w->backend;
   build_model(b); /* measures the memory */
   build_scratch(w);
-  arena staging = {nullptr, STAGING, 0};
+  arena staging = {};
+  staging.used = STAGING;
   int widest = w->shape.hidden + w->ldcat + w->head.given.ld + w->head.pair.ld; /* no row of a matrix is longer */
   if ((size_t)widest * 2 > STAGING) staging.used = (size_t)widest * 2;
   size_t passing = 0;

@@ -51,7 +51,7 @@ check() {
   "$gpu/test_golden_logits" cuda || echo 'FAILED: test_golden_logits'
   if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck; do
-      timeout 90 compute-sanitizer --tool "$tool" --error-exitcode 9 "$gpu/test_cuda_forward" ||
+      DTRUN_GUARD=1 timeout 90 compute-sanitizer --tool "$tool" --error-exitcode 9 "$gpu/test_cuda_forward" ||
         echo "FAILED: compute-sanitizer $tool (status $?; 124: it took more than 90 seconds)"
     done
   else

@@ -51,7 +51,7 @@ it_says_what_did_not_fit_when_loading() {
 }
 # The text so far is printed, then one line.
 it_ends_when_the_device_fails_in_mid_run() {
-  faults '1 1e12 300'
+  faults '1 1e12 500'
   run timeout 120 "$dtrun" ar --backend cuda "${prompt[@]}" -q
   [ "$status" -eq 1 ] || fail "exit status $status, expected 1"
   [ -s stdout ] || fail 'nothing of the text was printed'

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ctime>
 #include <map>
+#include <set>
 
 namespace emu {
 namespace {
@@ -15,6 +16,7 @@ enum { MAX_THREADS = 1024, SHARED_DEFAULT = 48 << 10 };
 const int shared_most = getenv("CUDA_EMU_SMALL") ? 99 << 10 : 227 << 10;
 
 std::map<const void *, int> shared_allowed;
+std::set<const void *> loaded; /* kernels that ran since the last emu_faults() */
 faults plan = {1, (size_t)1 << 40, -1, 0};
 int used;
 size_t allocated;
@@ -70,6 +72,8 @@ cudaError_t launch(const cudaLaunchConfig_t *config, const void *kernel, std::fu
   for (unsigned i = 0; i < config->numAttrs; i++)
     dependent |= config->attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization;
   if (dependent && lacks(EMU_DEPENDENT)) return cudaErrorNotSupported;
+  if (config->stream->capturing && !loaded.count(kernel) && lacks(EMU_FIRST_IN_GRAPH)) return cudaErrorNotSupported;
+  loaded.insert(kernel);
   cudaLaunchConfig_t copy = *config;
   return perform(config->stream, [copy, dependent, f] { return run_grid(copy, dependent, f); });
 }
@@ -87,6 +91,7 @@ extern "C" void emu_faults(faults f) {
   plan = f;
   used = 0;
   sticky = cudaSuccess;
+  loaded.clear();
 }
 
 extern "C" size_t emu_allocated(void) { return allocated; }

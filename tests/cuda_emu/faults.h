@@ -11,7 +11,12 @@ typedef struct {
   int launches;  /* so many kernels run before one fails and the device with it; -1: none fails */
   int lacks;     /* some of: */
 } faults;
-enum { EMU_DEPENDENT = 1, EMU_GRAPHS = 2, EMU_CUBLASLT = 4 };
+enum {
+  EMU_DEPENDENT = 1,
+  EMU_GRAPHS = 2,
+  EMU_CUBLASLT = 4,
+  EMU_FIRST_IN_GRAPH = 8 /* a kernel's first launch in a capture */
+};
 
 #ifdef __cplusplus
 extern "C" {

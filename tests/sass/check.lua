@@ -1,12 +1,14 @@
 -- What nvcc made of the CUDA backend.  dtrun run tests/sass/check.lua LIBRARY [--renew]
--- Two things are read from LIBRARY (build/cuda/cuda/libdtrun_cuda.a) with cuobjdump:
+-- Three things are read from LIBRARY (build/cuda/cuda/libdtrun_cuda.a) with cuobjdump:
 -- 1. The loops of the matrix products (kernels k_matmul...): no instruction may wait for a load from device memory
 --    that was issued fewer steps before than the kernel says, with the last number of its name. A step is the tensor
 --    core's work on 32 k: two instructions for each accumulator. Loops are run through by the control bits: every
 --    instruction says on which of six counters it waits, and a load which one it counts up; copies to shared memory
 --    are waited for by groups. That the bits mean this on an architecture is seen from what is read after it was
 --    loaded: they must say of all of it that it was waited for.
--- 2. Registers, stack (what is spilled), shared memory, threads, and how many blocks fit a multiprocessor, of every
+-- 2. The norms (kernels k_norm) of four columns a thread and more: after the wait for the kernel before, the parts of
+--    several columns are loaded before the first is added: one trip to memory, where a chain of loads has one a part.
+-- 3. Registers, stack (what is spilled), shared memory, threads, and how many blocks fit a multiprocessor, of every
 --    kernel: those in table.txt, which --renew writes. They are one nvcc's: with another they are not compared.
 -- Without nvcc or cuobjdump it is skipped (exit status 77).
 local dt = require "dt"
@@ -30,6 +32,7 @@ local UNITS = {
   sm_120 = { shared = 100 << 10, threads = 1536, counted = 1024 },
 }
 local LEAST = 3 -- steps; of 144 rows one takes some 500 clocks, a load from memory up to 1400
+local COLUMNS, TOGETHER = 4, 24 -- of a norm's thread: the parts of three columns; other loops have up to 16 loads
 local PASSES = 12 -- of a loop in another, as many as that it comes to rest
 local REGISTERS, BLOCKS, RESERVED, PARTITIONS = 65536, 32, 1024, 4
 
@@ -150,11 +153,11 @@ end
 
 -- ---- the waits ----
 
--- Calls back with arch, symbol and the instructions of each product kernel.
-local function each_product(cuobjdump, library, callback)
+-- Calls back with arch, symbol and the instructions of each kernel of that name.
+local function each_kernel(cuobjdump, library, name, callback)
   local arch, symbol, code, pending
   local function done()
-    if symbol and symbol:find("k_matmul", 1, true) then callback(arch, symbol, code) end
+    if symbol and symbol:find(name, 1, true) then callback(arch, symbol, code) end
   end
   for line in assert(io.popen(("%s -sass '%s'"):format(cuobjdump, library))):lines() do
     local next_arch, next_symbol = line:match "code for (sm_%d+)", line:match "Function : ([%w_]+)"
@@ -293,7 +296,7 @@ end
 
 local function check_waits(cuobjdump, library)
   local kernels, wrong, reads, unexplained = 0, 0, {}, {}
-  each_product(cuobjdump, library, function(arch, symbol, code)
+  each_kernel(cuobjdump, library, "k_matmul", function(arch, symbol, code)
     local name = readable(symbol)
     local steps = opts.steps or tonumber(name:match "(%d+), %a+>$")
     local loops, outside, per_step = loops_of(code)
@@ -324,6 +327,33 @@ local function check_waits(cuobjdump, library)
   return kernels > 0 and wrong == 0
 end
 
+-- The longest row of loads after the wait, with no sum between.
+local function loads_together(code)
+  local run, longest, waited = 0, 0, false
+  for _, one in ipairs(code) do
+    if one.op:match "^ACQBULK" then waited, longest = true, 0 end
+    if one.op:match "^LDG" then run = run + 1 end
+    if one.op:match "^FADD" or one.op:match "^ACQBULK" then run = 0 end
+    longest = math.max(longest, run)
+  end
+  return waited and longest or nil -- before sm_90 there is no wait
+end
+
+local function check_norms(cuobjdump, library)
+  local kernels, wrong = 0, 0
+  each_kernel(cuobjdump, library, "6k_normI", function(arch, symbol, code)
+    local each = tonumber(readable(symbol):match "(%d+)>$") -- columns of a thread
+    local loads = each >= COLUMNS and loads_together(code)
+    if not loads then return end
+    kernels = kernels + 1
+    if loads < TOGETHER then wrong = wrong + 1 end
+    local verdict = loads < TOGETHER and "FAIL" or "ok  "
+    print(("%s  %s %s: %d loads together"):format(verdict, arch, readable(symbol), loads))
+  end)
+  if kernels == 0 then print "FAIL  no kernel k_norm that waits in the library" end
+  return kernels > 0 and wrong == 0
+end
+
 local library = opts.rest[1]
 if not library then
   io.stderr:write "check.lua: which library? give build/cuda/cuda/libdtrun_cuda.a\n"
@@ -338,5 +368,5 @@ if opts.renew then
   file:write(fresh)
   file:close()
 end
-local waits, same = check_waits(cuobjdump, library), compare(fresh)
-os.exit(waits and same and 0 or 1)
+local waits, norms, same = check_waits(cuobjdump, library), check_norms(cuobjdump, library), compare(fresh)
+os.exit(waits and norms and same and 0 or 1)

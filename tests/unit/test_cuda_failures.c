@@ -181,9 +181,17 @@ static void a_device_that_fails_in_mid_run_ends_it(void **state) {
   random_model_free(m);
 }
 
-/* The logits of some rows on a device opened now. */
-static float *logits_now(const random_model *m) {
+static void expect_said(const dt_backend *b, int used) {
+  char said[99];
+  snprintf(said, sizeof said, ", %s graphs, %s overlap", used & EMU_GRAPHS ? "with" : "without",
+           used & EMU_DEPENDENT ? "with" : "without");
+  assert_non_null(strstr(dt_cuda_ops.describe(b), said));
+}
+
+/* The logits of some rows on a device opened now, which says that it uses these of EMU_DEPENDENT and EMU_GRAPHS. */
+static float *logits_now(const random_model *m, int used) {
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 20);
+  expect_said(r.backend, used);
   row_list l = {0};
   for (int p = 0; p < 20; p++) row_add_plain(&l, 0, p, p);
   float *logits = rig_run(&r, &l, true);
@@ -191,19 +199,21 @@ static float *logits_now(const random_model *m) {
   return logits;
 }
 
-/* Graphs and dependent launches: what a device refuses, or the environment forbids, is not used, and changes no bit. */
+/* Graphs and dependent launches: what a device refuses, or the environment forbids, is not used, is told, and changes no bit. */
 static void what_only_saves_time_can_be_done_without(void **state) {
   (void)state;
   enum { BOTH = EMU_DEPENDENT | EMU_GRAPHS };
   model_shape shape = cuda_shape(3);
   random_model *m = random_model_new(&shape, 1);
   emu_faults(sound);
-  float *expected = logits_now(m);
+  float *expected = logits_now(m, BOTH);
   size_t bytes = sizeof *expected * 20 * (size_t)shape.vocab;
   assert_int_equal(emu_used() & BOTH, BOTH);
+  emu_faults((faults){1, (size_t)1 << 40, -1, EMU_FIRST_IN_GRAPH}); /* every kernel ran before it is captured */
+  free(logits_now(m, BOTH));
   for (int lacks = 1; lacks <= BOTH; lacks++) {
     emu_faults((faults){1, (size_t)1 << 40, -1, lacks});
-    float *got = logits_now(m);
+    float *got = logits_now(m, lacks == EMU_DEPENDENT ? EMU_GRAPHS : 0); /* dependent launches are given up first */
     assert_memory_equal(got, expected, bytes);
     free(got);
   }
@@ -212,7 +222,7 @@ static void what_only_saves_time_can_be_done_without(void **state) {
   for (int i = 0; i < 2; i++) {
     emu_faults(sound);
     setenv(names[i], "1", 1);
-    float *got = logits_now(m);
+    float *got = logits_now(m, BOTH & ~features[i]);
     unsetenv(names[i]);
     assert_int_equal(emu_used() & BOTH, BOTH & ~features[i]);
     assert_memory_equal(got, expected, bytes);
