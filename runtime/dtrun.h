@@ -69,8 +69,7 @@ typedef struct {
 
 typedef struct {
   const char *target; /* model folder (config.json, *.safetensors, tokenizer.json) */
-  const char
-      *draft; /* folder of a model or of a head for this target, or a part of it (dt_draft_is_own); NULL: no draft */
+  const char *draft;  /* folder of a model or of a head for this target; a part of it: dt_draft_is_own; NULL: none */
   /* "auto" (NULL), "cuda", "cpu", or one variant: "cpu:amx", avx512vnni, avx512, avx2; i8mm, dotprod, neon; scalar */
   const char *backend;
   int threads; /* 0: one for each physical core of dt_processors() */
