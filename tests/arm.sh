@@ -75,7 +75,7 @@ part() {
   on neoverse-n1 'hashes of logits' emulated tests/test_cpu_logits_hash quick dotprod
   on $newest 'hashes of logits' emulated tests/test_cpu_logits_hash quick i8mm
   on max 'hashes of logits' emulated tests/test_cpu_logits_hash quick scalar i8mm
-  on neoverse-n1 'a part of the exactness matrix' matrix dotprod --prompts 1 -n 8
+  on neoverse-n1 'a part of the exactness matrix' matrix dotprod --prompts 1 --chars 60 -n 8
   on $newest 'a part of the exactness matrix' matrix i8mm --prompts 1 -n 8
   on $newest 'tokens of quantized models, a part' quantized --quick -n 4
   on $newest 'random pages' emulated dtrun run tests/exact/random_pages.lua -t 1 --pages 300
