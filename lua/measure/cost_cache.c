@@ -20,12 +20,14 @@
 #define FILE_MAX (1u << 20)
 #define DISTURBED_SECONDS 600 /* a table of a busy machine serves so long: not for ever, but for many runs */
 
-/* Describes everything that times depend on, except for `also`: malloc'd; NULL: out of memory. */
+/* Describes everything that times depend on, except for `also`: malloc'd; NULL: out of memory. A draft that is a part of the target
+ * goes by its name. */
 static char *describe(const dt_pair_info *info, const char *also, int batch, const char *target, const char *draft) {
   struct utsname machine;
   char processor[MACHINE_NAME], *what;
   machine_name(processor, sizeof processor);
   uname(&machine);
+  if (dt_draft_is_own(info->draft.path)) draft = info->draft.path;
   int n = asprintf(&what,
                    "%s, %s, %s, %d threads, %s, %d at once, caches in %s, activations of %s bits, target %s in %s, "
                    "draft %s in %s, its ids %s",
@@ -48,10 +50,7 @@ dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, 
   char also[32], files[2][DIGEST_TEXT], *what;
   snprintf(also, sizeof also, "context %d", context);
   *place = (costs_place){0};
-  what = describe(&info, also, batch, target ? target : "-",
-                  dt_draft_is_own(info.draft.path) ? info.draft.path
-                  : draft                          ? draft
-                                                   : "-");
+  what = describe(&info, also, batch, target ? target : "-", draft ? draft : "-");
   identity_model(target, files[0]), identity_model(draft, files[1]);
   bool ok = what && asprintf(&place->key, "%s, %s %s", what, files[0], files[1]) >= 0;
   if (ok && target) place->path = path_of("costs", what); /* a scripted pair has no files, and is measured each time */
@@ -66,8 +65,7 @@ dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_
   bool is_there = access(info.target.path, F_OK) == 0;
   identity_model(is_there ? info.target.path : NULL, target);
   identity_model(is_there ? info.draft.path : NULL, draft);
-  *place = (costs_place){
-      .key = describe(&info, drawn, batch, target, dt_draft_is_own(info.draft.path) ? info.draft.path : draft)};
+  *place = (costs_place){.key = describe(&info, drawn, batch, target, draft)};
   if (place->key && is_there) place->path = path_of("learned", place->key);
   return place->key ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the place of learned costs");
 }
