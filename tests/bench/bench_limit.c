@@ -1,5 +1,5 @@
 /* How near a pass is to the limit of the machine:
- * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] [-a] MODEL...
+ * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] [-a] [-p] MODEL...
  *
  * MODEL is a folder, or the name of a shape (shapes.h: pythia-70m, pythia-2.8b, ..): then a model of random numbers.
  * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input embedding,
@@ -16,7 +16,8 @@
  * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
  * -w q8, -w q4: with weights rounded to that.
  * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn.
- * -a: the same of activations ("verify 8"), with 1 to 64 rows, and a prompt. */
+ * -a: the same of activations ("verify 8"), with 1 to 64 rows, and a prompt.
+ * -p: passes only, without the split. */
 #include "model/model.h"
 #include "pair/backends.h"
 #include "shapes.h"
@@ -322,13 +323,13 @@ static void split_pass(const char *name, dt_backend *backend, const dt_model_des
 }
 
 static void time_all(const char *name, const dt_model_desc *d, const dt_backend_ops *ops, dt_backend *backend,
-                     double seconds) {
+                     double seconds, bool splits) {
   subject s = subject_open(ops, backend, d, NULL);
   double bandwidth = ops->read_bandwidth(backend);
   time_passes(name, d, &s, bandwidth, number_bytes(ops->cache_dtypes[0]), seconds);
   printf("# streaming sum %.1f GB/s before the passes of %s, %.1f GB/s after\n", bandwidth * 1e-9, name,
          ops->read_bandwidth(backend) * 1e-9);
-  split_pass(name, backend, d, &s, seconds);
+  if (splits) split_pass(name, backend, d, &s, seconds);
   subject_close(&s);
 }
 
@@ -346,8 +347,8 @@ int main(int argc, char **argv) {
   dt_backend_options options = {.variant = NULL, .threads = 2};
   const char *backend_name = "cpu", *variant = NULL;
   double seconds = 20;
-  bool caches = false, activations = false;
-  for (int option; (option = getopt(argc, argv, "b:t:v:s:w:ka")) != -1;) {
+  bool caches = false, activations = false, splits = true;
+  for (int option; (option = getopt(argc, argv, "b:t:v:s:w:kap")) != -1;) {
     if (option == 't') options.threads = atoi(optarg);
     if (option == 'b') backend_name = optarg;
     if (option == 'v') variant = optarg;
@@ -355,11 +356,13 @@ int main(int argc, char **argv) {
     if (option == 'w') weights_dtype = optarg;
     if (option == 'k') caches = true;
     if (option == 'a') activations = true;
+    if (option == 'p') splits = false;
     if (option == '?') optind = argc;
   }
   if (optind >= argc) {
-    fprintf(stderr,
-            "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] [-a] MODEL...\n");
+    fprintf(
+        stderr,
+        "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] [-a] [-p] MODEL...\n");
     return 2;
   }
   const dt_backend_ops *ops = backend_find(backend_name, &options.variant, &err);
@@ -382,7 +385,7 @@ int main(int argc, char **argv) {
     else if (activations)
       compare_activations(name, &d, ops, backend, seconds);
     else
-      time_all(name, &d, ops, backend, seconds);
+      time_all(name, &d, ops, backend, seconds, splits);
     if (shape)
       shape_model_free(shape);
     else

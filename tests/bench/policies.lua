@@ -1,20 +1,22 @@
--- Four policies over some prompts with one pair, in turn: their speeds, where the time of an iteration goes, whether
+-- Policies over some prompts with one pair, in turn: their speeds, where the time of an iteration goes, whether
 -- they gave the tokens of `ar`, and what memory the pair took.
--- dtrun run tests/bench/policies.lua [-m DIR -md DIR --backend NAME] [--prompts 10] [-n 500]
+-- dtrun run tests/bench/policies.lua [-m DIR -md DIR --backend NAME] [--prompts 10] [-n 500] [--policies "linear rate"]
 local dt = require "dt"
 local statistics = require "dt.statistics"
 
 local opts = dt.args {
   costs = "table",
-  doc = "speeds of four policies with one pair, and a check that their tokens are the same",
+  doc = "speeds of some policies with one pair, and a check that their tokens are the same",
   options = {
     { "prompts", 10, min = 1, max = 40, doc = "prompts, taken in turn from both folders" },
     { "tokens", 500, short = "n", min = 2, max = 1500, doc = "tokens generated from each" },
     { "temp", 0.0, min = 0, max = 100, doc = "temperature" },
+    { "policies", "linear fixed_tree dynatree", doc = "policies, beside ar" },
   },
 }
 local HERE = arg[0]:match "^(.*/)" or "./"
-local POLICIES = { "ar", "linear", "fixed_tree", "dynatree" }
+local POLICIES = { "ar" }
+for name in opts.policies:gmatch "%S+" do table.insert(POLICIES, name) end
 local PARTS = { "draft", "verify", "commit", "policy", "other" }
 
 local pair = dt.check(dt.load(opts.load))
