@@ -355,7 +355,7 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
     if (s.last[i]) combine<TYPE, DIM>(a, u.row0 + i, u.head);
 }
 
-template <number TYPE, int DIM> static cudaError_t start(cudaStream_t stream, const attention &a, int units) {
+template <number TYPE, int DIM> static cudaError_t start(const queue &stream, const attention &a, int units) {
   dim3 grid((unsigned)units, (unsigned)a.heads);
   return launch(stream, grid, WARPS * WARP, SHARED<DIM>, k_attention<TYPE, DIM>, a);
 }
@@ -377,7 +377,7 @@ template <number TYPE, int DIM> static cudaError_t prepare() {
 #define START(TYPE, DIM) start<TYPE, DIM>(stream, a, units)
 #define PREPARE(TYPE, DIM) prepare<TYPE, DIM>()
 
-cudaError_t attend(cudaStream_t stream, number type, int dim, const attention &a, int units) {
+cudaError_t attend(const queue &stream, number type, int dim, const attention &a, int units) {
   if (type == F16) FOR_WIDTH(F16, START)
   FOR_WIDTH(BF16, START)
 }

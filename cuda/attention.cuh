@@ -20,7 +20,7 @@ struct attention {
 };
 
 /* `dim` is the padded width of a head; `units` is at least rows.header's. */
-cudaError_t attend(cudaStream_t, number type, int dim, const attention &, int units);
+cudaError_t attend(const queue &, number type, int dim, const attention &, int units);
 cudaError_t attention_prepare(number type, int dim); /* once per device, before the first call for this width */
 
 #endif

@@ -68,15 +68,10 @@ void arena_close(arena *a, size_t *account) {
   *a = arena{};
 }
 
-cudaError_t stream_open(dt_backend *b, bool overlaps) {
-  if (b->stream) cudaStreamSynchronize(b->stream), cudaStreamDestroy(b->stream);
-  b->stream = nullptr;
-  return cudaStreamCreateWithFlags(&b->stream, overlaps ? cudaStreamNonBlocking : cudaStreamDefault);
-}
-
 void describe_device(dt_backend *b) {
-  snprintf(b->description, sizeof b->description, "cuda:%s, %s graphs, %s overlap", b->name,
-           b->graphs ? "with" : "without", b->overlaps ? "with" : "without");
+  snprintf(b->description, sizeof b->description, "cuda:%s, %s graphs, %s overlap%s%s%s", b->name,
+           b->graphs ? "with" : "without", b->overlaps ? "with" : "without", b->refused ? " (" : "",
+           b->refused ? b->refused : "", b->refused ? ")" : "");
 }
 
 static cudaError_t count_devices(int *n) {
@@ -122,7 +117,7 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   b->graphs = !getenv("DTRUN_NO_GRAPH");
   b->guards = getenv("DTRUN_GUARD");
   describe_device(b);
-  if (e == cudaSuccess) e = stream_open(b, false);
+  if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&b->stream.stream, cudaStreamNonBlocking);
   dt_status status = cuda_check(b, e, "opening", err);
   if (status == DT_OK)
     *out = b;
@@ -173,6 +168,7 @@ extern "C" const dt_backend_ops dt_cuda_ops = {
     .cache_bytes = cuda_cache_bytes,
     .bytes_free = cuda_bytes_free,
     .upload_head = cuda_upload_head,
+    .first_layers = nullptr,
     .create_cache = cuda_create_cache,
     .free_cache = cuda_free_cache,
     .forward = cuda_forward,

@@ -13,7 +13,7 @@
 
 /* Computes the outputs of `tiles` tiles from `tile` on, at most `outputs`, into columns of `out`. */
 static cudaError_t piece(const dt_weights *w, const matrix &m, int tile, int tiles, int outputs, const operand &input,
-                         float *out, int out_ld, cudaStream_t stream) {
+                         float *out, int out_ld, const queue &stream) {
   cudaError_t e = unpack(stream, m, tile, tiles, w->plain);
   if (e) return e;
   return multiply(w->gemms, gemm{m.format, outputs, m.steps * 32, input.ld, out_ld}, w->plain, input.at, out, stream);

@@ -181,6 +181,6 @@ static __global__ __launch_bounds__(THREADS) void k_draw(reduction a) {
   if (threadIdx.x == 0) a.results.argmax[j] = id;
 }
 
-cudaError_t draw_filtered(cudaStream_t stream, const reduction &a, int rows) {
+cudaError_t draw_filtered(const queue &stream, const reduction &a, int rows) {
   return launch(stream, dim3((unsigned)rows), THREADS, sizeof(bins), k_draw, a);
 }

@@ -159,7 +159,7 @@ static cudaError_t collect(const dt_weights *w, const dt_cache *c, const dt_out 
     break;
   case DT_WANT_LOGITS: {
     size_t row = (size_t)w->outputs * sizeof(float);
-    cudaStream_t stream = w->backend->stream;
+    const queue &stream = w->backend->stream;
     cudaError_t e = cudaMemcpyAsync(out->logits + (size_t)from * (size_t)w->outputs, w->logits, (size_t)n * row,
                                     cudaMemcpyDeviceToHost, stream);
     return e == cudaSuccess ? cudaStreamSynchronize(stream) : e;
@@ -198,7 +198,7 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
   if (rows->features) shape.given = rows->features->kept;
   while (shape.units < header->units) shape.units *= 2;
 
-  cudaStream_t stream = w->backend->stream;
+  const queue &stream = w->backend->stream;
   cudaError_t e = cudaMemcpyAsync(c->rows[0].header, header, bytes, cudaMemcpyHostToDevice, stream);
   if (e == cudaSuccess) e = start(w, c, shape);
   if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
@@ -253,25 +253,26 @@ static cudaError_t run_nothing(const dt_weights *w, dt_cache *c) {
 
 /* Gives up a feature that a driver may refuse or a tool may not support: first dependent launches, then graphs. False:
  * none is left to give up. */
-static bool do_without(dt_backend *b) {
+static bool do_without(dt_backend *b, cudaError_t why) {
   cudaGetLastError();
   if (cudaStreamSynchronize(b->stream) != cudaSuccess) return false; /* an error of another kind */
   bool *least = b->overlaps ? &b->overlaps : &b->graphs, had = *least;
   *least = false;
+  if (!b->refused) b->refused = cudaGetErrorString(why);
   return had;
 }
 
 /* Launches every kernel once, since the first launch loads it: this must not happen in a pass that a user waits for or
- * measures. Also opens the stream that all passes use. */
+ * measures. */
 dt_status cuda_warm_up(dt_weights *w, dt_error *err) {
   dt_cache *c = nullptr;
   dt_status status = cuda_create_cache(w, 1, 1, &c, err);
   if (status != DT_OK) return status;
   cudaError_t e;
   do {
-    e = stream_open(w->backend, w->backend->overlaps);
-    if (e == cudaSuccess) e = run_nothing(w, c);
-  } while (e != cudaSuccess && do_without(w->backend));
+    w->backend->stream.overlaps = w->backend->overlaps;
+    e = run_nothing(w, c);
+  } while (e != cudaSuccess && do_without(w->backend, e));
   cuda_free_cache(c);
   describe_device(w->backend);
   return cuda_check(w->backend, e, "running its first kernels", err);

@@ -36,7 +36,7 @@ template <number TYPE> static __global__ __launch_bounds__(WARP) void k_heads(sp
   }
 }
 
-cudaError_t normalize_heads(cudaStream_t stream, number type, spread s, const head_norms &a, int rows) {
+cudaError_t normalize_heads(const queue &stream, number type, spread s, const head_norms &a, int rows) {
   s.rotates = true;
   dim3 grid((unsigned)rows, (unsigned)(s.heads + s.kv_heads));
   return launch(stream, grid, WARP, 0, type == F16 ? k_heads<F16> : k_heads<BF16>, s, a);

@@ -11,6 +11,6 @@ struct head_norms {
 };
 
 /* Normalizes and rotates queries and keys in place, where the spread has written them without rotating them. */
-cudaError_t normalize_heads(cudaStream_t, number type, spread, const head_norms &, int rows);
+cudaError_t normalize_heads(const queue &, number type, spread, const head_norms &, int rows);
 
 #endif

@@ -27,10 +27,18 @@ constexpr int PARTIALS = 8; /* parts of the sum over k of a matrix product, at m
 constexpr int LOGIT_BLOCK = 1024; /* ids whose logits are reduced together */
 constexpr int MAX_HEAD = 256, MAX_HIDDEN = 8192;
 
+/* A stream, and whether its kernels are dependent launches: what a stream itself cannot be asked while it is captured. */
+struct queue {
+  cudaStream_t stream;
+  bool overlaps;
+  operator cudaStream_t() const { return stream; }
+};
+
 struct dt_backend {
   int device;
-  cudaStream_t stream;
+  queue stream;
   bool overlaps, graphs; /* whether kernels of passes are dependent launches, and passes are graphs */
+  const char *refused;   /* the driver's reason, where one of these was given up; else null */
   bool guards;           /* see arena */
   bool broken;           /* the device cannot recover from an error: every call fails from now on */
   dt_memory memory;
@@ -53,8 +61,7 @@ template <class T> T *take(arena *a, size_t count) {
   if (!a->base) return nullptr;
   return static_cast<T *>(a->guards ? arena_apart(a, bytes) : a->base + at);
 }
-void describe_device(dt_backend *);                   /* again, after `overlaps` or `graphs` changed */
-cudaError_t stream_open(dt_backend *, bool overlaps); /* replaces the stream: see launch.cuh */
+void describe_device(dt_backend *); /* again, after `overlaps` or `graphs` changed */
 dt_status arena_open(dt_backend *, arena *, const char *what, size_t *account, dt_error *); /* zeroed */
 void arena_close(arena *, size_t *account);
 

@@ -1,5 +1,5 @@
 /* The launch of every kernel: on the backend's stream; dependent on the kernel before it (see dependency_wait in
- * device.cuh) if the stream is made for that, also while a graph is captured. All kernels divide a multiprocessor's
+ * device.cuh) if the queue says so, also while a graph is captured. All kernels divide a multiprocessor's
  * memory in the same way, since kernels with different divisions cannot run side by side. As much of it as possible is
  * shared memory, since the products' rings and the attention's sums fill a multiprocessor. */
 #ifndef DT_CUDA_LAUNCH_CUH
@@ -7,14 +7,8 @@
 
 #include "internal.cuh"
 
-/* A stream for dependent launches also waits for no other stream: see stream_open. */
-static inline bool can_overlap(cudaStream_t stream) {
-  unsigned flags = 0;
-  return cudaStreamGetFlags(stream, &flags) == cudaSuccess && flags == cudaStreamNonBlocking;
-}
-
 template <class... P, class... A>
-cudaError_t launch(cudaStream_t stream, dim3 grid, int threads, size_t shared, void (*kernel)(P...), const A &...args) {
+cudaError_t launch(const queue &to, dim3 grid, int threads, size_t shared, void (*kernel)(P...), const A &...args) {
   cudaLaunchAttribute attributes[2] = {};
   attributes[0].id = cudaLaunchAttributePreferredSharedMemoryCarveout;
   attributes[0].val.sharedMemCarveout = cudaSharedmemCarveoutMaxShared;
@@ -24,9 +18,9 @@ cudaError_t launch(cudaStream_t stream, dim3 grid, int threads, size_t shared, v
   config.gridDim = grid;
   config.blockDim = dim3((unsigned)threads);
   config.dynamicSmemBytes = shared;
-  config.stream = stream;
+  config.stream = to;
   config.attrs = attributes;
-  config.numAttrs = can_overlap(stream) ? 2 : 1;
+  config.numAttrs = to.overlaps ? 2 : 1;
   return cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
 

@@ -155,7 +155,7 @@ static __global__ __launch_bounds__(THREADS) void k_reduce_rows(reduction a) {
   put_candidate(a, j, count, list, (double)largest + log_sum, (double)own_largest + log((double)own_sum), usable);
 }
 
-cudaError_t reduce_logits(cudaStream_t stream, const reduction &a, int rows) {
+cudaError_t reduce_logits(const queue &stream, const reduction &a, int rows) {
   int blocks = blocks_of(a.outputs, LOGIT_BLOCK);
   size_t shared = sizeof(uint64_t) * (THREADS + WARPS) + sizeof(float) * 3 * WARPS;
   cudaError_t e = launch(stream, dim3((unsigned)blocks, (unsigned)rows), THREADS, shared, k_reduce_blocks, a);

@@ -21,7 +21,7 @@ static __device__ __forceinline__ int position_of(const reduction &a, int j) {
   return a.rows.position[a.rows.wanted[j]] + a.ahead;
 }
 
-cudaError_t reduce_logits(cudaStream_t, const reduction &, int rows);
-cudaError_t draw_filtered(cudaStream_t, const reduction &, int rows); /* after reduce_logits, whose parts it reads */
+cudaError_t reduce_logits(const queue &, const reduction &, int rows);
+cudaError_t draw_filtered(const queue &, const reduction &, int rows); /* after reduce_logits, whose parts it reads */
 
 #endif

@@ -263,7 +263,7 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
 }
 
 template <number TYPE, int NT, class FINISH>
-static cudaError_t start(cudaStream_t stream, const product &p, const FINISH &f) {
+static cudaError_t start(const queue &stream, const product &p, const FINISH &f) {
   dim3 grid(1, (unsigned)(p.end_tile - p.first_tile), (unsigned)p.m.splits);
   return launch(stream, grid, WARPS * WARP, few<NT, DEPTH>::SHARED, k_matmul<TYPE, NT, DEPTH, FINISH>, p, f);
 }
@@ -275,7 +275,7 @@ static int columns_of(const product &p, int tiles) {
 }
 
 template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
-static cudaError_t start_tiles(cudaStream_t stream, const product &p, const FINISH &f, int rows) {
+static cudaError_t start_tiles(const queue &stream, const product &p, const FINISH &f, int rows) {
   using of = tiling<TILES, NT, ROW_WARPS, DEEP>;
   dim3 grid((unsigned)blocks_of(rows, of::ROWS), (unsigned)columns_of(p, TILES), (unsigned)p.m.splits);
   return launch(stream, grid, of::WARPS * WARP, of::SHARED, k_matmul_wide<TYPE, TILES, NT, ROW_WARPS, DEEP, FINISH>, p,
@@ -284,11 +284,11 @@ static cudaError_t start_tiles(cudaStream_t stream, const product &p, const FINI
 
 /* A tile's sums are the same, whatever the number of tiles of its block. Smaller blocks need more steps under way. */
 template <number TYPE, int NT>
-static cudaError_t start_wide(cudaStream_t stream, const product &p, const store &f, int rows) {
+static cudaError_t start_wide(const queue &stream, const product &p, const store &f, int rows) {
   return start_tiles<TYPE, BLOCK_TILES, NT, 2, 5>(stream, p, f, rows);
 }
 template <number TYPE, int NT>
-static cudaError_t start_wide(cudaStream_t stream, const product &p, const spread &f, int rows) {
+static cudaError_t start_wide(const queue &stream, const product &p, const spread &f, int rows) {
   if (rows <= 64 && columns_of(p, FEW_TILES) <= MULTIPROCESSORS)
     return start_tiles<TYPE, FEW_TILES, NT, 2, 10>(stream, p, f, rows);
   return start_tiles<TYPE, BLOCK_TILES, NT, 2, 5>(stream, p, f, rows);
@@ -304,7 +304,7 @@ static bool has_room(int bytes) {
 using widest = tiling<BLOCK_TILES, WIDE_ROWS / 24, 3, 3>;
 
 template <number TYPE, class FINISH>
-static cudaError_t choose(cudaStream_t stream, const product &p, const FINISH &f, int rows) {
+static cudaError_t choose(const queue &stream, const product &p, const FINISH &f, int rows) {
   switch (rows) {
   case 8: return start<TYPE, 1>(stream, p, f);
   case 16: return start<TYPE, 2>(stream, p, f);
@@ -336,10 +336,10 @@ template <number TYPE> static cudaError_t prepare_both() {
 
 cudaError_t multiply_prepare(number type) { return type == F16 ? prepare_both<F16>() : prepare_both<BF16>(); }
 
-cudaError_t multiply_store(cudaStream_t stream, number type, const product &p, const store &f, int rows) {
+cudaError_t multiply_store(const queue &stream, number type, const product &p, const store &f, int rows) {
   return type == F16 ? choose<F16>(stream, p, f, rows) : choose<BF16>(stream, p, f, rows);
 }
 
-cudaError_t multiply_spread(cudaStream_t stream, number type, const product &p, const spread &f, int rows) {
+cudaError_t multiply_spread(const queue &stream, number type, const product &p, const spread &f, int rows) {
   return type == F16 ? choose<F16>(stream, p, f, rows) : choose<BF16>(stream, p, f, rows);
 }

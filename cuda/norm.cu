@@ -133,12 +133,12 @@ template <number TYPE, int EACH> static __global__ __launch_bounds__(THREADS, 1)
 }
 
 template <number TYPE, int EACH = 1>
-static cudaError_t start(cudaStream_t stream, const norm_job &a, int rows, int streams) {
+static cudaError_t start(const queue &stream, const norm_job &a, int rows, int streams) {
   if constexpr (EACH < MOST_EACH)
     if (a.hidden > EACH * THREADS) return start<TYPE, 2 * EACH>(stream, a, rows, streams);
   return launch(stream, dim3((unsigned)rows, (unsigned)streams), THREADS, sizeof(float) * WARPS, k_norm<TYPE, EACH>, a);
 }
 
-cudaError_t normalize(cudaStream_t stream, number type, const norm_job &a, int rows, int streams) {
+cudaError_t normalize(const queue &stream, number type, const norm_job &a, int rows, int streams) {
   return type == F16 ? start<F16>(stream, a, rows, streams) : start<BF16>(stream, a, rows, streams);
 }

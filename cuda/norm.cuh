@@ -42,6 +42,6 @@ struct norm_job {
 };
 
 /* `streams`: with GIVEN, streams side by side; else 1. */
-cudaError_t normalize(cudaStream_t, number type, const norm_job &, int rows, int streams);
+cudaError_t normalize(const queue &, number type, const norm_job &, int rows, int streams);
 
 #endif

@@ -20,7 +20,7 @@ static __global__ void k_pack(uint16_t *data, int steps, pair_map map, const uin
   data[at * 2 + k % 2] = source[(size_t)blockIdx.x * cols + column];
 }
 
-cudaError_t pack(cudaStream_t stream, const matrix &to, pair_map map, const uint16_t *source, int row, int rows,
+cudaError_t pack(const queue &stream, const matrix &to, pair_map map, const uint16_t *source, int row, int rows,
                  int cols, int k0) {
   enum { THREADS = 256 };
   return launch(stream, dim3((unsigned)rows, (unsigned)blocks_of(cols, THREADS)), THREADS, 0, k_pack,
@@ -41,7 +41,7 @@ static __global__ void k_unpack(const uint4 *data, int steps, uint4 *to) {
   at[row] = make_uint4(low.y, low.w, high.y, high.w);
 }
 
-cudaError_t unpack(cudaStream_t stream, const matrix &from, int tile, int tiles, uint16_t *to) {
+cudaError_t unpack(const queue &stream, const matrix &from, int tile, int tiles, uint16_t *to) {
   enum { THREADS = 128 };
   return launch(stream, dim3((unsigned)blocks_of(from.steps * WARP, THREADS), (unsigned)tiles), THREADS, 0, k_unpack,
                 from.data + (size_t)tile * from.steps * 64, from.steps, reinterpret_cast<uint4 *>(to));

@@ -25,10 +25,11 @@ __host__ __device__ inline place place_of(pair_map m, int row) {
 }
 
 /* Packs `rows` rows of a source, [rows][cols] on the device, from `row` on, as outputs of `to`; column 0 is k = k0. */
-cudaError_t pack(cudaStream_t, const matrix &to, pair_map, const uint16_t *source, int row, int rows, int cols, int k0);
+cudaError_t pack(const queue &, const matrix &to, pair_map, const uint16_t *source, int row, int rows, int cols,
+                 int k0);
 
 /* Unpacks tiles of a matrix from `tile` on, row by row: output 2 p + h of pair p in row 2 p + h, [tiles * 16][steps *
  * 32]. */
-cudaError_t unpack(cudaStream_t, const matrix &from, int tile, int tiles, uint16_t *to);
+cudaError_t unpack(const queue &, const matrix &from, int tile, int tiles, uint16_t *to);
 
 #endif

@@ -22,7 +22,7 @@ struct enqueuer {
   const dt_cache *c;
   bool chunk;
   pass_shape shape; /* for a chunk: of each group */
-  cudaStream_t stream;
+  const queue &stream;
   cudaError_t failed;
 };
 

@@ -95,7 +95,7 @@ static int read_rows(builder *b, const dt_matrix *source, const int32_t *only, i
 }
 
 static void put(builder *b, const matrix &m, pair_map map, const dt_matrix *source, const int32_t *only, int k0) {
-  cudaStream_t stream = b->w->backend->stream;
+  const queue &stream = b->w->backend->stream;
   for (int row = 0, rows; row < source->rows && going(b); row += rows) {
     rows = read_rows(b, source, only, row);
     if (!going(b)) return;

@@ -39,7 +39,6 @@ cudaError_t run_grid(const cudaLaunchConfig_t &config, bool dependent, const std
 
 struct stream {
   graph *capturing;
-  unsigned flags;
 };
 struct graph {
   std::vector<std::function<cudaError_t()>> node;
@@ -128,6 +127,7 @@ const char *cudaGetErrorString(cudaError_t e) {
   case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
   case cudaErrorNoDevice: return "no CUDA-capable device is detected";
   case cudaErrorLaunchFailure: return "unspecified launch failure";
+  case cudaErrorNotSupported: return "operation not supported";
   default: return "invalid argument";
   }
 }
@@ -171,10 +171,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s) {
   return perform(s, [=] { return memset(p, value, bytes), watch_settle(), sticky; });
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags) {
-  return *s = new stream{nullptr, flags}, sticky;
-}
-cudaError_t cudaStreamGetFlags(cudaStream_t s, unsigned *flags) { return *flags = s->flags, sticky; }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return *s = new stream{nullptr}, sticky; }
 cudaError_t cudaStreamDestroy(cudaStream_t s) { return delete s, cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return watch_settle(), sticky; }
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) {

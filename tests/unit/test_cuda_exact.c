@@ -69,18 +69,14 @@ static void blocks_of_many_tiles_have_the_bits_of_plain_decoding(void **state) {
 }
 
 /* The prompt, in passes of any size and with another sequence's rows in between, leaves the same cache. */
-static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
-  (void)state;
+static void check_text(const dt_model_desc *desc) {
   enum { LENGTH = 150 };
-  model_shape shape = cuda_shape(1);
-  random_model *m = random_model_new(&shape, 8);
-  rig plain = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, LENGTH),
-      r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, LENGTH);
+  rig plain = rig_open(&dt_cuda_ops, NULL, 1, desc, 1, LENGTH), r = rig_open(&dt_cuda_ops, NULL, 1, desc, 2, LENGTH);
   uint64_t seed = 5;
   int32_t token[LENGTH];
   for (int p = 0; p < LENGTH; p++) {
     row_list l = {0};
-    token[p] = (int32_t)(random_next(&seed) % (uint32_t)shape.vocab);
+    token[p] = (int32_t)(random_next(&seed) % (uint32_t)desc->shape.vocab);
     row_add_plain(&l, 0, token[p], p);
     rig_run(&plain, &l, false);
   }
@@ -101,7 +97,48 @@ static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
       free(expected), free(chunked);
     }
   rig_close(&plain), rig_close(&r);
+}
+
+static void a_prompt_pass_has_the_bits_of_plain_decoding(void **state) {
+  (void)state;
+  model_shape shape = cuda_shape(1);
+  random_model *m = random_model_new(&shape, 8);
+  check_text(&m->desc);
   random_model_free(m);
+}
+
+/* A model whose values differ in size from token to token by 2^24, or 2^120 in BF16: each token's embedding is one number, which
+ * meets a column of v of a size of its own. */
+static random_model *uneven_model(const model_shape *shape) {
+  random_model *m = random_model_new(shape, 14);
+  int h = shape->hidden, fraction = shape->dtype == DT_F16 ? 10 : 7, bias = shape->dtype == DT_F16 ? 15 : 127;
+  int least = shape->dtype == DT_F16 ? -14 : -60, sizes = -2 * least - 3;
+  uint16_t *embed = (uint16_t *)m->desc.embed.source->bytes;
+  memset(embed, 0, sizeof *embed * (size_t)shape->vocab * (size_t)h);
+  for (int id = 0; id < shape->vocab; id++) embed[id * h + id % h] = (uint16_t)(bias << fraction);
+  for (int i = 0; i < shape->layers; i++) {
+    uint16_t *v = (uint16_t *)m->layer[i].v.source->bytes;
+    for (int at = 0; at < m->layer[i].v.rows * h; at++) {
+      int exponent = least + at % h * 11 % sizes;
+      v[at] = (uint16_t)((v[at] & ((1 << fraction) - 1)) | (v[at] & 0x8000) | ((exponent + bias) << fraction));
+    }
+  }
+  return m;
+}
+
+/* In a pass of many rows a value may meet the weight zero where a row alone has no such product: so the device must add a
+ * product that is zero without loss, however large or small its neighbours are. */
+static void values_of_all_sizes_have_the_bits_of_plain_decoding(void **state) {
+  (void)state;
+  for (int s = 4; s < 6; s++) { /* F16, BF16; without biases, so that sizes stay */
+    model_shape shape = cuda_shape(s);
+    shape.layers = 1, shape.biased_qkv = false;
+    random_model *m = uneven_model(&shape);
+    check_text(&m->desc);
+    check_prefix(&m->desc, 126, emulated ? 34 : MOST, emulated, ALL);
+    if (!emulated) check_prefix(&m->desc, 250, MOST, false, ALL);
+    random_model_free(m);
+  }
 }
 
 /* The same rows: argmax and candidates are those of the logits. */
@@ -201,6 +238,7 @@ int main(int argc, char **argv) { /* the tests whose names match, if a pattern i
       cmocka_unit_test(rows_that_share_work_have_the_bits_of_plain_decoding),
       cmocka_unit_test(blocks_of_many_tiles_have_the_bits_of_plain_decoding),
       cmocka_unit_test(a_prompt_pass_has_the_bits_of_plain_decoding),
+      cmocka_unit_test(values_of_all_sizes_have_the_bits_of_plain_decoding),
       cmocka_unit_test(results_are_those_of_the_logits),
       cmocka_unit_test(moved_rows_serve_as_if_computed_there),
       cmocka_unit_test(a_nan_does_not_spread_to_other_rows),

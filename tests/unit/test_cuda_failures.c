@@ -181,17 +181,18 @@ static void a_device_that_fails_in_mid_run_ends_it(void **state) {
   random_model_free(m);
 }
 
-static void expect_said(const dt_backend *b, int used) {
+/* `refused`: the driver refused something, and its reason is told. */
+static void expect_said(const dt_backend *b, int used, bool refused) {
   char said[99];
-  snprintf(said, sizeof said, ", %s graphs, %s overlap", used & EMU_GRAPHS ? "with" : "without",
-           used & EMU_DEPENDENT ? "with" : "without");
+  snprintf(said, sizeof said, ", %s graphs, %s overlap%s", used & EMU_GRAPHS ? "with" : "without",
+           used & EMU_DEPENDENT ? "with" : "without", refused ? " (operation not supported)" : "");
   assert_non_null(strstr(dt_cuda_ops.describe(b), said));
 }
 
 /* The logits of some rows on a device opened now, which says that it uses these of EMU_DEPENDENT and EMU_GRAPHS. */
-static float *logits_now(const random_model *m, int used) {
+static float *logits_now(const random_model *m, int used, bool refused) {
   rig r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 20);
-  expect_said(r.backend, used);
+  expect_said(r.backend, used, refused);
   row_list l = {0};
   for (int p = 0; p < 20; p++) row_add_plain(&l, 0, p, p);
   float *logits = rig_run(&r, &l, true);
@@ -206,14 +207,15 @@ static void what_only_saves_time_can_be_done_without(void **state) {
   model_shape shape = cuda_shape(3);
   random_model *m = random_model_new(&shape, 1);
   emu_faults(sound);
-  float *expected = logits_now(m, BOTH);
+  float *expected = logits_now(m, BOTH, false);
   size_t bytes = sizeof *expected * 20 * (size_t)shape.vocab;
   assert_int_equal(emu_used() & BOTH, BOTH);
   emu_faults((faults){1, (size_t)1 << 40, -1, EMU_FIRST_IN_GRAPH}); /* every kernel ran before it is captured */
-  free(logits_now(m, BOTH));
+  free(logits_now(m, BOTH, false));
   for (int lacks = 1; lacks <= BOTH; lacks++) {
     emu_faults((faults){1, (size_t)1 << 40, -1, lacks});
-    float *got = logits_now(m, lacks == EMU_DEPENDENT ? EMU_GRAPHS : 0); /* dependent launches are given up first */
+    float *got =
+        logits_now(m, lacks == EMU_DEPENDENT ? EMU_GRAPHS : 0, true); /* dependent launches are given up first */
     assert_memory_equal(got, expected, bytes);
     free(got);
   }
@@ -222,7 +224,7 @@ static void what_only_saves_time_can_be_done_without(void **state) {
   for (int i = 0; i < 2; i++) {
     emu_faults(sound);
     setenv(names[i], "1", 1);
-    float *got = logits_now(m, BOTH & ~features[i]);
+    float *got = logits_now(m, BOTH & ~features[i], false);
     unsetenv(names[i]);
     assert_int_equal(emu_used() & BOTH, BOTH & ~features[i]);
     assert_memory_equal(got, expected, bytes);
