@@ -160,6 +160,7 @@ void dtl_draft_vocab_close(dt_draft_vocab *vocab); /* zeros are allowed */
 
 typedef struct {
   const char *target, *draft; /* names as in dtl_resolve_models, or NULL */
+  const char *draft2;         /* a second draft's name; NULL or "none": none */
   dtl_need need;
   const char *draft_vocab; /* see dtl_draft_vocab_open; NULL: the draft guesses all ids */
   const dt_message *texts; /* [n_texts] texts whose ids draft_vocab gets too */
@@ -169,7 +170,7 @@ typedef struct {
 } dtl_load_options;
 
 /* Resolves the names and opens the pair. *found: the draft was searched for, not named. A found draft that cannot be loaded is left
- * out, unless `need` asks for one. */
+ * out, unless `need` asks for one or a second is named. DTL_NO_DRAFT opens neither. */
 dt_status dtl_load(const dtl_load_options *options, dt_pair **out, bool *found, dt_error *err);
 
 /* ---- conversations ----------------------------------------------------------------------------------------------------- */

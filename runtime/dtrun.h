@@ -45,7 +45,7 @@
 
 #pragma GCC visibility push(default) /* libdtrun.so exports these names and hides all others */
 
-typedef struct dt_pair dt_pair;       /* a target and a draft model that share one tokenizer: loaded weights */
+typedef struct dt_pair dt_pair;       /* a target and its drafts, which share one tokenizer: loaded weights */
 typedef struct dt_session dt_session; /* sequences being generated with a pair: caches and state */
 typedef struct dt_prefix dt_prefix;   /* the result of a prompt pass, to start sequences from */
 
@@ -70,6 +70,8 @@ typedef struct {
 typedef struct {
   const char *target; /* model folder (config.json, *.safetensors, tokenizer.json) */
   const char *draft;  /* folder of a model or of a head for this target; a part of it: dt_draft_is_own; NULL: none */
+  /* A second draft beside it, whose weights and ids are as its files say; one of the two at most is a head. NULL: none. */
+  const char *draft2;
   /* "auto" (NULL), "cuda", "cpu", or one variant: "cpu:amx", avx512vnni, avx512, avx2; i8mm, dotprod, neon; scalar */
   const char *backend;
   int threads; /* 0: one for each physical core of dt_processors() */
@@ -77,7 +79,7 @@ typedef struct {
    * another target; a rounded draft guesses differently. "f32": loading widens them. */
   const char *target_weights, *draft_weights;
   const dt_draft_vocab *draft_vocab; /* NULL: all ids */
-  bool draft_optional;               /* if the draft cannot be loaded, the pair opens without it: see draft_left_out */
+  bool draft_optional; /* if the only draft cannot be loaded, the pair opens without it: see draft_left_out */
   const char
       *head_layers; /* "2,15,27": a head reads the inputs of these layers of the target; NULL: as its files say */
   /* The type of keys and values in the caches; NULL: the backend's default. cpu: "f16", "f32" or "q8", codes of 8 bits with a scale
@@ -136,19 +138,22 @@ typedef struct {
 } dt_model_info;
 
 typedef struct {
-  dt_model_info target, draft; /* draft.path is NULL when there is none */
-  /* Types of the weights in memory: "f16", "q4_k", "mixed". draft_dtype is NULL without a draft. */
-  const char *target_dtype, *draft_dtype;
+  dt_model_info target, draft, second; /* a draft's path is NULL when there is none */
+  int drafts;                          /* 0..DT_DRAFTS */
+  /* Types of the weights in memory: "f16", "q4_k", "mixed". NULL without that draft. */
+  const char *target_dtype, *draft_dtype, *draft2_dtype;
   const char *draft_vocab;    /* name of the dt_draft_vocab; NULL: the draft guesses all ids */
   const char *draft_left_out; /* why an optional draft was not loaded; NULL: it was, or none was named */
-  const char *draft_head;  /* layout of the head and its inputs: "eagle3, layers 2,15,27"; NULL: the draft is a model */
-  const char *cache_dtype; /* "f16", "f32", "q8", "16-bit": of both models; static */
+  /* Layout of a head and its inputs: "eagle3, layers 2,15,27"; NULL: the draft is a model. */
+  const char *draft_head, *draft2_head;
+  const char *draft2;      /* second.path */
+  const char *cache_dtype; /* "f16", "f32", "q8", "16-bit": of all models; static */
   const char *activations; /* "8", "16": of the target; NULL: none of its matrices is quantized; static */
   const char *backend;     /* "cpu:avx512" */
   int threads;
   double load_ms;     /* time of dt_pair_open; a scripted pair: 0 */
   int context;        /* positions of a session that names none */
-  int shared_vocab;   /* ids below this can be drafted */
+  int shared_vocab;   /* ids below this can be drafted by the first draft */
   int tokenizer_size; /* 1 + the tokenizer's largest id; dt_encode refuses a text with an id of target.vocab or more */
   size_t weight_bytes, cache_bytes, scratch_bytes; /* allocated now */
   bool on_device;                                  /* these bytes lie in the device's memory */
@@ -162,6 +167,9 @@ typedef struct {
   FACT(draft_dtype, true)                                                                                              \
   FACT(draft_vocab, true)                                                                                              \
   FACT(draft_head, true)                                                                                               \
+  FACT(draft2, true)                                                                                                   \
+  FACT(draft2_dtype, true)                                                                                             \
+  FACT(draft2_head, true)                                                                                              \
   FACT(cache_dtype, false)                                                                                             \
   FACT(activations, false)
 
@@ -191,7 +199,7 @@ dt_status dt_pair_chat(const dt_pair *pair, const char *name, dt_chat **out, dt_
 typedef struct {
   int sequences;    /* 1..4096 */
   int context;      /* positions per sequence, at most the target's; 0: the smaller of those and DT_CONTEXT */
-  bool use_draft;   /* false: no draft cache, dt_draft_step fails */
+  bool use_draft;   /* false: no cache of the pair's drafts, dt_draft_step fails */
   dt_window window; /* the tokens that the target sees; zeros: all. A target with a window is another target */
 } dt_session_options;
 
@@ -344,12 +352,14 @@ dt_status dt_seq_logprobs(const dt_session *session, int seq, int at, float *log
 
 typedef struct {
   int seq, node;
+  int draft; /* which of the pair's drafts reads it: 0, the first, or 1, the second */
 } dt_node_ref;
 
-/* One draft pass over all the nodes; afterwards each has candidates, a confidence and an entropy. Committed tokens and
- * ancestors that lack a row in the draft cache join the pass. A node that has its result already is left out of it. A node gets
- * no candidates past the draft model's context, nor where it and its ancestors would exceed DT_TREE_DRAFTS nodes drafted from in
- * this iteration's tree. DT_ESTATE: a sealed or finished tree, no such node. */
+/* One draft pass over all nodes of a draft, which are adjacent in the list; afterwards each has that draft's candidates, confidence
+ * and entropy, whatever another draft said of it. Committed tokens and ancestors that lack a row in the draft's cache join the pass. A
+ * node that this draft has read already is left out of it. A node gets no candidates past the draft's context, nor where it and its
+ * ancestors would exceed DT_TREE_DRAFTS nodes drafted from in this iteration's tree, by all drafts together. DT_ESTATE: a sealed or
+ * finished tree, no such node, no such draft. */
 dt_status dt_draft_step(dt_session *session, const dt_node_ref *nodes, int n, dt_error *err);
 
 typedef struct {

@@ -8,13 +8,15 @@
 #pragma GCC visibility push(default) /* libdtrun.so exports these names and hides all others */
 
 typedef struct {
-  int vocab;                          /* of both models */
-  int context;                        /* of the target */
-  int draft_context;                  /* 0: as the target's */
-  int32_t eos;                        /* -1: none; below vocab */
-  const dt_fake_rule *target, *draft; /* where no rule matches, a distribution made from a hash of the whole text */
-  int n_target, n_draft;
-  bool no_draft; /* a pair without a draft model */
+  int vocab;         /* of all models */
+  int context;       /* of the target */
+  int draft_context; /* 0: as the target's */
+  int32_t eos;       /* -1: none; below vocab */
+  const dt_fake_rule *target, *draft,
+      *draft2; /* where no rule matches, a distribution made from a hash of the whole text */
+  int n_target, n_draft, n_draft2;
+  bool no_draft;   /* a pair without a draft model */
+  bool two_drafts; /* a pair with two, the second of which guesses right less often */
   /* The target has `layers` layers of `experts`, of which a row takes `chosen`; experts 0: none. It keeps each expert of the token before
    * with the chance `kept`, from 0 to 1, and else takes one that depends on its token. */
   int layers, experts, chosen;

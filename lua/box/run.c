@@ -14,6 +14,7 @@ dt_status run_begin(dtl_run *run, dt_error *err) {
   run->phase = RUN_DRAFT;
   run->rollbacks = 0;
   run->draft_ms = run->verify_ms = run->commit_ms = 0;
+  memset(run->drafted, 0, sizeof run->drafted);
   notes_drop(run);
   return dt_rollback(run->session, run->seq, err);
 }
@@ -28,17 +29,27 @@ static void settle(dtl_run *run, const dt_error *failure) {
   if (failure->status) run->failure = *failure;
 }
 
-/* Lists the refs of all runs: malloc'd, or the list of the only run. */
+/* Lists the refs of all runs, one draft's behind the other's: malloc'd, or the list of the only run. */
 static dt_node_ref *join_refs(dtl_run *const *runs, int n, int *n_refs) {
   *n_refs = 0;
   for (int i = 0; i < n; i++) *n_refs += runs[i]->n_refs;
   if (n == 1) return runs[0]->refs;
   dt_node_ref *all = malloc(sizeof *all * (size_t)(*n_refs + 1)), *end = all;
-  for (int i = 0; i < n && all; i++) {
-    memcpy(end, runs[i]->refs, sizeof *all * (size_t)runs[i]->n_refs);
-    end += runs[i]->n_refs;
-  }
+  for (int draft = 0; draft < DT_DRAFTS; draft++)
+    for (int i = 0; i < n && all; i++) {
+      if (runs[i]->refs->draft != draft) continue;
+      memcpy(end, runs[i]->refs, sizeof *all * (size_t)runs[i]->n_refs);
+      end += runs[i]->n_refs;
+    }
   return all;
+}
+
+/* The draft that all runs ask; -1: they ask several. */
+static int draft_of(dtl_run *const *runs, int n) {
+  int draft = runs[0]->refs->draft;
+  for (int i = 1; i < n; i++)
+    if (runs[i]->refs->draft != draft) return -1;
+  return draft;
 }
 
 /* The average number of tokens before a pass. */
@@ -74,10 +85,10 @@ static course *course_of(dtl_run *const *runs, int n) {
  * none. A step that also computed many committed tokens is no example. */
 static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_count after, double ms) {
   long rows = after.rows - before.rows;
-  int begun = 0;
-  for (int i = 0; i < n; i++) begun += runs[i]->draft_ms > 0;
+  int begun = 0, draft = draft_of(runs, n);
+  for (int i = 0; i < n; i++) begun += runs[i]->drafted[0];
   course *c = course_of(runs, n);
-  if (!c || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
+  if (!c || draft != 0 || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
   if (begun || rows <= RIDING * n)
     learn_pass(c, begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), 0, ms);
 }
@@ -101,8 +112,8 @@ static void clock_draft(dtl_run *const *runs, int n, int rows) {
   for (int i = 0; i < n; i++) {
     run_clock *clock = &runs[i]->clock;
     const dtl_costs *costs = clock->costs;
-    if (!costs) continue;
-    clock->ms += rows * clock->draft_draw + (runs[i]->draft_ms > 0
+    if (!costs || runs[i]->refs->draft) continue;
+    clock->ms += rows * clock->draft_draw + (runs[i]->drafted[0]
                                                  ? costs_pass(costs, costs->draft, (double)rows / costs->batch, context)
                                                  : costs_first(costs, n, context));
   }
@@ -142,6 +153,7 @@ double run_draft(dtl_run *const *runs, int n) {
   }
   for (int i = 0; i < n; i++) {
     runs[i]->draft_ms += step_ms;
+    runs[i]->drafted[runs[i]->refs->draft] = true;
     settle(runs[i], &failure);
   }
   return ms;

@@ -28,15 +28,17 @@ typedef struct dtl_run {
   int seq; /* of the session */
   int id;  /* its number among the policy object's sequences, from 1 */
   dt_tree *tree;
-  bool drafts, lockstep; /* drafts: the policy may draft, and there is a model to */
-  course *course;        /* learns from its passes; or NULL */
-  double temp;           /* temperature of sampling; 0: the likeliest token */
-  int candidates;        /* how many of the target's it wants after every verified row */
+  int drafts; /* draft models that the policy may draft with */
+  bool lockstep;
+  course *course; /* learns from its passes; or NULL */
+  double temp;    /* temperature of sampling; 0: the likeliest token */
+  int candidates; /* how many of the target's it wants after every verified row */
   run_phase phase;
   run_pass awaits;                       /* the pass that a waiting call waits for */
   int rollbacks;                         /* of this step */
   int rest;                              /* iterations to come that are plain: the policy is not called */
   double draft_ms, verify_ms, commit_ms; /* of this iteration */
+  bool drafted[DT_DRAFTS];               /* whether a draft has had a pass in it */
   dt_verdict verdict;
   dt_committed block;                  /* valid in RUN_COMMITTED */
   dt_error failure;                    /* how the last pass went */
@@ -46,14 +48,14 @@ typedef struct dtl_run {
   run_clock clock;
   struct run_handle *tree_handle, *seq_handle;
   int n_refs;
-  dt_node_ref refs[1 + DT_TREE_ENTRIES]; /* nodes of the next draft pass */
+  dt_node_ref refs[1 + DT_TREE_ENTRIES]; /* nodes of the next draft pass, all of one draft */
   int32_t ids[1 + DT_TREE_ENTRIES];
 } dtl_run;
 
 /* Begins an iteration: an empty tree. */
 dt_status run_begin(dtl_run *run, dt_error *err);
 
-/* One pass for n >= 1 runs of a session: of the draft for the nodes in their refs, of the target for their trees; and the commit.
+/* One pass for n >= 1 runs of a session: of each draft for the nodes in their refs, of the target for their trees; and the commit.
  * Each run's `failure` has its outcome, and a run's mistake does not affect the others. They return the time in ms. */
 double run_draft(dtl_run *const *runs, int n);
 double run_verify(dtl_run *const *runs, int n);

@@ -323,8 +323,10 @@ void box_seq_push(lua_State *L, dtl_run *run) {
   lua_setfield(L, -2, "id");
   lua_pushnumber(L, run->temp);
   lua_setfield(L, -2, "temp");
-  lua_pushboolean(L, run->drafts);
+  lua_pushboolean(L, run->drafts > 0);
   lua_setfield(L, -2, "drafts");
+  lua_pushinteger(L, run->drafts);
+  lua_setfield(L, -2, "models");
   lua_pushboolean(L, dt_seq_is_coupled(run->session, run->seq));
   lua_setfield(L, -2, "coupled");
   lua_pushboolean(L, dt_seq_has_grammar(run->session, run->seq));

@@ -6,6 +6,7 @@
 #include "box/object.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Clips integers beyond int's range to values that are far outside every bound. */
 static int clip_int(lua_Integer value) {
@@ -137,13 +138,31 @@ static int read_nodes(lua_State *L, dtl_run *run, int i, int n_index, const char
   return read_list(L, run, i, n, who, "nodes");
 }
 
-void box_tree_read_refs(lua_State *L, dtl_run *run, int i, int n_index, const char *who) {
+int box_tree_take_draft(lua_State *L, int least, const char *who) {
+  int t = lua_gettop(L);
+  lua_Integer model = 1;
+  if (t < least || !lua_istable(L, t)) return 0;
+  for (lua_pushnil(L); lua_next(L, t); lua_settop(L, t + 1)) {
+    if (lua_type(L, t + 1) != LUA_TSTRING || strcmp(lua_tostring(L, t + 1), "model"))
+      luaL_error(L, "%s: unknown option '%s' (known: model)", who,
+                 lua_type(L, t + 1) == LUA_TSTRING ? lua_tostring(L, t + 1) : luaL_typename(L, t + 1));
+    model = object_integer(L, t + 2, who, "model");
+  }
+  lua_settop(L, t - 1);
+  if (model < 1 || model > DT_DRAFTS)
+    luaL_error(L, "%s: model = %I is out of range: 1 to %d", who, (LUAI_UACINT)model, DT_DRAFTS);
+  return (int)model - 1;
+}
+
+void box_tree_read_refs(lua_State *L, dtl_run *run, int i, int n_index, int draft, const char *who) {
   int n = read_nodes(L, run, i, n_index, who);
   if (run->phase == RUN_INIT) luaL_error(L, "%s: nothing can be drafted in init", who);
   if (run->phase == RUN_COMMITTED)
     luaL_error(L, "%s: the iteration is committed; the next draft starts an empty tree", who);
   if (!run->drafts) luaL_error(L, "%s: this policy declared uses = {draft = false}, or there is no draft model", who);
-  for (int k = 0; k < n; k++) run->refs[k] = (dt_node_ref){.seq = run->seq, .node = run->ids[k]};
+  if (draft >= run->drafts)
+    luaL_error(L, "%s: model = %d: there is no second draft model: --draft2 names one", who, draft + 1);
+  for (int k = 0; k < n; k++) run->refs[k] = (dt_node_ref){.seq = run->seq, .node = run->ids[k], .draft = draft};
   run->n_refs = n;
 }
 
@@ -151,7 +170,7 @@ void box_tree_drop_drafted(dtl_run *run) {
   int n = 0;
   if (run->tree->phase != TREE_OPEN) return; /* the engine reports it */
   for (int i = 0; i < run->n_refs; i++)
-    if (!dt_tree_draft_of(run->tree, run->refs[i].node)) run->refs[n++] = run->refs[i];
+    if (!dt_tree_use_draft(run->tree, run->refs[i].node, run->refs[i].draft)) run->refs[n++] = run->refs[i];
   run->n_refs = n;
 }
 
@@ -163,7 +182,8 @@ static int end_draft_step(lua_State *L, int status, lua_KContext context) {
 }
 
 int box_tree_draft_step(lua_State *L, dtl_run *run, const char *who) {
-  box_tree_read_refs(L, run, 2, 3, who);
+  int draft = box_tree_take_draft(L, 3, who);
+  box_tree_read_refs(L, run, 2, 3, draft, who);
   box_tree_drop_drafted(run);
   return run->n_refs ? run_await(L, run, RUN_DRAFT_PASS, (lua_KContext)who, end_draft_step) : 0;
 }
@@ -172,7 +192,13 @@ static int tree_method_draft_step(lua_State *L) {
   return box_tree_draft_step(L, check_tree(L, "tree:draft_step"), "tree:draft_step");
 }
 
-enum { CHAIN_NODE = 2, CHAIN_LEFT, CHAIN_LEAST, CHAIN_FIRST }; /* a chain's values on the stack, behind the tree */
+enum {
+  CHAIN_NODE = 2,
+  CHAIN_LEFT,
+  CHAIN_LEAST,
+  CHAIN_DRAFT,
+  CHAIN_FIRST
+}; /* a chain's values on the stack, behind the tree */
 
 static int extend_chain(lua_State *L, dtl_run *run, const char *who);
 
@@ -189,7 +215,7 @@ static int draft_chain(lua_State *L, dtl_run *run, const char *who) {
   const dt_tree *t = run->tree;
   int u = (int)lua_tointeger(L, CHAIN_NODE);
   if (lua_tointeger(L, CHAIN_LEFT) > 0 && t->depth[u] < t->max_depth && dt_tree_room(t) > 0) {
-    box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, who);
+    box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, (int)lua_tointeger(L, CHAIN_DRAFT), who);
     box_tree_drop_drafted(run);
     if (!run->n_refs) return extend_chain(L, run, who);
     return run_await(L, run, RUN_DRAFT_PASS, (lua_KContext)who, end_chain_pass);
@@ -215,6 +241,7 @@ static int extend_chain(lua_State *L, dtl_run *run, const char *who) {
 static int tree_method_draft_chain(lua_State *L) {
   static const char who[] = "tree:draft_chain";
   dtl_run *run = check_tree(L, who);
+  int draft = box_tree_take_draft(L, CHAIN_LEAST, who);
   lua_settop(L, CHAIN_LEAST);
   check_node(L, run, CHAIN_NODE, who, "u");
   lua_Integer k = object_integer(L, CHAIN_LEFT, who, "k");
@@ -225,7 +252,8 @@ static int tree_method_draft_chain(lua_State *L) {
   }
   if (lua_type(L, CHAIN_LEAST) != LUA_TNUMBER)
     luaL_error(L, "%s: least must be a number, not %s", who, luaL_typename(L, CHAIN_LEAST));
-  box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, who); /* raises where nothing may be drafted */
+  box_tree_read_refs(L, run, CHAIN_NODE, CHAIN_LEFT, draft, who); /* raises where nothing may be drafted */
+  lua_pushinteger(L, draft);
   lua_pushinteger(L, run->tree->nodes);
   return draft_chain(L, run, who);
 }

@@ -11,8 +11,8 @@ typedef struct {
   const char *policy;  /* NULL: none named */
   const char *model;   /* the target, if it was named without its option; or NULL */
   const char *prompts; /* a file of many */
-  const char *target, *draft, *target_weights, *draft_weights, *draft_vocab, *head_layers, *cache_dtype, *activations,
-      *backend;
+  const char *target, *draft, *draft2, *target_weights, *draft_weights, *draft_vocab, *head_layers, *cache_dtype,
+      *activations, *backend;
   const char *costs; /* "table", "learn"; NULL: not given */
   const char *preset, *compare, *json, *trace;
   const char *grammar, *grammar_file, *schema, *schema_file, *regex;

@@ -140,6 +140,7 @@ static int open_models(job *j, dtl_need need) {
     texts[i] = (dt_message){j->prompts.list[i].text, j->prompts.list[i].len};
   dtl_load_options load = {.target = o->target,
                            .draft = o->draft,
+                           .draft2 = o->draft2,
                            .need = need,
                            .draft_vocab = o->draft_vocab,
                            .texts = texts,

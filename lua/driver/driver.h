@@ -19,7 +19,7 @@ typedef struct {
   const char *counts;   /* the costs that policies use: "table", "learn"; NULL: not set, learn */
   dtl_learned *learned; /* NULL: nothing was generated yet */
   /* Digests of files; build "": not computed yet. */
-  char build[DIGEST_TEXT], target_hash[DIGEST_TEXT], draft_hash[DIGEST_TEXT];
+  char build[DIGEST_TEXT], target_hash[DIGEST_TEXT], draft_hash[DIGEST_TEXT], draft2_hash[DIGEST_TEXT];
   dtl_memory *memory;
   dtl_corpus *corpus;      /* NULL: none */
   prefix_object *prefixes; /* those alive: closing the pair frees them */
@@ -77,10 +77,11 @@ int driver_pair_prefix(lua_State *L); /* (pair, text, window, sinks, whether the
 /* (pair, list of conversations {turn, .., system =}, template or nil, date or nil: today's) -> list of texts, what ends an answer,
  * the template's name */
 int driver_pair_conversations(lua_State *L);
-int driver_pair_policy(lua_State *L);     /* (pair, options) -> table | nil, kind, message, file, line */
-int driver_pair_set_costs(lua_State *L);  /* (pair, "learn", "table" or the JSON of one) */
-int driver_pair_calibrate(lua_State *L);  /* (pair, fresh, batch) -> costs, JSON of the table */
-int driver_pair_identity(lua_State *L);   /* (pair) -> {commit=, build=, target_hash=, draft_hash=}; absent: none */
+int driver_pair_policy(lua_State *L);    /* (pair, options) -> table | nil, kind, message, file, line */
+int driver_pair_set_costs(lua_State *L); /* (pair, "learn", "table" or the JSON of one) */
+int driver_pair_calibrate(lua_State *L); /* (pair, fresh, batch) -> costs, JSON of the table */
+int driver_pair_identity(
+    lua_State *L); /* (pair) -> {commit=, build=, target_hash=, draft_hash=, draft2_hash=}; absent: none */
 int driver_pair_save_tuned(lua_State *L); /* (pair, policy, uses_draft, JSON) -> path | nil, message */
 /* (pair, options) -> true | nil, kind, message, file, line; calls options.on_done(prompt, JSON[, nil, kind, ..]) */
 int driver_pair_generate(lua_State *L);

@@ -53,10 +53,11 @@ int driver_pair_open(lua_State *L) {
   driver_check_interrupt(L);
   const char *target_option = luaL_optstring(L, 1, NULL);
   bool no_draft = lua_isboolean(L, 2);
-  const char *draft_option = no_draft ? NULL : luaL_optstring(L, 2, NULL);
+  const char *draft_option = no_draft ? "none" : luaL_optstring(L, 2, NULL);
   dtl_load_options options = {.target = target_option,
                               .draft = draft_option,
-                              .need = no_draft ? DTL_NO_DRAFT : DTL_ANY_DRAFT,
+                              .draft2 = luaL_optstring(L, 12, NULL),
+                              .need = DTL_ANY_DRAFT,
                               .draft_vocab = luaL_optstring(L, 9, NULL),
                               .how = {.backend = luaL_optstring(L, 3, NULL),
                                       .threads = driver_int(L, 4, "threads", 0),
@@ -138,8 +139,9 @@ int driver_pair_fake(lua_State *L) {
                              .layers = driver_int(L, 7, "experts: layers", 0),
                              .experts = driver_int(L, 8, "experts: of", 0),
                              .chosen = driver_int(L, 9, "experts: chosen", 0),
-                             .kept = (float)luaL_optnumber(L, 10, 0)};
-  lua_settop(L, 6); /* rules follow */
+                             .kept = (float)luaL_optnumber(L, 10, 0),
+                             .two_drafts = lua_istable(L, 11)};
+  if (options.two_drafts) options.draft2 = fake_rules(L, 11, &options.n_draft2);
   options.target = fake_rules(L, 5, &options.n_target);
   options.no_draft = lua_isboolean(L, 6);
   if (!options.no_draft) options.draft = fake_rules(L, 6, &options.n_draft);
@@ -169,7 +171,7 @@ int driver_pair_describe(lua_State *L) {
   dt_pair_info info;
   const pair_object *p = driver_pair(L, 1);
   dt_pair_describe(p->pair, &info);
-  lua_createtable(L, 0, 10);
+  lua_createtable(L, 0, 14);
   set_model(L, "target", &info.target);
   set_model(L, "draft", &info.draft);
 #define SET(name, of_draft) lua_pushstring(L, info.name), lua_setfield(L, -2, #name);

@@ -114,7 +114,7 @@ local function opened(t, first, ...)
   return first
 end
 
-local LOAD = { target = true, draft = true, backend = true, threads = true, ctx = true, weights = true,
+local LOAD = { target = true, draft = true, draft2 = true, backend = true, threads = true, ctx = true, weights = true,
                draft_weights = true, draft_vocab = true, head_layers = true, cache_dtype = true, activations = true,
                costs = true, corpus = true }
 
@@ -122,26 +122,26 @@ local LOADED = { { "corpus", function(x) return is_name(x) or is_list(x, is_name
                  { "draft", function(x) return is_name(x) or x == false end, "a folder or false" },
                  { "costs", function(x) return type(x) == "table" or x == "table" or x == "learn" end,
                    '"table", "learn" or a table as dt.calibrate gives' } }
-for _, name in ipairs { "target", "backend", "weights", "draft_weights", "draft_vocab", "head_layers",
+for _, name in ipairs { "target", "draft2", "backend", "weights", "draft_weights", "draft_vocab", "head_layers",
                         "cache_dtype", "activations" } do
   LOADED[#LOADED + 1] = { name, function(x) return is_name(x) or math.type(x) == "integer" end, "a text without NUL" }
 end
 
 -- Without options the bundled pair; with only a target, the draft that is found to belong to it, if there is one
--- (models/README.md); draft = false: none. costs, for policies: "learn" (learned from runs; the default), "table"
--- (measured when first needed) or a table from dt.calibrate. corpus: a file, or a list of files, for policies that look
--- texts up.
+-- (models/README.md); draft = false: none. draft2: a second draft beside it. costs, for policies: "learn" (learned from
+-- runs; the default), "table" (measured when first needed) or a table from dt.calibrate. corpus: a file, or a list of
+-- files, for policies that look texts up.
 function dt.load(t)
   t = options_table(t or {}, LOAD, "dt.load")
   check_options(t, LOADED, "dt.load", 2)
   check_integer("dt.load: threads", t.threads, 1024)
   check_integer("dt.load: ctx", t.ctx, MOST)
   return opened(t, core.open(t.target, t.draft, t.backend, t.threads, t.ctx, t.weights, t.draft_weights,
-                                   t.cache_dtype, t.draft_vocab, t.head_layers, t.activations))
+                                   t.cache_dtype, t.draft_vocab, t.head_layers, t.activations, t.draft2))
 end
 
 local FAKE = { vocab = true, context = true, draft_context = true, eos = true, target = true, draft = true,
-               costs = true, corpus = true, experts = true }
+               draft2 = true, costs = true, corpus = true, experts = true }
 local EXPERTS = { layers = true, of = true, chosen = true, kept = true }
 
 -- {["1 2"] = {[5] = 0.5}, [""] = {...}} as a list of {context = {1, 2}, token = {5}, p = {0.5}}
@@ -166,15 +166,17 @@ local function rules(t, what)
   return list
 end
 
--- A pair without files: tables of distributions. experts = {layers=, of=, chosen=, kept=}: in so many layers a row of
--- the target takes `chosen` of so many experts, and keeps each that the token before took with the chance `kept` (0).
+-- A pair without files: tables of distributions; draft2: of a second draft. experts = {layers=, of=, chosen=, kept=}:
+-- in so many layers a row of the target takes `chosen` of so many experts, and keeps each that the token before took
+-- with the chance `kept` (0).
 function dt.fake(t)
   t = options_table(t, FAKE, "dt.fake")
   local target = rules(t.target or {}, "target")
   local draft = t.draft ~= false and rules(t.draft or {}, "draft")
   local experts = options_table(t.experts or {}, EXPERTS, "dt.fake: experts")
   return opened(t, core.fake(t.vocab, t.context or 512, t.draft_context, t.eos, target, draft,
-                             experts.layers, experts.of, experts.chosen, experts.kept))
+                             experts.layers, experts.of, experts.chosen, experts.kept,
+                             t.draft2 and rules(t.draft2, "draft2"))) -- nil: none
 end
 
 local CALIBRATE = { fresh = true, batch = true }
@@ -205,8 +207,8 @@ pair.decode = core.decode
 -- Forgets the policies' memory of earlier runs, so that later runs do not depend on it.
 pair.forget = core.forget
 
--- The files of the pair and the program: {commit=, build=, target_hash=, draft_hash=}, texts; a missing one is left
--- out. lua/files/identity.h defines the hashes.
+-- The files of the pair and the program: {commit=, build=, target_hash=, draft_hash=, draft2_hash=}, texts; a missing
+-- one is left out. lua/files/identity.h defines the hashes.
 pair.identity = core.identity
 
 -- Bytes a second that its threads read from memory, measured now.
@@ -418,7 +420,8 @@ function pair:generate_batch(t)
 end
 
 -- Methods, and facts about the pair: target, draft ({path=, vocab=, context=, layers=, hidden=}), target_dtype,
--- draft_dtype, draft_vocab, draft_head, cache_dtype, activations, backend, threads, load_ms, shared_vocab.
+-- draft_dtype, draft_vocab, draft_head, draft2 (the second draft's path), draft2_dtype, draft2_head, cache_dtype,
+-- activations, backend, threads, load_ms, shared_vocab.
 function core.pair_type.__index(self, key)
   local method = pair[key]
   if method then return method end

@@ -210,7 +210,7 @@ dt_status generation_open(generation *g, dt_pair *pair, const dtl_policy *policy
   dt_pair_info info;
   dt_pair_describe(pair, &info);
   if (!g->run) return out_of_memory(err);
-  g->run->drafts = policy->info.draft != DTL_NO_DRAFT && info.draft.path;
+  g->run->drafts = policy->info.draft != DTL_NO_DRAFT ? info.drafts : 0;
   g->run->candidates = policy->info.candidates;
   g->run->notes = &result->notes;
   g->run->temp = (double)g->options.sampling.temp;

@@ -47,7 +47,7 @@ static dt_status grow(const bench *b, int n, dt_error *err) {
     dt_tree *tree = dt_seq_tree(b->session, seq);
     status = dt_tree_limit(tree, DT_TREE_VERIFY + 1, err);
     for (int i = 0; i < n && !status; i++, node++) {
-      node->seq = seq;
+      *node = (dt_node_ref){.seq = seq};
       status = b->alike ? dt_tree_add(tree, i, 0, -1, &node->node, err)
                         : dt_tree_add(tree, i / b->vocab, (i + 1) % b->vocab, -1, &node->node, err);
     }

@@ -20,22 +20,35 @@
 #define FILE_MAX (1u << 20)
 #define DISTURBED_SECONDS 600 /* a table of a busy machine serves so long: not for ever, but for many runs */
 
-/* Describes everything that times depend on, except for `also`: malloc'd; NULL: out of memory. A draft that is a part of the target
- * goes by its name. */
-static char *describe(const dt_pair_info *info, const char *also, int batch, const char *target, const char *draft) {
+/* The names of a pair's models: paths, or digests of their files. */
+typedef struct {
+  const char *target, *draft, *second;
+} model_names;
+
+/* A draft that is a part of the target goes by its name. */
+static const char *draft_name(const char *path, const char *name) { return dt_draft_is_own(path) ? path : name; }
+
+/* Describes everything that times depend on, except for `also`: malloc'd; NULL: out of memory. */
+static char *describe(const dt_pair_info *info, const char *also, int batch, model_names name) {
   struct utsname machine;
   char processor[MACHINE_NAME], *what;
   machine_name(processor, sizeof processor);
   uname(&machine);
-  if (dt_draft_is_own(info->draft.path)) draft = info->draft.path;
+  bool two = info->drafts > 1;
   int n = asprintf(&what,
                    "%s, %s, %s, %d threads, %s, %d at once, caches in %s, activations of %s bits, target %s in %s, "
-                   "draft %s in %s, its ids %s",
+                   "draft %s in %s, its ids %s%s%s%s%s",
                    machine.nodename, processor, info->backend, info->threads, also, batch, info->cache_dtype,
-                   info->activations ? info->activations : "32", target, info->target_dtype, draft,
-                   info->draft_dtype ? info->draft_dtype : "-", info->draft_vocab ? info->draft_vocab : "all");
+                   info->activations ? info->activations : "32", name.target, info->target_dtype,
+                   draft_name(info->draft.path, name.draft), info->draft_dtype ? info->draft_dtype : "-",
+                   info->draft_vocab ? info->draft_vocab : "all", two ? ", second draft " : "",
+                   two ? draft_name(info->draft2, name.second) : "", two ? " in " : "", two ? info->draft2_dtype : "");
   return n < 0 ? NULL : what;
 }
+
+static char *real_path(const char *path) { return path ? realpath(path, NULL) : NULL; }
+
+static const char *or_none(const char *path) { return path ? path : "-"; }
 
 static char *path_of(const char *kind, const char *what) {
   char relative[64];
@@ -46,26 +59,28 @@ static char *path_of(const char *kind, const char *what) {
 dt_status costs_find(dt_pair *pair, int context, int batch, costs_place *place, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  char *target = realpath(info.target.path, NULL), *draft = info.draft.path ? realpath(info.draft.path, NULL) : NULL;
-  char also[32], files[2][DIGEST_TEXT], *what;
+  char *target = real_path(info.target.path), *draft = real_path(info.draft.path), *second = real_path(info.draft2);
+  char also[32], files[3][DIGEST_TEXT], *what;
   snprintf(also, sizeof also, "context %d", context);
   *place = (costs_place){0};
-  what = describe(&info, also, batch, target ? target : "-", draft ? draft : "-");
-  identity_model(target, files[0]), identity_model(draft, files[1]);
-  bool ok = what && asprintf(&place->key, "%s, %s %s", what, files[0], files[1]) >= 0;
+  what = describe(&info, also, batch, (model_names){or_none(target), or_none(draft), or_none(second)});
+  identity_model(target, files[0]), identity_model(draft, files[1]), identity_model(second, files[2]);
+  bool ok =
+      what && asprintf(&place->key, "%s, %s %s%s%s", what, files[0], files[1], *files[2] ? " " : "", files[2]) >= 0;
   if (ok && target) place->path = path_of("costs", what); /* a scripted pair has no files, and is measured each time */
-  free(what), free(target), free(draft);
+  free(what), free(target), free(draft), free(second);
   return ok ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the place of a table of costs");
 }
 
 dt_status costs_find_learned(dt_pair *pair, const char *drawn, int batch, costs_place *place, dt_error *err) {
   dt_pair_info info;
-  char target[DIGEST_TEXT], draft[DIGEST_TEXT];
+  char target[DIGEST_TEXT], draft[DIGEST_TEXT], second[DIGEST_TEXT];
   dt_pair_describe(pair, &info);
   bool is_there = access(info.target.path, F_OK) == 0;
   identity_model(is_there ? info.target.path : NULL, target);
   identity_model(is_there ? info.draft.path : NULL, draft);
-  *place = (costs_place){.key = describe(&info, drawn, batch, target, draft)};
+  identity_model(is_there ? info.draft2 : NULL, second);
+  *place = (costs_place){.key = describe(&info, drawn, batch, (model_names){target, draft, second})};
   if (place->key && is_there) place->path = path_of("learned", place->key);
   return place->key ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the place of learned costs");
 }

@@ -51,13 +51,14 @@ dt_status dtl_load(const dtl_load_options *o, dt_pair **out, bool *found, dt_err
   NEED(found, "found");
   NEED_LIST(o->texts, o->n_texts, "texts");
   dt_pair_options pair = o->how;
-  char *target, *draft;
+  char *target, *draft, *second = NULL;
   found_kind kind = o->draft_vocab ? FOUND_MODELS : o->how.head_layers ? FOUND_HEADS : FOUND_ANY;
   dt_status status = models_resolve(o->target, o->draft, o->need, kind, &target, &draft, found, err);
   if (status) return status;
-  pair.target = target, pair.draft = draft;
+  if (o->need != DTL_NO_DRAFT) status = models_draft(o->draft2, &second, err);
+  pair.target = target, pair.draft = draft, pair.draft2 = second;
   pair.draft_optional = *found && o->need != DTL_NEEDS_DRAFT;
-  status = open_pair(o, &pair, out, err);
-  free(target), free(draft);
+  if (!status) status = open_pair(o, &pair, out, err);
+  free(target), free(draft), free(second);
   return status;
 }

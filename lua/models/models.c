@@ -19,10 +19,20 @@ static dt_status bundled(const char *folder, char **path, dt_error *err) {
                   "the bundled pair is not found (set DTRUN_HOME): name a model folder with --target DIR");
 }
 
+static bool is_named(const char *draft) { return draft && strcmp(draft, "none"); }
+
+dt_status models_draft(const char *name, char **draft, dt_error *err) {
+  *draft = NULL;
+  if (!is_named(name)) return DT_OK;
+  if (!dt_draft_is_own(name)) return hub_path(name, draft, err);
+  *draft = strdup(name);
+  return *draft ? DT_OK : dtl_fail(err, DT_ENOMEM, "out of memory: the draft's name");
+}
+
 /* The draft for that target: the named one, the bundled target's own, or one found; NULL: none was found. */
 static dt_status choose_draft(const char *target_option, const char *target, const char *named, found_kind kind,
                               char **draft, bool *found, dt_error *err) {
-  if (named) return hub_path(named, draft, err);
+  if (named) return models_draft(named, draft, err);
   if (!target_option) return bundled("models/mini-draft", draft, err);
   *draft = found_draft(target, kind);
   *found = *draft;
@@ -44,14 +54,11 @@ dt_status models_resolve(const char *target_option, const char *draft_option, dt
     return dtl_fail(err, DT_EINPUT, "need: %d is out of range: %d..%d", need, DTL_NO_DRAFT, DTL_NEEDS_DRAFT);
   if (!target_option) target_option = from_environment("DTRUN_TARGET");
   if (!draft_option) draft_option = from_environment("DTRUN_DRAFT");
-  bool none = draft_option && !strcmp(draft_option, "none");
+  bool none = draft_option && !is_named(draft_option);
   *draft = NULL, *found = false;
   dt_status status = target_option ? hub_path(target_option, target, err) : bundled("models/mini-target", target, err);
   if (status) return status;
-  if (need != DTL_NO_DRAFT && dt_draft_is_own(draft_option)) {
-    *draft = strdup(draft_option);
-    if (!*draft) status = dtl_fail(err, DT_ENOMEM, "out of memory: the draft's name");
-  } else if (need != DTL_NO_DRAFT && !none)
+  if (need != DTL_NO_DRAFT && !none)
     status = choose_draft(target_option, *target, draft_option, kind, draft, found, err);
   if (!status && need == DTL_NEEDS_DRAFT && !*draft) status = needs_one(*target, none, err);
   if (!status) return DT_OK;

@@ -50,17 +50,17 @@ struct drafter {
   const draft_ops *ops;
 };
 
-/* The pair's draft model or draft head as a drafter. `sampling`: [sequences] for ranking candidates; `target`: the target's cache,
- * which a head reads. The session owns both. */
-dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+/* Draft `which` of the pair, a model or a head, as a drafter. `sampling`: [sequences] for ranking candidates; `target`: the target's
+ * cache, which a head reads. The session owns both. */
+dt_status draft_model_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
                            const dt_cache *target, drafter **out, dt_error *err);
 /* The same for a Medusa head, which has no cache rows. */
-dt_status draft_medusa_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+dt_status draft_medusa_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
                             const dt_cache *target, drafter **out, dt_error *err);
 /* The same for a reader, which has features of a tree's nodes, and no other rows. */
-dt_status draft_reader_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+dt_status draft_reader_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
                             const dt_cache *target, drafter **out, dt_error *err);
 /* Bytes of its cache for one sequence. */
-size_t draft_model_bytes(const dt_pair *pair, int context);
+size_t draft_model_bytes(const dt_pair *pair, int which, int context);
 
 #endif

@@ -17,8 +17,10 @@ typedef struct {
 
 typedef struct {
   drafter base;
-  dt_pair *pair;
-  dt_cache *cache; /* without layers: the backend finds rows by it */
+  const dt_pair *pair;
+  const pair_draft *draft; /* of the pair, */
+  int which;               /* its number */
+  dt_cache *cache;         /* without layers: the backend finds rows by it */
   int sequences, context, vocab;
   const dt_cache *features;    /* the target's cache */
   const dt_sampling *sampling; /* [sequences] */
@@ -64,7 +66,7 @@ static dt_status guess(draft_medusa *d, const draft_text *texts, const dt_node_r
     draft_results_want(&d->results, &out, text->shifts, text->tree, 0);
     if (distance) d->results.shifts.row[i].allowed = NULL; /* the text between is not known */
   }
-  dt_status status = d->pair->ops->forward(d->pair->draft, d->cache, &rows, &out, err);
+  dt_status status = d->pair->ops->forward(d->draft->weights, d->cache, &rows, &out, err);
   double spent = dt_clock_ms() - start;
   for (int i = 0; i < rows.n && !status; i++) {
     int seq = rows.sequence[i];
@@ -90,12 +92,12 @@ static void leave_out_forbidden(const draft_text *text, int node, dt_tree_draft 
 static void take(const draft_medusa *d, const draft_text *text, int seq, int node) {
   dt_tree *t = text->tree;
   int distance = t->depth[node];
-  if (t->draft[node] >= 0) return;
-  if (distance >= d->pair->distances || !d->seq[seq].known[distance]) {
-    dt_tree_no_draft(t, node);
+  if (t->draft[d->which][node] >= 0) return;
+  if (distance >= d->draft->distances || !d->seq[seq].known[distance]) {
+    dt_tree_no_draft(t, node, d->which);
     return;
   }
-  dt_tree_draft *to = dt_tree_new_draft(t, node);
+  dt_tree_draft *to = dt_tree_new_draft(t, node, d->which);
   if (!to) return;
   *to = d->seq[seq].at[distance];
   if (text->shifts && distance) leave_out_forbidden(text, node, to);
@@ -104,7 +106,7 @@ static void take(const draft_medusa *d, const draft_text *text, int seq, int nod
 
 static dt_status medusa_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
   draft_medusa *d = (draft_medusa *)base;
-  for (int distance = 0; distance < d->pair->distances; distance++) {
+  for (int distance = 0; distance < d->draft->distances; distance++) {
     dt_status status = guess(d, texts, nodes, n, distance, err);
     if (status) return status;
   }
@@ -134,12 +136,14 @@ static const draft_ops medusa_ops = {.close = medusa_close,
                                      .step = medusa_step,
                                      .keep = rowless_keep};
 
-dt_status draft_medusa_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+dt_status draft_medusa_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
                             const dt_cache *target, drafter **out, dt_error *err) {
   draft_medusa *d = calloc(1, sizeof *d);
   if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
   *d = (draft_medusa){.base.ops = &medusa_ops,
                       .pair = pair,
+                      .draft = &pair->draft[which],
+                      .which = which,
                       .sequences = sequences,
                       .context = context,
                       .vocab = pair->target_info.vocab,
@@ -151,7 +155,7 @@ dt_status draft_medusa_open(dt_pair *pair, int sequences, int context, const dt_
   for (int i = 0; i < sequences && !status; i++) d->wanted[i] = i;
   if (!status) status = pass_open(&d->rows, sequences, (size_t)sequences, err);
   if (!status) status = draft_results_open(&d->results, sequences, 0, err);
-  if (!status) status = pair->ops->create_cache(pair->draft, sequences, context, &d->cache, err);
+  if (!status) status = pair->ops->create_cache(d->draft->weights, sequences, context, &d->cache, err);
   if (status)
     medusa_close(&d->base);
   else

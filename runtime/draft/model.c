@@ -34,7 +34,9 @@ typedef struct {
 
 typedef struct {
   drafter base;
-  dt_pair *pair;
+  const dt_pair *pair;
+  const pair_draft *draft; /* of the pair, */
+  int which;               /* its number */
   dt_cache *cache;
   int sequences, context;
   int vocab;                   /* ids below it are in both models */
@@ -52,7 +54,7 @@ typedef struct {
 } draft_model;
 
 struct draft_saved {
-  dt_pair *pair;
+  const dt_pair *pair;
   dt_snapshot *rows;
   int n;
 };
@@ -60,7 +62,7 @@ struct draft_saved {
 static int min(int a, int b) { return a < b ? a : b; }
 static int max(int a, int b) { return a > b ? a : b; }
 
-static int context_of(const dt_pair *pair, int context) { return min(context, pair->draft_info.context); }
+static int context_of(const pair_draft *draft, int context) { return min(context, draft->info.context); }
 static int slots_of(int context) { return context + DT_TREE_DRAFTS; }
 
 /* A draft cannot embed a token past its vocabulary (the target's padding). Another token replaces it, since a draft
@@ -82,7 +84,7 @@ static dt_status run_text(draft_model *d, bool prompt, dt_error *err) {
   d->rows.features = d->features;
   dt_rows rows = pass_rows(&d->rows);
   rows.prompt = prompt;
-  return rows.n ? d->pair->ops->forward(d->pair->draft, d->cache, &rows, NULL, err) : DT_OK;
+  return rows.n ? d->pair->ops->forward(d->draft->weights, d->cache, &rows, NULL, err) : DT_OK;
 }
 
 /* ---- prompts ----------------------------------------------------------------------------------------------------- */
@@ -126,7 +128,7 @@ static dt_status draft_blank(drafter *base, int seq, int n, dt_error *err) {
   d->seq[seq].prompt = 0;
   keep_rows(d, seq, 0);
   d->rows.features = d->features;
-  dt_status status = n ? pass_blank(&d->rows, d->pair->ops, d->pair->draft, d->cache, seq, n, err) : DT_OK;
+  dt_status status = n ? pass_blank(&d->rows, d->pair->ops, d->draft->weights, d->cache, seq, n, err) : DT_OK;
   if (!status) d->seq[seq].kv.rows = n;
   return status;
 }
@@ -223,33 +225,33 @@ static int add_node(draft_model *d, int seq, const draft_text *text, int u, int 
 enum { ALL_LEVELS = -1 };
 
 /* The node at this level on the path to u that has no result yet; -1: none. */
-static int wanted_node(const dt_tree *t, int u, int level) {
+static int wanted_node(const draft_model *d, const dt_tree *t, int u, int level) {
   if (level != ALL_LEVELS) {
     if (t->depth[u] < level) return -1;
     while (t->depth[u] > level) u = t->parent[u];
   }
-  return t->draft[u] < 0 ? u : -1;
+  return t->draft[d->which][u] < 0 ? u : -1;
 }
 
 /* Adds a sequence's rows to the pass: for its nodes in the list, at one level of the tree or all levels. */
 static void add_nodes(draft_model *d, int seq, const draft_text *text, const dt_node_ref *nodes, int n, int level) {
   bool any = false, root = false;
   for (int i = 0; i < n; i++) {
-    int u = nodes[i].seq == seq ? wanted_node(text->tree, nodes[i].node, level) : -1;
+    int u = nodes[i].seq == seq ? wanted_node(d, text->tree, nodes[i].node, level) : -1;
     any |= u >= 0, root |= u == 0;
   }
   int room = any ? dt_tree_draft_room(text->tree) : 0;
   if (!room || text->length < 1 || text->length > d->context) return;
   room -= add_ends(d, seq, text, root);
   for (int i = 0; i < n; i++) {
-    int u = nodes[i].seq == seq ? wanted_node(text->tree, nodes[i].node, level) : -1;
+    int u = nodes[i].seq == seq ? wanted_node(d, text->tree, nodes[i].node, level) : -1;
     if (u > 0) room -= add_node(d, seq, text, u, room);
   }
 }
 
 /* Stores the result of the pass after node u. */
 static void take_result(const draft_model *d, dt_tree *t, int u, int result) {
-  dt_tree_draft *to = t->draft[u] < 0 ? dt_tree_new_draft(t, u) : NULL;
+  dt_tree_draft *to = dt_tree_new_draft(t, u, d->which);
   if (!to) return;
   draft_results_read(&d->results, result, to);
   dt_tree_sharpen_draft(t, to);
@@ -277,7 +279,7 @@ static dt_status run_step(draft_model *d, const draft_text *texts, double *start
       d->wanted[out.n] = i;
       draft_results_want(&d->results, &out, text->shifts, text->tree, d->owner[i].node);
     }
-  dt_status status = d->pair->ops->forward(d->pair->draft, d->cache, &rows, &out, err);
+  dt_status status = d->pair->ops->forward(d->draft->weights, d->cache, &rows, &out, err);
   if (status) {
     take_back(d);
     return status;
@@ -326,7 +328,7 @@ static int deepest_of(const draft_text *texts, const dt_node_ref *nodes, int n) 
 /* Whether the node gets its guesses from a pass. */
 static bool wants_pass(const draft_model *d, const draft_text *texts, dt_node_ref node) {
   const draft_text *text = &texts[node.seq];
-  return text->tree->draft[node.node] < 0 && seen(d, text->length) <= d->context;
+  return text->tree->draft[d->which][node.node] < 0 && seen(d, text->length) <= d->context;
 }
 
 static dt_status draft_step(drafter *base, const draft_text *texts, const dt_node_ref *nodes, int n, dt_error *err) {
@@ -344,10 +346,7 @@ static dt_status draft_step(drafter *base, const draft_text *texts, const dt_nod
   if (!d->features && !status) status = step_level(d, texts, nodes, n, ALL_LEVELS, &start, err);
   int levels = d->features ? 1 + deepest_of(texts, nodes, n) : 0;
   for (int level = 0; level < levels && !status; level++) status = step_level(d, texts, nodes, n, level, &start, err);
-  for (int i = 0; i < n && !status; i++) {
-    dt_tree *t = texts[nodes[i].seq].tree;
-    if (t->draft[nodes[i].node] < 0) dt_tree_no_draft(t, nodes[i].node);
-  }
+  for (int i = 0; i < n && !status; i++) dt_tree_no_draft(texts[nodes[i].seq].tree, nodes[i].node, d->which);
   return status;
 }
 
@@ -412,21 +411,24 @@ static dt_status open_rows(draft_model *d, dt_error *err) {
   return draft_results_open(&d->results, d->most, d->rows.path_capacity, err);
 }
 
-dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+dt_status draft_model_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
                            const dt_cache *target, drafter **out, dt_error *err) {
   draft_model *d = calloc(1, sizeof *d);
   if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
+  const pair_draft *draft = &pair->draft[which];
   *d = (draft_model){.base.ops = &model_ops,
                      .pair = pair,
+                     .draft = draft,
+                     .which = which,
                      .sequences = sequences,
-                     .context = context_of(pair, context),
-                     .vocab = min(pair->target_info.vocab, pair->draft_info.vocab),
-                     .lag = *pair->head ? 1 : 0,
-                     .features = *pair->head ? target : NULL,
+                     .context = context_of(draft, context),
+                     .vocab = min(pair->target_info.vocab, draft->info.vocab),
+                     .lag = *draft->head ? 1 : 0,
+                     .features = *draft->head ? target : NULL,
                      .sampling = sampling};
   dt_status status = open_sequences(d, err);
   if (!status) status = open_rows(d, err);
-  if (!status) status = pair->ops->create_cache(pair->draft, sequences, slots_of(d->context), &d->cache, err);
+  if (!status) status = pair->ops->create_cache(draft->weights, sequences, slots_of(d->context), &d->cache, err);
   if (status)
     draft_close(&d->base);
   else
@@ -434,6 +436,7 @@ dt_status draft_model_open(dt_pair *pair, int sequences, int context, const dt_s
   return status;
 }
 
-size_t draft_model_bytes(const dt_pair *pair, int context) {
-  return pair->ops->cache_bytes(pair->draft, slots_of(context_of(pair, context)));
+size_t draft_model_bytes(const dt_pair *pair, int which, int context) {
+  const pair_draft *draft = &pair->draft[which];
+  return pair->ops->cache_bytes(draft->weights, slots_of(context_of(draft, context)));
 }

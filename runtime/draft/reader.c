@@ -20,8 +20,10 @@ typedef struct {
 
 typedef struct {
   drafter base;
-  dt_pair *pair;
-  dt_cache *cache; /* features only */
+  const dt_pair *pair;
+  const pair_draft *draft; /* of the pair, */
+  int which;               /* its number */
+  dt_cache *cache;         /* features only */
   int sequences, context, vocab;
   const dt_cache *target;      /* the target's */
   const dt_sampling *sampling; /* [sequences] */
@@ -54,7 +56,7 @@ static int node_at(const dt_tree *t, int u, int level) {
 static bool can_guess(const draft_reader *d, int seq, const draft_text *text, int u, int room) {
   const dt_tree *t = text->tree;
   const features_of *q = &d->seq[seq];
-  return t->draft[u] < 0 && q->slot[u] < 0 && room > 0 && text->length >= 2 &&
+  return t->draft[d->which][u] < 0 && q->slot[u] < 0 && room > 0 && text->length >= 2 &&
          text->length + t->depth[u] <= d->context && (u == 0 || q->slot[t->parent[u]] >= 0);
 }
 
@@ -71,7 +73,7 @@ static void add_node(draft_reader *d, int seq, const draft_text *text, int u) {
 }
 
 static void take_result(const draft_reader *d, dt_tree *t, int u, int result) {
-  dt_tree_draft *to = dt_tree_new_draft(t, u);
+  dt_tree_draft *to = dt_tree_new_draft(t, u, d->which);
   if (!to) return;
   draft_results_read(&d->results, result, to);
   dt_tree_sharpen_draft(t, to);
@@ -88,7 +90,7 @@ static dt_status run(draft_reader *d, const draft_text *texts, int level, double
     const draft_text *text = &texts[rows.sequence[i]];
     draft_results_want(&d->results, &out, text->shifts, text->tree, d->node[i]);
   }
-  dt_status status = d->pair->ops->forward(d->pair->draft, d->cache, &rows, &out, err);
+  dt_status status = d->pair->ops->forward(d->draft->weights, d->cache, &rows, &out, err);
   double now = dt_clock_ms();
   for (int i = 0; i < rows.n; i++) { /* rows of a sequence are adjacent */
     int seq = rows.sequence[i];
@@ -137,10 +139,7 @@ static dt_status reader_step(drafter *base, const draft_text *texts, const dt_no
     if (depth > deepest) deepest = depth;
   }
   for (int level = 0; level <= deepest && !status; level++) status = step_level(d, texts, nodes, n, level, &start, err);
-  for (int i = 0; i < n && !status; i++) {
-    dt_tree *t = texts[nodes[i].seq].tree;
-    if (t->draft[nodes[i].node] < 0) dt_tree_no_draft(t, nodes[i].node);
-  }
+  for (int i = 0; i < n && !status; i++) dt_tree_no_draft(texts[nodes[i].seq].tree, nodes[i].node, d->which);
   return status;
 }
 
@@ -186,20 +185,23 @@ static dt_status open_rows(draft_reader *d, dt_error *err) {
   return status ? status : draft_results_open(&d->results, d->most, most * DT_TREE_DRAFTS / 4, err);
 }
 
-dt_status draft_reader_open(dt_pair *pair, int sequences, int context, const dt_sampling *sampling,
+dt_status draft_reader_open(const dt_pair *pair, int which, int sequences, int context, const dt_sampling *sampling,
                             const dt_cache *target, drafter **out, dt_error *err) {
   draft_reader *d = calloc(1, sizeof *d);
   if (!d) return dt_fail_memory(err, "a drafter", sizeof *d);
+  const pair_draft *draft = &pair->draft[which];
   *d = (draft_reader){.base.ops = &reader_ops,
                       .pair = pair,
+                      .draft = draft,
+                      .which = which,
                       .sequences = sequences,
-                      .context = context < pair->draft_info.context ? context : pair->draft_info.context,
+                      .context = context < draft->info.context ? context : draft->info.context,
                       .vocab = pair->target_info.vocab,
                       .target = target,
                       .sampling = sampling,
                       .most = (sequences < PASS_SEQUENCES ? sequences : PASS_SEQUENCES) * DT_TREE_DRAFTS};
   dt_status status = open_rows(d, err);
-  if (!status) status = pair->ops->create_cache(pair->draft, sequences, d->context + DT_TREE_DRAFTS, &d->cache, err);
+  if (!status) status = pair->ops->create_cache(draft->weights, sequences, d->context + DT_TREE_DRAFTS, &d->cache, err);
   if (status)
     reader_close(&d->base);
   else

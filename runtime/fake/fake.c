@@ -26,7 +26,7 @@ typedef struct {
 struct dt_weights {
   dt_backend *backend;
   int vocab, n_rules;
-  bool draft;
+  int draft; /* as in fake_model */
   rule *rules;
   float *p;       /* [vocab] the current distribution */
   float *shifted; /* [vocab] the same with a row's shifts; it does not sum to 1 */
@@ -167,7 +167,8 @@ static int32_t text_at(const dt_cache *c, const dt_rows *r, int i, int back) {
 }
 
 /* The distribution if no rule matches: four favourites from a hash of the whole text, in one of two shapes. The
- * target's first choice is the draft's first choice seven times in ten, its second choice twice. */
+ * target's first choice is the draft's first choice seven times in ten, its second choice twice. The second draft's first choice is
+ * the first draft's in one text of two, and else its second choice. */
 static void hashed(const dt_weights *w, const dt_cache *c, const dt_rows *r, int i, float *p) {
   static const float shape[2][4] = {{0.875f, 0.0625f, 0.03125f, 0.015625f}, {0.375f, 0.25f, 0.125f, 0.125f}};
   uint64_t h = 0;
@@ -175,7 +176,8 @@ static void hashed(const dt_weights *w, const dt_cache *c, const dt_rows *r, int
     h = fake_mix(h ^ (uint64_t)(uint32_t)text_at(c, r, i, at)) + 0x9e3779b97f4a7c15u;
   int favourites = w->vocab < 4 ? w->vocab : 4;
   int turn = 0;
-  if (!w->draft) turn = h % 10 < 7 ? 0 : h % 10 < 9 ? 1 : 2;
+  if (w->draft == 0) turn = h % 10 < 7 ? 0 : h % 10 < 9 ? 1 : 2;
+  if (w->draft == 2) turn = h % 2 ? 0 : 1;
   for (int k = 0; k < favourites; k++)
     p[(h / 16 + (uint64_t)((k + turn) % favourites)) % (uint64_t)w->vocab] = shape[(h >> 60) & 1][k];
 }

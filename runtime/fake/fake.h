@@ -14,7 +14,7 @@ typedef struct {
   const dt_fake_rule *rules; /* [n_rules] copied */
   int n_rules;
   fake_routes routes;
-  bool draft; /* where no rule matches, target and draft answer alike but not equally */
+  int draft; /* 0: a target; its first draft, 1, and its second, 2: where no rule matches, they answer alike but not equally */
 } fake_model;
 
 dt_status fake_upload(dt_backend *backend, const fake_model *model, dt_weights **out, dt_error *err);

@@ -1,4 +1,4 @@
-/* A target and a draft model on one device, with the tokenizer they share. */
+/* A target and its drafts on one device, with the tokenizer they share. */
 #include "pair/pair.h"
 #include "dtrun_fake.h"
 #include "fake/fake.h"
@@ -182,12 +182,15 @@ static bool is_exit(const char *draft) { return !strncmp(draft, EXIT, strlen(EXI
 bool dt_draft_is_own(const char *draft) { return draft && (is_mtp(draft) || is_exit(draft)); }
 
 /* Loads a draft head: it has no tokenizer, and its ids are the target's. */
-static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dtype, pair_draft *to, dt_error *err) {
   if (!p->ops->upload_head)
     return dt_fail(err, DT_EINPUT, "%s is a draft head, which the backend %s does not run: use --backend cpu", o->draft,
                    p->ops->name);
   if (o->draft_vocab)
     return dt_fail(err, DT_EINPUT, "draft vocabulary: %s is a draft head, which brings its own", o->draft);
+  if (to > p->draft && *p->draft->head)
+    return dt_fail(err, DT_EINPUT, "draft2: %s and %s are draft heads, and the target keeps what one of them reads",
+                   o->draft, p->draft->path);
   head *h = NULL;
   const dt_shape target = {.vocab = p->target_info.vocab,
                            .layers = p->target_info.layers,
@@ -200,22 +203,23 @@ static dt_status load_head(dt_pair *p, const dt_pair_options *o, const char *dty
       own ? head_open_own(o->target, &target, &h, err) : head_open(o->draft, &target, o->head_layers, &h, err);
   if (s) return s;
   const dt_shape *shape = &head_desc(h)->model.shape;
-  p->draft_info = (dt_model_info){.path = p->draft_path,
-                                  .vocab = shape->vocab,
-                                  .context = shape->context,
-                                  .window = shape->window,
-                                  .layers = shape->layers,
-                                  .hidden = shape->hidden};
-  snprintf(p->head, sizeof p->head, "%s", head_said(h));
-  p->distances = head_desc(h)->distances;
-  p->reader = head_desc(h)->kind == DT_HEAD_READER;
-  s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &p->draft, err);
+  to->info = (dt_model_info){.path = to->path,
+                             .vocab = shape->vocab,
+                             .context = shape->context,
+                             .window = shape->window,
+                             .layers = shape->layers,
+                             .hidden = shape->hidden};
+  snprintf(to->head, sizeof to->head, "%s", head_said(h));
+  to->distances = head_desc(h)->distances;
+  to->reader = head_desc(h)->kind == DT_HEAD_READER;
+  s = p->ops->upload_head(p->backend, head_desc(h), dtype, p->target, &to->weights, err);
   head_close(h);
   return s;
 }
 
 /* Makes the target's first layers the draft, with nothing of their own. */
-static dt_status load_exit(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+static dt_status load_exit(const dt_pair *p, const dt_pair_options *o, const char *dtype, pair_draft *to,
+                           dt_error *err) {
   const char *number = o->draft + strlen(EXIT);
   int most = p->target_info.layers - 1;
   size_t digits = strspn(number, "0123456789");
@@ -230,14 +234,14 @@ static dt_status load_exit(dt_pair *p, const dt_pair_options *o, const char *dty
   if (dtype) return dt_fail(err, DT_EINPUT, "draft weights: %s has the target's weights", o->draft);
   if (o->draft_vocab) return dt_fail(err, DT_EINPUT, "draft vocabulary: %s has the target's output", o->draft);
   if (o->head_layers) return dt_fail(err, DT_EINPUT, "--head-layers: %s is no draft head", o->draft);
-  p->draft_info = p->target_info;
-  p->draft_info.path = p->draft_path;
-  p->draft_info.layers = layers;
-  return p->ops->first_layers(p->target, layers, &p->draft, err);
+  to->info = p->target_info;
+  to->info.path = to->path;
+  to->info.layers = layers;
+  return p->ops->first_layers(p->target, layers, &to->weights, err);
 }
 
 /* Loads a draft model with the target's tokenizer. */
-static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dtype, pair_draft *to, dt_error *err) {
   int32_t eos[MODEL_MAX_EOS];
   int n_eos;
   tok *tokenizer = NULL;
@@ -245,7 +249,8 @@ static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dt
     return dt_fail(err, DT_EINPUT, "--head-layers: %s is a model, and no draft head that reads the target's layers",
                    o->draft);
   const dt_holding how = {.dtype = dtype};
-  dt_status s = load(p, o->draft, &how, o->draft_vocab, &p->draft, &p->draft_info, eos, &n_eos, &tokenizer, err);
+  to->info.path = to->path;
+  dt_status s = load(p, o->draft, &how, o->draft_vocab, &to->weights, &to->info, eos, &n_eos, &tokenizer, err);
   if (!s && tok_fingerprint(tokenizer) != tok_fingerprint(p->tokenizer))
     s = dt_fail(err, DT_EINPUT, "%s and %s have different tokenizers: a draft model must share the target's", o->draft,
                 o->target);
@@ -253,29 +258,17 @@ static dt_status load_draft(dt_pair *p, const dt_pair_options *o, const char *dt
   return s;
 }
 
-/* Opens the pair without its draft, which cannot be used; *why is kept. */
-static dt_status leave_out(dt_pair *p, const dt_error *why, dt_error *err) {
-  if (p->draft) p->ops->free_weights(p->draft);
-  p->draft = NULL;
-  free(p->draft_path), free(p->draft_vocab);
-  p->draft_path = p->draft_vocab = NULL;
-  p->draft_info = (dt_model_info){0};
-  *p->head = '\0';
-  p->distances = 0;
-  p->reader = false;
-  p->left_out = strdup(why->message);
-  return p->left_out ? DT_OK : dt_fail_memory(err, "a message", strlen(why->message));
+static void free_draft(const dt_pair *p, pair_draft *d) {
+  if (d->weights) p->ops->free_weights(d->weights);
+  free(d->path), free(d->vocab);
+  *d = (pair_draft){0};
 }
 
-static dt_status load_drafter(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
-  dt_error why;
-  bool is_head = is_mtp(o->draft), exits = is_exit(o->draft);
-  dt_status s = dt_draft_is_own(o->draft) ? DT_OK : head_is(o->draft, &is_head, &why);
-  if (!s)
-    s = exits ? load_exit(p, o, dtype, &why) : is_head ? load_head(p, o, dtype, &why) : load_draft(p, o, dtype, &why);
-  if (s && o->draft_optional) return leave_out(p, &why, err);
-  if (s && err) *err = why;
-  return s;
+/* Opens the pair without its draft, which cannot be used; *why is kept. */
+static dt_status leave_out(dt_pair *p, const dt_error *why, dt_error *err) {
+  free_draft(p, p->draft);
+  p->left_out = strdup(why->message);
+  return p->left_out ? DT_OK : dt_fail_memory(err, "a message", strlen(why->message));
 }
 
 /* Measures the memory of a model, without the memory that the pair had taken before it. */
@@ -283,6 +276,39 @@ static void measure(const dt_pair *p, const dt_weights *weights, size_t before, 
   enum { SLOTS = 1024 };
   info->weight_bytes = p->ops->memory(p->backend).weights - before;
   info->token_bytes = (p->ops->cache_bytes(weights, 2 * SLOTS) - p->ops->cache_bytes(weights, SLOTS)) / SLOTS;
+}
+
+/* Opens one more draft: the one that the options name as `draft`. */
+static dt_status open_draft(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+  pair_draft *to = &p->draft[p->n_drafts];
+  const char *cut = o->draft_vocab ? o->draft_vocab->name : NULL;
+  bool is_head = is_mtp(o->draft), exits = is_exit(o->draft);
+  size_t before = p->ops->memory(p->backend).weights;
+  to->path = strdup(o->draft);
+  if (cut) to->vocab = strdup(cut);
+  if (!to->path || (cut && !to->vocab)) return dt_fail_memory(err, "a path", 1);
+  dt_status s = dt_draft_is_own(o->draft) ? DT_OK : head_is(o->draft, &is_head, err);
+  if (!s)
+    s = exits     ? load_exit(p, o, dtype, to, err)
+        : is_head ? load_head(p, o, dtype, to, err)
+                  : load_draft(p, o, dtype, to, err);
+  if (s) return s;
+  measure(p, to->weights, before, &to->info);
+  p->n_drafts++;
+  return DT_OK;
+}
+
+static dt_status open_drafts(dt_pair *p, const dt_pair_options *o, const char *dtype, dt_error *err) {
+  dt_error why;
+  if (o->draft2 && !o->draft)
+    return dt_fail(err, DT_EINPUT, "draft2: %s is a second draft, and there is no first: name it with --draft",
+                   o->draft2);
+  dt_status s = o->draft ? open_draft(p, o, dtype, &why) : DT_OK;
+  if (s && o->draft_optional && !o->draft2) return leave_out(p, &why, err);
+  const dt_pair_options second = {.target = o->target, .draft = o->draft2};
+  if (!s && o->draft2) s = open_draft(p, &second, NULL, &why);
+  if (s && err) *err = why;
+  return s;
 }
 
 static dt_status check_draft_vocab(const dt_draft_vocab *v, dt_error *err) {
@@ -304,11 +330,7 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
   dt_pair *p = calloc(1, sizeof *p);
   if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
   p->target_info.path = p->target_path = strdup(options->target);
-  if (options->draft) p->draft_info.path = p->draft_path = strdup(options->draft);
-  const char *cut = options->draft && options->draft_vocab ? options->draft_vocab->name : NULL;
-  if (cut) p->draft_vocab = strdup(cut);
-  if (!p->target_path || (options->draft && !p->draft_path) || (cut && !p->draft_vocab))
-    s = dt_fail_memory(err, "a path", 1);
+  if (!p->target_path) s = dt_fail_memory(err, "a path", 1);
   if (!s) s = open_device(p, options, err);
   dt_holding how = {.activations = options->activations};
   const char *draft_dtype;
@@ -322,8 +344,7 @@ dt_status dt_pair_open(const dt_pair_options *options, dt_pair **out, dt_error *
                 options->target);
   if (!s) s = load(p, options->target, &how, NULL, &p->target, &p->target_info, p->eos, &p->n_eos, &p->tokenizer, err);
   if (!s) measure(p, p->target, 0, &p->target_info);
-  if (!s && options->draft) s = load_drafter(p, options, draft_dtype, err);
-  if (!s && p->draft) measure(p, p->draft, p->target_info.weight_bytes, &p->draft_info);
+  if (!s) s = open_drafts(p, options, draft_dtype, err);
   if (s) {
     dt_pair_close(p);
     return s;
@@ -377,6 +398,8 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
     return dt_fail(err, DT_EINPUT, "kept: %g is out of range: 0 to 1", (double)o->kept);
   dt_status s = check_rules(o, o->target, o->n_target, "target", err);
   if (!s) s = check_rules(o, o->draft, o->n_draft, "draft", err);
+  if (!s) s = check_rules(o, o->draft2, o->n_draft2, "draft2", err);
+  if (!s && o->two_drafts && o->no_draft) s = dt_fail(err, DT_EINPUT, "two_drafts and no_draft: give one");
   if (s) return s;
   dt_pair *p = calloc(1, sizeof *p);
   if (!p) return dt_fail_memory(err, "a pair", sizeof *p);
@@ -387,13 +410,17 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
   if (o->eos >= 0) p->eos[p->n_eos++] = o->eos;
   fake_model target = {.vocab = o->vocab, .rules = o->target, .n_rules = o->n_target};
   if (o->experts) target.routes = (fake_routes){o->layers, o->experts, o->chosen, o->kept};
-  fake_model draft = {.vocab = o->vocab, .rules = o->draft, .n_rules = o->n_draft, .draft = true};
+  const fake_model drafts[DT_DRAFTS] = {
+      {.vocab = o->vocab, .rules = o->draft, .n_rules = o->n_draft, .draft = 1},
+      {.vocab = o->vocab, .rules = o->draft2, .n_rules = o->n_draft2, .draft = 2},
+  };
   s = p->ops->open(&(dt_backend_options){.threads = 1}, &p->backend, err);
   if (!s) s = fake_upload(p->backend, &target, &p->target, err);
-  if (!s && !o->no_draft) {
-    p->draft_info = p->target_info;
-    if (o->draft_context) p->draft_info.context = o->draft_context;
-    s = fake_upload(p->backend, &draft, &p->draft, err);
+  for (int i = 0; i < (o->no_draft ? 0 : o->two_drafts ? 2 : 1) && !s; i++) {
+    pair_draft *d = &p->draft[p->n_drafts++];
+    d->info = p->target_info;
+    if (o->draft_context) d->info.context = o->draft_context;
+    s = fake_upload(p->backend, &drafts[i], &d->weights, err);
   }
   p->target_info.layers = target.routes.layers;
   p->target_info.experts = target.routes.experts;
@@ -409,14 +436,12 @@ dt_status dt_pair_open_fake(const dt_fake_options *o, dt_pair **out, dt_error *e
 void dt_pair_close(dt_pair *p) {
   if (!p) return;
   if (p->idle) p->free_idle(p->idle);
-  if (p->draft) p->ops->free_weights(p->draft);
+  for (int i = 0; i < DT_DRAFTS; i++) free_draft(p, &p->draft[i]);
   if (p->target) p->ops->free_weights(p->target);
   if (p->backend) p->ops->close(p->backend);
   vocabulary_close(p->vocabulary);
   tok_close(p->tokenizer);
   free(p->target_path);
-  free(p->draft_path);
-  free(p->draft_vocab);
   free(p->left_out);
   free(p->flaw);
   free(p);
@@ -426,13 +451,19 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
   if (info) *info = (dt_pair_info){0};
   if (!p || !info) return;
   dt_memory m = p->ops->memory(p->backend);
+  const pair_draft *first = &p->draft[0], *second = &p->draft[1];
   *info = (dt_pair_info){.target = p->target_info,
-                         .draft = p->draft_info,
+                         .draft = first->info,
+                         .second = second->info,
+                         .draft2 = second->info.path,
+                         .drafts = p->n_drafts,
                          .target_dtype = p->ops->weight_dtype(p->target),
-                         .draft_dtype = p->draft ? p->ops->weight_dtype(p->draft) : NULL,
-                         .draft_vocab = p->draft_vocab,
+                         .draft_dtype = first->weights ? p->ops->weight_dtype(first->weights) : NULL,
+                         .draft2_dtype = second->weights ? p->ops->weight_dtype(second->weights) : NULL,
+                         .draft_vocab = first->vocab,
                          .draft_left_out = p->left_out,
-                         .draft_head = *p->head ? p->head : NULL,
+                         .draft_head = *first->head ? first->head : NULL,
+                         .draft2_head = *second->head ? second->head : NULL,
                          .cache_dtype = p->cache_dtype,
                          .activations = p->ops->weight_activations(p->target),
                          .backend = p->ops->describe(p->backend),
@@ -444,8 +475,8 @@ void dt_pair_describe(const dt_pair *p, dt_pair_info *info) {
                          .on_device = m.on_device};
   info->context = pair_context(p);
   info->tokenizer_size = p->tokenizer ? tok_size(p->tokenizer) : p->target_info.vocab;
-  if (p->draft)
-    info->shared_vocab = p->draft_info.vocab < p->target_info.vocab ? p->draft_info.vocab : p->target_info.vocab;
+  if (p->n_drafts)
+    info->shared_vocab = first->info.vocab < p->target_info.vocab ? first->info.vocab : p->target_info.vocab;
 }
 
 int dt_pair_ranks(const dt_pair *p, dt_rank_info *info) {

@@ -1,4 +1,4 @@
-/* The parts of a pair that a session uses: a device, one or two models on it, and the text side. */
+/* The parts of a pair that a session uses: a device, the models on it, and the text side. */
 #ifndef DT_PAIR_H
 #define DT_PAIR_H
 
@@ -8,18 +8,26 @@
 #include "model/model.h"
 #include "text/tokenizer.h"
 
+typedef struct {
+  dt_weights *weights;
+  dt_model_info info;
+  char *path;
+  char *vocab;    /* NULL: it has all its output's rows */
+  char head[112]; /* the head's kind and its inputs from the target; "": it is a model */
+  int distances;  /* how many tokens ahead a Medusa head guesses; 0: no Medusa head */
+  bool reader;    /* the head reads the target's keys and has none of its own */
+} pair_draft;
+
 struct dt_pair {
   const dt_backend_ops *ops;
   dt_backend *backend;
-  dt_weights *target, *draft; /* draft: NULL when there is none */
-  dt_model_info target_info, draft_info;
-  char *target_path, *draft_path;
+  dt_weights *target;
+  dt_model_info target_info;
+  char *target_path;
+  int n_drafts;
+  pair_draft draft[DT_DRAFTS];
   const char *cache_dtype; /* one of ops->cache_dtypes */
-  char *draft_vocab;       /* NULL: the draft has all its output's rows */
-  char head[112];          /* the head's kind and its inputs from the target; "": the draft is a model */
   char *left_out;          /* why an optional draft was not loaded, or NULL */
-  int distances;           /* how many tokens ahead a Medusa head guesses; 0: no Medusa head */
-  bool reader;             /* the head reads the target's keys and has none of its own */
   int threads;
   double load_ms;         /* time of dt_pair_open */
   tok *tokenizer;         /* NULL: a scripted pair, whose text is its ids */

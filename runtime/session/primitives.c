@@ -47,11 +47,14 @@ static dt_status check_list(dt_session *s, const int *seqs, int n, dt_tree_phase
 dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error *err) {
   NEED(s, "session");
   NEED_LIST(nodes, n, "nodes");
-  if (!s->draft) return dt_fail(err, DT_ESTATE, "draft_step: no draft model is in use");
+  if (!s->drafts) return dt_fail(err, DT_ESTATE, "draft_step: no draft model is in use");
   dt_status status = DT_OK;
   for (int i = 0; i < n && !status; i++) {
     status = check_running(s, nodes[i].seq, TREE_OPEN, TREE_OPEN, "draft_step", err);
     if (!status) status = dt_tree_check(s->seq[nodes[i].seq].tree, nodes[i].node, "draft_step", err);
+    if (!status && (nodes[i].draft < 0 || nodes[i].draft >= s->drafts))
+      status = dt_fail(err, DT_ESTATE, "draft_step: there is no draft %d (the session has 0..%d)", nodes[i].draft,
+                       s->drafts - 1);
   }
   if (status) return status;
   for (int i = 0; i < n; i++) {
@@ -59,7 +62,13 @@ dt_status dt_draft_step(dt_session *s, const dt_node_ref *nodes, int n, dt_error
     q->fresh = false;
     s->text[nodes[i].seq] = session_text(q);
   }
-  return s->draft->ops->step(s->draft, s->text, nodes, n, err);
+  for (int i = 0, end; i < n && !status; i = end) {
+    drafter *d = s->draft[nodes[i].draft];
+    for (end = i + 1; end < n && nodes[end].draft == nodes[i].draft;) end++;
+    status = d->ops->step(d, s->text, nodes + i, end - i, err);
+  }
+  for (int i = 0; i < n && !status; i++) dt_tree_use_draft(s->seq[nodes[i].seq].tree, nodes[i].node, nodes[i].draft);
+  return status;
 }
 
 /* ---- verify_tree ------------------------------------------------------------------------------------------------- */
@@ -340,7 +349,9 @@ static dt_status commit_rows(dt_session *s, int seq, int before, int nodes, bool
     q->target.rows = q->length - 1;
   } else
     status = keep_target(s, seq, nodes, err);
-  return !status && s->draft ? s->draft->ops->keep(s->draft, seq, before, q->path, nodes, err) : status;
+  for (int i = 0; i < s->drafts && !status; i++)
+    status = s->draft[i]->ops->keep(s->draft[i], seq, before, q->path, nodes, err);
+  return status;
 }
 
 dt_status dt_commit(dt_session *s, const int *seqs, int n, unsigned flags, dt_committed *blocks, dt_error *err) {

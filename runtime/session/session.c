@@ -4,6 +4,7 @@
 #include "session/experts.h"
 #include "system/need.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +60,8 @@ static void free_session(dt_session *s) {
     free(q->candidate), free(q->candidate_logp), free(q->choice_logp), free(q->experts);
   }
   if (s->target) s->pair->ops->free_cache(s->target);
-  if (s->held) s->held->ops->close(s->held);
+  for (int i = 0; i < DT_DRAFTS; i++)
+    if (s->draft[i]) s->draft[i]->ops->close(s->draft[i]);
   pass_close(&s->rows);
   free(s->seq), free(s->text), free(s->sampling), free(s->draft_sampling), free(s->wanted), free(s->choice);
   free(s->candidate), free(s->candidate_logp), free(s->choice_logp), free(s->experts);
@@ -72,22 +74,23 @@ static void free_session(dt_session *s) {
 static dt_session *take_idle(dt_pair *pair, int sequences, int context, bool use_draft) {
   dt_session *s = pair->idle;
   pair->idle = NULL;
-  if (!s || s->sequences != sequences || s->context != context || (use_draft && !s->held)) {
+  if (!s || s->sequences != sequences || s->context != context || (use_draft && !s->draft[0])) {
     free_session(s);
     return NULL;
   }
   for (int i = 0; i < sequences; i++) reset_sequence(&s->seq[i]);
-  s->draft = use_draft ? s->held : NULL;
+  s->drafts = use_draft ? pair->n_drafts : 0;
   return s;
 }
 
 /* Slots of a sequence in the target's cache: its context, and the largest tree with its root. */
 static int target_slots(int context) { return context + 1 + DT_TREE_VERIFY; }
 
-/* Bytes of one sequence in both caches. */
+/* Bytes of one sequence in all caches. */
 static size_t cache_bytes(const dt_pair *pair, int context, bool use_draft) {
   size_t bytes = pair->ops->cache_bytes(pair->target, target_slots(context));
-  return use_draft ? bytes + draft_model_bytes(pair, context) : bytes;
+  for (int i = 0; use_draft && i < pair->n_drafts; i++) bytes += draft_model_bytes(pair, i, context);
+  return bytes;
 }
 
 /* The largest context whose caches fit in `left` bytes; 0: none. */
@@ -103,13 +106,17 @@ static int largest_context(const dt_pair *pair, int below, bool use_draft, size_
   return fits;
 }
 
-static dt_status open_drafter(dt_session *s, int context, dt_error *err) {
-  const dt_pair *pair = s->pair;
-  dt_status (*open)(dt_pair *, int, int, const dt_sampling *, const dt_cache *, drafter **, dt_error *) =
-      pair->distances ? draft_medusa_open
-      : pair->reader  ? draft_reader_open
-                      : draft_model_open;
-  return open(s->pair, s->sequences, context, s->draft_sampling, s->target, &s->held, err);
+static dt_status open_drafters(dt_session *s, int context, dt_error *err) {
+  dt_status status = DT_OK;
+  for (; s->drafts < s->pair->n_drafts && !status; s->drafts++) {
+    const pair_draft *draft = &s->pair->draft[s->drafts];
+    dt_status (*open)(const dt_pair *, int, int, int, const dt_sampling *, const dt_cache *, drafter **, dt_error *) =
+        draft->distances ? draft_medusa_open
+        : draft->reader  ? draft_reader_open
+                         : draft_model_open;
+    status = open(s->pair, s->drafts, s->sequences, context, s->draft_sampling, s->target, &s->draft[s->drafts], err);
+  }
+  return status;
 }
 
 /* Checks that the caches fit the memory that is left. */
@@ -151,7 +158,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   if (context < 2 || context > most)
     return dt_fail(err, DT_EINPUT, "context: %d is out of range: 2..%d (%s has %d positions%s)", context, most,
                    pair->target_info.path, most, pair->target_info.window ? " in its sliding window" : "");
-  if (o->use_draft && !pair->draft)
+  if (o->use_draft && !pair->n_drafts)
     return dt_fail(err, DT_EINPUT, "a session with a draft needs a pair with a draft model");
   dt_status status = check_window(pair, o->window, err);
   if (status) return status;
@@ -177,8 +184,7 @@ dt_status dt_session_open(dt_pair *pair, const dt_session_options *o, dt_session
   for (int i = 0; !status && i < s->sequences; i++) status = open_sequence(&s->seq[i], context, err);
   if (!status) status = experts_open(s, err);
   if (!status) status = pair->ops->create_cache(pair->target, s->sequences, target_slots(context), &s->target, err);
-  if (!status && o->use_draft) status = open_drafter(s, context, err);
-  s->draft = s->held;
+  if (!status && o->use_draft) status = open_drafters(s, context, err);
   s->rows.window = o->window;
   if (status) {
     free_session(s);
@@ -219,7 +225,7 @@ void session_begin_tree(dt_session *s, int seq) {
   int room = left > 0 ? left - 1 : 0;
   dt_tree_reset(q->tree, q->tokens[q->length - 1], deepest ? min(room, deepest) : room, s->pair->target_info.vocab);
   kv_begin(&q->target, q->length - 1);
-  if (s->draft) s->draft->ops->begin(s->draft, seq, q->length);
+  for (int i = 0; i < s->drafts; i++) s->draft[i]->ops->begin(s->draft[i], seq, q->length);
   q->accepted = 0;
 }
 
@@ -378,12 +384,24 @@ static dt_status prompt_rows(dt_session *s, int seq, int n, dt_error *err) {
   return DT_OK;
 }
 
-/* Runs at most `most` rows of the prompt that the draft model lacks, if that was asked for. *left: those that it lacks then. */
-static dt_status draft_rows(dt_session *s, int seq, int most, int *left, dt_error *err) {
+/* Runs at most `most` rows of the prompt that a draft lacks. *left: those that all of them lack then. */
+static dt_status draft_prompt(dt_session *s, int seq, int most, int *left, dt_error *err) {
   draft_text text = session_text(&s->seq[seq]);
+  dt_status status = DT_OK;
   *left = 0;
-  if (!s->seq[seq].drafts || !s->draft) return DT_OK;
-  return s->draft->ops->prompt(s->draft, seq, &text, most, left, err);
+  for (int i = 0; i < s->drafts && !status; i++) {
+    int before = 0, after = 0;
+    status = s->draft[i]->ops->prompt(s->draft[i], seq, &text, 0, &before, err);
+    if (!status && before) status = s->draft[i]->ops->prompt(s->draft[i], seq, &text, most, &after, err);
+    most -= min(most, before), *left += after;
+  }
+  return status;
+}
+
+/* The same, if pieces of the prompt are to have them. */
+static dt_status draft_rows(dt_session *s, int seq, int most, int *left, dt_error *err) {
+  *left = 0;
+  return s->seq[seq].drafts ? draft_prompt(s, seq, most, left, err) : DT_OK;
 }
 
 /* Runs at most `most` rows of the prompt. After the last one the sequence has started. */
@@ -411,7 +429,7 @@ static dt_status start(dt_session *s, int seq, const int32_t *prompt, int n, con
   keep_rows(s, seq, kept);
   q->stats.kept_tokens = q->target.rows;
   q->drafts = o->drafts && o->piece;
-  if (s->draft) s->draft->ops->start(s->draft, seq, n, same);
+  for (int i = 0; i < s->drafts; i++) s->draft[i]->ops->start(s->draft[i], seq, n, same);
   return run_piece(s, seq, o->piece ? o->piece : n, err);
 }
 
@@ -464,7 +482,7 @@ dt_status dt_seq_start_blank(dt_session *s, int seq, int n, const dt_sampling *s
   keep_rows(s, seq, 0);
   if (n > 1) status = pass_blank(&s->rows, s->pair->ops, s->pair->target, s->target, seq, n - 1, err);
   q->target.rows = n - 1;
-  if (!status && s->draft) status = s->draft->ops->blank(s->draft, seq, n, err);
+  for (int i = 0; i < s->drafts && !status; i++) status = s->draft[i]->ops->blank(s->draft[i], seq, n, err);
   if (!status) ready(s, seq);
   return status;
 }
@@ -488,10 +506,14 @@ static dt_status copy_rows(const dt_session *s, int seq, int n, int rows, dt_pre
   return status;
 }
 
-/* Adds the drafter's rows. */
-static dt_status copy_draft(const dt_session *s, int seq, dt_prefix *p, dt_error *err) {
-  p->draft_ops = s->draft->ops;
-  return p->draft_ops->save(s->draft, seq, p->n, &p->draft, err);
+/* Adds the drafters' rows. */
+static dt_status copy_drafts(const dt_session *s, int seq, dt_prefix *p, dt_error *err) {
+  dt_status status = DT_OK;
+  for (int i = 0; i < s->drafts && !status; i++) {
+    p->draft[i].ops = s->draft[i]->ops;
+    status = p->draft[i].ops->save(s->draft[i], seq, p->n, &p->draft[i].rows, err);
+  }
+  return status;
 }
 
 dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err) {
@@ -506,13 +528,10 @@ dt_status dt_prefix_take(dt_session *s, int seq, dt_prefix **out, dt_error *err)
   dt_prefix *p;
   if ((status = copy_rows(s, seq, q->length, q->target.rows, &p, err))) return status;
   p->target_ms = q->target_prompt_ms;
-  if (s->draft) {
-    draft_text text = session_text(q);
-    int left;
-    status = s->draft->ops->prompt(s->draft, seq, &text, q->length, &left, err);
-    if (!status) status = copy_draft(s, seq, p, err);
-    p->draft_ms = q->stats.prompt_ms - q->target_prompt_ms;
-  }
+  int left;
+  status = draft_prompt(s, seq, INT_MAX, &left, err);
+  if (!status) status = copy_drafts(s, seq, p, err);
+  p->draft_ms = q->stats.prompt_ms - q->target_prompt_ms;
   if (status) {
     dt_prefix_free(p);
     return status;
@@ -530,7 +549,7 @@ dt_status dt_prefix_save(dt_session *s, int seq, int n, dt_prefix **out, dt_erro
   if (rows < 1) return dt_fail(err, DT_ESTATE, "sequence %d has no rows", seq);
   dt_status status = copy_rows(s, seq, rows, rows, &p, err);
   if (status) return status;
-  if (s->draft) status = copy_draft(s, seq, p, err);
+  status = copy_drafts(s, seq, p, err);
   if (status)
     dt_prefix_free(p);
   else
@@ -549,8 +568,13 @@ static dt_status check_prefix(const dt_session *s, const dt_prefix *p, dt_error 
 /* Copies a prefix's rows into a sequence, whose text begins with its tokens. */
 static dt_status restore_rows(dt_session *s, int seq, const dt_prefix *p, dt_error *err) {
   dt_status status = p->target ? s->pair->ops->restore(s->target, seq, p->target, err) : DT_OK;
-  if (s->draft && !p->draft_ops) s->draft->ops->start(s->draft, seq, p->n, 0);
-  if (!status && s->draft && p->draft_ops) status = s->draft->ops->restore(s->draft, seq, p->draft, p->n, err);
+  for (int i = 0; i < s->drafts && !status; i++) {
+    const draft_ops *ops = s->draft[i]->ops;
+    if (p->draft[i].ops)
+      status = ops->restore(s->draft[i], seq, p->draft[i].rows, p->n, err);
+    else
+      ops->start(s->draft[i], seq, p->n, 0);
+  }
   if (!status) keep_rows(s, seq, p->target ? min(p->rows, p->n - 1) : 0);
   return status;
 }
@@ -588,7 +612,7 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
   if (status) return status;
   sequence *q = &s->seq[seq];
   q->target_prompt_ms = p->target_ms;
-  q->stats.prompt_ms = p->target_ms + (s->draft ? p->draft_ms : 0);
+  q->stats.prompt_ms = p->target_ms + (s->drafts ? p->draft_ms : 0);
   q->stats.shared_prefix = true;
   q->start_ms = dt_clock_ms() - q->stats.prompt_ms; /* as if the prompt pass had run now */
   status = prompt_rows(s, seq, p->n - 1, err);      /* none, but where the cache cannot go on from all that was saved */
@@ -599,7 +623,8 @@ dt_status dt_seq_start_from(dt_session *s, int seq, const dt_prefix *p, const dt
 void dt_prefix_free(dt_prefix *p) {
   if (!p) return;
   if (p->target) p->pair->ops->free_snapshot(p->target);
-  if (p->draft_ops) p->draft_ops->forget(p->draft);
+  for (int i = 0; i < DT_DRAFTS; i++)
+    if (p->draft[i].ops) p->draft[i].ops->forget(p->draft[i].rows);
   free(p->tokens);
   free(p);
 }
@@ -611,8 +636,9 @@ const int32_t *dt_prefix_tokens(const dt_prefix *p, int *n) {
 
 size_t dt_rows_bytes(const dt_session *s, int n) {
   if (!s || n < 1) return 0;
-  size_t target = s->pair->ops->cache_bytes(s->pair->target, n);
-  return target + (s->draft ? s->pair->ops->cache_bytes(s->pair->draft, n) : 0);
+  size_t bytes = s->pair->ops->cache_bytes(s->pair->target, n);
+  for (int i = 0; i < s->drafts; i++) bytes += s->pair->ops->cache_bytes(s->pair->draft[i].weights, n);
+  return bytes;
 }
 
 size_t dt_prefix_bytes(const dt_prefix *p) { return p ? p->bytes : 0; }

@@ -20,7 +20,7 @@ _Static_assert(DT_LOGPROBS <= ROW_TOP, "both get theirs from the same list");
 typedef struct {
   bool started, fresh;        /* fresh: nothing ran since the start */
   bool begun;                 /* some rows of its prompt have run, and some are left, */
-  bool drafts;                /* the draft model's among them, if so */
+  bool drafts;                /* the drafts' among them, if so */
   bool named;                 /* the call that is being checked has named it */
   dt_finish finish, at_limit; /* at_limit: why the text ends when it reaches `limit` */
   int32_t *tokens;            /* [context] */
@@ -50,11 +50,12 @@ typedef struct {
 struct dt_session {
   dt_pair *pair;
   dt_cache *target;
-  drafter *draft; /* NULL when not used */
-  drafter *held;  /* draft, or the drafter of the session that had this memory before */
+  int drafts; /* drafters in use: all of the pair, or 0 */
+  drafter *draft
+      [DT_DRAFTS]; /* of the pair's drafts; NULL: neither this session nor the one that had its memory before drafts */
   int sequences, context;
   sequence *seq;                          /* [sequences] */
-  draft_text *text;                       /* [sequences] the drafter's view of each */
+  draft_text *text;                       /* [sequences] the drafters' view of each */
   dt_sampling *sampling, *draft_sampling; /* [sequences] for drawing the target's tokens, and for ranking the draft's */
   pass rows;                              /* the target's */
   int32_t *wanted;                        /* [rows.capacity] */
@@ -69,16 +70,21 @@ struct dt_session {
   int32_t from[DT_TREE_VERIFY + 1], to[DT_TREE_VERIFY + 1], keep[DT_TREE_VERIFY + 1];
 };
 
+/* A drafter's rows of a prefix. */
+typedef struct {
+  draft_saved *rows;
+  const draft_ops *ops; /* of the drafter that made them; NULL: the prefix was made without it */
+} prefix_draft;
+
 struct dt_prefix {
   dt_pair *pair;
   int32_t *tokens;
   int n, rows;
   size_t bytes; /* of the rows */
   dt_window window;
-  dt_snapshot *target;        /* NULL: no rows */
-  draft_saved *draft;         /* NULL: it was made without a drafter */
-  const draft_ops *draft_ops; /* of the drafter that made it */
-  double target_ms, draft_ms; /* time of each model's prompt pass */
+  dt_snapshot *target; /* NULL: no rows */
+  prefix_draft draft[DT_DRAFTS];
+  double target_ms, draft_ms; /* time of the target's prompt pass, and of the drafts' */
 };
 
 /* Fails unless seq is a started sequence. */
@@ -86,7 +92,7 @@ dt_status session_check(const dt_session *s, int seq, dt_error *err);
 /* DT_ESTATE: the node is none, or not verified; `call` names the caller. */
 dt_status session_check_verified(const sequence *q, int node, const char *call, dt_error *err);
 
-/* The sequence as its drafter sees it. */
+/* The sequence as its drafters see it. */
 draft_text session_text(sequence *q);
 
 /* An empty tree over the last committed token. */

@@ -20,10 +20,11 @@
 #define DT_TREE_VERIFY 256   /* drafted nodes of one verify pass */
 #define DT_TREE_DRAFTS 512   /* rows drafted from in one iteration */
 #define DT_CANDIDATES 32     /* next tokens known after a draft step */
+#define DT_DRAFTS 2          /* drafts that a pair has, at most: 0 is the first */
 
 typedef enum { TREE_OPEN, TREE_SEALED, TREE_VERIFIED, TREE_FROZEN } dt_tree_phase;
 
-/* The draft's result after one node. */
+/* A draft's result after one node. */
 typedef struct {
   int count;                    /* candidates; 0 when the node could not be drafted from (the draft's context ended) */
   int32_t token[DT_CANDIDATES]; /* by falling probability; all numbers here are over the shared token ids */
@@ -51,12 +52,13 @@ typedef struct dt_tree {
   /* per node, [1 + DT_TREE_ENTRIES] */
   int32_t *token, *parent, *depth;                  /* the root's parent is -1 */
   int32_t *first_child, *last_child, *next_sibling; /* -1: none */
-  float *logp, *own;     /* log-probability under the draft model given the parent's path, as in dt_tree_draft */
-  double *cumlogp;       /* summed along the path; the root's is 0 */
-  int16_t *draft;        /* index into drafts, -1: no draft step yet */
-  int8_t *verdict;       /* 1 accepted, 0 rejected, -1 unknown (not verified, or its parent not accepted) */
-  uint8_t *kept;         /* verified; the root always */
-  dt_tree_draft *drafts; /* [DT_TREE_DRAFTS + 1] per drafted-from node; the last one has no candidates */
+  float *logp, *own;         /* log-probability under the draft model given the parent's path, as in dt_tree_draft */
+  double *cumlogp;           /* summed along the path; the root's is 0 */
+  int16_t *draft[DT_DRAFTS]; /* of each draft: index into drafts, -1: no draft step yet */
+  uint8_t *by;               /* the draft whose result counts as the node's */
+  int8_t *verdict;           /* 1 accepted, 0 rejected, -1 unknown (not verified, or its parent not accepted) */
+  uint8_t *kept;             /* verified; the root always */
+  dt_tree_draft *drafts;     /* [DT_TREE_DRAFTS + 1] per node and draft that read it; the last one has no candidates */
   int n_drafts;
   /* the kept drafted nodes, ascending; valid from SEALED on */
   int32_t *kept_node; /* [DT_TREE_VERIFY] */
@@ -133,16 +135,19 @@ dt_status dt_tree_keep_best(dt_tree *t, int k, dt_error *err);
 dt_status dt_tree_seal(dt_tree *t, dt_error *err);
 dt_status dt_tree_check_seal(const dt_tree *t, dt_error *err); /* fails as dt_tree_seal would */
 
-/* A new draft result for u to be filled in; NULL: u has one already, or all DT_TREE_DRAFTS are used, and u now has one without
- * candidates. */
-dt_tree_draft *dt_tree_new_draft(dt_tree *t, int u);
+/* A new result of that draft for u, to be filled in; NULL: u has one already, or all DT_TREE_DRAFTS are used, and u now has one
+ * without candidates. It counts as the node's if u had none of another draft. */
+dt_tree_draft *dt_tree_new_draft(dt_tree *t, int u, int draft);
 
 int dt_tree_draft_room(const dt_tree *t); /* nodes that may still be drafted from in this iteration */
 
-/* Gives u a draft result without candidates, unless it has one: the draft cannot continue from it. */
-void dt_tree_no_draft(dt_tree *t, int u);
+/* Gives u a result of that draft without candidates, unless it has one: the draft cannot continue from it. */
+void dt_tree_no_draft(dt_tree *t, int u, int draft);
 
-/* The draft result of u, or NULL. */
+/* Lets that draft's result count as the node's; false: it has none. What was added to the tree stays. */
+bool dt_tree_use_draft(dt_tree *t, int u, int draft);
+
+/* The draft result that counts as the node's, or NULL. */
 const dt_tree_draft *dt_tree_draft_of(const dt_tree *t, int u);
 
 /* The child of u that carries token, or -1. */

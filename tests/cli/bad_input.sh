@@ -60,6 +60,16 @@ it_refuses_an_exit_that_is_none() {
   refuses 2 'draft: exit:all: a number of layers is expected, as in exit:8' rate -m "$models/mini-target" -md exit:all --text hello
 }
 
+it_refuses_a_second_draft_that_cannot_be_one() {
+  refuses 2 'draft2: exit:3 is a second draft, and there is no first: name it with --draft' rate -m "$models/mini-target" -md none -md2 exit:3 --text hello
+  refuses 2 'draft: exit:6 is out of range: exit:1 to exit:5' cascade -md2 exit:6 --text hello
+  refuses 2 'nowhere' cascade -md2 "$PWD/nowhere" --text hello
+  refuses 2 'are draft heads, and the target keeps what one of them reads' cascade -m "$models/mini-target" -md "$models/mini-head" -md2 "$models/mini-head" --text hello
+  damaged none
+  sed -i -e 's/"!": 2,/"!": 4,/' -e 's/"#": 4,/"#": 2,/' damaged/tokenizer.json
+  refuses 2 'damaged and .*mini-target have different tokenizers' cascade -md2 damaged --text hello
+}
+
 it_names_the_tensor_whose_numbers_are_not_finite() {
   # a type of two bytes: all bits of the exponent, with and without others
   refuses_damaged "returned NaN at position [0-9]+: damaged/model.safetensors: tensor $tensor holds NaN" poke $tensor 0 ffff

@@ -38,6 +38,8 @@ it_tells_exits_apart() {
   cost_run -md exit:2
   cost_run -md exit:3
   [ "$(find .cache -name 'learned-*.json' | wc -l)" -eq 2 ] && [ "$(find .cache -name 'costs-*.json' | wc -l)" -eq 2 ] || fail 'one table for both'
+  for second in exit:2 exit:4; do learn_run -md exit:3 -md2 $second; done
+  [ "$(find .cache -name 'learned-*.json' | wc -l)" -eq 4 ] || fail 'one file for two second drafts'
 }
 it_measures_nothing_unless_asked() {
   export HOME=$PWD

@@ -75,6 +75,20 @@ it_sums_up_in_more_lines_when_asked() {
     grep -qE "^dtrun: .*$word" stderr || fail "no $word"
   done
 }
+it_tells_the_second_draft_beside_the_first() {
+  succeeds linear --prompt "$prompt" -n 40
+  mv stdout expected
+  succeeds cascade --prompt "$prompt" -n 40 -md2 exit:2 -v --json r.json --trace t.jsonl --compare ar
+  same_text expected stdout
+  grep -q '^dtrun: target .*mini-target, draft .*mini-draft and exit:2, backend' stderr || fail 'not in the details'
+  check_result r.json policy=cascade draft2=exit:2 draft2_dtype=f16
+  head -1 t.jsonl | grep -q '"draft2":"exit:2","draft2_dtype":"f16"' || fail 'not in the trace'
+  succeeds ar --prompt "$prompt" -n 40 -md2 exit:2 --json r.json # which needs no draft, and loads none
+  same_text expected stdout
+  grep -q '"draft2":[[:space:]]*null' r.json || fail 'a second draft of ar'
+  succeeds cascade --prompt "$prompt" -n 40 -md2 none --json r.json
+  same_text expected stdout
+}
 it_begins_a_line_for_messages_where_both_outputs_meet() {
   "$dtrun" ar --text hello -n 5 >both 2>&1 || fail 'exit status'
   grep -q '^dtrun: 5 tokens' both || fail 'the summary does not begin a line'

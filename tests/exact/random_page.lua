@@ -79,15 +79,18 @@ local function argument(good, badness) return chance(badness) and pick(BAD) or p
 local function node(b) return argument(NODES, b) end
 local function integer(b) return argument(INTEGERS, b) end
 local function list(b) return argument(chance(0.2) and NODES or LISTS, b) end
+local function model(b) return chance(0.4) and ", { model = " .. argument({ "1", "2" }, b) .. " }" or "" end
 local function optional(...) return chance(0.5) and ", " .. table.concat({ ... }, ", ") or "" end
 
 -- Each makes one statement, of whose arguments each is bad with probability b.
 local CALLS = {
   function(b) return ("t:limit(%s)"):format(argument({ "1", "9", "256", "257", "512", "4096" }, b)) end,
-  function(b) return ("t:draft_step(%s%s)"):format(list(b), optional(integer(b))) end,
+  function(b) return ("t:draft_step(%s%s%s)"):format(list(b), optional(integer(b)), model(b)) end,
   function(b) return ("t:draft_step(%s)"):format(chance(0.5) and "all(t)" or node(b)) end,
-  function(b) return ("t.seq:draft_step(%s%s)"):format(list(b), optional(integer(b))) end,
-  function(b) return ("t:draft_chain(%s, %s%s)"):format(node(b), integer(b), optional(pick { "0.3", "1" })) end,
+  function(b) return ("t.seq:draft_step(%s%s%s)"):format(list(b), optional(integer(b)), model(b)) end,
+  function(b)
+    return ("t:draft_chain(%s, %s%s%s)"):format(node(b), integer(b), optional(pick { "0.3", "1" }), model(b))
+  end,
   function(b) return ("t:branch(%s, %s)"):format(node(b), integer(b)) end,
   function(b) return ("t:branch_best(%s, %s%s)"):format(list(b), integer(b), optional(integer(b))) end,
   function(b) return ("t:add(%s, %s%s)"):format(node(b), integer(b), optional(pick(LOGPS))) end,
@@ -207,7 +210,8 @@ local function add_draft(lines, batch)
     local nodes = {}
     for i = 1, 4 do nodes[i] = chance(0.7) and list(0.05) or "nil" end
     add(lines, "local t = x[1]")
-    lines[#lines + 1] = guarded(("x:draft_step({ %s }%s)"):format(table.concat(nodes, ", "), optional(integer(0.2))))
+    lines[#lines + 1] = guarded(("x:draft_step({ %s }%s%s)"):format(table.concat(nodes, ", "), optional(integer(0.2)),
+      model(0.2)))
   end
   add(lines, "for i = 1, #x do (i %% 2 == 1 and grow or other)(self, x[i]) end end")
 end

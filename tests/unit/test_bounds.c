@@ -97,9 +97,9 @@ static void the_bound_holds_over_many_small_steps(void **state) {
   start(s, 0, 0);
   grow(t, COMB, 700);
   for (int v = t->nodes - 1; v >= 0; v -= 3)
-    ok(dt_draft_step(s, &(dt_node_ref){0, v}, 1, &err)); /* the deepest first */
-  assert_int_equal(with_candidates(t), 468);             /* the root, the chain's 350, every third leaf */
-  for (int v = 0; v < t->nodes; v++) ok(dt_draft_step(s, &(dt_node_ref){0, v}, 1, &err));
+    ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = v}, 1, &err)); /* the deepest first */
+  assert_int_equal(with_candidates(t), 468); /* the root, the chain's 350, every third leaf */
+  for (int v = 0; v < t->nodes; v++) ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = v}, 1, &err));
   assert_int_equal(with_candidates(t), DT_TREE_DRAFTS);
   dt_seq_stats(s, 0, &st);
   assert_int_equal(st.draft_rows, DT_TREE_DRAFTS);
@@ -115,16 +115,16 @@ static void a_chain_is_drafted_from_with_all_its_ancestors_or_not_at_all(void **
   for (int depth = DT_TREE_DRAFTS - 2; depth <= DT_TREE_DRAFTS + 1; depth++) {
     start(s, 0, 0); /* the last committed token has no row yet and takes a place */
     grow(t, DEEP, depth);
-    ok(dt_draft_step(s, &(dt_node_ref){0, depth}, 1, &err));
+    ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = depth}, 1, &err));
     assert_int_equal(dt_tree_draft_of(t, depth)->count > 0, depth <= DT_TREE_DRAFTS - 1);
     assert_int_equal(with_candidates(t), depth <= DT_TREE_DRAFTS - 1 ? depth + 1 : 1);
     ok(dt_rollback(s, 0, &err)); /* now it has one, as part of the text */
     grow(t, DEEP, depth);
-    ok(dt_draft_step(s, &(dt_node_ref){0, depth}, 1, &err));
+    ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = depth}, 1, &err));
     assert_int_equal(dt_tree_draft_of(t, depth)->count > 0, depth <= DT_TREE_DRAFTS);
     assert_int_equal(with_candidates(t), depth <= DT_TREE_DRAFTS ? depth : 0);
     if (depth == DT_TREE_DRAFTS) {
-      ok(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err));
+      ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
       assert_int_equal(dt_tree_draft_of(t, 0)->count, 0);
     }
   }
@@ -285,7 +285,7 @@ static void a_sequence_cannot_be_named_twice(void **state) {
   dt_pair *pair = fake((dt_fake_options){0});
   dt_session *s = session(pair, 3);
   for (int i = 0; i < 3; i++) start(s, i, i);
-  dt_node_ref refs[] = {{1, 0}, {2, 0}, {1, 0}}; /* nodes may be */
+  dt_node_ref refs[] = {{.seq = 1}, {.seq = 2}, {.seq = 1}}; /* nodes may be */
   ok(dt_draft_step(s, refs, 3, &err));
   fails(dt_verify_tree(s, twice, 4, v, &err), DT_ESTATE, "verify_tree: sequence 2 is named twice");
   ok(dt_verify_tree(s, once, 3, v, &err));
@@ -340,8 +340,8 @@ static void watch(dt_pair *pair, int draft_vocab) {
   spy.real = pair->ops;
   spy.ops = *pair->ops;
   spy.ops.forward = spy_forward;
-  spy.draft = pair->draft;
-  spy.draft_vocab = pair->draft_info.vocab = draft_vocab;
+  spy.draft = pair->draft->weights;
+  spy.draft_vocab = pair->draft->info.vocab = draft_vocab;
   spy.draft_rows = spy.fail = 0;
   pair->ops = &spy.ops;
 }
@@ -357,7 +357,7 @@ static void a_token_that_the_draft_lacks_never_reaches_it(void **state) {
   ok(dt_seq_start(s, 0, prompt, 80, &(dt_seq_options){.max_tokens = 20}, &err));
   assert_int_equal(spy.draft_rows, 0); /* until it is asked */
   int v = add(dt_seq_tree(s, 0), 0, 900);
-  ok(dt_draft_step(s, &(dt_node_ref){0, v}, 1, &err));
+  ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = v}, 1, &err));
   assert_int_equal(spy.draft_rows, 79 + 2);
   for (int i = 0; i < dt_tree_draft_of(dt_seq_tree(s, 0), v)->count; i++)
     assert_in_range(dt_tree_draft_of(dt_seq_tree(s, 0), v)->token[i], 0, 899);
@@ -376,7 +376,7 @@ static void a_prompt_that_the_draft_has_no_room_for_is_not_run_through_it(void *
   for (int n = 29; n <= 31; n++) {
     dt_session *s = session(pair, 2);
     dt_prefix *prefix;
-    dt_node_ref roots[] = {{0, 0}, {1, 0}};
+    dt_node_ref roots[] = {{.seq = 0}, {.seq = 1}};
     spy.draft_rows = 0;
     ok(dt_seq_start(s, 0, prompt, n, &(dt_seq_options){.max_tokens = 20}, &err));
     ok(dt_prefix_take(s, 0, &prefix, &err));
@@ -409,13 +409,13 @@ static void the_draft_reads_the_prompt_when_it_is_first_asked(void **state) {
   dt_seq_stats(s, 0, &plain);
   assert_true(plain.prompt_ms == at_start.prompt_ms);
   ok(dt_rollback(s, 0, &err));
-  ok(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err));
+  ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
   dt_seq_stats(s, 0, &asked);
   assert_true(asked.prompt_ms > plain.prompt_ms);
   assert_int_equal(asked.draft_passes, 1);
   assert_int_equal(asked.draft_rows, 2); /* the prompt's last token, and the one behind it */
   ok(dt_rollback(s, 0, &err));
-  ok(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err));
+  ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
   dt_seq_stats(s, 0, &again);
   assert_true(again.prompt_ms == asked.prompt_ms);
   dt_session_close(s);
@@ -428,7 +428,7 @@ static void a_draft_pass_that_failed_leaves_no_trace(void **state) {
   watch(pair, VOCAB);
   dt_session *s = session(pair, 1);
   dt_tree *t = dt_seq_tree(s, 0);
-  dt_node_ref refs[400] = {{0, 0}};
+  dt_node_ref refs[400] = {{.seq = 0}};
   start(s, 0, 0);
   grow(t, COMB, 400);
   spy.fail = 1; /* the prompt's pass, and then the step's after it */

@@ -53,7 +53,7 @@ static void grow(dt_session *session) {
   dt_node_ref refs[1 + NODES];
   int v;
   for (int i = 0; i < NODES; i++) ok(dt_tree_add(tree, parent[i], 11 * i + 2, 0, &v, &err));
-  for (int i = 0; i <= NODES; i++) refs[i] = (dt_node_ref){0, i};
+  for (int i = 0; i <= NODES; i++) refs[i] = (dt_node_ref){.seq = 0, .node = i};
   ok(dt_draft_step(session, refs, 2, &err));
   ok(dt_draft_step(session, refs, 1 + NODES, &err));
 }

@@ -84,7 +84,7 @@ static void run(dt_session *s, int n, long *accepted) {
   for (;;) {
     count = 0;
     for (int i = 0; i < n; i++)
-      if (dt_seq_finish(s, i) == DT_RUNNING) roots[count] = (dt_node_ref){i, 0}, alive[count++] = i;
+      if (dt_seq_finish(s, i) == DT_RUNNING) roots[count] = (dt_node_ref){.seq = i, .node = 0}, alive[count++] = i;
     if (!count) return;
     for (int i = 0; i < count; i++) ok(dt_rollback(s, alive[i], &err));
     ok(dt_draft_step(s, roots, count, &err));

@@ -141,9 +141,9 @@ static void grow(dt_session *session, int seq, const cJSON *iteration) {
     ok(dt_tree_add(tree, cJSON_GetArrayItem(node, 0)->valueint, cJSON_GetArrayItem(node, 1)->valueint, 0, &v, &err));
     assert_int_equal(v, ++n);
   }
-  refs[0] = (dt_node_ref){seq, n};
+  refs[0] = (dt_node_ref){.seq = seq, .node = n};
   ok(dt_draft_step(session, refs, 1, &err));
-  for (int i = 0; i <= n; i++) refs[i] = (dt_node_ref){seq, i};
+  for (int i = 0; i <= n; i++) refs[i] = (dt_node_ref){.seq = seq, .node = i};
   ok(dt_draft_step(session, refs, n + 1, &err));
 }
 
@@ -167,7 +167,7 @@ static void grow_eagle2(dt_session *session, int seq) {
   for (int level = 0, n = 1; level < 3; level++) {
     dt_node_ref refs[8];
     int begin = tree->nodes, first, last;
-    for (int i = 0; i < n; i++) refs[i] = (dt_node_ref){seq, frontier[i]};
+    for (int i = 0; i < n; i++) refs[i] = (dt_node_ref){.seq = seq, .node = frontier[i]};
     ok(dt_draft_step(session, refs, n, &err));
     for (int i = 0; i < n; i++) ok(dt_tree_branch(tree, frontier[i], 3, &first, &last, &err));
     n = dt_tree_best(tree, 3, begin, tree->nodes - 1, frontier);

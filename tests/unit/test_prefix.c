@@ -66,9 +66,9 @@ static void a_prefix_starts_any_number_of_sequences(void **state) {
   start(maker, 0, 1);
   ok(dt_prefix_take(maker, 0, &prefix, &err));
   ok(dt_seq_start_from(s, 0, prefix, &(dt_seq_options){.max_tokens = 30}, &err));
-  ok(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err));
+  ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
   ok(dt_seq_start(s, 1, PROMPT, 8, &(dt_seq_options){.max_tokens = 30}, &err));
-  ok(dt_draft_step(s, &(dt_node_ref){1, 0}, 1, &err));
+  ok(dt_draft_step(s, &(dt_node_ref){.seq = 1, .node = 0}, 1, &err));
   const dt_tree_draft *a = dt_tree_draft_of(dt_seq_tree(s, 0), 0), *b = dt_tree_draft_of(dt_seq_tree(s, 1), 0);
   assert_memory_equal(a->token, b->token, sizeof a->token);
   dt_prefix_free(prefix);

@@ -87,13 +87,13 @@ static void exact_probabilities(const dt_sampling *s, double *p) {
 /* A full tree: three guesses, then two below each, as deep as there is room. */
 static void grow(dt_session *s) {
   dt_tree *t = dt_seq_tree(s, 0);
-  dt_node_ref level[1 + VOCAB * VOCAB] = {{0, 0}};
+  dt_node_ref level[1 + VOCAB * VOCAB] = {{.seq = 0}};
   int n = 1, first, last;
   for (int b = 3; dt_tree_depth_room(t) > 0; b = 2) {
     int begin = t->nodes;
     ok(dt_draft_step(s, level, n, &err));
     for (int i = 0; i < n; i++) ok(dt_tree_branch(t, level[i].node, b, &first, &last, &err));
-    for (n = 0; begin + n < t->nodes; n++) level[n] = (dt_node_ref){0, begin + n};
+    for (n = 0; begin + n < t->nodes; n++) level[n] = (dt_node_ref){.seq = 0, .node = begin + n};
   }
 }
 

@@ -114,7 +114,7 @@ static void a_level_costs_one_pass_and_a_known_node_none(void **state) {
   dt_pair *pair = fake((dt_fake_options){0});
   dt_session *s = session(pair, 1, true);
   start(s, 0, 50);
-  dt_node_ref refs[3] = {{0, 0}};
+  dt_node_ref refs[3] = {{.seq = 0}};
   ok(dt_draft_step(s, refs, 1, &err));
   dt_seq_stats(s, 0, &st);
   assert_int_equal(st.draft_passes, 1);
@@ -141,7 +141,7 @@ static void ancestors_without_a_row_ride_along(void **state) {
   dt_session *s = session(pair, 1, true);
   start(s, 0, 50);
   for (int i = 0; i < 5; i++) ok(dt_tree_add(dt_seq_tree(s, 0), v, i, -1, &v, &err));
-  ok(dt_draft_step(s, &(dt_node_ref){0, v}, 1, &err));
+  ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = v}, 1, &err));
   dt_seq_stats(s, 0, &st);
   assert_int_equal(st.draft_passes, 1);
   assert_int_equal(st.draft_rows, 6); /* the root and five nodes */
@@ -158,11 +158,11 @@ static void the_draft_catches_up_after_plain_iterations(void **state) {
   start(s, 0, 250);
   for (int i = 0; i < 120; i++) plain_iteration(s, 0);
   ok(dt_rollback(s, 0, &err));
-  ok(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err));
+  ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
   dt_seq_stats(s, 0, &st);
   assert_int_equal(st.draft_rows, 121);
   ok(dt_seq_start(fresh, 0, dt_seq_tokens(s, 0), dt_seq_length(s, 0), &(dt_seq_options){.max_tokens = 10}, &err));
-  ok(dt_draft_step(fresh, &(dt_node_ref){0, 0}, 1, &err));
+  ok(dt_draft_step(fresh, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err));
   const dt_tree_draft *a = dt_tree_draft_of(dt_seq_tree(s, 0), 0), *b = dt_tree_draft_of(dt_seq_tree(fresh, 0), 0);
   assert_memory_equal(a->token, b->token, sizeof a->token);
   dt_session_close(fresh);
@@ -182,11 +182,11 @@ static void a_call_in_the_wrong_state_changes_nothing(void **state) {
   start(without, 0, 50);
   fails(dt_commit(s, &seq, 1, 0, &c, &err), DT_ESTATE, "verify_tree comes first");
   fails(dt_verify_tree(s, &bad, 1, &v, &err), DT_ESTATE, "there is no sequence 4");
-  fails(dt_draft_step(s, &(dt_node_ref){0, 3}, 1, &err), DT_ESTATE, "there is no node 3");
-  fails(dt_draft_step(without, &(dt_node_ref){0, 0}, 1, &err), DT_ESTATE, "no draft model is in use");
+  fails(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = 3}, 1, &err), DT_ESTATE, "there is no node 3");
+  fails(dt_draft_step(without, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err), DT_ESTATE, "no draft model is in use");
   ok(dt_verify_tree(s, &seq, 1, &v, &err));
   fails(dt_verify_tree(s, &seq, 1, &v, &err), DT_ESTATE, "commit or rollback comes next");
-  fails(dt_draft_step(s, &(dt_node_ref){0, 0}, 1, &err), DT_ESTATE, "commit or rollback comes next");
+  fails(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = 0}, 1, &err), DT_ESTATE, "commit or rollback comes next");
   ok(dt_commit(s, &seq, 1, 0, &c, &err));
   fails(dt_commit(s, &seq, 1, 0, &c, &err), DT_ESTATE, "the iteration is committed");
   assert_int_equal(dt_seq_length(s, 0), 9);
@@ -242,7 +242,7 @@ static void the_text_ends_inside_an_accepted_block(void **state) {
         dt_committed b;
         ok(dt_rollback(s, 0, &err));
         for (int k = 0; k < chain; k++, u = first) {
-          ok(dt_draft_step(s, &(dt_node_ref){0, u}, 1, &err));
+          ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = u}, 1, &err));
           ok(dt_tree_branch(dt_seq_tree(s, 0), u, 1, &first, &last, &err));
           if (last < first) break;
         }
@@ -309,7 +309,7 @@ static void a_draft_with_fewer_positions_stops_drafting_and_never_ends_the_run(v
     dt_committed c;
     ok(dt_rollback(s, 0, &err));
     for (int k = 0; k < 6; k++, u = first) {
-      ok(dt_draft_step(s, &(dt_node_ref){0, u}, 1, &err));
+      ok(dt_draft_step(s, &(dt_node_ref){.seq = 0, .node = u}, 1, &err));
       ok(dt_tree_branch(dt_seq_tree(s, 0), u, 1, &first, &last, &err));
       if (last < first) break;
     }
@@ -326,7 +326,7 @@ static void a_draft_with_fewer_positions_stops_drafting_and_never_ends_the_run(v
 
 static void a_closed_session_serves_the_next_of_its_shape_as_if_new(void **state) {
   (void)state;
-  dt_node_ref root = {0};
+  dt_node_ref root = {.seq = 0};
   dt_pair *pair = fake((dt_fake_options){0});
   dt_session *first = session(pair, 1, true), *s;
   start(first, 0, 20);

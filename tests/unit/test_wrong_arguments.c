@@ -65,7 +65,7 @@ static void start(int seq, int tokens) {
 static void grow(int seq) {
   int first, last;
   dt_tree *t = dt_seq_tree(session, seq);
-  ok(dt_draft_step(session, &(dt_node_ref){seq, 0}, 1, &err));
+  ok(dt_draft_step(session, &(dt_node_ref){.seq = seq, .node = 0}, 1, &err));
   ok(dt_tree_branch(t, 0, NODES, &first, &last, &err));
   assert_int_equal(dt_tree_size(t), NODES);
 }
@@ -298,7 +298,7 @@ static void sessions_refuse_wrong_options(void **unused) {
 
 static void primitives_refuse_wrong_lists(void **unused) {
   (void)unused;
-  const dt_node_ref node = {RUNNING, 0};
+  const dt_node_ref node = {.seq = RUNNING};
   int seq = RUNNING, twice[] = {RUNNING, RUNNING};
   bool is;
   int32_t id;
@@ -325,10 +325,14 @@ static void primitives_refuse_wrong_lists(void **unused) {
   static const int NO_NODE[] = {INT_MIN, -1, NODES + 1, NODES + 2, INT_MAX};
   for
     EACH(u, NO_NODE)
-  REFUSED(dt_draft_step(session, &(dt_node_ref){RUNNING, *u}, 1, &err), DT_ESTATE, "no node");
+  REFUSED(dt_draft_step(session, &(dt_node_ref){.seq = RUNNING, .node = *u}, 1, &err), DT_ESTATE, "no node");
+  static const int NO_DRAFT[] = {INT_MIN, -1, 1, 2, INT_MAX};
+  for
+    EACH(d, NO_DRAFT)
+  REFUSED(dt_draft_step(session, &(dt_node_ref){.seq = RUNNING, .draft = *d}, 1, &err), DT_ESTATE, "no draft");
   for
     EACH(s, NO_SEQUENCE) {
-      REFUSED(dt_draft_step(session, &(dt_node_ref){*s, 0}, 1, &err), DT_ESTATE, "no sequence");
+      REFUSED(dt_draft_step(session, &(dt_node_ref){.seq = *s, .node = 0}, 1, &err), DT_ESTATE, "no sequence");
       REFUSED(dt_verify_tree(session, s, 1, v, &err), DT_ESTATE, "no sequence");
       REFUSED(dt_commit(session, s, 1, 0, c, &err), DT_ESTATE, "no sequence");
       REFUSED(dt_rollback(session, *s, &err), DT_ESTATE, "no sequence");
@@ -419,7 +423,7 @@ static void calls_in_the_wrong_state_are_refused(void **unused) {
       int seq = s == UNSTARTED ? NEVER : RUNNING;
       if (s != UNSTARTED) bring(s);
       if (s == UNSTARTED && call == 5) continue;
-      dt_node_ref node = {seq, 0};
+      dt_node_ref node = {.seq = seq};
       state before = look(), after;
       why = (dt_error){0};
       int status = call == 0   ? (int)dt_draft_step(session, &node, 1, &why)
@@ -459,7 +463,7 @@ static void a_tree_made_anew_by_hand_is_no_danger(void **unused) {
       start(RUNNING, TOKENS);
       dt_tree_reset(tree, ROOTS[i], depth ? INT_MAX : -1, depth ? INT_MAX : -1);
       while (depth && dt_tree_size(tree) < DT_TREE_VERIFY && !dt_tree_add(tree, u, 1 + i * VOCAB, -1, &v, &why)) u = v;
-      dt_draft_step(session, &(dt_node_ref){RUNNING, u}, 1, &why);
+      dt_draft_step(session, &(dt_node_ref){.seq = RUNNING, .node = u}, 1, &why);
       if (!dt_verify_tree(session, &seq, 1, &verdict, &why)) dt_commit(session, &seq, 1, 0, &c, &why);
       assert_true(dt_seq_length(session, RUNNING) <= 5 + TOKENS);
     }
@@ -519,8 +523,9 @@ static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
       assert_int_equal(dt_tree_best(tree, 2, *u, NODES, list), 0);
       assert_int_equal(dt_tree_best(tree, 2, 1, *u, list), 0);
       assert_null(dt_tree_draft_of(tree, *u));
-      assert_null(dt_tree_new_draft(tree, *u));
-      dt_tree_no_draft(tree, *u);
+      assert_null(dt_tree_new_draft(tree, *u, 0));
+      dt_tree_no_draft(tree, *u, 0);
+      assert_false(dt_tree_use_draft(tree, *u, 0));
       assert_int_equal(dt_tree_child(tree, *u, 1), -1);
       assert_int_equal(dt_tree_row(tree, *u), -1);
       dt_tree_learner learner = dt_tree_learner_new(true), as_before = learner;
@@ -541,15 +546,24 @@ static void trees_refuse_wrong_nodes_and_numbers(void **unused) {
   assert_int_equal(dt_tree_best(tree, 1, 1, NODES, NULL), 0);
   assert_int_equal(dt_tree_best(NULL, 1, 1, NODES, list), 0);
   assert_int_equal(dt_tree_best(tree, INT_MAX, 1, NODES, list), NODES);
-  assert_null(dt_tree_new_draft(tree, 0)); /* it has one */
-  dt_tree_no_draft(tree, 0);
-  assert_int_equal(dt_tree_row(tree, 0), -1); /* not sealed */
+  assert_null(dt_tree_new_draft(tree, 0, 0)); /* it has one */
+  dt_tree_no_draft(tree, 0, 0);
+  static const int NO_DRAFT[] = {INT_MIN, -1, DT_DRAFTS, INT_MAX};
+  for
+    EACH(d, NO_DRAFT) {
+      assert_null(dt_tree_new_draft(tree, 1, *d));
+      dt_tree_no_draft(tree, 1, *d);
+      assert_false(dt_tree_use_draft(tree, 0, *d));
+    }
+  assert_false(dt_tree_use_draft(tree, 0, 1)); /* which has not read it */
+  assert_int_equal(dt_tree_row(tree, 0), -1);  /* not sealed */
   assert_int_equal(dt_tree_size(NULL) + dt_tree_room(NULL) + dt_tree_depth_room(NULL) + dt_tree_draft_room(NULL), 0);
   assert_null(dt_tree_draft_of(NULL, 0));
-  assert_null(dt_tree_new_draft(NULL, 0));
+  assert_null(dt_tree_new_draft(NULL, 0, 0));
+  assert_false(dt_tree_use_draft(NULL, 0, 0));
   assert_int_equal(dt_tree_child(NULL, 0, 1), -1);
   assert_int_equal(dt_tree_row(NULL, 0), -1);
-  dt_tree_no_draft(NULL, 0), dt_tree_reset(NULL, 0, 0, 1), dt_tree_close(NULL);
+  dt_tree_no_draft(NULL, 0, 0), dt_tree_reset(NULL, 0, 0, 1), dt_tree_close(NULL);
   state after = look();
   assert_memory_equal(&before, &after, sizeof before);
   ok(dt_tree_keep(tree, (int32_t[]){2}, 1, &err));

@@ -54,6 +54,10 @@ static void pairs_refuse_wrong_options(void **unused) {
     o = (dt_pair_options){.target = target, .draft = draft, .threads = 1, .draft_vocab = &wrong[i]};
     REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "draft vocabulary");
   }
+  o = (dt_pair_options){.target = target, .draft2 = draft, .threads = 1};
+  REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "draft2");
+  o = (dt_pair_options){.target = target, .draft = draft, .draft2 = "/nowhere", .threads = 1};
+  REFUSED(dt_pair_open(&o, &p, &err), DT_EINPUT, "/nowhere");
   assert_null(p);
   NULL_REFUSED(dt_model_look(NULL, NULL, &err));
   REFUSED(dt_model_look("/nowhere", NULL, &err), DT_EINPUT, "/nowhere");
@@ -81,6 +85,7 @@ static void scripted_pairs_refuse_wrong_rules(void **unused) {
   static const int32_t id[] = {1}, bad[] = {VOCAB};
   static const float half[] = {0.5f}, much[] = {1.5f}, below[] = {-0.1f};
   dt_pair *p = NULL;
+  static const char *const SIDES[] = {"target", "draft", "draft2"};
   const dt_fake_options fine = {.vocab = VOCAB, .context = CONTEXT, .eos = -1};
   const dt_fake_rule rules[] = {
       {.context_len = -1},
@@ -97,18 +102,20 @@ static void scripted_pairs_refuse_wrong_rules(void **unused) {
   NULL_REFUSED(dt_pair_open_fake(NULL, &p, &err));
   NULL_REFUSED(dt_pair_open_fake(&fine, NULL, &err));
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    for (int side = 0; side < 2; side++) {
+    for (int side = 0; side < 3; side++) {
       dt_fake_options o = fine;
-      *(side ? &o.draft : &o.target) = &rules[i], *(side ? &o.n_draft : &o.n_target) = 1;
-      REFUSED(dt_pair_open_fake(&o, &p, &err), DT_EINPUT, side ? "draft" : "target");
+      *(const dt_fake_rule **[]){&o.target, &o.draft, &o.draft2}[side] = &rules[i];
+      *(int *[]){&o.n_target, &o.n_draft, &o.n_draft2}[side] = 1;
+      REFUSED(dt_pair_open_fake(&o, &p, &err), DT_EINPUT, SIDES[side]);
     }
   for
     EACH(n, NEGATIVE) {
-      dt_fake_options o[7] = {fine, fine, fine, fine, fine, fine, fine};
-      o[0].vocab = o[1].context = o[2].draft_context = o[3].n_target = o[4].n_draft = *n;
+      dt_fake_options o[9] = {fine, fine, fine, fine, fine, fine, fine, fine, fine};
+      o[0].vocab = o[1].context = o[2].draft_context = o[3].n_target = o[4].n_draft = o[7].n_draft2 = *n;
       o[5].eos = *n == -1 ? VOCAB : *n;
       o[6].n_target = 1; /* no list */
-      for (int i = 0; i < 7; i++) REFUSED(dt_pair_open_fake(&o[i], &p, &err), DT_EINPUT, "");
+      o[8].no_draft = o[8].two_drafts = true;
+      for (int i = 0; i < 9; i++) REFUSED(dt_pair_open_fake(&o[i], &p, &err), DT_EINPUT, "");
     }
   for
     EACH(n, NEGATIVE) {

@@ -23,6 +23,7 @@ local SHARED = {
     doc = "target model's folder (default: the bundled pair)" },
   { "draft", nil, type = "string", short = "md", also = "model-draft",
     doc = "draft model or head (default: the one made for the target, if it is found); none: without" },
+  { "draft2", nil, type = "string", short = "md2", doc = "a second draft, for policies such as cascade (none)" },
   { "weights", nil, type = "string", doc = "round the target's weights to q8 or q4 (default: as they are)" },
   { "draft_weights", nil, type = "string", doc = "round the draft's weights to q8 or q4 (default: as they are)" },
   { "draft_vocab", nil, type = "string", doc = "a number of ids, or a file of them, that the draft guesses (all)" },

@@ -4,12 +4,12 @@
 --
 -- The head
 --   schema "dtrun.runs/1", experiment ("sweep", "paper main"), protocol {settings of all runs}, machine, backend,
---   threads, target, target_dtype, draft, draft_dtype, draft_vocab and draft_head (none: left out), cache_dtype,
---   activations, corpus (number of tokens, and a digest of them; none: left out), version, commit
---   (none: left out), build, target_hash, draft_hash (digests of the program and of samples of the models' files, see
---   lua/files/identity.h), began (time, in UTC; the only key in which a file may differ from the program that
---   continues it); of a shard's file (dt.shard) also shard ("3/4") and settings {label of each arm of all shards =
---   its runs}
+--   threads, target, target_dtype, draft, draft_dtype, draft_vocab, draft_head, draft2, draft2_dtype and draft2_head
+--   (none: left out), cache_dtype, activations, corpus (number of tokens, and a digest of them; none: left out),
+--   version, commit (none: left out), build, target_hash, draft_hash, draft2_hash (digests of the program and of
+--   samples of the models' files, see lua/files/identity.h), began (time, in UTC; the only key in which a file may
+--   differ from the program that continues it); of a shard's file (dt.shard) also shard ("3/4") and settings {label of
+--   each arm of all shards = its runs}
 -- A run
 --   schema "dtrun.run/1", arm (its label: "dynatree D0=5"; plain decoding is "ar"), policy, source (a digest of the
 --   policy's text), preset (none: left out), window ("1020+4": numbers of last and first tokens that the target sees;
@@ -134,7 +134,8 @@ function record.read(path)
 end
 
 -- Facts that no option can restore.
-local PROGRAM = { commit = true, build = true, version = true, target_hash = true, draft_hash = true }
+local PROGRAM = { commit = true, build = true, version = true, target_hash = true, draft_hash = true,
+                  draft2_hash = true }
 
 -- Reported last: target_dtype determines whether it is null.
 local FOLLOWS = "activations"

@@ -22,8 +22,8 @@ local function base(path) return path:match "[^/]*$" end
 
 -- A line about the machine and the models.
 local function place_of(head)
-  return ("On %s, %s, %d threads; target %s%s."):format(head.machine, head.backend, head.threads, base(head.target),
-    head.draft and ", draft " .. base(head.draft) or "")
+  return ("On %s, %s, %d threads; target %s%s%s."):format(head.machine, head.backend, head.threads, base(head.target),
+    head.draft and ", draft " .. base(head.draft) or "", head.draft2 and " and " .. base(head.draft2) or "")
 end
 
 local function facts(head)
@@ -31,10 +31,10 @@ local function facts(head)
   local order = { "began", "machine", "backend", "threads" }
   for _, name in ipairs(core.facts) do
     local model = name:match "^(.*)_dtype$" -- the model itself comes before its type
-    if head[model] ~= nil then order[#order + 1] = model end
+    if head[model] ~= nil and order[#order] ~= model then order[#order + 1] = model end
     order[#order + 1] = name
   end
-  for _, name in ipairs { "version", "commit", "build", "target_hash", "draft_hash", "shard" } do
+  for _, name in ipairs { "version", "commit", "build", "target_hash", "draft_hash", "draft2_hash", "shard" } do
     order[#order + 1] = name
   end
   for _, name in ipairs(order) do
