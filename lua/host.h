@@ -205,15 +205,15 @@ bool dtl_disturbed(const dtl_usage *before, const dtl_usage *after, bool compute
  * experts[] distinct ones, of all layers and sequences; one that reads e takes expert[] * (e - experts[]) longer. */
 typedef struct {
   int batch, n_contexts, n_rows;
-  bool has_draft;
-  bool disturbed;                                      /* other programs ran during all measurements */
-  int context[DTL_COST_CONTEXTS], rows[DTL_COST_ROWS]; /* ascending */
-  double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];     /* strictly increasing in rows */
-  double draft[DTL_COST_CONTEXTS][DTL_COST_ROWS];      /* a draft pass right after another one */
-  double first[DTL_COST_CONTEXTS]; /* a draft pass of one row right after a target pass: caches are cold */
-  double target_draw, draft_draw;  /* added for each row of all sequences: sampling, and coupled drafting */
-  double experts[DTL_COST_ROWS];   /* by rows; zeros: the target has none, or nobody counted */
-  double expert[DTL_COST_ROWS];    /* ms of one more */
+  int drafts;                                                /* that the pair has: 0..DT_DRAFTS */
+  bool disturbed;                                            /* other programs ran during all measurements */
+  int context[DTL_COST_CONTEXTS], rows[DTL_COST_ROWS];       /* ascending */
+  double target[DTL_COST_CONTEXTS][DTL_COST_ROWS];           /* strictly increasing in rows */
+  double draft[DT_DRAFTS][DTL_COST_CONTEXTS][DTL_COST_ROWS]; /* a pass of a draft right after another one of it */
+  double first[DT_DRAFTS][DTL_COST_CONTEXTS]; /* its first pass of an iteration, of one row: caches are cold */
+  double target_draw, draft_draw;             /* added for each row of all sequences: sampling, and coupled drafting */
+  double experts[DTL_COST_ROWS];              /* by rows; zeros: the target has none, or nobody counted */
+  double expert[DTL_COST_ROWS];               /* ms of one more */
 } dtl_costs;
 
 typedef struct {

@@ -12,7 +12,7 @@ local opts = dt.args {
     { "plot", nil, type = "string", doc = "draw it with gnuplot to this file: .svg or .png" },
   },
 }
-local MODELS = { "target", "draft" }
+local MODELS = { "target", "draft", "draft2" }
 local PLOTTED, WIDTH = 64, 50 -- rows and characters of the plot on the terminal
 
 local function fail(status, ...)
@@ -44,11 +44,14 @@ local function print_table(t)
   end
 end
 
--- What the table has beside passes: the draft pass that an iteration begins with, and drawing.
+-- What the table has beside passes: each draft's first pass of an iteration, and drawing.
 local function print_rest(t)
-  local first = {}
-  for k, ms in ipairs(t.first or {}) do first[k] = ("%.4f@%d"):format(ms, t.contexts[k]) end
-  if #first > 0 then print("first draft pass of an iteration: " .. table.concat(first, ", ")) end
+  for _, list in ipairs { "first", "first2" } do
+    local first = {}
+    for k, ms in ipairs(t[list] or {}) do first[k] = ("%.4f@%d"):format(ms, t.contexts[k]) end
+    local whose = list == "first" and "first draft pass" or "first pass of the second draft"
+    if #first > 0 then print(("%s of an iteration: %s"):format(whose, table.concat(first, ", "))) end
+  end
   print(("a row whose token is drawn: %.4f more%s"):format(
     t.target_draw, t.draft_draw and (", a draft's that knows the noise %.4f"):format(t.draft_draw) or ""))
 end
@@ -91,8 +94,8 @@ if not pair then fail(err.kind == "device" and 1 or 2, "%s", err.message) end
 local costs, t = dt.calibrate(pair, { fresh = opts.fresh, batch = opts.batch })
 if not costs then fail(1, "%s", t.message) end
 local batch = t.batch > 1 and (" over %d sequences, by the rows of each"):format(t.batch) or ""
-print(("milliseconds per pass%s, %s, %d threads; target %s, draft %s"):format(
-  batch, pair.backend, pair.threads, pair.target.path, pair.draft and pair.draft.path or "none"))
+print(("milliseconds per pass%s, %s, %d threads; target %s, draft %s%s"):format(batch, pair.backend, pair.threads,
+  pair.target.path, pair.draft and pair.draft.path or "none", pair.draft2 and " and " .. pair.draft2 or ""))
 print_table(t)
 print_rest(t)
 for _, model in ipairs(MODELS) do

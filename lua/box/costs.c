@@ -1,7 +1,8 @@
 /* Costs for Lua, in the box and in drivers: costs:target(rows, context[, batch[, experts]]) and costs:draft(rows, context[,
- * batch]) -> ms of a pass with so many rows of each of `batch` sequences; the default is costs:sequences(), the number
- * that run at once. experts: the distinct ones that it reads, of all layers and sequences; nil or 0: as many as usual.
- * costs:first(context[, batch]) is the draft pass over the roots, with which an iteration begins. costs:revision()
+ * batch[, model]]) -> ms of a pass with so many rows of each of `batch` sequences; the default is costs:sequences(), the
+ * number that run at once. experts: the distinct ones that it reads, of all layers and sequences; nil or 0: as many as
+ * usual. costs:first(context[, batch[, model]]) is a draft model's first pass of an iteration, over the roots. model: 1,
+ * or 2 for the second draft model. costs:revision()
  * changes whenever these times change; those of a table never do. */
 #include "box/costs.h"
 
@@ -65,26 +66,33 @@ static int costs_of_target(lua_State *L) {
   return 1;
 }
 
-static const dtl_costs *with_draft(lua_State *L, const char *who) {
+/* The draft is that of the number at index i, from 1 on; without one it is the first. */
+static const dtl_costs *with_draft(lua_State *L, int i, const char *who, int *draft) {
   const dtl_costs *costs = check_costs(L, 1);
-  if (!costs->has_draft) luaL_error(L, "%s: there is no draft model", who);
+  int model = lua_isnoneornil(L, i) ? 1 : argument(L, i, who, "model", 1);
+  if (model > DT_DRAFTS) luaL_error(L, "%s: model = %d is out of range: 1 to %d", who, model, DT_DRAFTS);
+  if (!costs->drafts) luaL_error(L, "%s: there is no draft model", who);
+  if (model > costs->drafts) luaL_error(L, "%s: model = %d: there is no second draft model", who, model);
+  *draft = model - 1;
   return costs;
 }
 
 static int costs_of_draft(lua_State *L) {
   static const char who[] = "costs:draft";
-  const dtl_costs *costs = with_draft(L, who);
-  int context;
+  int context, draft;
+  const dtl_costs *costs = with_draft(L, 5, who, &draft);
   double rows = rows_of(L, who, &context);
-  lua_pushnumber(L, costs_pass(costs, costs->draft, rows / costs->batch, context) + rows * object_of(L)->draft_draw);
+  lua_pushnumber(L, costs_pass(costs, costs->draft[draft], rows / costs->batch, context) +
+                        rows * object_of(L)->draft_draw);
   return 1;
 }
 
 static int costs_first_pass(lua_State *L) {
   static const char who[] = "costs:first";
-  const dtl_costs *costs = with_draft(L, who);
+  int draft;
+  const dtl_costs *costs = with_draft(L, 4, who, &draft);
   int context = argument(L, 2, who, "context", 0), sequences = sequences_of(L, 3, who);
-  lua_pushnumber(L, costs_first(costs, sequences, context) + sequences * object_of(L)->draft_draw);
+  lua_pushnumber(L, costs_first(costs, draft, sequences, context) + sequences * object_of(L)->draft_draw);
   return 1;
 }
 

@@ -86,11 +86,10 @@ static course *course_of(dtl_run *const *runs, int n) {
 static void learn_draft(dtl_run *const *runs, int n, draft_count before, draft_count after, double ms) {
   long rows = after.rows - before.rows;
   int begun = 0, draft = draft_of(runs, n);
-  for (int i = 0; i < n; i++) begun += runs[i]->drafted[0];
+  for (int i = 0; i < n && draft >= 0; i++) begun += runs[i]->drafted[draft];
   course *c = course_of(runs, n);
-  if (!c || draft != 0 || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
-  if (begun || rows <= RIDING * n)
-    learn_pass(c, begun ? LEARNED_DRAFT : LEARNED_FIRST, (int)rows, context_of(runs, n), 0, ms);
+  if (!c || draft < 0 || after.passes - before.passes != n || (begun > 0 && begun < n)) return;
+  if (begun || rows <= RIDING * n) learn_pass(c, learned_kind_of(draft, !begun), (int)rows, context_of(runs, n), 0, ms);
 }
 
 /* Learns the cost of a verify pass. A pass over the roots only counts as plain decoding's only if no draft came before
@@ -106,16 +105,18 @@ static void learn_verify(dtl_run *const *runs, int n, double ms) {
   if (rows > n || !drafted) learn_pass(c, LEARNED_TARGET, rows, context_of(runs, n), runs[0]->verdict.experts_read, ms);
 }
 
-/* Advances the clock of each run by the time of a pass over so many rows, from the costs that it uses. */
-static void clock_draft(dtl_run *const *runs, int n, int rows) {
-  int context = context_of(runs, n);
+/* Advances the clock of each run by the time of its draft's pass, from the costs that it uses. */
+static void clock_draft(dtl_run *const *runs, int n) {
+  int context = context_of(runs, n), rows[DT_DRAFTS] = {0}, asked[DT_DRAFTS] = {0};
+  for (int i = 0; i < n; i++) rows[runs[i]->refs->draft] += runs[i]->n_refs, asked[runs[i]->refs->draft]++;
   for (int i = 0; i < n; i++) {
+    int d = runs[i]->refs->draft;
     run_clock *clock = &runs[i]->clock;
     const dtl_costs *costs = clock->costs;
-    if (!costs || runs[i]->refs->draft) continue;
-    clock->ms += rows * clock->draft_draw + (runs[i]->drafted[0]
-                                                 ? costs_pass(costs, costs->draft, (double)rows / costs->batch, context)
-                                                 : costs_first(costs, n, context));
+    if (!costs || d >= costs->drafts) continue; /* a table may lack a draft */
+    clock->ms += rows[d] * clock->draft_draw;
+    clock->ms += runs[i]->drafted[d] ? costs_pass(costs, costs->draft[d], (double)rows[d] / costs->batch, context)
+                                     : costs_first(costs, d, asked[d], context);
   }
 }
 
@@ -149,7 +150,7 @@ double run_draft(dtl_run *const *runs, int n) {
   double step_ms = ms - (after.prompt_ms - before.prompt_ms); /* a sequence's first step also runs its prompt */
   if (!failure.status) {
     learn_draft(runs, n, before, after, step_ms);
-    clock_draft(runs, n, n_refs);
+    clock_draft(runs, n);
   }
   for (int i = 0; i < n; i++) {
     runs[i]->draft_ms += step_ms;

@@ -183,8 +183,8 @@ local CALIBRATE = { fresh = true, batch = true }
 
 -- The costs of the pair's passes on this machine, measured once and kept in the user's cache folder: an object with the
 -- methods target(rows, context) and draft(rows, context), in milliseconds, and the table behind it: {batch=, contexts=,
--- rows=, target={{ms, ..}, ..}, draft=}. fresh = true measures anew; batch = N (1): passes over N sequences at once,
--- each with so many rows.
+-- rows=, target={{ms, ..}, ..}, draft=, draft2=}. fresh = true measures anew; batch = N (1): passes over N sequences at
+-- once, each with so many rows.
 function dt.calibrate(self, t)
   t = options_table(t or {}, CALIBRATE, "dt.calibrate")
   local batch = t.batch or 1

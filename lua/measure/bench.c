@@ -2,13 +2,14 @@
 #include "measure/bench.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 dt_status bench_open(bench *b, dt_pair *pair, int context, int batch, dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  *b = (bench){.draft = info.draft.path, .batch = batch};
-  b->vocab = b->draft ? info.shared_vocab : info.target.vocab;
-  dt_session_options options = {.sequences = batch, .context = context, .use_draft = b->draft};
+  *b = (bench){.drafts = info.drafts, .batch = batch};
+  b->vocab = b->drafts ? info.shared_vocab : info.target.vocab;
+  dt_session_options options = {.sequences = batch, .context = context, .use_draft = b->drafts > 0};
   dt_status status = dt_session_open(pair, &options, &b->session, err);
   if (status) return status;
   b->nodes = malloc(sizeof *b->nodes * (size_t)batch * (DT_TREE_VERIFY + 1));
@@ -20,6 +21,13 @@ dt_status bench_open(bench *b, dt_pair *pair, int context, int batch, dt_error *
 void bench_close(bench *b) {
   free(b->nodes);
   dt_session_close(b->session);
+}
+
+int bench_context(const dt_pair_info *info, int most) {
+  const dt_model_info *of[] = {&info->draft, &info->second};
+  for (int d = 0; d < info->drafts; d++)
+    if (of[d]->context < most) most = of[d]->context;
+  return most;
 }
 
 int bench_longest(const bench *b, int context, int n) {
@@ -55,16 +63,25 @@ static dt_status grow(const bench *b, int n, dt_error *err) {
   return status;
 }
 
-/* Runs a draft step of the roots, and one of n nodes of each tree. */
-static dt_status draft(bench *b, int n, dt_error *err) {
+/* Times a step of a draft over the first so many nodes of the list. */
+static dt_status step(const bench *b, int draft, int n, double *ms, dt_error *err) {
+  for (int i = 0; i < n; i++) b->nodes[i].draft = draft;
   double start = dt_clock_ms();
-  dt_status status = b->draft ? dt_draft_step(b->session, b->nodes, b->batch, err) : DT_OK;
-  b->first_ms = dt_clock_ms() - start;
-  if (!status) status = grow(b, n, err);
-  start = dt_clock_ms();
-  if (!status && b->draft) status = dt_draft_step(b->session, b->nodes, b->batch * n, err);
-  b->draft_ms = dt_clock_ms() - start;
+  dt_status status = dt_draft_step(b->session, b->nodes, n, err);
+  *ms = dt_clock_ms() - start;
   return status;
+}
+
+/* Runs a step of the roots, and one of n nodes of each tree, by each draft. */
+static dt_status draft(bench *b, int n, dt_error *err) {
+  dt_status status = DT_OK;
+  for (int d = 0; d < b->drafts && !status; d++) {
+    if (d) status = empty(b, err);
+    if (!status) status = step(b, d, b->batch, &b->first_ms[d], err);
+    if (!status) status = grow(b, n, err);
+    if (!status) status = step(b, d, b->batch * n, &b->draft_ms[d], err);
+  }
+  return b->drafts || status ? status : grow(b, n, err);
 }
 
 /* Times a pass over n rows of each tree. */
@@ -86,7 +103,7 @@ static dt_status verify(bench *b, int n, dt_error *err) {
 /* Runs one iteration over trees of n nodes, or BENCH_PLAIN. */
 dt_status bench_sample(bench *b, int n, dt_error *err) {
   dt_status status = empty(b, err);
-  b->first_ms = b->draft_ms = 0;
+  memset(b->first_ms, 0, sizeof b->first_ms), memset(b->draft_ms, 0, sizeof b->draft_ms);
   if (!status && n != BENCH_PLAIN) status = draft(b, n, err);
   return status ? status : verify(b, n == BENCH_PLAIN ? 1 : n, err);
 }

@@ -1,6 +1,6 @@
 /* Measures the costs of a pair's passes on this machine: see dtl_calibrate. Each sample is an iteration as policies
- * make it, with the engine's own primitives: a draft step of the roots, one of n nodes, and a verify pass of n rows,
- * for each of the sequences that are to run at once; or plain decoding, one verify pass of one row after the other. The
+ * make it, with the engine's own primitives: of each draft a step of the roots and one of n nodes, and a verify pass of
+ * n rows, for each of the sequences that are to run at once; or plain decoding, one verify pass of one row after the other. The
  * sizes take turns, so that a slow moment affects all of them; the median of each size counts. A turn begins with a
  * sample that does not count, since after passes of another size the processor's caches have other contents than in a
  * run. The cost of drawing is the difference between turns with and without it, for each row of a pass of some rows. That
@@ -42,7 +42,7 @@ static void note(const dtl_calibration *how, const char *format, ...) {
 }
 
 typedef struct {
-  double target[MOST_SAMPLES], first[MOST_SAMPLES], draft[MOST_SAMPLES];
+  double target[MOST_SAMPLES], first[DT_DRAFTS][MOST_SAMPLES], draft[DT_DRAFTS][MOST_SAMPLES];
   int n, experts; /* experts: that a pass read, the same each time */
   double spent;   /* ms */
 } samples;
@@ -70,10 +70,14 @@ static dt_status take_turn(bench *b, samples *s, int n, dt_error *err) {
     if (first && b->target_ms < POINT_MS) continue;
     s->target[s->n] = b->target_ms;
     s->experts = b->experts;
-    s->first[s->n] = b->first_ms;
-    s->draft[s->n++] = b->draft_ms;
-    s->spent += b->target_ms + b->draft_ms;
-    spent += b->target_ms + b->draft_ms;
+    double ms = b->target_ms;
+    for (int d = 0; d < DT_DRAFTS; d++) {
+      s->first[d][s->n] = b->first_ms[d];
+      s->draft[d][s->n] = b->draft_ms[d];
+      ms += b->draft_ms[d];
+    }
+    s->n++;
+    s->spent += ms, spent += ms;
   }
   return DT_OK;
 }
@@ -119,7 +123,7 @@ static dt_status measure_draws(bench *b, const dtl_calibration *how, dtl_costs *
   double target[2], draft[2], rows = (double)n * b->batch;
   for (int i = 0; i < 2; i++) {
     target[i] = undisturbed_median(of[i].target, of[i].n, &disturbed);
-    draft[i] = undisturbed_median(of[i].draft, of[i].n, &disturbed);
+    draft[i] = undisturbed_median(of[i].draft[0], of[i].n, &disturbed);
   }
   c->target_draw = fmax(0, (target[1] - target[0]) / rows);
   c->draft_draw = fmax(0, (draft[1] - draft[0]) / rows);
@@ -163,16 +167,18 @@ static void sum_up(samples of[][1 + COSTS_ROWS], dtl_costs *c, int *all, int *di
     samples *plain = of[k], *s = plain + 1;
     for (int i = 0; i < c->n_rows; i++) {
       samples *target = i ? &s[i] : plain; /* a pass of one row after a draft pass is not used */
-      *all += 2 * s[i].n;
+      *all += (1 + c->drafts) * s[i].n;
       c->target[k][i] = undisturbed_median(target->target, target->n, disturbed);
-      c->draft[k][i] = undisturbed_median(s[i].draft, s[i].n, disturbed);
+      for (int d = 0; d < c->drafts; d++) c->draft[d][k][i] = undisturbed_median(s[i].draft[d], s[i].n, disturbed);
     }
     samples *usual = &s[c->n_rows > 1]; /* after a pass over one guess */
-    c->first[k] = undisturbed_median(usual->first, usual->n, disturbed);
+    for (int d = 0; d < c->drafts; d++) c->first[d][k] = undisturbed_median(usual->first[d], usual->n, disturbed);
   }
   costs_straighten(c, c->target);
-  costs_straighten(c, c->draft);
-  for (int k = 0; k < c->n_contexts; k++) c->first[k] = fmax(c->first[k], c->draft[k][0]);
+  for (int d = 0; d < c->drafts; d++) {
+    costs_straighten(c, c->draft[d]);
+    for (int k = 0; k < c->n_contexts; k++) c->first[d][k] = fmax(c->first[d][k], c->draft[d][k][0]);
+  }
 }
 
 /* why[DTL_WHY]: filled if the measurement was disturbed. */
@@ -228,13 +234,12 @@ static dt_status measure_all(dt_pair *pair, const dtl_calibration *how, int cont
                              dt_error *err) {
   dt_pair_info info;
   dt_pair_describe(pair, &info);
-  *c = (dtl_costs){.batch = batch, .has_draft = info.draft.path != NULL};
+  *c = (dtl_costs){.batch = batch, .drafts = info.drafts};
   costs_choose_rows(c);
   bench b;
   dt_status status = bench_open(&b, pair, context, batch, err);
   if (status) return status;
-  int most = c->has_draft && info.draft.context < context ? info.draft.context : context;
-  int longest = bench_longest(&b, most, DT_TREE_VERIFY);
+  int longest = bench_longest(&b, bench_context(&info, context), DT_TREE_VERIFY);
   if (longest >= 1) {
     choose_contexts(c, longest);
     status = measure_quietly(&b, &info, how, c, err);

@@ -17,13 +17,22 @@
 #define WRONG_CONTEXTS "contexts is no ascending list of at most 8 lengths"
 #define WRONG_ROWS "rows is no ascending list of at most 96 counts"
 #define WRONG_TARGET "target needs " TIMES
-#define WRONG_DRAFT "draft needs " TIMES
+#define WRONG_DRAFTS "drafts is no number from 0 to 2"
+#define NO_FIRST_DRAFT "draft2 needs draft beside it"
 #define WRONG_EXPERTS "experts needs a count per row, none falling, from 1 to 1e9"
 #define WRONG_EXPERT "expert needs a time per row, from 0 to 1e9 ms"
-#define WRONG_FIRST "first needs a time per context, none below the draft's of one row, to 1e9 ms"
+#define FIRST_TIMES "a time per context, none below the draft's of one row, to 1e9 ms"
 
 #define TELLS 0.1     /* times the usual experts: passes that read no more than that do not tell what one costs */
 #define MOST_ROWS 512 /* of all sequences together */
+
+/* What each draft's lists are called, and how they are wrong. */
+static const struct {
+  const char *name, *first, *wrong, *wrong_first;
+} DRAFTS[DT_DRAFTS] = {
+    {"draft", "first", "draft needs " TIMES, "first needs " FIRST_TIMES},
+    {"draft2", "first2", "draft2 needs " TIMES, "first2 needs " FIRST_TIMES},
+};
 
 static const int ROWS[COSTS_ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 128, 257};
 
@@ -81,11 +90,13 @@ double costs_target(const dtl_costs *c, double rows, int context, double experts
   return fmax(LEAST_MS, ms + by_rows(c, c->expert, rows) * (experts - by_rows(c, c->experts, rows)));
 }
 
-double costs_first(const dtl_costs *c, int sequences, int context) {
-  double later = costs_pass(c, c->draft, (double)sequences / c->batch, context);
+double costs_first(const dtl_costs *c, int draft, int sequences, int context) {
+  const double *first = c->first[draft];
+  const double(*ms)[DTL_COST_ROWS] = c->draft[draft];
+  double later = costs_pass(c, ms, (double)sequences / c->batch, context);
   int k, l;
   contexts_about(c, &context, &k, &l);
-  double more = c->first[k] - c->draft[k][0], then = c->first[l] - c->draft[l][0];
+  double more = first[k] - ms[k][0], then = first[l] - ms[l][0];
   return later + (k == l ? more : between(c->context[k], more, c->context[l], then, context));
 }
 
@@ -158,9 +169,12 @@ const char *costs_wrong(const dtl_costs *c) {
   if (!ascends(c->rows, c->n_rows, DTL_COST_ROWS)) return WRONG_ROWS;
   if (c->rows[0] != 1) return "rows does not begin with 1";
   if (!are_times(c, c->target)) return WRONG_TARGET;
-  if (c->has_draft && !are_times(c, c->draft)) return WRONG_DRAFT;
-  for (int k = 0; c->has_draft && k < c->n_contexts; k++)
-    if (!is_time(c->first[k], c->draft[k][0])) return WRONG_FIRST;
+  if (c->drafts < 0 || c->drafts > DT_DRAFTS) return WRONG_DRAFTS;
+  for (int d = 0; d < c->drafts; d++) {
+    if (!are_times(c, c->draft[d])) return DRAFTS[d].wrong;
+    for (int k = 0; k < c->n_contexts; k++)
+      if (!is_time(c->first[d][k], c->draft[d][k][0])) return DRAFTS[d].wrong_first;
+  }
   if (!is_time(c->target_draw, 0)) return "target_draw is no time from 0 to 1e9 ms";
   if (!is_time(c->draft_draw, 0)) return "draft_draw is no time from 0 to 1e9 ms";
   return wrong_experts(c);
@@ -183,11 +197,11 @@ char *costs_json(const dtl_costs *c, const char *key) {
   cJSON_AddItemToObject(root, "contexts", cJSON_CreateIntArray(c->context, c->n_contexts));
   cJSON_AddItemToObject(root, "rows", cJSON_CreateIntArray(c->rows, c->n_rows));
   add_times(root, "target", c, c->target);
-  if (c->has_draft) {
-    add_times(root, "draft", c, c->draft);
-    cJSON_AddItemToObject(root, "first", cJSON_CreateDoubleArray(c->first, c->n_contexts));
-    cJSON_AddNumberToObject(root, "draft_draw", c->draft_draw);
+  for (int d = 0; d < c->drafts; d++) {
+    add_times(root, DRAFTS[d].name, c, c->draft[d]);
+    cJSON_AddItemToObject(root, DRAFTS[d].first, cJSON_CreateDoubleArray(c->first[d], c->n_contexts));
   }
+  if (c->drafts) cJSON_AddNumberToObject(root, "draft_draw", c->draft_draw);
   cJSON_AddNumberToObject(root, "target_draw", c->target_draw);
   if (c->experts[0] > 0) {
     cJSON_AddItemToObject(root, "experts", cJSON_CreateDoubleArray(c->experts, c->n_rows));
@@ -225,10 +239,15 @@ static bool take_times(const cJSON *lists, const dtl_costs *c, costs_of ms) {
   return true;
 }
 
-/* Without a list: the times of later passes. */
-static bool take_first(const cJSON *list, dtl_costs *c) {
-  for (int i = 0; i < c->n_contexts; i++) c->first[i] = c->draft[i][0];
-  return !list || take_list(list, c->n_contexts, c->first);
+/* Takes the lists of the drafts that the table has. Without one of first passes: the times of later ones. */
+static const char *take_drafts(const cJSON *root, dtl_costs *c) {
+  for (int d = 0; d < c->drafts; d++) {
+    const cJSON *first = cJSON_GetObjectItemCaseSensitive(root, DRAFTS[d].first);
+    if (!take_times(cJSON_GetObjectItemCaseSensitive(root, DRAFTS[d].name), c, c->draft[d])) return DRAFTS[d].wrong;
+    for (int i = 0; i < c->n_contexts; i++) c->first[d][i] = c->draft[d][i][0];
+    if (first && !take_list(first, c->n_contexts, c->first[d])) return DRAFTS[d].wrong_first;
+  }
+  return NULL;
 }
 
 /* Without lists: no experts. */
@@ -249,13 +268,14 @@ static double number_or(const cJSON *item, double none) {
 static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) {
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
   const cJSON *measured_on = cJSON_GetObjectItemCaseSensitive(root, "key");
-  const cJSON *draft = cJSON_GetObjectItemCaseSensitive(root, "draft");
   if (schema && !(cJSON_IsString(schema) && !strcmp(schema->valuestring, SCHEMA))) return "its schema is not " SCHEMA;
   if (key && !(cJSON_IsString(measured_on) && !strcmp(measured_on->valuestring, key)))
     return "it was measured by an older version, or on another machine or model";
   double batch = number_or(cJSON_GetObjectItemCaseSensitive(root, "batch"), 1);
   c->batch = batch >= 1 && batch <= DTL_PLACES && batch == floor(batch) ? (int)batch : 0;
-  c->has_draft = draft != NULL;
+  c->drafts = 0;
+  while (c->drafts < DT_DRAFTS && cJSON_HasObjectItem(root, DRAFTS[c->drafts].name)) c->drafts++;
+  if (!c->drafts && cJSON_HasObjectItem(root, DRAFTS[1].name)) return NO_FIRST_DRAFT;
   c->disturbed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "disturbed"));
   c->target_draw = number_or(cJSON_GetObjectItemCaseSensitive(root, "target_draw"), 0);
   c->draft_draw = number_or(cJSON_GetObjectItemCaseSensitive(root, "draft_draw"), 0);
@@ -265,9 +285,8 @@ static const char *take_table(const cJSON *root, const char *key, dtl_costs *c) 
   if (!take_numbers(cJSON_GetObjectItemCaseSensitive(root, "rows"), DTL_COST_ROWS, c->rows, &c->n_rows))
     return WRONG_ROWS;
   if (!take_times(cJSON_GetObjectItemCaseSensitive(root, "target"), c, c->target)) return WRONG_TARGET;
-  if (draft && !take_times(draft, c, c->draft)) return WRONG_DRAFT;
-  if (draft && !take_first(cJSON_GetObjectItemCaseSensitive(root, "first"), c)) return WRONG_FIRST;
-  const char *wrong = take_experts(root, c);
+  const char *wrong = take_drafts(root, c);
+  if (!wrong) wrong = take_experts(root, c);
   return wrong ? wrong : costs_wrong(c);
 }
 

@@ -15,7 +15,7 @@ typedef double costs_of[DTL_COST_CONTEXTS][DTL_COST_ROWS];
 /* Chooses the numbers of rows to measure for costs->batch sequences: times between and beyond them are nearly linear. */
 void costs_choose_rows(dtl_costs *costs);
 
-/* Milliseconds of a pass with `rows` rows of each of costs->batch sequences, after `context` tokens; ms is costs->target or
+/* Milliseconds of a pass with `rows` rows of each of costs->batch sequences, after `context` tokens; ms is costs->target or one of
  * costs->draft. Strictly increasing in rows, also beyond the measured ones; a context beyond the measured ones counts as the
  * nearest. rows may be a fraction, if fewer sequences take part in the pass. */
 double costs_pass(const dtl_costs *costs, const costs_of ms, double rows, int context);
@@ -24,8 +24,8 @@ double costs_pass(const dtl_costs *costs, const costs_of ms, double rows, int co
  * a millionth of a millisecond; a number of rows beyond the measured ones has the experts of the nearest. */
 double costs_target(const dtl_costs *costs, double rows, int context, double experts);
 
-/* The first draft pass of an iteration: one row of each of so many sequences. */
-double costs_first(const dtl_costs *costs, int sequences, int context);
+/* A draft's first pass of an iteration: one row of each of so many sequences. */
+double costs_first(const dtl_costs *costs, int draft, int sequences, int context);
 
 /* Makes measured times increase strictly in rows, and not fall with the context. A disturbance only adds time, so this takes the
  * isotonic fit from below: the largest one that exceeds no time. Then it adds a little for each row. */

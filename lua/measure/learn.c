@@ -63,14 +63,14 @@ static void reckon(const dtl_learned *learned, course *c) {
   dt_pair_info info;
   dt_pair_describe(learned->pair, &info);
   learned_guess guess = {.target_bytes = (double)info.target.weight_bytes,
-                         .draft_bytes = (double)info.draft.weight_bytes,
+                         .draft_bytes = {(double)info.draft.weight_bytes, (double)info.second.weight_bytes},
                          .target_token = (double)info.target.token_bytes,
-                         .draft_token = (double)info.draft.token_bytes,
+                         .draft_token = {(double)info.draft.token_bytes, (double)info.second.token_bytes},
                          .speed = info.on_device ? DEVICE_SPEED : CPU_SPEED,
                          .row = info.on_device ? DEVICE_ROW : CPU_ROW,
                          .context = info.target.context,
                          .batch = c->batch,
-                         .has_draft = info.draft.path != NULL};
+                         .drafts = info.drafts};
   learned_begin(&c->l, &guess);
 }
 
@@ -87,9 +87,10 @@ static void sample_sizes(const dtl_learned *learned, course *c, bench *b, int co
       /* in runs, passes of a size follow each other: the first pass after another size takes longer and is left out */
       if ((n == BENCH_PLAIN || b->target_ms < CACHED_MS) && bench_sample(b, n, NULL)) return;
       learned_pass(&c->l, LEARNED_TARGET, rows, context, b->experts, b->target_ms);
-      if (n == BENCH_PLAIN || !b->draft) continue;
-      learned_pass(&c->l, LEARNED_FIRST, 1, context, 0, b->first_ms);
-      learned_pass(&c->l, LEARNED_DRAFT, rows, context, 0, b->draft_ms);
+      for (int d = 0; d < (n == BENCH_PLAIN ? 0 : b->drafts); d++) {
+        learned_pass(&c->l, learned_kind_of(d, true), 1, context, 0, b->first_ms[d]);
+        learned_pass(&c->l, learned_kind_of(d, false), rows, context, 0, b->draft_ms[d]);
+      }
     }
 }
 
@@ -98,8 +99,7 @@ static void look_first(const dtl_learned *learned, course *c) {
   dt_pair_info info;
   dt_pair_describe(learned->pair, &info);
   const dt_sampling drawn = {.temp = 1};
-  int room = info.context < LOOK_CONTEXT ? info.context : LOOK_CONTEXT;
-  if (info.draft.path && info.draft.context < room) room = info.draft.context;
+  int room = bench_context(&info, info.context < LOOK_CONTEXT ? info.context : LOOK_CONTEXT);
   bench b;
   if (c->l.shown.target[0][0] > LONG_MS || bench_open(&b, learned->pair, room, c->batch, NULL)) return;
   int longest = bench_longest(&b, room, 16), context = longest < COSTS_STEP ? longest : COSTS_STEP;

@@ -44,14 +44,16 @@ void learned_begin(lessons *l, const learned_guess *g) {
   memset(l, 0, sizeof *l);
   dtl_costs *c = &l->reckoned;
   c->batch = g->batch;
-  c->has_draft = g->has_draft;
+  c->drafts = g->drafts;
   costs_choose_rows(c);
   for (int i = 0; i < c->n_rows; i++) l->log_rows[i] = log(c->rows[i]);
   do c->context[c->n_contexts] = CONTEXTS[c->n_contexts], c->n_contexts++;
   while (c->n_contexts < N_CONTEXTS && CONTEXTS[c->n_contexts - 1] < g->context);
   reckon(c, c->target, g, g->target_bytes, g->target_token);
-  if (c->has_draft) reckon(c, c->draft, g, g->draft_bytes, g->draft_token);
-  for (int k = 0; k < c->n_contexts; k++) c->first[k] = clamp(FIRST * c->draft[k][0], LEAST_MS, MOST_MS);
+  for (int d = 0; d < c->drafts; d++) {
+    reckon(c, c->draft[d], g, g->draft_bytes[d], g->draft_token[d]);
+    for (int k = 0; k < c->n_contexts; k++) c->first[d][k] = clamp(FIRST * c->draft[d][k][0], LEAST_MS, MOST_MS);
+  }
   l->shown = *c;
 }
 
@@ -64,20 +66,23 @@ static int nearest(const int *at, int n, double x) {
   return i;
 }
 
+static int draft_of(learned_kind kind) { return ((int)kind - LEARNED_DRAFT) / 2; }
+static bool is_first(learned_kind kind) { return kind == LEARNED_FIRST || kind == LEARNED_FIRST2; }
+
 /* The estimate. A first pass with committed tokens has more rows. */
 static double reckoned(const dtl_costs *c, learned_kind kind, double rows, int context) {
   if (kind == LEARNED_TARGET) return costs_pass(c, c->target, rows, context);
-  double ms = costs_pass(c, c->draft, rows, context);
-  return kind == LEARNED_DRAFT ? ms : ms + costs_first(c, c->batch, context) - costs_pass(c, c->draft, 1, context);
+  int d = draft_of(kind);
+  double ms = costs_pass(c, c->draft[d], rows, context);
+  return is_first(kind) ? ms + costs_first(c, d, c->batch, context) - costs_pass(c, c->draft[d], 1, context) : ms;
 }
 
 /* Counts a pass that ran so many times. */
 static void seed(lessons *l, learned_kind kind, double rows, int context, double experts, double ms, int times) {
   const dtl_costs *c = &l->reckoned;
   bool sound = ms >= LEAST_MS && ms <= MOST_MS && rows > 0 && rows <= 1e6 && context >= 0 && context <= 1 << 30;
-  if (!sound || (kind != LEARNED_TARGET && !c->has_draft)) return;
-  int k = nearest(c->context, c->n_contexts, context),
-      i = kind == LEARNED_FIRST ? 0 : nearest(c->rows, c->n_rows, rows);
+  if (!sound || (kind != LEARNED_TARGET && draft_of(kind) >= c->drafts)) return;
+  int k = nearest(c->context, c->n_contexts, context), i = is_first(kind) ? 0 : nearest(c->rows, c->n_rows, rows);
   learned_place *p = &l->place[kind][k][i];
   double ratio = log(ms / reckoned(c, kind, rows, context));
   if (experts > 0) learned_count_pass(l, i, experts, p->n ? ratio - shape_counted(p) : 0, times);
@@ -97,14 +102,16 @@ void learned_pass(lessons *l, learned_kind kind, double rows, int context, int e
 
 void learned_table(lessons *l, const dtl_costs *t, bool draws, bool coupled) {
   double target = draws ? t->target_draw * t->batch : 0, draft = coupled ? t->draft_draw * t->batch : 0;
-  if (t->batch != l->reckoned.batch || t->has_draft != l->reckoned.has_draft) return;
+  if (t->batch != l->reckoned.batch || t->drafts != l->reckoned.drafts) return;
   for (int k = 0; k < t->n_contexts; k++) {
     for (int i = 0; i < t->n_rows; i++) {
       seed(l, LEARNED_TARGET, t->rows[i], t->context[k], t->experts[i], t->target[k][i] + target * t->rows[i], TRUSTED);
-      if (t->has_draft)
-        seed(l, LEARNED_DRAFT, t->rows[i], t->context[k], 0, t->draft[k][i] + draft * t->rows[i], TRUSTED);
+      for (int d = 0; d < t->drafts; d++)
+        seed(l, learned_kind_of(d, false), t->rows[i], t->context[k], 0, t->draft[d][k][i] + draft * t->rows[i],
+             TRUSTED);
     }
-    if (t->has_draft) seed(l, LEARNED_FIRST, 1, t->context[k], 0, t->first[k] + draft, TRUSTED);
+    for (int d = 0; d < t->drafts; d++)
+      seed(l, learned_kind_of(d, true), 1, t->context[k], 0, t->first[d][k] + draft, TRUSTED);
   }
 }
 
@@ -131,34 +138,39 @@ static void correct(lessons *l, learned_kind kind, const costs_of reckoned, cost
 static double belief(int n) { return n >= SURE ? 1 : (n + 1) / (SURE + 1.0); }
 
 /* A first pass without times costs more than a later pass by the estimated amount. */
-static void correct_first(lessons *l, dtl_costs *out) {
+static void correct_first(lessons *l, int draft, dtl_costs *out) {
   const dtl_costs *c = &l->reckoned;
+  learned_place(*of)[COSTS_ROWS] = l->place[learned_kind_of(draft, true)];
   int best = -1;
   for (int k = 0; k < c->n_contexts; k++)
-    if (l->place[LEARNED_FIRST][k][0].n &&
-        (best < 0 || l->place[LEARNED_FIRST][k][0].n > l->place[LEARNED_FIRST][best][0].n))
-      best = k;
+    if (of[k][0].n && (best < 0 || of[k][0].n > of[best][0].n)) best = k;
   for (int k = 0; k < c->n_contexts; k++) {
-    learned_place *p = &l->place[LEARNED_FIRST][k][0];
-    double later = log(out->draft[k][0] / c->draft[k][0]), ratio = later;
-    if (!p->n && best >= 0) p = &l->place[LEARNED_FIRST][best][0];
+    learned_place *p = &of[k][0];
+    double one = out->draft[draft][k][0], later = log(one / c->draft[draft][k][0]), ratio = later;
+    if (!p->n && best >= 0) p = &of[best][0];
     if (p->n) ratio += belief(p->n) * (shape_counted(p) - later);
-    out->first[k] = fmax(out->draft[k][0], clamp(c->first[k] * exp(ratio), LEAST_MS, MOST_MS));
+    out->first[draft][k] = fmax(one, clamp(c->first[draft][k] * exp(ratio), LEAST_MS, MOST_MS));
   }
 }
 
 static bool moved(double a, double b) { return fabs(a - b) > MOVED * b; }
 
+static bool have_moved(const dtl_costs *c, const costs_of a, const costs_of b) {
+  for (int k = 0; k < c->n_contexts; k++)
+    for (int i = 0; i < c->n_rows; i++)
+      if (moved(a[k][i], b[k][i])) return true;
+  return false;
+}
+
 static bool has_moved(const dtl_costs *a, const dtl_costs *b) {
   for (int i = 0; i < a->n_rows; i++)
     if (moved(a->experts[i], b->experts[i]) || moved(a->expert[i], b->expert[i])) return true;
-  for (int k = 0; k < a->n_contexts; k++) {
-    if (a->has_draft && moved(a->first[k], b->first[k])) return true;
-    for (int i = 0; i < a->n_rows; i++)
-      if (moved(a->target[k][i], b->target[k][i]) || (a->has_draft && moved(a->draft[k][i], b->draft[k][i])))
-        return true;
+  for (int d = 0; d < a->drafts; d++) {
+    if (have_moved(a, a->draft[d], b->draft[d])) return true;
+    for (int k = 0; k < a->n_contexts; k++)
+      if (moved(a->first[d][k], b->first[d][k])) return true;
   }
-  return false;
+  return have_moved(a, a->target, b->target);
 }
 
 bool learned_look(lessons *l) {
@@ -167,9 +179,9 @@ bool learned_look(lessons *l) {
   l->waiting = 0;
   correct(l, LEARNED_TARGET, l->reckoned.target, now.target);
   learned_count_costs(l, &now);
-  if (now.has_draft) {
-    correct(l, LEARNED_DRAFT, l->reckoned.draft, now.draft);
-    correct_first(l, &now);
+  for (int d = 0; d < now.drafts; d++) {
+    correct(l, learned_kind_of(d, false), l->reckoned.draft[d], now.draft[d]);
+    correct_first(l, d, &now);
   }
   if (!has_moved(&now, &l->shown)) return false;
   l->shown = now;
@@ -179,7 +191,10 @@ bool learned_look(lessons *l) {
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static const char *const NAMES[LEARNED_KINDS] = {"target", "draft", "first"};
+static const char *const NAMES[LEARNED_KINDS] = {"target", "draft", "first", "draft2", "first2"};
+
+/* The kinds that a file has: of a second draft only where there is one. */
+static int kinds_of(const lessons *l) { return l->reckoned.drafts > 1 ? LEARNED_KINDS : LEARNED_DRAFT2; }
 
 /* [rows, context, ms, the number of times it counts for] */
 static void add_place(cJSON *list, lessons *l, learned_kind kind, int k, int i) {
@@ -196,7 +211,7 @@ char *learned_json(lessons *l, const char *key) {
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "schema", SCHEMA);
   cJSON_AddStringToObject(root, "key", key);
-  for (int kind = 0; kind < LEARNED_KINDS; kind++) {
+  for (int kind = 0; kind < kinds_of(l); kind++) {
     cJSON *list = cJSON_AddArrayToObject(root, NAMES[kind]);
     for (int k = 0; k < l->reckoned.n_contexts; k++)
       for (int i = 0; i < l->reckoned.n_rows; i++) add_place(list, l, (learned_kind)kind, k, i);
@@ -224,16 +239,16 @@ static bool take_entry(lessons *l, learned_kind kind, const cJSON *entry) {
 
 static const char *take_all(lessons *l, const cJSON *root, const char *key) {
   static const char *const wrong[] = {
-      "target is no list of [rows, context, ms, times]",
-      "draft is no list of [rows, context, ms, times]",
-      "first is no list of [rows, context, ms, times]",
+      "target is no list of [rows, context, ms, times]", "draft is no list of [rows, context, ms, times]",
+      "first is no list of [rows, context, ms, times]",  "draft2 is no list of [rows, context, ms, times]",
+      "first2 is no list of [rows, context, ms, times]",
   };
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
   const cJSON *learned_on = cJSON_GetObjectItemCaseSensitive(root, "key");
   if (!cJSON_IsString(schema) || strcmp(schema->valuestring, SCHEMA)) return "its schema is not " SCHEMA;
   if (!cJSON_IsString(learned_on) || strcmp(learned_on->valuestring, key))
     return "it was learned on another machine or model";
-  for (int kind = 0; kind < LEARNED_KINDS; kind++) {
+  for (int kind = 0; kind < kinds_of(l); kind++) {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, NAMES[kind]), *entry;
     if (!cJSON_IsArray(list)) return wrong[kind];
     cJSON_ArrayForEach(entry, list) if (!take_entry(l, (learned_kind)kind, entry)) return wrong[kind];

@@ -12,10 +12,17 @@
 
 typedef enum {
   LEARNED_TARGET, /* with one row of each sequence: plain decoding's, without draft passes before it */
-  LEARNED_DRAFT,  /* a draft pass after another one */
-  LEARNED_FIRST,  /* the first draft pass of an iteration */
+  LEARNED_DRAFT,  /* a pass of the first draft after another one of it */
+  LEARNED_FIRST,  /* its first pass of an iteration */
+  LEARNED_DRAFT2, /* the same of the second */
+  LEARNED_FIRST2,
   LEARNED_KINDS
 } learned_kind;
+
+/* The kind of a draft's passes. */
+static inline learned_kind learned_kind_of(int draft, bool first) {
+  return (learned_kind)(LEARNED_DRAFT + 2 * draft + (first ? 1 : 0));
+}
 
 typedef struct {
   float ratio[LEARNED_KEPT]; /* logarithms of time seen over time reckoned */
@@ -45,12 +52,12 @@ typedef struct {
 
 /* The numbers behind the first estimate. */
 typedef struct {
-  double target_bytes, draft_bytes; /* that a pass of the model reads */
-  double target_token, draft_token; /* bytes of a token's keys and values */
-  double speed;                     /* bytes per millisecond */
-  double row;                       /* time of another row / time of a pass over one row */
-  int context, batch;               /* the longest; sequences in a pass */
-  bool has_draft;
+  double target_bytes, draft_bytes[DT_DRAFTS]; /* that a pass of the model reads */
+  double target_token, draft_token[DT_DRAFTS]; /* bytes of a token's keys and values */
+  double speed;                                /* bytes per millisecond */
+  double row;                                  /* time of another row / time of a pass over one row */
+  int context, batch;                          /* the longest; sequences in a pass */
+  int drafts;
 } learned_guess;
 
 void learned_begin(lessons *l, const learned_guess *guess);

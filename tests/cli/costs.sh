@@ -166,6 +166,10 @@ it_prints_a_table_and_draws_it() {
   grep -qE "^a row whose token is drawn: [0-9.]+ more, a draft's that knows the noise [0-9.]+$" stdout || fail 'no draws'
   grep -qE '^     1 #+ 1\.00$' stdout || fail 'no plot'
   grep -q '"contexts"' table.json || fail 'no JSON'
+  succeeds run calibrate -c 60 -t 1 -md2 exit:2
+  grep -qE '^milliseconds per pass, .*mini-draft and exit:2$' stdout || fail 'no second draft'
+  grep -qE '^  rows +target@[0-9]+ +draft@[0-9]+ +draft2@[0-9]+$' stdout || fail 'no column for it'
+  grep -qE '^first pass of the second draft of an iteration: [0-9.]+@[0-9]+$' stdout || fail 'no first pass of it'
   succeeds run calibrate -c 60 -t 1 --batch 3
   grep -q '^milliseconds per pass over 3 sequences, by the rows of each, ' stdout || fail 'no table of a batch'
   refuses_to_draw 2 'must end in .svg or .png' "$PATH" costs.gif

@@ -121,7 +121,8 @@ local CALLS = {
   function(b) return ("policy.clip(%s, 1, %s)"):format(integer(b), integer(b)) end,
   function(b)
     local who = pick { "target", "draft" }
-    return ("self.costs:%s(%s, %s%s)"):format(who, integer(b), integer(b), optional(integer(b)))
+    local more = chance(0.3) and optional(integer(b), argument({ "1", "2" }, b)) or optional(integer(b))
+    return ("self.costs:%s(%s, %s%s)"):format(who, integer(b), integer(b), more)
   end,
   function(b) return ("self.costs:target(1, 1, nil, %s)"):format(integer(b)) end,
   function(b) -- what a page finds is what earlier pages, or none, left: the pages run in one process

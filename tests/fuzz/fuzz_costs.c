@@ -31,37 +31,38 @@ static void check_experts(const dtl_costs *c) {
   }
 }
 
-/* An iteration's first draft pass is none of the cheap ones, and drawing takes no time away. */
+/* A draft's first pass of an iteration is none of the cheap ones, and drawing takes no time away. */
 static void check_rest(const dtl_costs *c) {
   static const int contexts[] = {0, 128, 100000, 1 << 30};
-  for (size_t k = 0; c->has_draft && k < sizeof contexts / sizeof *contexts; k++)
-    for (int sequences = 1; sequences <= DTL_PLACES; sequences *= 2) {
-      double first = costs_first(c, sequences, contexts[k]);
-      if (!(first >= costs_pass(c, c->draft, (double)sequences / c->batch, contexts[k])) ||
-          !isfinite(first * 4096 * 256))
-        abort();
-    }
+  for (int d = 0; d < c->drafts; d++)
+    for (size_t k = 0; k < sizeof contexts / sizeof *contexts; k++)
+      for (int sequences = 1; sequences <= DTL_PLACES; sequences *= 2) {
+        double first = costs_first(c, d, sequences, contexts[k]);
+        if (!(first >= costs_pass(c, c->draft[d], (double)sequences / c->batch, contexts[k])) ||
+            !isfinite(first * 4096 * 256))
+          abort();
+      }
   if (!(c->target_draw >= 0 && c->draft_draw >= 0 && isfinite((c->target_draw + c->draft_draw) * 4096 * 256))) abort();
 }
 
 /* What is taken in whole teaches, and can be written and read again. */
 static void check_learned(const char *text) {
-  static const learned_guess guess = {.target_bytes = 1e8,
-                                      .draft_bytes = 1e7,
-                                      .target_token = 1e3,
-                                      .draft_token = 1e2,
-                                      .speed = 2e7,
-                                      .row = 0.06,
-                                      .context = 4096,
-                                      .batch = 1,
-                                      .has_draft = true};
+  const learned_guess guess = {.target_bytes = 1e8,
+                               .draft_bytes = {1e7, 2e6},
+                               .target_token = 1e3,
+                               .draft_token = {1e2, 1e1},
+                               .speed = 2e7,
+                               .row = 0.06,
+                               .context = 4096,
+                               .batch = 1,
+                               .drafts = strstr(text, "draft2") ? 2 : 1};
   lessons *l = malloc(sizeof *l);
   if (!l) abort();
   learned_begin(l, &guess);
   if (!learned_parse(l, text, "key")) {
     learned_look(l);
     check_times(&l->shown, l->shown.target);
-    check_times(&l->shown, l->shown.draft);
+    for (int d = 0; d < guess.drafts; d++) check_times(&l->shown, l->shown.draft[d]);
     check_rest(&l->shown);
     check_experts(&l->shown);
     char *json = learned_json(l, "key");
@@ -82,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   dtl_costs costs, back;
   if (!costs_parse(text, NULL, &costs)) {
     check_times(&costs, costs.target);
-    if (costs.has_draft) check_times(&costs, costs.draft);
+    for (int d = 0; d < costs.drafts; d++) check_times(&costs, costs.draft[d]);
     check_rest(&costs);
     check_experts(&costs);
     char *json = costs_json(&costs, "key");

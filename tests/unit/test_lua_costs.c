@@ -28,18 +28,25 @@ static void between_measured_rows_and_contexts_costs_are_straight_lines(void **s
   assert_float_equal(costs_pass(&c, c.target, 6, 128), 3, 1e-12);
   assert_float_equal(costs_pass(&c, c.target, 14, 128), 5, 1e-12); /* beyond the last, the slope goes on */
   assert_float_equal(costs_pass(&c, c.target, 2, 640), 3, 1e-12);
-  assert_float_equal(costs_pass(&c, c.draft, 1, 5000), 0.25, 1e-12);
+  assert_float_equal(costs_pass(&c, c.draft[0], 1, 5000), 0.25, 1e-12);
 }
 
 static void the_first_draft_pass_costs_so_much_more_than_another(void **state) {
   (void)state;
   dtl_costs c = parsed("{\"batch\": 2, \"contexts\": [128, 1152], \"rows\": [1, 2], \"target\": [[1, 2], [1, 2]],"
                        " \"draft\": [[2, 4], [4, 8]], \"first\": [3, 9]}");
-  assert_float_equal(costs_first(&c, 2, 1), 3, 1e-12);
-  assert_float_equal(costs_first(&c, 4, 1), 5, 1e-12);
-  assert_float_equal(costs_first(&c, 1, 1), 2, 1e-12); /* half a row: half of 2, and 1 */
-  assert_float_equal(costs_first(&c, 2, 640), 6, 1e-12);
-  assert_float_equal(costs_first(&c, 2, 5000), 9, 1e-12);
+  assert_float_equal(costs_first(&c, 0, 2, 1), 3, 1e-12);
+  assert_float_equal(costs_first(&c, 0, 4, 1), 5, 1e-12);
+  assert_float_equal(costs_first(&c, 0, 1, 1), 2, 1e-12); /* half a row: half of 2, and 1 */
+  assert_float_equal(costs_first(&c, 0, 2, 640), 6, 1e-12);
+  assert_float_equal(costs_first(&c, 0, 2, 5000), 9, 1e-12);
+  c = parsed("{\"batch\": 2, \"contexts\": [128, 1152], \"rows\": [1, 2], \"target\": [[1, 2], [1, 2]],"
+             " \"draft\": [[2, 4], [4, 8]], \"draft2\": [[0.5, 0.75], [1, 1.5]], \"first2\": [0.625, 2]}");
+  assert_int_equal(c.drafts, 2);
+  assert_float_equal(costs_first(&c, 0, 2, 1), 2, 1e-12); /* without a list as another one */
+  assert_float_equal(costs_first(&c, 1, 2, 1), 0.625, 1e-12);
+  assert_float_equal(costs_first(&c, 1, 4, 1152), 2.5, 1e-12);
+  assert_float_equal(costs_pass(&c, c.draft[1], 2, 128), 0.75, 1e-12);
 }
 
 static void fewer_sequences_than_measured_are_parts_of_a_row(void **state) {
@@ -48,7 +55,7 @@ static void fewer_sequences_than_measured_are_parts_of_a_row(void **state) {
       parsed("{\"batch\": 8, \"contexts\": [128], \"rows\": [1, 2], \"target\": [[3, 5]], \"draft\": [[1, 4]]}");
   assert_int_equal(c.batch, 8);
   assert_float_equal(costs_pass(&c, c.target, 0.5, 128), 2, 1e-12);
-  assert_float_equal(costs_pass(&c, c.draft, 0.5, 128), 0.5, 1e-12); /* the line is below 0: a share of the whole */
+  assert_float_equal(costs_pass(&c, c.draft[0], 0.5, 128), 0.5, 1e-12); /* the line is below 0: a share of the whole */
   assert_float_equal(costs_pass(&c, c.target, 1.5, 128), 4, 1e-12);
 }
 
@@ -130,7 +137,9 @@ static void disturbed_times_become_strictly_increasing_from_below(void **state) 
 }
 
 #define TIMES "a list per context, of a time per row, increasing, from 1e-6 to 1e9 ms"
-#define FIRST "first needs a time per context, none below the draft's of one row, to 1e9 ms"
+#define FIRST "first" FIRST_TIMES
+#define FIRST2 "first2" FIRST_TIMES
+#define FIRST_TIMES " needs a time per context, none below the draft's of one row, to 1e9 ms"
 #define COUNTS "experts needs a count per row, none falling, from 1 to 1e9"
 #define EXPERT "expert needs a time per row, from 0 to 1e9 ms"
 #define TWO_ROWS "{\"contexts\": [128], \"rows\": [1, 2], \"target\": [[1, 2]]"
@@ -158,6 +167,10 @@ static void a_table_that_is_none_is_refused_with_the_reason(void **state) {
       {ONE_ROW ", \"draft\": [[1]], \"first\": [0.999999]}", FIRST},
       {ONE_ROW ", \"draft\": [[1]], \"first\": [1000000000.0001]}", FIRST},
       {ONE_ROW ", \"draft\": [[1]], \"first\": [\"1\"]}", FIRST},
+      {ONE_ROW ", \"draft2\": [[1]]}", "draft2 needs draft beside it"},
+      {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[0]]}", "draft2 needs " TIMES},
+      {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1, 2]]}", "draft2 needs " TIMES},
+      {ONE_ROW ", \"draft\": [[1]], \"draft2\": [[1]], \"first2\": [0.999999]}", FIRST2},
       {ONE_ROW ", \"target_draw\": -1e-9}", "target_draw is no time from 0 to 1e9 ms"},
       {ONE_ROW ", \"target_draw\": 1000000000.0001}", "target_draw is no time from 0 to 1e9 ms"},
       {ONE_ROW ", \"draft_draw\": \"1\"}", "draft_draw is no time from 0 to 1e9 ms"},
@@ -190,13 +203,13 @@ static void the_least_and_the_largest_time_and_batch_are_taken(void **state) {
   assert_int_equal(c.batch, 256);
   assert_float_equal(c.target[0][1], 1e9, 1e-12);
   c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1], \"target_draw\": 0, \"draft_draw\": 1e9}");
-  assert_true(c.first[0] == 1 && c.target_draw == 0 && c.draft_draw == 1e9);
+  assert_true(c.first[0][0] == 1 && c.target_draw == 0 && c.draft_draw == 1e9);
   c = parsed(TWO_ROWS ", \"experts\": [1, 1e9], \"expert\": [0, 1e9]}");
   assert_true(c.experts[0] == 1 && c.experts[1] == 1e9 && c.expert[0] == 0 && c.expert[1] == 1e9);
   c = parsed(TWO_ROWS ", \"experts\": [8, 8], \"expert\": [1, 1]}"); /* all rows may share theirs */
   assert_true(c.experts[1] == 8);
   c = parsed(ONE_ROW ", \"draft\": [[1]], \"first\": [1e9]}");
-  assert_true(c.first[0] == 1e9 && c.draft_draw == 0);
+  assert_true(c.first[0][0] == 1e9 && c.draft_draw == 0);
 }
 
 static void what_is_kept_is_served_to_its_key_alone(void **state) {
@@ -206,20 +219,25 @@ static void what_is_kept_is_served_to_its_key_alone(void **state) {
   costs_place place = {.key = "this machine", .path = path};
   dtl_costs c = parsed(TABLE), back;
   const double experts[] = {8, 14.5, 50}, expert[] = {0.125, 1.0 / 3, 0};
-  c.target_draw = 0.125, c.draft_draw = 0.25, c.first[1] = 0.375;
+  c.target_draw = 0.125, c.draft_draw = 0.25, c.first[0][1] = 0.375;
   assert_string_equal(costs_load(&place, &back), "");
   assert_null(costs_store(&place, &c));
   assert_null(costs_load(&place, &back));
   assert_int_equal(back.n_rows, 3);
-  assert_true(back.has_draft);
+  assert_int_equal(back.drafts, 1);
   assert_memory_equal(back.target[1], c.target[1], sizeof(double) * 3);
-  assert_true(back.first[0] == c.first[0] && back.first[1] == c.first[1]);
+  assert_true(back.first[0][0] == c.first[0][0] && back.first[0][1] == c.first[0][1]);
   assert_true(back.target_draw == 0.125 && back.draft_draw == 0.25);
   assert_true(back.experts[0] == 0 && back.expert[2] == 0); /* as in files of versions that knew none */
   memcpy(c.experts, experts, sizeof experts), memcpy(c.expert, expert, sizeof expert);
   assert_null(costs_store(&place, &c));
   assert_null(costs_load(&place, &back));
   assert_memory_equal(back.experts, c.experts, sizeof experts);
+  c.drafts = 2, memcpy(c.draft[1], c.draft[0], sizeof c.draft[0]), memcpy(c.first[1], c.first[0], sizeof c.first[0]);
+  c.draft[1][1][0] /= 3;
+  assert_null(costs_store(&place, &c));
+  assert_null(costs_load(&place, &back));
+  assert_true(back.drafts == 2 && back.draft[1][1][0] == c.draft[1][1][0] && back.first[1][1] == c.first[1][1]);
   assert_memory_equal(back.expert, c.expert, sizeof expert);
   place.key = "another machine";
   assert_string_equal(costs_load(&place, &back), "it was measured by an older version, or on another machine or model");
@@ -318,14 +336,14 @@ static void several_sequences_are_measured_together(void **state) {
   assert_int_equal(c.batch, 40);
   assert_int_equal(c.rows[c.n_rows - 1], 12); /* 480 rows in all */
   for (int i = 1; i < c.n_rows; i++)
-    assert_true(c.target[0][i] > c.target[0][i - 1] && c.draft[0][i] > c.draft[0][i - 1]);
+    assert_true(c.target[0][i] > c.target[0][i - 1] && c.draft[0][0][i] > c.draft[0][0][i - 1]);
   dt_pair_close(pair);
 }
 
 static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void **state) {
   (void)state;
   dt_pair *pair;
-  ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1}, &pair, &err));
+  ok(dt_pair_open_fake(&(dt_fake_options){.vocab = 7, .context = 40, .eos = -1, .two_drafts = true}, &pair, &err));
   int last = 0;
   dtl_calibration how = {.progress = count, .user = &last};
   dtl_costs c;
@@ -333,12 +351,13 @@ static void measuring_gives_a_time_for_every_size_and_tells_how_far_it_is(void *
   if (dtl_calibrate(pair, &how, &c, &err)) fail_msg("%s", err.message);
   assert_int_equal(last, -1);
   assert_int_equal(c.n_contexts, 1);
-  assert_true(c.has_draft);
+  assert_int_equal(c.drafts, 2);
   for (int i = 0; i < c.n_rows; i++) {
     assert_true(c.target[0][i] > (i ? c.target[0][i - 1] : 0));
-    assert_true(c.draft[0][i] > (i ? c.draft[0][i - 1] : 0));
+    for (int d = 0; d < 2; d++) assert_true(c.draft[d][0][i] > (i ? c.draft[d][0][i - 1] : 0));
   }
-  assert_true(c.first[0] >= c.draft[0][0] && c.target_draw >= 0 && c.draft_draw >= 0);
+  for (int d = 0; d < 2; d++) assert_true(c.first[d][0] >= c.draft[d][0][0]);
+  assert_true(c.target_draw >= 0 && c.draft_draw >= 0);
   assert_true(c.experts[0] == 0 && c.expert[0] == 0);
   dt_pair_close(pair);
 }
