@@ -110,23 +110,6 @@ static __device__ __forceinline__ void add_values(const unsigned (&weights)[4], 
   mma<TYPE>(odd, weights, second);
 }
 
-/* Adds row r's parts in order: out = sum of parts / sum of exponentials. */
-template <number TYPE, int DIM> static __device__ void combine(const attention &a, int r, int head) {
-  size_t first = ((size_t)r * a.heads + head) * a.splits;
-  int count = a.rows.position[r] / SPLIT + 1;
-  float largest = -INFINITY;
-  for (int s = 0; s < count; s++) largest = fmaxf(largest, __ldcg(&a.weight[first + s].x));
-  for (int d = threadIdx.x; d < a.head_dim; d += WARPS * WARP) {
-    float sum = 0.0f, total = 0.0f;
-    for (int s = 0; s < count; s++) {
-      float e = exp2f(__ldcg(&a.weight[first + s].x) - largest);
-      total = fmaf(e, __ldcg(&a.weight[first + s].y), total);
-      sum = fmaf(e, __ldcg(&a.part[(first + s) * DIM + d]), sum);
-    }
-    a.out.at[a.out.place(r, head * a.head_dim + d)] = narrow<TYPE>(sum / total);
-  }
-}
-
 /* A unit of work of one head, and the places of its keys and values. */
 struct work {
   int row0, rows, part, own, head;
@@ -139,10 +122,12 @@ static __device__ __forceinline__ int count_of(const attention &a, const work &u
   return left < SPLIT ? left : SPLIT;
 }
 
-/* The slot of key i of row r in its part; past the end any key of the row, since its weight is zero. */
-static __device__ __forceinline__ int slot_of(const attention &a, const work &u, int r, int i, int count) {
-  int row = u.row0 + r, position = u.part * SPLIT + (i < count ? i : count - 1), prefix = a.rows.prefix[row];
-  return position < prefix ? position : a.rows.path[a.rows.path_at[row] + position - prefix];
+/* The slot of key i of a row in the part that begins at position `begin`; past the end any key of the row, since its
+ * weight is zero. */
+static __device__ __forceinline__ int slot_of(const attention &a, int begin, int prefix, int path_at, int i,
+                                              int count) {
+  int position = begin + (i < count ? i : count - 1);
+  return position < prefix ? position : a.rows.path[path_at + position - prefix];
 }
 
 /* Hides the scores, in rows lower and upper, of keys outside the pass's window; keys begin at `first` of the part. */
@@ -198,7 +183,9 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
   int first = u.own / KEYS, items = u.rows * (WARPS - first);
   for (int item = warp; item < items; item += WARPS) {
     int r = item % u.rows, of_warp = first + item / u.rows, begin = of_warp * KEYS, end = begin + KEYS;
-    if (begin >= count_of(a, u, r)) continue;
+    int count = (count_of(a, u, r) + 15) / 16 * 16; /* behind them all weights are zero */
+    if (end > count) end = count;
+    if (begin >= end) continue;
     if (begin < u.own) begin = u.own / 16 * 16;
     for (int at = r * SPLIT + begin; at < r * SPLIT + end; at += 16) {
       lane_values<DIM> value[4];
@@ -218,28 +205,70 @@ static __device__ __forceinline__ void add_own(const attention &a, const work &u
   }
 }
 
+/* Adds the parts of the rows whose last part this block has finished, each row's in order: out = sum of parts / sum of
+ * exponentials. A thread takes EACH dimensions of a row, and AT_ONCE parts are on their way together: one after the other they
+ * would each take the time of a trip to the second-level cache. */
+template <number TYPE, int DIM>
+static __device__ __forceinline__ void combine(const attention &a, const work &u, const room &s) {
+  constexpr int EACH = 4, ITEMS = DIM / EACH, AT_ONCE = 8;
+  for (int item = threadIdx.x; item < u.rows * ITEMS; item += WARPS * WARP) {
+    int r = item / ITEMS, d = item % ITEMS * EACH;
+    if (!s.last[r]) continue;
+    size_t first = ((size_t)(u.row0 + r) * a.heads + u.head) * a.splits;
+    int count = a.rows.position[u.row0 + r] / SPLIT + 1;
+    float sum[EACH] = {}, total = 0.0f, largest = -INFINITY;
+#pragma unroll 8
+    for (int p = AT_ONCE; p < count; p++) largest = fmaxf(largest, __ldcg(&a.weight[first + p].x));
+    for (int begin = 0; begin < count; begin += AT_ONCE) {
+      float2 weight[AT_ONCE];
+      float4 part[AT_ONCE];
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) {
+        size_t at = first + (begin + i < count ? begin + i : begin);
+        weight[i] = __ldcg(&a.weight[at]);
+        part[i] = __ldcg(reinterpret_cast<const float4 *>(&a.part[at * DIM + d]));
+      }
+      if (begin == 0)
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) largest = fmaxf(largest, weight[i].x);
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) {
+        if (begin + i >= count) break;
+        float e = exp2f(weight[i].x - largest);
+        total = fmaf(e, weight[i].y, total);
+        sum[0] = fmaf(e, part[i].x, sum[0]), sum[1] = fmaf(e, part[i].y, sum[1]);
+        sum[2] = fmaf(e, part[i].z, sum[2]), sum[3] = fmaf(e, part[i].w, sum[3]);
+      }
+    }
+    for (int i = 0; i < EACH && d + i < a.head_dim; i++)
+      a.out.at[a.out.place(u.row0 + r, u.head * a.head_dim + d + i)] = narrow<TYPE>(sum[i] / total);
+  }
+}
+
 /* Blocks on a multiprocessor at once: as many as registers and shared memory allow without spilling. */
-template <int DIM> constexpr int BLOCKS = DIM <= 80 ? 6 : DIM <= 128 ? 4 : 2;
+template <int DIM> constexpr int BLOCKS = DIM <= 64 ? 6 : DIM <= 80 ? 5 : DIM <= 128 ? 4 : 2;
 
 template <number TYPE, int DIM>
 static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(attention a) {
   DYNAMIC_SHARED_OF(int, shared, SHARED<DIM>);
   room s = rooms(shared);
   dependency_release();
-  if ((int)blockIdx.x >= a.rows.header->units) return dependency_wait();
-  int4 unit = a.rows.unit[blockIdx.x];
+  int4 unit = a.rows.unit[2 * blockIdx.x], last = a.rows.unit[2 * blockIdx.x + 1];
+  if (!unit.y) return dependency_wait();
   work u = {unit.x, unit.y, unit.z, unit.w, (int)blockIdx.y, nullptr, nullptr};
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-  size_t head_rows = (a.rows.sequence[u.row0] * a.sequence_stride + u.head / (a.heads / a.kv_heads)) * a.slots;
+  size_t head_rows = (last.x * a.sequence_stride + u.head / (a.heads / a.kv_heads)) * a.slots;
   u.k = a.keys + head_rows * DIM, u.v = a.values + head_rows * DIM;
   bool apart = u.own < SPLIT;
   /* keys that the rows have in common; the last row of a text has the most */
-  int common = apart ? u.own : count_of(a, u, u.rows - 1);
-  for (int i = threadIdx.x; i < SPLIT && common; i += WARPS * WARP) s.slot[i] = slot_of(a, u, u.rows - 1, i, common);
+  int left = last.w + 1 - u.part * SPLIT, common = apart ? u.own : left < SPLIT ? left : SPLIT;
+  for (int i = threadIdx.x; i < SPLIT && common; i += WARPS * WARP)
+    s.slot[i] = slot_of(a, u.part * SPLIT, last.y, last.z, i, common);
   if (apart)
     for (int item = threadIdx.x; item < u.rows * SPLIT; item += WARPS * WARP)
       if (item % SPLIT >= u.own / 16 * 16)
-        s.own_slot[item] = slot_of(a, u, item / SPLIT, item % SPLIT, count_of(a, u, item / SPLIT));
+        s.own_slot[item] = slot_of(a, u.part * SPLIT, a.rows.prefix[u.row0 + item / SPLIT],
+                                   a.rows.path_at[u.row0 + item / SPLIT], item % SPLIT, count_of(a, u, item / SPLIT));
   int first = warp * KEYS, mine = common - first; /* may be negative */
   int lower = g < u.rows ? g : 0, upper = g + 8 < u.rows ? g + 8 : 0;
   int keys_of_row[2] = {count_of(a, u, lower) - first, count_of(a, u, upper) - first};
@@ -351,8 +380,7 @@ static __global__ __launch_bounds__(WARPS *WARP, BLOCKS<DIM>) void k_attention(a
     if (s.last[r]) *done = 0;
   }
   __syncthreads();
-  for (int i = 0; i < u.rows; i++)
-    if (s.last[i]) combine<TYPE, DIM>(a, u.row0 + i, u.head);
+  combine<TYPE, DIM>(a, u, s);
 }
 
 template <number TYPE, int DIM> static cudaError_t start(const queue &stream, const attention &a, int units) {

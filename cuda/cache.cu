@@ -92,7 +92,7 @@ dt_status cuda_create_cache(dt_weights *w, int sequences, int slots, dt_cache **
   c->sequences = sequences;
   c->slots = slots;
   c->splits = blocks_of(slots, SPLIT);
-  c->tail = 4 * ROWS * (size_t)c->splits + ROWS * (size_t)PATH + (size_t)slots;
+  c->tail = 8 * ROWS * (size_t)c->splits + ROWS * (size_t)PATH + (size_t)slots;
   layout(c);
   dt_status status = arena_open(w->backend, &c->cache_arena, "the cache", &w->backend->memory.caches, err);
   if (status == DT_OK) status = arena_open(w->backend, &c->scratch_arena, "scratch", &w->backend->memory.scratch, err);

@@ -44,7 +44,6 @@ inline void copy_stream(uint4 *to, const uint4 *from) { emu::copy_begin(to, from
 inline void copy_cached(uint4 *to, const uint4 *from) { emu::copy_begin(to, from); }
 inline void copies_commit() { emu::copies_commit(); }
 template <int LEFT> inline void copies_wait() { emu::copies_wait(LEFT); }
-inline void prefetch(const void *, unsigned) {}
 inline void dependency_wait() { emu::waited(); }
 inline void dependency_release() {}
 inline unsigned add_one_for_block(unsigned *p) {
@@ -141,13 +140,6 @@ __device__ __forceinline__ void copy_cached(uint4 *to, const uint4 *from) {
 __device__ __forceinline__ void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LEFT> __device__ __forceinline__ void copies_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
-}
-
-/* Prefetches `bytes` (a multiple of 16) into the second-level cache. One thread does so for all. */
-__device__ __forceinline__ void prefetch(const void *p, unsigned bytes) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes) : "memory");
-#endif
 }
 
 /* Programmatic dependent launch: a kernel may begin while the kernel before it still runs, as soon as all blocks of

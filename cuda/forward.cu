@@ -193,10 +193,9 @@ static cudaError_t run_some(const dt_weights *w, dt_cache *c, const dt_rows *row
   header->wanted = results;
   if (out && out->want == DT_WANT_TOPK) header->top_k = out->k, header->top_ids = outputs_below(w, out->vocab);
   if (out && out->want == DT_WANT_BOTH) header->top_k = out->k, header->top_ids = w->outputs;
-  pass_shape shape = {bucket(n), 8,  bucket(results), results ? out->want : DT_WANT_NOTHING,
-                      filtered,  {}, rows->distance};
+  pass_shape shape = {bucket(n), header->units, bucket(results), results ? out->want : DT_WANT_NOTHING, filtered,
+                      {},        rows->distance};
   if (rows->features) shape.given = rows->features->kept;
-  while (shape.units < header->units) shape.units *= 2;
 
   const queue &stream = w->backend->stream;
   cudaError_t e = cudaMemcpyAsync(c->rows[0].header, header, bytes, cudaMemcpyHostToDevice, stream);
@@ -216,7 +215,6 @@ static cudaError_t run_chunk(const dt_weights *w, const dt_cache *c, const dt_ro
     int staged_rows = stage_rows(c, staged, rows, first + group * CHUNK_GROUP, CHUNK_GROUP, &bytes);
     if (staged_rows < CHUNK_GROUP)
       return cudaErrorInvalidValue; /* cannot happen for a text, whose paths are single slots: see check.c */
-    if (staged.header->units > q.shape.units) q.shape.units = staged.header->units;
     must(&q, cudaMemcpyAsync(c->rows[group].header, staged.header, bytes, cudaMemcpyHostToDevice, q.stream));
   }
   enqueue(&q);

@@ -7,16 +7,15 @@
  * 144 outputs of 32, 64 or WIDE_ROWS rows; each warp has 48 outputs of some of the rows and takes all slices in turn. A
  * column of a tensor core's product does not depend on the columns beside it.
  *
- * Weights and activations come through a ring in shared memory, copied DEPTH steps of 32 k before they are used
+ * Weights and activations come through a ring in shared memory, copied DEEP steps of 32 k before they are used
  * (cp.async, which is the same from Ampere on). Loads to registers would do in principle; but if the loop has a branch,
  * the compiler moves loaded values from one register to another and waits for them there: tests/sass checks the machine
  * code for it. With few rows a lane copies only what it reads itself, and needs no barrier. With many rows, all warps
  * of the block share a step.
  *
- * Memory: at 8 rows a multiprocessor holds 9 blocks of 4 warps, with 4 steps of 1 KiB of weights under way: 144 KiB,
- * while 4.8 TB/s at 0.8 us over 132 multiprocessors need about 30 KiB; and all 1120 blocks of the 2.8B shape are in
- * place at once. Before the kernel waits for the kernel before it, it requests the first steps, and prefetches the rest
- * of the block's weights into the second-level cache; so it also reads during that kernel's time.
+ * Memory: at 8 rows a multiprocessor holds 7 blocks of 4 warps, with 5 steps of 1 KiB of weights under way: 140 KiB. Before the
+ * kernel waits for the kernel before it, it requests these steps. Asking for more, into the second-level cache, cost an H200
+ * 12 % of a plain token of the 2.8B shape; a step less under way cost 6 %, two tiles in a block 4 %.
  *
  * From 17 rows on, two things limit the speed: the traffic between the second-level cache and the multiprocessors,
  * which for P bytes of weights and n rows, in blocks of M outputs and N rows, is P (n / N + n / M); and whether the
@@ -27,31 +26,12 @@
 #include "launch.cuh"
 #include "spread.cuh"
 
-constexpr int WARPS = 4, SLICES = 4, DEPTH = 4, PREFETCH = 32 << 10;
+constexpr int WARPS = 4, SLICES = 4;
 constexpr int PITCH = 20; /* pitch of 16 sums in shared memory: no two lanes of a warp write to the same bank */
 
 template <number TYPE, class FINISH> using spot_type = decltype(spot_of<TYPE>(FINISH{}, 0, 0, 0));
 
-/* Finishes a pair of sums for each of tiles and rows. Slices that are still to be added lie `stride` apart. `mine`:
- * null, or the spot of each thread's only pair. */
-template <number TYPE, class FINISH>
-static __device__ __forceinline__ void finish_block(const FINISH &f, const float *sums, int slices, int stride,
-                                                    int rows, int first_tile, int tiles, int part, int row0, int n,
-                                                    const spot_type<TYPE, FINISH> *mine) {
-  for (int item = threadIdx.x; item < tiles * 8 * rows; item += blockDim.x) {
-    int q = item % (tiles * 8), row = item / (tiles * 8), pair = first_tile * 8 + q;
-    if (row0 + row >= n) continue;
-    float v[2];
-    for (int i = 0; i < 2; i++) {
-      const float *from = sums + (q / 8 * rows + row) * PITCH + q % 8 + 8 * i;
-      v[i] = from[0];
-      for (int s = 1; s < slices; s++) v[i] += from[s * stride];
-    }
-    finish<TYPE>(f, pair, mine ? *mine : spot_of<TYPE>(f, pair, part, row0 + row), v[0], v[1]);
-  }
-}
-
-/* Writes four sums of a lane, of columns 2 t and 2 t + 1 and outputs g and g + 8, to the place that finish_block
+/* Writes four sums of a lane, of columns 2 t and 2 t + 1 and outputs g and g + 8, to the place that finish_pair
  * reads. */
 static __device__ __forceinline__ void put_sums(float *to, const float (&sum)[4]) {
   int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
@@ -66,90 +46,158 @@ static __device__ __forceinline__ void multiply_half(float (&sum)[4], const uint
   mma<TYPE>(sum, outputs, k_of);
 }
 
-/* Few rows, NT blocks of 8: one block takes all rows. A warp's ring is [DEEP][2 of weights, NT of activations]; each
- * lane has a column of it. */
-template <int NT, int DEEP> struct few {
-  static constexpr int STAGE = (2 + NT) * WARP, RING = DEEP * STAGE, SHARED = WARPS * RING * (int)sizeof(uint4);
-  static constexpr int BLOCKS = NT == 1 ? 9 : 6; /* blocks on a multiprocessor at once */
+/* The tiles of a block that takes TILES of them, all before second_from or all behind it. */
+struct block_tiles {
+  int first, count;
+  bool before;
+};
+template <int TILES> static __device__ __forceinline__ block_tiles tiles_of(const product &p, int block) {
+  int middle = p.second_from < p.end_tile ? p.second_from : p.end_tile;
+  int blocks_before = (middle - p.first_tile + TILES - 1) / TILES;
+  bool before = block < blocks_before;
+  int first = before ? p.first_tile + block * TILES : middle + (block - blocks_before) * TILES;
+  int left = (before ? middle : p.end_tile) - first;
+  return {first, left < TILES ? left : TILES, before};
+}
+
+/* Finishes the pair of sums q of the block, of one row. Slices that are still to be added lie `stride` apart. */
+template <number TYPE, class FINISH, class SPOT>
+static __device__ __forceinline__ void finish_pair(const FINISH &f, const float *sums, int slices, int stride, int rows,
+                                                   int pair, int q, int row, const SPOT &spot) {
+  float v[2];
+  for (int i = 0; i < 2; i++) {
+    const float *from = sums + (q / 8 * rows + row) * PITCH + q % 8 + 8 * i;
+    v[i] = from[0];
+    for (int s = 1; s < slices; s++) v[i] += from[s * stride];
+  }
+  finish<TYPE>(f, pair, spot, v[0], v[1]);
+}
+
+/* Finishes all sums of a block. A thread has one pair of some rows: so what depends on the pair is computed once. */
+template <number TYPE, int TILES, int WARPS_OF_BLOCK, class FINISH>
+static __device__ __forceinline__ void finish_pairs(const FINISH &f, const float *sums, int slices, int stride,
+                                                    int rows, const block_tiles &tiles, int part, int row0, int n) {
+  constexpr int PAIRS = 8 * TILES, TURNS = WARPS_OF_BLOCK * WARP / PAIRS;
+  int q = threadIdx.x % PAIRS, pair = tiles.first * 8 + q;
+  if (q >= tiles.count * 8 || (int)threadIdx.x >= TURNS * PAIRS) return;
+  for (int row = threadIdx.x / PAIRS; row < rows && row0 + row < n; row += TURNS)
+    finish_pair<TYPE>(f, sums, slices, stride, rows, pair, q, row, spot_of<TYPE>(f, pair, part, row0 + row));
+}
+
+/* Few rows, NT blocks of 8: one block takes all rows, of TILES tiles. A warp's ring is [DEEP][2 TILES of weights, NT of
+ * activations]; each lane has a column of it. */
+template <int TILES, int NT, int DEEP> struct few {
+  static constexpr int STAGE = (2 * TILES + NT) * WARP, RING = DEEP * STAGE; /* of a warp, in units of 16 bytes */
+  static constexpr int SUMS = TILES * 8 * NT * PITCH / 4, EACH = RING > SUMS ? RING : SUMS,
+                       SHARED = WARPS * EACH * (int)sizeof(uint4);
+  static constexpr int SPOTS = (TILES * 8 * 8 * NT + WARPS * WARP - 1) / (WARPS * WARP); /* pairs of a thread */
+  static constexpr int BLOCKS = NT >= 8 ? 2 : NT == 4 ? 3 : TILES == 1 ? (NT == 1 ? 9 : 6) : (NT == 1 ? 7 : 5);
 };
 
-template <number TYPE, int NT, int DEEP, class FINISH>
-static __global__ __launch_bounds__(WARPS *WARP, few<NT, DEEP>::BLOCKS) void k_matmul(product p, FINISH f) {
-  using of = few<NT, DEEP>;
+template <number TYPE, int TILES, int NT, int DEEP, class FINISH>
+static __global__ __launch_bounds__(WARPS *WARP, few<TILES, NT, DEEP>::BLOCKS) void k_matmul(product p, FINISH f) {
+  using of = few<TILES, NT, DEEP>;
   DYNAMIC_SHARED_OF(uint4, shared, of::SHARED);
   dependency_release();
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-  int tile = p.first_tile + (int)blockIdx.y, part = blockIdx.z, part_first = p.m.steps * part / p.m.splits;
+  block_tiles tiles = tiles_of<TILES>(p, (int)blockIdx.y);
+  int part = blockIdx.z, part_first = p.m.steps * part / p.m.splits;
   int part_steps = p.m.steps * (part + 1) / p.m.splits - part_first;
   int step = part_first + part_steps * warp / SLICES, end = part_first + part_steps * (warp + 1) / SLICES;
-  uint4 *ring = shared + warp * of::RING + lane;
-  const uint4 *weights = p.m.data + (size_t)tile * p.m.steps * 64 + lane;
+  uint4 *ring = shared + warp * of::EACH + lane;
+  const uint4 *weights[TILES];
+#pragma unroll
+  for (int i = 0; i < TILES; i++) /* past the last tile: its sums are not used */
+    weights[i] = p.m.data + (size_t)(tiles.first + (i < tiles.count ? i : 0)) * p.m.steps * 64 + lane;
   auto copy_weights = [&](int at, uint4 *stage) {
-    for (int h = 0; h < 2; h++) copy_stream(stage + h * WARP, weights + (size_t)at * 64 + h * WARP);
+#pragma unroll
+    for (int i = 0; i < TILES; i++)
+      for (int h = 0; h < 2; h++) copy_stream(stage + (2 * i + h) * WARP, weights[i] + (size_t)at * 64 + h * WARP);
   };
 #pragma unroll
   for (int i = 0; i < DEEP; i++)
     if (step + i < end) copy_weights(step + i, ring + i * of::STAGE);
-  if (lane == 0 && end > step + DEEP) {
-    unsigned bytes = (unsigned)(end - step - DEEP) * 1024;
-    prefetch(weights + (size_t)(step + DEEP) * 64, bytes < PREFETCH / WARPS ? bytes : PREFETCH / WARPS);
+  int n = *p.n;
+  constexpr bool EARLY = of::SPOTS <= 2; /* whether registers have room for the places of sums */
+  spot_type<TYPE, FINISH> spot[EARLY ? of::SPOTS : 1];
+#pragma unroll
+  for (int i = 0; EARLY && i < of::SPOTS; i++) {
+    int item = threadIdx.x + i * WARPS * WARP, row = item / (8 * TILES), q = item % (8 * TILES);
+    spot[i] = {};
+    if (row < n && row < 8 * NT && q < tiles.count * 8) spot[i] = spot_of<TYPE>(f, tiles.first * 8 + q, part, row);
   }
-  int n = *p.n, item = threadIdx.x; /* see finish_block */
-  spot_type<TYPE, FINISH> spot = {};
-  if (item < 8 * 8 * NT && item / 8 < n) spot = spot_of<TYPE>(f, tile * 8 + item % 8, part, item / 8);
   dependency_wait();
 
-  const uint4 *input = reinterpret_cast<const uint4 *>(tile < p.second_from ? p.input.at : p.second.at) + lane;
-  auto copy_rows = [&](int at, uint4 *stage) {
+  const uint4 *input = reinterpret_cast<const uint4 *>(tiles.before ? p.input.at : p.second.at) + lane;
+  auto copy_rows =
+      [&](int at, uint4 *stage) { /* rows that are not there: what is left in their columns stays in them */
 #pragma unroll
-    for (int j = 0; j < NT; j++) copy_cached(stage + (2 + j) * WARP, input + j * p.input.ld + at * WARP);
-  };
+                                  for (int j = 0; j < NT; j++)
+                                    if (8 * j + lane / 4 < n)
+                                      copy_cached(stage + (2 * TILES + j) * WARP, input + j * p.input.ld + at * WARP);
+      };
 #pragma unroll
   for (int i = 0; i < DEEP; i++) { /* the first group also has the weights requested above */
     if (step + i < end) copy_rows(step + i, ring + i * of::STAGE);
     copies_commit();
   }
-  float sum[NT][4] = {};
+  float sum[TILES][NT][4] = {};
 #pragma unroll 1
   for (int slot = 0; step < end; step++) {
     copies_wait<DEEP - 1>();
-    uint4 *stage = ring + slot * of::STAGE, a[2] = {stage[0], stage[WARP]}, x[NT];
+    uint4 *stage = ring + slot * of::STAGE, a[2][TILES], x[NT];
 #pragma unroll
-    for (int j = 0; j < NT; j++) x[j] = stage[(2 + j) * WARP];
+    for (int i = 0; i < TILES; i++)
+      for (int h = 0; h < 2; h++) a[h][i] = stage[(2 * i + h) * WARP];
+#pragma unroll
+    for (int j = 0; j < NT; j++) x[j] = stage[(2 * TILES + j) * WARP];
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
-      for (int j = 0; j < NT; j++) multiply_half<TYPE>(sum[j], a[h], x[j], h);
+      for (int j = 0; j < NT; j++)
+#pragma unroll
+        for (int i = 0; i < TILES; i++) multiply_half<TYPE>(sum[i][j], a[h][i], x[j], h);
     if (step + DEEP < end) copy_weights(step + DEEP, stage), copy_rows(step + DEEP, stage);
     copies_commit();
     slot = slot + 1 < DEEP ? slot + 1 : 0;
   }
 
-  constexpr int STRIDE = of::RING * (int)(sizeof(uint4) / sizeof(float)); /* from one warp's ring to the next */
+  constexpr int STRIDE = of::EACH * (int)(sizeof(uint4) / sizeof(float)); /* from one warp's ring to the next */
   float *sums = reinterpret_cast<float *>(shared);
   __syncwarp(); /* all of the ring has been read */
 #pragma unroll
-  for (int j = 0; j < NT; j++) put_sums(sums + warp * STRIDE + 8 * j * PITCH, sum[j]);
+  for (int i = 0; i < TILES; i++)
+#pragma unroll
+    for (int j = 0; j < NT; j++) put_sums(sums + warp * STRIDE + (i * 8 * NT + 8 * j) * PITCH, sum[i][j]);
   __syncthreads();
-  finish_block<TYPE>(f, sums, SLICES, STRIDE, 8 * NT, tile, 1, part, 0, n, &spot);
+  if constexpr (EARLY) {
+#pragma unroll
+    for (int i = 0; i < of::SPOTS; i++) {
+      int item = threadIdx.x + i * WARPS * WARP, row = item / (8 * TILES), q = item % (8 * TILES);
+      if (row < n && row < 8 * NT && q < tiles.count * 8)
+        finish_pair<TYPE>(f, sums, SLICES, STRIDE, 8 * NT, tiles.first * 8 + q, q, row, spot[i]);
+    }
+  } else {
+    finish_pairs<TYPE, TILES, WARPS>(f, sums, SLICES, STRIDE, 8 * NT, tiles, part, 0, n);
+  }
 }
 
 /* Many rows: a block has 8 NT ROW_WARPS of them, a warp WARP_TILES tiles of 8 NT rows. The ring is [DEEP + 1][tiles,
  * then blocks of 8 rows]; the extra stage is the one that the last step read, when the next copy begins. The sums of
  * the slices so far are kept in registers or in shared memory, 16 bytes of a thread beside those of the next. A block
  * has tiles before second_from or behind it, never both. */
-constexpr int TILE_WARPS = 3, AHEAD = 8;
+constexpr int TILE_WARPS = 3;
 
 template <int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
   static constexpr int WARP_TILES = TILES / TILE_WARPS, WARPS = TILE_WARPS * ROW_WARPS, ROWS8 = NT * ROW_WARPS,
                        ROWS = 8 * ROWS8;
   static constexpr int STAGE = (2 * TILES + ROWS8) * WARP, RING = (DEEP + 1) * STAGE;
   static constexpr int EACH = WARP_TILES * NT,
-                       TOTALS = EACH > 12 ? EACH *WARPS *WARP : 0; /* in shared memory; 0: in registers */
+                       TOTALS = EACH > 12 || WARPS > 12 ? EACH *WARPS *WARP : 0; /* in shared memory; 0: in registers */
   static constexpr int SUMS = TILES * ROWS * PITCH / 4,
                        SHARED = (RING + TOTALS > SUMS ? RING + TOTALS : SUMS) * (int)sizeof(uint4);
-  static constexpr int WEIGHTS = 2 * TILES / WARPS, INPUTS = (ROWS8 + WARPS - 1) / WARPS; /* a warp's copies */
-  static_assert(2 * TILES % WARPS == 0, "warps share the weights' copies evenly");
+  static constexpr int WEIGHTS = (2 * TILES + WARPS - 1) / WARPS,
+                       INPUTS = (ROWS8 + WARPS - 1) / WARPS; /* a warp's copies */
 };
 
 template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
@@ -160,12 +208,8 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
   DYNAMIC_SHARED_OF(uint4, shared, of::SHARED);
   dependency_release();
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-  int middle = p.second_from < p.end_tile ? p.second_from : p.end_tile;
-  int blocks_before = (middle - p.first_tile + TILES - 1) / TILES;
-  bool before = (int)blockIdx.y < blocks_before;
-  int block_tile = before ? p.first_tile + (int)blockIdx.y * TILES : middle + ((int)blockIdx.y - blocks_before) * TILES;
-  int tiles = (before ? middle : p.end_tile) - block_tile, part = blockIdx.z;
-  if (tiles > TILES) tiles = TILES;
+  block_tiles tiles = tiles_of<TILES>(p, (int)blockIdx.y);
+  int part = blockIdx.z;
   int first = p.m.steps * part / p.m.splits, end = p.m.steps * (part + 1) / p.m.splits,
       row0 = (int)blockIdx.x * of::ROWS;
 
@@ -174,16 +218,14 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
 #pragma unroll
   for (int i = 0; i < of::WEIGHTS; i++) {
     int half = warp + i * of::WARPS,
-        tile = half / 2 < tiles ? half / 2 : tiles - 1; /* past the last tile: its sums are not used */
-    weights[i] = p.m.data + (size_t)(block_tile + tile) * p.m.steps * 64 + half % 2 * WARP + lane;
-    if (lane == 0 && end > first + DEEP)
-      prefetch(weights[i] + (size_t)(first + DEEP) * 64,
-               (unsigned)(end - first - DEEP < AHEAD ? end - first - DEEP : AHEAD) * 1024);
+        tile = half / 2 < tiles.count ? half / 2 : tiles.count - 1; /* past the last tile: its sums are not used */
+    weights[i] = p.m.data + (size_t)(tiles.first + tile) * p.m.steps * 64 + half % 2 * WARP + lane;
   }
   auto copy_weights = [&](int at, uint4 *stage) {
 #pragma unroll
     for (int i = 0; i < of::WEIGHTS; i++)
-      copy_stream(stage + (warp + i * of::WARPS) * WARP, weights[i] + (size_t)at * 64);
+      if (2 * TILES % of::WARPS == 0 || warp + i * of::WARPS < 2 * TILES)
+        copy_stream(stage + (warp + i * of::WARPS) * WARP, weights[i] + (size_t)at * 64);
   };
 #pragma unroll
   for (int i = 0; i < DEEP; i++)
@@ -193,7 +235,7 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
   dependency_wait();
 
   const uint4 *input =
-      reinterpret_cast<const uint4 *>(before ? p.input.at : p.second.at) + (size_t)(row0 / 8) * p.input.ld + lane;
+      reinterpret_cast<const uint4 *>(tiles.before ? p.input.at : p.second.at) + (size_t)(row0 / 8) * p.input.ld + lane;
   auto copy_rows = [&](int at, uint4 *stage) {
 #pragma unroll
     for (int i = 0; i < of::INPUTS; i++) {
@@ -259,19 +301,20 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
 #pragma unroll
     for (int j = 0; j < NT; j++) put_sums(sums + ((my_tile + m) * of::ROWS + 8 * (my_rows8 + j)) * PITCH, sum[m][j]);
   __syncthreads();
-  finish_block<TYPE, FINISH>(f, sums, 1, 0, of::ROWS, block_tile, tiles, part, row0, n, nullptr);
-}
-
-template <number TYPE, int NT, class FINISH>
-static cudaError_t start(const queue &stream, const product &p, const FINISH &f) {
-  dim3 grid(1, (unsigned)(p.end_tile - p.first_tile), (unsigned)p.m.splits);
-  return launch(stream, grid, WARPS * WARP, few<NT, DEPTH>::SHARED, k_matmul<TYPE, NT, DEPTH, FINISH>, p, f);
+  finish_pairs<TYPE, TILES, of::WARPS>(f, sums, 1, 0, of::ROWS, tiles, part, row0, n);
 }
 
 /* Number of blocks of so many tiles. */
 static int columns_of(const product &p, int tiles) {
   int middle = p.second_from < p.end_tile ? p.second_from : p.end_tile;
   return blocks_of(middle - p.first_tile, tiles) + blocks_of(p.end_tile - middle, tiles);
+}
+
+template <number TYPE, int TILES, int NT, int DEEP, class FINISH>
+static cudaError_t start_few(const queue &stream, const product &p, const FINISH &f) {
+  dim3 grid(1, (unsigned)columns_of(p, TILES), (unsigned)p.m.splits);
+  return launch(stream, grid, WARPS * WARP, few<TILES, NT, DEEP>::SHARED, k_matmul<TYPE, TILES, NT, DEEP, FINISH>, p,
+                f);
 }
 
 template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
@@ -282,15 +325,18 @@ static cudaError_t start_tiles(const queue &stream, const product &p, const FINI
                 f);
 }
 
-/* A tile's sums are the same, whatever the number of tiles of its block. Smaller blocks need more steps under way. */
-template <number TYPE, int NT>
-static cudaError_t start_wide(const queue &stream, const product &p, const store &f, int rows) {
-  return start_tiles<TYPE, BLOCK_TILES, NT, 2, 5>(stream, p, f, rows);
-}
-template <number TYPE, int NT>
-static cudaError_t start_wide(const queue &stream, const product &p, const spread &f, int rows) {
-  if (rows <= 64 && columns_of(p, FEW_TILES) <= MULTIPROCESSORS)
-    return start_tiles<TYPE, FEW_TILES, NT, 2, 10>(stream, p, f, rows);
+/* 32 rows: NT 2, 64 rows: NT 4. A tile's sums are the same, whatever the number of tiles of its block, and of warps that share
+ * the rows. Smaller blocks need more steps under way. Where a multiprocessor has one block of 64 rows only, twice the warps hide
+ * more of each other's latencies (15 % of such a pass on an H200). Blocks of 32 rows do not start before the kernel before
+ * them has ended: else two of them come to lie on one multiprocessor, none on another (5 %). */
+template <number TYPE, int NT, class FINISH>
+static cudaError_t start_wide(queue stream, const product &p, const FINISH &f, int rows) {
+  if (NT == 2) stream.overlaps = false;
+  if constexpr (FINISH::WHOLE)
+    if (columns_of(p, FEW_TILES) <= MULTIPROCESSORS) return start_tiles<TYPE, FEW_TILES, NT, 2, 10>(stream, p, f, rows);
+  if constexpr (NT == 4)
+    if (columns_of(p, BLOCK_TILES) * p.m.splits <= MULTIPROCESSORS)
+      return start_tiles<TYPE, BLOCK_TILES, 2, 4, 5>(stream, p, f, rows);
   return start_tiles<TYPE, BLOCK_TILES, NT, 2, 5>(stream, p, f, rows);
 }
 
@@ -301,18 +347,19 @@ static bool has_room(int bytes) {
   return cudaGetDevice(&device) == cudaSuccess &&
          cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess && bytes <= most;
 }
-using widest = tiling<BLOCK_TILES, WIDE_ROWS / 24, 3, 3>;
+constexpr int WIDEST_NT = 3, WIDEST_WARPS = WIDE_ROWS / (8 * WIDEST_NT);
+using widest = tiling<BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, 3>;
 
 template <number TYPE, class FINISH>
 static cudaError_t choose(const queue &stream, const product &p, const FINISH &f, int rows) {
   switch (rows) {
-  case 8: return start<TYPE, 1>(stream, p, f);
-  case 16: return start<TYPE, 2>(stream, p, f);
+  case 8: return start_few<TYPE, 1, 1, 5>(stream, p, f);
+  case 16: return start_few<TYPE, 1, 2, 4>(stream, p, f);
   case 32: return start_wide<TYPE, 2>(stream, p, f, rows);
   case 64: return start_wide<TYPE, 4>(stream, p, f, rows);
   default:
     if (!has_room(widest::SHARED)) return start_wide<TYPE, 4>(stream, p, f, rows);
-    return start_tiles<TYPE, BLOCK_TILES, WIDE_ROWS / 24, 3, 3>(stream, p, f, rows);
+    return start_tiles<TYPE, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, 3>(stream, p, f, rows);
   }
 }
 
@@ -324,7 +371,8 @@ template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
 template <number TYPE, class FINISH> static cudaError_t prepare() {
   cudaError_t e = allow<TYPE, BLOCK_TILES, 2, 2, 5, FINISH>();
   if (!e) e = allow<TYPE, BLOCK_TILES, 4, 2, 5, FINISH>();
-  return e || !has_room(widest::SHARED) ? e : allow<TYPE, BLOCK_TILES, WIDE_ROWS / 24, 3, 3, FINISH>();
+  if (!e) e = allow<TYPE, BLOCK_TILES, 2, 4, 5, FINISH>();
+  return e || !has_room(widest::SHARED) ? e : allow<TYPE, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, 3, FINISH>();
 }
 
 template <number TYPE> static cudaError_t prepare_both() {

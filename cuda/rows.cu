@@ -14,7 +14,7 @@ static bool is_text(const dt_rows *rows, int first, int n) {
 static int add_text_units(const pass_rows &to, int first, int n, int units) {
   for (int part = 0; part <= to.position[first + n - 1] / SPLIT; part++) {
     int before = part * SPLIT - to.position[first], skipped = before > 0 ? before : 0;
-    to.unit[units++] = make_int4(first + skipped, n - skipped, part, SPLIT);
+    to.unit[2 * units++] = make_int4(first + skipped, n - skipped, part, SPLIT);
   }
   return units;
 }
@@ -25,14 +25,14 @@ static int add_tree_units(const pass_rows &to, int first, int n, int together, i
   int common = to.prefix[first];
   for (int i = 1; i < n; i++) common = to.prefix[first + i] < common ? to.prefix[first + i] : common;
   int shared = common / SPLIT;
-  for (int part = 0; part < shared; part++) to.unit[units++] = make_int4(first, n, part, SPLIT);
+  for (int part = 0; part < shared; part++) to.unit[2 * units++] = make_int4(first, n, part, SPLIT);
   for (int i = 0; i < n; i += together) {
     int rows = n - i < together ? n - i : together;
-    to.unit[units++] = make_int4(first + i, rows, shared, rows > 1 ? common - shared * SPLIT : (int)SPLIT);
+    to.unit[2 * units++] = make_int4(first + i, rows, shared, rows > 1 ? common - shared * SPLIT : (int)SPLIT);
   }
   for (int i = 0; i < n; i++)
     for (int part = shared + 1; part <= to.position[first + i] / SPLIT; part++)
-      to.unit[units++] = make_int4(first + i, 1, part, SPLIT);
+      to.unit[2 * units++] = make_int4(first + i, 1, part, SPLIT);
   return units;
 }
 
@@ -53,13 +53,21 @@ int stage_rows(const dt_cache *c, const pass_rows &to, const dt_rows *rows, int 
     units = is_text(rows, first + i, same) ? add_text_units(to, i, same, units)
                                            : add_tree_units(to, i, same, together, units);
   }
-  int at = 4 * units; /* paths lie after the units */
+  int all = 8, most_units = ROWS * c->splits; /* a graph has blocks for so many */
+  while (all < units) all *= 2;
+  if (all > most_units) all = most_units;
+  for (int i = units; i < all; i++) to.unit[2 * i] = make_int4(0, 0, 0, 0);
+  int at = 8 * all; /* paths lie after the units */
   for (int i = 0; i < n; i++) {
     const int32_t *path = rows->path + (size_t)(first + i) * (size_t)rows->path_stride;
     to.path_at[i] = at;
     for (int j = 0; j < rows->path_len[first + i]; j++) to.path[at++] = path[j];
   }
-  *to.header = {n, 0, units, 0, 0, rows->window};
+  for (int i = 0; i < units; i++) {
+    int last = to.unit[2 * i].x + to.unit[2 * i].y - 1;
+    to.unit[2 * i + 1] = make_int4(to.sequence[last], to.prefix[last], to.path_at[last], to.position[last]);
+  }
+  *to.header = {n, 0, all, 0, 0, rows->window};
   *bytes = ROWS_FIXED + sizeof(int32_t) * (size_t)at;
   return n;
 }

@@ -109,6 +109,6 @@ void step_attention(enqueuer *q, int index) {
     a.rows = c->rows[group];
     a.q = w->q + row * w->shape.heads * w->dim;
     a.out = operands_of(q).cat.behind((int)row, 0);
-    must(q, attend(q->stream, w->activations, w->dim, a, q->shape.units));
+    must(q, attend(q->stream, w->activations, w->dim, a, q->chunk ? c->staged[group].header->units : q->shape.units));
   }
 }
