@@ -2,10 +2,10 @@
 -- with R the rate reached so far, a thing is worth doing iff the tokens it is expected to add are at least R times the
 -- time it costs. Times are those of self.costs (policy.prices).
 --
--- Copies of the text and of a corpus (policy.sources) cost no pass, guesses of the draft model, if there is one
--- (policy.guesses), a pass for each level. Each offers tokens after a node with probabilities that what came true has
--- calibrated; alpha(v), the estimated probability that v is accepted, is alpha of its parent times that. Where both
--- were asked they share: other tokens get what the copy leaves.
+-- Copies of the text and of a corpus (policy.sources) cost no pass, guesses of the draft model, if there is one, or of
+-- one of two (policy.guesses), a pass for each level. Each offers tokens after a node with probabilities that what came
+-- true has calibrated; alpha(v), the estimated probability that v is accepted, is alpha of its parent times that. Where
+-- both were asked they share: other tokens get what the copy leaves.
 --
 -- An account (policy.account) limits losses: by the costs, 200 tokens or more take at most 1 % longer than plain ones.
 local policy = require "dt.policy"

@@ -2,7 +2,7 @@
  * batch[, model]]) -> ms of a pass with so many rows of each of `batch` sequences; the default is costs:sequences(), the
  * number that run at once. experts: the distinct ones that it reads, of all layers and sequences; nil or 0: as many as
  * usual. costs:first(context[, batch[, model]]) is a draft model's first pass of an iteration, over the roots. model: 1,
- * or 2 for the second draft model. costs:revision()
+ * or 2 for the second draft model; costs:models() is how many it knows. costs:revision()
  * changes whenever these times change; those of a table never do. */
 #include "box/costs.h"
 
@@ -96,6 +96,11 @@ static int costs_first_pass(lua_State *L) {
   return 1;
 }
 
+static int costs_models(lua_State *L) {
+  lua_pushinteger(L, check_costs(L, 1)->drafts);
+  return 1;
+}
+
 static int costs_sequences(lua_State *L) {
   check_costs(L, 1);
   lua_pushinteger(L, at_once(object_of(L)));
@@ -112,9 +117,13 @@ static int costs_revision(lua_State *L) {
 }
 
 static costs_object *push(lua_State *L) {
-  static const luaL_Reg methods[] = {{"target", costs_of_target},  {"draft", costs_of_draft},
-                                     {"first", costs_first_pass},  {"sequences", costs_sequences},
-                                     {"revision", costs_revision}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"target", costs_of_target},
+                                     {"draft", costs_of_draft},
+                                     {"first", costs_first_pass},
+                                     {"models", costs_models},
+                                     {"sequences", costs_sequences},
+                                     {"revision", costs_revision},
+                                     {NULL, NULL}};
   costs_object *object = lua_newuserdatauv(L, sizeof *object, 0);
   *object = (costs_object){0};
   if (luaL_newmetatable(L, COSTS_TYPE)) {

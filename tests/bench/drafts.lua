@@ -1,5 +1,6 @@
--- Drafts of one target in turn: a small model, a head, the target's own first layers, none (copies alone). Of each the
--- price of a guess and, under some policies, speed over plain decoding and tokens per iteration.
+-- Drafts of one target in turn: a small model, a head, the target's own first layers, none (copies alone), or two of
+-- them together, as A,B. Of each the price of a guess and, under some policies, speed over plain decoding and tokens
+-- per iteration.
 --   dtrun run tests/bench/drafts.lua [-m TARGET -md DRAFT] [--other DRAFT ...] [--policies "linear rate"] [--temp 0.8]
 --     [--questions FILE.jsonl]
 --
@@ -13,7 +14,7 @@ local opts = dt.args {
   costs = "table",
   doc = "drafts of one target under some policies, beside plain decoding",
   options = {
-    { "other", many = "DRAFT", doc = "other drafts: files, exit:N, or none (policies that need one are left out)" },
+    { "other", many = "DRAFT", doc = "other drafts: files, exit:N, A,B for two, none (without)" },
     { "policies", "linear eagle2 dynatree rate", type = "string", doc = "policies" },
     { "questions", nil, type = "string", doc = "a file of prompts (.jsonl) instead of novels" },
     { "prompts", 8, min = 1, max = 20, doc = "texts to go on with, each with its own seed" },
@@ -24,21 +25,29 @@ local opts = dt.args {
 local HERE = arg[0]:match "^(.*/)" or "./"
 local CONTEXT = 256 -- of the price
 
-local drafts = { opts.load.draft or "models/mini-draft", table.unpack(opts.other) }
+local function base(path) return path:match "[^/]*$" end
 
+local first = opts.load.draft or "models/mini-draft"
+local drafts = { opts.load.draft2 and first .. "," .. opts.load.draft2 or first, table.unpack(opts.other) }
+
+-- Of each draft of the pair, as text.
 local function price(pair)
-  if not pair.draft then return 0 end
-  local costs = dt.check(dt.calibrate(pair))
-  return costs:draft(1, CONTEXT) / costs:target(1, CONTEXT)
+  local costs, list = dt.check(dt.calibrate(pair)), {}
+  for m = 1, costs:models() do
+    list[m] = ("%.3f"):format(costs:draft(1, CONTEXT, 1, m) / costs:target(1, CONTEXT))
+  end
+  return #list > 0 and table.concat(list, ", ") or "0"
 end
 
 local arms = {}
 for _, draft in ipairs(drafts) do
-  opts.load.draft = draft ~= "none" and draft
+  local one, two = draft:match "^(.*),(.*)$"
+  opts.load.draft, opts.load.draft2 = draft ~= "none" and (one or draft), two
   local pair = dt.check(dt.load(opts.load))
-  if #arms == 0 then arms[1] = { pair = pair, policy = "ar", draft = "", price = 0 } end
+  if #arms == 0 then arms[1] = { pair = pair, policy = "ar", draft = "", price = "0" } end
   for policy in opts.policies:gmatch "%S+" do
-    local arm = { pair = pair, policy = policy, draft = draft:match "[^/]*$", price = price(pair) }
+    local arm = { pair = pair, policy = policy, draft = two and base(one) .. "," .. base(two) or base(draft),
+                  price = price(pair) }
     if pair.draft or pair:generate { policy = policy, prompt = "a", tokens = 1 } then arms[#arms + 1] = arm end
   end
 end
@@ -89,7 +98,7 @@ print(("%d texts, %d tokens, temperature %g, %s, %d threads; outputs equal"):for
   #texts, opts.tokens, opts.temp, arms[1].pair.backend, arms[1].pair.threads))
 for _, arm in ipairs(arms) do
   table.sort(arm.ratios)
-  print(("%-10s %-24.24s price %.3f, %.3fx plain [%.3f, %.3f], %.2f tokens per iteration"):format(
+  print(("%-10s %-24.24s price %s, %.3fx plain [%.3f, %.3f], %.2f tokens per iteration"):format(
     arm.policy, arm.draft, arm.price, statistics.quantile(arm.ratios, 0.5), arm.ratios[1], arm.ratios[#texts],
     #texts * opts.tokens / arm.iterations))
 end

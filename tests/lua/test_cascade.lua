@@ -235,4 +235,65 @@ function TestCascade.test_without_a_tail_it_verifies_the_first_drafts_chains()
   end
 end
 
+-- ---- rate -----------------------------------------------------------------------------------------------------------
+
+TestRateOfTwo = {}
+
+local WHICH = "self.guesses.passes == 0 and 0 or self.guesses.chosen.model"
+
+-- How many iterations asked each model, 0: none; the first `learns` are left out. The text is 1, 2, .. and never
+-- repeats; right[m] says whether draft m is right behind token t, and a pass of it takes ms[m] where the target's takes
+-- 10.
+local function asked(right, ms, learns, iterations)
+  local rules, target = { {}, {} }, {}
+  for t = 1, 197 do
+    target[t] = t + 1
+    for m = 1, 2 do rules[m][tostring(t)] = { [right[m](t) and t + 1 or t + 2] = 0.75 } end
+  end
+  local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 10.0, 10.8 } } }
+  for m, name in ipairs { "draft", "draft2" } do costs[name] = { { ms[m], 1.1 * ms[m] } } end
+  local pair = probe.fake(nil, target, { vocab = 200, draft = rules[1], draft2 = rules[2], costs = costs })
+  local count = { [0] = 0, 0, 0 }
+  for i, model in ipairs(probe.states(WHICH, pair, "rate", nil, iterations)) do
+    if i > learns then count[tonumber(model)] = count[tonumber(model)] + 1 end
+  end
+  return count
+end
+
+local function often(t) return t % 3 > 0 end -- else a text of 200 tokens would have few iterations
+local function never() return false end
+
+function TestRateOfTwo.test_asks_the_cheaper_one_where_both_are_right()
+  for cheap = 1, 2 do
+    local ms = { 1.0, 1.0 }
+    ms[cheap] = 0.2
+    local count = asked({ often, often }, ms, 4, 30)
+    lu.assertTrue(count[cheap] >= 20, ("%d of 26"):format(count[cheap]))
+    lu.assertEquals(count[0], 0)
+  end
+end
+
+function TestRateOfTwo.test_asks_the_one_that_is_right_though_it_is_dearer()
+  for good = 1, 2 do
+    local right, ms = { never, never }, { 0.2, 0.2 }
+    right[good], ms[good] = often, 1.0
+    local count = asked(right, ms, 25, 45)
+    lu.assertTrue(count[good] >= 15, ("%d of 20"):format(count[good]))
+  end
+end
+
+function TestRateOfTwo.test_sees_that_the_other_has_become_better()
+  -- the second draft is cheap, and wrong up to token 60
+  local count = asked({ often, function(t) return often(t) and t >= 60 end }, { 2.0, 0.2 }, 45, 65)
+  lu.assertTrue(count[2] >= 15, ("%d of 20"):format(count[2]))
+end
+
+-- A table that knows of one draft only: the other is not asked, and nothing fails.
+function TestRateOfTwo.test_asks_none_that_has_no_price()
+  local first, target = probe.circle()
+  local costs = { contexts = { 128 }, rows = { 1, 9 }, target = { { 10.0, 10.8 } }, draft = { { 0.5, 0.6 } } }
+  local pair = probe.fake(first, target, { draft2 = {}, costs = costs })
+  lu.assertStrContains(probe.tree(pair, "rate", nil, 3), "0>2 1>3")
+end
+
 os.exit(lu.LuaUnit.run())

@@ -1,6 +1,6 @@
--- policy.guesses(prices, seq, sharpen): those of the draft model or head, and whether a pass for them is worth its
--- time. That is learned from the passes before: what they brought per token that was expected to reach them, less what
--- the rows for it cost. R is always the tokens per millisecond that are reached without.
+-- policy.guesses(prices, seq): those of the draft model or head, or of one of two (either.lua), and whether a pass for
+-- them is worth its time. That is learned from the passes before: what they brought per token that was expected to
+-- reach them, less what the rows for it cost. R is always the tokens per millisecond that are reached without.
 --
 --   g:begin(budget)          an iteration begins, in which passes and a row may take so many ms
 --   g:worth(R, open, n, depth)   whether a pass over a level of n nodes at a depth is worth its time, where so many
@@ -21,15 +21,26 @@ local KNOWN = 20    -- iterations with drafts that this stands for
 local FORGET = 0.01 -- of what is learned, in each
 local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
 local LITTLE = 0.01 -- a pass that brings less than that brings that
+local MODEL = { { model = 1 }, { model = 2 } }
 
 local Guesses = {}
 Guesses.__index = Guesses
 
 function Guesses:begin(budget) self.passes, self.ms, self.budget = 0, 0, budget end
 
+-- ms of the next pass, over n nodes.
+function Guesses:takes(n)
+  local price = self.prices.models[self.model]
+  return self.passes == 0 and price.first or price.draft[n]
+end
+
+-- What the first pass of an iteration brings, less its time; brings: instead of what it brought before.
+function Guesses:gain(R, open, brings)
+  return (brings or self.brings[1]) * open - R * self.prices.models[self.model].first
+end
+
 function Guesses:worth(R, open, n, depth)
-  local first = self.passes == 0
-  local pass = first and self.prices.first or self.prices.draft[n]
+  local first, pass = self.passes == 0, self:takes(n)
   if self.ms + pass + self.prices.row[0] > self.budget then return false end
   pass = R * pass
   if not first then return depth < NEAR + self.reach and self.brings[2] * open >= pass end
@@ -37,16 +48,15 @@ function Guesses:worth(R, open, n, depth)
 end
 
 function Guesses:draft(tree, level, n, open)
-  local passes = self.passes + 1
+  local passes, ms = self.passes + 1, self:takes(n)
   if passes == 1 then self.sharpen:apply(tree) end
-  tree:draft_step(level, n)
-  local ms = passes == 1 and self.prices.first or self.prices.draft[n]
+  tree:draft_step(level, n, MODEL[self.model])
   self.passes, self.ms = passes, self.ms + ms
   self.open[passes], self.net[passes], self.took[passes] = open, 0, ms
 end
 
 function Guesses:least(R)
-  local draft = self.prices.draft
+  local draft = self.prices.models[self.model].draft
   return R * (draft[2] - draft[1]) / max(self.brings[2], LITTLE)
 end
 
@@ -68,9 +78,10 @@ function Guesses:settle(R, alpha, best, k, rows_ms)
     brings[2] = brings[2] + rate * (net[i] / self.open[i] - brings[2])
     if i > 1 then below = below + net[i] - R * self.took[i] end
   end
-  brings[1] = brings[1] + rate * ((net[1] + below) / self.open[1] - brings[1])
+  self.brought = (net[1] + below) / self.open[1]
+  brings[1] = brings[1] + rate * (self.brought - brings[1])
   self.idle = 0
-  self.pause = brings[1] < R * self.prices.first and min(2 * self.pause, LONGEST_PAUSE) or PAUSE
+  self.pause = self:gain(R, 1) < 0 and min(2 * self.pause, LONGEST_PAUSE) or PAUSE
 end
 
 function Guesses:observe(tree, out)
@@ -78,14 +89,14 @@ function Guesses:observe(tree, out)
   if self.passes > 0 then self.sharpen:observe(tree) end
 end
 
-return function(prices, seq, sharpen)
+return function(prices, seq, sharpen, model)
   local brought = seq.coupled and BROUGHT.drawn or BROUGHT.greedy
   -- A guess is worth p less its row's price, and p is anything up to 1: the mean over those worth it.
   local worth = max(0, 1 - prices.row[0] / prices.verify[1]) ^ 2
   local promise = brought[1] * worth
   return setmetatable({
-    prices = prices, sharpen = sharpen, promise = promise, brings = { promise, brought[2] * worth }, asked = KNOWN,
-    idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
+    prices = prices, model = model, sharpen = sharpen, promise = promise, brings = { promise, brought[2] * worth },
+    asked = KNOWN, idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
     pass = {}, open = {}, net = {}, took = {}, -- by node; by pass: what reached it, what it brought, its time
   }, Guesses)
 end

@@ -4,6 +4,7 @@
 -- there is policy.sharpen, too, which is C (lua/box/sharpen.c); a driver has no tree to sharpen.
 local account = require "dt.policy.account"
 local copies = require "dt.policy.copies"
+local either = require "dt.policy.either"
 local experts = require "dt.policy.experts"
 local forced = require "dt.policy.forced"
 local guesses = require "dt.policy.guesses"
@@ -246,7 +247,10 @@ end
 -- Parts of policies, each in a file of its own.
 policy.account, policy.copies, policy.experts, policy.forced = account, copies, experts, forced
 policy.prices, policy.sources = prices, sources
-function policy.guesses(p, seq) return guesses(p, seq, policy.sharpen(true)) end
+function policy.guesses(p, seq)
+  local one = guesses(p, seq, policy.sharpen(true), 1)
+  return #p.models > 1 and either(one, guesses(p, seq, policy.sharpen(true), 2)) or one
+end
 
 local host = {}
 

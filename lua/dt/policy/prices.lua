@@ -3,8 +3,9 @@
 --
 --   p.verify[n]     a target pass over n rows, the root's among them; p.verify[1] - p.page is plain decoding's
 --   p.row[n]        one row more, after n nodes
---   p.first         the draft pass over the root that begins an iteration; huge where there is no draft model
---   p.draft[n]      another draft pass over n nodes
+--   p.models[m]     of a draft model: { first = its first pass of an iteration, over the root, draft = { another one
+--                   over n nodes } }; without any, first is huge
+--   p.first         the least of their first passes
 --   p:follow(seq)   as an iteration begins: asks anew where costs have changed. What a pass takes now, in what it took
 --                   before, where learned costs differ; else 1
 --   p:observe(out) -> ms   an iteration ends: how much longer its target pass took than verify[n] says, for the experts
@@ -12,7 +13,7 @@
 --   p:choose(tree, n, alpha, R, budget, best) -> k, ms   of nodes 1..n, as likely as alpha says, keeps as many of the
 --                   likeliest as add most tokens, less R for each ms of their rows, in `budget` ms: they are best[1..k]
 local experts = require "dt.policy.experts"
-local ceil, huge, setmetatable = math.ceil, math.huge, setmetatable
+local ceil, huge, max, min, setmetatable = math.ceil, math.huge, math.max, math.min, setmetatable
 
 -- ms of a page for each sequence: in an iteration; beside a draft pass; for a node. From runs on a Zen 5: an iteration
 -- that looks and drafts nothing takes 6.5 to 8.5 us longer than a plain one, 4 in the page, the rest in cooled caches.
@@ -46,8 +47,14 @@ function Prices:ask(seq)
   end)
   self.verify = verify
   self.row = asked(function(n) return (verify[n + 1 + AHEAD] - verify[n + 1]) / AHEAD end)
-  self.draft = asked(function(n) return costs:draft(n, context) + STEP * sequences end)
-  self.first = seq.drafts and costs:first(context) + STEP * sequences or huge
+  self.models, self.first = { { first = huge } }, huge
+  for m = 1, min(seq.models, max(costs:models(), 1)) do -- a table that knows of no draft raises
+    local first = costs:first(context, sequences, m) + STEP * sequences
+    self.models[m] = { first = first, draft = asked(function(n)
+      return costs:draft(n, context, sequences, m) + STEP * sequences
+    end) }
+    self.first = min(self.first, first)
+  end
 end
 
 function Prices:follow(seq)

@@ -1,0 +1,60 @@
+-- Guesses of two draft models, which an iteration chooses from: used as those of one are (policy.guesses). It asks the
+-- model whose first pass brought most, less its time, in the iterations before; now and then the other, to see.
+local max, min, setmetatable = math.max, math.min, setmetatable
+
+-- Iterations before the other is asked: at first; twice as many each time that it brings less, AGAIN if it does not.
+local PAUSE, LONGEST_PAUSE, AGAIN = 8, 128, 1
+
+local Either = {}
+Either.__index = Either
+
+function Either:begin(budget)
+  self.passes, self.ms = 0, 0
+  for m = 1, 2 do self[m]:begin(budget) end
+end
+
+-- The model that gains more, and the other.
+function Either:order(R, open)
+  local one, two = self[1], self[2]
+  if two:gain(R, open) > one:gain(R, open) then return two, one end
+  return one, two
+end
+
+function Either:worth(R, open, n, depth)
+  if self.passes == 0 then
+    local better, other = self:order(R, open)
+    self.tries = self.unseen >= self.pause and other:worth(R, open, n, depth)
+    self.chosen = self.tries and other or better
+  end
+  return self.chosen:worth(R, open, n, depth)
+end
+
+function Either:draft(tree, level, n, open)
+  local chosen = self.chosen
+  chosen:draft(tree, level, n, open)
+  self.passes, self.ms = chosen.passes, chosen.ms
+end
+
+function Either:least(R) return self.chosen:least(R) end
+
+function Either:settle(R, alpha, best, k, rows_ms)
+  for m = 1, 2 do self[m]:settle(R, alpha, best, k, rows_ms) end
+  if self.passes == 0 then return end
+  if not self.tries then
+    self.unseen = self.unseen + 1
+    return
+  end
+  local better, tried = self:order(R, 1), self.chosen
+  local more = better == tried or tried:gain(R, 1, tried.brought) >= better:gain(R, 1)
+  self.unseen = 0
+  self.pause = more and AGAIN or min(max(2 * self.pause, PAUSE), LONGEST_PAUSE)
+end
+
+function Either:observe(tree, out)
+  for m = 1, 2 do self[m]:observe(tree, out) end
+end
+
+return function(one, two)
+  two.pass = one.pass -- by node: one of them only guesses in an iteration
+  return setmetatable({ one, two, pass = one.pass, passes = 0, ms = 0, unseen = 0, pause = PAUSE }, Either)
+end
