@@ -37,6 +37,8 @@ it_runs_draft_heads() {
   succeeds linear --compare ar --rounds 1 --temp 0.8 --top-p 0.95 -s 7 "${pair[@]}" --json result.json
   grep -q '"draft_head":[[:space:]]*"eagle3, layers 2,3,5"' result.json || fail 'another head'
   refuses 2 "draft weights: 'q8' was asked for, but the backend cuda takes them only as they are" linear --draft-weights q8 "${pair[@]}"
+  succeeds cascade -md2 "$models/mini-draft" --compare ar --rounds 1 "${pair[@]}" # a head, and a model beside it
+  refuses 2 'draft: the backend cuda has no exit:2: use --backend cpu' cascade -md2 exit:2 "${pair[@]}"
   rm -r head && mkdir head && "$dtrun" run "$source_dir/tests/cli/make_head.lua" head medusa || fail 'make_head.lua'
   succeeds dynatree --compare ar --rounds 1 "${pair[@]}"
 }

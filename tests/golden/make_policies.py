@@ -55,9 +55,9 @@ class Tree:
         self.p.append(self.p[u] * p), self.depth.append(self.depth[u] + 1)
         return len(self.token) - 1
 
-    def candidates(self, u):
-        """(token, p) of the draft model after u, likeliest first."""
-        p = law(self.pair["draft"], self.text + self.path(u), 1)
+    def candidates(self, u, draft="draft"):
+        """(token, p) of a draft model after u, likeliest first."""
+        p = law(self.pair[draft], self.text + self.path(u), 1)
         return sorted(enumerate(p), key=lambda c: (-c[1], c[0]))
 
     def says(self, u):
@@ -638,4 +638,5 @@ def main():
     print(f"{len(cases)} cases, {path.stat().st_size} bytes")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -235,6 +235,35 @@ function TestCascade.test_without_a_tail_it_verifies_the_first_drafts_chains()
   end
 end
 
+-- Node for node against a reference in Python: tests/golden/make_cascades.py.
+function TestCascade.test_its_trees_are_those_of_the_golden_file()
+  local file <close> = assert(io.open(probe.ROOT .. "tests/golden/cascades.json", "rb"))
+  local golden, pairs_of = assert(dt.json.decode(file:read "a")), {}
+  for name, pair in pairs(golden.pairs) do
+    local models = { vocab = golden.vocab, context = 2000 }
+    for model, of in pairs(pair) do
+      models[model] = {}
+      for context, named in pairs(of) do
+        models[model][context] = {}
+        for token, p in pairs(named) do models[model][context][tonumber(token)] = p end
+      end
+    end
+    pairs_of[name] = assert(dt.fake(models))
+  end
+  for _, case in ipairs(golden.cases) do
+    local list = probe.trace(pairs_of[case.pair], "cascade", case.params, #case.iterations,
+      { prompt = " " .. table.concat(case.prompt, " "), tokens = 300 })
+    for i, expected in ipairs(case.iterations) do
+      local shape, kept, nodes = {}, {}, list[i].nodes
+      for v = 1, #nodes - 1 do
+        shape[v] = nodes[v + 1].parent .. ">" .. nodes[v + 1].token
+        if nodes[v + 1].kept then kept[#kept + 1] = v end
+      end
+      lu.assertEquals({ table.concat(shape, " "), table.concat(kept, " ") }, { expected.tree, expected.kept })
+    end
+  end
+end
+
 -- ---- rate -----------------------------------------------------------------------------------------------------------
 
 TestRateOfTwo = {}

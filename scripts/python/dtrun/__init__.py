@@ -40,12 +40,12 @@ def look(path):
 
 
 class Pair:
-    """A loaded target with its draft model: target, draft, backend, threads, ... as they were loaded."""
+    """A loaded target with its drafts: target, draft, draft2, backend, threads, ... as they were loaded."""
 
     def __init__(self, bridge, about):
         self._bridge = bridge
         self._id = about.pop("pair")
-        self.draft = None
+        self.draft = self.draft2 = None
         self.__dict__.update(about)
 
     def _call(self, function, options, tell=None):
