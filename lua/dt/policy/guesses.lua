@@ -18,6 +18,7 @@ local FADES = 0.9   -- what is left of "of late" after an iteration
 -- anything is known.
 local BROUGHT = { greedy = { 0.8, 0.65 }, drawn = { 0.75, 0.45 } }
 local KNOWN = 20    -- iterations with drafts that this stands for
+local KNOWN_OF_TWO = 3 -- the same of two models: until it has faded, the cheaper one is asked
 local FORGET = 0.01 -- of what is learned, in each
 local PAUSE, LONGEST_PAUSE = 4, 64 -- iterations without drafts before one to see: at first; twice as many each time
 local LITTLE = 0.01 -- a pass that brings less than that brings that
@@ -96,7 +97,7 @@ return function(prices, seq, sharpen, model)
   local promise = brought[1] * worth
   return setmetatable({
     prices = prices, model = model, sharpen = sharpen, promise = promise, brings = { promise, brought[2] * worth },
-    asked = KNOWN, idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
+    asked = #prices.models > 1 and KNOWN_OF_TWO or KNOWN, idle = 0, pause = PAUSE, reach = 0, passes = 0, ms = 0,
     pass = {}, open = {}, net = {}, took = {}, -- by node; by pass: what reached it, what it brought, its time
   }, Guesses)
 end
