@@ -115,6 +115,7 @@ static dt_status cuda_open(const dt_backend_options *options, dt_backend **out, 
   e = cudaSetDevice(b->device);
   b->overlaps = major >= 9 && !getenv("DTRUN_NO_PDL"); /* devices before Hopper have no dependent launch */
   b->graphs = !getenv("DTRUN_NO_GRAPH");
+  b->widens = getenv("DTRUN_WIDEN");
   b->guards = getenv("DTRUN_GUARD");
   describe_device(b);
   if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&b->stream.stream, cudaStreamNonBlocking);
@@ -141,11 +142,11 @@ static size_t cuda_bytes_free(const dt_backend *b) {
   return SIZE_MAX;
 }
 
-static const char *cuda_weight_dtype(const dt_weights *w) { return w->activations == F16 ? "f16" : "bf16"; }
+static const char *cuda_weight_dtype(const dt_weights *w) { return w->stored; }
 
 static const char *cuda_weight_activations(const dt_weights *w) {
   (void)w;
-  return nullptr; /* matrices are never quantized */
+  return nullptr; /* activations are never quantized */
 }
 
 static dt_memory cuda_memory(const dt_backend *b) { return b->memory; }

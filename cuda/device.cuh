@@ -8,10 +8,13 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <cuda_runtime.h>
 
 constexpr int WARP = 32;
 enum number { F16, BF16 };
+
+uint16_t narrow_once(double x);
 
 #if defined(CUDA_EMU)
 
@@ -39,9 +42,26 @@ template <number TYPE> inline uint16_t narrow(float x) {
   return (uint16_t)(sign | (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13);
 }
 
+/* The sum is exact before it is rounded if a is a small whole number, as in record.cuh. */
+inline unsigned fma2(unsigned a, unsigned b, unsigned c) {
+  unsigned both = 0;
+  for (int shift = 0; shift < 32; shift += 16) {
+    double product = (double)widen<F16>((uint16_t)(a >> shift)) * widen<F16>((uint16_t)(b >> shift));
+    both |= (unsigned)narrow_once(product + widen<F16>((uint16_t)(c >> shift))) << shift;
+  }
+  return both;
+}
+
+inline unsigned add2(unsigned a, unsigned b) { return fma2(a, 0x3c003c00, b); }
+inline unsigned masked_or(unsigned x, unsigned mask, unsigned bits) { return (x & mask) | bits; }
+inline unsigned low_twice(unsigned x) { return x << 16 | (x & 0xffff); }
+inline unsigned high_twice(unsigned x) { return x >> 16 | (x & 0xffff0000); }
+
 inline uint4 load_stream(const uint4 *p) { return *p; }
-inline void copy_stream(uint4 *to, const uint4 *from) { emu::copy_begin(to, from); }
-inline void copy_cached(uint4 *to, const uint4 *from) { emu::copy_begin(to, from); }
+inline void copy_stream(uint4 *to, const uint4 *from, bool wanted = true) {
+  if (wanted) emu::copy_begin(to, from);
+}
+inline void copy_cached(uint4 *to, const uint4 *from, bool wanted = true) { copy_stream(to, from, wanted); }
 inline void copies_commit() { emu::copies_commit(); }
 template <int LEFT> inline void copies_wait() { emu::copies_wait(LEFT); }
 inline void dependency_wait() { emu::waited(); }
@@ -116,6 +136,38 @@ template <number TYPE> __host__ __device__ __forceinline__ uint16_t narrow(float
     return __half_as_ushort(__float2half_rn(x));
 }
 
+/* a * b + c of two numbers in F16 each, rounded once. */
+__device__ __forceinline__ unsigned fma2(unsigned a, unsigned b, unsigned c) {
+  unsigned both;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(both) : "r"(a), "r"(b), "r"(c));
+  return both;
+}
+
+__device__ __forceinline__ unsigned add2(unsigned a, unsigned b) {
+  unsigned both;
+  asm("add.rn.f16x2 %0, %1, %2;" : "=r"(both) : "r"(a), "r"(b));
+  return both;
+}
+
+/* (x & mask) | bits, in one instruction: the compiler makes two if both are constants. */
+__device__ __forceinline__ unsigned masked_or(unsigned x, unsigned mask, unsigned bits) {
+  unsigned y;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(y) : "r"(x), "r"(mask), "r"(bits));
+  return y;
+}
+
+/* One half of a register in both. An operand of fma2 can be read so, at no cost. */
+__device__ __forceinline__ unsigned low_twice(unsigned x) {
+  unsigned y;
+  asm("{ .reg .b16 low, high; mov.b32 {low, high}, %1; mov.b32 %0, {low, low}; }" : "=r"(y) : "r"(x));
+  return y;
+}
+__device__ __forceinline__ unsigned high_twice(unsigned x) {
+  unsigned y;
+  asm("{ .reg .b16 low, high; mov.b32 {low, high}, %1; mov.b32 %0, {high, high}; }" : "=r"(y) : "r"(x));
+  return y;
+}
+
 /* Loads weights, which are read once, past the L1 cache, which is kept for activations. */
 __device__ __forceinline__ uint4 load_stream(const uint4 *p) {
   uint4 v;
@@ -128,14 +180,20 @@ __device__ __forceinline__ uint4 load_stream(const uint4 *p) {
 /* Copies 16 bytes to shared memory while the thread goes on: past the L1 cache or, for data that other blocks of the
  * multiprocessor read too, through it. The copies begun since the last commit form a group. copies_wait<LEFT> waits
  * until at most LEFT groups are under way. Then the thread itself sees its copies; other threads see them after a
- * barrier. */
-__device__ __forceinline__ void copy_stream(uint4 *to, const uint4 *from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
-               : "memory");
+ * barrier. A copy that is not wanted does nothing: a predicate, where a branch would cost the loops more. */
+__device__ __forceinline__ void copy_stream(uint4 *to, const uint4 *from, bool wanted = true) {
+  asm volatile(
+      "{ .reg .pred wanted; setp.ne.u32 wanted, %2, 0; @wanted cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(
+          (unsigned)__cvta_generic_to_shared(to)),
+      "l"(from), "r"((unsigned)wanted)
+      : "memory");
 }
-__device__ __forceinline__ void copy_cached(uint4 *to, const uint4 *from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
-               : "memory");
+__device__ __forceinline__ void copy_cached(uint4 *to, const uint4 *from, bool wanted = true) {
+  asm volatile(
+      "{ .reg .pred wanted; setp.ne.u32 wanted, %2, 0; @wanted cp.async.ca.shared.global [%0], [%1], 16; }" ::"r"(
+          (unsigned)__cvta_generic_to_shared(to)),
+      "l"(from), "r"((unsigned)wanted)
+      : "memory");
 }
 __device__ __forceinline__ void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LEFT> __device__ __forceinline__ void copies_wait() {
@@ -184,6 +242,17 @@ template <number TYPE> __device__ __forceinline__ void mma(float *d, const unsig
 }
 
 #endif
+
+/* On the host: the nearest number in F16, ties to even. An f32 between two of F16 gets an odd last bit, so that rounding
+ * it again gives what rounding x once does. */
+inline uint16_t narrow_once(double x) {
+  float f = (float)x;
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  if ((double)f != x) bits = (fabs((double)f) > fabs(x) ? bits - 1 : bits) | 1;
+  memcpy(&f, &bits, sizeof f);
+  return narrow<F16>(f);
+}
 
 /* Two numbers in a register, the first in the low half. */
 template <number TYPE> __device__ __forceinline__ unsigned narrow2(float low, float high) {

@@ -37,7 +37,7 @@ static void spread_out(enqueuer *q, int index, const matrix &m, const operand &i
   if (q->chunk) return must(q, chunk_spread(q, index, m, end, inner_from));
   product p = step_product(q, m, input);
   p.end_tile = end, p.second_from = inner_from / 8, p.second = q->w->pass.normed2;
-  must(q, multiply_spread(q->stream, m.format, p, step_spread(q, 0, index, m, inner_from), q->shape.rows));
+  must(q, multiply_spread(q->stream, p, step_spread(q, 0, index, m, inner_from), q->shape.rows));
 }
 
 static void logits(enqueuer *q, int layer, const entry &enters) {
@@ -46,7 +46,7 @@ static void logits(enqueuer *q, int layer, const entry &enters) {
   step_norms(q, layer, enters, true, w->final_norm, w->final_norm_bias, w->pass.normed1, nullptr, nullptr);
   product p = step_product(q, m, w->pass.normed1);
   p.n = &q->c->rows[0].header->wanted;
-  must(q, multiply_store(q->stream, m.format, p, store{w->logits, 0, w->outputs}, q->shape.wanted));
+  must(q, multiply_store(q->stream, p, store{w->logits, 0, w->outputs}, q->shape.wanted));
   if (q->shape.want == DT_WANT_LOGITS) return;
   reduction r = {q->c->rows[0],
                  q->shape.want == DT_WANT_TOPK,

@@ -39,6 +39,7 @@ struct dt_backend {
   queue stream;
   bool overlaps, graphs; /* whether kernels of passes are dependent launches, and passes are graphs */
   const char *refused;   /* the driver's reason, where one of these was given up; else null */
+  bool widens;           /* whether matrices that could be packed are not: the results are the same */
   bool guards;           /* see arena */
   bool broken;           /* the device cannot recover from an error: every call fails from now on */
   dt_memory memory;
@@ -68,14 +69,24 @@ void arena_close(arena *, size_t *account);
 /* DT_OK, or fails with one line that names `what` and suggests the CPU backend. */
 dt_status cuda_check(dt_backend *, cudaError_t, const char *what, dt_error *);
 
+/* How a matrix keeps its weights: as numbers of 16 bits, or as codes of 4 to 8 bits with scales: see record.cuh. */
+enum packing { BITS16, BITS4, BITS5, BITS6, BITS8, PACKINGS };
+
+/* 16 bytes each, of the weights of a tile in one step. */
+__host__ __device__ constexpr int pieces_of(packing p) {
+  constexpr int pieces[PACKINGS] = {64, 20, 24, 28, 34};
+  return pieces[p];
+}
+
 /* A matrix laid out for the tensor cores: see pack.cu. */
 struct matrix {
-  number format; /* type of its weights */
-  uint4 *data;   /* [tiles][steps][2][32] */
-  float2 *bias;  /* [tiles * 8], one for each pair of outputs */
-  int tiles;     /* number of tiles, of 8 pairs of outputs each */
-  int steps;     /* number of steps, of 32 k each */
-  int splits;    /* parts of k that are summed separately: a constant of the shape */
+  number format; /* type of its weights, as the tensor cores take them */
+  packing packed;
+  uint4 *data;  /* [tiles][steps][pieces_of(packed)] */
+  float2 *bias; /* [tiles * 8], one for each pair of outputs */
+  int tiles;    /* number of tiles, of 8 pairs of outputs each */
+  int steps;    /* number of steps, of 32 k each */
+  int splits;   /* parts of k that are summed separately: a constant of the shape */
 };
 
 /* Rows that a product multiplies, in the weights' type; columns past the last are zero. Rows of a pass lie as tensor
@@ -169,6 +180,7 @@ struct logit_part {
 struct dt_weights {
   dt_backend *backend;
   number activations; /* type of activations that weights are multiplied with, and of caches */
+  const char *stored; /* name of its matrices' type on the device; "mixed": several */
   dt_shape shape;
   int dim; /* head_dim rounded up to a width that attention is compiled for: the width of a head in q and the cache */
   float scale;      /* head_dim^-0.5 */

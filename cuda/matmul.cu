@@ -24,6 +24,7 @@
  * takes these, for up to 64 rows (q, k and v of a Llama, whose sum over k cannot be split, since the next step needs
  * the whole sum). tests/bench/reckon.lua prints the resulting numbers. */
 #include "launch.cuh"
+#include "record.cuh"
 #include "spread.cuh"
 
 constexpr int WARPS = 4, SLICES = 4;
@@ -84,19 +85,21 @@ static __device__ __forceinline__ void finish_pairs(const FINISH &f, const float
     finish_pair<TYPE>(f, sums, slices, stride, rows, pair, q, row, spot_of<TYPE>(f, pair, part, row0 + row));
 }
 
-/* Few rows, NT blocks of 8: one block takes all rows, of TILES tiles. A warp's ring is [DEEP][2 TILES of weights, NT of
- * activations]; each lane has a column of it. */
-template <int TILES, int NT, int DEEP> struct few {
-  static constexpr int STAGE = (2 * TILES + NT) * WARP, RING = DEEP * STAGE; /* of a warp, in units of 16 bytes */
+/* Few rows, NT blocks of 8: one block takes all rows, of TILES tiles. A warp's ring is [DEEP][tiles, NT of activations]; a
+ * lane copies a column of it. */
+template <packing P, int TILES, int NT, int DEEP> struct few {
+  static constexpr int PIECES = pieces_of(P), STAGE = TILES * PIECES + NT * WARP,
+                       RING = DEEP * STAGE; /* of a warp, in units of 16 bytes */
   static constexpr int SUMS = TILES * 8 * NT * PITCH / 4, EACH = RING > SUMS ? RING : SUMS,
                        SHARED = WARPS * EACH * (int)sizeof(uint4);
   static constexpr int SPOTS = (TILES * 8 * 8 * NT + WARPS * WARP - 1) / (WARPS * WARP); /* pairs of a thread */
   static constexpr int BLOCKS = NT >= 8 ? 2 : NT == 4 ? 3 : TILES == 1 ? (NT == 1 ? 9 : 6) : (NT == 1 ? 7 : 5);
+  static constexpr int UNROLLED = DEEP % 4 == 0 ? 4 : DEEP; /* steps, whose stages are at constant distances */
 };
 
-template <number TYPE, int TILES, int NT, int DEEP, class FINISH>
-static __global__ __launch_bounds__(WARPS *WARP, few<TILES, NT, DEEP>::BLOCKS) void k_matmul(product p, FINISH f) {
-  using of = few<TILES, NT, DEEP>;
+template <number TYPE, packing P, int TILES, int NT, int DEEP, class FINISH>
+static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS) void k_matmul(product p, FINISH f) {
+  using of = few<P, TILES, NT, DEEP>;
   DYNAMIC_SHARED_OF(uint4, shared, of::SHARED);
   dependency_release();
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
@@ -104,19 +107,23 @@ static __global__ __launch_bounds__(WARPS *WARP, few<TILES, NT, DEEP>::BLOCKS) v
   int part = blockIdx.z, part_first = p.m.steps * part / p.m.splits;
   int part_steps = p.m.steps * (part + 1) / p.m.splits - part_first;
   int step = part_first + part_steps * warp / SLICES, end = part_first + part_steps * (warp + 1) / SLICES;
-  uint4 *ring = shared + warp * of::EACH + lane;
-  const uint4 *weights[TILES];
+  uint4 *ring = shared + warp * of::EACH;
+  const uint4 *weights[TILES]; /* of the step that is copied next */
 #pragma unroll
-  for (int i = 0; i < TILES; i++) /* past the last tile: its sums are not used */
-    weights[i] = p.m.data + (size_t)(tiles.first + (i < tiles.count ? i : 0)) * p.m.steps * 64 + lane;
-  auto copy_weights = [&](int at, uint4 *stage) {
+  for (int i = 0; i < TILES; i++) { /* past the last tile: its sums are not used */
+    int tile = tiles.first + (i < tiles.count ? i : 0);
+    weights[i] = p.m.data + ((size_t)tile * p.m.steps + step) * of::PIECES + lane;
+  }
+  auto copy_weights = [&](bool wanted, int ahead, uint4 *stage) {
 #pragma unroll
     for (int i = 0; i < TILES; i++)
-      for (int h = 0; h < 2; h++) copy_stream(stage + (2 * i + h) * WARP, weights[i] + (size_t)at * 64 + h * WARP);
+#pragma unroll
+      for (int at = 0; at < of::PIECES; at += WARP)
+        copy_stream(stage + i * of::PIECES + at + lane, weights[i] + ahead * of::PIECES + at,
+                    wanted && (at + WARP <= of::PIECES || at + lane < of::PIECES));
   };
 #pragma unroll
-  for (int i = 0; i < DEEP; i++)
-    if (step + i < end) copy_weights(step + i, ring + i * of::STAGE);
+  for (int i = 0; i < DEEP; i++) copy_weights(step + i < end, i, ring + i * of::STAGE);
   int n = *p.n;
   constexpr bool EARLY = of::SPOTS <= 2; /* whether registers have room for the places of sums */
   spot_type<TYPE, FINISH> spot[EARLY ? of::SPOTS : 1];
@@ -128,38 +135,44 @@ static __global__ __launch_bounds__(WARPS *WARP, few<TILES, NT, DEEP>::BLOCKS) v
   }
   dependency_wait();
 
-  const uint4 *input = reinterpret_cast<const uint4 *>(tiles.before ? p.input.at : p.second.at) + lane;
-  auto copy_rows =
-      [&](int at, uint4 *stage) { /* rows that are not there: what is left in their columns stays in them */
+  const uint4 *input = reinterpret_cast<const uint4 *>(tiles.before ? p.input.at : p.second.at) + step * WARP + lane;
+  /* rows that are not there: what is left in their columns stays in them */
+  auto copy_rows = [&](bool wanted, int ahead, uint4 *stage) {
 #pragma unroll
-                                  for (int j = 0; j < NT; j++)
-                                    if (8 * j + lane / 4 < n)
-                                      copy_cached(stage + (2 * TILES + j) * WARP, input + j * p.input.ld + at * WARP);
-      };
+    for (int j = 0; j < NT; j++)
+      copy_cached(stage + TILES * of::PIECES + j * WARP + lane, input + j * p.input.ld + ahead * WARP,
+                  wanted && 8 * j + lane / 4 < n);
+  };
 #pragma unroll
   for (int i = 0; i < DEEP; i++) { /* the first group also has the weights requested above */
-    if (step + i < end) copy_rows(step + i, ring + i * of::STAGE);
+    copy_rows(step + i < end, i, ring + i * of::STAGE);
     copies_commit();
   }
   float sum[TILES][NT][4] = {};
 #pragma unroll 1
-  for (int slot = 0; step < end; step++) {
-    copies_wait<DEEP - 1>();
-    uint4 *stage = ring + slot * of::STAGE, a[2][TILES], x[NT];
+  for (int turn = 0; step < end; turn = turn + of::UNROLLED < DEEP ? turn + of::UNROLLED : 0) {
 #pragma unroll
-    for (int i = 0; i < TILES; i++)
-      for (int h = 0; h < 2; h++) a[h][i] = stage[(2 * i + h) * WARP];
+    for (int slot = 0; slot < of::UNROLLED && step < end; slot++, step++) {
+      copies_wait<DEEP - 1>();
+      if (P != BITS16) __syncwarp(); /* a lane reads what others copied */
+      uint4 *stage = ring + (turn + slot) * of::STAGE, a[TILES][2], x[NT];
 #pragma unroll
-    for (int j = 0; j < NT; j++) x[j] = stage[(2 * TILES + j) * WARP];
+      for (int i = 0; i < TILES; i++) take_weights<P>(a[i], stage + i * of::PIECES, lane);
 #pragma unroll
-    for (int h = 0; h < 2; h++)
+      for (int j = 0; j < NT; j++) x[j] = stage[TILES * of::PIECES + j * WARP + lane];
+      if (P != BITS16) __syncwarp(); /* all lanes have read the stage */
+      copy_weights(step + DEEP < end, slot + DEEP, stage), copy_rows(step + DEEP < end, slot + DEEP, stage);
+      copies_commit();
 #pragma unroll
-      for (int j = 0; j < NT; j++)
+      for (int h = 0; h < 2; h++)
 #pragma unroll
-        for (int i = 0; i < TILES; i++) multiply_half<TYPE>(sum[i][j], a[h][i], x[j], h);
-    if (step + DEEP < end) copy_weights(step + DEEP, stage), copy_rows(step + DEEP, stage);
-    copies_commit();
-    slot = slot + 1 < DEEP ? slot + 1 : 0;
+        for (int j = 0; j < NT; j++)
+#pragma unroll
+          for (int i = 0; i < TILES; i++) multiply_half<TYPE>(sum[i][j], a[i][h], x[j], h);
+    }
+#pragma unroll
+    for (int i = 0; i < TILES; i++) weights[i] += of::UNROLLED * of::PIECES;
+    input += of::UNROLLED * WARP;
   }
 
   constexpr int STRIDE = of::EACH * (int)(sizeof(uint4) / sizeof(float)); /* from one warp's ring to the next */
@@ -188,22 +201,22 @@ static __global__ __launch_bounds__(WARPS *WARP, few<TILES, NT, DEEP>::BLOCKS) v
  * has tiles before second_from or behind it, never both. */
 constexpr int TILE_WARPS = 3;
 
-template <int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
-  static constexpr int WARP_TILES = TILES / TILE_WARPS, WARPS = TILE_WARPS * ROW_WARPS, ROWS8 = NT * ROW_WARPS,
-                       ROWS = 8 * ROWS8;
-  static constexpr int STAGE = (2 * TILES + ROWS8) * WARP, RING = (DEEP + 1) * STAGE;
+template <packing P, int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
+  static constexpr int PIECES = pieces_of(P), WARP_TILES = TILES / TILE_WARPS, WARPS = TILE_WARPS * ROW_WARPS,
+                       ROWS8 = NT * ROW_WARPS, ROWS = 8 * ROWS8;
+  static constexpr int STAGE = TILES * PIECES + ROWS8 * WARP, RING = (DEEP + 1) * STAGE;
   static constexpr int EACH = WARP_TILES * NT,
                        TOTALS = EACH > 12 || WARPS > 12 ? EACH *WARPS *WARP : 0; /* in shared memory; 0: in registers */
   static constexpr int SUMS = TILES * ROWS * PITCH / 4,
                        SHARED = (RING + TOTALS > SUMS ? RING + TOTALS : SUMS) * (int)sizeof(uint4);
-  static constexpr int WEIGHTS = (2 * TILES + WARPS - 1) / WARPS,
-                       INPUTS = (ROWS8 + WARPS - 1) / WARPS; /* a warp's copies */
+  static constexpr int WEIGHTS = (TILES * PIECES + WARPS * WARP - 1) / (WARPS * WARP), /* a thread's copies */
+      INPUTS = (ROWS8 + WARPS - 1) / WARPS;                                            /* a warp's */
 };
 
-template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
-static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *WARP) void k_matmul_wide(product p,
-                                                                                                        FINISH f) {
-  using of = tiling<TILES, NT, ROW_WARPS, DEEP>;
+template <number TYPE, packing P, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
+static __global__ __launch_bounds__(tiling<P, TILES, NT, ROW_WARPS, DEEP>::WARPS *WARP) void k_matmul_wide(product p,
+                                                                                                           FINISH f) {
+  using of = tiling<P, TILES, NT, ROW_WARPS, DEEP>;
   constexpr int WARP_TILES = of::WARP_TILES;
   DYNAMIC_SHARED_OF(uint4, shared, of::SHARED);
   dependency_release();
@@ -213,19 +226,22 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
   int first = p.m.steps * part / p.m.splits, end = p.m.steps * (part + 1) / p.m.splits,
       row0 = (int)blockIdx.x * of::ROWS;
 
-  uint4 *ring = shared + lane;
-  const uint4 *weights[of::WEIGHTS];
+  uint4 *ring = shared;
+  constexpr int THREADS = of::WARPS * WARP;
+  const uint4 *weights = p.m.data + (size_t)tiles.first * p.m.steps * of::PIECES;
+  int from[of::WEIGHTS]; /* of a thread's copies */
 #pragma unroll
   for (int i = 0; i < of::WEIGHTS; i++) {
-    int half = warp + i * of::WARPS,
-        tile = half / 2 < tiles.count ? half / 2 : tiles.count - 1; /* past the last tile: its sums are not used */
-    weights[i] = p.m.data + (size_t)(tiles.first + tile) * p.m.steps * 64 + half % 2 * WARP + lane;
+    int piece = (int)threadIdx.x + i * THREADS,
+        tile = piece / of::PIECES < tiles.count ? piece / of::PIECES
+                                                : tiles.count - 1; /* past the last tile: its sums are not used */
+    from[i] = tile * p.m.steps * of::PIECES + piece % of::PIECES;
   }
   auto copy_weights = [&](int at, uint4 *stage) {
 #pragma unroll
     for (int i = 0; i < of::WEIGHTS; i++)
-      if (2 * TILES % of::WARPS == 0 || warp + i * of::WARPS < 2 * TILES)
-        copy_stream(stage + (warp + i * of::WARPS) * WARP, weights[i] + (size_t)at * 64);
+      copy_stream(stage + threadIdx.x + i * THREADS, weights + from[i] + (size_t)at * of::PIECES,
+                  (i + 1) * THREADS <= TILES * of::PIECES || (int)threadIdx.x + i * THREADS < TILES * of::PIECES);
   };
 #pragma unroll
   for (int i = 0; i < DEEP; i++)
@@ -240,7 +256,7 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
 #pragma unroll
     for (int i = 0; i < of::INPUTS; i++) {
       int j = warp + i * of::WARPS;
-      if (j < rows8) copy_stream(stage + (2 * TILES + j) * WARP, input + j * p.input.ld + at * WARP);
+      if (j < rows8) copy_stream(stage + TILES * of::PIECES + j * WARP + lane, input + j * p.input.ld + at * WARP);
     }
   };
 #pragma unroll
@@ -271,18 +287,17 @@ static __global__ __launch_bounds__(tiling<TILES, NT, ROW_WARPS, DEEP>::WARPS *W
       filled = read;
       read = read < DEEP ? read + 1 : 0;
       if (my_rows8 >= rows8) continue;
-      uint4 a[2][WARP_TILES], x[NT];
+      uint4 a[WARP_TILES][2], x[NT];
 #pragma unroll
-      for (int m = 0; m < WARP_TILES; m++)
-        for (int h = 0; h < 2; h++) a[h][m] = stage[(2 * (my_tile + m) + h) * WARP];
+      for (int m = 0; m < WARP_TILES; m++) take_weights<P>(a[m], stage + (my_tile + m) * of::PIECES, lane);
 #pragma unroll
-      for (int j = 0; j < NT; j++) x[j] = stage[(2 * TILES + my_rows8 + j) * WARP];
+      for (int j = 0; j < NT; j++) x[j] = stage[TILES * of::PIECES + (my_rows8 + j) * WARP + lane];
 #pragma unroll
       for (int h = 0; h < 2; h++)
 #pragma unroll
         for (int j = 0; j < NT; j++)
 #pragma unroll
-          for (int m = 0; m < WARP_TILES; m++) multiply_half<TYPE>(sum[m][j], a[h][m], x[j], h);
+          for (int m = 0; m < WARP_TILES; m++) multiply_half<TYPE>(sum[m][j], a[m][h], x[j], h);
     }
 #pragma unroll
     for (int m = 0; m < WARP_TILES; m++)
@@ -310,34 +325,55 @@ static int columns_of(const product &p, int tiles) {
   return blocks_of(middle - p.first_tile, tiles) + blocks_of(p.end_tile - middle, tiles);
 }
 
-template <number TYPE, int TILES, int NT, int DEEP, class FINISH>
+template <number TYPE, packing P, int TILES, int NT, int DEEP, class FINISH>
 static cudaError_t start_few(const queue &stream, const product &p, const FINISH &f) {
   dim3 grid(1, (unsigned)columns_of(p, TILES), (unsigned)p.m.splits);
-  return launch(stream, grid, WARPS * WARP, few<TILES, NT, DEEP>::SHARED, k_matmul<TYPE, TILES, NT, DEEP, FINISH>, p,
-                f);
+  return launch(stream, grid, WARPS * WARP, few<P, TILES, NT, DEEP>::SHARED, k_matmul<TYPE, P, TILES, NT, DEEP, FINISH>,
+                p, f);
 }
 
-template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
+template <number TYPE, packing P, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
 static cudaError_t start_tiles(const queue &stream, const product &p, const FINISH &f, int rows) {
-  using of = tiling<TILES, NT, ROW_WARPS, DEEP>;
+  using of = tiling<P, TILES, NT, ROW_WARPS, DEEP>;
   dim3 grid((unsigned)blocks_of(rows, of::ROWS), (unsigned)columns_of(p, TILES), (unsigned)p.m.splits);
-  return launch(stream, grid, of::WARPS * WARP, of::SHARED, k_matmul_wide<TYPE, TILES, NT, ROW_WARPS, DEEP, FINISH>, p,
-                f);
+  return launch(stream, grid, of::WARPS * WARP, of::SHARED, k_matmul_wide<TYPE, P, TILES, NT, ROW_WARPS, DEEP, FINISH>,
+                p, f);
+}
+
+/* Steps under way, of blocks of BLOCK_TILES, of FEW_TILES, and of WIDE_ROWS rows. Packed weights are fewer bytes, so more
+ * steps of them are requested to keep the memory busy. */
+template <packing P> constexpr int DEEP_BLOCK = P == BITS16 ? 5 : 10;
+template <packing P> constexpr int DEEP_FEW = P == BITS16 ? 10 : 20;
+template <packing P> constexpr int DEEP_WIDEST = P == BITS16 ? 3 : 4;
+
+/* Packed weights: a block of two tiles copies its rows' activations once for both, where this leaves enough blocks. */
+constexpr int PACKED_TILES = 2, PACKED_DEEP = 8;
+template <int NT> constexpr int DEEP_ALONE = NT == 1 ? 16 : 12;
+
+template <number TYPE, packing P, int NT, class FINISH>
+static cudaError_t start_rows(const queue &stream, const product &p, const FINISH &f) {
+  if constexpr (P == BITS16)
+    return start_few < TYPE, P, 1, NT, NT == 1 ? 5 : 4 > (stream, p, f);
+  else if (columns_of(p, PACKED_TILES) * p.m.splits >= 2 * MULTIPROCESSORS)
+    return start_few<TYPE, P, PACKED_TILES, NT, PACKED_DEEP>(stream, p, f);
+  else
+    return start_few<TYPE, P, 1, NT, DEEP_ALONE<NT>>(stream, p, f);
 }
 
 /* 32 rows: NT 2, 64 rows: NT 4. A tile's sums are the same, whatever the number of tiles of its block, and of warps that share
  * the rows. Smaller blocks need more steps under way. Where a multiprocessor has one block of 64 rows only, twice the warps hide
  * more of each other's latencies (15 % of such a pass on an H200). Blocks of 32 rows do not start before the kernel before
  * them has ended: else two of them come to lie on one multiprocessor, none on another (5 %). */
-template <number TYPE, int NT, class FINISH>
+template <number TYPE, packing P, int NT, class FINISH>
 static cudaError_t start_wide(queue stream, const product &p, const FINISH &f, int rows) {
   if (NT == 2) stream.overlaps = false;
   if constexpr (FINISH::WHOLE)
-    if (columns_of(p, FEW_TILES) <= MULTIPROCESSORS) return start_tiles<TYPE, FEW_TILES, NT, 2, 10>(stream, p, f, rows);
+    if (columns_of(p, FEW_TILES) <= MULTIPROCESSORS)
+      return start_tiles<TYPE, P, FEW_TILES, NT, 2, DEEP_FEW<P>>(stream, p, f, rows);
   if constexpr (NT == 4)
     if (columns_of(p, BLOCK_TILES) * p.m.splits <= MULTIPROCESSORS)
-      return start_tiles<TYPE, BLOCK_TILES, 2, 4, 5>(stream, p, f, rows);
-  return start_tiles<TYPE, BLOCK_TILES, NT, 2, 5>(stream, p, f, rows);
+      return start_tiles<TYPE, P, BLOCK_TILES, 2, 4, DEEP_BLOCK<P>>(stream, p, f, rows);
+  return start_tiles<TYPE, P, BLOCK_TILES, NT, 2, DEEP_BLOCK<P>>(stream, p, f, rows);
 }
 
 /* Whether a block may have so much shared memory, as on an A100 or H100; other devices take 64 rows at a time, which
@@ -348,46 +384,81 @@ static bool has_room(int bytes) {
          cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess && bytes <= most;
 }
 constexpr int WIDEST_NT = 3, WIDEST_WARPS = WIDE_ROWS / (8 * WIDEST_NT);
-using widest = tiling<BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, 3>;
+template <packing P> using widest = tiling<P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, DEEP_WIDEST<P>>;
 
-template <number TYPE, class FINISH>
+template <number TYPE, packing P, class FINISH>
 static cudaError_t choose(const queue &stream, const product &p, const FINISH &f, int rows) {
   switch (rows) {
-  case 8: return start_few<TYPE, 1, 1, 5>(stream, p, f);
-  case 16: return start_few<TYPE, 1, 2, 4>(stream, p, f);
-  case 32: return start_wide<TYPE, 2>(stream, p, f, rows);
-  case 64: return start_wide<TYPE, 4>(stream, p, f, rows);
+  case 8: return start_rows<TYPE, P, 1>(stream, p, f);
+  case 16: return start_rows<TYPE, P, 2>(stream, p, f);
+  case 32: return start_wide<TYPE, P, 2>(stream, p, f, rows);
+  case 64: return start_wide<TYPE, P, 4>(stream, p, f, rows);
   default:
-    if (!has_room(widest::SHARED)) return start_wide<TYPE, 4>(stream, p, f, rows);
-    return start_tiles<TYPE, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, 3>(stream, p, f, rows);
+    if (!has_room(widest<P>::SHARED)) return start_wide<TYPE, P, 4>(stream, p, f, rows);
+    return start_tiles<TYPE, P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, DEEP_WIDEST<P>>(stream, p, f, rows);
   }
 }
 
-template <number TYPE, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH> static cudaError_t allow() {
-  return cudaFuncSetAttribute(k_matmul_wide<TYPE, TILES, NT, ROW_WARPS, DEEP, FINISH>,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize, tiling<TILES, NT, ROW_WARPS, DEEP>::SHARED);
+template <number TYPE, packing P, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH> static cudaError_t allow() {
+  return cudaFuncSetAttribute(k_matmul_wide<TYPE, P, TILES, NT, ROW_WARPS, DEEP, FINISH>,
+                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              tiling<P, TILES, NT, ROW_WARPS, DEEP>::SHARED);
+}
+template <number TYPE, packing P, int TILES, int NT, int DEEP, class FINISH> static cudaError_t allow_few() {
+  return cudaFuncSetAttribute(k_matmul<TYPE, P, TILES, NT, DEEP, FINISH>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              few<P, TILES, NT, DEEP>::SHARED);
 }
 
-template <number TYPE, class FINISH> static cudaError_t prepare() {
-  cudaError_t e = allow<TYPE, BLOCK_TILES, 2, 2, 5, FINISH>();
-  if (!e) e = allow<TYPE, BLOCK_TILES, 4, 2, 5, FINISH>();
-  if (!e) e = allow<TYPE, BLOCK_TILES, 2, 4, 5, FINISH>();
-  return e || !has_room(widest::SHARED) ? e : allow<TYPE, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, 3, FINISH>();
+template <number TYPE, packing P, class FINISH> static cudaError_t prepare() {
+  cudaError_t e = cudaSuccess;
+  if constexpr (P != BITS16) {
+    e = allow_few<TYPE, P, PACKED_TILES, 1, PACKED_DEEP, FINISH>();
+    if (!e) e = allow_few<TYPE, P, PACKED_TILES, 2, PACKED_DEEP, FINISH>();
+    if (!e) e = allow_few<TYPE, P, 1, 1, DEEP_ALONE<1>, FINISH>();
+    if (!e) e = allow_few<TYPE, P, 1, 2, DEEP_ALONE<2>, FINISH>();
+  }
+  if (!e) e = allow<TYPE, P, BLOCK_TILES, 2, 2, DEEP_BLOCK<P>, FINISH>();
+  if (!e) e = allow<TYPE, P, BLOCK_TILES, 4, 2, DEEP_BLOCK<P>, FINISH>();
+  if (!e) e = allow<TYPE, P, BLOCK_TILES, 2, 4, DEEP_BLOCK<P>, FINISH>();
+  if constexpr (FINISH::WHOLE) {
+    if (!e) e = allow<TYPE, P, FEW_TILES, 2, 2, DEEP_FEW<P>, FINISH>();
+    if (!e) e = allow<TYPE, P, FEW_TILES, 4, 2, DEEP_FEW<P>, FINISH>();
+  }
+  return e || !has_room(widest<P>::SHARED)
+             ? e
+             : allow<TYPE, P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, DEEP_WIDEST<P>, FINISH>();
 }
 
-template <number TYPE> static cudaError_t prepare_both() {
-  cudaError_t e = prepare<TYPE, store>();
-  if (!e) e = prepare<TYPE, spread>();
-  if (!e) e = allow<TYPE, FEW_TILES, 2, 2, 10, spread>();
-  return e ? e : allow<TYPE, FEW_TILES, 4, 2, 10, spread>();
+template <number TYPE, packing P> static cudaError_t prepare_both() {
+  cudaError_t e = prepare<TYPE, P, store>();
+  return e ? e : prepare<TYPE, P, spread>();
 }
 
-cudaError_t multiply_prepare(number type) { return type == F16 ? prepare_both<F16>() : prepare_both<BF16>(); }
-
-cudaError_t multiply_store(const queue &stream, number type, const product &p, const store &f, int rows) {
-  return type == F16 ? choose<F16>(stream, p, f, rows) : choose<BF16>(stream, p, f, rows);
+cudaError_t multiply_prepare(number type) {
+  if (type == BF16) return prepare_both<BF16, BITS16>();
+  cudaError_t e = prepare_both<F16, BITS16>();
+  if (!e) e = prepare_both<F16, BITS4>();
+  if (!e) e = prepare_both<F16, BITS5>();
+  if (!e) e = prepare_both<F16, BITS6>();
+  return e ? e : prepare_both<F16, BITS8>();
 }
 
-cudaError_t multiply_spread(const queue &stream, number type, const product &p, const spread &f, int rows) {
-  return type == F16 ? choose<F16>(stream, p, f, rows) : choose<BF16>(stream, p, f, rows);
+template <class FINISH>
+static cudaError_t choose_packing(const queue &stream, const product &p, const FINISH &f, int rows) {
+  if (p.m.format == BF16) return choose<BF16, BITS16>(stream, p, f, rows);
+  switch (p.m.packed) {
+  case BITS4: return choose<F16, BITS4>(stream, p, f, rows);
+  case BITS5: return choose<F16, BITS5>(stream, p, f, rows);
+  case BITS6: return choose<F16, BITS6>(stream, p, f, rows);
+  case BITS8: return choose<F16, BITS8>(stream, p, f, rows);
+  default: return choose<F16, BITS16>(stream, p, f, rows);
+  }
+}
+
+cudaError_t multiply_store(const queue &stream, const product &p, const store &f, int rows) {
+  return choose_packing(stream, p, f, rows);
+}
+
+cudaError_t multiply_spread(const queue &stream, const product &p, const spread &f, int rows) {
+  return choose_packing(stream, p, f, rows);
 }

@@ -44,8 +44,8 @@ struct spread {
 };
 
 /* `rows` is a bucket: 8, 16, 32, 64, or a multiple of WIDE_ROWS. */
-cudaError_t multiply_store(const queue &, number type, const product &, const store &, int rows);
-cudaError_t multiply_spread(const queue &, number type, const product &, const spread &, int rows);
+cudaError_t multiply_store(const queue &, const product &, const store &, int rows);
+cudaError_t multiply_spread(const queue &, const product &, const spread &, int rows);
 cudaError_t multiply_prepare(number type); /* once per device, before the first call for this type */
 
 #endif

@@ -24,9 +24,12 @@ __host__ __device__ inline place place_of(pair_map m, int row) {
   return {pair + d / 2, d % 2}; /* rotary is even */
 }
 
-/* Packs `rows` rows of a source, [rows][cols] on the device, from `row` on, as outputs of `to`; column 0 is k = k0. */
-cudaError_t pack(const queue &, const matrix &to, pair_map, const uint16_t *source, int row, int rows, int cols,
-                 int k0);
+/* Bytes of a row of codes: see to_codes. */
+__host__ __device__ inline size_t code_row_bytes(int cols) { return (size_t)cols / 4 * 5; }
+
+/* Packs `rows` rows of a source, [rows][cols] on the device, from `row` on, as outputs of `to`; column 0 is k = k0. The
+ * source has numbers of 16 bits or, if `to` is packed, rows of codes; cols and k0 are then multiples of 32. */
+cudaError_t pack(const queue &, const matrix &to, pair_map, const void *source, int row, int rows, int cols, int k0);
 
 /* Unpacks tiles of a matrix from `tile` on, row by row: output 2 p + h of pair p in row 2 p + h, [tiles * 16][steps *
  * 32]. */

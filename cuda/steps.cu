@@ -12,7 +12,7 @@ entry step_store(enqueuer *q, const matrix &m, const operand &input) {
   const dt_weights *w = q->w;
   if (q->chunk) return must(q, chunk_store(q, m, input)), entry{SUM, 1, m.bias, false, false};
   store to = {w->partial, (size_t)ROWS * w->shape.hidden, w->shape.hidden};
-  must(q, multiply_store(q->stream, m.format, step_product(q, m, input), to, q->shape.rows));
+  must(q, multiply_store(q->stream, step_product(q, m, input), to, q->shape.rows));
   return {SUM, m.splits, m.bias, false, false};
 }
 

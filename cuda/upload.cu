@@ -18,10 +18,10 @@ struct builder {
   const dt_head_desc *head; /* null: the model is not a head */
   dt_error *err;
   dt_status status;
-  uint16_t *rows;    /* on the host: STAGING bytes, or a longer row */
-  char *raw;         /* as many rows as the file has them */
-  float *wide;       /* one row of floats */
-  uint16_t *staging; /* on the device: as many bytes as `rows` */
+  char *rows;    /* on the host: STAGING bytes, or a longer row */
+  char *raw;     /* as many rows as the file has them */
+  float *wide;   /* one row of floats */
+  char *staging; /* on the device: as many bytes as `rows` */
   cudaError_t failed;
   bool filling;
 };
@@ -59,17 +59,18 @@ static float *take_vector(builder *b, const dt_matrix *source) {
 
 /* Takes room for `pairs` pairs of outputs of k inputs, all zero. `apart`: the sum over k may be split, into as many
  * parts as keep all blocks of a pass of more than 16 rows in place at once. */
-static matrix take_matrix(builder *b, int pairs, int k, bool apart) {
+static matrix take_matrix(builder *b, int pairs, int k, bool apart, packing packed) {
   matrix m = {};
   m.format =
       b->w->activations; /* both operands have one type: check_supported rejects other types, and heads are rounded */
+  m.packed = packed;
   m.tiles = blocks_of(pairs, 8);
   m.steps = blocks_of(k, 32);
   m.splits = apart ? MULTIPROCESSORS / blocks_of(m.tiles, BLOCK_TILES) : 1;
   if (m.splits > m.steps / LEAST_STEPS) m.splits = m.steps / LEAST_STEPS;
   if (m.splits > PARTIALS) m.splits = PARTIALS;
   if (m.splits < 1) m.splits = 1;
-  m.data = take<uint4>(&b->w->weights_arena, (size_t)m.tiles * (size_t)m.steps * 64);
+  m.data = take<uint4>(&b->w->weights_arena, (size_t)m.tiles * (size_t)m.steps * (size_t)pieces_of(packed));
   m.bias = take<float2>(&b->w->weights_arena, (size_t)m.tiles * 8);
   return m;
 }
@@ -80,16 +81,25 @@ static int rows_at_once(const dt_matrix *source) {
   return rows > 1 ? (int)rows : 1;
 }
 
-/* Reads rows of a source into b->rows, from `row` on, or (only not null) the rows it lists; returns their number. */
-static int read_rows(builder *b, const dt_matrix *source, const int32_t *only, int row) {
+static size_t packed_row_bytes(packing p, int cols) {
+  return p == BITS16 ? (size_t)cols * sizeof(uint16_t) : code_row_bytes(cols);
+}
+
+/* Reads rows of a source into b->rows, from `row` on, or (only not null) the rows it lists, as pack() takes them; returns
+ * their number. */
+static int read_rows(builder *b, const dt_matrix *source, packing packed, const int32_t *only, int row) {
   int most = rows_at_once(source), rows = source->rows - row < most ? source->rows - row : most;
   size_t bytes = dt_row_bytes(source->dtype, (size_t)source->cols);
   if (going(b) && !only) b->status = dt_read_rows(source, row, rows, b->raw, b->err);
   for (int r = 0; r < rows && going(b); r++) {
     char *raw = b->raw + (size_t)r * bytes;
     if (only) b->status = dt_read_rows(source, only[row + r], 1, raw, b->err);
-    if (going(b))
-      to_format(source->dtype, b->w->activations, raw, source->cols, b->wide, b->rows + (size_t)r * source->cols);
+    if (!going(b)) break;
+    char *to = b->rows + (size_t)r * packed_row_bytes(packed, source->cols);
+    if (packed == BITS16)
+      to_format(source->dtype, b->w->activations, raw, source->cols, b->wide, reinterpret_cast<uint16_t *>(to));
+    else
+      to_codes(source->dtype, raw, source->cols, reinterpret_cast<uint8_t *>(to));
   }
   return rows;
 }
@@ -97,9 +107,10 @@ static int read_rows(builder *b, const dt_matrix *source, const int32_t *only, i
 static void put(builder *b, const matrix &m, pair_map map, const dt_matrix *source, const int32_t *only, int k0) {
   const queue &stream = b->w->backend->stream;
   for (int row = 0, rows; row < source->rows && going(b); row += rows) {
-    rows = read_rows(b, source, only, row);
+    rows = read_rows(b, source, m.packed, only, row);
     if (!going(b)) return;
-    must(b, cudaMemcpyAsync(b->staging, b->rows, (size_t)rows * source->cols * 2, cudaMemcpyHostToDevice, stream));
+    size_t bytes = (size_t)rows * packed_row_bytes(m.packed, source->cols);
+    must(b, cudaMemcpyAsync(b->staging, b->rows, bytes, cudaMemcpyHostToDevice, stream));
     must(b, pack(stream, m, map, b->staging, row, rows, source->cols, k0));
     must(b, cudaStreamSynchronize(stream)); /* the next rows reuse the memory */
   }
@@ -138,8 +149,25 @@ struct part {
 };
 static const dt_matrix NONE = {};
 
+/* Parts of unlike packings, or one that cannot be packed, make a matrix of whole numbers. */
+static packing packing_for(const builder *b, const part *parts, int count) {
+  packing p = packing_of(parts[0].weights->dtype);
+  for (int i = 1; i < count; i++)
+    if (packing_of(parts[i].weights->dtype) != p) p = BITS16;
+  return b->w->activations == F16 && !b->w->backend->widens ? p : BITS16;
+}
+
+/* Remembers what the model's matrices are stored as. */
+static void note_stored(builder *b, packing packed, const part *parts, int count) {
+  for (int i = 0; i < count; i++) {
+    const char *name = stored_name(parts[i].weights->dtype, packed, b->w->activations), **stored = &b->w->stored;
+    *stored = !*stored || *stored == name ? name : "mixed";
+  }
+}
+
 static matrix build(builder *b, int pairs, int k, bool apart, const part *parts, int count) {
-  matrix m = take_matrix(b, pairs, k, apart);
+  matrix m = take_matrix(b, pairs, k, apart, packing_for(b, parts, count));
+  note_stored(b, m.packed, parts, count);
   if (!b->filling) return m;
   size_t n = (size_t)m.tiles * 8;
   float2 *bias = static_cast<float2 *>(calloc(n, sizeof *bias));
@@ -249,7 +277,7 @@ static void build_embed(builder *b) {
   }
   w->embed = take<uint16_t>(&w->weights_arena, (size_t)embed->rows * (size_t)embed->cols);
   for (int r = 0, rows; r < embed->rows && b->filling && going(b); r += rows) {
-    rows = read_rows(b, embed, nullptr, r);
+    rows = read_rows(b, embed, BITS16, nullptr, r);
     if (going(b))
       copy_up(b, w->embed + (size_t)r * (size_t)embed->cols, b->rows, (size_t)rows * (size_t)embed->cols * 2);
   }
@@ -385,8 +413,8 @@ static dt_status fill(builder *b, dt_error *err) {
   if (status == DT_OK) {
     must(b, attention_prepare(w->activations, w->dim));
     must(b, multiply_prepare(w->activations));
-    b->staging = reinterpret_cast<uint16_t *>(staging.base);
-    b->rows = new (std::nothrow) uint16_t[staging.size / 2];
+    b->staging = staging.base;
+    b->rows = new (std::nothrow) char[staging.size];
     b->raw = new (std::nothrow) char[2 * staging.size]; /* numbers of a head may have 32 bits */
     b->wide = new (std::nothrow) float[(size_t)widest];
     if (!b->rows || !b->raw || !b->wide) must(b, cudaErrorMemoryAllocation);

@@ -40,17 +40,17 @@
 #ifndef DT_CPU_QUANT_H
 #define DT_CPU_QUANT_H
 
-#include "model/types.h"
+#include "model/types_apart.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-  QUANT_CELL = 256,   /* numbers of a row that a pass over weights takes at once */
-  QUANT_BLOCK = 32,   /* numbers whose codes lie together; a row has whole blocks */
-  QUANT_BLOCKS = 8,   /* blocks of a cell; the last cell of a row may have fewer */
-  QUANT_OUTPUTS = 16, /* outputs that lie together: a strip */
-  QUANT_LINE = 64     /* bytes: four numbers of each output of a strip */
+  QUANT_CELL = DT_CELL,          /* numbers of a row that a pass over weights takes at once */
+  QUANT_BLOCK = DT_BLOCK,        /* numbers whose codes lie together; a row has whole blocks */
+  QUANT_BLOCKS = DT_CELL_BLOCKS, /* blocks of a cell; the last cell of a row may have fewer */
+  QUANT_OUTPUTS = 16,            /* outputs that lie together: a strip */
+  QUANT_LINE = 64                /* bytes: four numbers of each output of a strip */
 };
 
 typedef enum { QUANT_F16, QUANT_F16_MIN, QUANT_E8M0, QUANT_WHOLE, QUANT_WHOLE_MIN, QUANT_HALVES_MIN } quant_scales;

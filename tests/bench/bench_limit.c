@@ -1,5 +1,5 @@
 /* How near a pass is to the limit of the machine:
- * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] [-a] [-p] MODEL...
+ * bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-k] [-a] [-p] MODEL...
  *
  * MODEL is a folder, or the name of a shape (shapes.h: pythia-70m, pythia-2.8b, ..): then a model of random numbers.
  * CSV, a line per model, pass, context and number of rows. What a pass must read is the weights without the input embedding,
@@ -14,6 +14,7 @@
  *            ids or one layer, or the context 16 positions. "matrices": qkv and output, with norms and barriers; "pass": the rest
  *
  * -b: as dtrun's --backend (cpu).  -s: seconds for each model's passes (20), and as many for the split.
+ * -q Q4_K, ..: shapes have matrices of this type's blocks (F16).
  * -w q8, -w q4: with weights rounded to that.
  * -k: instead of all these, verify passes with caches of each type that the backend knows ("verify f16"), in turn.
  * -a: the same of activations ("verify 8"), with 1 to 64 rows, and a prompt.
@@ -347,22 +348,24 @@ int main(int argc, char **argv) {
   dt_backend_options options = {.variant = NULL, .threads = 2};
   const char *backend_name = "cpu", *variant = NULL;
   double seconds = 20;
+  dt_dtype shapes_dtype = DT_F16;
   bool caches = false, activations = false, splits = true;
-  for (int option; (option = getopt(argc, argv, "b:t:v:s:w:kap")) != -1;) {
+  for (int option; (option = getopt(argc, argv, "b:t:v:s:q:w:kap")) != -1;) {
     if (option == 't') options.threads = atoi(optarg);
     if (option == 'b') backend_name = optarg;
     if (option == 'v') variant = optarg;
     if (option == 's') seconds = atof(optarg);
+    if (option == 'q') shapes_dtype = dt_type_named(optarg);
     if (option == 'w') weights_dtype = optarg;
     if (option == 'k') caches = true;
     if (option == 'a') activations = true;
     if (option == 'p') splits = false;
     if (option == '?') optind = argc;
   }
-  if (optind >= argc) {
-    fprintf(
-        stderr,
-        "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-w TYPE] [-k] [-a] [-p] MODEL...\n");
+  if (optind >= argc || shapes_dtype == DT_TYPES) {
+    fprintf(stderr,
+            "usage: bench_limit [-b BACKEND] [-t THREADS] [-v VARIANT] [-s SECONDS] [-q TYPE] [-w TYPE] [-k] [-a] [-p] "
+            "MODEL...\n");
     return 2;
   }
   const dt_backend_ops *ops = backend_find(backend_name, &options.variant, &err);
@@ -376,7 +379,7 @@ int main(int argc, char **argv) {
   printf("model,pass,context,rows,repeats,median_us,best_us,read_mb,rows_per_s,gb_per_s,share\n");
   for (; optind < argc; optind++) {
     const char *slash = strrchr(argv[optind], '/'), *name = slash && slash[1] ? slash + 1 : argv[optind];
-    shape_model *shape = shape_model_new(argv[optind]);
+    shape_model *shape = shape_model_new(argv[optind], shapes_dtype);
     model *m = NULL;
     if (!shape) must(model_open(argv[optind], &m, &err));
     dt_model_desc d = shape ? shape->desc : *model_desc(m);

@@ -189,7 +189,7 @@ int main(int argc, char **argv) {
   if (ranks->count > MOST_RANKS) return fprintf(stderr, "bench_ranks: at most %d ranks\n", MOST_RANKS), 1;
   timed_ranks t = {.ranks = {.rank = ranks->rank, .count = ranks->count, .gather = gather}, .real = ranks};
   for (int i = optind; i < argc; i++) {
-    shape_model *shape = shape_model_new(argv[i]);
+    shape_model *shape = shape_model_new(argv[i], DT_F16);
     model *m = NULL;
     if (!shape) must(model_open(argv[i], &m, &err));
     compare(argv[i], shape ? &shape->desc : model_desc(m), threads, seconds, &t);

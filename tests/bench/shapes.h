@@ -1,7 +1,8 @@
-/* Models of known shapes without files, for benchmarks of passes: every matrix is a view of the same random numbers. */
+/* Models of known shapes without files, for benchmarks of passes: every matrix is a view of the same random numbers, or blocks. */
 #ifndef BENCH_SHAPES_H
 #define BENCH_SHAPES_H
 
+#include "../unit/random_block.h"
 #include "backend/backend.h"
 
 #include <math.h>
@@ -26,15 +27,45 @@ typedef struct {
   dt_layer layer[SHAPE_LAYERS];
   float inv_freq[SHAPE_PAIRS];
   uint16_t *numbers, *ones;
-  dt_source number_source, one_source;
+  char *blocks;
+  dt_source number_source, one_source, block_source;
 } shape_model;
+
+static inline void shape_model_free(shape_model *m) { free(m->numbers), free(m->ones), free(m->blocks), free(m); }
 
 static inline dt_matrix shape_matrix(const dt_source *source, int rows, int cols) {
   return (dt_matrix){.source = source, .dtype = DT_F16, .rows = rows, .cols = cols, .group = rows, .stride = rows};
 }
 
-/* The model of that name, to be freed as a whole with its two arrays; NULL: there is no such shape, or no memory. */
-static inline shape_model *shape_model_new(const char *name) {
+/* Blocks of random bytes; false: no memory. */
+static inline bool shape_blocks(shape_model *m, dt_dtype dtype, size_t count) {
+  size_t bytes = dt_row_bytes(dtype, count), block = (size_t)dt_type_of(dtype)->bytes;
+  if (!(m->blocks = malloc(bytes))) return false;
+  uint64_t state = 2;
+  for (size_t i = 0; i < bytes; i++) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    m->blocks[i] = (char)(state >> 33);
+  }
+  for (size_t at = 0; at < bytes; at += block) scale_block(dtype, 0.015f, m->blocks + at);
+  m->block_source = source_of_memory(dt_type_of(dtype)->name, m->blocks, bytes);
+  return true;
+}
+
+/* Matrices of another type than F16; vectors stay. */
+static inline void shape_in_blocks(shape_model *m, dt_dtype dtype) {
+  dt_matrix *whole[] = {&m->desc.embed, &m->desc.unembed};
+  for (int i = 0; i < 2; i++) whole[i]->source = &m->block_source, whole[i]->dtype = dtype;
+  for (int l = 0; l < m->desc.shape.layers; l++) {
+    dt_layer *y = &m->layer[l];
+    dt_matrix *all[] = {&y->q, &y->k, &y->v, &y->o, &y->up, &y->gate, &y->down};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+      if (all[i]->source) all[i]->source = &m->block_source, all[i]->dtype = dtype;
+  }
+}
+
+/* The model of that name, with matrices of a type of which its sizes are whole blocks. To be freed with shape_model_free; NULL:
+ * there is no such shape, or no memory. */
+static inline shape_model *shape_model_new(const char *name, dt_dtype dtype) {
   size_t s = 0, count = sizeof bench_shapes / sizeof *bench_shapes;
   while (s < count && strcmp(bench_shapes[s].name, name)) s++;
   if (s == count) return NULL;
@@ -101,9 +132,11 @@ static inline shape_model *shape_model_new(const char *name) {
                              .up_bias = inner_bias,
                              .down = shape_matrix(&m->number_source, H, inter),
                              .down_bias = bias};
+  if (dtype == DT_F16) return m;
+  if (H % dt_type_of(dtype)->numbers || inter % dt_type_of(dtype)->numbers || !shape_blocks(m, dtype, most))
+    return shape_model_free(m), NULL;
+  shape_in_blocks(m, dtype);
   return m;
 }
-
-static inline void shape_model_free(shape_model *m) { free(m->numbers), free(m->ones), free(m); }
 
 #endif

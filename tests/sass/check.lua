@@ -58,7 +58,13 @@ local function find_cuobjdump()
   skip "no cuobjdump: the CUDA toolkit has one, and the Python package triton (CUOBJDUMP or PYTHON says where)"
 end
 
--- k_matmul<BF16, 1, 4, store> of _Z8k_matmulIL6number1ELi1ELi4E5storeEv7productT2_
+-- Names of the values of enumerations that stand in symbols: internal.cuh and device.cuh.
+local VALUES = {
+  ["6number"] = { "F16", "BF16" },
+  ["7packing"] = { "BITS16", "BITS4", "BITS5", "BITS6", "BITS8" },
+}
+
+-- k_matmul<BF16, BITS16, 1, 4, store> of _Z8k_matmulIL6number1EL7packing0ELi1ELi4E5storeEv7productT3_
 local function readable(symbol)
   local function take(text) -- what a length stands before, and what is behind it
     local length, rest = text:match "^(%d+)(.*)$"
@@ -72,7 +78,7 @@ local function readable(symbol)
   while rest:sub(1, 1) ~= "E" do
     local kind, value, after = rest:match "^L(%d*%a+)(%d+)E(.*)$"
     if kind then
-      value = kind == "6number" and (value == "0" and "F16" or "BF16") or value
+      value = VALUES[kind] and VALUES[kind][tonumber(value) + 1] or value
     else
       value, after = take(rest)
     end
@@ -83,7 +89,7 @@ end
 
 -- ---- the table ----
 
-local ROW = "%-6s  %-38s %9s %5s %7s %7s %6s"
+local ROW = "%-6s  %-45s %9s %5s %7s %7s %6s"
 
 -- By symbol, from the PTX: threads, and the shared memory that the launch gives (DYNAMIC_SHARED_OF in device.cuh).
 local function read_ptx(cuobjdump, library)
@@ -218,10 +224,18 @@ local function loops_of(code)
     end
     if among(inner, loop[1]) == loop or peeled[loop] then orders[#orders + 1] = order end
   end
-  local accumulators, per_step = {}, 0
+  -- An accumulator may stay in one register or pass from one to another.
+  local accumulator, per_step = {}, 0
+  local function root(register)
+    while accumulator[register] and accumulator[register] ~= register do register = accumulator[register] end
+    return register
+  end
   for i = inner[1] and inner[1][1] or 1, inner[1] and inner[1][2] or 0 do
-    local to = code[i].op:match "^HMMA" and code[i].text:match "HMMA%S+ (R%d+)"
-    if to and not accumulators[to] then accumulators[to], per_step = true, per_step + 2 end
+    local to, from = code[i].text:match "HMMA%S+ (R%d+),.*%s(R%w+)"
+    for _, register in ipairs { to, from } do
+      if not accumulator[register] then accumulator[register], per_step = register, per_step + 2 end
+    end
+    if to and root(to) ~= root(from) then accumulator[root(from)], per_step = root(to), per_step - 2 end
   end
   return orders, outside, per_step
 end

@@ -3,6 +3,7 @@
 #define RANDOM_MODEL_H
 
 #include "backend/backend.h"
+#include "random_block.h"
 #include "unit.h"
 
 #include <math.h>
@@ -60,44 +61,10 @@ typedef struct {
   dt_dtype dtype;
 } random_model;
 
-/* The number in type F32, BF16 or F16. */
-static inline void put_random(dt_dtype dtype, float x, char *to) {
-  uint32_t bits;
-  memcpy(&bits, &x, 4);
-  uint16_t half = (uint16_t)(bits >> 16);
-  if (dtype == DT_F16) /* cut to 10 bits of fraction; too small a number becomes zero */
-    half =
-        (uint16_t)((bits >> 16 & 0x8000) | ((bits & 0x7fffffff) < 0x38800000 ? 0 : ((bits >> 13) & 0x3ffff) - 0x1c000));
-  if (dtype == DT_F32)
-    memcpy(to, &x, 4);
-  else
-    memcpy(to, &half, 2);
-}
-
-/* How far from zero the numbers of a block with the scale 1 are, and where its f16 scale and minimum lie; -1: none. */
-typedef struct {
-  dt_dtype dtype;
-  float steps;
-  int scale, minimum;
-} block_kind;
-
-static inline block_kind block_kind_of(dt_dtype dtype) {
-  static const block_kind kinds[] = {{DT_Q8_0, 128, 0, -1},       {DT_Q4_1, 8, 0, 2},       {DT_Q4_K, 8 * 32, 0, 2},
-                                     {DT_Q6_K, 32 * 32, 208, -1}, {DT_Q2_K, 2 * 8, 80, 82}, {DT_Q3_K, 4 * 16, 108, -1},
-                                     {DT_IQ4_XS, 64 * 16, 0, -1}, {DT_IQ4_NL, 64, 0, -1}};
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (kinds[i].dtype == dtype) return kinds[i];
-  return (block_kind){dtype, 12, -1, -1}; /* MXFP4 */
-}
-
-/* Any bytes make a block; its scales and minima are such that its numbers are about as large as `size`, and normal. */
+/* A block of any bytes, of numbers about as large as `size`. */
 static inline void put_random_block(random_model *m, dt_dtype dtype, float size, char *block) {
-  const block_kind kind = block_kind_of(dtype);
   for (int i = 0; i < dt_type_of(dtype)->bytes; i++) block[i] = (char)random_next(&m->state);
-  if (kind.scale >= 0) put_random(DT_F16, size / kind.steps, block + kind.scale);
-  if (kind.minimum >= 0)
-    put_random(DT_F16, dtype == DT_Q4_1 ? -size : size / (dtype == DT_Q2_K ? 8 : 32), block + kind.minimum);
-  if (dtype == DT_MXFP4) block[0] = (char)(128 + ilogbf(size / kind.steps));
+  scale_block(dtype, size, block);
 }
 
 static inline dt_matrix random_in(random_model *m, dt_dtype dtype, int rows, int cols, float size, float offset) {

@@ -1,0 +1,89 @@
+/* Weights of a tile in one step: 16 outputs by 32 k. Lane 4 g + t of a warp needs those of the outputs of pair g, at k = 8 t
+ * .. 8 t + 7, in the registers that pack.cu explains: two of four k each. BITS16: these registers. Else a record of codes,
+ * whose numbers are scale * (code - zero) + offset, rounded once to F16; scale and offset are F16. In words of 32 bits:
+ *
+ *            codes                    high bits of codes   scales
+ *   BITS4    [32 lanes][2 outputs]                         [8 pairs][2 outputs] scale, offset
+ *   BITS5    [32][2]                  [8 pairs][2]         [8][2] scale, offset
+ *   BITS6    [32][2]                  [32]                 [8][2 halves of k] scale of output 0, of output 1
+ *   BITS8    [32][2][2]                                    [8] scale of output 0, of output 1
+ *
+ * zero is 32 for BITS6, 128 for BITS8, else 0. There is no offset then.
+ *
+ * Number i of an output's four registers is k = 8 t + 2 i, and in its upper half the next k. A word of codes has them i
+ * nibbles up: the first k of each in the lower half, the second in the upper one. So code | 0x6400 in each half of a
+ * register is 1024 + code, or 1024 + 16 * code where the code is 4 bits further up, and one fma makes it an exact code. */
+#ifndef DT_CUDA_RECORD_CUH
+#define DT_CUDA_RECORD_CUH
+
+#include "internal.cuh"
+
+/* Words before a record's high bits, and before its scales. */
+__host__ __device__ constexpr int high_at(packing p) { return p == BITS8 ? 128 : 64; }
+__host__ __device__ constexpr int scales_at(packing p) { return high_at(p) + (p == BITS5 ? 16 : p == BITS6 ? 32 : 0); }
+
+/* The first of a code's high bits in the lower half of a word of them. BITS5: in that of the lane's neighbour, lane 4 g + t
+ * with an odd t, 8 bits further up. */
+__host__ __device__ constexpr int high_bit(packing p, int output, int i) {
+  int at = 2 * output + i / 2;
+  return p == BITS5 ? at + i % 2 * 4 : 2 * (at + at / 2 * 2 + i % 2 * 2);
+}
+
+/* Adds the high bits of a register's codes behind the nibbles: from bit 4 on, or from bit 8. */
+template <packing P>
+static __device__ __forceinline__ unsigned with_high_bits(unsigned code, unsigned high, int output, int i) {
+  constexpr unsigned all = P == BITS5 ? 0x00010001 : 0x00030003;
+  int to = 4 + i % 2 * 4, left = to - high_bit(P, output, i);
+  return masked_or(left < 0 ? high >> -left : high << left, all << to, code);
+}
+
+/* Two exact codes less zero, in F16, as register i of four. */
+template <packing P>
+static __device__ __forceinline__ unsigned two_codes(const unsigned *word, unsigned high, int output, int i) {
+  constexpr unsigned exponent = 0x64006400, sixteenth = 0x2c002c00;
+  constexpr unsigned less_1024 = P == BITS6 ? 0xe420e420 : P == BITS8 ? 0xe480e480 : 0xe400e400; /* and zero */
+  constexpr unsigned less_64 = P == BITS6 ? 0xd600d600 : 0xd400d400;
+  if constexpr (P == BITS8) {
+    return add2(__byte_perm(word[2 * output + i / 2], exponent >> 8, i % 2 ? 0x4342 : 0x4140), less_1024);
+  } else {
+    unsigned code = masked_or(word[output] >> i / 2 * 8, i % 2 ? 0x00f000f0 : 0x000f000f, exponent);
+    if constexpr (P != BITS4) code = with_high_bits<P>(code, high, output, i);
+    return i % 2 ? fma2(code, sixteenth, less_64) : add2(code, less_1024);
+  }
+}
+
+/* Reads what lane 4 g + t needs: registers of its first four k, and of the others. */
+template <packing P> static __device__ __forceinline__ void take_weights(uint4 (&a)[2], const uint4 *record, int lane) {
+  if constexpr (P == BITS16) {
+    a[0] = record[lane], a[1] = record[lane + WARP];
+    return;
+  }
+  const unsigned *words = reinterpret_cast<const unsigned *>(record);
+  unsigned word[4], high = 0, scale[2], offset[2] = {}, number[2][4];
+  if constexpr (P == BITS8) {
+    uint4 x = record[lane];
+    word[0] = x.x, word[1] = x.y, word[2] = x.z, word[3] = x.w;
+  } else {
+    uint2 x = reinterpret_cast<const uint2 *>(record)[lane];
+    word[0] = x.x, word[1] = x.y;
+  }
+  if constexpr (P == BITS5) high = words[high_at(P) + lane / 2] >> lane % 2 * 8;
+  if constexpr (P == BITS6) high = words[high_at(P) + lane];
+  if constexpr (P == BITS4 || P == BITS5) {
+    uint2 both = reinterpret_cast<const uint2 *>(words + scales_at(P))[lane / 4];
+    scale[0] = low_twice(both.x), offset[0] = high_twice(both.x);
+    scale[1] = low_twice(both.y), offset[1] = high_twice(both.y);
+  } else {
+    unsigned both = words[scales_at(P) + lane / (P == BITS6 ? 2 : 4)];
+    scale[0] = low_twice(both), scale[1] = high_twice(both);
+  }
+#pragma unroll
+  for (int output = 0; output < 2; output++)
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      number[output][i] = fma2(two_codes<P>(word, high, output, i), scale[output], offset[output]);
+  a[0] = make_uint4(number[0][0], number[1][0], number[0][1], number[1][1]);
+  a[1] = make_uint4(number[0][2], number[1][2], number[0][3], number[1][3]);
+}
+
+#endif

@@ -1,0 +1,228 @@
+/* Matrices whose weights stay codes of 4 to 8 bits give the bits of the same matrices widened to F16 when they are loaded
+ * (DTRUN_WIDEN), for every number of rows, and in the chunks of a prompt. What the numbers are is said by test_cuda_forward, against
+ * the CPU. */
+#include "cpu.h"
+#include "cuda_device.h"
+#include "tree_case.h"
+
+enum { CHUNK = 512, WIDEST = 257 };
+
+/* Without the finer type that files take for some matrices: all in one type. */
+static model_shape shape_of(dt_dtype dtype) {
+  bool large = dt_type_of(dtype)->numbers > 32;
+  model_shape shape = {.name = dt_type_of(dtype)->name,
+                       .vocab = 75,
+                       .hidden = large ? 256 : 96,
+                       .layers = 1,
+                       .heads = large ? 4 : 3,
+                       .kv_heads = 1,
+                       .head_dim = large ? 64 : 32,
+                       .inter = large ? 512 : 160,
+                       .rotary_dims = 32,
+                       .dtype = dtype,
+                       .norm = DT_NORM_RMS,
+                       .act = DT_ACT_SILU,
+                       .gated = true};
+  return shape;
+}
+
+static const dt_dtype packed_types[] = {DT_Q4_0, DT_Q4_1, DT_Q4_K, DT_Q5_0, DT_Q5_1, DT_Q5_K, DT_Q6_K, DT_Q8_0};
+enum { TYPES = sizeof packed_types / sizeof *packed_types };
+
+/* Both ways of keeping the weights: packed, widened. */
+typedef struct {
+  rig packed, widened;
+} both_ways;
+
+static both_ways open_both(const dt_model_desc *desc, int slots) {
+  both_ways b;
+  b.packed = rig_open(&dt_cuda_ops, NULL, 1, desc, 1, slots);
+  setenv("DTRUN_WIDEN", "1", 1);
+  b.widened = rig_open(&dt_cuda_ops, NULL, 1, desc, 1, slots);
+  unsetenv("DTRUN_WIDEN");
+  return b;
+}
+
+static void close_both(both_ways *b) { rig_close(&b->packed), rig_close(&b->widened); }
+
+static void check_slots(both_ways *b, const char *what, int first, int end) {
+  for (int p = first; p < end; p++) {
+    size_t len;
+    void *x = rig_slot(&b->packed, 0, p, &len), *y = rig_slot(&b->widened, 0, p, &len);
+    if (memcmp(x, y, len)) fail_msg("%s: keys or values of slot %d differ from the widened model's", what, p);
+    free(x), free(y);
+  }
+}
+
+/* A pass over the first n tokens of a text. */
+static void check_rows(both_ways *b, const char *what, int n) {
+  row_list l = {0};
+  for (int p = 0; p < n; p++) row_add_plain(&l, 0, (p * 29 + n) % b->packed.vocab, p);
+  float *packed = rig_run(&b->packed, &l, true), *widened = rig_run(&b->widened, &l, true);
+  for (int i = 0; i < n * b->packed.vocab; i++) assert_true(isfinite(widened[i]));
+  if (memcmp(packed, widened, sizeof *packed * (size_t)(n * b->packed.vocab)))
+    fail_msg("%s, %d rows: logits differ from the widened model's", what, n);
+  free(packed), free(widened);
+  check_slots(b, what, 0, n);
+}
+
+static void check_counts(const model_shape *shape, uint64_t seed, bool all) {
+  const int few[] = {1, 2, 7, 9, 16, 17, 33, 64, 65, 144, WIDEST};
+  random_model *m = random_model_new(shape, seed);
+  both_ways b = open_both(&m->desc, WIDEST);
+  if (all)
+    for (int n = 1; n <= WIDEST; n++) check_rows(&b, shape->name, n);
+  else
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) check_rows(&b, shape->name, few[i]);
+  close_both(&b);
+  random_model_free(m);
+}
+
+static void packed_rows_have_the_bits_of_widened_ones(void **state) {
+  (void)state;
+  for (int i = 0; i < TYPES; i++) {
+    model_shape shape = shape_of(packed_types[i]);
+    check_counts(&shape, (uint64_t)i + 1, !emulated);
+  }
+}
+
+/* The families of quantized random models: matrices of several types, of which some must be widened; two inputs side by side. */
+static void mixtures_have_the_bits_of_widened_ones(void **state) {
+  (void)state;
+  for (int s = PLAIN_SHAPES; s < RANDOM_SHAPES; s++) {
+    model_shape shape = random_shapes[s];
+    if (emulated) shape.layers = 1;
+    random_model *m = random_model_new(&shape, 3);
+    both_ways b = open_both(&m->desc, 40);
+    check_rows(&b, shape.name, 3), check_rows(&b, shape.name, 40);
+    close_both(&b);
+    random_model_free(m);
+  }
+}
+
+static void check_wide(model_shape shape, int rows, int more_rows) {
+  random_model *m = random_model_new(&shape, 13);
+  both_ways b = open_both(&m->desc, more_rows);
+  check_rows(&b, shape.name, rows), check_rows(&b, shape.name, more_rows);
+  close_both(&b);
+  random_model_free(m);
+}
+
+/* The rings of the products of few rows have up to 16 steps of 32 k for each of four slices. Where outputs are many, a block takes
+ * two tiles of 16. */
+static void rings_that_are_filled_again_have_the_bits_of_widened_ones(void **state) {
+  (void)state;
+  const dt_dtype types[] = {DT_Q4_0, DT_Q5_0, DT_Q8_0, DT_Q6_K};
+  for (int i = 0; i < 4; i++) {
+    model_shape shape = shape_of(types[i]);
+    shape.hidden = 2304, shape.inter = i == 3 ? 256 : 32;
+    check_wide(shape, 3, 12);
+  }
+  model_shape shape = shape_of(DT_Q4_0);
+  shape.hidden = 1088, shape.inter = 4256, shape.vocab = 8500;
+  check_wide(shape, 3, 12);
+}
+
+/* So many outputs that a block of up to 64 rows takes 9 tiles of 16. */
+static void blocks_of_many_tiles_have_the_bits_of_widened_ones(void **state) {
+  (void)state;
+  model_shape shape = shape_of(DT_Q4_0);
+  shape.gated = false, shape.inter = 6528, shape.hidden = 32, shape.heads = 1;
+  check_wide(shape, 17, 64);
+}
+
+static void a_tree_has_the_bits_of_plain_decoding(void **state) {
+  (void)state;
+  for (int i = 0; i < TYPES; i += emulated ? 2 : 1) {
+    model_shape shape = shape_of(packed_types[i]);
+    random_model *m = random_model_new(&shape, 21);
+    rig plain = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 2, 3 + SPREAD),
+        r = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 3 + SPREAD);
+    tree_case t;
+    decode_plainly(&plain, &t, 3, 40, 5);
+    ok(r.ops->restore(r.cache, 0, t.prefix_rows, &err));
+    check_batch(&r, &t, 5, 1), check_batch(&r, &t, 12, 2), check_batch(&r, &t, 40, 3);
+    tree_case_free(&plain, &t);
+    rig_close(&plain), rig_close(&r);
+    random_model_free(m);
+  }
+}
+
+/* The library multiplies numbers that are unpacked for it. */
+static void a_prompts_chunk_has_the_bits_of_a_widened_one(void **state) {
+  (void)state;
+  for (int i = 0; i < TYPES; i++) {
+    model_shape shape = shape_of(packed_types[i]);
+    random_model *m = random_model_new(&shape, 31);
+    both_ways b = open_both(&m->desc, CHUNK);
+    static int32_t token[CHUNK];
+    for (int p = 0; p < CHUNK; p++) token[p] = p * 13 % 71;
+    dt_rows rows = text_rows(token, 0, 0, CHUNK);
+    rows.prompt = true;
+    ok(b.packed.ops->forward(b.packed.weights, b.packed.cache, &rows, NULL, &err));
+    ok(b.widened.ops->forward(b.widened.weights, b.widened.cache, &rows, NULL, &err));
+    check_slots(&b, shape.name, 0, CHUNK);
+    close_both(&b);
+    random_model_free(m);
+  }
+}
+
+/* Logits near the CPU's: the codes are those of the file. */
+static void packed_logits_are_near_those_of_the_cpu(void **state) {
+  (void)state;
+  for (int i = 0; i < TYPES; i++) {
+    model_shape shape = shape_of(packed_types[i]);
+    random_model *m = random_model_new(&shape, 7);
+    rig cpu =
+            rig_open_rounded(&dt_cpu_ops, (dt_backend_options){.threads = 2}, &m->desc, (dt_holding){NULL, "16"}, 1, 8),
+        gpu = rig_open(&dt_cuda_ops, NULL, 1, &m->desc, 1, 8);
+    row_list l = {0};
+    for (int p = 0; p < 8; p++) row_add_plain(&l, 0, p * 7 % shape.vocab, p);
+    float *expected = rig_run(&cpu, &l, true), *got = rig_run(&gpu, &l, true);
+    double d = logits_difference(got, expected, (size_t)(l.n * shape.vocab));
+    print_message("%s: the logits differ from the CPU's by %.2g of their size\n", shape.name, d);
+    if (d > 0.012) fail_msg("%s: the logits differ by %g of their size", shape.name, d);
+    free(expected), free(got);
+    rig_close(&cpu), rig_close(&gpu);
+    random_model_free(m);
+  }
+}
+
+/* Bytes of a matrix are those of its type, about: the model has 16 bits for embeddings only. */
+static void packed_weights_take_less_memory(void **state) {
+  (void)state;
+  const dt_dtype types[] = {DT_Q4_0, DT_Q5_0, DT_Q6_K, DT_Q8_0};
+  const double bits[] = {5, 6, 7, 8.5};
+  const char *const names[] = {"q4_0", "q5_0", "q6_k", "q8_0"};
+  for (int i = 0; i < 4; i++) {
+    model_shape shape = shape_of(types[i]);
+    shape.hidden = 512, shape.inter = 1536, shape.vocab = 64;
+    random_model *m = random_model_new(&shape, 1);
+    both_ways b = open_both(&m->desc, 8);
+    size_t packed = b.packed.ops->memory(b.packed.backend).weights,
+           widened = b.widened.ops->memory(b.widened.backend).weights;
+    int q = shape.heads * shape.head_dim, kv = shape.kv_heads * shape.head_dim;
+    double numbers = 512.0 * (q + 2 * kv + q + 3 * 1536 + 64); /* each a multiple of 16 outputs */
+    assert_true(fabs((double)(widened - packed) - numbers * (16 - bits[i]) / 8) < 4096);
+    assert_string_equal(b.packed.ops->weight_dtype(b.packed.weights), names[i]);
+    assert_string_equal(b.widened.ops->weight_dtype(b.widened.weights), "f16");
+    close_both(&b);
+    random_model_free(m);
+  }
+}
+
+int main(int argc, char **argv) { /* the tests whose names match, if a pattern is given */
+  cuda_device_or_skip();
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(packed_rows_have_the_bits_of_widened_ones),
+      cmocka_unit_test(mixtures_have_the_bits_of_widened_ones),
+      cmocka_unit_test(rings_that_are_filled_again_have_the_bits_of_widened_ones),
+      cmocka_unit_test(blocks_of_many_tiles_have_the_bits_of_widened_ones),
+      cmocka_unit_test(a_tree_has_the_bits_of_plain_decoding),
+      cmocka_unit_test(a_prompts_chunk_has_the_bits_of_a_widened_one),
+      cmocka_unit_test(packed_logits_are_near_those_of_the_cpu),
+      cmocka_unit_test(packed_weights_take_less_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
