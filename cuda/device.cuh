@@ -58,10 +58,8 @@ inline unsigned low_twice(unsigned x) { return x << 16 | (x & 0xffff); }
 inline unsigned high_twice(unsigned x) { return x >> 16 | (x & 0xffff0000); }
 
 inline uint4 load_stream(const uint4 *p) { return *p; }
-inline void copy_stream(uint4 *to, const uint4 *from, bool wanted = true) {
-  if (wanted) emu::copy_begin(to, from);
-}
-inline void copy_cached(uint4 *to, const uint4 *from, bool wanted = true) { copy_stream(to, from, wanted); }
+inline void copy_stream(uint4 *to, const uint4 *from) { emu::copy_begin(to, from); }
+inline void copy_cached(uint4 *to, const uint4 *from) { emu::copy_begin(to, from); }
 inline void copies_commit() { emu::copies_commit(); }
 template <int LEFT> inline void copies_wait() { emu::copies_wait(LEFT); }
 inline void dependency_wait() { emu::waited(); }
@@ -180,20 +178,14 @@ __device__ __forceinline__ uint4 load_stream(const uint4 *p) {
 /* Copies 16 bytes to shared memory while the thread goes on: past the L1 cache or, for data that other blocks of the
  * multiprocessor read too, through it. The copies begun since the last commit form a group. copies_wait<LEFT> waits
  * until at most LEFT groups are under way. Then the thread itself sees its copies; other threads see them after a
- * barrier. A copy that is not wanted does nothing: a predicate, where a branch would cost the loops more. */
-__device__ __forceinline__ void copy_stream(uint4 *to, const uint4 *from, bool wanted = true) {
-  asm volatile(
-      "{ .reg .pred wanted; setp.ne.u32 wanted, %2, 0; @wanted cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(
-          (unsigned)__cvta_generic_to_shared(to)),
-      "l"(from), "r"((unsigned)wanted)
-      : "memory");
+ * barrier. */
+__device__ __forceinline__ void copy_stream(uint4 *to, const uint4 *from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+               : "memory");
 }
-__device__ __forceinline__ void copy_cached(uint4 *to, const uint4 *from, bool wanted = true) {
-  asm volatile(
-      "{ .reg .pred wanted; setp.ne.u32 wanted, %2, 0; @wanted cp.async.ca.shared.global [%0], [%1], 16; }" ::"r"(
-          (unsigned)__cvta_generic_to_shared(to)),
-      "l"(from), "r"((unsigned)wanted)
-      : "memory");
+__device__ __forceinline__ void copy_cached(uint4 *to, const uint4 *from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+               : "memory");
 }
 __device__ __forceinline__ void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LEFT> __device__ __forceinline__ void copies_wait() {

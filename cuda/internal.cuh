@@ -12,8 +12,7 @@ extern "C" {
 
 constexpr int MULTIPROCESSORS = 132; /* of an H100 or H200: numbers of blocks are chosen for it */
 constexpr int WIDE_ROWS = 144;       /* rows of one block of a matrix product, at most */
-constexpr int BLOCK_TILES = 9;       /* tiles of 16 outputs of a block in a product of more than 16 rows */
-constexpr int FEW_TILES = 3;         /* the same where blocks of BLOCK_TILES would be too few for the device */
+constexpr int BLOCK_TILES = 9;       /* tiles of 16 outputs of a block in a product of more than 64 rows */
 constexpr int ROWS = 288;            /* rows of a pass on the device, at most; a longer pass runs in parts, in order */
 constexpr int CHUNK = 512;           /* rows of a prompt whose products are computed together */
 constexpr int CHUNK_GROUP = 256;     /* rows of a chunk that share buffers of ROWS rows */

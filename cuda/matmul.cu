@@ -3,26 +3,25 @@
  *
  * There is one order of summation per shape, whatever the number of rows. k is cut into `splits` parts (blocks; the
  * reader of y sums them), and each part into 4 slices. The tensor core sums a slice step by step; the slices are added
- * in order. Up to 16 rows, a block has 16 outputs, and each of its 4 warps takes a slice. From 17 rows on, a block has
- * 144 outputs of 32, 64 or WIDE_ROWS rows; each warp has 48 outputs of some of the rows and takes all slices in turn. A
- * column of a tensor core's product does not depend on the columns beside it.
+ * in order. Up to 64 rows, a block has 16 outputs or some tiles of 16, and each of its 4 warps takes a slice, of all rows. From
+ * 65 rows on (of a product that fills the device once, from 33), a block has 144 outputs of 64 or WIDE_ROWS rows; each warp has
+ * 48 outputs of some of the rows and takes all slices in turn. A column of a tensor core's product does not depend on the
+ * columns beside it.
  *
  * Weights and activations come through a ring in shared memory, copied DEEP steps of 32 k before they are used
  * (cp.async, which is the same from Ampere on). Loads to registers would do in principle; but if the loop has a branch,
  * the compiler moves loaded values from one register to another and waits for them there: tests/sass checks the machine
- * code for it. With few rows a lane copies only what it reads itself, and needs no barrier. With many rows, all warps
- * of the block share a step.
+ * code for it. Where a warp has a slice of its own it needs no barrier: so this way serves as many rows as registers allow (at
+ * 32 rows it took an H200 14 % less time than blocks whose warps share each step, with packed weights 30 %).
  *
  * Memory: at 8 rows a multiprocessor holds 7 blocks of 4 warps, with 5 steps of 1 KiB of weights under way: 140 KiB. Before the
  * kernel waits for the kernel before it, it requests these steps. Asking for more, into the second-level cache, cost an H200
  * 12 % of a plain token of the 2.8B shape; a step less under way cost 6 %, two tiles in a block 4 %.
  *
- * From 17 rows on, two things limit the speed: the traffic between the second-level cache and the multiprocessors,
+ * From 65 rows on, two things limit the speed: the traffic between the second-level cache and the multiprocessors,
  * which for P bytes of weights and n rows, in blocks of M outputs and N rows, is P (n / N + n / M); and whether the
  * blocks run in whole waves. With 9 tiles of 16 outputs the 2.8B shape's products are 126 blocks, which 132
- * multiprocessors run at once, also with N = 144. A product with so few outputs that blocks of 3 tiles run at once
- * takes these, for up to 64 rows (q, k and v of a Llama, whose sum over k cannot be split, since the next step needs
- * the whole sum). tests/bench/reckon.lua prints the resulting numbers. */
+ * multiprocessors run at once, also with N = 144. tests/bench/reckon.lua prints the resulting numbers. */
 #include "launch.cuh"
 #include "record.cuh"
 #include "spread.cuh"
@@ -85,16 +84,18 @@ static __device__ __forceinline__ void finish_pairs(const FINISH &f, const float
     finish_pair<TYPE>(f, sums, slices, stride, rows, pair, q, row, spot_of<TYPE>(f, pair, part, row0 + row));
 }
 
-/* Few rows, NT blocks of 8: one block takes all rows, of TILES tiles. A warp's ring is [DEEP][tiles, NT of activations]; a
- * lane copies a column of it. */
+/* Few rows, NT blocks of 8: one block takes all rows, of TILES tiles. A warp's ring is [DEEP][TILES of weights, NT of
+ * activations]. */
 template <packing P, int TILES, int NT, int DEEP> struct few {
   static constexpr int PIECES = pieces_of(P), STAGE = TILES * PIECES + NT * WARP,
                        RING = DEEP * STAGE; /* of a warp, in units of 16 bytes */
   static constexpr int SUMS = TILES * 8 * NT * PITCH / 4, EACH = RING > SUMS ? RING : SUMS,
                        SHARED = WARPS * EACH * (int)sizeof(uint4);
   static constexpr int SPOTS = (TILES * 8 * 8 * NT + WARPS * WARP - 1) / (WARPS * WARP); /* pairs of a thread */
-  static constexpr int BLOCKS = NT >= 8 ? 2 : NT == 4 ? 3 : TILES == 1 ? (NT == 1 ? 9 : 6) : (NT == 1 ? 7 : 5);
-  static constexpr int UNROLLED = DEEP % 4 == 0 ? 4 : DEEP; /* steps, whose stages are at constant distances */
+  static constexpr int BLOCKS = NT == 1   ? 9
+                                : NT == 2 ? (TILES == 1 ? 6 : 5)
+                                : NT == 4 ? 3
+                                          : 2; /* on a multiprocessor */
 };
 
 template <number TYPE, packing P, int TILES, int NT, int DEEP, class FINISH>
@@ -108,22 +109,20 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
   int part_steps = p.m.steps * (part + 1) / p.m.splits - part_first;
   int step = part_first + part_steps * warp / SLICES, end = part_first + part_steps * (warp + 1) / SLICES;
   uint4 *ring = shared + warp * of::EACH;
-  const uint4 *weights[TILES]; /* of the step that is copied next */
+  const uint4 *weights[TILES];
 #pragma unroll
-  for (int i = 0; i < TILES; i++) { /* past the last tile: its sums are not used */
-    int tile = tiles.first + (i < tiles.count ? i : 0);
-    weights[i] = p.m.data + ((size_t)tile * p.m.steps + step) * of::PIECES + lane;
-  }
-  auto copy_weights = [&](bool wanted, int ahead, uint4 *stage) {
+  for (int i = 0; i < TILES; i++) /* past the last tile: its sums are not used */
+    weights[i] = p.m.data + (size_t)(tiles.first + (i < tiles.count ? i : 0)) * p.m.steps * of::PIECES;
+  auto copy_weights = [&](int at, uint4 *stage) {
 #pragma unroll
     for (int i = 0; i < TILES; i++)
 #pragma unroll
-      for (int at = 0; at < of::PIECES; at += WARP)
-        copy_stream(stage + i * of::PIECES + at + lane, weights[i] + ahead * of::PIECES + at,
-                    wanted && (at + WARP <= of::PIECES || at + lane < of::PIECES));
+      for (int j = lane; j < of::PIECES; j += WARP)
+        copy_stream(stage + i * of::PIECES + j, weights[i] + (size_t)at * of::PIECES + j);
   };
 #pragma unroll
-  for (int i = 0; i < DEEP; i++) copy_weights(step + i < end, i, ring + i * of::STAGE);
+  for (int i = 0; i < DEEP; i++)
+    if (step + i < end) copy_weights(step + i, ring + i * of::STAGE);
   int n = *p.n;
   constexpr bool EARLY = of::SPOTS <= 2; /* whether registers have room for the places of sums */
   spot_type<TYPE, FINISH> spot[EARLY ? of::SPOTS : 1];
@@ -135,44 +134,40 @@ static __global__ __launch_bounds__(WARPS *WARP, few<P, TILES, NT, DEEP>::BLOCKS
   }
   dependency_wait();
 
-  const uint4 *input = reinterpret_cast<const uint4 *>(tiles.before ? p.input.at : p.second.at) + step * WARP + lane;
-  /* rows that are not there: what is left in their columns stays in them */
-  auto copy_rows = [&](bool wanted, int ahead, uint4 *stage) {
+  const uint4 *input = reinterpret_cast<const uint4 *>(tiles.before ? p.input.at : p.second.at) + lane;
+  auto copy_rows = [&](int at,
+                       uint4 *stage) { /* rows that are not there: what is left in their columns stays in them */
 #pragma unroll
-    for (int j = 0; j < NT; j++)
-      copy_cached(stage + TILES * of::PIECES + j * WARP + lane, input + j * p.input.ld + ahead * WARP,
-                  wanted && 8 * j + lane / 4 < n);
+                                       for (int j = 0; j < NT; j++)
+                                         if (8 * j + lane / 4 < n)
+                                           copy_cached(stage + TILES * of::PIECES + j * WARP + lane,
+                                                       input + j * p.input.ld + at * WARP);
   };
 #pragma unroll
   for (int i = 0; i < DEEP; i++) { /* the first group also has the weights requested above */
-    copy_rows(step + i < end, i, ring + i * of::STAGE);
+    if (step + i < end) copy_rows(step + i, ring + i * of::STAGE);
     copies_commit();
   }
   float sum[TILES][NT][4] = {};
 #pragma unroll 1
-  for (int turn = 0; step < end; turn = turn + of::UNROLLED < DEEP ? turn + of::UNROLLED : 0) {
+  for (int slot = 0; step < end; step++) {
+    copies_wait<DEEP - 1>();
+    if (P != BITS16) __syncwarp(); /* a lane reads what others copied */
+    uint4 *stage = ring + slot * of::STAGE, a[TILES][2], x[NT];
 #pragma unroll
-    for (int slot = 0; slot < of::UNROLLED && step < end; slot++, step++) {
-      copies_wait<DEEP - 1>();
-      if (P != BITS16) __syncwarp(); /* a lane reads what others copied */
-      uint4 *stage = ring + (turn + slot) * of::STAGE, a[TILES][2], x[NT];
+    for (int i = 0; i < TILES; i++) take_weights<P>(a[i], stage + i * of::PIECES, lane);
 #pragma unroll
-      for (int i = 0; i < TILES; i++) take_weights<P>(a[i], stage + i * of::PIECES, lane);
+    for (int j = 0; j < NT; j++) x[j] = stage[TILES * of::PIECES + j * WARP + lane];
 #pragma unroll
-      for (int j = 0; j < NT; j++) x[j] = stage[TILES * of::PIECES + j * WARP + lane];
-      if (P != BITS16) __syncwarp(); /* all lanes have read the stage */
-      copy_weights(step + DEEP < end, slot + DEEP, stage), copy_rows(step + DEEP < end, slot + DEEP, stage);
-      copies_commit();
+    for (int h = 0; h < 2; h++)
 #pragma unroll
-      for (int h = 0; h < 2; h++)
+      for (int j = 0; j < NT; j++)
 #pragma unroll
-        for (int j = 0; j < NT; j++)
-#pragma unroll
-          for (int i = 0; i < TILES; i++) multiply_half<TYPE>(sum[i][j], a[i][h], x[j], h);
-    }
-#pragma unroll
-    for (int i = 0; i < TILES; i++) weights[i] += of::UNROLLED * of::PIECES;
-    input += of::UNROLLED * WARP;
+        for (int i = 0; i < TILES; i++) multiply_half<TYPE>(sum[i][j], a[i][h], x[j], h);
+    if (P != BITS16) __syncwarp(); /* all lanes have read the stage: mma waits for them too, but is no fence */
+    if (step + DEEP < end) copy_weights(step + DEEP, stage), copy_rows(step + DEEP, stage);
+    copies_commit();
+    slot = slot + 1 < DEEP ? slot + 1 : 0;
   }
 
   constexpr int STRIDE = of::EACH * (int)(sizeof(uint4) / sizeof(float)); /* from one warp's ring to the next */
@@ -209,8 +204,8 @@ template <packing P, int TILES, int NT, int ROW_WARPS, int DEEP> struct tiling {
                        TOTALS = EACH > 12 || WARPS > 12 ? EACH *WARPS *WARP : 0; /* in shared memory; 0: in registers */
   static constexpr int SUMS = TILES * ROWS * PITCH / 4,
                        SHARED = (RING + TOTALS > SUMS ? RING + TOTALS : SUMS) * (int)sizeof(uint4);
-  static constexpr int WEIGHTS = (TILES * PIECES + WARPS * WARP - 1) / (WARPS * WARP), /* a thread's copies */
-      INPUTS = (ROWS8 + WARPS - 1) / WARPS;                                            /* a warp's */
+  static constexpr int WEIGHTS = (TILES * PIECES + WARPS * WARP - 1) / (WARPS * WARP); /* a thread's copies */
+  static constexpr int INPUTS = (ROWS8 + WARPS - 1) / WARPS;
 };
 
 template <number TYPE, packing P, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH>
@@ -228,20 +223,18 @@ static __global__ __launch_bounds__(tiling<P, TILES, NT, ROW_WARPS, DEEP>::WARPS
 
   uint4 *ring = shared;
   constexpr int THREADS = of::WARPS * WARP;
-  const uint4 *weights = p.m.data + (size_t)tiles.first * p.m.steps * of::PIECES;
-  int from[of::WEIGHTS]; /* of a thread's copies */
+  const uint4 *weights[of::WEIGHTS];
 #pragma unroll
   for (int i = 0; i < of::WEIGHTS; i++) {
-    int piece = (int)threadIdx.x + i * THREADS,
-        tile = piece / of::PIECES < tiles.count ? piece / of::PIECES
-                                                : tiles.count - 1; /* past the last tile: its sums are not used */
-    from[i] = tile * p.m.steps * of::PIECES + piece % of::PIECES;
+    int item = (int)threadIdx.x + i * THREADS, tile = item / of::PIECES;
+    if (tile >= tiles.count) tile = tiles.count - 1; /* past the last tile: its sums are not used */
+    weights[i] = p.m.data + (size_t)(tiles.first + tile) * p.m.steps * of::PIECES + item % of::PIECES;
   }
   auto copy_weights = [&](int at, uint4 *stage) {
 #pragma unroll
     for (int i = 0; i < of::WEIGHTS; i++)
-      copy_stream(stage + threadIdx.x + i * THREADS, weights + from[i] + (size_t)at * of::PIECES,
-                  (i + 1) * THREADS <= TILES * of::PIECES || (int)threadIdx.x + i * THREADS < TILES * of::PIECES);
+      if ((i + 1) * THREADS <= TILES * of::PIECES || (int)threadIdx.x + i * THREADS < TILES * of::PIECES)
+        copy_stream(stage + threadIdx.x + i * THREADS, weights[i] + (size_t)at * of::PIECES);
   };
 #pragma unroll
   for (int i = 0; i < DEEP; i++)
@@ -340,42 +333,6 @@ static cudaError_t start_tiles(const queue &stream, const product &p, const FINI
                 p, f);
 }
 
-/* Steps under way, of blocks of BLOCK_TILES, of FEW_TILES, and of WIDE_ROWS rows. Packed weights are fewer bytes, so more
- * steps of them are requested to keep the memory busy. */
-template <packing P> constexpr int DEEP_BLOCK = P == BITS16 ? 5 : 10;
-template <packing P> constexpr int DEEP_FEW = P == BITS16 ? 10 : 20;
-template <packing P> constexpr int DEEP_WIDEST = P == BITS16 ? 3 : 4;
-
-/* Packed weights: a block of two tiles copies its rows' activations once for both, where this leaves enough blocks. */
-constexpr int PACKED_TILES = 2, PACKED_DEEP = 8;
-template <int NT> constexpr int DEEP_ALONE = NT == 1 ? 16 : 12;
-
-template <number TYPE, packing P, int NT, class FINISH>
-static cudaError_t start_rows(const queue &stream, const product &p, const FINISH &f) {
-  if constexpr (P == BITS16)
-    return start_few < TYPE, P, 1, NT, NT == 1 ? 5 : 4 > (stream, p, f);
-  else if (columns_of(p, PACKED_TILES) * p.m.splits >= 2 * MULTIPROCESSORS)
-    return start_few<TYPE, P, PACKED_TILES, NT, PACKED_DEEP>(stream, p, f);
-  else
-    return start_few<TYPE, P, 1, NT, DEEP_ALONE<NT>>(stream, p, f);
-}
-
-/* 32 rows: NT 2, 64 rows: NT 4. A tile's sums are the same, whatever the number of tiles of its block, and of warps that share
- * the rows. Smaller blocks need more steps under way. Where a multiprocessor has one block of 64 rows only, twice the warps hide
- * more of each other's latencies (15 % of such a pass on an H200). Blocks of 32 rows do not start before the kernel before
- * them has ended: else two of them come to lie on one multiprocessor, none on another (5 %). */
-template <number TYPE, packing P, int NT, class FINISH>
-static cudaError_t start_wide(queue stream, const product &p, const FINISH &f, int rows) {
-  if (NT == 2) stream.overlaps = false;
-  if constexpr (FINISH::WHOLE)
-    if (columns_of(p, FEW_TILES) <= MULTIPROCESSORS)
-      return start_tiles<TYPE, P, FEW_TILES, NT, 2, DEEP_FEW<P>>(stream, p, f, rows);
-  if constexpr (NT == 4)
-    if (columns_of(p, BLOCK_TILES) * p.m.splits <= MULTIPROCESSORS)
-      return start_tiles<TYPE, P, BLOCK_TILES, 2, 4, DEEP_BLOCK<P>>(stream, p, f, rows);
-  return start_tiles<TYPE, P, BLOCK_TILES, NT, 2, DEEP_BLOCK<P>>(stream, p, f, rows);
-}
-
 /* Whether a block may have so much shared memory, as on an A100 or H100; other devices take 64 rows at a time, which
  * gives the same bits. */
 static bool has_room(int bytes) {
@@ -383,50 +340,44 @@ static bool has_room(int bytes) {
   return cudaGetDevice(&device) == cudaSuccess &&
          cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess && bytes <= most;
 }
-constexpr int WIDEST_NT = 3, WIDEST_WARPS = WIDE_ROWS / (8 * WIDEST_NT);
-template <packing P> using widest = tiling<P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, DEEP_WIDEST<P>>;
+constexpr int WIDEST_NT = 3, WIDEST_WARPS = WIDE_ROWS / (8 * WIDEST_NT), WIDE_DEEP = 5, WIDEST_DEEP = 3;
+template <packing P> using wide = tiling<P, BLOCK_TILES, 2, 4, WIDE_DEEP>;
+template <packing P> using widest = tiling<P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, WIDEST_DEEP>;
+
+/* Tiles of a block of two, four and eight blocks of 8 rows, and steps under way. A tile's sums are the same, whatever the number
+ * of tiles of its block and of warps that share the rows: the numbers were chosen on an H200. Packed weights take two tiles at
+ * 16 rows, so that a block's rows serve more of them. */
+template <packing P> constexpr int TILES_16 = P == BITS16 ? 1 : 2;
+constexpr int DEEP_8 = 5, DEEP_16 = 4, TILES_32 = 3, DEEP_32 = 3, TILES_64 = 4, DEEP_64 = 2;
 
 template <number TYPE, packing P, class FINISH>
 static cudaError_t choose(const queue &stream, const product &p, const FINISH &f, int rows) {
   switch (rows) {
-  case 8: return start_rows<TYPE, P, 1>(stream, p, f);
-  case 16: return start_rows<TYPE, P, 2>(stream, p, f);
-  case 32: return start_wide<TYPE, P, 2>(stream, p, f, rows);
-  case 64: return start_wide<TYPE, P, 4>(stream, p, f, rows);
+  case 8: return start_few<TYPE, P, 1, 1, DEEP_8>(stream, p, f);
+  case 16: return start_few<TYPE, P, TILES_16<P>, 2, DEEP_16>(stream, p, f);
+  case 32: return start_few<TYPE, P, TILES_32, 4, DEEP_32>(stream, p, f);
+  case 64: {
+    int blocks = columns_of(p, BLOCK_TILES) * p.m.splits; /* one for nearly every multiprocessor: many warps share it */
+    if (P == BITS16 && blocks <= MULTIPROCESSORS && blocks > MULTIPROCESSORS * 9 / 10)
+      return start_tiles<TYPE, P, BLOCK_TILES, 2, 4, WIDE_DEEP>(stream, p, f, rows);
+    return start_few<TYPE, P, TILES_64, 8, DEEP_64>(stream, p, f);
+  }
   default:
-    if (!has_room(widest<P>::SHARED)) return start_wide<TYPE, P, 4>(stream, p, f, rows);
-    return start_tiles<TYPE, P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, DEEP_WIDEST<P>>(stream, p, f, rows);
+    if (!has_room(widest<P>::SHARED)) return start_tiles<TYPE, P, BLOCK_TILES, 2, 4, WIDE_DEEP>(stream, p, f, rows);
+    return start_tiles<TYPE, P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, WIDEST_DEEP>(stream, p, f, rows);
   }
 }
 
-template <number TYPE, packing P, int TILES, int NT, int ROW_WARPS, int DEEP, class FINISH> static cudaError_t allow() {
-  return cudaFuncSetAttribute(k_matmul_wide<TYPE, P, TILES, NT, ROW_WARPS, DEEP, FINISH>,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              tiling<P, TILES, NT, ROW_WARPS, DEEP>::SHARED);
-}
-template <number TYPE, packing P, int TILES, int NT, int DEEP, class FINISH> static cudaError_t allow_few() {
-  return cudaFuncSetAttribute(k_matmul<TYPE, P, TILES, NT, DEEP, FINISH>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              few<P, TILES, NT, DEEP>::SHARED);
+template <class... P> static cudaError_t allow(void (*kernel)(P...), int shared) {
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
 }
 
 template <number TYPE, packing P, class FINISH> static cudaError_t prepare() {
-  cudaError_t e = cudaSuccess;
-  if constexpr (P != BITS16) {
-    e = allow_few<TYPE, P, PACKED_TILES, 1, PACKED_DEEP, FINISH>();
-    if (!e) e = allow_few<TYPE, P, PACKED_TILES, 2, PACKED_DEEP, FINISH>();
-    if (!e) e = allow_few<TYPE, P, 1, 1, DEEP_ALONE<1>, FINISH>();
-    if (!e) e = allow_few<TYPE, P, 1, 2, DEEP_ALONE<2>, FINISH>();
-  }
-  if (!e) e = allow<TYPE, P, BLOCK_TILES, 2, 2, DEEP_BLOCK<P>, FINISH>();
-  if (!e) e = allow<TYPE, P, BLOCK_TILES, 4, 2, DEEP_BLOCK<P>, FINISH>();
-  if (!e) e = allow<TYPE, P, BLOCK_TILES, 2, 4, DEEP_BLOCK<P>, FINISH>();
-  if constexpr (FINISH::WHOLE) {
-    if (!e) e = allow<TYPE, P, FEW_TILES, 2, 2, DEEP_FEW<P>, FINISH>();
-    if (!e) e = allow<TYPE, P, FEW_TILES, 4, 2, DEEP_FEW<P>, FINISH>();
-  }
-  return e || !has_room(widest<P>::SHARED)
-             ? e
-             : allow<TYPE, P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, DEEP_WIDEST<P>, FINISH>();
+  cudaError_t e = allow(k_matmul<TYPE, P, TILES_32, 4, DEEP_32, FINISH>, few<P, TILES_32, 4, DEEP_32>::SHARED);
+  if (!e) e = allow(k_matmul<TYPE, P, TILES_64, 8, DEEP_64, FINISH>, few<P, TILES_64, 8, DEEP_64>::SHARED);
+  if (!e) e = allow(k_matmul_wide<TYPE, P, BLOCK_TILES, 2, 4, WIDE_DEEP, FINISH>, wide<P>::SHARED);
+  if (e || !has_room(widest<P>::SHARED)) return e;
+  return allow(k_matmul_wide<TYPE, P, BLOCK_TILES, WIDEST_NT, WIDEST_WARPS, WIDEST_DEEP, FINISH>, widest<P>::SHARED);
 }
 
 template <number TYPE, packing P> static cudaError_t prepare_both() {

@@ -15,7 +15,6 @@ struct product {
 
 /* Stores sums over the parts of k: out[part][row][output]. */
 struct store {
-  static constexpr bool WHOLE = false; /* the sum over k may be split */
   float *out;
   size_t part_stride;
   int outputs;
@@ -25,7 +24,6 @@ struct store {
  * rotates queries and keys (unless these are normalized first: see heads.cu), and writes keys and values to their slots
  * of the cache. */
 struct spread {
-  static constexpr bool WHOLE = true;
   const float2 *bias;
   int inner_from; /* its first pair */
   int heads, kv_heads, head_dim, dim, rotary;

@@ -4,14 +4,14 @@
 #
 #   tests/bench/gpu.sh pack           where nvcc and the packages are: builds, and writes the archive that it names
 #   tests/bench/gpu.sh run [PART]...  where the GPU is, in the unpacked archive (tar xf, or python3 -m tarfile -e): these parts, or
-#                                     all, in this order; measured on an H100, with the pair at its first use 1 minute more:
-#     smoke     one test, a text with the bundled pair                                                     (10 seconds)
-#     exact     all tests of the backend on the device                                                     (1 minute)
-#     speed     passes of three shapes of random weights; of one also without overlap and without graphs   (1 minute)
-#     pair      a synthetic Pythia-2.8B + 70M pair: policies, sampling, memory                             (1 minute)
-#     kernels   each kernel of a plain token, as ncu times it                                              (1 minute)
-#     tools     memory and race checker                                                                    (4 minutes)
-#     peers     transformers, plain and assisted, alternating with dtrun, on that pair                     (2 minutes)
+#                                     all, in this order; the seconds are an H200's:
+#     smoke     one test, a text with the bundled pair                                                         (2)
+#     exact     all tests of the backend on the device, and policies against plain decoding                   (40)
+#     speed     passes of three shapes of random weights, one also in 4 and 8 bits, without overlap and graphs (60)
+#     pair      a synthetic Pythia-2.8B + 70M pair: policies, sampling, memory       (25; before, to make it once, 45)
+#     kernels   each kernel of a plain token, as ncu times it                                                 (12)
+#     tools     memory and race checker                                                                      (100)
+#     peers     transformers, plain and assisted, alternating with dtrun, on that pair           (never run on a GPU)
 #
 # A test that fails runs again without overlap (DTRUN_NO_PDL), without graphs (DTRUN_NO_GRAPH), and without both, and one line says
 # which mends it. What is missing (python3 with torch, safetensors and transformers; ncu; compute-sanitizer) is said as SKIPPED.
@@ -23,7 +23,7 @@
 # its context; at 4.8 TB/s that is 1.10 ms, 907 tokens/s. A draft level of the 70M shape reads 0.089 GB: 19 microseconds.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-tests=(test_cuda_{forward,draw,exact,failures,generation,prompt,heads} 'test_golden_logits cuda' 'test_heads cuda' 'test_golden_sampling 500 cuda')
+tests=(test_cuda_{forward,draw,exact,packed,failures,generation,prompt,heads} 'test_golden_logits cuda' 'test_heads cuda' 'test_golden_sampling 500 cuda')
 parts=(smoke exact speed pair kernels tools peers)
 archive=build/gpu.tar.xz
 
@@ -43,7 +43,7 @@ pack() {
   git ls-files lua policies scripts models/mini-\* tests/bench tests/data tests/exact tests/golden/heads tests/golden/logits \
     tests/golden/sampling | grep -v '^tests/bench/results' | xargs cp --parents -t "$tree"
   git rev-parse --short HEAD >"$tree/commit"
-  tar -cJf "$archive" -C build/gpu dtrun-gpu
+  XZ_OPT=-9 tar -cJf "$archive" -C build/gpu dtrun-gpu # -9 sees that the programs hold the same kernels
   echo "$archive: $(du -m "$archive" | cut -f 1) MB; unpacked $(du -sm "$tree" | cut -f 1) MB"
 }
 
@@ -95,6 +95,7 @@ exact() {
 
 speed() {
   told "$bin/bench_limit" -b cuda -p -s "$seconds" pythia-2.8b pythia-70m llama-3.1-8b
+  for type in Q4_0 Q8_0; do told "$bin/bench_limit" -b cuda -p -s 1 -q "$type" pythia-2.8b; done
   for way in DTRUN_NO_PDL=1 DTRUN_NO_GRAPH=1; do told env "$way" "$bin/bench_limit" -b cuda -p -s 1 pythia-2.8b pythia-70m; done
 }
 

@@ -22,6 +22,8 @@ local NUMBERS = {
   mma_sync = { 0.63, "of wgmma's peak is what mma.sync reaches on Hopper (arXiv 2402.13499)" },
   shared = { 128, "bytes a clock and multiprocessor, read or written (32 banks of 4 bytes)" },
   step = { 500, "clocks of a step that nothing hides: a barrier, and the first operands (fitted to an H200)" },
+  row = { 0.15, "us more of a product for each of up to 32 rows (fitted to an H200)" },
+  crowded = { 0.35, "the same of up to 64 rows" },
   boundary = { 0.2, "us from a kernel's end to what waits for it, by dependent launch in a graph (fitted to an H200)" },
   independent = { 0.6, "us more without dependent launches: 1.3 is what a tiny kernel in a graph takes as a whole" },
   norm = { 2.8, "us: a load, two sums over the block, a store (an H200, by leaving it out)" },
@@ -65,7 +67,6 @@ local function constant(file, name)
 end
 local TILES, PARTIALS = constant("internal.cuh", "BLOCK_TILES"), constant("internal.cuh", "PARTIALS")
 local GROUP, OWN = constant("internal.cuh", "GROUP"), constant("internal.cuh", "OWN")
-local FEW_TILES = constant("internal.cuh", "FEW_TILES")
 local SPLIT, PLACES = constant("internal.cuh", "SPLIT"), constant("internal.cuh", "PLACES")
 local MULTIPROCESSORS, LEAST_STEPS = constant("internal.cuh", "MULTIPROCESSORS"), constant("upload.cu", "LEAST_STEPS")
 local TILE_WARPS, WIDEST_NT = constant("matmul.cu", "TILE_WARPS"), constant("matmul.cu", "WIDEST_NT")
@@ -94,27 +95,20 @@ local function matrix(outputs, k, apart, second)
   return m
 end
 
--- Of a product: its blocks; bytes that pass from the second-level cache; seconds by steps.
-local function few_rows(device, m, nt)
-  local blocks = m.tiles * m.splits
-  local clocks = m.tiles * m.steps * (2 + nt) * 512 * 2 / of "shared" / device.units -- to shared memory and back
-  return blocks, m.bytes, clocks / device.clock
-end
+-- Of a product whose warps share the steps: its blocks; bytes that pass from the second-level cache; seconds by steps.
+local function columns_of(m, tiles) return up(m.tiles - m.second, tiles) + up(m.second, tiles) end
 local function many_rows(device, m, finish, rows)
-  local nt, row_warps = 2, 2
-  local function columns_of(tiles) return up(m.tiles - m.second, tiles) + up(m.second, tiles) end
-  local few = finish == "spread" and rows <= 64 and columns_of(FEW_TILES) <= MULTIPROCESSORS
-  local block_tiles = few and FEW_TILES or TILES
-  local alone = not few and columns_of(TILES) * m.splits <= MULTIPROCESSORS -- a block has a multiprocessor to itself
-  if rows > 32 then nt, row_warps = alone and 2 or 4, alone and 4 or 2 end
-  if rows > 64 then nt, row_warps = WIDEST_NT, WIDE_ROWS // (8 * WIDEST_NT) end
-  local pattern = ("^k_matmul_wide<BF16, %d, %d, %d, %%d+, %s>"):format(block_tiles, nt, row_warps, finish)
-  local code = find(device, pattern)
+  local nt, row_warps, deep = 2, 4, constant("matmul.cu", "WIDE_DEEP")
+  if rows > 64 then
+    nt, row_warps, deep = WIDEST_NT, WIDE_ROWS // (8 * WIDEST_NT), constant("matmul.cu", "WIDEST_DEEP")
+  end
+  local name = ("^k_matmul_wide<BF16, BITS16, %d, %d, %d, %d, %s>"):format(TILES, nt, row_warps, deep, finish)
+  local code = find(device, name)
   local warps = TILE_WARPS * row_warps
-  local tiles = block_tiles // TILE_WARPS
-  local row_blocks, columns = up(rows, 8 * nt * row_warps), columns_of(block_tiles)
+  local tiles = TILES // TILE_WARPS
+  local row_blocks, columns = up(rows, 8 * nt * row_warps), columns_of(m, TILES)
   local blocks = row_blocks * columns * m.splits
-  local read, written = warps * (2 * tiles + nt) * 512, (2 * block_tiles + nt * row_warps) * 512
+  local read, written = warps * (2 * tiles + nt) * 512, (2 * TILES + nt * row_warps) * 512
   -- A step of so many blocks at once on a multiprocessor, by its fullest tensor core of four or by shared memory.
   local function step(at_once)
     local tensor = up(at_once * warps, 4) * 2 * nt * tiles * 2048 / (device.peak / 4)
@@ -132,18 +126,20 @@ end
 
 local function product(pass, name, m, finish)
   local device = pass.device
-  local blocks, through, clocks
-  if pass.rows <= 16 then
-    blocks, through, clocks = few_rows(device, m, up(pass.rows, 8))
-  else
+  local alone, extra = columns_of(m, TILES) * m.splits, 0 -- as choose() in matmul.cu
+  local blocks, through, clocks = m.tiles * m.splits, m.bytes, 0
+  if pass.rows > 64 or pass.rows > 32 and alone <= MULTIPROCESSORS and alone > MULTIPROCESSORS * 9 // 10 then
     blocks, through, clocks = many_rows(device, m, finish, pass.rows)
+  else
+    extra = pass.rows * of(pass.rows > 32 and "crowded" or "row")
   end
   local limits = { memory = m.bytes / (device.memory * of "memory") * 1e6, steps = clocks * 1e6,
                    cache = through / device.cache * 1e6 }
   local slowest = "memory"
   for which, time in pairs(limits) do slowest = time > limits[slowest] and which or slowest end
-  pass:add(name, pass.boundary + limits[slowest], ("%d blocks, %.1f MB: memory %.1f, cache %.1f, steps %.1f"):format(
-    blocks, m.bytes / 1e6, limits.memory, limits.cache, limits.steps))
+  pass:add(name, pass.boundary + limits[slowest] + extra,
+    ("%d blocks, %.1f MB: memory %.1f, cache %.1f, steps %.1f, rows %.1f"):format(blocks, m.bytes / 1e6, limits.memory,
+      limits.cache, limits.steps, extra))
 end
 
 local function norm(pass, model, parts)
@@ -199,8 +195,8 @@ end
 
 -- Rows, and the bars of the H200.
 local PASSES = {
-  { MODELS.pythia, 1, 1700 }, { MODELS.pythia, 16 }, { MODELS.pythia, 32 }, { MODELS.pythia, 64, 3500 },
-  { MODELS.pythia, 144 }, { MODELS.pythia, 257, 10000 }, { MODELS.draft, 8, 110, true },
+  { MODELS.pythia, 1, 1750 }, { MODELS.pythia, 16 }, { MODELS.pythia, 32 }, { MODELS.pythia, 64, 3500 },
+  { MODELS.pythia, 144 }, { MODELS.pythia, 257, 10000 }, { MODELS.draft, 8, 120, true },
   { MODELS.llama, 1 }, { MODELS.llama, 16 }, { MODELS.llama, 64 }, { MODELS.llama, 257 },
   { MODELS.eagle3, 8, nil, true },
 }

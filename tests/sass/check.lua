@@ -31,7 +31,7 @@ local UNITS = {
   sm_100 = { shared = 228 << 10, threads = 2048, counted = 1024 },
   sm_120 = { shared = 100 << 10, threads = 1536, counted = 1024 },
 }
-local LEAST = 3 -- steps; of 144 rows one takes some 500 clocks, a load from memory up to 1400
+local LEAST = 2 -- steps; of 64 rows one is 64 products of a warp, of 144 some 500 clocks; a load takes up to 1400
 local COLUMNS, TOGETHER = 4, 24 -- of a norm's thread: the parts of three columns; other loops have up to 16 loads
 local PASSES = 12 -- of a loop in another, as many as that it comes to rest
 local REGISTERS, BLOCKS, RESERVED, PARTITIONS = 65536, 32, 1024, 4
