@@ -17,7 +17,7 @@
 # which mends it. What is missing (python3 with torch, safetensors and transformers; ncu; compute-sanitizer) is said as SKIPPED.
 # Environment: ARCHITECTURES (90-real; what to build for), OUT (a folder for what is printed, results of the archive), PYTHON,
 # TOKENS (300), PROMPTS (4), PAIRS (a folder for the pair, build/pairs), SECONDS_EACH (6, of a shape's passes), GPU_PROGRAMS
-# (bin; where the programs are).
+# (the folder of the programs, bin).
 #
 # What must be read, counted: a plain token of the 2.8B shape reads 5.29 GB of weights and 0.33 MB of cache per position of
 # its context; at 4.8 TB/s that is 1.10 ms, 907 tokens/s. A draft level of the 70M shape reads 0.089 GB: 19 microseconds.
@@ -59,14 +59,15 @@ try() {
   log=$(mktemp)
   if timeout "$limit" "$@" >"$log" 2>&1; then
     echo "passed: ${*##*/} ($((SECONDS - start)) s)"
+  elif status=$? && [ "$status" = 77 ]; then
+    echo "SKIPPED: ${*##*/} ($(tail -n 1 "$log"))"
   else
-    status=$?
     tail -n 12 "$log" | sed 's/^/    /'
     for way in "${ways[@]}"; do
       # shellcheck disable=SC2086
       env $way timeout "$limit" "$@" >/dev/null 2>&1 && mended="$mended, with $way"
     done
-    echo "FAILED: ${*##*/} (status $status; 124: more than $limit s): ${mended:+passes${mended#,}}${mended:-fails in every way}"
+    echo "FAILED: ${*##*/} (status $status; 124: more than $limit s): $([ "$mended" ] && echo "passes${mended#,}" || echo "fails in every way")"
   fi
   rm -f "$log"
 }
@@ -174,7 +175,7 @@ usage() { echo "usage: tests/bench/gpu.sh pack | run [${parts[*]}]" >&2; exit 2;
 shift
 for part in "$@"; do [[ " ${parts[*]} " = *" $part "* ]] || usage; done
 [ $# -gt 0 ] || set -- "${parts[@]}"
-bin=$PWD/${GPU_PROGRAMS:-bin} out=${OUT:-$PWD/results} tokens=${TOKENS:-300} prompts=${PROMPTS:-4} seconds=${SECONDS_EACH:-6}
+bin=${GPU_PROGRAMS:-$PWD/bin} out=${OUT:-$PWD/results} tokens=${TOKENS:-300} prompts=${PROMPTS:-4} seconds=${SECONDS_EACH:-6}
 python=${PYTHON:-python3} pairs=${PAIRS:-build/pairs} target=$pairs/synthetic-2.8b draft=$pairs/synthetic-70m
 [ -x "$bin/dtrun" ] || { echo "gpu.sh: $bin/dtrun is not here: tests/bench/gpu.sh pack makes an archive of it, where nvcc is" >&2; exit 1; }
 mkdir -p "$out"
