@@ -11,7 +11,13 @@
  * row by row, and the warps share the rows out. Rows are the M side of the products. A key that a row does not have, or
  * that a window hides from it, has the weight zero. Only a NaN or an infinity in the later rows of a text could pass
  * that weight, and such a text is lost anyway. The block that finishes the last part of a row adds up the row's
- * parts. */
+ * parts.
+ *
+ * An example: three rows of a tree, a, b (a child of a) and c (a's sibling), behind a prefix of 300. Parts 0 and 1 (positions 0 to
+ * 255) are in every row's prefix: two units of three rows, `common` 128. Part 2 begins at 256: its first 44 positions are in the
+ * prefix (`own` 44), the rest are paths: a's [a], b's [a b], c's [c]. With many heads that is one unit of three rows (rows.cu:
+ * `together`), which is `apart`: positions 256 to 299 once for all, positions 300 and 301 row by row; else three units of one
+ * row, which has all its positions for itself. Either way position 300 is one of the 16 from 288 on, and is added with those. */
 #include "attention.cuh"
 #include "launch.cuh"
 

@@ -8,6 +8,14 @@
  * 48 outputs of some of the rows and takes all slices in turn. A column of a tensor core's product does not depend on the
  * columns beside it.
  *
+ *                a part of k, in steps of 32 (s)                    8 rows each
+ *                slice 0   slice 1   slice 2   slice 3
+ *      tile 0  | s s s s | s s s s | s s s s | s s s s |            x x ..
+ *      tile 1  | s s s s | ..
+ *      ..        warp 0    warp 1    warp 2    warp 3
+ *
+ * s is 16 outputs, in pairs, by 32 k: 1 KiB of F16, or a record (record.cuh); x a step of 8 rows, 512 bytes.
+ *
  * Weights and activations come through a ring in shared memory, copied DEEP steps of 32 k before they are used
  * (cp.async, which is the same from Ampere on). Loads to registers would do in principle; but if the loop has a branch,
  * the compiler moves loaded values from one register to another and waits for them there: tests/sass checks the machine
