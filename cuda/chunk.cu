@@ -53,7 +53,7 @@ cudaError_t chunk_spread(const enqueuer *q, int index, const matrix &m, int end,
   const dt_weights *w = q->w;
   cudaError_t e = cudaSuccess;
   int inner_tile = inner_from / 8;
-  for (int tile = 0, tiles; tile < end && !e; tile += tiles) {
+  for (int tile = m.first, tiles; tile < end && !e; tile += tiles) {
     bool inner = tile >= inner_tile; /* reads the second norm; a piece has tiles of one kind only */
     int stop = !inner && inner_tile < end ? inner_tile : end;
     tiles = stop - tile < PIECE / 16 ? stop - tile : PIECE / 16;

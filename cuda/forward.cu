@@ -31,12 +31,14 @@ static int bucket(int n) {
 
 /* ---- the kernels of a pass --------------------------------------------------------------------------------------- */
 
-/* Computes tiles below `end`: q, k and v from `input` and, from pair inner_from on, the MLP's inner row from the second
- * norm. */
+/* Computes tiles of the matrix below `end`: q, k and v from `input` and, from pair inner_from on, the MLP's inner row from the
+ * second norm. */
 static void spread_out(enqueuer *q, int index, const matrix &m, const operand &input, int end, int inner_from) {
+  if (end > m.tiles) end = m.tiles;
+  if (m.first >= end) return;
   if (q->chunk) return must(q, chunk_spread(q, index, m, end, inner_from));
   product p = step_product(q, m, input);
-  p.end_tile = end, p.second_from = inner_from / 8, p.second = q->w->pass.normed2;
+  p.end_tile = end, p.second_from = inner_from / 8 > m.first ? inner_from / 8 : m.first, p.second = q->w->pass.normed2;
   must(q, multiply_spread(q->stream, p, step_spread(q, 0, index, m, inner_from), q->shape.rows));
 }
 
@@ -79,9 +81,10 @@ static void enqueue(enqueuer *q) {
     if (!w->head.target)
       step_norms(q, i, enters, false, l.norm1, l.norm1_bias, rows.normed1,
                  w->shape.parallel_residual ? l.norm2 : nullptr, l.norm2_bias);
-    spread_out(q, i, l.in, w->head.target ? head_reads(w) : rows.normed1, last ? attention_end : l.in.tiles,
-               attention_end * 8);
-    step_heads(q, i, l.in, attention_end * 8);
+    for (const matrix *m : {&l.in, &l.rest})
+      spread_out(q, i, *m, w->head.target ? head_reads(w) : rows.normed1, last ? attention_end : m->tiles,
+                 attention_end * 8);
+    step_heads(q, i, l.rest.tiles ? l.rest : l.in, attention_end * 8); /* with biases of all pairs */
     if (last) return;
     step_attention(q, i);
     enters = step_store(q, l.out, rows.cat);

@@ -83,7 +83,8 @@ struct matrix {
   packing packed;
   uint4 *data;  /* [tiles][steps][pieces_of(packed)] */
   float2 *bias; /* [tiles * 8], one for each pair of outputs */
-  int tiles;    /* number of tiles, of 8 pairs of outputs each */
+  int first;    /* its first tile; those before it, for which data has no room, belong to another matrix */
+  int tiles;    /* number of tiles, of 8 pairs of outputs each, with those before the first */
   int steps;    /* number of steps, of 32 k each */
   int splits;   /* parts of k that are summed separately: a constant of the shape */
 };
@@ -111,6 +112,7 @@ struct layer {
   float *norm1, *norm1_bias, *norm2, *norm2_bias; /* [hidden]; biases may be null */
   float2 *q_norm, *k_norm; /* [head_dim / 2] in the order of the pairs of outputs; null: no norm */
   matrix in;               /* q, k and v of all heads; parallel residual: then the MLP's up, or gate and up */
+  matrix rest;             /* the last tiles of `in`, where these are packed otherwise; else it has no tiles */
   matrix up;               /* sequential residual only */
   matrix out;              /* o; parallel residual: o and down side by side, with `cat` as input */
   matrix down;             /* sequential residual only */

@@ -5,7 +5,7 @@
 #include "steps.cuh"
 
 product step_product(const enqueuer *q, const matrix &m, const operand &input) {
-  return {m, 0, m.tiles, m.tiles, input, {}, &q->c->rows[0].header->n};
+  return {m, m.first, m.tiles, m.tiles, input, {}, &q->c->rows[0].header->n};
 }
 
 entry step_store(enqueuer *q, const matrix &m, const operand &input) {

@@ -57,20 +57,22 @@ static float *take_vector(builder *b, const dt_matrix *source) {
   return v;
 }
 
-/* Takes room for `pairs` pairs of outputs of k inputs, all zero. `apart`: the sum over k may be split, into as many
- * parts as keep all blocks of a pass of more than 16 rows in place at once. */
-static matrix take_matrix(builder *b, int pairs, int k, bool apart, packing packed) {
+/* Takes room for `pairs` pairs of outputs of k inputs, all zero, less those of the tiles before the first. `apart`: the sum over k
+ * may be split, into as many parts as keep all blocks of a pass of more than 16 rows in place at once. */
+static matrix take_matrix(builder *b, int first, int pairs, int k, bool apart, packing packed) {
   matrix m = {};
   m.format =
       b->w->activations; /* both operands have one type: check_supported rejects other types, and heads are rounded */
   m.packed = packed;
-  m.tiles = blocks_of(pairs, 8);
+  m.first = first, m.tiles = blocks_of(pairs, 8);
   m.steps = blocks_of(k, 32);
   m.splits = apart ? MULTIPROCESSORS / blocks_of(m.tiles, BLOCK_TILES) : 1;
   if (m.splits > m.steps / LEAST_STEPS) m.splits = m.steps / LEAST_STEPS;
   if (m.splits > PARTIALS) m.splits = PARTIALS;
   if (m.splits < 1) m.splits = 1;
-  m.data = take<uint4>(&b->w->weights_arena, (size_t)m.tiles * (size_t)m.steps * (size_t)pieces_of(packed));
+  size_t tile = (size_t)m.steps * (size_t)pieces_of(packed);
+  m.data = take<uint4>(&b->w->weights_arena, (size_t)(m.tiles - first) * tile);
+  if (b->filling) m.data -= (size_t)first * tile;
   m.bias = take<float2>(&b->w->weights_arena, (size_t)m.tiles * 8);
   return m;
 }
@@ -165,8 +167,9 @@ static void note_stored(builder *b, packing packed, const part *parts, int count
   }
 }
 
-static matrix build(builder *b, int pairs, int k, bool apart, const part *parts, int count) {
-  matrix m = take_matrix(b, pairs, k, apart, packing_for(b, parts, count));
+/* Builds a matrix from parts, with tiles from `first` on. */
+static matrix build(builder *b, int first, int pairs, int k, bool apart, const part *parts, int count) {
+  matrix m = take_matrix(b, first, pairs, k, apart, packing_for(b, parts, count));
   note_stored(b, m.packed, parts, count);
   if (!b->filling) return m;
   size_t n = (size_t)m.tiles * 8;
@@ -179,6 +182,23 @@ static matrix build(builder *b, int pairs, int k, bool apart, const part *parts,
   copy_up(b, m.bias, bias, n * sizeof *bias);
   free(bias);
   return m;
+}
+
+/* The number of parts of the first of two matrices, if the last parts are packed otherwise, alike, and begin with a tile; else
+ * of all. */
+static int parts_before(const builder *b, const part *parts, int count) {
+  int n = 1;
+  while (n < count && packing_for(b, parts + n, 1) == packing_for(b, parts, 1)) n++;
+  if (n == count || parts[n].map.first % 8 || parts[n].map.first == parts[n - 1].map.first) return count;
+  for (int i = n; i < count; i++)
+    if (packing_for(b, parts + i, 1) != packing_for(b, parts + n, 1)) return count;
+  return n;
+}
+
+static void build_in(builder *b, layer *built, int pairs, int k, const part *parts, int count) {
+  int before = parts_before(b, parts, count), middle = before < count ? parts[before].map.first : pairs;
+  built->in = build(b, 0, middle, k, false, parts, before);
+  if (before < count) built->rest = build(b, middle / 8, pairs, k, false, parts + before, count - before);
 }
 
 static layer build_layer(builder *b, const dt_layer *l) {
@@ -206,13 +226,13 @@ static layer build_layer(builder *b, const dt_layer *l) {
   if (w->shape.parallel_residual) {
     for (int i = 0; i < ups; i++) in[3 + i] = up[i];
     out[1].k0 = w->inner_at;
-    built.in = build(b, up_at + pairs, w->shape.hidden, false, in, 3 + ups);
-    built.out = build(b, hidden, w->inner_at + w->shape.inter, true, out, 2);
+    build_in(b, &built, up_at + pairs, w->shape.hidden, in, 3 + ups);
+    built.out = build(b, 0, hidden, w->inner_at + w->shape.inter, true, out, 2);
   } else {
-    built.in = build(b, values + w->shape.kv_heads * half, l->q.cols, false, in, 3);
-    built.up = build(b, pairs, w->shape.hidden, false, up, ups);
-    built.out = build(b, hidden, w->shape.heads * w->shape.head_dim, true, out, 1);
-    built.down = build(b, hidden, w->shape.inter, true, out + 1, 1);
+    build_in(b, &built, values + w->shape.kv_heads * half, l->q.cols, in, 3);
+    built.up = build(b, 0, pairs, w->shape.hidden, false, up, ups);
+    built.out = build(b, 0, hidden, w->shape.heads * w->shape.head_dim, true, out, 1);
+    built.down = build(b, 0, hidden, w->shape.inter, true, out + 1, 1);
   }
   return built;
 }
@@ -220,7 +240,7 @@ static layer build_layer(builder *b, const dt_layer *l) {
 /* Builds a whole matrix, row by row. */
 static matrix build_whole(builder *b, const dt_matrix *source, const dt_matrix *bias, bool apart, const int32_t *only) {
   part all = {source, bias, {0, source->rows, 0, -1}, 0, only};
-  return build(b, blocks_of(source->rows, 2), source->cols, apart, &all, 1);
+  return build(b, 0, blocks_of(source->rows, 2), source->cols, apart, &all, 1);
 }
 
 /* Reads the norms of a target's streams, one after the other. */
@@ -311,7 +331,7 @@ static void build_model(builder *b) {
 static size_t plain_numbers(const dt_weights *w) {
   const layer &l = w->layers_of[0]; /* all layers have the same shapes */
   size_t most = 0;
-  for (const matrix *m : {&l.in, &l.up, &l.out, &l.down}) {
+  for (const matrix *m : {&l.in, &l.rest, &l.up, &l.out, &l.down}) {
     size_t outputs = (size_t)(m->tiles * 16 < PIECE ? m->tiles * 16 : PIECE), numbers = outputs * (size_t)m->steps * 32;
     if (numbers > most) most = numbers;
   }
